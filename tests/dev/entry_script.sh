@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# ./dev keeps its promises about help, unknown commands and exit statuses.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+fail() {
+  echo "$*"
+  exit 1
+}
+
+# expect STATUS COMMAND...: leaves stdout and stderr in $OUT and $ERR.
+expect() {
+  local wanted=$1 status=0 folder
+  shift
+  folder=$(mktemp -d)
+  "$@" >"$folder/out" 2>"$folder/err" || status=$?
+  OUT=$(cat "$folder/out") ERR=$(cat "$folder/err")
+  rm -r "$folder"
+  ((status == wanted)) || fail "$* ended with $status instead of $wanted: $OUT $ERR"
+}
+
+help_lists_every_command() {
+  local command
+  expect 0 ./dev help
+  while read -r command; do
+    grep -q "^  $command " <<<"$OUT" || fail "help does not say what $command does"
+  done < <(sed -n 's/^cmd_\([a-z]*\)() {$/\1/p' dev)
+}
+
+help_is_what_no_command_means() {
+  expect 0 ./dev
+  [[ $OUT == *'usage: ./dev COMMAND'* ]] || fail "./dev alone prints no help"
+}
+
+unknown_commands_print_help_on_stderr() {
+  expect 2 ./dev fly
+  [[ -z $OUT ]] || fail "an unknown command writes to stdout: $OUT"
+  [[ $ERR == *'no command fly'*'usage: ./dev COMMAND'* ]] || fail "no help on stderr: $ERR"
+}
+
+wrong_arguments_end_with_2() {
+  expect 2 ./dev build no-such-preset
+  expect 2 ./dev test --no-such-option
+  expect 2 ./dev test -k
+  expect 2 ./dev bench
+  expect 2 ./dev bench no-such-bench
+}
+
+demo_says_that_there_is_none_yet() {
+  expect 2 ./dev demo
+  [[ $ERR == *'no demo yet'*server* ]] || fail "demo does not say why there is none: $ERR"
+}
+
+help_lists_every_command
+help_is_what_no_command_means
+unknown_commands_print_help_on_stderr
+wrong_arguments_end_with_2
+demo_says_that_there_is_none_yet
+echo "help, unknown commands and exit statuses are as promised"

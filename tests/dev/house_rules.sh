@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# tools/check_rules.sh catches each kind of violation, and only those.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+ROOT=$(mktemp -d)
+trap 'rm -r "$ROOT"' EXIT
+TRIED=0
+
+fail() {
+  echo "$*"
+  exit 1
+}
+
+# plant FILE LINE: a tree with nothing but this line of code.
+plant() {
+  rm -rf "${ROOT:?}"/*
+  mkdir -p "$ROOT/$(dirname "$1")"
+  printf '%s\n' "$2" >"$ROOT/$1"
+  TRIED=$((TRIED + 1))
+}
+
+caught() { # caught RULE FILE LINE
+  local output
+  plant "$2" "$3"
+  if output=$(tools/check_rules.sh "$1" "$ROOT"); then fail "$1 overlooks '$3' in $2"; fi
+  grep -q "^$2:1: " <<<"$output" || fail "$1 does not name the place of '$3' in $2: $output"
+}
+
+allowed() { # allowed RULE FILE LINE
+  local output
+  plant "$2" "$3"
+  output=$(tools/check_rules.sh "$1" "$ROOT") || fail "$1 objects to '$3' in $2: $output"
+}
+
+arrows() {
+  caught arrows common/a.h '#include "server/engine/engine.h"'
+  caught arrows common/a.h '#include <server/engine/engine.h>'
+  caught arrows common/a.cc '#include "client/client.h"'
+  caught arrows common/a.h '#include "tests/testing/fake.h"'
+  caught arrows common/a.h '#include "../server/engine/engine.h"'
+  caught arrows common/a.h '#include "a.h"'
+  caught arrows server/engine/a.cc '#include "server/health/health.h"'
+  caught arrows server/engine/a.cc '  #  include "tests/testing/fake.h"'
+  caught arrows client/a.cc '#include "server/engine/engine.h"'
+  caught arrows server/attic/a.cc '#include <vector>'
+  allowed arrows common/a.h '#include "common/b.h"'
+  allowed arrows server/engine/a.cc '#include "common/b.h"'
+  allowed arrows server/engine/a.cc '#include "absl/time/time.h"'
+  allowed arrows tests/engine/a_test.cc '#include "server/engine/engine.h"'
+  allowed arrows common/a.h '// #include "server/engine/engine.h"'
+}
+
+engine_does_no_io() {
+  local header
+  for header in grpcpp/grpcpp.h grpc/grpc.h pqxx/pqxx google/protobuf/message.h iostream fstream \
+    cstdio stdio.h sys/socket.h netinet/in.h; do
+    caught arrows server/engine/a.cc "#include <$header>"
+    allowed arrows tests/engine/a_test.cc "#include <$header>"
+  done
+}
+
+clock_is_injected() {
+  local line
+  for line in 'auto t = std::chrono::steady_clock::now();' 'using C = std::chrono::system_clock;' \
+    'auto t = Clock::now();' 'auto t = absl::Now();' 'clock_gettime(CLOCK_MONOTONIC, &t);' \
+    'gettimeofday(&t, nullptr);' 'auto t = time(nullptr);' 'auto t = std::time( NULL );' \
+    'auto t = __rdtsc();' 'std::this_thread::sleep_for(d);' 'usleep(5);' 'absl::SleepFor(d);' \
+    'std::random_device device;' 'int i = rand();' 'absl::BitGen gen;' 'f(); /* x */ usleep(1);'; do
+    caught clock server/engine/a.cc "$line"
+    caught clock tests/engine/a_test.cc "$line"
+    allowed clock common/system_clock.cc "$line"
+    allowed clock tests/bench/a_bench.cc "$line"
+  done
+}
+
+seeds_are_literals() {
+  caught clock server/engine/a.cc 'std::mt19937_64 random(seed);'
+  caught clock common/a.cc 'auto random = std::mt19937{Seed()};'
+  allowed clock server/engine/a.cc 'std::mt19937_64 random(42);'
+  allowed clock tests/engine/a_test.cc 'std::mt19937_64 random(seed);'
+}
+
+words_alone_are_no_clock() {
+  allowed clock server/engine/a.cc '// never calls absl::Now() or sleeps: usleep(1)'
+  allowed clock server/engine/a.cc 'Log("absl::Now() is forbidden");'
+  allowed clock server/engine/a.cc 'Decide(clock.Now(), operand (a), brand(1), runtime(0));'
+}
+
+# lines NUMBER: a file of that length, with nothing else in the tree.
+lines() {
+  plant server/engine/a.cc ''
+  seq -f '// %g' "$1" >"$ROOT/server/engine/a.cc"
+}
+
+files_stay_short() {
+  local output
+  lines 401
+  if tools/check_rules.sh length "$ROOT" >/dev/null; then fail "401 lines are let through"; fi
+  lines 400
+  output=$(tools/check_rules.sh length "$ROOT") || fail "400 lines are not let through"
+  [[ $output == 'warning: server/engine/a.cc: 400 lines'* ]] || fail "400 lines give no warning"
+  lines 150
+  output=$(tools/check_rules.sh length "$ROOT") || fail "150 lines are not let through"
+  [[ -z $output ]] || fail "150 lines give a warning: $output"
+}
+
+arrows
+engine_does_no_io
+clock_is_injected
+seeds_are_literals
+words_alone_are_no_clock
+files_stay_short
+echo "$TRIED planted files judged rightly"

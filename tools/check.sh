@@ -1,0 +1,91 @@
+# What ./dev check looks at.
+# shellcheck shell=bash
+
+FAILED_CHECKS=()
+
+cpp_files() { # cpp_files FOLDER...
+  find "$@" -name build -prune -o -type f \( -name '*.h' -o -name '*.cc' \) -print | sort
+}
+
+cpp_folders() {
+  local folder
+  for folder in "$@"; do
+    if [[ -d $folder ]]; then echo "$folder"; fi
+  done
+}
+
+# Sources outside tests/.
+product_sources() {
+  local folders
+  mapfile -t folders < <(cpp_folders common server client)
+  cpp_files "${folders[@]}" | grep '\.cc$'
+}
+
+shell_files() {
+  printf '%s\n' dev .ci/run
+  find tools tests -name '*.sh' | sort
+}
+
+fail_on_output() { awk '{ print } END { exit NR > 0 }'; }
+
+check_format() {
+  local folders
+  mapfile -t folders < <(cpp_folders common server client tests)
+  cpp_files "${folders[@]}" | xargs clang-format-14 --dry-run -Werror 2>&1 |
+    sed -n 's/^\([^: ]*\):[0-9].* error: .*/\1: not as clang-format wants it; try .\/dev format/p' |
+    uniq | fail_on_output
+}
+
+# Afresh, so that compile_commands.json knows files that were added since.
+check_configuration() {
+  rm -f build/dev/presets.stamp
+  configure_preset dev
+}
+
+# Reads how files are compiled from build/dev; tests are left to the compiler's warnings.
+check_tidy() {
+  product_sources | xargs --max-procs="$(heavy_jobs)" --max-args=1 \
+    clang-tidy-14 -p build/dev --quiet --extra-arg=-Wno-unknown-warning-option 2>&1 |
+    { grep -v '^[0-9]* warnings* generated\.$' || true; }
+}
+
+check_thread_safety() {
+  product_sources | xargs --max-procs="$(build_jobs)" --max-args=4 \
+    clang++-14 -std=c++20 -fsyntax-only -I. -Wthread-safety -Werror
+}
+
+check_shell() {
+  shell_files | xargs shellcheck --external-sources
+}
+
+# check_step TITLE FUNCTION...
+check_step() {
+  local title=$1 status=0 output began=$SECONDS
+  shift
+  printf '%-44s' "$title"
+  output=$("$@" 2>&1) || status=$?
+  if ((status == 0)); then
+    echo "ok, $((SECONDS - began)) s"
+  else
+    echo "FAILED, $((SECONDS - began)) s"
+    FAILED_CHECKS+=("$title")
+  fi
+  if [[ -n $output ]]; then echo "$output"; fi
+}
+
+run_checks() {
+  check_step "format (clang-format)" check_format
+  check_step "rooms and their arrows" tools/check_rules.sh arrows
+  check_step "clock, sleeps and randomness" tools/check_rules.sh clock
+  check_step "length of files" tools/check_rules.sh length
+  check_step "shell scripts (shellcheck)" check_shell
+  check_step "locks (clang -Wthread-safety)" check_thread_safety
+  check_step "build files (cmake)" check_configuration
+  check_step "clang-tidy" check_tidy
+  if ((${#FAILED_CHECKS[@]} == 0)); then
+    echo "check: ok"
+    return 0
+  fi
+  printf 'check: FAILED: %s\n' "${FAILED_CHECKS[@]}"
+  return 1
+}

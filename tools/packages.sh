@@ -1,0 +1,59 @@
+# Which Debian packages Headgate needs, and how the missing ones are installed.
+# shellcheck shell=bash disable=SC2034
+
+# What it takes to build and to test. `./dev test` on a bare machine installs these alone.
+BUILD_PACKAGES=(
+  cmake g++ libabsl-dev libbenchmark-dev libgmock-dev libgtest-dev ninja-build
+  tzdata)
+CHECK_PACKAGES=(clang-14 clang-format-14 clang-tidy-14 shellcheck)
+# Not needed, but welcome: faster rebuilds, and libFuzzer.
+COMFORT_PACKAGES=(ccache libclang-rt-14-dev)
+
+as_root() {
+  if ((EUID == 0)); then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    say "installing packages takes root or sudo; run as root: $*"
+    return 1
+  fi
+}
+
+# missing_packages PACKAGE...: prints those which are not installed.
+missing_packages() {
+  local installed package
+  installed=$(dpkg-query --show --showformat '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
+    awk '$1 == "installed" { print $2 }') || true
+  for package in "$@"; do
+    grep --quiet --line-regexp --fixed-strings "$package" <<<"$installed" || echo "$package"
+  done
+}
+
+apt_quietly() {
+  local log=$1
+  shift
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get --quiet --yes \
+    -o DPkg::Lock::Timeout=300 "$@" >>"$log" 2>&1 </dev/null
+}
+
+# require_packages PACKAGE...: installs what is missing; says nothing when all is there.
+require_packages() {
+  local missing log
+  if ! command -v dpkg-query >/dev/null; then
+    say "not a Debian system; taking these for installed: $*"
+    return 0
+  fi
+  mapfile -t missing < <(missing_packages "$@")
+  ((${#missing[@]})) || return 0
+  say "install ${missing[*]}"
+  mkdir -p build
+  log=build/apt.log
+  : >"$log"
+  apt_quietly "$log" update || say "apt-get update failed; going on with the lists at hand"
+  if ! apt_quietly "$log" install --no-install-recommends "${missing[@]}"; then
+    tail --lines=40 "$log"
+    say "could not install: ${missing[*]}"
+    return 1
+  fi
+}
