@@ -1,0 +1,150 @@
+// What goes into a Check and what comes out.
+//
+// Requests are views: the caller keeps what they point to alive for the call. Answers are meant to
+// be reused from one Check to the next, so that the common path allocates nothing; an answer that
+// names rules or budgets keeps the policy alive which they come from.
+//
+// Thread-compatible.
+
+#ifndef HEADGATE_SERVER_ENGINE_ANSWER_H_
+#define HEADGATE_SERVER_ENGINE_ANSWER_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "server/engine/ip_prefix.h"
+#include "server/engine/permit_table.h"
+#include "server/engine/rule_set.h"
+#include "server/engine/virtual_clock.h"
+
+namespace headgate::engine {
+
+struct Policy;
+
+struct CheckRequest {
+  std::string_view identity = {};
+  std::string_view target = {};  // may be empty where one target is configured
+  std::optional<double> estimated_cost = {};
+  std::string_view pattern = {};  // of the work, such as a query's fingerprint; may be empty
+  absl::Span<const Tag> tags = {};
+  const IpAddress* remote_address = nullptr;  // as the server sees it; null: unknown
+  std::string_view request_id = {};  // makes a retry safe; empty: every call is a Check of its own
+};
+
+enum class Verdict : uint8_t { kAllowed, kDenied };
+
+// Why: the first stage that denied, or what let the Check pass unexamined.
+enum class Reason : uint8_t {
+  kNone,
+  kExempt,
+  kDenyRule,
+  kRejectRatio,
+  kHealth,
+  kMaxCost,
+  kMaxConcurrency,
+  kCapacity,  // debt would pass the burst
+};
+
+enum class Limit : uint8_t { kRule, kHealth, kRate, kBurst, kMaxCost, kMaxConcurrency };
+
+// One limit that refused, or would have if its budget enforced. Places are the policy's.
+struct Violation {
+  static constexpr uint32_t kNoBudget = 0xffffffff;
+  static constexpr int16_t kNoSignal = -1;
+
+  uint32_t budget = kNoBudget;  // place in PolicySpec::budgets
+  uint32_t rule = kNoRule;
+  uint32_t profile = 0;  // for kHealth
+  Limit limit = Limit::kRule;
+  bool warn = false;           // did not deny
+  int8_t level = 0;            // depth of the identity level whose bucket it is; 0: not by level
+  int16_t signal = kNoSignal;  // place among the profile's signals
+  double observed = 0;         // cost units, permits, pressure or the ratio, as the limit has it
+  double limit_value = 0;
+  // Until this limit would admit the same cost, at the present speed. Infinite: never at this cost.
+  absl::Duration retry_after;
+};
+
+// The health that this decision was made under: that of the slowest clock among its gates.
+struct HealthView : VirtualClock::Reading {
+  uint32_t profile = kNoRule;  // place in PolicySpec::profiles; kNoRule: no profile had a say
+  int64_t now_ns = 0;          // monotonic, of the decision
+
+  // Infinite: never sampled.
+  absl::Duration SampleAge() const {
+    if (health.sampled_at_ns == 0) return absl::InfiniteDuration();
+    return absl::Nanoseconds(std::max<int64_t>(now_ns - health.sampled_at_ns, 0));
+  }
+};
+
+struct CheckAnswer {
+  Verdict verdict = Verdict::kDenied;
+  Reason reason = Reason::kNone;
+  int priority = 0;
+  PermitId permit = 0;        // 0 on a denial
+  double predicted_cost = 0;  // cost units; the largest, where budgets' defaults differ
+  // Above zero on a denial. Infinite where waiting cannot help.
+  absl::Duration retry_after;
+  absl::InlinedVector<Violation, 4> violations;
+  HealthView health;
+  std::shared_ptr<const Policy> policy;  // of the violations; null where there are none
+
+  // Makes this the answer that another Check of the same subject and cost got, which was allowed
+  // with no violation. The permit is still the caller's to set.
+  void CopyAllowed(const CheckAnswer& other) {
+    verdict = Verdict::kAllowed;
+    reason = other.reason;
+    priority = other.priority;
+    predicted_cost = other.predicted_cost;
+    retry_after = absl::ZeroDuration();
+    violations.clear();
+    if (policy != nullptr) policy.reset();
+    health = other.health;
+  }
+
+  // One sentence for a person.
+  std::string Sentence() const;
+};
+
+enum class ReportOutcome : uint8_t {
+  kSettled,
+  kAlreadySettled,  // harmless, nothing changed
+  kForgotten,       // expired so long ago that the permit's place was needed: nothing changed
+};
+
+// One bucket that a Check would be charged to, as Explain sees it.
+struct BucketView {
+  uint32_t budget = 0;
+  uint32_t rule = 0;
+  int level = 0;       // see Violation
+  std::string bucket;  // "" for the whole budget, else the level's or the tag's text
+  double cost = 0;     // cost units, as are debt and burst
+  double debt = 0;
+  std::optional<double> burst;
+  std::optional<double> rate;  // cost units a second at speed 1
+  int64_t outstanding = 0;     // permits
+  std::optional<int64_t> max_concurrency;
+  std::optional<double> max_cost;
+  double speed = 1;
+  absl::Duration room_in;  // zero: admitted now; infinite: never at this cost
+};
+
+struct Explanation {
+  CheckAnswer answer;           // what Check would say, but for the dice
+  double reject_ratio = 0;      // probability with which a rule would deny it
+  std::vector<uint32_t> rules;  // all that match, by their place
+  std::vector<BucketView> buckets;
+  std::shared_ptr<const Policy> policy;
+};
+
+}  // namespace headgate::engine
+
+#endif  // HEADGATE_SERVER_ENGINE_ANSWER_H_

@@ -1,0 +1,229 @@
+#include "server/engine/bucket_table.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace headgate::engine {
+namespace {
+
+constexpr int64_t AddSaturated(int64_t time_ns, int64_t more_ns) {
+  return more_ns > Bucket::kHorizonNs - time_ns ? Bucket::kHorizonNs : time_ns + more_ns;
+}
+
+// A new owner is being written: a few nanoseconds, unless its thread was preempted.
+inline void Pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// Subtracts, whoever owns the bucket. Nothing to do once it has moved: the successor owes too much
+// for a while, which only refuses too much.
+void TakeBack(Bucket& bucket, int64_t amount_ns) {
+  int64_t at = bucket.EmptiesAt();
+  while (at != Bucket::kMoved &&
+         !bucket.empties_at.compare_exchange_weak(at, at - amount_ns, std::memory_order_acq_rel,
+                                                  std::memory_order_acquire)) {
+    if (at == Bucket::kLocked) at = bucket.EmptiesAt();
+  }
+}
+
+// Marks the bucket as moved; no charge gets in afterwards. Returns its time.
+int64_t Retire(Bucket& bucket) {
+  int64_t at = bucket.EmptiesAt();
+  // acq_rel: the tag read afterwards is the one that owes `at`.
+  while (!bucket.empties_at.compare_exchange_weak(at, Bucket::kMoved, std::memory_order_acq_rel,
+                                                  std::memory_order_acquire)) {
+    if (at == Bucket::kLocked) at = bucket.EmptiesAt();
+  }
+  return at;
+}
+
+}  // namespace
+
+int64_t Bucket::AwaitUnlocked() const {
+  int64_t at;
+  do {
+    Pause();
+    at = empties_at.load(std::memory_order_acquire);
+  } while (at == kLocked);
+  return at;
+}
+
+ChargeResult ChargeContended(Bucket& bucket, uint64_t tag, int64_t now_ns, int64_t cost_ns,
+                             int64_t burst_ns) {
+  int64_t at = bucket.EmptiesAt();
+  for (;;) {
+    if (at == Bucket::kMoved) return {ChargeOutcome::kMoved};
+    const int64_t from = std::max(at, now_ns);
+    if (from - now_ns > burst_ns - cost_ns) {
+      const bool ours = bucket.tag.load(std::memory_order_relaxed) == tag;
+      return {ours ? ChargeOutcome::kOverBurst : ChargeOutcome::kEvicted, at};
+    }
+    const int64_t to = AddSaturated(from, cost_ns);
+    // acq_rel: as in Charge. Failure reloads and decides anew.
+    if (bucket.empties_at.compare_exchange_weak(at, to, std::memory_order_acq_rel,
+                                                std::memory_order_acquire)) {
+      if (bucket.tag.load(std::memory_order_relaxed) == tag) return {ChargeOutcome::kCharged, to};
+      return ChargeEvicted(bucket, to - from);
+    }
+    if (at == Bucket::kLocked) at = bucket.EmptiesAt();
+  }
+}
+
+// Invariant 2: evicted in between, and the heir owes the very time that we had read.
+ChargeResult ChargeEvicted(Bucket& bucket, int64_t charged_ns) {
+  TakeBack(bucket, charged_ns);
+  return {ChargeOutcome::kEvicted};
+}
+
+ChargeOutcome Refund(Bucket& bucket, uint64_t tag, int64_t refund_ns) {
+  int64_t at = bucket.EmptiesAt();
+  for (;;) {
+    if (at == Bucket::kMoved) return ChargeOutcome::kMoved;
+    if (bucket.tag.load(std::memory_order_relaxed) != tag) return ChargeOutcome::kEvicted;
+    // An eviction between here and the exchange lets the heir have the refund: it inherited the
+    // debt that is taken back, so it is the right bucket still.
+    if (bucket.empties_at.compare_exchange_weak(at, at - refund_ns, std::memory_order_acq_rel,
+                                                std::memory_order_acquire)) {
+      return ChargeOutcome::kCharged;
+    }
+    if (at == Bucket::kLocked) at = bucket.EmptiesAt();
+  }
+}
+
+size_t BucketTable::CapacityFor(size_t buckets) {
+  return std::bit_ceil(std::max<size_t>(buckets, 2 * kWays));
+}
+
+BucketTable::BucketTable(size_t buckets)
+    : lines_(std::make_unique<Line[]>(CapacityFor(buckets) / kWays)),
+      mask_(CapacityFor(buckets) / kWays - 1) {}
+
+Bucket* BucketTable::ChooseVictim(uint64_t tag, int64_t now_ns, int64_t& empties_at) const {
+  Bucket* victim = nullptr;
+  for (Line* line : {&FirstLine(tag), &SecondLine(tag)}) {
+    for (Bucket& bucket : line->ways) {
+      const int64_t at = bucket.EmptiesAt();
+      if (victim != nullptr && at >= empties_at) continue;
+      victim = &bucket;
+      empties_at = at;
+      if (at <= now_ns) return victim;
+    }
+  }
+  return victim;
+}
+
+int64_t BucketTable::EmptiesAtIfInserted(uint64_t tag, int64_t now_ns) const {
+  if (const Bucket* bucket = Find(tag)) return bucket->EmptiesAt();
+  int64_t empties_at = 0;
+  ChooseVictim(tag, now_ns, empties_at);
+  return empties_at;
+}
+
+Bucket* BucketTable::FindOrInsert(uint64_t tag, int64_t now_ns) {
+  if (Bucket* bucket = Find(tag)) return bucket;
+  MutexLock lock(&insert_locks_[(tag >> 8) % kStripes]);
+  if (Bucket* bucket = Find(tag)) return bucket;
+  for (;;) {
+    int64_t inherited = 0;
+    Bucket* victim = ChooseVictim(tag, now_ns, inherited);
+    if (inherited == Bucket::kMoved) return nullptr;
+    // acquire: nothing below may be seen before the lock. Only if the time is still the one chosen.
+    if (!victim->empties_at.compare_exchange_strong(
+            inherited, Bucket::kLocked, std::memory_order_acquire, std::memory_order_relaxed)) {
+      continue;
+    }
+    victim->tag.store(tag, std::memory_order_relaxed);
+    // release: whoever sees this time sees the new tag.
+    victim->empties_at.store(inherited, std::memory_order_release);
+    if (inherited > now_ns) live_evictions_.fetch_add(1, std::memory_order_relaxed);
+    return victim;
+  }
+}
+
+std::vector<int64_t> BucketTable::RetireEach() {
+  std::vector<int64_t> times;
+  times.reserve(capacity());
+  for (size_t i = 0; i <= mask_; ++i) {
+    for (Bucket& bucket : lines_[i].ways) times.push_back(Retire(bucket));
+  }
+  return times;
+}
+
+// A key was evicted as the least of its eight cells, and their least has not fallen since: it owes
+// no more than the least of either line.
+int64_t BucketTable::LatestOfEvicted(const std::vector<int64_t>& times) const {
+  int64_t latest = filled_until_;
+  if (live_evictions() == 0) return latest;
+  for (auto line = times.begin(); line != times.end(); line += kWays) {
+    latest = std::max(latest, *std::min_element(line, line + kWays));
+  }
+  return latest;
+}
+
+void BucketTable::MoveTo(BucketTable& successor, int64_t now_ns, int64_t successor_now_ns,
+                         absl::FunctionRef<int64_t(int64_t)> translate) {
+  const bool same_shape = mask_ == successor.mask_;
+  const std::vector<int64_t> times = RetireEach();
+  const int64_t evicted = LatestOfEvicted(times);
+  if (evicted > now_ns) {
+    successor.filled_until_ = translate(evicted);
+    if (!same_shape) successor.Fill(successor.filled_until_);
+  }
+  successor.live_evictions_.store(live_evictions(), std::memory_order_relaxed);
+  for (size_t i = 0; i < times.size(); ++i) {
+    const int64_t at = times[i];
+    const Bucket& from = lines_[i / kWays].ways[i % kWays];
+    const uint64_t tag = from.tag.load(std::memory_order_relaxed);
+    if (at <= now_ns || at == Bucket::kMoved || (tag == 0 && !same_shape)) continue;
+    Bucket* to = same_shape ? &successor.lines_[i / kWays].ways[i % kWays]
+                            : successor.FindOrInsert(tag, successor_now_ns);
+    if (to == nullptr) continue;  // never: the successor is not being moved
+    // relaxed: the successor is not published yet.
+    to->tag.store(tag, std::memory_order_relaxed);
+    const int64_t inherited = to->empties_at.load(std::memory_order_relaxed);
+    to->empties_at.store(std::max(inherited, translate(at)), std::memory_order_relaxed);
+  }
+}
+
+int64_t BucketTable::RetireAll() {
+  int64_t latest = 0;
+  for (const int64_t at : RetireEach()) {
+    if (at != Bucket::kMoved) latest = std::max(latest, at);
+  }
+  return latest;
+}
+
+void BucketTable::Fill(int64_t empties_at) {
+  filled_until_ = std::max(filled_until_, empties_at);
+  for (size_t i = 0; i <= mask_; ++i) {
+    for (Bucket& bucket : lines_[i].ways) {
+      bucket.empties_at.store(empties_at, std::memory_order_relaxed);
+    }
+  }
+}
+
+size_t BucketTable::CountOwing(int64_t now_ns) const {
+  size_t owing = 0;
+  for (size_t i = 0; i <= mask_; ++i) {
+    for (const Bucket& bucket : lines_[i].ways) {
+      const int64_t at = bucket.EmptiesAt();
+      if (at > now_ns && at != Bucket::kMoved) ++owing;
+    }
+  }
+  return owing;
+}
+
+int64_t BucketTable::LatestEmptiesAt() const {
+  int64_t latest = 0;
+  for (size_t i = 0; i <= mask_; ++i) {
+    for (const Bucket& bucket : lines_[i].ways) {
+      const int64_t at = bucket.EmptiesAt();
+      if (at != Bucket::kMoved) latest = std::max(latest, at);
+    }
+  }
+  return latest;
+}
+
+}  // namespace headgate::engine

@@ -1,0 +1,136 @@
+#include "server/engine/decision.h"
+
+#include <algorithm>
+
+namespace headgate::engine {
+
+inline void Decision::ExamineGate(uint32_t profile, uint32_t rule, uint32_t budget, bool warn) {
+  if (profile == kNoRule) return;
+  const VirtualClock& clock = *policy_.targets[resolved_.target].gates[profile];
+  HealthView& seen = answer_.health;
+  const bool first = seen.profile == kNoRule;
+  HealthView another;
+  HealthView& view = first ? seen : another;
+  clock.Read(now_.monotonic_ns, view);
+  view.profile = profile;
+  view.now_ns = now_.monotonic_ns;
+  clock_read_ = &clock;
+  virtual_now_ns_ = view.virtual_ns;
+  if (view.health.gate_shut) [[unlikely]]
+    ViolateGate(view.health, profile, rule, budget, warn);
+  if (!first && view.health.speed <= seen.health.speed) seen = view;
+}
+
+inline bool Decision::ExamineOwnGates() {
+  const Match& match = resolved_.match;
+  for (int i = 0; i < match.gates_used; ++i) {
+    ExamineGate(match.gates[i].profile, match.gates[i].rule, Violation::kNoBudget, false);
+  }
+  if (match.gates_used > 0) return true;
+  if (resolved_.candidates_used > 0) return false;
+  ExamineGate(policy_.targets[resolved_.target].default_profile, kNoRule, Violation::kNoBudget,
+              false);
+  return true;
+}
+
+Decision::Outcome Decision::Examine(double estimate, double dice) {
+  const Match& match = resolved_.match;
+  answer_.verdict = Verdict::kAllowed;
+  answer_.reason = Reason::kNone;
+  answer_.permit = 0;
+  answer_.priority = match.priority;
+  answer_.retry_after = absl::ZeroDuration();
+  answer_.health.profile = kNoRule;
+  answer_.violations.clear();
+  const double predicted =
+      tables_.costs.Predict(policy_.targets[resolved_.target].key, resolved_.pattern_key, estimate);
+  answer_.predicted_cost = predicted >= 0 ? predicted : DefaultCost();
+  for (Candidate& candidate : Candidates()) {
+    candidate.cost = predicted >= 0 ? predicted : candidate.budget->default_cost;
+    candidate.skip = candidate.charged = false;
+  }
+  if (!match.only_charges && ExamineRules(dice)) return Outcome::kDecided;
+
+  const bool budgets_gate = !ExamineOwnGates();
+  uint32_t gated_by = kNoRule;
+  for (Candidate& candidate : Candidates()) {
+    const Budget& budget = *candidate.budget;
+    if (budget.profile != gated_by && budgets_gate) {
+      ExamineGate(budget.profile, kNoRule, budget.spec, budget.warn);
+      gated_by = budget.warn ? kNoRule : budget.profile;
+    }
+    if (budget.limits_more) [[unlikely]]
+      ExamineOtherLimits(candidate);
+    if (budget.ledger == nullptr || budget.blocked.has_value()) continue;
+    candidate.cost_ns = Ledger::ToNs(candidate.cost, budget.ns_per_unit);
+    ReadDebt(candidate);
+    if (candidate.empties_at_ns == Bucket::kMoved) [[unlikely]]
+      return Outcome::kMoved;
+    const int64_t debt_ns = std::max<int64_t>(candidate.empties_at_ns - candidate.now_ns, 0);
+    if (debt_ns > budget.burst_ns - candidate.cost_ns) [[unlikely]]
+      ViolateBurst(candidate);
+  }
+  if (denied_) DenyByViolations();
+  return Outcome::kDecided;
+}
+
+inline Decision::Charged Decision::ChargeOne(Candidate& candidate) {
+  const Budget& budget = *candidate.budget;
+  candidate.concurrency = ConcurrencyTable::kNone;
+  if (budget.limits_concurrency || candidate.bucket == nullptr) return ChargeRarely(candidate);
+  candidate.refunded_ns = budget.ledger->Refunded(candidate.tag);
+  const ChargeResult result = Charge(*candidate.bucket, candidate.tag, candidate.now_ns,
+                                     candidate.cost_ns, budget.burst_ns);
+  if (result.outcome != ChargeOutcome::kCharged) [[unlikely]]
+    return ChargeDebt(candidate);
+  candidate.empties_at_ns = result.empties_at;
+  return Charged::kYes;
+}
+
+// The permit is written only after the last exchange: each of those waits until all earlier stores
+// have reached the cache, and a permit's lines are seldom there.
+inline PermitId Decision::Issue(uint32_t slot, double estimate) {
+  Permit& permit = tables_.permits.body(slot);
+  permit.target_key = policy_.targets[resolved_.target].key;
+  permit.pattern_key = resolved_.pattern_key;
+  permit.policy_version = policy_.version;
+  permit.estimate = estimate;
+  permit.holds_concurrency = false;
+  uint32_t used = 0;
+  for (const Candidate& candidate : Candidates()) {
+    if (!candidate.charged) continue;
+    const Budget& budget = *candidate.budget;
+    PermitCharge& charge = permit.charges[used++];
+    charge.charged.tag = budget.ledger == nullptr ? 0 : candidate.tag;
+    charge.charged.ended_at_ns = candidate.empties_at_ns;
+    charge.charged.refunded_ns = candidate.refunded_ns;
+    charge.cost = candidate.cost;
+    charge.ledger = budget.slot;
+    charge.concurrency = candidate.concurrency;
+    permit.holds_concurrency |= candidate.concurrency != ConcurrencyTable::kNone;
+  }
+  permit.charges_used = used;
+  return tables_.permits.Publish(slot, now_.monotonic_ns + tables_.permit_ttl_ns);
+}
+
+Decision::Outcome Decision::Admit(double estimate) {
+  const uint32_t slot = tables_.permits.Claim(now_.monotonic_ns);
+  if (slot == PermitTable::kNone) [[unlikely]]
+    return Outcome::kNoPermit;
+  for (Candidate& candidate : Candidates()) {
+    const Budget& budget = *candidate.budget;
+    if (candidate.skip || (budget.ledger == nullptr && !budget.limits_concurrency)) continue;
+    const Charged charged = ChargeOne(candidate);
+    candidate.charged = charged == Charged::kYes;
+    if (candidate.charged) [[likely]]
+      continue;
+    // A budget that only warns and has no room after all is left alone after all.
+    if (charged != Charged::kMoved && budget.warn) continue;
+    tables_.permits.Abandon(slot);
+    return Rollback(charged);
+  }
+  answer_.permit = Issue(slot, estimate);
+  return Outcome::kDecided;
+}
+
+}  // namespace headgate::engine

@@ -1,0 +1,264 @@
+// What a decision needs when something refuses, or would: and the limits that few budgets have.
+
+#include <algorithm>
+#include <string>
+
+#include "server/engine/decision.h"
+
+namespace headgate::engine {
+namespace {
+
+// When to ask again where no limit says: a gate whose next sample is not announced, a lost roll, a
+// permit that somebody will report sometime.
+constexpr absl::Duration kAskAgain = absl::Seconds(1);
+constexpr absl::Duration kAskAgainForPermit = absl::Milliseconds(100);
+constexpr absl::Duration kLeast = absl::Nanoseconds(1);
+
+int64_t DebtOf(const Candidate& candidate) {
+  return std::max<int64_t>(candidate.empties_at_ns - candidate.now_ns, 0);
+}
+
+}  // namespace
+
+void Decision::Deny(Reason reason) {
+  answer_.verdict = Verdict::kDenied;
+  answer_.reason = reason;
+  denied_ = true;
+}
+
+bool Decision::ExamineRules(double dice) {
+  const Match& match = resolved_.match;
+  if (match.exempt != kNoRule) {
+    answer_.reason = Reason::kExempt;
+    resolved_.candidates_used = 0;  // looked at by no budget, and charged to none
+    return true;
+  }
+  Violation violation;
+  if (match.deny != kNoRule) {
+    const absl::Time wall = now_.wall();
+    violation.rule = match.deny;
+    violation.retry_after = std::max(policy_.rules.AppliesUntil(match.deny, wall) - wall, kLeast);
+  } else if (match.reject != kNoRule && dice < match.reject_ratio) {
+    violation.rule = match.reject;
+    violation.observed = dice;
+    violation.limit_value = match.reject_ratio;
+    violation.retry_after = match.reject_ratio < 1 ? kAskAgain : absl::InfiniteDuration();
+  } else {
+    return false;
+  }
+  Deny(match.deny != kNoRule ? Reason::kDenyRule : Reason::kRejectRatio);
+  answer_.retry_after = violation.retry_after;
+  answer_.violations.push_back(violation);
+  return true;
+}
+
+void Decision::ViolateGate(const Health& health, uint32_t profile, uint32_t rule, uint32_t budget,
+                           bool warn) {
+  Violation& violation = answer_.violations.emplace_back();
+  violation.limit = Limit::kHealth;
+  violation.profile = profile;
+  violation.rule = rule;
+  violation.budget = budget;
+  violation.warn = warn;
+  violation.signal = health.signal;
+  violation.observed = static_cast<double>(health.pressure);
+  violation.limit_value = 1;
+  const int64_t wait_ns = health.next_sample_at_ns - now_.monotonic_ns;
+  violation.retry_after = wait_ns > 0 ? absl::Nanoseconds(wait_ns) : kAskAgain;
+  denied_ |= !warn;
+}
+
+void Decision::ExamineOtherLimits(Candidate& candidate) {
+  const Budget& budget = *candidate.budget;
+  if (budget.blocked.has_value()) {
+    const bool permits = *budget.blocked == Limit::kMaxConcurrency;
+    const int64_t count = permits ? tables_.concurrency.Count(ConcurrencyKey(candidate)) : 0;
+    Violate(candidate, *budget.blocked, permits ? static_cast<double>(count) : candidate.cost, 0,
+            absl::InfiniteDuration());
+    return;
+  }
+  if (candidate.cost > budget.max_cost) {
+    Violate(candidate, Limit::kMaxCost, candidate.cost, budget.max_cost, absl::InfiniteDuration());
+  }
+  if (budget.limits_concurrency) ExamineConcurrency(candidate);
+}
+
+void Decision::ExamineConcurrency(Candidate& candidate) {
+  const uint64_t key = ConcurrencyKey(candidate);
+  const int64_t limit = candidate.budget->max_concurrency;
+  int64_t count = tables_.concurrency.Count(key);
+  if (count >= limit && tables_.concurrency.EarliestExpiry(key) <= now_.monotonic_ns) {
+    tables_.permits.Sweep(tables_.concurrency.Find(key), now_.monotonic_ns,
+                          now_.monotonic_ns + tables_.permit_ttl_ns / 2);
+    count = tables_.concurrency.Count(key);
+  }
+  if (count >= limit) ViolateConcurrency(candidate, count);
+}
+
+void Decision::Violate(Candidate& candidate, Limit limit, double observed, double limit_value,
+                       absl::Duration retry_after) {
+  const Budget& budget = *candidate.budget;
+  Violation& violation = answer_.violations.emplace_back();
+  violation.budget = budget.spec;
+  violation.rule = candidate.rule;
+  violation.limit = limit;
+  violation.warn = budget.warn;
+  violation.level = static_cast<int8_t>(BucketLevel(budget, resolved_.identity));
+  violation.profile = budget.profile;
+  if (budget.ledger != nullptr) {
+    const Health health = budget.clock->Read(now_.monotonic_ns).health;
+    violation.signal = health.speed < 1 ? health.signal : Violation::kNoSignal;
+  }
+  violation.observed = observed;
+  violation.limit_value = limit_value;
+  violation.retry_after = retry_after;
+  candidate.skip = true;
+  denied_ |= !budget.warn;
+}
+
+void Decision::ViolateConcurrency(Candidate& candidate, int64_t count) {
+  Violate(candidate, Limit::kMaxConcurrency, static_cast<double>(count),
+          static_cast<double>(candidate.budget->max_concurrency), kAskAgainForPermit);
+}
+
+void Decision::ViolateBurst(Candidate& candidate) {
+  const Budget& budget = *candidate.budget;
+  Violate(candidate, Limit::kBurst, budget.ledger->ToUnits(DebtOf(candidate)) + candidate.cost,
+          budget.ledger->ToUnits(budget.burst_ns), TimeToRoom(candidate));
+}
+
+absl::Duration Decision::TimeToRoom(const Candidate& candidate) const {
+  const Budget& budget = *candidate.budget;
+  if (candidate.cost_ns > budget.burst_ns) return absl::InfiniteDuration();
+  const int64_t excess_ns = DebtOf(candidate) - (budget.burst_ns - candidate.cost_ns);
+  if (excess_ns <= 0) return absl::ZeroDuration();
+  const VirtualClock::Reading reading = budget.clock->Read(now_.monotonic_ns);
+  const int64_t at = reading.RealTimeOf(candidate.now_ns + excess_ns);
+  if (at == VirtualClock::kNever) return absl::InfiniteDuration();
+  return std::max(absl::Nanoseconds(at - now_.monotonic_ns), kLeast);
+}
+
+void Decision::DenyByViolations() {
+  Reason reason = Reason::kCapacity;
+  answer_.retry_after = kLeast;
+  for (const Violation& violation : answer_.violations) {
+    if (violation.warn) continue;
+    answer_.retry_after = std::max(answer_.retry_after, violation.retry_after);
+    Reason stage = Reason::kCapacity;
+    if (violation.limit == Limit::kHealth) stage = Reason::kHealth;
+    if (violation.limit == Limit::kMaxCost) stage = Reason::kMaxCost;
+    if (violation.limit == Limit::kMaxConcurrency) stage = Reason::kMaxConcurrency;
+    reason = std::min(reason, stage);  // in the order of the stages
+  }
+  Deny(reason);
+}
+
+double Decision::DefaultCost() const {
+  const auto& candidates = resolved_.candidates;
+  double cost = resolved_.candidates_used == 0 ? 1 : 0;
+  for (int i = 0; i < resolved_.candidates_used; ++i) {
+    cost = std::max(cost, candidates[i].budget->default_cost);
+  }
+  return cost;
+}
+
+Decision::Charged Decision::ChargeRarely(Candidate& candidate) {
+  if (candidate.budget->limits_concurrency) {
+    const Charged acquired = AcquireConcurrency(candidate);
+    if (acquired != Charged::kYes) return acquired;
+  }
+  if (candidate.budget->ledger == nullptr) return Charged::kYes;
+  candidate.refunded_ns = candidate.budget->ledger->Refunded(candidate.tag);
+  const Charged charged = ChargeDebt(candidate);
+  if (charged != Charged::kYes && candidate.concurrency != ConcurrencyTable::kNone) {
+    tables_.concurrency.Release(candidate.concurrency);
+  }
+  return charged;
+}
+
+Decision::Charged Decision::ChargeDebt(Candidate& candidate) {
+  const Budget& budget = *candidate.budget;
+  const ChargeResult result =
+      budget.ledger->Charge(candidate.tag, candidate.now_ns, candidate.cost_ns, budget.burst_ns);
+  candidate.empties_at_ns = result.empties_at;
+  if (result.outcome == ChargeOutcome::kCharged) return Charged::kYes;
+  if (result.outcome == ChargeOutcome::kMoved) return Charged::kMoved;
+  ViolateBurst(candidate);
+  return Charged::kRefused;
+}
+
+Decision::Charged Decision::AcquireConcurrency(Candidate& candidate) {
+  const int64_t limit = candidate.budget->max_concurrency;
+  switch (tables_.concurrency.Acquire(ConcurrencyKey(candidate), limit,
+                                      now_.monotonic_ns + tables_.permit_ttl_ns,
+                                      candidate.concurrency)) {
+    case ConcurrencyTable::Outcome::kAcquired:
+      return Charged::kYes;
+    case ConcurrencyTable::Outcome::kTableFull:
+      return Charged::kTableFull;
+    case ConcurrencyTable::Outcome::kAtLimit:
+      break;
+  }
+  candidate.concurrency = ConcurrencyTable::kNone;
+  ViolateConcurrency(candidate, limit);  // overtaken since Examine
+  return Charged::kRefused;
+}
+
+Decision::Outcome Decision::Rollback(Charged why) {
+  for (Candidate& candidate : Candidates()) {
+    if (!candidate.charged) continue;
+    if (candidate.concurrency != ConcurrencyTable::kNone) {
+      tables_.concurrency.Release(candidate.concurrency);
+    }
+    if (candidate.budget->ledger == nullptr) continue;
+    candidate.budget->ledger->Undo({candidate.tag, candidate.empties_at_ns, candidate.refunded_ns},
+                                   candidate.cost_ns);
+  }
+  if (why == Charged::kMoved) return Outcome::kMoved;
+  if (why == Charged::kTableFull) return Outcome::kNoPermit;
+  DenyByViolations();
+  return Outcome::kDecided;
+}
+
+std::vector<BucketView> Decision::View(const CheckRequest& request) {
+  std::vector<BucketView> views;
+  for (Candidate& candidate : Candidates()) views.push_back(ViewOne(candidate, request));
+  return views;
+}
+
+BucketView Decision::ViewOne(Candidate& candidate, const CheckRequest& request) {
+  const Budget& budget = *candidate.budget;
+  const BudgetSpec& spec = policy_.budget_specs[budget.spec];
+  BucketView view;
+  view.budget = budget.spec;
+  view.rule = candidate.rule;
+  view.level = BucketLevel(budget, resolved_.identity);
+  if (view.level > 0) view.bucket = std::string(resolved_.identity.Level(view.level));
+  for (const Tag& tag : request.tags) {
+    if (budget.split == SplitKind::kTag && tag.key == budget.split_tag) view.bucket = tag.value;
+  }
+  view.cost = candidate.cost;
+  view.max_cost = spec.max_cost;
+  view.max_concurrency = spec.max_concurrency;
+  if (budget.limits_concurrency) {
+    view.outstanding = tables_.concurrency.Count(ConcurrencyKey(candidate));
+  }
+  if (budget.ledger != nullptr) {
+    candidate.cost_ns = budget.ledger->ToNs(candidate.cost);
+    ReadDebt(candidate);  // a rule may have decided before anyone looked
+    if (candidate.empties_at_ns == Bucket::kMoved) candidate.empties_at_ns = 0;
+    view.speed = budget.clock->Read(now_.monotonic_ns).health.speed;
+    const std::optional<double> rate = RateOf(spec, policy_.target_specs[resolved_.target]);
+    view.rate = rate.value_or(view.speed / Ledger::kAutoSpeed);
+    if (!rate.has_value()) view.speed = 1;  // the speed is the rate
+    view.burst = budget.ledger->ToUnits(budget.burst_ns);
+    view.debt = budget.ledger->ToUnits(DebtOf(candidate));
+    view.room_in = TimeToRoom(candidate);
+  }
+  if (budget.blocked.has_value() || candidate.cost > budget.max_cost) {
+    view.room_in = absl::InfiniteDuration();
+  }
+  return view;
+}
+
+}  // namespace headgate::engine

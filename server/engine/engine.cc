@@ -1,0 +1,331 @@
+#include "server/engine/engine.h"
+
+#include <algorithm>
+#include <limits>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/hash.h"
+#include "common/strings.h"
+
+namespace headgate::engine {
+namespace {
+
+constexpr size_t kMaxRequestIdBytes = 128;
+constexpr double kNoDice = 1;
+// Independent streams from one seed.
+constexpr uint64_t kPermitStream = 0x7065726d69747321;
+constexpr uint64_t kDiceStream = 0x6469636573747265;
+
+// One step of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
+// 2014).
+uint64_t Mix(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+EngineOptions Bounded(EngineOptions options) {
+  options.permit_ttl = std::clamp(options.permit_ttl, absl::Milliseconds(1), absl::Hours(24));
+  return options;
+}
+
+// Far from where adding a time to live overflows.
+Now Bounded(Now now) {
+  now.monotonic_ns = std::clamp<int64_t>(now.monotonic_ns, 0, VirtualClock::kHorizonNs);
+  return now;
+}
+
+// An optional is two stores and, copied, one load that has to wait for both.
+double EstimateOf(const CheckRequest& request) {
+  return request.estimated_cost.has_value() ? *request.estimated_cost : CostModel::kNone;
+}
+
+// Whether two Checks could be charged together: alike, and neither has an id to remember.
+bool SameCheck(const CheckRequest& a, const CheckRequest& b) {
+  return a.request_id.empty() && b.request_id.empty() && a.estimated_cost == b.estimated_cost &&
+         SameSubject(a, b);
+}
+
+absl::Status TableFull() {
+  return absl::ResourceExhaustedError("no room for another permit; try again in a second");
+}
+
+absl::Status NotInstalled() { return absl::FailedPreconditionError("no policy is installed yet"); }
+
+}  // namespace
+
+Engine::Engine(const EngineOptions& options)
+    : options_(Bounded(options)),
+      costs_(options_.max_patterns),
+      concurrency_(4 * options_.max_permits),
+      permits_(options_.max_permits, Mix(options_.seed ^ kPermitStream), concurrency_),
+      requests_(permits_),
+      tables_{costs_, concurrency_, permits_, absl::ToInt64Nanoseconds(options_.permit_ttl)},
+      dice_(Mix(options_.seed ^ kDiceStream)),
+      book_(options_.bucket_bytes, options_.seed) {}
+
+absl::Status Engine::Install(PolicySpec spec, Now now) {
+  now = Bounded(now);
+  if (absl::Status valid = Validate(spec); !valid.ok()) return valid;
+  MutexLock lock(&install_mutex_);
+  auto policy = std::make_shared<Policy>();
+  policy->version = version_ + 1;
+  policy->rules = RuleSet::Compile(spec, options_.seed);
+  policy->target_specs = std::move(spec.targets);
+  if (policy->target_specs.empty()) policy->target_specs.emplace_back();
+  policy->profiles = std::move(spec.profiles);
+  policy->budget_specs = std::move(spec.budgets);
+  absl::StatusOr<LedgerBook::Change> change = book_.Prepare(*policy, now);
+  if (!change.ok()) return change.status();
+  book_.Commit(*std::move(change), now);
+  version_ = policy->version;
+  policies_.Set(std::move(policy));
+  return absl::OkStatus();
+}
+
+double Engine::Roll(const Match& match) {
+  if (match.reject == kNoRule) return kNoDice;
+  if (match.reject_ratio >= 1) return 0;
+  // relaxed: every caller gets a number of its own, in whatever order.
+  const uint64_t state = dice_.fetch_add(0x9e3779b97f4a7c15, std::memory_order_relaxed);
+  return static_cast<double>(Mix(state) >> 11) * 0x1p-53;
+}
+
+void Engine::AwaitNewer(uint64_t version) const {
+  while (policies_.Get()->version == version) std::this_thread::yield();
+}
+
+absl::Status Engine::Check(const CheckRequest& request, Now now, CheckAnswer& answer) {
+  now = Bounded(now);
+  const PolicyRef& policy = policies_.Get();
+  if (policy == nullptr) return NotInstalled();
+  Resolved resolved;
+  if (absl::Status status = Resolve(*policy, options_.seed, request, now, resolved); !status.ok()) {
+    return status;
+  }
+  return CheckResolved(request, now, resolved, policy, answer);
+}
+
+absl::Status Engine::CheckResolved(const CheckRequest& request, const Now& now, Resolved& resolved,
+                                   const PolicyRef& policy, CheckAnswer& answer) {
+  if (request.estimated_cost.has_value()) {
+    absl::Status valid = ValidateCost("estimated_cost", *request.estimated_cost);
+    if (!valid.ok()) return valid;
+  }
+  if (request.request_id.empty()) return Decide(request, now, resolved, policy, answer);
+  if (request.request_id.size() > kMaxRequestIdBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("request_id: has ", request.request_id.size(),
+                                                   " bytes; at most ", kMaxRequestIdBytes));
+  }
+  const uint64_t who = CombineHash(policy->targets[resolved.target].key,
+                                   resolved.identity.LevelHash(resolved.identity.depth()));
+  return requests_.Once(CombineHash(who, HashBytes(request.request_id, options_.seed)),
+                        now.monotonic_ns, answer,
+                        [&] { return Decide(request, now, resolved, policy, answer); });
+}
+
+absl::Status Engine::Decide(const CheckRequest& request, const Now& now, Resolved& resolved,
+                            const PolicyRef& policy, CheckAnswer& answer) {
+  const double dice = Roll(resolved.match);
+  const double estimate = EstimateOf(request);
+  for (;;) {
+    Decision decision(*policy, tables_, resolved, now, answer);
+    Decision::Outcome outcome = decision.Examine(estimate, dice);
+    if (outcome == Decision::Outcome::kDecided && answer.verdict == Verdict::kAllowed) {
+      outcome = decision.Admit(estimate);
+    }
+    if (outcome == Decision::Outcome::kDecided) [[likely]]
+      break;
+    if (outcome == Decision::Outcome::kNoPermit) return TableFull();
+    AwaitNewer(policy->version);
+    absl::Status status = Resolve(*policy, options_.seed, request, now, resolved);
+    if (!status.ok()) return status;
+  }
+  // A reused answer mostly has the right one already, and counting references is not free.
+  if (answer.violations.empty()) {
+    if (answer.policy != nullptr) answer.policy.reset();
+  } else if (answer.policy != policy) {
+    answer.policy = policy;
+  }
+  return absl::OkStatus();
+}
+
+void Engine::CheckBatch(absl::Span<const CheckRequest> requests, Now now,
+                        absl::Span<CheckAnswer> answers, absl::Span<absl::Status> statuses) {
+  now = Bounded(now);
+  const PolicyRef& policy = policies_.Get();
+  Resolved resolved;
+  absl::Status resolution = NotInstalled();
+  for (size_t i = 0; i < requests.size();) {
+    if (policy != nullptr && (i == 0 || !SameSubject(requests[i - 1], requests[i]))) {
+      resolution = Resolve(*policy, options_.seed, requests[i], now, resolved);
+    }
+    if (!resolution.ok()) {
+      statuses[i++] = resolution;
+      continue;
+    }
+    i += CheckRun(requests.subspan(i), now, resolved, policy, answers.subspan(i),
+                  statuses.subspan(i));
+  }
+}
+
+size_t Engine::CheckRun(absl::Span<const CheckRequest> requests, const Now& now, Resolved& resolved,
+                        const PolicyRef& policy, absl::Span<CheckAnswer> answers,
+                        absl::Span<absl::Status> statuses) {
+  const CheckRequest& first = requests[0];
+  size_t run = 1;
+  while (run < requests.size() && SameCheck(first, requests[run])) ++run;
+  const double estimate = EstimateOf(first);
+  const bool valid = !first.estimated_cost.has_value() || ValidateCost("", estimate).ok();
+  if (run > 1 && valid) {
+    Decision decision(*policy, tables_, resolved, now, answers[0]);
+    if (decision.Examine(estimate, kNoDice) == Decision::Outcome::kDecided &&
+        answers[0].verdict == Verdict::kAllowed) {
+      const size_t admitted = decision.AdmitTogether(estimate, answers.subspan(0, run));
+      for (size_t i = 0; i < admitted; ++i) statuses[i] = absl::OkStatus();
+      if (admitted > 0) return admitted;
+    }
+  }
+  for (size_t i = 0; i < run; ++i) {
+    statuses[i] = CheckResolved(requests[i], now, resolved, policy, answers[i]);
+  }
+  return run;
+}
+
+absl::StatusOr<Explanation> Engine::Explain(const CheckRequest& request, Now now) {
+  now = Bounded(now);
+  const PolicyRef& policy = policies_.Get();
+  if (policy == nullptr) return NotInstalled();
+  if (request.estimated_cost.has_value()) {
+    absl::Status valid = ValidateCost("estimated_cost", *request.estimated_cost);
+    if (!valid.ok()) return valid;
+  }
+  Resolved resolved;
+  for (;;) {
+    absl::Status status = Resolve(*policy, options_.seed, request, now, resolved);
+    if (!status.ok()) return status;
+    Explanation explanation;
+    Decision decision(*policy, tables_, resolved, now, explanation.answer);
+    const double dice = resolved.match.reject_ratio >= 1 ? 0 : kNoDice;
+    if (decision.Examine(EstimateOf(request), dice) == Decision::Outcome::kMoved) {
+      AwaitNewer(policy->version);
+      continue;
+    }
+    explanation.reject_ratio = resolved.match.reject_ratio;
+    explanation.policy = explanation.answer.policy = policy;
+    explanation.rules = policy->rules.FindAll({.identity = &resolved.identity,
+                                               .tags = request.tags,
+                                               .remote_address = request.remote_address,
+                                               .target = resolved.target,
+                                               .wall_ns = now.wall_ns});
+    explanation.buckets = decision.View(request);
+    return explanation;
+  }
+}
+
+absl::StatusOr<ReportOutcome> Engine::Report(PermitId id, double actual_cost, Now now) {
+  now = Bounded(now);
+  if (absl::Status valid = ValidateCost("actual_cost", actual_cost); !valid.ok()) return valid;
+  uint32_t slot = 0;
+  switch (permits_.Settle(id, slot)) {
+    case PermitTable::Found::kNeverIssued:
+      return absl::NotFoundError(absl::StrCat("permit: ", id, " was not issued by this process"));
+    case PermitTable::Found::kReported:
+      return ReportOutcome::kAlreadySettled;
+    case PermitTable::Found::kForgotten:
+      return ReportOutcome::kForgotten;
+    case PermitTable::Found::kSettling:
+      break;
+  }
+  const Permit& permit = permits_.body(slot);
+  for (uint32_t i = 0; i < permit.charges_used; ++i) {
+    SettleCharge(permit, permit.charges[i], actual_cost, now);
+  }
+  costs_.Learn(permit.target_key, permit.pattern_key, permit.estimate, actual_cost);
+  permits_.Settled(slot);
+  return ReportOutcome::kSettled;
+}
+
+void Engine::SettleCharge(const Permit& permit, const PermitCharge& charge, double actual_cost,
+                          Now now) {
+  if (charge.charged.tag == 0) return;  // it held concurrency only
+  for (const PolicyRef& policy = policies_.Get();; AwaitNewer(policy->version)) {
+    if (charge.ledger >= policy->ledgers.size()) return;
+    Ledger* ledger = policy->ledgers[charge.ledger].get();
+    // The budget is gone and owed nothing any more, or is split differently now.
+    if (ledger == nullptr || !ledger->Knows(permit.policy_version)) return;
+    const int64_t charged_ns = ledger->ToNs(charge.cost);
+    const int64_t actual_ns = ledger->ToNs(actual_cost);
+    const int64_t now_ns = ledger->Now(ledger->clock().Read(now.monotonic_ns).virtual_ns);
+    if (actual_ns > charged_ns) {
+      const ChargeResult result = ledger->Charge(charge.charged.tag, now_ns, actual_ns - charged_ns,
+                                                 std::numeric_limits<int64_t>::max());
+      if (result.outcome != ChargeOutcome::kMoved) return;
+      continue;
+    }
+    Ledger::Charged charged = charge.charged;
+    if (!ledger->Translate(permit.policy_version, charged)) return;
+    if (ledger->Refund(charged, charged_ns, charged_ns - actual_ns, now_ns) >= 0) return;
+  }
+}
+
+absl::Status Engine::SetHealth(std::string_view target, std::string_view profile,
+                               const Health& health, Now now) {
+  now = Bounded(now);
+  const std::shared_ptr<const Policy> policy = policies_.Get();
+  if (policy == nullptr) return NotInstalled();
+  uint32_t place = 0;
+  if (absl::Status found = policy->ResolveTarget(target, place); !found.ok()) return found;
+  for (size_t i = 0; i < policy->profiles.size(); ++i) {
+    if (policy->profiles[i].name != profile) continue;
+    policy->targets[place].gates[i]->Set(health, now.monotonic_ns);
+    return absl::OkStatus();
+  }
+  return absl::NotFoundError(absl::StrCat("profile: no health profile '", Sv(profile), "'"));
+}
+
+absl::Status Engine::SetAutoRate(std::string_view target, std::string_view budget, double rate,
+                                 Now now) {
+  now = Bounded(now);
+  const std::shared_ptr<const Policy> policy = policies_.Get();
+  if (policy == nullptr) return NotInstalled();
+  constexpr double kMaxAutoRate = 1024;
+  if (!(rate >= 0 && rate <= kMaxAutoRate)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rate: must be 0 to ", kMaxAutoRate, "; it is ", rate));
+  }
+  uint32_t place = 0;
+  if (absl::Status found = policy->ResolveTarget(target, place); !found.ok()) return found;
+  for (uint32_t i = 0; i < policy->budget_specs.size(); ++i) {
+    if (policy->budget_specs[i].name != budget) continue;
+    Ledger* ledger = policy->BudgetsOf(place)[i].ledger;
+    if (ledger == nullptr || !ledger->axis().is_auto) break;
+    ledger->axis().clock->Set(
+        {.speed = rate * Ledger::kAutoSpeed, .status = HealthStatus::kHealthy}, now.monotonic_ns);
+    return absl::OkStatus();
+  }
+  return absl::NotFoundError(
+      absl::StrCat("budget: no budget '", Sv(budget), "' with an auto rate"));
+}
+
+Engine::Stats Engine::ReadStats(Now now) const {
+  now = Bounded(now);
+  Stats stats;
+  stats.permits_live = permits_.CountLive(now.monotonic_ns);
+  stats.permits_recycled_early = permits_.recycled_early();
+  stats.request_ids = requests_.size();
+  const std::shared_ptr<const Policy> policy = policies_.Get();
+  if (policy == nullptr) return stats;
+  for (const auto& ledger : policy->ledgers) {
+    if (ledger == nullptr || ledger->table() == nullptr) continue;
+    const int64_t now_ns = ledger->clock().Read(now.monotonic_ns).virtual_ns;
+    stats.buckets += ledger->capacity();
+    stats.buckets_owing += ledger->table()->CountOwing(now_ns);
+    stats.live_evictions += ledger->table()->live_evictions();
+  }
+  return stats;
+}
+
+}  // namespace headgate::engine

@@ -1,0 +1,148 @@
+// The decision: may this identity do work of this cost now?
+//
+// One Engine holds the policy, the buckets, the permits and the learnt costs of a process. It does
+// no I/O, reads no clock and draws no random number of its own: `now` comes with each call, and the
+// seed with the options. Its memory is fixed by the options and the policy.
+//
+// Guarantees, at every bucket, for any number of threads and any schedule of theirs:
+// - cost admitted in an interval <= burst + rate x health-time elapsed + refunds granted in it;
+// - a Check is charged to all of its budgets or to none, and a refused one writes nothing;
+// - replacing the policy forgets neither debt nor permits.
+// docs/algorithm.md derives them, and says what is inexact and by how much.
+//
+// Thread-safe. Check on the common path takes no lock and allocates nothing. A `now` that lags, or
+// jumps back, refuses too much, never too little; one that jumps ahead drains and expires what
+// would have drained and expired by then.
+//
+//   Engine engine({.seed = random_seed});
+//   absl::Status installed = engine.Install(policy_spec, clock.Read());
+//   CheckAnswer answer;
+//   absl::Status status = engine.Check({.identity = "job-7:etl", .estimated_cost = 250},
+//                                      clock.Read(), answer);
+//   if (status.ok() && answer.verdict == Verdict::kAllowed) {
+//     ... the work ...
+//     engine.Report(answer.permit, 310, clock.Read());
+//   }
+
+#ifndef HEADGATE_SERVER_ENGINE_ENGINE_H_
+#define HEADGATE_SERVER_ENGINE_ENGINE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "common/clock.h"
+#include "common/mutex.h"
+#include "server/engine/answer.h"
+#include "server/engine/concurrency_table.h"
+#include "server/engine/cost_model.h"
+#include "server/engine/decision.h"
+#include "server/engine/ledger_book.h"
+#include "server/engine/permit_table.h"
+#include "server/engine/policy.h"
+#include "server/engine/published.h"
+#include "server/engine/request_index.h"
+#include "server/engine/spec.h"
+#include "server/engine/subject.h"
+
+namespace headgate::engine {
+
+struct EngineOptions {
+  // Secret and different in each process: keys the hashes, starts permit ids and the dice.
+  uint64_t seed = 0;
+  absl::Duration permit_ttl = absl::Minutes(1);  // 1 ms to one day
+  size_t max_permits = size_t{1} << 15;          // at most 2^24; 704 bytes each
+  size_t max_patterns = size_t{1} << 14;         // 56 bytes each
+  size_t bucket_bytes = size_t{256} << 20;       // of all split budgets on all targets
+};
+
+class Engine {
+ public:
+  explicit Engine(const EngineOptions& options);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // Replaces the policy as a whole; the old one stays in force where this fails. Checks go on
+  // meanwhile; one that meets a budget whose debt is being moved waits for it, 10 ns a bucket.
+  // InvalidArgument lists everything that is wrong; ResourceExhausted: too many buckets.
+  absl::Status Install(PolicySpec spec, Now now) ABSL_LOCKS_EXCLUDED(install_mutex_);
+
+  // `answer` may be reused from call to call. A denial is an answer, not an error. Errors:
+  // InvalidArgument names the field, NotFound an unknown target, ResourceExhausted: the table of
+  // permits is full, try again; FailedPrecondition: more budgets than a Check may have.
+  absl::Status Check(const CheckRequest& request, Now now, CheckAnswer& answer);
+
+  // As many Checks in order. Requests that share the views of the one before are resolved once.
+  // The spans are of one size. Each Check has a status of its own.
+  void CheckBatch(absl::Span<const CheckRequest> requests, Now now, absl::Span<CheckAnswer> answers,
+                  absl::Span<absl::Status> statuses);
+
+  // What Check would answer, and why; nothing is charged and no dice are rolled.
+  absl::StatusOr<Explanation> Explain(const CheckRequest& request, Now now);
+
+  // Settles a permit with what the work cost. Harmless if repeated. InvalidArgument for a bad cost,
+  // NotFound for a permit that this process never issued.
+  absl::StatusOr<ReportOutcome> Report(PermitId permit, double actual_cost, Now now);
+
+  // Sets the health of a target's profile. NotFound names what is unknown.
+  absl::Status SetHealth(std::string_view target, std::string_view profile, const Health& health,
+                         Now now);
+  // Sets the rate that was found for a budget whose rate is `auto`, cost units a second.
+  absl::Status SetAutoRate(std::string_view target, std::string_view budget, double rate, Now now);
+
+  // The policy in force; null before the first Install.
+  std::shared_ptr<const Policy> policy() const { return policies_.Get(); }
+
+  struct Stats {
+    size_t permits_live = 0;
+    uint64_t permits_recycled_early = 0;  // lost their refund because the table was full
+    size_t buckets = 0;                   // room, in split budgets
+    size_t buckets_owing = 0;
+    uint64_t live_evictions = 0;  // debts that were inherited
+    size_t request_ids = 0;
+  };
+  // Reads all tables: for status pages, not for hot paths.
+  Stats ReadStats(Now now) const;
+
+ private:
+  using PolicyRef = std::shared_ptr<const Policy>;
+
+  absl::Status CheckResolved(const CheckRequest& request, const Now& now, Resolved& resolved,
+                             const PolicyRef& policy, CheckAnswer& answer);
+  absl::Status Decide(const CheckRequest& request, const Now& now, Resolved& resolved,
+                      const PolicyRef& policy, CheckAnswer& answer);
+  // Decides the first of `requests`, and those right behind it that can be charged together with
+  // it. Returns how many are decided.
+  size_t CheckRun(absl::Span<const CheckRequest> requests, const Now& now, Resolved& resolved,
+                  const PolicyRef& policy, absl::Span<CheckAnswer> answers,
+                  absl::Span<absl::Status> statuses);
+  // Waits until a policy newer than `version` is published: `policy` references then show it.
+  void AwaitNewer(uint64_t version) const;
+  void SettleCharge(const Permit& permit, const PermitCharge& charge, double actual_cost, Now now);
+  double Roll(const Match& match);
+
+  const EngineOptions options_;
+  CostModel costs_;
+  ConcurrencyTable concurrency_;
+  PermitTable permits_;
+  RequestIndex requests_;
+  const Tables tables_;
+  std::atomic<uint64_t> dice_;
+  Published<Policy> policies_;
+
+  Mutex install_mutex_;
+  LedgerBook book_ ABSL_GUARDED_BY(install_mutex_);
+  uint64_t version_ ABSL_GUARDED_BY(install_mutex_) = 0;
+};
+
+}  // namespace headgate::engine
+
+#endif  // HEADGATE_SERVER_ENGINE_ENGINE_H_

@@ -1,0 +1,207 @@
+#include "server/engine/ledger_book.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/hash.h"
+#include "common/strings.h"
+
+namespace headgate::engine {
+namespace {
+
+// Names may hold anything: the length keeps "a" + "bc" and "ab" + "c" apart.
+std::string JoinNames(std::string_view target, std::string_view name) {
+  return absl::StrCat(target.size(), ":", Sv(target), Sv(name));
+}
+
+std::string SplitLabel(const SplitSpec& split) {
+  if (const auto* by_depth = std::get_if<SplitByDepth>(&split)) {
+    return absl::StrCat("depth ", by_depth->depth);
+  }
+  if (const auto* by_tag = std::get_if<SplitByTag>(&split))
+    return absl::StrCat("tag ", by_tag->key);
+  return "";
+}
+
+size_t BucketsFor(const BudgetSpec& spec) {
+  if (std::holds_alternative<SplitNone>(spec.split)) return 0;
+  return BucketTable::CapacityFor(spec.max_buckets);
+}
+
+void BindSplit(const BudgetSpec& spec, Budget& budget) {
+  if (const auto* by_depth = std::get_if<SplitByDepth>(&spec.split)) {
+    budget.split = SplitKind::kDepth;
+    budget.split_depth = static_cast<uint8_t>(by_depth->depth);
+  } else if (const auto* by_tag = std::get_if<SplitByTag>(&spec.split)) {
+    budget.split = SplitKind::kTag;
+    budget.split_tag = by_tag->key;
+  }
+}
+
+}  // namespace
+
+LedgerBook::LedgerBook(size_t bucket_bytes, uint64_t seed)
+    : bucket_bytes_(bucket_bytes), seed_(seed), frozen_(std::make_shared<VirtualClock>(0)) {
+  frozen_->Set({.speed = 0}, 0);
+}
+
+std::shared_ptr<VirtualClock> LedgerBook::ClockFor(std::string_view target,
+                                                   std::string_view profile, Now now) {
+  std::weak_ptr<VirtualClock>& known = clocks_[JoinNames(target, profile)];
+  std::shared_ptr<VirtualClock> clock = known.lock();
+  if (clock == nullptr) {
+    clock = std::make_shared<VirtualClock>(now.monotonic_ns);
+    known = clock;
+  }
+  return clock;
+}
+
+void LedgerBook::BindTargets(Policy& policy, Now now) {
+  absl::flat_hash_map<std::string, uint32_t> profiles;
+  for (uint32_t i = 0; i < policy.profiles.size(); ++i) profiles[policy.profiles[i].name] = i;
+  for (const TargetSpec& spec : policy.target_specs) {
+    Target target;
+    target.name = spec.name;
+    target.key = HashBytes(spec.name, seed_) | 1;
+    if (!spec.default_health.empty()) target.default_profile = profiles.at(spec.default_health);
+    for (const HealthProfileSpec& profile : policy.profiles) {
+      target.gates.push_back(ClockFor(spec.name, absl::StrCat("profile ", profile.name), now));
+    }
+    policy.target_by_name[spec.name] = static_cast<uint32_t>(policy.targets.size());
+    policy.targets.push_back(std::move(target));
+  }
+}
+
+void LedgerBook::BindLimits(const BudgetSpec& spec, const TargetSpec& target,
+                            Budget& budget) const {
+  budget.warn = spec.mode == Mode::kWarn;
+  budget.default_cost = spec.default_cost;
+  budget.max_cost = spec.max_cost.value_or(Budget::kNoLimit);
+  budget.concurrency_key = CombineHash(HashBytes(target.name, seed_), HashBytes(spec.name, seed_));
+  if (spec.max_concurrency.has_value()) {
+    budget.max_concurrency = *spec.max_concurrency;
+    budget.limits_concurrency = true;
+    if (*spec.max_concurrency == 0) budget.blocked = Limit::kMaxConcurrency;
+  }
+  if (spec.max_cost.has_value() && *spec.max_cost == 0) budget.blocked = Limit::kMaxCost;
+  if (spec.rate.has_value()) {
+    const std::optional<double> rate = RateOf(spec, target);
+    if (BurstOf(spec, rate) == 0) budget.blocked = Limit::kBurst;
+    if (rate.has_value() && *rate == 0) budget.blocked = Limit::kRate;
+  }
+  budget.limits_more =
+      budget.blocked.has_value() || budget.limits_concurrency || spec.max_cost.has_value();
+}
+
+Ledger::Axis LedgerBook::AxisFor(const Policy& policy, uint32_t target, const Budget& budget,
+                                 const Ledger* before, Now now) {
+  constexpr double kNsPerSecond = 1e9;
+  const BudgetSpec& spec = policy.budget_specs[budget.spec];
+  const TargetSpec& on = policy.target_specs[target];
+  const std::optional<double> rate = RateOf(spec, on);
+  if (!rate.has_value()) {
+    const bool known = before != nullptr && before->axis().is_auto;
+    auto clock = known ? before->axis().clock : std::make_shared<VirtualClock>(now.monotonic_ns);
+    if (!known) clock->Set({.speed = 0, .status = HealthStatus::kWarming}, now.monotonic_ns);
+    return {.clock = std::move(clock), .ns_per_unit = Ledger::kAutoNsPerUnit, .is_auto = true};
+  }
+  // Nothing drains at rate 0. What is owed stays owed, in the units of the rate before.
+  if (*rate == 0) {
+    return {.clock = frozen_,
+            .ns_per_unit = before == nullptr ? kNsPerSecond : before->axis().ns_per_unit};
+  }
+  const bool real = budget.profile == kNoRule;
+  return {.clock = real ? ClockFor(on.name, "real time", now)
+                        : policy.targets[target].gates[budget.profile],
+          .ns_per_unit = kNsPerSecond / *rate};
+}
+
+uint32_t LedgerBook::SlotFor(const std::string& name, Change& change) const {
+  const auto known = slots_.find(name);
+  if (known != slots_.end()) return known->second;
+  const auto free =
+      std::find(change.ledgers.begin() + change.first_free, change.ledgers.end(), nullptr);
+  const auto slot = static_cast<uint32_t>(free - change.ledgers.begin());
+  if (free == change.ledgers.end()) change.ledgers.emplace_back();
+  change.first_free = slot + 1;
+  return slot;
+}
+
+void LedgerBook::BindBudget(Policy& policy, uint32_t target, uint32_t spec_place, Now now,
+                            Change& change) {
+  const BudgetSpec& spec = policy.budget_specs[spec_place];
+  Budget& budget = policy.budgets.emplace_back();
+  budget.spec = spec_place;
+  BindLimits(spec, policy.target_specs[target], budget);
+  BindSplit(spec, budget);
+  budget.profile = policy.targets[target].default_profile;
+  for (uint32_t i = 0; i < policy.profiles.size() && !spec.health.empty(); ++i) {
+    if (policy.profiles[i].name == spec.health) budget.profile = i;
+  }
+  if (!spec.rate.has_value() || spec.mode == Mode::kDisabled) return;
+
+  const std::string name = JoinNames(policy.targets[target].name, spec.name);
+  budget.slot = SlotFor(name, change);
+  change.slots[name] = budget.slot;
+  std::shared_ptr<Ledger>& ledger = change.ledgers[budget.slot];
+  const std::shared_ptr<Ledger> before = ledger;
+  Ledger::Axis axis = AxisFor(policy, target, budget, before.get(), now);
+  const std::string split = SplitLabel(spec.split);
+  const size_t buckets = BucketsFor(spec);
+  if (before == nullptr || before->axis().clock != axis.clock ||
+      before->axis().ns_per_unit != axis.ns_per_unit || before->split() != split ||
+      before->capacity() != buckets) {
+    ledger =
+        std::make_shared<Ledger>(std::move(axis), buckets, split, policy.version, now.monotonic_ns);
+    if (before != nullptr) change.moves.emplace_back(before, ledger);
+  }
+  budget.ledger = ledger.get();
+  budget.clock = ledger->axis().clock.get();
+  budget.ns_per_unit = ledger->axis().ns_per_unit;
+  const double burst = BurstOf(spec, RateOf(spec, policy.target_specs[target]));
+  budget.burst_ns = Ledger::ToNs(burst, budget.ns_per_unit);
+}
+
+absl::Status LedgerBook::CheckMemory(const Change& change) const {
+  constexpr size_t kMiB = size_t{1} << 20;
+  size_t bytes = 0;
+  for (const auto& ledger : change.ledgers) {
+    if (ledger != nullptr) bytes += ledger->capacity() * sizeof(Bucket);
+  }
+  if (bytes <= bucket_bytes_) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the buckets of split budgets would take ", (bytes + kMiB - 1) / kMiB, " MiB, more than the ",
+      bucket_bytes_ / kMiB, " MiB they may: lower max_buckets, or raise the memory for buckets"));
+}
+
+absl::StatusOr<LedgerBook::Change> LedgerBook::Prepare(Policy& policy, Now now) {
+  BindTargets(policy, now);
+  Change change;
+  change.ledgers = ledgers_;
+  policy.budgets.reserve(policy.targets.size() * policy.budget_specs.size());
+  for (uint32_t target = 0; target < policy.targets.size(); ++target) {
+    for (uint32_t spec = 0; spec < policy.budget_specs.size(); ++spec) {
+      BindBudget(policy, target, spec, now, change);
+    }
+  }
+  for (const auto& [name, slot] : slots_) {
+    if (change.slots.contains(name)) continue;
+    if (change.ledgers[slot]->Owes(now.monotonic_ns)) {
+      change.slots[name] = slot;
+    } else {
+      change.ledgers[slot] = nullptr;
+    }
+  }
+  if (absl::Status status = CheckMemory(change); !status.ok()) return status;
+  policy.ledgers = change.ledgers;
+  return change;
+}
+
+void LedgerBook::Commit(Change change, Now now) {
+  for (const auto& [before, after] : change.moves) before->MoveTo(*after, now.monotonic_ns);
+  slots_ = std::move(change.slots);
+  ledgers_ = std::move(change.ledgers);
+  absl::erase_if(clocks_, [](const auto& entry) { return entry.second.expired(); });
+}
+
+}  // namespace headgate::engine

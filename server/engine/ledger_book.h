@@ -1,0 +1,71 @@
+// The clocks and ledgers of an engine, by name: what outlives a policy.
+//
+// Binding a new policy happens in two steps, so that building is off to the side and failing
+// changes nothing. Prepare finds or makes a clock for each (target, profile) and a ledger for each
+// (target, budget), and fills in the policy. Commit moves the debt of those whose axis changed;
+// from then on Checks under the old policy meet moved buckets, so the new one must be published
+// right away.
+//
+// A ledger whose budget has gone is kept until it owes nothing: put the budget back, and its debt
+// is still there.
+//
+// Thread-compatible: the engine's installer holds a lock.
+
+#ifndef HEADGATE_SERVER_ENGINE_LEDGER_BOOK_H_
+#define HEADGATE_SERVER_ENGINE_LEDGER_BOOK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "server/engine/ledger.h"
+#include "server/engine/policy.h"
+
+namespace headgate::engine {
+
+class LedgerBook {
+ public:
+  // `bucket_bytes`: the most memory that the buckets of split budgets may take.
+  LedgerBook(size_t bucket_bytes, uint64_t seed);
+
+  struct Change {
+    std::vector<std::pair<std::shared_ptr<Ledger>, std::shared_ptr<Ledger>>> moves;
+    absl::flat_hash_map<std::string, uint32_t> slots;  // what the book will hold
+    std::vector<std::shared_ptr<Ledger>> ledgers;
+    uint32_t first_free = 0;  // no slot before this one is free
+  };
+
+  // Fills targets, budgets and ledgers of `policy`, whose specs, version and rules are set.
+  // ResourceExhausted where the buckets would take more memory than they may.
+  absl::StatusOr<Change> Prepare(Policy& policy, Now now);
+  void Commit(Change change, Now now);
+
+ private:
+  std::shared_ptr<VirtualClock> ClockFor(std::string_view target, std::string_view profile,
+                                         Now now);
+  void BindTargets(Policy& policy, Now now);
+  void BindBudget(Policy& policy, uint32_t target, uint32_t spec, Now now, Change& change);
+  void BindLimits(const BudgetSpec& spec, const TargetSpec& target, Budget& budget) const;
+  Ledger::Axis AxisFor(const Policy& policy, uint32_t target, const Budget& budget,
+                       const Ledger* before, Now now);
+  uint32_t SlotFor(const std::string& name, Change& change) const;
+  absl::Status CheckMemory(const Change& change) const;
+
+  const size_t bucket_bytes_;
+  const uint64_t seed_;
+  std::shared_ptr<VirtualClock> frozen_;
+  absl::flat_hash_map<std::string, std::weak_ptr<VirtualClock>> clocks_;
+  absl::flat_hash_map<std::string, uint32_t> slots_;  // by target and budget
+  std::vector<std::shared_ptr<Ledger>> ledgers_;
+};
+
+}  // namespace headgate::engine
+
+#endif  // HEADGATE_SERVER_ENGINE_LEDGER_BOOK_H_

@@ -1,0 +1,151 @@
+#include "server/engine/permit_table.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace headgate::engine {
+
+PermitTable::PermitTable(size_t permits, uint64_t seed, ConcurrencyTable& concurrency)
+    : mask_(std::bit_ceil(std::clamp<size_t>(permits, kLeastPermits, size_t{1} << kIndexBits)) - 1),
+      // Half of the numbers are left to grow into: 2^39 permits for each slot.
+      first_generation_(seed & (kGenerationMask >> 1)),
+      concurrency_(concurrency) {
+  heads_ = std::make_unique<Head[]>(capacity());
+  bodies_ = std::make_unique<Permit[]>(capacity());
+  for (size_t i = 0; i < capacity(); ++i) {
+    heads_[i].word.store(first_generation_ << kStateBits, std::memory_order_relaxed);
+  }
+  for (int i = 0; i < kHands; ++i) {
+    hands_[i].at.store(capacity() / kHands * i, std::memory_order_relaxed);
+  }
+}
+
+uint32_t PermitTable::ClaimAnother(int64_t now_ns, Hand& hand) {
+  constexpr int kAttempts = 64;  // each lost to a thread that got a permit
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    bool lost = false;
+    const uint32_t slot = Probe(now_ns, hand, lost);
+    if (slot != kNone || !lost) return slot;
+  }
+  return kNone;
+}
+
+uint32_t PermitTable::Probe(int64_t now_ns, Hand& hand, bool& lost) {
+  const uint64_t from = hand.at.load(std::memory_order_relaxed);
+  uint32_t soonest = kNone;
+  int64_t soonest_at = 0;
+  const size_t probes = std::min(kProbes, capacity());
+  for (uint64_t i = from; i < from + probes; ++i) {
+    const auto slot = static_cast<uint32_t>(i & mask_);
+    uint64_t word = heads_[slot].word.load(std::memory_order_relaxed);
+    const int64_t expires_at = heads_[slot].expires_at.load(std::memory_order_relaxed);
+    if (StateOf(word) == State::kLive && expires_at <= now_ns && Expire(slot, word)) {
+      word = heads_[slot].word.load(std::memory_order_relaxed);
+    }
+    const State state = StateOf(word);
+    if ((state == State::kFree || state == State::kExpired) && TryClaim(slot, word)) {
+      hand.at.store(i + 1, std::memory_order_relaxed);
+      return slot;
+    }
+    lost |= state != State::kLive;
+    const bool may_go = state == State::kLive && (word & kHoldsConcurrency) == 0;
+    if (may_go && (soonest == kNone || expires_at < soonest_at)) {
+      soonest = slot;
+      soonest_at = expires_at;
+    }
+  }
+  hand.at.store(from + probes, std::memory_order_relaxed);
+  if (soonest == kNone) return kNone;
+  const uint64_t word = heads_[soonest].word.load(std::memory_order_relaxed);
+  const bool may_go = StateOf(word) == State::kLive && (word & kHoldsConcurrency) == 0;
+  lost = !may_go || !TryClaim(soonest, word);
+  if (lost) return kNone;
+  recycled_.fetch_add(1, std::memory_order_relaxed);
+  return soonest;
+}
+
+void PermitTable::Abandon(uint32_t slot) { Settled(slot); }
+
+void PermitTable::Settled(uint32_t slot) {
+  std::atomic<uint64_t>& word = heads_[slot].word;
+  // release: the next owner's writes come after this one's.
+  word.store(With(word.load(std::memory_order_relaxed) & ~kHoldsConcurrency, State::kFree),
+             std::memory_order_release);
+}
+
+PermitTable::Found PermitTable::Settle(PermitId id, uint32_t& slot) {
+  const uint64_t index = id & ((uint64_t{1} << kIndexBits) - 1);
+  if (id == 0 || index > mask_) return Found::kNeverIssued;
+  slot = static_cast<uint32_t>(index);
+  std::atomic<uint64_t>& head = heads_[slot].word;
+  for (;;) {
+    uint64_t word = head.load(std::memory_order_relaxed);
+    const uint64_t issued = ((id >> kIndexBits) - first_generation_) & kGenerationMask;
+    const uint64_t taken = ((word >> kStateBits) - first_generation_) & kGenerationMask;
+    if (issued == 0 || issued > taken) return Found::kNeverIssued;
+    if (issued < taken) return Found::kForgotten;
+    if (StateOf(word) == State::kFree) return Found::kReported;
+    if (StateOf(word) == State::kBusy) continue;  // another Report, or a Sweep, of this permit
+    // acquire: the body as published.
+    if (head.compare_exchange_weak(word, With(word, State::kBusy), std::memory_order_acquire,
+                                   std::memory_order_relaxed)) {
+      if (StateOf(word) == State::kLive) ReleaseConcurrency(bodies_[slot]);
+      return Found::kSettling;
+    }
+  }
+}
+
+void PermitTable::ReleaseConcurrency(Permit& permit) {
+  for (uint32_t i = 0; i < permit.charges_used; ++i) {
+    PermitCharge& charge = permit.charges[i];
+    if (charge.concurrency == ConcurrencyTable::kNone) continue;
+    concurrency_.Release(charge.concurrency);
+    charge.concurrency = ConcurrencyTable::kNone;
+  }
+}
+
+bool PermitTable::Expire(uint32_t slot, uint64_t word) {
+  std::atomic<uint64_t>& head = heads_[slot].word;
+  if (!head.compare_exchange_strong(word, With(word, State::kBusy), std::memory_order_acquire,
+                                    std::memory_order_relaxed)) {
+    return false;
+  }
+  ReleaseConcurrency(bodies_[slot]);
+  head.store(With(word & ~kHoldsConcurrency, State::kExpired), std::memory_order_release);
+  return true;
+}
+
+bool PermitTable::IsLive(PermitId id, int64_t now_ns) const {
+  const uint64_t index = id & ((uint64_t{1} << kIndexBits) - 1);
+  if (id == 0 || index > mask_) return false;
+  const uint64_t word = heads_[index].word.load(std::memory_order_acquire);
+  return word >> kStateBits == id >> kIndexBits && StateOf(word) == State::kLive &&
+         heads_[index].expires_at.load(std::memory_order_relaxed) > now_ns;
+}
+
+void PermitTable::Sweep(uint32_t cell, int64_t now_ns, int64_t latest_ns) {
+  int64_t next = latest_ns;
+  for (uint32_t slot = 0; slot < capacity(); ++slot) {
+    const uint64_t word = heads_[slot].word.load(std::memory_order_acquire);
+    if (StateOf(word) != State::kLive || (word & kHoldsConcurrency) == 0) continue;
+    const int64_t expires_at = heads_[slot].expires_at.load(std::memory_order_relaxed);
+    if (expires_at <= now_ns) {
+      Expire(slot, word);
+      continue;
+    }
+    next = std::min(next, expires_at);
+  }
+  concurrency_.SetEarliestExpiry(cell, next);
+}
+
+size_t PermitTable::CountLive(int64_t now_ns) const {
+  size_t live = 0;
+  for (uint32_t slot = 0; slot < capacity(); ++slot) {
+    const uint64_t word = heads_[slot].word.load(std::memory_order_relaxed);
+    live += StateOf(word) == State::kLive &&
+            heads_[slot].expires_at.load(std::memory_order_relaxed) > now_ns;
+  }
+  return live;
+}
+
+}  // namespace headgate::engine

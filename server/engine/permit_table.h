@@ -1,0 +1,182 @@
+// Permits of admitted Checks, in fixed memory: what each was charged, until it is reported.
+//
+//            Claim            Publish
+//   kFree ----------> kBusy ----------> kLive --- Sweep, past its time ---> kExpired
+//     ^                 ^                 |                                     |
+//     |   Settle done   |      Settle     |               Settle                |
+//     +-----------------+<----------------+-------------------------------------+
+//
+// A permit's id is {generation, index}. Generations start at a random number and grow each time a
+// slot is taken, so an id of an earlier owner, or of an earlier process, is never mistaken for a
+// present one. An expired permit keeps its charge and has given its concurrency back; a late Report
+// finds it for as long as its slot is not needed. Slots are taken round robin: the next that is
+// free or expired, else the one nearest to its expiry among a few that hold no concurrency (it
+// loses its refund, early). Where even that fails, the table is full and the Check is refused with
+// an error.
+//
+// Thread-safe and lock-free, but for a permit that two threads end at once: the second waits for
+// the first. The body of a permit belongs to whoever made it kBusy.
+
+#ifndef HEADGATE_SERVER_ENGINE_PERMIT_TABLE_H_
+#define HEADGATE_SERVER_ENGINE_PERMIT_TABLE_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "absl/functional/function_ref.h"
+#include "server/engine/concurrency_table.h"
+#include "server/engine/ledger.h"
+#include "server/engine/spec.h"
+
+namespace headgate::engine {
+
+// Opaque to callers. 0 is never a permit's.
+using PermitId = uint64_t;
+
+// One bucket that a permit was charged to.
+struct PermitCharge {
+  Ledger::Charged charged;
+  double cost = 0;                                 // cost units
+  uint32_t ledger = 0;                             // slot in the policy's list of ledgers
+  uint32_t concurrency = ConcurrencyTable::kNone;  // cell to release
+};
+
+struct alignas(64) Permit {
+  uint64_t target_key = 0;
+  uint64_t pattern_key = 0;
+  uint64_t policy_version = 0;
+  double estimate = 0;  // CostModel::kNone: the Check had none
+  double predicted = 0;
+  uint32_t charges_used = 0;
+  bool holds_concurrency = false;
+  std::array<PermitCharge, kMaxBudgetsPerCheck> charges;
+};
+
+class PermitTable {
+ public:
+  // Room for `permits` (a power of two is made of it). `concurrency` outlives the table.
+  PermitTable(size_t permits, uint64_t seed, ConcurrencyTable& concurrency);
+  PermitTable(const PermitTable&) = delete;
+  PermitTable& operator=(const PermitTable&) = delete;
+
+  static constexpr uint32_t kNone = 0xffffffff;
+
+  // A slot for a new permit, which the caller fills and then publishes or abandons. kNone: full.
+  uint32_t Claim(int64_t now_ns) {
+    Hand& hand = hands_[ThreadNumber() % kHands];
+    // relaxed, and not one step: a hand that two threads share may point both at one slot, where
+    // the exchange lets one of them win.
+    const uint64_t from = hand.at.load(std::memory_order_relaxed);
+    const auto slot = static_cast<uint32_t>(from & mask_);
+    const uint64_t word = heads_[slot].word.load(std::memory_order_relaxed);
+    PrefetchBody(static_cast<uint32_t>((from + 2) & mask_));
+    if (StateOf(word) == State::kFree && TryClaim(slot, word)) [[likely]] {
+      hand.at.store(from + 1, std::memory_order_relaxed);
+      return slot;
+    }
+    return ClaimAnother(now_ns, hand);
+  }
+  Permit& body(uint32_t slot) { return bodies_[slot]; }
+  PermitId Publish(uint32_t slot, int64_t expires_at_ns) {
+    Head& head = heads_[slot];
+    head.expires_at.store(expires_at_ns, std::memory_order_relaxed);
+    const uint64_t generation = head.word.load(std::memory_order_relaxed) >> kStateBits;
+    const uint64_t holds = bodies_[slot].holds_concurrency ? kHoldsConcurrency : 0;
+    // release: whoever takes the permit sees its body.
+    head.word.store(With(generation << kStateBits | holds, State::kLive),
+                    std::memory_order_release);
+    return generation << kIndexBits | slot;
+  }
+  void Abandon(uint32_t slot);
+
+  enum class Found : uint8_t {
+    kSettling,   // the caller has it, and must call Settled
+    kReported,   // reported before
+    kForgotten,  // its slot was needed: expired long ago
+    kNeverIssued,
+  };
+  // Takes the permit away from all other reporters. It may have expired.
+  Found Settle(PermitId id, uint32_t& slot);
+  void Settled(uint32_t slot);
+
+  // Neither reported nor expired.
+  bool IsLive(PermitId id, int64_t now_ns) const;
+
+  // Expires what is due, all over the table, so that its concurrency is free; and raises the bound
+  // of `cell` to the next time at which looking again can help, `latest_ns` at the latest: a permit
+  // that is being made meanwhile must not expire before that.
+  void Sweep(uint32_t cell, int64_t now_ns, int64_t latest_ns);
+
+  size_t capacity() const { return mask_ + 1; }
+  size_t CountLive(int64_t now_ns) const;
+  // Permits that lost their slot before their time.
+  uint64_t recycled_early() const { return recycled_.load(std::memory_order_relaxed); }
+
+ private:
+  enum class State : uint8_t { kFree, kBusy, kLive, kExpired };
+  static constexpr int kStateBits = 3;  // state, and whether concurrency is held
+  static constexpr uint64_t kStateMask = 3;
+  static constexpr uint64_t kHoldsConcurrency = 4;
+  static constexpr int kIndexBits = 24;
+  static constexpr uint64_t kGenerationMask = (uint64_t{1} << 40) - 1;
+  static constexpr int kHands = 16;
+  static constexpr size_t kProbes = 1024;  // slots looked at before a permit is recycled early
+  static constexpr size_t kLeastPermits = 64;
+
+  // Four to a cache line: what Claim and Sweep read.
+  struct Head {
+    std::atomic<uint64_t> word{0};  // generation << kStateBits | concurrency | state
+    std::atomic<int64_t> expires_at{0};
+  };
+  struct alignas(64) Hand {
+    std::atomic<uint64_t> at{0};
+  };
+
+  static State StateOf(uint64_t word) { return static_cast<State>(word & kStateMask); }
+  static uint64_t With(uint64_t word, State state) {
+    return (word & ~kStateMask) | static_cast<uint64_t>(state);
+  }
+  uint64_t GenerationOf(PermitId id) const;
+  // The lines of a permit with four charges: its next owner's stores would otherwise hold up the
+  // compare-and-swaps that follow them.
+  void PrefetchBody(uint32_t slot) const {
+    const char* const body = reinterpret_cast<const char*>(&bodies_[slot]);
+    for (int line = 0; line < 4; ++line) __builtin_prefetch(body + 64 * line, 1);
+  }
+
+  // Threads are spread over the hands in the order in which they first ask.
+  static uint32_t ThreadNumber() {
+    static std::atomic<uint32_t> next{0};
+    thread_local uint32_t mine = 0;  // 0: not yet
+    if (mine == 0) mine = next.fetch_add(1, std::memory_order_relaxed) + 1;
+    return mine;
+  }
+
+  bool TryClaim(uint32_t slot, uint64_t word) {
+    const uint64_t generation = ((word >> kStateBits) + 1) & kGenerationMask;
+    const uint64_t busy = With(generation << kStateBits, State::kBusy);
+    // acquire: the last owner's writes to the body are done.
+    return heads_[slot].word.compare_exchange_strong(word, busy, std::memory_order_acquire,
+                                                     std::memory_order_relaxed);
+  }
+  uint32_t ClaimAnother(int64_t now_ns, Hand& hand);
+  // One look at the next slots. `lost` if another thread took the one that was chosen.
+  uint32_t Probe(int64_t now_ns, Hand& hand, bool& lost);
+  bool Expire(uint32_t slot, uint64_t word);
+  void ReleaseConcurrency(Permit& permit);
+
+  std::unique_ptr<Head[]> heads_;
+  std::unique_ptr<Permit[]> bodies_;
+  uint64_t mask_;
+  uint64_t first_generation_;  // that no permit has
+  ConcurrencyTable& concurrency_;
+  std::array<Hand, kHands> hands_;
+  std::atomic<uint64_t> recycled_{0};
+};
+
+}  // namespace headgate::engine
+
+#endif  // HEADGATE_SERVER_ENGINE_PERMIT_TABLE_H_

@@ -1,0 +1,92 @@
+// A policy as Checks read it: compiled rules, and budgets bound to the ledgers that hold their
+// debt.
+//
+// Immutable. A new policy is built off to the side and swapped in whole; what it shares with the
+// one before it are the clocks and the ledgers, which carry health-time and debt across.
+
+#ifndef HEADGATE_SERVER_ENGINE_POLICY_H_
+#define HEADGATE_SERVER_ENGINE_POLICY_H_
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "server/engine/answer.h"
+#include "server/engine/ledger.h"
+#include "server/engine/rule_set.h"
+#include "server/engine/spec.h"
+#include "server/engine/virtual_clock.h"
+
+namespace headgate::engine {
+
+enum class SplitKind : uint8_t { kNone, kDepth, kTag };
+
+// One budget on one target: all that the decision reads. The first line serves budgets that have a
+// rate and nothing else, the second the others.
+struct alignas(64) Budget {
+  static constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
+  Ledger* ledger = nullptr;  // null: unlimited rate
+  const VirtualClock* clock = nullptr;
+  double ns_per_unit = 0;
+  int64_t burst_ns = 0;
+  double default_cost = 1;
+  uint32_t slot = 0;     // of the ledger in Policy::ledgers
+  uint32_t spec = 0;     // place in PolicySpec::budgets
+  uint32_t profile = 0;  // place of its health profile; kNoRule: none
+  SplitKind split = SplitKind::kNone;
+  uint8_t split_depth = 0;
+  bool warn = false;
+  bool limits_more = false;  // than the debt: look at the second line
+
+  double max_cost = kNoLimit;
+  int64_t max_concurrency = std::numeric_limits<int64_t>::max();
+  uint64_t concurrency_key = 0;
+  bool limits_concurrency = false;
+  std::optional<Limit> blocked;  // this limit is an explicit 0
+  std::string_view split_tag;    // into the policy's own budget list
+};
+
+struct Target {
+  std::string name;
+  uint64_t key = 0;  // of its overall cost ratio
+  uint32_t default_profile = kNoRule;
+  std::vector<std::shared_ptr<VirtualClock>> gates;  // one for each profile
+};
+
+struct Policy {
+  uint64_t version = 0;
+  RuleSet rules;
+  std::vector<TargetSpec> target_specs;
+  std::vector<HealthProfileSpec> profiles;
+  std::vector<BudgetSpec> budget_specs;
+  std::vector<Target> targets;
+  std::vector<Budget> budgets;  // of the first target, then of the second, ...
+  std::vector<std::shared_ptr<Ledger>> ledgers;
+  absl::flat_hash_map<std::string, uint32_t> target_by_name;
+
+  // The target's place. NotFound names the targets there are.
+  absl::Status ResolveTarget(std::string_view name, uint32_t& target) const;
+
+  const Budget* BudgetsOf(uint32_t target) const {
+    return budgets.data() + target * budget_specs.size();
+  }
+};
+
+// Ok, or InvalidArgument with everything that is wrong, one finding a line.
+absl::Status Validate(const PolicySpec& spec);
+
+// A rate in cost units a second; empty for `auto`. The spec must be valid.
+std::optional<double> RateOf(const BudgetSpec& budget, const TargetSpec& target);
+// A burst in cost units.
+double BurstOf(const BudgetSpec& budget, std::optional<double> rate);
+
+}  // namespace headgate::engine
+
+#endif  // HEADGATE_SERVER_ENGINE_POLICY_H_

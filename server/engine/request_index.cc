@@ -1,0 +1,65 @@
+#include "server/engine/request_index.h"
+
+#include <algorithm>
+
+namespace headgate::engine {
+
+absl::Status RequestIndex::Once(uint64_t key, int64_t now_ns, CheckAnswer& answer,
+                                absl::FunctionRef<absl::Status()> decide) {
+  Stripe& stripe = stripes_[key % kStripes];
+  MutexLock lock(&stripe.mutex);
+  const auto known = stripe.entries.find(key);
+  if (known != stripe.entries.end() && permits_.IsLive(known->second.permit, now_ns)) {
+    Restore(known->second, answer);
+    return absl::OkStatus();
+  }
+  if (absl::Status status = decide(); !status.ok()) return status;
+  if (answer.verdict != Verdict::kAllowed) return absl::OkStatus();
+  if (stripe.entries.size() >= stripe.purge_at) Purge(stripe, now_ns);
+  stripe.entries[key] = Keep(answer);
+  return absl::OkStatus();
+}
+
+RequestIndex::Entry RequestIndex::Keep(const CheckAnswer& answer) {
+  Entry entry{.permit = answer.permit,
+              .predicted_cost = answer.predicted_cost,
+              .reason = answer.reason,
+              .priority = answer.priority,
+              .health = answer.health,
+              .full = nullptr};
+  if (!answer.violations.empty()) entry.full = std::make_unique<CheckAnswer>(answer);
+  return entry;
+}
+
+void RequestIndex::Restore(const Entry& entry, CheckAnswer& answer) {
+  if (entry.full != nullptr) {
+    answer = *entry.full;
+    return;
+  }
+  answer.verdict = Verdict::kAllowed;
+  answer.permit = entry.permit;
+  answer.predicted_cost = entry.predicted_cost;
+  answer.reason = entry.reason;
+  answer.priority = entry.priority;
+  answer.health = entry.health;
+  answer.retry_after = absl::ZeroDuration();
+  answer.violations.clear();
+  answer.policy = nullptr;
+}
+
+void RequestIndex::Purge(Stripe& stripe, int64_t now_ns) {
+  absl::erase_if(stripe.entries,
+                 [&](const auto& entry) { return !permits_.IsLive(entry.second.permit, now_ns); });
+  stripe.purge_at = std::max(2 * stripe.entries.size(), kLeastBeforePurge);
+}
+
+size_t RequestIndex::size() const {
+  size_t size = 0;
+  for (const Stripe& stripe : stripes_) {
+    MutexLock lock(&stripe.mutex);
+    size += stripe.entries.size();
+  }
+  return size;
+}
+
+}  // namespace headgate::engine

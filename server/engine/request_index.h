@@ -1,0 +1,68 @@
+// Which request ids were admitted: what makes a retried Check harmless.
+//
+// A retry that comes while the first call is still being decided waits for it, so the id is charged
+// once. Only admissions are kept, and only while their permit lives; a denial is decided anew.
+// Entries of ended permits are dropped when a stripe has doubled, so there are never more than
+// twice as many entries as live permits, plus a constant.
+//
+// Thread-safe: one lock for each of 64 stripes. Checks without a request id never come here.
+
+#ifndef HEADGATE_SERVER_ENGINE_REQUEST_INDEX_H_
+#define HEADGATE_SERVER_ENGINE_REQUEST_INDEX_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "common/mutex.h"
+#include "server/engine/answer.h"
+#include "server/engine/permit_table.h"
+
+namespace headgate::engine {
+
+class RequestIndex {
+ public:
+  // `permits` outlives the index.
+  explicit RequestIndex(const PermitTable& permits) : permits_(permits) {}
+
+  // The answer that `key` was given, or else the one that `decide` now gives it.
+  absl::Status Once(uint64_t key, int64_t now_ns, CheckAnswer& answer,
+                    absl::FunctionRef<absl::Status()> decide);
+
+  size_t size() const;
+
+ private:
+  static constexpr int kStripes = 64;
+  static constexpr size_t kLeastBeforePurge = 64;
+
+  // What an answer without violations needs; with warnings, the whole of it.
+  struct Entry {
+    PermitId permit = 0;
+    double predicted_cost = 0;
+    Reason reason = Reason::kNone;
+    int priority = 0;
+    HealthView health;
+    std::unique_ptr<CheckAnswer> full;
+  };
+  struct Stripe {
+    mutable Mutex mutex;
+    absl::flat_hash_map<uint64_t, Entry> entries ABSL_GUARDED_BY(mutex);
+    size_t purge_at ABSL_GUARDED_BY(mutex) = kLeastBeforePurge;
+  };
+
+  static Entry Keep(const CheckAnswer& answer);
+  static void Restore(const Entry& entry, CheckAnswer& answer);
+  void Purge(Stripe& stripe, int64_t now_ns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(stripe.mutex);
+
+  const PermitTable& permits_;
+  std::array<Stripe, kStripes> stripes_;
+};
+
+}  // namespace headgate::engine
+
+#endif  // HEADGATE_SERVER_ENGINE_REQUEST_INDEX_H_

@@ -1,0 +1,147 @@
+// What an operator writes, as plain data: targets, budgets and rules before they are compiled.
+//
+// These structs carry no behaviour and are validated as a whole by `CompilePolicy` (policy.h). The
+// configuration room fills them from YAML, the override service from RPCs, tests by hand.
+//
+// An unset `std::optional` limit means unlimited; an explicit 0 blocks every Check, a free one
+// included. Costs are in cost units, whatever the operator chose: rows, bytes, busy seconds.
+//
+// Thread-compatible, like any struct.
+
+#ifndef HEADGATE_SERVER_ENGINE_SPEC_H_
+#define HEADGATE_SERVER_ENGINE_SPEC_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "server/engine/schedule.h"
+
+namespace headgate::engine {
+
+// Largest cost of one Check or Report, largest rate and largest burst, in cost units (or cost units
+// a second). Beyond it a number is a mistake, and is refused rather than rounded.
+inline constexpr double kMaxAmount = 1e15;
+// Smallest non-zero rate, cost units a second: one unit in about 32 years.
+inline constexpr double kMinRate = 1e-9;
+// Budgets that one Check may be charged to.
+inline constexpr int kMaxBudgetsPerCheck = 16;
+// Tags of one Check, and bytes of a tag's key and value together.
+inline constexpr int kMaxTags = 32;
+inline constexpr size_t kMaxTagBytes = 256;
+
+// One PostgreSQL cluster.
+struct TargetSpec {
+  std::string name;
+  // What `ServerShare` is a percentage of, cost units a second.
+  std::optional<double> capacity;
+  // The profile of Checks and budgets that name none. Empty: real time, no health gate.
+  std::string default_health;
+};
+
+// A health profile: the engine needs its name and the names of its signals, the thresholds live
+// with whoever measures. Signals are referred to by their index here.
+struct HealthProfileSpec {
+  std::string name;
+  std::vector<std::string> signals;
+};
+
+enum class Mode : uint8_t {
+  kEnforce,
+  kWarn,      // never denies; answers what it would have done
+  kDisabled,  // neither matches nor records
+};
+
+struct UnitsPerSecond {
+  double value = 0;
+};
+// Percentage of the target's capacity.
+struct ServerShare {
+  double percent = 0;
+};
+// Found by a controller, which sets the speed of the budget's own clock (Engine::SetAutoRate).
+struct AutoRate {};
+using RateSpec = std::variant<UnitsPerSecond, ServerShare, AutoRate>;
+
+// The most debt a bucket may hold: cost units, or how long it takes to drain at the budget's rate.
+using BurstSpec = std::variant<double, absl::Duration>;
+
+struct SplitNone {};
+// One bucket for each identity at this depth: 1 is the root. A shallower identity uses its leaf.
+struct SplitByDepth {
+  int depth = 1;
+};
+// One bucket for each value of this tag; Checks without the tag share one.
+struct SplitByTag {
+  std::string key;
+};
+using SplitSpec = std::variant<SplitNone, SplitByDepth, SplitByTag>;
+
+struct BudgetSpec {
+  std::string name;
+  std::optional<RateSpec> rate;  // rate and burst are given together or not at all
+  std::optional<BurstSpec> burst;
+  std::optional<double> max_cost;          // cost units, of one Check
+  std::optional<int64_t> max_concurrency;  // permits outstanding in one bucket
+  Mode mode = Mode::kEnforce;
+  SplitSpec split = SplitNone{};
+  std::string health;  // profile whose clock the buckets live on; empty: the target's default
+  // Predicted cost where neither an estimate nor a learnt mean exists, cost units.
+  double default_cost = 1;
+  // Buckets of a split budget; rounded up to a power of two. 16 bytes each.
+  size_t max_buckets = size_t{1} << 16;
+};
+
+struct MatchSpec {
+  std::string identity;  // selector: this level and everything below it
+  std::string segment;   // any identity that has this segment
+  std::vector<std::pair<std::string, std::string>> tags;  // all of them must hold
+  std::string remote_address;                             // CIDR; longest prefix wins
+  std::string target;
+  std::optional<ScheduleSpec> schedule;
+};
+
+struct ChargeAction {
+  std::vector<std::string> budgets;
+};
+struct ExemptAction {};
+struct DenyAction {};
+// Denies this share of Checks, 0..1.
+struct RejectAction {
+  double ratio = 0;
+};
+// Gates matching Checks by this profile instead of the ones of their budgets. Buckets stay on their
+// budget's clock: a bucket that others share cannot drain at two speeds.
+struct HealthAction {
+  std::string profile;
+};
+// A label for the answer and the log; of several, the deepest selector's counts. It decides nothing
+// by itself: less important work yields first by a stricter health profile.
+struct PriorityAction {
+  int priority = 0;
+};
+using ActionSpec = std::variant<ChargeAction, ExemptAction, DenyAction, RejectAction, HealthAction,
+                                PriorityAction>;
+
+struct RuleSpec {
+  std::string name;  // unique; named in answers
+  MatchSpec match;
+  ActionSpec action;
+  absl::Time expires_at = absl::InfiniteFuture();
+};
+
+struct PolicySpec {
+  std::vector<TargetSpec> targets;  // empty: one nameless target
+  std::vector<HealthProfileSpec> profiles;
+  std::vector<BudgetSpec> budgets;
+  std::vector<RuleSpec> rules;
+};
+
+}  // namespace headgate::engine
+
+#endif  // HEADGATE_SERVER_ENGINE_SPEC_H_

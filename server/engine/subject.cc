@@ -1,0 +1,120 @@
+#include "server/engine/subject.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "common/hash.h"
+#include "common/strings.h"
+
+namespace headgate::engine {
+namespace {
+
+constexpr size_t kMaxPatternBytes = 1024;
+
+absl::Status ValidateTags(absl::Span<const Tag> tags) {
+  if (tags.size() > kMaxTags) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tags: at most ", kMaxTags, " are allowed; there are ", tags.size()));
+  }
+  for (size_t i = 0; i < tags.size(); ++i) {
+    const Tag& tag = tags[i];
+    if (tag.key.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("tags[", i, "]: has an empty key"));
+    }
+    if (tag.key.size() + tag.value.size() > kMaxTagBytes) {
+      return absl::InvalidArgumentError(absl::StrCat("tags[", i, "]: key and value have ",
+                                                     tag.key.size() + tag.value.size(),
+                                                     " bytes; at most ", kMaxTagBytes));
+    }
+    for (size_t j = 0; j < i; ++j) {
+      if (tags[j].key == tag.key) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("tags[", i, "]: has the same key as tags[", j, "]"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+uint64_t TagValueTag(const Budget& budget, const CheckRequest& request, uint64_t seed) {
+  for (const Tag& tag : request.tags) {
+    if (tag.key == budget.split_tag) return BucketTable::TagOf(HashBytes(tag.value, ~seed));
+  }
+  return BucketTable::TagOf(seed);  // Checks without the tag share a bucket
+}
+
+void AddCandidates(const Policy& policy, uint64_t seed, const CheckRequest& request,
+                   Resolved& resolved) {
+  const Match& match = resolved.match;
+  const Budget* const budgets = policy.BudgetsOf(resolved.target);
+  resolved.candidates_used = match.charges_used;
+  for (int i = 0; i < match.charges_used; ++i) {
+    Candidate& candidate = resolved.candidates[i];
+    const Budget& budget = budgets[match.charges[i].budget];
+    candidate.budget = &budget;
+    candidate.rule = match.charges[i].rule;
+    candidate.tag = Ledger::kSingleTag;
+    if (budget.split == SplitKind::kDepth) {
+      const int level = BucketLevel(budget, resolved.identity);
+      candidate.tag = BucketTable::TagOf(resolved.identity.LevelHash(level));
+    } else if (budget.split == SplitKind::kTag) {
+      candidate.tag = TagValueTag(budget, request, seed);
+    }
+    if (budget.ledger != nullptr) budget.ledger->Prefetch(candidate.tag);
+  }
+}
+
+}  // namespace
+
+absl::Status CostError(const char* field, double cost) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": must be a finite number from 0 to ", kMaxAmount, "; it is ", cost));
+}
+
+absl::Status Resolve(const Policy& policy, uint64_t seed, const CheckRequest& request,
+                     const Now& now, Resolved& resolved) {
+  if (absl::Status parsed = Identity::Parse(request.identity, seed, resolved.identity);
+      !parsed.ok()) {
+    return parsed;
+  }
+  if (!request.tags.empty()) {
+    if (absl::Status tags = ValidateTags(request.tags); !tags.ok()) return tags;
+  }
+  if (absl::Status found = policy.ResolveTarget(request.target, resolved.target); !found.ok()) {
+    return found;
+  }
+  resolved.pattern_key = 0;
+  if (!request.pattern.empty()) {
+    if (request.pattern.size() > kMaxPatternBytes) {
+      return absl::InvalidArgumentError(absl::StrCat("pattern: has ", request.pattern.size(),
+                                                     " bytes; at most ", kMaxPatternBytes));
+    }
+    resolved.pattern_key =
+        CombineHash(policy.targets[resolved.target].key, HashBytes(request.pattern, seed)) | 1;
+  }
+  const Subject subject{.identity = &resolved.identity,
+                        .tags = request.tags,
+                        .remote_address = request.remote_address,
+                        .target = resolved.target,
+                        .wall_ns = now.wall_ns};
+  policy.rules.Find(subject, resolved.match);
+  const Match& match = resolved.match;
+  if (match.overflow && match.exempt == kNoRule && match.deny == kNoRule) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the rules charge this identity to more than ", kMaxBudgetsPerCheck,
+                     " budgets, or gate it by more than ", Match::kMaxGates, " health profiles"));
+  }
+  AddCandidates(policy, seed, request, resolved);
+  return absl::OkStatus();
+}
+
+bool SameSubject(const CheckRequest& a, const CheckRequest& b) {
+  const auto same = [](const auto& x, const auto& y) {
+    return x.data() == y.data() && x.size() == y.size();
+  };
+  return same(a.identity, b.identity) && same(a.target, b.target) && same(a.pattern, b.pattern) &&
+         same(a.tags, b.tags) && a.remote_address == b.remote_address;
+}
+
+}  // namespace headgate::engine

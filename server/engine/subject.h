@@ -1,0 +1,76 @@
+// Who asks, resolved: the first half of a decision, which depends on neither cost nor debt.
+//
+// Resolving parses the identity, finds the target and the rules, and the tag of every bucket that
+// the rules charge. A batch whose requests come from one job resolves it once.
+
+#ifndef HEADGATE_SERVER_ENGINE_SUBJECT_H_
+#define HEADGATE_SERVER_ENGINE_SUBJECT_H_
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "common/clock.h"
+#include "common/identity.h"
+#include "server/engine/answer.h"
+#include "server/engine/policy.h"
+
+namespace headgate::engine {
+
+// One bucket that a Check is to be charged to.
+struct Candidate {
+  Candidate() {}  // NOLINT(modernize-use-equals-default): arrays of these stay unset
+
+  // Of the subject.
+  const Budget* budget;
+  uint64_t tag;
+  uint32_t rule;
+  // Of one decision about it.
+  bool skip;  // a WARN budget that would have refused
+  bool charged;
+  Bucket* bucket;  // null: not there yet
+  double cost;
+  int64_t cost_ns;
+  int64_t now_ns;         // on the budget's clock
+  int64_t empties_at_ns;  // before the charge, and after it
+  int64_t refunded_ns;    // see Ledger::Charged
+  uint32_t concurrency;   // cell to release; kNone
+};
+
+struct Resolved {
+  Resolved() {}  // NOLINT(modernize-use-equals-default): leaves the array unset
+
+  Identity identity;
+  uint32_t target = 0;
+  int candidates_used = 0;
+  uint64_t pattern_key = 0;  // 0: none
+  Match match;
+  std::array<Candidate, kMaxBudgetsPerCheck> candidates;
+};
+
+// InvalidArgument that names the field, NotFound for an unknown target, FailedPrecondition where
+// the rules charge more budgets than a Check may have.
+absl::Status Resolve(const Policy& policy, uint64_t seed, const CheckRequest& request,
+                     const Now& now, Resolved& resolved);
+
+// Whether two requests resolve alike: the same views, not merely the same text.
+bool SameSubject(const CheckRequest& a, const CheckRequest& b);
+
+// Ok, or InvalidArgument that names the field. NaN is refused as well.
+absl::Status CostError(const char* field, double cost);
+inline absl::Status ValidateCost(const char* field, double cost) {
+  if (cost >= 0 && cost <= kMaxAmount) [[likely]]
+    return absl::OkStatus();
+  return CostError(field, cost);
+}
+
+// The level whose bucket a budget uses for this identity; 0 where it is not split by level.
+inline int BucketLevel(const Budget& budget, const Identity& identity) {
+  if (budget.split != SplitKind::kDepth) return 0;
+  return std::min<int>(budget.split_depth, identity.depth());
+}
+
+}  // namespace headgate::engine
+
+#endif  // HEADGATE_SERVER_ENGINE_SUBJECT_H_
