@@ -34,7 +34,7 @@ std::string Describe(const Policy& policy, const Violation& violation, Reason re
   const std::string limit = Number(violation.limit_value);
   switch (violation.limit) {
     case Limit::kRule: {
-      const std::string rule = absl::StrCat("rule '", policy.rules.name(violation.rule), "'");
+      std::string rule = absl::StrCat("rule '", policy.rules.name(violation.rule), "'");
       if (reason != Reason::kRejectRatio) return rule;
       return absl::StrCat(rule, ", which rejects ", Number(100 * violation.limit_value), " %");
     }

@@ -28,17 +28,6 @@ void TakeBack(Bucket& bucket, int64_t amount_ns) {
   }
 }
 
-// Marks the bucket as moved; no charge gets in afterwards. Returns its time.
-int64_t Retire(Bucket& bucket) {
-  int64_t at = bucket.EmptiesAt();
-  // acq_rel: the tag read afterwards is the one that owes `at`.
-  while (!bucket.empties_at.compare_exchange_weak(at, Bucket::kMoved, std::memory_order_acq_rel,
-                                                  std::memory_order_acquire)) {
-    if (at == Bucket::kLocked) at = bucket.EmptiesAt();
-  }
-  return at;
-}
-
 }  // namespace
 
 int64_t Bucket::AwaitUnlocked() const {
@@ -75,6 +64,16 @@ ChargeResult ChargeContended(Bucket& bucket, uint64_t tag, int64_t now_ns, int64
 ChargeResult ChargeEvicted(Bucket& bucket, int64_t charged_ns) {
   TakeBack(bucket, charged_ns);
   return {ChargeOutcome::kEvicted};
+}
+
+int64_t Retire(Bucket& bucket) {
+  int64_t at = bucket.EmptiesAt();
+  // acq_rel: the tag read afterwards is the one that owes `at`.
+  while (!bucket.empties_at.compare_exchange_weak(at, Bucket::kMoved, std::memory_order_acq_rel,
+                                                  std::memory_order_acquire)) {
+    if (at == Bucket::kLocked) at = bucket.EmptiesAt();
+  }
+  return at;
 }
 
 ChargeOutcome Refund(Bucket& bucket, uint64_t tag, int64_t refund_ns) {

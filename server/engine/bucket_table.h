@@ -82,6 +82,9 @@ inline ChargeResult Charge(Bucket& bucket, uint64_t tag, int64_t now_ns, int64_t
 // Takes up to `refund_ns` back from `bucket`, if it is still `tag`'s. Same outcomes as Charge.
 ChargeOutcome Refund(Bucket& bucket, uint64_t tag, int64_t refund_ns);
 
+// Marks the bucket as moved; no charge gets in afterwards. Returns its time.
+int64_t Retire(Bucket& bucket);
+
 class BucketTable {
  public:
   static constexpr int kWays = 4;

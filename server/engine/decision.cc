@@ -4,8 +4,8 @@
 
 namespace headgate::engine {
 
-inline void Decision::ExamineGate(uint32_t profile, uint32_t rule, uint32_t budget, bool warn) {
-  if (profile == kNoRule) return;
+inline bool Decision::ExamineGate(uint32_t profile, uint32_t rule, uint32_t budget, bool warn) {
+  if (profile == kNoRule) return false;
   const VirtualClock& clock = *policy_.targets[resolved_.target].gates[profile];
   HealthView& seen = answer_.health;
   const bool first = seen.profile == kNoRule;
@@ -18,7 +18,9 @@ inline void Decision::ExamineGate(uint32_t profile, uint32_t rule, uint32_t budg
   virtual_now_ns_ = view.virtual_ns;
   if (view.health.gate_shut) [[unlikely]]
     ViolateGate(view.health, profile, rule, budget, warn);
+  const bool shut = view.health.gate_shut;
   if (!first && view.health.speed <= seen.health.speed) seen = view;
+  return shut;
 }
 
 inline bool Decision::ExamineOwnGates() {
@@ -56,8 +58,9 @@ Decision::Outcome Decision::Examine(double estimate, double dice) {
   for (Candidate& candidate : Candidates()) {
     const Budget& budget = *candidate.budget;
     if (budget.profile != gated_by && budgets_gate) {
-      ExamineGate(budget.profile, kNoRule, budget.spec, budget.warn);
-      gated_by = budget.warn ? kNoRule : budget.profile;
+      const bool shut = ExamineGate(budget.profile, kNoRule, budget.spec, budget.warn);
+      candidate.skip = shut && budget.warn;
+      gated_by = shut ? kNoRule : budget.profile;
     }
     if (budget.limits_more) [[unlikely]]
       ExamineOtherLimits(candidate);

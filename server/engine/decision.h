@@ -76,10 +76,13 @@ class Decision {
   bool ExamineRules(double dice);
   // Whether the gates of this Check are its rules', or its target's, and not its budgets'.
   bool ExamineOwnGates();
-  void ExamineGate(uint32_t profile, uint32_t rule, uint32_t budget, bool warn);
+  // Whether the gate is shut.
+  bool ExamineGate(uint32_t profile, uint32_t rule, uint32_t budget, bool warn);
   double DefaultCost() const;  // the largest of the budgets'
   void ExamineOtherLimits(Candidate& candidate);
   void ExamineConcurrency(Candidate& candidate);
+  // Permits of the candidate's bucket that are out and have not expired.
+  int64_t CountOutstanding(const Candidate& candidate);
   void ReadDebt(Candidate& candidate) {
     Ledger& ledger = *candidate.budget->ledger;
     candidate.now_ns = ledger.Now(VirtualNow(*candidate.budget->clock));

@@ -30,7 +30,6 @@ bool Decision::ExamineRules(double dice) {
   const Match& match = resolved_.match;
   if (match.exempt != kNoRule) {
     answer_.reason = Reason::kExempt;
-    resolved_.candidates_used = 0;  // looked at by no budget, and charged to none
     return true;
   }
   Violation violation;
@@ -72,7 +71,7 @@ void Decision::ExamineOtherLimits(Candidate& candidate) {
   const Budget& budget = *candidate.budget;
   if (budget.blocked.has_value()) {
     const bool permits = *budget.blocked == Limit::kMaxConcurrency;
-    const int64_t count = permits ? tables_.concurrency.Count(ConcurrencyKey(candidate)) : 0;
+    const int64_t count = permits ? CountOutstanding(candidate) : 0;
     Violate(candidate, *budget.blocked, permits ? static_cast<double>(count) : candidate.cost, 0,
             absl::InfiniteDuration());
     return;
@@ -84,15 +83,20 @@ void Decision::ExamineOtherLimits(Candidate& candidate) {
 }
 
 void Decision::ExamineConcurrency(Candidate& candidate) {
-  const uint64_t key = ConcurrencyKey(candidate);
   const int64_t limit = candidate.budget->max_concurrency;
-  int64_t count = tables_.concurrency.Count(key);
-  if (count >= limit && tables_.concurrency.EarliestExpiry(key) <= now_.monotonic_ns) {
-    tables_.permits.Sweep(tables_.concurrency.Find(key), now_.monotonic_ns,
-                          now_.monotonic_ns + tables_.permit_ttl_ns / 2);
-    count = tables_.concurrency.Count(key);
-  }
+  if (tables_.concurrency.Count(ConcurrencyKey(candidate)) < limit) return;
+  const int64_t count = CountOutstanding(candidate);
   if (count >= limit) ViolateConcurrency(candidate, count);
+}
+
+int64_t Decision::CountOutstanding(const Candidate& candidate) {
+  const uint64_t key = ConcurrencyKey(candidate);
+  const uint32_t cell = tables_.concurrency.Find(key);
+  if (cell == ConcurrencyTable::kNone) return 0;
+  if (tables_.concurrency.EarliestExpiry(key) <= now_.monotonic_ns) {
+    tables_.permits.Sweep(cell, now_.monotonic_ns, now_.monotonic_ns + tables_.permit_ttl_ns / 2);
+  }
+  return tables_.concurrency.Count(key);
 }
 
 void Decision::Violate(Candidate& candidate, Limit limit, double observed, double limit_value,
@@ -240,9 +244,7 @@ BucketView Decision::ViewOne(Candidate& candidate, const CheckRequest& request) 
   view.cost = candidate.cost;
   view.max_cost = spec.max_cost;
   view.max_concurrency = spec.max_concurrency;
-  if (budget.limits_concurrency) {
-    view.outstanding = tables_.concurrency.Count(ConcurrencyKey(candidate));
-  }
+  if (budget.limits_concurrency) view.outstanding = CountOutstanding(candidate);
   if (budget.ledger != nullptr) {
     candidate.cost_ns = budget.ledger->ToNs(candidate.cost);
     ReadDebt(candidate);  // a rule may have decided before anyone looked
@@ -254,6 +256,9 @@ BucketView Decision::ViewOne(Candidate& candidate, const CheckRequest& request) 
     view.burst = budget.ledger->ToUnits(budget.burst_ns);
     view.debt = budget.ledger->ToUnits(DebtOf(candidate));
     view.room_in = TimeToRoom(candidate);
+  }
+  if (view.outstanding >= budget.max_concurrency) {
+    view.room_in = std::max(view.room_in, kAskAgainForPermit);
   }
   if (budget.blocked.has_value() || candidate.cost > budget.max_cost) {
     view.room_in = absl::InfiniteDuration();

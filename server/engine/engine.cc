@@ -198,13 +198,12 @@ absl::StatusOr<Explanation> Engine::Explain(const CheckRequest& request, Now now
   now = Bounded(now);
   const PolicyRef& policy = policies_.Get();
   if (policy == nullptr) return NotInstalled();
-  if (request.estimated_cost.has_value()) {
-    absl::Status valid = ValidateCost("estimated_cost", *request.estimated_cost);
-    if (!valid.ok()) return valid;
-  }
   Resolved resolved;
   for (;;) {
     absl::Status status = Resolve(*policy, options_.seed, request, now, resolved);
+    if (status.ok() && request.estimated_cost.has_value()) {
+      status = ValidateCost("estimated_cost", *request.estimated_cost);
+    }
     if (!status.ok()) return status;
     Explanation explanation;
     Decision decision(*policy, tables_, resolved, now, explanation.answer);

@@ -80,32 +80,25 @@ void Ledger::MoveTo(Ledger& successor, int64_t real_now_ns) {
   origin.scale = successor.axis_.ns_per_unit / axis_.ns_per_unit;
   const auto translate = [&origin](int64_t at) { return origin.Translate(at); };
 
-  for (const auto& total : refunded_) {
-    origin.refunded_ns.push_back(total.load(std::memory_order_relaxed));
-  }
-
   const bool same_split = split_ == successor.split_;
   if (same_split) successor.lineage_ = lineage_;
   if (same_split && table_ != nullptr) {
     table_->MoveTo(*successor.table_, origin.then_ns, origin.now_ns, translate);
-    return;
-  }
-  int64_t latest = 0;
-  if (table_ != nullptr) {
-    latest = table_->RetireAll();
   } else {
-    latest = single_.EmptiesAt();
-    // acq_rel: no charge gets in after this.
-    while (!single_.empties_at.compare_exchange_weak(latest, Bucket::kMoved,
-                                                     std::memory_order_acq_rel)) {
+    const int64_t latest = table_ != nullptr ? table_->RetireAll() : Retire(single_);
+    if (!same_split) origin.version = 0;  // a charge's place is not known any more
+    if (latest > origin.then_ns && latest != Bucket::kMoved) {
+      if (successor.table_ != nullptr) {
+        successor.table_->Fill(translate(latest));
+      } else {
+        successor.single_.empties_at.store(translate(latest), std::memory_order_relaxed);
+      }
     }
   }
-  if (!same_split) origin.version = 0;  // a charge's place is not known any more
-  if (latest <= origin.then_ns) return;
-  if (successor.table_ != nullptr) {
-    successor.table_->Fill(translate(latest));
-  } else {
-    successor.single_.empties_at.store(translate(latest), std::memory_order_relaxed);
+  // Only now, when no refund can change a bucket any more: one that is missing here would make
+  // later charges look less drained than they are.
+  for (const auto& total : refunded_) {
+    origin.refunded_ns.push_back(total.load(std::memory_order_relaxed));
   }
 }
 

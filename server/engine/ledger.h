@@ -44,10 +44,9 @@ class Ledger {
     double ns_per_unit = 0;  // virtual nanoseconds that a cost unit takes to drain
     bool is_auto = false;    // the clock is this ledger's own, its speed the rate found
   };
-  // Of an auto budget: a unit is 10 ms of its clock and not a second, so that at a thousand units a
-  // second the clock lasts for three years and not for a fortnight. Costs round to a tenth of a
-  // millionth.
-  static constexpr double kAutoNsPerUnit = 1e7;
+  // Of an auto budget: a unit is 1/128 s of its clock and not a second, so that at a thousand units
+  // a second the clock lasts for years and not for a fortnight. A power of two keeps rates exact.
+  static constexpr double kAutoNsPerUnit = 1e9 / 128;
   // The speed of an auto budget's clock at a rate of one unit a second.
   static constexpr double kAutoSpeed = kAutoNsPerUnit / 1e9;
 

@@ -28,6 +28,10 @@ size_t BucketsFor(const BudgetSpec& spec) {
   return BucketTable::CapacityFor(spec.max_buckets);
 }
 
+bool HasLedger(const BudgetSpec& spec) {
+  return spec.rate.has_value() && spec.mode != Mode::kDisabled;
+}
+
 void BindSplit(const BudgetSpec& spec, Budget& budget) {
   if (const auto* by_depth = std::get_if<SplitByDepth>(&spec.split)) {
     budget.split = SplitKind::kDepth;
@@ -46,17 +50,17 @@ LedgerBook::LedgerBook(size_t bucket_bytes, uint64_t seed)
 }
 
 std::shared_ptr<VirtualClock> LedgerBook::ClockFor(std::string_view target,
-                                                   std::string_view profile, Now now) {
-  std::weak_ptr<VirtualClock>& known = clocks_[JoinNames(target, profile)];
-  std::shared_ptr<VirtualClock> clock = known.lock();
-  if (clock == nullptr) {
-    clock = std::make_shared<VirtualClock>(now.monotonic_ns);
-    known = clock;
-  }
+                                                   std::string_view profile, Now now,
+                                                   Change& change) const {
+  const std::string name = JoinNames(target, profile);
+  std::shared_ptr<VirtualClock>& clock = change.clocks[name];
+  if (clock != nullptr) return clock;
+  const auto known = clocks_.find(name);
+  clock = known != clocks_.end() ? known->second : std::make_shared<VirtualClock>(now.monotonic_ns);
   return clock;
 }
 
-void LedgerBook::BindTargets(Policy& policy, Now now) {
+void LedgerBook::BindTargets(Policy& policy, Now now, Change& change) const {
   absl::flat_hash_map<std::string, uint32_t> profiles;
   for (uint32_t i = 0; i < policy.profiles.size(); ++i) profiles[policy.profiles[i].name] = i;
   for (const TargetSpec& spec : policy.target_specs) {
@@ -65,7 +69,8 @@ void LedgerBook::BindTargets(Policy& policy, Now now) {
     target.key = HashBytes(spec.name, seed_) | 1;
     if (!spec.default_health.empty()) target.default_profile = profiles.at(spec.default_health);
     for (const HealthProfileSpec& profile : policy.profiles) {
-      target.gates.push_back(ClockFor(spec.name, absl::StrCat("profile ", profile.name), now));
+      target.gates.push_back(
+          ClockFor(spec.name, absl::StrCat("profile ", profile.name), now, change));
     }
     policy.target_by_name[spec.name] = static_cast<uint32_t>(policy.targets.size());
     policy.targets.push_back(std::move(target));
@@ -94,7 +99,7 @@ void LedgerBook::BindLimits(const BudgetSpec& spec, const TargetSpec& target,
 }
 
 Ledger::Axis LedgerBook::AxisFor(const Policy& policy, uint32_t target, const Budget& budget,
-                                 const Ledger* before, Now now) {
+                                 const Ledger* before, Now now, Change& change) const {
   constexpr double kNsPerSecond = 1e9;
   const BudgetSpec& spec = policy.budget_specs[budget.spec];
   const TargetSpec& on = policy.target_specs[target];
@@ -111,7 +116,7 @@ Ledger::Axis LedgerBook::AxisFor(const Policy& policy, uint32_t target, const Bu
             .ns_per_unit = before == nullptr ? kNsPerSecond : before->axis().ns_per_unit};
   }
   const bool real = budget.profile == kNoRule;
-  return {.clock = real ? ClockFor(on.name, "real time", now)
+  return {.clock = real ? ClockFor(on.name, "real time", now, change)
                         : policy.targets[target].gates[budget.profile],
           .ns_per_unit = kNsPerSecond / *rate};
 }
@@ -128,7 +133,7 @@ uint32_t LedgerBook::SlotFor(const std::string& name, Change& change) const {
 }
 
 void LedgerBook::BindBudget(Policy& policy, uint32_t target, uint32_t spec_place, Now now,
-                            Change& change) {
+                            Change& change) const {
   const BudgetSpec& spec = policy.budget_specs[spec_place];
   Budget& budget = policy.budgets.emplace_back();
   budget.spec = spec_place;
@@ -138,14 +143,14 @@ void LedgerBook::BindBudget(Policy& policy, uint32_t target, uint32_t spec_place
   for (uint32_t i = 0; i < policy.profiles.size() && !spec.health.empty(); ++i) {
     if (policy.profiles[i].name == spec.health) budget.profile = i;
   }
-  if (!spec.rate.has_value() || spec.mode == Mode::kDisabled) return;
+  if (!HasLedger(spec)) return;
 
   const std::string name = JoinNames(policy.targets[target].name, spec.name);
   budget.slot = SlotFor(name, change);
   change.slots[name] = budget.slot;
   std::shared_ptr<Ledger>& ledger = change.ledgers[budget.slot];
   const std::shared_ptr<Ledger> before = ledger;
-  Ledger::Axis axis = AxisFor(policy, target, budget, before.get(), now);
+  Ledger::Axis axis = AxisFor(policy, target, budget, before.get(), now, change);
   const std::string split = SplitLabel(spec.split);
   const size_t buckets = BucketsFor(spec);
   if (before == nullptr || before->axis().clock != axis.clock ||
@@ -162,11 +167,12 @@ void LedgerBook::BindBudget(Policy& policy, uint32_t target, uint32_t spec_place
   budget.burst_ns = Ledger::ToNs(burst, budget.ns_per_unit);
 }
 
-absl::Status LedgerBook::CheckMemory(const Change& change) const {
+absl::Status LedgerBook::CheckMemory(const Policy& policy) const {
   constexpr size_t kMiB = size_t{1} << 20;
   size_t bytes = 0;
-  for (const auto& ledger : change.ledgers) {
-    if (ledger != nullptr) bytes += ledger->capacity() * sizeof(Bucket);
+  for (const BudgetSpec& spec : policy.budget_specs) {
+    if (!HasLedger(spec)) continue;
+    bytes += policy.target_specs.size() * BucketsFor(spec) * sizeof(Bucket);
   }
   if (bytes <= bucket_bytes_) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
@@ -175,9 +181,10 @@ absl::Status LedgerBook::CheckMemory(const Change& change) const {
 }
 
 absl::StatusOr<LedgerBook::Change> LedgerBook::Prepare(Policy& policy, Now now) {
-  BindTargets(policy, now);
+  if (absl::Status status = CheckMemory(policy); !status.ok()) return status;
   Change change;
   change.ledgers = ledgers_;
+  BindTargets(policy, now, change);
   policy.budgets.reserve(policy.targets.size() * policy.budget_specs.size());
   for (uint32_t target = 0; target < policy.targets.size(); ++target) {
     for (uint32_t spec = 0; spec < policy.budget_specs.size(); ++spec) {
@@ -192,7 +199,6 @@ absl::StatusOr<LedgerBook::Change> LedgerBook::Prepare(Policy& policy, Now now) 
       change.ledgers[slot] = nullptr;
     }
   }
-  if (absl::Status status = CheckMemory(change); !status.ok()) return status;
   policy.ledgers = change.ledgers;
   return change;
 }
@@ -201,7 +207,7 @@ void LedgerBook::Commit(Change change, Now now) {
   for (const auto& [before, after] : change.moves) before->MoveTo(*after, now.monotonic_ns);
   slots_ = std::move(change.slots);
   ledgers_ = std::move(change.ledgers);
-  absl::erase_if(clocks_, [](const auto& entry) { return entry.second.expired(); });
+  clocks_ = std::move(change.clocks);
 }
 
 }  // namespace headgate::engine

@@ -37,7 +37,9 @@ class LedgerBook {
 
   struct Change {
     std::vector<std::pair<std::shared_ptr<Ledger>, std::shared_ptr<Ledger>>> moves;
-    absl::flat_hash_map<std::string, uint32_t> slots;  // what the book will hold
+    // What the book will hold.
+    absl::flat_hash_map<std::string, std::shared_ptr<VirtualClock>> clocks;
+    absl::flat_hash_map<std::string, uint32_t> slots;
     std::vector<std::shared_ptr<Ledger>> ledgers;
     uint32_t first_free = 0;  // no slot before this one is free
   };
@@ -48,20 +50,21 @@ class LedgerBook {
   void Commit(Change change, Now now);
 
  private:
-  std::shared_ptr<VirtualClock> ClockFor(std::string_view target, std::string_view profile,
-                                         Now now);
-  void BindTargets(Policy& policy, Now now);
-  void BindBudget(Policy& policy, uint32_t target, uint32_t spec, Now now, Change& change);
+  std::shared_ptr<VirtualClock> ClockFor(std::string_view target, std::string_view profile, Now now,
+                                         Change& change) const;
+  void BindTargets(Policy& policy, Now now, Change& change) const;
+  void BindBudget(Policy& policy, uint32_t target, uint32_t spec, Now now, Change& change) const;
   void BindLimits(const BudgetSpec& spec, const TargetSpec& target, Budget& budget) const;
   Ledger::Axis AxisFor(const Policy& policy, uint32_t target, const Budget& budget,
-                       const Ledger* before, Now now);
+                       const Ledger* before, Now now, Change& change) const;
   uint32_t SlotFor(const std::string& name, Change& change) const;
-  absl::Status CheckMemory(const Change& change) const;
+  // Before anything is allocated.
+  absl::Status CheckMemory(const Policy& policy) const;
 
   const size_t bucket_bytes_;
   const uint64_t seed_;
   std::shared_ptr<VirtualClock> frozen_;
-  absl::flat_hash_map<std::string, std::weak_ptr<VirtualClock>> clocks_;
+  absl::flat_hash_map<std::string, std::shared_ptr<VirtualClock>> clocks_;
   absl::flat_hash_map<std::string, uint32_t> slots_;  // by target and budget
   std::vector<std::shared_ptr<Ledger>> ledgers_;
 };

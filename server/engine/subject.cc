@@ -48,8 +48,9 @@ void AddCandidates(const Policy& policy, uint64_t seed, const CheckRequest& requ
                    Resolved& resolved) {
   const Match& match = resolved.match;
   const Budget* const budgets = policy.BudgetsOf(resolved.target);
-  resolved.candidates_used = match.charges_used;
-  for (int i = 0; i < match.charges_used; ++i) {
+  // An exempt Check is looked at by no budget, and charged to none.
+  resolved.candidates_used = match.exempt == kNoRule ? match.charges_used : 0;
+  for (int i = 0; i < resolved.candidates_used; ++i) {
     Candidate& candidate = resolved.candidates[i];
     const Budget& budget = budgets[match.charges[i].budget];
     candidate.budget = &budget;

@@ -31,7 +31,7 @@ int64_t VirtualClock::Reading::RealTimeOf(int64_t virtual_at_ns) const {
   if (speed_fixed == 0 || virtual_at_ns >= kHorizonNs) return kNever;
   const Wide distance = Wide{static_cast<uint64_t>(virtual_at_ns - virtual_base_ns)} << kSpeedBits;
   const Wide real = (distance + speed_fixed - 1) / speed_fixed;
-  if (real > static_cast<uint64_t>(kHorizonNs)) return kNever;
+  if (real > static_cast<uint64_t>(kHorizonNs - std::min(real_base_ns, kHorizonNs))) return kNever;
   return real_base_ns + static_cast<int64_t>(real);
 }
 

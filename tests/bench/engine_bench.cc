@@ -1,0 +1,404 @@
+// What a decision costs, as ratios within one run: interleaved rounds, medians.
+//
+//   headgate-bench-engine [--rounds=N]
+//
+// The floor is the least that any such limiter has to do for an identity of four levels: hash every
+// suffix in one pass, find each level's bucket, and compare-and-swap it once. No validation, no
+// rules, no clock, no limit, no permit. The Check it is compared with does all of these, reads its
+// own clock and charges the same four levels.
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/hash.h"
+#include "common/system_clock.h"
+#include "server/engine/engine.h"
+#include "tests/bench/instruction_counter.h"
+
+namespace {
+
+std::atomic<uint64_t> allocations{0};
+std::atomic<uint64_t> allocated_bytes{0};
+
+void* Allocate(size_t bytes, size_t alignment) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  allocated_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  void* memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(size_t bytes) { return Allocate(bytes, alignof(std::max_align_t)); }
+void* operator new(size_t bytes, std::align_val_t alignment) {
+  return Allocate(bytes, static_cast<size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace headgate::engine {
+namespace {
+
+constexpr uint64_t kSeed = 0x1234567890abcdef;
+constexpr int kLevels = 4;
+constexpr int kChunk = 2048;  // Checks between two readings of the stopwatch
+
+// d666bbfc_0000002a_11ef_b0b3_0a43f95f28a3:vcopier:vreplication:online-ddl, the number in hex.
+class IdentityText {
+ public:
+  std::string_view Of(uint32_t number) {
+    for (int i = 16; i > 8; --i, number >>= 4) text_[i] = "0123456789abcdef"[number & 15];
+    return text_;
+  }
+
+ private:
+  std::string text_ = "d666bbfc_00000000_11ef_b0b3_0a43f95f28a3:vcopier:vreplication:online-ddl";
+};
+
+// Four budgets, one for each level, that never refuse; a rule at each level, and others that match
+// nothing here.
+PolicySpec Policy(size_t rules, size_t leaf_buckets) {
+  PolicySpec spec;
+  spec.profiles = {{.name = "default", .signals = {"replication_lag_seconds"}}};
+  spec.targets = {{.name = "main", .capacity = std::nullopt, .default_health = "default"}};
+  const char* const levels[kLevels] = {"online-ddl", "vreplication:online-ddl",
+                                       "vcopier:vreplication:online-ddl", "online-ddl"};
+  for (int depth = 1; depth <= kLevels; ++depth) {
+    BudgetSpec budget;
+    budget.name = absl::StrCat("level-", depth);
+    budget.rate = UnitsPerSecond{1e9};
+    budget.burst = 1e12;
+    budget.split = SplitByDepth{depth};
+    budget.max_buckets = depth == kLevels ? leaf_buckets : 64;
+    spec.budgets.push_back(budget);
+    RuleSpec rule;
+    rule.name = absl::StrCat("charge-", depth);
+    rule.match.identity = levels[depth - 1];
+    rule.action = ChargeAction{{budget.name}};
+    spec.rules.push_back(rule);
+  }
+  while (spec.rules.size() < rules) {
+    RuleSpec rule;
+    rule.name = absl::StrCat("other-", spec.rules.size());
+    rule.match.identity = absl::StrCat("job-", spec.rules.size(), ":etl");
+    rule.action = ChargeAction{{"level-1"}};
+    spec.rules.push_back(rule);
+  }
+  return spec;
+}
+
+struct Rig {
+  explicit Rig(size_t rules, size_t leaf_buckets)
+      : engine({.seed = kSeed, .max_permits = 8 * kChunk, .bucket_bytes = size_t{1} << 30}) {
+    const absl::Status status = engine.Install(Policy(rules, leaf_buckets), clock.Read());
+    if (!status.ok()) {
+      std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
+      std::exit(1);
+    }
+    permits.reserve(kChunk);
+  }
+
+  // Not timed: a permit that is never reported would make the next Check look for room.
+  void ReportAll() {
+    for (const PermitId permit : permits) engine.Report(permit, 1, clock.Read()).IgnoreError();
+    permits.clear();
+  }
+
+  SystemClock clock;
+  Engine engine;
+  std::vector<PermitId> permits;
+};
+
+[[noreturn]] void Fail(const char* what) {
+  std::fprintf(stderr, "benchmark is broken: %s\n", what);
+  std::exit(1);
+}
+
+// Times `chunk` (kChunk operations) over and over, and `between` outside the stopwatch.
+template <typename Chunk, typename Between>
+double NsPerOperation(Clock& clock, int chunks, Chunk&& chunk, Between&& between) {
+  int64_t total = 0;
+  for (int i = 0; i < chunks; ++i) {
+    const int64_t start = clock.Read().monotonic_ns;
+    chunk(i);
+    total += clock.Read().monotonic_ns - start;
+    between();
+  }
+  return static_cast<double>(total) / (static_cast<double>(chunks) * kChunk);
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// The suffix hashes of a text that is known to be valid.
+void BareHash(std::string_view text, uint64_t* hashes) {
+  uint64_t hash = kSeed;
+  size_t end = text.size();
+  for (int level = 0; level < kLevels; ++level) {
+    const void* colon = memrchr(text.data(), ':', end);
+    const size_t begin =
+        colon == nullptr ? 0
+                         : static_cast<size_t>(static_cast<const char*>(colon) - text.data()) + 1;
+    hash = CombineHash(hash, HashBytes(text.substr(begin, end - begin), kSeed));
+    hashes[level] = hash;
+    end = begin - 1;
+  }
+}
+
+// The floor: tables of the same size and kind as the engine's.
+struct Floor {
+  explicit Floor(size_t leaf_buckets)
+      : tables{BucketTable(64), BucketTable(64), BucketTable(64), BucketTable(leaf_buckets)} {}
+
+  void Touch(std::string_view text) {
+    uint64_t hashes[kLevels];
+    BareHash(text, hashes);
+    for (int level = kLevels - 1; level >= 0; --level) {
+      const uint64_t tag = BucketTable::TagOf(hashes[level]);
+      Bucket* bucket = tables[level].Find(tag);
+      if (bucket == nullptr) bucket = tables[level].FindOrInsert(tag, 0);
+      int64_t at = bucket->empties_at.load(std::memory_order_relaxed);
+      bucket->empties_at.compare_exchange_strong(at, at + 1, std::memory_order_acq_rel);
+    }
+  }
+
+  BucketTable tables[kLevels];
+};
+
+void CheckOne(Rig& rig, std::string_view identity, CheckAnswer& answer) {
+  const absl::Status status =
+      rig.engine.Check({.identity = identity, .estimated_cost = 1}, rig.clock.Read(), answer);
+  if (!status.ok() || answer.verdict != Verdict::kAllowed) Fail("a Check was not allowed");
+  rig.permits.push_back(answer.permit);
+}
+
+double TimeFloor(Floor& floor, Clock& clock, uint32_t identities, int chunks) {
+  IdentityText text;
+  uint32_t next = 0;
+  return NsPerOperation(
+      clock, chunks,
+      [&](int) {
+        for (int i = 0; i < kChunk; ++i) {
+          next = (next + 2654435761U) % identities;
+          floor.Touch(text.Of(next));
+        }
+      },
+      [] {});
+}
+
+double TimeChecks(Rig& rig, uint32_t identities, int chunks) {
+  IdentityText text;
+  CheckAnswer answer;
+  uint32_t next = 0;
+  return NsPerOperation(
+      rig.clock, chunks,
+      [&](int) {
+        for (int i = 0; i < kChunk; ++i) {
+          next = (next + 2654435761U) % identities;
+          CheckOne(rig, text.Of(next), answer);
+        }
+      },
+      [&] { rig.ReportAll(); });
+}
+
+// Batches of 128 Checks of one identity, the clock read once for each; another identity each time.
+double TimeBatches(Rig& rig, uint32_t identities, int chunks) {
+  constexpr int kBatch = 128;
+  IdentityText text;
+  std::vector<CheckRequest> requests(kBatch);
+  std::vector<CheckAnswer> answers(kBatch);
+  std::vector<absl::Status> statuses(kBatch);
+  uint32_t next = 0;
+  return NsPerOperation(
+      rig.clock, chunks,
+      [&](int) {
+        for (int i = 0; i < kChunk; i += kBatch) {
+          next = (next + 2654435761U) % identities;
+          const std::string_view identity = text.Of(next);
+          for (CheckRequest& request : requests) {
+            request.identity = identity;
+            request.estimated_cost = 1;
+          }
+          rig.engine.CheckBatch(requests, rig.clock.Read(), absl::MakeSpan(answers),
+                                absl::MakeSpan(statuses));
+          for (const CheckAnswer& answer : answers) rig.permits.push_back(answer.permit);
+        }
+      },
+      [&] { rig.ReportAll(); });
+}
+
+double TimeRefusals(Rig& rig, uint32_t identities, int chunks) {
+  IdentityText text;
+  CheckAnswer answer;
+  uint32_t next = 0;
+  return NsPerOperation(
+      rig.clock, chunks,
+      [&](int) {
+        for (int i = 0; i < kChunk; ++i) {
+          next = (next + 2654435761U) % identities;
+          const absl::Status status = rig.engine.Check(
+              {.identity = text.Of(next), .estimated_cost = 2e12}, rig.clock.Read(), answer);
+          if (!status.ok() || answer.verdict != Verdict::kDenied) Fail("a Check was not refused");
+        }
+      },
+      [] {});
+}
+
+// Two threads at once, over one alone: time for each Check.
+double TimeTwoThreads(Rig& rig, uint32_t identities, int chunks) {
+  std::atomic<int> ready{0};
+  double ns[2];
+  const auto run = [&](int me) {
+    IdentityText text;
+    CheckAnswer answer;
+    std::vector<PermitId> permits;
+    permits.reserve(kChunk);
+    uint32_t next = static_cast<uint32_t>(me) * 7919;
+    ready.fetch_add(1);
+    while (ready.load() < 2) {
+    }
+    ns[me] = NsPerOperation(
+        rig.clock, chunks,
+        [&](int) {
+          for (int i = 0; i < kChunk; ++i) {
+            next = (next + 2654435761U) % identities;
+            const absl::Status status = rig.engine.Check(
+                {.identity = text.Of(next), .estimated_cost = 1}, rig.clock.Read(), answer);
+            if (!status.ok()) Fail("a Check failed");
+            permits.push_back(answer.permit);
+          }
+        },
+        [&] {
+          for (const PermitId id : permits)
+            rig.engine.Report(id, 1, rig.clock.Read()).IgnoreError();
+          permits.clear();
+        });
+  };
+  std::thread other(run, 1);
+  run(0);
+  other.join();
+  return (ns[0] + ns[1]) / 2;
+}
+
+double InstructionsPerCheck(Rig& rig) {
+  IdentityText text;
+  CheckAnswer answer;
+  constexpr int kChecks = 64;
+  const uint64_t counted = CountInstructions([&] {
+    for (uint32_t i = 0; i < kChecks; ++i) CheckOne(rig, text.Of(i), answer);
+  });
+  rig.ReportAll();
+  return static_cast<double>(counted) / kChecks;
+}
+
+double AllocationsPerCheck(Rig& rig) {
+  TimeChecks(rig, 1000, 1);  // everything is there
+  const uint64_t before = allocations.load();
+  TimeChecks(rig, 1000, 16);
+  return static_cast<double>(allocations.load() - before) / (16.0 * kChunk);
+}
+
+double BytesPerBucket() {
+  constexpr size_t kBuckets = size_t{1} << 20;
+  const uint64_t before = allocated_bytes.load();
+  const BucketTable table(kBuckets);
+  return static_cast<double>(allocated_bytes.load() - before + sizeof(table)) /
+         static_cast<double>(table.capacity());
+}
+
+int Run(int rounds) {
+  constexpr uint32_t kFew = 1000;
+  constexpr uint32_t kMany = 10'000'000;
+  constexpr size_t kManyBuckets = size_t{1} << 24;
+  constexpr int kChunks = 24;
+  Rig few_rules(10, size_t{1} << 16);
+  Rig many_rules(1'000'000, size_t{1} << 16);
+  Rig many_identities(10, kManyBuckets);
+  Floor floor(size_t{1} << 16);
+  Floor large_floor(kManyBuckets);
+  std::printf("filling a table with 10 M identities ...\n");
+  std::fflush(stdout);
+  TimeChecks(many_identities, kMany, kMany / kChunk);
+  TimeFloor(large_floor, few_rules.clock, kMany, kMany / kChunk);
+
+  enum Row { kFloor, kCheck, kBatch, kRefused, kTwo, kRules, kLargeFloor, kLarge, kRows };
+  std::vector<double> ns[kRows], ratio[kRows];
+  for (int round = 0; round <= rounds; ++round) {
+    double now[kRows];
+    now[kFloor] = TimeFloor(floor, few_rules.clock, kFew, kChunks);
+    now[kCheck] = TimeChecks(few_rules, kFew, kChunks);
+    now[kBatch] = TimeBatches(few_rules, kFew, kChunks);
+    now[kRefused] = TimeRefusals(few_rules, kFew, kChunks);
+    now[kRules] = TimeChecks(many_rules, kFew, kChunks);
+    now[kLarge] = TimeChecks(many_identities, kMany, kChunks);
+    now[kLargeFloor] = TimeFloor(large_floor, few_rules.clock, kMany, kChunks);
+    now[kTwo] = TimeTwoThreads(few_rules, kFew, kChunks);
+    if (round == 0) continue;  // warm-up
+    for (int row = 0; row < kRows; ++row) {
+      ns[row].push_back(now[row]);
+      ratio[row].push_back(now[row] / now[kFloor]);
+    }
+  }
+  const auto over = [&](Row a, Row b) {
+    std::vector<double> ratios;
+    for (size_t i = 0; i < ns[a].size(); ++i) ratios.push_back(ns[a][i] / ns[b][i]);
+    return Median(ratios);
+  };
+  const char* const names[kRows] = {"floor: hash, find, CAS at 4 levels",
+                                    "Check, 4 levels, own clock read",
+                                    "Check in a batch of 128",
+                                    "Check, refused",
+                                    "Check, two threads at once",
+                                    "Check, 1 M rules",
+                                    "floor, 10 M identities",
+                                    "Check, 10 M identities"};
+  std::printf("\n%-38s %8s %8s\n", "median of rounds", "ns", "/ floor");
+  for (int row = 0; row < kRows; ++row) {
+    std::printf("%-38s %8.1f %8.2f\n", names[row], Median(ns[row]), Median(ratio[row]));
+  }
+  double few = InstructionsPerCheck(few_rules);
+  double many = InstructionsPerCheck(many_rules);
+  const bool counted = few > 0;
+  if (counted) {
+    std::printf("%-38s %8.0f\n%-38s %8.0f\n", "instructions of a Check, 10 rules", few,
+                "instructions of a Check, 1 M rules", many);
+  }
+  std::printf("%-38s %8s\n\n", "clock", std::string(few_rules.clock.source()).c_str());
+  std::printf(
+      "engine: four_level_ratio=%.2f batch_ratio=%.2f rules_flat=%.3f identities_flat=%.2f "
+      "bytes_per_bucket=%.2f allocations_per_check=%.3f two_thread_ratio=%.2f\n",
+      over(kCheck, kFloor), over(kBatch, kFloor), counted ? many / few : over(kRules, kCheck),
+      over(kLarge, kCheck), BytesPerBucket(), AllocationsPerCheck(few_rules), over(kTwo, kCheck));
+  return 0;
+}
+
+}  // namespace
+}  // namespace headgate::engine
+
+int main(int argc, char** argv) {
+  int rounds = 15;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strncmp(argv[i], "--rounds=", 9) != 0 || !absl::SimpleAtoi(argv[i] + 9, &rounds) ||
+        rounds < 1) {
+      std::fprintf(stderr, "usage: headgate-bench-engine [--rounds=N]\n");
+      return 2;
+    }
+  }
+  return headgate::engine::Run(rounds);
+}

@@ -1,0 +1,250 @@
+#include "server/engine/ledger.h"
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace headgate::engine {
+namespace {
+
+constexpr int64_t kNoBurst = std::numeric_limits<int64_t>::max();
+constexpr uint64_t kTag = Ledger::kSingleTag;
+
+// A clock that shows the real time, so that numbers stay legible.
+std::shared_ptr<VirtualClock> RealTime() { return std::make_shared<VirtualClock>(0); }
+
+std::unique_ptr<Ledger> Whole(double ns_per_unit = 1, uint64_t version = 1) {
+  return std::make_unique<Ledger>(Ledger::Axis{.clock = RealTime(), .ns_per_unit = ns_per_unit}, 0,
+                                  "", version);
+}
+std::unique_ptr<Ledger> Split(std::string by, double ns_per_unit = 1, uint64_t version = 1) {
+  return std::make_unique<Ledger>(Ledger::Axis{.clock = RealTime(), .ns_per_unit = ns_per_unit}, 64,
+                                  std::move(by), version);
+}
+
+Ledger::Charged ChargeIt(Ledger& ledger, int64_t now, int64_t cost, uint64_t tag = kTag) {
+  const int64_t refunded = ledger.Refunded(tag);
+  const ChargeResult result = ledger.Charge(tag, now, cost, kNoBurst);
+  EXPECT_EQ(result.outcome, ChargeOutcome::kCharged);
+  return {.tag = tag, .ended_at_ns = result.empties_at, .refunded_ns = refunded};
+}
+
+TEST(Ledger, RoundsCostsUp) {
+  EXPECT_EQ(Ledger::ToNs(0, 10), 0);
+  EXPECT_EQ(Ledger::ToNs(2, 10), 20);
+  EXPECT_EQ(Ledger::ToNs(2.01, 10), 21);
+  EXPECT_EQ(Ledger::ToNs(1e-300, 10), 1);
+  EXPECT_EQ(Ledger::ToNs(1e-300, 1e-6), 1);
+}
+
+TEST(Ledger, SaturatesCosts) {
+  EXPECT_EQ(Ledger::ToNs(1e15, 1e18), Ledger::kMaxSpanNs);
+  EXPECT_EQ(Ledger::ToNs(std::numeric_limits<double>::infinity(), 1), Ledger::kMaxSpanNs);
+  EXPECT_EQ(Ledger::ToNs(std::numeric_limits<double>::quiet_NaN(), 1), Ledger::kMaxSpanNs);
+}
+
+TEST(Ledger, RefundTakesBackTheDifference) {
+  const auto ledger = Whole();
+  const Ledger::Charged charged = ChargeIt(*ledger, 0, 100);
+  EXPECT_EQ(ledger->Refund(charged, 100, 30, 10), 30);
+  EXPECT_EQ(ledger->EmptiesAt(kTag, 10), 70);
+}
+
+TEST(Ledger, RefundTakesOnlyTheUndrainedPart) {
+  const auto ledger = Whole();
+  const Ledger::Charged charged = ChargeIt(*ledger, 0, 100);
+  EXPECT_EQ(ledger->Refund(charged, 100, 30, 80), 20);
+  EXPECT_EQ(ledger->EmptiesAt(kTag, 80), 80);
+}
+
+TEST(Ledger, RefundAfterTheDebtDrainedTakesNothingFromALaterCharge) {
+  const auto ledger = Whole();
+  const Ledger::Charged charged = ChargeIt(*ledger, 0, 100);
+  ChargeIt(*ledger, 200, 50);
+  EXPECT_EQ(ledger->Refund(charged, 100, 100, 200), 0);
+  EXPECT_EQ(ledger->EmptiesAt(kTag, 200), 250);
+}
+
+TEST(Ledger, RefundLeavesWhatStandsBehind) {
+  const auto ledger = Whole();
+  const Ledger::Charged first = ChargeIt(*ledger, 0, 100);
+  ChargeIt(*ledger, 0, 50);
+  EXPECT_EQ(ledger->Refund(first, 100, 100, 60), 40);
+  EXPECT_EQ(ledger->EmptiesAt(kTag, 60), 110);
+}
+
+TEST(Ledger, ChargeThatHasNotBegunToDrainIsRefundedWhole) {
+  const auto ledger = Whole();
+  ChargeIt(*ledger, 0, 100);
+  const Ledger::Charged second = ChargeIt(*ledger, 0, 50);
+  EXPECT_EQ(ledger->Refund(second, 50, 50, 90), 50);
+  EXPECT_EQ(ledger->EmptiesAt(kTag, 90), 100);
+}
+
+TEST(Ledger, RefundInFrontMovesLaterChargesForward) {
+  const auto ledger = Whole();
+  const Ledger::Charged first = ChargeIt(*ledger, 0, 100);
+  const Ledger::Charged second = ChargeIt(*ledger, 0, 50);  // ends at 150
+  EXPECT_EQ(ledger->Refund(first, 100, 80, 10), 80);        // the second ends at 70 now
+  EXPECT_EQ(ledger->Refund(second, 50, 50, 60), 10);
+  EXPECT_EQ(ledger->EmptiesAt(kTag, 60), 60);
+}
+
+TEST(Ledger, RefundsNeverTakeMoreThanIsOwed) {
+  const auto ledger = Whole();
+  const Ledger::Charged first = ChargeIt(*ledger, 0, 100);
+  const Ledger::Charged second = ChargeIt(*ledger, 0, 100);
+  const int64_t taken =
+      ledger->Refund(second, 100, 100, 150) + ledger->Refund(first, 100, 100, 150);
+  EXPECT_LE(taken, 50);
+}
+
+TEST(Ledger, UndoTakesAllOfAChargeBack) {
+  const auto ledger = Whole();
+  ChargeIt(*ledger, 0, 100);
+  const Ledger::Charged second = ChargeIt(*ledger, 0, 50);
+  ledger->Undo(second, 50);
+  EXPECT_EQ(ledger->EmptiesAt(kTag, 0), 100);
+}
+
+TEST(Ledger, UndoOfOneInFrontMovesLaterChargesForward) {
+  const auto ledger = Whole();
+  const Ledger::Charged first = ChargeIt(*ledger, 0, 100);
+  const Ledger::Charged second = ChargeIt(*ledger, 0, 50);
+  ledger->Undo(first, 100);
+  EXPECT_EQ(ledger->Refund(second, 50, 50, 30), 20);
+}
+
+TEST(Ledger, SplitLedgerHasABucketForEachTag) {
+  const auto ledger = Split("depth 2");
+  EXPECT_EQ(ledger->capacity(), 64U);
+  ChargeIt(*ledger, 0, 100, 11);
+  ChargeIt(*ledger, 0, 50, 12);
+  EXPECT_EQ(ledger->EmptiesAt(11, 0), 100);
+  EXPECT_EQ(ledger->EmptiesAt(12, 0), 50);
+  EXPECT_LE(ledger->EmptiesAt(13, 0), 0);
+}
+
+TEST(Ledger, OwesUntilItsLastBucketIsEmpty) {
+  const auto ledger = Split("depth 2");
+  EXPECT_FALSE(ledger->Owes(0));
+  ChargeIt(*ledger, 0, 100, 11);
+  EXPECT_TRUE(ledger->Owes(99));
+  EXPECT_FALSE(ledger->Owes(100));
+}
+
+TEST(LedgerMove, KeepsDebtInCostUnits) {
+  const auto before = Whole(10, 1);
+  const auto after = Whole(40, 2);
+  ChargeIt(*before, 0, before->ToNs(7));
+  before->MoveTo(*after, 20);  // 5 units are left
+  EXPECT_DOUBLE_EQ(after->ToUnits(after->EmptiesAt(kTag, 20) - 20), 5);
+}
+
+TEST(LedgerMove, KeepsDebtOfEveryBucket) {
+  const auto before = Split("depth 2", 10, 1);
+  const auto after = Split("depth 2", 40, 2);
+  ChargeIt(*before, 0, before->ToNs(7), 11);
+  ChargeIt(*before, 0, before->ToNs(3), 12);
+  before->MoveTo(*after, 20);
+  EXPECT_DOUBLE_EQ(after->ToUnits(after->EmptiesAt(11, 20) - 20), 5);
+  EXPECT_DOUBLE_EQ(after->ToUnits(after->EmptiesAt(12, 20) - 20), 1);
+}
+
+TEST(LedgerMove, ToAnotherClockTranslatesTheTimes) {
+  auto slow = std::make_shared<VirtualClock>(0);
+  slow->Set({.speed = 0.5}, 0);
+  Ledger before({.clock = slow, .ns_per_unit = 10}, 0, "", 1);
+  const auto after = Whole(10, 2);
+  ChargeIt(before, 0, 70);
+  before.MoveTo(*after, 40);  // the slow clock shows 20
+  EXPECT_EQ(after->EmptiesAt(kTag, 40), 90);
+}
+
+TEST(LedgerMove, OfADrainedDebtLeavesNone) {
+  const auto before = Whole(10, 1);
+  const auto after = Whole(40, 2);
+  ChargeIt(*before, 0, 70);
+  before->MoveTo(*after, 71);
+  EXPECT_LE(after->EmptiesAt(kTag, 71), 71);
+}
+
+TEST(LedgerMove, OldLedgerSaysThatItMoved) {
+  const auto before = Whole(10, 1);
+  const auto after = Whole(40, 2);
+  const Ledger::Charged charged = ChargeIt(*before, 0, 70);
+  before->MoveTo(*after, 0);
+  EXPECT_EQ(before->EmptiesAt(kTag, 0), Bucket::kMoved);
+  EXPECT_EQ(before->Charge(kTag, 0, 1, kNoBurst).outcome, ChargeOutcome::kMoved);
+  EXPECT_EQ(before->Refund(charged, 70, 10, 0), -1);
+}
+
+TEST(LedgerMove, ToAnotherSplitGivesEveryoneTheLargestDebt) {
+  const auto before = Split("depth 2", 1, 1);
+  const auto after = Split("tag table", 1, 2);
+  ChargeIt(*before, 0, 30, 11);
+  ChargeIt(*before, 0, 90, 12);
+  before->MoveTo(*after, 10);
+  for (const uint64_t tag : {11, 12, 13}) EXPECT_EQ(after->EmptiesAt(tag, 10), 90);
+  EXPECT_FALSE(after->Knows(1));
+  EXPECT_TRUE(after->Knows(2));
+}
+
+TEST(LedgerMove, BetweenSplitAndWholeKeepsTheLargestDebt) {
+  const auto split = Split("depth 2", 1, 1);
+  const auto whole = Whole(1, 2);
+  ChargeIt(*split, 0, 30, 11);
+  ChargeIt(*split, 0, 90, 12);
+  split->MoveTo(*whole, 10);
+  EXPECT_EQ(whole->EmptiesAt(kTag, 10), 90);
+  const auto again = Split("depth 2", 1, 3);
+  whole->MoveTo(*again, 20);
+  EXPECT_EQ(again->EmptiesAt(11, 20), 90);
+}
+
+TEST(LedgerMove, ChargeOfTheSamePolicyNeedsNoTranslation) {
+  const auto ledger = Whole(1, 2);
+  Ledger::Charged charged = {.tag = kTag, .ended_at_ns = 50, .refunded_ns = 3};
+  EXPECT_TRUE(ledger->Translate(2, charged));
+  EXPECT_TRUE(ledger->Translate(5, charged));
+  EXPECT_EQ(charged.ended_at_ns, 50);
+}
+
+TEST(LedgerMove, ChargeOfOneMoveBackIsTranslated) {
+  const auto before = Whole(10, 1);
+  const auto after = Whole(40, 2);
+  Ledger::Charged charged = ChargeIt(*before, 0, 70);
+  before->MoveTo(*after, 20);
+  EXPECT_TRUE(after->Knows(1));
+  ASSERT_TRUE(after->Translate(1, charged));
+  EXPECT_EQ(charged.ended_at_ns, 220);
+  EXPECT_EQ(after->Refund(charged, 280, 280, 100), 120);
+}
+
+TEST(LedgerMove, TranslationCountsRefundsBeforeTheMove) {
+  const auto before = Whole(10, 1);
+  const auto after = Whole(10, 2);
+  const Ledger::Charged first = ChargeIt(*before, 0, 70);
+  Ledger::Charged second = ChargeIt(*before, 0, 30);  // ends at 100
+  EXPECT_EQ(before->Refund(first, 70, 50, 0), 50);    // the second ends at 50 now
+  before->MoveTo(*after, 10);
+  ASSERT_TRUE(after->Translate(1, second));
+  EXPECT_EQ(second.ended_at_ns, 50);
+}
+
+TEST(LedgerMove, ChargeOfTwoMovesBackIsNotTranslated) {
+  const auto first = Whole(10, 1);
+  const auto second = Whole(20, 2);
+  const auto third = Whole(30, 3);
+  Ledger::Charged charged = ChargeIt(*first, 0, 70);
+  first->MoveTo(*second, 0);
+  second->MoveTo(*third, 0);
+  EXPECT_TRUE(third->Knows(1));
+  EXPECT_FALSE(third->Translate(1, charged));
+}
+
+}  // namespace
+}  // namespace headgate::engine

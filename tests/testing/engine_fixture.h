@@ -1,0 +1,195 @@
+// What the engine's tests share: time by hand, policies in a few words, and an engine whose calls
+// fail the test instead of returning a status.
+//
+//   TestEngine engine(OneBudget(RateBudget("b", 10, 100)));  // charged by everything below "etl"
+//   EXPECT_TRUE(engine.Admits("job:etl", 100));
+//   EXPECT_EQ(engine.Debt("job:etl", "b", At(absl::Seconds(4))), 60);
+#ifndef HEADGATE_TESTS_TESTING_ENGINE_FIXTURE_H_
+#define HEADGATE_TESTS_TESTING_ENGINE_FIXTURE_H_
+
+#include <cstdlib>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "gtest/gtest.h"
+#include "server/engine/engine.h"
+
+namespace headgate::engine {
+
+// `since` after 2026-01-01T00:00:00Z, a Thursday, when the monotonic time is 1000 s.
+inline Now At(absl::Duration since = absl::ZeroDuration()) {
+  const int64_t ns = absl::ToInt64Nanoseconds(since);
+  return {.monotonic_ns = 1'000'000'000'000 + ns, .wall_ns = 1'767'225'600'000'000'000 + ns};
+}
+
+inline Now operator+(Now now, absl::Duration by) {
+  const int64_t ns = absl::ToInt64Nanoseconds(by);
+  return {.monotonic_ns = now.monotonic_ns + ns, .wall_ns = now.wall_ns + ns};
+}
+inline Now operator-(Now now, absl::Duration by) { return now + -by; }
+
+inline BudgetSpec RateBudget(std::string name, double rate, double burst) {
+  BudgetSpec budget;
+  budget.name = std::move(name);
+  budget.rate = UnitsPerSecond{rate};
+  budget.burst = burst;
+  return budget;
+}
+
+inline BudgetSpec ConcurrencyBudget(std::string name, int64_t permits) {
+  BudgetSpec budget;
+  budget.name = std::move(name);
+  budget.max_concurrency = permits;
+  return budget;
+}
+
+inline BudgetSpec MaxCostBudget(std::string name, double cost) {
+  BudgetSpec budget;
+  budget.name = std::move(name);
+  budget.max_cost = cost;
+  return budget;
+}
+
+// An empty identity matches every Check.
+inline RuleSpec RuleOn(std::string name, std::string identity, ActionSpec action) {
+  RuleSpec rule;
+  rule.name = std::move(name);
+  rule.match.identity = std::move(identity);
+  rule.action = std::move(action);
+  return rule;
+}
+
+inline RuleSpec ChargeRule(std::string name, std::string identity,
+                           std::vector<std::string> budgets) {
+  return RuleOn(std::move(name), std::move(identity), ChargeAction{std::move(budgets)});
+}
+
+// The budgets, all charged by a rule "charge" on "etl".
+inline PolicySpec Budgets(std::vector<BudgetSpec> budgets) {
+  PolicySpec spec;
+  ChargeAction action;
+  for (BudgetSpec& budget : budgets) {
+    action.budgets.push_back(budget.name);
+    spec.budgets.push_back(std::move(budget));
+  }
+  spec.rules.push_back(RuleOn("charge", "etl", std::move(action)));
+  return spec;
+}
+inline PolicySpec OneBudget(BudgetSpec budget) {
+  std::vector<BudgetSpec> budgets;
+  budgets.push_back(std::move(budget));
+  return Budgets(std::move(budgets));
+}
+
+inline CheckRequest Request(std::string_view identity, std::optional<double> cost) {
+  return {.identity = identity, .estimated_cost = cost};
+}
+
+inline std::string Message(const absl::Status& status) { return std::string(status.message()); }
+
+// How much more than usual the tests with many steps shall do: HEADGATE_TEST_SCALE, which is 1 but
+// under ThreadSanitizer, where everything takes ten times as long.
+inline double TestScale() {
+#if defined(__SANITIZE_THREAD__)
+  constexpr double kUsual = 0.1;
+#else
+  constexpr double kUsual = 1;
+#endif
+  const char* text = std::getenv("HEADGATE_TEST_SCALE");
+  const double scale = text == nullptr ? 0 : std::strtod(text, nullptr);
+  return scale > 0 ? scale : kUsual;
+}
+inline int Scaled(int count) { return static_cast<int>(count * TestScale()) + 1; }
+
+class TestEngine {
+ public:
+  static EngineOptions Options() {
+    EngineOptions options;
+    options.seed = 7;
+    options.max_permits = 1024;
+    return options;
+  }
+
+  explicit TestEngine(PolicySpec spec, const EngineOptions& options = Options())
+      : engine_(options) {
+    Install(std::move(spec));
+  }
+
+  Engine& operator*() { return engine_; }
+  Engine* operator->() { return &engine_; }
+
+  void Install(PolicySpec spec, Now now = At()) {
+    const absl::Status status = engine_.Install(std::move(spec), now);
+    EXPECT_TRUE(status.ok()) << status;
+  }
+
+  CheckAnswer Check(const CheckRequest& request, Now now = At()) {
+    CheckAnswer answer;
+    const absl::Status status = engine_.Check(request, now, answer);
+    EXPECT_TRUE(status.ok()) << status;
+    return answer;
+  }
+  CheckAnswer Check(std::string_view identity, double cost, Now now = At()) {
+    return Check(Request(identity, cost), now);
+  }
+  bool Admits(std::string_view identity, double cost, Now now = At()) {
+    return Check(identity, cost, now).verdict == Verdict::kAllowed;
+  }
+
+  // The status of a Check that should be an error.
+  absl::Status CheckError(const CheckRequest& request, Now now = At()) {
+    CheckAnswer answer;
+    return engine_.Check(request, now, answer);
+  }
+
+  ReportOutcome Report(PermitId permit, double actual, Now now = At()) {
+    const absl::StatusOr<ReportOutcome> outcome = engine_.Report(permit, actual, now);
+    EXPECT_TRUE(outcome.ok()) << outcome.status();
+    return outcome.value_or(ReportOutcome::kForgotten);
+  }
+
+  Explanation Explain(const CheckRequest& request, Now now = At()) {
+    absl::StatusOr<Explanation> explanation = engine_.Explain(request, now);
+    EXPECT_TRUE(explanation.ok()) << explanation.status();
+    return explanation.ok() ? *std::move(explanation) : Explanation{};
+  }
+
+  BucketView Bucket(const CheckRequest& request, std::string_view budget, Now now = At()) {
+    const Explanation explanation = Explain(request, now);
+    for (const BucketView& view : explanation.buckets) {
+      if (explanation.policy->budget_specs[view.budget].name == budget) return view;
+    }
+    ADD_FAILURE() << request.identity << " is not charged to " << budget;
+    return {};
+  }
+  double Debt(const CheckRequest& request, std::string_view budget, Now now = At()) {
+    return Bucket(request, budget, now).debt;
+  }
+  double Debt(std::string_view identity, std::string_view budget, Now now = At()) {
+    return Debt(Request(identity, 0), budget, now);
+  }
+
+  void SetHealth(std::string_view profile, const Health& health, Now now = At()) {
+    const absl::Status status = engine_.SetHealth("", profile, health, now);
+    EXPECT_TRUE(status.ok()) << status;
+  }
+
+ private:
+  Engine engine_;
+};
+
+// The name of the budget that a violation is of.
+inline std::string BudgetOf(const CheckAnswer& answer, size_t violation) {
+  return answer.policy->budget_specs[answer.violations[violation].budget].name;
+}
+
+}  // namespace headgate::engine
+
+#endif  // HEADGATE_TESTS_TESTING_ENGINE_FIXTURE_H_

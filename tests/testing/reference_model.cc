@@ -1,0 +1,259 @@
+#include "tests/testing/reference_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <variant>
+
+#include "server/engine/bucket_table.h"
+#include "server/engine/ledger.h"
+
+namespace headgate::model {
+
+using absl::StatusCode;
+using engine::CheckRequest;
+using engine::PermitId;
+
+namespace {
+
+constexpr double kNsPerSecond = 1e9;
+
+Now Bounded(Now now) {
+  now.monotonic_ns = std::clamp<int64_t>(now.monotonic_ns, 0, ModelClock::kEndNs);
+  return now;
+}
+
+bool IsAmount(double cost) { return cost >= 0 && cost <= engine::kMaxAmount; }  // NaN is none
+
+bool AreTagsValid(absl::Span<const engine::Tag> tags) {
+  std::set<std::string_view> keys;
+  for (const engine::Tag& tag : tags) {
+    if (tag.key.empty() || tag.key.size() + tag.value.size() > engine::kMaxTagBytes) return false;
+    if (!keys.insert(tag.key).second) return false;
+  }
+  return tags.size() <= engine::kMaxTags;
+}
+
+std::string SplitLabel(const engine::SplitSpec& split) {
+  if (const auto* by_depth = std::get_if<engine::SplitByDepth>(&split)) {
+    return "depth " + std::to_string(by_depth->depth);
+  }
+  if (const auto* by_tag = std::get_if<engine::SplitByTag>(&split)) return "tag " + by_tag->key;
+  return "";
+}
+
+}  // namespace
+
+ReferenceModel::ReferenceModel(absl::Duration permit_ttl)
+    : permit_ttl_ns_(absl::ToInt64Nanoseconds(permit_ttl)),
+      frozen_(std::make_shared<ModelClock>(0)) {
+  frozen_->Set({.speed = 0}, 0);
+}
+
+std::shared_ptr<ModelClock> ReferenceModel::ClockFor(const std::string& target,
+                                                     const std::string& name, Now now) {
+  std::shared_ptr<ModelClock>& clock = clocks_[{target, name}];
+  if (clock == nullptr) clock = std::make_shared<ModelClock>(now.monotonic_ns);
+  return clock;
+}
+
+const ModelLedger* ReferenceModel::FindLedger(const std::string& target,
+                                              const std::string& budget) const {
+  const auto it = ledgers_.find({target, budget});
+  return it == ledgers_.end() ? nullptr : &it->second;
+}
+
+ModelLedger::Shape ReferenceModel::ShapeOf(uint32_t target, uint32_t budget,
+                                           const ModelLedger* before, Now now) {
+  const engine::BudgetSpec& spec = policy_->spec().budgets[budget];
+  const std::string& on = policy_->spec().targets[target].name;
+  ModelLedger::Shape shape{.clock = nullptr, .split = SplitLabel(spec.split)};
+  if (!shape.split.empty()) shape.capacity = engine::BucketTable::CapacityFor(spec.max_buckets);
+
+  const std::optional<double> rate = policy_->RateOf(target, budget);
+  if (!rate.has_value()) {
+    shape.is_auto = true;
+    shape.ns_per_unit = engine::Ledger::kAutoNsPerUnit;
+    if (before != nullptr && before->shape().is_auto) {
+      shape.clock = before->shape().clock;
+    } else {
+      shape.clock = std::make_shared<ModelClock>(now.monotonic_ns);
+      shape.clock->Set({.speed = 0}, now.monotonic_ns);  // until a rate is found
+    }
+  } else if (*rate == 0) {
+    shape.clock = frozen_;
+    shape.ns_per_unit = before == nullptr ? kNsPerSecond : before->shape().ns_per_unit;
+  } else {
+    const uint32_t profile = policy_->ProfileOf(target, budget);
+    const bool real = profile == engine::kNoRule;
+    shape.clock =
+        ClockFor(on, real ? "" : "profile " + policy_->spec().profiles[profile].name, now);
+    shape.ns_per_unit = kNsPerSecond / *rate;
+  }
+  return shape;
+}
+
+ReferenceModel::Moves ReferenceModel::Install(const engine::PolicySpec& spec, Now now) {
+  now = Bounded(now);
+  policy_ = std::make_unique<ModelPolicy>(spec, ++installs_);
+  Moves moves;
+  std::map<Key, ModelLedger> after;
+  for (uint32_t target = 0; target < policy_->spec().targets.size(); ++target) {
+    const std::string& on = policy_->spec().targets[target].name;
+    for (const auto& profile : spec.profiles) ClockFor(on, "profile " + profile.name, now);
+    for (uint32_t i = 0; i < spec.budgets.size(); ++i) {
+      const engine::BudgetSpec& budget = spec.budgets[i];
+      if (!budget.rate.has_value() || budget.mode == engine::Mode::kDisabled) continue;
+      const ModelLedger* before = FindLedger(on, budget.name);
+      const ModelLedger::Shape shape = ShapeOf(target, i, before, now);
+      const Key key(on, budget.name);
+      if (before == nullptr) {
+        after.emplace(key, ModelLedger(shape, installs_, now.monotonic_ns));
+      } else if (before->shape() == shape) {
+        after.emplace(key, *before);
+      } else {
+        ++(before->shape().split == shape.split ? moves.same_split : moves.new_split);
+        after.emplace(key, ModelLedger::Successor(*before, shape, installs_, now.monotonic_ns));
+      }
+    }
+  }
+  for (const auto& [key, ledger] : ledgers_) {
+    if (after.contains(key)) continue;
+    const bool owes = ledger.Owes(now.monotonic_ns);
+    ++(owes ? moves.kept : moves.forgotten);
+    if (owes) after.emplace(key, ledger);
+  }
+  ledgers_ = std::move(after);
+  return moves;
+}
+
+bool ReferenceModel::IsLive(PermitId permit, Now now) const {
+  const auto it = permits_.find(permit);
+  return it != permits_.end() && !it->second.reported &&
+         it->second.expires_at_ns > now.monotonic_ns;
+}
+
+size_t ReferenceModel::LivePermits(Now now) const {
+  now = Bounded(now);
+  size_t live = 0;
+  for (const auto& [id, permit] : permits_) live += IsLive(id, now) ? 1 : 0;
+  return live;
+}
+
+std::vector<PermitId> ReferenceModel::OverduePermits(Now now) const {
+  now = Bounded(now);
+  std::vector<PermitId> overdue;
+  for (const auto& [id, permit] : permits_) {
+    if (!permit.reported && !IsLive(id, now)) overdue.push_back(id);
+  }
+  return overdue;
+}
+
+std::pair<int64_t, int64_t> ReferenceModel::CountHolders(const ConcurrencyKey& key, Now now) const {
+  std::pair<int64_t, int64_t> count(0, 0);
+  const auto holders = holders_.find(key);
+  if (holders == holders_.end()) return count;
+  for (const PermitId permit : holders->second)
+    ++(IsLive(permit, now) ? count.first : count.second);
+  return count;
+}
+
+std::set<StatusCode> ReferenceModel::Faults(const CheckRequest& request, Purpose purpose) const {
+  std::set<StatusCode> faults;
+  const bool bad = ParseIdentity(request.identity).empty() || !AreTagsValid(request.tags) ||
+                   request.pattern.size() > 1024 ||
+                   (purpose == Purpose::kCheck && request.request_id.size() > 128) ||
+                   (request.estimated_cost.has_value() && !IsAmount(*request.estimated_cost));
+  if (bad) faults.insert(StatusCode::kInvalidArgument);
+  uint32_t target = 0;
+  const StatusCode found = policy_->FindTarget(request.target, target);
+  if (found != StatusCode::kOk) faults.insert(found);
+  return faults;
+}
+
+void ReferenceModel::Admit(const Decision& decision, PermitId id, Now now) {
+  now = Bounded(now);
+  Permit permit{.target = decision.target,
+                .pattern = decision.pattern,
+                .estimate = decision.estimate,
+                .version = policy_->version(),
+                .expires_at_ns = now.monotonic_ns + permit_ttl_ns_};
+  for (const ExpectedBucket& bucket : decision.buckets) {
+    if (bucket.skip) continue;
+    const engine::BudgetSpec& budget = policy_->spec().budgets[bucket.budget];
+    if (budget.max_concurrency.has_value()) {
+      permit.holds.emplace_back(decision.target, budget.name, bucket.key);
+      holders_[permit.holds.back()].insert(id);
+    }
+    const auto ledger = ledgers_.find({decision.target, budget.name});
+    if (ledger == ledgers_.end() || !budget.rate.has_value()) continue;
+    permit.charges.push_back({.budget = ledger->first,
+                              .bucket = bucket.key,
+                              .cost = bucket.cost,
+                              .place = ledger->second.Charge(
+                                  bucket.key, ledger->second.ToNs(bucket.cost), now.monotonic_ns)});
+  }
+  permits_[id] = std::move(permit);
+  if (!decision.request_key.empty()) requests_[decision.request_key] = {id, decision.answer};
+}
+
+Reported ReferenceModel::Report(PermitId id, double actual_cost, Now now) {
+  now = Bounded(now);
+  Reported reported;
+  const auto found = permits_.find(id);
+  if (!IsAmount(actual_cost)) {
+    reported.code = StatusCode::kInvalidArgument;
+  } else if (found == permits_.end()) {
+    reported.code = StatusCode::kNotFound;
+  } else if (found->second.reported) {
+    reported.outcome = engine::ReportOutcome::kAlreadySettled;
+  } else {
+    Permit& permit = found->second;
+    reported.late = !IsLive(id, now);
+    permit.reported = true;
+    for (const ConcurrencyKey& key : permit.holds) holders_[key].erase(id);
+    for (const Charge& charge : permit.charges) {
+      const auto ledger = ledgers_.find(charge.budget);
+      if (ledger == ledgers_.end()) continue;  // gone, and owed nothing any more
+      reported.charges.push_back(ledger->second.Settle(charge.bucket, *charge.place, permit.version,
+                                                       charge.cost, actual_cost, now.monotonic_ns));
+    }
+    costs_.Learn(permit.target, permit.pattern, permit.estimate, actual_cost);
+  }
+  return reported;
+}
+
+StatusCode ReferenceModel::SetHealth(std::string_view target, std::string_view profile,
+                                     const engine::Health& health, Now now) {
+  now = Bounded(now);
+  if (policy_ == nullptr) return StatusCode::kFailedPrecondition;
+  uint32_t place = 0;
+  const StatusCode found = policy_->FindTarget(target, place);
+  if (found != StatusCode::kOk) return found;
+  if (policy_->FindProfile(profile) == engine::kNoRule) return StatusCode::kNotFound;
+  ClockFor(policy_->spec().targets[place].name, "profile " + std::string(profile), now)
+      ->Set(health, now.monotonic_ns);
+  return StatusCode::kOk;
+}
+
+StatusCode ReferenceModel::SetAutoRate(std::string_view target, std::string_view budget,
+                                       double rate, Now now) {
+  now = Bounded(now);
+  if (policy_ == nullptr) return StatusCode::kFailedPrecondition;
+  if (!(rate >= 0 && rate <= engine::VirtualClock::kMaxSpeed)) return StatusCode::kInvalidArgument;
+  uint32_t place = 0;
+  const StatusCode found = policy_->FindTarget(target, place);
+  if (found != StatusCode::kOk) return found;
+  for (const engine::BudgetSpec& spec : policy_->spec().budgets) {
+    if (spec.name != budget || spec.mode == engine::Mode::kDisabled || !spec.rate.has_value() ||
+        !std::holds_alternative<engine::AutoRate>(*spec.rate)) {
+      continue;
+    }
+    FindLedger(policy_->spec().targets[place].name, spec.name)
+        ->shape()
+        .clock->Set({.speed = rate * engine::Ledger::kAutoSpeed}, now.monotonic_ns);
+    return StatusCode::kOk;
+  }
+  return StatusCode::kNotFound;
+}
+
+}  // namespace headgate::model

@@ -1,0 +1,185 @@
+// A second Engine, simple enough to be believed: one thread, maps keyed by text, every rule asked,
+// every wait found by search. It never forgets anything for want of room.
+//
+// What it answers is what concepts.md and the engine's headers promise, so an engine whose tables
+// evict nothing must give the very same answers, number for number. Where several rules would do as
+// the reason, it names them all.
+//
+//   ReferenceModel model(absl::Seconds(10));
+//   model.Install(spec, now);
+//   Decision expected = model.Decide(request, now, Purpose::kCheck);
+//   absl::Status status = engine.Check(request, now, answer);
+//   ... compare ...
+//   if (answer.verdict == Verdict::kAllowed) model.Admit(expected, answer.permit, now);
+//
+// It is told of each policy in force and of no refused one. Thread-compatible.
+
+#ifndef HEADGATE_TESTS_TESTING_REFERENCE_MODEL_H_
+#define HEADGATE_TESTS_TESTING_REFERENCE_MODEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "server/engine/answer.h"
+#include "tests/testing/model_costs.h"
+#include "tests/testing/model_ledger.h"
+#include "tests/testing/model_policy.h"
+
+namespace headgate::model {
+
+struct ExpectedViolation {
+  engine::Limit limit = engine::Limit::kRule;
+  bool warn = false;
+  std::set<uint32_t> budgets = {engine::Violation::kNoBudget};  // any of these
+  std::set<uint32_t> rules = {engine::kNoRule};                 // any of these
+  uint32_t profile = 0;
+  int level = 0;
+  int signal = engine::Violation::kNoSignal;
+  double observed = 0;
+  double limit_value = 0;
+  std::optional<absl::Duration> retry_after = {};  // empty: nobody can know, so any time above zero
+  bool may_be_missing = false;                     // another violation says as much
+};
+
+struct ExpectedAnswer {
+  engine::Verdict verdict = engine::Verdict::kAllowed;
+  engine::Reason reason = engine::Reason::kNone;
+  int priority = 0;
+  double predicted_cost = 0;
+  std::vector<ExpectedViolation> violations;
+  std::set<uint32_t> slowest_profiles = {engine::kNoRule};  // any of these
+  double speed = 1;
+};
+
+// One bucket that a Check would be charged to.
+struct ExpectedBucket {
+  uint32_t budget = 0;
+  std::set<uint32_t> rules;
+  int level = 0;
+  std::string shown;  // as explanations show it
+  std::string key;    // as the model keeps it
+  double cost = 0;
+  bool skip = false;  // a WARN budget that would have refused
+  // As explanations show them.
+  double debt = 0;
+  std::optional<double> burst;
+  std::optional<double> rate;
+  double speed = 1;
+  int64_t outstanding = 0;
+  int64_t overdue = 0;  // permits past their time that nobody may have noticed yet
+  absl::Duration room_in;
+};
+
+struct Decision {
+  std::set<absl::StatusCode> faults;  // any of these; empty: answered
+  ExpectedAnswer answer;
+  engine::PermitId repeats = 0;  // the permit of the Check that this one repeats
+  std::vector<ExpectedBucket> buckets;
+  std::set<uint32_t> rules;
+  double reject_ratio = 0;
+
+  // What Admit needs to know.
+  std::string target;
+  std::string pattern;
+  std::string request_key;
+  std::optional<double> estimate;
+};
+
+struct Reported {
+  absl::StatusCode code = absl::StatusCode::kOk;
+  engine::ReportOutcome outcome = engine::ReportOutcome::kSettled;
+  bool late = false;
+  std::vector<ModelLedger::Settled> charges;
+};
+
+enum class Purpose : uint8_t { kCheck, kExplain };
+
+class ReferenceModel {
+ public:
+  explicit ReferenceModel(absl::Duration permit_ttl);
+
+  struct Moves {
+    int same_split = 0;
+    int new_split = 0;
+    int kept = 0;       // of budgets that are gone and owe something
+    int forgotten = 0;  // of budgets that are gone and owe nothing
+  };
+  Moves Install(const engine::PolicySpec& spec, Now now);
+
+  Decision Decide(const engine::CheckRequest& request, Now now, Purpose purpose) const;
+  // Charges an allowed decision that repeats none, made at the same `now`.
+  void Admit(const Decision& decision, engine::PermitId permit, Now now);
+  Reported Report(engine::PermitId permit, double actual_cost, Now now);
+
+  absl::StatusCode SetHealth(std::string_view target, std::string_view profile,
+                             const engine::Health& health, Now now);
+  absl::StatusCode SetAutoRate(std::string_view target, std::string_view budget, double rate,
+                               Now now);
+
+  size_t LivePermits(Now now) const;
+  // Not reported though their time is over.
+  std::vector<engine::PermitId> OverduePermits(Now now) const;
+  const ModelPolicy* policy() const { return policy_.get(); }
+
+ private:
+  using Key = std::pair<std::string, std::string>;                           // target and budget
+  using ConcurrencyKey = std::tuple<std::string, std::string, std::string>;  // and bucket
+
+  struct Charge {
+    Key budget;
+    std::string bucket;
+    double cost = 0;
+    std::optional<ModelLedger::Place> place;  // empty: only concurrency was taken
+  };
+  struct Permit {
+    std::string target;
+    std::string pattern;
+    std::optional<double> estimate;
+    uint64_t version = 0;
+    int64_t expires_at_ns = 0;
+    bool reported = false;
+    std::vector<Charge> charges = {};
+    std::vector<ConcurrencyKey> holds = {};
+  };
+  struct Request {
+    engine::PermitId permit;
+    ExpectedAnswer answer;
+  };
+
+  class Examination;
+
+  bool IsLive(engine::PermitId permit, Now now) const;
+  std::set<absl::StatusCode> Faults(const engine::CheckRequest& request, Purpose purpose) const;
+  // Permits of a bucket that are outstanding, and those past their time.
+  std::pair<int64_t, int64_t> CountHolders(const ConcurrencyKey& key, Now now) const;
+  std::shared_ptr<ModelClock> ClockFor(const std::string& target, const std::string& name, Now now);
+  const ModelLedger* FindLedger(const std::string& target, const std::string& budget) const;
+  ModelLedger::Shape ShapeOf(uint32_t target, uint32_t budget, const ModelLedger* before, Now now);
+
+  const int64_t permit_ttl_ns_;
+  std::unique_ptr<const ModelPolicy> policy_;
+  uint64_t installs_ = 0;
+  std::map<Key, std::shared_ptr<ModelClock>> clocks_;  // by target and profile
+  const std::shared_ptr<ModelClock> frozen_;
+  std::map<Key, ModelLedger> ledgers_;
+  ModelCosts costs_;
+  std::map<engine::PermitId, Permit> permits_;
+  std::map<ConcurrencyKey, std::set<engine::PermitId>> holders_;
+  std::map<std::string, Request> requests_;
+};
+
+}  // namespace headgate::model
+
+#endif  // HEADGATE_TESTS_TESTING_REFERENCE_MODEL_H_

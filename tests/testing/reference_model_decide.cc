@@ -1,0 +1,318 @@
+// The model's decision: the stages of concepts.md in their order, each as it is written there.
+
+#include <algorithm>
+#include <variant>
+
+#include "server/engine/ledger.h"
+#include "tests/testing/reference_model.h"
+
+namespace headgate::model {
+
+using engine::BudgetSpec;
+using engine::CheckRequest;
+using engine::Limit;
+using engine::Reason;
+using engine::Verdict;
+
+class ReferenceModel::Examination {
+ public:
+  Examination(const ReferenceModel& model, const CheckRequest& request, uint32_t target, Now now,
+              Decision& decision)
+      : model_(model),
+        policy_(*model.policy_),
+        target_(target),
+        on_(policy_.spec().targets[target].name),
+        request_(request),
+        segments_(ParseIdentity(request.identity)),
+        now_(now),
+        match_(policy_.Find(request, target, now)),
+        decision_(decision),
+        answer_(decision.answer) {}
+
+  bool TooManyBudgets() const {
+    return match_.charges.size() > engine::kMaxBudgetsPerCheck && match_.exempt.empty() &&
+           match_.deny.empty();
+  }
+
+  void Run() {
+    decision_.rules = match_.all;
+    decision_.reject_ratio = match_.reject_ratio;
+    answer_.priority = match_.priority;
+    Price();
+    if (RulesDecide()) return;
+    ExamineGates();
+    for (ExpectedBucket& bucket : decision_.buckets) ExamineBudget(bucket);
+    Conclude();
+  }
+
+ private:
+  const BudgetSpec& Spec(const ExpectedBucket& bucket) const {
+    return policy_.spec().budgets[bucket.budget];
+  }
+
+  // Null: the rate is unlimited.
+  const ModelLedger* Ledger(const ExpectedBucket& bucket) const {
+    if (!Spec(bucket).rate.has_value()) return nullptr;
+    return model_.FindLedger(on_, Spec(bucket).name);
+  }
+
+  void Price() {
+    const std::optional<double> predicted =
+        model_.costs_.Predict(on_, std::string(request_.pattern), request_.estimated_cost);
+    for (const auto& [budget, rules] : match_.charges) {
+      if (!match_.exempt.empty()) break;  // charged to none
+      ExpectedBucket& bucket = decision_.buckets.emplace_back();
+      bucket.budget = budget;
+      bucket.rules = rules;
+      bucket.cost = predicted.value_or(Spec(bucket).default_cost);
+      Place(bucket);
+      View(bucket);
+    }
+    answer_.predicted_cost = predicted.value_or(decision_.buckets.empty() ? 1 : 0);
+    for (const ExpectedBucket& bucket : decision_.buckets) {
+      answer_.predicted_cost = std::max(answer_.predicted_cost, bucket.cost);
+    }
+  }
+
+  // Which bucket of its budget it is.
+  void Place(ExpectedBucket& bucket) const {
+    const engine::SplitSpec& split = Spec(bucket).split;
+    if (const auto* by_depth = std::get_if<engine::SplitByDepth>(&split)) {
+      bucket.level = std::min(by_depth->depth, static_cast<int>(segments_.size()));
+      bucket.shown = LevelOf(segments_, bucket.level);
+      bucket.key = "level " + bucket.shown;
+    } else if (const auto* by_tag = std::get_if<engine::SplitByTag>(&split)) {
+      bucket.key = "no tag";
+      for (const engine::Tag& tag : request_.tags) {
+        if (tag.key != std::string_view(by_tag->key)) continue;
+        bucket.shown = tag.value;
+        bucket.key = "tag " + bucket.shown;
+      }
+    }
+  }
+
+  // What an explanation shows of it.
+  void View(ExpectedBucket& bucket) const {
+    const BudgetSpec& spec = Spec(bucket);
+    if (spec.max_concurrency.has_value()) {
+      std::tie(bucket.outstanding, bucket.overdue) =
+          model_.CountHolders({on_, spec.name, bucket.key}, now_);
+    }
+    if (const ModelLedger* ledger = Ledger(bucket); ledger != nullptr) {
+      const int64_t burst_ns = ledger->ToNs(policy_.BurstOf(target_, bucket.budget));
+      const int64_t cost_ns = ledger->ToNs(bucket.cost);
+      bucket.debt = ledger->ToUnits(ledger->Debt(bucket.key, now_.monotonic_ns));
+      bucket.burst = ledger->ToUnits(burst_ns);
+      const double speed = ledger->shape().clock->health().speed;
+      bucket.rate = policy_.RateOf(target_, bucket.budget);
+      bucket.speed = bucket.rate.has_value() ? speed : 1;
+      if (!bucket.rate.has_value()) bucket.rate = speed / engine::Ledger::kAutoSpeed;
+      const std::optional<int64_t> wait =
+          cost_ns > burst_ns
+              ? std::nullopt
+              : ledger->RealTimeToDebt(bucket.key, burst_ns - cost_ns, now_.monotonic_ns);
+      bucket.room_in = wait.has_value() ? absl::Nanoseconds(*wait) : absl::InfiniteDuration();
+    }
+    const bool too_costly = spec.max_cost.has_value() && bucket.cost > *spec.max_cost;
+    if (spec.max_concurrency.has_value() && bucket.outstanding >= *spec.max_concurrency) {
+      bucket.room_in = std::max(bucket.room_in, absl::Milliseconds(100));
+    }
+    if (too_costly || ExplicitZero(bucket).has_value()) bucket.room_in = absl::InfiniteDuration();
+  }
+
+  std::optional<Limit> ExplicitZero(const ExpectedBucket& bucket) const {
+    const BudgetSpec& spec = Spec(bucket);
+    if (spec.rate.has_value()) {
+      if (policy_.RateOf(target_, bucket.budget) == 0.0) return Limit::kRate;
+      if (policy_.BurstOf(target_, bucket.budget) == 0) return Limit::kBurst;
+    }
+    if (spec.max_cost == 0.0) return Limit::kMaxCost;
+    if (spec.max_concurrency == 0) return Limit::kMaxConcurrency;
+    return std::nullopt;
+  }
+
+  bool RulesDecide() {
+    if (!match_.exempt.empty()) {
+      answer_.reason = Reason::kExempt;
+      return true;
+    }
+    ExpectedViolation violation;
+    if (!match_.deny.empty()) {
+      answer_.reason = Reason::kDenyRule;
+      violation.rules.clear();
+      violation.retry_after = absl::ZeroDuration();
+      for (const uint32_t rule : match_.deny) {  // the one that applies longest
+        const absl::Duration wait = policy_.AppliesFor(rule, now_);
+        if (wait > *violation.retry_after) violation.rules.clear();
+        if (wait >= *violation.retry_after) violation.rules.insert(rule);
+        violation.retry_after = std::max(wait, *violation.retry_after);
+      }
+    } else if (match_.reject_ratio >= 1) {
+      answer_.reason = Reason::kRejectRatio;
+      violation.rules = match_.reject;
+      violation.limit_value = match_.reject_ratio;
+      violation.retry_after = absl::InfiniteDuration();
+    } else {
+      return false;
+    }
+    answer_.verdict = Verdict::kDenied;
+    answer_.violations.push_back(violation);
+    return true;
+  }
+
+  // Looks at one gate, for the budgets it is the gate of. Returns whether it is shut.
+  bool ExamineGate(uint32_t profile, ExpectedViolation violation) {
+    const auto clock =
+        model_.clocks_.find({on_, "profile " + policy_.spec().profiles[profile].name});
+    const engine::Health& health = clock->second->health();
+    const bool first = answer_.slowest_profiles.contains(engine::kNoRule);
+    if (first || health.speed < answer_.speed) answer_.slowest_profiles.clear();
+    answer_.speed = first ? health.speed : std::min(answer_.speed, health.speed);
+    if (health.speed == answer_.speed) answer_.slowest_profiles.insert(profile);
+    if (!health.gate_shut) return false;
+    violation.limit = Limit::kHealth;
+    violation.profile = profile;
+    violation.signal = health.signal;
+    violation.observed = static_cast<double>(health.pressure);
+    violation.limit_value = 1;
+    if (health.next_sample_at_ns > now_.monotonic_ns) {
+      violation.retry_after = absl::Nanoseconds(health.next_sample_at_ns - now_.monotonic_ns);
+    }
+    answer_.violations.push_back(violation);
+    return true;
+  }
+
+  void ExamineGates() {
+    for (const auto& [profile, rules] : match_.gates) ExamineGate(profile, {.rules = rules});
+    if (!match_.gates.empty()) return;
+    const uint32_t by_default = policy_.DefaultProfile(target_);
+    if (decision_.buckets.empty() && by_default != engine::kNoRule) ExamineGate(by_default, {});
+
+    std::map<uint32_t, std::set<uint32_t>> enforced;
+    std::map<uint32_t, std::set<uint32_t>> warned;
+    for (const ExpectedBucket& bucket : decision_.buckets) {
+      const uint32_t profile = policy_.ProfileOf(target_, bucket.budget);
+      if (profile == engine::kNoRule) continue;
+      const bool warns = Spec(bucket).mode == engine::Mode::kWarn;
+      (warns ? warned : enforced)[profile].insert(bucket.budget);
+    }
+    for (const auto& [profile, budgets] : enforced) ExamineGate(profile, {.budgets = budgets});
+    for (const auto& [profile, budgets] : warned) {
+      const bool shut = ExamineGate(
+          profile,
+          {.warn = true, .budgets = budgets, .may_be_missing = enforced.contains(profile)});
+      for (ExpectedBucket& bucket : decision_.buckets) {
+        bucket.skip |= shut && budgets.contains(bucket.budget);
+      }
+    }
+  }
+
+  void Violate(ExpectedBucket& bucket, Limit limit, double observed, double limit_value,
+               std::optional<absl::Duration> retry_after) {
+    bucket.skip = true;
+    const uint32_t profile = policy_.ProfileOf(target_, bucket.budget);
+    ExpectedViolation violation{.limit = limit,
+                                .warn = Spec(bucket).mode == engine::Mode::kWarn,
+                                .budgets = {bucket.budget},
+                                .rules = bucket.rules,
+                                .profile = profile,
+                                .level = bucket.level,
+                                .observed = observed,
+                                .limit_value = limit_value,
+                                .retry_after = retry_after};
+    if (const ModelLedger* ledger = Ledger(bucket); ledger != nullptr) {
+      const engine::Health& health = ledger->shape().clock->health();
+      if (health.speed < 1) violation.signal = health.signal;
+    }
+    answer_.violations.push_back(violation);
+  }
+
+  void ExamineBudget(ExpectedBucket& bucket) {
+    const BudgetSpec& spec = Spec(bucket);
+    if (const std::optional<Limit> zero = ExplicitZero(bucket); zero.has_value()) {
+      const double observed =
+          *zero == Limit::kMaxConcurrency ? static_cast<double>(bucket.outstanding) : bucket.cost;
+      return Violate(bucket, *zero, observed, 0, absl::InfiniteDuration());
+    }
+    if (spec.max_cost.has_value() && bucket.cost > *spec.max_cost) {
+      Violate(bucket, Limit::kMaxCost, bucket.cost, *spec.max_cost, absl::InfiniteDuration());
+    }
+    if (spec.max_concurrency.has_value() && bucket.outstanding >= *spec.max_concurrency) {
+      Violate(bucket, Limit::kMaxConcurrency, static_cast<double>(bucket.outstanding),
+              static_cast<double>(*spec.max_concurrency), std::nullopt);
+    }
+    const ModelLedger* ledger = Ledger(bucket);
+    if (ledger == nullptr) return;
+    const int64_t burst_ns = ledger->ToNs(policy_.BurstOf(target_, bucket.budget));
+    const int64_t cost_ns = ledger->ToNs(bucket.cost);
+    if (Wide{ledger->Debt(bucket.key, now_.monotonic_ns)} + cost_ns <= burst_ns) return;
+    std::optional<int64_t> wait;
+    if (cost_ns <= burst_ns) {
+      wait = ledger->RealTimeToDebt(bucket.key, burst_ns - cost_ns, now_.monotonic_ns);
+    }
+    Violate(bucket, Limit::kBurst, bucket.debt + bucket.cost, ledger->ToUnits(burst_ns),
+            wait.has_value() ? absl::Nanoseconds(*wait) : absl::InfiniteDuration());
+  }
+
+  void Conclude() {
+    for (const ExpectedViolation& violation : answer_.violations) {
+      if (violation.warn) continue;
+      Reason stage = Reason::kCapacity;
+      if (violation.limit == Limit::kHealth) stage = Reason::kHealth;
+      if (violation.limit == Limit::kMaxCost) stage = Reason::kMaxCost;
+      if (violation.limit == Limit::kMaxConcurrency) stage = Reason::kMaxConcurrency;
+      const bool first = answer_.verdict == Verdict::kAllowed;
+      answer_.reason = first ? stage : std::min(answer_.reason, stage);
+      answer_.verdict = Verdict::kDenied;
+    }
+  }
+
+  const ReferenceModel& model_;
+  const ModelPolicy& policy_;
+  const uint32_t target_;
+  const std::string& on_;
+  const CheckRequest& request_;
+  const std::vector<std::string> segments_;
+  const Now now_;
+  const ModelPolicy::Match match_;
+  Decision& decision_;
+  ExpectedAnswer& answer_;
+};
+
+Decision ReferenceModel::Decide(const CheckRequest& request, Now now, Purpose purpose) const {
+  now.monotonic_ns = std::clamp<int64_t>(now.monotonic_ns, 0, ModelClock::kEndNs);
+  Decision decision;
+  if (policy_ == nullptr) {
+    decision.faults = {absl::StatusCode::kFailedPrecondition};
+    return decision;
+  }
+  decision.faults = Faults(request, purpose);
+  uint32_t target = 0;
+  if (policy_->FindTarget(request.target, target) != absl::StatusCode::kOk ||
+      ParseIdentity(request.identity).empty()) {
+    return decision;
+  }
+  Examination examination(*this, request, target, now, decision);
+  if (examination.TooManyBudgets()) {
+    decision.faults.insert(absl::StatusCode::kFailedPrecondition);
+  }
+  if (!decision.faults.empty()) return decision;
+
+  decision.target = policy_->spec().targets[target].name;
+  decision.pattern = request.pattern;
+  decision.estimate = request.estimated_cost;
+  if (purpose == Purpose::kCheck && !request.request_id.empty()) {
+    decision.request_key = decision.target + "|" + std::string(request.identity) + "|" +
+                           std::string(request.request_id);
+    const auto known = requests_.find(decision.request_key);
+    if (known != requests_.end() && IsLive(known->second.permit, now)) {
+      decision.repeats = known->second.permit;
+      decision.answer = known->second.answer;
+      return decision;
+    }
+  }
+  examination.Run();
+  return decision;
+}
+
+}  // namespace headgate::model

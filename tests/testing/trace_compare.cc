@@ -1,0 +1,234 @@
+#include "tests/testing/trace_compare.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/strings.h"
+
+namespace headgate::model {
+namespace {
+
+using engine::Limit;
+using engine::Violation;
+
+constexpr std::array<const char*, 6> kLimits = {"rule",  "health",   "rate",
+                                                "burst", "max_cost", "max_concurrency"};
+constexpr std::array<const char*, 8> kReasons = {
+    "none",   "exempt",   "deny rule",       "reject ratio",
+    "health", "max cost", "max concurrency", "capacity"};
+
+std::string Exact(double value) { return absl::StrFormat("%.17g", value); }
+
+std::string Exact(absl::Duration duration) {
+  if (duration == absl::InfiniteDuration()) return "never";
+  return absl::StrCat(absl::ToInt64Nanoseconds(duration), " ns");
+}
+
+template <typename Set>
+std::string AnyOf(const Set& set) {
+  return absl::StrJoin(set, "|");
+}
+
+std::string Describe(const Violation& violation) {
+  return absl::StrCat(violation.warn ? "warn " : "", kLimits[static_cast<size_t>(violation.limit)],
+                      " budget ", violation.budget, " rule ", violation.rule, " profile ",
+                      violation.profile, " level ", violation.level, " signal ", violation.signal,
+                      " observed ", Exact(violation.observed), " limit ",
+                      Exact(violation.limit_value), " retry ", Exact(violation.retry_after));
+}
+
+std::string Describe(const ExpectedViolation& violation) {
+  return absl::StrCat(violation.warn ? "warn " : "", kLimits[static_cast<size_t>(violation.limit)],
+                      " budget ", AnyOf(violation.budgets), " rule ", AnyOf(violation.rules),
+                      " profile ", violation.profile, " level ", violation.level, " signal ",
+                      violation.signal, " observed ", Exact(violation.observed), " limit ",
+                      Exact(violation.limit_value), " retry ",
+                      violation.retry_after.has_value() ? Exact(*violation.retry_after) : "any",
+                      violation.may_be_missing ? " (or none)" : "");
+}
+
+bool Agrees(const ExpectedViolation& expected, const Violation& actual) {
+  return expected.limit == actual.limit && expected.warn == actual.warn &&
+         expected.budgets.contains(actual.budget) && expected.rules.contains(actual.rule) &&
+         expected.profile == actual.profile && expected.level == actual.level &&
+         expected.signal == actual.signal && expected.observed == actual.observed &&
+         expected.limit_value == actual.limit_value && actual.retry_after > absl::ZeroDuration() &&
+         (!expected.retry_after.has_value() || *expected.retry_after == actual.retry_after);
+}
+
+// Budgets that share a shut gate may each name it, or one for all.
+bool AreViolationsRight(const ExpectedAnswer& expected, const engine::CheckAnswer& actual) {
+  std::vector<bool> seen(expected.violations.size());
+  for (const Violation& violation : actual.violations) {
+    size_t at = 0;
+    while (at < seen.size() && !Agrees(expected.violations[at], violation)) ++at;
+    if (at == seen.size()) return false;
+    if (seen[at] && violation.limit != Limit::kHealth) return false;
+    seen[at] = true;
+  }
+  for (size_t i = 0; i < seen.size(); ++i) {
+    if (!seen[i] && !expected.violations[i].may_be_missing) return false;
+  }
+  return true;
+}
+
+// The answer's wait is the longest of the limits that denied.
+absl::Duration LongestWait(const engine::CheckAnswer& answer) {
+  absl::Duration longest = absl::ZeroDuration();
+  if (answer.verdict == engine::Verdict::kAllowed) return longest;
+  for (const Violation& violation : answer.violations) {
+    if (!violation.warn) longest = std::max(longest, violation.retry_after);
+  }
+  return longest;
+}
+
+bool IsHealthRight(const ExpectedAnswer& expected, const engine::HealthView& actual) {
+  if (!expected.slowest_profiles.contains(actual.profile)) return false;
+  return actual.profile == engine::kNoRule || expected.speed == actual.health.speed;
+}
+
+std::string Differing(std::string_view what, const std::string& expected,
+                      const std::string& actual) {
+  return absl::StrCat("  ", Sv(what), "\n    model:  ", expected, "\n    engine: ", actual, "\n");
+}
+
+std::string Describe(const engine::BucketView& view) {
+  const auto maybe = [](const auto& value) {
+    return value.has_value() ? Exact(static_cast<double>(*value)) : "none";
+  };
+  return absl::StrCat("budget ", view.budget, " rule ", view.rule, " level ", view.level, " '",
+                      view.bucket, "' cost ", Exact(view.cost), " debt ", Exact(view.debt),
+                      " burst ", maybe(view.burst), " rate ", maybe(view.rate), " permits ",
+                      view.outstanding, " speed ", Exact(view.speed), " room in ",
+                      Exact(view.room_in), " most permits ", maybe(view.max_concurrency),
+                      " most cost ", maybe(view.max_cost));
+}
+
+std::string Describe(const ExpectedBucket& bucket) {
+  const auto maybe = [](const std::optional<double>& value) {
+    return value.has_value() ? Exact(*value) : "none";
+  };
+  return absl::StrCat("budget ", bucket.budget, " rule ", AnyOf(bucket.rules), " level ",
+                      bucket.level, " '", bucket.shown, "' cost ", Exact(bucket.cost), " debt ",
+                      Exact(bucket.debt), " burst ", maybe(bucket.burst), " rate ",
+                      maybe(bucket.rate), " permits ", bucket.outstanding, "+", bucket.overdue,
+                      " speed ", Exact(bucket.speed), " room in ", Exact(bucket.room_in));
+}
+
+// A permit past its time may still be counted where there is room: nobody looks before there is
+// none.
+bool Agrees(const ExpectedBucket& expected, const engine::BucketView& actual) {
+  return expected.budget == actual.budget && expected.rules.contains(actual.rule) &&
+         expected.level == actual.level && expected.shown == actual.bucket &&
+         expected.cost == actual.cost && expected.debt == actual.debt &&
+         expected.burst == actual.burst && expected.rate == actual.rate &&
+         expected.speed == actual.speed && expected.room_in == actual.room_in &&
+         actual.outstanding >= expected.outstanding &&
+         actual.outstanding <= expected.outstanding + expected.overdue;
+}
+
+}  // namespace
+
+std::string Describe(const engine::CheckAnswer& answer) {
+  std::string text = absl::StrCat(
+      answer.verdict == engine::Verdict::kAllowed ? "allowed" : "denied", ", reason ",
+      kReasons[static_cast<size_t>(answer.reason)], ", priority ", answer.priority, ", predicted ",
+      Exact(answer.predicted_cost), ", profile ", answer.health.profile, " at speed ",
+      Exact(answer.health.health.speed), ", retry ", Exact(answer.retry_after));
+  for (const Violation& violation : answer.violations) {
+    absl::StrAppend(&text, "\n      ", Describe(violation));
+  }
+  return text;
+}
+
+std::string Describe(const ExpectedAnswer& answer) {
+  std::string text =
+      absl::StrCat(answer.verdict == engine::Verdict::kAllowed ? "allowed" : "denied", ", reason ",
+                   kReasons[static_cast<size_t>(answer.reason)], ", priority ", answer.priority,
+                   ", predicted ", Exact(answer.predicted_cost), ", profile ",
+                   AnyOf(answer.slowest_profiles), " at speed ", Exact(answer.speed));
+  for (const ExpectedViolation& violation : answer.violations) {
+    absl::StrAppend(&text, "\n      ", Describe(violation));
+  }
+  return text;
+}
+
+std::string CompareAnswers(const Decision& expected, const absl::Status& status,
+                           const engine::CheckAnswer& actual) {
+  if (!expected.faults.empty() || !status.ok()) {
+    if (expected.faults.contains(status.code())) return "";
+    std::string faults;
+    for (const absl::StatusCode code : expected.faults) {
+      absl::StrAppend(&faults, absl::StatusCodeToString(code), " ");
+    }
+    return Differing("status", expected.faults.empty() ? Describe(expected.answer) : faults,
+                     status.ToString());
+  }
+  const ExpectedAnswer& answer = expected.answer;
+  std::string differs;
+  if (answer.verdict != actual.verdict) differs += " verdict";
+  if (answer.reason != actual.reason) differs += " reason";
+  if (answer.priority != actual.priority) differs += " priority";
+  if (answer.predicted_cost != actual.predicted_cost) differs += " predicted_cost";
+  if (!AreViolationsRight(answer, actual)) differs += " violations";
+  if (!IsHealthRight(answer, actual.health)) differs += " health";
+  if (LongestWait(actual) != actual.retry_after) differs += " retry_after";
+  if (expected.repeats != 0 && actual.permit != expected.repeats) differs += " permit";
+  if (differs.empty()) return "";
+  return Differing(absl::StrCat("answers differ in", differs), Describe(answer), Describe(actual));
+}
+
+std::string CompareExplanations(const Decision& expected, const engine::Explanation& actual) {
+  std::string differs = CompareAnswers(expected, absl::OkStatus(), actual.answer);
+  if (actual.answer.permit != 0) differs += "  an explanation has a permit\n";
+  if (!std::equal(expected.rules.begin(), expected.rules.end(), actual.rules.begin(),
+                  actual.rules.end())) {
+    differs += Differing("rules", AnyOf(expected.rules), absl::StrJoin(actual.rules, "|"));
+  }
+  if (expected.reject_ratio != actual.reject_ratio) differs += "  reject ratios differ\n";
+  std::vector<engine::BucketView> views = actual.buckets;
+  std::sort(views.begin(), views.end(),
+            [](const auto& a, const auto& b) { return a.budget < b.budget; });
+  for (size_t i = 0; i < std::max(views.size(), expected.buckets.size()); ++i) {
+    const bool both = i < views.size() && i < expected.buckets.size();
+    if (both && Agrees(expected.buckets[i], views[i])) continue;
+    differs +=
+        Differing("buckets", i < expected.buckets.size() ? Describe(expected.buckets[i]) : "none",
+                  i < views.size() ? Describe(views[i]) : "none");
+  }
+  return differs;
+}
+
+std::string Describe(const engine::Explanation& explanation) {
+  std::string text = absl::StrCat(Describe(explanation.answer), " ratio ", explanation.reject_ratio,
+                                  " rules ", absl::StrJoin(explanation.rules, "|"));
+  for (const engine::BucketView& view : explanation.buckets) {
+    absl::StrAppend(&text, "\n      ", Describe(view));
+  }
+  return text;
+}
+
+std::string Describe(const engine::CheckRequest& request) {
+  std::string text = absl::StrCat(
+      "'", Sv(request.identity.substr(0, 40)), "' on '", Sv(request.target), "' cost ",
+      request.estimated_cost.has_value() ? Exact(*request.estimated_cost) : std::string("absent"));
+  for (const engine::Tag& tag : request.tags) {
+    absl::StrAppend(&text, " ", Sv(tag.key), "=", Sv(tag.value.substr(0, 20)));
+  }
+  if (request.remote_address != nullptr) {
+    absl::StrAppend(&text, " from ", request.remote_address->ToString());
+  }
+  if (!request.pattern.empty()) {
+    absl::StrAppend(&text, " pattern ", Sv(request.pattern.substr(0, 10)));
+  }
+  if (!request.request_id.empty()) {
+    absl::StrAppend(&text, " id ", Sv(request.request_id.substr(0, 10)));
+  }
+  return text;
+}
+
+}  // namespace headgate::model
