@@ -100,8 +100,12 @@ class BucketTable {
   // `key` is a well-mixed hash; 0 stands for 1. The tag of a key's bucket is the key itself.
   static uint64_t TagOf(uint64_t key) { return key == 0 ? 1 : key; }
 
-  // For reading: prefetching for writing made refusals three times slower with two threads.
-  void Prefetch(uint64_t tag) const { __builtin_prefetch(&FirstLine(tag), 0); }
+  // For reading: prefetching for writing made refusals three times slower with two threads. Both
+  // lines: in a table that is larger than the caches, one wait instead of two.
+  void Prefetch(uint64_t tag) const {
+    __builtin_prefetch(&FirstLine(tag), 0);
+    __builtin_prefetch(&SecondLine(tag), 0);
+  }
 
   // The key's bucket, or null. It may be evicted at any time: Charge and Refund notice.
   Bucket* Find(uint64_t tag) const {
