@@ -89,13 +89,26 @@ struct CheckAnswer {
   Verdict verdict = Verdict::kDenied;
   Reason reason = Reason::kNone;
   int priority = 0;
-  PermitId permit = 0;        // 0 on a denial
+  PermitId permit = 0;        // 0 on a denial, and where an exempt Check found no room for one
   double predicted_cost = 0;  // cost units; the largest, where budgets' defaults differ
   // Above zero on a denial. Infinite where waiting cannot help.
   absl::Duration retry_after;
   absl::InlinedVector<Violation, 4> violations;
   HealthView health;
   std::shared_ptr<const Policy> policy;  // of the violations; null where there are none
+
+  // Denied, for no reason: what stands here after an error.
+  void Clear() {
+    verdict = Verdict::kDenied;
+    reason = Reason::kNone;
+    priority = 0;
+    permit = 0;
+    predicted_cost = 0;
+    retry_after = absl::ZeroDuration();
+    violations.clear();
+    policy = nullptr;
+    health.profile = kNoRule;
+  }
 
   // Makes this the answer that another Check of the same subject and cost got, which was allowed
   // with no violation. The permit is still the caller's to set.
@@ -117,7 +130,7 @@ struct CheckAnswer {
 enum class ReportOutcome : uint8_t {
   kSettled,
   kAlreadySettled,  // harmless, nothing changed
-  kForgotten,       // expired so long ago that the permit's place was needed: nothing changed
+  kForgotten,       // ended so long ago that the permit's place was needed: nothing changed
 };
 
 // One bucket that a Check would be charged to, as Explain sees it.

@@ -134,9 +134,9 @@ Bucket* BucketTable::FindOrInsert(uint64_t tag, int64_t now_ns) {
       continue;
     }
     victim->tag.store(tag, std::memory_order_relaxed);
-    // release: whoever sees this time sees the new tag.
-    victim->empties_at.store(inherited, std::memory_order_release);
     if (inherited > now_ns) live_evictions_.fetch_add(1, std::memory_order_relaxed);
+    // release: whoever sees this time sees the new tag, and that somebody was evicted.
+    victim->empties_at.store(inherited, std::memory_order_release);
     return victim;
   }
 }

@@ -118,8 +118,9 @@ inline PermitId Decision::Issue(uint32_t slot, double estimate) {
 
 Decision::Outcome Decision::Admit(double estimate) {
   const uint32_t slot = tables_.permits.Claim(now_.monotonic_ns);
-  if (slot == PermitTable::kNone) [[unlikely]]
-    return Outcome::kNoPermit;
+  if (slot == PermitTable::kNone) [[unlikely]] {
+    return answer_.reason == Reason::kExempt ? Outcome::kDecided : Outcome::kNoPermit;
+  }
   for (Candidate& candidate : Candidates()) {
     const Budget& budget = *candidate.budget;
     if (candidate.skip || (budget.ledger == nullptr && !budget.limits_concurrency)) continue;

@@ -124,6 +124,7 @@ class Decision {
   int RoomFor(int most);
   bool ChargeTogether(int count);
   void UndoLast(int count);
+  void MovePlaces(int checks);
   PermitId Issue(uint32_t slot, double estimate);
   uint64_t ConcurrencyKey(const Candidate& candidate) const {
     return CombineHash(candidate.budget->concurrency_key, candidate.tag);

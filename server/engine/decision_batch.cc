@@ -14,7 +14,9 @@ int Decision::RoomFor(int most) {
   int room = most;
   for (const Candidate& candidate : Candidates()) {
     const Budget& budget = *candidate.budget;
-    if (budget.limits_more || budget.warn || candidate.bucket == nullptr) return 1;
+    if (budget.limits_more || budget.warn) return 1;
+    if (budget.ledger == nullptr) continue;
+    if (candidate.bucket == nullptr) return 1;
     if (candidate.cost_ns == 0) continue;
     const int64_t debt_ns = std::max<int64_t>(candidate.empties_at_ns - candidate.now_ns, 0);
     const int64_t fits = (budget.burst_ns - debt_ns) / candidate.cost_ns;
@@ -25,6 +27,7 @@ int Decision::RoomFor(int most) {
 
 bool Decision::ChargeTogether(int count) {
   for (Candidate& candidate : Candidates()) {
+    if (candidate.budget->ledger == nullptr) continue;
     candidate.concurrency = ConcurrencyTable::kNone;
     candidate.refunded_ns = candidate.budget->ledger->Refunded(candidate.tag);
     const ChargeResult result = Charge(*candidate.bucket, candidate.tag, candidate.now_ns,
@@ -44,6 +47,12 @@ void Decision::UndoLast(int count) {
   }
 }
 
+void Decision::MovePlaces(int checks) {
+  for (Candidate& candidate : Candidates()) {
+    if (candidate.charged) candidate.empties_at_ns += checks * candidate.cost_ns;
+  }
+}
+
 size_t Decision::AdmitTogether(double estimate, absl::Span<CheckAnswer> answers) {
   if (!resolved_.match.only_charges || !answer_.violations.empty()) return 0;
   const int count = RoomFor(static_cast<int>(answers.size()));
@@ -53,9 +62,7 @@ size_t Decision::AdmitTogether(double estimate, absl::Span<CheckAnswer> answers)
     return 0;
   }
   // The first Check's place is in front of the others'.
-  for (Candidate& candidate : Candidates()) {
-    candidate.empties_at_ns -= (count - 1) * candidate.cost_ns;
-  }
+  MovePlaces(1 - count);
   const auto admitted = static_cast<size_t>(count);
   for (size_t i = 0; i < admitted; ++i) {
     const uint32_t slot = tables_.permits.Claim(now_.monotonic_ns);
@@ -65,7 +72,7 @@ size_t Decision::AdmitTogether(double estimate, absl::Span<CheckAnswer> answers)
     }
     if (i > 0) answers[i].CopyAllowed(answer_);
     answers[i].permit = Issue(slot, estimate);
-    for (Candidate& candidate : Candidates()) candidate.empties_at_ns += candidate.cost_ns;
+    MovePlaces(1);
   }
   return admitted;
 }

@@ -41,7 +41,9 @@ bool Decision::ExamineRules(double dice) {
     violation.rule = match.reject;
     violation.observed = dice;
     violation.limit_value = match.reject_ratio;
-    violation.retry_after = match.reject_ratio < 1 ? kAskAgain : absl::InfiniteDuration();
+    const absl::Time wall = now_.wall();
+    violation.retry_after = std::max(policy_.rules.AppliesUntil(match.reject, wall) - wall, kLeast);
+    if (match.reject_ratio < 1) violation.retry_after = std::min(violation.retry_after, kAskAgain);
   } else {
     return false;
   }
@@ -70,13 +72,9 @@ void Decision::ViolateGate(const Health& health, uint32_t profile, uint32_t rule
 void Decision::ExamineOtherLimits(Candidate& candidate) {
   const Budget& budget = *candidate.budget;
   if (budget.blocked.has_value()) {
-    const bool permits = *budget.blocked == Limit::kMaxConcurrency;
-    const int64_t count = permits ? CountOutstanding(candidate) : 0;
-    Violate(candidate, *budget.blocked, permits ? static_cast<double>(count) : candidate.cost, 0,
-            absl::InfiniteDuration());
-    return;
+    Violate(candidate, *budget.blocked, candidate.cost, 0, absl::InfiniteDuration());
   }
-  if (candidate.cost > budget.max_cost) {
+  if (candidate.cost > budget.max_cost || budget.max_cost == 0) {
     Violate(candidate, Limit::kMaxCost, candidate.cost, budget.max_cost, absl::InfiniteDuration());
   }
   if (budget.limits_concurrency) ExamineConcurrency(candidate);
@@ -122,7 +120,8 @@ void Decision::Violate(Candidate& candidate, Limit limit, double observed, doubl
 
 void Decision::ViolateConcurrency(Candidate& candidate, int64_t count) {
   Violate(candidate, Limit::kMaxConcurrency, static_cast<double>(count),
-          static_cast<double>(candidate.budget->max_concurrency), kAskAgainForPermit);
+          static_cast<double>(candidate.budget->max_concurrency),
+          candidate.budget->max_concurrency == 0 ? absl::InfiniteDuration() : kAskAgainForPermit);
 }
 
 void Decision::ViolateBurst(Candidate& candidate) {
@@ -260,7 +259,8 @@ BucketView Decision::ViewOne(Candidate& candidate, const CheckRequest& request) 
   if (view.outstanding >= budget.max_concurrency) {
     view.room_in = std::max(view.room_in, kAskAgainForPermit);
   }
-  if (budget.blocked.has_value() || candidate.cost > budget.max_cost) {
+  if (budget.blocked.has_value() || candidate.cost > budget.max_cost || budget.max_cost == 0 ||
+      budget.max_concurrency == 0) {
     view.room_in = absl::InfiniteDuration();
   }
   return view;

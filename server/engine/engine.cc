@@ -28,6 +28,9 @@ uint64_t Mix(uint64_t x) {
 
 EngineOptions Bounded(EngineOptions options) {
   options.permit_ttl = std::clamp(options.permit_ttl, absl::Milliseconds(1), absl::Hours(24));
+  constexpr size_t kMost = size_t{1} << 24;
+  options.max_permits = std::clamp<size_t>(options.max_permits, 64, kMost);
+  options.max_patterns = std::clamp<size_t>(options.max_patterns, 64, kMost);
   return options;
 }
 
@@ -100,12 +103,13 @@ void Engine::AwaitNewer(uint64_t version) const {
 absl::Status Engine::Check(const CheckRequest& request, Now now, CheckAnswer& answer) {
   now = Bounded(now);
   const PolicyRef& policy = policies_.Get();
-  if (policy == nullptr) return NotInstalled();
   Resolved resolved;
-  if (absl::Status status = Resolve(*policy, options_.seed, request, now, resolved); !status.ok()) {
-    return status;
-  }
-  return CheckResolved(request, now, resolved, policy, answer);
+  absl::Status status = Refresh(request, now, resolved, policy);
+  if (status.ok()) status = CheckResolved(request, now, resolved, policy, answer);
+  // Whoever forgets to look at the status must not find the answer of an earlier Check.
+  if (!status.ok()) [[unlikely]]
+    answer.Clear();
+  return status;
 }
 
 absl::Status Engine::CheckResolved(const CheckRequest& request, const Now& now, Resolved& resolved,
@@ -152,20 +156,22 @@ absl::Status Engine::Decide(const CheckRequest& request, const Now& now, Resolve
   return absl::OkStatus();
 }
 
+absl::Status Engine::Refresh(const CheckRequest& request, const Now& now, Resolved& resolved,
+                             const PolicyRef& policy) const {
+  if (policy == nullptr) return NotInstalled();
+  // Another policy may have come in while the Check before was decided, and the one that was
+  // resolved under may be gone.
+  if (resolved.policy_version == policy->version) return absl::OkStatus();
+  return Resolve(*policy, options_.seed, request, now, resolved);
+}
+
 void Engine::CheckBatch(absl::Span<const CheckRequest> requests, Now now,
                         absl::Span<CheckAnswer> answers, absl::Span<absl::Status> statuses) {
   now = Bounded(now);
   const PolicyRef& policy = policies_.Get();
   Resolved resolved;
-  absl::Status resolution = NotInstalled();
   for (size_t i = 0; i < requests.size();) {
-    if (policy != nullptr && (i == 0 || !SameSubject(requests[i - 1], requests[i]))) {
-      resolution = Resolve(*policy, options_.seed, requests[i], now, resolved);
-    }
-    if (!resolution.ok()) {
-      statuses[i++] = resolution;
-      continue;
-    }
+    if (i > 0 && !SameSubject(requests[i - 1], requests[i])) resolved.policy_version = 0;
     i += CheckRun(requests.subspan(i), now, resolved, policy, answers.subspan(i),
                   statuses.subspan(i));
   }
@@ -179,7 +185,7 @@ size_t Engine::CheckRun(absl::Span<const CheckRequest> requests, const Now& now,
   while (run < requests.size() && SameCheck(first, requests[run])) ++run;
   const double estimate = EstimateOf(first);
   const bool valid = !first.estimated_cost.has_value() || ValidateCost("", estimate).ok();
-  if (run > 1 && valid) {
+  if (run > 1 && valid && Refresh(first, now, resolved, policy).ok()) {
     Decision decision(*policy, tables_, resolved, now, answers[0]);
     if (decision.Examine(estimate, kNoDice) == Decision::Outcome::kDecided &&
         answers[0].verdict == Verdict::kAllowed) {
@@ -189,7 +195,11 @@ size_t Engine::CheckRun(absl::Span<const CheckRequest> requests, const Now& now,
     }
   }
   for (size_t i = 0; i < run; ++i) {
-    statuses[i] = CheckResolved(requests[i], now, resolved, policy, answers[i]);
+    statuses[i] = Refresh(requests[i], now, resolved, policy);
+    if (statuses[i].ok()) {
+      statuses[i] = CheckResolved(requests[i], now, resolved, policy, answers[i]);
+    }
+    if (!statuses[i].ok()) answers[i].Clear();
   }
   return run;
 }

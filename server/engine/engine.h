@@ -11,7 +11,8 @@
 // docs/algorithm.md derives them, and says what is inexact and by how much.
 //
 // Thread-safe. Check on the common path takes no lock and allocates nothing. A `now` that lags, or
-// jumps back, refuses too much, never too little; one that jumps ahead drains and expires what
+// jumps back, makes Check refuse too much, never too little, while a lagging Report may give back
+// what has just drained; one that jumps ahead drains and expires what
 // would have drained and expired by then.
 //
 //   Engine engine({.seed = random_seed});
@@ -59,8 +60,8 @@ struct EngineOptions {
   // Secret and different in each process: keys the hashes, starts permit ids and the dice.
   uint64_t seed = 0;
   absl::Duration permit_ttl = absl::Minutes(1);  // 1 ms to one day
-  size_t max_permits = size_t{1} << 15;          // at most 2^24; 704 bytes each
-  size_t max_patterns = size_t{1} << 14;         // 56 bytes each
+  size_t max_permits = size_t{1} << 15;          // 2^6 to 2^24; 784 bytes each, counts included
+  size_t max_patterns = size_t{1} << 14;         // 2^6 to 2^24; 56 bytes each
   size_t bucket_bytes = size_t{256} << 20;       // of all split budgets on all targets
 };
 
@@ -75,9 +76,10 @@ class Engine {
   // InvalidArgument lists everything that is wrong; ResourceExhausted: too many buckets.
   absl::Status Install(PolicySpec spec, Now now) ABSL_LOCKS_EXCLUDED(install_mutex_);
 
-  // `answer` may be reused from call to call. A denial is an answer, not an error. Errors:
-  // InvalidArgument names the field, NotFound an unknown target, ResourceExhausted: the table of
-  // permits is full, try again; FailedPrecondition: more budgets than a Check may have.
+  // `answer` may be reused from call to call. A denial is an answer, not an error; after an error
+  // the answer says denied. Errors: InvalidArgument names the field, NotFound an unknown target,
+  // ResourceExhausted: the table of permits is full, try again; FailedPrecondition: more budgets
+  // than a Check may have.
   absl::Status Check(const CheckRequest& request, Now now, CheckAnswer& answer);
 
   // As many Checks in order. Requests that share the views of the one before are resolved once.
@@ -115,6 +117,9 @@ class Engine {
  private:
   using PolicyRef = std::shared_ptr<const Policy>;
 
+  // Resolves a subject, unless that is done and the policy still the same.
+  absl::Status Refresh(const CheckRequest& request, const Now& now, Resolved& resolved,
+                       const PolicyRef& policy) const;
   absl::Status CheckResolved(const CheckRequest& request, const Now& now, Resolved& resolved,
                              const PolicyRef& policy, CheckAnswer& answer);
   absl::Status Decide(const CheckRequest& request, const Now& now, Resolved& resolved,

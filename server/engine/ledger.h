@@ -34,7 +34,7 @@ namespace headgate::engine {
 class Ledger {
  public:
   static constexpr uint64_t kSingleTag = 1;
-  // Costs and bursts saturate here, about 73 years: at the end of virtual time, too, a burst still
+  // The longest burst, about 73 years: at the end of virtual time, too, a burst still
   // fits below the horizon of buckets.
   static constexpr int64_t kMaxSpanNs = int64_t{1} << 61;
   static_assert(VirtualClock::kHorizonNs + kMaxSpanNs < Bucket::kHorizonNs);
@@ -64,10 +64,11 @@ class Ledger {
   size_t capacity() const { return table_ == nullptr ? 0 : table_->capacity(); }
   const BucketTable* table() const { return table_.get(); }
 
-  // Virtual nanoseconds of a cost, rounded up: a cost above zero is never free.
+  // Virtual nanoseconds of a cost, rounded up: a cost above zero is never free. What is beyond
+  // kMaxSpanNs is one more than that, and so beyond any burst.
   static int64_t ToNs(double cost, double ns_per_unit) {
     const double span = cost * ns_per_unit;
-    if (!(span < static_cast<double>(kMaxSpanNs))) return kMaxSpanNs;
+    if (!(span <= static_cast<double>(kMaxSpanNs))) return kMaxSpanNs + 1;
     const auto floor = static_cast<int64_t>(span);
     return floor + static_cast<int64_t>(static_cast<double>(floor) < span);
   }

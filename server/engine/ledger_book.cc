@@ -86,9 +86,7 @@ void LedgerBook::BindLimits(const BudgetSpec& spec, const TargetSpec& target,
   if (spec.max_concurrency.has_value()) {
     budget.max_concurrency = *spec.max_concurrency;
     budget.limits_concurrency = true;
-    if (*spec.max_concurrency == 0) budget.blocked = Limit::kMaxConcurrency;
   }
-  if (spec.max_cost.has_value() && *spec.max_cost == 0) budget.blocked = Limit::kMaxCost;
   if (spec.rate.has_value()) {
     const std::optional<double> rate = RateOf(spec, target);
     if (BurstOf(spec, rate) == 0) budget.blocked = Limit::kBurst;
@@ -164,24 +162,50 @@ void LedgerBook::BindBudget(Policy& policy, uint32_t target, uint32_t spec_place
   budget.clock = ledger->axis().clock.get();
   budget.ns_per_unit = ledger->axis().ns_per_unit;
   const double burst = BurstOf(spec, RateOf(spec, policy.target_specs[target]));
-  budget.burst_ns = Ledger::ToNs(burst, budget.ns_per_unit);
+  budget.burst_ns = std::min(Ledger::ToNs(burst, budget.ns_per_unit), Ledger::kMaxSpanNs);
 }
 
-absl::Status LedgerBook::CheckMemory(const Policy& policy) const {
+absl::Status LedgerBook::CheckMemory(const Policy& policy, Now now) const {
   constexpr size_t kMiB = size_t{1} << 20;
-  size_t bytes = 0;
+  absl::flat_hash_set<std::string> named;
+  size_t buckets = 0;
   for (const BudgetSpec& spec : policy.budget_specs) {
     if (!HasLedger(spec)) continue;
-    bytes += policy.target_specs.size() * BucketsFor(spec) * sizeof(Bucket);
+    buckets += policy.target_specs.size() * BucketsFor(spec);
+    for (const TargetSpec& target : policy.target_specs) {
+      named.insert(JoinNames(target.name, spec.name));
+    }
   }
+  size_t kept = 0;
+  for (const auto& [name, slot] : slots_) {
+    const Ledger& ledger = *ledgers_[slot];
+    if (!named.contains(name) && ledger.Owes(now.monotonic_ns)) kept += ledger.capacity();
+  }
+  const size_t bytes = (buckets + kept) * sizeof(Bucket);
   if (bytes <= bucket_bytes_) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
       "the buckets of split budgets would take ", (bytes + kMiB - 1) / kMiB, " MiB, more than the ",
-      bucket_bytes_ / kMiB, " MiB they may: lower max_buckets, or raise the memory for buckets"));
+      bucket_bytes_ / kMiB, " MiB they may (", kept * sizeof(Bucket) / kMiB,
+      " MiB are budgets that are gone but still owe): lower max_buckets, or raise the memory for ",
+      "buckets"));
+}
+
+// A ledger that the policy does not name is dropped once it owes nothing and was idle before: until
+// the policy is published, Checks under the old one may still charge it.
+void LedgerBook::KeepOthers(Now now, Change& change) const {
+  for (const auto& [name, slot] : slots_) {
+    if (change.slots.contains(name)) continue;
+    if (!idle_.contains(name) || change.ledgers[slot]->Owes(now.monotonic_ns)) {
+      change.slots[name] = slot;
+      change.idle.insert(name);
+    } else {
+      change.ledgers[slot] = nullptr;
+    }
+  }
 }
 
 absl::StatusOr<LedgerBook::Change> LedgerBook::Prepare(Policy& policy, Now now) {
-  if (absl::Status status = CheckMemory(policy); !status.ok()) return status;
+  if (absl::Status status = CheckMemory(policy, now); !status.ok()) return status;
   Change change;
   change.ledgers = ledgers_;
   BindTargets(policy, now, change);
@@ -191,21 +215,15 @@ absl::StatusOr<LedgerBook::Change> LedgerBook::Prepare(Policy& policy, Now now) 
       BindBudget(policy, target, spec, now, change);
     }
   }
-  for (const auto& [name, slot] : slots_) {
-    if (change.slots.contains(name)) continue;
-    if (change.ledgers[slot]->Owes(now.monotonic_ns)) {
-      change.slots[name] = slot;
-    } else {
-      change.ledgers[slot] = nullptr;
-    }
-  }
+  KeepOthers(now, change);
   policy.ledgers = change.ledgers;
   return change;
 }
 
-void LedgerBook::Commit(Change change, Now now) {
+void LedgerBook::Commit(Change change, Now now) noexcept {
   for (const auto& [before, after] : change.moves) before->MoveTo(*after, now.monotonic_ns);
   slots_ = std::move(change.slots);
+  idle_ = std::move(change.idle);
   ledgers_ = std::move(change.ledgers);
   clocks_ = std::move(change.clocks);
 }

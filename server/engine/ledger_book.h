@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "server/engine/ledger.h"
@@ -40,6 +41,7 @@ class LedgerBook {
     // What the book will hold.
     absl::flat_hash_map<std::string, std::shared_ptr<VirtualClock>> clocks;
     absl::flat_hash_map<std::string, uint32_t> slots;
+    absl::flat_hash_set<std::string> idle;  // of these, the ones that the policy does not name
     std::vector<std::shared_ptr<Ledger>> ledgers;
     uint32_t first_free = 0;  // no slot before this one is free
   };
@@ -47,7 +49,8 @@ class LedgerBook {
   // Fills targets, budgets and ledgers of `policy`, whose specs, version and rules are set.
   // ResourceExhausted where the buckets would take more memory than they may.
   absl::StatusOr<Change> Prepare(Policy& policy, Now now);
-  void Commit(Change change, Now now);
+  // noexcept: once buckets have moved there is no way back, and Checks wait.
+  void Commit(Change change, Now now) noexcept;
 
  private:
   std::shared_ptr<VirtualClock> ClockFor(std::string_view target, std::string_view profile, Now now,
@@ -58,14 +61,17 @@ class LedgerBook {
   Ledger::Axis AxisFor(const Policy& policy, uint32_t target, const Budget& budget,
                        const Ledger* before, Now now, Change& change) const;
   uint32_t SlotFor(const std::string& name, Change& change) const;
-  // Before anything is allocated.
-  absl::Status CheckMemory(const Policy& policy) const;
+  // Before anything is allocated: the new policy's buckets, and those of budgets that it has not
+  // but which still owe.
+  absl::Status CheckMemory(const Policy& policy, Now now) const;
+  void KeepOthers(Now now, Change& change) const;
 
   const size_t bucket_bytes_;
   const uint64_t seed_;
   std::shared_ptr<VirtualClock> frozen_;
   absl::flat_hash_map<std::string, std::shared_ptr<VirtualClock>> clocks_;
   absl::flat_hash_map<std::string, uint32_t> slots_;  // by target and budget
+  absl::flat_hash_set<std::string> idle_;
   std::vector<std::shared_ptr<Ledger>> ledgers_;
 };
 

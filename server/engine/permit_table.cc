@@ -21,8 +21,9 @@ PermitTable::PermitTable(size_t permits, uint64_t seed, ConcurrencyTable& concur
 }
 
 uint32_t PermitTable::ClaimAnother(int64_t now_ns, Hand& hand) {
-  constexpr int kAttempts = 64;  // each lost to a thread that got a permit
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+  // Each attempt is lost to a thread that got a permit, or saw only a part of the table.
+  constexpr uint32_t kAttempts = kFullFor + 64;
+  for (uint32_t attempt = 0; attempt < kAttempts; ++attempt) {
     bool lost = false;
     const uint32_t slot = Probe(now_ns, hand, lost);
     if (slot != kNone || !lost) return slot;
@@ -32,36 +33,47 @@ uint32_t PermitTable::ClaimAnother(int64_t now_ns, Hand& hand) {
 
 uint32_t PermitTable::Probe(int64_t now_ns, Hand& hand, bool& lost) {
   const uint64_t from = hand.at.load(std::memory_order_relaxed);
-  uint32_t soonest = kNone;
-  int64_t soonest_at = 0;
-  const size_t probes = std::min(kProbes, capacity());
+  const uint32_t full_for = hand.full_for.load(std::memory_order_relaxed);
+  if (full_for > 0) hand.full_for.store(full_for - 1, std::memory_order_relaxed);
+  const size_t probes = std::min(full_for > 0 ? kFewProbes : capacity(), capacity());
+  Choice expired;
+  Choice soonest;
   for (uint64_t i = from; i < from + probes; ++i) {
+    if (i == from + kProbes && expired.slot != kNone) break;  // looked far enough for a free one
     const auto slot = static_cast<uint32_t>(i & mask_);
-    uint64_t word = heads_[slot].word.load(std::memory_order_relaxed);
+    // acquire: with the state comes the time that was written before it.
+    uint64_t word = heads_[slot].word.load(std::memory_order_acquire);
     const int64_t expires_at = heads_[slot].expires_at.load(std::memory_order_relaxed);
     if (StateOf(word) == State::kLive && expires_at <= now_ns && Expire(slot, word)) {
-      word = heads_[slot].word.load(std::memory_order_relaxed);
+      word = heads_[slot].word.load(std::memory_order_acquire);
     }
     const State state = StateOf(word);
-    if ((state == State::kFree || state == State::kExpired) && TryClaim(slot, word)) {
+    if (state == State::kFree && TryClaim(slot, word)) {
       hand.at.store(i + 1, std::memory_order_relaxed);
       return slot;
     }
     lost |= state != State::kLive;
-    const bool may_go = state == State::kLive && (word & kHoldsConcurrency) == 0;
-    if (may_go && (soonest == kNone || expires_at < soonest_at)) {
-      soonest = slot;
-      soonest_at = expires_at;
+    // Of the expired the first, since hands stand apart: two threads seldom want the same.
+    if (state == State::kExpired && expired.slot == kNone) expired = {slot, word, expires_at};
+    if (state == State::kLive && (word & kHoldsConcurrency) == 0) {
+      soonest.Offer(slot, word, expires_at);
     }
   }
-  hand.at.store(from + probes, std::memory_order_relaxed);
-  if (soonest == kNone) return kNone;
-  const uint64_t word = heads_[soonest].word.load(std::memory_order_relaxed);
-  const bool may_go = StateOf(word) == State::kLive && (word & kHoldsConcurrency) == 0;
-  lost = !may_go || !TryClaim(soonest, word);
-  if (lost) return kNone;
-  recycled_.fetch_add(1, std::memory_order_relaxed);
-  return soonest;
+  hand.at.store(from + (full_for > 0 ? kFewProbes : 1), std::memory_order_relaxed);
+  if (expired.slot == kNone && full_for == 0) {
+    hand.full_for.store(kFullFor, std::memory_order_relaxed);
+  }
+  const Choice& choice = expired.slot != kNone ? expired : soonest;
+  lost |= full_for > 0;  // there is more of the table to look at
+  if (choice.slot == kNone) return kNone;
+  lost = !TryClaim(choice.slot, choice.word);
+  if (lost) {
+    // Two hands walk side by side, and the other one's thread is a step ahead: part from it.
+    hand.at.store(from + kFewProbes, std::memory_order_relaxed);
+    return kNone;
+  }
+  if (expired.slot == kNone) recycled_.fetch_add(1, std::memory_order_relaxed);
+  return choice.slot;
 }
 
 void PermitTable::Abandon(uint32_t slot) { Settled(slot); }

@@ -9,10 +9,10 @@
 // A permit's id is {generation, index}. Generations start at a random number and grow each time a
 // slot is taken, so an id of an earlier owner, or of an earlier process, is never mistaken for a
 // present one. An expired permit keeps its charge and has given its concurrency back; a late Report
-// finds it for as long as its slot is not needed. Slots are taken round robin: the next that is
-// free or expired, else the one nearest to its expiry among a few that hold no concurrency (it
-// loses its refund, early). Where even that fails, the table is full and the Check is refused with
-// an error.
+// finds it for as long as its slot is not needed. A slot is taken that is free, else one that has
+// expired, else, after a look at all of them, the one nearest to its expiry that holds no
+// concurrency (it loses its refund and its request id, early). Where all hold concurrency the table
+// is full, and the Check is refused with an error.
 //
 // Thread-safe and lock-free, but for a permit that two threads end at once: the second waits for
 // the first. The body of a permit belongs to whoever made it kBusy.
@@ -49,7 +49,6 @@ struct alignas(64) Permit {
   uint64_t pattern_key = 0;
   uint64_t policy_version = 0;
   double estimate = 0;  // CostModel::kNone: the Check had none
-  double predicted = 0;
   uint32_t charges_used = 0;
   bool holds_concurrency = false;
   std::array<PermitCharge, kMaxBudgetsPerCheck> charges;
@@ -123,7 +122,9 @@ class PermitTable {
   static constexpr int kIndexBits = 24;
   static constexpr uint64_t kGenerationMask = (uint64_t{1} << 40) - 1;
   static constexpr int kHands = 16;
-  static constexpr size_t kProbes = 1024;  // slots looked at before a permit is recycled early
+  static constexpr size_t kProbes = 1024;   // free slots are looked for among so many at first
+  static constexpr size_t kFewProbes = 64;  // and among so many
+  static constexpr uint32_t kFullFor = 64;  // in this many Claims after a look at all in vain
   static constexpr size_t kLeastPermits = 64;
 
   // Four to a cache line: what Claim and Sweep read.
@@ -133,6 +134,17 @@ class PermitTable {
   };
   struct alignas(64) Hand {
     std::atomic<uint64_t> at{0};
+    // After a look at the whole table in vain, so many Claims look at a part of it only.
+    std::atomic<uint32_t> full_for{0};
+  };
+  // The slot with the earliest time so far.
+  struct Choice {
+    uint32_t slot = kNone;
+    uint64_t word = 0;
+    int64_t expires_at = 0;
+    void Offer(uint32_t other, uint64_t other_word, int64_t at) {
+      if (slot == kNone || at < expires_at) *this = {other, other_word, at};
+    }
   };
 
   static State StateOf(uint64_t word) { return static_cast<State>(word & kStateMask); }

@@ -122,10 +122,7 @@ void RuleSet::Apply(const Rule& rule, int64_t wall_ns, Match& match) const {
       AddDeny(rule, wall_ns, match);
       break;
     case Kind::kReject:
-      if (match.reject == kNoRule || rule.ratio > match.reject_ratio) {
-        match.reject = rule.id;
-        match.reject_ratio = rule.ratio;
-      }
+      AddReject(rule, wall_ns, match);
       break;
     case Kind::kHealth:
       AddGate(rule, match);
@@ -133,7 +130,6 @@ void RuleSet::Apply(const Rule& rule, int64_t wall_ns, Match& match) const {
     case Kind::kPriority:
       if (rule.selector_depth > match.priority_depth ||
           (rule.selector_depth == match.priority_depth && rule.value > match.priority)) {
-        match.priority_rule = rule.id;
         match.priority = rule.value;
         match.priority_depth = rule.selector_depth;
       }
@@ -141,11 +137,22 @@ void RuleSet::Apply(const Rule& rule, int64_t wall_ns, Match& match) const {
   }
 }
 
-// Of several, the one that applies longest says when to ask again.
-void RuleSet::AddDeny(const Rule& rule, int64_t wall_ns, Match& match) const {
+// Of rules that refuse alike, the one that applies longest says when to ask again.
+bool RuleSet::Outlasts(const Rule& rule, uint32_t other, int64_t wall_ns) const {
   const absl::Time wall = absl::FromUnixNanos(wall_ns);
-  if (match.deny == kNoRule || AppliesUntil(rule.id, wall) > AppliesUntil(match.deny, wall)) {
-    match.deny = rule.id;
+  return AppliesUntil(rule.id, wall) > AppliesUntil(other, wall);
+}
+
+void RuleSet::AddDeny(const Rule& rule, int64_t wall_ns, Match& match) const {
+  if (match.deny == kNoRule || Outlasts(rule, match.deny, wall_ns)) match.deny = rule.id;
+}
+
+void RuleSet::AddReject(const Rule& rule, int64_t wall_ns, Match& match) const {
+  const bool same = match.reject != kNoRule && rule.ratio == match.reject_ratio;
+  if (match.reject == kNoRule || rule.ratio > match.reject_ratio ||
+      (same && Outlasts(rule, match.reject, wall_ns))) {
+    match.reject = rule.id;
+    match.reject_ratio = rule.ratio;
   }
 }
 

@@ -71,7 +71,7 @@ struct Match {
     charged = 0;
     only_charges = true;
     overflow = false;
-    exempt = deny = reject = priority_rule = kNoRule;
+    exempt = deny = reject = kNoRule;
     reject_ratio = 0;
     priority = 0;
     priority_depth = -1;
@@ -85,7 +85,6 @@ struct Match {
   uint32_t exempt;
   uint32_t deny;
   uint32_t reject;  // the one with the highest ratio
-  uint32_t priority_rule;
   double reject_ratio;
   int priority;
   int priority_depth;  // of its selector; deeper wins, then the higher number
@@ -189,7 +188,9 @@ class RuleSet {
   static void AddDoubtfulCharge(uint32_t budget, uint32_t rule, Match& match);
   static void AddGate(const Rule& rule, Match& match);
   void Apply(const Rule& rule, int64_t wall_ns, Match& match) const;
+  bool Outlasts(const Rule& rule, uint32_t other, int64_t wall_ns) const;
   void AddDeny(const Rule& rule, int64_t wall_ns, Match& match) const;
+  void AddReject(const Rule& rule, int64_t wall_ns, Match& match) const;
 
   uint64_t seed_ = 0;
   SelectorIndex index_;

@@ -75,6 +75,7 @@ absl::Status CostError(const char* field, double cost) {
 
 absl::Status Resolve(const Policy& policy, uint64_t seed, const CheckRequest& request,
                      const Now& now, Resolved& resolved) {
+  resolved.policy_version = 0;
   if (absl::Status parsed = Identity::Parse(request.identity, seed, resolved.identity);
       !parsed.ok()) {
     return parsed;
@@ -107,6 +108,7 @@ absl::Status Resolve(const Policy& policy, uint64_t seed, const CheckRequest& re
                      " budgets, or gate it by more than ", Match::kMaxGates, " health profiles"));
   }
   AddCandidates(policy, seed, request, resolved);
+  resolved.policy_version = policy.version;
   return absl::OkStatus();
 }
 

@@ -41,6 +41,7 @@ struct Candidate {
 struct Resolved {
   Resolved() {}  // NOLINT(modernize-use-equals-default): leaves the array unset
 
+  uint64_t policy_version = 0;  // 0: not resolved
   Identity identity;
   uint32_t target = 0;
   int candidates_used = 0;

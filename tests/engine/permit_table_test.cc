@@ -55,12 +55,12 @@ TEST_F(PermitTableTest, SettlesOnce) {
 
 TEST_F(PermitTableTest, KeepsItsBodyUntilSettled) {
   const uint32_t claimed = table_.Claim(0);
-  table_.body(claimed).predicted = 42;
+  table_.body(claimed).estimate = 42;
   table_.body(claimed).holds_concurrency = false;
   const PermitId id = table_.Publish(claimed, kTtl);
   uint32_t slot = 0;
   ASSERT_EQ(table_.Settle(id, slot), Found::kSettling);
-  EXPECT_EQ(table_.body(slot).predicted, 42);
+  EXPECT_EQ(table_.body(slot).estimate, 42);
   table_.Settled(slot);
 }
 
@@ -85,9 +85,15 @@ TEST_F(PermitTableTest, ExpiredCanStillBeSettled) {
   EXPECT_EQ(Settle(table_, id), Found::kReported);
 }
 
-TEST_F(PermitTableTest, IsForgottenOnceItsSlotIsTakenAgain) {
+TEST_F(PermitTableTest, ExpiredIsFoundForAsLongAsAnotherSlotIsFree) {
   const PermitId id = Issue(table_, 0);
-  for (int i = 0; i < 200; ++i) Settle(table_, Issue(table_, 2 * kTtl));
+  for (int i = 0; i < 2000; ++i) Settle(table_, Issue(table_, 2 * kTtl));
+  EXPECT_EQ(Settle(table_, id), Found::kSettling);
+}
+
+TEST_F(PermitTableTest, IsForgottenOnceItsSlotIsNeeded) {
+  const PermitId id = Issue(table_, 0);
+  for (size_t i = 0; i < table_.capacity(); ++i) Issue(table_, 2 * kTtl);
   EXPECT_EQ(Settle(table_, id), Found::kForgotten);
 }
 

@@ -10,7 +10,8 @@ namespace headgate::model {
 namespace {
 
 constexpr int64_t kHorizonNs = engine::Bucket::kHorizonNs;
-constexpr int64_t kMaxSpanNs = engine::Ledger::kMaxSpanNs;
+// 73 years: the longest burst. A cost beyond it is beyond every burst, however far.
+constexpr int64_t kLongestNs = int64_t{1} << 61;
 
 int64_t AddSaturated(int64_t a, int64_t b) {
   return static_cast<int64_t>(std::min<Wide>(Wide{a} + b, kHorizonNs));
@@ -20,8 +21,10 @@ int64_t AddSaturated(int64_t a, int64_t b) {
 
 int64_t ModelLedger::ToNs(double cost, double ns_per_unit) {
   const double span = std::ceil(cost * ns_per_unit);
-  return span < static_cast<double>(kMaxSpanNs) ? static_cast<int64_t>(span) : kMaxSpanNs;
+  return span <= static_cast<double>(kLongestNs) ? static_cast<int64_t>(span) : kLongestNs + 1;
 }
+
+int64_t ModelLedger::BurstToNs(double burst) const { return std::min(ToNs(burst), kLongestNs); }
 
 int64_t ModelLedger::EmptiesAt(const std::string& bucket) const {
   const auto it = buckets_.find(bucket);
@@ -91,7 +94,7 @@ ModelLedger::Settled ModelLedger::Settle(const std::string& bucket, Place place,
 }
 
 int64_t ModelLedger::Move::Translate(int64_t at_ns) const {
-  return AddSaturated(now_ns, ToNs(static_cast<double>(at_ns - then_ns) * scale, 1));
+  return AddSaturated(now_ns, std::min(ToNs(static_cast<double>(at_ns - then_ns) * scale, 1), kLongestNs));
 }
 
 ModelLedger ModelLedger::Successor(const ModelLedger& before, Shape shape, uint64_t version,

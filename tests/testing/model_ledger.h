@@ -68,6 +68,7 @@ class ModelLedger {
 
   const Shape& shape() const { return shape_; }
   int64_t ToNs(double cost) const { return ToNs(cost, shape_.ns_per_unit); }
+  int64_t BurstToNs(double burst) const;
   double ToUnits(int64_t ns) const { return static_cast<double>(ns) / shape_.ns_per_unit; }
   int64_t Debt(const std::string& bucket, int64_t real_ns) const;
   bool Owes(int64_t real_ns) const { return Latest() > NowAt(real_ns); }

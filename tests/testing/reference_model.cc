@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <variant>
 
 #include "server/engine/bucket_table.h"
@@ -97,6 +98,7 @@ ReferenceModel::Moves ReferenceModel::Install(const engine::PolicySpec& spec, No
   policy_ = std::make_unique<ModelPolicy>(spec, ++installs_);
   Moves moves;
   std::map<Key, ModelLedger> after;
+  std::set<Key> idle;
   for (uint32_t target = 0; target < policy_->spec().targets.size(); ++target) {
     const std::string& on = policy_->spec().targets[target].name;
     for (const auto& profile : spec.profiles) ClockFor(on, "profile " + profile.name, now);
@@ -118,10 +120,14 @@ ReferenceModel::Moves ReferenceModel::Install(const engine::PolicySpec& spec, No
   }
   for (const auto& [key, ledger] : ledgers_) {
     if (after.contains(key)) continue;
-    const bool owes = ledger.Owes(now.monotonic_ns);
-    ++(owes ? moves.kept : moves.forgotten);
-    if (owes) after.emplace(key, ledger);
+    // For one more policy in any case: a Check under the old one might still charge it.
+    const bool keep = ledger.Owes(now.monotonic_ns) || !idle_.contains(key);
+    ++(keep ? moves.kept : moves.forgotten);
+    if (!keep) continue;
+    after.emplace(key, ledger);
+    idle.insert(key);
   }
+  idle_ = std::move(idle);
   ledgers_ = std::move(after);
   return moves;
 }

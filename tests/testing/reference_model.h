@@ -174,6 +174,7 @@ class ReferenceModel {
   std::map<Key, std::shared_ptr<ModelClock>> clocks_;  // by target and profile
   const std::shared_ptr<ModelClock> frozen_;
   std::map<Key, ModelLedger> ledgers_;
+  std::set<Key> idle_;  // ledgers of budgets that the policy does not name
   ModelCosts costs_;
   std::map<engine::PermitId, Permit> permits_;
   std::map<ConcurrencyKey, std::set<engine::PermitId>> holders_;

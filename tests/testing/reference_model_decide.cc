@@ -99,7 +99,7 @@ class ReferenceModel::Examination {
           model_.CountHolders({on_, spec.name, bucket.key}, now_);
     }
     if (const ModelLedger* ledger = Ledger(bucket); ledger != nullptr) {
-      const int64_t burst_ns = ledger->ToNs(policy_.BurstOf(target_, bucket.budget));
+      const int64_t burst_ns = ledger->BurstToNs(policy_.BurstOf(target_, bucket.budget));
       const int64_t cost_ns = ledger->ToNs(bucket.cost);
       bucket.debt = ledger->ToUnits(ledger->Debt(bucket.key, now_.monotonic_ns));
       bucket.burst = ledger->ToUnits(burst_ns);
@@ -117,17 +117,15 @@ class ReferenceModel::Examination {
     if (spec.max_concurrency.has_value() && bucket.outstanding >= *spec.max_concurrency) {
       bucket.room_in = std::max(bucket.room_in, absl::Milliseconds(100));
     }
-    if (too_costly || ExplicitZero(bucket).has_value()) bucket.room_in = absl::InfiniteDuration();
+    const bool zero = spec.max_cost == 0.0 || spec.max_concurrency == 0;
+    if (too_costly || zero || ZeroOfDebt(bucket).has_value())
+      bucket.room_in = absl::InfiniteDuration();
   }
 
-  std::optional<Limit> ExplicitZero(const ExpectedBucket& bucket) const {
-    const BudgetSpec& spec = Spec(bucket);
-    if (spec.rate.has_value()) {
-      if (policy_.RateOf(target_, bucket.budget) == 0.0) return Limit::kRate;
-      if (policy_.BurstOf(target_, bucket.budget) == 0) return Limit::kBurst;
-    }
-    if (spec.max_cost == 0.0) return Limit::kMaxCost;
-    if (spec.max_concurrency == 0) return Limit::kMaxConcurrency;
+  std::optional<Limit> ZeroOfDebt(const ExpectedBucket& bucket) const {
+    if (!Spec(bucket).rate.has_value()) return std::nullopt;
+    if (policy_.RateOf(target_, bucket.budget) == 0.0) return Limit::kRate;
+    if (policy_.BurstOf(target_, bucket.budget) == 0) return Limit::kBurst;
     return std::nullopt;
   }
 
@@ -151,7 +149,10 @@ class ReferenceModel::Examination {
       answer_.reason = Reason::kRejectRatio;
       violation.rules = match_.reject;
       violation.limit_value = match_.reject_ratio;
-      violation.retry_after = absl::InfiniteDuration();
+      violation.retry_after = absl::ZeroDuration();
+      for (const uint32_t rule : match_.reject) {
+        violation.retry_after = std::max(*violation.retry_after, policy_.AppliesFor(rule, now_));
+      }
     } else {
       return false;
     }
@@ -229,21 +230,21 @@ class ReferenceModel::Examination {
 
   void ExamineBudget(ExpectedBucket& bucket) {
     const BudgetSpec& spec = Spec(bucket);
-    if (const std::optional<Limit> zero = ExplicitZero(bucket); zero.has_value()) {
-      const double observed =
-          *zero == Limit::kMaxConcurrency ? static_cast<double>(bucket.outstanding) : bucket.cost;
-      return Violate(bucket, *zero, observed, 0, absl::InfiniteDuration());
-    }
-    if (spec.max_cost.has_value() && bucket.cost > *spec.max_cost) {
+    const std::optional<Limit> zero = ZeroOfDebt(bucket);
+    if (zero.has_value()) Violate(bucket, *zero, bucket.cost, 0, absl::InfiniteDuration());
+    if (spec.max_cost.has_value() && (bucket.cost > *spec.max_cost || *spec.max_cost == 0)) {
       Violate(bucket, Limit::kMaxCost, bucket.cost, *spec.max_cost, absl::InfiniteDuration());
     }
     if (spec.max_concurrency.has_value() && bucket.outstanding >= *spec.max_concurrency) {
+      std::optional<absl::Duration> wait;
+      if (*spec.max_concurrency == 0) wait = absl::InfiniteDuration();
       Violate(bucket, Limit::kMaxConcurrency, static_cast<double>(bucket.outstanding),
-              static_cast<double>(*spec.max_concurrency), std::nullopt);
+              static_cast<double>(*spec.max_concurrency), wait);
     }
+    if (zero.has_value()) return;
     const ModelLedger* ledger = Ledger(bucket);
     if (ledger == nullptr) return;
-    const int64_t burst_ns = ledger->ToNs(policy_.BurstOf(target_, bucket.budget));
+    const int64_t burst_ns = ledger->BurstToNs(policy_.BurstOf(target_, bucket.budget));
     const int64_t cost_ns = ledger->ToNs(bucket.cost);
     if (Wide{ledger->Debt(bucket.key, now_.monotonic_ns)} + cost_ns <= burst_ns) return;
     std::optional<int64_t> wait;
