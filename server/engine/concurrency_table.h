@@ -5,7 +5,8 @@
 // Key and count change in one compare-and-swap, so a count never lands on another key. A cell whose
 // count is 0 may be taken over; one whose count is not is never evicted, for then a limit would be
 // forgotten. Keys are probed linearly within a window; where all of it is taken, the table is full
-// and says so. Twice as many cells as there can be permits makes that a matter of colliding hashes.
+// and says so. With several times as many cells as there can be permits that is a matter of
+// colliding hashes.
 //
 // `earliest_expiry` is a lower bound, so that a Check refused by concurrency knows without a timer
 // whether looking for expired permits can help: see PermitTable::Sweep.

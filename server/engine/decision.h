@@ -2,9 +2,9 @@
 //
 // Examine reads only. It goes through the stages in their order (exempt, deny, reject ratio, health
 // gate, then every limit of every budget) and writes the answer; a refusal ends there, so refusing
-// costs no write to shared memory. Admit then charges bucket after bucket, deepest level first.
-// Each charge decides again on what it exchanges, for others may have charged meanwhile; if one
-// refuses, those before it are undone and the Check is refused after all.
+// costs no write to shared memory. Admit then charges bucket after bucket, those of the deepest
+// rules first. Each charge decides again on what it exchanges, for others may have charged
+// meanwhile; if one refuses, those before it are undone and the Check is refused after all.
 //
 // A budget that only warns is left alone where it would refuse: its debt is what it would be if it
 // enforced.

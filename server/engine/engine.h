@@ -61,7 +61,7 @@ struct EngineOptions {
   uint64_t seed = 0;
   absl::Duration permit_ttl = absl::Minutes(1);  // 1 ms to one day
   size_t max_permits = size_t{1} << 15;          // 2^6 to 2^24; 784 bytes each, counts included
-  size_t max_patterns = size_t{1} << 14;         // 2^6 to 2^24; 56 bytes each
+  size_t max_patterns = size_t{1} << 14;         // 2^6 to 2^24; 48 bytes each
   size_t bucket_bytes = size_t{256} << 20;       // of all split budgets on all targets
 };
 

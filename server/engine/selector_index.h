@@ -5,7 +5,7 @@
 // Keys are 64-bit keyed hashes and are compared as such. With the seed secret, two different
 // selectors meet with probability 2^-64 a pair: about 3 x 10^-8 for a million rules in all.
 //
-// Thread-safe after Build.
+// Thread-safe once filled.
 
 #ifndef HEADGATE_SERVER_ENGINE_SELECTOR_INDEX_H_
 #define HEADGATE_SERVER_ENGINE_SELECTOR_INDEX_H_

@@ -142,7 +142,7 @@ TEST(EngineProperty, EvictionNeverLetsAnIdentityPassItsLimitNorStopsAdmission) {
   EXPECT_GT(engine.ReadStats(now).live_evictions, static_cast<uint64_t>(checks / 100));
 }
 
-// Health-time stops after some 146 years: what is owed then is owed for good.
+// Health-time stops after some 36 years: what is owed then is owed for good.
 TEST(EngineProperty, LimitsHoldAtTheEndOfTime) {
   for (const int64_t before_the_end_ns : {int64_t{0}, kSecondNs}) {
     Engine engine({.seed = 4711});
