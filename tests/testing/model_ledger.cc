@@ -94,7 +94,8 @@ ModelLedger::Settled ModelLedger::Settle(const std::string& bucket, Place place,
 }
 
 int64_t ModelLedger::Move::Translate(int64_t at_ns) const {
-  return AddSaturated(now_ns, std::min(ToNs(static_cast<double>(at_ns - then_ns) * scale, 1), kLongestNs));
+  return AddSaturated(now_ns,
+                      std::min(ToNs(static_cast<double>(at_ns - then_ns) * scale, 1), kLongestNs));
 }
 
 ModelLedger ModelLedger::Successor(const ModelLedger& before, Shape shape, uint64_t version,
