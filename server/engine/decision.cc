@@ -69,8 +69,7 @@ Decision::Outcome Decision::Examine(double estimate, double dice) {
     ReadDebt(candidate);
     if (candidate.empties_at_ns == Bucket::kMoved) [[unlikely]]
       return Outcome::kMoved;
-    const int64_t debt_ns = std::max<int64_t>(candidate.empties_at_ns - candidate.now_ns, 0);
-    if (debt_ns > budget.burst_ns - candidate.cost_ns) [[unlikely]]
+    if (candidate.debt_ns() > budget.burst_ns - candidate.cost_ns) [[unlikely]]
       ViolateBurst(candidate);
   }
   if (denied_) DenyByViolations();

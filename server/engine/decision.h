@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/clock.h"
 #include "common/hash.h"
@@ -118,12 +117,13 @@ class Decision {
   Charged ChargeRarely(Candidate& candidate);
   Charged ChargeDebt(Candidate& candidate);
   Charged AcquireConcurrency(Candidate& candidate);
-  // Undoes what ChargeOne did to this Check's buckets, and turns `why` into the outcome.
+  // Takes back what the last `count` Checks were charged, and what they hold.
+  void UndoLast(int count);
+  // Undoes this Check, and turns `why` into the outcome.
   Outcome Rollback(Charged why);
   // How many such Checks fit at every bucket, as Examine saw them; 1 where that is not known.
   int RoomFor(int most);
   bool ChargeTogether(int count);
-  void UndoLast(int count);
   void MovePlaces(int checks);
   PermitId Issue(uint32_t slot, double estimate);
   uint64_t ConcurrencyKey(const Candidate& candidate) const {

@@ -18,8 +18,7 @@ int Decision::RoomFor(int most) {
     if (budget.ledger == nullptr) continue;
     if (candidate.bucket == nullptr) return 1;
     if (candidate.cost_ns == 0) continue;
-    const int64_t debt_ns = std::max<int64_t>(candidate.empties_at_ns - candidate.now_ns, 0);
-    const int64_t fits = (budget.burst_ns - debt_ns) / candidate.cost_ns;
+    const int64_t fits = (budget.burst_ns - candidate.debt_ns()) / candidate.cost_ns;
     room = static_cast<int>(std::min<int64_t>(room, fits));
   }
   return room;
@@ -37,14 +36,6 @@ bool Decision::ChargeTogether(int count) {
     candidate.empties_at_ns = result.empties_at;
   }
   return true;
-}
-
-void Decision::UndoLast(int count) {
-  for (const Candidate& candidate : Candidates()) {
-    if (!candidate.charged) continue;
-    candidate.budget->ledger->Undo({candidate.tag, candidate.empties_at_ns, candidate.refunded_ns},
-                                   count * candidate.cost_ns);
-  }
 }
 
 void Decision::MovePlaces(int checks) {

@@ -14,10 +14,6 @@ constexpr absl::Duration kAskAgain = absl::Seconds(1);
 constexpr absl::Duration kAskAgainForPermit = absl::Milliseconds(100);
 constexpr absl::Duration kLeast = absl::Nanoseconds(1);
 
-int64_t DebtOf(const Candidate& candidate) {
-  return std::max<int64_t>(candidate.empties_at_ns - candidate.now_ns, 0);
-}
-
 }  // namespace
 
 void Decision::Deny(Reason reason) {
@@ -32,22 +28,18 @@ bool Decision::ExamineRules(double dice) {
     answer_.reason = Reason::kExempt;
     return true;
   }
+  const bool denies = match.deny != kNoRule;
+  if (!denies && (match.reject == kNoRule || dice >= match.reject_ratio)) return false;
   Violation violation;
-  if (match.deny != kNoRule) {
-    const absl::Time wall = now_.wall();
-    violation.rule = match.deny;
-    violation.retry_after = std::max(policy_.rules.AppliesUntil(match.deny, wall) - wall, kLeast);
-  } else if (match.reject != kNoRule && dice < match.reject_ratio) {
-    violation.rule = match.reject;
+  violation.rule = denies ? match.deny : match.reject;
+  const absl::Time wall = now_.wall();
+  violation.retry_after = std::max(policy_.rules.AppliesUntil(violation.rule, wall) - wall, kLeast);
+  if (!denies) {
     violation.observed = dice;
     violation.limit_value = match.reject_ratio;
-    const absl::Time wall = now_.wall();
-    violation.retry_after = std::max(policy_.rules.AppliesUntil(match.reject, wall) - wall, kLeast);
     if (match.reject_ratio < 1) violation.retry_after = std::min(violation.retry_after, kAskAgain);
-  } else {
-    return false;
   }
-  Deny(match.deny != kNoRule ? Reason::kDenyRule : Reason::kRejectRatio);
+  Deny(denies ? Reason::kDenyRule : Reason::kRejectRatio);
   answer_.retry_after = violation.retry_after;
   answer_.violations.push_back(violation);
   return true;
@@ -74,7 +66,7 @@ void Decision::ExamineOtherLimits(Candidate& candidate) {
   if (budget.blocked.has_value()) {
     Violate(candidate, *budget.blocked, candidate.cost, 0, absl::InfiniteDuration());
   }
-  if (candidate.cost > budget.max_cost || budget.max_cost == 0) {
+  if (!budget.AllowsCost(candidate.cost)) {
     Violate(candidate, Limit::kMaxCost, candidate.cost, budget.max_cost, absl::InfiniteDuration());
   }
   if (budget.limits_concurrency) ExamineConcurrency(candidate);
@@ -126,14 +118,14 @@ void Decision::ViolateConcurrency(Candidate& candidate, int64_t count) {
 
 void Decision::ViolateBurst(Candidate& candidate) {
   const Budget& budget = *candidate.budget;
-  Violate(candidate, Limit::kBurst, budget.ledger->ToUnits(DebtOf(candidate)) + candidate.cost,
+  Violate(candidate, Limit::kBurst, budget.ledger->ToUnits(candidate.debt_ns()) + candidate.cost,
           budget.ledger->ToUnits(budget.burst_ns), TimeToRoom(candidate));
 }
 
 absl::Duration Decision::TimeToRoom(const Candidate& candidate) const {
   const Budget& budget = *candidate.budget;
   if (candidate.cost_ns > budget.burst_ns) return absl::InfiniteDuration();
-  const int64_t excess_ns = DebtOf(candidate) - (budget.burst_ns - candidate.cost_ns);
+  const int64_t excess_ns = candidate.debt_ns() - (budget.burst_ns - candidate.cost_ns);
   if (excess_ns <= 0) return absl::ZeroDuration();
   const VirtualClock::Reading reading = budget.clock->Read(now_.monotonic_ns);
   const int64_t at = reading.RealTimeOf(candidate.now_ns + excess_ns);
@@ -207,16 +199,20 @@ Decision::Charged Decision::AcquireConcurrency(Candidate& candidate) {
   return Charged::kRefused;
 }
 
-Decision::Outcome Decision::Rollback(Charged why) {
-  for (Candidate& candidate : Candidates()) {
+void Decision::UndoLast(int count) {
+  for (const Candidate& candidate : Candidates()) {
     if (!candidate.charged) continue;
     if (candidate.concurrency != ConcurrencyTable::kNone) {
       tables_.concurrency.Release(candidate.concurrency);
     }
     if (candidate.budget->ledger == nullptr) continue;
     candidate.budget->ledger->Undo({candidate.tag, candidate.empties_at_ns, candidate.refunded_ns},
-                                   candidate.cost_ns);
+                                   count * candidate.cost_ns);
   }
+}
+
+Decision::Outcome Decision::Rollback(Charged why) {
+  UndoLast(1);
   if (why == Charged::kMoved) return Outcome::kMoved;
   if (why == Charged::kTableFull) return Outcome::kNoPermit;
   DenyByViolations();
@@ -253,13 +249,13 @@ BucketView Decision::ViewOne(Candidate& candidate, const CheckRequest& request) 
     view.rate = rate.value_or(view.speed / Ledger::kAutoSpeed);
     if (!rate.has_value()) view.speed = 1;  // the speed is the rate
     view.burst = budget.ledger->ToUnits(budget.burst_ns);
-    view.debt = budget.ledger->ToUnits(DebtOf(candidate));
+    view.debt = budget.ledger->ToUnits(candidate.debt_ns());
     view.room_in = TimeToRoom(candidate);
   }
   if (view.outstanding >= budget.max_concurrency) {
     view.room_in = std::max(view.room_in, kAskAgainForPermit);
   }
-  if (budget.blocked.has_value() || candidate.cost > budget.max_cost || budget.max_cost == 0 ||
+  if (budget.blocked.has_value() || !budget.AllowsCost(candidate.cost) ||
       budget.max_concurrency == 0) {
     view.room_in = absl::InfiniteDuration();
   }

@@ -144,8 +144,7 @@ absl::Status Engine::Decide(const CheckRequest& request, const Now& now, Resolve
       break;
     if (outcome == Decision::Outcome::kNoPermit) return TableFull();
     AwaitNewer(policy->version);
-    absl::Status status = Resolve(*policy, options_.seed, request, now, resolved);
-    if (!status.ok()) return status;
+    if (absl::Status status = Refresh(request, now, resolved, policy); !status.ok()) return status;
   }
   // A reused answer mostly has the right one already, and counting references is not free.
   if (answer.violations.empty()) {

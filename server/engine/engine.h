@@ -12,8 +12,8 @@
 //
 // Thread-safe. Check on the common path takes no lock and allocates nothing. A `now` that lags, or
 // jumps back, makes Check refuse too much, never too little, while a lagging Report may give back
-// what has just drained; one that jumps ahead drains and expires what
-// would have drained and expired by then.
+// what has just drained; one that jumps ahead drains and expires what would have drained and
+// expired by then.
 //
 //   Engine engine({.seed = random_seed});
 //   absl::Status installed = engine.Install(policy_spec, clock.Read());

@@ -6,8 +6,9 @@
 // from then on Checks under the old policy meet moved buckets, so the new one must be published
 // right away.
 //
-// A ledger whose budget has gone is kept until it owes nothing: put the budget back, and its debt
-// is still there.
+// A ledger whose budget has gone is kept until it owes nothing, and for one more policy, under
+// which Checks of the old one have ended: put the budget back, and its debt is still there. A
+// health profile that has gone is forgotten.
 //
 // Thread-compatible: the engine's installer holds a lock.
 

@@ -35,7 +35,7 @@ uint32_t PermitTable::Probe(int64_t now_ns, Hand& hand, bool& lost) {
   const uint64_t from = hand.at.load(std::memory_order_relaxed);
   const uint32_t full_for = hand.full_for.load(std::memory_order_relaxed);
   if (full_for > 0) hand.full_for.store(full_for - 1, std::memory_order_relaxed);
-  const size_t probes = std::min(full_for > 0 ? kFewProbes : capacity(), capacity());
+  const size_t probes = full_for > 0 ? kFewProbes : capacity();
   Choice expired;
   Choice soonest;
   for (uint64_t i = from; i < from + probes; ++i) {

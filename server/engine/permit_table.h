@@ -26,7 +26,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "absl/functional/function_ref.h"
 #include "server/engine/concurrency_table.h"
 #include "server/engine/ledger.h"
 #include "server/engine/spec.h"
@@ -94,7 +93,7 @@ class PermitTable {
   enum class Found : uint8_t {
     kSettling,   // the caller has it, and must call Settled
     kReported,   // reported before
-    kForgotten,  // its slot was needed: expired long ago
+    kForgotten,  // its slot was needed: ended long ago
     kNeverIssued,
   };
   // Takes the permit away from all other reporters. It may have expired.
@@ -151,7 +150,6 @@ class PermitTable {
   static uint64_t With(uint64_t word, State state) {
     return (word & ~kStateMask) | static_cast<uint64_t>(state);
   }
-  uint64_t GenerationOf(PermitId id) const;
   // The lines of a permit with four charges: its next owner's stores would otherwise hold up the
   // compare-and-swaps that follow them.
   void PrefetchBody(uint32_t slot) const {

@@ -51,6 +51,8 @@ struct alignas(64) Budget {
   bool limits_concurrency = false;
   std::optional<Limit> blocked;  // kRate or kBurst is an explicit 0: the debt does not matter
   std::string_view split_tag;    // into the policy's own budget list
+
+  bool AllowsCost(double cost) const { return cost <= max_cost && max_cost != 0; }
 };
 
 struct Target {
@@ -71,7 +73,7 @@ struct Policy {
   std::vector<std::shared_ptr<Ledger>> ledgers;
   absl::flat_hash_map<std::string, uint32_t> target_by_name;
 
-  // The target's place. NotFound names the targets there are.
+  // The target's place. NotFound for an unknown name, InvalidArgument for none among several.
   absl::Status ResolveTarget(std::string_view name, uint32_t& target) const;
 
   const Budget* BudgetsOf(uint32_t target) const {

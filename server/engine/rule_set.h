@@ -65,7 +65,7 @@ struct Match {
     uint32_t rule;
   };
 
-  Match() { Clear(); }  // leaves the arrays unset
+  Match() {}  // NOLINT(modernize-use-equals-default): unset until RuleSet::Find, which clears it
   void Clear() {
     charges_used = gates_used = 0;
     charged = 0;

@@ -36,6 +36,8 @@ struct Candidate {
   int64_t empties_at_ns;  // before the charge, and after it
   int64_t refunded_ns;    // see Ledger::Charged
   uint32_t concurrency;   // cell to release; kNone
+
+  int64_t debt_ns() const { return std::max<int64_t>(empties_at_ns - now_ns, 0); }
 };
 
 struct Resolved {
