@@ -1,0 +1,69 @@
+// What a configuration file says, validated, in the terms of the rooms that use it.
+//
+// Immutable once loaded. Loading: see load.h.
+
+#ifndef HEADGATE_SERVER_CONFIG_CONFIG_H_
+#define HEADGATE_SERVER_CONFIG_CONFIG_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "server/engine/engine.h"
+#include "server/engine/spec.h"
+#include "server/health/profile.h"
+
+namespace headgate::config {
+
+struct ServerSettings {
+  std::string grpc_address = "127.0.0.1:8081";
+  bool reflection = true;
+  int64_t max_message_bytes = int64_t{4} << 20;
+  int threads = 1;
+
+  friend bool operator==(const ServerSettings&, const ServerSettings&) = default;
+};
+
+// Where a connection string comes from: exactly one of the first three is set. Files and the
+// environment are read at each connect, so that a changed secret needs no restart.
+struct PostgresSource {
+  std::string dsn;
+  std::string dsn_file;
+  std::string dsn_env;
+  std::string password_file;  // with dsn
+
+  friend bool operator==(const PostgresSource&, const PostgresSource&) = default;
+};
+
+struct TargetSettings {
+  std::string name;
+  std::optional<PostgresSource> primary;  // absent: nothing is measured
+  std::vector<health::StandbySpec> standbys;
+  std::vector<std::optional<PostgresSource>> standby_sources;  // one for each standby
+  health::PollingSpec polling;
+  health::BatchWorkSpec batch_work;
+};
+
+// The controller of one budget with `rate: auto`.
+struct AutoBudget {
+  std::string budget;
+  double tolerance = 0.05;         // share by which the foreground may get slower
+  std::optional<double> max_rate;  // busy seconds a second
+  std::optional<int> cores;        // of the database server
+};
+
+struct Config {
+  ServerSettings server;
+  engine::EngineOptions engine;  // without the seed
+  // `policy.profiles[i]` is `profiles[i]`, its signals being the instances on all targets.
+  engine::PolicySpec policy;
+  std::vector<health::ProfileSpec> profiles;
+  std::vector<TargetSettings> targets;  // policy.targets[i] is targets[i]
+  std::vector<AutoBudget> auto_budgets;
+};
+
+}  // namespace headgate::config
+
+#endif  // HEADGATE_SERVER_CONFIG_CONFIG_H_

@@ -1,0 +1,27 @@
+// Which configuration is in force, and what became of the newest file.
+//
+// Plain data, thread-compatible.
+
+#ifndef HEADGATE_SERVER_CONFIG_LOAD_STATUS_H_
+#define HEADGATE_SERVER_CONFIG_LOAD_STATUS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace headgate::config {
+
+struct LoadStatus {
+  std::string path;     // empty: the server runs without a file
+  int64_t version = 0;  // counts what was in force, from 1
+  absl::Time loaded_at = absl::InfinitePast();
+  std::vector<std::string> errors;  // "file:line:column: what", of a file that was refused
+  absl::Time refused_at = absl::InfinitePast();
+  std::vector<std::string> pending_restart;  // fields whose change takes a restart
+};
+
+}  // namespace headgate::config
+
+#endif  // HEADGATE_SERVER_CONFIG_LOAD_STATUS_H_

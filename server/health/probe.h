@@ -1,0 +1,76 @@
+// Probe: one PostgreSQL server, as the poll loop sees it.
+//
+// The loop owns one probe for each server and calls it from one thread. Every call ends within the
+// timeout that the probe was made with, whatever the server does: a probe over a real connection
+// has a watchdog that frees a hung one. A failed call leaves the probe usable: the next one
+// reconnects.
+//
+// Implementations: postgres::PostgresProbe; in tests, a fake.
+
+#ifndef HEADGATE_SERVER_HEALTH_PROBE_H_
+#define HEADGATE_SERVER_HEALTH_PROBE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "server/health/profile.h"
+
+namespace headgate::health {
+
+// One signal to read on a server.
+struct SignalQuery {
+  std::string signal;           // SignalSpec::name
+  std::string sql;              // of a custom signal; empty: built in
+  std::vector<StandbySpec> of;  // for Scope::kStandbyOnPrimary: the standbys that are expected
+};
+
+// One instance's value, or why there is none. An expected standby that is not streaming has no
+// value and an error that says so.
+struct Reading {
+  std::string instance;  // "replication_lag_seconds on standby-2"
+  std::optional<double> value;
+  std::string error;
+};
+
+// Cumulative counters of the primary, from which the controller of an auto budget takes
+// differences.
+struct WorkCounters {
+  int64_t sampled_at_ns = 0;  // monotonic
+  int64_t next_xid = 0;       // next transaction id to be assigned; grows by one for each writer
+  // Sessions running a statement now, this one left out.
+  double foreground_active = 0;
+  double batch_active = 0;
+  // From pg_stat_statements, of roles that are not batch work; absent where it is not loaded, or
+  // where batch work is told apart by application name, which it does not know.
+  struct Statements {
+    double calls = 0;
+    double busy_seconds = 0;   // total execution time
+    int64_t generation = 0;    // changes when the statistics were reset or entries evicted
+  };
+  std::optional<Statements> statements;
+};
+
+class Probe {
+ public:
+  virtual ~Probe() = default;
+
+  // Reads every signal of `queries`. Errors: Unavailable (cannot connect, connection lost),
+  // DeadlineExceeded (hung), FailedPrecondition (the role may not see what it takes, or the server
+  // is a standby where a primary is expected), PermissionDenied (password). A signal that cannot be
+  // read by itself is a Reading with an error.
+  virtual absl::StatusOr<std::vector<Reading>> Poll(absl::Span<const SignalQuery> queries) = 0;
+
+  virtual absl::StatusOr<WorkCounters> SampleWork() = 0;
+
+  // Makes a call that is running in another thread fail soon, and every later one at once. For
+  // shutting down. Thread-safe.
+  virtual void Cancel() = 0;
+};
+
+}  // namespace headgate::health
+
+#endif  // HEADGATE_SERVER_HEALTH_PROBE_H_

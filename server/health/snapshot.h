@@ -1,0 +1,59 @@
+// What is known of a target at one moment, for status pages.
+//
+// Plain data, thread-compatible. Times are monotonic, as Clock::Read gives them; 0 is never.
+
+#ifndef HEADGATE_SERVER_HEALTH_SNAPSHOT_H_
+#define HEADGATE_SERVER_HEALTH_SNAPSHOT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "server/engine/virtual_clock.h"
+
+namespace headgate::health {
+
+struct ServerSnapshot {
+  std::string name;  // "primary", or the standby's
+  bool reachable = false;
+  std::string error;  // what the last poll said, if it failed
+  int64_t sampled_at_ns = 0;
+  absl::Duration poll_time;      // of the last poll
+  absl::Duration poll_interval;  // at present
+  absl::Time set_aside_until = absl::InfinitePast();
+};
+
+struct SignalSnapshot {
+  std::string instance;
+  std::optional<double> value;
+  std::string error;
+  int64_t sampled_at_ns = 0;
+};
+
+struct ProfileSnapshot {
+  std::string profile;
+  engine::Health health;
+  std::string signal;  // the binding one's instance; empty for none
+};
+
+struct ControllerSnapshot {
+  std::string budget;
+  std::string phase;  // "idle", "off" or "on"
+  double rate = 0;    // busy seconds a second
+  double foreground_alone = 0;       // transactions a second
+  double foreground_with_batch = 0;  // transactions a second
+};
+
+struct TargetSnapshot {
+  std::string name;
+  std::vector<ServerSnapshot> servers;
+  std::vector<SignalSnapshot> signals;
+  std::vector<ProfileSnapshot> profiles;
+  std::vector<ControllerSnapshot> controllers;
+};
+
+}  // namespace headgate::health
+
+#endif  // HEADGATE_SERVER_HEALTH_SNAPSHOT_H_

@@ -1,0 +1,38 @@
+// What the services ask of the rest of the server, besides the engine. The composition root
+// implements it.
+
+#ifndef HEADGATE_SERVER_RPC_SOURCES_H_
+#define HEADGATE_SERVER_RPC_SOURCES_H_
+
+#include <string_view>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "server/config/load_status.h"
+#include "server/health/snapshot.h"
+
+namespace headgate::rpc {
+
+// Thread-safe.
+class StatusSource {
+ public:
+  virtual ~StatusSource() = default;
+
+  virtual absl::Time StartedAt() const = 0;
+  virtual config::LoadStatus Config() const = 0;
+  virtual std::vector<health::TargetSnapshot> Targets() const = 0;
+};
+
+// Learns that somebody asks, so that health is measured more often. Called for each Check or batch
+// before it is decided, on the serving thread: it must cost nanoseconds. Thread-safe.
+class DemandListener {
+ public:
+  virtual ~DemandListener() = default;
+
+  // `target` as the request has it: empty where it names none.
+  virtual void OnCheck(std::string_view target) = 0;
+};
+
+}  // namespace headgate::rpc
+
+#endif  // HEADGATE_SERVER_RPC_SOURCES_H_
