@@ -42,8 +42,13 @@ endif()
 # in the current folder.
 function(headgate_library target)
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
-  add_library(${target} STATIC ${sources})
-  target_link_libraries(${target} PUBLIC headgate_options ${ARGN})
+  if(sources)
+    add_library(${target} STATIC ${sources})
+    target_link_libraries(${target} PUBLIC headgate_options ${ARGN})
+  else()  # headers only
+    add_library(${target} INTERFACE)
+    target_link_libraries(${target} INTERFACE headgate_options ${ARGN})
+  endif()
 endfunction()
 
 # headgate_tests(<room> <dependency>...): one gtest executable,

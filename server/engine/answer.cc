@@ -55,6 +55,9 @@ std::string Describe(const Policy& policy, const Violation& violation, Reason re
     case Limit::kMaxConcurrency:
       return absl::StrCat(BudgetName(policy, violation), ": ", observed,
                           " permits are outstanding of ", limit);
+    case Limit::kProbe:
+      return absl::StrCat(BudgetName(policy, violation),
+                          ": the foreground is being measured without batch work");
   }
   return "";
 }

@@ -53,7 +53,15 @@ enum class Reason : uint8_t {
   kCapacity,  // debt would pass the burst
 };
 
-enum class Limit : uint8_t { kRule, kHealth, kRate, kBurst, kMaxCost, kMaxConcurrency };
+enum class Limit : uint8_t {
+  kRule,
+  kHealth,
+  kRate,
+  kBurst,
+  kMaxCost,
+  kMaxConcurrency,
+  kProbe,  // an auto budget whose controller measures the foreground without batch work
+};
 
 // One limit that refused, or would have if its budget enforced. Places are the policy's.
 struct Violation {
@@ -91,6 +99,9 @@ struct CheckAnswer {
   int priority = 0;
   PermitId permit = 0;        // 0 on a denial, and where an exempt Check found no room for one
   double predicted_cost = 0;  // cost units; the largest, where budgets' defaults differ
+  // Advice where an auto budget was charged: the factor by which the next chunk should be larger to
+  // take 20 ms. 0: not known, or within 5 to 50 ms.
+  double chunk_scale = 0;
   // Above zero on a denial. Infinite where waiting cannot help.
   absl::Duration retry_after;
   absl::InlinedVector<Violation, 4> violations;
@@ -104,6 +115,7 @@ struct CheckAnswer {
     priority = 0;
     permit = 0;
     predicted_cost = 0;
+    chunk_scale = 0;
     retry_after = absl::ZeroDuration();
     violations.clear();
     policy = nullptr;
@@ -117,6 +129,7 @@ struct CheckAnswer {
     reason = other.reason;
     priority = other.priority;
     predicted_cost = other.predicted_cost;
+    chunk_scale = other.chunk_scale;
     retry_after = absl::ZeroDuration();
     violations.clear();
     if (policy != nullptr) policy.reset();

@@ -225,4 +225,27 @@ int64_t BucketTable::LatestEmptiesAt() const {
   return latest;
 }
 
+std::vector<BucketTable::Debtor> BucketTable::LargestDebtors(int64_t now_ns, size_t most) const {
+  const auto larger = [](const Debtor& a, const Debtor& b) {
+    return a.empties_at_ns > b.empties_at_ns;
+  };
+  std::vector<Debtor> heap;  // its first is the smallest that is kept
+  for (size_t i = 0; most > 0 && i <= mask_; ++i) {
+    for (const Bucket& bucket : lines_[i].ways) {
+      const int64_t at = bucket.EmptiesAt();
+      if (at <= now_ns || at == Bucket::kMoved) continue;
+      if (heap.size() == most) {
+        if (at <= heap.front().empties_at_ns) continue;
+        std::pop_heap(heap.begin(), heap.end(), larger);
+        heap.pop_back();
+      }
+      // relaxed: EmptiesAt has ordered it.
+      heap.push_back({bucket.tag.load(std::memory_order_relaxed), at});
+      std::push_heap(heap.begin(), heap.end(), larger);
+    }
+  }
+  std::sort_heap(heap.begin(), heap.end(), larger);
+  return heap;
+}
+
 }  // namespace headgate::engine

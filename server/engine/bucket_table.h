@@ -144,6 +144,13 @@ class BucketTable {
   uint64_t live_evictions() const { return live_evictions_.load(std::memory_order_relaxed); }
   int64_t LatestEmptiesAt() const;
 
+  struct Debtor {
+    uint64_t tag = 0;
+    int64_t empties_at_ns = 0;
+  };
+  // At most `most` that owe at `now_ns`, the largest debt first. Reads the whole table.
+  std::vector<Debtor> LargestDebtors(int64_t now_ns, size_t most) const;
+
  private:
   static constexpr int kStripes = 64;
 

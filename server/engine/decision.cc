@@ -41,12 +41,15 @@ Decision::Outcome Decision::Examine(double estimate, double dice) {
   answer_.reason = Reason::kNone;
   answer_.permit = 0;
   answer_.priority = match.priority;
+  answer_.chunk_scale = 0;
   answer_.retry_after = absl::ZeroDuration();
   answer_.health.profile = kNoRule;
   answer_.violations.clear();
   const double predicted =
       tables_.costs.Predict(policy_.targets[resolved_.target].key, resolved_.pattern_key, estimate);
   answer_.predicted_cost = predicted >= 0 ? predicted : DefaultCost();
+  // An estimate that came through unchanged has no learnt ratio behind it.
+  learnt_ = predicted >= 0 && predicted != estimate;
   for (Candidate& candidate : Candidates()) {
     candidate.cost = predicted >= 0 ? predicted : candidate.budget->default_cost;
     candidate.skip = candidate.charged = false;
@@ -62,9 +65,9 @@ Decision::Outcome Decision::Examine(double estimate, double dice) {
       candidate.skip = shut && budget.warn;
       gated_by = shut ? kNoRule : budget.profile;
     }
-    if (budget.limits_more) [[unlikely]]
-      ExamineOtherLimits(candidate);
-    if (budget.ledger == nullptr || budget.blocked.has_value()) continue;
+    if (budget.limits_more && !ExamineOtherLimits(candidate)) [[unlikely]]
+      continue;
+    if (budget.ledger == nullptr) continue;
     candidate.cost_ns = Ledger::ToNs(candidate.cost, budget.ns_per_unit);
     ReadDebt(candidate);
     if (candidate.empties_at_ns == Bucket::kMoved) [[unlikely]]

@@ -38,6 +38,13 @@ struct Tables {
   int64_t permit_ttl_ns;
 };
 
+// Counts the permits of one bucket.
+inline uint64_t ConcurrencyKeyOf(const Budget& budget, uint64_t tag) {
+  return CombineHash(budget.concurrency_key, tag);
+}
+// Permits of a bucket that are out and have not expired; the budget limits them.
+int64_t CountOutstanding(const Tables& tables, const Budget& budget, uint64_t tag, int64_t now_ns);
+
 class Decision {
  public:
   enum class Outcome : uint8_t {
@@ -78,10 +85,11 @@ class Decision {
   // Whether the gate is shut.
   bool ExamineGate(uint32_t profile, uint32_t rule, uint32_t budget, bool warn);
   double DefaultCost() const;  // the largest of the budgets'
-  void ExamineOtherLimits(Candidate& candidate);
+  // False: its debt does not matter.
+  bool ExamineOtherLimits(Candidate& candidate);
+  // False: its controller has shut it for a moment.
+  bool ExamineAuto(Candidate& candidate);
   void ExamineConcurrency(Candidate& candidate);
-  // Permits of the candidate's bucket that are out and have not expired.
-  int64_t CountOutstanding(const Candidate& candidate);
   void ReadDebt(Candidate& candidate) {
     Ledger& ledger = *candidate.budget->ledger;
     candidate.now_ns = ledger.Now(VirtualNow(*candidate.budget->clock));
@@ -127,7 +135,7 @@ class Decision {
   void MovePlaces(int checks);
   PermitId Issue(uint32_t slot, double estimate);
   uint64_t ConcurrencyKey(const Candidate& candidate) const {
-    return CombineHash(candidate.budget->concurrency_key, candidate.tag);
+    return ConcurrencyKeyOf(*candidate.budget, candidate.tag);
   }
 
   const Policy& policy_;
@@ -136,6 +144,7 @@ class Decision {
   const Now& now_;
   CheckAnswer& answer_;
   bool denied_ = false;
+  bool learnt_ = false;  // the predicted cost comes from Reports
   const VirtualClock* clock_read_ = nullptr;
   int64_t virtual_now_ns_ = 0;  // of clock_read_
 };

@@ -16,6 +16,16 @@ constexpr absl::Duration kLeast = absl::Nanoseconds(1);
 
 }  // namespace
 
+int64_t CountOutstanding(const Tables& tables, const Budget& budget, uint64_t tag, int64_t now_ns) {
+  const uint64_t key = ConcurrencyKeyOf(budget, tag);
+  const uint32_t cell = tables.concurrency.Find(key);
+  if (cell == ConcurrencyTable::kNone) return 0;
+  if (tables.concurrency.EarliestExpiry(key) <= now_ns) {
+    tables.permits.Sweep(cell, now_ns, now_ns + tables.permit_ttl_ns / 2);
+  }
+  return tables.concurrency.Count(key);
+}
+
 void Decision::Deny(Reason reason) {
   answer_.verdict = Verdict::kDenied;
   answer_.reason = reason;
@@ -61,7 +71,7 @@ void Decision::ViolateGate(const Health& health, uint32_t profile, uint32_t rule
   denied_ |= !warn;
 }
 
-void Decision::ExamineOtherLimits(Candidate& candidate) {
+bool Decision::ExamineOtherLimits(Candidate& candidate) {
   const Budget& budget = *candidate.budget;
   if (budget.blocked.has_value()) {
     Violate(candidate, *budget.blocked, candidate.cost, 0, absl::InfiniteDuration());
@@ -70,23 +80,34 @@ void Decision::ExamineOtherLimits(Candidate& candidate) {
     Violate(candidate, Limit::kMaxCost, candidate.cost, budget.max_cost, absl::InfiniteDuration());
   }
   if (budget.limits_concurrency) ExamineConcurrency(candidate);
+  if (budget.is_auto && !ExamineAuto(candidate)) return false;
+  return !budget.blocked.has_value();
+}
+
+bool Decision::ExamineAuto(Candidate& candidate) {
+  constexpr double kShortestChunk = 0.005, kBestChunk = 0.02, kLongestChunk = 0.05;  // busy seconds
+  constexpr double kMostScale = 16;
+  const Budget& budget = *candidate.budget;
+  budget.ledger->CountCheck();
+  const double cost = candidate.cost;
+  if (learnt_ && cost > 0 && (cost < kShortestChunk || cost > kLongestChunk)) {
+    answer_.chunk_scale = std::clamp(kBestChunk / cost, 1 / kMostScale, kMostScale);
+  }
+  candidate.cost = std::min(cost, budget.most_charged);
+  const Health health = budget.clock->Read(now_.monotonic_ns).health;
+  if (!health.gate_shut) return true;
+  const int64_t wait_ns = health.next_sample_at_ns - now_.monotonic_ns;
+  Violate(candidate, Limit::kProbe, candidate.cost, 0,
+          wait_ns > 0 ? absl::Nanoseconds(wait_ns) : kAskAgain);
+  return false;
 }
 
 void Decision::ExamineConcurrency(Candidate& candidate) {
   const int64_t limit = candidate.budget->max_concurrency;
   if (tables_.concurrency.Count(ConcurrencyKey(candidate)) < limit) return;
-  const int64_t count = CountOutstanding(candidate);
+  const int64_t count =
+      CountOutstanding(tables_, *candidate.budget, candidate.tag, now_.monotonic_ns);
   if (count >= limit) ViolateConcurrency(candidate, count);
-}
-
-int64_t Decision::CountOutstanding(const Candidate& candidate) {
-  const uint64_t key = ConcurrencyKey(candidate);
-  const uint32_t cell = tables_.concurrency.Find(key);
-  if (cell == ConcurrencyTable::kNone) return 0;
-  if (tables_.concurrency.EarliestExpiry(key) <= now_.monotonic_ns) {
-    tables_.permits.Sweep(cell, now_.monotonic_ns, now_.monotonic_ns + tables_.permit_ttl_ns / 2);
-  }
-  return tables_.concurrency.Count(key);
 }
 
 void Decision::Violate(Candidate& candidate, Limit limit, double observed, double limit_value,
@@ -128,7 +149,10 @@ absl::Duration Decision::TimeToRoom(const Candidate& candidate) const {
   const int64_t excess_ns = candidate.debt_ns() - (budget.burst_ns - candidate.cost_ns);
   if (excess_ns <= 0) return absl::ZeroDuration();
   const VirtualClock::Reading reading = budget.clock->Read(now_.monotonic_ns);
-  const int64_t at = reading.RealTimeOf(candidate.now_ns + excess_ns);
+  int64_t at = reading.RealTimeOf(candidate.now_ns + excess_ns);
+  // The rate of an auto budget holds until its controller thinks again.
+  const int64_t changes_at = reading.health.next_sample_at_ns;
+  if (budget.is_auto && changes_at > now_.monotonic_ns) at = std::min(at, changes_at);
   if (at == VirtualClock::kNever) return absl::InfiniteDuration();
   return std::max(absl::Nanoseconds(at - now_.monotonic_ns), kLeast);
 }
@@ -236,10 +260,14 @@ BucketView Decision::ViewOne(Candidate& candidate, const CheckRequest& request) 
   for (const Tag& tag : request.tags) {
     if (budget.split == SplitKind::kTag && tag.key == budget.split_tag) view.bucket = tag.value;
   }
-  view.cost = candidate.cost;
   view.max_cost = spec.max_cost;
   view.max_concurrency = spec.max_concurrency;
-  if (budget.limits_concurrency) view.outstanding = CountOutstanding(candidate);
+  if (budget.limits_concurrency)
+    view.outstanding =
+        CountOutstanding(tables_, *candidate.budget, candidate.tag, now_.monotonic_ns);
+  const bool too_costly = !budget.AllowsCost(candidate.cost);
+  candidate.cost = std::min(candidate.cost, budget.most_charged);
+  view.cost = candidate.cost;
   if (budget.ledger != nullptr) {
     candidate.cost_ns = budget.ledger->ToNs(candidate.cost);
     ReadDebt(candidate);  // a rule may have decided before anyone looked
@@ -255,8 +283,7 @@ BucketView Decision::ViewOne(Candidate& candidate, const CheckRequest& request) 
   if (view.outstanding >= budget.max_concurrency) {
     view.room_in = std::max(view.room_in, kAskAgainForPermit);
   }
-  if (budget.blocked.has_value() || !budget.AllowsCost(candidate.cost) ||
-      budget.max_concurrency == 0) {
+  if (budget.blocked.has_value() || too_costly || budget.max_concurrency == 0) {
     view.room_in = absl::InfiniteDuration();
   }
   return view;

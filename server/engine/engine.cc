@@ -26,18 +26,12 @@ uint64_t Mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-EngineOptions Bounded(EngineOptions options) {
+EngineOptions BoundedOptions(EngineOptions options) {
   options.permit_ttl = std::clamp(options.permit_ttl, absl::Milliseconds(1), absl::Hours(24));
   constexpr size_t kMost = size_t{1} << 24;
   options.max_permits = std::clamp<size_t>(options.max_permits, 64, kMost);
   options.max_patterns = std::clamp<size_t>(options.max_patterns, 64, kMost);
   return options;
-}
-
-// Far from where adding a time to live overflows.
-Now Bounded(Now now) {
-  now.monotonic_ns = std::clamp<int64_t>(now.monotonic_ns, 0, VirtualClock::kHorizonNs);
-  return now;
 }
 
 // An optional is two stores and, copied, one load that has to wait for both.
@@ -55,12 +49,10 @@ absl::Status TableFull() {
   return absl::ResourceExhaustedError("no room for another permit; try again in a second");
 }
 
-absl::Status NotInstalled() { return absl::FailedPreconditionError("no policy is installed yet"); }
-
 }  // namespace
 
 Engine::Engine(const EngineOptions& options)
-    : options_(Bounded(options)),
+    : options_(BoundedOptions(options)),
       costs_(options_.max_patterns),
       concurrency_(4 * options_.max_permits),
       permits_(options_.max_permits, Mix(options_.seed ^ kPermitStream), concurrency_),
@@ -68,6 +60,15 @@ Engine::Engine(const EngineOptions& options)
       tables_{costs_, concurrency_, permits_, absl::ToInt64Nanoseconds(options_.permit_ttl)},
       dice_(Mix(options_.seed ^ kDiceStream)),
       book_(options_.bucket_bytes, options_.seed) {}
+
+Now Engine::Bounded(Now now) {
+  now.monotonic_ns = std::clamp<int64_t>(now.monotonic_ns, 0, VirtualClock::kHorizonNs);
+  return now;
+}
+
+absl::Status Engine::NotInstalled() {
+  return absl::FailedPreconditionError("no policy is installed yet");
+}
 
 absl::Status Engine::Install(PolicySpec spec, Now now) {
   now = Bounded(now);
@@ -149,8 +150,9 @@ absl::Status Engine::Decide(const CheckRequest& request, const Now& now, Resolve
   // A reused answer mostly has the right one already, and counting references is not free.
   if (answer.violations.empty()) {
     if (answer.policy != nullptr) answer.policy.reset();
-  } else if (answer.policy != policy) {
-    answer.policy = policy;
+  } else {
+    if (answer.policy != policy) answer.policy = policy;
+    NoteNames(request, resolved, answer);
   }
   return absl::OkStatus();
 }
@@ -259,11 +261,14 @@ absl::StatusOr<ReportOutcome> Engine::Report(PermitId id, double actual_cost, No
 void Engine::SettleCharge(const Permit& permit, const PermitCharge& charge, double actual_cost,
                           Now now) {
   if (charge.charged.tag == 0) return;  // it held concurrency only
+  bool counted = false;
   for (const PolicyRef& policy = policies_.Get();; AwaitNewer(policy->version)) {
     if (charge.ledger >= policy->ledgers.size()) return;
     Ledger* ledger = policy->ledgers[charge.ledger].get();
     // The budget is gone and owed nothing any more, or is split differently now.
     if (ledger == nullptr || !ledger->Knows(permit.policy_version)) return;
+    if (ledger->axis().is_auto && !counted) ledger->CountReport(actual_cost);
+    counted = true;
     const int64_t charged_ns = ledger->ToNs(charge.cost);
     const int64_t actual_ns = ledger->ToNs(actual_cost);
     const int64_t now_ns = ledger->Now(ledger->clock().Read(now.monotonic_ns).virtual_ns);
@@ -292,48 +297,6 @@ absl::Status Engine::SetHealth(std::string_view target, std::string_view profile
     return absl::OkStatus();
   }
   return absl::NotFoundError(absl::StrCat("profile: no health profile '", Sv(profile), "'"));
-}
-
-absl::Status Engine::SetAutoRate(std::string_view target, std::string_view budget, double rate,
-                                 Now now) {
-  now = Bounded(now);
-  const std::shared_ptr<const Policy> policy = policies_.Get();
-  if (policy == nullptr) return NotInstalled();
-  constexpr double kMaxAutoRate = 1024;
-  if (!(rate >= 0 && rate <= kMaxAutoRate)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("rate: must be 0 to ", kMaxAutoRate, "; it is ", rate));
-  }
-  uint32_t place = 0;
-  if (absl::Status found = policy->ResolveTarget(target, place); !found.ok()) return found;
-  for (uint32_t i = 0; i < policy->budget_specs.size(); ++i) {
-    if (policy->budget_specs[i].name != budget) continue;
-    Ledger* ledger = policy->BudgetsOf(place)[i].ledger;
-    if (ledger == nullptr || !ledger->axis().is_auto) break;
-    ledger->axis().clock->Set(
-        {.speed = rate * Ledger::kAutoSpeed, .status = HealthStatus::kHealthy}, now.monotonic_ns);
-    return absl::OkStatus();
-  }
-  return absl::NotFoundError(
-      absl::StrCat("budget: no budget '", Sv(budget), "' with an auto rate"));
-}
-
-Engine::Stats Engine::ReadStats(Now now) const {
-  now = Bounded(now);
-  Stats stats;
-  stats.permits_live = permits_.CountLive(now.monotonic_ns);
-  stats.permits_recycled_early = permits_.recycled_early();
-  stats.request_ids = requests_.size();
-  const std::shared_ptr<const Policy> policy = policies_.Get();
-  if (policy == nullptr) return stats;
-  for (const auto& ledger : policy->ledgers) {
-    if (ledger == nullptr || ledger->table() == nullptr) continue;
-    const int64_t now_ns = ledger->clock().Read(now.monotonic_ns).virtual_ns;
-    stats.buckets += ledger->capacity();
-    stats.buckets_owing += ledger->table()->CountOwing(now_ns);
-    stats.live_evictions += ledger->table()->live_evictions();
-  }
-  return stats;
 }
 
 }  // namespace headgate::engine

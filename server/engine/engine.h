@@ -34,6 +34,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -43,6 +44,8 @@
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "server/engine/answer.h"
+#include "server/engine/bucket_names.h"
+#include "server/engine/budget_view.h"
 #include "server/engine/concurrency_table.h"
 #include "server/engine/cost_model.h"
 #include "server/engine/decision.h"
@@ -97,8 +100,16 @@ class Engine {
   // Sets the health of a target's profile. NotFound names what is unknown.
   absl::Status SetHealth(std::string_view target, std::string_view profile, const Health& health,
                          Now now);
-  // Sets the rate that was found for a budget whose rate is `auto`, cost units a second.
-  absl::Status SetAutoRate(std::string_view target, std::string_view budget, double rate, Now now);
+  // Sets what was found for a budget whose rate is `auto`.
+  struct AutoRateSetting {
+    double rate = 0;    // busy seconds a second, 0 to 1024
+    bool shut = false;  // deny every Check: the foreground is being measured alone
+    // Monotonic; when the controller will think again, so that no denial is told to wait for
+    // longer. 0: not known.
+    int64_t next_change_at_ns = 0;
+  };
+  absl::Status SetAutoRate(std::string_view target, std::string_view budget,
+                           const AutoRateSetting& setting, Now now);
 
   // The policy in force; null before the first Install.
   std::shared_ptr<const Policy> policy() const { return policies_.Get(); }
@@ -113,9 +124,21 @@ class Engine {
   };
   // Reads all tables: for status pages, not for hot paths.
   Stats ReadStats(Now now) const;
+  // All budgets on all targets, in the policy's order.
+  std::vector<BudgetView> ReadBudgets(Now now) const;
+  // The buckets of split budgets that owe most, fullest first; of one target or budget where named.
+  std::vector<FullBucket> ReadFullestBuckets(std::string_view target, std::string_view budget,
+                                             size_t most, Now now) const;
+  // What the controller of an auto budget reads, many times a second. NotFound as SetAutoRate.
+  absl::StatusOr<AutoActivity> ReadAutoActivity(std::string_view target, std::string_view budget,
+                                                Now now) const;
 
  private:
   using PolicyRef = std::shared_ptr<const Policy>;
+
+  // Far from where adding a time to live overflows.
+  static Now Bounded(Now now);
+  static absl::Status NotInstalled();
 
   // Resolves a subject, unless that is done and the policy still the same.
   absl::Status Refresh(const CheckRequest& request, const Now& now, Resolved& resolved,
@@ -131,6 +154,14 @@ class Engine {
                   absl::Span<absl::Status> statuses);
   // Waits until a policy newer than `version` is published: `policy` references then show it.
   void AwaitNewer(uint64_t version) const;
+  // Where to find an auto budget: its ledger, or why there is none.
+  absl::StatusOr<const Budget*> FindAuto(const Policy& policy, std::string_view target,
+                                         std::string_view budget) const;
+  AutoActivity ActivityOf(const Budget& budget, Now now) const;
+  BudgetView ViewBudget(const Policy& policy, const Budget& budget, const Target& target,
+                        Now now) const;
+  // Remembers whose buckets refused, for ReadFullestBuckets.
+  void NoteNames(const CheckRequest& request, const Resolved& resolved, const CheckAnswer& answer);
   void SettleCharge(const Permit& permit, const PermitCharge& charge, double actual_cost, Now now);
   double Roll(const Match& match);
 
@@ -139,6 +170,7 @@ class Engine {
   ConcurrencyTable concurrency_;
   PermitTable permits_;
   RequestIndex requests_;
+  BucketNames names_;
   const Tables tables_;
   std::atomic<uint64_t> dice_;
   Published<Policy> policies_;

@@ -82,6 +82,9 @@ void Ledger::MoveTo(Ledger& successor, int64_t real_now_ns) {
 
   const bool same_split = split_ == successor.split_;
   if (same_split) successor.lineage_ = lineage_;
+  successor.checks_ = checks();
+  successor.reports_ = reports();
+  successor.reported_ns_ = ToNs(reported_cost(), successor.axis_.ns_per_unit);
   if (same_split && table_ != nullptr) {
     table_->MoveTo(*successor.table_, origin.then_ns, origin.now_ns, translate);
   } else {
@@ -112,10 +115,13 @@ bool Ledger::Translate(uint64_t version, Charged& charged) const {
   return true;
 }
 
-bool Ledger::Owes(int64_t real_now_ns) const {
-  const int64_t now = Now(clock().Read(real_now_ns).virtual_ns);
+int64_t Ledger::LargestDebt(int64_t now_ns) const {
   const int64_t latest = table_ == nullptr ? single_.EmptiesAt() : table_->LatestEmptiesAt();
-  return latest != Bucket::kMoved && latest > now;
+  return latest == Bucket::kMoved ? 0 : std::max<int64_t>(latest - now_ns, 0);
+}
+
+bool Ledger::Owes(int64_t real_now_ns) const {
+  return LargestDebt(Now(clock().Read(real_now_ns).virtual_ns)) > 0;
 }
 
 }  // namespace headgate::engine

@@ -111,8 +111,22 @@ class Ledger {
   bool Translate(uint64_t version, Charged& charged) const;
 
   bool Owes(int64_t real_now_ns) const;
+  // The largest debt of any bucket.
+  int64_t LargestDebt(int64_t now_ns) const;
+
+  // What an auto budget's controller wants to know. relaxed: counts that order nothing.
+  void CountCheck() { checks_.fetch_add(1, std::memory_order_relaxed); }
+  void CountReport(double actual_cost) {
+    reports_.fetch_add(1, std::memory_order_relaxed);
+    reported_ns_.fetch_add(ToNs(std::min(actual_cost, kMostCounted)), std::memory_order_relaxed);
+  }
+  uint64_t checks() const { return checks_.load(std::memory_order_relaxed); }
+  uint64_t reports() const { return reports_.load(std::memory_order_relaxed); }
+  double reported_cost() const { return ToUnits(reported_ns_.load(std::memory_order_relaxed)); }
 
  private:
+  static constexpr double kMostCounted = 1e6;  // of one Report: a sum must not overflow
+
   std::atomic<int64_t>& RefundedAt(uint64_t tag) const {
     return refunded_[tag & (refunded_.size() - 1)];
   }
@@ -135,6 +149,9 @@ class Ledger {
   Bucket single_;
   const std::unique_ptr<BucketTable> table_;
   mutable std::vector<std::atomic<int64_t>> refunded_;
+  std::atomic<uint64_t> checks_{0};
+  std::atomic<uint64_t> reports_{0};
+  std::atomic<int64_t> reported_ns_{0};
 };
 
 }  // namespace headgate::engine

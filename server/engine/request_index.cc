@@ -23,6 +23,7 @@ absl::Status RequestIndex::Once(uint64_t key, int64_t now_ns, CheckAnswer& answe
 RequestIndex::Entry RequestIndex::Keep(const CheckAnswer& answer) {
   Entry entry{.permit = answer.permit,
               .predicted_cost = answer.predicted_cost,
+              .chunk_scale = answer.chunk_scale,
               .reason = answer.reason,
               .priority = answer.priority,
               .health = answer.health,
@@ -39,6 +40,7 @@ void RequestIndex::Restore(const Entry& entry, CheckAnswer& answer) {
   answer.verdict = Verdict::kAllowed;
   answer.permit = entry.permit;
   answer.predicted_cost = entry.predicted_cost;
+  answer.chunk_scale = entry.chunk_scale;
   answer.reason = entry.reason;
   answer.priority = entry.priority;
   answer.health = entry.health;

@@ -44,6 +44,7 @@ class RequestIndex {
   struct Entry {
     PermitId permit = 0;
     double predicted_cost = 0;
+    double chunk_scale = 0;
     Reason reason = Reason::kNone;
     int priority = 0;
     HealthView health;

@@ -64,7 +64,9 @@ struct UnitsPerSecond {
 struct ServerShare {
   double percent = 0;
 };
-// Found by a controller, which sets the speed of the budget's own clock (Engine::SetAutoRate).
+// Found by a controller, which sets the speed of the budget's own clock (Engine::SetAutoRate). Cost
+// units are then busy seconds of work. What one Check is charged is capped at the burst, so that a
+// bad guess cannot keep work out for ever: the Report charges the rest.
 struct AutoRate {};
 using RateSpec = std::variant<UnitsPerSecond, ServerShare, AutoRate>;
 

@@ -153,7 +153,7 @@ TEST(EngineBadInput, NothingIsInstalledYet) {
   EXPECT_EQ(engine.Check(Request("etl", 1), At(), answer).code(), expected);
   EXPECT_EQ(engine.Explain(Request("etl", 1), At()).status().code(), expected);
   EXPECT_EQ(engine.SetHealth("", "p", {}, At()).code(), expected);
-  EXPECT_EQ(engine.SetAutoRate("", "b", 1, At()).code(), expected);
+  EXPECT_EQ(engine.SetAutoRate("", "b", {.rate = 1}, At()).code(), expected);
   EXPECT_EQ(engine.Report(1, 1, At()).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(engine.policy(), nullptr);
   EXPECT_EQ(engine.ReadStats(At()).buckets, 0U);

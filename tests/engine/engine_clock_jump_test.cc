@@ -88,7 +88,7 @@ TEST(EngineClockJump, AtTheHorizonOfAFastAutoRateTheBurstStillLimits) {
   BudgetSpec budget = RateBudget("b", 0, 100);
   budget.rate = AutoRate{};
   TestEngine engine(OneBudget(budget));
-  ASSERT_TRUE(engine->SetAutoRate("", "b", 1000, At()).ok());
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 1000}, At()).ok());
   // 60 days at a thousand units a second are more than 146 years of virtual time.
   EXPECT_LE(AdmittedAt(engine, At(absl::Hours(60 * 24))), 100);
 }

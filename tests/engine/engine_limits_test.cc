@@ -227,39 +227,5 @@ TEST(EngineRate, BurstMayBeADurationOfTheRate) {
   EXPECT_TRUE(engine.Admits("etl", 20));
 }
 
-PolicySpec Auto() {
-  BudgetSpec budget = RateBudget("b", 0, 10);
-  budget.rate = AutoRate{};
-  return OneBudget(budget);
-}
-
-TEST(EngineRate, AutoDrainsNothingBeforeARateIsFound) {
-  TestEngine engine(Auto());
-  EXPECT_TRUE(engine.Admits("etl", 10));
-  EXPECT_EQ(engine.Check("etl", 1, At(absl::Hours(1))).retry_after, kForever);
-}
-
-TEST(EngineRate, AutoDrainsAtTheRateThatWasSet) {
-  TestEngine engine(Auto());
-  EXPECT_TRUE(engine.Admits("etl", 10));
-  EXPECT_TRUE(engine->SetAutoRate("", "b", 2.5, At()).ok());
-  EXPECT_NEAR(engine.Debt("etl", "b", At(absl::Seconds(2))), 5, 1e-6);
-  ExpectExactRetry(engine, 7, At(absl::Seconds(1)));
-}
-
-TEST(EngineRate, AutoRateOfAnotherBudgetIsNotFound) {
-  TestEngine engine(OneBudget(RateBudget("fixed", 1, 10)));
-  EXPECT_EQ(engine->SetAutoRate("", "fixed", 1, At()).code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(engine->SetAutoRate("", "none", 1, At()).code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(engine->SetAutoRate("nowhere", "fixed", 1, At()).code(), absl::StatusCode::kNotFound);
-}
-
-TEST(EngineRate, AutoRateMustBeANumberThatAClockCanRunAt) {
-  TestEngine engine(Auto());
-  for (const double rate : {-1.0, 1025.0, std::numeric_limits<double>::quiet_NaN()}) {
-    EXPECT_EQ(engine->SetAutoRate("", "b", rate, At()).code(), absl::StatusCode::kInvalidArgument);
-  }
-}
-
 }  // namespace
 }  // namespace headgate::engine

@@ -139,7 +139,7 @@ TEST(EngineReload, AutoRateSurvives) {
   budget.rate = AutoRate{};
   TestEngine engine(OneBudget(budget));
   EXPECT_TRUE(engine.Admits("etl", 60));
-  ASSERT_TRUE(engine->SetAutoRate("", "b", 3, At()).ok());
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 3}, At()).ok());
   budget.burst = 200.0;
   engine.Install(OneBudget(budget));
   EXPECT_NEAR(engine.Debt("etl", "b", At(absl::Seconds(10))), 30, 1e-6);
@@ -150,7 +150,7 @@ TEST(EngineReload, FromAutoToFixedKeepsDebt) {
   budget.rate = AutoRate{};
   TestEngine engine(OneBudget(budget));
   EXPECT_TRUE(engine.Admits("etl", 60));
-  ASSERT_TRUE(engine->SetAutoRate("", "b", 3, At()).ok());
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 3}, At()).ok());
   engine.Install(OneBudget(RateBudget("b", 6, 100)), At(absl::Seconds(10)));
   EXPECT_NEAR(engine.Debt("etl", "b", At(absl::Seconds(10))), 30, 1e-6);
   EXPECT_NEAR(engine.Debt("etl", "b", At(absl::Seconds(12))), 18, 1e-6);

@@ -307,16 +307,34 @@ class TraceRunner {
 
   void SetAutoRate() {
     constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-    static constexpr std::array<double, 8> kRates = {1, 4, 0.3, 20, 0, 1025, kNaN, -1};
+    struct Choice {
+      double rate;
+      bool shut;
+      int64_t changes_in_ns;
+    };
+    static constexpr std::array<Choice, 8> kChoices = {{{1, false, 0},
+                                                        {4, false, 250'000'000},
+                                                        {0.3, false, 0},
+                                                        {20, true, 500'000'000},
+                                                        {0, true, 0},
+                                                        {1025, false, 0},
+                                                        {kNaN, false, 0},
+                                                        {-1, false, 0}}};
     static constexpr std::array<std::string_view, 6> kBudgets = {"loop", "loop", "total",
                                                                  "odd",  "team", "none such"};
     const auto names = TargetNames(family_);
     const std::string_view target = bytes_.Mostly(names, 2);
     const std::string_view budget = bytes_.From(kBudgets);
-    const double rate = bytes_.Mostly(kRates, 5);
-    words_ = absl::StrCat("set auto rate of ", Sv(budget), " on '", Sv(target), "' to ", rate);
-    Expect("status", model_.SetAutoRate(target, budget, rate, now_),
-           engine_.SetAutoRate(target, budget, rate, now_).code());
+    const Choice choice = bytes_.Mostly(kChoices, 5);
+    const engine::Engine::AutoRateSetting setting{
+        .rate = choice.rate,
+        .shut = choice.shut,
+        .next_change_at_ns =
+            choice.changes_in_ns == 0 ? 0 : now_.monotonic_ns + choice.changes_in_ns};
+    words_ = absl::StrCat("set auto rate of ", Sv(budget), " on '", Sv(target), "' to ",
+                          setting.rate, setting.shut ? ", shut" : "");
+    Expect("status", model_.SetAutoRate(target, budget, setting, now_),
+           engine_.SetAutoRate(target, budget, setting, now_).code());
   }
 
   void Install(size_t place) {

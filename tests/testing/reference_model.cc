@@ -242,10 +242,11 @@ StatusCode ReferenceModel::SetHealth(std::string_view target, std::string_view p
 }
 
 StatusCode ReferenceModel::SetAutoRate(std::string_view target, std::string_view budget,
-                                       double rate, Now now) {
+                                       const engine::Engine::AutoRateSetting& setting, Now now) {
   now = Bounded(now);
   if (policy_ == nullptr) return StatusCode::kFailedPrecondition;
-  if (!(rate >= 0 && rate <= engine::VirtualClock::kMaxSpeed)) return StatusCode::kInvalidArgument;
+  if (!(setting.rate >= 0 && setting.rate <= engine::VirtualClock::kMaxSpeed))
+    return StatusCode::kInvalidArgument;
   uint32_t place = 0;
   const StatusCode found = policy_->FindTarget(target, place);
   if (found != StatusCode::kOk) return found;
@@ -256,7 +257,10 @@ StatusCode ReferenceModel::SetAutoRate(std::string_view target, std::string_view
     }
     FindLedger(policy_->spec().targets[place].name, spec.name)
         ->shape()
-        .clock->Set({.speed = rate * engine::Ledger::kAutoSpeed}, now.monotonic_ns);
+        .clock->Set({.speed = setting.rate * engine::Ledger::kAutoSpeed,
+                     .gate_shut = setting.shut,
+                     .next_sample_at_ns = setting.next_change_at_ns},
+                    now.monotonic_ns);
     return StatusCode::kOk;
   }
   return StatusCode::kNotFound;

@@ -33,6 +33,7 @@
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "server/engine/answer.h"
+#include "server/engine/engine.h"
 #include "tests/testing/model_costs.h"
 #include "tests/testing/model_ledger.h"
 #include "tests/testing/model_policy.h"
@@ -58,6 +59,7 @@ struct ExpectedAnswer {
   engine::Reason reason = engine::Reason::kNone;
   int priority = 0;
   double predicted_cost = 0;
+  double chunk_scale = 0;
   std::vector<ExpectedViolation> violations;
   std::set<uint32_t> slowest_profiles = {engine::kNoRule};  // any of these
   double speed = 1;
@@ -70,7 +72,8 @@ struct ExpectedBucket {
   int level = 0;
   std::string shown;  // as explanations show it
   std::string key;    // as the model keeps it
-  double cost = 0;
+  double asked = 0;   // predicted
+  double cost = 0;    // to be charged
   bool skip = false;  // a WARN budget that would have refused
   // As explanations show them.
   double debt = 0;
@@ -125,8 +128,8 @@ class ReferenceModel {
 
   absl::StatusCode SetHealth(std::string_view target, std::string_view profile,
                              const engine::Health& health, Now now);
-  absl::StatusCode SetAutoRate(std::string_view target, std::string_view budget, double rate,
-                               Now now);
+  absl::StatusCode SetAutoRate(std::string_view target, std::string_view budget,
+                               const engine::Engine::AutoRateSetting& setting, Now now);
 
   size_t LivePermits(Now now) const;
   // Not reported though their time is over.

@@ -64,14 +64,26 @@ class ReferenceModel::Examination {
       ExpectedBucket& bucket = decision_.buckets.emplace_back();
       bucket.budget = budget;
       bucket.rules = rules;
-      bucket.cost = predicted.value_or(Spec(bucket).default_cost);
+      bucket.asked = predicted.value_or(Spec(bucket).default_cost);
+      bucket.cost = bucket.asked;
+      if (IsAuto(bucket) && predicted.has_value() && predicted != request_.estimated_cost) {
+        advised_ = predicted;
+      }
+      if (IsAuto(bucket)) {
+        bucket.cost = std::min(bucket.cost, policy_.BurstOf(target_, bucket.budget));
+      }
       Place(bucket);
       View(bucket);
     }
     answer_.predicted_cost = predicted.value_or(decision_.buckets.empty() ? 1 : 0);
     for (const ExpectedBucket& bucket : decision_.buckets) {
-      answer_.predicted_cost = std::max(answer_.predicted_cost, bucket.cost);
+      answer_.predicted_cost = std::max(answer_.predicted_cost, bucket.asked);
     }
+  }
+
+  bool IsAuto(const ExpectedBucket& bucket) const {
+    const std::optional<engine::RateSpec>& rate = Spec(bucket).rate;
+    return rate.has_value() && std::holds_alternative<engine::AutoRate>(*rate);
   }
 
   // Which bucket of its budget it is.
@@ -108,12 +120,10 @@ class ReferenceModel::Examination {
       bucket.speed = bucket.rate.has_value() ? speed : 1;
       if (!bucket.rate.has_value()) bucket.rate = speed / engine::Ledger::kAutoSpeed;
       const std::optional<int64_t> wait =
-          cost_ns > burst_ns
-              ? std::nullopt
-              : ledger->RealTimeToDebt(bucket.key, burst_ns - cost_ns, now_.monotonic_ns);
+          cost_ns > burst_ns ? std::nullopt : TimeToDebt(bucket, burst_ns - cost_ns);
       bucket.room_in = wait.has_value() ? absl::Nanoseconds(*wait) : absl::InfiniteDuration();
     }
-    const bool too_costly = spec.max_cost.has_value() && bucket.cost > *spec.max_cost;
+    const bool too_costly = spec.max_cost.has_value() && bucket.asked > *spec.max_cost;
     if (spec.max_concurrency.has_value() && bucket.outstanding >= *spec.max_concurrency) {
       bucket.room_in = std::max(bucket.room_in, absl::Milliseconds(100));
     }
@@ -231,15 +241,27 @@ class ReferenceModel::Examination {
   void ExamineBudget(ExpectedBucket& bucket) {
     const BudgetSpec& spec = Spec(bucket);
     const std::optional<Limit> zero = ZeroOfDebt(bucket);
-    if (zero.has_value()) Violate(bucket, *zero, bucket.cost, 0, absl::InfiniteDuration());
-    if (spec.max_cost.has_value() && (bucket.cost > *spec.max_cost || *spec.max_cost == 0)) {
-      Violate(bucket, Limit::kMaxCost, bucket.cost, *spec.max_cost, absl::InfiniteDuration());
+    if (zero.has_value()) Violate(bucket, *zero, bucket.asked, 0, absl::InfiniteDuration());
+    if (spec.max_cost.has_value() && (bucket.asked > *spec.max_cost || *spec.max_cost == 0)) {
+      Violate(bucket, Limit::kMaxCost, bucket.asked, *spec.max_cost, absl::InfiniteDuration());
     }
     if (spec.max_concurrency.has_value() && bucket.outstanding >= *spec.max_concurrency) {
       std::optional<absl::Duration> wait;
       if (*spec.max_concurrency == 0) wait = absl::InfiniteDuration();
       Violate(bucket, Limit::kMaxConcurrency, static_cast<double>(bucket.outstanding),
               static_cast<double>(*spec.max_concurrency), wait);
+    }
+    if (IsAuto(bucket)) {
+      Advise();
+      const engine::Health& health = Ledger(bucket)->shape().clock->health();
+      if (health.gate_shut) {
+        std::optional<absl::Duration> wait;
+        if (health.next_sample_at_ns > now_.monotonic_ns) {
+          wait = absl::Nanoseconds(health.next_sample_at_ns - now_.monotonic_ns);
+        }
+        Violate(bucket, Limit::kProbe, bucket.cost, 0, wait);
+        return;
+      }
     }
     if (zero.has_value()) return;
     const ModelLedger* ledger = Ledger(bucket);
@@ -248,11 +270,28 @@ class ReferenceModel::Examination {
     const int64_t cost_ns = ledger->ToNs(bucket.cost);
     if (Wide{ledger->Debt(bucket.key, now_.monotonic_ns)} + cost_ns <= burst_ns) return;
     std::optional<int64_t> wait;
-    if (cost_ns <= burst_ns) {
-      wait = ledger->RealTimeToDebt(bucket.key, burst_ns - cost_ns, now_.monotonic_ns);
-    }
+    if (cost_ns <= burst_ns) wait = TimeToDebt(bucket, burst_ns - cost_ns);
     Violate(bucket, Limit::kBurst, bucket.debt + bucket.cost, ledger->ToUnits(burst_ns),
             wait.has_value() ? absl::Nanoseconds(*wait) : absl::InfiniteDuration());
+  }
+
+  // At an auto budget no longer than until its controller thinks again.
+  std::optional<int64_t> TimeToDebt(const ExpectedBucket& bucket, int64_t debt_ns) const {
+    const ModelLedger& ledger = *Ledger(bucket);
+    std::optional<int64_t> wait = ledger.RealTimeToDebt(bucket.key, debt_ns, now_.monotonic_ns);
+    const int64_t until_change =
+        ledger.shape().clock->health().next_sample_at_ns - now_.monotonic_ns;
+    if (IsAuto(bucket) && until_change > 0 && wait != 0) {
+      wait = std::min(wait.value_or(until_change), until_change);
+    }
+    return wait;
+  }
+
+  // By how much the next chunk should be larger to take 20 ms, unless it takes 5 to 50.
+  void Advise() {
+    if (!advised_.has_value() || *advised_ == 0) return;
+    if (*advised_ >= 0.005 && *advised_ <= 0.05) return;
+    answer_.chunk_scale = std::clamp(0.02 / *advised_, 1.0 / 16, 16.0);
   }
 
   void Conclude() {
@@ -278,6 +317,7 @@ class ReferenceModel::Examination {
   const ModelPolicy::Match match_;
   Decision& decision_;
   ExpectedAnswer& answer_;
+  std::optional<double> advised_;  // predicted cost, where Reports are behind it
 };
 
 Decision ReferenceModel::Decide(const CheckRequest& request, Now now, Purpose purpose) const {

@@ -174,6 +174,7 @@ std::string CompareAnswers(const Decision& expected, const absl::Status& status,
   if (answer.reason != actual.reason) differs += " reason";
   if (answer.priority != actual.priority) differs += " priority";
   if (answer.predicted_cost != actual.predicted_cost) differs += " predicted_cost";
+  if (answer.chunk_scale != actual.chunk_scale) differs += " chunk_scale";
   if (!AreViolationsRight(answer, actual)) differs += " violations";
   if (!IsHealthRight(answer, actual.health)) differs += " health";
   if (LongestWait(actual) != actual.retry_after) differs += " retry_after";

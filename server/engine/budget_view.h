@@ -1,0 +1,59 @@
+// Budgets and buckets as a status page shows them, and as the controller of an auto budget reads
+// them.
+//
+// Plain data, thread-compatible. Costs, debts and bursts are in cost units.
+
+#ifndef HEADGATE_SERVER_ENGINE_BUDGET_VIEW_H_
+#define HEADGATE_SERVER_ENGINE_BUDGET_VIEW_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "server/engine/spec.h"
+
+namespace headgate::engine {
+
+// What an auto budget's Checks and Reports have come to since the budget was made. Wrong numbers of
+// one reading do not matter to a controller, so no two of them are of exactly one instant.
+struct AutoActivity {
+  uint64_t checks = 0;       // denied ones and explanations included
+  uint64_t reports = 0;      // settled permits: about one transaction each
+  double reported_cost = 0;  // of those, busy seconds
+  int64_t outstanding = 0;   // permits; counted only where max_concurrency is set
+};
+
+// One budget on one target.
+struct BudgetView {
+  std::string target;
+  std::string budget;
+  Mode mode = Mode::kEnforce;
+  SplitSpec split;
+  std::string health;          // the profile whose clock its buckets live on; empty: real time
+  std::optional<double> rate;  // cost units a second at speed 1; of an auto budget, the rate found
+  bool is_auto = false;
+  std::optional<double> burst;
+  double debt = 0;   // of its one bucket, or of the fullest
+  double speed = 1;  // of its clock; 1 for an auto budget, whose speed is its rate
+  size_t buckets_owing = 0;
+  std::optional<int64_t> outstanding;  // permits; absent for split budgets and uncounted ones
+  std::optional<int64_t> max_concurrency;
+  std::optional<double> max_cost;
+  AutoActivity activity;  // of an auto budget that is not split
+};
+
+// One bucket of a split budget that owes something.
+struct FullBucket {
+  std::string target;
+  std::string budget;
+  std::string bucket;  // level or tag value; empty where the name is not known
+  double debt = 0;
+  double fill = 0;          // debt / burst
+  absl::Duration empty_in;  // at the present speed; infinite: never
+};
+
+}  // namespace headgate::engine
+
+#endif  // HEADGATE_SERVER_ENGINE_BUDGET_VIEW_H_

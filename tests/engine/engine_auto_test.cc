@@ -1,0 +1,165 @@
+// Budgets whose rate a controller finds: what it may set, what it can read, and what Checks are
+// told meanwhile.
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+#include "gtest/gtest.h"
+#include "tests/testing/engine_fixture.h"
+
+namespace headgate::engine {
+namespace {
+
+constexpr absl::Duration kForever = absl::InfiniteDuration();
+
+PolicySpec Auto(std::optional<int64_t> max_concurrency = {}) {
+  BudgetSpec budget = RateBudget("b", 0, 10);
+  budget.rate = AutoRate{};
+  budget.max_concurrency = max_concurrency;
+  return OneBudget(budget);
+}
+
+TEST(EngineAuto, DrainsNothingBeforeARateIsFound) {
+  TestEngine engine(Auto());
+  EXPECT_TRUE(engine.Admits("etl", 10));
+  EXPECT_EQ(engine.Check("etl", 1, At(absl::Hours(1))).retry_after, kForever);
+}
+
+TEST(EngineAuto, DrainsAtTheRateThatWasSet) {
+  TestEngine engine(Auto());
+  EXPECT_TRUE(engine.Admits("etl", 10));
+  EXPECT_TRUE(engine->SetAutoRate("", "b", {.rate = 2.5}, At()).ok());
+  EXPECT_NEAR(engine.Debt("etl", "b", At(absl::Seconds(2))), 5, 1e-6);
+  const absl::Duration wait = engine.Check("etl", 7, At(absl::Seconds(1))).retry_after;
+  EXPECT_NEAR(absl::ToDoubleSeconds(wait), 1.8, 1e-6);
+}
+
+TEST(EngineAuto, RateOfAnotherBudgetIsNotFound) {
+  TestEngine engine(OneBudget(RateBudget("fixed", 1, 10)));
+  EXPECT_EQ(engine->SetAutoRate("", "fixed", {.rate = 1}, At()).code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(engine->SetAutoRate("", "none", {.rate = 1}, At()).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(engine->SetAutoRate("nowhere", "fixed", {.rate = 1}, At()).code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST(EngineAuto, RateMustBeANumberThatAClockCanRunAt) {
+  TestEngine engine(Auto());
+  for (const double rate : {-1.0, 1025.0, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_EQ(engine->SetAutoRate("", "b", {.rate = rate}, At()).code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST(EngineAuto, ShutDeniesEveryCheckUntilTheControllerThinksAgain) {
+  TestEngine engine(Auto());
+  const int64_t reopens = (At() + absl::Milliseconds(500)).monotonic_ns;
+  ASSERT_TRUE(
+      engine->SetAutoRate("", "b", {.rate = 4, .shut = true, .next_change_at_ns = reopens}, At())
+          .ok());
+  const CheckAnswer answer = engine.Check("etl", 0.1, At(absl::Milliseconds(200)));
+  EXPECT_EQ(answer.verdict, Verdict::kDenied);
+  EXPECT_EQ(answer.reason, Reason::kCapacity);
+  ASSERT_EQ(answer.violations.size(), 1u);
+  EXPECT_EQ(answer.violations[0].limit, Limit::kProbe);
+  EXPECT_EQ(answer.retry_after, absl::Milliseconds(300));
+  EXPECT_EQ(answer.Sentence(),
+            "Denied by budget 'b': the foreground is being measured without batch work. "
+            "Try again in 300ms.");
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 4}, At(absl::Milliseconds(500))).ok());
+  EXPECT_TRUE(engine.Admits("etl", 0.1, At(absl::Milliseconds(500))));
+}
+
+TEST(EngineAuto, ShutIsMoreThanARateOfZero) {
+  TestEngine engine(Auto());
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 0}, At()).ok());
+  EXPECT_TRUE(engine.Admits("etl", 1));
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 0, .shut = true}, At()).ok());
+  EXPECT_FALSE(engine.Admits("etl", 1));
+}
+
+TEST(EngineAuto, NoDenialIsToldToWaitBeyondTheNextChange) {
+  TestEngine engine(Auto());
+  const int64_t changes = (At() + absl::Milliseconds(250)).monotonic_ns;
+  ASSERT_TRUE(
+      engine->SetAutoRate("", "b", {.rate = 0.02, .next_change_at_ns = changes}, At()).ok());
+  EXPECT_TRUE(engine.Admits("etl", 10));
+  EXPECT_EQ(engine.Check("etl", 1, At()).retry_after, absl::Milliseconds(250));
+  // A shorter wait stays exact.
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 10, .next_change_at_ns = changes}, At()).ok());
+  EXPECT_EQ(engine.Check("etl", 1, At()).retry_after, absl::Milliseconds(100));
+}
+
+TEST(EngineAuto, AGuessAboveTheBurstIsChargedAsTheBurst) {
+  TestEngine engine(Auto());
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 1}, At()).ok());
+  // A planner's cost, of which nobody knows yet what it is in seconds.
+  const CheckAnswer answer = engine.Check("etl", 8000, At());
+  ASSERT_EQ(answer.verdict, Verdict::kAllowed);
+  EXPECT_EQ(answer.predicted_cost, 8000);
+  EXPECT_EQ(engine.Debt("etl", "b", At()), 10);
+  // The Report settles against what was charged.
+  ASSERT_TRUE(engine->Report(answer.permit, 0.5, At()).ok());
+  EXPECT_NEAR(engine.Debt("etl", "b", At()), 0.5, 1e-6);
+}
+
+TEST(EngineAuto, AReportMayExceedTheBurst) {
+  TestEngine engine(Auto());
+  const CheckAnswer answer = engine.Check("etl", 8000, At());
+  ASSERT_TRUE(engine->Report(answer.permit, 25, At()).ok());
+  EXPECT_NEAR(engine.Debt("etl", "b", At()), 25, 1e-6);
+}
+
+TEST(EngineAuto, AdvisesAChunkOfTwentyMillisecondsOnceReportsSayWhatOneTakes) {
+  TestEngine engine(Auto());
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 1000}, At()).ok());
+  const CheckAnswer first = engine.Check("etl", 1000, At());
+  EXPECT_EQ(first.chunk_scale, 0);  // nothing is known
+  ASSERT_TRUE(engine->Report(first.permit, 0.1, At()).ok());
+  EXPECT_NEAR(engine.Check("etl", 1000, At()).chunk_scale, 0.2, 1e-6);
+  EXPECT_EQ(engine.Check("etl", 200, At()).chunk_scale, 0);  // 20 ms
+  EXPECT_EQ(engine.Check("etl", 60, At()).chunk_scale, 0);   // 6 ms
+  EXPECT_NEAR(engine.Check("etl", 40, At()).chunk_scale, 5, 1e-5);
+  EXPECT_EQ(engine.Check("etl", 1, At()).chunk_scale, 16);
+  EXPECT_EQ(engine.Check("etl", 1e6, At()).chunk_scale, 1.0 / 16);
+}
+
+TEST(EngineAuto, ActivityCountsWhatAControllerWantsToKnow) {
+  TestEngine engine(Auto(100));
+  const CheckAnswer first = engine.Check("etl", 4, At());
+  const CheckAnswer second = engine.Check("etl", 4, At());
+  EXPECT_FALSE(engine.Admits("etl", 4));
+  ASSERT_TRUE(engine->Report(first.permit, 3, At()).ok());
+  ASSERT_TRUE(engine->Report(first.permit, 3, At()).ok());  // counts once
+  const absl::StatusOr<AutoActivity> activity = engine->ReadAutoActivity("", "b", At());
+  ASSERT_TRUE(activity.ok());
+  EXPECT_EQ(activity->checks, 3u);
+  EXPECT_EQ(activity->reports, 1u);
+  EXPECT_EQ(activity->reported_cost, 3);
+  EXPECT_EQ(activity->outstanding, 1);
+  ASSERT_TRUE(engine->Report(second.permit, 0.25, At()).ok());
+  EXPECT_EQ(engine->ReadAutoActivity("", "b", At())->reported_cost, 3.25);
+}
+
+TEST(EngineAuto, ActivityOutlivesAReload) {
+  TestEngine engine(Auto());
+  const CheckAnswer answer = engine.Check("etl", 4, At());
+  ASSERT_TRUE(engine->Report(answer.permit, 3, At()).ok());
+  PolicySpec split = Auto();
+  split.budgets[0].split = SplitByDepth{1};
+  ASSERT_TRUE(engine->Install(split, At()).ok());
+  EXPECT_EQ(engine->ReadAutoActivity("", "b", At())->reports, 1u);
+  EXPECT_EQ(engine->ReadAutoActivity("", "b", At())->reported_cost, 3);
+}
+
+TEST(EngineAuto, ActivityOfAnythingElseIsNotFound) {
+  TestEngine engine(OneBudget(RateBudget("fixed", 1, 10)));
+  for (const char* budget : {"fixed", "none"}) {
+    EXPECT_EQ(engine->ReadAutoActivity("", budget, At()).status().code(),
+              absl::StatusCode::kNotFound);
+  }
+}
+
+}  // namespace
+}  // namespace headgate::engine
