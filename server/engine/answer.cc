@@ -13,6 +13,12 @@ namespace {
 
 std::string Number(double value) { return absl::StrFormat("%.6g", value); }
 
+// Rounded up: a wait that is a little too long is of use, one that is too short is not.
+std::string ForAPerson(absl::Duration wait) {
+  const absl::Duration step = absl::Milliseconds(1);
+  return absl::FormatDuration(wait > step ? absl::Ceil(wait, step) : wait);
+}
+
 std::string BudgetName(const Policy& policy, const Violation& violation) {
   return absl::StrCat("budget '", policy.budget_specs[violation.budget].name, "'");
 }
@@ -78,7 +84,7 @@ std::string CheckAnswer::Sentence() const {
                     Describe(*policy, violation, reason));
   }
   if (retry_after == absl::InfiniteDuration()) return absl::StrCat(by, ". Waiting will not help.");
-  return absl::StrCat(by, ". Try again in ", absl::FormatDuration(retry_after), ".");
+  return absl::StrCat(by, ". Try again in ", ForAPerson(retry_after), ".");
 }
 
 }  // namespace headgate::engine

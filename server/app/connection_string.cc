@@ -1,0 +1,71 @@
+#include "server/app/connection_string.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+namespace headgate::app {
+namespace {
+
+constexpr size_t kMostBytes = size_t{64} << 10;
+
+// Without white space around it: files mostly end in a newline.
+absl::StatusOr<std::string> ReadSecret(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  if (!file) return absl::FailedPreconditionError(absl::StrCat("cannot read ", path));
+  if (text.size() > kMostBytes || text.find('\0') != std::string::npos) {
+    return absl::FailedPreconditionError(absl::StrCat(path, " does not hold a secret"));
+  }
+  absl::StripAsciiWhitespace(&text);
+  if (text.empty()) return absl::FailedPreconditionError(absl::StrCat(path, " is empty"));
+  return text;
+}
+
+bool IsUri(const std::string& dsn) {
+  return absl::StartsWith(dsn, "postgresql://") || absl::StartsWith(dsn, "postgres://");
+}
+
+std::string PercentEncoded(const std::string& text) {
+  std::string encoded;
+  for (const char c : text) {
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c))) {
+      encoded += c;
+    } else {
+      absl::StrAppend(&encoded, "%", absl::Hex(static_cast<unsigned char>(c), absl::kZeroPad2));
+    }
+  }
+  return encoded;
+}
+
+std::string WithPassword(const std::string& dsn, const std::string& password) {
+  if (IsUri(dsn)) {
+    return absl::StrCat(dsn, absl::StrContains(dsn, "?") ? "&" : "?",
+                        "password=", PercentEncoded(password));
+  }
+  const std::string quoted = absl::StrReplaceAll(password, {{"\\", "\\\\"}, {"'", "\\'"}});
+  return absl::StrCat(dsn, " password='", quoted, "'");
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadConnectionString(const config::PostgresSource& source) {
+  if (!source.dsn_file.empty()) return ReadSecret(source.dsn_file);
+  if (!source.dsn_env.empty()) {
+    const char* const value = std::getenv(source.dsn_env.c_str());
+    if (value != nullptr && *value != '\0') return std::string(value);
+    return absl::FailedPreconditionError(absl::StrCat("the environment has no ", source.dsn_env));
+  }
+  if (source.password_file.empty()) return source.dsn;
+  absl::StatusOr<std::string> password = ReadSecret(source.password_file);
+  if (!password.ok()) return password.status();
+  return WithPassword(source.dsn, *password);
+}
+
+}  // namespace headgate::app

@@ -1,0 +1,22 @@
+// Where a target's connection string comes from, read anew at each connect, so that a rotated
+// secret takes effect without a restart.
+//
+// Thread-safe: reads files and the environment, keeps nothing.
+
+#ifndef HEADGATE_SERVER_APP_CONNECTION_STRING_H_
+#define HEADGATE_SERVER_APP_CONNECTION_STRING_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/config/config.h"
+
+namespace headgate::app {
+
+// What libpq takes. FailedPrecondition names the file or the variable that cannot be read, and
+// never shows what it holds.
+absl::StatusOr<std::string> ReadConnectionString(const config::PostgresSource& source);
+
+}  // namespace headgate::app
+
+#endif  // HEADGATE_SERVER_APP_CONNECTION_STRING_H_

@@ -1,0 +1,46 @@
+#include "server/app/log.h"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "common/strings.h"
+
+namespace headgate::app {
+namespace {
+
+// Quoted where it has spaces or anything that needs an escape.
+std::string Shown(std::string_view text) {
+  const std::string escaped = absl::Utf8SafeCEscape(Sv(text));
+  if (escaped == text && !text.empty() && text.find(' ') == std::string_view::npos) return escaped;
+  return absl::StrCat("\"", escaped, "\"");
+}
+
+void Log(spdlog::level::level_enum level, std::string_view event, LogFields fields) {
+  std::string line(event);
+  for (const auto& [key, value] : fields) absl::StrAppend(&line, " ", Sv(key), "=", Shown(value));
+  spdlog::log(level, "{}", line);
+}
+
+}  // namespace
+
+void SetUpLog(std::string_view level) {
+  auto logger = std::make_shared<spdlog::logger>("headgate",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
+  const auto known = spdlog::level::from_str(std::string(level));
+  logger->set_level(known == spdlog::level::off ? spdlog::level::info : known);
+  logger->flush_on(spdlog::level::info);
+  spdlog::set_default_logger(std::move(logger));
+}
+
+void LogInfo(std::string_view event, LogFields fields) { Log(spdlog::level::info, event, fields); }
+void LogWarning(std::string_view event, LogFields fields) {
+  Log(spdlog::level::warn, event, fields);
+}
+void LogError(std::string_view event, LogFields fields) { Log(spdlog::level::err, event, fields); }
+
+}  // namespace headgate::app

@@ -1,0 +1,106 @@
+#include "server/app/server.h"
+
+#include <cstdio>
+#include <fstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/random_seed.h"
+#include "server/app/log.h"
+
+namespace headgate::app {
+namespace {
+
+// A reader never sees a half-written port.
+absl::Status WritePort(const std::string& path, int port) {
+  const std::string draft = absl::StrCat(path, ".new");
+  std::ofstream file(draft);
+  file << port << '\n';
+  file.close();
+  if (!file || std::rename(draft.c_str(), path.c_str()) != 0) {
+    return absl::UnavailableError(absl::StrCat("cannot write the port to ", path));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options, Clock& clock) {
+  std::unique_ptr<Server> server(new Server(options, clock));
+  if (absl::Status running = server->Run(); !running.ok()) return running;
+  return server;
+}
+
+absl::Status Server::Run() {
+  config_ = std::make_unique<config::ConfigStore>(
+      options_.config_path, clock_, [this](const config::Config& config) { return Apply(config); });
+  if (absl::Status loaded = config_->Start(); !loaded.ok()) return loaded;
+  if (absl::Status listening = Listen(config_->current()->server); !listening.ok()) {
+    return listening;
+  }
+  if (!options_.config_path.empty()) {
+    watcher_ = std::make_unique<config::FileWatcher>(
+        options_.config_path, [this](const absl::StatusOr<std::string>& text) { Update(text); });
+  }
+  rpc_->SetServing(true);
+  LogInfo("serving", {{"version", kVersion}, {"port", absl::StrCat(port())}});
+  if (options_.port_file.empty()) return absl::OkStatus();
+  return WritePort(options_.port_file, port());
+}
+
+absl::Status Server::Apply(const config::Config& config) {
+  if (engine_ == nullptr) {
+    absl::StatusOr<uint64_t> seed = RandomSeed();
+    if (!seed.ok()) return seed.status();
+    engine::EngineOptions options = config.engine;
+    options.seed = *seed;
+    engine_ = std::make_unique<engine::Engine>(options);
+    targets_ = std::make_unique<app::Targets>(*engine_, clock_, *seed);
+  }
+  if (absl::Status installed = engine_->Install(config.policy, clock_.Read()); !installed.ok()) {
+    return installed;
+  }
+  targets_->Apply(config);
+  return absl::OkStatus();
+}
+
+absl::Status Server::Listen(const config::ServerSettings& settings) {
+  rpc::RpcServerOptions options;
+  options.address = options_.grpc_address.value_or(settings.grpc_address);
+  options.reflection = options_.reflection.value_or(settings.reflection);
+  options.max_message_bytes = settings.max_message_bytes;
+  options.threads = settings.threads;
+  options.version = kVersion;
+  absl::StatusOr<std::unique_ptr<rpc::RpcServer>> server =
+      rpc::RpcServer::Start(options, *engine_, clock_, *this, targets_.get());
+  if (!server.ok()) return server.status();
+  rpc_ = *std::move(server);
+  return absl::OkStatus();
+}
+
+void Server::Update(const absl::StatusOr<std::string>& text) {
+  const config::LoadStatus before = config_->status();
+  config_->Update(text);
+  const config::LoadStatus after = config_->status();
+  if (after.version != before.version) {
+    LogInfo("configuration loaded", {{"version", absl::StrCat(after.version)}});
+    for (const std::string& field : after.pending_restart) {
+      LogWarning("a change takes a restart", {{"field", field}});
+    }
+  } else if (after.refused_at != before.refused_at) {
+    for (const std::string& error : after.errors) {
+      LogError("configuration refused", {{"error", error}});
+    }
+  }
+}
+
+void Server::Stop() {
+  if (rpc_ == nullptr) return;
+  rpc_->SetServing(false);
+  watcher_ = nullptr;  // no target is started any more
+  rpc_->Shutdown(options_.grace);
+  targets_->Stop();
+  rpc_ = nullptr;
+}
+
+}  // namespace headgate::app

@@ -1,0 +1,83 @@
+// The whole server: what starts and stops in which order.
+//
+// Start: configuration, engine, policy, monitors, gRPC, and then it says SERVING. Stop: it says
+// NOT_SERVING, drains calls, stops watching the file, then the monitors. The configuration file is
+// watched all the time; a bad one leaves everything as it is.
+//
+// Thread-safe, but Stop is called once, or left to the destructor.
+//
+//   SystemClock clock;
+//   auto server = Server::Start({.config_path = "headgate.yaml"}, clock);
+//   ... (*server)->port() ...
+//   (*server)->Stop();
+
+#ifndef HEADGATE_SERVER_APP_SERVER_H_
+#define HEADGATE_SERVER_APP_SERVER_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "server/app/targets.h"
+#include "server/config/config.h"
+#include "server/config/file_watcher.h"
+#include "server/config/reloader.h"
+#include "server/engine/engine.h"
+#include "server/rpc/rpc_server.h"
+#include "server/rpc/sources.h"
+
+namespace headgate::app {
+
+inline constexpr char kVersion[] = HEADGATE_VERSION;
+
+struct ServerOptions {
+  std::string config_path;  // empty: the defaults, without a target that is measured
+  std::optional<std::string> grpc_address;   // instead of the configuration's
+  std::optional<bool> reflection;            // likewise
+  std::string port_file;                     // empty: none
+  absl::Duration grace = absl::Seconds(10);  // for calls that run when it stops
+};
+
+class Server final : private rpc::StatusSource {
+ public:
+  // The clock outlives the server. InvalidArgument lists all that is wrong with the configuration;
+  // Unavailable: cannot listen.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options, Clock& clock);
+  ~Server() override { Stop(); }
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  int port() const { return rpc_->port(); }
+  void Stop();
+
+ private:
+  Server(const ServerOptions& options, Clock& clock)
+      : options_(options), clock_(clock), started_at_(clock.Read().wall()) {}
+
+  absl::Status Run();
+  // Puts a configuration into force: the first one makes the engine.
+  absl::Status Apply(const config::Config& config);
+  void Update(const absl::StatusOr<std::string>& text);
+  absl::Status Listen(const config::ServerSettings& settings);
+
+  absl::Time StartedAt() const override { return started_at_; }
+  config::LoadStatus Config() const override { return config_->status(); }
+  std::vector<health::TargetSnapshot> Targets() const override { return targets_->Snapshots(); }
+
+  const ServerOptions options_;
+  Clock& clock_;
+  const absl::Time started_at_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<app::Targets> targets_;
+  std::unique_ptr<config::ConfigStore> config_;
+  std::unique_ptr<rpc::RpcServer> rpc_;
+  std::unique_ptr<config::FileWatcher> watcher_;
+};
+
+}  // namespace headgate::app
+
+#endif  // HEADGATE_SERVER_APP_SERVER_H_

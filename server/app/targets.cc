@@ -1,0 +1,53 @@
+#include "server/app/targets.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "server/app/log.h"
+
+namespace headgate::app {
+
+std::vector<std::shared_ptr<WatchedTarget>> Targets::Current() const {
+  MutexLock lock(&mutex_);
+  return targets_;
+}
+
+void Targets::Apply(const config::Config& config) {
+  const std::vector<std::shared_ptr<WatchedTarget>> before = Current();
+  std::vector<std::shared_ptr<WatchedTarget>> after;
+  for (size_t i = 0; i < config.targets.size(); ++i) {
+    const std::string& name = config.targets[i].name;
+    const auto known = std::find_if(before.begin(), before.end(),
+                                    [&](const auto& target) { return target->name() == name; });
+    if (known != before.end() && (*known)->Reconfigure(config, i)) {
+      after.push_back(*known);
+      continue;
+    }
+    // Two at once would tell the engine different things.
+    if (known != before.end()) (*known)->Stop();
+    after.push_back(WatchedTarget::Start(config, i, engine_, clock_, seed_ + i));
+  }
+  for (const auto& target : before) {
+    if (std::find(after.begin(), after.end(), target) == after.end()) target->Stop();
+  }
+  health::DemandBook::Entries entries;
+  for (const auto& target : after) {
+    if (target->demand() != nullptr) entries.emplace_back(target->name(), target->demand());
+  }
+  demand_.Set(std::move(entries));
+  MutexLock lock(&mutex_);
+  targets_ = std::move(after);
+}
+
+void Targets::Stop() {
+  for (const auto& target : Current()) target->Stop();
+}
+
+std::vector<health::TargetSnapshot> Targets::Snapshots() const {
+  std::vector<health::TargetSnapshot> snapshots;
+  for (const auto& target : Current()) snapshots.push_back(target->Snapshot());
+  return snapshots;
+}
+
+}  // namespace headgate::app

@@ -1,0 +1,105 @@
+#include "server/app/watched_target.h"
+
+#include <utility>
+
+#include "server/app/connection_string.h"
+#include "server/postgres/postgres_probe.h"
+
+namespace headgate::app {
+
+using postgres::PostgresProbe;
+using postgres::PostgresProbeOptions;
+using postgres::ServerRole;
+
+WatchedTarget::WatchedTarget(const config::Config& config, size_t place, engine::Engine& engine,
+                             Clock& clock)
+    : settings_(config.targets[place]), engine_(engine), clock_(clock) {}
+
+std::shared_ptr<WatchedTarget> WatchedTarget::Start(const config::Config& config, size_t place,
+                                                    engine::Engine& engine, Clock& clock,
+                                                    uint64_t seed) {
+  std::shared_ptr<WatchedTarget> target(new WatchedTarget(config, place, engine, clock));
+  if (!target->settings_.primary.has_value()) return target;
+  target->monitor_ = std::make_unique<health::TargetMonitor>(
+      target->MonitorSpecOf(config, place), target->MakeProbes(),
+      health::MonitorOptions{.clock = &clock, .sink = target.get(), .seed = seed});
+  target->monitor_->Start();
+  return target;
+}
+
+std::shared_ptr<health::Demand> WatchedTarget::demand() const {
+  return monitor_ == nullptr ? nullptr : monitor_->demand();
+}
+
+health::TargetSnapshot WatchedTarget::Snapshot() const {
+  if (monitor_ != nullptr) return monitor_->Snapshot();
+  health::TargetSnapshot snapshot;
+  snapshot.name = name();
+  return snapshot;
+}
+
+WatchedTarget::Connections WatchedTarget::ConnectionsOf(const config::TargetSettings& settings) {
+  return {.primary = settings.primary,
+          .standbys = settings.standby_sources,
+          .roles = settings.batch_work.roles,
+          .application_names = settings.batch_work.application_names,
+          .timeout = settings.polling.timeout};
+}
+
+health::MonitorSpec WatchedTarget::MonitorSpecOf(const config::Config& config, size_t place) const {
+  const config::TargetSettings& settings = config.targets[place];
+  health::MonitorSpec spec{.target = settings.name,
+                           .standbys = settings.standbys,
+                           .polling = settings.polling,
+                           .profiles = {}};
+  for (size_t i = 0; i < config.profiles.size(); ++i) {
+    spec.profiles.push_back({config.profiles[i], config.policy.profiles[i].signals});
+  }
+  return spec;
+}
+
+health::MonitorProbes WatchedTarget::MakeProbes() const {
+  const auto probe = [&](const std::string& server, ServerRole role,
+                         const config::PostgresSource& source) {
+    return std::make_unique<PostgresProbe>(
+        PostgresProbeOptions{.server = server,
+                             .role = role,
+                             .dsn = [source] { return ReadConnectionString(source); },
+                             .timeout = settings_.polling.timeout,
+                             .batch_work = settings_.batch_work},
+        clock_);
+  };
+  health::MonitorProbes probes;
+  probes.primary = probe("primary", ServerRole::kPrimary, *settings_.primary);
+  for (size_t i = 0; i < settings_.standbys.size(); ++i) {
+    const std::optional<config::PostgresSource>& source = settings_.standby_sources[i];
+    if (!source.has_value()) continue;
+    probes.standbys.push_back(probe(settings_.standbys[i].name, ServerRole::kStandby, *source));
+  }
+  return probes;
+}
+
+bool WatchedTarget::Reconfigure(const config::Config& config, size_t place) {
+  if (ConnectionsOf(settings_) != ConnectionsOf(config.targets[place])) return false;
+  return monitor_ == nullptr || monitor_->Reconfigure(MonitorSpecOf(config, place)).ok();
+}
+
+void WatchedTarget::OnHealth(std::string_view target, std::string_view profile,
+                             const engine::Health& health, Now now) {
+  // A profile that a reload has just taken away is not found, and not missed.
+  (void)engine_.SetHealth(target, profile, health, now);
+}
+
+void WatchedTarget::Stop() {
+  if (monitor_ == nullptr) return;
+  monitor_->Stop();
+  monitor_ = nullptr;
+  const std::shared_ptr<const engine::Policy> policy = engine_.policy();
+  if (policy == nullptr) return;
+  const Now now = clock_.Read();
+  for (const engine::HealthProfileSpec& profile : policy->profiles) {
+    (void)engine_.SetHealth(name(), profile.name, engine::Health{}, now);
+  }
+}
+
+}  // namespace headgate::app

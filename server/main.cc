@@ -1,0 +1,103 @@
+// headgated: the throttler's server. Flags, signals and the exit status; everything else is in
+// server/app.
+
+#include <pthread.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/system_clock.h"
+#include "server/app/log.h"
+#include "server/app/server.h"
+#include "server/config/load.h"
+
+namespace headgate {
+namespace {
+
+// Exit statuses, besides 0.
+constexpr int kFailed = 1;
+constexpr int kWrongUsage = 2;
+
+struct Flags {
+  app::ServerOptions server;
+  std::string check_config;
+  std::string log_level = "info";
+};
+
+void Declare(CLI::App& cli, Flags& flags) {
+  cli.set_version_flag("--version", std::string("headgated ") + app::kVersion);
+  cli.add_option("--config", flags.server.config_path,
+                 "Configuration file (YAML); it is read again when it changes. Without one there "
+                 "is one target, no budget and no health")
+      ->envname("HEADGATE_CONFIG");
+  cli.add_option("--grpc-address", flags.server.grpc_address,
+                 "host:port to listen on, instead of the file's; port 0 picks a free one")
+      ->envname("HEADGATE_GRPC_ADDRESS");
+  cli.add_option("--reflection", flags.server.reflection,
+                 "Whether clients may ask which services there are, instead of the file's")
+      ->envname("HEADGATE_REFLECTION");
+  cli.add_option("--port-file", flags.server.port_file,
+                 "File that the port is written to, once it is listened on");
+  cli.add_option("--log-level", flags.log_level, "debug, info, warning or error")
+      ->envname("HEADGATE_LOG_LEVEL")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
+  cli.add_option("--check-config", flags.check_config,
+                 "Only say what is wrong with this file: exit status 0 if nothing is, else 2");
+}
+
+int CheckConfig(const std::string& path) {
+  const config::LoadResult loaded = config::Load(path);
+  for (const std::string& error : loaded.Errors()) std::cerr << error << '\n';
+  if (!loaded.config.has_value()) return kWrongUsage;
+  std::cout << path << ": ok\n";
+  return 0;
+}
+
+// Blocked in every thread, so that this one can wait for them.
+sigset_t BlockSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  return signals;
+}
+
+int Serve(const app::ServerOptions& options) {
+  const sigset_t signals = BlockSignals();
+  SystemClock clock;
+  absl::StatusOr<std::unique_ptr<app::Server>> server = app::Server::Start(options, clock);
+  if (!server.ok()) {
+    std::cerr << "headgated: " << server.status().message() << '\n';
+    return absl::IsInvalidArgument(server.status()) ? kWrongUsage : kFailed;
+  }
+  int signal = 0;
+  sigwait(&signals, &signal);
+  app::LogInfo("stopping", {{"signal", absl::StrCat(signal)}});
+  (*server)->Stop();
+  app::LogInfo("stopped");
+  return 0;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App cli("Headgate's server: decides whether work on PostgreSQL may be done now.",
+               "headgated");
+  Flags flags;
+  Declare(cli, flags);
+  try {
+    cli.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return cli.exit(error) == 0 ? 0 : kWrongUsage;
+  }
+  app::SetUpLog(flags.log_level);
+  return flags.check_config.empty() ? Serve(flags.server) : CheckConfig(flags.check_config);
+}
+
+}  // namespace
+}  // namespace headgate
+
+int main(int argc, char** argv) { return headgate::Main(argc, argv); }

@@ -1,0 +1,58 @@
+# Tools that are no Debian packages: pinned versions, built or fetched into build/tools.
+# shellcheck shell=bash
+
+GRPCURL_VERSION=v1.9.2
+BUF_VERSION=1.47.2
+TOOLS=$PWD/build/tools
+
+# Which of Go and Node a tool takes.
+tool_runtime() {
+  case $1 in
+    grpcurl) echo go ;;
+    buf) echo npm ;;
+  esac
+}
+
+tool_path() {
+  case $1 in
+    grpcurl) echo "$TOOLS/bin/grpcurl" ;;
+    buf) echo "$TOOLS/node_modules/.bin/buf" ;;
+  esac
+}
+
+install_grpcurl() {
+  GOBIN=$TOOLS/bin GOFLAGS=-modcacherw \
+    go install "github.com/fullstorydev/grpcurl/cmd/grpcurl@$GRPCURL_VERSION"
+}
+
+install_buf() {
+  npm install --silent --no-audit --no-fund --prefix "$TOOLS" "@bufbuild/buf@$BUF_VERSION"
+}
+
+tool_version() {
+  case $1 in
+    grpcurl) echo "$GRPCURL_VERSION" ;;
+    buf) echo "$BUF_VERSION" ;;
+  esac
+}
+
+# require_tool NAME: installs the pinned version where it is missing. Status 77: it cannot be had
+# here, because its runtime is missing.
+require_tool() {
+  local name=$1 stamp log
+  stamp=$TOOLS/$name.$(tool_version "$name")
+  [[ ! -e $stamp || ! -x $(tool_path "$name") ]] || return 0
+  if ! command -v "$(tool_runtime "$name")" >/dev/null; then
+    say "$name takes $(tool_runtime "$name"), which is not installed"
+    return 77
+  fi
+  say "install $name $(tool_version "$name")" >&2
+  mkdir -p "$TOOLS"
+  log=$TOOLS/$name.log
+  if ! "install_$name" >"$log" 2>&1; then
+    tail --lines=20 "$log"
+    say "could not install $name"
+    return 1
+  fi
+  touch "$stamp"
+}
