@@ -51,7 +51,7 @@ check_tidy() {
 
 # Generated headers must be there.
 check_thread_safety() {
-  build_preset dev headgate_proto >/dev/null || return
+  build_preset dev headgate_proto_sources >/dev/null || return
   # shellcheck disable=SC2046
   product_sources | xargs --max-procs="$(build_jobs)" --max-args=4 \
     clang++-14 -std=c++20 -fsyntax-only -I. -Iclient/include -isystem build/dev/proto/generated \

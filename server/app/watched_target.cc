@@ -1,5 +1,7 @@
 #include "server/app/watched_target.h"
 
+#include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "server/app/connection_string.h"
@@ -7,6 +9,7 @@
 
 namespace headgate::app {
 
+using health::ControlOptions;
 using postgres::PostgresProbe;
 using postgres::PostgresProbeOptions;
 using postgres::ServerRole;
@@ -19,10 +22,16 @@ std::shared_ptr<WatchedTarget> WatchedTarget::Start(const config::Config& config
                                                     engine::Engine& engine, Clock& clock,
                                                     uint64_t seed) {
   std::shared_ptr<WatchedTarget> target(new WatchedTarget(config, place, engine, clock));
-  if (!target->settings_.primary.has_value()) return target;
+  if (!target->settings_.primary.has_value()) {
+    target->ForgetHealth();
+    return target;
+  }
+  target->control_ =
+      std::make_unique<health::ControlLoop>(target->ControlSpecOf(config, place), engine);
   target->monitor_ = std::make_unique<health::TargetMonitor>(
       target->MonitorSpecOf(config, place), target->MakeProbes(),
-      health::MonitorOptions{.clock = &clock, .sink = target.get(), .seed = seed});
+      health::MonitorOptions{
+          .clock = &clock, .sink = target.get(), .work = target->control_.get(), .seed = seed});
   target->monitor_->Start();
   return target;
 }
@@ -32,9 +41,11 @@ std::shared_ptr<health::Demand> WatchedTarget::demand() const {
 }
 
 health::TargetSnapshot WatchedTarget::Snapshot() const {
-  if (monitor_ != nullptr) return monitor_->Snapshot();
   health::TargetSnapshot snapshot;
   snapshot.name = name();
+  if (monitor_ == nullptr) return snapshot;
+  snapshot = monitor_->Snapshot();
+  snapshot.controllers = control_->Snapshot();
   return snapshot;
 }
 
@@ -81,25 +92,51 @@ health::MonitorProbes WatchedTarget::MakeProbes() const {
 
 bool WatchedTarget::Reconfigure(const config::Config& config, size_t place) {
   if (ConnectionsOf(settings_) != ConnectionsOf(config.targets[place])) return false;
-  return monitor_ == nullptr || monitor_->Reconfigure(MonitorSpecOf(config, place)).ok();
+  if (monitor_ == nullptr) return true;
+  control_->Reconfigure(ControlSpecOf(config, place));
+  return monitor_->Reconfigure(MonitorSpecOf(config, place)).ok();
+}
+
+health::ControlSpec WatchedTarget::ControlSpecOf(const config::Config& config, size_t place) const {
+  health::ControlSpec spec{.target = name(), .budgets = {}, .options = {}};
+  for (const config::AutoBudget& found : config.auto_budgets) {
+    const auto budget =
+        std::find_if(config.policy.budgets.begin(), config.policy.budgets.end(),
+                     [&](const auto& candidate) { return candidate.name == found.budget; });
+    if (budget == config.policy.budgets.end()) continue;
+    const std::string& profile =
+        budget->health.empty() ? config.policy.targets[place].default_health : budget->health;
+    spec.budgets.push_back({found.budget, profile});
+    // One controller for all of them: the most careful of their wishes counts.
+    ControlOptions& options = spec.options;
+    const bool first = spec.budgets.size() == 1;
+    const double cores =
+        found.cores.value_or(static_cast<int>(std::thread::hardware_concurrency()));
+    const double max_rate = found.max_rate.value_or(2 * cores);
+    options.tolerance = first ? found.tolerance : std::min(options.tolerance, found.tolerance);
+    options.cores = first ? cores : std::min(options.cores, cores);
+    options.max_rate = first ? max_rate : std::min(options.max_rate, max_rate);
+  }
+  return spec;
+}
+
+void WatchedTarget::ForgetHealth() {
+  const std::shared_ptr<const engine::Policy> policy = engine_.policy();
+  const Now now = clock_.Read();
+  for (const engine::HealthProfileSpec& profile : policy->profiles) {
+    (void)engine_.SetHealth(name(), profile.name, engine::Health{}, now);
+  }
 }
 
 void WatchedTarget::OnHealth(std::string_view target, std::string_view profile,
                              const engine::Health& health, Now now) {
   // A profile that a reload has just taken away is not found, and not missed.
   (void)engine_.SetHealth(target, profile, health, now);
+  control_->OnHealth(profile, health, now);
 }
 
 void WatchedTarget::Stop() {
-  if (monitor_ == nullptr) return;
-  monitor_->Stop();
-  monitor_ = nullptr;
-  const std::shared_ptr<const engine::Policy> policy = engine_.policy();
-  if (policy == nullptr) return;
-  const Now now = clock_.Read();
-  for (const engine::HealthProfileSpec& profile : policy->profiles) {
-    (void)engine_.SetHealth(name(), profile.name, engine::Health{}, now);
-  }
+  if (monitor_ != nullptr) monitor_->Stop();
 }
 
 }  // namespace headgate::app

@@ -20,6 +20,7 @@
 #include "common/clock.h"
 #include "server/config/config.h"
 #include "server/engine/engine.h"
+#include "server/health/control_loop.h"
 #include "server/health/health_sink.h"
 #include "server/health/monitor.h"
 #include "server/health/snapshot.h"
@@ -40,7 +41,7 @@ class WatchedTarget final : public health::HealthSink {
   // False: its connections have changed, so another one has to be started. Nothing has changed
   // then.
   bool Reconfigure(const config::Config& config, size_t place);
-  // The engine goes on as if nothing measured this target. Harmless if repeated.
+  // The engine goes on with what was found last. Harmless if repeated.
   void Stop();
 
  private:
@@ -60,12 +61,17 @@ class WatchedTarget final : public health::HealthSink {
   health::MonitorSpec MonitorSpecOf(const config::Config& config, size_t place) const;
   health::MonitorProbes MakeProbes() const;
 
+  health::ControlSpec ControlSpecOf(const config::Config& config, size_t place) const;
+  // The engine goes on as if nothing had ever measured this target.
+  void ForgetHealth();
+
   void OnHealth(std::string_view target, std::string_view profile, const engine::Health& health,
                 Now now) override;
 
   const config::TargetSettings settings_;  // as it was started
   engine::Engine& engine_;
   Clock& clock_;
+  std::unique_ptr<health::ControlLoop> control_;    // null: nothing is measured
   std::unique_ptr<health::TargetMonitor> monitor_;  // null: nothing is measured
 };
 

@@ -30,6 +30,8 @@ struct SignalQuery {
 
 // One instance's value, or why there is none. An expected standby that is not streaming has no
 // value and an error that says so.
+// Neither value nor error: there will be one, but a rate takes a second sample; until then it does
+// not count.
 struct Reading {
   std::string instance;  // "replication_lag_seconds on standby-2"
   std::optional<double> value;

@@ -1,0 +1,82 @@
+// ControlLoop: drives the controller of one target's auto budgets from samples of its work.
+//
+// A target without any is not sampled, until a reload gives it one.
+//
+// All auto budgets of a target have one controller, and one rate: what is tolerated is the harm
+// that they do together. A budget's rate is that, times the speed of its health profile: guards
+// watch what the foreground's speed does not show, such as lag.
+//
+// Thread-safe.
+//
+//   ControlLoop loop({.target = "orders", .budgets = {{"backfill", "standard"}}}, engine);
+//   TargetMonitor monitor(spec, probes, {.work = &loop, ...});
+
+#ifndef HEADGATE_SERVER_HEALTH_CONTROL_LOOP_H_
+#define HEADGATE_SERVER_HEALTH_CONTROL_LOOP_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "common/mutex.h"
+#include "server/engine/engine.h"
+#include "server/health/auto_controller.h"
+#include "server/health/probe.h"
+#include "server/health/snapshot.h"
+#include "server/health/work_listener.h"
+
+namespace headgate::health {
+
+struct ControlledBudget {
+  std::string budget;
+  std::string profile;  // that guards it; empty: none
+};
+
+struct ControlSpec {
+  std::string target;
+  std::vector<ControlledBudget> budgets;
+  ControlOptions options;
+};
+
+class ControlLoop final : public WorkListener {
+ public:
+  // The engine outlives the loop.
+  ControlLoop(ControlSpec spec, engine::Engine& engine)
+      : spec_(std::move(spec)), engine_(engine), controller_(spec_.options) {}
+
+  absl::Duration OnWork(const absl::StatusOr<WorkCounters>& sample, Now now) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // From the target's monitor.
+  void OnHealth(std::string_view profile, const engine::Health& health, Now now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of the same target. What was found stays, unless the options are others.
+  void Reconfigure(ControlSpec spec) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  std::vector<ControllerSnapshot> Snapshot() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Guard {
+    std::string profile;
+    double speed = 1;
+  };
+
+  ControlSample Read(const WorkCounters& work, Now now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  double SpeedOf(std::string_view profile) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Apply(Now now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable Mutex mutex_;
+  ControlSpec spec_ ABSL_GUARDED_BY(mutex_);
+  engine::Engine& engine_;
+  AutoController controller_ ABSL_GUARDED_BY(mutex_);
+  ControlSetting setting_ ABSL_GUARDED_BY(mutex_);
+  int64_t next_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<Guard> guards_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace headgate::health
+
+#endif  // HEADGATE_SERVER_HEALTH_CONTROL_LOOP_H_

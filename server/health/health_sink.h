@@ -1,0 +1,27 @@
+// HealthSink: who is told what a target's health is.
+//
+// Implementations: the composition root, which hands it to Engine::SetHealth; in tests, a recorder.
+
+#ifndef HEADGATE_SERVER_HEALTH_HEALTH_SINK_H_
+#define HEADGATE_SERVER_HEALTH_HEALTH_SINK_H_
+
+#include <string_view>
+
+#include "common/clock.h"
+#include "server/engine/virtual_clock.h"
+
+namespace headgate::health {
+
+class HealthSink {
+ public:
+  virtual ~HealthSink() = default;
+
+  // Called from several threads, but for one target by one at a time and in order. It must be quick
+  // and must not call the monitor back.
+  virtual void OnHealth(std::string_view target, std::string_view profile,
+                        const engine::Health& health, Now now) = 0;
+};
+
+}  // namespace headgate::health
+
+#endif  // HEADGATE_SERVER_HEALTH_HEALTH_SINK_H_

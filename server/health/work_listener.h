@@ -1,0 +1,32 @@
+// WorkListener: whoever wants to see how much foreground and batch work runs, several times a
+// second.
+//
+// The primary's poll loop takes the samples on its own thread and connection, between polls of the
+// signals. While nobody asks for anything (the target is idle) or the primary can't be reached no
+// samples are taken; a failed poll is passed on as a failed sample.
+//
+// Implementations: the control loop of `rate: auto` budgets.
+
+#ifndef HEADGATE_SERVER_HEALTH_WORK_LISTENER_H_
+#define HEADGATE_SERVER_HEALTH_WORK_LISTENER_H_
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "server/health/probe.h"
+
+namespace headgate::health {
+
+class WorkListener {
+ public:
+  virtual ~WorkListener() = default;
+
+  // Returns how long after `now`, at which the sample was complete, it wants the next one.
+  // InfiniteDuration: not until the target wakes from idleness, recovers or is reconfigured.
+  // Always called by the same thread, which polls nothing meanwhile.
+  virtual absl::Duration OnWork(const absl::StatusOr<WorkCounters>& sample, Now now) = 0;
+};
+
+}  // namespace headgate::health
+
+#endif  // HEADGATE_SERVER_HEALTH_WORK_LISTENER_H_

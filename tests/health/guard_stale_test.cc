@@ -1,0 +1,264 @@
+// Guard without recent readings: warming, stale, unreadable, absent and set aside.
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/fake_clock.h"
+#include "gtest/gtest.h"
+#include "server/health/guard.h"
+#include "tests/health/specs.h"
+
+namespace headgate::health {
+namespace {
+
+using engine::HealthStatus;
+
+// Signals on the primary ("load"), on the standbys as the primary sees them ("lag"), and on the
+// standby "s2" itself ("own"). Everything is well at first.
+class GuardStaleTest : public ::testing::Test {
+ protected:
+  GuardStaleTest() {
+    profile_ = Profile(
+        "p", {Signal("load", Scope::kPrimary, 10, 20),
+              Signal("lag", Scope::kStandbyOnPrimary, 1, 5), Signal("own", Scope::kStandby, 1, 5)});
+    standbys_ = {Standby("s1", "s1"), ConnectedStandby("s2", "s2")};
+    sample_.servers.resize(2);
+    for (const char* instance : {"load", "lag on s1", "lag on s2", "own on s2"}) Put(instance, 0);
+  }
+
+  void Put(const std::string& instance, std::optional<double> value, std::string error = "") {
+    sample_.instances[instance].reading = {instance, value, std::move(error)};
+  }
+
+  void Sampled(size_t server) {
+    sample_.servers[server] = {
+        .sampled_at_ns = NowNs(), .grace_ns = 0, .next_sample_at_ns = NowNs() + 500'000'000};
+  }
+  void AllSampled() {
+    Sampled(0);
+    Sampled(1);
+  }
+
+  const engine::Health& Look() {
+    if (!guard_.has_value()) guard_.emplace(profile_, standbys_);
+    return guard_->Update(sample_, clock_.Read()).health;
+  }
+  const engine::Health& LookAfter(absl::Duration wait) {
+    clock_.Advance(wait);
+    return Look();
+  }
+
+  int64_t NowNs() { return clock_.Read().monotonic_ns; }
+  const std::string& Binding() const { return guard_->verdict().signal; }
+
+  FakeClock clock_;
+  WatchedProfile profile_;
+  std::vector<StandbySpec> standbys_;
+  TargetSample sample_;
+  std::optional<Guard> guard_;
+};
+
+TEST_F(GuardStaleTest, IsWarmingUntilEveryNeededServerWasSampled) {
+  EXPECT_EQ(Look().status, HealthStatus::kWarming);
+  EXPECT_TRUE(Look().gate_shut);
+  EXPECT_EQ(Look().sampled_at_ns, 0);
+  Sampled(0);
+  EXPECT_EQ(Look().status, HealthStatus::kWarming);
+  EXPECT_EQ(Binding(), "own on s2");
+  Sampled(1);
+  EXPECT_EQ(Look().status, HealthStatus::kHealthy);
+}
+
+TEST_F(GuardStaleTest, FirstCompleteSampleSetsTheSpeedWithoutAClimb) {
+  Look();
+  Sampled(0);
+  Look();
+  Sampled(1);
+  EXPECT_EQ(Look().speed, 1);
+  EXPECT_FALSE(Look().gate_shut);
+}
+
+TEST_F(GuardStaleTest, SpeedClimbsThoughOneServerNeverAnswersAndStaleAllows) {
+  profile_.spec.on_stale = {.shut = false, .speed = 1};
+  Sampled(0);
+  Put("load", 30);
+  Look();
+  Put("load", 0);
+  EXPECT_EQ(Look().status, HealthStatus::kWarming);
+  EXPECT_DOUBLE_EQ(Look().speed, 0.05);
+}
+
+TEST_F(GuardStaleTest, SampleIsAsOldAsThatOfTheOldestServer) {
+  Sampled(0);
+  const int64_t before_ns = NowNs();
+  clock_.Advance(absl::Seconds(1));
+  Sampled(1);
+  EXPECT_EQ(Look().sampled_at_ns, before_ns);
+}
+
+TEST_F(GuardStaleTest, SampleOlderThanStaleAfterIsStale) {
+  AllSampled();
+  EXPECT_EQ(LookAfter(absl::Seconds(5)).status, HealthStatus::kHealthy);
+  EXPECT_EQ(LookAfter(absl::Nanoseconds(1)).status, HealthStatus::kStale);
+  EXPECT_TRUE(Look().gate_shut);
+  EXPECT_EQ(Look().speed, 0);
+  EXPECT_EQ(Binding(), "load");
+}
+
+TEST_F(GuardStaleTest, SaysWhenTheSampleGoesStale) {
+  AllSampled();
+  Look();
+  EXPECT_EQ(guard_->verdict().valid_until_ns, NowNs() + 5'000'000'001);
+}
+
+TEST_F(GuardStaleTest, PollThatWasPlannedLateIsGivenItsTime) {
+  AllSampled();
+  sample_.servers[0].grace_ns = 9'500'000'000;
+  sample_.servers[1].grace_ns = 9'500'000'000;
+  EXPECT_EQ(LookAfter(absl::Milliseconds(14'500)).status, HealthStatus::kHealthy);
+  EXPECT_EQ(LookAfter(absl::Nanoseconds(1)).status, HealthStatus::kStale);
+}
+
+TEST_F(GuardStaleTest, OneStaleServerBlindsItsOwnInstancesOnly) {
+  AllSampled();
+  clock_.Advance(absl::Seconds(6));
+  Sampled(0);
+  EXPECT_EQ(Look().status, HealthStatus::kStale);
+  EXPECT_EQ(Binding(), "own on s2");
+  EXPECT_EQ(Look().pressure, 0);
+  Put("load", 15);
+  EXPECT_EQ(Look().pressure, 0.5F);
+}
+
+TEST_F(GuardStaleTest, RecoversFromStaleByTheClimb) {
+  AllSampled();
+  Look();
+  LookAfter(absl::Seconds(6));
+  AllSampled();
+  EXPECT_EQ(Look().status, HealthStatus::kHealthy);
+  EXPECT_FALSE(Look().gate_shut);
+  EXPECT_DOUBLE_EQ(Look().speed, 0.05);
+  EXPECT_DOUBLE_EQ(LookAfter(absl::Seconds(2)).speed, 0.25);
+}
+
+TEST_F(GuardStaleTest, StaleProfileThatAllowsRunsAtFullSpeed) {
+  profile_.spec.on_stale = {.shut = false, .speed = 1};
+  EXPECT_EQ(Look().status, HealthStatus::kWarming);
+  EXPECT_EQ(Look().speed, 1);
+  AllSampled();
+  EXPECT_EQ(LookAfter(absl::Seconds(6)).status, HealthStatus::kStale);
+  EXPECT_EQ(Look().speed, 1);
+  EXPECT_FALSE(Look().gate_shut);
+  EXPECT_EQ(Binding(), "");
+}
+
+TEST_F(GuardStaleTest, StaleProfileWithASpeedRunsAtIt) {
+  profile_.spec.on_stale = {.shut = false, .speed = 0.1};
+  AllSampled();
+  Look();
+  EXPECT_DOUBLE_EQ(LookAfter(absl::Seconds(6)).speed, 0.1);
+  EXPECT_FALSE(Look().gate_shut);
+  EXPECT_EQ(Binding(), "load");
+}
+
+TEST_F(GuardStaleTest, WhatIsReadStillShutsTheGateOfAStaleProfileThatAllows) {
+  profile_.spec.on_stale = {.shut = false, .speed = 1};
+  AllSampled();
+  clock_.Advance(absl::Seconds(6));
+  Sampled(0);
+  Put("load", 30);
+  EXPECT_EQ(Look().status, HealthStatus::kStale);
+  EXPECT_TRUE(Look().gate_shut);
+  EXPECT_EQ(Binding(), "load");
+}
+
+TEST_F(GuardStaleTest, SignalThatCannotBeReadIsStale) {
+  AllSampled();
+  Put("load", std::nullopt, "function headgate_load() does not exist");
+  EXPECT_EQ(Look().status, HealthStatus::kStale);
+  EXPECT_TRUE(Look().gate_shut);
+  EXPECT_EQ(Binding(), "load");
+}
+
+TEST_F(GuardStaleTest, AbsentStandbyIsUnhealthyAndNeverLagZero) {
+  AllSampled();
+  Put("lag on s1", std::nullopt, "not streaming");
+  EXPECT_EQ(Look().status, HealthStatus::kHealthy);
+  EXPECT_TRUE(Look().gate_shut);
+  EXPECT_EQ(Look().speed, 0);
+  EXPECT_EQ(Look().signal, 1);
+  EXPECT_EQ(Binding(), "lag on s1");
+}
+
+TEST_F(GuardStaleTest, AbsentStandbyShutsTheGateEvenWhereStaleAllows) {
+  profile_.spec.on_stale = {.shut = false, .speed = 1};
+  AllSampled();
+  Put("lag on s1", std::nullopt, "not streaming");
+  Put("load", 1000);
+  EXPECT_TRUE(Look().gate_shut);
+  EXPECT_EQ(Binding(), "lag on s1");
+}
+
+TEST_F(GuardStaleTest, StandbySetAsideDoesNotCountUntilItsExpiry) {
+  standbys_[0].set_aside_until = clock_.Read().wall() + absl::Seconds(3);
+  AllSampled();
+  Put("lag on s1", std::nullopt, "not streaming");
+  EXPECT_EQ(Look().speed, 1);
+  EXPECT_EQ(guard_->verdict().valid_until_ns, NowNs() + 3'000'000'000);
+  EXPECT_FALSE(LookAfter(absl::Milliseconds(2'999)).gate_shut);
+  EXPECT_TRUE(LookAfter(absl::Milliseconds(1)).gate_shut);
+  EXPECT_EQ(Binding(), "lag on s1");
+}
+
+TEST_F(GuardStaleTest, ExpiryFollowsTheWallClock) {
+  standbys_[0].set_aside_until = clock_.Read().wall() + absl::Hours(24);
+  AllSampled();
+  Put("lag on s1", std::nullopt, "not streaming");
+  EXPECT_FALSE(Look().gate_shut);
+  clock_.AdvanceWall(absl::Hours(24));
+  EXPECT_TRUE(Look().gate_shut);
+}
+
+TEST_F(GuardStaleTest, StandbySetAsideForeverNeverCounts) {
+  standbys_[1].set_aside_until = absl::InfiniteFuture();
+  Sampled(0);
+  EXPECT_EQ(Look().status, HealthStatus::kHealthy);
+  EXPECT_EQ(Look().speed, 1);
+}
+
+TEST_F(GuardStaleTest, ServerOfAStandbySetAsideIsNotNeeded) {
+  standbys_[1].set_aside_until = clock_.Read().wall() + absl::Hours(1);
+  AllSampled();
+  clock_.Advance(absl::Minutes(1));
+  Sampled(0);
+  EXPECT_EQ(Look().status, HealthStatus::kHealthy);
+  EXPECT_EQ(Look().sampled_at_ns, NowNs());
+}
+
+TEST_F(GuardStaleTest, ProfileForWhichNothingCountsIsUnmonitored) {
+  profile_.spec.signals = {Signal("lag", Scope::kStandbyOnPrimary, 1, 5)};
+  standbys_.clear();
+  sample_.servers.resize(1);
+  EXPECT_EQ(Look().status, HealthStatus::kUnmonitored);
+  EXPECT_EQ(Look().speed, 1);
+  EXPECT_FALSE(Look().gate_shut);
+}
+
+TEST_F(GuardStaleTest, GateThatStaleServersShutMayOpenWithTheirLastSample) {
+  AllSampled();
+  clock_.Advance(absl::Seconds(6));
+  sample_.servers[0].next_sample_at_ns = NowNs() + 100;
+  sample_.servers[1].next_sample_at_ns = NowNs() + 700;
+  EXPECT_EQ(Look().next_sample_at_ns, NowNs() + 700);
+}
+
+TEST_F(GuardStaleTest, EndlessStaleAfterNeverGoesStale) {
+  profile_.spec.stale_after = absl::InfiniteDuration();
+  AllSampled();
+  EXPECT_EQ(LookAfter(absl::Hours(10'000)).status, HealthStatus::kHealthy);
+}
+
+}  // namespace
+}  // namespace headgate::health
