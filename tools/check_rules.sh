@@ -24,7 +24,7 @@ ENGINE_NEVER='^(grpc.*|pqxx.*|google/protobuf.*|iostream|fstream|filesystem|cstd
 
 # Real time and real randomness enter at these places only. The tests' fuzz driver
 # stops after so many seconds.
-CLOCK_PLACES='^(common/system_clock\.(h|cc)|tests/(bench|demo)/.*|tests/fuzz/replay_main\.cc)$'
+CLOCK_PLACES='^(common/(system_clock|random_seed)\.(h|cc)|tests/(bench|demo)/.*|tests/fuzz/replay_main\.cc)$'
 
 CLOCK_READS='(system|steady|high_resolution|utc|tai|gps|file)_clock|::now *\(|absl::(Now|GetCurrentTimeNanos)\b|clock_gettime|gettimeofday|timespec_get|\btime *\( *(nullptr|NULL|0|&)|rdtsc'
 SLEEPS='sleep_(for|until)|\b(u|nano|clock_nano)?sleep *\(|\bSleepFor *\('
