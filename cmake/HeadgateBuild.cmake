@@ -44,7 +44,8 @@ function(headgate_library target)
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
   if(sources)
     add_library(${target} STATIC ${sources})
-    target_link_libraries(${target} PUBLIC headgate_options ${ARGN})
+    # Whoever installs a room does not install our warnings.
+    target_link_libraries(${target} PUBLIC $<BUILD_INTERFACE:headgate_options> ${ARGN})
   else()  # headers only
     add_library(${target} INTERFACE)
     target_link_libraries(${target} INTERFACE headgate_options ${ARGN})

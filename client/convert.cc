@@ -1,0 +1,192 @@
+#include "client/convert.h"
+
+#include <google/protobuf/any.pb.h>
+#include <google/protobuf/unknown_field_set.h>
+#include <headgate/transport.h>
+
+#include "absl/strings/match.h"
+#include "absl/time/time.h"
+
+namespace headgate::client::internal {
+namespace {
+
+absl::Duration FromProto(const google::protobuf::Duration& duration) {
+  return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
+}
+
+// A switch without a default, so that the compiler names what a new version of the API adds.
+Reason FromProto(v1::Reason reason) {
+  switch (reason) {
+    case v1::REASON_UNSPECIFIED:
+      return Reason::kNone;
+    case v1::REASON_EXEMPT:
+      return Reason::kExempt;
+    case v1::REASON_DENY_RULE:
+      return Reason::kDenyRule;
+    case v1::REASON_REJECT_RATIO:
+      return Reason::kRejectRatio;
+    case v1::REASON_HEALTH:
+      return Reason::kHealth;
+    case v1::REASON_MAX_COST:
+      return Reason::kMaxCost;
+    case v1::REASON_MAX_CONCURRENCY:
+      return Reason::kMaxConcurrency;
+    case v1::REASON_CAPACITY:
+      return Reason::kCapacity;
+    case v1::Reason_INT_MIN_SENTINEL_DO_NOT_USE_:
+    case v1::Reason_INT_MAX_SENTINEL_DO_NOT_USE_:
+      break;
+  }
+  return Reason::kUnknown;
+}
+
+LimitKind FromProto(v1::LimitKind kind) {
+  switch (kind) {
+    case v1::LIMIT_KIND_RULE:
+      return LimitKind::kRule;
+    case v1::LIMIT_KIND_HEALTH:
+      return LimitKind::kHealth;
+    case v1::LIMIT_KIND_RATE:
+      return LimitKind::kRate;
+    case v1::LIMIT_KIND_BURST:
+      return LimitKind::kBurst;
+    case v1::LIMIT_KIND_MAX_COST:
+      return LimitKind::kMaxCost;
+    case v1::LIMIT_KIND_MAX_CONCURRENCY:
+      return LimitKind::kMaxConcurrency;
+    case v1::LIMIT_KIND_PROBE:
+      return LimitKind::kProbe;
+    case v1::LIMIT_KIND_UNSPECIFIED:
+    case v1::LimitKind_INT_MIN_SENTINEL_DO_NOT_USE_:
+    case v1::LimitKind_INT_MAX_SENTINEL_DO_NOT_USE_:
+      break;
+  }
+  return LimitKind::kUnknown;
+}
+
+HealthState FromProto(v1::HealthState state) {
+  switch (state) {
+    case v1::HEALTH_STATE_UNMONITORED:
+      return HealthState::kUnmonitored;
+    case v1::HEALTH_STATE_WARMING:
+      return HealthState::kWarming;
+    case v1::HEALTH_STATE_HEALTHY:
+      return HealthState::kHealthy;
+    case v1::HEALTH_STATE_STALE:
+      return HealthState::kStale;
+    case v1::HEALTH_STATE_UNSPECIFIED:
+    case v1::HealthState_INT_MIN_SENTINEL_DO_NOT_USE_:
+    case v1::HealthState_INT_MAX_SENTINEL_DO_NOT_USE_:
+      break;
+  }
+  return HealthState::kUnknown;
+}
+
+Violation FromProto(const v1::Violation& proto) {
+  Violation violation{.budget = proto.budget(),
+                      .rule = proto.rule(),
+                      .limit_kind = FromProto(proto.limit_kind()),
+                      .level = proto.level(),
+                      .observed = proto.observed(),
+                      .limit = proto.limit(),
+                      .signal = proto.signal(),
+                      .warn = proto.warn()};
+  if (proto.has_retry_after()) violation.retry_after = FromProto(proto.retry_after());
+  return violation;
+}
+
+Health FromProto(const v1::Health& proto) {
+  Health health{.profile = proto.profile(),
+                .state = FromProto(proto.state()),
+                .speed = proto.speed(),
+                .pressure = proto.pressure(),
+                .signal = proto.signal()};
+  if (proto.has_sample_age()) health.sample_age = FromProto(proto.sample_age());
+  return health;
+}
+
+// The fields of this number that hold bytes, in a message whose type is not at hand. To link
+// google/rpc/error_details.proto would end programs at their start that have it from elsewhere.
+std::vector<std::string> Fields(const std::string& message, int number) {
+  google::protobuf::UnknownFieldSet fields;
+  std::vector<std::string> found;
+  if (!fields.ParseFromString(message)) return found;
+  for (int i = 0; i < fields.field_count(); ++i) {
+    const google::protobuf::UnknownField& field = fields.field(i);
+    if (field.number() == number &&
+        field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED)
+      found.push_back(field.length_delimited());
+  }
+  return found;
+}
+
+// Google's codes are gRPC's and Abseil's.
+absl::Status FromCode(int code, const std::string& message) {
+  return absl::Status(static_cast<absl::StatusCode>(code), message);
+}
+
+}  // namespace
+
+v1::CheckRequest ToProto(const CheckRequest& request) {
+  v1::CheckRequest proto;
+  proto.set_identity(request.identity);
+  proto.set_target(request.target);
+  if (request.estimated_cost.has_value()) proto.set_estimated_cost(*request.estimated_cost);
+  proto.set_pattern(request.pattern);
+  proto.mutable_tags()->insert(request.tags.begin(), request.tags.end());
+  proto.set_request_id(request.request_id);
+  proto.set_validate_only(request.validate_only);
+  return proto;
+}
+
+absl::StatusOr<Answer> FromProto(const v1::CheckResponse& response) {
+  const v1::Decision& decision = response.decision();
+  if (decision.verdict() != v1::VERDICT_ALLOWED && decision.verdict() != v1::VERDICT_DENIED)
+    return absl::InternalError("the server's answer has no verdict");
+  const bool allowed = decision.verdict() == v1::VERDICT_ALLOWED;
+  Answer answer{.verdict = allowed ? Verdict::kAllowed : Verdict::kDenied,
+                .reason = FromProto(decision.reason()),
+                .predicted_cost = decision.predicted_cost(),
+                .message = decision.message(),
+                .priority = decision.priority()};
+  if (decision.has_permit_id()) answer.permit_id = decision.permit_id();
+  if (decision.has_retry_after()) answer.retry_after = FromProto(decision.retry_after());
+  for (const v1::Violation& violation : decision.violations())
+    answer.violations.push_back(FromProto(violation));
+  if (decision.has_health()) answer.health = FromProto(decision.health());
+  if (decision.has_chunk_scale()) answer.chunk_scale = decision.chunk_scale();
+  return answer;
+}
+
+absl::StatusOr<ReportOutcome> FromProto(const v1::ReportResult& result) {
+  switch (result.outcome()) {
+    case v1::REPORT_OUTCOME_SETTLED:
+      return ReportOutcome::kSettled;
+    case v1::REPORT_OUTCOME_ALREADY_SETTLED:
+      return ReportOutcome::kAlreadySettled;
+    case v1::REPORT_OUTCOME_FORGOTTEN:
+      return ReportOutcome::kForgotten;
+    default:
+      break;
+  }
+  if (result.has_error() && result.error().code() != 0)
+    return FromCode(result.error().code(), result.error().message());
+  return absl::InternalError("the server's result of a report has neither outcome nor error");
+}
+
+absl::Status FromGrpc(const grpc::Status& status) {
+  absl::Status converted = FromCode(status.error_code(), status.error_message());
+  // google.rpc.Status has its details in field 3, google.rpc.RetryInfo the delay in field 1.
+  for (const std::string& detail : Fields(status.error_details(), 3)) {
+    google::protobuf::Any any;
+    if (!any.ParseFromString(detail) || !absl::EndsWith(any.type_url(), "/google.rpc.RetryInfo"))
+      continue;
+    google::protobuf::Duration delay;
+    for (const std::string& bytes : Fields(any.value(), 1)) {
+      if (delay.ParseFromString(bytes)) SetRetryDelay(FromProto(delay), converted);
+    }
+  }
+  return converted;
+}
+
+}  // namespace headgate::client::internal

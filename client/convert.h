@@ -1,0 +1,26 @@
+// Between the client's types and the protocol's. Pure functions.
+
+#ifndef HEADGATE_CLIENT_CONVERT_H_
+#define HEADGATE_CLIENT_CONVERT_H_
+
+#include <grpcpp/support/status.h>
+#include <headgate/check.h>
+#include <headgate/v1/throttler_service.pb.h>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace headgate::client::internal {
+
+v1::CheckRequest ToProto(const CheckRequest& request);
+
+// Internal for an answer without a verdict that this client understands.
+absl::StatusOr<Answer> FromProto(const v1::CheckResponse& response);
+absl::StatusOr<ReportOutcome> FromProto(const v1::ReportResult& result);
+
+// With the retry delay that google.rpc.RetryInfo asks for.
+absl::Status FromGrpc(const grpc::Status& status);
+
+}  // namespace headgate::client::internal
+
+#endif  // HEADGATE_CLIENT_CONVERT_H_

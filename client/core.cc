@@ -1,0 +1,170 @@
+#include "client/core.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/strings.h"
+
+namespace headgate::client::internal {
+namespace {
+
+// Between attempts within one deadline.
+constexpr absl::Duration kFirstRetry = absl::Milliseconds(10);
+constexpr absl::Duration kLongestRetry = absl::Milliseconds(100);
+// Between Checks while the server cannot be reached or is overloaded.
+constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
+constexpr absl::Duration kLongestPause = absl::Seconds(2);
+// However soon the server lets one come back.
+constexpr absl::Duration kShortestWait = absl::Milliseconds(1);
+
+absl::Status ValidCost(double cost, const char* field) {
+  if (std::isfinite(cost) && cost >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": ", cost, " is not a cost; it has to be finite and >= 0"));
+}
+
+bool IsUnreachable(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
+
+std::string Sentence(const absl::StatusOr<Answer>& answer) {
+  return answer.ok() ? answer->message : answer.status().ToString();
+}
+
+// What CheckOrWait ends with when its time is up.
+absl::Status TooLate(const CheckRequest& request, absl::Duration max_wait, int asked,
+                     const absl::StatusOr<Answer>& last) {
+  return absl::DeadlineExceededError(absl::StrCat(
+      request.identity, " got no permit within ", absl::FormatDuration(max_wait), ", having asked ",
+      asked, asked == 1 ? " time: " : " times; at last: ", Sentence(last)));
+}
+
+}  // namespace
+
+Core::Core(const ClientOptions& options, uint64_t seed, std::shared_ptr<Transport> transport)
+    : options_(options),
+      time_(*options_.time),
+      transport_(std::move(transport)),
+      dice_(seed),
+      fallback_(options.on_unreachable, options.outage_pause),
+      reporter_(transport_, {.max_queued = options.max_queued_reports, .seed = seed}) {}
+
+absl::StatusOr<CheckRequest> Core::Complete(const CheckRequest& request) {
+  if (request.estimated_cost.has_value()) {
+    const absl::Status valid = ValidCost(*request.estimated_cost, "estimated_cost");
+    if (!valid.ok()) return valid;
+  }
+  CheckRequest complete = request;
+  if (complete.identity.empty()) complete.identity = options_.identity;
+  if (complete.target.empty()) complete.target = options_.target;
+  if (complete.request_id.empty() && !complete.validate_only)
+    complete.request_id = dice_.RequestId();
+  return complete;
+}
+
+absl::Status Core::Retry(const std::stop_token& stop,
+                         absl::FunctionRef<absl::Status(absl::Duration timeout)> call) {
+  const absl::Duration give_up_at = time_.Now() + options_.check_deadline;
+  absl::Duration timeout = options_.check_deadline;
+  for (int failures = 0;; ++failures) {
+    absl::Status status = call(timeout);
+    if (!absl::IsUnavailable(status)) return status;
+    const absl::Duration pause = std::max(dice_.Backoff(failures, kFirstRetry, kLongestRetry),
+                                          RetryDelay(status).value_or(absl::ZeroDuration()));
+    if (time_.Now() + pause >= give_up_at) return status;
+    time_.Wait(pause, stop);
+    if (stop.stop_requested()) return absl::CancelledError("cancelled while Headgate is away");
+    timeout = give_up_at - time_.Now();
+    if (timeout <= absl::ZeroDuration()) return status;
+  }
+}
+
+absl::StatusOr<Answer> Core::Ask(const CheckRequest& request, const std::stop_token& stop) {
+  if (!fallback_.MayAsk(time_.Now())) return fallback_.Decide(request, time_.Now());
+  absl::StatusOr<Answer> answer;
+  const absl::Status status = Retry(stop, [&](absl::Duration timeout) {
+    answer = transport_->Check(request, timeout, stop);
+    return answer.status();
+  });
+  if (status.ok()) {
+    fallback_.Succeeded();
+    return answer;
+  }
+  if (!IsUnreachable(status)) {
+    if (!absl::IsCancelled(status)) fallback_.Succeeded();  // it answered, if with an error
+    return status;
+  }
+  fallback_.Failed(time_.Now());
+  if (fallback_.Decides()) return fallback_.Decide(request, time_.Now());
+  return status;
+}
+
+absl::StatusOr<Answer> Core::Check(const CheckRequest& request, const std::stop_token& stop) {
+  const absl::StatusOr<CheckRequest> complete = Complete(request);
+  if (!complete.ok()) return complete.status();
+  return Ask(*complete, stop);
+}
+
+absl::StatusOr<absl::Duration> Core::PauseAfter(const absl::StatusOr<Answer>& answer,
+                                                int& failures) {
+  if (answer.ok()) {
+    failures = 0;
+    if (answer->retry_after.has_value()) return *answer->retry_after;
+    return absl::FailedPreconditionError(
+        absl::StrCat("denied, and waiting will not change that: ", answer->message));
+  }
+  const absl::Status& status = answer.status();
+  const bool waits = options_.on_unreachable.kind() == OnUnreachable::Kind::kWait;
+  if (!absl::IsResourceExhausted(status) && !(waits && IsUnreachable(status))) return status;
+  return std::max(dice_.Backoff(failures++, kFirstPause, kLongestPause),
+                  RetryDelay(status).value_or(absl::ZeroDuration()));
+}
+
+absl::StatusOr<Permit> Core::CheckOrWait(const CheckRequest& request, absl::Duration max_wait,
+                                         const std::stop_token& stop) {
+  const absl::StatusOr<CheckRequest> complete = Complete(request);
+  if (!complete.ok()) return complete.status();
+  const absl::Duration deadline = time_.Now() + max_wait;
+  int failures = 0;
+  for (int asked = 1;; ++asked) {
+    absl::StatusOr<Answer> answer = Ask(*complete, stop);
+    if (answer.ok() && answer->allowed()) return Permit(shared_from_this(), *std::move(answer));
+    const absl::StatusOr<absl::Duration> pause = PauseAfter(answer, failures);
+    if (!pause.ok()) return pause.status();
+
+    const absl::Duration wait = std::max(std::min(*pause, options_.longest_wait), kShortestWait);
+    const absl::Duration left = deadline - time_.Now();
+    if (left <= absl::ZeroDuration()) return TooLate(*complete, max_wait, asked, answer);
+    // To the end even if it will be too early: who calls in a loop then doesn't call all the time.
+    time_.Wait(std::min(dice_.Later(wait), left), stop);
+    if (stop.stop_requested()) return absl::CancelledError("cancelled before a permit was given");
+    if (wait >= left) return TooLate(*complete, max_wait, asked, answer);
+  }
+}
+
+absl::Status Core::Report(uint64_t permit_id, double actual_cost) {
+  absl::Status valid = ValidCost(actual_cost, "actual_cost");
+  if (valid.ok()) reporter_.Add({.permit_id = permit_id, .actual_cost = actual_cost});
+  return valid;
+}
+
+absl::StatusOr<ReportOutcome> Core::ReportNow(uint64_t permit_id, double actual_cost,
+                                              const std::stop_token& stop) {
+  const PermitReport report{.permit_id = permit_id, .actual_cost = actual_cost};
+  absl::Status status = ValidCost(actual_cost, "actual_cost");
+  if (!status.ok()) return status;
+  absl::StatusOr<std::vector<absl::StatusOr<ReportOutcome>>> results;
+  status = Retry(stop, [&](absl::Duration timeout) {
+    results = transport_->Report({&report, 1}, timeout, stop);
+    return results.status();
+  });
+  if (!status.ok()) return status;
+  if (results->size() != 1) return absl::InternalError("one report got several results, or none");
+  return results->front();
+}
+
+}  // namespace headgate::client::internal

@@ -1,0 +1,102 @@
+#include <grpc/support/time.h>
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/channel_arguments.h>
+#include <headgate/transport.h>
+#include <headgate/v1/throttler_service.grpc.pb.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/convert.h"
+
+namespace headgate::client {
+namespace {
+
+// gRPC's own pauses between attempts to connect grow to two minutes, far too long for a service
+// that is back after a restart of seconds.
+constexpr int kFirstReconnectMs = 100;
+constexpr int kLongestReconnectMs = 2000;
+constexpr int kConnectTimeoutMs = 5000;
+// Finds connections whose other end has vanished: what was sent has to be acknowledged in time.
+constexpr int kKeepaliveMs = 30'000;
+constexpr int kAcknowledgeMs = 5000;
+
+grpc::ChannelArguments Arguments() {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestReconnectMs);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectTimeoutMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kAcknowledgeMs);
+  return arguments;
+}
+
+// One call's context: its deadline, and its cancellation.
+class Call {
+ public:
+  Call(absl::Duration timeout, const std::stop_token& stop)
+      : cancel_(stop, [this] { context_.TryCancel(); }) {
+    const absl::Duration bounded = std::clamp(timeout, absl::ZeroDuration(), absl::Hours(24) * 365);
+    // A span, from now on: gRPC reads the clock.
+    context_.set_deadline(gpr_time_from_nanos(absl::ToInt64Nanoseconds(bounded), GPR_TIMESPAN));
+  }
+
+  grpc::ClientContext* context() { return &context_; }
+
+ private:
+  grpc::ClientContext context_;
+  std::stop_callback<std::function<void()>> cancel_;  // last: it uses the context
+};
+
+class GrpcTransport final : public Transport {
+ public:
+  explicit GrpcTransport(const std::string& address)
+      : stub_(v1::ThrottlerService::NewStub(
+            grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), Arguments()))) {}
+
+  absl::StatusOr<Answer> Check(const CheckRequest& request, absl::Duration timeout,
+                               const std::stop_token& stop) override {
+    Call call(timeout, stop);
+    v1::CheckResponse response;
+    const grpc::Status status = stub_->Check(call.context(), internal::ToProto(request), &response);
+    if (!status.ok()) return internal::FromGrpc(status);
+    return internal::FromProto(response);
+  }
+
+  absl::StatusOr<std::vector<absl::StatusOr<ReportOutcome>>> Report(
+      absl::Span<const PermitReport> reports, absl::Duration timeout,
+      const std::stop_token& stop) override {
+    v1::ReportRequest request;
+    for (const PermitReport& report : reports) {
+      v1::PermitReport& added = *request.add_reports();
+      added.set_permit_id(report.permit_id);
+      added.set_actual_cost(report.actual_cost);
+    }
+    Call call(timeout, stop);
+    v1::ReportResponse response;
+    const grpc::Status status = stub_->Report(call.context(), request, &response);
+    if (!status.ok()) return internal::FromGrpc(status);
+    std::vector<absl::StatusOr<ReportOutcome>> results;
+    results.reserve(static_cast<size_t>(response.results_size()));
+    for (const v1::ReportResult& result : response.results())
+      results.push_back(internal::FromProto(result));
+    return results;
+  }
+
+ private:
+  const std::unique_ptr<v1::ThrottlerService::Stub> stub_;
+};
+
+}  // namespace
+
+std::shared_ptr<Transport> NewGrpcTransport(const std::string& address) {
+  return std::make_shared<GrpcTransport>(address);
+}
+
+}  // namespace headgate::client

@@ -1,0 +1,124 @@
+// What goes into a Check and what comes out, as plain data. The meaning of each field is that of
+// the API's documentation, headgate/v1/throttler_service.proto.
+//
+// Thread-compatible.
+//
+//   CheckRequest request{.estimated_cost = 500, .pattern = "backfill-orders"};
+
+#ifndef HEADGATE_CHECK_H_
+#define HEADGATE_CHECK_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace headgate::client {
+
+// One chunk of work.
+struct CheckRequest {
+  std::string identity = {};  // who wants to work; empty: the client's own
+  std::string target = {};    // which database cluster; empty: the client's own
+  // In the job's unit: rows, bytes, the planner's cost units, seconds. Absent and 0 differ.
+  std::optional<double> estimated_cost = {};
+  std::string pattern = {};  // what kind of work, such as a query's identifier; may be empty
+  std::map<std::string, std::string> tags = {};  // further properties for rules to match
+  // The same id is charged once while its permit lives. Empty: the client makes one for each call,
+  // so that it may retry.
+  std::string request_id = {};
+  bool validate_only = false;  // answer without charging anything and without a permit
+};
+
+enum class Verdict { kAllowed, kDenied };
+
+// The first stage that denied, or what let the Check pass unexamined.
+enum class Reason {
+  kNone,
+  kExempt,
+  kDenyRule,
+  kRejectRatio,
+  kHealth,
+  kMaxCost,
+  kMaxConcurrency,
+  kCapacity,
+  kUnknown,  // of a server newer than this client
+};
+
+enum class LimitKind {
+  kRule,
+  kHealth,
+  kRate,
+  kBurst,
+  kMaxCost,
+  kMaxConcurrency,
+  kProbe,
+  kUnknown,  // of a server newer than this client
+};
+
+enum class HealthState {
+  kUnmonitored,
+  kWarming,
+  kHealthy,
+  kStale,
+  kUnknown,  // of a server newer than this client
+};
+
+// One limit that refused, or would have.
+struct Violation {
+  std::string budget = {};
+  std::string rule = {};
+  LimitKind limit_kind = LimitKind::kUnknown;
+  std::string level = {};
+  double observed = 0;  // in the limit's unit
+  double limit = 0;
+  std::string signal = {};
+  bool warn = false;                               // this one did not deny
+  std::optional<absl::Duration> retry_after = {};  // absent: never
+};
+
+struct Health {
+  std::string profile = {};
+  HealthState state = HealthState::kUnknown;
+  double speed = 0;  // 0..1
+  double pressure = 0;
+  std::string signal = {};
+  std::optional<absl::Duration> sample_age = {};  // absent: there is no sample
+};
+
+struct Answer {
+  Verdict verdict = Verdict::kDenied;
+  Reason reason = Reason::kNone;
+  // What a report refers to. Absent: there is nothing to report.
+  std::optional<uint64_t> permit_id = {};
+  double predicted_cost = 0;  // what was charged, cost units
+  // On a denial, when to ask again; absent where waiting will not help.
+  std::optional<absl::Duration> retry_after = {};
+  std::vector<Violation> violations = {};
+  std::optional<Health> health = {};  // absent where no health profile applies
+  std::string message = {};           // one sentence for a person
+  int priority = 0;
+  // Advice: multiply the size of the next chunk by this.
+  std::optional<double> chunk_scale = {};
+  bool local = false;  // Headgate was unreachable: this is what OnUnreachable says
+
+  bool allowed() const { return verdict == Verdict::kAllowed; }
+};
+
+// What the work under one permit really cost.
+struct PermitReport {
+  uint64_t permit_id = 0;
+  double actual_cost = 0;  // in the budget's cost units; for an auto budget, the seconds it took
+};
+
+enum class ReportOutcome {
+  kSettled,
+  kAlreadySettled,  // reported before; nothing changed
+  kForgotten,       // expired so long ago that its place was needed; nothing changed
+};
+
+}  // namespace headgate::client
+
+#endif  // HEADGATE_CHECK_H_

@@ -1,0 +1,125 @@
+#include "client/reporter.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "client/bounded_wait.h"
+
+namespace headgate::client::internal {
+namespace {
+
+constexpr absl::Duration kWindow = absl::Milliseconds(50);
+constexpr absl::Duration kCallTimeout = absl::Seconds(1);
+constexpr absl::Duration kFirstPause = absl::Milliseconds(50);
+constexpr absl::Duration kLongestPause = absl::Seconds(2);
+constexpr absl::Duration kLongestLastPause = absl::Milliseconds(200);  // while being stopped
+
+// The server could not be given the batch now, as opposed to not wanting it.
+bool IsWorthRepeating(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsResourceExhausted(status);
+}
+
+}  // namespace
+
+Reporter::Reporter(std::shared_ptr<Transport> transport, const Options& options)
+    : transport_(std::move(transport)),
+      max_queued_(options.max_queued),
+      dice_(options.seed),
+      thread_([this] { Run(); }) {}
+
+void Reporter::Add(const PermitReport& report) {
+  const std::lock_guard lock(mutex_);
+  if (stopping_ || queue_.size() >= max_queued_) {
+    ++stats_.dropped;
+    return;
+  }
+  queue_.push_back(report);
+  ++added_;
+  // The thread sleeps through a window that has begun, unless the batch is full.
+  if (queue_.size() == 1 || queue_.size() == Transport::kMaxReports) wake_.notify_one();
+}
+
+bool Reporter::Flush(absl::Duration timeout) {
+  Lock lock(mutex_);
+  flush_to_ = added_;
+  wake_.notify_one();
+  return finished_.wait_for(lock, BoundedWait(timeout),
+                            [this, target = added_] { return done_ >= target; });
+}
+
+void Reporter::Stop(absl::Duration timeout) {
+  {
+    Lock lock(mutex_);
+    stopping_ = true;
+    wake_.notify_one();
+    finished_.wait_for(lock, BoundedWait(timeout), [this] { return done_ == added_; });
+  }
+  abandon_.request_stop();
+  {
+    // Once more with the lock: the thread may just have been about to wait.
+    const std::lock_guard lock(mutex_);
+    wake_.notify_one();
+  }
+  if (thread_.joinable()) thread_.join();
+  const std::lock_guard lock(mutex_);
+  stats_.dropped += queue_.size();
+  queue_.clear();
+  done_ = added_;
+}
+
+ReportStats Reporter::stats() const {
+  const std::lock_guard lock(mutex_);
+  ReportStats stats = stats_;
+  stats.pending = queue_.size();
+  return stats;
+}
+
+void Reporter::Run() {
+  Lock lock(mutex_);
+  int failures = 0;
+  while (!abandon_.stop_requested()) {
+    wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    wake_.wait_for(lock, BoundedWait(kWindow), [this] {
+      return stopping_ || done_ < flush_to_ || queue_.size() >= Transport::kMaxReports;
+    });
+    if (SendBatch(lock)) {
+      failures = 0;
+    } else {
+      Pause(lock, failures++);
+    }
+  }
+}
+
+bool Reporter::SendBatch(Lock& lock) {
+  const auto size = static_cast<ptrdiff_t>(std::min(queue_.size(), Transport::kMaxReports));
+  const std::vector<PermitReport> batch(queue_.begin(), queue_.begin() + size);
+  lock.unlock();
+  const auto results = transport_->Report(batch, kCallTimeout, abandon_.get_token());
+  lock.lock();
+  if (abandon_.stop_requested() && !results.ok()) return false;
+  if (IsWorthRepeating(results.status())) return false;
+
+  uint64_t delivered = 0;
+  if (results.ok()) {
+    const auto taken =
+        std::count_if(results->begin(), results->end(), [](const auto& one) { return one.ok(); });
+    delivered = std::min<uint64_t>(static_cast<uint64_t>(taken), batch.size());
+  }
+  stats_.delivered += delivered;
+  stats_.refused += batch.size() - delivered;
+  queue_.erase(queue_.begin(), queue_.begin() + size);
+  done_ += batch.size();
+  finished_.notify_all();
+  return true;
+}
+
+void Reporter::Pause(Lock& lock, int failures) {
+  const bool last = stopping_;
+  const absl::Duration longest = last ? kLongestLastPause : kLongestPause;
+  wake_.wait_for(lock, BoundedWait(dice_.Backoff(failures, kFirstPause, longest)),
+                 [&] { return stopping_ != last || abandon_.stop_requested(); });
+}
+
+}  // namespace headgate::client::internal

@@ -1,0 +1,84 @@
+// Reporter: sends reports in the background, in batches, and loses none without counting it.
+//
+// A report waits at most 50 ms for company, then goes out with up to 999 others, in the order in
+// which they came. A batch that the server could not be given is tried again, with growing pauses
+// of up to 2 s, until it is taken or time is up: reporting twice is harmless. When the queue is
+// full, further reports are dropped.
+//
+// Thread-safe; owns one thread.
+//
+//   Reporter reporter(transport, {.max_queued = 1000, .seed = 7});
+//   reporter.Add({.permit_id = id, .actual_cost = 12});
+//   reporter.Stop(absl::Seconds(2));
+
+#ifndef HEADGATE_CLIENT_REPORTER_H_
+#define HEADGATE_CLIENT_REPORTER_H_
+
+#include <headgate/check.h>
+#include <headgate/client.h>
+#include <headgate/transport.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/dice.h"
+
+namespace headgate::client::internal {
+
+class Reporter {
+ public:
+  struct Options {
+    size_t max_queued = 0;
+    uint64_t seed = 0;
+  };
+
+  Reporter(std::shared_ptr<Transport> transport, const Options& options);
+  ~Reporter() { Stop(absl::ZeroDuration()); }
+
+  // Never blocks for longer than a lock.
+  void Add(const PermitReport& report);
+  // Waits until what was added before is sent or refused; false if that takes longer.
+  bool Flush(absl::Duration timeout);
+  // Sends what is queued, for at most `timeout`, and ends; what remains is dropped, and so is what
+  // is added later.
+  void Stop(absl::Duration timeout);
+  ReportStats stats() const;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+
+  void Run();
+  // One attempt to send the head of the queue. Whether it need not be repeated.
+  bool SendBatch(Lock& lock);
+  void Pause(Lock& lock, int failures);
+
+  const std::shared_ptr<Transport> transport_;
+  const size_t max_queued_;
+  Dice dice_;
+  std::stop_source abandon_;  // time is up: even calls in progress end
+
+  // A std::mutex because condition variables wait with it. Guards everything below.
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;      // the thread waits for work
+  std::condition_variable finished_;  // others wait for `done_`
+  std::deque<PermitReport> queue_;    // those that are being sent are still in it
+  uint64_t added_ = 0;                // to the queue, ever
+  uint64_t done_ = 0;                 // removed from its front, ever
+  uint64_t flush_to_ = 0;             // send without waiting for company while done_ is below
+  bool stopping_ = false;
+  ReportStats stats_;  // `pending` aside
+
+  std::thread thread_;  // last: it uses all the others
+};
+
+}  // namespace headgate::client::internal
+
+#endif  // HEADGATE_CLIENT_REPORTER_H_

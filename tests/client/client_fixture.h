@@ -1,0 +1,36 @@
+// Short ways to a client of FakeHeadgate.
+#ifndef HEADGATE_TESTS_CLIENT_CLIENT_FIXTURE_H_
+#define HEADGATE_TESTS_CLIENT_CLIENT_FIXTURE_H_
+
+#include <headgate/client.h>
+#include <headgate/fake.h>
+
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "gtest/gtest.h"
+
+namespace headgate::client {
+
+inline ClientOptions Options(OnUnreachable on_unreachable = OnUnreachable::Fail()) {
+  return {.on_unreachable = on_unreachable, .identity = "backfill:etl"};
+}
+
+inline std::unique_ptr<Client> Take(absl::StatusOr<std::unique_ptr<Client>> client) {
+  EXPECT_TRUE(client.ok()) << client.status();
+  if (!client.ok()) std::abort();
+  return *std::move(client);
+}
+
+inline std::unique_ptr<Client> NewClient(FakeHeadgate& headgate,
+                                         const ClientOptions& options = Options()) {
+  return Take(headgate.NewClient(options));
+}
+
+// Generous: it passes in an instant unless something is broken.
+inline bool Flushed(Client& client) { return client.Flush(absl::Seconds(60)); }
+
+}  // namespace headgate::client
+
+#endif  // HEADGATE_TESTS_CLIENT_CLIENT_FIXTURE_H_
