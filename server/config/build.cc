@@ -1,0 +1,130 @@
+#include "server/config/build.h"
+
+#include <charconv>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "server/config/builder.h"
+#include "server/config/suggest.h"
+
+namespace headgate::config {
+namespace {
+
+// host:port, or [address]:port for IPv6.
+bool IsAddress(std::string_view text) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return false;
+  const std::string_view host = text.substr(0, colon);
+  const std::string_view port = text.substr(colon + 1);
+  const bool brackets = host.starts_with('[') && host.ends_with(']') && host.size() > 2;
+  if (!brackets && host.find_first_of(":[]/ ") != std::string_view::npos) return false;
+  int number = -1;
+  const auto result = std::from_chars(port.data(), port.data() + port.size(), number);
+  return result.ec == std::errc() && result.ptr == port.data() + port.size() && number >= 0 &&
+         number <= 65535;
+}
+
+NameTable::Completeness CompletenessOf(const v1::Config& proto, const Marks& marks, int field) {
+  return marks.Spoilt(proto, field) ? NameTable::Completeness::kIncomplete
+                                    : NameTable::Completeness::kComplete;
+}
+
+}  // namespace
+
+void Builder::BuildServer() {
+  using Proto = v1::ServerConfig;
+  const Proto& server = proto.server();
+  ServerSettings& to = config.server;
+  if (!server.grpc_address().empty()) {
+    to.grpc_address = server.grpc_address();
+    if (!IsAddress(to.grpc_address)) {
+      findings.Say(server, Proto::kGrpcAddressFieldNumber,
+                   absl::StrCat("grpc_address must be host:port such as 127.0.0.1:8081 or "
+                                "[::1]:8081, port 0 to 65535; it is ",
+                                Quoted(to.grpc_address)));
+    }
+  }
+  if (server.has_reflection()) to.reflection = server.reflection();
+  if (server.has_max_message_bytes()) {
+    to.max_message_bytes = server.max_message_bytes();
+    findings.InRange(server, Proto::kMaxMessageBytesFieldNumber, to.max_message_bytes,
+                     int64_t{1} << 10, int64_t{1} << 30);
+  }
+  if (server.has_threads()) {
+    to.threads = server.threads();
+    findings.InRange(server, Proto::kThreadsFieldNumber, to.threads, 1, 256);
+  }
+}
+
+void Builder::BuildEngine() {
+  using Proto = v1::EngineConfig;
+  const Proto& from = proto.engine();
+  engine::EngineOptions& to = config.engine;
+  if (from.has_permit_ttl()) {
+    to.permit_ttl = findings.InRange(from, Proto::kPermitTtlFieldNumber, from.permit_ttl(),
+                                     absl::Milliseconds(1), absl::Hours(24));
+  }
+  const auto size = [&](int field, int64_t value, int64_t least, int64_t most) {
+    findings.InRange(from, field, value, least, most);
+    return static_cast<size_t>(value);
+  };
+  constexpr int64_t kMostEntries = int64_t{1} << 24;
+  if (from.has_max_permits()) {
+    to.max_permits = size(Proto::kMaxPermitsFieldNumber, from.max_permits(), 64, kMostEntries);
+  }
+  if (from.has_max_patterns()) {
+    to.max_patterns = size(Proto::kMaxPatternsFieldNumber, from.max_patterns(), 64, kMostEntries);
+  }
+  if (from.has_bucket_bytes()) {
+    to.bucket_bytes = size(Proto::kBucketBytesFieldNumber, from.bucket_bytes(), int64_t{1} << 12,
+                           int64_t{1} << 40);
+  }
+}
+
+void Builder::RequireProfile(const google::protobuf::Message& message, int field,
+                             const std::string& name) {
+  if (name.empty()) return;
+  if (!profiles.Require(marks().At(message, field), name)) return;
+  for (const v1::Target& target : proto.targets()) {
+    if (marks().Given(target, v1::Target::kPrimaryFieldNumber)) return;
+  }
+  if (marks().Spoilt(proto, v1::Config::kTargetsFieldNumber)) return;
+  findings.Say(message, field,
+               absl::StrCat("health profile ", Quoted(name),
+                            " cannot be measured: no target has a primary"));
+}
+
+Config BuildConfig(const v1::Config& proto, const Marks& marks, ProblemList& problems) {
+  Config config;
+  Findings findings(marks, problems);
+  const auto names = [&](const char* what, int field) {
+    return NameTable(what, CompletenessOf(proto, marks, field), findings);
+  };
+  NameTable targets = names("target", v1::Config::kTargetsFieldNumber);
+  NameTable profiles = names("health profile", v1::Config::kHealthProfilesFieldNumber);
+  NameTable budgets = names("budget", v1::Config::kBudgetsFieldNumber);
+  NameTable rules = names("rule", v1::Config::kRulesFieldNumber);
+  targets.AddAll(proto.targets());
+  profiles.AddAll(proto.health_profiles());
+  budgets.AddAll(proto.budgets());
+  rules.AddAll(proto.rules());
+
+  Builder builder{.proto = proto,
+                  .findings = findings,
+                  .targets = targets,
+                  .profiles = profiles,
+                  .budgets = budgets,
+                  .config = config};
+  builder.BuildServer();
+  builder.BuildEngine();
+  builder.BuildTargets();
+  builder.BuildProfiles();
+  builder.BuildBudgets();
+  builder.BuildRules();
+  return config;
+}
+
+}  // namespace headgate::config

@@ -1,0 +1,22 @@
+// From a message that fits the schema to a Config that makes sense.
+//
+// Names must exist, numbers be in range, alternatives be chosen; where the engine has rules of its
+// own it is asked. Whatever is wrong is said at its place in the file, all of it. The result is of
+// use only if nothing was wrong, neither here nor while the message was read.
+
+#ifndef HEADGATE_SERVER_CONFIG_BUILD_H_
+#define HEADGATE_SERVER_CONFIG_BUILD_H_
+
+#include <headgate/v1/config.pb.h>
+
+#include "server/config/config.h"
+#include "server/config/marks.h"
+#include "server/config/problem.h"
+
+namespace headgate::config {
+
+Config BuildConfig(const v1::Config& proto, const Marks& marks, ProblemList& problems);
+
+}  // namespace headgate::config
+
+#endif  // HEADGATE_SERVER_CONFIG_BUILD_H_

@@ -1,0 +1,203 @@
+// Targets: where to measure, and on which standbys.
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "server/config/builder.h"
+#include "server/config/dsn.h"
+#include "server/config/suggest.h"
+
+namespace headgate::config {
+namespace {
+
+class TargetBuilder {
+ public:
+  TargetBuilder(Builder& builder, const v1::Target& proto)
+      : builder_(builder), findings_(builder.findings), proto_(proto) {}
+
+  void Run() {
+    settings_.name = proto_.name();
+    if (proto_.has_primary()) settings_.primary = Source(proto_.primary());
+    Standbys();
+    Polling();
+    BatchWork();
+    Policy();
+    builder_.config.targets.push_back(std::move(settings_));
+  }
+
+ private:
+  using Proto = v1::Target;
+
+  bool Given(int field) const { return findings_.marks().Given(proto_, field); }
+
+  PostgresSource Source(const v1::Postgres& from) {
+    using Field = v1::Postgres;
+    const Marks& marks = findings_.marks();
+    int given = 0;
+    for (const int field :
+         {Field::kDsnFieldNumber, Field::kDsnFileFieldNumber, Field::kDsnEnvFieldNumber}) {
+      given += marks.Given(from, field) ? 1 : 0;
+    }
+    if (given != 1) {
+      findings_.Say(from, given == 0 ? "needs one of dsn, dsn_file and dsn_env"
+                                     : "takes only one of dsn, dsn_file and dsn_env");
+    }
+    if (!from.dsn().empty()) {
+      const absl::Status status = CheckDsn(from.dsn());
+      if (!status.ok()) {
+        findings_.Say(from, Field::kDsnFieldNumber, std::string(status.message()));
+      }
+    }
+    if (!from.dsn_env().empty() && !IsVariable(from.dsn_env())) {
+      findings_.Say(from, Field::kDsnEnvFieldNumber,
+                    "dsn_env must be the name of an environment variable: letters, digits and _");
+    }
+    if (!from.password_file().empty() && !marks.Given(from, Field::kDsnFieldNumber)) {
+      findings_.Say(from, Field::kPasswordFileFieldNumber,
+                    "password_file goes with dsn; in a dsn_file or a dsn_env the password may be "
+                    "part of the connection string");
+    }
+    return {.dsn = from.dsn(),
+            .dsn_file = from.dsn_file(),
+            .dsn_env = from.dsn_env(),
+            .password_file = from.password_file()};
+  }
+
+  static bool IsVariable(const std::string& name) {
+    const auto fits = [](unsigned char c) { return absl::ascii_isalnum(c) || c == '_'; };
+    return !absl::ascii_isdigit(static_cast<unsigned char>(name.front())) &&
+           std::all_of(name.begin(), name.end(), fits);
+  }
+
+  void Standbys() {
+    if (proto_.standbys_size() > 0 && !Given(Proto::kPrimaryFieldNumber)) {
+      findings_.Say(proto_, Proto::kStandbysFieldNumber,
+                    "a target with standbys needs a primary, from which they are watched");
+    }
+    NameTable names("standby", NameTable::Completeness::kComplete, findings_);
+    names.AddAll(proto_.standbys());
+    absl::flat_hash_map<std::string, std::string> by_application;
+    for (const v1::Standby& standby : proto_.standbys()) {
+      health::StandbySpec spec = Standby(standby);
+      const auto [first, is_new] = by_application.emplace(spec.application_name, spec.name);
+      if (!is_new && !spec.name.empty() && first->second != spec.name) {
+        findings_.Say(standby, v1::Standby::kApplicationNameFieldNumber,
+                      absl::StrCat("application_name ", Quoted(spec.application_name),
+                                   " is that of standby ", Quoted(first->second), " already"));
+      }
+      settings_.standbys.push_back(std::move(spec));
+      settings_.standby_sources.push_back(
+          standby.has_connection() ? std::optional(Source(standby.connection())) : std::nullopt);
+    }
+  }
+
+  health::StandbySpec Standby(const v1::Standby& from) {
+    using Field = v1::Standby;
+    health::StandbySpec to;
+    to.name = from.name();
+    to.application_name = from.application_name().empty() ? from.name() : from.application_name();
+    to.has_connection = from.has_connection();
+    if (from.has_set_aside_until()) {
+      to.set_aside_until = absl::UnixEpoch() + absl::Seconds(from.set_aside_until().seconds()) +
+                           absl::Nanoseconds(from.set_aside_until().nanos());
+    } else if (!from.set_aside_reason().empty() &&
+               !findings_.marks().Given(from, Field::kSetAsideUntilFieldNumber)) {
+      findings_.Say(from, Field::kSetAsideReasonFieldNumber,
+                    "a set_aside_reason needs a set_aside_until");
+    }
+    to.set_aside_reason = from.set_aside_reason();
+    if (to.name == "primary") {
+      findings_.Say(from, Field::kNameFieldNumber,
+                    "a standby may not be called primary, which is what status calls the primary");
+    }
+    return to;
+  }
+
+  void Polling() {
+    using Field = v1::Polling;
+    const v1::Polling& from = proto_.polling();
+    health::PollingSpec& to = settings_.polling;
+    const auto read = [&](bool has, int field, const auto& value, absl::Duration least,
+                          absl::Duration most, absl::Duration& into) {
+      if (has) into = findings_.InRange(from, field, value, least, most);
+    };
+    read(from.has_interval(), Field::kIntervalFieldNumber, from.interval(), absl::Milliseconds(50),
+         absl::Minutes(1), to.interval);
+    read(from.has_timeout(), Field::kTimeoutFieldNumber, from.timeout(), absl::Milliseconds(100),
+         absl::Minutes(1), to.timeout);
+    read(from.has_idle_after(), Field::kIdleAfterFieldNumber, from.idle_after(), absl::Seconds(1),
+         absl::Hours(24), to.idle_after);
+    read(from.has_idle_interval(), Field::kIdleIntervalFieldNumber, from.idle_interval(),
+         absl::Milliseconds(50), absl::Minutes(10), to.idle_interval);
+    if (to.idle_interval >= to.interval) return;
+    if (from.has_idle_interval()) {
+      findings_.Say(
+          from, Field::kIdleIntervalFieldNumber,
+          absl::StrCat("idle_interval ", absl::FormatDuration(to.idle_interval),
+                       " is shorter than the interval, ", absl::FormatDuration(to.interval)));
+    } else {
+      to.idle_interval = to.interval;  // a default must not turn slowing down into its opposite
+    }
+  }
+
+  void BatchWork() {
+    using Field = v1::BatchWork;
+    const v1::BatchWork& from = proto_.batch_work();
+    settings_.batch_work.roles.assign(from.roles().begin(), from.roles().end());
+    settings_.batch_work.application_names.assign(from.application_names().begin(),
+                                                  from.application_names().end());
+    const Marks& marks = findings_.marks();
+    if (proto_.has_batch_work() && from.roles().empty() && from.application_names().empty() &&
+        !marks.Spoilt(from, Field::kRolesFieldNumber) &&
+        !marks.Spoilt(from, Field::kApplicationNamesFieldNumber)) {
+      findings_.Say(from, "batch_work needs roles or application_names");
+    }
+    for (int i = 0; i < from.application_names_size(); ++i) {
+      const std::string& name = from.application_names(i);
+      if (name.find('*') + 1 >= name.size() || name.find('*') == std::string::npos) continue;
+      findings_.Say(marks.AtItem(from, Field::kApplicationNamesFieldNumber, i),
+                    absl::StrCat("application name ", Quoted(name),
+                                 " has a '*' before its end; it stands for any rest, at the end"));
+    }
+  }
+
+  void Policy() {
+    engine::TargetSpec spec;
+    spec.name = NameOr(proto_.name());
+    if (proto_.has_capacity()) spec.capacity = proto_.capacity();
+    // Whatever it was meant to be, there is one.
+    if (findings_.marks().Spoilt(proto_, Proto::kCapacityFieldNumber)) spec.capacity = 1;
+    engine::PolicySpec alone;
+    alone.targets = {spec};
+    findings_.AskEngine(alone, absl::StrCat("target '", spec.name, "': "), proto_);
+    spec.default_health = proto_.default_health();
+    builder_.config.policy.targets.push_back(spec);
+    if (spec.default_health.empty()) return;
+    if (Given(Proto::kPrimaryFieldNumber)) {
+      builder_.profiles.Require(findings_.marks().At(proto_, Proto::kDefaultHealthFieldNumber),
+                                spec.default_health);
+    } else {
+      findings_.Say(proto_, Proto::kDefaultHealthFieldNumber,
+                    absl::StrCat("health profile ", Quoted(spec.default_health),
+                                 " cannot be measured: the target has no primary"));
+    }
+  }
+
+  Builder& builder_;
+  Findings& findings_;
+  const v1::Target& proto_;
+  TargetSettings settings_;
+};
+
+}  // namespace
+
+void Builder::BuildTargets() {
+  for (const v1::Target& target : proto.targets()) TargetBuilder(*this, target).Run();
+}
+
+}  // namespace headgate::config

@@ -1,0 +1,41 @@
+// The steps of BuildConfig, and what they share. Included by build*.cc only.
+
+#ifndef HEADGATE_SERVER_CONFIG_BUILDER_H_
+#define HEADGATE_SERVER_CONFIG_BUILDER_H_
+
+#include <headgate/v1/config.pb.h>
+
+#include "server/config/config.h"
+#include "server/config/findings.h"
+#include "server/config/names.h"
+
+namespace headgate::config {
+
+struct Builder {
+  const v1::Config& proto;
+  Findings& findings;
+  NameTable& targets;
+  NameTable& profiles;
+  NameTable& budgets;
+  Config& config;
+
+  const Marks& marks() const { return findings.marks(); }
+
+  // In this order: each uses what those before it have built.
+  void BuildServer();
+  void BuildEngine();
+  void BuildTargets();
+  void BuildProfiles();
+  void BuildBudgets();
+  void BuildRules();
+
+  // One budget's controller, if it has one.
+  void BuildAuto(const v1::Budget& budget);
+
+  // Says so at the field if it names a health profile that does not exist or cannot be measured.
+  void RequireProfile(const google::protobuf::Message& message, int field, const std::string& name);
+};
+
+}  // namespace headgate::config
+
+#endif  // HEADGATE_SERVER_CONFIG_BUILDER_H_

@@ -1,0 +1,56 @@
+// Watches one file from a thread of its own, and calls back when its content has changed.
+//
+// Polls instead of asking inotify: that cannot see through the symlinks that Kubernetes swaps, nor
+// network file systems, and a stat ten times a second costs nothing. What counts as a change is
+// said in settled_file.h; with the default interval it is told within 200 ms, and deletion and
+// re-creation like any other change. The first content is told too, so that nothing is missed
+// between a first load and the start of watching.
+//
+// The callback runs on the watcher's thread, one call at a time; a slow one delays the next look.
+// Destroying the watcher waits for a call that is running.
+//
+//   FileWatcher watcher(path, [&](const FileWatcher::Content& text) { store.Update(text); });
+
+#ifndef HEADGATE_SERVER_CONFIG_FILE_WATCHER_H_
+#define HEADGATE_SERVER_CONFIG_FILE_WATCHER_H_
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "absl/time/time.h"
+#include "server/config/settled_file.h"
+
+namespace headgate::config {
+
+class FileWatcher {
+ public:
+  using Content = SettledFile::Content;
+  using OnChange = std::function<void(const Content&)>;
+
+  FileWatcher(std::string path, OnChange on_change,
+              absl::Duration interval = absl::Milliseconds(100));
+  FileWatcher(const FileWatcher&) = delete;
+  FileWatcher& operator=(const FileWatcher&) = delete;
+  ~FileWatcher();
+
+ private:
+  void Run();
+
+  SettledFile file_;  // the thread's alone
+  const OnChange on_change_;
+  const absl::Duration interval_;
+
+  // A std::mutex, since it is the partner of a condition variable.
+  std::mutex mutex_;
+  std::condition_variable stop_changed_;
+  bool stop_ = false;  // guarded by mutex_
+
+  std::thread thread_;
+};
+
+}  // namespace headgate::config
+
+#endif  // HEADGATE_SERVER_CONFIG_FILE_WATCHER_H_

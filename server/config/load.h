@@ -1,0 +1,46 @@
+// Loading a configuration file: YAML, checked against the schema and against itself.
+//
+// The result is a Config, or everything that is wrong with the file, each with its line and column:
+// structure (unknown keys, types, units, duplicates), names that do not exist, numbers out of
+// range, and what the engine would refuse. Only text that is not YAML ends at its first error.
+// An empty file is a valid configuration: the defaults. Size and depth of the input are bounded.
+//
+// Pure functions but for reading the file; no exception leaves them.
+//
+//   const LoadResult loaded = Load("/etc/headgate/headgate.yaml");
+//   if (!loaded.config.has_value()) {
+//     for (const std::string& error : loaded.Errors()) std::cerr << error << '\n';
+//   }
+
+#ifndef HEADGATE_SERVER_CONFIG_LOAD_H_
+#define HEADGATE_SERVER_CONFIG_LOAD_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/config/config.h"
+#include "server/config/problem.h"
+
+namespace headgate::config {
+
+struct LoadResult {
+  std::optional<Config> config;   // absent if there is any problem
+  std::vector<Problem> problems;  // in the order of the file
+
+  // "file:line:column: what", each on one line.
+  std::vector<std::string> Errors() const;
+  // Ok, or InvalidArgument with the errors, one a line.
+  absl::Status status() const;
+};
+
+LoadResult Load(const std::string& path);
+
+// `filename` is for messages only.
+LoadResult Parse(std::string_view text, const std::string& filename);
+
+}  // namespace headgate::config
+
+#endif  // HEADGATE_SERVER_CONFIG_LOAD_H_

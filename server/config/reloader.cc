@@ -1,0 +1,108 @@
+#include "server/config/reloader.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "server/config/file_text.h"
+#include "server/config/load.h"
+
+namespace headgate::config {
+namespace {
+
+// The fields that differ and that only a restart can change.
+std::vector<std::string> PendingRestart(const Config& running, const Config& wanted) {
+  std::vector<std::string> pending;
+  const auto compare = [&](const char* field, const auto& a, const auto& b) {
+    if (a != b) pending.emplace_back(field);
+  };
+  const ServerSettings& server = running.server;
+  compare("server.grpc_address", server.grpc_address, wanted.server.grpc_address);
+  compare("server.reflection", server.reflection, wanted.server.reflection);
+  compare("server.max_message_bytes", server.max_message_bytes, wanted.server.max_message_bytes);
+  compare("server.threads", server.threads, wanted.server.threads);
+  const engine::EngineOptions& engine = running.engine;
+  compare("engine.permit_ttl", engine.permit_ttl, wanted.engine.permit_ttl);
+  compare("engine.max_permits", engine.max_permits, wanted.engine.max_permits);
+  compare("engine.max_patterns", engine.max_patterns, wanted.engine.max_patterns);
+  compare("engine.bucket_bytes", engine.bucket_bytes, wanted.engine.bucket_bytes);
+  return pending;
+}
+
+}  // namespace
+
+ConfigStore::ConfigStore(std::string path, Clock& clock, Apply apply)
+    : path_(std::move(path)), clock_(clock), apply_(std::move(apply)) {
+  status_.path = path_;
+}
+
+absl::Status ConfigStore::Start() {
+  MutexLock lock(&update_mutex_);
+  return Replace(path_.empty() ? absl::StatusOr<std::string>("") : ReadFileText(path_));
+}
+
+void ConfigStore::Update(const absl::StatusOr<std::string>& text) {
+  MutexLock lock(&update_mutex_);
+  if (text.ok() && *text == text_) {
+    Refuse({});
+  } else {
+    Replace(text).IgnoreError();  // the status has it
+  }
+}
+
+absl::Status ConfigStore::Replace(const absl::StatusOr<std::string>& text) {
+  std::vector<std::string> errors;
+  if (!text.ok()) {
+    errors.push_back(absl::StrCat(path_, ": ", text.status().message()));
+  } else {
+    LoadResult loaded = Parse(*text, path_);
+    errors = loaded.Errors();
+    if (errors.empty()) {
+      const absl::Status applied = apply_(*loaded.config);
+      if (applied.ok()) {
+        text_ = *text;
+        Accept(*std::move(loaded.config));
+        return absl::OkStatus();
+      }
+      for (const auto line : absl::StrSplit(applied.message(), '\n')) {
+        errors.push_back(path_.empty() ? std::string(line) : absl::StrCat(path_, ": ", line));
+      }
+    }
+  }
+  absl::Status status = absl::InvalidArgumentError(absl::StrJoin(errors, "\n"));
+  Refuse(std::move(errors));
+  return status;
+}
+
+void ConfigStore::Accept(Config config) {
+  auto accepted = std::make_shared<const Config>(std::move(config));
+  const absl::Time now = clock_.Read().wall();
+  MutexLock lock(&mutex_);
+  if (started_with_ == nullptr) started_with_ = accepted;
+  current_ = std::move(accepted);
+  ++status_.version;
+  status_.loaded_at = now;
+  status_.errors.clear();
+  status_.refused_at = absl::InfinitePast();
+  status_.pending_restart = PendingRestart(*started_with_, *current_);
+}
+
+void ConfigStore::Refuse(std::vector<std::string> errors) {
+  const absl::Time now = clock_.Read().wall();
+  MutexLock lock(&mutex_);
+  status_.refused_at = errors.empty() ? absl::InfinitePast() : now;
+  status_.errors = std::move(errors);
+}
+
+std::shared_ptr<const Config> ConfigStore::current() const {
+  MutexLock lock(&mutex_);
+  return current_;
+}
+
+LoadStatus ConfigStore::status() const {
+  MutexLock lock(&mutex_);
+  return status_;
+}
+
+}  // namespace headgate::config

@@ -1,0 +1,73 @@
+// The configuration in force, and what became of the newest file.
+//
+// A new configuration replaces the running one only if it loads without a problem and `apply`
+// accepts it; otherwise all stays as it is, and the status says why. What only a restart can change
+// (the server's addresses, the sizes of the engine's tables) is accepted and listed as pending.
+//
+// Thread-safe. Updates happen one after the other; reading does not wait for them.
+//
+//   ConfigStore store(path, clock, [&](const Config& config) { return app.Apply(config); });
+//   if (absl::Status status = store.Start(); !status.ok()) return status;  // says everything
+//   FileWatcher watcher(path, [&](const FileWatcher::Content& text) { store.Update(text); });
+
+#ifndef HEADGATE_SERVER_CONFIG_RELOADER_H_
+#define HEADGATE_SERVER_CONFIG_RELOADER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "common/mutex.h"
+#include "server/config/config.h"
+#include "server/config/load_status.h"
+
+namespace headgate::config {
+
+class ConfigStore {
+ public:
+  // Puts a configuration into force, all of it or nothing. Called from the thread of Start or
+  // Update, one call at a time.
+  using Apply = std::function<absl::Status(const Config&)>;
+
+  // An empty path: the defaults, forever. `clock` outlives the store.
+  ConfigStore(std::string path, Clock& clock, Apply apply);
+
+  // Loads the file and applies it; call it once, before all else. An error, with everything that is
+  // wrong, means that there is no configuration to run with.
+  absl::Status Start() ABSL_LOCKS_EXCLUDED(update_mutex_);
+
+  // The file has this content now, or cannot be read. The text in force clears the status of a file
+  // that was refused since, and changes nothing else.
+  void Update(const absl::StatusOr<std::string>& text) ABSL_LOCKS_EXCLUDED(update_mutex_);
+
+  // Null before Start.
+  std::shared_ptr<const Config> current() const ABSL_LOCKS_EXCLUDED(mutex_);
+  LoadStatus status() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  absl::Status Replace(const absl::StatusOr<std::string>& text)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(update_mutex_);
+  void Accept(Config config) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Refuse(std::vector<std::string> errors) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const std::string path_;
+  Clock& clock_;
+  const Apply apply_;
+
+  Mutex update_mutex_;                               // taken before mutex_
+  std::string text_ ABSL_GUARDED_BY(update_mutex_);  // in force
+
+  mutable Mutex mutex_;
+  std::shared_ptr<const Config> started_with_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const Config> current_ ABSL_GUARDED_BY(mutex_);
+  LoadStatus status_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace headgate::config
+
+#endif  // HEADGATE_SERVER_CONFIG_RELOADER_H_

@@ -1,0 +1,27 @@
+// Which of the known names somebody may have meant. Pure functions.
+
+#ifndef HEADGATE_SERVER_CONFIG_SUGGEST_H_
+#define HEADGATE_SERVER_CONFIG_SUGGEST_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headgate::config {
+
+// The known name that is nearest to `name`: few letters away, capitals not counted. Empty if none
+// resembles it.
+std::string Nearest(std::string_view name, const std::vector<std::string>& known);
+
+// "; did you mean 'rate'?", else "; known are a, b and c", else, if nothing is known, empty.
+std::string Suggestion(std::string_view name, const std::vector<std::string>& known);
+
+// "a, b or c".
+std::string Alternatives(const std::vector<std::string>& names);
+
+// Text from a file for a message: one line, printable, of bounded length, in single quotes.
+std::string Quoted(std::string_view text);
+
+}  // namespace headgate::config
+
+#endif  // HEADGATE_SERVER_CONFIG_SUGGEST_H_

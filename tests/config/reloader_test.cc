@@ -1,0 +1,150 @@
+#include "server/config/reloader.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/fake_clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/config/temp_folder.h"
+
+namespace headgate::config {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class ConfigStoreTest : public testing::Test {
+ protected:
+  ConfigStoreTest() { folder_.WriteInPlace("f.yaml", "budgets: [{name: first}]"); }
+
+  absl::Status Apply(const Config& config) {
+    if (!refuse_.empty()) return absl::ResourceExhaustedError(refuse_);
+    applied_.push_back(config.policy.budgets.empty() ? "" : config.policy.budgets[0].name);
+    return absl::OkStatus();
+  }
+
+  absl::Time Now() { return clock_.Read().wall(); }
+
+  TempFolder folder_;
+  FakeClock clock_;
+  std::string refuse_;
+  std::vector<std::string> applied_;
+  const std::string path_ = folder_.File("f.yaml");
+  ConfigStore store_{path_, clock_, [this](const Config& config) { return Apply(config); }};
+};
+
+TEST_F(ConfigStoreTest, StartAppliesTheFile) {
+  EXPECT_EQ(store_.current(), nullptr);
+  ASSERT_EQ(store_.Start(), absl::OkStatus());
+  EXPECT_THAT(applied_, ElementsAre("first"));
+  EXPECT_EQ(store_.current()->policy.budgets[0].name, "first");
+  const LoadStatus status = store_.status();
+  EXPECT_EQ(status.path, path_);
+  EXPECT_EQ(status.version, 1);
+  EXPECT_EQ(status.loaded_at, Now());
+  EXPECT_THAT(status.errors, IsEmpty());
+  EXPECT_EQ(status.refused_at, absl::InfinitePast());
+  EXPECT_THAT(status.pending_restart, IsEmpty());
+}
+
+TEST_F(ConfigStoreTest, WithoutAPathThereAreTheDefaults) {
+  ConfigStore store("", clock_, [this](const Config& config) { return Apply(config); });
+  ASSERT_EQ(store.Start(), absl::OkStatus());
+  EXPECT_EQ(store.current()->server, ServerSettings());
+  EXPECT_EQ(store.status().path, "");
+  EXPECT_EQ(store.status().version, 1);
+}
+
+TEST_F(ConfigStoreTest, StartFailsWithEverythingThatIsWrong) {
+  folder_.WriteInPlace("f.yaml", "budgts: []\nrulse: []\n");
+  const absl::Status status = store_.Start();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(std::string(status.message()),
+            path_ + ":1:1: unknown key 'budgts'; did you mean 'budgets'?\n" + path_ +
+                ":2:1: unknown key 'rulse'; did you mean 'rules'?");
+  EXPECT_THAT(applied_, IsEmpty());
+  EXPECT_EQ(store_.current(), nullptr);
+}
+
+TEST_F(ConfigStoreTest, StartFailsWithoutTheFile) {
+  folder_.Remove("f.yaml");
+  EXPECT_EQ(std::string(store_.Start().message()),
+            path_ + ": cannot be read: No such file or directory");
+}
+
+TEST_F(ConfigStoreTest, UpdateReplaces) {
+  ASSERT_EQ(store_.Start(), absl::OkStatus());
+  clock_.Advance(absl::Seconds(5));
+  store_.Update({"budgets: [{name: second}]"});
+  EXPECT_THAT(applied_, ElementsAre("first", "second"));
+  EXPECT_EQ(store_.current()->policy.budgets[0].name, "second");
+  EXPECT_EQ(store_.status().version, 2);
+  EXPECT_EQ(store_.status().loaded_at, Now());
+}
+
+TEST_F(ConfigStoreTest, TheTextInForceIsNotAppliedAgain) {
+  ASSERT_EQ(store_.Start(), absl::OkStatus());
+  store_.Update({"budgets: [{name: first}]"});
+  EXPECT_THAT(applied_, ElementsAre("first"));
+  EXPECT_EQ(store_.status().version, 1);
+}
+
+TEST_F(ConfigStoreTest, BadTextKeepsWhatRunsAndIsTold) {
+  ASSERT_EQ(store_.Start(), absl::OkStatus());
+  const absl::Time loaded_at = Now();
+  clock_.Advance(absl::Seconds(5));
+  store_.Update({"budgets: [{name: second}"});
+  EXPECT_EQ(store_.current()->policy.budgets[0].name, "first");
+  const LoadStatus status = store_.status();
+  EXPECT_EQ(status.version, 1);
+  EXPECT_EQ(status.loaded_at, loaded_at);
+  EXPECT_EQ(status.refused_at, Now());
+  EXPECT_EQ(status.errors.size(), 1U);
+}
+
+TEST_F(ConfigStoreTest, DeletedFileKeepsWhatRunsAndIsTold) {
+  ASSERT_EQ(store_.Start(), absl::OkStatus());
+  store_.Update(absl::NotFoundError("cannot be read: No such file or directory"));
+  EXPECT_EQ(store_.current()->policy.budgets[0].name, "first");
+  EXPECT_THAT(store_.status().errors,
+              ElementsAre(path_ + ": cannot be read: No such file or directory"));
+}
+
+TEST_F(ConfigStoreTest, WhatApplyRefusesIsNotInForce) {
+  ASSERT_EQ(store_.Start(), absl::OkStatus());
+  refuse_ = "too many buckets\nand more";
+  store_.Update({"budgets: [{name: second}]"});
+  EXPECT_EQ(store_.current()->policy.budgets[0].name, "first");
+  EXPECT_THAT(store_.status().errors,
+              ElementsAre(path_ + ": too many buckets", path_ + ": and more"));
+  refuse_ = "";
+  store_.Update({"budgets: [{name: second}]"});
+  EXPECT_EQ(store_.current()->policy.budgets[0].name, "second");
+  EXPECT_THAT(store_.status().errors, IsEmpty());
+}
+
+TEST_F(ConfigStoreTest, TextInForceClearsTheErrorsOfARefusedOne) {
+  ASSERT_EQ(store_.Start(), absl::OkStatus());
+  store_.Update({"wrong"});
+  store_.Update({"budgets: [{name: first}]"});
+  EXPECT_THAT(store_.status().errors, IsEmpty());
+  EXPECT_EQ(store_.status().refused_at, absl::InfinitePast());
+  EXPECT_THAT(applied_, ElementsAre("first"));
+}
+
+TEST_F(ConfigStoreTest, ListsWhatOnlyARestartChanges) {
+  ASSERT_EQ(store_.Start(), absl::OkStatus());
+  store_.Update({"server: {threads: 2, reflection: false}\nengine: {permit_ttl: 2m}"});
+  EXPECT_THAT(store_.status().errors, IsEmpty());
+  EXPECT_THAT(store_.status().pending_restart,
+              ElementsAre("server.reflection", "server.threads", "engine.permit_ttl"));
+  store_.Update({"server: {threads: 2}"});
+  EXPECT_THAT(store_.status().pending_restart, ElementsAre("server.threads"));
+  store_.Update({""});
+  EXPECT_THAT(store_.status().pending_restart, IsEmpty());
+}
+
+}  // namespace
+}  // namespace headgate::config
