@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "common/strings.h"
@@ -15,11 +16,10 @@
 namespace headgate::config {
 namespace {
 
-// Of an auto budget, in busy seconds. A second of work may be under way or owed at once: that is
-// many chunks of the size that suits a database, 5 to 50 ms. One chunk of unknown cost is taken for
-// 20 ms.
-constexpr double kAutoBurst = 1;
-constexpr double kAutoDefaultCost = 0.02;
+// Of an auto budget, in busy seconds: several chunks of the size that suits a database, 5 to 50 ms.
+// What jobs have not used, they may use at once, and the foreground feels it. Work of which nothing
+// is known is charged all of it: one chunk at a time, until a Report says what one takes.
+constexpr double kAutoBurst = 0.2;
 // Not a limit that anybody should meet: permits are counted only where there is one, and the
 // controller has to know how many are out to tell when the database is free of batch work.
 constexpr int64_t kAutoMaxConcurrency = 10'000;
@@ -96,7 +96,9 @@ class BudgetBuilder {
     if (proto_.has_default_cost()) {
       spec_.default_cost = proto_.default_cost();
     } else if (is_auto_) {
-      spec_.default_cost = kAutoDefaultCost;
+      const auto* const units = std::get_if<double>(&*spec_.burst);  // else it will be refused
+      const double burst = units != nullptr ? *units : kAutoBurst;
+      spec_.default_cost = std::min(burst, spec_.max_cost.value_or(burst));
     }
     if (proto_.split().has_depth()) spec_.split = engine::SplitByDepth{proto_.split().depth()};
     if (proto_.split().has_tag()) spec_.split = engine::SplitByTag{proto_.split().tag()};

@@ -153,7 +153,8 @@ absl::Duration Decision::TimeToRoom(const Candidate& candidate) const {
   // The rate of an auto budget holds until its controller thinks again.
   const int64_t changes_at = reading.health.next_sample_at_ns;
   if (budget.is_auto && changes_at > now_.monotonic_ns) at = std::min(at, changes_at);
-  if (at == VirtualClock::kNever) return absl::InfiniteDuration();
+  // And one that no controller has found yet will be: nobody is turned away for good.
+  if (at == VirtualClock::kNever) return budget.is_auto ? kAskAgain : absl::InfiniteDuration();
   return std::max(absl::Nanoseconds(at - now_.monotonic_ns), kLeast);
 }
 

@@ -17,17 +17,17 @@ constexpr double kEnoughWrites = 50;      // transactions a second; below, calls
 constexpr double kActiveHalfLife = 0.25;  // s
 constexpr double kRestAfter = 2;          // s without a Check
 
-constexpr double kOffSeconds = 0.5;  // of clean time
-constexpr double kLongestOff = 3;    // s, clean or not
-constexpr double kNoBatch = 0.05;    // in-flight work that counts as none
-constexpr double kFirstOn = 1.5, kSettlingOn = 2.5, kSettledOn = 4;  // s
+constexpr double kOffSeconds = 0.5;   // of clean time
+constexpr double kLongestOff = 10;    // s, clean or not: chunks may be long
+constexpr double kBelievedAfter = 1;  // s
+constexpr double kFirstOn = 1.5, kSettlingOn = 2.5, kSettledOn = 5;  // s
 constexpr int kFirstWindows = 4;
 constexpr double kJitter = 0.2;  // of a window: a periodic foreground must not fall into step
 
 constexpr double kGain = 0.7;
 constexpr double kMostFall = 2, kMostRise = 1;  // of 1 - harm
 constexpr double kSignificant = 2;              // standard deviations
-constexpr double kDecay = 0.6;                  // of older windows
+constexpr double kDecay = 0.75;                 // of older windows
 constexpr double kSettled = 0.6;                // distance of harm from 1
 
 constexpr double kBadlySlower = 0.7;                        // share of throughput that is left
@@ -45,13 +45,14 @@ double SecondsBetween(int64_t from_ns, int64_t to_ns) {
 }  // namespace
 
 void AutoController::Sums::Add(const Flow& flow) {
-  count += 1;
-  seconds += flow.seconds;
-  transactions += flow.throughput * flow.seconds;
-  squares += flow.throughput * flow.throughput;
-  if (!flow.occupancy.has_value()) return;
-  occupied_seconds += flow.seconds;
-  busy_seconds += *flow.occupancy * flow.seconds;
+  if (flow.counted_seconds > 0) {
+    count += 1;
+    seconds += flow.counted_seconds;
+    transactions += flow.throughput * flow.counted_seconds;
+    squares += flow.throughput * flow.throughput;
+  }
+  occupied_seconds += flow.occupied_seconds;
+  busy_seconds += flow.occupancy * flow.occupied_seconds;
 }
 
 void AutoController::Sums::Decay(double factor) {
@@ -79,8 +80,8 @@ double AutoController::Jitter() {
   return 1 + kJitter * (2 * unit - 1);
 }
 
-// Empty where counters went backwards: another server, or statistics that were reset.
-std::optional<AutoController::Flow> AutoController::FlowSince(const ControlSample& sample) const {
+// Empty where counters went backwards: another server answers.
+std::optional<AutoController::Flow> AutoController::FlowSince(const ControlSample& sample) {
   const WorkCounters& from = last_->work;
   const WorkCounters& to = sample.work;
   Flow flow;
@@ -92,14 +93,28 @@ std::optional<AutoController::Flow> AutoController::FlowSince(const ControlSampl
   const auto own = static_cast<double>(sample.transactions - last_->transactions);
   const auto all = static_cast<double>(to.next_xid - from.next_xid);
   flow.throughput = std::max(0.0, all - own) / flow.seconds;
-  if (!to.statements.has_value() || !from.statements.has_value()) return flow;
-  if (to.statements->generation != from.statements->generation) return std::nullopt;
-  flow.occupancy =
-      std::max(0.0, to.statements->busy_seconds - from.statements->busy_seconds) / flow.seconds;
-  if (flow.throughput <= kEnoughWrites) {
-    flow.throughput = std::max(0.0, to.statements->calls - from.statements->calls) / flow.seconds;
-  }
+  flow.counted_seconds = flow.seconds;
+  AddStatements(to, flow);
   return flow;
+}
+
+void AutoController::AddStatements(const WorkCounters& work, Flow& flow) {
+  const bool writes = flow.throughput > kEnoughWrites;
+  if (work.statements.has_value()) {
+    const bool comparable = last_statements_.has_value() &&
+                            last_statements_->statements->generation == work.statements->generation;
+    if (comparable) {
+      const WorkCounters::Statements& from = *last_statements_->statements;
+      flow.occupied_seconds = SecondsBetween(last_statements_->sampled_at_ns, work.sampled_at_ns);
+      flow.occupancy =
+          std::max(0.0, work.statements->busy_seconds - from.busy_seconds) / flow.occupied_seconds;
+      calls_ = std::max(0.0, work.statements->calls - from.calls) / flow.occupied_seconds;
+    }
+    last_statements_ = work;
+  }
+  if (writes || calls_ == 0) return;
+  flow.throughput = calls_;
+  flow.counted_seconds = flow.occupied_seconds;
 }
 
 bool AutoController::NobodyAsks(const ControlSample& sample, double seconds) {
@@ -111,6 +126,8 @@ void AutoController::Enter(ControlPhase phase, int64_t now_ns) {
   phase_ = phase;
   since_ns_ = now_ns;
   clean_ = -1;
+  unreported_ = unseen_ = 0;
+  last_statements_ = std::nullopt;  // no difference spans two windows
 }
 
 void AutoController::Forget() {
@@ -135,6 +152,7 @@ ControlSetting AutoController::Step(const ControlSample& sample) {
   const bool idle = flow->throughput <= kIdleThroughput && active_ <= kIdleActive;
   if (nobody_asks) {
     if (phase_ != ControlPhase::kRest) Enter(ControlPhase::kRest, now_ns);
+    if (!idle) rate_ = std::min(rate_, kFirstRate);  // whoever asks next meets a foreground
     Forget();
   } else if (idle) {
     if (phase_ != ControlPhase::kIdle) Enter(ControlPhase::kIdle, now_ns);
@@ -150,6 +168,9 @@ ControlSetting AutoController::Step(const ControlSample& sample) {
     StepOn(sample, *flow);
   }
   last_ = sample;
+  if (!last_statements_.has_value() && sample.work.statements.has_value()) {
+    last_statements_ = sample.work;
+  }
   return Setting(phase_ == ControlPhase::kOff ? kShortTick : kTick);
 }
 
@@ -157,13 +178,23 @@ void AutoController::StepIdle(double seconds) {
   rate_ = std::min(options_.max_rate, std::max(rate_, 1.0) * std::pow(kIdleGrowth, seconds));
 }
 
+// Free of batch work. A permit of a job that died, or a session that does not ask, must not spoil
+// every window: what one of the two sources says for a while is believed.
+bool AutoController::IsClean(const ControlSample& sample, double seconds) {
+  const bool reported = sample.outstanding == 0;
+  const bool gone = sample.work.batch_active == 0;
+  unreported_ = reported ? unreported_ + seconds : 0;
+  unseen_ = gone ? unseen_ + seconds : 0;
+  return (reported && gone) || unreported_ >= kBelievedAfter || unseen_ >= kBelievedAfter;
+}
+
 void AutoController::StepOff(const ControlSample& sample, const Flow& flow) {
-  const double in_flight = static_cast<double>(sample.outstanding) + sample.work.batch_active;
   if (clean_ >= 0) {
     off_.Add(flow);
     clean_ += flow.seconds;
-  } else if (in_flight < kNoBatch) {
+  } else if (IsClean(sample, flow.seconds)) {
     clean_ = 0;  // from this sample on
+    last_statements_ = std::nullopt;
   }
   const double age = SecondsBetween(since_ns_, sample.work.sampled_at_ns);
   if (clean_ < kOffSeconds && age < kLongestOff) return;
@@ -183,9 +214,10 @@ void AutoController::StepOn(const ControlSample& sample, const Flow& flow) {
 
 void AutoController::BackOff(const Flow& flow) {
   if (off_.seconds <= 0) return;
-  const bool slower = flow.throughput < kBadlySlower * off_.throughput();
-  const bool busier = flow.occupancy.has_value() && off_.occupied_seconds > 0 &&
-                      *flow.occupancy > off_.occupancy() + kBadlyBusier * delta_;
+  const bool slower =
+      flow.counted_seconds > 0 && flow.throughput < kBadlySlower * off_.throughput();
+  const bool busier = flow.occupied_seconds > 0 && off_.occupied_seconds > 0 &&
+                      flow.occupancy > off_.occupancy() + kBadlyBusier * delta_;
   if (!slower && !busier) return;
   rate_ = std::max(kLeastRate, rate_ * std::exp2(-flow.seconds / kBackOffHalf));
   on_ = {};

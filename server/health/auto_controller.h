@@ -75,11 +75,13 @@ class AutoController {
   ControlSetting Miss(int64_t now_ns);
 
  private:
-  // What the foreground did from one sample to the next.
+  // What the foreground did since an earlier sample.
   struct Flow {
-    double seconds = 0;
-    double throughput = 0;            // transactions a second
-    std::optional<double> occupancy;  // busy sessions; absent without pg_stat_statements
+    double seconds = 0;           // since the last sample
+    double counted_seconds = 0;   // that the throughput is of; 0: this sample has none
+    double throughput = 0;        // transactions a second
+    double occupied_seconds = 0;  // that the occupancy is of; 0: this sample has none
+    double occupancy = 0;         // busy sessions
   };
   // Averages over windows of one kind, newer ones weighing more.
   struct Sums {
@@ -93,7 +95,10 @@ class AutoController {
     double variance() const;  // of throughput between samples
   };
 
-  std::optional<Flow> FlowSince(const ControlSample& sample) const;
+  std::optional<Flow> FlowSince(const ControlSample& sample);
+  // Adds what pg_stat_statements says, which not every sample has.
+  void AddStatements(const WorkCounters& work, Flow& flow);
+  bool IsClean(const ControlSample& sample, double seconds);
   bool NobodyAsks(const ControlSample& sample, double seconds);
   void Enter(ControlPhase phase, int64_t now_ns);
   void Forget();
@@ -113,15 +118,19 @@ class AutoController {
   uint64_t dice_;
 
   std::optional<ControlSample> last_;
+  std::optional<WorkCounters> last_statements_;  // that had them, in this window
   int64_t last_good_ns_ = 0;
   ControlPhase phase_ = ControlPhase::kRest;
   int64_t since_ns_ = 0;  // when the phase began
   double rate_;
-  double active_ = 0;   // foreground sessions, smoothed
-  double unasked_ = 0;  // seconds without a Check
-  double clean_ = 0;    // seconds of this off window without batch work; < 0: not yet
-  double window_ = 0;   // seconds that this on window lasts
-  int windows_ = 0;     // that were measured since the foreground came
+  double active_ = 0;      // foreground sessions, smoothed
+  double unasked_ = 0;     // seconds without a Check
+  double calls_ = 0;       // newest rate of foreground calls, a second
+  double unreported_ = 0;  // seconds of this off window without permits outstanding
+  double unseen_ = 0;      // and without sessions of batch work
+  double clean_ = 0;       // seconds of this off window without batch work; < 0: not yet
+  double window_ = 0;      // seconds that this on window lasts
+  int windows_ = 0;        // that were measured since the foreground came
   Sums off_, on_;
   double alone_ = 0, with_batch_ = 0;
 };

@@ -47,7 +47,9 @@ struct WorkCounters {
   double foreground_active = 0;
   double batch_active = 0;
   // From pg_stat_statements, of roles that are not batch work; absent where it is not loaded, or
-  // where batch work is told apart by application name, which it does not know.
+  // where batch work is told apart by application name, which it does not know. Where it has
+  // thousands of entries reading it is dear, and some samples in between are without it: take
+  // differences between samples that have it.
   struct Statements {
     double calls = 0;
     double busy_seconds = 0;   // total execution time

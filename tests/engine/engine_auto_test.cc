@@ -11,8 +11,6 @@
 namespace headgate::engine {
 namespace {
 
-constexpr absl::Duration kForever = absl::InfiniteDuration();
-
 PolicySpec Auto(std::optional<int64_t> max_concurrency = {}) {
   BudgetSpec budget = RateBudget("b", 0, 10);
   budget.rate = AutoRate{};
@@ -23,7 +21,7 @@ PolicySpec Auto(std::optional<int64_t> max_concurrency = {}) {
 TEST(EngineAuto, DrainsNothingBeforeARateIsFound) {
   TestEngine engine(Auto());
   EXPECT_TRUE(engine.Admits("etl", 10));
-  EXPECT_EQ(engine.Check("etl", 1, At(absl::Hours(1))).retry_after, kForever);
+  EXPECT_EQ(engine.Check("etl", 1, At(absl::Hours(1))).retry_after, absl::Seconds(1));
 }
 
 TEST(EngineAuto, DrainsAtTheRateThatWasSet) {

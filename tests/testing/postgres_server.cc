@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdint>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
@@ -33,10 +35,11 @@ bool IsFree(int port) {
 int FreePort() {
   constexpr int kFirst = 20'000;
   constexpr int kCount = 12'000;
-  static int next = static_cast<int>(getpid()) * 37 % kCount;
+  static std::atomic<unsigned> next = static_cast<unsigned>(getpid()) * 37;
   for (int tries = 0; tries < kCount; ++tries) {
-    const int port = kFirst + next;
-    next = (next + 1) % kCount;
+    // Relaxed: all that matters is that no two callers get the same number.
+    const int port =
+        kFirst + static_cast<int>(next.fetch_add(1, std::memory_order_relaxed) % kCount);
     if (IsFree(port)) return port;
   }
   return 0;

@@ -284,6 +284,7 @@ class ReferenceModel::Examination {
     if (IsAuto(bucket) && until_change > 0 && wait != 0) {
       wait = std::min(wait.value_or(until_change), until_change);
     }
+    if (IsAuto(bucket) && !wait.has_value()) wait = absl::ToInt64Nanoseconds(absl::Seconds(1));
     return wait;
   }
 

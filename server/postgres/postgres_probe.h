@@ -1,0 +1,83 @@
+// PostgresProbe: reads health signals and work counters of one real PostgreSQL server.
+//
+// Guarantees, beside those of health::Probe:
+// - One session, kept from call to call. Every call ends within the timeout, connecting included.
+// - The connection string is asked for at each connect, and hosts are looked up anew, so that
+//   changed secrets and moved names take effect.
+// - At each call the server itself says whether it is the primary or a standby, and whether the
+//   role may see the statistics: a demoted primary, or counts that would read 0 for want of
+//   pg_monitor, are errors.
+// - All built-in signals of a poll take one round trip. A query of a custom signal runs read-only,
+//   for at most half of the timeout.
+//
+// What the values mean, and when there is no reading: signal_reader.h; for work: work_sampler.h.
+//
+// Thread-compatible, but Cancel() may be called from any thread.
+//
+//   PostgresProbe probe({.server = "primary", .dsn = [] { return ReadDsn(); }}, clock);
+//   absl::StatusOr<std::vector<health::Reading>> readings = probe.Poll(queries);
+#ifndef HEADGATE_SERVER_POSTGRES_POSTGRES_PROBE_H_
+#define HEADGATE_SERVER_POSTGRES_POSTGRES_PROBE_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "common/clock.h"
+#include "server/health/probe.h"
+#include "server/health/profile.h"
+#include "server/postgres/connection.h"
+#include "server/postgres/signal_reader.h"
+#include "server/postgres/work_sampler.h"
+
+namespace headgate::postgres {
+
+enum class ServerRole { kPrimary, kStandby };
+
+struct PostgresProbeOptions {
+  // In the names of a standby's instances: health::StandbySpec::name.
+  std::string server = "primary";
+  ServerRole role = ServerRole::kPrimary;
+  // The connection string, as libpq takes it. It must not block.
+  std::function<absl::StatusOr<std::string>()> dsn = {};
+  absl::Duration timeout = absl::Seconds(1);
+  health::BatchWorkSpec batch_work = {};
+};
+
+class PostgresProbe final : public health::Probe {
+ public:
+  // The clock outlives the probe.
+  PostgresProbe(PostgresProbeOptions options, Clock& clock);
+  ~PostgresProbe() override;
+
+  absl::StatusOr<std::vector<health::Reading>> Poll(
+      absl::Span<const health::SignalQuery> queries) override;
+  absl::StatusOr<health::WorkCounters> SampleWork() override;
+  void Cancel() override { connection_.Cancel(); }
+
+ private:
+  absl::StatusOr<std::vector<health::Reading>> PollOnce(
+      absl::Span<const health::SignalQuery> queries, const Deadline& deadline);
+  absl::StatusOr<health::WorkCounters> SampleOnce(const Deadline& deadline);
+
+  absl::Status EnsureOpen(const Deadline& deadline);
+  // Notes what the server says of itself; an error if it is not what this probe is for.
+  absl::Status ReadServer(const absl::StatusOr<Table>& table);
+  Statement BuiltIn(Query query) const;
+  absl::StatusOr<std::vector<absl::StatusOr<Table>>> Run(absl::Span<const Statement> statements,
+                                                         const Deadline& deadline);
+
+  const PostgresProbeOptions options_;
+  Clock& clock_;
+  Connection connection_;
+  SignalReader reader_;
+  WorkSampler sampler_;
+  bool has_load_function_ = false;
+};
+
+}  // namespace headgate::postgres
+
+#endif  // HEADGATE_SERVER_POSTGRES_POSTGRES_PROBE_H_

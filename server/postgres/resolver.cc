@@ -1,0 +1,100 @@
+#include "server/postgres/resolver.h"
+
+#include <netdb.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/mutex.h"
+
+namespace headgate::postgres {
+
+absl::StatusOr<std::vector<std::string>> LookupBySystem(const std::string& host) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  if (const int error = getaddrinfo(host.c_str(), nullptr, &hints, &list); error != 0) {
+    return absl::UnavailableError(
+        absl::StrCat("host ", host, " is not found: ", gai_strerror(error)));
+  }
+  std::vector<std::string> addresses;
+  for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
+    char text[NI_MAXHOST];
+    if (getnameinfo(entry->ai_addr, entry->ai_addrlen, text, sizeof(text), nullptr, 0,
+                    NI_NUMERICHOST) == 0) {
+      addresses.emplace_back(text);
+    }
+  }
+  freeaddrinfo(list);
+  return addresses;
+}
+
+// Shared by the thread that looks up and the one that waits.
+struct Resolver::UnderWay {
+  UnderWay() : done_event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+  ~UnderWay() { close(done_event); }
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+
+  void Finish(absl::StatusOr<std::vector<std::string>> found) {
+    {
+      MutexLock lock(&mutex);
+      done = true;
+      addresses = std::move(found);
+    }
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(done_event, &one, sizeof(one));
+  }
+
+  bool IsDone() {
+    MutexLock lock(&mutex);
+    return done;
+  }
+
+  const int done_event;  // readable once done
+  Mutex mutex;
+  bool done ABSL_GUARDED_BY(mutex) = false;
+  absl::StatusOr<std::vector<std::string>> addresses ABSL_GUARDED_BY(mutex);
+};
+
+Resolver::Resolver(HostLookup lookup) : lookup_(std::move(lookup)) {}
+Resolver::~Resolver() = default;
+
+absl::StatusOr<std::shared_ptr<Resolver::UnderWay>> Resolver::Begin(const std::string& host) {
+  auto begun = std::make_shared<UnderWay>();
+  try {
+    std::thread([begun, host, lookup = lookup_] { begun->Finish(lookup(host)); }).detach();
+  } catch (const std::system_error& error) {
+    return absl::UnavailableError(absl::StrCat("no thread to look up ", host, ": ", error.what()));
+  }
+  return begun;
+}
+
+absl::StatusOr<std::vector<std::string>> Resolver::Resolve(const std::string& host,
+                                                           const Waiter& waiter,
+                                                           const Deadline& deadline) {
+  std::shared_ptr<UnderWay>& slot = under_way_[host];
+  // What was given up and came in since may be out of date.
+  if (slot == nullptr || slot->IsDone()) {
+    absl::StatusOr<std::shared_ptr<UnderWay>> begun = Begin(host);
+    if (!begun.ok()) return begun.status();
+    slot = *std::move(begun);
+  }
+  if (absl::Status status = waiter.Wait(slot->done_event, POLLIN, deadline); !status.ok()) {
+    return absl::Status(status.code(),
+                        absl::StrCat("looking up host ", host, ": ", status.message()));
+  }
+  const std::shared_ptr<UnderWay> finished = std::move(slot);
+  under_way_.erase(host);
+  MutexLock lock(&finished->mutex);
+  return std::move(finished->addresses);
+}
+
+}  // namespace headgate::postgres

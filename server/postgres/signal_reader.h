@@ -1,0 +1,81 @@
+// SignalReader: from what the queries returned to readings, with what has to be remembered from
+// poll to poll: counters, for those that are rates, and when WAL was written.
+//
+// Values are never made up:
+// - A rate needs two polls. Before that, and after a restart, a failover or a reset of statistics,
+//   there is no reading of it at all; it is neither 0 nor an error.
+// - An expected standby that is not streaming has an error, as has one that streams but whose lag
+//   can't be known yet.
+// - Replay of a standby: `replay_lag` only within the bounds that positions set, since it sticks.
+//   Of several that stream under one name, the one furthest behind counts.
+// - standby_lag_seconds is 0 where all that was received is replayed. Otherwise it is the age of
+//   the last replayed transaction, but no more than the time since all was replayed, or the first
+//   write after a quiet night would count as a night's lag.
+//
+// Thread-compatible. No I/O.
+//
+//   reader.BeginPoll(now, server_started_at);
+//   reader.Read(query, table, readings);
+#ifndef HEADGATE_SERVER_POSTGRES_SIGNAL_READER_H_
+#define HEADGATE_SERVER_POSTGRES_SIGNAL_READER_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/health/probe.h"
+#include "server/postgres/connection.h"
+#include "server/postgres/counter_window.h"
+#include "server/postgres/queries.h"
+#include "server/postgres/wal_timeline.h"
+
+namespace headgate::postgres {
+
+class SignalReader {
+ public:
+  // `standby` is the server's name if it is one, and then part of its instances' names.
+  explicit SignalReader(std::optional<std::string> standby) : standby_(std::move(standby)) {}
+
+  // `now` is the server's own time in seconds. One that was started at another time, or is another
+  // one, has other counters.
+  void BeginPoll(double now, const std::string& started_at);
+
+  // Appends the readings of `query`, from what its built-in query or its own SQL returned.
+  void Read(const health::SignalQuery& query, const absl::StatusOr<Table>& table,
+            std::vector<health::Reading>& readings);
+
+  // A statement of ours failed: it is in the server's count of rollbacks, but none of its work.
+  void CountOwnRollback() { ++own_rollbacks_; }
+
+ private:
+  using Value = absl::StatusOr<double>;
+
+  std::string InstanceOf(const std::string& signal) const;
+  void ReadStandbys(const health::SignalQuery& query, const SignalSource& source,
+                    const Table& table, std::vector<health::Reading>& readings);
+  Value ReplayOf(const health::StandbySpec& standby, SignalSource::Kind kind,
+                 const Table& table) const;
+  Value ReplaySeconds(double written, double replayed, std::optional<double> lag) const;
+  Value StandbySeconds(const Table& table);
+  // Absent: nothing to compare with yet.
+  std::optional<Value> Growth(const SignalSource& source, const Table& table);
+  CounterWindow& Count(const SignalSource& source, size_t column, double counter);
+
+  const std::optional<std::string> standby_;
+  double now_ = 0;
+  std::string started_at_;
+  std::map<std::pair<std::string_view, size_t>, CounterWindow> windows_;  // by signal and column
+  WalTimeline wal_;
+  std::optional<double> caught_up_at_;  // when this standby last had replayed all
+  double own_rollbacks_ = 0;
+};
+
+// The one number that a custom query returned.
+absl::StatusOr<double> OneNumber(const Table& table);
+
+}  // namespace headgate::postgres
+
+#endif  // HEADGATE_SERVER_POSTGRES_SIGNAL_READER_H_

@@ -1,0 +1,35 @@
+// Waiter: the one place where this room blocks. It waits for a file descriptor, until a deadline,
+// and can be cancelled.
+//
+// Thread-compatible, but Cancel() may be called from any thread.
+//
+//   absl::Status status = waiter.Wait(socket, POLLIN, deadline);
+#ifndef HEADGATE_SERVER_POSTGRES_WAITER_H_
+#define HEADGATE_SERVER_POSTGRES_WAITER_H_
+
+#include "absl/status/status.h"
+#include "server/postgres/deadline.h"
+
+namespace headgate::postgres {
+
+class Waiter {
+ public:
+  Waiter();
+  ~Waiter();
+  Waiter(const Waiter&) = delete;
+  Waiter& operator=(const Waiter&) = delete;
+
+  // OK when one of `events` (POLLIN, POLLOUT) or an error is on `fd`. DeadlineExceeded, or
+  // Cancelled for good after Cancel().
+  absl::Status Wait(int fd, short events, const Deadline& deadline) const;
+
+  // Thread-safe.
+  void Cancel();
+
+ private:
+  const int event_;  // readable once cancelled
+};
+
+}  // namespace headgate::postgres
+
+#endif  // HEADGATE_SERVER_POSTGRES_WAITER_H_

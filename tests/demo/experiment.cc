@@ -1,0 +1,133 @@
+#include "tests/demo/experiment.h"
+
+#include <algorithm>
+
+#include "common/system_clock.h"
+#include "tests/demo/results.h"
+
+namespace headgate::demo {
+namespace {
+
+constexpr absl::Duration kTick = absl::Milliseconds(250);
+constexpr double kLeastFixed = 200;  // rows a second
+
+absl::Time WallTime() { return SystemClock::ReadKernel().wall(); }
+
+}  // namespace
+
+absl::Status Experiment::Run() {
+  absl::StatusOr<std::unique_ptr<load::Pgbench>> foreground =
+      load::Pgbench::Start(stage_.foreground());
+  if (!foreground.ok()) return foreground.status();
+  foreground_ = *std::move(foreground);
+  absl::StatusOr<std::unique_ptr<Throttle>> throttle = Throttle::Create(headgated_.address());
+  if (!throttle.ok()) return throttle.status();
+  record_.began = WallTime();
+  absl::Status status = Hold({.phase = Phase::kPause}, timing_.warm_up);
+  if (status.ok()) status = Hold({.phase = Phase::kAlone}, timing_.alone);
+  for (int i = 0; i < timing_.throttled_phases; ++i) {
+    if (status.ok()) status = Throttled(**throttle);
+    if (status.ok()) status = Hold({.phase = Phase::kAlone}, timing_.alone);
+  }
+  if (status.ok()) status = Fixed();
+  if (status.ok()) status = Backfill(Phase::kGreedy, timing_.greedy, GreedyBatch());
+  if (absl::Status stopped = foreground_->Stop(); status.ok()) status = stopped;
+  record_.checks = (*throttle)->counts();
+  record_.transactions = foreground_->transactions();
+  return status;
+}
+
+load::BatchOptions Experiment::GreedyBatch() const {
+  return {.dsn = stage_.batch_dsn(), .table_rows = Stage::kRows};
+}
+
+// At first with the chunks of the greedy backfill: what is better it is told.
+absl::Status Experiment::Throttled(Throttle& throttle) {
+  load::BatchOptions options = GreedyBatch();
+  if (advised_rows_ > 0) options.chunk_rows = advised_rows_;
+  options.ask = throttle.Asker();
+  absl::Status status = Backfill(Phase::kThrottled, timing_.throttled, options);
+  advised_rows_ = throttle.chunk_rows();
+  return status;
+}
+
+// With chunks of the size that Headgate advised: a fixed rate shall lose by its rate alone. All
+// rates in turn, so that the machine's drift favours none.
+absl::Status Experiment::Fixed() {
+  const double unit = std::max(Evaluate(record_).throttled.batch.rows_per_second, kLeastFixed);
+  load::Pace pace(0);
+  load::BatchOptions options = GreedyBatch();
+  if (advised_rows_ > 0) options.chunk_rows = advised_rows_;
+  options.ask = pace.Asker();
+  absl::StatusOr<std::unique_ptr<load::BatchWorkers>> batch =
+      load::BatchWorkers::Start(options, &record_.chunks);
+  if (!batch.ok()) return batch.status();
+  batch_ = *std::move(batch);
+  absl::Status status;
+  for (int round = 0; round < timing_.rounds; ++round) {
+    for (const double factor : kFixedRates) {
+      pace.Set(factor * unit);
+      const Slice slice = {.phase = Phase::kFixed, .fixed_rate = factor * unit};
+      if (status.ok()) status = Hold(slice, timing_.fixed);
+      pace.Set(0);
+      if (status.ok()) status = Hold({.phase = Phase::kAlone}, timing_.fixed);
+    }
+  }
+  if (absl::Status ended = EndBackfill(); status.ok()) status = ended;
+  return status;
+}
+
+absl::Status Experiment::Backfill(Phase phase, absl::Duration length,
+                                  const load::BatchOptions& options) {
+  absl::StatusOr<std::unique_ptr<load::BatchWorkers>> batch =
+      load::BatchWorkers::Start(options, &record_.chunks);
+  if (!batch.ok()) return batch.status();
+  batch_ = *std::move(batch);
+  absl::Status status = Hold({.phase = phase}, length);
+  if (absl::Status ended = EndBackfill(); status.ok()) status = ended;
+  return status.ok() ? Hold({.phase = Phase::kPause}, timing_.pause) : status;
+}
+
+absl::Status Experiment::EndBackfill() {
+  absl::Status status = batch_->Stop();
+  batch_ = nullptr;
+  return status;
+}
+
+absl::Status Experiment::Hold(const Slice& slice, absl::Duration length) {
+  Slice held = slice;
+  held.window.from = WallTime();
+  const absl::Time end = held.window.from + length;
+  while (WallTime() < end) {
+    held.window.to = WallTime();
+    if (absl::Status status = Watch(held); !status.ok()) return status;
+    absl::Status status = interrupt_.Wait(std::min(kTick, end - WallTime()));
+    if (!status.ok()) return status;
+  }
+  held.window.to = WallTime();
+  if (absl::Status status = Watch(held); !status.ok()) return status;
+  record_.slices.push_back(held);
+  return absl::OkStatus();
+}
+
+// Everything must go on running, or the figures mean nothing.
+absl::Status Experiment::Watch(const Slice& slice) {
+  if (absl::Status status = foreground_->Poll(); !status.ok()) return status;
+  if (batch_ != nullptr) {
+    if (absl::Status status = batch_->Health(); !status.ok()) return status;
+  }
+  absl::StatusOr<ServerView> view = headgated_.View();
+  if (absl::IsDeadlineExceeded(view.status())) return absl::OkStatus();  // there is a next time
+  if (!view.ok()) return view.status();
+  record_.controller.push_back({.at = WallTime(), .rate = view->rate, .phase = view->phase});
+  display_.Show({.now = WallTime(),
+                 .elapsed = WallTime() - record_.began,
+                 .total = timing_.total(),
+                 .slice = slice,
+                 .transactions = foreground_->transactions(),
+                 .chunks = record_.chunks,
+                 .server = *view});
+  return absl::OkStatus();
+}
+
+}  // namespace headgate::demo

@@ -1,0 +1,91 @@
+// Experiment: the phases one after the other, with one foreground that never stops.
+//
+// Alone - throttled - alone - throttled - alone - fixed rates, each a second at a time with a
+// second alone between - greedy. The greedy phase comes last because what it leaves behind in the
+// tables would weigh on whatever followed. The fixed rates are multiples of what the throttled
+// backfill came to. Thread-compatible.
+//
+//   Experiment experiment(stage, headgated, interrupt, display, {});
+//   absl::Status status = experiment.Run();
+//   const Results results = Evaluate(experiment.record());
+#ifndef HEADGATE_TESTS_DEMO_EXPERIMENT_H_
+#define HEADGATE_TESTS_DEMO_EXPERIMENT_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "tests/demo/display.h"
+#include "tests/demo/headgated.h"
+#include "tests/demo/interrupt.h"
+#include "tests/demo/record.h"
+#include "tests/demo/stage.h"
+#include "tests/demo/throttle.h"
+#include "tests/load/batch_workers.h"
+#include "tests/load/pgbench.h"
+
+namespace headgate::demo {
+
+// Of the fixed rates, in what the throttled backfill came to.
+inline constexpr std::array<double, 3> kFixedRates = {1, 2, 4};
+
+struct Timing {
+  absl::Duration warm_up = absl::Seconds(3);
+  absl::Duration alone = absl::Seconds(5);  // before and after each throttled phase
+  absl::Duration throttled = absl::Seconds(10);
+  int throttled_phases = 2;
+  absl::Duration fixed = absl::Seconds(1);  // and as long alone
+  int rounds = 3;                           // through all fixed rates
+  absl::Duration greedy = absl::Seconds(8);
+  absl::Duration pause = absl::Seconds(1);  // after each backfill
+
+  absl::Duration total() const {
+    const absl::Duration one_throttled = throttled + pause + alone;
+    const absl::Duration one_round = 2 * kFixedRates.size() * fixed;
+    return warm_up + alone + throttled_phases * one_throttled + rounds * one_round + greedy + pause;
+  }
+};
+
+class Experiment {
+ public:
+  Experiment(Stage& stage, Headgated& headgated, const Interrupt& interrupt, Display& display,
+             const Timing& timing)
+      : stage_(stage),
+        headgated_(headgated),
+        interrupt_(interrupt),
+        display_(display),
+        timing_(timing) {}
+
+  // Cancelled if it was interrupted; else what went wrong.
+  absl::Status Run();
+
+  const Record& record() const { return record_; }
+
+ private:
+  // Lets time pass, and watches.
+  absl::Status Hold(const Slice& slice, absl::Duration length);
+  absl::Status Backfill(Phase phase, absl::Duration length, const load::BatchOptions& options);
+  // Ends what there is of a backfill.
+  absl::Status EndBackfill();
+  absl::Status Throttled(Throttle& throttle);
+  absl::Status Fixed();
+  absl::Status Watch(const Slice& slice);
+
+  load::BatchOptions GreedyBatch() const;
+
+  Stage& stage_;
+  Headgated& headgated_;
+  const Interrupt& interrupt_;
+  Display& display_;
+  const Timing timing_;
+  Record record_;
+  std::unique_ptr<load::Pgbench> foreground_;
+  std::unique_ptr<load::BatchWorkers> batch_;  // while there is a backfill
+  int64_t advised_rows_ = 0;                   // a chunk, at the end of a throttled phase
+};
+
+}  // namespace headgate::demo
+
+#endif  // HEADGATE_TESTS_DEMO_EXPERIMENT_H_

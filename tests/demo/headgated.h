@@ -1,0 +1,62 @@
+// Headgated: the server under demonstration, a process of its own with a configuration that holds
+// no number for the backfill's rate.
+//
+// Thread-compatible.
+//
+//   absl::StatusOr<std::unique_ptr<Headgated>> headgated = Headgated::Start(stage, interrupt);
+//   ... client::Client::Create({.address = (*headgated)->address(), ...}) ...
+#ifndef HEADGATE_TESTS_DEMO_HEADGATED_H_
+#define HEADGATE_TESTS_DEMO_HEADGATED_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tests/demo/interrupt.h"
+#include "tests/demo/stage.h"
+#include "tests/load/subprocess.h"
+
+namespace headgate::demo {
+
+// What its status service says of the one target, its profile and its budget.
+struct ServerView {
+  std::string health = {};  // "healthy", "warming", ...
+  std::string signal = {};  // the binding one; empty for none
+  double speed = 1;
+  std::string phase = {};  // of the controller
+  double rate = 0;         // that it found, busy seconds a second
+  std::string error = {};  // of a server that could not be measured
+};
+
+class Headgated {
+ public:
+  // The program, beside this one.
+  static absl::StatusOr<std::string> Program();
+  // Returns once it has measured the database's health.
+  static absl::StatusOr<std::unique_ptr<Headgated>> Start(Stage& stage, const Interrupt& interrupt);
+  ~Headgated();
+
+  const std::string& address() const { return address_; }
+
+  // Asks its status service. DeadlineExceeded if it takes too long, which it may on a database that
+  // takes all of the machine; another error if it has ended or fails.
+  absl::StatusOr<ServerView> View();
+
+ private:
+  class Connection;
+
+  explicit Headgated(std::unique_ptr<load::Subprocess> process);
+
+  absl::Status WaitForPort(const std::string& file, const Interrupt& interrupt);
+  absl::Status WaitForHealth(const Interrupt& interrupt);
+
+  const std::unique_ptr<load::Subprocess> process_;
+  std::string address_;
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace headgate::demo
+
+#endif  // HEADGATE_TESTS_DEMO_HEADGATED_H_

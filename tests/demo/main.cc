@@ -1,0 +1,127 @@
+// headgate-demo: what a greedy backfill does to a busy PostgreSQL, and what it does when it asks
+// Headgate. Everything runs here, in a temporary folder, and is gone afterwards.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "tests/demo/display.h"
+#include "tests/demo/experiment.h"
+#include "tests/demo/headgated.h"
+#include "tests/demo/interrupt.h"
+#include "tests/demo/plot.h"
+#include "tests/demo/report.h"
+#include "tests/demo/series.h"
+#include "tests/demo/stage.h"
+
+namespace headgate::demo {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kWrongUsage = 2;
+constexpr int kInterrupted = 130;
+
+struct Flags {
+  std::string plot = "./headgate-demo.svg";
+  std::string series;
+  double pace = 1;
+};
+
+absl::Status Write(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  return file ? absl::OkStatus() : absl::UnavailableError(absl::StrCat("cannot write ", path));
+}
+
+Timing TimingAt(double pace) {
+  Timing timing;
+  for (absl::Duration* length : {&timing.warm_up, &timing.alone, &timing.throttled, &timing.fixed,
+                                 &timing.greedy, &timing.pause}) {
+    *length *= pace;
+  }
+  return timing;
+}
+
+absl::Status Conclude(const Record& record, const Flags& flags) {
+  const Results results = Evaluate(record);
+  std::cout << "\n" << Table(results, record.checks) << "\n";
+  absl::Status status = Write(flags.plot, PlotSvg(record));
+  if (status.ok()) std::cout << "plot: " << flags.plot << "\n";
+  if (status.ok() && !flags.series.empty()) {
+    status = Write(flags.series, SeriesCsv(record));
+    std::cout << "series: " << flags.series << "\n";
+  }
+  std::cout << LastLine(results) << std::endl;
+  return status;
+}
+
+absl::Status Run(const Flags& flags, const Interrupt& interrupt) {
+  // Better now than in a minute.
+  for (const std::string& path : {flags.plot, flags.series}) {
+    if (path.empty()) continue;
+    if (!std::ofstream(path, std::ios::app)) {
+      return absl::UnavailableError(absl::StrCat("cannot write ", path));
+    }
+  }
+  if (absl::Status found = Headgated::Program().status(); !found.ok()) return found;
+  Display display(stdout);
+  const Timing timing = TimingAt(flags.pace);
+  absl::StatusOr<std::unique_ptr<Stage>> stage =
+      Stage::Build(interrupt, [&](const std::string& line) { display.Say(line); });
+  if (!stage.ok()) return stage.status();
+  display.Say("starting headgated, which is told no rate");
+  absl::StatusOr<std::unique_ptr<Headgated>> headgated = Headgated::Start(**stage, interrupt);
+  if (!headgated.ok()) return headgated.status();
+  Experiment experiment(**stage, **headgated, interrupt, display, timing);
+  absl::Status status = experiment.Run();
+  display.Close();
+  return status.ok() ? Conclude(experiment.record(), flags) : status;
+}
+
+// The first line of an error says what failed, and the last one that a program printed says why.
+std::string OneLine(const absl::Status& status) {
+  const std::string message(status.message());
+  const std::vector<std::string> lines = absl::StrSplit(message, '\n', absl::SkipWhitespace());
+  if (lines.empty()) return absl::StatusCodeToString(status.code());
+  if (lines.size() == 1) return lines[0];
+  std::string why = lines.back();
+  for (const std::string& line : lines) {
+    if (line.find("FATAL:") != line.npos || line.find("ERROR:") != line.npos) why = line;
+  }
+  return absl::StrCat(lines[0], " ", why);
+}
+
+int Main(int argc, char** argv) {
+  CLI::App cli("A greedy backfill on a busy PostgreSQL, with and without Headgate.",
+               "headgate-demo");
+  Flags flags;
+  cli.add_option("--plot", flags.plot, "Where the picture goes (SVG)")->capture_default_str();
+  cli.add_option("--series", flags.series, "Where the time series go (CSV), if anywhere");
+  cli.add_option("--pace", flags.pace, "Factor for the length of all phases")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 100.0));
+  try {
+    cli.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return cli.exit(error) == 0 ? 0 : kWrongUsage;
+  }
+  const Interrupt interrupt;
+  const absl::Status status = Run(flags, interrupt);
+  if (status.ok()) return 0;
+  if (absl::IsCancelled(status)) {
+    std::cerr << "demo: stopped; everything it started is gone\n";
+    return kInterrupted;
+  }
+  std::cerr << "demo: " << OneLine(status) << "\n";
+  return kFailed;
+}
+
+}  // namespace
+}  // namespace headgate::demo
+
+int main(int argc, char** argv) { return headgate::demo::Main(argc, argv); }

@@ -1,0 +1,236 @@
+#include "tests/demo/plot.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "tests/demo/axis.h"
+#include "tests/demo/results.h"
+#include "tests/demo/svg.h"
+#include "tests/demo/text.h"
+
+namespace headgate::demo {
+namespace {
+
+constexpr double kWidth = 1040, kHeight = 820;
+constexpr double kLeft = 78, kRight = 20, kTop = 92;
+constexpr double kPanelHeight = 150, kGap = 22;
+constexpr absl::Duration kStep = absl::Milliseconds(500);
+
+// Measured on both axes; x in seconds since the record began.
+using Series = std::vector<Point>;
+
+struct Panel {
+  std::string title;  // with its unit
+  std::string colour;
+  Series series;
+  Axis::Scale scale = Axis::Scale::kLinear;
+  double least = 0;      // where the axis begins
+  double reference = 0;  // a dashed line; 0: none
+};
+
+struct Look {
+  std::string shade;
+  std::string name;
+};
+
+Look LookOf(Phase phase) {
+  switch (phase) {
+    case Phase::kAlone:
+      return {"#f1f1f1", "alone"};
+    case Phase::kThrottled:
+      return {"#d9f0dd", "backfill asks Headgate"};
+    case Phase::kFixed:
+      return {"#dbe7f8", "fixed rates, one by one"};
+    case Phase::kGreedy:
+      return {"#f9dcd8", "greedy backfill"};
+    case Phase::kPause:
+      break;
+  }
+  return {"#ffffff", ""};
+}
+
+double SecondsIn(const Record& record, absl::Time at) {
+  return absl::ToDoubleSeconds(at - record.began);
+}
+
+std::vector<load::Window> Steps(const Record& record) {
+  std::vector<load::Window> steps;
+  const absl::Time end = record.slices.back().window.to;
+  for (absl::Time from = record.began; from + kStep <= end; from += kStep) {
+    steps.push_back({.from = from, .to = from + kStep});
+  }
+  return steps;
+}
+
+std::vector<Panel> Panels(const Record& record) {
+  const Results results = Evaluate(record);
+  Panel tps = {.title = "foreground, transactions/s",
+               .colour = "#1f5fa8",
+               .series = {},
+               .reference = results.alone.per_second};
+  Panel p99 = {.title = "foreground p99, ms",
+               .colour = "#b3541e",
+               .series = {},
+               .scale = Axis::Scale::kLogarithmic,
+               .least = 1,
+               .reference = absl::ToDoubleMilliseconds(results.alone.p99)};
+  Panel rows = {.title = "backfill, rows/s",
+                .colour = "#2a7d3b",
+                .series = {},
+                .scale = Axis::Scale::kLogarithmic,
+                .least = 100};
+  Panel rate = {.title = "rate Headgate found, busy s/s",
+                .colour = "#6b3fa0",
+                .series = {},
+                .scale = Axis::Scale::kLogarithmic,
+                .least = 0.01};
+  for (const load::Window& step : Steps(record)) {
+    const double x = SecondsIn(record, step.from + kStep / 2);
+    const load::ForegroundStats foreground = record.transactions.Over({step});
+    tps.series.push_back({x, foreground.per_second});
+    if (foreground.count > 0) p99.series.push_back({x, absl::ToDoubleMilliseconds(foreground.p99)});
+    rows.series.push_back({x, record.chunks.Over(step).rows_per_second});
+  }
+  for (const ControllerSample& sample : record.controller) {
+    rate.series.push_back({SecondsIn(record, sample.at), sample.rate});
+  }
+  return {tps, p99, rows, rate};
+}
+
+class Plot {
+ public:
+  explicit Plot(const Record& record)
+      : record_(record),
+        x_({.from = 0,
+            .to = SecondsIn(record, record.slices.back().window.to),
+            .pixel_from = kLeft,
+            .pixel_to = kWidth - kRight}) {}
+
+  std::string Draw() {
+    svg_.Text({.x = kLeft,
+               .y = 30,
+               .text = "A backfill on a busy PostgreSQL, with and without Headgate",
+               .size = 18,
+               .bold = true});
+    Legend();
+    const std::vector<Panel> panels = Panels(record_);
+    double top = kTop;
+    const double bottom = kTop + static_cast<double>(panels.size()) * (kPanelHeight + kGap) - kGap;
+    Phases(bottom);
+    for (const Panel& panel : panels) {
+      DrawPanel(panel, top);
+      top += kPanelHeight + kGap;
+    }
+    TimeAxis(bottom);
+    return svg_.Finish();
+  }
+
+ private:
+  void Legend() {
+    double x = kLeft;
+    const auto entry = [&](const std::string& shade, const std::string& text, double width) {
+      svg_.Rectangle({x, 42}, {x + 14, 54}, shade);
+      svg_.Text({.x = x + 19, .y = 53, .text = text});
+      x += width;
+    };
+    entry(LookOf(Phase::kAlone).shade, "foreground alone", 140);
+    entry(LookOf(Phase::kThrottled).shade, "throttled by Headgate", 165);
+    entry(LookOf(Phase::kFixed).shade, "held to a fixed rate", 150);
+    entry(LookOf(Phase::kGreedy).shade, "not throttled", 115);
+    svg_.Line({{x, 48}, {x + 24, 48}}, {.colour = "#777", .dashes = "5 4"});
+    svg_.Text({.x = x + 29, .y = 53, .text = "mean of the foreground alone"});
+  }
+
+  void Phases(double bottom) {
+    for (const Slice& slice : record_.slices) {
+      const load::Window& window = slice.window;
+      svg_.Rectangle({At(window.from), kTop}, {At(window.to), bottom}, LookOf(slice.phase).shade);
+      if (slice.phase != Phase::kFixed) NamePhase(window, LookOf(slice.phase).name);
+    }
+    if (const auto fixed = AllFixed()) NamePhase(*fixed, LookOf(Phase::kFixed).name);
+  }
+
+  void NamePhase(const load::Window& window, const std::string& name) {
+    const double width = At(window.to) - At(window.from);
+    if (width < 6.5 * static_cast<double>(name.size())) return;
+    svg_.Text({.x = (At(window.from) + At(window.to)) / 2,
+               .y = kTop - 8,
+               .text = name,
+               .size = 11,
+               .anchor = "middle"});
+  }
+
+  // From the first to the last.
+  std::optional<load::Window> AllFixed() const {
+    std::optional<load::Window> all;
+    for (const Slice& slice : record_.slices) {
+      if (slice.phase != Phase::kFixed) continue;
+      all = {.from = all ? all->from : slice.window.from, .to = slice.window.to};
+    }
+    return all;
+  }
+
+  double At(absl::Time time) const { return x_.At(SecondsIn(record_, time)); }
+
+  void DrawPanel(const Panel& panel, double top) {
+    double most = std::max(panel.reference, panel.least * 10);
+    for (const Point& point : panel.series) most = std::max(most, point.y);
+    const double bottom = top + kPanelHeight;
+    const Axis y({.from = panel.least,
+                  .to = most * 1.05,
+                  .pixel_from = bottom,
+                  .pixel_to = top,
+                  .scale = panel.scale});
+    for (const double mark : y.Marks()) {
+      svg_.Line({{kLeft, y.At(mark)}, {kWidth - kRight, y.At(mark)}},
+                {.colour = "#d5d5d5", .width = .6});
+      svg_.Text({.x = kLeft - 6,
+                 .y = y.At(mark) + 4,
+                 .text = mark < 1 && mark > 0 ? absl::StrFormat("%g", mark) : Whole(mark),
+                 .size = 11,
+                 .anchor = "end"});
+    }
+    svg_.Line({{kLeft, top}, {kLeft, bottom}, {kWidth - kRight, bottom}}, {});
+    if (panel.reference > 0) {
+      svg_.Line({{kLeft, y.At(panel.reference)}, {kWidth - kRight, y.At(panel.reference)}},
+                {.colour = "#777", .dashes = "5 4"});
+    }
+    Series pixels;
+    for (const Point& point : panel.series) pixels.push_back({x_.At(point.x), y.At(point.y)});
+    svg_.Line(pixels, {.colour = panel.colour, .width = 1.6});
+    svg_.Text({.x = 16,
+               .y = (top + bottom) / 2,
+               .text = panel.title,
+               .anchor = "middle",
+               .colour = panel.colour,
+               .bold = true,
+               .upwards = true});
+  }
+
+  void TimeAxis(double bottom) {
+    for (const double mark : x_.Marks()) {
+      svg_.Line({{x_.At(mark), bottom}, {x_.At(mark), bottom + 4}}, {});
+      svg_.Text({.x = x_.At(mark),
+                 .y = bottom + 17,
+                 .text = Whole(mark),
+                 .size = 11,
+                 .anchor = "middle"});
+    }
+    svg_.Text({.x = (kLeft + kWidth - kRight) / 2,
+               .y = bottom + 34,
+               .text = "time, s",
+               .anchor = "middle"});
+  }
+
+  const Record& record_;
+  const Axis x_;
+  Svg svg_{kWidth, kHeight};
+};
+
+}  // namespace
+
+std::string PlotSvg(const Record& record) { return Plot(record).Draw(); }
+
+}  // namespace headgate::demo

@@ -1,0 +1,20 @@
+// The experiment as a picture: throughput and latency of the foreground, speed of the backfill, and
+// the rate that Headgate's controller found, over time, with the phases shaded.
+//
+// A pure function of the record.
+//
+//   std::ofstream("headgate-demo.svg") << PlotSvg(experiment.record());
+#ifndef HEADGATE_TESTS_DEMO_PLOT_H_
+#define HEADGATE_TESTS_DEMO_PLOT_H_
+
+#include <string>
+
+#include "tests/demo/record.h"
+
+namespace headgate::demo {
+
+std::string PlotSvg(const Record& record);
+
+}  // namespace headgate::demo
+
+#endif  // HEADGATE_TESTS_DEMO_PLOT_H_

@@ -1,0 +1,57 @@
+// What an experiment recorded: plain data, from which results.h and plot.h draw.
+//
+// Thread-compatible.
+#ifndef HEADGATE_TESTS_DEMO_RECORD_H_
+#define HEADGATE_TESTS_DEMO_RECORD_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "tests/load/chunk_log.h"
+#include "tests/load/transactions.h"
+
+namespace headgate::demo {
+
+// What runs beside the foreground, which never stops.
+enum class Phase {
+  kPause,      // nothing; not measured, while the database settles
+  kAlone,      // nothing
+  kThrottled,  // the backfill, which asks Headgate
+  kFixed,      // the backfill at a fixed rate
+  kGreedy,     // the backfill as fast as it can
+};
+
+// One stretch of one phase.
+struct Slice {
+  Phase phase = Phase::kPause;
+  load::Window window = {};
+  double fixed_rate = 0;  // of kFixed: rows a second that were aimed at
+};
+
+// What Headgate's controller held to be right.
+struct ControllerSample {
+  absl::Time at;
+  double rate = 0;         // busy seconds a second
+  std::string phase = {};  // "idle", "off", "on"
+};
+
+struct CheckCounts {
+  int64_t allowed = 0;
+  std::map<std::string, int64_t> denied;  // by what refused
+};
+
+struct Record {
+  absl::Time began;
+  std::vector<Slice> slices;  // in order of time
+  load::Transactions transactions;
+  load::ChunkLog chunks;
+  std::vector<ControllerSample> controller;
+  CheckCounts checks;
+};
+
+}  // namespace headgate::demo
+
+#endif  // HEADGATE_TESTS_DEMO_RECORD_H_

@@ -1,0 +1,21 @@
+// The results as text: a table for people and the last line for programs. Pure functions.
+//
+//   std::cout << Table(results, checks) << LastLine(results) << "\n";
+#ifndef HEADGATE_TESTS_DEMO_REPORT_H_
+#define HEADGATE_TESTS_DEMO_REPORT_H_
+
+#include <string>
+
+#include "tests/demo/record.h"
+#include "tests/demo/results.h"
+
+namespace headgate::demo {
+
+std::string Table(const Results& results, const CheckCounts& checks);
+
+// "demo: alone_tps=... greedy_ratio=... ..."
+std::string LastLine(const Results& results);
+
+}  // namespace headgate::demo
+
+#endif  // HEADGATE_TESTS_DEMO_REPORT_H_

@@ -1,0 +1,116 @@
+#include "tests/demo/results.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+
+namespace headgate::demo {
+namespace {
+
+using Windows = std::vector<load::Window>;
+
+double Ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+Windows Alone(const Record& record) {
+  Windows windows;
+  for (const Slice& slice : record.slices) {
+    if (slice.phase == Phase::kAlone) windows.push_back(slice.window);
+  }
+  return windows;
+}
+
+// The last before and the first after.
+Windows NeighboursOf(const Windows& alone, const load::Window& own) {
+  Windows neighbours;
+  for (const load::Window& window : alone) {
+    if (window.to <= own.from) neighbours = {window};
+    if (window.from < own.to) continue;
+    neighbours.push_back(window);
+    break;
+  }
+  return neighbours;
+}
+
+load::BatchStats BatchOver(const load::ChunkLog& chunks, const Windows& windows) {
+  load::BatchStats sum;
+  absl::Duration length;
+  absl::Duration busy;
+  double number = 0;
+  for (const load::Window& window : windows) {
+    const load::BatchStats one = chunks.Over(window);
+    const double seconds = absl::ToDoubleSeconds(window.to - window.from);
+    sum.rows_per_second += one.rows_per_second * seconds;
+    sum.in_flight += one.in_flight * seconds;
+    number += one.chunks_per_second * seconds;
+    busy += absl::Seconds(one.in_flight * seconds);
+    length += window.to - window.from;
+  }
+  const double seconds = absl::ToDoubleSeconds(length);
+  sum.rows_per_second = Ratio(sum.rows_per_second, seconds);
+  sum.in_flight = Ratio(sum.in_flight, seconds);
+  sum.chunks_per_second = Ratio(number, seconds);
+  if (number > 0) sum.mean_chunk = busy / number;
+  return sum;
+}
+
+// Each window weighs as much as its neighbours do.
+PhaseResult Compare(const Record& record, const Windows& windows) {
+  const Windows alone = Alone(record);
+  double expected = 0;
+  double seconds = 0;
+  Windows neighbours;
+  for (const load::Window& window : windows) {
+    const Windows near = NeighboursOf(alone, window);
+    const double length = absl::ToDoubleSeconds(window.to - window.from);
+    expected += record.transactions.Over(near).per_second * length;
+    seconds += length;
+    neighbours.insert(neighbours.end(), near.begin(), near.end());
+  }
+  PhaseResult result;
+  result.foreground = record.transactions.Over(windows);
+  result.batch = BatchOver(record.chunks, windows);
+  result.tps_ratio = Ratio(result.foreground.per_second * seconds, expected);
+  result.p99_ratio = Ratio(absl::ToDoubleSeconds(result.foreground.p99),
+                           absl::ToDoubleSeconds(record.transactions.Over(neighbours).p99));
+  return result;
+}
+
+// The least squares of harm = slope x rate.
+void FitBestFixed(Results& results) {
+  double products = 0;
+  double squares = 0;
+  double highest = 0;
+  for (const PhaseResult& one : results.fixed) {
+    const double rate = one.batch.rows_per_second;
+    products += rate * (1 - one.tps_ratio);
+    squares += rate * rate;
+    highest = std::max(highest, rate);
+  }
+  const double slope = Ratio(products, squares);
+  results.best_fixed_is_higher = slope * highest <= 1 - kToleratedRatio;
+  results.best_fixed = results.best_fixed_is_higher ? highest : (1 - kToleratedRatio) / slope;
+}
+
+}  // namespace
+
+Results Evaluate(const Record& record) {
+  Windows greedy, throttled;
+  std::map<double, Windows> fixed;
+  for (const Slice& slice : record.slices) {
+    if (slice.phase == Phase::kGreedy) greedy.push_back(slice.window);
+    if (slice.phase == Phase::kThrottled) throttled.push_back(slice.window);
+    if (slice.phase == Phase::kFixed) fixed[slice.fixed_rate].push_back(slice.window);
+  }
+  Results results;
+  results.alone = record.transactions.Over(Alone(record));
+  results.greedy = Compare(record, greedy);
+  results.throttled = Compare(record, throttled);
+  for (const auto& [rate, windows] : fixed) {
+    results.fixed.push_back(Compare(record, windows));
+    results.fixed.back().fixed_rate = rate;
+  }
+  FitBestFixed(results);
+  return results;
+}
+
+}  // namespace headgate::demo

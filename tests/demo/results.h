@@ -1,0 +1,43 @@
+// What a record says: each phase against the foreground alone just before and after it, since a
+// shared machine drifts, and the fixed rate that a patient person would have found.
+//
+// Pure functions of the record. Thread-compatible.
+//
+//   const Results results = Evaluate(record);
+#ifndef HEADGATE_TESTS_DEMO_RESULTS_H_
+#define HEADGATE_TESTS_DEMO_RESULTS_H_
+
+#include <vector>
+
+#include "tests/demo/record.h"
+
+namespace headgate::demo {
+
+// All slices of one kind together.
+struct PhaseResult {
+  double fixed_rate = 0;  // that was aimed at, of fixed phases
+  load::ForegroundStats foreground;
+  load::BatchStats batch;
+  double tps_ratio = 0;
+  double p99_ratio = 0;
+};
+
+struct Results {
+  load::ForegroundStats alone;  // all of it
+  PhaseResult greedy;
+  PhaseResult throttled;
+  std::vector<PhaseResult> fixed;  // one for each rate
+  // Rows a second that leave the foreground kToleratedRatio of its throughput, on the straight line
+  // through the rates that were tried: what they cost the foreground one by one is hardly more than
+  // the noise. Never above the highest of them.
+  double best_fixed = 0;
+  bool best_fixed_is_higher = false;  // than the highest that was tried
+};
+
+inline constexpr double kToleratedRatio = 0.95;
+
+Results Evaluate(const Record& record);
+
+}  // namespace headgate::demo
+
+#endif  // HEADGATE_TESTS_DEMO_RESULTS_H_

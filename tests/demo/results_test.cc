@@ -1,0 +1,127 @@
+// What the demonstration says follows from what was recorded.
+
+#include "tests/demo/results.h"
+
+#include <memory>
+#include <utility>
+
+#include "gmock/gmock.h"
+#include "tests/demo/plot.h"
+#include "tests/demo/report.h"
+
+namespace headgate::demo {
+namespace {
+
+using testing::HasSubstr;
+
+// A record that is written phase by phase, each of 10 s.
+class Script {
+ public:
+  Script() { record_->began = at_; }
+
+  Script&& Add(Phase phase, int64_t tps, int64_t rows_per_second = 0,
+               int64_t latency_us = 1000) && {
+    const absl::Time from = at_;
+    at_ += absl::Seconds(10);
+    for (int64_t n = 0; n < tps * 10; ++n) {
+      record_->transactions.Add(
+          {.ended_us = absl::ToUnixMicros(from) + n * 1'000'000 / tps, .latency_us = latency_us});
+    }
+    if (rows_per_second > 0) {
+      record_->chunks.Add({.began = from, .ended = at_, .rows = rows_per_second * 10});
+    }
+    record_->slices.push_back({.phase = phase,
+                               .window = {.from = from, .to = at_},
+                               .fixed_rate = static_cast<double>(rows_per_second)});
+    return std::move(*this);
+  }
+
+  const Record& record() const { return *record_; }
+
+ private:
+  std::unique_ptr<Record> record_ = std::make_unique<Record>();
+  absl::Time at_ = absl::FromUnixSeconds(1000);
+};
+
+TEST(DemoResults, ComparesAPhaseWithItsNeighboursOnly) {
+  const Script script = Script()
+                            .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kThrottled, 700, 50, 3000)
+                            .Add(Phase::kPause, 10)
+                            .Add(Phase::kAlone, 400)
+                            .Add(Phase::kGreedy, 100, 9000)
+                            .Add(Phase::kAlone, 600);
+  const Results results = Evaluate(script.record());
+  EXPECT_DOUBLE_EQ(results.throttled.tps_ratio, 1);  // of the mean of 1000 and 400
+  EXPECT_DOUBLE_EQ(results.throttled.p99_ratio, 3);
+  EXPECT_DOUBLE_EQ(results.throttled.batch.rows_per_second, 50);
+  EXPECT_DOUBLE_EQ(results.greedy.tps_ratio, 0.2);
+  EXPECT_NEAR(results.alone.per_second, 2000 / 3.0, 0.1);
+}
+
+TEST(DemoResults, BestFixedRateIsOnTheLineThroughWhatWasTried) {
+  const Script script = Script()
+                            .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kFixed, 970, 1000)
+                            .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kFixed, 940, 3000)
+                            .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kFixed, 880, 6000);
+  const Results results = Evaluate(script.record());
+  EXPECT_FALSE(results.best_fixed_is_higher);
+  // The slope is (1 x .03 + 3 x .06 + 6 x .12) / (1 + 9 + 36) for each 1000 rows/s.
+  EXPECT_NEAR(results.best_fixed, 0.05 / (0.93 / 46) * 1000, 1);
+}
+
+TEST(DemoResults, RoundsOfOneFixedRateAreTakenTogether) {
+  const Script script = Script()
+                            .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kFixed, 900, 3000)
+                            .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kFixed, 400, 3000)
+                            .Add(Phase::kAlone, 600);
+  const Results results = Evaluate(script.record());
+  ASSERT_EQ(results.fixed.size(), 1u);
+  EXPECT_NEAR(results.fixed[0].tps_ratio, 1300 / 1800.0, 1e-6);
+  EXPECT_NEAR(results.fixed[0].batch.rows_per_second, 3000, 1e-6);
+}
+
+TEST(DemoResults, SaysSoWhereEvenTheHighestRateWasHarmless) {
+  const Script script = Script().Add(Phase::kAlone, 1000).Add(Phase::kFixed, 990, 3000);
+  const Results results = Evaluate(script.record());
+  EXPECT_TRUE(results.best_fixed_is_higher);
+  EXPECT_DOUBLE_EQ(results.best_fixed, 3000);
+}
+
+TEST(DemoReport, LastLineHasWhatProgramsLookFor) {
+  const Script script = Script()
+                            .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kThrottled, 960, 1200)
+                            .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kFixed, 950, 1500)
+                            .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kGreedy, 100, 9000);
+  EXPECT_EQ(LastLine(Evaluate(script.record())),
+            "demo: alone_tps=1000 greedy_ratio=0.100 throttled_ratio=0.960 "
+            "throttled_p99_ratio=1.00 backfill_rows_per_s=1200 best_fixed_rows_per_s=1500 "
+            "batch_share=0.80");
+}
+
+TEST(DemoReport, TableSaysWhatRefusedHowOften) {
+  const Script script = Script().Add(Phase::kAlone, 1000);
+  const CheckCounts checks = {.allowed = 1234, .denied = {{"the moon", 5}, {"the tide", 1000}}};
+  const std::string table = Table(Evaluate(script.record()), checks);
+  EXPECT_THAT(table, HasSubstr("Checks: 1,234 allowed, 1,005 denied and asked again:\n"
+                               "    1,000  the tide\n"
+                               "        5  the moon\n"));
+}
+
+TEST(DemoPlot, IsDrawnEvenIfThereWasNoBackfill) {
+  const std::string svg = PlotSvg(Script().Add(Phase::kAlone, 1000).record());
+  EXPECT_TRUE(svg.starts_with("<svg "));
+  EXPECT_TRUE(svg.ends_with("</svg>\n"));
+  EXPECT_EQ(svg.find("nan"), svg.npos);
+}
+
+}  // namespace
+}  // namespace headgate::demo

@@ -1,0 +1,18 @@
+// The experiment as a table over time, for whoever wants to look closer. A pure function.
+//
+//   std::ofstream("demo.csv") << SeriesCsv(experiment.record());
+#ifndef HEADGATE_TESTS_DEMO_SERIES_H_
+#define HEADGATE_TESTS_DEMO_SERIES_H_
+
+#include <string>
+
+#include "tests/demo/record.h"
+
+namespace headgate::demo {
+
+// A line for each tick at which the server was asked, a quarter of a second apart.
+std::string SeriesCsv(const Record& record);
+
+}  // namespace headgate::demo
+
+#endif  // HEADGATE_TESTS_DEMO_SERIES_H_

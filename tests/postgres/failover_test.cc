@@ -1,0 +1,89 @@
+// The primary changes. On a cluster of its own, which does not survive it.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "tests/postgres/probe_fixture.h"
+
+namespace headgate::postgres {
+namespace {
+
+using testing::HasSubstr;
+
+class Failover : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (absl::StatusOr<std::string> bin = PostgresCluster::BinFolder(); !bin.ok()) {
+      GTEST_SKIP() << bin.status().message();
+    }
+    absl::StatusOr<std::unique_ptr<PostgresCluster>> cluster =
+        PostgresCluster::Start(ClusterOptions());
+    ASSERT_TRUE(cluster.ok()) << cluster.status();
+    cluster_ = *std::move(cluster);
+    const absl::Status status = SetUpCluster(*cluster_);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+
+  // Whichever of both servers is the primary.
+  std::string DsnOfBoth() {
+    return absl::StrCat("host=127.0.0.1,127.0.0.1 port=", first().port(), ",", second().port(),
+                        " user=headgate dbname=", kDatabase, " password=", kPassword,
+                        " target_session_attrs=primary");
+  }
+
+  PostgresProbe ProbeOn(const std::string& dsn, ServerRole role = ServerRole::kPrimary) {
+    return PostgresProbe({.server = "standby-1", .role = role, .dsn = [dsn] { return dsn; }},
+                         clock_);
+  }
+
+  PostgresServer& first() { return cluster_->primary(); }
+  PostgresServer& second() { return cluster_->standby(); }
+
+  std::unique_ptr<PostgresCluster> cluster_;
+  SystemClock clock_;
+};
+
+TEST_F(Failover, IsFollowedAndTheOldPrimaryIsRefused) {
+  const std::string to_first = first().Dsn("headgate", kDatabase, kPassword);
+  const std::string to_second = second().Dsn("headgate", kDatabase, kPassword);
+  PostgresProbe probe = ProbeOn(DsnOfBoth());
+  PostgresProbe of_standby = ProbeOn(to_second, ServerRole::kStandby);
+  PostgresProbe of_first = ProbeOn(to_first);
+  const std::vector<health::SignalQuery> queries = {QueryFor("wal_bytes_per_second"),
+                                                    QueryFor("rollbacks_per_second"),
+                                                    QueryFor("active_backends")};
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(probe.Poll(queries).ok());
+  absl::Status status = of_standby.Poll({}).status();
+  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_TRUE(of_first.Poll({}).ok());
+
+  ASSERT_TRUE(first().Stop().ok());
+  status = second().Promote();
+  ASSERT_TRUE(status.ok()) << status;
+  // On the session that it had when the server was a standby.
+  status = of_standby.Poll({}).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("is a primary"));
+  // The new primary's counters are others: its rates start over.
+  absl::StatusOr<std::vector<health::Reading>> readings;
+  ASSERT_TRUE(WaitUntil([&] { return (readings = probe.Poll(queries)).ok(); }));
+  ASSERT_EQ(readings->size(), 1u);
+  EXPECT_EQ(readings->front().instance, "active_backends");
+  readings = probe.Poll(queries);
+  ASSERT_TRUE(readings.ok()) << readings.status();
+  ASSERT_EQ(readings->size(), 3u);
+  for (const health::Reading& reading : *readings) EXPECT_GE(reading.value.value_or(-1), 0);
+
+  ASSERT_TRUE(first().BecomeStandbyOf(second()).ok());
+  ASSERT_TRUE(first().Start().ok());
+  ASSERT_TRUE(WaitUntil([&] { return absl::IsFailedPrecondition(of_first.Poll({}).status()); }));
+  status = of_first.SampleWork().status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("is a standby"));
+  EXPECT_TRUE(probe.SampleWork().ok());
+}
+
+}  // namespace
+}  // namespace headgate::postgres

@@ -1,0 +1,137 @@
+// What the controller of `rate: auto` is fed with.
+
+#include <string>
+#include <vector>
+
+#include "tests/postgres/probe_fixture.h"
+
+namespace headgate::postgres {
+namespace {
+
+class Work : public ProbeTest {
+ protected:
+  PostgresProbe ProbeFor(health::BatchWorkSpec batch_work) {
+    PostgresProbeOptions options = On(primary());
+    options.batch_work = std::move(batch_work);
+    return MakeProbe(options);
+  }
+
+  static health::WorkCounters Sample(PostgresProbe& probe) {
+    absl::StatusOr<health::WorkCounters> work = probe.SampleWork();
+    EXPECT_TRUE(work.ok()) << work.status();
+    return work.ok() ? *work : health::WorkCounters();
+  }
+
+  // One that has statement statistics: they are not in each.
+  static health::WorkCounters::Statements SampleStatements(PostgresProbe& probe) {
+    health::WorkCounters work;
+    EXPECT_TRUE(WaitUntil([&] {
+      work = Sample(probe);
+      return work.statements.has_value();
+    }));
+    return work.statements.value_or(health::WorkCounters::Statements());
+  }
+
+  static bool CountsBecome(PostgresProbe& probe, double foreground, double batch) {
+    return WaitUntil([&] {
+      const health::WorkCounters work = Sample(probe);
+      return work.foreground_active == foreground && work.batch_active == batch;
+    });
+  }
+};
+
+TEST_F(Work, EachWriterMovesTheNextTransactionIdByOne) {
+  PostgresProbe probe = ProbeFor({});
+  SqlSession session = Open();
+  const health::WorkCounters before = Sample(probe);
+  for (int i = 0; i < 5; ++i) Run(session, "SELECT pg_current_xact_id()");
+  Run(session, "SELECT 1");
+  const health::WorkCounters after = Sample(probe);
+  EXPECT_EQ(after.next_xid - before.next_xid, 5);
+  EXPECT_GT(after.sampled_at_ns, before.sampled_at_ns);
+}
+
+TEST_F(Work, SessionsAreToldApartByAnyOfSeveralRoles) {
+  PostgresProbe probe = ProbeFor({.roles = {"etl", "nightly"}, .application_names = {}});
+  SqlSession app = Open("app"), etl = Open("etl"), idle = Open("etl");
+  ASSERT_TRUE(app.Start("SELECT pg_sleep(60)").ok());
+  ASSERT_TRUE(etl.Start("SELECT pg_sleep(60)").ok());
+  EXPECT_TRUE(CountsBecome(probe, 1, 1));
+  RunSql(
+      "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename IN ('app', "
+      "'etl')");
+  EXPECT_TRUE(CountsBecome(probe, 0, 0));
+}
+
+TEST_F(Work, SessionsAreToldApartByApplicationNameWithAnyRest) {
+  PostgresProbe probe = ProbeFor({.roles = {}, .application_names = {"back_fill*", "100%"}});
+  SqlSession match = Open("app", "application_name=back_fill:7");
+  SqlSession percent = Open("app", "application_name=100%");
+  SqlSession other = Open("app", "application_name=backXfill:7");
+  SqlSession more = Open("app", "application_name=100%x");
+  for (SqlSession* session : {&match, &percent, &other, &more}) {
+    ASSERT_TRUE(session->Start("SELECT pg_sleep(60)").ok());
+  }
+  EXPECT_TRUE(CountsBecome(probe, 2, 2));
+  EXPECT_FALSE(Sample(probe).statements.has_value());
+  RunSql("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = 'app'");
+}
+
+TEST_F(Work, StatementsAreThoseOfOtherRolesThanTheBatchs) {
+  PostgresProbe probe = ProbeFor({.roles = {"etl"}, .application_names = {}});
+  const health::WorkCounters::Statements before = SampleStatements(probe);
+  SqlSession app = Open("app"), etl = Open("etl");
+  for (int i = 0; i < 10; ++i) Run(app, "SELECT pg_sleep(0.01)");
+  for (int i = 0; i < 20; ++i) Run(etl, "SELECT pg_sleep(0.01)");
+  const health::WorkCounters::Statements after = SampleStatements(probe);
+  EXPECT_EQ(after.calls - before.calls, 10);
+  EXPECT_GE(after.busy_seconds - before.busy_seconds, 0.1);
+  EXPECT_EQ(after.generation, before.generation);
+}
+
+TEST_F(Work, ResetStatisticsAreAnotherGeneration) {
+  PostgresProbe probe = ProbeFor({.roles = {"etl"}, .application_names = {}});
+  SqlSession app = Open("app");
+  for (int i = 0; i < 10; ++i) Run(app, "SELECT 1");
+  const health::WorkCounters::Statements before = SampleStatements(probe);
+  RunSql("SELECT pg_stat_statements_reset()");
+  const health::WorkCounters::Statements after = SampleStatements(probe);
+  EXPECT_NE(after.generation, before.generation);
+  // Of one role alone, which the extension does not note.
+  for (int i = 0; i < 10; ++i) Run(app, "SELECT 1");
+  const health::WorkCounters::Statements again = SampleStatements(probe);
+  EXPECT_EQ(again.generation, after.generation);
+  RunSql("SELECT pg_stat_statements_reset('app'::regrole)");
+  EXPECT_NE(SampleStatements(probe).generation, again.generation);
+}
+
+TEST_F(Work, WithoutTheExtensionThereAreNoStatements) {
+  PostgresProbeOptions options = On(primary());
+  options.batch_work.roles = {"etl"};
+  options.dsn = [] { return primary().Dsn("headgate", "postgres", kPassword); };
+  PostgresProbe probe = MakeProbe(options);
+  for (int i = 0; i < 3; ++i) {
+    const health::WorkCounters work = Sample(probe);
+    EXPECT_GT(work.next_xid, 0);
+    EXPECT_FALSE(work.statements.has_value());
+  }
+}
+
+TEST_F(Work, OfARoleThatOthersUseTooHasNoStatements) {
+  PostgresProbe probe = ProbeFor({.roles = {"etl"}, .application_names = {}});
+  SampleStatements(probe);
+  {
+    SqlSession other = Open("headgate");
+    for (int i = 0; i < 100; ++i) EXPECT_FALSE(Sample(probe).statements.has_value());
+  }
+  SampleStatements(probe);
+}
+
+TEST_F(Work, OfAStandbyIsRefused) {
+  PostgresProbeOptions options = On(standby());
+  PostgresProbe probe = MakeProbe(options);
+  EXPECT_TRUE(absl::IsFailedPrecondition(probe.SampleWork().status()));
+}
+
+}  // namespace
+}  // namespace headgate::postgres
