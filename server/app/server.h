@@ -35,11 +35,11 @@ namespace headgate::app {
 inline constexpr char kVersion[] = HEADGATE_VERSION;
 
 struct ServerOptions {
-  std::string config_path;  // empty: the defaults, without a target that is measured
-  std::optional<std::string> grpc_address;   // instead of the configuration's
-  std::optional<bool> reflection;            // likewise
-  std::string port_file;                     // empty: none
-  absl::Duration grace = absl::Seconds(10);  // for calls that run when it stops
+  std::string config_path = {};  // empty: the defaults, without a target that is measured
+  std::optional<std::string> grpc_address = {};  // instead of the configuration's
+  std::optional<bool> reflection = {};           // likewise
+  std::string port_file = {};                    // empty: none
+  absl::Duration grace = absl::Seconds(10);      // for calls that run when it stops
 };
 
 class Server final : private rpc::StatusSource {

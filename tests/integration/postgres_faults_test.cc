@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
@@ -71,7 +72,7 @@ bool IsPrimaryReachable(const v1::GetStatusResponse& status) {
 }
 bool PrimaryErrorHas(const v1::GetStatusResponse& status, const std::string& text) {
   const v1::ServerStatus& primary = status.targets(0).servers(0);
-  return !primary.reachable() && absl::StrContainsIgnoreCase(primary.error(), text);
+  return !primary.reachable() && absl::StrContains(absl::AsciiStrToLower(primary.error()), text);
 }
 
 TEST(PostgresFaults, ABreachDeniesWithinOnePollIntervalAndFiftyMilliseconds) {
