@@ -1,0 +1,73 @@
+#include "server/rpc/check_requests.h"
+
+#include <algorithm>
+#include <string>
+
+namespace headgate::rpc {
+namespace {
+
+// `text`, or the view of the Check before if that says the same.
+std::string_view Same(const std::string& text, std::string_view before) {
+  return text == before ? before : std::string_view(text);
+}
+
+bool SameTags(absl::Span<const engine::Tag> a, absl::Span<const engine::Tag> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const engine::Tag& x, const engine::Tag& y) {
+                      return x.key == y.key && x.value == y.value;
+                    });
+}
+
+}  // namespace
+
+void CheckRequests::Start(size_t requests, size_t tags) {
+  requests_.clear();
+  requests_.reserve(requests);
+  tags_.clear();
+  tags_.reserve(tags);  // requests point there: it must not move
+}
+
+absl::Span<const engine::Tag> CheckRequests::AddTags(const v1::CheckRequest& check) {
+  if (check.tags().empty()) return {};
+  const size_t begin = tags_.size();
+  for (const auto& [key, value] : check.tags()) tags_.push_back({key, value});
+  // A map has no order of its own, so that equal ones would be told apart.
+  std::sort(tags_.begin() + static_cast<std::ptrdiff_t>(begin), tags_.end(),
+            [](const engine::Tag& a, const engine::Tag& b) { return a.key < b.key; });
+  return absl::MakeConstSpan(tags_).subspan(begin);
+}
+
+void CheckRequests::Add(const v1::CheckRequest& check, const engine::IpAddress* address) {
+  const engine::CheckRequest* const before = requests_.empty() ? nullptr : &requests_.back();
+  engine::CheckRequest request;
+  request.tags = AddTags(check);
+  if (before == nullptr) {
+    request.identity = check.identity();
+    request.target = check.target();
+    request.pattern = check.pattern();
+  } else {
+    request.identity = Same(check.identity(), before->identity);
+    request.target = Same(check.target(), before->target);
+    request.pattern = Same(check.pattern(), before->pattern);
+    if (SameTags(request.tags, before->tags)) request.tags = before->tags;
+  }
+  if (check.has_estimated_cost()) request.estimated_cost = check.estimated_cost();
+  request.remote_address = address;
+  request.request_id = check.request_id();
+  requests_.push_back(request);
+}
+
+void CheckRequests::Assign(const v1::CheckRequest& check, const engine::IpAddress* address) {
+  Start(1, check.tags().size());
+  Add(check, address);
+}
+
+void CheckRequests::Assign(const google::protobuf::RepeatedPtrField<v1::CheckRequest>& checks,
+                           int first, int count, const engine::IpAddress* address) {
+  size_t tags = 0;
+  for (int i = first; i < first + count; ++i) tags += checks[i].tags().size();
+  Start(static_cast<size_t>(count), tags);
+  for (int i = first; i < first + count; ++i) Add(checks[i], address);
+}
+
+}  // namespace headgate::rpc

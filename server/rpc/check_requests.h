@@ -1,0 +1,48 @@
+// Checks as callers send them, in the engine's terms.
+//
+// The engine's requests are views into the messages, which must outlive them. A run of Checks that
+// say the same are given the very same views: the engine resolves such a run once.
+//
+// Thread-compatible; made to be reused.
+//
+//   CheckRequests requests;
+//   requests.Assign(batch.checks(), 0, 100, peer_address);
+//   engine.CheckBatch(requests.all(), now, ...);
+
+#ifndef HEADGATE_SERVER_RPC_CHECK_REQUESTS_H_
+#define HEADGATE_SERVER_RPC_CHECK_REQUESTS_H_
+
+#include <google/protobuf/repeated_ptr_field.h>
+#include <headgate/v1/throttler_service.pb.h>
+
+#include <string_view>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "server/engine/answer.h"
+#include "server/engine/ip_prefix.h"
+
+namespace headgate::rpc {
+
+class CheckRequests {
+ public:
+  // Of one Check. `address` is the caller's, null where it is not known.
+  void Assign(const v1::CheckRequest& check, const engine::IpAddress* address);
+  // Of `count` Checks from the place `first` on.
+  void Assign(const google::protobuf::RepeatedPtrField<v1::CheckRequest>& checks, int first,
+              int count, const engine::IpAddress* address);
+
+  absl::Span<const engine::CheckRequest> all() const { return requests_; }
+
+ private:
+  void Start(size_t requests, size_t tags);
+  void Add(const v1::CheckRequest& check, const engine::IpAddress* address);
+  absl::Span<const engine::Tag> AddTags(const v1::CheckRequest& check);
+
+  std::vector<engine::CheckRequest> requests_;
+  std::vector<engine::Tag> tags_;  // of all requests; requests_ points into it
+};
+
+}  // namespace headgate::rpc
+
+#endif  // HEADGATE_SERVER_RPC_CHECK_REQUESTS_H_

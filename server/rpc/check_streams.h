@@ -1,0 +1,77 @@
+// The CheckStream calls on one loop: each message is a batch, answered before the next is read.
+//
+// A few calls wait for callers; each that gets one posts another in its place, and is deleted when
+// it ends. Over the limit a stream is refused with RESOURCE_EXHAUSTED; when the server drains,
+// those that wait for their caller's next message end with UNAVAILABLE, the others behind the
+// answer they are writing. A stream holds no message of its own: gRPC parses a request just before
+// it hands it over, and has serialised the response when Write returns.
+
+#ifndef HEADGATE_SERVER_RPC_CHECK_STREAMS_H_
+#define HEADGATE_SERVER_RPC_CHECK_STREAMS_H_
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/status.h>
+#include <headgate/v1/throttler_service.pb.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+#include "server/rpc/service.h"
+#include "server/rpc/serving_loop.h"
+#include "server/rpc/wire.h"
+
+namespace headgate::rpc {
+
+// How many streams are open, on all loops. Thread-safe.
+class StreamCount {
+ public:
+  explicit StreamCount(int most) : most_(most) {}
+
+  bool TryOpen() {
+    // relaxed, here and below: nothing is read on the strength of this number.
+    if (open_.fetch_add(1, std::memory_order_relaxed) < most_) return true;
+    Close();
+    return false;
+  }
+  void Close() { open_.fetch_sub(1, std::memory_order_relaxed); }
+  int open() const { return open_.load(std::memory_order_relaxed); }
+
+ private:
+  const int most_;
+  std::atomic<int> open_{0};
+};
+
+class CheckStreams final : public Route {
+ public:
+  // Overwrites the response, which is the one before.
+  using Handler = std::function<grpc::Status(grpc::ServerContext&, const v1::CheckStreamRequest&,
+                                             v1::CheckStreamResponse&)>;
+
+  // `count` outlives this.
+  CheckStreams(Service& service, int method, ServingLoop& loop, StreamCount& count,
+               Handler handler);
+  ~CheckStreams() override;
+
+  void Drain() override;
+
+ private:
+  class Call;
+
+  void Post();
+  void Remove(Call* call);
+
+  Service& service_;
+  const int method_;
+  ServingLoop& loop_;
+  StreamCount& count_;
+  const Handler handler_;
+  Decoded<v1::CheckStreamRequest> request_;
+  Encoded<v1::CheckStreamResponse> response_;
+  absl::flat_hash_map<Call*, std::unique_ptr<Call>> calls_;
+};
+
+}  // namespace headgate::rpc
+
+#endif  // HEADGATE_SERVER_RPC_CHECK_STREAMS_H_

@@ -1,0 +1,35 @@
+// The engine's answers in protobuf.
+//
+// Every Check passes here: the common answer builds no text and, into a message that is reused,
+// allocates nothing. That is why messages are overwritten field by field and never cleared: Clear()
+// would free what is nested.
+//
+// Pure functions.
+//
+//   FillDecision(answer, policy, request.identity(), *response.mutable_decision());
+
+#ifndef HEADGATE_SERVER_RPC_DECISION_PROTO_H_
+#define HEADGATE_SERVER_RPC_DECISION_PROTO_H_
+
+#include <headgate/v1/throttler_service.pb.h>
+
+#include <string_view>
+
+#include "server/engine/answer.h"
+#include "server/engine/policy.h"
+
+namespace headgate::rpc {
+
+// `policy` has the names: the answer's own, else the one in force. `identity` is the Check's.
+void FillDecision(const engine::CheckAnswer& answer, const engine::Policy& policy,
+                  std::string_view identity, v1::Decision& decision);
+
+void FillExplanation(const engine::Explanation& explanation, std::string_view identity,
+                     v1::ExplainResponse& response);
+
+// The state, speed and pressure; not the names and the age.
+void FillHealth(const engine::Health& from, v1::Health& to);
+
+}  // namespace headgate::rpc
+
+#endif  // HEADGATE_SERVER_RPC_DECISION_PROTO_H_

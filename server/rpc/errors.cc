@@ -1,0 +1,195 @@
+#include "server/rpc/errors.h"
+
+#include <google/protobuf/stubs/common.h>
+#include <google/rpc/error_details.pb.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/strings.h"
+
+namespace headgate::rpc {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+constexpr char kDomain[] = "headgate";
+constexpr size_t kMostTextBytes = 400;
+constexpr int64_t kRetrySeconds = 1;
+
+std::string Clip(std::string_view text) {
+  if (text.size() <= kMostTextBytes) return std::string(text);
+  size_t end = kMostTextBytes;
+  const auto inside_a_character = [&] { return (text[end] & 0xc0) == 0x80; };
+  while (end > 0 && inside_a_character()) --end;
+  return absl::StrCat(Sv(text.substr(0, end)), "...");
+}
+
+// What is wrong, and with which field; empty where it is about none.
+struct Fault {
+  std::string field;
+  std::string what;
+};
+
+bool IsFieldByte(char c) {
+  return absl::ascii_islower(static_cast<unsigned char>(c)) ||
+         absl::ascii_isdigit(static_cast<unsigned char>(c)) || c == '_' || c == '[' || c == ']' ||
+         c == '.';
+}
+
+// "tags[2]" by the key of that tag.
+void NameTag(absl::Span<const engine::Tag> tags, Fault& fault) {
+  size_t place = 0;
+  const std::string_view field = fault.field;
+  if (!field.starts_with("tags[") || !field.ends_with("]")) return;
+  if (!absl::SimpleAtoi(Sv(field.substr(5, field.size() - 6)), &place)) return;
+  if (place < tags.size()) {
+    fault.what = absl::StrCat("'", Clip(tags[place].key), "': ", fault.what);
+  }
+  fault.field = "tags";
+}
+
+Fault Split(const absl::Status& status, const Subject& subject) {
+  const std::string_view text(status.message().data(), status.message().size());
+  size_t end = 0;
+  while (end < text.size() && IsFieldByte(text[end])) ++end;
+  Fault fault{"", std::string(text)};
+  if (text.substr(end).starts_with(": ")) {
+    fault = {std::string(text.substr(0, end)), std::string(text.substr(end + 2))};
+    NameTag(subject.tags, fault);
+  } else if (text.substr(0, end) == "identity") {
+    fault.field = "identity";  // its errors are sentences
+  }
+  return fault;
+}
+
+std::string PathOf(const Fault& fault, const Subject& subject) {
+  if (fault.field.empty() || subject.path.empty()) return fault.field;
+  return absl::StrCat(Sv(subject.path), ".", fault.field);
+}
+
+std::string Joined(const Fault& fault) {
+  if (fault.field.empty() || fault.what.starts_with("identity ")) return fault.what;
+  return absl::StrCat(fault.field, ": ", fault.what);
+}
+
+std::string ReasonOf(absl::StatusCode code, const Fault& fault) {
+  switch (code) {
+    case absl::StatusCode::kInvalidArgument:
+      return "INVALID_FIELD";
+    case absl::StatusCode::kNotFound:
+      return absl::StrCat("UNKNOWN_", absl::AsciiStrToUpper(fault.field));
+    case absl::StatusCode::kResourceExhausted:
+      return "TOO_MANY_PERMITS";
+    case absl::StatusCode::kFailedPrecondition:
+      return "POLICY";
+    default:
+      return "INTERNAL";
+  }
+}
+
+grpc::Status Make(absl::StatusCode code, const std::string& reason, const Fault& fault) {
+  google::rpc::Status status;
+  status.set_code(static_cast<int>(code));
+  status.set_message(Clip(Joined(fault)));
+  google::rpc::ErrorInfo info;
+  info.set_reason(reason);
+  info.set_domain(kDomain);
+  status.add_details()->PackFrom(info);
+  if (!fault.field.empty()) {
+    google::rpc::BadRequest bad;
+    auto& violation = *bad.add_field_violations();
+    violation.set_field(fault.field);
+    violation.set_description(Clip(fault.what));
+    status.add_details()->PackFrom(bad);
+  }
+  if (code == absl::StatusCode::kResourceExhausted || code == absl::StatusCode::kUnavailable) {
+    google::rpc::RetryInfo retry;
+    retry.mutable_retry_delay()->set_seconds(kRetrySeconds);
+    status.add_details()->PackFrom(retry);
+  }
+  // Abseil's codes are gRPC's.
+  return {static_cast<grpc::StatusCode>(code), status.message(), status.SerializeAsString()};
+}
+
+bool IsUtf8(const std::string& text) {
+  return google::protobuf::internal::IsStructurallyValidUTF8(text.data(),
+                                                             static_cast<int>(text.size()));
+}
+
+std::string FindBadText(const Message& message);
+
+// Whether one value of a field is, or holds, a string that is not UTF-8; `inner` is its path within
+// the value.
+bool IsBad(const Message& message, const FieldDescriptor* field, int place, std::string& inner) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+    return !IsUtf8(field->is_repeated() ? reflection.GetRepeatedString(message, field, place)
+                                        : reflection.GetString(message, field));
+  }
+  if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) return false;
+  inner = FindBadText(field->is_repeated() ? reflection.GetRepeatedMessage(message, field, place)
+                                           : reflection.GetMessage(message, field));
+  return !inner.empty();
+}
+
+// Path of the first string that is not UTF-8; empty if there is none. Maps are not looked at: an
+// entry that cannot be parsed is not in them.
+std::string FindBadText(const Message& message) {
+  std::vector<const FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->is_map()) continue;
+    const int count = field->is_repeated() ? message.GetReflection()->FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      std::string inner;
+      if (!IsBad(message, field, i, inner)) continue;
+      return absl::StrCat(field->name(), field->is_repeated() ? absl::StrCat("[", i, "]") : "",
+                          inner.empty() ? "" : ".", inner);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+grpc::Status FieldError(std::string_view field, std::string_view what) {
+  return Make(absl::StatusCode::kInvalidArgument, "INVALID_FIELD",
+              {std::string(field), std::string(what)});
+}
+
+grpc::Status Overloaded(std::string_view reason, std::string_view what) {
+  return Make(absl::StatusCode::kResourceExhausted, std::string(reason), {"", std::string(what)});
+}
+
+grpc::Status ShuttingDown() {
+  return Make(absl::StatusCode::kUnavailable, "SHUTTING_DOWN", {"", "the server is shutting down"});
+}
+
+grpc::Status MalformedError(const Message& partial) {
+  const std::string field = FindBadText(partial);
+  if (!field.empty()) return FieldError(field, "is not UTF-8");
+  return Make(absl::StatusCode::kInvalidArgument, "MALFORMED_MESSAGE",
+              {"", absl::StrCat("the request's bytes are no ", partial.GetDescriptor()->full_name(),
+                                ": cut short, or a text in it is not UTF-8")});
+}
+
+grpc::Status ToGrpcStatus(const absl::Status& status, const Subject& subject) {
+  Fault fault = Split(status, subject);
+  const std::string reason = ReasonOf(status.code(), fault);
+  fault.field = PathOf(fault, subject);
+  return Make(status.code(), reason, fault);
+}
+
+void FillError(const absl::Status& status, const Subject& subject, v1::Error& error) {
+  const Fault fault = Split(status, subject);
+  error.set_code(static_cast<int>(status.code()));
+  error.set_message(Clip(Joined(fault)));
+  error.set_field(PathOf(fault, subject));
+}
+
+}  // namespace headgate::rpc

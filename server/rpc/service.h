@@ -1,0 +1,92 @@
+// What the services here share with generated ones: methods, by name, and how calls get to them.
+//
+// Generated services fix the type that a request is parsed into; these take Decoded<Request>, so
+// that malformed bytes get a proper error (wire.h). Otherwise each call here is what generated
+// code does.
+//
+// Methods are added by the constructor; after that, immutable and thread-safe.
+//
+//   class Hello final : public Service {
+//    public:
+//     Hello() {
+//       AddSync<v1::HelloRequest, v1::HelloResponse>(
+//           "/headgate.v1.Hello/Greet", [](auto& context, auto& request, auto& response) {...});
+//     }
+//   };
+
+#ifndef HEADGATE_SERVER_RPC_SERVICE_H_
+#define HEADGATE_SERVER_RPC_SERVICE_H_
+
+#include <grpcpp/impl/rpc_method.h>
+#include <grpcpp/impl/rpc_service_method.h>
+#include <grpcpp/impl/service_type.h>
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/method_handler.h>
+#include <grpcpp/support/status.h>
+
+#include <functional>
+#include <utility>
+
+#include "server/rpc/errors.h"
+#include "server/rpc/serving_loop.h"
+#include "server/rpc/wire.h"
+
+namespace headgate::rpc {
+
+class Service : public grpc::Service {
+ public:
+  // Asks for the next call of a method that AddAsync named.
+  template <typename Request>
+  void RequestUnary(int method, grpc::ServerContext& context, Decoded<Request>& request,
+                    grpc::internal::ServerAsyncStreamingInterface& writer, ServingLoop& loop,
+                    Event& event) {
+    RequestAsyncUnary(method, &context, &request, &writer, &loop.queue(), &loop.queue(), &event);
+  }
+  void RequestStream(int method, grpc::ServerContext& context,
+                     grpc::internal::ServerAsyncStreamingInterface& stream, ServingLoop& loop,
+                     Event& event) {
+    RequestAsyncBidiStreaming(method, &context, &stream, &loop.queue(), &loop.queue(), &event);
+  }
+
+ protected:
+  using Kind = grpc::internal::RpcMethod::RpcType;
+
+  // Returns the method's number. `path` is "/package.Service/Method" and lives for ever.
+  int AddAsync(const char* path, Kind kind) {
+    AddMethod(new grpc::internal::RpcServiceMethod(path, kind, nullptr));
+    MarkMethodAsync(methods_);
+    return methods_++;
+  }
+
+  // A unary method that runs on threads of gRPC's.
+  template <typename Request, typename Response>
+  void AddSync(const char* path,
+               std::function<grpc::Status(grpc::ServerContext&, const Request&, Response&)> run) {
+    using Handler = grpc::internal::RpcMethodHandler<Service, Decoded<Request>, Response>;
+    AddMethod(new grpc::internal::RpcServiceMethod(
+        path, Kind::NORMAL_RPC,
+        new Handler(
+            [run = std::move(run)](Service*, grpc::ServerContext* context,
+                                   const Decoded<Request>* request, Response* response) {
+              if (!request->complete) return MalformedError(request->message);
+              return run(*context, request->message, *response);
+            },
+            this)));
+    ++methods_;
+  }
+
+ private:
+  int methods_ = 0;
+};
+
+// A service whose calls are posted on serving loops.
+class AsyncService : public Service {
+ public:
+  // Gives the loop a route for each asynchronous method. Called once for each loop, when the server
+  // runs and the loop does not yet.
+  virtual void Open(ServingLoop& loop) = 0;
+};
+
+}  // namespace headgate::rpc
+
+#endif  // HEADGATE_SERVER_RPC_SERVICE_H_

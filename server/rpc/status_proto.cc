@@ -1,0 +1,126 @@
+#include "server/rpc/status_proto.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "server/rpc/decision_proto.h"
+#include "server/rpc/proto_time.h"
+
+namespace headgate::rpc {
+namespace {
+
+// `message` has an age field, which stays absent where there never was a sample.
+template <typename Message>
+void FillAge(int64_t at_ns, const Now& now, Message& message,
+             google::protobuf::Duration* (Message::*field)()) {
+  if (at_ns == 0) return;
+  SetDuration(std::max<int64_t>(now.monotonic_ns - at_ns, 0), *(message.*field)());
+}
+
+void FillServer(const health::ServerSnapshot& from, const Now& now, v1::ServerStatus& to) {
+  to.set_name(from.name);
+  to.set_reachable(from.reachable);
+  to.set_error(from.error);
+  FillAge(from.sampled_at_ns, now, to, &v1::ServerStatus::mutable_sample_age);
+  SetDuration(from.poll_time, *to.mutable_poll_time());
+  SetDuration(from.poll_interval, *to.mutable_poll_interval());
+  if (from.set_aside_until > now.wall()) {
+    SetTimestamp(from.set_aside_until, *to.mutable_set_aside_until());
+  }
+}
+
+void FillSignal(const health::SignalSnapshot& from, const Now& now, v1::SignalStatus& to) {
+  to.set_name(from.instance);
+  if (from.value.has_value()) to.set_value(*from.value);
+  to.set_error(from.error);
+  FillAge(from.sampled_at_ns, now, to, &v1::SignalStatus::mutable_age);
+}
+
+void FillController(const health::ControllerSnapshot& from, v1::ControllerStatus& to) {
+  to.set_budget(from.budget);
+  to.set_phase(from.phase);
+  to.set_rate(from.rate);
+  to.set_foreground_alone(from.foreground_alone);
+  to.set_foreground_with_batch(from.foreground_with_batch);
+}
+
+const char* ModeName(engine::Mode mode) {
+  switch (mode) {
+    case engine::Mode::kEnforce:
+      return "ENFORCE";
+    case engine::Mode::kWarn:
+      return "WARN";
+    case engine::Mode::kDisabled:
+      return "DISABLED";
+  }
+  return "";
+}
+
+std::string SplitName(const engine::SplitSpec& split) {
+  if (const auto* depth = std::get_if<engine::SplitByDepth>(&split)) {
+    return absl::StrCat("depth ", depth->depth);
+  }
+  if (const auto* tag = std::get_if<engine::SplitByTag>(&split)) {
+    return absl::StrCat("tag ", tag->key);
+  }
+  return "none";
+}
+
+}  // namespace
+
+void FillConfig(const config::LoadStatus& from, v1::ConfigStatus& to) {
+  to.set_path(from.path);
+  to.set_version(from.version);
+  if (from.loaded_at != absl::InfinitePast()) SetTimestamp(from.loaded_at, *to.mutable_loaded_at());
+  for (const std::string& error : from.errors) to.add_errors(error);
+  if (from.refused_at != absl::InfinitePast()) {
+    SetTimestamp(from.refused_at, *to.mutable_refused_at());
+  }
+  for (const std::string& field : from.pending_restart) to.add_pending_restart(field);
+}
+
+void FillTarget(const health::TargetSnapshot& from, const Now& now, v1::TargetStatus& to) {
+  to.set_name(from.name);
+  for (const auto& server : from.servers) FillServer(server, now, *to.add_servers());
+  for (const auto& signal : from.signals) FillSignal(signal, now, *to.add_signals());
+  for (const auto& profile : from.profiles) {
+    v1::Health& health = *to.add_profiles();
+    health.set_profile(profile.profile);
+    health.set_signal(profile.signal);
+    FillHealth(profile.health, health);
+    FillAge(profile.health.sampled_at_ns, now, health, &v1::Health::mutable_sample_age);
+  }
+  for (const auto& controller : from.controllers) FillController(controller, *to.add_controllers());
+}
+
+void FillBudget(const engine::BudgetView& from, v1::BudgetStatus& to) {
+  to.set_target(from.target);
+  to.set_budget(from.budget);
+  to.set_mode(ModeName(from.mode));
+  to.set_split(SplitName(from.split));
+  if (from.rate.has_value()) to.set_rate(*from.rate);
+  to.set_auto_rate(from.is_auto);
+  if (from.burst.has_value()) to.set_burst(*from.burst);
+  to.set_debt(from.debt);
+  to.set_buckets_owing(static_cast<int64_t>(from.buckets_owing));
+  if (from.outstanding.has_value()) to.set_outstanding(*from.outstanding);
+  if (from.max_concurrency.has_value()) to.set_max_concurrency(*from.max_concurrency);
+  to.set_health(from.health);
+  to.set_speed(from.speed);
+}
+
+void FillBucketStatus(const engine::FullBucket& from, v1::BucketStatus& to) {
+  to.set_target(from.target);
+  to.set_budget(from.budget);
+  to.set_bucket(from.bucket);
+  to.set_debt(from.debt);
+  to.set_fill(from.fill);
+  if (from.empty_in != absl::InfiniteDuration()) {
+    SetDuration(from.empty_in, *to.mutable_empty_in());
+  }
+}
+
+}  // namespace headgate::rpc

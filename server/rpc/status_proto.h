@@ -1,0 +1,24 @@
+// The state of the server in protobuf.
+//
+// Pure functions.
+
+#ifndef HEADGATE_SERVER_RPC_STATUS_PROTO_H_
+#define HEADGATE_SERVER_RPC_STATUS_PROTO_H_
+
+#include <headgate/v1/status_service.pb.h>
+
+#include "common/clock.h"
+#include "server/config/load_status.h"
+#include "server/engine/budget_view.h"
+#include "server/health/snapshot.h"
+
+namespace headgate::rpc {
+
+void FillConfig(const config::LoadStatus& from, v1::ConfigStatus& to);
+void FillTarget(const health::TargetSnapshot& from, const Now& now, v1::TargetStatus& to);
+void FillBudget(const engine::BudgetView& from, v1::BudgetStatus& to);
+void FillBucketStatus(const engine::FullBucket& from, v1::BucketStatus& to);
+
+}  // namespace headgate::rpc
+
+#endif  // HEADGATE_SERVER_RPC_STATUS_PROTO_H_

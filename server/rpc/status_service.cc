@@ -1,0 +1,138 @@
+#include "server/rpc/status_service.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/strings.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/proto_time.h"
+#include "server/rpc/status_proto.h"
+
+namespace headgate::rpc {
+namespace {
+
+constexpr int kMostOnPage = 1000;
+constexpr int kBudgetsOnPage = 100;
+constexpr int kBucketsOnPage = 20;
+
+absl::Status PageSize(int asked, int usual, size_t& size) {
+  if (asked < 0 || asked > kMostOnPage) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("page_size: must be 0 to ", kMostOnPage, "; it is ", asked));
+  }
+  size = static_cast<size_t>(asked == 0 ? usual : asked);
+  return absl::OkStatus();
+}
+
+// A token is the place of the next page's first item.
+absl::Status PageStart(const std::string& token, size_t items, size_t& start) {
+  start = 0;
+  if (token.empty()) return absl::OkStatus();
+  if (absl::SimpleAtoi(token, &start) && start > 0 && start < items) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "page_token: is not one that this server gave out, or the budgets have changed since");
+}
+
+// NotFound for a name, if there is one, that no target or budget has.
+absl::Status Exists(const engine::Engine& engine, const std::string& target,
+                    const std::string& budget) {
+  const std::shared_ptr<const engine::Policy> policy = engine.policy();
+  if (policy == nullptr) return absl::FailedPreconditionError("no policy is installed yet");
+  uint32_t place = 0;
+  if (!target.empty()) {
+    if (absl::Status found = policy->ResolveTarget(target, place); !found.ok()) return found;
+  }
+  const auto& budgets = policy->budget_specs;
+  const auto named = [&](const engine::BudgetSpec& spec) { return spec.name == budget; };
+  if (!budget.empty() && std::none_of(budgets.begin(), budgets.end(), named)) {
+    return absl::NotFoundError(absl::StrCat("budget: no budget '", budget, "' is configured"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+StatusService::StatusService(std::string version, engine::Engine& engine, Clock& clock,
+                             StatusSource& source)
+    : version_(std::move(version)), engine_(engine), clock_(clock), source_(source) {
+  AddSync<v1::GetStatusRequest, v1::GetStatusResponse>(
+      "/headgate.v1.StatusService/GetStatus",
+      [this](auto& /*context*/, auto& request, auto& response) {
+        return GetStatus(request, response);
+      });
+  AddSync<v1::ListBudgetsRequest, v1::ListBudgetsResponse>(
+      "/headgate.v1.StatusService/ListBudgets",
+      [this](auto& /*context*/, auto& request, auto& response) {
+        return ListBudgets(request, response);
+      });
+  AddSync<v1::ListBucketsRequest, v1::ListBucketsResponse>(
+      "/headgate.v1.StatusService/ListBuckets",
+      [this](auto& /*context*/, auto& request, auto& response) {
+        return ListBuckets(request, response);
+      });
+}
+
+grpc::Status StatusService::GetStatus(const v1::GetStatusRequest& request,
+                                      v1::GetStatusResponse& response) {
+  const Now now = clock_.Read();
+  response.set_version(version_);
+  SetTimestamp(source_.StartedAt(), *response.mutable_started_at());
+  FillConfig(source_.Config(), *response.mutable_config());
+  for (const health::TargetSnapshot& target : source_.Targets()) {
+    if (!request.target().empty() && target.name != request.target()) continue;
+    FillTarget(target, now, *response.add_targets());
+  }
+  if (!request.target().empty() && response.targets().empty()) {
+    return ToGrpcStatus(absl::NotFoundError(absl::StrCat("target: no target '", request.target(),
+                                                         "' is configured")),
+                        {});
+  }
+  const engine::Engine::Stats stats = engine_.ReadStats(now);
+  response.set_permits_outstanding(static_cast<int64_t>(stats.permits_live));
+  response.set_buckets_owing(static_cast<int64_t>(stats.buckets_owing));
+  response.set_buckets_capacity(static_cast<int64_t>(stats.buckets));
+  response.set_live_evictions(static_cast<int64_t>(stats.live_evictions));
+  return grpc::Status();
+}
+
+grpc::Status StatusService::ListBudgets(const v1::ListBudgetsRequest& request,
+                                        v1::ListBudgetsResponse& response) {
+  size_t size = 0;
+  size_t start = 0;
+  absl::Status status = PageSize(request.page_size(), kBudgetsOnPage, size);
+  if (status.ok()) status = Exists(engine_, request.target(), "");
+  if (!status.ok()) return ToGrpcStatus(status, {});
+  std::vector<engine::BudgetView> budgets = engine_.ReadBudgets(clock_.Read());
+  if (!request.target().empty()) {
+    std::erase_if(budgets, [&](const auto& budget) { return budget.target != request.target(); });
+  }
+  status = PageStart(request.page_token(), budgets.size(), start);
+  if (!status.ok()) return ToGrpcStatus(status, {});
+  const size_t end = std::min(start + size, budgets.size());
+  for (size_t i = start; i < end; ++i) FillBudget(budgets[i], *response.add_budgets());
+  if (end < budgets.size()) response.set_next_page_token(absl::StrCat(end));
+  return grpc::Status();
+}
+
+grpc::Status StatusService::ListBuckets(const v1::ListBucketsRequest& request,
+                                        v1::ListBucketsResponse& response) {
+  size_t size = 0;
+  absl::Status status = PageSize(request.page_size(), kBucketsOnPage, size);
+  if (status.ok()) status = Exists(engine_, request.target(), request.budget());
+  if (!status.ok()) return ToGrpcStatus(status, {});
+  for (const engine::FullBucket& bucket :
+       engine_.ReadFullestBuckets(request.target(), request.budget(), size, clock_.Read())) {
+    FillBucketStatus(bucket, *response.add_buckets());
+  }
+  return grpc::Status();
+}
+
+}  // namespace headgate::rpc

@@ -1,0 +1,40 @@
+// headgate.v1.StatusService: what is configured, what is measured, who is held back now.
+//
+// Runs on gRPC's threads and reads whole tables: for people and their tools. Thread-safe.
+
+#ifndef HEADGATE_SERVER_RPC_STATUS_SERVICE_H_
+#define HEADGATE_SERVER_RPC_STATUS_SERVICE_H_
+
+#include <grpcpp/support/status.h>
+#include <headgate/v1/status_service.pb.h>
+
+#include <string>
+
+#include "common/clock.h"
+#include "server/engine/engine.h"
+#include "server/rpc/service.h"
+#include "server/rpc/sources.h"
+
+namespace headgate::rpc {
+
+class StatusService final : public Service {
+ public:
+  // All outlive this.
+  StatusService(std::string version, engine::Engine& engine, Clock& clock, StatusSource& source);
+
+ private:
+  grpc::Status GetStatus(const v1::GetStatusRequest& request, v1::GetStatusResponse& response);
+  grpc::Status ListBudgets(const v1::ListBudgetsRequest& request,
+                           v1::ListBudgetsResponse& response);
+  grpc::Status ListBuckets(const v1::ListBucketsRequest& request,
+                           v1::ListBucketsResponse& response);
+
+  const std::string version_;
+  engine::Engine& engine_;
+  Clock& clock_;
+  StatusSource& source_;
+};
+
+}  // namespace headgate::rpc
+
+#endif  // HEADGATE_SERVER_RPC_STATUS_SERVICE_H_

@@ -1,0 +1,80 @@
+#include "server/rpc/throttler_service.h"
+
+#include <headgate/v1/throttler_service.pb.h>
+
+#include <memory>
+
+#include "server/rpc/peer_addresses.h"
+#include "server/rpc/throttler.h"
+#include "server/rpc/unary_route.h"
+
+namespace headgate::rpc {
+namespace {
+
+// Calls that wait for callers, on each loop. More callers at once wait in gRPC for a moment.
+constexpr int kWaitingChecks = 128;
+constexpr int kWaitingBatches = 32;
+
+// What the routes of one loop share.
+struct Lane : Route {
+  Lane(engine::Engine& engine, Clock& clock, DemandListener* demand)
+      : throttler(engine, clock, demand) {}
+
+  const engine::IpAddress* AddressOf(grpc::ServerContext& context) {
+    return peers.Find(context.peer());
+  }
+
+  Throttler throttler;
+  PeerAddresses peers;
+};
+
+}  // namespace
+
+ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, DemandListener* demand,
+                                   int max_streams)
+    : engine_(engine),
+      clock_(clock),
+      demand_(demand),
+      streams_(max_streams),
+      check_(AddAsync("/headgate.v1.ThrottlerService/Check", Kind::NORMAL_RPC)),
+      batch_check_(AddAsync("/headgate.v1.ThrottlerService/BatchCheck", Kind::NORMAL_RPC)),
+      check_stream_(AddAsync("/headgate.v1.ThrottlerService/CheckStream", Kind::BIDI_STREAMING)),
+      report_(AddAsync("/headgate.v1.ThrottlerService/Report", Kind::NORMAL_RPC)) {
+  AddSync<v1::ExplainRequest, v1::ExplainResponse>(
+      "/headgate.v1.ThrottlerService/Explain",
+      [this](grpc::ServerContext& context, const v1::ExplainRequest& request,
+             v1::ExplainResponse& response) {
+        const std::optional<engine::IpAddress> address = ParsePeer(context.peer());
+        return Throttler::Explain(engine_, clock_, request,
+                                  address.has_value() ? &*address : nullptr, response);
+      });
+}
+
+void ThrottlerService::Open(ServingLoop& loop) {
+  auto owned = std::make_unique<Lane>(engine_, clock_, demand_);
+  Lane* const lane = owned.get();
+  loop.Own(std::move(owned));
+  loop.Own(std::make_unique<UnaryRoute<v1::CheckRequest, v1::CheckResponse>>(
+      *this, check_, loop, kWaitingChecks, [lane](auto& context, auto& request, auto& response) {
+        return lane->throttler.Check(request, lane->AddressOf(context),
+                                     *response.mutable_decision());
+      }));
+  loop.Own(std::make_unique<UnaryRoute<v1::BatchCheckRequest, v1::BatchCheckResponse>>(
+      *this, batch_check_, loop, kWaitingBatches,
+      [lane](auto& context, auto& request, auto& response) {
+        return lane->throttler.BatchCheck(request.checks(), lane->AddressOf(context),
+                                          *response.mutable_results());
+      }));
+  loop.Own(std::make_unique<CheckStreams>(
+      *this, check_stream_, loop, streams_, [lane](auto& context, auto& request, auto& response) {
+        return lane->throttler.BatchCheck(request.checks(), lane->AddressOf(context),
+                                          *response.mutable_results());
+      }));
+  loop.Own(std::make_unique<UnaryRoute<v1::ReportRequest, v1::ReportResponse>>(
+      *this, report_, loop, kWaitingBatches,
+      [lane](auto& /*context*/, auto& request, auto& response) {
+        return lane->throttler.Report(request, response);
+      }));
+}
+
+}  // namespace headgate::rpc

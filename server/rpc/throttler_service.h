@@ -1,0 +1,43 @@
+// headgate.v1.ThrottlerService: which method runs where.
+//
+// Check, BatchCheck, CheckStream and Report are decided on the serving loops, without a lock or a
+// queue between them and the wire. Explain, which is rare and looks at more, runs on gRPC's
+// threads.
+//
+// Thread-safe.
+
+#ifndef HEADGATE_SERVER_RPC_THROTTLER_SERVICE_H_
+#define HEADGATE_SERVER_RPC_THROTTLER_SERVICE_H_
+
+#include "common/clock.h"
+#include "server/engine/engine.h"
+#include "server/rpc/check_streams.h"
+#include "server/rpc/service.h"
+#include "server/rpc/serving_loop.h"
+#include "server/rpc/sources.h"
+
+namespace headgate::rpc {
+
+class ThrottlerService final : public AsyncService {
+ public:
+  // `demand` may be null; all outlive this.
+  ThrottlerService(engine::Engine& engine, Clock& clock, DemandListener* demand, int max_streams);
+
+  void Open(ServingLoop& loop) override;
+
+  int streams_open() const { return streams_.open(); }
+
+ private:
+  engine::Engine& engine_;
+  Clock& clock_;
+  DemandListener* const demand_;
+  StreamCount streams_;
+  const int check_;
+  const int batch_check_;
+  const int check_stream_;
+  const int report_;
+};
+
+}  // namespace headgate::rpc
+
+#endif  // HEADGATE_SERVER_RPC_THROTTLER_SERVICE_H_

@@ -1,0 +1,248 @@
+// What a Check costs the server as an RPC, against an RPC whose handler does nothing.
+//
+// Both are methods of one server: the same port, serving thread and machinery for calls. An empty
+// RPC has an empty request and an empty response; a Check has an identity of four levels, is
+// charged to four budgets under 10,000 rules, and is answered with the health it was decided under.
+// In batches and on streams every Check has another identity. Callers are another process, with 64
+// RPCs or messages outstanding on 4 connections. What is measured is the CPU time of this process,
+// all threads, user and system; permits are reported between the slices, which is not measured.
+//
+// Slices of both take turns, and the ratio is the median of the ratios of neighbours: whatever else
+// goes on in the machine hits both.
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <ctime>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/system_clock.h"
+#include "server/engine/engine.h"
+#include "server/rpc/rpc_server.h"
+#include "server/rpc/service.h"
+#include "server/rpc/unary_route.h"
+#include "tests/bench/rpc_load.h"
+
+extern char** environ;
+
+namespace headgate::bench {
+namespace {
+
+constexpr int kLevels = 4;
+constexpr int kRules = 10'000;
+// In one slice; few enough for all permits of a slice to be held at once.
+constexpr int kRpcs = 3'000;
+constexpr int kBatches = 200;
+constexpr int kMessages = 320;
+
+[[noreturn]] void Fail(const std::string& what) {
+  std::fprintf(stderr, "benchmark is broken: %s\n", what.c_str());
+  std::exit(1);
+}
+
+class EmptyService final : public rpc::AsyncService {
+ public:
+  void Open(rpc::ServingLoop& loop) override {
+    using google::protobuf::Empty;
+    loop.Own(std::make_unique<rpc::UnaryRoute<Empty, Empty>>(
+        *this, call_, loop, 128, [](auto&, auto&, auto&) { return grpc::Status(); }));
+  }
+
+ private:
+  const int call_ = AddAsync(kEmptyMethod, Kind::NORMAL_RPC);
+};
+
+class NoStatus final : public rpc::StatusSource {
+ public:
+  absl::Time StartedAt() const override { return absl::UnixEpoch(); }
+  config::LoadStatus Config() const override { return {}; }
+  std::vector<health::TargetSnapshot> Targets() const override { return {}; }
+};
+
+class CountDemand final : public rpc::DemandListener {
+ public:
+  // relaxed: nobody looks at it.
+  void OnCheck(std::string_view /*target*/) override {
+    count_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<int64_t> count_{0};
+};
+
+// Four budgets, one for each level, that never refuse; a rule at each level, and others that match
+// nothing here.
+engine::PolicySpec Policy() {
+  engine::PolicySpec spec;
+  spec.profiles = {{.name = "default", .signals = {"replication_lag_seconds"}}};
+  spec.targets = {{.name = "main", .capacity = std::nullopt, .default_health = "default"}};
+  const char* const levels[kLevels] = {"online-ddl", "vreplication:online-ddl",
+                                       "vcopier:vreplication:online-ddl", "online-ddl"};
+  for (int depth = 1; depth <= kLevels; ++depth) {
+    engine::BudgetSpec budget;
+    budget.name = absl::StrCat("level-", depth);
+    budget.rate = engine::UnitsPerSecond{1e9};
+    budget.burst = 1e12;
+    budget.split = engine::SplitByDepth{depth};
+    spec.budgets.push_back(budget);
+    engine::RuleSpec rule;
+    rule.name = absl::StrCat("charge-", depth);
+    rule.match.identity = levels[depth - 1];
+    rule.action = engine::ChargeAction{{budget.name}};
+    spec.rules.push_back(rule);
+  }
+  while (spec.rules.size() < kRules) {
+    engine::RuleSpec rule;
+    rule.name = absl::StrCat("other-", spec.rules.size());
+    rule.match.identity = absl::StrCat("job-", spec.rules.size(), ":etl");
+    rule.action = engine::ChargeAction{{"level-1"}};
+    spec.rules.push_back(rule);
+  }
+  return spec;
+}
+
+// The process that calls.
+class Callers {
+ public:
+  explicit Callers(int port) {
+    int in[2], out[2];
+    if (pipe(in) != 0 || pipe(out) != 0) Fail("no pipe");
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+    for (const int fd : {in[0], in[1], out[0], out[1]}) {
+      posix_spawn_file_actions_addclose(&actions, fd);
+    }
+    const std::string flag = absl::StrCat("--callers-of=", port);
+    const char* arguments[] = {"/proc/self/exe", flag.c_str(), nullptr};
+    if (posix_spawn(&pid_, arguments[0], &actions, nullptr, const_cast<char**>(arguments),
+                    environ) != 0) {
+      Fail("cannot start the callers");
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    close(in[0]);
+    close(out[1]);
+    to_ = fdopen(in[1], "w");
+    from_ = fdopen(out[0], "r");
+  }
+  ~Callers() {
+    std::fclose(to_);
+    std::fclose(from_);
+    waitpid(pid_, nullptr, 0);
+  }
+  Callers(const Callers&) = delete;
+  Callers& operator=(const Callers&) = delete;
+
+  // The 99th percentile of the latencies, microseconds.
+  double Do(const std::string& what) {
+    double p99_us = 0;
+    if (std::fprintf(to_, "%s\n", what.c_str()) < 0 || std::fflush(to_) != 0 ||
+        std::fscanf(from_, "%lf", &p99_us) != 1) {
+      Fail("the callers are gone");
+    }
+    return p99_us;
+  }
+
+ private:
+  pid_t pid_ = 0;
+  FILE* to_ = nullptr;
+  FILE* from_ = nullptr;
+};
+
+double CpuSeconds() {
+  timespec used;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// Microseconds of CPU for each unit, and the latencies.
+struct Row {
+  std::vector<double> us;
+  std::vector<double> p99_us;
+
+  void Measure(Callers& callers, const char* what, int count, int units_each) {
+    const double before = CpuSeconds();
+    p99_us.push_back(callers.Do(absl::StrCat(what, " ", count)));
+    us.push_back((CpuSeconds() - before) * 1e6 / (static_cast<double>(count) * units_each));
+    callers.Do("settle");
+  }
+};
+
+void Report(const Row& empty, const Row& check, const Row& batch, const Row& stream) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < check.us.size(); ++i) ratios.push_back(check.us[i] / empty.us[i]);
+  std::printf("server CPU, median of %zu slices            us\n", ratios.size());
+  std::printf("  an empty RPC                         %7.2f\n", Median(empty.us));
+  std::printf("  a Check                              %7.2f\n", Median(check.us));
+  std::printf("  a decision in a batch of %-4d         %7.3f\n", kInBatch, Median(batch.us));
+  std::printf("  a decision on a stream, %d a message %7.3f\n\n", kInMessage, Median(stream.us));
+  std::printf(
+      "rpc: empty_us=%.2f check_us=%.2f ratio=%.3f batch100_us=%.3f stream_us=%.3f p99_ms=%.2f\n",
+      Median(empty.us), Median(check.us), Median(ratios), Median(batch.us), Median(stream.us),
+      Median(check.p99_us) / 1000);
+}
+
+int Run(double seconds) {
+  SystemClock clock;
+  engine::Engine engine({.seed = 0x1234567890abcdef});
+  absl::Status status = engine.Install(Policy(), clock.Read());
+  if (status.ok()) {
+    status = engine.SetHealth("main", "default",
+                              {.speed = 1,
+                               .status = engine::HealthStatus::kHealthy,
+                               .sampled_at_ns = clock.Read().monotonic_ns},
+                              clock.Read());
+  }
+  if (!status.ok()) Fail(std::string(status.message()));
+  EmptyService empty_service;
+  NoStatus source;
+  CountDemand demand;
+  auto server = rpc::RpcServer::Start({.address = "127.0.0.1:0", .another_service = &empty_service},
+                                      engine, clock, source, &demand);
+  if (!server.ok()) Fail(std::string(server.status().message()));
+  Callers callers((*server)->port());
+  Row warm_up, empty, check, batch, stream;
+  warm_up.Measure(callers, "empty", kRpcs, 1);
+  warm_up.Measure(callers, "check", kRpcs, 1);
+  const int64_t end = clock.Read().monotonic_ns + static_cast<int64_t>(seconds * 1e9);
+  for (int round = 0; round < 3 || clock.Read().monotonic_ns < end; ++round) {
+    if (round % 2 == 0) empty.Measure(callers, "empty", kRpcs, 1);
+    check.Measure(callers, "check", kRpcs, 1);
+    if (round % 2 == 1) empty.Measure(callers, "empty", kRpcs, 1);
+    batch.Measure(callers, "batch", kBatches, kInBatch);
+    stream.Measure(callers, "stream", kMessages, kInMessage);
+  }
+  Report(empty, check, batch, stream);
+  return 0;
+}
+
+}  // namespace
+}  // namespace headgate::bench
+
+int main(int argc, char** argv) {
+  double seconds = 35;
+  for (int i = 1; i < argc; ++i) {
+    int port = 0;
+    if (std::strncmp(argv[i], "--callers-of=", 13) == 0 && absl::SimpleAtoi(argv[i] + 13, &port)) {
+      headgate::bench::RpcLoad(port).Obey();
+      return 0;
+    }
+    if (std::strncmp(argv[i], "--seconds=", 10) != 0 || !absl::SimpleAtod(argv[i] + 10, &seconds) ||
+        seconds < 0) {
+      std::fprintf(stderr, "usage: headgate-bench-rpc [--seconds=N]\n");
+      return 2;
+    }
+  }
+  return headgate::bench::Run(seconds);
+}

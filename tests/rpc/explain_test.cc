@@ -1,0 +1,89 @@
+// Explain: what a Check would answer, and why.
+
+#include "tests/rpc/rpc_fixture.h"
+
+namespace headgate::rpc {
+namespace {
+
+using engine::OneBudget;
+using engine::RateBudget;
+using engine::RuleOn;
+
+v1::ExplainResponse Explain(TestServer& server, const v1::CheckRequest& check) {
+  v1::ExplainRequest request;
+  *request.mutable_check() = check;
+  Context context;
+  v1::ExplainResponse response;
+  const grpc::Status status = server.throttler->Explain(&context, request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return response;
+}
+
+TEST(Explain, ShowsEveryBucketAndRuleAndChargesNothing) {
+  engine::BudgetSpec split = RateBudget("by-job", 10, 100);
+  split.split = engine::SplitByDepth{2};
+  split.max_cost = 80;
+  split.max_concurrency = 3;
+  engine::PolicySpec spec = engine::Budgets({split, engine::MaxCostBudget("sizes", 500)});
+  spec.rules.push_back(RuleOn("half", "etl", engine::RejectAction{0.0}));
+  TestServer server(std::move(spec));
+  server.Allowed("job:etl", 30);
+  server.clock.Advance(absl::Seconds(1));
+  for (int i = 0; i < 2; ++i) {
+    const v1::ExplainResponse response = Explain(server, CheckOf("job:etl", 75));
+    EXPECT_EQ(response.decision().verdict(), v1::VERDICT_ALLOWED);
+    EXPECT_FALSE(response.decision().has_permit_id());
+    EXPECT_EQ(response.rules_size(), 2);
+    ASSERT_EQ(response.buckets_size(), 2);
+    const v1::BucketState& bucket = response.buckets(0);
+    EXPECT_EQ(bucket.budget(), "by-job");
+    EXPECT_EQ(bucket.rule(), "charge");
+    EXPECT_EQ(bucket.bucket(), "job:etl");
+    EXPECT_EQ(bucket.cost(), 75);
+    EXPECT_EQ(bucket.debt(), 20);
+    EXPECT_EQ(bucket.burst(), 100);
+    EXPECT_EQ(bucket.rate(), 10);
+    EXPECT_EQ(bucket.speed(), 1);
+    EXPECT_EQ(bucket.outstanding(), 1);
+    EXPECT_EQ(bucket.max_concurrency(), 3);
+    EXPECT_EQ(bucket.max_cost(), 80);
+    EXPECT_TRUE(bucket.has_room_in());
+    EXPECT_EQ(bucket.room_in().seconds(), 0);
+    EXPECT_FALSE(response.buckets(1).has_burst());
+    EXPECT_FALSE(response.buckets(1).has_rate());
+  }
+}
+
+TEST(Explain, ADenialSaysWhenThereWillBeRoom) {
+  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  server.Allowed("job:etl", 100);
+  v1::ExplainResponse response = Explain(server, CheckOf("job:etl", 20));
+  EXPECT_EQ(response.decision().verdict(), v1::VERDICT_DENIED);
+  EXPECT_EQ(response.decision().violations(0).budget(), "b");
+  EXPECT_EQ(response.buckets(0).room_in().seconds(), 2);
+  response = Explain(server, CheckOf("job:etl", 101));
+  EXPECT_FALSE(response.buckets(0).has_room_in());
+}
+
+TEST(Explain, ARatioIsToldAndNotRolled) {
+  engine::PolicySpec spec = OneBudget(RateBudget("b", 10, 100));
+  spec.rules.push_back(RuleOn("some", "etl", engine::RejectAction{0.99}));
+  TestServer server(std::move(spec));
+  for (int i = 0; i < 20; ++i) {
+    const v1::ExplainResponse response = Explain(server, CheckOf("job:etl", 1));
+    EXPECT_EQ(response.reject_ratio(), 0.99);
+    EXPECT_EQ(response.decision().verdict(), v1::VERDICT_ALLOWED);
+  }
+}
+
+TEST(Explain, SeesTheAddressOfTheConnection) {
+  engine::PolicySpec spec = OneBudget(RateBudget("b", 10, 100));
+  engine::RuleSpec rule = RuleOn("no-loopback", "", engine::DenyAction{});
+  rule.match.remote_address = "127.0.0.1/32";
+  spec.rules.push_back(rule);
+  TestServer server(std::move(spec));
+  EXPECT_EQ(Explain(server, CheckOf("job:etl", 1)).decision().reason(), v1::REASON_DENY_RULE);
+}
+
+}  // namespace
+}  // namespace headgate::rpc
