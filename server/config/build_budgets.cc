@@ -19,7 +19,7 @@ namespace {
 // Of an auto budget, in busy seconds: several chunks of the size that suits a database, 5 to 50 ms.
 // What jobs have not used, they may use at once, and the foreground feels it. Work of which nothing
 // is known is charged all of it: one chunk at a time, until a Report says what one takes.
-constexpr double kAutoBurst = 0.2;
+constexpr double kAutoBurst = 0.1;
 // Not a limit that anybody should meet: permits are counted only where there is one, and the
 // controller has to know how many are out to tell when the database is free of batch work.
 constexpr int64_t kAutoMaxConcurrency = 10'000;

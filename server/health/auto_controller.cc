@@ -126,6 +126,7 @@ void AutoController::Enter(ControlPhase phase, int64_t now_ns) {
   phase_ = phase;
   since_ns_ = now_ns;
   clean_ = -1;
+  worked_ = false;
   unreported_ = unseen_ = 0;
   last_statements_ = std::nullopt;  // no difference spans two windows
 }
@@ -205,6 +206,8 @@ void AutoController::StepOff(const ControlSample& sample, const Flow& flow) {
 void AutoController::StepOn(const ControlSample& sample, const Flow& flow) {
   const double age = SecondsBetween(since_ns_, sample.work.sampled_at_ns);
   on_.Add(flow);
+  worked_ |= sample.outstanding > 0 || sample.work.batch_active > 0 ||
+             sample.transactions > last_->transactions;
   if (age > kBackOffAfter) BackOff(flow);
   if (age < window_) return;
   with_batch_ = on_.throughput();
@@ -242,7 +245,8 @@ double AutoController::Harm() const {
 
 void AutoController::Adjust() {
   if (off_.seconds > 0 && on_.seconds > 0) {
-    const double room = 1 - Harm();
+    // A window in which no batch work ran says nothing of the harm that more would do.
+    const double room = worked_ ? 1 - Harm() : std::min(0.0, 1 - Harm());
     rate_ = std::clamp(rate_ * std::exp(kGain * std::clamp(room, -kMostFall, kMostRise)),
                        kLeastRate, options_.max_rate);
     const bool settled = std::abs(room) < kSettled;

@@ -131,6 +131,7 @@ class AutoController {
   double clean_ = 0;       // seconds of this off window without batch work; < 0: not yet
   double window_ = 0;      // seconds that this on window lasts
   int windows_ = 0;        // that were measured since the foreground came
+  bool worked_ = false;    // batch work ran in this on window
   Sums off_, on_;
   double alone_ = 0, with_batch_ = 0;
 };

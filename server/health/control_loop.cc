@@ -54,8 +54,10 @@ double ControlLoop::SpeedOf(std::string_view profile) const {
 
 void ControlLoop::Apply(Now now) {
   for (const ControlledBudget& budget : spec_.budgets) {
+    // What nobody may use does not pile up: the next window would open with a rush.
+    const double rate = setting_.shut ? 0 : setting_.rate * SpeedOf(budget.profile);
     (void)engine_.SetAutoRate(spec_.target, budget.budget,
-                              {.rate = setting_.rate * SpeedOf(budget.profile),
+                              {.rate = rate,
                                .shut = setting_.shut,
                                .next_change_at_ns = next_ns_},
                               now);

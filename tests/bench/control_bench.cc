@@ -42,7 +42,7 @@ namespace {
 constexpr int kScale = 20;
 constexpr int kGateSessions = 8;
 constexpr double kLeft = 0.95;  // what the oracle leaves the foreground
-constexpr double kFixedRates[] = {0.03, 0.06, 0.12, 0.25, 0.5};
+constexpr double kFixedRates[] = {0.05, 0.1, 0.2, 0.4};
 
 [[noreturn]] void Die(const absl::Status& status) {
   std::fprintf(stderr, "control: %s\n", status.ToString().c_str());
@@ -217,8 +217,8 @@ class Bench {
     engine::BudgetSpec& budget = policy.budgets.emplace_back();
     budget.name = "batch";
     budget.rate = engine::AutoRate{};
-    budget.burst = 0.2;
-    budget.default_cost = 0.2;
+    budget.burst = 0.1;
+    budget.default_cost = 0.1;
     budget.max_concurrency = 10'000;
     engine::RuleSpec& rule = policy.rules.emplace_back();
     rule.name = "batch";
@@ -318,7 +318,8 @@ class Table {
     Result alone = idle ? Result{} : bench_.Run(workload, Law::kAlone, length_ / 2);
     const auto row = [&](const char* law, Law which, absl::Duration length, double rate) {
       const Result result = bench_.Run(workload, which, length, rate);
-      const Result after = idle ? Result{} : bench_.Run(workload, Law::kAlone, length_ / 2);
+      const absl::Duration pause = std::min(length, length_ / 2) / 2;
+      const Result after = idle ? Result{} : bench_.Run(workload, Law::kAlone, pause);
       const double tps = (alone.per_second + after.per_second) / 2;
       const double p99 = (alone.p99_ms + after.p99_ms) / 2;
       alone = after;

@@ -237,8 +237,8 @@ budgets:
 )");
   const engine::BudgetSpec& plain = config.policy.budgets[0];
   EXPECT_TRUE(std::holds_alternative<engine::AutoRate>(*plain.rate));
-  EXPECT_EQ(std::get<double>(*plain.burst), 0.2);
-  EXPECT_EQ(plain.default_cost, 0.2);
+  EXPECT_EQ(std::get<double>(*plain.burst), 0.1);
+  EXPECT_EQ(plain.default_cost, 0.1);
   EXPECT_EQ(plain.max_concurrency, 10'000);
   const engine::BudgetSpec& given = config.policy.budgets[1];
   EXPECT_EQ(std::get<double>(*given.burst), 2);
