@@ -1,0 +1,144 @@
+#include "client/cli/asker.h"
+
+#include <grpcpp/client_context.h>
+#include <headgate/transport.h>
+#include <headgate/v1/throttler_service.grpc.pb.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/notification.h"
+#include "client/cli/connection.h"
+#include "client/convert.h"
+#include "common/mutex.h"
+
+namespace headgate::cli {
+namespace {
+
+client::OnUnreachable ToSdk(OnUnreachable choice) {
+  switch (choice) {
+    case OnUnreachable::kWait:
+      return client::OnUnreachable::Wait();
+    case OnUnreachable::kProceed:
+      return client::OnUnreachable::Proceed();
+    case OnUnreachable::kFail:
+      break;
+  }
+  return client::OnUnreachable::Fail();
+}
+
+}  // namespace
+
+// Reports go the SDK's own way. Nothing here is ever asked to stop: a signal ends the program.
+class Asker::Recorder final : public client::Transport {
+ public:
+  Recorder(const std::string& address, OnUnreachable on_unreachable, OnWaiting on_waiting)
+      : address_(address),
+        on_unreachable_(on_unreachable),
+        on_waiting_(std::move(on_waiting)),
+        stub_(v1::ThrottlerService::NewStub(OpenChannel(address))),
+        reporter_(client::NewGrpcTransport(address)) {}
+
+  absl::StatusOr<client::Answer> Check(const client::CheckRequest& request, absl::Duration timeout,
+                                       const std::stop_token&) override {
+    v1::CheckResponse response;
+    const grpc::Status status = Call(client::internal::ToProto(request), timeout, response);
+    TellOfWaiting(client::internal::FromGrpc(status), response.decision(), timeout);
+    MutexLock lock(&mutex_);
+    last_error_ = client::internal::FromGrpc(status);
+    last_answer_ = status.ok() ? std::optional(response) : std::nullopt;
+    if (!status.ok()) return last_error_;
+    return client::internal::FromProto(response);
+  }
+
+  absl::StatusOr<std::vector<absl::StatusOr<client::ReportOutcome>>> Report(
+      absl::Span<const client::PermitReport> reports, absl::Duration timeout,
+      const std::stop_token& stop) override {
+    return reporter_->Report(reports, timeout, stop);
+  }
+
+  std::optional<v1::CheckResponse> last_answer() const {
+    MutexLock lock(&mutex_);
+    return last_answer_;
+  }
+  absl::Status last_error() const {
+    MutexLock lock(&mutex_);
+    return last_error_;
+  }
+
+ private:
+  // By callback, because gRPC's threads then watch the connection between calls too. With blocking
+  // calls that fail at once it would notice up to 5 s late that a server is back.
+  grpc::Status Call(const v1::CheckRequest& request, absl::Duration timeout,
+                    v1::CheckResponse& response) {
+    grpc::ClientContext context;
+    SetDeadline(context, timeout);
+    grpc::Status status;
+    absl::Notification done;
+    stub_->async()->Check(&context, &request, &response, [&](const grpc::Status& result) {
+      status = result;
+      done.Notify();
+    });
+    done.WaitForNotification();
+    return status;
+  }
+
+  // Client makes its Checks on the thread that waits for them.
+  void TellOfWaiting(const absl::Status& status, const v1::Decision& decision,
+                     absl::Duration timeout) {
+    if (on_waiting_ == nullptr) return;
+    if (status.ok()) {
+      if (!decision.has_retry_after()) return;
+      on_waiting_(decision.message());
+    } else {
+      if (on_unreachable_ != OnUnreachable::kWait) return;
+      on_waiting_(std::string(Explained(status, address_, timeout).message()));
+    }
+    on_waiting_ = nullptr;
+  }
+
+  const std::string address_;
+  const OnUnreachable on_unreachable_;
+  OnWaiting on_waiting_;
+  const std::unique_ptr<v1::ThrottlerService::Stub> stub_;
+  const std::shared_ptr<client::Transport> reporter_;
+  mutable Mutex mutex_;
+  absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
+  std::optional<v1::CheckResponse> last_answer_ ABSL_GUARDED_BY(mutex_);
+};
+
+Asker::Asker(const Globals& globals, std::shared_ptr<Recorder> recorder,
+             std::unique_ptr<client::Client> client)
+    : address_(WithPort(globals.address)),
+      timeout_(globals.timeout),
+      recorder_(std::move(recorder)),
+      client_(std::move(client)) {}
+
+absl::StatusOr<std::unique_ptr<Asker>> Asker::Create(const Globals& globals,
+                                                     OnUnreachable on_unreachable,
+                                                     OnWaiting on_waiting) {
+  client::ClientOptions options{.on_unreachable = ToSdk(on_unreachable)};
+  options.check_deadline = globals.timeout;
+  options.flush_timeout = absl::ZeroDuration();  // whoever reports flushes
+  auto recorder =
+      std::make_shared<Recorder>(WithPort(globals.address), on_unreachable, std::move(on_waiting));
+  absl::StatusOr<std::unique_ptr<client::Client>> client =
+      client::Client::Create(options, recorder);
+  if (!client.ok()) return client.status();
+  return std::unique_ptr<Asker>(new Asker(globals, std::move(recorder), *std::move(client)));
+}
+
+absl::StatusOr<client::Permit> Asker::Wait(const client::CheckRequest& request,
+                                           absl::Duration most) {
+  absl::StatusOr<client::Permit> permit = client_->CheckOrWait(request, most);
+  // Others are the SDK's own, and say more than that there was no answer.
+  if (!permit.ok() && permit.status() == recorder_->last_error()) {
+    return Explained(permit.status(), address_, timeout_);
+  }
+  return permit;
+}
+
+std::optional<v1::CheckResponse> Asker::last_answer() const { return recorder_->last_answer(); }
+
+}  // namespace headgate::cli

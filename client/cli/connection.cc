@@ -1,0 +1,112 @@
+#include "client/cli/connection.h"
+
+#include <grpc/support/time.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <initializer_list>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/values.h"
+#include "common/strings.h"
+
+namespace headgate::cli {
+namespace {
+
+constexpr int kMaxAnswerBytes = 64 << 20;
+
+// As the SDK has them: gRPC's own pauses between attempts to connect grow to two minutes.
+constexpr int kFirstReconnectMs = 100;
+constexpr int kLongestReconnectMs = 2000;
+
+// gRPC tells the whole story; its end says why.
+std::string_view Reason(std::string_view message) {
+  for (const std::string_view mark :
+       {"last error: ", "UNKNOWN: ", "Failed to connect to remote host: "}) {
+    const size_t at = message.rfind(mark);
+    if (at != std::string_view::npos) message.remove_prefix(at + mark.size());
+  }
+  return message;
+}
+
+}  // namespace
+
+std::string WithPort(const std::string& address) {
+  const bool bare = address.find(':') == std::string::npos || address.back() == ']';
+  return bare ? absl::StrCat(address, ":8081") : address;
+}
+
+std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  // A proxy for the web has no say in how Headgate is reached.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestReconnectMs);
+  arguments.SetMaxReceiveMessageSize(kMaxAnswerBytes);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+void SetDeadline(grpc::ClientContext& context, absl::Duration timeout) {
+  // A span, from now on: gRPC reads the clock.
+  context.set_deadline(gpr_time_from_nanos(absl::ToInt64Nanoseconds(timeout), GPR_TIMESPAN));
+}
+
+absl::Status Explained(const absl::Status& status, const std::string& address,
+                       absl::Duration timeout) {
+  const std::string message(status.message());
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+      return absl::UnavailableError(
+          absl::StrCat("cannot reach ", address, ": ", Sv(Reason(message))));
+    case absl::StatusCode::kDeadlineExceeded:
+      return absl::DeadlineExceededError(
+          absl::StrCat("no answer from ", address, " within ", ShortDuration(timeout)));
+    default:
+      return status;
+  }
+}
+
+Connection::Connection(const std::string& address, absl::Duration timeout)
+    : address_(WithPort(address)), timeout_(timeout) {
+  const std::shared_ptr<grpc::Channel> channel = OpenChannel(address_);
+  throttler_ = v1::ThrottlerService::NewStub(channel);
+  status_ = v1::StatusService::NewStub(channel);
+}
+
+absl::Status Connection::ToStatus(const grpc::Status& status) const {
+  return Explained(
+      absl::Status(static_cast<absl::StatusCode>(status.error_code()), Sv(status.error_message())),
+      address_, timeout_);
+}
+
+template <typename Response, typename Stub, typename Request>
+absl::StatusOr<Response> Connection::Call(grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                                       const Request&, Response*),
+                                          Stub& stub, const Request& request) {
+  grpc::ClientContext context;
+  SetDeadline(context, timeout_);
+  Response response;
+  const grpc::Status status = (stub.*method)(&context, request, &response);
+  if (!status.ok()) return ToStatus(status);
+  return response;
+}
+
+absl::StatusOr<v1::CheckResponse> Connection::Check(const v1::CheckRequest& request) {
+  return Call(&v1::ThrottlerService::Stub::Check, *throttler_, request);
+}
+
+absl::StatusOr<v1::ReportResponse> Connection::Report(const v1::ReportRequest& request) {
+  return Call(&v1::ThrottlerService::Stub::Report, *throttler_, request);
+}
+
+absl::StatusOr<v1::ExplainResponse> Connection::Explain(const v1::ExplainRequest& request) {
+  return Call(&v1::ThrottlerService::Stub::Explain, *throttler_, request);
+}
+
+absl::StatusOr<v1::GetStatusResponse> Connection::GetStatus(const v1::GetStatusRequest& request) {
+  return Call(&v1::StatusService::Stub::GetStatus, *status_, request);
+}
+
+}  // namespace headgate::cli

@@ -1,0 +1,70 @@
+// The services of one server, called one at a time.
+//
+// An answer is waited for no longer than the timeout. Errors keep the RPC's code, and their message
+// is a line for a person that says which server did not answer, and why.
+//
+// Thread-safe.
+//
+//   Connection connection("127.0.0.1:8081", absl::Seconds(5));
+//   absl::StatusOr<v1::CheckResponse> response = connection.Check(request);
+
+#ifndef HEADGATE_CLIENT_CLI_CONNECTION_H_
+#define HEADGATE_CLIENT_CLI_CONNECTION_H_
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/support/status.h>
+#include <headgate/v1/status_service.grpc.pb.h>
+#include <headgate/v1/throttler_service.grpc.pb.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace headgate::cli {
+
+class Connection {
+ public:
+  // An address without a port takes Headgate's, 8081.
+  Connection(const std::string& address, absl::Duration timeout);
+
+  absl::StatusOr<v1::CheckResponse> Check(const v1::CheckRequest& request);
+  absl::StatusOr<v1::ReportResponse> Report(const v1::ReportRequest& request);
+  absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request);
+  absl::StatusOr<v1::GetStatusResponse> GetStatus(const v1::GetStatusRequest& request);
+
+  const std::string& address() const { return address_; }
+
+  // For calls of another kind than those above.
+  v1::StatusService::Stub& status_service() { return *status_; }
+  absl::Duration timeout() const { return timeout_; }
+  absl::Status ToStatus(const grpc::Status& status) const;
+
+ private:
+  template <typename Response, typename Stub, typename Request>
+  absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                             Response*),
+                                Stub& stub, const Request& request);
+
+  const std::string address_;
+  const absl::Duration timeout_;
+  std::unique_ptr<v1::ThrottlerService::Stub> throttler_;
+  std::unique_ptr<v1::StatusService::Stub> status_;
+};
+
+// "host" becomes "host:8081"; what has a port, or a scheme as unix:/path has, stays.
+std::string WithPort(const std::string& address);
+
+// The parts of a Connection, for what makes its calls by other means.
+std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address);
+void SetDeadline(grpc::ClientContext& context, absl::Duration timeout);
+// The error as a line for a person, where it means that the server did not answer.
+absl::Status Explained(const absl::Status& status, const std::string& address,
+                       absl::Duration timeout);
+
+}  // namespace headgate::cli
+
+#endif  // HEADGATE_CLIENT_CLI_CONNECTION_H_

@@ -1,0 +1,139 @@
+// headgate explain: what a Check would answer now, and why.
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/advice.h"
+#include "client/cli/commands.h"
+#include "client/cli/connection.h"
+#include "client/cli/decision_text.h"
+#include "client/cli/proto_text.h"
+#include "client/cli/table.h"
+#include "client/cli/text.h"
+#include "client/cli/values.h"
+#include "client/cli/work.h"
+
+namespace headgate::cli {
+namespace {
+
+std::string OrUnlimited(bool limited, double value) {
+  return limited ? ShortNumber(value) : "unlimited";
+}
+
+std::string Permits(const v1::BucketState& bucket) {
+  if (!bucket.has_max_concurrency()) return "";
+  return absl::StrCat(bucket.outstanding(), " of ", bucket.max_concurrency());
+}
+
+Cell RoomIn(const v1::BucketState& bucket) {
+  if (!bucket.has_room_in()) return {"never", Paint::kBad};
+  const absl::Duration room_in = FromProto(bucket.room_in());
+  if (room_in <= absl::ZeroDuration()) return {"now", Paint::kGood};
+  return {ShortDuration(room_in), Paint::kWarn};
+}
+
+Table Buckets(const v1::ExplainResponse& explanation) {
+  Table table({{"BUDGET"},
+               {"BUCKET"},
+               {"RULE"},
+               {"COST", Align::kRight},
+               {"DEBT", Align::kRight},
+               {"BURST", Align::kRight},
+               {"RATE/s", Align::kRight},
+               {"SPEED", Align::kRight},
+               {"MAX COST", Align::kRight},
+               {"PERMITS", Align::kRight},
+               {"ROOM IN"}});
+  for (const v1::BucketState& bucket : explanation.buckets()) {
+    table.Add({{bucket.budget()},
+               {bucket.bucket()},
+               {bucket.rule()},
+               {ShortNumber(bucket.cost())},
+               {ShortNumber(bucket.debt())},
+               {OrUnlimited(bucket.has_burst(), bucket.burst())},
+               {OrUnlimited(bucket.has_rate(), bucket.rate())},
+               {ShortNumber(bucket.speed())},
+               {bucket.has_max_cost() ? ShortNumber(bucket.max_cost()) : ""},
+               {Permits(bucket)},
+               RoomIn(bucket)});
+  }
+  return table;
+}
+
+Table BucketsCsv(const v1::ExplainResponse& explanation) {
+  Table table({{"verdict"},
+               {"budget"},
+               {"bucket"},
+               {"rule"},
+               {"cost"},
+               {"debt"},
+               {"burst"},
+               {"rate"},
+               {"speed"},
+               {"max_cost"},
+               {"outstanding"},
+               {"max_concurrency"},
+               {"room_in_s"}});
+  const std::string verdict = Word(explanation.decision().verdict());
+  for (const v1::BucketState& bucket : explanation.buckets()) {
+    table.Add({{verdict},
+               {bucket.budget()},
+               {bucket.bucket()},
+               {bucket.rule()},
+               {ExactNumber(bucket.cost())},
+               {ExactNumber(bucket.debt())},
+               {bucket.has_burst() ? ExactNumber(bucket.burst()) : ""},
+               {bucket.has_rate() ? ExactNumber(bucket.rate()) : ""},
+               {ExactNumber(bucket.speed())},
+               {bucket.has_max_cost() ? ExactNumber(bucket.max_cost()) : ""},
+               {bucket.has_max_concurrency() ? absl::StrCat(bucket.outstanding()) : ""},
+               {bucket.has_max_concurrency() ? absl::StrCat(bucket.max_concurrency()) : ""},
+               {Seconds(bucket.has_room_in(), bucket.room_in())}});
+  }
+  return table;
+}
+
+std::string ExplanationText(const v1::ExplainResponse& explanation, Colours colours) {
+  std::string text = DecisionText(explanation.decision(), colours);
+  const std::string rules = absl::StrJoin(explanation.rules(), ", ");
+  absl::StrAppend(&text, "\nrules that match: ", rules.empty() ? "none" : Escaped(rules), "\n");
+  if (explanation.reject_ratio() > 0) {
+    absl::StrAppend(&text, "rejected by chance: ", ShortNumber(100 * explanation.reject_ratio()),
+                    " % of Checks\n");
+  }
+  if (explanation.buckets().empty()) {
+    absl::StrAppend(&text, "it would be charged to no budget\n");
+  } else {
+    absl::StrAppend(&text, "\n", Buckets(explanation).Text(colours));
+  }
+  const std::vector<std::string> advice = WhatWouldHelp(explanation);
+  if (!advice.empty()) absl::StrAppend(&text, "\nto be allowed:\n");
+  for (const std::string& sentence : advice) {
+    absl::StrAppend(&text, "  - ", Escaped(sentence), "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+int RunExplain(const Globals& globals, const ExplainArguments& arguments, const Console& console) {
+  v1::ExplainRequest request;
+  *request.mutable_check() = ToProto(globals, arguments.work);
+  const absl::StatusOr<v1::ExplainResponse> explanation =
+      Connection(globals.address, globals.timeout).Explain(request);
+  if (!explanation.ok()) return ToInt(console.Fail(explanation.status()));
+  switch (console.format) {
+    case Format::kTable:
+      console.out << ExplanationText(*explanation, console.colours);
+      break;
+    case Format::kJson:
+      console.out << Json(*explanation);
+      break;
+    case Format::kCsv:
+      console.out << BucketsCsv(*explanation).Csv();
+      break;
+  }
+  const bool allowed = explanation->decision().verdict() == v1::VERDICT_ALLOWED;
+  return ToInt(allowed ? ExitStatus::kOk : ExitStatus::kDenied);
+}
+
+}  // namespace headgate::cli

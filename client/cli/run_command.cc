@@ -1,0 +1,73 @@
+// headgate run: a command under a permit.
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/asker.h"
+#include "client/cli/commands.h"
+#include "client/cli/process.h"
+#include "client/cli/work.h"
+#include "common/strings.h"
+
+namespace headgate::cli {
+namespace {
+
+// As shells have it.
+constexpr int kNotExecutable = 126;
+constexpr int kNotFound = 127;
+
+// The command's exit status.
+int RunCommand(const RunArguments& arguments, client::Permit& permit, const Console& console) {
+  const absl::StatusOr<int> status = RunInForeground(arguments.command);
+  if (!status.ok()) {
+    console.Complain(std::string(status.status().message()));
+    // Refused only if it were no cost.
+    permit.Report(0).IgnoreError();
+    return absl::IsNotFound(status.status()) ? kNotFound : kNotExecutable;
+  }
+  if (arguments.report_cost) {
+    permit.Report(*arguments.report_cost).IgnoreError();  // checked when it was parsed
+  } else {
+    permit.ReportElapsed();
+  }
+  return *status;
+}
+
+// The work is done either way: a report that fails is said, and changes no status.
+void Deliver(client::Client& client, absl::Duration timeout, const Console& console) {
+  const bool sent = client.Flush(timeout);
+  const client::ReportStats stats = client.report_stats();
+  if (stats.refused > 0) {
+    console.Complain("the server does not know the permit any more; its cost was not reported");
+  } else if (!sent || stats.dropped > 0) {
+    console.Complain("what it cost could not be reported: no answer from the server");
+  }
+}
+
+}  // namespace
+
+int RunRun(const Globals& globals, const RunArguments& arguments, const Console& console) {
+  Asker::OnWaiting on_waiting = nullptr;
+  if (arguments.wait > absl::ZeroDuration()) {
+    on_waiting = [&console](std::string_view why) {
+      console.Complain(absl::StrCat("waiting: ", Sv(why)));
+    };
+  }
+  const absl::StatusOr<std::unique_ptr<Asker>> asker =
+      Asker::Create(globals, arguments.on_unreachable, std::move(on_waiting));
+  if (!asker.ok()) return ToInt(console.Fail(asker.status()));
+  absl::StatusOr<client::Permit> permit =
+      (*asker)->Wait(ToSdk(globals, arguments.work), arguments.wait);
+  if (!permit.ok()) {
+    const std::optional<v1::CheckResponse> denial = (*asker)->last_answer();
+    if (!denial) return ToInt(console.Fail(permit.status()));
+    console.Complain(absl::StrCat("no permit: ", denial->decision().message()));
+    return ToInt(ExitStatus::kDenied);
+  }
+  if (permit->local()) {
+    console.Complain(absl::StrCat("going on without a permit: ", permit->answer().message));
+  }
+  const int status = RunCommand(arguments, *permit, console);
+  Deliver((*asker)->client(), globals.timeout, console);
+  return status;
+}
+
+}  // namespace headgate::cli

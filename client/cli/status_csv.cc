@@ -1,0 +1,120 @@
+// Status as one table of rows of several kinds: a program filters by the first column.
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/proto_text.h"
+#include "client/cli/status_text.h"
+#include "client/cli/values.h"
+
+namespace headgate::cli {
+namespace {
+
+struct Row {
+  std::string kind;
+  std::string target = {};
+  std::string name = {};
+  std::string state = {};
+  std::string value = {};
+  std::string speed = {};
+  std::string pressure = {};
+  std::string age_s = {};
+  std::string detail = {};
+};
+
+void Add(const Row& row, Table& table) {
+  table.Add({{row.kind},
+             {row.target},
+             {row.name},
+             {row.state},
+             {row.value},
+             {row.speed},
+             {row.pressure},
+             {row.age_s},
+             {row.detail}});
+}
+
+void AddConfig(const v1::ConfigStatus& config, Table& table) {
+  Add({.kind = "config",
+       .name = config.path(),
+       .state = config.errors().empty() ? "in force" : "newest file refused",
+       .value = absl::StrCat(config.version()),
+       .detail = Rfc3339(config.has_loaded_at(), config.loaded_at())},
+      table);
+  for (const std::string& error : config.errors()) {
+    Add({.kind = "config_error", .name = config.path(), .detail = error}, table);
+  }
+  for (const std::string& field : config.pending_restart()) {
+    Add({.kind = "pending_restart", .name = field}, table);
+  }
+}
+
+void AddMeasured(const v1::TargetStatus& target, Table& table) {
+  for (const v1::ServerStatus& server : target.servers()) {
+    Add({.kind = "postgres",
+         .target = target.name(),
+         .name = server.name(),
+         .state = server.has_set_aside_until() ? "set aside"
+                  : server.reachable()         ? "reachable"
+                                               : "unreachable",
+         .age_s = Seconds(server.has_sample_age(), server.sample_age()),
+         .detail = server.error()},
+        table);
+  }
+  for (const v1::SignalStatus& signal : target.signals()) {
+    Add({.kind = "signal",
+         .target = target.name(),
+         .name = signal.name(),
+         .value = signal.has_value() ? ExactNumber(signal.value()) : "",
+         .age_s = Seconds(signal.has_age(), signal.age()),
+         .detail = signal.error()},
+        table);
+  }
+}
+
+void AddDerived(const v1::TargetStatus& target, Table& table) {
+  for (const v1::Health& health : target.profiles()) {
+    Add({.kind = "health",
+         .target = target.name(),
+         .name = health.profile(),
+         .state = Word(health.state()),
+         .speed = ExactNumber(health.speed()),
+         .pressure = ExactNumber(health.pressure()),
+         .age_s = Seconds(health.has_sample_age(), health.sample_age()),
+         .detail = health.signal()},
+        table);
+  }
+  for (const v1::ControllerStatus& controller : target.controllers()) {
+    Add({.kind = "controller",
+         .target = target.name(),
+         .name = controller.budget(),
+         .state = controller.phase(),
+         .value = ExactNumber(controller.rate())},
+        table);
+  }
+}
+
+}  // namespace
+
+Table StatusCsv(const v1::GetStatusResponse& status) {
+  Table table({{"kind"},
+               {"target"},
+               {"name"},
+               {"state"},
+               {"value"},
+               {"speed"},
+               {"pressure"},
+               {"age_s"},
+               {"detail"}});
+  Add({.kind = "version", .value = status.version()}, table);
+  Add({.kind = "permits_outstanding", .value = absl::StrCat(status.permits_outstanding())}, table);
+  Add({.kind = "buckets_owing", .value = absl::StrCat(status.buckets_owing())}, table);
+  Add({.kind = "buckets_capacity", .value = absl::StrCat(status.buckets_capacity())}, table);
+  Add({.kind = "live_evictions", .value = absl::StrCat(status.live_evictions())}, table);
+  AddConfig(status.config(), table);
+  for (const v1::TargetStatus& target : status.targets()) {
+    AddMeasured(target, table);
+    AddDerived(target, table);
+  }
+  return table;
+}
+
+}  // namespace headgate::cli

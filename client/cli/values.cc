@@ -1,0 +1,69 @@
+#include "client/cli/values.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/text.h"
+#include "common/strings.h"
+
+namespace headgate::cli {
+
+std::string ShortNumber(double value) {
+  const double size = std::abs(value);
+  if (size >= 1e15) return absl::StrFormat("%.4g", value);
+  if (value == std::floor(value)) return absl::StrFormat("%.0f", value);
+  if (size >= 1000) return absl::StrFormat("%.1f", value);
+  return absl::StrFormat("%.4g", value);
+}
+
+std::string ExactNumber(double value) {
+  std::array<char, 32> text;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value);
+  return {text.data(), end.ptr};
+}
+
+std::string ShortDuration(absl::Duration duration) {
+  absl::Duration unit = absl::Minutes(1);
+  if (duration < absl::Milliseconds(1)) {
+    unit = absl::Microseconds(1);
+  } else if (duration < absl::Seconds(1)) {
+    unit = absl::Milliseconds(1);
+  } else if (duration < absl::Minutes(1)) {
+    unit = absl::Milliseconds(10);
+  } else if (duration < absl::Hours(1)) {
+    unit = absl::Seconds(1);
+  }
+  return absl::FormatDuration(absl::Ceil(duration, unit));
+}
+
+std::string LocalTimeText(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%d %H:%M:%S %Z", time, absl::LocalTimeZone());
+}
+
+absl::StatusOr<absl::Duration> DurationFromText(std::string_view text) {
+  absl::Duration duration;
+  if (!absl::ParseDuration(Sv(text), &duration) || duration == absl::InfiniteDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", Escaped(text), "' is not a duration such as 250ms, 30s or 1h30m"));
+  }
+  if (duration < absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat("'", Escaped(text), "' is negative"));
+  }
+  return duration;
+}
+
+absl::StatusOr<double> CostFromText(std::string_view text) {
+  double cost = 0;
+  if (!absl::SimpleAtod(Sv(text), &cost) || !std::isfinite(cost) || cost < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", Escaped(text), "' is not a finite number >= 0"));
+  }
+  return cost;
+}
+
+}  // namespace headgate::cli

@@ -1,0 +1,258 @@
+// check, report and explain: the program itself against a server of ours.
+
+#include <algorithm>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/cli/json.h"
+#include "tests/cli/silent_server.h"
+#include "tests/cli/test_server.h"
+#include "tests/testing/wait_until.h"
+
+namespace headgate::cli {
+namespace {
+
+using engine::OneBudget;
+using engine::RateBudget;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+TEST(CheckCommand, AllowedIsZeroAndPrintsThePermit) {
+  TestServer server(OneBudget(RateBudget("rows", 10, 100)));
+  const Finished check = server.Headgate({"check", "job:etl", "--cost", "60"});
+  EXPECT_EQ(check.status, 0);
+  EXPECT_THAT(check.out, AllOf(StartsWith("ALLOWED\n"), HasSubstr("permit "),
+                               HasSubstr("predicted cost  60\n")));
+  EXPECT_EQ(check.err, "");
+  EXPECT_EQ(server.Debt("job:etl"), 60);
+}
+
+TEST(CheckCommand, DeniedIsOneAndSaysWhyAndWhenToComeBack) {
+  TestServer server(OneBudget(RateBudget("rows", 10, 100)));
+  server.Headgate({"check", "job:etl", "--cost", "90"});
+  const Finished check = server.Headgate({"check", "job:etl", "--cost", "40"});
+  EXPECT_EQ(check.status, 1);
+  EXPECT_THAT(check.out,
+              AllOf(StartsWith("DENIED by CAPACITY\n"), HasSubstr("retry after     3s\n"),
+                    HasSubstr("Denied by budget 'rows': debt would be 130"),
+                    HasSubstr("REFUSED BY"), Not(HasSubstr("permit "))));
+  EXPECT_EQ(check.err, "");
+}
+
+TEST(CheckCommand, JsonHasTheNamesOfTheApi) {
+  TestServer server(OneBudget(RateBudget("rows", 10, 100)));
+  const Finished check = server.Headgate({"check", "job:etl", "--cost", "60", "-o", "json"});
+  EXPECT_EQ(check.status, 0);
+  const auto decision = ParseJson(check.out)["decision"];
+  EXPECT_EQ(At(decision, "verdict").string_value(), "VERDICT_ALLOWED");
+  EXPECT_EQ(At(decision, "predicted_cost").number_value(), 60);
+  EXPECT_THAT(At(decision, "permit_id").string_value(), MatchesRegex("[0-9]+"));
+  // Absent is not zero.
+  EXPECT_EQ(check.out.find("retry_after"), std::string::npos);
+  EXPECT_EQ(check.out.find("chunk_scale"), std::string::npos);
+}
+
+TEST(CheckCommand, CsvIsTitlesAndOneRow) {
+  TestServer server(OneBudget(RateBudget("rows", 10, 100)));
+  const Finished check =
+      server.Headgate({"check", "job:etl", "--cost", "140", "-o", "csv", "--dry-run"});
+  EXPECT_EQ(check.status, 1);
+  EXPECT_THAT(check.out, AllOf(StartsWith("verdict,reason,permit_id,predicted_cost,retry_after_s,"),
+                               HasSubstr("\r\nDENIED,CAPACITY,,140,,0,,rows/burst,")));
+}
+
+TEST(CheckCommand, DryRunChargesNothing) {
+  TestServer server(OneBudget(RateBudget("rows", 10, 100)));
+  const Finished check = server.Headgate({"check", "job:etl", "--cost", "60", "--dry-run"});
+  EXPECT_EQ(check.status, 0);
+  EXPECT_THAT(check.out, Not(HasSubstr("permit ")));
+  EXPECT_EQ(server.Debt("job:etl"), 0);
+}
+
+TEST(CheckCommand, RequestIdMakesARepetitionCountOnce) {
+  TestServer server(OneBudget(RateBudget("rows", 10, 100)));
+  const std::vector<std::string> words = {"check", "job:etl", "--cost", "60", "--request-id", "r"};
+  const Finished first = server.Headgate(words);
+  const Finished second = server.Headgate(words);
+  EXPECT_EQ(first.out, second.out);
+  EXPECT_EQ(server.Debt("job:etl"), 60);
+}
+
+TEST(CheckCommand, TagsReachTheRules) {
+  engine::PolicySpec policy;
+  engine::RuleSpec rule = engine::RuleOn("no-tenant-7", "", engine::DenyAction{});
+  rule.match.tags = {{"tenant", "7"}};
+  policy.rules.push_back(std::move(rule));
+  TestServer server(std::move(policy));
+  EXPECT_EQ(server.Headgate({"check", "job:etl", "--tag", "tenant=8"}).status, 0);
+  const Finished check = server.Headgate({"check", "job:etl", "--tag", "tenant=7"});
+  EXPECT_EQ(check.status, 1);
+  EXPECT_THAT(check.out, AllOf(HasSubstr("no-tenant-7"), HasSubstr("waiting will not help")));
+}
+
+TEST(CheckCommand, BadInputIsTwoAndNamesTheField) {
+  TestServer server(OneBudget(RateBudget("rows", 10, 100)));
+  const Finished identity = server.Headgate({"check", "job::etl"});
+  EXPECT_EQ(identity.status, 2);
+  EXPECT_EQ(identity.out, "");
+  EXPECT_THAT(identity.err, AllOf(StartsWith("headgate: "), HasSubstr("identity")));
+  const Finished target = server.Headgate({"check", "job:etl", "--target", "nowhere"});
+  EXPECT_EQ(target.status, 2);
+  EXPECT_THAT(target.err, HasSubstr("nowhere"));
+}
+
+TEST(CheckCommand, UnreachableIsThreeAndOneLine) {
+  std::string address;
+  {
+    TestServer server(OneBudget(RateBudget("rows", 10, 100)));
+    address = server.address();
+  }
+  const Finished check = RunHeadgate({"check", "job:etl", "--address", address});
+  EXPECT_EQ(check.status, 3);
+  EXPECT_EQ(check.out, "");
+  EXPECT_EQ(check.err, "headgate: cannot reach " + address + ": Connection refused\n");
+}
+
+TEST(CheckCommand, AServerThatDoesNotAnswerIsThreeAfterTheTimeout) {
+  SilentServer server;
+  const Finished check =
+      RunHeadgate({"check", "job:etl", "--address", server.address(), "--timeout", "200ms"});
+  EXPECT_EQ(check.status, 3);
+  EXPECT_EQ(check.err, "headgate: no answer from " + server.address() + " within 200ms\n");
+}
+
+TEST(CheckCommand, AFullOutputIsAFailure) {
+  TestServer server(OneBudget(RateBudget("rows", 10, 100)));
+  const Finished check =
+      Subprocess({"sh", "-c", "exec \"$0\" status >/dev/full", HEADGATE_PROGRAM}, server.Options())
+          .Wait();
+  EXPECT_EQ(check.status, 4);
+  EXPECT_THAT(check.err, HasSubstr("stdout"));
+}
+
+TEST(CheckCommand, ColoursAreForTerminalsOrOnDemand) {
+  TestServer server(OneBudget(RateBudget("rows", 10, 100)));
+  EXPECT_THAT(server.Headgate({"check", "job:etl"}).out, StartsWith("ALLOWED"));
+  EXPECT_THAT(server.Headgate({"check", "job:etl", "--color", "always"}).out,
+              StartsWith("\x1b[32mALLOWED\x1b[0m"));
+}
+
+TEST(CheckCommand, WaitsUntilItIsAllowed) {
+  TestServer server(OneBudget(RateBudget("rows", 100, 100)));
+  server.Headgate({"check", "job:etl", "--cost", "100"});
+  Subprocess waiting({HEADGATE_PROGRAM, "check", "job:etl", "--cost", "1", "--wait", "forever"},
+                     server.Options());
+  ASSERT_TRUE(WaitUntil([&] { return server.checks() >= 2; }));
+  server.clock().Advance(absl::Seconds(1));
+  const Finished check = waiting.Wait();
+  EXPECT_EQ(check.status, 0);
+  EXPECT_THAT(check.out, AllOf(StartsWith("ALLOWED\n"), HasSubstr("permit ")));
+  // It is the caller's to report: nothing was given back.
+  EXPECT_EQ(server.Debt("job:etl"), 1);
+  EXPECT_GE(server.permits(), 1u);
+}
+
+TEST(CheckCommand, GivesUpWaitingWithTheDenial) {
+  TestServer server(OneBudget(RateBudget("rows", 100, 100)));
+  server.Headgate({"check", "job:etl", "--cost", "100"});
+  const Finished check = server.Headgate({"check", "job:etl", "--cost", "1", "--wait", "30ms"});
+  EXPECT_EQ(check.status, 1);
+  EXPECT_THAT(check.out, StartsWith("DENIED by CAPACITY\n"));
+}
+
+TEST(CheckCommand, DoesNotWaitForWhatWaitingWillNotChange) {
+  TestServer server(OneBudget(engine::MaxCostBudget("rows", 10)));
+  const Finished check = server.Headgate({"check", "job:etl", "--cost", "11", "--wait", "forever"});
+  EXPECT_EQ(check.status, 1);
+  EXPECT_THAT(check.out, StartsWith("DENIED by MAX_COST\n"));
+}
+
+TEST(ReportCommand, SettlesPermits) {
+  TestServer server(OneBudget(RateBudget("rows", 10, 100)));
+  const auto permit = [&] {
+    const Finished check = server.Headgate({"check", "job:etl", "--cost", "40", "-o", "json"});
+    return At(ParseJson(check.out)["decision"], "permit_id").string_value();
+  };
+  const std::string first = permit();
+  const std::string second = permit();
+  const Finished report = server.Headgate({"report", first, "30", second, "10"});
+  EXPECT_EQ(report.status, 0);
+  EXPECT_THAT(report.out, AllOf(HasSubstr(first + "  SETTLED"), HasSubstr(second + "  SETTLED")));
+  EXPECT_EQ(server.Debt("job:etl"), 40);
+  EXPECT_THAT(server.Headgate({"report", first, "30", "-o", "csv"}).out,
+              "permit_id,outcome,error\r\n" + first + ",ALREADY_SETTLED,\r\n");
+}
+
+TEST(ReportCommand, UnknownPermitIsTwo) {
+  TestServer server(OneBudget(RateBudget("rows", 10, 100)));
+  const Finished report = server.Headgate({"report", "12345", "30"});
+  EXPECT_EQ(report.status, 2);
+  EXPECT_THAT(report.out, HasSubstr("12345  REFUSED"));
+}
+
+TEST(ReportCommand, SendsMoreThanOneRpcHolds) {
+  TestServer server(OneBudget(RateBudget("rows", 10, 100)));
+  std::vector<std::string> words = {"report", "-o", "csv"};
+  for (int i = 0; i < 1500; ++i) {
+    words.push_back("1");
+    words.push_back("2");
+  }
+  const Finished report = server.Headgate(words);
+  EXPECT_EQ(report.status, 2);
+  EXPECT_EQ(std::count(report.out.begin(), report.out.end(), '\n'), 1501);
+}
+
+TEST(ExplainCommand, ShowsRulesBucketsAndWhatWouldHelp) {
+  engine::PolicySpec policy = OneBudget(RateBudget("rows", 10, 100));
+  TestServer server(std::move(policy));
+  server.Headgate({"check", "job:etl", "--cost", "90"});
+  const Finished explain = server.Headgate({"explain", "job:etl", "--cost", "40"});
+  EXPECT_EQ(explain.status, 1);
+  EXPECT_THAT(explain.out,
+              AllOf(StartsWith("DENIED by CAPACITY\n"), HasSubstr("rules that match: charge\n"),
+                    HasSubstr("ROOM IN"), HasSubstr("\nto be allowed:\n"),
+                    HasSubstr("has to drain to 60, which it does in 3s; or ask for at most 10")));
+  EXPECT_EQ(server.Debt("job:etl"), 90);
+}
+
+TEST(ExplainCommand, ShowsTheHealthItWasMadeUnder) {
+  engine::PolicySpec policy = OneBudget(RateBudget("rows", 10, 100));
+  policy.profiles.push_back({.name = "careful", .signals = {"replication_lag_seconds"}});
+  policy.budgets[0].health = "careful";
+  TestServer server(std::move(policy));
+  const engine::Health health = {.speed = 0,
+                                 .status = engine::HealthStatus::kHealthy,
+                                 .gate_shut = true,
+                                 .pressure = 1.5,
+                                 .signal = 0,
+                                 .sampled_at_ns = FakeClock::kStartMonotonicNs};
+  ASSERT_TRUE(server.engine().SetHealth("", "careful", health, server.clock().Read()).ok());
+  server.clock().Advance(absl::Milliseconds(300));
+  const Finished explain = server.Headgate({"explain", "job:etl", "--cost", "40"});
+  EXPECT_EQ(explain.status, 1);
+  EXPECT_THAT(explain.out,
+              AllOf(StartsWith("DENIED by HEALTH\n"),
+                    HasSubstr("careful: HEALTHY, speed 0, pressure 1.5 (replication_lag_seconds), "
+                              "sampled 300ms ago"),
+                    HasSubstr("replication_lag_seconds has to fall below its hard threshold")));
+}
+
+TEST(ExplainCommand, AllowedIsZeroInEveryFormat) {
+  TestServer server(OneBudget(RateBudget("rows", 10, 100)));
+  const Finished json = server.Headgate({"explain", "job:etl", "--cost", "40", "-o", "json"});
+  EXPECT_EQ(json.status, 0);
+  auto explanation = ParseJson(json.out);
+  const auto& bucket = explanation["buckets"].list_value().values(0);
+  EXPECT_EQ(At(bucket, "budget").string_value(), "rows");
+  EXPECT_EQ(At(bucket, "burst").number_value(), 100);
+  const Finished csv = server.Headgate({"explain", "job:etl", "--cost", "40", "-o", "csv"});
+  EXPECT_EQ(csv.status, 0);
+  EXPECT_THAT(csv.out, HasSubstr("\r\nALLOWED,rows,,charge,40,0,100,10,1,,,,0\r\n"));
+}
+
+}  // namespace
+}  // namespace headgate::cli

@@ -1,0 +1,51 @@
+#include "client/cli/values.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace headgate::cli {
+namespace {
+
+TEST(ShortNumber, IsExactWhereItIsWholeAndShortElsewhere) {
+  EXPECT_EQ(ShortNumber(0), "0");
+  EXPECT_EQ(ShortNumber(1234567), "1234567");
+  EXPECT_EQ(ShortNumber(0.05), "0.05");
+  EXPECT_EQ(ShortNumber(2.0 / 3), "0.6667");
+  EXPECT_EQ(ShortNumber(12345.678), "12345.7");
+  EXPECT_EQ(ShortNumber(1e20), "1e+20");
+}
+
+TEST(ExactNumber, ReadsBackAsTheSameNumber) {
+  EXPECT_EQ(ExactNumber(0.1), "0.1");
+  EXPECT_EQ(std::stod(ExactNumber(1.0 / 3)), 1.0 / 3);
+}
+
+TEST(ShortDuration, RoundsUpToWhatMatters) {
+  EXPECT_EQ(ShortDuration(absl::ZeroDuration()), "0");
+  EXPECT_EQ(ShortDuration(absl::Nanoseconds(1'500)), "2us");
+  EXPECT_EQ(ShortDuration(absl::Microseconds(300'100)), "301ms");
+  EXPECT_EQ(ShortDuration(absl::Milliseconds(2'345)), "2.35s");
+  EXPECT_EQ(ShortDuration(absl::Milliseconds(61'200)), "1m2s");
+  EXPECT_EQ(ShortDuration(absl::Seconds(3 * 3600 + 61)), "3h2m");
+}
+
+TEST(DurationFromText, TakesUnitsAndRefusesTheRest) {
+  EXPECT_EQ(*DurationFromText("250ms"), absl::Milliseconds(250));
+  EXPECT_EQ(*DurationFromText("1h30m"), absl::Minutes(90));
+  EXPECT_EQ(*DurationFromText("0"), absl::ZeroDuration());
+  for (const char* wrong : {"", "5", "5 s", "fast", "-3s", "inf", "1d"}) {
+    EXPECT_EQ(DurationFromText(wrong).status().code(), absl::StatusCode::kInvalidArgument) << wrong;
+  }
+}
+
+TEST(CostFromText, TakesFiniteNumbersFromZero) {
+  EXPECT_EQ(*CostFromText("0"), 0);
+  EXPECT_EQ(*CostFromText("2.5e3"), 2500);
+  for (const char* wrong : {"", "x", "-1", "nan", "inf", "1e999", "1,5"}) {
+    EXPECT_EQ(CostFromText(wrong).status().code(), absl::StatusCode::kInvalidArgument) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace headgate::cli
