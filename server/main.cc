@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <exception>
 #include <iostream>
 #include <string>
 
@@ -100,4 +101,11 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace headgate
 
-int main(int argc, char** argv) { return headgate::Main(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return headgate::Main(argc, argv);
+  } catch (const std::exception& error) {  // such as no memory for the tables that were asked for
+    std::fprintf(stderr, "headgated: %s\n", error.what());
+    return headgate::kFailed;
+  }
+}

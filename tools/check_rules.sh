@@ -15,7 +15,7 @@ server/postgres  common server/health server/postgres
 server/config    common server/engine server/health server/config
 server/rpc       common server/engine server/health server/config server/rpc
 server/app       common server
-server           common server
+server/main.cc   common server
 client           client common
 '
 
@@ -77,7 +77,7 @@ check_arrows() {
     function report(what) { print $1 ": " what; bad = 1 }
     function room_of(path,   room, best) {
       for (room in allowed) {
-        if (index(path, room "/") == 1 && length(room) > length(best)) best = room
+        if ((index(path, room ":") == 1 || index(path, room "/") == 1) && length(room) > length(best)) best = room
       }
       return best
     }

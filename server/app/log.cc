@@ -14,7 +14,7 @@ namespace {
 
 // Quoted where it has spaces or anything that needs an escape.
 std::string Shown(std::string_view text) {
-  const std::string escaped = absl::Utf8SafeCEscape(Sv(text));
+  std::string escaped = absl::Utf8SafeCEscape(Sv(text));
   if (escaped == text && !text.empty() && text.find(' ') == std::string_view::npos) return escaped;
   return absl::StrCat("\"", escaped, "\"");
 }

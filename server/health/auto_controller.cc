@@ -9,7 +9,7 @@ namespace headgate::health {
 namespace {
 
 constexpr double kFirstRate = 0.2;        // busy seconds a second
-constexpr double kLeastRate = 0.02;       // so that something is always learnt, and nobody starves
+constexpr double kLeastRate = 0.03;       // so that something is always learnt, and nobody starves
 constexpr double kIdleThroughput = 20;    // transactions a second
 constexpr double kIdleActive = 0.3;       // foreground sessions
 constexpr double kIdleGrowth = 4;         // of the rate, a second
@@ -30,8 +30,9 @@ constexpr double kSignificant = 2;              // standard deviations
 constexpr double kDecay = 0.75;                 // of older windows
 constexpr double kSettled = 0.6;                // distance of harm from 1
 
-constexpr double kBadlySlower = 0.7;                        // share of throughput that is left
-constexpr double kBadlyBusier = 4;                          // deltas
+constexpr double kBadlySlower = 0.7;  // share of throughput that is left
+constexpr double kBadlyBusier = 4;    // deltas
+constexpr int kBelievedLooks = 2;     // in a row: one chunk makes one bad look
 constexpr double kBackOffAfter = 0.3, kBackOffHalf = 0.25;  // s
 
 constexpr absl::Duration kTick = absl::Milliseconds(250);
@@ -127,6 +128,7 @@ void AutoController::Enter(ControlPhase phase, int64_t now_ns) {
   since_ns_ = now_ns;
   clean_ = -1;
   worked_ = false;
+  bad_looks_ = 0;
   unreported_ = unseen_ = 0;
   last_statements_ = std::nullopt;  // no difference spans two windows
 }
@@ -221,7 +223,8 @@ void AutoController::BackOff(const Flow& flow) {
       flow.counted_seconds > 0 && flow.throughput < kBadlySlower * off_.throughput();
   const bool busier = flow.occupied_seconds > 0 && off_.occupied_seconds > 0 &&
                       flow.occupancy > off_.occupancy() + kBadlyBusier * delta_;
-  if (!slower && !busier) return;
+  bad_looks_ = slower || busier ? bad_looks_ + 1 : 0;
+  if (bad_looks_ < kBelievedLooks) return;
   rate_ = std::max(kLeastRate, rate_ * std::exp2(-flow.seconds / kBackOffHalf));
   on_ = {};
 }

@@ -132,6 +132,7 @@ class AutoController {
   double window_ = 0;      // seconds that this on window lasts
   int windows_ = 0;        // that were measured since the foreground came
   bool worked_ = false;    // batch work ran in this on window
+  int bad_looks_ = 0;      // in a row
   Sums off_, on_;
   double alone_ = 0, with_batch_ = 0;
 };

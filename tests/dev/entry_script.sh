@@ -46,14 +46,8 @@ wrong_arguments_end_with_2() {
   expect 2 ./dev bench no-such-bench
 }
 
-demo_says_that_there_is_none_yet() {
-  expect 2 ./dev demo
-  [[ $ERR == *'no demo yet'*server* ]] || fail "demo does not say why there is none: $ERR"
-}
-
 help_lists_every_command
 help_is_what_no_command_means
 unknown_commands_print_help_on_stderr
 wrong_arguments_end_with_2
-demo_says_that_there_is_none_yet
 echo "help, unknown commands and exit statuses are as promised"
