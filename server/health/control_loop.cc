@@ -57,9 +57,7 @@ void ControlLoop::Apply(Now now) {
     // What nobody may use does not pile up: the next window would open with a rush.
     const double rate = setting_.shut ? 0 : setting_.rate * SpeedOf(budget.profile);
     (void)engine_.SetAutoRate(spec_.target, budget.budget,
-                              {.rate = rate,
-                               .shut = setting_.shut,
-                               .next_change_at_ns = next_ns_},
+                              {.rate = rate, .shut = setting_.shut, .next_change_at_ns = next_ns_},
                               now);
   }
 }

@@ -52,8 +52,8 @@ struct WorkCounters {
   // differences between samples that have it.
   struct Statements {
     double calls = 0;
-    double busy_seconds = 0;   // total execution time
-    int64_t generation = 0;    // changes when the statistics were reset or entries evicted
+    double busy_seconds = 0;  // total execution time
+    int64_t generation = 0;   // changes when the statistics were reset or entries evicted
   };
   std::optional<Statements> statements;
 };

@@ -27,9 +27,9 @@ enum class Scope : uint8_t {
 struct SignalSpec {
   std::string name;
   Scope scope = Scope::kPrimary;
-  double soft = 0;  // in the signal's own unit; pressure 0
-  double hard = 1;  // above soft; pressure 1
-  std::string sql;  // of a custom signal; empty: built in
+  double soft = 0;                              // in the signal's own unit; pressure 0
+  double hard = 1;                              // above soft; pressure 1
+  std::string sql;                              // of a custom signal; empty: built in
   absl::Duration every = absl::ZeroDuration();  // zero: at every poll
 };
 
@@ -49,9 +49,9 @@ struct ProfileSpec {
 };
 
 struct StandbySpec {
-  std::string name;              // in signal instances
-  std::string application_name;  // in the primary's pg_stat_replication
-  bool has_connection = false;   // it can be asked itself
+  std::string name;                                   // in signal instances
+  std::string application_name;                       // in the primary's pg_stat_replication
+  bool has_connection = false;                        // it can be asked itself
   absl::Time set_aside_until = absl::InfinitePast();  // until then it does not count
   std::string set_aside_reason;
 };

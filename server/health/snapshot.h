@@ -40,8 +40,8 @@ struct ProfileSnapshot {
 
 struct ControllerSnapshot {
   std::string budget;
-  std::string phase;  // "idle", "off" or "on"
-  double rate = 0;    // busy seconds a second
+  std::string phase;                 // "idle", "off" or "on"
+  double rate = 0;                   // busy seconds a second
   double foreground_alone = 0;       // transactions a second
   double foreground_with_batch = 0;  // transactions a second
 };
