@@ -55,7 +55,7 @@ check_thread_safety() {
   # shellcheck disable=SC2046
   product_sources | xargs --max-procs="$(build_jobs)" --max-args=4 \
     clang++-14 -std=c++20 -fsyntax-only -I. -Iclient/include -isystem build/dev/proto/generated \
-    $(pkg-config --cflags libpqxx libpq) -Wthread-safety -Werror
+    $(pkg-config --cflags libpqxx libpq) -DHEADGATE_VERSION='""' -Wthread-safety -Werror
 }
 
 # Its own status tells a fault from a tool that cannot be had.
