@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "client/convert.h"
 
 namespace headgate::client {
@@ -48,7 +49,20 @@ class Call {
     context_.set_deadline(gpr_time_from_nanos(absl::ToInt64Nanoseconds(bounded), GPR_TIMESPAN));
   }
 
-  grpc::ClientContext* context() { return &context_; }
+  // `begin` is given the context and what to call in the end. By callback, because gRPC's threads
+  // then watch the connection between calls too: with blocking calls that fail at once it would
+  // notice up to 10 s late that a server is back.
+  template <typename Begin>
+  grpc::Status Run(Begin begin) {
+    grpc::Status status;
+    absl::Notification done;
+    begin(&context_, [&](const grpc::Status& result) {
+      status = result;
+      done.Notify();
+    });
+    done.WaitForNotification();
+    return status;
+  }
 
  private:
   grpc::ClientContext context_;
@@ -64,8 +78,11 @@ class GrpcTransport final : public Transport {
   absl::StatusOr<Answer> Check(const CheckRequest& request, absl::Duration timeout,
                                const std::stop_token& stop) override {
     Call call(timeout, stop);
+    const v1::CheckRequest sent = internal::ToProto(request);
     v1::CheckResponse response;
-    const grpc::Status status = stub_->Check(call.context(), internal::ToProto(request), &response);
+    const grpc::Status status = call.Run([&](grpc::ClientContext* context, auto done) {
+      stub_->async()->Check(context, &sent, &response, done);
+    });
     if (!status.ok()) return internal::FromGrpc(status);
     return internal::FromProto(response);
   }
@@ -81,7 +98,9 @@ class GrpcTransport final : public Transport {
     }
     Call call(timeout, stop);
     v1::ReportResponse response;
-    const grpc::Status status = stub_->Report(call.context(), request, &response);
+    const grpc::Status status = call.Run([&](grpc::ClientContext* context, auto done) {
+      stub_->async()->Report(context, &request, &response, done);
+    });
     if (!status.ok()) return internal::FromGrpc(status);
     std::vector<absl::StatusOr<ReportOutcome>> results;
     results.reserve(static_cast<size_t>(response.results_size()));
