@@ -1,6 +1,7 @@
 // headgated: the throttler's server. Flags, signals and the exit status; everything else is in
 // server/app.
 
+#include <google/protobuf/stubs/logging.h>
 #include <pthread.h>
 
 #include <CLI/CLI.hpp>
@@ -95,6 +96,9 @@ int Main(int argc, char** argv) {
     return cli.exit(error) == 0 ? 0 : kWrongUsage;
   }
   app::SetUpLog(flags.log_level);
+  // It would write a line for each string that is not UTF-8, and callers choose the strings: what
+  // is wrong with a request they are told in its error.
+  google::protobuf::SetLogHandler(nullptr);
   return flags.check_config.empty() ? Serve(flags.server) : CheckConfig(flags.check_config);
 }
 
