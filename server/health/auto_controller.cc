@@ -1,4 +1,10 @@
-// Constants are those of the experiments in docs/control.md.
+// A pulse and its pause: with W below kPulse cores the pulse is W / kPulse of the time, at least
+// kLeastDuty of it, and batch work runs that much denser. What W would have admitted while off is
+// credited to the next pulse, so that the average is W whatever lengths the windows come to have.
+// The pulse counts from the first batch work in it: debt may keep a bucket shut for longer than a
+// pulse lasts. The pause lasts until the foreground was seen alone for long enough.
+//
+// Chunks that are longer than a pulse come one at a time: each is a pulse.
 
 #include "server/health/auto_controller.h"
 
@@ -8,71 +14,39 @@
 namespace headgate::health {
 namespace {
 
-constexpr double kFirstRate = 0.2;        // busy seconds a second
-constexpr double kLeastRate = 0.03;       // so that something is always learnt, and nobody starves
-constexpr double kIdleThroughput = 20;    // transactions a second
-constexpr double kIdleActive = 0.3;       // foreground sessions
-constexpr double kIdleGrowth = 4;         // of the rate, a second
-constexpr double kEnoughWrites = 50;      // transactions a second; below, calls are counted
-constexpr double kActiveHalfLife = 0.25;  // s
-constexpr double kRestAfter = 2;          // s without a Check
+constexpr double kLeastRate = 0.02;  // so that something is always learnt, and nobody starves
+constexpr double kFirstRate = 0.1;   // for each core
+// Of the limit, where all that is tolerated would be lost: latency suffers earlier than throughput.
+constexpr double kAim = 0.45;
+constexpr double kMostGrowth = 2;   // from one pulse to the next
+constexpr double kIdleGrowth = 16;  // a second
+constexpr double kSpareCore = 0.5;  // cores that are left to a foreground too sparse to measure
 
-constexpr double kOffSeconds = 0.5;   // of clean time
-constexpr double kLongestOff = 10;    // s, clean or not: chunks may be long
-constexpr double kBelievedAfter = 1;  // s
-constexpr double kFirstOn = 1.5, kSettlingOn = 2.5, kSettledOn = 5;  // s
-constexpr int kFirstWindows = 4;
-constexpr double kJitter = 0.2;  // of a window: a periodic foreground must not fall into step
+constexpr double kPulse = 0.25;                       // batch work in a pulse, for each core
+constexpr double kLeastDuty = 0.3, kMostDuty = 0.85;  // of a pulse
+constexpr double kShortPulse = 0.8, kLongPulse = 3;   // s
+constexpr double kFirstPause = 0.4;                   // s
+constexpr double kMostCredit = 5;                     // seconds of W
+constexpr double kJitter = 0.2;  // a periodic foreground must not fall into step
 
-constexpr double kGain = 0.7;
-constexpr double kMostFall = 2, kMostRise = 1;  // of 1 - harm
-constexpr double kSignificant = 2;              // standard deviations
-constexpr double kDecay = 0.75;                 // of older windows
-constexpr double kSettled = 0.6;                // distance of harm from 1
+constexpr double kShortestOff = 3, kLongestOff = 30;  // s, where batch work does not end
+constexpr double kChunksOff = 3;                      // times as long as a chunk
+constexpr double kBaseline = 3;                       // s that the foreground alone is remembered
+constexpr double kNone = 1, kFew = 20;                // transactions a second
 
-constexpr double kBadlySlower = 0.7;  // share of throughput that is left
-constexpr double kBadlyBusier = 4;    // deltas
-constexpr int kBelievedLooks = 2;     // in a row: one chunk makes one bad look
-constexpr double kBackOffAfter = 0.3, kBackOffHalf = 0.25;  // s
-
-constexpr absl::Duration kTick = absl::Milliseconds(250);
-constexpr absl::Duration kShortTick = absl::Milliseconds(100);  // to see batch work end
-constexpr absl::Duration kBlindAfter = absl::Seconds(2);
-
-double SecondsBetween(int64_t from_ns, int64_t to_ns) {
-  return static_cast<double>(to_ns - from_ns) / 1e9;
-}
+constexpr absl::Duration kTick = absl::Milliseconds(200);
+constexpr absl::Duration kRestTick = absl::Milliseconds(500);
+constexpr double kBlindAfter = 2;         // s
+constexpr double kOtherForeground = 0.5;  // weight of the prior against what was learnt of another
+constexpr double kSmooth = 0.3;           // of what status shows
 
 }  // namespace
 
-void AutoController::Sums::Add(const Flow& flow) {
-  if (flow.counted_seconds > 0) {
-    count += 1;
-    seconds += flow.counted_seconds;
-    transactions += flow.throughput * flow.counted_seconds;
-    squares += flow.throughput * flow.throughput;
-  }
-  occupied_seconds += flow.occupied_seconds;
-  busy_seconds += flow.occupancy * flow.occupied_seconds;
-}
-
-void AutoController::Sums::Decay(double factor) {
-  for (double* sum :
-       {&count, &seconds, &transactions, &squares, &occupied_seconds, &busy_seconds}) {
-    *sum *= factor;
-  }
-}
-
-double AutoController::Sums::variance() const {
-  if (count < 1.5) return 0;
-  return std::max(0.0, squares / count - throughput() * throughput());
-}
-
 AutoController::AutoController(const ControlOptions& options)
     : options_(options),
-      delta_(0.1 * options.cores),
       dice_(options.seed),
-      rate_(std::min(kFirstRate, options.max_rate)) {}
+      limit_(options),
+      rate_(std::clamp(kAim * limit_.Limit(), kLeastRate, options.max_rate)) {}
 
 double AutoController::Jitter() {
   // Knuth's MMIX generator: any would do.
@@ -81,199 +55,163 @@ double AutoController::Jitter() {
   return 1 + kJitter * (2 * unit - 1);
 }
 
-// Empty where counters went backwards: another server answers.
-std::optional<AutoController::Flow> AutoController::FlowSince(const ControlSample& sample) {
-  const WorkCounters& from = last_->work;
-  const WorkCounters& to = sample.work;
-  Flow flow;
-  flow.seconds = SecondsBetween(from.sampled_at_ns, to.sampled_at_ns);
-  if (flow.seconds <= 0 || to.next_xid < from.next_xid ||
-      sample.transactions < last_->transactions) {
-    return std::nullopt;
-  }
-  const auto own = static_cast<double>(sample.transactions - last_->transactions);
-  const auto all = static_cast<double>(to.next_xid - from.next_xid);
-  flow.throughput = std::max(0.0, all - own) / flow.seconds;
-  flow.counted_seconds = flow.seconds;
-  AddStatements(to, flow);
-  return flow;
-}
-
-void AutoController::AddStatements(const WorkCounters& work, Flow& flow) {
-  const bool writes = flow.throughput > kEnoughWrites;
-  if (work.statements.has_value()) {
-    const bool comparable = last_statements_.has_value() &&
-                            last_statements_->statements->generation == work.statements->generation;
-    if (comparable) {
-      const WorkCounters::Statements& from = *last_statements_->statements;
-      flow.occupied_seconds = SecondsBetween(last_statements_->sampled_at_ns, work.sampled_at_ns);
-      flow.occupancy =
-          std::max(0.0, work.statements->busy_seconds - from.busy_seconds) / flow.occupied_seconds;
-      calls_ = std::max(0.0, work.statements->calls - from.calls) / flow.occupied_seconds;
-    }
-    last_statements_ = work;
-  }
-  if (writes || calls_ == 0) return;
-  flow.throughput = calls_;
-  flow.counted_seconds = flow.occupied_seconds;
-}
-
-bool AutoController::NobodyAsks(const ControlSample& sample, double seconds) {
-  unasked_ = sample.checks == last_->checks ? unasked_ + seconds : 0;
-  return unasked_ >= kRestAfter && sample.outstanding == 0;
-}
-
-void AutoController::Enter(ControlPhase phase, int64_t now_ns) {
-  phase_ = phase;
-  since_ns_ = now_ns;
-  clean_ = -1;
-  worked_ = false;
-  bad_looks_ = 0;
-  unreported_ = unseen_ = 0;
-  last_statements_ = std::nullopt;  // no difference spans two windows
-}
-
-void AutoController::Forget() {
-  off_ = on_ = {};
-  windows_ = 0;
-  window_ = kFirstOn * Jitter();
-}
-
 ControlSetting AutoController::Step(const ControlSample& sample) {
-  const int64_t now_ns = sample.work.sampled_at_ns;
-  const std::optional<Flow> flow = last_.has_value() ? FlowSince(sample) : std::nullopt;
-  last_good_ns_ = now_ns;
-  if (!flow.has_value()) {
-    last_ = sample;
-    Forget();
-    Enter(ControlPhase::kOff, now_ns);
-    return Setting(kShortTick);
+  sampled_at_ns_ = sample.work.sampled_at_ns;
+  const absl::Duration tick = kTick * Jitter();
+  Flow flow;
+  switch (meter_.Take(sample, flow)) {
+    case FlowMeter::Outcome::kBroken:
+      presence_.Begin(meter_.active());
+      contrast_.Clear();
+      if (phase_ != ControlPhase::kIdle) Enter(ControlPhase::kOff);
+      return Setting(tick);
+    case FlowMeter::Outcome::kMore:
+      return Setting(tick);
+    case FlowMeter::Outcome::kFlow:
+      break;
   }
-  const double fade = std::exp2(-flow->seconds / kActiveHalfLife);
-  active_ = active_ * fade + sample.work.foreground_active * (1 - fade);
-  const bool nobody_asks = NobodyAsks(sample, flow->seconds);
-  const bool idle = flow->throughput <= kIdleThroughput && active_ <= kIdleActive;
-  if (nobody_asks) {
-    if (phase_ != ControlPhase::kRest) Enter(ControlPhase::kRest, now_ns);
-    if (!idle) rate_ = std::min(rate_, kFirstRate);  // whoever asks next meets a foreground
-    Forget();
-  } else if (idle) {
-    if (phase_ != ControlPhase::kIdle) Enter(ControlPhase::kIdle, now_ns);
-    Forget();
-    StepIdle(flow->seconds);
-  } else if (phase_ == ControlPhase::kIdle || phase_ == ControlPhase::kRest) {
-    rate_ = std::min(rate_, kFirstRate);
-    Forget();
-    Enter(ControlPhase::kOff, now_ns);
+  presence_.Look(flow, meter_.active());
+  age_ += flow.seconds;
+  since_learnt_ += flow.seconds;
+  const Foreground foreground = presence_.foreground();
+  if (!presence_.somebody_asks() && sample.outstanding == 0) {
+    if (phase_ != ControlPhase::kRest) Enter(ControlPhase::kRest);
+    contrast_.Add(flow);
+    contrast_.KeepLast(kBaseline);
+    return Setting(kRestTick * Jitter());
+  }
+  if (foreground == Foreground::kNone) {
+    StepIdle(flow);
+  } else if (foreground != met_ && foreground == Foreground::kBusy) {
+    Meet();
+  } else if (foreground != met_ && met_ == Foreground::kNone) {
+    Meet();
+  } else if (phase_ == ControlPhase::kRest) {
+    contrast_.Add(flow);
+    Open();
   } else if (phase_ == ControlPhase::kOff) {
-    StepOff(sample, *flow);
+    StepOff(flow);
   } else {
-    StepOn(sample, *flow);
+    StepOn(flow, sample.outstanding);
   }
-  last_ = sample;
-  if (!last_statements_.has_value() && sample.work.statements.has_value()) {
-    last_statements_ = sample.work;
+  met_ = foreground;
+  return Setting(tick);
+}
+
+void AutoController::Enter(ControlPhase phase) {
+  phase_ = phase;
+  age_ = worked_ = 0;
+  if (phase == ControlPhase::kOff) credit_ = 0;
+}
+
+void AutoController::StepIdle(const Flow& flow) {
+  if (phase_ != ControlPhase::kIdle) Enter(ControlPhase::kIdle);
+  contrast_.Clear();
+  rate_ = std::min(options_.max_rate, std::max(rate_, 1.0) * std::pow(kIdleGrowth, flow.seconds));
+}
+
+void AutoController::Meet() {
+  met_ = presence_.foreground();
+  limit_.Doubt(kOtherForeground, Prior());
+  rate_ = FindRate();
+  off_for_ = kFirstPause;
+  Enter(ControlPhase::kOff);
+}
+
+// Where nothing is known: what the foreground leaves of the cores, halved, or a tenth of them.
+double AutoController::Prior() const {
+  if (met_ == Foreground::kSparse) return Ceiling();
+  return std::max(kFirstRate * options_.cores, (options_.cores - presence_.active()) / 2);
+}
+
+double AutoController::Ceiling() const {
+  const double sparse = std::max(kFirstRate * options_.cores, options_.cores - kSpareCore);
+  return met_ == Foreground::kSparse ? std::min(options_.max_rate, sparse) : options_.max_rate;
+}
+
+double AutoController::FindRate() const {
+  return std::clamp(kAim * limit_.Limit(), kLeastRate, std::max(kLeastRate, Ceiling()));
+}
+
+double AutoController::LongestOff() const {
+  return std::clamp(kChunksOff * meter_.chunk(), kShortestOff, kLongestOff);
+}
+
+void AutoController::StepOff(const Flow& flow) {
+  contrast_.Add(flow);
+  if (!ChunksAreLong()) credit_ += rate_ * flow.seconds;
+  if (contrast_.QuietEnd() < off_for_ && age_ < LongestOff()) return;
+  Conclude();
+  Open();
+}
+
+void AutoController::Open() {
+  const double most = kMostGrowth * std::max(rate_, kFirstRate * options_.cores);
+  rate_ = std::min(FindRate(), most);
+  const double duty = std::clamp(rate_ / (kPulse * options_.cores), kLeastDuty, kMostDuty);
+  const double length =
+      kShortPulse + (kLongPulse - kShortPulse) * (duty - kLeastDuty) / (kMostDuty - kLeastDuty);
+  on_for_ = length * Jitter();
+  off_for_ = length * (1 - duty) / duty * Jitter();
+  drain_ = rate_ + std::min(credit_, kMostCredit * rate_) / on_for_;
+  Enter(ControlPhase::kOn);
+}
+
+void AutoController::StepOn(const Flow& flow, int64_t outstanding) {
+  contrast_.Add(flow);
+  const bool at_work = outstanding > 0 || flow.in_flight >= kNoWork;
+  if (at_work || worked_ > 0) worked_ += flow.seconds;
+  if (worked_ == 0) contrast_.KeepLast(kBaseline);
+  if (age_ >= on_for_) drain_ = rate_;
+  const bool enough = worked_ >= on_for_ || (at_work && ChunksAreLong());
+  if (enough || limit_.HurtsBadly(contrast_)) Enter(ControlPhase::kOff);
+}
+
+// Or nobody knows yet. A bucket is charged for one when it has ended, and would let others follow.
+bool AutoController::ChunksAreLong() const {
+  return meter_.chunk() == 0 || meter_.chunk() > kShortPulse;
+}
+
+void AutoController::Conclude() {
+  using Kind = Contrast::Kind;
+  limit_.Learn(contrast_, since_learnt_, Prior());
+  since_learnt_ = 0;
+  if (contrast_.Seconds(Kind::kQuiet) > 0 && contrast_.Seconds(Kind::kWorked) > 0) {
+    const bool writes = contrast_.Mean(Kind::kQuiet, &Flow::transactions) > kFew;
+    const auto shown = writes ? &Flow::transactions : &Flow::throughput;
+    const auto smooth = [](double& value, double newest) {
+      value += (value == 0 ? 1 : kSmooth) * (newest - value);
+    };
+    smooth(alone_, contrast_.Mean(Kind::kQuiet, shown));
+    smooth(with_batch_, contrast_.Mean(Kind::kAll, shown));
+    const bool came_and_went_with_batch = contrast_.Mean(Kind::kQuiet, &Flow::throughput) < kNone &&
+                                          contrast_.Mean(Kind::kWorked, &Flow::throughput) > kFew;
+    if (came_and_went_with_batch) meter_.BlameBatch();
   }
-  return Setting(phase_ == ControlPhase::kOff ? kShortTick : kTick);
-}
-
-void AutoController::StepIdle(double seconds) {
-  rate_ = std::min(options_.max_rate, std::max(rate_, 1.0) * std::pow(kIdleGrowth, seconds));
-}
-
-// Free of batch work. A permit of a job that died, or a session that does not ask, must not spoil
-// every window: what one of the two sources says for a while is believed.
-bool AutoController::IsClean(const ControlSample& sample, double seconds) {
-  const bool reported = sample.outstanding == 0;
-  const bool gone = sample.work.batch_active == 0;
-  unreported_ = reported ? unreported_ + seconds : 0;
-  unseen_ = gone ? unseen_ + seconds : 0;
-  return (reported && gone) || unreported_ >= kBelievedAfter || unseen_ >= kBelievedAfter;
-}
-
-void AutoController::StepOff(const ControlSample& sample, const Flow& flow) {
-  if (clean_ >= 0) {
-    off_.Add(flow);
-    clean_ += flow.seconds;
-  } else if (IsClean(sample, flow.seconds)) {
-    clean_ = 0;  // from this sample on
-    last_statements_ = std::nullopt;
-  }
-  const double age = SecondsBetween(since_ns_, sample.work.sampled_at_ns);
-  if (clean_ < kOffSeconds && age < kLongestOff) return;
-  if (off_.seconds > 0) alone_ = off_.throughput();
-  Enter(ControlPhase::kOn, sample.work.sampled_at_ns);
-}
-
-void AutoController::StepOn(const ControlSample& sample, const Flow& flow) {
-  const double age = SecondsBetween(since_ns_, sample.work.sampled_at_ns);
-  on_.Add(flow);
-  worked_ |= sample.outstanding > 0 || sample.work.batch_active > 0 ||
-             sample.transactions > last_->transactions;
-  if (age > kBackOffAfter) BackOff(flow);
-  if (age < window_) return;
-  with_batch_ = on_.throughput();
-  Adjust();
-  Enter(ControlPhase::kOff, sample.work.sampled_at_ns);
-}
-
-void AutoController::BackOff(const Flow& flow) {
-  if (off_.seconds <= 0) return;
-  const bool slower =
-      flow.counted_seconds > 0 && flow.throughput < kBadlySlower * off_.throughput();
-  const bool busier = flow.occupied_seconds > 0 && off_.occupied_seconds > 0 &&
-                      flow.occupancy > off_.occupancy() + kBadlyBusier * delta_;
-  bad_looks_ = slower || busier ? bad_looks_ + 1 : 0;
-  if (bad_looks_ < kBelievedLooks) return;
-  rate_ = std::max(kLeastRate, rate_ * std::exp2(-flow.seconds / kBackOffHalf));
-  on_ = {};
-}
-
-double AutoController::Harm() const {
-  const double alone = off_.throughput();
-  double harm = 0;
-  if (alone > 0) {
-    const double slower = 1 - on_.throughput() / alone;
-    const double variance =
-        std::max(off_.variance(), alone / absl::ToDoubleSeconds(kTick));  // Poisson at the least
-    const double deviation = std::sqrt(variance * (1 / off_.count + 1 / on_.count)) / alone;
-    harm = slower / options_.tolerance;
-    if (slower <= kSignificant * deviation) harm = std::min(harm, 1.0);
-  }
-  if (off_.occupied_seconds > 0 && on_.occupied_seconds > 0) {
-    harm = std::max(harm, (on_.occupancy() - off_.occupancy()) / delta_);
-  }
-  return harm;
-}
-
-void AutoController::Adjust() {
-  if (off_.seconds > 0 && on_.seconds > 0) {
-    // A window in which no batch work ran says nothing of the harm that more would do.
-    const double room = worked_ ? 1 - Harm() : std::min(0.0, 1 - Harm());
-    rate_ = std::clamp(rate_ * std::exp(kGain * std::clamp(room, -kMostFall, kMostRise)),
-                       kLeastRate, options_.max_rate);
-    const bool settled = std::abs(room) < kSettled;
-    window_ = windows_ < kFirstWindows ? kFirstOn : settled ? kSettledOn : kSettlingOn;
-  }
-  window_ = std::min(window_ * Jitter(), kSettledOn * (1 + kJitter));
-  ++windows_;
-  off_.Decay(kDecay);
-  on_.Decay(kDecay);
+  contrast_.KeepQuietEnd();
 }
 
 ControlSetting AutoController::Miss(int64_t now_ns) {
-  last_ = std::nullopt;
-  if (SecondsBetween(last_good_ns_, now_ns) > absl::ToDoubleSeconds(kBlindAfter)) {
+  meter_.Forget();
+  const double blind = static_cast<double>(now_ns - sampled_at_ns_) / 1e9;
+  if (blind > kBlindAfter) {
     rate_ = std::min(rate_, kLeastRate);
-    Forget();
+    Enter(ControlPhase::kBlind);
+  } else if (phase_ == ControlPhase::kOff) {
+    drain_ = rate_;
+    Enter(ControlPhase::kOn);
   }
-  if (phase_ == ControlPhase::kOff) Enter(ControlPhase::kOn, now_ns);
   return Setting(kTick);
 }
 
 ControlSetting AutoController::Setting(absl::Duration next) const {
+  const bool on = phase_ == ControlPhase::kOn;
+  const bool shut = phase_ == ControlPhase::kOff;
   return {.rate = rate_,
-          .shut = phase_ == ControlPhase::kOff,
+          .drain = shut && !ChunksAreLong() ? 0
+                   : on                     ? drain_
+                                            : rate_,
+          .shut = shut,
           .phase = phase_,
           .alone = alone_,
           .with_batch = with_batch_,

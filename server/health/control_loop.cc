@@ -1,9 +1,13 @@
 #include "server/health/control_loop.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace headgate::health {
 namespace {
+
+constexpr int64_t kLatelyNs = 5'000'000'000;
+constexpr double kMostDrain = 1024;  // that the engine takes
 
 const char* NameOf(ControlPhase phase) {
   switch (phase) {
@@ -15,6 +19,8 @@ const char* NameOf(ControlPhase phase) {
       return "off";
     case ControlPhase::kOn:
       return "on";
+    case ControlPhase::kBlind:
+      return "blind";
   }
   return "";
 }
@@ -24,6 +30,7 @@ const char* NameOf(ControlPhase phase) {
 absl::Duration ControlLoop::OnWork(const absl::StatusOr<WorkCounters>& sample, Now now) {
   MutexLock lock(&mutex_);
   if (spec_.budgets.empty()) return absl::InfiniteDuration();
+  now_ns_ = now.monotonic_ns;
   setting_ =
       sample.ok() ? controller_.Step(Read(*sample, now)) : controller_.Miss(now.monotonic_ns);
   next_ns_ = now.monotonic_ns + absl::ToInt64Nanoseconds(setting_.next);
@@ -31,18 +38,40 @@ absl::Duration ControlLoop::OnWork(const absl::StatusOr<WorkCounters>& sample, N
   return setting_.next;
 }
 
-ControlSample ControlLoop::Read(const WorkCounters& work, Now now) const {
+ControlSample ControlLoop::Read(const WorkCounters& work, Now now) {
   ControlSample sample;
   sample.work = work;
-  for (const ControlledBudget& budget : spec_.budgets) {
+  demands_.resize(spec_.budgets.size());
+  for (size_t i = 0; i < spec_.budgets.size(); ++i) {
     const absl::StatusOr<engine::AutoActivity> activity =
-        engine_.ReadAutoActivity(spec_.target, budget.budget, now);
+        engine_.ReadAutoActivity(spec_.target, spec_.budgets[i].budget, now);
     if (!activity.ok()) continue;  // a reload has just taken it away
     sample.checks += activity->checks;
     sample.transactions += activity->reports;
+    sample.busy_seconds += activity->reported_cost;
     sample.outstanding += activity->outstanding;
+    Note(i, *activity, now);
   }
   return sample;
+}
+
+void ControlLoop::Note(size_t place, const engine::AutoActivity& activity, Now now) {
+  Demand& demand = demands_[place];
+  if (activity.checks > demand.checks) demand.asked_at_ns = now.monotonic_ns;
+  demand.checks = activity.checks;
+  demand.buckets = std::max<size_t>(1, activity.buckets_owing);
+}
+
+bool ControlLoop::Asked(size_t place) const {
+  if (place >= demands_.size() || demands_[place].asked_at_ns == 0) return false;
+  return now_ns_ - demands_[place].asked_at_ns < kLatelyNs;
+}
+
+double ControlLoop::ShareOf(size_t place) const {
+  size_t sharing = Asked(place) ? 0 : 1;
+  for (size_t i = 0; i < spec_.budgets.size(); ++i) sharing += Asked(i) ? 1 : 0;
+  const size_t buckets = place < demands_.size() ? demands_[place].buckets : 1;
+  return 1 / static_cast<double>(sharing * buckets);
 }
 
 double ControlLoop::SpeedOf(std::string_view profile) const {
@@ -53,40 +82,51 @@ double ControlLoop::SpeedOf(std::string_view profile) const {
 }
 
 void ControlLoop::Apply(Now now) {
-  for (const ControlledBudget& budget : spec_.budgets) {
-    // What nobody may use does not pile up: the next window would open with a rush.
-    const double rate = setting_.shut ? 0 : setting_.rate * SpeedOf(budget.profile);
-    (void)engine_.SetAutoRate(spec_.target, budget.budget,
-                              {.rate = rate, .shut = setting_.shut, .next_change_at_ns = next_ns_},
-                              now);
+  for (size_t i = 0; i < spec_.budgets.size(); ++i) {
+    const ControlledBudget& budget = spec_.budgets[i];
+    (void)engine_.SetAutoRate(
+        spec_.target, budget.budget,
+        {.rate = std::min(kMostDrain, setting_.drain * ShareOf(i)) * SpeedOf(budget.profile),
+         .shut = setting_.shut,
+         .next_change_at_ns = next_ns_},
+        now);
   }
 }
 
 void ControlLoop::OnHealth(std::string_view profile, const engine::Health& health, Now now) {
   MutexLock lock(&mutex_);
-  for (Guard& guard : guards_) {
-    if (guard.profile != profile) continue;
-    const bool changed = guard.speed != health.speed;
-    guard.speed = health.speed;
-    if (changed && next_ns_ != 0) Apply(now);
-    return;
+  const bool changed = SpeedOf(profile) != health.speed;
+  const auto known = std::find_if(guards_.begin(), guards_.end(),
+                                  [&](const Guard& guard) { return guard.profile == profile; });
+  if (known != guards_.end()) {
+    known->speed = health.speed;
+  } else {
+    guards_.push_back({std::string(profile), health.speed});
   }
-  guards_.push_back({std::string(profile), health.speed});
+  if (changed && next_ns_ != 0) Apply(now);
 }
 
 void ControlLoop::Reconfigure(ControlSpec spec) {
   MutexLock lock(&mutex_);
   if (spec.options != spec_.options) controller_ = AutoController(spec.options);
+  const auto same = [](const ControlledBudget& a, const ControlledBudget& b) {
+    return a.budget == b.budget;
+  };
+  if (!std::equal(spec.budgets.begin(), spec.budgets.end(), spec_.budgets.begin(),
+                  spec_.budgets.end(), same)) {
+    demands_.clear();
+  }
   spec_ = std::move(spec);
 }
 
 std::vector<ControllerSnapshot> ControlLoop::Snapshot() const {
   MutexLock lock(&mutex_);
   std::vector<ControllerSnapshot> snapshots;
-  for (const ControlledBudget& budget : spec_.budgets) {
+  for (size_t i = 0; i < spec_.budgets.size(); ++i) {
+    const ControlledBudget& budget = spec_.budgets[i];
     snapshots.push_back({.budget = budget.budget,
                          .phase = NameOf(setting_.phase),
-                         .rate = setting_.rate * SpeedOf(budget.profile),
+                         .rate = setting_.rate * ShareOf(i) * SpeedOf(budget.profile),
                          .foreground_alone = setting_.alone,
                          .foreground_with_batch = setting_.with_batch});
   }

@@ -2,9 +2,12 @@
 //
 // A target without any is not sampled, until a reload gives it one.
 //
-// All auto budgets of a target have one controller, and one rate: what is tolerated is the harm
-// that they do together. A budget's rate is that, times the speed of its health profile: guards
-// watch what the foreground's speed does not show, such as lag.
+// All auto budgets of a target have one controller, since what is tolerated is the harm that they
+// do together. The rate that it finds is divided equally among the budgets that were asked for
+// lately, and within a split one among the buckets that owe; a budget that was not asked for gets
+// what would be its share, so that its first Check is not denied for that. A budget's rate is its
+// share times the speed of its health profile: guards watch what the foreground's speed does not
+// show, such as lag.
 //
 // Thread-safe.
 //
@@ -14,8 +17,11 @@
 #ifndef HEADGATE_SERVER_HEALTH_CONTROL_LOOP_H_
 #define HEADGATE_SERVER_HEALTH_CONTROL_LOOP_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -63,8 +69,18 @@ class ControlLoop final : public WorkListener {
     std::string profile;
     double speed = 1;
   };
+  // For one budget, in their order.
+  struct Demand {
+    uint64_t checks = 0;
+    int64_t asked_at_ns = 0;  // 0: never
+    size_t buckets = 1;       // that owe
+  };
 
-  ControlSample Read(const WorkCounters& work, Now now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ControlSample Read(const WorkCounters& work, Now now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Note(size_t place, const engine::AutoActivity& activity, Now now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Asked(size_t place) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  double ShareOf(size_t place) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   double SpeedOf(std::string_view profile) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(Now now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -73,7 +89,9 @@ class ControlLoop final : public WorkListener {
   engine::Engine& engine_;
   AutoController controller_ ABSL_GUARDED_BY(mutex_);
   ControlSetting setting_ ABSL_GUARDED_BY(mutex_);
-  int64_t next_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t now_ns_ ABSL_GUARDED_BY(mutex_) = 0;   // of the last sample
+  int64_t next_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // of the next one
+  std::vector<Demand> demands_ ABSL_GUARDED_BY(mutex_);
   std::vector<Guard> guards_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,7 +1,9 @@
-// The controller, step by step, with numbers by hand.
+// The controller step by step, with numbers by hand. How well it does is in
+// control_simulation_test.cc.
 
 #include "server/health/auto_controller.h"
 
+#include <algorithm>
 #include <set>
 
 #include "gtest/gtest.h"
@@ -9,217 +11,268 @@
 namespace headgate::health {
 namespace {
 
-// Samples of a database whose foreground does so many transactions a second.
+// A database whose foreground does `alone_` transactions a second, less `each_` of them for each
+// unit of batch work, of which the controller gets as much as it allows.
 class Database {
  public:
-  explicit Database(double throughput) : throughput_(throughput) {}
+  explicit Database(double alone) : alone_(alone) {}
 
-  ControlSample After(double seconds) {
+  ControlSetting Obey(AutoController& controller) {
+    const double seconds = std::max(0.01, absl::ToDoubleSeconds(setting_.next));
     now_ += seconds;
-    done_ += throughput_ * seconds;
-    checks_ += asked_ ? 1 : 0;
-    ControlSample sample;
-    sample.work.sampled_at_ns = static_cast<int64_t>(now_ * 1e9);
-    sample.work.next_xid = 1000 + static_cast<int64_t>(done_ + batch_done_);
-    sample.work.foreground_active = throughput_ > 0 ? 4 : 0;
-    sample.work.batch_active = batch_active_;
-    sample.checks = checks_;
-    sample.transactions = static_cast<uint64_t>(batch_done_);
-    sample.outstanding = outstanding_;
-    return sample;
+    const double work = !asks_ || setting_.shut ? 0 : setting_.drain;
+    done_ += alone_ * std::max(0.0, 1 - each_ * work) * seconds;
+    busy_ += work * seconds;
+    sample_.work.sampled_at_ns = static_cast<int64_t>(now_ * 1e9);
+    sample_.transactions = static_cast<uint64_t>(busy_ / 0.01);  // chunks of 10 ms
+    sample_.work.next_xid =
+        1000 + static_cast<int64_t>(done_) + static_cast<int64_t>(sample_.transactions);
+    sample_.work.foreground_active = alone_ > 50 ? 4 : 0;
+    sample_.busy_seconds = 0.01 * static_cast<double>(sample_.transactions);
+    sample_.outstanding = stuck_;
+    sample_.checks += asks_ ? 1 : 0;
+    return setting_ = controller.Step(sample_);
   }
 
-  double throughput_;
-  double batch_active_ = 0;
-  double batch_done_ = 0;
-  int64_t outstanding_ = 0;
-  bool asked_ = true;
+  // Until the phase is another one, and for so many seconds at most.
+  ControlSetting ObeyUntilLeft(AutoController& controller, ControlPhase phase, double most = 60) {
+    const double end = now_ + most;
+    do {
+      (void)Obey(controller);
+    } while (setting_.phase == phase && now_ < end);
+    return setting_;
+  }
+  ControlSetting ObeyFor(AutoController& controller, double seconds) {
+    const double end = now_ + seconds;
+    while (now_ < end) (void)Obey(controller);
+    return setting_;
+  }
+
+  double alone_;
+  double each_ = 0;
+  bool asks_ = true;
+  int64_t stuck_ = 0;
   double now_ = 1;
+  ControlSetting setting_;
+  ControlSample sample_;
 
  private:
-  double done_ = 0;
-  uint64_t checks_ = 0;
+  double done_ = 0, busy_ = 0;
 };
-
-// Steps until the phase is another one.
-ControlSetting UntilLeft(AutoController& controller, Database& database, ControlPhase phase) {
-  ControlSetting setting;
-  setting.phase = phase;
-  for (int i = 0; i < 200 && setting.phase == phase; ++i) {
-    setting = controller.Step(database.After(0.1));
-  }
-  return setting;
-}
 
 TEST(AutoController, BeginsByMeasuringTheForegroundAlone) {
   AutoController controller({});
   Database database(1000);
-  const ControlSetting setting = controller.Step(database.After(0.1));
+  const ControlSetting setting = database.Obey(controller);
   EXPECT_EQ(setting.phase, ControlPhase::kOff);
   EXPECT_TRUE(setting.shut);
-  EXPECT_GT(setting.next, absl::ZeroDuration());
+  EXPECT_GT(setting.next, absl::Milliseconds(100));
 }
 
-TEST(AutoController, OpensOnceHalfASecondWithoutBatchWorkIsMeasured) {
+TEST(AutoController, OpensWithinASecond) {
   AutoController controller({});
   Database database(1000);
-  (void)controller.Step(database.After(0.1));
-  const ControlSetting setting = UntilLeft(controller, database, ControlPhase::kOff);
+  (void)database.Obey(controller);
+  const ControlSetting setting = database.ObeyUntilLeft(controller, ControlPhase::kOff);
   EXPECT_EQ(setting.phase, ControlPhase::kOn);
   EXPECT_FALSE(setting.shut);
-  EXPECT_NEAR(setting.alone, 1000, 20);
-  EXPECT_NEAR(database.now_, 1.7, 0.2);
+  EXPECT_NEAR(database.now_, 1.7, 0.3);
 }
 
-TEST(AutoController, WaitsForBatchWorkToEndButNotForEver) {
+TEST(AutoController, ASmallRateComesInPulsesThatAverageToIt) {
   AutoController controller({});
   Database database(1000);
-  database.outstanding_ = 3;
-  database.batch_active_ = 3;
-  (void)controller.Step(database.After(0.1));
-  EXPECT_EQ(UntilLeft(controller, database, ControlPhase::kOff).phase, ControlPhase::kOn);
-  EXPECT_NEAR(database.now_, 11.1, 0.3);
+  database.each_ = 0.5;  // a limit of 0.1
+  (void)database.ObeyFor(controller, 30);
+  double drained = 0, found = 0, most = 0, seconds = 0, shut = 0;
+  while (seconds < 60) {
+    const ControlSetting before = database.setting_;
+    const double next = absl::ToDoubleSeconds(before.next);
+    (void)database.Obey(controller);
+    drained += before.drain * next;
+    found += before.rate * next;
+    shut += before.shut ? next : 0;
+    most = std::max(most, before.drain);
+    seconds += next;
+  }
+  EXPECT_NEAR(drained / found, 1, 0.1);
+  EXPECT_GT(most, 2 * found / seconds);
+  EXPECT_NEAR(shut / seconds, 0.6, 0.15);
 }
 
-TEST(AutoController, APermitThatNobodyReportsSpoilsNoWindow) {
-  AutoController controller({});
-  Database database(1000);
-  database.outstanding_ = 1;
-  (void)controller.Step(database.After(0.1));
-  EXPECT_NEAR(UntilLeft(controller, database, ControlPhase::kOff).alone, 1000, 20);
-  EXPECT_NEAR(database.now_, 2.7, 0.3);
+TEST(AutoController, FindsTheLimitAndStaysWellBelow) {
+  for (const double each : {0.1, 0.5, 2.0}) {
+    AutoController controller({});
+    Database database(10'000);
+    database.each_ = each;
+    const double limit = 0.05 / each;
+    const ControlSetting setting = database.ObeyFor(controller, 40);
+    EXPECT_LT(setting.rate, limit) << each;
+    EXPECT_GT(setting.rate, 0.4 * limit) << each;
+    EXPECT_NEAR(setting.alone, 10'000, 200) << each;
+    EXPECT_NEAR(setting.with_batch / setting.alone, 1 - each * setting.rate, 0.03) << each;
+  }
 }
 
-TEST(AutoController, SessionsThatDoNotAskAreWaitedForAWhile) {
-  AutoController controller({});
-  Database database(1000);
-  database.batch_active_ = 1;  // Headgate knows of no permit
-  (void)controller.Step(database.After(0.1));
-  (void)UntilLeft(controller, database, ControlPhase::kOff);
-  EXPECT_NEAR(database.now_, 2.7, 0.3);
+TEST(AutoController, AToleranceTwiceAsLargeAllowsTwiceAsMuch) {
+  const auto found = [](double tolerance) {
+    AutoController controller({.tolerance = tolerance});
+    Database database(10'000);
+    database.each_ = 0.5;
+    return database.ObeyFor(controller, 40).rate;
+  };
+  EXPECT_NEAR(found(0.1) / found(0.05), 2, 0.4);
 }
 
 TEST(AutoController, AForegroundThatFeelsNothingLetsTheRateGrow) {
   AutoController controller({});
-  Database database(1000);
-  (void)controller.Step(database.After(0.1));
-  const double before = UntilLeft(controller, database, ControlPhase::kOff).rate;
-  database.outstanding_ = 1;
-  const double after = UntilLeft(controller, database, ControlPhase::kOn).rate;
-  EXPECT_NEAR(after / before, 2.01, 0.1);  // e^0.7
-}
-
-TEST(AutoController, AWindowWithoutBatchWorkDoesNotLetTheRateGrow) {
-  AutoController controller({});
-  Database database(1000);
-  (void)controller.Step(database.After(0.1));
-  const double before = UntilLeft(controller, database, ControlPhase::kOff).rate;
-  EXPECT_LE(UntilLeft(controller, database, ControlPhase::kOn).rate, before);
-}
-
-TEST(AutoController, AForegroundThatIsMuchSlowerHalvesTheRateWithinTheWindow) {
-  AutoController controller({});
-  Database database(1000);
-  (void)controller.Step(database.After(0.1));
-  double rate = UntilLeft(controller, database, ControlPhase::kOff).rate;
-  database.throughput_ = 400;
-  for (int i = 0; i < 8; ++i) rate = controller.Step(database.After(0.1)).rate;
-  EXPECT_LT(rate, 0.08);
+  Database database(10'000);
+  EXPECT_GT(database.ObeyFor(controller, 20).rate, 1);
 }
 
 TEST(AutoController, TheRateStaysWithinItsBounds) {
   AutoController controller({.max_rate = 0.5});
   Database database(1000);
   for (int i = 0; i < 600; ++i) {
-    const double rate = controller.Step(database.After(0.1)).rate;
-    EXPECT_GE(rate, 0.03);
-    EXPECT_LE(rate, 0.5);
+    EXPECT_LE(database.Obey(controller).rate, 0.5);
   }
-  database.throughput_ = 100;
-  double rate = 1;
-  for (int i = 0; i < 100; ++i) rate = controller.Step(database.After(0.1)).rate;
-  EXPECT_GE(rate, 0.03);
+  database.each_ = 1000;
+  EXPECT_GE(database.ObeyFor(controller, 30).rate, 0.02);
 }
 
-TEST(AutoController, BatchTransactionsAreNotTakenForTheForegrounds) {
+TEST(AutoController, HarmThatIsPlainEndsAPulseEarly) {
+  AutoController controller({});
+  Database database(10'000);
+  (void)database.ObeyFor(controller, 20);  // nothing was felt: long pulses
+  (void)database.ObeyUntilLeft(controller, ControlPhase::kOn);
+  (void)database.ObeyUntilLeft(controller, ControlPhase::kOff);
+  database.each_ = 1;
+  const double from = database.now_;
+  EXPECT_EQ(database.ObeyUntilLeft(controller, ControlPhase::kOn).phase, ControlPhase::kOff);
+  EXPECT_LT(database.now_ - from, 1.2);
+  EXPECT_LT(database.ObeyUntilLeft(controller, ControlPhase::kOff).rate, 0.6);
+}
+
+TEST(AutoController, WaitsForBatchWorkToEndButNotForEver) {
   AutoController controller({});
   Database database(1000);
-  (void)controller.Step(database.After(0.1));
-  (void)UntilLeft(controller, database, ControlPhase::kOff);
-  ControlSetting setting;
-  for (int i = 0; i < 30 && setting.with_batch == 0; ++i) {
-    database.batch_done_ += 500;
-    setting = controller.Step(database.After(0.1));
-  }
-  EXPECT_NEAR(setting.with_batch, 1000, 30);
+  database.stuck_ = 3;
+  database.sample_.work.batch_active = 3;
+  (void)database.Obey(controller);
+  EXPECT_EQ(database.ObeyUntilLeft(controller, ControlPhase::kOff).phase, ControlPhase::kOn);
+  EXPECT_NEAR(database.now_, 4, 0.5);
 }
 
 TEST(AutoController, NoForegroundMeansFullSpeedWithinTwoSeconds) {
   AutoController controller({.max_rate = 4});
   Database database(0);
-  ControlSetting setting;
-  for (int i = 0; i < 20; ++i) setting = controller.Step(database.After(0.1));
+  const ControlSetting setting = database.ObeyFor(controller, 2);
   EXPECT_EQ(setting.phase, ControlPhase::kIdle);
   EXPECT_FALSE(setting.shut);
   EXPECT_EQ(setting.rate, 4);
+  EXPECT_EQ(setting.drain, 4);
 }
 
 TEST(AutoController, AForegroundThatComesEndsFullSpeedAtOnce) {
   AutoController controller({});
   Database database(0);
-  for (int i = 0; i < 20; ++i) (void)controller.Step(database.After(0.1));
-  database.throughput_ = 1000;
-  const ControlSetting setting = controller.Step(database.After(0.1));
+  (void)database.ObeyFor(controller, 3);
+  database.alone_ = 1000;
+  const ControlSetting setting = database.Obey(controller);
   EXPECT_EQ(setting.phase, ControlPhase::kOff);
   EXPECT_LE(setting.rate, 0.2);
+}
+
+TEST(AutoController, RemembersWhatAForegroundBoreThatComesBack) {
+  AutoController controller({});
+  Database database(10'000);
+  database.each_ = 5;  // a limit of 0.01, below where it begins
+  const double found = database.ObeyFor(controller, 40).rate;
+  database.alone_ = 0;
+  (void)database.ObeyFor(controller, 5);
+  database.alone_ = 10'000;
+  (void)database.ObeyUntilLeft(controller, ControlPhase::kIdle);
+  const double again = database.ObeyUntilLeft(controller, ControlPhase::kOff).rate;
+  EXPECT_LT(again, 0.06);
+  EXPECT_LT(found, 0.03);
+}
+
+TEST(AutoController, AFewTransactionsASecondAreLeftPartOfACore) {
+  AutoController controller({.cores = 2, .max_rate = 4});
+  Database database(10);
+  (void)database.ObeyFor(controller, 3);
+  double most = 0;
+  for (int i = 0; i < 300; ++i) most = std::max(most, database.Obey(controller).rate);
+  EXPECT_LE(most, 1.5);
+  EXPECT_GT(most, 0.2);
 }
 
 TEST(AutoController, WithNobodyAskingItRestsAndIsNotShut) {
   AutoController controller({});
   Database database(1000);
-  database.asked_ = false;
-  ControlSetting setting;
-  for (int i = 0; i < 40; ++i) setting = controller.Step(database.After(0.1));
+  database.asks_ = false;
+  const ControlSetting setting = database.ObeyFor(controller, 4);
   EXPECT_EQ(setting.phase, ControlPhase::kRest);
   EXPECT_FALSE(setting.shut);
   EXPECT_LE(setting.rate, 0.2);
-  database.asked_ = true;
-  EXPECT_EQ(controller.Step(database.After(0.1)).phase, ControlPhase::kOff);
+  // The foreground alone has been measured meanwhile.
+  database.asks_ = true;
+  EXPECT_EQ(database.Obey(controller).phase, ControlPhase::kOn);
 }
 
 TEST(AutoController, ADatabaseThatCannotBeSeenIsNotShutAndSoonAllButStopped) {
   AutoController controller({});
   Database database(1000);
-  (void)controller.Step(database.After(0.1));
-  const ControlSetting first = controller.Miss(static_cast<int64_t>(1.5e9));
+  (void)database.Obey(controller);
+  const auto after = [&](double seconds) {
+    return controller.Miss(static_cast<int64_t>((database.now_ + seconds) * 1e9));
+  };
+  const ControlSetting first = after(0.5);
   EXPECT_FALSE(first.shut);
-  EXPECT_EQ(first.rate, 0.2);
-  EXPECT_EQ(controller.Miss(static_cast<int64_t>(4e9)).rate, 0.03);
+  EXPECT_GT(first.rate, 0.05);
+  const ControlSetting later = after(3);
+  EXPECT_FALSE(later.shut);
+  EXPECT_EQ(later.phase, ControlPhase::kBlind);
+  EXPECT_EQ(later.rate, 0.02);
+  // And begins anew when it is seen again.
+  database.now_ += 5;
+  EXPECT_EQ(database.Obey(controller).phase, ControlPhase::kOff);
+  EXPECT_GT(database.ObeyUntilLeft(controller, ControlPhase::kOff).rate, 0.05);
 }
 
 TEST(AutoController, CountersThatGoBackwardsBeginAnew) {
   AutoController controller({});
   Database database(1000);
-  (void)controller.Step(database.After(0.1));
-  (void)UntilLeft(controller, database, ControlPhase::kOff);
-  Database another(1000);
+  (void)database.Obey(controller);
+  (void)database.ObeyUntilLeft(controller, ControlPhase::kOff);
+  Database another(10);
   another.now_ = database.now_;
-  another.throughput_ = 10;
-  EXPECT_EQ(controller.Step(another.After(0.1)).phase, ControlPhase::kOff);
+  EXPECT_EQ(another.Obey(controller).phase, ControlPhase::kOff);
 }
 
-TEST(AutoController, WindowsDifferInLengthSoThatNothingFallsIntoStep) {
+TEST(AutoController, PulsesDifferInLengthSoThatNothingFallsIntoStep) {
   AutoController controller({.seed = 7});
   Database database(1000);
-  (void)controller.Step(database.After(0.1));
+  database.each_ = 0.5;
   std::set<int> lengths;
   for (int i = 0; i < 12; ++i) {
-    (void)UntilLeft(controller, database, ControlPhase::kOff);
+    (void)database.ObeyUntilLeft(controller, ControlPhase::kOff);
     const double from = database.now_;
-    (void)UntilLeft(controller, database, ControlPhase::kOn);
-    lengths.insert(static_cast<int>((database.now_ - from) * 10 + 0.5));
+    (void)database.ObeyUntilLeft(controller, ControlPhase::kOn);
+    lengths.insert(static_cast<int>((database.now_ - from) * 100));
   }
-  EXPECT_GE(lengths.size(), 4u);
+  EXPECT_GE(lengths.size(), 8U);
+}
+
+TEST(AutoController, TheSameSamplesGiveTheSameSettings) {
+  AutoController a({.seed = 3}), b({.seed = 3});
+  Database left(1000), right(1000);
+  left.each_ = right.each_ = 0.5;
+  for (int i = 0; i < 500; ++i) {
+    const ControlSetting one = left.Obey(a), other = right.Obey(b);
+    ASSERT_EQ(one.drain, other.drain);
+    ASSERT_EQ(one.next, other.next);
+  }
 }
 
 }  // namespace

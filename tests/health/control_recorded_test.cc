@@ -20,7 +20,7 @@ namespace {
 
 // What changed from one sample to the next, and what the latter saw.
 struct Increment {
-  double seconds = 0, transactions = 0, calls = 0, busy = 0, reports = 0;
+  double seconds = 0, transactions = 0, calls = 0, busy = 0, reports = 0, batch_busy = 0;
   double foreground_active = 0, batch_active = 0;
   int64_t outstanding = 0;
 };
@@ -50,7 +50,7 @@ class Player {
     if (!setting.shut) {
       auto nearest = on_.begin();
       for (auto it = on_.begin(); it != on_.end(); ++it) {
-        const auto far = [&](double rate) { return std::abs(std::log(rate / setting.rate)); };
+        const auto far = [&](double rate) { return std::abs(std::log(rate / setting.drain)); };
         if (far(it->first) < far(nearest->first)) nearest = it;
       }
       from = &nearest->second;
@@ -66,6 +66,7 @@ class Player {
     sample_.work.foreground_active = next.foreground_active;
     sample_.work.batch_active = setting.shut ? 0 : next.batch_active;
     sample_.transactions += static_cast<uint64_t>(next.reports);
+    sample_.busy_seconds += next.batch_busy;
     sample_.outstanding = setting.shut ? 0 : next.outstanding;
     ++sample_.checks;
     return sample_;
@@ -80,6 +81,7 @@ class Player {
                               .calls = to[4] - from[4],
                               .busy = to[5] - from[5],
                               .reports = to[6] - from[6],
+                              .batch_busy = to[7] - from[7],
                               .foreground_active = to[2],
                               .batch_active = to[3],
                               .outstanding = static_cast<int64_t>(to[8])};
@@ -100,12 +102,12 @@ std::vector<double> Settle(const std::string& name, double seconds) {
   Player player(name);
   AutoController controller({.cores = 2, .max_rate = 4, .seed = 3});
   ControlSetting setting;
-  setting.rate = 0.2;
+  setting.rate = setting.drain = 0.2;
   setting.shut = true;
   std::vector<double> rates;
   while (player.now() < 120) {
     setting = controller.Step(player.Next(setting));
-    EXPECT_GE(setting.rate, 0.03);
+    EXPECT_GE(setting.rate, 0.02);
     EXPECT_LE(setting.rate, 4);
     if (player.now() > 120 - seconds) rates.push_back(setting.rate);
   }

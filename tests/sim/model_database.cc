@@ -2,78 +2,227 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <utility>
 
 namespace headgate::sim {
 namespace {
 
-constexpr double kWanderSeconds = 0.5;  // memory of the foreground's own ups and downs
+constexpr double kMoment = 0.05;        // s
+constexpr double kWobbleSeconds = 2;    // memory of the machine's speed
+constexpr double kNeighboursStay = 15;  // s on average
+constexpr int kFirstWorker = 1 << 20;   // jobs of workers, above those of clients
+constexpr double kLongestWait = 1;      // s until a worker asks again, whatever it was told
 
 }  // namespace
 
-ModelDatabase::ModelDatabase(const Workload& workload, uint64_t seed)
-    : workload_(workload), dice_(seed) {}
-
-int ModelDatabase::StartChunk(double work) {
-  chunks_.push_back({started_, work});
-  return started_++;
-}
-
-std::vector<int> ModelDatabase::TakeFinished() { return std::exchange(finished_, {}); }
-
-bool ModelDatabase::foreground_present() const {
-  if (workload_.clients == 0 && workload_.pace == 0) return false;
-  if (workload_.quiet_for > 0 && now_ >= workload_.quiet_from &&
-      now_ < workload_.quiet_from + workload_.quiet_for) {
-    return false;
-  }
-  return workload_.period == 0 || std::fmod(now_, 2 * workload_.period) < workload_.period;
-}
-
-void ModelDatabase::Advance(double seconds) {
-  std::normal_distribution<double> normal;
-  const double fade = std::exp(-seconds / kWanderSeconds);
-  wander_ = wander_ * fade + workload_.wander * std::sqrt(1 - fade * fade) * normal(dice_);
-
-  const auto batch = static_cast<double>(chunks_.size());
-  const bool present = foreground_present();
-  if (workload_.pace > 0) {
-    if (present) queue_ += std::poisson_distribution<int>(workload_.pace * seconds)(dice_);
-    active_ = std::min(queue_, static_cast<double>(workload_.clients));
+ModelDatabase::ModelDatabase(const ModelSpec& spec, BatchGate& gate, uint64_t seed)
+    : spec_(spec), gate_(gate), dice_(seed), cores_(spec.cores) {
+  const ForegroundModel& foreground = spec_.foreground;
+  clients_.resize(static_cast<size_t>(foreground.clients));
+  if (foreground.pace > 0) {
+    Schedule(foreground.from, What::kArrival, 0);
   } else {
-    active_ = present ? workload_.clients : 0;
+    for (int i = 0; i < foreground.clients; ++i) Schedule(foreground.from, What::kNext, i);
   }
-  const double share = std::min(1.0, workload_.cores / std::max(active_ + batch, 1e-9));
-  const double speed = share * (1 + wander_) / (1 + workload_.interference * batch);
-  double done = active_ * speed * seconds / workload_.service;
-  if (workload_.pace > 0) {
-    done = std::min(done, queue_);
-    queue_ -= done;
-    // Sessions that were busy on average: what ended sooner than the step was not busy all of it.
-    active_ = std::min(active_, std::max(done * workload_.service / (speed * seconds), queue_));
+  workers_.resize(static_cast<size_t>(spec_.batch.workers + spec_.batch.unasked));
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    workers_[i].asks = i < static_cast<size_t>(spec_.batch.workers);
+    Schedule(0.001 * static_cast<double>(i + 1), What::kWorker, static_cast<int>(i));
   }
-  transactions_ += done;
-  calls_ += done;
-  busy_ += active_ * seconds;
-  for (Chunk& chunk : chunks_) chunk.left -= share * seconds;
-  for (const Chunk& chunk : chunks_) {
-    if (chunk.left <= 0) finished_.push_back(chunk.number);
-  }
-  std::erase_if(chunks_, [](const Chunk& chunk) { return chunk.left <= 0; });
-  ended_ = started_ - static_cast<int64_t>(chunks_.size());
-  now_ += seconds;
+  Schedule(0, What::kMoment, 0);
 }
 
-health::WorkCounters ModelDatabase::Counters() {
+double ModelDatabase::Uniform() { return static_cast<double>(dice_() >> 11) * 0x1p-53; }
+double ModelDatabase::Exponential(double mean) { return -mean * std::log(1 - Uniform()); }
+double ModelDatabase::Normal() {
+  const double radius = std::sqrt(Exponential(2));
+  return radius * std::cos(2 * std::numbers::pi * Uniform());
+}
+
+void ModelDatabase::Schedule(double at, What what, int who) {
+  events_.push({at, ++events_made_, what, who});
+}
+
+void ModelDatabase::RunUntil(double time) {
+  for (;;) {
+    const double job_ends = cores_.NextEnd();
+    const double next = std::min(job_ends, events_.top().at);
+    if (next > time) break;
+    now_ = next;
+    cores_.Advance(now_);
+    if (job_ends <= events_.top().at) {
+      const int job = cores_.TakeDone();
+      job >= kFirstWorker ? EndChunk(job - kFirstWorker) : EndCpu(job);
+      continue;
+    }
+    const Event event = events_.top();
+    events_.pop();
+    Handle(event);
+  }
+  now_ = time;
+  cores_.Advance(now_);
+}
+
+void ModelDatabase::Handle(const Event& event) {
+  switch (event.what) {
+    case What::kArrival:
+      return Arrive();
+    case What::kNext:
+      return Begin(event.who, now_);
+    case What::kCommitted:
+      return End(event.who);
+    case What::kWorker:
+      return Wake(event.who);
+    case What::kMoment:
+      return Moment();
+  }
+}
+
+void ModelDatabase::Moment() {
+  const double keep = std::exp(-kMoment / kWobbleSeconds);
+  mood_ = mood_ * keep + spec_.wobble * std::sqrt(1 - keep * keep) * Normal();
+  if (Uniform() < kMoment / kNeighboursStay) neighbours_ = !neighbours_;
+  cores_.SetSpeed(std::exp(mood_ + spec_.flicker * Normal()) *
+                  (neighbours_ ? spec_.neighbours : 1));
+  to_be_written_ = std::max(0.0, to_be_written_ - kMoment);
+  if (Present()) tally_.present += kMoment;
+  Schedule(now_ + kMoment, What::kMoment, 0);
+}
+
+bool ModelDatabase::Present() const {
+  const ForegroundModel& foreground = spec_.foreground;
+  if (foreground.clients == 0 || now_ < foreground.from) return false;
+  if (foreground.present <= 0) return true;
+  return std::fmod(now_ - foreground.from, foreground.present + foreground.absent) <
+         foreground.present;
+}
+
+void ModelDatabase::Arrive() {
+  Schedule(now_ + Exponential(1 / spec_.foreground.pace), What::kArrival, 0);
+  if (!Present()) return;
+  const auto free = std::find_if(clients_.begin(), clients_.end(),
+                                 [](const Client& client) { return !client.active; });
+  if (free == clients_.end()) {
+    queue_.push_back(now_);
+  } else {
+    Begin(static_cast<int>(free - clients_.begin()), now_);
+  }
+}
+
+void ModelDatabase::Begin(int who, double arrived_at) {
+  const ForegroundModel& foreground = spec_.foreground;
+  if (foreground.pace <= 0 && !Present()) {
+    const double round = foreground.present + foreground.absent;
+    const double into = std::fmod(now_ - foreground.from, round);
+    return Schedule(now_ + round - into + Exponential(0.02), What::kNext, who);
+  }
+  clients_[static_cast<size_t>(who)] = {.active = true, .arrived_at = arrived_at, .began_at = now_};
+  const double phase = 2 * std::numbers::pi * now_ / foreground.period;
+  cores_.Start(who, Exponential(foreground.cpu) * spec_.batch.on_cpu.Of(at_work_) *
+                        (1 + foreground.swing * std::sin(phase)));
+}
+
+int ModelDatabase::LockedBy() {
+  if (spec_.batch.lock_share <= 0) return -1;
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    if (workers_[i].active && Uniform() < spec_.batch.lock_share) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+void ModelDatabase::EndCpu(int who) {
+  const int holder = LockedBy();
+  if (holder < 0) return Commit(who);
+  workers_[static_cast<size_t>(holder)].waiting.push_back(who);
+}
+
+void ModelDatabase::Commit(int who) {
+  busy_ += now_ - clients_[static_cast<size_t>(who)].began_at;
+  calls_ += spec_.foreground.statements;
+  if (spec_.foreground.commit <= 0) return End(who);
+  const double drag = spec_.batch.on_commit.Of(at_work_) + spec_.batch.leaves * to_be_written_;
+  Schedule(now_ + Exponential(spec_.foreground.commit) * drag, What::kCommitted, who);
+}
+
+void ModelDatabase::End(int who) {
+  Client& client = clients_[static_cast<size_t>(who)];
+  client.active = false;
+  if (spec_.foreground.commit > 0) ++next_id_;
+  tally_.transactions += 1;
+  tally_.latencies.push_back(static_cast<float>(now_ - client.arrived_at));
+  if (spec_.foreground.pace <= 0) {
+    return Schedule(now_ + Exponential(spec_.foreground.outside), What::kNext, who);
+  }
+  if (queue_.empty()) return;
+  const double arrived_at = queue_.front();
+  queue_.pop_front();
+  Begin(who, arrived_at);
+}
+
+void ModelDatabase::Wake(int who) {
+  Worker& worker = workers_[static_cast<size_t>(who)];
+  if (!worker.asks) return BeginChunk(who);
+  const BatchGate::Leave leave = gate_.Ask(who, now_);
+  if (!leave.granted) {
+    // Spread, as the client library does it.
+    const double wait = std::min(leave.retry_after, kLongestWait) * (1 + 0.1 * Uniform());
+    return Schedule(now_ + wait + 0.001, What::kWorker, who);
+  }
+  worker.permit = leave.permit;
+  BeginChunk(who);
+}
+
+void ModelDatabase::BeginChunk(int who) {
+  Worker& worker = workers_[static_cast<size_t>(who)];
+  const double spread = spec_.batch.spread;
+  worker.active = true;
+  worker.began_at = now_;
+  worker.work = spec_.batch.cpu * std::exp(spread * Normal() - spread * spread / 2);
+  ++at_work_;
+  cores_.Start(kFirstWorker + who, worker.work);
+}
+
+void ModelDatabase::EndChunk(int who) {
+  Worker& worker = workers_[static_cast<size_t>(who)];
+  const double busy = now_ - worker.began_at;
+  worker.active = false;
+  --at_work_;
+  next_id_ += static_cast<int64_t>(spec_.batch.transactions_each);
+  to_be_written_ += busy;
+  if (!spec_.told_apart) {
+    calls_ += 1;
+    busy_ += busy;
+  }
+  for (const int client : std::exchange(worker.waiting, {})) Commit(client);
+  if (!worker.asks) return Schedule(now_ + Exponential(busy), What::kWorker, who);
+  tally_.work += worker.work;
+  tally_.busy += busy;
+  gate_.Report(worker.permit, busy, now_);
+  Wake(who);
+}
+
+health::WorkCounters ModelDatabase::Counters() const {
   health::WorkCounters counters;
-  counters.sampled_at_ns = static_cast<int64_t>(std::llround(now_ * 1e9));
-  counters.next_xid = 1000 + ended_ + (workload_.writes ? std::llround(transactions_) : 0);
-  counters.foreground_active = std::round(active_);
-  counters.batch_active = static_cast<double>(chunks_.size());
-  if (workload_.statements) {
+  // Not 0, which stands for never.
+  counters.sampled_at_ns = static_cast<int64_t>((now_ + 1000) * 1e9);
+  counters.next_xid = next_id_;
+  for (const Client& client : clients_) counters.foreground_active += client.active ? 1 : 0;
+  (spec_.told_apart ? counters.batch_active : counters.foreground_active) += at_work_;
+  if (spec_.statements) {
     counters.statements = {.calls = calls_, .busy_seconds = busy_, .generation = generation_};
   }
   return counters;
+}
+
+void ModelDatabase::ResetStatements() {
+  calls_ = busy_ = 0;
+  ++generation_;
+}
+
+Tally ModelDatabase::TakeTally() {
+  tally_.seconds = now_ - std::exchange(tally_from_, now_);
+  return std::exchange(tally_, {});
 }
 
 }  // namespace headgate::sim

@@ -1,81 +1,139 @@
-// A model of a database server that foreground and batch work share.
+// ModelDatabase: a database server with a foreground and a batch, in virtual time.
 //
-// It is as simple as the controller's task allows: so many cores, divided equally among what runs
-// (processor sharing), and an interference by which each batch chunk in flight slows every
-// foreground transaction beyond its share of the cores, as locks, cache and WAL do. The foreground
-// is a closed loop of clients, or arrives at its own pace (Poisson) and queues. Its speed wanders
-// by itself, as that of real ones does.
+// Transactions and chunks are jobs on shared cores. A transaction then waits for its commit, longer
+// the more chunks are at work; some wait for rows that a chunk has locked. Service times are
+// random, and the machine has better and worse moments, as shared ones do. What it shows to
+// Headgate is what PostgreSQL would: counters, and who is active at the moment.
 //
-// Deterministic: chance comes from the seed. Thread-compatible.
+// It is calibrated to resemble the measurements in docs/control.md, not to predict them.
 //
-//   ModelDatabase database({.clients = 8, .interference = 0.9}, 1);
-//   database.StartChunk(0.02);
-//   database.Advance(0.005);
+// Deterministic: the same seed gives the same run. Thread-compatible.
+//
+//   ModelDatabase database(spec, gate, /*seed=*/1);
+//   database.RunUntil(10);
+//   health::WorkCounters counters = database.Counters();
 
 #ifndef HEADGATE_TESTS_SIM_MODEL_DATABASE_H_
 #define HEADGATE_TESTS_SIM_MODEL_DATABASE_H_
 
 #include <cstdint>
+#include <deque>
+#include <functional>
+#include <queue>
 #include <random>
+#include <tuple>
 #include <vector>
 
 #include "server/health/probe.h"
+#include "tests/sim/model_spec.h"
+#include "tests/sim/processors.h"
 
 namespace headgate::sim {
 
-struct Workload {
-  double cores = 2;
-  int clients = 8;            // of the closed loop
-  double pace = 0;            // transactions a second; above 0 instead of a closed loop
-  double service = 0.0005;    // core seconds of a foreground transaction
-  double interference = 0.5;  // slowdown of the foreground for each chunk in flight
-  bool writes = true;         // transactions take ids; else they are only counted as calls
-  bool statements = true;     // pg_stat_statements is loaded
-  double wander = 0.05;       // relative standard deviation of the foreground's own speed
-  // The foreground comes and goes every so many seconds; 0: it stays.
-  double period = 0;
-  // From then on there is no foreground, for `quiet_for` seconds; 0: there always is.
-  double quiet_from = 0, quiet_for = 0;
+// Whom batch workers ask before each chunk.
+class BatchGate {
+ public:
+  virtual ~BatchGate() = default;
+
+  struct Leave {
+    bool granted = true;
+    uint64_t permit = 0;
+    double retry_after = 0;  // s
+  };
+  virtual Leave Ask(int worker, double now) = 0;
+  virtual void Report(uint64_t permit, double busy_seconds, double now) = 0;
+};
+
+// What happened in a while.
+struct Tally {
+  double seconds = 0;
+  double present = 0;                 // s that there was a foreground
+  double transactions = 0;            // of it
+  std::vector<float> latencies = {};  // s, of those
+  double work = 0;                    // s of a core that chunks which asked were done with
+  double busy = 0;                    // s that those took
 };
 
 class ModelDatabase {
  public:
-  ModelDatabase(const Workload& workload, uint64_t seed);
+  // The gate outlives the database.
+  ModelDatabase(const ModelSpec& spec, BatchGate& gate, uint64_t seed);
 
-  // Batch work: `work` core seconds. Returns its number.
-  int StartChunk(double work);
-  // Numbers of the chunks that ended since the last call.
-  std::vector<int> TakeFinished();
-
-  void Advance(double seconds);
-
+  void RunUntil(double time);
   double now() const { return now_; }
-  double transactions() const { return transactions_; }  // of the foreground
-  int in_flight() const { return static_cast<int>(chunks_.size()); }
-  // As a probe would read it; sampled at `now()`.
-  health::WorkCounters Counters();
-  void ResetStatements() { ++generation_, calls_ = busy_ = 0; }
+
+  // As a probe would read them.
+  health::WorkCounters Counters() const;
+  // pg_stat_statements starts from zero.
+  void ResetStatements();
+  // Since the last call.
+  Tally TakeTally();
 
  private:
-  struct Chunk {
-    int number;
-    double left;  // core seconds
+  enum class What : uint8_t { kArrival, kNext, kCommitted, kWorker, kMoment };
+  struct Event {
+    double at = 0;
+    uint64_t order = 0;
+    What what = What::kMoment;
+    int who = 0;
+    bool operator>(const Event& other) const {
+      return std::tie(at, order) > std::tie(other.at, other.order);
+    }
+  };
+  struct Client {
+    bool active = false;
+    double arrived_at = 0;
+    double began_at = 0;
+  };
+  struct Worker {
+    bool asks = true;
+    bool active = false;
+    uint64_t permit = 0;
+    double began_at = 0;
+    double work = 0;
+    std::vector<int> waiting = {};  // clients that want its rows
   };
 
-  bool foreground_present() const;
+  void Schedule(double at, What what, int who);
+  void Handle(const Event& event);
+  void Moment();
+  bool Present() const;
 
-  const Workload workload_;
+  void Arrive();
+  void Begin(int client, double arrived_at);
+  void EndCpu(int client);
+  void Commit(int client);
+  void End(int client);
+  int LockedBy();  // a worker; -1: none
+
+  void Wake(int worker);
+  void BeginChunk(int worker);
+  void EndChunk(int worker);
+
+  double Uniform();
+  double Exponential(double mean);
+  double Normal();
+
+  const ModelSpec spec_;
+  BatchGate& gate_;
   std::mt19937_64 dice_;
+  Processors cores_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  uint64_t events_made_ = 0;
   double now_ = 0;
-  double wander_ = 0;  // a slow random walk around 0
-  std::vector<Chunk> chunks_;
-  std::vector<int> finished_;
-  int started_ = 0;
-  int64_t ended_ = 0;
-  double queue_ = 0;  // paced transactions that have arrived and not ended
-  double active_ = 0;
-  double transactions_ = 0, calls_ = 0, busy_ = 0;
+  double mood_ = 0;  // logarithm of the machine's speed, without flicker
+  bool neighbours_ = false;
+  double to_be_written_ = 0;  // busy seconds
+  int at_work_ = 0;           // chunks
+  std::vector<Client> clients_;
+  std::vector<Worker> workers_;
+  std::deque<double> queue_;  // arrivals that no client was free for
+
+  int64_t next_id_ = 1000;
+  double calls_ = 0, busy_ = 0;
   int64_t generation_ = 1;
+  Tally tally_;
+  double tally_from_ = 0;
 };
 
 }  // namespace headgate::sim

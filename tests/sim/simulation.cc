@@ -1,27 +1,34 @@
 #include "tests/sim/simulation.h"
 
 #include <algorithm>
-#include <cmath>
+#include <memory>
+#include <numeric>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/engine.h"
 #include "server/health/control_loop.h"
+#include "tests/sim/reference_laws.h"
 
 namespace headgate::sim {
 namespace {
 
-constexpr double kStep = 0.005;     // s
-constexpr double kGate = 8;         // active sessions at which the hard gate shuts
-constexpr double kGateEvery = 0.5;  // s between its looks
+constexpr double kGateSessions = 8;
+constexpr double kRatesEvery = 0.1;  // s
+constexpr double kBurst = 0.1;       // busy seconds, as the configuration's default
+
+Now At(double seconds) {
+  const auto ns = static_cast<int64_t>((seconds + 1000) * 1e9);
+  return {.monotonic_ns = ns, .wall_ns = ns};
+}
 
 engine::PolicySpec Policy() {
   engine::PolicySpec spec;
   engine::BudgetSpec& budget = spec.budgets.emplace_back();
   budget.name = "batch";
   budget.rate = engine::AutoRate{};
-  budget.burst = 0.1;
-  budget.default_cost = 0.1;
+  budget.burst = kBurst;
+  budget.default_cost = kBurst;
   budget.max_concurrency = 1000;
   engine::RuleSpec& rule = spec.rules.emplace_back();
   rule.name = "all";
@@ -29,133 +36,129 @@ engine::PolicySpec Policy() {
   return spec;
 }
 
-class Run {
+std::unique_ptr<ReferenceLaw> ReferenceFor(const Scenario& scenario) {
+  switch (scenario.law) {
+    case Law::kFixedRate:
+      return MakeFixedRate(scenario.fixed_rate);
+    case Law::kHardGate:
+      return MakeHardGate(kGateSessions);
+    case Law::kAimd:
+      return MakeAimd();
+    case Law::kPairedProbing:
+      return MakePairedProbing(scenario.model.cores);
+    case Law::kAlone:
+    case Law::kGreedy:
+    case Law::kController:
+      break;
+  }
+  return nullptr;
+}
+
+class Run final : private BatchGate {
  public:
   explicit Run(const Scenario& scenario)
       : scenario_(scenario),
-        database_(scenario.workload, scenario.seed),
-        engine_({.seed = scenario.seed}),
+        engine_({.seed = scenario.seed, .max_permits = 1024, .max_patterns = 64}),
         loop_({.target = "",
                .budgets = {{"batch", ""}},
-               .options = {.cores = scenario.workload.cores,
-                           .max_rate = 2 * scenario.workload.cores,
+               .options = {.cores = scenario.model.cores,
+                           .max_rate = 2 * scenario.model.cores,
                            .seed = scenario.seed}},
               engine_),
-        workers_(static_cast<size_t>(scenario.workers)) {
-    (void)engine_.Install(Policy(), At());
-    for (size_t i = 0; i < workers_.size(); ++i) {
-      workers_[i].identity = absl::StrCat("worker-", i, ":batch");
+        reference_(ReferenceFor(scenario)),
+        database_(scenario.model, *this, scenario.seed) {
+    (void)engine_.Install(Policy(), At(0));
+    for (int i = 0; i < scenario.model.batch.workers; ++i) {
+      identities_.push_back(absl::StrCat("worker-", i, ":batch"));
     }
   }
 
   Outcome Finish() {
-    const double end = scenario_.warm_up + scenario_.seconds;
-    double counted_from = 0, batch_from = 0;
-    bool counting = false;
-    while (database_.now() < end) {
-      if (!counting && database_.now() >= scenario_.warm_up) {
-        counting = true;
-        counted_from = database_.transactions();
-        batch_from = work_done_;
-      }
-      Step();
-    }
-    outcome_.foreground = (database_.transactions() - counted_from) / scenario_.seconds;
-    outcome_.batch = (work_done_ - batch_from) / scenario_.seconds;
+    RunUntil(scenario_.warm_up);
+    (void)database_.TakeTally();
+    RunUntil(scenario_.warm_up + scenario_.seconds);
+    Tally tally = database_.TakeTally();
+    outcome_.foreground = tally.present > 0 ? tally.transactions / tally.present : 0;
+    outcome_.work = tally.work / tally.seconds;
+    outcome_.busy = tally.busy / tally.seconds;
+    if (tally.latencies.empty()) return outcome_;
+    const auto count = static_cast<double>(tally.latencies.size());
+    outcome_.mean_ms =
+        1000 * std::accumulate(tally.latencies.begin(), tally.latencies.end(), 0.0) / count;
+    const auto place = tally.latencies.begin() + static_cast<std::ptrdiff_t>(0.99 * count);
+    std::nth_element(tally.latencies.begin(), place, tally.latencies.end());
+    outcome_.p99_ms = 1000 * static_cast<double>(*place);
     return outcome_;
   }
 
  private:
-  struct Worker {
-    std::string identity;
-    double asks_at = 0;
-    int chunk = -1;  // in flight
-    double began_at = 0;
-    engine::PermitId permit = 0;
-  };
-
-  // A second in: times of 0 mean "never".
-  Now At() const {
-    const auto ns = static_cast<int64_t>(std::llround(database_.now() * 1e9));
-    return {.monotonic_ns = ns, .wall_ns = ns};
-  }
-
-  void Step() {
-    if (scenario_.meanwhile != nullptr) scenario_.meanwhile(database_);
-    Control();
-    for (Worker& worker : workers_) {
-      if (worker.chunk < 0 && database_.now() >= worker.asks_at) Ask(worker);
-    }
-    database_.Advance(kStep);
-    for (const int chunk : database_.TakeFinished()) {
-      for (Worker& worker : workers_) {
-        if (worker.chunk == chunk) Report(worker);
+  void RunUntil(double time) {
+    while (database_.now() < time) {
+      const double next = std::min({time, control_at_, rates_at_});
+      database_.RunUntil(next);
+      if (next == control_at_) Control();
+      if (next == rates_at_) {
+        outcome_.rates.push_back(rate_);
+        rates_at_ += kRatesEvery;
       }
     }
-    if (std::fmod(database_.now(), 0.1) < kStep) outcome_.rates.push_back(rate_);
   }
 
   void Control() {
-    if (database_.now() < controls_at_) return;
-    switch (scenario_.law) {
-      case Law::kNone:
-        return SetRate(1000, 1);
-      case Law::kFixedRate:
-        return SetRate(scenario_.fixed_rate, 1);
-      case Law::kHardGate:
-        return SetGate();
-      case Law::kController:
-        controls_at_ =
-            database_.now() + absl::ToDoubleSeconds(loop_.OnWork(database_.Counters(), At()));
-        rate_ = loop_.Snapshot()[0].rate;
+    if (scenario_.meanwhile != nullptr) scenario_.meanwhile(database_);
+    const double now = database_.now();
+    if (reference_ != nullptr) {
+      const ReferenceLaw::Verdict verdict = reference_->Look(Sample());
+      rate_ = verdict.rate;
+      control_at_ = now + verdict.next;
+      (void)engine_.SetAutoRate("", "batch",
+                                {.rate = verdict.rate,
+                                 .shut = verdict.shut,
+                                 .next_change_at_ns = At(control_at_).monotonic_ns},
+                                At(now));
+      return;
     }
-  }
-
-  void SetRate(double rate, double next) {
-    rate_ = rate;
-    controls_at_ = database_.now() + next;
-    (void)engine_.SetAutoRate("", "batch", {.rate = rate}, At());
-  }
-
-  void SetGate() {
-    const health::WorkCounters counters = database_.Counters();
-    const bool shut = counters.foreground_active + counters.batch_active >= kGate;
-    controls_at_ = database_.now() + kGateEvery;
-    (void)engine_.SetAutoRate(
-        "", "batch",
-        {.rate = 1000, .shut = shut, .next_change_at_ns = static_cast<int64_t>(controls_at_ * 1e9)},
-        At());
-  }
-
-  void Ask(Worker& worker) {
-    const Now now = At();
-    (void)engine_.Check({.identity = worker.identity, .pattern = "chunk"}, now, answer_);
-    if (answer_.verdict == engine::Verdict::kAllowed) {
-      worker.chunk = database_.StartChunk(scenario_.chunk);
-      worker.began_at = database_.now();
-      worker.permit = answer_.permit;
-    } else {
-      const double wait = std::min(1.0, absl::ToDoubleSeconds(answer_.retry_after));
-      worker.asks_at = database_.now() + std::max(wait, kStep);
+    absl::StatusOr<health::WorkCounters> counters = database_.Counters();
+    if (scenario_.fails != nullptr && scenario_.fails(now)) {
+      counters = absl::UnavailableError("the database is away");
     }
+    control_at_ = now + absl::ToDoubleSeconds(loop_.OnWork(counters, At(now)));
+    rate_ = loop_.Snapshot()[0].rate;
   }
 
-  void Report(Worker& worker) {
-    (void)engine_.Report(worker.permit, database_.now() - worker.began_at, At());
-    work_done_ += scenario_.chunk;
-    worker.chunk = -1;
-    worker.asks_at = database_.now();
+  health::ControlSample Sample() {
+    const auto activity = engine_.ReadAutoActivity("", "batch", At(database_.now()));
+    return {.work = database_.Counters(),
+            .checks = activity->checks,
+            .transactions = activity->reports,
+            .busy_seconds = activity->reported_cost,
+            .outstanding = activity->outstanding};
+  }
+
+  Leave Ask(int worker, double now) override {
+    if (scenario_.law == Law::kGreedy) return {};
+    if (scenario_.law == Law::kAlone) return {.granted = false, .retry_after = 1};
+    (void)engine_.Check({.identity = identities_[static_cast<size_t>(worker)], .pattern = "chunk"},
+                        At(now), answer_);
+    return {.granted = answer_.verdict == engine::Verdict::kAllowed,
+            .permit = answer_.permit,
+            .retry_after = absl::ToDoubleSeconds(answer_.retry_after)};
+  }
+
+  void Report(uint64_t permit, double busy_seconds, double now) override {
+    if (permit != 0) (void)engine_.Report(permit, busy_seconds, At(now));
   }
 
   const Scenario& scenario_;
-  ModelDatabase database_;
   engine::Engine engine_;
   health::ControlLoop loop_;
-  std::vector<Worker> workers_;
+  const std::unique_ptr<ReferenceLaw> reference_;
+  ModelDatabase database_;
+  std::vector<std::string> identities_;
   engine::CheckAnswer answer_;
-  double controls_at_ = 0;
+  double control_at_ = 0.0005;  // before anybody asks
+  double rates_at_ = kRatesEvery;
   double rate_ = 0;
-  double work_done_ = 0;
   Outcome outcome_;
 };
 
@@ -163,14 +166,14 @@ class Run {
 
 Outcome Simulate(const Scenario& scenario) { return Run(scenario).Finish(); }
 
-Outcome FindOracle(Scenario scenario, double alone, double least) {
+Outcome FindOracle(Scenario scenario, double alone) {
+  constexpr double kLeft = 0.95;
   Outcome best;
   scenario.law = Law::kFixedRate;
-  for (double rate = 0.01; rate <= 2 * scenario.workload.cores; rate *= 1.25) {
+  for (double rate = 0.02; rate <= 2 * scenario.model.cores; rate *= 1.25) {
     scenario.fixed_rate = rate;
     Outcome outcome = Simulate(scenario);
-    const bool harmless = outcome.foreground >= least * alone;
-    if (harmless && outcome.batch > best.batch) best = std::move(outcome);
+    if (outcome.foreground >= kLeft * alone && outcome.work > best.work) best = outcome;
   }
   return best;
 }

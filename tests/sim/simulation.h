@@ -1,13 +1,13 @@
 // A backfill of several workers on a model database, under a law.
 //
 // The workers do what jobs do: they ask a real engine before each chunk, wait as long as they are
-// told, work, and report how long it took. What decides the rate is the law: the real controller in
-// its real loop, a fixed rate, a gate on active sessions, or nothing.
+// told, work, and report how long it took. What sets the rate is the law: the real controller in
+// its real loop, one that it is compared with, or nothing.
 //
-// Deterministic. Pure but for what it computes.
+// Deterministic.
 //
-//   const Outcome alone = Simulate({.workload = kTpcb, .workers = 0});
-//   const Outcome held = Simulate({.workload = kTpcb, .law = Law::kController});
+//   const Outcome alone = Simulate({.model = model, .law = Law::kAlone});
+//   const Outcome held = Simulate({.model = model, .law = Law::kController});
 //   held.foreground / alone.foreground
 
 #ifndef HEADGATE_TESTS_SIM_SIMULATION_H_
@@ -17,38 +17,47 @@
 #include <functional>
 #include <vector>
 
-#include "server/health/auto_controller.h"
 #include "tests/sim/model_database.h"
+#include "tests/sim/model_spec.h"
 
 namespace headgate::sim {
 
-enum class Law : uint8_t { kNone, kFixedRate, kHardGate, kController };
+enum class Law : uint8_t {
+  kAlone,   // no batch work
+  kGreedy,  // workers do not wait
+  kFixedRate,
+  kHardGate,
+  kAimd,
+  kPairedProbing,
+  kController,
+};
 
 struct Scenario {
-  Workload workload;
-  Law law = Law::kNone;
+  ModelSpec model = {};
+  Law law = Law::kController;
   double fixed_rate = 0;  // busy seconds a second
-  int workers = 8;
-  double chunk = 0.02;  // core seconds of one
-  double warm_up = 10;  // seconds that do not count
-  double seconds = 60;  // that do
+  double warm_up = 5;     // s that do not count
+  double seconds = 60;    // s that do
   uint64_t seed = 1;
-  // Called before each step; the time is the model's.
+  // Whether a sample taken now fails.
+  std::function<bool(double now)> fails = nullptr;
+  // Before each sample.
   std::function<void(ModelDatabase&)> meanwhile = nullptr;
 };
 
 struct Outcome {
-  double foreground = 0;  // transactions a second
-  double batch = 0;       // core seconds of batch work done a second
-  // The rate that was in force, ten times a second, warm-up included.
-  std::vector<double> rates;
+  double foreground = 0;  // transactions a second, while there is one
+  double mean_ms = 0, p99_ms = 0;
+  double work = 0;  // of the batch, seconds of a core a second
+  double busy = 0;  // of the batch, busy seconds a second
+  // The rate that was found, ten times a second, warm-up included.
+  std::vector<double> rates = {};
 };
 
 Outcome Simulate(const Scenario& scenario);
 
-// The best fixed rate: that which does most batch work and leaves the foreground `least` of what it
-// does alone. Its outcome.
-Outcome FindOracle(Scenario scenario, double alone, double least);
+// The best fixed rate: what does most work and leaves the foreground 0.95 of `alone`.
+Outcome FindOracle(Scenario scenario, double alone);
 
 }  // namespace headgate::sim
 

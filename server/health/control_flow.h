@@ -1,0 +1,89 @@
+// FlowMeter: what the foreground and the batch did from one sample to the next.
+//
+// The foreground's throughput is what pg_stat_statements counts, where it is loaded and its
+// counters run on; else it is the rate of new transaction ids, less those of the batch. Batch work
+// in flight is known from Reports and from permits outstanding: exactly over many chunks, and
+// within half a chunk at each end of a flow.
+//
+// Where the batch's sessions are not told apart (no role or application name is configured, or a
+// wrong one), its own work is taken off the foreground's figures.
+//
+// Pure and thread-compatible.
+
+#ifndef HEADGATE_SERVER_HEALTH_CONTROL_FLOW_H_
+#define HEADGATE_SERVER_HEALTH_CONTROL_FLOW_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "server/health/probe.h"
+
+namespace headgate::health {
+
+// One look at the database and at what Headgate itself knows of its batch work. Totals grow.
+struct ControlSample {
+  WorkCounters work;
+  uint64_t checks = 0;        // asked so far
+  uint64_t transactions = 0;  // of batch work, reported so far
+  double busy_seconds = 0;    // that those took
+  int64_t outstanding = 0;    // permits
+};
+
+struct Flow {
+  enum class Source : uint8_t { kTransactionIds, kStatements };
+
+  double at = 0;       // s, its middle; from an arbitrary start
+  double seconds = 0;  // that it lasted
+  Source source = Source::kTransactionIds;
+  double throughput = 0;    // of the foreground, transactions or statements a second
+  double transactions = 0;  // of the foreground, as far as it writes, a second
+  double sessions = 0;      // of the foreground at work, at its two ends
+  double occupancy = 0;     // the same by the time of statements: exact, but blind to commits
+  double in_flight = 0;     // batch work, busy seconds a second
+  bool asked = false;       // for batch work
+};
+
+class FlowMeter {
+ public:
+  enum class Outcome : uint8_t {
+    kFlow,
+    kMore,    // statement statistics are still to come
+    kBroken,  // the first sample, or one whose counters do not continue the last one's
+  };
+
+  Outcome Take(const ControlSample& sample, Flow& flow);
+  void Forget() { from_.reset(); }
+
+  // What seemed to be a foreground went when batch work was kept out: it was the batch, whose
+  // permits stand for more than one transaction. Believed when it is said twice.
+  void BlameBatch();
+
+  // Foreground sessions at work, as the newest sample has it.
+  double active() const { return active_; }
+  // Busy seconds that a chunk takes, on average; 0: none was reported.
+  double chunk() const { return chunk_; }
+
+ private:
+  bool Continues(const ControlSample& sample) const;
+  bool CanTrust(const ControlSample& sample);
+  void TellApart(const ControlSample& sample);
+  double Permits(const ControlSample& sample) const;
+  double OwnSessions(const ControlSample& sample) const;
+  double InFlight(const ControlSample& sample, double seconds);
+  void CountTransactions(const ControlSample& sample, Flow& flow);
+  void CountStatements(const ControlSample& sample, Flow& flow) const;
+
+  std::optional<ControlSample> from_;
+  double active_ = 0;
+  double chunk_ = 0;
+  bool counts_permits_ = false;  // some were seen outstanding
+  bool sees_batch_ = false;      // sessions of batch work were seen
+  int unseen_ = 0;               // samples with permits outstanding and no such session
+  // Transaction ids for each permit: what is believed, what was seen last, what was blamed once.
+  double ids_each_ = 1, seen_each_ = 1, blamed_each_ = 0;
+  int64_t distrusted_until_ns_ = 0;
+};
+
+}  // namespace headgate::health
+
+#endif  // HEADGATE_SERVER_HEALTH_CONTROL_FLOW_H_

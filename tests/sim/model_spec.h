@@ -1,0 +1,54 @@
+// What a model database is like: the machine, its foreground and its batch.
+//
+// Plain data. Times are seconds, needs of a core are exponential on average unless said otherwise.
+
+#ifndef HEADGATE_TESTS_SIM_MODEL_SPEC_H_
+#define HEADGATE_TESTS_SIM_MODEL_SPEC_H_
+
+namespace headgate::sim {
+
+struct ForegroundModel {
+  int clients = 8;
+  double pace = 0;                 // transactions a second; 0: each client as fast as it can
+  double cpu = 3e-4;               // of a transaction
+  double commit = 9e-4;            // its wait; 0: it only reads
+  double outside = 6e-4;           // between two transactions of a client
+  double statements = 7;           // of a transaction
+  double present = 0, absent = 0;  // in turn; 0: always there
+  double from = 0;                 // when it comes first
+  double swing = 0, period = 1;    // how its need of a core rises and falls, and in how long
+};
+
+// How many times as long something takes with so many chunks at work.
+struct Drag {
+  double each = 0, square = 0;
+  double Of(double chunks) const { return 1 + each * chunks + square * chunks * chunks; }
+};
+
+struct BatchModel {
+  int workers = 8;
+  double cpu = 0.06;    // of a chunk, lognormal
+  double spread = 0.3;  // of its logarithm
+  Drag on_commit = {};  // of the foreground
+  Drag on_cpu = {};
+  double lock_share = 0;         // of transactions that wait for the end of a given chunk
+  double transactions_each = 1;  // of a chunk
+  // A busy second leaves as much to be written later, which slows commits by this share of them.
+  double leaves = 0;
+  int unasked = 0;  // more workers, that never ask
+};
+
+struct ModelSpec {
+  double cores = 2;
+  double wobble = 0.05;    // of the machine's speed from one moment to the next: over 2 s,
+  double flicker = 0.15;   // and over a twentieth of a second
+  double neighbours = 1;   // speed while others use the machine, 15 s in 30 on average
+  bool statements = true;  // pg_stat_statements is loaded
+  bool told_apart = true;  // sessions of batch work are known as such
+  ForegroundModel foreground = {};
+  BatchModel batch = {};
+};
+
+}  // namespace headgate::sim
+
+#endif  // HEADGATE_TESTS_SIM_MODEL_SPEC_H_

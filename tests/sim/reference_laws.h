@@ -1,0 +1,46 @@
+// ReferenceLaws: laws that the real controller is compared with, as others use them or as they were
+// tried before it.
+//
+// Thread-compatible.
+//
+//   std::unique_ptr<ReferenceLaw> law = MakeAimd();
+//   Verdict verdict = law->Look(sample);
+
+#ifndef HEADGATE_TESTS_SIM_REFERENCE_LAWS_H_
+#define HEADGATE_TESTS_SIM_REFERENCE_LAWS_H_
+
+#include <memory>
+
+#include "server/health/control_flow.h"
+
+namespace headgate::sim {
+
+class ReferenceLaw {
+ public:
+  virtual ~ReferenceLaw() = default;
+
+  struct Verdict {
+    double rate = 0;  // busy seconds a second
+    bool shut = false;
+    double next = 0.25;  // s until the next sample
+  };
+  virtual Verdict Look(const health::ControlSample& sample) = 0;
+};
+
+// The same rate at all times.
+std::unique_ptr<ReferenceLaw> MakeFixedRate(double rate);
+
+// All or nothing, by the number of active sessions, as Vitess' threads_running.
+std::unique_ptr<ReferenceLaw> MakeHardGate(double sessions);
+
+// The rate grows by a little, and falls by a third while the foreground does less than 0.95 of the
+// best it did lately, which is forgotten in 30 s.
+std::unique_ptr<ReferenceLaw> MakeAimd();
+
+// Alternating windows with and without batch work, whose sums decay, and a rate that moves by the
+// harm that they show: the best of the laws that were tried by hand.
+std::unique_ptr<ReferenceLaw> MakePairedProbing(double cores);
+
+}  // namespace headgate::sim
+
+#endif  // HEADGATE_TESTS_SIM_REFERENCE_LAWS_H_
