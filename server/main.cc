@@ -42,6 +42,10 @@ void Declare(CLI::App& cli, Flags& flags) {
   cli.add_option("--reflection", flags.server.reflection,
                  "Whether clients may ask which services there are, instead of the file's")
       ->envname("HEADGATE_REFLECTION");
+  cli.add_option("--state-dir", flags.server.state_dir,
+                 "Existing folder for the throttle log and overrides, instead of the file's. "
+                 "Without one the log is kept in memory, and overrides are refused")
+      ->envname("HEADGATE_STATE_DIR");
   cli.add_option("--port-file", flags.server.port_file,
                  "File that the port is written to, once it is listened on");
   cli.add_option("--log-level", flags.log_level, "debug, info, warning or error")

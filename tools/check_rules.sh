@@ -10,10 +10,13 @@ set -euo pipefail
 ARROWS='
 common           common
 server/engine    common server/engine
+server/sqlite    common server/sqlite
+server/throttle_log common server/engine server/sqlite server/throttle_log
+server/overrides common server/engine server/sqlite server/overrides
 server/health    common server/engine server/health
-server/postgres  common server/health server/postgres
+server/postgres  common server/health server/throttle_log server/postgres
 server/config    common server/engine server/health server/config
-server/rpc       common server/engine server/health server/config server/rpc
+server/rpc       common server/engine server/health server/config server/throttle_log server/overrides server/rpc
 server/app       common server
 server/main.cc   common server
 client           client common

@@ -22,13 +22,32 @@ const v1::BucketState* FindBucket(const v1::ExplainResponse& explanation,
   return nullptr;
 }
 
-std::string AboutRule(const v1::Violation& violation, v1::Reason reason) {
+// Others that do the same would deny in its place.
+std::string OthersLike(const std::string& name, const v1::ExplainResponse& explanation) {
+  std::string action;
+  for (const v1::MatchedRule& rule : explanation.matched_rules()) {
+    if (rule.name() == name) action = rule.action();
+  }
+  std::string others;
+  for (const v1::MatchedRule& rule : explanation.matched_rules()) {
+    if (rule.name() == name || rule.action() != action) continue;
+    absl::StrAppend(&others, others.empty() ? "; so does '" : "', '", rule.name());
+  }
+  return others.empty() ? "" : others + "'";
+}
+
+std::string AboutRule(const v1::Violation& violation, const v1::ExplainResponse& explanation) {
   const std::string rule = absl::StrCat("rule '", violation.rule(), "'");
-  if (reason == v1::REASON_REJECT_RATIO) {
+  const bool by_chance = explanation.decision().reason() == v1::REASON_REJECT_RATIO;
+  if (by_chance && violation.limit() < 1) {
     return absl::StrCat(rule, " rejects ", ShortNumber(100 * violation.limit()),
                         " % of Checks: ask again, or change the rule");
   }
-  return absl::StrCat(rule, " has to be removed, or no longer match this identity");
+  const std::string wait = ByWaiting(violation);
+  return absl::StrCat(
+      rule, wait.empty() ? " has to be removed" : absl::StrCat(" has to end, which it does ", wait),
+      ", or no longer match this identity", OthersLike(violation.rule(), explanation),
+      "; headgate resume lets it through meanwhile");
 }
 
 std::string AboutHealth(const v1::Violation& violation, const v1::Health& health) {
@@ -39,7 +58,7 @@ std::string AboutHealth(const v1::Violation& violation, const v1::Health& health
   if (violation.signal().empty()) {
     return absl::StrCat("health profile '", health.profile(), "' has to open its gate again");
   }
-  return absl::StrCat(violation.signal(), " has to fall below its hard threshold (pressure ",
+  return absl::StrCat(violation.signal(), " has to fall below its hard threshold (",
                       ShortNumber(violation.observed()), " now, below ",
                       ShortNumber(violation.limit()), " needed)");
 }
@@ -69,7 +88,7 @@ std::string About(const v1::Violation& violation, const v1::ExplainResponse& exp
   const std::string budget = absl::StrCat("budget '", violation.budget(), "'");
   switch (violation.limit_kind()) {
     case v1::LIMIT_KIND_RULE:
-      return AboutRule(violation, explanation.decision().reason());
+      return AboutRule(violation, explanation);
     case v1::LIMIT_KIND_HEALTH:
       return AboutHealth(violation, explanation.decision().health());
     case v1::LIMIT_KIND_RATE:

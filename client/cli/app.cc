@@ -25,6 +25,13 @@ struct Dispatch {
   int operator()(const ConfigCheckArguments& a) const {
     return RunConfigCheck(globals, a, console);
   }
+  int operator()(const LogArguments& a) const { return RunLog(globals, a, console); }
+  int operator()(const ReplayArguments& a) const { return RunReplay(globals, a, console); }
+  int operator()(const OverrideArguments& a) const { return RunOverride(globals, a, console); }
+  int operator()(const OverridesArguments& a) const { return RunOverrides(globals, a, console); }
+  int operator()(const DeleteOverrideArguments& a) const {
+    return RunDeleteOverride(globals, a, console);
+  }
 };
 
 Colours ColoursFor(ColourChoice choice) {

@@ -7,6 +7,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/log_options.h"
+#include "client/cli/override_options.h"
 #include "client/cli/parsed_option.h"
 #include "client/cli/text.h"
 #include "client/cli/values.h"
@@ -20,17 +22,13 @@ constexpr char kFooter[] =
     "4 another failure. `run` ends with its command's status: 126 not executable, 127 not found,\n"
     "128+n ended by signal n.";
 
+// Weeks of the log may have to be read; in a replay a day of demand is decided again.
+constexpr absl::Duration kLogTimeout = absl::Seconds(30);
+constexpr absl::Duration kReplayTimeout = absl::Minutes(5);
+
 absl::StatusOr<absl::Duration> ParseWait(const std::string& text) {
   if (text == "forever") return absl::InfiniteDuration();
   return DurationFromText(text);
-}
-
-absl::StatusOr<absl::Duration> ParsePositiveDuration(const std::string& text) {
-  absl::StatusOr<absl::Duration> duration = DurationFromText(text);
-  if (duration.ok() && *duration <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError("it has to be longer than 0");
-  }
-  return duration;
 }
 
 void AddGlobals(CLI::App& app, Globals& globals) {
@@ -38,8 +36,8 @@ void AddGlobals(CLI::App& app, Globals& globals) {
       ->envname("HEADGATE_ADDRESS")
       ->capture_default_str()
       ->type_name("HOST:PORT");
-  AddParsed<absl::Duration>(app, "--timeout", "DURATION", globals.timeout, ParsePositiveDuration,
-                            "how long one answer may take [2s]");
+  AddParsed<absl::Duration>(app, "--timeout", "DURATION", globals.timeout, PositiveDurationFromText,
+                            "how long one answer may take [2s; log 30s, replay 5m]");
   app.add_option("--target", globals.target, "the PostgreSQL cluster, where there are several")
       ->type_name("NAME");
   AddWord<Format>(app, "-o,--output", globals.format,
@@ -136,8 +134,8 @@ CLI::App* AddTop(CLI::App& app, TopArguments& top) {
   CLI::App* command = app.add_subcommand("top", "Watch budgets, buckets and health; q quits");
   command->add_flag_callback(
       "--once", [&top] { top.mode = TopArguments::Mode::kOnce; }, "print one snapshot and end");
-  AddParsed<absl::Duration>(*command, "--interval", "DURATION", top.interval, ParsePositiveDuration,
-                            "how often to refresh [1s]");
+  AddParsed<absl::Duration>(*command, "--interval", "DURATION", top.interval,
+                            PositiveDurationFromText, "how often to refresh [1s]");
   return command;
 }
 
@@ -152,7 +150,14 @@ struct Grammar {
   RunArguments run;
   TopArguments top;
   ConfigCheckArguments config_check;
+  LogArguments log;
+  ReplayArguments replay;
+  OverrideArguments pause, throttle, exempt, resume;
+  OverridesArguments overrides;
+  DeleteOverrideArguments delete_override;
   CLI::App* run_command = nullptr;
+  CLI::App* log_command = nullptr;
+  CLI::App* replay_command = nullptr;
   std::vector<std::pair<CLI::App*, std::function<decltype(Arguments::command)()>>> commands;
 
   Grammar() {
@@ -177,6 +182,19 @@ struct Grammar {
     command = config->add_subcommand("check", "Say what the server would say about a file");
     command->add_option("file", config_check.file, "the YAML file")->required();
     commands.emplace_back(config, [this] { return config_check; });
+    log_command = AddLog(app, log);
+    commands.emplace_back(log_command, [this] { return log; });
+    replay_command = AddReplay(app, replay);
+    commands.emplace_back(replay_command, [this] { return replay; });
+    for (const auto& [kind, made] : {std::pair(v1::OVERRIDE_KIND_PAUSE, &pause),
+                                     std::pair(v1::OVERRIDE_KIND_THROTTLE, &throttle),
+                                     std::pair(v1::OVERRIDE_KIND_EXEMPT, &exempt),
+                                     std::pair(v1::OVERRIDE_KIND_RESUME, &resume)}) {
+      commands.emplace_back(AddOverride(app, kind, *made), [made = made] { return *made; });
+    }
+    const OverridesCommands of_overrides = AddOverrides(app, overrides, delete_override);
+    commands.emplace_back(of_overrides.remove, [this] { return delete_override; });
+    commands.emplace_back(of_overrides.list, [this] { return overrides; });
   }
 };
 
@@ -187,6 +205,10 @@ void Parse(CLI::App& app, std::vector<std::string> words) {
 }
 
 Parsed Finish(Grammar& grammar) {
+  if (grammar.app.count("--timeout") == 0) {
+    if (grammar.log_command->parsed()) grammar.globals.timeout = kLogTimeout;
+    if (grammar.replay_command->parsed()) grammar.globals.timeout = kReplayTimeout;
+  }
   if (grammar.globals.address.empty()) return Ended{ExitStatus::kUsage, "--address: it is empty"};
   for (const auto& [command, arguments] : grammar.commands) {
     if (command->parsed()) return Arguments{grammar.globals, arguments()};
@@ -202,7 +224,7 @@ Parsed ParseArguments(const std::vector<std::string>& arguments) {
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   const bool run = std::find(arguments.begin(), dashes, "run") != dashes;
   try {
-    Parse(grammar.app, {arguments.begin(), run ? dashes : arguments.end()});
+    Parse(grammar.app, WithNumbers({arguments.begin(), run ? dashes : arguments.end()}));
     if (grammar.run_command->parsed()) {
       if (dashes != arguments.end()) grammar.run.command.assign(dashes + 1, arguments.end());
       if (grammar.run.command.empty()) {

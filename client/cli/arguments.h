@@ -20,6 +20,8 @@
 
 #include "absl/time/time.h"
 #include "client/cli/console.h"
+#include "client/cli/log_arguments.h"
+#include "client/cli/override_arguments.h"
 
 namespace headgate::cli {
 
@@ -87,7 +89,8 @@ struct ConfigCheckArguments {
 struct Arguments {
   Globals globals;
   std::variant<CheckArguments, ReportArguments, ExplainArguments, RunArguments, StatusArguments,
-               TopArguments, ConfigCheckArguments>
+               TopArguments, ConfigCheckArguments, LogArguments, ReplayArguments, OverrideArguments,
+               OverridesArguments, DeleteOverrideArguments>
       command;
 };
 

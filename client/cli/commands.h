@@ -21,6 +21,18 @@ int RunTop(const Globals& globals, const TopArguments& arguments, const Console&
 int RunConfigCheck(const Globals& globals, const ConfigCheckArguments& arguments,
                    const Console& console);
 
+// 0, whatever the log says; following it, 0 when Ctrl-C ends it.
+int RunLog(const Globals& globals, const LogArguments& arguments, const Console& console);
+// 2: the server would not take the file.
+int RunReplay(const Globals& globals, const ReplayArguments& arguments, const Console& console);
+
+// pause, throttle, exempt, resume. 2: there was nothing to end.
+int RunOverride(const Globals& globals, const OverrideArguments& arguments, const Console& console);
+int RunOverrides(const Globals& globals, const OverridesArguments& arguments,
+                 const Console& console);
+int RunDeleteOverride(const Globals& globals, const DeleteOverrideArguments& arguments,
+                      const Console& console);
+
 // The whole program: `words` without its name.
 int Main(const std::vector<std::string>& words);
 

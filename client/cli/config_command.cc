@@ -12,9 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/commands.h"
+#include "client/cli/config_verdict.h"
 #include "client/cli/process.h"
-#include "client/cli/table.h"
-#include "client/cli/text.h"
 
 namespace headgate::cli {
 namespace {
@@ -42,34 +41,6 @@ std::optional<std::string> FindServer() {
 
 std::vector<std::string> Lines(const std::string& text) {
   return absl::StrSplit(text, '\n', absl::SkipWhitespace());
-}
-
-std::string VerdictJson(const std::string& file, const std::vector<std::string>& errors) {
-  std::string json =
-      absl::StrCat("{\"file\": ", JsonString(file), ", \"ok\": ", errors.empty() ? "true" : "false",
-                   ", \"errors\": [");
-  for (const std::string& error : errors) {
-    absl::StrAppend(&json, json.back() == '[' ? "" : ", ", JsonString(error));
-  }
-  return absl::StrCat(json, "]}\n");
-}
-
-void PrintVerdict(const std::string& file, const std::vector<std::string>& errors,
-                  const Console& console) {
-  Table csv({{"file"}, {"error"}});
-  switch (console.format) {
-    case Format::kTable:
-      if (errors.empty()) console.out << Escaped(file) << ": ok\n";
-      for (const std::string& error : errors) console.err << Escaped(error) << '\n';
-      break;
-    case Format::kJson:
-      console.out << VerdictJson(file, errors);
-      break;
-    case Format::kCsv:
-      for (const std::string& error : errors) csv.Add({{file}, {error}});
-      console.out << csv.Csv();
-      break;
-  }
 }
 
 }  // namespace

@@ -73,6 +73,7 @@ Connection::Connection(const std::string& address, absl::Duration timeout)
   const std::shared_ptr<grpc::Channel> channel = OpenChannel(address_);
   throttler_ = v1::ThrottlerService::NewStub(channel);
   status_ = v1::StatusService::NewStub(channel);
+  throttle_log_ = v1::ThrottleLogService::NewStub(channel);
 }
 
 absl::Status Connection::ToStatus(const grpc::Status& status) const {
@@ -107,6 +108,26 @@ absl::StatusOr<v1::ExplainResponse> Connection::Explain(const v1::ExplainRequest
 
 absl::StatusOr<v1::GetStatusResponse> Connection::GetStatus(const v1::GetStatusRequest& request) {
   return Call(&v1::StatusService::Stub::GetStatus, *status_, request);
+}
+
+absl::StatusOr<v1::QueryThrottleLogResponse> Connection::QueryThrottleLog(
+    const v1::QueryThrottleLogRequest& request) {
+  return Call(&v1::ThrottleLogService::Stub::QueryThrottleLog, *throttle_log_, request);
+}
+
+absl::StatusOr<v1::ListThrottledIntervalsResponse> Connection::ListThrottledIntervals(
+    const v1::ListThrottledIntervalsRequest& request) {
+  return Call(&v1::ThrottleLogService::Stub::ListThrottledIntervals, *throttle_log_, request);
+}
+
+absl::StatusOr<v1::ListDenialsResponse> Connection::ListDenials(
+    const v1::ListDenialsRequest& request) {
+  return Call(&v1::ThrottleLogService::Stub::ListDenials, *throttle_log_, request);
+}
+
+absl::StatusOr<v1::ReplayThrottleLogResponse> Connection::ReplayThrottleLog(
+    const v1::ReplayThrottleLogRequest& request) {
+  return Call(&v1::ThrottleLogService::Stub::ReplayThrottleLog, *throttle_log_, request);
 }
 
 }  // namespace headgate::cli

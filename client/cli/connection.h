@@ -15,6 +15,7 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/status.h>
 #include <headgate/v1/status_service.grpc.pb.h>
+#include <headgate/v1/throttle_log_service.grpc.pb.h>
 #include <headgate/v1/throttler_service.grpc.pb.h>
 
 #include <memory>
@@ -36,10 +37,19 @@ class Connection {
   absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request);
   absl::StatusOr<v1::GetStatusResponse> GetStatus(const v1::GetStatusRequest& request);
 
+  absl::StatusOr<v1::QueryThrottleLogResponse> QueryThrottleLog(
+      const v1::QueryThrottleLogRequest& request);
+  absl::StatusOr<v1::ListThrottledIntervalsResponse> ListThrottledIntervals(
+      const v1::ListThrottledIntervalsRequest& request);
+  absl::StatusOr<v1::ListDenialsResponse> ListDenials(const v1::ListDenialsRequest& request);
+  absl::StatusOr<v1::ReplayThrottleLogResponse> ReplayThrottleLog(
+      const v1::ReplayThrottleLogRequest& request);
+
   const std::string& address() const { return address_; }
 
   // For calls of another kind than those above.
   v1::StatusService::Stub& status_service() { return *status_; }
+  v1::ThrottleLogService::Stub& throttle_log_service() { return *throttle_log_; }
   absl::Duration timeout() const { return timeout_; }
   absl::Status ToStatus(const grpc::Status& status) const;
 
@@ -53,6 +63,7 @@ class Connection {
   const absl::Duration timeout_;
   std::unique_ptr<v1::ThrottlerService::Stub> throttler_;
   std::unique_ptr<v1::StatusService::Stub> status_;
+  std::unique_ptr<v1::ThrottleLogService::Stub> throttle_log_;
 };
 
 // "host" becomes "host:8081"; what has a port, or a scheme as unix:/path has, stays.

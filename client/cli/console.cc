@@ -10,6 +10,13 @@
 namespace headgate::cli {
 namespace {
 
+google::protobuf::util::JsonPrintOptions AsInTheProto() {
+  google::protobuf::util::JsonPrintOptions options;
+  options.always_print_primitive_fields = true;
+  options.preserve_proto_field_names = true;
+  return options;
+}
+
 std::string Print(const google::protobuf::Message& message,
                   const google::protobuf::util::JsonPrintOptions& options) {
   std::string text;
@@ -51,11 +58,13 @@ ExitStatus Console::Fail(const absl::Status& status) const {
 }
 
 std::string Json(const google::protobuf::Message& message) {
-  google::protobuf::util::JsonPrintOptions options;
+  google::protobuf::util::JsonPrintOptions options = AsInTheProto();
   options.add_whitespace = true;
-  options.always_print_primitive_fields = true;
-  options.preserve_proto_field_names = true;
   return Print(message, options);
+}
+
+std::string JsonLine(const google::protobuf::Message& message) {
+  return Print(message, AsInTheProto());
 }
 
 std::string JsonString(std::string_view text) {

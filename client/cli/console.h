@@ -50,6 +50,8 @@ ExitStatus ExitStatusOf(const absl::Status& status);
 
 // Field names as in the .proto, fields that are not set included unless they are `optional`.
 std::string Json(const google::protobuf::Message& message);
+// The same on one line, without its end.
+std::string JsonLine(const google::protobuf::Message& message);
 // A JSON string, quoted.
 std::string JsonString(std::string_view text);
 

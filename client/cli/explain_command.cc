@@ -1,7 +1,6 @@
 // headgate explain: what a Check would answer now, and why.
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "client/cli/advice.h"
 #include "client/cli/commands.h"
 #include "client/cli/connection.h"
@@ -92,10 +91,27 @@ Table BucketsCsv(const v1::ExplainResponse& explanation) {
   return table;
 }
 
+Cell Effect(const v1::MatchedRule& rule) {
+  if (rule.effect() == v1::RULE_EFFECT_APPLIED) return {"applies", Paint::kGood};
+  return {absl::StrCat("overruled by '", rule.overruled_by(), "': ", rule.overruled_because()),
+          Paint::kDim};
+}
+
+Table Rules(const v1::ExplainResponse& explanation) {
+  Table table({{"RULE"}, {"WHAT IT DOES"}, {"EXPIRES"}, {"WHAT CAME OF IT"}});
+  for (const v1::MatchedRule& rule : explanation.matched_rules()) {
+    table.Add({{rule.name()},
+               {rule.action()},
+               {rule.has_expires_at() ? LocalTimeText(FromProto(rule.expires_at())) : "never"},
+               Effect(rule)});
+  }
+  return table;
+}
+
 std::string ExplanationText(const v1::ExplainResponse& explanation, Colours colours) {
   std::string text = DecisionText(explanation.decision(), colours);
-  const std::string rules = absl::StrJoin(explanation.rules(), ", ");
-  absl::StrAppend(&text, "\nrules that match: ", rules.empty() ? "none" : Escaped(rules), "\n");
+  const Table rules = Rules(explanation);
+  absl::StrAppend(&text, "\n", rules.empty() ? "no rule matches\n" : rules.Text(colours));
   if (explanation.reject_ratio() > 0) {
     absl::StrAppend(&text, "rejected by chance: ", ShortNumber(100 * explanation.reject_ratio()),
                     " % of Checks\n");

@@ -1,5 +1,7 @@
 // Status as one table of rows of several kinds: a program filters by the first column.
 
+#include <cstdint>
+
 #include "absl/strings/str_cat.h"
 #include "client/cli/proto_text.h"
 #include "client/cli/status_text.h"
@@ -45,6 +47,23 @@ void AddConfig(const v1::ConfigStatus& config, Table& table) {
   for (const std::string& field : config.pending_restart()) {
     Add({.kind = "pending_restart", .name = field}, table);
   }
+}
+
+void AddThrottleLog(const v1::ThrottleLogStatus& log, Table& table) {
+  if (log.store().empty()) return;
+  Add({.kind = "throttle_log",
+       .name = log.store(),
+       .state = log.error().empty() ? "written" : "cannot be written",
+       .value = absl::StrCat(log.bytes()),
+       .detail = log.error()},
+      table);
+  const auto count = [&table](const char* kind, int64_t value) {
+    Add({.kind = kind, .value = absl::StrCat(value)}, table);
+  };
+  count("throttle_log_rows_written", log.rows_written());
+  count("throttle_log_rows_buffered", log.rows_buffered());
+  count("throttle_log_dropped_checks", log.dropped_checks());
+  count("throttle_log_folded_checks", log.folded_checks());
 }
 
 void AddMeasured(const v1::TargetStatus& target, Table& table) {
@@ -109,6 +128,7 @@ Table StatusCsv(const v1::GetStatusResponse& status) {
   Add({.kind = "buckets_owing", .value = absl::StrCat(status.buckets_owing())}, table);
   Add({.kind = "buckets_capacity", .value = absl::StrCat(status.buckets_capacity())}, table);
   Add({.kind = "live_evictions", .value = absl::StrCat(status.live_evictions())}, table);
+  AddThrottleLog(status.throttle_log(), table);
   AddConfig(status.config(), table);
   for (const v1::TargetStatus& target : status.targets()) {
     AddMeasured(target, table);

@@ -9,6 +9,8 @@
 namespace headgate::cli {
 namespace {
 
+constexpr double kBytesInMb = 1e6;
+
 Cell Ago(bool present, const google::protobuf::Duration& age) {
   if (!present) return {"never", Paint::kWarn};
   return {absl::StrCat(ShortDuration(FromProto(age)), " ago")};
@@ -47,6 +49,30 @@ std::string ConfigText(const v1::ConfigStatus& config, Colours colours) {
   if (!config.pending_restart().empty()) {
     absl::StrAppend(&text, Painted("takes a restart:", Paint::kWarn, colours), " ",
                     Escaped(absl::StrJoin(config.pending_restart(), ", ")), "\n");
+  }
+  return text;
+}
+
+std::string ThrottleLogText(const v1::ThrottleLogStatus& log, Colours colours) {
+  if (log.store().empty()) return "";
+  std::string text = absl::StrCat(
+      "throttle log in ", Escaped(log.store()), ", ",
+      ShortNumber(static_cast<double>(log.bytes()) / kBytesInMb), " MB",
+      log.has_oldest() ? absl::StrCat(" since ", LocalTimeText(FromProto(log.oldest()))) : "",
+      "; counts written ",
+      log.rows_written(), ", waiting ", log.rows_buffered(), "\n");
+  if (!log.error().empty()) {
+    absl::StrAppend(&text, Painted("throttle log CANNOT BE WRITTEN:", Paint::kBad, colours), " ",
+                    Escaped(log.error()), "\n");
+  }
+  if (log.dropped_checks() > 0) {
+    absl::StrAppend(&text, Painted("missing from the log:", Paint::kBad, colours), " ",
+                    log.dropped_checks(), " Checks\n");
+  }
+  if (log.folded_checks() > 0) {
+    absl::StrAppend(&text,
+                    Painted("counted under a level above their identity:", Paint::kWarn, colours),
+                    " ", log.folded_checks(), " Checks\n");
   }
   return text;
 }

@@ -16,6 +16,9 @@ namespace headgate::cli {
 // The configuration in force and why a newer file is not; permits and buckets.
 std::string ConfigText(const v1::ConfigStatus& config, Colours colours);
 
+// Where the throttle log is kept, and what keeps it from being complete.
+std::string ThrottleLogText(const v1::ThrottleLogStatus& log, Colours colours);
+
 // Tables of one target; empty where there is nothing to show.
 Table Servers(const v1::TargetStatus& target);
 Table Signals(const v1::TargetStatus& target);

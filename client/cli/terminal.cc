@@ -4,10 +4,13 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <initializer_list>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/text.h"
 
@@ -65,6 +68,17 @@ int SignalInbox::Take() const {
   while (read(fd_, &info, sizeof(info)) < 0 && errno == EINTR) {
   }
   return static_cast<int>(info.ssi_signo);
+}
+
+size_t TerminalColumns() {
+  constexpr size_t kFewest = 40;
+  constexpr size_t kMost = 1000;
+  size_t columns = WindowSize().columns;
+  const char* set = std::getenv("COLUMNS");
+  if (isatty(STDOUT_FILENO) != 1 && set != nullptr) {
+    if (!absl::SimpleAtoi(set, &columns)) columns = Size().columns;
+  }
+  return std::clamp(columns, kFewest, kMost);
 }
 
 Screen::Screen() {

@@ -16,6 +16,7 @@
 #include <termios.h>
 
 #include <csignal>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,9 @@ class SignalInbox {
   sigset_t before_;
   int fd_;
 };
+
+// Of stdout, if that is a terminal; else as $COLUMNS has it, else 80.
+size_t TerminalColumns();
 
 class Screen {
  public:

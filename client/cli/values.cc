@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <initializer_list>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
@@ -12,6 +13,16 @@
 #include "common/strings.h"
 
 namespace headgate::cli {
+namespace {
+
+constexpr double kMostDays = 36'500;
+
+// Abseil takes "infinite-past" for a time.
+bool IsFinite(absl::Time time) {
+  return time != absl::InfinitePast() && time != absl::InfiniteFuture();
+}
+
+}  // namespace
 
 std::string ShortNumber(double value) {
   const double size = std::abs(value);
@@ -45,6 +56,30 @@ std::string LocalTimeText(absl::Time time) {
   return absl::FormatTime("%Y-%m-%d %H:%M:%S %Z", time, absl::LocalTimeZone());
 }
 
+absl::StatusOr<absl::Time> TimeFromText(const std::string& text, absl::Time now,
+                                        absl::TimeZone zone) {
+  double days = 0;
+  if (text.ends_with('d') && absl::SimpleAtod(text.substr(0, text.size() - 1), &days) &&
+      days >= 0 && days <= kMostDays) {
+    return now - absl::Hours(24 * days);
+  }
+  const absl::StatusOr<absl::Duration> ago = DurationFromText(text);
+  if (ago.ok()) return now - *ago;
+  absl::Time time;
+  std::string ignored;
+  if (absl::ParseTime(absl::RFC3339_full, text, &time, &ignored) && IsFinite(time)) return time;
+  if (absl::ParseTime("%Y-%m-%d", text, zone, &time, &ignored) && IsFinite(time)) return time;
+  const std::string today = absl::FormatTime("%Y-%m-%d ", now, zone);
+  for (const std::string& moment : {text, today + text}) {
+    for (const char* format : {"%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"}) {
+      if (absl::ParseTime(format, moment, zone, &time, &ignored) && IsFinite(time)) return time;
+    }
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", Escaped(text), "' is not a time such as 1h (ago), 7d, 06:00, '2026-01-31 06:00'",
+      " or 2026-01-31T06:00:00Z"));
+}
+
 absl::StatusOr<absl::Duration> DurationFromText(std::string_view text) {
   absl::Duration duration;
   if (!absl::ParseDuration(Sv(text), &duration) || duration == absl::InfiniteDuration()) {
@@ -53,6 +88,14 @@ absl::StatusOr<absl::Duration> DurationFromText(std::string_view text) {
   }
   if (duration < absl::ZeroDuration()) {
     return absl::InvalidArgumentError(absl::StrCat("'", Escaped(text), "' is negative"));
+  }
+  return duration;
+}
+
+absl::StatusOr<absl::Duration> PositiveDurationFromText(std::string_view text) {
+  absl::StatusOr<absl::Duration> duration = DurationFromText(text);
+  if (duration.ok() && *duration <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("it has to be longer than 0");
   }
   return duration;
 }

@@ -25,8 +25,15 @@ std::string ShortDuration(absl::Duration duration);
 // "2026-01-01 12:00:00 UTC", in the zone of the environment.
 std::string LocalTimeText(absl::Time time);
 
+// "7d" and durations are so long before `now`; "06:00" and "06:00:30" are today's in the zone; then
+// there are "2026-01-31", "2026-01-31 06:00[:30]" and RFC 3339. InvalidArgument says what is wrong.
+absl::StatusOr<absl::Time> TimeFromText(const std::string& text, absl::Time now,
+                                        absl::TimeZone zone);
+
 // "250ms", "1h30m", "0". InvalidArgument says what is wrong; negative ones are refused.
 absl::StatusOr<absl::Duration> DurationFromText(std::string_view text);
+// The same, but longer than 0.
+absl::StatusOr<absl::Duration> PositiveDurationFromText(std::string_view text);
 // A finite number that is not negative.
 absl::StatusOr<double> CostFromText(std::string_view text);
 

@@ -50,17 +50,45 @@ absl::Status Server::Run() {
 
 absl::Status Server::Apply(const config::Config& config) {
   if (engine_ == nullptr) {
-    absl::StatusOr<uint64_t> seed = RandomSeed();
-    if (!seed.ok()) return seed.status();
-    engine::EngineOptions options = config.engine;
-    options.seed = *seed;
-    engine_ = std::make_unique<engine::Engine>(options);
-    targets_ = std::make_unique<app::Targets>(*engine_, clock_, *seed);
+    if (absl::Status made = Make(config); !made.ok()) return made;
   }
-  if (absl::Status installed = engine_->Install(config.policy, clock_.Read()); !installed.ok()) {
-    return installed;
-  }
+  const absl::Status installed = overrides_ != nullptr
+                                     ? overrides_->Install(config.policy)
+                                     : engine_->Install(config.policy, clock_.Read());
+  if (!installed.ok()) return installed;
   targets_->Apply(config);
+  return absl::OkStatus();
+}
+
+absl::Status Server::Make(const config::Config& config) {
+  const absl::StatusOr<uint64_t> seed = RandomSeed();
+  if (!seed.ok()) return seed.status();
+  seed_ = *seed;
+  state_dir_ = options_.state_dir.value_or(config.server.state_dir);
+  engine::EngineOptions options = config.engine;
+  options.seed = seed_;
+  engine_ = std::make_unique<engine::Engine>(options);
+  targets_ = std::make_unique<app::Targets>(*engine_, clock_, seed_);
+  if (absl::Status opened = OpenOverrides(); !opened.ok()) return opened;
+  absl::StatusOr<std::unique_ptr<app::ThrottleLog>> log = app::ThrottleLog::Open(
+      {.settings = config.throttle_log, .state_dir = state_dir_, .seed = seed_}, *engine_, clock_);
+  if (!log.ok()) return log.status();
+  log_ = *std::move(log);
+  return absl::OkStatus();
+}
+
+// An operator's word must not be forgotten: without its file the server does not start.
+absl::Status Server::OpenOverrides() {
+  if (state_dir_.empty()) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<overrides::Registry>> opened =
+      overrides::Registry::Open({.path = absl::StrCat(state_dir_, "/overrides.db"),
+                                 .put =
+                                     [this](engine::PolicySpec policy) {
+                                       return engine_->Install(std::move(policy), clock_.Read());
+                                     }},
+                                clock_);
+  if (!opened.ok()) return opened.status();
+  overrides_ = *std::move(opened);
   return absl::OkStatus();
 }
 
@@ -71,6 +99,15 @@ absl::Status Server::Listen(const config::ServerSettings& settings) {
   options.max_message_bytes = settings.max_message_bytes;
   options.threads = settings.threads;
   options.version = kVersion;
+  options.recorder = &log_->recorder();
+  override_service_ = std::make_unique<rpc::OverrideService>(overrides_.get());
+  log_service_ = std::make_unique<rpc::ThrottleLogService>(
+      rpc::ThrottleLogSources{.store = log_->store(),
+                              .recorder = &log_->recorder(),
+                              .clock = clock_,
+                              .keeping = log_->keeping(),
+                              .seed = seed_});
+  options.more_services = {override_service_.get(), log_service_.get()};
   absl::StatusOr<std::unique_ptr<rpc::RpcServer>> server =
       rpc::RpcServer::Start(options, *engine_, clock_, *this, targets_.get());
   if (!server.ok()) return server.status();
@@ -100,6 +137,7 @@ void Server::Stop() {
   watcher_ = nullptr;  // no target is started any more
   rpc_->Shutdown(options_.grace);
   targets_->Stop();
+  log_->Stop();
   rpc_ = nullptr;
 }
 

@@ -1,8 +1,9 @@
 // The whole server: what starts and stops in which order.
 //
-// Start: configuration, engine, policy, monitors, gRPC, and then it says SERVING. Stop: it says
-// NOT_SERVING, drains calls, stops watching the file, then the monitors. The configuration file is
-// watched all the time; a bad one leaves everything as it is.
+// Start: configuration, engine, overrides, policy, monitors, throttle log, gRPC, and then it says
+// SERVING. Stop: it says NOT_SERVING, stops watching the file, drains calls, then stops the
+// monitors and writes the rest of the log. The configuration file is watched all the time; a bad
+// one leaves everything as it is.
 //
 // Thread-safe, but Stop is called once, or left to the destructor.
 //
@@ -23,12 +24,16 @@
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "server/app/targets.h"
+#include "server/app/throttle_log.h"
 #include "server/config/config.h"
 #include "server/config/file_watcher.h"
 #include "server/config/reloader.h"
 #include "server/engine/engine.h"
+#include "server/overrides/registry.h"
+#include "server/rpc/override_service.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/sources.h"
+#include "server/rpc/throttle_log_service.h"
 
 namespace headgate::app {
 
@@ -38,6 +43,7 @@ struct ServerOptions {
   std::string config_path = {};  // empty: the defaults, without a target that is measured
   std::optional<std::string> grpc_address = {};  // instead of the configuration's
   std::optional<bool> reflection = {};           // likewise
+  std::optional<std::string> state_dir = {};     // likewise
   std::string port_file = {};                    // empty: none
   absl::Duration grace = absl::Seconds(10);      // for calls that run when it stops
 };
@@ -61,19 +67,28 @@ class Server final : private rpc::StatusSource {
   absl::Status Run();
   // Puts a configuration into force: the first one makes the engine.
   absl::Status Apply(const config::Config& config);
+  absl::Status Make(const config::Config& config);
+  absl::Status OpenOverrides();
   void Update(const absl::StatusOr<std::string>& text);
   absl::Status Listen(const config::ServerSettings& settings);
 
   absl::Time StartedAt() const override { return started_at_; }
   config::LoadStatus Config() const override { return config_->status(); }
   std::vector<health::TargetSnapshot> Targets() const override { return targets_->Snapshots(); }
+  rpc::ThrottleLogSnapshot ThrottleLog() const override { return log_->Snapshot(); }
 
   const ServerOptions options_;
   Clock& clock_;
   const absl::Time started_at_;
+  uint64_t seed_ = 0;
+  std::string state_dir_;  // of the configuration that it started with; empty: none
   std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<overrides::Registry> overrides_;  // null: there is no state folder
   std::unique_ptr<app::Targets> targets_;
+  std::unique_ptr<app::ThrottleLog> log_;
   std::unique_ptr<config::ConfigStore> config_;
+  std::unique_ptr<rpc::OverrideService> override_service_;
+  std::unique_ptr<rpc::ThrottleLogService> log_service_;
   std::unique_ptr<rpc::RpcServer> rpc_;
   std::unique_ptr<config::FileWatcher> watcher_;
 };

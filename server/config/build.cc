@@ -57,6 +57,7 @@ void Builder::BuildServer() {
     to.threads = server.threads();
     findings.InRange(server, Proto::kThreadsFieldNumber, to.threads, 1, 256);
   }
+  to.state_dir = server.state_dir();
 }
 
 void Builder::BuildEngine() {
@@ -124,6 +125,7 @@ Config BuildConfig(const v1::Config& proto, const Marks& marks, ProblemList& pro
   builder.BuildProfiles();
   builder.BuildBudgets();
   builder.BuildRules();
+  builder.BuildThrottleLog();
   return config;
 }
 

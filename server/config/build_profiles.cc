@@ -207,9 +207,22 @@ class ProfileBuilder {
                     absl::StrCat("health profile ", Quoted(spec_.name),
                                  " has no signal that this target could be measured by"));
     }
-    builder_.config.policy.profiles.push_back(
-        {.name = spec_.name, .signals = health::InstancesOnAll(spec_, Standbys())});
+    engine::HealthProfileSpec& profile = builder_.config.policy.profiles.emplace_back();
+    profile.name = spec_.name;
+    profile.signals = health::InstancesOnAll(spec_, Standbys());
+    for (const std::string& instance : profile.signals) {
+      profile.thresholds.push_back(ThresholdsOf(instance));
+    }
     builder_.config.profiles.push_back(std::move(spec_));
+  }
+
+  // An instance begins with the name of its signal, which has no spaces.
+  engine::SignalThresholds ThresholdsOf(const std::string& instance) const {
+    const std::string name = instance.substr(0, instance.find(' '));
+    for (const health::SignalSpec& signal : spec_.signals) {
+      if (signal.name == name) return {.soft = signal.soft, .hard = signal.hard};
+    }
+    return {};  // only where the signal's name has been refused
   }
 
   Builder& builder_;

@@ -1,15 +1,12 @@
 // Targets: where to measure, and on which standbys.
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/config/builder.h"
-#include "server/config/dsn.h"
 #include "server/config/suggest.h"
 
 namespace headgate::config {
@@ -22,7 +19,7 @@ class TargetBuilder {
 
   void Run() {
     settings_.name = proto_.name();
-    if (proto_.has_primary()) settings_.primary = Source(proto_.primary());
+    if (proto_.has_primary()) settings_.primary = builder_.BuildSource(proto_.primary());
     Standbys();
     Polling();
     BatchWork();
@@ -34,45 +31,6 @@ class TargetBuilder {
   using Proto = v1::Target;
 
   bool Given(int field) const { return findings_.marks().Given(proto_, field); }
-
-  PostgresSource Source(const v1::Postgres& from) {
-    using Field = v1::Postgres;
-    const Marks& marks = findings_.marks();
-    int given = 0;
-    for (const int field :
-         {Field::kDsnFieldNumber, Field::kDsnFileFieldNumber, Field::kDsnEnvFieldNumber}) {
-      given += marks.Given(from, field) ? 1 : 0;
-    }
-    if (given != 1) {
-      findings_.Say(from, given == 0 ? "needs one of dsn, dsn_file and dsn_env"
-                                     : "takes only one of dsn, dsn_file and dsn_env");
-    }
-    if (!from.dsn().empty()) {
-      const absl::Status status = CheckDsn(from.dsn());
-      if (!status.ok()) {
-        findings_.Say(from, Field::kDsnFieldNumber, std::string(status.message()));
-      }
-    }
-    if (!from.dsn_env().empty() && !IsVariable(from.dsn_env())) {
-      findings_.Say(from, Field::kDsnEnvFieldNumber,
-                    "dsn_env must be the name of an environment variable: letters, digits and _");
-    }
-    if (!from.password_file().empty() && !marks.Given(from, Field::kDsnFieldNumber)) {
-      findings_.Say(from, Field::kPasswordFileFieldNumber,
-                    "password_file goes with dsn; in a dsn_file or a dsn_env the password may be "
-                    "part of the connection string");
-    }
-    return {.dsn = from.dsn(),
-            .dsn_file = from.dsn_file(),
-            .dsn_env = from.dsn_env(),
-            .password_file = from.password_file()};
-  }
-
-  static bool IsVariable(const std::string& name) {
-    const auto fits = [](unsigned char c) { return absl::ascii_isalnum(c) || c == '_'; };
-    return !absl::ascii_isdigit(static_cast<unsigned char>(name.front())) &&
-           std::all_of(name.begin(), name.end(), fits);
-  }
 
   void Standbys() {
     if (proto_.standbys_size() > 0 && !Given(Proto::kPrimaryFieldNumber)) {
@@ -92,7 +50,8 @@ class TargetBuilder {
       }
       settings_.standbys.push_back(std::move(spec));
       settings_.standby_sources.push_back(
-          standby.has_connection() ? std::optional(Source(standby.connection())) : std::nullopt);
+          standby.has_connection() ? std::optional(builder_.BuildSource(standby.connection()))
+                                   : std::nullopt);
     }
   }
 

@@ -28,6 +28,10 @@ struct Builder {
   void BuildProfiles();
   void BuildBudgets();
   void BuildRules();
+  void BuildThrottleLog();
+
+  PostgresSource BuildSource(const v1::Postgres& from);
+  void BuildLogTimes();
 
   // One budget's controller, if it has one.
   void BuildAuto(const v1::Budget& budget);

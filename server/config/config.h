@@ -22,6 +22,7 @@ struct ServerSettings {
   bool reflection = true;
   int64_t max_message_bytes = int64_t{4} << 20;
   int threads = 1;
+  std::string state_dir;  // empty: nothing outlives the process
 
   friend bool operator==(const ServerSettings&, const ServerSettings&) = default;
 };
@@ -54,6 +55,20 @@ struct AutoBudget {
   std::optional<int> cores;        // of the database server
 };
 
+struct ThrottleLogSettings {
+  absl::Duration step = absl::Seconds(10);
+  absl::Duration coarse_step = absl::Minutes(5);  // of what is older than coarsen_after
+  absl::Duration coarsen_after = absl::Hours(24);
+  absl::Duration retention = absl::Hours(24 * 30);
+  int64_t max_bytes = int64_t{1} << 30;
+  int64_t max_identities = int64_t{1} << 14;
+  int64_t max_buffered_rows = 200'000;
+  int64_t recent_denials = 4096;
+  std::optional<PostgresSource> postgres;  // absent: a file in state_dir
+
+  friend bool operator==(const ThrottleLogSettings&, const ThrottleLogSettings&) = default;
+};
+
 struct Config {
   ServerSettings server;
   engine::EngineOptions engine;  // without the seed
@@ -62,6 +77,7 @@ struct Config {
   std::vector<health::ProfileSpec> profiles;
   std::vector<TargetSettings> targets;  // policy.targets[i] is targets[i]
   std::vector<AutoBudget> auto_budgets;
+  ThrottleLogSettings throttle_log;
 };
 
 }  // namespace headgate::config

@@ -22,11 +22,13 @@ std::vector<std::string> PendingRestart(const Config& running, const Config& wan
   compare("server.reflection", server.reflection, wanted.server.reflection);
   compare("server.max_message_bytes", server.max_message_bytes, wanted.server.max_message_bytes);
   compare("server.threads", server.threads, wanted.server.threads);
+  compare("server.state_dir", server.state_dir, wanted.server.state_dir);
   const engine::EngineOptions& engine = running.engine;
   compare("engine.permit_ttl", engine.permit_ttl, wanted.engine.permit_ttl);
   compare("engine.max_permits", engine.max_permits, wanted.engine.max_permits);
   compare("engine.max_patterns", engine.max_patterns, wanted.engine.max_patterns);
   compare("engine.bucket_bytes", engine.bucket_bytes, wanted.engine.bucket_bytes);
+  compare("throttle_log", running.throttle_log, wanted.throttle_log);
   return pending;
 }
 

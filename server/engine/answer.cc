@@ -2,10 +2,12 @@
 
 #include "server/engine/answer.h"
 
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/strings.h"
 #include "server/engine/policy.h"
 
 namespace headgate::engine {
@@ -23,16 +25,27 @@ std::string BudgetName(const Policy& policy, const Violation& violation) {
   return absl::StrCat("budget '", policy.budget_specs[violation.budget].name, "'");
 }
 
-std::string SignalName(const Policy& policy, uint32_t profile, int16_t signal) {
-  if (profile >= policy.profiles.size()) return "";
-  const auto& signals = policy.profiles[profile].signals;
-  const auto place = static_cast<size_t>(signal);
-  return signal >= 0 && place < signals.size() ? signals[place] : "";
+std::string Slowed(const Policy& policy, const Violation& violation) {
+  const std::string_view signal = SignalOf(policy, violation);
+  return signal.empty() ? "" : absl::StrCat(", slowed by ", Sv(signal));
 }
 
-std::string Slowed(const Policy& policy, const Violation& violation) {
-  const std::string signal = SignalName(policy, violation.profile, violation.signal);
-  return signal.empty() ? "" : absl::StrCat(", slowed by ", signal);
+// None: a gate that is shut for want of a sample, or by a signal without thresholds.
+std::optional<Measured> AtGate(const Policy& policy, const Violation& violation) {
+  if (violation.limit != Limit::kHealth || violation.observed < 1) return std::nullopt;
+  return SignalAt(policy, violation.profile, violation.signal, violation.observed);
+}
+
+std::string DescribeGate(const Policy& policy, const Violation& violation) {
+  std::string text = absl::StrCat("health profile '", policy.profiles[violation.profile].name, "'");
+  const std::string_view signal = SignalOf(policy, violation);
+  if (!signal.empty()) absl::StrAppend(&text, ": ", Sv(signal));
+  const std::optional<Measured> measured = AtGate(policy, violation);
+  if (!measured.has_value()) {
+    return absl::StrCat(text, " at pressure ", Number(violation.observed));
+  }
+  return absl::StrCat(text, " is ", Number(measured->observed), ", with its hard threshold at ",
+                      Number(measured->limit));
 }
 
 std::string Describe(const Policy& policy, const Violation& violation, Reason reason) {
@@ -44,12 +57,8 @@ std::string Describe(const Policy& policy, const Violation& violation, Reason re
       if (reason != Reason::kRejectRatio) return rule;
       return absl::StrCat(rule, ", which rejects ", Number(100 * violation.limit_value), " %");
     }
-    case Limit::kHealth: {
-      const std::string signal = SignalName(policy, violation.profile, violation.signal);
-      return absl::StrCat("health profile '", policy.profiles[violation.profile].name, "'",
-                          signal.empty() ? "" : absl::StrCat(": ", signal), " at pressure ",
-                          observed);
-    }
+    case Limit::kHealth:
+      return DescribeGate(policy, violation);
     case Limit::kRate:
       return absl::StrCat(BudgetName(policy, violation), ", whose rate is 0");
     case Limit::kBurst:
@@ -69,6 +78,27 @@ std::string Describe(const Policy& policy, const Violation& violation, Reason re
 }
 
 }  // namespace
+
+std::string_view SignalOf(const Policy& policy, const Violation& violation) {
+  if (violation.profile >= policy.profiles.size() || violation.signal < 0) return {};
+  const auto& signals = policy.profiles[violation.profile].signals;
+  const auto place = static_cast<size_t>(violation.signal);
+  return place < signals.size() ? std::string_view(signals[place]) : std::string_view();
+}
+
+std::optional<Measured> SignalAt(const Policy& policy, uint32_t profile, int16_t signal,
+                                 double pressure) {
+  if (profile >= policy.profiles.size() || signal < 0) return std::nullopt;
+  const auto& thresholds = policy.profiles[profile].thresholds;
+  const auto place = static_cast<size_t>(signal);
+  if (place >= thresholds.size()) return std::nullopt;
+  const SignalThresholds& of = thresholds[place];
+  return Measured{of.soft + pressure * (of.hard - of.soft), of.hard};
+}
+
+Measured MeasuredBy(const Policy& policy, const Violation& violation) {
+  return AtGate(policy, violation).value_or(Measured{violation.observed, violation.limit_value});
+}
 
 std::string CheckAnswer::Sentence() const {
   if (verdict == Verdict::kAllowed) {

@@ -81,6 +81,21 @@ struct Violation {
   absl::Duration retry_after;
 };
 
+// What a violation compares, as people are told it.
+struct Measured {
+  double observed = 0;
+  double limit = 0;
+};
+// A health violation is told in its signal's own unit, with the hard threshold for the limit. By
+// pressure, with 1 for the limit, where no threshold is known and where the gate is shut for want
+// of a sample, so that there is nothing to tell. The violation is of this policy.
+Measured MeasuredBy(const Policy& policy, const Violation& violation);
+// Where a signal stands, and its hard threshold; none where no thresholds are known.
+std::optional<Measured> SignalAt(const Policy& policy, uint32_t profile, int16_t signal,
+                                 double pressure);
+// The signal behind a violation; empty: none.
+std::string_view SignalOf(const Policy& policy, const Violation& violation);
+
 // The health that this decision was made under: that of the slowest clock among its gates.
 struct HealthView : VirtualClock::Reading {
   uint32_t profile = kNoRule;  // place in PolicySpec::profiles; kNoRule: no profile had a say
@@ -107,6 +122,8 @@ struct CheckAnswer {
   absl::InlinedVector<Violation, 4> violations;
   HealthView health;
   std::shared_ptr<const Policy> policy;  // of the violations; null where there are none
+  uint64_t subject_key = 0;              // keyed hash of target and whole identity; odd, or none
+  bool repeated = false;  // repeats the answer to the same request_id: nothing was charged anew
 
   // Denied, for no reason: what stands here after an error.
   void Clear() {
@@ -119,6 +136,8 @@ struct CheckAnswer {
     retry_after = absl::ZeroDuration();
     violations.clear();
     policy = nullptr;
+    subject_key = 0;
+    repeated = false;
     health.profile = kNoRule;
   }
 
@@ -134,6 +153,8 @@ struct CheckAnswer {
     violations.clear();
     if (policy != nullptr) policy.reset();
     health = other.health;
+    subject_key = other.subject_key;
+    repeated = false;
   }
 
   // One sentence for a person.
@@ -167,6 +188,9 @@ struct Explanation {
   CheckAnswer answer;           // what Check would say, but for the dice
   double reject_ratio = 0;      // probability with which a rule would deny it
   std::vector<uint32_t> rules;  // all that match, by their place
+  // The rule that let it through what others of `rules` refuse; none where one exempts it.
+  uint32_t resumed_by = kNoRule;
+  std::vector<uint32_t> lifted;  // those others
   std::vector<BucketView> buckets;
   std::shared_ptr<const Policy> policy;
 };

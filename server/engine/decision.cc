@@ -45,6 +45,8 @@ Decision::Outcome Decision::Examine(double estimate, double dice) {
   answer_.retry_after = absl::ZeroDuration();
   answer_.health.profile = kNoRule;
   answer_.violations.clear();
+  answer_.subject_key = resolved_.subject_key;
+  answer_.repeated = false;
   const double predicted =
       tables_.costs.Predict(policy_.targets[resolved_.target].key, resolved_.pattern_key, estimate);
   answer_.predicted_cost = predicted >= 0 ? predicted : DefaultCost();

@@ -124,11 +124,13 @@ absl::Status Engine::CheckResolved(const CheckRequest& request, const Now& now, 
     return absl::InvalidArgumentError(absl::StrCat("request_id: has ", request.request_id.size(),
                                                    " bytes; at most ", kMaxRequestIdBytes));
   }
-  const uint64_t who = CombineHash(policy->targets[resolved.target].key,
-                                   resolved.identity.LevelHash(resolved.identity.depth()));
-  return requests_.Once(CombineHash(who, HashBytes(request.request_id, options_.seed)),
-                        now.monotonic_ns, answer,
-                        [&] { return Decide(request, now, resolved, policy, answer); });
+  const uint64_t request_key =
+      CombineHash(resolved.subject_key, HashBytes(request.request_id, options_.seed));
+  const absl::Status status = requests_.Once(request_key, now.monotonic_ns, answer, [&] {
+    return Decide(request, now, resolved, policy, answer);
+  });
+  answer.subject_key = resolved.subject_key;
+  return status;
 }
 
 absl::Status Engine::Decide(const CheckRequest& request, const Now& now, Resolved& resolved,
@@ -230,6 +232,12 @@ absl::StatusOr<Explanation> Engine::Explain(const CheckRequest& request, Now now
                                                .remote_address = request.remote_address,
                                                .target = resolved.target,
                                                .wall_ns = now.wall_ns});
+    if (resolved.match.exempt == kNoRule) explanation.resumed_by = resolved.match.resume;
+    for (const uint32_t rule : explanation.rules) {
+      const RuleSet::Kind kind = policy->rules.ViewOf(rule).kind;
+      const bool refuses = kind == RuleSet::Kind::kDeny || kind == RuleSet::Kind::kReject;
+      if (explanation.resumed_by != kNoRule && refuses) explanation.lifted.push_back(rule);
+    }
     explanation.buckets = decision.View(request);
     return explanation;
   }

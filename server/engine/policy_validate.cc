@@ -25,6 +25,7 @@ class Validator {
     for (const TargetSpec& target : spec_.targets) Unique("target", target.name, targets_);
     for (const HealthProfileSpec& profile : spec_.profiles) {
       Unique("health profile", profile.name, profiles_);
+      CheckThresholds(profile);
     }
     for (const BudgetSpec& budget : spec_.budgets) Unique("budget", budget.name, budgets_);
     for (const TargetSpec& target : spec_.targets) CheckTarget(target);
@@ -49,6 +50,17 @@ class Validator {
     where_ = absl::StrCat(Sv(what), " '", name, "'");
     if (name.empty()) Say("has no name");
     if (!names.insert(name).second) Say("is defined twice");
+  }
+
+  void CheckThresholds(const HealthProfileSpec& profile) {
+    if (!profile.thresholds.empty() && profile.thresholds.size() != profile.signals.size()) {
+      Say("has ", profile.signals.size(), " signals and ", profile.thresholds.size(),
+          " thresholds");
+    }
+    for (const SignalThresholds& of : profile.thresholds) {
+      if (std::isfinite(of.soft) && std::isfinite(of.hard) && of.soft < of.hard) continue;
+      Say("soft must be below hard; soft is ", of.soft, ", hard is ", of.hard);
+    }
   }
 
   void CheckProfile(const std::string& profile) {
@@ -183,6 +195,7 @@ class Validator {
   }
   void CheckAction(const ExemptAction&) {}
   void CheckAction(const DenyAction&) {}
+  void CheckAction(const ResumeAction&) {}
   void CheckAction(const RejectAction& action) {
     if (!(action.ratio >= 0 && action.ratio <= 1)) {
       Say("reject_ratio must be 0 to 1; it is ", action.ratio);

@@ -35,6 +35,7 @@ RequestIndex::Entry RequestIndex::Keep(const CheckAnswer& answer) {
 void RequestIndex::Restore(const Entry& entry, CheckAnswer& answer) {
   if (entry.full != nullptr) {
     answer = *entry.full;
+    answer.repeated = true;
     return;
   }
   answer.verdict = Verdict::kAllowed;
@@ -47,6 +48,7 @@ void RequestIndex::Restore(const Entry& entry, CheckAnswer& answer) {
   answer.retry_after = absl::ZeroDuration();
   answer.violations.clear();
   answer.policy = nullptr;
+  answer.repeated = true;
 }
 
 void RequestIndex::Purge(Stripe& stripe, int64_t now_ns) {

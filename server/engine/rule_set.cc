@@ -118,6 +118,9 @@ void RuleSet::Apply(const Rule& rule, int64_t wall_ns, Match& match) const {
     case Kind::kExempt:
       match.exempt = std::min(match.exempt, rule.id);
       break;
+    case Kind::kResume:
+      match.resume = std::min(match.resume, rule.id);
+      break;
     case Kind::kDeny:
       AddDeny(rule, wall_ns, match);
       break;
@@ -179,6 +182,10 @@ void RuleSet::Find(const Subject& subject, Match& match) const {
       Apply(rule, subject.wall_ns, match);
     }
   });
+  if (match.resume != kNoRule) [[unlikely]] {
+    match.deny = match.reject = kNoRule;
+    match.reject_ratio = 0;
+  }
 }
 
 std::vector<uint32_t> RuleSet::FindAll(const Subject& subject) const {
@@ -190,6 +197,21 @@ std::vector<uint32_t> RuleSet::FindAll(const Subject& subject) const {
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
+}
+
+RuleSet::View RuleSet::ViewOf(uint32_t rule) const {
+  const Rule& compiled = rules_[place_[rule]];
+  View view;
+  view.kind = compiled.kind;
+  view.selector_depth = compiled.selector_depth;
+  view.charges = absl::MakeSpan(charges_).subspan(compiled.charges_first, compiled.charges_count);
+  if (compiled.kind == Kind::kHealth) view.profile = static_cast<uint32_t>(compiled.value);
+  if (compiled.kind == Kind::kPriority) view.priority = compiled.value;
+  view.ratio = compiled.ratio;
+  if (compiled.expires_wall_ns != kNever) {
+    view.expires_at = absl::FromUnixNanos(compiled.expires_wall_ns);
+  }
+  return view;
 }
 
 absl::Time RuleSet::AppliesUntil(uint32_t rule, absl::Time wall) const {

@@ -27,6 +27,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "common/identity.h"
 #include "server/engine/ip_prefix.h"
@@ -71,7 +72,7 @@ struct Match {
     charged = 0;
     only_charges = true;
     overflow = false;
-    exempt = deny = reject = kNoRule;
+    exempt = resume = deny = reject = kNoRule;
     reject_ratio = 0;
     priority = 0;
     priority_depth = -1;
@@ -83,6 +84,7 @@ struct Match {
   bool only_charges;  // no other action applies
   bool overflow;      // more budgets or profiles than one Check may have
   uint32_t exempt;
+  uint32_t resume;  // lifted what there was of the three below
   uint32_t deny;
   uint32_t reject;  // the one with the highest ratio
   double reject_ratio;
@@ -94,6 +96,19 @@ struct Match {
 
 class RuleSet {
  public:
+  enum class Kind : uint8_t { kCharge, kExempt, kResume, kDeny, kReject, kHealth, kPriority };
+
+  // What one rule does. Of its fields those say something that its kind has.
+  struct View {
+    Kind kind = Kind::kCharge;
+    int selector_depth = 0;              // 0: no selector
+    absl::Span<const uint32_t> charges;  // budgets, by their place in the PolicySpec
+    uint32_t profile = 0;                // likewise
+    int priority = 0;
+    double ratio = 0;
+    absl::Time expires_at = absl::InfiniteFuture();
+  };
+
   // Compiles valid rules (see Validate in policy.h). Budgets that are DISABLED are left out.
   static RuleSet Compile(const PolicySpec& spec, uint64_t seed);
 
@@ -102,6 +117,9 @@ class RuleSet {
   // All rules that apply, in no order. For explanations.
   std::vector<uint32_t> FindAll(const Subject& subject) const;
 
+  // For explanations.
+  View ViewOf(uint32_t rule) const;
+
   // When a rule that applies at `wall` may stop applying: its expiry or the end of its window.
   absl::Time AppliesUntil(uint32_t rule, absl::Time wall) const;
 
@@ -109,7 +127,6 @@ class RuleSet {
   const std::string& name(uint32_t rule) const { return names_[rule]; }
 
  private:
-  enum class Kind : uint8_t { kCharge, kExempt, kDeny, kReject, kHealth, kPriority };
   static constexpr uint32_t kNone = 0xffffffff;
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 

@@ -107,6 +107,7 @@ class RuleSet::Compiler {
   }
   void DraftAction(const ExemptAction&, Rule& rule) { rule.kind = Kind::kExempt; }
   void DraftAction(const DenyAction&, Rule& rule) { rule.kind = Kind::kDeny; }
+  void DraftAction(const ResumeAction&, Rule& rule) { rule.kind = Kind::kResume; }
   void DraftAction(const RejectAction& action, Rule& rule) {
     rule.kind = Kind::kReject;
     rule.ratio = action.ratio;

@@ -44,11 +44,19 @@ struct TargetSpec {
   std::string default_health;
 };
 
-// A health profile: the engine needs its name and the names of its signals, the thresholds live
-// with whoever measures. Signals are referred to by their index here.
+// In the signal's own unit: pressure is 0 at `soft` and 1 at `hard`.
+struct SignalThresholds {
+  double soft = 0;
+  double hard = 1;
+};
+
+// A health profile: the engine needs its name and the names of its signals, to which it refers by
+// their index here. Whoever measures compares with the thresholds; here they are for telling
+// people what was measured.
 struct HealthProfileSpec {
   std::string name;
   std::vector<std::string> signals;
+  std::vector<SignalThresholds> thresholds = {};  // one for each signal, or none at all
 };
 
 enum class Mode : uint8_t {
@@ -113,6 +121,8 @@ struct ChargeAction {
 };
 struct ExemptAction {};
 struct DenyAction {};
+// Lets through what deny and reject rules refuse. Budgets and health still count.
+struct ResumeAction {};
 // Denies this share of Checks, 0..1.
 struct RejectAction {
   double ratio = 0;
@@ -127,8 +137,8 @@ struct HealthAction {
 struct PriorityAction {
   int priority = 0;
 };
-using ActionSpec = std::variant<ChargeAction, ExemptAction, DenyAction, RejectAction, HealthAction,
-                                PriorityAction>;
+using ActionSpec = std::variant<ChargeAction, ExemptAction, DenyAction, RejectAction, ResumeAction,
+                                HealthAction, PriorityAction>;
 
 struct RuleSpec {
   std::string name;  // unique; named in answers

@@ -86,14 +86,16 @@ absl::Status Resolve(const Policy& policy, uint64_t seed, const CheckRequest& re
   if (absl::Status found = policy.ResolveTarget(request.target, resolved.target); !found.ok()) {
     return found;
   }
+  const uint64_t target_key = policy.targets[resolved.target].key;
+  resolved.subject_key =
+      CombineHash(target_key, resolved.identity.LevelHash(resolved.identity.depth())) | 1;
   resolved.pattern_key = 0;
   if (!request.pattern.empty()) {
     if (request.pattern.size() > kMaxPatternBytes) {
       return absl::InvalidArgumentError(absl::StrCat("pattern: has ", request.pattern.size(),
                                                      " bytes; at most ", kMaxPatternBytes));
     }
-    resolved.pattern_key =
-        CombineHash(policy.targets[resolved.target].key, HashBytes(request.pattern, seed)) | 1;
+    resolved.pattern_key = CombineHash(target_key, HashBytes(request.pattern, seed)) | 1;
   }
   const Subject subject{.identity = &resolved.identity,
                         .tags = request.tags,

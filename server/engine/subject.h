@@ -47,6 +47,7 @@ struct Resolved {
   Identity identity;
   uint32_t target = 0;
   int candidates_used = 0;
+  uint64_t subject_key = 0;  // of the target and the whole identity; odd
   uint64_t pattern_key = 0;  // 0: none
   Match match;
   std::array<Candidate, kMaxBudgetsPerCheck> candidates;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "server/rpc/matched_rules.h"
 #include "server/rpc/proto_time.h"
 
 namespace headgate::rpc {
@@ -71,8 +72,9 @@ void FillViolation(const engine::Violation& from, const engine::Policy& policy,
   to.set_limit_kind(static_cast<v1::LimitKind>(static_cast<int>(from.limit) + kFromLimit));
   const std::string_view level = Level(identity, from.level);
   to.set_level(level.data(), level.size());
-  to.set_observed(from.observed);
-  to.set_limit(from.limit_value);
+  const engine::Measured measured = engine::MeasuredBy(policy, from);
+  to.set_observed(measured.observed);
+  to.set_limit(measured.limit);
   to.set_signal(SignalName(policy, from.profile, from.signal));
   to.set_warn(from.warn);
   if (from.retry_after != absl::InfiniteDuration()) {
@@ -172,6 +174,7 @@ void FillExplanation(const engine::Explanation& explanation, std::string_view id
   FillDecision(explanation.answer, policy, identity, *response.mutable_decision());
   response.set_reject_ratio(explanation.reject_ratio);
   for (const uint32_t rule : explanation.rules) response.add_rules(policy.rules.name(rule));
+  FillMatchedRules(explanation, *response.mutable_matched_rules());
   for (const engine::BucketView& bucket : explanation.buckets) {
     FillBucket(bucket, policy, *response.add_buckets());
   }

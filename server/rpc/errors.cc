@@ -18,12 +18,14 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
 constexpr char kDomain[] = "headgate";
+// The default of FieldError, and for all else.
 constexpr size_t kMostTextBytes = 400;
+constexpr char kTooMuch[] = "TOO_MUCH";
 constexpr int64_t kRetrySeconds = 1;
 
-std::string Clip(std::string_view text) {
-  if (text.size() <= kMostTextBytes) return std::string(text);
-  size_t end = kMostTextBytes;
+std::string Clip(std::string_view text, size_t most_bytes = kMostTextBytes) {
+  if (text.size() <= most_bytes) return std::string(text);
+  size_t end = most_bytes;
   const auto inside_a_character = [&] { return (text[end] & 0xc0) == 0x80; };
   while (end > 0 && inside_a_character()) --end;
   return absl::StrCat(Sv(text.substr(0, end)), "...");
@@ -92,10 +94,16 @@ std::string ReasonOf(absl::StatusCode code, const Fault& fault) {
   }
 }
 
-grpc::Status Make(absl::StatusCode code, const std::string& reason, const Fault& fault) {
+bool MayHelpLater(absl::StatusCode code, const std::string& reason) {
+  return code == absl::StatusCode::kUnavailable ||
+         (code == absl::StatusCode::kResourceExhausted && reason != kTooMuch);
+}
+
+grpc::Status Make(absl::StatusCode code, const std::string& reason, const Fault& fault,
+                  size_t most_bytes = kMostTextBytes) {
   google::rpc::Status status;
   status.set_code(static_cast<int>(code));
-  status.set_message(Clip(Joined(fault)));
+  status.set_message(Clip(Joined(fault), most_bytes));
   google::rpc::ErrorInfo info;
   info.set_reason(reason);
   info.set_domain(kDomain);
@@ -104,10 +112,10 @@ grpc::Status Make(absl::StatusCode code, const std::string& reason, const Fault&
     google::rpc::BadRequest bad;
     auto& violation = *bad.add_field_violations();
     violation.set_field(fault.field);
-    violation.set_description(Clip(fault.what));
+    violation.set_description(Clip(fault.what, most_bytes));
     status.add_details()->PackFrom(bad);
   }
-  if (code == absl::StatusCode::kResourceExhausted || code == absl::StatusCode::kUnavailable) {
+  if (MayHelpLater(code, reason)) {
     google::rpc::RetryInfo retry;
     retry.mutable_retry_delay()->set_seconds(kRetrySeconds);
     status.add_details()->PackFrom(retry);
@@ -157,17 +165,25 @@ std::string FindBadText(const Message& message) {
 
 }  // namespace
 
-grpc::Status FieldError(std::string_view field, std::string_view what) {
+grpc::Status FieldError(std::string_view field, std::string_view what, size_t most_bytes) {
   return Make(absl::StatusCode::kInvalidArgument, "INVALID_FIELD",
-              {std::string(field), std::string(what)});
+              {std::string(field), std::string(what)}, most_bytes);
 }
 
 grpc::Status Overloaded(std::string_view reason, std::string_view what) {
   return Make(absl::StatusCode::kResourceExhausted, std::string(reason), {"", std::string(what)});
 }
 
+grpc::Status Failure(absl::StatusCode code, std::string_view reason, std::string_view what) {
+  return Make(code, std::string(reason), {"", std::string(what)});
+}
+
+grpc::Status TooMuch(std::string_view what) {
+  return Make(absl::StatusCode::kResourceExhausted, kTooMuch, {"", std::string(what)});
+}
+
 grpc::Status ShuttingDown() {
-  return Make(absl::StatusCode::kUnavailable, "SHUTTING_DOWN", {"", "the server is shutting down"});
+  return Failure(absl::StatusCode::kUnavailable, "SHUTTING_DOWN", "the server is shutting down");
 }
 
 grpc::Status MalformedError(const Message& partial) {

@@ -15,6 +15,7 @@
 #include <grpcpp/support/status.h>
 #include <headgate/v1/throttler_service.pb.h>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -24,11 +25,17 @@
 
 namespace headgate::rpc {
 
-// INVALID_ARGUMENT about one field.
-grpc::Status FieldError(std::string_view field, std::string_view what);
+// INVALID_ARGUMENT about one field. What is wrong is cut to `most_bytes`, at most 1,500.
+grpc::Status FieldError(std::string_view field, std::string_view what, size_t most_bytes = 400);
 
 // RESOURCE_EXHAUSTED, try again in a second.
 grpc::Status Overloaded(std::string_view reason, std::string_view what);
+
+// For what is wrong with neither a field nor the engine; UNAVAILABLE asks to try again in a second.
+grpc::Status Failure(absl::StatusCode code, std::string_view reason, std::string_view what);
+
+// RESOURCE_EXHAUSTED, for what is too much however often it is asked for.
+grpc::Status TooMuch(std::string_view what);
 
 // UNAVAILABLE, for what ends because the server does.
 grpc::Status ShuttingDown();

@@ -66,7 +66,8 @@ void SetLimits(const RpcServerOptions& options, grpc::ServerBuilder& builder) {
 
 RpcServer::RpcServer(const RpcServerOptions& options, engine::Engine& engine, Clock& clock,
                      StatusSource& status, DemandListener* demand)
-    : throttler_(std::make_unique<ThrottlerService>(engine, clock, demand, options.max_streams)),
+    : throttler_(std::make_unique<ThrottlerService>(engine, clock, demand, options.recorder,
+                                                    options.max_streams)),
       status_(std::make_unique<StatusService>(options.version, engine, clock, status)),
       health_(std::make_unique<HealthService>(
           std::set<std::string>{"headgate.v1.ThrottlerService", "headgate.v1.StatusService"},
@@ -95,6 +96,7 @@ absl::Status RpcServer::Listen(const RpcServerOptions& options) {
   builder.RegisterService(status_.get());
   builder.RegisterService(health_.get());
   if (options.another_service != nullptr) builder.RegisterService(options.another_service);
+  for (grpc::Service* const service : options.more_services) builder.RegisterService(service);
   for (int i = 0; i < options.threads; ++i) {
     loops_.push_back(std::make_unique<ServingLoop>(builder.AddCompletionQueue()));
   }

@@ -32,6 +32,10 @@
 #include "server/engine/engine.h"
 #include "server/rpc/sources.h"
 
+namespace headgate::throttle_log {
+class Recorder;
+}
+
 namespace headgate::rpc {
 
 class AsyncService;
@@ -49,12 +53,16 @@ struct RpcServerOptions {
   int max_health_watches = 64;                   // each has a thread
   std::string version = "unknown";               // of the server, for GetStatus
   AsyncService* another_service = nullptr;       // served along with ours, such as a benchmark's
+  // Further ones, which outlive the server. grpc.health.v1 does not list them.
+  std::vector<grpc::Service*> more_services = {};
+  throttle_log::Recorder* recorder = nullptr;  // counts decided Checks; null: nobody does
 };
 
 class RpcServer {
  public:
-  // All that is passed outlives the server; `demand` may be null. Errors: InvalidArgument for
-  // options out of range, Unavailable where the address cannot be listened on.
+  // All that is passed, and what `options` points to, outlives the server; `demand` may be null.
+  // Errors: InvalidArgument for options out of range, Unavailable where the address cannot be
+  // listened on.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(const RpcServerOptions& options,
                                                           engine::Engine& engine, Clock& clock,
                                                           StatusSource& status,

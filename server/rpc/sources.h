@@ -4,14 +4,29 @@
 #ifndef HEADGATE_SERVER_RPC_SOURCES_H_
 #define HEADGATE_SERVER_RPC_SOURCES_H_
 
+#include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/config/load_status.h"
 #include "server/health/snapshot.h"
 
 namespace headgate::rpc {
+
+// How the throttle log fares; see ThrottleLogStatus in status_service.proto.
+struct ThrottleLogSnapshot {
+  std::string store;    // "memory", "sqlite" or "postgres"
+  absl::Status status;  // of the newest write
+  int64_t rows_written = 0;
+  int64_t rows_buffered = 0;
+  int64_t dropped_checks = 0;
+  int64_t folded_checks = 0;
+  int64_t bytes = 0;
+  absl::Time oldest = absl::InfiniteFuture();  // infinite: nothing is kept
+};
 
 // Thread-safe.
 class StatusSource {
@@ -21,6 +36,7 @@ class StatusSource {
   virtual absl::Time StartedAt() const = 0;
   virtual config::LoadStatus Config() const = 0;
   virtual std::vector<health::TargetSnapshot> Targets() const = 0;
+  virtual ThrottleLogSnapshot ThrottleLog() const = 0;
 };
 
 // Learns that somebody asks, so that health is measured more often. Called for each Check or batch

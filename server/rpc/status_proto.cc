@@ -96,6 +96,17 @@ void FillTarget(const health::TargetSnapshot& from, const Now& now, v1::TargetSt
   for (const auto& controller : from.controllers) FillController(controller, *to.add_controllers());
 }
 
+void FillThrottleLog(const ThrottleLogSnapshot& from, v1::ThrottleLogStatus& to) {
+  to.set_store(from.store);
+  to.set_error(std::string(from.status.message()));
+  to.set_rows_written(from.rows_written);
+  to.set_rows_buffered(from.rows_buffered);
+  to.set_dropped_checks(from.dropped_checks);
+  to.set_folded_checks(from.folded_checks);
+  to.set_bytes(from.bytes);
+  if (from.oldest != absl::InfiniteFuture()) SetTimestamp(from.oldest, *to.mutable_oldest());
+}
+
 void FillBudget(const engine::BudgetView& from, v1::BudgetStatus& to) {
   to.set_target(from.target);
   to.set_budget(from.budget);

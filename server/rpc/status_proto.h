@@ -11,11 +11,13 @@
 #include "server/config/load_status.h"
 #include "server/engine/budget_view.h"
 #include "server/health/snapshot.h"
+#include "server/rpc/sources.h"
 
 namespace headgate::rpc {
 
 void FillConfig(const config::LoadStatus& from, v1::ConfigStatus& to);
 void FillTarget(const health::TargetSnapshot& from, const Now& now, v1::TargetStatus& to);
+void FillThrottleLog(const ThrottleLogSnapshot& from, v1::ThrottleLogStatus& to);
 void FillBudget(const engine::BudgetView& from, v1::BudgetStatus& to);
 void FillBucketStatus(const engine::FullBucket& from, v1::BucketStatus& to);
 

@@ -100,6 +100,7 @@ grpc::Status StatusService::GetStatus(const v1::GetStatusRequest& request,
   response.set_buckets_owing(static_cast<int64_t>(stats.buckets_owing));
   response.set_buckets_capacity(static_cast<int64_t>(stats.buckets));
   response.set_live_evictions(static_cast<int64_t>(stats.live_evictions));
+  FillThrottleLog(source_.ThrottleLog(), *response.mutable_throttle_log());
   return grpc::Status();
 }
 

@@ -41,7 +41,9 @@ grpc::Status Throttler::Check(const v1::CheckRequest& check, const engine::IpAdd
   if (check.validate_only()) {
     ExplainInstead(0, clock_.Read());
   } else {
-    statuses_[0] = engine_.Check(request, clock_.Read(), answer);
+    const Now now = clock_.Read();
+    statuses_[0] = engine_.Check(request, now, answer);
+    if (lane_ != nullptr && statuses_[0].ok()) lane_->Record(request, answer, now);
   }
   if (!statuses_[0].ok()) return ToGrpcStatus(statuses_[0], {.tags = request.tags});
   const std::shared_ptr<const engine::Policy> policy = engine_.policy();
@@ -89,6 +91,7 @@ void Throttler::DecideSome(const Checks& checks, int first, int count,
     if (end < count) ExplainInstead(from + run, now);
     begin = end + 1;
   }
+  if (lane_ != nullptr) RecordSome(checks, first, count, now);
   const std::shared_ptr<const engine::Policy> policy = engine_.policy();
   for (int i = 0; i < count; ++i) {
     const auto place = static_cast<size_t>(i);
@@ -102,6 +105,14 @@ void Throttler::DecideSome(const Checks& checks, int first, int count,
                 {.path = Path("checks", first + i), .tags = requests_.all()[place].tags},
                 *result.mutable_error());
     }
+  }
+}
+
+void Throttler::RecordSome(const Checks& checks, int first, int count, Now now) {
+  for (int i = 0; i < count; ++i) {
+    const auto place = static_cast<size_t>(i);
+    if (!statuses_[place].ok() || checks[first + i].validate_only()) continue;
+    lane_->Record(requests_.all()[place], answers_[place], now);
   }
 }
 

@@ -3,7 +3,7 @@
 // Belongs to one thread, since it reuses what it needs in between; Explain, which is rare and runs
 // anywhere, does not.
 //
-//   Throttler throttler(engine, clock, demand);
+//   Throttler throttler(engine, clock, demand, lane);
 //   grpc::Status status = throttler.Check(request, address, *response.mutable_decision());
 
 #ifndef HEADGATE_SERVER_RPC_THROTTLER_H_
@@ -23,14 +23,15 @@
 #include "server/engine/ip_prefix.h"
 #include "server/rpc/check_requests.h"
 #include "server/rpc/sources.h"
+#include "server/throttle_log/lane.h"
 
 namespace headgate::rpc {
 
 class Throttler {
  public:
-  // `demand` may be null; all outlive this.
-  Throttler(engine::Engine& engine, Clock& clock, DemandListener* demand)
-      : engine_(engine), clock_(clock), demand_(demand) {}
+  // `demand` and `lane`, where decided Checks are counted, may be null; all outlive this.
+  Throttler(engine::Engine& engine, Clock& clock, DemandListener* demand, throttle_log::Lane* lane)
+      : engine_(engine), clock_(clock), demand_(demand), lane_(lane) {}
 
   using Checks = google::protobuf::RepeatedPtrField<v1::CheckRequest>;
   using Results = google::protobuf::RepeatedPtrField<v1::CheckResult>;
@@ -49,6 +50,8 @@ class Throttler {
 
  private:
   void NoteDemand(const Checks& checks);
+  // Counts the Checks that were decided.
+  void RecordSome(const Checks& checks, int first, int count, Now now);
   // Decides `count` Checks from `first` on.
   void DecideSome(const Checks& checks, int first, int count, const engine::IpAddress* address,
                   Now now, Results& results);
@@ -59,6 +62,7 @@ class Throttler {
   engine::Engine& engine_;
   Clock& clock_;
   DemandListener* const demand_;
+  throttle_log::Lane* const lane_;
   CheckRequests requests_;
   std::vector<engine::CheckAnswer> answers_{1};
   std::vector<absl::Status> statuses_{1};

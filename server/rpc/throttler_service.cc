@@ -17,8 +17,9 @@ constexpr int kWaitingBatches = 32;
 
 // What the routes of one loop share.
 struct Lane : Route {
-  Lane(engine::Engine& engine, Clock& clock, DemandListener* demand)
-      : throttler(engine, clock, demand) {}
+  Lane(engine::Engine& engine, Clock& clock, DemandListener* demand,
+       throttle_log::Recorder* recorder)
+      : throttler(engine, clock, demand, recorder == nullptr ? nullptr : &recorder->AddLane()) {}
 
   const engine::IpAddress* AddressOf(grpc::ServerContext& context) {
     return peers.Find(context.peer());
@@ -31,10 +32,11 @@ struct Lane : Route {
 }  // namespace
 
 ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, DemandListener* demand,
-                                   int max_streams)
+                                   throttle_log::Recorder* recorder, int max_streams)
     : engine_(engine),
       clock_(clock),
       demand_(demand),
+      recorder_(recorder),
       streams_(max_streams),
       check_(AddAsync("/headgate.v1.ThrottlerService/Check", Kind::NORMAL_RPC)),
       batch_check_(AddAsync("/headgate.v1.ThrottlerService/BatchCheck", Kind::NORMAL_RPC)),
@@ -51,7 +53,7 @@ ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, DemandL
 }
 
 void ThrottlerService::Open(ServingLoop& loop) {
-  auto owned = std::make_unique<Lane>(engine_, clock_, demand_);
+  auto owned = std::make_unique<Lane>(engine_, clock_, demand_, recorder_);
   Lane* const lane = owned.get();
   loop.Own(std::move(owned));
   loop.Own(std::make_unique<UnaryRoute<v1::CheckRequest, v1::CheckResponse>>(

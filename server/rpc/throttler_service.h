@@ -15,13 +15,15 @@
 #include "server/rpc/service.h"
 #include "server/rpc/serving_loop.h"
 #include "server/rpc/sources.h"
+#include "server/throttle_log/recorder.h"
 
 namespace headgate::rpc {
 
 class ThrottlerService final : public AsyncService {
  public:
-  // `demand` may be null; all outlive this.
-  ThrottlerService(engine::Engine& engine, Clock& clock, DemandListener* demand, int max_streams);
+  // `demand` and `recorder` may be null; all outlive this.
+  ThrottlerService(engine::Engine& engine, Clock& clock, DemandListener* demand,
+                   throttle_log::Recorder* recorder, int max_streams);
 
   void Open(ServingLoop& loop) override;
 
@@ -31,6 +33,7 @@ class ThrottlerService final : public AsyncService {
   engine::Engine& engine_;
   Clock& clock_;
   DemandListener* const demand_;
+  throttle_log::Recorder* const recorder_;
   StreamCount streams_;
   const int check_;
   const int batch_check_;

@@ -62,6 +62,7 @@ class NoStatus final : public rpc::StatusSource {
   absl::Time StartedAt() const override { return absl::UnixEpoch(); }
   config::LoadStatus Config() const override { return {}; }
   std::vector<health::TargetSnapshot> Targets() const override { return {}; }
+  rpc::ThrottleLogSnapshot ThrottleLog() const override { return {}; }
 };
 
 class CountDemand final : public rpc::DemandListener {

@@ -55,12 +55,12 @@ TEST(Advice, NamesTheSignalThatShutTheGate) {
   v1::ExplainResponse explanation;
   v1::Violation& violation = AddViolation(explanation, v1::LIMIT_KIND_HEALTH);
   violation.set_signal("replication_lag_seconds on standby-2");
-  violation.set_observed(1.4);
-  violation.set_limit(1);
+  violation.set_observed(7.1);
+  violation.set_limit(5);
   explanation.mutable_decision()->mutable_health()->set_state(v1::HEALTH_STATE_HEALTHY);
   EXPECT_THAT(WhatWouldHelp(explanation),
               ElementsAre("replication_lag_seconds on standby-2 has to fall below its hard "
-                          "threshold (pressure 1.4 now, below 1 needed)"));
+                          "threshold (7.1 now, below 5 needed)"));
 }
 
 TEST(Advice, AsksForASampleWhereThereIsNoRecentOne) {
@@ -71,6 +71,34 @@ TEST(Advice, AsksForASampleWhereThereIsNoRecentOne) {
   health.set_state(v1::HEALTH_STATE_STALE);
   EXPECT_THAT(WhatWouldHelp(explanation),
               ElementsAre(HasSubstr("'careful' needs a recent sample (it is STALE)")));
+}
+
+TEST(Advice, NamesEveryRuleThatWouldDenyInItsPlace) {
+  v1::ExplainResponse explanation;
+  v1::Violation& violation = AddViolation(explanation, v1::LIMIT_KIND_RULE);
+  violation.set_rule("no-etl");
+  violation.mutable_retry_after()->set_seconds(90);
+  explanation.mutable_decision()->set_reason(v1::REASON_DENY_RULE);
+  for (const char* name : {"no-etl", "charge", "freeze"}) {
+    v1::MatchedRule& rule = *explanation.add_matched_rules();
+    rule.set_name(name);
+    rule.set_action(rule.name() == "charge" ? "charges rows" : "denies");
+  }
+  EXPECT_THAT(WhatWouldHelp(explanation),
+              ElementsAre("rule 'no-etl' has to end, which it does in 1m30s, or no longer match "
+                          "this identity; so does 'freeze'; headgate resume lets it through "
+                          "meanwhile"));
+}
+
+TEST(Advice, SaysToAskAgainWhereChanceDecides) {
+  v1::ExplainResponse explanation;
+  v1::Violation& violation = AddViolation(explanation, v1::LIMIT_KIND_RULE);
+  violation.set_rule("half");
+  violation.set_limit(0.5);
+  explanation.mutable_decision()->set_reason(v1::REASON_REJECT_RATIO);
+  EXPECT_THAT(WhatWouldHelp(explanation), ElementsAre(HasSubstr("rejects 50 % of Checks: ask")));
+  violation.set_limit(1);
+  EXPECT_THAT(WhatWouldHelp(explanation), ElementsAre(HasSubstr("'half' has to be removed")));
 }
 
 TEST(Advice, HasOneSentenceForEachLimitThatDenies) {

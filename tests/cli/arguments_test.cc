@@ -47,6 +47,21 @@ TEST(Arguments, GlobalOptionsStandBeforeOrAfterTheCommand) {
   }
 }
 
+TEST(Arguments, AnswersFromTheLogMayTakeLongerUnlessToldOtherwise) {
+  EXPECT_EQ(Parse({"status"}).globals.timeout, absl::Seconds(2));
+  EXPECT_EQ(Parse({"log"}).globals.timeout, absl::Seconds(30));
+  EXPECT_EQ(Parse({"replay", "--config", "x"}).globals.timeout, absl::Minutes(5));
+  EXPECT_EQ(Parse({"log", "--timeout", "3s"}).globals.timeout, absl::Seconds(3));
+}
+
+TEST(Arguments, TopAndDenialsMayStandWithoutANumber) {
+  EXPECT_EQ(ParseAs<LogArguments>({"log", "--top", "etl"}).past.identity, "etl");
+  EXPECT_EQ(ParseAs<LogArguments>({"log", "--top", "etl"}).past.limit, 10);
+  EXPECT_EQ(ParseAs<LogArguments>({"log", "--top", "3", "etl"}).past.limit, 3);
+  EXPECT_EQ(ParseAs<LogArguments>({"log", "etl", "--denials"}).past.limit, 20);
+  EXPECT_EQ(ParseAs<LogArguments>({"log", "etl", "--denials=7"}).past.limit, 7);
+}
+
 TEST(Arguments, AddressComesFromTheEnvironmentUnlessItIsGiven) {
   ::setenv("HEADGATE_ADDRESS", "gate:9", 1);
   EXPECT_EQ(Parse({"status"}).globals.address, "gate:9");

@@ -213,7 +213,9 @@ TEST(ExplainCommand, ShowsRulesBucketsAndWhatWouldHelp) {
   const Finished explain = server.Headgate({"explain", "job:etl", "--cost", "40"});
   EXPECT_EQ(explain.status, 1);
   EXPECT_THAT(explain.out,
-              AllOf(StartsWith("DENIED by CAPACITY\n"), HasSubstr("rules that match: charge\n"),
+              AllOf(StartsWith("DENIED by CAPACITY\n"),
+                    HasSubstr("RULE    WHAT IT DOES  EXPIRES  WHAT CAME OF IT\n"
+                              "charge  charges rows  never    applies\n"),
                     HasSubstr("ROOM IN"), HasSubstr("\nto be allowed:\n"),
                     HasSubstr("has to drain to 60, which it does in 3s; or ask for at most 10")));
   EXPECT_EQ(server.Debt("job:etl"), 90);
@@ -239,6 +241,37 @@ TEST(ExplainCommand, ShowsTheHealthItWasMadeUnder) {
                     HasSubstr("careful: HEALTHY, speed 0, pressure 1.5 (replication_lag_seconds), "
                               "sampled 300ms ago"),
                     HasSubstr("replication_lag_seconds has to fall below its hard threshold")));
+}
+
+TEST(ExplainCommand, SaysWhichRuleWonAndWhyTheOthersLost) {
+  engine::PolicySpec policy = OneBudget(RateBudget("rows", 10, 100));
+  policy.rules.push_back(engine::RuleOn("half", "etl", engine::RejectAction{0.5}));
+  engine::RuleSpec freeze = engine::RuleOn("freeze", "etl", engine::DenyAction{});
+  freeze.expires_at = absl::FromUnixNanos(FakeClock::kStartWallNs) + absl::Hours(2);
+  policy.rules.push_back(freeze);
+  TestServer server(std::move(policy));
+  const Finished explain = server.Headgate({"explain", "job:etl", "--cost", "40"});
+  EXPECT_EQ(explain.status, 1);
+  EXPECT_THAT(
+      explain.out,
+      AllOf(StartsWith("DENIED by DENY_RULE\n"),
+            HasSubstr(
+                "half    rejects 50 % by chance  never                    overruled by 'freeze': "
+                "deny wins over a share\n"),
+            HasSubstr("freeze  denies                  2026-01-01 02:00:00 UTC  applies\n"),
+            HasSubstr("rule 'freeze' has to end, which it does in 2h, or no longer match this "
+                      "identity; headgate resume lets it through meanwhile\n")));
+  const auto json = server.Headgate({"explain", "job:etl", "-o", "json"});
+  const auto rules = ParseJson(json.out)["matched_rules"].list_value();
+  EXPECT_EQ(At(rules.values(1), "effect").string_value(), "RULE_EFFECT_OVERRULED");
+  EXPECT_EQ(At(rules.values(2), "expires_at").string_value(), "2026-01-01T02:00:00Z");
+}
+
+TEST(ExplainCommand, SaysSoWhereNoRuleMatches) {
+  TestServer server(OneBudget(RateBudget("rows", 10, 100)));
+  const Finished explain = server.Headgate({"explain", "job:other"});
+  EXPECT_EQ(explain.status, 0);
+  EXPECT_THAT(explain.out, HasSubstr("\nno rule matches\nit would be charged to no budget\n"));
 }
 
 TEST(ExplainCommand, AllowedIsZeroInEveryFormat) {

@@ -124,6 +124,27 @@ TEST_F(StatusCommand, CsvHasARowForEachThing) {
                               "\"permission denied, ask for pg_monitor\"\r\n")));
 }
 
+TEST_F(StatusCommand, SaysWhatKeepsTheThrottleLogFromBeingComplete) {
+  EXPECT_THAT(server_.Headgate({"status"}).out, Not(HasSubstr("throttle log")));
+  server_.SetThrottleLog({.store = "sqlite",
+                          .status = absl::ResourceExhaustedError("disk is full\x1b[2J"),
+                          .rows_written = 1200,
+                          .rows_buffered = 34,
+                          .dropped_checks = 56,
+                          .folded_checks = 78,
+                          .bytes = 2'500'000,
+                          .oldest = absl::FromUnixSeconds(1'767'225'600)});
+  EXPECT_THAT(server_.Headgate({"status"}).out,
+              HasSubstr("throttle log in sqlite, 2.5 MB since 2026-01-01 00:00:00 UTC; counts "
+                        "written 1200, waiting 34\n"
+                        "throttle log CANNOT BE WRITTEN: disk is full\\x1b[2J\n"
+                        "missing from the log: 56 Checks\n"
+                        "counted under a level above their identity: 78 Checks\n"));
+  EXPECT_THAT(server_.Headgate({"status", "-o", "csv"}).out,
+              AllOf(HasSubstr("\r\nthrottle_log,,sqlite,cannot be written,2500000,,,,disk is full"),
+                    HasSubstr("\r\nthrottle_log_dropped_checks,,,,56,,,,\r\n")));
+}
+
 TEST_F(StatusCommand, UnknownTargetIsTwo) {
   const Finished status = server_.Headgate({"status", "--target", "nowhere"});
   EXPECT_EQ(status.status, 2);

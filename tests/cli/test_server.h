@@ -26,12 +26,14 @@ namespace headgate::cli {
 
 class TestServer final : public rpc::StatusSource, public rpc::DemandListener {
  public:
-  explicit TestServer(engine::PolicySpec policy, int port = 0) {
+  explicit TestServer(engine::PolicySpec policy, int port = 0,
+                      std::vector<grpc::Service*> more_services = {}) {
     const absl::Status installed = engine_.Install(std::move(policy), clock_.Read());
     EXPECT_TRUE(installed.ok()) << installed;
-    auto server =
-        rpc::RpcServer::Start({.address = absl::StrCat("127.0.0.1:", port), .version = "0.1.0"},
-                              engine_, clock_, *this, this);
+    auto server = rpc::RpcServer::Start({.address = absl::StrCat("127.0.0.1:", port),
+                                         .version = "0.1.0",
+                                         .more_services = std::move(more_services)},
+                                        engine_, clock_, *this, this);
     EXPECT_TRUE(server.ok()) << server.status();
     if (server.ok()) server_ = *std::move(server);
   }
@@ -51,6 +53,10 @@ class TestServer final : public rpc::StatusSource, public rpc::DemandListener {
   void SetConfig(config::LoadStatus config) {
     MutexLock lock(&mutex_);
     config_ = std::move(config);
+  }
+  void SetThrottleLog(rpc::ThrottleLogSnapshot throttle_log) {
+    MutexLock lock(&mutex_);
+    throttle_log_ = std::move(throttle_log);
   }
 
   // The program, told where this server is.
@@ -76,6 +82,10 @@ class TestServer final : public rpc::StatusSource, public rpc::DemandListener {
     MutexLock lock(&mutex_);
     return targets_;
   }
+  rpc::ThrottleLogSnapshot ThrottleLog() const override {
+    MutexLock lock(&mutex_);
+    return throttle_log_;
+  }
   void OnCheck(std::string_view) override { checks_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
@@ -85,6 +95,7 @@ class TestServer final : public rpc::StatusSource, public rpc::DemandListener {
   mutable Mutex mutex_;
   std::vector<health::TargetSnapshot> targets_ ABSL_GUARDED_BY(mutex_);
   config::LoadStatus config_ ABSL_GUARDED_BY(mutex_);
+  rpc::ThrottleLogSnapshot throttle_log_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<rpc::RpcServer> server_;  // last: it uses all of the above
 };
 

@@ -39,6 +39,33 @@ TEST(DurationFromText, TakesUnitsAndRefusesTheRest) {
   }
 }
 
+TEST(TimeFromText, TakesWhatIsAgoWhatIsTodayAndWhatIsExact) {
+  absl::TimeZone berlin;
+  ASSERT_TRUE(absl::LoadTimeZone("Europe/Berlin", &berlin));
+  const absl::Time now = absl::FromCivil(absl::CivilSecond(2026, 11, 20, 14, 3, 20), berlin);
+  const auto text = [&](const std::string& word) {
+    const auto time = TimeFromText(word, now, berlin);
+    return time.ok() ? absl::FormatTime("%Y-%m-%d %H:%M:%S", *time, berlin)
+                     : std::string(time.status().message());
+  };
+  EXPECT_EQ(text("1h30m"), "2026-11-20 12:33:20");
+  EXPECT_EQ(text("2d"), "2026-11-18 14:03:20");
+  EXPECT_EQ(text("06:00"), "2026-11-20 06:00:00");
+  EXPECT_EQ(text("06:00:30"), "2026-11-20 06:00:30");
+  EXPECT_EQ(text("2026-11-01"), "2026-11-01 00:00:00");
+  EXPECT_EQ(text("2026-11-01 06:05"), "2026-11-01 06:05:00");
+  EXPECT_EQ(text("2026-11-01 06:05:07"), "2026-11-01 06:05:07");
+  EXPECT_EQ(text("2026-11-01T06:00:00Z"), "2026-11-01 07:00:00");
+  EXPECT_EQ(text("2026-11-01T06:00:00+01:00"), "2026-11-01 06:00:00");
+}
+
+TEST(TimeFromText, RefusesTheRest) {
+  for (const char* wrong : {"", "yesterday", "-1h", "-1d", "25:00", "6", "infinite-past", "now",
+                            "2026-13-01", "nand", "1e300d"}) {
+    EXPECT_FALSE(TimeFromText(wrong, absl::UnixEpoch(), absl::UTCTimeZone()).ok()) << wrong;
+  }
+}
+
 TEST(CostFromText, TakesFiniteNumbersFromZero) {
   EXPECT_EQ(*CostFromText("0"), 0);
   EXPECT_EQ(*CostFromText("2.5e3"), 2500);

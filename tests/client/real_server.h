@@ -75,6 +75,7 @@ class RealServer final : public rpc::StatusSource {
   absl::Time StartedAt() const override { return absl::UnixEpoch(); }
   config::LoadStatus Config() const override { return {}; }
   std::vector<health::TargetSnapshot> Targets() const override { return {}; }
+  rpc::ThrottleLogSnapshot ThrottleLog() const override { return {}; }
 
  private:
   FakeClock clock_;

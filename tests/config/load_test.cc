@@ -185,6 +185,22 @@ health_profiles:
                   "replication_lag_seconds on c", "standby_lag_seconds on b"));
 }
 
+TEST(Load, PolicyKnowsTheThresholdsOfEveryInstance) {
+  const Config config = Good(R"(
+targets: [{name: t, primary: {dsn_env: D}, standbys: [{name: a}, {name: b}]}]
+health_profiles:
+  - name: p
+    signals: [{name: lock_waiters}, {name: replication_lag_seconds, soft: 2, hard: 7}]
+)");
+  const engine::HealthProfileSpec& profile = config.policy.profiles[0];
+  ASSERT_EQ(profile.thresholds.size(), profile.signals.size());
+  for (size_t i = 0; i < profile.signals.size(); ++i) {
+    const bool lag = profile.signals[i] != "lock_waiters";
+    EXPECT_EQ(profile.thresholds[i].soft, lag ? 2 : 3) << profile.signals[i];
+    EXPECT_EQ(profile.thresholds[i].hard, lag ? 7 : 10) << profile.signals[i];
+  }
+}
+
 TEST(Load, RatesAndBurstsInEveryForm) {
   const auto units = [](const std::string& rate) {
     return std::get<engine::UnitsPerSecond>(*Budget("rate: " + rate + ", burst: 5000").rate).value;

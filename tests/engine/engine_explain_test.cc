@@ -173,6 +173,20 @@ TEST(EngineSentence, OfHealth) {
             "Denied by health profile 'batch': replication_lag at pressure 1.25. Try again in 1s.");
 }
 
+TEST(EngineSentence, OfHealthTellsTheSignalsValueWhereItIsKnown) {
+  PolicySpec spec = OneBudget(RateBudget("b", 1, 10));
+  spec.profiles = {{.name = "batch", .signals = {"replication_lag"}, .thresholds = {{1, 5}}}};
+  spec.budgets[0].health = "batch";
+  TestEngine engine(std::move(spec));
+  engine.SetHealth("batch", {.gate_shut = true, .pressure = 1.5, .signal = 0});
+  EXPECT_EQ(engine.Check("etl", 1).Sentence(),
+            "Denied by health profile 'batch': replication_lag is 7, with its hard threshold at 5. "
+            "Try again in 1s.");
+  engine.SetHealth("batch", {.gate_shut = true, .pressure = 0.5, .signal = 0});
+  EXPECT_EQ(engine.Check("etl", 1).Sentence(),
+            "Denied by health profile 'batch': replication_lag at pressure 0.5. Try again in 1s.");
+}
+
 TEST(EngineSentence, OfSeveralLimits) {
   BudgetSpec jobs = ConcurrencyBudget("jobs", 1);
   jobs.max_cost = 5;

@@ -35,6 +35,48 @@ TEST(EngineRequestId, RetryOfAWarnedCheckHasItsWarnings) {
   EXPECT_EQ(BudgetOf(retry, 0), "b");
 }
 
+TEST(EngineRequestId, RetryIsMarkedAsRepeated) {
+  BudgetSpec budget = RateBudget("b", 1, 100);
+  for (const Mode mode : {Mode::kEnforce, Mode::kWarn}) {
+    budget.mode = mode;
+    TestEngine engine(OneBudget(budget));
+    const CheckAnswer first = engine.Check(WithId("etl", 140 * (mode == Mode::kWarn), "r1"));
+    EXPECT_FALSE(first.repeated);
+    CheckAnswer retry = engine.Check(WithId("etl", 140 * (mode == Mode::kWarn), "r1"));
+    EXPECT_TRUE(retry.repeated);
+    EXPECT_EQ(retry.subject_key, first.subject_key);
+    ASSERT_TRUE(engine->Check(Request("etl", 1), At(), retry).ok());
+    EXPECT_FALSE(retry.repeated);
+  }
+}
+
+TEST(EngineSubjectKey, IsOfTheTargetAndTheWholeIdentity) {
+  PolicySpec spec;
+  spec.targets = {{.name = "a", .capacity = {}, .default_health = ""},
+                  {.name = "b", .capacity = {}, .default_health = ""}};
+  spec.rules = {RuleOn("stop", "bad:etl", DenyAction{})};
+  TestEngine engine(std::move(spec));
+  const auto key = [&](std::string_view target, std::string_view identity) {
+    return engine.Check({.identity = identity, .target = target}).subject_key;
+  };
+  EXPECT_EQ(key("a", "job:etl"), key("a", "job:etl"));
+  EXPECT_NE(key("a", "job:etl"), key("b", "job:etl"));
+  EXPECT_NE(key("a", "job:etl"), key("a", "etl"));
+  EXPECT_NE(key("a", "bad:etl"), key("b", "bad:etl"));
+  EXPECT_EQ(key("a", "job:etl") % 2, 1);
+}
+
+TEST(EngineSubjectKey, IsInEveryAnswerOfABatch) {
+  TestEngine engine(OneBudget(RateBudget("b", 1, 25)));
+  const uint64_t key = engine.Check(Request("etl", 0)).subject_key;
+  std::vector<CheckRequest> requests(4, Request("etl", 10));
+  std::vector<CheckAnswer> answers(4);
+  std::vector<absl::Status> statuses(4);
+  engine->CheckBatch(requests, At(), absl::MakeSpan(answers), absl::MakeSpan(statuses));
+  for (const CheckAnswer& answer : answers) EXPECT_EQ(answer.subject_key, key);
+  EXPECT_EQ(answers[3].verdict, Verdict::kDenied);
+}
+
 TEST(EngineRequestId, LivesUntilThePermitExpires) {
   TestEngine engine(OneBudget(RateBudget("b", 1e-6, 100)));
   engine.Check(WithId("etl", 40, "r1"));

@@ -54,6 +54,13 @@ const Mistake kTargets[] = {
     {"ProfileTwice", [](auto& s) { s.profiles.push_back(s.profiles[0]); },
      "health profile 'p': is defined twice"},
     {"ProfileNoName", [](auto& s) { s.profiles[0].name = ""; }, "health profile '': has no name"},
+    {"TooManyThresholds", [](auto& s) { s.profiles[0].thresholds.resize(2); },
+     "health profile 'p': has 1 signals and 2 thresholds"},
+    {"SoftAboveHard",
+     [](auto& s) {
+       s.profiles[0].thresholds = {{7, 5}};
+     },
+     "health profile 'p': soft must be below hard; soft is 7, hard is 5"},
 };
 
 const Mistake kBudgets[] = {

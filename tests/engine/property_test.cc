@@ -63,6 +63,7 @@ TEST(EngineProperty, AnswersEveryRandomTraceAsTheModelDoes) {
                                          "denied: max cost",
                                          "denied: reject ratio",
                                          "warned",
+                                         "resumed",
                                          "repeated by request id",
                                          "error: FAILED_PRECONDITION",
                                          "error: INVALID_ARGUMENT",

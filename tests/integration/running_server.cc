@@ -22,9 +22,13 @@ std::filesystem::path MakeFolder() {
 
 RunningServer::RunningServer(const std::string& yaml) : folder_(MakeFolder()) {
   Rewrite(yaml);
-  absl::StatusOr<std::unique_ptr<app::Server>> server = app::Server::Start(
-      {.config_path = config_path(), .grpc_address = "127.0.0.1:0", .grace = absl::Seconds(2)},
-      clock_);
+  std::filesystem::create_directory(state_dir());
+  absl::StatusOr<std::unique_ptr<app::Server>> server =
+      app::Server::Start({.config_path = config_path(),
+                          .grpc_address = "127.0.0.1:0",
+                          .state_dir = state_dir(),
+                          .grace = absl::Seconds(2)},
+                         clock_);
   EXPECT_TRUE(server.ok()) << server.status();
   if (!server.ok()) std::abort();
   server_ = *std::move(server);

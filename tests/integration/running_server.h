@@ -28,7 +28,7 @@ namespace v1 = ::headgate::v1;
 
 class RunningServer {
  public:
-  // Fails the test if it does not start.
+  // Fails the test if it does not start. It keeps its state in state_dir().
   explicit RunningServer(const std::string& yaml);
   ~RunningServer();
   RunningServer(const RunningServer&) = delete;
@@ -36,6 +36,8 @@ class RunningServer {
 
   const std::filesystem::path& folder() const { return folder_; }
   std::string config_path() const { return folder_ / "headgate.yaml"; }
+  std::filesystem::path state_dir() const { return folder_ / "state"; }
+  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   // Another file under its name, as an editor saves it.
   void Rewrite(const std::string& yaml);
 

@@ -144,6 +144,25 @@ TEST(Check, AShutGateDeniesAndNamesTheSignal) {
   EXPECT_EQ(decision.health().state(), v1::HEALTH_STATE_STALE);
 }
 
+TEST(Check, AShutGateTellsTheSignalsValueInItsOwnUnit) {
+  engine::PolicySpec spec = WithHealth(OneBudget(RateBudget("b", 10, 100)));
+  spec.profiles[0].thresholds = {{1, 5}, {1, 5}};
+  TestServer server(std::move(spec));
+  SetHealth(server, {.speed = 0, .gate_shut = true, .pressure = 1.5F, .signal = 1});
+  const v1::Violation shut = server.Denied("job:etl", 1).violations(0);
+  EXPECT_EQ(shut.signal(), "lag on b");
+  EXPECT_EQ(shut.observed(), 7);
+  EXPECT_EQ(shut.limit(), 5);
+  SetHealth(server, {.speed = 0,
+                     .status = HealthStatus::kStale,
+                     .gate_shut = true,
+                     .pressure = 0.5F,
+                     .signal = 1});
+  const v1::Violation stale = server.Denied("job:etl", 1).violations(0);
+  EXPECT_EQ(stale.observed(), 0.5);
+  EXPECT_EQ(stale.limit(), 1);
+}
+
 TEST(Check, AnAutoBudgetThatIsProbingSaysSo) {
   engine::BudgetSpec budget;
   budget.name = "b";

@@ -36,10 +36,12 @@ class FakeStatus final : public StatusSource {
   absl::Time StartedAt() const override { return started_at; }
   config::LoadStatus Config() const override { return config; }
   std::vector<health::TargetSnapshot> Targets() const override { return targets; }
+  ThrottleLogSnapshot ThrottleLog() const override { return throttle_log; }
 
   absl::Time started_at = absl::FromUnixSeconds(1'767'000'000);
   config::LoadStatus config;
   std::vector<health::TargetSnapshot> targets;
+  ThrottleLogSnapshot throttle_log;
 };
 
 class RecordedDemand final : public DemandListener {

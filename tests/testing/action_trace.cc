@@ -131,6 +131,7 @@ class TraceRunner {
     for (const ExpectedViolation& violation : expected.answer.violations) {
       if (violation.warn) Count("warned");
     }
+    if (!expected.lifted.empty()) Count("resumed");
     if (answer.verdict == engine::Verdict::kDenied) {
       if (answer.permit != 0) Wrong("  a denial has a permit\n");
       denied_ = request;

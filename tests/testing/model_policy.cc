@@ -131,6 +131,7 @@ void ModelPolicy::Apply(uint32_t rule, Match& match, int& priority_depth) const 
   const RuleSpec& spec = spec_.rules[rule];
   match.all.insert(rule);
   if (std::holds_alternative<engine::ExemptAction>(spec.action)) match.exempt.insert(rule);
+  if (std::holds_alternative<engine::ResumeAction>(spec.action)) match.resume.insert(rule);
   if (std::holds_alternative<engine::DenyAction>(spec.action)) match.deny.insert(rule);
   if (const auto* charge = std::get_if<engine::ChargeAction>(&spec.action)) {
     for (uint32_t i = 0; i < spec_.budgets.size(); ++i) {
@@ -178,6 +179,17 @@ ModelPolicy::Match ModelPolicy::Find(const CheckRequest& request, uint32_t targe
     if (prefixes_[rule].has_value() && prefixes_[rule]->length() < longest_prefix) continue;
     Apply(rule, match, priority_depth);
   }
+  if (match.resume.empty()) return match;
+  for (const uint32_t rule : match.all) {
+    const engine::ActionSpec& action = spec_.rules[rule].action;
+    if (std::holds_alternative<engine::DenyAction>(action) ||
+        std::holds_alternative<engine::RejectAction>(action)) {
+      match.lifted.insert(rule);
+    }
+  }
+  match.deny.clear();
+  match.reject.clear();
+  match.reject_ratio = 0;
   return match;
 }
 

@@ -35,6 +35,8 @@ class ModelPolicy {
   struct Match {
     RuleSet all;
     RuleSet exempt;
+    RuleSet resume;
+    RuleSet lifted;  // what else would deny or reject, where there is a resume
     RuleSet deny;
     RuleSet reject;  // of the highest ratio
     double reject_ratio = 0;

@@ -91,6 +91,8 @@ struct Decision {
   engine::PermitId repeats = 0;  // the permit of the Check that this one repeats
   std::vector<ExpectedBucket> buckets;
   std::set<uint32_t> rules;
+  std::set<uint32_t> resumed_by = {engine::kNoRule};  // any of these
+  std::set<uint32_t> lifted;
   double reject_ratio = 0;
 
   // What Admit needs to know.

@@ -36,6 +36,10 @@ class ReferenceModel::Examination {
 
   void Run() {
     decision_.rules = match_.all;
+    if (!match_.resume.empty() && match_.exempt.empty()) {
+      decision_.resumed_by = match_.resume;
+      decision_.lifted = match_.lifted;
+    }
     decision_.reject_ratio = match_.reject_ratio;
     answer_.priority = match_.priority;
     Price();

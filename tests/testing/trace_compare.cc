@@ -15,8 +15,8 @@ namespace {
 using engine::Limit;
 using engine::Violation;
 
-constexpr std::array<const char*, 7> kLimits = {
-    "rule", "health", "rate", "burst", "max_cost", "max_concurrency", "probe"};
+constexpr std::array<const char*, 7> kLimits = {"rule",     "health",          "rate", "burst",
+                                                "max_cost", "max_concurrency", "probe"};
 static_assert(kLimits.size() == static_cast<size_t>(Limit::kProbe) + 1);
 constexpr std::array<const char*, 8> kReasons = {
     "none",   "exempt",   "deny rule",       "reject ratio",
@@ -191,6 +191,13 @@ std::string CompareExplanations(const Decision& expected, const engine::Explanat
                   actual.rules.end())) {
     differs += Differing("rules", AnyOf(expected.rules), absl::StrJoin(actual.rules, "|"));
   }
+  if (!expected.resumed_by.contains(actual.resumed_by) ||
+      !std::equal(expected.lifted.begin(), expected.lifted.end(), actual.lifted.begin(),
+                  actual.lifted.end())) {
+    differs += Differing(
+        "lifted", absl::StrCat(AnyOf(expected.lifted), " by ", AnyOf(expected.resumed_by)),
+        absl::StrCat(absl::StrJoin(actual.lifted, "|"), " by ", actual.resumed_by));
+  }
   if (expected.reject_ratio != actual.reject_ratio) differs += "  reject ratios differ\n";
   std::vector<engine::BucketView> views = actual.buckets;
   std::sort(views.begin(), views.end(),
@@ -206,8 +213,10 @@ std::string CompareExplanations(const Decision& expected, const engine::Explanat
 }
 
 std::string Describe(const engine::Explanation& explanation) {
-  std::string text = absl::StrCat(Describe(explanation.answer), " ratio ", explanation.reject_ratio,
-                                  " rules ", absl::StrJoin(explanation.rules, "|"));
+  std::string text =
+      absl::StrCat(Describe(explanation.answer), " ratio ", explanation.reject_ratio, " rules ",
+                   absl::StrJoin(explanation.rules, "|"), " lifted ",
+                   absl::StrJoin(explanation.lifted, "|"), " by ", explanation.resumed_by);
   for (const engine::BucketView& view : explanation.buckets) {
     absl::StrAppend(&text, "\n      ", Describe(view));
   }

@@ -156,6 +156,9 @@ class Draft {
     Rule("vip", Identity("vip:ddl"), engine::ExemptAction{}, start + absl::Hours(40));
     Rule("rejected", Tags({{"class", "rejected"}}), engine::RejectAction{1});
     Rule("spared", Segment("vrep"), engine::RejectAction{0});
+    Rule("resumed", From("192.168.0.0/16"), engine::ResumeAction{}, start + absl::Hours(30));
+    Rule("resumed tenant", Tags({{"tenant", "t2"}}), engine::ResumeAction{},
+         start + absl::Hours(7));
     Rule("gated", Tags({{"class", "gated"}}), engine::HealthAction{"disk"});
     Rule("low", Identity("etl"), engine::PriorityAction{-3});
     Rule("lower", Identity("nightly:etl"), engine::PriorityAction{-7});

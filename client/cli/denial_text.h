@@ -1,0 +1,30 @@
+// Single denials, for a person, in CSV, and line by line.
+//
+// Pure functions; thread-safe.
+
+#ifndef HEADGATE_CLIENT_CLI_DENIAL_TEXT_H_
+#define HEADGATE_CLIENT_CLI_DENIAL_TEXT_H_
+
+#include <headgate/v1/throttle_log_service.pb.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "client/cli/table.h"
+
+namespace headgate::cli {
+
+// Whether the filter takes it: what ListDenials itself does not look at.
+bool Matches(const v1::Denial& denial, const v1::LogFilter& filter);
+
+std::string DenialsText(const v1::ListDenialsResponse& denials, absl::TimeZone zone,
+                        Colours colours);
+Table DenialsCsv(const v1::ListDenialsResponse& denials);
+
+// One line without its end.
+std::string DenialLine(const v1::Denial& denial, absl::TimeZone zone, Colours colours);
+
+}  // namespace headgate::cli
+
+#endif  // HEADGATE_CLIENT_CLI_DENIAL_TEXT_H_

@@ -1,0 +1,183 @@
+// headgate log: what was held back, when, and by what.
+
+#include <algorithm>
+#include <cstddef>
+
+#include "client/cli/commands.h"
+#include "client/cli/connection.h"
+#include "client/cli/denial_text.h"
+#include "client/cli/heat_text.h"
+#include "client/cli/log_fetch.h"
+#include "client/cli/log_follow.h"
+#include "client/cli/log_text.h"
+#include "client/cli/proto_text.h"
+#include "client/cli/terminal.h"
+#include "common/system_clock.h"
+
+namespace headgate::cli {
+namespace {
+
+constexpr int kMostDenials = 1000;  // as many as a page holds
+
+// One question about the log, on its way.
+struct Question {
+  const LogArguments& log;
+  const Globals& globals;
+  const v1::LogFilter& filter;
+  const absl::Time now;
+  Connection& connection;
+  const Console& console;
+};
+
+template <typename Text, typename Csv, typename Response>
+int Print(const Response& response, const Console& console, Text text, Csv csv) {
+  switch (console.format) {
+    case Format::kTable:
+      console.out << text();
+      break;
+    case Format::kJson:
+      console.out << Json(response);
+      break;
+    case Format::kCsv:
+      console.out << csv(response).Csv();
+      break;
+  }
+  return ToInt(ExitStatus::kOk);
+}
+
+// Everything that was asked for by these identities, whatever became of it.
+v1::QueryThrottleLogRequest TotalRequest(const v1::LogFilter& filter) {
+  v1::QueryThrottleLogRequest request;
+  *request.mutable_filter() = filter;
+  request.mutable_filter()->clear_reasons();
+  request.mutable_filter()->clear_budgets();
+  request.mutable_filter()->clear_signals();
+  return request;
+}
+
+int ShowIntervals(const Question& question) {
+  v1::ListThrottledIntervalsRequest request;
+  *request.mutable_filter() = question.filter;
+  request.set_level(question.log.level);
+  if (question.log.min_denied) request.set_min_denied_ratio(*question.log.min_denied);
+  const auto intervals = FetchIntervals(question.connection, request, question.log.past.limit);
+  if (!intervals.ok()) return ToInt(question.console.Fail(intervals.status()));
+  v1::QueryThrottleLogResponse looked_at;
+  if (question.console.format == Format::kTable) {
+    auto total = question.connection.QueryThrottleLog(TotalRequest(question.filter));
+    if (!total.ok()) return ToInt(question.console.Fail(total.status()));
+    looked_at = *std::move(total);
+  }
+  const auto text = [&] {
+    return IntervalsText(*intervals, looked_at, question.log, question.globals.target,
+                         question.console.colours);
+  };
+  return Print(*intervals, question.console, text, IntervalsCsv);
+}
+
+int ShowSums(const Question& question) {
+  v1::QueryThrottleLogRequest request;
+  *request.mutable_filter() = question.filter;
+  for (const v1::LogGroup group : question.log.by) request.add_group_by(group);
+  request.set_level(question.log.level);
+  if (question.log.step) {
+    request.mutable_step()->set_seconds(absl::ToInt64Seconds(*question.log.step));
+  }
+  request.set_order(question.log.order);
+  const auto sums = FetchSums(question.connection, request, question.log.past.limit);
+  if (!sums.ok()) return ToInt(question.console.Fail(sums.status()));
+  const auto text = [&] { return SumsText(*sums, question.log, question.console.colours); };
+  return Print(*sums, question.console, text, SumsCsv);
+}
+
+HeatOptions HeatOptionsOf(const Question& question) {
+  const v1::LogFilter& filter = question.filter;
+  const absl::Time to = filter.has_to() ? FromProto(filter.to()) : question.now;
+  // As the server has it.
+  const absl::Time from = filter.has_from() ? FromProto(filter.from()) : to - absl::Hours(1);
+  HeatOptions options;
+  options.columns = TerminalColumns();
+  options.zone = ZoneOf(question.log.past);
+  const LogAge age = question.now - from > absl::Hours(24) ? LogAge::kCoarse : LogAge::kFresh;
+  options.step = question.log.step ? *question.log.step : HeatStep(to - from, age, options.columns);
+  if (question.log.past.limit) options.most = *question.log.past.limit;
+  return options;
+}
+
+int ShowHeat(const Question& question) {
+  const HeatOptions options = HeatOptionsOf(question);
+  v1::QueryThrottleLogRequest request;
+  *request.mutable_filter() = question.filter;
+  request.add_group_by(v1::LOG_GROUP_IDENTITY);
+  request.add_group_by(v1::LOG_GROUP_STEP);
+  request.set_level(question.log.level);
+  request.mutable_step()->set_seconds(absl::ToInt64Seconds(options.step));
+  const auto sums = FetchSums(question.connection, request, std::nullopt);
+  if (!sums.ok()) return ToInt(question.console.Fail(sums.status()));
+  const auto text = [&] { return HeatText(*sums, options, question.console.colours); };
+  return Print(*sums, question.console, text, SumsCsv);
+}
+
+int ShowDenials(const Question& question) {
+  v1::ListDenialsRequest request;
+  request.set_identity(question.filter.identity());
+  request.set_page_size(kMostDenials);
+  const auto newest = question.connection.ListDenials(request);
+  if (!newest.ok()) return ToInt(question.console.Fail(newest.status()));
+  const int most = question.log.past.limit.value_or(kMostDenials);
+  v1::ListDenialsResponse denials;
+  for (const v1::Denial& denial : newest->denials()) {
+    if (denials.denials_size() < most && Matches(denial, question.filter)) {
+      *denials.add_denials() = denial;
+    }
+  }
+  const auto text = [&] {
+    return DenialsText(denials, ZoneOf(question.log.past), question.console.colours);
+  };
+  return Print(denials, question.console, text, DenialsCsv);
+}
+
+int Answer(const Question& question) {
+  switch (question.log.view) {
+    case LogArguments::View::kIntervals:
+      return ShowIntervals(question);
+    case LogArguments::View::kSums:
+      return ShowSums(question);
+    case LogArguments::View::kHeat:
+      return ShowHeat(question);
+    case LogArguments::View::kDenials:
+    case LogArguments::View::kFollow:
+      break;
+  }
+  return ShowDenials(question);
+}
+
+int Follow(const Globals& globals, const LogArguments& arguments, const v1::LogFilter& filter,
+           const Console& console) {
+  const SignalInbox signals;  // before the connection, which has threads
+  Connection connection(globals.address, globals.timeout);
+  LogFollow::Options options{
+      .filter = filter, .interval = arguments.interval, .zone = ZoneOf(arguments.past)};
+  if (arguments.past.limit) options.first = *arguments.past.limit;
+  return LogFollow(connection, signals, console, options).Run();
+}
+
+}  // namespace
+
+int RunLog(const Globals& globals, const LogArguments& arguments, const Console& console) {
+  const absl::Time now = SystemClock::ReadKernel().wall();
+  const auto filter = ToFilter(arguments, globals.target, now);
+  if (!filter.ok()) return ToInt(console.Fail(filter.status()));
+  if (arguments.view == LogArguments::View::kFollow) {
+    return Follow(globals, arguments, *filter, console);
+  }
+  Connection connection(globals.address, globals.timeout);
+  return Answer({.log = arguments,
+                 .globals = globals,
+                 .filter = *filter,
+                 .now = now,
+                 .connection = connection,
+                 .console = console});
+}
+
+}  // namespace headgate::cli

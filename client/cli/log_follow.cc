@@ -1,0 +1,164 @@
+#include "client/cli/log_follow.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <ostream>
+
+#include "client/cli/denial_text.h"
+#include "client/cli/proto_text.h"
+
+namespace headgate::cli {
+namespace {
+
+constexpr int kMostDenials = 1000;  // as many as a page holds
+
+void Drain(int fd) {
+  uint64_t count = 0;
+  while (read(fd, &count, sizeof(count)) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace
+
+LogFollow::LogFollow(Connection& connection, const SignalInbox& signals, const Console& console,
+                     const Options& options)
+    : connection_(connection),
+      signals_(signals),
+      console_(console),
+      options_(options),
+      done_fd_(eventfd(0, EFD_CLOEXEC)) {}
+
+LogFollow::~LogFollow() { close(done_fd_); }
+
+int LogFollow::Run() {
+  int exit_status = ToInt(ExitStatus::kOk);
+  for (;;) {
+    Answer answer = absl::UnknownError("not asked");
+    std::optional<int> signal = Ask(answer);
+    if (!signal) {
+      if (!Handle(answer, exit_status)) return exit_status;
+      if (!restarted_ || away_) signal = WaitFor(-1, options_.interval);
+    }
+    // Ctrl-C is how people leave.
+    if (signal) return *signal == SIGINT && answered_ ? 0 : 128 + *signal;
+  }
+}
+
+std::optional<int> LogFollow::WaitFor(int fd, absl::Duration limit) const {
+  std::array<pollfd, 2> events = {{{.fd = signals_.fd(), .events = POLLIN, .revents = 0},
+                                   {.fd = fd, .events = POLLIN, .revents = 0}}};
+  const auto limit_ms =
+      static_cast<int>(absl::ToInt64Milliseconds(std::min(limit, absl::Hours(24))));
+  for (;;) {
+    const int ready = poll(events.data(), events.size(), fd < 0 ? limit_ms : -1);
+    if (ready < 0) continue;  // interrupted
+    if (ready == 0 || events[1].revents != 0) return std::nullopt;
+    const int signal = signals_.Take();
+    if (signal == SIGTSTP) {
+      kill(getpid(), SIGSTOP);
+    } else if (signal != SIGWINCH) {
+      return signal;
+    }
+  }
+}
+
+// A call that a signal cancels: a server that does not answer must not hold anybody up.
+std::optional<int> LogFollow::Ask(Answer& answer) {
+  grpc::ClientContext context;
+  SetDeadline(context, connection_.timeout());
+  const v1::ListDenialsRequest request = NextRequest();
+  v1::ListDenialsResponse response;
+  grpc::Status result;
+  connection_.throttle_log_service().async()->ListDenials(
+      &context, &request, &response, [&result, fd = done_fd_](const grpc::Status& status) {
+        result = status;
+        const uint64_t one = 1;  // once this is written all of it may be gone
+        while (write(fd, &one, sizeof(one)) < 0 && errno == EINTR) {
+        }
+      });
+  const std::optional<int> signal = WaitFor(done_fd_, absl::InfiniteDuration());
+  if (signal) context.TryCancel();
+  Drain(done_fd_);
+  if (result.ok()) {
+    answer = std::move(response);
+  } else {
+    answer = connection_.ToStatus(result);
+  }
+  return signal;
+}
+
+v1::ListDenialsRequest LogFollow::NextRequest() const {
+  v1::ListDenialsRequest request;
+  request.set_identity(options_.filter.identity());
+  request.set_page_size(kMostDenials);
+  if (!restarted_) request.set_after(std::max<int64_t>(newest_number_ - 1, 0));
+  return request;
+}
+
+bool LogFollow::Handle(const Answer& answer, int& exit_status) {
+  if (answer.ok()) {
+    Show(*answer);
+    answered_ = true;
+    away_ = false;
+    console_.out.flush();
+    if (!console_.out.good()) exit_status = ToInt(ExitStatus::kFailed);
+    return console_.out.good();
+  }
+  // What was a good question stays one: whatever fails now is the server's, which may come back.
+  if (!answered_) {
+    exit_status = ToInt(console_.Fail(answer.status()));
+    return false;
+  }
+  if (!away_) console_.Complain(std::string(answer.status().message()) + "; trying on");
+  away_ = true;
+  return true;
+}
+
+// Denials come the newest first.
+void LogFollow::Show(const v1::ListDenialsResponse& answer) {
+  const auto& denials = answer.denials();
+  const bool has_newest =
+      !denials.empty() && denials.rbegin()->number() == newest_number_ && !restarted_;
+  if (newest_number_ > 0 && !restarted_) {
+    restarted_ = denials.empty() || (has_newest && FromProto(denials.rbegin()->at()) != newest_at_);
+    if (restarted_) return;  // ask again, from its beginning
+    if (!has_newest)
+      console_.Complain("more was denied at once than can be shown; some is missing");
+  }
+  v1::ListDenialsResponse fresh;
+  for (auto denial = denials.rbegin(); denial != denials.rend(); ++denial) {
+    const bool seen =
+        restarted_ ? FromProto(denial->at()) <= newest_at_ : denial->number() <= newest_number_;
+    if (!seen && Matches(*denial, options_.filter)) *fresh.add_denials() = *denial;
+  }
+  if (!answered_ && fresh.denials_size() > options_.first) {
+    fresh.mutable_denials()->DeleteSubrange(0, fresh.denials_size() - options_.first);
+  }
+  newest_number_ = denials.empty() ? 0 : denials[0].number();
+  if (!denials.empty()) newest_at_ = FromProto(denials[0].at());
+  restarted_ = false;
+  Print(fresh);
+}
+
+void LogFollow::Print(const v1::ListDenialsResponse& oldest_first) {
+  if (console_.format == Format::kCsv) {
+    const std::string text = DenialsCsv(oldest_first).Csv();
+    console_.out << (titled_ ? text.substr(text.find('\n') + 1) : text);
+    titled_ = true;
+    return;
+  }
+  for (const v1::Denial& denial : oldest_first.denials()) {
+    console_.out << (console_.format == Format::kJson
+                         ? JsonLine(denial)
+                         : DenialLine(denial, options_.zone, console_.colours))
+                 << '\n';
+  }
+}
+
+}  // namespace headgate::cli

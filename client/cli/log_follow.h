@@ -1,0 +1,75 @@
+// Prints denials as they happen, until a signal ends it.
+//
+// A server that is away or was restarted is waited for. What could not be shown, because too much
+// was denied at once, is said. For one thread.
+//
+//   const SignalInbox signals;  // before the connection, which has threads
+//   return LogFollow(connection, signals, console, {.filter = filter}).Run();
+
+#ifndef HEADGATE_CLIENT_CLI_LOG_FOLLOW_H_
+#define HEADGATE_CLIENT_CLI_LOG_FOLLOW_H_
+
+#include <headgate/v1/throttle_log_service.pb.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/cli/connection.h"
+#include "client/cli/console.h"
+#include "client/cli/terminal.h"
+
+namespace headgate::cli {
+
+class LogFollow {
+ public:
+  struct Options {
+    v1::LogFilter filter;
+    int first = 10;  // denials of before, to begin with
+    absl::Duration interval = absl::Seconds(1);
+    absl::TimeZone zone;
+  };
+
+  // Connection and signals outlive it.
+  LogFollow(Connection& connection, const SignalInbox& signals, const Console& console,
+            const Options& options);
+  ~LogFollow();
+  LogFollow(const LogFollow&) = delete;
+  LogFollow& operator=(const LogFollow&) = delete;
+
+  // Returns the exit status.
+  int Run();
+
+ private:
+  using Answer = absl::StatusOr<v1::ListDenialsResponse>;
+
+  // The signal that ended the wait; none: the descriptor is readable, or the time is over.
+  std::optional<int> WaitFor(int fd, absl::Duration limit) const;
+  std::optional<int> Ask(Answer& answer);
+  v1::ListDenialsRequest NextRequest() const;
+  // Whether the follower goes on.
+  bool Handle(const Answer& answer, int& exit_status);
+  void Show(const v1::ListDenialsResponse& answer);
+  void Print(const v1::ListDenialsResponse& oldest_first);
+
+  Connection& connection_;
+  const SignalInbox& signals_;
+  const Console& console_;
+  const Options options_;
+  const int done_fd_;  // an eventfd: the call has ended
+
+  bool answered_ = false;  // ever
+  bool away_ = false;      // the server, as of the newest call
+  bool restarted_ = false;
+  bool titled_ = false;  // CSV: the titles are printed
+  // The newest that was seen. It is asked for again: another one under its number, or none, comes
+  // from a server that began to count anew.
+  int64_t newest_number_ = 0;
+  absl::Time newest_at_ = absl::InfinitePast();
+};
+
+}  // namespace headgate::cli
+
+#endif  // HEADGATE_CLIENT_CLI_LOG_FOLLOW_H_

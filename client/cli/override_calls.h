@@ -1,0 +1,45 @@
+// OverrideService of one server. Lists are read to their end, page after page.
+//
+// Errors are Connection's; a server that answered that it cannot do it is ABORTED, which is another
+// failure than one that did not answer. Thread-compatible.
+
+#ifndef HEADGATE_CLIENT_CLI_OVERRIDE_CALLS_H_
+#define HEADGATE_CLIENT_CLI_OVERRIDE_CALLS_H_
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/support/status.h>
+#include <headgate/v1/override_service.grpc.pb.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/cli/arguments.h"
+
+namespace headgate::cli {
+
+class OverrideCalls {
+ public:
+  explicit OverrideCalls(const Globals& globals);
+
+  absl::StatusOr<v1::CreateOverrideResponse> Create(const v1::CreateOverrideRequest& request);
+  absl::StatusOr<v1::DeleteOverrideResponse> Delete(const v1::DeleteOverrideRequest& request);
+  absl::StatusOr<v1::ListOverridesResponse> List(v1::ListOverridesRequest request);
+  // At most so many.
+  absl::StatusOr<v1::ListOverrideEventsResponse> Events(int most);
+
+ private:
+  template <typename Response, typename Request>
+  absl::StatusOr<Response> Call(grpc::Status (v1::OverrideService::Stub::*method)(
+                                    grpc::ClientContext*, const Request&, Response*),
+                                const Request& request);
+
+  const std::string address_;
+  const absl::Duration timeout_;
+  const std::unique_ptr<v1::OverrideService::Stub> stub_;
+};
+
+}  // namespace headgate::cli
+
+#endif  // HEADGATE_CLIENT_CLI_OVERRIDE_CALLS_H_

@@ -1,0 +1,231 @@
+// headgate pause, throttle, exempt, resume, overrides: what an operator does during an incident.
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "client/cli/commands.h"
+#include "client/cli/override_calls.h"
+#include "client/cli/override_text.h"
+#include "client/cli/text.h"
+
+namespace headgate::cli {
+namespace {
+
+std::string ActorOf(const ActorArguments& who) {
+  if (!who.actor.empty()) return who.actor;
+  for (const char* name : {"HEADGATE_ACTOR", "USER", "LOGNAME"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    if (std::string(name) == "HEADGATE_ACTOR") return value;
+    std::array<char, 256> host{};
+    gethostname(host.data(), host.size() - 1);
+    return absl::StrCat(value, "@", host.data());
+  }
+  return "";  // the server says that one is required
+}
+
+v1::Selector SelectorOf(const Globals& globals, const OverrideArguments& arguments) {
+  v1::Selector selector;
+  if (!arguments.segment.empty()) selector.set_segment(arguments.segment);
+  if (!arguments.identity.empty()) selector.set_identity(arguments.identity);
+  selector.set_target(globals.target);
+  return selector;
+}
+
+void SetExpiry(const Expiry& expiry, v1::CreateOverrideRequest& request) {
+  absl::Duration rest;
+  if (const auto* in = std::get_if<absl::Duration>(&expiry)) {
+    request.mutable_expires_in()->set_seconds(absl::IDivDuration(*in, absl::Seconds(1), &rest));
+    request.mutable_expires_in()->set_nanos(static_cast<int32_t>(rest / absl::Nanoseconds(1)));
+  } else if (const auto* at = std::get_if<absl::Time>(&expiry)) {
+    const int64_t seconds = absl::ToUnixSeconds(*at);
+    rest = *at - absl::FromUnixSeconds(seconds);
+    request.mutable_expires_at()->set_seconds(seconds);
+    request.mutable_expires_at()->set_nanos(static_cast<int32_t>(rest / absl::Nanoseconds(1)));
+  } else {
+    request.set_never_expires(true);
+  }
+}
+
+// What was done to these, in one line each.
+void Print(const Console& console, const v1::ListOverridesResponse& overrides,
+           const google::protobuf::Message& json, bool ended) {
+  switch (console.format) {
+    case Format::kTable:
+      for (const v1::Override& override : overrides.overrides()) {
+        console.out << Escaped(ended ? absl::StrCat("ended ", Mention(override))
+                                     : absl::StrCat("override ", override.id(), ": ",
+                                                    DoneText(override), " ",
+                                                    SelectorText(override.selector()), " ",
+                                                    UntilText(override)))
+                    << "\n";
+      }
+      break;
+    case Format::kJson:
+      console.out << Json(json);
+      break;
+    case Format::kCsv:
+      console.out << OverridesCsv(overrides).Csv();
+      break;
+  }
+}
+
+bool Holds(const v1::Override& override) {
+  return override.kind() == v1::OVERRIDE_KIND_PAUSE ||
+         override.kind() == v1::OVERRIDE_KIND_THROTTLE;
+}
+
+// Whether an override on `wider` has a say for what `selector` selects.
+bool Covers(const v1::Selector& wider, const v1::Selector& selector) {
+  if (!wider.target().empty() && !selector.target().empty() &&
+      wider.target() != selector.target()) {
+    return false;
+  }
+  if (selector.has_segment()) return wider.segment() == selector.segment();
+  const std::string& identity = selector.identity();
+  if (wider.has_identity()) {
+    return identity == wider.identity() || identity.ends_with(":" + wider.identity());
+  }
+  for (const auto segment : absl::StrSplit(identity, ':')) {
+    if (segment == wider.segment()) return true;
+  }
+  return false;
+}
+
+// Nothing is on exactly this selector: says what else holds it, if anything.
+int ExplainNothingToEnd(const v1::Selector& selector, OverrideCalls& calls,
+                        const Console& console) {
+  const absl::StatusOr<v1::ListOverridesResponse> all = calls.List({});
+  if (!all.ok()) return ToInt(console.Fail(all.status()));
+  std::vector<std::string> holders;
+  for (const v1::Override& override : all->overrides()) {
+    if (Holds(override) && Covers(override.selector(), selector)) {
+      holders.push_back(Mention(override));
+    }
+  }
+  const std::string whom = SelectorText(selector);
+  console.Complain(
+      holders.empty()
+          ? absl::StrCat("no override pauses or throttles ", whom,
+                         "; `headgate explain` says what a rule of the configuration does")
+          : absl::StrCat("no override is on exactly ", whom, ", but it is held by ",
+                         absl::StrJoin(holders, " and "),
+                         "; to make an exception, add --for DURATION"));
+  return ToInt(ExitStatus::kUsage);
+}
+
+// Ends what pauses or throttles exactly this selector.
+int EndHolders(const Globals& globals, const OverrideArguments& arguments, const Console& console) {
+  OverrideCalls calls(globals);
+  v1::ListOverridesRequest request;
+  *request.mutable_selector() = SelectorOf(globals, arguments);
+  const absl::StatusOr<v1::ListOverridesResponse> found = calls.List(request);
+  if (!found.ok()) return ToInt(console.Fail(found.status()));
+  v1::ListOverridesResponse ended;
+  absl::Status failure;
+  for (const v1::Override& override : found->overrides()) {
+    if (!Holds(override)) continue;
+    v1::DeleteOverrideRequest remove;
+    remove.set_id(override.id());
+    remove.set_actor(ActorOf(arguments.who));
+    remove.set_reason(arguments.who.reason);
+    const absl::StatusOr<v1::DeleteOverrideResponse> gone = calls.Delete(remove);
+    if (absl::IsNotFound(gone.status())) continue;  // it ended by itself meanwhile
+    failure.Update(gone.status());
+    if (gone.ok()) *ended.add_overrides() = gone->override();
+  }
+  if (ended.overrides().empty() && failure.ok()) {
+    return ExplainNothingToEnd(request.selector(), calls, console);
+  }
+  if (!ended.overrides().empty()) Print(console, ended, ended, true);
+  return ToInt(failure.ok() ? ExitStatus::kOk : console.Fail(failure));
+}
+
+int List(const Globals& globals, OverrideCalls& calls, const Console& console) {
+  absl::StatusOr<v1::ListOverridesResponse> all = calls.List({});
+  if (!all.ok()) return ToInt(console.Fail(all.status()));
+  v1::ListOverridesResponse shown;
+  for (v1::Override& override : *all->mutable_overrides()) {
+    const std::string& target = override.selector().target();
+    if (!globals.target.empty() && !target.empty() && target != globals.target) continue;
+    *shown.add_overrides() = std::move(override);
+  }
+  switch (console.format) {
+    case Format::kTable:
+      console.out << (shown.overrides().empty() ? "no override is in force\n"
+                                                : OverridesTable(shown).Text(console.colours));
+      break;
+    case Format::kJson:
+      console.out << Json(shown);
+      break;
+    case Format::kCsv:
+      console.out << OverridesCsv(shown).Csv();
+      break;
+  }
+  return ToInt(ExitStatus::kOk);
+}
+
+}  // namespace
+
+int RunOverride(const Globals& globals, const OverrideArguments& arguments,
+                const Console& console) {
+  if (!arguments.expiry.has_value()) return EndHolders(globals, arguments, console);
+  v1::CreateOverrideRequest request;
+  request.set_kind(arguments.kind);
+  *request.mutable_selector() = SelectorOf(globals, arguments);
+  if (arguments.ratio.has_value()) request.set_ratio(*arguments.ratio);
+  request.set_actor(ActorOf(arguments.who));
+  request.set_reason(arguments.who.reason);
+  SetExpiry(*arguments.expiry, request);
+  const absl::StatusOr<v1::CreateOverrideResponse> made = OverrideCalls(globals).Create(request);
+  if (!made.ok()) return ToInt(console.Fail(made.status()));
+  v1::ListOverridesResponse one;
+  *one.add_overrides() = made->override();
+  Print(console, one, *made, false);
+  return ToInt(ExitStatus::kOk);
+}
+
+int RunDeleteOverride(const Globals& globals, const DeleteOverrideArguments& arguments,
+                      const Console& console) {
+  v1::DeleteOverrideRequest request;
+  request.set_id(arguments.id);
+  request.set_actor(ActorOf(arguments.who));
+  request.set_reason(arguments.who.reason);
+  const absl::StatusOr<v1::DeleteOverrideResponse> ended = OverrideCalls(globals).Delete(request);
+  if (!ended.ok()) return ToInt(console.Fail(ended.status()));
+  v1::ListOverridesResponse one;
+  *one.add_overrides() = ended->override();
+  Print(console, one, *ended, true);
+  return ToInt(ExitStatus::kOk);
+}
+
+int RunOverrides(const Globals& globals, const OverridesArguments& arguments,
+                 const Console& console) {
+  OverrideCalls calls(globals);
+  if (arguments.view == OverridesArguments::View::kInForce) return List(globals, calls, console);
+  const absl::StatusOr<v1::ListOverrideEventsResponse> events = calls.Events(arguments.limit);
+  if (!events.ok()) return ToInt(console.Fail(events.status()));
+  switch (console.format) {
+    case Format::kTable:
+      console.out << EventsTable(*events).Text(console.colours);
+      break;
+    case Format::kJson:
+      console.out << Json(*events);
+      break;
+    case Format::kCsv:
+      console.out << EventsCsv(*events).Csv();
+      break;
+  }
+  return ToInt(ExitStatus::kOk);
+}
+
+}  // namespace headgate::cli

@@ -1,0 +1,85 @@
+#include "server/app/throttle_log.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "server/app/connection_string.h"
+#include "server/app/log.h"
+#include "server/postgres/log_store.h"
+#include "server/throttle_log/sqlite_store.h"
+
+namespace headgate::app {
+namespace {
+
+constexpr int64_t kMostInMemory = int64_t{64} << 20;
+
+throttle_log::Keeping KeepingOf(const ThrottleLogOptions& options) {
+  const config::ThrottleLogSettings& settings = options.settings;
+  const bool in_memory = options.state_dir.empty() && !settings.postgres.has_value();
+  return {
+      .step = settings.step,
+      .coarse_step = settings.coarse_step,
+      .coarsen_after = settings.coarsen_after,
+      .retention = settings.retention,
+      .max_bytes = in_memory ? std::min(settings.max_bytes, kMostInMemory) : settings.max_bytes};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ThrottleLog>> ThrottleLog::Open(const ThrottleLogOptions& options,
+                                                               const engine::Engine& engine,
+                                                               Clock& clock) {
+  const throttle_log::Keeping keeping = KeepingOf(options);
+  absl::StatusOr<Kept> kept = OpenStore(options, keeping, clock);
+  if (!kept.ok()) return kept.status();
+  std::unique_ptr<ThrottleLog> log(
+      new ThrottleLog(options, keeping, *std::move(kept), engine, clock));
+  log->writer_.Start();
+  return log;
+}
+
+absl::StatusOr<ThrottleLog::Kept> ThrottleLog::OpenStore(const ThrottleLogOptions& options,
+                                                         const throttle_log::Keeping& keeping,
+                                                         Clock& clock) {
+  if (options.settings.postgres.has_value()) {
+    const auto dsn = [source = *options.settings.postgres] { return ReadConnectionString(source); };
+    return Kept{"postgres", std::make_unique<postgres::PostgresLogStore>(
+                                postgres::PostgresLogStoreOptions{.dsn = dsn}, keeping)};
+  }
+  const bool in_memory = options.state_dir.empty();
+  const std::string path =
+      in_memory ? ":memory:" : absl::StrCat(options.state_dir, "/throttle_log.db");
+  auto opened = throttle_log::SqliteStore::OpenOrSetAside(path, keeping, clock.Read().wall());
+  if (!opened.ok()) return opened.status();
+  if (!opened->set_aside.empty()) {
+    LogError("the throttle log was damaged, and begins anew", {{"set_aside", opened->set_aside}});
+  }
+  return Kept{in_memory ? "memory" : "sqlite", std::move(opened->store)};
+}
+
+ThrottleLog::ThrottleLog(const ThrottleLogOptions& options, const throttle_log::Keeping& keeping,
+                         Kept kept, const engine::Engine& engine, Clock& clock)
+    : keeping_(keeping),
+      kind_(kept.kind),
+      store_(std::move(kept.store)),
+      recorder_(engine, {.seed = options.seed,
+                         .max_identities = static_cast<size_t>(options.settings.max_identities),
+                         .max_denials = static_cast<size_t>(options.settings.recent_denials)}),
+      writer_(recorder_, *store_, clock,
+              {.step = keeping.step,
+               .max_buffered_rows = static_cast<size_t>(options.settings.max_buffered_rows)}) {}
+
+rpc::ThrottleLogSnapshot ThrottleLog::Snapshot() const {
+  const throttle_log::WriterState writer = writer_.State();
+  const throttle_log::StoreState store = store_->State();
+  return {.store = kind_,
+          .status = writer.status,
+          .rows_written = writer.rows_written,
+          .rows_buffered = writer.rows_buffered,
+          .dropped_checks = writer.checks_dropped,
+          .folded_checks = recorder_.State().folded_checks,
+          .bytes = store.bytes,
+          .oldest = store.oldest};
+}
+
+}  // namespace headgate::app

@@ -1,0 +1,58 @@
+// An override: a rule that was made at run time, and what happened to it.
+//
+// Plain data, thread-compatible. The numbers of the enums are on disk.
+
+#ifndef HEADGATE_SERVER_OVERRIDES_OVERRIDE_H_
+#define HEADGATE_SERVER_OVERRIDES_OVERRIDE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace headgate::overrides {
+
+enum class Kind : uint8_t {
+  kPause = 1,     // deny
+  kThrottle = 2,  // deny a share
+  kExempt = 3,    // let pass, charged to nothing
+  kResume = 4,    // let through what pauses and throttles; budgets and health still count
+};
+
+struct Selector {
+  std::string identity = {};  // this level and everything below it; or
+  std::string segment = {};   // any identity that has this segment
+  std::string target = {};    // empty: all
+
+  friend bool operator==(const Selector&, const Selector&) = default;
+};
+
+struct Override {
+  int64_t id = 0;  // counts up from 1, and is never used again
+  Kind kind = Kind::kPause;
+  Selector selector = {};
+  double ratio = 0;  // of kThrottle: above 0 and at most 1
+  std::string actor = {};
+  std::string reason = {};
+  absl::Time created_at = {};
+  absl::Time expires_at = absl::InfiniteFuture();  // exclusive
+
+  bool AppliesAt(absl::Time wall) const { return wall < expires_at; }
+
+  friend bool operator==(const Override&, const Override&) = default;
+};
+
+enum class EventKind : uint8_t { kCreated = 1, kDeleted = 2, kExpired = 3 };
+
+struct Event {
+  int64_t id = 0;          // counts up from 1
+  absl::Time happened_at;  // of an expiry, the instant itself
+  EventKind kind = EventKind::kCreated;
+  Override override;
+  std::string actor;  // empty for an expiry, as is the reason
+  std::string reason;
+};
+
+}  // namespace headgate::overrides
+
+#endif  // HEADGATE_SERVER_OVERRIDES_OVERRIDE_H_

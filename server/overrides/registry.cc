@@ -1,0 +1,179 @@
+#include "server/overrides/registry.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/overrides/rules.h"
+
+namespace headgate::overrides {
+namespace {
+
+absl::Status NothingChanged(const absl::Status& why) {
+  return absl::UnavailableError(absl::StrCat("nothing has changed: ", why.message()));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Registry>> Registry::Open(RegistryOptions options, Clock& clock) {
+  absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(options.path);
+  if (!store.ok()) return store.status();
+  // make_unique cannot call the private constructor.
+  std::unique_ptr<Registry> registry(new Registry(std::move(options), clock, *std::move(store)));
+  if (absl::Status loaded = registry->Load(); !loaded.ok()) return loaded;
+  return registry;
+}
+
+absl::Status Registry::Load() {
+  MutexLock lock(&mutex_);
+  absl::StatusOr<std::vector<Override>> open = store_->ReadOpen();
+  if (!open.ok()) return open.status();
+  const absl::StatusOr<int64_t> last = store_->LastId();
+  if (!last.ok()) return last.status();
+  next_id_ = *last + 1;
+  for (Override& override : *open) in_force_.emplace(override.id, std::move(override));
+  EndExpired(clock_.Read());
+  return absl::OkStatus();
+}
+
+absl::Status Registry::Put(const engine::PolicySpec& base, const InForce& in_force,
+                           const Now& now) {
+  engine::PolicySpec policy = base;
+  for (const auto& [id, override] : in_force) {
+    if (!override.AppliesAt(now.wall()) || !KnowsTarget(base, override.selector)) continue;
+    policy.rules.push_back(RuleOf(override));
+  }
+  return options_.put(std::move(policy));
+}
+
+absl::Status Registry::Install(engine::PolicySpec base) {
+  MutexLock lock(&mutex_);
+  const Now now = clock_.Read();
+  EndExpired(now);
+  if (absl::Status status = Put(base, in_force_, now); !status.ok()) return status;
+  base_ = std::move(base);
+  return absl::OkStatus();
+}
+
+absl::Status Registry::Commit(sqlite::Transaction change, InForce next, const Now& now) {
+  if (absl::Status status = Put(*base_, next, now); !status.ok()) return NothingChanged(status);
+  absl::Status status = change.Commit();
+  if (status.ok()) {
+    in_force_ = std::move(next);
+    return status;
+  }
+  // What was in force a moment ago was valid then, and its budgets are the same.
+  if (absl::Status undone = Put(*base_, in_force_, now); !undone.ok()) {
+    return absl::InternalError(
+        absl::StrCat("in force, but not on disk, until the server restarts: ", status.message(),
+                     "; ", undone.message()));
+  }
+  return NothingChanged(status);
+}
+
+absl::StatusOr<Override> Registry::Create(const CreateRequest& request) {
+  MutexLock lock(&mutex_);
+  const Now now = clock_.Read();
+  absl::StatusOr<Override> made = Draft(request, now);
+  if (!made.ok()) return made;
+  if (!base_.has_value()) return absl::FailedPreconditionError("no policy is installed yet");
+  if (!KnowsTarget(*base_, made->selector)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("selector.target: no target '", made->selector.target, "' is configured"));
+  }
+  EndExpired(now);
+  if (in_force_.size() >= options_.most_in_force) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "there are ", in_force_.size(), " overrides in force, the most there may be: delete some"));
+  }
+  // Answers may have named it although it was never made, so it is not used again.
+  made->id = next_id_++;
+  absl::StatusOr<sqlite::Transaction> change = store_->Begin();
+  if (!change.ok()) return NothingChanged(change.status());
+  if (absl::Status added = store_->Add(*made); !added.ok()) return NothingChanged(added);
+  InForce next = in_force_;
+  next.emplace(made->id, *made);
+  absl::Status committed = Commit(*std::move(change), std::move(next), now);
+  if (!committed.ok()) return committed;
+  return made;
+}
+
+absl::StatusOr<Override> Registry::Delete(const DeleteRequest& request) {
+  if (absl::Status valid = Validate(request); !valid.ok()) return valid;
+  MutexLock lock(&mutex_);
+  const Now now = clock_.Read();
+  EndExpired(now);
+  const auto found = in_force_.find(request.id);
+  if (found == in_force_.end() || !found->second.AppliesAt(now.wall())) {
+    return absl::NotFoundError(absl::StrCat("id: override ", request.id, " is not in force"));
+  }
+  Override ended = found->second;
+  absl::StatusOr<sqlite::Transaction> change = store_->Begin();
+  if (!change.ok()) return NothingChanged(change.status());
+  absl::Status status = store_->Finish(request.id, {.kind = EventKind::kDeleted,
+                                                    .at = now.wall(),
+                                                    .actor = request.actor,
+                                                    .reason = request.reason});
+  if (!status.ok()) return NothingChanged(status);
+  InForce next = in_force_;
+  next.erase(request.id);
+  status = Commit(*std::move(change), std::move(next), now);
+  if (!status.ok()) return status;
+  return ended;
+}
+
+void Registry::EndExpired(const Now& now) {
+  std::vector<const Override*> expired;
+  for (const auto& [id, override] : in_force_) {
+    if (!override.AppliesAt(now.wall())) expired.push_back(&override);
+  }
+  if (expired.empty()) return;
+  std::sort(expired.begin(), expired.end(), [](const Override* a, const Override* b) {
+    return std::tie(a->expires_at, a->id) < std::tie(b->expires_at, b->id);
+  });
+  absl::StatusOr<sqlite::Transaction> change = store_->Begin();
+  if (!change.ok()) return;
+  InForce next = in_force_;
+  for (const Override* override : expired) {
+    const End end{.kind = EventKind::kExpired, .at = override->expires_at};
+    if (!store_->Finish(override->id, end).ok()) return;
+    next.erase(override->id);
+  }
+  if (!change->Commit().ok()) return;
+  in_force_ = std::move(next);
+  // So that they do not apply again should the clock be set back: what was written counts.
+  if (base_.has_value()) Put(*base_, in_force_, now).IgnoreError();
+}
+
+std::vector<Override> Registry::List(const ListQuery& query) {
+  MutexLock lock(&mutex_);
+  const Now now = clock_.Read();
+  EndExpired(now);
+  std::vector<Override> found;
+  for (auto it = in_force_.rbegin(); it != in_force_.rend() && found.size() < query.most; ++it) {
+    const Override& override = it->second;
+    if (query.before_id != 0 && override.id >= query.before_id) continue;
+    if (query.selector.has_value() && override.selector != *query.selector) continue;
+    if (override.AppliesAt(now.wall())) found.push_back(override);
+  }
+  return found;
+}
+
+absl::StatusOr<std::vector<Event>> Registry::Events(const EventQuery& query) {
+  MutexLock lock(&mutex_);
+  EndExpired(clock_.Read());
+  absl::StatusOr<std::vector<Event>> events = store_->ReadEvents(query);
+  if (!events.ok()) {
+    return absl::UnavailableError(
+        absl::StrCat("the events cannot be read: ", events.status().message()));
+  }
+  return events;
+}
+
+void Registry::Tick() {
+  MutexLock lock(&mutex_);
+  EndExpired(clock_.Read());
+}
+
+}  // namespace headgate::overrides

@@ -1,0 +1,106 @@
+// Registry: the overrides in force, on disk and in the engine, which it keeps the same.
+//
+// A change is written, put into force, and committed, in this order; what fails at any of these
+// leaves all as it was. Configurations go through Install, so that the rules of both meet in one
+// place. An expiry is exact, since the engine itself looks at each rule's; the event of it is
+// written at the next opportunity, which is any call here, and bears the exact instant.
+//
+// An override on a target that a new configuration no longer has is kept, and waits.
+//
+// Thread-safe. A change takes as long as the disk and a reload; nothing here is on the path of a
+// Check.
+//
+//   auto registry = Registry::Open({.path = "overrides.db", .put = put}, clock);
+//   absl::Status status = (*registry)->Install(config.policy);
+//   absl::StatusOr<Override> made = (*registry)->Create(request);
+
+#ifndef HEADGATE_SERVER_OVERRIDES_REGISTRY_H_
+#define HEADGATE_SERVER_OVERRIDES_REGISTRY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "common/mutex.h"
+#include "server/engine/spec.h"
+#include "server/overrides/override.h"
+#include "server/overrides/request.h"
+#include "server/overrides/store.h"
+
+namespace headgate::overrides {
+
+struct RegistryOptions {
+  std::string path = {};
+  // Puts a whole policy into force: the engine's Install. One call at a time; it must not call
+  // back.
+  std::function<absl::Status(engine::PolicySpec)> put = {};
+  size_t most_in_force = 10'000;
+};
+
+// The newest first.
+struct ListQuery {
+  std::optional<Selector> selector = {};  // only with exactly this one
+  int64_t before_id = 0;                  // only with a lower id; 0: all
+  size_t most = 100;
+};
+
+class Registry {
+ public:
+  // Reads what is in force; see Store::Open for errors. The clock outlives the registry.
+  static absl::StatusOr<std::unique_ptr<Registry>> Open(RegistryOptions options, Clock& clock);
+
+  // Puts a configuration's policy into force, the overrides' rules on top, and keeps it for when
+  // those change. An error is that of `put`.
+  absl::Status Install(engine::PolicySpec base) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Returns what is in force and on disk. InvalidArgument, ResourceExhausted (too many in force),
+  // FailedPrecondition (nothing is installed yet), Unavailable (nothing has changed).
+  absl::StatusOr<Override> Create(const CreateRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns what was ended. InvalidArgument, NotFound (it is not in force), Unavailable.
+  absl::StatusOr<Override> Delete(const DeleteRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  std::vector<Override> List(const ListQuery& query) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Unavailable: the file cannot be read.
+  absl::StatusOr<std::vector<Event>> Events(const EventQuery& query) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Writes the events of what has expired. Call it once in a while.
+  void Tick() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  using InForce = std::map<int64_t, Override>;
+
+  Registry(RegistryOptions options, Clock& clock, std::unique_ptr<Store> store)
+      : options_(std::move(options)), clock_(clock), store_(std::move(store)) {}
+
+  absl::Status Load() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Puts a policy with the rules of `in_force` into force.
+  absl::Status Put(const engine::PolicySpec& base, const InForce& in_force, const Now& now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes `next` what is in force, and what was written of it durable.
+  absl::Status Commit(sqlite::Transaction change, InForce next, const Now& now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Ends what has expired, the first to expire first. Where that cannot be written, it stays
+  // among `in_force_` until it can.
+  void EndExpired(const Now& now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const RegistryOptions options_;
+  Clock& clock_;
+
+  Mutex mutex_;
+  const std::unique_ptr<Store> store_ ABSL_PT_GUARDED_BY(mutex_);
+  InForce in_force_ ABSL_GUARDED_BY(mutex_);  // by id
+  int64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::optional<engine::PolicySpec> base_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace headgate::overrides
+
+#endif  // HEADGATE_SERVER_OVERRIDES_REGISTRY_H_

@@ -1,0 +1,48 @@
+// What somebody asks for, checked: everything that can be told without knowing what is in force.
+//
+// Errors are InvalidArgument and begin with the field: "selector.identity: ...". Pure functions.
+
+#ifndef HEADGATE_SERVER_OVERRIDES_REQUEST_H_
+#define HEADGATE_SERVER_OVERRIDES_REQUEST_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "server/overrides/override.h"
+
+namespace headgate::overrides {
+
+struct Never {};
+// From now on, an instant, or until it is deleted.
+using Expiry = std::variant<absl::Duration, absl::Time, Never>;
+
+struct CreateRequest {
+  Kind kind = Kind::kPause;
+  Selector selector;
+  std::optional<double> ratio;  // of kThrottle
+  std::string actor;
+  std::string reason;
+  Expiry expiry;
+};
+
+struct DeleteRequest {
+  int64_t id = 0;
+  std::string actor;
+  std::string reason;
+};
+
+absl::Status ValidateSelector(const Selector& selector);
+absl::Status Validate(const DeleteRequest& request);
+
+// The override, but for its id.
+absl::StatusOr<Override> Draft(const CreateRequest& request, const Now& now);
+
+}  // namespace headgate::overrides
+
+#endif  // HEADGATE_SERVER_OVERRIDES_REQUEST_H_

@@ -1,0 +1,73 @@
+#include "server/overrides/rules.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+
+namespace headgate::overrides {
+namespace {
+
+constexpr size_t kMostReasonBytes = 80;
+
+std::string Clip(const std::string& text) {
+  if (text.size() <= kMostReasonBytes) return text;
+  size_t end = kMostReasonBytes;
+  while (end > 0 && (text[end] & 0xc0) == 0x80) --end;  // inside a UTF-8 character
+  return absl::StrCat(text.substr(0, end), "...");
+}
+
+std::string What(const Override& override) {
+  switch (override.kind) {
+    case Kind::kPause:
+      return "paused";
+    case Kind::kThrottle:
+      return absl::StrCat("throttled by ", 100 * override.ratio, " %");
+    case Kind::kExempt:
+      return "exempted";
+    case Kind::kResume:
+      return "resumed";
+  }
+  return "";
+}
+
+engine::ActionSpec ActionOf(const Override& override) {
+  switch (override.kind) {
+    case Kind::kPause:
+      return engine::DenyAction{};
+    case Kind::kThrottle:
+      return engine::RejectAction{.ratio = override.ratio};
+    case Kind::kExempt:
+      return engine::ExemptAction{};
+    case Kind::kResume:
+      return engine::ResumeAction{};
+  }
+  return engine::DenyAction{};
+}
+
+}  // namespace
+
+std::string RuleName(const Override& override) {
+  const std::string by = override.kind == Kind::kThrottle ? ", by " : " by ";
+  return absl::StrCat("override ", override.id, ": ", What(override), by, override.actor, " (",
+                      Clip(override.reason), ")");
+}
+
+engine::RuleSpec RuleOf(const Override& override) {
+  engine::RuleSpec rule;
+  rule.name = RuleName(override);
+  rule.match.identity = override.selector.identity;
+  rule.match.segment = override.selector.segment;
+  rule.match.target = override.selector.target;
+  rule.action = ActionOf(override);
+  rule.expires_at = override.expires_at;
+  return rule;
+}
+
+bool KnowsTarget(const engine::PolicySpec& spec, const Selector& selector) {
+  return selector.target.empty() ||
+         std::any_of(spec.targets.begin(), spec.targets.end(),
+                     [&](const auto& target) { return target.name == selector.target; });
+}
+
+}  // namespace headgate::overrides

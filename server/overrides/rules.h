@@ -1,0 +1,26 @@
+// Overrides as the engine's rules.
+//
+// Pure functions.
+
+#ifndef HEADGATE_SERVER_OVERRIDES_RULES_H_
+#define HEADGATE_SERVER_OVERRIDES_RULES_H_
+
+#include <string>
+
+#include "server/engine/spec.h"
+#include "server/overrides/override.h"
+
+namespace headgate::overrides {
+
+// As answers and logs show it: "override 7: paused by alice (stuck shard)". A long reason is cut.
+std::string RuleName(const Override& override);
+
+engine::RuleSpec RuleOf(const Override& override);
+
+// Whether a policy knows the target of a selector. An override that is on another one waits until
+// it is configured again.
+bool KnowsTarget(const engine::PolicySpec& spec, const Selector& selector);
+
+}  // namespace headgate::overrides
+
+#endif  // HEADGATE_SERVER_OVERRIDES_RULES_H_

@@ -1,0 +1,211 @@
+#include "server/overrides/store.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/strings.h"
+#include "server/overrides/request.h"
+#include "server/sqlite/statement.h"
+
+namespace headgate::overrides {
+namespace {
+
+constexpr int64_t kSchemaVersion = 1;
+
+// Columns of an override, in the order that ReadOverride takes them.
+constexpr char kColumns[] =
+    "o.id, o.kind, o.identity, o.segment, o.target, o.ratio, o.actor, o.reason, o.created_at_ns, "
+    "o.expires_at_ns";
+constexpr int kColumnCount = 10;
+constexpr int64_t kMostKind = static_cast<int64_t>(Kind::kResume);
+
+constexpr char kSchema[] = R"(
+  CREATE TABLE overrides (
+    id INTEGER PRIMARY KEY,
+    kind INTEGER NOT NULL,
+    identity TEXT NOT NULL,
+    segment TEXT NOT NULL,
+    target TEXT NOT NULL,
+    ratio REAL NOT NULL,
+    actor TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    created_at_ns INTEGER NOT NULL,
+    expires_at_ns INTEGER,  -- NULL: never
+    ended INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+  CREATE INDEX overrides_open ON overrides (id) WHERE ended = 0;
+  CREATE TABLE events (
+    id INTEGER PRIMARY KEY,
+    happened_at_ns INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    override_id INTEGER NOT NULL,
+    actor TEXT NOT NULL,
+    reason TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX events_of_override ON events (override_id, id);
+)";
+
+Override ReadOverride(const sqlite::Statement& row, int first) {
+  Override override;
+  override.id = row.Int(first);
+  const int64_t kind = row.Int(first + 1);
+  override.kind = static_cast<Kind>(kind >= 0 && kind <= kMostKind ? kind : 0);
+  override.selector = {.identity = std::string(row.Text(first + 2)),
+                       .segment = std::string(row.Text(first + 3)),
+                       .target = std::string(row.Text(first + 4))};
+  override.ratio = row.Double(first + 5);
+  override.actor = row.Text(first + 6);
+  override.reason = row.Text(first + 7);
+  override.created_at = absl::FromUnixNanos(row.Int(first + 8));
+  if (!row.IsNull(first + 9)) override.expires_at = absl::FromUnixNanos(row.Int(first + 9));
+  return override;
+}
+
+// Calls `visit` for each row.
+template <typename Visitor>
+absl::Status ForEachRow(sqlite::Statement& query, Visitor&& visit) {
+  for (;;) {
+    const absl::StatusOr<bool> row = query.Step();
+    if (!row.ok()) return row.status();
+    if (!*row) return absl::OkStatus();
+    visit(query);
+  }
+}
+
+bool MakesSense(const Override& override) {
+  const bool known = override.kind >= Kind::kPause && override.kind <= Kind::kResume;
+  const bool throttles = override.kind == Kind::kThrottle;
+  const bool ratio = throttles ? override.ratio > 0 && override.ratio <= 1 : override.ratio == 0;
+  return known && ratio && override.id > 0 && ValidateSelector(override.selector).ok();
+}
+
+// What is wrong with the file itself takes a decision of the operator's: to go on without the
+// overrides would be to run what somebody has paused.
+absl::Status Explained(const std::string& path, const absl::Status& status) {
+  if (absl::IsUnavailable(status) || absl::IsResourceExhausted(status)) {
+    return absl::Status(status.code(),
+                        absl::StrCat("the overrides cannot be opened: ", status.message()));
+  }
+  return absl::DataLossError(absl::StrCat(
+      "the overrides in ", path, " cannot be read: ", status.message(),
+      ". Headgate does not start without them, as it would run what somebody has paused. Restore "
+      "the file from a backup; or, to start with none, move it away: mv ",
+      path, " ", path, ".broken; rm -f ", path, "-wal ", path, "-shm"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& path) {
+  absl::StatusOr<sqlite::Database> database =
+      sqlite::Database::Open(path, {.durability = sqlite::Durability::kFull});
+  if (!database.ok()) return Explained(path, database.status());
+  std::unique_ptr<Store> store(new Store(*std::move(database)));
+  if (absl::Status status = store->SetUp(); !status.ok()) return Explained(path, status);
+  return store;
+}
+
+absl::Status Store::SetUp() {
+  const absl::StatusOr<int64_t> version = database_.QueryInt("PRAGMA user_version");
+  if (!version.ok()) return version.status();
+  if (*version > kSchemaVersion) {
+    return absl::UnavailableError(
+        absl::StrCat(database_.path(),
+                     " was written by a newer Headgate: start that one, or give this one a "
+                     "folder of its own"));
+  }
+  absl::StatusOr<sqlite::Statement> check = database_.Prepare("PRAGMA integrity_check(1)");
+  if (!check.ok()) return check.status();
+  const absl::StatusOr<bool> row = check->Step();
+  if (!row.ok()) return row.status();
+  if (check->Text(0) != "ok") return absl::DataLossError(Sv(check->Text(0)));
+  check->Reset();
+
+  absl::StatusOr<sqlite::Transaction> change = Begin();
+  if (!change.ok()) return change.status();
+  absl::Status status = *version == 0 ? database_.Run(kSchema) : absl::OkStatus();
+  // Written each time: a file that cannot be is found out now.
+  if (status.ok()) status = database_.Run(absl::StrCat("PRAGMA user_version = ", kSchemaVersion));
+  if (status.ok()) status = change->Commit();
+  // The other tables are read right after this.
+  return status.ok() ? ReadEvents({.most = 1}).status() : status;
+}
+
+absl::StatusOr<std::vector<Override>> Store::ReadOpen() {
+  absl::StatusOr<sqlite::Statement> query = database_.Prepare(
+      absl::StrCat("SELECT ", kColumns, " FROM overrides o WHERE o.ended = 0 ORDER BY o.id"));
+  std::vector<Override> open;
+  absl::Status status = query.status();
+  if (status.ok()) {
+    status = ForEachRow(*query, [&](const auto& it) { open.push_back(ReadOverride(it, 0)); });
+  }
+  for (const Override& override : open) {
+    if (!MakesSense(override)) {
+      status.Update(absl::DataLossError(absl::StrCat("override ", override.id, " makes no sense")));
+    }
+  }
+  if (!status.ok()) return Explained(database_.path(), status);
+  return open;
+}
+
+absl::StatusOr<int64_t> Store::LastId() {
+  return database_.QueryInt("SELECT coalesce(max(id), 0) FROM overrides");
+}
+
+absl::StatusOr<std::vector<Event>> Store::ReadEvents(const EventQuery& query) {
+  absl::StatusOr<sqlite::Statement> events = database_.Prepare(
+      absl::StrCat("SELECT ", kColumns, ", e.id, e.happened_at_ns, e.kind, e.actor, e.reason ",
+                   "FROM events e JOIN overrides o ON o.id = e.override_id ",
+                   "WHERE e.happened_at_ns >= ? AND e.happened_at_ns < ? AND (? = 0 OR e.id < ?) ",
+                   query.override_id == 0 ? "" : "AND e.override_id = ? ",
+                   "ORDER BY e.id DESC LIMIT ", query.most));
+  if (!events.ok()) return events.status();
+  events->BindAll(absl::ToUnixNanos(query.from), absl::ToUnixNanos(query.to), query.before_id,
+                  query.before_id);
+  if (query.override_id != 0) events->Bind(5, query.override_id);
+  std::vector<Event> found;
+  absl::Status status = ForEachRow(*events, [&](const sqlite::Statement& row) {
+    found.push_back({.id = row.Int(kColumnCount),
+                     .happened_at = absl::FromUnixNanos(row.Int(kColumnCount + 1)),
+                     .kind = static_cast<EventKind>(row.Int(kColumnCount + 2)),
+                     .override = ReadOverride(row, 0),
+                     .actor = std::string(row.Text(kColumnCount + 3)),
+                     .reason = std::string(row.Text(kColumnCount + 4))});
+  });
+  if (!status.ok()) return status;
+  return found;
+}
+
+absl::Status Store::Add(const Override& override) {
+  absl::StatusOr<sqlite::Statement> insert =
+      database_.Prepare("INSERT INTO overrides VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)");
+  if (!insert.ok()) return insert.status();
+  insert->BindAll(override.id, static_cast<int>(override.kind), override.selector.identity,
+                  override.selector.segment, override.selector.target, override.ratio,
+                  override.actor, override.reason, absl::ToUnixNanos(override.created_at));
+  if (override.expires_at == absl::InfiniteFuture()) {
+    insert->BindNull(kColumnCount);
+  } else {
+    insert->Bind(kColumnCount, absl::ToUnixNanos(override.expires_at));
+  }
+  if (absl::Status status = insert->RunBound(); !status.ok()) return status;
+  return AddEvent(override.id, {.kind = EventKind::kCreated,
+                                .at = override.created_at,
+                                .actor = override.actor,
+                                .reason = override.reason});
+}
+
+absl::Status Store::Finish(int64_t id, const End& end) {
+  absl::StatusOr<sqlite::Statement> update =
+      database_.Prepare("UPDATE overrides SET ended = 1 WHERE id = ?");
+  if (!update.ok()) return update.status();
+  if (absl::Status status = update->Run(id); !status.ok()) return status;
+  return AddEvent(id, end);
+}
+
+absl::Status Store::AddEvent(int64_t id, const End& event) {
+  absl::StatusOr<sqlite::Statement> insert =
+      database_.Prepare("INSERT INTO events VALUES (NULL, ?, ?, ?, ?, ?)");
+  if (!insert.ok()) return insert.status();
+  return insert->Run(absl::ToUnixNanos(event.at), static_cast<int>(event.kind), id, event.actor,
+                     event.reason);
+}
+
+}  // namespace headgate::overrides

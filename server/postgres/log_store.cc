@@ -1,0 +1,159 @@
+#include "server/postgres/log_store.h"
+
+#include <pqxx/result>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/postgres/log_batch.h"
+#include "server/postgres/log_maintenance.h"
+#include "server/postgres/log_query.h"
+#include "server/postgres/log_schema.h"
+#include "server/postgres/log_session.h"
+
+namespace headgate::postgres {
+namespace {
+
+// As many sessions are kept for the next queries.
+constexpr size_t kIdleReaders = 2;
+
+absl::Status Examine(absl::Span<const throttle_log::Row> rows) {
+  for (const throttle_log::Row& row : rows) {
+    if (row.length_s > 0 && row.step_s >= 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat("a row of the throttle log has a step at ",
+                                                   row.step_s, " s of ", row.length_s, " s"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+PostgresLogStore::PostgresLogStore(PostgresLogStoreOptions options,
+                                   const throttle_log::Keeping& keeping)
+    : options_(std::move(options)), keeping_(keeping) {}
+
+PostgresLogStore::~PostgresLogStore() = default;
+
+absl::StatusOr<PostgresLogStore::SessionPtr> PostgresLogStore::Connect(absl::Duration limit) const {
+  absl::StatusOr<std::string> dsn = options_.dsn();
+  if (!dsn.ok()) return dsn.status();
+  return LogSession::Open(*dsn, limit);
+}
+
+// A session that has the schema, and this run's place among the writers.
+absl::Status PostgresLogStore::EnsureWriter() {
+  if (session_ != nullptr && session_->is_broken()) session_ = nullptr;
+  if (session_ == nullptr) {
+    absl::StatusOr<SessionPtr> session = Connect(options_.timeout);
+    if (!session.ok()) return session.status();
+    absl::Status status = (*session)->Transact([](pqxx::work& work) { EnsureLogSchema(work); });
+    if (!status.ok()) return status;
+    session_ = *std::move(session);
+  }
+  if (writer_.has_value()) return absl::OkStatus();
+  int64_t id = 0;
+  absl::Status status = session_->Transact([&](pqxx::work& work) {
+    id =
+        work.exec1("INSERT INTO headgate_log.writers DEFAULT VALUES RETURNING id")[0].as<int64_t>();
+  });
+  if (status.ok()) writer_ = id;
+  return status;
+}
+
+absl::Status PostgresLogStore::Append(absl::Span<const throttle_log::Row> rows, int64_t batch) {
+  MutexLock lock(&writing_);
+  absl::Status status = Examine(rows);
+  if (status.ok()) status = EnsureWriter();
+  if (status.ok()) status = AppendOnce(rows, batch);
+  Publish(status);
+  return status;
+}
+
+// The writer's row is locked before anything is sent that a former session, given up in the middle
+// of this batch, could still be about to commit. So either that one has committed, and is found
+// here, or it never will.
+absl::Status PostgresLogStore::AppendOnce(absl::Span<const throttle_log::Row> rows, int64_t batch) {
+  const int64_t writer = *writer_;
+  bool is_known = true;
+  absl::Status status = session_->Transact([&](pqxx::work& work) {
+    const pqxx::result last = work.exec(
+        absl::StrCat("SELECT batch FROM headgate_log.writers WHERE id = ", writer, " FOR UPDATE"));
+    is_known = !last.empty();
+    if (!is_known || (!last[0][0].is_null() && last[0][0].as<int64_t>() == batch)) return;
+    if (!rows.empty()) WriteLogBatch(work, rows);
+    work.exec(absl::StrCat("UPDATE headgate_log.writers SET wrote_at = now(), batch = ", batch,
+                           " WHERE id = ", writer));
+  });
+  if (!status.ok() || is_known) return status;
+  writer_.reset();
+  return absl::UnavailableError("the throttle log's database was emptied or restored; once more");
+}
+
+absl::Status PostgresLogStore::Maintain(absl::Time now) {
+  MutexLock lock(&writing_);
+  absl::Status status = EnsureWriter();
+  if (status.ok()) status = MaintainOnce(now);
+  if (status.ok()) status = Measure();
+  Publish(status);
+  return status;
+}
+
+absl::Status PostgresLogStore::MaintainOnce(absl::Time now) {
+  for (const auto step : {&DropOldLogDays, &DropLogDaysBeyondCap, &CoarsenLogDays}) {
+    absl::Status status = session_->Transact([&](pqxx::work& work) { step(work, keeping_, now); });
+    if (!status.ok()) return status;
+  }
+  return session_->Transact([](pqxx::work& work) { DropUnusedLogNames(work); });
+}
+
+absl::Status PostgresLogStore::Measure() {
+  throttle_log::StoreState state;
+  absl::Status status = session_->Transact([&](pqxx::work& work) { state = MeasureLog(work); });
+  if (!status.ok()) return status;
+  MutexLock lock(&mutex_);
+  state_ = state;
+  return status;
+}
+
+void PostgresLogStore::Publish(const absl::Status& status) const {
+  MutexLock lock(&mutex_);
+  state_.status = status;
+}
+
+throttle_log::StoreState PostgresLogStore::State() const {
+  MutexLock lock(&mutex_);
+  return state_;
+}
+
+absl::Status PostgresLogStore::Scan(const throttle_log::ScanFilter& filter,
+                                    absl::FunctionRef<bool(const throttle_log::Row&)> visit) const {
+  SessionPtr session;
+  {
+    MutexLock lock(&mutex_);
+    if (!readers_.empty()) {
+      session = std::move(readers_.back());
+      readers_.pop_back();
+    }
+  }
+  absl::Status status;
+  LogQuery query(filter);
+  if (session != nullptr) {
+    status = query.Start(*session);
+    if (!status.ok()) query.End(*session);
+  }
+  // One that was idle may have been cut meanwhile.
+  if (session == nullptr || !status.ok()) {
+    absl::StatusOr<SessionPtr> opened = Connect(options_.scan_timeout);
+    if (!opened.ok()) return opened.status();
+    session = *std::move(opened);
+    status = query.Start(*session);
+  }
+  if (status.ok()) status = query.Read(*session, visit);
+  query.End(*session);
+  MutexLock lock(&mutex_);
+  if (!session->is_broken() && readers_.size() < kIdleReaders) {
+    readers_.push_back(std::move(session));
+  }
+  return status;
+}
+
+}  // namespace headgate::postgres

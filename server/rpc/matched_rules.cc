@@ -1,0 +1,139 @@
+#include "server/rpc/matched_rules.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/policy.h"
+#include "server/rpc/proto_time.h"
+
+namespace headgate::rpc {
+namespace {
+
+using engine::kNoRule;
+using engine::RuleSet;
+using Kind = RuleSet::Kind;
+
+bool Refuses(const RuleSet::View& view) {
+  return view.kind == Kind::kDeny || view.kind == Kind::kReject;
+}
+
+// The strongest rule of each kind of which one wins; kNoRule: none matches.
+struct Strongest {
+  explicit Strongest(const engine::Explanation& explanation) : resume(explanation.resumed_by) {
+    std::pair<int, int> most_priority;
+    for (const uint32_t rule : explanation.rules) {
+      const RuleSet::View view = explanation.policy->rules.ViewOf(rule);
+      if (resume != kNoRule && Refuses(view)) continue;
+      if (view.kind == Kind::kExempt && exempt == kNoRule) exempt = rule;
+      if (view.kind == Kind::kDeny && deny == kNoRule) deny = rule;
+      if (view.kind == Kind::kReject && (reject == kNoRule || view.ratio > ratio)) {
+        reject = rule;
+        ratio = view.ratio;
+      }
+      const std::pair rank(view.selector_depth, view.priority);
+      if (view.kind == Kind::kPriority && (priority == kNoRule || rank > most_priority)) {
+        priority = rule;
+        most_priority = rank;
+      }
+    }
+    // Of equals the answer names one: the one that applies longest.
+    for (const engine::Violation& violation : explanation.answer.violations) {
+      if (explanation.answer.reason == engine::Reason::kDenyRule) deny = violation.rule;
+      if (explanation.answer.reason == engine::Reason::kRejectRatio) reject = violation.rule;
+    }
+  }
+
+  uint32_t exempt = kNoRule;
+  uint32_t resume;
+  uint32_t deny = kNoRule;
+  uint32_t reject = kNoRule;
+  double ratio = 0;
+  uint32_t priority = kNoRule;
+};
+
+struct Overruled {
+  uint32_t by = kNoRule;
+  const char* because = "";
+};
+
+Overruled OverruledBy(const RuleSet::View& view, uint32_t rule, const Strongest& strongest) {
+  if (view.kind == Kind::kPriority) {
+    if (rule == strongest.priority) return {};
+    return {strongest.priority, "the deepest selector's priority counts"};
+  }
+  if (view.kind == Kind::kExempt) return {};
+  if (strongest.exempt != kNoRule) return {strongest.exempt, "exempt wins over everything"};
+  if (Refuses(view) && strongest.resume != kNoRule) {
+    return {strongest.resume, "resume lets through what rules refuse"};
+  }
+  if (view.kind == Kind::kResume || view.kind == Kind::kDeny) return {};
+  if (strongest.deny != kNoRule) {
+    return {strongest.deny, view.kind == Kind::kReject
+                                ? "deny wins over a share"
+                                : "a denied Check gets to no budget and no health gate"};
+  }
+  if (view.kind == Kind::kReject) {
+    if (rule == strongest.reject) return {};
+    return {strongest.reject, "the largest share counts"};
+  }
+  if (strongest.ratio >= 1) {
+    return {strongest.reject, "a rejected Check gets to no budget and no health gate"};
+  }
+  return {};
+}
+
+std::string Charges(const RuleSet::View& view, const engine::Policy& policy) {
+  std::string text;
+  for (const uint32_t budget : view.charges) {
+    absl::StrAppend(&text, text.empty() ? "charges " : ", ", policy.budget_specs[budget].name);
+  }
+  return text.empty() ? "charges only budgets that are DISABLED" : text;
+}
+
+std::string Action(const RuleSet::View& view, const engine::Policy& policy) {
+  switch (view.kind) {
+    case Kind::kCharge:
+      return Charges(view, policy);
+    case Kind::kExempt:
+      return "exempts";
+    case Kind::kResume:
+      return "resumes";
+    case Kind::kDeny:
+      return "denies";
+    case Kind::kReject:
+      return absl::StrCat("rejects ", 100 * view.ratio, " % by chance");
+    case Kind::kHealth:
+      return absl::StrCat("gates by health profile ", policy.profiles[view.profile].name);
+    case Kind::kPriority:
+      return absl::StrCat("sets priority ", view.priority);
+  }
+  return "";
+}
+
+}  // namespace
+
+void FillMatchedRules(const engine::Explanation& explanation,
+                      google::protobuf::RepeatedPtrField<v1::MatchedRule>& rules) {
+  const engine::Policy& policy = *explanation.policy;
+  const Strongest strongest(explanation);
+  for (const uint32_t rule : explanation.rules) {
+    const RuleSet::View view = policy.rules.ViewOf(rule);
+    const Overruled overruled = OverruledBy(view, rule, strongest);
+    v1::MatchedRule& matched = *rules.Add();
+    matched.set_name(policy.rules.name(rule));
+    matched.set_action(Action(view, policy));
+    matched.set_effect(overruled.by == kNoRule ? v1::RULE_EFFECT_APPLIED
+                                               : v1::RULE_EFFECT_OVERRULED);
+    if (overruled.by != kNoRule) {
+      matched.set_overruled_by(policy.rules.name(overruled.by));
+      matched.set_overruled_because(overruled.because);
+    }
+    if (view.expires_at != absl::InfiniteFuture()) {
+      SetTimestamp(view.expires_at, *matched.mutable_expires_at());
+    }
+  }
+}
+
+}  // namespace headgate::rpc

@@ -1,0 +1,28 @@
+// Overrides in protobuf and back.
+//
+// Pure functions. What they refuse is INVALID_ARGUMENT and names the field.
+
+#ifndef HEADGATE_SERVER_RPC_OVERRIDE_PROTO_H_
+#define HEADGATE_SERVER_RPC_OVERRIDE_PROTO_H_
+
+#include <google/protobuf/timestamp.pb.h>
+#include <headgate/v1/override_service.pb.h>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/overrides/override.h"
+#include "server/overrides/request.h"
+
+namespace headgate::rpc {
+
+absl::StatusOr<overrides::CreateRequest> FromProto(const v1::CreateOverrideRequest& request);
+overrides::Selector FromProto(const v1::Selector& selector);
+// `field` names it in errors.
+absl::StatusOr<absl::Time> FromProto(const char* field, const google::protobuf::Timestamp& time);
+
+void FillOverride(const overrides::Override& from, v1::Override& to);
+void FillOverrideEvent(const overrides::Event& from, v1::OverrideEvent& to);
+
+}  // namespace headgate::rpc
+
+#endif  // HEADGATE_SERVER_RPC_OVERRIDE_PROTO_H_

@@ -1,0 +1,155 @@
+#include "server/rpc/override_service.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/strings.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/override_proto.h"
+
+namespace headgate::rpc {
+namespace {
+
+constexpr int kUsualOnPage = 100;
+constexpr int kMostOnPage = 1000;
+
+grpc::Status NoStateFolder() {
+  return Failure(absl::StatusCode::kFailedPrecondition, "NO_STATE_FOLDER",
+                 "there is no folder to keep overrides in: set server.state_dir in the "
+                 "configuration, or start headgated with --state-dir");
+}
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  const std::string what(status.message());
+  switch (status.code()) {
+    case absl::StatusCode::kResourceExhausted:
+      return Overloaded("TOO_MANY_OVERRIDES", what);
+    case absl::StatusCode::kUnavailable:
+      return Failure(status.code(), "STORE", what);
+    default:
+      return ToGrpcStatus(status, {});
+  }
+}
+
+// One item more than the page has tells whether there is another page.
+struct Page {
+  size_t size = 0;
+  int64_t before_id = 0;  // 0: the first page
+  size_t most() const { return size + 1; }
+};
+
+// A token is the id of the last item of the page before.
+absl::StatusOr<Page> PageOf(int size, const std::string& token) {
+  if (size < 0 || size > kMostOnPage) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("page_size: must be 0 to ", kMostOnPage, "; it is ", size));
+  }
+  Page page{.size = static_cast<size_t>(size == 0 ? kUsualOnPage : size)};
+  if (!token.empty() && (!absl::SimpleAtoi(token, &page.before_id) || page.before_id <= 0)) {
+    return absl::InvalidArgumentError("page_token: is not one that this server gave out");
+  }
+  return page;
+}
+
+}  // namespace
+
+OverrideService::OverrideService(overrides::Registry* registry) : registry_(registry) {
+  AddSync<v1::CreateOverrideRequest, v1::CreateOverrideResponse>(
+      "/headgate.v1.OverrideService/CreateOverride",
+      [this](auto& /*context*/, auto& request, auto& response) {
+        return Create(request, response);
+      });
+  AddSync<v1::ListOverridesRequest, v1::ListOverridesResponse>(
+      "/headgate.v1.OverrideService/ListOverrides",
+      [this](auto& /*context*/, auto& request, auto& response) { return List(request, response); });
+  AddSync<v1::DeleteOverrideRequest, v1::DeleteOverrideResponse>(
+      "/headgate.v1.OverrideService/DeleteOverride",
+      [this](auto& /*context*/, auto& request, auto& response) {
+        return Delete(request, response);
+      });
+  AddSync<v1::ListOverrideEventsRequest, v1::ListOverrideEventsResponse>(
+      "/headgate.v1.OverrideService/ListOverrideEvents",
+      [this](auto& /*context*/, auto& request, auto& response) {
+        return ListEvents(request, response);
+      });
+}
+
+grpc::Status OverrideService::Create(const v1::CreateOverrideRequest& request,
+                                     v1::CreateOverrideResponse& response) {
+  if (registry_ == nullptr) return NoStateFolder();
+  const absl::StatusOr<overrides::CreateRequest> create = FromProto(request);
+  if (!create.ok()) return ToGrpc(create.status());
+  const absl::StatusOr<overrides::Override> made = registry_->Create(*create);
+  if (!made.ok()) return ToGrpc(made.status());
+  FillOverride(*made, *response.mutable_override());
+  return grpc::Status();
+}
+
+grpc::Status OverrideService::List(const v1::ListOverridesRequest& request,
+                                   v1::ListOverridesResponse& response) {
+  const absl::StatusOr<Page> page = PageOf(request.page_size(), request.page_token());
+  if (!page.ok()) return ToGrpc(page.status());
+  overrides::ListQuery query{.before_id = page->before_id, .most = page->most()};
+  if (request.has_selector()) {
+    query.selector = FromProto(request.selector());
+    const absl::Status valid = overrides::ValidateSelector(*query.selector);
+    if (!valid.ok()) return ToGrpc(valid);
+  }
+  if (registry_ == nullptr) return grpc::Status();
+  std::vector<overrides::Override> found = registry_->List(query);
+  if (found.size() > page->size) {
+    found.resize(page->size);
+    response.set_next_page_token(absl::StrCat(found.back().id));
+  }
+  for (const overrides::Override& override : found) {
+    FillOverride(override, *response.add_overrides());
+  }
+  return grpc::Status();
+}
+
+grpc::Status OverrideService::Delete(const v1::DeleteOverrideRequest& request,
+                                     v1::DeleteOverrideResponse& response) {
+  if (registry_ == nullptr) return NoStateFolder();
+  const absl::StatusOr<overrides::Override> ended =
+      registry_->Delete({.id = request.id(), .actor = request.actor(), .reason = request.reason()});
+  if (!ended.ok()) return ToGrpc(ended.status());
+  FillOverride(*ended, *response.mutable_override());
+  return grpc::Status();
+}
+
+grpc::Status OverrideService::ListEvents(const v1::ListOverrideEventsRequest& request,
+                                         v1::ListOverrideEventsResponse& response) {
+  const absl::StatusOr<Page> page = PageOf(request.page_size(), request.page_token());
+  if (!page.ok()) return ToGrpc(page.status());
+  overrides::EventQuery query{
+      .override_id = request.override_id(), .before_id = page->before_id, .most = page->most()};
+  if (request.override_id() < 0) return FieldError("override_id", "must be 0 or more");
+  if (request.has_from()) {
+    const absl::StatusOr<absl::Time> from = FromProto("from", request.from());
+    if (!from.ok()) return ToGrpc(from.status());
+    query.from = *from;
+  }
+  if (request.has_to()) {
+    const absl::StatusOr<absl::Time> to = FromProto("to", request.to());
+    if (!to.ok()) return ToGrpc(to.status());
+    query.to = *to;
+  }
+  if (query.from >= query.to) return FieldError("to", "must be later than `from`");
+  if (registry_ == nullptr) return grpc::Status();
+  absl::StatusOr<std::vector<overrides::Event>> events = registry_->Events(query);
+  if (!events.ok()) return ToGrpc(events.status());
+  if (events->size() > page->size) {
+    events->resize(page->size);
+    response.set_next_page_token(absl::StrCat(events->back().id));
+  }
+  for (const overrides::Event& event : *events) FillOverrideEvent(event, *response.add_events());
+  return grpc::Status();
+}
+
+}  // namespace headgate::rpc

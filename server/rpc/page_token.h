@@ -1,0 +1,30 @@
+// Where the next page of a list begins: the period that all pages look at, and the last thing on
+// the page before. Opaque to callers, who may tamper with it: it only says where to begin.
+//
+// Pure functions.
+//
+//   response.set_next_page_token(MakePageToken({period, last_sum}));
+
+#ifndef HEADGATE_SERVER_RPC_PAGE_TOKEN_H_
+#define HEADGATE_SERVER_RPC_PAGE_TOKEN_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/throttle_log/query.h"
+
+namespace headgate::rpc {
+
+struct PageStart {
+  throttle_log::Period period;
+  throttle_log::Sum after;
+};
+
+std::string MakePageToken(const PageStart& start);
+
+// InvalidArgument: not one of ours.
+absl::StatusOr<PageStart> ReadPageToken(const std::string& token);
+
+}  // namespace headgate::rpc
+
+#endif  // HEADGATE_SERVER_RPC_PAGE_TOKEN_H_

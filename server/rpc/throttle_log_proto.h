@@ -1,0 +1,31 @@
+// Answers of the throttle log in protobuf.
+//
+// Pure functions.
+
+#ifndef HEADGATE_SERVER_RPC_THROTTLE_LOG_PROTO_H_
+#define HEADGATE_SERVER_RPC_THROTTLE_LOG_PROTO_H_
+
+#include <headgate/v1/throttle_log_service.pb.h>
+
+#include <cstdint>
+
+#include "server/throttle_log/intervals.h"
+#include "server/throttle_log/query.h"
+#include "server/throttle_log/recorder.h"
+#include "server/throttle_log/replay.h"
+
+namespace headgate::rpc {
+
+// v1::Outcome counts from here.
+inline constexpr int kFromOutcome = 1;
+
+// Fields that are not grouped by stay empty.
+void FillSum(const throttle_log::Sum& from, const throttle_log::Grouping& by, v1::LogSum& to);
+void FillInterval(const throttle_log::Interval& from, v1::ThrottledInterval& to);
+void FillDenial(const throttle_log::Denial& from, v1::Denial& to);
+void FillReplayed(const throttle_log::ReplayedIdentity& from, v1::ReplayedIdentity& to);
+void SetSeconds(int64_t unix_s, google::protobuf::Timestamp& to);
+
+}  // namespace headgate::rpc
+
+#endif  // HEADGATE_SERVER_RPC_THROTTLE_LOG_PROTO_H_

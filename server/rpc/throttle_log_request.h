@@ -1,0 +1,46 @@
+// Questions to the throttle log, as callers send them, in its own terms.
+//
+// Everything is validated here: errors are InvalidArgument and name the field.
+//
+// Pure functions.
+
+#ifndef HEADGATE_SERVER_RPC_THROTTLE_LOG_REQUEST_H_
+#define HEADGATE_SERVER_RPC_THROTTLE_LOG_REQUEST_H_
+
+#include <headgate/v1/throttle_log_service.pb.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/throttle_log/intervals.h"
+#include "server/throttle_log/query.h"
+#include "server/throttle_log/store.h"
+
+namespace headgate::rpc {
+
+// Ok, or InvalidArgument: empty, "*" (counted under no identity), or an identity.
+absl::Status ValidateSelector(const char* field, const std::string& identity);
+
+// A page's size, `usual` where none is asked for.
+absl::StatusOr<size_t> PageSizeOf(int32_t asked, int usual, int most);
+
+// The filter, its period widened to whole steps of the log.
+absl::StatusOr<throttle_log::ScanFilter> ToScanFilter(const v1::LogFilter& from,
+                                                      const throttle_log::Keeping& keeping,
+                                                      absl::Time now);
+
+absl::StatusOr<throttle_log::SumQuery> ToSumQuery(const v1::QueryThrottleLogRequest& from,
+                                                  const throttle_log::Keeping& keeping,
+                                                  absl::Time now);
+
+absl::StatusOr<throttle_log::IntervalQuery> ToIntervalQuery(
+    const v1::ListThrottledIntervalsRequest& from, const throttle_log::Keeping& keeping,
+    absl::Time now);
+
+}  // namespace headgate::rpc
+
+#endif  // HEADGATE_SERVER_RPC_THROTTLE_LOG_REQUEST_H_

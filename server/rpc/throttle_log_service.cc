@@ -1,0 +1,193 @@
+#include "server/rpc/throttle_log_service.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "server/config/load.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/page_token.h"
+#include "server/rpc/throttle_log_proto.h"
+#include "server/rpc/throttle_log_request.h"
+
+namespace headgate::rpc {
+namespace {
+
+constexpr size_t kMostConfigBytes = size_t{1} << 20;
+constexpr int64_t kMostReplayedS = 7 * int64_t{86'400};
+constexpr size_t kMostBucketBytes = size_t{256} << 20;
+constexpr size_t kMostFindingBytes = 1400;
+constexpr int kDenialsOnPage = 100;
+constexpr int kMostDenialsOnPage = 1000;
+
+// What the log's own rooms refuse. What is wrong with a field is ToGrpcStatus's.
+grpc::Status FromLog(const absl::Status& status) {
+  const std::string what(status.message());
+  switch (status.code()) {
+    case absl::StatusCode::kResourceExhausted:
+      return TooMuch(what);
+    case absl::StatusCode::kCancelled:
+      return Failure(absl::StatusCode::kCancelled, "CANCELLED", what);
+    default:
+      return Failure(absl::StatusCode::kUnavailable, "THROTTLE_LOG_STORE",
+                     absl::StrCat("the throttle log cannot be read: ", what));
+  }
+}
+
+// As many findings as an error can carry, one a line.
+std::string Findings(const std::vector<config::Problem>& problems) {
+  std::string text;
+  size_t told = 0;
+  for (const config::Problem& problem : problems) {
+    std::string line = problem.at.line == 0 ? problem.text
+                                            : absl::StrCat("line ", problem.at.line, ", column ",
+                                                           problem.at.column, ": ", problem.text);
+    if (told > 0 && text.size() + line.size() > kMostFindingBytes) break;
+    absl::StrAppend(&text, told == 0 ? "" : "\n", line);
+    ++told;
+  }
+  if (told < problems.size()) absl::StrAppend(&text, "\nand ", problems.size() - told, " more");
+  return text;
+}
+
+grpc::Status BadConfig(const std::string& findings) {
+  return FieldError("config_yaml", findings, kMostFindingBytes + 100);
+}
+
+// The demand to replay.
+absl::StatusOr<throttle_log::ScanFilter> DemandOf(const v1::LogFilter& from,
+                                                  const throttle_log::Keeping& keeping,
+                                                  absl::Time now) {
+  const auto unwanted = [](const char* field) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("filter.", field, ": must not be set: all demand is replayed"));
+  };
+  if (!from.outcomes().empty()) return unwanted("outcomes");
+  if (!from.reasons().empty()) return unwanted("reasons");
+  if (!from.budgets().empty()) return unwanted("budgets");
+  if (!from.signals().empty()) return unwanted("signals");
+  auto filter = ToScanFilter(from, keeping, now);
+  // Widening to whole steps is not the caller's doing.
+  const int64_t slack_s = 2 * absl::ToInt64Seconds(keeping.coarse_step);
+  if (filter.ok() && filter->to_s - filter->from_s > kMostReplayedS + slack_s) {
+    return absl::InvalidArgumentError("filter.from: must be seven days before filter.to, or later");
+  }
+  return filter;
+}
+
+}  // namespace
+
+ThrottleLogService::ThrottleLogService(const ThrottleLogSources& sources) : sources_(sources) {
+  AddSync<v1::QueryThrottleLogRequest, v1::QueryThrottleLogResponse>(
+      "/headgate.v1.ThrottleLogService/QueryThrottleLog",
+      [this](auto& /*context*/, auto& request, auto& response) {
+        return Query(request, response);
+      });
+  AddSync<v1::ListThrottledIntervalsRequest, v1::ListThrottledIntervalsResponse>(
+      "/headgate.v1.ThrottleLogService/ListThrottledIntervals",
+      [this](auto& /*context*/, auto& request, auto& response) {
+        return ListIntervals(request, response);
+      });
+  AddSync<v1::ListDenialsRequest, v1::ListDenialsResponse>(
+      "/headgate.v1.ThrottleLogService/ListDenials",
+      [this](auto& /*context*/, auto& request, auto& response) {
+        return ListDenials(request, response);
+      });
+  AddSync<v1::ReplayThrottleLogRequest, v1::ReplayThrottleLogResponse>(
+      "/headgate.v1.ThrottleLogService/ReplayThrottleLog",
+      [this](auto& context, auto& request, auto& response) {
+        return Replay(context, request, response);
+      });
+}
+
+grpc::Status ThrottleLogService::Query(const v1::QueryThrottleLogRequest& request,
+                                       v1::QueryThrottleLogResponse& response) const {
+  const auto query = ToSumQuery(request, sources_.keeping, sources_.clock.Read().wall());
+  if (!query.ok()) return ToGrpcStatus(query.status(), {});
+  const auto page = throttle_log::QuerySums(sources_.store, *query);
+  if (!page.ok()) return FromLog(page.status());
+  for (const throttle_log::Sum& sum : page->sums) FillSum(sum, query->by, *response.add_sums());
+  SetSeconds(query->filter.from_s, *response.mutable_from());
+  SetSeconds(page->to_s, *response.mutable_to());
+  if (page->more) {
+    const throttle_log::Period period{query->filter.from_s, page->to_s};
+    response.set_next_page_token(MakePageToken({period, page->sums.back()}));
+  }
+  return grpc::Status();
+}
+
+grpc::Status ThrottleLogService::ListIntervals(const v1::ListThrottledIntervalsRequest& request,
+                                               v1::ListThrottledIntervalsResponse& response) const {
+  const auto query = ToIntervalQuery(request, sources_.keeping, sources_.clock.Read().wall());
+  if (!query.ok()) return ToGrpcStatus(query.status(), {});
+  const auto page = throttle_log::FindIntervals(sources_.store, *query);
+  if (!page.ok()) return FromLog(page.status());
+  for (const throttle_log::Interval& interval : page->intervals) {
+    FillInterval(interval, *response.add_intervals());
+  }
+  if (page->more) {
+    const throttle_log::Interval& last = page->intervals.back();
+    PageStart next{{query->filter.from_s, query->filter.to_s}, {}};
+    next.after.key.step_s = last.tally.from_s;
+    next.after.key.identity = last.identity;
+    next.after.key.target = last.target;
+    response.set_next_page_token(MakePageToken(next));
+  }
+  return grpc::Status();
+}
+
+grpc::Status ThrottleLogService::ListDenials(const v1::ListDenialsRequest& request,
+                                             v1::ListDenialsResponse& response) const {
+  const auto page_size = PageSizeOf(request.page_size(), kDenialsOnPage, kMostDenialsOnPage);
+  absl::Status status = ValidateSelector("identity", request.identity());
+  status.Update(page_size.status());
+  if (request.after() < 0) {
+    status.Update(absl::InvalidArgumentError("after: must not be negative"));
+  }
+  if (!status.ok()) return ToGrpcStatus(status, {});
+  if (sources_.recorder == nullptr) return grpc::Status();
+  for (const throttle_log::Denial& denial :
+       sources_.recorder->RecentDenials(request.identity(), request.after(), *page_size)) {
+    FillDenial(denial, *response.add_denials());
+  }
+  return grpc::Status();
+}
+
+grpc::Status ThrottleLogService::Replay(const grpc::ServerContext& context,
+                                        const v1::ReplayThrottleLogRequest& request,
+                                        v1::ReplayThrottleLogResponse& response) {
+  if (request.config_yaml().size() > kMostConfigBytes) {
+    return BadConfig(
+        absl::StrCat("has ", request.config_yaml().size(), " bytes; at most ", kMostConfigBytes));
+  }
+  auto filter = DemandOf(request.filter(), sources_.keeping, sources_.clock.Read().wall());
+  if (!filter.ok()) return ToGrpcStatus(filter.status(), {});
+  config::LoadResult loaded = config::Parse(request.config_yaml(), "config_yaml");
+  if (!loaded.config.has_value()) return BadConfig(Findings(loaded.problems));
+  const std::unique_lock<std::mutex> mine(replaying_, std::try_to_lock);
+  if (!mine.owns_lock()) return Overloaded("REPLAY_RUNNING", "another replay is running");
+
+  throttle_log::ReplayOptions options;
+  options.policy = std::move(loaded.config->policy);
+  options.bucket_bytes = std::min(loaded.config->engine.bucket_bytes, kMostBucketBytes);
+  options.filter = *std::move(filter);
+  options.seed = sources_.seed;
+  options.cancelled = [&context] { return context.IsCancelled(); };
+  const auto result = throttle_log::Replay(sources_.store, options);
+  if (result.status().code() == absl::StatusCode::kInvalidArgument) {
+    return BadConfig(std::string(result.status().message()));
+  }
+  if (!result.ok()) return FromLog(result.status());
+  for (const auto& identity : result->identities) {
+    FillReplayed(identity, *response.add_identities());
+  }
+  for (const std::string& caveat : result->caveats) response.add_caveats(caveat);
+  SetSeconds(options.filter.from_s, *response.mutable_from());
+  SetSeconds(options.filter.to_s, *response.mutable_to());
+  return grpc::Status();
+}
+
+}  // namespace headgate::rpc

@@ -1,0 +1,57 @@
+// headgate.v1.ThrottleLogService: who was held back, when, and by what.
+//
+// Runs on gRPC's threads and reads whole ranges of the store: for people and their tools. One
+// replay runs at a time. Thread-safe.
+//
+//   ThrottleLogService service({.store = store, .recorder = &recorder, .clock = clock,
+//                               .keeping = keeping, .seed = seed});
+//   options.more_services.push_back(&service);  // of the RpcServer
+
+#ifndef HEADGATE_SERVER_RPC_THROTTLE_LOG_SERVICE_H_
+#define HEADGATE_SERVER_RPC_THROTTLE_LOG_SERVICE_H_
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/status.h>
+#include <headgate/v1/throttle_log_service.pb.h>
+
+#include <cstdint>
+#include <mutex>
+
+#include "common/clock.h"
+#include "server/rpc/service.h"
+#include "server/throttle_log/recorder.h"
+#include "server/throttle_log/store.h"
+
+namespace headgate::rpc {
+
+struct ThrottleLogSources {
+  const throttle_log::Store& store;
+  throttle_log::Recorder* recorder = nullptr;  // null: no single denials are known
+  Clock& clock;
+  throttle_log::Keeping keeping = {};
+  uint64_t seed = 0;  // of a replay's dice
+};
+
+class ThrottleLogService final : public Service {
+ public:
+  // All outlive this.
+  explicit ThrottleLogService(const ThrottleLogSources& sources);
+
+ private:
+  grpc::Status Query(const v1::QueryThrottleLogRequest& request,
+                     v1::QueryThrottleLogResponse& response) const;
+  grpc::Status ListIntervals(const v1::ListThrottledIntervalsRequest& request,
+                             v1::ListThrottledIntervalsResponse& response) const;
+  grpc::Status ListDenials(const v1::ListDenialsRequest& request,
+                           v1::ListDenialsResponse& response) const;
+  grpc::Status Replay(const grpc::ServerContext& context,
+                      const v1::ReplayThrottleLogRequest& request,
+                      v1::ReplayThrottleLogResponse& response);
+
+  const ThrottleLogSources sources_;
+  std::mutex replaying_;  // held while one runs
+};
+
+}  // namespace headgate::rpc
+
+#endif  // HEADGATE_SERVER_RPC_THROTTLE_LOG_SERVICE_H_

@@ -1,0 +1,98 @@
+#include "server/sqlite/database.h"
+
+#include <sqlite3.h>
+
+#include "absl/strings/str_cat.h"
+#include "server/sqlite/status.h"
+
+namespace headgate::sqlite {
+
+// Statements may still be there: the last one of them closes it.
+void Database::Closer::operator()(sqlite3* database) const { sqlite3_close_v2(database); }
+
+absl::Status Database::ErrorOf(int code) const {
+  return StatusOf(code, *path_, database_ == nullptr ? "" : sqlite3_errmsg(database_.get()));
+}
+
+absl::StatusOr<Database> Database::Open(const std::string& path, const OpenOptions& options) {
+  FileLock lock;
+  if (options.access == Access::kWrite && path != ":memory:") {
+    absl::StatusOr<FileLock> taken = FileLock::Take(path);
+    if (!taken.ok()) return taken.status();
+    lock = *std::move(taken);
+  }
+  Database database(path, std::move(lock));
+  absl::Status status = database.Connect(options);
+  if (status.ok()) status = database.SetUp(options);
+  if (!status.ok()) return status;
+  return database;
+}
+
+absl::Status Database::Connect(const OpenOptions& options) {
+  const int access = options.access == Access::kWrite ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+                                                      : SQLITE_OPEN_READONLY;
+  sqlite3* opened = nullptr;
+  const int code = sqlite3_open_v2(path_->c_str(), &opened,
+                                   access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+  database_.reset(opened);
+  return ErrorOf(code);
+}
+
+absl::Status Database::SetUp(const OpenOptions& options) {
+  const int64_t busy_ms = absl::ToInt64Milliseconds(options.busy_timeout);
+  absl::Status status = ErrorOf(sqlite3_busy_timeout(database_.get(), static_cast<int>(busy_ms)));
+  if (!status.ok() || options.access == Access::kRead) return status;
+  // Before anything else: it is of effect on an empty file only.
+  if (options.incremental_vacuum) status = Run("PRAGMA auto_vacuum = INCREMENTAL");
+  if (!status.ok()) return status;
+  // The WAL is cut back after each checkpoint that emptied it, or it would stay as long as it was
+  // once.
+  return Run(absl::StrCat(
+      "PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = 4194304;",
+      "PRAGMA synchronous = ", options.durability == Durability::kFull ? "FULL" : "NORMAL"));
+}
+
+absl::Status Database::Run(const std::string& sql) {
+  return ErrorOf(sqlite3_exec(database_.get(), sql.c_str(), nullptr, nullptr, nullptr));
+}
+
+absl::StatusOr<Statement> Database::Prepare(std::string_view sql) {
+  sqlite3_stmt* statement = nullptr;
+  const int code = sqlite3_prepare_v3(database_.get(), sql.data(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+  if (code != SQLITE_OK) return ErrorOf(code);
+  return Statement(statement, path_.get());
+}
+
+absl::StatusOr<int64_t> Database::QueryInt(std::string_view sql) {
+  absl::StatusOr<Statement> query = Prepare(sql);
+  if (!query.ok()) return query.status();
+  absl::StatusOr<bool> row = query->Step();
+  if (!row.ok()) return row.status();
+  if (!*row) return absl::NotFoundError(absl::StrCat(*path_, ": there is no such row"));
+  return query->Int(0);
+}
+
+int64_t Database::changes() const { return sqlite3_changes64(database_.get()); }
+
+bool Database::in_transaction() const { return sqlite3_get_autocommit(database_.get()) == 0; }
+
+absl::StatusOr<Transaction> Transaction::Begin(Database& database, Access access) {
+  absl::Status status = database.Run(access == Access::kWrite ? "BEGIN IMMEDIATE" : "BEGIN");
+  if (!status.ok()) return status;
+  return Transaction(database);
+}
+
+// Some errors, such as a full disk, have rolled it back already.
+Transaction::~Transaction() {
+  if (database_ != nullptr && database_->in_transaction()) database_->Run("ROLLBACK").IgnoreError();
+}
+
+absl::Status Transaction::Commit() {
+  Database& database = *std::exchange(database_, nullptr);
+  absl::Status status = database.Run("COMMIT");
+  if (!status.ok() && database.in_transaction()) database.Run("ROLLBACK").IgnoreError();
+  return status;
+}
+
+}  // namespace headgate::sqlite

@@ -1,0 +1,33 @@
+#include "server/sqlite/file_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace headgate::sqlite {
+
+FileLock::~FileLock() {
+  if (fd_ >= 0) close(fd_);
+}
+
+absl::StatusOr<FileLock> FileLock::Take(const std::string& path) {
+  const std::string name = path + ".lock";
+  FileLock lock(open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (lock.fd_ < 0) {
+    return absl::UnavailableError(absl::StrCat(path, ": cannot open ", name, ": ", strerror(errno),
+                                               "; see that its folder exists and can be written"));
+  }
+  if (flock(lock.fd_, LOCK_EX | LOCK_NB) == 0) return lock;
+  if (errno != EWOULDBLOCK) {
+    return absl::UnavailableError(absl::StrCat(path, ": flock ", name, ": ", strerror(errno)));
+  }
+  return absl::UnavailableError(absl::StrCat(
+      path, " is used by another headgated; end that one, or give this one a folder of its own"));
+}
+
+}  // namespace headgate::sqlite

@@ -1,0 +1,40 @@
+// FileLock: keeps a file to one process, for as long as it lives.
+//
+// It is a flock on PATH.lock, which the kernel drops when the process ends, however it ends. The
+// empty file stays. Locking the same path twice in one process fails as well.
+//
+// Thread-compatible.
+//
+//   absl::StatusOr<FileLock> lock = FileLock::Take("/var/lib/headgate/log.db");
+#ifndef HEADGATE_SERVER_SQLITE_FILE_LOCK_H_
+#define HEADGATE_SERVER_SQLITE_FILE_LOCK_H_
+
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+
+namespace headgate::sqlite {
+
+class FileLock {
+ public:
+  FileLock() = default;  // of nothing
+  ~FileLock();
+  FileLock(FileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileLock& operator=(FileLock&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+
+  // Unavailable: it is taken, or its file cannot be made.
+  static absl::StatusOr<FileLock> Take(const std::string& path);
+
+ private:
+  explicit FileLock(int fd) : fd_(fd) {}
+
+  int fd_ = -1;
+};
+
+}  // namespace headgate::sqlite
+
+#endif  // HEADGATE_SERVER_SQLITE_FILE_LOCK_H_

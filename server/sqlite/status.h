@@ -1,0 +1,22 @@
+// What SQLite says is wrong, as a status that names the file and what to do.
+//
+// ResourceExhausted: the disk, or the file's limit, is full. DataLoss: the file is corrupt, or no
+// database. Unavailable: it cannot be opened, read or written, or is busy. AlreadyExists: a
+// constraint was violated. Internal: the program misused SQLite.
+//
+// Pure function.
+#ifndef HEADGATE_SERVER_SQLITE_STATUS_H_
+#define HEADGATE_SERVER_SQLITE_STATUS_H_
+
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace headgate::sqlite {
+
+// `code` is SQLite's, extended or not; OK for those that are no errors. `message` is SQLite's too.
+absl::Status StatusOf(int code, std::string_view path, std::string_view message);
+
+}  // namespace headgate::sqlite
+
+#endif  // HEADGATE_SERVER_SQLITE_STATUS_H_

@@ -1,0 +1,40 @@
+// What an answer is counted under: its outcome, and the limit that did it, with that limit's names.
+//
+// Views into the answer's policy: a Blame lives as long as the answer. Pure functions.
+//
+//   const Blame blame = BlameFor(answer);
+//   const uint64_t key = CombineHash(answer.subject_key, blame.Hash(seed));
+
+#ifndef HEADGATE_SERVER_THROTTLE_LOG_BLAME_H_
+#define HEADGATE_SERVER_THROTTLE_LOG_BLAME_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "server/engine/answer.h"
+#include "server/throttle_log/row.h"
+
+namespace headgate::throttle_log {
+
+struct Blame {
+  Outcome outcome = Outcome::kAllowed;
+  engine::Reason reason = engine::Reason::kNone;
+  engine::Limit limit = engine::Limit::kRule;
+  std::string_view budget;
+  std::string_view rule;
+  std::string_view signal;
+  // What was compared: in the signal's unit where there is one. A limit of 0: nothing can be told,
+  // for want of a sample, or of a threshold.
+  double observed = 0;
+  double limit_value = 0;
+
+  uint64_t Hash(uint64_t seed) const;  // of all but the numbers
+  Cause ToCause() const;
+};
+
+// Of an answer to a Check, as the engine gave it.
+Blame BlameFor(const engine::CheckAnswer& answer);
+
+}  // namespace headgate::throttle_log
+
+#endif  // HEADGATE_SERVER_THROTTLE_LOG_BLAME_H_

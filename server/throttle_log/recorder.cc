@@ -1,0 +1,92 @@
+#include "server/throttle_log/recorder.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace headgate::throttle_log {
+namespace {
+
+// Whether `identity` is `selector` or stands below it.
+bool Selects(std::string_view selector, std::string_view identity) {
+  if (selector.empty()) return true;
+  if (!identity.ends_with(selector)) return false;
+  const size_t above = identity.size() - selector.size();
+  return above == 0 || identity[above - 1] == ':';
+}
+
+Denial Unpack(const RingDenial& from, const Label& label) {
+  Denial denial;
+  denial.at = absl::FromUnixNanos(from.at_ns);
+  denial.identity = std::string(from.identity);
+  denial.target = label.target;
+  denial.outcome = label.outcome;
+  denial.predicted_cost = from.predicted_cost;
+  denial.cause = label.cause;
+  denial.observed = from.observed;
+  denial.limit = from.limit;
+  denial.retry_after = from.retry_after_ns == RingDenial::kNever
+                           ? absl::InfiniteDuration()
+                           : absl::Nanoseconds(from.retry_after_ns);
+  denial.priority = from.priority;
+  return denial;
+}
+
+}  // namespace
+
+Recorder::Recorder(const engine::Engine& engine, const RecorderOptions& options)
+    : engine_(engine), options_(options) {}
+
+Lane& Recorder::AddLane() {
+  auto lane = std::make_unique<Lane>(engine_, LaneOptions{.seed = options_.seed,
+                                                          .max_identities = options_.max_identities,
+                                                          .max_labels = options_.max_labels,
+                                                          .quiet_rounds = options_.quiet_rounds});
+  MutexLock lock(&mutex_);
+  return *lanes_.emplace_back(std::move(lane));
+}
+
+void Recorder::Collect(Take take) {
+  MutexLock lock(&mutex_);
+  TakeDenials();  // often, so that few are overwritten before anybody asks
+  for (const auto& lane : lanes_) lane->Collect(take);
+}
+
+void Recorder::TakeDenials() {
+  std::vector<Denial> fresh;
+  for (const auto& lane : lanes_) {
+    last_number_ += lane->TakeDenials([&](const RingDenial& denial, const Label& label) {
+      fresh.push_back(Unpack(denial, label));
+    });
+  }
+  std::stable_sort(fresh.begin(), fresh.end(),
+                   [](const Denial& a, const Denial& b) { return a.at < b.at; });
+  for (Denial& denial : fresh) {
+    denial.number = ++last_number_;
+    denials_.push_back(std::move(denial));
+    if (denials_.size() > options_.max_denials) denials_.pop_front();
+  }
+}
+
+std::vector<Denial> Recorder::RecentDenials(std::string_view selector, int64_t after, size_t most) {
+  MutexLock lock(&mutex_);
+  TakeDenials();
+  std::vector<Denial> found;
+  for (auto denial = denials_.rbegin(); denial != denials_.rend(); ++denial) {
+    if (denial->number <= after || found.size() >= most) break;
+    if (Selects(selector, denial->identity)) found.push_back(*denial);
+  }
+  return found;
+}
+
+RecorderState Recorder::State() const {
+  RecorderState state;
+  MutexLock lock(&mutex_);
+  for (const auto& lane : lanes_) {
+    state.folded_checks += lane->folded_checks();
+    state.slots_used += lane->slots_used();
+    state.slots += static_cast<int64_t>(lane->slots());
+  }
+  return state;
+}
+
+}  // namespace headgate::throttle_log

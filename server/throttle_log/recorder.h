@@ -1,0 +1,96 @@
+// What the throttle log remembers of Checks: exact counts, for the writer to collect, and the
+// newest denials in full.
+//
+// Each deciding thread records into a lane of its own (lane.h), so that recording costs a Check
+// nanoseconds. Memory is fixed: for each lane, 600 bytes for each of max_identities and of 512
+// denials.
+//
+// Thread-safe; a lane's Record is for the lane's thread alone. Lanes live as long as the recorder.
+//
+//   Recorder recorder(engine, {.seed = seed});
+//   Lane& lane = recorder.AddLane();  // one for each thread
+//   recorder.Collect([](const RowKey& key, const Counts& counts) {...});
+
+#ifndef HEADGATE_SERVER_THROTTLE_LOG_RECORDER_H_
+#define HEADGATE_SERVER_THROTTLE_LOG_RECORDER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/time/time.h"
+#include "common/mutex.h"
+#include "server/engine/engine.h"
+#include "server/throttle_log/lane.h"
+#include "server/throttle_log/row.h"
+
+namespace headgate::throttle_log {
+
+struct RecorderOptions {
+  uint64_t seed = 0;              // secret, different in each process
+  size_t max_identities = 16384;  // of each lane; see LaneOptions
+  size_t max_labels = 1024;
+  size_t max_denials = 4096;  // the newest of all lanes
+  int quiet_rounds = 10;
+};
+
+// One Check that was denied, or would have been.
+struct Denial {
+  int64_t number = 0;  // counts up from 1; gaps are denials that were overwritten too soon
+  absl::Time at;
+  std::string identity;
+  std::string target;
+  Outcome outcome = Outcome::kDenied;
+  double predicted_cost = 0;
+  Cause cause;
+  double observed = 0;  // as Counts::peak and limit
+  double limit = 0;
+  absl::Duration retry_after;  // infinite: waiting cannot help
+  int priority = 0;
+};
+
+struct RecorderState {
+  int64_t folded_checks = 0;  // counted under a level above their identity
+  int64_t slots_used = 0;     // of slots
+  int64_t slots = 0;
+};
+
+class Recorder {
+ public:
+  using Take = Lane::Take;
+
+  // The engine outlives the recorder.
+  Recorder(const engine::Engine& engine, const RecorderOptions& options);
+
+  Lane& AddLane();
+
+  // Hands over all counts since the call before. A key may come several times. Call it about once
+  // a second: a slot is free for another identity after so many calls without a count.
+  void Collect(Take take);
+
+  // Of this identity and everything below it (empty: of all), numbered higher than `after`, the
+  // newest first, at most `most`.
+  std::vector<Denial> RecentDenials(std::string_view selector, int64_t after, size_t most);
+
+  RecorderState State() const;
+
+ private:
+  // Numbers and keeps what came into the lanes.
+  void TakeDenials() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const engine::Engine& engine_;
+  const RecorderOptions options_;
+  mutable Mutex mutex_;
+  std::vector<std::unique_ptr<Lane>> lanes_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Denial> denials_ ABSL_GUARDED_BY(mutex_);  // the oldest first
+  int64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace headgate::throttle_log
+
+#endif  // HEADGATE_SERVER_THROTTLE_LOG_RECORDER_H_

@@ -1,0 +1,37 @@
+// Rows that wait for the store: those of one step and key are one, and there are only so many.
+//
+// Thread-compatible.
+
+#ifndef HEADGATE_SERVER_THROTTLE_LOG_ROW_BUFFER_H_
+#define HEADGATE_SERVER_THROTTLE_LOG_ROW_BUFFER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "server/throttle_log/row.h"
+
+namespace headgate::throttle_log {
+
+class RowBuffer {
+ public:
+  explicit RowBuffer(int32_t step_s) : step_s_(step_s) {}
+
+  // False, and nothing is added: it would be another row, and there are `most`.
+  bool Add(int64_t now_s, const RowKey& key, const Counts& counts, size_t most);
+
+  // The first of them in time.
+  std::vector<Row> Take(size_t most);
+
+  size_t size() const { return rows_.size(); }
+
+ private:
+  const int32_t step_s_;
+  std::map<std::pair<int64_t, RowKey>, Counts> rows_;  // by their step
+};
+
+}  // namespace headgate::throttle_log
+
+#endif  // HEADGATE_SERVER_THROTTLE_LOG_ROW_BUFFER_H_

@@ -1,0 +1,166 @@
+#include "server/throttle_log/sqlite_store.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/throttle_log/sqlite_scan.h"
+
+namespace headgate::throttle_log {
+namespace {
+
+constexpr std::string_view kInMemory = ":memory:";
+
+// What has not got into the file yet goes with it.
+absl::StatusOr<std::string> MoveAside(const std::string& path, absl::Time now) {
+  const std::string name = absl::StrCat(path, ".corrupt-", absl::ToUnixSeconds(now));
+  std::error_code error;
+  std::filesystem::rename(path, name, error);
+  if (error) {
+    return absl::UnavailableError(
+        absl::StrCat(path, ": cannot be renamed to ", name, ": ", error.message()));
+  }
+  std::filesystem::rename(path + "-wal", name + "-wal", error);
+  std::filesystem::remove(path + "-shm", error);
+  return name;
+}
+
+}  // namespace
+
+SqliteStore::SqliteStore(std::string path, const Keeping& keeping, std::unique_ptr<SqliteFile> file)
+    : path_(std::move(path)), keeping_(keeping), file_(std::move(file)) {}
+
+absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path,
+                                                               const Keeping& keeping) {
+  absl::StatusOr<std::unique_ptr<SqliteFile>> file = SqliteFile::Open(path);
+  if (!file.ok()) return file.status();
+  std::unique_ptr<SqliteStore> store(new SqliteStore(path, keeping, *std::move(file)));
+  MutexLock lock(&store->writing_);
+  store->Publish(absl::OkStatus());
+  return store;
+}
+
+absl::StatusOr<SqliteStore::Opened> SqliteStore::OpenOrSetAside(const std::string& path,
+                                                                const Keeping& keeping,
+                                                                absl::Time now) {
+  Opened opened;
+  absl::StatusOr<std::unique_ptr<SqliteStore>> store = Open(path, keeping);
+  if (absl::IsDataLoss(store.status())) {
+    opened.why = store.status();
+    absl::StatusOr<std::string> name = MoveAside(path, now);
+    if (!name.ok()) return name.status();
+    opened.set_aside = *name;
+    store = Open(path, keeping);
+  }
+  if (!store.ok()) return store.status();
+  opened.store = *std::move(store);
+  return opened;
+}
+
+absl::Status SqliteStore::Append(absl::Span<const Row> rows, int64_t batch) {
+  MutexLock lock(&writing_);
+  if (last_batch_ == batch) return absl::OkStatus();
+  absl::Status status = Write([&](SqliteFile& file) { return file.Add(rows); });
+  if (status.ok()) last_batch_ = batch;
+  return status;
+}
+
+absl::Status SqliteStore::Maintain(absl::Time now) {
+  MutexLock lock(&writing_);
+  bool is_corrupt = file_ == nullptr;
+  {
+    MutexLock state_lock(&mutex_);
+    is_corrupt = is_corrupt || absl::IsDataLoss(state_.status);
+  }
+  if (is_corrupt) {
+    absl::Status status = Replace(now);
+    if (!status.ok()) return status;
+  }
+  return Write([&](SqliteFile& file) { return file.Maintain(keeping_, now); });
+}
+
+absl::Status SqliteStore::Write(absl::FunctionRef<absl::Status(SqliteFile&)> change) {
+  if (file_ == nullptr) {
+    return absl::UnavailableError(absl::StrCat(path_, " was set aside, and none was begun yet"));
+  }
+  absl::Status status = change(*file_);
+  if (!status.ok()) file_->Forget();
+  Publish(status);
+  return status;
+}
+
+// Another file instead of one that is corrupt.
+absl::Status SqliteStore::Replace(absl::Time now) {
+  file_ = nullptr;  // gives up its lock
+  {
+    MutexLock lock(&mutex_);
+    idle_.clear();
+    ++generation_;
+  }
+  std::error_code error;
+  if (path_ != kInMemory && std::filesystem::exists(path_, error)) {
+    absl::StatusOr<std::string> name = MoveAside(path_, now);
+    if (!name.ok()) return name.status();
+  }
+  absl::StatusOr<std::unique_ptr<SqliteFile>> file = SqliteFile::Open(path_);
+  if (!file.ok()) return file.status();
+  file_ = *std::move(file);
+  return absl::OkStatus();
+}
+
+void SqliteStore::Publish(const absl::Status& status) {
+  absl::StatusOr<StoreState> measured = file_->Measure();
+  MutexLock lock(&mutex_);
+  if (measured.ok()) state_ = *measured;
+  state_.status = status;
+}
+
+StoreState SqliteStore::State() const {
+  MutexLock lock(&mutex_);
+  return state_;
+}
+
+absl::Status SqliteStore::Scan(const ScanFilter& filter,
+                               absl::FunctionRef<bool(const Row&)> visit) const {
+  const auto scan = [&](sqlite::Database& database) {
+    absl::StatusOr<sqlite::Transaction> transaction =
+        sqlite::Transaction::Begin(database, sqlite::Access::kRead);
+    if (!transaction.ok()) return transaction.status();
+    absl::StatusOr<SqliteScan> prepared = SqliteScan::Prepare(database, filter);
+    return prepared.ok() ? prepared->Run(visit) : prepared.status();
+  };
+  if (path_ == kInMemory) {
+    MutexLock lock(&writing_);
+    return file_ == nullptr ? absl::UnavailableError("the throttle log is gone")
+                            : scan(file_->database());
+  }
+  int64_t generation = 0;
+  {
+    MutexLock lock(&mutex_);
+    generation = generation_;
+  }
+  absl::StatusOr<std::unique_ptr<sqlite::Database>> reader = TakeReader();
+  if (!reader.ok()) return reader.status();
+  absl::Status status = scan(**reader);
+  MutexLock lock(&mutex_);
+  if (status.ok() && generation == generation_) idle_.push_back(*std::move(reader));
+  return status;
+}
+
+absl::StatusOr<std::unique_ptr<sqlite::Database>> SqliteStore::TakeReader() const {
+  {
+    MutexLock lock(&mutex_);
+    if (!idle_.empty()) {
+      std::unique_ptr<sqlite::Database> reader = std::move(idle_.back());
+      idle_.pop_back();
+      return reader;
+    }
+  }
+  absl::StatusOr<sqlite::Database> opened =
+      sqlite::Database::Open(path_, {.access = sqlite::Access::kRead});
+  if (!opened.ok()) return opened.status();
+  return std::make_unique<sqlite::Database>(*std::move(opened));
+}
+
+}  // namespace headgate::throttle_log

@@ -1,0 +1,95 @@
+// SqliteStore: the throttle log in one SQLite file of this process alone.
+//
+// A batch is one transaction: it survives the end of the process as soon as Append has returned,
+// and a crash of the machine may take the last ones, never a part of one. Scans read beside the
+// writer through connections of their own. How rows lie in the file: sqlite_schema.h.
+//
+// Retention and the size cap drop whole blocks: a coarse row may stay up to six hours longer than
+// retention says. The file is kept below max_bytes, apart from its write-ahead log of some
+// megabytes.
+//
+// A file that turns out to be corrupt while it is written fails Append with DataLoss until the next
+// Maintain, which sets it aside and starts anew.
+//
+// Thread-safe as Store is. With ":memory:" Scan keeps Append waiting, so `visit` must not append.
+//
+//   absl::StatusOr<SqliteStore::Opened> opened =
+//       SqliteStore::OpenOrSetAside("/var/lib/headgate/throttle_log.db", keeping, now);
+//   absl::Status status = opened->store->Append(rows, /*batch=*/1);
+#ifndef HEADGATE_SERVER_THROTTLE_LOG_SQLITE_STORE_H_
+#define HEADGATE_SERVER_THROTTLE_LOG_SQLITE_STORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "common/mutex.h"
+#include "server/sqlite/database.h"
+#include "server/throttle_log/row.h"
+#include "server/throttle_log/sqlite_file.h"
+#include "server/throttle_log/store.h"
+
+namespace headgate::throttle_log {
+
+class SqliteStore final : public Store {
+ public:
+  // Makes the file if there is none, in a folder that there is. ":memory:" is kept by no file.
+  // Unavailable, DataLoss (corrupt, or not Headgate's), FailedPrecondition (a newer Headgate's).
+  static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const std::string& path,
+                                                           const Keeping& keeping);
+
+  struct Opened {
+    std::unique_ptr<SqliteStore> store;
+    // Where that file is now which could not be read, and why; empty if all is well.
+    std::string set_aside;
+    absl::Status why;
+  };
+  // Open, but a file that is DataLoss is renamed to PATH.corrupt-SECONDS and another one begun.
+  static absl::StatusOr<Opened> OpenOrSetAside(const std::string& path, const Keeping& keeping,
+                                               absl::Time now);
+
+  absl::Status Append(absl::Span<const Row> rows, int64_t batch) override;
+  absl::Status Scan(const ScanFilter& filter,
+                    absl::FunctionRef<bool(const Row&)> visit) const override;
+  absl::Status Maintain(absl::Time now) override;
+  StoreState State() const override;
+
+ private:
+  using Readers = std::vector<std::unique_ptr<sqlite::Database>>;
+
+  SqliteStore(std::string path, const Keeping& keeping, std::unique_ptr<SqliteFile> file);
+
+  absl::Status Write(absl::FunctionRef<absl::Status(SqliteFile&)> change)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
+  absl::Status Replace(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
+  void Publish(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
+  absl::StatusOr<std::unique_ptr<sqlite::Database>> TakeReader() const;
+
+  const std::string path_;
+  const Keeping keeping_;
+
+  mutable Mutex writing_;
+  // Null: the last one was set aside, and no other could be begun yet.
+  std::unique_ptr<SqliteFile> file_ ABSL_GUARDED_BY(writing_);
+  // In memory alone: what an Append that failed has written was rolled back, and with the process
+  // ends whoever would repeat a batch.
+  std::optional<int64_t> last_batch_ ABSL_GUARDED_BY(writing_);
+
+  mutable Mutex mutex_;
+  mutable Readers idle_ ABSL_GUARDED_BY(mutex_);
+  int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // of the file
+  StoreState state_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace headgate::throttle_log
+
+#endif  // HEADGATE_SERVER_THROTTLE_LOG_SQLITE_STORE_H_

@@ -1,0 +1,119 @@
+// Brings what the recorder counts into the store, once a second.
+//
+// Two threads: one collects, so that counts fall into the right step however slow the store is; the
+// other appends. Counts wait in between, those of one step and key added up, and where too many
+// wait for a store that is down, more are dropped, and counted. After an error nobody knows whether
+// a batch got through: it is appended again, with its number, until it succeeds, and what comes
+// meanwhile waits beside it. The store is maintained about once a minute, and at once where it is
+// corrupt.
+//
+// Counts belong to the step in which they are collected. Rounds are a little before each whole
+// second of the wall clock, so that a step ends with the round that ends it. A wall clock that
+// jumps moves counts to other steps; it loses and doubles none.
+//
+// Thread-safe. Start and Stop are called once each, or never.
+//
+//   Writer writer(recorder, store, clock, {.step = absl::Seconds(10)});
+//   writer.Start();
+//   ...
+//   writer.Stop();  // after the last Check
+
+#ifndef HEADGATE_SERVER_THROTTLE_LOG_WRITER_H_
+#define HEADGATE_SERVER_THROTTLE_LOG_WRITER_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "common/mutex.h"
+#include "server/throttle_log/recorder.h"
+#include "server/throttle_log/row_buffer.h"
+#include "server/throttle_log/store.h"
+
+namespace headgate::throttle_log {
+
+struct WriterOptions {
+  absl::Duration step = absl::Seconds(10);  // the store's
+  size_t max_buffered_rows = 200'000;       // about 300 bytes each
+  size_t max_batch_rows = 20'000;
+  absl::Duration maintain_every = absl::Minutes(1);
+};
+
+struct WriterState {
+  absl::Status status;        // of the newest write
+  int64_t rows_written = 0;   // appended, whatever the store makes of them
+  int64_t rows_buffered = 0;  // wait
+  int64_t rows_dropped = 0;   // because too many waited, or the store was down at the end
+  int64_t checks_dropped = 0;
+  absl::Status last_error;  // the newest; OK: there was none
+  absl::Time last_error_at = absl::InfinitePast();
+  absl::Time last_success_at = absl::InfinitePast();
+};
+
+class Writer {
+ public:
+  // All outlive the writer.
+  Writer(Recorder& recorder, Store& store, Clock& clock, const WriterOptions& options);
+  // Stops.
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  void Start();
+  // Collects and appends what is left, if the store takes it; what it does not take is dropped.
+  // Returns when calls to the store have.
+  void Stop();
+
+  // Collects, and appends all that waits: what the threads do in a second.
+  void Round(Now now);
+
+  WriterState State() const;
+
+ private:
+  void Collect(Now now);
+  void Append(Now now) ABSL_LOCKS_EXCLUDED(store_mutex_);
+  // Whether there is more to append.
+  bool AppendBatch(Now now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(store_mutex_);
+  // If it is time.
+  void Maintain(Now now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(store_mutex_);
+  void DropRest();
+
+  void CollectLoop();
+  void AppendLoop();
+  // False: stop.
+  bool WaitUntilWholeSecond();
+
+  Recorder& recorder_;
+  Store& store_;
+  Clock& clock_;
+  const WriterOptions options_;
+
+  Mutex store_mutex_;                                     // held while the store is called
+  std::vector<Row> batch_ ABSL_GUARDED_BY(store_mutex_);  // not known to be stored
+  int64_t batch_number_ ABSL_GUARDED_BY(store_mutex_);
+  absl::Time maintain_at_ ABSL_GUARDED_BY(store_mutex_) = absl::InfinitePast();
+
+  mutable Mutex mutex_;  // after store_mutex_
+  RowBuffer buffer_ ABSL_GUARDED_BY(mutex_);
+  size_t batch_rows_ ABSL_GUARDED_BY(mutex_) = 0;  // of batch_
+  WriterState state_ ABSL_GUARDED_BY(mutex_);
+
+  // Of the threads. A standard mutex, as condition variables take it; it guards what follows.
+  std::mutex threads_mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  int64_t rounds_ = 0;  // collected
+  std::thread collecting_;
+  std::thread appending_;
+};
+
+}  // namespace headgate::throttle_log
+
+#endif  // HEADGATE_SERVER_THROTTLE_LOG_WRITER_H_

@@ -1,0 +1,159 @@
+// log --follow: new denials until somebody ends it.
+
+#include <csignal>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/cli/json.h"
+#include "tests/cli/log_server.h"
+#include "tests/cli/silent_server.h"
+#include "tests/testing/wait_until.h"
+
+namespace headgate::cli {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class LogFollowing : public ::testing::Test {
+ protected:
+  FakeLog& log() { return server_.log(); }
+  Subprocess Follow(std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {HEADGATE_PROGRAM, "log", "-f", "--interval", "1ms"});
+    return Subprocess(more, server_.Options());
+  }
+  static bool WaitFor(Subprocess& follower, const std::string& text) {
+    return WaitUntil([&] { return follower.Out().find(text) != std::string::npos; });
+  }
+  // Until it has asked a few times more.
+  bool WaitForCalls() {
+    const int calls = log().denial_calls() + 3;
+    return WaitUntil([&] { return log().denial_calls() >= calls; });
+  }
+
+  LogServer server_;
+};
+
+TEST_F(LogFollowing, BeginsWithTheNewestAndGoesOnUntilInterrupted) {
+  for (int i = 1; i <= 12; ++i) log().AddDenial(DenialOf(i, "job-7:etl", Today(7, 0, i)));
+  Subprocess follower = Follow();
+  ASSERT_TRUE(WaitFor(follower, "07:00:12.000"));
+  EXPECT_THAT(follower.Out(), StartsWith("2020-11-20 07:00:03.000  DENIED  job-7:etl  by "));
+  log().AddDenial(DenialOf(13, "job-8:etl", Today(7, 1)));
+  ASSERT_TRUE(WaitFor(follower, "job-8"));
+  ASSERT_TRUE(WaitForCalls());
+  follower.Signal(SIGINT);
+  const Finished ended = follower.Wait();
+  EXPECT_EQ(ended.status, 0);
+  EXPECT_EQ(ended.err, "");
+  EXPECT_THAT(ended.out,
+              EndsWith("2020-11-20 07:00:12.000  DENIED  job-7:etl  by replication_lag_seconds on "
+                       "standby-2, 7.1 s over hard 5 s; cost 45, retry after 2s\n"
+                       "2020-11-20 07:01:00.000  DENIED  job-8:etl  by replication_lag_seconds on "
+                       "standby-2, 7.1 s over hard 5 s; cost 45, retry after 2s\n"));
+}
+
+TEST_F(LogFollowing, BeginsWithAsManyAsItIsTold) {
+  for (int i = 1; i <= 12; ++i) log().AddDenial(DenialOf(i, "job-7:etl", Today(7, 0, i)));
+  Subprocess follower = Follow({"--denials", "2"});
+  ASSERT_TRUE(WaitFor(follower, "07:00:12.000"));
+  EXPECT_THAT(follower.Out(), StartsWith("2020-11-20 07:00:11.000 "));
+}
+
+TEST_F(LogFollowing, JsonIsAnObjectALine) {
+  log().AddDenial(DenialOf(1, "job-7:etl", Today(7, 0)));
+  Subprocess follower = Follow({"-o", "json"});
+  ASSERT_TRUE(WaitFor(follower, "}\n"));
+  log().AddDenial(DenialOf(2, "job-8:etl", Today(7, 1)));
+  ASSERT_TRUE(WaitFor(follower, "job-8"));
+  follower.Signal(SIGINT);
+  const std::string out = follower.Wait().out;
+  const size_t second = out.find('\n') + 1;
+  EXPECT_EQ(ParseJson(out.substr(0, second))["number"].string_value(), "1");
+  EXPECT_EQ(ParseJson(out.substr(second))["identity"].string_value(), "job-8:etl");
+}
+
+TEST_F(LogFollowing, CsvHasItsTitlesOnce) {
+  Subprocess follower = Follow({"-o", "csv"});
+  ASSERT_TRUE(WaitFor(follower, "priority\r\n"));
+  log().AddDenial(DenialOf(1, "job-7:etl", Today(7, 0)));
+  ASSERT_TRUE(WaitFor(follower, "job-7"));
+  log().AddDenial(DenialOf(2, "job-8:etl", Today(7, 1)));
+  ASSERT_TRUE(WaitFor(follower, "job-8"));
+  const std::string out = follower.Out();
+  EXPECT_THAT(out, StartsWith("number,at,identity,"));
+  EXPECT_EQ(out.find("number,at", 1), std::string::npos);
+}
+
+TEST_F(LogFollowing, ShowsOnlyWhatItIsAskedFor) {
+  Subprocess follower = Follow({"--budget", "rows"});
+  ASSERT_TRUE(WaitForCalls());
+  log().AddDenial(DenialOf(1, "job-7:etl", Today(7, 0)));
+  v1::Denial full = DenialOf(2, "job-8:etl", Today(7, 1));
+  *full.mutable_cause() = BurstCause();
+  log().AddDenial(full);
+  ASSERT_TRUE(WaitFor(follower, "job-8"));
+  EXPECT_THAT(follower.Out(), Not(HasSubstr("job-7")));
+}
+
+TEST_F(LogFollowing, WaitsForAServerThatIsAwayAndSaysSoOnce) {
+  log().AddDenial(DenialOf(1, "job-7:etl", Today(7, 0)));
+  Subprocess follower = Follow();
+  ASSERT_TRUE(WaitFor(follower, "job-7"));
+  server_.Stop();
+  ASSERT_TRUE(WaitUntil([&] { return follower.Err().find("trying on") != std::string::npos; }));
+  log().AddDenial(DenialOf(2, "job-8:etl", Today(7, 1)));
+  server_.Start();
+  ASSERT_TRUE(WaitFor(follower, "job-8"));
+  follower.Signal(SIGINT);
+  const Finished ended = follower.Wait();
+  EXPECT_EQ(ended.status, 0);
+  EXPECT_EQ(ended.out.find("job-7"), ended.out.rfind("job-7"));
+  EXPECT_EQ(ended.err.find("trying on"), ended.err.rfind("trying on"));
+}
+
+TEST_F(LogFollowing, GoesOnWithAServerThatCountsAnew) {
+  for (int i = 1; i <= 5; ++i) log().AddDenial(DenialOf(i, "old:etl", Today(7, 0, i)));
+  Subprocess follower = Follow();
+  ASSERT_TRUE(WaitFor(follower, "07:00:05"));
+  log().SetDenials({});
+  ASSERT_TRUE(WaitForCalls());
+  log().AddDenial(DenialOf(1, "new:etl", Today(8, 0)));
+  ASSERT_TRUE(WaitFor(follower, "new:etl"));
+  // Others under numbers that were seen already.
+  log().SetDenials(
+      {DenialOf(1, "newer-1:etl", Today(9, 0)), DenialOf(2, "newer-2:etl", Today(9, 1))});
+  ASSERT_TRUE(WaitFor(follower, "newer-2"));
+  EXPECT_THAT(follower.Out(), HasSubstr("newer-1"));
+}
+
+TEST_F(LogFollowing, SaysWhatItMissed) {
+  log().AddDenial(DenialOf(1, "job-7:etl", Today(7, 0)));
+  Subprocess follower = Follow();
+  ASSERT_TRUE(WaitFor(follower, "job-7"));
+  log().SetDenials({DenialOf(5000, "job-8:etl", Today(7, 1))});
+  ASSERT_TRUE(WaitFor(follower, "job-8"));
+  EXPECT_THAT(follower.Err(), HasSubstr("some is missing"));
+}
+
+TEST_F(LogFollowing, OtherSignalsEndItAsShellsCountThem) {
+  Subprocess follower = Follow();
+  ASSERT_TRUE(WaitForCalls());
+  follower.Signal(SIGTERM);
+  EXPECT_EQ(follower.Wait().status, 128 + SIGTERM);
+}
+
+TEST(LogFollowingASilentServer, EndsAtOnceWhenItIsTold) {
+  SilentServer server;
+  Subprocess follower(
+      {HEADGATE_PROGRAM, "log", "-f", "--address", server.address(), "--timeout", "1h"});
+  ASSERT_TRUE(WaitUntil([&] { return server.connected(); }));
+  follower.Signal(SIGINT);
+  EXPECT_EQ(follower.Wait().status, 128 + SIGINT);
+}
+
+}  // namespace
+}  // namespace headgate::cli

@@ -1,0 +1,264 @@
+// pause, throttle, exempt, resume and overrides, against a real server.
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/overrides/registry.h"
+#include "server/rpc/override_service.h"
+#include "tests/cli/json.h"
+#include "tests/cli/temporary_folder.h"
+#include "tests/cli/test_server.h"
+
+namespace headgate::cli {
+namespace {
+
+using engine::OneBudget;
+using engine::RateBudget;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+engine::PolicySpec Policy() {
+  engine::PolicySpec policy = OneBudget(RateBudget("rows", 10, 100));
+  policy.targets.resize(1);
+  policy.targets[0].name = "main";
+  return policy;
+}
+
+class OverrideCommands : public ::testing::Test {
+ protected:
+  OverrideCommands() {
+    const absl::Status installed = registry_->Install(Policy());
+    EXPECT_TRUE(installed.ok()) << installed;
+  }
+
+  Finished Run(std::vector<std::string> words) {
+    SubprocessOptions options = server_.Options();
+    options.environment["HEADGATE_ACTOR"] = "alice";
+    options.environment["TZ"] = "UTC";
+    return RunHeadgate(std::move(words), options);
+  }
+  // What it prints, if it succeeds.
+  std::string Out(std::vector<std::string> words) {
+    const Finished finished = Run(std::move(words));
+    EXPECT_EQ(finished.status, 0) << finished.err;
+    EXPECT_EQ(finished.err, "");
+    return finished.out;
+  }
+  // What it complains of, if the usage is wrong.
+  std::string Refusal(std::vector<std::string> words) {
+    const Finished finished = Run(std::move(words));
+    EXPECT_EQ(finished.status, 2) << finished.err;
+    EXPECT_EQ(finished.out, "");
+    return finished.err;
+  }
+  void Pause(const std::string& identity) {
+    Out({"pause", identity, "--for", "1h", "--reason", "freeze"});
+  }
+  bool Admits(const std::string& identity) {
+    const int status = Run({"check", identity, "--cost", "0"}).status;
+    EXPECT_LE(status, 1);
+    return status == 0;
+  }
+
+  absl::Status refusal_;  // of the engine
+
+ private:
+  std::unique_ptr<overrides::Registry> Open() {
+    auto registry = overrides::Registry::Open({.path = folder_.Path("overrides.db"),
+                                               .put =
+                                                   [this](engine::PolicySpec spec) {
+                                                     if (!refusal_.ok()) return refusal_;
+                                                     return server_.engine().Install(
+                                                         std::move(spec), server_.clock().Read());
+                                                   }},
+                                              clock_);
+    EXPECT_TRUE(registry.ok()) << registry.status();
+    return *std::move(registry);
+  }
+
+  const TemporaryFolder folder_;
+  FakeClock clock_;  // stands still, as the server's does
+  const std::unique_ptr<overrides::Registry> registry_ = Open();
+  rpc::OverrideService service_{registry_.get()};
+
+ protected:
+  TestServer server_{Policy(), 0, {&service_}};
+};
+
+TEST_F(OverrideCommands, PauseSaysWhatItDidInOneLineAndIsInForce) {
+  EXPECT_EQ(Out({"pause", "etl", "--for", "2h", "--reason", "stuck shard"}),
+            "override 1: paused etl until 2026-01-01 02:00:00 UTC\n");
+  const Finished check = Run({"check", "job:etl"});
+  EXPECT_EQ(check.status, 1);
+  EXPECT_THAT(check.out, HasSubstr("override 1: paused by alice (stuck shard)"));
+}
+
+TEST_F(OverrideCommands, EachCommandSaysWhatItDid) {
+  EXPECT_EQ(Out({"throttle", "etl", "--ratio", "0.8", "--for", "3d", "--reason", "r"}),
+            "override 1: throttled by 80 % etl until 2026-01-04 00:00:00 UTC\n");
+  EXPECT_EQ(
+      Out({"exempt", "--segment", "vip", "--target", "main", "--for", "never", "--reason", "r"}),
+      "override 2: exempted segment vip on main until it is deleted\n");
+  EXPECT_EQ(Out({"resume", "job:etl", "--until", "2026-01-01T06:00:00.5Z", "--reason", "r"}),
+            "override 3: resumed job:etl until 2026-01-01 06:00:00 UTC\n");
+}
+
+TEST_F(OverrideCommands, WhatIsMissingComesWithAnExample) {
+  EXPECT_THAT(
+      Refusal({"pause", "etl", "--reason", "r"}),
+      AllOf(StartsWith("headgate: pause: needs --for DURATION, --until TIME or --for never"),
+            HasSubstr("headgate pause job-7:etl --for 2h --reason 'stuck shard'")));
+  EXPECT_THAT(Refusal({"pause", "etl", "--for", "2h"}), HasSubstr("needs --reason"));
+  EXPECT_THAT(Refusal({"resume", "etl"}), HasSubstr("needs --reason"));
+  EXPECT_THAT(Refusal({"exempt", "--for", "2h", "--reason", "r"}),
+              HasSubstr("takes an identity, or --segment SEGMENT"));
+  EXPECT_THAT(Refusal({"pause", "etl", "--segment", "x", "--for", "2h", "--reason", "r"}),
+              HasSubstr("takes an identity, or --segment SEGMENT"));
+  EXPECT_THAT(Refusal({"throttle", "etl", "--for", "2h", "--reason", "r"}),
+              AllOf(HasSubstr("needs --ratio"), HasSubstr("job-7:etl --ratio 0.8 --for 2h")));
+  EXPECT_THAT(Refusal({"overrides", "delete", "7"}),
+              HasSubstr("headgate overrides delete 7 --reason"));
+}
+
+TEST_F(OverrideCommands, WhatIsWrongIsSaid) {
+  const auto throttle = [&](const char* ratio) {
+    return Refusal({"throttle", "etl", "--ratio", ratio, "--for", "2h", "--reason", "r"});
+  };
+  EXPECT_THAT(throttle("80"), HasSubstr("above 0 and at most 1, such as 0.8 for 80 %"));
+  EXPECT_THAT(throttle("0"), HasSubstr("--ratio: '0' is not"));
+  EXPECT_THAT(Refusal({"pause", "etl", "--for", "soon", "--reason", "r"}), HasSubstr("--for: "));
+  EXPECT_THAT(Refusal({"pause", "etl", "--until", "18:00", "--reason", "r"}),
+              HasSubstr("such as 2026-01-31T18:00:00Z"));
+  EXPECT_THAT(
+      Refusal({"pause", "etl", "--for", "1h", "--until", "2026-01-31T18:00:00Z", "--reason", "r"}),
+      HasSubstr("--for"));
+  EXPECT_THAT(Refusal({"pause", "a b", "--for", "1h", "--reason", "r"}),
+              HasSubstr("identity has the byte ' ' at position 1"));
+  EXPECT_THAT(Refusal({"pause", "etl", "--target", "nowhere", "--for", "1h", "--reason", "r"}),
+              HasSubstr("selector.target: no target 'nowhere'"));
+  EXPECT_THAT(Refusal({"overrides", "delete", "7", "--reason", "r"}),
+              HasSubstr("override 7 is not in force"));
+}
+
+TEST_F(OverrideCommands, ResumeEndsWhatHoldsExactlyTheSelector) {
+  Pause("etl");
+  Out({"throttle", "etl", "--ratio", "1", "--for", "1h", "--reason", "slow"});
+  Out({"exempt", "vip:etl", "--for", "1h", "--reason", "r"});
+  Pause("other");
+  EXPECT_EQ(Out({"resume", "etl", "--reason", "over"}),
+            "ended override 2 on etl (throttled by 100 % by alice: slow)\n"
+            "ended override 1 on etl (paused by alice: freeze)\n");
+  EXPECT_TRUE(Admits("job:etl"));
+  EXPECT_FALSE(Admits("other"));
+}
+
+TEST_F(OverrideCommands, ResumeOfPartOfWhatIsPausedSaysWhatHoldsItAndHowToExceptIt) {
+  Pause("etl");
+  EXPECT_EQ(Refusal({"resume", "job:etl", "--reason", "over"}),
+            "headgate: no override is on exactly job:etl, but it is held by override 1 on etl "
+            "(paused by alice: freeze); to make an exception, add --for DURATION\n");
+  Out({"resume", "job:etl", "--for", "1h", "--reason", "this one is fine"});
+  EXPECT_TRUE(Admits("job:etl"));
+  EXPECT_FALSE(Admits("other:etl"));
+}
+
+TEST_F(OverrideCommands, ResumeOfWhatNothingHoldsSaysSo) {
+  Pause("other");
+  EXPECT_THAT(Refusal({"resume", "etl", "--reason", "over"}),
+              StartsWith("headgate: no override pauses or throttles etl; `headgate explain`"));
+}
+
+TEST_F(OverrideCommands, ListShowsWhatIsInForceTheNewestFirst) {
+  EXPECT_EQ(Out({"overrides"}), "no override is in force\n");
+  Pause("etl");
+  Out({"throttle", "--segment", "vcopier", "--ratio", "0.3", "--for", "never", "--actor", "bob",
+       "--reason", "disk is slow"});
+  EXPECT_EQ(
+      Out({"overrides"}),
+      "ID  WHAT           WHOM             UNTIL                    BY     REASON        MADE\n"
+      " 2  THROTTLE 30 %  segment vcopier  never                    bob    disk is slow  "
+      "2026-01-01 00:00:00 UTC\n"
+      " 1  PAUSE          etl              2026-01-01 01:00:00 UTC  alice  freeze        "
+      "2026-01-01 00:00:00 UTC\n");
+}
+
+TEST_F(OverrideCommands, DeleteEndsOneAndEventsTellTheStory) {
+  Pause("etl");
+  EXPECT_EQ(Out({"overrides", "delete", "1", "--reason", "it is over"}),
+            "ended override 1 on etl (paused by alice: freeze)\n");
+  EXPECT_TRUE(Admits("etl"));
+  EXPECT_EQ(Out({"overrides", "--events"}),
+            "WHEN                     EVENT    ID  WHAT   WHOM  BY     REASON\n"
+            "2026-01-01 00:00:00 UTC  DELETED   1  PAUSE  etl   alice  it is over\n"
+            "2026-01-01 00:00:00 UTC  CREATED   1  PAUSE  etl   alice  freeze\n");
+  EXPECT_THAT(Out({"overrides", "--events", "--limit", "1"}), Not(HasSubstr("CREATED")));
+}
+
+TEST_F(OverrideCommands, JsonIsTheResponseOfTheApi) {
+  auto made = ParseJson(
+      Out({"throttle", "etl", "--ratio", "0.5", "--for", "1h", "--reason", "r", "-o", "json"}));
+  EXPECT_EQ(At(made["override"], "id").string_value(), "1");
+  EXPECT_EQ(At(made["override"], "kind").string_value(), "OVERRIDE_KIND_THROTTLE");
+  EXPECT_EQ(At(made["override"], "ratio").number_value(), 0.5);
+  auto listed = ParseJson(Out({"overrides", "-o", "json"}));
+  EXPECT_EQ(listed["overrides"].list_value().values_size(), 1);
+  auto events = ParseJson(Out({"overrides", "--events", "-o", "json"}));
+  EXPECT_EQ(events["events"].list_value().values_size(), 1);
+  auto ended = ParseJson(Out({"resume", "etl", "--reason", "r", "-o", "json"}));
+  EXPECT_EQ(ended["overrides"].list_value().values_size(), 1);
+}
+
+TEST_F(OverrideCommands, CsvHasARowForEach) {
+  const std::string titles =
+      "id,kind,identity,segment,target,ratio,actor,reason,created_at,expires_at\r\n";
+  const std::string row =
+      "1,THROTTLE,etl,,,0.5,alice,\"a, b\",2026-01-01T00:00:00+00:00,2026-01-01T01:00:00+00:00";
+  const auto csv = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"-o", "csv"});
+    return Out(std::move(words));
+  };
+  EXPECT_EQ(csv({"throttle", "etl", "--ratio", "0.5", "--for", "1h", "--reason", "a, b"}),
+            titles + row + "\r\n");
+  EXPECT_EQ(csv({"overrides"}), titles + row + "\r\n");
+  EXPECT_EQ(csv({"overrides", "--events"}),
+            "event,happened_at,what,by,why," + titles +
+                "1,2026-01-01T00:00:00+00:00,CREATED,alice,\"a, b\"," + row + "\r\n");
+}
+
+TEST_F(OverrideCommands, AServerThatCannotDoItIsFourAndNotUnreachable) {
+  refusal_ = absl::InternalError("out of order");
+  const Finished finished = Run({"pause", "etl", "--for", "1h", "--reason", "r"});
+  EXPECT_EQ(finished.status, 4);
+  EXPECT_EQ(finished.err, "headgate: ABORTED: nothing has changed: out of order\n");
+}
+
+TEST(OverrideCommandsWithoutAStateFolder, SayWhatToSet) {
+  rpc::OverrideService service(nullptr);
+  const TestServer server(Policy(), 0, {&service});
+  const Finished finished =
+      server.Headgate({"pause", "etl", "--for", "1h", "--reason", "r", "--actor", "a"});
+  EXPECT_EQ(finished.status, 4);
+  EXPECT_THAT(finished.err, AllOf(HasSubstr("server.state_dir"), HasSubstr("--state-dir")));
+}
+
+TEST(OverrideCommandsUnreachable, AreThree) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"overrides"},
+                                             {"pause", "etl", "--for", "1h", "--reason", "r"},
+                                             {"resume", "etl", "--reason", "r"}}) {
+    std::vector<std::string> command = words;
+    command.insert(command.end(), {"--address", "127.0.0.1:1"});
+    const Finished finished = RunHeadgate(command);
+    EXPECT_EQ(finished.status, 3) << words[0];
+    EXPECT_THAT(finished.err, StartsWith("headgate: cannot reach 127.0.0.1:1: ")) << words[0];
+  }
+}
+
+}  // namespace
+}  // namespace headgate::cli

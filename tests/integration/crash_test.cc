@@ -1,0 +1,205 @@
+// headgated is killed at random moments, again and again: every override that was acknowledged is
+// there afterwards, none that was ended comes back, and the throttle log is short by no more than
+// what was counted in the last second.
+
+#include <grpcpp/grpcpp.h>
+#include <headgate/v1/override_service.grpc.pb.h>
+#include <headgate/v1/throttle_log_service.grpc.pb.h>
+#include <headgate/v1/throttler_service.grpc.pb.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "common/system_clock.h"
+#include "gtest/gtest.h"
+#include "tests/load/subprocess.h"
+#include "tests/testing/engine_fixture.h"
+#include "tests/testing/temp_folder.h"
+#include "tests/testing/wait_until.h"
+
+namespace headgate {
+namespace {
+
+constexpr int kInBatch = 100;
+// What is counted in one second is stored in the next moment; so much is left to a busy machine.
+constexpr absl::Duration kMayBeLost = absl::Milliseconds(1700);
+
+int64_t MonotonicNs() { return SystemClock::ReadKernel().monotonic_ns; }
+
+// One life of headgated.
+class Life {
+ public:
+  explicit Life(const std::filesystem::path& folder) {
+    const std::filesystem::path port_file = folder / "port";
+    std::filesystem::remove(port_file);
+    std::filesystem::create_directory(folder / "state");
+    auto started = load::Subprocess::Start({HEADGATED_PROGRAM, "--grpc-address=127.0.0.1:0",
+                                            absl::StrCat("--port-file=", Text(port_file)),
+                                            absl::StrCat("--state-dir=", Text(folder / "state"))},
+                                           folder / "output");
+    EXPECT_TRUE(started.ok()) << started.status();
+    process_ = *std::move(started);
+    int port = 0;
+    const bool listens =
+        WaitUntil([&] { return process_->HasEnded() || std::ifstream(port_file) >> port; });
+    EXPECT_TRUE(listens && port > 0) << process_->Outcome();
+    channel_ =
+        grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials());
+    throttler_ = v1::ThrottlerService::NewStub(channel_);
+    overrides_ = v1::OverrideService::NewStub(channel_);
+    log_ = v1::ThrottleLogService::NewStub(channel_);
+  }
+
+  void Kill() const { kill(process_->pid(), SIGKILL); }
+  void AwaitEnd() const { EXPECT_TRUE(process_->HasEnded(absl::Seconds(30))); }
+
+  // Allowed and denied. Nothing: the server is gone.
+  std::optional<int64_t> Ask(const std::string& identity) const {
+    v1::BatchCheckRequest request;
+    for (int i = 0; i < kInBatch; ++i) request.add_checks()->set_identity(identity);
+    v1::BatchCheckResponse response;
+    grpc::ClientContext context;
+    if (!throttler_->BatchCheck(&context, request, &response).ok()) return std::nullopt;
+    return response.results_size();
+  }
+
+  // Its id; nothing: it was not acknowledged.
+  std::optional<int64_t> Pause(const std::string& identity) const {
+    v1::CreateOverrideRequest request;
+    request.set_kind(v1::OVERRIDE_KIND_PAUSE);
+    request.mutable_selector()->set_identity(identity);
+    request.set_actor("test");
+    request.set_reason("must outlive the server");
+    request.set_never_expires(true);
+    v1::CreateOverrideResponse response;
+    grpc::ClientContext context;
+    if (!overrides_->CreateOverride(&context, request, &response).ok()) return std::nullopt;
+    return response.override().id();
+  }
+  bool End(int64_t id) const {
+    v1::DeleteOverrideRequest request;
+    request.set_id(id);
+    request.set_actor("test");
+    request.set_reason("not needed any more");
+    v1::DeleteOverrideResponse response;
+    grpc::ClientContext context;
+    return overrides_->DeleteOverride(&context, request, &response).ok();
+  }
+  std::set<int64_t> InForce() const {
+    std::set<int64_t> ids;
+    v1::ListOverridesRequest request;
+    request.set_page_size(1000);
+    do {
+      v1::ListOverridesResponse response;
+      grpc::ClientContext context;
+      const grpc::Status status = overrides_->ListOverrides(&context, request, &response);
+      EXPECT_TRUE(status.ok()) << status.error_message();
+      for (const v1::Override& one : response.overrides()) ids.insert(one.id());
+      request.set_page_token(response.next_page_token());
+    } while (!request.page_token().empty());
+    return ids;
+  }
+
+  int64_t Logged(const std::string& identity) const {
+    v1::QueryThrottleLogRequest request;
+    request.mutable_filter()->set_identity(identity);
+    v1::QueryThrottleLogResponse response;
+    grpc::ClientContext context;
+    const grpc::Status status = log_->QueryThrottleLog(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    int64_t checks = 0;
+    for (const v1::LogSum& sum : response.sums()) checks += sum.allowed() + sum.denied();
+    return checks;
+  }
+
+ private:
+  static std::string Text(const std::filesystem::path& path) { return path.string(); }
+
+  std::unique_ptr<load::Subprocess> process_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::ThrottlerService::Stub> throttler_;
+  std::unique_ptr<v1::OverrideService::Stub> overrides_;
+  std::unique_ptr<v1::ThrottleLogService::Stub> log_;
+};
+
+// What was acknowledged. An id whose end was asked for, and not acknowledged, may be either.
+struct Acknowledged {
+  std::set<int64_t> made;
+  std::set<int64_t> ended;
+  std::set<int64_t> in_doubt;
+};
+
+struct Answers {
+  int64_t at_ns;
+  int64_t checks;
+};
+
+void MakeAndEnd(const Life& life, const std::string& identity, Acknowledged& acknowledged) {
+  for (int i = 0;; ++i) {
+    const std::optional<int64_t> id = life.Pause(absl::StrCat("other-", i, ":", identity));
+    if (!id.has_value()) return;
+    acknowledged.made.insert(*id);
+    if (i % 3 == 0) continue;  // stays
+    acknowledged.in_doubt.insert(*id);
+    if (!life.End(*id)) return;
+    acknowledged.in_doubt.erase(*id);
+    acknowledged.ended.insert(*id);
+  }
+}
+
+TEST(Crash, LosesNoOverrideAndTheLastSecondOfTheLogAtMost) {
+  TempFolder folder;
+  std::mt19937 random(20260101);
+  std::uniform_int_distribution<int> milliseconds(50, 2200);
+  Acknowledged acknowledged;
+  auto life = std::make_unique<Life>(folder.path());
+  const int rounds = engine::Scaled(49);
+  for (int round = 0; round < rounds; ++round) {
+    const std::string identity = absl::StrCat("job-", round, ":crash");
+    std::vector<Answers> answers;
+    int64_t asked = 0;
+    std::thread asking([&] {
+      while (true) {
+        asked += kInBatch;
+        const std::optional<int64_t> checks = life->Ask(identity);
+        if (!checks.has_value()) return;
+        answers.push_back({MonotonicNs(), *checks});
+      }
+    });
+    std::thread operating([&] { MakeAndEnd(*life, identity, acknowledged); });
+    const int64_t kill_at_ns = MonotonicNs() + int64_t{milliseconds(random)} * 1'000'000;
+    (void)WaitUntil([&] { return MonotonicNs() >= kill_at_ns; });
+    life->Kill();
+    const int64_t killed_at_ns = MonotonicNs();
+    asking.join();
+    operating.join();
+    life->AwaitEnd();
+    life = std::make_unique<Life>(folder.path());
+
+    int64_t answered_in_time = 0;
+    for (const Answers& one : answers) {
+      const bool in_time = one.at_ns < killed_at_ns - absl::ToInt64Nanoseconds(kMayBeLost);
+      answered_in_time += in_time ? one.checks : 0;
+    }
+    const int64_t logged = life->Logged(identity);
+    EXPECT_GE(logged, answered_in_time) << "round " << round;
+    EXPECT_LE(logged, asked) << "round " << round;
+    const std::set<int64_t> in_force = life->InForce();
+    for (const int64_t id : acknowledged.made) {
+      if (acknowledged.in_doubt.contains(id)) continue;
+      EXPECT_EQ(in_force.contains(id), !acknowledged.ended.contains(id)) << id << " in " << round;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headgate

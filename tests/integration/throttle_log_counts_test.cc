@@ -1,0 +1,154 @@
+// The throttle log counts what the clients saw, to the unit, whatever operators do meanwhile.
+
+#include <headgate/v1/override_service.grpc.pb.h>
+#include <headgate/v1/throttle_log_service.grpc.pb.h>
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/integration/running_server.h"
+#include "tests/testing/engine_fixture.h"
+#include "tests/testing/wait_until.h"
+
+namespace headgate {
+namespace {
+
+constexpr int kClients = 4;
+constexpr int kInBatch = 500;
+
+std::string Policy(int rate) {
+  return absl::StrCat(R"(
+budgets:
+  - name: shared
+    rate: )",
+                      rate, R"(
+    burst: 1000
+  - name: careful
+    rate: 10
+    burst: 10
+    mode: WARN
+rules:
+  - name: all-batch
+    match: {identity: batch}
+    charge: [shared]
+  - name: watched
+    match: {segment: watched}
+    charge: [careful]
+)");
+}
+
+// By outcome: allowed, would be denied, denied.
+using Seen = std::array<int64_t, 3>;
+
+size_t OutcomeOf(const v1::Decision& decision) {
+  if (decision.verdict() == v1::VERDICT_DENIED) return 2;
+  return decision.violations().empty() ? 0 : 1;
+}
+
+// Each client is one of several jobs in turn, half of them watched.
+void Ask(const RunningServer& server, int client, int64_t batches,
+         std::map<std::string, Seen>& seen) {
+  const auto stub = v1::ThrottlerService::NewStub(server.channel());
+  for (int64_t batch = 0; batch < batches; ++batch) {
+    v1::BatchCheckRequest request;
+    for (int i = 0; i < kInBatch; ++i) {
+      v1::CheckRequest& check = *request.add_checks();
+      check.set_identity(
+          absl::StrCat("job-", client, "-", i % 5, i % 2 == 0 ? ":watched" : "", ":batch"));
+      check.set_estimated_cost(1);
+    }
+    v1::BatchCheckResponse response;
+    grpc::ClientContext context;
+    const grpc::Status status = stub->BatchCheck(&context, request, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    for (int i = 0; i < kInBatch; ++i) {
+      ++seen[request.checks(i).identity()][OutcomeOf(response.results(i).decision())];
+    }
+  }
+}
+
+// Rules are replaced, and overrides made and ended, until told to stop.
+void Disturb(RunningServer& server, const std::atomic<bool>& stop) {
+  const auto stub = v1::OverrideService::NewStub(server.channel());
+  // relaxed: it only has to be seen some time.
+  for (int round = 0; !stop.load(std::memory_order_relaxed); ++round) {
+    server.Rewrite(Policy(1000 + 1000 * (round % 50)));
+    v1::CreateOverrideRequest request;
+    request.set_kind(round % 2 == 0 ? v1::OVERRIDE_KIND_PAUSE : v1::OVERRIDE_KIND_THROTTLE);
+    request.mutable_selector()->set_identity(absl::StrCat("job-1-", round % 5, ":batch"));
+    if (round % 2 == 1) request.set_ratio(0.5);
+    request.set_actor("test");
+    request.set_reason("to see whether the log minds");
+    request.mutable_expires_in()->set_seconds(60);
+    v1::CreateOverrideResponse made;
+    grpc::ClientContext creating;
+    const grpc::Status created = stub->CreateOverride(&creating, request, &made);
+    ASSERT_TRUE(created.ok()) << created.error_message();
+    v1::DeleteOverrideRequest end;
+    end.set_id(made.override().id());
+    end.set_actor("test");
+    end.set_reason("seen enough");
+    v1::DeleteOverrideResponse ended;
+    grpc::ClientContext deleting;
+    const grpc::Status deleted = stub->DeleteOverride(&deleting, end, &ended);
+    ASSERT_TRUE(deleted.ok()) << deleted.error_message();
+  }
+}
+
+std::map<std::string, Seen> Logged(const RunningServer& server) {
+  v1::QueryThrottleLogRequest request;
+  request.add_group_by(v1::LOG_GROUP_IDENTITY);
+  v1::QueryThrottleLogResponse response;
+  grpc::ClientContext context;
+  const grpc::Status status = v1::ThrottleLogService::NewStub(server.channel())
+                                  ->QueryThrottleLog(&context, request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  std::map<std::string, Seen> logged;
+  for (const v1::LogSum& sum : response.sums()) {
+    logged[sum.identity()] = {sum.allowed(), sum.would_be_denied(), sum.denied()};
+  }
+  return logged;
+}
+
+int64_t Total(const std::map<std::string, Seen>& seen) {
+  int64_t total = 0;
+  for (const auto& [identity, counts] : seen) total += counts[0] + counts[1] + counts[2];
+  return total;
+}
+
+TEST(ThrottleLogCounts, EqualWhatTheClientsSaw) {
+  RunningServer server(Policy(1000));
+  const auto batches = static_cast<int64_t>(500 * engine::TestScale());
+  std::array<std::map<std::string, Seen>, kClients> seen;
+  std::atomic<bool> stop{false};
+  std::thread disturber([&] { Disturb(server, stop); });
+  std::vector<std::thread> clients;
+  for (int client = 0; client < kClients; ++client) {
+    clients.emplace_back([&, client] { Ask(server, client, batches, seen.at(client)); });
+  }
+  for (std::thread& client : clients) client.join();
+  stop.store(true, std::memory_order_relaxed);
+  disturber.join();
+
+  std::map<std::string, Seen> all;
+  for (const auto& of_client : seen) all.insert(of_client.begin(), of_client.end());
+  ASSERT_EQ(Total(all), kClients * kInBatch * batches);
+  EXPECT_TRUE(WaitUntil([&] { return Total(Logged(server)) >= Total(all); }));
+  EXPECT_EQ(Logged(server), all);
+  int64_t denied = 0, would_be = 0;
+  for (const auto& [identity, counts] : all) {
+    denied += counts[2];
+    would_be += counts[1];
+  }
+  EXPECT_GT(denied, 0);
+  EXPECT_GT(would_be, 0);
+}
+
+}  // namespace
+}  // namespace headgate

@@ -1,0 +1,126 @@
+// A process that is killed at random moments while it makes and ends overrides forgets nothing that
+// it acknowledged.
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdint>
+#include <random>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "tests/overrides/overrides_fixture.h"
+
+namespace headgate::overrides {
+namespace {
+
+constexpr int kRounds = 60;
+
+// Runs the churn until it has said so many lines, and a moment longer; returns what it said.
+std::string RunAndKill(const std::string& path, int round, size_t lines, int moment_us) {
+  int ends[2];
+  EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  std::string program = HEADGATE_OVERRIDE_CHURN;
+  std::string file = path;
+  std::string seed = std::to_string(round);
+  char* arguments[] = {program.data(), file.data(), seed.data(), nullptr};
+  pid_t child = 0;
+  EXPECT_EQ(posix_spawn(&child, program.c_str(), &actions, nullptr, arguments, environ), 0);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+
+  std::string said;
+  char buffer[4096];
+  const auto read_more = [&] {
+    const ssize_t got = read(ends[0], buffer, sizeof(buffer));
+    if (got > 0) said.append(buffer, static_cast<size_t>(got));
+    return got > 0;
+  };
+  const auto count = [&] {
+    return static_cast<size_t>(std::count(said.begin(), said.end(), '\n'));
+  };
+  while (count() < lines && read_more()) {
+  }
+  // Nothing is polled: the timeout is the moment.
+  const timespec moment{.tv_sec = 0, .tv_nsec = 1000L * moment_us};
+  ppoll(nullptr, 0, &moment, nullptr);
+  EXPECT_EQ(kill(child, SIGKILL), 0);
+  while (read_more()) {
+  }
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status)) << "round " << round << " ended by itself after: " << said;
+  return said;
+}
+
+// What was acknowledged, and what may or may not have happened besides.
+struct Known {
+  std::set<int64_t> in_force;
+  std::set<int64_t> made;
+  bool may_have_created = false;
+  int64_t may_have_deleted = 0;
+
+  void Learn(const std::string& said) {
+    std::istringstream lines(said);
+    for (std::string word; lines >> word;) {
+      int64_t id = 0;
+      if (word != "create") lines >> id;
+      may_have_created = word == "create";
+      may_have_deleted = word == "delete" ? id : 0;
+      if (word == "created") {
+        EXPECT_TRUE(made.insert(id).second) << "id " << id << " was used before";
+        in_force.insert(id);
+      }
+      if (word == "deleted") in_force.erase(id);
+    }
+  }
+};
+
+using Crash = OverridesTest;
+
+TEST_F(Crash, ForgetsNothingThatWasAcknowledged) {
+  std::mt19937_64 random(20261120);
+  Known known;
+  int in_doubt = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    known.Learn(RunAndKill(path(), round, 1 + random() % 60, static_cast<int>(random() % 3000)));
+    Desk desk(path(), clock_);
+    std::set<int64_t> found;
+    for (const int64_t id : desk.Listed({.most = 1000})) found.insert(id);
+    for (const int64_t id : known.in_force) {
+      if (id == known.may_have_deleted) continue;
+      EXPECT_TRUE(found.contains(id)) << "round " << round << " forgot " << id;
+    }
+    int more = 0;
+    for (const int64_t id : found) {
+      if (known.in_force.contains(id)) continue;
+      EXPECT_TRUE(known.may_have_created) << "round " << round << " brought back " << id;
+      EXPECT_TRUE(known.made.insert(id).second) << "round " << round << " brought back " << id;
+      ++more;
+    }
+    EXPECT_LE(more, 1);
+    in_doubt += known.may_have_created || known.may_have_deleted != 0 ? 1 : 0;
+    known.in_force = found;
+    // Whatever is there was made, and each was made once.
+    std::set<int64_t> created;
+    for (const Event& event : desk.Events({.most = 100'000})) {
+      if (event.kind == EventKind::kCreated) {
+        EXPECT_TRUE(created.insert(event.override.id).second);
+      }
+    }
+    EXPECT_EQ(created, known.made);
+  }
+  EXPECT_GT(in_doubt, kRounds / 4) << "hardly any was killed in the middle of a change";
+}
+
+}  // namespace
+}  // namespace headgate::overrides

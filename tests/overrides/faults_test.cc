@@ -1,0 +1,179 @@
+// Nothing half done: an engine that refuses, a disk that is full, a file that is damaged.
+
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "gmock/gmock.h"
+#include "server/sqlite/database.h"
+#include "tests/overrides/overrides_fixture.h"
+
+namespace headgate::overrides {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using Faults = OverridesTest;
+
+// While it lives, this process can write no file.
+class FullDisk {
+ public:
+  FullDisk() : before_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &limit_);
+    const rlimit none{.rlim_cur = 0, .rlim_max = limit_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~FullDisk() {
+    setrlimit(RLIMIT_FSIZE, &limit_);
+    std::signal(SIGXFSZ, before_);
+  }
+
+ private:
+  void (*const before_)(int);
+  rlimit limit_{};
+};
+
+TEST_F(Faults, WhatCannotBePutIntoForceIsNotMade) {
+  Desk desk(path(), clock_);
+  desk.RefusePuts(absl::InvalidArgumentError("rule 'x' is defined twice"));
+  const absl::Status status = desk.CreateError(Pause("etl"));
+  EXPECT_EQ(status, absl::UnavailableError("nothing has changed: rule 'x' is defined twice"));
+  desk.RefusePuts(absl::OkStatus());
+  EXPECT_THAT(desk.Listed(), IsEmpty());
+  EXPECT_THAT(desk.Events(), IsEmpty());
+  EXPECT_EQ(desk.Create(Pause("etl")).id, 2);  // the first may have been named
+}
+
+TEST_F(Faults, WhatCannotBeEndedInTheEngineIsNotEndedOnDisk) {
+  {
+    Desk desk(path(), clock_);
+    desk.Create(Pause("etl"));
+    desk.RefusePuts(absl::ResourceExhaustedError("no memory"));
+    EXPECT_EQ(desk->Delete(Ending(1)).status().code(), absl::StatusCode::kUnavailable);
+    EXPECT_FALSE(desk.Admits("etl"));
+    EXPECT_THAT(desk.Listed(), ElementsAre(1));
+  }
+  Desk desk(path(), clock_);
+  EXPECT_FALSE(desk.Admits("etl"));
+  EXPECT_EQ(desk.Events().size(), 1U);
+}
+
+TEST_F(Faults, OnAFullDiskNothingChangesAndAfterwardsAllGoesOn) {
+  Desk desk(path(), clock_);
+  desk.Create(Pause("etl"));
+  absl::Status created;
+  absl::Status deleted;
+  {
+    const FullDisk full;
+    created = desk.CreateError(Pause("other"));
+    deleted = desk->Delete(Ending(1)).status();
+  }
+  EXPECT_EQ(created.code(), absl::StatusCode::kUnavailable) << created;
+  EXPECT_THAT(std::string(created.message()), HasSubstr("nothing has changed"));
+  EXPECT_EQ(deleted.code(), absl::StatusCode::kUnavailable) << deleted;
+  EXPECT_FALSE(desk.Admits("etl"));
+  EXPECT_TRUE(desk.Admits("other"));
+  EXPECT_THAT(desk.Listed(), ElementsAre(1));
+  EXPECT_EQ(desk.Events().size(), 1U);
+  desk.Delete(1);
+  EXPECT_TRUE(desk.Admits("etl"));
+}
+
+TEST_F(Faults, AnExpiryThatCouldNotBeWrittenIsWrittenLater) {
+  Desk desk(path(), clock_);
+  desk.Create(Pause("etl", absl::Minutes(1)));
+  clock_.Advance(absl::Hours(1));
+  std::vector<int64_t> listed;
+  absl::StatusCode deleted{};
+  {
+    const FullDisk full;
+    desk->Tick();
+    listed = desk.Listed();
+    deleted = desk->Delete(Ending(1)).status().code();
+  }
+  EXPECT_THAT(listed, IsEmpty());
+  EXPECT_EQ(deleted, absl::StatusCode::kNotFound);
+  EXPECT_TRUE(desk.Admits("etl"));
+  EXPECT_EQ(desk.Events().size(), 2U);
+}
+
+TEST_F(Faults, AFolderThatIsNotThereIsNamed) {
+  const absl::Status status = Registry::Open({.path = "/none/such/overrides.db"}, clock_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/none/such/overrides.db"));
+}
+
+TEST_F(Faults, AnotherServerOnTheSameFileIsRefused) {
+  Desk desk(path(), clock_);
+  const absl::Status status = Registry::Open({.path = path()}, clock_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("is used by another headgated"));
+}
+
+class Damaged : public OverridesTest {
+ protected:
+  Damaged() {
+    Desk desk(path(), clock_);
+    desk.Create(Pause("etl"));
+  }
+
+  void Run(const std::string& sql) {
+    auto database = sqlite::Database::Open(path(), {});
+    ASSERT_TRUE(database.ok()) << database.status();
+    const absl::Status status = database->Run(sql);
+    EXPECT_TRUE(status.ok()) << status;
+  }
+
+  // What Open says, which has to say what to do.
+  std::string Refusal() {
+    const absl::Status status = Registry::Open({.path = path()}, clock_).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+    const std::string text(status.message());
+    EXPECT_THAT(text, HasSubstr("Restore the file from a backup"));
+    EXPECT_THAT(text, HasSubstr("mv " + path() + " " + path() + ".broken"));
+    return text;
+  }
+};
+
+TEST_F(Damaged, AFileOfOtherContentsIsNotTakenForNone) {
+  std::ofstream(path()) << std::string(100'000, 'x');
+  Refusal();
+}
+
+TEST_F(Damaged, OverwrittenPagesAreFoundOut) {
+  {
+    std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(4096 + 100);
+    file << std::string(2 * 4096, '\xff');
+  }
+  Refusal();
+}
+
+TEST_F(Damaged, ATruncatedFileIsFoundOut) {
+  std::filesystem::resize_file(path(), 2 * 4096);
+  Refusal();
+}
+
+TEST_F(Damaged, AnOverrideThatMakesNoSenseIsFoundOut) {
+  Run("UPDATE overrides SET kind = 257");
+  EXPECT_THAT(Refusal(), HasSubstr("override 1 makes no sense"));
+}
+
+TEST_F(Damaged, AnotherProgramsDatabaseIsNotUsed) {
+  Run("DROP TABLE events");
+  Refusal();
+}
+
+TEST_F(Damaged, ANewerHeadgatesFileIsLeftAlone) {
+  Run("PRAGMA user_version = 2");
+  const absl::Status status = Registry::Open({.path = path()}, clock_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("was written by a newer Headgate"));
+}
+
+}  // namespace
+}  // namespace headgate::overrides

@@ -1,0 +1,59 @@
+// What tests of the throttle log in PostgreSQL share: one server for the whole program, and a
+// database for each test.
+#ifndef HEADGATE_TESTS_POSTGRES_LOG_STORE_FIXTURE_H_
+#define HEADGATE_TESTS_POSTGRES_LOG_STORE_FIXTURE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "server/postgres/log_store.h"
+#include "tests/testing/postgres_cluster.h"
+
+namespace headgate::postgres {
+
+class LogDatabase {
+ public:
+  static constexpr absl::Duration kTimeout = absl::Seconds(2);
+
+  LogDatabase() {
+    static int count = 0;
+    name_ = absl::StrCat("log_", ++count);
+    // A test that failed may have left it stopped.
+    EXPECT_TRUE(server().pid() != 0 || server().Start().ok());
+    EXPECT_TRUE(server().RunSql("CREATE DATABASE " + name_).ok());
+  }
+
+  std::unique_ptr<PostgresLogStore> Open(const throttle_log::Keeping& keeping) {
+    PostgresLogStoreOptions options;
+    options.dsn = [dsn = server().Dsn("postgres", name_)] { return dsn; };
+    options.timeout = kTimeout;
+    options.scan_timeout = kTimeout;
+    return std::make_unique<PostgresLogStore>(options, keeping);
+  }
+
+  const std::string& name() const { return name_; }
+
+  SqlRows RunSql(const std::string& sql) {
+    absl::StatusOr<SqlRows> rows = server().RunSql(sql, name_);
+    EXPECT_TRUE(rows.ok()) << rows.status();
+    return rows.ok() ? *rows : SqlRows();
+  }
+
+  static PostgresServer& server() {
+    static const std::unique_ptr<PostgresCluster> cluster = [] {
+      auto started = PostgresCluster::Start({});
+      EXPECT_TRUE(started.ok()) << started.status();
+      return *std::move(started);
+    }();
+    return cluster->primary();
+  }
+
+ private:
+  std::string name_;
+};
+
+}  // namespace headgate::postgres
+
+#endif  // HEADGATE_TESTS_POSTGRES_LOG_STORE_FIXTURE_H_

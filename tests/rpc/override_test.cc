@@ -1,0 +1,307 @@
+// OverrideService: what operators change while the server runs.
+
+#include <headgate/v1/override_service.grpc.pb.h>
+
+#include "gmock/gmock.h"
+#include "server/overrides/registry.h"
+#include "server/rpc/override_service.h"
+#include "tests/config/temp_folder.h"
+#include "tests/rpc/rpc_fixture.h"
+
+namespace headgate::rpc {
+namespace {
+
+using engine::OneBudget;
+using engine::RateBudget;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Stub = v1::OverrideService::Stub;
+
+engine::PolicySpec Policy() { return OneBudget(RateBudget("rows", 10, 100)); }
+
+v1::CreateOverrideRequest Pause(const std::string& identity) {
+  v1::CreateOverrideRequest request;
+  request.set_kind(v1::OVERRIDE_KIND_PAUSE);
+  request.mutable_selector()->set_identity(identity);
+  request.set_actor("alice");
+  request.set_reason("stuck shard");
+  request.mutable_expires_in()->set_seconds(3600);
+  return request;
+}
+
+v1::DeleteOverrideRequest Ending(int64_t id) {
+  v1::DeleteOverrideRequest request;
+  request.set_id(id);
+  request.set_actor("bob");
+  request.set_reason("it is over");
+  return request;
+}
+
+class OverrideRpc : public ::testing::Test {
+ protected:
+  OverrideRpc() {
+    const absl::Status installed = registry_->Install(Policy());
+    EXPECT_TRUE(installed.ok()) << installed;
+  }
+
+  template <typename Method, typename Request, typename Response>
+  grpc::Status Call(Method method, const Request& request, Response& response) {
+    Context context;
+    response.Clear();
+    return (stub_.get()->*method)(&context, request, &response);
+  }
+  v1::Override Create(const v1::CreateOverrideRequest& request) {
+    v1::CreateOverrideResponse response;
+    const grpc::Status status = Call(&Stub::CreateOverride, request, response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.override();
+  }
+  grpc::Status CreateError(const v1::CreateOverrideRequest& request) {
+    v1::CreateOverrideResponse response;
+    return Call(&Stub::CreateOverride, request, response);
+  }
+  grpc::Status Delete(int64_t id) {
+    v1::DeleteOverrideResponse response;
+    return Call(&Stub::DeleteOverride, Ending(id), response);
+  }
+  std::vector<int64_t> List(v1::ListOverridesRequest request, std::string* next = nullptr) {
+    v1::ListOverridesResponse response;
+    const grpc::Status status = Call(&Stub::ListOverrides, request, response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    if (next != nullptr) *next = response.next_page_token();
+    std::vector<int64_t> ids;
+    for (const v1::Override& override : response.overrides()) ids.push_back(override.id());
+    return ids;
+  }
+  v1::ListOverrideEventsResponse Events(const v1::ListOverrideEventsRequest& request) {
+    v1::ListOverrideEventsResponse response;
+    const grpc::Status status = Call(&Stub::ListOverrideEvents, request, response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+  void Advance(absl::Duration by) {
+    clock_.Advance(by);
+    server_.clock.Advance(by);
+  }
+
+  absl::Status refusal_;  // of the engine
+
+ private:
+  std::unique_ptr<overrides::Registry> Open() {
+    auto registry = overrides::Registry::Open({.path = folder_.File("overrides.db"),
+                                               .put =
+                                                   [this](engine::PolicySpec spec) {
+                                                     if (!refusal_.ok()) return refusal_;
+                                                     return server_.engine.Install(
+                                                         std::move(spec), server_.clock.Read());
+                                                   },
+                                               .most_in_force = 5},
+                                              clock_);
+    EXPECT_TRUE(registry.ok()) << registry.status();
+    return *std::move(registry);
+  }
+  static RpcServerOptions With(OverrideService& service) {
+    RpcServerOptions options = TestServer::Options();
+    options.more_services = {&service};
+    return options;
+  }
+
+  const config::TempFolder folder_;
+  FakeClock clock_;  // shows what the server's does
+
+ protected:
+  const std::unique_ptr<overrides::Registry> registry_ = Open();
+  OverrideService service_{registry_.get()};
+  TestServer server_{Policy(), With(service_)};
+  const std::unique_ptr<Stub> stub_ = v1::OverrideService::NewStub(server_.channel);
+};
+
+TEST_F(OverrideRpc, CreateIsInForceOnTheNextCheckAndShowsWhatWasMade) {
+  server_.Allowed("job:etl", 1);
+  const v1::Override made = Create(Pause("etl"));
+  EXPECT_EQ(made.id(), 1);
+  EXPECT_EQ(made.kind(), v1::OVERRIDE_KIND_PAUSE);
+  EXPECT_EQ(made.selector().identity(), "etl");
+  EXPECT_EQ(made.actor(), "alice");
+  EXPECT_EQ(made.reason(), "stuck shard");
+  EXPECT_EQ(made.expires_at().seconds() - made.created_at().seconds(), 3600);
+  const v1::Decision denied = server_.Denied("job:etl", 1);
+  EXPECT_EQ(denied.reason(), v1::REASON_DENY_RULE);
+  EXPECT_THAT(denied.message(), HasSubstr("override 1: paused by alice (stuck shard)"));
+  Advance(absl::Hours(1));
+  server_.Allowed("job:etl", 1);
+}
+
+TEST_F(OverrideRpc, EachKindHasItsEffect) {
+  v1::CreateOverrideRequest throttle = Pause("slow");
+  throttle.set_kind(v1::OVERRIDE_KIND_THROTTLE);
+  throttle.set_ratio(1);
+  EXPECT_EQ(Create(throttle).ratio(), 1);
+  EXPECT_EQ(server_.Denied("slow", 1).reason(), v1::REASON_REJECT_RATIO);
+  v1::CreateOverrideRequest exempt = Pause("");
+  exempt.set_kind(v1::OVERRIDE_KIND_EXEMPT);
+  exempt.mutable_selector()->set_segment("vip");
+  Create(exempt);
+  EXPECT_EQ(server_.Allowed("vip:slow", 1).reason(), v1::REASON_EXEMPT);
+  v1::CreateOverrideRequest resume = Pause("job:slow");
+  resume.set_kind(v1::OVERRIDE_KIND_RESUME);
+  resume.set_never_expires(true);
+  EXPECT_FALSE(Create(resume).has_expires_at());
+  server_.Allowed("job:slow", 1);
+}
+
+TEST_F(OverrideRpc, ErrorsNameTheField) {
+  const auto field = [&](auto change) -> std::string {
+    v1::CreateOverrideRequest request = Pause("etl");
+    change(request);
+    const grpc::Status status = CreateError(request);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
+    const ErrorDetails details = DetailsOf(status);
+    return details.fields.empty() ? "none" : details.fields[0];
+  };
+  using R = v1::CreateOverrideRequest;
+  EXPECT_EQ(field([](R& r) { r.clear_kind(); }), "kind");
+  EXPECT_EQ(field([](R& r) { r.set_kind(static_cast<v1::OverrideKind>(17)); }), "kind");
+  EXPECT_EQ(field([](R& r) { r.clear_selector(); }), "selector");
+  EXPECT_EQ(field([](R& r) { r.mutable_selector()->set_identity("a b"); }), "selector.identity");
+  EXPECT_EQ(field([](R& r) { r.mutable_selector()->set_segment("a:b"); }), "selector.segment");
+  EXPECT_EQ(field([](R& r) { r.mutable_selector()->set_target("x"); }), "selector.target");
+  EXPECT_EQ(field([](R& r) { r.set_ratio(0.5); }), "ratio");
+  EXPECT_EQ(field([](R& r) { r.set_kind(v1::OVERRIDE_KIND_THROTTLE); }), "ratio");
+  EXPECT_EQ(field([](R& r) { r.clear_actor(); }), "actor");
+  EXPECT_EQ(field([](R& r) { r.clear_reason(); }), "reason");
+  EXPECT_EQ(field([](R& r) { r.clear_expires_in(); }), "expires_in");
+  EXPECT_EQ(field([](R& r) { r.mutable_expires_in()->set_seconds(0); }), "expires_in");
+  EXPECT_EQ(field([](R& r) { r.mutable_expires_in()->set_nanos(-1); }), "expires_in");
+  EXPECT_EQ(field([](R& r) { r.mutable_expires_at()->set_seconds(1); }), "expires_at");
+  EXPECT_EQ(field([](R& r) { r.mutable_expires_at()->set_nanos(-1); }), "expires_at");
+  EXPECT_EQ(field([](R& r) { r.set_never_expires(false); }), "never_expires");
+  EXPECT_THAT(List({}), IsEmpty());
+}
+
+TEST_F(OverrideRpc, DeleteShowsWhatItEndedAndEndsItOnce) {
+  Create(Pause("etl"));
+  v1::DeleteOverrideResponse response;
+  EXPECT_TRUE(Call(&Stub::DeleteOverride, Ending(1), response).ok());
+  EXPECT_EQ(response.override().reason(), "stuck shard");
+  server_.Allowed("etl", 1);
+  const grpc::Status again = Delete(1);
+  EXPECT_EQ(again.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(DetailsOf(again).fields, ElementsAre("id"));
+  EXPECT_THAT(DetailsOf(Delete(0)).fields, ElementsAre("id"));
+  EXPECT_EQ(Delete(0).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(OverrideRpc, ListsByPagesAndBySelector) {
+  for (const char* identity : {"a", "b", "a", "c"}) Create(Pause(identity));
+  v1::ListOverridesRequest request;
+  EXPECT_THAT(List(request), ElementsAre(4, 3, 2, 1));
+  request.set_page_size(3);
+  std::string next;
+  EXPECT_THAT(List(request, &next), ElementsAre(4, 3, 2));
+  Create(Pause("new"));  // moves no page
+  request.set_page_token(next);
+  EXPECT_THAT(List(request, &next), ElementsAre(1));
+  EXPECT_EQ(next, "");
+  v1::ListOverridesRequest selected;
+  selected.mutable_selector()->set_identity("a");
+  EXPECT_THAT(List(selected), ElementsAre(3, 1));
+}
+
+TEST_F(OverrideRpc, ListsRefusePagesThatAreNone) {
+  v1::ListOverridesRequest request;
+  v1::ListOverridesResponse response;
+  request.set_page_size(1001);
+  EXPECT_THAT(DetailsOf(Call(&Stub::ListOverrides, request, response)).fields,
+              ElementsAre("page_size"));
+  request.set_page_size(1);
+  request.set_page_token("x");
+  EXPECT_THAT(DetailsOf(Call(&Stub::ListOverrides, request, response)).fields,
+              ElementsAre("page_token"));
+  request.clear_page_token();
+  request.mutable_selector()->set_target("x");
+  EXPECT_THAT(DetailsOf(Call(&Stub::ListOverrides, request, response)).fields,
+              ElementsAre("selector"));
+  v1::ListOverrideEventsRequest events;
+  v1::ListOverrideEventsResponse none;
+  events.mutable_from()->set_seconds(10);
+  events.mutable_to()->set_seconds(10);
+  EXPECT_THAT(DetailsOf(Call(&Stub::ListOverrideEvents, events, none)).fields, ElementsAre("to"));
+  events.mutable_from()->set_nanos(-1);
+  EXPECT_THAT(DetailsOf(Call(&Stub::ListOverrideEvents, events, none)).fields, ElementsAre("from"));
+}
+
+TEST_F(OverrideRpc, EventsTellTheStoryByPages) {
+  const int64_t start = Create(Pause("etl")).created_at().seconds();
+  Create(Pause("other"));
+  Advance(absl::Minutes(1));
+  Delete(2);
+  Advance(absl::Hours(1));
+  v1::ListOverrideEventsRequest request;
+  request.set_page_size(3);
+  v1::ListOverrideEventsResponse events = Events(request);
+  ASSERT_EQ(events.events_size(), 3);
+  EXPECT_EQ(events.events(0).kind(), v1::OVERRIDE_EVENT_KIND_EXPIRED);
+  EXPECT_EQ(events.events(0).override().id(), 1);
+  EXPECT_EQ(events.events(0).happened_at().seconds(), start + 3600);
+  EXPECT_EQ(events.events(0).actor(), "");
+  EXPECT_EQ(events.events(1).kind(), v1::OVERRIDE_EVENT_KIND_DELETED);
+  EXPECT_EQ(events.events(1).actor(), "bob");
+  EXPECT_EQ(events.events(1).reason(), "it is over");
+  EXPECT_EQ(events.events(1).override().actor(), "alice");
+  EXPECT_EQ(events.events(2).kind(), v1::OVERRIDE_EVENT_KIND_CREATED);
+  request.set_page_token(events.next_page_token());
+  events = Events(request);
+  ASSERT_EQ(events.events_size(), 1);
+  EXPECT_EQ(events.events(0).id(), 1);
+  EXPECT_EQ(events.next_page_token(), "");
+
+  v1::ListOverrideEventsRequest of_one;
+  of_one.set_override_id(2);
+  of_one.mutable_from()->set_seconds(start);
+  of_one.mutable_to()->set_seconds(start + 60);
+  EXPECT_EQ(Events(of_one).events_size(), 1);
+}
+
+TEST_F(OverrideRpc, TooManyAreResourceExhausted) {
+  for (int i = 0; i < 5; ++i) Create(Pause("etl"));
+  const grpc::Status status = CreateError(Pause("etl"));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(DetailsOf(status).reason, "TOO_MANY_OVERRIDES");
+}
+
+TEST_F(OverrideRpc, WhatCannotBeDoneIsUnavailableAndChangesNothing) {
+  refusal_ = absl::InternalError("the engine is out of order");
+  const grpc::Status status = CreateError(Pause("etl"));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(status.error_message(), "nothing has changed: the engine is out of order");
+  EXPECT_EQ(DetailsOf(status).reason, "STORE");
+  EXPECT_THAT(List({}), IsEmpty());
+}
+
+TEST(OverrideRpcWithoutAStateFolder, ChangesFailAndListsAreEmpty) {
+  OverrideService service(nullptr);
+  RpcServerOptions options = TestServer::Options();
+  options.more_services = {&service};
+  TestServer server(Policy(), options);
+  const auto stub = v1::OverrideService::NewStub(server.channel);
+  v1::CreateOverrideResponse created;
+  v1::DeleteOverrideResponse deleted;
+  Context contexts[4];
+  for (const grpc::Status& status : {stub->CreateOverride(&contexts[0], Pause("etl"), &created),
+                                     stub->DeleteOverride(&contexts[1], Ending(1), &deleted)}) {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+    EXPECT_EQ(DetailsOf(status).reason, "NO_STATE_FOLDER");
+    EXPECT_THAT(status.error_message(), HasSubstr("server.state_dir"));
+    EXPECT_THAT(status.error_message(), HasSubstr("--state-dir"));
+  }
+  v1::ListOverridesResponse listed;
+  v1::ListOverrideEventsResponse events;
+  EXPECT_TRUE(stub->ListOverrides(&contexts[2], {}, &listed).ok());
+  EXPECT_TRUE(stub->ListOverrideEvents(&contexts[3], {}, &events).ok());
+  EXPECT_EQ(listed.overrides_size() + events.events_size(), 0);
+}
+
+}  // namespace
+}  // namespace headgate::rpc

@@ -1,0 +1,236 @@
+// What goes wrong with the throttle log's file, done to a real one.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "server/sqlite/database.h"
+#include "server/throttle_log/sqlite_store.h"
+#include "tests/testing/log_store_contract.h"
+#include "tests/testing/temp_folder.h"
+#include "tests/testing/wait_until.h"
+
+namespace headgate::throttle_log {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr absl::Time kNow = absl::FromUnixSeconds(kLogBegin + 3600);
+
+std::unique_ptr<SqliteStore> OpenOrDie(const std::string& path, const Keeping& keeping = {}) {
+  absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open(path, keeping);
+  EXPECT_TRUE(store.ok()) << store.status();
+  return *std::move(store);
+}
+
+// One step of so many identities, with one Check each.
+std::vector<Row> Batch(int64_t step, int identities) {
+  std::vector<Row> rows;
+  for (int i = 0; i < identities; ++i) {
+    rows.push_back(AllowedRow(kLogBegin + step * 10, absl::StrCat("identity-", i, ":batch"), 1));
+  }
+  return rows;
+}
+
+class SqliteStoreFault : public testing::Test {
+ protected:
+  // Overwrites what is there from `offset` on.
+  void Overwrite(int64_t offset, const std::string& bytes) const {
+    std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(offset);
+    file << bytes;
+    ASSERT_TRUE(file.good());
+  }
+  void FillAndClose(int steps = 50) const {
+    const std::unique_ptr<SqliteStore> store = OpenOrDie(path_);
+    for (int step = 0; step < steps; ++step) {
+      ASSERT_TRUE(store->Append(Batch(step, 100), step + 1).ok());
+    }
+  }
+  SqliteStore::Opened OpenOrSetAside() const {
+    absl::StatusOr<SqliteStore::Opened> opened = SqliteStore::OpenOrSetAside(path_, {}, kNow);
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    return *std::move(opened);
+  }
+  std::string AsideName() const { return absl::StrCat(path_, ".corrupt-", kLogBegin + 3600); }
+  void ExpectSetAside() const {
+    const SqliteStore::Opened opened = OpenOrSetAside();
+    EXPECT_EQ(opened.set_aside, AsideName());
+    EXPECT_TRUE(absl::IsDataLoss(opened.why)) << opened.why;
+    EXPECT_TRUE(std::filesystem::exists(AsideName()));
+    EXPECT_TRUE(opened.store->Append(Batch(0, 1), 1).ok());
+    EXPECT_EQ(ChecksIn(*opened.store), 1);
+  }
+
+  TempFolder folder_;
+  const std::string path_ = folder_.File("log.db");
+};
+
+TEST_F(SqliteStoreFault, AFileInOrderIsNotSetAside) {
+  FillAndClose(1);
+  const SqliteStore::Opened opened = OpenOrSetAside();
+  EXPECT_EQ(opened.set_aside, "");
+  EXPECT_TRUE(opened.why.ok());
+  EXPECT_EQ(ChecksIn(*opened.store), 100);
+}
+
+TEST_F(SqliteStoreFault, AFileThatIsNoDatabaseIsSetAside) {
+  std::ofstream(path_) << std::string(10'000, 'x');
+  EXPECT_TRUE(absl::IsDataLoss(SqliteStore::Open(path_, {}).status()));
+  ExpectSetAside();
+}
+
+TEST_F(SqliteStoreFault, ADatabaseOfAnotherProgramIsSetAside) {
+  ASSERT_TRUE(sqlite::Database::Open(path_, {})->Run("CREATE TABLE mine (a)").ok());
+  ExpectSetAside();
+}
+
+TEST_F(SqliteStoreFault, ATruncatedFileIsSetAside) {
+  FillAndClose();
+  std::filesystem::resize_file(path_, 6000);
+  ExpectSetAside();
+}
+
+TEST_F(SqliteStoreFault, AFileWhoseFirstPagesAreOverwrittenIsSetAside) {
+  FillAndClose();
+  Overwrite(100, std::string(40'000, '\xff'));
+  ExpectSetAside();
+}
+
+TEST_F(SqliteStoreFault, ANewerVersionIsLeftAloneAndSaidSo) {
+  FillAndClose(1);
+  ASSERT_TRUE(sqlite::Database::Open(path_, {})->Run("PRAGMA user_version = 2").ok());
+  const absl::Status status = SqliteStore::OpenOrSetAside(path_, {}, kNow).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("newer Headgate"));
+  EXPECT_TRUE(std::filesystem::exists(path_));
+}
+
+// Damage in the middle shows when it is met, which is after Open.
+TEST_F(SqliteStoreFault, DamageThatAppendMeetsIsSetAsideByMaintain) {
+  FillAndClose();
+  const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path_));
+  Overwrite(40'960, std::string(static_cast<size_t>(bytes - 40'960), '\xff'));
+  const std::unique_ptr<SqliteStore> store = OpenOrDie(path_);
+  const absl::Status status = store->Append(Batch(51, 100), 1);
+  ASSERT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(path_));
+  EXPECT_EQ(store->State().status, status);
+  EXPECT_TRUE(absl::IsDataLoss(store->Scan(Everything(), [](const Row&) { return true; })));
+
+  EXPECT_TRUE(store->Maintain(kNow).ok());
+  EXPECT_TRUE(std::filesystem::exists(AsideName()));
+  EXPECT_TRUE(store->Append(Batch(51, 100), 1).ok());
+  EXPECT_EQ(ChecksIn(*store), 100);
+  EXPECT_TRUE(store->State().status.ok());
+}
+
+TEST_F(SqliteStoreFault, AFolderThatIsMissingIsUnavailable) {
+  const absl::Status status = SqliteStore::Open(folder_.File("none/log.db"), {}).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+}
+
+TEST_F(SqliteStoreFault, AFolderThatCannotBeWrittenIsUnavailable) {
+  if (geteuid() == 0) {  // root may write anywhere but where nobody can
+    EXPECT_TRUE(absl::IsUnavailable(SqliteStore::Open("/proc/log.db", {}).status()));
+    return;
+  }
+  ASSERT_EQ(chmod(folder_.path().c_str(), 0500), 0);
+  const absl::Status status = SqliteStore::Open(path_, {}).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("can be written"));
+  ASSERT_EQ(chmod(folder_.path().c_str(), 0700), 0);
+}
+
+TEST_F(SqliteStoreFault, ASecondHeadgatedIsTurnedAway) {
+  const std::unique_ptr<SqliteStore> first = OpenOrDie(path_);
+  const absl::Status status = SqliteStore::OpenOrSetAside(path_, {}, kNow).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("used by another headgated"));
+}
+
+// A file system of its own, for as long as the test runs.
+class SmallDisk {
+ public:
+  explicit SmallDisk(std::string folder) : folder_(std::move(folder)) {
+    std::filesystem::create_directory(folder_);
+    mounted_ = mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=1m") == 0;
+  }
+  ~SmallDisk() {
+    if (mounted_) umount2(folder_.c_str(), MNT_DETACH);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  bool is_mounted() const { return mounted_; }
+
+ private:
+  const std::string folder_;
+  bool mounted_ = false;
+};
+
+TEST_F(SqliteStoreFault, AFullDiskIsToldAndNothingIsLostOrCountedTwice) {
+  const SmallDisk disk(folder_.File("disk"));
+  if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small tmpfs takes root";
+  const std::string filler = folder_.File("disk/filler");
+  const std::unique_ptr<SqliteStore> store = OpenOrDie(folder_.File("disk/log.db"));
+  ASSERT_TRUE(store->Append(Batch(0, 1000), 1).ok());
+  {
+    std::ofstream file(filler);
+    const std::string page(4096, 'x');
+    while (file << page << std::flush) {
+    }
+  }
+  int64_t batch = 1;
+  absl::Status status;
+  while (status.ok() && batch < 1000)
+    status = store->Append(Batch(batch, 1000), batch + 1), ++batch;
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("make room on its disk"));
+  EXPECT_EQ(store->State().status, status);
+  EXPECT_EQ(ChecksIn(*store), (batch - 1) * 1000);
+
+  std::filesystem::remove(filler);
+  EXPECT_TRUE(store->Append(Batch(batch - 1, 1000), batch).ok());
+  EXPECT_TRUE(store->State().status.ok());
+  EXPECT_EQ(ChecksIn(*store), batch * 1000);
+}
+
+TEST_F(SqliteStoreFault, AProcessKilledWhileItAppendsLeavesWholeBatches) {
+  constexpr int kRows = 500;
+  int64_t last = 0;
+  for (int round = 0; round < 10; ++round) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const std::unique_ptr<SqliteStore> store = OpenOrDie(path_);
+      for (int64_t batch = 1;; ++batch) {
+        if (!store->Append(Batch(batch % 8000, kRows), batch).ok()) _exit(1);
+      }
+    }
+    // At another place in each round.
+    WaitUntil([] { return false; }, absl::Milliseconds(60 + 13 * round));
+    kill(child, SIGKILL);
+    int ended = 0;
+    ASSERT_EQ(waitpid(child, &ended, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(ended));
+    const std::unique_ptr<SqliteStore> store = OpenOrDie(path_);
+    const int64_t checks = ChecksIn(*store);
+    EXPECT_EQ(checks % kRows, 0);
+    EXPECT_GE(checks, last);
+    last = checks;
+  }
+  EXPECT_GT(last, 0);
+}
+
+}  // namespace
+}  // namespace headgate::throttle_log
