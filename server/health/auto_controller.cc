@@ -82,9 +82,7 @@ ControlSetting AutoController::Step(const ControlSample& sample) {
   }
   if (foreground == Foreground::kNone) {
     StepIdle(flow);
-  } else if (foreground != met_ && foreground == Foreground::kBusy) {
-    Meet();
-  } else if (foreground != met_ && met_ == Foreground::kNone) {
+  } else if (foreground != met_ && (foreground == Foreground::kBusy || met_ == Foreground::kNone)) {
     Meet();
   } else if (phase_ == ControlPhase::kRest) {
     contrast_.Add(flow);
