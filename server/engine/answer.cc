@@ -35,6 +35,27 @@ std::string Slowed(const Policy& policy, const Violation& violation) {
   return signal.empty() ? "" : absl::StrCat(", slowed by ", signal);
 }
 
+// A gate that is shut though no pressure shuts it is shut for want of a value: the pressure of what
+// is known would read as if there was nothing to fear. Empty for any other.
+std::string DescribeUnknown(const Policy& policy, const Violation& violation) {
+  if (violation.observed >= 1) return "";
+  const std::string signal = SignalName(policy, violation.profile, violation.signal);
+  const std::string has_no =
+      absl::StrCat("health profile '", policy.profiles[violation.profile].name,
+                   "': ", signal.empty() ? "it" : signal, " has no ");
+  switch (violation.health_status) {
+    case HealthStatus::kWarming:
+      return absl::StrCat(has_no, "sample yet, and on_stale denies");
+    case HealthStatus::kStale:
+      return absl::StrCat(has_no, "current value (the last sample is ",
+                          ForAPerson(violation.sample_age), " old), and on_stale denies");
+    case HealthStatus::kUnmonitored:
+    case HealthStatus::kHealthy:
+      break;
+  }
+  return "";
+}
+
 std::string Describe(const Policy& policy, const Violation& violation, Reason reason) {
   const std::string observed = Number(violation.observed);
   const std::string limit = Number(violation.limit_value);
@@ -45,6 +66,7 @@ std::string Describe(const Policy& policy, const Violation& violation, Reason re
       return absl::StrCat(rule, ", which rejects ", Number(100 * violation.limit_value), " %");
     }
     case Limit::kHealth: {
+      if (std::string text = DescribeUnknown(policy, violation); !text.empty()) return text;
       const std::string signal = SignalName(policy, violation.profile, violation.signal);
       return absl::StrCat("health profile '", policy.profiles[violation.profile].name, "'",
                           signal.empty() ? "" : absl::StrCat(": ", signal), " at pressure ",

@@ -124,6 +124,17 @@ TEST(AutoController, AToleranceTwiceAsLargeAllowsTwiceAsMuch) {
   EXPECT_NEAR(found(0.1) / found(0.05), 2, 0.4);
 }
 
+TEST(AutoController, SessionsThatAreNeverCaughtAtWorkDoNotStopTheBatchInTime) {
+  AutoController controller({});
+  Database database(30);
+  const double settled = database.ObeyFor(controller, 120).rate;
+  EXPECT_GT(settled, 0.5);
+  for (int i = 0; i < 30; ++i) {
+    const double rate = database.ObeyFor(controller, 10).rate;
+    EXPECT_GT(rate, settled / 2) << "after " << database.now_ << " s";
+  }
+}
+
 TEST(AutoController, AForegroundThatFeelsNothingLetsTheRateGrow) {
   AutoController controller({});
   Database database(10'000);

@@ -193,6 +193,21 @@ TEST(ControlSimulation, ChunksOfManySecondsAreHeldToo) {
   EXPECT_GE(held.work, 0.05);
 }
 
+TEST(ControlSimulation, ALightForegroundThatIsNeverCaughtAtWorkLeavesTheRateHigh) {
+  ModelSpec model = OtherTable();
+  model.foreground.pace = 40;
+  model.foreground.cpu = model.foreground.commit = 2e-5;
+  model.foreground.statements = 1;
+  for (const bool statements : {true, false}) {
+    model.statements = statements;
+    const std::vector<double> rates = Simulate({.model = model, .seconds = 300}).rates;
+    // As much as the noise of 40 transactions a second lets be known.
+    for (size_t from = 600; from + 600 <= rates.size(); from += 600) {
+      EXPECT_GE(Mean(rates, from, from + 600), 0.25) << statements << " from " << from / 10;
+    }
+  }
+}
+
 TEST(ControlSimulation, AForegroundOfFewTransactionsIsNotTakenForNone) {
   ModelSpec model = SameTable();
   model.foreground.pace = 5;
