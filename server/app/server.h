@@ -4,7 +4,8 @@
 // NOT_SERVING, drains calls, stops watching the file, then the monitors. The configuration file is
 // watched all the time; a bad one leaves everything as it is.
 //
-// Thread-safe, but Stop is called once, or left to the destructor.
+// Thread-safe, but ListenAnew and Stop belong to one thread. Stop is called once, or left to the
+// destructor.
 //
 //   SystemClock clock;
 //   auto server = Server::Start({.config_path = "headgate.yaml"}, clock);
@@ -51,7 +52,10 @@ class Server final : private rpc::StatusSource {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  int port() const { return rpc_->port(); }
+  int port() const { return port_; }
+  // Cuts all connections and listens on the same port anew; all else goes on. For a listener that
+  // gRPC has lost, as log.h tells. An error: nothing listens any more. Not after Stop.
+  absl::Status ListenAnew();
   void Stop();
 
  private:
@@ -62,7 +66,8 @@ class Server final : private rpc::StatusSource {
   // Puts a configuration into force: the first one makes the engine.
   absl::Status Apply(const config::Config& config);
   void Update(const absl::StatusOr<std::string>& text);
-  absl::Status Listen(const config::ServerSettings& settings);
+  rpc::RpcServerOptions RpcOptions(const config::ServerSettings& settings) const;
+  absl::Status Listen();
 
   absl::Time StartedAt() const override { return started_at_; }
   config::LoadStatus Config() const override { return config_->status(); }
@@ -74,7 +79,9 @@ class Server final : private rpc::StatusSource {
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<app::Targets> targets_;
   std::unique_ptr<config::ConfigStore> config_;
+  rpc::RpcServerOptions rpc_options_;
   std::unique_ptr<rpc::RpcServer> rpc_;
+  int port_ = 0;
   std::unique_ptr<config::FileWatcher> watcher_;
 };
 
