@@ -15,8 +15,8 @@ namespace {
 using engine::Limit;
 using engine::Violation;
 
-constexpr std::array<const char*, 7> kLimits = {
-    "rule", "health", "rate", "burst", "max_cost", "max_concurrency", "probe"};
+constexpr std::array<const char*, 7> kLimits = {"rule",     "health",          "rate", "burst",
+                                                "max_cost", "max_concurrency", "probe"};
 static_assert(kLimits.size() == static_cast<size_t>(Limit::kProbe) + 1);
 constexpr std::array<const char*, 8> kReasons = {
     "none",   "exempt",   "deny rule",       "reject ratio",
