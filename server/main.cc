@@ -3,6 +3,8 @@
 
 #include <google/protobuf/stubs/logging.h>
 #include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -11,7 +13,9 @@
 #include <iostream>
 #include <string>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/host_port.h"
 #include "common/system_clock.h"
 #include "server/app/log.h"
 #include "server/app/server.h"
@@ -30,15 +34,28 @@ struct Flags {
   std::string log_level = "info";
 };
 
+// An empty variable counts as none; an empty path on the command line is a slip.
+std::string NotEmpty(const std::string& path) { return path.empty() ? "the path is empty" : ""; }
+
+// gRPC would take 127.0.0.1:70000 for port 4464, and a missing port for that of HTTPS.
+std::string HostPort(const std::string& address) {
+  if (PortOf(address).has_value()) return "";
+  return absl::StrCat(
+      "must be host:port such as 127.0.0.1:8081 or [::1]:8081, port 0 to 65535; it is '",
+      absl::Utf8SafeCEscape(address), "'");
+}
+
 void Declare(CLI::App& cli, Flags& flags) {
   cli.set_version_flag("--version", std::string("headgated ") + app::kVersion);
   cli.add_option("--config", flags.server.config_path,
                  "Configuration file (YAML); it is read again when it changes. Without one there "
                  "is one target, no budget and no health")
-      ->envname("HEADGATE_CONFIG");
+      ->envname("HEADGATE_CONFIG")
+      ->check(NotEmpty);
   cli.add_option("--grpc-address", flags.server.grpc_address,
                  "host:port to listen on, instead of the file's; port 0 picks a free one")
-      ->envname("HEADGATE_GRPC_ADDRESS");
+      ->envname("HEADGATE_GRPC_ADDRESS")
+      ->check(HostPort);
   cli.add_option("--reflection", flags.server.reflection,
                  "Whether clients may ask which services there are, instead of the file's")
       ->envname("HEADGATE_REFLECTION");
@@ -52,7 +69,8 @@ void Declare(CLI::App& cli, Flags& flags) {
       ->envname("HEADGATE_LOG_LEVEL")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
   cli.add_option("--check-config", flags.check_config,
-                 "Only say what is wrong with this file: exit status 0 if nothing is, else 2");
+                 "Only say what is wrong with this file: exit status 0 if nothing is, else 2")
+      ->check(NotEmpty);
 }
 
 int CheckConfig(const std::string& path) {
@@ -63,30 +81,59 @@ int CheckConfig(const std::string& path) {
   return 0;
 }
 
+// To ourselves: gRPC has stopped listening.
+constexpr int kListenAnew = SIGUSR1;
+
 // Blocked in every thread, so that this one can wait for them.
 sigset_t BlockSignals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM}) sigaddset(&signals, signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, kListenAnew}) sigaddset(&signals, signal);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   return signals;
 }
 
+// Every connection is an open file. The soft limit is mostly 1024, for the sake of select(), which
+// is not used here.
+void RaiseFileLimit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) app::LogWarning("the limit of open files stays low");
+}
+
+// Until a signal says to stop. An error: it cannot be reached any more.
+absl::Status Run(app::Server& server, const sigset_t& signals) {
+  for (;;) {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    if (signal == SIGHUP) {
+      app::LogInfo("nothing to reload: the configuration file is read whenever it changes");
+    } else if (signal == kListenAnew) {
+      if (absl::Status listening = server.ListenAnew(); !listening.ok()) return listening;
+    } else {
+      app::LogInfo("stopping", {{"signal", absl::StrCat(signal)}});
+      server.Stop();
+      app::LogInfo("stopped");
+      return absl::OkStatus();
+    }
+  }
+}
+
+int Fail(const absl::Status& status) {
+  std::cerr << "headgated: " << status.message() << '\n';
+  return absl::IsInvalidArgument(status) ? kWrongUsage : kFailed;
+}
+
 int Serve(const app::ServerOptions& options) {
   const sigset_t signals = BlockSignals();
+  RaiseFileLimit();
   SystemClock clock;
   absl::StatusOr<std::unique_ptr<app::Server>> server = app::Server::Start(options, clock);
-  if (!server.ok()) {
-    std::cerr << "headgated: " << server.status().message() << '\n';
-    return absl::IsInvalidArgument(server.status()) ? kWrongUsage : kFailed;
-  }
-  int signal = 0;
-  sigwait(&signals, &signal);
-  app::LogInfo("stopping", {{"signal", absl::StrCat(signal)}});
-  (*server)->Stop();
-  app::LogInfo("stopped");
-  return 0;
+  if (!server.ok()) return Fail(server.status());
+  const absl::Status ended = Run(**server, signals);
+  return ended.ok() ? 0 : Fail(ended);
 }
 
 int Main(int argc, char** argv) {
@@ -99,7 +146,7 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return cli.exit(error) == 0 ? 0 : kWrongUsage;
   }
-  app::SetUpLog(flags.log_level);
+  app::SetUpLog(flags.log_level, [] { kill(getpid(), kListenAnew); });
   // It would write a line for each string that is not UTF-8, and callers choose the strings: what
   // is wrong with a request they are told in its error.
   google::protobuf::SetLogHandler(nullptr);

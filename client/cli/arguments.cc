@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/connection.h"
 #include "client/cli/log_options.h"
 #include "client/cli/override_options.h"
 #include "client/cli/parsed_option.h"
@@ -107,8 +108,7 @@ CLI::App* AddReport(CLI::App& app, ReportArguments& report) {
       ->add_option_function<std::vector<std::string>>(
           "permit_cost",
           [&report](const std::vector<std::string>& words) { ParseReports(words, report); },
-          "a permit and its cost; several pairs may follow each other")
-      ->required()
+          "a permit and its cost, required; several pairs may follow each other")
       ->type_name("PERMIT COST");
   return command;
 }
@@ -155,6 +155,7 @@ struct Grammar {
   OverrideArguments pause, throttle, exempt, resume;
   OverridesArguments overrides;
   DeleteOverrideArguments delete_override;
+  CLI::App* report_command = nullptr;
   CLI::App* run_command = nullptr;
   CLI::App* log_command = nullptr;
   CLI::App* replay_command = nullptr;
@@ -167,7 +168,8 @@ struct Grammar {
     app.footer(kFooter);
     AddGlobals(app, globals);
     commands.emplace_back(AddCheck(app, check), [this] { return check; });
-    commands.emplace_back(AddReport(app, report), [this] { return report; });
+    report_command = AddReport(app, report);
+    commands.emplace_back(report_command, [this] { return report; });
     CLI::App* command = app.add_subcommand("explain", "Say what a Check would answer now, and why");
     command->add_option("identity", explain.work.identity, "who asks")->required();
     AddWork(*command, explain.work);
@@ -209,7 +211,19 @@ Parsed Finish(Grammar& grammar) {
     if (grammar.log_command->parsed()) grammar.globals.timeout = kLogTimeout;
     if (grammar.replay_command->parsed()) grammar.globals.timeout = kReplayTimeout;
   }
-  if (grammar.globals.address.empty()) return Ended{ExitStatus::kUsage, "--address: it is empty"};
+  const std::string& address = grammar.globals.address;
+  if (address.empty()) return Ended{ExitStatus::kUsage, "--address: it is empty"};
+  if (!IsAddress(address)) {
+    return Ended{
+        ExitStatus::kUsage,
+        absl::StrCat("--address: '", Escaped(address),
+                     "' is neither host, host:port nor [address]:port with a port of 1 to "
+                     "65535, nor a name of gRPC's such as unix:/path or dns:///host:port")};
+  }
+  if (grammar.report_command->parsed() && grammar.report.reports.empty()) {
+    return Ended{ExitStatus::kUsage,
+                 "report: takes pairs of a permit and a cost; see headgate --help"};
+  }
   for (const auto& [command, arguments] : grammar.commands) {
     if (command->parsed()) return Arguments{grammar.globals, arguments()};
   }

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/values.h"
+#include "common/host_port.h"
 #include "common/strings.h"
 
 namespace headgate::cli {
@@ -36,6 +37,14 @@ std::string_view Reason(std::string_view message) {
 std::string WithPort(const std::string& address) {
   const bool bare = address.find(':') == std::string::npos || address.back() == ']';
   return bare ? absl::StrCat(address, ":8081") : address;
+}
+
+bool IsAddress(const std::string& address) {
+  for (const std::string_view scheme :
+       {"dns:", "ipv4:", "ipv6:", "unix:", "unix-abstract:", "vsock:", "xds:"}) {
+    if (std::string_view(address).starts_with(scheme)) return address.size() > scheme.size();
+  }
+  return !address.empty() && PortOf(WithPort(address)).value_or(0) > 0;
 }
 
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {

@@ -68,6 +68,9 @@ class Connection {
 
 // "host" becomes "host:8081"; what has a port, or a scheme as unix:/path has, stays.
 std::string WithPort(const std::string& address);
+// Whether gRPC could find a server by it, WithPort: it would take a port that is out of range for
+// another one, and no port for that of HTTPS. What follows a scheme is gRPC's to judge.
+bool IsAddress(const std::string& address);
 
 // The parts of a Connection, for what makes its calls by other means.
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address);

@@ -1,14 +1,13 @@
 #include "server/app/connection_string.h"
 
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "server/config/file_text.h"
 
 namespace headgate::app {
 namespace {
@@ -17,14 +16,14 @@ constexpr size_t kMostBytes = size_t{64} << 10;
 
 // Without white space around it: files mostly end in a newline.
 absl::StatusOr<std::string> ReadSecret(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  if (!file) return absl::FailedPreconditionError(absl::StrCat("cannot read ", path));
-  if (text.size() > kMostBytes || text.find('\0') != std::string::npos) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " does not hold a secret"));
-  }
-  absl::StripAsciiWhitespace(&text);
-  if (text.empty()) return absl::FailedPreconditionError(absl::StrCat(path, " is empty"));
+  const auto fail = [&](const auto& why) {
+    return absl::FailedPreconditionError(absl::StrCat(path, " ", why));
+  };
+  absl::StatusOr<std::string> text = config::ReadFileText(path, kMostBytes);
+  if (!text.ok()) return fail(text.status().message());
+  if (text->find('\0') != std::string::npos) return fail("does not hold a secret");
+  absl::StripAsciiWhitespace(&*text);
+  if (text->empty()) return fail("is empty");
   return text;
 }
 

@@ -13,8 +13,9 @@
 
 namespace headgate::app {
 
-// What libpq takes. FailedPrecondition names the file or the variable that cannot be read, and
-// never shows what it holds.
+// What libpq takes. FailedPrecondition names the file or the variable that cannot be read, says
+// why, and never shows what it holds. Files are regular ones of at most 64 KiB: it never waits for
+// one.
 absl::StatusOr<std::string> ReadConnectionString(const config::PostgresSource& source);
 
 }  // namespace headgate::app

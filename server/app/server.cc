@@ -1,6 +1,9 @@
 #include "server/app/server.h"
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <utility>
 
@@ -11,6 +14,9 @@
 namespace headgate::app {
 namespace {
 
+// A Check takes no time, and meanwhile nobody can connect.
+constexpr absl::Duration kGraceToListenAnew = absl::Seconds(1);
+
 // A reader never sees a half-written port.
 absl::Status WritePort(const std::string& path, int port) {
   const std::string draft = absl::StrCat(path, ".new");
@@ -18,7 +24,8 @@ absl::Status WritePort(const std::string& path, int port) {
   file << port << '\n';
   file.close();
   if (!file || std::rename(draft.c_str(), path.c_str()) != 0) {
-    return absl::UnavailableError(absl::StrCat("cannot write the port to ", path));
+    return absl::UnavailableError(
+        absl::StrCat("cannot write the port to ", path, ": ", std::strerror(errno)));
   }
   return absl::OkStatus();
 }
@@ -35,9 +42,16 @@ absl::Status Server::Run() {
   config_ = std::make_unique<config::ConfigStore>(
       options_.config_path, clock_, [this](const config::Config& config) { return Apply(config); });
   if (absl::Status loaded = config_->Start(); !loaded.ok()) return loaded;
-  if (absl::Status listening = Listen(config_->current()->server); !listening.ok()) {
-    return listening;
-  }
+  override_service_ = std::make_unique<rpc::OverrideService>(overrides_.get());
+  log_service_ = std::make_unique<rpc::ThrottleLogService>(
+      rpc::ThrottleLogSources{.store = log_->store(),
+                              .recorder = &log_->recorder(),
+                              .clock = clock_,
+                              .keeping = log_->keeping(),
+                              .seed = seed_});
+  rpc_options_ = RpcOptions(config_->current()->server);
+  if (absl::Status listening = Listen(); !listening.ok()) return listening;
+  port_ = rpc_->port();
   if (!options_.config_path.empty()) {
     watcher_ = std::make_unique<config::FileWatcher>(
         options_.config_path, [this](const absl::StatusOr<std::string>& text) { Update(text); });
@@ -92,7 +106,7 @@ absl::Status Server::OpenOverrides() {
   return absl::OkStatus();
 }
 
-absl::Status Server::Listen(const config::ServerSettings& settings) {
+rpc::RpcServerOptions Server::RpcOptions(const config::ServerSettings& settings) const {
   rpc::RpcServerOptions options;
   options.address = options_.grpc_address.value_or(settings.grpc_address);
   options.reflection = options_.reflection.value_or(settings.reflection);
@@ -100,18 +114,28 @@ absl::Status Server::Listen(const config::ServerSettings& settings) {
   options.threads = settings.threads;
   options.version = kVersion;
   options.recorder = &log_->recorder();
-  override_service_ = std::make_unique<rpc::OverrideService>(overrides_.get());
-  log_service_ = std::make_unique<rpc::ThrottleLogService>(
-      rpc::ThrottleLogSources{.store = log_->store(),
-                              .recorder = &log_->recorder(),
-                              .clock = clock_,
-                              .keeping = log_->keeping(),
-                              .seed = seed_});
   options.more_services = {override_service_.get(), log_service_.get()};
+  return options;
+}
+
+absl::Status Server::Listen() {
   absl::StatusOr<std::unique_ptr<rpc::RpcServer>> server =
-      rpc::RpcServer::Start(options, *engine_, clock_, *this, targets_.get());
+      rpc::RpcServer::Start(rpc_options_, *engine_, clock_, *this, targets_.get());
   if (!server.ok()) return server.status();
   rpc_ = *std::move(server);
+  return absl::OkStatus();
+}
+
+absl::Status Server::ListenAnew() {
+  rpc_->SetServing(false);
+  rpc_->Shutdown(std::min(options_.grace, kGraceToListenAnew));
+  rpc_ = nullptr;
+  // The file may have changed meanwhile; what only a restart changes stays, and so does the port.
+  std::string& address = rpc_options_.address;
+  address = absl::StrCat(address.substr(0, address.rfind(':')), ":", port_);
+  if (absl::Status listening = Listen(); !listening.ok()) return listening;
+  rpc_->SetServing(true);
+  LogInfo("listening anew", {{"port", absl::StrCat(port_)}});
   return absl::OkStatus();
 }
 

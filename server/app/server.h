@@ -5,7 +5,8 @@
 // monitors and writes the rest of the log. The configuration file is watched all the time; a bad
 // one leaves everything as it is.
 //
-// Thread-safe, but Stop is called once, or left to the destructor.
+// Thread-safe, but ListenAnew and Stop belong to one thread. Stop is called once, or left to the
+// destructor.
 //
 //   SystemClock clock;
 //   auto server = Server::Start({.config_path = "headgate.yaml"}, clock);
@@ -57,7 +58,10 @@ class Server final : private rpc::StatusSource {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  int port() const { return rpc_->port(); }
+  int port() const { return port_; }
+  // Cuts all connections and listens on the same port anew; all else goes on. For a listener that
+  // gRPC has lost, as log.h tells. An error: nothing listens any more. Not after Stop.
+  absl::Status ListenAnew();
   void Stop();
 
  private:
@@ -70,7 +74,8 @@ class Server final : private rpc::StatusSource {
   absl::Status Make(const config::Config& config);
   absl::Status OpenOverrides();
   void Update(const absl::StatusOr<std::string>& text);
-  absl::Status Listen(const config::ServerSettings& settings);
+  rpc::RpcServerOptions RpcOptions(const config::ServerSettings& settings) const;
+  absl::Status Listen();
 
   absl::Time StartedAt() const override { return started_at_; }
   config::LoadStatus Config() const override { return config_->status(); }
@@ -89,7 +94,9 @@ class Server final : private rpc::StatusSource {
   std::unique_ptr<config::ConfigStore> config_;
   std::unique_ptr<rpc::OverrideService> override_service_;
   std::unique_ptr<rpc::ThrottleLogService> log_service_;
+  rpc::RpcServerOptions rpc_options_;
   std::unique_ptr<rpc::RpcServer> rpc_;
+  int port_ = 0;
   std::unique_ptr<config::FileWatcher> watcher_;
 };
 

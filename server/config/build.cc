@@ -1,31 +1,15 @@
 #include "server/config/build.h"
 
-#include <charconv>
 #include <cstddef>
 #include <string>
-#include <string_view>
-#include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "common/host_port.h"
 #include "server/config/builder.h"
 #include "server/config/suggest.h"
 
 namespace headgate::config {
 namespace {
-
-// host:port, or [address]:port for IPv6.
-bool IsAddress(std::string_view text) {
-  const size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos || colon == 0) return false;
-  const std::string_view host = text.substr(0, colon);
-  const std::string_view port = text.substr(colon + 1);
-  const bool brackets = host.starts_with('[') && host.ends_with(']') && host.size() > 2;
-  if (!brackets && host.find_first_of(":[]/ ") != std::string_view::npos) return false;
-  int number = -1;
-  const auto result = std::from_chars(port.data(), port.data() + port.size(), number);
-  return result.ec == std::errc() && result.ptr == port.data() + port.size() && number >= 0 &&
-         number <= 65535;
-}
 
 NameTable::Completeness CompletenessOf(const v1::Config& proto, const Marks& marks, int field) {
   return marks.Spoilt(proto, field) ? NameTable::Completeness::kIncomplete
@@ -40,7 +24,7 @@ void Builder::BuildServer() {
   ServerSettings& to = config.server;
   if (!server.grpc_address().empty()) {
     to.grpc_address = server.grpc_address();
-    if (!IsAddress(to.grpc_address)) {
+    if (!PortOf(to.grpc_address).has_value()) {
       findings.Say(server, Proto::kGrpcAddressFieldNumber,
                    absl::StrCat("grpc_address must be host:port such as 127.0.0.1:8081 or "
                                 "[::1]:8081, port 0 to 65535; it is ",
@@ -55,7 +39,7 @@ void Builder::BuildServer() {
   }
   if (server.has_threads()) {
     to.threads = server.threads();
-    findings.InRange(server, Proto::kThreadsFieldNumber, to.threads, 1, 256);
+    findings.InRange(server, Proto::kThreadsFieldNumber, to.threads, 1, kMostThreads);
   }
   to.state_dir = server.state_dir();
 }

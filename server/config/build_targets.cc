@@ -118,6 +118,11 @@ class TargetBuilder {
     }
     for (int i = 0; i < from.application_names_size(); ++i) {
       const std::string& name = from.application_names(i);
+      if (name == "*") {
+        findings_.Say(marks.AtItem(from, Field::kApplicationNamesFieldNumber, i),
+                      "application name '*' is every session's: no foreground would be left to "
+                      "protect");
+      }
       if (name.find('*') + 1 >= name.size() || name.find('*') == std::string::npos) continue;
       findings_.Say(marks.AtItem(from, Field::kApplicationNamesFieldNumber, i),
                     absl::StrCat("application name ", Quoted(name),
@@ -137,10 +142,9 @@ class TargetBuilder {
     spec.default_health = proto_.default_health();
     builder_.config.policy.targets.push_back(spec);
     if (spec.default_health.empty()) return;
-    if (Given(Proto::kPrimaryFieldNumber)) {
-      builder_.profiles.Require(findings_.marks().At(proto_, Proto::kDefaultHealthFieldNumber),
-                                spec.default_health);
-    } else {
+    const Position at = findings_.marks().At(proto_, Proto::kDefaultHealthFieldNumber);
+    if (!builder_.profiles.Require(at, spec.default_health)) return;
+    if (!Given(Proto::kPrimaryFieldNumber)) {
       findings_.Say(proto_, Proto::kDefaultHealthFieldNumber,
                     absl::StrCat("health profile ", Quoted(spec.default_health),
                                  " cannot be measured: the target has no primary"));

@@ -9,14 +9,18 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "server/config/yaml_tree.h"
 
 namespace headgate::config {
 namespace {
 
 absl::Status CannotRead(int error) { return absl::ErrnoToStatus(error, "cannot be read"); }
 
-absl::StatusOr<std::string> ReadAll(int fd) {
+std::string Size(size_t bytes) {
+  if (bytes % (size_t{1} << 20) == 0) return absl::StrCat(bytes >> 20, " MiB");
+  return absl::StrCat(bytes >> 10, " KiB");
+}
+
+absl::StatusOr<std::string> ReadAll(int fd, size_t most_bytes) {
   struct stat file = {};
   if (fstat(fd, &file) != 0) return CannotRead(errno);
   if (!S_ISREG(file.st_mode)) return absl::InvalidArgumentError("is not a regular file");
@@ -28,20 +32,19 @@ absl::StatusOr<std::string> ReadAll(int fd) {
     if (bytes < 0 && errno == EINTR) continue;
     if (bytes < 0) return CannotRead(errno);
     text.append(buffer, static_cast<size_t>(bytes));
-    if (text.size() > kMaxFileBytes) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("is larger than ", kMaxFileBytes >> 20, " MiB"));
+    if (text.size() > most_bytes) {
+      return absl::ResourceExhaustedError(absl::StrCat("is larger than ", Size(most_bytes)));
     }
   }
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadFileText(const std::string& path) {
+absl::StatusOr<std::string> ReadFileText(const std::string& path, size_t most_bytes) {
   // Non-blocking: opening a pipe that nobody writes to would wait.
   const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return CannotRead(errno);
-  absl::StatusOr<std::string> text = ReadAll(fd);
+  absl::StatusOr<std::string> text = ReadAll(fd, most_bytes);
   close(fd);
   return text;
 }

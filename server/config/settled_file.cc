@@ -43,10 +43,12 @@ std::optional<SettledFile::Content> SettledFile::Look() {
   if (same_file && settled_) return std::nullopt;
   Content content = ReadFileText(path_);
   const Fingerprint fingerprint = FingerprintOf(content);
-  settled_ = same_file && pending_ == fingerprint;
+  const bool twice = same_file && pending_ == fingerprint;
+  // What keeps a file from being read may pass without a trace in its times.
+  settled_ = twice && content.ok();
   seen_ = now;
   pending_ = fingerprint;
-  if (!settled_ || told_ == fingerprint) return std::nullopt;
+  if (!twice || told_ == fingerprint) return std::nullopt;
   told_ = fingerprint;
   return content;
 }

@@ -8,8 +8,8 @@
 //   is not taken for what it looks like in between;
 // - touching a file, or saving it unchanged, tells nothing;
 // - two writes within one tick of the file system's clock are not mistaken for one, since the
-// second
-//   look comes after that tick.
+//   second look comes after that tick;
+// - a file that cannot be read is tried again at every look, and each reason is told once.
 //
 // Thread-compatible. It does not wait: whoever calls decides how far apart looks are.
 //
@@ -58,7 +58,7 @@ class SettledFile {
   const std::string path_;
   std::optional<Identity> seen_;
   std::optional<Fingerprint> pending_;  // what the last look read
-  bool settled_ = false;                // seen_ and pending_ were seen twice
+  bool settled_ = false;                // seen_ and pending_ were seen twice, without an error
   std::optional<Fingerprint> told_;
 };
 

@@ -36,7 +36,29 @@ std::optional<Measured> AtGate(const Policy& policy, const Violation& violation)
   return SignalAt(policy, violation.profile, violation.signal, violation.observed);
 }
 
+// A gate that is shut though no pressure shuts it is shut for want of a value: the pressure of what
+// is known would read as if there was nothing to fear. Empty for any other.
+std::string DescribeUnknown(const Policy& policy, const Violation& violation) {
+  if (violation.observed >= 1) return "";
+  const std::string_view signal = SignalOf(policy, violation);
+  const std::string has_no =
+      absl::StrCat("health profile '", policy.profiles[violation.profile].name,
+                   "': ", signal.empty() ? "it" : Sv(signal), " has no ");
+  switch (violation.health_status) {
+    case HealthStatus::kWarming:
+      return absl::StrCat(has_no, "sample yet, and on_stale denies");
+    case HealthStatus::kStale:
+      return absl::StrCat(has_no, "current value (the last sample is ",
+                          ForAPerson(violation.sample_age), " old), and on_stale denies");
+    case HealthStatus::kUnmonitored:
+    case HealthStatus::kHealthy:
+      break;
+  }
+  return "";
+}
+
 std::string DescribeGate(const Policy& policy, const Violation& violation) {
+  if (std::string unknown = DescribeUnknown(policy, violation); !unknown.empty()) return unknown;
   std::string text = absl::StrCat("health profile '", policy.profiles[violation.profile].name, "'");
   const std::string_view signal = SignalOf(policy, violation);
   if (!signal.empty()) absl::StrAppend(&text, ": ", Sv(signal));

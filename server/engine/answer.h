@@ -77,6 +77,9 @@ struct Violation {
   int16_t signal = kNoSignal;  // place among the profile's signals
   double observed = 0;         // cost units, permits, pressure or the ratio, as the limit has it
   double limit_value = 0;
+  // For kHealth: what was known then. The age is infinite where there was no sample.
+  HealthStatus health_status = HealthStatus::kUnmonitored;
+  absl::Duration sample_age = absl::InfiniteDuration();
   // Until this limit would admit the same cost, at the present speed. Infinite: never at this cost.
   absl::Duration retry_after;
 };

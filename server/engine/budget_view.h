@@ -23,7 +23,6 @@ struct AutoActivity {
   uint64_t reports = 0;      // settled permits: about one transaction each
   double reported_cost = 0;  // of those, busy seconds
   int64_t outstanding = 0;   // permits; counted only where max_concurrency is set
-  size_t buckets_owing = 0;  // of a split budget
 };
 
 // One budget on one target.

@@ -66,6 +66,11 @@ void Decision::ViolateGate(const Health& health, uint32_t profile, uint32_t rule
   violation.signal = health.signal;
   violation.observed = static_cast<double>(health.pressure);
   violation.limit_value = 1;
+  violation.health_status = health.status;
+  if (health.sampled_at_ns != 0) {
+    violation.sample_age =
+        absl::Nanoseconds(std::max<int64_t>(now_.monotonic_ns - health.sampled_at_ns, 0));
+  }
   const int64_t wait_ns = health.next_sample_at_ns - now_.monotonic_ns;
   violation.retry_after = wait_ns > 0 ? absl::Nanoseconds(wait_ns) : kAskAgain;
   denied_ |= !warn;

@@ -68,10 +68,6 @@ AutoActivity Engine::ActivityOf(const Budget& budget, Now now) const {
   activity.checks = ledger.checks();
   activity.reports = ledger.reports();
   activity.reported_cost = ledger.reported_cost();
-  if (ledger.table() != nullptr) {
-    const int64_t virtual_ns = ledger.clock().Read(now.monotonic_ns).virtual_ns;
-    activity.buckets_owing = ledger.table()->CountOwing(virtual_ns);
-  }
   if (budget.limits_concurrency && budget.split == SplitKind::kNone) {
     activity.outstanding = CountOutstanding(tables_, budget, Ledger::kSingleTag, now.monotonic_ns);
   }

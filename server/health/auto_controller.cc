@@ -17,7 +17,7 @@ namespace {
 constexpr double kLeastRate = 0.02;  // so that something is always learnt, and nobody starves
 constexpr double kFirstRate = 0.1;   // for each core
 // Of the limit, where all that is tolerated would be lost: latency suffers earlier than throughput.
-constexpr double kAim = 0.45;
+constexpr double kAim = 0.38;
 constexpr double kMostGrowth = 2;   // from one pulse to the next
 constexpr double kIdleGrowth = 16;  // a second
 constexpr double kSpareCore = 0.5;  // cores that are left to a foreground too sparse to measure
@@ -82,9 +82,7 @@ ControlSetting AutoController::Step(const ControlSample& sample) {
   }
   if (foreground == Foreground::kNone) {
     StepIdle(flow);
-  } else if (foreground != met_ && foreground == Foreground::kBusy) {
-    Meet();
-  } else if (foreground != met_ && met_ == Foreground::kNone) {
+  } else if (foreground != met_ && (foreground == Foreground::kBusy || met_ == Foreground::kNone)) {
     Meet();
   } else if (phase_ == ControlPhase::kRest) {
     contrast_.Add(flow);

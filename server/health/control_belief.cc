@@ -30,9 +30,12 @@ LimitBelief::Cells LimitBelief::Normal(double median, double spread) const {
   return cells;
 }
 
+// In proportion to the likeliest: where evidence is precise all likelihoods are tiny, and it is by
+// their ratios that they say something.
 void LimitBelief::Normalize() {
+  const double most = *std::max_element(share_.begin(), share_.end());
   double sum = 0;
-  for (double& cell : share_) sum += cell = std::max(cell, kLeastShare);
+  for (double& cell : share_) sum += cell = std::max(cell / most, kLeastShare);
   for (double& cell : share_) cell /= sum;
 }
 
@@ -60,7 +63,11 @@ void LimitBelief::Drift(double spread) {
   }
 }
 
+// What differs by less than the harm at the greatest limit differs by nothing that matters, however
+// exactly it was measured.
 void LimitBelief::Observe(double harm_each, double variance) {
+  const double least_harm = std::exp(-LogOf(kCells - 1));
+  variance = std::max(variance, least_harm * least_harm);
   for (size_t i = 0; i < kCells; ++i) {
     const double off = harm_each - std::exp(-LogOf(i));
     share_[i] *= std::pow(1 + off * off / (kTails * variance), -(kTails + 1) / 2);

@@ -36,6 +36,13 @@ double Pool(double before, const Effect& effect, double noise) {
   return (kNoiseFreedom * before + effect.freedom * noise) / (kNoiseFreedom + effect.freedom);
 }
 
+// Sessions are counted at instants. Where no look caught one at work, the next look might have: one
+// session in all looks of the stretch has this variance over a second, by Poisson.
+double LeastNoise(const Contrast& contrast, const Effect& effect) {
+  const double looks = effect.freedom + 2;
+  return contrast.Seconds(Contrast::Kind::kAll) / Square(looks);
+}
+
 }  // namespace
 
 LimitFinder::LimitFinder(const ControlOptions& options)
@@ -88,8 +95,9 @@ void LimitFinder::LearnSessions(const Contrast& contrast, Harm& harm) {
   if (!effect.has_value()) return;
   const double tolerated = options_.tolerance * options_.cores;
   harm.noise = Pool(harm.noise, *effect, effect->noise);
+  const double noise = std::max(harm.noise, LeastNoise(contrast, *effect));
   harm.belief.Observe(effect->each / tolerated,
-                      kAlike * harm.noise / effect->contrast / Square(tolerated));
+                      kAlike * noise / effect->contrast / Square(tolerated));
 }
 
 double LimitFinder::Limit() const {

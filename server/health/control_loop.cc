@@ -59,7 +59,6 @@ void ControlLoop::Note(size_t place, const engine::AutoActivity& activity, Now n
   Demand& demand = demands_[place];
   if (activity.checks > demand.checks) demand.asked_at_ns = now.monotonic_ns;
   demand.checks = activity.checks;
-  demand.buckets = std::max<size_t>(1, activity.buckets_owing);
 }
 
 bool ControlLoop::Asked(size_t place) const {
@@ -70,8 +69,7 @@ bool ControlLoop::Asked(size_t place) const {
 double ControlLoop::ShareOf(size_t place) const {
   size_t sharing = Asked(place) ? 0 : 1;
   for (size_t i = 0; i < spec_.budgets.size(); ++i) sharing += Asked(i) ? 1 : 0;
-  const size_t buckets = place < demands_.size() ? demands_[place].buckets : 1;
-  return 1 / static_cast<double>(sharing * buckets);
+  return 1 / static_cast<double>(sharing);
 }
 
 double ControlLoop::SpeedOf(std::string_view profile) const {

@@ -4,10 +4,10 @@
 //
 // All auto budgets of a target have one controller, since what is tolerated is the harm that they
 // do together. The rate that it finds is divided equally among the budgets that were asked for
-// lately, and within a split one among the buckets that owe; a budget that was not asked for gets
-// what would be its share, so that its first Check is not denied for that. A budget's rate is its
-// share times the speed of its health profile: guards watch what the foreground's speed does not
-// show, such as lag.
+// lately; one that was not asked for gets what would be its share, so that its first Check is not
+// denied for that. A budget's rate is its share times the speed of its health profile: guards watch
+// what the foreground's speed does not show, such as lag. Auto budgets are not split, which the
+// configuration sees to.
 //
 // Thread-safe.
 //
@@ -73,7 +73,6 @@ class ControlLoop final : public WorkListener {
   struct Demand {
     uint64_t checks = 0;
     int64_t asked_at_ns = 0;  // 0: never
-    size_t buckets = 1;       // that owe
   };
 
   ControlSample Read(const WorkCounters& work, Now now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -172,11 +172,17 @@ void TargetMonitor::SampleWork() {
 
 void TargetMonitor::TellWork(const absl::StatusOr<WorkCounters>& sample) {
   const Now now = options_.clock->Read();
+  uint64_t plan = 0;
+  {
+    MutexLock lock(&mutex_);
+    plan = watch_.schedule(0).plan();
+  }
+  // Meanwhile a reload may make another plan, of which this answer says nothing.
   const absl::Duration wait = std::max(options_.work->OnWork(sample, now), kLeastWorkWait);
   MutexLock lock(&mutex_);
-  watch_.schedule(0).WantWork(wait == absl::InfiniteDuration()
-                                  ? PollSchedule::kNever
-                                  : now.monotonic_ns + absl::ToInt64Nanoseconds(wait));
+  watch_.schedule(0).WantWork(plan, wait == absl::InfiniteDuration()
+                                        ? PollSchedule::kNever
+                                        : now.monotonic_ns + absl::ToInt64Nanoseconds(wait));
 }
 
 void TargetMonitor::PublishInTime() {

@@ -29,11 +29,12 @@ void PollSchedule::Replan(const PollingSpec& polling, std::vector<PlannedQuery> 
     plan_.push_back({.query = std::move(query), .due_ns = now_ns});
   }
   interval_ = Interval(now_ns);
-  WantWork(now_ns);
+  WantWork(plan_version_, now_ns);
   if (failures_ == 0) next_poll_ns_ = now_ns;
 }
 
-void PollSchedule::WantWork(int64_t at_ns) {
+void PollSchedule::WantWork(uint64_t plan, int64_t at_ns) {
+  if (plan != plan_version_) return;
   if (options_.samples == Samples::kSignalsAndWork) work_at_ns_ = at_ns;
 }
 
@@ -51,7 +52,7 @@ void PollSchedule::NoteDemand(int64_t now_ns) {
   demand_at_ns_ = std::max(demand_at_ns_, now_ns);
   if (!woken) return;
   interval_ = Interval(now_ns);
-  WantWork(now_ns);
+  WantWork(plan_version_, now_ns);
   if (failures_ == 0) next_poll_ns_ = std::min(next_poll_ns_, now_ns);
 }
 
@@ -87,7 +88,7 @@ bool PollSchedule::EndPoll(const Poll& poll, Result result, int64_t started_ns, 
   for (const size_t place : poll.places) {
     plan_[place].due_ns = started_ns + ToNs(plan_[place].query.every);
   }
-  if (failures_ > 0 || work_suspended_) WantWork(ended_ns);
+  if (failures_ > 0 || work_suspended_) WantWork(plan_version_, ended_ns);
   failures_ = 0;
   work_suspended_ = false;
   interval_ = Interval(ended_ns);

@@ -79,11 +79,14 @@ class PollSchedule {
   Poll BeginPoll(int64_t now_ns) const;
   bool EndPoll(const Poll& poll, Result result, int64_t started_ns, int64_t ended_ns);
 
-  // When the work is wanted next, if this server's is sampled; kNever: not now.
-  void WantWork(int64_t at_ns);
+  // When the work is wanted next, if this server's is sampled; kNever: not now. Who says so of the
+  // plan before is not heard: the new one wants the work at once.
+  void WantWork(uint64_t plan, int64_t at_ns);
   // The connection broke while work was sampled: the next poll finds out what it is.
   void WorkFailed(int64_t now_ns);
 
+  // Changes with each Replan.
+  uint64_t plan() const { return plan_version_; }
   // Consecutive failures.
   int failures() const { return failures_; }
   // When the next poll starts, by how much later than usual that is, and how long polls take.

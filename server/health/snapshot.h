@@ -40,7 +40,7 @@ struct ProfileSnapshot {
 
 struct ControllerSnapshot {
   std::string budget;
-  std::string phase;                 // "idle", "off" or "on"
+  std::string phase;                 // "rest", "idle", "off", "on" or "blind"
   double rate = 0;                   // busy seconds a second
   double foreground_alone = 0;       // transactions a second
   double foreground_with_batch = 0;  // transactions a second

@@ -116,8 +116,14 @@ absl::Status Connection::Receive(const Statement& statement, const Deadline& dea
     switch (PQresultStatus(result.get())) {
       case PGRES_PIPELINE_SYNC:
         return absl::OkStatus();
-      case PGRES_COMMAND_OK:  // the preparation, as those that are named are queries
-        if (!statement.name.empty()) prepared_.insert(statement.name);
+      case PGRES_COMMAND_OK:
+        // What is named is a query, and this its preparation. Anything else that returns no rows
+        // may have changed the session: begun a transaction, set a limit, dropped what is prepared.
+        if (statement.name.empty()) {
+          return absl::FailedPreconditionError(
+              absl::StrCat(PQcmdStatus(result.get()), " is not a query"));
+        }
+        prepared_.insert(statement.name);
         break;
       case PGRES_SINGLE_TUPLE:
         if (table.ok()) AppendRows(result.get(), *table);

@@ -65,8 +65,10 @@ class Connection {
   absl::Status Open(const std::string& dsn, absl::Duration call_limit, const Deadline& deadline);
 
   // Runs the statements in one round trip, each in a transaction of its own: one that fails has an
-  // error, and the others have their rows. Any error of the call itself closes the connection:
-  // Unavailable (lost), DeadlineExceeded (hung; it names the statement), Cancelled.
+  // error, and the others have their rows. Any error of the call itself names the statement and
+  // closes the connection: Unavailable (lost), DeadlineExceeded (hung), Cancelled, and
+  // FailedPrecondition where a statement without a name is no query: COPY, or one that returns no
+  // rows and may have changed the session, as BEGIN does.
   absl::StatusOr<std::vector<absl::StatusOr<Table>>> Run(absl::Span<const Statement> statements,
                                                          const Deadline& deadline);
 

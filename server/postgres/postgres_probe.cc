@@ -124,6 +124,44 @@ absl::Status PostgresProbe::ReadServer(const absl::StatusOr<Table>& table) {
 
 absl::StatusOr<std::vector<health::Reading>> PostgresProbe::PollOnce(
     absl::Span<const health::SignalQuery> queries, const Deadline& deadline) {
+  auto readings = PollBuiltIn(queries, deadline);
+  if (!readings.ok()) return readings;
+  // Last, since they may take long.
+  for (const health::SignalQuery& query : queries) {
+    if (query.sql.empty()) continue;
+    absl::StatusOr<absl::StatusOr<Table>> table = AskCustom(query, deadline);
+    if (!table.ok()) return table.status();
+    reader_.Read(query, *table, *readings);
+  }
+  return readings;
+}
+
+absl::StatusOr<absl::StatusOr<Table>> PostgresProbe::AskCustom(const health::SignalQuery& query,
+                                                               const Deadline& deadline) {
+  const Statement statement = {.label = absl::StrCat("signal ", query.signal), .sql = query.sql};
+  for (;;) {  // a session that is lost once is replaced, the second time the query is not asked
+    const int64_t now_ns = clock_.Read().monotonic_ns;
+    if (absl::Status why = quarantine_.Check(query.sql, now_ns); !why.ok()) {
+      return absl::StatusOr<Table>(std::move(why));
+    }
+    if (absl::Status status = EnsureOpen(deadline); !status.ok()) return status;
+    auto tables = Run({&statement, 1}, deadline);
+    if (tables.ok()) {
+      quarantine_.NoteKept(query.sql);
+      return std::move(tables->front());
+    }
+    if (absl::IsFailedPrecondition(tables.status())) {
+      quarantine_.NoteSpoilt(query.sql, tables.status(), now_ns);
+    } else if (absl::IsUnavailable(tables.status())) {
+      quarantine_.NoteLost(query.sql, tables.status(), now_ns);
+    } else {
+      return tables.status();
+    }
+  }
+}
+
+absl::StatusOr<std::vector<health::Reading>> PostgresProbe::PollBuiltIn(
+    absl::Span<const health::SignalQuery> queries, const Deadline& deadline) {
   if (absl::Status status = EnsureOpen(deadline); !status.ok()) return status;
   const auto built_in = [this](Query query) { return BuiltIn(query); };
   PollPlan plan;
@@ -135,17 +173,12 @@ absl::StatusOr<std::vector<health::Reading>> PostgresProbe::PollOnce(
     if (source->query == Query::kLoad && !has_load_function_) continue;
     statement_of[i] = plan.AddOnce(source->query, built_in);
   }
-  // Last, since they may take long.
-  for (size_t i = 0; i < queries.size(); ++i) {
-    if (queries[i].sql.empty()) continue;
-    statement_of[i] =
-        plan.Add({.label = absl::StrCat("signal ", queries[i].signal), .sql = queries[i].sql});
-  }
   auto tables = Run(plan.statements(), deadline);
   if (!tables.ok()) return tables.status();
   if (absl::Status status = ReadServer(tables->front()); !status.ok()) return status;
   std::vector<health::Reading> readings;
   for (size_t i = 0; i < queries.size(); ++i) {
+    if (!queries[i].sql.empty()) continue;
     absl::StatusOr<Table> missing = absl::NotFoundError("there is no such signal");
     if (queries[i].signal == "load_per_core") missing = absl::NotFoundError(kNoLoadFunction.data());
     const bool asked = statement_of[i] != PollPlan::kNone;

@@ -7,8 +7,9 @@
 // - At each call the server itself says whether it is the primary or a standby, and whether the
 //   role may see the statistics: a demoted primary, or counts that would read 0 for want of
 //   pg_monitor, are errors.
-// - All built-in signals of a poll take one round trip. A query of a custom signal runs read-only,
-//   for at most half of the timeout.
+// - All built-in signals of a poll take one round trip. Each query of a custom signal takes one of
+//   its own after them, runs read-only and for at most half of the timeout. One that spoils or ends
+//   its session fails alone, the others go on in a new one, and it is not asked again for a while.
 //
 // What the values mean, and when there is no reading: signal_reader.h; for work: work_sampler.h.
 //
@@ -30,6 +31,7 @@
 #include "server/health/probe.h"
 #include "server/health/profile.h"
 #include "server/postgres/connection.h"
+#include "server/postgres/quarantine.h"
 #include "server/postgres/signal_reader.h"
 #include "server/postgres/work_sampler.h"
 
@@ -61,6 +63,12 @@ class PostgresProbe final : public health::Probe {
  private:
   absl::StatusOr<std::vector<health::Reading>> PollOnce(
       absl::Span<const health::SignalQuery> queries, const Deadline& deadline);
+  // The built-in signals of `queries`.
+  absl::StatusOr<std::vector<health::Reading>> PollBuiltIn(
+      absl::Span<const health::SignalQuery> queries, const Deadline& deadline);
+  // What a custom query returned, or its own error; the error of the call is the server's.
+  absl::StatusOr<absl::StatusOr<Table>> AskCustom(const health::SignalQuery& query,
+                                                  const Deadline& deadline);
   absl::StatusOr<health::WorkCounters> SampleOnce(const Deadline& deadline);
 
   absl::Status EnsureOpen(const Deadline& deadline);
@@ -75,6 +83,7 @@ class PostgresProbe final : public health::Probe {
   Connection connection_;
   SignalReader reader_;
   WorkSampler sampler_;
+  Quarantine quarantine_;
   bool has_load_function_ = false;
 };
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/config/config.h"
 #include "server/rpc/health_service.h"
 #include "server/rpc/reflection.h"
 #include "server/rpc/serving_loop.h"
@@ -37,7 +38,7 @@ absl::Status InRange(const char* name, Number value, Number least, Number most) 
 
 absl::Status Validate(const RpcServerOptions& options) {
   absl::Status status;
-  status.Update(InRange("threads", options.threads, 1, 64));
+  status.Update(InRange("threads", options.threads, 1, config::kMostThreads));
   status.Update(InRange<int64_t>("max_message_bytes", options.max_message_bytes, 1024, 1 << 30));
   status.Update(InRange("max_streams", options.max_streams, 0, 1 << 20));
   status.Update(InRange("max_health_watches", options.max_health_watches, 0, 1024));

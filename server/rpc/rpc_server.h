@@ -48,7 +48,7 @@ struct RpcServerOptions {
   std::string address = "127.0.0.1:8081";  // "host:port"; port 0 picks a free one
   bool reflection = true;
   int64_t max_message_bytes = int64_t{4} << 20;  // 1 kB to 1 GB; larger requests are refused
-  int threads = 1;                               // that serve Checks; 1 to 64
+  int threads = 1;                               // that serve Checks; 1 to config::kMostThreads
   int max_streams = 1024;                        // CheckStreams open at once
   int max_health_watches = 64;                   // each has a thread
   std::string version = "unknown";               // of the server, for GetStatus

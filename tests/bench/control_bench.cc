@@ -7,10 +7,12 @@
 // phase lies between two of the foreground alone, and is compared with their mean, since machines
 // drift. The oracle is the fixed rate that leaves the foreground 0.95: on the line through several
 // rates that are tried in the same run, a second at a time with a second alone between, since one
-// of them harms hardly more than a machine drifts in a minute. Ends with the line
+// of them harms hardly more than a machine drifts in a minute. A whole run takes about 30 minutes,
+// and ends with the line
 //   control: worst_foreground_ratio=… median_foreground_ratio=… median_batch_share=… idle_share=…
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -44,11 +46,15 @@ class Table {
 
   void Measure(const Workload& workload) {
     const bool idle = workload.builtin.empty();
+    // Long enough for a foreground that is gone to come back, and to go again.
+    const absl::Duration length = std::isinf(absl::ToDoubleSeconds(workload.period))
+                                      ? length_
+                                      : std::max(length_, 4 * workload.period);
     alone_ = idle ? Result{} : stage_.Run(workload, Law::kAlone, length_ / 2);
-    const Row held = Try(workload, "law in force", Law::kController, length_);
+    const Row held = Try(workload, "law in force", Law::kController, length);
     if (!idle) MeasureFixed(workload, held);
-    (void)Try(workload, "hard gate", Law::kHardGate, length_);
-    const Row greedy = Try(workload, "greedy", Law::kGreedy, length_ / 2);
+    (void)Try(workload, "hard gate", Law::kHardGate, length);
+    const Row greedy = Try(workload, "greedy", Law::kGreedy, length_);
     if (idle) {
       summary_.idle_share = Ratio(held.batch.rows_per_second, greedy.batch.rows_per_second);
     } else {
@@ -67,9 +73,8 @@ class Table {
   // One law, between two stretches of the foreground alone.
   Row Try(const Workload& workload, const char* law, Law which, absl::Duration length) {
     const Result result = stage_.Run(workload, which, length);
-    const absl::Duration pause = std::min(length, length_ / 2) / 2;
     const Result after =
-        workload.builtin.empty() ? Result{} : stage_.Run(workload, Law::kAlone, pause);
+        workload.builtin.empty() ? Result{} : stage_.Run(workload, Law::kAlone, length_ / 2);
     const double tps = (alone_.per_second + after.per_second) / 2;
     const double p99 = (alone_.p99_ms + after.p99_ms) / 2;
     alone_ = after;
@@ -85,10 +90,10 @@ class Table {
   // Where the foreground comes and goes, the oracle is that of the time when it is there.
   void MeasureFixed(const Workload& workload, const Row& held) {
     const double rows_in_busy_second = Ratio(held.batch.rows_per_second, held.batch.in_flight);
-    const demo::Results results = stage_.TryFixedRates(workload, rows_in_busy_second, length_ / 2);
+    const demo::Results results = stage_.TryFixedRates(workload, rows_in_busy_second, length_);
     for (size_t i = 0; i < results.fixed.size(); ++i) {
       const demo::PhaseResult& one = results.fixed[i];
-      Print(workload, absl::StrFormat("fixed %.2f", kFixedRates[i]).c_str(),
+      Print(workload, absl::StrFormat("fixed %.2f", one.fixed_rate / rows_in_busy_second).c_str(),
             {.per_second = one.foreground.per_second,
              .ratio = one.tps_ratio,
              .p99_ms = absl::ToDoubleMilliseconds(one.foreground.p99),

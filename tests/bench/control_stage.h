@@ -24,6 +24,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "common/system_clock.h"
 #include "server/engine/engine.h"
 #include "server/health/control_loop.h"
@@ -39,7 +40,9 @@ namespace headgate {
 
 inline constexpr int kScale = 20;
 inline constexpr int kGateSessions = 8;
-inline constexpr double kFixedRates[] = {0.1, 0.2, 0.4};  // busy seconds a second
+inline constexpr absl::Duration kFixedSlice = absl::Seconds(1);
+// Busy seconds a second; twice as many again while the foreground bears it, up to the cores.
+inline constexpr double kFirstFixedRates[] = {0.1, 0.2, 0.4};
 
 [[noreturn]] inline void Die(const absl::Status& status) {
   std::fprintf(stderr, "control: %s\n", status.ToString().c_str());
@@ -142,6 +145,7 @@ class Driver final : public health::WorkListener, public health::HealthSink {
 
   void Watch(std::shared_ptr<health::Demand> demand) { demand_ = std::move(demand); }
   // That was last advised; 0: none was.
+  double cores() const { return cores_; }
   int64_t advised_rows() const { return advised_rows_.load(std::memory_order_relaxed); }
 
  private:
@@ -216,8 +220,6 @@ class ControlStage {
   // Fixed rates in turn, `length` each in all, with chunks as they were advised before.
   demo::Results TryFixedRates(const Workload& workload, double rows_in_busy_second,
                               absl::Duration length) {
-    constexpr absl::Duration kSlice = absl::Seconds(1);
-    const auto rounds = static_cast<int>(length / kSlice);
     driver_.Set(Law::kGreedy);
     load::PgbenchOptions options = foreground_;
     options.builtin = workload.builtin;
@@ -230,23 +232,30 @@ class ControlStage {
       pace.Set(rows);
       demo::Slice slice = {
           .phase = phase, .window = {.from = absl::Now(), .to = {}}, .fixed_rate = rows};
-      absl::SleepFor(kSlice);
+      absl::SleepFor(kFixedSlice);
       slice.window.to = absl::Now();
       record.slices.push_back(slice);
     };
-    hold(demo::Phase::kPause, 0);
-    for (int round = 0; round < rounds; ++round) {
-      for (const double rate : kFixedRates) {
-        hold(demo::Phase::kAlone, 0);
-        hold(demo::Phase::kFixed, rate * rows_in_busy_second);
+    const auto try_rates = [&](absl::Span<const double> rates) {
+      for (absl::Duration done; done < length; done += kFixedSlice) {
+        for (const double rate : rates) {
+          hold(demo::Phase::kAlone, 0);
+          hold(demo::Phase::kFixed, rate * rows_in_busy_second);
+        }
       }
-    }
-    hold(demo::Phase::kAlone, 0);
+      hold(demo::Phase::kAlone, 0);
+      Must(pgbench->Poll());
+      record.transactions = pgbench->transactions();
+      return demo::Evaluate(record);
+    };
     hold(demo::Phase::kPause, 0);
+    demo::Results results = try_rates(kFirstFixedRates);
+    for (double rate = 0.8; results.best_fixed_is_higher && rate <= driver_.cores(); rate *= 2) {
+      results = try_rates({rate});
+    }
     Must(batch->Stop());
     Must(pgbench->Stop());
-    record.transactions = pgbench->transactions();
-    return demo::Evaluate(record);
+    return results;
   }
 
  private:
@@ -299,7 +308,6 @@ class ControlStage {
   load::BatchOptions FixedBatch(const Workload& workload, load::Pace& pace) const {
     load::BatchOptions options;
     options.dsn = cluster_->primary().SocketDsn("batch");
-    options.workers = 1;  // enough below one busy second a second, and cannot rush
     options.table_rows = kScale * load::kAccountsPerScale;
     options.chunk_rows = workload.chunk_rows;
     if (driver_.advised_rows() > 0) options.chunk_rows = driver_.advised_rows();

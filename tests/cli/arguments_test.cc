@@ -128,7 +128,7 @@ TEST(Arguments, WrongUsageSaysWhatIsWrong) {
   EXPECT_THAT(Refusal({"check", "a", "--tag", "x=1", "--tag", "x=2"}), HasSubstr("twice"));
   EXPECT_THAT(Refusal({"check", "a", "--wait", "5"}), HasSubstr("--wait: '5' is not a duration"));
   EXPECT_THAT(Refusal({"check", "a", "--colour"}), HasSubstr("--colour"));
-  EXPECT_THAT(Refusal({"report"}), HasSubstr("required"));
+  EXPECT_THAT(Refusal({"report"}), HasSubstr("report: takes pairs of a permit and a cost"));
   EXPECT_THAT(Refusal({"report", "1"}), HasSubstr("pairs"));
   EXPECT_THAT(Refusal({"report", "-1", "2"}), HasSubstr("-1"));
   EXPECT_THAT(Refusal({"report", "1.5", "2"}), HasSubstr("'1.5' is not a permit"));
@@ -141,6 +141,24 @@ TEST(Arguments, WrongUsageSaysWhatIsWrong) {
   EXPECT_THAT(Refusal({"status", "--timeout", "0"}), HasSubstr("--timeout"));
   EXPECT_THAT(Refusal({"status", "--address", ""}), HasSubstr("--address"));
   EXPECT_THAT(Refusal({"config"}), HasSubstr("subcommand"));
+}
+
+TEST(Arguments, AddressMayBeAHostOrANameOfGrpcs) {
+  for (const char* address :
+       {"gate", "gate:1", "10.0.0.1", "[::1]", "[::1]:8081", "unix:/run/gate", "unix-abstract:gate",
+        "dns:///gate:8081", "ipv4:1.2.3.4:1,1.2.3.5:1"}) {
+    EXPECT_EQ(Parse({"status", "--address", address}).globals.address, address);
+  }
+}
+
+TEST(Arguments, AddressThatLeadsNowhereIsWrongUsage) {
+  for (const char* address : {"127.0.0.1:70000", "gate:0", "gate:", ":8081", "gate:http", "::1",
+                              "a b", "http://gate:8081", "unix:"}) {
+    EXPECT_THAT(Refusal({"status", "--address", address}), HasSubstr("--address: '")) << address;
+  }
+  ::setenv("HEADGATE_ADDRESS", "127.0.0.1:70000", 1);
+  EXPECT_THAT(Refusal({"status"}), HasSubstr("'127.0.0.1:70000'"));
+  ::unsetenv("HEADGATE_ADDRESS");
 }
 
 TEST(Arguments, HelpAndVersionAreNoFailures) {

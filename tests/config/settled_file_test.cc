@@ -3,6 +3,8 @@
 
 #include "server/config/settled_file.h"
 
+#include <sys/resource.h>
+
 #include <filesystem>
 #include <string>
 
@@ -107,6 +109,20 @@ TEST_F(SettledFileTest, FileThatIsGoneForAMomentIsNotTold) {
 TEST_F(SettledFileTest, WhatIsNoFileIsTold) {
   std::filesystem::create_directory(folder_.File("f.yaml"));
   EXPECT_EQ(LookTwice(), "-is not a regular file");
+}
+
+TEST_F(SettledFileTest, ErrorThatPassesWhileTheFileStaysTheSameIsToldOnceAndThenTheFile) {
+  folder_.WriteInPlace("f.yaml", "one");
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const std::string error = LookTwice();
+  const std::string again = LookTwice();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(error, "-cannot be read: Too many open files");
+  EXPECT_EQ(again, "--");
+  EXPECT_EQ(LookTwice(), "-one");
 }
 
 TEST_F(SettledFileTest, FileThatSaysWhatAnErrorSaysIsTold) {

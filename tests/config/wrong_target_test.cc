@@ -35,7 +35,14 @@ server:
 )y",
      R"e(
 f.yaml:2:22: max_message_bytes must be 1024 to 1073741824; it is 10
-f.yaml:3:12: threads must be 1 to 256; it is 0
+f.yaml:3:12: threads must be 1 to 64; it is 0
+)e"},
+    {"MoreThreadsThanAreServedBy", R"y(
+server:
+  threads: 65
+)y",
+     R"e(
+f.yaml:2:12: threads must be 1 to 64; it is 65
 )e"},
     {"EngineSizes", R"y(
 engine:
@@ -120,6 +127,17 @@ health_profiles:
 )y",
      R"e(
 f.yaml:3:21: health profile 'p' cannot be measured: the target has no primary
+)e"},
+    {"UnknownDefaultHealthWithoutPrimary", R"y(
+targets:
+  - name: t
+    default_health: zz
+health_profiles:
+  - name: p
+    signals: [{name: lock_waiters}]
+)y",
+     R"e(
+f.yaml:3:21: unknown health profile 'zz'; known: 'p'
 )e"},
     {"HealthWithoutAnyPrimary", R"y(
 health_profiles:
@@ -306,6 +324,15 @@ targets:
 )y",
      R"e(
 f.yaml:3:17: batch_work needs roles or application_names
+)e"},
+    {"BatchWorkIsEverything", R"y(
+targets:
+  - name: t
+    batch_work:
+      application_names: [gh-ost, "*"]
+)y",
+     R"e(
+f.yaml:4:35: application name '*' is every session's: no foreground would be left to protect
 )e"},
     {"BatchWorkStarInTheMiddle", R"y(
 targets:

@@ -10,6 +10,7 @@ namespace {
 
 constexpr absl::Duration kTick = absl::Milliseconds(250);
 constexpr double kLeastFixed = 200;  // rows a second
+constexpr double kMostFactor = 64;   // of a fixed rate: beyond it is the greedy backfill
 
 absl::Time WallTime() { return SystemClock::ReadKernel().wall(); }
 
@@ -52,7 +53,8 @@ absl::Status Experiment::Throttled(Throttle& throttle) {
 }
 
 // With chunks of the size that Headgate advised: a fixed rate shall lose by its rate alone. All
-// rates in turn, so that the machine's drift favours none.
+// rates in turn, so that the machine's drift favours none, and higher ones while the foreground
+// bears them.
 absl::Status Experiment::Fixed() {
   const double unit = std::max(Evaluate(record_).throttled.batch.rows_per_second, kLeastFixed);
   load::Pace pace(0);
@@ -63,9 +65,20 @@ absl::Status Experiment::Fixed() {
       load::BatchWorkers::Start(options, &record_.chunks);
   if (!batch.ok()) return batch.status();
   batch_ = *std::move(batch);
+  absl::Status status = TryRates(pace, unit, kFixedRates);
+  for (double factor = 2 * kFixedRates.back();
+       status.ok() && Evaluate(record_).best_fixed_is_higher && factor <= kMostFactor;
+       factor *= 2) {
+    status = TryRates(pace, unit, {factor});
+  }
+  if (absl::Status ended = EndBackfill(); status.ok()) status = ended;
+  return status;
+}
+
+absl::Status Experiment::TryRates(load::Pace& pace, double unit, absl::Span<const double> factors) {
   absl::Status status;
   for (int round = 0; round < timing_.rounds; ++round) {
-    for (const double factor : kFixedRates) {
+    for (const double factor : factors) {
       pace.Set(factor * unit);
       const Slice slice = {.phase = Phase::kFixed, .fixed_rate = factor * unit};
       if (status.ok()) status = Hold(slice, timing_.fixed);
@@ -73,7 +86,7 @@ absl::Status Experiment::Fixed() {
       if (status.ok()) status = Hold({.phase = Phase::kAlone}, timing_.fixed);
     }
   }
-  if (absl::Status ended = EndBackfill(); status.ok()) status = ended;
+  record_.transactions = foreground_->transactions();
   return status;
 }
 

@@ -1,9 +1,9 @@
 // Experiment: the phases one after the other, with one foreground that never stops.
 //
 // Alone - throttled - alone - throttled - alone - fixed rates, each a second at a time with a
-// second alone between - greedy. The greedy phase comes last because what it leaves behind in the
-// tables would weigh on whatever followed. The fixed rates are multiples of what the throttled
-// backfill came to. Thread-compatible.
+// second alone between, up to one that the foreground does not bear - greedy. The greedy phase
+// comes last because what it leaves behind in the tables would weigh on whatever followed. The
+// fixed rates are multiples of what the throttled backfill came to. Thread-compatible.
 //
 //   Experiment experiment(stage, headgated, interrupt, display, {});
 //   absl::Status status = experiment.Run();
@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "tests/demo/display.h"
 #include "tests/demo/headgated.h"
 #include "tests/demo/interrupt.h"
@@ -71,6 +72,7 @@ class Experiment {
   absl::Status EndBackfill();
   absl::Status Throttled(Throttle& throttle);
   absl::Status Fixed();
+  absl::Status TryRates(load::Pace& pace, double unit, absl::Span<const double> factors);
   absl::Status Watch(const Slice& slice);
 
   load::BatchOptions GreedyBatch() const;

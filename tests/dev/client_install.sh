@@ -90,6 +90,38 @@ int main(int argc, char** argv) {
 CXX
 }
 
+# What a reader of README.md copies, around a Chunk of their own.
+write_readme_snippet() {
+  local snippet
+  snippet=$(awk '/^```cpp$/ { inside = 1; next } /^```$/ { inside = 0 } inside' README.md)
+  [[ $snippet == *CheckOrWait* ]] || fail "README.md shows no C++ job any more"
+  cat >"$ROOT/project/readme.cc" <<CXX
+#include <headgate/fake.h>
+
+#include <cstdint>
+#include <vector>
+
+struct Chunk {
+  int64_t rows() const { return 500; }
+  void Run() const {}
+};
+
+$snippet
+
+int main() {
+  FakeHeadgate headgate;
+  auto client = headgate.NewClient({.on_unreachable = OnUnreachable::Fail()});
+  if (!client.ok() || !CopyAll(**client, {Chunk(), Chunk()}).ok()) return 1;
+  return (*client)->Flush(absl::Minutes(1)) && headgate.reports().size() == 2 ? 0 : 2;
+}
+CXX
+  cat >>"$ROOT/project/CMakeLists.txt" <<'CMAKE'
+add_executable(readme readme.cc)
+target_compile_options(readme PRIVATE -Wall -Wextra -Werror)
+target_link_libraries(readme PRIVATE Headgate::client)
+CMAKE
+}
+
 # What was built with sanitizers is linked with them.
 sanitizer_flags() {
   sed -n 's/^HEADGATE_SANITIZE:[A-Z]*=\(..*\)$/-fsanitize=\1/p' "$BUILD/CMakeCache.txt"
@@ -103,6 +135,7 @@ project_builds_and_runs() {
   grep -q "unused variable" "$ROOT/build.log" || fail "the project's own warnings are lost"
   output=$("$ROOT/build/job") || fail "the project's job ended with $?: $output"
   [[ $output == "waited, worked, reported" ]] || fail "the project's job says: $output"
+  "$ROOT/build/readme" || fail "the job of README.md ended with $?"
   "$ROOT/build/statements" || fail "the project's statements ended with $?"
 }
 
@@ -120,6 +153,7 @@ install_sdk
 headers_show_neither_grpc_nor_protobuf
 headers_stand_alone
 write_project
+write_readme_snippet
 project_builds_and_runs
 other_versions_are_refused
 echo "another project finds, links and runs the installed SDK"

@@ -187,6 +187,54 @@ TEST(EngineSentence, OfHealthTellsTheSignalsValueWhereItIsKnown) {
             "Denied by health profile 'batch': replication_lag at pressure 0.5. Try again in 1s.");
 }
 
+class HealthSentence : public testing::Test {
+ protected:
+  std::string Under(const Health& health) {
+    engine_.SetHealth("batch", health);
+    return engine_.Check("etl", 1).Sentence();
+  }
+
+ private:
+  static PolicySpec Spec() {
+    PolicySpec spec = OneBudget(RateBudget("b", 1, 10));
+    spec.profiles = {{.name = "batch", .signals = {"replication_lag"}}};
+    spec.budgets[0].health = "batch";
+    return spec;
+  }
+
+  TestEngine engine_{Spec()};
+};
+
+TEST_F(HealthSentence, SaysThatThereIsNoSampleYet) {
+  EXPECT_EQ(Under({.speed = 0, .status = HealthStatus::kWarming, .gate_shut = true, .signal = 0}),
+            "Denied by health profile 'batch': replication_lag has no sample yet, and on_stale "
+            "denies. Try again in 1s.");
+  EXPECT_EQ(
+      Under({.speed = 0, .status = HealthStatus::kWarming, .gate_shut = true}),
+      "Denied by health profile 'batch': it has no sample yet, and on_stale denies. Try again "
+      "in 1s.");
+}
+
+TEST_F(HealthSentence, SaysHowOldTheLastSampleIs) {
+  EXPECT_EQ(Under({.speed = 0,
+                   .status = HealthStatus::kStale,
+                   .gate_shut = true,
+                   .signal = 0,
+                   .sampled_at_ns = At(-absl::Seconds(12)).monotonic_ns}),
+            "Denied by health profile 'batch': replication_lag has no current value (the last "
+            "sample is 12s old), and on_stale denies. Try again in 1s.");
+}
+
+TEST_F(HealthSentence, NamesThePressureThatDeniesThoughSomethingElseIsNotKnown) {
+  EXPECT_EQ(Under({.speed = 0,
+                   .status = HealthStatus::kStale,
+                   .gate_shut = true,
+                   .pressure = 1.5,
+                   .signal = 0,
+                   .sampled_at_ns = At(-absl::Seconds(12)).monotonic_ns}),
+            "Denied by health profile 'batch': replication_lag at pressure 1.5. Try again in 1s.");
+}
+
 TEST(EngineSentence, OfSeveralLimits) {
   BudgetSpec jobs = ConcurrencyBudget("jobs", 1);
   jobs.max_cost = 5;

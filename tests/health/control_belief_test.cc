@@ -63,6 +63,27 @@ TEST(LimitBelief, DoubtGivesAnotherBeliefItsShare) {
   EXPECT_NEAR(belief.Quantile(0.8), 5, 0.5);
 }
 
+TEST(LimitBelief, HarmThatIsExactlyNoneKeepsTheLimitHigh) {
+  LimitBelief belief(0.005, 16);
+  belief.Believe(0.2, 1.2);
+  for (int i = 0; i < 10; ++i) belief.Observe(0, 1e-3);
+  const double before = belief.Quantile(0.4);
+  EXPECT_GT(before, 4);
+  for (const double variance : {1e-6, 1e-9, 1e-12, 0.0}) {
+    for (int i = 0; i < 20; ++i) {
+      belief.Observe(0, variance);
+      ASSERT_GE(belief.Quantile(0.4), before) << variance;
+    }
+  }
+}
+
+TEST(LimitBelief, ExactEvidenceSettlesItWhateverWasBelieved) {
+  LimitBelief belief(0.005, 16);
+  belief.Believe(8, 0.3);
+  for (int i = 0; i < 5; ++i) belief.Observe(10, 0);  // a limit of 0.1, far from it
+  EXPECT_NEAR(belief.Quantile(0.5), 0.1, 0.01);
+}
+
 TEST(LimitBelief, StaysFiniteWhateverItIsTold) {
   LimitBelief belief(0.005, 16);
   belief.Believe(0.2, 1.2);

@@ -18,7 +18,7 @@ Now At(double seconds) {
 // A loop whose database has no foreground: it allows its most, which is 4.
 class ControlLoopTest : public testing::Test {
  protected:
-  explicit ControlLoopTest(const engine::SplitSpec& split = engine::SplitNone{}) {
+  ControlLoopTest() {
     engine::PolicySpec policy;
     policy.profiles = {{.name = "guard", .signals = {"lag"}}};
     for (const std::string name : {"a", "b"}) {
@@ -27,7 +27,6 @@ class ControlLoopTest : public testing::Test {
       budget.rate = engine::AutoRate{};
       budget.burst = 1.0;
       budget.max_concurrency = 100;
-      budget.split = split;
       policy.budgets.push_back(std::move(budget));
       engine::RuleSpec rule;
       rule.name = name;
@@ -118,21 +117,6 @@ TEST_F(ControlLoopTest, WhatWasFoundOutlivesAReloadOfOtherThings) {
   loop_.Reconfigure({.target = "", .budgets = {{"a", ""}}, .options = {.cores = 2, .max_rate = 4}});
   Pass(0.2, {"a"});
   EXPECT_DOUBLE_EQ(DrainOf(0), 4);
-}
-
-class SplitLoopTest : public ControlLoopTest {
- protected:
-  SplitLoopTest() : ControlLoopTest(engine::SplitByDepth{2}) {}
-};
-
-TEST_F(SplitLoopTest, TheBucketsOfASplitBudgetShareItsRate) {
-  Pass(5, {"x:a"});
-  const double one = DrainOf(0);
-  for (int i = 0; i < 50; ++i) {
-    for (const std::string job : {"x:a", "y:a", "z:a", "w:a"}) Ask(job);
-  }
-  Pass(0.2, {"x:a", "y:a", "z:a", "w:a"});
-  EXPECT_DOUBLE_EQ(DrainOf(0), one / 4);
 }
 
 }  // namespace

@@ -71,8 +71,11 @@ class RecordingListener : public WorkListener {
       statuses_.push_back(sample.status());
       wait = wait_;
     });
+    if (meanwhile_ != nullptr) std::exchange(meanwhile_, nullptr)();
     return wait;
   }
+  // During the first call. Before the monitor starts.
+  void Meanwhile(std::function<void()> meanwhile) { meanwhile_ = std::move(meanwhile); }
   void Want(absl::Duration wait) {
     changing_.Do([&] { wait_ = wait; });
   }
@@ -86,7 +89,8 @@ class RecordingListener : public WorkListener {
   }
 
  private:
-  Changing changing_;  // guards all below
+  std::function<void()> meanwhile_;  // of the monitor's thread
+  Changing changing_;                // guards all below
   absl::Duration wait_ = absl::Milliseconds(1);
   std::vector<absl::Status> statuses_;
 };
@@ -256,6 +260,16 @@ TEST_F(MonitorTest, WorkThatIsNotWantedIsNotSampledUntilTheTargetIsReconfigured)
   primary_->AwaitPolls(polls + 3);
   EXPECT_EQ(primary_->WorkSamples(), 1U);
   ASSERT_TRUE(monitor_->Reconfigure(spec_).ok());
+  primary_->AwaitWork(2);
+  monitor_.reset();
+}
+
+TEST_F(MonitorTest, ReloadWhileTheListenerSaysThatNoWorkIsWantedIsNotLost) {
+  RecordingListener listener;
+  spec_.polling.interval = absl::Hours(1);
+  listener.Want(absl::InfiniteDuration());
+  listener.Meanwhile([&] { EXPECT_TRUE(monitor_->Reconfigure(spec_).ok()); });
+  Start(&listener);
   primary_->AwaitWork(2);
   monitor_.reset();
 }

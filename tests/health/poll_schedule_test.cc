@@ -220,7 +220,7 @@ TEST_F(PollScheduleTest, WorkIsSampledAfterTheFirstPollAndThenWhenItIsWanted) {
   EXPECT_EQ(Next(0).step, Step::kPoll);
   Poll(0);
   EXPECT_EQ(Next(3).step, Step::kWork);
-  schedule_->WantWork(kStart + 53 * kMs);
+  schedule_->WantWork(schedule_->plan(), kStart + 53 * kMs);
   EXPECT_EQ(Next(3).at_ns, kStart + 53 * kMs);
   EXPECT_EQ(Next(53).step, Step::kWork);
 }
@@ -228,18 +228,28 @@ TEST_F(PollScheduleTest, WorkIsSampledAfterTheFirstPollAndThenWhenItIsWanted) {
 TEST_F(PollScheduleTest, PollThatIsDueComesBeforeWork) {
   Make({Query("a")}, Samples::kSignalsAndWork);
   Poll(0);
-  schedule_->WantWork(kStart + 400 * kMs);
+  schedule_->WantWork(schedule_->plan(), kStart + 400 * kMs);
   EXPECT_EQ(Next(500).step, Step::kPoll);
 }
 
 TEST_F(PollScheduleTest, WorkThatIsNotWantedWaitsForTheNextWaking) {
   Make({Query("a")}, Samples::kSignalsAndWork);
   Poll(60'000);
-  schedule_->WantWork(PollSchedule::kNever);
+  schedule_->WantWork(schedule_->plan(), PollSchedule::kNever);
   EXPECT_EQ(Next(69'000).at_ns, kStart + 70'000 * kMs);
   Demand(69'000);
   Poll(69'000);
   EXPECT_EQ(Next(69'003).step, Step::kWork);
+}
+
+TEST_F(PollScheduleTest, WhatWasSaidOfTheWorkOfAnOlderPlanIsNotHeard) {
+  Make({Query("a")}, Samples::kSignalsAndWork);
+  Poll(0);
+  const uint64_t old = schedule_->plan();
+  schedule_->Replan({}, {Query("b")}, kStart + kMs);
+  Poll(1);
+  schedule_->WantWork(old, PollSchedule::kNever);
+  EXPECT_EQ(Next(4).step, Step::kWork);
 }
 
 TEST_F(PollScheduleTest, WorkIsNotSampledWhileIdle) {
@@ -260,7 +270,7 @@ TEST_F(PollScheduleTest, BrokenConnectionIsLookedIntoByAPollAtOnce) {
   Make({Query("a")}, Samples::kSignalsAndWork);
   Poll(0);
   schedule_->WorkFailed(kStart + 10 * kMs);
-  schedule_->WantWork(kStart + 11 * kMs);
+  schedule_->WantWork(schedule_->plan(), kStart + 11 * kMs);
   EXPECT_EQ(Next(10).step, Step::kPoll);
   Poll(10, 0, Result::kFailed);
   EXPECT_EQ(Next(12).step, Step::kWait);

@@ -98,9 +98,10 @@ TEST(PostgresFaults, ABreachDeniesWithinOnePollIntervalAndFiftyMilliseconds) {
     EXPECT_NEAR(decision.health().pressure(), 6, 0.01);
     EXPECT_GT(absl::Nanoseconds(decision.retry_after().nanos()), absl::ZeroDuration());
   }
-  // The median: a busy machine may hold one round up.
-  std::nth_element(delays.begin(), delays.begin() + 4, delays.end());
-  EXPECT_LE(delays[4], kInterval + absl::Milliseconds(50));
+  // All but one: where other processes get this test's core just then, the poll that would see the
+  // breach starts late, and no deadline of ours holds.
+  std::sort(delays.begin(), delays.end());
+  EXPECT_LE(delays[delays.size() - 2], kInterval + absl::Milliseconds(50)) << delays.back();
 }
 
 TEST(PostgresFaults, ChecksSlowDownBetweenSoftAndHard) {

@@ -67,12 +67,12 @@ TEST_F(CustomSignal, ThatIsSlowFailsAloneAfterHalfTheTimeout) {
   PostgresProbeOptions options = On(primary());
   options.timeout = absl::Seconds(2);
   PostgresProbe probe = MakeProbe(options);
-  const std::vector<health::SignalQuery> queries = {CustomQuery("SELECT pg_sleep(60)"),
-                                                    QueryFor("active_backends")};
+  const std::vector<health::SignalQuery> queries = {QueryFor("active_backends"),
+                                                    CustomQuery("SELECT pg_sleep(60)")};
   absl::StatusOr<std::vector<health::Reading>> readings = probe.Poll(queries);
   ASSERT_TRUE(readings.ok()) << readings.status();
-  EXPECT_THAT(readings->at(0).error, HasSubstr("statement timeout"));
-  EXPECT_TRUE(readings->at(1).value.has_value());
+  EXPECT_TRUE(readings->at(0).value.has_value());
+  EXPECT_THAT(readings->at(1).error, HasSubstr("statement timeout"));
 }
 
 TEST_F(CustomSignal, WithMillionsOfRowsIsDrainedNotKept) {
@@ -80,12 +80,61 @@ TEST_F(CustomSignal, WithMillionsOfRowsIsDrainedNotKept) {
   EXPECT_EQ(ValueOf(probe(), CustomQuery("SELECT 1")), 1);
 }
 
-TEST_F(CustomSignal, ThatIsNoQueryEndsThePollWithItsName) {
-  const health::SignalQuery copy = CustomQuery("COPY (SELECT 1) TO STDOUT");
-  const absl::Status status = probe().Poll({&copy, 1}).status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("signal custom: COPY"));
-  EXPECT_EQ(ValueOf(probe(), CustomQuery("SELECT 1")), 1);
+// Whatever it is, the other signals of the poll are read, and of polls after it.
+class SpoilingSignal : public CustomSignal {
+ protected:
+  // The error of the one that spoils its session.
+  std::string Poll(const std::string& sql) {
+    const std::vector<health::SignalQuery> queries = {QueryFor("active_backends"), CustomQuery(sql),
+                                                      Other()};
+    absl::StatusOr<std::vector<health::Reading>> readings = probe().Poll(queries);
+    EXPECT_TRUE(readings.ok()) << readings.status();
+    if (!readings.ok() || readings->size() != 3) return "";
+    EXPECT_TRUE(readings->at(0).value.has_value()) << readings->at(0).error;
+    EXPECT_FALSE(readings->at(1).value.has_value());
+    EXPECT_EQ(readings->at(2).value, 7) << readings->at(2).error;
+    return readings->at(1).error;
+  }
+
+  // The process of the probe's session, which every new session changes.
+  double Session() { return ValueOf(probe(), CustomQuery("SELECT pg_backend_pid()")); }
+
+ private:
+  static health::SignalQuery Other() {
+    health::SignalQuery other = CustomQuery("SELECT 7");
+    other.signal = "other";
+    return other;
+  }
+};
+
+TEST_F(SpoilingSignal, ThatIsNoQueryFailsAlone) {
+  EXPECT_THAT(Poll("BEGIN"), HasSubstr("signal custom: BEGIN is not a query"));
+  EXPECT_THAT(Poll("COPY (SELECT 1) TO STDOUT"), HasSubstr("signal custom: COPY is not a query"));
+  EXPECT_THAT(Poll("COPY pg_class TO STDOUT"), HasSubstr("COPY is not a query"));
+  EXPECT_THAT(Poll("DEALLOCATE ALL"), HasSubstr("is not a query"));
+  EXPECT_THAT(Poll("SET statement_timeout = 0"), HasSubstr("SET is not a query"));
+}
+
+TEST_F(SpoilingSignal, LeavesNoTransactionInWhichActivityStandsStill) {
+  Poll("BEGIN");
+  SqlSession busy = Open("app");
+  const double before = ValueOf(probe(), "connection_fraction");
+  SqlSession another = Open("app");
+  EXPECT_TRUE(Becomes(probe(), "connection_fraction", [&](double now) { return now > before; }));
+}
+
+TEST_F(SpoilingSignal, ThatEndsItsSessionFailsAlone) {
+  EXPECT_THAT(Poll("SELECT pg_terminate_backend(pg_backend_pid())::int"),
+              HasSubstr("signal custom: terminating connection"));
+}
+
+TEST_F(SpoilingSignal, IsNotAskedAgainForAWhile) {
+  const std::string sql = "SELECT pg_terminate_backend(pg_backend_pid())::int";
+  const std::string error = Poll(sql);
+  EXPECT_THAT(error, HasSubstr("not asked again for 30s"));
+  const double session = Session();
+  EXPECT_EQ(Poll(sql), error);
+  EXPECT_EQ(Session(), session);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "server/postgres/counter_window.h"
 #include "server/postgres/dsn.h"
+#include "server/postgres/quarantine.h"
 #include "server/postgres/resolver.h"
 #include "server/postgres/signal_reader.h"
 #include "server/postgres/sql_error.h"
@@ -53,6 +54,38 @@ TEST(CounterWindow, ThatRunsBackwardsStartsOver) {
   EXPECT_EQ(window.growth(), 2);
   window.Add(3, 9);
   EXPECT_EQ(window.seconds(), 0);
+}
+
+constexpr int64_t kSecondNs = 1'000'000'000;
+
+TEST(Quarantine, HoldsWhatSpoiltItsSessionForAWhileAndSaysWhy) {
+  Quarantine quarantine;
+  quarantine.NoteSpoilt("BEGIN", absl::FailedPreconditionError("BEGIN is not a query"), 0);
+  EXPECT_EQ(quarantine.Check("BEGIN", 29 * kSecondNs),
+            absl::FailedPreconditionError("BEGIN is not a query; not asked again for 30s"));
+  EXPECT_TRUE(quarantine.Check("SELECT 1", 0).ok());
+  EXPECT_TRUE(quarantine.Check("BEGIN", 30 * kSecondNs).ok());
+}
+
+TEST(Quarantine, SessionLostOnceMayBeSomebodyElsesDoing) {
+  Quarantine quarantine;
+  const absl::Status lost = absl::UnavailableError("terminating connection");
+  quarantine.NoteLost("SELECT 1", lost, 0);
+  EXPECT_TRUE(quarantine.Check("SELECT 1", 0).ok());
+  quarantine.NoteKept("SELECT 1");
+  quarantine.NoteLost("SELECT 1", lost, kSecondNs);
+  EXPECT_TRUE(quarantine.Check("SELECT 1", kSecondNs).ok());
+  quarantine.NoteLost("SELECT 1", lost, 600 * kSecondNs);
+  EXPECT_TRUE(absl::IsUnavailable(quarantine.Check("SELECT 1", 601 * kSecondNs)));
+}
+
+TEST(Quarantine, OneThatLosesASessionAgainAfterThePauseIsHeldAtOnce) {
+  Quarantine quarantine;
+  const absl::Status lost = absl::UnavailableError("terminating connection");
+  for (int i = 0; i < 2; ++i) quarantine.NoteLost("SELECT 1", lost, 0);
+  EXPECT_TRUE(quarantine.Check("SELECT 1", 30 * kSecondNs).ok());
+  quarantine.NoteLost("SELECT 1", lost, 31 * kSecondNs);
+  EXPECT_FALSE(quarantine.Check("SELECT 1", 32 * kSecondNs).ok());
 }
 
 TEST(WalTimeline, BoundsTheAgeOfWhatIsNotReplayed) {

@@ -25,7 +25,8 @@ ModelDatabase::ModelDatabase(const ModelSpec& spec, BatchGate& gate, uint64_t se
   } else {
     for (int i = 0; i < foreground.clients; ++i) Schedule(foreground.from, What::kNext, i);
   }
-  workers_.resize(static_cast<size_t>(spec_.batch.workers + spec_.batch.unasked));
+  const int workers = spec_.batch.workers + spec_.batch.unasked;
+  workers_.resize(static_cast<size_t>(workers));
   for (size_t i = 0; i < workers_.size(); ++i) {
     workers_[i].asks = i < static_cast<size_t>(spec_.batch.workers);
     Schedule(0.001 * static_cast<double>(i + 1), What::kWorker, static_cast<int>(i));

@@ -92,7 +92,7 @@ struct ClientOptions {
   // Once Headgate was unreachable, Proceed and FloorRate decide without asking for this long, so
   // that an outage does not cost each chunk a deadline.
   absl::Duration outage_pause = absl::Seconds(1);
-  // When more reports wait to be sent, the oldest are dropped.
+  // When so many reports wait to be sent, further ones are dropped.
   size_t max_queued_reports = size_t{1} << 16;
   // How long the destructor may take to send what is queued.
   absl::Duration flush_timeout = absl::Seconds(2);

@@ -1,0 +1,25 @@
+#include "common/host_port.h"
+
+#include <charconv>
+#include <cstddef>
+#include <system_error>
+
+namespace headgate {
+
+std::optional<int> PortOf(std::string_view address) {
+  const size_t colon = address.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return std::nullopt;
+  const std::string_view host = address.substr(0, colon);
+  const std::string_view port = address.substr(colon + 1);
+  const bool brackets = host.starts_with('[') && host.ends_with(']') && host.size() > 2;
+  if (!brackets && host.find_first_of(":[]/ ") != std::string_view::npos) return std::nullopt;
+  int number = -1;
+  const char* const end = port.data() + port.size();
+  const auto result = std::from_chars(port.data(), end, number);
+  if (result.ec != std::errc() || result.ptr != end || number < 0 || number > 65535) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+}  // namespace headgate

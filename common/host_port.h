@@ -1,0 +1,21 @@
+// The form of an address: host:port, or [address]:port for IPv6. Nothing is looked up.
+//
+// A pure function; thread-safe.
+//
+//   PortOf("127.0.0.1:8081")  // 8081
+//   PortOf("::1:8081")        // nullopt: where does the address end?
+
+#ifndef HEADGATE_COMMON_HOST_PORT_H_
+#define HEADGATE_COMMON_HOST_PORT_H_
+
+#include <optional>
+#include <string_view>
+
+namespace headgate {
+
+// 0 to 65535; absent if the text has another form.
+std::optional<int> PortOf(std::string_view address);
+
+}  // namespace headgate
+
+#endif  // HEADGATE_COMMON_HOST_PORT_H_
