@@ -55,7 +55,9 @@ double OracleOf(const ModelSpec& model) {
   return FindOracle({.model = model, .seconds = 30}, Alone(model)).work;
 }
 
+// Of the part that there is: how many samples a run takes depends on their jitter.
 double Mean(const std::vector<double>& values, size_t from, size_t to) {
+  to = std::min(to, values.size());
   return std::accumulate(values.begin() + static_cast<std::ptrdiff_t>(from),
                          values.begin() + static_cast<std::ptrdiff_t>(to), 0.0) /
          static_cast<double>(to - from);
