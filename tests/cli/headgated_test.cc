@@ -122,7 +122,7 @@ TEST_F(RunningHeadgated, ListensAgainAfterItRanOutOfFiles) {
   for (int i = 0; i < 100; ++i) {
     idle.push_back(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     // Whether it is accepted, refused or cut is not the point.
-    connect(idle.back(), reinterpret_cast<const sockaddr*>(&to), sizeof(to));
+    (void)connect(idle.back(), reinterpret_cast<const sockaddr*>(&to), sizeof(to));
   }
   EXPECT_TRUE(
       WaitUntil([&] { return program_->Err().find("Failed accept4") != std::string::npos; }));
