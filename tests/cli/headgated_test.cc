@@ -113,6 +113,9 @@ TEST_F(RunningHeadgated, MayOpenAsManyFilesAsTheSystemAllows) {
   EXPECT_EQ(limit.rlim_cur, limit.rlim_max);
 }
 
+#if !defined(__SANITIZE_ADDRESS__)
+// UndefinedBehaviorSanitizer opens a pipe to look at an object's type, and reports what it cannot
+// look at.
 TEST_F(RunningHeadgated, ListensAgainAfterItRanOutOfFiles) {
   Start("ulimit -n 60;");
   sockaddr_in to = {
@@ -133,6 +136,7 @@ TEST_F(RunningHeadgated, ListensAgainAfterItRanOutOfFiles) {
   program_->Signal(SIGTERM);
   EXPECT_EQ(program_->Wait().status, 0);
 }
+#endif
 
 }  // namespace
 }  // namespace headgate::cli
