@@ -113,6 +113,9 @@ TEST_F(RunningHeadgated, MayOpenAsManyFilesAsTheSystemAllows) {
   EXPECT_EQ(limit.rlim_cur, limit.rlim_max);
 }
 
+#if !defined(__SANITIZE_ADDRESS__)
+// UndefinedBehaviorSanitizer opens a pipe to look at an object's type, and reports what it cannot
+// look at.
 TEST_F(RunningHeadgated, ListensAgainAfterItRanOutOfFiles) {
   Start("ulimit -n 60;");
   sockaddr_in to = {
@@ -122,7 +125,7 @@ TEST_F(RunningHeadgated, ListensAgainAfterItRanOutOfFiles) {
   for (int i = 0; i < 100; ++i) {
     idle.push_back(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     // Whether it is accepted, refused or cut is not the point.
-    connect(idle.back(), reinterpret_cast<const sockaddr*>(&to), sizeof(to));
+    (void)connect(idle.back(), reinterpret_cast<const sockaddr*>(&to), sizeof(to));
   }
   EXPECT_TRUE(
       WaitUntil([&] { return program_->Err().find("Failed accept4") != std::string::npos; }));
@@ -133,6 +136,7 @@ TEST_F(RunningHeadgated, ListensAgainAfterItRanOutOfFiles) {
   program_->Signal(SIGTERM);
   EXPECT_EQ(program_->Wait().status, 0);
 }
+#endif
 
 }  // namespace
 }  // namespace headgate::cli

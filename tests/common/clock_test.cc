@@ -209,13 +209,16 @@ TEST(SystemClock, NeverRunsBackwardsInAnyOfSeveralThreads) {
 }
 
 TEST(SystemClock, NeverRunsBackwardsFromOneThreadToTheNext) {
+  // The processor may read the counter before it has `latest`, which the other thread's cache
+  // holds: 1.6 us were seen on a busy virtual machine.
+  constexpr int64_t kLoadNs = 10'000;
   SystemClock clock;
   std::atomic<int64_t> latest{0};
   std::atomic<int> backwards{0};
   InThreads(2, clock, [&](int64_t) {
     const int64_t seen = latest.load();
     const int64_t now = clock.Read().monotonic_ns;
-    if (now < seen - kReorderNs) ++backwards;
+    if (now < seen - kLoadNs) ++backwards;
     latest.store(now);
     return now;
   });
