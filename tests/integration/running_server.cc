@@ -1,7 +1,5 @@
 #include "tests/integration/running_server.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <fstream>
 
@@ -10,17 +8,8 @@
 #include "tests/testing/wait_until.h"
 
 namespace headgate {
-namespace {
 
-std::filesystem::path MakeFolder() {
-  std::string name = std::filesystem::temp_directory_path() / "headgate-server-XXXXXX";
-  EXPECT_NE(mkdtemp(name.data()), nullptr);
-  return name;
-}
-
-}  // namespace
-
-RunningServer::RunningServer(const std::string& yaml) : folder_(MakeFolder()) {
+RunningServer::RunningServer(const std::string& yaml) {
   Rewrite(yaml);
   absl::StatusOr<std::unique_ptr<app::Server>> server = app::Server::Start(
       {.config_path = config_path(), .grpc_address = "127.0.0.1:0", .grace = absl::Seconds(2)},
@@ -34,13 +23,8 @@ RunningServer::RunningServer(const std::string& yaml) : folder_(MakeFolder()) {
   status_ = v1::StatusService::NewStub(channel_);
 }
 
-RunningServer::~RunningServer() {
-  server_ = nullptr;
-  std::filesystem::remove_all(folder_);
-}
-
 void RunningServer::Rewrite(const std::string& yaml) {
-  const std::filesystem::path draft = folder_ / "draft";
+  const std::filesystem::path draft = folder() / "draft";
   std::ofstream(draft) << yaml;
   std::filesystem::rename(draft, config_path());
 }

@@ -21,6 +21,7 @@
 
 #include "common/system_clock.h"
 #include "server/app/server.h"
+#include "tests/testing/temp_folder.h"
 
 namespace headgate {
 
@@ -30,12 +31,11 @@ class RunningServer {
  public:
   // Fails the test if it does not start.
   explicit RunningServer(const std::string& yaml);
-  ~RunningServer();
   RunningServer(const RunningServer&) = delete;
   RunningServer& operator=(const RunningServer&) = delete;
 
-  const std::filesystem::path& folder() const { return folder_; }
-  std::string config_path() const { return folder_ / "headgate.yaml"; }
+  const std::filesystem::path& folder() const { return folder_.path(); }
+  std::string config_path() const { return folder_.File("headgate.yaml"); }
   // Another file under its name, as an editor saves it.
   void Rewrite(const std::string& yaml);
 
@@ -47,7 +47,7 @@ class RunningServer {
   bool AwaitStatus(const std::function<bool(const v1::GetStatusResponse&)>& condition);
 
  private:
-  std::filesystem::path folder_;
+  const TempFolder folder_;
   SystemClock clock_;
   std::unique_ptr<app::Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
