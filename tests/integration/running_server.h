@@ -25,8 +25,6 @@
 
 namespace headgate {
 
-namespace v1 = ::headgate::v1;
-
 class RunningServer {
  public:
   // Fails the test if it does not start.

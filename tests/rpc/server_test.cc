@@ -52,6 +52,7 @@ TEST(RpcServer, ServesOnSeveralThreads) {
   TestServer server(OneBudget(RateBudget("b", 1, 300)), options);
   std::atomic<int> allowed{0};
   std::vector<std::thread> callers;
+  callers.reserve(4);
   for (int i = 0; i < 4; ++i) {
     callers.emplace_back([&] {
       const auto stub = v1::ThrottlerService::NewStub(server.Connect());
