@@ -11,9 +11,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
+#include "client/await.h"
 #include "client/convert.h"
 
 namespace headgate::client {
@@ -49,20 +50,7 @@ class Call {
     context_.set_deadline(gpr_time_from_nanos(absl::ToInt64Nanoseconds(bounded), GPR_TIMESPAN));
   }
 
-  // `begin` is given the context and what to call in the end. By callback, because gRPC's threads
-  // then watch the connection between calls too: with blocking calls that fail at once it would
-  // notice up to 10 s late that a server is back.
-  template <typename Begin>
-  grpc::Status Run(Begin begin) {
-    grpc::Status status;
-    absl::Notification done;
-    begin(&context_, [&](const grpc::Status& result) {
-      status = result;
-      done.Notify();
-    });
-    done.WaitForNotification();
-    return status;
-  }
+  grpc::ClientContext* context() { return &context_; }
 
  private:
   grpc::ClientContext context_;
@@ -80,8 +68,8 @@ class GrpcTransport final : public Transport {
     Call call(timeout, stop);
     const v1::CheckRequest sent = internal::ToProto(request);
     v1::CheckResponse response;
-    const grpc::Status status = call.Run([&](grpc::ClientContext* context, auto done) {
-      stub_->async()->Check(context, &sent, &response, done);
+    const grpc::Status status = internal::Await([&](auto done) {
+      stub_->async()->Check(call.context(), &sent, &response, std::move(done));
     });
     if (!status.ok()) return internal::FromGrpc(status);
     return internal::FromProto(response);
@@ -98,8 +86,8 @@ class GrpcTransport final : public Transport {
     }
     Call call(timeout, stop);
     v1::ReportResponse response;
-    const grpc::Status status = call.Run([&](grpc::ClientContext* context, auto done) {
-      stub_->async()->Report(context, &request, &response, done);
+    const grpc::Status status = internal::Await([&](auto done) {
+      stub_->async()->Report(call.context(), &request, &response, std::move(done));
     });
     if (!status.ok()) return internal::FromGrpc(status);
     std::vector<absl::StatusOr<ReportOutcome>> results;

@@ -13,6 +13,10 @@
 
 namespace headgate {
 
+// What an address must be, for errors.
+inline constexpr char kHostPortForm[] =
+    "host:port such as 127.0.0.1:8081 or [::1]:8081, port 0 to 65535";
+
 // 0 to 65535; absent if the text has another form.
 std::optional<int> PortOf(std::string_view address);
 

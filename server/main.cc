@@ -40,9 +40,7 @@ std::string NotEmpty(const std::string& path) { return path.empty() ? "the path 
 // gRPC would take 127.0.0.1:70000 for port 4464, and a missing port for that of HTTPS.
 std::string HostPort(const std::string& address) {
   if (PortOf(address).has_value()) return "";
-  return absl::StrCat(
-      "must be host:port such as 127.0.0.1:8081 or [::1]:8081, port 0 to 65535; it is '",
-      absl::Utf8SafeCEscape(address), "'");
+  return absl::StrCat("must be ", kHostPortForm, "; it is '", absl::Utf8SafeCEscape(address), "'");
 }
 
 void Declare(CLI::App& cli, Flags& flags) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/notification.h"
+#include "client/await.h"
 #include "client/cli/connection.h"
 #include "client/convert.h"
 #include "common/mutex.h"
@@ -68,20 +68,12 @@ class Asker::Recorder final : public client::Transport {
   }
 
  private:
-  // By callback, because gRPC's threads then watch the connection between calls too. With blocking
-  // calls that fail at once it would notice up to 5 s late that a server is back.
   grpc::Status Call(const v1::CheckRequest& request, absl::Duration timeout,
                     v1::CheckResponse& response) {
     grpc::ClientContext context;
     SetDeadline(context, timeout);
-    grpc::Status status;
-    absl::Notification done;
-    stub_->async()->Check(&context, &request, &response, [&](const grpc::Status& result) {
-      status = result;
-      done.Notify();
-    });
-    done.WaitForNotification();
-    return status;
+    return client::internal::Await(
+        [&](auto done) { stub_->async()->Check(&context, &request, &response, std::move(done)); });
   }
 
   // Client makes its Checks on the thread that waits for them.

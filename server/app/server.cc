@@ -1,7 +1,5 @@
 #include "server/app/server.h"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -18,9 +16,6 @@ namespace {
 
 // A Check takes no time, and meanwhile nobody can connect.
 constexpr absl::Duration kGraceToListenAnew = absl::Seconds(1);
-// The files of connections that were cut are given back a moment later.
-constexpr int kTriesToListenAnew = 100;
-constexpr int kPauseToListenAnewMs = 100;
 
 // A reader never sees a half-written port.
 absl::Status WritePort(const std::string& path, int port) {
@@ -138,12 +133,7 @@ absl::Status Server::ListenAnew() {
   // The file may have changed meanwhile; what only a restart changes stays, and so does the port.
   std::string& address = rpc_options_.address;
   address = absl::StrCat(address.substr(0, address.rfind(':')), ":", port_);
-  absl::Status listening = Listen();
-  for (int i = 0; i < kTriesToListenAnew && !listening.ok(); ++i) {
-    poll(nullptr, 0, kPauseToListenAnewMs);
-    listening = Listen();
-  }
-  if (!listening.ok()) return listening;
+  if (absl::Status listening = Listen(); !listening.ok()) return listening;
   rpc_->SetServing(true);
   LogInfo("listening anew", {{"port", absl::StrCat(port_)}});
   return absl::OkStatus();

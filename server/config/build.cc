@@ -26,8 +26,7 @@ void Builder::BuildServer() {
     to.grpc_address = server.grpc_address();
     if (!PortOf(to.grpc_address).has_value()) {
       findings.Say(server, Proto::kGrpcAddressFieldNumber,
-                   absl::StrCat("grpc_address must be host:port such as 127.0.0.1:8081 or "
-                                "[::1]:8081, port 0 to 65535; it is ",
+                   absl::StrCat("grpc_address must be ", kHostPortForm, "; it is ",
                                 Quoted(to.grpc_address)));
     }
   }

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "tests/testing/temp_folder.h"
 
 namespace headgate::app {
 namespace {
@@ -34,16 +35,9 @@ absl::StatusOr<std::string> ReadWithPassword(const std::string& dsn, const std::
 
 class ConnectionStringTest : public testing::Test {
  protected:
-  ConnectionStringTest() {
-    std::string name = testing::TempDir() + "headgate_secret_XXXXXX";
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  ~ConnectionStringTest() override { fs::remove_all(folder_); }
-
   std::string Write(const std::string& text) {
-    std::ofstream(folder_ / "secret", std::ios::binary) << text;
-    return folder_ / "secret";
+    std::ofstream(folder_.File("secret"), std::ios::binary) << text;
+    return folder_.File("secret");
   }
 
   // What is said of a dsn_file, and of a password_file, without the path in front of it.
@@ -57,7 +51,7 @@ class ConnectionStringTest : public testing::Test {
     return message.substr(std::min(message.size(), path.size() + 1));
   }
 
-  fs::path folder_;
+  TempFolder folder_;
 };
 
 TEST_F(ConnectionStringTest, FileIsTakenWithoutItsLastLineBreak) {
@@ -79,7 +73,7 @@ TEST_F(ConnectionStringTest, VariableThatIsMissingIsNamed) {
 }
 
 TEST_F(ConnectionStringTest, MissingFileIsNamedWithTheReason) {
-  EXPECT_EQ(Error(folder_ / "none"), "cannot be read: No such file or directory");
+  EXPECT_EQ(Error(folder_.File("none")), "cannot be read: No such file or directory");
 }
 
 TEST_F(ConnectionStringTest, FileThatMayNotBeReadIsNamedWithTheReason) {
@@ -94,16 +88,16 @@ TEST_F(ConnectionStringTest, FileThatMayNotBeReadIsNamedWithTheReason) {
 }
 
 TEST_F(ConnectionStringTest, LinkThatLeadsToItselfIsNamedWithTheReason) {
-  fs::create_symlink("loop", folder_ / "loop");
-  EXPECT_EQ(Error(folder_ / "loop"), "cannot be read: Too many levels of symbolic links");
+  fs::create_symlink("loop", folder_.File("loop"));
+  EXPECT_EQ(Error(folder_.File("loop")), "cannot be read: Too many levels of symbolic links");
 }
 
 TEST_F(ConnectionStringTest, DirectoryIsRefused) {
-  EXPECT_EQ(Error(folder_), "is not a regular file");
+  EXPECT_EQ(Error(folder_.path()), "is not a regular file");
 }
 
 TEST_F(ConnectionStringTest, PipeThatNobodyWritesToIsRefusedAtOnce) {
-  const std::string pipe = folder_ / "pipe";
+  const std::string pipe = folder_.File("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(Error(pipe), "is not a regular file");
 }

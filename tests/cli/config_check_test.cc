@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/cli/json.h"
 #include "tests/cli/subprocess.h"
-#include "tests/cli/temporary_folder.h"
+#include "tests/testing/temp_folder.h"
 
 namespace headgate::cli {
 namespace {
@@ -22,7 +22,7 @@ class ConfigCheck : public ::testing::Test {
  protected:
   // The program on its own, in a folder without the server.
   Finished CheckAlone(const std::string& path, std::vector<std::string> words) {
-    const std::string program = folder_.Path("headgate");
+    const std::string program = folder_.File("headgate");
     std::filesystem::copy_file(HEADGATE_PROGRAM, program,
                                std::filesystem::copy_options::skip_existing);
     words.insert(words.begin(), program);
@@ -30,11 +30,11 @@ class ConfigCheck : public ::testing::Test {
   }
 
   std::string Write(const std::string& name, const std::string& text) {
-    std::ofstream(folder_.Path(name)) << text;
-    return folder_.Path(name);
+    std::ofstream(folder_.File(name)) << text;
+    return folder_.File(name);
   }
 
-  TemporaryFolder folder_;
+  TempFolder folder_;
 };
 
 TEST_F(ConfigCheck, SaysThatThereIsNoServerToAsk) {
@@ -47,10 +47,10 @@ TEST_F(ConfigCheck, SaysThatThereIsNoServerToAsk) {
 }
 
 TEST_F(ConfigCheck, AServerThatBreaksIsNoVerdict) {
-  std::filesystem::create_directory(folder_.Path("bin"));
+  std::filesystem::create_directory(folder_.File("bin"));
   const std::string server = Write("bin/headgated", "#!/bin/sh\necho broken >&2\nexit 70\n");
   ASSERT_EQ(chmod(server.c_str(), 0755), 0);
-  const Finished check = CheckAlone("/nowhere:" + folder_.Path("bin"), {"config", "check", "x"});
+  const Finished check = CheckAlone("/nowhere:" + folder_.File("bin"), {"config", "check", "x"});
   EXPECT_EQ(check.status, 4);
   EXPECT_EQ(check.out, "");
   EXPECT_EQ(check.err, "headgate: " + server + " ended with status 70: broken\n");
@@ -81,7 +81,7 @@ TEST_F(ConfigCheck, BadFileIsTwoWithEveryError) {
 }
 
 TEST_F(ConfigCheck, MissingFileIsTwo) {
-  const Finished check = RunHeadgate({"config", "check", folder_.Path("none.yaml")});
+  const Finished check = RunHeadgate({"config", "check", folder_.File("none.yaml")});
   EXPECT_EQ(check.status, 2);
   EXPECT_THAT(check.err, HasSubstr("none.yaml"));
 }

@@ -22,8 +22,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/cli/subprocess.h"
-#include "tests/cli/temporary_folder.h"
 #include "tests/cli/test_server.h"
+#include "tests/testing/temp_folder.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate::cli {
@@ -82,13 +82,13 @@ class RunningHeadgated : public ::testing::Test {
   void Start(const std::string& shell = "") {
     program_.emplace(std::vector<std::string>{"sh", "-c", shell + " exec \"$@\"", "sh",
                                               HEADGATED_PROGRAM, "--grpc-address", "127.0.0.1:0",
-                                              "--port-file", folder_.Path("port")});
-    ASSERT_TRUE(WaitUntil([&] { return std::filesystem::exists(folder_.Path("port")); }));
-    std::ifstream(folder_.Path("port")) >> port_;
+                                              "--port-file", folder_.File("port")});
+    ASSERT_TRUE(WaitUntil([&] { return std::filesystem::exists(folder_.File("port")); }));
+    std::ifstream(folder_.File("port")) >> port_;
     address_ = absl::StrCat("127.0.0.1:", port_);
   }
 
-  TemporaryFolder folder_;
+  TempFolder folder_;
   std::optional<Subprocess> program_;
   uint16_t port_ = 0;
   std::string address_;

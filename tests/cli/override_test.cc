@@ -10,7 +10,7 @@
 #include "server/overrides/registry.h"
 #include "server/rpc/override_service.h"
 #include "tests/cli/json.h"
-#include "tests/cli/temporary_folder.h"
+#include "tests/testing/temp_folder.h"
 #include "tests/cli/test_server.h"
 
 namespace headgate::cli {
@@ -70,7 +70,7 @@ class OverrideCommands : public ::testing::Test {
 
  private:
   std::unique_ptr<overrides::Registry> Open() {
-    auto registry = overrides::Registry::Open({.path = folder_.Path("overrides.db"),
+    auto registry = overrides::Registry::Open({.path = folder_.File("overrides.db"),
                                                .put =
                                                    [this](engine::PolicySpec spec) {
                                                      if (!refusal_.ok()) return refusal_;
@@ -82,7 +82,7 @@ class OverrideCommands : public ::testing::Test {
     return *std::move(registry);
   }
 
-  const TemporaryFolder folder_;
+  const TempFolder folder_;
   FakeClock clock_;  // stands still, as the server's does
   const std::unique_ptr<overrides::Registry> registry_ = Open();
   rpc::OverrideService service_{registry_.get()};

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/cli/json.h"
 #include "tests/cli/log_server.h"
-#include "tests/cli/temporary_folder.h"
+#include "tests/testing/temp_folder.h"
 
 namespace headgate::cli {
 namespace {
@@ -18,7 +18,7 @@ using ::testing::StartsWith;
 
 class ReplayCommand : public ::testing::Test {
  protected:
-  ReplayCommand() : file_(folder_.Path("new.yaml")) {
+  ReplayCommand() : file_(folder_.File("new.yaml")) {
     std::ofstream(file_) << "targets: []\n";
     Set(Today(6, 0), log().replayed.mutable_from());
     Set(Today(14, 0), log().replayed.mutable_to());
@@ -40,7 +40,7 @@ class ReplayCommand : public ::testing::Test {
     return server_.Headgate(more);
   }
 
-  TemporaryFolder folder_;
+  TempFolder folder_;
   const std::string file_;
   LogServer server_;
 };
@@ -124,10 +124,10 @@ TEST_F(ReplayCommand, OtherRefusalsAreNotTheFiles) {
 }
 
 TEST_F(ReplayCommand, AFileThatCannotBeReadIsTwo) {
-  const Finished missing = server_.Headgate({"replay", "--config", folder_.Path("none.yaml")});
+  const Finished missing = server_.Headgate({"replay", "--config", folder_.File("none.yaml")});
   EXPECT_EQ(missing.status, 2);
   EXPECT_THAT(missing.err, AllOf(StartsWith("headgate: cannot read "), HasSubstr("none.yaml")));
-  EXPECT_EQ(server_.Headgate({"replay", "--config", folder_.Path("")}).status, 2);
+  EXPECT_EQ(server_.Headgate({"replay", "--config", folder_.File("")}).status, 2);
   std::ofstream(file_) << std::string((1 << 20) + 1, '#');
   EXPECT_THAT(Replay().err, HasSubstr("has 1048577 bytes; at most 1048576"));
 }

@@ -8,8 +8,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/cli/temporary_folder.h"
 #include "tests/cli/test_server.h"
+#include "tests/testing/temp_folder.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate::cli {
@@ -37,7 +37,7 @@ std::vector<std::string> WithProgram(std::vector<std::string> words) {
 
 class RunCommand : public ::testing::Test {
  protected:
-  std::string Path(const std::string& name) { return folder_.Path(name); }
+  std::string Path(const std::string& name) { return folder_.File(name); }
   // What a command waits at until the test writes to it.
   std::string Fifo() {
     mkfifo(Path("fifo").c_str(), 0600);  // or it exists already
@@ -47,7 +47,7 @@ class RunCommand : public ::testing::Test {
     return server_.Headgate(RunWords({}, command)).status;
   }
 
-  TemporaryFolder folder_;
+  TempFolder folder_;
   TestServer server_{OneBudget(RateBudget("seconds", 1, 100))};
 };
 

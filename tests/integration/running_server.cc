@@ -1,7 +1,5 @@
 #include "tests/integration/running_server.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <fstream>
 
@@ -10,17 +8,8 @@
 #include "tests/testing/wait_until.h"
 
 namespace headgate {
-namespace {
 
-std::filesystem::path MakeFolder() {
-  std::string name = std::filesystem::temp_directory_path() / "headgate-server-XXXXXX";
-  EXPECT_NE(mkdtemp(name.data()), nullptr);
-  return name;
-}
-
-}  // namespace
-
-RunningServer::RunningServer(const std::string& yaml) : folder_(MakeFolder()) {
+RunningServer::RunningServer(const std::string& yaml) {
   Rewrite(yaml);
   std::filesystem::create_directory(state_dir());
   absl::StatusOr<std::unique_ptr<app::Server>> server =
@@ -38,13 +27,8 @@ RunningServer::RunningServer(const std::string& yaml) : folder_(MakeFolder()) {
   status_ = v1::StatusService::NewStub(channel_);
 }
 
-RunningServer::~RunningServer() {
-  server_ = nullptr;
-  std::filesystem::remove_all(folder_);
-}
-
 void RunningServer::Rewrite(const std::string& yaml) {
-  const std::filesystem::path draft = folder_ / "draft";
+  const std::filesystem::path draft = folder() / "draft";
   std::ofstream(draft) << yaml;
   std::filesystem::rename(draft, config_path());
 }

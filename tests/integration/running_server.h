@@ -21,22 +21,20 @@
 
 #include "common/system_clock.h"
 #include "server/app/server.h"
+#include "tests/testing/temp_folder.h"
 
 namespace headgate {
-
-namespace v1 = ::headgate::v1;
 
 class RunningServer {
  public:
   // Fails the test if it does not start. It keeps its state in state_dir().
   explicit RunningServer(const std::string& yaml);
-  ~RunningServer();
   RunningServer(const RunningServer&) = delete;
   RunningServer& operator=(const RunningServer&) = delete;
 
-  const std::filesystem::path& folder() const { return folder_; }
-  std::string config_path() const { return folder_ / "headgate.yaml"; }
-  std::filesystem::path state_dir() const { return folder_ / "state"; }
+  const std::filesystem::path& folder() const { return folder_.path(); }
+  std::string config_path() const { return folder_.File("headgate.yaml"); }
+  std::filesystem::path state_dir() const { return folder_.path() / "state"; }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   // Another file under its name, as an editor saves it.
   void Rewrite(const std::string& yaml);
@@ -49,7 +47,7 @@ class RunningServer {
   bool AwaitStatus(const std::function<bool(const v1::GetStatusResponse&)>& condition);
 
  private:
-  std::filesystem::path folder_;
+  const TempFolder folder_;
   SystemClock clock_;
   std::unique_ptr<app::Server> server_;
   std::shared_ptr<grpc::Channel> channel_;

@@ -52,6 +52,7 @@ TEST(RpcServer, ServesOnSeveralThreads) {
   TestServer server(OneBudget(RateBudget("b", 1, 300)), options);
   std::atomic<int> allowed{0};
   std::vector<std::thread> callers;
+  callers.reserve(4);
   for (int i = 0; i < 4; ++i) {
     callers.emplace_back([&] {
       const auto stub = v1::ThrottlerService::NewStub(server.Connect());
@@ -67,15 +68,17 @@ TEST(RpcServer, ServesOnSeveralThreads) {
   EXPECT_EQ(allowed, 300);
 }
 
+// A Check under way.
+struct Call {
+  Context context;
+  v1::CheckResponse response;
+  grpc::Status status;
+  std::unique_ptr<grpc::ClientAsyncResponseReader<v1::CheckResponse>> reader;
+};
+
 // Calls that are cancelled at once, in whatever state they are by then.
 TEST(RpcServer, CancelledCallsLeaveTheServerAsItWas) {
   TestServer server(AnyPolicy());
-  struct Call {
-    Context context;
-    v1::CheckResponse response;
-    grpc::Status status;
-    std::unique_ptr<grpc::ClientAsyncResponseReader<v1::CheckResponse>> reader;
-  };
   grpc::CompletionQueue queue;
   for (int round = 0; round < engine::Scaled(10); ++round) {
     std::list<Call> calls(300);
@@ -123,12 +126,6 @@ TEST(RpcServer, ShutdownEndsWaitingStreamsAndWatchesAndRefusesNewCalls) {
 
 TEST(RpcServer, ShutdownChargesNobodyWhomItDoesNotAnswer) {
   TestServer server(OneBudget(RateBudget("b", 1, 1000)));
-  struct Call {
-    Context context;
-    v1::CheckResponse response;
-    grpc::Status status;
-    std::unique_ptr<grpc::ClientAsyncResponseReader<v1::CheckResponse>> reader;
-  };
   grpc::CompletionQueue queue;
   std::list<Call> calls(500);
   for (Call& call : calls) {
