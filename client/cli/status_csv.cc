@@ -66,6 +66,15 @@ void AddThrottleLog(const v1::ThrottleLogStatus& log, Table& table) {
   count("throttle_log_folded_checks", log.folded_checks());
 }
 
+void AddOverrides(const v1::GetStatusResponse& status, Table& table) {
+  if (!status.has_overrides()) return;
+  Add({.kind = "overrides",
+       .state = status.overrides().error().empty() ? "written" : "cannot be written",
+       .value = absl::StrCat(status.overrides().in_force()),
+       .detail = status.overrides().error()},
+      table);
+}
+
 void AddMeasured(const v1::TargetStatus& target, Table& table) {
   for (const v1::ServerStatus& server : target.servers()) {
     Add({.kind = "postgres",
@@ -129,6 +138,7 @@ Table StatusCsv(const v1::GetStatusResponse& status) {
   Add({.kind = "buckets_capacity", .value = absl::StrCat(status.buckets_capacity())}, table);
   Add({.kind = "live_evictions", .value = absl::StrCat(status.live_evictions())}, table);
   AddThrottleLog(status.throttle_log(), table);
+  AddOverrides(status, table);
   AddConfig(status.config(), table);
   for (const v1::TargetStatus& target : status.targets()) {
     AddMeasured(target, table);

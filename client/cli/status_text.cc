@@ -59,8 +59,7 @@ std::string ThrottleLogText(const v1::ThrottleLogStatus& log, Colours colours) {
       "throttle log in ", Escaped(log.store()), ", ",
       ShortNumber(static_cast<double>(log.bytes()) / kBytesInMb), " MB",
       log.has_oldest() ? absl::StrCat(" since ", LocalTimeText(FromProto(log.oldest()))) : "",
-      "; counts written ",
-      log.rows_written(), ", waiting ", log.rows_buffered(), "\n");
+      "; counts written ", log.rows_written(), ", waiting ", log.rows_buffered(), "\n");
   if (!log.error().empty()) {
     absl::StrAppend(&text, Painted("throttle log CANNOT BE WRITTEN:", Paint::kBad, colours), " ",
                     Escaped(log.error()), "\n");
@@ -73,6 +72,17 @@ std::string ThrottleLogText(const v1::ThrottleLogStatus& log, Colours colours) {
     absl::StrAppend(&text,
                     Painted("counted under a level above their identity:", Paint::kWarn, colours),
                     " ", log.folded_checks(), " Checks\n");
+  }
+  return text;
+}
+
+std::string OverridesText(const v1::GetStatusResponse& status, Colours colours) {
+  if (!status.has_overrides()) return "";
+  const v1::OverridesStatus& overrides = status.overrides();
+  std::string text = absl::StrCat("overrides in force: ", overrides.in_force(), "\n");
+  if (!overrides.error().empty()) {
+    absl::StrAppend(&text, Painted("overrides CANNOT BE WRITTEN:", Paint::kBad, colours), " ",
+                    Escaped(overrides.error()), "\n");
   }
   return text;
 }

@@ -84,14 +84,13 @@ absl::Status Server::Make(const config::Config& config) {
   engine_ = std::make_unique<engine::Engine>(options);
   targets_ = std::make_unique<app::Targets>(*engine_, clock_, seed_);
   if (absl::Status opened = OpenOverrides(); !opened.ok()) return opened;
-  absl::StatusOr<std::unique_ptr<app::ThrottleLog>> log = app::ThrottleLog::Open(
-      {.settings = config.throttle_log, .state_dir = state_dir_, .seed = seed_}, *engine_, clock_);
-  if (!log.ok()) return log.status();
-  log_ = *std::move(log);
+  log_ = std::make_unique<app::ThrottleLog>(
+      ThrottleLogOptions{.settings = config.throttle_log, .state_dir = state_dir_, .seed = seed_},
+      *engine_, clock_);
   return absl::OkStatus();
 }
 
-// An operator's word must not be forgotten: without its file the server does not start.
+// An operator's word must not be forgotten: where it cannot be read the server does not start.
 absl::Status Server::OpenOverrides() {
   if (state_dir_.empty()) return absl::OkStatus();
   absl::StatusOr<std::unique_ptr<overrides::Registry>> opened =
@@ -103,7 +102,18 @@ absl::Status Server::OpenOverrides() {
                                 clock_);
   if (!opened.ok()) return opened.status();
   overrides_ = *std::move(opened);
+  const overrides::Registry::State state = overrides_->GetState();
+  if (!state.restored.empty()) LogError("the overrides were damaged", {{"why", state.restored}});
+  if (!state.status.ok()) {
+    LogError("overrides cannot be changed", {{"why", std::string(state.status.message())}});
+  }
   return absl::OkStatus();
+}
+
+rpc::OverridesSnapshot Server::Overrides() const {
+  if (overrides_ == nullptr) return {};
+  const overrides::Registry::State state = overrides_->GetState();
+  return {.is_kept = true, .in_force = state.in_force, .status = state.status};
 }
 
 rpc::RpcServerOptions Server::RpcOptions(const config::ServerSettings& settings) const {

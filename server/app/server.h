@@ -81,6 +81,7 @@ class Server final : private rpc::StatusSource {
   config::LoadStatus Config() const override { return config_->status(); }
   std::vector<health::TargetSnapshot> Targets() const override { return targets_->Snapshots(); }
   rpc::ThrottleLogSnapshot ThrottleLog() const override { return log_->Snapshot(); }
+  rpc::OverridesSnapshot Overrides() const override;
 
   const ServerOptions options_;
   Clock& clock_;

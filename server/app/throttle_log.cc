@@ -26,21 +26,21 @@ throttle_log::Keeping KeepingOf(const ThrottleLogOptions& options) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ThrottleLog>> ThrottleLog::Open(const ThrottleLogOptions& options,
-                                                               const engine::Engine& engine,
-                                                               Clock& clock) {
-  const throttle_log::Keeping keeping = KeepingOf(options);
-  absl::StatusOr<Kept> kept = OpenStore(options, keeping, clock);
-  if (!kept.ok()) return kept.status();
-  std::unique_ptr<ThrottleLog> log(
-      new ThrottleLog(options, keeping, *std::move(kept), engine, clock));
-  log->writer_.Start();
-  return log;
+ThrottleLog::ThrottleLog(const ThrottleLogOptions& options, const engine::Engine& engine,
+                         Clock& clock)
+    : keeping_(KeepingOf(options)),
+      kept_(OpenStore(options, keeping_, clock)),
+      recorder_(engine, {.seed = options.seed,
+                         .max_identities = static_cast<size_t>(options.settings.max_identities),
+                         .max_denials = static_cast<size_t>(options.settings.recent_denials)}),
+      writer_(recorder_, *kept_.store, clock,
+              {.step = keeping_.step,
+               .max_buffered_rows = static_cast<size_t>(options.settings.max_buffered_rows)}) {
+  writer_.Start();
 }
 
-absl::StatusOr<ThrottleLog::Kept> ThrottleLog::OpenStore(const ThrottleLogOptions& options,
-                                                         const throttle_log::Keeping& keeping,
-                                                         Clock& clock) {
+ThrottleLog::Kept ThrottleLog::OpenStore(const ThrottleLogOptions& options,
+                                         const throttle_log::Keeping& keeping, Clock& clock) {
   if (options.settings.postgres.has_value()) {
     const auto dsn = [source = *options.settings.postgres] { return ReadConnectionString(source); };
     return Kept{"postgres", std::make_unique<postgres::PostgresLogStore>(
@@ -49,31 +49,22 @@ absl::StatusOr<ThrottleLog::Kept> ThrottleLog::OpenStore(const ThrottleLogOption
   const bool in_memory = options.state_dir.empty();
   const std::string path =
       in_memory ? ":memory:" : absl::StrCat(options.state_dir, "/throttle_log.db");
-  auto opened = throttle_log::SqliteStore::OpenOrSetAside(path, keeping, clock.Read().wall());
-  if (!opened.ok()) return opened.status();
-  if (!opened->set_aside.empty()) {
-    LogError("the throttle log was damaged, and begins anew", {{"set_aside", opened->set_aside}});
+  auto opened = throttle_log::SqliteStore::OpenAnyway(path, keeping, clock.Read().wall());
+  if (!opened.set_aside.empty()) {
+    LogError("the throttle log was damaged, and begins anew",
+             {{"why", std::string(opened.why.message())}, {"set_aside", opened.set_aside}});
+  } else if (!opened.why.ok()) {
+    LogError("the throttle log cannot be opened; counts wait",
+             {{"why", std::string(opened.why.message())}});
   }
-  return Kept{in_memory ? "memory" : "sqlite", std::move(opened->store)};
+  return Kept{in_memory ? "memory" : "sqlite", std::move(opened.store)};
 }
-
-ThrottleLog::ThrottleLog(const ThrottleLogOptions& options, const throttle_log::Keeping& keeping,
-                         Kept kept, const engine::Engine& engine, Clock& clock)
-    : keeping_(keeping),
-      kind_(kept.kind),
-      store_(std::move(kept.store)),
-      recorder_(engine, {.seed = options.seed,
-                         .max_identities = static_cast<size_t>(options.settings.max_identities),
-                         .max_denials = static_cast<size_t>(options.settings.recent_denials)}),
-      writer_(recorder_, *store_, clock,
-              {.step = keeping.step,
-               .max_buffered_rows = static_cast<size_t>(options.settings.max_buffered_rows)}) {}
 
 rpc::ThrottleLogSnapshot ThrottleLog::Snapshot() const {
   const throttle_log::WriterState writer = writer_.State();
-  const throttle_log::StoreState store = store_->State();
-  return {.store = kind_,
-          .status = writer.status,
+  const throttle_log::StoreState store = kept_.store->State();
+  return {.store = kept_.kind,
+          .status = writer.status.ok() ? store.status : writer.status,
           .rows_written = writer.rows_written,
           .rows_buffered = writer.rows_buffered,
           .dropped_checks = writer.checks_dropped,

@@ -2,13 +2,13 @@
 // them.
 //
 // The store is a PostgreSQL database where one is configured, else a file in the state folder, else
-// in memory. A log that cannot be written is no reason not to serve: counts wait within a bound,
-// and status says why. A file that is damaged is set aside, and a new one begun.
+// in memory. A log that cannot be opened or written is no reason not to serve: counts wait within a
+// bound, and status says why. A file that is damaged is set aside, and a new one begun.
 //
 // Thread-safe, but for Stop, which is called once, after the last Check, or left to the destructor.
 //
-//   auto log = ThrottleLog::Open({.state_dir = "/var/lib/headgate", ...}, engine, clock);
-//   ... (*log)->recorder() ...
+//   ThrottleLog log({.state_dir = "/var/lib/headgate", ...}, engine, clock);
+//   ... log.recorder() ...
 
 #ifndef HEADGATE_SERVER_APP_THROTTLE_LOG_H_
 #define HEADGATE_SERVER_APP_THROTTLE_LOG_H_
@@ -16,9 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 
-#include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "server/config/config.h"
 #include "server/engine/engine.h"
@@ -37,14 +35,11 @@ struct ThrottleLogOptions {
 
 class ThrottleLog {
  public:
-  // Begins to write. The engine and the clock outlive the log. Unavailable, FailedPrecondition: the
-  // file cannot be opened.
-  static absl::StatusOr<std::unique_ptr<ThrottleLog>> Open(const ThrottleLogOptions& options,
-                                                           const engine::Engine& engine,
-                                                           Clock& clock);
+  // Begins to write. The engine and the clock outlive the log.
+  ThrottleLog(const ThrottleLogOptions& options, const engine::Engine& engine, Clock& clock);
 
   throttle_log::Recorder& recorder() { return recorder_; }
-  const throttle_log::Store& store() const { return *store_; }
+  const throttle_log::Store& store() const { return *kept_.store; }
   const throttle_log::Keeping& keeping() const { return keeping_; }
   rpc::ThrottleLogSnapshot Snapshot() const;
 
@@ -56,15 +51,11 @@ class ThrottleLog {
     const char* kind;  // for status
     std::unique_ptr<throttle_log::Store> store;
   };
-  static absl::StatusOr<Kept> OpenStore(const ThrottleLogOptions& options,
-                                        const throttle_log::Keeping& keeping, Clock& clock);
-
-  ThrottleLog(const ThrottleLogOptions& options, const throttle_log::Keeping& keeping, Kept kept,
-              const engine::Engine& engine, Clock& clock);
+  static Kept OpenStore(const ThrottleLogOptions& options, const throttle_log::Keeping& keeping,
+                        Clock& clock);
 
   const throttle_log::Keeping keeping_;
-  const char* const kind_;
-  const std::unique_ptr<throttle_log::Store> store_;
+  const Kept kept_;
   throttle_log::Recorder recorder_;
   throttle_log::Writer writer_;
 };

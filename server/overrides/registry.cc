@@ -8,16 +8,14 @@
 #include "server/overrides/rules.h"
 
 namespace headgate::overrides {
-namespace {
 
-absl::Status NothingChanged(const absl::Status& why) {
+absl::Status Registry::NothingChanged(const absl::Status& why) {
+  status_ = why;
   return absl::UnavailableError(absl::StrCat("nothing has changed: ", why.message()));
 }
 
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<Registry>> Registry::Open(RegistryOptions options, Clock& clock) {
-  absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(options.path);
+  absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(options.path, clock.Read().wall());
   if (!store.ok()) return store.status();
   // make_unique cannot call the private constructor.
   std::unique_ptr<Registry> registry(new Registry(std::move(options), clock, *std::move(store)));
@@ -61,6 +59,7 @@ absl::Status Registry::Commit(sqlite::Transaction change, InForce next, const No
   absl::Status status = change.Commit();
   if (status.ok()) {
     in_force_ = std::move(next);
+    status_ = store_->Copy();
     return status;
   }
   // What was in force a moment ago was valid then, and its budgets are the same.
@@ -171,9 +170,12 @@ absl::StatusOr<std::vector<Event>> Registry::Events(const EventQuery& query) {
   return events;
 }
 
-void Registry::Tick() {
+Registry::State Registry::GetState() {
   MutexLock lock(&mutex_);
   EndExpired(clock_.Read());
+  return {.in_force = in_force_.size(),
+          .status = store_->unwritable().ok() ? status_ : store_->unwritable(),
+          .restored = store_->restored()};
 }
 
 }  // namespace headgate::overrides

@@ -1,9 +1,9 @@
 // Registry: the overrides in force, on disk and in the engine, which it keeps the same.
 //
-// A change is written, put into force, and committed, in this order; what fails at any of these
-// leaves all as it was. Configurations go through Install, so that the rules of both meet in one
-// place. An expiry is exact, since the engine itself looks at each rule's; the event of it is
-// written at the next opportunity, which is any call here, and bears the exact instant.
+// A change is written, put into force, committed, and copied, in this order; what fails before it
+// is committed leaves all as it was. Configurations go through Install, so that the rules of both
+// meet in one place. An expiry is exact, since the engine itself looks at each rule's; the event of
+// it is written at the next opportunity, which is any call here, and bears the exact instant.
 //
 // An override on a target that a new configuration no longer has is kept, and waits.
 //
@@ -71,8 +71,12 @@ class Registry {
   // Unavailable: the file cannot be read.
   absl::StatusOr<std::vector<Event>> Events(const EventQuery& query) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Writes the events of what has expired. Call it once in a while.
-  void Tick() ABSL_LOCKS_EXCLUDED(mutex_);
+  struct State {
+    size_t in_force = 0;
+    absl::Status status;   // of the newest change, or why there can be none
+    std::string restored;  // that the file was damaged, and where it is now; empty: it was not
+  };
+  State GetState() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   using InForce = std::map<int64_t, Override>;
@@ -81,6 +85,8 @@ class Registry {
       : options_(std::move(options)), clock_(clock), store_(std::move(store)) {}
 
   absl::Status Load() ABSL_LOCKS_EXCLUDED(mutex_);
+  // What to answer to a change that failed; also keeps it for GetState.
+  absl::Status NothingChanged(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Puts a policy with the rules of `in_force` into force.
   absl::Status Put(const engine::PolicySpec& base, const InForce& in_force, const Now& now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -99,6 +105,7 @@ class Registry {
   InForce in_force_ ABSL_GUARDED_BY(mutex_);  // by id
   int64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
   std::optional<engine::PolicySpec> base_ ABSL_GUARDED_BY(mutex_);
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);  // of the newest change
 };
 
 }  // namespace headgate::overrides

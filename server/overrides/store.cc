@@ -1,8 +1,13 @@
 #include "server/overrides/store.h"
 
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
 #include "absl/strings/str_cat.h"
 #include "common/strings.h"
 #include "server/overrides/request.h"
+#include "server/sqlite/copy.h"
 #include "server/sqlite/statement.h"
 
 namespace headgate::overrides {
@@ -77,10 +82,12 @@ bool MakesSense(const Override& override) {
   return known && ratio && override.id > 0 && ValidateSelector(override.selector).ok();
 }
 
-// What is wrong with the file itself takes a decision of the operator's: to go on without the
-// overrides would be to run what somebody has paused.
+std::string CopyOf(const std::string& path) { return absl::StrCat(path, ".copy"); }
+
+// What is wrong with the file itself, where there is no copy, takes a decision of the operator's:
+// to go on without the overrides would be to run what somebody has paused.
 absl::Status Explained(const std::string& path, const absl::Status& status) {
-  if (absl::IsUnavailable(status) || absl::IsResourceExhausted(status)) {
+  if (!absl::IsDataLoss(status) && !absl::IsInternal(status)) {
     return absl::Status(status.code(),
                         absl::StrCat("the overrides cannot be opened: ", status.message()));
   }
@@ -93,39 +100,107 @@ absl::Status Explained(const std::string& path, const absl::Status& status) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& path) {
+Store::Opened Store::Open(const std::string& path, absl::Time now) {
+  Opened opened = OpenFile(path);
+  if (opened.ok()) {
+    // What cannot be written now will be said by the next change.
+    sqlite::WriteCopy((*opened)->database_, CopyOf(path)).IgnoreError();
+    return opened;
+  }
+  const absl::Status why = opened.status();
+  const bool is_another_matter =
+      absl::IsAlreadyExists(why) || absl::IsNotFound(why) || absl::IsFailedPrecondition(why);
+  if (is_another_matter) return Explained(path, why);
+  opened = absl::IsDataLoss(why) ? Restore(path, why, now) : OpenCopy(path, why);
+  return opened.ok() ? std::move(opened) : Explained(path, why);
+}
+
+Store::Opened Store::OpenFile(const std::string& path) {
   absl::StatusOr<sqlite::Database> database =
       sqlite::Database::Open(path, {.durability = sqlite::Durability::kFull});
-  if (!database.ok()) return Explained(path, database.status());
-  std::unique_ptr<Store> store(new Store(*std::move(database)));
-  if (absl::Status status = store->SetUp(); !status.ok()) return Explained(path, status);
+  if (!database.ok()) return database.status();
+  std::unique_ptr<Store> store(new Store(path, *std::move(database)));
+  if (absl::Status status = store->SetUp(); !status.ok()) return status;
   return store;
 }
 
-absl::Status Store::SetUp() {
-  const absl::StatusOr<int64_t> version = database_.QueryInt("PRAGMA user_version");
-  if (!version.ok()) return version.status();
-  if (*version > kSchemaVersion) {
-    return absl::UnavailableError(
-        absl::StrCat(database_.path(),
-                     " was written by a newer Headgate: start that one, or give this one a "
-                     "folder of its own"));
+Store::Opened Store::Restore(const std::string& path, const absl::Status& why, absl::Time now) {
+  const Opened copy = OpenCopy(path, why);
+  if (!copy.ok()) return copy.status();
+  const std::string aside = absl::StrCat(path, ".corrupt-", absl::ToUnixSeconds(now));
+  if (absl::Status put = sqlite::RestoreCopy(CopyOf(path), path, aside); !put.ok()) {
+    return OpenCopy(path, put);
   }
+  Opened opened = OpenFile(path);
+  if (opened.ok()) {
+    (*opened)->restored_ = absl::StrCat(why.message(), ". It is ", aside,
+                                        " now, and a copy with all that was acknowledged is used");
+  }
+  return opened;
+}
+
+Store::Opened Store::OpenCopy(const std::string& path, const absl::Status& why) {
+  std::error_code error;
+  const bool has_copy = std::filesystem::exists(CopyOf(path), error);
+  // Without a file nothing was ever acknowledged.
+  if (!has_copy && (error || std::filesystem::exists(path, error) || error)) return why;
+  absl::StatusOr<sqlite::Database> database = sqlite::Database::Open(
+      has_copy ? CopyOf(path) : ":memory:",
+      {.access = has_copy ? sqlite::Access::kReadCopy : sqlite::Access::kWrite});
+  if (!database.ok()) return database.status();
+  std::unique_ptr<Store> store(new Store(path, *std::move(database)));
+  absl::Status status = has_copy ? store->Check() : store->SetUp();
+  if (!status.ok()) return status;
+  store->unwritable_ = why;
+  return store;
+}
+
+// Whether it is one of ours, and whole.
+absl::Status Store::Check() {
   absl::StatusOr<sqlite::Statement> check = database_.Prepare("PRAGMA integrity_check(1)");
   if (!check.ok()) return check.status();
   const absl::StatusOr<bool> row = check->Step();
   if (!row.ok()) return row.status();
   if (check->Text(0) != "ok") return absl::DataLossError(Sv(check->Text(0)));
   check->Reset();
+  if (absl::Status events = ReadEvents({.most = 1}).status(); !events.ok()) {
+    return absl::DataLossError(events.message());
+  }
+  return ReadOpen().status();
+}
 
-  absl::StatusOr<sqlite::Transaction> change = Begin();
+absl::Status Store::SetUp() {
+  const absl::StatusOr<int64_t> version = database_.QueryInt("PRAGMA user_version");
+  if (!version.ok()) return version.status();
+  if (*version > kSchemaVersion) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(database_.path(),
+                     " was written by a newer Headgate: start that one, or give this one a "
+                     "folder of its own"));
+  }
+  if (*version != 0) {
+    if (absl::Status status = Check(); !status.ok()) return status;
+  }
+  absl::StatusOr<sqlite::Transaction> change = sqlite::Transaction::Begin(database_);
   if (!change.ok()) return change.status();
   absl::Status status = *version == 0 ? database_.Run(kSchema) : absl::OkStatus();
   // Written each time: a file that cannot be is found out now.
   if (status.ok()) status = database_.Run(absl::StrCat("PRAGMA user_version = ", kSchemaVersion));
-  if (status.ok()) status = change->Commit();
-  // The other tables are read right after this.
-  return status.ok() ? ReadEvents({.most = 1}).status() : status;
+  return status.ok() ? change->Commit() : status;
+}
+
+absl::StatusOr<sqlite::Transaction> Store::Begin() {
+  if (!unwritable_.ok()) {
+    return absl::Status(unwritable_.code(),
+                        absl::StrCat(unwritable_.message(), ", then restart headgated"));
+  }
+  return sqlite::Transaction::Begin(database_);
+}
+
+absl::Status Store::Copy() {
+  absl::Status status = sqlite::WriteCopy(database_, CopyOf(path_));
+  if (!status.ok()) std::remove(CopyOf(path_).c_str());
+  return status;
 }
 
 absl::StatusOr<std::vector<Override>> Store::ReadOpen() {
@@ -141,7 +216,7 @@ absl::StatusOr<std::vector<Override>> Store::ReadOpen() {
       status.Update(absl::DataLossError(absl::StrCat("override ", override.id, " makes no sense")));
     }
   }
-  if (!status.ok()) return Explained(database_.path(), status);
+  if (!status.ok()) return status;
   return open;
 }
 

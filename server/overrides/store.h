@@ -3,11 +3,16 @@
 // A change and its event are one transaction, and on the disk when Commit returns. Nothing is ever
 // deleted: what has ended is marked, so that events can show it. One process at a time.
 //
+// Beside the file is a copy, PATH.copy, with all that was acknowledged. A file that is damaged is
+// set aside, and the copy takes its place. Where nothing can be written (a full disk, a folder of
+// somebody else's) the copy is read, and Begin fails until the next Open.
+//
 // Thread-compatible.
 //
 //   absl::StatusOr<sqlite::Transaction> change = store->Begin();
 //   absl::Status status = store->Add(override);
 //   if (status.ok()) status = change->Commit();  // else it is undone
+//   store->Copy();
 
 #ifndef HEADGATE_SERVER_OVERRIDES_STORE_H_
 #define HEADGATE_SERVER_OVERRIDES_STORE_H_
@@ -46,9 +51,16 @@ struct End {
 
 class Store {
  public:
-  // Makes the file where there is none. DataLoss: it is damaged or no file of ours, and the message
-  // says what to do; Unavailable: it cannot be opened, written, or another process has it.
-  static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& path);
+  // Makes the file where there is none. DataLoss: it is damaged or no file of ours, and there is no
+  // copy; the message says what to do. FailedPrecondition: a newer Headgate's. AlreadyExists:
+  // another process has it. NotFound: there is no such folder. Others: it can be neither written
+  // nor read.
+  static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& path, absl::Time now);
+
+  // Why nothing can be written; OK: all can.
+  const absl::Status& unwritable() const { return unwritable_; }
+  // That the file was damaged, and where it is now; empty: it was not.
+  const std::string& restored() const { return restored_; }
 
   // What has not ended; some may have expired. DataLoss for what makes no sense.
   absl::StatusOr<std::vector<Override>> ReadOpen();
@@ -56,18 +68,35 @@ class Store {
   absl::StatusOr<int64_t> LastId();
   absl::StatusOr<std::vector<Event>> ReadEvents(const EventQuery& query);
 
-  absl::StatusOr<sqlite::Transaction> Begin() { return sqlite::Transaction::Begin(database_); }
+  absl::StatusOr<sqlite::Transaction> Begin();
   // Within a transaction.
   absl::Status Add(const Override& override);
   absl::Status Finish(int64_t id, const End& end);
 
- private:
-  explicit Store(sqlite::Database database) : database_(std::move(database)) {}
+  // After a change, before it is acknowledged. Where it cannot be written there is none, so that
+  // an old one is never taken for a new one.
+  absl::Status Copy();
 
+ private:
+  using Opened = absl::StatusOr<std::unique_ptr<Store>>;
+
+  Store(std::string path, sqlite::Database database)
+      : path_(std::move(path)), database_(std::move(database)) {}
+
+  static Opened OpenFile(const std::string& path);
+  // From the copy, as `why` says that nothing can be written.
+  static Opened OpenCopy(const std::string& path, const absl::Status& why);
+  // The copy in the place of a damaged file.
+  static Opened Restore(const std::string& path, const absl::Status& why, absl::Time now);
+
+  absl::Status Check();
   absl::Status SetUp();
   absl::Status AddEvent(int64_t id, const End& event);
 
+  const std::string path_;
   sqlite::Database database_;
+  absl::Status unwritable_;
+  std::string restored_;
 };
 
 }  // namespace headgate::overrides

@@ -4,6 +4,7 @@
 #ifndef HEADGATE_SERVER_RPC_SOURCES_H_
 #define HEADGATE_SERVER_RPC_SOURCES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -28,6 +29,13 @@ struct ThrottleLogSnapshot {
   absl::Time oldest = absl::InfiniteFuture();  // infinite: nothing is kept
 };
 
+// See OverridesStatus in status_service.proto.
+struct OverridesSnapshot {
+  bool is_kept = false;  // there is a folder to keep them in
+  size_t in_force = 0;
+  absl::Status status = {};  // of the newest change, or why there can be none
+};
+
 // Thread-safe.
 class StatusSource {
  public:
@@ -37,6 +45,7 @@ class StatusSource {
   virtual config::LoadStatus Config() const = 0;
   virtual std::vector<health::TargetSnapshot> Targets() const = 0;
   virtual ThrottleLogSnapshot ThrottleLog() const = 0;
+  virtual OverridesSnapshot Overrides() const = 0;
 };
 
 // Learns that somebody asks, so that health is measured more often. Called for each Check or batch

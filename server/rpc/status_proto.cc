@@ -107,6 +107,11 @@ void FillThrottleLog(const ThrottleLogSnapshot& from, v1::ThrottleLogStatus& to)
   if (from.oldest != absl::InfiniteFuture()) SetTimestamp(from.oldest, *to.mutable_oldest());
 }
 
+void FillOverrides(const OverridesSnapshot& from, v1::OverridesStatus& to) {
+  to.set_in_force(static_cast<int32_t>(from.in_force));
+  to.set_error(std::string(from.status.message()));
+}
+
 void FillBudget(const engine::BudgetView& from, v1::BudgetStatus& to) {
   to.set_target(from.target);
   to.set_budget(from.budget);

@@ -101,6 +101,8 @@ grpc::Status StatusService::GetStatus(const v1::GetStatusRequest& request,
   response.set_buckets_capacity(static_cast<int64_t>(stats.buckets));
   response.set_live_evictions(static_cast<int64_t>(stats.live_evictions));
   FillThrottleLog(source_.ThrottleLog(), *response.mutable_throttle_log());
+  const OverridesSnapshot overrides = source_.Overrides();
+  if (overrides.is_kept) FillOverrides(overrides, *response.mutable_overrides());
   return grpc::Status();
 }
 

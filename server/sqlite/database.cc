@@ -3,9 +3,17 @@
 #include <sqlite3.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "server/sqlite/status.h"
 
 namespace headgate::sqlite {
+namespace {
+
+std::string UriEscaped(const std::string& path) {
+  return absl::StrReplaceAll(path, {{"%", "%25"}, {"?", "%3f"}, {"#", "%23"}});
+}
+
+}  // namespace
 
 // Statements may still be there: the last one of them closes it.
 void Database::Closer::operator()(sqlite3* database) const { sqlite3_close_v2(database); }
@@ -31,9 +39,13 @@ absl::StatusOr<Database> Database::Open(const std::string& path, const OpenOptio
 absl::Status Database::Connect(const OpenOptions& options) {
   const int access = options.access == Access::kWrite ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
                                                       : SQLITE_OPEN_READONLY;
+  const bool is_copy = options.access == Access::kReadCopy;
+  const std::string uri = absl::StrCat("file:", UriEscaped(*path_), "?immutable=1");
   sqlite3* opened = nullptr;
-  const int code = sqlite3_open_v2(path_->c_str(), &opened,
-                                   access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+  const int code = sqlite3_open_v2(
+      is_copy ? uri.c_str() : path_->c_str(), &opened,
+      access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | (is_copy ? SQLITE_OPEN_URI : 0),
+      nullptr);
   database_.reset(opened);
   return ErrorOf(code);
 }
@@ -41,7 +53,7 @@ absl::Status Database::Connect(const OpenOptions& options) {
 absl::Status Database::SetUp(const OpenOptions& options) {
   const int64_t busy_ms = absl::ToInt64Milliseconds(options.busy_timeout);
   absl::Status status = ErrorOf(sqlite3_busy_timeout(database_.get(), static_cast<int>(busy_ms)));
-  if (!status.ok() || options.access == Access::kRead) return status;
+  if (!status.ok() || options.access != Access::kWrite) return status;
   // Before anything else: it is of effect on an empty file only.
   if (options.incremental_vacuum) status = Run("PRAGMA auto_vacuum = INCREMENTAL");
   if (!status.ok()) return status;

@@ -35,6 +35,7 @@ namespace headgate::sqlite {
 enum class Access : uint8_t {
   kWrite,  // and read; makes the file, and takes its lock
   kRead,
+  kReadCopy,  // of a file that nobody writes, such as WriteCopy makes; needs no lock, no room
 };
 
 // What a commit survives. Both survive the end of the process, however it ends.

@@ -19,14 +19,17 @@ absl::StatusOr<FileLock> FileLock::Take(const std::string& path) {
   const std::string name = path + ".lock";
   FileLock lock(open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (lock.fd_ < 0) {
-    return absl::UnavailableError(absl::StrCat(path, ": cannot open ", name, ": ", strerror(errno),
-                                               "; see that its folder exists and can be written"));
+    const int error = errno;
+    const absl::StatusCode code =
+        error == EROFS ? absl::StatusCode::kPermissionDenied : absl::ErrnoToStatusCode(error);
+    return absl::Status(code, absl::StrCat(path, ": cannot open ", name, ": ", strerror(error),
+                                           "; see that its folder exists and can be written"));
   }
   if (flock(lock.fd_, LOCK_EX | LOCK_NB) == 0) return lock;
   if (errno != EWOULDBLOCK) {
     return absl::UnavailableError(absl::StrCat(path, ": flock ", name, ": ", strerror(errno)));
   }
-  return absl::UnavailableError(absl::StrCat(
+  return absl::AlreadyExistsError(absl::StrCat(
       path, " is used by another headgated; end that one, or give this one a folder of its own"));
 }
 

@@ -26,7 +26,8 @@ class FileLock {
     return *this;
   }
 
-  // Unavailable: it is taken, or its file cannot be made.
+  // AlreadyExists: it is taken. NotFound: there is no such folder. PermissionDenied,
+  // ResourceExhausted, Unavailable: its file cannot be made.
   static absl::StatusOr<FileLock> Take(const std::string& path);
 
  private:

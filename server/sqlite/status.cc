@@ -14,6 +14,8 @@ struct Meaning {
 };
 
 Meaning MeaningOf(int code) {
+  // No room for what WAL mode keeps beside the file.
+  if (code == SQLITE_IOERR_SHMSIZE) code = SQLITE_FULL;
   switch (code & 0xff) {  // the rest says more of the same
     case SQLITE_FULL:
       return {absl::StatusCode::kResourceExhausted, "make room on its disk"};
@@ -26,7 +28,8 @@ Meaning MeaningOf(int code) {
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-      return {absl::StatusCode::kUnavailable, "see that this user may write it and its folder"};
+      return {absl::StatusCode::kPermissionDenied,
+              "see that this user may write it and its folder"};
     case SQLITE_IOERR:
       return {absl::StatusCode::kUnavailable, "see whether its disk is in order"};
     case SQLITE_BUSY:

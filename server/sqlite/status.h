@@ -1,7 +1,8 @@
 // What SQLite says is wrong, as a status that names the file and what to do.
 //
 // ResourceExhausted: the disk, or the file's limit, is full. DataLoss: the file is corrupt, or no
-// database. Unavailable: it cannot be opened, read or written, or is busy. AlreadyExists: a
+// database. PermissionDenied: this user may not write it. Unavailable: it cannot be opened or read,
+// or is busy. AlreadyExists: a
 // constraint was violated. Internal: the program misused SQLite.
 //
 // Pure function.

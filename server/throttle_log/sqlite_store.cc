@@ -28,34 +28,54 @@ absl::StatusOr<std::string> MoveAside(const std::string& path, absl::Time now) {
 
 }  // namespace
 
-SqliteStore::SqliteStore(std::string path, const Keeping& keeping, std::unique_ptr<SqliteFile> file)
-    : path_(std::move(path)), keeping_(keeping), file_(std::move(file)) {}
+SqliteStore::SqliteStore(std::string path, const Keeping& keeping)
+    : path_(std::move(path)), keeping_(keeping) {}
 
 absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path,
                                                                const Keeping& keeping) {
-  absl::StatusOr<std::unique_ptr<SqliteFile>> file = SqliteFile::Open(path);
-  if (!file.ok()) return file.status();
-  std::unique_ptr<SqliteStore> store(new SqliteStore(path, keeping, *std::move(file)));
+  std::unique_ptr<SqliteStore> store(new SqliteStore(path, keeping));
   MutexLock lock(&store->writing_);
-  store->Publish(absl::OkStatus());
+  if (absl::Status opened = store->OpenFile(); !opened.ok()) return opened;
   return store;
 }
 
-absl::StatusOr<SqliteStore::Opened> SqliteStore::OpenOrSetAside(const std::string& path,
-                                                                const Keeping& keeping,
-                                                                absl::Time now) {
+SqliteStore::Opened SqliteStore::OpenAnyway(const std::string& path, const Keeping& keeping,
+                                            absl::Time now) {
   Opened opened;
-  absl::StatusOr<std::unique_ptr<SqliteStore>> store = Open(path, keeping);
-  if (absl::IsDataLoss(store.status())) {
-    opened.why = store.status();
-    absl::StatusOr<std::string> name = MoveAside(path, now);
-    if (!name.ok()) return name.status();
-    opened.set_aside = *name;
-    store = Open(path, keeping);
-  }
-  if (!store.ok()) return store.status();
-  opened.store = *std::move(store);
+  opened.store.reset(new SqliteStore(path, keeping));
+  SqliteStore& store = *opened.store;
+  MutexLock lock(&store.writing_);
+  opened.why = store.OpenFile();
+  if (!absl::IsDataLoss(opened.why)) return opened;
+  absl::StatusOr<std::string> aside = store.SetAside(now);
+  if (!aside.ok()) return opened;
+  opened.set_aside = *std::move(aside);
+  store.OpenFile().IgnoreError();  // the state has it
   return opened;
+}
+
+absl::Status SqliteStore::OpenFile() {
+  absl::StatusOr<std::unique_ptr<SqliteFile>> file = SqliteFile::Open(path_);
+  if (file.ok()) {
+    file_ = *std::move(file);
+    Publish(absl::OkStatus());
+    return absl::OkStatus();
+  }
+  MutexLock lock(&mutex_);
+  state_.status = file.status();
+  return state_.status;
+}
+
+absl::StatusOr<std::string> SqliteStore::SetAside(absl::Time now) {
+  file_ = nullptr;  // gives up its lock
+  {
+    MutexLock lock(&mutex_);
+    idle_.clear();
+    ++generation_;
+  }
+  std::error_code error;
+  if (path_ == kInMemory || !std::filesystem::exists(path_, error)) return std::string();
+  return MoveAside(path_, now);
 }
 
 absl::Status SqliteStore::Append(absl::Span<const Row> rows, int64_t batch) {
@@ -68,45 +88,21 @@ absl::Status SqliteStore::Append(absl::Span<const Row> rows, int64_t batch) {
 
 absl::Status SqliteStore::Maintain(absl::Time now) {
   MutexLock lock(&writing_);
-  bool is_corrupt = file_ == nullptr;
-  {
-    MutexLock state_lock(&mutex_);
-    is_corrupt = is_corrupt || absl::IsDataLoss(state_.status);
+  if (absl::IsDataLoss(State().status)) {
+    if (absl::Status aside = SetAside(now).status(); !aside.ok()) return aside;
   }
-  if (is_corrupt) {
-    absl::Status status = Replace(now);
-    if (!status.ok()) return status;
+  if (file_ == nullptr) {
+    if (absl::Status opened = OpenFile(); !opened.ok()) return opened;
   }
   return Write([&](SqliteFile& file) { return file.Maintain(keeping_, now); });
 }
 
 absl::Status SqliteStore::Write(absl::FunctionRef<absl::Status(SqliteFile&)> change) {
-  if (file_ == nullptr) {
-    return absl::UnavailableError(absl::StrCat(path_, " was set aside, and none was begun yet"));
-  }
+  if (file_ == nullptr) return State().status;
   absl::Status status = change(*file_);
   if (!status.ok()) file_->Forget();
   Publish(status);
   return status;
-}
-
-// Another file instead of one that is corrupt.
-absl::Status SqliteStore::Replace(absl::Time now) {
-  file_ = nullptr;  // gives up its lock
-  {
-    MutexLock lock(&mutex_);
-    idle_.clear();
-    ++generation_;
-  }
-  std::error_code error;
-  if (path_ != kInMemory && std::filesystem::exists(path_, error)) {
-    absl::StatusOr<std::string> name = MoveAside(path_, now);
-    if (!name.ok()) return name.status();
-  }
-  absl::StatusOr<std::unique_ptr<SqliteFile>> file = SqliteFile::Open(path_);
-  if (!file.ok()) return file.status();
-  file_ = *std::move(file);
-  return absl::OkStatus();
 }
 
 void SqliteStore::Publish(const absl::Status& status) {

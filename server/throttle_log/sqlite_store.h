@@ -9,13 +9,14 @@
 // megabytes.
 //
 // A file that turns out to be corrupt while it is written fails Append with DataLoss until the next
-// Maintain, which sets it aside and starts anew.
+// Maintain, which sets it aside and starts anew. One that cannot be opened (a full disk) fails
+// Append until a Maintain has opened it.
 //
 // Thread-safe as Store is. With ":memory:" Scan keeps Append waiting, so `visit` must not append.
 //
-//   absl::StatusOr<SqliteStore::Opened> opened =
-//       SqliteStore::OpenOrSetAside("/var/lib/headgate/throttle_log.db", keeping, now);
-//   absl::Status status = opened->store->Append(rows, /*batch=*/1);
+//   SqliteStore::Opened opened =
+//       SqliteStore::OpenAnyway("/var/lib/headgate/throttle_log.db", keeping, now);
+//   absl::Status status = opened.store->Append(rows, /*batch=*/1);
 #ifndef HEADGATE_SERVER_THROTTLE_LOG_SQLITE_STORE_H_
 #define HEADGATE_SERVER_THROTTLE_LOG_SQLITE_STORE_H_
 
@@ -43,19 +44,19 @@ namespace headgate::throttle_log {
 class SqliteStore final : public Store {
  public:
   // Makes the file if there is none, in a folder that there is. ":memory:" is kept by no file.
-  // Unavailable, DataLoss (corrupt, or not Headgate's), FailedPrecondition (a newer Headgate's).
+  // DataLoss (corrupt, or not Headgate's), FailedPrecondition (a newer Headgate's), and those of
+  // sqlite::Database::Open.
   static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const std::string& path,
                                                            const Keeping& keeping);
 
   struct Opened {
     std::unique_ptr<SqliteStore> store;
-    // Where that file is now which could not be read, and why; empty if all is well.
-    std::string set_aside;
-    absl::Status why;
+    std::string set_aside;  // where that file is now which was damaged; empty: it was not
+    absl::Status why;       // it was, or the store is not open yet
   };
-  // Open, but a file that is DataLoss is renamed to PATH.corrupt-SECONDS and another one begun.
-  static absl::StatusOr<Opened> OpenOrSetAside(const std::string& path, const Keeping& keeping,
-                                               absl::Time now);
+  // Open, but a file that is DataLoss is renamed to PATH.corrupt-SECONDS and another one begun, and
+  // whatever else is wrong is left to Maintain.
+  static Opened OpenAnyway(const std::string& path, const Keeping& keeping, absl::Time now);
 
   absl::Status Append(absl::Span<const Row> rows, int64_t batch) override;
   absl::Status Scan(const ScanFilter& filter,
@@ -66,11 +67,13 @@ class SqliteStore final : public Store {
  private:
   using Readers = std::vector<std::unique_ptr<sqlite::Database>>;
 
-  SqliteStore(std::string path, const Keeping& keeping, std::unique_ptr<SqliteFile> file);
+  SqliteStore(std::string path, const Keeping& keeping);
 
   absl::Status Write(absl::FunctionRef<absl::Status(SqliteFile&)> change)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
-  absl::Status Replace(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
+  absl::Status OpenFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
+  // Where the file is now.
+  absl::StatusOr<std::string> SetAside(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
   void Publish(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
   absl::StatusOr<std::unique_ptr<sqlite::Database>> TakeReader() const;
 
@@ -78,8 +81,7 @@ class SqliteStore final : public Store {
   const Keeping keeping_;
 
   mutable Mutex writing_;
-  // Null: the last one was set aside, and no other could be begun yet.
-  std::unique_ptr<SqliteFile> file_ ABSL_GUARDED_BY(writing_);
+  std::unique_ptr<SqliteFile> file_ ABSL_GUARDED_BY(writing_);  // null: state_ says why
   // In memory alone: what an Append that failed has written was rolled back, and with the process
   // ends whoever would repeat a batch.
   std::optional<int64_t> last_batch_ ABSL_GUARDED_BY(writing_);

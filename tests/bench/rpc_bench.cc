@@ -2,7 +2,8 @@
 //
 // Both are methods of one server: the same port, serving thread and machinery for calls. An empty
 // RPC has an empty request and an empty response; a Check has an identity of four levels, is
-// charged to four budgets under 10,000 rules, and is answered with the health it was decided under.
+// charged to four budgets under 10,000 rules, is answered with the health it was decided under, and
+// counted for the throttle log.
 // In batches and on streams every Check has another identity. Callers are another process, with 64
 // RPCs or messages outstanding on 4 connections. What is measured is the CPU time of this process,
 // all threads, user and system; permits are reported between the slices, which is not measured.
@@ -27,6 +28,7 @@
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/service.h"
 #include "server/rpc/unary_route.h"
+#include "server/throttle_log/recorder.h"
 #include "tests/bench/rpc_load.h"
 
 extern char** environ;
@@ -64,6 +66,7 @@ class NoStatus final : public rpc::StatusSource {
   config::LoadStatus Config() const override { return {}; }
   std::vector<health::TargetSnapshot> Targets() const override { return {}; }
   rpc::ThrottleLogSnapshot ThrottleLog() const override { return {}; }
+  rpc::OverridesSnapshot Overrides() const override { return {}; }
 };
 
 // As app::Targets, which hands each Check to the same book, but without its monitors: what they
@@ -215,8 +218,10 @@ int Run(double seconds) {
   EmptyService empty_service;
   NoStatus source;
   MonitoredTarget demand;
-  auto server = rpc::RpcServer::Start({.address = "127.0.0.1:0", .another_service = &empty_service},
-                                      engine, clock, source, &demand);
+  throttle_log::Recorder recorder(engine, {.seed = 0x1234567890abcdef});
+  auto server = rpc::RpcServer::Start(
+      {.address = "127.0.0.1:0", .another_service = &empty_service, .recorder = &recorder}, engine,
+      clock, source, &demand);
   if (!server.ok()) Fail(std::string(server.status().message()));
   Callers callers((*server)->port());
   Row warm_up, empty, check, batch, stream;

@@ -42,6 +42,7 @@ class NoStatus final : public rpc::StatusSource {
   config::LoadStatus Config() const override { return {}; }
   std::vector<health::TargetSnapshot> Targets() const override { return {}; }
   rpc::ThrottleLogSnapshot ThrottleLog() const override { return {}; }
+  rpc::OverridesSnapshot Overrides() const override { return {}; }
 };
 
 engine::PolicySpec Policy() {

@@ -145,6 +145,22 @@ TEST_F(StatusCommand, SaysWhatKeepsTheThrottleLogFromBeingComplete) {
                     HasSubstr("\r\nthrottle_log_dropped_checks,,,,56,,,,\r\n")));
 }
 
+TEST_F(StatusCommand, SaysWhatKeepsOverridesFromBeingMade) {
+  EXPECT_THAT(server_.Headgate({"status"}).out, Not(HasSubstr("overrides")));
+  server_.SetOverrides({.is_kept = true, .in_force = 2});
+  const std::string well = server_.Headgate({"status"}).out;
+  EXPECT_THAT(well, HasSubstr("overrides in force: 2\n"));
+  EXPECT_THAT(well, Not(HasSubstr("CANNOT")));
+  server_.SetOverrides({.is_kept = true,
+                        .in_force = 2,
+                        .status = absl::ResourceExhaustedError("disk is full\x1b[2J")});
+  EXPECT_THAT(server_.Headgate({"status"}).out,
+              HasSubstr("overrides in force: 2\n"
+                        "overrides CANNOT BE WRITTEN: disk is full\\x1b[2J\n"));
+  EXPECT_THAT(server_.Headgate({"status", "-o", "csv"}).out,
+              HasSubstr("\r\noverrides,,,cannot be written,2,,,,disk is full"));
+}
+
 TEST_F(StatusCommand, UnknownTargetIsTwo) {
   const Finished status = server_.Headgate({"status", "--target", "nowhere"});
   EXPECT_EQ(status.status, 2);

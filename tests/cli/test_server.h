@@ -58,6 +58,10 @@ class TestServer final : public rpc::StatusSource, public rpc::DemandListener {
     MutexLock lock(&mutex_);
     throttle_log_ = std::move(throttle_log);
   }
+  void SetOverrides(rpc::OverridesSnapshot overrides) {
+    MutexLock lock(&mutex_);
+    overrides_ = std::move(overrides);
+  }
 
   // The program, told where this server is.
   SubprocessOptions Options() const { return {.environment = {{"HEADGATE_ADDRESS", address()}}}; }
@@ -86,6 +90,10 @@ class TestServer final : public rpc::StatusSource, public rpc::DemandListener {
     MutexLock lock(&mutex_);
     return throttle_log_;
   }
+  rpc::OverridesSnapshot Overrides() const override {
+    MutexLock lock(&mutex_);
+    return overrides_;
+  }
   void OnCheck(std::string_view) override { checks_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
@@ -96,6 +104,7 @@ class TestServer final : public rpc::StatusSource, public rpc::DemandListener {
   std::vector<health::TargetSnapshot> targets_ ABSL_GUARDED_BY(mutex_);
   config::LoadStatus config_ ABSL_GUARDED_BY(mutex_);
   rpc::ThrottleLogSnapshot throttle_log_ ABSL_GUARDED_BY(mutex_);
+  rpc::OverridesSnapshot overrides_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<rpc::RpcServer> server_;  // last: it uses all of the above
 };
 

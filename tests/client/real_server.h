@@ -76,6 +76,7 @@ class RealServer final : public rpc::StatusSource {
   config::LoadStatus Config() const override { return {}; }
   std::vector<health::TargetSnapshot> Targets() const override { return {}; }
   rpc::ThrottleLogSnapshot ThrottleLog() const override { return {}; }
+  rpc::OverridesSnapshot Overrides() const override { return {}; }
 
  private:
   FakeClock clock_;

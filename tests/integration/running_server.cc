@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -9,13 +10,14 @@
 
 namespace headgate {
 
-RunningServer::RunningServer(const std::string& yaml) {
+RunningServer::RunningServer(const std::string& yaml, std::filesystem::path state_dir)
+    : state_dir_(state_dir.empty() ? folder_.path() / "state" : std::move(state_dir)) {
   Rewrite(yaml);
-  std::filesystem::create_directory(state_dir());
+  std::filesystem::create_directory(state_dir_);
   absl::StatusOr<std::unique_ptr<app::Server>> server =
       app::Server::Start({.config_path = config_path(),
                           .grpc_address = "127.0.0.1:0",
-                          .state_dir = state_dir(),
+                          .state_dir = state_dir_,
                           .grace = absl::Seconds(2)},
                          clock_);
   EXPECT_TRUE(server.ok()) << server.status();

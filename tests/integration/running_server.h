@@ -27,14 +27,15 @@ namespace headgate {
 
 class RunningServer {
  public:
-  // Fails the test if it does not start. It keeps its state in state_dir().
-  explicit RunningServer(const std::string& yaml);
+  // Fails the test if it does not start. It keeps its state in `state_dir`; empty: in a folder of
+  // its own.
+  explicit RunningServer(const std::string& yaml, std::filesystem::path state_dir = {});
   RunningServer(const RunningServer&) = delete;
   RunningServer& operator=(const RunningServer&) = delete;
 
   const std::filesystem::path& folder() const { return folder_.path(); }
   std::string config_path() const { return folder_.File("headgate.yaml"); }
-  std::filesystem::path state_dir() const { return folder_.path() / "state"; }
+  const std::filesystem::path& state_dir() const { return state_dir_; }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   // Another file under its name, as an editor saves it.
   void Rewrite(const std::string& yaml);
@@ -48,6 +49,7 @@ class RunningServer {
 
  private:
   const TempFolder folder_;
+  const std::filesystem::path state_dir_;
   SystemClock clock_;
   std::unique_ptr<app::Server> server_;
   std::shared_ptr<grpc::Channel> channel_;

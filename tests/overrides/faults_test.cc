@@ -6,13 +6,16 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "server/sqlite/database.h"
 #include "tests/overrides/overrides_fixture.h"
+#include "tests/testing/small_disk.h"
 
 namespace headgate::overrides {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -91,7 +94,6 @@ TEST_F(Faults, AnExpiryThatCouldNotBeWrittenIsWrittenLater) {
   absl::StatusCode deleted{};
   {
     const FullDisk full;
-    desk->Tick();
     listed = desk.Listed();
     deleted = desk->Delete(Ending(1)).status().code();
   }
@@ -101,24 +103,80 @@ TEST_F(Faults, AnExpiryThatCouldNotBeWrittenIsWrittenLater) {
   EXPECT_EQ(desk.Events().size(), 2U);
 }
 
+TEST_F(Faults, AServerThatStartsOnAFullDiskHasWhatWasAcknowledged) {
+  const SmallDisk disk(path() + ".disk");
+  if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small tmpfs takes root";
+  const std::string file = disk.File("overrides.db");
+  {
+    Desk desk(file, clock_);
+    desk.Create(Pause("etl"));
+  }
+  disk.Fill();
+  {
+    Desk desk(file, clock_);
+    EXPECT_FALSE(desk.Admits("etl"));
+    EXPECT_THAT(desk.Listed(), ElementsAre(1));
+    EXPECT_EQ(desk.Events().size(), 1U);
+    EXPECT_FALSE(desk->GetState().status.ok());
+    EXPECT_THAT(std::string(desk.CreateError(Pause("other")).message()),
+                HasSubstr("nothing has changed"));
+  }
+  disk.MakeRoom();
+  Desk desk(file, clock_);
+  EXPECT_TRUE(desk->GetState().status.ok()) << desk->GetState().status;
+  EXPECT_THAT(desk.Listed(), ElementsAre(1));
+  EXPECT_EQ(desk.Create(Pause("other")).id, 2);
+}
+
+TEST_F(Faults, AServerThatMayNotWriteHasWhatWasAcknowledged) {
+  const SmallDisk disk(path() + ".disk");
+  if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small tmpfs takes root";
+  const std::string file = disk.File("overrides.db");
+  {
+    Desk desk(file, clock_);
+    desk.Create(Pause("etl"));
+  }
+  disk.MakeReadOnly();
+  Desk desk(file, clock_);
+  EXPECT_FALSE(desk.Admits("etl"));
+  const absl::Status refused = desk.CreateError(Pause("other"));
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr(file), HasSubstr("Read-only file system"),
+                    HasSubstr("then restart headgated")));
+  EXPECT_EQ(desk->GetState().status.code(), absl::StatusCode::kPermissionDenied);
+}
+
+TEST_F(Faults, AServerThatMayNotWriteAndNeverCouldStartsWithoutOverrides) {
+  const SmallDisk disk(path() + ".disk");
+  if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small tmpfs takes root";
+  disk.MakeReadOnly();
+  Desk desk(disk.File("overrides.db"), clock_);
+  EXPECT_TRUE(desk.Admits("etl"));
+  EXPECT_EQ(desk.CreateError(Pause("etl")).code(), absl::StatusCode::kUnavailable);
+}
+
 TEST_F(Faults, AFolderThatIsNotThereIsNamed) {
   const absl::Status status = Registry::Open({.path = "/none/such/overrides.db"}, clock_).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("/none/such/overrides.db"));
 }
 
 TEST_F(Faults, AnotherServerOnTheSameFileIsRefused) {
   Desk desk(path(), clock_);
   const absl::Status status = Registry::Open({.path = path()}, clock_).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(status.message()), HasSubstr("is used by another headgated"));
 }
 
+// What happens to a file between two lives of a server, with its copy and without.
 class Damaged : public OverridesTest {
  protected:
   Damaged() {
     Desk desk(path(), clock_);
-    desk.Create(Pause("etl"));
+    desk.Create(Pause("over"));
+    desk.Create(Pause("etl", Never{}));
+    desk.Delete(1);
   }
 
   void Run(const std::string& sql) {
@@ -128,8 +186,27 @@ class Damaged : public OverridesTest {
     EXPECT_TRUE(status.ok()) << status;
   }
 
-  // What Open says, which has to say what to do.
+  // Nothing that was acknowledged is lost; nor is the damaged file, from which somebody may want
+  // to know.
+  void ExpectRestored() {
+    {
+      Desk desk(path(), clock_);
+      EXPECT_THAT(desk->GetState().restored, HasSubstr(path() + ".corrupt-"));
+      EXPECT_THAT(desk.Listed(), ElementsAre(2));
+      EXPECT_FALSE(desk.Admits("etl"));
+      EXPECT_EQ(desk.Events().size(), 3U);
+      EXPECT_EQ(desk.Create(Pause("more")).id, 3);
+      EXPECT_TRUE(std::filesystem::exists(
+          absl::StrCat(path(), ".corrupt-", absl::ToUnixSeconds(clock_.Read().wall()))));
+    }
+    Desk desk(path(), clock_);
+    EXPECT_EQ(desk->GetState().restored, "");
+    EXPECT_THAT(desk.Listed(), ElementsAre(3, 2));
+  }
+
+  // What Open says where there is no copy, which has to say what to do.
   std::string Refusal() {
+    std::filesystem::remove(path() + ".copy");
     const absl::Status status = Registry::Open({.path = path()}, clock_).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
     const std::string text(status.message());
@@ -137,30 +214,48 @@ class Damaged : public OverridesTest {
     EXPECT_THAT(text, HasSubstr("mv " + path() + " " + path() + ".broken"));
     return text;
   }
-};
 
-TEST_F(Damaged, AFileOfOtherContentsIsNotTakenForNone) {
-  std::ofstream(path()) << std::string(100'000, 'x');
-  Refusal();
-}
-
-TEST_F(Damaged, OverwrittenPagesAreFoundOut) {
-  {
+  void WriteOther() const { std::ofstream(path()) << std::string(100'000, 'x'); }
+  void OverwritePages() const {
     std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(4096 + 100);
     file << std::string(2 * 4096, '\xff');
   }
+};
+
+TEST_F(Damaged, OtherContentsAreReplacedByTheCopy) {
+  WriteOther();
+  ExpectRestored();
+}
+
+TEST_F(Damaged, OverwrittenPagesAreReplacedByTheCopy) {
+  OverwritePages();
+  ExpectRestored();
+}
+
+TEST_F(Damaged, ATruncatedFileIsReplacedByTheCopy) {
+  std::filesystem::resize_file(path(), 2 * 4096);
+  ExpectRestored();
+}
+
+TEST_F(Damaged, AnOverrideThatMakesNoSenseIsReplacedByTheCopy) {
+  Run("UPDATE overrides SET kind = 257");
+  ExpectRestored();
+}
+
+TEST_F(Damaged, AFileOfOtherContentsIsNotTakenForNone) {
+  WriteOther();
   Refusal();
 }
 
-TEST_F(Damaged, ATruncatedFileIsFoundOut) {
-  std::filesystem::resize_file(path(), 2 * 4096);
+TEST_F(Damaged, OverwrittenPagesAreFoundOut) {
+  OverwritePages();
   Refusal();
 }
 
 TEST_F(Damaged, AnOverrideThatMakesNoSenseIsFoundOut) {
   Run("UPDATE overrides SET kind = 257");
-  EXPECT_THAT(Refusal(), HasSubstr("override 1 makes no sense"));
+  EXPECT_THAT(Refusal(), HasSubstr("override 2 makes no sense"));
 }
 
 TEST_F(Damaged, AnotherProgramsDatabaseIsNotUsed) {
@@ -168,10 +263,23 @@ TEST_F(Damaged, AnotherProgramsDatabaseIsNotUsed) {
   Refusal();
 }
 
+TEST_F(Damaged, ACopyThatIsDamagedTooIsNotUsed) {
+  WriteOther();
+  std::ofstream(path() + ".copy") << std::string(100'000, 'x');
+  Refusal();
+}
+
+TEST_F(Damaged, ACopyThatIsMissingIsMadeAnew) {
+  std::filesystem::remove(path() + ".copy");
+  { const Desk desk(path(), clock_); }
+  WriteOther();
+  ExpectRestored();
+}
+
 TEST_F(Damaged, ANewerHeadgatesFileIsLeftAlone) {
   Run("PRAGMA user_version = 2");
   const absl::Status status = Registry::Open({.path = path()}, clock_).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("was written by a newer Headgate"));
 }
 

@@ -37,11 +37,13 @@ class FakeStatus final : public StatusSource {
   config::LoadStatus Config() const override { return config; }
   std::vector<health::TargetSnapshot> Targets() const override { return targets; }
   ThrottleLogSnapshot ThrottleLog() const override { return throttle_log; }
+  OverridesSnapshot Overrides() const override { return overrides; }
 
   absl::Time started_at = absl::FromUnixSeconds(1'767'000'000);
   config::LoadStatus config;
   std::vector<health::TargetSnapshot> targets;
   ThrottleLogSnapshot throttle_log;
+  OverridesSnapshot overrides;
 };
 
 class RecordedDemand final : public DemandListener {

@@ -94,13 +94,13 @@ TEST_F(DatabaseTest, AReaderSeesWhatWasCommittedWhenItBegan) {
     EXPECT_EQ(CountOf(reader), 1);
   }
   EXPECT_EQ(CountOf(reader), 2);
-  EXPECT_TRUE(absl::IsUnavailable(reader.Run("INSERT INTO t VALUES (3)")));
+  EXPECT_TRUE(absl::IsPermissionDenied(reader.Run("INSERT INTO t VALUES (3)")));
 }
 
 TEST_F(DatabaseTest, ASecondWriterIsToldWhoHasTheFile) {
   auto first = std::make_unique<Database>(OpenOrDie());
   const absl::Status status = OpenStatus();
-  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_TRUE(absl::IsAlreadyExists(status)) << status;
   EXPECT_THAT(std::string(status.message()),
               testing::AllOf(HasSubstr(path_), HasSubstr("used by another headgated")));
   first.reset();
@@ -110,7 +110,7 @@ TEST_F(DatabaseTest, ASecondWriterIsToldWhoHasTheFile) {
 TEST_F(DatabaseTest, AnotherProcessIsAWriterToo) {
   Database first = OpenOrDie();
   const pid_t child = fork();
-  if (child == 0) _exit(absl::IsUnavailable(OpenStatus()) ? 0 : 1);
+  if (child == 0) _exit(absl::IsAlreadyExists(OpenStatus()) ? 0 : 1);
   int status = 1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
@@ -124,9 +124,9 @@ TEST_F(DatabaseTest, WhatIsNoDatabaseIsDataLoss) {
               testing::AllOf(HasSubstr(path_), HasSubstr("no SQLite database")));
 }
 
-TEST_F(DatabaseTest, AFolderThatIsMissingIsUnavailable) {
+TEST_F(DatabaseTest, AFolderThatIsMissingIsNotFound) {
   const absl::Status status = Database::Open(folder_.File("none/a.db"), {}).status();
-  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("see that its folder exists"));
 }
 

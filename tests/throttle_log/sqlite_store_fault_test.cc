@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "server/sqlite/database.h"
 #include "server/throttle_log/sqlite_store.h"
 #include "tests/testing/log_store_contract.h"
+#include "tests/testing/small_disk.h"
 #include "tests/testing/temp_folder.h"
 #include "tests/testing/wait_until.h"
 
@@ -58,14 +58,10 @@ class SqliteStoreFault : public testing::Test {
       ASSERT_TRUE(store->Append(Batch(step, 100), step + 1).ok());
     }
   }
-  SqliteStore::Opened OpenOrSetAside() const {
-    absl::StatusOr<SqliteStore::Opened> opened = SqliteStore::OpenOrSetAside(path_, {}, kNow);
-    EXPECT_TRUE(opened.ok()) << opened.status();
-    return *std::move(opened);
-  }
+  SqliteStore::Opened OpenAnyway() const { return SqliteStore::OpenAnyway(path_, {}, kNow); }
   std::string AsideName() const { return absl::StrCat(path_, ".corrupt-", kLogBegin + 3600); }
   void ExpectSetAside() const {
-    const SqliteStore::Opened opened = OpenOrSetAside();
+    const SqliteStore::Opened opened = OpenAnyway();
     EXPECT_EQ(opened.set_aside, AsideName());
     EXPECT_TRUE(absl::IsDataLoss(opened.why)) << opened.why;
     EXPECT_TRUE(std::filesystem::exists(AsideName()));
@@ -79,7 +75,7 @@ class SqliteStoreFault : public testing::Test {
 
 TEST_F(SqliteStoreFault, AFileInOrderIsNotSetAside) {
   FillAndClose(1);
-  const SqliteStore::Opened opened = OpenOrSetAside();
+  const SqliteStore::Opened opened = OpenAnyway();
   EXPECT_EQ(opened.set_aside, "");
   EXPECT_TRUE(opened.why.ok());
   EXPECT_EQ(ChecksIn(*opened.store), 100);
@@ -111,7 +107,7 @@ TEST_F(SqliteStoreFault, AFileWhoseFirstPagesAreOverwrittenIsSetAside) {
 TEST_F(SqliteStoreFault, ANewerVersionIsLeftAloneAndSaidSo) {
   FillAndClose(1);
   ASSERT_TRUE(sqlite::Database::Open(path_, {})->Run("PRAGMA user_version = 2").ok());
-  const absl::Status status = SqliteStore::OpenOrSetAside(path_, {}, kNow).status();
+  const absl::Status status = OpenAnyway().why;
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("newer Headgate"));
   EXPECT_TRUE(std::filesystem::exists(path_));
@@ -136,61 +132,35 @@ TEST_F(SqliteStoreFault, DamageThatAppendMeetsIsSetAsideByMaintain) {
   EXPECT_TRUE(store->State().status.ok());
 }
 
-TEST_F(SqliteStoreFault, AFolderThatIsMissingIsUnavailable) {
+TEST_F(SqliteStoreFault, AFolderThatIsMissingIsNotFound) {
   const absl::Status status = SqliteStore::Open(folder_.File("none/log.db"), {}).status();
-  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
 }
 
-TEST_F(SqliteStoreFault, AFolderThatCannotBeWrittenIsUnavailable) {
-  if (geteuid() == 0) {  // root may write anywhere but where nobody can
-    EXPECT_TRUE(absl::IsUnavailable(SqliteStore::Open("/proc/log.db", {}).status()));
-    return;
-  }
-  ASSERT_EQ(chmod(folder_.path().c_str(), 0500), 0);
-  const absl::Status status = SqliteStore::Open(path_, {}).status();
-  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+TEST_F(SqliteStoreFault, AFolderThatMayNotBeWrittenIsPermissionDenied) {
+  const SmallDisk disk(folder_.File("disk"));
+  if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small tmpfs takes root";
+  disk.MakeReadOnly();
+  const absl::Status status = SqliteStore::Open(disk.File("log.db"), {}).status();
+  EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("can be written"));
-  ASSERT_EQ(chmod(folder_.path().c_str(), 0700), 0);
 }
 
 TEST_F(SqliteStoreFault, ASecondHeadgatedIsTurnedAway) {
   const std::unique_ptr<SqliteStore> first = OpenOrDie(path_);
-  const absl::Status status = SqliteStore::OpenOrSetAside(path_, {}, kNow).status();
-  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  const SqliteStore::Opened second = OpenAnyway();
+  const absl::Status status = second.store->Append(Batch(0, 1), 1);
+  EXPECT_TRUE(absl::IsAlreadyExists(status)) << status;
+  EXPECT_EQ(second.store->State().status, status);
   EXPECT_THAT(std::string(status.message()), HasSubstr("used by another headgated"));
 }
-
-// A file system of its own, for as long as the test runs.
-class SmallDisk {
- public:
-  explicit SmallDisk(std::string folder) : folder_(std::move(folder)) {
-    std::filesystem::create_directory(folder_);
-    mounted_ = mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=1m") == 0;
-  }
-  ~SmallDisk() {
-    if (mounted_) umount2(folder_.c_str(), MNT_DETACH);
-  }
-  SmallDisk(const SmallDisk&) = delete;
-  SmallDisk& operator=(const SmallDisk&) = delete;
-  bool is_mounted() const { return mounted_; }
-
- private:
-  const std::string folder_;
-  bool mounted_ = false;
-};
 
 TEST_F(SqliteStoreFault, AFullDiskIsToldAndNothingIsLostOrCountedTwice) {
   const SmallDisk disk(folder_.File("disk"));
   if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small tmpfs takes root";
-  const std::string filler = folder_.File("disk/filler");
-  const std::unique_ptr<SqliteStore> store = OpenOrDie(folder_.File("disk/log.db"));
+  const std::unique_ptr<SqliteStore> store = OpenOrDie(disk.File("log.db"));
   ASSERT_TRUE(store->Append(Batch(0, 1000), 1).ok());
-  {
-    std::ofstream file(filler);
-    const std::string page(4096, 'x');
-    while (file << page << std::flush) {
-    }
-  }
+  disk.Fill();
   int64_t batch = 1;
   absl::Status status;
   while (status.ok() && batch < 1000)
@@ -200,10 +170,30 @@ TEST_F(SqliteStoreFault, AFullDiskIsToldAndNothingIsLostOrCountedTwice) {
   EXPECT_EQ(store->State().status, status);
   EXPECT_EQ(ChecksIn(*store), (batch - 1) * 1000);
 
-  std::filesystem::remove(filler);
+  disk.MakeRoom();
   EXPECT_TRUE(store->Append(Batch(batch - 1, 1000), batch).ok());
   EXPECT_TRUE(store->State().status.ok());
   EXPECT_EQ(ChecksIn(*store), batch * 1000);
+}
+
+TEST_F(SqliteStoreFault, AStoreThatCannotBeOpenedIsOpenedByMaintainOnceItCan) {
+  const SmallDisk disk(folder_.File("disk"));
+  if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small tmpfs takes root";
+  disk.Fill();
+  const SqliteStore::Opened opened = SqliteStore::OpenAnyway(disk.File("log.db"), {}, kNow);
+  EXPECT_FALSE(opened.why.ok());
+  EXPECT_EQ(opened.set_aside, "");
+  SqliteStore& store = *opened.store;
+  EXPECT_EQ(store.Append(Batch(0, 1), 1), opened.why);
+  EXPECT_EQ(store.State().status, opened.why);
+  EXPECT_EQ(store.Maintain(kNow), opened.why);
+  EXPECT_FALSE(store.Scan(Everything(), [](const Row&) { return true; }).ok());
+
+  disk.MakeRoom();
+  EXPECT_TRUE(store.Maintain(kNow).ok());
+  EXPECT_TRUE(store.Append(Batch(0, 1), 1).ok());
+  EXPECT_EQ(ChecksIn(store), 1);
+  EXPECT_TRUE(store.State().status.ok());
 }
 
 TEST_F(SqliteStoreFault, AProcessKilledWhileItAppendsLeavesWholeBatches) {

@@ -1,0 +1,66 @@
+#include "server/sqlite/copy.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+namespace headgate::sqlite {
+namespace {
+
+absl::Status ErrorOf(const std::string& path, int error) {
+  return absl::ErrnoToStatus(error, path);
+}
+
+absl::Status Sync(const std::string& path, int flags) {
+  const int fd = open(path.c_str(), flags | O_CLOEXEC);
+  if (fd < 0) return ErrorOf(path, errno);
+  const int synced = fsync(fd);
+  const int error = errno;
+  close(fd);
+  return synced == 0 ? absl::OkStatus() : ErrorOf(path, error);
+}
+
+// On the disk under its new name when it returns.
+absl::Status Rename(const std::string& from, const std::string& to) {
+  if (std::rename(from.c_str(), to.c_str()) != 0) return ErrorOf(to, errno);
+  return Sync(std::filesystem::path(to).parent_path().string(), O_RDONLY | O_DIRECTORY);
+}
+
+}  // namespace
+
+absl::Status WriteCopy(Database& database, const std::string& path) {
+  const std::string draft = absl::StrCat(path, ".new");
+  std::remove(draft.c_str());  // of a process that ended in the middle
+  absl::Status status =
+      database.Run(absl::StrCat("VACUUM INTO '", absl::StrReplaceAll(draft, {{"'", "''"}}), "'"));
+  if (status.ok()) status = Sync(draft, O_RDWR);
+  if (status.ok()) status = Rename(draft, path);
+  if (!status.ok()) std::remove(draft.c_str());
+  return status;
+}
+
+absl::Status RestoreCopy(const std::string& copy, const std::string& path,
+                         const std::string& aside) {
+  const std::string draft = absl::StrCat(path, ".new");
+  std::error_code error;
+  std::filesystem::copy_file(copy, draft, std::filesystem::copy_options::overwrite_existing, error);
+  absl::Status status = error ? ErrorOf(draft, error.value()) : Sync(draft, O_RDWR);
+  if (status.ok()) status = Rename(path, aside);
+  if (!status.ok()) {
+    std::remove(draft.c_str());
+    return status;
+  }
+  // Else SQLite would take it for that of the copy.
+  std::filesystem::rename(path + "-wal", aside + "-wal", error);
+  std::filesystem::remove(path + "-shm", error);
+  return Rename(draft, path);
+}
+
+}  // namespace headgate::sqlite

@@ -1,0 +1,237 @@
+// What the server keeps for itself fails in every way that it can: Checks go on, status says so,
+// and nothing that was acknowledged is lost.
+
+#include <headgate/v1/override_service.grpc.pb.h>
+#include <headgate/v1/throttle_log_service.grpc.pb.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/integration/running_server.h"
+#include "tests/testing/postgres_cluster.h"
+#include "tests/testing/small_disk.h"
+#include "tests/testing/temp_folder.h"
+
+namespace headgate {
+namespace {
+
+constexpr char kYaml[] = "throttle_log: {max_buffered_rows: 200000}\n";
+
+grpc::Status Pause(const RunningServer& server, const std::string& identity) {
+  v1::CreateOverrideRequest request;
+  request.set_kind(v1::OVERRIDE_KIND_PAUSE);
+  request.mutable_selector()->set_identity(identity);
+  request.set_actor("alice");
+  request.set_reason("stuck shard");
+  request.set_never_expires(true);
+  v1::CreateOverrideResponse response;
+  grpc::ClientContext context;
+  return v1::OverrideService::NewStub(server.channel())
+      ->CreateOverride(&context, request, &response);
+}
+
+bool IsPaused(RunningServer& server, const std::string& identity) {
+  return server.Check(identity).verdict() == v1::VERDICT_DENIED;
+}
+
+// Checks by so many identities, each of which must be answered.
+void Ask(const RunningServer& server, const std::string& prefix, int identities) {
+  constexpr int kInBatch = 100;
+  const auto stub = v1::ThrottlerService::NewStub(server.channel());
+  for (int first = 0; first < identities; first += kInBatch) {
+    v1::BatchCheckRequest request;
+    for (int i = 0; i < kInBatch; ++i) {
+      request.add_checks()->set_identity(absl::StrCat(prefix, first + i, ":batch"));
+    }
+    v1::BatchCheckResponse response;
+    grpc::ClientContext context;
+    const grpc::Status status = stub->BatchCheck(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(response.results_size(), kInBatch);
+  }
+}
+
+// As the log has them.
+int64_t LoggedChecks(const RunningServer& server) {
+  v1::QueryThrottleLogRequest request;
+  request.mutable_filter()->set_identity("batch");
+  v1::QueryThrottleLogResponse response;
+  grpc::ClientContext context;
+  const grpc::Status status = v1::ThrottleLogService::NewStub(server.channel())
+                                  ->QueryThrottleLog(&context, request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  int64_t checks = 0;
+  for (const v1::LogSum& sum : response.sums()) checks += sum.allowed() + sum.denied();
+  return checks;
+}
+
+bool IsWritten(const v1::GetStatusResponse& status, int64_t rows) {
+  const v1::ThrottleLogStatus& log = status.throttle_log();
+  return log.error().empty() && log.rows_buffered() == 0 && log.rows_written() >= rows;
+}
+
+bool LogErrorHas(const v1::GetStatusResponse& status, const char* text) {
+  return absl::StrContains(status.throttle_log().error(), text);
+}
+
+class StateFaults : public testing::Test {
+ protected:
+  std::filesystem::path folder() const { return folder_.path(); }
+  // Files that were damaged.
+  int SetAside() const {
+    int files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder())) {
+      if (absl::StrContains(entry.path().string(), ".db.corrupt-")) ++files;
+    }
+    return files;
+  }
+
+ private:
+  const TempFolder folder_;
+};
+
+TEST_F(StateFaults, WhileTheDiskIsFullCountsWaitAndOverridesStay) {
+  const SmallDisk disk(folder() / "disk");
+  if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small tmpfs takes root";
+  RunningServer server(kYaml, disk.path());
+  ASSERT_TRUE(Pause(server, "etl").ok());
+  Ask(server, "before-", 100);
+  server.AwaitStatus([](const auto& status) { return IsWritten(status, 100); });
+
+  disk.Fill();
+  Ask(server, "during-", 1000);
+  server.AwaitStatus(
+      [](const auto& status) { return LogErrorHas(status, "make room on its disk"); });
+  Ask(server, "later-", 1000);
+  EXPECT_TRUE(IsPaused(server, "etl"));
+  const grpc::Status refused = Pause(server, "other");
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_TRUE(absl::StartsWith(refused.error_message(), "nothing has changed"))
+      << refused.error_message();
+  EXPECT_FALSE(IsPaused(server, "other"));
+  EXPECT_EQ(server.Status().overrides().in_force(), 1);
+  EXPECT_TRUE(absl::StrContains(server.Status().overrides().error(), "disk"));
+
+  disk.MakeRoom();
+  server.AwaitStatus([](const auto& status) { return IsWritten(status, 2100); });
+  EXPECT_EQ(LoggedChecks(server), 2100);
+  EXPECT_EQ(server.Status().throttle_log().dropped_checks(), 0);
+  EXPECT_TRUE(Pause(server, "other").ok());
+  EXPECT_EQ(server.Status().overrides().error(), "");
+}
+
+TEST_F(StateFaults, AServerStartsOnAFullDisk) {
+  const SmallDisk disk(folder() / "disk");
+  if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small tmpfs takes root";
+  {
+    RunningServer server(kYaml, disk.path());
+    ASSERT_TRUE(Pause(server, "etl").ok());
+    Ask(server, "before-", 100);
+  }
+  disk.Fill();
+  {
+    RunningServer server(kYaml, disk.path());
+    Ask(server, "during-", 100);
+    EXPECT_TRUE(IsPaused(server, "etl"));
+    EXPECT_EQ(server.Status().overrides().in_force(), 1);
+    EXPECT_NE(server.Status().overrides().error(), "");
+    EXPECT_NE(server.Status().throttle_log().error(), "");
+  }
+  disk.MakeRoom();
+  RunningServer server(kYaml, disk.path());
+  EXPECT_TRUE(IsPaused(server, "etl"));
+  EXPECT_EQ(server.Status().overrides().error(), "");
+  EXPECT_EQ(LoggedChecks(server), 100);  // the second server's had nowhere to go
+}
+
+TEST_F(StateFaults, AServerStartsInAFolderThatItMayNotWrite) {
+  const SmallDisk disk(folder() / "disk");
+  if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small tmpfs takes root";
+  {
+    RunningServer server(kYaml, disk.path());
+    ASSERT_TRUE(Pause(server, "etl").ok());
+  }
+  disk.MakeReadOnly();
+  RunningServer server(kYaml, disk.path());
+  Ask(server, "during-", 100);
+  EXPECT_TRUE(IsPaused(server, "etl"));
+  EXPECT_EQ(Pause(server, "other").error_code(), grpc::StatusCode::UNAVAILABLE);
+  const v1::GetStatusResponse status = server.Status();
+  EXPECT_TRUE(absl::StrContains(status.overrides().error(), "Read-only")) << status.DebugString();
+  EXPECT_TRUE(absl::StrContains(status.throttle_log().error(), "Read-only"))
+      << status.DebugString();
+}
+
+TEST_F(StateFaults, AFolderThatIsNotThereIsAWrongSetting) {
+  SystemClock clock;
+  const auto server =
+      app::Server::Start({.grpc_address = "127.0.0.1:0", .state_dir = folder() / "none"}, clock);
+  EXPECT_TRUE(absl::StrContains(server.status().message(), "see that its folder exists"))
+      << server.status();
+}
+
+TEST_F(StateFaults, FilesThatWereDamagedAreSetAsideAndNoOverrideIsLost) {
+  {
+    RunningServer server(kYaml, folder());
+    ASSERT_TRUE(Pause(server, "etl").ok());
+    Ask(server, "before-", 100);
+  }
+  for (const char* name : {"overrides.db", "throttle_log.db"}) {
+    std::ofstream(folder() / name) << std::string(100'000, 'x');
+  }
+  RunningServer server(kYaml, folder());
+  EXPECT_TRUE(IsPaused(server, "etl"));
+  Ask(server, "after-", 100);
+  server.AwaitStatus([](const auto& status) { return IsWritten(status, 100); });
+  EXPECT_EQ(LoggedChecks(server), 100);
+  EXPECT_TRUE(Pause(server, "other").ok());
+  EXPECT_EQ(SetAside(), 2);
+}
+
+TEST_F(StateFaults, ALogThatIsDamagedWhileItIsWrittenBeginsAnew) {
+  RunningServer server(kYaml, folder());
+  Ask(server, "before-", 2000);
+  server.AwaitStatus([](const auto& status) { return IsWritten(status, 2000); });
+  {
+    std::fstream file(folder() / "throttle_log.db", std::ios::in | std::ios::out);
+    file << std::string(100'000, '\xff');
+  }
+  // What waits is not lost with the file.
+  for (int round = 0; round < 3; ++round) Ask(server, absl::StrCat("after-", round, "-"), 2000);
+  server.AwaitStatus([](const auto& status) { return IsWritten(status, 8000); });
+  EXPECT_EQ(SetAside(), 1);
+  EXPECT_GE(LoggedChecks(server), 6000);
+  EXPECT_EQ(server.Status().throttle_log().dropped_checks(), 0);
+}
+
+TEST_F(StateFaults, WhileTheLogsDatabaseIsDownCountsWait) {
+  if (!PostgresCluster::BinFolder().ok()) GTEST_SKIP() << PostgresCluster::BinFolder().status();
+  auto cluster = PostgresCluster::Start({});
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  PostgresServer& database = (*cluster)->primary();
+  RunningServer server(absl::StrCat("throttle_log:\n  postgres: {dsn: \"", database.Dsn(), "\"}\n"),
+                       folder());
+  Ask(server, "before-", 100);
+  server.AwaitStatus([](const auto& status) { return IsWritten(status, 100); });
+
+  ASSERT_TRUE(database.Stop(PostgresServer::StopMode::kImmediate).ok());
+  Ask(server, "during-", 1000);
+  server.AwaitStatus([](const auto& status) { return !status.throttle_log().error().empty(); });
+  Ask(server, "later-", 1000);
+  EXPECT_EQ(server.Status().throttle_log().store(), "postgres");
+  EXPECT_TRUE(Pause(server, "etl").ok());  // which is another store's
+
+  ASSERT_TRUE(database.Start().ok());
+  server.AwaitStatus([](const auto& status) { return IsWritten(status, 2100); });
+  EXPECT_EQ(LoggedChecks(server), 2100);
+  EXPECT_EQ(server.Status().throttle_log().dropped_checks(), 0);
+}
+
+}  // namespace
+}  // namespace headgate

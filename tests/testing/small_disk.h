@@ -1,0 +1,57 @@
+// A file system of one megabyte, for as long as a test runs: to be filled, or made read-only.
+//
+// Mounting it takes root; ask is_mounted.
+#ifndef HEADGATE_TESTS_TESTING_SMALL_DISK_H_
+#define HEADGATE_TESTS_TESTING_SMALL_DISK_H_
+
+#include <sys/mount.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace headgate {
+
+class SmallDisk {
+ public:
+  // At `folder`, which is made.
+  explicit SmallDisk(const std::filesystem::path& folder) : folder_(folder) {
+    std::filesystem::create_directory(folder_);
+    mounted_ = mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=1m") == 0;
+  }
+  ~SmallDisk() {
+    if (mounted_) umount2(folder_.c_str(), MNT_DETACH);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+
+  bool is_mounted() const { return mounted_; }
+  const std::filesystem::path& path() const { return folder_; }
+  std::string File(const std::string& name) const { return folder_ / name; }
+
+  // To the last byte.
+  void Fill() const {
+    std::ofstream file(Filler());
+    const std::string page(4096, 'x');
+    while (file << page << std::flush) {
+    }
+  }
+  void MakeRoom() const { std::filesystem::remove(Filler()); }
+
+  // No file on it may be open for writing.
+  void MakeReadOnly() const {
+    EXPECT_EQ(mount("tmpfs", folder_.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr), 0);
+  }
+
+ private:
+  std::filesystem::path Filler() const { return folder_ / "filler"; }
+
+  const std::filesystem::path folder_;
+  bool mounted_ = false;
+};
+
+}  // namespace headgate
+
+#endif  // HEADGATE_TESTS_TESTING_SMALL_DISK_H_
