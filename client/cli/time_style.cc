@@ -37,8 +37,10 @@ std::string TimeStyle::Text(absl::Time time) const {
 std::string TimeStyle::Range(absl::Time from, absl::Time to) const {
   TimeStyle style = *this;
   style.seconds_ = HasSeconds(from, zone_) || HasSeconds(to, zone_);
-  return absl::StrCat(style.Text(from), "–",
-                      Date(from) == Date(to) ? style.TimeOfDay(to) : style.Text(to));
+  if (Date(from) == Date(to)) return absl::StrCat(style.Text(from), "–", style.TimeOfDay(to));
+  const bool is_end_of_day =
+      to > from && to == absl::FromCivil(absl::ToCivilDay(from, zone_) + 1, zone_);
+  return absl::StrCat(style.Text(from), "–", is_end_of_day ? "24:00" : style.Text(to));
 }
 
 std::string SpanText(absl::Time from, absl::Time to, absl::TimeZone zone) {

@@ -31,6 +31,7 @@ struct Cause {
   std::string rule = {};                       // empty: not a rule
   std::string signal = {};  // instance, such as "replication_lag_seconds on standby-2"; empty: none
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): it takes the comparison's 0 for a pointer.
   friend auto operator<=>(const Cause&, const Cause&) = default;
 };
 
@@ -42,6 +43,7 @@ struct RowKey {
   Outcome outcome = Outcome::kAllowed;
   Cause cause = {};
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): likewise.
   friend auto operator<=>(const RowKey&, const RowKey&) = default;
 };
 

@@ -98,8 +98,9 @@ absl::Status SqliteStore::Maintain(absl::Time now) {
 }
 
 absl::Status SqliteStore::Write(absl::FunctionRef<absl::Status(SqliteFile&)> change) {
-  if (file_ == nullptr) return State().status;
-  absl::Status status = change(*file_);
+  absl::Status status = State().status;
+  if (file_ == nullptr || absl::IsDataLoss(status)) return status;
+  status = change(*file_);
   if (!status.ok()) file_->Forget();
   Publish(status);
   return status;
@@ -140,7 +141,10 @@ absl::Status SqliteStore::Scan(const ScanFilter& filter,
   if (!reader.ok()) return reader.status();
   absl::Status status = scan(**reader);
   MutexLock lock(&mutex_);
-  if (status.ok() && generation == generation_) idle_.push_back(*std::move(reader));
+  if (generation != generation_) return status;
+  if (status.ok()) idle_.push_back(*std::move(reader));
+  // The writer, which has its own pages in memory, may not meet it for long.
+  if (absl::IsDataLoss(status)) state_.status = status;
   return status;
 }
 

@@ -8,8 +8,8 @@
 // retention says. The file is kept below max_bytes, apart from its write-ahead log of some
 // megabytes.
 //
-// A file that turns out to be corrupt while it is written fails Append with DataLoss until the next
-// Maintain, which sets it aside and starts anew. One that cannot be opened (a full disk) fails
+// A file that turns out to be corrupt while it is read or written fails Append with DataLoss until
+// the next Maintain, which sets it aside and starts anew. One that cannot be opened (a full disk) fails
 // Append until a Maintain has opened it.
 //
 // Thread-safe as Store is. With ":memory:" Scan keeps Append waiting, so `visit` must not append.
@@ -89,7 +89,7 @@ class SqliteStore final : public Store {
   mutable Mutex mutex_;
   mutable Readers idle_ ABSL_GUARDED_BY(mutex_);
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // of the file
-  StoreState state_ ABSL_GUARDED_BY(mutex_);
+  mutable StoreState state_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace headgate::throttle_log

@@ -103,8 +103,8 @@ TEST(TimeStyle, IsAsShortAsItCanBe) {
   EXPECT_EQ(TimeStyle({Today(7, 0), Today(7, 5)}, utc).Text(Today(7, 5)), "07:05");
   EXPECT_EQ(TimeStyle({Today(7, 0), Today(7, 5, 10)}, utc).Text(Today(7, 0)), "07:00:00");
   const absl::Time tomorrow = Today(0, 0) + absl::Hours(24);
-  EXPECT_EQ(TimeStyle({Today(7, 0), tomorrow}, utc).Range(Today(7, 0), tomorrow), "07:00–00:00");
-  EXPECT_EQ(SpanText(Today(7, 0), tomorrow, utc), "2020-11-20 07:00–00:00 UTC");
+  EXPECT_EQ(TimeStyle({Today(7, 0), tomorrow}, utc).Range(Today(7, 0), tomorrow), "07:00–24:00");
+  EXPECT_EQ(SpanText(Today(7, 0), tomorrow, utc), "2020-11-20 07:00–24:00 UTC");
   EXPECT_EQ(SpanText(Today(7, 0), tomorrow + absl::Hours(1), utc),
             "2020-11-20 07:00–2020-11-21 01:00 UTC");
 }

@@ -132,6 +132,23 @@ TEST_F(SqliteStoreFault, DamageThatAppendMeetsIsSetAsideByMaintain) {
   EXPECT_TRUE(store->State().status.ok());
 }
 
+TEST_F(SqliteStoreFault, DamageThatScanMeetsIsSetAsideByMaintain) {
+  FillAndClose();
+  const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path_));
+  Overwrite(40'960, std::string(static_cast<size_t>(bytes - 40'960), '\xff'));
+  const std::unique_ptr<SqliteStore> store = OpenOrDie(path_);
+  const absl::Status status = store->Scan(Everything(), [](const Row&) { return true; });
+  ASSERT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_EQ(store->State().status, status);
+  EXPECT_EQ(store->Append(Batch(51, 100), 1), status);
+
+  EXPECT_TRUE(store->Maintain(kNow).ok());
+  EXPECT_TRUE(std::filesystem::exists(AsideName()));
+  EXPECT_TRUE(store->Append(Batch(51, 100), 1).ok());
+  EXPECT_EQ(ChecksIn(*store), 100);
+  EXPECT_TRUE(store->State().status.ok());
+}
+
 TEST_F(SqliteStoreFault, AFolderThatIsMissingIsNotFound) {
   const absl::Status status = SqliteStore::Open(folder_.File("none/log.db"), {}).status();
   EXPECT_TRUE(absl::IsNotFound(status)) << status;
