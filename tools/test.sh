@@ -240,15 +240,16 @@ test_asan() {
   run_tests asan
 }
 
-# The engine alone: Debian's libraries are not instrumented, and through the larger
-# of them ThreadSanitizer reports races that are none.
+# The engine and the log of what it decides, where threads share without locks. Debian's libraries
+# are not instrumented, and through the larger of them ThreadSanitizer reports races that are none.
 test_tsan() {
-  build_or_fail tsan headgate_engine_tests || return 0
+  build_or_fail tsan headgate_engine_tests headgate_throttle_log_tests || return 0
   export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
   # ThreadSanitizer's fixed memory layout does not bear every kernel's randomisation.
   if setarch --addr-no-randomize true 2>/dev/null; then TEST_PREFIX=(setarch --addr-no-randomize); fi
   mkdir -p build/tsan/test
   run_gtest tsan engine
+  run_gtest tsan throttle_log
   TEST_PREFIX=()
 }
 

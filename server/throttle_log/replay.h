@@ -6,8 +6,7 @@
 // - A Check that health denied stays denied where the new rules gate it by a health profile: the
 //   database would have been as it was. Where they exempt it, or no profile gates it, they decide.
 // - A Check that an auto budget denied stays denied where the new rules charge it to that budget,
-// and
-//   one that max_concurrency denied where they charge it to any budget with such a limit; to all
+//   and one that max_concurrency denied where they charge it to any budget with such a limit; to all
 //   other Checks these limits are open.
 // - Everything else is decided anew. An admitted Check is reported at once, at its predicted cost.
 // Caveats say so, with what else makes the comparison inexact.
@@ -38,7 +37,7 @@ struct ReplayOptions {
   size_t bucket_bytes = size_t{256} << 20;  // of all its split budgets
   ScanFilter filter = {};                   // only who, where and when
   uint64_t seed = 0;                        // of dice
-  int64_t most_checks = 5'000'000;
+  int64_t most_checks = 100'000'000;
   size_t most_identities = 20'000;
   std::function<bool()> cancelled = nullptr;  // asked now and then
 };
