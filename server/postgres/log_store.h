@@ -1,10 +1,9 @@
 // PostgresLogStore: the throttle log in a PostgreSQL database, for those who want SQL over it.
 //
 // Guarantees, beside those of throttle_log::Store:
-// - Every call of Append and Maintain ends within a few times `timeout`, whether the server is
-// down,
-//   hangs, or holds a lock; the session is then given up, and the next call opens another with the
-//   connection string as it is by then.
+// - Every call of Append and Maintain ends within a few times `timeout`, though the server is
+//   down, hangs, or holds a lock; the session is then given up, and the next call opens another
+//   with the connection string as it is by then.
 // - A batch is one transaction with its number in it, so one whose outcome nobody knows is added
 //   once when it is repeated: the repetition waits for whatever is left of the first.
 // - Several headgated may write into one database; their counts add up.

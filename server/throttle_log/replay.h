@@ -6,8 +6,8 @@
 // - A Check that health denied stays denied where the new rules gate it by a health profile: the
 //   database would have been as it was. Where they exempt it, or no profile gates it, they decide.
 // - A Check that an auto budget denied stays denied where the new rules charge it to that budget,
-//   and one that max_concurrency denied where they charge it to any budget with such a limit; to all
-//   other Checks these limits are open.
+//   and one that max_concurrency denied where they charge it to any budget with such a limit; all
+//   other Checks pass these limits.
 // - Everything else is decided anew. An admitted Check is reported at once, at its predicted cost.
 // Caveats say so, with what else makes the comparison inexact.
 //
