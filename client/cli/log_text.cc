@@ -55,7 +55,7 @@ std::string Value(const v1::LogSum& sum, v1::LogGroup group, const TimeStyle& st
 }
 
 // Nothing is a value too: of the Checks that no signal was behind, say.
-std::string OrDash(std::string value) { return value.empty() ? "-" : value; }
+std::string OrDash(const std::string& value) { return value.empty() ? "-" : value; }
 
 Table SumsTable(const v1::QueryThrottleLogResponse& sums, const LogArguments& log) {
   std::vector<absl::Time> times;

@@ -66,9 +66,8 @@ absl::Status Server::Apply(const config::Config& config) {
   if (engine_ == nullptr) {
     if (absl::Status made = Make(config); !made.ok()) return made;
   }
-  const absl::Status installed = overrides_ != nullptr
-                                     ? overrides_->Install(config.policy)
-                                     : engine_->Install(config.policy, clock_.Read());
+  absl::Status installed = overrides_ != nullptr ? overrides_->Install(config.policy)
+                                                 : engine_->Install(config.policy, clock_.Read());
   if (!installed.ok()) return installed;
   targets_->Apply(config);
   return absl::OkStatus();

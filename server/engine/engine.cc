@@ -126,7 +126,7 @@ absl::Status Engine::CheckResolved(const CheckRequest& request, const Now& now, 
   }
   const uint64_t request_key =
       CombineHash(resolved.subject_key, HashBytes(request.request_id, options_.seed));
-  const absl::Status status = requests_.Once(request_key, now.monotonic_ns, answer, [&] {
+  absl::Status status = requests_.Once(request_key, now.monotonic_ns, answer, [&] {
     return Decide(request, now, resolved, policy, answer);
   });
   answer.subject_key = resolved.subject_key;

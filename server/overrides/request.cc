@@ -78,8 +78,8 @@ absl::Status ValidateSelector(const Selector& selector) {
     return Wrong("selector", "exactly one of identity and segment is required");
   }
   const bool by_segment = selector.identity.empty();
-  const absl::Status valid = by_segment ? Identity::ValidateSegment(selector.segment)
-                                        : Identity::Parse(selector.identity, 0).status();
+  absl::Status valid = by_segment ? Identity::ValidateSegment(selector.segment)
+                                  : Identity::Parse(selector.identity, 0).status();
   if (valid.ok()) return valid;
   return Wrong(by_segment ? "selector.segment" : "selector.identity", valid.message());
 }

@@ -93,7 +93,7 @@ std::string Timestamp(int64_t seconds) {
 std::string BucketSql(const ScanFilter& filter) {
   if (filter.sum_over_s > filter.to_s - filter.from_s)
     return absl::StrCat(filter.from_s, "::bigint");
-  const std::string at = "extract(epoch FROM at)::bigint";
+  std::string at = "extract(epoch FROM at)::bigint";
   if (filter.sum_over_s <= 0) return at;
   return absl::StrCat(at, " / ", filter.sum_over_s, " * ", filter.sum_over_s);
 }
