@@ -236,6 +236,7 @@ test_asan() {
   fi
   export ASAN_OPTIONS="halt_on_error=1:detect_stack_use_after_return=1:strict_string_checks=1"
   ASAN_OPTIONS+=":check_initialization_order=1:detect_leaks=$leaks"
+  export LSAN_OPTIONS="suppressions=$PWD/tests/lsan_suppressions.txt:print_suppressions=0"
   export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
   run_tests asan
 }

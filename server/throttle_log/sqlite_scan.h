@@ -48,7 +48,7 @@ class SqliteScan {
     int32_t length_s = 0;
     int32_t what = 0;
 
-    friend auto operator<=>(const Key&, const Key&) = default;
+    friend auto operator<=>(const Key&, const Key&) = default;  // NOLINT(modernize-use-nullptr)
     template <typename H>
     friend H AbslHashValue(H hash, const Key& key) {
       return H::combine(std::move(hash), key.step_s, key.who, key.length_s, key.what);
@@ -59,13 +59,13 @@ class SqliteScan {
     bool folded = false;
     int64_t id = 0;
 
-    friend auto operator<=>(const Who&, const Who&) = default;
+    friend auto operator<=>(const Who&, const Who&) = default;  // NOLINT(modernize-use-nullptr)
   };
   struct What {
     Outcome outcome = Outcome::kAllowed;
     Cause cause;
 
-    friend auto operator<=>(const What&, const What&) = default;
+    friend auto operator<=>(const What&, const What&) = default;  // NOLINT(modernize-use-nullptr)
   };
   struct KnownWhat {
     int32_t place = 0;

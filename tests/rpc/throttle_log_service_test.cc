@@ -385,10 +385,10 @@ TEST_F(ThrottleLog, IsUnavailableWhileItsStoreIs) {
 }
 
 TEST_F(ThrottleLog, RefusesToReplayTooMuch) {
-  store_.Add(Allowed(At(11, 30), "a:etl", 5'000'001));
+  store_.Add(Allowed(At(11, 30), "a:etl", 100'000'001));
   const grpc::Status status = Replay({});
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(status.error_message(), "more than 5000000 Checks to replay: narrow it down");
+  EXPECT_EQ(status.error_message(), "more than 100000000 Checks to replay: narrow it down");
   EXPECT_FALSE(DetailsOf(status).retry);
 }
 
