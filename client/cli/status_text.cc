@@ -64,6 +64,11 @@ std::string ThrottleLogText(const v1::ThrottleLogStatus& log, Colours colours) {
     absl::StrAppend(&text, Painted("throttle log CANNOT BE WRITTEN:", Paint::kBad, colours), " ",
                     Escaped(log.error()), "\n");
   }
+  if (!log.set_aside().empty()) {
+    absl::StrAppend(&text,
+                    Painted("throttle log was damaged, and begun anew;", Paint::kBad, colours),
+                    " the old one is ", Escaped(log.set_aside()), "\n");
+  }
   if (log.dropped_checks() > 0) {
     absl::StrAppend(&text, Painted("missing from the log:", Paint::kBad, colours), " ",
                     log.dropped_checks(), " Checks\n");

@@ -35,7 +35,8 @@ ThrottleLog::ThrottleLog(const ThrottleLogOptions& options, const engine::Engine
                          .max_denials = static_cast<size_t>(options.settings.recent_denials)}),
       writer_(recorder_, *kept_.store, clock,
               {.step = keeping_.step,
-               .max_buffered_rows = static_cast<size_t>(options.settings.max_buffered_rows)}) {
+               .max_buffered_rows = static_cast<size_t>(options.settings.max_buffered_rows),
+               .on_change = [this](const absl::Status& status) { LogChange(status); }}) {
   writer_.Start();
 }
 
@@ -60,6 +61,20 @@ ThrottleLog::Kept ThrottleLog::OpenStore(const ThrottleLogOptions& options,
   return Kept{in_memory ? "memory" : "sqlite", std::move(opened.store)};
 }
 
+void ThrottleLog::LogChange(const absl::Status& status) const {
+  if (!status.ok()) {
+    LogError("the throttle log cannot be written; counts wait",
+             {{"why", std::string(status.message())}});
+    return;
+  }
+  const std::string set_aside = kept_.store->State().set_aside;
+  if (set_aside.empty()) {
+    LogInfo("the throttle log is written again");
+  } else {
+    LogInfo("the throttle log is written again", {{"set_aside", set_aside}});
+  }
+}
+
 rpc::ThrottleLogSnapshot ThrottleLog::Snapshot() const {
   const throttle_log::WriterState writer = writer_.State();
   const throttle_log::StoreState store = kept_.store->State();
@@ -70,7 +85,8 @@ rpc::ThrottleLogSnapshot ThrottleLog::Snapshot() const {
           .dropped_checks = writer.checks_dropped,
           .folded_checks = recorder_.State().folded_checks,
           .bytes = store.bytes,
-          .oldest = store.oldest};
+          .oldest = store.oldest,
+          .set_aside = store.set_aside};
 }
 
 }  // namespace headgate::app

@@ -53,6 +53,7 @@ class ThrottleLog {
   };
   static Kept OpenStore(const ThrottleLogOptions& options, const throttle_log::Keeping& keeping,
                         Clock& clock);
+  void LogChange(const absl::Status& status) const;
 
   const throttle_log::Keeping keeping_;
   const Kept kept_;

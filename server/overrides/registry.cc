@@ -172,10 +172,13 @@ absl::StatusOr<std::vector<Event>> Registry::Events(const EventQuery& query) {
 
 Registry::State Registry::GetState() {
   MutexLock lock(&mutex_);
-  EndExpired(clock_.Read());
-  return {.in_force = in_force_.size(),
-          .status = store_->unwritable().ok() ? status_ : store_->unwritable(),
-          .restored = store_->restored()};
+  const Now now = clock_.Read();
+  EndExpired(now);
+  const auto applies = [&](const auto& entry) { return entry.second.AppliesAt(now.wall()); };
+  return {
+      .in_force = static_cast<size_t>(std::count_if(in_force_.begin(), in_force_.end(), applies)),
+      .status = store_->unwritable().ok() ? status_ : store_->unwritable(),
+      .restored = store_->restored()};
 }
 
 }  // namespace headgate::overrides

@@ -84,6 +84,13 @@ bool MakesSense(const Override& override) {
 
 std::string CopyOf(const std::string& path) { return absl::StrCat(path, ".copy"); }
 
+// Who wants to begin with none removes both.
+bool IsLost(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(CopyOf(path), error) && !std::filesystem::exists(path, error) &&
+         !error;
+}
+
 // What is wrong with the file itself, where there is no copy, takes a decision of the operator's:
 // to go on without the overrides would be to run what somebody has paused.
 absl::Status Explained(const std::string& path, const absl::Status& status) {
@@ -95,13 +102,14 @@ absl::Status Explained(const std::string& path, const absl::Status& status) {
       "the overrides in ", path, " cannot be read: ", status.message(),
       ". Headgate does not start without them, as it would run what somebody has paused. Restore "
       "the file from a backup; or, to start with none, move it away: mv ",
-      path, " ", path, ".broken; rm -f ", path, "-wal ", path, "-shm"));
+      path, " ", path, ".broken; rm -f ", path, "-wal ", path, "-shm ", CopyOf(path)));
 }
 
 }  // namespace
 
 Store::Opened Store::Open(const std::string& path, absl::Time now) {
-  Opened opened = OpenFile(path);
+  Opened opened =
+      IsLost(path) ? absl::DataLossError(absl::StrCat(path, " is gone")) : OpenFile(path);
   if (opened.ok()) {
     // What cannot be written now will be said by the next change.
     sqlite::WriteCopy((*opened)->database_, CopyOf(path)).IgnoreError();
@@ -133,8 +141,11 @@ Store::Opened Store::Restore(const std::string& path, const absl::Status& why, a
   }
   Opened opened = OpenFile(path);
   if (opened.ok()) {
-    (*opened)->restored_ = absl::StrCat(why.message(), ". It is ", aside,
-                                        " now, and a copy with all that was acknowledged is used");
+    std::error_code error;
+    const bool is_kept = std::filesystem::exists(aside, error);
+    (*opened)->restored_ =
+        absl::StrCat(why.message(), is_kept ? absl::StrCat(". It is ", aside, " now") : "",
+                     "; a copy with all that was acknowledged takes its place");
   }
   return opened;
 }
@@ -151,7 +162,8 @@ Store::Opened Store::OpenCopy(const std::string& path, const absl::Status& why) 
   std::unique_ptr<Store> store(new Store(path, *std::move(database)));
   absl::Status status = has_copy ? store->Check() : store->SetUp();
   if (!status.ok()) return status;
-  store->unwritable_ = why;
+  store->unwritable_ = absl::Status(
+      why.code(), absl::StrCat(why.message(), ", then restart headgated to change overrides"));
   return store;
 }
 
@@ -190,10 +202,7 @@ absl::Status Store::SetUp() {
 }
 
 absl::StatusOr<sqlite::Transaction> Store::Begin() {
-  if (!unwritable_.ok()) {
-    return absl::Status(unwritable_.code(),
-                        absl::StrCat(unwritable_.message(), ", then restart headgated"));
-  }
+  if (!unwritable_.ok()) return unwritable_;
   return sqlite::Transaction::Begin(database_);
 }
 

@@ -27,6 +27,7 @@ struct ThrottleLogSnapshot {
   int64_t folded_checks = 0;
   int64_t bytes = 0;
   absl::Time oldest = absl::InfiniteFuture();  // infinite: nothing is kept
+  std::string set_aside = {};                  // a damaged file; empty: none
 };
 
 // See OverridesStatus in status_service.proto.

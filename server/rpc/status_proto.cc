@@ -105,6 +105,7 @@ void FillThrottleLog(const ThrottleLogSnapshot& from, v1::ThrottleLogStatus& to)
   to.set_folded_checks(from.folded_checks);
   to.set_bytes(from.bytes);
   if (from.oldest != absl::InfiniteFuture()) SetTimestamp(from.oldest, *to.mutable_oldest());
+  to.set_set_aside(from.set_aside);
 }
 
 void FillOverrides(const OverridesSnapshot& from, v1::OverridesStatus& to) {

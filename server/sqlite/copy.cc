@@ -52,7 +52,7 @@ absl::Status RestoreCopy(const std::string& copy, const std::string& path,
   std::error_code error;
   std::filesystem::copy_file(copy, draft, std::filesystem::copy_options::overwrite_existing, error);
   absl::Status status = error ? ErrorOf(draft, error.value()) : Sync(draft, O_RDWR);
-  if (status.ok()) status = Rename(path, aside);
+  if (status.ok() && std::filesystem::exists(path, error)) status = Rename(path, aside);
   if (!status.ok()) {
     std::remove(draft.c_str());
     return status;

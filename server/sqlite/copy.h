@@ -19,8 +19,9 @@ namespace headgate::sqlite {
 // PermissionDenied, Unavailable.
 absl::Status WriteCopy(Database& database, const std::string& path);
 
-// Puts the copy where the database was, which is closed: what is at `path` now is renamed to
-// `aside`, its write-ahead log too. Unavailable, ResourceExhausted; then the copy is still there.
+// Puts the copy where the database was, which is closed: what is at `path` now, if anything, is
+// renamed to `aside`, its write-ahead log too. Unavailable, ResourceExhausted; then the copy is
+// still there.
 absl::Status RestoreCopy(const std::string& copy, const std::string& path,
                          const std::string& aside);
 

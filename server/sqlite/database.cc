@@ -1,6 +1,8 @@
 #include "server/sqlite/database.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -8,6 +10,12 @@
 
 namespace headgate::sqlite {
 namespace {
+
+// SQLite would let everybody read what it makes; its other files get the same mode.
+void MakePrivate(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd >= 0) close(fd);  // else SQLite says why
+}
 
 std::string UriEscaped(const std::string& path) {
   return absl::StrReplaceAll(path, {{"%", "%25"}, {"?", "%3f"}, {"#", "%23"}});
@@ -29,6 +37,7 @@ absl::StatusOr<Database> Database::Open(const std::string& path, const OpenOptio
     if (!taken.ok()) return taken.status();
     lock = *std::move(taken);
   }
+  if (options.access == Access::kWrite && path != ":memory:") MakePrivate(path);
   Database database(path, std::move(lock));
   absl::Status status = database.Connect(options);
   if (status.ok()) status = database.SetUp(options);

@@ -1,5 +1,6 @@
 #include "server/throttle_log/blame.h"
 
+#include <cmath>
 #include <string>
 
 #include "common/hash.h"
@@ -38,6 +39,13 @@ Reason StageOf(Limit limit) {
     default:
       return Reason::kCapacity;
   }
+}
+
+// Pressure is a float: what follows its seventh digit is noise.
+double SevenDigits(double value) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  const double scale = std::pow(10, 6 - std::floor(std::log10(std::abs(value))));
+  return std::isfinite(scale) && scale > 0 ? std::round(value * scale) / scale : value;
 }
 
 // In the signal's unit where there is a signal. {0, 0}: where that stands is not known.
@@ -98,7 +106,7 @@ Blame BlameFor(const CheckAnswer& answer) {
   if (decisive->rule < policy.rules.size()) blame.rule = policy.rules.name(decisive->rule);
   blame.signal = engine::SignalOf(policy, *decisive);
   const engine::Measured measured = Measure(answer, *decisive);
-  blame.observed = measured.observed;
+  blame.observed = blame.signal.empty() ? measured.observed : SevenDigits(measured.observed);
   blame.limit_value = measured.limit;
   return blame;
 }

@@ -43,8 +43,8 @@ struct LaneOptions {
   uint64_t seed = 0;              // secret: keys the hashes of levels and names
   size_t max_identities = 16384;  // slots; rounded up to a power of two. 600 bytes each
   size_t max_labels = 1024;
-  size_t ring_denials = 512;  // that are not yet asked for; 600 bytes each
-  int quiet_rounds = 10;      // collections without a count until a slot may be given away
+  size_t ring_denials = 4096;  // that wait to be collected; 600 bytes each
+  int quiet_rounds = 10;       // collections without a count until a slot may be given away
 };
 
 class Lane {

@@ -6,6 +6,8 @@
 namespace headgate::throttle_log {
 namespace {
 
+constexpr size_t kMostInRing = 4096;
+
 // Whether `identity` is `selector` or stands below it.
 bool Selects(std::string_view selector, std::string_view identity) {
   if (selector.empty()) return true;
@@ -37,10 +39,12 @@ Recorder::Recorder(const engine::Engine& engine, const RecorderOptions& options)
     : engine_(engine), options_(options) {}
 
 Lane& Recorder::AddLane() {
-  auto lane = std::make_unique<Lane>(engine_, LaneOptions{.seed = options_.seed,
-                                                          .max_identities = options_.max_identities,
-                                                          .max_labels = options_.max_labels,
-                                                          .quiet_rounds = options_.quiet_rounds});
+  auto lane = std::make_unique<Lane>(
+      engine_, LaneOptions{.seed = options_.seed,
+                           .max_identities = options_.max_identities,
+                           .max_labels = options_.max_labels,
+                           .ring_denials = std::min(options_.max_denials, kMostInRing),
+                           .quiet_rounds = options_.quiet_rounds});
   MutexLock lock(&mutex_);
   return *lanes_.emplace_back(std::move(lane));
 }

@@ -2,8 +2,8 @@
 // newest denials in full.
 //
 // Each deciding thread records into a lane of its own (lane.h), so that recording costs a Check
-// nanoseconds. Memory is fixed: for each lane, 600 bytes for each of max_identities and of 512
-// denials.
+// nanoseconds. Memory is fixed: for each lane, 600 bytes for each of max_identities and of
+// max_denials, up to 4,096 of those: so many can wait for the next collection.
 //
 // Thread-safe; a lane's Record is for the lane's thread alone. Lanes live as long as the recorder.
 //

@@ -75,7 +75,10 @@ absl::StatusOr<std::string> SqliteStore::SetAside(absl::Time now) {
   }
   std::error_code error;
   if (path_ == kInMemory || !std::filesystem::exists(path_, error)) return std::string();
-  return MoveAside(path_, now);
+  absl::StatusOr<std::string> aside = MoveAside(path_, now);
+  MutexLock lock(&mutex_);
+  if (aside.ok()) state_.set_aside = *aside;
+  return aside;
 }
 
 absl::Status SqliteStore::Append(absl::Span<const Row> rows, int64_t batch) {
@@ -91,15 +94,14 @@ absl::Status SqliteStore::Maintain(absl::Time now) {
   if (absl::IsDataLoss(State().status)) {
     if (absl::Status aside = SetAside(now).status(); !aside.ok()) return aside;
   }
-  if (file_ == nullptr) {
-    if (absl::Status opened = OpenFile(); !opened.ok()) return opened;
-  }
   return Write([&](SqliteFile& file) { return file.Maintain(keeping_, now); });
 }
 
 absl::Status SqliteStore::Write(absl::FunctionRef<absl::Status(SqliteFile&)> change) {
   absl::Status status = State().status;
-  if (file_ == nullptr || absl::IsDataLoss(status)) return status;
+  if (file_ != nullptr && absl::IsDataLoss(status)) return status;
+  if (file_ == nullptr) status = OpenFile();
+  if (file_ == nullptr) return status;
   status = change(*file_);
   if (!status.ok()) file_->Forget();
   Publish(status);
@@ -109,7 +111,10 @@ absl::Status SqliteStore::Write(absl::FunctionRef<absl::Status(SqliteFile&)> cha
 void SqliteStore::Publish(const absl::Status& status) {
   absl::StatusOr<StoreState> measured = file_->Measure();
   MutexLock lock(&mutex_);
-  if (measured.ok()) state_ = *measured;
+  if (measured.ok()) {
+    measured->set_aside = std::move(state_.set_aside);
+    state_ = *std::move(measured);
+  }
   state_.status = status;
 }
 

@@ -9,8 +9,8 @@
 // megabytes.
 //
 // A file that turns out to be corrupt while it is read or written fails Append with DataLoss until
-// the next Maintain, which sets it aside and starts anew. One that cannot be opened (a full disk) fails
-// Append until a Maintain has opened it.
+// the next Maintain, which sets it aside and starts anew. One that cannot be opened (a full disk)
+// fails Append, which tries again each time.
 //
 // Thread-safe as Store is. With ":memory:" Scan keeps Append waiting, so `visit` must not append.
 //
@@ -55,7 +55,7 @@ class SqliteStore final : public Store {
     absl::Status why;       // it was, or the store is not open yet
   };
   // Open, but a file that is DataLoss is renamed to PATH.corrupt-SECONDS and another one begun, and
-  // whatever else is wrong is left to Maintain.
+  // whatever else is wrong is left to Append.
   static Opened OpenAnyway(const std::string& path, const Keeping& keeping, absl::Time now);
 
   absl::Status Append(absl::Span<const Row> rows, int64_t batch) override;

@@ -50,6 +50,7 @@ struct StoreState {
   int64_t rows = 0;     // estimated
   int64_t bytes = 0;    // on disk
   absl::Time oldest = absl::InfiniteFuture();
+  std::string set_aside = {};  // where the newest damaged file of this run is now; empty: none
 };
 
 class Store {

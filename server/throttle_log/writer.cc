@@ -86,18 +86,27 @@ bool Writer::AppendBatch(Now now) {
   const absl::Status status = store_.Append(batch_, batch_number_);
   // Which begins anew what is corrupt. What is merely full or down waits its minute.
   if (absl::IsDataLoss(status)) maintain_at_ = absl::InfinitePast();
-  MutexLock lock(&mutex_);
-  state_.status = status;
-  if (!status.ok()) {
-    state_.last_error = status;
-    state_.last_error_at = now.wall();
-    return false;
+  NoteAppended(status, now);
+  return status.ok();
+}
+
+void Writer::NoteAppended(const absl::Status& status, Now now) {
+  bool changed = false;
+  {
+    MutexLock lock(&mutex_);
+    changed = state_.status.ok() != status.ok();
+    state_.status = status;
+    if (status.ok()) {
+      state_.last_success_at = now.wall();
+      state_.rows_written += static_cast<int64_t>(batch_.size());
+      batch_.clear();
+      batch_rows_ = 0;
+    } else {
+      state_.last_error = status;
+      state_.last_error_at = now.wall();
+    }
   }
-  state_.last_success_at = now.wall();
-  state_.rows_written += static_cast<int64_t>(batch_.size());
-  batch_.clear();
-  batch_rows_ = 0;
-  return true;
+  if (changed && options_.on_change) options_.on_change(status);
 }
 
 void Writer::Maintain(Now now) {

@@ -24,6 +24,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -44,6 +45,9 @@ struct WriterOptions {
   size_t max_buffered_rows = 200'000;       // about 300 bytes each
   size_t max_batch_rows = 20'000;
   absl::Duration maintain_every = absl::Minutes(1);
+  // Called when the store stops taking batches, and when it takes them again, with what became of
+  // the newest. On the thread that appends; it must not call the writer.
+  std::function<void(const absl::Status&)> on_change = nullptr;
 };
 
 struct WriterState {
@@ -81,6 +85,8 @@ class Writer {
   void Append(Now now) ABSL_LOCKS_EXCLUDED(store_mutex_);
   // Whether there is more to append.
   bool AppendBatch(Now now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(store_mutex_);
+  void NoteAppended(const absl::Status& status, Now now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(store_mutex_);
   // If it is time.
   void Maintain(Now now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(store_mutex_);
   void DropRest();

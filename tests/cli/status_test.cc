@@ -133,11 +133,14 @@ TEST_F(StatusCommand, SaysWhatKeepsTheThrottleLogFromBeingComplete) {
                           .dropped_checks = 56,
                           .folded_checks = 78,
                           .bytes = 2'500'000,
-                          .oldest = absl::FromUnixSeconds(1'767'225'600)});
+                          .oldest = absl::FromUnixSeconds(1'767'225'600),
+                          .set_aside = "/state/log.db.corrupt-1"});
   EXPECT_THAT(server_.Headgate({"status"}).out,
               HasSubstr("throttle log in sqlite, 2.5 MB since 2026-01-01 00:00:00 UTC; counts "
                         "written 1200, waiting 34\n"
                         "throttle log CANNOT BE WRITTEN: disk is full\\x1b[2J\n"
+                        "throttle log was damaged, and begun anew; the old one is "
+                        "/state/log.db.corrupt-1\n"
                         "missing from the log: 56 Checks\n"
                         "counted under a level above their identity: 78 Checks\n"));
   EXPECT_THAT(server_.Headgate({"status", "-o", "csv"}).out,

@@ -223,6 +223,22 @@ class Damaged : public OverridesTest {
   }
 };
 
+TEST_F(Damaged, AFileThatIsGoneIsReplacedByTheCopy) {
+  std::filesystem::remove(path());
+  Desk desk(path(), clock_);
+  EXPECT_THAT(desk->GetState().restored, HasSubstr(path() + " is gone"));
+  EXPECT_THAT(desk.Listed(), ElementsAre(2));
+  EXPECT_EQ(desk.Create(Pause("more")).id, 3);
+}
+
+TEST_F(Damaged, WithBothFilesGoneItBeginsWithNone) {
+  std::filesystem::remove(path());
+  std::filesystem::remove(path() + ".copy");
+  Desk desk(path(), clock_);
+  EXPECT_EQ(desk->GetState().restored, "");
+  EXPECT_THAT(desk.Listed(), IsEmpty());
+}
+
 TEST_F(Damaged, OtherContentsAreReplacedByTheCopy) {
   WriteOther();
   ExpectRestored();

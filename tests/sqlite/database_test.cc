@@ -116,6 +116,17 @@ TEST_F(DatabaseTest, AnotherProcessIsAWriterToo) {
   EXPECT_EQ(status, 0);
 }
 
+TEST_F(DatabaseTest, ItsFilesAreForItsUserAlone) {
+  Database database = OpenOrDie();
+  ASSERT_TRUE(database.Run("CREATE TABLE t (a)").ok());
+  for (const char* name : {"a.db", "a.db-wal", "a.db-shm", "a.db.lock"}) {
+    using std::filesystem::perms;
+    EXPECT_EQ(std::filesystem::status(folder_.File(name)).permissions(),
+              perms::owner_read | perms::owner_write)
+        << name;
+  }
+}
+
 TEST_F(DatabaseTest, WhatIsNoDatabaseIsDataLoss) {
   std::ofstream(path_) << std::string(5000, 'x');
   const absl::Status status = OpenStatus();

@@ -132,6 +132,13 @@ TEST(Recorder, TellsTheSignalsValueInItsOwnUnit) {
   EXPECT_EQ(sums.begin()->second.limit, 5);
 }
 
+TEST(Recorder, TellsTheSignalsValueWithoutWhatAFloatAddsToIt) {
+  Recording log(GatedByLag());
+  log.engine.SetHealth("p", {.gate_shut = true, .pressure = 1.525F, .signal = 0});
+  log.Check("etl", 1);
+  EXPECT_EQ(log.Collect().begin()->second.peak, 7.1);
+}
+
 TEST(Recorder, ForgetsAPeakOnceItWasCollected) {
   Recording log(GatedByLag());
   log.engine.SetHealth("p", {.gate_shut = true, .pressure = 2, .signal = 0});

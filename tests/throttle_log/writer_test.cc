@@ -242,6 +242,19 @@ TEST_F(WriterTest, LosesAndDoublesNothingWhenTheWallClockJumps) {
   EXPECT_EQ(Stored(kStartS - 7200, "etl"), 2);
 }
 
+TEST_F(WriterTest, SaysOnceThatTheStoreFailsAndOnceThatItWorksAgain) {
+  std::vector<std::string> said;
+  Make({.on_change = [&](const absl::Status& status) { said.emplace_back(status.message()); }});
+  for (int state = 0; state < 3; ++state) {
+    state == 1 ? store_.IsDown() : store_.Works();
+    for (int round = 0; round < 3; ++round) {
+      Check("etl");
+      Round();
+    }
+  }
+  EXPECT_THAT(said, testing::ElementsAre("down", ""));
+}
+
 TEST_F(WriterTest, StopAppendsWhatIsLeft) {
   Make();
   writer_->Start();
