@@ -18,6 +18,7 @@ using engine::Violation;
 const Violation* Decisive(const CheckAnswer& answer) {
   const Violation* decisive = nullptr;
   const bool denied = answer.verdict == engine::Verdict::kDenied;
+  // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a reference's address is not null.
   for (const Violation& violation : answer.violations) {
     if (denied && violation.warn) continue;
     if (decisive == nullptr || violation.retry_after > decisive->retry_after) {

@@ -25,7 +25,7 @@ struct Place {
   int64_t step = 0;  // number within the block
   int64_t what = 0;
 
-  friend auto operator<=>(const Place&, const Place&) = default;
+  friend auto operator<=>(const Place&, const Place&) = default;  // NOLINT(modernize-use-nullptr)
 
   template <typename H>
   friend H AbslHashValue(H hash, const Place& place) {
