@@ -324,7 +324,7 @@ TEST(ExplainCommand, SaysThatPermitsComeBackWithReports) {
   EXPECT_EQ(explain.status, 1);
   EXPECT_THAT(explain.out,
               AllOf(HasSubstr("100ms, to ask again: room comes with the next Report\n"),
-                    HasSubstr("with the next Report\n")));
+                    HasSubstr("  with the next Report\n")));
 }
 
 TEST(ExplainCommand, SaysSoWhereNoRuleMatches) {
