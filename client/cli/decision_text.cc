@@ -11,12 +11,24 @@ std::string RetryAfter(bool present, const google::protobuf::Duration& duration)
   return present ? ShortDuration(FromProto(duration)) : "waiting will not help";
 }
 
+// Nobody knows when a permit comes back.
+std::string RetryAfter(const v1::Decision& decision) {
+  std::string text = RetryAfter(decision.has_retry_after(), decision.retry_after());
+  for (const v1::Violation& violation : decision.violations()) {
+    if (violation.warn() || !decision.has_retry_after()) continue;
+    if (violation.limit_kind() == v1::LIMIT_KIND_MAX_CONCURRENCY) {
+      return text + ", to ask again: room comes with the next Report";
+    }
+  }
+  return text;
+}
+
 Table Facts(const v1::Decision& decision) {
   Table facts({{""}, {""}});
   if (decision.has_permit_id()) facts.Add({{"permit"}, {absl::StrCat(decision.permit_id())}});
   facts.Add({{"predicted cost"}, {ShortNumber(decision.predicted_cost())}});
   if (decision.verdict() == v1::VERDICT_DENIED) {
-    facts.Add({{"retry after"}, {RetryAfter(decision.has_retry_after(), decision.retry_after())}});
+    facts.Add({{"retry after"}, {RetryAfter(decision)}});
   }
   if (decision.has_chunk_scale()) {
     facts.Add({{"next chunk"}, {absl::StrCat(ShortNumber(decision.chunk_scale()), " x as large")}});
@@ -65,11 +77,12 @@ std::string ViolationsField(const v1::Decision& decision) {
 
 }  // namespace
 
-std::string DecisionText(const v1::Decision& decision, Colours colours) {
+std::string DecisionText(const v1::Decision& decision, Colours colours,
+                         const std::string& qualified) {
   const Paint paint = PaintOf(decision.verdict());
   std::string text = Painted(Word(decision.verdict()), paint, colours);
   const std::string reason = Word(decision.reason());
-  absl::StrAppend(&text, reason.empty() ? "" : absl::StrCat(" by ", reason), "\n",
+  absl::StrAppend(&text, reason.empty() ? "" : absl::StrCat(" by ", reason), qualified, "\n",
                   Facts(decision).Text(colours, "  "));
   const Table violations = Violations(decision);
   if (!violations.empty()) absl::StrAppend(&text, "\n", violations.Text(colours));

@@ -14,7 +14,9 @@
 namespace headgate::cli {
 
 // The verdict, what belongs to it, and a table of the limits that refused or would have.
-std::string DecisionText(const v1::Decision& decision, Colours colours);
+// `qualified` ends the headline.
+std::string DecisionText(const v1::Decision& decision, Colours colours,
+                         const std::string& qualified = "");
 
 // One row that holds everything; violations are "budget/limit kind", with " (warn)", between ';'.
 Table DecisionCsv(const v1::Decision& decision);

@@ -1,10 +1,10 @@
 // headgate explain: what a Check would answer now, and why.
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/advice.h"
 #include "client/cli/commands.h"
 #include "client/cli/connection.h"
 #include "client/cli/decision_text.h"
+#include "client/cli/explain_csv.h"
 #include "client/cli/proto_text.h"
 #include "client/cli/table.h"
 #include "client/cli/text.h"
@@ -27,7 +27,12 @@ Cell RoomIn(const v1::BucketState& bucket) {
   if (!bucket.has_room_in()) return {"never", Paint::kBad};
   const absl::Duration room_in = FromProto(bucket.room_in());
   if (room_in <= absl::ZeroDuration()) return {"now", Paint::kGood};
-  return {ShortDuration(room_in), Paint::kWarn};
+  if (!bucket.ask_again()) return {ShortDuration(room_in), Paint::kWarn};
+  const bool permits =
+      bucket.has_max_concurrency() && bucket.outstanding() >= bucket.max_concurrency();
+  return {permits ? "with the next Report"
+                  : absl::StrCat("unknown: ask again in ", ShortDuration(room_in)),
+          Paint::kWarn};
 }
 
 Table Buckets(const v1::ExplainResponse& explanation) {
@@ -58,39 +63,6 @@ Table Buckets(const v1::ExplainResponse& explanation) {
   return table;
 }
 
-Table BucketsCsv(const v1::ExplainResponse& explanation) {
-  Table table({{"verdict"},
-               {"budget"},
-               {"bucket"},
-               {"rule"},
-               {"cost"},
-               {"debt"},
-               {"burst"},
-               {"rate"},
-               {"speed"},
-               {"max_cost"},
-               {"outstanding"},
-               {"max_concurrency"},
-               {"room_in_s"}});
-  const std::string verdict = Word(explanation.decision().verdict());
-  for (const v1::BucketState& bucket : explanation.buckets()) {
-    table.Add({{verdict},
-               {bucket.budget()},
-               {bucket.bucket()},
-               {bucket.rule()},
-               {ExactNumber(bucket.cost())},
-               {ExactNumber(bucket.debt())},
-               {bucket.has_burst() ? ExactNumber(bucket.burst()) : ""},
-               {bucket.has_rate() ? ExactNumber(bucket.rate()) : ""},
-               {ExactNumber(bucket.speed())},
-               {bucket.has_max_cost() ? ExactNumber(bucket.max_cost()) : ""},
-               {bucket.has_max_concurrency() ? absl::StrCat(bucket.outstanding()) : ""},
-               {bucket.has_max_concurrency() ? absl::StrCat(bucket.max_concurrency()) : ""},
-               {Seconds(bucket.has_room_in(), bucket.room_in())}});
-  }
-  return table;
-}
-
 Cell Effect(const v1::MatchedRule& rule) {
   if (rule.effect() == v1::RULE_EFFECT_APPLIED) return {"applies", Paint::kGood};
   return {absl::StrCat("overruled by '", rule.overruled_by(), "': ", rule.overruled_because()),
@@ -108,8 +80,16 @@ Table Rules(const v1::ExplainResponse& explanation) {
   return table;
 }
 
+// What the dice may make of it, for the headline.
+std::string ByChance(const v1::ExplainResponse& explanation) {
+  const bool allowed = explanation.decision().verdict() == v1::VERDICT_ALLOWED;
+  if (!allowed || !(explanation.reject_ratio() > 0)) return "";
+  return absl::StrCat(", but ", ShortNumber(100 * explanation.reject_ratio()),
+                      " % of such Checks are rejected by chance");
+}
+
 std::string ExplanationText(const v1::ExplainResponse& explanation, Colours colours) {
-  std::string text = DecisionText(explanation.decision(), colours);
+  std::string text = DecisionText(explanation.decision(), colours, ByChance(explanation));
   const Table rules = Rules(explanation);
   absl::StrAppend(&text, "\n", rules.empty() ? "no rule matches\n" : rules.Text(colours));
   if (explanation.reject_ratio() > 0) {
@@ -121,9 +101,8 @@ std::string ExplanationText(const v1::ExplainResponse& explanation, Colours colo
   } else {
     absl::StrAppend(&text, "\n", Buckets(explanation).Text(colours));
   }
-  const std::vector<std::string> advice = WhatWouldHelp(explanation);
-  if (!advice.empty()) absl::StrAppend(&text, "\nto be allowed:\n");
-  for (const std::string& sentence : advice) {
+  if (!explanation.to_be_allowed().empty()) absl::StrAppend(&text, "\nto be allowed:\n");
+  for (const std::string& sentence : explanation.to_be_allowed()) {
     absl::StrAppend(&text, "  - ", Escaped(sentence), "\n");
   }
   return text;
@@ -145,7 +124,7 @@ int RunExplain(const Globals& globals, const ExplainArguments& arguments, const 
       console.out << Json(*explanation);
       break;
     case Format::kCsv:
-      console.out << BucketsCsv(*explanation).Csv();
+      console.out << ExplanationCsv(*explanation).Csv();
       break;
   }
   const bool allowed = explanation->decision().verdict() == v1::VERDICT_ALLOWED;

@@ -6,20 +6,12 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "common/strings.h"
 #include "server/engine/policy.h"
+#include "server/engine/text.h"
 
 namespace headgate::engine {
 namespace {
-
-std::string Number(double value) { return absl::StrFormat("%.6g", value); }
-
-// Rounded up: a wait that is a little too long is of use, one that is too short is not.
-std::string ForAPerson(absl::Duration wait) {
-  const absl::Duration step = absl::Milliseconds(1);
-  return absl::FormatDuration(wait > step ? absl::Ceil(wait, step) : wait);
-}
 
 std::string BudgetName(const Policy& policy, const Violation& violation) {
   return absl::StrCat("budget '", policy.budget_specs[violation.budget].name, "'");
@@ -44,6 +36,11 @@ std::string DescribeUnknown(const Policy& policy, const Violation& violation) {
   const std::string has_no =
       absl::StrCat("health profile '", policy.profiles[violation.profile].name,
                    "': ", signal.empty() ? "it" : Sv(signal), " has no ");
+  if (violation.unread) {
+    return absl::StrCat(has_no,
+                        "value (it could not be read, and headgate status shows the error), and "
+                        "on_stale denies");
+  }
   switch (violation.health_status) {
     case HealthStatus::kWarming:
       return absl::StrCat(has_no, "sample yet, and on_stale denies");
@@ -70,7 +67,29 @@ std::string DescribeGate(const Policy& policy, const Violation& violation) {
                       Number(measured->limit));
 }
 
+// A limit that is 0 by configuration refuses whatever the cost. Empty for any other.
+std::string DescribeZero(const Policy& policy, const Violation& violation) {
+  if (violation.limit_value != 0 || violation.budget == Violation::kNoBudget) return "";
+  const std::string whose = absl::StrCat(BudgetName(policy, violation), ", whose ");
+  switch (violation.limit) {
+    case Limit::kRate:
+      return absl::StrCat(whose, "rate is 0");
+    case Limit::kBurst:
+      return absl::StrCat(whose, "burst is 0");
+    case Limit::kMaxCost:
+      return absl::StrCat(whose, "max_cost is 0");
+    case Limit::kMaxConcurrency:
+      return absl::StrCat(whose, "max_concurrency is 0");
+    case Limit::kRule:
+    case Limit::kHealth:
+    case Limit::kProbe:
+      break;
+  }
+  return "";
+}
+
 std::string Describe(const Policy& policy, const Violation& violation, Reason reason) {
+  if (std::string zero = DescribeZero(policy, violation); !zero.empty()) return zero;
   const std::string observed = Number(violation.observed);
   const std::string limit = Number(violation.limit_value);
   switch (violation.limit) {
@@ -82,7 +101,7 @@ std::string Describe(const Policy& policy, const Violation& violation, Reason re
     case Limit::kHealth:
       return DescribeGate(policy, violation);
     case Limit::kRate:
-      return absl::StrCat(BudgetName(policy, violation), ", whose rate is 0");
+      break;  // only ever 0
     case Limit::kBurst:
       return absl::StrCat(BudgetName(policy, violation), ": debt would be ", observed,
                           ", over its burst of ", limit, Slowed(policy, violation));
@@ -91,7 +110,8 @@ std::string Describe(const Policy& policy, const Violation& violation, Reason re
                           " is over its max_cost of ", limit);
     case Limit::kMaxConcurrency:
       return absl::StrCat(BudgetName(policy, violation), ": ", observed,
-                          " permits are outstanding of ", limit);
+                          " permits are outstanding of ", limit,
+                          ", and room comes with the next Report");
     case Limit::kProbe:
       return absl::StrCat(BudgetName(policy, violation),
                           ": the foreground is being measured without batch work");

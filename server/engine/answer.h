@@ -80,7 +80,9 @@ struct Violation {
   // For kHealth: what was known then. The age is infinite where there was no sample.
   HealthStatus health_status = HealthStatus::kUnmonitored;
   absl::Duration sample_age = absl::InfiniteDuration();
-  // Until this limit would admit the same cost, at the present speed. Infinite: never at this cost.
+  bool unread = false;  // for kHealth: see Health
+  // Until this limit would admit the same cost, at the present speed; where nobody can know that,
+  // until it is worth asking again. Infinite: never at this cost.
   absl::Duration retry_after;
 };
 
@@ -185,11 +187,12 @@ struct BucketView {
   std::optional<double> max_cost;
   double speed = 1;
   absl::Duration room_in;  // zero: admitted now; infinite: never at this cost
+  bool ask_again = false;  // nobody can know when there is room: room_in is when to ask again
 };
 
 struct Explanation {
   CheckAnswer answer;           // what Check would say, but for the dice
-  double reject_ratio = 0;      // probability with which a rule would deny it
+  double reject_ratio = 0;      // probability with which a rule would deny it, if none does anyway
   std::vector<uint32_t> rules;  // all that match, by their place
   // The rule that let it through what others of `rules` refuse; none where one exempts it.
   uint32_t resumed_by = kNoRule;

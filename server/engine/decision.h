@@ -114,7 +114,11 @@ class Decision {
                    bool warn);
   void ViolateBurst(Candidate& candidate);
   void ViolateConcurrency(Candidate& candidate, int64_t count);
-  absl::Duration TimeToRoom(const Candidate& candidate) const;
+  struct Room {
+    absl::Duration in = absl::ZeroDuration();  // infinite: never
+    bool known = true;                         // false: `in` is when to ask again
+  };
+  Room RoomAt(const Candidate& candidate) const;
   void Deny(Reason reason);
   void DenyByViolations();
   BucketView ViewOne(Candidate& candidate, const CheckRequest& request);

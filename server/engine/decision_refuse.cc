@@ -14,6 +14,12 @@ constexpr absl::Duration kAskAgain = absl::Seconds(1);
 constexpr absl::Duration kAskAgainForPermit = absl::Milliseconds(100);
 constexpr absl::Duration kLeast = absl::Nanoseconds(1);
 
+// When to ask again where health, or a controller, has to say something else first.
+absl::Duration UntilNextSample(const Health& health, const Now& now) {
+  const int64_t wait_ns = health.next_sample_at_ns - now.monotonic_ns;
+  return wait_ns > 0 ? absl::Nanoseconds(wait_ns) : kAskAgain;
+}
+
 }  // namespace
 
 int64_t CountOutstanding(const Tables& tables, const Budget& budget, uint64_t tag, int64_t now_ns) {
@@ -71,8 +77,8 @@ void Decision::ViolateGate(const Health& health, uint32_t profile, uint32_t rule
     violation.sample_age =
         absl::Nanoseconds(std::max<int64_t>(now_.monotonic_ns - health.sampled_at_ns, 0));
   }
-  const int64_t wait_ns = health.next_sample_at_ns - now_.monotonic_ns;
-  violation.retry_after = wait_ns > 0 ? absl::Nanoseconds(wait_ns) : kAskAgain;
+  violation.unread = health.unread;
+  violation.retry_after = UntilNextSample(health, now_);
   denied_ |= !warn;
 }
 
@@ -101,9 +107,7 @@ bool Decision::ExamineAuto(Candidate& candidate) {
   candidate.cost = std::min(cost, budget.most_charged);
   const Health health = budget.clock->Read(now_.monotonic_ns).health;
   if (!health.gate_shut) return true;
-  const int64_t wait_ns = health.next_sample_at_ns - now_.monotonic_ns;
-  Violate(candidate, Limit::kProbe, candidate.cost, 0,
-          wait_ns > 0 ? absl::Nanoseconds(wait_ns) : kAskAgain);
+  Violate(candidate, Limit::kProbe, candidate.cost, 0, UntilNextSample(health, now_));
   return false;
 }
 
@@ -145,22 +149,31 @@ void Decision::ViolateConcurrency(Candidate& candidate, int64_t count) {
 void Decision::ViolateBurst(Candidate& candidate) {
   const Budget& budget = *candidate.budget;
   Violate(candidate, Limit::kBurst, budget.ledger->ToUnits(candidate.debt_ns()) + candidate.cost,
-          budget.ledger->ToUnits(budget.burst_ns), TimeToRoom(candidate));
+          budget.ledger->ToUnits(budget.burst_ns), RoomAt(candidate).in);
 }
 
-absl::Duration Decision::TimeToRoom(const Candidate& candidate) const {
+// How long a debt takes at speed 0 is not known, and it is not for ever: speeds change with
+// samples.
+Decision::Room Decision::RoomAt(const Candidate& candidate) const {
   const Budget& budget = *candidate.budget;
-  if (candidate.cost_ns > budget.burst_ns) return absl::InfiniteDuration();
+  if (candidate.cost_ns > budget.burst_ns) return {absl::InfiniteDuration()};
   const int64_t excess_ns = candidate.debt_ns() - (budget.burst_ns - candidate.cost_ns);
-  if (excess_ns <= 0) return absl::ZeroDuration();
+  if (excess_ns <= 0) return {};
   const VirtualClock::Reading reading = budget.clock->Read(now_.monotonic_ns);
-  int64_t at = reading.RealTimeOf(candidate.now_ns + excess_ns);
+  const int64_t room_at_ns = candidate.now_ns + excess_ns;
+  const int64_t at = reading.RealTimeOf(room_at_ns);
   // The rate of an auto budget holds until its controller thinks again.
   const int64_t changes_at = reading.health.next_sample_at_ns;
-  if (budget.is_auto && changes_at > now_.monotonic_ns) at = std::min(at, changes_at);
-  // And one that no controller has found yet will be: nobody is turned away for good.
-  if (at == VirtualClock::kNever) return budget.is_auto ? kAskAgain : absl::InfiniteDuration();
-  return std::max(absl::Nanoseconds(at - now_.monotonic_ns), kLeast);
+  const bool changes = budget.is_auto && changes_at > now_.monotonic_ns && changes_at < at;
+  if (at != VirtualClock::kNever && !changes) {
+    return {std::max(absl::Nanoseconds(at - now_.monotonic_ns), kLeast)};
+  }
+  // Virtual time has an end, beyond which nothing drains. An auto budget turns nobody away for
+  // good.
+  if (room_at_ns >= VirtualClock::kHorizonNs && !budget.is_auto) {
+    return {absl::InfiniteDuration()};
+  }
+  return {UntilNextSample(reading.health, now_), false};
 }
 
 void Decision::DenyByViolations() {
@@ -284,14 +297,18 @@ BucketView Decision::ViewOne(Candidate& candidate, const CheckRequest& request) 
     if (!rate.has_value()) view.speed = 1;  // the speed is the rate
     view.burst = budget.ledger->ToUnits(budget.burst_ns);
     view.debt = budget.ledger->ToUnits(candidate.debt_ns());
-    view.room_in = TimeToRoom(candidate);
+    const Room room = RoomAt(candidate);
+    view.room_in = room.in;
+    view.ask_again = !room.known;
   }
   if (view.outstanding >= budget.max_concurrency) {
     view.room_in = std::max(view.room_in, kAskAgainForPermit);
+    view.ask_again = true;
   }
   if (budget.blocked.has_value() || too_costly || budget.max_concurrency == 0) {
     view.room_in = absl::InfiniteDuration();
   }
+  view.ask_again &= view.room_in != absl::InfiniteDuration();
   return view;
 }
 

@@ -225,7 +225,9 @@ absl::StatusOr<Explanation> Engine::Explain(const CheckRequest& request, Now now
       AwaitNewer(policy->version);
       continue;
     }
-    explanation.reject_ratio = resolved.match.reject_ratio;
+    const Match& match = resolved.match;
+    const bool rolls = match.exempt == kNoRule && match.deny == kNoRule;
+    explanation.reject_ratio = rolls ? match.reject_ratio : 0;
     explanation.policy = explanation.answer.policy = policy;
     explanation.rules = policy->rules.FindAll({.identity = &resolved.identity,
                                                .tags = request.tags,

@@ -38,7 +38,8 @@ int64_t VirtualClock::Reading::RealTimeOf(int64_t virtual_at_ns) const {
 uint64_t VirtualClock::Pack(const Health& health) {
   return uint64_t{std::bit_cast<uint32_t>(health.pressure)} |
          uint64_t{static_cast<uint16_t>(health.signal)} << 32 |
-         uint64_t{static_cast<uint8_t>(health.status)} << 48 | uint64_t{health.gate_shut} << 56;
+         uint64_t{static_cast<uint8_t>(health.status)} << 48 | uint64_t{health.gate_shut} << 56 |
+         uint64_t{health.unread} << 57;
 }
 
 }  // namespace headgate::engine

@@ -37,6 +37,7 @@ struct Health {
   double speed = 1;  // 0..kMaxSpeed; for an `auto` budget's clock, the rate found
   HealthStatus status = HealthStatus::kUnmonitored;
   bool gate_shut = false;         // true: every Check on the profile is denied
+  bool unread = false;            // `signal` is not known though its server was sampled: an error
   float pressure = 0;             // of the binding signal: 0 at soft, 1 at hard
   int16_t signal = -1;            // the binding signal's index in its profile; -1: none
   int64_t sampled_at_ns = 0;      // monotonic; 0: never
@@ -128,6 +129,7 @@ class VirtualClock {
     health.signal = static_cast<int16_t>(packed >> 32);
     health.status = static_cast<HealthStatus>((packed >> 48) & 0xff);
     health.gate_shut = ((packed >> 56) & 1) != 0;
+    health.unread = ((packed >> 57) & 1) != 0;
   }
 };
 

@@ -31,6 +31,7 @@ struct Guard::Look {
   enum class State { kRead, kBlind, kPending };
   State state = State::kBlind;
   double pressure = 0;  // of one that is read
+  bool unread = false;  // blind, though its server's newest sample is not stale
   int64_t next_sample_ns = 0;
 };
 
@@ -40,6 +41,7 @@ struct Guard::Findings {
   double pressure = 0;
   const Instance* worst = nullptr;  // null: nothing that is read has pressure
   const Instance* blind = nullptr;  // the first of them
+  bool unread = false;              // of `blind`: see Look
   bool unsampled = false;           // a server was never sampled
   int64_t oldest_ns = kNever;
   int64_t next_sample_ns = kNever;
@@ -63,7 +65,10 @@ struct Guard::Findings {
       pressure = std::max(pressure, look.pressure);
       shuts = look.pressure >= 1;
     } else if (look.state == Look::State::kBlind) {
-      if (blind == nullptr) blind = &instance;
+      if (blind == nullptr) {
+        blind = &instance;
+        unread = look.unread;
+      }
       shuts = blind_shuts;
     }
     if (shuts) shut_until_ns = std::max(shut_until_ns, look.next_sample_ns);
@@ -143,7 +148,8 @@ Guard::Look Guard::LookAt(const Instance& instance, const TargetSample& sample, 
   std::optional<double> value = reading.value;
   if (!value.has_value() && instance.infinite_if_absent) value = kInfinity;
   if (!value.has_value() && reading.error.empty()) look.state = Look::State::kPending;
-  if (!value.has_value() || std::isnan(*value)) return look;
+  look.unread = !value.has_value() || std::isnan(*value);
+  if (look.unread) return look;
   look.state = Look::State::kRead;
   look.pressure = PressureOf(*value, instance.soft, instance.hard);
   return look;
@@ -215,6 +221,7 @@ void Guard::NameSignal(const Findings& found) {
   }
   verdict_.signal = binding == nullptr ? "" : binding->name;
   verdict_.health.signal = binding == nullptr ? int16_t{-1} : binding->signal;
+  verdict_.health.unread = binding != nullptr && binding == found.blind && found.unread;
 }
 
 }  // namespace headgate::health

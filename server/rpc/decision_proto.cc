@@ -3,7 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "server/engine/advice.h"
+#include "server/engine/text.h"
 #include "server/rpc/matched_rules.h"
 #include "server/rpc/proto_time.h"
 
@@ -128,6 +132,16 @@ void FillBucket(const engine::BucketView& from, const engine::Policy& policy, v1
   if (from.max_concurrency.has_value()) to.set_max_concurrency(*from.max_concurrency);
   if (from.max_cost.has_value()) to.set_max_cost(*from.max_cost);
   if (from.room_in != absl::InfiniteDuration()) SetDuration(from.room_in, *to.mutable_room_in());
+  to.set_ask_again(from.ask_again);
+}
+
+// "Allowed." alone would promise what the dice may not keep.
+void QualifyMessage(v1::ExplainResponse& response) {
+  v1::Decision& decision = *response.mutable_decision();
+  if (decision.verdict() != v1::VERDICT_ALLOWED || !(response.reject_ratio() > 0)) return;
+  decision.set_message(absl::StrCat(decision.message(), " But a rule rejects ",
+                                    engine::Number(100 * response.reject_ratio()),
+                                    " % of such Checks by chance."));
 }
 
 }  // namespace
@@ -178,6 +192,10 @@ void FillExplanation(const engine::Explanation& explanation, std::string_view id
   for (const engine::BucketView& bucket : explanation.buckets) {
     FillBucket(bucket, policy, *response.add_buckets());
   }
+  for (std::string& sentence : engine::WhatWouldHelp(explanation)) {
+    response.add_to_be_allowed(std::move(sentence));
+  }
+  QualifyMessage(response);
 }
 
 }  // namespace headgate::rpc

@@ -267,6 +267,66 @@ TEST(ExplainCommand, SaysWhichRuleWonAndWhyTheOthersLost) {
   EXPECT_EQ(At(rules.values(2), "expires_at").string_value(), "2026-01-01T02:00:00Z");
 }
 
+TEST(ExplainCommand, HasTheAdviceInEveryFormat) {
+  TestServer server(OneBudget(RateBudget("rows", 10, 100)));
+  server.Headgate({"check", "job:etl", "--cost", "90"});
+  const std::string advice =
+      "budget 'rows' owes 90 and has to drain to 60, which it does in 3s; or ask for at most 10 "
+      "now";
+  EXPECT_THAT(server.Headgate({"explain", "job:etl", "--cost", "40"}).out, HasSubstr(advice));
+  auto json = ParseJson(server.Headgate({"explain", "job:etl", "--cost", "40", "-o", "json"}).out);
+  ASSERT_EQ(json["to_be_allowed"].list_value().values_size(), 1);
+  EXPECT_EQ(json["to_be_allowed"].list_value().values(0).string_value(), advice);
+  EXPECT_THAT(server.Headgate({"explain", "job:etl", "--cost", "40", "-o", "csv"}).out,
+              HasSubstr("\r\nDENIED,rows,,charge,40,90,100,10,1,,,,3,CAPACITY,0,false,burst,\"" +
+                        advice + "\"\r\n"));
+}
+
+TEST(ExplainCommand, HasARowForARuleThatDeniesWhatIsChargedToNothing) {
+  engine::PolicySpec policy;
+  policy.rules = {engine::RuleOn("freeze", "etl", engine::DenyAction{})};
+  TestServer server(std::move(policy));
+  const Finished csv = server.Headgate({"explain", "job:etl", "-o", "csv"});
+  EXPECT_EQ(csv.status, 1);
+  EXPECT_THAT(csv.out,
+              HasSubstr("\r\nDENIED,,,freeze,,,,,,,,,,DENY_RULE,0,,rule,\"rule 'freeze' has to be "
+                        "removed, or no longer match this identity; headgate resume lets it "
+                        "through meanwhile\"\r\n"));
+  const Finished allowed = server.Headgate({"explain", "job:other", "-o", "csv"});
+  EXPECT_THAT(allowed.out, HasSubstr("\r\nALLOWED,,,,,,,,,,,,,,0,,,\r\n"));
+}
+
+TEST(ExplainCommand, SaysInTheHeadlineWhatChanceRejects) {
+  engine::PolicySpec policy = OneBudget(RateBudget("rows", 10, 100));
+  policy.rules.push_back(engine::RuleOn("half", "etl", engine::RejectAction{0.5}));
+  TestServer server(std::move(policy));
+  const Finished explain = server.Headgate({"explain", "job:etl", "--cost", "1"});
+  EXPECT_EQ(explain.status, 0);
+  EXPECT_THAT(explain.out,
+              AllOf(StartsWith("ALLOWED, but 50 % of such Checks are rejected by chance\n"),
+                    HasSubstr("Allowed. But a rule rejects 50 % of such Checks by chance.\n")));
+}
+
+TEST(ExplainCommand, SaysNothingOfChanceWhereTheCheckIsExempt) {
+  engine::PolicySpec policy = OneBudget(RateBudget("rows", 10, 100));
+  policy.rules.push_back(engine::RuleOn("all", "etl", engine::RejectAction{1}));
+  policy.rules.push_back(engine::RuleOn("free", "etl", engine::ExemptAction{}));
+  TestServer server(std::move(policy));
+  const Finished explain = server.Headgate({"explain", "job:etl", "--cost", "1"});
+  EXPECT_THAT(explain.out, AllOf(StartsWith("ALLOWED by EXEMPT\n"), Not(HasSubstr("such Checks")),
+                                 Not(HasSubstr("rejected by chance"))));
+}
+
+TEST(ExplainCommand, SaysThatPermitsComeBackWithReports) {
+  TestServer server(OneBudget(engine::ConcurrencyBudget("jobs", 1)));
+  server.Headgate({"check", "job:etl"});
+  const Finished explain = server.Headgate({"explain", "job:etl"});
+  EXPECT_EQ(explain.status, 1);
+  EXPECT_THAT(explain.out,
+              AllOf(HasSubstr("100ms, to ask again: room comes with the next Report\n"),
+                    HasSubstr("  with the next Report\n")));
+}
+
 TEST(ExplainCommand, SaysSoWhereNoRuleMatches) {
   TestServer server(OneBudget(RateBudget("rows", 10, 100)));
   const Finished explain = server.Headgate({"explain", "job:other"});
@@ -284,7 +344,7 @@ TEST(ExplainCommand, AllowedIsZeroInEveryFormat) {
   EXPECT_EQ(At(bucket, "burst").number_value(), 100);
   const Finished csv = server.Headgate({"explain", "job:etl", "--cost", "40", "-o", "csv"});
   EXPECT_EQ(csv.status, 0);
-  EXPECT_THAT(csv.out, HasSubstr("\r\nALLOWED,rows,,charge,40,0,100,10,1,,,,0\r\n"));
+  EXPECT_THAT(csv.out, HasSubstr("\r\nALLOWED,rows,,charge,40,0,100,10,1,,,,0,,0,false,,\r\n"));
 }
 
 }  // namespace

@@ -113,6 +113,18 @@ TEST(EngineExplain, TellsTheRatioInsteadOfRolling) {
   EXPECT_EQ(explanation.answer.verdict, Verdict::kAllowed);
 }
 
+TEST(EngineExplain, TellsNoRatioWhereNoDiceAreRolled) {
+  PolicySpec spec;
+  spec.rules = {RuleOn("reject", "etl", RejectAction{1}), RuleOn("free", "etl", ExemptAction{})};
+  TestEngine exempt(spec);
+  const Explanation explanation = exempt.Explain(Request("etl", 1));
+  EXPECT_EQ(explanation.answer.verdict, Verdict::kAllowed);
+  EXPECT_EQ(explanation.reject_ratio, 0);
+  spec.rules[1] = RuleOn("freeze", "etl", DenyAction{});
+  TestEngine denied(spec);
+  EXPECT_EQ(denied.Explain(Request("etl", 1)).reject_ratio, 0);
+}
+
 TEST(EngineExplain, DoesNotMoveTheDice) {
   PolicySpec spec;
   spec.rules = {RuleOn("reject", "etl", RejectAction{0.5})};
@@ -225,6 +237,17 @@ TEST_F(HealthSentence, SaysHowOldTheLastSampleIs) {
             "sample is 12s old), and on_stale denies. Try again in 1s.");
 }
 
+TEST_F(HealthSentence, DoesNotBlameTheSampleWhereASignalCouldNotBeReadInIt) {
+  EXPECT_EQ(Under({.speed = 0,
+                   .status = HealthStatus::kStale,
+                   .gate_shut = true,
+                   .unread = true,
+                   .signal = 0,
+                   .sampled_at_ns = At(-absl::Milliseconds(41)).monotonic_ns}),
+            "Denied by health profile 'batch': replication_lag has no value (it could not be read, "
+            "and headgate status shows the error), and on_stale denies. Try again in 1s.");
+}
+
 TEST_F(HealthSentence, NamesThePressureThatDeniesThoughSomethingElseIsNotKnown) {
   EXPECT_EQ(Under({.speed = 0,
                    .status = HealthStatus::kStale,
@@ -242,7 +265,8 @@ TEST(EngineSentence, OfSeveralLimits) {
   EXPECT_TRUE(engine.Admits("etl", 4));
   EXPECT_EQ(engine.Check("etl", 7).Sentence(),
             "Denied by budget 'jobs': cost 7 is over its max_cost of 5; and by budget 'jobs': 1 "
-            "permits are outstanding of 1; and by budget 'rate': debt would be 11, over its burst "
+            "permits are outstanding of 1, and room comes with the next Report; and by budget "
+            "'rate': debt would be 11, over its burst "
             "of 10. Waiting will not help.");
 }
 
@@ -258,10 +282,19 @@ TEST(EngineSentence, NamesTheSignalThatSlowsABudget) {
             "replication_lag. Try again in 2s.");
 }
 
-TEST(EngineSentence, OfARateOfZero) {
-  TestEngine engine(OneBudget(RateBudget("b", 0, 10)));
-  EXPECT_EQ(engine.Check("etl", 1).Sentence(),
+TEST(EngineSentence, OfAnExplicitZero) {
+  const auto sentence = [](const BudgetSpec& budget) {
+    TestEngine engine(OneBudget(budget));
+    return engine.Check("etl", 0).Sentence();
+  };
+  EXPECT_EQ(sentence(RateBudget("b", 0, 10)),
             "Denied by budget 'b', whose rate is 0. Waiting will not help.");
+  EXPECT_EQ(sentence(RateBudget("b", 10, 0)),
+            "Denied by budget 'b', whose burst is 0. Waiting will not help.");
+  EXPECT_EQ(sentence(MaxCostBudget("b", 0)),
+            "Denied by budget 'b', whose max_cost is 0. Waiting will not help.");
+  EXPECT_EQ(sentence(ConcurrencyBudget("b", 0)),
+            "Denied by budget 'b', whose max_concurrency is 0. Waiting will not help.");
 }
 
 }  // namespace

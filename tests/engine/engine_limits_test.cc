@@ -76,17 +76,6 @@ TEST(EngineRetryAfter, IsInfiniteForACostAboveMaxCost) {
   EXPECT_TRUE(engine.Admits("etl", 10));
 }
 
-TEST(EngineRetryAfter, IsInfiniteWhileTheClockStands) {
-  TestEngine engine(OneBudget(RateBudget("b", 1, 10)));
-  PolicySpec spec = OneBudget(RateBudget("b", 1, 10));
-  spec.budgets[0].health = "p";
-  spec.profiles = {{.name = "p", .signals = {}}};
-  engine.Install(std::move(spec));
-  EXPECT_TRUE(engine.Admits("etl", 10));
-  engine.SetHealth("p", {.speed = 0});
-  EXPECT_EQ(engine.Check("etl", 1).retry_after, kForever);
-}
-
 TEST(EngineRetryAfter, OfAPermitIsShort) {
   TestEngine engine(OneBudget(ConcurrencyBudget("b", 1)));
   EXPECT_TRUE(engine.Admits("etl", 1));

@@ -132,6 +132,25 @@ TEST_F(GuardStaleTest, OneStaleServerBlindsItsOwnInstancesOnly) {
   EXPECT_EQ(Look().pressure, 0.5F);
 }
 
+TEST_F(GuardStaleTest, TellsWhatCouldNotBeReadFromWhatWasNotSampled) {
+  AllSampled();
+  EXPECT_FALSE(Look().unread);
+  Put("load", std::nullopt, "division by zero");
+  EXPECT_EQ(Look().status, HealthStatus::kStale);
+  EXPECT_TRUE(Look().unread);
+  EXPECT_EQ(Binding(), "load");
+  Put("lag on s1", 7);  // a pressure that shuts the gate is to blame first
+  EXPECT_FALSE(Look().unread);
+  Put("lag on s1", 0);
+  Put("load", 0);
+  EXPECT_FALSE(Look().unread);
+  clock_.Advance(absl::Seconds(6));
+  Sampled(0);
+  EXPECT_EQ(Look().status, HealthStatus::kStale);
+  EXPECT_EQ(Binding(), "own on s2");
+  EXPECT_FALSE(Look().unread);
+}
+
 TEST_F(GuardStaleTest, RecoversFromStaleByTheClimb) {
   AllSampled();
   Look();

@@ -76,6 +76,22 @@ TEST(Explain, ARatioIsToldAndNotRolled) {
   }
 }
 
+TEST(Explain, SaysWhatWouldHaveToChange) {
+  TestServer server(engine::Budgets({engine::MaxCostBudget("sizes", 50), RateBudget("b", 10, 0)}));
+  const v1::ExplainResponse response = Explain(server, CheckOf("job:etl", 60));
+  ASSERT_EQ(response.to_be_allowed_size(), 2);
+  EXPECT_EQ(response.to_be_allowed(0),
+            "ask for at most 50 at a time, or raise max_cost of budget 'sizes'");
+  EXPECT_EQ(response.to_be_allowed(1), "budget 'b' blocks everything: its burst has to be above 0");
+}
+
+TEST(Explain, SaysWhereTheTimeToRoomIsNotKnown) {
+  TestServer server(OneBudget(engine::ConcurrencyBudget("jobs", 1)));
+  EXPECT_FALSE(Explain(server, CheckOf("job:etl", 1)).buckets(0).ask_again());
+  server.Allowed("job:etl", 1);
+  EXPECT_TRUE(Explain(server, CheckOf("job:etl", 1)).buckets(0).ask_again());
+}
+
 TEST(Explain, SeesTheAddressOfTheConnection) {
   engine::PolicySpec spec = OneBudget(RateBudget("b", 10, 100));
   engine::RuleSpec rule = RuleOn("no-loopback", "", engine::DenyAction{});

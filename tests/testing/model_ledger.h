@@ -77,6 +77,11 @@ class ModelLedger {
   std::optional<int64_t> RealTimeToDebt(const std::string& bucket, int64_t room_ns,
                                         int64_t real_ns) const;
 
+  // Whether virtual time ends with a debt of more than `room_ns`.
+  bool OutlastsTime(const std::string& bucket, int64_t room_ns) const {
+    return EmptiesAt(bucket) - room_ns >= ModelClock::kEndNs;
+  }
+
   Place Charge(const std::string& bucket, int64_t cost_ns, int64_t real_ns);
   // Settles a charge of `cost` units that was made under policy `version`.
   Settled Settle(const std::string& bucket, Place place, uint64_t version, double cost,

@@ -83,6 +83,7 @@ struct ExpectedBucket {
   int64_t outstanding = 0;
   int64_t overdue = 0;  // permits past their time that nobody may have noticed yet
   absl::Duration room_in;
+  bool ask_again = false;
 };
 
 struct Decision {

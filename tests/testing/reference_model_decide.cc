@@ -40,7 +40,8 @@ class ReferenceModel::Examination {
       decision_.resumed_by = match_.resume;
       decision_.lifted = match_.lifted;
     }
-    decision_.reject_ratio = match_.reject_ratio;
+    const bool rolls = match_.exempt.empty() && match_.deny.empty();
+    decision_.reject_ratio = rolls ? match_.reject_ratio : 0;
     answer_.priority = match_.priority;
     Price();
     if (RulesDecide()) return;
@@ -123,17 +124,19 @@ class ReferenceModel::Examination {
       bucket.rate = policy_.RateOf(target_, bucket.budget);
       bucket.speed = bucket.rate.has_value() ? speed : 1;
       if (!bucket.rate.has_value()) bucket.rate = speed / engine::Ledger::kAutoSpeed;
-      const std::optional<int64_t> wait =
-          cost_ns > burst_ns ? std::nullopt : TimeToDebt(bucket, burst_ns - cost_ns);
-      bucket.room_in = wait.has_value() ? absl::Nanoseconds(*wait) : absl::InfiniteDuration();
+      const Wait wait = TimeToRoom(bucket, cost_ns, burst_ns);
+      bucket.room_in = wait.time;
+      bucket.ask_again = wait.guessed;
     }
     const bool too_costly = spec.max_cost.has_value() && bucket.asked > *spec.max_cost;
     if (spec.max_concurrency.has_value() && bucket.outstanding >= *spec.max_concurrency) {
       bucket.room_in = std::max(bucket.room_in, absl::Milliseconds(100));
+      bucket.ask_again = true;
     }
     const bool zero = spec.max_cost == 0.0 || spec.max_concurrency == 0;
     if (too_costly || zero || ZeroOfDebt(bucket).has_value())
       bucket.room_in = absl::InfiniteDuration();
+    if (bucket.room_in == absl::InfiniteDuration()) bucket.ask_again = false;
   }
 
   std::optional<Limit> ZeroOfDebt(const ExpectedBucket& bucket) const {
@@ -273,23 +276,30 @@ class ReferenceModel::Examination {
     const int64_t burst_ns = ledger->BurstToNs(policy_.BurstOf(target_, bucket.budget));
     const int64_t cost_ns = ledger->ToNs(bucket.cost);
     if (Wide{ledger->Debt(bucket.key, now_.monotonic_ns)} + cost_ns <= burst_ns) return;
-    std::optional<int64_t> wait;
-    if (cost_ns <= burst_ns) wait = TimeToDebt(bucket, burst_ns - cost_ns);
     Violate(bucket, Limit::kBurst, bucket.debt + bucket.cost, ledger->ToUnits(burst_ns),
-            wait.has_value() ? absl::Nanoseconds(*wait) : absl::InfiniteDuration());
+            TimeToRoom(bucket, cost_ns, burst_ns).time);
   }
 
-  // At an auto budget no longer than until its controller thinks again.
-  std::optional<int64_t> TimeToDebt(const ExpectedBucket& bucket, int64_t debt_ns) const {
+  struct Wait {
+    absl::Duration time = absl::InfiniteDuration();
+    bool guessed = false;  // when to ask again, not when there is room
+  };
+
+  // What stands still waits for the next sample: so does an auto budget whose controller thinks
+  // again before there is room.
+  Wait TimeToRoom(const ExpectedBucket& bucket, int64_t cost_ns, int64_t burst_ns) const {
     const ModelLedger& ledger = *Ledger(bucket);
-    std::optional<int64_t> wait = ledger.RealTimeToDebt(bucket.key, debt_ns, now_.monotonic_ns);
-    const int64_t until_change =
-        ledger.shape().clock->health().next_sample_at_ns - now_.monotonic_ns;
-    if (IsAuto(bucket) && until_change > 0 && wait != 0) {
-      wait = std::min(wait.value_or(until_change), until_change);
-    }
-    if (IsAuto(bucket) && !wait.has_value()) wait = absl::ToInt64Nanoseconds(absl::Seconds(1));
-    return wait;
+    if (cost_ns > burst_ns) return {};
+    const int64_t room_ns = burst_ns - cost_ns;
+    const std::optional<int64_t> exact =
+        ledger.RealTimeToDebt(bucket.key, room_ns, now_.monotonic_ns);
+    if (exact == 0) return {absl::ZeroDuration()};
+    const int64_t sample_in = ledger.shape().clock->health().next_sample_at_ns - now_.monotonic_ns;
+    const bool thinks_before =
+        IsAuto(bucket) && sample_in > 0 && sample_in < exact.value_or(ModelClock::kEndNs);
+    if (exact.has_value() && !thinks_before) return {absl::Nanoseconds(*exact)};
+    if (!IsAuto(bucket) && ledger.OutlastsTime(bucket.key, room_ns)) return {};
+    return {sample_in > 0 ? absl::Nanoseconds(sample_in) : absl::Seconds(1), true};
   }
 
   // By how much the next chunk should be larger to take 20 ms, unless it takes 5 to 50.

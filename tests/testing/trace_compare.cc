@@ -105,8 +105,8 @@ std::string Describe(const engine::BucketView& view) {
                       view.bucket, "' cost ", Exact(view.cost), " debt ", Exact(view.debt),
                       " burst ", maybe(view.burst), " rate ", maybe(view.rate), " permits ",
                       view.outstanding, " speed ", Exact(view.speed), " room in ",
-                      Exact(view.room_in), " most permits ", maybe(view.max_concurrency),
-                      " most cost ", maybe(view.max_cost));
+                      Exact(view.room_in), view.ask_again ? " (ask again)" : "", " most permits ",
+                      maybe(view.max_concurrency), " most cost ", maybe(view.max_cost));
 }
 
 std::string Describe(const ExpectedBucket& bucket) {
@@ -117,7 +117,8 @@ std::string Describe(const ExpectedBucket& bucket) {
                       bucket.level, " '", bucket.shown, "' cost ", Exact(bucket.cost), " debt ",
                       Exact(bucket.debt), " burst ", maybe(bucket.burst), " rate ",
                       maybe(bucket.rate), " permits ", bucket.outstanding, "+", bucket.overdue,
-                      " speed ", Exact(bucket.speed), " room in ", Exact(bucket.room_in));
+                      " speed ", Exact(bucket.speed), " room in ", Exact(bucket.room_in),
+                      bucket.ask_again ? " (ask again)" : "");
 }
 
 // A permit past its time may still be counted where there is room: nobody looks before there is
@@ -128,7 +129,7 @@ bool Agrees(const ExpectedBucket& expected, const engine::BucketView& actual) {
          expected.cost == actual.cost && expected.debt == actual.debt &&
          expected.burst == actual.burst && expected.rate == actual.rate &&
          expected.speed == actual.speed && expected.room_in == actual.room_in &&
-         actual.outstanding >= expected.outstanding &&
+         expected.ask_again == actual.ask_again && actual.outstanding >= expected.outstanding &&
          actual.outstanding <= expected.outstanding + expected.overdue;
 }
 

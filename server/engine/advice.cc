@@ -1,0 +1,160 @@
+#include "server/engine/advice.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "common/strings.h"
+#include "server/engine/policy.h"
+#include "server/engine/text.h"
+
+namespace headgate::engine {
+namespace {
+
+std::string BudgetName(const Explanation& explanation, const Violation& violation) {
+  return absl::StrCat("budget '", explanation.policy->budget_specs[violation.budget].name, "'");
+}
+
+// Null: the limit is not a budget's.
+const BucketView* FindBucket(const Explanation& explanation, const Violation& violation) {
+  for (const BucketView& bucket : explanation.buckets) {
+    if (bucket.budget == violation.budget) return &bucket;
+  }
+  return nullptr;
+}
+
+// Others that do the same would deny in its place.
+std::string OthersLike(uint32_t rule, const Explanation& explanation) {
+  const RuleSet& rules = explanation.policy->rules;
+  const RuleSet::View view = rules.ViewOf(rule);
+  std::string others;
+  for (const uint32_t other : explanation.rules) {
+    const RuleSet::View its = rules.ViewOf(other);
+    if (other == rule || its.kind != view.kind || its.ratio != view.ratio) continue;
+    absl::StrAppend(&others, others.empty() ? "; so does '" : "', '", rules.name(other));
+  }
+  return others.empty() ? "" : others + "'";
+}
+
+std::string AboutRule(const Violation& violation, const Explanation& explanation) {
+  const bool stays = violation.retry_after == absl::InfiniteDuration();
+  return absl::StrCat("rule '", explanation.policy->rules.name(violation.rule), "'",
+                      stays ? std::string(" has to be removed")
+                            : " has to end, which it does in " + ForAPerson(violation.retry_after),
+                      ", or no longer match this identity", OthersLike(violation.rule, explanation),
+                      "; headgate resume lets it through meanwhile");
+}
+
+std::string AboutHealth(const Violation& violation, const Explanation& explanation) {
+  const Policy& policy = *explanation.policy;
+  const std::string profile =
+      absl::StrCat("health profile '", policy.profiles[violation.profile].name, "'");
+  const std::string signal(SignalOf(policy, violation));
+  if (violation.observed < 1 && violation.unread) {
+    return absl::StrCat(signal.empty() ? "a signal of " + profile : signal,
+                        " has to be readable again: headgate status shows its error");
+  }
+  const bool warming = violation.health_status == HealthStatus::kWarming;
+  if (violation.observed < 1 && (warming || violation.health_status == HealthStatus::kStale)) {
+    return absl::StrCat(profile, warming ? " needs its first sample" : " needs a recent sample",
+                        ": see headgate status for the servers it is from");
+  }
+  if (signal.empty()) return absl::StrCat(profile, " has to open its gate again");
+  const Measured measured = MeasuredBy(policy, violation);
+  return absl::StrCat(signal, " has to fall below its hard threshold (", Number(measured.observed),
+                      " now, below ", Number(measured.limit), " needed)");
+}
+
+std::string AboutRate(const std::string& budget, const BucketView* bucket) {
+  const bool both = bucket != nullptr && bucket->burst == 0.0;
+  return absl::StrCat(budget, " blocks everything: its rate", both ? " and its burst have" : " has",
+                      " to be above 0");
+}
+
+// When the debt has drained, as far as that is known.
+std::string Drains(const Violation& violation, const BucketView& bucket) {
+  const std::string wait = ForAPerson(violation.retry_after);
+  if (violation.retry_after == absl::InfiniteDuration()) return ", which it never does";
+  if (!bucket.ask_again) return ", which it does in " + wait;
+  if (bucket.speed > 0) {
+    return absl::StrCat("; when is not known, for its rate may change: ask again in ", wait);
+  }
+  return absl::StrCat("; it stands still until health is better: ask again in ", wait);
+}
+
+std::string AboutBurst(const Violation& violation, const std::string& budget,
+                       const BucketView* bucket) {
+  if (violation.limit_value == 0) {
+    return absl::StrCat(budget, " blocks everything: its burst has to be above 0");
+  }
+  if (bucket == nullptr || !bucket->burst.has_value()) return budget + " has to drain";
+  const double burst = *bucket->burst;
+  if (bucket->cost > burst) {
+    return absl::StrCat(budget, " never holds a cost of ", Number(bucket->cost),
+                        ": ask for at most its burst of ", Number(burst), ", or raise that");
+  }
+  std::string text = absl::StrCat(budget, " owes ", Number(bucket->debt), " and has to drain to ",
+                                  Number(burst - bucket->cost), Drains(violation, *bucket));
+  const double room = burst - bucket->debt;
+  if (room > 0) absl::StrAppend(&text, "; or ask for at most ", Number(room), " now");
+  return text;
+}
+
+std::string AboutMaxCost(const Violation& violation, const std::string& budget) {
+  if (violation.limit_value == 0) {
+    return absl::StrCat(budget, " blocks everything: its max_cost has to be above 0, or unset");
+  }
+  return absl::StrCat("ask for at most ", Number(violation.limit_value),
+                      " at a time, or raise max_cost of ", budget);
+}
+
+std::string AboutConcurrency(const Violation& violation, const std::string& budget) {
+  if (violation.limit_value == 0) {
+    return absl::StrCat(budget,
+                        " blocks everything: its max_concurrency has to be above 0, or unset");
+  }
+  // More than the limit where it was lowered since.
+  const double too_many = std::max(violation.observed - violation.limit_value + 1, 1.0);
+  return absl::StrCat(too_many > 1 ? Number(too_many) : std::string("one"), " of the ",
+                      Number(violation.observed), " permits of ", budget,
+                      too_many > 1 ? " have" : " has",
+                      " to be reported or to expire, or max_concurrency be raised above ",
+                      Number(violation.observed));
+}
+
+std::string About(const Violation& violation, const Explanation& explanation) {
+  if (violation.limit == Limit::kRule) return AboutRule(violation, explanation);
+  if (violation.limit == Limit::kHealth) return AboutHealth(violation, explanation);
+  const std::string budget = BudgetName(explanation, violation);
+  const BucketView* bucket = FindBucket(explanation, violation);
+  switch (violation.limit) {
+    case Limit::kRate:
+      return AboutRate(budget, bucket);
+    case Limit::kBurst:
+      return AboutBurst(violation, budget, bucket);
+    case Limit::kMaxCost:
+      return AboutMaxCost(violation, budget);
+    case Limit::kMaxConcurrency:
+      return AboutConcurrency(violation, budget);
+    case Limit::kProbe:
+      return absl::StrCat("the foreground is being measured without the work of ", budget,
+                          ": ask again in ", ForAPerson(violation.retry_after));
+    case Limit::kRule:
+    case Limit::kHealth:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<std::string> WhatWouldHelp(const Explanation& explanation) {
+  std::vector<std::string> advice;
+  if (explanation.answer.verdict == Verdict::kAllowed) return advice;
+  for (const Violation& violation : explanation.answer.violations) {
+    if (!violation.warn) advice.push_back(About(violation, explanation));
+  }
+  return advice;
+}
+
+}  // namespace headgate::engine
