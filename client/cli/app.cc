@@ -1,5 +1,6 @@
 // From the words of the command line to an exit status.
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <unistd.h>
 
@@ -45,8 +46,9 @@ Colours ColoursFor(ColourChoice choice) {
   return can && (no_colour == nullptr || *no_colour == '\0') ? Colours::kOn : Colours::kOff;
 }
 
-// What gRPC would log is in our own error line. Who debugs it asks it to speak.
-void SilenceGrpc() {
+// What gRPC and protobuf would log is in our own error line. Who debugs gRPC asks it to speak.
+void SilenceLibraries() {
+  google::protobuf::SetLogHandler(nullptr);
   if (std::getenv("GRPC_VERBOSITY") == nullptr) {
     gpr_set_log_function([](gpr_log_func_args*) {});
   }
@@ -55,7 +57,7 @@ void SilenceGrpc() {
 }  // namespace
 
 int Main(const std::vector<std::string>& words) {
-  SilenceGrpc();
+  SilenceLibraries();
   const Parsed parsed = ParseArguments(words);
   if (const auto* ended = std::get_if<Ended>(&parsed)) {
     if (ended->status == ExitStatus::kOk) {

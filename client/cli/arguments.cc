@@ -206,10 +206,27 @@ void Parse(CLI::App& app, std::vector<std::string> words) {
   app.parse(std::move(words));
 }
 
+// No message of the API could hold it. Names of files may have any bytes.
+void RefuseNoUtf8(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_name() == "file" || option->get_name() == "--config") continue;
+    for (const std::string& text : option->results()) {
+      if (!IsUtf8(text)) {
+        Refuse(option->get_name(), absl::StrCat("'", Escaped(text), "' is not UTF-8"));
+      }
+    }
+  }
+}
+
 Parsed Finish(Grammar& grammar) {
   if (grammar.app.count("--timeout") == 0) {
     if (grammar.log_command->parsed()) grammar.globals.timeout = kLogTimeout;
     if (grammar.replay_command->parsed()) grammar.globals.timeout = kReplayTimeout;
+  }
+  for (const CLI::App* app = &grammar.app; app != nullptr;) {
+    RefuseNoUtf8(*app);
+    const std::vector<CLI::App*> parsed = app->get_subcommands();
+    app = parsed.empty() ? nullptr : parsed[0];
   }
   const std::string& address = grammar.globals.address;
   if (address.empty()) return Ended{ExitStatus::kUsage, "--address: it is empty"};

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/text.h"
 #include "client/cli/values.h"
 #include "common/host_port.h"
 #include "common/strings.h"
@@ -77,6 +78,17 @@ absl::Status Explained(const absl::Status& status, const std::string& address,
   }
 }
 
+absl::Status FromCall(const grpc::Status& status, const std::string& address,
+                      absl::Duration timeout) {
+  // Details are Headgate's: gRPC itself gives none. What others told it, such as libpq, has lines.
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE && !status.error_details().empty()) {
+    return absl::AbortedError(Squeezed(status.error_message()));
+  }
+  return Explained(
+      absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message()),
+      address, timeout);
+}
+
 Connection::Connection(const std::string& address, absl::Duration timeout)
     : address_(WithPort(address)), timeout_(timeout) {
   const std::shared_ptr<grpc::Channel> channel = OpenChannel(address_);
@@ -86,9 +98,7 @@ Connection::Connection(const std::string& address, absl::Duration timeout)
 }
 
 absl::Status Connection::ToStatus(const grpc::Status& status) const {
-  return Explained(
-      absl::Status(static_cast<absl::StatusCode>(status.error_code()), Sv(status.error_message())),
-      address_, timeout_);
+  return FromCall(status, address_, timeout_);
 }
 
 template <typename Response, typename Stub, typename Request>

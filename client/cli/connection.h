@@ -1,7 +1,8 @@
 // The services of one server, called one at a time.
 //
 // An answer is waited for no longer than the timeout. Errors keep the RPC's code, and their message
-// is a line for a person that says which server did not answer, and why.
+// is a line for a person that says which server did not answer, and why. A server that answered
+// that it cannot do it now is Aborted: another failure than one that did not answer.
 //
 // Thread-safe.
 //
@@ -75,6 +76,9 @@ bool IsAddress(const std::string& address);
 // The parts of a Connection, for what makes its calls by other means.
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address);
 void SetDeadline(grpc::ClientContext& context, absl::Duration timeout);
+// The error of a call, as above.
+absl::Status FromCall(const grpc::Status& status, const std::string& address,
+                      absl::Duration timeout);
 // The error as a line for a person, where it means that the server did not answer.
 absl::Status Explained(const absl::Status& status, const std::string& address,
                        absl::Duration timeout);

@@ -51,7 +51,8 @@ ExitStatus ExitStatusOf(const absl::Status& status) {
 ExitStatus Console::Fail(const absl::Status& status) const {
   const ExitStatus exit = ExitStatusOf(status);
   const std::string message(status.message());
-  Complain(exit == ExitStatus::kFailed
+  // Aborted is Connection's, and a sentence; other codes are the server's.
+  Complain(exit == ExitStatus::kFailed && !absl::IsAborted(status)
                ? absl::StrCat(absl::StatusCodeToString(status.code()), ": ", message)
                : message);
   return exit;

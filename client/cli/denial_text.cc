@@ -52,6 +52,11 @@ bool Matches(const v1::Denial& denial, const v1::LogFilter& filter) {
   const absl::Time at = FromProto(denial.at());
   if (filter.has_from() && at < FromProto(filter.from())) return false;
   if (filter.has_to() && at >= FromProto(filter.to())) return false;
+  const std::string& who = denial.identity();
+  if (!filter.identity().empty() && who != filter.identity() &&
+      !who.ends_with(":" + filter.identity())) {
+    return false;
+  }
   if (!filter.target().empty() && denial.target() != filter.target()) return false;
   if (!filter.segment().empty() && !HasSegment(denial.identity(), filter.segment())) return false;
   return Takes(filter.outcomes(), static_cast<int>(denial.outcome())) &&
@@ -62,7 +67,6 @@ bool Matches(const v1::Denial& denial, const v1::LogFilter& filter) {
 
 std::string DenialsText(const v1::ListDenialsResponse& response, absl::TimeZone zone,
                         Colours colours) {
-  if (response.denials().empty()) return "none of the newest Checks was denied\n";
   Table table({{absl::FormatTime("AT (%Z)", FromProto(response.denials(0).at()), zone)},
                {"WHO"},
                {"OUTCOME"},

@@ -22,6 +22,7 @@ constexpr size_t kShareColumns = 8;  // "  >99 %" and one to spare
 constexpr size_t kGap = 2;
 constexpr size_t kTickColumns = 7;  // "07:00" and blanks
 constexpr size_t kLongTickColumns = 10;
+constexpr int64_t kMostCells = 1000;
 
 // Steps and ticks that people find round.
 constexpr std::array<int, 22> kRoundSeconds = {
@@ -119,17 +120,20 @@ class Strips {
     if (tick < absl::Minutes(1)) {
       tick = RoundAtLeast(options_.step * kLongTickColumns, options_.step);
     }
-    const char* format = tick < absl::Minutes(1)  ? "%H:%M:%S"
-                         : tick < absl::Hours(24) ? "%H:%M"
-                                                  : "%m-%d";
+    const char* format = tick < absl::Minutes(1) ? "%H:%M:%S" : "%H:%M";
+    const auto day_of = [this](absl::Time at) { return absl::ToCivilDay(at, options_.zone); };
+    const bool dates = day_of(from_) != day_of(from_ + options_.step * (cells_ - 1));
     std::string axis(label_ + kGap, ' ');
     size_t free_from = 0;
     for (size_t i = 0; i < cells_; ++i) {
       const absl::Time at = from_ + options_.step * i;
-      const auto zone = absl::Seconds(options_.zone.At(at).offset);
-      if ((at - absl::UnixEpoch() + zone) % tick >= options_.step || i < free_from) continue;
+      const absl::Duration local =
+          at - absl::UnixEpoch() + absl::Seconds(options_.zone.At(at).offset);
+      if (local % tick >= options_.step || i < free_from) continue;
       axis.resize(label_ + kGap + i, ' ');
-      absl::StrAppend(&axis, absl::FormatTime(format, at, options_.zone));
+      // Of several days each begins with its date; the heading has the first one's.
+      const bool begins_day = dates && local % absl::Hours(24) < options_.step;
+      absl::StrAppend(&axis, absl::FormatTime(begins_day ? "%m-%d" : format, at, options_.zone));
       free_from = i + kTickColumns;
     }
     return axis.size() > label_ + kGap ? axis + "\n" : "";
@@ -172,12 +176,24 @@ absl::Duration HeatStep(absl::Duration span, LogAge age, size_t columns) {
                       age == LogAge::kCoarse ? absl::Minutes(5) : absl::Seconds(10));
 }
 
+absl::Status CheckHeat(absl::Duration span, LogAge age, const HeatOptions& options) {
+  const int64_t cells = absl::IDivDuration(span, options.step, &span);
+  if (cells <= kMostCells) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--by: step=", ShortDuration(options.step), " makes strips of ", cells, " cells; at most ",
+      kMostCells, ". step=", ShortDuration(HeatStep(options.step * cells, age, options.columns)),
+      " fits in this window"));
+}
+
 std::string HeatText(const v1::QueryThrottleLogResponse& sums, const HeatOptions& options,
                      Colours colours) {
   const std::string span = SpanText(FromProto(sums.from()), FromProto(sums.to()), options.zone);
   if (sums.sums().empty()) return absl::StrCat(span, ": no such Check is in the log.\n");
-  return absl::StrCat(span, ", ", ShortDuration(options.step),
-                      " a cell: · none denied, ░ up to 25 %, ▒ 50 %, ▓ 75 %, █ more\n\n",
+  const std::string what = absl::StrCat(span, ", ", ShortDuration(options.step), " a cell:");
+  constexpr char kLegend[] = "· none denied, ░ up to 25 %, ▒ 50 %, ▓ 75 %, █ more";
+  const bool fits = DisplayWidth(what) + 1 + DisplayWidth(kLegend) <= options.columns;
+  return absl::StrCat(Fitted(what, options.columns), fits ? " " : "\n",
+                      Fitted(kLegend, options.columns), "\n\n",
                       Strips(sums, options).Text(colours));
 }
 

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "client/cli/table.h"
 
@@ -30,6 +31,9 @@ struct HeatOptions {
 // keeps what is older than a day in coarser steps, and shorter ones would only show its gaps.
 enum class LogAge { kFresh, kCoarse };
 absl::Duration HeatStep(absl::Duration span, LogAge age, size_t columns);
+
+// InvalidArgument where steps make lines that nobody could look at; it says which would fit.
+absl::Status CheckHeat(absl::Duration span, LogAge age, const HeatOptions& options);
 
 // `sums` are by identity and step. Lines with the most denials come first.
 std::string HeatText(const v1::QueryThrottleLogResponse& sums, const HeatOptions& options,

@@ -72,7 +72,12 @@ std::vector<Told> Causes(const Intervals& intervals) {
 std::string MainCause(const Intervals& intervals) {
   const std::vector<Told> causes = Causes(intervals);
   if (causes.empty()) return "";
-  return absl::StrCat(causes.size() > 1 ? ", mostly by " : ", by ", causes[0].text);
+  if (causes.size() == 1) return absl::StrCat(", by ", causes[0].text);
+  int64_t denied = 0;
+  for (const Told& cause : causes) denied += cause.denied;
+  if (2 * causes[0].denied > denied) return absl::StrCat(", mostly by ", causes[0].text);
+  return absl::StrCat(", by several causes, most often by ", causes[0].text, " (",
+                      Percent(causes[0].denied, denied), ")");
 }
 
 // "1422 of 2980 Checks were denied (48 %)", and those that a WARN budget would have.
@@ -90,17 +95,31 @@ std::string Totals(const v1::LogSum& sum) {
   return text;
 }
 
-std::string Summary(const Intervals& intervals, const v1::LogSum& sum, const LogArguments& log,
+// The same of what only some denials are asked for: what others denied is told apart.
+std::string TotalsOfSome(const LookedAt& looked_at) {
+  const int64_t all = ChecksOf(looked_at.sum);
+  std::string text = absl::StrCat(looked_at.sum.denied(), " of ", all, " Checks were so denied");
+  if (all > 0) absl::StrAppend(&text, " (", Percent(looked_at.sum.denied(), all), ")");
+  if (looked_at.denied_else > 0) {
+    absl::StrAppend(&text, ", not counting ", looked_at.denied_else, " that something else denied");
+  }
+  return text;
+}
+
+std::string Summary(const Intervals& intervals, const LookedAt& looked_at, const LogArguments& log,
                     const std::string& target) {
+  const v1::LogSum& sum = looked_at.sum;
   const std::string subject = SubjectText(log.past, target);
-  if (ChecksOf(sum) == 0) return absl::StrCat("nothing of ", subject, " is in the log.");
-  const std::string totals = Totals(sum);
+  if (ChecksOf(sum) + looked_at.denied_else == 0) {
+    return absl::StrCat("nothing of ", subject, " is in the log.");
+  }
+  const std::string totals = IsNarrowed(log) ? TotalsOfSome(looked_at) : Totals(sum);
   if (!intervals.empty()) {
     return absl::StrCat(subject, " was held back for ", ShortDuration(Covered(intervals)),
                         MainCause(intervals), "; ", totals, ".");
   }
-  const bool narrowed = !log.reasons.empty() || !log.budgets.empty() || !log.signals.empty();
-  if (narrowed) return absl::StrCat("nothing like that held ", subject, " back; ", totals, ".");
+  if (IsNarrowed(log))
+    return absl::StrCat("nothing like that held ", subject, " back; ", totals, ".");
   if (sum.denied() == 0) return absl::StrCat("nothing held ", subject, " back; ", totals, ".");
   return absl::StrCat("nothing held ", subject, " back; ", totals, ", at no time ",
                       ShortNumber(100 * log.min_denied.value_or(kMinDenied)), " % of them.");
@@ -156,19 +175,19 @@ Table IntervalsTable(const Intervals& intervals, absl::TimeZone zone) {
 }  // namespace
 
 std::string IntervalsText(const v1::ListThrottledIntervalsResponse& response,
-                          const v1::QueryThrottleLogResponse& looked_at, const LogArguments& log,
+                          const LookedAt& looked_at, const LogArguments& log,
                           const std::string& target, Colours colours) {
   const absl::TimeZone zone = ZoneOf(log.past);
   const Intervals& intervals = response.intervals();
-  const v1::LogSum sum = looked_at.sums().empty() ? v1::LogSum() : looked_at.sums(0);
-  std::string text =
-      absl::StrCat(SpanText(FromProto(looked_at.from()), FromProto(looked_at.to()), zone), ": ",
-                   Escaped(Summary(intervals, sum, log, target)), "\n");
-  absl::StrAppend(&text, FoldedText(sum.folded()));
+  std::string text = absl::StrCat(SpanText(looked_at.from, looked_at.to, zone), ": ",
+                                  Escaped(Summary(intervals, looked_at, log, target)), "\n");
+  absl::StrAppend(&text, FoldedText(looked_at.sum.folded()));
   if (intervals.empty()) return text;
-  absl::StrAppend(&text, "\n", IntervalsTable(intervals, zone).Text(colours));
-  if (!response.next_page_token().empty()) absl::StrAppend(&text, "and more\n");
-  if (intervals.size() > kManyIntervals && log.level == 0) {
+  const int shown = std::min(log.past.limit.value_or(intervals.size()), intervals.size());
+  const Intervals first(intervals.begin(), intervals.begin() + shown);
+  absl::StrAppend(&text, "\n", IntervalsTable(first, zone).Text(colours));
+  if (shown < intervals.size()) absl::StrAppend(&text, "and ", intervals.size() - shown, " more\n");
+  if (shown > kManyIntervals && log.level == 0) {
     absl::StrAppend(&text, "\n--level 1 shows what belongs to one root as one\n");
   }
   return text;

@@ -44,6 +44,11 @@ struct LogArguments {
   absl::Duration interval = absl::Seconds(1);  // between two looks at what is new
 };
 
+// Whether only some of the denials are meant.
+inline bool IsNarrowed(const LogArguments& log) {
+  return !log.reasons.empty() || !log.budgets.empty() || !log.signals.empty();
+}
+
 struct ReplayArguments {
   PastArguments past;
   std::string config;  // the YAML file

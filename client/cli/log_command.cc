@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "absl/strings/str_cat.h"
 #include "client/cli/commands.h"
 #include "client/cli/connection.h"
 #include "client/cli/denial_text.h"
@@ -55,21 +56,40 @@ v1::QueryThrottleLogRequest TotalRequest(const v1::LogFilter& filter) {
   return request;
 }
 
+// What is denied is told by what was asked for, and by all else.
+absl::StatusOr<LookedAt> FetchTotals(const Question& question) {
+  const auto total = question.connection.QueryThrottleLog(TotalRequest(question.filter));
+  if (!total.ok()) return total.status();
+  LookedAt looked_at{.from = FromProto(total->from()), .to = FromProto(total->to())};
+  if (!total->sums().empty()) looked_at.sum = total->sums(0);
+  if (!IsNarrowed(question.log)) return looked_at;
+  v1::QueryThrottleLogRequest request;
+  *request.mutable_filter() = question.filter;
+  request.mutable_filter()->add_outcomes(v1::OUTCOME_DENIED);
+  const auto denied = question.connection.QueryThrottleLog(request);
+  if (!denied.ok()) return denied.status();
+  const int64_t by_it = denied->sums().empty() ? 0 : denied->sums(0).denied();
+  // The log has grown since.
+  looked_at.denied_else = std::max<int64_t>(looked_at.sum.denied() - by_it, 0);
+  looked_at.sum.set_denied(by_it);
+  return looked_at;
+}
+
 int ShowIntervals(const Question& question) {
   v1::ListThrottledIntervalsRequest request;
   *request.mutable_filter() = question.filter;
   request.set_level(question.log.level);
   if (question.log.min_denied) request.set_min_denied_ratio(*question.log.min_denied);
-  const auto intervals = FetchIntervals(question.connection, request, question.log.past.limit);
+  // The table's headline is about all of them.
+  const bool table = question.console.format == Format::kTable;
+  const auto intervals =
+      FetchIntervals(question.connection, request, table ? std::nullopt : question.log.past.limit);
   if (!intervals.ok()) return ToInt(question.console.Fail(intervals.status()));
-  v1::QueryThrottleLogResponse looked_at;
-  if (question.console.format == Format::kTable) {
-    auto total = question.connection.QueryThrottleLog(TotalRequest(question.filter));
-    if (!total.ok()) return ToInt(question.console.Fail(total.status()));
-    looked_at = *std::move(total);
-  }
+  absl::StatusOr<LookedAt> looked_at = LookedAt{};
+  if (table) looked_at = FetchTotals(question);
+  if (!looked_at.ok()) return ToInt(question.console.Fail(looked_at.status()));
   const auto text = [&] {
-    return IntervalsText(*intervals, looked_at, question.log, question.globals.target,
+    return IntervalsText(*intervals, *looked_at, question.log, question.globals.target,
                          question.console.colours);
   };
   return Print(*intervals, question.console, text, IntervalsCsv);
@@ -90,7 +110,8 @@ int ShowSums(const Question& question) {
   return Print(*sums, question.console, text, SumsCsv);
 }
 
-HeatOptions HeatOptionsOf(const Question& question) {
+// InvalidArgument where so many steps make no strip.
+absl::StatusOr<HeatOptions> HeatOptionsOf(const Question& question) {
   const v1::LogFilter& filter = question.filter;
   const absl::Time to = filter.has_to() ? FromProto(filter.to()) : question.now;
   // As the server has it.
@@ -101,21 +122,38 @@ HeatOptions HeatOptionsOf(const Question& question) {
   const LogAge age = question.now - from > absl::Hours(24) ? LogAge::kCoarse : LogAge::kFresh;
   options.step = question.log.step ? *question.log.step : HeatStep(to - from, age, options.columns);
   if (question.log.past.limit) options.most = *question.log.past.limit;
+  const absl::Status status = CheckHeat(to - from, age, options);
+  if (!status.ok()) return status;
   return options;
 }
 
 int ShowHeat(const Question& question) {
-  const HeatOptions options = HeatOptionsOf(question);
+  const absl::StatusOr<HeatOptions> options = HeatOptionsOf(question);
+  if (!options.ok()) return ToInt(question.console.Fail(options.status()));
   v1::QueryThrottleLogRequest request;
   *request.mutable_filter() = question.filter;
   request.add_group_by(v1::LOG_GROUP_IDENTITY);
   request.add_group_by(v1::LOG_GROUP_STEP);
   request.set_level(question.log.level);
-  request.mutable_step()->set_seconds(absl::ToInt64Seconds(options.step));
+  request.mutable_step()->set_seconds(absl::ToInt64Seconds(options->step));
   const auto sums = FetchSums(question.connection, request, std::nullopt);
   if (!sums.ok()) return ToInt(question.console.Fail(sums.status()));
-  const auto text = [&] { return HeatText(*sums, options, question.console.colours); };
+  const auto text = [&] { return HeatText(*sums, *options, question.console.colours); };
   return Print(*sums, question.console, text, SumsCsv);
+}
+
+// Why there is none to show, of those that were looked at.
+std::string NoDenialsText(const v1::ListDenialsResponse& newest, const LogArguments& log,
+                          const Globals& globals) {
+  if (newest.denials_size() >= kMostDenials) {
+    return absl::StrCat("none of the newest ", kMostDenials,
+                        " denials matches; older ones are not looked at\n");
+  }
+  const PastArguments& past = log.past;
+  const bool all = past.identity.empty() && past.segment.empty() && past.since.empty() &&
+                   past.until.empty() && globals.target.empty() && log.outcomes.empty() &&
+                   !IsNarrowed(log);
+  return all ? "nothing was denied that is still kept\n" : "no denial that is still kept matches\n";
 }
 
 int ShowDenials(const Question& question) {
@@ -132,6 +170,7 @@ int ShowDenials(const Question& question) {
     }
   }
   const auto text = [&] {
+    if (denials.denials().empty()) return NoDenialsText(*newest, question.log, question.globals);
     return DenialsText(denials, ZoneOf(question.log.past), question.console.colours);
   };
   return Print(denials, question.console, text, DenialsCsv);

@@ -24,7 +24,8 @@ Table IntervalsCsv(const v1::ListThrottledIntervalsResponse& response) {
                {"denied_by_it"},
                {"peak"},
                {"limit"},
-               {"message"}});
+               {"message"},
+               {"causes"}});
   for (const v1::ThrottledInterval& interval : response.intervals()) {
     const bool known = !interval.causes().empty();
     const v1::DenialCause cause = known ? interval.causes(0) : v1::DenialCause();
@@ -43,7 +44,8 @@ Table IntervalsCsv(const v1::ListThrottledIntervalsResponse& response) {
                {known ? absl::StrCat(cause.denied()) : ""},
                {known ? ExactNumber(cause.peak()) : ""},
                {known ? ExactNumber(cause.limit()) : ""},
-               {interval.message()}});
+               {interval.message()},
+               {absl::StrCat(interval.causes_size())}});
   }
   return table;
 }

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <ostream>
 
+#include "absl/strings/str_cat.h"
 #include "client/cli/denial_text.h"
 #include "client/cli/proto_text.h"
 
@@ -17,6 +18,8 @@ namespace headgate::cli {
 namespace {
 
 constexpr int kMostDenials = 1000;  // as many as a page holds
+// Nobody reads faster, and the server has to send them all.
+constexpr absl::Duration kShortestPause = absl::Milliseconds(50);
 
 void Drain(int fd) {
   uint64_t count = 0;
@@ -43,7 +46,7 @@ int LogFollow::Run() {
     std::optional<int> signal = Ask(answer);
     if (!signal) {
       if (!Handle(answer, exit_status)) return exit_status;
-      if (!restarted_ || away_) signal = WaitFor(-1, options_.interval);
+      if (!restarted_ || away_) signal = WaitFor(-1, pause_);
     }
     // Ctrl-C is how people leave.
     if (signal) return *signal == SIGINT && answered_ ? 0 : 128 + *signal;
@@ -95,7 +98,7 @@ std::optional<int> LogFollow::Ask(Answer& answer) {
 
 v1::ListDenialsRequest LogFollow::NextRequest() const {
   v1::ListDenialsRequest request;
-  request.set_identity(options_.filter.identity());
+  if (!answered_) request.set_identity(options_.filter.identity());
   request.set_page_size(kMostDenials);
   if (!restarted_) request.set_after(std::max<int64_t>(newest_number_ - 1, 0));
   return request;
@@ -128,8 +131,13 @@ void LogFollow::Show(const v1::ListDenialsResponse& answer) {
   if (newest_number_ > 0 && !restarted_) {
     restarted_ = denials.empty() || (has_newest && FromProto(denials.rbegin()->at()) != newest_at_);
     if (restarted_) return;  // ask again, from its beginning
-    if (!has_newest)
-      console_.Complain("more was denied at once than can be shown; some is missing");
+  }
+  if (counting_) {
+    TellMissed(answer, restarted_ ? 0 : newest_number_);
+  } else {
+    // What was before is no gap. All denials are asked for at once, whoever's, to count them.
+    counting_ = answered_ || options_.filter.identity().empty();
+    pause_ = counting_ ? options_.interval : absl::ZeroDuration();
   }
   v1::ListDenialsResponse fresh;
   for (auto denial = denials.rbegin(); denial != denials.rend(); ++denial) {
@@ -144,6 +152,21 @@ void LogFollow::Show(const v1::ListDenialsResponse& answer) {
   if (!denials.empty()) newest_at_ = FromProto(denials[0].at());
   restarted_ = false;
   Print(fresh);
+}
+
+void LogFollow::TellMissed(const v1::ListDenialsResponse& answer, int64_t seen) {
+  const auto& denials = answer.denials();
+  const int64_t happened = denials.empty() ? 0 : denials[0].number() - seen;
+  const auto told = std::count_if(denials.begin(), denials.end(),
+                                  [seen](const auto& denial) { return denial.number() > seen; });
+  if (happened > told) {
+    console_.Complain(absl::StrCat(
+        happened - told, happened - told == 1 ? " denial is" : " denials are",
+        " missing here, whoever's: more at once than the server keeps, or than an answer holds"));
+  }
+  // So that half a page comes in it, if it goes on like this.
+  pause_ = pause_ * (kMostDenials / 2.0) / static_cast<double>(std::max<int64_t>(happened, 1));
+  pause_ = std::clamp(pause_, std::min(options_.interval, kShortestPause), options_.interval);
 }
 
 void LogFollow::Print(const v1::ListDenialsResponse& oldest_first) {

@@ -1,7 +1,8 @@
 // Prints denials as they happen, until a signal ends it.
 //
-// A server that is away or was restarted is waited for. What could not be shown, because too much
-// was denied at once, is said. For one thread.
+// A server that is away or was restarted is waited for. Denials are numbered by the server,
+// whoever's they are: from the second round on it is asked for all of them, and what is missing
+// between two rounds is said. The more is denied, the sooner it asks again. For one thread.
 //
 //   const SignalInbox signals;  // before the connection, which has threads
 //   return LogFollow(connection, signals, console, {.filter = filter}).Run();
@@ -52,6 +53,8 @@ class LogFollow {
   // Whether the follower goes on.
   bool Handle(const Answer& answer, int& exit_status);
   void Show(const v1::ListDenialsResponse& answer);
+  // Says which numbers above `seen` are missing, and decides when to ask again.
+  void TellMissed(const v1::ListDenialsResponse& answer, int64_t seen);
   void Print(const v1::ListDenialsResponse& oldest_first);
 
   Connection& connection_;
@@ -63,10 +66,12 @@ class LogFollow {
   bool answered_ = false;  // ever
   bool away_ = false;      // the server, as of the newest call
   bool restarted_ = false;
-  bool titled_ = false;  // CSV: the titles are printed
+  bool counting_ = false;  // the newest of all denials is known, whoever's it is
+  bool titled_ = false;    // CSV: the titles are printed
   // The newest that was seen. It is asked for again: another one under its number, or none, comes
   // from a server that began to count anew.
   int64_t newest_number_ = 0;
+  absl::Duration pause_ = options_.interval;  // before the next round
   absl::Time newest_at_ = absl::InfinitePast();
 };
 

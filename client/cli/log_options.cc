@@ -3,6 +3,7 @@
 #include <google/protobuf/descriptor.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <string_view>
 
@@ -82,16 +83,6 @@ CLI::Option* AddCount(CLI::App& app, const std::string& name, std::function<void
       ->type_name("N");
 }
 
-void AddTime(CLI::App& app, const std::string& name, std::string& value, const std::string& help) {
-  // Which time it is depends on the clock; whether it is one does not.
-  const auto parse = [](const std::string& text) -> absl::StatusOr<std::string> {
-    const auto time = TimeFromText(text, absl::UnixEpoch(), absl::UTCTimeZone());
-    if (!time.ok()) return time.status();
-    return text;
-  };
-  AddParsed<std::string>(app, name, "TIME", value, parse, help);
-}
-
 void AddPast(CLI::App& app, PastArguments& past) {
   CLI::Option* identity =
       app.add_option("selector", past.identity, "an identity, and everything below it");
@@ -157,6 +148,11 @@ void Settle(const CLI::App& app, LogArguments& log) {
   for (const char* summed : {"--by", "--top", "--heat"}) {
     if (denials && given(summed)) Refuse(summed, "single denials are not summed up");
   }
+  const auto& outcomes = log.outcomes;
+  if (denials &&
+      std::find(outcomes.begin(), outcomes.end(), v1::OUTCOME_ALLOWED) != outcomes.end()) {
+    Refuse("--outcome", "what was allowed is no denial; takes denied|would-be-denied here");
+  }
   if (denials && given("--level")) Refuse("--level", "single denials are shown in full");
   const bool steps = std::find(log.by.begin(), log.by.end(), v1::LOG_GROUP_STEP) != log.by.end();
   if (given("--heat") && log.by.size() > (steps ? 1U : 0U)) {
@@ -186,6 +182,16 @@ absl::StatusOr<double> ShareFromText(const std::string& text) {
 }
 
 }  // namespace
+
+void AddTime(CLI::App& app, const std::string& name, std::string& value, const std::string& help) {
+  // Whether it is one depends on nothing.
+  const auto parse = [](const std::string& text) -> absl::StatusOr<std::string> {
+    const auto time = TimeFromText(text, absl::UnixEpoch(), absl::UTCTimeZone());
+    if (!time.ok()) return time.status();
+    return text;
+  };
+  AddParsed<std::string>(app, name, "TIME", value, parse, help);
+}
 
 CLI::App* AddLog(CLI::App& app, LogArguments& log) {
   CLI::App* command = app.add_subcommand("log", "Show who was held back, when, and by what");
@@ -229,13 +235,21 @@ CLI::App* AddReplay(CLI::App& app, ReplayArguments& replay) {
 
 std::vector<std::string> WithNumbers(std::vector<std::string> words) {
   if (std::find(words.begin(), words.end(), "log") == words.end()) return words;
-  const auto is_number = [](const std::string& word) {
+  // -3 as well, which is refused: it is neither an option nor whom anybody means.
+  const auto is_number = [](std::string_view word) {
+    if (word.starts_with('-')) word.remove_prefix(1);
     return !word.empty() && std::all_of(word.begin(), word.end(), absl::ascii_isdigit);
   };
   for (size_t i = 0; i < words.size(); ++i) {
-    if (i + 1 < words.size() && is_number(words[i + 1])) continue;
-    if (words[i] == "--top") words[i] = absl::StrCat("--top=", kDefaultTop);
-    if (words[i] == "--denials") words[i] = absl::StrCat("--denials=", kDefaultDenials);
+    if (words[i] != "--top" && words[i] != "--denials") continue;
+    if (i + 1 < words.size() && is_number(words[i + 1])) {
+      absl::StrAppend(&words[i], "=", words[i + 1]);
+      words.erase(words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    } else if (words[i] == "--top") {
+      words[i] = absl::StrCat("--top=", kDefaultTop);
+    } else {
+      words[i] = absl::StrCat("--denials=", kDefaultDenials);
+    }
   }
   return words;
 }

@@ -35,10 +35,18 @@ std::string FoldedText(int64_t checks);
 // Who is asked about, as the subject of a sentence: "job-7:etl on main", "work".
 std::string SubjectText(const PastArguments& past, const std::string& target);
 
-// Times in which identities were held back, after a sentence about the whole. `looked_at` is one
-// sum over all of it, whatever denied.
+// All that was asked for by whom the question is about.
+struct LookedAt {
+  absl::Time from;
+  absl::Time to;
+  v1::LogSum sum = {};      // where reasons, budgets or signals are named, denied by those
+  int64_t denied_else = 0;  // by others
+};
+
+// Times in which identities were held back, after a sentence about the whole. All intervals are
+// summed up, and log.past.limit of them are shown.
 std::string IntervalsText(const v1::ListThrottledIntervalsResponse& intervals,
-                          const v1::QueryThrottleLogResponse& looked_at, const LogArguments& log,
+                          const LookedAt& looked_at, const LogArguments& log,
                           const std::string& target, Colours colours);
 Table IntervalsCsv(const v1::ListThrottledIntervalsResponse& intervals);
 

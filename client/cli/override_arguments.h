@@ -23,7 +23,11 @@ struct ActorArguments {
 };
 
 struct Never {};
-using Expiry = std::variant<absl::Duration, absl::Time, Never>;
+// As ComingTimeFromText takes it: which time it is depends on the clock.
+struct Until {
+  std::string text;
+};
+using Expiry = std::variant<absl::Duration, Until, Never>;
 
 struct OverrideArguments {
   v1::OverrideKind kind = v1::OVERRIDE_KIND_PAUSE;
@@ -42,7 +46,9 @@ struct DeleteOverrideArguments {
 struct OverridesArguments {
   enum class View { kInForce, kEvents };
   View view = View::kInForce;
-  int limit = 100;  // of events
+  int limit = 100;    // of events
+  std::string since;  // of events, as TimeFromText takes it; empty: from the beginning
+  std::string until;  // likewise; empty: to the end
 };
 
 }  // namespace headgate::cli

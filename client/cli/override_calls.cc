@@ -1,6 +1,6 @@
 #include "client/cli/override_calls.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "client/cli/connection.h"
 
@@ -12,6 +12,11 @@ using Stub = v1::OverrideService::Stub;
 constexpr int kPageSize = 1000;
 
 }  // namespace
+
+bool IsOn(const v1::Override& override, const std::string& target) {
+  const std::string& its = override.selector().target();
+  return target.empty() || its.empty() || its == target;
+}
 
 OverrideCalls::OverrideCalls(const Globals& globals)
     : address_(WithPort(globals.address)),
@@ -28,13 +33,7 @@ absl::StatusOr<Response> OverrideCalls::Call(grpc::Status (Stub::*method)(grpc::
   Response response;
   const grpc::Status status = (stub_.get()->*method)(&context, request, &response);
   if (status.ok()) return response;
-  // Details are Headgate's: gRPC itself gives none.
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE && !status.error_details().empty()) {
-    return absl::AbortedError(status.error_message());
-  }
-  return Explained(
-      absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message()),
-      address_, timeout_);
+  return FromCall(status, address_, timeout_);
 }
 
 absl::StatusOr<v1::CreateOverrideResponse> OverrideCalls::Create(
@@ -60,19 +59,21 @@ absl::StatusOr<v1::ListOverridesResponse> OverrideCalls::List(v1::ListOverridesR
   }
 }
 
-absl::StatusOr<v1::ListOverrideEventsResponse> OverrideCalls::Events(int most) {
+absl::StatusOr<v1::ListOverrideEventsResponse> OverrideCalls::Events(
+    v1::ListOverrideEventsRequest request, const std::string& target, int most) {
   v1::ListOverrideEventsResponse all;
-  v1::ListOverrideEventsRequest request;
-  while (all.events_size() < most) {
-    request.set_page_size(std::min(most - all.events_size(), kPageSize));
+  for (;;) {
+    request.set_page_size(kPageSize);
     absl::StatusOr<v1::ListOverrideEventsResponse> page = Call(&Stub::ListOverrideEvents, request);
     if (!page.ok()) return page.status();
+    for (v1::OverrideEvent& event : *page->mutable_events()) {
+      if (!IsOn(event.override(), target)) continue;
+      *all.add_events() = std::move(event);
+      if (all.events_size() == most) return all;
+    }
     request.set_page_token(page->next_page_token());
-    page->clear_next_page_token();
-    all.MergeFrom(*page);
-    if (request.page_token().empty()) break;
+    if (request.page_token().empty()) return all;
   }
-  return all;
 }
 
 }  // namespace headgate::cli

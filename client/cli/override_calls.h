@@ -19,6 +19,9 @@
 
 namespace headgate::cli {
 
+// Whether it has a say on this target; none: on any.
+bool IsOn(const v1::Override& override, const std::string& target);
+
 class OverrideCalls {
  public:
   explicit OverrideCalls(const Globals& globals);
@@ -26,8 +29,9 @@ class OverrideCalls {
   absl::StatusOr<v1::CreateOverrideResponse> Create(const v1::CreateOverrideRequest& request);
   absl::StatusOr<v1::DeleteOverrideResponse> Delete(const v1::DeleteOverrideRequest& request);
   absl::StatusOr<v1::ListOverridesResponse> List(v1::ListOverridesRequest request);
-  // At most so many.
-  absl::StatusOr<v1::ListOverrideEventsResponse> Events(int most);
+  // At most so many; with a target, of overrides that have a say there.
+  absl::StatusOr<v1::ListOverrideEventsResponse> Events(v1::ListOverrideEventsRequest request,
+                                                        const std::string& target, int most);
 
  private:
   template <typename Response, typename Request>

@@ -1,5 +1,6 @@
 // headgate pause, throttle, exempt, resume, overrides: what an operator does during an incident.
 
+#include <pwd.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -16,21 +18,48 @@
 #include "client/cli/override_calls.h"
 #include "client/cli/override_text.h"
 #include "client/cli/text.h"
+#include "client/cli/values.h"
+#include "common/system_clock.h"
 
 namespace headgate::cli {
 namespace {
 
+// Cron and containers have no such variables; a container may have no such user either.
+std::string UserName() {
+  for (const char* name : {"USER", "LOGNAME"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && *value != '\0') return value;
+  }
+  passwd entry = {};
+  passwd* found = nullptr;
+  std::array<char, 16384> text;
+  if (getpwuid_r(getuid(), &entry, text.data(), text.size(), &found) == 0 && found != nullptr &&
+      *found->pw_name != '\0') {
+    return found->pw_name;
+  }
+  return absl::StrCat("uid ", getuid());
+}
+
 std::string ActorOf(const ActorArguments& who) {
   if (!who.actor.empty()) return who.actor;
-  for (const char* name : {"HEADGATE_ACTOR", "USER", "LOGNAME"}) {
-    const char* value = std::getenv(name);
-    if (value == nullptr || *value == '\0') continue;
-    if (std::string(name) == "HEADGATE_ACTOR") return value;
-    std::array<char, 256> host{};
-    gethostname(host.data(), host.size() - 1);
-    return absl::StrCat(value, "@", host.data());
-  }
-  return "";  // the server says that one is required
+  const char* named = std::getenv("HEADGATE_ACTOR");
+  if (named != nullptr && *named != '\0') return named;
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  return absl::StrCat(UserName(), "@", host.data());
+}
+
+// Of an error that is about the actor, what to do.
+absl::Status WithHelp(const absl::Status& status) {
+  if (!absl::StartsWith(status.message(), "actor: ")) return status;
+  return absl::Status(status.code(), absl::StrCat(status.message(),
+                                                  "; --actor or HEADGATE_ACTOR says who does it"));
+}
+
+absl::Status CheckActor(const std::string& actor) {
+  if (IsUtf8(actor)) return absl::OkStatus();
+  return WithHelp(
+      absl::InvalidArgumentError(absl::StrCat("actor: '", Escaped(actor), "' is not UTF-8")));
 }
 
 v1::Selector SelectorOf(const Globals& globals, const OverrideArguments& arguments) {
@@ -41,19 +70,27 @@ v1::Selector SelectorOf(const Globals& globals, const OverrideArguments& argumen
   return selector;
 }
 
-void SetExpiry(const Expiry& expiry, v1::CreateOverrideRequest& request) {
+void SetTimestamp(absl::Time time, google::protobuf::Timestamp& to) {
+  const int64_t seconds = absl::ToUnixSeconds(time);
+  to.set_seconds(seconds);
+  to.set_nanos(
+      static_cast<int32_t>((time - absl::FromUnixSeconds(seconds)) / absl::Nanoseconds(1)));
+}
+
+absl::Status SetExpiry(const Expiry& expiry, v1::CreateOverrideRequest& request) {
   absl::Duration rest;
   if (const auto* in = std::get_if<absl::Duration>(&expiry)) {
     request.mutable_expires_in()->set_seconds(absl::IDivDuration(*in, absl::Seconds(1), &rest));
     request.mutable_expires_in()->set_nanos(static_cast<int32_t>(rest / absl::Nanoseconds(1)));
-  } else if (const auto* at = std::get_if<absl::Time>(&expiry)) {
-    const int64_t seconds = absl::ToUnixSeconds(*at);
-    rest = *at - absl::FromUnixSeconds(seconds);
-    request.mutable_expires_at()->set_seconds(seconds);
-    request.mutable_expires_at()->set_nanos(static_cast<int32_t>(rest / absl::Nanoseconds(1)));
+  } else if (const auto* until = std::get_if<Until>(&expiry)) {
+    const auto at =
+        ComingTimeFromText(until->text, SystemClock::ReadKernel().wall(), absl::LocalTimeZone());
+    if (!at.ok()) return at.status();
+    SetTimestamp(*at, *request.mutable_expires_at());
   } else {
     request.set_never_expires(true);
   }
+  return absl::OkStatus();
 }
 
 // What was done to these, in one line each.
@@ -125,6 +162,9 @@ int ExplainNothingToEnd(const v1::Selector& selector, OverrideCalls& calls,
 
 // Ends what pauses or throttles exactly this selector.
 int EndHolders(const Globals& globals, const OverrideArguments& arguments, const Console& console) {
+  const std::string actor = ActorOf(arguments.who);
+  const absl::Status actor_status = CheckActor(actor);
+  if (!actor_status.ok()) return ToInt(console.Fail(actor_status));
   OverrideCalls calls(globals);
   v1::ListOverridesRequest request;
   *request.mutable_selector() = SelectorOf(globals, arguments);
@@ -136,7 +176,7 @@ int EndHolders(const Globals& globals, const OverrideArguments& arguments, const
     if (!Holds(override)) continue;
     v1::DeleteOverrideRequest remove;
     remove.set_id(override.id());
-    remove.set_actor(ActorOf(arguments.who));
+    remove.set_actor(actor);
     remove.set_reason(arguments.who.reason);
     const absl::StatusOr<v1::DeleteOverrideResponse> gone = calls.Delete(remove);
     if (absl::IsNotFound(gone.status())) continue;  // it ended by itself meanwhile
@@ -147,7 +187,7 @@ int EndHolders(const Globals& globals, const OverrideArguments& arguments, const
     return ExplainNothingToEnd(request.selector(), calls, console);
   }
   if (!ended.overrides().empty()) Print(console, ended, ended, true);
-  return ToInt(failure.ok() ? ExitStatus::kOk : console.Fail(failure));
+  return ToInt(failure.ok() ? ExitStatus::kOk : console.Fail(WithHelp(failure)));
 }
 
 int List(const Globals& globals, OverrideCalls& calls, const Console& console) {
@@ -155,8 +195,7 @@ int List(const Globals& globals, OverrideCalls& calls, const Console& console) {
   if (!all.ok()) return ToInt(console.Fail(all.status()));
   v1::ListOverridesResponse shown;
   for (v1::Override& override : *all->mutable_overrides()) {
-    const std::string& target = override.selector().target();
-    if (!globals.target.empty() && !target.empty() && target != globals.target) continue;
+    if (!IsOn(override, globals.target)) continue;
     *shown.add_overrides() = std::move(override);
   }
   switch (console.format) {
@@ -174,6 +213,26 @@ int List(const Globals& globals, OverrideCalls& calls, const Console& console) {
   return ToInt(ExitStatus::kOk);
 }
 
+absl::StatusOr<v1::ListOverrideEventsRequest> EventsRequest(const OverridesArguments& arguments) {
+  v1::ListOverrideEventsRequest request;
+  const absl::Time now = SystemClock::ReadKernel().wall();
+  absl::Time from = absl::InfinitePast();
+  absl::Time to = absl::InfiniteFuture();
+  if (!arguments.since.empty()) {
+    const auto since = TimeFromText(arguments.since, now, absl::LocalTimeZone());
+    if (!since.ok()) return since.status();
+    SetTimestamp(from = *since, *request.mutable_from());
+  }
+  if (!arguments.until.empty()) {
+    const auto until = TimeFromText(arguments.until, now, absl::LocalTimeZone());
+    if (!until.ok()) return until.status();
+    SetTimestamp(to = *until, *request.mutable_to());
+  }
+  if (from < to) return request;
+  return absl::InvalidArgumentError(absl::StrCat("--since: ", LocalTimeText(from),
+                                                 " is not before --until, ", LocalTimeText(to)));
+}
+
 }  // namespace
 
 int RunOverride(const Globals& globals, const OverrideArguments& arguments,
@@ -185,9 +244,11 @@ int RunOverride(const Globals& globals, const OverrideArguments& arguments,
   if (arguments.ratio.has_value()) request.set_ratio(*arguments.ratio);
   request.set_actor(ActorOf(arguments.who));
   request.set_reason(arguments.who.reason);
-  SetExpiry(*arguments.expiry, request);
+  absl::Status ready = CheckActor(request.actor());
+  ready.Update(SetExpiry(*arguments.expiry, request));
+  if (!ready.ok()) return ToInt(console.Fail(ready));
   const absl::StatusOr<v1::CreateOverrideResponse> made = OverrideCalls(globals).Create(request);
-  if (!made.ok()) return ToInt(console.Fail(made.status()));
+  if (!made.ok()) return ToInt(console.Fail(WithHelp(made.status())));
   v1::ListOverridesResponse one;
   *one.add_overrides() = made->override();
   Print(console, one, *made, false);
@@ -200,8 +261,10 @@ int RunDeleteOverride(const Globals& globals, const DeleteOverrideArguments& arg
   request.set_id(arguments.id);
   request.set_actor(ActorOf(arguments.who));
   request.set_reason(arguments.who.reason);
+  const absl::Status actor_status = CheckActor(request.actor());
+  if (!actor_status.ok()) return ToInt(console.Fail(actor_status));
   const absl::StatusOr<v1::DeleteOverrideResponse> ended = OverrideCalls(globals).Delete(request);
-  if (!ended.ok()) return ToInt(console.Fail(ended.status()));
+  if (!ended.ok()) return ToInt(console.Fail(WithHelp(ended.status())));
   v1::ListOverridesResponse one;
   *one.add_overrides() = ended->override();
   Print(console, one, *ended, true);
@@ -212,11 +275,15 @@ int RunOverrides(const Globals& globals, const OverridesArguments& arguments,
                  const Console& console) {
   OverrideCalls calls(globals);
   if (arguments.view == OverridesArguments::View::kInForce) return List(globals, calls, console);
-  const absl::StatusOr<v1::ListOverrideEventsResponse> events = calls.Events(arguments.limit);
+  const absl::StatusOr<v1::ListOverrideEventsRequest> request = EventsRequest(arguments);
+  if (!request.ok()) return ToInt(console.Fail(request.status()));
+  const absl::StatusOr<v1::ListOverrideEventsResponse> events =
+      calls.Events(*request, globals.target, arguments.limit);
   if (!events.ok()) return ToInt(console.Fail(events.status()));
   switch (console.format) {
     case Format::kTable:
-      console.out << EventsTable(*events).Text(console.colours);
+      console.out << (events->events().empty() ? "no such event\n"
+                                               : EventsTable(*events).Text(console.colours));
       break;
     case Format::kJson:
       console.out << Json(*events);

@@ -5,6 +5,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/log_options.h"
 #include "client/cli/parsed_option.h"
 #include "client/cli/text.h"
 #include "client/cli/values.h"
@@ -47,14 +48,9 @@ absl::StatusOr<Expiry> ParseFor(const std::string& text) {
 }
 
 absl::StatusOr<Expiry> ParseUntil(const std::string& text) {
-  absl::Time time;
-  std::string ignored;
-  if (absl::ParseTime(absl::RFC3339_full, text, &time, &ignored) && time > absl::InfinitePast() &&
-      time < absl::InfiniteFuture()) {
-    return time;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", Escaped(text), "' is not a time such as 2026-01-31T18:00:00Z"));
+  const auto time = ComingTimeFromText(text, absl::UnixEpoch(), absl::UTCTimeZone());
+  if (!time.ok()) return time.status();
+  return Until{text};
 }
 
 absl::StatusOr<double> ParseRatio(const std::string& text) {
@@ -104,7 +100,7 @@ CLI::App* AddOverride(CLI::App& app, v1::OverrideKind kind, OverrideArguments& o
                       "the share of Checks to deny, above 0 and at most 1");
   }
   CLI::Option* until = AddParsed<Expiry>(*command, "--until", "TIME", override.expiry, ParseUntil,
-                                         "until then, such as 2026-01-31T18:00:00Z");
+                                         "until then, such as 18:00 or '2026-01-31 18:00'");
   AddParsed<Expiry>(*command, "--for", "DURATION", override.expiry, ParseFor,
                     "for so long, such as 2h or 3d, or `never` to end")
       ->excludes(until);
@@ -125,6 +121,15 @@ OverridesCommands AddOverrides(CLI::App& app, OverridesArguments& list,
       ->check(CLI::Range(1, kMostEvents))
       ->capture_default_str()
       ->type_name("N");
+  AddTime(*commands.list, "--since", list.since, "events from then on: 1h (ago), 06:00");
+  AddTime(*commands.list, "--until", list.until, "events before then");
+  commands.list->callback([command = commands.list, &list] {
+    for (const char* name : {"--since", "--until"}) {
+      if (command->count(name) > 0 && list.view != OverridesArguments::View::kEvents) {
+        Refuse(name, "goes with --events");
+      }
+    }
+  });
   commands.remove = commands.list->add_subcommand("delete", "End one, by its number");
   commands.remove->add_option("id", remove.id, "its number, as the list has it")->required();
   AddWho(*commands.remove, remove.who);

@@ -13,6 +13,7 @@
 #include "client/cli/connection.h"
 #include "client/cli/log_fetch.h"
 #include "client/cli/replay_text.h"
+#include "client/cli/text.h"
 #include "common/strings.h"
 #include "common/system_clock.h"
 
@@ -37,6 +38,7 @@ absl::StatusOr<std::string> ReadConfig(const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat(path, " has ", text.size(), " bytes; at most ",
                                                    kMostConfigBytes, " can be replayed"));
   }
+  if (!IsUtf8(text)) return absl::InvalidArgumentError(absl::StrCat(path, " is not UTF-8"));
   return text;
 }
 

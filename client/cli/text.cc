@@ -1,10 +1,12 @@
 #include "client/cli/text.h"
 
+#include <algorithm>
 #include <array>
 #include <clocale>
 #include <cwchar>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 
 namespace headgate::cli {
@@ -139,6 +141,22 @@ std::string Escaped(std::string_view text) {
     text.remove_prefix(character.bytes);
   }
   return out;
+}
+
+bool IsUtf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t bytes = Decode(text).bytes;
+    if (bytes == 0) return false;
+    text.remove_prefix(bytes);
+  }
+  return true;
+}
+
+std::string Squeezed(std::string_view text) {
+  std::string squeezed(text);
+  absl::RemoveExtraAsciiWhitespace(&squeezed);
+  std::replace_if(squeezed.begin(), squeezed.end(), absl::ascii_isspace, ' ');
+  return squeezed;
 }
 
 size_t DisplayWidth(std::string_view text) { return Measure(text, std::string::npos).columns; }

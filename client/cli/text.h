@@ -21,6 +21,12 @@ namespace headgate::cli {
 // \u202e. All else stays as it is.
 std::string Escaped(std::string_view text);
 
+// Whether all of it is UTF-8, as a message of the API has to be.
+bool IsUtf8(std::string_view text);
+
+// Without blanks at its ends, and one where there are several, or line breaks or tabs.
+std::string Squeezed(std::string_view text);
+
 // Terminal columns of escaped text: 2 for East Asian wide characters, 0 for combining ones. Colour
 // sequences (ESC [ ... m) have no width.
 size_t DisplayWidth(std::string_view text);

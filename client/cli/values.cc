@@ -22,6 +22,15 @@ bool IsFinite(absl::Time time) {
   return time != absl::InfinitePast() && time != absl::InfiniteFuture();
 }
 
+// "2026-01-31 18:00" or with seconds.
+bool ParseMoment(const std::string& text, absl::TimeZone zone, absl::Time& time) {
+  std::string ignored;
+  for (const char* format : {"%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"}) {
+    if (absl::ParseTime(format, text, zone, &time, &ignored) && IsFinite(time)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string ShortNumber(double value) {
@@ -69,15 +78,31 @@ absl::StatusOr<absl::Time> TimeFromText(const std::string& text, absl::Time now,
   std::string ignored;
   if (absl::ParseTime(absl::RFC3339_full, text, &time, &ignored) && IsFinite(time)) return time;
   if (absl::ParseTime("%Y-%m-%d", text, zone, &time, &ignored) && IsFinite(time)) return time;
-  const std::string today = absl::FormatTime("%Y-%m-%d ", now, zone);
-  for (const std::string& moment : {text, today + text}) {
-    for (const char* format : {"%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"}) {
-      if (absl::ParseTime(format, moment, zone, &time, &ignored) && IsFinite(time)) return time;
-    }
+  for (const std::string& moment :
+       {text, absl::StrCat(absl::FormatTime("%Y-%m-%d ", now, zone), text)}) {
+    if (ParseMoment(moment, zone, time)) return time;
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "'", Escaped(text), "' is not a time such as 1h (ago), 7d, 06:00, '2026-01-31 06:00'",
       " or 2026-01-31T06:00:00Z"));
+}
+
+absl::StatusOr<absl::Time> ComingTimeFromText(const std::string& text, absl::Time now,
+                                              absl::TimeZone zone) {
+  absl::Time time;
+  std::string ignored;
+  if (absl::ParseTime(absl::RFC3339_full, text, &time, &ignored) && IsFinite(time)) return time;
+  if (ParseMoment(text, zone, time)) return time;
+  const absl::CivilDay today = absl::ToCivilDay(now, zone);
+  for (const absl::CivilDay day : {today, today + 1}) {
+    if (ParseMoment(absl::StrCat(absl::FormatCivilTime(day), " ", text), zone, time) &&
+        (time > now || day != today)) {
+      return time;
+    }
+  }
+  return absl::InvalidArgumentError(absl::StrCat("'", Escaped(text),
+                                                 "' is not a time such as 18:00, '2026-01-31 "
+                                                 "18:00' or 2026-01-31T18:00:00Z"));
 }
 
 absl::StatusOr<absl::Duration> DurationFromText(std::string_view text) {

@@ -30,6 +30,11 @@ std::string LocalTimeText(absl::Time time);
 absl::StatusOr<absl::Time> TimeFromText(const std::string& text, absl::Time now,
                                         absl::TimeZone zone);
 
+// "18:00" and "18:00:30" are the next ones in the zone; then there are "2026-01-31 18:00[:30]" and
+// RFC 3339, past or not. InvalidArgument says what is wrong.
+absl::StatusOr<absl::Time> ComingTimeFromText(const std::string& text, absl::Time now,
+                                              absl::TimeZone zone);
+
 // "250ms", "1h30m", "0". InvalidArgument says what is wrong; negative ones are refused.
 absl::StatusOr<absl::Duration> DurationFromText(std::string_view text);
 // The same, but longer than 0.

@@ -53,11 +53,19 @@ absl::Status SetRatio(const CreateRequest& request, Override& draft) {
   return absl::OkStatus();
 }
 
+// In whole days where it has any: 8784h0.000000001s is nothing to read.
+std::string Readable(absl::Duration duration) {
+  const absl::Duration day = absl::Hours(24);
+  if (duration < day || duration == absl::InfiniteDuration()) return absl::FormatDuration(duration);
+  const absl::Duration days = absl::Floor(duration, day);
+  return absl::StrCat(days == duration ? "" : "over ", days / day, " days");
+}
+
 absl::Status SetExpiry(const CreateRequest& request, Override& draft) {
   const absl::Time now = draft.created_at;
   if (const auto* in = std::get_if<absl::Duration>(&request.expiry)) {
     if (*in < kShortest || *in > kLongest) {
-      return Wrong("expires_in", "must be 1 s to 366 days; it is ", absl::FormatDuration(*in));
+      return Wrong("expires_in", "must be 1 s to 366 days; it is ", Readable(*in));
     }
     draft.expires_at = now + *in;
   } else if (const auto* at = std::get_if<absl::Time>(&request.expiry)) {

@@ -136,7 +136,36 @@ TEST_F(LogFollowing, SaysWhatItMissed) {
   ASSERT_TRUE(WaitFor(follower, "job-7"));
   log().SetDenials({DenialOf(5000, "job-8:etl", Today(7, 1))});
   ASSERT_TRUE(WaitFor(follower, "job-8"));
-  EXPECT_THAT(follower.Err(), HasSubstr("some is missing"));
+  EXPECT_EQ(follower.Err(),
+            "headgate: 4998 denials are missing here, whoever's: more at once than "
+            "the server keeps, or than an answer holds\n");
+}
+
+TEST_F(LogFollowing, SaysWhatItMissedWithinAnAnswer) {
+  log().AddDenial(DenialOf(1, "job-7:etl", Today(7, 0)));
+  Subprocess follower = Follow();
+  ASSERT_TRUE(WaitFor(follower, "job-7"));
+  log().SetDenials({DenialOf(1, "job-7:etl", Today(7, 0)), DenialOf(2, "job-7:etl", Today(7, 0, 1)),
+                    DenialOf(4, "job-8:etl", Today(7, 1))});
+  ASSERT_TRUE(WaitFor(follower, "job-8"));
+  EXPECT_THAT(follower.Err(), StartsWith("headgate: 1 denial is missing here"));
+  EXPECT_EQ(follower.Err().find("missing"), follower.Err().rfind("missing"));
+}
+
+TEST_F(LogFollowing, SaysWhatItMissedWhoeverItFollowsAndNotWhatOthersWereDenied) {
+  for (int i = 1; i <= 3; ++i) log().AddDenial(DenialOf(i, "job-7:etl", Today(7, 0, i)));
+  log().AddDenial(DenialOf(4, "other", Today(7, 0, 4)));
+  Subprocess follower = Follow({"etl"});
+  ASSERT_TRUE(WaitFor(follower, "07:00:03"));
+  ASSERT_TRUE(WaitForCalls());
+  log().AddDenial(DenialOf(5, "other", Today(7, 0, 5)));
+  log().AddDenial(DenialOf(6, "job-8:etl", Today(7, 0, 6)));
+  ASSERT_TRUE(WaitFor(follower, "job-8"));
+  EXPECT_EQ(follower.Err(), "");
+  log().AddDenial(DenialOf(17, "job-9:etl", Today(7, 0, 17)));
+  ASSERT_TRUE(WaitFor(follower, "job-9"));
+  EXPECT_THAT(follower.Err(), StartsWith("headgate: 10 denials are missing here, whoever's"));
+  EXPECT_THAT(follower.Out(), Not(HasSubstr("other")));
 }
 
 TEST_F(LogFollowing, OtherSignalsEndItAsShellsCountThem) {

@@ -1,5 +1,5 @@
 // LogServer: a throttle log with canned rows behind gRPC, on a port of its own. It pages, filters
-// nothing but denials by number, and keeps what it was asked.
+// nothing but denials by number and identity, and keeps what it was asked.
 //
 //   LogServer server;
 //   server.log().intervals = {...};
@@ -102,7 +102,9 @@ class FakeLog final : public v1::ThrottleLogService::Service {
  public:
   // Of these pages are made; set before anybody asks.
   v1::QueryThrottleLogResponse sums;
-  v1::LogSum total;  // where nothing is grouped
+  v1::LogSum total;           // where nothing is grouped
+  int64_t denied_by_it = 0;   // of total, where reasons, budgets or signals are named
+  grpc::Status query_status;  // of QueryThrottleLog and ListThrottledIntervals
   std::vector<v1::ThrottledInterval> intervals;
   v1::ReplayThrottleLogResponse replayed;
   grpc::Status replay_status;
@@ -142,10 +144,16 @@ class FakeLog final : public v1::ThrottleLogService::Service {
     *response->mutable_to() = sums.to();
     if (request->group_by().empty()) {
       *response->add_sums() = total;
-      return grpc::Status();
+      const v1::LogFilter& filter = request->filter();
+      if (filter.reasons_size() + filter.budgets_size() + filter.signals_size() > 0) {
+        // Nothing refused what was allowed.
+        *response->mutable_sums(0) = v1::LogSum();
+        response->mutable_sums(0)->set_denied(denied_by_it);
+      }
+      return query_status;
     }
     Page(*request, sums.sums(), response->mutable_sums(), *response);
-    return grpc::Status();
+    return query_status;
   }
 
   grpc::Status ListThrottledIntervals(grpc::ServerContext*,
@@ -154,15 +162,19 @@ class FakeLog final : public v1::ThrottleLogService::Service {
     MutexLock lock(&mutex_);
     interval_queries_.push_back(*request);
     Page(*request, intervals, response->mutable_intervals(), *response);
-    return grpc::Status();
+    return query_status;
   }
 
   grpc::Status ListDenials(grpc::ServerContext*, const v1::ListDenialsRequest* request,
                            v1::ListDenialsResponse* response) override {
     MutexLock lock(&mutex_);
     ++denial_calls_;
+    const std::string& who = request->identity();
     for (auto denial = denials_.rbegin(); denial != denials_.rend(); ++denial) {
-      if (denial->number() > request->after()) *response->add_denials() = *denial;
+      if (denial->number() <= request->after()) continue;
+      const std::string& its = denial->identity();
+      if (!who.empty() && its != who && !its.ends_with(":" + who)) continue;
+      if (response->denials_size() < request->page_size()) *response->add_denials() = *denial;
     }
     return grpc::Status();
   }

@@ -79,10 +79,12 @@ TEST_F(LogCommand, AsksForWhatItWasTold) {
   EXPECT_THAT(filter.signals(), ElementsAre("replication_lag_seconds"));
   EXPECT_EQ(query.level(), 2);
   EXPECT_EQ(query.min_denied_ratio(), 0.25);
-  // The whole is told whatever denied.
-  ASSERT_EQ(log().queries().size(), 1u);
+  // The whole is told whatever denied, and what this did of it.
+  ASSERT_EQ(log().queries().size(), 2u);
   EXPECT_EQ(log().queries()[0].filter().reasons_size(), 0);
   EXPECT_EQ(log().queries()[0].filter().identity(), "online-ddl");
+  EXPECT_EQ(log().queries()[1].filter().reasons_size(), 2);
+  EXPECT_THAT(log().queries()[1].filter().outcomes(), ElementsAre(v1::OUTCOME_DENIED));
 }
 
 TEST_F(LogCommand, LeavesToTheServerWhatIsNotTold) {
@@ -140,7 +142,8 @@ TEST_F(LogCommand, FetchesAllPagesOrAsManyRowsAsItMay) {
   EXPECT_EQ(log().interval_queries().size(), 3u);
   const Finished three = Headgate({"log", "--limit", "3"});
   EXPECT_THAT(three.out,
-              AllOf(HasSubstr("job-2"), Not(HasSubstr("job-3")), EndsWith("and more\n")));
+              AllOf(HasSubstr("job-2"), Not(HasSubstr("job-3")), EndsWith("and 2 more\n")));
+  Headgate({"log", "--limit", "3", "-o", "csv"});
   EXPECT_EQ(log().interval_queries().back().page_size(), 1);
   EXPECT_EQ(At(ParseJson(Headgate({"log", "-o", "json"}).out)["intervals"].list_value().values(4),
                "identity")
@@ -223,7 +226,7 @@ TEST_F(LogCommand, CsvHasTheSameColumnsWhateverIsAsked) {
                     HasSubstr("\r\n2020-11-20T07:00:00+00:00,2020-11-20T07:25:00+00:00,"
                               "d666bbfc_169e:vcopier:vreplication:online-ddl,main,90,1410,0,HEALTH,"
                               "health,,,replication_lag_seconds on standby-2,1410,7.1,5,\"A "
-                              "sentence, of the server's.\"\r\n")));
+                              "sentence, of the server's.\",1\r\n")));
 }
 
 TEST_F(LogCommand, ShowsTheNewestDenialsInFull) {
@@ -300,7 +303,7 @@ TEST_F(LogCommand, WhatHealthDeniedIsOneCauseWhicheverBudgetRefusedToo) {
 TEST_F(LogCommand, SaysSoWhereNothingWasDenied) {
   const Finished shown = Headgate({"log", "--denials"});
   EXPECT_EQ(shown.status, 0);
-  EXPECT_EQ(shown.out, "none of the newest Checks was denied\n");
+  EXPECT_EQ(shown.out, "nothing was denied that is still kept\n");
   EXPECT_THAT(Headgate({"log", "--top"}).out, EndsWith("UTC: no such Check is in the log.\n"));
 }
 
@@ -315,8 +318,8 @@ TEST_F(LogCommand, StripsShowTheShareThatWasDenied) {
   SetSums(sums);
   const std::vector<std::string> words = {"log", "--heat", "--by", "step=1h"};
   EXPECT_EQ(Headgate(words).out,
-            "2020-11-20 06:00–14:03 UTC, 1h a cell: · none denied, ░ up to 25 %, ▒ 50 %, ▓ 75 %, "
-            "█ more\n"
+            "2020-11-20 06:00–14:03 UTC, 1h a cell:\n"
+            "· none denied, ░ up to 25 %, ▒ 50 %, ▓ 75 %, █ more\n"
             "\n"
             "             08:00\n"
             "job-7:etl  ·░▒▒▓▓██     49 %\n"
@@ -338,6 +341,13 @@ TEST_F(LogCommand, WrongUsageSaysWhatIsWrong) {
       {{"--top", "0"}, "'0' is not a whole number above 0"},
       {{"--reason", "weather"}, "not one of exempt|deny-rule|reject-ratio|health|"},
       {{"--outcome", "denied"}, "it goes with --by"},
+      {{"--denials", "--outcome", "allowed"}, "what was allowed is no denial"},
+      {{"--follow", "--outcome", "allowed"}, "what was allowed is no denial"},
+      {{"--top", "-3"}, "'-3' is not a whole number above 0"},
+      {{"--denials", "-1"}, "'-1' is not a whole number above 0"},
+      {{"\xff\xfe"}, "selector: '\\xff\\xfe' is not UTF-8"},
+      {{"--budget", "\xc3"}, "--budget: '\\xc3' is not UTF-8"},
+      {{"--target", "\xc3"}, "--target: '\\xc3' is not UTF-8"},
       {{"--follow", "--top"}, "single denials are not summed up"},
       {{"--heat", "--by", "signal"}, "--heat takes step=DURATION alone"},
       {{"--min-denied", "2"}, "is not a share above 0 and at most 1"},

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/denial_text.h"
 #include "client/cli/heat_text.h"
+#include "client/cli/text.h"
 #include "client/cli/time_style.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -129,6 +130,38 @@ TEST(Heat, ColoursTellTheSharesApartWhereTheyAreOn) {
   EXPECT_THAT(HeatText(sums, options, Colours::kOn),
               HasSubstr("a  \x1b[33m░\x1b[0m\x1b[31m█\x1b[0m    \x1b[31m50 %\x1b[0m\n"));
   EXPECT_THAT(HeatText(sums, options, Colours::kOff), Not(HasSubstr("\x1b")));
+}
+
+v1::QueryThrottleLogResponse SumAt(absl::Time at, absl::Time from, absl::Time to) {
+  v1::QueryThrottleLogResponse sums;
+  Set(from, sums.mutable_from());
+  Set(to, sums.mutable_to());
+  *sums.add_sums() = Sum("a", 9, 1);
+  Set(at, sums.mutable_sums(0)->mutable_from());
+  return sums;
+}
+
+TEST(Heat, ShowsDatesWhereThereAreSeveralDays) {
+  const absl::Time yesterday = Today(18, 0) - absl::Hours(24);
+  const HeatOptions options = {.step = absl::Hours(1), .zone = absl::UTCTimeZone()};
+  EXPECT_THAT(HeatText(SumAt(yesterday, yesterday, Today(12, 0)), options, Colours::kOff),
+              HasSubstr("\n\n         11-20   08:00\n"));
+  EXPECT_THAT(HeatText(SumAt(Today(0, 0), Today(0, 0), Today(18, 0)), options, Colours::kOff),
+              HasSubstr("\n\n   00:00   08:00   16:00\n"));
+}
+
+TEST(Heat, HeadingIsNoWiderThanTheWindow) {
+  HeatOptions options = {.step = absl::Hours(1), .zone = absl::UTCTimeZone()};
+  options.columns = 40;
+  const std::string text =
+      HeatText(SumAt(Today(7, 0), Today(6, 0), Today(8, 0)), options, Colours::kOff);
+  for (const std::string_view line :
+       {text.substr(0, text.find('\n')), text.substr(text.find('\n') + 1)}) {
+    EXPECT_LE(DisplayWidth(line.substr(0, line.find('\n'))), 40u) << line;
+  }
+  options.columns = 100;
+  EXPECT_THAT(HeatText(SumAt(Today(7, 0), Today(6, 0), Today(8, 0)), options, Colours::kOff),
+              HasSubstr("1h a cell: · none denied, "));
 }
 
 TEST(Heat, ShowsTheMostDeniedAndCountsTheRest) {

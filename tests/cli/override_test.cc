@@ -1,5 +1,8 @@
 // pause, throttle, exempt, resume and overrides, against a real server.
 
+#include <pwd.h>
+#include <unistd.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,8 +13,8 @@
 #include "server/overrides/registry.h"
 #include "server/rpc/override_service.h"
 #include "tests/cli/json.h"
-#include "tests/testing/temp_folder.h"
 #include "tests/cli/test_server.h"
+#include "tests/testing/temp_folder.h"
 
 namespace headgate::cli {
 namespace {
@@ -133,8 +136,19 @@ TEST_F(OverrideCommands, WhatIsWrongIsSaid) {
   EXPECT_THAT(throttle("80"), HasSubstr("above 0 and at most 1, such as 0.8 for 80 %"));
   EXPECT_THAT(throttle("0"), HasSubstr("--ratio: '0' is not"));
   EXPECT_THAT(Refusal({"pause", "etl", "--for", "soon", "--reason", "r"}), HasSubstr("--for: "));
-  EXPECT_THAT(Refusal({"pause", "etl", "--until", "18:00", "--reason", "r"}),
-              HasSubstr("such as 2026-01-31T18:00:00Z"));
+  EXPECT_THAT(Refusal({"pause", "etl", "--until", "26:00", "--reason", "r"}),
+              HasSubstr("--until: '26:00' is not a time such as 18:00"));
+  EXPECT_THAT(Refusal({"pause", "etl", "--for", "8784h0.000000001s", "--reason", "r"}),
+              HasSubstr("must be 1 s to 366 days; it is over 366 days"));
+  EXPECT_THAT(Refusal({"pause", "etl", "--for", "400d", "--reason", "r"}),
+              HasSubstr("must be 1 s to 366 days; it is 400 days"));
+  EXPECT_THAT(Refusal({"pause", "etl", "--for", "1h", "--reason", "\xff"}),
+              HasSubstr("--reason: '\\xff' is not UTF-8"));
+  EXPECT_THAT(Refusal({"pause", "etl", "--for", "1h", "--reason", "r", "--actor", "a\nb"}),
+              AllOf(HasSubstr("actor: must be one line"), HasSubstr("--actor or HEADGATE_ACTOR")));
+  EXPECT_THAT(Refusal({"overrides", "--since", "1h"}), HasSubstr("--since: goes with --events"));
+  EXPECT_THAT(Refusal({"overrides", "--events", "--since", "2026-01-02", "--until", "2026-01-01"}),
+              HasSubstr("is not before --until"));
   EXPECT_THAT(
       Refusal({"pause", "etl", "--for", "1h", "--until", "2026-01-31T18:00:00Z", "--reason", "r"}),
       HasSubstr("--for"));
@@ -144,6 +158,48 @@ TEST_F(OverrideCommands, WhatIsWrongIsSaid) {
               HasSubstr("selector.target: no target 'nowhere'"));
   EXPECT_THAT(Refusal({"overrides", "delete", "7", "--reason", "r"}),
               HasSubstr("override 7 is not in force"));
+}
+
+TEST_F(OverrideCommands, UntilIsTheNextSuchTimeInTheLocalZone) {
+  EXPECT_THAT(Out({"pause", "etl", "--until", "2026-01-01 06:30", "--reason", "r"}),
+              HasSubstr("until 2026-01-01 06:30:00 UTC"));
+  // The program's clock is the machine's, and far ahead of this server's: too far, it says.
+  EXPECT_THAT(Refusal({"pause", "etl", "--until", "2036-01-01 06:30", "--reason", "r"}),
+              HasSubstr("expires_at: must be in the future, by 366 days at most"));
+}
+
+TEST_F(OverrideCommands, ActorIsTheUserOfTheProcessWhereTheEnvironmentNamesNone) {
+  SubprocessOptions options = server_.Options();
+  for (const char* name : {"HEADGATE_ACTOR", "USER", "LOGNAME"}) options.environment[name] = "";
+  const Finished paused =
+      RunHeadgate({"pause", "etl", "--for", "1h", "--reason", "r", "-o", "csv"}, options);
+  EXPECT_EQ(paused.status, 0) << paused.err;
+  const passwd* user = getpwuid(getuid());
+  const std::string name = user == nullptr ? "uid " + std::to_string(getuid()) : user->pw_name;
+  EXPECT_THAT(paused.out, HasSubstr("," + name + "@"));
+}
+
+TEST_F(OverrideCommands, EventsAreNarrowedByTargetAndTime) {
+  Pause("everywhere");
+  Out({"pause", "here", "--target", "main", "--for", "1h", "--reason", "r"});
+  const auto shown = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"overrides", "--events", "-o", "csv"});
+    const std::string out = Out(words);
+    std::string found;
+    for (const char* who : {"everywhere", "here"}) {
+      if (out.find(std::string(",PAUSE,") + who + ",") != std::string::npos) found += who;
+      found += '|';
+    }
+    return found;
+  };
+  EXPECT_EQ(shown({}), "everywhere|here|");
+  EXPECT_EQ(shown({"--target", "main"}), "everywhere|here|");
+  EXPECT_EQ(shown({"--target", "other"}), "everywhere||");
+  EXPECT_EQ(shown({"--target", "other", "--limit", "1"}), "everywhere||");
+  EXPECT_EQ(shown({"--since", "2026-01-01 00:00"}), "everywhere|here|");
+  EXPECT_EQ(shown({"--since", "2026-01-01 00:01"}), "||");
+  EXPECT_EQ(shown({"--until", "2026-01-01 00:00"}), "||");
+  EXPECT_EQ(Out({"overrides", "--events", "--since", "2026-01-01 00:01"}), "no such event\n");
 }
 
 TEST_F(OverrideCommands, ResumeEndsWhatHoldsExactlyTheSelector) {
@@ -235,7 +291,7 @@ TEST_F(OverrideCommands, AServerThatCannotDoItIsFourAndNotUnreachable) {
   refusal_ = absl::InternalError("out of order");
   const Finished finished = Run({"pause", "etl", "--for", "1h", "--reason", "r"});
   EXPECT_EQ(finished.status, 4);
-  EXPECT_EQ(finished.err, "headgate: ABORTED: nothing has changed: out of order\n");
+  EXPECT_EQ(finished.err, "headgate: nothing has changed: out of order\n");
 }
 
 TEST(OverrideCommandsWithoutAStateFolder, SayWhatToSet) {

@@ -48,5 +48,15 @@ TEST(Fitted, CutsAtColumnsAndKeepsColours) {
   EXPECT_EQ(Fitted("\x1b[31mabcdef\x1b[0m", 2), "\x1b[31mab\x1b[0m");
 }
 
+TEST(IsUtf8, RefusesWhatNoMessageCanHold) {
+  EXPECT_TRUE(IsUtf8(""));
+  EXPECT_TRUE(IsUtf8("Zürich €"));
+  EXPECT_FALSE(IsUtf8("\xff"));
+  EXPECT_FALSE(IsUtf8("ok\xc3"));
+  EXPECT_FALSE(IsUtf8("\xed\xa0\x80"));  // a surrogate
+}
+
+TEST(Squeezed, IsOneLine) { EXPECT_EQ(Squeezed(" a\n\tb  c\td\n"), "a b c d"); }
+
 }  // namespace
 }  // namespace headgate::cli

@@ -59,6 +59,25 @@ TEST(TimeFromText, TakesWhatIsAgoWhatIsTodayAndWhatIsExact) {
   EXPECT_EQ(text("2026-11-01T06:00:00+01:00"), "2026-11-01 06:00:00");
 }
 
+TEST(ComingTimeFromText, TakesTheNextTimeOfDayAndWhatIsExact) {
+  absl::TimeZone berlin;
+  ASSERT_TRUE(absl::LoadTimeZone("Europe/Berlin", &berlin));
+  const absl::Time now = absl::FromCivil(absl::CivilSecond(2026, 10, 24, 14, 3, 20), berlin);
+  const auto text = [&](const std::string& word) {
+    const auto time = ComingTimeFromText(word, now, berlin);
+    return time.ok() ? absl::FormatTime("%Y-%m-%d %H:%M:%S%Ez", *time, berlin)
+                     : std::string(time.status().message());
+  };
+  EXPECT_EQ(text("23:00"), "2026-10-24 23:00:00+02:00");
+  EXPECT_EQ(text("14:03:20"), "2026-10-25 14:03:20+01:00");  // summer time has ended
+  EXPECT_EQ(text("06:00"), "2026-10-25 06:00:00+01:00");
+  EXPECT_EQ(text("2026-11-20 23:30"), "2026-11-20 23:30:00+01:00");
+  EXPECT_EQ(text("2026-01-31T18:00:00Z"), "2026-01-31 19:00:00+01:00");
+  for (const char* wrong : {"", "soon", "25:00", "1h", "2026-11-20", "infinite-future"}) {
+    EXPECT_FALSE(ComingTimeFromText(wrong, now, berlin).ok()) << wrong;
+  }
+}
+
 TEST(TimeFromText, RefusesTheRest) {
   for (const char* wrong : {"", "yesterday", "-1h", "-1d", "25:00", "6", "infinite-past", "now",
                             "2026-13-01", "nand", "1e300d"}) {
