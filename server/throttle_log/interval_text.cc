@@ -59,12 +59,16 @@ std::string Reading(const std::string& signal, const Counts& counts) {
 std::string LimitOf(const Cause& cause, const Counts& counts) {
   const std::string peak = Number(counts.peak);
   const std::string limit = Number(counts.limit);
+  const bool is_zero = counts.limit == 0;  // which refuses whatever the cost
   switch (cause.limit) {
     case engine::Limit::kBurst:
+      if (is_zero) return ", whose burst is 0";
       return absl::StrCat(": debt would be ", peak, ", over its burst of ", limit);
     case engine::Limit::kMaxCost:
+      if (is_zero) return ", whose max_cost is 0";
       return absl::StrCat(": cost ", peak, " over its max_cost of ", limit);
     case engine::Limit::kMaxConcurrency:
+      if (is_zero) return ", whose max_concurrency is 0";
       return absl::StrCat(": ", peak, " permits outstanding of ", limit);
     case engine::Limit::kRule:
     case engine::Limit::kHealth:

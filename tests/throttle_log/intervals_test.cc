@@ -227,7 +227,8 @@ TEST(IntervalSentence, SaysWhichLimitOfABudget) {
             "budget 'rows': the foreground was being measured without batch work");
   cause.reason = engine::Reason::kMaxCost;
   cause.limit = engine::Limit::kMaxCost;
-  EXPECT_EQ(CauseOf(Example(cause, 50, 0)), "budget 'rows': cost 50 over its max_cost of 0");
+  EXPECT_EQ(CauseOf(Example(cause, 50, 20)), "budget 'rows': cost 50 over its max_cost of 20");
+  EXPECT_EQ(CauseOf(Example(cause, 0, 0)), "budget 'rows', whose max_cost is 0");
   cause.reason = engine::Reason::kMaxConcurrency;
   cause.limit = engine::Limit::kMaxConcurrency;
   EXPECT_EQ(CauseOf(Example(cause, 8, 8)), "budget 'rows': 8 permits outstanding of 8");
