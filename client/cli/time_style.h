@@ -21,8 +21,8 @@ class TimeStyle {
   TimeStyle(const std::vector<absl::Time>& times, absl::TimeZone zone);
 
   std::string Text(absl::Time time) const;
-  // The second one without its date where that is the same, and 24:00 at the end of the day; seconds
-  // where this range has any.
+  // The second one without its date where that is the same, and 24:00 at the end of the day;
+  // seconds where this range has any.
   std::string Range(absl::Time from, absl::Time to) const;
 
  private:
