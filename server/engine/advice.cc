@@ -146,6 +146,23 @@ std::string About(const Violation& violation, const Explanation& explanation) {
   return "";
 }
 
+// A budget that was not asked, since a rule or a gate denied before.
+std::string AboutUnasked(const BucketView& bucket, const Explanation& explanation) {
+  const std::string budget =
+      absl::StrCat("budget '", explanation.policy->budget_specs[bucket.budget].name, "'");
+  if (bucket.room_in == absl::InfiniteDuration()) {
+    return absl::StrCat(budget, " would then never have room for a cost of ", Number(bucket.cost));
+  }
+  return absl::StrCat(budget, " has no room either",
+                      bucket.ask_again ? ": ask again in " : ", for another ",
+                      ForAPerson(bucket.room_in));
+}
+
+bool IsNamed(const BucketView& bucket, const CheckAnswer& answer) {
+  return std::any_of(answer.violations.begin(), answer.violations.end(),
+                     [&](const Violation& violation) { return violation.budget == bucket.budget; });
+}
+
 }  // namespace
 
 std::vector<std::string> WhatWouldHelp(const Explanation& explanation) {
@@ -153,6 +170,12 @@ std::vector<std::string> WhatWouldHelp(const Explanation& explanation) {
   if (explanation.answer.verdict == Verdict::kAllowed) return advice;
   for (const Violation& violation : explanation.answer.violations) {
     if (!violation.warn) advice.push_back(About(violation, explanation));
+  }
+  for (const BucketView& bucket : explanation.buckets) {
+    const bool warns = explanation.policy->budget_specs[bucket.budget].mode == Mode::kWarn;
+    const bool has_room = bucket.room_in == absl::ZeroDuration();
+    if (warns || has_room || IsNamed(bucket, explanation.answer)) continue;
+    advice.push_back(AboutUnasked(bucket, explanation));
   }
   return advice;
 }

@@ -17,8 +17,8 @@
 
 namespace headgate::engine {
 
-// One for each violation that denies, in their order; all of them have to be met. Empty where the
-// Check is allowed.
+// One for each violation that denies, in their order, then one for each budget that nobody asked
+// and that has no room either; all of them have to be met. Empty where the Check is allowed.
 std::vector<std::string> WhatWouldHelp(const Explanation& explanation);
 
 }  // namespace headgate::engine

@@ -37,7 +37,10 @@ absl::Status Rename(const std::string& from, const std::string& to) {
 
 absl::Status WriteCopy(Database& database, const std::string& path) {
   const std::string draft = absl::StrCat(path, ".new");
-  std::remove(draft.c_str());  // of a process that ended in the middle
+  // SQLite would let everybody read it. An empty file is as good as none.
+  const int fd = open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0) return ErrorOf(draft, errno);
+  close(fd);
   absl::Status status =
       database.Run(absl::StrCat("VACUUM INTO '", absl::StrReplaceAll(draft, {{"'", "''"}}), "'"));
   if (status.ok()) status = Sync(draft, O_RDWR);

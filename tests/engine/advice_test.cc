@@ -52,6 +52,23 @@ TEST(Advice, PromisesNoTimeWhereTheDebtStandsStill) {
                           "health is better: ask again in 1s"));
 }
 
+TEST(Advice, AlsoNamesBudgetsThatADenyingRuleKeptFromBeingAsked) {
+  PolicySpec spec = OneBudget(RateBudget("rows", 10, 100));
+  spec.rules.push_back(RuleOn("pause", "etl", DenyAction{}));
+  TestEngine engine(spec);
+  EXPECT_THAT(Advice(engine, 40), ElementsAre(HasSubstr("rule 'pause' has to be removed")));
+  EXPECT_THAT(Advice(engine, 400),
+              ElementsAre(HasSubstr("rule 'pause'"),
+                          "budget 'rows' would then never have room for a cost of 400"));
+  spec.rules.pop_back();
+  engine.Install(spec);
+  ASSERT_TRUE(engine.Admits("job:etl", 90));
+  spec.rules.push_back(RuleOn("pause", "etl", DenyAction{}));
+  engine.Install(spec);
+  EXPECT_THAT(Advice(engine, 40), ElementsAre(HasSubstr("rule 'pause'"),
+                                              "budget 'rows' has no room either, for another 3s"));
+}
+
 TEST(Advice, SaysWhenACostNeverFits) {
   EXPECT_THAT(Advice(OneBudget(RateBudget("rows", 10, 100)), 400),
               ElementsAre(HasSubstr("at most its burst of 100")));

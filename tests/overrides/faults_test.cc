@@ -285,6 +285,12 @@ TEST_F(Damaged, ACopyThatIsDamagedTooIsNotUsed) {
   Refusal();
 }
 
+TEST_F(Damaged, TheCopyIsForItsUserAlone) {
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(path() + ".copy").permissions(),
+            perms::owner_read | perms::owner_write);
+}
+
 TEST_F(Damaged, ACopyThatIsMissingIsMadeAnew) {
   std::filesystem::remove(path() + ".copy");
   { const Desk desk(path(), clock_); }
