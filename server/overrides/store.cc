@@ -135,16 +135,12 @@ Store::Opened Store::OpenFile(const std::string& path) {
 Store::Opened Store::Restore(const std::string& path, const absl::Status& why, absl::Time now) {
   const Opened copy = OpenCopy(path, why);
   if (!copy.ok()) return copy.status();
-  const std::string aside = absl::StrCat(path, ".corrupt-", absl::ToUnixSeconds(now));
-  if (absl::Status put = sqlite::RestoreCopy(CopyOf(path), path, aside); !put.ok()) {
-    return OpenCopy(path, put);
-  }
+  const absl::StatusOr<std::string> aside = sqlite::RestoreCopy(CopyOf(path), path, now);
+  if (!aside.ok()) return OpenCopy(path, aside.status());
   Opened opened = OpenFile(path);
   if (opened.ok()) {
-    std::error_code error;
-    const bool is_kept = std::filesystem::exists(aside, error);
     (*opened)->restored_ =
-        absl::StrCat(why.message(), is_kept ? absl::StrCat(". It is ", aside, " now") : "",
+        absl::StrCat(why.message(), aside->empty() ? "" : absl::StrCat(". It is ", *aside, " now"),
                      "; a copy with all that was acknowledged takes its place");
   }
   return opened;

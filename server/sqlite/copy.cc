@@ -49,21 +49,32 @@ absl::Status WriteCopy(Database& database, const std::string& path) {
   return status;
 }
 
-absl::Status RestoreCopy(const std::string& copy, const std::string& path,
-                         const std::string& aside) {
+absl::StatusOr<std::string> SetAside(const std::string& path, absl::Time now) {
+  const std::string aside = absl::StrCat(path, ".corrupt-", absl::ToUnixSeconds(now));
+  std::error_code error;
+  const bool exists = std::filesystem::exists(path, error);
+  if (exists) {
+    if (absl::Status renamed = Rename(path, aside); !renamed.ok()) return renamed;
+  }
+  // Else SQLite would take it for that of the next database of this name.
+  std::filesystem::rename(path + "-wal", aside + "-wal", error);
+  std::filesystem::remove(path + "-shm", error);
+  return exists ? aside : "";
+}
+
+absl::StatusOr<std::string> RestoreCopy(const std::string& copy, const std::string& path,
+                                        absl::Time now) {
   const std::string draft = absl::StrCat(path, ".new");
   std::error_code error;
   std::filesystem::copy_file(copy, draft, std::filesystem::copy_options::overwrite_existing, error);
   absl::Status status = error ? ErrorOf(draft, error.value()) : Sync(draft, O_RDWR);
-  if (status.ok() && std::filesystem::exists(path, error)) status = Rename(path, aside);
-  if (!status.ok()) {
+  absl::StatusOr<std::string> aside = status.ok() ? SetAside(path, now) : status;
+  if (!aside.ok()) {
     std::remove(draft.c_str());
-    return status;
+    return aside;
   }
-  // Else SQLite would take it for that of the copy.
-  std::filesystem::rename(path + "-wal", aside + "-wal", error);
-  std::filesystem::remove(path + "-shm", error);
-  return Rename(draft, path);
+  if (status = Rename(draft, path); !status.ok()) return status;
+  return aside;
 }
 
 }  // namespace headgate::sqlite

@@ -1,4 +1,5 @@
-// A second file with all that a database holds, in case the first one is damaged.
+// What is done about a damaged database: a second file with all that it held takes its place, and
+// whatever does, the damaged one is kept for whoever wants to know.
 //
 // The copy is whole or not there: it is written under another name, brought to the disk, and
 // renamed. It needs no write-ahead log beside it, so that it can be read where nothing can be
@@ -11,6 +12,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "server/sqlite/database.h"
 
 namespace headgate::sqlite {
@@ -19,11 +22,14 @@ namespace headgate::sqlite {
 // PermissionDenied, Unavailable.
 absl::Status WriteCopy(Database& database, const std::string& path);
 
-// Puts the copy where the database was, which is closed: what is at `path` now, if anything, is
-// renamed to `aside`, its write-ahead log too. Unavailable, ResourceExhausted; then the copy is
-// still there.
-absl::Status RestoreCopy(const std::string& copy, const std::string& path,
-                         const std::string& aside);
+// Renames a database, which is closed, to PATH.corrupt-SECONDS, its write-ahead log too. Returns
+// that name; empty: there was no such file.
+absl::StatusOr<std::string> SetAside(const std::string& path, absl::Time now);
+
+// Puts the copy where the database was, and sets that aside; returns as SetAside. Unavailable,
+// ResourceExhausted; then the copy is still there.
+absl::StatusOr<std::string> RestoreCopy(const std::string& copy, const std::string& path,
+                                        absl::Time now);
 
 }  // namespace headgate::sqlite
 

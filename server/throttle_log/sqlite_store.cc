@@ -1,30 +1,14 @@
 #include "server/throttle_log/sqlite_store.h"
 
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "server/sqlite/copy.h"
 #include "server/throttle_log/sqlite_scan.h"
 
 namespace headgate::throttle_log {
 namespace {
 
 constexpr std::string_view kInMemory = ":memory:";
-
-// What has not got into the file yet goes with it.
-absl::StatusOr<std::string> MoveAside(const std::string& path, absl::Time now) {
-  const std::string name = absl::StrCat(path, ".corrupt-", absl::ToUnixSeconds(now));
-  std::error_code error;
-  std::filesystem::rename(path, name, error);
-  if (error) {
-    return absl::UnavailableError(
-        absl::StrCat(path, ": cannot be renamed to ", name, ": ", error.message()));
-  }
-  std::filesystem::rename(path + "-wal", name + "-wal", error);
-  std::filesystem::remove(path + "-shm", error);
-  return name;
-}
 
 }  // namespace
 
@@ -73,9 +57,8 @@ absl::StatusOr<std::string> SqliteStore::SetAside(absl::Time now) {
     idle_.clear();
     ++generation_;
   }
-  std::error_code error;
-  if (path_ == kInMemory || !std::filesystem::exists(path_, error)) return std::string();
-  absl::StatusOr<std::string> aside = MoveAside(path_, now);
+  if (path_ == kInMemory) return std::string();
+  absl::StatusOr<std::string> aside = sqlite::SetAside(path_, now);
   MutexLock lock(&mutex_);
   if (aside.ok()) state_.set_aside = *aside;
   return aside;
