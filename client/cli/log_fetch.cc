@@ -13,12 +13,6 @@ namespace {
 constexpr int kMostSums = 10'000;
 constexpr int kMostIntervals = 1'000;
 
-void SetTimestamp(absl::Time time, google::protobuf::Timestamp& to) {
-  absl::Duration rest;
-  to.set_seconds(absl::IDivDuration(time - absl::UnixEpoch(), absl::Seconds(1), &rest));
-  to.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
-}
-
 // `rows` counts those of a response.
 template <typename Response, typename Request, typename Call, typename Rows>
 absl::StatusOr<Response> FetchAll(Request request, int most_in_page, std::optional<int> limit,

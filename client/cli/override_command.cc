@@ -17,6 +17,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/override_calls.h"
 #include "client/cli/override_text.h"
+#include "client/cli/proto_text.h"
 #include "client/cli/text.h"
 #include "client/cli/values.h"
 #include "common/system_clock.h"
@@ -68,13 +69,6 @@ v1::Selector SelectorOf(const Globals& globals, const OverrideArguments& argumen
   if (!arguments.identity.empty()) selector.set_identity(arguments.identity);
   selector.set_target(globals.target);
   return selector;
-}
-
-void SetTimestamp(absl::Time time, google::protobuf::Timestamp& to) {
-  const int64_t seconds = absl::ToUnixSeconds(time);
-  to.set_seconds(seconds);
-  to.set_nanos(
-      static_cast<int32_t>((time - absl::FromUnixSeconds(seconds)) / absl::Nanoseconds(1)));
 }
 
 absl::Status SetExpiry(const Expiry& expiry, v1::CreateOverrideRequest& request) {

@@ -27,6 +27,12 @@ absl::Time FromProto(const google::protobuf::Timestamp& time) {
   return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
 }
 
+void SetTimestamp(absl::Time time, google::protobuf::Timestamp& to) {
+  absl::Duration rest;
+  to.set_seconds(absl::IDivDuration(time - absl::UnixEpoch(), absl::Seconds(1), &rest));
+  to.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
+}
+
 std::string Word(v1::Verdict verdict) {
   return Short(v1::Verdict_Name(verdict), "VERDICT_", verdict);
 }

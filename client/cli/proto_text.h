@@ -18,6 +18,7 @@ namespace headgate::cli {
 
 absl::Duration FromProto(const google::protobuf::Duration& duration);
 absl::Time FromProto(const google::protobuf::Timestamp& time);
+void SetTimestamp(absl::Time time, google::protobuf::Timestamp& to);
 
 // Enum values without their prefix: "ALLOWED"; limit kinds as words: "max cost".
 std::string Word(v1::Verdict verdict);
