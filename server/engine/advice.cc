@@ -11,8 +11,8 @@
 namespace headgate::engine {
 namespace {
 
-std::string BudgetName(const Explanation& explanation, const Violation& violation) {
-  return absl::StrCat("budget '", explanation.policy->budget_specs[violation.budget].name, "'");
+std::string BudgetName(const Explanation& explanation, uint32_t budget) {
+  return absl::StrCat("budget '", explanation.policy->budget_specs[budget].name, "'");
 }
 
 // Null: the limit is not a budget's.
@@ -125,7 +125,7 @@ std::string AboutConcurrency(const Violation& violation, const std::string& budg
 std::string About(const Violation& violation, const Explanation& explanation) {
   if (violation.limit == Limit::kRule) return AboutRule(violation, explanation);
   if (violation.limit == Limit::kHealth) return AboutHealth(violation, explanation);
-  const std::string budget = BudgetName(explanation, violation);
+  const std::string budget = BudgetName(explanation, violation.budget);
   const BucketView* bucket = FindBucket(explanation, violation);
   switch (violation.limit) {
     case Limit::kRate:
@@ -148,8 +148,7 @@ std::string About(const Violation& violation, const Explanation& explanation) {
 
 // A budget that was not asked, since a rule or a gate denied before.
 std::string AboutUnasked(const BucketView& bucket, const Explanation& explanation) {
-  const std::string budget =
-      absl::StrCat("budget '", explanation.policy->budget_specs[bucket.budget].name, "'");
+  const std::string budget = BudgetName(explanation, bucket.budget);
   if (bucket.room_in == absl::InfiniteDuration()) {
     return absl::StrCat(budget, " would then never have room for a cost of ", Number(bucket.cost));
   }

@@ -2,8 +2,7 @@
 //
 // ResourceExhausted: the disk, or the file's limit, is full. DataLoss: the file is corrupt, or no
 // database. PermissionDenied: this user may not write it. Unavailable: it cannot be opened or read,
-// or is busy. AlreadyExists: a
-// constraint was violated. Internal: the program misused SQLite.
+// or is busy. AlreadyExists: a constraint was violated. Internal: the program misused SQLite.
 //
 // Pure function.
 #ifndef HEADGATE_SERVER_SQLITE_STATUS_H_
