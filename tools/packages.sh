@@ -3,9 +3,10 @@
 
 # What it takes to build and to test. `./dev test` on a bare machine installs these alone.
 BUILD_PACKAGES=(
-  cmake g++ libabsl-dev libbenchmark-dev libcli11-dev libgmock-dev libgrpc++-dev libgtest-dev
-  libpq-dev libpqxx-dev libprotobuf-dev libspdlog-dev libsqlite3-dev libyaml-cpp-dev ninja-build
-  nlohmann-json3-dev pkgconf postgresql-15 protobuf-compiler protobuf-compiler-grpc tzdata)
+  cmake g++ libabsl-dev libbenchmark-dev libcli11-dev libcpp-httplib-dev libgmock-dev libgrpc++-dev
+  libgtest-dev libpq-dev libpqxx-dev libprotobuf-dev libspdlog-dev libsqlite3-dev libssl-dev
+  libxxhash-dev libyaml-cpp-dev ninja-build nlohmann-json3-dev openssl pkgconf postgresql-15
+  prometheus prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc tzdata)
 CHECK_PACKAGES=(clang-14 clang-format-14 clang-tidy-14 shellcheck)
 # Not needed, but welcome: faster rebuilds, and libFuzzer.
 COMFORT_PACKAGES=(ccache libclang-rt-14-dev)
