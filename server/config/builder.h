@@ -29,6 +29,7 @@ struct Builder {
   void BuildBudgets();
   void BuildRules();
   void BuildThrottleLog();
+  void BuildTls();
 
   PostgresSource BuildSource(const v1::Postgres& from);
   void BuildLogTimes();

@@ -67,6 +67,9 @@ class CheckStreams::Call final : public Event {
 
   void Accept() {
     streams_.Post();
+    if (const grpc::Status admitted = streams_.service_.Admit(context_); !admitted.ok()) {
+      return Finish(admitted);
+    }
     counted_ = streams_.count_.TryOpen();
     if (counted_) {
       Read();

@@ -61,8 +61,12 @@ absl::Status Exists(const engine::Engine& engine, const std::string& target,
 }  // namespace
 
 StatusService::StatusService(std::string version, engine::Engine& engine, Clock& clock,
-                             StatusSource& source)
-    : version_(std::move(version)), engine_(engine), clock_(clock), source_(source) {
+                             StatusSource& source, std::function<ConnectionCounts()> connections)
+    : version_(std::move(version)),
+      engine_(engine),
+      clock_(clock),
+      source_(source),
+      connections_(std::move(connections)) {
   AddSync<v1::GetStatusRequest, v1::GetStatusResponse>(
       "/headgate.v1.StatusService/GetStatus",
       [this](auto& /*context*/, auto& request, auto& response) {
@@ -103,6 +107,8 @@ grpc::Status StatusService::GetStatus(const v1::GetStatusRequest& request,
   FillThrottleLog(source_.ThrottleLog(), *response.mutable_throttle_log());
   const OverridesSnapshot overrides = source_.Overrides();
   if (overrides.is_kept) FillOverrides(overrides, *response.mutable_overrides());
+  if (const TlsSnapshot tls = source_.Tls(); tls.is_on) FillTls(tls, *response.mutable_tls());
+  FillConnections(connections_(), *response.mutable_connections());
   return grpc::Status();
 }
 

@@ -8,10 +8,12 @@
 #include <grpcpp/support/status.h>
 #include <headgate/v1/status_service.pb.h>
 
+#include <functional>
 #include <string>
 
 #include "common/clock.h"
 #include "server/engine/engine.h"
+#include "server/rpc/acceptor.h"
 #include "server/rpc/service.h"
 #include "server/rpc/sources.h"
 
@@ -19,8 +21,9 @@ namespace headgate::rpc {
 
 class StatusService final : public Service {
  public:
-  // All outlive this.
-  StatusService(std::string version, engine::Engine& engine, Clock& clock, StatusSource& source);
+  // All outlive this. `connections` is asked while the server runs, by any thread.
+  StatusService(std::string version, engine::Engine& engine, Clock& clock, StatusSource& source,
+                std::function<ConnectionCounts()> connections);
 
  private:
   grpc::Status GetStatus(const v1::GetStatusRequest& request, v1::GetStatusResponse& response);
@@ -33,6 +36,7 @@ class StatusService final : public Service {
   engine::Engine& engine_;
   Clock& clock_;
   StatusSource& source_;
+  const std::function<ConnectionCounts()> connections_;
 };
 
 }  // namespace headgate::rpc
