@@ -40,7 +40,7 @@ std::string StatusText(const v1::GetStatusResponse& status, const std::string& a
 }  // namespace
 
 int RunStatus(const Globals& globals, const StatusArguments&, const Console& console) {
-  Connection connection(globals.address, globals.timeout);
+  Connection connection(globals);
   v1::GetStatusRequest request;
   request.set_target(globals.target);
   const absl::StatusOr<v1::GetStatusResponse> status = connection.GetStatus(request);
