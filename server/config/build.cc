@@ -81,7 +81,8 @@ void Builder::RequireProfile(const google::protobuf::Message& message, int field
                             " cannot be measured: no target has a primary"));
 }
 
-Config BuildConfig(const v1::Config& proto, const Marks& marks, ProblemList& problems) {
+Config BuildConfig(const v1::Config& proto, const Marks& marks, OtherFiles other_files,
+                   ProblemList& problems) {
   Config config;
   Findings findings(marks, problems);
   const auto names = [&](const char* what, int field) {
@@ -101,7 +102,8 @@ Config BuildConfig(const v1::Config& proto, const Marks& marks, ProblemList& pro
                   .targets = targets,
                   .profiles = profiles,
                   .budgets = budgets,
-                  .config = config};
+                  .config = config,
+                  .other_files = other_files};
   builder.BuildServer();
   builder.BuildEngine();
   builder.BuildTargets();
@@ -109,6 +111,7 @@ Config BuildConfig(const v1::Config& proto, const Marks& marks, ProblemList& pro
   builder.BuildBudgets();
   builder.BuildRules();
   builder.BuildThrottleLog();
+  builder.BuildAccess();
   return config;
 }
 

@@ -58,7 +58,7 @@ absl::Status ConfigStore::Replace(const absl::StatusOr<std::string>& text) {
   if (!text.ok()) {
     errors.push_back(absl::StrCat(path_, ": ", text.status().message()));
   } else {
-    LoadResult loaded = Parse(*text, path_);
+    LoadResult loaded = Parse(*text, path_, OtherFiles::kRead);
     errors = loaded.Errors();
     if (errors.empty()) {
       const absl::Status applied = apply_(*loaded.config);
