@@ -99,11 +99,14 @@ class AccessGuard {
     }
     return std::nullopt;
   }
-  // To make or end an override on this identity and all below it; empty: on more than one level
-  // names.
-  [[nodiscard]] Refused MayOverride(const Caller* caller, std::string_view identity);
+  // To make or end overrides at all; and one on this identity and all below it, empty: on others.
+  // `field` is the request's.
+  [[nodiscard]] Refused MayOverride(const Caller* caller);
+  [[nodiscard]] Refused MayOverride(const Caller* caller, std::string_view identity,
+                                    const char* field);
   // To read the throttle log of this identity and all below it; empty: of all.
-  [[nodiscard]] Refused MayReadLogs(const Caller* caller, std::string_view identity);
+  [[nodiscard]] Refused MayReadLogs(const Caller* caller, std::string_view identity,
+                                    const char* field);
   [[nodiscard]] Refused MayReadStatus(const Caller* caller);
   // Counts a Report of a permit that was never given to this caller.
   void NoteForeignPermit(const Caller* caller);

@@ -43,6 +43,9 @@ AccessGuard::Refused AccessGuard::ForeignSegment(const Caller& caller, std::stri
 
 namespace {
 
+constexpr char kOverrides[] = "OVERRIDES_NOT_GRANTED";
+constexpr char kLogs[] = "LOGS_NOT_GRANTED";
+
 Refusal Lacks(const Caller& caller, DenialReason reason, const char* code, const char* right) {
   return {.reason = reason,
           .code = code,
@@ -63,31 +66,34 @@ Refusal LacksAll(const Caller& caller, DenialReason reason, const char* code, co
 
 }  // namespace
 
-AccessGuard::Refused AccessGuard::MayOverride(const Caller* caller, std::string_view identity) {
-  if (caller == nullptr) return std::nullopt;
-  constexpr char kCode[] = "OVERRIDES_NOT_GRANTED";
-  if (!caller->overrides()) {
-    return Refuse(Lacks(*caller, DenialReason::kOverrides, kCode, "overrides"));
-  }
-  if (caller->MaySpeakForAll()) return std::nullopt;
-  if (identity.empty()) {
-    return Refuse(LacksAll(*caller, DenialReason::kOverrides, kCode, "make and end overrides"));
-  }
-  if (caller->MaySpeakFor(identity)) return std::nullopt;
-  return ForeignIdentity(*caller, identity, "selector.identity");
+AccessGuard::Refused AccessGuard::MayOverride(const Caller* caller) {
+  if (caller == nullptr || caller->overrides()) return std::nullopt;
+  return Refuse(Lacks(*caller, DenialReason::kOverrides, kOverrides, "overrides"));
 }
 
-AccessGuard::Refused AccessGuard::MayReadLogs(const Caller* caller, std::string_view identity) {
+AccessGuard::Refused AccessGuard::MayOverride(const Caller* caller, std::string_view identity,
+                                              const char* field) {
+  if (Refused refused = MayOverride(caller); refused.has_value()) return refused;
+  if (caller == nullptr || caller->MaySpeakForAll()) return std::nullopt;
+  if (identity.empty()) {
+    return Refuse(
+        LacksAll(*caller, DenialReason::kOverrides, kOverrides, "make and end overrides"));
+  }
+  if (caller->MaySpeakFor(identity)) return std::nullopt;
+  return ForeignIdentity(*caller, identity, field);
+}
+
+AccessGuard::Refused AccessGuard::MayReadLogs(const Caller* caller, std::string_view identity,
+                                              const char* field) {
   if (caller == nullptr) return std::nullopt;
-  constexpr char kCode[] = "LOGS_NOT_GRANTED";
-  if (!caller->logs()) return Refuse(Lacks(*caller, DenialReason::kLogs, kCode, "logs"));
+  if (!caller->logs()) return Refuse(Lacks(*caller, DenialReason::kLogs, kLogs, "logs"));
   if (caller->MaySpeakForAll()) return std::nullopt;
   // "*" stands for what is counted under no identity: that may be anybody's.
   if (identity.empty() || identity == kAnyIdentity) {
-    return Refuse(LacksAll(*caller, DenialReason::kLogs, kCode, "read the log"));
+    return Refuse(LacksAll(*caller, DenialReason::kLogs, kLogs, "read the log"));
   }
   if (caller->MaySpeakFor(identity)) return std::nullopt;
-  return ForeignIdentity(*caller, identity, "identity");
+  return ForeignIdentity(*caller, identity, field);
 }
 
 AccessGuard::Refused AccessGuard::MayReadStatus(const Caller* caller) {

@@ -67,6 +67,10 @@ class CheckStreams::Call final : public Event {
 
   void Accept() {
     streams_.Post();
+    // Before it is counted: whoever may not have one cannot hold those of others.
+    if (grpc::Status admitted = streams_.admission_(context_); !admitted.ok()) {
+      return Finish(admitted);
+    }
     counted_ = streams_.count_.TryOpen();
     if (counted_) {
       Read();
@@ -115,8 +119,13 @@ class CheckStreams::Call final : public Event {
 };
 
 CheckStreams::CheckStreams(Service& service, int method, ServingLoop& loop, StreamCount& count,
-                           Handler handler)
-    : service_(service), method_(method), loop_(loop), count_(count), handler_(std::move(handler)) {
+                           Admission admission, Handler handler)
+    : service_(service),
+      method_(method),
+      loop_(loop),
+      count_(count),
+      admission_(std::move(admission)),
+      handler_(std::move(handler)) {
   for (int i = 0; i < kWaitingCalls; ++i) Post();
 }
 

@@ -68,8 +68,9 @@ void SetLimits(const RpcServerOptions& options, grpc::ServerBuilder& builder) {
 RpcServer::RpcServer(const RpcServerOptions& options, engine::Engine& engine, Clock& clock,
                      StatusSource& status, DemandListener* demand)
     : throttler_(std::make_unique<ThrottlerService>(engine, clock, demand, options.recorder,
-                                                    options.max_streams)),
-      status_(std::make_unique<StatusService>(options.version, engine, clock, status)),
+                                                    options.access, options.max_streams)),
+      status_(
+          std::make_unique<StatusService>(options.version, engine, clock, status, options.access)),
       health_(std::make_unique<HealthService>(
           std::set<std::string>{"headgate.v1.ThrottlerService", "headgate.v1.StatusService"},
           options.max_health_watches)) {}
@@ -90,8 +91,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcServerOptio
 absl::Status RpcServer::Listen(const RpcServerOptions& options) {
   grpc::ServerBuilder builder;
   SetLimits(options, builder);
-  builder.SetOption(std::make_unique<ReflectionOption>(
-      options.reflection ? ReflectionOption::Reflection::kOn : ReflectionOption::Reflection::kOff));
+  if (options.reflection) builder.SetOption(std::make_unique<ReflectionOption>(options.access));
   builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(), &port_);
   builder.RegisterService(throttler_.get());
   builder.RegisterService(status_.get());

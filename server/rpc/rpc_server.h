@@ -32,6 +32,10 @@
 #include "server/engine/engine.h"
 #include "server/rpc/sources.h"
 
+namespace headgate::access {
+class AccessGuard;
+}
+
 namespace headgate::throttle_log {
 class Recorder;
 }
@@ -56,6 +60,7 @@ struct RpcServerOptions {
   // Further ones, which outlive the server. grpc.health.v1 does not list them.
   std::vector<grpc::Service*> more_services = {};
   throttle_log::Recorder* recorder = nullptr;  // counts decided Checks; null: nobody does
+  access::AccessGuard* access = nullptr;       // null: everybody may do everything
 };
 
 class RpcServer {

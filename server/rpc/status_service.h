@@ -11,6 +11,7 @@
 #include <string>
 
 #include "common/clock.h"
+#include "server/access/guard.h"
 #include "server/engine/engine.h"
 #include "server/rpc/service.h"
 #include "server/rpc/sources.h"
@@ -19,10 +20,15 @@ namespace headgate::rpc {
 
 class StatusService final : public Service {
  public:
-  // All outlive this.
-  StatusService(std::string version, engine::Engine& engine, Clock& clock, StatusSource& source);
+  // All outlive this. Without a guard everybody may do everything.
+  StatusService(std::string version, engine::Engine& engine, Clock& clock, StatusSource& source,
+                access::AccessGuard* guard = nullptr);
 
  private:
+  // A method for those who may read status.
+  template <typename Request, typename Response>
+  void AddGuarded(const char* path, grpc::Status (StatusService::*run)(const Request&, Response&));
+
   grpc::Status GetStatus(const v1::GetStatusRequest& request, v1::GetStatusResponse& response);
   grpc::Status ListBudgets(const v1::ListBudgetsRequest& request,
                            v1::ListBudgetsResponse& response);
@@ -33,6 +39,7 @@ class StatusService final : public Service {
   engine::Engine& engine_;
   Clock& clock_;
   StatusSource& source_;
+  access::AccessGuard* const guard_;
 };
 
 }  // namespace headgate::rpc
