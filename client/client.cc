@@ -35,8 +35,10 @@ absl::Status Validate(const ClientOptions& options) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Create(const ClientOptions& options) {
-  if (options.address.empty()) return absl::InvalidArgumentError("address: is empty");
-  return Create(options, NewGrpcTransport(options.address));
+  absl::StatusOr<std::shared_ptr<Transport>> transport = NewGrpcTransport(ConnectionOptions{
+      .address = options.address, .tls = options.tls, .token_file = options.token_file});
+  if (!transport.ok()) return transport.status();
+  return Create(options, *std::move(transport));
 }
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Create(const ClientOptions& options,

@@ -5,6 +5,7 @@
 #include <headgate/transport.h>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
 namespace headgate::client::internal {
@@ -187,6 +188,12 @@ absl::Status FromGrpc(const grpc::Status& status) {
     }
   }
   return converted;
+}
+
+absl::Status FromCall(const grpc::Status& status, const std::stop_token& stop) {
+  absl::Status converted = FromGrpc(status);
+  if (!absl::IsCancelled(converted) || stop.stop_requested()) return converted;
+  return absl::UnavailableError(absl::StrCat("the server cut the call: ", converted.message()));
 }
 
 }  // namespace headgate::client::internal

@@ -7,6 +7,8 @@
 #include <headgate/check.h>
 #include <headgate/v1/throttler_service.pb.h>
 
+#include <stop_token>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
@@ -20,6 +22,9 @@ absl::StatusOr<ReportOutcome> FromProto(const v1::ReportResult& result);
 
 // With the retry delay that google.rpc.RetryInfo asks for.
 absl::Status FromGrpc(const grpc::Status& status);
+// The same of a call that ends with CANCELLED once `stop` is requested. Without that the server has
+// cut it, as one may that stops: Unavailable, so that it is tried again.
+absl::Status FromCall(const grpc::Status& status, const std::stop_token& stop);
 
 }  // namespace headgate::client::internal
 

@@ -1,9 +1,8 @@
 #include <grpc/support/time.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
-#include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
+#include <headgate/time_source.h>
 #include <headgate/transport.h>
 #include <headgate/v1/throttler_service.grpc.pb.h>
 
@@ -14,8 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "client/await.h"
+#include "client/channel_source.h"
 #include "client/convert.h"
+#include "common/mutex.h"
 
 namespace headgate::client {
 namespace {
@@ -59,19 +61,19 @@ class Call {
 
 class GrpcTransport final : public Transport {
  public:
-  explicit GrpcTransport(const std::string& address)
-      : stub_(v1::ThrottlerService::NewStub(
-            grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), Arguments()))) {}
+  explicit GrpcTransport(std::shared_ptr<internal::ChannelSource> channels)
+      : channels_(std::move(channels)) {}
 
   absl::StatusOr<Answer> Check(const CheckRequest& request, absl::Duration timeout,
                                const std::stop_token& stop) override {
     Call call(timeout, stop);
     const v1::CheckRequest sent = internal::ToProto(request);
     v1::CheckResponse response;
+    const auto stub = Stub();
     const grpc::Status status = internal::Await([&](auto done) {
-      stub_->async()->Check(call.context(), &sent, &response, std::move(done));
+      stub->async()->Check(call.context(), &sent, &response, std::move(done));
     });
-    if (!status.ok()) return internal::FromGrpc(status);
+    if (!status.ok()) return internal::FromCall(status, stop);
     return internal::FromProto(response);
   }
 
@@ -86,10 +88,11 @@ class GrpcTransport final : public Transport {
     }
     Call call(timeout, stop);
     v1::ReportResponse response;
+    const auto stub = Stub();
     const grpc::Status status = internal::Await([&](auto done) {
-      stub_->async()->Report(call.context(), &request, &response, std::move(done));
+      stub->async()->Report(call.context(), &request, &response, std::move(done));
     });
-    if (!status.ok()) return internal::FromGrpc(status);
+    if (!status.ok()) return internal::FromCall(status, stop);
     std::vector<absl::StatusOr<ReportOutcome>> results;
     results.reserve(static_cast<size_t>(response.results_size()));
     for (const v1::ReportResult& result : response.results())
@@ -98,13 +101,35 @@ class GrpcTransport final : public Transport {
   }
 
  private:
-  const std::unique_ptr<v1::ThrottlerService::Stub> stub_;
+  // Of the channel at present: certificates may have changed.
+  std::shared_ptr<v1::ThrottlerService::Stub> Stub() {
+    std::shared_ptr<grpc::Channel> channel = channels_->Get();
+    MutexLock lock(&mutex_);
+    if (channel != channel_) {
+      stub_ = v1::ThrottlerService::NewStub(channel);
+      channel_ = std::move(channel);
+    }
+    return stub_;
+  }
+
+  const std::shared_ptr<internal::ChannelSource> channels_;
+  Mutex mutex_;
+  std::shared_ptr<grpc::Channel> channel_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<v1::ThrottlerService::Stub> stub_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace
 
 std::shared_ptr<Transport> NewGrpcTransport(const std::string& address) {
-  return std::make_shared<GrpcTransport>(address);
+  // Without files there is nothing that could be wrong but an empty address, which no server has.
+  return *NewGrpcTransport(ConnectionOptions{.address = address.empty() ? ":0" : address});
+}
+
+absl::StatusOr<std::shared_ptr<Transport>> NewGrpcTransport(const ConnectionOptions& options) {
+  absl::StatusOr<std::shared_ptr<internal::ChannelSource>> channels =
+      internal::ChannelSource::Create(options, Arguments(), NewRealTime());
+  if (!channels.ok()) return channels.status();
+  return std::make_shared<GrpcTransport>(*std::move(channels));
 }
 
 }  // namespace headgate::client

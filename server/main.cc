@@ -4,7 +4,6 @@
 #include <google/protobuf/stubs/logging.h>
 #include <pthread.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -54,6 +53,11 @@ void Declare(CLI::App& cli, Flags& flags) {
                  "host:port to listen on, instead of the file's; port 0 picks a free one")
       ->envname("HEADGATE_GRPC_ADDRESS")
       ->check(HostPort);
+  cli.add_option("--health-address", flags.server.health_address,
+                 "host:port for probes that speak no TLS: only grpc.health.v1 is answered there. "
+                 "Goes with tls in the file")
+      ->envname("HEADGATE_HEALTH_ADDRESS")
+      ->check(HostPort);
   cli.add_option("--reflection", flags.server.reflection,
                  "Whether clients may ask which services there are, instead of the file's")
       ->envname("HEADGATE_REFLECTION");
@@ -79,14 +83,11 @@ int CheckConfig(const std::string& path) {
   return 0;
 }
 
-// To ourselves: gRPC has stopped listening.
-constexpr int kListenAnew = SIGUSR1;
-
 // Blocked in every thread, so that this one can wait for them.
 sigset_t BlockSignals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, kListenAnew}) sigaddset(&signals, signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   return signals;
@@ -101,20 +102,18 @@ void RaiseFileLimit() {
   if (setrlimit(RLIMIT_NOFILE, &limit) != 0) app::LogWarning("the limit of open files stays low");
 }
 
-// Until a signal says to stop. An error: it cannot be reached any more.
-absl::Status Run(app::Server& server, const sigset_t& signals) {
+// Until a signal says to stop.
+void Run(app::Server& server, const sigset_t& signals) {
   for (;;) {
     int signal = 0;
     sigwait(&signals, &signal);
     if (signal == SIGHUP) {
       app::LogInfo("nothing to reload: the configuration file is read whenever it changes");
-    } else if (signal == kListenAnew) {
-      if (absl::Status listening = server.ListenAnew(); !listening.ok()) return listening;
     } else {
       app::LogInfo("stopping", {{"signal", absl::StrCat(signal)}});
       server.Stop();
       app::LogInfo("stopped");
-      return absl::OkStatus();
+      return;
     }
   }
 }
@@ -130,8 +129,8 @@ int Serve(const app::ServerOptions& options) {
   SystemClock clock;
   absl::StatusOr<std::unique_ptr<app::Server>> server = app::Server::Start(options, clock);
   if (!server.ok()) return Fail(server.status());
-  const absl::Status ended = Run(**server, signals);
-  return ended.ok() ? 0 : Fail(ended);
+  Run(**server, signals);
+  return 0;
 }
 
 int Main(int argc, char** argv) {
@@ -144,7 +143,7 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return cli.exit(error) == 0 ? 0 : kWrongUsage;
   }
-  app::SetUpLog(flags.log_level, [] { kill(getpid(), kListenAnew); });
+  app::SetUpLog(flags.log_level);
   // It would write a line for each string that is not UTF-8, and callers choose the strings: what
   // is wrong with a request they are told in its error.
   google::protobuf::SetLogHandler(nullptr);

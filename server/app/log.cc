@@ -29,21 +29,13 @@ void Log(spdlog::level::level_enum level, std::string_view event, LogFields fiel
 
 // Set once, before gRPC is told of LogOfGrpc.
 spdlog::level::level_enum grpc_level = spdlog::level::debug;
-void (*on_listener_lost)() = nullptr;
 
 // gRPC calls it with locks of its own held.
-void LogOfGrpc(gpr_log_func_args* entry) {
-  const std::string_view message = entry->message;
-  Log(grpc_level, "grpc", {{"message", message}});
-  // After this gRPC 1.51 does not listen any more, whatever the reason; later ones try again.
-  if (message.find("Failed accept4") == std::string_view::npos) return;
-  LogError("no connection can be accepted", {{"error", message}});
-  on_listener_lost();
-}
+void LogOfGrpc(gpr_log_func_args* entry) { Log(grpc_level, "grpc", {{"message", entry->message}}); }
 
 }  // namespace
 
-void SetUpLog(std::string_view level, void (*listener_lost)()) {
+void SetUpLog(std::string_view level) {
   auto logger = std::make_shared<spdlog::logger>("headgate",
                                                  std::make_shared<spdlog::sinks::stderr_sink_mt>());
   logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
@@ -51,7 +43,6 @@ void SetUpLog(std::string_view level, void (*listener_lost)()) {
   logger->set_level(known == spdlog::level::off ? spdlog::level::info : known);
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
-  on_listener_lost = listener_lost;
   if (std::getenv("GRPC_VERBOSITY") != nullptr) grpc_level = spdlog::level::info;
   gpr_set_log_function(LogOfGrpc);
 }

@@ -3,7 +3,7 @@
 // Text from outside (names in a configuration, messages of a database) is escaped, so that nobody
 // can write lines of their own. Thread-safe.
 //
-//   SetUpLog("info", [] { kill(getpid(), SIGUSR1); });
+//   SetUpLog("info");
 //   LogInfo("configuration loaded", {{"path", path}, {"version", absl::StrCat(version)}});
 
 #ifndef HEADGATE_SERVER_APP_LOG_H_
@@ -21,10 +21,8 @@ using LogFields = std::initializer_list<std::pair<std::string_view, std::string_
 // Call it once. Levels: "debug", "info", "warning" or "error"; anything else is "info".
 //
 // What gRPC itself says is of level debug, since our own errors say it too; of level info if the
-// environment has GRPC_VERBOSITY. It is also how gRPC tells that it listens no more, for want of
-// open files: `listener_lost` is then called, on a thread of gRPC's that must not wait or call
-// back.
-void SetUpLog(std::string_view level, void (*listener_lost)());
+// environment has GRPC_VERBOSITY.
+void SetUpLog(std::string_view level);
 
 void LogInfo(std::string_view event, LogFields fields = {});
 void LogWarning(std::string_view event, LogFields fields = {});

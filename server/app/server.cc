@@ -14,9 +14,6 @@
 namespace headgate::app {
 namespace {
 
-// A Check takes no time, and meanwhile nobody can connect.
-constexpr absl::Duration kGraceToListenAnew = absl::Seconds(1);
-
 // A reader never sees a half-written port.
 absl::Status WritePort(const std::string& path, int port) {
   const std::string draft = absl::StrCat(path, ".new");
@@ -28,6 +25,16 @@ absl::Status WritePort(const std::string& path, int port) {
         absl::StrCat("cannot write the port to ", path, ": ", std::strerror(errno)));
   }
   return absl::OkStatus();
+}
+
+void LogCertificates(const tls::TlsState& state) {
+  if (!state.status.ok()) {
+    LogError("certificates refused", {{"error", std::string(state.status.message())}});
+  } else {
+    const std::string end =
+        absl::FormatTime(absl::RFC3339_sec, state.expires_at, absl::UTCTimeZone());
+    LogInfo("certificates loaded", {{"expires_at", end}});
+  }
 }
 
 }  // namespace
@@ -50,7 +57,7 @@ absl::Status Server::Run() {
                               .keeping = log_->keeping(),
                               .seed = seed_,
                               .access = &access_->guard()});
-  rpc_options_ = RpcOptions(config_->current()->server);
+  if (absl::Status opened = OpenTls(); !opened.ok()) return opened;
   if (absl::Status listening = Listen(); !listening.ok()) return listening;
   port_ = rpc_->port();
   if (!options_.config_path.empty()) {
@@ -59,6 +66,9 @@ absl::Status Server::Run() {
   }
   rpc_->SetServing(true);
   LogInfo("serving", {{"version", kVersion}, {"port", absl::StrCat(port())}});
+  if (rpc_->health_port() != 0) {
+    LogInfo("serving probes", {{"port", absl::StrCat(rpc_->health_port())}});
+  }
   if (options_.port_file.empty()) return absl::OkStatus();
   return WritePort(options_.port_file, port());
 }
@@ -120,9 +130,39 @@ rpc::OverridesSnapshot Server::Overrides() const {
   return {.is_kept = true, .in_force = state.in_force, .status = state.status};
 }
 
+absl::Status Server::OpenTls() {
+  const std::optional<config::TlsSettings>& settings = config_->current()->tls;
+  if (!settings.has_value()) {
+    if (options_.health_address.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "--health-address goes with tls in the configuration: without it the gRPC port answers "
+        "probes as well");
+  }
+  absl::StatusOr<std::unique_ptr<tls::ServerTls>> loaded =
+      tls::ServerTls::Load(*settings, clock_, LogCertificates);
+  if (!loaded.ok()) return loaded.status();
+  tls_ = *std::move(loaded);
+  LogCertificates(tls_->state());
+  return absl::OkStatus();
+}
+
+rpc::TlsSnapshot Server::Tls() const {
+  if (tls_ == nullptr) return {};
+  const tls::TlsState state = tls_->state();
+  return {.is_on = true,
+          .expires_at = state.expires_at,
+          .loaded_at = state.loaded_at,
+          .loads = state.loads,
+          .status = state.status};
+}
+
 rpc::RpcServerOptions Server::RpcOptions(const config::ServerSettings& settings) const {
   rpc::RpcServerOptions options;
   options.address = options_.grpc_address.value_or(settings.grpc_address);
+  if (tls_ != nullptr) options.credentials = tls_->credentials();
+  options.health_address = options_.health_address;
+  options.connections.most = settings.max_connections;
+  options.connections.age = settings.max_connection_age;
   options.reflection = options_.reflection.value_or(settings.reflection);
   options.max_message_bytes = settings.max_message_bytes;
   options.threads = settings.threads;
@@ -134,23 +174,10 @@ rpc::RpcServerOptions Server::RpcOptions(const config::ServerSettings& settings)
 }
 
 absl::Status Server::Listen() {
-  absl::StatusOr<std::unique_ptr<rpc::RpcServer>> server =
-      rpc::RpcServer::Start(rpc_options_, *engine_, clock_, *this, targets_.get());
+  absl::StatusOr<std::unique_ptr<rpc::RpcServer>> server = rpc::RpcServer::Start(
+      RpcOptions(config_->current()->server), *engine_, clock_, *this, targets_.get());
   if (!server.ok()) return server.status();
   rpc_ = *std::move(server);
-  return absl::OkStatus();
-}
-
-absl::Status Server::ListenAnew() {
-  rpc_->SetServing(false);
-  rpc_->Shutdown(std::min(options_.grace, kGraceToListenAnew));
-  rpc_ = nullptr;
-  // The file may have changed meanwhile; what only a restart changes stays, and so does the port.
-  std::string& address = rpc_options_.address;
-  address = absl::StrCat(address.substr(0, address.rfind(':')), ":", port_);
-  if (absl::Status listening = Listen(); !listening.ok()) return listening;
-  rpc_->SetServing(true);
-  LogInfo("listening anew", {{"port", absl::StrCat(port_)}});
   return absl::OkStatus();
 }
 

@@ -5,8 +5,7 @@
 // monitors and writes the rest of the log. The configuration file is watched all the time; a bad
 // one leaves everything as it is.
 //
-// Thread-safe, but ListenAnew and Stop belong to one thread. Stop is called once, or left to the
-// destructor.
+// Thread-safe, but Stop is called once, or left to the destructor.
 //
 //   SystemClock clock;
 //   auto server = Server::Start({.config_path = "headgate.yaml"}, clock);
@@ -36,6 +35,7 @@
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/sources.h"
 #include "server/rpc/throttle_log_service.h"
+#include "server/tls/server_tls.h"
 
 namespace headgate::app {
 
@@ -47,6 +47,7 @@ struct ServerOptions {
   std::optional<bool> reflection = {};           // likewise
   std::optional<std::string> state_dir = {};     // likewise
   std::string port_file = {};                    // empty: none
+  std::string health_address = {};               // for probes in plaintext; empty: none
   absl::Duration grace = absl::Seconds(10);      // for calls that run when it stops
 };
 
@@ -60,9 +61,8 @@ class Server final : private rpc::StatusSource {
   Server& operator=(const Server&) = delete;
 
   int port() const { return port_; }
-  // Cuts all connections and listens on the same port anew; all else goes on. For a listener that
-  // gRPC has lost, as log.h tells. An error: nothing listens any more. Not after Stop.
-  absl::Status ListenAnew();
+  // 0: there is none.
+  int health_port() const { return rpc_->health_port(); }
   void Stop();
 
  private:
@@ -74,6 +74,7 @@ class Server final : private rpc::StatusSource {
   absl::Status Apply(const config::Config& config);
   absl::Status Make(const config::Config& config);
   absl::Status OpenOverrides();
+  absl::Status OpenTls();
   void Update(const absl::StatusOr<std::string>& text);
   rpc::RpcServerOptions RpcOptions(const config::ServerSettings& settings) const;
   absl::Status Listen();
@@ -83,6 +84,7 @@ class Server final : private rpc::StatusSource {
   std::vector<health::TargetSnapshot> Targets() const override { return targets_->Snapshots(); }
   rpc::ThrottleLogSnapshot ThrottleLog() const override { return log_->Snapshot(); }
   rpc::OverridesSnapshot Overrides() const override;
+  rpc::TlsSnapshot Tls() const override;
 
   const ServerOptions options_;
   Clock& clock_;
@@ -97,7 +99,7 @@ class Server final : private rpc::StatusSource {
   std::unique_ptr<config::ConfigStore> config_;
   std::unique_ptr<rpc::OverrideService> override_service_;
   std::unique_ptr<rpc::ThrottleLogService> log_service_;
-  rpc::RpcServerOptions rpc_options_;
+  std::unique_ptr<tls::ServerTls> tls_;  // null: plaintext
   std::unique_ptr<rpc::RpcServer> rpc_;
   int port_ = 0;
   std::unique_ptr<config::FileWatcher> watcher_;

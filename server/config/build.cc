@@ -41,6 +41,16 @@ void Builder::BuildServer() {
     findings.InRange(server, Proto::kThreadsFieldNumber, to.threads, 1, kMostThreads);
   }
   to.state_dir = server.state_dir();
+  if (server.has_max_connections()) {
+    to.max_connections = server.max_connections();
+    findings.InRange(server, Proto::kMaxConnectionsFieldNumber, to.max_connections, 1,
+                     kMostConnections);
+  }
+  if (server.has_max_connection_age()) {
+    to.max_connection_age =
+        findings.InRange(server, Proto::kMaxConnectionAgeFieldNumber, server.max_connection_age(),
+                         absl::Seconds(1), absl::Hours(24 * 7));
+  }
 }
 
 void Builder::BuildEngine() {
@@ -111,6 +121,7 @@ Config BuildConfig(const v1::Config& proto, const Marks& marks, OtherFiles other
   builder.BuildBudgets();
   builder.BuildRules();
   builder.BuildThrottleLog();
+  builder.BuildTls();
   builder.BuildAccess();
   return config;
 }

@@ -32,6 +32,7 @@ struct Builder {
   void BuildBudgets();
   void BuildRules();
   void BuildThrottleLog();
+  void BuildTls();
   void BuildAccess();
 
   PostgresSource BuildSource(const v1::Postgres& from);

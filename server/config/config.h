@@ -21,14 +21,31 @@ namespace headgate::config {
 // One thread serves about 80,000 Checks a second; more than this would only be in each other's way.
 inline constexpr int kMostThreads = 64;
 
+// More than most systems let a process have open files.
+inline constexpr int kMostConnections = 1 << 20;
+
 struct ServerSettings {
   std::string grpc_address = "127.0.0.1:8081";
   bool reflection = true;
   int64_t max_message_bytes = int64_t{4} << 20;
   int threads = 1;        // at most kMostThreads
   std::string state_dir;  // empty: nothing outlives the process
+  int max_connections = 4096;
+  absl::Duration max_connection_age = absl::Minutes(30);
 
   friend bool operator==(const ServerSettings&, const ServerSettings&) = default;
+};
+
+enum class ClientCertificates { kNone, kOptional, kRequired };
+
+// Files in PEM, whose content is read by server/tls.
+struct TlsSettings {
+  std::string certificate_file;
+  std::string key_file;
+  std::string client_ca_file;  // empty: kNone
+  ClientCertificates client_certificates = ClientCertificates::kNone;
+
+  friend bool operator==(const TlsSettings&, const TlsSettings&) = default;
 };
 
 // Where a connection string comes from: exactly one of the first three is set. Files and the
@@ -82,6 +99,7 @@ struct Config {
   std::vector<TargetSettings> targets;  // policy.targets[i] is targets[i]
   std::vector<AutoBudget> auto_budgets;
   ThrottleLogSettings throttle_log;
+  std::optional<TlsSettings> tls;            // absent: plaintext
   std::optional<access::PolicySpec> access;  // absent: everybody may do everything
 };
 

@@ -23,6 +23,9 @@ std::vector<std::string> PendingRestart(const Config& running, const Config& wan
   compare("server.max_message_bytes", server.max_message_bytes, wanted.server.max_message_bytes);
   compare("server.threads", server.threads, wanted.server.threads);
   compare("server.state_dir", server.state_dir, wanted.server.state_dir);
+  compare("server.max_connections", server.max_connections, wanted.server.max_connections);
+  compare("server.max_connection_age", server.max_connection_age, wanted.server.max_connection_age);
+  compare("tls", running.tls, wanted.tls);
   const engine::EngineOptions& engine = running.engine;
   compare("engine.permit_ttl", engine.permit_ttl, wanted.engine.permit_ttl);
   compare("engine.max_permits", engine.max_permits, wanted.engine.max_permits);

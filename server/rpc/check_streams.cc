@@ -67,6 +67,9 @@ class CheckStreams::Call final : public Event {
 
   void Accept() {
     streams_.Post();
+    if (const grpc::Status admitted = streams_.service_.Admit(context_); !admitted.ok()) {
+      return Finish(admitted);
+    }
     // Before it is counted: whoever may not have one cannot hold those of others.
     if (grpc::Status admitted = streams_.admission_(context_); !admitted.ok()) {
       return Finish(admitted);

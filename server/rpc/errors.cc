@@ -182,6 +182,11 @@ grpc::Status TooMuch(std::string_view what) {
   return Make(absl::StatusCode::kResourceExhausted, kTooMuch, {"", std::string(what)});
 }
 
+grpc::Status HealthPortError() {
+  return Failure(absl::StatusCode::kPermissionDenied, "HEALTH_PORT",
+                 "this port answers grpc.health.v1 only; the others are called over TLS");
+}
+
 grpc::Status ShuttingDown() {
   return Failure(absl::StatusCode::kUnavailable, "SHUTTING_DOWN", "the server is shutting down");
 }

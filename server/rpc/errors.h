@@ -37,6 +37,9 @@ grpc::Status Failure(absl::StatusCode code, std::string_view reason, std::string
 // RESOURCE_EXHAUSTED, for what is too much however often it is asked for.
 grpc::Status TooMuch(std::string_view what);
 
+// PERMISSION_DENIED, for whatever but health is asked on the port for probes.
+grpc::Status HealthPortError();
+
 // UNAVAILABLE, for what ends because the server does.
 grpc::Status ShuttingDown();
 

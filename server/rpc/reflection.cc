@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "server/rpc/access_status.h"
+#include "server/rpc/call_origin.h"
 #include "server/rpc/errors.h"
 
 namespace headgate::rpc {
@@ -81,7 +82,8 @@ class Answers {
 // Thread-safe once the services are set.
 class ReflectionService final : public reflection::ServerReflection::Service {
  public:
-  explicit ReflectionService(access::AccessGuard* guard) : guard_(guard) {}
+  ReflectionService(access::AccessGuard* guard, bool requires_tls)
+      : guard_(guard), requires_tls_(requires_tls) {}
 
   void SetServices(std::vector<std::string> services) { services_ = std::move(services); }
 
@@ -89,6 +91,7 @@ class ReflectionService final : public reflection::ServerReflection::Service {
       grpc::ServerContext* context,
       grpc::ServerReaderWriter<reflection::ServerReflectionResponse,
                                reflection::ServerReflectionRequest>* stream) override {
+    if (requires_tls_ && IsPlaintext(*context)) return HealthPortError();
     const access::Caller* caller = nullptr;
     grpc::Status known = Identify(guard_, *context, nullptr, caller);
     if (!known.ok()) return known;
@@ -113,14 +116,15 @@ class ReflectionService final : public reflection::ServerReflection::Service {
   }
 
   access::AccessGuard* const guard_;
+  const bool requires_tls_;
   std::vector<std::string> services_;
   std::atomic<int> streams_{0};
 };
 
 class ReflectionPlugin final : public grpc::ServerBuilderPlugin {
  public:
-  explicit ReflectionPlugin(access::AccessGuard* guard)
-      : service_(std::make_shared<ReflectionService>(guard)) {}
+  ReflectionPlugin(access::AccessGuard* guard, bool requires_tls)
+      : service_(std::make_shared<ReflectionService>(guard, requires_tls)) {}
 
   std::string name() override { return "headgate reflection"; }
   void InitServer(grpc::ServerInitializer* server) override { server->RegisterService(service_); }
@@ -139,7 +143,7 @@ class ReflectionPlugin final : public grpc::ServerBuilderPlugin {
 
 void ReflectionOption::UpdatePlugins(
     std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) {
-  plugins->push_back(std::make_unique<ReflectionPlugin>(guard_));
+  plugins->push_back(std::make_unique<ReflectionPlugin>(guard_, requires_tls_));
 }
 
 }  // namespace headgate::rpc

@@ -27,14 +27,17 @@ class ReflectionOption final : public grpc::ServerBuilderOption {
  public:
   static constexpr int kMostStreams = 8;
 
-  // Null: for everybody. The guard outlives the server.
-  explicit ReflectionOption(access::AccessGuard* guard) : guard_(guard) {}
+  // Null: for everybody. The guard outlives the server. Where plaintext is for probes only it is
+  // refused.
+  ReflectionOption(access::AccessGuard* guard, bool requires_tls)
+      : guard_(guard), requires_tls_(requires_tls) {}
 
   void UpdateArguments(grpc::ChannelArguments* /*arguments*/) override {}
   void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override;
 
  private:
   access::AccessGuard* const guard_;
+  const bool requires_tls_;
 };
 
 }  // namespace headgate::rpc

@@ -3,7 +3,6 @@
 #include <grpc/grpc.h>
 #include <grpc/support/time.h>
 #include <grpcpp/resource_quota.h>
-#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/config/config.h"
 #include "server/rpc/health_service.h"
+#include "server/rpc/ports.h"
 #include "server/rpc/reflection.h"
 #include "server/rpc/serving_loop.h"
 #include "server/rpc/status_service.h"
@@ -25,9 +25,6 @@ namespace {
 constexpr int kOtherThreads = 32;
 // Calls at once on one connection, besides streams: the next ones wait on the caller's side.
 constexpr int kMostCallsOnConnection = 1024;
-constexpr int kKeepaliveMs = 60'000;         // a caller that says nothing is asked so often
-constexpr int kKeepaliveTimeoutMs = 20'000;  // and is gone if it takes so long to answer
-constexpr int kLeastPingMs = 10'000;         // callers may ask this often
 
 template <typename Number>
 absl::Status InRange(const char* name, Number value, Number least, Number most) {
@@ -42,6 +39,16 @@ absl::Status Validate(const RpcServerOptions& options) {
   status.Update(InRange<int64_t>("max_message_bytes", options.max_message_bytes, 1024, 1 << 30));
   status.Update(InRange("max_streams", options.max_streams, 0, 1 << 20));
   status.Update(InRange("max_health_watches", options.max_health_watches, 0, 1024));
+  status.Update(InRange("connections.most", options.connections.most, 1, config::kMostConnections));
+  if (!options.health_address.empty() && options.credentials == nullptr) {
+    status.Update(absl::InvalidArgumentError(
+        "health_address: without TLS the main port answers probes as well"));
+  }
+  for (grpc::Service* const service : options.more_services) {
+    if (options.health_address.empty() || dynamic_cast<Service*>(service) != nullptr) continue;
+    status.Update(absl::InvalidArgumentError(
+        "more_services: one would be called over health_address as well"));
+  }
   return status;
 }
 
@@ -53,14 +60,8 @@ void SetLimits(const RpcServerOptions& options, grpc::ServerBuilder& builder) {
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2);
   builder.SetResourceQuota(
       grpc::ResourceQuota("headgate").SetMaxThreads(options.max_health_watches + kOtherThreads));
-  // Two servers on one port would each have the whole budget to give away.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                              kMostCallsOnConnection + options.max_streams);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kLeastPingMs);
 }
 
 }  // namespace
@@ -69,8 +70,9 @@ RpcServer::RpcServer(const RpcServerOptions& options, engine::Engine& engine, Cl
                      StatusSource& status, DemandListener* demand)
     : throttler_(std::make_unique<ThrottlerService>(engine, clock, demand, options.recorder,
                                                     options.access, options.max_streams)),
-      status_(
-          std::make_unique<StatusService>(options.version, engine, clock, status, options.access)),
+      status_(std::make_unique<StatusService>(
+          options.version, engine, clock, status, [this] { return connections(); },
+          options.access)),
       health_(std::make_unique<HealthService>(
           std::set<std::string>{"headgate.v1.ThrottlerService", "headgate.v1.StatusService"},
           options.max_health_watches)) {}
@@ -89,29 +91,40 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcServerOptio
 }
 
 absl::Status RpcServer::Listen(const RpcServerOptions& options) {
+  absl::StatusOr<std::unique_ptr<Ports>> ports =
+      Ports::Open({.address = options.address,
+                   .credentials = options.credentials,
+                   .health_address = options.health_address,
+                   .limits = options.connections});
+  if (!ports.ok()) return ports.status();
+  ports_ = *std::move(ports);
   grpc::ServerBuilder builder;
   SetLimits(options, builder);
-  if (options.reflection) builder.SetOption(std::make_unique<ReflectionOption>(options.access));
-  builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(), &port_);
-  builder.RegisterService(throttler_.get());
-  builder.RegisterService(status_.get());
+  if (options.reflection) {
+    builder.SetOption(std::make_unique<ReflectionOption>(options.access, ports_->has_health()));
+  }
+  ports_->AddTo(builder);
   builder.RegisterService(health_.get());
-  if (options.another_service != nullptr) builder.RegisterService(options.another_service);
-  for (grpc::Service* const service : options.more_services) builder.RegisterService(service);
+  std::vector<grpc::Service*> services = {throttler_.get(), status_.get()};
+  if (options.another_service != nullptr) services.push_back(options.another_service);
+  services.insert(services.end(), options.more_services.begin(), options.more_services.end());
+  for (grpc::Service* const service : services) {
+    if (ports_->has_health()) dynamic_cast<Service&>(*service).RequireTls();
+    builder.RegisterService(service);
+  }
   for (int i = 0; i < options.threads; ++i) {
     loops_.push_back(std::make_unique<ServingLoop>(builder.AddCompletionQueue()));
   }
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) {
-    return absl::UnavailableError(absl::StrCat("cannot listen on '", options.address,
-                                               "': is it taken, or not of this host?"));
+    return absl::UnavailableError("gRPC cannot start its server");
   }
   for (const auto& loop : loops_) {
     throttler_->Open(*loop);
     if (options.another_service != nullptr) options.another_service->Open(*loop);
     loop->Start();
   }
-  return absl::OkStatus();
+  return ports_->Start();
 }
 
 void RpcServer::SetServing(bool serving) { health_->SetServing(serving); }
@@ -119,6 +132,7 @@ void RpcServer::SetServing(bool serving) { health_->SetServing(serving); }
 void RpcServer::Shutdown(absl::Duration grace) {
   if (server_ == nullptr) return;
   health_->Stop();
+  ports_->Stop();
   for (const auto& loop : loops_) loop->Drain();
   const int64_t grace_ms = std::clamp<int64_t>(absl::ToInt64Milliseconds(grace), 0, INT32_MAX);
   server_->Shutdown(gpr_time_from_millis(grace_ms, GPR_TIMESPAN));

@@ -4,6 +4,8 @@
 // they arrive; everything else runs on gRPC's threads, of which there are only so many. One thread
 // serves about 80,000 Checks a second; a second one makes each cost half as much again.
 //
+// It can have a second port where only grpc.health.v1 is answered, for probes that speak no TLS.
+//
 // It says NOT_SERVING until SetServing(true). Shutdown drains: new calls and waiting streams end
 // with UNAVAILABLE, running calls are finished, and cut off when the grace is over.
 //
@@ -30,6 +32,8 @@
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "server/engine/engine.h"
+#include "server/rpc/acceptor.h"
+#include "server/rpc/ports.h"
 #include "server/rpc/sources.h"
 
 namespace headgate::access {
@@ -50,6 +54,9 @@ class ThrottlerService;
 
 struct RpcServerOptions {
   std::string address = "127.0.0.1:8081";  // "host:port"; port 0 picks a free one
+  std::shared_ptr<grpc::ServerCredentials> credentials = nullptr;  // null: plaintext
+  std::string health_address = {};  // for probes in plaintext, with credentials; empty: none
+  ConnectionLimits connections = {};
   bool reflection = true;
   int64_t max_message_bytes = int64_t{4} << 20;  // 1 kB to 1 GB; larger requests are refused
   int threads = 1;                               // that serve Checks; 1 to config::kMostThreads
@@ -57,7 +64,8 @@ struct RpcServerOptions {
   int max_health_watches = 64;                   // each has a thread
   std::string version = "unknown";               // of the server, for GetStatus
   AsyncService* another_service = nullptr;       // served along with ours, such as a benchmark's
-  // Further ones, which outlive the server. grpc.health.v1 does not list them.
+  // Further ones, which outlive the server. grpc.health.v1 does not list them. With a
+  // health_address they have to be of class Service, which refuses calls over it.
   std::vector<grpc::Service*> more_services = {};
   throttle_log::Recorder* recorder = nullptr;  // counts decided Checks; null: nobody does
   access::AccessGuard* access = nullptr;       // null: everybody may do everything
@@ -77,11 +85,15 @@ class RpcServer {
   RpcServer(const RpcServer&) = delete;
   RpcServer& operator=(const RpcServer&) = delete;
 
-  int port() const { return port_; }
+  int port() const { return ports_->port(); }
+  // 0: there is none.
+  int health_port() const { return ports_->health_port(); }
   void SetServing(bool serving);
   // Returns when the last call has ended.
   void Shutdown(absl::Duration grace);
 
+  // Those of health_address, which has room of its own, are not counted.
+  ConnectionCounts connections() const { return ports_->counts(); }
   // CheckStreams that are open.
   int streams_open() const;
   // Health watches that are open.
@@ -92,12 +104,12 @@ class RpcServer {
             StatusSource& status, DemandListener* demand);
   absl::Status Listen(const RpcServerOptions& options);
 
+  std::unique_ptr<Ports> ports_;
   std::unique_ptr<ThrottlerService> throttler_;
   std::unique_ptr<StatusService> status_;
   std::unique_ptr<HealthService> health_;
   std::vector<std::unique_ptr<ServingLoop>> loops_;
   std::unique_ptr<grpc::Server> server_;  // null: never started, or shut down
-  int port_ = 0;
 };
 
 }  // namespace headgate::rpc

@@ -27,6 +27,7 @@
 #include <functional>
 #include <utility>
 
+#include "server/rpc/call_origin.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/serving_loop.h"
 #include "server/rpc/wire.h"
@@ -35,6 +36,15 @@ namespace headgate::rpc {
 
 class Service : public grpc::Service {
  public:
+  // From then on calls over plaintext are refused. Before the server starts.
+  void RequireTls() { requires_tls_ = true; }
+  // Whether a call that came may be handled at all.
+  grpc::Status Admit(const grpc::ServerContextBase& context) const {
+    if (requires_tls_ && IsPlaintext(context)) [[unlikely]]
+      return HealthPortError();
+    return grpc::Status();
+  }
+
   // Asks for the next call of a method that AddAsync named.
   template <typename Request>
   void RequestUnary(int method, grpc::ServerContext& context, Decoded<Request>& request,
@@ -66,8 +76,9 @@ class Service : public grpc::Service {
     AddMethod(new grpc::internal::RpcServiceMethod(
         path, Kind::NORMAL_RPC,
         new Handler(
-            [run = std::move(run)](Service*, grpc::ServerContext* context,
-                                   const Decoded<Request>* request, Response* response) {
+            [this, run = std::move(run)](Service*, grpc::ServerContext* context,
+                                         const Decoded<Request>* request, Response* response) {
+              if (grpc::Status admitted = Admit(*context); !admitted.ok()) return admitted;
               if (!request->complete) return MalformedError(request->message);
               return run(*context, request->message, *response);
             },
@@ -77,6 +88,7 @@ class Service : public grpc::Service {
 
  private:
   int methods_ = 0;
+  bool requires_tls_ = false;
 };
 
 // A service whose calls are posted on serving loops.

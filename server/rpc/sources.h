@@ -37,6 +37,15 @@ struct OverridesSnapshot {
   absl::Status status = {};  // of the newest change, or why there can be none
 };
 
+// See TlsStatus in status_service.proto.
+struct TlsSnapshot {
+  bool is_on = false;
+  absl::Time expires_at = {};
+  absl::Time loaded_at = {};
+  int64_t loads = 0;
+  absl::Status status = {};  // of the newest files
+};
+
 // Thread-safe.
 class StatusSource {
  public:
@@ -47,6 +56,7 @@ class StatusSource {
   virtual std::vector<health::TargetSnapshot> Targets() const = 0;
   virtual ThrottleLogSnapshot ThrottleLog() const = 0;
   virtual OverridesSnapshot Overrides() const = 0;
+  virtual TlsSnapshot Tls() const { return {}; }
 };
 
 // Learns that somebody asks, so that health is measured more often. Called for each Check or batch

@@ -113,6 +113,21 @@ void FillOverrides(const OverridesSnapshot& from, v1::OverridesStatus& to) {
   to.set_error(std::string(from.status.message()));
 }
 
+void FillTls(const TlsSnapshot& from, v1::TlsStatus& to) {
+  SetTimestamp(from.expires_at, *to.mutable_certificate_expires_at());
+  SetTimestamp(from.loaded_at, *to.mutable_loaded_at());
+  to.set_loads(from.loads);
+  to.set_error(std::string(from.status.message()));
+}
+
+void FillConnections(const ConnectionCounts& from, v1::ConnectionStatus& to) {
+  to.set_open(from.open);
+  to.set_most(from.most);
+  to.set_accepted(from.accepted);
+  to.set_refused(from.refused);
+  to.set_failed(from.failed);
+}
+
 void FillBudget(const engine::BudgetView& from, v1::BudgetStatus& to) {
   to.set_target(from.target);
   to.set_budget(from.budget);

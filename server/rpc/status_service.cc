@@ -78,8 +78,14 @@ void StatusService::AddGuarded(const char* path,
 }
 
 StatusService::StatusService(std::string version, engine::Engine& engine, Clock& clock,
-                             StatusSource& source, access::AccessGuard* guard)
-    : version_(std::move(version)), engine_(engine), clock_(clock), source_(source), guard_(guard) {
+                             StatusSource& source, std::function<ConnectionCounts()> connections,
+                             access::AccessGuard* guard)
+    : version_(std::move(version)),
+      engine_(engine),
+      clock_(clock),
+      source_(source),
+      connections_(std::move(connections)),
+      guard_(guard) {
   AddGuarded("/headgate.v1.StatusService/GetStatus", &StatusService::GetStatus);
   AddGuarded("/headgate.v1.StatusService/ListBudgets", &StatusService::ListBudgets);
   AddGuarded("/headgate.v1.StatusService/ListBuckets", &StatusService::ListBuckets);
@@ -108,6 +114,8 @@ grpc::Status StatusService::GetStatus(const v1::GetStatusRequest& request,
   FillThrottleLog(source_.ThrottleLog(), *response.mutable_throttle_log());
   const OverridesSnapshot overrides = source_.Overrides();
   if (overrides.is_kept) FillOverrides(overrides, *response.mutable_overrides());
+  if (const TlsSnapshot tls = source_.Tls(); tls.is_on) FillTls(tls, *response.mutable_tls());
+  FillConnections(connections_(), *response.mutable_connections());
   return grpc::Status();
 }
 

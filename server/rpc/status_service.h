@@ -8,11 +8,13 @@
 #include <grpcpp/support/status.h>
 #include <headgate/v1/status_service.pb.h>
 
+#include <functional>
 #include <string>
 
 #include "common/clock.h"
 #include "server/access/guard.h"
 #include "server/engine/engine.h"
+#include "server/rpc/acceptor.h"
 #include "server/rpc/service.h"
 #include "server/rpc/sources.h"
 
@@ -20,8 +22,10 @@ namespace headgate::rpc {
 
 class StatusService final : public Service {
  public:
-  // All outlive this. Without a guard everybody may do everything.
+  // All outlive this. `connections` is asked while the server runs, by any thread. Without a guard
+  // everybody may do everything.
   StatusService(std::string version, engine::Engine& engine, Clock& clock, StatusSource& source,
+                std::function<ConnectionCounts()> connections,
                 access::AccessGuard* guard = nullptr);
 
  private:
@@ -39,6 +43,7 @@ class StatusService final : public Service {
   engine::Engine& engine_;
   Clock& clock_;
   StatusSource& source_;
+  const std::function<ConnectionCounts()> connections_;
   access::AccessGuard* const guard_;
 };
 

@@ -73,6 +73,8 @@ class UnaryRoute final : public Route {
   grpc::Status Answer(grpc::ServerContext& context) {
     if (loop_.draining()) [[unlikely]]
       return ShuttingDown();
+    if (grpc::Status admitted = service_.Admit(context); !admitted.ok()) [[unlikely]]
+      return admitted;
     if (!request_.complete) [[unlikely]]
       return MalformedError(request_.message);
     return handler_(context, request_.message, response_.message);

@@ -5,7 +5,8 @@
 //   to a quarter later, so that jobs that were refused together do not come back together.
 // - No call blocks longer than it was told to. Check takes at most check_deadline, CheckOrWait at
 //   most that much more than it may wait, Report no time at all.
-// - Only UNAVAILABLE is retried, under one request id: a Check that is retried is charged once.
+// - Only UNAVAILABLE is retried, which a call is that the server cuts when it stops; and under one
+//   request id: a Check that is retried is charged once.
 // - What happens while Headgate is unreachable is what `on_unreachable` says, nothing else.
 // - Reports are sent in batches within 50 ms, tried again until the server takes them, and flushed
 //   when the client is destroyed. Those that are lost nevertheless are counted.
@@ -29,6 +30,7 @@
 #include <headgate/check.h>
 #include <headgate/permit.h>
 #include <headgate/time_source.h>
+#include <headgate/tls.h>
 #include <headgate/transport.h>
 
 #include <cstddef>
@@ -100,6 +102,9 @@ struct ClientOptions {
   // request ids have to be. For tests.
   std::optional<uint64_t> seed = {};
   std::shared_ptr<TimeSource> time = nullptr;  // null: the real time
+  std::optional<TlsOptions> tls = {};          // absent: plaintext
+  // A file with a bearer token, sent with each call; only over TLS. Read again when it changes.
+  std::string token_file = {};
 };
 
 struct ReportStats {
@@ -111,9 +116,10 @@ struct ReportStats {
 
 class Client {
  public:
-  // Makes no connection yet. InvalidArgument names an option that is out of range.
+  // Makes no connection yet. InvalidArgument names an option that is out of range, or a file of
+  // `tls` or `token_file` that is not what it should be.
   static absl::StatusOr<std::unique_ptr<Client>> Create(const ClientOptions& options);
-  // The same over another transport; options.address is not used.
+  // The same over another transport; options.address, tls and token_file are not used.
   static absl::StatusOr<std::unique_ptr<Client>> Create(const ClientOptions& options,
                                                         std::shared_ptr<Transport> transport);
   ~Client();

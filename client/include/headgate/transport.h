@@ -2,7 +2,8 @@
 //
 // Implementations are thread-safe, and never retry, wait or batch by themselves: the Client does.
 // UNAVAILABLE and DEADLINE_EXCEEDED mean that Headgate could not be reached; after them a call may
-// have been carried out or not. Any other status is an answer of the server's.
+// have been carried out or not. CANCELLED: `stop` was requested; a call that the server cut is
+// UNAVAILABLE. Any other status is an answer of the server's.
 //
 //   auto client = Client::Create(options, std::make_shared<MyTransport>());
 
@@ -10,6 +11,7 @@
 #define HEADGATE_TRANSPORT_H_
 
 #include <headgate/check.h>
+#include <headgate/tls.h>
 
 #include <memory>
 #include <optional>
@@ -43,6 +45,9 @@ class Transport {
 // The transport that a Client uses by itself: one channel to `address`, "host:port" or any other
 // name that gRPC takes. Connects when it is first used, and again whenever that is lost.
 std::shared_ptr<Transport> NewGrpcTransport(const std::string& address);
+// The same, over TLS if `options` say so. InvalidArgument: a file cannot be read, or is not what it
+// should be; a certificate without its key; a token without TLS.
+absl::StatusOr<std::shared_ptr<Transport>> NewGrpcTransport(const ConnectionOptions& options);
 
 // A status may say when to try again, as a server that is overloaded does.
 void SetRetryDelay(absl::Duration delay, absl::Status& status);

@@ -1,0 +1,94 @@
+// ServerTls: the server's certificate, and those that it trusts, read anew whenever the files
+// change.
+//
+// - What is new counts for the next connection that comes, without a restart: it is in force within
+//   half a second.
+// - New files are taken together, once certificate and key belong together and all can be read.
+//   Until then the old ones stay, and the status says why.
+// - Swapping a symlink, as Kubernetes does, renaming and writing in place are all seen
+//   (server/config/settled_file.h).
+//
+// Connections that are open keep what they were opened with: ConnectionLimits::age ends them.
+//
+// Thread-safe. The credentials must not be used after this is gone.
+//
+//   auto tls = ServerTls::Load(config.tls, clock, [](const TlsState& state) { ... });
+//   if (!tls.ok()) return tls.status();
+//   options.credentials = (*tls)->credentials();
+
+#ifndef HEADGATE_SERVER_TLS_SERVER_TLS_H_
+#define HEADGATE_SERVER_TLS_SERVER_TLS_H_
+
+#include <grpcpp/security/server_credentials.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "common/tls/credentials.h"
+#include "server/config/config.h"
+
+namespace headgate::tls {
+
+class CurrentCredentials;
+
+struct TlsState {
+  absl::Time expires_at;  // of the certificate in force
+  absl::Time loaded_at;
+  int64_t loads = 0;    // that were taken, the first one included
+  absl::Status status;  // of the newest files; an error: they were refused, and those before stay
+};
+
+class ServerTls {
+ public:
+  // Called from a thread of this class whenever files were taken or refused, but for the first.
+  using OnChange = std::function<void(const TlsState&)>;
+
+  // `clock` outlives this. InvalidArgument names the file that is wrong, and why.
+  static absl::StatusOr<std::unique_ptr<ServerTls>> Load(
+      const config::TlsSettings& settings, Clock& clock, OnChange on_change,
+      absl::Duration interval = absl::Milliseconds(100));
+  ~ServerTls();
+  ServerTls(const ServerTls&) = delete;
+  ServerTls& operator=(const ServerTls&) = delete;
+
+  const std::shared_ptr<grpc::ServerCredentials>& credentials() const { return credentials_; }
+  TlsState state() const;
+
+ private:
+  class Files;
+
+  ServerTls(const config::TlsSettings& settings, Clock& clock, OnChange on_change,
+            absl::Duration interval);
+  void Run();
+  // Whether anything is to be told.
+  bool Take(absl::StatusOr<TlsCredentials> read);
+
+  const TlsFiles files_;
+  Clock& clock_;
+  const OnChange on_change_;
+  const absl::Duration interval_;
+  const std::shared_ptr<CurrentCredentials> current_;
+  const std::shared_ptr<grpc::ServerCredentials> credentials_;
+
+  // A std::mutex, since it is the partner of a condition variable.
+  mutable std::mutex mutex_;
+  std::condition_variable stop_changed_;
+  bool stop_ = false;  // guarded by mutex_, as state_ is
+  TlsState state_;
+
+  std::thread thread_;
+};
+
+}  // namespace headgate::tls
+
+#endif  // HEADGATE_SERVER_TLS_SERVER_TLS_H_

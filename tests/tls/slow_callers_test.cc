@@ -1,0 +1,180 @@
+// Callers that are slow, silent or broken: while they hang others are answered, and in the end
+// their connections are gone.
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "server/rpc/file_descriptor.h"
+#include "tests/testing/wait_until.h"
+#include "tests/tls/tls_fixture.h"
+
+namespace headgate::tls {
+namespace {
+
+using rpc::FileDescriptor;
+
+// What an HTTP/2 client says first, with empty SETTINGS.
+const std::string kPreface("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" +
+                           std::string("\0\0\0\4\0\0\0\0\0", 9));
+
+class Raw {
+ public:
+  explicit Raw(int port) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in to = {};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<in_port_t>(port));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(socket_.number(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
+  }
+  // False: the server has closed it.
+  bool Send(const std::string& bytes) const {
+    return send(socket_.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ||
+           errno == EAGAIN;
+  }
+  // Reads whatever has come.
+  bool IsClosed() const {
+    char bytes[4096];
+    for (;;) {
+      const ssize_t got = recv(socket_.number(), bytes, sizeof(bytes), MSG_DONTWAIT);
+      if (got > 0) continue;
+      return got == 0 || errno != EAGAIN;
+    }
+  }
+
+ private:
+  FileDescriptor socket_;
+};
+
+rpc::RpcServerOptions Impatient() {
+  rpc::RpcServerOptions options = rpc::TestServer::Options();
+  options.connections.handshake = absl::Milliseconds(700);
+  options.connections.idle = absl::Seconds(1);
+  options.connections.age = absl::Seconds(2);
+  options.connections.age_grace = absl::Milliseconds(300);
+  options.connections.keepalive = absl::Milliseconds(500);
+  options.connections.keepalive_timeout = absl::Milliseconds(500);
+  return options;
+}
+
+engine::PolicySpec AnyPolicy() { return engine::OneBudget(engine::RateBudget("b", 1000, 100'000)); }
+
+TEST(SlowCallers, SayNothing) {
+  TlsServer server(config::ClientCertificates::kRequired, Impatient());
+  const grpc::SslCredentialsOptions good = server.Caller();
+  std::vector<Raw> silent;
+  for (int i = 0; i < 50; ++i) silent.emplace_back(server.server->server->port());
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(server.Check(good).ok());
+  for (const Raw& one : silent) EXPECT_TRUE(WaitUntil([&] { return one.IsClosed(); }));
+  EXPECT_TRUE(WaitUntil([&] { return server.server->server->connections().open == 0; }));
+}
+
+TEST(SlowCallers, SendHalfATlsHello) {
+  TlsServer server(config::ClientCertificates::kRequired, Impatient());
+  const grpc::SslCredentialsOptions good = server.Caller();
+  std::vector<Raw> halves;
+  for (int i = 0; i < 50; ++i) {
+    halves.emplace_back(server.server->server->port());
+    // A handshake record of 512 bytes, of which 5 come.
+    EXPECT_TRUE(halves.back().Send(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03", 10)));
+  }
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(server.Check(good).ok());
+  for (const Raw& one : halves) EXPECT_TRUE(WaitUntil([&] { return one.IsClosed(); }));
+  EXPECT_TRUE(WaitUntil([&] { return server.server->server->connections().open == 0; }));
+}
+
+TEST(SlowCallers, SayHalfOfHttp2sFirstWords) {
+  rpc::TestServer server(AnyPolicy(), Impatient());
+  const Raw slow(server.server->port());
+  EXPECT_TRUE(slow.Send(kPreface.substr(0, 10)));
+  server.Allowed("job:etl", 1);
+  EXPECT_TRUE(WaitUntil([&] { return slow.IsClosed(); }));
+  server.Allowed("job:etl", 1);
+}
+
+TEST(SlowCallers, DribbleHeaders) {
+  rpc::TestServer server(AnyPolicy(), Impatient());
+  const Raw slow(server.server->port());
+  // HEADERS of 8,000 bytes on stream 1, which come one at a time.
+  EXPECT_TRUE(slow.Send(kPreface + std::string("\x00\x1f\x40\x01\x04\x00\x00\x00\x01", 9)));
+  int sent = 0;
+  EXPECT_TRUE(WaitUntil([&] {
+    ++sent;
+    return !slow.Send("\x40") || slow.IsClosed();
+  }));
+  EXPECT_LT(sent, 8000);
+  server.Allowed("job:etl", 1);
+}
+
+// It opens streams, and neither reads nor answers pings.
+TEST(SlowCallers, NeverRead) {
+  rpc::TestServer server(AnyPolicy(), Impatient());
+  const Raw deaf(server.server->port());
+  EXPECT_TRUE(deaf.Send(kPreface));
+  for (unsigned char stream = 1; stream < 100; stream += 2) {
+    // :method POST, :scheme http, :path /headgate.v1.ThrottlerService/CheckStream,
+    // :authority h, content-type application/grpc, te trailers; no index is added.
+    const std::string path = "/headgate.v1.ThrottlerService/CheckStream";
+    std::string headers("\x83\x86", 2);
+    headers += std::string("\x04", 1) + static_cast<char>(path.size()) + path;
+    headers += std::string("\x01\x01h", 3);
+    headers += std::string("\x0f\x10\x10", 3) + "application/grpc";
+    headers += std::string("\x00\x02te\x08trailers", 13);
+    std::string frame("\x00\x00", 2);
+    frame += static_cast<char>(headers.size());
+    frame += std::string("\x01\x04\x00\x00\x00", 5) + static_cast<char>(stream);
+    EXPECT_TRUE(deaf.Send(frame + headers));
+  }
+  EXPECT_TRUE(WaitUntil([&] { return server.server->streams_open() == 50; }));
+  server.Allowed("job:etl", 1);
+  EXPECT_TRUE(WaitUntil([&] { return server.server->streams_open() == 0; }));
+  EXPECT_TRUE(WaitUntil([&] { return deaf.IsClosed(); }));
+  server.Allowed("job:etl", 1);
+}
+
+TEST(SlowCallers, MayKeepAConnectionOnlyForItsAge) {
+  rpc::TestServer server(AnyPolicy(), Impatient());
+  // A channel connects again by itself: its calls do not see the end of a connection.
+  ASSERT_TRUE(WaitUntil([&] {
+    server.Allowed("job:etl", 0);
+    return server.server->connections().accepted >= 3;
+  }));
+  EXPECT_TRUE(WaitUntil([&] {
+    server.Allowed("job:etl", 0);
+    return server.server->connections().open <= 2;
+  }));
+}
+
+TEST(SlowCallers, CannotTakeMoreConnectionsThanThereMayBe) {
+  rpc::RpcServerOptions options = Impatient();
+  options.connections.most = 10;
+  rpc::TestServer server(AnyPolicy(), options);
+  std::vector<Raw> silent;
+  for (int i = 0; i < 30; ++i) silent.emplace_back(server.server->port());
+  EXPECT_TRUE(WaitUntil([&] { return server.server->connections().refused == 20; }));
+  EXPECT_EQ(server.server->connections().most, 10);
+  // Once their time is over there is room again.
+  EXPECT_TRUE(WaitUntil([&] {
+    v1::Decision decision;
+    return server.TryCheck(rpc::CheckOf("job:etl", 1), decision).ok();
+  }));
+}
+
+TEST(SlowCallers, CannotMakeTheServerReadHeadersWithoutEnd) {
+  rpc::TestServer server(AnyPolicy(), Impatient());
+  rpc::Context context;
+  context.AddMetadata("x-large", std::string(20'000, 'x'));
+  v1::CheckResponse response;
+  const grpc::Status status =
+      server.throttler->Check(&context, rpc::CheckOf("job:etl", 1), &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+  server.Allowed("job:etl", 1);
+}
+
+}  // namespace
+}  // namespace headgate::tls
