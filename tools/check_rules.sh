@@ -15,9 +15,10 @@ server/throttle_log common server/engine server/sqlite server/throttle_log
 server/overrides common server/engine server/sqlite server/overrides
 server/health    common server/engine server/health
 server/postgres  common server/health server/throttle_log server/postgres
-server/config    common server/engine server/health server/config
+server/access    common server/engine server/access
+server/config    common server/engine server/health server/access server/config
 server/tls       common server/config server/tls
-server/rpc       common server/engine server/health server/config server/throttle_log server/overrides server/rpc
+server/rpc       common server/engine server/health server/access server/config server/throttle_log server/overrides server/rpc
 server/app       common server
 server/main.cc   common server
 client           client common

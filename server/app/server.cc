@@ -49,13 +49,14 @@ absl::Status Server::Run() {
   config_ = std::make_unique<config::ConfigStore>(
       options_.config_path, clock_, [this](const config::Config& config) { return Apply(config); });
   if (absl::Status loaded = config_->Start(); !loaded.ok()) return loaded;
-  override_service_ = std::make_unique<rpc::OverrideService>(overrides_.get());
+  override_service_ = std::make_unique<rpc::OverrideService>(overrides_.get(), &access_->guard());
   log_service_ = std::make_unique<rpc::ThrottleLogService>(
       rpc::ThrottleLogSources{.store = log_->store(),
                               .recorder = &log_->recorder(),
                               .clock = clock_,
                               .keeping = log_->keeping(),
-                              .seed = seed_});
+                              .seed = seed_,
+                              .access = &access_->guard()});
   if (absl::Status opened = OpenTls(); !opened.ok()) return opened;
   if (absl::Status listening = Listen(); !listening.ok()) return listening;
   port_ = rpc_->port();
@@ -76,9 +77,12 @@ absl::Status Server::Apply(const config::Config& config) {
   if (engine_ == nullptr) {
     if (absl::Status made = Make(config); !made.ok()) return made;
   }
+  absl::StatusOr<access::TokenBook> tokens = app::Access::ReadTokens(config);
+  if (!tokens.ok()) return tokens.status();
   absl::Status installed = overrides_ != nullptr ? overrides_->Install(config.policy)
                                                  : engine_->Install(config.policy, clock_.Read());
   if (!installed.ok()) return installed;
+  access_->Apply(config, *std::move(tokens));
   targets_->Apply(config);
   return absl::OkStatus();
 }
@@ -91,6 +95,7 @@ absl::Status Server::Make(const config::Config& config) {
   engine::EngineOptions options = config.engine;
   options.seed = seed_;
   engine_ = std::make_unique<engine::Engine>(options);
+  access_ = std::make_unique<app::Access>(seed_, clock_);
   targets_ = std::make_unique<app::Targets>(*engine_, clock_, seed_);
   if (absl::Status opened = OpenOverrides(); !opened.ok()) return opened;
   log_ = std::make_unique<app::ThrottleLog>(
@@ -163,6 +168,7 @@ rpc::RpcServerOptions Server::RpcOptions(const config::ServerSettings& settings)
   options.threads = settings.threads;
   options.version = kVersion;
   options.recorder = &log_->recorder();
+  options.access = &access_->guard();
   options.more_services = {override_service_.get(), log_service_.get()};
   return options;
 }
@@ -196,6 +202,7 @@ void Server::Stop() {
   rpc_->SetServing(false);
   watcher_ = nullptr;  // no target is started any more
   rpc_->Shutdown(options_.grace);
+  access_->Stop();
   targets_->Stop();
   log_->Stop();
   rpc_ = nullptr;

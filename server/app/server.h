@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "server/app/access.h"
 #include "server/app/targets.h"
 #include "server/app/throttle_log.h"
 #include "server/config/config.h"
@@ -92,6 +93,7 @@ class Server final : private rpc::StatusSource {
   std::string state_dir_;  // of the configuration that it started with; empty: none
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<overrides::Registry> overrides_;  // null: there is no state folder
+  std::unique_ptr<app::Access> access_;
   std::unique_ptr<app::Targets> targets_;
   std::unique_ptr<app::ThrottleLog> log_;
   std::unique_ptr<config::ConfigStore> config_;

@@ -91,7 +91,8 @@ void Builder::RequireProfile(const google::protobuf::Message& message, int field
                             " cannot be measured: no target has a primary"));
 }
 
-Config BuildConfig(const v1::Config& proto, const Marks& marks, ProblemList& problems) {
+Config BuildConfig(const v1::Config& proto, const Marks& marks, OtherFiles other_files,
+                   ProblemList& problems) {
   Config config;
   Findings findings(marks, problems);
   const auto names = [&](const char* what, int field) {
@@ -111,7 +112,8 @@ Config BuildConfig(const v1::Config& proto, const Marks& marks, ProblemList& pro
                   .targets = targets,
                   .profiles = profiles,
                   .budgets = budgets,
-                  .config = config};
+                  .config = config,
+                  .other_files = other_files};
   builder.BuildServer();
   builder.BuildEngine();
   builder.BuildTargets();
@@ -120,6 +122,7 @@ Config BuildConfig(const v1::Config& proto, const Marks& marks, ProblemList& pro
   builder.BuildRules();
   builder.BuildThrottleLog();
   builder.BuildTls();
+  builder.BuildAccess();
   return config;
 }
 

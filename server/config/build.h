@@ -10,12 +10,14 @@
 #include <headgate/v1/config.pb.h>
 
 #include "server/config/config.h"
+#include "server/config/load.h"
 #include "server/config/marks.h"
 #include "server/config/problem.h"
 
 namespace headgate::config {
 
-Config BuildConfig(const v1::Config& proto, const Marks& marks, ProblemList& problems);
+Config BuildConfig(const v1::Config& proto, const Marks& marks, OtherFiles other_files,
+                   ProblemList& problems);
 
 }  // namespace headgate::config
 

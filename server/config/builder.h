@@ -7,6 +7,7 @@
 
 #include "server/config/config.h"
 #include "server/config/findings.h"
+#include "server/config/load.h"
 #include "server/config/names.h"
 
 namespace headgate::config {
@@ -18,6 +19,8 @@ struct Builder {
   NameTable& profiles;
   NameTable& budgets;
   Config& config;
+  // Whether the files that this one names may be looked into.
+  OtherFiles other_files = OtherFiles::kIgnored;
 
   const Marks& marks() const { return findings.marks(); }
 
@@ -30,6 +33,7 @@ struct Builder {
   void BuildRules();
   void BuildThrottleLog();
   void BuildTls();
+  void BuildAccess();
 
   PostgresSource BuildSource(const v1::Postgres& from);
   void BuildLogTimes();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "server/access/spec.h"
 #include "server/engine/engine.h"
 #include "server/engine/spec.h"
 #include "server/health/profile.h"
@@ -98,7 +99,8 @@ struct Config {
   std::vector<TargetSettings> targets;  // policy.targets[i] is targets[i]
   std::vector<AutoBudget> auto_budgets;
   ThrottleLogSettings throttle_log;
-  std::optional<TlsSettings> tls;  // absent: plaintext
+  std::optional<TlsSettings> tls;            // absent: plaintext
+  std::optional<access::PolicySpec> access;  // absent: everybody may do everything
 };
 
 }  // namespace headgate::config

@@ -26,7 +26,7 @@ absl::Status LoadResult::status() const {
   return absl::InvalidArgumentError(absl::StrJoin(Errors(), "\n"));
 }
 
-LoadResult Parse(std::string_view text, const std::string& filename) {
+LoadResult Parse(std::string_view text, const std::string& filename, OtherFiles other_files) {
   ProblemList problems(filename);
   LoadResult result;
   if (const std::optional<YamlNode> tree = ParseYaml(text, problems); tree.has_value()) {
@@ -34,7 +34,7 @@ LoadResult Parse(std::string_view text, const std::string& filename) {
     auto& proto = *google::protobuf::Arena::CreateMessage<v1::Config>(&arena);
     Marks marks;
     ReadMessage(*tree, proto, marks, problems);
-    Config config = BuildConfig(proto, marks, problems);
+    Config config = BuildConfig(proto, marks, other_files, problems);
     if (problems.empty()) result.config = std::move(config);
   }
   result.problems = std::move(problems).Take();
@@ -43,7 +43,7 @@ LoadResult Parse(std::string_view text, const std::string& filename) {
 
 LoadResult Load(const std::string& path) {
   const absl::StatusOr<std::string> text = ReadFileText(path);
-  if (text.ok()) return Parse(*text, path);
+  if (text.ok()) return Parse(*text, path, OtherFiles::kRead);
   return {.config = std::nullopt,
           .problems = {{.file = path, .at = {}, .text = std::string(text.status().message())}}};
 }

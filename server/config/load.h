@@ -38,8 +38,13 @@ struct LoadResult {
 
 LoadResult Load(const std::string& path);
 
+// Whether files that a configuration names are looked into, to see that names in them exist. Not
+// where the text comes from a caller: it would be told what is in them.
+enum class OtherFiles { kIgnored, kRead };
+
 // `filename` is for messages only.
-LoadResult Parse(std::string_view text, const std::string& filename);
+LoadResult Parse(std::string_view text, const std::string& filename,
+                 OtherFiles other_files = OtherFiles::kIgnored);
 
 }  // namespace headgate::config
 

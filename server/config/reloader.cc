@@ -44,7 +44,8 @@ ConfigStore::ConfigStore(std::string path, Clock& clock, Apply apply)
 
 absl::Status ConfigStore::Start() {
   MutexLock lock(&update_mutex_);
-  return Replace(path_.empty() ? absl::StatusOr<std::string>("") : ReadFileText(path_));
+  return Replace(path_.empty() ? absl::StatusOr<std::string>("") : ReadFileText(path_),
+                 OtherFiles::kRead);
 }
 
 void ConfigStore::Update(const absl::StatusOr<std::string>& text) {
@@ -52,16 +53,16 @@ void ConfigStore::Update(const absl::StatusOr<std::string>& text) {
   if (text.ok() && *text == text_) {
     Refuse({});
   } else {
-    Replace(text).IgnoreError();  // the status has it
+    Replace(text, OtherFiles::kIgnored).IgnoreError();  // the status has it
   }
 }
 
-absl::Status ConfigStore::Replace(const absl::StatusOr<std::string>& text) {
+absl::Status ConfigStore::Replace(const absl::StatusOr<std::string>& text, OtherFiles other_files) {
   std::vector<std::string> errors;
   if (!text.ok()) {
     errors.push_back(absl::StrCat(path_, ": ", text.status().message()));
   } else {
-    LoadResult loaded = Parse(*text, path_);
+    LoadResult loaded = Parse(*text, path_, other_files);
     errors = loaded.Errors();
     if (errors.empty()) {
       const absl::Status applied = apply_(*loaded.config);

@@ -1,8 +1,10 @@
 // The configuration in force, and what became of the newest file.
 //
 // A new configuration replaces the running one only if it loads without a problem and `apply`
-// accepts it; otherwise all stays as it is, and the status says why. What only a restart can change
-// (the server's addresses, the sizes of the engine's tables) is accepted and listed as pending.
+// accepts it; otherwise all stays as it is, and the status says why. Names in other files have to
+// exist at the start only: later those files may change a moment after this one. What only a
+// restart can change (the server's addresses, the sizes of the engine's tables) is accepted and
+// listed as pending.
 //
 // Thread-safe. Updates happen one after the other; reading does not wait for them.
 //
@@ -24,6 +26,7 @@
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "server/config/config.h"
+#include "server/config/load.h"
 #include "server/config/load_status.h"
 
 namespace headgate::config {
@@ -50,7 +53,7 @@ class ConfigStore {
   LoadStatus status() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  absl::Status Replace(const absl::StatusOr<std::string>& text)
+  absl::Status Replace(const absl::StatusOr<std::string>& text, OtherFiles other_files)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(update_mutex_);
   void Accept(Config config) ABSL_LOCKS_EXCLUDED(mutex_);
   void Refuse(std::vector<std::string> errors) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -70,6 +70,10 @@ class CheckStreams::Call final : public Event {
     if (const grpc::Status admitted = streams_.service_.Admit(context_); !admitted.ok()) {
       return Finish(admitted);
     }
+    // Before it is counted: whoever may not have one cannot hold those of others.
+    if (grpc::Status admitted = streams_.admission_(context_); !admitted.ok()) {
+      return Finish(admitted);
+    }
     counted_ = streams_.count_.TryOpen();
     if (counted_) {
       Read();
@@ -118,8 +122,13 @@ class CheckStreams::Call final : public Event {
 };
 
 CheckStreams::CheckStreams(Service& service, int method, ServingLoop& loop, StreamCount& count,
-                           Handler handler)
-    : service_(service), method_(method), loop_(loop), count_(count), handler_(std::move(handler)) {
+                           Admission admission, Handler handler)
+    : service_(service),
+      method_(method),
+      loop_(loop),
+      count_(count),
+      admission_(std::move(admission)),
+      handler_(std::move(handler)) {
   for (int i = 0; i < kWaitingCalls; ++i) Post();
 }
 

@@ -49,9 +49,12 @@ class CheckStreams final : public Route {
   using Handler = std::function<grpc::Status(grpc::ServerContext&, const v1::CheckStreamRequest&,
                                              v1::CheckStreamResponse&)>;
 
+  // Whether a caller may have a stream at all; each of its messages is the handler's to judge.
+  using Admission = std::function<grpc::Status(grpc::ServerContext&)>;
+
   // `count` outlives this.
   CheckStreams(Service& service, int method, ServingLoop& loop, StreamCount& count,
-               Handler handler);
+               Admission admission, Handler handler);
   ~CheckStreams() override;
 
   void Drain() override;
@@ -66,6 +69,7 @@ class CheckStreams final : public Route {
   const int method_;
   ServingLoop& loop_;
   StreamCount& count_;
+  const Admission admission_;
   const Handler handler_;
   Decoded<v1::CheckStreamRequest> request_;
   Encoded<v1::CheckStreamResponse> response_;

@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -10,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/strings.h"
+#include "server/rpc/access_status.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/override_proto.h"
 
@@ -37,6 +40,15 @@ grpc::Status ToGrpc(const absl::Status& status) {
   }
 }
 
+// Who did it is who called: whom a caller names besides is kept with the reason.
+void Attribute(const access::Caller& caller, std::string& actor, std::string& reason) {
+  const std::string named = std::exchange(actor, caller.name());
+  // A reason is required, and this is none.
+  const bool has_reason = reason.find_first_not_of(' ') != std::string::npos;
+  const bool names_another = named.find_first_not_of(' ') != std::string::npos && named != actor;
+  if (has_reason && names_another) absl::StrAppend(&reason, " (asked by ", named, ")");
+}
+
 // One item more than the page has tells whether there is another page.
 struct Page {
   size_t size = 0;
@@ -59,40 +71,51 @@ absl::StatusOr<Page> PageOf(int size, const std::string& token) {
 
 }  // namespace
 
-OverrideService::OverrideService(overrides::Registry* registry) : registry_(registry) {
-  AddSync<v1::CreateOverrideRequest, v1::CreateOverrideResponse>(
-      "/headgate.v1.OverrideService/CreateOverride",
-      [this](auto& /*context*/, auto& request, auto& response) {
-        return Create(request, response);
-      });
-  AddSync<v1::ListOverridesRequest, v1::ListOverridesResponse>(
-      "/headgate.v1.OverrideService/ListOverrides",
-      [this](auto& /*context*/, auto& request, auto& response) { return List(request, response); });
-  AddSync<v1::DeleteOverrideRequest, v1::DeleteOverrideResponse>(
-      "/headgate.v1.OverrideService/DeleteOverride",
-      [this](auto& /*context*/, auto& request, auto& response) {
-        return Delete(request, response);
-      });
-  AddSync<v1::ListOverrideEventsRequest, v1::ListOverrideEventsResponse>(
-      "/headgate.v1.OverrideService/ListOverrideEvents",
-      [this](auto& /*context*/, auto& request, auto& response) {
-        return ListEvents(request, response);
+template <typename Request, typename Response>
+void OverrideService::AddGuarded(const char* path,
+                                 grpc::Status (OverrideService::*run)(const access::Caller*,
+                                                                      const Request&, Response&)) {
+  AddSync<Request, Response>(
+      path, [this, run](grpc::ServerContext& context, const Request& request, Response& response) {
+        const access::Caller* caller = nullptr;
+        grpc::Status known = Identify(guard_, context, nullptr, caller);
+        return known.ok() ? (this->*run)(caller, request, response) : known;
       });
 }
 
-grpc::Status OverrideService::Create(const v1::CreateOverrideRequest& request,
+OverrideService::OverrideService(overrides::Registry* registry, access::AccessGuard* guard)
+    : registry_(registry), guard_(guard) {
+  AddGuarded("/headgate.v1.OverrideService/CreateOverride", &OverrideService::Create);
+  AddGuarded("/headgate.v1.OverrideService/ListOverrides", &OverrideService::List);
+  AddGuarded("/headgate.v1.OverrideService/DeleteOverride", &OverrideService::Delete);
+  AddGuarded("/headgate.v1.OverrideService/ListOverrideEvents", &OverrideService::ListEvents);
+}
+
+grpc::Status OverrideService::Create(const access::Caller* caller,
+                                     const v1::CreateOverrideRequest& request,
                                      v1::CreateOverrideResponse& response) {
+  if (caller != nullptr) {
+    const std::string& identity = request.selector().identity();
+    const auto refused = guard_->MayOverride(caller, identity, "selector.identity");
+    if (refused.has_value()) return ToGrpcStatus(*refused);
+  }
   if (registry_ == nullptr) return NoStateFolder();
-  const absl::StatusOr<overrides::CreateRequest> create = FromProto(request);
+  absl::StatusOr<overrides::CreateRequest> create = FromProto(request);
   if (!create.ok()) return ToGrpc(create.status());
+  if (caller != nullptr) Attribute(*caller, create->actor, create->reason);
   const absl::StatusOr<overrides::Override> made = registry_->Create(*create);
   if (!made.ok()) return ToGrpc(made.status());
   FillOverride(*made, *response.mutable_override());
   return grpc::Status();
 }
 
-grpc::Status OverrideService::List(const v1::ListOverridesRequest& request,
+grpc::Status OverrideService::List(const access::Caller* caller,
+                                   const v1::ListOverridesRequest& request,
                                    v1::ListOverridesResponse& response) {
+  if (caller != nullptr) {
+    const auto refused = guard_->MayReadStatus(caller);
+    if (refused.has_value()) return ToGrpcStatus(*refused);
+  }
   const absl::StatusOr<Page> page = PageOf(request.page_size(), request.page_token());
   if (!page.ok()) return ToGrpc(page.status());
   overrides::ListQuery query{.before_id = page->before_id, .most = page->most()};
@@ -113,18 +136,40 @@ grpc::Status OverrideService::List(const v1::ListOverridesRequest& request,
   return grpc::Status();
 }
 
-grpc::Status OverrideService::Delete(const v1::DeleteOverrideRequest& request,
+grpc::Status OverrideService::MayDelete(const access::Caller* caller, int64_t id) {
+  if (caller == nullptr) return grpc::Status();
+  access::AccessGuard::Refused refused = guard_->MayOverride(caller);
+  const bool may_exist = id > 0 && id < std::numeric_limits<int64_t>::max();
+  if (!refused.has_value() && may_exist && registry_ != nullptr) {
+    const auto found = registry_->List({.before_id = id + 1, .most = 1});
+    if (!found.empty() && found.front().id == id) {
+      refused = guard_->MayOverride(caller, found.front().selector.identity, "id");
+    }
+  }
+  return refused.has_value() ? ToGrpcStatus(*refused) : grpc::Status();
+}
+
+grpc::Status OverrideService::Delete(const access::Caller* caller,
+                                     const v1::DeleteOverrideRequest& request,
                                      v1::DeleteOverrideResponse& response) {
+  if (grpc::Status may = MayDelete(caller, request.id()); !may.ok()) return may;
   if (registry_ == nullptr) return NoStateFolder();
-  const absl::StatusOr<overrides::Override> ended =
-      registry_->Delete({.id = request.id(), .actor = request.actor(), .reason = request.reason()});
+  overrides::DeleteRequest deletion{
+      .id = request.id(), .actor = request.actor(), .reason = request.reason()};
+  if (caller != nullptr) Attribute(*caller, deletion.actor, deletion.reason);
+  const absl::StatusOr<overrides::Override> ended = registry_->Delete(deletion);
   if (!ended.ok()) return ToGrpc(ended.status());
   FillOverride(*ended, *response.mutable_override());
   return grpc::Status();
 }
 
-grpc::Status OverrideService::ListEvents(const v1::ListOverrideEventsRequest& request,
+grpc::Status OverrideService::ListEvents(const access::Caller* caller,
+                                         const v1::ListOverrideEventsRequest& request,
                                          v1::ListOverrideEventsResponse& response) {
+  if (caller != nullptr) {
+    const auto refused = guard_->MayReadStatus(caller);
+    if (refused.has_value()) return ToGrpcStatus(*refused);
+  }
   const absl::StatusOr<Page> page = PageOf(request.page_size(), request.page_token());
   if (!page.ok()) return ToGrpc(page.status());
   overrides::EventQuery query{

@@ -11,6 +11,9 @@
 #include <grpcpp/support/status.h>
 #include <headgate/v1/override_service.pb.h>
 
+#include <cstdint>
+
+#include "server/access/guard.h"
 #include "server/overrides/registry.h"
 #include "server/rpc/service.h"
 
@@ -18,19 +21,32 @@ namespace headgate::rpc {
 
 class OverrideService final : public Service {
  public:
-  // The registry outlives this. Null: there is no state folder, and so there are no overrides.
-  explicit OverrideService(overrides::Registry* registry);
+  // Both outlive this. Without a registry there is no state folder, and so there are no overrides;
+  // without a guard everybody may do everything.
+  explicit OverrideService(overrides::Registry* registry, access::AccessGuard* guard = nullptr);
 
  private:
-  grpc::Status Create(const v1::CreateOverrideRequest& request,
+  // A method that takes who calls.
+  template <typename Request, typename Response>
+  void AddGuarded(const char* path,
+                  grpc::Status (OverrideService::*run)(const access::Caller*, const Request&,
+                                                       Response&));
+
+  grpc::Status Create(const access::Caller* caller, const v1::CreateOverrideRequest& request,
                       v1::CreateOverrideResponse& response);
-  grpc::Status List(const v1::ListOverridesRequest& request, v1::ListOverridesResponse& response);
-  grpc::Status Delete(const v1::DeleteOverrideRequest& request,
+  grpc::Status List(const access::Caller* caller, const v1::ListOverridesRequest& request,
+                    v1::ListOverridesResponse& response);
+  grpc::Status Delete(const access::Caller* caller, const v1::DeleteOverrideRequest& request,
                       v1::DeleteOverrideResponse& response);
-  grpc::Status ListEvents(const v1::ListOverrideEventsRequest& request,
+  grpc::Status ListEvents(const access::Caller* caller,
+                          const v1::ListOverrideEventsRequest& request,
                           v1::ListOverrideEventsResponse& response);
 
+  // Ok if the caller may end the override, or if there is none with this id.
+  grpc::Status MayDelete(const access::Caller* caller, int64_t id);
+
   overrides::Registry* const registry_;
+  access::AccessGuard* const guard_;
 };
 
 }  // namespace headgate::rpc

@@ -1,31 +1,43 @@
-// Whether a server tells clients which services it has.
+// Tells clients which services a server has: grpc.reflection.v1alpha, for callers that are known.
 //
-// gRPC's plugin adds itself to every server of a process that it is linked into. This option takes
-// it out, and puts one in where it is wanted.
+// gRPC's own plugin answers anybody, and gives a thread to each stream for as long as that lasts,
+// so that a few idle clients could keep operators out. Here streams are few, and each begins with a
+// look at who calls.
 //
-//   builder.SetOption(std::make_unique<ReflectionOption>(ReflectionOption::Reflection::kOn));
+// An option takes part in building the server and is gone then; the service stays with the server.
+//
+//   builder.SetOption(std::make_unique<ReflectionOption>(guard));
 
 #ifndef HEADGATE_SERVER_RPC_REFLECTION_H_
 #define HEADGATE_SERVER_RPC_REFLECTION_H_
 
 #include <grpcpp/impl/server_builder_option.h>
+#include <grpcpp/impl/server_builder_plugin.h>
 
 #include <memory>
 #include <vector>
+
+namespace headgate::access {
+class AccessGuard;
+}
 
 namespace headgate::rpc {
 
 class ReflectionOption final : public grpc::ServerBuilderOption {
  public:
-  enum class Reflection { kOff, kOn };
+  static constexpr int kMostStreams = 8;
 
-  explicit ReflectionOption(Reflection reflection) : reflection_(reflection) {}
+  // Null: for everybody. The guard outlives the server. Where plaintext is for probes only it is
+  // refused.
+  ReflectionOption(access::AccessGuard* guard, bool requires_tls)
+      : guard_(guard), requires_tls_(requires_tls) {}
 
   void UpdateArguments(grpc::ChannelArguments* /*arguments*/) override {}
   void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override;
 
  private:
-  const Reflection reflection_;
+  access::AccessGuard* const guard_;
+  const bool requires_tls_;
 };
 
 }  // namespace headgate::rpc

@@ -69,9 +69,10 @@ void SetLimits(const RpcServerOptions& options, grpc::ServerBuilder& builder) {
 RpcServer::RpcServer(const RpcServerOptions& options, engine::Engine& engine, Clock& clock,
                      StatusSource& status, DemandListener* demand)
     : throttler_(std::make_unique<ThrottlerService>(engine, clock, demand, options.recorder,
-                                                    options.max_streams)),
-      status_(std::make_unique<StatusService>(options.version, engine, clock, status,
-                                              [this] { return connections(); })),
+                                                    options.access, options.max_streams)),
+      status_(std::make_unique<StatusService>(
+          options.version, engine, clock, status, [this] { return connections(); },
+          options.access)),
       health_(std::make_unique<HealthService>(
           std::set<std::string>{"headgate.v1.ThrottlerService", "headgate.v1.StatusService"},
           options.max_health_watches)) {}
@@ -99,8 +100,9 @@ absl::Status RpcServer::Listen(const RpcServerOptions& options) {
   ports_ = *std::move(ports);
   grpc::ServerBuilder builder;
   SetLimits(options, builder);
-  builder.SetOption(std::make_unique<ReflectionOption>(
-      options.reflection ? ReflectionOption::Reflection::kOn : ReflectionOption::Reflection::kOff));
+  if (options.reflection) {
+    builder.SetOption(std::make_unique<ReflectionOption>(options.access, ports_->has_health()));
+  }
   ports_->AddTo(builder);
   builder.RegisterService(health_.get());
   std::vector<grpc::Service*> services = {throttler_.get(), status_.get()};

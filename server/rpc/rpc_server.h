@@ -36,6 +36,10 @@
 #include "server/rpc/ports.h"
 #include "server/rpc/sources.h"
 
+namespace headgate::access {
+class AccessGuard;
+}
+
 namespace headgate::throttle_log {
 class Recorder;
 }
@@ -64,6 +68,7 @@ struct RpcServerOptions {
   // health_address they have to be of class Service, which refuses calls over it.
   std::vector<grpc::Service*> more_services = {};
   throttle_log::Recorder* recorder = nullptr;  // counts decided Checks; null: nobody does
+  access::AccessGuard* access = nullptr;       // null: everybody may do everything
 };
 
 class RpcServer {

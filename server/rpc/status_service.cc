@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/strings.h"
+#include "server/rpc/access_status.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/proto_time.h"
 #include "server/rpc/status_proto.h"
@@ -60,28 +61,34 @@ absl::Status Exists(const engine::Engine& engine, const std::string& target,
 
 }  // namespace
 
+template <typename Request, typename Response>
+void StatusService::AddGuarded(const char* path,
+                               grpc::Status (StatusService::*run)(const Request&, Response&)) {
+  AddSync<Request, Response>(
+      path, [this, run](grpc::ServerContext& context, const Request& request, Response& response) {
+        const access::Caller* caller = nullptr;
+        grpc::Status known = Identify(guard_, context, nullptr, caller);
+        if (!known.ok()) return known;
+        if (caller != nullptr) {
+          const auto refused = guard_->MayReadStatus(caller);
+          if (refused.has_value()) return ToGrpcStatus(*refused);
+        }
+        return (this->*run)(request, response);
+      });
+}
+
 StatusService::StatusService(std::string version, engine::Engine& engine, Clock& clock,
-                             StatusSource& source, std::function<ConnectionCounts()> connections)
+                             StatusSource& source, std::function<ConnectionCounts()> connections,
+                             access::AccessGuard* guard)
     : version_(std::move(version)),
       engine_(engine),
       clock_(clock),
       source_(source),
-      connections_(std::move(connections)) {
-  AddSync<v1::GetStatusRequest, v1::GetStatusResponse>(
-      "/headgate.v1.StatusService/GetStatus",
-      [this](auto& /*context*/, auto& request, auto& response) {
-        return GetStatus(request, response);
-      });
-  AddSync<v1::ListBudgetsRequest, v1::ListBudgetsResponse>(
-      "/headgate.v1.StatusService/ListBudgets",
-      [this](auto& /*context*/, auto& request, auto& response) {
-        return ListBudgets(request, response);
-      });
-  AddSync<v1::ListBucketsRequest, v1::ListBucketsResponse>(
-      "/headgate.v1.StatusService/ListBuckets",
-      [this](auto& /*context*/, auto& request, auto& response) {
-        return ListBuckets(request, response);
-      });
+      connections_(std::move(connections)),
+      guard_(guard) {
+  AddGuarded("/headgate.v1.StatusService/GetStatus", &StatusService::GetStatus);
+  AddGuarded("/headgate.v1.StatusService/ListBudgets", &StatusService::ListBudgets);
+  AddGuarded("/headgate.v1.StatusService/ListBuckets", &StatusService::ListBuckets);
 }
 
 grpc::Status StatusService::GetStatus(const v1::GetStatusRequest& request,

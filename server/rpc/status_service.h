@@ -12,6 +12,7 @@
 #include <string>
 
 #include "common/clock.h"
+#include "server/access/guard.h"
 #include "server/engine/engine.h"
 #include "server/rpc/acceptor.h"
 #include "server/rpc/service.h"
@@ -21,11 +22,17 @@ namespace headgate::rpc {
 
 class StatusService final : public Service {
  public:
-  // All outlive this. `connections` is asked while the server runs, by any thread.
+  // All outlive this. `connections` is asked while the server runs, by any thread. Without a guard
+  // everybody may do everything.
   StatusService(std::string version, engine::Engine& engine, Clock& clock, StatusSource& source,
-                std::function<ConnectionCounts()> connections);
+                std::function<ConnectionCounts()> connections,
+                access::AccessGuard* guard = nullptr);
 
  private:
+  // A method for those who may read status.
+  template <typename Request, typename Response>
+  void AddGuarded(const char* path, grpc::Status (StatusService::*run)(const Request&, Response&));
+
   grpc::Status GetStatus(const v1::GetStatusRequest& request, v1::GetStatusResponse& response);
   grpc::Status ListBudgets(const v1::ListBudgetsRequest& request,
                            v1::ListBudgetsResponse& response);
@@ -37,6 +44,7 @@ class StatusService final : public Service {
   Clock& clock_;
   StatusSource& source_;
   const std::function<ConnectionCounts()> connections_;
+  access::AccessGuard* const guard_;
 };
 
 }  // namespace headgate::rpc

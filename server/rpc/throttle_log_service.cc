@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "server/config/load.h"
+#include "server/rpc/access_status.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/page_token.h"
 #include "server/rpc/throttle_log_proto.h"
@@ -36,6 +37,24 @@ grpc::Status FromLog(const absl::Status& status) {
                      absl::StrCat("the throttle log cannot be read: ", what));
   }
 }
+
+// One of the questions that are answered at a time.
+class Turn {
+ public:
+  // relaxed: nothing is read on the strength of this number.
+  explicit Turn(std::atomic<int>& running)
+      : running_(running),
+        mine_(running.fetch_add(1, std::memory_order_relaxed) < ThrottleLogService::kMostAtOnce) {}
+  ~Turn() { running_.fetch_sub(1, std::memory_order_relaxed); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  bool mine() const { return mine_; }
+
+ private:
+  std::atomic<int>& running_;
+  const bool mine_;
+};
 
 // As many findings as an error can carry, one a line.
 std::string Findings(const std::vector<config::Problem>& problems) {
@@ -80,24 +99,46 @@ absl::StatusOr<throttle_log::ScanFilter> DemandOf(const v1::LogFilter& from,
 
 }  // namespace
 
+template <typename Request, typename Response, typename IdentityOf, typename Run>
+void ThrottleLogService::AddGuarded(const char* path, const char* field, IdentityOf identity_of,
+                                    Run run) {
+  AddSync<Request, Response>(
+      path, [this, field, identity_of, run](grpc::ServerContext& context, const Request& request,
+                                            Response& response) {
+        const access::Caller* caller = nullptr;
+        grpc::Status known = Identify(sources_.access, context, nullptr, caller);
+        if (!known.ok()) return known;
+        if (caller != nullptr) {
+          const auto refused = sources_.access->MayReadLogs(caller, identity_of(request), field);
+          if (refused.has_value()) return ToGrpcStatus(*refused);
+        }
+        const Turn turn(running_);
+        if (!turn.mine())
+          return Overloaded("TOO_MANY_QUERIES", "too many questions to the log at once");
+        return run(context, request, response);
+      });
+}
+
 ThrottleLogService::ThrottleLogService(const ThrottleLogSources& sources) : sources_(sources) {
-  AddSync<v1::QueryThrottleLogRequest, v1::QueryThrottleLogResponse>(
-      "/headgate.v1.ThrottleLogService/QueryThrottleLog",
+  const auto filtered = [](const auto& request) { return request.filter().identity(); };
+  const auto plain = [](const auto& request) { return request.identity(); };
+  AddGuarded<v1::QueryThrottleLogRequest, v1::QueryThrottleLogResponse>(
+      "/headgate.v1.ThrottleLogService/QueryThrottleLog", "filter.identity", filtered,
       [this](auto& /*context*/, auto& request, auto& response) {
         return Query(request, response);
       });
-  AddSync<v1::ListThrottledIntervalsRequest, v1::ListThrottledIntervalsResponse>(
-      "/headgate.v1.ThrottleLogService/ListThrottledIntervals",
+  AddGuarded<v1::ListThrottledIntervalsRequest, v1::ListThrottledIntervalsResponse>(
+      "/headgate.v1.ThrottleLogService/ListThrottledIntervals", "filter.identity", filtered,
       [this](auto& /*context*/, auto& request, auto& response) {
         return ListIntervals(request, response);
       });
-  AddSync<v1::ListDenialsRequest, v1::ListDenialsResponse>(
-      "/headgate.v1.ThrottleLogService/ListDenials",
+  AddGuarded<v1::ListDenialsRequest, v1::ListDenialsResponse>(
+      "/headgate.v1.ThrottleLogService/ListDenials", "identity", plain,
       [this](auto& /*context*/, auto& request, auto& response) {
         return ListDenials(request, response);
       });
-  AddSync<v1::ReplayThrottleLogRequest, v1::ReplayThrottleLogResponse>(
-      "/headgate.v1.ThrottleLogService/ReplayThrottleLog",
+  AddGuarded<v1::ReplayThrottleLogRequest, v1::ReplayThrottleLogResponse>(
+      "/headgate.v1.ThrottleLogService/ReplayThrottleLog", "filter.identity", filtered,
       [this](auto& context, auto& request, auto& response) {
         return Replay(context, request, response);
       });

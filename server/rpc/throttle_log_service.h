@@ -1,7 +1,8 @@
 // headgate.v1.ThrottleLogService: who was held back, when, and by what.
 //
-// Runs on gRPC's threads and reads whole ranges of the store: for people and their tools. One
-// replay runs at a time. Thread-safe.
+// Runs on gRPC's threads and reads whole ranges of the store: for people and their tools. So many
+// questions are answered at a time, and one replay: others are told to come again, since the
+// threads are those of probes and overrides as well. Thread-safe.
 //
 //   ThrottleLogService service({.store = store, .recorder = &recorder, .clock = clock,
 //                               .keeping = keeping, .seed = seed});
@@ -14,10 +15,12 @@
 #include <grpcpp/support/status.h>
 #include <headgate/v1/throttle_log_service.pb.h>
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 
 #include "common/clock.h"
+#include "server/access/guard.h"
 #include "server/rpc/service.h"
 #include "server/throttle_log/recorder.h"
 #include "server/throttle_log/store.h"
@@ -29,7 +32,8 @@ struct ThrottleLogSources {
   throttle_log::Recorder* recorder = nullptr;  // null: no single denials are known
   Clock& clock;
   throttle_log::Keeping keeping = {};
-  uint64_t seed = 0;  // of a replay's dice
+  uint64_t seed = 0;                      // of a replay's dice
+  access::AccessGuard* access = nullptr;  // null: everybody may read all of it
 };
 
 class ThrottleLogService final : public Service {
@@ -37,7 +41,13 @@ class ThrottleLogService final : public Service {
   // All outlive this.
   explicit ThrottleLogService(const ThrottleLogSources& sources);
 
+  static constexpr int kMostAtOnce = 8;
+
  private:
+  // A method for those who may read the log of the identity that `identity_of` finds in a request.
+  template <typename Request, typename Response, typename IdentityOf, typename Run>
+  void AddGuarded(const char* path, const char* field, IdentityOf identity_of, Run run);
+
   grpc::Status Query(const v1::QueryThrottleLogRequest& request,
                      v1::QueryThrottleLogResponse& response) const;
   grpc::Status ListIntervals(const v1::ListThrottledIntervalsRequest& request,
@@ -50,6 +60,7 @@ class ThrottleLogService final : public Service {
 
   const ThrottleLogSources sources_;
   std::mutex replaying_;  // held while one runs
+  std::atomic<int> running_{0};
 };
 
 }  // namespace headgate::rpc

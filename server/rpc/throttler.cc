@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/rpc/access_status.h"
 #include "server/rpc/decision_proto.h"
 #include "server/rpc/errors.h"
 
@@ -22,6 +23,13 @@ grpc::Status TooMany(const char* field, int count) {
   return FieldError(field, absl::StrCat("has ", count, " entries; at most ", kMostInBatch));
 }
 
+// What the caller is given for a permit nobody else can use.
+void SealFor(const access::Caller* caller, v1::Decision& decision) {
+  if (caller != nullptr && decision.has_permit_id()) {
+    decision.set_permit_id(caller->seal().Seal(decision.permit_id()));
+  }
+}
+
 // As many as there are items: those that stay keep their memory.
 template <typename Message>
 void Resize(google::protobuf::RepeatedPtrField<Message>& list, int size) {
@@ -32,10 +40,15 @@ void Resize(google::protobuf::RepeatedPtrField<Message>& list, int size) {
 
 }  // namespace
 
-grpc::Status Throttler::Check(const v1::CheckRequest& check, const engine::IpAddress* address,
+grpc::Status Throttler::Check(const v1::CheckRequest& check, const Asker& asker,
                               v1::Decision& decision) {
+  if (asker.caller != nullptr) {
+    const auto refused = guard_->MayCheck(asker.caller, check.identity(), check.tags());
+    if (refused.has_value()) [[unlikely]]
+      return ToGrpcStatus(*refused);
+  }
   if (demand_ != nullptr) demand_->OnCheck(check.target());
-  requests_.Assign(check, address);
+  requests_.Assign(check, asker.address);
   const engine::CheckRequest& request = requests_.all()[0];
   engine::CheckAnswer& answer = answers_[0];
   if (check.validate_only()) {
@@ -49,49 +62,82 @@ grpc::Status Throttler::Check(const v1::CheckRequest& check, const engine::IpAdd
   const std::shared_ptr<const engine::Policy> policy = engine_.policy();
   FillDecision(answer, answer.policy != nullptr ? *answer.policy : *policy, check.identity(),
                decision);
+  SealFor(asker.caller, decision);
   return grpc::Status();
 }
 
-grpc::Status Throttler::BatchCheck(const Checks& checks, const engine::IpAddress* address,
-                                   Results& results) {
+grpc::Status Throttler::BatchCheck(const Checks& checks, const Asker& asker, Results& results) {
   if (checks.size() > kMostInBatch) return TooMany("checks", checks.size());
+  FindRefused(checks, asker.caller);
   NoteDemand(checks);
   Resize(results, checks.size());
   const Now now = clock_.Read();
   for (int first = 0; first < checks.size(); first += kAtOnce) {
-    DecideSome(checks, first, std::min(kAtOnce, checks.size() - first), address, now, results);
+    DecideSome(checks, first, std::min(kAtOnce, checks.size() - first), asker, now, results);
   }
   return grpc::Status();
+}
+
+void Throttler::FindRefused(const Checks& checks, const access::Caller* caller) {
+  refused_.clear();
+  if (caller == nullptr) return;
+  for (int i = 0; i < checks.size(); ++i) {
+    auto refused = guard_->MayCheck(caller, checks[i].identity(), checks[i].tags());
+    if (refused.has_value()) [[unlikely]]
+      refused_.emplace_back(i, *std::move(refused));
+  }
+}
+
+const access::Refusal* Throttler::RefusalOf(int place) const {
+  if (refused_.empty()) [[likely]]
+    return nullptr;
+  const auto at =
+      std::lower_bound(refused_.begin(), refused_.end(), place,
+                       [](const auto& refused, int wanted) { return refused.first < wanted; });
+  return at != refused_.end() && at->first == place ? &at->second : nullptr;
 }
 
 void Throttler::NoteDemand(const Checks& checks) {
   if (demand_ == nullptr) return;
   const std::string* before = nullptr;
-  for (const v1::CheckRequest& check : checks) {
-    if (before != nullptr && *before == check.target()) continue;
-    before = &check.target();
+  for (int i = 0; i < checks.size(); ++i) {
+    if (before != nullptr && *before == checks[i].target()) continue;
+    if (RefusalOf(i) != nullptr) continue;
+    before = &checks[i].target();
     demand_->OnCheck(*before);
   }
 }
 
-void Throttler::DecideSome(const Checks& checks, int first, int count,
-                           const engine::IpAddress* address, Now now, Results& results) {
+void Throttler::DecideSome(const Checks& checks, int first, int count, const Asker& asker, Now now,
+                           Results& results) {
   const auto size = static_cast<size_t>(count);
-  requests_.Assign(checks, first, count, address);
+  requests_.Assign(checks, first, count, asker.address);
   if (answers_.size() < size) answers_.resize(size);
   if (statuses_.size() < size) statuses_.resize(size);
   for (int begin = 0; begin < count;) {
     int end = begin;
-    while (end < count && !checks[first + end].validate_only()) ++end;
+    const auto is_plain = [&](int place) {
+      return !checks[place].validate_only() && RefusalOf(place) == nullptr;
+    };
+    while (end < count && is_plain(first + end)) ++end;
     const auto from = static_cast<size_t>(begin);
     const auto run = static_cast<size_t>(end - begin);
     engine_.CheckBatch(requests_.all().subspan(from, run), now,
                        absl::MakeSpan(answers_).subspan(from, run),
                        absl::MakeSpan(statuses_).subspan(from, run));
-    if (end < count) ExplainInstead(from + run, now);
+    if (end < count && RefusalOf(first + end) != nullptr) {
+      statuses_[from + run] = absl::PermissionDeniedError("");  // the refusal says more
+    } else if (end < count) {
+      ExplainInstead(from + run, now);
+    }
     begin = end + 1;
   }
   if (lane_ != nullptr) RecordSome(checks, first, count, now);
+  FillResults(checks, first, count, asker.caller, results);
+}
+
+void Throttler::FillResults(const Checks& checks, int first, int count,
+                            const access::Caller* caller, Results& results) {
   const std::shared_ptr<const engine::Policy> policy = engine_.policy();
   for (int i = 0; i < count; ++i) {
     const auto place = static_cast<size_t>(i);
@@ -100,6 +146,9 @@ void Throttler::DecideSome(const Checks& checks, int first, int count,
     if (statuses_[place].ok()) [[likely]] {
       FillDecision(answer, answer.policy != nullptr ? *answer.policy : *policy,
                    checks[first + i].identity(), *result.mutable_decision());
+      SealFor(caller, *result.mutable_decision());
+    } else if (const access::Refusal* const refusal = RefusalOf(first + i); refusal != nullptr) {
+      FillError(*refusal, Path("checks", first + i), *result.mutable_error());
     } else {
       FillError(statuses_[place],
                 {.path = Path("checks", first + i), .tags = requests_.all()[place].tags},
@@ -122,26 +171,29 @@ void Throttler::ExplainInstead(size_t at, Now now) {
   if (explained.ok()) answers_[at] = std::move(explained->answer);
 }
 
-grpc::Status Throttler::Report(const v1::ReportRequest& request, v1::ReportResponse& response) {
+grpc::Status Throttler::Report(const v1::ReportRequest& request, const access::Caller* caller,
+                               v1::ReportResponse& response) {
   const auto& reports = request.reports();
   if (reports.size() > kMostInBatch) return TooMany("reports", reports.size());
   Resize(*response.mutable_results(), reports.size());
   const Now now = clock_.Read();
   for (int i = 0; i < reports.size(); ++i) {
-    ReportOne(reports[i], i, now, *response.mutable_results(i));
+    ReportOne(reports[i], i, caller, now, *response.mutable_results(i));
   }
   return grpc::Status();
 }
 
-void Throttler::ReportOne(const v1::PermitReport& report, int place, Now now,
-                          v1::ReportResult& result) {
+void Throttler::ReportOne(const v1::PermitReport& report, int place, const access::Caller* caller,
+                          Now now, v1::ReportResult& result) {
   absl::Status status;
   if (report.permit_id() == 0) {
     status = absl::InvalidArgumentError("permit_id: is required");
   } else if (!report.has_actual_cost()) {
     status = absl::InvalidArgumentError("actual_cost: is required; 0 is a cost like any other");
   } else {
-    const auto outcome = engine_.Report(report.permit_id(), report.actual_cost(), now);
+    const engine::PermitId permit =
+        caller == nullptr ? report.permit_id() : caller->seal().Open(report.permit_id());
+    const auto outcome = engine_.Report(permit, report.actual_cost(), now);
     if (outcome.ok()) {
       // Both sides count alike, from the first that is no error.
       static_assert(v1::REPORT_OUTCOME_SETTLED ==
@@ -154,6 +206,7 @@ void Throttler::ReportOne(const v1::PermitReport& report, int place, Now now,
     }
     status = outcome.status();
     if (absl::IsNotFound(status)) {
+      if (caller != nullptr) guard_->NoteForeignPermit(caller);
       status = absl::NotFoundError(
           absl::StrCat("permit_id: ", report.permit_id(), " was not issued by this server"));
     }

@@ -3,8 +3,8 @@
 // Belongs to one thread, since it reuses what it needs in between; Explain, which is rare and runs
 // anywhere, does not.
 //
-//   Throttler throttler(engine, clock, demand, lane);
-//   grpc::Status status = throttler.Check(request, address, *response.mutable_decision());
+//   Throttler throttler(engine, clock, demand, lane, guard);
+//   grpc::Status status = throttler.Check(request, asker, *response.mutable_decision());
 
 #ifndef HEADGATE_SERVER_RPC_THROTTLER_H_
 #define HEADGATE_SERVER_RPC_THROTTLER_H_
@@ -14,10 +14,12 @@
 #include <headgate/v1/throttler_service.pb.h>
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "common/clock.h"
+#include "server/access/guard.h"
 #include "server/engine/answer.h"
 #include "server/engine/engine.h"
 #include "server/engine/ip_prefix.h"
@@ -27,21 +29,27 @@
 
 namespace headgate::rpc {
 
+// Who asks.
+struct Asker {
+  const access::Caller* caller = nullptr;      // null: access is off
+  const engine::IpAddress* address = nullptr;  // null: not known
+};
+
 class Throttler {
  public:
-  // `demand` and `lane`, where decided Checks are counted, may be null; all outlive this.
-  Throttler(engine::Engine& engine, Clock& clock, DemandListener* demand, throttle_log::Lane* lane)
-      : engine_(engine), clock_(clock), demand_(demand), lane_(lane) {}
+  // `demand`, `lane`, where decided Checks are counted, and `guard` may be null; all outlive this.
+  Throttler(engine::Engine& engine, Clock& clock, DemandListener* demand, throttle_log::Lane* lane,
+            access::AccessGuard* guard)
+      : engine_(engine), clock_(clock), demand_(demand), lane_(lane), guard_(guard) {}
 
   using Checks = google::protobuf::RepeatedPtrField<v1::CheckRequest>;
   using Results = google::protobuf::RepeatedPtrField<v1::CheckResult>;
 
-  // `address` is the caller's; null: not known. What stands in `decision` and `results` is
-  // overwritten.
-  grpc::Status Check(const v1::CheckRequest& check, const engine::IpAddress* address,
-                     v1::Decision& decision);
-  grpc::Status BatchCheck(const Checks& checks, const engine::IpAddress* address, Results& results);
-  grpc::Status Report(const v1::ReportRequest& request, v1::ReportResponse& response);
+  // What stands in `decision` and `results` is overwritten.
+  grpc::Status Check(const v1::CheckRequest& check, const Asker& asker, v1::Decision& decision);
+  grpc::Status BatchCheck(const Checks& checks, const Asker& asker, Results& results);
+  grpc::Status Report(const v1::ReportRequest& request, const access::Caller* caller,
+                      v1::ReportResponse& response);
 
   // Thread-safe.
   static grpc::Status Explain(engine::Engine& engine, Clock& clock,
@@ -49,20 +57,29 @@ class Throttler {
                               v1::ExplainResponse& response);
 
  private:
+  // Keeps which Checks of a batch the caller may not ask.
+  void FindRefused(const Checks& checks, const access::Caller* caller);
+  // Why this one is refused; null: it is not.
+  const access::Refusal* RefusalOf(int place) const;
   void NoteDemand(const Checks& checks);
   // Counts the Checks that were decided.
   void RecordSome(const Checks& checks, int first, int count, Now now);
   // Decides `count` Checks from `first` on.
-  void DecideSome(const Checks& checks, int first, int count, const engine::IpAddress* address,
-                  Now now, Results& results);
+  void DecideSome(const Checks& checks, int first, int count, const Asker& asker, Now now,
+                  Results& results);
+  void FillResults(const Checks& checks, int first, int count, const access::Caller* caller,
+                   Results& results);
   // Answers a Check that is only to be validated.
   void ExplainInstead(size_t place, Now now);
-  void ReportOne(const v1::PermitReport& report, int place, Now now, v1::ReportResult& result);
+  void ReportOne(const v1::PermitReport& report, int place, const access::Caller* caller, Now now,
+                 v1::ReportResult& result);
 
   engine::Engine& engine_;
   Clock& clock_;
   DemandListener* const demand_;
   throttle_log::Lane* const lane_;
+  access::AccessGuard* const guard_;
+  std::vector<std::pair<int, access::Refusal>> refused_;  // of the batch, by place
   CheckRequests requests_;
   std::vector<engine::CheckAnswer> answers_{1};
   std::vector<absl::Status> statuses_{1};

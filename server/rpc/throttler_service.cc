@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "server/rpc/access_status.h"
 #include "server/rpc/peer_addresses.h"
 #include "server/rpc/throttler.h"
 #include "server/rpc/unary_route.h"
@@ -18,12 +19,32 @@ constexpr int kWaitingBatches = 32;
 // What the routes of one loop share.
 struct Lane : Route {
   Lane(engine::Engine& engine, Clock& clock, DemandListener* demand,
-       throttle_log::Recorder* recorder)
-      : throttler(engine, clock, demand, recorder == nullptr ? nullptr : &recorder->AddLane()) {}
+       throttle_log::Recorder* recorder, access::AccessGuard* the_guard)
+      : guard(the_guard),
+        throttler(engine, clock, demand, recorder == nullptr ? nullptr : &recorder->AddLane(),
+                  the_guard) {}
 
-  const engine::IpAddress* AddressOf(grpc::ServerContext& context) {
-    return peers.Find(context.peer());
+  grpc::Status FindCaller(grpc::ServerContext& context, const access::Caller*& caller) {
+    return Identify(guard, context, &callers, caller);
   }
+  // Ok, with who asks.
+  grpc::Status FindAsker(grpc::ServerContext& context, Asker& asker) {
+    grpc::Status status = FindCaller(context, asker.caller);
+    if (status.ok()) asker.address = peers.Find(context.peer());
+    return status;
+  }
+
+  grpc::Status BatchCheck(grpc::ServerContext& context, const Throttler::Checks& checks,
+                          Throttler::Results& results) {
+    Asker asker;
+    grpc::Status known = FindAsker(context, asker);
+    if (!known.ok()) [[unlikely]]
+      return known;
+    return throttler.BatchCheck(checks, asker, results);
+  }
+
+  access::AccessGuard* const guard;
+  access::CallerCache callers;
 
   Throttler throttler;
   PeerAddresses peers;
@@ -32,11 +53,13 @@ struct Lane : Route {
 }  // namespace
 
 ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, DemandListener* demand,
-                                   throttle_log::Recorder* recorder, int max_streams)
+                                   throttle_log::Recorder* recorder, access::AccessGuard* guard,
+                                   int max_streams)
     : engine_(engine),
       clock_(clock),
       demand_(demand),
       recorder_(recorder),
+      guard_(guard),
       streams_(max_streams),
       check_(AddAsync("/headgate.v1.ThrottlerService/Check", Kind::NORMAL_RPC)),
       batch_check_(AddAsync("/headgate.v1.ThrottlerService/BatchCheck", Kind::NORMAL_RPC)),
@@ -46,6 +69,14 @@ ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, DemandL
       "/headgate.v1.ThrottlerService/Explain",
       [this](grpc::ServerContext& context, const v1::ExplainRequest& request,
              v1::ExplainResponse& response) {
+        const access::Caller* caller = nullptr;
+        grpc::Status known = Identify(guard_, context, nullptr, caller);
+        if (!known.ok()) return known;
+        if (guard_ != nullptr) {
+          const v1::CheckRequest& check = request.check();
+          const auto refused = guard_->MayCheck(caller, check.identity(), check.tags());
+          if (refused.has_value()) return ToGrpcStatus(*refused);
+        }
         const std::optional<engine::IpAddress> address = ParsePeer(context.peer());
         return Throttler::Explain(engine_, clock_, request,
                                   address.has_value() ? &*address : nullptr, response);
@@ -53,29 +84,38 @@ ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, DemandL
 }
 
 void ThrottlerService::Open(ServingLoop& loop) {
-  auto owned = std::make_unique<Lane>(engine_, clock_, demand_, recorder_);
+  auto owned = std::make_unique<Lane>(engine_, clock_, demand_, recorder_, guard_);
   Lane* const lane = owned.get();
   loop.Own(std::move(owned));
   loop.Own(std::make_unique<UnaryRoute<v1::CheckRequest, v1::CheckResponse>>(
       *this, check_, loop, kWaitingChecks, [lane](auto& context, auto& request, auto& response) {
-        return lane->throttler.Check(request, lane->AddressOf(context),
-                                     *response.mutable_decision());
+        Asker asker;
+        grpc::Status known = lane->FindAsker(context, asker);
+        if (!known.ok()) [[unlikely]]
+          return known;
+        return lane->throttler.Check(request, asker, *response.mutable_decision());
       }));
   loop.Own(std::make_unique<UnaryRoute<v1::BatchCheckRequest, v1::BatchCheckResponse>>(
       *this, batch_check_, loop, kWaitingBatches,
       [lane](auto& context, auto& request, auto& response) {
-        return lane->throttler.BatchCheck(request.checks(), lane->AddressOf(context),
-                                          *response.mutable_results());
+        return lane->BatchCheck(context, request.checks(), *response.mutable_results());
       }));
   loop.Own(std::make_unique<CheckStreams>(
-      *this, check_stream_, loop, streams_, [lane](auto& context, auto& request, auto& response) {
-        return lane->throttler.BatchCheck(request.checks(), lane->AddressOf(context),
-                                          *response.mutable_results());
+      *this, check_stream_, loop, streams_,
+      [lane](auto& context) {
+        const access::Caller* caller = nullptr;
+        return lane->FindCaller(context, caller);
+      },
+      [lane](auto& context, auto& request, auto& response) {
+        return lane->BatchCheck(context, request.checks(), *response.mutable_results());
       }));
   loop.Own(std::make_unique<UnaryRoute<v1::ReportRequest, v1::ReportResponse>>(
-      *this, report_, loop, kWaitingBatches,
-      [lane](auto& /*context*/, auto& request, auto& response) {
-        return lane->throttler.Report(request, response);
+      *this, report_, loop, kWaitingBatches, [lane](auto& context, auto& request, auto& response) {
+        const access::Caller* caller = nullptr;
+        grpc::Status known = lane->FindCaller(context, caller);
+        if (!known.ok()) [[unlikely]]
+          return known;
+        return lane->throttler.Report(request, caller, response);
       }));
 }
 

@@ -10,6 +10,7 @@
 #define HEADGATE_SERVER_RPC_THROTTLER_SERVICE_H_
 
 #include "common/clock.h"
+#include "server/access/guard.h"
 #include "server/engine/engine.h"
 #include "server/rpc/check_streams.h"
 #include "server/rpc/service.h"
@@ -21,9 +22,9 @@ namespace headgate::rpc {
 
 class ThrottlerService final : public AsyncService {
  public:
-  // `demand` and `recorder` may be null; all outlive this.
+  // `demand`, `recorder` and `guard` may be null; all outlive this.
   ThrottlerService(engine::Engine& engine, Clock& clock, DemandListener* demand,
-                   throttle_log::Recorder* recorder, int max_streams);
+                   throttle_log::Recorder* recorder, access::AccessGuard* guard, int max_streams);
 
   void Open(ServingLoop& loop) override;
 
@@ -34,6 +35,7 @@ class ThrottlerService final : public AsyncService {
   Clock& clock_;
   DemandListener* const demand_;
   throttle_log::Recorder* const recorder_;
+  access::AccessGuard* const guard_;
   StreamCount streams_;
   const int check_;
   const int batch_check_;

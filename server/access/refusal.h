@@ -1,0 +1,48 @@
+// That somebody may not do something, and why.
+//
+// Plain data.
+
+#ifndef HEADGATE_SERVER_ACCESS_REFUSAL_H_
+#define HEADGATE_SERVER_ACCESS_REFUSAL_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace headgate::access {
+
+// What is counted: headgate_access_denied_total{reason}.
+enum class DenialReason : uint8_t {
+  kUnauthenticated,  // nobody that is known
+  kIdentity,         // speaks for an identity that it is not granted
+  kTag,              // claims a tag, or a segment, that a rule exempts by
+  kOverrides,
+  kLogs,
+  kStatus,
+  kPermit,  // reports a permit that is not its own, or none
+};
+inline constexpr size_t kDenialReasons = 7;
+
+using DenialCounts = std::array<uint64_t, kDenialReasons>;  // by reason
+
+// "unauthenticated", "identity", "tag", "overrides", "logs", "status" or "permit".
+std::string_view ReasonLabel(DenialReason reason);
+
+struct Refusal {
+  DenialReason reason = DenialReason::kUnauthenticated;
+  // UPPER_SNAKE_CASE, for programs: "IDENTITY_NOT_GRANTED".
+  const char* code = "";
+  std::string caller = {};   // its name; empty: not known
+  std::string missing = {};  // what would have to be granted, or presented
+  std::string field = {};    // of the request; empty: it is about none
+  std::string text = {};     // for a person, one line, of bounded length
+};
+
+// Text of a caller's for a message: escaped, at most 100 bytes of it, in single quotes.
+std::string Quoted(std::string_view text);
+
+}  // namespace headgate::access
+
+#endif  // HEADGATE_SERVER_ACCESS_REFUSAL_H_

@@ -1,0 +1,48 @@
+// What an operator writes about callers, as plain data: the `access:` of a configuration.
+//
+// Validated by server/config; compiled by AccessPolicy (policy.h). Thread-compatible.
+
+#ifndef HEADGATE_SERVER_ACCESS_SPEC_H_
+#define HEADGATE_SERVER_ACCESS_SPEC_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace headgate::access {
+
+// In `identities`: any identity.
+inline constexpr char kAnyIdentity[] = "*";
+
+// Key and value.
+using TagSpec = std::pair<std::string, std::string>;
+
+// One caller, and what it is granted. Exactly one of certificate, token and anybody is set.
+struct CallerSpec {
+  std::string name;
+  std::string certificate = {};  // "URI:..." or "DNS:...", an alternative name of its certificate
+  std::string token = {};        // a name in the token file
+  bool anybody = false;          // whoever is nobody else
+  std::vector<std::string> identities = {};  // these levels and all below; or kAnyIdentity
+  std::vector<TagSpec> tags = {};            // protected ones that it may claim
+  std::vector<std::string> segments = {};    // likewise
+  bool overrides = false;                    // may make and end them, for its identities
+  bool logs = false;                         // may read the throttle log of its identities
+  bool status = false;                       // may read status, budgets, buckets and overrides
+
+  friend bool operator==(const CallerSpec&, const CallerSpec&) = default;
+};
+
+struct PolicySpec {
+  std::string token_file = {};  // empty: no tokens
+  std::vector<CallerSpec> callers = {};
+  // What rules of the configuration exempt by: nobody may claim it who is not granted it.
+  std::vector<TagSpec> protected_tags = {};
+  std::vector<std::string> protected_segments = {};
+
+  friend bool operator==(const PolicySpec&, const PolicySpec&) = default;
+};
+
+}  // namespace headgate::access
+
+#endif  // HEADGATE_SERVER_ACCESS_SPEC_H_

@@ -1,0 +1,257 @@
+// Access: who may call, how each is known, and what it is granted.
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/identity.h"
+#include "server/access/policy.h"
+#include "server/access/token_book.h"
+#include "server/config/builder.h"
+#include "server/config/file_text.h"
+#include "server/config/suggest.h"
+
+namespace headgate::config {
+namespace {
+
+using Field = v1::AccessCaller;
+
+constexpr int kMostCallers = 10'000;
+constexpr int kMostGrants = 1000;  // of one kind, of one caller
+
+class AccessBuilder {
+ public:
+  explicit AccessBuilder(Builder& builder)
+      : builder_(builder), findings_(builder.findings), proto_(builder.proto.access()) {}
+
+  access::PolicySpec Run() {
+    spec_.token_file = proto_.token_file();
+    TokenFile();
+    const bool spoilt = marks().Spoilt(proto_, v1::Access::kCallersFieldNumber);
+    if (proto_.callers().empty() && !spoilt) {
+      findings_.Say(proto_,
+                    "access without callers lets nobody in; list callers, or leave access out to "
+                    "let everybody do everything");
+    }
+    if (proto_.callers_size() > kMostCallers) {
+      findings_.Say(
+          proto_, v1::Access::kCallersFieldNumber,
+          absl::StrCat("there are ", proto_.callers_size(), " callers; at most ", kMostCallers));
+      return std::move(spec_);
+    }
+    NameTable names("caller", NameTable::Completeness::kComplete, findings_);
+    names.AddAll(proto_.callers());
+    for (const v1::AccessCaller& caller : proto_.callers()) Caller(caller);
+    Protect();
+    return std::move(spec_);
+  }
+
+ private:
+  const Marks& marks() const { return findings_.marks(); }
+
+  bool HasTls() const { return marks().Given(builder_.proto, v1::Config::kTlsFieldNumber); }
+  bool HasClientCa() const {
+    return marks().Given(builder_.proto.tls(), v1::Tls::kClientCaFileFieldNumber);
+  }
+
+  // Names in the file are known only where it can be read, and is in order: a server says more.
+  void TokenFile() {
+    if (proto_.token_file().empty()) return;
+    if (!HasTls()) {
+      findings_.Say(proto_, v1::Access::kTokenFileFieldNumber,
+                    "tokens are taken over TLS only, and there is no tls");
+    }
+    if (builder_.other_files != OtherFiles::kRead) return;
+    const auto text = ReadFileText(proto_.token_file(), access::TokenBook::kMaxFileBytes);
+    if (!text.ok()) return;
+    absl::StatusOr<access::TokenBook> book = access::TokenBook::Parse(*text, proto_.token_file());
+    if (book.ok()) {
+      tokens_ = *std::move(book);
+      return;
+    }
+    for (const auto line : absl::StrSplit(book.status().message(), '\n')) {
+      findings_.Say(proto_, v1::Access::kTokenFileFieldNumber, std::string(line));
+    }
+  }
+
+  void Caller(const v1::AccessCaller& from) {
+    access::CallerSpec& to = spec_.callers.emplace_back();
+    to.name = NameOr(from.name());
+    switch (from.known_by_case()) {
+      case v1::AccessCaller::kCertificate:
+        Certificate(from, to);
+        break;
+      case v1::AccessCaller::kToken:
+        Token(from, to);
+        break;
+      default:
+        Anybody(from, to);
+    }
+    Identities(from, to);
+    Tags(from, to);
+    Segments(from, to);
+    to.overrides = from.overrides();
+    to.logs = from.logs();
+    to.status = from.status();
+    Something(from, to);
+  }
+
+  // Says so if another caller is known by the same.
+  void Once(const v1::AccessCaller& from, int field, const std::string& what,
+            const std::string& shown) {
+    const int line = marks().At(from, field).line;
+    const auto [first, is_new] = known_by_.emplace(what, line);
+    if (is_new) return;
+    findings_.Say(from, field,
+                  absl::StrCat(shown, " is another caller's, in line ", first->second));
+  }
+
+  void Certificate(const v1::AccessCaller& from, access::CallerSpec& to) {
+    const int field = Field::kCertificateFieldNumber;
+    const std::string& name = to.certificate = from.certificate();
+    const bool typed = absl::StartsWith(name, "URI:") || absl::StartsWith(name, "DNS:");
+    if (!typed || name.size() == 4) {
+      findings_.Say(from, field,
+                    absl::StrCat("certificate must be one of its alternative names, "
+                                 "'URI:spiffe://...' or 'DNS:...'; it is ",
+                                 Quoted(name)));
+    } else {
+      Once(from, field, access::CanonicalName(name), absl::StrCat("certificate ", Quoted(name)));
+    }
+    if (!HasTls()) {
+      findings_.Say(from, field, "a certificate is seen over TLS only, and there is no tls");
+    } else if (!HasClientCa()) {
+      findings_.Say(from, field,
+                    "callers' certificates are verified with tls.client_ca_file, "
+                    "which is not set");
+    }
+  }
+
+  void Token(const v1::AccessCaller& from, access::CallerSpec& to) {
+    const int field = Field::kTokenFieldNumber;
+    const std::string& name = to.token = from.token();
+    if (!access::TokenBook::IsName(name)) {
+      findings_.Say(from, field,
+                    "token is a name in the token file, never a token: 1 to 128 letters, digits, "
+                    "'_', '-', '.', '@' or '/'");
+    } else {
+      Once(from, field, absl::StrCat("token ", name), absl::StrCat("token ", Quoted(name)));
+    }
+    if (!marks().Given(proto_, v1::Access::kTokenFileFieldNumber)) {
+      findings_.Say(from, field, "a token is looked up in access.token_file, which is not set");
+    }
+    if (tokens_.has_value() && !tokens_->HasName(name)) {
+      findings_.Say(from, field,
+                    absl::StrCat("no token ", Quoted(name), " in ", Quoted(proto_.token_file()),
+                                 Suggestion(name, tokens_->Names())));
+    }
+  }
+
+  void Anybody(const v1::AccessCaller& from, access::CallerSpec& to) {
+    const int field = Field::kAnybodyFieldNumber;
+    to.anybody = true;
+    if (!from.anybody()) {
+      findings_.Say(from, field, "write true, or give a certificate or a token instead");
+    } else {
+      Once(from, field, "anybody", "anybody");
+    }
+  }
+
+  // Whether there are more than anybody needs; that is said.
+  bool TooMany(const v1::AccessCaller& from, int field, int count) {
+    if (count <= kMostGrants) return false;
+    findings_.Say(from, field, absl::StrCat("has ", count, " entries; at most ", kMostGrants));
+    return true;
+  }
+
+  void Identities(const v1::AccessCaller& from, access::CallerSpec& to) {
+    const int field = Field::kIdentitiesFieldNumber;
+    if (TooMany(from, field, from.identities_size())) return;
+    for (int i = 0; i < from.identities_size(); ++i) {
+      const std::string& selector = from.identities(i);
+      const absl::Status valid = selector == access::kAnyIdentity
+                                     ? absl::OkStatus()
+                                     : Identity::Parse(selector, 0).status();
+      if (!valid.ok()) {
+        const char* const hint = absl::StrContains(selector, '*')
+                                     ? "; '*' stands alone, for any identity, and a level "
+                                       "includes all below it"
+                                     : "";
+        findings_.Say(marks().AtItem(from, field, i), absl::StrCat(valid.message(), hint));
+      }
+      to.identities.push_back(selector);
+    }
+  }
+
+  void Tags(const v1::AccessCaller& from, access::CallerSpec& to) {
+    const int field = Field::kTagsFieldNumber;
+    if (TooMany(from, field, from.tags_size())) return;
+    for (int i = 0; i < from.tags_size(); ++i) {
+      const std::string& tag = from.tags(i);
+      const size_t equals = tag.find('=');
+      if (equals == std::string::npos || equals == 0) {
+        findings_.Say(marks().AtItem(from, field, i),
+                      absl::StrCat("expected key=value, got ", Quoted(tag)));
+        continue;
+      }
+      to.tags.emplace_back(tag.substr(0, equals), tag.substr(equals + 1));
+    }
+  }
+
+  void Segments(const v1::AccessCaller& from, access::CallerSpec& to) {
+    const int field = Field::kSegmentsFieldNumber;
+    if (TooMany(from, field, from.segments_size())) return;
+    for (int i = 0; i < from.segments_size(); ++i) {
+      const absl::Status valid = Identity::ValidateSegment(from.segments(i));
+      if (!valid.ok()) {
+        findings_.Say(marks().AtItem(from, field, i), std::string(valid.message()));
+      }
+      to.segments.push_back(from.segments(i));
+    }
+  }
+
+  void Something(const v1::AccessCaller& from, const access::CallerSpec& to) {
+    const bool for_identities = to.overrides || to.logs;
+    if (marks().Given(from, Field::kIdentitiesFieldNumber) && !to.identities.empty()) return;
+    if (marks().Spoilt(from, Field::kIdentitiesFieldNumber)) return;
+    if (!to.tags.empty() || !to.segments.empty() || for_identities) {
+      findings_.Say(from, absl::StrCat("caller ", Quoted(to.name),
+                                       " is granted something for its identities, and has none"));
+    } else if (!to.status) {
+      findings_.Say(from, absl::StrCat("caller ", Quoted(to.name),
+                                       " is granted nothing; give it identities or status"));
+    }
+  }
+
+  // What rules exempt by is not for everybody to claim.
+  void Protect() {
+    for (const engine::RuleSpec& rule : builder_.config.policy.rules) {
+      if (!std::holds_alternative<engine::ExemptAction>(rule.action)) continue;
+      for (const auto& tag : rule.match.tags) spec_.protected_tags.push_back(tag);
+      if (!rule.match.segment.empty()) spec_.protected_segments.push_back(rule.match.segment);
+    }
+  }
+
+  Builder& builder_;
+  Findings& findings_;
+  const v1::Access& proto_;
+  access::PolicySpec spec_;
+  std::optional<access::TokenBook> tokens_;         // of the file, if it could be read
+  absl::flat_hash_map<std::string, int> known_by_;  // where each is first
+};
+
+}  // namespace
+
+void Builder::BuildAccess() {
+  if (proto.has_access()) config.access = AccessBuilder(*this).Run();
+}
+
+}  // namespace headgate::config
