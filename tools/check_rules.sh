@@ -17,6 +17,7 @@ server/health    common server/engine server/health
 server/postgres  common server/health server/throttle_log server/postgres
 server/config    common server/engine server/health server/config
 server/rpc       common server/engine server/health server/config server/throttle_log server/overrides server/rpc
+server/web       common server/engine server/health server/config server/throttle_log server/rpc server/web
 server/app       common server
 server/main.cc   common server
 client           client common

@@ -1,22 +1,29 @@
-// The server's log: one line for each event, on standard error.
+// The server's log: one line for each event, on standard error, as text or as a JSON object with
+// `ts` (RFC 3339, UTC), `level`, `event` and each field under its own name.
 //
 // Text from outside (names in a configuration, messages of a database) is escaped, so that nobody
 // can write lines of their own. Thread-safe.
 //
-//   SetUpLog("info", [] { kill(getpid(), SIGUSR1); });
+//   SetUpLog("info", LogFormat::kText, [] { kill(getpid(), SIGUSR1); });
 //   LogInfo("configuration loaded", {{"path", path}, {"version", absl::StrCat(version)}});
 
 #ifndef HEADGATE_SERVER_APP_LOG_H_
 #define HEADGATE_SERVER_APP_LOG_H_
 
-#include <initializer_list>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "absl/types/span.h"
+
 namespace headgate::app {
 
-using LogFields = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+enum class LogFormat : uint8_t { kText, kJson };
+
+// No field is named as one of the first three.
+using LogField = std::pair<std::string_view, std::string_view>;
+using LogFields = absl::Span<const LogField>;
 
 // Call it once. Levels: "debug", "info", "warning" or "error"; anything else is "info".
 //
@@ -24,7 +31,7 @@ using LogFields = std::initializer_list<std::pair<std::string_view, std::string_
 // environment has GRPC_VERBOSITY. It is also how gRPC tells that it listens no more, for want of
 // open files: `listener_lost` is then called, on a thread of gRPC's that must not wait or call
 // back.
-void SetUpLog(std::string_view level, void (*listener_lost)());
+void SetUpLog(std::string_view level, LogFormat format, void (*listener_lost)());
 
 void LogInfo(std::string_view event, LogFields fields = {});
 void LogWarning(std::string_view event, LogFields fields = {});

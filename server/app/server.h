@@ -1,9 +1,9 @@
 // The whole server: what starts and stops in which order.
 //
-// Start: configuration, engine, overrides, policy, monitors, throttle log, gRPC, and then it says
-// SERVING. Stop: it says NOT_SERVING, stops watching the file, drains calls, then stops the
-// monitors and writes the rest of the log. The configuration file is watched all the time; a bad
-// one leaves everything as it is.
+// Start: HTTP, configuration, engine, overrides, policy, monitors, throttle log, gRPC, and then it
+// says SERVING. Stop: it says NOT_SERVING, stops watching the file, drains calls, then stops the
+// monitors, writes the rest of the log, and ends HTTP. The configuration file is watched all the
+// time; a bad one leaves everything as it is.
 //
 // Thread-safe, but ListenAnew and Stop belong to one thread. Stop is called once, or left to the
 // destructor.
@@ -24,13 +24,16 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "server/app/call_log.h"
 #include "server/app/targets.h"
 #include "server/app/throttle_log.h"
+#include "server/app/web.h"
 #include "server/config/config.h"
 #include "server/config/file_watcher.h"
 #include "server/config/reloader.h"
 #include "server/engine/engine.h"
 #include "server/overrides/registry.h"
+#include "server/rpc/calls.h"
 #include "server/rpc/override_service.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/sources.h"
@@ -46,6 +49,7 @@ struct ServerOptions {
   std::optional<bool> reflection = {};           // likewise
   std::optional<std::string> state_dir = {};     // likewise
   std::string port_file = {};                    // empty: none
+  WebOptions web = {};                           // the HTTP port; none by default
   absl::Duration grace = absl::Seconds(10);      // for calls that run when it stops
 };
 
@@ -59,6 +63,8 @@ class Server final : private rpc::StatusSource {
   Server& operator=(const Server&) = delete;
 
   int port() const { return port_; }
+  // 0: there is none.
+  int http_port() const { return web_->port(); }
   // Cuts all connections and listens on the same port anew; all else goes on. For a listener that
   // gRPC has lost, as log.h tells. An error: nothing listens any more. Not after Stop.
   absl::Status ListenAnew();
@@ -66,7 +72,7 @@ class Server final : private rpc::StatusSource {
 
  private:
   Server(const ServerOptions& options, Clock& clock)
-      : options_(options), clock_(clock), started_at_(clock.Read().wall()) {}
+      : options_(options), clock_(clock), started_at_(clock.Read().wall()), call_log_(clock) {}
 
   absl::Status Run();
   // Puts a configuration into force: the first one makes the engine.
@@ -93,12 +99,15 @@ class Server final : private rpc::StatusSource {
   std::unique_ptr<app::Targets> targets_;
   std::unique_ptr<app::ThrottleLog> log_;
   std::unique_ptr<config::ConfigStore> config_;
+  CallLog call_log_;
+  std::unique_ptr<rpc::Calls> calls_;
   std::unique_ptr<rpc::OverrideService> override_service_;
   std::unique_ptr<rpc::ThrottleLogService> log_service_;
   rpc::RpcServerOptions rpc_options_;
   std::unique_ptr<rpc::RpcServer> rpc_;
   int port_ = 0;
   std::unique_ptr<config::FileWatcher> watcher_;
+  std::unique_ptr<Web> web_;  // the last: it reads all above
 };
 
 }  // namespace headgate::app

@@ -62,16 +62,16 @@ absl::StatusOr<Page> PageOf(int size, const std::string& token) {
 OverrideService::OverrideService(overrides::Registry* registry) : registry_(registry) {
   AddSync<v1::CreateOverrideRequest, v1::CreateOverrideResponse>(
       "/headgate.v1.OverrideService/CreateOverride",
-      [this](auto& /*context*/, auto& request, auto& response) {
-        return Create(request, response);
+      [this](auto& context, auto& request, auto& response) {
+        return Create(context, request, response);
       });
   AddSync<v1::ListOverridesRequest, v1::ListOverridesResponse>(
       "/headgate.v1.OverrideService/ListOverrides",
       [this](auto& /*context*/, auto& request, auto& response) { return List(request, response); });
   AddSync<v1::DeleteOverrideRequest, v1::DeleteOverrideResponse>(
       "/headgate.v1.OverrideService/DeleteOverride",
-      [this](auto& /*context*/, auto& request, auto& response) {
-        return Delete(request, response);
+      [this](auto& context, auto& request, auto& response) {
+        return Delete(context, request, response);
       });
   AddSync<v1::ListOverrideEventsRequest, v1::ListOverrideEventsResponse>(
       "/headgate.v1.OverrideService/ListOverrideEvents",
@@ -80,13 +80,24 @@ OverrideService::OverrideService(overrides::Registry* registry) : registry_(regi
       });
 }
 
-grpc::Status OverrideService::Create(const v1::CreateOverrideRequest& request,
+grpc::Status OverrideService::Create(const grpc::ServerContext& context,
+                                     const v1::CreateOverrideRequest& request,
                                      v1::CreateOverrideResponse& response) {
   if (registry_ == nullptr) return NoStateFolder();
   const absl::StatusOr<overrides::CreateRequest> create = FromProto(request);
   if (!create.ok()) return ToGrpc(create.status());
   const absl::StatusOr<overrides::Override> made = registry_->Create(*create);
   if (!made.ok()) return ToGrpc(made.status());
+  TellChange(context, "CreateOverride", "override created",
+             {{"id", absl::StrCat(made->id)},
+              {"kind", v1::OverrideKind_Name(request.kind())},
+              {request.selector().has_segment() ? "segment" : "identity",
+               request.selector().has_segment() ? request.selector().segment()
+                                                : request.selector().identity()},
+              {"target", request.selector().target()},
+              {"actor", made->actor},
+              {"reason", made->reason},
+              {"expires_at", absl::FormatTime(made->expires_at)}});
   FillOverride(*made, *response.mutable_override());
   return grpc::Status();
 }
@@ -113,12 +124,16 @@ grpc::Status OverrideService::List(const v1::ListOverridesRequest& request,
   return grpc::Status();
 }
 
-grpc::Status OverrideService::Delete(const v1::DeleteOverrideRequest& request,
+grpc::Status OverrideService::Delete(const grpc::ServerContext& context,
+                                     const v1::DeleteOverrideRequest& request,
                                      v1::DeleteOverrideResponse& response) {
   if (registry_ == nullptr) return NoStateFolder();
   const absl::StatusOr<overrides::Override> ended =
       registry_->Delete({.id = request.id(), .actor = request.actor(), .reason = request.reason()});
   if (!ended.ok()) return ToGrpc(ended.status());
+  TellChange(
+      context, "DeleteOverride", "override ended",
+      {{"id", absl::StrCat(ended->id)}, {"actor", request.actor()}, {"reason", request.reason()}});
   FillOverride(*ended, *response.mutable_override());
   return grpc::Status();
 }

@@ -22,10 +22,10 @@ class OverrideService final : public Service {
   explicit OverrideService(overrides::Registry* registry);
 
  private:
-  grpc::Status Create(const v1::CreateOverrideRequest& request,
+  grpc::Status Create(const grpc::ServerContext& context, const v1::CreateOverrideRequest& request,
                       v1::CreateOverrideResponse& response);
   grpc::Status List(const v1::ListOverridesRequest& request, v1::ListOverridesResponse& response);
-  grpc::Status Delete(const v1::DeleteOverrideRequest& request,
+  grpc::Status Delete(const grpc::ServerContext& context, const v1::DeleteOverrideRequest& request,
                       v1::DeleteOverrideResponse& response);
   grpc::Status ListEvents(const v1::ListOverrideEventsRequest& request,
                           v1::ListOverrideEventsResponse& response);

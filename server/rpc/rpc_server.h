@@ -39,6 +39,7 @@ class Recorder;
 namespace headgate::rpc {
 
 class AsyncService;
+class Calls;
 class HealthService;
 class ServingLoop;
 class StatusService;
@@ -56,6 +57,7 @@ struct RpcServerOptions {
   // Further ones, which outlive the server. grpc.health.v1 does not list them.
   std::vector<grpc::Service*> more_services = {};
   throttle_log::Recorder* recorder = nullptr;  // counts decided Checks; null: nobody does
+  Calls* calls = nullptr;                      // counts our own services' calls; null: nobody does
 };
 
 class RpcServer {

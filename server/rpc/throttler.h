@@ -14,6 +14,7 @@
 #include <headgate/v1/throttler_service.pb.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,6 +23,7 @@
 #include "server/engine/engine.h"
 #include "server/engine/ip_prefix.h"
 #include "server/rpc/check_requests.h"
+#include "server/rpc/latency_histogram.h"
 #include "server/rpc/sources.h"
 #include "server/throttle_log/lane.h"
 
@@ -29,9 +31,11 @@ namespace headgate::rpc {
 
 class Throttler {
  public:
-  // `demand` and `lane`, where decided Checks are counted, may be null; all outlive this.
-  Throttler(engine::Engine& engine, Clock& clock, DemandListener* demand, throttle_log::Lane* lane)
-      : engine_(engine), clock_(clock), demand_(demand), lane_(lane) {}
+  // `demand`, `lane`, where decided Checks are counted, and `latency`, where every 64th decision is
+  // timed, may be null; all outlive this.
+  Throttler(engine::Engine& engine, Clock& clock, DemandListener* demand, throttle_log::Lane* lane,
+            LatencyHistogram* latency = nullptr)
+      : engine_(engine), clock_(clock), demand_(demand), lane_(lane), latency_(latency) {}
 
   using Checks = google::protobuf::RepeatedPtrField<v1::CheckRequest>;
   using Results = google::protobuf::RepeatedPtrField<v1::CheckResult>;
@@ -63,6 +67,8 @@ class Throttler {
   Clock& clock_;
   DemandListener* const demand_;
   throttle_log::Lane* const lane_;
+  LatencyHistogram* const latency_;
+  uint32_t decisions_ = 0;
   CheckRequests requests_;
   std::vector<engine::CheckAnswer> answers_{1};
   std::vector<absl::Status> statuses_{1};

@@ -18,8 +18,9 @@ constexpr int kWaitingBatches = 32;
 // What the routes of one loop share.
 struct Lane : Route {
   Lane(engine::Engine& engine, Clock& clock, DemandListener* demand,
-       throttle_log::Recorder* recorder)
-      : throttler(engine, clock, demand, recorder == nullptr ? nullptr : &recorder->AddLane()) {}
+       throttle_log::Recorder* recorder, Calls* calls)
+      : throttler(engine, clock, demand, recorder == nullptr ? nullptr : &recorder->AddLane(),
+                  calls == nullptr ? nullptr : &calls->AddDecisionLane()) {}
 
   const engine::IpAddress* AddressOf(grpc::ServerContext& context) {
     return peers.Find(context.peer());
@@ -32,12 +33,13 @@ struct Lane : Route {
 }  // namespace
 
 ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, DemandListener* demand,
-                                   throttle_log::Recorder* recorder, int max_streams)
+                                   throttle_log::Recorder* recorder, int max_streams, Calls* calls)
     : engine_(engine),
       clock_(clock),
       demand_(demand),
       recorder_(recorder),
-      streams_(max_streams),
+      calls_(calls),
+      streams_(max_streams, calls == nullptr ? nullptr : &calls->streams_open()),
       check_(AddAsync("/headgate.v1.ThrottlerService/Check", Kind::NORMAL_RPC)),
       batch_check_(AddAsync("/headgate.v1.ThrottlerService/BatchCheck", Kind::NORMAL_RPC)),
       check_stream_(AddAsync("/headgate.v1.ThrottlerService/CheckStream", Kind::BIDI_STREAMING)),
@@ -53,30 +55,39 @@ ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, DemandL
 }
 
 void ThrottlerService::Open(ServingLoop& loop) {
-  auto owned = std::make_unique<Lane>(engine_, clock_, demand_, recorder_);
+  auto owned = std::make_unique<Lane>(engine_, clock_, demand_, recorder_, calls_);
+  const auto counted = [this](const char* method) {
+    return calls_ == nullptr ? nullptr : &calls_->AddLane(method);
+  };
   Lane* const lane = owned.get();
   loop.Own(std::move(owned));
   loop.Own(std::make_unique<UnaryRoute<v1::CheckRequest, v1::CheckResponse>>(
-      *this, check_, loop, kWaitingChecks, [lane](auto& context, auto& request, auto& response) {
+      *this, check_, loop, kWaitingChecks,
+      [lane](auto& context, auto& request, auto& response) {
         return lane->throttler.Check(request, lane->AddressOf(context),
                                      *response.mutable_decision());
-      }));
+      },
+      counted("Check")));
   loop.Own(std::make_unique<UnaryRoute<v1::BatchCheckRequest, v1::BatchCheckResponse>>(
       *this, batch_check_, loop, kWaitingBatches,
       [lane](auto& context, auto& request, auto& response) {
         return lane->throttler.BatchCheck(request.checks(), lane->AddressOf(context),
                                           *response.mutable_results());
-      }));
+      },
+      counted("BatchCheck")));
   loop.Own(std::make_unique<CheckStreams>(
-      *this, check_stream_, loop, streams_, [lane](auto& context, auto& request, auto& response) {
+      *this, check_stream_, loop, streams_,
+      [lane](auto& context, auto& request, auto& response) {
         return lane->throttler.BatchCheck(request.checks(), lane->AddressOf(context),
                                           *response.mutable_results());
-      }));
+      },
+      counted("CheckStream")));
   loop.Own(std::make_unique<UnaryRoute<v1::ReportRequest, v1::ReportResponse>>(
       *this, report_, loop, kWaitingBatches,
       [lane](auto& /*context*/, auto& request, auto& response) {
         return lane->throttler.Report(request, response);
-      }));
+      },
+      counted("Report")));
 }
 
 }  // namespace headgate::rpc

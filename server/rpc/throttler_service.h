@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "server/engine/engine.h"
+#include "server/rpc/calls.h"
 #include "server/rpc/check_streams.h"
 #include "server/rpc/service.h"
 #include "server/rpc/serving_loop.h"
@@ -21,9 +22,9 @@ namespace headgate::rpc {
 
 class ThrottlerService final : public AsyncService {
  public:
-  // `demand` and `recorder` may be null; all outlive this.
+  // `demand`, `recorder` and `calls` may be null; all outlive this.
   ThrottlerService(engine::Engine& engine, Clock& clock, DemandListener* demand,
-                   throttle_log::Recorder* recorder, int max_streams);
+                   throttle_log::Recorder* recorder, int max_streams, Calls* calls = nullptr);
 
   void Open(ServingLoop& loop) override;
 
@@ -34,6 +35,7 @@ class ThrottlerService final : public AsyncService {
   Clock& clock_;
   DemandListener* const demand_;
   throttle_log::Recorder* const recorder_;
+  Calls* const calls_;
   StreamCount streams_;
   const int check_;
   const int batch_check_;
