@@ -14,6 +14,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "common/host_port.h"
 #include "common/system_clock.h"
 #include "server/app/log.h"
@@ -31,6 +32,9 @@ struct Flags {
   app::ServerOptions server;
   std::string check_config;
   std::string log_level = "info";
+  std::string log_format = "text";
+  std::string http_address = "127.0.0.1:8080";
+  std::string ready_after = "30s";
 };
 
 // An empty variable counts as none; an empty path on the command line is a slip.
@@ -40,6 +44,33 @@ std::string NotEmpty(const std::string& path) { return path.empty() ? "the path 
 std::string HostPort(const std::string& address) {
   if (PortOf(address).has_value()) return "";
   return absl::StrCat("must be ", kHostPortForm, "; it is '", absl::Utf8SafeCEscape(address), "'");
+}
+
+std::string HostPortOrOff(const std::string& address) {
+  return address == "off" ? "" : HostPort(address);
+}
+
+std::string NotNegative(const std::string& text) {
+  absl::Duration duration;
+  if (absl::ParseDuration(text, &duration) && duration >= absl::ZeroDuration()) return "";
+  return absl::StrCat("must be a duration such as 30s or 1m30s; it is '",
+                      absl::Utf8SafeCEscape(text), "'");
+}
+
+void DeclareHttp(CLI::App& cli, Flags& flags) {
+  cli.add_option("--http-address", flags.http_address,
+                 "host:port for /metrics, /healthz and /readyz; port 0 picks a free one, off: none")
+      ->envname("HEADGATE_HTTP_ADDRESS")
+      ->check(HostPortOrOff)
+      ->capture_default_str();
+  cli.add_option("--http-port-file", flags.server.web.port_file,
+                 "File that the HTTP port is written to, once it is listened on");
+  cli.add_option("--ready-after", flags.ready_after,
+                 "How long /readyz waits for the first sample of each target; then the server is "
+                 "ready in a degraded mode")
+      ->envname("HEADGATE_READY_AFTER")
+      ->check(NotNegative)
+      ->capture_default_str();
 }
 
 void Declare(CLI::App& cli, Flags& flags) {
@@ -70,6 +101,10 @@ void Declare(CLI::App& cli, Flags& flags) {
   cli.add_option("--log-level", flags.log_level, "debug, info, warning or error")
       ->envname("HEADGATE_LOG_LEVEL")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
+  cli.add_option("--log-format", flags.log_format, "text, or json for one object a line")
+      ->envname("HEADGATE_LOG_FORMAT")
+      ->check(CLI::IsMember({"text", "json"}));
+  DeclareHttp(cli, flags);
   cli.add_option("--check-config", flags.check_config,
                  "Only say what is wrong with this file: exit status 0 if nothing is, else 2")
       ->check(NotEmpty);
@@ -143,7 +178,10 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return cli.exit(error) == 0 ? 0 : kWrongUsage;
   }
-  app::SetUpLog(flags.log_level);
+  app::SetUpLog(flags.log_level,
+                flags.log_format == "json" ? app::LogFormat::kJson : app::LogFormat::kText);
+  flags.server.web.address = flags.http_address == "off" ? "" : flags.http_address;
+  absl::ParseDuration(flags.ready_after, &flags.server.web.ready_after);  // it was checked
   // It would write a line for each string that is not UTF-8, and callers choose the strings: what
   // is wrong with a request they are told in its error.
   google::protobuf::SetLogHandler(nullptr);

@@ -213,6 +213,9 @@ build_or_fail() {
   return 1
 }
 
+# Servers that tests start have no HTTP port but where a test asks for one: 8080 may be taken.
+export HEADGATE_HTTP_ADDRESS=off
+
 test_release() {
   export HEADGATE_TEST_SCALE="${HEADGATE_TEST_SCALE:-1}"
   if build_or_fail release; then run_tests release; fi

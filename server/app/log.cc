@@ -10,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/strings.h"
+#include "server/app/json_members.h"
 
 namespace headgate::app {
 namespace {
@@ -21,10 +22,18 @@ std::string Shown(std::string_view text) {
   return absl::StrCat("\"", escaped, "\"");
 }
 
-void Log(spdlog::level::level_enum level, std::string_view event, LogFields fields) {
+std::string TextLine(std::string_view event, LogFields fields) {
   std::string line(event);
   for (const auto& [key, value] : fields) absl::StrAppend(&line, " ", Sv(key), "=", Shown(value));
-  spdlog::log(level, "{}", line);
+  return line;
+}
+
+// Set once, before the first line.
+bool as_json = false;
+
+void Log(spdlog::level::level_enum level, std::string_view event, LogFields fields) {
+  if (!spdlog::should_log(level)) return;
+  spdlog::log(level, "{}", as_json ? JsonMembers(event, fields) : TextLine(event, fields));
 }
 
 // Set once, before gRPC is told of LogOfGrpc.
@@ -35,10 +44,13 @@ void LogOfGrpc(gpr_log_func_args* entry) { Log(grpc_level, "grpc", {{"message", 
 
 }  // namespace
 
-void SetUpLog(std::string_view level) {
+void SetUpLog(std::string_view level, LogFormat format) {
   auto logger = std::make_shared<spdlog::logger>("headgate",
                                                  std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
+  as_json = format == LogFormat::kJson;
+  logger->set_pattern(
+      as_json ? R"({"ts":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})" : "%Y-%m-%dT%H:%M:%S.%eZ %l %v",
+      spdlog::pattern_time_type::utc);
   const auto known = spdlog::level::from_str(std::string(level));
   logger->set_level(known == spdlog::level::off ? spdlog::level::info : known);
   logger->flush_on(spdlog::level::info);

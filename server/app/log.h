@@ -1,28 +1,35 @@
-// The server's log: one line for each event, on standard error.
+// The server's log: one line for each event, on standard error, as text or as a JSON object with
+// `ts` (RFC 3339, UTC), `level`, `event` and each field under its own name.
 //
 // Text from outside (names in a configuration, messages of a database) is escaped, so that nobody
 // can write lines of their own. Thread-safe.
 //
-//   SetUpLog("info");
+//   SetUpLog("info", LogFormat::kText);
 //   LogInfo("configuration loaded", {{"path", path}, {"version", absl::StrCat(version)}});
 
 #ifndef HEADGATE_SERVER_APP_LOG_H_
 #define HEADGATE_SERVER_APP_LOG_H_
 
-#include <initializer_list>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "absl/types/span.h"
+
 namespace headgate::app {
 
-using LogFields = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+enum class LogFormat : uint8_t { kText, kJson };
+
+// No field is named as one of the first three.
+using LogField = std::pair<std::string_view, std::string_view>;
+using LogFields = absl::Span<const LogField>;
 
 // Call it once. Levels: "debug", "info", "warning" or "error"; anything else is "info".
 //
 // What gRPC itself says is of level debug, since our own errors say it too; of level info if the
 // environment has GRPC_VERBOSITY.
-void SetUpLog(std::string_view level);
+void SetUpLog(std::string_view level, LogFormat format);
 
 void LogInfo(std::string_view event, LogFields fields = {});
 void LogWarning(std::string_view event, LogFields fields = {});

@@ -1,31 +1,16 @@
 #include "server/app/server.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/hash.h"
 #include "common/random_seed.h"
 #include "server/app/log.h"
+#include "server/app/port_file.h"
 
 namespace headgate::app {
 namespace {
-
-// A reader never sees a half-written port.
-absl::Status WritePort(const std::string& path, int port) {
-  const std::string draft = absl::StrCat(path, ".new");
-  std::ofstream file(draft);
-  file << port << '\n';
-  file.close();
-  if (!file || std::rename(draft.c_str(), path.c_str()) != 0) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot write the port to ", path, ": ", std::strerror(errno)));
-  }
-  return absl::OkStatus();
-}
 
 void LogCertificates(const tls::TlsState& state) {
   if (!state.status.ok()) {
@@ -46,9 +31,16 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
 }
 
 absl::Status Server::Run() {
+  absl::StatusOr<std::unique_ptr<Web>> web = Web::Start(options_.web, clock_);
+  if (!web.ok()) return web.status();
+  web_ = *std::move(web);
   config_ = std::make_unique<config::ConfigStore>(
       options_.config_path, clock_, [this](const config::Config& config) { return Apply(config); });
   if (absl::Status loaded = config_->Start(); !loaded.ok()) return loaded;
+  // The seed may outlive a process; request ids must not.
+  calls_ = std::make_unique<rpc::Calls>(
+      clock_, CombineHash(seed_, static_cast<uint64_t>(absl::ToUnixNanos(started_at_))),
+      &call_log_);
   override_service_ = std::make_unique<rpc::OverrideService>(overrides_.get(), &access_->guard());
   log_service_ = std::make_unique<rpc::ThrottleLogService>(
       rpc::ThrottleLogSources{.store = log_->store(),
@@ -57,6 +49,8 @@ absl::Status Server::Run() {
                               .keeping = log_->keeping(),
                               .seed = seed_,
                               .access = &access_->guard()});
+  override_service_->Observe(*calls_);
+  log_service_->Observe(*calls_);
   if (absl::Status opened = OpenTls(); !opened.ok()) return opened;
   if (absl::Status listening = Listen(); !listening.ok()) return listening;
   port_ = rpc_->port();
@@ -65,7 +59,14 @@ absl::Status Server::Run() {
         options_.config_path, [this](const absl::StatusOr<std::string>& text) { Update(text); });
   }
   rpc_->SetServing(true);
-  LogInfo("serving", {{"version", kVersion}, {"port", absl::StrCat(port())}});
+  web_->Serve({.engine = *engine_,
+               .recorder = log_->recorder(),
+               .calls = *calls_,
+               .call_log = call_log_,
+               .status = *this});
+  LogInfo("serving", {{"version", kVersion},
+                      {"port", absl::StrCat(port())},
+                      {"http_port", absl::StrCat(web_->port())}});
   if (rpc_->health_port() != 0) {
     LogInfo("serving probes", {{"port", absl::StrCat(rpc_->health_port())}});
   }
@@ -169,6 +170,7 @@ rpc::RpcServerOptions Server::RpcOptions(const config::ServerSettings& settings)
   options.version = kVersion;
   options.recorder = &log_->recorder();
   options.access = &access_->guard();
+  options.calls = calls_.get();
   options.more_services = {override_service_.get(), log_service_.get()};
   return options;
 }
@@ -200,12 +202,14 @@ void Server::Update(const absl::StatusOr<std::string>& text) {
 void Server::Stop() {
   if (rpc_ == nullptr) return;
   rpc_->SetServing(false);
+  web_->Drain();
   watcher_ = nullptr;  // no target is started any more
   rpc_->Shutdown(options_.grace);
   access_->Stop();
   targets_->Stop();
   log_->Stop();
   rpc_ = nullptr;
+  web_ = nullptr;
 }
 
 }  // namespace headgate::app

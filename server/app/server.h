@@ -1,9 +1,9 @@
 // The whole server: what starts and stops in which order.
 //
-// Start: configuration, engine, overrides, policy, monitors, throttle log, gRPC, and then it says
-// SERVING. Stop: it says NOT_SERVING, stops watching the file, drains calls, then stops the
-// monitors and writes the rest of the log. The configuration file is watched all the time; a bad
-// one leaves everything as it is.
+// Start: HTTP, configuration, engine, overrides, policy, monitors, throttle log, gRPC, and then it
+// says SERVING. Stop: it says NOT_SERVING, stops watching the file, drains calls, then stops the
+// monitors, writes the rest of the log, and ends HTTP. The configuration file is watched all the
+// time; a bad one leaves everything as it is.
 //
 // Thread-safe, but Stop is called once, or left to the destructor.
 //
@@ -24,13 +24,16 @@
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "server/app/access.h"
+#include "server/app/call_log.h"
 #include "server/app/targets.h"
 #include "server/app/throttle_log.h"
+#include "server/app/web.h"
 #include "server/config/config.h"
 #include "server/config/file_watcher.h"
 #include "server/config/reloader.h"
 #include "server/engine/engine.h"
 #include "server/overrides/registry.h"
+#include "server/rpc/calls.h"
 #include "server/rpc/override_service.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/sources.h"
@@ -48,6 +51,7 @@ struct ServerOptions {
   std::optional<std::string> state_dir = {};     // likewise
   std::string port_file = {};                    // empty: none
   std::string health_address = {};               // for probes in plaintext; empty: none
+  WebOptions web = {};                           // the HTTP port; none by default
   absl::Duration grace = absl::Seconds(10);      // for calls that run when it stops
 };
 
@@ -63,11 +67,12 @@ class Server final : private rpc::StatusSource {
   int port() const { return port_; }
   // 0: there is none.
   int health_port() const { return rpc_->health_port(); }
+  int http_port() const { return web_->port(); }
   void Stop();
 
  private:
   Server(const ServerOptions& options, Clock& clock)
-      : options_(options), clock_(clock), started_at_(clock.Read().wall()) {}
+      : options_(options), clock_(clock), started_at_(clock.Read().wall()), call_log_(clock) {}
 
   absl::Status Run();
   // Puts a configuration into force: the first one makes the engine.
@@ -97,12 +102,15 @@ class Server final : private rpc::StatusSource {
   std::unique_ptr<app::Targets> targets_;
   std::unique_ptr<app::ThrottleLog> log_;
   std::unique_ptr<config::ConfigStore> config_;
+  CallLog call_log_;
+  std::unique_ptr<rpc::Calls> calls_;
   std::unique_ptr<rpc::OverrideService> override_service_;
   std::unique_ptr<rpc::ThrottleLogService> log_service_;
   std::unique_ptr<tls::ServerTls> tls_;  // null: plaintext
   std::unique_ptr<rpc::RpcServer> rpc_;
   int port_ = 0;
   std::unique_ptr<config::FileWatcher> watcher_;
+  std::unique_ptr<Web> web_;  // the last: it reads all above
 };
 
 }  // namespace headgate::app

@@ -82,6 +82,7 @@ rpc::ThrottleLogSnapshot ThrottleLog::Snapshot() const {
           .status = writer.status.ok() ? store.status : writer.status,
           .rows_written = writer.rows_written,
           .rows_buffered = writer.rows_buffered,
+          .rows_dropped = writer.rows_dropped,
           .dropped_checks = writer.checks_dropped,
           .folded_checks = recorder_.State().folded_checks,
           .bytes = store.bytes,

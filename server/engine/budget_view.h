@@ -38,6 +38,8 @@ struct BudgetView {
   double debt = 0;   // of its one bucket, or of the fullest
   double speed = 1;  // of its clock; 1 for an auto budget, whose speed is its rate
   size_t buckets_owing = 0;
+  size_t buckets = 0;                  // room, of a split budget
+  uint64_t live_evictions = 0;         // debts that were inherited, likewise
   std::optional<int64_t> outstanding;  // permits; absent for split budgets and uncounted ones
   std::optional<int64_t> max_concurrency;
   std::optional<double> max_cost;

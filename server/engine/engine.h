@@ -124,6 +124,14 @@ class Engine {
   };
   // Reads all tables: for status pages, not for hot paths.
   Stats ReadStats(Now now) const;
+  struct PermitStats {
+    size_t capacity = 0;
+    size_t live = 0;
+    size_t overdue = 0;           // expired, not reported, and still known
+    uint64_t abandoned = 0;       // expired, and forgotten before a Report came
+    uint64_t recycled_early = 0;  // see Stats
+  };
+  PermitStats ReadPermitStats(Now now) const;
   // All budgets on all targets, in the policy's order.
   std::vector<BudgetView> ReadBudgets(Now now) const;
   // The buckets of split budgets that owe most, fullest first; of one target or budget where named.

@@ -92,6 +92,15 @@ Engine::Stats Engine::ReadStats(Now now) const {
   return stats;
 }
 
+Engine::PermitStats Engine::ReadPermitStats(Now now) const {
+  now = Bounded(now);
+  return {.capacity = permits_.capacity(),
+          .live = permits_.CountLive(now.monotonic_ns),
+          .overdue = permits_.CountOverdue(now.monotonic_ns),
+          .abandoned = permits_.abandoned(),
+          .recycled_early = permits_.recycled_early()};
+}
+
 BudgetView Engine::ViewBudget(const Policy& policy, const Budget& budget, const Target& target,
                               Now now) const {
   const BudgetSpec& spec = policy.budget_specs[budget.spec];
@@ -118,6 +127,10 @@ BudgetView Engine::ViewBudget(const Policy& policy, const Budget& budget, const 
   view.buckets_owing = budget.ledger->table() == nullptr
                            ? static_cast<size_t>(debt_ns > 0)
                            : budget.ledger->table()->CountOwing(now_ns);
+  view.buckets = budget.ledger->capacity();
+  if (budget.ledger->table() != nullptr) {
+    view.live_evictions = budget.ledger->table()->live_evictions();
+  }
   if (budget.is_auto) {
     view.rate = reading.health.speed / Ledger::kAutoSpeed;
     view.speed = 1;

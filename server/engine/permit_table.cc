@@ -72,7 +72,8 @@ uint32_t PermitTable::Probe(int64_t now_ns, Hand& hand, bool& lost) {
     hand.at.store(from + kFewProbes, std::memory_order_relaxed);
     return kNone;
   }
-  if (expired.slot == kNone) recycled_.fetch_add(1, std::memory_order_relaxed);
+  // relaxed: numbers that order nothing.
+  (expired.slot == kNone ? recycled_ : abandoned_).fetch_add(1, std::memory_order_relaxed);
   return choice.slot;
 }
 
@@ -148,6 +149,17 @@ void PermitTable::Sweep(uint32_t cell, int64_t now_ns, int64_t latest_ns) {
     next = std::min(next, expires_at);
   }
   concurrency_.SetEarliestExpiry(cell, next);
+}
+
+size_t PermitTable::CountOverdue(int64_t now_ns) const {
+  size_t overdue = 0;
+  for (uint32_t slot = 0; slot < capacity(); ++slot) {
+    const State state = StateOf(heads_[slot].word.load(std::memory_order_relaxed));
+    overdue += state == State::kExpired ||
+               (state == State::kLive &&
+                heads_[slot].expires_at.load(std::memory_order_relaxed) <= now_ns);
+  }
+  return overdue;
 }
 
 size_t PermitTable::CountLive(int64_t now_ns) const {

@@ -110,6 +110,10 @@ class PermitTable {
 
   size_t capacity() const { return mask_ + 1; }
   size_t CountLive(int64_t now_ns) const;
+  // Past their time and not reported; a Report would still settle them.
+  size_t CountOverdue(int64_t now_ns) const;
+  // Permits that lost their slot after their time, unreported.
+  uint64_t abandoned() const { return abandoned_.load(std::memory_order_relaxed); }
   // Permits that lost their slot before their time.
   uint64_t recycled_early() const { return recycled_.load(std::memory_order_relaxed); }
 
@@ -184,6 +188,7 @@ class PermitTable {
   uint64_t first_generation_;  // that no permit has
   ConcurrencyTable& concurrency_;
   std::array<Hand, kHands> hands_;
+  std::atomic<uint64_t> abandoned_{0};
   std::atomic<uint64_t> recycled_{0};
 };
 

@@ -91,10 +91,13 @@ class CheckStreams::Call final : public Event {
 
   void Answer() {
     const auto& request = streams_.request_;
+    MethodCalls* const counted = streams_.counted_;
+    const int64_t started_ns = counted == nullptr ? 0 : counted->Begin();
     const grpc::Status status =
         request.complete ? streams_.handler_(context_, request.message, streams_.response_.message)
                          : MalformedError(request.message);
     if (!status.ok()) return Finish(status);
+    if (counted != nullptr) counted->EndPart(context_, started_ns);
     state_ = State::kWriting;
     outstanding_ = true;
     stream_.Write(streams_.response_, static_cast<Event*>(this));
@@ -102,6 +105,7 @@ class CheckStreams::Call final : public Event {
 
   void Finish(const grpc::Status& status) {
     finishing_ = true;
+    if (streams_.counted_ != nullptr) streams_.counted_->End(context_, 0, status);
     stream_.Finish(status, static_cast<Event*>(&finish_event_));
   }
 
@@ -122,13 +126,14 @@ class CheckStreams::Call final : public Event {
 };
 
 CheckStreams::CheckStreams(Service& service, int method, ServingLoop& loop, StreamCount& count,
-                           Admission admission, Handler handler)
+                           Admission admission, Handler handler, MethodCalls* counted)
     : service_(service),
       method_(method),
       loop_(loop),
       count_(count),
       admission_(std::move(admission)),
-      handler_(std::move(handler)) {
+      handler_(std::move(handler)),
+      counted_(counted) {
   for (int i = 0; i < kWaitingCalls; ++i) Post();
 }
 

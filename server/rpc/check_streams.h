@@ -14,10 +14,12 @@
 #include <headgate/v1/throttler_service.pb.h>
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
 #include "absl/container/flat_hash_map.h"
+#include "server/rpc/calls.h"
 #include "server/rpc/service.h"
 #include "server/rpc/serving_loop.h"
 #include "server/rpc/wire.h"
@@ -27,19 +29,28 @@ namespace headgate::rpc {
 // How many streams are open, on all loops. Thread-safe.
 class StreamCount {
  public:
-  explicit StreamCount(int most) : most_(most) {}
+  // `gauge`, which outlives this, counts along; it may be null.
+  explicit StreamCount(int most, std::atomic<int64_t>* gauge = nullptr)
+      : most_(most), gauge_(gauge) {}
 
   bool TryOpen() {
     // relaxed, here and below: nothing is read on the strength of this number.
-    if (open_.fetch_add(1, std::memory_order_relaxed) < most_) return true;
-    Close();
+    if (open_.fetch_add(1, std::memory_order_relaxed) < most_) {
+      if (gauge_ != nullptr) gauge_->fetch_add(1, std::memory_order_relaxed);
+      return true;
+    }
+    open_.fetch_sub(1, std::memory_order_relaxed);
     return false;
   }
-  void Close() { open_.fetch_sub(1, std::memory_order_relaxed); }
+  void Close() {
+    open_.fetch_sub(1, std::memory_order_relaxed);
+    if (gauge_ != nullptr) gauge_->fetch_sub(1, std::memory_order_relaxed);
+  }
   int open() const { return open_.load(std::memory_order_relaxed); }
 
  private:
   const int most_;
+  std::atomic<int64_t>* const gauge_;
   std::atomic<int> open_{0};
 };
 
@@ -52,9 +63,9 @@ class CheckStreams final : public Route {
   // Whether a caller may have a stream at all; each of its messages is the handler's to judge.
   using Admission = std::function<grpc::Status(grpc::ServerContext&)>;
 
-  // `count` outlives this.
+  // `count` outlives this, and so does `counted`, which is for the loop's thread and may be null.
   CheckStreams(Service& service, int method, ServingLoop& loop, StreamCount& count,
-               Admission admission, Handler handler);
+               Admission admission, Handler handler, MethodCalls* counted = nullptr);
   ~CheckStreams() override;
 
   void Drain() override;
@@ -71,6 +82,7 @@ class CheckStreams final : public Route {
   StreamCount& count_;
   const Admission admission_;
   const Handler handler_;
+  MethodCalls* const counted_;  // messages are timed, ends counted
   Decoded<v1::CheckStreamRequest> request_;
   Encoded<v1::CheckStreamResponse> response_;
   absl::flat_hash_map<Call*, std::unique_ptr<Call>> calls_;

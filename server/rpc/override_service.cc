@@ -73,13 +73,13 @@ absl::StatusOr<Page> PageOf(int size, const std::string& token) {
 
 template <typename Request, typename Response>
 void OverrideService::AddGuarded(const char* path,
-                                 grpc::Status (OverrideService::*run)(const access::Caller*,
-                                                                      const Request&, Response&)) {
+                                 grpc::Status (OverrideService::*run)(const Asked&, const Request&,
+                                                                      Response&)) {
   AddSync<Request, Response>(
       path, [this, run](grpc::ServerContext& context, const Request& request, Response& response) {
-        const access::Caller* caller = nullptr;
-        grpc::Status known = Identify(guard_, context, nullptr, caller);
-        return known.ok() ? (this->*run)(caller, request, response) : known;
+        Asked asked{.context = context};
+        grpc::Status known = Identify(guard_, context, nullptr, asked.caller);
+        return known.ok() ? (this->*run)(asked, request, response) : known;
       });
 }
 
@@ -91,9 +91,9 @@ OverrideService::OverrideService(overrides::Registry* registry, access::AccessGu
   AddGuarded("/headgate.v1.OverrideService/ListOverrideEvents", &OverrideService::ListEvents);
 }
 
-grpc::Status OverrideService::Create(const access::Caller* caller,
-                                     const v1::CreateOverrideRequest& request,
+grpc::Status OverrideService::Create(const Asked& asked, const v1::CreateOverrideRequest& request,
                                      v1::CreateOverrideResponse& response) {
+  const access::Caller* const caller = asked.caller;
   if (caller != nullptr) {
     const std::string& identity = request.selector().identity();
     const auto refused = guard_->MayOverride(caller, identity, "selector.identity");
@@ -105,15 +105,24 @@ grpc::Status OverrideService::Create(const access::Caller* caller,
   if (caller != nullptr) Attribute(*caller, create->actor, create->reason);
   const absl::StatusOr<overrides::Override> made = registry_->Create(*create);
   if (!made.ok()) return ToGrpc(made.status());
+  TellChange(asked.context, "CreateOverride", "override created",
+             {{"id", absl::StrCat(made->id)},
+              {"kind", v1::OverrideKind_Name(request.kind())},
+              {request.selector().has_segment() ? "segment" : "identity",
+               request.selector().has_segment() ? request.selector().segment()
+                                                : request.selector().identity()},
+              {"target", request.selector().target()},
+              {"actor", made->actor},
+              {"reason", made->reason},
+              {"expires_at", absl::FormatTime(made->expires_at)}});
   FillOverride(*made, *response.mutable_override());
   return grpc::Status();
 }
 
-grpc::Status OverrideService::List(const access::Caller* caller,
-                                   const v1::ListOverridesRequest& request,
+grpc::Status OverrideService::List(const Asked& asked, const v1::ListOverridesRequest& request,
                                    v1::ListOverridesResponse& response) {
-  if (caller != nullptr) {
-    const auto refused = guard_->MayReadStatus(caller);
+  if (asked.caller != nullptr) {
+    const auto refused = guard_->MayReadStatus(asked.caller);
     if (refused.has_value()) return ToGrpcStatus(*refused);
   }
   const absl::StatusOr<Page> page = PageOf(request.page_size(), request.page_token());
@@ -149,9 +158,9 @@ grpc::Status OverrideService::MayDelete(const access::Caller* caller, int64_t id
   return refused.has_value() ? ToGrpcStatus(*refused) : grpc::Status();
 }
 
-grpc::Status OverrideService::Delete(const access::Caller* caller,
-                                     const v1::DeleteOverrideRequest& request,
+grpc::Status OverrideService::Delete(const Asked& asked, const v1::DeleteOverrideRequest& request,
                                      v1::DeleteOverrideResponse& response) {
+  const access::Caller* const caller = asked.caller;
   if (grpc::Status may = MayDelete(caller, request.id()); !may.ok()) return may;
   if (registry_ == nullptr) return NoStateFolder();
   overrides::DeleteRequest deletion{
@@ -159,15 +168,18 @@ grpc::Status OverrideService::Delete(const access::Caller* caller,
   if (caller != nullptr) Attribute(*caller, deletion.actor, deletion.reason);
   const absl::StatusOr<overrides::Override> ended = registry_->Delete(deletion);
   if (!ended.ok()) return ToGrpc(ended.status());
+  TellChange(
+      asked.context, "DeleteOverride", "override ended",
+      {{"id", absl::StrCat(ended->id)}, {"actor", deletion.actor}, {"reason", deletion.reason}});
   FillOverride(*ended, *response.mutable_override());
   return grpc::Status();
 }
 
-grpc::Status OverrideService::ListEvents(const access::Caller* caller,
+grpc::Status OverrideService::ListEvents(const Asked& asked,
                                          const v1::ListOverrideEventsRequest& request,
                                          v1::ListOverrideEventsResponse& response) {
-  if (caller != nullptr) {
-    const auto refused = guard_->MayReadStatus(caller);
+  if (asked.caller != nullptr) {
+    const auto refused = guard_->MayReadStatus(asked.caller);
     if (refused.has_value()) return ToGrpcStatus(*refused);
   }
   const absl::StatusOr<Page> page = PageOf(request.page_size(), request.page_token());

@@ -26,20 +26,24 @@ class OverrideService final : public Service {
   explicit OverrideService(overrides::Registry* registry, access::AccessGuard* guard = nullptr);
 
  private:
+  // Who calls, and by which call.
+  struct Asked {
+    const grpc::ServerContext& context;
+    const access::Caller* caller = nullptr;  // null: access is off
+  };
+
   // A method that takes who calls.
   template <typename Request, typename Response>
   void AddGuarded(const char* path,
-                  grpc::Status (OverrideService::*run)(const access::Caller*, const Request&,
-                                                       Response&));
+                  grpc::Status (OverrideService::*run)(const Asked&, const Request&, Response&));
 
-  grpc::Status Create(const access::Caller* caller, const v1::CreateOverrideRequest& request,
+  grpc::Status Create(const Asked& asked, const v1::CreateOverrideRequest& request,
                       v1::CreateOverrideResponse& response);
-  grpc::Status List(const access::Caller* caller, const v1::ListOverridesRequest& request,
+  grpc::Status List(const Asked& asked, const v1::ListOverridesRequest& request,
                     v1::ListOverridesResponse& response);
-  grpc::Status Delete(const access::Caller* caller, const v1::DeleteOverrideRequest& request,
+  grpc::Status Delete(const Asked& asked, const v1::DeleteOverrideRequest& request,
                       v1::DeleteOverrideResponse& response);
-  grpc::Status ListEvents(const access::Caller* caller,
-                          const v1::ListOverrideEventsRequest& request,
+  grpc::Status ListEvents(const Asked& asked, const v1::ListOverrideEventsRequest& request,
                           v1::ListOverrideEventsResponse& response);
 
   // Ok if the caller may end the override, or if there is none with this id.

@@ -69,13 +69,18 @@ void SetLimits(const RpcServerOptions& options, grpc::ServerBuilder& builder) {
 RpcServer::RpcServer(const RpcServerOptions& options, engine::Engine& engine, Clock& clock,
                      StatusSource& status, DemandListener* demand)
     : throttler_(std::make_unique<ThrottlerService>(engine, clock, demand, options.recorder,
-                                                    options.access, options.max_streams)),
+                                                    options.access, options.max_streams,
+                                                    options.calls)),
       status_(std::make_unique<StatusService>(
           options.version, engine, clock, status, [this] { return connections(); },
           options.access)),
       health_(std::make_unique<HealthService>(
           std::set<std::string>{"headgate.v1.ThrottlerService", "headgate.v1.StatusService"},
-          options.max_health_watches)) {}
+          options.max_health_watches)) {
+  if (options.calls == nullptr) return;
+  throttler_->Observe(*options.calls);
+  status_->Observe(*options.calls);
+}
 
 RpcServer::~RpcServer() { Shutdown(absl::ZeroDuration()); }
 

@@ -47,6 +47,7 @@ class Recorder;
 namespace headgate::rpc {
 
 class AsyncService;
+class Calls;
 class HealthService;
 class ServingLoop;
 class StatusService;
@@ -69,6 +70,7 @@ struct RpcServerOptions {
   std::vector<grpc::Service*> more_services = {};
   throttle_log::Recorder* recorder = nullptr;  // counts decided Checks; null: nobody does
   access::AccessGuard* access = nullptr;       // null: everybody may do everything
+  Calls* calls = nullptr;                      // counts our own services' calls; null: nobody does
 };
 
 class RpcServer {

@@ -24,10 +24,14 @@
 #include <grpcpp/support/method_handler.h>
 #include <grpcpp/support/status.h>
 
+#include <cstdint>
+#include <deque>
 #include <functional>
+#include <string_view>
 #include <utility>
 
 #include "server/rpc/call_origin.h"
+#include "server/rpc/calls.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/serving_loop.h"
 #include "server/rpc/wire.h"
@@ -58,6 +62,14 @@ class Service : public grpc::Service {
     RequestAsyncBidiStreaming(method, &context, &stream, &loop.queue(), &loop.queue(), &event);
   }
 
+  // Counts the calls of AddSync's methods from now on. Before the server starts; `calls` outlives
+  // this.
+  void Observe(Calls& calls) {
+    calls_ = &calls;
+    for (SyncMethod& method : sync_methods_)
+      method.calls = &calls.Shared(Calls::MethodOf(method.path));
+  }
+
  protected:
   using Kind = grpc::internal::RpcMethod::RpcType;
 
@@ -73,20 +85,40 @@ class Service : public grpc::Service {
   void AddSync(const char* path,
                std::function<grpc::Status(grpc::ServerContext&, const Request&, Response&)> run) {
     using Handler = grpc::internal::RpcMethodHandler<Service, Decoded<Request>, Response>;
+    SyncMethod& method = sync_methods_.emplace_back(SyncMethod{path});
     AddMethod(new grpc::internal::RpcServiceMethod(
         path, Kind::NORMAL_RPC,
         new Handler(
-            [this, run = std::move(run)](Service*, grpc::ServerContext* context,
-                                         const Decoded<Request>* request, Response* response) {
-              if (grpc::Status admitted = Admit(*context); !admitted.ok()) return admitted;
-              if (!request->complete) return MalformedError(request->message);
-              return run(*context, request->message, *response);
+            [this, &method, run = std::move(run)](Service*, grpc::ServerContext* context,
+                                                  const Decoded<Request>* request,
+                                                  Response* response) {
+              const int64_t started_ns = method.calls == nullptr ? 0 : method.calls->Begin();
+              grpc::Status status = Admit(*context);
+              if (status.ok()) {
+                status = request->complete ? run(*context, request->message, *response)
+                                           : MalformedError(request->message);
+              }
+              if (method.calls != nullptr) method.calls->End(*context, started_ns, status);
+              return status;
             },
             this)));
     ++methods_;
   }
 
+  // Tells that an operator has changed something by this call.
+  void TellChange(const grpc::ServerContext& context, std::string_view method,
+                  std::string_view event, CallListener::Fields fields) const {
+    if (calls_ != nullptr) calls_->TellChange(context, method, event, fields);
+  }
+
  private:
+  struct SyncMethod {
+    const char* path;
+    MethodCalls* calls = nullptr;  // null: nobody counts
+  };
+
+  Calls* calls_ = nullptr;
+  std::deque<SyncMethod> sync_methods_;  // handlers have their addresses
   int methods_ = 0;
   bool requires_tls_ = false;
 };

@@ -23,6 +23,7 @@ struct ThrottleLogSnapshot {
   absl::Status status;  // of the newest write
   int64_t rows_written = 0;
   int64_t rows_buffered = 0;
+  int64_t rows_dropped = 0;
   int64_t dropped_checks = 0;
   int64_t folded_checks = 0;
   int64_t bytes = 0;

@@ -16,6 +16,8 @@ namespace {
 constexpr int kMostInBatch = 1000;
 // Checks that are decided in one go: more would not fit into the cache together.
 constexpr int kAtOnce = 128;
+// Of so many decisions one is timed.
+constexpr uint32_t kTimedOf = 64;
 
 std::string Path(const char* list, int place) { return absl::StrCat(list, "[", place, "]"); }
 
@@ -56,6 +58,8 @@ grpc::Status Throttler::Check(const v1::CheckRequest& check, const Asker& asker,
   } else {
     const Now now = clock_.Read();
     statuses_[0] = engine_.Check(request, now, answer);
+    if (latency_ != nullptr && decisions_++ % kTimedOf == 0) [[unlikely]]
+      latency_->Add(clock_.Read().monotonic_ns - now.monotonic_ns);
     if (lane_ != nullptr && statuses_[0].ok()) lane_->Record(request, answer, now);
   }
   if (!statuses_[0].ok()) return ToGrpcStatus(statuses_[0], {.tags = request.tags});

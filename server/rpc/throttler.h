@@ -14,6 +14,7 @@
 #include <headgate/v1/throttler_service.pb.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,7 @@
 #include "server/engine/engine.h"
 #include "server/engine/ip_prefix.h"
 #include "server/rpc/check_requests.h"
+#include "server/rpc/latency_histogram.h"
 #include "server/rpc/sources.h"
 #include "server/throttle_log/lane.h"
 
@@ -37,10 +39,16 @@ struct Asker {
 
 class Throttler {
  public:
-  // `demand`, `lane`, where decided Checks are counted, and `guard` may be null; all outlive this.
+  // `demand`, `lane`, where decided Checks are counted, `guard`, and `latency`, where every 64th
+  // decision is timed, may be null; all outlive this.
   Throttler(engine::Engine& engine, Clock& clock, DemandListener* demand, throttle_log::Lane* lane,
-            access::AccessGuard* guard)
-      : engine_(engine), clock_(clock), demand_(demand), lane_(lane), guard_(guard) {}
+            access::AccessGuard* guard, LatencyHistogram* latency = nullptr)
+      : engine_(engine),
+        clock_(clock),
+        demand_(demand),
+        lane_(lane),
+        guard_(guard),
+        latency_(latency) {}
 
   using Checks = google::protobuf::RepeatedPtrField<v1::CheckRequest>;
   using Results = google::protobuf::RepeatedPtrField<v1::CheckResult>;
@@ -80,6 +88,8 @@ class Throttler {
   throttle_log::Lane* const lane_;
   access::AccessGuard* const guard_;
   std::vector<std::pair<int, access::Refusal>> refused_;  // of the batch, by place
+  LatencyHistogram* const latency_;
+  uint32_t decisions_ = 0;
   CheckRequests requests_;
   std::vector<engine::CheckAnswer> answers_{1};
   std::vector<absl::Status> statuses_{1};

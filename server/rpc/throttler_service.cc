@@ -19,10 +19,10 @@ constexpr int kWaitingBatches = 32;
 // What the routes of one loop share.
 struct Lane : Route {
   Lane(engine::Engine& engine, Clock& clock, DemandListener* demand,
-       throttle_log::Recorder* recorder, access::AccessGuard* the_guard)
+       throttle_log::Recorder* recorder, access::AccessGuard* the_guard, Calls* calls)
       : guard(the_guard),
         throttler(engine, clock, demand, recorder == nullptr ? nullptr : &recorder->AddLane(),
-                  the_guard) {}
+                  the_guard, calls == nullptr ? nullptr : &calls->AddDecisionLane()) {}
 
   grpc::Status FindCaller(grpc::ServerContext& context, const access::Caller*& caller) {
     return Identify(guard, context, &callers, caller);
@@ -54,13 +54,14 @@ struct Lane : Route {
 
 ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, DemandListener* demand,
                                    throttle_log::Recorder* recorder, access::AccessGuard* guard,
-                                   int max_streams)
+                                   int max_streams, Calls* calls)
     : engine_(engine),
       clock_(clock),
       demand_(demand),
       recorder_(recorder),
       guard_(guard),
-      streams_(max_streams),
+      calls_(calls),
+      streams_(max_streams, calls == nullptr ? nullptr : &calls->streams_open()),
       check_(AddAsync("/headgate.v1.ThrottlerService/Check", Kind::NORMAL_RPC)),
       batch_check_(AddAsync("/headgate.v1.ThrottlerService/BatchCheck", Kind::NORMAL_RPC)),
       check_stream_(AddAsync("/headgate.v1.ThrottlerService/CheckStream", Kind::BIDI_STREAMING)),
@@ -84,22 +85,28 @@ ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, DemandL
 }
 
 void ThrottlerService::Open(ServingLoop& loop) {
-  auto owned = std::make_unique<Lane>(engine_, clock_, demand_, recorder_, guard_);
+  auto owned = std::make_unique<Lane>(engine_, clock_, demand_, recorder_, guard_, calls_);
+  const auto counted = [this](const char* method) {
+    return calls_ == nullptr ? nullptr : &calls_->AddLane(method);
+  };
   Lane* const lane = owned.get();
   loop.Own(std::move(owned));
   loop.Own(std::make_unique<UnaryRoute<v1::CheckRequest, v1::CheckResponse>>(
-      *this, check_, loop, kWaitingChecks, [lane](auto& context, auto& request, auto& response) {
+      *this, check_, loop, kWaitingChecks,
+      [lane](auto& context, auto& request, auto& response) {
         Asker asker;
         grpc::Status known = lane->FindAsker(context, asker);
         if (!known.ok()) [[unlikely]]
           return known;
         return lane->throttler.Check(request, asker, *response.mutable_decision());
-      }));
+      },
+      counted("Check")));
   loop.Own(std::make_unique<UnaryRoute<v1::BatchCheckRequest, v1::BatchCheckResponse>>(
       *this, batch_check_, loop, kWaitingBatches,
       [lane](auto& context, auto& request, auto& response) {
         return lane->BatchCheck(context, request.checks(), *response.mutable_results());
-      }));
+      },
+      counted("BatchCheck")));
   loop.Own(std::make_unique<CheckStreams>(
       *this, check_stream_, loop, streams_,
       [lane](auto& context) {
@@ -108,15 +115,18 @@ void ThrottlerService::Open(ServingLoop& loop) {
       },
       [lane](auto& context, auto& request, auto& response) {
         return lane->BatchCheck(context, request.checks(), *response.mutable_results());
-      }));
+      },
+      counted("CheckStream")));
   loop.Own(std::make_unique<UnaryRoute<v1::ReportRequest, v1::ReportResponse>>(
-      *this, report_, loop, kWaitingBatches, [lane](auto& context, auto& request, auto& response) {
+      *this, report_, loop, kWaitingBatches,
+      [lane](auto& context, auto& request, auto& response) {
         const access::Caller* caller = nullptr;
         grpc::Status known = lane->FindCaller(context, caller);
         if (!known.ok()) [[unlikely]]
           return known;
         return lane->throttler.Report(request, caller, response);
-      }));
+      },
+      counted("Report")));
 }
 
 }  // namespace headgate::rpc

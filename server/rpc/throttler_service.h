@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "server/access/guard.h"
 #include "server/engine/engine.h"
+#include "server/rpc/calls.h"
 #include "server/rpc/check_streams.h"
 #include "server/rpc/service.h"
 #include "server/rpc/serving_loop.h"
@@ -22,9 +23,10 @@ namespace headgate::rpc {
 
 class ThrottlerService final : public AsyncService {
  public:
-  // `demand`, `recorder` and `guard` may be null; all outlive this.
+  // `demand`, `recorder`, `guard` and `calls` may be null; all outlive this.
   ThrottlerService(engine::Engine& engine, Clock& clock, DemandListener* demand,
-                   throttle_log::Recorder* recorder, access::AccessGuard* guard, int max_streams);
+                   throttle_log::Recorder* recorder, access::AccessGuard* guard, int max_streams,
+                   Calls* calls = nullptr);
 
   void Open(ServingLoop& loop) override;
 
@@ -36,6 +38,7 @@ class ThrottlerService final : public AsyncService {
   DemandListener* const demand_;
   throttle_log::Recorder* const recorder_;
   access::AccessGuard* const guard_;
+  Calls* const calls_;
   StreamCount streams_;
   const int check_;
   const int batch_check_;

@@ -17,11 +17,13 @@
 #include <grpcpp/support/async_unary_call.h>
 #include <grpcpp/support/status.h>
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <optional>
 #include <utility>
 
+#include "server/rpc/calls.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/service.h"
 #include "server/rpc/serving_loop.h"
@@ -35,8 +37,14 @@ class UnaryRoute final : public Route {
   // The response is the one before: what is not overwritten stays.
   using Handler = std::function<grpc::Status(grpc::ServerContext&, const Request&, Response&)>;
 
-  UnaryRoute(Service& service, int method, ServingLoop& loop, int calls, Handler handler)
-      : service_(service), method_(method), loop_(loop), handler_(std::move(handler)) {
+  // `counted`, which is for the loop's thread, may be null.
+  UnaryRoute(Service& service, int method, ServingLoop& loop, int calls, Handler handler,
+             MethodCalls* counted = nullptr)
+      : service_(service),
+        method_(method),
+        loop_(loop),
+        handler_(std::move(handler)),
+        counted_(counted) {
     for (int i = 0; i < calls; ++i) calls_.emplace_back(*this).Post();
   }
 
@@ -71,6 +79,14 @@ class UnaryRoute final : public Route {
   };
 
   grpc::Status Answer(grpc::ServerContext& context) {
+    if (counted_ == nullptr) return Decide(context);
+    const int64_t started_ns = counted_->Begin();
+    grpc::Status status = Decide(context);
+    counted_->End(context, started_ns, status);
+    return status;
+  }
+
+  grpc::Status Decide(grpc::ServerContext& context) {
     if (loop_.draining()) [[unlikely]]
       return ShuttingDown();
     if (grpc::Status admitted = service_.Admit(context); !admitted.ok()) [[unlikely]]
@@ -84,6 +100,7 @@ class UnaryRoute final : public Route {
   const int method_;
   ServingLoop& loop_;
   const Handler handler_;
+  MethodCalls* const counted_;
   Decoded<Request> request_;
   Encoded<Response> response_;
   std::deque<Call> calls_;  // gRPC has their addresses

@@ -52,7 +52,12 @@ Lane& Recorder::AddLane() {
 void Recorder::Collect(Take take) {
   MutexLock lock(&mutex_);
   TakeDenials();  // often, so that few are overwritten before anybody asks
-  for (const auto& lane : lanes_) lane->Collect(take);
+  for (const auto& lane : lanes_) {
+    lane->Collect([&](const RowKey& key, const Counts& counts) {
+      totals_.Add(key, counts);
+      take(key, counts);
+    });
+  }
 }
 
 void Recorder::TakeDenials() {
@@ -80,6 +85,11 @@ std::vector<Denial> Recorder::RecentDenials(std::string_view selector, int64_t a
     if (Selects(selector, denial->identity)) found.push_back(*denial);
   }
   return found;
+}
+
+CheckTotals::All Recorder::Totals() const {
+  MutexLock lock(&mutex_);
+  return totals_.all();
 }
 
 RecorderState Recorder::State() const {

@@ -26,6 +26,7 @@
 #include "absl/time/time.h"
 #include "common/mutex.h"
 #include "server/engine/engine.h"
+#include "server/throttle_log/check_totals.h"
 #include "server/throttle_log/lane.h"
 #include "server/throttle_log/row.h"
 
@@ -79,6 +80,9 @@ class Recorder {
 
   RecorderState State() const;
 
+  // Of all that was collected, since the start.
+  CheckTotals::All Totals() const;
+
  private:
   // Numbers and keeps what came into the lanes.
   void TakeDenials() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -89,6 +93,7 @@ class Recorder {
   std::vector<std::unique_ptr<Lane>> lanes_ ABSL_GUARDED_BY(mutex_);
   std::deque<Denial> denials_ ABSL_GUARDED_BY(mutex_);  // the oldest first
   int64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
+  CheckTotals totals_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace headgate::throttle_log

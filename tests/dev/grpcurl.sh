@@ -45,6 +45,7 @@ rules:
 YAML
 
 "$HEADGATE_BIN/headgated" --config "$WORK/headgate.yaml" --grpc-address 127.0.0.1:0 \
+  --http-address off \
   --port-file "$WORK/port" 2>"$WORK/log" &
 SERVER=$!
 for _ in {1..200}; do

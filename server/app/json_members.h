@@ -1,0 +1,22 @@
+// A line of the log as members of a JSON object, without its braces.
+//
+// Strings may hold any bytes: control characters are escaped, and every byte that is not part of
+// UTF-8 becomes U+FFFD, so that each line is an object and each object one line. A pure function.
+//
+//   JsonMembers("stopping", {{"signal", "15"}})  // "event":"stopping","signal":"15"
+
+#ifndef HEADGATE_SERVER_APP_JSON_MEMBERS_H_
+#define HEADGATE_SERVER_APP_JSON_MEMBERS_H_
+
+#include <string>
+#include <string_view>
+
+#include "server/app/log.h"
+
+namespace headgate::app {
+
+std::string JsonMembers(std::string_view event, LogFields fields);
+
+}  // namespace headgate::app
+
+#endif  // HEADGATE_SERVER_APP_JSON_MEMBERS_H_

@@ -1,0 +1,58 @@
+// What the server tells of itself: each function adds the families of one part.
+//
+// docs/operations.md lists all of them. Labels are names from the configuration (targets, budgets,
+// profiles, signals) and fixed words, never an identity. Only what the policy in force knows is
+// told: series of a budget or target that a reload has taken away are gone with it, and are where
+// they were if it comes back.
+//
+// Thread-safe, as far as what they read is. All but process metrics are functions of what is
+// passed.
+
+#ifndef HEADGATE_SERVER_WEB_METRICS_H_
+#define HEADGATE_SERVER_WEB_METRICS_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/clock.h"
+#include "server/config/load_status.h"
+#include "server/engine/engine.h"
+#include "server/health/snapshot.h"
+#include "server/rpc/calls.h"
+#include "server/rpc/sources.h"
+#include "server/throttle_log/check_totals.h"
+#include "server/throttle_log/recorder.h"
+#include "server/web/exposition.h"
+
+namespace headgate::web {
+
+// Checks by what became of them. Of the policy's targets and budgets.
+void AddChecks(const throttle_log::CheckTotals::All& totals, const engine::Policy& policy,
+               Exposition& out);
+
+// RPCs and decisions.
+void AddCalls(const rpc::Calls& calls, Exposition& out);
+
+// Signals, profiles, servers. Thresholds are the policy's.
+void AddHealth(absl::Span<const health::TargetSnapshot> targets, const engine::Policy& policy,
+               Now now, Exposition& out);
+
+// Budgets, buckets and permits.
+void AddEngine(const engine::Engine& engine, Now now, Exposition& out);
+
+void AddConfig(const config::LoadStatus& status, Exposition& out);
+void AddOverrides(const rpc::OverridesSnapshot& overrides, Exposition& out);
+void AddThrottleLog(const rpc::ThrottleLogSnapshot& log,
+                    const throttle_log::RecorderState& recorder, Exposition& out);
+void AddBuild(std::string_view version, Exposition& out);
+
+// Of this process, under the names that all exporters use. From /proc/self; what cannot be read
+// there is left out.
+void AddProcess(Exposition& out);
+
+}  // namespace headgate::web
+
+#endif  // HEADGATE_SERVER_WEB_METRICS_H_

@@ -1,0 +1,72 @@
+// Whether the server should get calls, as /readyz tells: once it serves, and every target that is
+// measured was sampled for the first time.
+//
+// What was ready once stays so: a database that goes away later is a matter of health, and of
+// on_stale, and taking all servers out of service would help nobody. A target that cannot be
+// sampled holds readiness up for `ready_after` at most; after that the server is ready in a
+// degraded mode, and says so.
+//
+// Thread-safe.
+//
+//   Readiness readiness(clock, absl::Seconds(30));
+//   readiness.Serve([&] { return targets.Snapshots(); });
+//   readiness.Read();  // {kStarting, "waiting for the first sample of target 'main'"}
+//   readiness.Drain();
+
+#ifndef HEADGATE_SERVER_WEB_READINESS_H_
+#define HEADGATE_SERVER_WEB_READINESS_H_
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "common/mutex.h"
+#include "server/health/snapshot.h"
+#include "server/web/exposition.h"
+
+namespace headgate::web {
+
+class Readiness {
+ public:
+  enum class State : uint8_t { kStarting, kReady, kDegraded, kDraining };
+  struct View {
+    State state = State::kStarting;
+    std::string why;  // one line; empty when ready
+    bool ready() const { return state == State::kReady || state == State::kDegraded; }
+  };
+  using Targets = std::function<std::vector<health::TargetSnapshot>()>;
+
+  // Time counts from now on. The clock outlives this.
+  Readiness(Clock& clock, absl::Duration ready_after);
+
+  // The configuration is in force and calls are answered. `targets` is asked until all of them were
+  // sampled.
+  void Serve(Targets targets) ABSL_LOCKS_EXCLUDED(mutex_);
+  // For good.
+  void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  View Read() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // headgate_ready.
+  void Collect(Exposition& out);
+
+ private:
+  Clock& clock_;
+  const int64_t started_ns_;
+  const absl::Duration ready_after_;
+  Mutex mutex_;
+  Targets targets_ ABSL_GUARDED_BY(mutex_);
+  bool was_ready_ ABSL_GUARDED_BY(mutex_) = false;
+  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// "ready" and the like.
+std::string_view NameOf(Readiness::State state);
+
+}  // namespace headgate::web
+
+#endif  // HEADGATE_SERVER_WEB_READINESS_H_

@@ -1,0 +1,35 @@
+// What a PromQL expression names: metrics, label matchers, and labels to group or join by.
+//
+// Not a parser of PromQL: `promtool check rules` says whether an expression is one. A pure
+// function.
+//
+//   PromqlNames names = NamesOf("sum by (job) (rate(a_total{b=\"c\"}[5m]))");
+//   // metrics {"a_total"}, matchers {a_total b = c}, labels {"job"}
+
+#ifndef HEADGATE_TESTS_WEB_PROMQL_NAMES_H_
+#define HEADGATE_TESTS_WEB_PROMQL_NAMES_H_
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headgate::web {
+
+struct PromqlNames {
+  struct Matcher {
+    std::string metric;
+    std::string label;
+    std::string op;
+    std::string value;
+  };
+  std::set<std::string> metrics;
+  std::vector<Matcher> matchers;
+  std::set<std::string> labels;
+};
+
+PromqlNames NamesOf(std::string_view expression);
+
+}  // namespace headgate::web
+
+#endif  // HEADGATE_TESTS_WEB_PROMQL_NAMES_H_
