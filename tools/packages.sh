@@ -10,6 +10,8 @@ BUILD_PACKAGES=(
 CHECK_PACKAGES=(clang-14 clang-format-14 clang-tidy-14 shellcheck)
 # Not needed, but welcome: faster rebuilds, and libFuzzer.
 COMFORT_PACKAGES=(ccache libclang-rt-14-dev)
+# What `./dev chart` reads YAML and JSON with.
+CHART_PACKAGES=(jq yq)
 
 as_root() {
   if ((EUID == 0)); then

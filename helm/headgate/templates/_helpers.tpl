@@ -22,13 +22,21 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
 {{- define "headgate.labels" -}}
-{{ include "headgate.selectorLabels" . }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
-{{- with .Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
+{{- $own := dict "app.kubernetes.io/version" .Chart.AppVersion "app.kubernetes.io/managed-by" .Release.Service -}}
+{{- $chart := printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" -}}
+{{- $_ := set $own "helm.sh/chart" $chart -}}
+{{- toYaml (merge $own (fromYaml (include "headgate.selectorLabels" .)) .Values.commonLabels) -}}
+{{- end -}}
+
+{{/* (list $ labels): these too. */}}
+{{- define "headgate.labelsWith" -}}
+{{- toYaml (merge (fromYaml (include "headgate.labels" (index . 0))) (index . 1)) -}}
+{{- end -}}
+
+{{/* Without the chart's version: a new one is no reason to restart. */}}
+{{- define "headgate.podLabels" -}}
+{{- $selector := fromYaml (include "headgate.selectorLabels" .) -}}
+{{- toYaml (merge $selector .Values.podLabels .Values.commonLabels) -}}
 {{- end -}}
 
 {{- define "headgate.serviceAccountName" -}}
@@ -115,9 +123,10 @@ seccompProfile:
 
 {{- define "headgate.grpcurlFlags" -}}
 {{- if .Values.tls.enabled -}}
+{{- $isRequired := and (include "headgate.mutualTls" .) (eq .Values.tls.clientCertificates "REQUIRE") -}}
 -cacert ca.crt -authority {{ include "headgate.host" . }}
-{{- if include "headgate.mutualTls" . }} -cert tls.crt -key tls.key{{ end }}
-{{- if .Values.tokens.existingSecret }} -H "authorization: Bearer $TOKEN"{{ end }}
+{{- if and .Values.tokens.existingSecret (not $isRequired) }} -H "authorization: Bearer $TOKEN"
+{{- else if include "headgate.mutualTls" . }} -cert tls.crt -key tls.key{{ end }}
 {{- else -}}
 -plaintext
 {{- end -}}
