@@ -52,7 +52,7 @@ check_objects() { # check_objects NAME YAML: each object is what its schema says
     -schema-location "$TOOLS/schemas/{{.ResourceKind}}{{.KindSuffix}}.json" "$2" 2>&1); then
     wrong "$1: $summary"
   fi
-  [[ $summary =~ Valid:\ ([0-9]+) ]] && CHART_OBJECTS=$((CHART_OBJECTS + BASH_REMATCH[1]))
+  if [[ $summary =~ Valid:\ ([0-9]+) ]]; then CHART_OBJECTS=$((CHART_OBJECTS + BASH_REMATCH[1])); fi
 }
 
 check_pods() { # check_pods NAME JSON
