@@ -59,6 +59,7 @@ image_build() {
 
 image_clean() {
   image_stop || true
+  if [[ -n $IMAGE_MOUNT ]]; then rmdir "$IMAGE_MOUNT" && IMAGE_MOUNT=; fi
   find "$IMAGE_FOLDER" -mindepth 1 -maxdepth 1 ! -name ccache ! -name '*.log' -exec rm -rf {} +
 }
 
