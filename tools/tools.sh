@@ -3,19 +3,25 @@
 
 GRPCURL_VERSION=v1.9.2
 BUF_VERSION=1.47.2
+HELM_VERSION=v3.22.0
+KUBECONFORM_VERSION=v0.8.0
+# Kubernetes' own description of its API, and the Prometheus operator's.
+KUBERNETES_VERSION=v1.34.4
+PROMETHEUS_OPERATOR_VERSION=v0.85.0
 TOOLS=$PWD/build/tools
 
 # Which of Go and Node a tool takes.
 tool_runtime() {
   case $1 in
-    grpcurl) echo go ;;
+    grpcurl | helm | kubeconform | schemas) echo go ;;
     buf) echo npm ;;
   esac
 }
 
 tool_path() {
   case $1 in
-    grpcurl) echo "$TOOLS/bin/grpcurl" ;;
+    grpcurl | helm | kubeconform) echo "$TOOLS/bin/$1" ;;
+    schemas) echo "$TOOLS/schemas" ;;
     buf) echo "$TOOLS/node_modules/.bin/buf" ;;
   esac
 }
@@ -29,10 +35,31 @@ install_buf() {
   npm install --silent --no-audit --no-fund --prefix "$TOOLS" "@bufbuild/buf@$BUF_VERSION"
 }
 
+# Without these flags helm takes every cluster for Kubernetes 1.20.
+install_helm() {
+  local module=helm.sh/helm/v3 version=${KUBERNETES_VERSION#v1.}
+  GOBIN=$TOOLS/bin GOFLAGS=-modcacherw go install -ldflags \
+    "-X $module/pkg/chartutil.k8sVersionMajor=1 -X $module/pkg/chartutil.k8sVersionMinor=${version%.*}" \
+    "$module/cmd/helm@$HELM_VERSION"
+}
+
+install_kubeconform() {
+  GOBIN=$TOOLS/bin GOFLAGS=-modcacherw \
+    go install "github.com/yannh/kubeconform/cmd/kubeconform@$KUBECONFORM_VERSION"
+}
+
+install_schemas() {
+  rm -rf "$TOOLS/schemas"
+  tools/kubernetes_schemas.sh "$KUBERNETES_VERSION" "$PROMETHEUS_OPERATOR_VERSION" "$TOOLS/schemas"
+}
+
 tool_version() {
   case $1 in
     grpcurl) echo "$GRPCURL_VERSION" ;;
     buf) echo "$BUF_VERSION" ;;
+    helm) echo "$HELM_VERSION" ;;
+    kubeconform) echo "$KUBECONFORM_VERSION" ;;
+    schemas) echo "$KUBERNETES_VERSION-$PROMETHEUS_OPERATOR_VERSION" ;;
   esac
 }
 

@@ -1,0 +1,124 @@
+{{- define "headgate.args" -}}
+- --config=/etc/headgate/config/headgate.yaml
+- --grpc-address={{ .Values.server.listenHost }}:8081
+- --http-address={{ .Values.server.listenHost }}:8080
+{{- if .Values.tls.enabled }}
+- --health-address={{ .Values.server.listenHost }}:8082
+{{- end }}
+- --state-dir=/var/lib/headgate
+- --ready-after={{ .Values.server.readyAfter }}
+- --log-level={{ .Values.server.logLevel }}
+- --log-format={{ .Values.server.logFormat }}
+{{- with .Values.extraArgs }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/*
+Startup and liveness ask whether the process answers: with TLS on the port for that alone, as the
+kubelet speaks plaintext. Readiness also waits for the first samples.
+*/}}
+{{- define "headgate.probes" -}}
+{{- $port := ternary 8082 8081 .Values.tls.enabled -}}
+startupProbe:
+  grpc:
+    port: {{ $port }}
+  {{- toYaml .Values.probes.startup | nindent 2 }}
+livenessProbe:
+  grpc:
+    port: {{ $port }}
+  {{- toYaml .Values.probes.liveness | nindent 2 }}
+readinessProbe:
+  httpGet:
+    path: /readyz
+    port: http
+  {{- toYaml .Values.probes.readiness | nindent 2 }}
+{{- end -}}
+
+{{/* Whole folders, without subPath: only those follow when a ConfigMap or Secret changes. */}}
+{{- define "headgate.volumeMounts" -}}
+- name: config
+  mountPath: /etc/headgate/config
+  readOnly: true
+- name: state
+  mountPath: /var/lib/headgate
+{{- if .Values.postgres.existingSecret }}
+- name: dsn
+  mountPath: /etc/headgate/dsn
+  readOnly: true
+{{- end }}
+{{- if .Values.tls.enabled }}
+- name: tls
+  mountPath: /etc/headgate/tls
+  readOnly: true
+{{- end }}
+{{- if include "headgate.mutualTls" . }}
+- name: client-ca
+  mountPath: /etc/headgate/client-ca
+  readOnly: true
+{{- end }}
+{{- if .Values.tokens.existingSecret }}
+- name: tokens
+  mountPath: /etc/headgate/tokens
+  readOnly: true
+{{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "headgate.volumes" -}}
+{{- $ca := .Values.tls.clientCa -}}
+- name: config
+  configMap:
+    name: {{ include "headgate.fullname" . }}
+- name: state
+  {{- if .Values.persistence.enabled }}
+  persistentVolumeClaim:
+    claimName: {{ default (include "headgate.fullname" .) .Values.persistence.existingClaim }}
+  {{- else }}
+  emptyDir: {}
+  {{- end }}
+{{- with .Values.postgres.existingSecret }}
+- name: dsn
+  secret:
+    secretName: {{ . }}
+    defaultMode: 0440
+{{- end }}
+{{- if .Values.tls.enabled }}
+- name: tls
+  secret:
+    secretName: {{ .Values.tls.existingSecret }}
+    defaultMode: 0440
+{{- end }}
+{{- if $ca.existingSecret }}
+- name: client-ca
+  secret:
+    secretName: {{ $ca.existingSecret }}
+    defaultMode: 0440
+    items:
+      - key: {{ $ca.key }}
+        path: ca.crt
+{{- else if $ca.existingConfigMap }}
+- name: client-ca
+  configMap:
+    name: {{ $ca.existingConfigMap }}
+    items:
+      - key: {{ $ca.key }}
+        path: ca.crt
+{{- end }}
+{{- with .Values.tokens }}
+{{- if .existingSecret }}
+- name: tokens
+  secret:
+    secretName: {{ .existingSecret }}
+    defaultMode: 0440
+    items:
+      - key: {{ .key }}
+        path: tokens
+{{- end }}
+{{- end }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}

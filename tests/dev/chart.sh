@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# The Helm chart: every file of values renders to valid objects, which the real server runs with.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+say() { echo "$*"; }
+# shellcheck source=tools/packages.sh
+source tools/packages.sh
+# shellcheck source=tools/tools.sh
+source tools/tools.sh
+# shellcheck source=tools/chart.sh
+source tools/chart.sh
+
+status=0
+reason=$(require_chart_tools) || status=$?
+if ((status != 0)); then
+  echo "$reason"
+  echo "SKIPPED: $(tail --lines=1 <<<"$reason")"
+  exit "$status"
+fi
+check_chart "$HEADGATE_BIN"

@@ -1,0 +1,181 @@
+# What ./dev chart checks of helm/headgate: with the real helm, against the real schemas of
+# Kubernetes, and with the real headgated.
+# shellcheck shell=bash disable=SC2016
+
+# shellcheck source=tools/chart_refusals.sh
+source tools/chart_refusals.sh
+# shellcheck source=tools/chart_serving.sh
+source tools/chart_serving.sh
+
+CHART=helm/headgate
+CHART_BAD=0      # What was found wrong.
+CHART_OBJECTS=0  # Objects that were held against their schema.
+CHART_REFUSED=0
+CHART_ASKED=0
+
+wrong() {
+  CHART_BAD=$((CHART_BAD + 1))
+  echo "WRONG: $*"
+}
+
+# Status 77: a tool cannot be had here; the reason is printed.
+require_chart_tools() {
+  local tool
+  require_packages "${CHART_PACKAGES[@]}" || return
+  for tool in helm kubeconform schemas grpcurl; do require_tool "$tool" || return; done
+}
+
+# Without a cluster, and without what the user has told helm.
+chart_helm() {
+  env KUBECONFIG=/dev/null HELM_CACHE_HOME="$CHART_WORK" HELM_CONFIG_HOME="$CHART_WORK" \
+    HELM_DATA_HOME="$CHART_WORK" "$(tool_path helm)" "$@"
+}
+
+# chart_render FOLDER [ARGUMENT...]: the manifests of a release `demo` in the namespace `prod`.
+chart_render() { chart_helm template demo "$1" --namespace prod "${@:2}"; }
+
+# The pod of each object that has one, with the object's name.
+CHART_PODS='.[] | select(.kind == "StatefulSet" or .kind == "Pod")
+  | {name: "\(.kind) \(.metadata.name)", kind,
+     pod: (if .kind == "Pod" then .spec else .spec.template.spec end)}'
+
+# none NAME JSON WHAT FILTER: the filter prints what is wrong; it has to print nothing.
+none() {
+  local found
+  found=$(jq --raw-output "$4" "$2") || found="the objects cannot be read"
+  [[ -z $found ]] || wrong "$1: $3: $(paste --serial --delimiters=, <<<"$found")"
+}
+
+check_objects() { # check_objects NAME YAML: each object is what its schema says.
+  local summary
+  if ! summary=$("$(tool_path kubeconform)" -strict -summary -output text \
+    -schema-location "$TOOLS/schemas/{{.ResourceKind}}{{.KindSuffix}}.json" "$2" 2>&1); then
+    wrong "$1: $summary"
+  fi
+  if [[ $summary =~ Valid:\ ([0-9]+) ]]; then CHART_OBJECTS=$((CHART_OBJECTS + BASH_REMATCH[1])); fi
+}
+
+check_pods() { # check_pods NAME JSON
+  none "$1" "$2" "not confined" "$CHART_PODS"' | .name as $name | .pod
+    | (select(.automountServiceAccountToken != false) | "\($name): gets a token"),
+      (select(.hostNetwork or .hostPID or .hostIPC) | "\($name): is in a namespace of the node"),
+      (select(.securityContext | .runAsNonRoot != true or .seccompProfile.type != "RuntimeDefault")
+        | "\($name): the pod may be root, or is without seccomp"),
+      (.volumes[]? | select(.hostPath) | "\($name): mounts a folder of the node"),
+      (.containers[], .initContainers[]? | "\($name), \(.name)" as $at | .securityContext
+        | select(.readOnlyRootFilesystem != true or .allowPrivilegeEscalation != false
+            or .runAsNonRoot != true or .capabilities != {drop: ["ALL"]} or .privileged
+            or .seccompProfile.type != "RuntimeDefault")
+        | "\($at): \(tojson)")'
+  none "$1" "$2" "mounts without a volume, or volumes without a mount" "$CHART_PODS"' | .name as $name
+    | ([.pod.containers[].volumeMounts[]?.name] | unique) as $mounts
+    | ([.pod.volumes[]?.name] | unique) as $volumes
+    | ($mounts - $volumes) + ($volumes - $mounts) | .[] | "\($name): \(.)"'
+  none "$1" "$2" "the server has less time to stop than it may take" \
+    "$CHART_PODS"' | select(.kind == "StatefulSet" and .pod.terminationGracePeriodSeconds < 15) | .name'
+}
+
+# A ConfigMap or Secret that changes reaches the server without a restart.
+check_reload() { # check_reload NAME JSON
+  none "$1" "$2" "subPath never follows a change" "$CHART_PODS"' | .name as $name
+    | .pod.containers[].volumeMounts[]? | select(.subPath or .subPathExpr) | "\($name): \(.name)"'
+  none "$1" "$2" "a checksum would restart the pod" \
+    '.[] | .spec.template.metadata.annotations? // {} | keys[] | select(test("checksum"))'
+}
+
+# What refers to something finds it.
+check_references() { # check_references NAME JSON
+  none "$1" "$2" "the Service does not select exactly the server" '
+    (.[] | select(.kind == "Service").spec.selector) as $selector
+    | .[] | select(.kind == "StatefulSet" or .kind == "Pod")
+    | (.spec.template.metadata.labels // .metadata.labels) as $labels
+    | (($selector | to_entries | all($labels[.key] == .value)) == (.kind == "StatefulSet")) as $right
+    | select($right | not) | .metadata.name'
+  none "$1" "$2" "a port that the server does not have" '
+    (.[] | select(.kind == "StatefulSet").spec.template.spec.containers[0]) as $server
+    | [$server.ports[] | .name, .containerPort] as $ports
+    | (.[] | select(.kind == "Service").spec.ports[].targetPort),
+      ($server | .startupProbe.grpc.port, .livenessProbe.grpc.port, .readinessProbe.httpGet.port),
+      (.[] | select(.kind == "NetworkPolicy").spec.ingress[].ports[].port)
+    | select(. as $port | $ports | index($port) | not)'
+  none "$1" "$2" "probes that TLS would refuse" '
+    .[] | select(.kind == "StatefulSet").spec.template.spec.containers[0]
+    | (.args | any(startswith("--health-address="))) as $tls
+    | .livenessProbe.grpc.port, .startupProbe.grpc.port | select((. == 8082) != $tls)'
+}
+
+# Alerts and dashboard arrive as they are in the chart's files.
+check_monitoring() { # check_monitoring NAME JSON
+  local rules=$CHART_WORK/rules
+  yq . "$CHART/rules/headgate.yaml" >"$rules" || wrong "rules/headgate.yaml is no YAML"
+  jq --exit-status --slurpfile rules "$rules" --slurpfile dashboard "$CHART/dashboards/headgate.json" '
+    all(.[] | select(.kind == "PrometheusRule").spec; . == $rules[0])
+    and all(.[] | .data["headgate.json"]? // empty; fromjson == $dashboard[0])' "$2" >/dev/null ||
+    wrong "$1: alerts or dashboard are not those of the chart's files"
+}
+
+# Another configuration changes the ConfigMap, and not the StatefulSet.
+check_no_restart() {
+  local kind before after
+  for kind in configmap statefulset; do
+    before=$(chart_render "$CHART" --show-only "templates/$kind.yaml")
+    after=$(chart_render "$CHART" --show-only "templates/$kind.yaml" \
+      --set 'config.budgets[0].name=new')
+    case $kind in
+      configmap) [[ $before != "$after" ]] || wrong "a new configuration is not in the ConfigMap" ;;
+      *) [[ $before == "$after" ]] || wrong "a new configuration changes the $kind: the pod restarts" ;;
+    esac
+  done
+}
+
+check_values_file() { # check_values_file FILE
+  local name yaml json
+  name=$(basename "$1" .yaml) yaml=$CHART_WORK/$name.yaml json=$CHART_WORK/$name.json
+  chart_helm lint --strict --quiet "$CHART" --values "$1" >"$CHART_WORK/lint" 2>&1 ||
+    wrong "$name: $(<"$CHART_WORK/lint")"
+  if ! chart_render "$CHART" --values "$1" >"$yaml" 2>"$CHART_WORK/error"; then
+    wrong "$name: $(<"$CHART_WORK/error")"
+    return
+  fi
+  yq --slurp 'map(select(. != null))' "$yaml" >"$json"
+  check_objects "$name" "$yaml"
+  check_pods "$name" "$json"
+  check_reload "$name" "$json"
+  check_references "$name" "$json"
+  check_monitoring "$name" "$json"
+  check_serving "$name" "$1" "$json"
+}
+
+# The table in docs/kubernetes.md has every value with its default, and no other.
+check_table() {
+  local values=$CHART_WORK/values table=$CHART_WORK/table
+  yq --raw-output '. as $all
+    | [paths(type != "object" and type != "array" or length == 0)][]
+    | . as $path | "\(map(tostring) | join(".")) \($all | getpath($path) | tojson)"' \
+    "$CHART/values.yaml" | sort >"$values"
+  sed -n 's/^| `\([^`]*\)` | `\([^`]*\)` |.*/\1 \2/p' docs/kubernetes.md | sort >"$table"
+  diff "$values" "$table" >"$CHART_WORK/diff" ||
+    wrong "docs/kubernetes.md does not have the values of $CHART/values.yaml: $(<"$CHART_WORK/diff")"
+}
+
+# check_chart BIN: BIN is the folder of headgated and headgate. The last line sums up.
+check_chart() {
+  local file files=0
+  CHART_BIN=$1
+  CHART_WORK=$(mktemp --directory)
+  trap 'stop_serving; rm -rf "$CHART_WORK"' EXIT
+  make_credentials
+  for file in "$CHART"/ci/*.yaml; do
+    check_values_file "$file"
+    files=$((files + 1))
+  done
+  check_no_restart
+  check_refusals
+  check_table
+  if ((CHART_BAD)); then
+    echo "chart: $CHART_BAD wrong"
+    return 1
+  fi
+  echo "chart: $files files of values, $CHART_OBJECTS valid objects, $CHART_ASKED servers asked," \
+    "$CHART_REFUSED wrong values refused"
+}

@@ -1,0 +1,79 @@
+# Values that the chart refuses, and what it says then.
+# shellcheck shell=bash
+
+# refuses TEXT ARGUMENT...: rendering with these arguments fails, and the message has the text.
+refuses() {
+  local text=$1 message
+  shift
+  if message=$(chart_render "$CHART" "$@" 2>&1); then
+    wrong "the chart takes $*"
+    return
+  fi
+  CHART_REFUSED=$((CHART_REFUSED + 1))
+  [[ $message == *"$text"* ]] || wrong "of $* the chart says '$message' instead of '$text'"
+}
+
+refuses_wrong_shapes() {
+  refuses "at '/replicaCount': maximum: got 2, want 1" --set replicaCount=2
+  refuses "at '/replicaCount': minimum: got 0, want 1" --set replicaCount=0
+  refuses "additional properties 'replicas' not allowed" --set replicas=1
+  refuses "at '/tls': additional properties 'enable' not allowed" --set tls.enable=true
+  refuses "at '/tls/enabled': got string, want boolean" --set-string tls.enabled=true
+  refuses "at '/tls/clientCertificates': value must be one of 'REQUIRE', 'OPTIONAL'" \
+    --set tls.clientCertificates=MAYBE
+  refuses "at '/image/digest': 'abc' does not match pattern" --set image.digest=abc
+  refuses "at '/image/repository': minLength: got 0, want 1" --set image.repository=
+  refuses "at '/service/type': value must be one of" --set service.type=Headless
+  refuses "at '/service/grpcPort': maximum: got 70,000, want 65,535" --set service.grpcPort=70000
+  refuses "at '/service/httpPort': got string, want integer" --set-string service.httpPort=8080
+  refuses "at '/persistence/size': 'much' does not match pattern" --set persistence.size=much
+  refuses "at '/persistence/accessMode': value must be one of" --set persistence.accessMode=RWO
+  refuses "at '/server/logLevel': value must be one of" --set server.logLevel=verbose
+  refuses "at '/server/readyAfter': '30' does not match pattern" --set-string server.readyAfter=30
+  refuses "at '/terminationGracePeriodSeconds': minimum: got 5, want 15" \
+    --set terminationGracePeriodSeconds=5
+  refuses "at '/security/runAsUser': minimum: got 0, want 1" --set security.runAsUser=0
+  refuses "at '/security': additional properties 'privileged' not allowed" \
+    --set security.privileged=true
+  refuses "at '/postgres/existingSecret': 'My Secret' does not match pattern" \
+    --set 'postgres.existingSecret=My Secret'
+  refuses "at '/config': got string, want object" --set-string config=rules
+  refuses "at '/extraArgs/0': 'reflection' does not match pattern" --set 'extraArgs[0]=reflection'
+  refuses "at '/podDisruptionBudget/maxUnavailable'" --set podDisruptionBudget.maxUnavailable=some
+  refuses "at '/probes/liveness': additional properties 'httpGet' not allowed" \
+    --set probes.liveness.httpGet.path=/
+  refuses "at '/serviceMonitor/interval': 'often' does not match pattern" \
+    --set serviceMonitor.interval=often
+}
+
+refuses_contradictions() {
+  local tls=(--set tls.enabled=true --set tls.existingSecret=a)
+  refuses "tls.enabled takes tls.existingSecret" --set tls.enabled=true
+  refuses "tls.existingSecret is set, but tls.enabled is false" --set tls.existingSecret=a
+  refuses "tls.clientCa takes tls.enabled" --set tls.clientCa.existingSecret=ca
+  refuses "tls.clientCa: give existingSecret or existingConfigMap, not both" "${tls[@]}" \
+    --set tls.clientCa.existingSecret=ca --set tls.clientCa.existingConfigMap=ca
+  refuses "tokens.existingSecret takes tls.enabled" --set tokens.existingSecret=a
+  refuses "tokens.existingSecret takes config.access.callers" "${tls[@]}" \
+    --set tokens.existingSecret=a
+  refuses "service.grpcPort and service.httpPort are the same port" --set service.grpcPort=8080
+  refuses "persistence.existingClaim is set, but persistence.enabled is false" \
+    --set persistence.enabled=false --set persistence.existingClaim=a
+}
+
+# What the chart writes into the configuration itself.
+refuses_foreign_configuration() {
+  refuses "config.tls: the chart writes it" --set config.tls.key_file=/a
+  refuses "config.server.grpc_address: in the pod it is always port 8081" \
+    --set config.server.grpc_address=0.0.0.0:9000
+  refuses "config.server.state_dir: the chart mounts a volume" --set config.server.state_dir=/a
+  refuses "config.access.token_file: the chart writes it" --set config.access.token_file=/a
+  refuses "postgres.existingSecret, which those files come from, is empty" \
+    --set 'config.targets[0].primary.dsn_file=/etc/headgate/dsn/a'
+}
+
+check_refusals() {
+  refuses_wrong_shapes
+  refuses_contradictions
+  refuses_foreign_configuration
+}

@@ -1,0 +1,78 @@
+# What ./dev image does: builds the Dockerfile without a daemon, and tries the image for real.
+# shellcheck shell=bash disable=SC2016
+
+# shellcheck source=tools/image_run.sh
+source tools/image_run.sh
+
+IMAGE_SUITE=bookworm
+IMAGE_BASE=localhost/headgate-base:$IMAGE_SUITE
+IMAGE_NAME=localhost/headgate:latest
+IMAGE_FOLDER=$PWD/build/image  # Everything but the compiler's cache goes again.
+
+image_fail() {
+  echo "FAILED: $*"
+  exit 1
+}
+
+image_buildah() {
+  buildah --root "$IMAGE_FOLDER/storage" --runroot "$IMAGE_FOLDER/run" --storage-driver vfs "$@"
+}
+
+# image_logged NAME COMMAND...: shows what the command printed only if it failed.
+image_logged() {
+  local log=$IMAGE_FOLDER/$1.log began=$SECONDS
+  shift
+  if ! "$@" >"$log" 2>&1 </dev/null; then
+    tail --lines=40 "$log"
+    image_fail "$*"
+  fi
+  say "$(basename "$log" .log): $((SECONDS - began)) s"
+}
+
+# Debian's repositories of the suite, with its updates and security, as apt has them: a URI, a release
+# and a component on each line.
+image_repositories() {
+  apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' \
+    'Origin: Debian' | awk -v suite="$IMAGE_SUITE" '$2 == suite || index($2, suite "-") == 1'
+}
+
+# The smallest system that debootstrap makes, with apt as it is set up here.
+image_make_base() {
+  local mirror root=$IMAGE_FOLDER/base container
+  mirror=$(image_repositories | awk -v suite="$IMAGE_SUITE" '$2 == suite { print $1; exit }')
+  [[ -n $mirror ]] || { echo "apt knows no repository of $IMAGE_SUITE" && return 1; }
+  debootstrap --variant=minbase "$IMAGE_SUITE" "$root" "$mirror" || return
+  image_repositories | sed 's/^/deb /' >"$root/etc/apt/sources.list"
+  apt-config dump Acquire::http::Proxy Acquire::https::Proxy Acquire::Check-Valid-Until \
+    >"$root/etc/apt/apt.conf.d/90host"
+  container=$(image_buildah from scratch) &&
+    image_buildah add "$container" "$root" / &&
+    image_buildah commit --rm "$container" "$IMAGE_BASE" &&
+    rm -rf "$root"
+}
+
+image_build() {
+  mkdir -p "$IMAGE_FOLDER/ccache"
+  image_buildah build --isolation chroot --format oci --build-arg "BASE=$IMAGE_BASE" \
+    --volume "$IMAGE_FOLDER/ccache:/ccache" --tag "$IMAGE_NAME" --file "${1:-Dockerfile}" .
+}
+
+image_clean() {
+  image_stop || true
+  if [[ -n $IMAGE_MOUNT ]]; then rmdir "$IMAGE_MOUNT" && IMAGE_MOUNT=; fi
+  find "$IMAGE_FOLDER" -mindepth 1 -maxdepth 1 ! -name ccache ! -name '*.log' -exec rm -rf {} +
+}
+
+# make_image [ARCHIVE]: the last line sums up. The archive is one for `docker load`.
+make_image() {
+  ((EUID == 0)) || image_fail "takes root, for debootstrap and for namespaces"
+  mkdir -p "$IMAGE_FOLDER"
+  image_clean
+  trap image_clean EXIT
+  image_logged image-base image_make_base
+  image_logged image-build image_build
+  if (($#)); then
+    image_logged image-archive image_buildah push "$IMAGE_NAME" "docker-archive:$1:headgate:latest"
+  fi
+  try_image
+}
