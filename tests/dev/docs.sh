@@ -195,6 +195,18 @@ check_yaml() {
   done <"$WORK/blocks"
 }
 
+# Each failure in a page of failure modes names a test that shows it.
+check_failures_are_shown() {
+  local page
+  for page in "${DOCS[@]}"; do
+    if [[ $page != *failure-modes.md ]]; then continue; fi
+    awk -F '|' '
+      /^\|/ && !/^\|-/ && $2 !~ /what fails/ && $(NF - 1) !~ /`[A-Za-z]+[.\/][A-Za-z_]+`/ {
+        print FILENAME ":" FNR ": no test shows this:" $2
+      }' "$page" >>"$COMPLAINTS"
+  done
+}
+
 check_no_private_paths() {
   grep --line-number -E '(^|[^a-z0-9_.])/(work|root|home/[a-z])' "${DOCS[@]}" /dev/null |
     sed 's/^/a path of one machine: /' >>"$COMPLAINTS" || true
@@ -210,6 +222,7 @@ check_all() {
   check_paths
   check_metrics
   check_yaml
+  check_failures_are_shown
   check_no_private_paths
 }
 
@@ -242,21 +255,23 @@ write_what_exists() {
 
 TRIED=0
 
-# catches WHAT TEXT: a page with nothing but TEXT is complained of, in these words.
-catches() {
+# plant TEXT: a page with nothing but that, and what is complained of it.
+plant() {
   TRIED=$((TRIED + 1))
-  printf '%s\n' "$2" >"$WORK/planted.md"
-  DOCS=("$WORK/planted.md")
+  printf '%s\n' "$1" >"$WORK/failure-modes.md"
+  DOCS=("$WORK/failure-modes.md")
   check_all
+}
+
+# catches WHAT TEXT: a page with TEXT is complained of, in these words.
+catches() {
+  plant "$2"
   grep --quiet --fixed-strings -e "$1" "$COMPLAINTS" || fail "nobody notices: $2: $(<"$COMPLAINTS")"
 }
 
 # passes TEXT: a page that nobody complains of.
 passes() {
-  TRIED=$((TRIED + 1))
-  printf '%s\n' "$1" >"$WORK/planted.md"
-  DOCS=("$WORK/planted.md")
-  check_all
+  plant "$1"
   [[ ! -s $COMPLAINTS ]] || fail "a good page is complained of: $(<"$COMPLAINTS")"
 }
 
@@ -273,6 +288,8 @@ checks_can_fail() {
   catches 'has --wings' 'Run `./dev test --wings`.'
   catches 'no test Crash.IsFun' 'As `Crash.IsFun` shows.'
   catches 'no test dev/nothing' 'As `dev/nothing` shows.'
+  catches 'no test shows this: fire' '| fire | all burn | smoke | |'
+  passes '| fire | all burn | smoke | `dev/docs` |'
   catches 'there is no server/nothing' 'In `server/nothing`.'
   passes 'See `headgate_ready{state="ready"}`.'
   catches 'the metric headgate_wings' 'See `headgate_wings_total`.'
@@ -291,4 +308,5 @@ if [[ -s $COMPLAINTS ]]; then
   sort --unique "$COMPLAINTS"
   fail "$(sort --unique "$COMPLAINTS" | wc -l) things that the documentation names are not so"
 fi
-echo "${#DOCS[@]} pages name what exists, $(wc -l <"$WORK/blocks") configurations are taken"
+echo "${#DOCS[@]} pages name what exists, $(wc -l <"$WORK/blocks") configurations are taken;" \
+  "the checks were tried on $TRIED planted pages"
