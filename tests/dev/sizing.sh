@@ -56,15 +56,15 @@ resident() {
 
 # costs THING COUNT SMALL LARGE: COUNT more of THING take what the page says.
 costs() {
-  local bytes small measured
+  local bytes small more all
   bytes=$(documented "$1")
   resident "$3"
   small=$RESIDENT
   resident "$4"
-  measured=$(((RESIDENT - small) * 1024 / $2))
-  echo "$1: documented $bytes bytes each, measured $measured"
-  ((measured * 100 >= bytes * 95 && measured * 100 <= bytes * (100 + SURPLUS))) ||
-    fail "docs/sizing.md says $bytes bytes for each $1, the server takes $measured"
+  more=$(((RESIDENT - small) * 1024)) all=$((bytes * $2))
+  echo "$2 of $1: documented $all bytes, measured $more"
+  ((more * 100 >= all * 95 && more * 100 <= all * (100 + SURPLUS))) ||
+    fail "docs/sizing.md says $bytes bytes for each $1, the server takes $((more / $2))"
 }
 
 split_budget() { # split_budget MAX_BUCKETS
