@@ -117,6 +117,14 @@ TEST(CheckCommand, UnreachableIsThreeAndOneLine) {
   EXPECT_EQ(check.err, "headgate: cannot reach " + address + ": Connection refused\n");
 }
 
+TEST(CheckCommand, AnAddressThatDoesNotResolveIsThreeAndNamesIt) {
+  const std::string address = "no-such-host.invalid:8081";
+  const Finished check = RunHeadgate({"check", "job:etl", "--address", address});
+  EXPECT_EQ(check.status, 3);
+  EXPECT_EQ(check.out, "");
+  EXPECT_THAT(check.err, HasSubstr(address));
+}
+
 TEST(CheckCommand, AServerThatDoesNotAnswerIsThreeAfterTheTimeout) {
   SilentServer server;
   const Finished check =

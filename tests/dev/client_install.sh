@@ -122,6 +122,39 @@ target_link_libraries(readme PRIVATE Headgate::client)
 CMAKE
 }
 
+# The backfill that docs/client.md begins with, around rows of the reader's own.
+write_guide_snippet() {
+  local snippet
+  snippet=$(awk '/^```cpp$/ && !seen { inside = seen = 1; next } /^```$/ { inside = 0 } inside' \
+    docs/client.md)
+  [[ $snippet == *chunk_scale* ]] || fail "docs/client.md does not begin with a backfill any more"
+  cat >"$ROOT/project/guide.cc" <<CXX
+#include <headgate/fake.h>
+
+#include <algorithm>
+#include <cstdint>
+
+inline constexpr int64_t kLastId = 2000;
+int64_t copied = 0;
+void CopyRows(int64_t /*first*/, int64_t rows) { copied += rows; }
+
+$snippet
+
+int main() {
+  FakeHeadgate headgate;
+  headgate.Deny(absl::Seconds(3));
+  auto fake = headgate.NewClient({.on_unreachable = OnUnreachable::Fail(), .identity = "copy"});
+  if (!client.ok() || !fake.ok() || !Backfill(**fake).ok()) return 1;
+  return copied >= kLastId && headgate.time().Waited() >= absl::Seconds(3) ? 0 : 2;
+}
+CXX
+  cat >>"$ROOT/project/CMakeLists.txt" <<'CMAKE'
+add_executable(guide guide.cc)
+target_compile_options(guide PRIVATE -Wall -Wextra -Werror)
+target_link_libraries(guide PRIVATE Headgate::client)
+CMAKE
+}
+
 # What was built with sanitizers is linked with them.
 sanitizer_flags() {
   sed -n 's/^HEADGATE_SANITIZE:[A-Z]*=\(..*\)$/-fsanitize=\1/p' "$BUILD/CMakeCache.txt"
@@ -136,6 +169,7 @@ project_builds_and_runs() {
   output=$("$ROOT/build/job") || fail "the project's job ended with $?: $output"
   [[ $output == "waited, worked, reported" ]] || fail "the project's job says: $output"
   "$ROOT/build/readme" || fail "the job of README.md ended with $?"
+  "$ROOT/build/guide" || fail "the backfill of docs/client.md ended with $?"
   "$ROOT/build/statements" || fail "the project's statements ended with $?"
 }
 
@@ -154,6 +188,7 @@ headers_show_neither_grpc_nor_protobuf
 headers_stand_alone
 write_project
 write_readme_snippet
+write_guide_snippet
 project_builds_and_runs
 other_versions_are_refused
 echo "another project finds, links and runs the installed SDK"
