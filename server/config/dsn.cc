@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_split.h"
 #include "common/strings.h"
 
@@ -11,6 +12,8 @@ namespace headgate::config {
 namespace {
 
 bool IsSpace(char c) { return absl::ascii_isspace(static_cast<unsigned char>(c)); }
+
+bool IsHexDigit(char c) { return absl::ascii_isxdigit(static_cast<unsigned char>(c)); }
 
 bool IsSecret(std::string_view key) { return key == "password" || key == "sslpassword"; }
 
@@ -26,8 +29,26 @@ absl::Status NoDsn() {
       "postgresql://headgate@db:5432/app");
 }
 
+// What libpq reads of a URI's key: %77 is a w.
+std::string Decoded(std::string_view key) {
+  std::string decoded;
+  for (size_t i = 0; i < key.size(); ++i) {
+    const bool escaped =
+        key[i] == '%' && i + 2 < key.size() && IsHexDigit(key[i + 1]) && IsHexDigit(key[i + 2]);
+    decoded += escaped ? absl::HexStringToBytes(Sv(key.substr(i + 1, 2)))[0] : key[i];
+    if (escaped) i += 2;
+  }
+  return decoded;
+}
+
 // Behind "postgresql://": [user[:password]@]hosts[/name][?key=value&...]
 absl::Status CheckUri(std::string_view rest) {
+  // As libpq reads it: a password may hold a '?'.
+  const size_t user_end = rest.find_first_of("@/");
+  if (user_end != std::string_view::npos && rest[user_end] == '@') {
+    const size_t colon = rest.find(':');
+    if (colon < user_end && colon + 1 < user_end) return HoldsPassword();
+  }
   // To the last @ before the query: a password with a '/' or '@' in it is a mistake, and secret.
   const size_t query = std::min(rest.find('?'), rest.size());
   const std::string_view before = rest.substr(0, query);
@@ -37,8 +58,8 @@ absl::Status CheckUri(std::string_view rest) {
     if (colon < at && colon + 1 < at) return HoldsPassword();
   }
   for (const auto pair : absl::StrSplit(Sv(rest.substr(query)), absl::ByAnyChar("?&"))) {
-    const size_t equals = pair.find('=');
-    if (IsSecret({pair.data(), std::min(equals, pair.size())})) return HoldsPassword();
+    const size_t equals = std::min(pair.find('='), pair.size());
+    if (IsSecret(Decoded({pair.data(), equals}))) return HoldsPassword();
   }
   return absl::OkStatus();
 }
@@ -51,7 +72,7 @@ class PairScanner {
 
   absl::Status Run() {
     for (SkipSpace(); !text_.empty(); SkipSpace()) {
-      const size_t end = std::min(text_.find_first_of("= \t\r\n"), text_.size());
+      const size_t end = std::min(text_.find_first_of("= \t\r\n\v\f"), text_.size());
       const std::string_view key = text_.substr(0, end);
       text_.remove_prefix(end);
       SkipSpace();

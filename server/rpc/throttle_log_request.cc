@@ -48,7 +48,7 @@ absl::StatusOr<throttle_log::Period> PeriodOf(const v1::LogFilter& filter, absl:
   period.to_s = absl::ToUnixSeconds(now) + 1;
   if (filter.has_to()) {
     if (absl::Status valid = ValidateTime("filter.to", filter.to()); !valid.ok()) return valid;
-    period.to_s = ceil(filter.to());
+    period.to_s = std::min(ceil(filter.to()), kLastUnixSecond);
   }
   period.from_s = std::max<int64_t>(period.to_s - kUsualPeriodS, 0);
   if (filter.has_from()) {
@@ -190,6 +190,8 @@ absl::StatusOr<throttle_log::ScanFilter> ToScanFilter(const v1::LogFilter& from,
   if (!period.ok()) return period.status();
   if (absl::Status valid = ValidateLists(from); !valid.ok()) return valid;
   *period = throttle_log::WholeSteps(*period, keeping, now);
+  // Answers and page tokens say the period as times, which end with the year 9999.
+  period->to_s = std::min(period->to_s, kLastUnixSecond);
   throttle_log::ScanFilter to;
   to.from_s = period->from_s;
   to.to_s = period->to_s;

@@ -31,13 +31,18 @@ TEST(Dsn, WithPasswordIsRefused) {
            "password = 'a b' host=h",
            "host='a'password=x",
            "host=h sslpassword=x",
+           "host=h password\f=x",
+           "host=h sslpassword\v= x",
            "postgresql://u:x@h/db",
            "postgres://u:x@h",
            "postgres://u:x/y@h/db",
            "postgres://u:x@y@h/db",
+           "postgres://u:x?y@h/db",
            "postgresql://u@h/db?password=x",
            "postgresql://u@h/db?sslmode=require&password=x",
            "postgresql://u@h/db?sslpassword=x",
+           "postgresql://u@h/db?pass%77ord=x",
+           "postgresql://u@h/db?sslmode=require&%70assword=x",
        }) {
     EXPECT_NE(CheckDsn(dsn).message().find("holds a password"), std::string::npos) << dsn;
   }

@@ -156,6 +156,23 @@ TEST_F(ThrottleLog, PagesOfSumsAgreeWhileRowsArrive) {
   }
 }
 
+TEST_F(ThrottleLog, PagesOfSumsGoOnToTheEndOfTheLastYear) {
+  store_.Add(Allowed(At(7, 0), "a:etl", 1));
+  store_.Add(Allowed(At(7, 0), "b:etl", 2));
+  auto request = OfTheDay<v1::QueryThrottleLogRequest>();
+  request.mutable_filter()->mutable_to()->set_seconds(253'402'300'799);  // of the year 9999
+  request.mutable_filter()->mutable_to()->set_nanos(999'999'999);
+  request.add_group_by(v1::LOG_GROUP_IDENTITY);
+  request.set_page_size(1);
+  ASSERT_TRUE(Query(request).ok());
+  EXPECT_EQ(sums_.to().seconds(), 253'402'300'799);
+  ASSERT_EQ(sums_.sums_size(), 1);
+  request.set_page_token(sums_.next_page_token());
+  ASSERT_TRUE(Query(request).ok());
+  ASSERT_EQ(sums_.sums_size(), 1);
+  EXPECT_EQ(sums_.sums(0).identity(), "b:etl");
+}
+
 TEST_F(ThrottleLog, ListsIntervalsWithTheirCausesAndASentence) {
   for (int64_t step_s = At(7, 0); step_s < At(7, 25); step_s += 10) {
     store_.Add(Allowed(step_s, "daily:etl", 1));

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Ten million new identities against a real server: its memory stays what it is, and known callers do
+# not wait for half as long again. Ratios of neighbouring phases, so that a busy machine is in both.
+set -euo pipefail
+
+bench=${HEADGATE_BIN:-build/release/bin}/headgate-bench-flood
+if [[ ! -x $bench ]]; then
+  echo "not measured: benchmarks are not built with sanitizers"
+  exit 0
+fi
+
+# meets LINE: whether the goals are met.
+meets() {
+  awk -v line="$1" 'BEGIN {
+    count = split(line, words, /[ =]/)
+    for (i = 1; i < count; ++i) value[words[i]] = words[i + 1]
+    exit !(value["identities"] >= 10000000 && value["rss_ratio"] > 0 && value["rss_ratio"] <= 1.05 &&
+           value["latency_ratio"] > 0 && value["latency_ratio"] <= 1.5)
+  }'
+}
+
+# refuses LINE: a goal that cannot be missed is none.
+refuses() {
+  if meets "$1"; then
+    echo "it believes $1"
+    exit 1
+  fi
+}
+
+meets "flood: identities=10000000 latency_ratio=1.150 rss_ratio=0.964"
+refuses "flood: identities=10000000 latency_ratio=1.600 rss_ratio=0.964"
+refuses "flood: identities=10000000 latency_ratio=1.150 rss_ratio=1.100"
+refuses "flood: identities=1000000 latency_ratio=1.150 rss_ratio=0.964"
+refuses "flood: broken"
+
+report=$("$bench")
+echo "$report"
+line=${report##*$'\n'}
+if ! meets "$line"; then
+  echo "beyond its goals (latency_ratio 1.5, rss_ratio 1.05): $line"
+  exit 1
+fi

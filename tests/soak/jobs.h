@@ -1,0 +1,51 @@
+// Jobs as they come in production: Checks one by one, in batches and on streams, most of them
+// reported, some retried, some never heard of again. Identities never end: each job is a new one.
+//
+// Each function acts once; call them again and again, each from one thread.
+//
+//   Jobs jobs(world, 1);
+//   while (!world.stopping()) jobs.CheckOnce();
+
+#ifndef HEADGATE_TESTS_SOAK_JOBS_H_
+#define HEADGATE_TESTS_SOAK_JOBS_H_
+
+#include <headgate/v1/throttler_service.grpc.pb.h>
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "tests/soak/world.h"
+
+namespace headgate::soak {
+
+class Jobs {
+ public:
+  Jobs(World& world, uint64_t number);
+
+  void CheckOnce();   // and Report, or retry, or neither
+  void BatchOnce();   // a few of them are no Checks
+  void StreamOnce();  // several messages; now and then the caller is gone in the middle
+
+ private:
+  v1::CheckRequest NewCheck();
+  double Share() { return std::uniform_real_distribution<>(0, 1)(random_); }
+  // Counts an answer to `check`; whether it was let through.
+  bool Note(const v1::CheckRequest& check, const v1::Decision& decision, int64_t asked_ns);
+  void RetryOnce(const v1::CheckRequest& check, const v1::Decision& decision);
+  void AddReport(const v1::CheckRequest& check, const v1::Decision& decision,
+                 v1::ReportRequest& reports);
+  void Send(const v1::ReportRequest& reports);
+
+  World& world_;
+  const uint64_t number_;  // in identities
+  uint64_t jobs_ = 0;
+  std::mt19937_64 random_;
+  const std::unique_ptr<v1::ThrottlerService::Stub> stub_;
+  double refunds_ = 0;  // that the next Report will grant, of the budget "rows"
+};
+
+}  // namespace headgate::soak
+
+#endif  // HEADGATE_TESTS_SOAK_JOBS_H_

@@ -1,0 +1,35 @@
+// Connections that are no callers: open and silent, with half a greeting, with rubbish, or cut in
+// the middle of it. The oldest goes, by a reset, for each that comes; all go with the object.
+//
+// Thread-compatible.
+
+#ifndef HEADGATE_TESTS_SOAK_SOCKETS_H_
+#define HEADGATE_TESTS_SOAK_SOCKETS_H_
+
+#include <cstdint>
+#include <deque>
+
+#include "tests/soak/world.h"
+
+namespace headgate::soak {
+
+class Sockets {
+ public:
+  explicit Sockets(World& world) : world_(world) {}
+  ~Sockets();
+  Sockets(const Sockets&) = delete;
+  Sockets& operator=(const Sockets&) = delete;
+
+  void OpenOnce();
+
+ private:
+  void Reset(int fd) const;
+
+  World& world_;
+  std::deque<int> open_;
+  uint64_t opened_ = 0;
+};
+
+}  // namespace headgate::soak
+
+#endif  // HEADGATE_TESTS_SOAK_SOCKETS_H_

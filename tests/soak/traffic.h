@@ -1,0 +1,32 @@
+// All actors of a soak, each on a thread of its own, from construction to Stop().
+//
+// Thread-compatible.
+
+#ifndef HEADGATE_TESTS_SOAK_TRAFFIC_H_
+#define HEADGATE_TESTS_SOAK_TRAFFIC_H_
+
+#include <thread>
+#include <vector>
+
+#include "tests/soak/world.h"
+
+namespace headgate::soak {
+
+class Traffic {
+ public:
+  explicit Traffic(World& world);  // which outlives it
+  ~Traffic() { Stop(); }
+  Traffic(const Traffic&) = delete;
+  Traffic& operator=(const Traffic&) = delete;
+
+  // Returns when the last call has ended, and the last connection is closed.
+  void Stop();
+
+ private:
+  World& world_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace headgate::soak
+
+#endif  // HEADGATE_TESTS_SOAK_TRAFFIC_H_

@@ -1,0 +1,38 @@
+#include "tests/soak/usage.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <system_error>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace headgate::soak {
+
+absl::StatusOr<Usage> UsageOf(pid_t pid) {
+  const std::string folder = absl::StrCat("/proc/", pid);
+  Usage usage;
+  std::ifstream status(folder + "/status");
+  std::string key;
+  while (status >> key) {
+    if (key == "VmRSS:") {
+      status >> usage.rss_mib;
+      usage.rss_mib /= 1024;
+    } else if (key == "Threads:") {
+      status >> usage.threads;
+    }
+    status.ignore(4096, '\n');
+  }
+  std::error_code error;
+  const std::filesystem::directory_iterator files(folder + "/fd", error);
+  // A process that has ended and was not waited for has a status, but no memory.
+  if (error || usage.threads == 0 || usage.rss_mib == 0) {
+    return absl::NotFoundError(absl::StrCat("there is no process ", pid));
+  }
+  usage.files = std::distance(begin(files), end(files));
+  return usage;
+}
+
+}  // namespace headgate::soak

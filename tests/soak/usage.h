@@ -1,0 +1,27 @@
+// What a process takes of the machine, as the kernel counts it. Pure functions of /proc.
+//
+//   absl::StatusOr<Usage> usage = UsageOf(server.pid());
+
+#ifndef HEADGATE_TESTS_SOAK_USAGE_H_
+#define HEADGATE_TESTS_SOAK_USAGE_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+
+namespace headgate::soak {
+
+struct Usage {
+  double rss_mib = 0;  // resident memory, all of it: what the kernel kills for
+  int64_t files = 0;   // open descriptors
+  int64_t threads = 0;
+};
+
+// NotFound: there is no such process, or it is not ours to look at.
+absl::StatusOr<Usage> UsageOf(pid_t pid);
+
+}  // namespace headgate::soak
+
+#endif  // HEADGATE_TESTS_SOAK_USAGE_H_
