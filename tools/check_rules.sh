@@ -19,7 +19,7 @@ server/access    common server/engine server/access
 server/config    common server/engine server/health server/access server/config
 server/tls       common server/config server/tls
 server/rpc       common server/engine server/health server/access server/config server/throttle_log server/overrides server/rpc
-server/web       common server/engine server/health server/config server/throttle_log server/rpc server/web
+server/web       common server/engine server/health server/access server/config server/throttle_log server/rpc server/web
 server/app       common server
 server/main.cc   common server
 client           client common

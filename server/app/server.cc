@@ -63,7 +63,9 @@ absl::Status Server::Run() {
                .recorder = log_->recorder(),
                .calls = *calls_,
                .call_log = call_log_,
-               .status = *this});
+               .status = *this,
+               .access = access_->guard(),
+               .rpc = *rpc_});
   LogInfo("serving", {{"version", kVersion},
                       {"port", absl::StrCat(port())},
                       {"http_port", absl::StrCat(web_->port())}});
@@ -208,8 +210,8 @@ void Server::Stop() {
   access_->Stop();
   targets_->Stop();
   log_->Stop();
+  web_ = nullptr;  // scrapes ask the others
   rpc_ = nullptr;
-  web_ = nullptr;
 }
 
 }  // namespace headgate::app

@@ -40,6 +40,10 @@ void Web::Serve(const Sources& from) {
     web::AddThrottleLog(from.status.ThrottleLog(), from.recorder.State(), out);
     web::AddConfig(from.status.Config(), out);
     web::AddOverrides(from.status.Overrides(), out);
+    web::AddConnections(from.rpc.connections(), out);
+    web::AddTls(from.status.Tls(), out);
+    web::AddAccess(from.access.denials(), out);
+    web::AddSnapshot(from.status.Snapshot(), now.wall(), out);
     web::AddProcess(out);
     out.Counter("headgate_log_lines_suppressed_total",
                 "Lines of the log that callers caused and that were left out, because there were "

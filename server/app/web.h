@@ -20,9 +20,11 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "server/access/guard.h"
 #include "server/app/call_log.h"
 #include "server/engine/engine.h"
 #include "server/rpc/calls.h"
+#include "server/rpc/rpc_server.h"
 #include "server/rpc/sources.h"
 #include "server/throttle_log/recorder.h"
 #include "server/web/exposition.h"
@@ -46,6 +48,8 @@ class Web {
     const rpc::Calls& calls;
     const CallLog& call_log;
     const rpc::StatusSource& status;
+    const access::AccessGuard& access;
+    const rpc::RpcServer& rpc;
   };
 
   // The clock outlives the Web. Unavailable: the address cannot be listened on.

@@ -16,11 +16,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "common/clock.h"
+#include "server/access/refusal.h"
 #include "server/config/load_status.h"
 #include "server/engine/engine.h"
 #include "server/health/snapshot.h"
+#include "server/rpc/acceptor.h"
 #include "server/rpc/calls.h"
 #include "server/rpc/sources.h"
 #include "server/throttle_log/check_totals.h"
@@ -28,6 +31,10 @@
 #include "server/web/exposition.h"
 
 namespace headgate::web {
+
+inline double UnixSeconds(absl::Time time) {
+  return absl::ToDoubleSeconds(time - absl::UnixEpoch());
+}
 
 // Checks by what became of them. Of the policy's targets and budgets.
 void AddChecks(const throttle_log::CheckTotals::All& totals, const engine::Policy& policy,
@@ -48,6 +55,14 @@ void AddOverrides(const rpc::OverridesSnapshot& overrides, Exposition& out);
 void AddThrottleLog(const rpc::ThrottleLogSnapshot& log,
                     const throttle_log::RecorderState& recorder, Exposition& out);
 void AddBuild(std::string_view version, Exposition& out);
+
+// What callers do to the gRPC port, and what it shows them.
+void AddConnections(const rpc::ConnectionCounts& connections, Exposition& out);
+void AddTls(const rpc::TlsSnapshot& tls, Exposition& out);
+void AddAccess(const access::DenialCounts& denials, Exposition& out);
+
+// `as_of` and the rest of what a restart would bring back.
+void AddSnapshot(const rpc::SnapshotView& snapshot, absl::Time now, Exposition& out);
 
 // Of this process, under the names that all exporters use. From /proc/self; what cannot be read
 // there is left out.

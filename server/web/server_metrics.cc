@@ -1,12 +1,6 @@
 #include "server/web/metrics.h"
 
 namespace headgate::web {
-namespace {
-
-double UnixSeconds(absl::Time time) { return absl::ToDoubleSeconds(time - absl::UnixEpoch()); }
-
-}  // namespace
-
 void AddConfig(const config::LoadStatus& status, Exposition& out) {
   out.Gauge("headgate_config_version",
             "Counts the configurations that were put into force, from 1.")
@@ -60,6 +54,20 @@ void AddThrottleLog(const rpc::ThrottleLogSnapshot& log,
         recorder.slots);
   gauge("headgate_throttle_log_slots_used", "Slots for identities that were ever used.",
         recorder.slots_used);
+}
+
+void AddSnapshot(const rpc::SnapshotView& snapshot, absl::Time now, Exposition& out) {
+  auto age = out.Gauge("headgate_snapshot_age_seconds",
+                       "Age of what the snapshot holds. Absent without a state folder.");
+  auto bytes = out.Gauge("headgate_snapshot_bytes", "Size of the snapshot.");
+  auto failures =
+      out.Counter("headgate_snapshot_write_failures_total", "Writes of the snapshot that failed.");
+  if (snapshot.path.empty()) return;
+  if (snapshot.as_of != absl::InfinitePast()) {
+    age.Set({}, absl::ToDoubleSeconds(now - snapshot.as_of));
+  }
+  bytes.Set({}, static_cast<double>(snapshot.bytes));
+  failures.Set({}, static_cast<double>(snapshot.failed_writes));
 }
 
 void AddBuild(std::string_view version, Exposition& out) {

@@ -1,0 +1,41 @@
+#include "server/access/refusal.h"
+#include "server/web/metrics.h"
+
+namespace headgate::web {
+
+void AddConnections(const rpc::ConnectionCounts& connections, Exposition& out) {
+  out.Gauge("headgate_connections_open", "Connections to the gRPC port.")
+      .Set({}, static_cast<double>(connections.open));
+  out.Gauge("headgate_connections_limit", "Connections that may be open at once.")
+      .Set({}, static_cast<double>(connections.most));
+  out.Counter("headgate_connections_accepted_total", "Connections that were accepted.")
+      .Set({}, static_cast<double>(connections.accepted));
+  out.Counter("headgate_connections_refused_total",
+              "Connections that were closed at once: the limit was reached, or the process could "
+              "open no more files.")
+      .Set({{"reason", "limit"}}, static_cast<double>(connections.refused))
+      .Set({{"reason", "files"}}, static_cast<double>(connections.failed));
+}
+
+void AddTls(const rpc::TlsSnapshot& tls, Exposition& out) {
+  auto expiry = out.Gauge("headgate_tls_certificate_expiry_timestamp_seconds",
+                          "When the server's certificate ends, since the Unix epoch. Absent in "
+                          "plaintext.");
+  auto success = out.Gauge("headgate_tls_reload_success",
+                           "Whether the newest certificate files are in force; 0: they were "
+                           "refused. Absent in plaintext.");
+  if (!tls.is_on) return;
+  expiry.Set({}, UnixSeconds(tls.expires_at));
+  success.Set({}, tls.status.ok() ? 1 : 0);
+}
+
+void AddAccess(const access::DenialCounts& denials, Exposition& out) {
+  auto denied = out.Counter("headgate_access_denied_total",
+                            "Calls, and Checks of batches, that their caller may not make.");
+  for (size_t reason = 0; reason < denials.size(); ++reason) {
+    denied.Set({{"reason", access::ReasonLabel(static_cast<access::DenialReason>(reason))}},
+               static_cast<double>(denials[reason]));
+  }
+}
+
+}  // namespace headgate::web
