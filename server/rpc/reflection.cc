@@ -1,14 +1,34 @@
 #include "server/rpc/reflection.h"
 
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/impl/server_builder_plugin.h>
+#include <grpcpp/impl/server_initializer.h>
+
+#include <string>
 
 namespace headgate::rpc {
+namespace {
+
+class Plugin final : public grpc::ServerBuilderPlugin {
+ public:
+  explicit Plugin(std::shared_ptr<ReflectionService> service) : service_(std::move(service)) {}
+
+  std::string name() override { return "headgate_reflection"; }
+  void InitServer(grpc::ServerInitializer* server) override { server->RegisterService(service_); }
+  void Finish(grpc::ServerInitializer* server) override {
+    service_->SetServices(*server->GetServiceList());
+  }
+  void ChangeArguments(const std::string& /*name*/, void* /*value*/) override {}
+  bool has_sync_methods() const override { return true; }
+
+ private:
+  const std::shared_ptr<ReflectionService> service_;
+};
+
+}  // namespace
 
 void ReflectionOption::UpdatePlugins(
     std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) {
-  auto plugin = std::make_unique<grpc::reflection::ProtoServerReflectionPlugin>();
-  std::erase_if(*plugins, [&](const auto& other) { return other->name() == plugin->name(); });
-  if (reflection_ == Reflection::kOn) plugins->push_back(std::move(plugin));
+  plugins->push_back(std::make_unique<Plugin>(service_));
 }
 
 }  // namespace headgate::rpc

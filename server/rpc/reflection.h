@@ -1,9 +1,9 @@
-// Whether a server tells clients which services it has.
+// Puts reflection into a server that is built.
 //
-// gRPC's plugin adds itself to every server of a process that it is linked into. This option takes
-// it out, and puts one in where it is wanted.
+// As a plugin, because only those learn which services the server has in the end.
 //
-//   builder.SetOption(std::make_unique<ReflectionOption>(ReflectionOption::Reflection::kOn));
+//   builder.SetOption(std::make_unique<ReflectionOption>(
+//       std::make_shared<ReflectionService>(ReflectionService::Plaintext::kAnswered)));
 
 #ifndef HEADGATE_SERVER_RPC_REFLECTION_H_
 #define HEADGATE_SERVER_RPC_REFLECTION_H_
@@ -11,21 +11,23 @@
 #include <grpcpp/impl/server_builder_option.h>
 
 #include <memory>
+#include <utility>
 #include <vector>
+
+#include "server/rpc/reflection_service.h"
 
 namespace headgate::rpc {
 
 class ReflectionOption final : public grpc::ServerBuilderOption {
  public:
-  enum class Reflection { kOff, kOn };
-
-  explicit ReflectionOption(Reflection reflection) : reflection_(reflection) {}
+  explicit ReflectionOption(std::shared_ptr<ReflectionService> service)
+      : service_(std::move(service)) {}
 
   void UpdateArguments(grpc::ChannelArguments* /*arguments*/) override {}
   void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override;
 
  private:
-  const Reflection reflection_;
+  const std::shared_ptr<ReflectionService> service_;
 };
 
 }  // namespace headgate::rpc

@@ -99,8 +99,11 @@ absl::Status RpcServer::Listen(const RpcServerOptions& options) {
   ports_ = *std::move(ports);
   grpc::ServerBuilder builder;
   SetLimits(options, builder);
-  builder.SetOption(std::make_unique<ReflectionOption>(
-      options.reflection ? ReflectionOption::Reflection::kOn : ReflectionOption::Reflection::kOff));
+  if (options.reflection) {
+    builder.SetOption(std::make_unique<ReflectionOption>(std::make_shared<ReflectionService>(
+        ports_->has_health() ? ReflectionService::Plaintext::kRefused
+                             : ReflectionService::Plaintext::kAnswered)));
+  }
   ports_->AddTo(builder);
   builder.RegisterService(health_.get());
   std::vector<grpc::Service*> services = {throttler_.get(), status_.get()};
