@@ -150,12 +150,25 @@ std::string WhyFailed(SSL* session) {
   return error == 0 ? "" : absl::StrCat("TLS failed: ", ERR_reason_error_string(error));
 }
 
+// The server has closed the connection without a word, as gRPC's do.
+std::string OfOurs(SSL* session) {
+  X509* const own = SSL_get_certificate(session);
+  if (own == nullptr) {
+    return "the server closes the connection: if it asks for a certificate, give --tls-cert and "
+           "--tls-key";
+  }
+  if (X509_cmp_current_time(X509_get0_notAfter(own)) < 0) return "your certificate has expired";
+  return "the server closes the connection: it may not know the authority of your certificate";
+}
+
 // With TLS 1.3 a server judges the client's certificate after the client's end of the handshake.
 std::string WhyRefused(SSL* session) {
   char byte = 0;
-  if (SSL_read(session, &byte, 1) > 0) return "";
-  const int alert = AlertIn(ERR_peek_last_error());
-  return alert >= 0 ? OfOurs(alert) : "";
+  const int got = SSL_read(session, &byte, 1);
+  if (got > 0) return "";
+  if (const int alert = AlertIn(ERR_peek_last_error()); alert >= 0) return OfOurs(alert);
+  // A server that is just slow has not closed it.
+  return SSL_get_error(session, got) == SSL_ERROR_WANT_READ ? "" : OfOurs(session);
 }
 
 }  // namespace
