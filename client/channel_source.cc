@@ -4,8 +4,10 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace headgate::client::internal {
 namespace {
@@ -30,7 +32,28 @@ absl::Status Validate(const ConnectionOptions& options) {
       "tls: certificate_file and key_file are given together, or neither");
 }
 
+absl::StatusOr<TlsCredentials> Checked(const TlsFiles& paths, const WatchedFiles::Texts& texts) {
+  TlsCredentials read{.certificates = texts[0], .key = texts[1], .authorities = texts[2]};
+  if (absl::Status checked = CheckCredentials(paths, read); !checked.ok()) return checked;
+  return read;
+}
+
+std::vector<std::string> ListOf(const TlsFiles& paths) {
+  return {paths.certificates, paths.key, paths.authorities};
+}
+
 }  // namespace
+
+absl::Status CheckFiles(const ConnectionOptions& options) {
+  if (absl::Status valid = Validate(options); !valid.ok()) return valid;
+  if (!options.token_file.empty()) {
+    const auto token = Token::Load(options.token_file, NewRealTime());
+    if (!token.ok()) return token.status();
+  }
+  const TlsFiles paths = PathsOf(options);
+  const auto texts = WatchedFiles(ListOf(paths), NewRealTime()).Read();
+  return texts.ok() ? Checked(paths, *texts).status() : texts.status();
+}
 
 absl::StatusOr<std::shared_ptr<ChannelSource>> ChannelSource::Create(
     const ConnectionOptions& options, const grpc::ChannelArguments& arguments,
@@ -49,7 +72,7 @@ ChannelSource::ChannelSource(const ConnectionOptions& options,
       paths_(PathsOf(options)),
       arguments_(arguments),
       time_(time),
-      files_({paths_.certificates, paths_.key, paths_.authorities}, time) {
+      files_(ListOf(paths_), time) {
   if (options.tls.has_value() && !options.tls->server_name.empty()) {
     arguments_.SetString(GRPC_SSL_TARGET_NAME_OVERRIDE_ARG, options.tls->server_name);
   }
@@ -73,12 +96,12 @@ absl::Status ChannelSource::Load() {
 }
 
 absl::Status ChannelSource::Connect(const WatchedFiles::Texts& texts) {
-  TlsCredentials read{.certificates = texts[0], .key = texts[1], .authorities = texts[2]};
-  if (absl::Status checked = CheckCredentials(paths_, read); !checked.ok()) return checked;
+  const absl::StatusOr<TlsCredentials> read = Checked(paths_, texts);
+  if (!read.ok()) return read.status();
   std::shared_ptr<grpc::ChannelCredentials> credentials =
-      grpc::SslCredentials({.pem_root_certs = read.authorities,
-                            .pem_private_key = read.key,
-                            .pem_cert_chain = read.certificates});
+      grpc::SslCredentials({.pem_root_certs = read->authorities,
+                            .pem_private_key = read->key,
+                            .pem_cert_chain = read->certificates});
   if (token_ != nullptr) {
     credentials = grpc::CompositeChannelCredentials(credentials, token_->CallCredentials());
   }

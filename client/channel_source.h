@@ -25,6 +25,9 @@
 
 namespace headgate::client::internal {
 
+// What Create would say, without a connection or a thread.
+absl::Status CheckFiles(const ConnectionOptions& options);
+
 class ChannelSource {
  public:
   // Makes no connection yet. InvalidArgument: a file cannot be read or is not what it should be, a

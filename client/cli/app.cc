@@ -8,7 +8,9 @@
 #include <iostream>
 #include <string_view>
 
+#include "client/channel_source.h"
 #include "client/cli/commands.h"
+#include "client/cli/connection.h"
 
 namespace headgate::cli {
 namespace {
@@ -72,6 +74,10 @@ int Main(const std::vector<std::string>& words) {
                         .err = std::cerr,
                         .format = arguments.globals.format,
                         .colours = ColoursFor(arguments.globals.colours)};
+  if (absl::Status files = client::internal::CheckFiles(OptionsOf(arguments.globals));
+      !files.ok()) {
+    return ToInt(console.Fail(files));
+  }
   const int status = std::visit(Dispatch{arguments.globals, console}, arguments.command);
   std::cout.flush();
   if (!std::cout.good()) {

@@ -32,11 +32,48 @@ absl::StatusOr<absl::Duration> ParseWait(const std::string& text) {
   return DurationFromText(text);
 }
 
+// Any of the options says that TLS is wanted.
+void AddTls(CLI::App& app, Globals& globals) {
+  const auto tls = [&globals]() -> client::TlsOptions& {
+    return globals.tls.has_value() ? *globals.tls : globals.tls.emplace();
+  };
+  app.add_flag_function(
+         "--tls",
+         [tls](int64_t count) {
+           if (count > 0) tls();
+         },
+         "speak TLS; so does any option below")
+      ->envname("HEADGATE_TLS");
+  const auto add = [&](const char* name, const char* variable, const char* type,
+                       std::string client::TlsOptions::*member, const char* help) {
+    app.add_option_function<std::string>(
+           name,
+           [name, tls, member](const std::string& text) {
+             if (text.empty()) Refuse(name, "it is empty");
+             tls().*member = text;
+           },
+           help)
+        ->envname(variable)
+        ->type_name(type);
+  };
+  add("--tls-ca", "HEADGATE_TLS_CA", "FILE", &client::TlsOptions::ca_file,
+      "authorities that the server is verified with; absent: the system's");
+  add("--tls-cert", "HEADGATE_TLS_CERT", "FILE", &client::TlsOptions::certificate_file,
+      "your certificate, for servers that ask for one");
+  add("--tls-key", "HEADGATE_TLS_KEY", "FILE", &client::TlsOptions::key_file, "its key");
+  add("--tls-server-name", "HEADGATE_TLS_SERVER_NAME", "NAME", &client::TlsOptions::server_name,
+      "what the server's certificate is for, instead of the address");
+  app.add_option("--token-file", globals.token_file, "a file with a token to send; over TLS only")
+      ->envname("HEADGATE_TOKEN_FILE")
+      ->type_name("FILE");
+}
+
 void AddGlobals(CLI::App& app, Globals& globals) {
   app.add_option("--address", globals.address, "the server")
       ->envname("HEADGATE_ADDRESS")
       ->capture_default_str()
       ->type_name("HOST:PORT");
+  AddTls(app, globals);
   AddParsed<absl::Duration>(app, "--timeout", "DURATION", globals.timeout, PositiveDurationFromText,
                             "how long one answer may take [2s; log 30s, replay 5m]");
   app.add_option("--target", globals.target, "the PostgreSQL cluster, where there are several")
@@ -206,10 +243,18 @@ void Parse(CLI::App& app, std::vector<std::string> words) {
   app.parse(std::move(words));
 }
 
+// All of them are names of files, but for one.
+bool IsOfTls(const CLI::Option& option) {
+  const std::string name = option.get_name();
+  return (name.starts_with("--tls") && name != "--tls-server-name") || name == "--token-file";
+}
+
 // No message of the API could hold it. Names of files may have any bytes.
 void RefuseNoUtf8(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
-    if (option->get_name() == "file" || option->get_name() == "--config") continue;
+    if (option->get_name() == "file" || option->get_name() == "--config" || IsOfTls(*option)) {
+      continue;
+    }
     for (const std::string& text : option->results()) {
       if (!IsUtf8(text)) {
         Refuse(option->get_name(), absl::StrCat("'", Escaped(text), "' is not UTF-8"));

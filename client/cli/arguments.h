@@ -2,13 +2,15 @@
 //
 // CLI11 and its exceptions stay in arguments.cc. Options may stand before or after the command.
 //
-// Pure but for the environment variable HEADGATE_ADDRESS.
+// Pure but for the environment variables HEADGATE_ADDRESS, HEADGATE_TLS... and HEADGATE_TOKEN_FILE.
 //
 //   const Parsed parsed = ParseArguments({"check", "job-7:etl", "--cost", "250"});
 //   if (const auto* ended = std::get_if<Ended>(&parsed)) ...
 
 #ifndef HEADGATE_CLIENT_CLI_ARGUMENTS_H_
 #define HEADGATE_CLIENT_CLI_ARGUMENTS_H_
+
+#include <headgate/tls.h>
 
 #include <cstdint>
 #include <map>
@@ -29,6 +31,8 @@ enum class ColourChoice { kAuto, kAlways, kNever };
 
 struct Globals {
   std::string address = "127.0.0.1:8081";
+  std::optional<client::TlsOptions> tls;  // absent: plaintext
+  std::string token_file;
   absl::Duration timeout = absl::Seconds(2);  // of one answer
   std::string target;
   Format format = Format::kTable;

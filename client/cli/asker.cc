@@ -33,20 +33,23 @@ client::OnUnreachable ToSdk(OnUnreachable choice) {
 // Reports go the SDK's own way. Nothing here is ever asked to stop: a signal ends the program.
 class Asker::Recorder final : public client::Transport {
  public:
-  Recorder(const std::string& address, OnUnreachable on_unreachable, OnWaiting on_waiting)
-      : address_(address),
+  Recorder(std::string address, std::shared_ptr<client::internal::ChannelSource> channels,
+           std::shared_ptr<client::Transport> reporter, OnUnreachable on_unreachable,
+           OnWaiting on_waiting)
+      : address_(std::move(address)),
         on_unreachable_(on_unreachable),
         on_waiting_(std::move(on_waiting)),
-        stub_(v1::ThrottlerService::NewStub(OpenChannel(address))),
-        reporter_(client::NewGrpcTransport(address)) {}
+        channels_(std::move(channels)),
+        reporter_(std::move(reporter)) {}
 
   absl::StatusOr<client::Answer> Check(const client::CheckRequest& request, absl::Duration timeout,
-                                       const std::stop_token&) override {
+                                       const std::stop_token& stop) override {
     v1::CheckResponse response;
-    const grpc::Status status = Call(client::internal::ToProto(request), timeout, response);
-    TellOfWaiting(client::internal::FromGrpc(status), response.decision(), timeout);
+    const absl::Status status = client::internal::FromCall(
+        Call(client::internal::ToProto(request), timeout, response), stop);
+    TellOfWaiting(status, response.decision(), timeout);
     MutexLock lock(&mutex_);
-    last_error_ = client::internal::FromGrpc(status);
+    last_error_ = status;
     last_answer_ = status.ok() ? std::optional(response) : std::nullopt;
     if (!status.ok()) return last_error_;
     return client::internal::FromProto(response);
@@ -72,8 +75,9 @@ class Asker::Recorder final : public client::Transport {
                     v1::CheckResponse& response) {
     grpc::ClientContext context;
     SetDeadline(context, timeout);
+    const auto stub = v1::ThrottlerService::NewStub(channels_->Get());
     return client::internal::Await(
-        [&](auto done) { stub_->async()->Check(&context, &request, &response, std::move(done)); });
+        [&](auto done) { stub->async()->Check(&context, &request, &response, std::move(done)); });
   }
 
   // Client makes its Checks on the thread that waits for them.
@@ -93,7 +97,7 @@ class Asker::Recorder final : public client::Transport {
   const std::string address_;
   const OnUnreachable on_unreachable_;
   OnWaiting on_waiting_;
-  const std::unique_ptr<v1::ThrottlerService::Stub> stub_;
+  const std::shared_ptr<client::internal::ChannelSource> channels_;
   const std::shared_ptr<client::Transport> reporter_;
   mutable Mutex mutex_;
   absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
@@ -102,10 +106,7 @@ class Asker::Recorder final : public client::Transport {
 
 Asker::Asker(const Globals& globals, std::shared_ptr<Recorder> recorder,
              std::unique_ptr<client::Client> client)
-    : address_(WithPort(globals.address)),
-      timeout_(globals.timeout),
-      recorder_(std::move(recorder)),
-      client_(std::move(client)) {}
+    : globals_(globals), recorder_(std::move(recorder)), client_(std::move(client)) {}
 
 absl::StatusOr<std::unique_ptr<Asker>> Asker::Create(const Globals& globals,
                                                      OnUnreachable on_unreachable,
@@ -113,8 +114,13 @@ absl::StatusOr<std::unique_ptr<Asker>> Asker::Create(const Globals& globals,
   client::ClientOptions options{.on_unreachable = ToSdk(on_unreachable)};
   options.check_deadline = globals.timeout;
   options.flush_timeout = absl::ZeroDuration();  // whoever reports flushes
+  const auto channels = OpenChannels(globals);
+  auto reporter = client::NewGrpcTransport(OptionsOf(globals));
+  if (!reporter.ok()) return reporter.status();
+  if (channels == nullptr) return absl::InvalidArgumentError("a file has vanished");
   auto recorder =
-      std::make_shared<Recorder>(WithPort(globals.address), on_unreachable, std::move(on_waiting));
+      std::make_shared<Recorder>(WithPort(globals.address), channels, *std::move(reporter),
+                                 on_unreachable, std::move(on_waiting));
   absl::StatusOr<std::unique_ptr<client::Client>> client =
       client::Client::Create(options, recorder);
   if (!client.ok()) return client.status();
@@ -126,7 +132,8 @@ absl::StatusOr<client::Permit> Asker::Wait(const client::CheckRequest& request,
   absl::StatusOr<client::Permit> permit = client_->CheckOrWait(request, most);
   // Others are the SDK's own, and say more than that there was no answer.
   if (!permit.ok() && permit.status() == recorder_->last_error()) {
-    return Explained(permit.status(), address_, timeout_);
+    return WithTlsReason(Explained(permit.status(), WithPort(globals_.address), globals_.timeout),
+                         globals_);
   }
   return permit;
 }

@@ -48,8 +48,7 @@ class Asker {
   Asker(const Globals& globals, std::shared_ptr<Recorder> recorder,
         std::unique_ptr<client::Client> client);
 
-  const std::string address_;
-  const absl::Duration timeout_;
+  const Globals globals_;
   const std::shared_ptr<Recorder> recorder_;
   const std::unique_ptr<client::Client> client_;
 };

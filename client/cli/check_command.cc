@@ -13,7 +13,7 @@ absl::StatusOr<v1::CheckResponse> AskOnce(const Globals& globals, const CheckArg
   v1::CheckRequest request = ToProto(globals, arguments.work);
   request.set_request_id(arguments.request_id);
   request.set_validate_only(arguments.dry_run == DryRun::kYes);
-  return Connection(globals.address, globals.timeout).Check(request);
+  return Connection(globals).Check(request);
 }
 
 absl::StatusOr<v1::CheckResponse> AskUntilAllowed(const Globals& globals,

@@ -2,14 +2,15 @@
 
 #include <grpc/support/time.h>
 #include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include <algorithm>
 #include <initializer_list>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/text.h"
+#include "client/cli/tls_probe.h"
 #include "client/cli/values.h"
 #include "common/host_port.h"
 #include "common/strings.h"
@@ -18,6 +19,7 @@ namespace headgate::cli {
 namespace {
 
 constexpr int kMaxAnswerBytes = 64 << 20;
+constexpr absl::Duration kMostProbeTime = absl::Seconds(2);
 
 // As the SDK has them: gRPC's own pauses between attempts to connect grow to two minutes.
 constexpr int kFirstReconnectMs = 100;
@@ -48,14 +50,26 @@ bool IsAddress(const std::string& address) {
   return !address.empty() && PortOf(WithPort(address)).value_or(0) > 0;
 }
 
-std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
+client::ConnectionOptions OptionsOf(const Globals& globals) {
+  return {
+      .address = WithPort(globals.address), .tls = globals.tls, .token_file = globals.token_file};
+}
+
+std::shared_ptr<client::internal::ChannelSource> OpenChannels(const Globals& globals) {
   grpc::ChannelArguments arguments;
   // A proxy for the web has no say in how Headgate is reached.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestReconnectMs);
   arguments.SetMaxReceiveMessageSize(kMaxAnswerBytes);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  const auto channels =
+      client::internal::ChannelSource::Create(OptionsOf(globals), arguments, client::NewRealTime());
+  return channels.ok() ? *channels : nullptr;
+}
+
+std::shared_ptr<grpc::Channel> OpenChannel(const Globals& globals) {
+  const auto channels = OpenChannels(globals);
+  return channels != nullptr ? channels->Get() : grpc::CreateChannel(globals.address, nullptr);
 }
 
 void SetDeadline(grpc::ClientContext& context, absl::Duration timeout) {
@@ -89,16 +103,24 @@ absl::Status FromCall(const grpc::Status& status, const std::string& address,
       address, timeout);
 }
 
-Connection::Connection(const std::string& address, absl::Duration timeout)
-    : address_(WithPort(address)), timeout_(timeout) {
-  const std::shared_ptr<grpc::Channel> channel = OpenChannel(address_);
+absl::Status WithTlsReason(absl::Status status, const Globals& globals) {
+  if (!absl::IsUnavailable(status)) return status;
+  const std::string why = WhyNoTls(OptionsOf(globals), std::min(globals.timeout, kMostProbeTime));
+  if (why.empty()) return status;
+  return absl::UnavailableError(
+      absl::StrCat("cannot reach ", WithPort(globals.address), ": ", why));
+}
+
+Connection::Connection(const Globals& globals)
+    : globals_(globals), address_(WithPort(globals.address)) {
+  const std::shared_ptr<grpc::Channel> channel = OpenChannel(globals);
   throttler_ = v1::ThrottlerService::NewStub(channel);
   status_ = v1::StatusService::NewStub(channel);
   throttle_log_ = v1::ThrottleLogService::NewStub(channel);
 }
 
 absl::Status Connection::ToStatus(const grpc::Status& status) const {
-  return FromCall(status, address_, timeout_);
+  return WithTlsReason(FromCall(status, address_, timeout()), globals_);
 }
 
 template <typename Response, typename Stub, typename Request>
@@ -106,7 +128,7 @@ absl::StatusOr<Response> Connection::Call(grpc::Status (Stub::*method)(grpc::Cli
                                                                        const Request&, Response*),
                                           Stub& stub, const Request& request) {
   grpc::ClientContext context;
-  SetDeadline(context, timeout_);
+  SetDeadline(context, timeout());
   Response response;
   const grpc::Status status = (stub.*method)(&context, request, &response);
   if (!status.ok()) return ToStatus(status);

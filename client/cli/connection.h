@@ -6,7 +6,7 @@
 //
 // Thread-safe.
 //
-//   Connection connection("127.0.0.1:8081", absl::Seconds(5));
+//   Connection connection(globals);
 //   absl::StatusOr<v1::CheckResponse> response = connection.Check(request);
 
 #ifndef HEADGATE_CLIENT_CLI_CONNECTION_H_
@@ -25,13 +25,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "client/channel_source.h"
+#include "client/cli/arguments.h"
 
 namespace headgate::cli {
 
 class Connection {
  public:
   // An address without a port takes Headgate's, 8081.
-  Connection(const std::string& address, absl::Duration timeout);
+  explicit Connection(const Globals& globals);
 
   absl::StatusOr<v1::CheckResponse> Check(const v1::CheckRequest& request);
   absl::StatusOr<v1::ReportResponse> Report(const v1::ReportRequest& request);
@@ -51,7 +53,7 @@ class Connection {
   // For calls of another kind than those above.
   v1::StatusService::Stub& status_service() { return *status_; }
   v1::ThrottleLogService::Stub& throttle_log_service() { return *throttle_log_; }
-  absl::Duration timeout() const { return timeout_; }
+  absl::Duration timeout() const { return globals_.timeout; }
   absl::Status ToStatus(const grpc::Status& status) const;
 
  private:
@@ -60,8 +62,8 @@ class Connection {
                                                              Response*),
                                 Stub& stub, const Request& request);
 
+  const Globals globals_;
   const std::string address_;
-  const absl::Duration timeout_;
   std::unique_ptr<v1::ThrottlerService::Stub> throttler_;
   std::unique_ptr<v1::StatusService::Stub> status_;
   std::unique_ptr<v1::ThrottleLogService::Stub> throttle_log_;
@@ -74,7 +76,11 @@ std::string WithPort(const std::string& address);
 bool IsAddress(const std::string& address);
 
 // The parts of a Connection, for what makes its calls by other means.
-std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address);
+client::ConnectionOptions OptionsOf(const Globals& globals);
+// Null where a file cannot be read: client::internal::CheckFiles says why, and has been asked.
+std::shared_ptr<client::internal::ChannelSource> OpenChannels(const Globals& globals);
+// One whose calls fail where a file cannot be read.
+std::shared_ptr<grpc::Channel> OpenChannel(const Globals& globals);
 void SetDeadline(grpc::ClientContext& context, absl::Duration timeout);
 // The error of a call, as above.
 absl::Status FromCall(const grpc::Status& status, const std::string& address,
@@ -82,6 +88,9 @@ absl::Status FromCall(const grpc::Status& status, const std::string& address,
 // The error as a line for a person, where it means that the server did not answer.
 absl::Status Explained(const absl::Status& status, const std::string& address,
                        absl::Duration timeout);
+
+// The error again; where TLS is why the server could not be reached, it says so.
+absl::Status WithTlsReason(absl::Status status, const Globals& globals);
 
 }  // namespace headgate::cli
 

@@ -113,8 +113,7 @@ std::string ExplanationText(const v1::ExplainResponse& explanation, Colours colo
 int RunExplain(const Globals& globals, const ExplainArguments& arguments, const Console& console) {
   v1::ExplainRequest request;
   *request.mutable_check() = ToProto(globals, arguments.work);
-  const absl::StatusOr<v1::ExplainResponse> explanation =
-      Connection(globals.address, globals.timeout).Explain(request);
+  const absl::StatusOr<v1::ExplainResponse> explanation = Connection(globals).Explain(request);
   if (!explanation.ok()) return ToInt(console.Fail(explanation.status()));
   switch (console.format) {
     case Format::kTable:

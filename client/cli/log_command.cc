@@ -194,7 +194,7 @@ int Answer(const Question& question) {
 int Follow(const Globals& globals, const LogArguments& arguments, const v1::LogFilter& filter,
            const Console& console) {
   const SignalInbox signals;  // before the connection, which has threads
-  Connection connection(globals.address, globals.timeout);
+  Connection connection(globals);
   LogFollow::Options options{
       .filter = filter, .interval = arguments.interval, .zone = ZoneOf(arguments.past)};
   if (arguments.past.limit) options.first = *arguments.past.limit;
@@ -210,7 +210,7 @@ int RunLog(const Globals& globals, const LogArguments& arguments, const Console&
   if (arguments.view == LogArguments::View::kFollow) {
     return Follow(globals, arguments, *filter, console);
   }
-  Connection connection(globals.address, globals.timeout);
+  Connection connection(globals);
   return Answer({.log = arguments,
                  .globals = globals,
                  .filter = *filter,

@@ -19,9 +19,7 @@ bool IsOn(const v1::Override& override, const std::string& target) {
 }
 
 OverrideCalls::OverrideCalls(const Globals& globals)
-    : address_(WithPort(globals.address)),
-      timeout_(globals.timeout),
-      stub_(v1::OverrideService::NewStub(OpenChannel(address_))) {}
+    : globals_(globals), stub_(v1::OverrideService::NewStub(OpenChannel(globals))) {}
 
 template <typename Response, typename Request>
 absl::StatusOr<Response> OverrideCalls::Call(grpc::Status (Stub::*method)(grpc::ClientContext*,
@@ -29,11 +27,11 @@ absl::StatusOr<Response> OverrideCalls::Call(grpc::Status (Stub::*method)(grpc::
                                                                           Response*),
                                              const Request& request) {
   grpc::ClientContext context;
-  SetDeadline(context, timeout_);
+  SetDeadline(context, globals_.timeout);
   Response response;
   const grpc::Status status = (stub_.get()->*method)(&context, request, &response);
   if (status.ok()) return response;
-  return FromCall(status, address_, timeout_);
+  return WithTlsReason(FromCall(status, WithPort(globals_.address), globals_.timeout), globals_);
 }
 
 absl::StatusOr<v1::CreateOverrideResponse> OverrideCalls::Create(

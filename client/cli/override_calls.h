@@ -39,8 +39,7 @@ class OverrideCalls {
                                     grpc::ClientContext*, const Request&, Response*),
                                 const Request& request);
 
-  const std::string address_;
-  const absl::Duration timeout_;
+  const Globals globals_;
   const std::unique_ptr<v1::OverrideService::Stub> stub_;
 };
 

@@ -79,7 +79,7 @@ int RunReplay(const Globals& globals, const ReplayArguments& arguments, const Co
   const auto filter = ToFilter(arguments.past, globals.target, SystemClock::ReadKernel().wall());
   if (!filter.ok()) return ToInt(console.Fail(filter.status()));
   *request.mutable_filter() = *filter;
-  auto replayed = Connection(globals.address, globals.timeout).ReplayThrottleLog(request);
+  auto replayed = Connection(globals).ReplayThrottleLog(request);
   if (!replayed.ok()) {
     const std::vector<std::string> findings = Findings(replayed.status(), arguments.config);
     if (findings.empty()) return ToInt(console.Fail(replayed.status()));

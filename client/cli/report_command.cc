@@ -17,7 +17,7 @@ constexpr size_t kMaxReports = 1000;
 // All results, as if the API took any number of reports at once.
 absl::StatusOr<v1::ReportResponse> ReportAll(const Globals& globals,
                                              const ReportArguments& arguments) {
-  Connection connection(globals.address, globals.timeout);
+  Connection connection(globals);
   v1::ReportResponse all;
   const auto& reports = arguments.reports;
   for (size_t begin = 0; begin < reports.size(); begin += kMaxReports) {

@@ -23,7 +23,7 @@ std::string StatusText(const v1::GetStatusResponse& status, const std::string& a
                   status.permits_outstanding(), "; buckets owing ", status.buckets_owing(), " of ",
                   status.buckets_capacity(), ", evicted while owing ", status.live_evictions(),
                   "\n", ThrottleLogText(status.throttle_log(), colours),
-                  OverridesText(status, colours));
+                  OverridesText(status, colours), TransportText(status, colours));
   for (const v1::TargetStatus& target : status.targets()) {
     const std::string name =
         target.name().empty() ? "target without a name" : absl::StrCat("target ", target.name());
@@ -40,7 +40,7 @@ std::string StatusText(const v1::GetStatusResponse& status, const std::string& a
 }  // namespace
 
 int RunStatus(const Globals& globals, const StatusArguments&, const Console& console) {
-  Connection connection(globals.address, globals.timeout);
+  Connection connection(globals);
   v1::GetStatusRequest request;
   request.set_target(globals.target);
   const absl::StatusOr<v1::GetStatusResponse> status = connection.GetStatus(request);

@@ -75,6 +75,21 @@ void AddOverrides(const v1::GetStatusResponse& status, Table& table) {
       table);
 }
 
+void AddTransport(const v1::GetStatusResponse& status, Table& table) {
+  const v1::TlsStatus& tls = status.tls();
+  if (status.has_tls()) {
+    Add({.kind = "certificate",
+         .state = tls.error().empty() ? "in force" : "newest refused",
+         .value = Rfc3339(tls.has_certificate_expires_at(), tls.certificate_expires_at()),
+         .detail = tls.error()},
+        table);
+  }
+  const v1::ConnectionStatus& connections = status.connections();
+  Add({.kind = "connections", .value = absl::StrCat(connections.open())}, table);
+  Add({.kind = "connections_refused", .value = absl::StrCat(connections.refused())}, table);
+  Add({.kind = "connections_failed", .value = absl::StrCat(connections.failed())}, table);
+}
+
 void AddMeasured(const v1::TargetStatus& target, Table& table) {
   for (const v1::ServerStatus& server : target.servers()) {
     Add({.kind = "postgres",
@@ -139,6 +154,7 @@ Table StatusCsv(const v1::GetStatusResponse& status) {
   Add({.kind = "live_evictions", .value = absl::StrCat(status.live_evictions())}, table);
   AddThrottleLog(status.throttle_log(), table);
   AddOverrides(status, table);
+  AddTransport(status, table);
   AddConfig(status.config(), table);
   for (const v1::TargetStatus& target : status.targets()) {
     AddMeasured(target, table);

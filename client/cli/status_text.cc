@@ -1,5 +1,7 @@
 #include "client/cli/status_text.h"
 
+#include <cstdint>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/proto_text.h"
@@ -88,6 +90,26 @@ std::string OverridesText(const v1::GetStatusResponse& status, Colours colours) 
   if (!overrides.error().empty()) {
     absl::StrAppend(&text, Painted("overrides CANNOT BE WRITTEN:", Paint::kBad, colours), " ",
                     Escaped(overrides.error()), "\n");
+  }
+  return text;
+}
+
+std::string TransportText(const v1::GetStatusResponse& status, Colours colours) {
+  std::string text;
+  if (status.has_tls()) {
+    const v1::TlsStatus& tls = status.tls();
+    absl::StrAppend(&text, "certificate ends ",
+                    LocalTimeText(FromProto(tls.certificate_expires_at())), "\n");
+    if (!tls.error().empty()) {
+      absl::StrAppend(&text, Painted("newest certificates REFUSED:", Paint::kBad, colours), " ",
+                      Escaped(tls.error()), "\n");
+    }
+  }
+  const v1::ConnectionStatus& connections = status.connections();
+  const int64_t turned_away = connections.refused() + connections.failed();
+  if (turned_away > 0) {
+    absl::StrAppend(&text, Painted("connections turned away:", Paint::kBad, colours), " ",
+                    turned_away, "; open ", connections.open(), " of ", connections.most(), "\n");
   }
   return text;
 }

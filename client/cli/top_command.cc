@@ -51,7 +51,7 @@ void PrintOnce(const Snapshot& snapshot, const std::string& address, const Conso
 
 int RunTop(const Globals& globals, const TopArguments& arguments, const Console& console) {
   const SignalInbox signals;  // before the connection, which has threads
-  Connection connection(globals.address, globals.timeout);
+  Connection connection(globals);
   TopFetch fetch(connection, globals.target);
   fetch.Start();
   if (const std::optional<int> signal = SignalBeforeFirst(fetch, signals)) return 128 + *signal;

@@ -178,6 +178,11 @@ absl::Status Server::Listen() {
       RpcOptions(config_->current()->server), *engine_, clock_, *this, targets_.get());
   if (!server.ok()) return server.status();
   rpc_ = *std::move(server);
+  const int64_t most = rpc_->connections().most;
+  if (most < config_->current()->server.max_connections) {
+    LogWarning("too few open files for server.max_connections",
+               {{"connections", absl::StrCat(most)}});
+  }
   return absl::OkStatus();
 }
 

@@ -254,6 +254,21 @@ TEST(GrpcTransport, IsCancelledInTheMiddleOfACall) {
   EXPECT_TRUE(absl::IsCancelled(status)) << status;
 }
 
+// As one may that stops: nobody asked for it here.
+TEST(GrpcTransport, AsksAgainWhenTheServerCutsACall) {
+  ScriptedServer server;
+  server.OnCheck(Failing({grpc::StatusCode::CANCELLED, "CANCELLED"}));
+  const auto client = Connect(OptionsFor(server.address()));
+  std::thread repair([&] {
+    EXPECT_TRUE(WaitUntil([&] { return server.checks().size() >= 2; }));
+    server.OnCheck(Answering(HealthDenial()));
+  });
+  const auto answer = client->Check({});
+  repair.join();
+  EXPECT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(server.checks().front().request_id(), server.checks().back().request_id());
+}
+
 TEST(GrpcTransport, DoesNotCallAtAllOnceCancelled) {
   ScriptedServer server;
   std::stop_source stop;

@@ -142,6 +142,11 @@ TEST_F(ConfigStoreTest, ListsWhatOnlyARestartChanges) {
               ElementsAre("server.reflection", "server.threads", "engine.permit_ttl"));
   store_.Update({"server: {threads: 2}"});
   EXPECT_THAT(store_.status().pending_restart, ElementsAre("server.threads"));
+  store_.Update(
+      {"server: {max_connections: 9, max_connection_age: 1h}\n"
+       "tls: {certificate_file: a.crt, key_file: a.key}"});
+  EXPECT_THAT(store_.status().pending_restart,
+              ElementsAre("server.max_connections", "server.max_connection_age", "tls"));
   store_.Update({""});
   EXPECT_THAT(store_.status().pending_restart, IsEmpty());
 }

@@ -17,7 +17,7 @@ f.yaml:1:1: unknown key 'budgts'; did you mean 'budgets'?
 zzzzzz: 1
 )y",
      R"e(
-f.yaml:1:1: unknown key 'zzzzzz'; known: 'server', 'engine', 'targets', 'health_profiles', 'budgets', 'rules', 'throttle_log'
+f.yaml:1:1: unknown key 'zzzzzz'; known: 'server', 'engine', 'targets', 'health_profiles', 'budgets', 'rules', 'throttle_log', 'tls'
 )e"},
     {"UnknownKeyInside", R"y(
 budgets:
@@ -48,25 +48,25 @@ f.yaml:2:3: a key must be text
 - a
 )y",
      R"e(
-f.yaml:1:1: expected a mapping with server, engine, targets, health_profiles, budgets, rules or throttle_log, got a list
+f.yaml:1:1: expected a mapping with server, engine, targets, health_profiles, budgets, rules, throttle_log or tls, got a list
 )e"},
     {"TextAtTheTop", R"y(
 hello
 )y",
      R"e(
-f.yaml:1:1: expected a mapping with server, engine, targets, health_profiles, budgets, rules or throttle_log, got a plain value
+f.yaml:1:1: expected a mapping with server, engine, targets, health_profiles, budgets, rules, throttle_log or tls, got a plain value
 )e"},
     {"ScalarForMapping", R"y(
 server: postgres://u:secret@h
 )y",
      R"e(
-f.yaml:1:9: server: expected a mapping with grpc_address, reflection, max_message_bytes, threads or state_dir, got a plain value
+f.yaml:1:9: server: expected a mapping with grpc_address, reflection, max_message_bytes, threads, state_dir, max_connections or max_connection_age, got a plain value
 )e"},
     {"ListForMapping", R"y(
 server: []
 )y",
      R"e(
-f.yaml:1:9: server: expected a mapping with grpc_address, reflection, max_message_bytes, threads or state_dir, got a list
+f.yaml:1:9: server: expected a mapping with grpc_address, reflection, max_message_bytes, threads, state_dir, max_connections or max_connection_age, got a list
 )e"},
     {"ScalarForList", R"y(
 targets: a

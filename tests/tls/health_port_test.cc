@@ -1,5 +1,7 @@
 // The port for probes, which speaks plaintext where the other one speaks TLS.
 
+#include <grpc/reflection/v1alpha/reflection.grpc.pb.h>
+
 #include <string>
 
 #include "gtest/gtest.h"
@@ -78,6 +80,16 @@ TEST_F(HealthPort, RefusesStreams) {
   EXPECT_FALSE(stream->Read(&response));
   ExpectRefused(stream->Finish());
   EXPECT_EQ(server_.server->server->streams_open(), 0);
+}
+
+TEST_F(HealthPort, RefusesReflection) {
+  using grpc::reflection::v1alpha::ServerReflection;
+  const auto stub = ServerReflection::NewStub(Probe());
+  rpc::Context context;
+  const auto stream = stub->ServerReflectionInfo(&context);
+  grpc::reflection::v1alpha::ServerReflectionResponse response;
+  EXPECT_FALSE(stream->Read(&response));
+  ExpectRefused(stream->Finish());
 }
 
 TEST_F(HealthPort, LeavesTheOtherPortAsItIs) {

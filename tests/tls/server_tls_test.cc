@@ -21,6 +21,13 @@ using config::ClientCertificates;
 using grpc::StatusCode;
 using testing::HasSubstr;
 
+config::TlsSettings PairIn(const TempFolder& folder) {
+  config::TlsSettings settings;
+  settings.certificate_file = folder.File("tls.crt");
+  settings.key_file = folder.File("tls.key");
+  return settings;
+}
+
 TEST(ServerTls, AnswersACallerWhoseCertificateItsAuthoritySigned) {
   TlsServer server;
   const grpc::Status status = server.Check(server.Caller());
@@ -54,7 +61,9 @@ TEST(ServerTls, OptionalLetsInWhoShowsNothingButNotWhoShowsAForgery) {
 
 TEST(ServerTls, WithoutAuthoritiesItAsksForNoCertificate) {
   TlsServer server(ClientCertificates::kNone);
-  EXPECT_TRUE(server.Check({.pem_root_certs = server.authority.certificate()}).ok());
+  grpc::SslCredentialsOptions caller;
+  caller.pem_root_certs = server.authority.certificate();
+  EXPECT_TRUE(server.Check(caller).ok());
 }
 
 TEST(ServerTls, CallersRefuseAServerThatIsNotWhoTheyCall) {
@@ -146,8 +155,7 @@ TEST(ServerTls, FollowsAFolderThatIsSwappedBySymlink) {
     std::filesystem::create_symlink(std::filesystem::path("..data") / name, folder.path() / name);
   }
   const auto tls = ServerTls::Load(
-      {.certificate_file = folder.File("tls.crt"), .key_file = folder.File("tls.key")}, clock,
-      [](const TlsState&) {}, absl::Milliseconds(5));
+      PairIn(folder), clock, [](const TlsState&) {}, absl::Milliseconds(5));
   ASSERT_TRUE(tls.ok()) << tls.status();
   fill("..2");
   std::filesystem::remove_all(folder.path() / "..1");
@@ -160,8 +168,7 @@ TEST(ServerTls, DoesNotStartWithWrongFiles) {
   FakeClock clock;
   CertificateAuthority authority("authority");
   const TestCertificate pair = authority.SignServer();
-  const config::TlsSettings settings = {.certificate_file = folder.File("tls.crt"),
-                                        .key_file = folder.File("tls.key")};
+  const config::TlsSettings settings = PairIn(folder);
   const auto error = [&] {
     const absl::Status status = ServerTls::Load(settings, clock, [](const TlsState&) {}).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
