@@ -19,8 +19,8 @@ TEST(Caller, SpeaksForItsLevelsAndAllBelow) {
     EXPECT_TRUE(caller.MaySpeakFor(identity)) << identity;
   }
   for (const char* identity :
-       {"", ":", "online-ddl", "hot-backfill", "hotbackfill", "backfill:other", "backfill:",
-        ":backfill:", "xvreplication:online-ddl", "Backfill", "*", "a:b:c:d:e:f:g:h:backfill"}) {
+       {"", ":", "online-ddl", "hot-backfill", "hotbackfill", "backfill:other",
+        "backfill:", ":backfill:", "xvreplication:online-ddl", "Backfill", "*"}) {
     EXPECT_FALSE(caller.MaySpeakFor(identity)) << identity;
   }
 }
