@@ -156,7 +156,8 @@ class Stage {
     grpc::CompletionQueue queue;
     grpc::ClientContext context;
     if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
-    const grpc::ByteBuffer request;
+    const grpc::Slice empty("");
+    const grpc::ByteBuffer request(&empty, 1);
     auto call = stub.PrepareUnaryCall(&context, kMethod, request, &queue);
     call->StartCall();
     grpc::ByteBuffer response;

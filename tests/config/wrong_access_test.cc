@@ -18,20 +18,20 @@ const WrongCase kCases[] = {
 access:
 )y",
      R"e(
-f.yaml:1:8: access without callers lets nobody in; list callers, or leave access out to let everybody do everything
+f.yaml:1:1: access without callers lets nobody in; list callers, or leave access out to let everybody do everything
 )e"},
     {"UnknownKeys", R"y(
 access:
   callers:
     - name: a
       anybody: true
-      identity: [etl]
+      identitys: [etl]
       override: true
 )y",
      R"e(
-f.yaml:5:7: unknown key 'identity'; did you mean 'identities'?
-f.yaml:6:7: unknown key 'override'; did you mean 'overrides'?
 f.yaml:3:7: caller 'a' is granted nothing; give it identities or status
+f.yaml:5:7: unknown key 'identitys'; did you mean 'identities'?
+f.yaml:6:7: unknown key 'override'; did you mean 'overrides'?
 )e"},
     {"CallerKnownByNothing", R"y(
 access:
@@ -125,22 +125,31 @@ access:
       segments: ["a:b"]
 )y",
      R"e(
-f.yaml:5:20: identity has the byte '*' at position 4; allowed are A-Z a-z 0-9 _ - . @ / and ':' between segments; '*' stands alone, for any identity, and a level includes all below it
-f.yaml:5:29: identity has the byte ' ' at position 1; allowed are A-Z a-z 0-9 _ - . @ / and ':' between segments
+f.yaml:5:20: identity has the byte '*' at position 4; allowed are A-Z a-z 0-9 _ - . @ / and, between segments, ':'; '*' stands alone, for any identity, and a level includes all below it
+f.yaml:5:29: identity has the byte ' ' at position 1; allowed are A-Z a-z 0-9 _ - . @ / and, between segments, ':'
 f.yaml:6:14: expected key=value, got 'urgent'
 f.yaml:6:22: expected key=value, got '=x'
 f.yaml:7:18: segment has the byte ':' at position 1; allowed are A-Z a-z 0-9 _ - . @ /
 )e"},
-    {"EmptyGrants", R"y(
+    {"AnybodyIsTrueOrAbsent", R"y(
 access:
   callers:
-    - {name: a, anybody: true}
-    - {name: b, anybody: false, overrides: true}
+    - {name: a, anybody: false, identities: [etl]}
 )y",
      R"e(
-f.yaml:3:7: caller 'a' is granted nothing; give it identities or status
-f.yaml:4:7: caller 'b' is granted something for its identities, and has none
-f.yaml:4:26: write true, or give a certificate or a token instead
+f.yaml:3:26: anybody: write true, or one of the others instead: certificate, token or anybody
+)e"},
+    {"EmptyGrants", R"y(
+tls: {certificate_file: a, key_file: b}
+access:
+  token_file: /nowhere
+  callers:
+    - {name: a, anybody: true}
+    - {name: b, token: t, overrides: true}
+)y",
+     R"e(
+f.yaml:5:7: caller 'a' is granted nothing; give it identities or status
+f.yaml:6:7: caller 'b' is granted something for its identities, and has none
 )e"},
 };
 
