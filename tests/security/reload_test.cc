@@ -1,6 +1,9 @@
 // The whole server, from files: who may do what follows its configuration and its token file.
 
-#include <fstream>
+#include <spdlog/sinks/ringbuffer_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
 #include <functional>
 
 #include "common/system_clock.h"
@@ -16,6 +19,7 @@ constexpr char kNext[] = "next-0123456789abcdef0123456789abcdef";
 class Reload : public testing::Test {
  protected:
   Reload() {
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", log_));
     const TestCertificate own = authority_.SignServer();
     ReplaceFile(folder_.File("tls.crt"), own.certificate);
     ReplaceFile(folder_.File("tls.key"), own.key);
@@ -70,12 +74,19 @@ class Reload : public testing::Test {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return response.config();
   }
+  bool Logged(const std::string& text) const {
+    const std::vector<std::string> lines = log_->last_formatted();
+    return std::any_of(lines.begin(), lines.end(),
+                       [&](const auto& line) { return line.find(text) != std::string::npos; });
+  }
   static bool Becomes(char outcome, const std::function<char()>& ask) {
     return WaitUntil([&] { return ask() == outcome; });
   }
 
   static constexpr char kSre[] = "    - {name: sre, token: sre, identities: ['*'], status: true}\n";
 
+  const std::shared_ptr<spdlog::sinks::ringbuffer_sink_mt> log_ =
+      std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(100);
   const TempFolder folder_;
   CertificateAuthority authority_{"authority"};
   SystemClock clock_;
@@ -92,14 +103,20 @@ TEST_F(Reload, TheTokenFileIsFollowedAndABadOneChangesNothing) {
   ReplaceFile(folder_.File("tokens"), TokenLine("sre", kSreToken) + TokenLine("sre", kNext));
   EXPECT_TRUE(Becomes('+', [&] { return GuardedServer::Check(next, "etl"); }));
   EXPECT_EQ(GuardedServer::Check(old, "etl"), '+');
-  // One good line does not make a bad file good: else `old` would be gone now.
+  // One good line does not make a bad file good: else `old` would be gone then.
   ReplaceFile(folder_.File("tokens"), TokenLine("sre", kNext) + "sre oops\n");
+  EXPECT_TRUE(WaitUntil([&] { return Logged(absl::StrCat(folder_.File("tokens"), ":2: ")); }));
+  EXPECT_TRUE(Logged("tokens refused"));
+  EXPECT_FALSE(Logged("oops"));
   const std::string third = "third-0123456789abcdef0123456789abcdef";
   EXPECT_EQ(GuardedServer::Check(old, "etl"), '+');
   ReplaceFile(folder_.File("tokens"), TokenLine("sre", third));
   EXPECT_TRUE(Becomes('+', [&] { return GuardedServer::Check(WithToken(third), "etl"); }));
   EXPECT_EQ(GuardedServer::Check(old, "etl"), 'U');
   EXPECT_EQ(GuardedServer::Check(next, "etl"), 'U');
+  for (const std::string& token : {std::string(kSreToken), std::string(kNext), third}) {
+    EXPECT_FALSE(Logged(token));
+  }
 }
 
 TEST_F(Reload, GrantsFollowTheConfigurationAndABadOneChangesNothing) {
