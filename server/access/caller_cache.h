@@ -55,11 +55,11 @@ class CallerCache {
   }
 
  private:
-  static constexpr size_t kPlaces = 256;
+  static constexpr size_t kPlaces = 1024;
 
   static size_t PlaceOf(const grpc_auth_context* context) {
     // Multiplied by 2^64 / the golden ratio, neighbours get places far apart.
-    return (reinterpret_cast<uintptr_t>(context) * uint64_t{0x9e3779b97f4a7c15}) >> 56;
+    return (reinterpret_cast<uintptr_t>(context) * uint64_t{0x9e3779b97f4a7c15}) >> 54;
   }
   static void Clear(Entry& entry) {
     if (entry.context != nullptr) grpc_auth_context_release(entry.context);

@@ -158,11 +158,7 @@ class AccessBuilder {
   void Anybody(const v1::AccessCaller& from, access::CallerSpec& to) {
     const int field = Field::kAnybodyFieldNumber;
     to.anybody = true;
-    if (!from.anybody()) {
-      findings_.Say(from, field, "write true, or give a certificate or a token instead");
-    } else {
-      Once(from, field, "anybody", "anybody");
-    }
+    Once(from, field, "anybody", "anybody");
   }
 
   // Whether there are more than anybody needs; that is said.

@@ -106,7 +106,10 @@ absl::Status RpcServer::Listen(const RpcServerOptions& options) {
   grpc::ServerBuilder builder;
   SetLimits(options, builder);
   if (options.reflection) {
-    builder.SetOption(std::make_unique<ReflectionOption>(options.access, ports_->has_health()));
+    builder.SetOption(std::make_unique<ReflectionOption>(std::make_shared<ReflectionService>(
+        ports_->has_health() ? ReflectionService::Plaintext::kRefused
+                             : ReflectionService::Plaintext::kAnswered,
+        options.access)));
   }
   ports_->AddTo(builder);
   builder.RegisterService(health_.get());

@@ -1,0 +1,317 @@
+// Callers x identities x RPCs, over real TLS: what each may, and nothing else.
+//
+// A row's letters are the callers' outcomes, in the order of kCallers: '+' allowed, 'P'
+// PERMISSION_DENIED, 'U' UNAUTHENTICATED, 'N' allowed and NOT_FOUND.
+
+#include <google/protobuf/descriptor.h>
+#include <grpc/reflection/v1alpha/reflection.grpc.pb.h>
+
+#include <functional>
+#include <set>
+
+#include "tests/security/access_fixture.h"
+
+namespace headgate::security {
+namespace {
+
+const char* const kCallers[] = {
+    "backfill",   // by URI, for `backfill`, may tag it urgent
+    "dba",        // by DNS name, for `backfill`, may override
+    "auditor",    // by token, for `etl`, may read logs
+    "dashboard",  // by URI, may read status
+    "sre",        // by token, may do everything but tag it urgent
+    "stranger",   // a good certificate that nobody is listed for
+    "nobody",     // no certificate and no token
+    "forger",     // a token that does not exist
+};
+
+struct Row {
+  const char* method;
+  const char* what;
+  const char* outcomes;
+  std::function<char(GuardedServer&, const Peer&)> call;
+};
+
+// A unary call by its stub.
+template <typename Service, typename Request, typename Response>
+std::function<char(GuardedServer&, const Peer&)> Call(
+    grpc::Status (Service::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+    const Request& request) {
+  return [=](GuardedServer&, const Peer& peer) {
+    rpc::Context context;
+    peer.Fill(context);
+    Response response;
+    return Outcome((Service::NewStub(peer.channel).get()->*method)(&context, request, &response));
+  };
+}
+
+v1::CheckRequest Tagged(const std::string& identity, const std::string& key,
+                        const std::string& value) {
+  v1::CheckRequest request = rpc::CheckOf(identity, 1);
+  (*request.mutable_tags())[key] = value;
+  return request;
+}
+
+std::function<char(GuardedServer&, const Peer&)> Check(const v1::CheckRequest& request) {
+  return [=](GuardedServer&, const Peer& peer) { return GuardedServer::Check(peer, request); };
+}
+
+v1::ExplainRequest Explain(const std::string& identity) {
+  v1::ExplainRequest request;
+  *request.mutable_check() = rpc::CheckOf(identity, 1);
+  return request;
+}
+
+// One Check of two, the other being one that the caller may or may not ask as well.
+char BatchCheck(GuardedServer&, const Peer& peer) {
+  rpc::Context context;
+  peer.Fill(context);
+  v1::BatchCheckRequest request;
+  *request.add_checks() = rpc::CheckOf("a:etl", 1);
+  *request.add_checks() = rpc::CheckOf("orders:backfill", 1);
+  v1::BatchCheckResponse response;
+  const grpc::Status status =
+      v1::ThrottlerService::NewStub(peer.channel)->BatchCheck(&context, request, &response);
+  if (!status.ok()) return Outcome(status);
+  return GuardedServer::OutcomeOf(response.results(1).error());
+}
+
+char CheckStream(GuardedServer&, const Peer& peer) {
+  rpc::Context context;
+  peer.Fill(context);
+  const auto stream = v1::ThrottlerService::NewStub(peer.channel)->CheckStream(&context);
+  v1::CheckStreamRequest request;
+  *request.add_checks() = rpc::CheckOf("orders:backfill", 1);
+  v1::CheckStreamResponse response;
+  if (!stream->Write(request) || !stream->Read(&response)) return Outcome(stream->Finish());
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+  return GuardedServer::OutcomeOf(response.results(0).error());
+}
+
+// Of a permit that the first caller was given.
+char Report(GuardedServer& server, const Peer& peer) {
+  const Peer backfill = server.WithUri("spiffe://prod/ns/jobs/sa/backfill");
+  return GuardedServer::Report(peer, GuardedServer::PermitOf(backfill, "backfill"));
+}
+
+v1::CreateOverrideRequest Pause(const std::string& identity, const std::string& segment = "") {
+  v1::CreateOverrideRequest request;
+  request.set_kind(v1::OVERRIDE_KIND_PAUSE);
+  if (segment.empty()) request.mutable_selector()->set_identity(identity);
+  if (!segment.empty()) request.mutable_selector()->set_segment(segment);
+  request.set_actor("alice");
+  request.set_reason("stuck shard");
+  request.mutable_expires_in()->set_seconds(60);
+  return request;
+}
+
+std::function<char(GuardedServer&, const Peer&)> Create(const v1::CreateOverrideRequest& request) {
+  return Call<v1::OverrideService>(&v1::OverrideService::Stub::CreateOverride, request);
+}
+
+// An override on this identity that somebody else has made, unless it is empty.
+std::function<char(GuardedServer&, const Peer&)> Delete(const std::string& identity) {
+  return [=](GuardedServer& server, const Peer& peer) {
+    v1::DeleteOverrideRequest request;
+    request.set_id(4711);
+    request.set_actor("alice");
+    request.set_reason("it is over");
+    if (!identity.empty()) {
+      const auto made =
+          server.registry->Create({.kind = overrides::Kind::kPause,
+                                   .selector = {.identity = identity, .segment = "", .target = ""},
+                                   .ratio = {},
+                                   .actor = "bob",
+                                   .reason = "incident",
+                                   .expiry = absl::Hours(1)});
+      EXPECT_TRUE(made.ok()) << made.status();
+      request.set_id(made->id);
+    }
+    return Call<v1::OverrideService>(&v1::OverrideService::Stub::DeleteOverride, request)(server,
+                                                                                          peer);
+  };
+}
+
+template <typename Request>
+Request Filtered(const std::string& identity) {
+  Request request;
+  request.mutable_filter()->set_identity(identity);
+  return request;
+}
+
+std::function<char(GuardedServer&, const Peer&)> Query(const std::string& identity) {
+  return Call<v1::ThrottleLogService>(&v1::ThrottleLogService::Stub::QueryThrottleLog,
+                                      Filtered<v1::QueryThrottleLogRequest>(identity));
+}
+
+std::function<char(GuardedServer&, const Peer&)> Denials(const std::string& identity) {
+  v1::ListDenialsRequest request;
+  request.set_identity(identity);
+  return Call<v1::ThrottleLogService>(&v1::ThrottleLogService::Stub::ListDenials, request);
+}
+
+std::function<char(GuardedServer&, const Peer&)> Intervals(const std::string& identity) {
+  return Call<v1::ThrottleLogService>(&v1::ThrottleLogService::Stub::ListThrottledIntervals,
+                                      Filtered<v1::ListThrottledIntervalsRequest>(identity));
+}
+
+std::function<char(GuardedServer&, const Peer&)> Replay(const std::string& identity) {
+  auto request = Filtered<v1::ReplayThrottleLogRequest>(identity);
+  request.set_config_yaml("budgets: [{name: rows, rate: 1, burst: 1}]\n");
+  return Call<v1::ThrottleLogService>(&v1::ThrottleLogService::Stub::ReplayThrottleLog, request);
+}
+
+char Reflect(GuardedServer&, const Peer& peer) {
+  rpc::Context context;
+  peer.Fill(context);
+  namespace reflection = grpc::reflection::v1alpha;
+  const auto stream =
+      reflection::ServerReflection::NewStub(peer.channel)->ServerReflectionInfo(&context);
+  reflection::ServerReflectionRequest request;
+  request.set_list_services("");
+  reflection::ServerReflectionResponse response;
+  const bool told = stream->Write(request) && stream->Read(&response);
+  stream->WritesDone();
+  const char outcome = Outcome(stream->Finish());
+  EXPECT_EQ(told, outcome == '+');
+  return outcome;
+}
+
+char Watch(GuardedServer&, const Peer& peer) {
+  rpc::Context context;
+  peer.Fill(context);
+  const auto stream = grpc::health::v1::Health::NewStub(peer.channel)->Watch(&context, {});
+  grpc::health::v1::HealthCheckResponse response;
+  const bool told = stream->Read(&response);
+  context.TryCancel();
+  const grpc::Status status = stream->Finish();
+  return told ? '+' : Outcome(status);
+}
+
+std::vector<Row> Rows() {
+  using Status = v1::StatusService;
+  using Overrides = v1::OverrideService;
+  return {
+      {"ThrottlerService.Check", "backfill", "++PP+UUU", Check(rpc::CheckOf("backfill", 1))},
+      {"ThrottlerService.Check", "below", "++PP+UUU", Check(rpc::CheckOf("x:orders:backfill", 1))},
+      {"ThrottlerService.Check", "etl", "PP+P+UUU", Check(rpc::CheckOf("a:etl", 1))},
+      {"ThrottlerService.Check", "ends alike", "PPPP+UUU", Check(rpc::CheckOf("hot-backfill", 1))},
+      {"ThrottlerService.Check", "above", "PPPP+UUU", Check(rpc::CheckOf("backfill:online", 1))},
+      {"ThrottlerService.Check", "tag", "+PPPPUUU", Check(Tagged("backfill", "urgent", "true"))},
+      {"ThrottlerService.Check", "other tag", "++PP+UUU",
+       Check(Tagged("backfill", "urgent", "no"))},
+      {"ThrottlerService.Check", "segment", "PPPP+UUU", Check(rpc::CheckOf("vip:backfill", 1))},
+      {"ThrottlerService.BatchCheck", "one of two", "++PP+UUU", BatchCheck},
+      {"ThrottlerService.CheckStream", "backfill", "++PP+UUU", CheckStream},
+      {"ThrottlerService.Report", "backfill's permit", "+NNNNUUU", Report},
+      {"ThrottlerService.Explain", "backfill", "++PP+UUU",
+       Call<v1::ThrottlerService>(&v1::ThrottlerService::Stub::Explain, Explain("backfill"))},
+      {"ThrottlerService.Explain", "etl", "PP+P+UUU",
+       Call<v1::ThrottlerService>(&v1::ThrottlerService::Stub::Explain, Explain("etl"))},
+      {"OverrideService.CreateOverride", "backfill", "P+PP+UUU", Create(Pause("backfill"))},
+      {"OverrideService.CreateOverride", "below", "P+PP+UUU", Create(Pause("orders:backfill"))},
+      {"OverrideService.CreateOverride", "etl", "PPPP+UUU", Create(Pause("etl"))},
+      {"OverrideService.CreateOverride", "a segment", "PPPP+UUU", Create(Pause("", "vcopier"))},
+      {"OverrideService.ListOverrides", "", "PPP++UUU",
+       Call<Overrides>(&Overrides::Stub::ListOverrides, v1::ListOverridesRequest())},
+      {"OverrideService.DeleteOverride", "on backfill", "P+PP+UUU", Delete("backfill")},
+      {"OverrideService.DeleteOverride", "on etl", "PPPP+UUU", Delete("etl")},
+      {"OverrideService.DeleteOverride", "of none", "PNPPNUUU", Delete("")},
+      {"OverrideService.ListOverrideEvents", "", "PPP++UUU",
+       Call<Overrides>(&Overrides::Stub::ListOverrideEvents, v1::ListOverrideEventsRequest())},
+      {"ThrottleLogService.QueryThrottleLog", "etl", "PP+P+UUU", Query("etl")},
+      {"ThrottleLogService.QueryThrottleLog", "backfill", "PPPP+UUU", Query("backfill")},
+      {"ThrottleLogService.QueryThrottleLog", "all", "PPPP+UUU", Query("")},
+      {"ThrottleLogService.QueryThrottleLog", "the rest", "PPPP+UUU", Query("*")},
+      {"ThrottleLogService.ListThrottledIntervals", "etl", "PP+P+UUU", Intervals("etl")},
+      {"ThrottleLogService.ListThrottledIntervals", "all", "PPPP+UUU", Intervals("")},
+      {"ThrottleLogService.ListDenials", "etl", "PP+P+UUU", Denials("etl")},
+      {"ThrottleLogService.ListDenials", "all", "PPPP+UUU", Denials("")},
+      {"ThrottleLogService.ReplayThrottleLog", "etl", "PP+P+UUU", Replay("etl")},
+      {"ThrottleLogService.ReplayThrottleLog", "all", "PPPP+UUU", Replay("")},
+      {"StatusService.GetStatus", "", "PPP++UUU",
+       Call<Status>(&Status::Stub::GetStatus, v1::GetStatusRequest())},
+      {"StatusService.ListBudgets", "", "PPP++UUU",
+       Call<Status>(&Status::Stub::ListBudgets, v1::ListBudgetsRequest())},
+      {"StatusService.ListBuckets", "", "PPP++UUU",
+       Call<Status>(&Status::Stub::ListBuckets, v1::ListBucketsRequest())},
+      {"grpc.reflection.v1alpha.ServerReflection.ServerReflectionInfo", "", "+++++UUU", Reflect},
+      {"grpc.health.v1.Health.Check", "", "++++++++",
+       Call<grpc::health::v1::Health>(&grpc::health::v1::Health::Stub::Check,
+                                      grpc::health::v1::HealthCheckRequest())},
+      {"grpc.health.v1.Health.Watch", "", "++++++++", Watch},
+  };
+}
+
+std::vector<Peer> Peers(GuardedServer& server) {
+  const auto bearer = [](const char* token) { return absl::StrCat("Bearer ", token); };
+  return {server.WithUri("spiffe://prod/ns/jobs/sa/backfill"),
+          server.Certified({.dns = {"dba.example"}}),
+          server.Bare(bearer(kAuditorToken)),
+          server.WithUri("spiffe://prod/ns/web/sa/dash"),
+          server.Bare(bearer(kSreToken)),
+          server.WithUri("spiffe://prod/ns/jobs/sa/stranger"),
+          server.Bare(),
+          server.Bare(bearer("forged-0123456789abcdef0123456789abcdef"))};
+}
+
+TEST(AccessMatrix, EveryCallerMayDoWhatItIsGrantedAndNothingElse) {
+  GuardedServer server;
+  const std::vector<Peer> peers = Peers(server);
+  for (const Row& row : Rows()) {
+    const std::string expected = row.outcomes;
+    ASSERT_EQ(expected.size(), std::size(kCallers)) << row.method;
+    for (size_t i = 0; i < peers.size(); ++i) {
+      SCOPED_TRACE(absl::StrCat(kCallers[i], " calls ", row.method, " ", row.what));
+      EXPECT_EQ(std::string(1, row.call(server, peers[i])), expected.substr(i, 1));
+    }
+  }
+}
+
+// What the server says that it serves, and what is in its schema.
+TEST(AccessMatrix, HasEveryMethodOfTheServer) {
+  GuardedServer server;
+  namespace reflection = grpc::reflection::v1alpha;
+  rpc::Context context;
+  const Peer sre = Peers(server)[4];
+  sre.Fill(context);
+  const auto stream =
+      reflection::ServerReflection::NewStub(sre.channel)->ServerReflectionInfo(&context);
+  reflection::ServerReflectionRequest request;
+  request.set_list_services("");
+  reflection::ServerReflectionResponse response;
+  ASSERT_TRUE(stream->Write(request) && stream->Read(&response));
+  stream->WritesDone();
+  ASSERT_TRUE(stream->Finish().ok());
+  std::set<std::string> served;
+  for (const auto& service : response.list_services_response().service()) {
+    const auto* const descriptor =
+        google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(service.name());
+    ASSERT_NE(descriptor, nullptr) << service.name();
+    const bool ours = descriptor->file()->package() == "headgate.v1";
+    const std::string name = ours ? descriptor->name() : descriptor->full_name();
+    for (int i = 0; i < descriptor->method_count(); ++i) {
+      served.insert(absl::StrCat(name, ".", descriptor->method(i)->name()));
+    }
+  }
+  std::set<std::string> tested;
+  for (const Row& row : Rows()) tested.insert(row.method);
+  EXPECT_EQ(tested, served);
+  EXPECT_EQ(served.size(), 19U);
+}
+
+TEST(AccessMatrix, WithoutAPolicyEverybodyMayDoEverything) {
+  GuardedServer server(std::nullopt);
+  const std::vector<Peer> peers = Peers(server);
+  for (const Row& row : Rows()) {
+    for (size_t i = 0; i < peers.size(); ++i) {
+      SCOPED_TRACE(absl::StrCat(kCallers[i], " calls ", row.method, " ", row.what));
+      const char outcome = row.call(server, peers[i]);
+      EXPECT_TRUE(outcome == '+' || outcome == 'N') << outcome;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headgate::security

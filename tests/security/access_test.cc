@@ -1,0 +1,343 @@
+// How callers are known, what changes while they are connected, and what they cannot pretend.
+
+#include "gmock/gmock.h"
+#include "tests/security/access_fixture.h"
+
+namespace headgate::security {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kBackfill[] = "spiffe://prod/ns/jobs/sa/backfill";
+
+std::string Bearer(const std::string& token) { return "Bearer " + token; }
+
+// What a refusal says besides its code.
+struct Refused {
+  grpc::Status status;
+  std::string reason;
+  std::map<std::string, std::string> metadata;
+};
+
+Refused RefusedCheck(const Peer& peer, const v1::CheckRequest& request) {
+  rpc::Context context;
+  peer.Fill(context);
+  v1::CheckResponse response;
+  Refused refused;
+  refused.status = v1::ThrottlerService::NewStub(peer.channel)->Check(&context, request, &response);
+  google::rpc::Status decoded;
+  google::rpc::ErrorInfo info;
+  EXPECT_TRUE(decoded.ParseFromString(refused.status.error_details()));
+  EXPECT_TRUE(decoded.details_size() > 0 && decoded.details(0).UnpackTo(&info));
+  EXPECT_EQ(info.domain(), "headgate");
+  refused.reason = info.reason();
+  refused.metadata = {info.metadata().begin(), info.metadata().end()};
+  return refused;
+}
+
+TEST(Access, ARefusalNamesTheCallerAndWhatIsMissing) {
+  GuardedServer server;
+  const Refused identity = RefusedCheck(server.WithUri(kBackfill), rpc::CheckOf("orders:etl", 1));
+  EXPECT_EQ(identity.status.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(identity.status.error_message(),
+            "identity: caller 'backfill' may not speak for 'orders:etl'");
+  EXPECT_EQ(identity.reason, "IDENTITY_NOT_GRANTED");
+  EXPECT_EQ(identity.metadata.at("caller"), "backfill");
+  EXPECT_EQ(identity.metadata.at("missing"), "identity 'orders:etl'");
+  v1::CheckRequest tagged = rpc::CheckOf("etl", 1);
+  (*tagged.mutable_tags())["urgent"] = "true";
+  const Refused tag = RefusedCheck(server.Bare(Bearer(kSreToken)), tagged);
+  EXPECT_EQ(tag.reason, "TAG_NOT_GRANTED");
+  EXPECT_EQ(tag.metadata.at("missing"), "tag 'urgent'='true'");
+  const Refused segment = RefusedCheck(server.WithUri(kBackfill), rpc::CheckOf("vip:backfill", 1));
+  EXPECT_EQ(segment.reason, "SEGMENT_NOT_GRANTED");
+  EXPECT_EQ(segment.metadata.at("missing"), "segment 'vip'");
+}
+
+TEST(Access, AMalformedIdentityIsBadInputForWhoIsKnown) {
+  GuardedServer server;
+  const Refused refused = RefusedCheck(server.WithUri(kBackfill), rpc::CheckOf("a b", 1));
+  EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(RefusedCheck(server.Bare(), rpc::CheckOf("a b", 1)).reason, "NO_CALLER");
+}
+
+TEST(Access, AnUnknownCertificateIsShownItsNames) {
+  GuardedServer server;
+  const Refused refused = RefusedCheck(server.WithUri("spiffe://x"), rpc::CheckOf("a", 1));
+  EXPECT_EQ(refused.reason, "UNKNOWN_CERTIFICATE");
+  EXPECT_THAT(refused.status.error_message(), HasSubstr("'URI:spiffe://x'"));
+  EXPECT_EQ(refused.metadata.at("missing"), "a client certificate or a token");
+}
+
+// A name counts only as what the certificate says that it is.
+TEST(Access, ANameOfAnotherKindIsAnotherName) {
+  GuardedServer server;
+  EXPECT_EQ(GuardedServer::Check(server.Certified({.dns = {kBackfill}}), "backfill"), 'U');
+  EXPECT_EQ(GuardedServer::Check(server.Certified({.name = kBackfill}), "backfill"), 'U');
+  EXPECT_EQ(GuardedServer::Check(server.WithUri("dba.example"), "backfill"), 'U');
+  EXPECT_EQ(GuardedServer::Check(server.Certified({.name = "dba.example"}), "backfill"), 'U');
+}
+
+TEST(Access, ACertificateWithNamesOfTwoCallersIsNobodys) {
+  GuardedServer server;
+  const Peer both = server.Certified({.dns = {"dba.example"}, .uri = {kBackfill}});
+  EXPECT_EQ(RefusedCheck(both, rpc::CheckOf("backfill", 1)).reason, "AMBIGUOUS_CERTIFICATE");
+  const Peer one = server.Certified({.dns = {"other.example"}, .uri = {"spiffe://x", kBackfill}});
+  EXPECT_EQ(GuardedServer::Check(one, "backfill"), '+');
+}
+
+TEST(Access, ACertificateThatNobodyIsListedForMayComeWithAToken) {
+  GuardedServer server;
+  Peer peer = server.WithUri("spiffe://x");
+  peer.authorization = Bearer(kSreToken);
+  EXPECT_EQ(GuardedServer::Check(peer, "anything"), '+');
+  // But a known one is the caller, whatever token comes with it.
+  peer = server.WithUri(kBackfill);
+  peer.authorization = Bearer(kSreToken);
+  EXPECT_EQ(GuardedServer::Check(peer, "anything"), 'P');
+}
+
+TEST(Access, ABadTokenIsNeverTakenForNone) {
+  access::PolicySpec spec = MatrixPolicy();
+  spec.callers.push_back({.name = "guest", .anybody = true, .identities = {"adhoc"}});
+  GuardedServer server(spec);
+  EXPECT_EQ(GuardedServer::Check(server.Bare(), "adhoc"), '+');
+  EXPECT_EQ(GuardedServer::Check(server.Bare(), "etl"), 'P');
+  EXPECT_EQ(GuardedServer::Check(server.WithUri("spiffe://x"), "adhoc"), '+');
+  for (const char* authorization :
+       {"Bearer wrong-0123456789abcdef0123456789abcdef", "Bearer ", "Bearer",
+        "Basic c3JlOng=", kSreToken, "Bearer  sre-0123456789abcdef0123456789abcdef0123",
+        "Bearer sre-0123456789abcdef0123456789abcdef0123 ",
+        "Bearer sre-0123456789abcdef0123456789abcdef012"}) {
+    SCOPED_TRACE(authorization);
+    EXPECT_EQ(RefusedCheck(server.Bare(authorization), rpc::CheckOf("adhoc", 1)).reason,
+              "BAD_TOKEN");
+  }
+  EXPECT_EQ(GuardedServer::Check(server.Bare("bearer " + std::string(kSreToken)), "etl"), '+');
+}
+
+TEST(Access, ATokenIsRefusedOverPlaintext) {
+  access::AccessGuard::Options options{.seed = 7};
+  FakeClock clock;
+  access::AccessGuard guard(options, clock);
+  guard.SetTokens(BookOf(TokenLine("sre", kSreToken)));
+  access::PolicySpec spec{.callers = {{.name = "sre", .token = "sre", .identities = {"*"}},
+                                      {.name = "any", .anybody = true, .identities = {"adhoc"}}}};
+  guard.SetPolicy(spec);
+  rpc::RpcServerOptions rpc_options = rpc::TestServer::Options();
+  rpc_options.access = &guard;
+  rpc::TestServer server(engine::OneBudget(engine::RateBudget("b", 10, 100)), rpc_options);
+  const Peer peer{server.channel, Bearer(kSreToken)};
+  EXPECT_EQ(RefusedCheck(peer, rpc::CheckOf("adhoc", 1)).reason, "TOKEN_WITHOUT_TLS");
+  EXPECT_EQ(GuardedServer::Check(Peer{server.channel, ""}, "adhoc"), '+');
+  EXPECT_EQ(GuardedServer::Check(Peer{server.channel, ""}, "etl"), 'P');
+}
+
+TEST(Access, ANewPolicyIsInForceForTheNextCallOnTheSameConnection) {
+  GuardedServer server;
+  const Peer backfill = server.WithUri(kBackfill);
+  EXPECT_EQ(GuardedServer::Check(backfill, "backfill"), '+');
+  EXPECT_EQ(GuardedServer::Check(backfill, "etl"), 'P');
+  access::PolicySpec spec = MatrixPolicy();
+  spec.callers[0].identities = {"etl"};
+  server.guard.SetPolicy(spec);
+  EXPECT_EQ(GuardedServer::Check(backfill, "backfill"), 'P');
+  EXPECT_EQ(GuardedServer::Check(backfill, "etl"), '+');
+  spec.callers.erase(spec.callers.begin());
+  server.guard.SetPolicy(spec);
+  EXPECT_EQ(GuardedServer::Check(backfill, "etl"), 'U');
+  server.guard.SetPolicy(std::nullopt);
+  EXPECT_EQ(GuardedServer::Check(backfill, "anything"), '+');
+}
+
+TEST(Access, NewTokensAreInForceForTheNextCallOnTheSameConnection) {
+  GuardedServer server;
+  const Peer old = server.Bare(Bearer(kSreToken));
+  const std::string next = "next-0123456789abcdef0123456789abcdef";
+  Peer renewed = old;
+  renewed.authorization = Bearer(next);
+  EXPECT_EQ(GuardedServer::Check(old, "etl"), '+');
+  EXPECT_EQ(GuardedServer::Check(renewed, "etl"), 'U');
+  server.guard.SetTokens(BookOf(TokenLine("sre", kSreToken) + TokenLine("sre", next)));
+  EXPECT_EQ(GuardedServer::Check(old, "etl"), '+');
+  EXPECT_EQ(GuardedServer::Check(renewed, "etl"), '+');
+  server.guard.SetTokens(BookOf(TokenLine("sre", next)));
+  EXPECT_EQ(GuardedServer::Check(old, "etl"), 'U');
+  EXPECT_EQ(GuardedServer::Check(renewed, "etl"), '+');
+}
+
+// One connection may carry calls of many callers, as a proxy's does.
+TEST(Access, EachCallOnAConnectionHasItsOwnToken) {
+  GuardedServer server;
+  const Peer sre = server.Bare(Bearer(kSreToken));
+  Peer auditor = sre;
+  auditor.authorization = Bearer(kAuditorToken);
+  Peer nobody = sre;
+  nobody.authorization.clear();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(GuardedServer::Check(sre, "backfill"), '+');
+    EXPECT_EQ(GuardedServer::Check(auditor, "backfill"), 'P');
+    EXPECT_EQ(GuardedServer::Check(nobody, "backfill"), 'U');
+  }
+}
+
+TEST(Access, ARunningStreamSeesANewPolicyAtItsNextMessage) {
+  GuardedServer server;
+  const Peer backfill = server.WithUri(kBackfill);
+  rpc::Context context;
+  const auto stub = v1::ThrottlerService::NewStub(backfill.channel);
+  const auto stream = stub->CheckStream(&context);
+  v1::CheckStreamRequest request;
+  *request.add_checks() = rpc::CheckOf("backfill", 1);
+  *request.add_checks() = rpc::CheckOf("etl", 1);
+  v1::CheckStreamResponse response;
+  ASSERT_TRUE(stream->Write(request) && stream->Read(&response));
+  EXPECT_EQ(GuardedServer::OutcomeOf(response.results(0).error()), '+');
+  EXPECT_EQ(GuardedServer::OutcomeOf(response.results(1).error()), 'P');
+  EXPECT_EQ(response.results(1).error().field(), "checks[1].identity");
+  access::PolicySpec spec = MatrixPolicy();
+  spec.callers[0].identities = {"etl"};
+  server.guard.SetPolicy(spec);
+  ASSERT_TRUE(stream->Write(request) && stream->Read(&response));
+  EXPECT_EQ(GuardedServer::OutcomeOf(response.results(0).error()), 'P');
+  EXPECT_EQ(GuardedServer::OutcomeOf(response.results(1).error()), '+');
+  spec.callers.erase(spec.callers.begin());
+  server.guard.SetPolicy(spec);
+  ASSERT_TRUE(stream->Write(request));
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_EQ(Outcome(stream->Finish()), 'U');
+}
+
+TEST(Access, WhoIsNotKnownCannotHoldAStream) {
+  GuardedServer server;
+  const Peer nobody = server.Bare();
+  rpc::Context context;
+  const auto stub = v1::ThrottlerService::NewStub(nobody.channel);
+  const auto stream = stub->CheckStream(&context);
+  v1::CheckStreamResponse response;
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_EQ(Outcome(stream->Finish()), 'U');
+  EXPECT_EQ(server.tls.server->server->streams_open(), 0);
+}
+
+TEST(Access, APermitIsItsCallersOnly) {
+  GuardedServer server;
+  const Peer backfill = server.WithUri(kBackfill);
+  const Peer dba = server.Certified({.dns = {"dba.example"}});
+  const Peer sre = server.Bare(Bearer(kSreToken));
+  const uint64_t permit = GuardedServer::PermitOf(backfill, "backfill");
+  EXPECT_EQ(GuardedServer::Report(dba, permit, 0), 'N');
+  EXPECT_EQ(GuardedServer::Report(sre, permit, 1e15), 'N');
+  for (uint64_t near = 1; near < 100; ++near) {
+    EXPECT_EQ(GuardedServer::Report(dba, permit + near), 'N');
+    EXPECT_EQ(GuardedServer::Report(dba, permit ^ near << 24), 'N');
+  }
+  // And is still there: from another connection of the caller's too.
+  EXPECT_EQ(server.tls.server->engine.ReadStats(server.clock.Read()).permits_live, 1U);
+  EXPECT_EQ(GuardedServer::Report(server.WithUri(kBackfill), permit), '+');
+  EXPECT_EQ(server.tls.server->engine.ReadStats(server.clock.Read()).permits_live, 0U);
+  EXPECT_EQ(server.guard.denials()[static_cast<size_t>(access::DenialReason::kPermit)], 200U);
+}
+
+TEST(Access, PermitsOfABatchAreItsCallersOnly) {
+  GuardedServer server;
+  const Peer backfill = server.WithUri(kBackfill);
+  rpc::Context context;
+  v1::BatchCheckRequest request;
+  for (int i = 0; i < 300; ++i) {
+    *request.add_checks() = rpc::CheckOf(i % 100 == 7 ? "etl" : "backfill", 1);
+  }
+  v1::BatchCheckResponse response;
+  ASSERT_TRUE(v1::ThrottlerService::NewStub(backfill.channel)
+                  ->BatchCheck(&context, request, &response)
+                  .ok());
+  int refused = 0;
+  for (int i = 0; i < 300; ++i) {
+    const v1::CheckResult& result = response.results(i);
+    if (GuardedServer::OutcomeOf(result.error()) == 'P') {
+      EXPECT_EQ(i % 100, 7);
+      EXPECT_EQ(result.error().field(), absl::StrCat("checks[", i, "].identity"));
+      ++refused;
+    } else {
+      ASSERT_NE(result.decision().permit_id(), 0U);
+    }
+  }
+  EXPECT_EQ(refused, 3);
+  EXPECT_EQ(GuardedServer::Report(backfill, response.results(299).decision().permit_id()), '+');
+  EXPECT_EQ(GuardedServer::Report(server.Bare(Bearer(kSreToken)),
+                                  response.results(298).decision().permit_id()),
+            'N');
+}
+
+v1::Override CreateAs(const Peer& peer, const std::string& actor, const std::string& reason) {
+  v1::CreateOverrideRequest request;
+  request.set_kind(v1::OVERRIDE_KIND_PAUSE);
+  request.mutable_selector()->set_identity("backfill");
+  request.set_actor(actor);
+  request.set_reason(reason);
+  request.mutable_expires_in()->set_seconds(60);
+  rpc::Context context;
+  peer.Fill(context);
+  v1::CreateOverrideResponse response;
+  const grpc::Status status =
+      v1::OverrideService::NewStub(peer.channel)->CreateOverride(&context, request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return response.override();
+}
+
+TEST(Access, TheActorOfAnOverrideIsWhoCalled) {
+  GuardedServer server;
+  const Peer sre = server.Bare(Bearer(kSreToken));
+  const v1::Override made = CreateAs(sre, "ceo", "stuck shard");
+  EXPECT_EQ(made.actor(), "sre");
+  EXPECT_EQ(made.reason(), "stuck shard (asked by ceo)");
+  EXPECT_EQ(CreateAs(sre, "", "why not").actor(), "sre");
+  EXPECT_EQ(CreateAs(sre, "sre", "why not").reason(), "why not");
+  rpc::Context context;
+  sre.Fill(context);
+  v1::DeleteOverrideRequest request;
+  request.set_id(made.id());
+  request.set_actor("ceo");
+  request.set_reason("over");
+  v1::DeleteOverrideResponse response;
+  ASSERT_TRUE(
+      v1::OverrideService::NewStub(sre.channel)->DeleteOverride(&context, request, &response).ok());
+  const auto events = server.registry->Events({.override_id = made.id(), .most = 1});
+  ASSERT_TRUE(events.ok());
+  EXPECT_EQ(events->front().actor, "sre");
+  EXPECT_EQ(events->front().reason, "over (asked by ceo)");
+}
+
+TEST(Access, RefusalsAreToldSeldomAndCountedAll) {
+  GuardedServer server;
+  const Peer backfill = server.WithUri(kBackfill);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(GuardedServer::Check(backfill, "etl"), 'P');
+  EXPECT_THAT(server.denied,
+              ElementsAre("identity backfill +0", "identity backfill +0", "identity backfill +0",
+                          "identity backfill +0", "identity backfill +0"));
+  server.clock.Advance(absl::Seconds(1));
+  EXPECT_EQ(GuardedServer::Check(server.Bare(), "etl"), 'U');
+  EXPECT_EQ(server.denied.back(), "unauthenticated  +15");
+  EXPECT_EQ(server.guard.denials()[static_cast<size_t>(access::DenialReason::kIdentity)], 20U);
+  EXPECT_EQ(server.guard.denials()[static_cast<size_t>(access::DenialReason::kUnauthenticated)],
+            1U);
+}
+
+TEST(Access, ARefusedCheckWakesNoMeasurementAndChargesNothing) {
+  GuardedServer server;
+  const Peer backfill = server.WithUri(kBackfill);
+  EXPECT_EQ(GuardedServer::Check(backfill, "etl"), 'P');
+  rpc::Context context;
+  v1::BatchCheckRequest request;
+  *request.add_checks() = rpc::CheckOf("etl", 1);
+  v1::BatchCheckResponse response;
+  EXPECT_TRUE(v1::ThrottlerService::NewStub(backfill.channel)
+                  ->BatchCheck(&context, request, &response)
+                  .ok());
+  EXPECT_THAT(server.tls.server->demand.Take(), ElementsAre());
+  EXPECT_EQ(server.tls.server->engine.ReadStats(server.clock.Read()).permits_live, 0U);
+}
+
+}  // namespace
+}  // namespace headgate::security

@@ -1,0 +1,289 @@
+// Every limit on what a caller sends: at the limit it is taken, one beyond it is refused. What an
+// operator configures has its limits in tests/config; connections and slow callers in tests/tls.
+
+#include <grpc/reflection/v1alpha/reflection.grpc.pb.h>
+
+#include <condition_variable>
+#include <list>
+#include <mutex>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "tests/security/access_fixture.h"
+
+namespace headgate::security {
+namespace {
+
+using grpc::StatusCode;
+
+class Limits : public testing::Test {
+ protected:
+  static std::string Times(size_t count, char c = 'a') { return std::string(count, c); }
+
+  StatusCode Try(const v1::CheckRequest& request) {
+    v1::Decision decision;
+    return plain().TryCheck(request, decision).error_code();
+  }
+  // The first is taken, the second one byte or item too much.
+  void ExpectEdge(const v1::CheckRequest& most, const v1::CheckRequest& more) {
+    EXPECT_EQ(Try(most), StatusCode::OK);
+    EXPECT_EQ(Try(more), StatusCode::INVALID_ARGUMENT);
+  }
+  template <typename Set>
+  static v1::CheckRequest With(Set set) {
+    v1::CheckRequest request = rpc::CheckOf("job:etl", 0);
+    set(request);
+    return request;
+  }
+  rpc::TestServer& plain() { return plain_; }
+
+ private:
+  rpc::TestServer plain_{engine::OneBudget(engine::RateBudget("b", 1e9, 1e9))};
+};
+
+TEST_F(Limits, Identity) {
+  ExpectEdge(rpc::CheckOf(Times(128), 0), rpc::CheckOf(Times(129), 0));
+  ExpectEdge(rpc::CheckOf("a:b:c:d:e:f:g:h", 0), rpc::CheckOf("a:b:c:d:e:f:g:h:i", 0));
+  const std::string three = Times(128) + ":" + Times(128) + ":" + Times(128) + ":";
+  ExpectEdge(rpc::CheckOf(three + Times(125), 0), rpc::CheckOf(three + Times(126), 0));
+}
+
+TEST_F(Limits, Tags) {
+  const auto tags = [](int count, size_t bytes) {
+    return With([&](v1::CheckRequest& request) {
+      for (int i = 0; i < count; ++i) {
+        const std::string key = absl::StrCat("k", i);
+        (*request.mutable_tags())[key] = Times(bytes - key.size(), 'v');
+      }
+    });
+  };
+  ExpectEdge(tags(32, 256), tags(33, 256));
+  ExpectEdge(tags(1, 256), tags(1, 257));
+}
+
+TEST_F(Limits, PatternAndRequestId) {
+  const auto pattern = [](size_t bytes) {
+    return With([&](v1::CheckRequest& request) { request.set_pattern(Times(bytes)); });
+  };
+  ExpectEdge(pattern(1024), pattern(1025));
+  const auto id = [](size_t bytes) {
+    return With([&](v1::CheckRequest& request) { request.set_request_id(Times(bytes)); });
+  };
+  ExpectEdge(id(128), id(129));
+}
+
+TEST_F(Limits, Cost) { ExpectEdge(rpc::CheckOf("job:none", 1e9), rpc::CheckOf("job:none", 2e15)); }
+
+TEST_F(Limits, BatchesStreamsAndReports) {
+  v1::BatchCheckRequest batch;
+  v1::CheckStreamRequest message;
+  v1::ReportRequest report;
+  for (int i = 0; i < 1000; ++i) {
+    *batch.add_checks() = rpc::CheckOf("job:etl", 0);
+    *message.add_checks() = rpc::CheckOf("job:etl", 0);
+    report.add_reports()->set_permit_id(1);
+  }
+  const auto try_all = [&] {
+    std::vector<StatusCode> codes;
+    rpc::Context batch_context;
+    v1::BatchCheckResponse checked;
+    codes.push_back(plain().throttler->BatchCheck(&batch_context, batch, &checked).error_code());
+    rpc::Context stream_context;
+    const auto stream = plain().throttler->CheckStream(&stream_context);
+    stream->Write(message);
+    v1::CheckStreamResponse answer;
+    stream->Read(&answer);
+    stream->WritesDone();
+    codes.push_back(stream->Finish().error_code());
+    rpc::Context report_context;
+    v1::ReportResponse reported;
+    codes.push_back(plain().throttler->Report(&report_context, report, &reported).error_code());
+    return codes;
+  };
+  EXPECT_THAT(try_all(), testing::Each(StatusCode::OK));
+  *batch.add_checks() = rpc::CheckOf("job:etl", 0);
+  *message.add_checks() = rpc::CheckOf("job:etl", 0);
+  report.add_reports()->set_permit_id(1);
+  EXPECT_THAT(try_all(), testing::Each(StatusCode::INVALID_ARGUMENT));
+}
+
+TEST_F(Limits, MessageBytes) {
+  rpc::RpcServerOptions options = rpc::TestServer::Options();
+  options.max_message_bytes = 4096;
+  rpc::TestServer server(engine::OneBudget(engine::RateBudget("b", 10, 100)), options);
+  v1::Decision decision;
+  v1::CheckRequest request = rpc::CheckOf("job:etl", 0);
+  // Before the text stand three bytes: the field and its length.
+  request.set_request_id(Times(100));
+  request.set_pattern(Times(4096 - request.ByteSizeLong() - 3));
+  ASSERT_EQ(request.ByteSizeLong(), 4096U);
+  EXPECT_EQ(server.TryCheck(request, decision).error_code(), StatusCode::INVALID_ARGUMENT);
+  request.mutable_pattern()->append("a");
+  EXPECT_EQ(server.TryCheck(request, decision).error_code(), StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST_F(Limits, ReflectionStreams) {
+  using grpc::reflection::v1alpha::ServerReflection;
+  const auto stub = ServerReflection::NewStub(plain().channel);
+  std::list<rpc::Context> contexts(17);
+  std::vector<std::unique_ptr<
+      grpc::ClientReaderWriter<grpc::reflection::v1alpha::ServerReflectionRequest,
+                               grpc::reflection::v1alpha::ServerReflectionResponse>>>
+      streams;
+  for (rpc::Context& context : contexts) {
+    streams.push_back(stub->ServerReflectionInfo(&context));
+    grpc::reflection::v1alpha::ServerReflectionRequest request;
+    request.set_list_services("");
+    grpc::reflection::v1alpha::ServerReflectionResponse response;
+    streams.back()->Write(request);
+    EXPECT_EQ(streams.back()->Read(&response), streams.size() <= 16);
+  }
+  EXPECT_EQ(streams.back()->Finish().error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  for (rpc::Context& context : contexts) context.TryCancel();
+  for (size_t i = 0; i < 16; ++i) streams[i]->Finish();
+}
+
+class OperatorLimits : public testing::Test {
+ protected:
+  StatusCode Create(size_t actor_bytes, size_t reason_bytes) {
+    v1::CreateOverrideRequest request;
+    request.set_kind(v1::OVERRIDE_KIND_PAUSE);
+    request.mutable_selector()->set_identity("etl");
+    request.set_actor(std::string(actor_bytes, 'a'));
+    request.set_reason(std::string(reason_bytes, 'r'));
+    request.mutable_expires_in()->set_seconds(60);
+    rpc::Context context;
+    v1::CreateOverrideResponse response;
+    return v1::OverrideService::NewStub(peer_.channel)
+        ->CreateOverride(&context, request, &response)
+        .error_code();
+  }
+  template <typename Service, typename Request, typename Response>
+  StatusCode Page(grpc::Status (Service::Stub::*method)(grpc::ClientContext*, const Request&,
+                                                        Response*),
+                  int size) {
+    rpc::Context context;
+    Request request;
+    request.set_page_size(size);
+    Response response;
+    return (Service::NewStub(peer_.channel).get()->*method)(&context, request, &response)
+        .error_code();
+  }
+  template <typename Service, typename Request, typename Response>
+  void ExpectPages(grpc::Status (Service::Stub::*method)(grpc::ClientContext*, const Request&,
+                                                         Response*),
+                   int most) {
+    EXPECT_EQ(Page<Service>(method, most), StatusCode::OK);
+    EXPECT_EQ(Page<Service>(method, most + 1), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(Page<Service>(method, -1), StatusCode::INVALID_ARGUMENT);
+  }
+
+  GuardedServer server_{std::nullopt};
+  const Peer peer_ = server_.Bare();
+};
+
+TEST_F(OperatorLimits, ActorAndReason) {
+  EXPECT_EQ(Create(256, 1024), StatusCode::OK);
+  EXPECT_EQ(Create(257, 1024), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Create(256, 1025), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(OperatorLimits, Pages) {
+  ExpectPages<v1::StatusService>(&v1::StatusService::Stub::ListBudgets, 1000);
+  ExpectPages<v1::StatusService>(&v1::StatusService::Stub::ListBuckets, 1000);
+  ExpectPages<v1::OverrideService>(&v1::OverrideService::Stub::ListOverrides, 1000);
+  ExpectPages<v1::OverrideService>(&v1::OverrideService::Stub::ListOverrideEvents, 1000);
+  ExpectPages<v1::ThrottleLogService>(&v1::ThrottleLogService::Stub::QueryThrottleLog, 10'000);
+  ExpectPages<v1::ThrottleLogService>(&v1::ThrottleLogService::Stub::ListThrottledIntervals, 1000);
+  ExpectPages<v1::ThrottleLogService>(&v1::ThrottleLogService::Stub::ListDenials, 1000);
+}
+
+TEST_F(OperatorLimits, FilterAlternativesAndReplayedConfiguration) {
+  v1::QueryThrottleLogRequest query;
+  for (int i = 0; i < 100; ++i) query.mutable_filter()->add_budgets("b");
+  const auto stub = v1::ThrottleLogService::NewStub(peer_.channel);
+  const auto ask = [&] {
+    rpc::Context context;
+    v1::QueryThrottleLogResponse response;
+    return stub->QueryThrottleLog(&context, query, &response).error_code();
+  };
+  EXPECT_EQ(ask(), StatusCode::OK);
+  query.mutable_filter()->add_budgets("b");
+  EXPECT_EQ(ask(), StatusCode::INVALID_ARGUMENT);
+  v1::ReplayThrottleLogRequest replay;
+  replay.set_config_yaml(std::string(1 << 20, '#'));
+  const auto run = [&] {
+    rpc::Context context;
+    v1::ReplayThrottleLogResponse response;
+    return stub->ReplayThrottleLog(&context, replay, &response).error_code();
+  };
+  EXPECT_EQ(run(), StatusCode::OK);
+  replay.mutable_config_yaml()->append("#");
+  EXPECT_EQ(run(), StatusCode::INVALID_ARGUMENT);
+}
+
+// Scans last until all have come that may.
+class CrowdedStore final : public throttle_log::Store {
+ public:
+  absl::Status Append(absl::Span<const throttle_log::Row>, int64_t) override {
+    return absl::OkStatus();
+  }
+  absl::Status Scan(const throttle_log::ScanFilter&,
+                    absl::FunctionRef<bool(const throttle_log::Row&)>) const override {
+    std::unique_lock lock(mutex_);
+    ++inside_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return open_; });
+    return absl::OkStatus();
+  }
+  absl::Status Maintain(absl::Time) override { return absl::OkStatus(); }
+  throttle_log::StoreState State() const override { return {}; }
+
+  void AwaitInside(int count) const {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return inside_ == count; });
+  }
+  void Open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  mutable int inside_ = 0;
+  bool open_ = false;
+};
+
+TEST(LogLimits, EightQuestionsAtATime) {
+  CrowdedStore store;
+  FakeClock clock;
+  rpc::ThrottleLogService service({.store = store, .clock = clock});
+  rpc::RpcServerOptions options = rpc::TestServer::Options();
+  options.more_services = {&service};
+  rpc::TestServer server(engine::OneBudget(engine::RateBudget("b", 10, 100)), options);
+  const auto stub = v1::ThrottleLogService::NewStub(server.channel);
+  const auto ask = [&] {
+    rpc::Context context;
+    v1::QueryThrottleLogResponse response;
+    return stub->QueryThrottleLog(&context, {}, &response);
+  };
+  std::vector<std::thread> crowd;
+  for (int i = 0; i < 8; ++i) crowd.emplace_back([&] { EXPECT_TRUE(ask().ok()); });
+  store.AwaitInside(8);
+  const grpc::Status ninth = ask();
+  EXPECT_EQ(ninth.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(rpc::DetailsOf(ninth).reason, "TOO_MANY_QUERIES");
+  EXPECT_TRUE(rpc::DetailsOf(ninth).retry);
+  // Probes are answered all the while.
+  rpc::Context context;
+  grpc::health::v1::HealthCheckResponse health;
+  EXPECT_TRUE(server.health->Check(&context, {}, &health).ok());
+  store.Open();
+  for (std::thread& thread : crowd) thread.join();
+  EXPECT_TRUE(ask().ok());
+}
+
+}  // namespace
+}  // namespace headgate::security
