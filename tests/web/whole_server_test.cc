@@ -131,7 +131,9 @@ TEST(WholeServer, TellsNothingOfTargetsAndBudgetsThatAReloadTookAway) {
   const Scrape after = server.AwaitScrape(
       [](const Scrape& scrape) { return scrape.Value("headgate_config_version") == 2; });
   for (const Scrape::Series& series : after.series()) {
-    if (series.labels.contains("target")) EXPECT_EQ(series.labels.at("target"), "b") << series.name;
+    if (series.labels.contains("target")) {
+      EXPECT_EQ(series.labels.at("target"), "b") << series.name;
+    }
     if (series.labels.contains("budget")) {
       EXPECT_EQ(series.labels.at("budget"), "other") << series.name;
     }
