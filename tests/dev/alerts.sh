@@ -41,7 +41,8 @@ if promtool test rules "$WORK/tests/web/alerts_test.yaml" >"$WORK/out" 2>&1; the
   fail "the tests pass without the rules"
 fi
 for alert in "${alerts[@]}"; do
-  grep --quiet "$alert fires" "$WORK/out" || fail "the test of $alert passes without it: $(head -20 "$WORK/out")"
+  grep --quiet "exp: {alertname=\"$alert\"}" "$WORK/out" ||
+    fail "the test of $alert passes without it: $(head -20 "$WORK/out")"
 done
 
 echo "${#alerts[@]} alerts: each fires and is silent where it should"
