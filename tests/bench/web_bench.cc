@@ -39,27 +39,36 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+engine::BudgetSpec BudgetOf(const std::string& name, double rate, double burst) {
+  engine::BudgetSpec budget;
+  budget.name = name;
+  budget.rate = engine::UnitsPerSecond{rate};
+  budget.burst = engine::BurstSpec{burst};
+  return budget;
+}
+
 engine::PolicySpec OneBudget() {
   engine::PolicySpec policy;
-  policy.targets = {{.name = "t", .capacity = {}, .default_health = ""}};
-  policy.budgets.push_back(
-      {.name = "b", .rate = engine::UnitsPerSecond{1e12}, .burst = engine::BurstSpec{1e12}});
-  policy.rules.push_back(
-      {.name = "r", .match = {.identity = "etl"}, .action = engine::ChargeAction{{"b"}}});
+  policy.budgets.push_back(BudgetOf("b", 1e12, 1e12));
+  engine::RuleSpec rule;
+  rule.name = "r";
+  rule.match.identity = "etl";
+  rule.action = engine::ChargeAction{{"b"}};
+  policy.rules.push_back(rule);
   return policy;
 }
 
 engine::PolicySpec ManyBudgets() {
   engine::PolicySpec policy;
   for (int i = 0; i < kTargets; ++i) {
-    policy.targets.push_back(
-        {.name = absl::StrCat("target-", i), .capacity = {}, .default_health = ""});
+    engine::TargetSpec target;
+    target.name = absl::StrCat("target-", i);
+    policy.targets.push_back(target);
   }
   for (int i = 0; i < kBudgets / kTargets; ++i) {
-    policy.budgets.push_back({.name = absl::StrCat("budget-", i),
-                              .rate = engine::UnitsPerSecond{1},
-                              .burst = engine::BurstSpec{1.0},
-                              .split = engine::SplitByDepth{1}});
+    engine::BudgetSpec budget = BudgetOf(absl::StrCat("budget-", i), 1, 1);
+    budget.split = engine::SplitByDepth{1};
+    policy.budgets.push_back(budget);
   }
   return policy;
 }

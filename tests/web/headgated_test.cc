@@ -131,7 +131,7 @@ TEST_F(HeadgatedTest, LogsWhoMadeAnOverride) {
   request.set_kind(v1::OVERRIDE_KIND_PAUSE);
   request.mutable_selector()->set_identity("etl");
   request.set_actor("ann");
-  request.set_reason("line\nbreak \"quoted\"");
+  request.set_reason("a \"quoted\" reason");
   request.mutable_expires_in()->set_seconds(60);
   v1::CreateOverrideResponse response;
   grpc::ClientContext context;

@@ -117,6 +117,7 @@ targets:
     default_health: calm
     primary: {dsn: "DSN"}
     polling: {interval: 50ms}
+    batch_work: {application_names: ["batch*"]}
 health_profiles:
   - name: calm
     signals: [{name: active_backends, soft: 50, hard: 100}]
