@@ -117,6 +117,7 @@ targets:
     default_health: calm
     primary: {dsn: "DSN"}
     polling: {interval: 50ms}
+    batch_work: {application_names: ["batch*"]}
 health_profiles:
   - name: calm
     signals: [{name: active_backends, soft: 50, hard: 100}]
@@ -151,11 +152,11 @@ class MetricNames : public testing::Test {
     for (const char* identity : {"plain", "watched", "each", "found", "strict"}) {
       for (int i = 0; i < 4; ++i) server_->Check(identity);
     }
-    scrape_ = server_->AwaitScrape([](const Scrape& scrape) {
-      return scrape.HasSeries("headgate_health_refused_checks_total") &&
-             scrape.HasSeries("headgate_budget_refused_checks_total") &&
-             scrape.HasSeries("headgate_health_sample_age_seconds") &&
-             scrape.Value("headgate_http_requests_total", {{"path", "/metrics"}}).has_value();
+    scrape_ = server_->AwaitScrape([](const Scrape& seen) {
+      return seen.HasSeries("headgate_health_refused_checks_total") &&
+             seen.HasSeries("headgate_budget_refused_checks_total") &&
+             seen.HasSeries("headgate_health_sample_age_seconds") &&
+             seen.Value("headgate_http_requests_total", {{"path", "/metrics"}}).has_value();
     });
   }
 

@@ -9,6 +9,9 @@ const std::set<std::string, std::less<>> kOperators = {"and", "or", "unless", "b
 const std::set<std::string, std::less<>> kGroupings = {"by",       "without",    "on",
                                                        "ignoring", "group_left", "group_right"};
 
+const std::set<std::string, std::less<>> kAggregations = {"sum",   "min",  "max",     "avg",
+                                                          "count", "topk", "bottomk", "quantile"};
+
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
@@ -58,7 +61,7 @@ class Reader {
 
   void Name(const std::string& word) {
     SkipSpace();
-    if (kOperators.contains(word)) return;
+    if (kOperators.contains(word) || kAggregations.contains(word)) return;
     if (kGroupings.contains(word)) return Labels();
     if (Peek() == '(') return;  // a function
     names_.metrics.insert(word);

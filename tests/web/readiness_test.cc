@@ -16,7 +16,10 @@ health::TargetSnapshot Target(const std::string& name, bool measured, bool sampl
   health::TargetSnapshot target;
   target.name = name;
   if (!measured) return target;
-  target.servers.push_back({.name = "primary", .sampled_at_ns = sampled ? 1 : 0});
+  health::ServerSnapshot primary;
+  primary.name = "primary";
+  primary.sampled_at_ns = sampled ? 1 : 0;
+  target.servers.push_back(primary);
   return target;
 }
 

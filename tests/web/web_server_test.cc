@@ -153,6 +153,7 @@ TEST_F(WebServerTest, CutsAClientThatDoesNotReadItsResponse) {
   RawSocket slow(server_->port());
   EXPECT_TRUE(slow.Send("GET /metrics HTTP/1.1\r\n\r\n"));
   EXPECT_TRUE(WaitUntil([&] { return !slow.Send("x"); }));  // the server's side is gone
+  server_ = nullptr;  // it may still be collecting
 }
 
 TEST_F(WebServerTest, AnswersWhileManyClientsSayNothing) {
@@ -187,6 +188,7 @@ TEST_F(WebServerTest, AnswersLivenessWhileAScrapeHangs) {
   EXPECT_EQ(response->status, 200);
   go_on.Notify();
   EXPECT_THAT(scrape.ReceiveAll(), StartsWith("HTTP/1.1 200"));
+  server_ = nullptr;
 }
 
 TEST_F(WebServerTest, GivesUpAScrapeThatTakesTooLong) {
@@ -196,6 +198,7 @@ TEST_F(WebServerTest, GivesUpAScrapeThatTakesTooLong) {
   EXPECT_EQ(Say("GET /metrics HTTP/1.1\r\n\r\n"), "");
   EXPECT_THAT(Say(kHealthz), StartsWith("HTTP/1.1 200"));
   go_on.Notify();
+  server_ = nullptr;  // it may still be collecting
 }
 
 TEST_F(WebServerTest, AnswersARequestThatComesInPieces) {

@@ -37,7 +37,7 @@ TEST(WholeServer, CountsChecksByVerdictReasonAndBudget) {
   for (int i = 0; i < 8; ++i) server.Check("etl", 1, "a");
   for (int i = 0; i < 7; ++i) server.Check("careful", 1, "b");
   const Scrape scrape = server.AwaitScrape(
-      [](const Scrape& scrape) { return scrape.Value("headgate_checks_total").value_or(0) == 15; });
+      [](const Scrape& seen) { return seen.Value("headgate_checks_total").value_or(0) == 15; });
   const auto checks = [&](const char* target, const char* verdict, const char* reason) {
     return scrape.Value("headgate_checks_total",
                         {{"target", target}, {"verdict", verdict}, {"reason", reason}});
@@ -98,8 +98,8 @@ TEST(WholeServer, AgreesWithTheThrottleLogAndTheCallersUnderLoad) {
     before = now;
   }
   for (std::thread& thread : threads) thread.join();
-  const Scrape scrape = server.AwaitScrape([](const Scrape& scrape) {
-    return scrape.Value("headgate_checks_total").value_or(0) == kThreads * kChecks;
+  const Scrape scrape = server.AwaitScrape([](const Scrape& seen) {
+    return seen.Value("headgate_checks_total").value_or(0) == kThreads * kChecks;
   });
   EXPECT_EQ(scrape.Value("headgate_checks_total", {{"verdict", "DENIED"}}),
             static_cast<double>(denied.load()));
@@ -124,14 +124,16 @@ TEST(WholeServer, AgreesWithTheThrottleLogAndTheCallersUnderLoad) {
 TEST(WholeServer, TellsNothingOfTargetsAndBudgetsThatAReloadTookAway) {
   WholeServer server(kPolicy);
   for (int i = 0; i < 8; ++i) server.Check("etl", 1, "a");
-  server.AwaitScrape([](const Scrape& scrape) {
-    return scrape.Value("headgate_budget_refused_checks_total", {{"budget", "small"}}) == 3;
+  server.AwaitScrape([](const Scrape& seen) {
+    return seen.Value("headgate_budget_refused_checks_total", {{"budget", "small"}}) == 3;
   });
   server.Rewrite("targets: [{name: b}]\nbudgets: [{name: other, rate: 1, burst: 1}]\n");
   const Scrape after = server.AwaitScrape(
-      [](const Scrape& scrape) { return scrape.Value("headgate_config_version") == 2; });
+      [](const Scrape& seen) { return seen.Value("headgate_config_version") == 2; });
   for (const Scrape::Series& series : after.series()) {
-    if (series.labels.contains("target")) EXPECT_EQ(series.labels.at("target"), "b") << series.name;
+    if (series.labels.contains("target")) {
+      EXPECT_EQ(series.labels.at("target"), "b") << series.name;
+    }
     if (series.labels.contains("budget")) {
       EXPECT_EQ(series.labels.at("budget"), "other") << series.name;
     }
@@ -139,7 +141,7 @@ TEST(WholeServer, TellsNothingOfTargetsAndBudgetsThatAReloadTookAway) {
   // They are where they were if it comes back.
   server.Rewrite(kPolicy);
   const Scrape back = server.AwaitScrape(
-      [](const Scrape& scrape) { return scrape.Value("headgate_config_version") == 3; });
+      [](const Scrape& seen) { return seen.Value("headgate_config_version") == 3; });
   EXPECT_EQ(back.Value("headgate_budget_refused_checks_total", {{"budget", "small"}}), 3);
 }
 
@@ -148,7 +150,7 @@ TEST(WholeServer, TellsThatAFileWasRefused) {
   EXPECT_EQ(server.Scraped().Value("headgate_config_last_load_success"), 1);
   server.Rewrite("budgets: [{nam: x}]\n");
   const Scrape refused = server.AwaitScrape(
-      [](const Scrape& scrape) { return scrape.Value("headgate_config_last_load_success") == 0; });
+      [](const Scrape& seen) { return seen.Value("headgate_config_last_load_success") == 0; });
   EXPECT_EQ(refused.Value("headgate_config_version"), 1);
 }
 
@@ -156,7 +158,7 @@ TEST(WholeServer, NeverTellsAnIdentity) {
   WholeServer server(kPolicy);
   for (int i = 0; i < 50; ++i) server.Check(absl::StrCat("who-", i, ":job"), 1, "a");
   server.AwaitScrape(
-      [](const Scrape& scrape) { return scrape.Value("headgate_checks_total").value_or(0) == 50; });
+      [](const Scrape& seen) { return seen.Value("headgate_checks_total").value_or(0) == 50; });
   EXPECT_THAT(server.Get("/metrics").body, testing::Not(HasSubstr("who-")));
 }
 
@@ -194,9 +196,9 @@ TEST(WholeServer, TellsHealthOfARealDatabase) {
   WholeServer server(Measured((*cluster)->primary().Dsn()));
   EXPECT_TRUE(WaitUntil([&] { return server.Get("/readyz").body == "ready\n"; }));
   const LabelMap profile = {{"target", "t"}, {"profile", "h"}};
-  const Scrape healthy = server.AwaitScrape([&](const Scrape& scrape) {
-    return scrape.Value("headgate_health_state",
-                        {{"target", "t"}, {"profile", "h"}, {"state", "healthy"}}) == 1;
+  const Scrape healthy = server.AwaitScrape([&](const Scrape& seen) {
+    return seen.Value("headgate_health_state",
+                      {{"target", "t"}, {"profile", "h"}, {"state", "healthy"}}) == 1;
   });
   EXPECT_EQ(healthy.Value("headgate_health_state", profile), 1);  // one of four
   EXPECT_EQ(healthy.Value("headgate_health_speed", profile), 1);
@@ -206,9 +208,9 @@ TEST(WholeServer, TellsHealthOfARealDatabase) {
   EXPECT_LT(healthy.Value("headgate_health_sample_age_seconds", profile), 5);
   // Liveness and readiness do not follow the database; health does.
   (*cluster)->primary().Kill();
-  server.AwaitScrape([&](const Scrape& scrape) {
-    return scrape.Value("headgate_health_state", {{"state", "stale"}}) == 1 &&
-           scrape.Value("headgate_postgres_up") == 0;
+  server.AwaitScrape([&](const Scrape& seen) {
+    return seen.Value("headgate_health_state", {{"state", "stale"}}) == 1 &&
+           seen.Value("headgate_postgres_up") == 0;
   });
   EXPECT_EQ(server.Get("/healthz").status, 200);
   EXPECT_EQ(server.Get("/readyz").body, "ready\n");

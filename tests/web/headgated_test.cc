@@ -1,0 +1,183 @@
+// The program: probes while it stops, its log as JSON, and ids of requests.
+
+#include <grpcpp/grpcpp.h>
+#include <headgate/v1/override_service.grpc.pb.h>
+#include <headgate/v1/throttler_service.grpc.pb.h>
+#include <httplib.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/load/subprocess.h"
+#include "tests/testing/temp_folder.h"
+#include "tests/testing/wait_until.h"
+#include "tests/web/raw_socket.h"
+
+namespace headgate::web {
+namespace {
+
+using testing::HasSubstr;
+
+class HeadgatedTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directory(folder_.path() / "state");
+    auto started = load::Subprocess::Start(
+        {HEADGATED_PROGRAM, "--grpc-address=127.0.0.1:0", "--http-address=127.0.0.1:0",
+         "--log-format=json", absl::StrCat("--state-dir=", folder_.File("state")),
+         absl::StrCat("--port-file=", folder_.File("port")),
+         absl::StrCat("--http-port-file=", folder_.File("http_port"))},
+        folder_.File("log"));
+    ASSERT_TRUE(started.ok()) << started.status();
+    process_ = *std::move(started);
+    ASSERT_TRUE(WaitUntil(
+        [&] { return process_->HasEnded() || (std::ifstream(folder_.File("port")) >> port_); }));
+    ASSERT_TRUE(std::ifstream(folder_.File("http_port")) >> http_port_) << process_->Outcome();
+    channel_ =
+        grpc::CreateChannel(absl::StrCat("127.0.0.1:", port_), grpc::InsecureChannelCredentials());
+  }
+
+  // Every line is an object.
+  std::vector<nlohmann::json> Log() const {
+    std::ifstream file(folder_.File("log"));
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    std::vector<nlohmann::json> lines;
+    for (const auto line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+      lines.push_back(nlohmann::json::parse(std::string(line)));
+    }
+    return lines;
+  }
+  // The newest line of this event; null: there is none.
+  nlohmann::json Line(const std::string& event) const {
+    nlohmann::json found;
+    for (const nlohmann::json& line : Log()) {
+      if (line["event"] == event) found = line;
+    }
+    return found;
+  }
+  // Returns the id in the trailing metadata.
+  std::string CheckBadly(const std::string& id = "") const {
+    v1::CheckRequest request;
+    request.set_identity("two words");
+    v1::CheckResponse response;
+    grpc::ClientContext context;
+    if (!id.empty()) context.AddMetadata("x-request-id", id);
+    const auto stub = v1::ThrottlerService::NewStub(channel_);
+    EXPECT_EQ(stub->Check(&context, request, &response).error_code(),
+              grpc::StatusCode::INVALID_ARGUMENT);
+    const auto& trailer = context.GetServerTrailingMetadata();
+    const auto found = trailer.find("x-request-id");
+    return found == trailer.end() ? "" : std::string(found->second.data(), found->second.size());
+  }
+
+  const TempFolder folder_;
+  std::unique_ptr<load::Subprocess> process_;
+  int port_ = 0;
+  int http_port_ = 0;
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+TEST_F(HeadgatedTest, LogsOneJsonObjectALine) {
+  const nlohmann::json serving = Line("serving");
+  EXPECT_EQ(serving["level"], "info");
+  EXPECT_EQ(serving["http_port"], absl::StrCat(http_port_));
+  EXPECT_THAT(std::string(serving["ts"]), testing::MatchesRegex("....-..-..T..:..:..\\....Z"));
+}
+
+TEST_F(HeadgatedTest, GivesBackTheIdOfACallerWhoseCallFails) {
+  EXPECT_EQ(CheckBadly("trace-7f"), "trace-7f");
+  const nlohmann::json line = Line("call refused");
+  EXPECT_EQ(line["request_id"], "trace-7f");
+  EXPECT_EQ(line["method"], "Check");
+  EXPECT_EQ(line["code"], "INVALID_ARGUMENT");
+  EXPECT_THAT(std::string(line["error"]), HasSubstr("identity"));
+  EXPECT_THAT(std::string(line["peer"]), HasSubstr("127.0.0.1"));
+}
+
+TEST_F(HeadgatedTest, MakesAnIdWhereTheCallersIsNone) {
+  const std::string first = CheckBadly();
+  EXPECT_THAT(first, testing::MatchesRegex("[0-9a-f]{16}"));
+  EXPECT_NE(CheckBadly(), first);
+  EXPECT_THAT(CheckBadly("two words"), testing::MatchesRegex("[0-9a-f]{16}"));
+  EXPECT_THAT(CheckBadly(std::string(129, 'x')), testing::MatchesRegex("[0-9a-f]{16}"));
+  EXPECT_EQ(CheckBadly(std::string(128, 'x')), std::string(128, 'x'));
+}
+
+TEST_F(HeadgatedTest, LimitsLinesThatCallersProvoke) {
+  for (int i = 0; i < 200; ++i) CheckBadly();
+  size_t lines = 0;
+  for (const nlohmann::json& line : Log()) lines += line["event"] == "call refused" ? 1 : 0;
+  EXPECT_GE(lines, 20);
+  EXPECT_LT(lines, 150);  // 20, and 10 for each second that it took
+  // The next one says how many were left out.
+  EXPECT_TRUE(WaitUntil([&] {
+    CheckBadly();
+    return Line("call refused").contains("suppressed");
+  }));
+}
+
+TEST_F(HeadgatedTest, LogsWhoMadeAnOverride) {
+  v1::CreateOverrideRequest request;
+  request.set_kind(v1::OVERRIDE_KIND_PAUSE);
+  request.mutable_selector()->set_identity("etl");
+  request.set_actor("ann");
+  request.set_reason("a \"quoted\" reason");
+  request.mutable_expires_in()->set_seconds(60);
+  v1::CreateOverrideResponse response;
+  grpc::ClientContext context;
+  context.AddMetadata("x-request-id", "ticket-1");
+  const grpc::Status status =
+      v1::OverrideService::NewStub(channel_)->CreateOverride(&context, request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  const nlohmann::json line = Line("override created");
+  EXPECT_EQ(line["actor"], "ann");
+  EXPECT_EQ(line["identity"], "etl");
+  EXPECT_EQ(line["reason"], response.override().reason());
+  EXPECT_EQ(line["request_id"], "ticket-1");
+  EXPECT_EQ(line["id"], absl::StrCat(response.override().id()));
+}
+
+TEST_F(HeadgatedTest, IsAliveAndNotReadyWhileItDrains) {
+  httplib::Client client("127.0.0.1", http_port_);
+  ASSERT_EQ(client.Get("/readyz")->status, 200);
+  kill(process_->pid(), SIGTERM);
+  // From the signal to the end: never ready again once it was not, and alive as long as it answers.
+  bool draining = false;
+  while (!process_->HasEnded(absl::Milliseconds(1))) {
+    const auto ready = client.Get("/readyz");
+    if (!ready) break;
+    if (ready->status == 503) draining = true;
+    if (draining) {
+      EXPECT_EQ(ready->status, 503);
+    }
+    const auto alive = client.Get("/healthz");
+    if (!alive) break;
+    EXPECT_EQ(alive->status, 200);
+  }
+  ASSERT_TRUE(process_->HasEnded(absl::Seconds(30)));
+  EXPECT_TRUE(process_->Outcome().ok()) << process_->Outcome();
+}
+
+TEST_F(HeadgatedTest, SaysThatTheHttpAddressIsTaken) {
+  auto second = load::Subprocess::Start({HEADGATED_PROGRAM, "--grpc-address=127.0.0.1:0",
+                                         absl::StrCat("--http-address=127.0.0.1:", http_port_)},
+                                        folder_.File("second"));
+  ASSERT_TRUE(second.ok());
+  ASSERT_TRUE((*second)->HasEnded(absl::Seconds(30)));
+  EXPECT_THAT(std::string((*second)->Outcome().message()),
+              HasSubstr(absl::StrCat("cannot listen on '127.0.0.1:", http_port_,
+                                     "' for HTTP: Address already in use")));
+}
+
+}  // namespace
+}  // namespace headgate::web
