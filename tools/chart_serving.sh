@@ -56,7 +56,7 @@ notes_call() { # notes_call VALUES
 
 wait_for_file() {
   local _
-  for _ in {1..100}; do
+  for _ in {1..400}; do
     [[ ! -s $1 ]] || return 0
     kill -0 "$CHART_SERVER" 2>/dev/null || return 1
     sleep 0.05
