@@ -128,14 +128,15 @@ check_no_restart() {
   done
 }
 
-check_values_file() { # check_values_file FILE
+# check_rendering FILE: what comes out with these values, without running it.
+check_rendering() {
   local name yaml json
   name=$(basename "$1" .yaml) yaml=$CHART_WORK/$name.yaml json=$CHART_WORK/$name.json
   chart_helm lint --strict --quiet "$CHART" --values "$1" >"$CHART_WORK/lint" 2>&1 ||
     wrong "$name: $(<"$CHART_WORK/lint")"
   if ! chart_render "$CHART" --values "$1" >"$yaml" 2>"$CHART_WORK/error"; then
     wrong "$name: $(<"$CHART_WORK/error")"
-    return
+    return 1
   fi
   yq --slurp 'map(select(. != null))' "$yaml" >"$json"
   check_objects "$name" "$yaml"
@@ -143,7 +144,12 @@ check_values_file() { # check_values_file FILE
   check_reload "$name" "$json"
   check_references "$name" "$json"
   check_monitoring "$name" "$json"
-  check_serving "$name" "$1" "$json"
+}
+
+check_values_file() { # check_values_file FILE
+  local name
+  name=$(basename "$1" .yaml)
+  if check_rendering "$1"; then check_serving "$name" "$1" "$CHART_WORK/$name.json"; fi
 }
 
 # The table in docs/kubernetes.md has every value with its default, and no other.
@@ -156,6 +162,14 @@ check_table() {
   sed -n 's/^| `\([^`]*\)` | `\([^`]*\)` |.*/\1 \2/p' docs/kubernetes.md | sort >"$table"
   diff "$values" "$table" >"$CHART_WORK/diff" ||
     wrong "docs/kubernetes.md does not have the values of $CHART/values.yaml: $(<"$CHART_WORK/diff")"
+}
+
+# The chart's appVersion is the version that the image's programs say.
+check_version() {
+  local version
+  version=$(sed -n 's/^project(headgate VERSION \([0-9.]*\) .*/\1/p' CMakeLists.txt)
+  [[ $(yq --raw-output .appVersion "$CHART/Chart.yaml") == "$version" ]] ||
+    wrong "$CHART/Chart.yaml has another appVersion than $version, which is the project's"
 }
 
 # check_chart BIN: BIN is the folder of headgated and headgate. The last line sums up.
@@ -172,6 +186,7 @@ check_chart() {
   check_no_restart
   check_refusals
   check_table
+  check_version
   if ((CHART_BAD)); then
     echo "chart: $CHART_BAD wrong"
     return 1

@@ -56,7 +56,7 @@ notes_call() { # notes_call VALUES
 
 wait_for_file() {
   local _
-  for _ in {1..100}; do
+  for _ in {1..400}; do
     [[ ! -s $1 ]] || return 0
     kill -0 "$CHART_SERVER" 2>/dev/null || return 1
     sleep 0.05
@@ -81,13 +81,16 @@ http_status() { # http_status PORT PATH
   echo "$line"
 }
 
+server_arguments() {
+  jq --raw-output '.[] | select(.kind == "StatefulSet") | .spec.template.spec.containers[0].args[]' "$1"
+}
+
 # start_serving NAME JSON: the server with the arguments that the pod gives it.
 start_serving() {
   local args
   rm -rf "$CHART_WORK"/{state,port,http-port}
   mkdir "$CHART_WORK/state"
-  mapfile -t args < <(jq --raw-output '.[] | select(.kind == "StatefulSet")
-    | .spec.template.spec.containers[0].args[]' "$2" | on_this_machine)
+  mapfile -t args < <(server_arguments "$2" | on_this_machine)
   HEADGATE_ORDERS_DSN=$(<"$CHART_WORK/etc/dsn/orders-1") "$CHART_BIN/headgated" "${args[@]}" \
     --port-file "$CHART_WORK/port" --http-port-file "$CHART_WORK/http-port" \
     >"$CHART_WORK/log" 2>&1 &
@@ -129,11 +132,12 @@ check_test_pod() {
 
 # check_serving NAME VALUES JSON
 check_serving() {
-  local path line
+  local path line args
   jq --raw-output '.[] | select(.kind == "ConfigMap").data["headgate.yaml"] // empty' "$3" |
     on_this_machine >"$CHART_WORK/headgate.yaml"
-  line=$("$CHART_BIN/headgated" --check-config "$CHART_WORK/headgate.yaml" 2>&1) ||
-    wrong "$1: headgated refuses the configuration: $line"
+  mapfile -t args < <(server_arguments "$3")
+  line=$("$CHART_BIN/headgated" "${args[@]}" --check-config "$CHART_WORK/headgate.yaml" 2>&1) ||
+    wrong "$1: headgated refuses the configuration, or its arguments: $line"
   if start_serving "$1" "$3"; then
     check_call "$1" "$2" "$3"
     check_test_pod "$1" "$3"

@@ -55,7 +55,7 @@ image_is_inside() { [[ ! /proc/$IMAGE_PID/ns/net -ef /proc/self/ns/net ]]; }
 
 image_wait() {
   local _
-  for _ in {1..100}; do
+  for _ in {1..300}; do
     if image_is_inside &&
       image_inside --net curl --silent --fail http://127.0.0.1:8080/readyz >/dev/null; then
       return

@@ -44,6 +44,8 @@ wrong_arguments_end_with_2() {
   expect 2 ./dev test -k
   expect 2 ./dev bench
   expect 2 ./dev bench no-such-bench
+  expect 2 ./dev chart no-such-chart
+  expect 2 ./dev image one.tar two.tar
 }
 
 help_lists_every_command

@@ -1,3 +1,8 @@
+{{- define "headgate.testLabels" -}}
+app.kubernetes.io/name: {{ include "headgate.name" . }}-test
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
 {{- define "headgate.testCommand" -}}
 - /usr/bin/headgate
 - status

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# tools/chart.sh catches each kind of mistake in a chart, by planting it in a copy.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+say() { echo "$*"; }
+# shellcheck source=tools/packages.sh
+source tools/packages.sh
+# shellcheck source=tools/tools.sh
+source tools/tools.sh
+# shellcheck source=tools/chart.sh
+source tools/chart.sh
+
+status=0
+reason=$(require_chart_tools) || status=$?
+if ((status != 0)); then
+  echo "$reason"
+  echo "SKIPPED: $(tail --lines=1 <<<"$reason")"
+  exit "$status"
+fi
+
+ORIGINAL=$CHART
+CHART_WORK=$(mktemp --directory)
+trap 'rm -rf "$CHART_WORK"' EXIT
+CHART=$CHART_WORK/headgate
+CAUGHT=0
+
+fail() {
+  echo "$*"
+  exit 1
+}
+
+# caught TEXT VALUES TEMPLATE SED: with this change of a template, the check says the text.
+caught() {
+  local output=$CHART_WORK/output
+  rm -rf "$CHART"
+  cp -r "$ORIGINAL" "$CHART"
+  sed --in-place --regexp-extended "$4" "$CHART/templates/$3"
+  if cmp --silent "$CHART/templates/$3" "$ORIGINAL/templates/$3"; then
+    fail "nothing is planted in $3 by $4"
+  fi
+  check_rendering "$ORIGINAL/ci/$2.yaml" >"$output" || true
+  grep --quiet --fixed-strings -e "$1" "$output" || fail "no '$1' for $4 in $3: $(<"$output")"
+  CAUGHT=$((CAUGHT + 1))
+}
+
+confinement() {
+  local container='StatefulSet demo-headgate, headgated'
+  caught "$container" minimal _helpers.tpl 's/^readOnlyRootFilesystem: true/readOnlyRootFilesystem: false/'
+  caught "Pod demo-headgate-test, status" minimal _helpers.tpl 's/drop: \[ALL\]/drop: [NET_RAW]/'
+  caught "$container" minimal _helpers.tpl 's/^(allowPrivilegeEscalation): false/\1: true/'
+  caught "gets a token" minimal statefulset.yaml 's/(automountServiceAccountToken): false/\1: true/'
+  caught "is in a namespace of the node" minimal statefulset.yaml \
+    's/^      enableServiceLinks: false/      hostNetwork: true/'
+}
+
+reload() {
+  caught "subPath never follows a change" minimal _pod.tpl \
+    's#^(  mountPath: /etc/headgate/config)#\1/headgate.yaml\n  subPath: headgate.yaml#'
+  caught "a checksum would restart the pod" full statefulset.yaml \
+    's/^      annotations:/&\n        checksum\/config: "1"/'
+}
+
+references() {
+  caught "a port that the server does not have" minimal service.yaml 's/targetPort: grpc/targetPort: rpc/'
+  caught "does not select exactly the server" minimal tests/_status.tpl 's/(" \. \}\})-test/\1/'
+  caught "probes that TLS would refuse" tls _pod.tpl 's/ternary 8082 8081/ternary 8081 8082/'
+  caught "mounts without a volume" existing-secret _pod.tpl '0,/^- name: dsn$/s//- name: dns/'
+}
+
+schemas() {
+  caught "livenesProbe" minimal _pod.tpl 's/livenessProbe:/livenesProbe:/'
+  caught "intervall" monitoring servicemonitor.yaml 's/ interval: / intervall: /'
+  caught "already set in map" minimal service.yaml 's/^(  type: .*)/\1\n\1/'
+  # shellcheck disable=SC2016
+  caught "alerts or dashboard are not those" monitoring dashboard.yaml 's/\$dashboard \| trim/"{}" | trim/'
+}
+
+confinement
+reload
+references
+schemas
+echo "$CAUGHT planted mistakes caught"
