@@ -246,7 +246,7 @@ write_what_exists() {
   local program command nested
   ./dev help >"$WORK/dev"
   {
-    for program in "$HEADGATE_BIN"/headgate{,d,-demo,-bench-*}; do
+    for program in "$HEADGATE_BIN"/headgate{,d,-demo,-soak,-bench-*}; do
       if [[ -x $program ]]; then help_of "$program"; fi
     done
     for command in $(help_of "$HEADGATE_BIN/headgate" | subcommands); do
