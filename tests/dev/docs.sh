@@ -200,7 +200,7 @@ check_yaml() {
   write_yaml >"$WORK/blocks"
   while IFS=$'\t' read -r file line name; do
     wrong=$("$HEADGATE_BIN/headgated" --check-config "$name" 2>&1) ||
-      complain "$file:$line: the server refuses this configuration: $wrong"
+      complain "$file:$line: the server refuses this configuration: ${wrong//$'\n'/; }"
   done <"$WORK/blocks"
 }
 
