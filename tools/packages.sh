@@ -3,7 +3,8 @@
 
 # What it takes to build and to test. `./dev test` on a bare machine installs these alone.
 BUILD_PACKAGES=(
-  cmake curl g++ libabsl-dev libbenchmark-dev libcli11-dev libcpp-httplib-dev libgmock-dev libgrpc++-dev
+  cmake curl g++ libabsl-dev libbenchmark-dev libcli11-dev libcpp-httplib-dev libgmock-dev
+  libgrpc++-dev
   libgtest-dev libpq-dev libpqxx-dev libprotobuf-dev libspdlog-dev libsqlite3-dev libssl-dev
   libxxhash-dev libyaml-cpp-dev ninja-build nlohmann-json3-dev openssl pkgconf postgresql-15
   prometheus prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc tzdata)
