@@ -8,7 +8,7 @@ COMPILE_PACKAGES=(
   libxxhash-dev libyaml-cpp-dev ninja-build nlohmann-json3-dev pkgconf prometheus-cpp-dev
   protobuf-compiler protobuf-compiler-grpc)
 # What it takes to build and to test. `./dev test` on a bare machine installs these alone.
-BUILD_PACKAGES=("${COMPILE_PACKAGES[@]}" openssl postgresql-15 prometheus tzdata)
+BUILD_PACKAGES=("${COMPILE_PACKAGES[@]}" curl openssl postgresql-15 prometheus tzdata)
 CHECK_PACKAGES=(clang-14 clang-format-14 clang-tidy-14 shellcheck)
 # Not needed, but welcome: faster rebuilds, and libFuzzer.
 COMFORT_PACKAGES=(ccache libclang-rt-14-dev)

@@ -16,6 +16,7 @@ trap 'rm -rf "$WORK"' EXIT
 COMPLAINTS=$WORK/complaints
 DOCS=()
 OPERATIONS=docs/operations.md
+ALERTS=helm/headgate/rules/headgate.yaml
 
 fail() {
   echo "FAILED: $*"
@@ -172,6 +173,14 @@ check_metrics() {
     $3 ~ /^headgate_[a-z_]+($|{)/ { sub(/{.*/, "", $3); if ($3 != "headgate_log") print }')
 }
 
+# Alerts are named as in the Prometheus rules.
+check_alerts() {
+  local file line alert
+  while IFS=$'\t' read -r file line alert; do
+    grep --quiet -E -e "alert: $alert\$" "$ALERTS" || complain "$file:$line: there is no alert $alert"
+  done < <(spans | awk -F '\t' -v OFS='\t' '$3 ~ /^Headgate[A-Z][A-Za-z]+$/')
+}
+
 # write_yaml: each whole configuration into a file of its own; prints file, line, and its name.
 write_yaml() {
   awk -F '\t' -v OFS='\t' -v folder="$WORK/yaml" '
@@ -191,7 +200,7 @@ check_yaml() {
   write_yaml >"$WORK/blocks"
   while IFS=$'\t' read -r file line name; do
     wrong=$("$HEADGATE_BIN/headgated" --check-config "$name" 2>&1) ||
-      complain "$file:$line: the server refuses this configuration: $wrong"
+      complain "$file:$line: the server refuses this configuration: ${wrong//$'\n'/; }"
   done <"$WORK/blocks"
 }
 
@@ -221,6 +230,7 @@ check_all() {
   check_tests
   check_paths
   check_metrics
+  check_alerts
   check_yaml
   check_failures_are_shown
   check_no_private_paths
@@ -236,7 +246,7 @@ write_what_exists() {
   local program command nested
   ./dev help >"$WORK/dev"
   {
-    for program in "$HEADGATE_BIN"/headgate{,d,-demo,-bench-*}; do
+    for program in "$HEADGATE_BIN"/headgate{,d,-demo,-soak,-bench-*}; do
       if [[ -x $program ]]; then help_of "$program"; fi
     done
     for command in $(help_of "$HEADGATE_BIN/headgate" | subcommands); do
@@ -277,8 +287,9 @@ passes() {
 
 # shellcheck disable=SC2016
 checks_can_fail() {
-  local fence='```' OPERATIONS=$WORK/operations.md
+  local fence='```' OPERATIONS=$WORK/operations.md ALERTS=$WORK/alerts.yaml
   echo '`headgate_ready`' >"$OPERATIONS"
+  echo '      - alert: HeadgateDown' >"$ALERTS"
   catches 'there is no nowhere.md' 'See [this](nowhere.md).'
   catches 'no heading for #nothing' $'# Something\n\nSee [this](#nothing).'
   catches './dev has no command fly' 'Run `./dev fly`.'
@@ -293,6 +304,8 @@ checks_can_fail() {
   catches 'there is no server/nothing' 'In `server/nothing`.'
   passes 'See `headgate_ready{state="ready"}`.'
   catches 'the metric headgate_wings' 'See `headgate_wings_total`.'
+  passes 'Then `HeadgateDown` fires.'
+  catches 'no alert HeadgateHasWings' 'Then `HeadgateHasWings` fires.'
   catches 'refuses this configuration' "$fence"$'yaml\nbudgets: [{wings: 2}]\n'"$fence"
   catches 'a path of one machine' "In $(printf '/%s/here' root)."
   passes $'# A page\n\n[here](#a-page), `./dev test --sanitizers`, `headgated --config F`, `helm --x`.'

@@ -40,7 +40,7 @@ resident() {
   printf '%s\n' "$1" >"$WORK/headgate.yaml"
   rm -f "$WORK/port"
   "$HEADGATE_BIN/headgated" --config "$WORK/headgate.yaml" --grpc-address 127.0.0.1:0 \
-    --port-file "$WORK/port" 2>"$WORK/log" &
+    --http-address off --port-file "$WORK/port" 2>"$WORK/log" &
   SERVER=$!
   for ((try = 0; try < 400; try++)); do
     if [[ -s $WORK/port ]]; then break; fi
