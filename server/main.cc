@@ -2,6 +2,7 @@
 // server/app.
 
 #include <google/protobuf/stubs/logging.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -92,6 +93,13 @@ sigset_t BlockSignals() {
   return signals;
 }
 
+// Glibc gives threads heaps of their own, up to eight for each CPU, and what one thread allocates and
+// another frees stays where it was: gRPC's threads do that with every connection. Two heaps are
+// enough, since deciding does not allocate: MEASURED
+void BoundHeap() {
+  if (mallopt(M_ARENA_MAX, 2) == 0) app::LogWarning("the heap's arenas are not bounded");
+}
+
 // Every connection is an open file. The soft limit is mostly 1024, for the sake of select(), which
 // is not used here.
 void RaiseFileLimit() {
@@ -125,6 +133,7 @@ int Fail(const absl::Status& status) {
 }
 
 int Serve(const app::ServerOptions& options) {
+  BoundHeap();
   const sigset_t signals = BlockSignals();
   RaiseFileLimit();
   SystemClock clock;

@@ -37,6 +37,11 @@ grpc::Status FromLog(const absl::Status& status) {
   }
 }
 
+grpc::Status TooManyReads() {
+  return Overloaded("TOO_MANY_LOG_READS",
+                    absl::StrCat(ReadCount::kMost, " reads of the throttle log are running"));
+}
+
 // As many findings as an error can carry, one a line.
 std::string Findings(const std::vector<config::Problem>& problems) {
   std::string text;
@@ -104,9 +109,11 @@ ThrottleLogService::ThrottleLogService(const ThrottleLogSources& sources) : sour
 }
 
 grpc::Status ThrottleLogService::Query(const v1::QueryThrottleLogRequest& request,
-                                       v1::QueryThrottleLogResponse& response) const {
+                                       v1::QueryThrottleLogResponse& response) {
   const auto query = ToSumQuery(request, sources_.keeping, sources_.clock.Read().wall());
   if (!query.ok()) return ToGrpcStatus(query.status(), {});
+  const ReadCount::Place place(reads_);
+  if (!place.taken()) return TooManyReads();
   const auto page = throttle_log::QuerySums(sources_.store, *query);
   if (!page.ok()) return FromLog(page.status());
   for (const throttle_log::Sum& sum : page->sums) FillSum(sum, query->by, *response.add_sums());
@@ -120,9 +127,11 @@ grpc::Status ThrottleLogService::Query(const v1::QueryThrottleLogRequest& reques
 }
 
 grpc::Status ThrottleLogService::ListIntervals(const v1::ListThrottledIntervalsRequest& request,
-                                               v1::ListThrottledIntervalsResponse& response) const {
+                                               v1::ListThrottledIntervalsResponse& response) {
   const auto query = ToIntervalQuery(request, sources_.keeping, sources_.clock.Read().wall());
   if (!query.ok()) return ToGrpcStatus(query.status(), {});
+  const ReadCount::Place place(reads_);
+  if (!place.taken()) return TooManyReads();
   const auto page = throttle_log::FindIntervals(sources_.store, *query);
   if (!page.ok()) return FromLog(page.status());
   for (const throttle_log::Interval& interval : page->intervals) {

@@ -14,6 +14,7 @@
 #include <grpcpp/support/status.h>
 #include <headgate/v1/throttle_log_service.pb.h>
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 
@@ -32,6 +33,35 @@ struct ThrottleLogSources {
   uint64_t seed = 0;  // of a replay's dice
 };
 
+// How many reads of the log run at once. Each may sort some 200,000 groups, which takes a hundred
+// megabytes, so that the number of callers must not say how much memory it takes. Thread-safe.
+//
+//   const ReadCount::Place place(reads);
+//   if (!place.taken()) return Overloaded(...);
+class ReadCount {
+ public:
+  static constexpr int kMost = 4;
+
+  class Place {
+   public:
+    // relaxed, here and below: nothing is read on the strength of this number.
+    explicit Place(ReadCount& reads)
+        : reads_(reads), taken_(reads.running_.fetch_add(1, std::memory_order_relaxed) < kMost) {}
+    ~Place() { reads_.running_.fetch_sub(1, std::memory_order_relaxed); }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+    bool taken() const { return taken_; }
+
+   private:
+    ReadCount& reads_;
+    const bool taken_;
+  };
+
+ private:
+  std::atomic<int> running_{0};  // those that are being refused included
+};
+
 class ThrottleLogService final : public Service {
  public:
   // All outlive this.
@@ -39,9 +69,9 @@ class ThrottleLogService final : public Service {
 
  private:
   grpc::Status Query(const v1::QueryThrottleLogRequest& request,
-                     v1::QueryThrottleLogResponse& response) const;
+                     v1::QueryThrottleLogResponse& response);
   grpc::Status ListIntervals(const v1::ListThrottledIntervalsRequest& request,
-                             v1::ListThrottledIntervalsResponse& response) const;
+                             v1::ListThrottledIntervalsResponse& response);
   grpc::Status ListDenials(const v1::ListDenialsRequest& request,
                            v1::ListDenialsResponse& response) const;
   grpc::Status Replay(const grpc::ServerContext& context,
@@ -49,6 +79,7 @@ class ThrottleLogService final : public Service {
                       v1::ReplayThrottleLogResponse& response);
 
   const ThrottleLogSources sources_;
+  ReadCount reads_;       // queries and lists of intervals that run
   std::mutex replaying_;  // held while one runs
 };
 

@@ -43,7 +43,8 @@ constexpr int64_t kChecksPerSecond = 30'000;  // of the other callers, while kno
 constexpr int64_t kPhaseNs = 1'000'000'000;
 constexpr int64_t kFirstMillion = 1'000'000;
 
-// Every identity has a bucket; of what a table cannot hold, the emptiest goes.
+// Every identity has a bucket; of what a table cannot hold, the emptiest goes. The log's file is as
+// small as its first million identities make it, so that what SQLite keeps of it in memory is full.
 constexpr char kConfiguration[] = R"yaml(
 server: {threads: 1}
 engine: {permit_ttl: 5s}
@@ -52,7 +53,7 @@ budgets:
 rules:
   - {name: known, match: {identity: known}, charge: [jobs]}
   - {name: flood, match: {identity: flood}, charge: [jobs]}
-throttle_log: {max_bytes: 67108864}
+throttle_log: {max_bytes: 8388608}
 )yaml";
 
 [[noreturn]] void Fail(const std::string& what) {
