@@ -93,9 +93,11 @@ sigset_t BlockSignals() {
   return signals;
 }
 
-// Glibc gives threads heaps of their own, up to eight for each CPU, and what one thread allocates and
-// another frees stays where it was: gRPC's threads do that with every connection. Two heaps are
-// enough, since deciding does not allocate: MEASURED
+// Glibc gives threads heaps of their own, up to eight for each CPU, and what one thread allocates
+// and another frees stays in its heap: gRPC's threads do that with every connection. In a soak
+// (./dev soak) memory rose from 115 to 137 MiB within a minute, and from 78 to 72 with two heaps.
+// What it costs does not show: a Check is 1.10 times an empty RPC, and 1.13 without (./dev bench
+// rpc).
 void BoundHeap() {
   if (mallopt(M_ARENA_MAX, 2) == 0) app::LogWarning("the heap's arenas are not bounded");
 }
