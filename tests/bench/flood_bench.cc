@@ -229,6 +229,13 @@ class Memory {
   std::thread thread_;
 };
 
+// The last third against the first, without the first million, which warms up.
+double MemoryRatio(const std::vector<double>& mib) {
+  const auto third = static_cast<std::ptrdiff_t>(std::max<size_t>((mib.size() - 1) / 3, 1));
+  const auto begin = mib.begin() + 1;
+  return Median({mib.end() - third, mib.end()}) / Median({begin, begin + third});
+}
+
 class Experiment {
  public:
   Experiment(load::HeadgatedProcess& server, int64_t identities, int rounds)
@@ -272,7 +279,6 @@ class Experiment {
   void Add(std::vector<KnownCaller::Latency>& to, bool known) { to.push_back(Phase(known)); }
 
   void Print(const std::vector<double>& mib) const {
-    // The first million warms up.
     if (mib.size() < 3) Fail("it was over before its memory could be looked at");
 
     std::vector<double> before_us, during_us, ratios, p99_ratios;
@@ -290,8 +296,7 @@ class Experiment {
     for (const double each : mib) std::printf(" %.1f", each);
     std::printf("\n\n");
     std::printf("flood: identities=%lld latency_ratio=%.3f rss_ratio=%.3f\n",
-                static_cast<long long>(others_.new_identities()), Median(ratios),
-                mib.back() / mib[1]);
+                static_cast<long long>(others_.new_identities()), Median(ratios), MemoryRatio(mib));
   }
 
   load::HeadgatedProcess& server_;
