@@ -2,6 +2,7 @@
 // server/app.
 
 #include <google/protobuf/stubs/logging.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/resource.h>
 
@@ -128,6 +129,14 @@ sigset_t BlockSignals() {
   return signals;
 }
 
+// Glibc gives threads heaps of their own, up to eight for each CPU, and what one thread allocates
+// and another frees stays in its heap: gRPC's threads do that with every connection. In two minutes
+// of ./dev soak memory rose from 111 to 137 MiB; with two heaps it stayed at 72. What that costs
+// does not show: in ./dev bench rpc a Check is 1.10 times an empty RPC, and 1.13 without.
+void BoundHeap() {
+  if (mallopt(M_ARENA_MAX, 2) == 0) app::LogWarning("the heap's arenas are not bounded");
+}
+
 // Every connection is an open file. The soft limit is mostly 1024, for the sake of select(), which
 // is not used here.
 void RaiseFileLimit() {
@@ -159,6 +168,7 @@ int Fail(const absl::Status& status) {
 }
 
 int Serve(const app::ServerOptions& options) {
+  BoundHeap();
   const sigset_t signals = BlockSignals();
   RaiseFileLimit();
   SystemClock clock;

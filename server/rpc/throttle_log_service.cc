@@ -38,23 +38,10 @@ grpc::Status FromLog(const absl::Status& status) {
   }
 }
 
-// One of the questions that are answered at a time.
-class Turn {
- public:
-  // relaxed: nothing is read on the strength of this number.
-  explicit Turn(std::atomic<int>& running)
-      : running_(running),
-        mine_(running.fetch_add(1, std::memory_order_relaxed) < ThrottleLogService::kMostAtOnce) {}
-  ~Turn() { running_.fetch_sub(1, std::memory_order_relaxed); }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-
-  bool mine() const { return mine_; }
-
- private:
-  std::atomic<int>& running_;
-  const bool mine_;
-};
+grpc::Status TooManyReads() {
+  return Overloaded("TOO_MANY_LOG_READS",
+                    absl::StrCat(ReadCount::kMost, " reads of the throttle log are running"));
+}
 
 // As many findings as an error can carry, one a line.
 std::string Findings(const std::vector<config::Problem>& problems) {
@@ -112,9 +99,6 @@ void ThrottleLogService::AddGuarded(const char* path, const char* field, Identit
           const auto refused = sources_.access->MayReadLogs(caller, identity_of(request), field);
           if (refused.has_value()) return ToGrpcStatus(*refused);
         }
-        const Turn turn(running_);
-        if (!turn.mine())
-          return Overloaded("TOO_MANY_QUERIES", "too many questions to the log at once");
         return run(context, request, response);
       });
 }
@@ -145,9 +129,11 @@ ThrottleLogService::ThrottleLogService(const ThrottleLogSources& sources) : sour
 }
 
 grpc::Status ThrottleLogService::Query(const v1::QueryThrottleLogRequest& request,
-                                       v1::QueryThrottleLogResponse& response) const {
+                                       v1::QueryThrottleLogResponse& response) {
   const auto query = ToSumQuery(request, sources_.keeping, sources_.clock.Read().wall());
   if (!query.ok()) return ToGrpcStatus(query.status(), {});
+  const ReadCount::Place place(reads_);
+  if (!place.taken()) return TooManyReads();
   const auto page = throttle_log::QuerySums(sources_.store, *query);
   if (!page.ok()) return FromLog(page.status());
   for (const throttle_log::Sum& sum : page->sums) FillSum(sum, query->by, *response.add_sums());
@@ -161,9 +147,11 @@ grpc::Status ThrottleLogService::Query(const v1::QueryThrottleLogRequest& reques
 }
 
 grpc::Status ThrottleLogService::ListIntervals(const v1::ListThrottledIntervalsRequest& request,
-                                               v1::ListThrottledIntervalsResponse& response) const {
+                                               v1::ListThrottledIntervalsResponse& response) {
   const auto query = ToIntervalQuery(request, sources_.keeping, sources_.clock.Read().wall());
   if (!query.ok()) return ToGrpcStatus(query.status(), {});
+  const ReadCount::Place place(reads_);
+  if (!place.taken()) return TooManyReads();
   const auto page = throttle_log::FindIntervals(sources_.store, *query);
   if (!page.ok()) return FromLog(page.status());
   for (const throttle_log::Interval& interval : page->intervals) {

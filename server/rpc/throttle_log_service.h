@@ -36,12 +36,39 @@ struct ThrottleLogSources {
   access::AccessGuard* access = nullptr;  // null: everybody may read all of it
 };
 
+// How many reads of the log run at once. Each may sort some 200,000 groups, which takes a hundred
+// megabytes, so that the number of callers must not say how much memory it takes. Thread-safe.
+//
+//   const ReadCount::Place place(reads);
+//   if (!place.taken()) return Overloaded(...);
+class ReadCount {
+ public:
+  static constexpr int kMost = 4;
+
+  class Place {
+   public:
+    // relaxed, here and below: nothing is read on the strength of this number.
+    explicit Place(ReadCount& reads)
+        : reads_(reads), taken_(reads.running_.fetch_add(1, std::memory_order_relaxed) < kMost) {}
+    ~Place() { reads_.running_.fetch_sub(1, std::memory_order_relaxed); }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+    bool taken() const { return taken_; }
+
+   private:
+    ReadCount& reads_;
+    const bool taken_;
+  };
+
+ private:
+  std::atomic<int> running_{0};  // those that are being refused included
+};
+
 class ThrottleLogService final : public Service {
  public:
   // All outlive this.
   explicit ThrottleLogService(const ThrottleLogSources& sources);
-
-  static constexpr int kMostAtOnce = 8;
 
  private:
   // A method for those who may read the log of the identity that `identity_of` finds in a request.
@@ -49,9 +76,9 @@ class ThrottleLogService final : public Service {
   void AddGuarded(const char* path, const char* field, IdentityOf identity_of, Run run);
 
   grpc::Status Query(const v1::QueryThrottleLogRequest& request,
-                     v1::QueryThrottleLogResponse& response) const;
+                     v1::QueryThrottleLogResponse& response);
   grpc::Status ListIntervals(const v1::ListThrottledIntervalsRequest& request,
-                             v1::ListThrottledIntervalsResponse& response) const;
+                             v1::ListThrottledIntervalsResponse& response);
   grpc::Status ListDenials(const v1::ListDenialsRequest& request,
                            v1::ListDenialsResponse& response) const;
   grpc::Status Replay(const grpc::ServerContext& context,
@@ -59,8 +86,8 @@ class ThrottleLogService final : public Service {
                       v1::ReplayThrottleLogResponse& response);
 
   const ThrottleLogSources sources_;
+  ReadCount reads_;       // queries and lists of intervals that run
   std::mutex replaying_;  // held while one runs
-  std::atomic<int> running_{0};
 };
 
 }  // namespace headgate::rpc

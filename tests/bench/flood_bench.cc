@@ -41,9 +41,10 @@ constexpr int kInBatch = 500;
 constexpr int64_t kKnownIdentities = 1000;
 constexpr int64_t kChecksPerSecond = 30'000;  // of the other callers, while known ones are measured
 constexpr int64_t kPhaseNs = 1'000'000'000;
-constexpr int64_t kFirstMillion = 1'000'000;
+constexpr int64_t kMillion = 1'000'000;
 
-// Every identity has a bucket; of what a table cannot hold, the emptiest goes.
+// Every identity has a bucket; of what a table cannot hold, the emptiest goes. The log's file is as
+// small as its first million identities make it, so that what SQLite keeps of it in memory is full.
 constexpr char kConfiguration[] = R"yaml(
 server: {threads: 1}
 engine: {permit_ttl: 5s}
@@ -52,7 +53,7 @@ budgets:
 rules:
   - {name: known, match: {identity: known}, charge: [jobs]}
   - {name: flood, match: {identity: flood}, charge: [jobs]}
-throttle_log: {max_bytes: 67108864}
+throttle_log: {max_bytes: 8388608}
 )yaml";
 
 [[noreturn]] void Fail(const std::string& what) {
@@ -110,14 +111,16 @@ class OtherCallers {
     }
   }
 
-  int64_t new_identities() const { return new_; }
+  // Thread-safe.
+  int64_t new_identities() const { return new_.load(std::memory_order_relaxed); }
 
  private:
   template <typename Request>
   void Fill(Request& request, bool known) {
     while (request.checks_size() < kInBatch) request.add_checks()->set_estimated_cost(1);
     for (v1::CheckRequest& check : *request.mutable_checks()) {
-      const int64_t number = known ? old_++ % kKnownIdentities : new_++;
+      const int64_t number =
+          known ? old_++ % kKnownIdentities : new_.fetch_add(1, std::memory_order_relaxed);
       check.set_identity(absl::StrCat(absl::Hex(number, absl::kZeroPad8), known ? ":k" : ":f",
                                       absl::Hex(number, absl::kZeroPad8), ":flood"));
     }
@@ -148,7 +151,7 @@ class OtherCallers {
 
   const std::unique_ptr<v1::ThrottlerService::Stub> stub_;
   v1::BatchCheckRequest batch_;
-  int64_t new_ = 0;
+  std::atomic<int64_t> new_{0};  // relaxed: only how many there are is read elsewhere
   int64_t old_ = 0;
 };
 
@@ -191,6 +194,48 @@ class KnownCaller {
   int64_t asked_ = 0;
 };
 
+// The server's memory, ten times a second, by how many millions of identities it had seen. It is a
+// sawtooth, since the log's cache of names is filled and emptied every few seconds: medians count.
+class Memory {
+ public:
+  Memory(pid_t pid, const OtherCallers& others)
+      : thread_([this, pid, &others] {
+          while (!stop_.load(std::memory_order_relaxed)) {  // a flag, and nothing behind it
+            const absl::StatusOr<soak::Usage> usage = soak::UsageOf(pid);
+            if (!usage.ok()) Fail(std::string(usage.status().message()));
+            const auto million = static_cast<size_t>(others.new_identities() / kMillion);
+            if (mib_.size() <= million) mib_.resize(million + 1);
+            mib_[million].push_back(usage->rss_mib);
+            poll(nullptr, 0, 100);
+          }
+        }) {}
+
+  // The median of each million, in MiB; those that were over too soon are left out.
+  std::vector<double> Stop() {
+    stop_.store(true, std::memory_order_relaxed);
+    thread_.join();
+    std::vector<double> medians;
+    for (const std::vector<double>& samples : mib_) {
+      if (samples.size() >= kLeastSamples) medians.push_back(Median(samples));
+    }
+    return medians;
+  }
+
+ private:
+  static constexpr size_t kLeastSamples = 10;
+
+  std::atomic<bool> stop_{false};
+  std::vector<std::vector<double>> mib_;  // the thread's, until it has ended
+  std::thread thread_;
+};
+
+// The last third against the first, without the first million, which warms up.
+double MemoryRatio(const std::vector<double>& mib) {
+  const auto third = static_cast<std::ptrdiff_t>(std::max<size_t>((mib.size() - 1) / 3, 1));
+  const auto begin = mib.begin() + 1;
+  return Median({mib.end() - third, mib.end()}) / Median({begin, begin + third});
+}
+
 class Experiment {
  public:
   Experiment(load::HeadgatedProcess& server, int64_t identities, int rounds)
@@ -202,9 +247,9 @@ class Experiment {
 
   int Run() {
     Phase(/*known=*/true);  // warms up
-    others_.Flood(kFirstMillion);
-    const double first_mib = RssMib();
-    const int64_t each = (identities_ - kFirstMillion) / rounds_;
+    Memory memory(server_.pid(), others_);
+    others_.Flood(kMillion);
+    const int64_t each = (identities_ - kMillion) / rounds_;
     for (int round = 0; round < rounds_; ++round) {
       const int64_t so_far = others_.new_identities();
       // Whichever is second finds caches as the other left them: they take turns.
@@ -217,18 +262,11 @@ class Experiment {
     if (others_.new_identities() < identities_) {
       others_.Flood(identities_ - others_.new_identities());
     }
-    const double last_mib = RssMib();
-    Print(first_mib, last_mib);
+    Print(memory.Stop());
     return EXIT_SUCCESS;
   }
 
  private:
-  double RssMib() {
-    const absl::StatusOr<soak::Usage> usage = soak::UsageOf(server_.pid());
-    if (!usage.ok()) Fail(std::string(usage.status().message()));
-    return usage->rss_mib;
-  }
-
   KnownCaller::Latency Phase(bool known) {
     std::atomic<bool> stop{false};
     std::thread others([&] { others_.Pace(known, stop); });
@@ -240,7 +278,9 @@ class Experiment {
 
   void Add(std::vector<KnownCaller::Latency>& to, bool known) { to.push_back(Phase(known)); }
 
-  void Print(double first_mib, double last_mib) const {
+  void Print(const std::vector<double>& mib) const {
+    if (mib.size() < 3) Fail("it was over before its memory could be looked at");
+
     std::vector<double> before_us, during_us, ratios, p99_ratios;
     for (size_t i = 0; i < before_.size(); ++i) {
       before_us.push_back(before_[i].median_us);
@@ -252,11 +292,11 @@ class Experiment {
     std::printf("  others are known identities           %8.1f\n", Median(before_us));
     std::printf("  others are new identities             %8.1f\n", Median(during_us));
     std::printf("  ratio of the 99th percentiles         %8.2f\n", Median(p99_ratios));
-    std::printf("memory after a million                  %8.1f MiB\n", first_mib);
-    std::printf("memory after all                        %8.1f MiB\n\n", last_mib);
+    std::printf("memory by the million, MiB             ");
+    for (const double each : mib) std::printf(" %.1f", each);
+    std::printf("\n\n");
     std::printf("flood: identities=%lld latency_ratio=%.3f rss_ratio=%.3f\n",
-                static_cast<long long>(others_.new_identities()), Median(ratios),
-                last_mib / first_mib);
+                static_cast<long long>(others_.new_identities()), Median(ratios), MemoryRatio(mib));
   }
 
   load::HeadgatedProcess& server_;
@@ -297,10 +337,10 @@ int main(int argc, char** argv) {
         (std::strncmp(argv[i], "--identities=", 13) == 0 &&
          absl::SimpleAtoi(argv[i] + 13, &identities)) ||
         (std::strncmp(argv[i], "--rounds=", 9) == 0 && absl::SimpleAtoi(argv[i] + 9, &rounds));
-    if (!known || rounds < 1 || identities < headgate::bench::kFirstMillion) {
+    if (!known || rounds < 1 || identities < 3 * headgate::bench::kMillion) {
       std::fprintf(stderr,
                    "usage: headgate-bench-flood [--identities=N] [--rounds=N]\n"
-                   "at least a million identities, and one round\n");
+                   "at least three million identities, and one round\n");
       return 2;
     }
   }

@@ -3,9 +3,7 @@
 
 #include <grpc/reflection/v1alpha/reflection.grpc.pb.h>
 
-#include <condition_variable>
 #include <list>
-#include <mutex>
 #include <thread>
 
 #include "gmock/gmock.h"
@@ -220,69 +218,6 @@ TEST_F(OperatorLimits, FilterAlternativesAndReplayedConfiguration) {
   EXPECT_EQ(run(), StatusCode::OK);
   replay.mutable_config_yaml()->append("#");
   EXPECT_EQ(run(), StatusCode::INVALID_ARGUMENT);
-}
-
-// Scans last until all have come that may.
-class CrowdedStore final : public throttle_log::Store {
- public:
-  absl::Status Append(absl::Span<const throttle_log::Row>, int64_t) override {
-    return absl::OkStatus();
-  }
-  absl::Status Scan(const throttle_log::ScanFilter&,
-                    absl::FunctionRef<bool(const throttle_log::Row&)>) const override {
-    std::unique_lock lock(mutex_);
-    ++inside_;
-    changed_.notify_all();
-    changed_.wait(lock, [&] { return open_; });
-    return absl::OkStatus();
-  }
-  absl::Status Maintain(absl::Time) override { return absl::OkStatus(); }
-  throttle_log::StoreState State() const override { return {}; }
-
-  void AwaitInside(int count) const {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return inside_ == count; });
-  }
-  void Open() {
-    const std::lock_guard lock(mutex_);
-    open_ = true;
-    changed_.notify_all();
-  }
-
- private:
-  mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
-  mutable int inside_ = 0;
-  bool open_ = false;
-};
-
-TEST(LogLimits, EightQuestionsAtATime) {
-  CrowdedStore store;
-  FakeClock clock;
-  rpc::ThrottleLogService service({.store = store, .clock = clock});
-  rpc::RpcServerOptions options = rpc::TestServer::Options();
-  options.more_services = {&service};
-  rpc::TestServer server(engine::OneBudget(engine::RateBudget("b", 10, 100)), options);
-  const auto stub = v1::ThrottleLogService::NewStub(server.channel);
-  const auto ask = [&] {
-    rpc::Context context;
-    v1::QueryThrottleLogResponse response;
-    return stub->QueryThrottleLog(&context, {}, &response);
-  };
-  std::vector<std::thread> crowd;
-  for (int i = 0; i < 8; ++i) crowd.emplace_back([&] { EXPECT_TRUE(ask().ok()); });
-  store.AwaitInside(8);
-  const grpc::Status ninth = ask();
-  EXPECT_EQ(ninth.error_code(), StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(rpc::DetailsOf(ninth).reason, "TOO_MANY_QUERIES");
-  EXPECT_TRUE(rpc::DetailsOf(ninth).retry);
-  // Probes are answered all the while.
-  rpc::Context context;
-  grpc::health::v1::HealthCheckResponse health;
-  EXPECT_TRUE(server.health->Check(&context, {}, &health).ok());
-  store.Open();
-  for (std::thread& thread : crowd) thread.join();
-  EXPECT_TRUE(ask().ok());
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ TEST(Flatness, WhatGrowsOnlyWhileWarmingUpIsFlat) {
 }
 
 TEST(Flatness, SteadyLeakIsNot) {
-  EXPECT_FALSE(IsFlat(Series(120, [](int i) { return 80 + 0.2 * i; })));
+  EXPECT_FALSE(IsFlat(Series(120, [](int i) { return 80 + 0.3 * i; })));
 }
 
 TEST(Flatness, LeakInEachCycleIsNot) {
@@ -40,7 +40,7 @@ TEST(Flatness, LeakInEachCycleIsNot) {
 }
 
 TEST(Flatness, LeakOnTopOfSawtoothIsNot) {
-  EXPECT_FALSE(IsFlat(Series(120, [](int i) { return 80 + 10 * (i % 15) / 15.0 + 0.2 * i; })));
+  EXPECT_FALSE(IsFlat(Series(120, [](int i) { return 80 + 10 * (i % 15) / 15.0 + 0.3 * i; })));
 }
 
 TEST(Flatness, SawtoothIsFlat) {
@@ -54,6 +54,23 @@ TEST(Flatness, FewSpikesAtTheEndAreFlat) {
   EXPECT_TRUE(IsFlat(Series(120, [](int i) { return i > 110 && i % 3 == 0 ? 200 : 80; })));
 }
 
+TEST(Flatness, WhatIsGivenBackDoesNotLiftTheFloor) {
+  FlatnessOptions floor = kTolerant;
+  floor.quantile = 0.25;
+  const auto high_for_a_while = Series(120, [](int i) { return i >= 95 && i < 116 ? 120 : 80; });
+  EXPECT_TRUE(JudgeFlat(high_for_a_while, floor)->flat);
+  EXPECT_FALSE(JudgeFlat(high_for_a_while, kTolerant)->flat);
+  EXPECT_FALSE(JudgeFlat(Series(120, [](int i) { return 80 + 0.3 * i; }), floor)->flat);
+}
+
+TEST(Flatness, NeverComparesAWindowWithItself) {
+  for (int count = 75; count < 400; ++count) {
+    const auto judgement = JudgeFlat(Series(count, [](int i) { return i; }), kTolerant);
+    ASSERT_TRUE(judgement.ok()) << judgement.status();
+    EXPECT_GE(judgement->end - judgement->baseline, judgement->window) << count;
+  }
+}
+
 TEST(Flatness, SmallerLeakShowsInLongerRun) {
   const auto leak = [](int i) { return 80 + 0.01 * i; };
   EXPECT_TRUE(IsFlat(Series(120, leak)));
@@ -63,10 +80,10 @@ TEST(Flatness, SmallerLeakShowsInLongerRun) {
 TEST(Flatness, SaysWhatItCompared) {
   const auto judgement = JudgeFlat(Series(120, [](int i) { return i; }), kTolerant);
   ASSERT_TRUE(judgement.ok()) << judgement.status();
-  EXPECT_EQ(judgement->window, 15);
-  EXPECT_EQ(judgement->baseline, 67);  // of 60 to 74
-  EXPECT_EQ(judgement->end, 112);      // of 105 to 119
-  EXPECT_DOUBLE_EQ(judgement->most, 67 * 1.04 + 2);
+  EXPECT_EQ(judgement->window, 30);
+  EXPECT_EQ(judgement->baseline, 75);  // of 60 to 89
+  EXPECT_EQ(judgement->end, 105);      // of 90 to 119
+  EXPECT_DOUBLE_EQ(judgement->most, 75 * 1.04 + 2);
 }
 
 TEST(Flatness, TooFewSamplesAreNotJudged) {

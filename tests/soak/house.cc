@@ -31,8 +31,8 @@ rules:
   - {name: tenants, match: {segment: etl}, charge: [tenants]}
   - {name: some, match: {segment: job-1-13}, reject_ratio: 0.5}
   - {name: rule-$5, match: {identity: "rule-$5"}, deny: true}
-throttle_log: {step: 1s, coarse_step: 10s, max_bytes: 8388608, max_identities: 1024,
-               recent_denials: 512, max_buffered_rows: 20000}
+throttle_log: {step: 1s, coarse_step: 10s, max_bytes: 1048576, max_identities: 1024,
+               recent_denials: 512, max_buffered_rows: 4000}
 )yaml";
 
 constexpr char kMeasured[] = R"yaml(  - name: shop

@@ -1,5 +1,6 @@
 // Jobs as they come in production: Checks one by one, in batches and on streams, most of them
-// reported, some retried, some never heard of again. Identities never end: each job is a new one.
+// reported, some retried, some never heard of again. There are more of them than any table has
+// places for.
 //
 // Each function acts once; call them again and again, each from one thread.
 //

@@ -19,7 +19,7 @@ namespace {
 int Usage() {
   std::fprintf(stderr,
                "usage: headgate-soak [--minutes N] [--keep]\n"
-               "N is %g or more; --keep leaves the server's log and state where they are.\n",
+               "N is %g or more; --keep leaves the server's log and the samples where they are.\n",
                headgate::soak::kLeastMinutes);
   return 2;
 }

@@ -1,0 +1,77 @@
+// How many callers may read the throttle log at once, against a store that keeps them waiting.
+#include <headgate/v1/throttle_log_service.grpc.pb.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "gtest/gtest.h"
+#include "server/rpc/throttle_log_service.h"
+#include "tests/rpc/rpc_fixture.h"
+#include "tests/testing/engine_fixture.h"
+#include "tests/testing/wait_until.h"
+
+namespace headgate::rpc {
+namespace {
+
+class WaitingStore final : public throttle_log::Store {
+ public:
+  absl::Status Append(absl::Span<const throttle_log::Row>, int64_t) override {
+    return absl::OkStatus();
+  }
+  absl::Status Scan(const throttle_log::ScanFilter&,
+                    absl::FunctionRef<bool(const throttle_log::Row&)>) const override {
+    scans_.fetch_add(1);
+    go_on_.WaitForNotification();
+    return absl::OkStatus();
+  }
+  absl::Status Maintain(absl::Time) override { return absl::OkStatus(); }
+  throttle_log::StoreState State() const override { return {}; }
+
+  int scans() const { return scans_.load(); }
+  void GoOn() { go_on_.Notify(); }
+
+ private:
+  mutable std::atomic<int> scans_{0};
+  mutable absl::Notification go_on_;
+};
+
+TEST(ThrottleLogReads, AreRefusedBeyondFourAtOnce) {
+  WaitingStore store;
+  FakeClock clock;
+  ThrottleLogService service({.store = store, .clock = clock});
+  RpcServerOptions options = TestServer::Options();
+  options.more_services = {&service};
+  TestServer server(engine::OneBudget(engine::RateBudget("rows", 10, 100)), options);
+  const auto stub = v1::ThrottleLogService::NewStub(server.channel);
+  const auto sums = [&stub] {
+    Context context;
+    v1::QueryThrottleLogResponse response;
+    return stub->QueryThrottleLog(&context, {}, &response);
+  };
+  const auto intervals = [&stub] {
+    Context context;
+    v1::ListThrottledIntervalsResponse response;
+    return stub->ListThrottledIntervals(&context, {}, &response);
+  };
+  std::vector<std::thread> callers;
+  for (int i = 0; i < ReadCount::kMost; ++i) {
+    callers.emplace_back([&, i] {
+      const grpc::Status status = i % 2 == 0 ? sums() : intervals();
+      EXPECT_TRUE(status.ok()) << status.error_message();
+    });
+  }
+  EXPECT_TRUE(WaitUntil([&] { return store.scans() == ReadCount::kMost; }));
+  for (const grpc::Status& refused : {sums(), intervals()}) {
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(DetailsOf(refused).reason, "TOO_MANY_LOG_READS");
+    EXPECT_TRUE(DetailsOf(refused).retry);
+  }
+  store.GoOn();
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_TRUE(sums().ok());
+}
+
+}  // namespace
+}  // namespace headgate::rpc
