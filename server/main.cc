@@ -12,9 +12,11 @@
 #include <exception>
 #include <iostream>
 #include <string>
+#include <thread>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "common/host_port.h"
 #include "common/system_clock.h"
 #include "server/app/log.h"
@@ -43,6 +45,24 @@ std::string HostPort(const std::string& address) {
   return absl::StrCat("must be ", kHostPortForm, "; it is '", absl::Utf8SafeCEscape(address), "'");
 }
 
+CLI::Option* AddDuration(CLI::App& cli, const char* name, absl::Duration& duration,
+                         const char* what) {
+  return cli
+      .add_option(
+          name,
+          [&duration, name](const CLI::results_t& values) {
+            if (absl::ParseDuration(values[0], &duration) && duration >= absl::ZeroDuration() &&
+                duration <= absl::Hours(1)) {
+              return true;
+            }
+            throw CLI::ValidationError(
+                name, absl::StrCat("must be a duration from 0 to 1h such as 10s; it is '",
+                                   absl::Utf8SafeCEscape(values[0]), "'"));
+          },
+          what)
+      ->type_name("DURATION");
+}
+
 void Declare(CLI::App& cli, Flags& flags) {
   cli.set_version_flag("--version", std::string("headgated ") + app::kVersion);
   cli.add_option("--config", flags.server.config_path,
@@ -61,6 +81,13 @@ void Declare(CLI::App& cli, Flags& flags) {
                  "Existing folder for the throttle log and overrides, instead of the file's. "
                  "Without one the log is kept in memory, and overrides are refused")
       ->envname("HEADGATE_STATE_DIR");
+  AddDuration(cli, "--grace", flags.server.grace,
+              "How long running calls may take when the server stops, such as 10s")
+      ->envname("HEADGATE_GRACE");
+  AddDuration(cli, "--pre-stop", flags.server.pre_stop,
+              "How long the server goes on answering after it has been told to stop and says "
+              "NOT_SERVING, such as 5s, so that load balancers see it")
+      ->envname("HEADGATE_PRE_STOP");
   cli.add_option("--port-file", flags.server.port_file,
                  "File that the port is written to, once it is listened on");
   cli.add_option("--log-level", flags.log_level, "debug, info, warning or error")
@@ -101,8 +128,32 @@ void RaiseFileLimit() {
   if (setrlimit(RLIMIT_NOFILE, &limit) != 0) app::LogWarning("the limit of open files stays low");
 }
 
+// Whoever asks twice does not want to wait any longer.
+void EndAtNextSignal(const sigset_t& signals) {
+  std::thread([signals] {
+    int signal = 0;
+    do {
+      sigwait(&signals, &signal);
+    } while (signal != SIGINT && signal != SIGTERM);
+    app::LogWarning("stopped at once, by a second signal", {{"signal", absl::StrCat(signal)}});
+    _exit(kFailed);
+  }).detach();
+}
+
+void Stop(app::Server& server, absl::Duration pre_stop, const sigset_t& signals) {
+  EndAtNextSignal(signals);
+  server.AnnounceStop();
+  // Waits for none of them: only for the time to pass.
+  sigset_t none;
+  sigemptyset(&none);
+  const timespec limit = absl::ToTimespec(pre_stop);
+  if (pre_stop > absl::ZeroDuration()) sigtimedwait(&none, nullptr, &limit);
+  server.Stop();
+  app::LogInfo("stopped");
+}
+
 // Until a signal says to stop. An error: it cannot be reached any more.
-absl::Status Run(app::Server& server, const sigset_t& signals) {
+absl::Status Run(app::Server& server, absl::Duration pre_stop, const sigset_t& signals) {
   for (;;) {
     int signal = 0;
     sigwait(&signals, &signal);
@@ -112,8 +163,7 @@ absl::Status Run(app::Server& server, const sigset_t& signals) {
       if (absl::Status listening = server.ListenAnew(); !listening.ok()) return listening;
     } else {
       app::LogInfo("stopping", {{"signal", absl::StrCat(signal)}});
-      server.Stop();
-      app::LogInfo("stopped");
+      Stop(server, pre_stop, signals);
       return absl::OkStatus();
     }
   }
@@ -130,7 +180,7 @@ int Serve(const app::ServerOptions& options) {
   SystemClock clock;
   absl::StatusOr<std::unique_ptr<app::Server>> server = app::Server::Start(options, clock);
   if (!server.ok()) return Fail(server.status());
-  const absl::Status ended = Run(**server, signals);
+  const absl::Status ended = Run(**server, options.pre_stop, signals);
   return ended.ok() ? 0 : Fail(ended);
 }
 

@@ -16,6 +16,7 @@ server/overrides common server/engine server/sqlite server/overrides
 server/health    common server/engine server/health
 server/postgres  common server/health server/throttle_log server/postgres
 server/config    common server/engine server/health server/config
+server/snapshot  common server/engine server/snapshot
 server/rpc       common server/engine server/health server/config server/throttle_log server/overrides server/rpc
 server/app       common server
 server/main.cc   common server

@@ -19,6 +19,7 @@ std::string ConfigText(const v1::ConfigStatus& config, Colours colours);
 // Where the throttle log is kept, and what keeps it from being complete.
 std::string ThrottleLogText(const v1::ThrottleLogStatus& log, Colours colours);
 std::string OverridesText(const v1::GetStatusResponse& status, Colours colours);
+std::string SnapshotText(const v1::GetStatusResponse& status, Colours colours);
 
 // Tables of one target; empty where there is nothing to show.
 Table Servers(const v1::TargetStatus& target);

@@ -49,6 +49,7 @@ absl::Status Server::Run() {
                               .clock = clock_,
                               .keeping = log_->keeping(),
                               .seed = seed_});
+  if (state_ != nullptr) state_->Keep(*engine_);
   rpc_options_ = RpcOptions(config_->current()->server);
   if (absl::Status listening = Listen(); !listening.ok()) return listening;
   port_ = rpc_->port();
@@ -80,7 +81,13 @@ absl::Status Server::Make(const config::Config& config) {
   state_dir_ = options_.state_dir.value_or(config.server.state_dir);
   engine::EngineOptions options = config.engine;
   options.seed = seed_;
-  engine_ = std::make_unique<engine::Engine>(options);
+  if (state_dir_.empty()) {
+    engine_ = std::make_unique<engine::Engine>(options);
+  } else {
+    state_ = std::make_unique<StateFile>(state_dir_, clock_);
+    engine_ = state_->MakeEngine(options);
+    seed_ = options.seed;
+  }
   targets_ = std::make_unique<app::Targets>(*engine_, clock_, seed_);
   if (absl::Status opened = OpenOverrides(); !opened.ok()) return opened;
   log_ = std::make_unique<app::ThrottleLog>(
@@ -113,6 +120,10 @@ rpc::OverridesSnapshot Server::Overrides() const {
   if (overrides_ == nullptr) return {};
   const overrides::Registry::State state = overrides_->GetState();
   return {.is_kept = true, .in_force = state.in_force, .status = state.status};
+}
+
+rpc::SnapshotView Server::Snapshot() const {
+  return state_ == nullptr ? rpc::SnapshotView{} : state_->View();
 }
 
 rpc::RpcServerOptions Server::RpcOptions(const config::ServerSettings& settings) const {
@@ -164,12 +175,17 @@ void Server::Update(const absl::StatusOr<std::string>& text) {
   }
 }
 
+void Server::AnnounceStop() {
+  if (rpc_ != nullptr) rpc_->SetServing(false);
+}
+
 void Server::Stop() {
   if (rpc_ == nullptr) return;
-  rpc_->SetServing(false);
+  AnnounceStop();
   watcher_ = nullptr;  // no target is started any more
   rpc_->Shutdown(options_.grace);
   targets_->Stop();
+  if (state_ != nullptr) state_->Stop();  // first: the log may have to wait for its store
   log_->Stop();
   rpc_ = nullptr;
 }

@@ -1,9 +1,9 @@
 // The whole server: what starts and stops in which order.
 //
-// Start: configuration, engine, overrides, policy, monitors, throttle log, gRPC, and then it says
-// SERVING. Stop: it says NOT_SERVING, stops watching the file, drains calls, then stops the
-// monitors and writes the rest of the log. The configuration file is watched all the time; a bad
-// one leaves everything as it is.
+// Start: configuration, the engine with what was saved of it, overrides, policy, monitors, throttle
+// log, gRPC, and then it says SERVING. Stop: it says NOT_SERVING, stops watching the file, drains
+// calls, then stops the monitors, saves the engine and writes the rest of the log. The
+// configuration file is watched all the time; a bad one leaves everything as it is.
 //
 // Thread-safe, but ListenAnew and Stop belong to one thread. Stop is called once, or left to the
 // destructor.
@@ -24,6 +24,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "server/app/state_file.h"
 #include "server/app/targets.h"
 #include "server/app/throttle_log.h"
 #include "server/config/config.h"
@@ -47,6 +48,8 @@ struct ServerOptions {
   std::optional<std::string> state_dir = {};     // likewise
   std::string port_file = {};                    // empty: none
   absl::Duration grace = absl::Seconds(10);      // for calls that run when it stops
+  // Between NOT_SERVING and the end of serving: for load balancers, which take a while to look.
+  absl::Duration pre_stop = absl::ZeroDuration();
 };
 
 class Server final : private rpc::StatusSource {
@@ -62,6 +65,8 @@ class Server final : private rpc::StatusSource {
   // Cuts all connections and listens on the same port anew; all else goes on. For a listener that
   // gRPC has lost, as log.h tells. An error: nothing listens any more. Not after Stop.
   absl::Status ListenAnew();
+  // From now on health says NOT_SERVING; calls are still answered.
+  void AnnounceStop();
   void Stop();
 
  private:
@@ -82,6 +87,7 @@ class Server final : private rpc::StatusSource {
   std::vector<health::TargetSnapshot> Targets() const override { return targets_->Snapshots(); }
   rpc::ThrottleLogSnapshot ThrottleLog() const override { return log_->Snapshot(); }
   rpc::OverridesSnapshot Overrides() const override;
+  rpc::SnapshotView Snapshot() const override;
 
   const ServerOptions options_;
   Clock& clock_;
@@ -89,6 +95,7 @@ class Server final : private rpc::StatusSource {
   uint64_t seed_ = 0;
   std::string state_dir_;  // of the configuration that it started with; empty: none
   std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<StateFile> state_;                // null: there is no state folder
   std::unique_ptr<overrides::Registry> overrides_;  // null: there is no state folder
   std::unique_ptr<app::Targets> targets_;
   std::unique_ptr<app::ThrottleLog> log_;

@@ -4,8 +4,10 @@
 // they arrive; everything else runs on gRPC's threads, of which there are only so many. One thread
 // serves about 80,000 Checks a second; a second one makes each cost half as much again.
 //
-// It says NOT_SERVING until SetServing(true). Shutdown drains: new calls and waiting streams end
-// with UNAVAILABLE, running calls are finished, and cut off when the grace is over.
+// It says NOT_SERVING until SetServing(true). Shutdown drains: running calls are finished, and cut
+// off when the grace is over; new ones wait until every connection has been told that this is the
+// end (some 50 ms), and are then refused with UNAVAILABLE, as waiting streams are. So a caller that
+// asks once more asks whoever comes next, and not this server again.
 //
 // Thread-safe, except that Shutdown is called once.
 //

@@ -103,6 +103,8 @@ grpc::Status StatusService::GetStatus(const v1::GetStatusRequest& request,
   FillThrottleLog(source_.ThrottleLog(), *response.mutable_throttle_log());
   const OverridesSnapshot overrides = source_.Overrides();
   if (overrides.is_kept) FillOverrides(overrides, *response.mutable_overrides());
+  const SnapshotView snapshot = source_.Snapshot();
+  if (!snapshot.path.empty()) FillSnapshot(snapshot, now, *response.mutable_snapshot());
   return grpc::Status();
 }
 

@@ -41,7 +41,7 @@ class UnaryRoute final : public Route {
   }
 
  private:
-  class Call final : public Event {
+  class Call final : public Event, public HeldCall {
    public:
     explicit Call(UnaryRoute& route) : route_(route) {}
 
@@ -57,11 +57,19 @@ class UnaryRoute final : public Route {
     void Done(bool ok) override {
       if (answered_) {
         if (!route_.loop_.stopping()) Post();
-      } else if (ok) {  // else the server is shut down
+      } else if (!ok) {
+        route_.loop_.OnServerShutDown();
+      } else if (route_.loop_.draining()) [[unlikely]] {
+        answered_ = true;
+        route_.calls_.emplace_back(route_).Post();  // others may come, and are to be held as well
+        route_.loop_.Hold(*this);
+      } else {
         answered_ = true;
         writer_->Finish(route_.response_, route_.Answer(*context_), static_cast<Event*>(this));
       }
     }
+
+    void Refuse() override { writer_->FinishWithError(ShuttingDown(), static_cast<Event*>(this)); }
 
    private:
     UnaryRoute& route_;
@@ -71,8 +79,6 @@ class UnaryRoute final : public Route {
   };
 
   grpc::Status Answer(grpc::ServerContext& context) {
-    if (loop_.draining()) [[unlikely]]
-      return ShuttingDown();
     if (!request_.complete) [[unlikely]]
       return MalformedError(request_.message);
     return handler_(context, request_.message, response_.message);
