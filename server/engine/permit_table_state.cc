@@ -53,6 +53,7 @@ void PermitTable::SaveOne(uint32_t slot, uint64_t mark, SavedState& state) const
     // relaxed: every field's acquire keeps this look behind it.
     if (head.word.load(std::memory_order_relaxed) == word) {
       state.permits.push_back(saved);
+      state.generations[slot] = word >> kStateBits;
       return;
     }
     state.charges.resize(charges_before);
@@ -70,11 +71,11 @@ void PermitTable::Save(const Marks& marks, SavedState& state) const {
   }
   state.generations.resize(capacity());
   for (uint32_t slot = 0; slot < capacity(); ++slot) {
+    state.generations[slot] = heads_[slot].word.load(std::memory_order_relaxed) >> kStateBits;
     const State state_then = StateOf(marks[slot]);
     if (state_then == State::kLive || state_then == State::kExpired) {
       SaveOne(slot, marks[slot], state);
     }
-    state.generations[slot] = heads_[slot].word.load(std::memory_order_relaxed) >> kStateBits;
   }
 }
 

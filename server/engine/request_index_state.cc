@@ -1,3 +1,6 @@
+#include <memory>
+#include <utility>
+
 #include "server/engine/policy.h"
 #include "server/engine/request_index.h"
 #include "server/engine/saved_state.h"
@@ -62,10 +65,10 @@ void RequestIndex::Restore(const SavedState& state, const TimeShift& shift, int6
                 .health = Shifted(saved.health, shift),
                 .full = nullptr};
     if (!saved.warnings.empty()) {
-      entry.full = std::make_unique<CheckAnswer>();
-      Restore(entry, *entry.full);
-      entry.full->repeated = false;
-      entry.full->violations.assign(saved.warnings.begin(), saved.warnings.end());
+      auto full = std::make_unique<CheckAnswer>();
+      Restore(entry, *full);
+      full->violations.assign(saved.warnings.begin(), saved.warnings.end());
+      entry.full = std::move(full);
     }
     Stripe& stripe = stripes_[saved.key % kStripes];
     MutexLock lock(&stripe.mutex);

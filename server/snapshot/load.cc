@@ -40,10 +40,9 @@ Loaded Load(const std::string& path, Now now) {
   const absl::StatusOr<std::string> bytes = Read(path);
   if (absl::IsNotFound(bytes.status())) return loaded;
   absl::StatusOr<Decoded> decoded = bytes.ok() ? Decode(*bytes) : bytes.status();
-  absl::StatusOr<int64_t> elapsed = decoded.status();
-  if (decoded.ok()) {
-    elapsed = ElapsedSince(decoded->state.saved_at, decoded->boot, now, ReadBootId());
-  }
+  const absl::StatusOr<int64_t> elapsed =
+      decoded.ok() ? ElapsedSince(decoded->state.saved_at, decoded->boot, now, ReadBootId())
+                   : decoded.status();
   if (!elapsed.ok()) {
     Refuse(path, elapsed.status(), loaded);
     return loaded;

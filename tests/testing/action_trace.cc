@@ -125,8 +125,10 @@ class TraceRunner {
     static constexpr std::array<int64_t, 4> kDown = {0, 1, 700'000'000, 5'000'000'000};
     engine::SavedState state;
     engine_->Save(now_, state);
-    const int64_t down_ns = kDown[random_() % kDown.size()];
-    Pass(down_ns);
+    const int64_t then_ns = std::clamp<int64_t>(now_.monotonic_ns, 0, ModelClock::kEndNs);
+    Pass(kDown[random_() % kDown.size()]);
+    // Time has an end, where it stands still for the model.
+    const int64_t down_ns = std::clamp<int64_t>(now_.monotonic_ns, 0, ModelClock::kEndNs) - then_ns;
     engine_ = std::make_unique<engine::Engine>(OptionsFor(family_));
     Expect("restored", absl::StatusCode::kOk, engine_->Restore(state, now_, down_ns).code());
     model_.Restart(now_);

@@ -138,7 +138,7 @@ void ReferenceModel::Restart(Now now) {
   for (const auto& [key, clock] : clocks_) clocks.insert(clock);
   for (const auto& [key, ledger] : ledgers_) clocks.insert(ledger.shape().clock);
   for (const auto& clock : clocks) {
-    if (clock != frozen_) clock->Set(clock->health(), now.monotonic_ns);
+    if (clock != frozen_) clock->Restart(now.monotonic_ns);
   }
 }
 
