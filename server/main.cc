@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -12,6 +13,7 @@
 #include <exception>
 #include <iostream>
 #include <string>
+#include <thread>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -35,7 +37,6 @@ struct Flags {
   std::string log_level = "info";
   std::string log_format = "text";
   std::string http_address = "127.0.0.1:8080";
-  std::string ready_after = "30s";
 };
 
 // An empty variable counts as none; an empty path on the command line is a slip.
@@ -51,11 +52,23 @@ std::string HostPortOrOff(const std::string& address) {
   return address == "off" ? "" : HostPort(address);
 }
 
-std::string NotNegative(const std::string& text) {
-  absl::Duration duration;
-  if (absl::ParseDuration(text, &duration) && duration >= absl::ZeroDuration()) return "";
-  return absl::StrCat("must be a duration such as 30s or 1m30s; it is '",
-                      absl::Utf8SafeCEscape(text), "'");
+CLI::Option* AddDuration(CLI::App& cli, const char* name, absl::Duration& duration,
+                         const char* what) {
+  return cli
+      .add_option(
+          name,
+          [&duration, name](const CLI::results_t& values) {
+            if (absl::ParseDuration(values[0], &duration) && duration >= absl::ZeroDuration() &&
+                duration <= absl::Hours(1)) {
+              return true;
+            }
+            throw CLI::ValidationError(
+                name, absl::StrCat("must be a duration from 0 to 1h such as 10s; it is '",
+                                   absl::Utf8SafeCEscape(values[0]), "'"));
+          },
+          what)
+      ->type_name("DURATION")
+      ->default_str(absl::FormatDuration(duration));
 }
 
 void DeclareHttp(CLI::App& cli, Flags& flags) {
@@ -66,12 +79,10 @@ void DeclareHttp(CLI::App& cli, Flags& flags) {
       ->capture_default_str();
   cli.add_option("--http-port-file", flags.server.web.port_file,
                  "File that the HTTP port is written to, once it is listened on");
-  cli.add_option("--ready-after", flags.ready_after,
-                 "How long /readyz waits for the first sample of each target; then the server is "
-                 "ready in a degraded mode")
-      ->envname("HEADGATE_READY_AFTER")
-      ->check(NotNegative)
-      ->capture_default_str();
+  AddDuration(cli, "--ready-after", flags.server.web.ready_after,
+              "How long /readyz waits for the first sample of each target; then the server is "
+              "ready in a degraded mode")
+      ->envname("HEADGATE_READY_AFTER");
 }
 
 void Declare(CLI::App& cli, Flags& flags) {
@@ -97,6 +108,13 @@ void Declare(CLI::App& cli, Flags& flags) {
                  "Existing folder for the throttle log and overrides, instead of the file's. "
                  "Without one the log is kept in memory, and overrides are refused")
       ->envname("HEADGATE_STATE_DIR");
+  AddDuration(cli, "--grace", flags.server.grace,
+              "How long running calls may take when the server stops, such as 10s")
+      ->envname("HEADGATE_GRACE");
+  AddDuration(cli, "--pre-stop", flags.server.pre_stop,
+              "How long the server goes on answering after it has been told to stop and says "
+              "NOT_SERVING, such as 5s, so that load balancers see it")
+      ->envname("HEADGATE_PRE_STOP");
   cli.add_option("--port-file", flags.server.port_file,
                  "File that the port is written to, once it is listened on");
   cli.add_option("--log-level", flags.log_level, "debug, info, warning or error")
@@ -146,8 +164,32 @@ void RaiseFileLimit() {
   if (setrlimit(RLIMIT_NOFILE, &limit) != 0) app::LogWarning("the limit of open files stays low");
 }
 
+// Whoever asks twice does not want to wait any longer.
+void EndAtNextSignal(const sigset_t& signals) {
+  std::thread([signals] {
+    int signal = 0;
+    do {
+      sigwait(&signals, &signal);
+    } while (signal != SIGINT && signal != SIGTERM);
+    app::LogWarning("stopped at once, by a second signal", {{"signal", absl::StrCat(signal)}});
+    _exit(kFailed);
+  }).detach();
+}
+
+void Stop(app::Server& server, absl::Duration pre_stop, const sigset_t& signals) {
+  EndAtNextSignal(signals);
+  server.AnnounceStop();
+  // Waits for none of them: only for the time to pass.
+  sigset_t none;
+  sigemptyset(&none);
+  const timespec limit = absl::ToTimespec(pre_stop);
+  if (pre_stop > absl::ZeroDuration()) sigtimedwait(&none, nullptr, &limit);
+  server.Stop();
+  app::LogInfo("stopped");
+}
+
 // Until a signal says to stop.
-void Run(app::Server& server, const sigset_t& signals) {
+void Run(app::Server& server, absl::Duration pre_stop, const sigset_t& signals) {
   for (;;) {
     int signal = 0;
     sigwait(&signals, &signal);
@@ -155,8 +197,7 @@ void Run(app::Server& server, const sigset_t& signals) {
       app::LogInfo("nothing to reload: the configuration file is read whenever it changes");
     } else {
       app::LogInfo("stopping", {{"signal", absl::StrCat(signal)}});
-      server.Stop();
-      app::LogInfo("stopped");
+      Stop(server, pre_stop, signals);
       return;
     }
   }
@@ -174,7 +215,7 @@ int Serve(const app::ServerOptions& options) {
   SystemClock clock;
   absl::StatusOr<std::unique_ptr<app::Server>> server = app::Server::Start(options, clock);
   if (!server.ok()) return Fail(server.status());
-  Run(**server, signals);
+  Run(**server, options.pre_stop, signals);
   return 0;
 }
 
@@ -191,7 +232,6 @@ int Main(int argc, char** argv) {
   app::SetUpLog(flags.log_level,
                 flags.log_format == "json" ? app::LogFormat::kJson : app::LogFormat::kText);
   flags.server.web.address = flags.http_address == "off" ? "" : flags.http_address;
-  absl::ParseDuration(flags.ready_after, &flags.server.web.ready_after);  // it was checked
   // It would write a line for each string that is not UTF-8, and callers choose the strings: what
   // is wrong with a request they are told in its error.
   google::protobuf::SetLogHandler(nullptr);

@@ -18,6 +18,7 @@ server/postgres  common server/health server/throttle_log server/postgres
 server/access    common server/engine server/access
 server/config    common server/engine server/health server/access server/config
 server/tls       common server/config server/tls
+server/snapshot  common server/engine server/snapshot
 server/rpc       common server/engine server/health server/access server/config server/throttle_log server/overrides server/rpc
 server/web       common server/engine server/health server/access server/config server/throttle_log server/rpc server/web
 server/app       common server

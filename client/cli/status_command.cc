@@ -23,7 +23,8 @@ std::string StatusText(const v1::GetStatusResponse& status, const std::string& a
                   status.permits_outstanding(), "; buckets owing ", status.buckets_owing(), " of ",
                   status.buckets_capacity(), ", evicted while owing ", status.live_evictions(),
                   "\n", ThrottleLogText(status.throttle_log(), colours),
-                  OverridesText(status, colours), TransportText(status, colours));
+                  OverridesText(status, colours), SnapshotText(status, colours),
+                  TransportText(status, colours));
   for (const v1::TargetStatus& target : status.targets()) {
     const std::string name =
         target.name().empty() ? "target without a name" : absl::StrCat("target ", target.name());

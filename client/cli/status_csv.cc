@@ -75,6 +75,26 @@ void AddOverrides(const v1::GetStatusResponse& status, Table& table) {
       table);
 }
 
+void AddSnapshot(const v1::GetStatusResponse& status, Table& table) {
+  if (!status.has_snapshot()) return;
+  const v1::SnapshotStatus& snapshot = status.snapshot();
+  Add({.kind = "snapshot",
+       .name = snapshot.path(),
+       .state = snapshot.error().empty() ? "written" : "cannot be written",
+       .value = absl::StrCat(snapshot.bytes()),
+       .age_s = Seconds(snapshot.has_age(), snapshot.age()),
+       .detail = snapshot.error()},
+      table);
+  Add({.kind = "snapshot_restored",
+       .state = snapshot.has_restored_from() ? "restored" : "nothing restored",
+       .value = absl::StrCat(snapshot.restored_buckets()),
+       .detail = Rfc3339(snapshot.has_restored_from(), snapshot.restored_from())},
+      table);
+  if (snapshot.refused().empty()) return;
+  Add({.kind = "snapshot_refused", .name = snapshot.set_aside(), .detail = snapshot.refused()},
+      table);
+}
+
 void AddTransport(const v1::GetStatusResponse& status, Table& table) {
   const v1::TlsStatus& tls = status.tls();
   if (status.has_tls()) {
@@ -154,6 +174,7 @@ Table StatusCsv(const v1::GetStatusResponse& status) {
   Add({.kind = "live_evictions", .value = absl::StrCat(status.live_evictions())}, table);
   AddThrottleLog(status.throttle_log(), table);
   AddOverrides(status, table);
+  AddSnapshot(status, table);
   AddTransport(status, table);
   AddConfig(status.config(), table);
   for (const v1::TargetStatus& target : status.targets()) {

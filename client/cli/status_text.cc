@@ -94,6 +94,34 @@ std::string OverridesText(const v1::GetStatusResponse& status, Colours colours) 
   return text;
 }
 
+std::string SnapshotText(const v1::GetStatusResponse& status, Colours colours) {
+  if (!status.has_snapshot()) return "";
+  const v1::SnapshotStatus& snapshot = status.snapshot();
+  std::string text = absl::StrCat(
+      "kept for a restart in ", Escaped(snapshot.path()), ", ",
+      ShortNumber(static_cast<double>(snapshot.bytes()) / kBytesInMb), " MB, as of ",
+      snapshot.has_age() ? absl::StrCat(ShortDuration(FromProto(snapshot.age())), " ago") : "never",
+      "\n");
+  if (snapshot.has_restored_from()) {
+    absl::StrAppend(&text, "restored at start: permits ", snapshot.restored_permits(),
+                    ", buckets that owe ", snapshot.restored_buckets(), ", as of ",
+                    LocalTimeText(FromProto(snapshot.restored_from())), "\n");
+  }
+  if (!snapshot.error().empty()) {
+    absl::StrAppend(&text, Painted("a restart would lose what is owed:", Paint::kBad, colours), " ",
+                    Escaped(snapshot.error()), "\n");
+  }
+  if (!snapshot.refused().empty()) {
+    absl::StrAppend(&text, Painted("what was kept was REFUSED at start:", Paint::kBad, colours),
+                    " it ", Escaped(snapshot.refused()));
+    if (!snapshot.set_aside().empty()) {
+      absl::StrAppend(&text, "; it is now ", Escaped(snapshot.set_aside()));
+    }
+    absl::StrAppend(&text, "\n");
+  }
+  return text;
+}
+
 std::string TransportText(const v1::GetStatusResponse& status, Colours colours) {
   std::string text;
   if (status.has_tls()) {

@@ -19,6 +19,7 @@ std::string ConfigText(const v1::ConfigStatus& config, Colours colours);
 // Where the throttle log is kept, and what keeps it from being complete.
 std::string ThrottleLogText(const v1::ThrottleLogStatus& log, Colours colours);
 std::string OverridesText(const v1::GetStatusResponse& status, Colours colours);
+std::string SnapshotText(const v1::GetStatusResponse& status, Colours colours);
 // Until when the server's certificate is good, and callers that found no room.
 std::string TransportText(const v1::GetStatusResponse& status, Colours colours);
 

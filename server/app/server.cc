@@ -51,6 +51,7 @@ absl::Status Server::Run() {
                               .access = &access_->guard()});
   override_service_->Observe(*calls_);
   log_service_->Observe(*calls_);
+  if (state_ != nullptr) state_->Keep(*engine_);
   if (absl::Status opened = OpenTls(); !opened.ok()) return opened;
   if (absl::Status listening = Listen(); !listening.ok()) return listening;
   port_ = rpc_->port();
@@ -97,7 +98,13 @@ absl::Status Server::Make(const config::Config& config) {
   state_dir_ = options_.state_dir.value_or(config.server.state_dir);
   engine::EngineOptions options = config.engine;
   options.seed = seed_;
-  engine_ = std::make_unique<engine::Engine>(options);
+  if (state_dir_.empty()) {
+    engine_ = std::make_unique<engine::Engine>(options);
+  } else {
+    state_ = std::make_unique<StateFile>(state_dir_, clock_);
+    engine_ = state_->MakeEngine(options);
+    seed_ = options.seed;
+  }
   access_ = std::make_unique<app::Access>(seed_, clock_);
   targets_ = std::make_unique<app::Targets>(*engine_, clock_, seed_);
   if (absl::Status opened = OpenOverrides(); !opened.ok()) return opened;
@@ -131,6 +138,10 @@ rpc::OverridesSnapshot Server::Overrides() const {
   if (overrides_ == nullptr) return {};
   const overrides::Registry::State state = overrides_->GetState();
   return {.is_kept = true, .in_force = state.in_force, .status = state.status};
+}
+
+rpc::SnapshotView Server::Snapshot() const {
+  return state_ == nullptr ? rpc::SnapshotView{} : state_->View();
 }
 
 absl::Status Server::OpenTls() {
@@ -206,14 +217,20 @@ void Server::Update(const absl::StatusOr<std::string>& text) {
   }
 }
 
-void Server::Stop() {
+void Server::AnnounceStop() {
   if (rpc_ == nullptr) return;
   rpc_->SetServing(false);
   web_->Drain();
+}
+
+void Server::Stop() {
+  if (rpc_ == nullptr) return;
+  AnnounceStop();
   watcher_ = nullptr;  // no target is started any more
   rpc_->Shutdown(options_.grace);
   access_->Stop();
   targets_->Stop();
+  if (state_ != nullptr) state_->Stop();  // first: the log may have to wait for its store
   log_->Stop();
   web_ = nullptr;  // scrapes ask the others
   rpc_ = nullptr;

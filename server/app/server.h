@@ -1,9 +1,9 @@
 // The whole server: what starts and stops in which order.
 //
-// Start: HTTP, configuration, engine, overrides, policy, monitors, throttle log, gRPC, and then it
-// says SERVING. Stop: it says NOT_SERVING, stops watching the file, drains calls, then stops the
-// monitors, writes the rest of the log, and ends HTTP. The configuration file is watched all the
-// time; a bad one leaves everything as it is.
+// Start: HTTP, configuration, the engine with what was saved of it, overrides, policy, monitors,
+// throttle log, gRPC, and then it says SERVING. Stop: it says NOT_SERVING, stops watching the file,
+// drains calls, then stops the monitors, saves the engine, writes the rest of the log, and ends
+// HTTP. The configuration file is watched all the time; a bad one leaves everything as it is.
 //
 // Thread-safe, but Stop is called once, or left to the destructor.
 //
@@ -25,6 +25,7 @@
 #include "common/clock.h"
 #include "server/app/access.h"
 #include "server/app/call_log.h"
+#include "server/app/state_file.h"
 #include "server/app/targets.h"
 #include "server/app/throttle_log.h"
 #include "server/app/web.h"
@@ -53,6 +54,8 @@ struct ServerOptions {
   std::string health_address = {};               // for probes in plaintext; empty: none
   WebOptions web = {};                           // the HTTP port; none by default
   absl::Duration grace = absl::Seconds(10);      // for calls that run when it stops
+  // Between NOT_SERVING and the end of serving: for load balancers, which take a while to look.
+  absl::Duration pre_stop = absl::ZeroDuration();
 };
 
 class Server final : private rpc::StatusSource {
@@ -68,6 +71,8 @@ class Server final : private rpc::StatusSource {
   // 0: there is none.
   int health_port() const { return rpc_->health_port(); }
   int http_port() const { return web_->port(); }
+  // From now on health says NOT_SERVING; calls are still answered.
+  void AnnounceStop();
   void Stop();
 
  private:
@@ -90,6 +95,7 @@ class Server final : private rpc::StatusSource {
   rpc::ThrottleLogSnapshot ThrottleLog() const override { return log_->Snapshot(); }
   rpc::OverridesSnapshot Overrides() const override;
   rpc::TlsSnapshot Tls() const override;
+  rpc::SnapshotView Snapshot() const override;
 
   const ServerOptions options_;
   Clock& clock_;
@@ -97,6 +103,7 @@ class Server final : private rpc::StatusSource {
   uint64_t seed_ = 0;
   std::string state_dir_;  // of the configuration that it started with; empty: none
   std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<StateFile> state_;                // null: there is no state folder
   std::unique_ptr<overrides::Registry> overrides_;  // null: there is no state folder
   std::unique_ptr<app::Access> access_;
   std::unique_ptr<app::Targets> targets_;

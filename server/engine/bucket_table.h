@@ -42,6 +42,8 @@
 
 namespace headgate::engine {
 
+struct SavedTable;
+
 // Tag and time of one bucket. A time at or before now, 0 included, is a bucket without debt.
 struct Bucket {
   static constexpr int64_t kLocked = std::numeric_limits<int64_t>::max();
@@ -139,6 +141,13 @@ class BucketTable {
   // Makes every newcomer to this unused table inherit a debt until `empties_at`.
   void Fill(int64_t empties_at);
 
+  // Copies what owes at `now_ns`, without waiting for anybody but an exchange of owners.
+  void Save(int64_t now_ns, SavedTable& saved) const;
+  // Into a table of the same shape that nobody uses yet; of one that Validate finds right.
+  void Restore(const SavedTable& saved);
+  // Whether such a bucket could have stood in a line of a table with so many.
+  static bool MayStandIn(uint64_t tag, size_t line, size_t lines);
+
   // Debtors at `now_ns`, and evictions of debtors so far. The first reads the whole table.
   size_t CountOwing(int64_t now_ns) const;
   uint64_t live_evictions() const { return live_evictions_.load(std::memory_order_relaxed); }
@@ -159,8 +168,12 @@ class BucketTable {
   };
 
   // The two lines of a key. The second differs from the first by an odd part of the hash.
-  Line& FirstLine(uint64_t tag) const { return lines_[tag & mask_]; }
-  Line& SecondLine(uint64_t tag) const { return lines_[(tag ^ ((tag >> 32) | 1)) & mask_]; }
+  static size_t FirstPlace(uint64_t tag, uint64_t mask) { return tag & mask; }
+  static size_t SecondPlace(uint64_t tag, uint64_t mask) {
+    return (tag ^ ((tag >> 32) | 1)) & mask;
+  }
+  Line& FirstLine(uint64_t tag) const { return lines_[FirstPlace(tag, mask_)]; }
+  Line& SecondLine(uint64_t tag) const { return lines_[SecondPlace(tag, mask_)]; }
 
   // Marks every bucket as moved; their times, line after line.
   std::vector<int64_t> RetireEach();

@@ -49,6 +49,12 @@ class ConcurrencyTable {
   Outcome Acquire(uint64_t key, int64_t limit, int64_t expires_at_ns, uint32_t& cell);
   void Release(uint32_t cell);
 
+  // The key that a cell counts for, to the bits that matter: Acquire takes it for the same.
+  uint64_t KeyOf(uint32_t cell) const {
+    // relaxed: the caller holds one of its count, or finds out that nobody does.
+    return TagOf(cells_[cell].word.load(std::memory_order_relaxed));
+  }
+
   // Raises the bound of a cell after a look at all permits.
   void SetEarliestExpiry(uint32_t cell, int64_t at_ns);
 
@@ -63,7 +69,8 @@ class ConcurrencyTable {
   };
 
   static uint64_t TagOf(uint64_t key) { return key & ~kCountMask; }
-  uint64_t Home(uint64_t key) const { return (key ^ (key >> 40)) & mask_; }
+  // Of the bits that cells keep, so that a table of another size can be made from one.
+  uint64_t Home(uint64_t key) const { return ((key >> 16) ^ (key >> 40)) & mask_; }
   Outcome Increment(Cell& cell, uint64_t tag, int64_t limit, int64_t expires_at_ns, bool& gone);
   Outcome Insert(uint64_t key, int64_t limit, int64_t expires_at_ns, uint32_t& cell);
 

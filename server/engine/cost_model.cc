@@ -26,6 +26,13 @@ void CostModel::Average::Add(double sample) {
   value += static_cast<float>((sample - static_cast<double>(value)) / count);
 }
 
+uint64_t CostModel::PublishedOf(const Cell& cell) {
+  const float ratio = cell.estimate.value > 0
+                          ? std::min(cell.actual.value / cell.estimate.value, kMaxRatio)
+                          : kUnknown;
+  return std::bit_cast<uint64_t>(Published{ratio, std::max(cell.mean.value, 0.0F)});
+}
+
 std::optional<double> CostModel::Ratio(uint64_t key) const {
   Published known;
   if (!Read(key, known) || std::isnan(known.ratio)) return std::nullopt;
@@ -59,12 +66,8 @@ void CostModel::LearnOne(uint64_t key, double estimate, double actual) {
     cell->estimate.Add(estimate);
     cell->actual.Add(actual);
   }
-  const float ratio = cell->estimate.value > 0
-                          ? std::min(cell->actual.value / cell->estimate.value, kMaxRatio)
-                          : kUnknown;
   // release, in this order: a reader that sees this word has seen the key cleared.
-  cell->published.store(std::bit_cast<uint64_t>(Published{ratio, std::max(cell->mean.value, 0.0F)}),
-                        std::memory_order_release);
+  cell->published.store(PublishedOf(*cell), std::memory_order_release);
   cell->key.store(key, std::memory_order_release);
 }
 

@@ -29,6 +29,8 @@
 
 namespace headgate::engine {
 
+struct SavedState;
+
 class CostModel {
  public:
   // Room for at least `patterns` patterns; targets are kept in the same table.
@@ -56,6 +58,11 @@ class CostModel {
 
   // Teaches what a Check with this estimate, or kNone, really cost. Both must be valid.
   void Learn(uint64_t target, uint64_t pattern, double estimate, double actual);
+
+  // For Engine::Save; holds the lock of one set of four at a time.
+  void Save(SavedState& state) const;
+  // Into a model that has learnt nothing yet, which may be smaller.
+  void Restore(const SavedState& state);
 
   // k of a pattern or a target, if it has one.
   std::optional<double> Ratio(uint64_t key) const;
@@ -99,11 +106,12 @@ class CostModel {
     return false;
   }
   void LearnOne(uint64_t key, double estimate, double actual);
+  static uint64_t PublishedOf(const Cell& cell);
 
   std::unique_ptr<Set[]> sets_;
   uint64_t mask_;
   std::atomic<uint64_t> reports_{0};
-  std::array<Mutex, kStripes> locks_;
+  mutable std::array<Mutex, kStripes> locks_;
 };
 
 }  // namespace headgate::engine

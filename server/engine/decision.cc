@@ -102,20 +102,21 @@ inline PermitId Decision::Issue(uint32_t slot, double estimate) {
   permit.pattern_key = resolved_.pattern_key;
   permit.policy_version = policy_.version;
   permit.estimate = estimate;
-  permit.holds_concurrency = false;
+  bool holds_concurrency = false;
   uint32_t used = 0;
   for (const Candidate& candidate : Candidates()) {
     if (!candidate.charged) continue;
     const Budget& budget = *candidate.budget;
     PermitCharge& charge = permit.charges[used++];
-    charge.charged.tag = budget.ledger == nullptr ? 0 : candidate.tag;
-    charge.charged.ended_at_ns = candidate.empties_at_ns;
-    charge.charged.refunded_ns = candidate.refunded_ns;
+    charge.tag = budget.ledger == nullptr ? 0 : candidate.tag;
+    charge.ended_at_ns = candidate.empties_at_ns;
+    charge.refunded_ns = candidate.refunded_ns;
     charge.cost = candidate.cost;
     charge.ledger = budget.slot;
     charge.concurrency = candidate.concurrency;
-    permit.holds_concurrency |= candidate.concurrency != ConcurrencyTable::kNone;
+    holds_concurrency |= candidate.concurrency != ConcurrencyTable::kNone;
   }
+  permit.holds_concurrency = holds_concurrency;
   permit.charges_used = used;
   return tables_.permits.Publish(slot, now_.monotonic_ns + tables_.permit_ttl_ns);
 }

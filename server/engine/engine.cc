@@ -86,6 +86,10 @@ absl::Status Engine::Install(PolicySpec spec, Now now) {
   book_.Commit(*std::move(change), now);
   version_ = policy->version;
   policies_.Set(std::move(policy));
+  if (restored_shape_.has_value()) {
+    requests_.Adopt(policies_.Get(), *restored_shape_ == ShapeOf(*policies_.Get()));
+    restored_shape_.reset();
+  }
   return absl::OkStatus();
 }
 
@@ -270,9 +274,10 @@ absl::StatusOr<ReportOutcome> Engine::Report(PermitId id, double actual_cost, No
 
 void Engine::SettleCharge(const Permit& permit, const PermitCharge& charge, double actual_cost,
                           Now now) {
-  if (charge.charged.tag == 0) return;  // it held concurrency only
+  if (charge.tag == 0) return;  // it held concurrency only
   bool counted = false;
   for (const PolicyRef& policy = policies_.Get();; AwaitNewer(policy->version)) {
+    if (policy == nullptr) return;  // restored, and reported before there is a policy again
     if (charge.ledger >= policy->ledgers.size()) return;
     Ledger* ledger = policy->ledgers[charge.ledger].get();
     // The budget is gone and owed nothing any more, or is split differently now.
@@ -283,12 +288,12 @@ void Engine::SettleCharge(const Permit& permit, const PermitCharge& charge, doub
     const int64_t actual_ns = ledger->ToNs(actual_cost);
     const int64_t now_ns = ledger->Now(ledger->clock().Read(now.monotonic_ns).virtual_ns);
     if (actual_ns > charged_ns) {
-      const ChargeResult result = ledger->Charge(charge.charged.tag, now_ns, actual_ns - charged_ns,
+      const ChargeResult result = ledger->Charge(charge.tag, now_ns, actual_ns - charged_ns,
                                                  std::numeric_limits<int64_t>::max());
       if (result.outcome != ChargeOutcome::kMoved) return;
       continue;
     }
-    Ledger::Charged charged = charge.charged;
+    Ledger::Charged charged = charge.charged();
     if (!ledger->Translate(permit.policy_version, charged)) return;
     if (ledger->Refund(charged, charged_ns, charged_ns - actual_ns, now_ns) >= 0) return;
   }

@@ -54,13 +54,15 @@
 #include "server/engine/policy.h"
 #include "server/engine/published.h"
 #include "server/engine/request_index.h"
+#include "server/engine/saved_state.h"
 #include "server/engine/spec.h"
 #include "server/engine/subject.h"
 
 namespace headgate::engine {
 
 struct EngineOptions {
-  // Secret and different in each process: keys the hashes, starts permit ids and the dice.
+  // Secret and random, or the one of the state to restore: keys the hashes, starts permit ids and
+  // the dice.
   uint64_t seed = 0;
   absl::Duration permit_ttl = absl::Minutes(1);  // 1 ms to one day
   size_t max_permits = size_t{1} << 15;          // 2^6 to 2^24; 784 bytes each, counts included
@@ -110,6 +112,17 @@ class Engine {
   };
   absl::Status SetAutoRate(std::string_view target, std::string_view budget,
                            const AutoRateSetting& setting, Now now);
+
+  // What has to survive a restart, as it is now. Checks and Reports go on meanwhile and wait for
+  // nothing; Install waits. A Check or a Report that is under way may be in it, or not, or by its
+  // charges only: then more is owed than need be. `state` may be reused.
+  void Save(Now now, SavedState& state) ABSL_LOCKS_EXCLUDED(install_mutex_);
+  // Once, before the first Install, which then does to the debt what a reload does. The engine was
+  // made with the state's seed. `elapsed_ns`: how long ago it was saved, or a bound from below; by
+  // so much clocks go on, each at the speed it had. InvalidArgument: no engine saved this;
+  // ResourceExhausted: permit ids have run out. The engine is then of no use.
+  absl::Status Restore(const SavedState& state, Now now, int64_t elapsed_ns)
+      ABSL_LOCKS_EXCLUDED(install_mutex_);
 
   // The policy in force; null before the first Install.
   std::shared_ptr<const Policy> policy() const { return policies_.Get(); }
@@ -172,6 +185,8 @@ class Engine {
   void NoteNames(const CheckRequest& request, const Resolved& resolved, const CheckAnswer& answer);
   void SettleCharge(const Permit& permit, const PermitCharge& charge, double actual_cost, Now now);
   double Roll(const Match& match);
+  // Of the lists that answers point into: equal where places mean the same.
+  uint64_t ShapeOf(const Policy& policy) const;
 
   const EngineOptions options_;
   CostModel costs_;
@@ -186,6 +201,8 @@ class Engine {
   Mutex install_mutex_;
   LedgerBook book_ ABSL_GUARDED_BY(install_mutex_);
   uint64_t version_ ABSL_GUARDED_BY(install_mutex_) = 0;
+  // Of the policy under which restored answers were given, until there is a policy again.
+  std::optional<uint64_t> restored_shape_ ABSL_GUARDED_BY(install_mutex_);
 };
 
 }  // namespace headgate::engine

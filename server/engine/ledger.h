@@ -31,6 +31,8 @@
 
 namespace headgate::engine {
 
+struct SavedLedger;
+
 class Ledger {
  public:
   static constexpr uint64_t kSingleTag = 1;
@@ -109,6 +111,14 @@ class Ledger {
   // Translates such a charge's place to this ledger's axis. False: it is more than one move old,
   // and what has drained of it is not known any more.
   bool Translate(uint64_t version, Charged& charged) const;
+
+  // For Engine::Save: all but name, slot and clock. `clock_ns` is a reading of the clock.
+  void Save(int64_t clock_ns, SavedLedger& saved) const;
+  // As it was saved. Counts of refunds begin at 0.
+  Ledger(Axis axis, const SavedLedger& saved);
+  // What was refunded where a charge is counted, since it was made under policy `version`.
+  int64_t RefundedSince(uint64_t version, uint64_t tag, int64_t refunded_ns) const;
+  static bool IsStripes(uint64_t count);
 
   bool Owes(int64_t real_now_ns) const;
   // The largest debt of any bucket.

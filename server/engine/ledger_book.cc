@@ -181,7 +181,8 @@ absl::Status LedgerBook::CheckMemory(const Policy& policy, Now now) const {
   size_t kept = 0;
   for (const auto& [name, slot] : slots_) {
     const Ledger& ledger = *ledgers_[slot];
-    if (!named.contains(name) && ledger.Owes(now.monotonic_ns)) kept += ledger.capacity();
+    // At start there is no policy to stay with instead.
+    if (!restored_ && !named.contains(name) && ledger.Owes(now.monotonic_ns)) kept += ledger.capacity();
   }
   const size_t bytes = (buckets + kept) * sizeof(Bucket);
   if (bytes <= bucket_bytes_) return absl::OkStatus();
@@ -228,6 +229,7 @@ void LedgerBook::Commit(Change change, Now now) noexcept {
   idle_ = std::move(change.idle);
   ledgers_ = std::move(change.ledgers);
   clocks_ = std::move(change.clocks);
+  restored_ = false;
 }
 
 }  // namespace headgate::engine

@@ -32,6 +32,9 @@
 
 namespace headgate::engine {
 
+struct SavedCharge;
+struct SavedState;
+
 class LedgerBook {
  public:
   // `bucket_bytes`: the most memory that the buckets of split budgets may take.
@@ -53,6 +56,13 @@ class LedgerBook {
   // noexcept: once buckets have moved there is no way back, and Checks wait.
   void Commit(Change change, Now now) noexcept;
 
+  void Save(Now now, SavedState& state) const;
+  // Of a charge as the permit table saves it, with what had been refunded when it was made.
+  int64_t RefundedSince(uint64_t version, const SavedCharge& charge) const;
+  // Into a book without a policy; of a state that Validate finds right. The first policy after it
+  // may take more memory by what budgets still owe that it has not.
+  void Restore(const SavedState& state, Now now, int64_t elapsed_ns);
+
  private:
   std::shared_ptr<VirtualClock> ClockFor(std::string_view target, std::string_view profile, Now now,
                                          Change& change) const;
@@ -68,6 +78,7 @@ class LedgerBook {
   void KeepOthers(Now now, Change& change) const;
 
   const size_t bucket_bytes_;
+  bool restored_ = false;  // and no policy since
   const uint64_t seed_;
   std::shared_ptr<VirtualClock> frozen_;
   absl::flat_hash_map<std::string, std::shared_ptr<VirtualClock>> clocks_;

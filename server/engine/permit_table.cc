@@ -95,6 +95,8 @@ PermitTable::Found PermitTable::Settle(PermitId id, uint32_t& slot) {
     uint64_t word = head.load(std::memory_order_relaxed);
     const uint64_t issued = ((id >> kIndexBits) - first_generation_) & kGenerationMask;
     const uint64_t taken = ((word >> kStateBits) - first_generation_) & kGenerationMask;
+    // A process that was killed may have issued what nobody saved any more.
+    if (issued > taken && issued <= floor_) return Found::kForgotten;
     if (issued == 0 || issued > taken) return Found::kNeverIssued;
     if (issued < taken) return Found::kForgotten;
     if (StateOf(word) == State::kFree) return Found::kReported;

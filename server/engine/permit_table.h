@@ -20,36 +20,69 @@
 #ifndef HEADGATE_SERVER_ENGINE_PERMIT_TABLE_H_
 #define HEADGATE_SERVER_ENGINE_PERMIT_TABLE_H_
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "server/engine/concurrency_table.h"
 #include "server/engine/ledger.h"
 #include "server/engine/spec.h"
 
 namespace headgate::engine {
 
+class TimeShift;
+
 // Opaque to callers. 0 is never a permit's.
 using PermitId = uint64_t;
 
+struct SavedState;
+
+// What only its owner writes, while a saver may be reading it. The saver looks at the permit's state
+// before and after, so it must not see a new owner's value with the old owner's state: hence
+// release and acquire, which on x86 are plain stores and loads.
+template <typename T>
+class OwnedField {
+ public:
+  constexpr OwnedField(T value = {}) : value_(value) {}  // NOLINT(google-explicit-constructor)
+  OwnedField(const OwnedField& other) : value_(T{other}) {}
+  OwnedField& operator=(const OwnedField& other) { return *this = T{other}; }
+  OwnedField& operator=(T value) {
+    value_.store(value, std::memory_order_release);
+    return *this;
+  }
+  operator T() const {  // NOLINT(google-explicit-constructor)
+    return value_.load(std::memory_order_acquire);
+  }
+
+ private:
+  std::atomic<T> value_;
+};
+
 // One bucket that a permit was charged to.
 struct PermitCharge {
-  Ledger::Charged charged;
-  double cost = 0;                                 // cost units
-  uint32_t ledger = 0;                             // slot in the policy's list of ledgers
-  uint32_t concurrency = ConcurrencyTable::kNone;  // cell to release
+  // See Ledger::Charged. Tag 0: it holds concurrency only.
+  OwnedField<uint64_t> tag;
+  OwnedField<int64_t> ended_at_ns;
+  OwnedField<int64_t> refunded_ns;
+  OwnedField<double> cost;      // cost units
+  OwnedField<uint32_t> ledger;  // slot in the policy's list of ledgers
+  OwnedField<uint32_t> concurrency = ConcurrencyTable::kNone;  // cell to release
+
+  Ledger::Charged charged() const { return {tag, ended_at_ns, refunded_ns}; }
 };
 
 struct alignas(64) Permit {
-  uint64_t target_key = 0;
-  uint64_t pattern_key = 0;
-  uint64_t policy_version = 0;
-  double estimate = 0;  // CostModel::kNone: the Check had none
-  uint32_t charges_used = 0;
-  bool holds_concurrency = false;
+  OwnedField<uint64_t> target_key;
+  OwnedField<uint64_t> pattern_key;
+  OwnedField<uint64_t> policy_version;
+  OwnedField<double> estimate;  // CostModel::kNone: the Check had none
+  OwnedField<uint32_t> charges_used;
+  OwnedField<bool> holds_concurrency;
   std::array<PermitCharge, kMaxBudgetsPerCheck> charges;
 };
 
@@ -107,6 +140,17 @@ class PermitTable {
   // of `cell` to the next time at which looking again can help, `latest_ns` at the latest: a permit
   // that is being made meanwhile must not expire before that.
   void Sweep(uint32_t cell, int64_t now_ns, int64_t latest_ns);
+
+  // For Engine::Save. A permit is saved that was out at the Mark and is still out, unsettled: all of
+  // its charges are in what was read of the buckets in between, and none of its refunds.
+  using Marks = std::vector<uint64_t>;
+  Marks Mark() const;
+  void Save(const Marks& marks, SavedState& state) const;
+  // Into a table that nobody uses yet; of a state that Validate finds right. Permits whose slots
+  // this table has not are let go. No id is issued that the one who saved could have issued within
+  // `lost_ns` after it did; ids that it did issue are known as forgotten.
+  // ResourceExhausted: no numbers are left.
+  absl::Status Restore(const SavedState& state, const TimeShift& shift, int64_t lost_ns);
 
   size_t capacity() const { return mask_ + 1; }
   size_t CountLive(int64_t now_ns) const;
@@ -170,7 +214,9 @@ class PermitTable {
   }
 
   bool TryClaim(uint32_t slot, uint64_t word) {
-    const uint64_t generation = ((word >> kStateBits) + 1) & kGenerationMask;
+    const uint64_t issued = ((word >> kStateBits) - first_generation_) & kGenerationMask;
+    const uint64_t generation =
+        (first_generation_ + std::max(issued, floor_) + 1) & kGenerationMask;
     const uint64_t busy = With(generation << kStateBits, State::kBusy);
     // acquire: the last owner's writes to the body are done.
     return heads_[slot].word.compare_exchange_strong(word, busy, std::memory_order_acquire,
@@ -180,12 +226,17 @@ class PermitTable {
   // One look at the next slots. `lost` if another thread took the one that was chosen.
   uint32_t Probe(int64_t now_ns, Hand& hand, bool& lost);
   bool Expire(uint32_t slot, uint64_t word);
+  void SaveOne(uint32_t slot, uint64_t mark, SavedState& state) const;
+  void RestoreOne(const SavedState& state, size_t place, size_t first_charge,
+                  const TimeShift& shift);
   void ReleaseConcurrency(Permit& permit);
 
   std::unique_ptr<Head[]> heads_;
   std::unique_ptr<Permit[]> bodies_;
   uint64_t mask_;
   uint64_t first_generation_;  // that no permit has
+  // Generations issued by earlier processes, as a distance from the first. New ones are above.
+  uint64_t floor_ = 0;
   ConcurrencyTable& concurrency_;
   std::array<Hand, kHands> hands_;
   std::atomic<uint64_t> abandoned_{0};

@@ -37,6 +37,13 @@ class RequestIndex {
 
   size_t size() const;
 
+  // For Engine::Save; holds each stripe for as long as copying it takes.
+  void Save(SavedState& state) const;
+  // Those whose permits are live. What they say of health and warnings is not told until Adopt has
+  // said whether the policy in force is like the one that it refers to.
+  void Restore(const SavedState& state, const TimeShift& shift, int64_t now_ns);
+  void Adopt(const std::shared_ptr<const Policy>& policy, bool is_alike);
+
  private:
   static constexpr int kStripes = 64;
   static constexpr size_t kLeastBeforePurge = 64;

@@ -63,7 +63,8 @@ class VirtualClock {
     int64_t RealTimeOf(int64_t virtual_at_ns) const;
   };
 
-  explicit VirtualClock(int64_t real_now_ns) : real_base_ns_(real_now_ns) {}
+  explicit VirtualClock(int64_t real_now_ns, int64_t virtual_now_ns = 0)
+      : real_base_ns_(real_now_ns), virtual_base_ns_(virtual_now_ns) {}
   VirtualClock(const VirtualClock&) = delete;
   VirtualClock& operator=(const VirtualClock&) = delete;
 
@@ -93,6 +94,10 @@ class VirtualClock {
     reading.virtual_ns =
         Elapse(reading.virtual_base_ns, real_now_ns - reading.real_base_ns, reading.speed_fixed);
   }
+  // What a clock shows `elapsed_ns` after it showed `base_ns`.
+  static int64_t After(int64_t base_ns, int64_t elapsed_ns, uint64_t speed_fixed) {
+    return Elapse(base_ns, elapsed_ns, speed_fixed);
+  }
   // Speeds outside [0, kMaxSpeed] are clamped to it and NaN is 0: a clock that stands still refuses
   // too much, never too little. A `real_now_ns` before the last change counts as that change's.
   void Set(const Health& health, int64_t real_now_ns) ABSL_LOCKS_EXCLUDED(writer_);
@@ -116,7 +121,7 @@ class VirtualClock {
   // One cache line. Fields are written between an odd and an even `sequence_`.
   alignas(64) std::atomic<uint64_t> sequence_{0};
   std::atomic<int64_t> real_base_ns_;
-  std::atomic<int64_t> virtual_base_ns_{0};
+  std::atomic<int64_t> virtual_base_ns_;
   std::atomic<uint64_t> speed_{kRealSpeed};
   std::atomic<int64_t> sampled_at_ns_{0};
   std::atomic<int64_t> next_sample_at_ns_{0};

@@ -83,7 +83,7 @@ class CheckStreams::Call final : public Event {
   }
 
   void Read() {
-    if (streams_.loop_.draining()) return Finish(ShuttingDown());
+    if (streams_.loop_.refusing()) return Finish(ShuttingDown());
     state_ = State::kReading;
     outstanding_ = true;
     stream_.Read(&streams_.request_, static_cast<Event*>(this));

@@ -141,7 +141,9 @@ void RpcServer::Shutdown(absl::Duration grace) {
   if (server_ == nullptr) return;
   health_->Stop();
   ports_->Stop();
-  for (const auto& loop : loops_) loop->Drain();
+  const auto holding = grace > absl::ZeroDuration() ? ServingLoop::Holding::kUntilShutdown
+                                                    : ServingLoop::Holding::kNot;
+  for (const auto& loop : loops_) loop->Drain(holding);
   const int64_t grace_ms = std::clamp<int64_t>(absl::ToInt64Milliseconds(grace), 0, INT32_MAX);
   server_->Shutdown(gpr_time_from_millis(grace_ms, GPR_TIMESPAN));
   // The calls, which point to the server, go first.

@@ -6,8 +6,10 @@
 //
 // It can have a second port where only grpc.health.v1 is answered, for probes that speak no TLS.
 //
-// It says NOT_SERVING until SetServing(true). Shutdown drains: new calls and waiting streams end
-// with UNAVAILABLE, running calls are finished, and cut off when the grace is over.
+// It says NOT_SERVING until SetServing(true). Shutdown drains: running calls are finished, and cut
+// off when the grace is over; new ones wait until every connection has been told that this is the
+// end (some 50 ms), and are then refused with UNAVAILABLE, as waiting streams are. So a caller that
+// asks once more asks whoever comes next, and not this server again.
 //
 // Thread-safe, except that Shutdown is called once.
 //

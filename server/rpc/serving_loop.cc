@@ -10,6 +10,12 @@ namespace {
 
 // Events that Drain works off at most: callers who ask again at once must not hold it up.
 constexpr int kMostLate = 1 << 16;
+// A caller that got its answer just now has asked again within this.
+constexpr int kQuietMs = 10;
+// Callers who do not wait for answers may come for ever.
+constexpr int kMostHoldingMs = 80;
+// From the end of waiting calls until every connection has been told to take new ones elsewhere.
+constexpr int kGoAwayMs = 30;
 
 }  // namespace
 
@@ -26,8 +32,8 @@ void ServingLoop::Run() {
   while (queue_->Next(&tag, &ok)) static_cast<Event*>(tag)->Done(ok);
 }
 
-void ServingLoop::Drain() {
-  drain_.Send();
+void ServingLoop::Drain(Holding holding) {
+  (holding == Holding::kUntilShutdown ? hold_ : refuse_at_once_).Send();
   drained_.get_future().wait();
 }
 
@@ -37,28 +43,56 @@ void ServingLoop::Stop() {
   while (!routes_.empty()) routes_.pop_back();
 }
 
-void ServingLoop::DrainRoutes() {
-  draining_ = true;
-  for (const auto& route : routes_) route->Drain();
-  // gRPC drops what is still waiting when it shuts down, without a word that a caller could retry
-  // on.
+// gRPC drops what is still waiting when it shuts down, without a word that a caller could retry on.
+void ServingLoop::WorkOff(int quiet_ms) {
   void* tag = nullptr;
   bool ok = false;
-  const gpr_timespec at_once = gpr_inf_past(GPR_CLOCK_REALTIME);
-  for (int i = 0; i < kMostLate; ++i) {
-    if (queue_->AsyncNext(&tag, &ok, at_once) != grpc::CompletionQueue::GOT_EVENT) break;
+  const gpr_timespec quiet = gpr_time_from_millis(quiet_ms, GPR_TIMESPAN);
+  for (int i = 0; i < kMostLate && !held_enough_; ++i) {
+    if (queue_->AsyncNext(&tag, &ok, quiet) != grpc::CompletionQueue::GOT_EVENT) break;
     static_cast<Event*>(tag)->Done(ok);
   }
+}
+
+void ServingLoop::HoldCalls() {
+  draining_ = true;
+  enough_.SendIn(kMostHoldingMs);
+  WorkOff(kQuietMs);
   drained_.set_value();
+}
+
+void ServingLoop::RefuseAtOnce() {
+  draining_ = true;
+  Refuse();
+  WorkOff(0);
+  drained_.set_value();
+}
+
+void ServingLoop::Hold(HeldCall& call) {
+  if (refusing_) return call.Refuse();
+  held_.push_back(&call);
+}
+
+void ServingLoop::OnServerShutDown() {
+  if (std::exchange(shut_down_, true) || refusing_) return;
+  refuse_.SendIn(kGoAwayMs);
+}
+
+void ServingLoop::Refuse() {
+  refusing_ = true;
+  for (const auto& route : routes_) route->Drain();
+  for (HeldCall* const call : std::exchange(held_, {})) call->Refuse();
 }
 
 void ServingLoop::StopQueue() {
   stopping_ = true;
+  enough_.Cancel();  // else the queue waits for it
   queue_->Shutdown();
 }
 
-void ServingLoop::Signal::Send() {
-  alarm_.Set(&loop_.queue(), gpr_inf_past(GPR_CLOCK_REALTIME), static_cast<Event*>(this));
+void ServingLoop::Signal::SendIn(int milliseconds) {
+  alarm_.Set(&loop_.queue(), gpr_time_from_millis(milliseconds, GPR_TIMESPAN),
+             static_cast<Event*>(this));
 }
 
 void ServingLoop::Signal::Done(bool /*ok*/) { (loop_.*then_)(); }

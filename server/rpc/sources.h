@@ -38,6 +38,20 @@ struct OverridesSnapshot {
   absl::Status status = {};  // of the newest change, or why there can be none
 };
 
+// See SnapshotStatus in status_service.proto.
+struct SnapshotView {
+  std::string path = {};  // empty: there is no folder to keep it in
+  absl::Time as_of = absl::InfinitePast();
+  int64_t bytes = 0;
+  absl::Status status = {};  // of the newest write
+  int64_t failed_writes = 0;
+  absl::Time restored_from = absl::InfinitePast();  // infinite: nothing was restored
+  int64_t restored_permits = 0;
+  int64_t restored_buckets = 0;
+  absl::Status refused = {};
+  std::string set_aside = {};
+};
+
 // See TlsStatus in status_service.proto.
 struct TlsSnapshot {
   bool is_on = false;
@@ -57,6 +71,7 @@ class StatusSource {
   virtual std::vector<health::TargetSnapshot> Targets() const = 0;
   virtual ThrottleLogSnapshot ThrottleLog() const = 0;
   virtual OverridesSnapshot Overrides() const = 0;
+  virtual SnapshotView Snapshot() const { return {}; }
   virtual TlsSnapshot Tls() const { return {}; }
 };
 

@@ -113,6 +113,24 @@ void FillOverrides(const OverridesSnapshot& from, v1::OverridesStatus& to) {
   to.set_error(std::string(from.status.message()));
 }
 
+void FillSnapshot(const SnapshotView& from, const Now& now, v1::SnapshotStatus& to) {
+  to.set_path(from.path);
+  if (from.as_of != absl::InfinitePast()) {
+    SetTimestamp(from.as_of, *to.mutable_as_of());
+    SetDuration(std::max(now.wall() - from.as_of, absl::ZeroDuration()), *to.mutable_age());
+  }
+  to.set_bytes(from.bytes);
+  to.set_error(std::string(from.status.message()));
+  to.set_failed_writes(from.failed_writes);
+  if (from.restored_from != absl::InfinitePast()) {
+    SetTimestamp(from.restored_from, *to.mutable_restored_from());
+  }
+  to.set_restored_permits(from.restored_permits);
+  to.set_restored_buckets(from.restored_buckets);
+  to.set_refused(std::string(from.refused.message()));
+  to.set_set_aside(from.set_aside);
+}
+
 void FillTls(const TlsSnapshot& from, v1::TlsStatus& to) {
   SetTimestamp(from.expires_at, *to.mutable_certificate_expires_at());
   SetTimestamp(from.loaded_at, *to.mutable_loaded_at());

@@ -20,6 +20,7 @@ void FillConfig(const config::LoadStatus& from, v1::ConfigStatus& to);
 void FillTarget(const health::TargetSnapshot& from, const Now& now, v1::TargetStatus& to);
 void FillThrottleLog(const ThrottleLogSnapshot& from, v1::ThrottleLogStatus& to);
 void FillOverrides(const OverridesSnapshot& from, v1::OverridesStatus& to);
+void FillSnapshot(const SnapshotView& from, const Now& now, v1::SnapshotStatus& to);
 void FillTls(const TlsSnapshot& from, v1::TlsStatus& to);
 void FillConnections(const ConnectionCounts& from, v1::ConnectionStatus& to);
 void FillBudget(const engine::BudgetView& from, v1::BudgetStatus& to);

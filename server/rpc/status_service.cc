@@ -114,6 +114,8 @@ grpc::Status StatusService::GetStatus(const v1::GetStatusRequest& request,
   FillThrottleLog(source_.ThrottleLog(), *response.mutable_throttle_log());
   const OverridesSnapshot overrides = source_.Overrides();
   if (overrides.is_kept) FillOverrides(overrides, *response.mutable_overrides());
+  const SnapshotView snapshot = source_.Snapshot();
+  if (!snapshot.path.empty()) FillSnapshot(snapshot, now, *response.mutable_snapshot());
   if (const TlsSnapshot tls = source_.Tls(); tls.is_on) FillTls(tls, *response.mutable_tls());
   FillConnections(connections_(), *response.mutable_connections());
   return grpc::Status();

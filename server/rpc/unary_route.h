@@ -49,7 +49,7 @@ class UnaryRoute final : public Route {
   }
 
  private:
-  class Call final : public Event {
+  class Call final : public Event, public HeldCall {
    public:
     explicit Call(UnaryRoute& route) : route_(route) {}
 
@@ -65,10 +65,22 @@ class UnaryRoute final : public Route {
     void Done(bool ok) override {
       if (answered_) {
         if (!route_.loop_.stopping()) Post();
-      } else if (ok) {  // else the server is shut down
+      } else if (!ok) {
+        route_.loop_.OnServerShutDown();
+      } else if (route_.loop_.draining()) [[unlikely]] {
+        answered_ = true;
+        route_.calls_.emplace_back(route_).Post();  // others may come, and are to be held as well
+        route_.loop_.Hold(*this);
+      } else {
         answered_ = true;
         writer_->Finish(route_.response_, route_.Answer(*context_), static_cast<Event*>(this));
       }
+    }
+
+    void Refuse() override {
+      const grpc::Status status = ShuttingDown();
+      if (route_.counted_ != nullptr) route_.counted_->End(*context_, 0, status);
+      writer_->FinishWithError(status, static_cast<Event*>(this));
     }
 
    private:
@@ -87,8 +99,6 @@ class UnaryRoute final : public Route {
   }
 
   grpc::Status Decide(grpc::ServerContext& context) {
-    if (loop_.draining()) [[unlikely]]
-      return ShuttingDown();
     if (grpc::Status admitted = service_.Admit(context); !admitted.ok()) [[unlikely]]
       return admitted;
     if (!request_.complete) [[unlikely]]

@@ -164,6 +164,47 @@ TEST_F(StatusCommand, SaysWhatKeepsOverridesFromBeingMade) {
               HasSubstr("\r\noverrides,,,cannot be written,2,,,,disk is full"));
 }
 
+TEST_F(StatusCommand, SaysWhatARestartWouldBringBack) {
+  EXPECT_THAT(server_.Headgate({"status"}).out, Not(HasSubstr("kept for a restart")));
+  const absl::Time now = server_.clock().Read().wall();
+  rpc::SnapshotView snapshot{.path = "/state/engine.snapshot",
+                             .as_of = now - absl::Milliseconds(300),
+                             .bytes = 1'200'000,
+                             .restored_from = now - absl::Seconds(5),
+                             .restored_permits = 12,
+                             .restored_buckets = 40};
+  server_.SetSnapshot(snapshot);
+  EXPECT_THAT(
+      server_.Headgate({"status"}).out,
+      AllOf(HasSubstr("kept for a restart in /state/engine.snapshot, 1.2 MB, as of 300ms ago\n"),
+            HasSubstr("restored at start: permits 12, buckets that owe 40, as of 2025-12-31"),
+            Not(HasSubstr("REFUSED")), Not(HasSubstr("would lose"))));
+  EXPECT_THAT(server_.Headgate({"status", "-o", "csv"}).out,
+              AllOf(HasSubstr("\r\nsnapshot,,/state/engine.snapshot,written,1200000,,,0.3,\r\n"),
+                    HasSubstr("\r\nsnapshot_restored,,,restored,40,,,,2025-12-31T23:59:55"),
+                    Not(HasSubstr("snapshot_refused"))));
+
+  snapshot.status = absl::ResourceExhaustedError("disk is full\x1b[2J");
+  snapshot.failed_writes = 7;
+  snapshot.restored_from = absl::InfinitePast();
+  snapshot.refused = absl::DataLossError("is damaged");
+  snapshot.set_aside = "/state/engine.snapshot.refused";
+  server_.SetSnapshot(snapshot);
+  EXPECT_THAT(server_.Headgate({"status"}).out,
+              AllOf(HasSubstr("a restart would lose what is owed: disk is full\\x1b[2J\n"),
+                    HasSubstr("what was kept was REFUSED at start: it is damaged; it is now "
+                              "/state/engine.snapshot.refused\n"),
+                    Not(HasSubstr("restored at start"))));
+  EXPECT_THAT(
+      server_.Headgate({"status", "-o", "csv"}).out,
+      AllOf(HasSubstr("\r\nsnapshot,,/state/engine.snapshot,cannot be written,1200000,,,0.3,"
+                      "disk is full"),
+            HasSubstr("\r\nsnapshot_restored,,,nothing restored,"),
+            HasSubstr("\r\nsnapshot_refused,,/state/engine.snapshot.refused,,,,,,is damaged")));
+  const Finished json = server_.Headgate({"status", "-o", "json"});
+  EXPECT_THAT(json.out, AllOf(HasSubstr("failed_writes"), HasSubstr("set_aside")));
+}
+
 TEST_F(StatusCommand, UnknownTargetIsTwo) {
   const Finished status = server_.Headgate({"status", "--target", "nowhere"});
   EXPECT_EQ(status.status, 2);

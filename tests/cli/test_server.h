@@ -62,6 +62,10 @@ class TestServer final : public rpc::StatusSource, public rpc::DemandListener {
     MutexLock lock(&mutex_);
     overrides_ = std::move(overrides);
   }
+  void SetSnapshot(rpc::SnapshotView snapshot) {
+    MutexLock lock(&mutex_);
+    snapshot_ = std::move(snapshot);
+  }
 
   // The program, told where this server is.
   SubprocessOptions Options() const { return {.environment = {{"HEADGATE_ADDRESS", address()}}}; }
@@ -94,6 +98,10 @@ class TestServer final : public rpc::StatusSource, public rpc::DemandListener {
     MutexLock lock(&mutex_);
     return overrides_;
   }
+  rpc::SnapshotView Snapshot() const override {
+    MutexLock lock(&mutex_);
+    return snapshot_;
+  }
   void OnCheck(std::string_view) override { checks_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
@@ -105,6 +113,7 @@ class TestServer final : public rpc::StatusSource, public rpc::DemandListener {
   config::LoadStatus config_ ABSL_GUARDED_BY(mutex_);
   rpc::ThrottleLogSnapshot throttle_log_ ABSL_GUARDED_BY(mutex_);
   rpc::OverridesSnapshot overrides_ ABSL_GUARDED_BY(mutex_);
+  rpc::SnapshotView snapshot_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<rpc::RpcServer> server_;  // last: it uses all of the above
 };
 

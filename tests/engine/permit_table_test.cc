@@ -30,8 +30,10 @@ class PermitTableTest : public testing::Test {
     permit.charges_used = 1;
     permit.charges[0] = PermitCharge{};
     permit.holds_concurrency = true;
-    EXPECT_EQ(concurrency_.Acquire(kKey, 1000, now + kTtl, permit.charges[0].concurrency),
+    uint32_t cell = ConcurrencyTable::kNone;
+    EXPECT_EQ(concurrency_.Acquire(kKey, 1000, now + kTtl, cell),
               ConcurrencyTable::Outcome::kAcquired);
+    permit.charges[0].concurrency = cell;
     return table.Publish(slot, now + kTtl);
   }
   Found Settle(PermitTable& table, PermitId id) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <memory>
+#include <random>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -46,11 +48,12 @@ constexpr std::array<const char*, 8> kReasonTallies = {
 
 class TraceRunner {
  public:
-  TraceRunner(absl::Span<const uint8_t> bytes, Tally& tally)
+  TraceRunner(absl::Span<const uint8_t> bytes, Tally& tally, uint64_t restart_one_in)
       : bytes_(bytes),
         tally_(tally),
+        restart_one_in_(restart_one_in),
         family_(bytes_.Below(kFamilies)),
-        engine_(OptionsFor(family_)),
+        engine_(std::make_unique<engine::Engine>(OptionsFor(family_))),
         model_(OptionsFor(family_).permit_ttl) {}
 
   std::string Run() {
@@ -60,6 +63,7 @@ class TraceRunner {
       const ActionKind kind = KindOf(bytes_.Byte());
       Count(absl::StrCat("action: ", Sv(NameOf(kind))));
       Act(kind);
+      if (wrong_.empty() && restart_one_in_ > 0 && random_() % restart_one_in_ == 0) Restart();
       if (!wrong_.empty()) {
         return absl::StrCat("step ", step, ": ", words_, "\n  at ", now_.monotonic_ns,
                             " ns, policy '", policy_, "'\n", wrong_);
@@ -114,10 +118,29 @@ class TraceRunner {
     }
   }
 
+  // Some time passes in between, as it does for the model.
+  void Restart() {
+    if (policy_.empty()) return;
+    words_ = "restart";
+    static constexpr std::array<int64_t, 4> kDown = {0, 1, 700'000'000, 5'000'000'000};
+    engine::SavedState state;
+    engine_->Save(now_, state);
+    const int64_t then_ns = std::clamp<int64_t>(now_.monotonic_ns, 0, ModelClock::kEndNs);
+    Pass(kDown[random_() % kDown.size()]);
+    // Time has an end, where it stands still for the model.
+    const int64_t down_ns = std::clamp<int64_t>(now_.monotonic_ns, 0, ModelClock::kEndNs) - then_ns;
+    engine_ = std::make_unique<engine::Engine>(OptionsFor(family_));
+    Expect("restored", absl::StatusCode::kOk, engine_->Restore(state, now_, down_ns).code());
+    model_.Restart(now_);
+    Count("restarted");
+    issued_before_restart_ = permits_.size();
+    Install(policy_place_);
+  }
+
   void Check(const CheckRequest& request) {
     words_ = absl::StrCat("check ", Describe(request));
     const Decision expected = model_.Decide(request, now_, Purpose::kCheck);
-    const absl::Status status = engine_.Check(request, now_, answer_);
+    const absl::Status status = engine_->Check(request, now_, answer_);
     Judge(request, expected, status, answer_);
   }
 
@@ -155,7 +178,7 @@ class TraceRunner {
       requests.push_back(bytes_.Bit(1) ? bytes_.Request(family_) : requests.back());
     std::vector<CheckAnswer> answers(requests.size());
     std::vector<absl::Status> statuses(requests.size());
-    engine_.CheckBatch(requests, now_, absl::MakeSpan(answers), absl::MakeSpan(statuses));
+    engine_->CheckBatch(requests, now_, absl::MakeSpan(answers), absl::MakeSpan(statuses));
     for (size_t i = 0; i < requests.size() && wrong_.empty(); ++i) {
       words_ = absl::StrCat("check ", i + 1, " of a batch of ", requests.size(), ": ",
                             Describe(requests[i]));
@@ -167,10 +190,10 @@ class TraceRunner {
   void Explain(const CheckRequest& request) {
     words_ = absl::StrCat("explain ", Describe(request));
     const Decision expected = model_.Decide(request, now_, Purpose::kExplain);
-    const absl::StatusOr<engine::Explanation> once = engine_.Explain(request, now_);
+    const absl::StatusOr<engine::Explanation> once = engine_->Explain(request, now_);
     if (!once.ok()) return Wrong(CompareAnswers(expected, once.status(), {}));
     Wrong(CompareExplanations(expected, *once));
-    const absl::StatusOr<engine::Explanation> again = engine_.Explain(request, now_);
+    const absl::StatusOr<engine::Explanation> again = engine_->Explain(request, now_);
     if (!again.ok()) return Wrong("  the second explanation fails\n");
     Wrong(CompareExplanations(expected, *again));
     if (Describe(*once) != Describe(*again)) Wrong("  the second explanation differs\n");
@@ -180,7 +203,7 @@ class TraceRunner {
     words_ = absl::StrCat("report ", actual, " for permit ",
                           std::find(permits_.begin(), permits_.end(), permit) - permits_.begin());
     const Reported expected = model_.Report(permit, actual, now_);
-    const absl::StatusOr<engine::ReportOutcome> outcome = engine_.Report(permit, actual, now_);
+    const absl::StatusOr<engine::ReportOutcome> outcome = engine_->Report(permit, actual, now_);
     Expect("status", expected.code, outcome.status().code());
     if (!outcome.ok() || !wrong_.empty()) return;
     if (*outcome != expected.outcome) Wrong("  the outcomes differ\n");
@@ -216,6 +239,8 @@ class TraceRunner {
       case 1:
         return Report(std::numeric_limits<PermitId>::max(), 1);
       case 2:
+        // Of such an id an engine that was restarted can't know whether it was lost.
+        if (permits_.size() == issued_before_restart_) return Report(0, 1);
         return Report(permit + kNextGeneration, 1);
       default:
         return Report(permit, bytes_.From(Costs()).value_or(-3));
@@ -302,7 +327,7 @@ class TraceRunner {
     words_ = absl::StrCat("set health of ", Sv(profile), " on '", Sv(target), "' to speed ",
                           health.speed, health.gate_shut ? ", gate shut" : "");
     Expect("status", model_.SetHealth(target, profile, health, now_),
-           engine_.SetHealth(target, profile, health, now_).code());
+           engine_->SetHealth(target, profile, health, now_).code());
     if (health.gate_shut) Count("gate shut");
   }
 
@@ -335,15 +360,16 @@ class TraceRunner {
     words_ = absl::StrCat("set auto rate of ", Sv(budget), " on '", Sv(target), "' to ",
                           setting.rate, setting.shut ? ", shut" : "");
     Expect("status", model_.SetAutoRate(target, budget, setting, now_),
-           engine_.SetAutoRate(target, budget, setting, now_).code());
+           engine_->SetAutoRate(target, budget, setting, now_).code());
   }
 
   void Install(size_t place) {
     const PooledPolicy& policy = Policies(family_)[place];
     words_ = absl::StrCat("install '", policy.name, "'");
-    Expect("status", policy.expected, engine_.Install(policy.spec, now_).code());
+    Expect("status", policy.expected, engine_->Install(policy.spec, now_).code());
     if (policy.expected != absl::StatusCode::kOk) return Count("policy refused");
     policy_ = policy.name;
+    policy_place_ = place;
     const ReferenceModel::Moves moves = model_.Install(policy.spec, now_);
     Count("ledger moved", static_cast<uint64_t>(moves.same_split));
     Count("ledger split anew", static_cast<uint64_t>(moves.new_split));
@@ -354,19 +380,23 @@ class TraceRunner {
 
   void ExpectLivePermits() {
     const size_t expected = model_.LivePermits(now_);
-    const size_t actual = engine_.ReadStats(now_).permits_live;
+    const size_t actual = engine_->ReadStats(now_).permits_live;
     if (expected == actual) return;
     Wrong(absl::StrCat("  live permits\n    model:  ", expected, "\n    engine: ", actual, "\n"));
   }
 
   TraceBytes bytes_;
   Tally& tally_;
+  const uint64_t restart_one_in_;
+  std::mt19937_64 random_{20260103};
   const int family_;
-  engine::Engine engine_;
+  std::unique_ptr<engine::Engine> engine_;
   ReferenceModel model_;
   // 2026-01-01T00:00:00Z.
   Now now_{.monotonic_ns = 1'000'000'000'000, .wall_ns = 1'767'225'600'000'000'000};
   std::string policy_;
+  size_t policy_place_ = 0;
+  size_t issued_before_restart_ = std::numeric_limits<size_t>::max();
 
   CheckAnswer answer_;
   std::vector<PermitId> permits_;
@@ -390,9 +420,9 @@ ActionKind KindOf(uint8_t byte) {
   return ActionKind::kCheck;
 }
 
-std::string RunTrace(absl::Span<const uint8_t> bytes, Tally* tally) {
+std::string RunTrace(absl::Span<const uint8_t> bytes, Tally* tally, uint64_t restart_one_in) {
   Tally unused;
-  return TraceRunner(bytes, tally == nullptr ? unused : *tally).Run();
+  return TraceRunner(bytes, tally == nullptr ? unused : *tally, restart_one_in).Run();
 }
 
 }  // namespace headgate::model

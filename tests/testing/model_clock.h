@@ -37,6 +37,12 @@ class ModelClock {
     health_.speed = std::ldexp(static_cast<double>(speed_fixed_), -32);
   }
 
+  // A new process: real time begins at `real_ns`, whatever it showed before.
+  void Restart(int64_t real_ns) {
+    virtual_then_ns_ = VirtualAt(real_ns);
+    changed_at_ns_ = real_ns;
+  }
+
   const engine::Health& health() const { return health_; }
 
   int64_t VirtualAt(int64_t real_ns) const {

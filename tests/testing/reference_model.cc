@@ -132,6 +132,16 @@ ReferenceModel::Moves ReferenceModel::Install(const engine::PolicySpec& spec, No
   return moves;
 }
 
+void ReferenceModel::Restart(Now now) {
+  now = Bounded(now);
+  std::set<std::shared_ptr<ModelClock>> clocks;
+  for (const auto& [key, clock] : clocks_) clocks.insert(clock);
+  for (const auto& [key, ledger] : ledgers_) clocks.insert(ledger.shape().clock);
+  for (const auto& clock : clocks) {
+    if (clock != frozen_) clock->Restart(now.monotonic_ns);
+  }
+}
+
 bool ReferenceModel::IsLive(PermitId permit, Now now) const {
   const auto it = permits_.find(permit);
   return it != permits_.end() && !it->second.reported &&

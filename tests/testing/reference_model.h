@@ -123,6 +123,8 @@ class ReferenceModel {
     int forgotten = 0;  // of budgets that are gone and owe nothing
   };
   Moves Install(const engine::PolicySpec& spec, Now now);
+  // Nothing is lost. But what time had shown before, it does not show again, should it run back.
+  void Restart(Now now);
 
   Decision Decide(const engine::CheckRequest& request, Now now, Purpose purpose) const;
   // Charges an allowed decision that repeats none, made at the same `now`.

@@ -1,0 +1,98 @@
+#include "server/app/state_file.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/app/log.h"
+
+namespace headgate::app {
+namespace {
+
+int64_t CountOwing(const engine::SavedState& state) {
+  int64_t owing = 0;
+  for (const engine::SavedLedger& ledger : state.ledgers) {
+    owing += static_cast<int64_t>(ledger.table.buckets.size()) + (ledger.empties_at_ns > 0 ? 1 : 0);
+  }
+  return owing;
+}
+
+void LogChange(const absl::Status& status) {
+  if (status.ok()) {
+    LogInfo("the engine's state is written again");
+  } else {
+    LogError("the engine's state cannot be written; a restart would lose what is owed",
+             {{"why", std::string(status.message())}});
+  }
+}
+
+}  // namespace
+
+StateFile::StateFile(const std::string& state_dir, Clock& clock)
+    : path_(absl::StrCat(state_dir, "/engine.snapshot")),
+      clock_(clock),
+      loaded_(snapshot::Load(path_, clock.Read())) {
+  at_start_.path = path_;
+}
+
+void StateFile::Remember(const engine::SavedState& state) {
+  at_start_.restored_from = state.saved_at.wall();
+  at_start_.restored_permits = static_cast<int64_t>(state.permits.size());
+  at_start_.restored_buckets = CountOwing(state);
+  LogInfo("restored", {{"permits", absl::StrCat(at_start_.restored_permits)},
+                       {"buckets", absl::StrCat(at_start_.restored_buckets)},
+                       {"age", absl::FormatDuration(absl::Nanoseconds(loaded_.elapsed_ns))}});
+}
+
+std::unique_ptr<engine::Engine> StateFile::MakeEngine(engine::EngineOptions& options) {
+  std::unique_ptr<engine::Engine> engine;
+  if (loaded_.state.has_value()) {
+    engine::EngineOptions with_seed = options;
+    with_seed.seed = loaded_.state->seed;
+    engine = std::make_unique<engine::Engine>(with_seed);
+    const absl::Status restored =
+        engine->Restore(*loaded_.state, clock_.Read(), loaded_.elapsed_ns);
+    if (restored.ok()) {
+      options = with_seed;
+      Remember(*loaded_.state);
+    } else {
+      snapshot::Refuse(path_, restored, loaded_);
+      engine = nullptr;
+    }
+  }
+  if (!loaded_.refused.ok()) {
+    at_start_.refused = loaded_.refused;
+    at_start_.set_aside = loaded_.set_aside;
+    LogError("the engine's state is refused; nothing is owed, and no permit is out",
+             {{"file", path_},
+              {"why", std::string(loaded_.refused.message())},
+              {"set_aside", loaded_.set_aside}});
+  }
+  loaded_ = {};
+  return engine != nullptr ? std::move(engine) : std::make_unique<engine::Engine>(options);
+}
+
+void StateFile::Keep(engine::Engine& engine) {
+  keeper_ = std::make_unique<snapshot::Keeper>(
+      snapshot::KeeperOptions{.path = path_, .on_change = LogChange}, engine, clock_);
+  // Before the first permit is issued, so that a server that is killed soon and comes back from
+  // what is on disk does not give the same numbers again.
+  keeper_->Round();
+  keeper_->Start();
+}
+
+void StateFile::Stop() {
+  if (keeper_ != nullptr) keeper_->Stop();
+}
+
+rpc::SnapshotView StateFile::View() const {
+  rpc::SnapshotView view = at_start_;
+  if (keeper_ == nullptr) return view;
+  const snapshot::KeeperState state = keeper_->State();
+  view.as_of = state.as_of;
+  view.bytes = state.bytes;
+  view.status = state.status;
+  view.failed_writes = state.failures;
+  return view;
+}
+
+}  // namespace headgate::app

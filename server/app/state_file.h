@@ -1,0 +1,56 @@
+// The engine's state across restarts: what is read of it at start, what is made of that, and who
+// writes it from then on.
+//
+// A file that is refused is set aside and said so aloud; the server then begins as if there had
+// been none, since it is of more use without old debt than not at all.
+//
+// Thread-safe, but for MakeEngine, Keep and Stop, which belong to one thread, in this order.
+//
+//   StateFile state("/var/lib/headgate", clock);
+//   auto engine = state.MakeEngine({.seed = random_seed});
+//   ... install a policy ...
+//   state.Keep(*engine);
+//   ... serve ...
+//   state.Stop();
+
+#ifndef HEADGATE_SERVER_APP_STATE_FILE_H_
+#define HEADGATE_SERVER_APP_STATE_FILE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/clock.h"
+#include "server/engine/engine.h"
+#include "server/rpc/sources.h"
+#include "server/snapshot/keeper.h"
+
+namespace headgate::app {
+
+class StateFile {
+ public:
+  // Reads what there is. The clock outlives this.
+  StateFile(const std::string& state_dir, Clock& clock);
+
+  // With the state's seed instead of the options', if there is a state.
+  std::unique_ptr<engine::Engine> MakeEngine(engine::EngineOptions& options);
+  // Writes, and goes on writing. Before the first call. The engine outlives this.
+  void Keep(engine::Engine& engine);
+  // Writes what there is after the last call. Harmless if repeated, or without Keep.
+  void Stop();
+
+  rpc::SnapshotView View() const;
+
+ private:
+  void Remember(const engine::SavedState& state);
+
+  const std::string path_;
+  Clock& clock_;
+  snapshot::Loaded loaded_;
+  rpc::SnapshotView at_start_;  // what does not change
+  std::unique_ptr<snapshot::Keeper> keeper_;
+};
+
+}  // namespace headgate::app
+
+#endif  // HEADGATE_SERVER_APP_STATE_FILE_H_

@@ -1,0 +1,155 @@
+// Copying permits while they are issued and settled.
+//
+// A permit's body is copied between two looks at its state: the same state and generation both
+// times, and it was nobody's but the permit's in between. One that is being settled is not waited
+// for; one that is just being expired is, for it keeps its charges.
+
+#include <algorithm>
+
+#include "server/engine/permit_table.h"
+#include "server/engine/saved_state.h"
+
+namespace headgate::engine {
+
+PermitTable::Marks PermitTable::Mark() const {
+  Marks marks(capacity());
+  for (uint32_t slot = 0; slot < capacity(); ++slot) {
+    // acquire: what a permit was charged is in its buckets for whoever reads those afterwards.
+    marks[slot] = heads_[slot].word.load(std::memory_order_acquire);
+  }
+  return marks;
+}
+
+void PermitTable::SaveOne(uint32_t slot, uint64_t mark, SavedState& state) const {
+  const Head& head = heads_[slot];
+  const size_t charges_before = state.charges.size();
+  constexpr int kPatience = 1000;
+  for (int i = 0; i < kPatience; ++i) {
+    // acquire: the body as of this state.
+    const uint64_t word = head.word.load(std::memory_order_acquire);
+    if (word >> kStateBits != mark >> kStateBits || StateOf(word) == State::kFree) return;
+    if (StateOf(word) == State::kBusy) continue;
+    const Permit& permit = bodies_[slot];
+    const uint32_t charges = std::min<uint32_t>(permit.charges_used, kMaxBudgetsPerCheck);
+    const SavedPermit saved{.slot = slot,
+                            .charges = charges,
+                            .expired = StateOf(word) == State::kExpired,
+                            .expires_at_ns = head.expires_at.load(std::memory_order_acquire),
+                            .target_key = permit.target_key,
+                            .pattern_key = permit.pattern_key,
+                            .policy_version = permit.policy_version,
+                            .estimate = permit.estimate};
+    for (uint32_t c = 0; c < charges; ++c) {
+      const PermitCharge& charge = permit.charges[c];
+      const uint32_t cell = charge.concurrency;
+      const bool holds = cell != ConcurrencyTable::kNone;
+      state.charges.push_back({.tag = charge.tag,
+                               .ended_at_ns = charge.ended_at_ns,
+                               .refunded_since_ns = charge.refunded_ns,
+                               .cost = charge.cost,
+                               .ledger = charge.ledger,
+                               .concurrency_key = holds ? concurrency_.KeyOf(cell) : 0});
+    }
+    // relaxed: every field's acquire keeps this look behind it.
+    if (head.word.load(std::memory_order_relaxed) == word) {
+      state.permits.push_back(saved);
+      state.generations[slot] = word >> kStateBits;
+      return;
+    }
+    state.charges.resize(charges_before);
+  }
+}
+
+void PermitTable::Save(const Marks& marks, SavedState& state) const {
+  state.permits.clear();
+  state.charges.clear();
+  state.first_generation = first_generation_;
+  state.generation_floor = floor_;
+  state.hands.clear();
+  for (const Hand& hand : hands_) {
+    state.hands.push_back(hand.at.load(std::memory_order_relaxed));  // wherever it just was
+  }
+  state.generations.resize(capacity());
+  for (uint32_t slot = 0; slot < capacity(); ++slot) {
+    state.generations[slot] = heads_[slot].word.load(std::memory_order_relaxed) >> kStateBits;
+    const State state_then = StateOf(marks[slot]);
+    if (state_then == State::kLive || state_then == State::kExpired) {
+      SaveOne(slot, marks[slot], state);
+    }
+  }
+}
+
+void PermitTable::RestoreOne(const SavedState& state, size_t place, size_t first_charge,
+                             const TimeShift& shift) {
+  const SavedPermit& saved = state.permits[place];
+  if (saved.slot > mask_) return;
+  Permit& permit = bodies_[saved.slot];
+  permit.target_key = saved.target_key;
+  permit.pattern_key = saved.pattern_key;
+  permit.policy_version = saved.policy_version;
+  permit.estimate = saved.estimate;
+  permit.charges_used = saved.charges;
+  const int64_t expires_at = shift(saved.expires_at_ns);
+  bool holds = false;
+  for (uint32_t c = 0; c < saved.charges; ++c) {
+    const SavedCharge& from = state.charges[first_charge + c];
+    PermitCharge& to = permit.charges[c];
+    to.tag = from.tag;
+    to.ended_at_ns = from.ended_at_ns;
+    to.refunded_ns = -from.refunded_since_ns;  // ledgers count from 0 again
+    to.cost = from.cost;
+    to.ledger = from.ledger;
+    uint32_t cell = ConcurrencyTable::kNone;
+    if (from.concurrency_key != 0 && !saved.expired &&
+        concurrency_.Acquire(from.concurrency_key, ConcurrencyTable::kMaxLimit, expires_at, cell) !=
+            ConcurrencyTable::Outcome::kAcquired) {
+      cell = ConcurrencyTable::kNone;  // no room in a smaller table: it is not counted
+    }
+    to.concurrency = cell;
+    holds |= cell != ConcurrencyTable::kNone;
+  }
+  permit.holds_concurrency = holds;
+  Head& head = heads_[saved.slot];
+  head.expires_at.store(expires_at, std::memory_order_relaxed);
+  const uint64_t word =
+      state.generations[saved.slot] << kStateBits | (holds ? kHoldsConcurrency : 0);
+  head.word.store(With(word, saved.expired ? State::kExpired : State::kLive),
+                  std::memory_order_relaxed);
+}
+
+absl::Status PermitTable::Restore(const SavedState& state, const TimeShift& shift,
+                                  int64_t lost_ns) {
+  // No table issues as many permits as this in a second, however few slots it has to go round.
+  constexpr uint64_t kMostInSecond = uint64_t{1} << 25;
+  constexpr uint64_t kMargin = uint64_t{1} << 20;
+  constexpr uint64_t kMostGenerations = kGenerationMask >> 1;
+  const uint64_t seconds = static_cast<uint64_t>(lost_ns) / 1'000'000'000;
+  const uint64_t slots = std::max<uint64_t>(state.generations.size(), kLeastPermits);
+  first_generation_ = state.first_generation;
+  floor_ = state.generation_floor;
+  // relaxed, all of it: nobody else uses the table yet.
+  for (uint32_t slot = 0; slot < capacity(); ++slot) {
+    const bool known = slot < state.generations.size();
+    const uint64_t generation = known ? state.generations[slot] : first_generation_;
+    heads_[slot].word.store(generation << kStateBits, std::memory_order_relaxed);
+  }
+  for (size_t i = 0; i < std::min<size_t>(kHands, state.hands.size()); ++i) {
+    hands_[i].at.store(state.hands[i] & mask_, std::memory_order_relaxed);
+  }
+  for (const uint64_t generation : state.generations) {
+    floor_ = std::max(floor_, (generation - first_generation_) & kGenerationMask);
+  }
+  const uint64_t skipped = kMargin + std::min(seconds * kMostInSecond / slots, kMostGenerations);
+  if (floor_ > kMostGenerations - std::min(skipped, kMostGenerations)) {
+    return absl::ResourceExhaustedError("no numbers are left for new permits");
+  }
+  floor_ += skipped;
+  size_t charge = 0;
+  for (size_t i = 0; i < state.permits.size(); ++i) {
+    RestoreOne(state, i, charge, shift);
+    charge += state.permits[i].charges;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace headgate::engine

@@ -1,0 +1,99 @@
+#include <memory>
+#include <utility>
+
+#include "server/engine/policy.h"
+#include "server/engine/request_index.h"
+#include "server/engine/saved_state.h"
+
+namespace headgate::engine {
+namespace {
+
+bool IsPlace(uint32_t place, uint32_t none, size_t places) {
+  return place == none || place < places;
+}
+
+bool IsSignal(const Policy& policy, uint32_t profile, int16_t signal) {
+  return signal < 0 || (profile < policy.profiles.size() &&
+                        static_cast<size_t>(signal) < policy.profiles[profile].signals.size());
+}
+
+bool IsOf(const Policy& policy, const Violation& violation) {
+  return IsPlace(violation.budget, Violation::kNoBudget, policy.budget_specs.size()) &&
+         IsPlace(violation.rule, kNoRule, policy.rules.size()) &&
+         (violation.limit != Limit::kHealth || violation.profile < policy.profiles.size()) &&
+         IsSignal(policy, violation.profile, violation.signal);
+}
+
+HealthView Shifted(HealthView view, const TimeShift& shift) {
+  view.real_base_ns = shift(view.real_base_ns);
+  view.now_ns = shift(view.now_ns);
+  view.health.sampled_at_ns = shift(view.health.sampled_at_ns);
+  view.health.next_sample_at_ns = shift(view.health.next_sample_at_ns);
+  return view;
+}
+
+}  // namespace
+
+void RequestIndex::Save(SavedState& state) const {
+  state.requests.clear();
+  for (const Stripe& stripe : stripes_) {
+    MutexLock lock(&stripe.mutex);
+    for (const auto& [key, entry] : stripe.entries) {
+      SavedRequest& saved = state.requests.emplace_back();
+      saved.key = key;
+      saved.permit = entry.permit;
+      saved.predicted_cost = entry.predicted_cost;
+      saved.chunk_scale = entry.chunk_scale;
+      saved.reason = entry.reason;
+      saved.priority = entry.priority;
+      saved.health = entry.health;
+      saved.health.health = Storable(entry.health.health);
+      if (entry.full == nullptr) continue;
+      saved.warnings.assign(entry.full->violations.begin(), entry.full->violations.end());
+    }
+  }
+}
+
+void RequestIndex::Restore(const SavedState& state, const TimeShift& shift, int64_t now_ns) {
+  for (const SavedRequest& saved : state.requests) {
+    if (!permits_.IsLive(saved.permit, now_ns)) continue;
+    Entry entry{.permit = saved.permit,
+                .predicted_cost = saved.predicted_cost,
+                .chunk_scale = saved.chunk_scale,
+                .reason = saved.reason,
+                .priority = saved.priority,
+                .health = Shifted(saved.health, shift),
+                .full = nullptr};
+    if (!saved.warnings.empty()) {
+      auto full = std::make_unique<CheckAnswer>();
+      Restore(entry, *full);
+      full->violations.assign(saved.warnings.begin(), saved.warnings.end());
+      entry.full = std::move(full);
+    }
+    Stripe& stripe = stripes_[saved.key % kStripes];
+    MutexLock lock(&stripe.mutex);
+    stripe.entries[saved.key] = std::move(entry);
+  }
+}
+
+void RequestIndex::Adopt(const std::shared_ptr<const Policy>& policy, bool is_alike) {
+  for (Stripe& stripe : stripes_) {
+    MutexLock lock(&stripe.mutex);
+    for (auto& [key, entry] : stripe.entries) {
+      HealthView& health = entry.health;
+      const bool known = is_alike && IsPlace(health.profile, kNoRule, policy->profiles.size()) &&
+                         IsSignal(*policy, health.profile, health.health.signal);
+      if (!known) health.profile = kNoRule;
+      if (entry.full == nullptr) continue;
+      for (const Violation& warning : entry.full->violations) {
+        if (!known || !IsOf(*policy, warning)) {
+          entry.full = nullptr;
+          break;
+        }
+      }
+      if (entry.full != nullptr) entry.full->policy = policy;
+    }
+  }
+}
+
+}  // namespace headgate::engine

@@ -1,0 +1,162 @@
+#include "server/engine/saved_state.h"
+
+#include <bit>
+#include <cmath>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "common/identity.h"
+#include "server/engine/bucket_table.h"
+#include "server/engine/cost_model.h"
+#include "server/engine/ledger.h"
+#include "server/engine/spec.h"
+
+namespace headgate::engine {
+namespace {
+
+constexpr int64_t kMostNs = VirtualClock::kHorizonNs;
+constexpr uint32_t kMostSlots = uint32_t{1} << 20;
+constexpr uint64_t kMostGeneration = uint64_t{1} << 40;
+constexpr int kWays = BucketTable::kWays;
+
+absl::Status Wrong(const char* what, size_t place) {
+  return absl::InvalidArgumentError(absl::StrCat(what, " ", place, ": no engine has saved this"));
+}
+
+bool IsTime(int64_t at_ns, int64_t most_ns = kMostNs) { return at_ns >= 0 && at_ns <= most_ns; }
+bool IsDebt(int64_t at_ns) { return IsTime(at_ns, Bucket::kHorizonNs); }
+bool IsCost(double cost) { return cost >= 0 && cost <= kMaxAmount; }
+bool IsPositive(double number) { return std::isfinite(number) && number > 0; }
+
+bool IsHealth(const Health& health) {
+  return health.status <= HealthStatus::kStale && IsTime(health.sampled_at_ns, 2 * kMostNs) &&
+         IsTime(health.next_sample_at_ns, 2 * kMostNs);
+}
+
+bool IsClock(const SavedClock& clock) {
+  constexpr auto kMostSpeed = static_cast<uint64_t>(VirtualClock::kMaxSpeed * 0x1p32);
+  return IsTime(clock.real_base_ns, 2 * kMostNs) && IsTime(clock.virtual_base_ns) &&
+         clock.speed_fixed <= kMostSpeed && IsHealth(clock.health);
+}
+
+bool IsTable(const SavedTable& table) {
+  const size_t lines = table.lines.size();
+  if (lines == 0) return table.buckets.empty();
+  if (lines < 2 || !std::has_single_bit(lines) || !IsDebt(table.filled_until_ns)) return false;
+  auto bucket = table.buckets.begin();
+  for (size_t line = 0; line < lines; ++line) {
+    if (table.lines[line] >> kWays != 0) return false;
+    const int owing = std::popcount(table.lines[line]);
+    if (table.buckets.end() - bucket < owing) return false;
+    for (int i = 0; i < owing; ++i, ++bucket) {
+      if (!IsDebt(bucket->empties_at_ns)) return false;
+      if (!BucketTable::MayStandIn(bucket->tag, line, lines)) return false;
+    }
+  }
+  return bucket == table.buckets.end();
+}
+
+bool IsOrigin(const SavedLedger& ledger) {
+  if (ledger.origin_version == 0 && ledger.origin_stripes == 0) return true;
+  return IsTime(ledger.origin_then_ns) && IsTime(ledger.origin_now_ns) &&
+         IsPositive(ledger.origin_scale) && Ledger::IsStripes(ledger.origin_stripes);
+}
+
+bool IsLedger(const SavedState& state, const SavedLedger& ledger) {
+  const bool has_clock =
+      ledger.clock == SavedLedger::kFrozenClock || ledger.clock < state.clocks.size();
+  return has_clock && !ledger.name.empty() && ledger.slot < kMostSlots &&
+         IsPositive(ledger.ns_per_unit) && IsTime(ledger.opened_at_ns) && IsOrigin(ledger) &&
+         ledger.version <= state.policy_version && ledger.lineage <= ledger.version &&
+         IsDebt(ledger.empties_at_ns) && IsTable(ledger.table);
+}
+
+bool IsCharge(const SavedCharge& charge) {
+  return IsDebt(charge.ended_at_ns) && IsTime(charge.refunded_since_ns) && IsCost(charge.cost);
+}
+
+bool IsPermit(const SavedState& state, const SavedPermit& permit) {
+  return permit.slot < state.generations.size() && permit.charges <= kMaxBudgetsPerCheck &&
+         IsTime(permit.expires_at_ns, 2 * kMostNs) &&
+         permit.policy_version <= state.policy_version &&
+         (permit.estimate == CostModel::kNone || IsCost(permit.estimate));
+}
+
+bool IsRequest(const SavedRequest& request) {
+  for (const Violation& warning : request.warnings) {
+    if (warning.limit > Limit::kProbe || warning.health_status > HealthStatus::kStale) return false;
+    if (warning.level < 0 || warning.level > Identity::kMaxSegments) return false;
+  }
+  return IsCost(request.predicted_cost) && std::isfinite(request.chunk_scale) &&
+         request.reason <= Reason::kCapacity && IsHealth(request.health.health) &&
+         IsTime(request.health.now_ns, 2 * kMostNs) &&
+         IsTime(request.health.real_base_ns, 2 * kMostNs) && !std::isnan(request.health.health.speed);
+}
+
+bool IsAverage(const SavedAverage& average) {
+  return std::isfinite(average.value) && average.count <= 8;
+}
+
+absl::Status ValidateLedgers(const SavedState& state) {
+  absl::flat_hash_set<uint32_t> slots;
+  absl::flat_hash_set<std::string> names;
+  for (size_t i = 0; i < state.ledgers.size(); ++i) {
+    const SavedLedger& ledger = state.ledgers[i];
+    const bool is_new = slots.insert(ledger.slot).second && names.insert(ledger.name).second;
+    if (!is_new || !IsLedger(state, ledger)) return Wrong("ledger", i);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidatePermits(const SavedState& state) {
+  if (state.generations.size() > size_t{1} << 24) return Wrong("permit generations", 0);
+  for (size_t i = 0; i < state.generations.size(); ++i) {
+    if (state.generations[i] >= kMostGeneration) return Wrong("permit generation", i);
+  }
+  size_t charges = 0;
+  for (size_t i = 0; i < state.permits.size(); ++i) {
+    const bool in_order = i == 0 || state.permits[i].slot > state.permits[i - 1].slot;
+    if (!in_order || !IsPermit(state, state.permits[i])) return Wrong("permit", i);
+    charges += state.permits[i].charges;
+  }
+  if (charges != state.charges.size()) return Wrong("number of charges", state.charges.size());
+  for (size_t i = 0; i < charges; ++i) {
+    if (!IsCharge(state.charges[i])) return Wrong("charge", i);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Health Storable(Health health) {
+  health.sampled_at_ns = std::clamp<int64_t>(health.sampled_at_ns, 0, kMostNs);
+  health.next_sample_at_ns = std::clamp<int64_t>(health.next_sample_at_ns, 0, kMostNs);
+  return health;
+}
+
+absl::Status Validate(const SavedState& state) {
+  constexpr uint64_t kMostPolicies = uint64_t{1} << 62;
+  if (!IsTime(state.saved_at.monotonic_ns)) return Wrong("time", 0);
+  if (state.policy_version >= kMostPolicies) return Wrong("policy", 0);
+  if (state.first_generation >= kMostGeneration || state.generation_floor >= kMostGeneration) {
+    return Wrong("first permit generation", 0);
+  }
+  for (size_t i = 0; i < state.clocks.size(); ++i) {
+    if (!IsClock(state.clocks[i])) return Wrong("clock", i);
+  }
+  if (absl::Status ledgers = ValidateLedgers(state); !ledgers.ok()) return ledgers;
+  if (absl::Status permits = ValidatePermits(state); !permits.ok()) return permits;
+  for (size_t i = 0; i < state.requests.size(); ++i) {
+    if (!IsRequest(state.requests[i])) return Wrong("request", i);
+  }
+  for (size_t i = 0; i < state.patterns.size(); ++i) {
+    const SavedPattern& pattern = state.patterns[i];
+    if (pattern.key == 0 || !IsAverage(pattern.estimate) || !IsAverage(pattern.actual) ||
+        !IsAverage(pattern.mean)) {
+      return Wrong("pattern", i);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace headgate::engine

@@ -1,0 +1,158 @@
+// What an Engine knows, as plain data: what has to survive a restart, and nothing else.
+//
+// Engine::Save fills it, Engine::Restore takes it; whoever calls them keeps it, in a file or where
+// they like. It holds no pointer and no index into anything but itself. Keys and tags in it are
+// hashes under `seed`: an engine has to be made with that seed before it can be restored.
+//
+// Times are those of the engine that saved. Restore moves monotonic ones to the new process's clock;
+// virtual ones stay, since clocks go on where they stood.
+//
+// What comes from outside is never believed: Validate says what is wrong with it. Limits of
+// memory are the caller's: a vector here is as long as what it was read from.
+//
+// Thread-compatible, like any struct.
+
+#ifndef HEADGATE_SERVER_ENGINE_SAVED_STATE_H_
+#define HEADGATE_SERVER_ENGINE_SAVED_STATE_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/clock.h"
+#include "server/engine/answer.h"
+#include "server/engine/permit_table.h"
+#include "server/engine/virtual_clock.h"
+
+namespace headgate::engine {
+
+struct SavedClock {
+  std::string name;  // the book's; empty: one that only a ledger knows, such as an auto budget's
+  int64_t real_base_ns = 0;
+  int64_t virtual_base_ns = 0;
+  uint64_t speed_fixed = 0;  // 32.32; health.speed is derived from it
+  Health health;
+};
+
+struct SavedBucket {
+  uint64_t tag = 0;
+  int64_t empties_at_ns = 0;
+};
+
+// A split budget's buckets that owe. Each stays in its line: who is evicted later depends on it.
+struct SavedTable {
+  int64_t filled_until_ns = 0;
+  uint64_t live_evictions = 0;
+  std::vector<uint8_t> lines;  // for each line, a bit for each of its cells that owes
+  std::vector<SavedBucket> buckets;
+};
+
+struct SavedLedger {
+  static constexpr uint32_t kFrozenClock = 0xffffffff;  // rate 0: its clock stands still
+
+  std::string name;    // of target and budget, as the book joins them
+  uint32_t slot = 0;   // place in the policy's list, which permits name
+  bool idle = false;   // no budget of the policy has it
+  uint32_t clock = 0;  // place in SavedState::clocks
+  double ns_per_unit = 0;
+  bool is_auto = false;
+  std::string split;
+  uint64_t version = 0, lineage = 0;
+  int64_t opened_at_ns = 0;
+  // How times on its predecessor's axis read on its own; version 0: it has none.
+  uint64_t origin_version = 0;
+  int64_t origin_then_ns = 0, origin_now_ns = 0;
+  double origin_scale = 0;
+  uint32_t origin_stripes = 0;
+
+  int64_t empties_at_ns = 0;  // of the one bucket of a budget that is not split
+  SavedTable table;           // without lines: it is not split
+};
+
+struct SavedCharge {
+  uint64_t tag = 0;
+  int64_t ended_at_ns = 0;
+  int64_t refunded_since_ns = 0;  // where it is counted, since it was charged
+  double cost = 0;                // cost units
+  uint32_t ledger = 0;            // slot
+  uint64_t concurrency_key = 0;   // 0: it holds none
+};
+
+struct SavedPermit {
+  uint32_t slot = 0;
+  uint32_t charges = 0;  // so many of SavedState::charges, in order
+  bool expired = false;
+  int64_t expires_at_ns = 0;  // monotonic
+  uint64_t target_key = 0, pattern_key = 0;
+  uint64_t policy_version = 0;
+  double estimate = 0;
+};
+
+struct SavedRequest {
+  uint64_t key = 0;
+  PermitId permit = 0;
+  double predicted_cost = 0, chunk_scale = 0;
+  Reason reason = Reason::kNone;
+  int priority = 0;
+  HealthView health;
+  std::vector<Violation> warnings;
+};
+
+struct SavedAverage {
+  float value = 0;
+  uint32_t count = 0;
+};
+
+struct SavedPattern {
+  uint64_t key = 0;
+  uint64_t learnt_at = 0;  // later ones are larger
+  SavedAverage estimate, actual, mean;
+};
+
+struct SavedState {
+  uint64_t seed = 0;
+  Now saved_at;
+  uint64_t policy_version = 0;
+  uint64_t shape = 0;  // of the policy: what the places in `requests` refer to
+  uint64_t dice = 0;
+
+  std::vector<SavedClock> clocks;
+  std::vector<SavedLedger> ledgers;
+
+  uint64_t first_generation = 0;
+  uint64_t generation_floor = 0;
+  std::vector<uint64_t> hands;        // where slots are looked for next
+  std::vector<uint64_t> generations;  // of each slot, whether its permit is out or not
+  std::vector<SavedPermit> permits;   // in the order of their slots
+  std::vector<SavedCharge> charges;
+  std::vector<SavedRequest> requests;
+  std::vector<SavedPattern> patterns;
+};
+
+// Health as it can be saved: whoever sets it may say anything of its times.
+Health Storable(Health health);
+
+// Ok, or InvalidArgument with the first thing that no Engine would have saved.
+absl::Status Validate(const SavedState& state);
+
+// Moves monotonic times of the engine that saved to those of the one that restores. 0 is no time.
+class TimeShift {
+ public:
+  // `elapsed_ns` have passed since; a bound from below where that is not known.
+  TimeShift(Now saved_at, Now now, int64_t elapsed_ns)
+      : by_ns_(now.monotonic_ns - elapsed_ns - saved_at.monotonic_ns) {}
+
+  int64_t operator()(int64_t at_ns) const {
+    if (at_ns == 0) return 0;
+    return std::clamp<int64_t>(at_ns + by_ns_, 1, VirtualClock::kHorizonNs * 2);
+  }
+
+ private:
+  int64_t by_ns_;
+};
+
+}  // namespace headgate::engine
+
+#endif  // HEADGATE_SERVER_ENGINE_SAVED_STATE_H_

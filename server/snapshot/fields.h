@@ -1,0 +1,98 @@
+// The fields of what is saved, in the order of the file: one list for writing and for reading.
+//
+// `Pass` is a Writer or a Reader; a Writer is given const structs.
+
+#ifndef HEADGATE_SERVER_SNAPSHOT_FIELDS_H_
+#define HEADGATE_SERVER_SNAPSHOT_FIELDS_H_
+
+#include <cstdint>
+#include <limits>
+
+#include "absl/time/time.h"
+#include "server/engine/saved_state.h"
+#include "server/snapshot/wire.h"
+
+namespace headgate::snapshot {
+
+// Infinite ones included.
+inline void Span(Writer& to, absl::Duration span) { to.Number(absl::ToInt64Nanoseconds(span)); }
+inline void Span(Reader& from, absl::Duration& span) {
+  int64_t ns = 0;
+  from.Number(ns);
+  constexpr int64_t kInfinite = std::numeric_limits<int64_t>::max();
+  span = ns == kInfinite ? absl::InfiniteDuration() : absl::Nanoseconds(ns);
+}
+
+template <typename Pass, typename Health>
+void HealthFields(Pass& pass, Health& health) {
+  pass.Numbers(health.status, health.gate_shut, health.unread, health.pressure, health.signal,
+               health.sampled_at_ns, health.next_sample_at_ns);
+}
+
+template <typename Pass, typename Clock>
+void ClockFields(Pass& pass, Clock& clock) {
+  pass.Text(clock.name);
+  pass.Numbers(clock.real_base_ns, clock.virtual_base_ns, clock.speed_fixed);
+  HealthFields(pass, clock.health);
+}
+
+template <typename Pass, typename Ledger>
+void LedgerFields(Pass& pass, Ledger& ledger) {
+  pass.Text(ledger.name);
+  pass.Numbers(ledger.slot, ledger.idle, ledger.clock, ledger.ns_per_unit, ledger.is_auto);
+  pass.Text(ledger.split);
+  pass.Numbers(ledger.version, ledger.lineage, ledger.opened_at_ns, ledger.origin_version,
+               ledger.origin_then_ns, ledger.origin_now_ns, ledger.origin_scale,
+               ledger.origin_stripes, ledger.empties_at_ns, ledger.table.filled_until_ns,
+               ledger.table.live_evictions);
+  pass.Array(ledger.table.lines);
+  pass.Array(ledger.table.buckets);
+}
+
+template <typename Pass, typename Permit>
+void PermitFields(Pass& pass, Permit& permit) {
+  pass.Numbers(permit.slot, permit.charges, permit.expired, permit.expires_at_ns,
+               permit.target_key, permit.pattern_key, permit.policy_version, permit.estimate);
+}
+
+template <typename Pass, typename Charge>
+void ChargeFields(Pass& pass, Charge& charge) {
+  pass.Numbers(charge.tag, charge.ended_at_ns, charge.refunded_since_ns, charge.cost,
+               charge.ledger, charge.concurrency_key);
+}
+
+template <typename Pass, typename Warning>
+void WarningFields(Pass& pass, Warning& warning) {
+  pass.Numbers(warning.budget, warning.rule, warning.profile, warning.limit, warning.warn,
+               warning.level, warning.signal, warning.observed, warning.limit_value,
+               warning.health_status, warning.unread);
+  Span(pass, warning.sample_age);
+  Span(pass, warning.retry_after);
+}
+
+template <typename Pass, typename Request>
+void RequestFields(Pass& pass, Request& request) {
+  pass.Numbers(request.key, request.permit, request.predicted_cost, request.chunk_scale,
+               request.reason, request.priority);
+  pass.Numbers(request.health.profile, request.health.now_ns, request.health.virtual_ns,
+               request.health.real_base_ns, request.health.virtual_base_ns,
+               request.health.speed_fixed, request.health.health.speed);
+  HealthFields(pass, request.health.health);
+}
+
+template <typename Pass, typename Average>
+void AverageFields(Pass& pass, Average& average) {
+  pass.Numbers(average.value, average.count);
+}
+
+template <typename Pass, typename Pattern>
+void PatternFields(Pass& pass, Pattern& pattern) {
+  pass.Numbers(pattern.key, pattern.learnt_at);
+  AverageFields(pass, pattern.estimate);
+  AverageFields(pass, pattern.actual);
+  AverageFields(pass, pattern.mean);
+}
+
+}  // namespace headgate::snapshot
+
+#endif  // HEADGATE_SERVER_SNAPSHOT_FIELDS_H_

@@ -1,0 +1,143 @@
+#include "server/snapshot/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace headgate::snapshot {
+namespace {
+
+// Larger than any engine's: 2^32 bytes.
+constexpr off_t kMostBytes = off_t{1} << 32;
+
+class OpenFile {
+ public:
+  OpenFile(const std::string& path, int flags) : fd_(open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
+  ~OpenFile() {
+    if (fd_ >= 0) close(fd_);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  int fd() const { return fd_; }
+  bool is_open() const { return fd_ >= 0; }
+  // What was written may turn out not to fit only now.
+  bool Close() { return close(std::exchange(fd_, -1)) == 0; }
+
+ private:
+  int fd_;
+};
+
+absl::Status Failed(const char* what, const std::string& path) {
+  const int error = errno;
+  const std::string text = absl::StrCat("cannot ", what, " ", path, ": ", std::strerror(error));
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+      return absl::ResourceExhaustedError(text);
+    case EROFS:
+    case EACCES:
+    case EPERM:
+      return absl::PermissionDeniedError(text);
+    case ENOENT:
+      return absl::NotFoundError(text);
+    default:
+      return absl::UnavailableError(text);
+  }
+}
+
+bool WriteAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+absl::Status WriteDraft(const std::string& draft, std::string_view bytes) {
+  OpenFile file(draft, O_WRONLY | O_CREAT | O_TRUNC);
+  if (!file.is_open()) return Failed("create", draft);
+  if (!WriteAll(file.fd(), bytes)) return Failed("write", draft);
+  if (fsync(file.fd()) != 0) return Failed("flush", draft);
+  if (!file.Close()) return Failed("close", draft);
+  return absl::OkStatus();
+}
+
+// So that the new name is on disk as well.
+absl::Status FlushFolder(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const OpenFile file(folder, O_RDONLY | O_DIRECTORY);
+  if (!file.is_open() || fsync(file.fd()) != 0) return Failed("flush", folder);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Replace(const std::string& path, std::string_view bytes) {
+  const std::string draft = absl::StrCat(path, ".new");
+  absl::Status status = WriteDraft(draft, bytes);
+  if (status.ok() && std::rename(draft.c_str(), path.c_str()) != 0) {
+    status = Failed("replace", path);
+  }
+  if (!status.ok()) {
+    unlink(draft.c_str());  // its room may be what others need
+    return status;
+  }
+  return FlushFolder(path);
+}
+
+absl::StatusOr<std::string> Read(const std::string& path) {
+  const OpenFile file(path, O_RDONLY);
+  struct stat about = {};
+  if (!file.is_open() || fstat(file.fd(), &about) != 0) return Failed("read", path);
+  if (!S_ISREG(about.st_mode) || about.st_size > kMostBytes) {
+    return absl::DataLossError("is no file, or larger than any snapshot");
+  }
+  std::string bytes(static_cast<size_t>(about.st_size), '\0');
+  size_t have = 0;
+  while (have < bytes.size()) {
+    const ssize_t got = read(file.fd(), bytes.data() + have, bytes.size() - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Failed("read", path);
+    if (got == 0) break;  // it has become shorter: Decode will say so
+    have += static_cast<size_t>(got);
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
+absl::StatusOr<std::string> SetAside(const std::string& path) {
+  std::string aside = absl::StrCat(path, ".refused");
+  if (std::rename(path.c_str(), aside.c_str()) != 0) return Failed("set aside", path);
+  return aside;
+}
+
+BootId ReadBootId() {
+  // "d2b0a3f2-....": 32 digits, and dashes.
+  BootId boot = {};
+  OpenFile file("/proc/sys/kernel/random/boot_id", O_RDONLY);
+  char text[64] = {};
+  if (!file.is_open() || read(file.fd(), text, sizeof(text) - 1) < 36) return boot;
+  size_t digits = 0;
+  for (const char* at = text; *at != '\0' && digits < 2 * boot.size(); ++at) {
+    const char digit = static_cast<char>(*at | 0x20);
+    const bool is_number = digit >= '0' && digit <= '9';
+    if (!is_number && (digit < 'a' || digit > 'f')) continue;
+    const int value = is_number ? digit - '0' : digit - 'a' + 10;
+    boot[digits / 2] = static_cast<uint8_t>(boot[digits / 2] << 4 | value);
+    ++digits;
+  }
+  return digits == 2 * boot.size() ? boot : BootId{};
+}
+
+}  // namespace headgate::snapshot

@@ -1,0 +1,35 @@
+// A file that is replaced whole, or not at all.
+//
+// Replace writes a draft beside the file, has it on disk, and renames it over the file; a reader
+// sees the old one or the new one, whatever happens in between, and after a power cut too. The file
+// is its owner's alone (mode 0600): a snapshot holds the key of the process's hashes.
+//
+// Stateless; errors name the path and what the system said.
+
+#ifndef HEADGATE_SERVER_SNAPSHOT_FILE_H_
+#define HEADGATE_SERVER_SNAPSHOT_FILE_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/snapshot/format.h"
+
+namespace headgate::snapshot {
+
+// ResourceExhausted: no room. PermissionDenied: read-only or forbidden. Else Unavailable.
+absl::Status Replace(const std::string& path, std::string_view bytes);
+
+// NotFound: there is none. Unavailable: it cannot be read.
+absl::StatusOr<std::string> Read(const std::string& path);
+
+// Renames the file to PATH.refused, in place of an earlier one. Returns that name.
+absl::StatusOr<std::string> SetAside(const std::string& path);
+
+// Of this start of the machine; zeros where the system does not tell.
+BootId ReadBootId();
+
+}  // namespace headgate::snapshot
+
+#endif  // HEADGATE_SERVER_SNAPSHOT_FILE_H_

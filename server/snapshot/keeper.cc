@@ -1,0 +1,100 @@
+#include "server/snapshot/keeper.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/snapshot/file.h"
+
+namespace headgate::snapshot {
+namespace {
+
+absl::Duration Between(Now from, Now to) {
+  return absl::Nanoseconds(std::max<int64_t>(to.monotonic_ns - from.monotonic_ns, 0));
+}
+
+}  // namespace
+
+Keeper::Keeper(const KeeperOptions& options, engine::Engine& engine, Clock& clock)
+    : options_(options), engine_(engine), clock_(clock), boot_(ReadBootId()) {}
+
+void Keeper::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void Keeper::StopThread() {
+  {
+    const std::lock_guard<std::mutex> lock(thread_mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Keeper::Stop() {
+  StopThread();
+  if (!std::exchange(stopped_, true)) Round();
+}
+
+absl::Duration Keeper::NextRoundAfter(absl::Duration took, const KeeperOptions& options) {
+  return std::clamp(options.at_most - took, absl::ZeroDuration(), options.period);
+}
+
+bool Keeper::Round() {
+  const Now begun = clock_.Read();
+  engine_.Save(begun, saved_);
+  Encode(saved_, boot_, encoded_);
+  const Now copied = clock_.Read();
+  if (on_disk_ == encoded_.fingerprint) {
+    MutexLock lock(&mutex_);
+    state_.as_of = begun.wall();
+    return false;
+  }
+  const absl::Status status = Replace(options_.path, encoded_.bytes);
+  if (status.ok()) {
+    on_disk_ = encoded_.fingerprint;
+  } else {
+    on_disk_.reset();
+  }
+  Note(status, begun, copied, clock_.Read());
+  return status.ok();
+}
+
+void Keeper::Note(const absl::Status& status, Now begun, Now copied, Now written) {
+  bool changed = false;
+  {
+    MutexLock lock(&mutex_);
+    changed = state_.status.ok() != status.ok();
+    state_.status = status;
+    state_.copy_took = Between(begun, copied);
+    state_.write_took = Between(copied, written);
+    if (status.ok()) {
+      state_.as_of = begun.wall();
+      state_.bytes = static_cast<int64_t>(encoded_.bytes.size());
+      ++state_.writes;
+    } else {
+      ++state_.failures;
+    }
+  }
+  if (changed && options_.on_change) options_.on_change(status);
+}
+
+void Keeper::Run() {
+  std::unique_lock<std::mutex> lock(thread_mutex_);
+  while (!stopping_) {
+    lock.unlock();
+    const Now begun = clock_.Read();
+    Round();
+    const absl::Duration took = Between(begun, clock_.Read());
+    const absl::Duration pause = std::max(NextRoundAfter(took, options_) - took,
+                                          absl::ZeroDuration());
+    lock.lock();
+    changed_.wait_for(lock, absl::ToChronoNanoseconds(pause), [this] { return stopping_; });
+  }
+}
+
+KeeperState Keeper::State() const {
+  MutexLock lock(&mutex_);
+  return state_;
+}
+
+}  // namespace headgate::snapshot

@@ -1,0 +1,272 @@
+// headgated is told to stop, and killed, again and again under load: no Check fails that is asked
+// once more, no limit is passed, no override and no permit is lost, but for what a kill took away
+// in its last second.
+
+#include <headgate/v1/override_service.grpc.pb.h>
+#include <headgate/v1/status_service.grpc.pb.h>
+
+#include <cstdio>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/restart/caller.h"
+#include "tests/restart/life.h"
+#include "tests/testing/engine_fixture.h"
+#include "tests/testing/temp_folder.h"
+
+namespace headgate {
+namespace {
+
+constexpr int kCallers = 6;
+constexpr double kCost = 5;
+constexpr double kRate = 200, kBurst = 100;            // of each job
+constexpr double kWholeRate = 600, kWholeBurst = 200;  // of all of them
+// What is lost is at most a second; so much is left to a busy machine.
+constexpr absl::Duration kMayBeLost = absl::Milliseconds(1700);
+
+constexpr char kPolicy[] = R"(
+engine:
+  permit_ttl: 10m
+budgets:
+  - name: job
+    rate: 200
+    burst: 100
+    split:
+      depth: 8
+  - name: whole
+    rate: 600
+    burst: 200
+  - name: sum
+    rate: 0.001
+    burst: 1000000000
+rules:
+  - name: jobs
+    match:
+      identity: load
+    charge: [job, whole, sum]
+  - name: chunks
+    match:
+      identity: chunks
+    charge: [sum]
+)";
+
+// Asks the server as it is now.
+class Operator {
+ public:
+  explicit Operator(const std::string& address)
+      : channel_(ChannelTo(address)),
+        throttler_(v1::ThrottlerService::NewStub(channel_)),
+        status_(v1::StatusService::NewStub(channel_)),
+        overrides_(v1::OverrideService::NewStub(channel_)) {}
+
+  uint64_t Take(double cost) const {
+    v1::CheckRequest request;
+    request.set_identity("chunk:chunks");
+    request.set_estimated_cost(cost);
+    v1::CheckResponse response;
+    Expect([&](auto* context) { return throttler_->Check(context, request, &response); });
+    EXPECT_EQ(response.decision().verdict(), v1::VERDICT_ALLOWED);
+    return response.decision().permit_id();
+  }
+  v1::ReportOutcome Report(uint64_t permit, double actual) const {
+    v1::ReportRequest request;
+    request.add_reports()->set_permit_id(permit);
+    request.mutable_reports(0)->set_actual_cost(actual);
+    v1::ReportResponse response;
+    Expect([&](auto* context) { return throttler_->Report(context, request, &response); });
+    EXPECT_EQ(response.results_size(), 1);
+    EXPECT_FALSE(response.results(0).has_error()) << response.DebugString();
+    return response.results(0).outcome();
+  }
+  double Owed(const std::string& budget) const {
+    v1::ListBudgetsResponse response;
+    Expect([&](auto* context) { return status_->ListBudgets(context, {}, &response); });
+    for (const v1::BudgetStatus& one : response.budgets()) {
+      if (one.budget() == budget) return one.debt();
+    }
+    ADD_FAILURE() << "no budget " << budget;
+    return 0;
+  }
+  v1::SnapshotStatus Snapshot() const {
+    v1::GetStatusResponse response;
+    Expect([&](auto* context) { return status_->GetStatus(context, {}, &response); });
+    return response.snapshot();
+  }
+  int64_t Pause(const std::string& identity) const {
+    v1::CreateOverrideRequest request;
+    request.set_kind(v1::OVERRIDE_KIND_PAUSE);
+    request.mutable_selector()->set_identity(identity);
+    request.set_actor("test");
+    request.set_reason("must outlive the server");
+    request.set_never_expires(true);
+    v1::CreateOverrideResponse response;
+    Expect([&](auto* context) { return overrides_->CreateOverride(context, request, &response); });
+    return response.override().id();
+  }
+  std::set<int64_t> InForce() const {
+    v1::ListOverridesRequest request;
+    request.set_page_size(1000);
+    v1::ListOverridesResponse response;
+    Expect([&](auto* context) { return overrides_->ListOverrides(context, request, &response); });
+    std::set<int64_t> ids;
+    for (const v1::Override& one : response.overrides()) ids.insert(one.id());
+    return ids;
+  }
+
+ private:
+  template <typename Call>
+  static void Expect(const Call& call) {
+    grpc::ClientContext context;
+    context.set_wait_for_ready(true);
+    const grpc::Status status = call(&context);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+  }
+
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::ThrottlerService::Stub> throttler_;
+  const std::unique_ptr<v1::StatusService::Stub> status_;
+  const std::unique_ptr<v1::OverrideService::Stub> overrides_;
+};
+
+class Restart : public testing::Test {
+ protected:
+  void StartCallers(int tries) {
+    for (int i = 0; i < kCallers; ++i) {
+      callers_.push_back(std::make_unique<RestartCaller>(
+          life_.address(), absl::StrCat("job-", i, ":load"), kCost, tries));
+    }
+  }
+  static void Pass(int milliseconds) {
+    const int64_t until_ns = MonotonicNs() + int64_t{milliseconds} * 1'000'000;
+    (void)WaitUntil([&] { return MonotonicNs() >= until_ns; });
+  }
+  CallerCounts StopCallers() {
+    CallerCounts all;
+    for (const auto& caller : callers_) {
+      caller->Stop();
+      all.checks += caller->counts().checks;
+      all.retried += caller->counts().retried;
+      all.cancelled += caller->counts().cancelled;
+      all.failed += caller->counts().failed;
+      if (!caller->counts().last_error.empty()) all.last_error = caller->counts().last_error;
+    }
+    std::printf("%lld Checks, %lld of them asked again (%lld after CANCELLED), %lld failed\n",
+                static_cast<long long>(all.checks), static_cast<long long>(all.retried),
+                static_cast<long long>(all.cancelled), static_cast<long long>(all.failed));
+    return all;
+  }
+  void ExpectLimitsHeld(const std::vector<int64_t>& kills) const {
+    std::vector<Admission> whole;
+    for (const auto& caller : callers_) {
+      const std::vector<Admission>& own = caller->admissions();
+      whole.insert(whole.end(), own.begin(), own.end());
+      EXPECT_LE(OverAdmission(own, kBurst, kRate, kills, kMayBeLost), 1e-6);
+    }
+    const double over = OverAdmission(whole, kWholeBurst, kWholeRate, kills, kMayBeLost);
+    std::printf("%zu admitted; at least %.1f units below the limit of all in every interval\n",
+                whole.size(), -over);
+    EXPECT_LE(over, 1e-6);
+    EXPECT_GT(whole.size(), 100U);
+  }
+
+  const TempFolder folder_;
+  RestartLife life_{folder_.path(), kPolicy};
+  std::vector<std::unique_ptr<RestartCaller>> callers_;
+};
+
+TEST_F(Restart, ToldToStopUnderLoadLosesNothingAndFailsNoCheckThatIsAskedOnceMore) {
+  const int rounds = engine::Scaled(19);
+  StartCallers(2);
+  std::set<int64_t> paused;
+  absl::Duration longest;
+  for (int round = 0; round < rounds; ++round) {
+    Pass(300);
+    uint64_t permit = 0;
+    {
+      const Operator before(life_.address());
+      paused.insert(before.Pause(absl::StrCat("paused-", round, ":other")));
+      permit = before.Take(1000);
+    }
+    longest = std::max(longest, life_.Terminate());
+    life_.Start();
+    const Operator after(life_.address());
+    EXPECT_EQ(after.InForce(), paused) << "round " << round;
+    const double owed = after.Owed("sum");
+    // As predicted: anything else would teach the server that all work costs less.
+    EXPECT_EQ(after.Report(permit, 1000), v1::REPORT_OUTCOME_SETTLED) << "round " << round;
+    EXPECT_GT(after.Snapshot().restored_permits(), 0);
+    EXPECT_GT(owed, 1000);
+  }
+  const CallerCounts counts = StopCallers();
+  std::printf("%d stops, the longest took %lld ms\n", rounds,
+              static_cast<long long>(absl::ToInt64Milliseconds(longest)));
+  EXPECT_EQ(counts.failed, 0) << counts.last_error;
+  ExpectLimitsHeld({});
+  double admitted = 1000.0 * rounds;
+  for (const auto& caller : callers_) {
+    admitted += kCost * static_cast<double>(caller->admissions().size());
+  }
+  // Every Check that was answered, none twice; what a lost answer admitted is in it as well.
+  const double owed = Operator(life_.address()).Owed("sum");
+  EXPECT_GE(owed, admitted - 1);
+  EXPECT_LE(owed, admitted + kCost * static_cast<double>(counts.retried));
+}
+
+TEST_F(Restart, KilledUnderLoadLosesTheLastSecondAtMost) {
+  const int rounds = engine::Scaled(49);
+  std::mt19937 random(20260105);
+  std::uniform_int_distribution<int> milliseconds(200, 2300);
+  StartCallers(1000);
+  std::set<int64_t> paused;
+  std::vector<int64_t> kills;
+  int settled = 0;
+  int old_enough = 0;
+  for (int round = 0; round < rounds; ++round) {
+    const Operator before(life_.address());
+    const uint64_t permit = before.Take(1);
+    const int64_t taken_ns = MonotonicNs();
+    paused.insert(before.Pause(absl::StrCat("paused-", round, ":other")));
+    Pass(milliseconds(random));
+    kills.push_back(MonotonicNs());
+    life_.Kill();
+    life_.Start();
+    const Operator after(life_.address());
+    EXPECT_EQ(after.InForce(), paused) << "round " << round;
+    EXPECT_EQ(after.Snapshot().refused(), "");
+    const bool must_be_there = absl::Nanoseconds(kills.back() - taken_ns) > kMayBeLost;
+    const v1::ReportOutcome outcome = after.Report(permit, 1);
+    const bool is_there = outcome == v1::REPORT_OUTCOME_SETTLED;
+    EXPECT_TRUE(is_there || outcome == v1::REPORT_OUTCOME_FORGOTTEN) << outcome;
+    EXPECT_TRUE(is_there || !must_be_there) << "round " << round;
+    settled += is_there ? 1 : 0;
+    old_enough += must_be_there ? 1 : 0;
+  }
+  const CallerCounts counts = StopCallers();
+  std::printf("%d of %d permits outlived a kill; %d had to\n", settled, rounds, old_enough);
+  EXPECT_EQ(counts.failed, 0) << counts.last_error;
+  ExpectLimitsHeld(kills);
+  double kept = 0;
+  double admitted = 0;
+  for (const auto& caller : callers_) {
+    for (const Admission& one : caller->admissions()) {
+      admitted += one.cost;
+      bool may_be_lost = false;
+      for (const int64_t kill_ns : kills) {
+        may_be_lost |=
+            one.received_ns <= kill_ns && absl::Nanoseconds(kill_ns - one.received_ns) < kMayBeLost;
+      }
+      kept += may_be_lost ? 0 : one.cost;
+    }
+  }
+  const double owed = Operator(life_.address()).Owed("sum");
+  std::printf("%.0f units admitted, %.0f owed afterwards\n", admitted, owed);
+  EXPECT_GE(owed, kept - 1);
+}
+
+}  // namespace
+}  // namespace headgate

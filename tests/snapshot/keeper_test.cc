@@ -1,0 +1,166 @@
+#include "server/snapshot/keeper.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "common/fake_clock.h"
+#include "gtest/gtest.h"
+#include "server/snapshot/file.h"
+#include "tests/snapshot/busy_engine.h"
+#include "tests/testing/small_disk.h"
+#include "tests/testing/temp_folder.h"
+#include "tests/testing/wait_until.h"
+
+namespace headgate::snapshot {
+namespace {
+
+using engine::At;
+
+constexpr BootId kOneBoot = {1};
+constexpr BootId kAnotherBoot = {2};
+
+Now Times(int64_t monotonic_s, int64_t wall_s) {
+  return {.monotonic_ns = monotonic_s * 1'000'000'000, .wall_ns = wall_s * 1'000'000'000};
+}
+
+class SnapshotKeeper : public testing::Test {
+ protected:
+  KeeperOptions Options(const std::string& path) { return {.path = path}; }
+  std::string path() const { return folder_.File("engine.snapshot"); }
+  void Spoil(const std::string& text) const { std::ofstream(path()) << text; }
+
+  const TempFolder folder_;
+  FakeClock clock_;
+};
+
+TEST_F(SnapshotKeeper, WhatOneKeepsTheNextOneLoads) {
+  const auto engine = BusyEngine();
+  Keeper keeper(Options(path()), *engine, clock_);
+  EXPECT_TRUE(keeper.Round());
+  clock_.Advance(absl::Seconds(3));
+  const Loaded loaded = Load(path(), clock_.Read());
+  ASSERT_TRUE(loaded.state.has_value()) << loaded.refused;
+  EXPECT_EQ(loaded.elapsed_ns, 3'000'000'000);
+  EXPECT_EQ(loaded.state->permits.size(), 8U);
+  struct stat about = {};
+  ASSERT_EQ(stat(path().c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 0777, 0600U);
+}
+
+TEST_F(SnapshotKeeper, WithoutAFileThereIsNothingToSay) {
+  const Loaded loaded = Load(path(), clock_.Read());
+  EXPECT_FALSE(loaded.state.has_value());
+  EXPECT_TRUE(loaded.refused.ok());
+}
+
+TEST_F(SnapshotKeeper, WhatIsNoSnapshotIsSetAside) {
+  Spoil("to be, or not to be");
+  const Loaded loaded = Load(path(), clock_.Read());
+  EXPECT_FALSE(loaded.state.has_value());
+  EXPECT_TRUE(absl::IsDataLoss(loaded.refused)) << loaded.refused;
+  EXPECT_EQ(loaded.set_aside, path() + ".refused");
+  EXPECT_FALSE(std::filesystem::exists(path()));
+  EXPECT_TRUE(std::filesystem::exists(loaded.set_aside));
+}
+
+TEST_F(SnapshotKeeper, AFileOfTheFutureIsRefused) {
+  const auto engine = BusyEngine();
+  Keeper keeper(Options(path()), *engine, clock_);
+  ASSERT_TRUE(keeper.Round());
+  clock_.AdvanceWall(-absl::Hours(25));
+  const Loaded loaded = Load(path(), clock_.Read());
+  EXPECT_FALSE(loaded.state.has_value());
+  EXPECT_NE(loaded.refused.message().find("in the future"), absl::string_view::npos);
+}
+
+TEST(SnapshotElapsed, IsTheLeastThatTheClocksAgreeOn) {
+  const Now then = Times(1000, 5000);
+  EXPECT_EQ(*ElapsedSince(then, kOneBoot, Times(1010, 5010), kOneBoot), 10'000'000'000);
+  // The wall clock was set ahead, or the monotonic one stood still while the machine slept.
+  EXPECT_EQ(*ElapsedSince(then, kOneBoot, Times(1010, 9000), kOneBoot), 10'000'000'000);
+  EXPECT_EQ(*ElapsedSince(then, kOneBoot, Times(1900, 5010), kOneBoot), 10'000'000'000);
+  // Another start of the machine, or another machine: its monotonic time means nothing.
+  EXPECT_EQ(*ElapsedSince(then, kOneBoot, Times(3, 5060), kAnotherBoot), 60'000'000'000);
+  EXPECT_EQ(*ElapsedSince(then, {}, Times(3, 5060), {}), 60'000'000'000);
+  // The wall clock was set back.
+  EXPECT_EQ(*ElapsedSince(then, kOneBoot, Times(1010, 4000), kOneBoot), 0);
+  EXPECT_EQ(*ElapsedSince(then, kOneBoot, Times(10, 4000), kAnotherBoot), 0);
+}
+
+TEST_F(SnapshotKeeper, WritesOnlyWhatHasChanged) {
+  const auto engine = BusyEngine();
+  Keeper keeper(Options(path()), *engine, clock_);
+  EXPECT_TRUE(keeper.Round());
+  clock_.Advance(absl::Milliseconds(1));
+  EXPECT_FALSE(keeper.Round());
+  EXPECT_EQ(keeper.State().writes, 1);
+  EXPECT_EQ(keeper.State().as_of, clock_.Read().wall());
+  engine::CheckAnswer answer;
+  ASSERT_TRUE(engine->Check(engine::Request("new:etl", 1), clock_.Read(), answer).ok());
+  EXPECT_TRUE(keeper.Round());
+  EXPECT_EQ(keeper.State().writes, 2);
+}
+
+TEST_F(SnapshotKeeper, StopWritesWhatThereIsThen) {
+  const auto engine = BusyEngine();
+  Keeper keeper(Options(path()), *engine, clock_);
+  keeper.Start();
+  ASSERT_TRUE(WaitUntil([&] { return keeper.State().writes > 0; }));
+  engine::CheckAnswer answer;
+  ASSERT_TRUE(engine->Check(engine::Request("new:etl", 1), clock_.Read(), answer).ok());
+  keeper.Stop();
+  const Loaded loaded = Load(path(), clock_.Read());
+  ASSERT_TRUE(loaded.state.has_value()) << loaded.refused;
+  EXPECT_EQ(loaded.state->permits.size(), 9U);
+}
+
+TEST(SnapshotKeeperPace, ALongWriteMakesTheNextOneBeginSooner) {
+  const KeeperOptions options;
+  const auto ms = [](int count) { return absl::Milliseconds(count); };
+  EXPECT_EQ(Keeper::NextRoundAfter(ms(5), options), ms(750));
+  EXPECT_EQ(Keeper::NextRoundAfter(ms(148), options), ms(750));
+  EXPECT_EQ(Keeper::NextRoundAfter(ms(400), options), ms(600));
+  EXPECT_EQ(Keeper::NextRoundAfter(ms(2000), options), ms(0));
+}
+
+TEST_F(SnapshotKeeper, ADiskWithoutRoomIsSaidAndTriedAgain) {
+  const SmallDisk disk(folder_.File("disk"));
+  if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small disk takes root";
+  const auto engine = BusyEngine();
+  std::vector<bool> changes;
+  KeeperOptions options = Options(disk.File("engine.snapshot"));
+  options.on_change = [&](const absl::Status& status) { changes.push_back(status.ok()); };
+  Keeper keeper(options, *engine, clock_);
+  ASSERT_TRUE(keeper.Round());
+  disk.Fill();
+  engine::CheckAnswer answer;
+  ASSERT_TRUE(engine->Check(engine::Request("new:etl", 1), clock_.Read(), answer).ok());
+  EXPECT_FALSE(keeper.Round());
+  EXPECT_TRUE(absl::IsResourceExhausted(keeper.State().status)) << keeper.State().status;
+  EXPECT_FALSE(keeper.Round());
+  EXPECT_EQ(keeper.State().failures, 2);
+  // What was written before is still there, whole.
+  EXPECT_EQ(Load(options.path, clock_.Read()).state->permits.size(), 8U);
+  disk.MakeRoom();
+  EXPECT_TRUE(keeper.Round());
+  EXPECT_TRUE(keeper.State().status.ok());
+  EXPECT_EQ(Load(options.path, clock_.Read()).state->permits.size(), 9U);
+  EXPECT_EQ(changes, (std::vector<bool>{false, true}));
+}
+
+TEST_F(SnapshotKeeper, AReadOnlyDiskIsSaid) {
+  const SmallDisk disk(folder_.File("disk"));
+  if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small disk takes root";
+  disk.MakeReadOnly();
+  const auto engine = BusyEngine();
+  Keeper keeper(Options(disk.File("engine.snapshot")), *engine, clock_);
+  EXPECT_FALSE(keeper.Round());
+  EXPECT_TRUE(absl::IsPermissionDenied(keeper.State().status)) << keeper.State().status;
+}
+
+}  // namespace
+}  // namespace headgate::snapshot
