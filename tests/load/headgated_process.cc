@@ -1,5 +1,6 @@
 #include "tests/load/headgated_process.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -28,6 +29,8 @@ absl::StatusOr<std::unique_ptr<HeadgatedProcess>> HeadgatedProcess::Start(
   std::vector<std::string> argv = {*program, "--grpc-address", "127.0.0.1:0", "--port-file",
                                    port_file};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
+  // Of HTTP too: the usual port may be another server's.
+  setenv("HEADGATE_HTTP_ADDRESS", "off", /*overwrite=*/1);
   absl::StatusOr<std::unique_ptr<Subprocess>> process =
       Subprocess::Start(argv, folder + "/headgated.log");
   if (!process.ok()) return process.status();

@@ -1,4 +1,5 @@
-// headgated as a process of its own, from the folder of this program, on a free port of loopback.
+// headgated as a process of its own, from the folder of this program, on a free port of loopback
+// and without one for HTTP.
 //
 // Thread-compatible. It is killed when the thread that started it ends; see subprocess.h.
 //
