@@ -4,7 +4,7 @@
 // A Check is handled as a route handles it, protobuf included, with the throttle log's lane; once
 // with the calls counted and every 64th timed, once without. Slices of both take turns, and the
 // difference is the median of the differences of neighbours. The scrape is of a server with 100
-// split budgets of 65,536 buckets and four targets' worth of labels.
+// split budgets of 65,536 buckets.
 
 #include <algorithm>
 #include <chrono>
@@ -81,9 +81,9 @@ struct Handled {
   rpc::Throttler plain{engine, clock, nullptr, &lane};
   rpc::Throttler timed{engine, clock, nullptr, &lane, &calls.AddDecisionLane()};
   rpc::MethodCalls& method = calls.AddLane("Check");
-  grpc::ServerContext context;
-  v1::CheckRequest request;
-  v1::Decision decision;
+  grpc::ServerContext context = {};
+  v1::CheckRequest request = {};
+  v1::Decision decision = {};
 
   double Plain() {
     const auto start = std::chrono::steady_clock::now();
