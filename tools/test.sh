@@ -197,6 +197,8 @@ test_rooms() {
 # run_tests PRESET: everything that is built in it.
 run_tests() {
   local preset=$1 room file
+  # Servers that tests start have an HTTP port only where a test asks for one: 8080 may be taken.
+  export HEADGATE_HTTP_ADDRESS=off
   mkdir -p "build/$preset/test"
   for room in $(test_rooms); do run_gtest "$preset" "$room"; done
   for file in tests/fuzz/*_fuzz.cc; do
@@ -212,9 +214,6 @@ build_or_fail() {
   FAILED=$((FAILED + 1))
   return 1
 }
-
-# Servers that tests start have no HTTP port but where a test asks for one: 8080 may be taken.
-export HEADGATE_HTTP_ADDRESS=off
 
 test_release() {
   export HEADGATE_TEST_SCALE="${HEADGATE_TEST_SCALE:-1}"

@@ -122,7 +122,8 @@ absl::StatusOr<std::unique_ptr<Headgated>> Headgated::Start(Stage& stage,
   absl::Status status = WriteFile(config, Configuration(stage));
   if (!status.ok()) return status;
   absl::StatusOr<std::unique_ptr<load::Subprocess>> process = load::Subprocess::Start(
-      {*program, "--config", config, "--http-address", "off", "--port-file", port}, stage.folder() + "/headgated.log");
+      {*program, "--config", config, "--http-address", "off", "--port-file", port},
+      stage.folder() + "/headgated.log");
   if (!process.ok()) return process.status();
   std::unique_ptr<Headgated> headgated(new Headgated(std::move(*process)));
   status = headgated->WaitForPort(port, interrupt);

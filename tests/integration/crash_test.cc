@@ -42,11 +42,11 @@ class Life {
     const std::filesystem::path port_file = folder / "port";
     std::filesystem::remove(port_file);
     std::filesystem::create_directory(folder / "state");
-    auto started = load::Subprocess::Start({HEADGATED_PROGRAM, "--grpc-address=127.0.0.1:0",
-                                            "--http-address=off",
-                                            absl::StrCat("--port-file=", Text(port_file)),
-                                            absl::StrCat("--state-dir=", Text(folder / "state"))},
-                                           folder / "output");
+    auto started = load::Subprocess::Start(
+        {HEADGATED_PROGRAM, "--grpc-address=127.0.0.1:0", "--http-address=off",
+         absl::StrCat("--port-file=", Text(port_file)),
+         absl::StrCat("--state-dir=", Text(folder / "state"))},
+        folder / "output");
     EXPECT_TRUE(started.ok()) << started.status();
     process_ = *std::move(started);
     int port = 0;
