@@ -134,8 +134,19 @@ int AlertIn(unsigned long error) {
   return reason > SSL_AD_REASON_OFFSET ? reason - SSL_AD_REASON_OFFSET : -1;
 }
 
+bool IsUnknownAuthority(long verified) {
+  return verified == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN ||
+         verified == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT ||
+         verified == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY ||
+         verified == X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE;
+}
+
 std::string WhyFailed(SSL* session) {
   const long verified = SSL_get_verify_result(session);
+  if (IsUnknownAuthority(verified)) {
+    return absl::StrCat("the server's certificate is refused: its authority is not in --tls-ca (",
+                        X509_verify_cert_error_string(verified), ")");
+  }
   if (verified != X509_V_OK) {
     return absl::StrCat("the server's certificate is refused: ",
                         X509_verify_cert_error_string(verified));

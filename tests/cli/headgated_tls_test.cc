@@ -97,6 +97,20 @@ TEST_F(HeadgatedWithTls, DoesNotStartWithAKeyOfAnotherCertificate) {
                                               folder_.File("tls.crt"))));
 }
 
+TEST_F(HeadgatedWithTls, WhatGrpcSaysIsInTheLogForDebugging) {
+  std::vector<std::string> command = Command();
+  command.insert(command.end(), {"--log-level", "debug"});
+  Subprocess server(command);
+  ASSERT_TRUE(WaitUntil([&] { return std::filesystem::exists(folder_.File("port")); }))
+      << server.Err();
+  std::string port;
+  std::ifstream(folder_.File("port")) >> port;
+  // Plaintext, which gRPC complains of.
+  EXPECT_EQ(RunHeadgate({"check", "job", "--address", "127.0.0.1:" + port}).status, 3);
+  EXPECT_TRUE(
+      WaitUntil([&] { return server.Err().find(" debug grpc message=") != std::string::npos; }));
+}
+
 TEST_F(HeadgatedWithTls, ItsProbesNeedTlsToBeOn) {
   Subprocess server([&] {
     std::vector<std::string> command = Command();
