@@ -71,7 +71,8 @@ absl::Status Engine::Restore(const SavedState& state, Now now, int64_t elapsed_n
     return absl::FailedPreconditionError("an engine is restored before its first policy");
   }
   if (state.seed != options_.seed) {
-    return absl::FailedPreconditionError("an engine is restored with the seed that it was saved with");
+    return absl::FailedPreconditionError(
+        "an engine is restored with the seed that it was saved with");
   }
   if (absl::Status valid = Validate(state); !valid.ok()) return valid;
   constexpr uint64_t kMostPolicies = uint64_t{1} << 62;

@@ -29,8 +29,7 @@ HealthView Shifted(HealthView view, const TimeShift& shift) {
 
 }  // namespace
 
-void RequestIndex::Save(SavedState& state,
-                        absl::FunctionRef<bool(const Policy&)> alike) const {
+void RequestIndex::Save(SavedState& state, absl::FunctionRef<bool(const Policy&)> alike) const {
   state.requests.clear();
   for (const Stripe& stripe : stripes_) {
     MutexLock lock(&stripe.mutex);
@@ -78,8 +77,7 @@ void RequestIndex::Adopt(const std::shared_ptr<const Policy>& policy, bool is_al
     MutexLock lock(&stripe.mutex);
     for (auto& [key, entry] : stripe.entries) {
       HealthView& health = entry.health;
-      const bool known =
-          is_alike && IsPlace(health.profile, kNoRule, policy->profiles.size());
+      const bool known = is_alike && IsPlace(health.profile, kNoRule, policy->profiles.size());
       if (!known) health.profile = kNoRule;
       if (entry.full == nullptr) continue;
       for (const Violation& warning : entry.full->violations) {

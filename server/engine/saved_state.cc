@@ -68,7 +68,8 @@ bool IsLedger(const SavedState& state, const SavedLedger& ledger) {
   const bool has_clock =
       ledger.clock == SavedLedger::kFrozenClock || ledger.clock < state.clocks.size();
   return has_clock && !ledger.name.empty() && ledger.slot < kMostSlots &&
-         ledger.ns_per_unit >= kLeastNsPerUnit && ledger.ns_per_unit <= kMostNsPerUnit && IsTime(ledger.opened_at_ns) && IsOrigin(ledger) &&
+         ledger.ns_per_unit >= kLeastNsPerUnit && ledger.ns_per_unit <= kMostNsPerUnit &&
+         IsTime(ledger.opened_at_ns) && IsOrigin(ledger) &&
          ledger.version <= state.policy_version && ledger.lineage <= ledger.version &&
          IsDebt(ledger.empties_at_ns) && IsTable(ledger.table);
 }
@@ -92,7 +93,8 @@ bool IsRequest(const SavedRequest& request) {
   return IsCost(request.predicted_cost) && std::isfinite(request.chunk_scale) &&
          request.reason <= Reason::kCapacity && IsHealth(request.health.health) &&
          IsTime(request.health.now_ns, 2 * kMostNs) &&
-         IsTime(request.health.real_base_ns, 2 * kMostNs) && !std::isnan(request.health.health.speed);
+         IsTime(request.health.real_base_ns, 2 * kMostNs) &&
+         !std::isnan(request.health.health.speed);
 }
 
 bool IsAverage(const SavedAverage& average) {

@@ -217,7 +217,8 @@ void ReferenceModel::Admit(const Decision& decision, PermitId id, Now now) {
                                   bucket.key, ledger->second.ToNs(bucket.cost), now.monotonic_ns)});
   }
   permits_[id] = std::move(permit);
-  if (!decision.request_key.empty()) requests_[decision.request_key] = {id, decision.answer, shape_};
+  if (!decision.request_key.empty())
+    requests_[decision.request_key] = {id, decision.answer, shape_};
 }
 
 Reported ReferenceModel::Report(PermitId id, double actual_cost, Now now) {
