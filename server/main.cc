@@ -105,8 +105,9 @@ void Declare(CLI::App& cli, Flags& flags) {
                  "Whether clients may ask which services there are, instead of the file's")
       ->envname("HEADGATE_REFLECTION");
   cli.add_option("--state-dir", flags.server.state_dir,
-                 "Existing folder for the throttle log and overrides, instead of the file's. "
-                 "Without one the log is kept in memory, and overrides are refused")
+                 "Existing folder for debt, permits, overrides and the throttle log, instead of "
+                 "the file's. Without one a restart forgets what is owed, overrides are refused, "
+                 "and the log is kept in memory")
       ->envname("HEADGATE_STATE_DIR");
   AddDuration(cli, "--grace", flags.server.grace,
               "How long running calls may take when the server stops, such as 10s")

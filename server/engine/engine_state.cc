@@ -57,7 +57,9 @@ void Engine::Save(Now now, SavedState& state) {
       saved.refunded_since_ns = book_.RefundedSince(permit.policy_version, saved);
     }
   }
-  requests_.Save(state);
+  requests_.Save(state, [&](const Policy& other) {
+    return policy.get() == &other || ShapeOf(other) == state.shape;
+  });
   costs_.Save(state);
 }
 
@@ -69,9 +71,14 @@ absl::Status Engine::Restore(const SavedState& state, Now now, int64_t elapsed_n
     return absl::FailedPreconditionError("an engine is restored before its first policy");
   }
   if (state.seed != options_.seed) {
-    return absl::FailedPreconditionError("an engine is restored with the seed that it was saved with");
+    return absl::FailedPreconditionError(
+        "an engine is restored with the seed that it was saved with");
   }
   if (absl::Status valid = Validate(state); !valid.ok()) return valid;
+  constexpr uint64_t kMostPolicies = uint64_t{1} << 62;
+  if (state.policy_version > kMostPolicies) {
+    return absl::ResourceExhaustedError("no numbers are left for new policies");
+  }
   const TimeShift shift(state.saved_at, now, elapsed_ns);
   if (absl::Status restored = permits_.Restore(state, shift, elapsed_ns); !restored.ok()) {
     return restored;

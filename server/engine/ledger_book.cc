@@ -182,7 +182,8 @@ absl::Status LedgerBook::CheckMemory(const Policy& policy, Now now) const {
   for (const auto& [name, slot] : slots_) {
     const Ledger& ledger = *ledgers_[slot];
     // At start there is no policy to stay with instead.
-    if (!restored_ && !named.contains(name) && ledger.Owes(now.monotonic_ns)) kept += ledger.capacity();
+    if (!restored_ && !named.contains(name) && ledger.Owes(now.monotonic_ns))
+      kept += ledger.capacity();
   }
   const size_t bytes = (buckets + kept) * sizeof(Bucket);
   if (bytes <= bucket_bytes_) return absl::OkStatus();

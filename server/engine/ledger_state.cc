@@ -12,7 +12,9 @@ constexpr uint64_t kMostStripes = 64;
 
 }  // namespace
 
-bool Ledger::IsStripes(uint64_t count) { return count <= kMostStripes && std::has_single_bit(count); }
+bool Ledger::IsStripes(uint64_t count) {
+  return count <= kMostStripes && std::has_single_bit(count);
+}
 
 void Ledger::Save(int64_t clock_ns, SavedLedger& saved) const {
   saved.ns_per_unit = axis_.ns_per_unit;

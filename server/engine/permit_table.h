@@ -42,8 +42,8 @@ using PermitId = uint64_t;
 
 struct SavedState;
 
-// What only its owner writes, while a saver may be reading it. The saver looks at the permit's state
-// before and after, so it must not see a new owner's value with the old owner's state: hence
+// What only its owner writes, while a saver may be reading it. The saver looks at the permit's
+// state before and after, so it must not see a new owner's value with the old owner's state: hence
 // release and acquire, which on x86 are plain stores and loads.
 template <typename T>
 class OwnedField {
@@ -141,8 +141,8 @@ class PermitTable {
   // that is being made meanwhile must not expire before that.
   void Sweep(uint32_t cell, int64_t now_ns, int64_t latest_ns);
 
-  // For Engine::Save. A permit is saved that was out at the Mark and is still out, unsettled: all of
-  // its charges are in what was read of the buckets in between, and none of its refunds.
+  // For Engine::Save. A permit is saved that was out at the Mark and is still out, unsettled: all
+  // of its charges are in what was read of the buckets in between, and none of its refunds.
   using Marks = std::vector<uint64_t>;
   Marks Mark() const;
   void Save(const Marks& marks, SavedState& state) const;

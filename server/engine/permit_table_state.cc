@@ -43,9 +43,10 @@ void PermitTable::SaveOne(uint32_t slot, uint64_t mark, SavedState& state) const
       const PermitCharge& charge = permit.charges[c];
       const uint32_t cell = charge.concurrency;
       const bool holds = cell != ConcurrencyTable::kNone;
+      const bool owes = charge.tag != 0;  // else it has no place
       state.charges.push_back({.tag = charge.tag,
-                               .ended_at_ns = charge.ended_at_ns,
-                               .refunded_since_ns = charge.refunded_ns,
+                               .ended_at_ns = owes ? int64_t{charge.ended_at_ns} : 0,
+                               .refunded_since_ns = owes ? int64_t{charge.refunded_ns} : 0,
                                .cost = charge.cost,
                                .ledger = charge.ledger,
                                .concurrency_key = holds ? concurrency_.KeyOf(cell) : 0});

@@ -37,8 +37,9 @@ class RequestIndex {
 
   size_t size() const;
 
-  // For Engine::Save; holds each stripe for as long as copying it takes.
-  void Save(SavedState& state) const;
+  // For Engine::Save; holds each stripe for as long as copying it takes. Warnings are left out that
+  // were given under a policy which is not `alike`: their places would mean other things.
+  void Save(SavedState& state, absl::FunctionRef<bool(const Policy&)> alike) const;
   // Those whose permits are live. What they say of health and warnings is not told until Adopt has
   // said whether the policy in force is like the one that it refers to.
   void Restore(const SavedState& state, const TimeShift& shift, int64_t now_ns);

@@ -12,16 +12,11 @@ bool IsPlace(uint32_t place, uint32_t none, size_t places) {
   return place == none || place < places;
 }
 
-bool IsSignal(const Policy& policy, uint32_t profile, int16_t signal) {
-  return signal < 0 || (profile < policy.profiles.size() &&
-                        static_cast<size_t>(signal) < policy.profiles[profile].signals.size());
-}
-
+// Places of signals are looked up with care by whoever shows them.
 bool IsOf(const Policy& policy, const Violation& violation) {
   return IsPlace(violation.budget, Violation::kNoBudget, policy.budget_specs.size()) &&
          IsPlace(violation.rule, kNoRule, policy.rules.size()) &&
-         (violation.limit != Limit::kHealth || violation.profile < policy.profiles.size()) &&
-         IsSignal(policy, violation.profile, violation.signal);
+         (violation.limit != Limit::kHealth || violation.profile < policy.profiles.size());
 }
 
 HealthView Shifted(HealthView view, const TimeShift& shift) {
@@ -34,7 +29,7 @@ HealthView Shifted(HealthView view, const TimeShift& shift) {
 
 }  // namespace
 
-void RequestIndex::Save(SavedState& state) const {
+void RequestIndex::Save(SavedState& state, absl::FunctionRef<bool(const Policy&)> alike) const {
   state.requests.clear();
   for (const Stripe& stripe : stripes_) {
     MutexLock lock(&stripe.mutex);
@@ -48,7 +43,8 @@ void RequestIndex::Save(SavedState& state) const {
       saved.priority = entry.priority;
       saved.health = entry.health;
       saved.health.health = Storable(entry.health.health);
-      if (entry.full == nullptr) continue;
+      if (entry.full == nullptr || entry.full->policy == nullptr) continue;
+      if (!alike(*entry.full->policy)) continue;
       saved.warnings.assign(entry.full->violations.begin(), entry.full->violations.end());
     }
   }
@@ -81,8 +77,7 @@ void RequestIndex::Adopt(const std::shared_ptr<const Policy>& policy, bool is_al
     MutexLock lock(&stripe.mutex);
     for (auto& [key, entry] : stripe.entries) {
       HealthView& health = entry.health;
-      const bool known = is_alike && IsPlace(health.profile, kNoRule, policy->profiles.size()) &&
-                         IsSignal(*policy, health.profile, health.health.signal);
+      const bool known = is_alike && IsPlace(health.profile, kNoRule, policy->profiles.size());
       if (!known) health.profile = kNoRule;
       if (entry.full == nullptr) continue;
       for (const Violation& warning : entry.full->violations) {

@@ -17,6 +17,8 @@ namespace {
 constexpr int64_t kMostNs = VirtualClock::kHorizonNs;
 constexpr uint32_t kMostSlots = uint32_t{1} << 20;
 constexpr uint64_t kMostGeneration = uint64_t{1} << 40;
+// Beyond those of any rate that a policy may have.
+constexpr double kLeastNsPerUnit = 1e-9, kMostNsPerUnit = 1e21;
 constexpr int kWays = BucketTable::kWays;
 
 absl::Status Wrong(const char* what, size_t place) {
@@ -66,7 +68,8 @@ bool IsLedger(const SavedState& state, const SavedLedger& ledger) {
   const bool has_clock =
       ledger.clock == SavedLedger::kFrozenClock || ledger.clock < state.clocks.size();
   return has_clock && !ledger.name.empty() && ledger.slot < kMostSlots &&
-         IsPositive(ledger.ns_per_unit) && IsTime(ledger.opened_at_ns) && IsOrigin(ledger) &&
+         ledger.ns_per_unit >= kLeastNsPerUnit && ledger.ns_per_unit <= kMostNsPerUnit &&
+         IsTime(ledger.opened_at_ns) && IsOrigin(ledger) &&
          ledger.version <= state.policy_version && ledger.lineage <= ledger.version &&
          IsDebt(ledger.empties_at_ns) && IsTable(ledger.table);
 }
@@ -90,7 +93,8 @@ bool IsRequest(const SavedRequest& request) {
   return IsCost(request.predicted_cost) && std::isfinite(request.chunk_scale) &&
          request.reason <= Reason::kCapacity && IsHealth(request.health.health) &&
          IsTime(request.health.now_ns, 2 * kMostNs) &&
-         IsTime(request.health.real_base_ns, 2 * kMostNs) && !std::isnan(request.health.health.speed);
+         IsTime(request.health.real_base_ns, 2 * kMostNs) &&
+         !std::isnan(request.health.health.speed);
 }
 
 bool IsAverage(const SavedAverage& average) {
@@ -129,13 +133,13 @@ absl::Status ValidatePermits(const SavedState& state) {
 }  // namespace
 
 Health Storable(Health health) {
-  health.sampled_at_ns = std::clamp<int64_t>(health.sampled_at_ns, 0, kMostNs);
-  health.next_sample_at_ns = std::clamp<int64_t>(health.next_sample_at_ns, 0, kMostNs);
+  health.sampled_at_ns = std::clamp<int64_t>(health.sampled_at_ns, 0, 2 * kMostNs);
+  health.next_sample_at_ns = std::clamp<int64_t>(health.next_sample_at_ns, 0, 2 * kMostNs);
   return health;
 }
 
 absl::Status Validate(const SavedState& state) {
-  constexpr uint64_t kMostPolicies = uint64_t{1} << 62;
+  constexpr uint64_t kMostPolicies = uint64_t{1} << 63;
   if (!IsTime(state.saved_at.monotonic_ns)) return Wrong("time", 0);
   if (state.policy_version >= kMostPolicies) return Wrong("policy", 0);
   if (state.first_generation >= kMostGeneration || state.generation_floor >= kMostGeneration) {

@@ -4,8 +4,8 @@
 // they like. It holds no pointer and no index into anything but itself. Keys and tags in it are
 // hashes under `seed`: an engine has to be made with that seed before it can be restored.
 //
-// Times are those of the engine that saved. Restore moves monotonic ones to the new process's clock;
-// virtual ones stay, since clocks go on where they stood.
+// Times are those of the engine that saved. Restore moves monotonic ones to the new process's
+// clock; virtual ones stay, since clocks go on where they stood.
 //
 // What comes from outside is never believed: Validate says what is wrong with it. Limits of
 // memory are the caller's: a vector here is as long as what it was read from.

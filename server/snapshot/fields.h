@@ -51,14 +51,14 @@ void LedgerFields(Pass& pass, Ledger& ledger) {
 
 template <typename Pass, typename Permit>
 void PermitFields(Pass& pass, Permit& permit) {
-  pass.Numbers(permit.slot, permit.charges, permit.expired, permit.expires_at_ns,
-               permit.target_key, permit.pattern_key, permit.policy_version, permit.estimate);
+  pass.Numbers(permit.slot, permit.charges, permit.expired, permit.expires_at_ns, permit.target_key,
+               permit.pattern_key, permit.policy_version, permit.estimate);
 }
 
 template <typename Pass, typename Charge>
 void ChargeFields(Pass& pass, Charge& charge) {
-  pass.Numbers(charge.tag, charge.ended_at_ns, charge.refunded_since_ns, charge.cost,
-               charge.ledger, charge.concurrency_key);
+  pass.Numbers(charge.tag, charge.ended_at_ns, charge.refunded_since_ns, charge.cost, charge.ledger,
+               charge.concurrency_key);
 }
 
 template <typename Pass, typename Warning>

@@ -119,10 +119,9 @@ absl::Status ReadHeader(std::string_view bytes, Header& header) {
   if (header.magic != kMagic) return absl::DataLossError("is not a snapshot");
   // Before the checksum, of which another version may know nothing.
   if (header.version != kFormatVersion) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("is of format ", header.version, ", ",
-                     header.version > kFormatVersion ? "newer" : "older",
-                     " than what this release reads (", kFormatVersion, ")"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "is of format ", header.version, ", ", header.version > kFormatVersion ? "newer" : "older",
+        " than what this release reads (", kFormatVersion, ")"));
   }
   if (checksum != ChecksumOf(bytes.substr(0, kCheckedHeaderBytes)) ||
       header.header_bytes != kHeaderBytes) {
@@ -130,9 +129,9 @@ absl::Status ReadHeader(std::string_view bytes, Header& header) {
   }
   const size_t body = bytes.size() - kHeaderBytes;
   if (body != header.body_bytes) {
-    return absl::DataLossError(absl::StrCat(
-        body < header.body_bytes ? "is cut short: " : "is too long: ", body, " bytes instead of ",
-        header.body_bytes, " behind its header"));
+    return absl::DataLossError(
+        absl::StrCat(body < header.body_bytes ? "is cut short: " : "is too long: ", body,
+                     " bytes instead of ", header.body_bytes, " behind its header"));
   }
   return absl::OkStatus();
 }

@@ -1,7 +1,8 @@
 // The bytes of a snapshot.
 //
 //   header, 80 bytes:  magic  version  header size  body size  checksum of the body
-//                      wall time  monotonic time  boot id  probe of the hash  checksum of the header
+//                      wall time  monotonic time  boot id  probe of the hash  checksum of the
+//                      header
 //   body:              seed, policy, dice; clocks; ledgers; permits; requests; patterns
 //
 // Little-endian, without padding; checksums are XXH3 with 64 bits. Each list is a count and its

@@ -85,8 +85,8 @@ void Keeper::Run() {
     const Now begun = clock_.Read();
     Round();
     const absl::Duration took = Between(begun, clock_.Read());
-    const absl::Duration pause = std::max(NextRoundAfter(took, options_) - took,
-                                          absl::ZeroDuration());
+    const absl::Duration pause =
+        std::max(NextRoundAfter(took, options_) - took, absl::ZeroDuration());
     lock.lock();
     changed_.wait_for(lock, absl::ToChronoNanoseconds(pause), [this] { return stopping_; });
   }

@@ -15,9 +15,9 @@
 namespace headgate {
 namespace {
 
-void Require(bool condition, const char* what) {
+void Require(bool condition, const std::string& what) {
   if (condition) return;
-  std::fprintf(stderr, "%s\n", what);
+  std::fprintf(stderr, "%s\n", what.c_str());
   std::abort();
 }
 
@@ -74,7 +74,8 @@ void Use(const snapshot::Decoded& decoded) {
   engine.Save(now, state);
   snapshot::Encoded encoded;
   snapshot::Encode(state, decoded.boot, encoded);
-  Require(snapshot::Decode(encoded.bytes).ok(), "what was restored cannot be saved");
+  const absl::Status again = snapshot::Decode(encoded.bytes).status();
+  Require(again.ok(), "what was restored cannot be saved: " + again.ToString());
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -24,7 +25,9 @@ inline int64_t MonotonicNs() { return SystemClock::ReadKernel().monotonic_ns; }
 
 class RestartLife {
  public:
-  RestartLife(std::filesystem::path folder, const std::string& yaml) : folder_(std::move(folder)) {
+  RestartLife(std::filesystem::path folder, const std::string& yaml,
+              std::vector<std::string> more_flags = {})
+      : folder_(std::move(folder)), more_flags_(std::move(more_flags)) {
     std::filesystem::create_directory(folder_ / "state");
     std::ofstream(folder_ / "headgate.yaml") << yaml;
     Start();
@@ -36,12 +39,13 @@ class RestartLife {
   void Start() {
     const std::filesystem::path port_file = folder_ / "port";
     std::filesystem::remove(port_file);
-    auto started = load::Subprocess::Start(
-        {HEADGATED_PROGRAM, absl::StrCat("--config=", (folder_ / "headgate.yaml").string()),
-         absl::StrCat("--grpc-address=127.0.0.1:", port_),
-         absl::StrCat("--port-file=", port_file.string()),
-         absl::StrCat("--state-dir=", (folder_ / "state").string())},
-        folder_ / "output");
+    std::vector<std::string> command = {
+        HEADGATED_PROGRAM, absl::StrCat("--config=", (folder_ / "headgate.yaml").string()),
+        absl::StrCat("--grpc-address=127.0.0.1:", port_),
+        absl::StrCat("--port-file=", port_file.string()),
+        absl::StrCat("--state-dir=", (folder_ / "state").string())};
+    command.insert(command.end(), more_flags_.begin(), more_flags_.end());
+    auto started = load::Subprocess::Start(command, folder_ / "output");
     ASSERT_TRUE(started.ok()) << started.status();
     process_ = *std::move(started);
     int port = 0;
@@ -49,6 +53,13 @@ class RestartLife {
         WaitUntil([&] { return process_->HasEnded() || std::ifstream(port_file) >> port; });
     ASSERT_TRUE(listens && port > 0) << process_->Outcome();
     port_ = port;
+  }
+
+  void Signal(int signal) { kill(process_->pid(), signal); }
+  bool HasEnded(absl::Duration limit) { return process_->HasEnded(limit); }
+  absl::Status Outcome() const { return process_->Outcome(); }
+  std::filesystem::path StateFile(const std::string& name) const {
+    return folder_ / "state" / name;
   }
 
   // Until it has ended; how long that took. It has to end well.
@@ -66,6 +77,7 @@ class RestartLife {
 
  private:
   const std::filesystem::path folder_;
+  const std::vector<std::string> more_flags_;
   int port_ = 0;
   std::unique_ptr<load::Subprocess> process_;
 };

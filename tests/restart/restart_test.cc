@@ -2,10 +2,12 @@
 // once more, no limit is passed, no override and no permit is lost, but for what a kill took away
 // in its last second.
 
+#include <grpc/health/v1/health.grpc.pb.h>
 #include <headgate/v1/override_service.grpc.pb.h>
 #include <headgate/v1/status_service.grpc.pb.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <random>
 #include <set>
@@ -266,6 +268,45 @@ TEST_F(Restart, KilledUnderLoadLosesTheLastSecondAtMost) {
   const double owed = Operator(life_.address()).Owed("sum");
   std::printf("%.0f units admitted, %.0f owed afterwards\n", admitted, owed);
   EXPECT_GE(owed, kept - 1);
+}
+
+TEST(RestartFaults, ADamagedStateIsSetAsideAndSaid) {
+  const TempFolder folder;
+  RestartLife life(folder.path(), kPolicy);
+  const uint64_t lost = Operator(life.address()).Take(1000);
+  life.Terminate();
+  std::filesystem::resize_file(life.StateFile("engine.snapshot"), 200);
+  life.Start();
+  const Operator after(life.address());
+  EXPECT_EQ(after.Owed("sum"), 0);
+  const v1::SnapshotStatus snapshot = after.Snapshot();
+  EXPECT_NE(snapshot.refused().find("cut short"), std::string::npos) << snapshot.DebugString();
+  EXPECT_FALSE(snapshot.has_restored_from());
+  EXPECT_EQ(snapshot.set_aside(), life.StateFile("engine.snapshot.refused").string());
+  EXPECT_TRUE(std::filesystem::exists(snapshot.set_aside()));
+  EXPECT_NE(after.Take(1), lost);
+  EXPECT_EQ(snapshot.error(), "");
+}
+
+TEST(RestartSignals, ItAnswersUntilThePauseIsOverAndEndsAtOnceWhenToldTwice) {
+  const TempFolder folder;
+  RestartLife life(folder.path(), kPolicy, {"--pre-stop=50s"});
+  const Operator caller(life.address());
+  const auto health = grpc::health::v1::Health::NewStub(ChannelTo(life.address()));
+  const auto serves = [&] {
+    grpc::ClientContext context;
+    context.set_wait_for_ready(true);
+    grpc::health::v1::HealthCheckResponse response;
+    EXPECT_TRUE(health->Check(&context, {}, &response).ok());
+    return response.status() == grpc::health::v1::HealthCheckResponse::SERVING;
+  };
+  EXPECT_TRUE(serves());
+  life.Signal(SIGTERM);
+  EXPECT_TRUE(WaitUntil([&] { return !serves(); }));
+  EXPECT_NE(caller.Take(1), 0U);
+  life.Signal(SIGTERM);
+  EXPECT_TRUE(life.HasEnded(absl::Seconds(20)));
+  EXPECT_FALSE(life.Outcome().ok());
 }
 
 }  // namespace

@@ -45,8 +45,8 @@ ActionKind KindOf(uint8_t byte);
 using Tally = std::map<std::string, uint64_t, std::less<>>;
 
 // Empty: engine and model agree. Else the step, the action in words, and both answers. After about
-// one action in `restart_one_in` the engine is replaced by one that knows of it only what was saved;
-// 0: never.
+// one action in `restart_one_in` the engine is replaced by one that knows of it only what was
+// saved; 0: never.
 std::string RunTrace(absl::Span<const uint8_t> bytes, Tally* tally = nullptr,
                      uint64_t restart_one_in = 0);
 

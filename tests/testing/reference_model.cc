@@ -96,6 +96,11 @@ ModelLedger::Shape ReferenceModel::ShapeOf(uint32_t target, uint32_t budget,
 ReferenceModel::Moves ReferenceModel::Install(const engine::PolicySpec& spec, Now now) {
   now = Bounded(now);
   policy_ = std::make_unique<ModelPolicy>(spec, ++installs_);
+  shape_.clear();
+  for (const auto& one : spec.targets) shape_ += one.name + "|";
+  for (const auto& one : spec.budgets) shape_ += one.name + "|";
+  for (const auto& one : spec.profiles) shape_ += one.name + "|";
+  for (const auto& one : spec.rules) shape_ += one.name + "|";
   Moves moves;
   std::map<Key, ModelLedger> after;
   std::set<Key> idle;
@@ -139,6 +144,9 @@ void ReferenceModel::Restart(Now now) {
   for (const auto& [key, ledger] : ledgers_) clocks.insert(ledger.shape().clock);
   for (const auto& clock : clocks) {
     if (clock != frozen_) clock->Restart(now.monotonic_ns);
+  }
+  for (auto& [key, request] : requests_) {
+    if (request.shape != shape_) request.answer.violations.clear();
   }
 }
 
@@ -209,7 +217,8 @@ void ReferenceModel::Admit(const Decision& decision, PermitId id, Now now) {
                                   bucket.key, ledger->second.ToNs(bucket.cost), now.monotonic_ns)});
   }
   permits_[id] = std::move(permit);
-  if (!decision.request_key.empty()) requests_[decision.request_key] = {id, decision.answer};
+  if (!decision.request_key.empty())
+    requests_[decision.request_key] = {id, decision.answer, shape_};
 }
 
 Reported ReferenceModel::Report(PermitId id, double actual_cost, Now now) {

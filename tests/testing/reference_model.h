@@ -123,7 +123,8 @@ class ReferenceModel {
     int forgotten = 0;  // of budgets that are gone and owe nothing
   };
   Moves Install(const engine::PolicySpec& spec, Now now);
-  // Nothing is lost. But what time had shown before, it does not show again, should it run back.
+  // Nothing is lost but warnings in answers that were given under another policy. What time had
+  // shown before, it does not show again, should it run back.
   void Restart(Now now);
 
   Decision Decide(const engine::CheckRequest& request, Now now, Purpose purpose) const;
@@ -164,6 +165,7 @@ class ReferenceModel {
   struct Request {
     engine::PermitId permit;
     ExpectedAnswer answer;
+    std::string shape;  // of the policy that it refers to
   };
 
   class Examination;
@@ -179,6 +181,7 @@ class ReferenceModel {
   const int64_t permit_ttl_ns_;
   std::unique_ptr<const ModelPolicy> policy_;
   uint64_t installs_ = 0;
+  std::string shape_;  // of the policy: the names that places stand for
   std::map<Key, std::shared_ptr<ModelClock>> clocks_;  // by target and profile
   const std::shared_ptr<ModelClock> frozen_;
   std::map<Key, ModelLedger> ledgers_;
