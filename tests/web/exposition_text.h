@@ -44,6 +44,16 @@ class Scrape {
     return scrape;
   }
 
+  // Families of another scrape whose names begin so.
+  void Include(const Scrape& other, std::string_view prefix) {
+    for (const auto& [name, type] : other.types_) {
+      if (name.starts_with(prefix)) types_[name] = type;
+    }
+    for (const Series& series : other.series_) {
+      if (series.name.starts_with(prefix)) series_.push_back(series);
+    }
+  }
+
   const std::map<std::string, std::string>& types() const { return types_; }  // by family
   const std::vector<Series>& series() const { return series_; }
 

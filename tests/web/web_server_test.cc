@@ -153,7 +153,7 @@ TEST_F(WebServerTest, CutsAClientThatDoesNotReadItsResponse) {
   RawSocket slow(server_->port());
   EXPECT_TRUE(slow.Send("GET /metrics HTTP/1.1\r\n\r\n"));
   EXPECT_TRUE(WaitUntil([&] { return !slow.Send("x"); }));  // the server's side is gone
-  server_ = nullptr;  // it may still be collecting
+  server_ = nullptr;                                        // it may still be collecting
 }
 
 TEST_F(WebServerTest, AnswersWhileManyClientsSayNothing) {
