@@ -80,7 +80,7 @@ tls:
   client_certificates: REQUIRED
 )y",
      R"e(
-f.yaml:5:24: client_certificates: 'REQUIRED' is not one of REQUIRE, OPTIONAL; did you mean 'REQUIRE'?
+f.yaml:5:24: client_certificates: expected REQUIRE or OPTIONAL, got 'REQUIRED'; did you mean REQUIRE?
 )e"},
     {"Connections", R"y(
 server:
