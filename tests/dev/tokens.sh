@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# The lines of docs/security.md that make a token, as they stand there: the caller that uses it is let
+# in, one without it is not, and the last line of a rotation shuts the old one out.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+fail() {
+  echo "FAILED: $*"
+  exit 1
+}
+
+if ! command -v openssl >/dev/null; then
+  echo "SKIPPED: there is no openssl"
+  exit 77
+fi
+
+ROOT=$PWD
+WORK=$(mktemp --directory)
+SERVER=
+cleanup() {
+  if [[ -n $SERVER ]]; then
+    kill "$SERVER" 2>/dev/null || true
+    wait "$SERVER" || true
+  fi
+  rm -rf "$WORK"
+}
+trap cleanup EXIT
+cd "$WORK"
+
+# make_token FILE: by the guide's two lines, which write to sre.token.
+lines=$(grep --extended-regexp '^    (openssl rand|printf .sre sha256)' "$ROOT/docs/security.md")
+[[ $(wc -l <<<"$lines") == 2 ]] || fail "the guide does not say in two lines how to make a token"
+make_token() {
+  bash -euo pipefail -c "$lines"
+  mv sre.token "$1"
+}
+
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout tls.key -out tls.crt \
+  -days 1 -subj /CN=test -addext "subjectAltName=IP:127.0.0.1" 2>openssl.log ||
+  { cat openssl.log; fail "no certificate"; }
+make_token first.token
+cat >headgate.yaml <<YAML
+tls: {certificate_file: $WORK/tls.crt, key_file: $WORK/tls.key}
+access:
+  token_file: $WORK/tokens
+  callers:
+    - {name: on-call, token: sre, identities: ["*"], status: true}
+YAML
+"$HEADGATE_BIN/headgated" --check-config headgate.yaml >check.log 2>&1 || { cat check.log; fail "refused"; }
+
+"$HEADGATE_BIN/headgated" --config headgate.yaml --grpc-address 127.0.0.1:0 --port-file port 2>log &
+SERVER=$!
+for _ in {1..200}; do
+  if [[ -s port ]]; then break; fi
+  kill -0 "$SERVER" 2>/dev/null || { cat log; fail "the server ended"; }
+  sleep 0.05
+done
+[[ -s port ]] || fail "the server did not listen"
+
+# ask ARGUMENT...: a Check by the command line.
+ask() {
+  HEADGATE_ADDRESS=127.0.0.1:$(<port) "$HEADGATE_BIN/headgate" check etl --tls --tls-ca tls.crt "$@" >answer 2>&1
+}
+
+ask --token-file first.token || { cat answer log; fail "the token is refused"; }
+if ask; then fail "somebody without a token is let in"; fi
+grep --quiet 'it takes a token' answer || { cat answer; fail "no word of a token"; }
+
+make_token second.token
+for _ in {1..200}; do
+  if ask --token-file second.token; then break; fi
+  sleep 0.05
+done
+ask --token-file second.token || { cat answer log; fail "the second token is refused"; }
+ask --token-file first.token || { cat answer log; fail "the first token is refused before it is gone"; }
+
+tail --lines=1 tokens >next
+mv next tokens
+for _ in {1..200}; do
+  if ! ask --token-file first.token; then break; fi
+  sleep 0.05
+done
+if ask --token-file first.token; then fail "a token that was taken away still opens"; fi
+ask --token-file second.token || { cat answer log; fail "the second token went with the first"; }
+for token in first second; do
+  if grep --quiet --file="$token.token" log; then fail "a token is in the log"; fi
+done
+
+echo "tokens: made by the guide's lines, let in, rotated and shut out"
