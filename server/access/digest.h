@@ -1,4 +1,4 @@
-// SHA-256, with what OpenSSL looks up each time kept: 0.2 us for a token instead of 0.6.
+// SHA-256, with what OpenSSL would look up each time kept.
 //
 // Thread-safe.
 //

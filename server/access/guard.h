@@ -11,7 +11,7 @@
 // Grants are replaced while calls run: a call is answered under those that it began with, and each
 // message of a stream counts as a call. Every refusal is counted and, seldom enough, told.
 //
-// Thread-safe. Identify costs a nanosecond without a policy, and with a cache about 50 for a known
+// Thread-safe. Identify costs nanoseconds without a policy, and with a cache about 70 for a known
 // certificate (tests/bench/access_bench.cc).
 //
 //   const Caller* caller = nullptr;
