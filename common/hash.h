@@ -1,7 +1,7 @@
 // Keyed 64-bit hashing, for tables whose keys come from outside.
 //
 // `seed` is a secret that the process draws at start and injects: without it nobody can search for
-// keys that collide. Hashes are therefore never stored or sent. Pure functions.
+// keys that collide. Hashes are therefore never sent, and stored only beside it. Pure functions.
 //
 //   uint64_t key = CombineHash(HashBytes(budget_name, seed), id.LevelHash(2));
 //

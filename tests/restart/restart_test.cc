@@ -222,7 +222,7 @@ TEST_F(Restart, ToldToStopUnderLoadLosesNothingAndFailsNoCheckThatIsAskedOnceMor
 TEST_F(Restart, KilledUnderLoadLosesTheLastSecondAtMost) {
   const int rounds = engine::Scaled(49);
   std::mt19937 random(20260105);
-  std::uniform_int_distribution<int> milliseconds(200, 2300);
+  std::uniform_int_distribution<int> milliseconds(200, 2000);
   StartCallers(1000);
   std::set<int64_t> paused;
   std::vector<int64_t> kills;
