@@ -79,8 +79,8 @@ struct Handled {
   engine::Engine& engine;
   throttle_log::Lane& lane;
   rpc::Calls& calls;
-  rpc::Throttler plain{engine, clock, nullptr, &lane};
-  rpc::Throttler timed{engine, clock, nullptr, &lane, &calls.AddDecisionLane()};
+  rpc::Throttler plain{engine, clock, nullptr, &lane, nullptr};
+  rpc::Throttler timed{engine, clock, nullptr, &lane, nullptr, &calls.AddDecisionLane()};
   rpc::MethodCalls& method = calls.AddLane("Check");
   grpc::ServerContext context = {};
   v1::CheckRequest request = {};
@@ -95,7 +95,7 @@ struct Handled {
   double Plain() {
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < kChecks; ++i) {
-      if (!plain.Check(request, nullptr, decision).ok()) std::abort();
+      if (!plain.Check(request, {}, decision).ok()) std::abort();
       Settle();
     }
     return NsSince(start) / kChecks;
@@ -104,7 +104,7 @@ struct Handled {
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < kChecks; ++i) {
       const int64_t started_ns = method.Begin();
-      const grpc::Status status = timed.Check(request, nullptr, decision);
+      const grpc::Status status = timed.Check(request, {}, decision);
       method.End(context, started_ns, status);
       if (!status.ok()) std::abort();
       Settle();

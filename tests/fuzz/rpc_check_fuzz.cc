@@ -82,13 +82,13 @@ class Server {
 
   void Check(const v1::CheckRequest& check) {
     v1::Decision decision;
-    const grpc::Status status = throttler_.Check(check, address_, decision);
+    const grpc::Status status = throttler_.Check(check, peer_, decision);
     RequireAnswerable(status, *v1::CheckRequest::descriptor());
     if (!status.ok()) return;
     RequireDecision(decision, check.validate_only());
     if (check.request_id().empty() || !decision.has_permit_id()) return;
     v1::Decision again;
-    Require(throttler_.Check(check, address_, again).ok() &&
+    Require(throttler_.Check(check, peer_, again).ok() &&
                 again.permit_id() == decision.permit_id() &&
                 again.predicted_cost() == decision.predicted_cost(),
             "the same request_id, another answer");
@@ -97,7 +97,7 @@ class Server {
   template <typename Request>
   void Batch(const Request& request) {
     Throttler::Results results;
-    const grpc::Status status = throttler_.BatchCheck(request.checks(), address_, results);
+    const grpc::Status status = throttler_.BatchCheck(request.checks(), peer_, results);
     RequireAnswerable(status, *Request::descriptor());
     if (!status.ok()) return;
     Require(results.size() == request.checks_size(), "as many answers as Checks");
@@ -121,7 +121,7 @@ class Server {
       }
     }
     v1::ReportResponse response;
-    const grpc::Status status = throttler_.Report(request, response);
+    const grpc::Status status = throttler_.Report(request, nullptr, response);
     RequireAnswerable(status, *v1::ReportRequest::descriptor());
     if (!status.ok()) return;
     Require(response.results_size() == request.reports_size(), "as many results as reports");
@@ -180,7 +180,7 @@ class Server {
       check.set_target("orders");
       check.set_estimated_cost(10);
       v1::Decision decision;
-      Require(throttler_.Check(check, nullptr, decision).ok() && decision.has_permit_id(),
+      Require(throttler_.Check(check, {}, decision).ok() && decision.has_permit_id(),
               "no permit for ", identity);
       permits.push_back(decision.permit_id());
     }
@@ -191,9 +191,9 @@ class Server {
   headgate::engine::Engine engine_{Small()};
   headgate::throttle_log::Recorder recorder_{
       engine_, {.seed = 7, .max_identities = 64, .max_labels = 64, .max_denials = 64}};
-  const headgate::engine::IpAddress peer_ = *headgate::engine::IpAddress::Parse("10.1.2.3");
-  const headgate::engine::IpAddress* const address_ = &peer_;
-  Throttler throttler_{engine_, clock_, nullptr, &recorder_.AddLane()};
+  const headgate::engine::IpAddress address_ = *headgate::engine::IpAddress::Parse("10.1.2.3");
+  const headgate::rpc::Asker peer_{.address = &address_};
+  Throttler throttler_{engine_, clock_, nullptr, &recorder_.AddLane(), nullptr};
 };
 
 // As a message arrives; absent if the bytes are none, which has to be said as well.
