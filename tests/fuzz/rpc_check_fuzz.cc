@@ -138,10 +138,10 @@ class Server {
 
   void Explain(const v1::ExplainRequest& request) {
     v1::ExplainResponse response;
-    const grpc::Status status = Throttler::Explain(engine_, clock_, request, address_, response);
+    const grpc::Status status = Throttler::Explain(engine_, clock_, request, &address_, response);
     RequireAnswerable(status, *v1::ExplainRequest::descriptor());
     v1::ExplainResponse again;
-    Require(Throttler::Explain(engine_, clock_, request, address_, again).ok() == status.ok() &&
+    Require(Throttler::Explain(engine_, clock_, request, &address_, again).ok() == status.ok() &&
                 again.SerializeAsString() == response.SerializeAsString(),
             "explained twice, two answers");
     if (!status.ok()) return;
