@@ -95,13 +95,15 @@ check_references() { # check_references NAME JSON
     (.[] | select(.kind == "StatefulSet").spec.template.spec.containers[0]) as $server
     | [$server.ports[] | .name, .containerPort] as $ports
     | (.[] | select(.kind == "Service").spec.ports[].targetPort),
-      ($server | .startupProbe.grpc.port, .livenessProbe.grpc.port, .readinessProbe.httpGet.port),
+      ($server | .startupProbe, .livenessProbe, .readinessProbe | .grpc.port // .httpGet.port),
       (.[] | select(.kind == "NetworkPolicy").spec.ingress[].ports[].port)
     | select(. as $port | $ports | index($port) | not)'
-  none "$1" "$2" "probes that TLS would refuse" '
+  none "$1" "$2" "probes that TLS would refuse, or callers keep out" '
     .[] | select(.kind == "StatefulSet").spec.template.spec.containers[0]
-    | (.args | any(startswith("--health-address="))) as $tls
-    | .livenessProbe.grpc.port, .startupProbe.grpc.port | select((. == 8082) != $tls)'
+    | (if .args | any(startswith("--health-address=")) then {grpc: {port: 8082}}
+       else {httpGet: {path: "/healthz", port: "http"}} end) as $right
+    | .livenessProbe, .startupProbe | select({grpc, httpGet} | with_entries(select(.value)) != $right)
+    | tojson'
 }
 
 # Alerts and dashboard arrive as they are in the chart's files.
@@ -170,6 +172,11 @@ check_version() {
   version=$(sed -n 's/^project(headgate VERSION \([0-9.]*\) .*/\1/p' CMakeLists.txt)
   [[ $(yq --raw-output .appVersion "$CHART/Chart.yaml") == "$version" ]] ||
     wrong "$CHART/Chart.yaml has another appVersion than $version, which is the project's"
+  # The chart asks for an image of that tag.
+  [[ $(grep --only-matching -E 'example\.com/headgate(:[0-9.]+)?( |$)' docs/kubernetes.md |
+    grep --count -v -E "^example\.com/headgate:$version( |\$)") == "$(
+      grep --count -F -e '--set image.repository=' docs/kubernetes.md)" ]] ||
+    wrong "docs/kubernetes.md has an image with another tag than $version"
 }
 
 # check_chart BIN: BIN is the folder of headgated and headgate. The last line sums up.

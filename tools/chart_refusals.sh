@@ -46,6 +46,41 @@ refuses_wrong_shapes() {
     --set serviceMonitor.interval=often
 }
 
+# A section whose lines are all commented out is null, and would take the defaults with it.
+refuses_empty_sections() {
+  local section
+  for section in image config server postgres tls tokens service persistence resources probes \
+    security serviceAccount commonLabels tests; do
+    refuses "missing property '$section'" --set "$section=null"
+  done
+  refuses "at '/tls': missing property 'clientCa'" --set tls.clientCa=null
+  refuses "at '/probes': missing property 'liveness'" --set probes.liveness=null
+  refuses "at '/persistence': missing property 'keep'" --set persistence.keep=null
+  refuses "at '/service': missing property 'grpcPort'" --set service.grpcPort=null
+}
+
+# They become the name of a Service.
+refuses_wrong_names() {
+  refuses "at '/fullnameOverride': '1st' does not match pattern" --set fullnameOverride=1st
+  refuses "at '/fullnameOverride': 'a.b' does not match pattern" --set fullnameOverride=a.b
+  refuses "at '/nameOverride': 'Gate' does not match pattern" --set nameOverride=Gate
+}
+
+refuses_callers_that_nobody_is() {
+  local callers='config.access.callers[0]'
+  local tls=(--set tls.enabled=true --set tls.existingSecret=a)
+  refuses "job has a certificate, which takes tls.clientCa" "${tls[@]}" \
+    --set "$callers.name=job" --set "$callers.certificate=DNS:job"
+  refuses "sre has a token, which takes tokens.existingSecret" "${tls[@]}" \
+    --set "$callers.name=sre" --set "$callers.token=sre"
+}
+
+refuses_too_little_time_to_stop() {
+  refuses "the server may take 35 s to stop" --set 'extraArgs[0]=--grace=30s'
+  refuses "the server may take 95 s to stop" --set 'extraArgs[0]=--grace=1m30s'
+  refuses "the server may take 31 s to stop" --set 'extraArgs[0]=--pre-stop=16s'
+}
+
 refuses_contradictions() {
   local tls=(--set tls.enabled=true --set tls.existingSecret=a)
   refuses "tls.enabled takes tls.existingSecret" --set tls.enabled=true
@@ -74,6 +109,10 @@ refuses_foreign_configuration() {
 
 check_refusals() {
   refuses_wrong_shapes
+  refuses_empty_sections
+  refuses_wrong_names
+  refuses_callers_that_nobody_is
+  refuses_too_little_time_to_stop
   refuses_contradictions
   refuses_foreign_configuration
 }

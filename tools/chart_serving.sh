@@ -130,9 +130,16 @@ check_test_pod() {
   done < <(jq --compact-output '.[] | select(.kind == "Pod").spec.containers[].command' "$2")
 }
 
+# check_alive NAME PATH: liveness does not wait for a database.
+check_alive() {
+  local line
+  line=$(http_status "$(<"$CHART_WORK/http-port")" "$2" 2>&1) || true
+  [[ $line =~ ^HTTP/1\.[01]\ 200 ]] || wrong "$1: $2 answers '$line'"
+}
+
 # check_serving NAME VALUES JSON
 check_serving() {
-  local path line args
+  local path line args alive
   jq --raw-output '.[] | select(.kind == "ConfigMap").data["headgate.yaml"] // empty' "$3" |
     on_this_machine >"$CHART_WORK/headgate.yaml"
   mapfile -t args < <(server_arguments "$3")
@@ -144,6 +151,9 @@ check_serving() {
     path=$(jq --raw-output '.[] | select(.kind == "StatefulSet")
       | .spec.template.spec.containers[0].readinessProbe.httpGet.path' "$3")
     line=$(http_status "$(<"$CHART_WORK/http-port")" "$path" 2>&1) || true
+    alive=$(jq --raw-output '.[] | select(.kind == "StatefulSet")
+      | .spec.template.spec.containers[0].livenessProbe.httpGet.path // empty' "$3")
+    if [[ -n $alive ]]; then check_alive "$1" "$alive"; fi
     # 503: the databases of the example cannot be reached.
     [[ $line =~ ^HTTP/1\.[01]\ (200|503) ]] || wrong "$1: $path answers '$line'"
     CHART_ASKED=$((CHART_ASKED + 1))

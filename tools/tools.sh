@@ -18,6 +18,13 @@ tool_runtime() {
   esac
 }
 
+tool_runtime_text() {
+  case $(tool_runtime "$1") in
+    go) echo "go, 1.21 or later" ;;
+    *) tool_runtime "$1" ;;
+  esac
+}
+
 tool_path() {
   case $1 in
     grpcurl | helm | kubeconform) echo "$TOOLS/bin/$1" ;;
@@ -63,14 +70,20 @@ tool_version() {
   esac
 }
 
+# Go 1.21 is the first that gets the release which a tool asks for by itself; Debian 12's is 1.19.
+runtime_is_there() {
+  command -v "$1" >/dev/null || return
+  [[ $1 != go || $(go env GOVERSION) =~ ^go1\.(2[1-9]|[3-9][0-9]) || $(go env GOVERSION) == devel* ]]
+}
+
 # require_tool NAME: installs the pinned version where it is missing. Status 77: it cannot be had
-# here, because its runtime is missing.
+# here, because its runtime is missing, or too old.
 require_tool() {
   local name=$1 stamp log
   stamp=$TOOLS/$name.$(tool_version "$name")
   [[ ! -e $stamp || ! -x $(tool_path "$name") ]] || return 0
-  if ! command -v "$(tool_runtime "$name")" >/dev/null; then
-    say "$name takes $(tool_runtime "$name"), which is not installed"
+  if ! runtime_is_there "$(tool_runtime "$name")"; then
+    say "$name takes $(tool_runtime_text "$name"), which is not installed"
     return 77
   fi
   say "install $name $(tool_version "$name")" >&2

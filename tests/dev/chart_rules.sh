@@ -64,7 +64,9 @@ reload() {
 references() {
   caught "a port that the server does not have" minimal service.yaml 's/targetPort: grpc/targetPort: rpc/'
   caught "does not select exactly the server" minimal tests/_status.tpl 's/(" \. \}\})-test/\1/'
-  caught "probes that TLS would refuse" tls _pod.tpl 's/ternary 8082 8081/ternary 8081 8082/'
+  caught "probes that TLS would refuse" tls _pod.tpl 's/^  port: 8082$/  port: 8081/'
+  caught "or callers keep out" minimal _pod.tpl 's#^  path: /healthz#  path: /readyz#'
+  caught "a port that the server does not have" minimal _pod.tpl 's/^  port: http$/  port: web/'
   caught "mounts without a volume" existing-secret _pod.tpl '0,/^- name: dsn$/s//- name: dns/'
 }
 

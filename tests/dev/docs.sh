@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What the documentation names exists: links and anchors, commands of ./dev, flags, tests, files,
-# metrics; and its configurations are ones that the server takes.
+# metrics, alerts; it has every line of the server's log; and its configurations are ones that the server takes.
 #
 # A YAML block in the documentation is a whole configuration of headgated, unless its info string
 # says otherwise: ```yaml fragment. Flags are looked up in the help of all our programs, unless the
@@ -17,6 +17,7 @@ COMPLAINTS=$WORK/complaints
 DOCS=()
 OPERATIONS=docs/operations.md
 ALERTS=helm/headgate/rules/headgate.yaml
+SERVER=server  # where lines of the log come from
 
 fail() {
   echo "FAILED: $*"
@@ -173,6 +174,23 @@ check_metrics() {
     $3 ~ /^headgate_[a-z_]+($|{)/ { sub(/{.*/, "", $3); if ($3 != "headgate_log" && $3 !~ /_tests$/) print }')
 }
 
+# The events that the server writes into its log: what it writes by a variable is not seen.
+log_events() {
+  find "$SERVER" -name '*.cc' -exec cat {} + | tr '\n' ' ' |
+    grep --only-matching -E \
+      -e 'Log(Info|Warning|Error)\( *"[^"]+"' \
+      -e 'WriteLine\([a-z_]+, *Log[A-Za-z]+, *"[^"]+"' \
+      -e 'TellChange\([^";]*"[A-Za-z]+", *"[^"]+"' | sed -E 's/.*"([^"]+)"$/\1/' | sort --unique
+}
+
+check_log_lines() {
+  local event
+  while IFS= read -r event; do
+    grep --quiet --fixed-strings -e "\`$event\`" "$OPERATIONS" ||
+      complain "$OPERATIONS does not have the line of the log: $event"
+  done < <(log_events)
+}
+
 # Alerts are named as in the Prometheus rules.
 check_alerts() {
   local file line alert
@@ -231,6 +249,7 @@ check_all() {
   check_paths
   check_metrics
   check_alerts
+  check_log_lines
   check_yaml
   check_failures_are_shown
   check_no_private_paths
@@ -287,7 +306,8 @@ passes() {
 
 # shellcheck disable=SC2016
 checks_can_fail() {
-  local fence='```' OPERATIONS=$WORK/operations.md ALERTS=$WORK/alerts.yaml
+  local fence='```' OPERATIONS=$WORK/operations.md ALERTS=$WORK/alerts.yaml SERVER=$WORK/server
+  mkdir "$SERVER"
   echo '`headgate_ready`' >"$OPERATIONS"
   echo '      - alert: HeadgateDown' >"$ALERTS"
   catches 'there is no nowhere.md' 'See [this](nowhere.md).'
@@ -306,6 +326,12 @@ checks_can_fail() {
   catches 'the metric headgate_wings' 'See `headgate_wings_total`.'
   passes 'Then `HeadgateDown` fires.'
   catches 'no alert HeadgateHasWings' 'Then `HeadgateHasWings` fires.'
+  echo 'LogInfo("has wings");' >"$SERVER/wings.cc"
+  catches 'the line of the log: has wings' 'A good page.'
+  printf '%s\n' 'TellChange(' '    it, "CreateWings", "wings created",' >"$SERVER/wings.cc"
+  catches 'the line of the log: wings created' 'A good page.'
+  echo '`wings created`' >>"$OPERATIONS"
+  passes 'A good page.'
   catches 'refuses this configuration' "$fence"$'yaml\nbudgets: [{wings: 2}]\n'"$fence"
   catches 'a path of one machine' "In $(printf '/%s/here' root)."
   passes $'# A page\n\n[here](#a-page), `./dev test --sanitizers`, `headgated --config F`, `helm --x`.'

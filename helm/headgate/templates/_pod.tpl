@@ -15,18 +15,27 @@
 {{- end -}}
 
 {{/*
-Startup and liveness ask whether the process answers: with TLS on the port for that alone, as the
-kubelet speaks plaintext. Readiness also waits for the first samples.
+Whether the process answers, on a port that callers cannot fill: server.max_connections are the gRPC
+port's alone. The kubelet speaks plaintext.
 */}}
+{{- define "headgate.isAlive" -}}
+{{- if .Values.tls.enabled -}}
+grpc:
+  port: 8082
+{{- else -}}
+httpGet:
+  path: /healthz
+  port: http
+{{- end -}}
+{{- end -}}
+
+{{/* Readiness also waits for the first samples. */}}
 {{- define "headgate.probes" -}}
-{{- $port := ternary 8082 8081 .Values.tls.enabled -}}
 startupProbe:
-  grpc:
-    port: {{ $port }}
+  {{- include "headgate.isAlive" . | nindent 2 }}
   {{- toYaml .Values.probes.startup | nindent 2 }}
 livenessProbe:
-  grpc:
-    port: {{ $port }}
+  {{- include "headgate.isAlive" . | nindent 2 }}
   {{- toYaml .Values.probes.liveness | nindent 2 }}
 readinessProbe:
   httpGet:

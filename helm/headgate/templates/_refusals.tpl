@@ -4,6 +4,8 @@ What values.schema.json cannot say in words that help. Each refusal names the va
 {{- define "headgate.refuse" -}}
 {{- include "headgate.refuseConfig" . -}}
 {{- include "headgate.refuseTls" . -}}
+{{- include "headgate.refuseCallers" . -}}
+{{- include "headgate.refuseStop" . -}}
 {{- include "headgate.refuseObjects" . -}}
 {{- end -}}
 
@@ -47,6 +49,48 @@ What values.schema.json cannot say in words that help. Each refusal names the va
 {{- end -}}
 {{- if and .Values.tokens.existingSecret (not .Values.config.access) -}}
 {{- fail "tokens.existingSecret takes config.access.callers, which say what the owner of a token may do" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Callers that nobody could be. What is no list of maps the server refuses. */}}
+{{- define "headgate.refuseCallers" -}}
+{{- $access := .Values.config.access -}}
+{{- $callers := ternary $access dict (kindIs "map" $access) | dig "callers" list -}}
+{{- range $caller := ternary $callers list (kindIs "slice" $callers) -}}
+{{- if kindIs "map" $caller -}}
+{{- if and $caller.certificate (not (include "headgate.mutualTls" $)) -}}
+{{- fail (printf "config.access.callers: %v has a certificate, which takes tls.clientCa: without it nobody is asked for one" $caller.name) -}}
+{{- end -}}
+{{- if and $caller.token (not $.Values.tokens.existingSecret) -}}
+{{- fail (printf "config.access.callers: %v has a token, which takes tokens.existingSecret: the Secret with its hash" $caller.name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* (list $ flag default): the seconds that a flag in extraArgs says. */}}
+{{- define "headgate.flagSeconds" -}}
+{{- $prefix := printf "--%s=" (index . 1) -}}
+{{- $seconds := index . 2 -}}
+{{- range (index . 0).Values.extraArgs -}}
+{{- if hasPrefix $prefix . -}}
+{{- $seconds = 0.0 -}}
+{{- range regexFindAll "[0-9.]+(ms|s|m|h)" . -1 -}}
+{{- $unit := regexFind "[a-z]+$" . -}}
+{{- $seconds = addf $seconds (mulf (trimSuffix $unit .) (get (dict "ms" 0.001 "s" 1 "m" 60 "h" 3600) $unit)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $seconds -}}
+{{- end -}}
+
+{{/* Killed in the middle of it, the server would lose the last second. 5 s are for log and snapshot. */}}
+{{- define "headgate.refuseStop" -}}
+{{- $grace := include "headgate.flagSeconds" (list . "grace" 10) -}}
+{{- $preStop := include "headgate.flagSeconds" (list . "pre-stop" 0) -}}
+{{- $needs := addf $grace $preStop 5 -}}
+{{- if gt $needs (float64 .Values.terminationGracePeriodSeconds) -}}
+{{- fail (printf "terminationGracePeriodSeconds: %v, but with --grace and --pre-stop in extraArgs the server may take %v s to stop" .Values.terminationGracePeriodSeconds $needs) -}}
 {{- end -}}
 {{- end -}}
 
