@@ -87,7 +87,9 @@ TEST_F(ReadinessTest, StaysReadyThoughNobodyAskedWhenItBecameSo) {
 
 TEST_F(ReadinessTest, WaitsForNoStandby) {
   targets_ = {Target("a", true, true)};
-  targets_[0].servers.push_back({.name = "standby"});
+  health::ServerSnapshot standby;
+  standby.name = "standby";
+  targets_[0].servers.push_back(standby);
   Serve();
   EXPECT_EQ(readiness_.Read().state, State::kReady);
 }
