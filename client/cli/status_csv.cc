@@ -104,6 +104,15 @@ void AddTransport(const v1::GetStatusResponse& status, Table& table) {
          .detail = tls.error()},
         table);
   }
+  const v1::AccessStatus& access = status.access();
+  if (!access.token_file().empty()) {
+    Add({.kind = "tokens",
+         .name = access.token_file(),
+         .state = access.error().empty() ? "in force" : "newest refused",
+         .value = absl::StrCat(access.tokens()),
+         .detail = access.error()},
+        table);
+  }
   const v1::ConnectionStatus& connections = status.connections();
   Add({.kind = "connections", .value = absl::StrCat(connections.open())}, table);
   Add({.kind = "connections_refused", .value = absl::StrCat(connections.refused())}, table);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "client/cli/proto_text.h"
 #include "client/cli/text.h"
 #include "client/cli/values.h"
@@ -132,6 +133,10 @@ std::string TransportText(const v1::GetStatusResponse& status, Colours colours) 
       absl::StrAppend(&text, Painted("newest certificates REFUSED:", Paint::kBad, colours), " ",
                       Escaped(tls.error()), "\n");
     }
+  }
+  for (const auto error : absl::StrSplit(status.access().error(), '\n', absl::SkipEmpty())) {
+    absl::StrAppend(&text, Painted("newest tokens REFUSED:", Paint::kBad, colours), " ",
+                    Escaped({error.data(), error.size()}), "\n");
   }
   const v1::ConnectionStatus& connections = status.connections();
   const int64_t turned_away = connections.refused() + connections.failed();

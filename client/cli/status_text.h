@@ -20,7 +20,8 @@ std::string ConfigText(const v1::ConfigStatus& config, Colours colours);
 std::string ThrottleLogText(const v1::ThrottleLogStatus& log, Colours colours);
 std::string OverridesText(const v1::GetStatusResponse& status, Colours colours);
 std::string SnapshotText(const v1::GetStatusResponse& status, Colours colours);
-// Until when the server's certificate is good, and callers that found no room.
+// Until when the server's certificate is good, why newer tokens are not in force, and callers that
+// found no room.
 std::string TransportText(const v1::GetStatusResponse& status, Colours colours);
 
 // Tables of one target; empty where there is nothing to show.

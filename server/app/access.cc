@@ -56,6 +56,12 @@ absl::StatusOr<access::TokenBook> Access::ReadTokens(const config::Config& confi
 
 void Access::Apply(const config::Config& config, access::TokenBook tokens) {
   watcher_ = nullptr;
+  {
+    MutexLock lock(&mutex_);
+    snapshot_ = {.is_on = config.access.has_value(),
+                 .token_file = config.access.has_value() ? config.access->token_file : "",
+                 .tokens = static_cast<int64_t>(tokens.size())};
+  }
   if (config.access.has_value() && !config.access->token_file.empty()) {
     const std::string path = config.access->token_file;
     const std::vector<std::string> wanted = Wanted(*config.access);
@@ -70,9 +76,19 @@ void Access::Apply(const config::Config& config, access::TokenBook tokens) {
   guard_.SetTokens(std::move(tokens));
 }
 
+rpc::AccessSnapshot Access::Snapshot() const {
+  MutexLock lock(&mutex_);
+  return snapshot_;
+}
+
 void Access::Update(const std::string& path, const std::vector<std::string>& wanted,
                     const absl::StatusOr<std::string>& text) {
   absl::StatusOr<access::TokenBook> book = ReadBook(path, text);
+  {
+    MutexLock lock(&mutex_);
+    snapshot_.status = book.status();
+    if (book.ok()) snapshot_.tokens = static_cast<int64_t>(book->size());
+  }
   if (!book.ok()) {
     for (const absl::string_view error : absl::StrSplit(book.status().message(), '\n')) {
       LogError("tokens refused", {{"error", std::string_view(error.data(), error.size())}});

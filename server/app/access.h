@@ -1,8 +1,8 @@
 // Who may do what, put into force: the guard that the services ask, and the token file that it
 // needs, watched.
 //
-// A token file that is wrong leaves the tokens that are known as they are. What is refused is told
-// in the log, seldom enough.
+// A token file that is wrong leaves the tokens that are known as they are; the snapshot says why.
+// What is refused is told in the log, seldom enough.
 //
 // Thread-safe, but Apply and Stop: one call at a time.
 //
@@ -19,12 +19,15 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "common/clock.h"
+#include "common/mutex.h"
 #include "server/access/guard.h"
 #include "server/access/token_book.h"
 #include "server/config/config.h"
 #include "server/config/file_watcher.h"
+#include "server/rpc/sources.h"
 
 namespace headgate::app {
 
@@ -42,13 +45,16 @@ class Access {
   void Stop() { watcher_ = nullptr; }
 
   access::AccessGuard& guard() { return guard_; }
+  rpc::AccessSnapshot Snapshot() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   // The token file has this content now, or cannot be read.
   void Update(const std::string& path, const std::vector<std::string>& wanted,
-              const absl::StatusOr<std::string>& text);
+              const absl::StatusOr<std::string>& text) ABSL_LOCKS_EXCLUDED(mutex_);
 
   access::AccessGuard guard_;
+  mutable Mutex mutex_;
+  rpc::AccessSnapshot snapshot_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<config::FileWatcher> watcher_;  // calls Update: destroyed first
 };
 

@@ -1,6 +1,7 @@
 #include "server/app/json_members.h"
 
 #include <cstddef>
+#include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "common/strings.h"
@@ -9,14 +10,26 @@
 namespace headgate::app {
 namespace {
 
+// Beyond 16 bits JSON has a pair of surrogates.
+void AppendEscape(char32_t code, std::string& to) {
+  const auto append = [&to](uint32_t unit) {
+    absl::StrAppend(&to, "\\u", absl::Hex(unit, absl::kZeroPad4));
+  };
+  if (code > 0xffff) {
+    append(0xd800 + ((code - 0x10000) >> 10));
+    append(0xdc00 + ((code - 0x10000) & 0x3ff));
+  } else {
+    append(code);
+  }
+}
+
 void AppendCharacter(std::string_view character, std::string& to) {
-  const auto byte = static_cast<unsigned char>(character[0]);
-  if (character == "\"" || character == "\\") {
-    to.push_back('\\');
-  } else if (byte < 0x20 || byte == 0x7f) {
-    absl::StrAppend(&to, "\\u", absl::Hex(byte, absl::kZeroPad4));
+  const char32_t code = DecodeUtf8(character).code;
+  if (IsHarmful(code)) {
+    AppendEscape(code, to);
     return;
   }
+  if (character == "\"" || character == "\\") to.push_back('\\');
   to.append(character);
 }
 

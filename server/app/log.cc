@@ -7,26 +7,11 @@
 #include <cstdlib>
 #include <memory>
 
-#include "absl/strings/escaping.h"
-#include "absl/strings/str_cat.h"
-#include "common/strings.h"
 #include "server/app/json_members.h"
+#include "server/app/text_line.h"
 
 namespace headgate::app {
 namespace {
-
-// Quoted where it has spaces or anything that needs an escape.
-std::string Shown(std::string_view text) {
-  std::string escaped = absl::Utf8SafeCEscape(Sv(text));
-  if (escaped == text && !text.empty() && text.find(' ') == std::string_view::npos) return escaped;
-  return absl::StrCat("\"", escaped, "\"");
-}
-
-std::string TextLine(std::string_view event, LogFields fields) {
-  std::string line(event);
-  for (const auto& [key, value] : fields) absl::StrAppend(&line, " ", Sv(key), "=", Shown(value));
-  return line;
-}
 
 // Set once, before the first line.
 bool as_json = false;

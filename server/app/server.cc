@@ -86,6 +86,7 @@ absl::Status Server::Apply(const config::Config& config) {
   absl::Status installed = overrides_ != nullptr ? overrides_->Install(config.policy)
                                                  : engine_->Install(config.policy, clock_.Read());
   if (!installed.ok()) return installed;
+  web_->BeforeChange();
   access_->Apply(config, *std::move(tokens));
   targets_->Apply(config);
   return absl::OkStatus();

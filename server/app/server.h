@@ -95,6 +95,7 @@ class Server final : private rpc::StatusSource {
   rpc::ThrottleLogSnapshot ThrottleLog() const override { return log_->Snapshot(); }
   rpc::OverridesSnapshot Overrides() const override;
   rpc::TlsSnapshot Tls() const override;
+  rpc::AccessSnapshot Access() const override { return access_->Snapshot(); }
   rpc::SnapshotView Snapshot() const override;
 
   const ServerOptions options_;

@@ -57,6 +57,8 @@ class Web {
 
   // Calls are answered from now on.
   void Serve(const Sources& sources);
+  // Called before each change of the configuration; see Readiness.
+  void BeforeChange() { readiness_.BeforeChange(); }
   // No more calls are taken; probes and scrapes are answered until the end.
   void Drain() { readiness_.Drain(); }
 

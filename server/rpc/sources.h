@@ -61,6 +61,14 @@ struct TlsSnapshot {
   absl::Status status = {};  // of the newest files
 };
 
+// See AccessStatus in status_service.proto.
+struct AccessSnapshot {
+  bool is_on = false;
+  std::string token_file = {};  // empty: there is none
+  int64_t tokens = 0;
+  absl::Status status = {};  // of the newest token file
+};
+
 // Thread-safe.
 class StatusSource {
  public:
@@ -73,6 +81,7 @@ class StatusSource {
   virtual OverridesSnapshot Overrides() const = 0;
   virtual SnapshotView Snapshot() const { return {}; }
   virtual TlsSnapshot Tls() const { return {}; }
+  virtual AccessSnapshot Access() const { return {}; }
 };
 
 // Learns that somebody asks, so that health is measured more often. Called for each Check or batch

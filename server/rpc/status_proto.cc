@@ -138,6 +138,12 @@ void FillTls(const TlsSnapshot& from, v1::TlsStatus& to) {
   to.set_error(std::string(from.status.message()));
 }
 
+void FillAccess(const AccessSnapshot& from, v1::AccessStatus& to) {
+  to.set_token_file(from.token_file);
+  to.set_tokens(from.tokens);
+  to.set_error(std::string(from.status.message()));
+}
+
 void FillConnections(const ConnectionCounts& from, v1::ConnectionStatus& to) {
   to.set_open(from.open);
   to.set_most(from.most);

@@ -22,6 +22,7 @@ void FillThrottleLog(const ThrottleLogSnapshot& from, v1::ThrottleLogStatus& to)
 void FillOverrides(const OverridesSnapshot& from, v1::OverridesStatus& to);
 void FillSnapshot(const SnapshotView& from, const Now& now, v1::SnapshotStatus& to);
 void FillTls(const TlsSnapshot& from, v1::TlsStatus& to);
+void FillAccess(const AccessSnapshot& from, v1::AccessStatus& to);
 void FillConnections(const ConnectionCounts& from, v1::ConnectionStatus& to);
 void FillBudget(const engine::BudgetView& from, v1::BudgetStatus& to);
 void FillBucketStatus(const engine::FullBucket& from, v1::BucketStatus& to);

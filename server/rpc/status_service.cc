@@ -117,6 +117,9 @@ grpc::Status StatusService::GetStatus(const v1::GetStatusRequest& request,
   const SnapshotView snapshot = source_.Snapshot();
   if (!snapshot.path.empty()) FillSnapshot(snapshot, now, *response.mutable_snapshot());
   if (const TlsSnapshot tls = source_.Tls(); tls.is_on) FillTls(tls, *response.mutable_tls());
+  if (const AccessSnapshot access = source_.Access(); access.is_on) {
+    FillAccess(access, *response.mutable_access());
+  }
   FillConnections(connections_(), *response.mutable_connections());
   return grpc::Status();
 }

@@ -62,8 +62,9 @@ int64_t ToNs(absl::Duration duration) { return absl::ToInt64Nanoseconds(duration
 
 absl::StatusOr<std::unique_ptr<HttpPort>> HttpPort::Listen(const HttpPortOptions& options,
                                                            Clock& clock, AtOnce at_once,
-                                                           InTime in_time) {
-  std::unique_ptr<HttpPort> port(new HttpPort(options, clock, std::move(at_once)));
+                                                           InTime in_time, Refused refused) {
+  std::unique_ptr<HttpPort> port(
+      new HttpPort(options, clock, std::move(at_once), std::move(refused)));
   if (absl::Status open = port->Open(); !open.ok()) return open;
   port->worker_ = std::make_unique<HttpWorker>(std::move(in_time), options.max_connections,
                                                [port = port.get()] { port->WakeUp(); });
@@ -181,6 +182,8 @@ void HttpPort::Accept() {
                             .in = {},
                             .out = {},
                             .sent = 0});
+    // Its request may be there already: more that say nothing must not push it out.
+    if (!Go(connections_.back())) Close(std::prev(connections_.end()));
   }
 }
 
@@ -224,8 +227,9 @@ bool HttpPort::Read(Connection& connection) {
   if (size == 0) return false;
   connection.in.append(some.data(), static_cast<size_t>(size));
   if (connection.in.find("\r\n\r\n") != std::string::npos) return Answer(connection);
-  if (connection.in.size() > options_.max_request_bytes) return Respond(connection, kTooLarge);
-  return true;
+  if (connection.in.size() <= options_.max_request_bytes) return true;
+  refused_(431);
+  return Respond(connection, kTooLarge);
 }
 
 bool HttpPort::Answer(Connection& connection) {
@@ -233,6 +237,7 @@ bool HttpPort::Answer(Connection& connection) {
   std::optional<std::string> response = at_once_(connection.in);
   if (response.has_value()) return Respond(connection, *std::move(response));
   if (!worker_->Ask(connection.number, std::move(connection.in))) {
+    refused_(503);
     return Respond(connection, kTooMany);
   }
   connection.state = State::kWaiting;

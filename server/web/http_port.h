@@ -1,14 +1,15 @@
 // A port that answers HTTP requests: two threads, so many connections, one request on each.
 //
 // Nobody can hold it. A request has to be there within a time and a size, and so does the reading
-// of its response; when there are too many connections, the one goes that has said nothing for
-// longest. What can be answered without waiting is answered on the port's thread, whatever else
-// goes on; the rest by another thread, one after the other.
+// of its response; when there are too many connections, the oldest goes whose request is not whole.
+// What has come with a connection is read before the next one is accepted: only who dawdles can be
+// pushed out by others. What can be answered without waiting is answered on the port's thread,
+// whatever else goes on; the rest by another thread, one after the other.
 //
 // Thread-safe. Errors of the sockets end connections, never the port; for want of open files it
 // waits a moment before it accepts the next one.
 //
-//   auto port = HttpPort::Listen({.address = "127.0.0.1:8080"}, clock, at_once, in_time);
+//   auto port = HttpPort::Listen({.address = "127.0.0.1:8080"}, clock, at_once, in_time, refused);
 //   if (!port.ok()) return port.status();
 //   ... (*port)->port() ...
 
@@ -48,11 +49,14 @@ class HttpPort {
   using AtOnce = std::function<std::optional<std::string>(std::string_view request)>;
   // The same for what may take a while, on the other thread.
   using InTime = HttpWorker::Answer;
+  // Told of each request that got this status without being passed to either: it was too large, or
+  // too many waited. On the port's thread.
+  using Refused = std::function<void(int status)>;
 
   // The clock outlives the port. Unavailable: the address cannot be listened on.
   static absl::StatusOr<std::unique_ptr<HttpPort>> Listen(const HttpPortOptions& options,
                                                           Clock& clock, AtOnce at_once,
-                                                          InTime in_time);
+                                                          InTime in_time, Refused refused);
   // Cuts what is open.
   ~HttpPort();
   HttpPort(const HttpPort&) = delete;
@@ -78,8 +82,11 @@ class HttpPort {
   };
   using Connections = std::list<Connection>;  // the oldest first
 
-  HttpPort(const HttpPortOptions& options, Clock& clock, AtOnce at_once)
-      : options_(options), clock_(clock), at_once_(std::move(at_once)) {}
+  HttpPort(const HttpPortOptions& options, Clock& clock, AtOnce at_once, Refused refused)
+      : options_(options),
+        clock_(clock),
+        at_once_(std::move(at_once)),
+        refused_(std::move(refused)) {}
 
   absl::Status Open();
   absl::Status Bind(const std::string& host, const std::string& port);
@@ -105,6 +112,7 @@ class HttpPort {
   const HttpPortOptions options_;
   Clock& clock_;
   const AtOnce at_once_;
+  const Refused refused_;
   int port_ = 0;
   int listening_ = -1;
   int wake_ = -1;  // an eventfd: there is something to respond, or the end

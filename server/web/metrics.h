@@ -59,7 +59,8 @@ void AddBuild(std::string_view version, Exposition& out);
 // What callers do to the gRPC port, and what it shows them.
 void AddConnections(const rpc::ConnectionCounts& connections, Exposition& out);
 void AddTls(const rpc::TlsSnapshot& tls, Exposition& out);
-void AddAccess(const access::DenialCounts& denials, Exposition& out);
+void AddAccess(const access::DenialCounts& denials, const rpc::AccessSnapshot& access,
+               Exposition& out);
 
 // `as_of` and the rest of what a restart would bring back.
 void AddSnapshot(const rpc::SnapshotView& snapshot, absl::Time now, Exposition& out);

@@ -1,10 +1,11 @@
 // Whether the server should get calls, as /readyz tells: once it serves, and every target that is
-// measured was sampled for the first time.
+// measured was sampled for the first time, which is its primary: a standby that is down is a matter
+// of health as well, and holds nothing up.
 //
-// What was ready once stays so: a database that goes away later is a matter of health, and of
-// on_stale, and taking all servers out of service would help nobody. A target that cannot be
-// sampled holds readiness up for `ready_after` at most; after that the server is ready in a
-// degraded mode, and says so.
+// What was ready once stays so, whether or not anybody asked then: a database that goes away later
+// is a matter of health, and of on_stale, and taking all servers out of service would help nobody.
+// A target that cannot be sampled holds readiness up for `ready_after` at most; after that the
+// server is ready in a degraded mode, and says so.
 //
 // Thread-safe.
 //
@@ -50,6 +51,9 @@ class Readiness {
   void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
 
   View Read() ABSL_LOCKS_EXCLUDED(mutex_);
+  // The targets are about to be replaced: it is decided now whether they were all sampled. With the
+  // same targets it can be decided at any later time, since what is sampled stays so.
+  void BeforeChange() { Read(); }
 
   // headgate_ready.
   void Collect(Exposition& out);

@@ -4,8 +4,10 @@
 #include <optional>
 #include <string_view>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "common/strings.h"
 
 namespace headgate::web {
 namespace {
@@ -13,6 +15,14 @@ namespace {
 constexpr absl::Duration kBetweenCollections = absl::Milliseconds(100);
 constexpr char kPlainText[] = "text/plain; charset=utf-8";
 constexpr char kMetricsText[] = "text/plain; version=0.0.4; charset=utf-8";
+constexpr char kOther[] = "other";
+
+// Of a response, which begins with "HTTP/1.1 200 ".
+int StatusOf(std::string_view response) {
+  int status = 0;
+  const bool is_number = absl::SimpleAtoi(Sv(response).substr(9, 3), &status);
+  return is_number ? status : 0;
+}
 
 }  // namespace
 
@@ -23,11 +33,19 @@ absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(const HttpPortOption
       options, clock,
       [web = server.get()](std::string_view request) -> std::optional<std::string> {
         web->deferred_ = false;
+        web->path_at_once_ = kOther;
         std::string response = web->at_once_.To(request);
         if (web->deferred_) return std::nullopt;
+        web->Count(web->path_at_once_, StatusOf(response));
         return response;
       },
-      [web = server.get()](std::string_view request) { return web->in_time_.To(request); });
+      [web = server.get()](std::string_view request) {
+        web->path_in_time_ = kOther;
+        std::string response = web->in_time_.To(request);
+        web->Count(web->path_in_time_, StatusOf(response));
+        return response;
+      },
+      [web = server.get()](int status) { web->Count(kOther, status); });
   if (!port.ok()) return port.status();
   server->port_ = *std::move(port);
   return server;
@@ -39,20 +57,21 @@ void WebServer::Add(Collector collector) {
 }
 
 HttpPage WebServer::PageAtOnce(const std::string& path) {
-  if (path == "/healthz") return Count(path, {200, kPlainText, "ok\n"});
   deferred_ = path == "/metrics" || path == "/readyz";
   if (deferred_) return {};
-  return Count("other", {404, kPlainText, "there are /metrics, /healthz and /readyz\n"});
+  if (path != "/healthz") return {404, kPlainText, "there are /metrics, /healthz and /readyz\n"};
+  path_at_once_ = path;
+  return {200, kPlainText, "ok\n"};
 }
 
 HttpPage WebServer::PageInTime(const std::string& path) {
-  return Count(path, path == "/metrics" ? Metrics() : Ready());
+  path_in_time_ = path;
+  return path == "/metrics" ? Metrics() : Ready();
 }
 
-HttpPage WebServer::Count(const std::string& name, HttpPage page) {
+void WebServer::Count(const std::string& path, int status) {
   MutexLock lock(&requests_mutex_);
-  ++requests_[{name, page.status}];
-  return page;
+  ++requests_[{path, status}];
 }
 
 void WebServer::AddRequests(Exposition& out) {

@@ -51,7 +51,8 @@ class WebServer {
   // Of what can be told at once; what cannot sets `deferred_`.
   HttpPage PageAtOnce(const std::string& path);
   HttpPage PageInTime(const std::string& path);
-  HttpPage Count(const std::string& name, HttpPage page) ABSL_LOCKS_EXCLUDED(requests_mutex_);
+  // A path that is none of ours goes by the name kOther.
+  void Count(const std::string& path, int status) ABSL_LOCKS_EXCLUDED(requests_mutex_);
   HttpPage Metrics() ABSL_LOCKS_EXCLUDED(mutex_);
   HttpPage Ready();
   void AddRequests(Exposition& out) ABSL_LOCKS_EXCLUDED(requests_mutex_);
@@ -65,8 +66,10 @@ class WebServer {
   std::map<std::pair<std::string, int>, uint64_t> requests_ ABSL_GUARDED_BY(requests_mutex_);
   // The port's thread's.
   bool deferred_ = false;
+  std::string path_at_once_;  // that the newest response is counted under
   HttpAnswer at_once_{[this](const std::string& path) { return PageAtOnce(path); }};
   // The other one's.
+  std::string path_in_time_;
   std::string metrics_;       // as they were collected last
   int64_t collected_ns_ = 0;  // 0: never
   HttpAnswer in_time_{[this](const std::string& path) { return PageInTime(path); }};

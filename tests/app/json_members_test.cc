@@ -13,6 +13,14 @@ TEST(JsonMembers, KeepsOrderAndEscapes) {
             R"("event":"an event","b":"x\"y\\z","a":"line\u000abreak\u0009\u007f")");
 }
 
+TEST(JsonMembers, EscapesWhatATerminalWouldObey) {
+  EXPECT_EQ(JsonMembers("\u009b2J", {{"a\u2028b", "c\u202ed\u2066\u200b"}}),
+            R"("event":"\u009b2J","a\u2028b":"c\u202ed\u2066\u200b")");
+  EXPECT_EQ(JsonMembers("\U000e0041", {}), R"("event":"\udb40\udc41")");  // an invisible tag
+  EXPECT_EQ(JsonMembers("Übersicht 日本 \U0001f418", {}),
+            "\"event\":\"Übersicht 日本 \U0001f418\"");
+}
+
 TEST(JsonMembers, MakesAnObjectOfAnyBytes) {
   std::string all;
   for (int byte = 0; byte < 256; ++byte) all.push_back(static_cast<char>(byte));

@@ -205,6 +205,24 @@ TEST_F(StatusCommand, SaysWhatARestartWouldBringBack) {
   EXPECT_THAT(json.out, AllOf(HasSubstr("failed_writes"), HasSubstr("set_aside")));
 }
 
+TEST_F(StatusCommand, SaysWhyNewerTokensAreNotInForce) {
+  EXPECT_THAT(server_.Headgate({"status", "-o", "json"}).out, Not(HasSubstr("token_file")));
+  server_.SetAccess({.is_on = true, .token_file = "/etc/tokens", .tokens = 2});
+  EXPECT_THAT(server_.Headgate({"status"}).out, Not(HasSubstr("tokens")));
+  EXPECT_THAT(server_.Headgate({"status", "-o", "csv"}).out,
+              HasSubstr("\r\ntokens,,/etc/tokens,in force,2,,,,\r\n"));
+  server_.SetAccess(
+      {.is_on = true,
+       .token_file = "/etc/tokens",
+       .tokens = 2,
+       .status = absl::InvalidArgumentError("/etc/tokens:3: no digest\x1b[2J\nsecond")});
+  EXPECT_THAT(server_.Headgate({"status"}).out,
+              HasSubstr("newest tokens REFUSED: /etc/tokens:3: no digest\\x1b[2J\n"
+                        "newest tokens REFUSED: second\n"));
+  EXPECT_THAT(server_.Headgate({"status", "-o", "csv"}).out,
+              HasSubstr("\r\ntokens,,/etc/tokens,newest refused,2,,,,"));
+}
+
 TEST_F(StatusCommand, UnknownTargetIsTwo) {
   const Finished status = server_.Headgate({"status", "--target", "nowhere"});
   EXPECT_EQ(status.status, 2);

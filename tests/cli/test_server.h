@@ -66,6 +66,10 @@ class TestServer final : public rpc::StatusSource, public rpc::DemandListener {
     MutexLock lock(&mutex_);
     snapshot_ = std::move(snapshot);
   }
+  void SetAccess(rpc::AccessSnapshot access) {
+    MutexLock lock(&mutex_);
+    access_ = std::move(access);
+  }
 
   // The program, told where this server is.
   SubprocessOptions Options() const { return {.environment = {{"HEADGATE_ADDRESS", address()}}}; }
@@ -102,6 +106,10 @@ class TestServer final : public rpc::StatusSource, public rpc::DemandListener {
     MutexLock lock(&mutex_);
     return snapshot_;
   }
+  rpc::AccessSnapshot Access() const override {
+    MutexLock lock(&mutex_);
+    return access_;
+  }
   void OnCheck(std::string_view) override { checks_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
@@ -114,6 +122,7 @@ class TestServer final : public rpc::StatusSource, public rpc::DemandListener {
   rpc::ThrottleLogSnapshot throttle_log_ ABSL_GUARDED_BY(mutex_);
   rpc::OverridesSnapshot overrides_ ABSL_GUARDED_BY(mutex_);
   rpc::SnapshotView snapshot_ ABSL_GUARDED_BY(mutex_);
+  rpc::AccessSnapshot access_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<rpc::RpcServer> server_;  // last: it uses all of the above
 };
 

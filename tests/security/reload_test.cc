@@ -64,15 +64,16 @@ class Reload : public testing::Test {
     options.pem_cert_chain = own.certificate;
     return Connect(options, "");
   }
-  v1::ConfigStatus Config() const {
-    const Peer sre = WithToken(kSreToken);
+  v1::ConfigStatus Config() const { return Status(kSreToken).config(); }
+  v1::GetStatusResponse Status(const std::string& token) const {
+    const Peer sre = WithToken(token);
     rpc::Context context;
     sre.Fill(context);
     v1::GetStatusResponse response;
     const grpc::Status status =
         v1::StatusService::NewStub(sre.channel)->GetStatus(&context, {}, &response);
     EXPECT_TRUE(status.ok()) << status.error_message();
-    return response.config();
+    return response;
   }
   bool Logged(const std::string& text) const {
     const std::vector<std::string> lines = log_->last_formatted();
@@ -108,12 +109,20 @@ TEST_F(Reload, TheTokenFileIsFollowedAndABadOneChangesNothing) {
   EXPECT_TRUE(WaitUntil([&] { return Logged(absl::StrCat(folder_.File("tokens"), ":2: ")); }));
   EXPECT_TRUE(Logged("tokens refused"));
   EXPECT_FALSE(Logged("oops"));
+  const v1::AccessStatus refused = Status(kNext).access();
+  EXPECT_EQ(refused.token_file(), folder_.File("tokens"));
+  EXPECT_EQ(refused.tokens(), 2);
+  EXPECT_EQ(refused.error(),
+            absl::StrCat(folder_.File("tokens"),
+                         ":2: expected NAME sha256:HEX, HEX being 64 hexadecimal digits"));
   const std::string third = "third-0123456789abcdef0123456789abcdef";
   EXPECT_EQ(GuardedServer::Check(old, "etl"), '+');
   ReplaceFile(folder_.File("tokens"), TokenLine("sre", third));
   EXPECT_TRUE(Becomes('+', [&] { return GuardedServer::Check(WithToken(third), "etl"); }));
   EXPECT_EQ(GuardedServer::Check(old, "etl"), 'U');
   EXPECT_EQ(GuardedServer::Check(next, "etl"), 'U');
+  EXPECT_EQ(Status(third).access().tokens(), 1);
+  EXPECT_EQ(Status(third).access().error(), "");
   for (const std::string& token : {std::string(kSreToken), std::string(kNext), third}) {
     EXPECT_FALSE(Logged(token));
   }

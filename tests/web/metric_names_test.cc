@@ -146,19 +146,23 @@ class MetricNames : public testing::Test {
              seen.HasSeries("headgate_snapshot_age_seconds") &&
              seen.Value("headgate_http_requests_total", {{"path", "/metrics"}}).has_value();
     });
-    IncludeTls();
+    IncludeEncrypted();
   }
 
-  // Plaintext has no certificate to tell of.
-  void IncludeTls() {
+  // Plaintext has no certificate to tell of, and no tokens.
+  void IncludeEncrypted() {
     TempFolder folder;
     CertificateAuthority authority("test");
     const TestCertificate certificate = authority.SignServer();
     ReplaceFile(folder.File("tls.crt"), certificate.certificate);
     ReplaceFile(folder.File("tls.key"), certificate.key);
+    ReplaceFile(folder.File("tokens"), "");
     WholeServer encrypted(absl::StrCat("tls: {certificate_file: ", folder.File("tls.crt"),
-                                       ", key_file: ", folder.File("tls.key"), "}\n"));
-    scrape_.Include(encrypted.Scraped(), "headgate_tls_");
+                                       ", key_file: ", folder.File("tls.key"), "}\n",
+                                       "access: {token_file: ", folder.File("tokens"), "}\n"));
+    const Scrape scrape = encrypted.Scraped();
+    scrape_.Include(scrape, "headgate_tls_");
+    scrape_.Include(scrape, "headgate_access_tokens_");
   }
 
   bool HasLabel(const PromqlNames& names, const std::string& label) const {

@@ -77,6 +77,23 @@ TEST_F(ReadinessTest, StaysReadyWhateverComesLater) {
   EXPECT_EQ(readiness_.Read().state, State::kReady);
 }
 
+TEST_F(ReadinessTest, StaysReadyThoughNobodyAskedWhenItBecameSo) {
+  targets_ = {Target("a", true, true)};
+  Serve();
+  readiness_.BeforeChange();
+  targets_ = {Target("new", true, false)};
+  EXPECT_EQ(readiness_.Read().state, State::kReady);
+}
+
+TEST_F(ReadinessTest, WaitsForNoStandby) {
+  targets_ = {Target("a", true, true)};
+  health::ServerSnapshot standby;
+  standby.name = "standby";
+  targets_[0].servers.push_back(standby);
+  Serve();
+  EXPECT_EQ(readiness_.Read().state, State::kReady);
+}
+
 TEST_F(ReadinessTest, EndsAtOnceWhenTheServerDrains) {
   Serve();
   EXPECT_TRUE(readiness_.Read().ready());

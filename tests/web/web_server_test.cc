@@ -113,6 +113,24 @@ TEST_F(WebServerTest, CountsItsRequests) {
               HasSubstr("headgate_http_requests_total{path=\"other\",code=\"404\"} 2\n"));
 }
 
+TEST_F(WebServerTest, CountsWhatItRefuses) {
+  Start();
+  Say("nonsense\r\n\r\n");
+  Say(absl::StrCat("GET /", std::string(9'000, 'x'), " HTTP/1.1\r\n\r\n"));
+  Say(absl::StrCat("GET /healthz HTTP/1.1\r\nX: ", std::string(20'000, 'x')));
+  client_->Post("/metrics", "body", "text/plain");
+  client_->Get("/readyz");
+  const auto response = client_->Get("/metrics");
+  ASSERT_TRUE(response);
+  for (const char* code : {"400", "414", "431", "405"}) {
+    EXPECT_THAT(response->body,
+                HasSubstr(absl::StrCat("headgate_http_requests_total{path=\"other\",code=\"", code,
+                                       "\"} 1\n")));
+  }
+  EXPECT_THAT(response->body,
+              HasSubstr("headgate_http_requests_total{path=\"/readyz\",code=\"503\"} 1\n"));
+}
+
 TEST_F(WebServerTest, RefusesWhatIsNoRequest) {
   Start();
   for (const std::string request :

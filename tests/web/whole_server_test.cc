@@ -189,6 +189,19 @@ TEST(WholeServer, IsDegradedAfterAWhileWithoutADatabaseAndAliveAllTheTime) {
   EXPECT_EQ(server.Scraped().Value("headgate_postgres_up", {{"target", "t"}}), 0);
 }
 
+TEST(WholeServer, StaysReadyThoughNoProbeCameBeforeATargetWithoutADatabase) {
+  const WholeServer server(kPolicy);
+  server.Rewrite(Measured("host=127.0.0.1 port=1 user=nobody"));
+  const auto stub = v1::StatusService::NewStub(server.channel());
+  EXPECT_TRUE(WaitUntil([&] {  // a scrape would ask for readiness
+    v1::GetStatusResponse status;
+    grpc::ClientContext context;
+    EXPECT_TRUE(stub->GetStatus(&context, {}, &status).ok());
+    return status.config().version() == 2;
+  }));
+  EXPECT_EQ(server.Get("/readyz").body, "ready\n");
+}
+
 TEST(WholeServer, TellsHealthOfARealDatabase) {
   if (!PostgresCluster::BinFolder().ok()) GTEST_SKIP() << PostgresCluster::BinFolder().status();
   auto cluster = PostgresCluster::Start({});
