@@ -23,8 +23,12 @@ namespace {
 
 // Threads of gRPC's for whatever is not decided on the loops, besides one for each health watch.
 constexpr int kOtherThreads = 32;
-// Calls at once on one connection, besides streams: the next ones wait on the caller's side.
-constexpr int kMostCallsOnConnection = 1024;
+// Calls at once on one connection, streams among them: the next ones wait on the caller's side. The
+// SDK's and the benchmarks' callers have fewer.
+constexpr int kMostCallsOnConnection = 128;
+// What gRPC may hold of messages on their way, for all connections: beyond it, it ends calls. A
+// caller is known only when its message is complete, so nothing else bounds what anybody may send.
+constexpr size_t kMostTransportBytes = size_t{256} << 20;
 
 template <typename Number>
 absl::Status InRange(const char* name, Number value, Number least, Number most) {
@@ -58,10 +62,10 @@ void SetLimits(const RpcServerOptions& options, grpc::ServerBuilder& builder) {
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2);
-  builder.SetResourceQuota(
-      grpc::ResourceQuota("headgate").SetMaxThreads(options.max_health_watches + kOtherThreads));
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
-                             kMostCallsOnConnection + options.max_streams);
+  builder.SetResourceQuota(grpc::ResourceQuota("headgate")
+                               .Resize(kMostTransportBytes)
+                               .SetMaxThreads(options.max_health_watches + kOtherThreads));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostCallsOnConnection);
 }
 
 }  // namespace

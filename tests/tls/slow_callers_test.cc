@@ -1,55 +1,17 @@
 // Callers that are slow, silent or broken: while they hang others are answered, and in the end
 // their connections are gone.
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
-#include <cerrno>
+#include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/rpc/file_descriptor.h"
 #include "tests/testing/wait_until.h"
+#include "tests/tls/raw_caller.h"
 #include "tests/tls/tls_fixture.h"
 
 namespace headgate::tls {
 namespace {
-
-using rpc::FileDescriptor;
-
-// What an HTTP/2 client says first, with empty SETTINGS.
-const std::string kPreface("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" +
-                           std::string("\0\0\0\4\0\0\0\0\0", 9));
-
-class Raw {
- public:
-  explicit Raw(int port) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in to = {};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(static_cast<in_port_t>(port));
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(connect(socket_.number(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
-  }
-  // False: the server has closed it.
-  bool Send(const std::string& bytes) const {
-    return send(socket_.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ||
-           errno == EAGAIN;
-  }
-  // Reads whatever has come.
-  bool IsClosed() const {
-    char bytes[4096];
-    for (;;) {
-      const ssize_t got = recv(socket_.number(), bytes, sizeof(bytes), MSG_DONTWAIT);
-      if (got > 0) continue;
-      return got == 0 || errno != EAGAIN;
-    }
-  }
-
- private:
-  FileDescriptor socket_;
-};
 
 rpc::RpcServerOptions Impatient() {
   rpc::RpcServerOptions options = rpc::TestServer::Options();
@@ -116,19 +78,8 @@ TEST(SlowCallers, NeverRead) {
   rpc::TestServer server(AnyPolicy(), Impatient());
   const Raw deaf(server.server->port());
   EXPECT_TRUE(deaf.Send(kPreface));
-  for (unsigned char stream = 1; stream < 100; stream += 2) {
-    // :method POST, :scheme http, :path /headgate.v1.ThrottlerService/CheckStream,
-    // :authority h, content-type application/grpc, te trailers; no index is added.
-    const std::string path = "/headgate.v1.ThrottlerService/CheckStream";
-    std::string headers("\x83\x86", 2);
-    headers += std::string("\x04", 1) + static_cast<char>(path.size()) + path;
-    headers += std::string("\x01\x01h", 3);
-    headers += std::string("\x0f\x10\x10", 3) + "application/grpc";
-    headers += std::string("\x00\x02te\x08trailers", 13);
-    std::string frame("\x00\x00", 2);
-    frame += static_cast<char>(headers.size());
-    frame += std::string("\x01\x04\x00\x00\x00", 5) + static_cast<char>(stream);
-    EXPECT_TRUE(deaf.Send(frame + headers));
+  for (uint32_t stream = 1; stream < 100; stream += 2) {
+    EXPECT_TRUE(deaf.Send(Headers(stream, "/headgate.v1.ThrottlerService/CheckStream")));
   }
   EXPECT_TRUE(WaitUntil([&] { return server.server->streams_open() == 50; }));
   server.Allowed("job:etl", 1);

@@ -1,0 +1,80 @@
+// Callers who do not read answers, or do not end requests: others are answered, and memory is
+// bounded, while they do so.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/tls/raw_caller.h"
+#include "tests/tls/tls_fixture.h"
+
+namespace headgate::tls {
+namespace {
+
+constexpr char kCheck[] = "/headgate.v1.ThrottlerService/Check";
+constexpr char kBatchCheck[] = "/headgate.v1.ThrottlerService/BatchCheck";
+constexpr char kReport[] = "/headgate.v1.ThrottlerService/Report";
+constexpr int kCallsOnConnection = 128;
+
+// The first Check takes all there is: further ones are denied, and need no permit.
+engine::PolicySpec Scarce() { return engine::OneBudget(engine::RateBudget("b", 0.001, 1)); }
+
+// A connection whose window is closed, with so many calls that will never be read.
+class Deaf {
+ public:
+  Deaf(int port, const std::string& path, const std::string& message) : raw_(port) {
+    std::string calls = Preface(0);
+    for (uint32_t i = 0; i < kCallsOnConnection; ++i) calls += Call(1 + 2 * i, path, message);
+    EXPECT_TRUE(raw_.SendAll(calls));
+  }
+
+ private:
+  Raw raw_;
+};
+
+std::string Message(const std::string& identity) {
+  return rpc::CheckOf(identity, 1).SerializeAsString();
+}
+
+class UnreadAnswers : public testing::Test {
+ protected:
+  UnreadAnswers() { server_.Allowed("job:etl", 1); }
+
+  void LetBeDeaf(int connections, const std::string& path, const std::string& message) {
+    for (int i = 0; i < connections; ++i) {
+      deaf_.push_back(std::make_unique<Deaf>(server_.server->port(), path, message));
+    }
+  }
+  void ExpectChecksAnswered(int checks) {
+    for (int i = 0; i < checks; ++i) server_.Denied("job:etl", 1);
+  }
+
+  rpc::TestServer server_{Scarce()};
+  std::vector<std::unique_ptr<Deaf>> deaf_;
+};
+
+TEST_F(UnreadAnswers, OfChecksKeepNobodyFromTheirs) {
+  for (int i = 0; i < 8; ++i) {
+    LetBeDeaf(1, kCheck, Message("job:deaf"));
+    ExpectChecksAnswered(50);
+  }
+}
+
+TEST_F(UnreadAnswers, OfBatchesAndReportsKeepNobodyFromTheirs) {
+  LetBeDeaf(2, kBatchCheck, "");
+  LetBeDeaf(2, kReport, "");
+  for (int i = 0; i < 100; ++i) {
+    server_.Batch({});
+    server_.Report({});
+  }
+}
+
+TEST_F(UnreadAnswers, AreCancelledBeyondWhatThereMayBe) {
+  LetBeDeaf(40, kCheck, Message("job:deaf"));
+  ExpectChecksAnswered(3000);
+}
+
+}  // namespace
+}  // namespace headgate::tls
