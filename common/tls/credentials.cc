@@ -3,6 +3,7 @@
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <openssl/x509.h>
 
 #include <climits>
@@ -27,6 +28,7 @@ struct Freed {
 using Bio = std::unique_ptr<BIO, Freed<BIO_free_all>>;
 using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
 using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
+using Context = std::unique_ptr<SSL_CTX, Freed<SSL_CTX_free>>;
 
 absl::Status Wrong(const std::string& file, const char* why) {
   return absl::InvalidArgumentError(absl::StrCat(file, ": ", why));
@@ -68,6 +70,30 @@ absl::StatusOr<Key> ReadKey(const std::string& file, const std::string& text) {
   return key;
 }
 
+// A good pair may still be one that every handshake fails with, such as a key of 1,024 bits: its
+// security level decides. gRPC would say so to nobody but the log of its own.
+absl::Status TryToUse(const TlsFiles& files, const std::vector<Certificate>& chain,
+                      const Key& key) {
+  const Context context(SSL_CTX_new(TLS_method()));
+  ERR_clear_error();
+  const auto refused = [](const std::string& file) {
+    const char* const why = ERR_reason_error_string(ERR_peek_last_error());
+    const std::string text =
+        absl::StrCat("OpenSSL does not take it: ", why != nullptr ? why : "it does not say why");
+    ERR_clear_error();
+    return Wrong(file, text.c_str());
+  };
+  if (context == nullptr) return refused(files.certificates);
+  for (const Certificate& certificate : chain) {
+    const bool taken = certificate == chain.front()
+                           ? SSL_CTX_use_certificate(context.get(), certificate.get()) == 1
+                           : SSL_CTX_add1_chain_cert(context.get(), certificate.get()) == 1;
+    if (!taken) return refused(files.certificates);
+  }
+  if (SSL_CTX_use_PrivateKey(context.get(), key.get()) != 1) return refused(files.key);
+  return absl::OkStatus();
+}
+
 absl::Time EndOf(const Certificate& certificate) {
   std::tm end = {};
   if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &end) != 1) {
@@ -93,6 +119,7 @@ absl::Status CheckCredentials(const TlsFiles& files, TlsCredentials& credentials
           files.key,
           absl::StrCat("is not the key of the certificate in ", files.certificates).c_str());
     }
+    if (absl::Status usable = TryToUse(files, *chain, *key); !usable.ok()) return usable;
     credentials.expires_at = EndOf(chain->front());
   }
   if (files.authorities.empty()) return absl::OkStatus();

@@ -41,7 +41,7 @@ struct TlsCredentials {
 };
 
 // Sets expires_at. InvalidArgument, "FILE: why": a file that is used has no certificate or no key,
-// the key is encrypted, or the key is another certificate's.
+// the key is encrypted or another certificate's, or OpenSSL finds one too weak.
 absl::Status CheckCredentials(const TlsFiles& files, TlsCredentials& credentials);
 
 }  // namespace headgate

@@ -20,6 +20,8 @@ namespace {
 constexpr size_t kMostConfigBytes = size_t{1} << 20;
 constexpr int64_t kMostReplayedS = 7 * int64_t{86'400};
 constexpr size_t kMostBucketBytes = size_t{256} << 20;
+// Each target has budgets and profiles of its own: some hundred megabytes.
+constexpr size_t kMostPerTarget = 100'000;
 constexpr size_t kMostFindingBytes = 1400;
 constexpr int kDenialsOnPage = 100;
 constexpr int kMostDenialsOnPage = 1000;
@@ -61,6 +63,16 @@ std::string Findings(const std::vector<config::Problem>& problems) {
 
 grpc::Status BadConfig(const std::string& findings) {
   return FieldError("config_yaml", findings, kMostFindingBytes + 100);
+}
+
+// A short text can list so many that the engine would take all memory there is.
+absl::Status ValidateSize(const engine::PolicySpec& policy) {
+  const size_t targets = std::max<size_t>(policy.targets.size(), 1);
+  const size_t each = policy.budgets.size() + policy.profiles.size();
+  if (each <= kMostPerTarget / targets) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("has ", each, " budgets and profiles for each of ",
+                                                 targets, " targets; at most ", kMostPerTarget,
+                                                 " in all can be replayed"));
 }
 
 // The demand to replay.
@@ -194,10 +206,14 @@ grpc::Status ThrottleLogService::Replay(const grpc::ServerContext& context,
   }
   auto filter = DemandOf(request.filter(), sources_.keeping, sources_.clock.Read().wall());
   if (!filter.ok()) return ToGrpcStatus(filter.status(), {});
-  config::LoadResult loaded = config::Parse(request.config_yaml(), "config_yaml");
-  if (!loaded.config.has_value()) return BadConfig(Findings(loaded.problems));
+  // Reading a configuration takes time as well.
   const std::unique_lock<std::mutex> mine(replaying_, std::try_to_lock);
   if (!mine.owns_lock()) return Overloaded("REPLAY_RUNNING", "another replay is running");
+  config::LoadResult loaded = config::Parse(request.config_yaml(), "config_yaml");
+  if (!loaded.config.has_value()) return BadConfig(Findings(loaded.problems));
+  const absl::Status fits = ValidateSize(loaded.config->policy);
+  if (!fits.ok()) return BadConfig(std::string(fits.message()));
+  if (context.IsCancelled()) return FromLog(absl::CancelledError("the caller has gone"));
 
   throttle_log::ReplayOptions options;
   options.policy = std::move(loaded.config->policy);

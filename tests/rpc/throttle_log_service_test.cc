@@ -303,6 +303,29 @@ TEST_F(ThrottleLog, SaysAllThatIsWrongWithAConfiguration) {
   EXPECT_THAT(DetailsOf(status).fields, ElementsAre("config_yaml"));
 }
 
+// A few kilobytes of text, and gigabytes of buckets.
+TEST_F(ThrottleLog, RefusesAConfigurationThatIsMoreThanItsTextSays) {
+  const auto replay = [this](int targets, int budgets) {
+    std::string yaml = "targets:\n";
+    for (int i = 0; i < targets; ++i) absl::StrAppend(&yaml, "  - {name: t", i, "}\n");
+    absl::StrAppend(&yaml, "budgets:\n");
+    for (int i = 0; i < budgets; ++i) {
+      absl::StrAppend(&yaml, "  - {name: b", i, ", rate: 1, burst: 1}\n");
+    }
+    v1::ReplayThrottleLogRequest request;
+    request.set_config_yaml(yaml);
+    return Replay(request);
+  };
+  // The profile that every target has counts as well.
+  const grpc::Status status = replay(1000, 101);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(),
+              HasSubstr(" for each of 1000 targets; at most 100000 in all "));
+  EXPECT_THAT(DetailsOf(status).fields, ElementsAre("config_yaml"));
+  const grpc::Status fits = replay(1000, 90);
+  EXPECT_TRUE(fits.ok()) << fits.error_message();
+}
+
 TEST_F(ThrottleLog, CutsAListOfFindingsThatIsTooLongForAnError) {
   v1::ReplayThrottleLogRequest request;
   std::string yaml;

@@ -3,6 +3,7 @@
 #include <openssl/bio.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/rsa.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
@@ -28,8 +29,8 @@ using Bio = std::unique_ptr<BIO, Freed<BIO_free_all>>;
 using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
 using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 
-Key NewKey() {
-  Key key(EVP_EC_gen("P-256"));
+Key NewKey(unsigned rsa_bits = 0) {
+  Key key(rsa_bits == 0 ? EVP_EC_gen("P-256") : EVP_RSA_gen(rsa_bits));
   EXPECT_NE(key, nullptr);
   return key;
 }
@@ -100,7 +101,7 @@ CertificateAuthority::CertificateAuthority(const std::string& name)
 CertificateAuthority::~CertificateAuthority() = default;
 
 TestCertificate CertificateAuthority::Sign(const TestCertificateSpec& spec) {
-  const Key key = NewKey();
+  const Key key = NewKey(spec.rsa_bits);
   const Certificate made = NewCertificate(spec.name, key.get(), serial_++, spec.lifetime);
   X509* const issuer = parts_->certificate.get();
   X509_set_issuer_name(made.get(), X509_get_subject_name(issuer));

@@ -29,6 +29,7 @@ struct TestCertificateSpec {
   std::vector<std::string> uri = {};
   // From now; below zero it has ended already.
   absl::Duration lifetime = absl::Hours(1);
+  unsigned rsa_bits = 0;  // 0: a key on P-256
 };
 
 class CertificateAuthority {

@@ -50,6 +50,20 @@ TEST_F(CredentialsTest, RefusesAnotherCertificatesKey) {
   EXPECT_EQ(Error(), "a.key: is not the key of the certificate in a.crt");
 }
 
+TEST_F(CredentialsTest, RefusesWhatEveryHandshakeWouldFailWith) {
+  const TestCertificate weak = authority_.Sign({.rsa_bits = 1024});
+  credentials_.certificates = weak.certificate;
+  credentials_.key = weak.key;
+  EXPECT_EQ(Error(), "a.crt: OpenSSL does not take it: ee key too small");
+  credentials_.certificates = server_.certificate + weak.certificate;
+  credentials_.key = server_.key;
+  EXPECT_EQ(Error(), "a.crt: OpenSSL does not take it: ca key too small");
+  const TestCertificate strong = authority_.Sign({.rsa_bits = 2048});
+  credentials_.certificates = strong.certificate;
+  credentials_.key = strong.key;
+  EXPECT_EQ(Error(), "");
+}
+
 TEST_F(CredentialsTest, RefusesWhatIsNoCertificate) {
   credentials_.certificates = "hello\n";
   EXPECT_EQ(Error(), "a.crt: has no certificate in PEM form");

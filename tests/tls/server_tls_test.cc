@@ -122,6 +122,20 @@ TEST(ServerTls, KeepsTheOldPairUntilTheNewOneIsWhole) {
   EXPECT_TRUE(server.Check(caller).ok());
 }
 
+TEST(ServerTls, KeepsTheOldPairWhenTheNewOneIsTooWeak) {
+  TlsServer server;
+  const absl::Time before = server.tls->state().expires_at;
+  const TestCertificate weak =
+      server.authority.Sign({.dns = {"localhost"}, .ip = {"127.0.0.1"}, .rsa_bits = 1024});
+  server.Write(weak);
+  ASSERT_TRUE(WaitUntil([&] {
+    return server.tls->state().status.message().find("key too small") != std::string::npos;
+  }));
+  EXPECT_EQ(server.tls->state().expires_at, before);
+  EXPECT_EQ(server.tls->state().loads, 1);
+  EXPECT_TRUE(server.Check(server.Caller()).ok());
+}
+
 TEST(ServerTls, KeepsWhatItHasWhenFilesVanishOrBreak) {
   TlsServer server;
   const grpc::SslCredentialsOptions caller = server.Caller();
@@ -180,6 +194,10 @@ TEST(ServerTls, DoesNotStartWithWrongFiles) {
   ReplaceFile(settings.key_file, authority.SignServer().key);
   EXPECT_EQ(error(), "tls: " + settings.key_file + ": is not the key of the certificate in " +
                          settings.certificate_file);
+  const TestCertificate weak = authority.Sign({.rsa_bits = 1024});
+  ReplaceFile(settings.certificate_file, weak.certificate);
+  ReplaceFile(settings.key_file, weak.key);
+  EXPECT_THAT(error(), HasSubstr("tls.crt: OpenSSL does not take it: ee key too small"));
 }
 
 TEST(ServerTls, RotatesServerAndCallersUnderLoadWithoutAFailedCheck) {
