@@ -154,6 +154,9 @@ sigset_t BlockSignals() {
 // does not show: in ./dev bench rpc a Check is 1.10 times an empty RPC, and 1.13 without.
 void BoundHeap() {
   if (mallopt(M_ARENA_MAX, 2) == 0) app::LogWarning("the heap's arenas are not bounded");
+  // Large buffers (snapshots, messages, rows of the log) are to leave no holes in the heap. Unless
+  // it is set, the threshold rises with each of them that is freed.
+  if (mallopt(M_MMAP_THRESHOLD, 256 << 10) == 0) app::LogWarning("large buffers stay in the heap");
 }
 
 // Every connection is an open file. The soft limit is mostly 1024, for the sake of select(), which
