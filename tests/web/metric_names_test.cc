@@ -156,10 +156,11 @@ class MetricNames : public testing::Test {
     const TestCertificate certificate = authority.SignServer();
     ReplaceFile(folder.File("tls.crt"), certificate.certificate);
     ReplaceFile(folder.File("tls.key"), certificate.key);
-    ReplaceFile(folder.File("tokens"), "");
+    ReplaceFile(folder.File("tokens"), absl::StrCat("t sha256:", std::string(64, 'a'), "\n"));
     WholeServer encrypted(absl::StrCat("tls: {certificate_file: ", folder.File("tls.crt"),
                                        ", key_file: ", folder.File("tls.key"), "}\n",
-                                       "access: {token_file: ", folder.File("tokens"), "}\n"));
+                                       "access:\n  token_file: ", folder.File("tokens"),
+                                       "\n  callers: [{name: a, token: t, identities: ['*']}]\n"));
     const Scrape scrape = encrypted.Scraped();
     scrape_.Include(scrape, "headgate_tls_");
     scrape_.Include(scrape, "headgate_access_tokens_");

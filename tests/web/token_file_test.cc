@@ -32,7 +32,8 @@ class TokenFile : public testing::Test {
                         ", key_file: ", folder_.File("tls.key"), "}\n");
   }
   std::string Yaml() const {
-    return absl::StrCat(Tls(), "access: {token_file: ", folder_.File("tokens"), "}\n");
+    return absl::StrCat(Tls(), "access:\n  token_file: ", folder_.File("tokens"),
+                        "\n  callers: [{name: job, token: first, identities: ['*']}]\n");
   }
 
   const TempFolder folder_;
