@@ -82,9 +82,13 @@ absl::Status Server::Apply(const config::Config& config) {
   }
   absl::StatusOr<access::TokenBook> tokens = app::Access::ReadTokens(config);
   if (!tokens.ok()) return tokens.status();
+  access_->Prepare(config);
   absl::Status installed = overrides_ != nullptr ? overrides_->Install(config.policy)
                                                  : engine_->Install(config.policy, clock_.Read());
-  if (!installed.ok()) return installed;
+  if (!installed.ok()) {
+    access_->Revert();
+    return installed;
+  }
   access_->Apply(config, *std::move(tokens));
   targets_->Apply(config);
   return absl::OkStatus();
