@@ -94,6 +94,15 @@ void AccessGuard::SetTokens(TokenBook tokens) {
   Publish();
 }
 
+void AccessGuard::Set(const std::optional<PolicySpec>& spec, TokenBook tokens) {
+  auto policy = spec.has_value() ? std::make_shared<const AccessPolicy>(*spec, seed_) : nullptr;
+  auto book = std::make_shared<const TokenBook>(std::move(tokens));
+  MutexLock lock(&mutex_);
+  policy_ = std::move(policy);
+  tokens_ = std::move(book);
+  Publish();
+}
+
 void AccessGuard::Publish() {
   if (policy_ == nullptr) {
     grants_.Set(nullptr);

@@ -61,6 +61,8 @@ class AccessGuard {
   // Nothing: access is off. Tokens stay until they are replaced.
   void SetPolicy(const std::optional<PolicySpec>& spec) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetTokens(TokenBook tokens) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Both at once: no call sees the one without the other.
+  void Set(const std::optional<PolicySpec>& spec, TokenBook tokens) ABSL_LOCKS_EXCLUDED(mutex_);
 
   using Refused = std::optional<Refusal>;
 

@@ -28,7 +28,7 @@ AccessGuard::Refused AccessGuard::ForeignTag(const Caller& caller, std::string_v
                  .missing = absl::StrCat("tag ", tag),
                  .field = "tags",
                  .text = absl::StrCat("caller ", Quoted(caller.name()), " may not claim ", tag,
-                                      ", which a rule exempts by")});
+                                      ", which a rule protects")});
 }
 
 AccessGuard::Refused AccessGuard::ForeignSegment(const Caller& caller, std::string_view segment) {
@@ -38,7 +38,7 @@ AccessGuard::Refused AccessGuard::ForeignSegment(const Caller& caller, std::stri
                  .missing = absl::StrCat("segment ", Quoted(segment)),
                  .field = "identity",
                  .text = absl::StrCat("caller ", Quoted(caller.name()), " may not use the segment ",
-                                      Quoted(segment), ", which a rule exempts by")});
+                                      Quoted(segment), ", which a rule protects")});
 }
 
 namespace {

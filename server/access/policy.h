@@ -5,7 +5,7 @@
 //
 // - A selector grants a level of identities and all below it: `backfill` grants `backfill` and
 //   `orders:backfill`, not `hot-backfill`.
-// - A tag or a segment that a rule exempts by is protected: it takes a grant of its own. The
+// - A tag or a segment that may earn favours by a rule is protected: it takes a grant. The
 //   segments of a selector are granted with it.
 //
 // Immutable and thread-safe. Pointers to callers live as long as the policy.
@@ -105,7 +105,7 @@ class AccessPolicy {
   bool knows_certificates() const { return !by_certificate_.empty(); }
   bool knows_tokens() const { return !by_token_.empty(); }
 
-  // Whether a rule exempts by it.
+  // Whether it takes a grant.
   const TagSet& protected_tags() const { return protected_tags_; }
   // A protected segment of the identity that the caller may not use; empty: none. `granted` is
   // what GrantedBytes says of it.

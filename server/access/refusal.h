@@ -17,7 +17,7 @@ namespace headgate::access {
 enum class DenialReason : uint8_t {
   kUnauthenticated,  // nobody that is known
   kIdentity,         // speaks for an identity that it is not granted
-  kTag,              // claims a tag, or a segment, that a rule exempts by
+  kTag,              // claims a tag, or a segment, that is protected
   kOverrides,
   kLogs,
   kStatus,

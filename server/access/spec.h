@@ -36,7 +36,7 @@ struct CallerSpec {
 struct PolicySpec {
   std::string token_file = {};  // empty: no tokens
   std::vector<CallerSpec> callers = {};
-  // What rules of the configuration exempt by: nobody may claim it who is not granted it.
+  // What earns favours by rules of the configuration: nobody may claim it who is not granted it.
   std::vector<TagSpec> protected_tags = {};
   std::vector<std::string> protected_segments = {};
 

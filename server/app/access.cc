@@ -1,5 +1,6 @@
 #include "server/app/access.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -38,8 +39,10 @@ std::vector<std::string> Wanted(const access::PolicySpec& spec) {
 // Not an error: taking a token away is how a caller is shut out.
 void WarnOfMissing(const access::TokenBook& book, const std::vector<std::string>& wanted,
                    const std::string& path) {
+  const std::vector<std::string> names = book.Names();  // sorted
   for (const std::string& name : wanted) {
-    if (!book.HasName(name)) LogWarning("no such token", {{"token", name}, {"file", path}});
+    if (std::binary_search(names.begin(), names.end(), name)) continue;
+    LogWarning("no such token", {{"token", name}, {"file", path}});
   }
 }
 
@@ -66,14 +69,25 @@ void Access::Apply(const config::Config& config, access::TokenBook tokens) {
     const std::string path = config.access->token_file;
     const std::vector<std::string> wanted = Wanted(*config.access);
     WarnOfMissing(tokens, wanted, path);
-    guard_.SetTokens(std::move(tokens));
-    guard_.SetPolicy(config.access);
+    guard_.Set(config.access, std::move(tokens));
+    spec_ = config.access;
     watcher_ = std::make_unique<config::FileWatcher>(
         path, [this, path, wanted](const auto& text) { Update(path, wanted, text); });
     return;
   }
-  guard_.SetPolicy(config.access);
-  guard_.SetTokens(std::move(tokens));
+  guard_.Set(config.access, std::move(tokens));
+  spec_ = config.access;
+}
+
+void Access::Prepare(const config::Config& config) {
+  if (!spec_.has_value() || !config.access.has_value()) return;
+  access::PolicySpec both = *spec_;
+  const auto add = [](const auto& from, auto& to) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  add(config.access->protected_tags, both.protected_tags);
+  add(config.access->protected_segments, both.protected_segments);
+  guard_.SetPolicy(both);
 }
 
 rpc::AccessSnapshot Access::Snapshot() const {

@@ -4,7 +4,7 @@
 // A token file that is wrong leaves the tokens that are known as they are; the snapshot says why.
 // What is refused is told in the log, seldom enough.
 //
-// Thread-safe, but Apply and Stop: one call at a time.
+// Thread-safe, but Prepare, Revert, Apply and Stop: one call at a time.
 //
 //   Access access(seed, clock);
 //   absl::StatusOr<access::TokenBook> tokens = Access::ReadTokens(config);
@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,11 @@ class Access {
   // file, and its line where it is about one.
   static absl::StatusOr<access::TokenBook> ReadTokens(const config::Config& config);
 
+  // Protects what the rules of a configuration protect, besides what is protected now: to be called
+  // before they are in force, so that nobody can claim what they match meanwhile. Revert takes it
+  // back if they are not taken.
+  void Prepare(const config::Config& config);
+  void Revert() { guard_.SetPolicy(spec_); }
   void Apply(const config::Config& config, access::TokenBook tokens);
   // The token file is not watched any more.
   void Stop() { watcher_ = nullptr; }
@@ -53,6 +59,7 @@ class Access {
               const absl::StatusOr<std::string>& text) ABSL_LOCKS_EXCLUDED(mutex_);
 
   access::AccessGuard guard_;
+  std::optional<access::PolicySpec> spec_;  // as Apply was told
   mutable Mutex mutex_;
   rpc::AccessSnapshot snapshot_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<config::FileWatcher> watcher_;  // calls Update: destroyed first

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/hash.h"
 #include "common/random_seed.h"
 #include "server/app/log.h"
 #include "server/app/port_file.h"
@@ -37,10 +36,10 @@ absl::Status Server::Run() {
   config_ = std::make_unique<config::ConfigStore>(
       options_.config_path, clock_, [this](const config::Config& config) { return Apply(config); });
   if (absl::Status loaded = config_->Start(); !loaded.ok()) return loaded;
-  // The seed may outlive a process; request ids must not.
-  calls_ = std::make_unique<rpc::Calls>(
-      clock_, CombineHash(seed_, static_cast<uint64_t>(absl::ToUnixNanos(started_at_))),
-      &call_log_);
+  // Everybody is told request ids: they say nothing of the seed, which is a secret.
+  const absl::StatusOr<uint64_t> id_seed = RandomSeed();
+  if (!id_seed.ok()) return id_seed.status();
+  calls_ = std::make_unique<rpc::Calls>(clock_, *id_seed, &call_log_);
   override_service_ = std::make_unique<rpc::OverrideService>(overrides_.get(), &access_->guard());
   log_service_ = std::make_unique<rpc::ThrottleLogService>(
       rpc::ThrottleLogSources{.store = log_->store(),
@@ -83,9 +82,13 @@ absl::Status Server::Apply(const config::Config& config) {
   }
   absl::StatusOr<access::TokenBook> tokens = app::Access::ReadTokens(config);
   if (!tokens.ok()) return tokens.status();
+  access_->Prepare(config);
   absl::Status installed = overrides_ != nullptr ? overrides_->Install(config.policy)
                                                  : engine_->Install(config.policy, clock_.Read());
-  if (!installed.ok()) return installed;
+  if (!installed.ok()) {
+    access_->Revert();
+    return installed;
+  }
   web_->BeforeChange();
   access_->Apply(config, *std::move(tokens));
   targets_->Apply(config);

@@ -227,10 +227,19 @@ class AccessBuilder {
     }
   }
 
-  // What rules exempt by is not for everybody to claim.
+  // Whether who claims what the rule matches may be treated better for it: is exempt, is gated by
+  // another profile, or gets rid of a rule for a wider range of addresses, since of those that
+  // match only the narrowest applies.
+  static bool MayFavor(const engine::RuleSpec& rule) {
+    return std::holds_alternative<engine::ExemptAction>(rule.action) ||
+           std::holds_alternative<engine::HealthAction>(rule.action) ||
+           !rule.match.remote_address.empty();
+  }
+
+  // Such claims are not for everybody.
   void Protect() {
     for (const engine::RuleSpec& rule : builder_.config.policy.rules) {
-      if (!std::holds_alternative<engine::ExemptAction>(rule.action)) continue;
+      if (!MayFavor(rule)) continue;
       for (const auto& tag : rule.match.tags) spec_.protected_tags.push_back(tag);
       if (!rule.match.segment.empty()) spec_.protected_segments.push_back(rule.match.segment);
     }

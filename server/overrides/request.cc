@@ -12,7 +12,6 @@ namespace headgate::overrides {
 namespace {
 
 constexpr size_t kMaxActorBytes = 256;
-constexpr size_t kMaxReasonBytes = 1024;
 constexpr absl::Duration kShortest = absl::Seconds(1);
 constexpr absl::Duration kLongest = absl::Hours(24 * 366);
 
@@ -32,12 +31,6 @@ absl::Status ValidateText(std::string_view field, std::string_view text, size_t 
     return Wrong(field, "must be one line, without control characters");
   }
   return absl::OkStatus();
-}
-
-absl::Status ValidateWho(const std::string& actor, const std::string& reason) {
-  absl::Status status = ValidateText("actor", actor, kMaxActorBytes);
-  status.Update(ValidateText("reason", reason, kMaxReasonBytes));
-  return status;
 }
 
 absl::Status SetRatio(const CreateRequest& request, Override& draft) {
@@ -80,6 +73,12 @@ absl::Status SetExpiry(const CreateRequest& request, Override& draft) {
 }
 
 }  // namespace
+
+absl::Status ValidateWho(const std::string& actor, const std::string& reason) {
+  absl::Status status = ValidateText("actor", actor, kMaxActorBytes);
+  status.Update(ValidateText("reason", reason, kMaxReasonBytes));
+  return status;
+}
 
 absl::Status ValidateSelector(const Selector& selector) {
   if (selector.identity.empty() == selector.segment.empty()) {

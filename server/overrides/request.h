@@ -5,6 +5,7 @@
 #ifndef HEADGATE_SERVER_OVERRIDES_REQUEST_H_
 #define HEADGATE_SERVER_OVERRIDES_REQUEST_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -37,6 +38,10 @@ struct DeleteRequest {
   std::string reason;
 };
 
+inline constexpr size_t kMaxReasonBytes = 1024;
+
+// Both are required, and one line each.
+absl::Status ValidateWho(const std::string& actor, const std::string& reason);
 absl::Status ValidateSelector(const Selector& selector);
 absl::Status Validate(const DeleteRequest& request);
 

@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <string>
 
+#include "common/hash.h"
+
 namespace headgate::rpc {
 namespace {
+
+// Longer ones stay as they are: the engine refuses them and says how long they were.
+constexpr size_t kMostScopedBytes = 128;
 
 // `text`, or the view of the Check before if that says the same.
 std::string_view Same(const std::string& text, std::string_view before) {
@@ -20,7 +25,10 @@ bool SameTags(absl::Span<const engine::Tag> a, absl::Span<const engine::Tag> b) 
 
 }  // namespace
 
-void CheckRequests::Start(size_t requests, size_t tags) {
+void CheckRequests::Start(size_t requests, size_t tags, uint64_t scope) {
+  scope_ = scope;
+  scoped_ids_.clear();
+  if (scope != 0) scoped_ids_.reserve(requests);
   requests_.clear();
   requests_.reserve(requests);
   tags_.clear();
@@ -35,6 +43,13 @@ absl::Span<const engine::Tag> CheckRequests::AddTags(const v1::CheckRequest& che
   std::sort(tags_.begin() + static_cast<std::ptrdiff_t>(begin), tags_.end(),
             [](const engine::Tag& a, const engine::Tag& b) { return a.key < b.key; });
   return absl::MakeConstSpan(tags_).subspan(begin);
+}
+
+std::string_view CheckRequests::ScopedId(const std::string& request_id) {
+  if (scope_ == 0 || request_id.empty()) return request_id;
+  if (request_id.size() > kMostScopedBytes) return request_id;
+  const uint64_t& id = scoped_ids_.emplace_back(HashBytes(request_id, scope_));
+  return {reinterpret_cast<const char*>(&id), sizeof(id)};
 }
 
 void CheckRequests::Add(const v1::CheckRequest& check, const engine::IpAddress* address) {
@@ -53,20 +68,21 @@ void CheckRequests::Add(const v1::CheckRequest& check, const engine::IpAddress* 
   }
   if (check.has_estimated_cost()) request.estimated_cost = check.estimated_cost();
   request.remote_address = address;
-  request.request_id = check.request_id();
+  request.request_id = ScopedId(check.request_id());
   requests_.push_back(request);
 }
 
-void CheckRequests::Assign(const v1::CheckRequest& check, const engine::IpAddress* address) {
-  Start(1, check.tags().size());
+void CheckRequests::Assign(const v1::CheckRequest& check, const engine::IpAddress* address,
+                           uint64_t scope) {
+  Start(1, check.tags().size(), scope);
   Add(check, address);
 }
 
 void CheckRequests::Assign(const google::protobuf::RepeatedPtrField<v1::CheckRequest>& checks,
-                           int first, int count, const engine::IpAddress* address) {
+                           int first, int count, const engine::IpAddress* address, uint64_t scope) {
   size_t tags = 0;
   for (int i = first; i < first + count; ++i) tags += checks[i].tags().size();
-  Start(static_cast<size_t>(count), tags);
+  Start(static_cast<size_t>(count), tags, scope);
   for (int i = first; i < first + count; ++i) Add(checks[i], address);
 }
 

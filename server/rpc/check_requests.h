@@ -3,6 +3,10 @@
 // The engine's requests are views into the messages, which must outlive them. A run of Checks that
 // say the same are given the very same views: the engine resolves such a run once.
 //
+// A request_id is its caller's own: `scope`, a secret that each caller has one of, is hashed into
+// it, so that nobody is given the answer, and with it the permit, of somebody else who happened or
+// guessed to choose the same. 0: all callers are one.
+//
 // Thread-compatible; made to be reused.
 //
 //   CheckRequests requests;
@@ -15,6 +19,9 @@
 #include <google/protobuf/repeated_ptr_field.h>
 #include <headgate/v1/throttler_service.pb.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,20 +34,23 @@ namespace headgate::rpc {
 class CheckRequests {
  public:
   // Of one Check. `address` is the caller's, null where it is not known.
-  void Assign(const v1::CheckRequest& check, const engine::IpAddress* address);
+  void Assign(const v1::CheckRequest& check, const engine::IpAddress* address, uint64_t scope = 0);
   // Of `count` Checks from the place `first` on.
   void Assign(const google::protobuf::RepeatedPtrField<v1::CheckRequest>& checks, int first,
-              int count, const engine::IpAddress* address);
+              int count, const engine::IpAddress* address, uint64_t scope = 0);
 
   absl::Span<const engine::CheckRequest> all() const { return requests_; }
 
  private:
-  void Start(size_t requests, size_t tags);
+  void Start(size_t requests, size_t tags, uint64_t scope);
   void Add(const v1::CheckRequest& check, const engine::IpAddress* address);
   absl::Span<const engine::Tag> AddTags(const v1::CheckRequest& check);
+  std::string_view ScopedId(const std::string& request_id);
 
   std::vector<engine::CheckRequest> requests_;
-  std::vector<engine::Tag> tags_;  // of all requests; requests_ points into it
+  std::vector<engine::Tag> tags_;     // of all requests; requests_ points into it
+  std::vector<uint64_t> scoped_ids_;  // likewise
+  uint64_t scope_ = 0;
 };
 
 }  // namespace headgate::rpc

@@ -1,9 +1,11 @@
 #include "server/rpc/override_service.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/strings.h"
+#include "common/utf8.h"
 #include "server/rpc/access_status.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/override_proto.h"
@@ -40,13 +43,41 @@ grpc::Status ToGrpc(const absl::Status& status) {
   }
 }
 
-// Who did it is who called: whom a caller names besides is kept with the reason.
-void Attribute(const access::Caller& caller, std::string& actor, std::string& reason) {
+// As the registry says it.
+grpc::Status NotInForce(int64_t id) {
+  return ToGrpc(absl::NotFoundError(absl::StrCat("id: override ", id, " is not in force")));
+}
+
+bool IsBlank(const std::string& text) { return text.find_first_not_of(' ') == std::string::npos; }
+
+// Adds to `reason` on whose behalf it is, as far as there is room: the request is good without.
+void NameInReason(const std::string& named, std::string& reason) {
+  constexpr absl::string_view kBegin = " (asked by ";
+  constexpr absl::string_view kCut = "...";
+  constexpr size_t kFrame = kBegin.size() + 1;
+  const size_t room = overrides::kMaxReasonBytes - reason.size();
+  if (named.size() + kFrame <= room) {
+    absl::StrAppend(&reason, kBegin, named, ")");
+    return;
+  }
+  size_t end = 0;
+  while (end < named.size()) {
+    const size_t next =
+        end + std::max<size_t>(CharacterBytes(std::string_view(named).substr(end)), 1);
+    if (next + kCut.size() + kFrame > room) break;
+    end = next;
+  }
+  if (end > 0) absl::StrAppend(&reason, kBegin, absl::string_view(named).substr(0, end), kCut, ")");
+}
+
+// Who did it is who called: whom a caller names besides is kept with the reason. What the caller
+// sent is judged as it is, before.
+absl::Status Attribute(const access::Caller& caller, std::string& actor, std::string& reason) {
   const std::string named = std::exchange(actor, caller.name());
-  // A reason is required, and this is none.
-  const bool has_reason = reason.find_first_not_of(' ') != std::string::npos;
-  const bool names_another = named.find_first_not_of(' ') != std::string::npos && named != actor;
-  if (has_reason && names_another) absl::StrAppend(&reason, " (asked by ", named, ")");
+  const bool names_another = !IsBlank(named) && named != actor;
+  absl::Status valid = overrides::ValidateWho(names_another ? named : actor, reason);
+  if (valid.ok() && names_another) NameInReason(named, reason);
+  return valid;
 }
 
 // One item more than the page has tells whether there is another page.
@@ -102,7 +133,10 @@ grpc::Status OverrideService::Create(const Asked& asked, const v1::CreateOverrid
   if (registry_ == nullptr) return NoStateFolder();
   absl::StatusOr<overrides::CreateRequest> create = FromProto(request);
   if (!create.ok()) return ToGrpc(create.status());
-  if (caller != nullptr) Attribute(*caller, create->actor, create->reason);
+  if (caller != nullptr) {
+    const absl::Status valid = Attribute(*caller, create->actor, create->reason);
+    if (!valid.ok()) return ToGrpc(valid);
+  }
   const absl::StatusOr<overrides::Override> made = registry_->Create(*create);
   if (!made.ok()) return ToGrpc(made.status());
   TellChange(asked.context, "CreateOverride", "override created",
@@ -148,14 +182,16 @@ grpc::Status OverrideService::List(const Asked& asked, const v1::ListOverridesRe
 grpc::Status OverrideService::MayDelete(const access::Caller* caller, int64_t id) {
   if (caller == nullptr) return grpc::Status();
   access::AccessGuard::Refused refused = guard_->MayOverride(caller);
+  if (refused.has_value()) return ToGrpcStatus(*refused);
   const bool may_exist = id > 0 && id < std::numeric_limits<int64_t>::max();
-  if (!refused.has_value() && may_exist && registry_ != nullptr) {
-    const auto found = registry_->List({.before_id = id + 1, .most = 1});
-    if (!found.empty() && found.front().id == id) {
-      refused = guard_->MayOverride(caller, found.front().selector.identity, "id");
-    }
-  }
-  return refused.has_value() ? ToGrpcStatus(*refused) : grpc::Status();
+  if (!may_exist || registry_ == nullptr) return grpc::Status();
+  const auto found = registry_->List({.before_id = id + 1, .most = 1});
+  if (found.empty() || found.front().id != id) return grpc::Status();
+  refused = guard_->MayOverride(caller, found.front().selector.identity, "id");
+  if (!refused.has_value()) return grpc::Status();
+  // Counted as refused, but whom others have overrides on takes `status` to know.
+  if (!caller->status()) return NotInForce(id);
+  return ToGrpcStatus(*refused);
 }
 
 grpc::Status OverrideService::Delete(const Asked& asked, const v1::DeleteOverrideRequest& request,
@@ -165,7 +201,10 @@ grpc::Status OverrideService::Delete(const Asked& asked, const v1::DeleteOverrid
   if (registry_ == nullptr) return NoStateFolder();
   overrides::DeleteRequest deletion{
       .id = request.id(), .actor = request.actor(), .reason = request.reason()};
-  if (caller != nullptr) Attribute(*caller, deletion.actor, deletion.reason);
+  if (caller != nullptr) {
+    const absl::Status valid = Attribute(*caller, deletion.actor, deletion.reason);
+    if (!valid.ok()) return ToGrpc(valid);
+  }
   const absl::StatusOr<overrides::Override> ended = registry_->Delete(deletion);
   if (!ended.ok()) return ToGrpc(ended.status());
   TellChange(

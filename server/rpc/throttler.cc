@@ -32,6 +32,11 @@ void SealFor(const access::Caller* caller, v1::Decision& decision) {
   }
 }
 
+// What makes a request_id the caller's own: known to nobody, and the same after a restart.
+uint64_t ScopeOf(const access::Caller* caller) {
+  return caller == nullptr ? 0 : caller->seal().Encrypt(~uint64_t{0});
+}
+
 // As many as there are items: those that stay keep their memory.
 template <typename Message>
 void Resize(google::protobuf::RepeatedPtrField<Message>& list, int size) {
@@ -50,7 +55,7 @@ grpc::Status Throttler::Check(const v1::CheckRequest& check, const Asker& asker,
       return ToGrpcStatus(*refused);
   }
   if (demand_ != nullptr) demand_->OnCheck(check.target());
-  requests_.Assign(check, asker.address);
+  requests_.Assign(check, asker.address, check.request_id().empty() ? 0 : ScopeOf(asker.caller));
   const engine::CheckRequest& request = requests_.all()[0];
   engine::CheckAnswer& answer = answers_[0];
   if (check.validate_only()) {
@@ -115,7 +120,7 @@ void Throttler::NoteDemand(const Checks& checks) {
 void Throttler::DecideSome(const Checks& checks, int first, int count, const Asker& asker, Now now,
                            Results& results) {
   const auto size = static_cast<size_t>(count);
-  requests_.Assign(checks, first, count, asker.address);
+  requests_.Assign(checks, first, count, asker.address, ScopeOf(asker.caller));
   if (answers_.size() < size) answers_.resize(size);
   if (statuses_.size() < size) statuses_.resize(size);
   for (int begin = 0; begin < count;) {

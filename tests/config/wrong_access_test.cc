@@ -201,6 +201,28 @@ TEST(AccessConfig, WhatRulesExemptByIsProtected) {
   EXPECT_THAT(loaded.config->access->protected_segments, ElementsAre("vip"));
 }
 
+// Such a rule takes the place of another one.
+TEST(AccessConfig, WhatRulesSwitchOthersOffByIsProtected) {
+  const LoadResult loaded = Parse(R"(
+targets: [{name: t, primary: {dsn_env: DSN}}]
+health_profiles:
+  - {name: lax, signals: [{name: lock_waiters}]}
+budgets: [{name: rows, rate: 1, burst: 1}]
+rules:
+  - {name: gate, match: {tags: {gate: lax}}, health: lax}
+  - {name: gate by segment, match: {segment: night}, health: lax}
+  - {name: narrow, match: {remote_address: 10.1.0.0/16, tags: {from: here}}, charge: [rows]}
+  - {name: wide, match: {remote_address: 10.0.0.0/8}, charge: [rows]}
+  - {name: tagged, match: {tags: {size: big}}, charge: [rows]}
+access: {callers: [{name: a, anybody: true, status: true}]}
+)",
+                                  "f.yaml");
+  ASSERT_TRUE(loaded.config.has_value()) << loaded.status();
+  EXPECT_THAT(loaded.config->access->protected_tags,
+              ElementsAre(Pair("gate", "lax"), Pair("from", "here")));
+  EXPECT_THAT(loaded.config->access->protected_segments, ElementsAre("night"));
+}
+
 TEST(AccessConfig, WithoutItEverybodyMayDoEverything) {
   EXPECT_FALSE(Parse("", "f.yaml").config->access.has_value());
 }

@@ -56,37 +56,41 @@ std::function<char(GuardedServer&, const Peer&)> Check(const v1::CheckRequest& r
   return [=](GuardedServer&, const Peer& peer) { return GuardedServer::Check(peer, request); };
 }
 
-v1::ExplainRequest Explain(const std::string& identity) {
+v1::ExplainRequest Explain(const v1::CheckRequest& check) {
   v1::ExplainRequest request;
-  *request.mutable_check() = rpc::CheckOf(identity, 1);
+  *request.mutable_check() = check;
   return request;
 }
 
 // One Check of two, the other being one that the caller may or may not ask as well.
-char BatchCheck(GuardedServer&, const Peer& peer) {
-  rpc::Context context;
-  peer.Fill(context);
-  v1::BatchCheckRequest request;
-  *request.add_checks() = rpc::CheckOf("a:etl", 1);
-  *request.add_checks() = rpc::CheckOf("orders:backfill", 1);
-  v1::BatchCheckResponse response;
-  const grpc::Status status =
-      v1::ThrottlerService::NewStub(peer.channel)->BatchCheck(&context, request, &response);
-  if (!status.ok()) return Outcome(status);
-  return GuardedServer::OutcomeOf(response.results(1).error());
+std::function<char(GuardedServer&, const Peer&)> BatchCheck(const v1::CheckRequest& check) {
+  return [=](GuardedServer&, const Peer& peer) {
+    rpc::Context context;
+    peer.Fill(context);
+    v1::BatchCheckRequest request;
+    *request.add_checks() = rpc::CheckOf("a:etl", 1);
+    *request.add_checks() = check;
+    v1::BatchCheckResponse response;
+    const grpc::Status status =
+        v1::ThrottlerService::NewStub(peer.channel)->BatchCheck(&context, request, &response);
+    if (!status.ok()) return Outcome(status);
+    return GuardedServer::OutcomeOf(response.results(1).error());
+  };
 }
 
-char CheckStream(GuardedServer&, const Peer& peer) {
-  rpc::Context context;
-  peer.Fill(context);
-  const auto stream = v1::ThrottlerService::NewStub(peer.channel)->CheckStream(&context);
-  v1::CheckStreamRequest request;
-  *request.add_checks() = rpc::CheckOf("orders:backfill", 1);
-  v1::CheckStreamResponse response;
-  if (!stream->Write(request) || !stream->Read(&response)) return Outcome(stream->Finish());
-  stream->WritesDone();
-  EXPECT_TRUE(stream->Finish().ok());
-  return GuardedServer::OutcomeOf(response.results(0).error());
+std::function<char(GuardedServer&, const Peer&)> CheckStream(const v1::CheckRequest& check) {
+  return [=](GuardedServer&, const Peer& peer) {
+    rpc::Context context;
+    peer.Fill(context);
+    const auto stream = v1::ThrottlerService::NewStub(peer.channel)->CheckStream(&context);
+    v1::CheckStreamRequest request;
+    *request.add_checks() = check;
+    v1::CheckStreamResponse response;
+    if (!stream->Write(request) || !stream->Read(&response)) return Outcome(stream->Finish());
+    stream->WritesDone();
+    EXPECT_TRUE(stream->Finish().ok());
+    return GuardedServer::OutcomeOf(response.results(0).error());
+  };
 }
 
 // Of a permit that the first caller was given.
@@ -202,13 +206,31 @@ std::vector<Row> Rows() {
       {"ThrottlerService.Check", "other tag", "++PP+UUU",
        Check(Tagged("backfill", "urgent", "no"))},
       {"ThrottlerService.Check", "segment", "PPPP+UUU", Check(rpc::CheckOf("vip:backfill", 1))},
-      {"ThrottlerService.BatchCheck", "one of two", "++PP+UUU", BatchCheck},
-      {"ThrottlerService.CheckStream", "backfill", "++PP+UUU", CheckStream},
+      {"ThrottlerService.BatchCheck", "one of two", "++PP+UUU",
+       BatchCheck(rpc::CheckOf("orders:backfill", 1))},
+      {"ThrottlerService.BatchCheck", "tag", "+PPPPUUU",
+       BatchCheck(Tagged("backfill", "urgent", "true"))},
+      {"ThrottlerService.BatchCheck", "segment", "PPPP+UUU",
+       BatchCheck(rpc::CheckOf("vip:backfill", 1))},
+      {"ThrottlerService.CheckStream", "backfill", "++PP+UUU",
+       CheckStream(rpc::CheckOf("orders:backfill", 1))},
+      {"ThrottlerService.CheckStream", "tag", "+PPPPUUU",
+       CheckStream(Tagged("backfill", "urgent", "true"))},
+      {"ThrottlerService.CheckStream", "segment", "PPPP+UUU",
+       CheckStream(rpc::CheckOf("vip:backfill", 1))},
       {"ThrottlerService.Report", "backfill's permit", "+NNNNUUU", Report},
       {"ThrottlerService.Explain", "backfill", "++PP+UUU",
-       Call<v1::ThrottlerService>(&v1::ThrottlerService::Stub::Explain, Explain("backfill"))},
+       Call<v1::ThrottlerService>(&v1::ThrottlerService::Stub::Explain,
+                                  Explain(rpc::CheckOf("backfill", 1)))},
+      {"ThrottlerService.Explain", "tag", "+PPPPUUU",
+       Call<v1::ThrottlerService>(&v1::ThrottlerService::Stub::Explain,
+                                  Explain(Tagged("backfill", "urgent", "true")))},
+      {"ThrottlerService.Explain", "segment", "PPPP+UUU",
+       Call<v1::ThrottlerService>(&v1::ThrottlerService::Stub::Explain,
+                                  Explain(rpc::CheckOf("vip:backfill", 1)))},
       {"ThrottlerService.Explain", "etl", "PP+P+UUU",
-       Call<v1::ThrottlerService>(&v1::ThrottlerService::Stub::Explain, Explain("etl"))},
+       Call<v1::ThrottlerService>(&v1::ThrottlerService::Stub::Explain,
+                                  Explain(rpc::CheckOf("etl", 1)))},
       {"OverrideService.CreateOverride", "backfill", "P+PP+UUU", Create(Pause("backfill"))},
       {"OverrideService.CreateOverride", "below", "P+PP+UUU", Create(Pause("orders:backfill"))},
       {"OverrideService.CreateOverride", "etl", "PPPP+UUU", Create(Pause("etl"))},
@@ -216,7 +238,7 @@ std::vector<Row> Rows() {
       {"OverrideService.ListOverrides", "", "PPP++UUU",
        Call<Overrides>(&Overrides::Stub::ListOverrides, v1::ListOverridesRequest())},
       {"OverrideService.DeleteOverride", "on backfill", "P+PP+UUU", Delete("backfill")},
-      {"OverrideService.DeleteOverride", "on etl", "PPPP+UUU", Delete("etl")},
+      {"OverrideService.DeleteOverride", "on etl", "PNPP+UUU", Delete("etl")},
       {"OverrideService.DeleteOverride", "of none", "PNPPNUUU", Delete("")},
       {"OverrideService.ListOverrideEvents", "", "PPP++UUU",
        Call<Overrides>(&Overrides::Stub::ListOverrideEvents, v1::ListOverrideEventsRequest())},

@@ -270,7 +270,48 @@ TEST(Access, PermitsOfABatchAreItsCallersOnly) {
             'N');
 }
 
-v1::Override CreateAs(const Peer& peer, const std::string& actor, const std::string& reason) {
+// Whoever knows or guesses another's request_id must not be given its permit.
+TEST(Access, ARequestIdIsItsCallersOnly) {
+  GuardedServer server;
+  const Peer backfill = server.WithUri(kBackfill);
+  const Peer sre = server.Bare(Bearer(kSreToken));
+  v1::CheckRequest check = rpc::CheckOf("backfill", 1);
+  check.set_request_id("c1");
+  const auto ask = [&](const Peer& peer) {
+    v1::Decision decision;
+    EXPECT_EQ(GuardedServer::Check(peer, check, &decision), '+');
+    return decision;
+  };
+  const auto ask_in_batch = [&](const Peer& peer) {
+    rpc::Context context;
+    peer.Fill(context);
+    v1::BatchCheckRequest batch;
+    *batch.add_checks() = check;
+    v1::BatchCheckResponse response;
+    EXPECT_TRUE(
+        v1::ThrottlerService::NewStub(peer.channel)->BatchCheck(&context, batch, &response).ok());
+    return response.results(0).decision();
+  };
+  const uint64_t permit = ask(backfill).permit_id();
+  ASSERT_NE(permit, 0U);
+  ask(sre);
+  EXPECT_EQ(server.tls.server->engine.ReadStats(server.clock.Read()).permits_live, 2U);
+  // A retry is one all the same, however it is sent.
+  EXPECT_EQ(ask(backfill).permit_id(), permit);
+  EXPECT_EQ(ask_in_batch(backfill).permit_id(), permit);
+  ask_in_batch(sre);
+  EXPECT_EQ(server.tls.server->engine.ReadStats(server.clock.Read()).permits_live, 2U);
+  check.set_request_id(std::string(129, 'r'));
+  rpc::Context context;
+  v1::CheckResponse response;
+  EXPECT_EQ(v1::ThrottlerService::NewStub(backfill.channel)
+                ->Check(&context, check, &response)
+                .error_message(),
+            "request_id: has 129 bytes; at most 128");
+}
+
+grpc::Status TryToCreate(const Peer& peer, const std::string& actor, const std::string& reason,
+                         v1::Override& made) {
   v1::CreateOverrideRequest request;
   request.set_kind(v1::OVERRIDE_KIND_PAUSE);
   request.mutable_selector()->set_identity("backfill");
@@ -280,10 +321,17 @@ v1::Override CreateAs(const Peer& peer, const std::string& actor, const std::str
   rpc::Context context;
   peer.Fill(context);
   v1::CreateOverrideResponse response;
-  const grpc::Status status =
+  grpc::Status status =
       v1::OverrideService::NewStub(peer.channel)->CreateOverride(&context, request, &response);
+  made = response.override();
+  return status;
+}
+
+v1::Override CreateAs(const Peer& peer, const std::string& actor, const std::string& reason) {
+  v1::Override made;
+  const grpc::Status status = TryToCreate(peer, actor, reason, made);
   EXPECT_TRUE(status.ok()) << status.error_message();
-  return response.override();
+  return made;
 }
 
 TEST(Access, TheActorOfAnOverrideIsWhoCalled) {
@@ -307,6 +355,23 @@ TEST(Access, TheActorOfAnOverrideIsWhoCalled) {
   ASSERT_TRUE(events.ok());
   EXPECT_EQ(events->front().actor, "sre");
   EXPECT_EQ(events->front().reason, "over (asked by ceo)");
+}
+
+TEST(Access, LimitsOfAnOverrideAreThoseOfWhatTheCallerSent) {
+  GuardedServer server;
+  const Peer sre = server.Bare(Bearer(kSreToken));
+  v1::Override made;
+  const std::string longest(1024, 'r');
+  ASSERT_TRUE(TryToCreate(sre, "ann@laptop", longest, made).ok());
+  EXPECT_EQ(made.reason(), longest);
+  EXPECT_EQ(TryToCreate(sre, "ann", longest + "r", made).error_message(),
+            "reason: has 1025 bytes; at most 1024");
+  EXPECT_EQ(TryToCreate(sre, std::string(257, 'a'), "stuck", made).error_message(),
+            "actor: has 257 bytes; at most 256");
+  // What there is room for, in whole characters.
+  const std::string reason(1004, 'r');
+  ASSERT_TRUE(TryToCreate(sre, "\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9", reason, made).ok());
+  EXPECT_EQ(made.reason(), reason + " (asked by \u00e9\u00e9...)");
 }
 
 TEST(Access, RefusalsAreToldSeldomAndCountedAll) {

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "common/system_clock.h"
+#include "server/app/access.h"
 #include "server/app/server.h"
 #include "tests/security/access_fixture.h"
 #include "tests/testing/wait_until.h"
@@ -147,6 +148,39 @@ TEST_F(Reload, GrantsFollowTheConfigurationAndABadOneChangesNothing) {
   EXPECT_EQ(GuardedServer::Check(job, urgent), '+');
   Write(kSre);
   EXPECT_TRUE(Becomes('U', [&] { return GuardedServer::Check(job, "backfill"); }));
+}
+
+// While a new configuration is put into force, and if it is not after all.
+TEST(AccessInForce, ProtectsWhatRulesWillMatchBeforeTheyAreInForce) {
+  FakeClock clock;
+  app::Access access(7, clock);
+  const auto claims = [&](const char* key) {
+    grpc::ServerContext context;
+    const access::Caller* caller = nullptr;
+    EXPECT_FALSE(access.guard().Identify(context, nullptr, caller).has_value());
+    const std::map<std::string, std::string> tags = {{key, "true"}};
+    return !access.guard().MayCheck(caller, "etl", tags).has_value();
+  };
+  config::Config before;
+  before.access = {.callers = {{.name = "all", .anybody = true, .identities = {"*"}}},
+                   .protected_tags = {{"old", "true"}}};
+  config::Config after = before;
+  after.access->protected_tags = {{"new", "true"}};
+  access.Prepare(before);  // access is off: there is nobody to keep from anything
+  EXPECT_TRUE(claims("old"));
+  access.Apply(before, {});
+  EXPECT_FALSE(claims("old"));
+  EXPECT_TRUE(claims("new"));
+  access.Prepare(after);
+  EXPECT_FALSE(claims("old"));
+  EXPECT_FALSE(claims("new"));
+  access.Revert();
+  EXPECT_FALSE(claims("old"));
+  EXPECT_TRUE(claims("new"));
+  access.Prepare(after);
+  access.Apply(after, {});
+  EXPECT_TRUE(claims("old"));
+  EXPECT_FALSE(claims("new"));
 }
 
 TEST_F(Reload, DoesNotStartWithATokenFileThatIsWrong) {
