@@ -67,6 +67,8 @@ class UnaryRoute final : public Route {
         if (!route_.loop_.stopping()) Post();
       } else if (!ok) {
         route_.loop_.OnServerShutDown();
+      } else if (route_.loop_.stopping()) [[unlikely]] {
+        // The queue that an answer would go through is shut.
       } else if (route_.loop_.draining()) [[unlikely]] {
         answered_ = true;
         route_.calls_.emplace_back(route_).Post();  // others may come, and are to be held as well

@@ -45,11 +45,13 @@ inline std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) {
 
 class RestartCaller {
  public:
-  // Each Check is tried `tries` times at most.
-  RestartCaller(const std::string& address, std::string identity, double cost, int tries)
+  // Each Check is tried `tries` times at most, and waited for so long each time.
+  RestartCaller(const std::string& address, std::string identity, double cost, int tries,
+                int64_t patience_ms = 20'000)
       : identity_(std::move(identity)),
         cost_(cost),
         tries_(tries),
+        patience_ms_(patience_ms),
         stub_(v1::ThrottlerService::NewStub(ChannelTo(address))),
         thread_([this] { Run(); }) {}
   ~RestartCaller() { Stop(); }
@@ -85,7 +87,7 @@ class RestartCaller {
     for (int attempt = 1;; ++attempt) {
       grpc::ClientContext context;
       context.set_wait_for_ready(true);
-      context.set_deadline(gpr_time_from_seconds(20, GPR_TIMESPAN));
+      context.set_deadline(gpr_time_from_millis(patience_ms_, GPR_TIMESPAN));
       const grpc::Status status = stub_->Check(&context, request, &response);
       if (status.ok()) return true;
       const bool cancelled = status.error_code() == grpc::StatusCode::CANCELLED;
@@ -104,6 +106,7 @@ class RestartCaller {
   const std::string identity_;
   const double cost_;
   const int tries_;
+  const int64_t patience_ms_;
   const std::unique_ptr<v1::ThrottlerService::Stub> stub_;
   std::vector<Admission> admissions_;
   CallerCounts counts_;

@@ -270,6 +270,37 @@ TEST_F(Restart, KilledUnderLoadLosesTheLastSecondAtMost) {
   EXPECT_GE(owed, kept - 1);
 }
 
+// Held calls whose callers are gone are not waited for, and none is beyond the grace.
+class RestartGrace : public testing::TestWithParam<const char*> {};
+
+TEST_P(RestartGrace, CallersThatGiveUpAreNoObstacleToAnEndInOrder) {
+  const TempFolder folder;
+  RestartLife life(folder.path(), kPolicy, {GetParam()});
+  std::vector<std::unique_ptr<RestartCaller>> callers;
+  for (int i = 0; i < 2 * kCallers; ++i) {
+    callers.push_back(std::make_unique<RestartCaller>(
+        life.address(), absl::StrCat("job-", i, ":load"), kCost, 2, /*patience_ms=*/20));
+  }
+  for (int round = 0; round < engine::Scaled(4); ++round) {
+    const int64_t until_ns = MonotonicNs() + 300'000'000;
+    (void)WaitUntil([&] { return MonotonicNs() >= until_ns; });
+    life.Terminate();
+    life.Start();
+  }
+  double admitted = 0;
+  for (const auto& caller : callers) {
+    caller->Stop();
+    admitted += kCost * static_cast<double>(caller->admissions().size());
+  }
+  EXPECT_GT(admitted, 0);
+  EXPECT_GE(Operator(life.address()).Owed("sum"), admitted - 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, RestartGrace,
+                         testing::Values("--grace=10s", "--grace=20ms", "--grace=1ms",
+                                         "--grace=0s"),
+                         [](const auto& test) { return absl::StrCat("Case", test.index); });
+
 TEST(RestartFaults, ADamagedStateIsSetAsideAndSaid) {
   const TempFolder folder;
   RestartLife life(folder.path(), kPolicy);
