@@ -12,7 +12,7 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
+#include "absl/container/flat_hash_map.h"
 #include "common/hash.h"
 #include "server/engine/engine.h"
 
@@ -57,8 +57,13 @@ void Engine::Save(Now now, SavedState& state) {
       saved.refunded_since_ns = book_.RefundedSince(permit.policy_version, saved);
     }
   }
+  // A shape takes reading all rules: once for each policy that ids still speak of, not once for
+  // each id. No policy is made meanwhile, so no address comes back as another one's.
+  absl::flat_hash_map<const Policy*, bool> alike = {{policy.get(), true}};
   requests_.Save(state, [&](const Policy& other) {
-    return policy.get() == &other || ShapeOf(other) == state.shape;
+    const auto [known, is_new] = alike.try_emplace(&other, false);
+    if (is_new) known->second = ShapeOf(other) == state.shape;
+    return known->second;
   });
   costs_.Save(state);
 }
