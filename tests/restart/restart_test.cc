@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <random>
 #include <set>
@@ -317,6 +318,28 @@ TEST(RestartFaults, ADamagedStateIsSetAsideAndSaid) {
   EXPECT_TRUE(std::filesystem::exists(snapshot.set_aside()));
   EXPECT_NE(after.Take(1), lost);
   EXPECT_EQ(snapshot.error(), "");
+}
+
+TEST(RestartFaults, ASecondServerLeavesTheStateOfTheFirstAlone) {
+  const TempFolder folder;
+  RestartLife life(folder.path(), kPolicy);
+  life.Signal(SIGSTOP);  // so that it does not write either
+  const std::string path = life.StateFile("engine.snapshot").string();
+  std::filesystem::remove(path);
+  std::ofstream(path) << "of another release";
+  auto second = load::Subprocess::Start(
+      {HEADGATED_PROGRAM, "--grpc-address=127.0.0.1:0",
+       absl::StrCat("--state-dir=", std::filesystem::path(path).parent_path().string())},
+      folder.path() / "second");
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_TRUE((*second)->HasEnded(absl::Seconds(20)));
+  EXPECT_FALSE((*second)->Outcome().ok());
+  EXPECT_TRUE(std::filesystem::exists(path));
+  EXPECT_FALSE(std::filesystem::exists(path + ".refused"));
+  life.Signal(SIGCONT);
+  life.Terminate();
+  life.Start();
+  EXPECT_EQ(Operator(life.address()).Snapshot().refused(), "");  // it wrote its own once more
 }
 
 TEST(RestartSignals, ItAnswersUntilThePauseIsOverAndEndsAtOnceWhenToldTwice) {
