@@ -116,6 +116,12 @@ absl::StatusOr<std::string> Read(const std::string& path) {
   return bytes;
 }
 
+std::optional<FileId> Identify(const std::string& path) {
+  struct stat about = {};
+  if (lstat(path.c_str(), &about) != 0) return std::nullopt;
+  return FileId{.device = about.st_dev, .inode = about.st_ino, .bytes = about.st_size};
+}
+
 absl::StatusOr<std::string> SetAside(const std::string& path) {
   std::string aside = absl::StrCat(path, ".refused");
   if (std::rename(path.c_str(), aside.c_str()) != 0) return Failed("set aside", path);

@@ -118,6 +118,30 @@ TEST_F(SnapshotKeeper, StopWritesWhatThereIsThen) {
   EXPECT_EQ(loaded.state->permits.size(), 9U);
 }
 
+TEST_F(SnapshotKeeper, AFileThatIsGoneOrAnotherOneIsWrittenAgain) {
+  const auto engine = BusyEngine();
+  Keeper keeper(Options(path()), *engine, clock_);
+  ASSERT_TRUE(keeper.Round());
+  ASSERT_FALSE(keeper.Round());
+  std::filesystem::remove(path());
+  EXPECT_TRUE(keeper.Round());
+  ASSERT_FALSE(keeper.Round());
+  std::filesystem::copy_file(path(), path() + ".copy");
+  std::filesystem::rename(path() + ".copy", path());
+  EXPECT_TRUE(keeper.Round());
+  std::filesystem::resize_file(path(), 200);
+  EXPECT_TRUE(keeper.Round());
+  EXPECT_TRUE(Load(path(), clock_.Read()).state.has_value());
+}
+
+TEST_F(SnapshotKeeper, StopWritesThoughNothingHasChanged) {
+  const auto engine = BusyEngine();
+  Keeper keeper(Options(path()), *engine, clock_);
+  ASSERT_TRUE(keeper.Round());
+  keeper.Stop();
+  EXPECT_EQ(keeper.State().writes, 2);
+}
+
 TEST(SnapshotKeeperPace, ALongWriteMakesTheNextOneBeginSooner) {
   const KeeperOptions options;
   const auto ms = [](int count) { return absl::Milliseconds(count); };
