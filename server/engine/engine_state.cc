@@ -17,6 +17,17 @@
 #include "server/engine/engine.h"
 
 namespace headgate::engine {
+namespace {
+
+// Of the tables that it asks for: a byte of a saved one stands for a line of 64.
+size_t BucketBytesOf(const SavedState& state) {
+  constexpr size_t kLineBytes = sizeof(Bucket) * BucketTable::kWays;
+  size_t bytes = 0;
+  for (const SavedLedger& ledger : state.ledgers) bytes += kLineBytes * ledger.table.lines.size();
+  return bytes;
+}
+
+}  // namespace
 
 uint64_t Engine::ShapeOf(const Policy& policy) const {
   uint64_t shape = options_.seed;
@@ -80,6 +91,11 @@ absl::Status Engine::Restore(const SavedState& state, Now now, int64_t elapsed_n
         "an engine is restored with the seed that it was saved with");
   }
   if (absl::Status valid = Validate(state); !valid.ok()) return valid;
+  // What is room for under the options of today may be less than what was in use.
+  constexpr size_t kAlwaysAllowed = size_t{1} << 30;
+  if (BucketBytesOf(state) > std::max(options_.bucket_bytes, kAlwaysAllowed)) {
+    return absl::ResourceExhaustedError("its buckets take more memory than they may");
+  }
   constexpr uint64_t kMostPolicies = uint64_t{1} << 62;
   if (state.policy_version > kMostPolicies) {
     return absl::ResourceExhaustedError("no numbers are left for new policies");

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -63,6 +64,21 @@ bool WriteAll(int fd, std::string_view bytes) {
   return true;
 }
 
+// False: the system says why. Fewer bytes: the file has become shorter, which Decode will say.
+bool ReadUpTo(int fd, size_t size, std::string& bytes) {
+  size_t have = bytes.size();
+  bytes.resize(size);
+  while (have < size) {
+    const ssize_t got = read(fd, bytes.data() + have, size - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return false;
+    if (got == 0) break;
+    have += static_cast<size_t>(got);
+  }
+  bytes.resize(have);
+  return true;
+}
+
 absl::Status WriteDraft(const std::string& draft, std::string_view bytes) {
   OpenFile file(draft, O_WRONLY | O_CREAT | O_TRUNC);
   if (!file.is_open()) return Failed("create", draft);
@@ -103,16 +119,11 @@ absl::StatusOr<std::string> Read(const std::string& path) {
   if (!S_ISREG(about.st_mode) || about.st_size > kMostBytes) {
     return absl::DataLossError("is no file, or larger than any snapshot");
   }
-  std::string bytes(static_cast<size_t>(about.st_size), '\0');
-  size_t have = 0;
-  while (have < bytes.size()) {
-    const ssize_t got = read(file.fd(), bytes.data() + have, bytes.size() - have);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Failed("read", path);
-    if (got == 0) break;  // it has become shorter: Decode will say so
-    have += static_cast<size_t>(got);
-  }
-  bytes.resize(have);
+  const auto size = static_cast<size_t>(about.st_size);
+  std::string bytes;
+  if (!ReadUpTo(file.fd(), std::min(size, kHeaderBytes), bytes)) return Failed("read", path);
+  if (absl::Status begins = CheckHeader(bytes, size); !begins.ok()) return begins;
+  if (!ReadUpTo(file.fd(), size, bytes)) return Failed("read", path);
   return bytes;
 }
 

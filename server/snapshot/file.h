@@ -23,7 +23,8 @@ namespace headgate::snapshot {
 // ResourceExhausted: no room. PermissionDenied: read-only or forbidden. Else Unavailable.
 absl::Status Replace(const std::string& path, std::string_view bytes);
 
-// NotFound: there is none. Unavailable: it cannot be read.
+// NotFound: there is none. Unavailable: it cannot be read. Where its header is wrong, what Decode
+// would say: then no more is read, nor room made for it.
 absl::StatusOr<std::string> Read(const std::string& path);
 
 // Tells a file from another one that was put in its place.
