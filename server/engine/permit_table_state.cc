@@ -72,7 +72,13 @@ void PermitTable::Save(const Marks& marks, SavedState& state) const {
   }
   state.generations.resize(capacity());
   for (uint32_t slot = 0; slot < capacity(); ++slot) {
-    state.generations[slot] = heads_[slot].word.load(std::memory_order_relaxed) >> kStateBits;
+    const uint64_t word = heads_[slot].word.load(std::memory_order_relaxed);
+    state.generations[slot] = word >> kStateBits;
+    // One that is out now was issued since the Mark, unless SaveOne finds otherwise: it is to be
+    // one that nobody knows, not one that was settled.
+    if (StateOf(word) != State::kFree) {
+      state.generations[slot] = (state.generations[slot] - 1) & kGenerationMask;
+    }
     const State state_then = StateOf(marks[slot]);
     if (state_then == State::kLive || state_then == State::kExpired) {
       SaveOne(slot, marks[slot], state);

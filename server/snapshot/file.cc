@@ -80,7 +80,9 @@ bool ReadUpTo(int fd, size_t size, std::string& bytes) {
 }
 
 absl::Status WriteDraft(const std::string& draft, std::string_view bytes) {
-  OpenFile file(draft, O_WRONLY | O_CREAT | O_TRUNC);
+  // What somebody else put there is neither written to nor followed, and its mode not inherited.
+  if (unlink(draft.c_str()) != 0 && errno != ENOENT) return Failed("remove", draft);
+  OpenFile file(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
   if (!file.is_open()) return Failed("create", draft);
   if (!WriteAll(file.fd(), bytes)) return Failed("write", draft);
   if (fsync(file.fd()) != 0) return Failed("flush", draft);
@@ -113,7 +115,7 @@ absl::Status Replace(const std::string& path, std::string_view bytes) {
 }
 
 absl::StatusOr<std::string> Read(const std::string& path) {
-  const OpenFile file(path, O_RDONLY);
+  const OpenFile file(path, O_RDONLY | O_NONBLOCK);  // else a pipe is waited for
   struct stat about = {};
   if (!file.is_open() || fstat(file.fd(), &about) != 0) return Failed("read", path);
   if (!S_ISREG(about.st_mode) || about.st_size > kMostBytes) {

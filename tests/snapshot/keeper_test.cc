@@ -67,6 +67,23 @@ TEST_F(SnapshotKeeper, WhatIsNoSnapshotIsSetAside) {
   EXPECT_TRUE(std::filesystem::exists(loaded.set_aside));
 }
 
+TEST_F(SnapshotKeeper, APipeIsRefusedWithoutWaiting) {
+  ASSERT_EQ(mkfifo(path().c_str(), 0600), 0);
+  const Loaded loaded = Load(path(), clock_.Read());
+  EXPECT_TRUE(absl::IsDataLoss(loaded.refused)) << loaded.refused;
+}
+
+TEST_F(SnapshotKeeper, ADraftThatIsALinkIsNotFollowed) {
+  const std::string other = folder_.File("other");
+  std::ofstream(other) << "precious";
+  std::filesystem::create_symlink(other, path() + ".new");
+  ASSERT_TRUE(Replace(path(), "bytes").ok());
+  EXPECT_FALSE(std::filesystem::is_symlink(path()));
+  std::string text;
+  std::ifstream(other) >> text;
+  EXPECT_EQ(text, "precious");
+}
+
 TEST_F(SnapshotKeeper, AFileOfTheFutureIsRefused) {
   const auto engine = BusyEngine();
   Keeper keeper(Options(path()), *engine, clock_);
