@@ -115,20 +115,29 @@ class RestartCaller {
   std::thread thread_;
 };
 
-// The most that was admitted in any interval above what `burst` and `rate` allow for it, where what
-// was admitted shortly before each of the `lost` times may have been forgotten. Not above 0: the
-// limit held.
-inline double OverAdmission(std::vector<Admission> admissions, double burst, double rate,
-                            const std::vector<int64_t>& lost, absl::Duration may_be_lost) {
+// Those that were not admitted within `span` before one of the `kills`.
+inline std::vector<Admission> WithoutLast(absl::Duration span, const std::vector<int64_t>& kills,
+                                          std::vector<Admission> admissions) {
+  std::erase_if(admissions, [&](const Admission& one) {
+    return std::any_of(kills.begin(), kills.end(), [&](int64_t at) {
+      return one.received_ns <= at && one.received_ns > at - absl::ToInt64Nanoseconds(span);
+    });
+  });
+  return admissions;
+}
+
+inline double SumOf(const std::vector<Admission>& admissions) {
+  double sum = 0;
+  for (const Admission& one : admissions) sum += one.cost;
+  return sum;
+}
+
+// The most that was admitted in any interval above what `burst` and `rate` allow for it. Not above
+// 0: the limit held.
+inline double OverAdmission(std::vector<Admission> admissions, double burst, double rate) {
   constexpr double kSecond = 1e9;
   std::sort(admissions.begin(), admissions.end(),
             [](const Admission& a, const Admission& b) { return a.received_ns < b.received_ns; });
-  const auto is_lost = [&](const Admission& one) {
-    return std::any_of(lost.begin(), lost.end(), [&](int64_t at) {
-      return one.received_ns <= at && one.received_ns > at - absl::ToInt64Nanoseconds(may_be_lost);
-    });
-  };
-  std::erase_if(admissions, is_lost);
   double worst = -burst;
   for (const Admission& first : admissions) {
     double sum = 0;
