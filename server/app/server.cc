@@ -100,6 +100,9 @@ absl::Status Server::Make(const config::Config& config) {
   if (!seed.ok()) return seed.status();
   seed_ = *seed;
   state_dir_ = options_.state_dir.value_or(config.server.state_dir);
+  // The first: their lock keeps the folder to this process, and what another one keeps there is not
+  // to be touched.
+  if (absl::Status opened = OpenOverrides(); !opened.ok()) return opened;
   engine::EngineOptions options = config.engine;
   options.seed = seed_;
   if (state_dir_.empty()) {
@@ -111,7 +114,6 @@ absl::Status Server::Make(const config::Config& config) {
   }
   access_ = std::make_unique<app::Access>(seed_, clock_);
   targets_ = std::make_unique<app::Targets>(*engine_, clock_, seed_);
-  if (absl::Status opened = OpenOverrides(); !opened.ok()) return opened;
   log_ = std::make_unique<app::ThrottleLog>(
       ThrottleLogOptions{.settings = config.throttle_log, .state_dir = state_dir_, .seed = seed_},
       *engine_, clock_);

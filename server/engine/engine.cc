@@ -282,6 +282,8 @@ void Engine::SettleCharge(const Permit& permit, const PermitCharge& charge, doub
     Ledger* ledger = policy->ledgers[charge.ledger].get();
     // The budget is gone and owed nothing any more, or is split differently now.
     if (ledger == nullptr || !ledger->Knows(permit.policy_version)) return;
+    // No Check charged this: the state that it was restored from is not an engine's own.
+    if (ledger->table() == nullptr && charge.tag != Ledger::kSingleTag) return;
     if (ledger->axis().is_auto && !counted) ledger->CountReport(actual_cost);
     counted = true;
     const int64_t charged_ns = ledger->ToNs(charge.cost);

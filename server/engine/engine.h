@@ -113,9 +113,9 @@ class Engine {
   absl::Status SetAutoRate(std::string_view target, std::string_view budget,
                            const AutoRateSetting& setting, Now now);
 
-  // What has to survive a restart, as it is now. Checks and Reports go on meanwhile and wait for
-  // nothing; Install waits. A Check or a Report that is under way may be in it, or not, or by its
-  // charges only: then more is owed than need be. `state` may be reused.
+  // What has to survive a restart, as it is now. Checks and Reports go on, one with a request id
+  // once its stripe is copied; Install waits. A Check or a Report that is under way may be in it,
+  // or not, or by its charges only: then more is owed than need be. `state` may be reused.
   void Save(Now now, SavedState& state) ABSL_LOCKS_EXCLUDED(install_mutex_);
   // Once, before the first Install, which then does to the debt what a reload does. The engine was
   // made with the state's seed. `elapsed_ns`: how long ago it was saved, or a bound from below; by

@@ -12,11 +12,22 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
+#include "absl/container/flat_hash_map.h"
 #include "common/hash.h"
 #include "server/engine/engine.h"
 
 namespace headgate::engine {
+namespace {
+
+// Of the tables that it asks for: a byte of a saved one stands for a line of 64.
+size_t BucketBytesOf(const SavedState& state) {
+  constexpr size_t kLineBytes = sizeof(Bucket) * BucketTable::kWays;
+  size_t bytes = 0;
+  for (const SavedLedger& ledger : state.ledgers) bytes += kLineBytes * ledger.table.lines.size();
+  return bytes;
+}
+
+}  // namespace
 
 uint64_t Engine::ShapeOf(const Policy& policy) const {
   uint64_t shape = options_.seed;
@@ -57,8 +68,13 @@ void Engine::Save(Now now, SavedState& state) {
       saved.refunded_since_ns = book_.RefundedSince(permit.policy_version, saved);
     }
   }
+  // A shape takes reading all rules: once for each policy that ids still speak of, not once for
+  // each id. No policy is made meanwhile, so no address comes back as another one's.
+  absl::flat_hash_map<const Policy*, bool> alike = {{policy.get(), true}};
   requests_.Save(state, [&](const Policy& other) {
-    return policy.get() == &other || ShapeOf(other) == state.shape;
+    const auto [known, is_new] = alike.try_emplace(&other, false);
+    if (is_new) known->second = ShapeOf(other) == state.shape;
+    return known->second;
   });
   costs_.Save(state);
 }
@@ -75,6 +91,11 @@ absl::Status Engine::Restore(const SavedState& state, Now now, int64_t elapsed_n
         "an engine is restored with the seed that it was saved with");
   }
   if (absl::Status valid = Validate(state); !valid.ok()) return valid;
+  // What is room for under the options of today may be less than what was in use.
+  constexpr size_t kAlwaysAllowed = size_t{1} << 30;
+  if (BucketBytesOf(state) > std::max(options_.bucket_bytes, kAlwaysAllowed)) {
+    return absl::ResourceExhaustedError("its buckets take more memory than they may");
+  }
   constexpr uint64_t kMostPolicies = uint64_t{1} << 62;
   if (state.policy_version > kMostPolicies) {
     return absl::ResourceExhaustedError("no numbers are left for new policies");

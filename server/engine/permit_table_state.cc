@@ -72,7 +72,15 @@ void PermitTable::Save(const Marks& marks, SavedState& state) const {
   }
   state.generations.resize(capacity());
   for (uint32_t slot = 0; slot < capacity(); ++slot) {
-    state.generations[slot] = heads_[slot].word.load(std::memory_order_relaxed) >> kStateBits;
+    const uint64_t word = heads_[slot].word.load(std::memory_order_relaxed);
+    state.generations[slot] = word >> kStateBits;
+    // One that is out now was issued since the Mark, unless SaveOne finds otherwise. Like all that
+    // the slot had before, it is to be forgotten, and not one that was settled.
+    if (StateOf(word) != State::kFree) {
+      const uint64_t issued = (state.generations[slot] - first_generation_) & kGenerationMask;
+      state.generation_floor = std::max(state.generation_floor, issued);
+      state.generations[slot] = first_generation_;
+    }
     const State state_then = StateOf(marks[slot]);
     if (state_then == State::kLive || state_then == State::kExpired) {
       SaveOne(slot, marks[slot], state);

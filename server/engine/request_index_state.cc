@@ -14,6 +14,10 @@ bool IsPlace(uint32_t place, uint32_t none, size_t places) {
 
 // Places of signals are looked up with care by whoever shows them.
 bool IsOf(const Policy& policy, const Violation& violation) {
+  const bool of_rule = violation.limit == Limit::kRule;
+  const bool of_budget = !of_rule && violation.limit != Limit::kHealth;
+  if (of_rule && violation.rule == kNoRule) return false;
+  if (of_budget && violation.budget == Violation::kNoBudget) return false;
   return IsPlace(violation.budget, Violation::kNoBudget, policy.budget_specs.size()) &&
          IsPlace(violation.rule, kNoRule, policy.rules.size()) &&
          (violation.limit != Limit::kHealth || violation.profile < policy.profiles.size());

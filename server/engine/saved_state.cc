@@ -79,7 +79,10 @@ bool IsCharge(const SavedCharge& charge) {
 }
 
 bool IsPermit(const SavedState& state, const SavedPermit& permit) {
-  return permit.slot < state.generations.size() && permit.charges <= kMaxBudgetsPerCheck &&
+  // A day is the longest that one may live; the Check's clock may have been ahead of the saver's.
+  constexpr int64_t kMostLeftNs = 2 * int64_t{86'400'000'000'000};
+  return permit.expires_at_ns - kMostLeftNs <= state.saved_at.monotonic_ns &&
+         permit.slot < state.generations.size() && permit.charges <= kMaxBudgetsPerCheck &&
          IsTime(permit.expires_at_ns, 2 * kMostNs) &&
          permit.policy_version <= state.policy_version &&
          (permit.estimate == CostModel::kNone || IsCost(permit.estimate));

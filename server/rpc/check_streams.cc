@@ -36,6 +36,7 @@ class CheckStreams::Call final : public Event {
   void Done(bool ok) override {
     outstanding_ = false;
     if (finishing_) return DeleteIfDone();
+    if (streams_.loop_.stopping()) return streams_.Remove(this);  // the queue is shut
     switch (state_) {
       case State::kWaiting:  // not ok: the server is shut down
         return ok ? Accept() : streams_.Remove(this);

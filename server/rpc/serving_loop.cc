@@ -79,14 +79,18 @@ void ServingLoop::OnServerShutDown() {
 }
 
 void ServingLoop::Refuse() {
-  refusing_ = true;
+  if (std::exchange(refusing_, true)) return;
   for (const auto& route : routes_) route->Drain();
   for (HeldCall* const call : std::exchange(held_, {})) call->Refuse();
 }
 
+// The server may be down before the time to refuse has come: it does not wait for held calls whose
+// callers are gone, nor beyond its grace. No answer may go through the queue once that is shut.
 void ServingLoop::StopQueue() {
+  Refuse();
   stopping_ = true;
-  enough_.Cancel();  // else the queue waits for it
+  enough_.Cancel();  // else the queue waits for them
+  refuse_.Cancel();
   queue_->Shutdown();
 }
 

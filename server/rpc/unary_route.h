@@ -77,6 +77,9 @@ class UnaryRoute final : public Route {
     void Done(bool ok) override {
       if (answered_) return route_.Delivered(*this);
       if (!ok) return route_.loop_.OnServerShutDown();
+      // The queue that an answer would go through is shut.
+      if (route_.loop_.stopping()) [[unlikely]]
+        return;
       answered_ = true;
       number_ = route_.Taken();
       if (route_.loop_.draining()) [[unlikely]]

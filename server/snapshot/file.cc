@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -63,8 +64,25 @@ bool WriteAll(int fd, std::string_view bytes) {
   return true;
 }
 
+// False: the system says why. Fewer bytes: the file has become shorter, which Decode will say.
+bool ReadUpTo(int fd, size_t size, std::string& bytes) {
+  size_t have = bytes.size();
+  bytes.resize(size);
+  while (have < size) {
+    const ssize_t got = read(fd, bytes.data() + have, size - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return false;
+    if (got == 0) break;
+    have += static_cast<size_t>(got);
+  }
+  bytes.resize(have);
+  return true;
+}
+
 absl::Status WriteDraft(const std::string& draft, std::string_view bytes) {
-  OpenFile file(draft, O_WRONLY | O_CREAT | O_TRUNC);
+  // What somebody else put there is neither written to nor followed, and its mode not inherited.
+  if (unlink(draft.c_str()) != 0 && errno != ENOENT) return Failed("remove", draft);
+  OpenFile file(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
   if (!file.is_open()) return Failed("create", draft);
   if (!WriteAll(file.fd(), bytes)) return Failed("write", draft);
   if (fsync(file.fd()) != 0) return Failed("flush", draft);
@@ -97,23 +115,24 @@ absl::Status Replace(const std::string& path, std::string_view bytes) {
 }
 
 absl::StatusOr<std::string> Read(const std::string& path) {
-  const OpenFile file(path, O_RDONLY);
+  const OpenFile file(path, O_RDONLY | O_NONBLOCK);  // else a pipe is waited for
   struct stat about = {};
   if (!file.is_open() || fstat(file.fd(), &about) != 0) return Failed("read", path);
   if (!S_ISREG(about.st_mode) || about.st_size > kMostBytes) {
     return absl::DataLossError("is no file, or larger than any snapshot");
   }
-  std::string bytes(static_cast<size_t>(about.st_size), '\0');
-  size_t have = 0;
-  while (have < bytes.size()) {
-    const ssize_t got = read(file.fd(), bytes.data() + have, bytes.size() - have);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Failed("read", path);
-    if (got == 0) break;  // it has become shorter: Decode will say so
-    have += static_cast<size_t>(got);
-  }
-  bytes.resize(have);
+  const auto size = static_cast<size_t>(about.st_size);
+  std::string bytes;
+  if (!ReadUpTo(file.fd(), std::min(size, kHeaderBytes), bytes)) return Failed("read", path);
+  if (absl::Status begins = CheckHeader(bytes, size); !begins.ok()) return begins;
+  if (!ReadUpTo(file.fd(), size, bytes)) return Failed("read", path);
   return bytes;
+}
+
+std::optional<FileId> Identify(const std::string& path) {
+  struct stat about = {};
+  if (lstat(path.c_str(), &about) != 0) return std::nullopt;
+  return FileId{.device = about.st_dev, .inode = about.st_ino, .bytes = about.st_size};
 }
 
 absl::StatusOr<std::string> SetAside(const std::string& path) {

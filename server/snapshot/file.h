@@ -9,6 +9,8 @@
 #ifndef HEADGATE_SERVER_SNAPSHOT_FILE_H_
 #define HEADGATE_SERVER_SNAPSHOT_FILE_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,8 +23,18 @@ namespace headgate::snapshot {
 // ResourceExhausted: no room. PermissionDenied: read-only or forbidden. Else Unavailable.
 absl::Status Replace(const std::string& path, std::string_view bytes);
 
-// NotFound: there is none. Unavailable: it cannot be read.
+// NotFound: there is none. Unavailable: it cannot be read. Where its header is wrong, what Decode
+// would say: then no more is read, nor room made for it.
 absl::StatusOr<std::string> Read(const std::string& path);
+
+// Tells a file from another one that was put in its place.
+struct FileId {
+  uint64_t device = 0, inode = 0;
+  int64_t bytes = 0;
+  bool operator==(const FileId&) const = default;
+};
+// Of what the path names now; none where it names nothing.
+std::optional<FileId> Identify(const std::string& path);
 
 // Renames the file to PATH.refused, in place of an earlier one. Returns that name.
 absl::StatusOr<std::string> SetAside(const std::string& path);

@@ -108,7 +108,7 @@ bool OwesOrHolds(const engine::SavedState& state) {
   });
 }
 
-absl::Status ReadHeader(std::string_view bytes, Header& header) {
+absl::Status ReadHeader(std::string_view bytes, uint64_t file_bytes, Header& header) {
   if (bytes.size() < kHeaderBytes) {
     return absl::DataLossError(absl::StrCat("has ", bytes.size(), " bytes, less than its header"));
   }
@@ -127,7 +127,7 @@ absl::Status ReadHeader(std::string_view bytes, Header& header) {
       header.header_bytes != kHeaderBytes) {
     return absl::DataLossError("has a damaged header: its checksum is wrong");
   }
-  const size_t body = bytes.size() - kHeaderBytes;
+  const uint64_t body = file_bytes - kHeaderBytes;
   if (body != header.body_bytes) {
     return absl::DataLossError(
         absl::StrCat(body < header.body_bytes ? "is cut short: " : "is too long: ", body,
@@ -178,9 +178,14 @@ void Seal(std::string& bytes, uint32_t version) {
   std::copy(head.begin(), head.end(), bytes.begin());
 }
 
+absl::Status CheckHeader(std::string_view begins_with, uint64_t file_bytes) {
+  Header header;
+  return ReadHeader(begins_with, file_bytes, header);
+}
+
 absl::StatusOr<Decoded> Decode(std::string_view bytes) {
   Header header;
-  if (absl::Status read = ReadHeader(bytes, header); !read.ok()) return read;
+  if (absl::Status read = ReadHeader(bytes, bytes.size(), header); !read.ok()) return read;
   const std::string_view body = bytes.substr(kHeaderBytes);
   if (ChecksumOf(body) != header.body_checksum) {
     return absl::DataLossError("is damaged: its checksum is wrong");

@@ -52,6 +52,9 @@ struct Decoded {
   engine::SavedState state;
   BootId boot = {};
 };
+// What is wrong with a file that begins with these bytes (all of its header, or of the file) and
+// has so many, as Decode says it: for whoever would rather not read the rest then.
+absl::Status CheckHeader(std::string_view begins_with, uint64_t file_bytes);
 // DataLoss: cut short or altered. FailedPrecondition: not of this version. InvalidArgument: sound,
 // but no engine has saved this.
 absl::StatusOr<Decoded> Decode(std::string_view bytes);

@@ -32,11 +32,17 @@ void Keeper::StopThread() {
 
 void Keeper::Stop() {
   StopThread();
-  if (!std::exchange(stopped_, true)) Round();
+  if (std::exchange(stopped_, true)) return;
+  on_disk_.reset();
+  Round();
 }
 
 absl::Duration Keeper::NextRoundAfter(absl::Duration took, const KeeperOptions& options) {
   return std::clamp(options.at_most - took, absl::ZeroDuration(), options.period);
+}
+
+bool Keeper::IsOnDisk() const {
+  return on_disk_ == encoded_.fingerprint && file_.has_value() && Identify(options_.path) == file_;
 }
 
 bool Keeper::Round() {
@@ -44,7 +50,7 @@ bool Keeper::Round() {
   engine_.Save(begun, saved_);
   Encode(saved_, boot_, encoded_);
   const Now copied = clock_.Read();
-  if (on_disk_ == encoded_.fingerprint) {
+  if (IsOnDisk()) {
     MutexLock lock(&mutex_);
     state_.as_of = begun.wall();
     return false;
@@ -52,6 +58,7 @@ bool Keeper::Round() {
   const absl::Status status = Replace(options_.path, encoded_.bytes);
   if (status.ok()) {
     on_disk_ = encoded_.fingerprint;
+    file_ = Identify(options_.path);
   } else {
     on_disk_.reset();
   }

@@ -7,9 +7,10 @@
 // less than nothing. A wall clock that was set back drains nothing.
 //
 // While it serves. A thread of its own copies the engine's state and writes it, and not where
-// nothing has changed. Copies begin `period` apart, and sooner where writing takes so long that
-// more than `at_most` could be lost between a copy and the next one on disk. A disk that is full or
-// read-only stops nothing: State says so, and the next round tries again.
+// nothing has changed, neither in the engine nor about the file. Copies begin `period` apart, and
+// sooner where writing takes so long that more than `at_most` could be lost between a copy and the
+// next one on disk. A disk that is full or read-only stops nothing: State says so, and the next
+// round tries again.
 //
 // Thread-safe, but for Start and Stop, which belong to one thread.
 //
@@ -37,6 +38,7 @@
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "server/engine/engine.h"
+#include "server/snapshot/file.h"
 #include "server/snapshot/format.h"
 
 namespace headgate::snapshot {
@@ -84,7 +86,7 @@ class Keeper {
   Keeper& operator=(const Keeper&) = delete;
 
   void Start();
-  // Writes what there is now; an error is in State. Harmless if repeated.
+  // Writes what there is now, changed or not; an error is in State. Harmless if repeated.
   void Stop();
 
   // What the thread does each period: true if it wrote.
@@ -97,6 +99,8 @@ class Keeper {
  private:
   void Run();
   void StopThread();
+  // What was copied is on disk already.
+  bool IsOnDisk() const;
   void Note(const absl::Status& status, Now begun, Now copied, Now written)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -108,6 +112,7 @@ class Keeper {
   engine::SavedState saved_;
   Encoded encoded_;
   std::optional<uint64_t> on_disk_;  // fingerprint
+  std::optional<FileId> file_;       // that it was written to
 
   mutable Mutex mutex_;
   KeeperState state_ ABSL_GUARDED_BY(mutex_);

@@ -23,7 +23,8 @@ void Require(bool condition, const std::string& what) {
 
 engine::PolicySpec Policy() {
   engine::PolicySpec spec;
-  spec.budgets.resize(3);
+  // Named like those of the engine that the corpus is from: else no warning of its is told again.
+  spec.budgets.resize(4);
   spec.budgets[0].name = "whole";  // at another rate than the corpus: its debt moves
   spec.budgets[0].rate = engine::UnitsPerSecond{20};
   spec.budgets[0].burst = 1000.0;
@@ -32,12 +33,16 @@ engine::PolicySpec Policy() {
   spec.budgets[1].burst = 1000.0;
   spec.budgets[1].split = engine::SplitByDepth{8};
   spec.budgets[1].max_buckets = 16;
-  spec.budgets[2].name = "places";
-  spec.budgets[2].max_concurrency = 50;
+  spec.budgets[2].name = "warns";
+  spec.budgets[2].rate = engine::UnitsPerSecond{1};
+  spec.budgets[2].burst = 5.0;
+  spec.budgets[2].mode = engine::Mode::kWarn;
+  spec.budgets[3].name = "places";
+  spec.budgets[3].max_concurrency = 50;
   engine::RuleSpec rule;
   rule.name = "charge";
   rule.match.identity = "etl";
-  rule.action = engine::ChargeAction{{"whole", "split", "places"}};
+  rule.action = engine::ChargeAction{{"whole", "split", "warns", "places"}};
   spec.rules.push_back(std::move(rule));
   spec.profiles = {{.name = "lag", .signals = {"replication_lag_seconds"}}};
   spec.targets = {{.name = "orders", .capacity = {}, .default_health = "lag"}};

@@ -45,11 +45,13 @@ inline std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) {
 
 class RestartCaller {
  public:
-  // Each Check is tried `tries` times at most.
-  RestartCaller(const std::string& address, std::string identity, double cost, int tries)
+  // Each Check is tried `tries` times at most, and waited for so long each time.
+  RestartCaller(const std::string& address, std::string identity, double cost, int tries,
+                int64_t patience_ms = 20'000)
       : identity_(std::move(identity)),
         cost_(cost),
         tries_(tries),
+        patience_ms_(patience_ms),
         stub_(v1::ThrottlerService::NewStub(ChannelTo(address))),
         thread_([this] { Run(); }) {}
   ~RestartCaller() { Stop(); }
@@ -85,7 +87,7 @@ class RestartCaller {
     for (int attempt = 1;; ++attempt) {
       grpc::ClientContext context;
       context.set_wait_for_ready(true);
-      context.set_deadline(gpr_time_from_seconds(20, GPR_TIMESPAN));
+      context.set_deadline(gpr_time_from_millis(patience_ms_, GPR_TIMESPAN));
       const grpc::Status status = stub_->Check(&context, request, &response);
       if (status.ok()) return true;
       const bool cancelled = status.error_code() == grpc::StatusCode::CANCELLED;
@@ -104,6 +106,7 @@ class RestartCaller {
   const std::string identity_;
   const double cost_;
   const int tries_;
+  const int64_t patience_ms_;
   const std::unique_ptr<v1::ThrottlerService::Stub> stub_;
   std::vector<Admission> admissions_;
   CallerCounts counts_;
@@ -112,20 +115,29 @@ class RestartCaller {
   std::thread thread_;
 };
 
-// The most that was admitted in any interval above what `burst` and `rate` allow for it, where what
-// was admitted shortly before each of the `lost` times may have been forgotten. Not above 0: the
-// limit held.
-inline double OverAdmission(std::vector<Admission> admissions, double burst, double rate,
-                            const std::vector<int64_t>& lost, absl::Duration may_be_lost) {
+// Those that were not admitted within `span` before one of the `kills`.
+inline std::vector<Admission> WithoutLast(absl::Duration span, const std::vector<int64_t>& kills,
+                                          std::vector<Admission> admissions) {
+  std::erase_if(admissions, [&](const Admission& one) {
+    return std::any_of(kills.begin(), kills.end(), [&](int64_t at) {
+      return one.received_ns <= at && one.received_ns > at - absl::ToInt64Nanoseconds(span);
+    });
+  });
+  return admissions;
+}
+
+inline double SumOf(const std::vector<Admission>& admissions) {
+  double sum = 0;
+  for (const Admission& one : admissions) sum += one.cost;
+  return sum;
+}
+
+// The most that was admitted in any interval above what `burst` and `rate` allow for it. Not above
+// 0: the limit held.
+inline double OverAdmission(std::vector<Admission> admissions, double burst, double rate) {
   constexpr double kSecond = 1e9;
   std::sort(admissions.begin(), admissions.end(),
             [](const Admission& a, const Admission& b) { return a.received_ns < b.received_ns; });
-  const auto is_lost = [&](const Admission& one) {
-    return std::any_of(lost.begin(), lost.end(), [&](int64_t at) {
-      return one.received_ns <= at && one.received_ns > at - absl::ToInt64Nanoseconds(may_be_lost);
-    });
-  };
-  std::erase_if(admissions, is_lost);
   double worst = -burst;
   for (const Admission& first : admissions) {
     double sum = 0;

@@ -67,6 +67,23 @@ TEST_F(SnapshotKeeper, WhatIsNoSnapshotIsSetAside) {
   EXPECT_TRUE(std::filesystem::exists(loaded.set_aside));
 }
 
+TEST_F(SnapshotKeeper, APipeIsRefusedWithoutWaiting) {
+  ASSERT_EQ(mkfifo(path().c_str(), 0600), 0);
+  const Loaded loaded = Load(path(), clock_.Read());
+  EXPECT_TRUE(absl::IsDataLoss(loaded.refused)) << loaded.refused;
+}
+
+TEST_F(SnapshotKeeper, ADraftThatIsALinkIsNotFollowed) {
+  const std::string other = folder_.File("other");
+  std::ofstream(other) << "precious";
+  std::filesystem::create_symlink(other, path() + ".new");
+  ASSERT_TRUE(Replace(path(), "bytes").ok());
+  EXPECT_FALSE(std::filesystem::is_symlink(path()));
+  std::string text;
+  std::ifstream(other) >> text;
+  EXPECT_EQ(text, "precious");
+}
+
 TEST_F(SnapshotKeeper, AFileOfTheFutureIsRefused) {
   const auto engine = BusyEngine();
   Keeper keeper(Options(path()), *engine, clock_);
@@ -116,6 +133,30 @@ TEST_F(SnapshotKeeper, StopWritesWhatThereIsThen) {
   const Loaded loaded = Load(path(), clock_.Read());
   ASSERT_TRUE(loaded.state.has_value()) << loaded.refused;
   EXPECT_EQ(loaded.state->permits.size(), 9U);
+}
+
+TEST_F(SnapshotKeeper, AFileThatIsGoneOrAnotherOneIsWrittenAgain) {
+  const auto engine = BusyEngine();
+  Keeper keeper(Options(path()), *engine, clock_);
+  ASSERT_TRUE(keeper.Round());
+  ASSERT_FALSE(keeper.Round());
+  std::filesystem::remove(path());
+  EXPECT_TRUE(keeper.Round());
+  ASSERT_FALSE(keeper.Round());
+  std::filesystem::copy_file(path(), path() + ".copy");
+  std::filesystem::rename(path() + ".copy", path());
+  EXPECT_TRUE(keeper.Round());
+  std::filesystem::resize_file(path(), 200);
+  EXPECT_TRUE(keeper.Round());
+  EXPECT_TRUE(Load(path(), clock_.Read()).state.has_value());
+}
+
+TEST_F(SnapshotKeeper, StopWritesThoughNothingHasChanged) {
+  const auto engine = BusyEngine();
+  Keeper keeper(Options(path()), *engine, clock_);
+  ASSERT_TRUE(keeper.Round());
+  keeper.Stop();
+  EXPECT_EQ(keeper.State().writes, 2);
 }
 
 TEST(SnapshotKeeperPace, ALongWriteMakesTheNextOneBeginSooner) {
