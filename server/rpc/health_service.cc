@@ -1,9 +1,11 @@
 #include "server/rpc/health_service.h"
 
 #include <chrono>
+#include <memory>
 #include <utility>
 
 #include "server/rpc/errors.h"
+#include "server/rpc/unary_route.h"
 
 namespace headgate::rpc {
 
@@ -15,6 +17,9 @@ namespace {
 // A caller that goes away says nothing to a synchronous method: it is looked for so often.
 constexpr std::chrono::seconds kLookForCaller{1};
 
+// Calls that wait for callers, on each loop.
+constexpr int kWaitingChecks = 16;
+
 }  // namespace
 
 HealthService::HealthService(std::set<std::string> services, int max_watchers)
@@ -22,7 +27,21 @@ HealthService::HealthService(std::set<std::string> services, int max_watchers)
         services.insert("");
         return std::move(services);
       }()),
-      max_watchers_(max_watchers) {}
+      max_watchers_(max_watchers),
+      check_(AddAsync("/grpc.health.v1.Health/Check", Kind::NORMAL_RPC)) {
+  AddSyncStream<HealthCheckRequest, HealthCheckResponse>(
+      "/grpc.health.v1.Health/Watch", [this](auto& context, auto& request, auto& writer) {
+        return Watch(context, request, writer);
+      });
+}
+
+void HealthService::Open(ServingLoop& loop) {
+  loop.Own(std::make_unique<UnaryRoute<HealthCheckRequest, HealthCheckResponse>>(
+      *this, check_, loop, kWaitingChecks,
+      [this](auto& /*context*/, auto& request, auto& response) {
+        return Check(request, response);
+      }));
+}
 
 void HealthService::SetServing(bool serving) {
   const std::lock_guard lock(mutex_);
@@ -46,19 +65,18 @@ HealthService::State HealthService::StateNow() const {
   return serving_ ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
 }
 
-grpc::Status HealthService::Check(grpc::ServerContext* /*context*/,
-                                  const HealthCheckRequest* request,
-                                  HealthCheckResponse* response) {
-  if (!Knows(request->service())) {
+grpc::Status HealthService::Check(const HealthCheckRequest& request,
+                                  HealthCheckResponse& response) const {
+  if (!Knows(request.service())) {
     return ToGrpcStatus(absl::NotFoundError("service: there is no such service"), {});
   }
   const std::lock_guard lock(mutex_);
-  response->set_status(StateNow());
+  response.set_status(StateNow());
   return grpc::Status();
 }
 
-grpc::Status HealthService::Watch(grpc::ServerContext* context, const HealthCheckRequest* request,
-                                  grpc::ServerWriter<HealthCheckResponse>* writer) {
+grpc::Status HealthService::Watch(grpc::ServerContext& context, const HealthCheckRequest& request,
+                                  grpc::ServerWriter<HealthCheckResponse>& writer) {
   {
     const std::lock_guard lock(mutex_);
     if (watchers_ >= max_watchers_) {
@@ -66,7 +84,7 @@ grpc::Status HealthService::Watch(grpc::ServerContext* context, const HealthChec
     }
     ++watchers_;
   }
-  grpc::Status status = WatchUntilEnd(*context, Knows(request->service()), *writer);
+  grpc::Status status = WatchUntilEnd(context, Knows(request.service()), writer);
   const std::lock_guard lock(mutex_);
   --watchers_;
   return status;

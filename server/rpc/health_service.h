@@ -1,8 +1,9 @@
 // grpc.health.v1: whether the server can be used, for probes and load balancers.
 //
 // gRPC's own implementation is invisible to reflection and slows every call of the server down.
-// This one runs on gRPC's threads; a Watch occupies one for as long as it lasts, so there are only
-// so many of them.
+// Check is answered on the serving loops, where callers who do not read their answers keep nobody
+// from theirs. A Watch occupies a thread of gRPC's for as long as it lasts, so there are only so
+// many of them.
 //
 // Thread-safe.
 //
@@ -14,16 +15,21 @@
 #ifndef HEADGATE_SERVER_RPC_HEALTH_SERVICE_H_
 #define HEADGATE_SERVER_RPC_HEALTH_SERVICE_H_
 
-#include <grpc/health/v1/health.grpc.pb.h>
+#include <grpc/health/v1/health.pb.h>
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/status.h>
+#include <grpcpp/support/sync_stream.h>
 
 #include <condition_variable>
 #include <mutex>
 #include <set>
 #include <string>
 
+#include "server/rpc/service.h"
+
 namespace headgate::rpc {
 
-class HealthService final : public grpc::health::v1::Health::Service {
+class HealthService final : public AsyncService {
  public:
   // The server as a whole, which has no name, is always among the services.
   HealthService(std::set<std::string> services, int max_watchers);
@@ -35,23 +41,24 @@ class HealthService final : public grpc::health::v1::Health::Service {
 
   int watchers() const;
 
-  grpc::Status Check(grpc::ServerContext* context,
-                     const grpc::health::v1::HealthCheckRequest* request,
-                     grpc::health::v1::HealthCheckResponse* response) override;
-  grpc::Status Watch(grpc::ServerContext* context,
-                     const grpc::health::v1::HealthCheckRequest* request,
-                     grpc::ServerWriter<grpc::health::v1::HealthCheckResponse>* writer) override;
+  void Open(ServingLoop& loop) override;
 
  private:
   using State = grpc::health::v1::HealthCheckResponse::ServingStatus;
 
   bool Knows(const std::string& service) const { return services_.contains(service); }
   State StateNow() const;
+  grpc::Status Check(const grpc::health::v1::HealthCheckRequest& request,
+                     grpc::health::v1::HealthCheckResponse& response) const;
+  grpc::Status Watch(grpc::ServerContext& context,
+                     const grpc::health::v1::HealthCheckRequest& request,
+                     grpc::ServerWriter<grpc::health::v1::HealthCheckResponse>& writer);
   grpc::Status WatchUntilEnd(grpc::ServerContext& context, bool known,
                              grpc::ServerWriter<grpc::health::v1::HealthCheckResponse>& writer);
 
   const std::set<std::string> services_;
   const int max_watchers_;
+  const int check_;
 
   // Guards all below. A standard one, as condition variables take it.
   mutable std::mutex mutex_;

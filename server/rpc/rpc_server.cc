@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/config/config.h"
+#include "server/rpc/answer_watch.h"
 #include "server/rpc/health_service.h"
 #include "server/rpc/ports.h"
 #include "server/rpc/reflection.h"
@@ -22,7 +23,9 @@ namespace headgate::rpc {
 namespace {
 
 // Threads of gRPC's for whatever is not decided on the loops, besides one for each health watch.
-constexpr int kOtherThreads = 32;
+constexpr int kOtherThreads = 80;
+// Of them, those that may wait for callers to read their answers.
+constexpr size_t kMostUnreadAnswers = 32;
 // Calls at once on one connection, streams among them: the next ones wait on the caller's side. The
 // SDK's and the benchmarks' callers have fewer.
 constexpr int kMostCallsOnConnection = 128;
@@ -80,7 +83,8 @@ RpcServer::RpcServer(const RpcServerOptions& options, engine::Engine& engine, Cl
           options.access)),
       health_(std::make_unique<HealthService>(
           std::set<std::string>{"headgate.v1.ThrottlerService", "headgate.v1.StatusService"},
-          options.max_health_watches)) {
+          options.max_health_watches)),
+      answer_watch_(std::make_unique<AnswerWatch>(options.unread_answers, kMostUnreadAnswers)) {
   if (options.calls == nullptr) return;
   throttler_->Observe(*options.calls);
   status_->Observe(*options.calls);
@@ -122,6 +126,9 @@ absl::Status RpcServer::Listen(const RpcServerOptions& options) {
   services.insert(services.end(), options.more_services.begin(), options.more_services.end());
   for (grpc::Service* const service : services) {
     if (ports_->has_health()) dynamic_cast<Service&>(*service).RequireTls();
+    if (auto* const ours = dynamic_cast<Service*>(service); ours != nullptr) {
+      ours->WatchAnswers(*answer_watch_);
+    }
     builder.RegisterService(service);
   }
   for (int i = 0; i < options.threads; ++i) {
@@ -133,6 +140,7 @@ absl::Status RpcServer::Listen(const RpcServerOptions& options) {
   }
   for (const auto& loop : loops_) {
     throttler_->Open(*loop);
+    health_->Open(*loop);
     if (options.another_service != nullptr) options.another_service->Open(*loop);
     loop->Start();
   }

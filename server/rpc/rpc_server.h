@@ -48,6 +48,7 @@ class Recorder;
 
 namespace headgate::rpc {
 
+class AnswerWatch;
 class AsyncService;
 class Calls;
 class HealthService;
@@ -65,8 +66,10 @@ struct RpcServerOptions {
   int threads = 1;                               // that serve Checks; 1 to config::kMostThreads
   int max_streams = 1024;                        // CheckStreams open at once
   int max_health_watches = 64;                   // each has a thread
-  std::string version = "unknown";               // of the server, for GetStatus
-  AsyncService* another_service = nullptr;       // served along with ours, such as a benchmark's
+  // Answers, besides those to Checks and reports, that nobody reads for so long are cancelled.
+  absl::Duration unread_answers = absl::Seconds(5);
+  std::string version = "unknown";          // of the server, for GetStatus
+  AsyncService* another_service = nullptr;  // served along with ours, such as a benchmark's
   // Further ones, which outlive the server. grpc.health.v1 does not list them. With a
   // health_address they have to be of class Service, which refuses calls over it.
   std::vector<grpc::Service*> more_services = {};
@@ -112,6 +115,7 @@ class RpcServer {
   std::unique_ptr<ThrottlerService> throttler_;
   std::unique_ptr<StatusService> status_;
   std::unique_ptr<HealthService> health_;
+  std::unique_ptr<AnswerWatch> answer_watch_;
   std::vector<std::unique_ptr<ServingLoop>> loops_;
   std::unique_ptr<grpc::Server> server_;  // null: never started, or shut down
 };

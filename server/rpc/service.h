@@ -23,6 +23,7 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/method_handler.h>
 #include <grpcpp/support/status.h>
+#include <grpcpp/support/sync_stream.h>
 
 #include <cstdint>
 #include <deque>
@@ -30,6 +31,7 @@
 #include <string_view>
 #include <utility>
 
+#include "server/rpc/answer_watch.h"
 #include "server/rpc/call_origin.h"
 #include "server/rpc/calls.h"
 #include "server/rpc/errors.h"
@@ -38,10 +40,19 @@
 
 namespace headgate::rpc {
 
+// A response, until it is sent.
+template <typename Message>
+struct Sent : Encoded<Message> {
+  AnswerWatch::Unread unread;
+};
+
 class Service : public grpc::Service {
  public:
   // From then on calls over plaintext are refused. Before the server starts.
   void RequireTls() { requires_tls_ = true; }
+  // From then on answers of AddSync's methods that nobody reads are cancelled. Before the server
+  // starts; `watch` outlives it.
+  void WatchAnswers(AnswerWatch& watch) { answer_watch_ = &watch; }
   // Whether a call that came may be handled at all.
   grpc::Status Admit(const grpc::ServerContextBase& context) const {
     if (requires_tls_ && IsPlaintext(context)) [[unlikely]]
@@ -84,22 +95,41 @@ class Service : public grpc::Service {
   template <typename Request, typename Response>
   void AddSync(const char* path,
                std::function<grpc::Status(grpc::ServerContext&, const Request&, Response&)> run) {
-    using Handler = grpc::internal::RpcMethodHandler<Service, Decoded<Request>, Response>;
+    using Handler = grpc::internal::RpcMethodHandler<Service, Decoded<Request>, Sent<Response>>;
     SyncMethod& method = sync_methods_.emplace_back(SyncMethod{path});
     AddMethod(new grpc::internal::RpcServiceMethod(
         path, Kind::NORMAL_RPC,
         new Handler(
             [this, &method, run = std::move(run)](Service*, grpc::ServerContext* context,
                                                   const Decoded<Request>* request,
-                                                  Response* response) {
+                                                  Sent<Response>* response) {
               const int64_t started_ns = method.calls == nullptr ? 0 : method.calls->Begin();
               grpc::Status status = Admit(*context);
               if (status.ok()) {
-                status = request->complete ? run(*context, request->message, *response)
+                status = request->complete ? run(*context, request->message, response->message)
                                            : MalformedError(request->message);
               }
               if (method.calls != nullptr) method.calls->End(*context, started_ns, status);
+              if (answer_watch_ != nullptr) response->unread.Begin(*answer_watch_, *context);
               return status;
+            },
+            this)));
+    ++methods_;
+  }
+
+  // A method that answers with a stream, on a thread of gRPC's for as long as that lasts.
+  template <typename Request, typename Response>
+  void AddSyncStream(const char* path,
+                     std::function<grpc::Status(grpc::ServerContext&, const Request&,
+                                                grpc::ServerWriter<Response>&)>
+                         run) {
+    using Handler = grpc::internal::ServerStreamingHandler<Service, Request, Response>;
+    AddMethod(new grpc::internal::RpcServiceMethod(
+        path, Kind::SERVER_STREAMING,
+        new Handler(
+            [run = std::move(run)](Service*, grpc::ServerContext* context, const Request* request,
+                                   grpc::ServerWriter<Response>* writer) {
+              return run(*context, *request, *writer);
             },
             this)));
     ++methods_;
@@ -118,6 +148,7 @@ class Service : public grpc::Service {
   };
 
   Calls* calls_ = nullptr;
+  AnswerWatch* answer_watch_ = nullptr;
   std::deque<SyncMethod> sync_methods_;  // handlers have their addresses
   int methods_ = 0;
   bool requires_tls_ = false;
@@ -132,5 +163,13 @@ class AsyncService : public Service {
 };
 
 }  // namespace headgate::rpc
+
+namespace grpc {
+
+template <typename Message>
+class SerializationTraits<headgate::rpc::Sent<Message>, void>
+    : public SerializationTraits<headgate::rpc::Encoded<Message>, void> {};
+
+}  // namespace grpc
 
 #endif  // HEADGATE_SERVER_RPC_SERVICE_H_

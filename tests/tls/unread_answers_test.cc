@@ -16,6 +16,8 @@ namespace {
 constexpr char kCheck[] = "/headgate.v1.ThrottlerService/Check";
 constexpr char kBatchCheck[] = "/headgate.v1.ThrottlerService/BatchCheck";
 constexpr char kReport[] = "/headgate.v1.ThrottlerService/Report";
+constexpr char kHealthCheck[] = "/grpc.health.v1.Health/Check";
+constexpr char kGetStatus[] = "/headgate.v1.StatusService/GetStatus";
 constexpr int kCallsOnConnection = 128;
 
 // The first Check takes all there is: further ones are denied, and need no permit.
@@ -68,6 +70,26 @@ TEST_F(UnreadAnswers, OfBatchesAndReportsKeepNobodyFromTheirs) {
   for (int i = 0; i < 100; ++i) {
     server_.Batch({});
     server_.Report({});
+  }
+}
+
+TEST_F(UnreadAnswers, OfProbesKeepNobodyFromTheirs) {
+  LetBeDeaf(3, kHealthCheck, "");
+  for (int i = 0; i < 100; ++i) {
+    rpc::Context context;
+    grpc::health::v1::HealthCheckResponse response;
+    EXPECT_TRUE(server_.health->Check(&context, {}, &response).ok());
+  }
+}
+
+// They would keep all of gRPC's threads.
+TEST_F(UnreadAnswers, OfRareCallsKeepNobodyFromTheirs) {
+  LetBeDeaf(3, kGetStatus, "");
+  for (int i = 0; i < 20; ++i) {
+    rpc::Context context;
+    v1::GetStatusResponse response;
+    const grpc::Status status = server_.status_service->GetStatus(&context, {}, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
   }
 }
 
