@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "gtest/gtest.h"
+#include "gmock/gmock.h"
 #include "tests/testing/wait_until.h"
 #include "tests/tls/raw_caller.h"
 #include "tests/tls/tls_fixture.h"
@@ -124,8 +124,8 @@ TEST(SlowCallers, CannotMakeTheServerReadHeadersWithoutEnd) {
   const grpc::Status status =
       server.throttler->Check(&context, rpc::CheckOf("job:etl", 1), &response);
   // The connection may end along with the call.
-  EXPECT_THAT(status.error_code(), testing::AnyOf(grpc::StatusCode::RESOURCE_EXHAUSTED,
-                                                  grpc::StatusCode::UNAVAILABLE))
+  EXPECT_THAT(status.error_code(),
+              testing::AnyOf(grpc::StatusCode::RESOURCE_EXHAUSTED, grpc::StatusCode::UNAVAILABLE))
       << status.error_message();
   v1::Decision decision;
   EXPECT_TRUE(
