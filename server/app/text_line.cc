@@ -10,7 +10,7 @@ namespace {
 
 // Backslashes and quotes first: those of escapes are not doubled.
 std::string Shown(std::string_view text) {
-  const std::string escaped =
+  std::string escaped =
       EscapeHarmful(absl::StrReplaceAll(Sv(text), {{"\\", "\\\\"}, {"\"", "\\\""}, {"'", "\\'"}}));
   if (escaped == text && !text.empty() && text.find(' ') == std::string_view::npos) return escaped;
   return absl::StrCat("\"", escaped, "\"");
