@@ -10,7 +10,6 @@ namespace headgate::web {
 namespace {
 
 using throttle_log::CheckSum;
-using throttle_log::CheckTotal;
 using throttle_log::Outcome;
 
 std::string_view NameOf(Outcome outcome) {
