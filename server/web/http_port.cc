@@ -146,10 +146,10 @@ bool HttpPort::Await() {
   ready.push_back(
       {.fd = accept_after_ns_ > now_ns ? -1 : listening_, .events = POLLIN, .revents = 0});
   for (const Connection& connection : connections_) {
-    const short events = connection.state == State::kWaiting   ? 0  // it may still hang up
-                         : connection.state == State::kWriting ? POLLOUT
-                                                               : POLLIN;
-    ready.push_back({.fd = connection.socket, .events = events, .revents = 0});
+    pollfd one = {.fd = connection.socket, .events = POLLIN, .revents = 0};
+    if (connection.state == State::kWaiting) one.events = 0;  // it may still hang up
+    if (connection.state == State::kWriting) one.events = POLLOUT;
+    ready.push_back(one);
   }
   poll(ready.data(), ready.size(), WaitMs(now_ns));  // an error: nothing is ready
   uint64_t woken = 0;
