@@ -25,6 +25,16 @@ require_chart_tools() {
   for tool in helm kubeconform schemas grpcurl; do require_tool "$tool" || return; done
 }
 
+# Ends a shell test that cannot have them.
+skip_without_chart_tools() {
+  local status=0 reason
+  reason=$(require_chart_tools) || status=$?
+  ((status != 0)) || return 0
+  echo "$reason"
+  echo "SKIPPED: $(tail --lines=1 <<<"$reason")"
+  exit "$status"
+}
+
 # Without a cluster, and without what the user has told helm.
 chart_helm() {
   env KUBECONFIG=/dev/null HELM_CACHE_HOME="$CHART_WORK" HELM_CONFIG_HOME="$CHART_WORK" \

@@ -13,18 +13,12 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "common/freed.h"
 #include "common/host_port.h"
 
 namespace headgate::cli {
 namespace {
 
-template <auto Free>
-struct Freed {
-  template <typename Object>
-  void operator()(Object* object) const {
-    Free(object);
-  }
-};
 using Context = std::unique_ptr<SSL_CTX, Freed<SSL_CTX_free>>;
 using Session = std::unique_ptr<SSL, Freed<SSL_free>>;
 using Addresses = std::unique_ptr<addrinfo, Freed<freeaddrinfo>>;

@@ -14,17 +14,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "common/freed.h"
 
 namespace headgate {
 namespace {
 
-template <auto Free>
-struct Freed {
-  template <typename Object>
-  void operator()(Object* object) const {
-    Free(object);
-  }
-};
 using Bio = std::unique_ptr<BIO, Freed<BIO_free_all>>;
 using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
 using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;

@@ -11,11 +11,5 @@ source tools/tools.sh
 # shellcheck source=tools/chart.sh
 source tools/chart.sh
 
-status=0
-reason=$(require_chart_tools) || status=$?
-if ((status != 0)); then
-  echo "$reason"
-  echo "SKIPPED: $(tail --lines=1 <<<"$reason")"
-  exit "$status"
-fi
+skip_without_chart_tools
 check_chart "$HEADGATE_BIN"

@@ -11,13 +11,7 @@ source tools/tools.sh
 # shellcheck source=tools/chart.sh
 source tools/chart.sh
 
-status=0
-reason=$(require_chart_tools) || status=$?
-if ((status != 0)); then
-  echo "$reason"
-  echo "SKIPPED: $(tail --lines=1 <<<"$reason")"
-  exit "$status"
-fi
+skip_without_chart_tools
 
 ORIGINAL=$CHART
 CHART_WORK=$(mktemp --directory)

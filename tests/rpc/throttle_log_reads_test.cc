@@ -1,41 +1,18 @@
 // How many callers may read the throttle log at once, against a store that keeps them waiting.
 #include <headgate/v1/throttle_log_service.grpc.pb.h>
 
-#include <atomic>
 #include <thread>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "server/rpc/throttle_log_service.h"
 #include "tests/rpc/rpc_fixture.h"
+#include "tests/rpc/waiting_store.h"
 #include "tests/testing/engine_fixture.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate::rpc {
 namespace {
-
-class WaitingStore final : public throttle_log::Store {
- public:
-  absl::Status Append(absl::Span<const throttle_log::Row>, int64_t) override {
-    return absl::OkStatus();
-  }
-  absl::Status Scan(const throttle_log::ScanFilter&,
-                    absl::FunctionRef<bool(const throttle_log::Row&)>) const override {
-    scans_.fetch_add(1);
-    go_on_.WaitForNotification();
-    return absl::OkStatus();
-  }
-  absl::Status Maintain(absl::Time) override { return absl::OkStatus(); }
-  throttle_log::StoreState State() const override { return {}; }
-
-  int scans() const { return scans_.load(); }
-  void GoOn() { go_on_.Notify(); }
-
- private:
-  mutable std::atomic<int> scans_{0};
-  mutable absl::Notification go_on_;
-};
 
 TEST(ThrottleLogReads, AreRefusedBeyondFourAtOnce) {
   WaitingStore store;

@@ -10,9 +10,9 @@
 #include <optional>
 #include <thread>
 
-#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "tests/rpc/rpc_fixture.h"
+#include "tests/rpc/waiting_store.h"
 #include "tests/throttle_log/fake_store.h"
 
 namespace headgate::rpc {
@@ -431,31 +431,6 @@ TEST_F(ThrottleLog, RefusesToReplayTooMuch) {
   EXPECT_EQ(status.error_message(), "more than 100000000 Checks to replay: narrow it down");
   EXPECT_FALSE(DetailsOf(status).retry);
 }
-
-// Its first scan lasts until it is told to go on.
-class WaitingStore final : public throttle_log::Store {
- public:
-  absl::Status Append(absl::Span<const throttle_log::Row>, int64_t) override {
-    return absl::OkStatus();
-  }
-  absl::Status Scan(const throttle_log::ScanFilter&,
-                    absl::FunctionRef<bool(const throttle_log::Row&)>) const override {
-    if (!entered_.HasBeenNotified()) {
-      entered_.Notify();
-      go_on_.WaitForNotification();
-    }
-    return absl::OkStatus();
-  }
-  absl::Status Maintain(absl::Time) override { return absl::OkStatus(); }
-  throttle_log::StoreState State() const override { return {}; }
-
-  void AwaitScan() { entered_.WaitForNotification(); }
-  void GoOn() { go_on_.Notify(); }
-
- private:
-  mutable absl::Notification entered_;
-  mutable absl::Notification go_on_;
-};
 
 TEST(ThrottleLogReplay, RunsOneAtATime) {
   WaitingStore store;
