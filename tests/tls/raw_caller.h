@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "gtest/gtest.h"
@@ -44,6 +45,20 @@ class Raw {
     }
     return true;
   }
+  // Reads until so many calls have at least the head of their answer, or the connection ends.
+  void AwaitHeads(size_t calls) const {
+    std::string bytes;
+    std::set<std::string> answered;  // streams, as they stand in frames
+    char more[4096];
+    while (answered.size() < calls) {
+      const ssize_t got = recv(socket_.number(), more, sizeof(more), 0);
+      if (got <= 0) return;
+      bytes.append(more, static_cast<size_t>(got));
+      for (size_t end = 0; (end = FrameEnd(bytes)) != 0; bytes.erase(0, end)) {
+        if (bytes[3] == 1) answered.insert(bytes.substr(5, 4));
+      }
+    }
+  }
   // Reads whatever has come.
   bool IsClosed() const {
     char bytes[4096];
@@ -55,6 +70,15 @@ class Raw {
   }
 
  private:
+  // Of the first frame; 0: it is not all there.
+  static size_t FrameEnd(const std::string& bytes) {
+    if (bytes.size() < 9) return 0;
+    size_t end = 0;
+    for (int i = 0; i < 3; ++i) end = end << 8 | static_cast<unsigned char>(bytes[i]);
+    end += 9;
+    return bytes.size() < end ? 0 : end;
+  }
+
   rpc::FileDescriptor socket_;
 };
 
