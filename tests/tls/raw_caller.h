@@ -45,7 +45,7 @@ class Raw {
     }
     return true;
   }
-  // Reads until so many calls have at least the head of their answer, or the connection ends.
+  // Reads until so many calls have the head of their answer, or were reset; or the connection ends.
   void AwaitHeads(size_t calls) const {
     std::string bytes;
     std::set<std::string> answered;  // streams, as they stand in frames
@@ -55,7 +55,7 @@ class Raw {
       if (got <= 0) return;
       bytes.append(more, static_cast<size_t>(got));
       for (size_t end = 0; (end = FrameEnd(bytes)) != 0; bytes.erase(0, end)) {
-        if (bytes[3] == 1) answered.insert(bytes.substr(5, 4));
+        if (bytes[3] == 1 || bytes[3] == 3) answered.insert(bytes.substr(5, 4));
       }
     }
   }
