@@ -48,7 +48,7 @@ run_ninja() {
     "${ninja[@]}"
   elif ! "${ninja[@]}" >"$log" 2>&1; then
     # Everything from the first failure on; what succeeded is of no interest.
-    awk '/^FAILED:|[Ee]rror/ { found = 1 } found' "$log" | head --lines=120
+    awk '/^FAILED:|[Ee]rror:/ { found = 1 } found' "$log" | head --lines=120
     return 1
   fi
 }

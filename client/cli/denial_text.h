@@ -15,6 +15,8 @@
 
 namespace headgate::cli {
 
+inline constexpr int kDenialsPerPage = 1000;  // the most that a server sends
+
 // Whether the filter takes it: what ListDenials itself does not look at.
 bool Matches(const v1::Denial& denial, const v1::LogFilter& filter);
 

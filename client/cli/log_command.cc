@@ -18,8 +18,6 @@
 namespace headgate::cli {
 namespace {
 
-constexpr int kMostDenials = 1000;  // as many as a page holds
-
 // One question about the log, on its way.
 struct Question {
   const LogArguments& log;
@@ -145,8 +143,8 @@ int ShowHeat(const Question& question) {
 // Why there is none to show, of those that were looked at.
 std::string NoDenialsText(const v1::ListDenialsResponse& newest, const LogArguments& log,
                           const Globals& globals) {
-  if (newest.denials_size() >= kMostDenials) {
-    return absl::StrCat("none of the newest ", kMostDenials,
+  if (newest.denials_size() >= kDenialsPerPage) {
+    return absl::StrCat("none of the newest ", kDenialsPerPage,
                         " denials matches; older ones are not looked at\n");
   }
   const PastArguments& past = log.past;
@@ -159,10 +157,10 @@ std::string NoDenialsText(const v1::ListDenialsResponse& newest, const LogArgume
 int ShowDenials(const Question& question) {
   v1::ListDenialsRequest request;
   request.set_identity(question.filter.identity());
-  request.set_page_size(kMostDenials);
+  request.set_page_size(kDenialsPerPage);
   const auto newest = question.connection.ListDenials(request);
   if (!newest.ok()) return ToInt(question.console.Fail(newest.status()));
-  const int most = question.log.past.limit.value_or(kMostDenials);
+  const int most = question.log.past.limit.value_or(kDenialsPerPage);
   v1::ListDenialsResponse denials;
   for (const v1::Denial& denial : newest->denials()) {
     if (denials.denials_size() < most && Matches(denial, question.filter)) {

@@ -17,7 +17,6 @@
 namespace headgate::cli {
 namespace {
 
-constexpr int kMostDenials = 1000;  // as many as a page holds
 // Nobody reads faster, and the server has to send them all.
 constexpr absl::Duration kShortestPause = absl::Milliseconds(50);
 
@@ -99,7 +98,7 @@ std::optional<int> LogFollow::Ask(Answer& answer) {
 v1::ListDenialsRequest LogFollow::NextRequest() const {
   v1::ListDenialsRequest request;
   if (!answered_) request.set_identity(options_.filter.identity());
-  request.set_page_size(kMostDenials);
+  request.set_page_size(kDenialsPerPage);
   if (!restarted_) request.set_after(std::max<int64_t>(newest_number_ - 1, 0));
   return request;
 }
@@ -165,7 +164,7 @@ void LogFollow::TellMissed(const v1::ListDenialsResponse& answer, int64_t seen) 
         " missing here, whoever's: more at once than the server keeps, or than an answer holds"));
   }
   // So that half a page comes in it, if it goes on like this.
-  pause_ = pause_ * (kMostDenials / 2.0) / static_cast<double>(std::max<int64_t>(happened, 1));
+  pause_ = pause_ * (kDenialsPerPage / 2.0) / static_cast<double>(std::max<int64_t>(happened, 1));
   pause_ = std::clamp(pause_, std::min(options_.interval, kShortestPause), options_.interval);
 }
 

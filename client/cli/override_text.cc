@@ -11,13 +11,13 @@
 namespace headgate::cli {
 namespace {
 
-std::string Percent(double ratio) { return absl::StrCat(ShortNumber(100 * ratio), " %"); }
+std::string RatioText(double ratio) { return absl::StrCat(ShortNumber(100 * ratio), " %"); }
 
-std::string Word(v1::OverrideKind kind) {
+std::string KindText(v1::OverrideKind kind) {
   return v1::OverrideKind_Name(kind).substr(std::strlen("OVERRIDE_KIND_"));
 }
 
-std::string Word(v1::OverrideEventKind kind) {
+std::string KindText(v1::OverrideEventKind kind) {
   return v1::OverrideEventKind_Name(kind).substr(std::strlen("OVERRIDE_EVENT_KIND_"));
 }
 
@@ -26,8 +26,8 @@ bool Throttles(const v1::Override& override) {
 }
 
 std::string What(const v1::Override& override) {
-  return absl::StrCat(Word(override.kind()), Throttles(override) ? " " : "",
-                      Throttles(override) ? Percent(override.ratio()) : "");
+  return absl::StrCat(KindText(override.kind()), Throttles(override) ? " " : "",
+                      Throttles(override) ? RatioText(override.ratio()) : "");
 }
 
 std::string ExpiryText(const v1::Override& override) {
@@ -42,7 +42,7 @@ std::vector<Column> CsvColumns() {
 std::vector<Cell> CsvCells(const v1::Override& override) {
   const v1::Selector& selector = override.selector();
   return {{absl::StrCat(override.id())},
-          {Word(override.kind())},
+          {KindText(override.kind())},
           {selector.identity()},
           {selector.segment()},
           {selector.target()},
@@ -71,7 +71,7 @@ std::string DoneText(const v1::Override& override) {
     case v1::OVERRIDE_KIND_PAUSE:
       return "paused";
     case v1::OVERRIDE_KIND_THROTTLE:
-      return absl::StrCat("throttled by ", Percent(override.ratio()));
+      return absl::StrCat("throttled by ", RatioText(override.ratio()));
     case v1::OVERRIDE_KIND_EXEMPT:
       return "exempted";
     default:
@@ -108,7 +108,7 @@ Table EventsTable(const v1::ListOverrideEventsResponse& events) {
   Table table({{"WHEN"}, {"EVENT"}, {"ID", Align::kRight}, {"WHAT"}, {"WHOM"}, {"BY"}, {"REASON"}});
   for (const v1::OverrideEvent& event : events.events()) {
     table.Add({{LocalTimeText(FromProto(event.happened_at()))},
-               {Word(event.kind())},
+               {KindText(event.kind())},
                {absl::StrCat(event.override().id())},
                {What(event.override())},
                {SelectorText(event.override().selector())},
@@ -125,7 +125,7 @@ Table EventsCsv(const v1::ListOverrideEventsResponse& events) {
   for (const v1::OverrideEvent& event : events.events()) {
     std::vector<Cell> row = {{absl::StrCat(event.id())},
                              {Rfc3339(event.has_happened_at(), event.happened_at())},
-                             {Word(event.kind())},
+                             {KindText(event.kind())},
                              {event.actor()},
                              {event.reason()}};
     for (Cell& cell : CsvCells(event.override())) row.push_back(std::move(cell));

@@ -81,13 +81,14 @@ absl::Status Engine::Install(PolicySpec spec, Now now) {
   if (policy->target_specs.empty()) policy->target_specs.emplace_back();
   policy->profiles = std::move(spec.profiles);
   policy->budget_specs = std::move(spec.budgets);
+  policy->shape = ShapeOf(*policy);
   absl::StatusOr<LedgerBook::Change> change = book_.Prepare(*policy, now);
   if (!change.ok()) return change.status();
   book_.Commit(*std::move(change), now);
   version_ = policy->version;
   policies_.Set(std::move(policy));
   if (restored_shape_.has_value()) {
-    requests_.Adopt(policies_.Get(), *restored_shape_ == ShapeOf(*policies_.Get()));
+    requests_.Adopt(policies_.Get(), *restored_shape_ == policies_.Get()->shape);
     restored_shape_.reset();
   }
   return absl::OkStatus();

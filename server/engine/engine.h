@@ -185,7 +185,7 @@ class Engine {
   void NoteNames(const CheckRequest& request, const Resolved& resolved, const CheckAnswer& answer);
   void SettleCharge(const Permit& permit, const PermitCharge& charge, double actual_cost, Now now);
   double Roll(const Match& match);
-  // Of the lists that answers point into: equal where places mean the same.
+  // What Policy::shape has to be.
   uint64_t ShapeOf(const Policy& policy) const;
 
   const EngineOptions options_;

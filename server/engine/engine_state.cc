@@ -12,7 +12,6 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_map.h"
 #include "common/hash.h"
 #include "server/engine/engine.h"
 
@@ -56,7 +55,7 @@ void Engine::Save(Now now, SavedState& state) {
   state.seed = options_.seed;
   state.saved_at = now;
   state.policy_version = version_;
-  state.shape = policy == nullptr ? restored_shape_.value_or(0) : ShapeOf(*policy);
+  state.shape = policy == nullptr ? restored_shape_.value_or(0) : policy->shape;
   state.dice = dice_.load(std::memory_order_relaxed);  // any of its values will do
   const PermitTable::Marks marks = permits_.Mark();
   book_.Save(now, state);
@@ -68,14 +67,7 @@ void Engine::Save(Now now, SavedState& state) {
       saved.refunded_since_ns = book_.RefundedSince(permit.policy_version, saved);
     }
   }
-  // A shape takes reading all rules: once for each policy that ids still speak of, not once for
-  // each id. No policy is made meanwhile, so no address comes back as another one's.
-  absl::flat_hash_map<const Policy*, bool> alike = {{policy.get(), true}};
-  requests_.Save(state, [&](const Policy& other) {
-    const auto [known, is_new] = alike.try_emplace(&other, false);
-    if (is_new) known->second = ShapeOf(other) == state.shape;
-    return known->second;
-  });
+  requests_.Save(state, [&](const Policy& other) { return other.shape == state.shape; });
   costs_.Save(state);
 }
 

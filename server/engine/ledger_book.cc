@@ -92,7 +92,7 @@ void LedgerBook::BindLimits(const BudgetSpec& spec, const TargetSpec& target,
     if (BurstOf(spec, rate) == 0) budget.blocked = Limit::kBurst;
     if (rate.has_value() && *rate == 0) budget.blocked = Limit::kRate;
   }
-  budget.is_auto = spec.rate.has_value() && std::holds_alternative<AutoRate>(*spec.rate);
+  budget.is_auto = IsAuto(spec);
   if (budget.is_auto) budget.most_charged = BurstOf(spec, std::nullopt);
   budget.limits_more = budget.blocked.has_value() || budget.limits_concurrency ||
                        spec.max_cost.has_value() || budget.is_auto;

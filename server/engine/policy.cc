@@ -21,6 +21,10 @@ absl::Status Policy::ResolveTarget(std::string_view name, uint32_t& target) cons
   return absl::OkStatus();
 }
 
+bool IsAuto(const BudgetSpec& budget) {
+  return budget.rate.has_value() && std::holds_alternative<AutoRate>(*budget.rate);
+}
+
 std::optional<double> RateOf(const BudgetSpec& budget, const TargetSpec& target) {
   if (const auto* fixed = std::get_if<UnitsPerSecond>(&*budget.rate)) return fixed->value;
   if (const auto* share = std::get_if<ServerShare>(&*budget.rate)) {

@@ -66,6 +66,7 @@ struct Target {
 
 struct Policy {
   uint64_t version = 0;
+  uint64_t shape = 0;  // of the lists that answers point into: equal where places mean the same
   RuleSet rules;
   std::vector<TargetSpec> target_specs;
   std::vector<HealthProfileSpec> profiles;
@@ -86,6 +87,8 @@ struct Policy {
 // Ok, or InvalidArgument with everything that is wrong, one finding a line.
 absl::Status Validate(const PolicySpec& spec);
 
+// Whether a controller finds the rate.
+bool IsAuto(const BudgetSpec& budget);
 // A rate in cost units a second; empty for `auto`. The spec must be valid.
 std::optional<double> RateOf(const BudgetSpec& budget, const TargetSpec& target);
 // A burst in cost units.

@@ -133,7 +133,7 @@ class Validator {
       if (span < absl::ZeroDuration() || span > absl::Hours(24 * 365)) {
         Say("burst must be 0 to one year of rate; it is ", absl::FormatDuration(span));
       }
-      if (std::holds_alternative<AutoRate>(*budget.rate)) {
+      if (IsAuto(budget)) {
         Say("has an auto rate, so its burst must be in cost units, not a duration");
       }
     }

@@ -13,7 +13,7 @@ constexpr int64_t kPatienceNs = 600'000'000;
 // After a longer pause the counters say nothing about now.
 constexpr int64_t kLongestNs = 3'000'000'000;
 constexpr double kMostIdsEach = 20;
-constexpr double kAlike = 0.3;
+constexpr double kAlikeShare = 0.3;
 // As often must permits be outstanding with no session of batch work in sight.
 constexpr int kUnseen = 8;
 constexpr double kNewestChunk = 0.3;  // its weight in the average
@@ -122,7 +122,7 @@ void FlowMeter::CountStatements(const ControlSample& sample, Flow& flow) const {
 
 void FlowMeter::BlameBatch() {
   if (seen_each_ > kMostIdsEach) return;
-  if (std::abs(seen_each_ - blamed_each_) < kAlike * blamed_each_) ids_each_ = seen_each_;
+  if (std::abs(seen_each_ - blamed_each_) < kAlikeShare * blamed_each_) ids_each_ = seen_each_;
   blamed_each_ = seen_each_;
 }
 

@@ -23,7 +23,7 @@ constexpr double kAlike = 2;
 constexpr double kNoiseFreedom = 12;   // degrees that the variance from before counts for
 constexpr double kFirstNoise = 0.003;  // 12 % in a fifth of a second
 constexpr double kSmallStep = 0.15, kLargeStep = 0.7;
-constexpr double kOtherForeground = 0.3;                 // weight of the prior after a large step
+constexpr double kAfterLargeStep = 0.3;                  // weight of the prior after a large step
 constexpr double kLeastQuiet = 0.2, kLeastWorked = 0.1;  // s
 constexpr double kCertain = 2.5;                         // standard deviations
 constexpr double kBadly = 4;                             // tolerances
@@ -73,7 +73,7 @@ void LimitFinder::Learn(const Contrast& contrast, double seconds, double prior) 
       contrast.Seconds(Contrast::Kind::kWorked) < kLeastWorked) {
     return;
   }
-  if (std::abs(contrast.Step()) > kLargeStep) return Doubt(kOtherForeground, prior);
+  if (std::abs(contrast.Step()) > kLargeStep) return Doubt(kAfterLargeStep, prior);
   LearnThroughput(contrast);
   LearnSessions(contrast, sessions_);
   if (contrast.source() == Flow::Source::kStatements) LearnSessions(contrast, occupancy_);

@@ -20,8 +20,6 @@ namespace {
 
 using throttle_log::Row;
 
-constexpr int64_t kDayS = 86'400;
-
 constexpr char kStage[] = R"sql(
 CREATE TEMPORARY TABLE IF NOT EXISTS headgate_batch (
   at_s bigint, step_s int, path text COLLATE "C", target text COLLATE "C", folded boolean,
@@ -114,7 +112,7 @@ void Copy(pqxx::transaction_base& work, const std::vector<Row>& rows) {
 
 void WriteLogBatch(pqxx::transaction_base& work, absl::Span<const Row> rows) {
   std::set<int64_t> days;
-  for (const Row& row : rows) days.insert(row.step_s / kDayS);
+  for (const Row& row : rows) days.insert(row.step_s / kSecondsInDay);
   for (const int64_t day : days) EnsureLogPartition(work, {.table = "fine", .day = day});
   work.exec(kStage);
   const std::vector<Row> sums = AddedUp(rows);

@@ -15,7 +15,6 @@ namespace {
 
 using throttle_log::Keeping;
 
-constexpr int64_t kDayS = 86'400;
 constexpr int64_t kRowsAtOnce = 30'000;
 
 // Until the end of the transaction. The number is any that no other lock has.
@@ -75,7 +74,7 @@ void DropOldLogDays(pqxx::transaction_base& work, const Keeping& keeping, absl::
   if (!TakeLock(work)) return;
   const int64_t end_s = absl::ToUnixSeconds(now - keeping.retention);
   for (const LogPartition& partition : ListLogPartitions(work)) {
-    if ((partition.day + 1) * kDayS <= end_s) Drop(work, partition);
+    if ((partition.day + 1) * kSecondsInDay <= end_s) Drop(work, partition);
   }
 }
 
@@ -95,10 +94,10 @@ void CoarsenLogDays(pqxx::transaction_base& work, const Keeping& keeping, absl::
   if (coarse_s <= 0 || !TakeLock(work)) return;
   const int64_t end_s = absl::ToUnixSeconds(now - keeping.coarsen_after) / coarse_s * coarse_s;
   for (const LogPartition& partition : ListLogPartitions(work)) {
-    if (partition.table != "fine" || (partition.day + 1) * kDayS > end_s) continue;
+    if (partition.table != "fine" || (partition.day + 1) * kSecondsInDay > end_s) continue;
     // A step of the coarse ones may begin on the day before.
-    const int64_t begin_s = partition.day * kDayS / coarse_s * coarse_s;
-    for (int64_t day = begin_s / kDayS; day <= partition.day; ++day) {
+    const int64_t begin_s = partition.day * kSecondsInDay / coarse_s * coarse_s;
+    for (int64_t day = begin_s / kSecondsInDay; day <= partition.day; ++day) {
       EnsureLogPartition(work, {.table = "coarse", .day = day});
     }
     work.exec(absl::Substitute(kCoarseNames, "", coarse_s, partition.day));
@@ -133,7 +132,8 @@ throttle_log::StoreState MeasureLog(pqxx::transaction_base& work) {
   throttle_log::StoreState state;
   state.bytes = sums[0].as<int64_t>();
   state.rows = sums[1].as<int64_t>();
-  if (!partitions.empty()) state.oldest = absl::FromUnixSeconds(partitions.front().day * kDayS);
+  if (!partitions.empty())
+    state.oldest = absl::FromUnixSeconds(partitions.front().day * kSecondsInDay);
   return state;
 }
 

@@ -31,6 +31,8 @@ namespace headgate::postgres {
 // newer Headgate.
 void EnsureLogSchema(pqxx::transaction_base& work);
 
+inline constexpr int64_t kSecondsInDay = 86'400;
+
 // A day's partition of "fine" or "coarse". `day` counts from the Unix epoch.
 struct LogPartition {
   std::string table;

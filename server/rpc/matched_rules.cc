@@ -13,10 +13,10 @@ namespace {
 
 using engine::kNoRule;
 using engine::RuleSet;
-using Kind = RuleSet::Kind;
+using RuleKind = RuleSet::Kind;
 
 bool Refuses(const RuleSet::View& view) {
-  return view.kind == Kind::kDeny || view.kind == Kind::kReject;
+  return view.kind == RuleKind::kDeny || view.kind == RuleKind::kReject;
 }
 
 // The strongest rule of each kind of which one wins; kNoRule: none matches.
@@ -26,14 +26,14 @@ struct Strongest {
     for (const uint32_t rule : explanation.rules) {
       const RuleSet::View view = explanation.policy->rules.ViewOf(rule);
       if (resume != kNoRule && Refuses(view)) continue;
-      if (view.kind == Kind::kExempt && exempt == kNoRule) exempt = rule;
-      if (view.kind == Kind::kDeny && deny == kNoRule) deny = rule;
-      if (view.kind == Kind::kReject && (reject == kNoRule || view.ratio > ratio)) {
+      if (view.kind == RuleKind::kExempt && exempt == kNoRule) exempt = rule;
+      if (view.kind == RuleKind::kDeny && deny == kNoRule) deny = rule;
+      if (view.kind == RuleKind::kReject && (reject == kNoRule || view.ratio > ratio)) {
         reject = rule;
         ratio = view.ratio;
       }
       const std::pair rank(view.selector_depth, view.priority);
-      if (view.kind == Kind::kPriority && (priority == kNoRule || rank > most_priority)) {
+      if (view.kind == RuleKind::kPriority && (priority == kNoRule || rank > most_priority)) {
         priority = rule;
         most_priority = rank;
       }
@@ -59,22 +59,22 @@ struct Overruled {
 };
 
 Overruled OverruledBy(const RuleSet::View& view, uint32_t rule, const Strongest& strongest) {
-  if (view.kind == Kind::kPriority) {
+  if (view.kind == RuleKind::kPriority) {
     if (rule == strongest.priority) return {};
     return {strongest.priority, "the deepest selector's priority counts"};
   }
-  if (view.kind == Kind::kExempt) return {};
+  if (view.kind == RuleKind::kExempt) return {};
   if (strongest.exempt != kNoRule) return {strongest.exempt, "exempt wins over everything"};
   if (Refuses(view) && strongest.resume != kNoRule) {
     return {strongest.resume, "resume lets through what rules refuse"};
   }
-  if (view.kind == Kind::kResume || view.kind == Kind::kDeny) return {};
+  if (view.kind == RuleKind::kResume || view.kind == RuleKind::kDeny) return {};
   if (strongest.deny != kNoRule) {
-    return {strongest.deny, view.kind == Kind::kReject
+    return {strongest.deny, view.kind == RuleKind::kReject
                                 ? "deny wins over a share"
                                 : "a denied Check gets to no budget and no health gate"};
   }
-  if (view.kind == Kind::kReject) {
+  if (view.kind == RuleKind::kReject) {
     if (rule == strongest.reject) return {};
     return {strongest.reject, "the largest share counts"};
   }
@@ -94,19 +94,19 @@ std::string Charges(const RuleSet::View& view, const engine::Policy& policy) {
 
 std::string Action(const RuleSet::View& view, const engine::Policy& policy) {
   switch (view.kind) {
-    case Kind::kCharge:
+    case RuleKind::kCharge:
       return Charges(view, policy);
-    case Kind::kExempt:
+    case RuleKind::kExempt:
       return "exempts";
-    case Kind::kResume:
+    case RuleKind::kResume:
       return "resumes";
-    case Kind::kDeny:
+    case RuleKind::kDeny:
       return "denies";
-    case Kind::kReject:
+    case RuleKind::kReject:
       return absl::StrCat("rejects ", 100 * view.ratio, " % by chance");
-    case Kind::kHealth:
+    case RuleKind::kHealth:
       return absl::StrCat("gates by health profile ", policy.profiles[view.profile].name);
-    case Kind::kPriority:
+    case RuleKind::kPriority:
       return absl::StrCat("sets priority ", view.priority);
   }
   return "";

@@ -1,9 +1,9 @@
 #include "server/throttle_log/replay_caveats.h"
 
 #include <cstddef>
-#include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/policy.h"
 
 namespace headgate::throttle_log {
 namespace {
@@ -29,10 +29,6 @@ std::vector<std::string> NamesWhere(const std::vector<Spec>& specs, Predicate ho
     if (holds(spec)) names.push_back(spec.name);
   }
   return names;
-}
-
-bool IsAuto(const engine::BudgetSpec& budget) {
-  return budget.rate.has_value() && std::holds_alternative<engine::AutoRate>(*budget.rate);
 }
 
 void AddSteps(const ReplayFacts& facts, std::vector<std::string>& caveats) {
@@ -77,7 +73,7 @@ void AddHealth(const engine::PolicySpec& policy, const ReplayFacts& facts,
 
 void AddOpenLimits(const engine::PolicySpec& policy, const ReplayFacts& facts,
                    std::vector<std::string>& caveats) {
-  const auto autos = NamesWhere(policy.budgets, IsAuto);
+  const auto autos = NamesWhere(policy.budgets, engine::IsAuto);
   if (!autos.empty()) {
     caveats.push_back(absl::StrCat("Auto budgets (", Quoted(autos),
                                    ") cannot be simulated: what they denied stays denied (",

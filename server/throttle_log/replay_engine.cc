@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include "absl/status/statusor.h"
+#include "server/engine/policy.h"
 
 namespace headgate::throttle_log {
 namespace {
@@ -18,14 +18,10 @@ engine::EngineOptions OptionsOf(size_t bucket_bytes, uint64_t seed) {
   return {.seed = seed, .max_permits = 64, .max_patterns = 64, .bucket_bytes = bucket_bytes};
 }
 
-bool IsAuto(const engine::BudgetSpec& budget) {
-  return budget.rate.has_value() && std::holds_alternative<engine::AutoRate>(*budget.rate);
-}
-
 // With auto budgets open: nobody finds a rate for them here.
 engine::PolicySpec WithoutControllers(engine::PolicySpec policy) {
   for (engine::BudgetSpec& budget : policy.budgets) {
-    if (!IsAuto(budget)) continue;
+    if (!engine::IsAuto(budget)) continue;
     budget.rate.reset();
     budget.burst.reset();
   }
@@ -104,7 +100,7 @@ bool ReplayEngine::StaysDenied(const Row& row) {
   const bool by_debt = cause.limit == engine::Limit::kBurst || cause.limit == engine::Limit::kProbe;
   const bool stays = by_debt && IsCharged([&](const engine::Budget& budget) {
                        const engine::BudgetSpec& spec = policy_.budgets[budget.spec];
-                       return IsAuto(spec) && spec.name == cause.budget;
+                       return engine::IsAuto(spec) && spec.name == cause.budget;
                      });
   facts_.kept_by_auto += stays ? 1 : 0;
   return stays;

@@ -28,8 +28,6 @@ using ::testing::IsEmpty;
 using ::testing::Le;
 using ::testing::SizeIs;
 
-constexpr absl::Duration kForever = absl::InfiniteDuration();
-
 TEST(CheckOrWait, GivesAPermitAtOnceWhereTheWorkIsAllowed) {
   FakeHeadgate headgate;
   const auto client = NewClient(headgate);

@@ -28,8 +28,6 @@ using ::testing::IsEmpty;
 using ::testing::Le;
 using ::testing::SizeIs;
 
-constexpr absl::Duration kForever = absl::InfiniteDuration();
-
 // Hands calls on, but loses the answers of the first few Checks.
 class LossyTransport final : public Transport {
  public:

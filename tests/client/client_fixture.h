@@ -9,9 +9,12 @@
 #include <memory>
 #include <utility>
 
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 
 namespace headgate::client {
+
+inline constexpr absl::Duration kForever = absl::InfiniteDuration();
 
 inline ClientOptions Options(OnUnreachable on_unreachable = OnUnreachable::Fail()) {
   return {.on_unreachable = on_unreachable, .identity = "backfill:etl"};

@@ -25,8 +25,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-constexpr absl::Duration kForever = absl::InfiniteDuration();
-
 ClientOptions OptionsFor(const std::string& address,
                          OnUnreachable on_unreachable = OnUnreachable::Fail()) {
   ClientOptions options = Options(on_unreachable);

@@ -22,7 +22,6 @@ using ::testing::Le;
 using ::testing::Lt;
 using ::testing::SizeIs;
 
-constexpr absl::Duration kForever = absl::InfiniteDuration();
 constexpr absl::Duration kCheckDeadline = absl::Milliseconds(250);
 
 void Disconnect(FakeHeadgate& headgate) { headgate.SetNetwork(FakeHeadgate::Network::kDown); }

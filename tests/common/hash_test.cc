@@ -13,7 +13,7 @@
 namespace headgate {
 namespace {
 
-constexpr uint64_t kSeed = 0x5eed5eed5eed5eed;
+constexpr uint64_t kHashSeed = 0x5eed5eed5eed5eed;
 
 // How far the worst (flipped input bit, output bit) pair is from a change in half of all cases.
 class Avalanche {
@@ -65,8 +65,8 @@ TEST(HashBytes, IsAFunctionOfBytesAndSeed) {
 TEST(HashBytes, ReadsNothingBeyondTheBytes) {
   for (size_t size = 0; size <= 70; ++size) {
     const std::string bytes(size, 'x');
-    EXPECT_EQ(HashBytes(bytes, kSeed),
-              HashBytes(std::string_view((bytes + "yyyy").data(), size), kSeed));
+    EXPECT_EQ(HashBytes(bytes, kHashSeed),
+              HashBytes(std::string_view((bytes + "yyyy").data(), size), kHashSeed));
   }
 }
 
@@ -74,7 +74,7 @@ TEST(HashBytes, RunsOfOneByteDifferByLength) {
   for (char c : {'\0', 'a', '\xff'}) {
     std::set<uint64_t> hashes;
     for (size_t size = 0; size <= 300; ++size)
-      hashes.insert(HashBytes(std::string(size, c), kSeed));
+      hashes.insert(HashBytes(std::string(size, c), kHashSeed));
     EXPECT_EQ(hashes.size(), 301u);
   }
 }
@@ -82,10 +82,10 @@ TEST(HashBytes, RunsOfOneByteDifferByLength) {
 TEST(HashBytes, EveryBytePositionCountsAtEveryLength) {
   for (size_t size = 1; size <= 130; ++size) {
     std::string bytes(size, 'a');
-    std::set<uint64_t> hashes = {HashBytes(bytes, kSeed)};
+    std::set<uint64_t> hashes = {HashBytes(bytes, kHashSeed)};
     for (size_t i = 0; i < size; ++i) {
       bytes[i] = 'b';
-      hashes.insert(HashBytes(bytes, kSeed));
+      hashes.insert(HashBytes(bytes, kHashSeed));
       bytes[i] = 'a';
     }
     EXPECT_EQ(hashes.size(), size + 1) << size;
@@ -94,14 +94,14 @@ TEST(HashBytes, EveryBytePositionCountsAtEveryLength) {
 
 TEST(HashBytes, AMillionNumberedJobsDontCollide) {
   std::unordered_set<uint64_t> hashes;
-  for (int i = 0; i < 1'000'000; ++i) hashes.insert(HashBytes(NumberedJob(i), kSeed));
+  for (int i = 0; i < 1'000'000; ++i) hashes.insert(HashBytes(NumberedJob(i), kHashSeed));
   EXPECT_EQ(hashes.size(), 1'000'000u);
 }
 
 TEST(HashBytes, NumberedJobsSpreadEvenlyByLowAndByHighBits) {
   std::vector<int> low(4096), high(4096);
   for (int i = 0; i < 409'600; ++i) {
-    const uint64_t hash = HashBytes(NumberedJob(i), kSeed);
+    const uint64_t hash = HashBytes(NumberedJob(i), kHashSeed);
     ++low[hash % 4096];
     ++high[hash >> 52];
   }
@@ -131,9 +131,9 @@ TEST(HashBytes, EachInputBitChangesAboutHalfOfTheOutputBits) {
 
 TEST(CombineHash, FinishesAnUnfinishedHash) {
   std::vector<int> slots(4096);
-  const HashKey key(kSeed);
+  const HashKey key(kHashSeed);
   for (int i = 0; i < 409'600; ++i) {
-    ++slots[CombineHash(kSeed, UnfinishedHash(NumberedJob(i), key)) % 4096];
+    ++slots[CombineHash(kHashSeed, UnfinishedHash(NumberedJob(i), key)) % 4096];
   }
   EXPECT_NEAR(ChiSquared(slots), 4095, 453);
 }

@@ -48,7 +48,7 @@ TEST(ServerSettings, BoundConnections) {
   EXPECT_EQ(Loaded("").server.max_connection_age, absl::Minutes(30));
 }
 
-const WrongCase kCases[] = {
+const WrongCase kWrongTls[] = {
     {"WithoutFiles", R"y(
 tls: {}
 )y",
@@ -97,7 +97,7 @@ class WrongTls : public testing::TestWithParam<WrongCase> {};
 
 TEST_P(WrongTls, IsRefused) { ExpectErrors(GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(Tls, WrongTls, testing::ValuesIn(kCases), NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Tls, WrongTls, testing::ValuesIn(kWrongTls), NameOfCase);
 
 }  // namespace
 }  // namespace headgate::config

@@ -6,7 +6,7 @@
 namespace headgate::config {
 namespace {
 
-const WrongCase kCases[] = {
+const WrongCase kWrongBudgets[] = {
     {"RateWithoutBurst", R"y(
 budgets:
   - name: b
@@ -221,7 +221,7 @@ class WrongBudget : public testing::TestWithParam<WrongCase> {};
 
 TEST_P(WrongBudget, IsToldWithItsPlace) { ExpectErrors(GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(Config, WrongBudget, testing::ValuesIn(kCases), NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Config, WrongBudget, testing::ValuesIn(kWrongBudgets), NameOfCase);
 
 }  // namespace
 }  // namespace headgate::config

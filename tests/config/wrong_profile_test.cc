@@ -6,7 +6,7 @@
 namespace headgate::config {
 namespace {
 
-const WrongCase kCases[] = {
+const WrongCase kWrongProfiles[] = {
     {"ProfileWithoutSignals", R"y(
 health_profiles:
   - name: p
@@ -189,7 +189,7 @@ class WrongProfile : public testing::TestWithParam<WrongCase> {};
 
 TEST_P(WrongProfile, IsToldWithItsPlace) { ExpectErrors(GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(Config, WrongProfile, testing::ValuesIn(kCases), NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Config, WrongProfile, testing::ValuesIn(kWrongProfiles), NameOfCase);
 
 }  // namespace
 }  // namespace headgate::config

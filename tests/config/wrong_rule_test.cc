@@ -6,7 +6,7 @@
 namespace headgate::config {
 namespace {
 
-const WrongCase kCases[] = {
+const WrongCase kWrongRules[] = {
     {"RuleWithoutAction", R"y(
 rules:
   - name: r
@@ -166,7 +166,7 @@ class WrongRule : public testing::TestWithParam<WrongCase> {};
 
 TEST_P(WrongRule, IsToldWithItsPlace) { ExpectErrors(GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(Config, WrongRule, testing::ValuesIn(kCases), NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Config, WrongRule, testing::ValuesIn(kWrongRules), NameOfCase);
 
 }  // namespace
 }  // namespace headgate::config

@@ -6,7 +6,7 @@
 namespace headgate::config {
 namespace {
 
-const WrongCase kCases[] = {
+const WrongCase kWrongScalars[] = {
     {"YesForTrue", R"y(
 server:
   reflection: yes
@@ -350,7 +350,7 @@ class WrongScalar : public testing::TestWithParam<WrongCase> {};
 
 TEST_P(WrongScalar, IsToldWithItsPlace) { ExpectErrors(GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(Config, WrongScalar, testing::ValuesIn(kCases), NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Config, WrongScalar, testing::ValuesIn(kWrongScalars), NameOfCase);
 
 }  // namespace
 }  // namespace headgate::config

@@ -6,7 +6,7 @@
 namespace headgate::config {
 namespace {
 
-const WrongCase kCases[] = {
+const WrongCase kWrongStructures[] = {
     {"UnknownKey", R"y(
 budgts: []
 )y",
@@ -241,7 +241,7 @@ class WrongStructure : public testing::TestWithParam<WrongCase> {};
 
 TEST_P(WrongStructure, IsToldWithItsPlace) { ExpectErrors(GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(Config, WrongStructure, testing::ValuesIn(kCases), NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Config, WrongStructure, testing::ValuesIn(kWrongStructures), NameOfCase);
 
 }  // namespace
 }  // namespace headgate::config

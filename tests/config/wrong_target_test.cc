@@ -6,7 +6,7 @@
 namespace headgate::config {
 namespace {
 
-const WrongCase kCases[] = {
+const WrongCase kWrongTargets[] = {
     {"AddressWithoutPort", R"y(
 server:
   grpc_address: localhost
@@ -349,7 +349,7 @@ class WrongTarget : public testing::TestWithParam<WrongCase> {};
 
 TEST_P(WrongTarget, IsToldWithItsPlace) { ExpectErrors(GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(Config, WrongTarget, testing::ValuesIn(kCases), NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Config, WrongTarget, testing::ValuesIn(kWrongTargets), NameOfCase);
 
 }  // namespace
 }  // namespace headgate::config

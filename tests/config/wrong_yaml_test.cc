@@ -6,7 +6,7 @@
 namespace headgate::config {
 namespace {
 
-const WrongCase kCases[] = {
+const WrongCase kWrongYaml[] = {
     {"Anchor", R"y(
 budgets: &all
   - name: b
@@ -104,7 +104,7 @@ class WrongYaml : public testing::TestWithParam<WrongCase> {};
 
 TEST_P(WrongYaml, IsRefusedWithItsPlace) { ExpectErrors(GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(Config, WrongYaml, testing::ValuesIn(kCases), NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Config, WrongYaml, testing::ValuesIn(kWrongYaml), NameOfCase);
 
 }  // namespace
 }  // namespace headgate::config

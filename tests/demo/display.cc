@@ -89,8 +89,8 @@ std::string Progress(const Moment& moment) {
                          absl::ToDoubleSeconds(moment.total));
 }
 
-std::vector<std::string> Panel(const Moment& moment, const load::ForegroundStats& foreground,
-                               const load::BatchStats& batch) {
+std::vector<std::string> PanelLines(const Moment& moment, const load::ForegroundStats& foreground,
+                                    const load::BatchStats& batch) {
   std::vector<double> tps, rows;
   for (const load::Window& window : Bars(moment)) {
     tps.push_back(moment.transactions.Over({window}).per_second);
@@ -158,7 +158,7 @@ void Display::Show(const Moment& moment) {
   const load::Window newest = {.from = to - kNewest, .to = to};
   const load::ForegroundStats foreground = moment.transactions.Over({newest});
   const load::BatchStats batch = moment.chunks.Over(newest);
-  if (is_terminal_) return Draw(Panel(moment, foreground, batch));
+  if (is_terminal_) return Draw(PanelLines(moment, foreground, batch));
   absl::FPrintF(out_, "%s\n", Now(moment, foreground, batch));
   fflush(out_);
 }

@@ -16,7 +16,7 @@
 namespace headgate::engine {
 namespace {
 
-struct Who {
+struct RandomWho {
   std::string identity;
   std::vector<std::pair<std::string, std::string>> tags;
   std::optional<IpAddress> address;
@@ -76,7 +76,7 @@ RuleSpec RandomRule(Random& random, size_t place) {
   return rule;
 }
 
-bool Holds(const RuleSpec& rule, const PolicySpec& spec, const Who& who) {
+bool Holds(const RuleSpec& rule, const PolicySpec& spec, const RandomWho& who) {
   const MatchSpec& match = rule.match;
   const std::string below = ":" + match.identity;
   if (!match.identity.empty() && who.identity != match.identity &&
@@ -104,7 +104,7 @@ bool Holds(const RuleSpec& rule, const PolicySpec& spec, const Who& who) {
   return wall < rule.expires_at;
 }
 
-std::vector<uint32_t> Obviously(const PolicySpec& spec, const Who& who) {
+std::vector<uint32_t> Obviously(const PolicySpec& spec, const RandomWho& who) {
   std::vector<uint32_t> holding;
   int longest = -1;
   for (uint32_t i = 0; i < spec.rules.size(); ++i) {
@@ -120,8 +120,8 @@ std::vector<uint32_t> Obviously(const PolicySpec& spec, const Who& who) {
   return holding;
 }
 
-Who RandomWho(Random& random) {
-  Who who;
+RandomWho AnyWho(Random& random) {
+  RandomWho who;
   who.identity = random.Identity(5);
   who.tags = random.Tags(4);
   if (!random.OneIn(4)) who.address = *IpAddress::Parse(random.Address());
@@ -145,7 +145,7 @@ TEST(RuleSetRandom, FindsWhatLookingAtEveryRuleFinds) {
     const uint64_t seed = static_cast<uint64_t>(round);
     const RuleSet rules = RuleSet::Compile(spec, seed);
     for (int i = 0; i < 100; ++i) {
-      const Who who = RandomWho(random);
+      const RandomWho who = AnyWho(random);
       Identity identity;
       ASSERT_TRUE(Identity::Parse(who.identity, seed, identity).ok());
       std::vector<Tag> tags;

@@ -36,7 +36,7 @@ std::string Refusal(std::vector<ScheduleWindow> windows, const std::string& zone
   return std::string(status.message());
 }
 
-absl::Time At(const std::string& rfc3339) {
+absl::Time InstantOf(const std::string& rfc3339) {
   absl::Time t;
   std::string error;
   EXPECT_TRUE(absl::ParseTime(absl::RFC3339_full, rfc3339, &t, &error)) << error;
@@ -45,93 +45,102 @@ absl::Time At(const std::string& rfc3339) {
 
 TEST(Schedule, IsActiveFromTheStartToJustBeforeTheEnd) {
   const Schedule schedule = Make({{kMonday, 9 * 60, 17 * 60}});
-  EXPECT_FALSE(schedule.IsActive(At("2026-01-05T08:59:59.999Z")));
-  EXPECT_TRUE(schedule.IsActive(At("2026-01-05T09:00:00Z")));
-  EXPECT_TRUE(schedule.IsActive(At("2026-01-05T16:59:59.999Z")));
-  EXPECT_FALSE(schedule.IsActive(At("2026-01-05T17:00:00Z")));
-  EXPECT_FALSE(schedule.IsActive(At("2026-01-06T09:00:00Z")));
+  EXPECT_FALSE(schedule.IsActive(InstantOf("2026-01-05T08:59:59.999Z")));
+  EXPECT_TRUE(schedule.IsActive(InstantOf("2026-01-05T09:00:00Z")));
+  EXPECT_TRUE(schedule.IsActive(InstantOf("2026-01-05T16:59:59.999Z")));
+  EXPECT_FALSE(schedule.IsActive(InstantOf("2026-01-05T17:00:00Z")));
+  EXPECT_FALSE(schedule.IsActive(InstantOf("2026-01-06T09:00:00Z")));
 }
 
 TEST(Schedule, AWindowThatEndsBeforeItsStartRunsIntoTheNextDay) {
   const Schedule schedule = Make({{kMonday, 22 * 60, 6 * 60}});
-  EXPECT_FALSE(schedule.IsActive(At("2026-01-05T05:00:00Z")));
-  EXPECT_TRUE(schedule.IsActive(At("2026-01-05T22:00:00Z")));
-  EXPECT_TRUE(schedule.IsActive(At("2026-01-06T05:59:59Z")));
-  EXPECT_FALSE(schedule.IsActive(At("2026-01-06T06:00:00Z")));
-  EXPECT_FALSE(schedule.IsActive(At("2026-01-06T22:00:00Z")));
+  EXPECT_FALSE(schedule.IsActive(InstantOf("2026-01-05T05:00:00Z")));
+  EXPECT_TRUE(schedule.IsActive(InstantOf("2026-01-05T22:00:00Z")));
+  EXPECT_TRUE(schedule.IsActive(InstantOf("2026-01-06T05:59:59Z")));
+  EXPECT_FALSE(schedule.IsActive(InstantOf("2026-01-06T06:00:00Z")));
+  EXPECT_FALSE(schedule.IsActive(InstantOf("2026-01-06T22:00:00Z")));
 }
 
 TEST(Schedule, AWindowThatEndsAtItsStartLasts24Hours) {
   const Schedule schedule = Make({{kMonday, 600, 600}});
-  EXPECT_FALSE(schedule.IsActive(At("2026-01-05T09:59:59Z")));
-  EXPECT_TRUE(schedule.IsActive(At("2026-01-05T10:00:00Z")));
-  EXPECT_TRUE(schedule.IsActive(At("2026-01-06T09:59:59Z")));
-  EXPECT_FALSE(schedule.IsActive(At("2026-01-06T10:00:00Z")));
+  EXPECT_FALSE(schedule.IsActive(InstantOf("2026-01-05T09:59:59Z")));
+  EXPECT_TRUE(schedule.IsActive(InstantOf("2026-01-05T10:00:00Z")));
+  EXPECT_TRUE(schedule.IsActive(InstantOf("2026-01-06T09:59:59Z")));
+  EXPECT_FALSE(schedule.IsActive(InstantOf("2026-01-06T10:00:00Z")));
 }
 
 TEST(Schedule, SundayNightRunsIntoMonday) {
   const Schedule schedule = Make({{kSunday, 23 * 60, 60}});
-  EXPECT_TRUE(schedule.IsActive(At("2026-01-04T23:30:00Z")));
-  EXPECT_TRUE(schedule.IsActive(At("2026-01-05T00:59:00Z")));
-  EXPECT_FALSE(schedule.IsActive(At("2026-01-05T01:00:00Z")));
-  EXPECT_EQ(schedule.NextChange(At("2026-01-05T00:30:00Z")), At("2026-01-05T01:00:00Z"));
+  EXPECT_TRUE(schedule.IsActive(InstantOf("2026-01-04T23:30:00Z")));
+  EXPECT_TRUE(schedule.IsActive(InstantOf("2026-01-05T00:59:00Z")));
+  EXPECT_FALSE(schedule.IsActive(InstantOf("2026-01-05T01:00:00Z")));
+  EXPECT_EQ(schedule.NextChange(InstantOf("2026-01-05T00:30:00Z")),
+            InstantOf("2026-01-05T01:00:00Z"));
 }
 
 TEST(Schedule, AWholeDayEndsAtMidnight) {
   const Schedule schedule = Make({{kSaturday, 0, 1440}});
-  EXPECT_TRUE(schedule.IsActive(At("2026-01-10T00:00:00Z")));
-  EXPECT_TRUE(schedule.IsActive(At("2026-01-10T23:59:59Z")));
-  EXPECT_FALSE(schedule.IsActive(At("2026-01-11T00:00:00Z")));
+  EXPECT_TRUE(schedule.IsActive(InstantOf("2026-01-10T00:00:00Z")));
+  EXPECT_TRUE(schedule.IsActive(InstantOf("2026-01-10T23:59:59Z")));
+  EXPECT_FALSE(schedule.IsActive(InstantOf("2026-01-11T00:00:00Z")));
 }
 
 TEST(Schedule, NextChangeIsTheStartOrTheEndOfAWindow) {
   const Schedule schedule = Make({{kWorkdays, 9 * 60, 17 * 60}});
-  EXPECT_EQ(schedule.NextChange(At("2026-01-05T08:00:00.5Z")), At("2026-01-05T09:00:00Z"));
-  EXPECT_EQ(schedule.NextChange(At("2026-01-05T09:00:00Z")), At("2026-01-05T17:00:00Z"));
-  EXPECT_EQ(schedule.NextChange(At("2026-01-09T17:00:00Z")), At("2026-01-12T09:00:00Z"));
+  EXPECT_EQ(schedule.NextChange(InstantOf("2026-01-05T08:00:00.5Z")),
+            InstantOf("2026-01-05T09:00:00Z"));
+  EXPECT_EQ(schedule.NextChange(InstantOf("2026-01-05T09:00:00Z")),
+            InstantOf("2026-01-05T17:00:00Z"));
+  EXPECT_EQ(schedule.NextChange(InstantOf("2026-01-09T17:00:00Z")),
+            InstantOf("2026-01-12T09:00:00Z"));
 }
 
 TEST(Schedule, TouchingWindowsAreOne) {
   const Schedule schedule = Make({{kMonday, 600, 660}, {kMonday, 660, 720}, {kMonday, 630, 700}});
-  EXPECT_EQ(schedule.NextChange(At("2026-01-05T10:00:00Z")), At("2026-01-05T12:00:00Z"));
+  EXPECT_EQ(schedule.NextChange(InstantOf("2026-01-05T10:00:00Z")),
+            InstantOf("2026-01-05T12:00:00Z"));
 }
 
 TEST(Schedule, AlwaysActiveNeverChanges) {
   const Schedule schedule = Make({{kAllDays, 0, 1440}}, "Europe/Berlin");
-  EXPECT_TRUE(schedule.IsActive(At("2026-03-29T01:30:00Z")));
-  EXPECT_EQ(schedule.NextChange(At("2026-01-05T00:00:00Z")), absl::InfiniteFuture());
+  EXPECT_TRUE(schedule.IsActive(InstantOf("2026-03-29T01:30:00Z")));
+  EXPECT_EQ(schedule.NextChange(InstantOf("2026-01-05T00:00:00Z")), absl::InfiniteFuture());
 }
 
 TEST(Schedule, LocalTimeCounts) {
   const Schedule schedule = Make({{kMonday, 9 * 60, 17 * 60}}, "Asia/Kathmandu");  // UTC+05:45
-  EXPECT_FALSE(schedule.IsActive(At("2026-01-05T03:14:59Z")));
-  EXPECT_TRUE(schedule.IsActive(At("2026-01-05T03:15:00Z")));
-  EXPECT_EQ(schedule.NextChange(At("2026-01-05T03:15:00Z")), At("2026-01-05T11:15:00Z"));
+  EXPECT_FALSE(schedule.IsActive(InstantOf("2026-01-05T03:14:59Z")));
+  EXPECT_TRUE(schedule.IsActive(InstantOf("2026-01-05T03:15:00Z")));
+  EXPECT_EQ(schedule.NextChange(InstantOf("2026-01-05T03:15:00Z")),
+            InstantOf("2026-01-05T11:15:00Z"));
 }
 
 TEST(Schedule, AnHourThatIsSkippedInSpringIsNobodys) {
   const Schedule schedule = Make({{kSunday, 2 * 60, 3 * 60}}, "Europe/Berlin");
-  EXPECT_FALSE(schedule.IsActive(At("2026-03-29T01:59:59+01:00")));
-  EXPECT_FALSE(schedule.IsActive(At("2026-03-29T03:00:00+02:00")));
-  EXPECT_LE(schedule.NextChange(At("2026-03-29T01:00:00+01:00")), At("2026-04-05T02:00:00+02:00"));
+  EXPECT_FALSE(schedule.IsActive(InstantOf("2026-03-29T01:59:59+01:00")));
+  EXPECT_FALSE(schedule.IsActive(InstantOf("2026-03-29T03:00:00+02:00")));
+  EXPECT_LE(schedule.NextChange(InstantOf("2026-03-29T01:00:00+01:00")),
+            InstantOf("2026-04-05T02:00:00+02:00"));
 }
 
 TEST(Schedule, AWindowThatStartsInTheSkippedHourStartsAfterIt) {
   const Schedule schedule = Make({{kSunday, 150, 240}}, "Europe/Berlin");  // 02:30 to 04:00
-  EXPECT_FALSE(schedule.IsActive(At("2026-03-29T01:59:59+01:00")));
-  EXPECT_TRUE(schedule.IsActive(At("2026-03-29T03:00:00+02:00")));
-  EXPECT_EQ(schedule.NextChange(At("2026-03-29T01:00:00+01:00")), At("2026-03-29T03:00:00+02:00"));
+  EXPECT_FALSE(schedule.IsActive(InstantOf("2026-03-29T01:59:59+01:00")));
+  EXPECT_TRUE(schedule.IsActive(InstantOf("2026-03-29T03:00:00+02:00")));
+  EXPECT_EQ(schedule.NextChange(InstantOf("2026-03-29T01:00:00+01:00")),
+            InstantOf("2026-03-29T03:00:00+02:00"));
 }
 
 TEST(Schedule, AnHourThatIsRepeatedInAutumnIsActiveBothTimes) {
   const Schedule schedule = Make({{kSunday, 150, 180}}, "Europe/Berlin");  // 02:30 to 03:00
-  EXPECT_FALSE(schedule.IsActive(At("2026-10-25T02:29:59+02:00")));
-  EXPECT_TRUE(schedule.IsActive(At("2026-10-25T02:30:00+02:00")));
-  EXPECT_TRUE(schedule.IsActive(At("2026-10-25T02:59:59+02:00")));
-  EXPECT_FALSE(schedule.IsActive(At("2026-10-25T02:00:00+01:00")));
-  EXPECT_TRUE(schedule.IsActive(At("2026-10-25T02:30:00+01:00")));
-  EXPECT_FALSE(schedule.IsActive(At("2026-10-25T03:00:00+01:00")));
-  EXPECT_EQ(schedule.NextChange(At("2026-10-25T02:30:00+02:00")), At("2026-10-25T02:00:00+01:00"));
+  EXPECT_FALSE(schedule.IsActive(InstantOf("2026-10-25T02:29:59+02:00")));
+  EXPECT_TRUE(schedule.IsActive(InstantOf("2026-10-25T02:30:00+02:00")));
+  EXPECT_TRUE(schedule.IsActive(InstantOf("2026-10-25T02:59:59+02:00")));
+  EXPECT_FALSE(schedule.IsActive(InstantOf("2026-10-25T02:00:00+01:00")));
+  EXPECT_TRUE(schedule.IsActive(InstantOf("2026-10-25T02:30:00+01:00")));
+  EXPECT_FALSE(schedule.IsActive(InstantOf("2026-10-25T03:00:00+01:00")));
+  EXPECT_EQ(schedule.NextChange(InstantOf("2026-10-25T02:30:00+02:00")),
+            InstantOf("2026-10-25T02:00:00+01:00"));
 }
 
 TEST(ScheduleErrors, NameWhatIsWrong) {
@@ -218,7 +227,7 @@ TEST(ScheduleProperty, IsActiveAndNextChangeAgreeWithEveryMinuteOfThreeWeeks) {
     for (int round = 0; round < 5; ++round) {
       const std::vector<ScheduleWindow> windows = RandomWindows(random);
       const Schedule schedule = Make(windows, span.zone);
-      absl::Time t = At(span.from);
+      absl::Time t = InstantOf(span.from);
       absl::Time constant_until = absl::InfinitePast();
       bool state = false;
       for (int minute = 0; minute < 21 * 1440; ++minute, t += absl::Minutes(1)) {
@@ -239,9 +248,9 @@ TEST(ScheduleProperty, IsActiveAndNextChangeAgreeWithEveryMinuteOfThreeWeeks) {
 
 TEST(ScheduleProperty, NextChangeIsMostlyARealChange) {
   const Schedule schedule = Make({{kWorkdays, 9 * 60, 17 * 60}}, "Europe/Berlin");
-  absl::Time t = At("2026-01-01T00:00:00Z");
+  absl::Time t = InstantOf("2026-01-01T00:00:00Z");
   int steps = 0;
-  for (; t < At("2027-01-01T00:00:00Z"); t = schedule.NextChange(t)) ++steps;
+  for (; t < InstantOf("2027-01-01T00:00:00Z"); t = schedule.NextChange(t)) ++steps;
   EXPECT_EQ(steps,
             1 + 2 * 261 + 2);  // the first, two for each workday, and two changes of the clocks
 }
@@ -250,7 +259,7 @@ TEST(CachedSchedule, AgreesWithTheScheduleUnderRandomJumpsOfTheWallClock) {
   std::mt19937_64 random(2);
   for (const Span& span : kSpans) {
     const CachedSchedule cached(Make(RandomWindows(random), span.zone));
-    const int64_t from = absl::ToUnixNanos(At(span.from));
+    const int64_t from = absl::ToUnixNanos(InstantOf(span.from));
     int64_t now = from;
     for (int i = 0; i < 50'000; ++i) {
       // Mostly small steps, some back, and at times a leap to anywhere.
@@ -265,8 +274,9 @@ TEST(CachedSchedule, AgreesWithTheScheduleUnderRandomJumpsOfTheWallClock) {
 
 TEST(CachedSchedule, IsExactBefore1970AndAtTheEndsOfTheRange) {
   const CachedSchedule cached(Make({{kWorkdays, 9 * 60, 17 * 60}}, "America/New_York"));
-  for (int64_t wall_ns : {INT64_MIN, int64_t{-1}, int64_t{0}, int64_t{1}, INT64_MAX,
-                          absl::ToUnixNanos(At("1969-12-31T12:00:00Z")), INT64_MIN, INT64_MAX}) {
+  for (int64_t wall_ns :
+       {INT64_MIN, int64_t{-1}, int64_t{0}, int64_t{1}, INT64_MAX,
+        absl::ToUnixNanos(InstantOf("1969-12-31T12:00:00Z")), INT64_MIN, INT64_MAX}) {
     EXPECT_EQ(cached.IsActive(wall_ns), cached.schedule().IsActive(absl::FromUnixNanos(wall_ns)))
         << wall_ns;
   }
@@ -289,8 +299,8 @@ TEST(CachedSchedule, StaysActiveForeverIfTheScheduleIs) {
 
 TEST(CachedSchedule, ThreadsThatDisagreeAboutTheTimeEachGetTheirOwnAnswer) {
   const CachedSchedule cached(Make({{kMonday, 9 * 60, 17 * 60}}));
-  const int64_t monday_noon = absl::ToUnixNanos(At("2026-01-05T12:00:00Z"));
-  const int64_t tuesday_noon = absl::ToUnixNanos(At("2026-01-06T12:00:00Z"));
+  const int64_t monday_noon = absl::ToUnixNanos(InstantOf("2026-01-05T12:00:00Z"));
+  const int64_t tuesday_noon = absl::ToUnixNanos(InstantOf("2026-01-06T12:00:00Z"));
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
   for (const int64_t now : {monday_noon, tuesday_noon}) {

@@ -15,8 +15,6 @@
 namespace headgate::engine {
 namespace {
 
-constexpr int kThreads = ThreadLoad::kThreads;
-
 // What the first thread changes, and what is due under all that was in force.
 struct Changes {
   PolicySpec (*policy)(double rate);
@@ -40,7 +38,7 @@ struct Changes {
 };
 
 double Hammer(TestEngine& engine, Changes& changes, int steps,
-              const std::array<std::string, kThreads>& identities) {
+              const std::array<std::string, ThreadLoad::kThreads>& identities) {
   ThreadLoad load;
   PerThread<double> admitted;
   load.Run([&](int thread) {
@@ -79,7 +77,7 @@ PolicySpec TwoLevels(double rate) {
   PolicySpec spec = WholeBudget(rate);
   spec.budgets.push_back(leaf);
   spec.rules.push_back(ChargeRule("leaf", "job:etl", {"leaf"}));
-  for (int i = 0; i < kThreads; ++i) {
+  for (int i = 0; i < ThreadLoad::kThreads; ++i) {
     spec.rules.push_back(
         ChargeRule("leaf " + std::to_string(i), "t" + std::to_string(i) + ":etl", {"leaf"}));
   }
@@ -133,7 +131,7 @@ TEST(EngineReloadThreads, RefundsAcrossReloadsNeverGiveBackTooMuch) {
       }
     }
   });
-  EXPECT_LE(settled.Sum(), changes.due + kThreads * 8 * 1.75);
+  EXPECT_LE(settled.Sum(), changes.due + ThreadLoad::kThreads * 8 * 1.75);
   EXPECT_GE(settled.Sum(), 0.98 * changes.due);
 }
 

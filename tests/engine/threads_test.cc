@@ -15,8 +15,6 @@
 namespace headgate::engine {
 namespace {
 
-constexpr int kThreads = ThreadLoad::kThreads;
-
 bool NamesBudget(const CheckAnswer& answer, std::string_view name) {
   for (size_t i = 0; i < answer.violations.size(); ++i) {
     if (BudgetOf(answer, i) == name) return true;
@@ -32,7 +30,7 @@ void ExpectDue(double admitted, double due) {
 // Each thread asks for its identity until `budget` has refused the first one `steps` times, 10 ms
 // apart. Returns what each thread was admitted, at a cost of 1 each.
 PerThread<double> Hammer(TestEngine& engine, ThreadLoad& load,
-                         const std::array<std::string, kThreads>& identities,
+                         const std::array<std::string, ThreadLoad::kThreads>& identities,
                          std::string_view budget, int steps) {
   PerThread<double> admitted;
   load.Run([&](int thread) {
@@ -86,7 +84,7 @@ TEST(EngineThreads, OnSharedUpperLevelsHoldTheLimitOfEveryLevel) {
       Hammer(engine, load, {"t0:job:etl", "t1:job:etl", "t2:job:etl", "t3:job:etl"}, "middle",
              Scaled(50'000));
   ExpectDue(admitted.Sum(), 1000 + 1000 * load.elapsed_s());
-  for (int i = 0; i < kThreads; ++i) {
+  for (int i = 0; i < ThreadLoad::kThreads; ++i) {
     EXPECT_LE(admitted[i], 400 + 400 * load.elapsed_s() + 0.01);
   }
 }
@@ -117,7 +115,7 @@ TEST(EngineThreads, WithReportsAdmitAllThatIsDueAndNoMore) {
   });
   const double due = 1000 + 1000 * load.elapsed_s();
   // Reports of the last Checks may drive the debt above the burst.
-  EXPECT_LE(settled.Sum(), due + kThreads * 1.75 + 0.01);
+  EXPECT_LE(settled.Sum(), due + ThreadLoad::kThreads * 1.75 + 0.01);
   EXPECT_GE(settled.Sum(), 0.99 * due);
 }
 
@@ -129,7 +127,7 @@ TEST(EngineThreads, RotatingIdentitiesThroughATinyTableHoldEachLimit) {
   TestEngine engine(OneBudget(budget), ShortPermits());
   std::vector<std::string> names;
   for (size_t i = 0; i < kIdentities; ++i) names.push_back("j" + std::to_string(i) + ":etl");
-  std::array<std::array<double, kIdentities>, kThreads> admitted{};
+  std::array<std::array<double, kIdentities>, ThreadLoad::kThreads> admitted{};
   const int checks = Scaled(1'000'000);
   ThreadLoad load;
   load.Run([&](int thread) {
@@ -177,7 +175,7 @@ TEST(EngineThreads, NeverExceedAConcurrencyLimit) {
       ASSERT_TRUE(engine->Report(answer.permit, 1, At()).ok());
     }
   });
-  for (int i = 0; i < kThreads; ++i) EXPECT_LE(most[i], kLimit);
+  for (int i = 0; i < ThreadLoad::kThreads; ++i) EXPECT_LE(most[i], kLimit);
   EXPECT_EQ(engine.Bucket(Request("etl", 1), "b").outstanding, 0);
   for (int i = 0; i < kLimit; ++i) EXPECT_TRUE(engine.Admits("etl", 1));
   EXPECT_FALSE(engine.Admits("etl", 1));
@@ -205,7 +203,7 @@ TEST(EngineThreads, RacingForARequestIdAreChargedOnce) {
   const int rounds = Scaled(20);
   for (int round = 0; round < rounds; ++round) {
     TestEngine engine(OneBudget(RateBudget("b", 1, 1e6)), options);
-    std::array<std::vector<PermitId>, kThreads> permits;
+    std::array<std::vector<PermitId>, ThreadLoad::kThreads> permits;
     ThreadLoad load;
     load.Run([&](int thread) {
       CheckAnswer answer;
@@ -217,7 +215,7 @@ TEST(EngineThreads, RacingForARequestIdAreChargedOnce) {
         permits[static_cast<size_t>(thread)].push_back(answer.permit);
       }
     });
-    for (int thread = 1; thread < kThreads; ++thread) {
+    for (int thread = 1; thread < ThreadLoad::kThreads; ++thread) {
       EXPECT_EQ(permits[static_cast<size_t>(thread)], permits[0]);
     }
     EXPECT_DOUBLE_EQ(engine.Debt("etl", "b"), kRequests);
@@ -235,12 +233,12 @@ TEST(EngineThreads, ReportingOnePermitSettleItOnce) {
     for (int round = 0; round < rounds; ++round) {
       if (thread == 0) permit.store(engine.Check("etl", 0).permit);
       turn.fetch_add(1);
-      while (turn.load() < (2 * round + 1) * kThreads) std::this_thread::yield();
+      while (turn.load() < (2 * round + 1) * ThreadLoad::kThreads) std::this_thread::yield();
       const auto outcome = engine->Report(permit.load(), 1, At());
       ASSERT_TRUE(outcome.ok()) << outcome.status();
       settled[thread] += *outcome == ReportOutcome::kSettled;
       turn.fetch_add(1);
-      while (turn.load() < (2 * round + 2) * kThreads) std::this_thread::yield();
+      while (turn.load() < (2 * round + 2) * ThreadLoad::kThreads) std::this_thread::yield();
     }
   });
   EXPECT_EQ(settled.Sum(), rounds);

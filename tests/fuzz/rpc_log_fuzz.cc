@@ -51,10 +51,10 @@ const FakeStore& TheStore() {
     const Cause lag{.reason = headgate::engine::Reason::kHealth, .signal = "lag on standby-2"};
     const Cause full{.reason = headgate::engine::Reason::kCapacity, .budget = "rows"};
     for (int i = 0; i < 40; ++i) {
-      made->Add(Allowed(Clock(7, 0, 0) + 10 * i, "a:etl", 3, 30));
-      if (i % 4 != 0) made->Add(Denied(Clock(7, 0, 0) + 10 * i, "a:etl", 9, lag, 90));
-      if (i % 3 == 0) made->Add(Denied(Clock(7, 0, 0) + 10 * i, "b:etl", 2, full, 20));
-      if (i % 2 == 0) made->Add(Denied(Clock(7, 0, 0) + 10 * i, "c:ddl", 1, full, 5));
+      made->Add(Allowed(TimeOfDay(7, 0, 0) + 10 * i, "a:etl", 3, 30));
+      if (i % 4 != 0) made->Add(Denied(TimeOfDay(7, 0, 0) + 10 * i, "a:etl", 9, lag, 90));
+      if (i % 3 == 0) made->Add(Denied(TimeOfDay(7, 0, 0) + 10 * i, "b:etl", 2, full, 20));
+      if (i % 2 == 0) made->Add(Denied(TimeOfDay(7, 0, 0) + 10 * i, "c:ddl", 1, full, 5));
     }
     return made;
   }();

@@ -18,7 +18,7 @@ using ::testing::SizeIs;
 
 SignalSpec On(Scope scope, std::string name) { return Signal(std::move(name), scope, 0, 1); }
 
-ProfileSpec Profile(std::vector<SignalSpec> signals) {
+ProfileSpec ProfileOf(std::vector<SignalSpec> signals) {
   return health::Profile("p", std::move(signals)).spec;
 }
 
@@ -52,15 +52,15 @@ TEST(SignalCatalog, AutovacuumBacklogAloneIsAskedSeldom) {
 }
 
 TEST(SignalCatalog, InstancesFollowSignalsAndThenStandbys) {
-  const ProfileSpec profile = Profile({On(Scope::kStandbyOnPrimary, "lag"),
-                                       On(Scope::kPrimary, "load"), On(Scope::kStandby, "own")});
+  const ProfileSpec profile = ProfileOf({On(Scope::kStandbyOnPrimary, "lag"),
+                                         On(Scope::kPrimary, "load"), On(Scope::kStandby, "own")});
   EXPECT_THAT(InstancesOf(profile, TwoStandbys()),
               ElementsAre("lag on s1", "lag on s2", "load", "own on s2"));
 }
 
 TEST(SignalCatalog, InstancesOnAllTargetsAreNamedOnce) {
   const ProfileSpec profile =
-      Profile({On(Scope::kPrimary, "load"), On(Scope::kStandbyOnPrimary, "lag")});
+      ProfileOf({On(Scope::kPrimary, "load"), On(Scope::kStandbyOnPrimary, "lag")});
   const std::vector<std::vector<StandbySpec>> targets = {
       TwoStandbys(), {}, {Standby("s3", "a3"), Standby("s1", "a1")}};
   EXPECT_THAT(InstancesOnAll(profile, targets),
@@ -69,8 +69,8 @@ TEST(SignalCatalog, InstancesOnAllTargetsAreNamedOnce) {
 
 TEST(SignalCatalog, EachServerIsAskedForWhatItHas) {
   const QueryPlan plan =
-      QueriesFor({Profile({On(Scope::kStandbyOnPrimary, "lag"), On(Scope::kPrimary, "load"),
-                           On(Scope::kStandby, "own")})},
+      QueriesFor({ProfileOf({On(Scope::kStandbyOnPrimary, "lag"), On(Scope::kPrimary, "load"),
+                             On(Scope::kStandby, "own")})},
                  TwoStandbys());
   ASSERT_THAT(plan.primary, SizeIs(2));
   EXPECT_EQ(plan.primary[0].query.signal, "lag");
@@ -85,7 +85,7 @@ TEST(SignalCatalog, EachServerIsAskedForWhatItHas) {
 }
 
 TEST(SignalCatalog, SignalOfSeveralProfilesIsAskedOnceAndAsOftenAsTheMostEagerWants) {
-  ProfileSpec calm = Profile({On(Scope::kPrimary, "load")});
+  ProfileSpec calm = ProfileOf({On(Scope::kPrimary, "load")});
   calm.signals[0].every = absl::Seconds(30);
   ProfileSpec eager = calm;
   eager.signals[0].every = absl::Seconds(10);
@@ -95,11 +95,12 @@ TEST(SignalCatalog, SignalOfSeveralProfilesIsAskedOnceAndAsOftenAsTheMostEagerWa
 }
 
 TEST(SignalCatalog, NothingIsAskedAboutStandbysWhereThereAreNone) {
-  EXPECT_THAT(QueriesFor({Profile({On(Scope::kStandbyOnPrimary, "lag")})}, {}).primary, IsEmpty());
+  EXPECT_THAT(QueriesFor({ProfileOf({On(Scope::kStandbyOnPrimary, "lag")})}, {}).primary,
+              IsEmpty());
 }
 
 TEST(SignalCatalog, CustomSignalKeepsItsQuery) {
-  ProfileSpec profile = Profile({On(Scope::kPrimary, "queue")});
+  ProfileSpec profile = ProfileOf({On(Scope::kPrimary, "queue")});
   profile.signals[0].sql = "SELECT count(*) FROM queue";
   EXPECT_EQ(QueriesFor({profile}, {}).primary[0].query.sql, "SELECT count(*) FROM queue");
 }

@@ -29,7 +29,7 @@
 namespace headgate {
 namespace {
 
-constexpr int kInBatch = 100;
+constexpr int kChecksInBatch = 100;
 // What is counted in one second is stored in the next moment; so much is left to a busy machine.
 constexpr absl::Duration kMayBeLost = absl::Milliseconds(1700);
 
@@ -66,7 +66,7 @@ class Life {
   // Allowed and denied. Nothing: the server is gone.
   std::optional<int64_t> Ask(const std::string& identity) const {
     v1::BatchCheckRequest request;
-    for (int i = 0; i < kInBatch; ++i) request.add_checks()->set_identity(identity);
+    for (int i = 0; i < kChecksInBatch; ++i) request.add_checks()->set_identity(identity);
     v1::BatchCheckResponse response;
     grpc::ClientContext context;
     if (!throttler_->BatchCheck(&context, request, &response).ok()) return std::nullopt;
@@ -170,7 +170,7 @@ TEST(Crash, LosesNoOverrideAndTheLastSecondOfTheLogAtMost) {
     int64_t asked = 0;
     std::thread asking([&] {
       while (true) {
-        asked += kInBatch;
+        asked += kChecksInBatch;
         const std::optional<int64_t> checks = life->Ask(identity);
         if (!checks.has_value()) return;
         answers.push_back({MonotonicNs(), *checks});

@@ -30,7 +30,7 @@ using throttle_log::Denied;
 using throttle_log::kDay;
 
 constexpr int64_t At(int hours, int minutes, int seconds = 0) {
-  return throttle_log::Clock(hours, minutes, seconds);
+  return throttle_log::TimeOfDay(hours, minutes, seconds);
 }
 
 // A server with a throttle log, at noon of the first day of 2026.

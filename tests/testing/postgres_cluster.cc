@@ -14,7 +14,7 @@
 namespace headgate {
 namespace {
 
-constexpr absl::Duration kLimit = absl::Seconds(60);
+constexpr absl::Duration kClusterLimit = absl::Seconds(60);
 
 absl::StatusOr<std::string> MakeFolder(const Account& account) {
   const char* parent = getenv("TMPDIR");
@@ -103,7 +103,8 @@ absl::Status PostgresCluster::Initialize(const PostgresOptions& options) {
     initdb.push_back("--auth-host=scram-sha-256");
     initdb.push_back("--pwfile=" + password_file);
   }
-  if (absl::Status status = RunProgram(initdb, account_, primary.log(), kLimit); !status.ok()) {
+  if (absl::Status status = RunProgram(initdb, account_, primary.log(), kClusterLimit);
+      !status.ok()) {
     return status;
   }
   std::filesystem::remove(password_file);
@@ -116,7 +117,7 @@ absl::Status PostgresCluster::AddStandby(const std::string& name) {
   servers_.push_back(std::make_unique<PostgresServer>(name, bin_, folder_, account_));
   PostgresServer& standby = *servers_.back();
   absl::Status status = RunProgram({"/bin/cp", "-a", primary().data(), standby.data()}, account_,
-                                   standby.log(), kLimit);
+                                   standby.log(), kClusterLimit);
   if (status.ok()) status = standby.TakePort();
   return status.ok() ? standby.BecomeStandbyOf(primary()) : status;
 }
@@ -142,7 +143,8 @@ absl::Status PostgresCluster::WaitForStandbys() {
     rows = primary().RunSql(sql);
     return !rows.ok() || (*rows)[0][0] == absl::StrCat(standbys);
   };
-  if (!WaitUntil(caught_up, kLimit)) return absl::DeadlineExceededError("standbys lag behind");
+  if (!WaitUntil(caught_up, kClusterLimit))
+    return absl::DeadlineExceededError("standbys lag behind");
   return rows.status();
 }
 

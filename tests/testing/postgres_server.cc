@@ -17,7 +17,7 @@
 namespace headgate {
 namespace {
 
-constexpr absl::Duration kLimit = absl::Seconds(30);
+constexpr absl::Duration kServerLimit = absl::Seconds(30);
 
 bool IsFree(int port) {
   sockaddr_in address = {};
@@ -111,7 +111,7 @@ absl::Status PostgresServer::StartOnce() {
   absl::StatusOr<pid_t> pid = StartProgram({bin_ + "/postgres", "-D", data_}, account_, log_);
   if (!pid.ok()) return pid.status();
   bool ended = false;
-  WaitUntil([&] { return (ended = HasEnded(*pid)) || IsReady(data_, *pid); }, kLimit);
+  WaitUntil([&] { return (ended = HasEnded(*pid)) || IsReady(data_, *pid); }, kServerLimit);
   if (ended) {
     return absl::UnavailableError(absl::StrCat(name_, " did not start:\n", TailOf(log_)));
   }
@@ -124,7 +124,7 @@ absl::Status PostgresServer::StartOnce() {
 absl::Status PostgresServer::Stop(StopMode mode) {
   if (pid_ == 0) return absl::OkStatus();
   kill(pid_, mode == StopMode::kFast ? SIGINT : SIGQUIT);
-  if (!WaitUntil([&] { return HasEnded(pid_); }, kLimit)) {
+  if (!WaitUntil([&] { return HasEnded(pid_); }, kServerLimit)) {
     Kill();
     return absl::DeadlineExceededError(absl::StrCat(name_, " did not stop:\n", TailOf(log_)));
   }
@@ -177,7 +177,7 @@ absl::Status PostgresServer::WaitForReplay(const std::string& state) {
     absl::StatusOr<SqlRows> rows = RunSql("SELECT pg_get_wal_replay_pause_state()");
     return rows.ok() && (*rows)[0][0] == state;
   };
-  if (WaitUntil(reached, kLimit)) return absl::OkStatus();
+  if (WaitUntil(reached, kServerLimit)) return absl::OkStatus();
   return absl::DeadlineExceededError(absl::StrCat("replay of ", name_, " is not ", state));
 }
 

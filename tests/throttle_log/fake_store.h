@@ -104,7 +104,7 @@ class FakeStore final : public Store {
 
 // The first day of 2026, a Thursday, in UTC.
 inline constexpr int64_t kDay = 1'767'225'600;
-inline constexpr int64_t Clock(int hours, int minutes, int seconds = 0) {
+inline constexpr int64_t TimeOfDay(int hours, int minutes, int seconds = 0) {
   return kDay + int64_t{3600} * hours + 60 * minutes + seconds;
 }
 

@@ -45,12 +45,12 @@ TEST(FindIntervals, FindsAnEtlThatLagHeldBackAmongTwoHundredOthers) {
     for (int i = 0; i < 200 && step_s % 300 == 0; ++i) {
       rows.push_back(Allowed(step_s, absl::StrCat("job-", i), 5));
     }
-    const bool held = step_s >= Clock(7, 0) && step_s < Clock(7, 25);
+    const bool held = step_s >= TimeOfDay(7, 0) && step_s < TimeOfDay(7, 25);
     // 150 steps: 1,410 of 1,500.
     const int64_t denied = held ? (step_s % 100 < 60 ? 9 : 10) : 0;
     if (denied < 10) rows.push_back(Allowed(step_s, "daily:etl", 10 - denied));
     if (denied > 0) {
-      const double lag = step_s == Clock(7, 12) ? 7.1 : 6.5;
+      const double lag = step_s == TimeOfDay(7, 12) ? 7.1 : 6.5;
       rows.push_back(Measured(Denied(step_s, "daily:etl", denied, ByHealth(kLag), 2), lag, 5));
     }
     ASSERT_TRUE(store.Append(rows, ++batch).ok());
@@ -60,8 +60,8 @@ TEST(FindIntervals, FindsAnEtlThatLagHeldBackAmongTwoHundredOthers) {
   const Interval& interval = page.intervals[0];
   EXPECT_EQ(interval.identity, "daily:etl");
   EXPECT_EQ(interval.target, "main");
-  EXPECT_EQ(interval.tally.from_s, Clock(7, 0));
-  EXPECT_EQ(interval.tally.to_s, Clock(7, 25));
+  EXPECT_EQ(interval.tally.from_s, TimeOfDay(7, 0));
+  EXPECT_EQ(interval.tally.to_s, TimeOfDay(7, 25));
   EXPECT_EQ(interval.tally.denied, 1410);
   EXPECT_EQ(interval.tally.allowed, 90);
   EXPECT_EQ(interval.tally.denied_cost, 300);
@@ -75,8 +75,8 @@ TEST(FindIntervals, FindsAnEtlThatLagHeldBackAmongTwoHundredOthers) {
 
 TEST(FindIntervals, CountsTheRatioItselfAsThrottled) {
   FakeStore store;
-  AddStep(store, Clock(7, 0), "half", 5);
-  AddStep(store, Clock(7, 0), "less", 4);
+  AddStep(store, TimeOfDay(7, 0), "half", 5);
+  AddStep(store, TimeOfDay(7, 0), "less", 4);
   const IntervalPage page = Find(store, OfTheDay());
   ASSERT_EQ(page.intervals.size(), 1);
   EXPECT_EQ(page.intervals[0].identity, "half");
@@ -84,8 +84,8 @@ TEST(FindIntervals, CountsTheRatioItselfAsThrottled) {
 
 TEST(FindIntervals, NeedsADenialHoweverSmallTheRatio) {
   FakeStore store;
-  AddStep(store, Clock(7, 0), "never", 0);
-  AddStep(store, Clock(7, 0), "once", 1);
+  AddStep(store, TimeOfDay(7, 0), "never", 0);
+  AddStep(store, TimeOfDay(7, 0), "once", 1);
   IntervalQuery query = OfTheDay();
   query.min_denied_ratio = 1e-12;
   EXPECT_EQ(Find(store, query).intervals.size(), 1);
@@ -95,33 +95,33 @@ TEST(FindIntervals, NeedsADenialHoweverSmallTheRatio) {
 
 TEST(FindIntervals, JoinsAcrossAGapAndCountsWhatHappenedInIt) {
   FakeStore store;
-  AddStep(store, Clock(7, 0, 0), "etl", 10);
-  AddStep(store, Clock(7, 0, 10), "etl", 2);
-  AddStep(store, Clock(7, 1, 10), "etl", 10);  // 60 s after the end of the first
-  AddStep(store, Clock(7, 1, 20), "etl", 0);   // behind the last: not part of it
+  AddStep(store, TimeOfDay(7, 0, 0), "etl", 10);
+  AddStep(store, TimeOfDay(7, 0, 10), "etl", 2);
+  AddStep(store, TimeOfDay(7, 1, 10), "etl", 10);  // 60 s after the end of the first
+  AddStep(store, TimeOfDay(7, 1, 20), "etl", 0);   // behind the last: not part of it
   const IntervalPage page = Find(store, OfTheDay());
   ASSERT_EQ(page.intervals.size(), 1);
-  EXPECT_EQ(page.intervals[0].tally.to_s, Clock(7, 1, 20));
+  EXPECT_EQ(page.intervals[0].tally.to_s, TimeOfDay(7, 1, 20));
   EXPECT_EQ(page.intervals[0].tally.denied, 22);
   EXPECT_EQ(page.intervals[0].tally.allowed, 8);
 }
 
 TEST(FindIntervals, SplitsAtALongerGap) {
   FakeStore store;
-  AddStep(store, Clock(7, 0, 0), "etl", 10);
-  AddStep(store, Clock(7, 0, 10), "etl", 2);
-  AddStep(store, Clock(7, 1, 20), "etl", 10);
+  AddStep(store, TimeOfDay(7, 0, 0), "etl", 10);
+  AddStep(store, TimeOfDay(7, 0, 10), "etl", 2);
+  AddStep(store, TimeOfDay(7, 1, 20), "etl", 10);
   const IntervalPage page = Find(store, OfTheDay());
   ASSERT_EQ(page.intervals.size(), 2);
-  EXPECT_EQ(page.intervals[0].tally.to_s, Clock(7, 0, 10));
+  EXPECT_EQ(page.intervals[0].tally.to_s, TimeOfDay(7, 0, 10));
   EXPECT_EQ(page.intervals[0].tally.denied, 10);
-  EXPECT_EQ(page.intervals[1].tally.from_s, Clock(7, 1, 20));
+  EXPECT_EQ(page.intervals[1].tally.from_s, TimeOfDay(7, 1, 20));
 }
 
 TEST(FindIntervals, AddsUpWhatIsBelowALevel) {
   FakeStore store;
-  AddStep(store, Clock(7, 0), "x:daily:etl", 10);
-  AddStep(store, Clock(7, 0), "y:daily:etl", 4);
+  AddStep(store, TimeOfDay(7, 0), "x:daily:etl", 10);
+  AddStep(store, TimeOfDay(7, 0), "y:daily:etl", 4);
   IntervalQuery query = OfTheDay();
   query.level = 2;
   const IntervalPage page = Find(store, query);
@@ -132,9 +132,9 @@ TEST(FindIntervals, AddsUpWhatIsBelowALevel) {
 
 TEST(FindIntervals, ByOneCauseStillComparesWithAllThatWasAllowed) {
   FakeStore store;
-  store.Add(Allowed(Clock(7, 0), "etl", 10));
-  store.Add(Denied(Clock(7, 0), "etl", 10, ByHealth(kLag)));
-  store.Add(Denied(Clock(7, 0), "etl", 90, ByBurst("rows")));
+  store.Add(Allowed(TimeOfDay(7, 0), "etl", 10));
+  store.Add(Denied(TimeOfDay(7, 0), "etl", 10, ByHealth(kLag)));
+  store.Add(Denied(TimeOfDay(7, 0), "etl", 90, ByBurst("rows")));
   IntervalQuery query = OfTheDay();
   query.filter.signals = {"replication_lag_seconds"};
   const IntervalPage page = Find(store, query);
@@ -147,9 +147,9 @@ TEST(FindIntervals, ByOneCauseStillComparesWithAllThatWasAllowed) {
 
 TEST(FindIntervals, PutsTheCauseOfTheMostDenialsFirst) {
   FakeStore store;
-  AddStep(store, Clock(7, 0, 0), "etl", 9, ByBurst("rows"));
-  AddStep(store, Clock(7, 0, 10), "etl", 10);
-  AddStep(store, Clock(7, 0, 20), "etl", 10);
+  AddStep(store, TimeOfDay(7, 0, 0), "etl", 9, ByBurst("rows"));
+  AddStep(store, TimeOfDay(7, 0, 10), "etl", 10);
+  AddStep(store, TimeOfDay(7, 0, 20), "etl", 10);
   const IntervalPage page = Find(store, OfTheDay());
   ASSERT_EQ(page.intervals.size(), 1);
   ASSERT_EQ(page.intervals[0].tally.causes.size(), 2);
@@ -159,19 +159,19 @@ TEST(FindIntervals, PutsTheCauseOfTheMostDenialsFirst) {
 
 TEST(FindIntervals, TakesCoarseStepsAtTheirLength) {
   FakeStore store;
-  Row coarse = Denied(Clock(7, 0), "etl", 100, ByBurst("rows"));
+  Row coarse = Denied(TimeOfDay(7, 0), "etl", 100, ByBurst("rows"));
   coarse.length_s = 300;
   store.Add(coarse);
-  AddStep(store, Clock(7, 5), "etl", 10);
+  AddStep(store, TimeOfDay(7, 5), "etl", 10);
   const IntervalPage page = Find(store, OfTheDay());
   ASSERT_EQ(page.intervals.size(), 1);
-  EXPECT_EQ(page.intervals[0].tally.to_s, Clock(7, 5, 10));
+  EXPECT_EQ(page.intervals[0].tally.to_s, TimeOfDay(7, 5, 10));
 }
 
 TEST(FindIntervals, PagesNeitherRepeatNorSkipWhileRowsArrive) {
   FakeStore store;
   for (int hour = 0; hour < 5; ++hour) {
-    for (int i = 0; i < 4; ++i) AddStep(store, Clock(hour, 0), absl::StrCat("job-", i), 10);
+    for (int i = 0; i < 4; ++i) AddStep(store, TimeOfDay(hour, 0), absl::StrCat("job-", i), 10);
   }
   IntervalQuery query = OfTheDay();
   query.page_size = 3;
@@ -185,7 +185,7 @@ TEST(FindIntervals, PagesNeitherRepeatNorSkipWhileRowsArrive) {
     ASSERT_EQ(page.intervals.size(), 3);
     query.after = page.intervals.back();
     // Known intervals grow longer.
-    AddStep(store, Clock(0, 0, static_cast<int>(seen.size()) * 10), "job-0", 10);
+    AddStep(store, TimeOfDay(0, 0, static_cast<int>(seen.size()) * 10), "job-0", 10);
   }
   ASSERT_EQ(seen.size(), 20);
   for (int i = 0; i < 20; ++i) EXPECT_EQ(seen[i], absl::StrCat(i / 4, " job-", i % 4));
@@ -193,7 +193,7 @@ TEST(FindIntervals, PagesNeitherRepeatNorSkipWhileRowsArrive) {
 
 Interval Example(Cause cause, double peak, double limit) {
   Interval interval{"etl", "main", {}};
-  interval.tally.Add(Measured(Denied(Clock(7, 0), "etl", 10, std::move(cause)), peak, limit));
+  interval.tally.Add(Measured(Denied(TimeOfDay(7, 0), "etl", 10, std::move(cause)), peak, limit));
   return interval;
 }
 
@@ -247,8 +247,8 @@ TEST(IntervalSentence, CountsSeveralCausesAndTakesHealthForOne) {
   Interval interval = Example(ByHealth("lag_seconds"), 7, 5);
   Cause also_by_budget = ByBurst("rows", "lag_seconds");
   also_by_budget.reason = engine::Reason::kHealth;
-  interval.tally.Add(Measured(Denied(Clock(7, 0, 10), "etl", 5, also_by_budget), 8, 5));
-  interval.tally.Add(Measured(Denied(Clock(7, 0, 20), "etl", 2, ByBurst("rows")), 120, 100));
+  interval.tally.Add(Measured(Denied(TimeOfDay(7, 0, 10), "etl", 5, also_by_budget), 8, 5));
+  interval.tally.Add(Measured(Denied(TimeOfDay(7, 0, 20), "etl", 2, ByBurst("rows")), 120, 100));
   EXPECT_EQ(
       CauseOf(interval),
       "health: lag_seconds, 8 s over hard 5 s (15); by budget 'rows': debt would be 120, over "
@@ -257,8 +257,8 @@ TEST(IntervalSentence, CountsSeveralCausesAndTakesHealthForOne) {
 
 TEST(IntervalSentence, SaysTheDateWhereItIsNotOneDay) {
   Interval interval{"etl", "main", {}};
-  interval.tally.Add(Denied(Clock(23, 59, 50), "etl", 1, ByHealth("")));
-  interval.tally.Add(Denied(Clock(24, 0, 0), "etl", 1, ByHealth("")));
+  interval.tally.Add(Denied(TimeOfDay(23, 59, 50), "etl", 1, ByHealth("")));
+  interval.tally.Add(Denied(TimeOfDay(24, 0, 0), "etl", 1, ByHealth("")));
   EXPECT_THAT(Sentence(interval),
               ::testing::StartsWith(
                   "2026-01-01 23:59:50–2026-01-02 00:00:10 UTC, 100 % denied (2 of 2), by "));
@@ -266,8 +266,8 @@ TEST(IntervalSentence, SaysTheDateWhereItIsNotOneDay) {
 
 TEST(IntervalSentence, NeverRoundsToAll) {
   Interval interval{"etl", "main", {}};
-  interval.tally.Add(Denied(Clock(7, 0), "etl", 9999, ByHealth("")));
-  interval.tally.Add(Allowed(Clock(7, 0), "etl", 1));
+  interval.tally.Add(Denied(TimeOfDay(7, 0), "etl", 9999, ByHealth("")));
+  interval.tally.Add(Allowed(TimeOfDay(7, 0), "etl", 1));
   EXPECT_THAT(Sentence(interval), ::testing::HasSubstr("over 99 % denied (9,999 of 10,000)"));
 }
 

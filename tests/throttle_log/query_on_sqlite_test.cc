@@ -20,7 +20,7 @@ std::vector<Row> SomeRows() {
   std::mt19937 dice(7);
   const auto roll = [&dice](uint32_t sides) { return static_cast<int>(dice() % sides); };
   std::vector<Row> rows;
-  for (int64_t step_s = Clock(7, 0); step_s < Clock(7, 20); step_s += 10) {
+  for (int64_t step_s = TimeOfDay(7, 0); step_s < TimeOfDay(7, 20); step_s += 10) {
     for (const char* identity : {"x:daily:etl", "y:daily:etl", "report", "*"}) {
       if (roll(3) == 0) continue;
       rows.push_back(Allowed(step_s, identity, 1 + roll(20), roll(100)));
@@ -71,8 +71,8 @@ std::vector<std::string> AllSums(const Store& store, SumQuery query) {
 
 TEST_F(QueryOnSqlite, SumsAgreeWithTheModel) {
   SumQuery query;
-  query.filter.from_s = Clock(7, 0, 30);
-  query.filter.to_s = Clock(7, 19);
+  query.filter.from_s = TimeOfDay(7, 0, 30);
+  query.filter.to_s = TimeOfDay(7, 19);
   query.coarse_s = 300;
   query.page_size = 300;
   size_t compared = 0;
@@ -141,8 +141,8 @@ TEST_F(QueryOnSqlite, ReplaysAgreeWithTheModel) {
   options.policy = engine::OneBudget(engine::RateBudget("rows", 20, 100));
   options.policy.targets.resize(1);
   options.policy.targets[0].name = "main";
-  options.filter.from_s = Clock(7, 0);
-  options.filter.to_s = Clock(8, 0);
+  options.filter.from_s = TimeOfDay(7, 0);
+  options.filter.to_s = TimeOfDay(8, 0);
   const auto of_sqlite = Replay(*sqlite_, options);
   const auto of_model = Replay(model_, options);
   ASSERT_TRUE(of_sqlite.ok() && of_model.ok());

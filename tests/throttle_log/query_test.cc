@@ -21,7 +21,7 @@ SumQuery From(int64_t from_s, int64_t to_s) {
   return query;
 }
 
-SumPage Sums(const Store& store, const SumQuery& query) {
+SumPage SumsOf(const Store& store, const SumQuery& query) {
   absl::StatusOr<SumPage> page = QuerySums(store, query);
   EXPECT_TRUE(page.ok()) << page.status();
   return page.ok() ? *std::move(page) : SumPage{};
@@ -35,13 +35,13 @@ std::vector<std::string> Identities(const SumPage& page) {
 
 TEST(QuerySums, CountsEachOutcomeAndItsCost) {
   FakeStore store;
-  store.Add(Allowed(Clock(7, 0), "a:etl", 3, 30));
-  store.Add(Denied(Clock(7, 0), "a:etl", 2, ByBurst("rows"), 50));
-  Row warned = Denied(Clock(7, 0, 10), "b:etl", 1, ByBurst("soft"), 7);
+  store.Add(Allowed(TimeOfDay(7, 0), "a:etl", 3, 30));
+  store.Add(Denied(TimeOfDay(7, 0), "a:etl", 2, ByBurst("rows"), 50));
+  Row warned = Denied(TimeOfDay(7, 0, 10), "b:etl", 1, ByBurst("soft"), 7);
   warned.key.outcome = Outcome::kWouldBeDenied;
   warned.key.folded = true;
   store.Add(warned);
-  const SumPage page = Sums(store, From(Clock(7, 0), Clock(8, 0)));
+  const SumPage page = SumsOf(store, From(TimeOfDay(7, 0), TimeOfDay(8, 0)));
   ASSERT_EQ(page.sums.size(), 1);
   EXPECT_EQ(page.sums[0].allowed, 3);
   EXPECT_EQ(page.sums[0].would_be_denied, 1);
@@ -55,13 +55,14 @@ TEST(QuerySums, CountsEachOutcomeAndItsCost) {
 
 TEST(QuerySums, OfNothingAreNone) {
   FakeStore store;
-  EXPECT_TRUE(Sums(store, From(Clock(7, 0), Clock(8, 0))).sums.empty());
+  EXPECT_TRUE(SumsOf(store, From(TimeOfDay(7, 0), TimeOfDay(8, 0))).sums.empty());
 }
 
 TEST(QuerySums, TakeTheBeginningOfTheRangeAndNotItsEnd) {
   FakeStore store;
-  for (int second : {0, 10, 20}) store.Add(Allowed(Clock(7, 0, second), "a:etl", 1 << second / 10));
-  const SumPage page = Sums(store, From(Clock(7, 0, 10), Clock(7, 0, 20)));
+  for (int second : {0, 10, 20})
+    store.Add(Allowed(TimeOfDay(7, 0, second), "a:etl", 1 << second / 10));
+  const SumPage page = SumsOf(store, From(TimeOfDay(7, 0, 10), TimeOfDay(7, 0, 20)));
   ASSERT_EQ(page.sums.size(), 1);
   EXPECT_EQ(page.sums[0].allowed, 2);
 }
@@ -69,46 +70,46 @@ TEST(QuerySums, TakeTheBeginningOfTheRangeAndNotItsEnd) {
 TEST(QuerySums, SplitByLevelCountShallowerIdentitiesAsTheyAre) {
   FakeStore store;
   for (const char* identity : {"x:daily:etl", "y:daily:etl", "weekly:etl", "etl"}) {
-    store.Add(Allowed(Clock(7, 0), identity, 1));
+    store.Add(Allowed(TimeOfDay(7, 0), identity, 1));
   }
-  SumQuery query = From(Clock(7, 0), Clock(8, 0));
+  SumQuery query = From(TimeOfDay(7, 0), TimeOfDay(8, 0));
   query.by.identity = true;
   query.level = 2;
-  EXPECT_THAT(Identities(Sums(store, query)), ElementsAre("daily:etl", "etl", "weekly:etl"));
-  EXPECT_EQ(Sums(store, query).sums[0].allowed, 2);
+  EXPECT_THAT(Identities(SumsOf(store, query)), ElementsAre("daily:etl", "etl", "weekly:etl"));
+  EXPECT_EQ(SumsOf(store, query).sums[0].allowed, 2);
   query.level = 1;
-  EXPECT_THAT(Identities(Sums(store, query)), ElementsAre("etl"));
+  EXPECT_THAT(Identities(SumsOf(store, query)), ElementsAre("etl"));
   query.level = 0;
-  EXPECT_THAT(Identities(Sums(store, query)),
+  EXPECT_THAT(Identities(SumsOf(store, query)),
               ElementsAre("etl", "weekly:etl", "x:daily:etl", "y:daily:etl"));
 }
 
 TEST(QuerySums, SplitByStepComeInOrderOfTime) {
   FakeStore store;
-  store.Add(Allowed(Clock(7, 1, 50), "a:etl", 1));
-  store.Add(Allowed(Clock(7, 0, 50), "a:etl", 2));
-  store.Add(Allowed(Clock(7, 0, 10), "a:etl", 4));
-  SumQuery query = From(Clock(7, 0), Clock(8, 0));
+  store.Add(Allowed(TimeOfDay(7, 1, 50), "a:etl", 1));
+  store.Add(Allowed(TimeOfDay(7, 0, 50), "a:etl", 2));
+  store.Add(Allowed(TimeOfDay(7, 0, 10), "a:etl", 4));
+  SumQuery query = From(TimeOfDay(7, 0), TimeOfDay(8, 0));
   query.by.step = true;
   query.step_s = 60;
-  const SumPage page = Sums(store, query);
+  const SumPage page = SumsOf(store, query);
   ASSERT_EQ(page.sums.size(), 2);
-  EXPECT_EQ(page.sums[0].key.step_s, Clock(7, 0));
+  EXPECT_EQ(page.sums[0].key.step_s, TimeOfDay(7, 0));
   EXPECT_EQ(page.sums[0].allowed, 6);
-  EXPECT_EQ(page.sums[1].key.step_s, Clock(7, 1));
+  EXPECT_EQ(page.sums[1].key.step_s, TimeOfDay(7, 1));
   query.step_s = 0;
-  EXPECT_EQ(Sums(store, query).sums.size(), 3);
+  EXPECT_EQ(SumsOf(store, query).sums.size(), 3);
 }
 
 TEST(QuerySums, SplitByStepsOfADayBeginAtMidnightUtc) {
   FakeStore store;
-  store.Add(Allowed(Clock(23, 59, 50), "a:etl", 1));
-  store.Add(Allowed(Clock(24, 0), "a:etl", 2));
+  store.Add(Allowed(TimeOfDay(23, 59, 50), "a:etl", 1));
+  store.Add(Allowed(TimeOfDay(24, 0), "a:etl", 2));
   SumQuery query = From(kDay, kDay + 2 * 86'400);
   query.by.step = true;
   query.step_s = 86'400;
   query.coarse_s = 300;
-  const SumPage page = Sums(store, query);
+  const SumPage page = SumsOf(store, query);
   ASSERT_EQ(page.sums.size(), 2);
   EXPECT_EQ(page.sums[0].key.step_s, kDay);
   EXPECT_EQ(page.sums[1].key.step_s, kDay + 86'400);
@@ -117,13 +118,13 @@ TEST(QuerySums, SplitByStepsOfADayBeginAtMidnightUtc) {
 
 TEST(QuerySums, SplitByCause) {
   FakeStore store;
-  store.Add(Denied(Clock(7, 0), "a:etl", 5, ByHealth("lag_seconds on s2")));
-  store.Add(Denied(Clock(7, 0), "a:etl", 3, ByBurst("rows")));
-  store.Add(Allowed(Clock(7, 0), "a:etl", 1));
-  SumQuery query = From(Clock(7, 0), Clock(8, 0));
+  store.Add(Denied(TimeOfDay(7, 0), "a:etl", 5, ByHealth("lag_seconds on s2")));
+  store.Add(Denied(TimeOfDay(7, 0), "a:etl", 3, ByBurst("rows")));
+  store.Add(Allowed(TimeOfDay(7, 0), "a:etl", 1));
+  SumQuery query = From(TimeOfDay(7, 0), TimeOfDay(8, 0));
   query.by.outcome = query.by.reason = query.by.budget = query.by.rule = query.by.signal = true;
   query.by.target = true;
-  const SumPage page = Sums(store, query);
+  const SumPage page = SumsOf(store, query);
   ASSERT_EQ(page.sums.size(), 3);
   EXPECT_EQ(page.sums[0].key.outcome, Outcome::kAllowed);
   EXPECT_EQ(page.sums[1].key.reason, engine::Reason::kHealth);
@@ -136,16 +137,16 @@ TEST(QuerySums, SplitByCause) {
 
 TEST(QuerySums, ByMostDeniedPutTheLargestFirstAndEqualsByName) {
   FakeStore store;
-  store.Add(Denied(Clock(7, 0), "few", 1, ByBurst("rows"), 900));
-  store.Add(Denied(Clock(7, 0), "most", 9, ByBurst("rows"), 9));
-  store.Add(Denied(Clock(7, 0), "many", 5, ByBurst("rows"), 5));
-  store.Add(Denied(Clock(7, 0), "also", 5, ByBurst("rows"), 5));
-  SumQuery query = From(Clock(7, 0), Clock(8, 0));
+  store.Add(Denied(TimeOfDay(7, 0), "few", 1, ByBurst("rows"), 900));
+  store.Add(Denied(TimeOfDay(7, 0), "most", 9, ByBurst("rows"), 9));
+  store.Add(Denied(TimeOfDay(7, 0), "many", 5, ByBurst("rows"), 5));
+  store.Add(Denied(TimeOfDay(7, 0), "also", 5, ByBurst("rows"), 5));
+  SumQuery query = From(TimeOfDay(7, 0), TimeOfDay(8, 0));
   query.by.identity = true;
   query.order = SumOrder::kMostDenied;
-  EXPECT_THAT(Identities(Sums(store, query)), ElementsAre("most", "also", "many", "few"));
+  EXPECT_THAT(Identities(SumsOf(store, query)), ElementsAre("most", "also", "many", "few"));
   query.order = SumOrder::kMostCostDenied;
-  EXPECT_THAT(Identities(Sums(store, query)), ElementsAre("few", "most", "also", "many"));
+  EXPECT_THAT(Identities(SumsOf(store, query)), ElementsAre("few", "most", "also", "many"));
 }
 
 // All pages, with something done between them.
@@ -153,7 +154,7 @@ template <typename Between>
 std::vector<GroupKey> AllPages(const Store& store, SumQuery query, Between between) {
   std::vector<GroupKey> keys;
   for (;;) {
-    const SumPage page = Sums(store, query);
+    const SumPage page = SumsOf(store, query);
     for (const Sum& sum : page.sums) keys.push_back(sum.key);
     if (!page.more || page.sums.empty() || keys.size() > 10'000) return keys;
     query.after = page.sums.back();
@@ -166,25 +167,25 @@ TEST(QuerySumsPages, NeitherRepeatNorSkipWhileRowsArrive) {
   FakeStore store;
   for (int i = 0; i < 20; ++i) {
     for (int step = 0; step < 30; step += 10) {
-      store.Add(Allowed(Clock(7, 0, step), absl::StrCat("job-", 10 + i), 1));
+      store.Add(Allowed(TimeOfDay(7, 0, step), absl::StrCat("job-", 10 + i), 1));
     }
   }
-  SumQuery query = From(Clock(7, 0), Clock(8, 0));
+  SumQuery query = From(TimeOfDay(7, 0), TimeOfDay(8, 0));
   query.by.step = query.by.identity = true;
   query.page_size = 7;
   int arrived = 0;
   const std::vector<GroupKey> keys = AllPages(store, query, [&] {
     // Old groups grow, and new ones come everywhere.
-    store.Add(Denied(Clock(7, 0), "job-10", 5, ByBurst("rows")));
-    store.Add(Allowed(Clock(7, 0, 20), absl::StrCat("job-", 1000 + arrived++), 1));
+    store.Add(Denied(TimeOfDay(7, 0), "job-10", 5, ByBurst("rows")));
+    store.Add(Allowed(TimeOfDay(7, 0, 20), absl::StrCat("job-", 1000 + arrived++), 1));
   });
   EXPECT_TRUE(std::is_sorted(keys.begin(), keys.end()));
   const std::set<GroupKey> unique(keys.begin(), keys.end());
   EXPECT_EQ(unique.size(), keys.size());
   for (int i = 0; i < 20; ++i) {
     for (int step = 0; step < 30; step += 10) {
-      EXPECT_TRUE(
-          unique.contains({.step_s = Clock(7, 0, step), .identity = absl::StrCat("job-", 10 + i)}));
+      EXPECT_TRUE(unique.contains(
+          {.step_s = TimeOfDay(7, 0, step), .identity = absl::StrCat("job-", 10 + i)}));
     }
   }
 }
@@ -192,17 +193,17 @@ TEST(QuerySumsPages, NeitherRepeatNorSkipWhileRowsArrive) {
 TEST(QuerySumsPages, ByCountsLeaveOutWhatIsStillBeingCounted) {
   FakeStore store;
   for (int i = 0; i < 20; ++i) {
-    store.Add(Denied(Clock(7, 0), absl::StrCat("job-", 10 + i), i, ByBurst("rows")));
+    store.Add(Denied(TimeOfDay(7, 0), absl::StrCat("job-", 10 + i), i, ByBurst("rows")));
   }
-  SumQuery query = From(Clock(7, 0), Clock(7, 1));
+  SumQuery query = From(TimeOfDay(7, 0), TimeOfDay(7, 1));
   query.by.identity = true;
   query.order = SumOrder::kMostDenied;
   query.page_size = 6;
-  query.settled_s = Clock(7, 0, 10);
-  EXPECT_EQ(Sums(store, query).to_s, Clock(7, 0, 10));
+  query.settled_s = TimeOfDay(7, 0, 10);
+  EXPECT_EQ(SumsOf(store, query).to_s, TimeOfDay(7, 0, 10));
   const std::vector<GroupKey> keys = AllPages(store, query, [&] {
-    store.Add(Denied(Clock(7, 0, 10), "job-10", 100, ByBurst("rows")));
-    store.Add(Denied(Clock(7, 0, 10), "job-99", 1, ByBurst("rows")));
+    store.Add(Denied(TimeOfDay(7, 0, 10), "job-10", 100, ByBurst("rows")));
+    store.Add(Denied(TimeOfDay(7, 0, 10), "job-99", 1, ByBurst("rows")));
   });
   ASSERT_EQ(keys.size(), 20);
   for (int i = 0; i < 20; ++i) EXPECT_EQ(keys[i].identity, absl::StrCat("job-", 29 - i));
@@ -210,15 +211,15 @@ TEST(QuerySumsPages, ByCountsLeaveOutWhatIsStillBeingCounted) {
 
 TEST(QuerySumsPages, ByCountsOnOnePageShowTheNewestStepToo) {
   FakeStore store;
-  store.Add(Denied(Clock(7, 0, 10), "a:etl", 3, ByBurst("rows")));
-  SumQuery query = From(Clock(7, 0), Clock(7, 1));
+  store.Add(Denied(TimeOfDay(7, 0, 10), "a:etl", 3, ByBurst("rows")));
+  SumQuery query = From(TimeOfDay(7, 0), TimeOfDay(7, 1));
   query.by.identity = true;
   query.order = SumOrder::kMostDenied;
-  query.settled_s = Clock(7, 0, 10);
-  const SumPage page = Sums(store, query);
+  query.settled_s = TimeOfDay(7, 0, 10);
+  const SumPage page = SumsOf(store, query);
   ASSERT_EQ(page.sums.size(), 1);
   EXPECT_EQ(page.sums[0].denied, 3);
-  EXPECT_EQ(page.to_s, Clock(7, 1));
+  EXPECT_EQ(page.to_s, TimeOfDay(7, 1));
 }
 
 TEST(QuerySums, OfADayAreExact) {
@@ -229,7 +230,7 @@ TEST(QuerySums, OfADayAreExact) {
   }
   SumQuery query = From(kDay, kDay + 86'400);
   query.by.identity = true;
-  const SumPage page = Sums(store, query);
+  const SumPage page = SumsOf(store, query);
   ASSERT_EQ(page.sums.size(), 2);
   EXPECT_EQ(page.sums[0].allowed, 17'280);
   EXPECT_EQ(page.sums[0].allowed_cost, 4320);
@@ -238,10 +239,10 @@ TEST(QuerySums, OfADayAreExact) {
   query.step_s = 3600;
   query.coarse_s = 300;
   query.page_size = 24;
-  const SumPage half = Sums(store, query);
+  const SumPage half = SumsOf(store, query);
   EXPECT_TRUE(half.more);
   ASSERT_EQ(half.sums.size(), 24);
-  EXPECT_EQ(half.sums.back().key.step_s, Clock(11, 0));
+  EXPECT_EQ(half.sums.back().key.step_s, TimeOfDay(11, 0));
   EXPECT_EQ(half.sums.back().denied, 1080);
 }
 
@@ -253,11 +254,11 @@ TEST(QuerySums, SayWhatTheStoreSays) {
 
 TEST(QuerySums, OfTooManyGroupsToSortAreRefused) {
   FakeStore store;
-  for (int i = 0; i < 101; ++i) store.Add(Allowed(Clock(7, 0), absl::StrCat("job-", i), 1));
-  SumQuery query = From(Clock(7, 0), Clock(8, 0));
+  for (int i = 0; i < 101; ++i) store.Add(Allowed(TimeOfDay(7, 0), absl::StrCat("job-", i), 1));
+  SumQuery query = From(TimeOfDay(7, 0), TimeOfDay(8, 0));
   query.by.identity = true;
   query.max_groups = 100;
-  EXPECT_EQ(Sums(store, query).sums.size(), 101);
+  EXPECT_EQ(SumsOf(store, query).sums.size(), 101);
   query.order = SumOrder::kMostDenied;
   EXPECT_EQ(QuerySums(store, query).status(),
             absl::ResourceExhaustedError("more than 100 groups to sort by counts: narrow it down, "
@@ -266,16 +267,16 @@ TEST(QuerySums, OfTooManyGroupsToSortAreRefused) {
 
 TEST(WholeSteps, WidensToTheStepsThatTheLogHasThen) {
   const Keeping keeping;  // 10 s, after 24 h 5 min
-  const absl::Time now = absl::FromUnixSeconds(Clock(36, 0));
-  const Period fine = WholeSteps({Clock(35, 0, 1), Clock(35, 0, 11)}, keeping, now);
-  EXPECT_EQ(fine.from_s, Clock(35, 0));
-  EXPECT_EQ(fine.to_s, Clock(35, 0, 20));
-  const Period coarse = WholeSteps({Clock(7, 1), Clock(7, 6)}, keeping, now);
-  EXPECT_EQ(coarse.from_s, Clock(7, 0));
-  EXPECT_EQ(coarse.to_s, Clock(7, 10));
-  const Period exact = WholeSteps({Clock(7, 0), Clock(35, 0)}, keeping, now);
-  EXPECT_EQ(exact.from_s, Clock(7, 0));
-  EXPECT_EQ(exact.to_s, Clock(35, 0));
+  const absl::Time now = absl::FromUnixSeconds(TimeOfDay(36, 0));
+  const Period fine = WholeSteps({TimeOfDay(35, 0, 1), TimeOfDay(35, 0, 11)}, keeping, now);
+  EXPECT_EQ(fine.from_s, TimeOfDay(35, 0));
+  EXPECT_EQ(fine.to_s, TimeOfDay(35, 0, 20));
+  const Period coarse = WholeSteps({TimeOfDay(7, 1), TimeOfDay(7, 6)}, keeping, now);
+  EXPECT_EQ(coarse.from_s, TimeOfDay(7, 0));
+  EXPECT_EQ(coarse.to_s, TimeOfDay(7, 10));
+  const Period exact = WholeSteps({TimeOfDay(7, 0), TimeOfDay(35, 0)}, keeping, now);
+  EXPECT_EQ(exact.from_s, TimeOfDay(7, 0));
+  EXPECT_EQ(exact.to_s, TimeOfDay(35, 0));
 }
 
 TEST(LevelOf, CountsSegmentsFromTheRoot) {

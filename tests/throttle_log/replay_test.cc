@@ -29,8 +29,8 @@ engine::PolicySpec OnMain(engine::PolicySpec policy) {
 ReplayOptions Under(engine::PolicySpec policy) {
   ReplayOptions options;
   options.policy = OnMain(std::move(policy));
-  options.filter.from_s = Clock(7, 0);
-  options.filter.to_s = Clock(8, 0);
+  options.filter.from_s = TimeOfDay(7, 0);
+  options.filter.to_s = TimeOfDay(8, 0);
   options.seed = 7;
   return options;
 }
@@ -51,8 +51,8 @@ ReplayedIdentity One(const Store& store, const ReplayOptions& options) {
 // Twenty units a second for a minute: half was denied.
 FakeStore& AddDemand(FakeStore& store) {
   for (int second = 0; second < 60; second += 10) {
-    store.Add(Allowed(Clock(7, 0, second), "a:etl", 10, 100));
-    store.Add(Denied(Clock(7, 0, second), "a:etl", 10, ByBurst("rows"), 100));
+    store.Add(Allowed(TimeOfDay(7, 0, second), "a:etl", 10, 100));
+    store.Add(Denied(TimeOfDay(7, 0, second), "a:etl", 10, ByBurst("rows"), 100));
   }
   return store;
 }
@@ -83,7 +83,7 @@ TEST(Replay, UnderATightRateAdmitsRateTimesTimeAndABurst) {
 
 TEST(Replay, SpreadsAStepEvenly) {
   FakeStore store;
-  store.Add(Allowed(Clock(7, 0), "a:etl", 10, 10));  // one a second: exactly the rate
+  store.Add(Allowed(TimeOfDay(7, 0), "a:etl", 10, 10));  // one a second: exactly the rate
   EXPECT_EQ(One(store, Under(OneBudget(RateBudget("rows", 1, 1)))).after.allowed, 10);
   EXPECT_EQ(One(store, Under(OneBudget(RateBudget("rows", 0.5, 1)))).after.allowed, 5);
 }
@@ -91,8 +91,8 @@ TEST(Replay, SpreadsAStepEvenly) {
 TEST(Replay, InterleavesIdentitiesThatShareABudget) {
   FakeStore store;
   for (int second = 0; second < 600; second += 10) {
-    store.Add(Allowed(Clock(7, 0, second), "a:etl", 10, 10));
-    store.Add(Allowed(Clock(7, 0, second), "b:etl", 10, 10));
+    store.Add(Allowed(TimeOfDay(7, 0, second), "a:etl", 10, 10));
+    store.Add(Allowed(TimeOfDay(7, 0, second), "b:etl", 10, 10));
   }
   const ReplayResult result = Replayed(store, Under(OneBudget(RateBudget("rows", 1, 3))));
   ASSERT_EQ(result.identities.size(), 2);
@@ -116,11 +116,11 @@ TEST(Replay, GivesTheSameAnswerEachTime) {
 
 TEST(Replay, FollowsSchedulesByTheTimeOfTheLog) {
   FakeStore store;
-  store.Add(Allowed(Clock(7, 29, 50), "a:etl", 5));
-  store.Add(Allowed(Clock(7, 30, 0), "a:etl", 7));
+  store.Add(Allowed(TimeOfDay(7, 29, 50), "a:etl", 5));
+  store.Add(Allowed(TimeOfDay(7, 30, 0), "a:etl", 7));
   engine::PolicySpec policy;
   policy.rules.push_back(RuleOn("until-half-past", "etl", engine::DenyAction{}));
-  policy.rules[0].expires_at = absl::FromUnixSeconds(Clock(7, 30));
+  policy.rules[0].expires_at = absl::FromUnixSeconds(TimeOfDay(7, 30));
   const ReplayedIdentity etl = One(store, Under(policy));
   EXPECT_EQ(etl.after.denied, 5);
   EXPECT_EQ(etl.after.allowed, 7);
@@ -135,8 +135,8 @@ engine::PolicySpec Gated() {
 
 TEST(Replay, KeepsDeniedWhatHealthDenied) {
   FakeStore store;
-  store.Add(Allowed(Clock(7, 0), "a:etl", 3));
-  store.Add(Denied(Clock(7, 0), "a:etl", 7, ByHealth("lag_seconds")));
+  store.Add(Allowed(TimeOfDay(7, 0), "a:etl", 3));
+  store.Add(Denied(TimeOfDay(7, 0), "a:etl", 7, ByHealth("lag_seconds")));
   const ReplayResult result = Replayed(store, Under(Gated()));
   EXPECT_EQ(result.identities.at(0).after.allowed, 3);
   EXPECT_EQ(result.identities.at(0).after.denied, 7);
@@ -145,7 +145,7 @@ TEST(Replay, KeepsDeniedWhatHealthDenied) {
 
 TEST(Replay, LetsThroughWhatHealthDeniedWhereTheRulesExemptOrDoNotGateIt) {
   FakeStore store;
-  store.Add(Denied(Clock(7, 0), "a:etl", 7, ByHealth("lag_seconds")));
+  store.Add(Denied(TimeOfDay(7, 0), "a:etl", 7, ByHealth("lag_seconds")));
   engine::PolicySpec exempt = Gated();
   exempt.rules.push_back(RuleOn("free", "a:etl", engine::ExemptAction{}));
   EXPECT_EQ(One(store, Under(exempt)).after.allowed, 7);
@@ -161,10 +161,10 @@ TEST(Replay, KeepsDeniedWhatAnAutoBudgetDeniedAndLetsAllElsePassIt) {
   FakeStore store;
   Cause probe = ByBurst("busy");
   probe.limit = engine::Limit::kProbe;
-  store.Add(Allowed(Clock(7, 0), "a:etl", 100, 1000));
-  store.Add(Denied(Clock(7, 0), "a:etl", 4, probe));
-  store.Add(Denied(Clock(7, 0), "a:etl", 5, ByBurst("busy")));
-  store.Add(Denied(Clock(7, 0), "a:etl", 6, ByBurst("another")));
+  store.Add(Allowed(TimeOfDay(7, 0), "a:etl", 100, 1000));
+  store.Add(Denied(TimeOfDay(7, 0), "a:etl", 4, probe));
+  store.Add(Denied(TimeOfDay(7, 0), "a:etl", 5, ByBurst("busy")));
+  store.Add(Denied(TimeOfDay(7, 0), "a:etl", 6, ByBurst("another")));
   engine::BudgetSpec busy = RateBudget("busy", 1, 1);
   busy.rate = engine::AutoRate{};
   const ReplayResult result = Replayed(store, Under(OneBudget(busy)));
@@ -179,8 +179,8 @@ TEST(Replay, KeepsDeniedWhatConcurrencyDenied) {
   Cause cause = ByBurst("slots");
   cause.reason = engine::Reason::kMaxConcurrency;
   cause.limit = engine::Limit::kMaxConcurrency;
-  store.Add(Allowed(Clock(7, 0), "a:etl", 200));
-  store.Add(Denied(Clock(7, 0), "a:etl", 4, cause));
+  store.Add(Allowed(TimeOfDay(7, 0), "a:etl", 200));
+  store.Add(Denied(TimeOfDay(7, 0), "a:etl", 4, cause));
   const ReplayResult result =
       Replayed(store, Under(OneBudget(engine::ConcurrencyBudget("slots", 2))));
   EXPECT_EQ(result.identities.at(0).after.allowed, 200);
@@ -206,11 +206,11 @@ TEST(Replay, NamesRulesThatCannotMatch) {
 
 TEST(Replay, LeavesOutWhatItCannotDecideAndSaysSo) {
   FakeStore store;
-  Row elsewhere = Allowed(Clock(7, 0), "a:etl", 3);
+  Row elsewhere = Allowed(TimeOfDay(7, 0), "a:etl", 3);
   elsewhere.key.target = "elsewhere";
   store.Add(elsewhere);
-  store.Add(Allowed(Clock(7, 0), "*", 2));
-  Row folded = Allowed(Clock(7, 0), "etl", 4);
+  store.Add(Allowed(TimeOfDay(7, 0), "*", 2));
+  Row folded = Allowed(TimeOfDay(7, 0), "etl", 4);
   folded.key.folded = true;
   store.Add(folded);
   const ReplayResult result = Replayed(store, Under({}));
@@ -225,9 +225,9 @@ TEST(Replay, LeavesOutWhatItCannotDecideAndSaysSo) {
 
 TEST(Replay, SaysHowLongTheStepsAre) {
   FakeStore store;
-  store.Add(Allowed(Clock(7, 0), "a:etl", 1));
+  store.Add(Allowed(TimeOfDay(7, 0), "a:etl", 1));
   EXPECT_THAT(Replayed(store, Under({})).caveats, Contains(HasSubstr("steps of 10 s, and")));
-  Row coarse = Allowed(Clock(7, 5), "a:etl", 1);
+  Row coarse = Allowed(TimeOfDay(7, 5), "a:etl", 1);
   coarse.length_s = 300;
   store.Add(coarse);
   const ReplayResult result = Replayed(store, Under({}));
@@ -237,11 +237,11 @@ TEST(Replay, SaysHowLongTheStepsAre) {
 
 TEST(Replay, TakesOnlyWhatTheFilterTakes) {
   FakeStore store;
-  store.Add(Allowed(Clock(6, 59, 50), "a:etl", 1));
-  store.Add(Allowed(Clock(7, 0), "a:etl", 2));
-  store.Add(Allowed(Clock(7, 59, 50), "a:etl", 4));
-  store.Add(Allowed(Clock(8, 0), "a:etl", 8));
-  store.Add(Allowed(Clock(7, 0), "b:report", 16));
+  store.Add(Allowed(TimeOfDay(6, 59, 50), "a:etl", 1));
+  store.Add(Allowed(TimeOfDay(7, 0), "a:etl", 2));
+  store.Add(Allowed(TimeOfDay(7, 59, 50), "a:etl", 4));
+  store.Add(Allowed(TimeOfDay(8, 0), "a:etl", 8));
+  store.Add(Allowed(TimeOfDay(7, 0), "b:report", 16));
   ReplayOptions options = Under({});
   options.filter.identity = "etl";
   EXPECT_EQ(One(store, options).after.allowed, 6);
@@ -249,8 +249,8 @@ TEST(Replay, TakesOnlyWhatTheFilterTakes) {
 
 TEST(Replay, RefusesWhatIsTooMuchOrWrong) {
   FakeStore store;
-  store.Add(Allowed(Clock(7, 0), "a:etl", 101));
-  store.Add(Allowed(Clock(7, 0), "b:etl", 1));
+  store.Add(Allowed(TimeOfDay(7, 0), "a:etl", 101));
+  store.Add(Allowed(TimeOfDay(7, 0), "b:etl", 1));
   ReplayOptions options = Under({});
   options.most_checks = 100;
   EXPECT_EQ(Replay(store, options).status(),
@@ -268,7 +268,7 @@ TEST(Replay, RefusesWhatIsTooMuchOrWrong) {
 
 TEST(Replay, EndsWhenTheCallerHasGone) {
   FakeStore store;
-  store.Add(Allowed(Clock(7, 0), "a:etl", 100'000));
+  store.Add(Allowed(TimeOfDay(7, 0), "a:etl", 100'000));
   ReplayOptions options = Under({});
   int looks = 0;
   options.cancelled = [&looks] { return ++looks == 3; };
