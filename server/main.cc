@@ -31,6 +31,9 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 
+// For whoever reads standard error.
+constexpr absl::Duration kLogLimit = absl::Seconds(1);
+
 struct Flags {
   app::ServerOptions server;
   std::string check_config;
@@ -177,6 +180,7 @@ void EndAtNextSignal(const sigset_t& signals) {
       sigwait(&signals, &signal);
     } while (signal != SIGINT && signal != SIGTERM);
     app::LogWarning("stopped at once, by a second signal", {{"signal", absl::StrCat(signal)}});
+    app::FlushLog(kLogLimit);
     _exit(kFailed);
   }).detach();
 }
@@ -208,7 +212,9 @@ void Run(app::Server& server, absl::Duration pre_stop, const sigset_t& signals) 
   }
 }
 
+// Behind what was logged before.
 int Fail(const absl::Status& status) {
+  app::FlushLog(kLogLimit);
   std::cerr << "headgated: " << status.message() << '\n';
   return absl::IsInvalidArgument(status) ? kWrongUsage : kFailed;
 }
@@ -221,6 +227,7 @@ int Serve(const app::ServerOptions& options) {
   absl::StatusOr<std::unique_ptr<app::Server>> server = app::Server::Start(options, clock);
   if (!server.ok()) return Fail(server.status());
   Run(**server, options.pre_stop, signals);
+  app::FlushLog(kLogLimit);
   return 0;
 }
 
@@ -250,6 +257,7 @@ int main(int argc, char** argv) {
   try {
     return headgate::Main(argc, argv);
   } catch (const std::exception& error) {  // such as no memory for the tables that were asked for
+    headgate::app::FlushLog(headgate::kLogLimit);
     std::fprintf(stderr, "headgated: %s\n", error.what());
     return headgate::kFailed;
   }

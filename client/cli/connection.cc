@@ -35,6 +35,12 @@ std::string_view Reason(std::string_view message) {
   return message;
 }
 
+// One on which every call fails where there is none.
+std::shared_ptr<grpc::Channel> ChannelOf(
+    const std::shared_ptr<client::internal::ChannelSource>& channels, const Globals& globals) {
+  return channels != nullptr ? channels->Get() : grpc::CreateChannel(globals.address, nullptr);
+}
+
 }  // namespace
 
 std::string WithPort(const std::string& address) {
@@ -55,7 +61,8 @@ client::ConnectionOptions OptionsOf(const Globals& globals) {
       .address = WithPort(globals.address), .tls = globals.tls, .token_file = globals.token_file};
 }
 
-std::shared_ptr<client::internal::ChannelSource> OpenChannels(const Globals& globals) {
+std::shared_ptr<client::internal::ChannelSource> OpenChannels(
+    const Globals& globals, const std::shared_ptr<client::TimeSource>& time) {
   grpc::ChannelArguments arguments;
   // A proxy for the web has no say in how Headgate is reached.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
@@ -63,13 +70,12 @@ std::shared_ptr<client::internal::ChannelSource> OpenChannels(const Globals& glo
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestReconnectMs);
   arguments.SetMaxReceiveMessageSize(kMaxAnswerBytes);
   const auto channels =
-      client::internal::ChannelSource::Create(OptionsOf(globals), arguments, client::NewRealTime());
+      client::internal::ChannelSource::Create(OptionsOf(globals), arguments, time);
   return channels.ok() ? *channels : nullptr;
 }
 
 std::shared_ptr<grpc::Channel> OpenChannel(const Globals& globals) {
-  const auto channels = OpenChannels(globals);
-  return channels != nullptr ? channels->Get() : grpc::CreateChannel(globals.address, nullptr);
+  return ChannelOf(OpenChannels(globals), globals);
 }
 
 void SetDeadline(grpc::ClientContext& context, absl::Duration timeout) {
@@ -111,12 +117,13 @@ absl::Status WithTlsReason(absl::Status status, const Globals& globals) {
       absl::StrCat("cannot reach ", WithPort(globals.address), ": ", why));
 }
 
-Connection::Connection(const Globals& globals)
-    : globals_(globals), address_(WithPort(globals.address)) {
-  const std::shared_ptr<grpc::Channel> channel = OpenChannel(globals);
-  throttler_ = v1::ThrottlerService::NewStub(channel);
-  status_ = v1::StatusService::NewStub(channel);
-  throttle_log_ = v1::ThrottleLogService::NewStub(channel);
+Connection::Connection(const Globals& globals, const std::shared_ptr<client::TimeSource>& time)
+    : globals_(globals),
+      address_(WithPort(globals.address)),
+      channels_(OpenChannels(globals, time)) {}
+
+std::shared_ptr<grpc::Channel> Connection::channel() const {
+  return ChannelOf(channels_, globals_);
 }
 
 absl::Status Connection::ToStatus(const grpc::Status& status) const {
@@ -126,7 +133,8 @@ absl::Status Connection::ToStatus(const grpc::Status& status) const {
 template <typename Response, typename Stub, typename Request>
 absl::StatusOr<Response> Connection::Call(grpc::Status (Stub::*method)(grpc::ClientContext*,
                                                                        const Request&, Response*),
-                                          Stub& stub, const Request& request) {
+                                          const Request& request) {
+  Stub stub(channel());
   grpc::ClientContext context;
   SetDeadline(context, timeout());
   Response response;
@@ -136,39 +144,39 @@ absl::StatusOr<Response> Connection::Call(grpc::Status (Stub::*method)(grpc::Cli
 }
 
 absl::StatusOr<v1::CheckResponse> Connection::Check(const v1::CheckRequest& request) {
-  return Call(&v1::ThrottlerService::Stub::Check, *throttler_, request);
+  return Call(&v1::ThrottlerService::Stub::Check, request);
 }
 
 absl::StatusOr<v1::ReportResponse> Connection::Report(const v1::ReportRequest& request) {
-  return Call(&v1::ThrottlerService::Stub::Report, *throttler_, request);
+  return Call(&v1::ThrottlerService::Stub::Report, request);
 }
 
 absl::StatusOr<v1::ExplainResponse> Connection::Explain(const v1::ExplainRequest& request) {
-  return Call(&v1::ThrottlerService::Stub::Explain, *throttler_, request);
+  return Call(&v1::ThrottlerService::Stub::Explain, request);
 }
 
 absl::StatusOr<v1::GetStatusResponse> Connection::GetStatus(const v1::GetStatusRequest& request) {
-  return Call(&v1::StatusService::Stub::GetStatus, *status_, request);
+  return Call(&v1::StatusService::Stub::GetStatus, request);
 }
 
 absl::StatusOr<v1::QueryThrottleLogResponse> Connection::QueryThrottleLog(
     const v1::QueryThrottleLogRequest& request) {
-  return Call(&v1::ThrottleLogService::Stub::QueryThrottleLog, *throttle_log_, request);
+  return Call(&v1::ThrottleLogService::Stub::QueryThrottleLog, request);
 }
 
 absl::StatusOr<v1::ListThrottledIntervalsResponse> Connection::ListThrottledIntervals(
     const v1::ListThrottledIntervalsRequest& request) {
-  return Call(&v1::ThrottleLogService::Stub::ListThrottledIntervals, *throttle_log_, request);
+  return Call(&v1::ThrottleLogService::Stub::ListThrottledIntervals, request);
 }
 
 absl::StatusOr<v1::ListDenialsResponse> Connection::ListDenials(
     const v1::ListDenialsRequest& request) {
-  return Call(&v1::ThrottleLogService::Stub::ListDenials, *throttle_log_, request);
+  return Call(&v1::ThrottleLogService::Stub::ListDenials, request);
 }
 
 absl::StatusOr<v1::ReplayThrottleLogResponse> Connection::ReplayThrottleLog(
     const v1::ReplayThrottleLogRequest& request) {
-  return Call(&v1::ThrottleLogService::Stub::ReplayThrottleLog, *throttle_log_, request);
+  return Call(&v1::ThrottleLogService::Stub::ReplayThrottleLog, request);
 }
 
 }  // namespace headgate::cli

@@ -32,8 +32,9 @@ namespace headgate::cli {
 
 class Connection {
  public:
-  // An address without a port takes Headgate's, 8081.
-  explicit Connection(const Globals& globals);
+  // An address without a port takes Headgate's, 8081. The time says when to look at files again.
+  explicit Connection(const Globals& globals,
+                      const std::shared_ptr<client::TimeSource>& time = client::NewRealTime());
 
   absl::StatusOr<v1::CheckResponse> Check(const v1::CheckRequest& request);
   absl::StatusOr<v1::ReportResponse> Report(const v1::ReportRequest& request);
@@ -50,9 +51,8 @@ class Connection {
 
   const std::string& address() const { return address_; }
 
-  // For calls of another kind than those above.
-  v1::StatusService::Stub& status_service() { return *status_; }
-  v1::ThrottleLogService::Stub& throttle_log_service() { return *throttle_log_; }
+  // For calls of another kind than those above: the channel of the certificates that are valid now.
+  std::shared_ptr<grpc::Channel> channel() const;
   absl::Duration timeout() const { return globals_.timeout; }
   absl::Status ToStatus(const grpc::Status& status) const;
 
@@ -60,13 +60,11 @@ class Connection {
   template <typename Response, typename Stub, typename Request>
   absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                              Response*),
-                                Stub& stub, const Request& request);
+                                const Request& request);
 
   const Globals globals_;
   const std::string address_;
-  std::unique_ptr<v1::ThrottlerService::Stub> throttler_;
-  std::unique_ptr<v1::StatusService::Stub> status_;
-  std::unique_ptr<v1::ThrottleLogService::Stub> throttle_log_;
+  const std::shared_ptr<client::internal::ChannelSource> channels_;  // null as OpenChannels says
 };
 
 // "host" becomes "host:8081"; what has a port, or a scheme as unix:/path has, stays.
@@ -78,7 +76,9 @@ bool IsAddress(const std::string& address);
 // The parts of a Connection, for what makes its calls by other means.
 client::ConnectionOptions OptionsOf(const Globals& globals);
 // Null where a file cannot be read: client::internal::CheckFiles says why, and has been asked.
-std::shared_ptr<client::internal::ChannelSource> OpenChannels(const Globals& globals);
+std::shared_ptr<client::internal::ChannelSource> OpenChannels(
+    const Globals& globals,
+    const std::shared_ptr<client::TimeSource>& time = client::NewRealTime());
 // One whose calls fail where a file cannot be read.
 std::shared_ptr<grpc::Channel> OpenChannel(const Globals& globals);
 void SetDeadline(grpc::ClientContext& context, absl::Duration timeout);

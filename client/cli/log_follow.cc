@@ -77,7 +77,8 @@ std::optional<int> LogFollow::Ask(Answer& answer) {
   const v1::ListDenialsRequest request = NextRequest();
   v1::ListDenialsResponse response;
   grpc::Status result;
-  connection_.throttle_log_service().async()->ListDenials(
+  const auto stub = v1::ThrottleLogService::NewStub(connection_.channel());
+  stub->async()->ListDenials(
       &context, &request, &response, [&result, fd = done_fd_](const grpc::Status& status) {
         result = status;
         const uint64_t one = 1;  // once this is written all of it may be gone

@@ -66,7 +66,8 @@ void TopFetch::Start() {
   round.budgets_request.set_page_size(kMostBudgets);
   round.buckets_request.set_target(target_);
   round.buckets_request.set_page_size(kFullestBuckets);
-  auto* service = connection_.status_service().async();
+  const auto stub = v1::StatusService::NewStub(connection_.channel());
+  auto* service = stub->async();
   service->GetStatus(&round.contexts[0], &round.status_request, &round.snapshot.status,
                      round.Finish(0));
   service->ListBudgets(&round.contexts[1], &round.budgets_request, &round.snapshot.budgets,

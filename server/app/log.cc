@@ -1,12 +1,23 @@
 #include "server/app/log.h"
 
 #include <grpc/support/log.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <pthread.h>
+#include <spdlog/async.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <csignal>
+#include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <memory>
+#include <mutex>
 
+#include "absl/strings/str_cat.h"
 #include "server/app/json_members.h"
 #include "server/app/text_line.h"
 
@@ -16,9 +27,74 @@ namespace {
 // Set once, before the first line.
 bool as_json = false;
 
-void Log(spdlog::level::level_enum level, std::string_view event, LogFields fields) {
-  if (!spdlog::should_log(level)) return;
+// Lines that wait for whoever reads standard error.
+constexpr size_t kMostWaiting = 1024;
+
+// Standard error, as written by a thread of its own. Not by stdio: exit() would wait for its lock,
+// which is held while nobody reads.
+class Output final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  // Those that were dropped count as done.
+  void AwaitLines(int64_t lines, const std::function<int64_t()>& dropped, absl::Duration limit) {
+    std::unique_lock lock(counting_);
+    changed_.wait_for(lock, absl::ToChronoNanoseconds(limit),
+                      [&] { return written_ + dropped() >= lines; });
+  }
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& line) override {
+    spdlog::memory_buf_t text;
+    formatter_->format(line, text);
+    for (size_t done = 0; done < text.size();) {
+      const ssize_t more = write(STDERR_FILENO, text.data() + done, text.size() - done);
+      if (more < 0 && errno != EINTR) break;
+      if (more > 0) done += static_cast<size_t>(more);
+    }
+    const std::lock_guard lock(counting_);
+    ++written_;
+    changed_.notify_all();
+  }
+  void flush_() override {}
+
+  std::mutex counting_;
+  std::condition_variable changed_;
+  int64_t written_ = 0;
+};
+
+// Never destroyed: that would wait for a reader, for as long as there is none.
+struct Writer {
+  const std::shared_ptr<Output> output = std::make_shared<Output>();
+  const std::shared_ptr<spdlog::details::thread_pool> thread =
+      std::make_shared<spdlog::details::thread_pool>(kMostWaiting, 1);
+  std::atomic<int64_t> lines = 0;
+  std::atomic<int64_t> told_dropped = 0;
+
+  int64_t dropped() const { return static_cast<int64_t>(thread->overrun_counter()); }
+};
+
+// Set once, before the first line.
+Writer* writer = nullptr;
+
+void Write(spdlog::level::level_enum level, std::string_view event, LogFields fields) {
+  writer->lines.fetch_add(1, std::memory_order_relaxed);  // whoever waits for it has written it
   spdlog::log(level, "{}", as_json ? JsonMembers(event, fields) : TextLine(event, fields));
+}
+
+// Of lines for which there was no room, once there is room to say it.
+void TellDropped() {
+  const int64_t dropped = writer->dropped();
+  int64_t told = writer->told_dropped.load(std::memory_order_relaxed);  // nothing hangs on it
+  if (dropped == told || writer->thread->queue_size() > kMostWaiting / 2) return;
+  if (!writer->told_dropped.compare_exchange_strong(told, dropped, std::memory_order_relaxed)) {
+    return;
+  }
+  Write(spdlog::level::warn, "log lines were dropped", {{"lines", absl::StrCat(dropped - told)}});
+}
+
+void Log(spdlog::level::level_enum level, std::string_view event, LogFields fields) {
+  if (writer == nullptr || !spdlog::should_log(level)) return;
+  TellDropped();
+  Write(level, event, fields);
 }
 
 // Set once, before gRPC is told of LogOfGrpc.
@@ -30,18 +106,30 @@ void LogOfGrpc(gpr_log_func_args* entry) { Log(grpc_level, "grpc", {{"message", 
 }  // namespace
 
 void SetUpLog(std::string_view level, LogFormat format) {
-  auto logger = std::make_shared<spdlog::logger>("headgate",
-                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  // Signals are for the threads that wait for them.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  writer = new Writer;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  auto logger = std::make_shared<spdlog::async_logger>(
+      "headgate", writer->output, writer->thread, spdlog::async_overflow_policy::overrun_oldest);
   as_json = format == LogFormat::kJson;
   logger->set_pattern(
       as_json ? R"({"ts":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})" : "%Y-%m-%dT%H:%M:%S.%eZ %l %v",
       spdlog::pattern_time_type::utc);
   const auto known = spdlog::level::from_str(std::string(level));
   logger->set_level(known == spdlog::level::off ? spdlog::level::info : known);
-  logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
   if (std::getenv("GRPC_VERBOSITY") != nullptr) grpc_level = spdlog::level::info;
   gpr_set_log_function(LogOfGrpc);
+}
+
+void FlushLog(absl::Duration limit) {
+  if (writer == nullptr) return;
+  writer->output->AwaitLines(
+      writer->lines.load(std::memory_order_relaxed), [] { return writer->dropped(); }, limit);
 }
 
 void LogInfo(std::string_view event, LogFields fields) { Log(spdlog::level::info, event, fields); }

@@ -2,7 +2,10 @@
 // `ts` (RFC 3339, UTC), `level`, `event` and each field under its own name.
 //
 // Text from outside (names in a configuration, messages of a database) is escaped, so that nobody
-// can write lines of their own. Thread-safe.
+// can write lines of their own.
+//
+// Nobody waits for a line to be written: up to 1,024 of them wait for whoever reads standard error.
+// Beyond that the oldest are dropped, and a line says how many. Thread-safe.
 //
 //   SetUpLog("info", LogFormat::kText);
 //   LogInfo("configuration loaded", {{"path", path}, {"version", absl::StrCat(version)}});
@@ -15,6 +18,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 
 namespace headgate::app {
@@ -30,6 +34,10 @@ using LogFields = absl::Span<const LogField>;
 // What gRPC itself says is of level debug, since our own errors say it too; of level info if the
 // environment has GRPC_VERBOSITY.
 void SetUpLog(std::string_view level, LogFormat format);
+
+// Waits until what was said is written or dropped, for so long at most. Without it the last lines
+// are lost when the process ends.
+void FlushLog(absl::Duration limit);
 
 void LogInfo(std::string_view event, LogFields fields = {});
 void LogWarning(std::string_view event, LogFields fields = {});

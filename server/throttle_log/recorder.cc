@@ -53,10 +53,11 @@ void Recorder::Collect(Take take) {
   MutexLock lock(&mutex_);
   TakeDenials();  // often, so that few are overwritten before anybody asks
   for (const auto& lane : lanes_) {
-    lane->Collect([&](const RowKey& key, const Counts& counts) {
-      totals_.Add(key, counts);
-      take(key, counts);
-    });
+    lane->Collect([&](const RowKey& key, const Counts& counts)
+                      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                        totals_.Add(key, counts);
+                        take(key, counts);
+                      });
   }
 }
 

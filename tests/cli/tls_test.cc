@@ -1,13 +1,16 @@
 // The program over TLS, and what it says where that fails.
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "client/cli/connection.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cli/subprocess.h"
 #include "tests/testing/wait_until.h"
+#include "tests/tls/manual_time.h"
 #include "tests/tls/tls_fixture.h"
 
 namespace headgate::cli {
@@ -49,6 +52,31 @@ TEST_F(CommandOverTls, EveryKindOfCallIsMade) {
   EXPECT_EQ(Run({"top", "--once"}, All()).status, 0);
   const Finished status = Run({"status", "-o", "json"}, All());
   EXPECT_EQ(status.status, 0) << status.err;
+}
+
+// As `top` and `log --follow` do, which run for longer than a certificate is valid.
+TEST_F(CommandOverTls, ConnectionThatIsKeptTakesNewCertificates) {
+  const auto time = std::make_shared<tls::ManualTime>();
+  Globals globals;
+  globals.address = Address();
+  globals.timeout = absl::Seconds(20);
+  globals.tls = client::TlsOptions{.ca_file = folder_.File("ca.crt"),
+                                   .certificate_file = folder_.File("own.crt"),
+                                   .key_file = folder_.File("own.key")};
+  Connection connection(globals, time);
+  const auto status = [&] {
+    for (int i = 0; i < 2; ++i) {  // a file is taken once it has been seen twice
+      time->Wait(absl::Seconds(1), {});
+      connection.channel();
+    }
+    return connection.GetStatus({}).status();
+  };
+  EXPECT_TRUE(status().ok()) << status();
+  CertificateAuthority strangers("strangers");
+  Show(strangers.Sign({.name = "job"}));
+  EXPECT_TRUE(absl::IsUnavailable(status())) << status();
+  Show(server_.authority.Sign({.name = "job"}));
+  EXPECT_TRUE(status().ok()) << status();
 }
 
 TEST_F(CommandOverTls, FilesMayComeFromTheEnvironment) {

@@ -134,6 +134,7 @@ void People::OverrideOnce() {
 void People::WatchOnce() {
   const auto health = grpc::health::v1::Health::NewStub(world_.Connect());
   Context context;
+  context.set_wait_for_ready(true);  // what the machine refuses once is tried again
   const auto watch = health->Watch(&context, {});
   grpc::health::v1::HealthCheckResponse response;
   if (watch->Read(&response)) {
@@ -169,6 +170,7 @@ void People::VisitOnce() {
   const std::shared_ptr<grpc::Channel> channel = world_.Connect();
   const auto stub = v1::ThrottlerService::NewStub(channel);
   Context context;
+  context.set_wait_for_ready(true);
   v1::CheckResponse response;
   const v1::CheckRequest check = CheckOf(absl::StrCat("visit-", ++acts_, ":other"));
   if (acts_ % 2 == 0) {

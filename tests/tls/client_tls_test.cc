@@ -6,7 +6,6 @@
 #include <atomic>
 #include <fstream>
 #include <functional>
-#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/wait_until.h"
+#include "tests/tls/manual_time.h"
 #include "tests/tls/tls_fixture.h"
 
 namespace headgate::tls {
@@ -27,16 +27,6 @@ using client::TlsOptions;
 using client::internal::ChannelSource;
 using client::internal::Token;
 using testing::HasSubstr;
-
-// Moved by hand.
-class ManualTime final : public client::TimeSource {
- public:
-  absl::Duration Now() override { return now_; }
-  void Wait(absl::Duration duration, const std::stop_token& /*stop*/) override { now_ += duration; }
-
- private:
-  absl::Duration now_;
-};
 
 class ClientFiles {
  public:

@@ -1,0 +1,98 @@
+// Nobody reads what the server writes to standard error: Checks go on, and it can be stopped.
+
+#include <fcntl.h>
+#include <grpcpp/grpcpp.h>
+#include <headgate/v1/throttler_service.grpc.pb.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "server/rpc/file_descriptor.h"
+#include "tests/load/headgated_process.h"
+#include "tests/testing/temp_folder.h"
+#include "tests/testing/wait_until.h"
+
+namespace headgate {
+namespace {
+
+constexpr int kSmallestPipe = 4096;
+
+class StuckLog : public testing::Test {
+ protected:
+  StuckLog() {
+    // The log is a pipe, which this reads when it wants.
+    const std::string path = folder_.File("headgated.log");
+    EXPECT_EQ(mkfifo(path.c_str(), 0600), 0);
+    reader_ = rpc::FileDescriptor(open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+    EXPECT_GE(fcntl(reader_.number(), F_SETPIPE_SZ, kSmallestPipe), kSmallestPipe);
+    // gRPC tells of each of its steps.
+    setenv("GRPC_VERBOSITY", "debug", /*overwrite=*/1);
+    setenv("GRPC_TRACE", "api", /*overwrite=*/1);
+    auto started = load::HeadgatedProcess::Start(folder_.path(), {});
+    EXPECT_TRUE(started.ok()) << started.status();
+    unsetenv("GRPC_TRACE");
+    unsetenv("GRPC_VERBOSITY");
+    if (started.ok()) server_ = *std::move(started);
+  }
+  grpc::Status Check() const {
+    const auto stub = v1::ThrottlerService::NewStub(
+        grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
+    v1::CheckRequest request;
+    request.set_identity("job:etl");
+    v1::CheckResponse response;
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+    return stub->Check(&context, request, &response);
+  }
+  bool IsFull() {
+    int bytes = 0;
+    return ioctl(reader_.number(), FIONREAD, &bytes) == 0 && bytes > kSmallestPipe / 2;
+  }
+  // Until nothing comes for a while.
+  void ReadAll() {
+    constexpr int kWhileMs = 20;
+    char bytes[kSmallestPipe];
+    for (pollfd ready = {.fd = reader_.number(), .events = POLLIN, .revents = 0};
+         poll(&ready, 1, kWhileMs) == 1;) {
+      const ssize_t got = read(reader_.number(), bytes, sizeof(bytes));
+      if (got > 0) text_.append(bytes, static_cast<size_t>(got));
+    }
+  }
+
+  const TempFolder folder_;
+  rpc::FileDescriptor reader_{-1};
+  std::unique_ptr<load::HeadgatedProcess> server_;
+  std::string text_;
+};
+
+TEST_F(StuckLog, HoldsUpNoCheckAndNoStop) {
+  ASSERT_NE(server_, nullptr);
+  for (int i = 0; i < 100; ++i) {
+    const grpc::Status status = Check();
+    ASSERT_TRUE(status.ok()) << "Check " << i << ": " << status.error_message();
+  }
+  EXPECT_TRUE(IsFull());
+  const absl::Status stopped = server_->Stop();
+  EXPECT_TRUE(stopped.ok()) << stopped;
+}
+
+TEST_F(StuckLog, SaysHowManyLinesWereDroppedOnceItIsRead) {
+  ASSERT_NE(server_, nullptr);
+  for (int i = 0; i < 300; ++i) ASSERT_TRUE(Check().ok());
+  const bool told = WaitUntil([&] {
+    ReadAll();
+    return text_.find("log lines were dropped lines=") != std::string::npos || !Check().ok();
+  });
+  EXPECT_TRUE(told) << text_.substr(0, 2000);
+  EXPECT_TRUE(server_->Stop().ok());
+}
+
+}  // namespace
+}  // namespace headgate
