@@ -216,7 +216,7 @@ class AccessBuilder {
 
   void Something(const v1::AccessCaller& from, const access::CallerSpec& to) {
     const bool for_identities = to.overrides || to.logs;
-    if (marks().Given(from, Field::kIdentitiesFieldNumber) && !to.identities.empty()) return;
+    if (!from.identities().empty()) return;
     if (marks().Spoilt(from, Field::kIdentitiesFieldNumber)) return;
     if (!to.tags.empty() || !to.segments.empty() || for_identities) {
       findings_.Say(from, absl::StrCat("caller ", Quoted(to.name),

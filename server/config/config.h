@@ -18,7 +18,7 @@
 
 namespace headgate::config {
 
-// One thread serves about 80,000 Checks a second; more than this would only be in each other's way.
+// One thread serves about 70,000 Checks a second; more than this would only be in each other's way.
 inline constexpr int kMostThreads = 64;
 
 // More than most systems let a process have open files.

@@ -2,7 +2,7 @@
 //
 // Every thread that is asked for has a completion queue of its own, on which it decides Checks as
 // they arrive; everything else runs on gRPC's threads, of which there are only so many. One thread
-// serves about 80,000 Checks a second; a second one makes each cost half as much again.
+// serves about 70,000 Checks a second; a second one makes each cost half as much again.
 //
 // It can have a second port where only grpc.health.v1 is answered, for probes that speak no TLS.
 //

@@ -110,6 +110,21 @@ TEST(TokenBook, SaysTwentyErrorsAtMost) {
   EXPECT_EQ(std::count(error.begin(), error.end(), '\n'), 19);
 }
 
+TEST(TokenBook, HasTenThousandTokensAtMost) {
+  std::string text;
+  const auto add = [&](int number) {
+    absl::StrAppend(&text, "t", number, " sha256:", absl::Hex(number + 1, absl::kZeroPad16),
+                    std::string(48, 'a'), "\n");
+  };
+  for (int i = 0; i < 10'000; ++i) add(i);
+  const auto full = TokenBook::Parse(text, "tokens");
+  ASSERT_TRUE(full.ok()) << full.status();
+  EXPECT_EQ(full->size(), 10'000U);
+  add(10'000);
+  EXPECT_EQ(TokenBook::Parse(text, "tokens").status().message(),
+            "tokens:10001: more than 10000 tokens");
+}
+
 TEST(TokenBook, AnEmptyFileHasNoTokens) {
   const auto book = TokenBook::Parse("", "tokens");
   ASSERT_TRUE(book.ok());

@@ -1,7 +1,10 @@
 // Callers and grants: those that make no sense, and what is made of the others.
 
 #include <fstream>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/config/golden.h"
@@ -158,6 +161,37 @@ class WrongAccess : public testing::TestWithParam<WrongCase> {};
 TEST_P(WrongAccess, IsToldWithItsPlace) { ExpectErrors(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(Config, WrongAccess, testing::ValuesIn(kCases), NameOfCase);
+
+// The first line of what is said.
+std::string FirstError(const std::string& yaml) {
+  const LoadResult result = Parse(yaml, "f.yaml");
+  const std::vector<std::string> errors = result.Errors();
+  return errors.empty() ? "" : errors[0];
+}
+
+TEST(AccessLimits, ThereMayBeTenThousandCallers) {
+  std::string yaml =
+      "tls: {certificate_file: a, key_file: b, client_ca_file: c}\naccess:\n  callers:\n";
+  const auto add = [&](int number) {
+    absl::StrAppend(&yaml, "    - {name: c", number, ", certificate: \"DNS:c", number,
+                    "\", status: true}\n");
+  };
+  for (int i = 0; i < 10'000; ++i) add(i);
+  EXPECT_EQ(FirstError(yaml), "");
+  add(10'000);
+  EXPECT_EQ(FirstError(yaml), "f.yaml:4:5: there are 10001 callers; at most 10000");
+}
+
+TEST(AccessLimits, ACallerMayHaveAThousandGrantsOfAKind) {
+  const auto with = [](int identities) {
+    std::string yaml =
+        "access:\n  callers:\n    - name: a\n      anybody: true\n      identities: [i0";
+    for (int i = 1; i < identities; ++i) absl::StrAppend(&yaml, ", i", i);
+    return FirstError(yaml + "]\n");
+  };
+  EXPECT_EQ(with(1000), "");
+  EXPECT_EQ(with(1001), "f.yaml:5:19: has 1001 entries; at most 1000");
+}
 
 constexpr char kGood[] = R"(
 tls: {certificate_file: a, key_file: b, client_ca_file: c}

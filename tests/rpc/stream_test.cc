@@ -1,6 +1,7 @@
 // CheckStream: order, ends of every kind, and what is left of a stream afterwards.
 
 #include <list>
+#include <thread>
 
 #include "tests/rpc/rpc_fixture.h"
 #include "tests/testing/wait_until.h"
@@ -128,6 +129,29 @@ TEST(CheckStream, OverTheLimitItIsRefusedUntilAnotherOneEnds) {
   EXPECT_TRUE(fourth.Exchange());
   EXPECT_TRUE(fourth.Close().ok());
   EXPECT_TRUE(second.Close().ok());
+}
+
+TEST(CheckStream, OfOneConnectionThereAreOneHundredAndTwentyEight) {
+  constexpr int kMost = 128;
+  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  std::list<OpenStream> streams;
+  for (int i = 0; i < kMost; ++i) {
+    ASSERT_TRUE(streams.emplace_back(*server.throttler).Exchange());
+  }
+  // gRPC keeps it back until there is room.
+  std::thread next([&] {
+    OpenStream waiting(*server.throttler);
+    EXPECT_TRUE(waiting.Exchange());
+    EXPECT_TRUE(waiting.Close().ok());
+  });
+  EXPECT_FALSE(
+      WaitUntil([&] { return server.server->streams_open() > kMost; }, absl::Milliseconds(200)));
+  const auto other = v1::ThrottlerService::NewStub(server.Connect());
+  OpenStream elsewhere(*other);
+  EXPECT_TRUE(elsewhere.Exchange());
+  EXPECT_TRUE(streams.front().Close().ok());
+  next.join();
+  for (OpenStream& open : streams) open.context.TryCancel();
 }
 
 TEST(CheckStream, TenThousandCancelledOnesLeaveNothingBehind) {

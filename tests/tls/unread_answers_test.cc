@@ -1,5 +1,5 @@
-// Callers who do not read answers, or do not end requests: others are answered, and memory is
-// bounded, while they do so.
+// Callers who do not read answers, or do not end requests: others are answered, and so many answers
+// wait at most, while they do so.
 
 #include <cstdint>
 #include <memory>
