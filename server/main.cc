@@ -9,7 +9,6 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
-#include <cstdio>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -17,6 +16,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/host_port.h"
 #include "common/system_clock.h"
@@ -212,10 +212,13 @@ void Run(app::Server& server, absl::Duration pre_stop, const sigset_t& signals) 
   }
 }
 
-// Behind what was logged before.
+// Behind what was logged before, unless nobody reads it.
+void Complain(absl::string_view message) {
+  if (app::FlushLog(kLogLimit)) std::cerr << "headgated: " << message << '\n';
+}
+
 int Fail(const absl::Status& status) {
-  app::FlushLog(kLogLimit);
-  std::cerr << "headgated: " << status.message() << '\n';
+  Complain(status.message());
   return absl::IsInvalidArgument(status) ? kWrongUsage : kFailed;
 }
 
@@ -257,8 +260,7 @@ int main(int argc, char** argv) {
   try {
     return headgate::Main(argc, argv);
   } catch (const std::exception& error) {  // such as no memory for the tables that were asked for
-    headgate::app::FlushLog(headgate::kLogLimit);
-    std::fprintf(stderr, "headgated: %s\n", error.what());
+    headgate::Complain(error.what());
     return headgate::kFailed;
   }
 }

@@ -2,6 +2,8 @@
 # shellcheck shell=bash
 
 FAILED_CHECKS=()
+# Clang's analyzer looks into files that another one includes only where that one's path has this word.
+TIDY=tidy-UnifiedSource
 
 cpp_files() { # cpp_files FOLDER...
   find "$@" -name build -prune -o -type f \( -name '*.h' -o -name '*.cc' \) -print | sort
@@ -38,15 +40,15 @@ check_format() {
 
 # Afresh: it says how files are compiled today.
 check_configuration() {
-  rm -rf build/tidy
-  configure_preset tidy
+  rm -rf "build/$TIDY"
+  configure_preset "$TIDY"
 }
 
-# What clang-tidy reads: sources by the handful as build/tidy compiles them, which takes a quarter of
+# What clang-tidy reads: sources by the handful as that preset compiles them, which takes a quarter of
 # the time, and those that are compiled alone.
 tidy_sources() {
   local handfuls
-  mapfile -t handfuls < <(find build/tidy/{common,server,client} -name 'unity_*.cxx' | sort)
+  mapfile -t handfuls < <(find "build/$TIDY"/{common,server,client} -name 'unity_*.cxx' | sort)
   printf '%s\n' "${handfuls[@]}"
   product_sources | grep --invert-match --line-regexp --fixed-strings --file=<(
     sed -n "s|^#include \"$PWD/\(.*\)\"$|\1|p" "${handfuls[@]}") || true
@@ -55,18 +57,26 @@ tidy_sources() {
 # Tests are left to the compiler's warnings.
 check_tidy() {
   tidy_sources | xargs --max-procs="$(heavy_jobs)" --max-args=1 \
-    clang-tidy-14 -p build/tidy --quiet --checks=-bugprone-suspicious-include \
+    clang-tidy-14 -p "build/$TIDY" --quiet --checks=-bugprone-suspicious-include \
     --extra-arg=-Wno-unknown-warning-option 2>&1 |
     { grep -v '^[0-9]* warnings* generated\.$' || true; }
 }
 
-# Each file by itself, so that it has to include what it uses. Generated headers must be there.
-check_thread_safety() {
-  build_preset tidy headgate_proto_sources >/dev/null || return
-  # shellcheck disable=SC2046
+# Each file by itself, so that it has to include what it uses, and use what it names. Generated headers
+# must be there.
+check_each_file() {
+  local alone=$PWD/build/$TIDY/alone
+  build_preset "$TIDY" headgate_proto_sources >/dev/null || return
+  mkdir -p "$alone"
+  {
+    printf '%s\n' -std=c++20 "-I$PWD" "-I$PWD/client/include" \
+      -isystem "$PWD/build/$TIDY/proto/generated" '-DHEADGATE_VERSION=""' -Wthread-safety
+    pkg-config --cflags-only-I libpqxx libpq | xargs --max-args=1
+  } >"$alone/compile_flags.txt"
   product_sources | xargs --max-procs="$(build_jobs)" --max-args=4 \
-    clang++-14 -std=c++20 -fsyntax-only -I. -Iclient/include -isystem build/tidy/proto/generated \
-    $(pkg-config --cflags libpqxx libpq) -DHEADGATE_VERSION='""' -Wthread-safety -Werror
+    clang-tidy-14 -p "$alone" --quiet --warnings-as-errors='*' \
+    --checks='-*,misc-unused-using-decls,clang-diagnostic-thread-safety*' 2>&1 |
+    { grep -v '^[0-9]* warnings* generated\.$' || true; }
 }
 
 # Its own status tells a fault from a tool that cannot be had.
@@ -104,7 +114,7 @@ run_checks() {
   check_step "shell scripts (shellcheck)" check_shell
   check_step "protobuf style (buf lint)" check_protos
   check_step "build files (cmake)" check_configuration
-  check_step "locks (clang -Wthread-safety)" check_thread_safety
+  check_step "locks, and each file by itself (clang)" check_each_file
   check_step "clang-tidy" check_tidy
   if ((${#FAILED_CHECKS[@]} == 0)); then
     echo "check: ok"

@@ -1,6 +1,7 @@
 #include "server/app/log.h"
 
 #include <grpc/support/log.h>
+#include <poll.h>
 #include <pthread.h>
 #include <spdlog/async.h>
 #include <spdlog/sinks/base_sink.h>
@@ -35,10 +36,10 @@ constexpr size_t kMostWaiting = 1024;
 class Output final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   // Those that were dropped count as done.
-  void AwaitLines(int64_t lines, const std::function<int64_t()>& dropped, absl::Duration limit) {
+  bool AwaitLines(int64_t lines, const std::function<int64_t()>& dropped, absl::Duration limit) {
     std::unique_lock lock(counting_);
-    changed_.wait_for(lock, absl::ToChronoNanoseconds(limit),
-                      [&] { return written_ + dropped() >= lines; });
+    return changed_.wait_for(lock, absl::ToChronoNanoseconds(limit),
+                             [&] { return written_ + dropped() >= lines; });
   }
 
  private:
@@ -47,25 +48,34 @@ class Output final : public spdlog::sinks::base_sink<std::mutex> {
     formatter_->format(line, text);
     for (size_t done = 0; done < text.size();) {
       const ssize_t more = write(STDERR_FILENO, text.data() + done, text.size() - done);
-      if (more < 0 && errno != EINTR) break;
       if (more > 0) done += static_cast<size_t>(more);
+      if (more < 0 && errno == EAGAIN) AwaitReader();
+      if (more < 0 && errno != EAGAIN && errno != EINTR) break;
     }
     const std::lock_guard lock(counting_);
     ++written_;
     changed_.notify_all();
   }
   void flush_() override {}
+  // Another process that has this file may have made it one that does not wait.
+  static void AwaitReader() {
+    pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+    poll(&ready, 1, -1);
+  }
 
   std::mutex counting_;
   std::condition_variable changed_;
   int64_t written_ = 0;
 };
 
-// Never destroyed: that would wait for a reader, for as long as there is none.
+// Never destroyed: that would wait for a reader, for as long as there is none, and threads may have
+// something to say until the end.
 struct Writer {
   const std::shared_ptr<Output> output = std::make_shared<Output>();
   const std::shared_ptr<spdlog::details::thread_pool> thread =
       std::make_shared<spdlog::details::thread_pool>(kMostWaiting, 1);
+  const std::shared_ptr<spdlog::async_logger> logger = std::make_shared<spdlog::async_logger>(
+      "headgate", output, thread, spdlog::async_overflow_policy::overrun_oldest);
   std::atomic<int64_t> lines = 0;
   std::atomic<int64_t> told_dropped = 0;
 
@@ -77,22 +87,22 @@ Writer* writer = nullptr;
 
 void Write(spdlog::level::level_enum level, std::string_view event, LogFields fields) {
   writer->lines.fetch_add(1, std::memory_order_relaxed);  // whoever waits for it has written it
-  spdlog::log(level, "{}", as_json ? JsonMembers(event, fields) : TextLine(event, fields));
+  writer->logger->log(level, "{}", as_json ? JsonMembers(event, fields) : TextLine(event, fields));
 }
 
 // Of lines for which there was no room, once there is room to say it.
 void TellDropped() {
   const int64_t dropped = writer->dropped();
   int64_t told = writer->told_dropped.load(std::memory_order_relaxed);  // nothing hangs on it
-  if (dropped == told || writer->thread->queue_size() > kMostWaiting / 2) return;
+  if (dropped <= told || writer->thread->queue_size() > kMostWaiting / 2) return;
   if (!writer->told_dropped.compare_exchange_strong(told, dropped, std::memory_order_relaxed)) {
     return;
   }
-  Write(spdlog::level::warn, "log lines were dropped", {{"lines", absl::StrCat(dropped - told)}});
+  Write(spdlog::level::err, "log lines were dropped", {{"lines", absl::StrCat(dropped - told)}});
 }
 
 void Log(spdlog::level::level_enum level, std::string_view event, LogFields fields) {
-  if (writer == nullptr || !spdlog::should_log(level)) return;
+  if (writer == nullptr || !writer->logger->should_log(level)) return;
   TellDropped();
   Write(level, event, fields);
 }
@@ -113,23 +123,21 @@ void SetUpLog(std::string_view level, LogFormat format) {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   writer = new Writer;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  auto logger = std::make_shared<spdlog::async_logger>(
-      "headgate", writer->output, writer->thread, spdlog::async_overflow_policy::overrun_oldest);
   as_json = format == LogFormat::kJson;
-  logger->set_pattern(
+  spdlog::async_logger& logger = *writer->logger;
+  logger.set_pattern(
       as_json ? R"({"ts":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})" : "%Y-%m-%dT%H:%M:%S.%eZ %l %v",
       spdlog::pattern_time_type::utc);
   const auto known = spdlog::level::from_str(std::string(level));
-  logger->set_level(known == spdlog::level::off ? spdlog::level::info : known);
-  spdlog::set_default_logger(std::move(logger));
+  logger.set_level(known == spdlog::level::off ? spdlog::level::info : known);
   if (std::getenv("GRPC_VERBOSITY") != nullptr) grpc_level = spdlog::level::info;
   gpr_set_log_function(LogOfGrpc);
 }
 
-void FlushLog(absl::Duration limit) {
-  if (writer == nullptr) return;
-  writer->output->AwaitLines(
-      writer->lines.load(std::memory_order_relaxed), [] { return writer->dropped(); }, limit);
+bool FlushLog(absl::Duration limit) {
+  return writer == nullptr || writer->output->AwaitLines(
+                                  writer->lines.load(std::memory_order_relaxed),
+                                  [] { return writer->dropped(); }, limit);
 }
 
 void LogInfo(std::string_view event, LogFields fields) { Log(spdlog::level::info, event, fields); }

@@ -35,9 +35,9 @@ using LogFields = absl::Span<const LogField>;
 // environment has GRPC_VERBOSITY.
 void SetUpLog(std::string_view level, LogFormat format);
 
-// Waits until what was said is written or dropped, for so long at most. Without it the last lines
+// Whether what was said is written or dropped, after so long at most. Without it the last lines
 // are lost when the process ends.
-void FlushLog(absl::Duration limit);
+bool FlushLog(absl::Duration limit);
 
 void LogInfo(std::string_view event, LogFields fields = {});
 void LogWarning(std::string_view event, LogFields fields = {});

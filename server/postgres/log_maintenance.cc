@@ -132,8 +132,9 @@ throttle_log::StoreState MeasureLog(pqxx::transaction_base& work) {
   throttle_log::StoreState state;
   state.bytes = sums[0].as<int64_t>();
   state.rows = sums[1].as<int64_t>();
-  if (!partitions.empty())
+  if (!partitions.empty()) {
     state.oldest = absl::FromUnixSeconds(partitions.front().day * kSecondsInDay);
+  }
   return state;
 }
 

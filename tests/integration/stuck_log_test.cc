@@ -1,6 +1,7 @@
 // Nobody reads what the server writes to standard error: Checks go on, and it can be stopped.
 
 #include <fcntl.h>
+#include <grpc/support/time.h>
 #include <grpcpp/grpcpp.h>
 #include <headgate/v1/throttler_service.grpc.pb.h>
 #include <poll.h>
@@ -8,8 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 
@@ -48,22 +50,28 @@ class StuckLog : public testing::Test {
     request.set_identity("job:etl");
     v1::CheckResponse response;
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+    context.set_deadline(gpr_time_from_seconds(20, GPR_TIMESPAN));
     return stub->Check(&context, request, &response);
   }
   bool IsFull() {
     int bytes = 0;
     return ioctl(reader_.number(), FIONREAD, &bytes) == 0 && bytes > kSmallestPipe / 2;
   }
-  // Until nothing comes for a while.
+  // Until nothing comes for a while: far more than can wait.
   void ReadAll() {
     constexpr int kWhileMs = 20;
     char bytes[kSmallestPipe];
-    for (pollfd ready = {.fd = reader_.number(), .events = POLLIN, .revents = 0};
-         poll(&ready, 1, kWhileMs) == 1;) {
+    pollfd ready = {.fd = reader_.number(), .events = POLLIN, .revents = 0};
+    for (int i = 0; i < 1000 && poll(&ready, 1, kWhileMs) == 1; ++i) {
       const ssize_t got = read(reader_.number(), bytes, sizeof(bytes));
       if (got > 0) text_.append(bytes, static_cast<size_t>(got));
     }
+  }
+
+  // A file takes the pipe's place: what the log says of a server that ended badly is read.
+  void StopReading() {
+    std::filesystem::remove(folder_.File("headgated.log"));
+    std::ofstream(folder_.File("headgated.log")) << "nobody read it\n";
   }
 
   const TempFolder folder_;
@@ -79,6 +87,7 @@ TEST_F(StuckLog, HoldsUpNoCheckAndNoStop) {
     ASSERT_TRUE(status.ok()) << "Check " << i << ": " << status.error_message();
   }
   EXPECT_TRUE(IsFull());
+  StopReading();
   const absl::Status stopped = server_->Stop();
   EXPECT_TRUE(stopped.ok()) << stopped;
 }
@@ -88,9 +97,11 @@ TEST_F(StuckLog, SaysHowManyLinesWereDroppedOnceItIsRead) {
   for (int i = 0; i < 300; ++i) ASSERT_TRUE(Check().ok());
   const bool told = WaitUntil([&] {
     ReadAll();
-    return text_.find("log lines were dropped lines=") != std::string::npos || !Check().ok();
+    EXPECT_TRUE(Check().ok());
+    return text_.find("log lines were dropped lines=") != std::string::npos;
   });
   EXPECT_TRUE(told) << text_.substr(0, 2000);
+  StopReading();
   EXPECT_TRUE(server_->Stop().ok());
 }
 

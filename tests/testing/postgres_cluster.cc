@@ -143,8 +143,9 @@ absl::Status PostgresCluster::WaitForStandbys() {
     rows = primary().RunSql(sql);
     return !rows.ok() || (*rows)[0][0] == absl::StrCat(standbys);
   };
-  if (!WaitUntil(caught_up, kClusterLimit))
+  if (!WaitUntil(caught_up, kClusterLimit)) {
     return absl::DeadlineExceededError("standbys lag behind");
+  }
   return rows.status();
 }
 

@@ -77,6 +77,17 @@ TEST(ServerTls, CallersRefuseAServerThatIsNotWhoTheyCall) {
   EXPECT_EQ(server.Check(server.Caller(own)).error_code(), StatusCode::UNAVAILABLE);
 }
 
+TEST(ServerTls, CallersRefuseAServerWhoseCertificateHasExpired) {
+  TlsServer server;
+  const TestCertificate own = server.authority.Sign({});
+  server.Write(server.authority.SignServer(-absl::Hours(1)));
+  ASSERT_TRUE(WaitUntil([&] { return server.tls->state().loads == 2; }));
+  EXPECT_EQ(server.Check(server.Caller(own)).error_code(), StatusCode::UNAVAILABLE);
+  server.Write(server.authority.SignServer());
+  ASSERT_TRUE(WaitUntil([&] { return server.tls->state().loads == 3; }));
+  EXPECT_TRUE(server.Check(server.Caller(own)).ok());
+}
+
 TEST(ServerTls, ANewCertificateIsInForceForTheNextConnection) {
   TlsServer server;
   const grpc::SslCredentialsOptions caller = server.Caller();
