@@ -122,23 +122,34 @@ target_link_libraries(readme PRIVATE Headgate::client)
 CMAKE
 }
 
-# The backfill that docs/client.md begins with, around rows of the reader's own.
-write_guide_snippet() {
-  local snippet
-  snippet=$(awk '/^```cpp$/ && !seen { inside = seen = 1; next } /^```$/ { inside = 0 } inside' \
-    docs/client.md)
-  [[ $snippet == *chunk_scale* ]] || fail "docs/client.md does not begin with a backfill any more"
-  cat >"$ROOT/project/guide.cc" <<CXX
-#include <headgate/fake.h>
+# guide_snippet NUMBER: of the C++ in docs/client.md.
+guide_snippet() {
+  awk -v wanted="$1" '/^```cpp$/ { inside = ++number == wanted; next } /^```$/ { inside = 0 } inside' \
+    docs/client.md
+}
 
+# All C++ of docs/client.md, around rows and a database of the reader's own.
+write_guide_snippets() {
+  [[ $(guide_snippet 1) == *chunk_scale* ]] || fail "docs/client.md does not begin with a backfill"
+  [[ $(guide_snippet 2) == *TlsOptions* ]] || fail "the second example of docs/client.md is not TLS"
+  [[ $(guide_snippet 3) == *'TEST(Backfill'* ]] ||
+    fail "the third example of docs/client.md is not a test"
+  [[ $(guide_snippet 4) == *ExecThrottled* ]] || fail "the fourth example of docs/client.md is not pqxx"
+  [[ -z $(guide_snippet 5) ]] || fail "docs/client.md has an example that nobody compiles"
+  cat >"$ROOT/project/guide.h" <<CXX
 #include <algorithm>
 #include <cstdint>
 
 inline constexpr int64_t kLastId = 2000;
-int64_t copied = 0;
-void CopyRows(int64_t /*first*/, int64_t rows) { copied += rows; }
+inline int64_t copied = 0;
+inline void CopyRows(int64_t /*first*/, int64_t rows) { copied += rows; }
 
-$snippet
+$(guide_snippet 1)
+CXX
+  cat >"$ROOT/project/guide.cc" <<'CXX'
+#include "guide.h"
+
+#include <headgate/fake.h>
 
 int main() {
   FakeHeadgate headgate;
@@ -148,10 +159,44 @@ int main() {
   return copied >= kLastId && headgate.time().Waited() >= absl::Seconds(3) ? 0 : 2;
 }
 CXX
+  cat >"$ROOT/project/guide_tls.cc" <<CXX
+#include <headgate/client.h>
+
+using namespace headgate::client;
+
+$(guide_snippet 2)
+
+// There are no such files here.
+int main() { return absl::IsInvalidArgument(client.status()) ? 0 : 1; }
+CXX
+  cat >"$ROOT/project/guide_test.cc" <<CXX
+#include <gtest/gtest.h>
+
+#include "guide.h"
+$(guide_snippet 3)
+CXX
+  cat >"$ROOT/project/guide_pqxx.cc" <<CXX
+#include <headgate/pqxx.h>
+
+#include <cstdint>
+
+using namespace headgate::client;
+
+absl::Status Delete(Client* client, pqxx::connection& connection, int64_t first, int64_t last) {
+$(guide_snippet 4)
+  return deleted.status();
+}
+
+int main() {}  // compiling is the point
+CXX
   cat >>"$ROOT/project/CMakeLists.txt" <<'CMAKE'
-add_executable(guide guide.cc)
-target_compile_options(guide PRIVATE -Wall -Wextra -Werror)
-target_link_libraries(guide PRIVATE Headgate::client)
+find_package(GTest REQUIRED)
+foreach(name guide guide_tls guide_test guide_pqxx)
+  add_executable(${name} ${name}.cc)
+  target_compile_options(${name} PRIVATE -Wall -Wextra -Werror)
+  target_link_libraries(${name} PRIVATE Headgate::client Headgate::pqxx)
+endforeach()
+target_link_libraries(guide_test PRIVATE GTest::gtest_main)
 CMAKE
 }
 
@@ -170,6 +215,8 @@ project_builds_and_runs() {
   [[ $output == "waited, worked, reported" ]] || fail "the project's job says: $output"
   "$ROOT/build/readme" || fail "the job of README.md ended with $?"
   "$ROOT/build/guide" || fail "the backfill of docs/client.md ended with $?"
+  "$ROOT/build/guide_tls" || fail "the client with TLS of docs/client.md ended with $?"
+  quietly guide_test "$ROOT/build/guide_test"
   "$ROOT/build/statements" || fail "the project's statements ended with $?"
 }
 
@@ -188,7 +235,7 @@ headers_show_neither_grpc_nor_protobuf
 headers_stand_alone
 write_project
 write_readme_snippet
-write_guide_snippet
+write_guide_snippets
 project_builds_and_runs
 other_versions_are_refused
 echo "another project finds, links and runs the installed SDK"
