@@ -76,7 +76,9 @@ class Operator {
     v1::QueryThrottleLogResponse response;
     Expect([&](auto* context) { return throttle_log_->QueryThrottleLog(context, {}, &response); });
     int64_t checks = 0;
-    for (const v1::LogSum& sum : response.sums()) checks += sum.checks();
+    for (const v1::LogSum& sum : response.sums()) {
+      checks += sum.allowed() + sum.would_be_denied() + sum.denied();
+    }
     return checks;
   }
   std::set<int64_t> InForce() const {
