@@ -23,6 +23,7 @@
 #include "gtest/gtest.h"
 #include "tests/load/subprocess.h"
 #include "tests/testing/engine_fixture.h"
+#include "tests/testing/override_requests.h"
 #include "tests/testing/temp_folder.h"
 #include "tests/testing/wait_until.h"
 
@@ -75,12 +76,7 @@ class Life {
 
   // Its id; nothing: it was not acknowledged.
   std::optional<int64_t> Pause(const std::string& identity) const {
-    v1::CreateOverrideRequest request;
-    request.set_kind(v1::OVERRIDE_KIND_PAUSE);
-    request.mutable_selector()->set_identity(identity);
-    request.set_actor("test");
-    request.set_reason("must outlive the server");
-    request.set_never_expires(true);
+    const v1::CreateOverrideRequest request = PauseForGood(identity);
     v1::CreateOverrideResponse response;
     grpc::ClientContext context;
     if (!overrides_->CreateOverride(&context, request, &response).ok()) return std::nullopt;

@@ -15,6 +15,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/restart/caller.h"
+#include "tests/testing/override_requests.h"
 
 namespace headgate {
 
@@ -61,12 +62,7 @@ class Operator {
     return response.snapshot();
   }
   int64_t Pause(const std::string& identity) const {
-    v1::CreateOverrideRequest request;
-    request.set_kind(v1::OVERRIDE_KIND_PAUSE);
-    request.mutable_selector()->set_identity(identity);
-    request.set_actor("test");
-    request.set_reason("must outlive the server");
-    request.set_never_expires(true);
+    const v1::CreateOverrideRequest request = PauseForGood(identity);
     v1::CreateOverrideResponse response;
     Expect([&](auto* context) { return overrides_->CreateOverride(context, request, &response); });
     return response.override().id();

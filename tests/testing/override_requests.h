@@ -1,0 +1,26 @@
+// Requests for overrides that several rooms' tests make.
+//
+//   stub->CreateOverride(&context, PauseForGood("job:etl"), &response);
+
+#ifndef HEADGATE_TESTS_TESTING_OVERRIDE_REQUESTS_H_
+#define HEADGATE_TESTS_TESTING_OVERRIDE_REQUESTS_H_
+
+#include <headgate/v1/override_service.pb.h>
+
+#include <string>
+
+namespace headgate {
+
+inline v1::CreateOverrideRequest PauseForGood(const std::string& identity) {
+  v1::CreateOverrideRequest request;
+  request.set_kind(v1::OVERRIDE_KIND_PAUSE);
+  request.mutable_selector()->set_identity(identity);
+  request.set_actor("test");
+  request.set_reason("must outlive the server");
+  request.set_never_expires(true);
+  return request;
+}
+
+}  // namespace headgate
+
+#endif  // HEADGATE_TESTS_TESTING_OVERRIDE_REQUESTS_H_
