@@ -54,12 +54,18 @@ tidy_sources() {
     sed -n "s|^#include \"$PWD/\(.*\)\"$|\1|p" "${handfuls[@]}") || true
 }
 
+# run_tidy PROCESSES FILES_AT_ONCE OPTION...: of the files that are named on standard input.
+run_tidy() {
+  local processes=$1 at_once=$2
+  shift 2
+  xargs --max-procs="$processes" --max-args="$at_once" clang-tidy-14 --quiet "$@" 2>&1 |
+    { grep -v '^[0-9]* warnings* generated\.$' || true; }
+}
+
 # Tests are left to the compiler's warnings.
 check_tidy() {
-  tidy_sources | xargs --max-procs="$(heavy_jobs)" --max-args=1 \
-    clang-tidy-14 -p "build/$TIDY" --quiet --checks=-bugprone-suspicious-include \
-    --extra-arg=-Wno-unknown-warning-option 2>&1 |
-    { grep -v '^[0-9]* warnings* generated\.$' || true; }
+  tidy_sources | run_tidy "$(heavy_jobs)" 1 -p "build/$TIDY" \
+    --checks=-bugprone-suspicious-include --extra-arg=-Wno-unknown-warning-option
 }
 
 # Each file by itself, so that it has to include what it uses, and use what it names. Generated headers
@@ -73,10 +79,8 @@ check_each_file() {
       -isystem "$PWD/build/$TIDY/proto/generated" '-DHEADGATE_VERSION=""' -Wthread-safety
     pkg-config --cflags-only-I libpqxx libpq | xargs --max-args=1
   } >"$alone/compile_flags.txt"
-  product_sources | xargs --max-procs="$(build_jobs)" --max-args=4 \
-    clang-tidy-14 -p "$alone" --quiet --warnings-as-errors='*' \
-    --checks='-*,misc-unused-using-decls,clang-diagnostic-thread-safety*' 2>&1 |
-    { grep -v '^[0-9]* warnings* generated\.$' || true; }
+  product_sources | run_tidy "$(build_jobs)" 4 -p "$alone" --warnings-as-errors='*' \
+    --checks='-*,misc-unused-using-decls,clang-diagnostic-thread-safety*'
 }
 
 # Its own status tells a fault from a tool that cannot be had.
