@@ -28,13 +28,14 @@ namespace {
 // Set once, before the first line.
 bool as_json = false;
 
-// Lines that wait for whoever reads standard error.
+// Lines that wait for whoever reads the file.
 constexpr size_t kMostWaiting = 1024;
 
-// Standard error, as written by a thread of its own. Not by stdio: exit() would wait for its lock,
-// which is held while nobody reads.
+// A file, as written by a thread of its own. Not by stdio: exit() would wait for its lock, which is
+// held while nobody reads.
 class Output final : public spdlog::sinks::base_sink<std::mutex> {
  public:
+  explicit Output(int file) : file_(file) {}
   // Those that were dropped count as done.
   bool AwaitLines(int64_t lines, const std::function<int64_t()>& dropped, absl::Duration limit) {
     std::unique_lock lock(counting_);
@@ -47,7 +48,7 @@ class Output final : public spdlog::sinks::base_sink<std::mutex> {
     spdlog::memory_buf_t text;
     formatter_->format(line, text);
     for (size_t done = 0; done < text.size();) {
-      const ssize_t more = write(STDERR_FILENO, text.data() + done, text.size() - done);
+      const ssize_t more = write(file_, text.data() + done, text.size() - done);
       if (more > 0) done += static_cast<size_t>(more);
       if (more < 0 && errno == EAGAIN) AwaitReader();
       if (more < 0 && errno != EAGAIN && errno != EINTR) break;
@@ -58,11 +59,12 @@ class Output final : public spdlog::sinks::base_sink<std::mutex> {
   }
   void flush_() override {}
   // Another process that has this file may have made it one that does not wait.
-  static void AwaitReader() {
-    pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  void AwaitReader() const {
+    pollfd ready = {.fd = file_, .events = POLLOUT, .revents = 0};
     poll(&ready, 1, -1);
   }
 
+  const int file_;
   std::mutex counting_;
   std::condition_variable changed_;
   int64_t written_ = 0;
@@ -71,7 +73,9 @@ class Output final : public spdlog::sinks::base_sink<std::mutex> {
 // Never destroyed: that would wait for a reader, for as long as there is none, and threads may have
 // something to say until the end.
 struct Writer {
-  const std::shared_ptr<Output> output = std::make_shared<Output>();
+  explicit Writer(int file) : output(std::make_shared<Output>(file)) {}
+
+  const std::shared_ptr<Output> output;
   const std::shared_ptr<spdlog::details::thread_pool> thread =
       std::make_shared<spdlog::details::thread_pool>(kMostWaiting, 1);
   const std::shared_ptr<spdlog::async_logger> logger = std::make_shared<spdlog::async_logger>(
@@ -115,13 +119,13 @@ void LogOfGrpc(gpr_log_func_args* entry) { Log(grpc_level, "grpc", {{"message", 
 
 }  // namespace
 
-void SetUpLog(std::string_view level, LogFormat format) {
+void SetUpLog(std::string_view level, LogFormat format, int file) {
   // Signals are for the threads that wait for them.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  writer = new Writer;
+  writer = new Writer(file);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   as_json = format == LogFormat::kJson;
   spdlog::async_logger& logger = *writer->logger;

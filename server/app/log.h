@@ -13,6 +13,8 @@
 #ifndef HEADGATE_SERVER_APP_LOG_H_
 #define HEADGATE_SERVER_APP_LOG_H_
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -29,11 +31,12 @@ enum class LogFormat : uint8_t { kText, kJson };
 using LogField = std::pair<std::string_view, std::string_view>;
 using LogFields = absl::Span<const LogField>;
 
-// Call it once. Levels: "debug", "info", "warning" or "error"; anything else is "info".
+// Call it once; before that, nothing is written. Levels: "debug", "info", "warning" or "error";
+// anything else is "info". `file` is an open descriptor, to be left open.
 //
 // What gRPC itself says is of level debug, since our own errors say it too; of level info if the
 // environment has GRPC_VERBOSITY.
-void SetUpLog(std::string_view level, LogFormat format);
+void SetUpLog(std::string_view level, LogFormat format, int file = STDERR_FILENO);
 
 // Whether what was said is written or dropped, after so long at most. Without it the last lines
 // are lost when the process ends.

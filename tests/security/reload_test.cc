@@ -1,13 +1,19 @@
 // The whole server, from files: who may do what follows its configuration and its token file.
 
-#include <spdlog/sinks/ringbuffer_sink.h>
-#include <spdlog/spdlog.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include <algorithm>
+#include <cstdio>
 #include <functional>
+#include <string>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "common/system_clock.h"
 #include "server/app/access.h"
+#include "server/app/log.h"
 #include "server/app/server.h"
 #include "tests/security/access_fixture.h"
 #include "tests/testing/wait_until.h"
@@ -17,10 +23,39 @@ namespace {
 
 constexpr char kNext[] = "next-0123456789abcdef0123456789abcdef";
 
+// What the log says from now on. There is one log in a process: its file stays for all tests.
+class LoggedLines {
+ public:
+  LoggedLines() : from_(Size()) {}
+
+  bool Have(const std::string& text) const {
+    EXPECT_TRUE(app::FlushLog(absl::Seconds(10)));
+    std::string lines(static_cast<size_t>(Size() - from_), '\0');
+    EXPECT_EQ(pread(File(), lines.data(), lines.size(), from_), static_cast<ssize_t>(lines.size()));
+    return absl::StrContains(lines, text);
+  }
+
+ private:
+  static int File() {
+    static const int file = [] {
+      const int opened = fileno(std::tmpfile());
+      app::SetUpLog("info", app::LogFormat::kText, opened);
+      return opened;
+    }();
+    return file;
+  }
+  static off_t Size() {
+    struct stat file {};
+    EXPECT_EQ(fstat(File(), &file), 0);
+    return file.st_size;
+  }
+
+  const off_t from_;
+};
+
 class Reload : public testing::Test {
  protected:
   Reload() {
-    spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", log_));
     const TestCertificate own = authority_.SignServer();
     ReplaceFile(folder_.File("tls.crt"), own.certificate);
     ReplaceFile(folder_.File("tls.key"), own.key);
@@ -76,19 +111,14 @@ class Reload : public testing::Test {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return response;
   }
-  bool Logged(const std::string& text) const {
-    const std::vector<std::string> lines = log_->last_formatted();
-    return std::any_of(lines.begin(), lines.end(),
-                       [&](const auto& line) { return line.find(text) != std::string::npos; });
-  }
+  bool Logged(const std::string& text) const { return logged_.Have(text); }
   static bool Becomes(char outcome, const std::function<char()>& ask) {
     return WaitUntil([&] { return ask() == outcome; });
   }
 
   static constexpr char kSre[] = "    - {name: sre, token: sre, identities: ['*'], status: true}\n";
 
-  const std::shared_ptr<spdlog::sinks::ringbuffer_sink_mt> log_ =
-      std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(100);
+  const LoggedLines logged_;
   const TempFolder folder_;
   CertificateAuthority authority_{"authority"};
   SystemClock clock_;
