@@ -10,8 +10,10 @@
 #include <grpcpp/support/async_stream.h>
 
 #include <cassert>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/rpc/errors.h"
 
 namespace headgate::rpc {
@@ -25,7 +27,7 @@ class CheckStreams::Call final : public Event {
  public:
   explicit Call(CheckStreams& streams) : streams_(streams) {}
   ~Call() {
-    if (counted_) streams_.count_.Close();
+    if (counted_) streams_.count_.Close(caller_);
   }
 
   void Post() {
@@ -72,14 +74,19 @@ class CheckStreams::Call final : public Event {
       return Finish(admitted);
     }
     // Before it is counted: whoever may not have one cannot hold those of others.
-    if (grpc::Status admitted = streams_.admission_(context_); !admitted.ok()) {
+    if (grpc::Status admitted = streams_.admission_(context_, caller_); !admitted.ok()) {
       return Finish(admitted);
     }
-    counted_ = streams_.count_.TryOpen();
-    if (counted_) {
-      Read();
-    } else {
-      Finish(Overloaded("TOO_MANY_STREAMS", "no room for another CheckStream"));
+    switch (streams_.count_.TryOpen(caller_)) {
+      case StreamCount::Outcome::kOpened:
+        counted_ = true;
+        return Read();
+      case StreamCount::Outcome::kTooMany:
+        return Finish(Overloaded("TOO_MANY_STREAMS", "no room for another CheckStream"));
+      case StreamCount::Outcome::kTooManyOfCaller:
+        return Finish(Overloaded("TOO_MANY_STREAMS",
+                                 absl::StrCat("no room for another CheckStream of caller ", caller_,
+                                              ", which has as many as one may")));
     }
   }
 
@@ -121,6 +128,7 @@ class CheckStreams::Call final : public Event {
   FinishEvent finish_event_{*this};
   State state_ = State::kWaiting;
   bool outstanding_ = false;  // a read or a write
+  std::string caller_;
   bool counted_ = false;
   bool finishing_ = false;
   bool finished_ = false;

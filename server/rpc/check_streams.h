@@ -1,7 +1,7 @@
 // The CheckStream calls on one loop: each message is a batch, answered before the next is read.
 //
 // A few calls wait for callers; each that gets one posts another in its place, and is deleted when
-// it ends. Over the limit a stream is refused with RESOURCE_EXHAUSTED; when the server drains,
+// it ends. Over a limit a stream is refused with RESOURCE_EXHAUSTED; when the server drains,
 // those that wait for their caller's next message end with UNAVAILABLE, the others behind the
 // answer they are writing. A stream holds no message of its own: gRPC parses a request just before
 // it hands it over, and has serialised the response when Write returns.
@@ -13,46 +13,18 @@
 #include <grpcpp/support/status.h>
 #include <headgate/v1/throttler_service.pb.h>
 
-#include <atomic>
-#include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "absl/container/flat_hash_map.h"
 #include "server/rpc/calls.h"
 #include "server/rpc/service.h"
 #include "server/rpc/serving_loop.h"
+#include "server/rpc/stream_count.h"
 #include "server/rpc/wire.h"
 
 namespace headgate::rpc {
-
-// How many streams are open, on all loops. Thread-safe.
-class StreamCount {
- public:
-  // `gauge`, which outlives this, counts along; it may be null.
-  explicit StreamCount(int most, std::atomic<int64_t>* gauge = nullptr)
-      : most_(most), gauge_(gauge) {}
-
-  bool TryOpen() {
-    // relaxed, here and below: nothing is read on the strength of this number.
-    if (open_.fetch_add(1, std::memory_order_relaxed) < most_) {
-      if (gauge_ != nullptr) gauge_->fetch_add(1, std::memory_order_relaxed);
-      return true;
-    }
-    open_.fetch_sub(1, std::memory_order_relaxed);
-    return false;
-  }
-  void Close() {
-    open_.fetch_sub(1, std::memory_order_relaxed);
-    if (gauge_ != nullptr) gauge_->fetch_sub(1, std::memory_order_relaxed);
-  }
-  int open() const { return open_.load(std::memory_order_relaxed); }
-
- private:
-  const int most_;
-  std::atomic<int64_t>* const gauge_;
-  std::atomic<int> open_{0};
-};
 
 class CheckStreams final : public Route {
  public:
@@ -60,8 +32,9 @@ class CheckStreams final : public Route {
   using Handler = std::function<grpc::Status(grpc::ServerContext&, const v1::CheckStreamRequest&,
                                              v1::CheckStreamResponse&)>;
 
-  // Whether a caller may have a stream at all; each of its messages is the handler's to judge.
-  using Admission = std::function<grpc::Status(grpc::ServerContext&)>;
+  // Whether a caller may have a stream at all, and its name, which may be none; each of its
+  // messages is the handler's to judge.
+  using Admission = std::function<grpc::Status(grpc::ServerContext&, std::string& caller)>;
 
   // `count` outlives this, and so does `counted`, which is for the loop's thread and may be null.
   CheckStreams(Service& service, int method, ServingLoop& loop, StreamCount& count,

@@ -44,7 +44,8 @@ absl::Status Validate(const RpcServerOptions& options) {
   absl::Status status;
   status.Update(InRange("threads", options.threads, 1, config::kMostThreads));
   status.Update(InRange<int64_t>("max_message_bytes", options.max_message_bytes, 1024, 1 << 30));
-  status.Update(InRange("max_streams", options.max_streams, 0, 1 << 20));
+  status.Update(InRange("streams.all", options.streams.all, 0, 1 << 20));
+  status.Update(InRange("streams.of_one_caller", options.streams.of_one_caller, 1, 1 << 20));
   status.Update(InRange("max_health_watches", options.max_health_watches, 0, 1024));
   status.Update(InRange("connections.most", options.connections.most, 1, config::kMostConnections));
   if (!options.health_address.empty() && options.credentials == nullptr) {
@@ -75,9 +76,8 @@ void SetLimits(const RpcServerOptions& options, grpc::ServerBuilder& builder) {
 
 RpcServer::RpcServer(const RpcServerOptions& options, engine::Engine& engine, Clock& clock,
                      StatusSource& status, DemandListener* demand)
-    : throttler_(std::make_unique<ThrottlerService>(engine, clock, demand, options.recorder,
-                                                    options.access, options.max_streams,
-                                                    options.calls)),
+    : throttler_(std::make_unique<ThrottlerService>(
+          engine, clock, demand, options.recorder, options.access, options.streams, options.calls)),
       status_(std::make_unique<StatusService>(
           options.version, engine, clock, status, [this] { return connections(); },
           options.access)),

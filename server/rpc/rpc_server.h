@@ -37,6 +37,7 @@
 #include "server/rpc/acceptor.h"
 #include "server/rpc/ports.h"
 #include "server/rpc/sources.h"
+#include "server/rpc/stream_count.h"
 
 namespace headgate::access {
 class AccessGuard;
@@ -64,7 +65,7 @@ struct RpcServerOptions {
   bool reflection = true;
   int64_t max_message_bytes = int64_t{4} << 20;  // 1 kB to 1 GB; larger requests are refused
   int threads = 1;                               // that serve Checks; 1 to config::kMostThreads
-  int max_streams = 1024;                        // CheckStreams open at once
+  StreamLimits streams = {};                     // CheckStreams open at once
   int max_health_watches = 64;                   // each has a thread
   // Answers, besides those to Checks and reports, that nobody reads for so long are cancelled.
   absl::Duration unread_answers = absl::Seconds(5);

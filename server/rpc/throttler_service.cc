@@ -54,14 +54,14 @@ struct Lane : Route {
 
 ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, DemandListener* demand,
                                    throttle_log::Recorder* recorder, access::AccessGuard* guard,
-                                   int max_streams, Calls* calls)
+                                   StreamLimits streams, Calls* calls)
     : engine_(engine),
       clock_(clock),
       demand_(demand),
       recorder_(recorder),
       guard_(guard),
       calls_(calls),
-      streams_(max_streams, calls == nullptr ? nullptr : &calls->streams_open()),
+      streams_(streams, calls == nullptr ? nullptr : &calls->streams_open()),
       check_(AddAsync("/headgate.v1.ThrottlerService/Check", Kind::NORMAL_RPC)),
       batch_check_(AddAsync("/headgate.v1.ThrottlerService/BatchCheck", Kind::NORMAL_RPC)),
       check_stream_(AddAsync("/headgate.v1.ThrottlerService/CheckStream", Kind::BIDI_STREAMING)),
@@ -109,9 +109,11 @@ void ThrottlerService::Open(ServingLoop& loop) {
       counted("BatchCheck")));
   loop.Own(std::make_unique<CheckStreams>(
       *this, check_stream_, loop, streams_,
-      [lane](auto& context) {
+      [lane](auto& context, auto& name) {
         const access::Caller* caller = nullptr;
-        return lane->FindCaller(context, caller);
+        grpc::Status known = lane->FindCaller(context, caller);
+        if (caller != nullptr) name = caller->name();
+        return known;
       },
       [lane](auto& context, auto& request, auto& response) {
         return lane->BatchCheck(context, request.checks(), *response.mutable_results());

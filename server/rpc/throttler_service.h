@@ -25,8 +25,8 @@ class ThrottlerService final : public AsyncService {
  public:
   // `demand`, `recorder`, `guard` and `calls` may be null; all outlive this.
   ThrottlerService(engine::Engine& engine, Clock& clock, DemandListener* demand,
-                   throttle_log::Recorder* recorder, access::AccessGuard* guard, int max_streams,
-                   Calls* calls = nullptr);
+                   throttle_log::Recorder* recorder, access::AccessGuard* guard,
+                   StreamLimits streams, Calls* calls = nullptr);
 
   void Open(ServingLoop& loop) override;
 

@@ -108,7 +108,7 @@ TEST(CheckStream, AnOversizedMessageEndsIt) {
 
 TEST(CheckStream, OverTheLimitItIsRefusedUntilAnotherOneEnds) {
   RpcServerOptions options = TestServer::Options();
-  options.max_streams = 2;
+  options.streams.all = 2;
   TestServer server(OneBudget(RateBudget("b", 10, 100)), options);
   OpenStream first(*server.throttler);
   OpenStream second(*server.throttler);

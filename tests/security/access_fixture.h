@@ -197,6 +197,7 @@ class GuardedServer {
   rpc::RpcServerOptions Options() {
     rpc::RpcServerOptions options = rpc::TestServer::Options();
     options.access = &guard;
+    options.streams.of_one_caller = 2;
     options.more_services = {&override_service, &log_service};
     return options;
   }

@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "tests/security/access_fixture.h"
+#include "tests/testing/wait_until.h"
 
 namespace headgate::security {
 namespace {
@@ -223,6 +224,48 @@ TEST_F(OperatorLimits, FilterAlternativesAndReplayedConfiguration) {
   EXPECT_EQ(run(), StatusCode::OK);
   replay.mutable_config_yaml()->append("#");
   EXPECT_EQ(run(), StatusCode::INVALID_ARGUMENT);
+}
+
+// A stream that the server has taken up, or has refused.
+struct OpenStream {
+  explicit OpenStream(const Peer& peer) : stub(v1::ThrottlerService::NewStub(peer.channel)) {
+    peer.Fill(context);
+    stream = stub->CheckStream(&context);
+    v1::CheckStreamRequest message;
+    *message.add_checks() = rpc::CheckOf("etl", 0);
+    v1::CheckStreamResponse answer;
+    taken = stream->Write(message) && stream->Read(&answer);
+  }
+  grpc::Status Close() {
+    stream->WritesDone();
+    return stream->Finish();
+  }
+
+  const std::unique_ptr<v1::ThrottlerService::Stub> stub;
+  rpc::Context context;
+  std::unique_ptr<grpc::ClientReaderWriter<v1::CheckStreamRequest, v1::CheckStreamResponse>> stream;
+  bool taken = false;
+};
+
+TEST(LimitsOfCallers, ACallerHasOnlyItsShareOfCheckStreams) {
+  GuardedServer server;
+  const Peer sre = server.Bare(std::string("Bearer ") + kSreToken);
+  OpenStream first(sre);
+  // Whose they are counts, not by which connection they come.
+  OpenStream second(server.Bare(std::string("Bearer ") + kSreToken));
+  EXPECT_TRUE(first.taken && second.taken);
+  OpenStream third(sre);
+  EXPECT_FALSE(third.taken);
+  const grpc::Status refused = third.Close();
+  EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(refused.error_message(),
+            "no room for another CheckStream of caller sre, which has as many as one may");
+  OpenStream other(server.Bare(std::string("Bearer ") + kAuditorToken));
+  EXPECT_TRUE(other.taken);
+  EXPECT_TRUE(first.Close().ok());
+  EXPECT_TRUE(WaitUntil([&] { return OpenStream(sre).taken; }));
+  EXPECT_TRUE(second.Close().ok());
+  EXPECT_TRUE(other.Close().ok());
 }
 
 }  // namespace
