@@ -27,9 +27,11 @@ FileDescriptor OpenClock() {
   return clock;
 }
 
-void Drain(const FileDescriptor& counter) {
-  uint64_t ignored = 0;
-  [[maybe_unused]] const ssize_t bytes = read(counter.number(), &ignored, sizeof(ignored));
+// How often it ticked since it was asked.
+int64_t TakeTicks(const FileDescriptor& clock) {
+  uint64_t ticks = 0;
+  const ssize_t bytes = read(clock.number(), &ticks, sizeof(ticks));
+  return bytes == sizeof(ticks) ? static_cast<int64_t>(ticks) : 0;
 }
 
 bool IsReadable(const pollfd& polled) { return polled.revents != 0; }
@@ -37,7 +39,10 @@ bool IsReadable(const pollfd& polled) { return polled.revents != 0; }
 }  // namespace
 
 Acceptor::Acceptor(Listener listener, const AcceptorOptions& options)
-    : options_(options), listener_(std::move(listener)), connections_(options.most_connections) {}
+    : options_(options),
+      listener_(std::move(listener)),
+      connections_(options.most_connections),
+      input_(options.input) {}
 
 absl::Status Acceptor::Start(HandOver hand_over) {
   hand_over_ = std::move(hand_over);
@@ -82,15 +87,21 @@ void Acceptor::Run() {
     const nfds_t count = starved_ ? first : polled.size();
     if (poll(polled.data(), count, -1) < 0) continue;  // EINTR
     if (IsReadable(polled[0])) return;
-    if (IsReadable(polled[1])) {
-      Drain(clock_);
-      starved_ = false;
-      MutexLock lock(&mutex_);
-      connections_.Sweep();
-    }
+    if (IsReadable(polled[1])) Tick();
     for (size_t i = first; i < count; ++i) {
       if (IsReadable(polled[i])) TakeAll(polled[i].fd);
     }
+  }
+}
+
+void Acceptor::Tick() {
+  starved_ = false;
+  const absl::Duration since_last = absl::Nanoseconds(kTickNs) * TakeTicks(clock_);
+  MutexLock lock(&mutex_);
+  connections_.Sweep();
+  for (const int connection : input_.Judge(connections_.TakeBrought(), since_last)) {
+    connections_.Cut(connection);
+    ++counts_.cut;
   }
 }
 

@@ -6,7 +6,8 @@
 //   closed connection left is found within 100 ms;
 // - when there are no open files left the newest connections are closed, and whoever comes later is
 //   served once there are some again;
-// - whatever the sockets say, the listener stays.
+// - whatever the sockets say, the listener stays;
+// - connections that bring more than the server could answer are closed (see InputLimit).
 //
 // One thread, asleep but for new connections and ten looks a second for closed ones. Thread-safe,
 // except that Start and Stop are called once, by one thread.
@@ -32,6 +33,7 @@
 #include "absl/time/time.h"
 #include "common/mutex.h"
 #include "server/rpc/file_descriptor.h"
+#include "server/rpc/input_limit.h"
 #include "server/rpc/listener.h"
 #include "server/rpc/open_connections.h"
 
@@ -43,12 +45,14 @@ struct ConnectionCounts {
   int64_t accepted = 0;  // ever
   int64_t refused = 0;   // ever, for want of room
   int64_t failed = 0;    // ever, for want of open files or of the kernel's memory
+  int64_t cut = 0;       // ever, since they brought too much
 };
 
 struct AcceptorOptions {
   size_t most_connections = 4096;
   // How long what was sent may stay unacknowledged before the kernel gives a connection up.
   absl::Duration unacknowledged = absl::Seconds(20);
+  InputLimit::Options input = {};
 };
 
 class Acceptor {
@@ -73,6 +77,7 @@ class Acceptor {
   enum class Took { kOne, kNone, kStarved };
 
   void Run();
+  void Tick();
   void TakeAll(int socket);
   Took TakeOne(int socket);
   Took MakeRoom(int socket);
@@ -89,6 +94,7 @@ class Acceptor {
 
   Mutex mutex_;
   OpenConnections connections_ ABSL_GUARDED_BY(mutex_);
+  InputLimit input_ ABSL_GUARDED_BY(mutex_);
   ConnectionCounts counts_ ABSL_GUARDED_BY(mutex_);
 
   std::thread thread_;

@@ -9,6 +9,9 @@
 //
 //   if (connections.Add(fd)) HandOver(fd);
 //   connections.Sweep();  // from time to time
+//   for (const auto& [fd, bytes] : connections.TakeBrought()) {
+//     if (bytes > 1 << 30) connections.Cut(fd);
+//   }
 
 #ifndef HEADGATE_SERVER_RPC_OPEN_CONNECTIONS_H_
 #define HEADGATE_SERVER_RPC_OPEN_CONNECTIONS_H_
@@ -16,8 +19,11 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "server/rpc/input_limit.h"
 
 namespace headgate::rpc {
 
@@ -29,13 +35,23 @@ class OpenConnections {
   bool Add(int fd);
   // Forgets those that are closed: about 0.2 us each.
   void Sweep();
+  // What each has brought since the last call, where it is anything: as the kernel counts, TLS and
+  // all. About 1 us each.
+  std::vector<InputLimit::Brought> TakeBrought();
+  // Nothing more goes through it, and its owner finds it closed.
+  void Cut(int fd) const;
   // As of the last Sweep.
-  size_t count() const { return inodes_.size(); }
+  size_t count() const { return connections_.size(); }
   size_t most() const { return most_; }
 
  private:
+  struct Connection {
+    ino_t inode;
+    uint64_t brought = 0;  // bytes, as of the last TakeBrought
+  };
+
   const size_t most_;
-  absl::flat_hash_map<int, ino_t> inodes_;  // by number
+  absl::flat_hash_map<int, Connection> connections_;  // by number
 };
 
 }  // namespace headgate::rpc

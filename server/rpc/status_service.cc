@@ -34,7 +34,7 @@ absl::Status PageSize(int asked, int usual, size_t& size) {
 }
 
 // A token is the place of the next page's first item.
-absl::Status PageStart(const std::string& token, size_t items, size_t& start) {
+absl::Status FindStart(const std::string& token, size_t items, size_t& start) {
   start = 0;
   if (token.empty()) return absl::OkStatus();
   if (absl::SimpleAtoi(token, &start) && start > 0 && start < items) return absl::OkStatus();
@@ -135,7 +135,7 @@ grpc::Status StatusService::ListBudgets(const v1::ListBudgetsRequest& request,
   if (!request.target().empty()) {
     std::erase_if(budgets, [&](const auto& budget) { return budget.target != request.target(); });
   }
-  status = PageStart(request.page_token(), budgets.size(), start);
+  status = FindStart(request.page_token(), budgets.size(), start);
   if (!status.ok()) return ToGrpcStatus(status, {});
   const size_t end = std::min(start + size, budgets.size());
   for (size_t i = start; i < end; ++i) FillBudget(budgets[i], *response.add_budgets());

@@ -11,10 +11,11 @@ void AddConnections(const rpc::ConnectionCounts& connections, Exposition& out) {
   out.Counter("headgate_connections_accepted_total", "Connections that were accepted.")
       .Set({}, static_cast<double>(connections.accepted));
   out.Counter("headgate_connections_refused_total",
-              "Connections that were closed at once: the limit was reached, or the process could "
-              "open no more files.")
+              "Connections that were closed: the limit was reached, the process could open no "
+              "more files, or they brought more than the server could answer.")
       .Set({{"reason", "limit"}}, static_cast<double>(connections.refused))
-      .Set({{"reason", "files"}}, static_cast<double>(connections.failed));
+      .Set({{"reason", "files"}}, static_cast<double>(connections.failed))
+      .Set({{"reason", "input"}}, static_cast<double>(connections.cut));
 }
 
 void AddTls(const rpc::TlsSnapshot& tls, Exposition& out) {

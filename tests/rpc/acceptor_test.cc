@@ -40,10 +40,11 @@ bool IsClosed(const FileDescriptor& caller) {
 // Keeps what it is given.
 class Keeper {
  public:
-  explicit Keeper(size_t most) {
+  explicit Keeper(size_t most) : Keeper(AcceptorOptions{.most_connections = most}) {}
+  explicit Keeper(const AcceptorOptions& options) {
     absl::StatusOr<Listener> listener = Listener::Open("127.0.0.1:0");
     EXPECT_TRUE(listener.ok()) << listener.status();
-    acceptor_.emplace(*std::move(listener), AcceptorOptions{.most_connections = most});
+    acceptor_.emplace(*std::move(listener), options);
     const absl::Status started = acceptor_->Start([this](int /*listener*/, int connection) {
       MutexLock lock(&mutex_);
       kept_.emplace_back(connection);
@@ -56,6 +57,14 @@ class Keeper {
   size_t kept() {
     MutexLock lock(&mutex_);
     return kept_.size();
+  }
+  // Whatever has come on any of them.
+  void ReadAll() {
+    MutexLock lock(&mutex_);
+    char bytes[4096];
+    for (const FileDescriptor& connection : kept_) {
+      while (recv(connection.number(), bytes, sizeof(bytes), 0) > 0) continue;
+    }
   }
   void Drop() {
     MutexLock lock(&mutex_);
@@ -85,6 +94,26 @@ TEST(Acceptor, ClosesAndCountsConnectionsBeyondTheMost) {
   EXPECT_EQ(counts.accepted, 2);
   EXPECT_EQ(counts.refused, 1);
   EXPECT_FALSE(IsClosed(callers[0]));
+}
+
+TEST(Acceptor, ClosesWhatBringsMoreThanTheServerCouldAnswer) {
+  constexpr int64_t kMiB = 1 << 20;
+  Keeper keeper({.input = {.bytes_per_second = 1, .burst = kMiB}});
+  const FileDescriptor modest = Caller();
+  const FileDescriptor flood = Caller();
+  for (const FileDescriptor* caller : {&modest, &flood}) {
+    Connect(*caller, keeper.acceptor().port());
+  }
+  ASSERT_TRUE(WaitUntil([&] { return keeper.kept() == 2; }));
+  EXPECT_EQ(send(modest.number(), "Check", 5, MSG_NOSIGNAL), 5);
+  const std::string much(kMiB / 8, 'x');
+  EXPECT_TRUE(WaitUntil([&] {
+    keeper.ReadAll();
+    send(flood.number(), much.data(), much.size(), MSG_NOSIGNAL);
+    return IsClosed(flood);
+  }));
+  EXPECT_EQ(keeper.acceptor().counts().cut, 1);
+  EXPECT_FALSE(IsClosed(modest));
 }
 
 TEST(Acceptor, FindsTheRoomThatClosedConnectionsLeft) {

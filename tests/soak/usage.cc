@@ -20,6 +20,9 @@ absl::StatusOr<Usage> UsageOf(pid_t pid) {
     if (key == "VmRSS:") {
       status >> usage.rss_mib;
       usage.rss_mib /= 1024;
+    } else if (key == "VmHWM:") {
+      status >> usage.peak_mib;
+      usage.peak_mib /= 1024;
     } else if (key == "Threads:") {
       status >> usage.threads;
     }

@@ -14,8 +14,9 @@
 namespace headgate::soak {
 
 struct Usage {
-  double rss_mib = 0;  // resident memory, all of it: what the kernel kills for
-  int64_t files = 0;   // open descriptors
+  double rss_mib = 0;   // resident memory, all of it: what the kernel kills for
+  double peak_mib = 0;  // the most that was resident since the process began
+  int64_t files = 0;    // open descriptors
   int64_t threads = 0;
 };
 

@@ -8,17 +8,57 @@
 #define HEADGATE_TESTS_TLS_RAW_CALLER_H_
 
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <cerrno>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "server/rpc/file_descriptor.h"
 
 namespace headgate::tls {
+
+// As many as the server takes at once.
+inline constexpr int kCallsOnConnection = 128;
+
+// The `bytes` low bytes of a number, highest first.
+inline std::string Number(uint32_t number, int bytes) {
+  std::string text;
+  for (int i = bytes - 1; i >= 0; --i) text += static_cast<char>(number >> (8 * i) & 0xff);
+  return text;
+}
+
+inline uint32_t NumberOf(std::string_view bytes) {
+  uint32_t number = 0;
+  for (const char byte : bytes) number = number << 8 | static_cast<unsigned char>(byte);
+  return number;
+}
+
+struct ReceivedFrame {
+  char type;
+  char flags;
+  uint32_t stream;
+  std::string payload;
+};
+
+// The first frame, which is taken off; nothing: it is not all there.
+inline std::optional<ReceivedFrame> TakeFrame(std::string& bytes) {
+  constexpr size_t kHead = 9;
+  if (bytes.size() < kHead) return std::nullopt;
+  const std::string_view head = bytes;
+  const size_t size = NumberOf(head.substr(0, 3));
+  if (bytes.size() < kHead + size) return std::nullopt;
+  ReceivedFrame frame = {bytes[3], bytes[4], NumberOf(head.substr(5, 4)),
+                         bytes.substr(kHead, size)};
+  bytes.erase(0, kHead + size);
+  return frame;
+}
 
 class Raw {
  public:
@@ -48,17 +88,28 @@ class Raw {
   // Reads until so many calls have the head of their answer, or were reset; or the connection ends.
   void AwaitHeads(size_t calls) const {
     std::string bytes;
-    std::set<std::string> answered;  // streams, as they stand in frames
+    std::set<uint32_t> answered;  // streams
     char more[4096];
     while (answered.size() < calls) {
       const ssize_t got = recv(socket_.number(), more, sizeof(more), 0);
       if (got <= 0) return;
       bytes.append(more, static_cast<size_t>(got));
-      for (size_t end = 0; (end = FrameEnd(bytes)) != 0; bytes.erase(0, end)) {
-        if (bytes[3] == 1 || bytes[3] == 3) answered.insert(bytes.substr(5, 4));
+      while (const auto frame = TakeFrame(bytes)) {
+        if (frame->type == 1 || frame->type == 3) answered.insert(frame->stream);
       }
     }
   }
+  // Adds what has come, or comes within so long; false: the connection has ended.
+  bool Receive(absl::Duration wait, std::string& bytes) const {
+    pollfd ready = {.fd = socket_.number(), .events = POLLIN, .revents = 0};
+    if (poll(&ready, 1, static_cast<int>(absl::ToInt64Milliseconds(wait))) != 1) return true;
+    char more[4096];
+    const ssize_t got = recv(socket_.number(), more, sizeof(more), 0);
+    if (got > 0) bytes.append(more, static_cast<size_t>(got));
+    return got > 0;
+  }
+  // From any thread: what waits for it fails.
+  void End() const { shutdown(socket_.number(), SHUT_RDWR); }
   // Reads whatever has come.
   bool IsClosed() const {
     char bytes[4096];
@@ -70,24 +121,8 @@ class Raw {
   }
 
  private:
-  // Of the first frame; 0: it is not all there.
-  static size_t FrameEnd(const std::string& bytes) {
-    if (bytes.size() < 9) return 0;
-    size_t end = 0;
-    for (int i = 0; i < 3; ++i) end = end << 8 | static_cast<unsigned char>(bytes[i]);
-    end += 9;
-    return bytes.size() < end ? 0 : end;
-  }
-
   rpc::FileDescriptor socket_;
 };
-
-// The `bytes` low bytes of a number, highest first.
-inline std::string Number(uint32_t number, int bytes) {
-  std::string text;
-  for (int i = bytes - 1; i >= 0; --i) text += static_cast<char>(number >> (8 * i) & 0xff);
-  return text;
-}
 
 inline std::string Frame(char type, char flags, uint32_t stream, const std::string& payload) {
   return Number(static_cast<uint32_t>(payload.size()), 3) + type + flags + Number(stream, 4) +

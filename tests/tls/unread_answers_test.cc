@@ -19,7 +19,6 @@ constexpr char kBatchCheck[] = "/headgate.v1.ThrottlerService/BatchCheck";
 constexpr char kReport[] = "/headgate.v1.ThrottlerService/Report";
 constexpr char kHealthCheck[] = "/grpc.health.v1.Health/Check";
 constexpr char kGetStatus[] = "/headgate.v1.StatusService/GetStatus";
-constexpr int kCallsOnConnection = 128;
 
 // The first Check takes all there is: further ones are denied, and need no permit.
 engine::PolicySpec Scarce() { return engine::OneBudget(engine::RateBudget("b", 0.001, 1)); }

@@ -1,0 +1,166 @@
+// Callers who send half of large messages, as many and as fast as they can: what the server holds
+// of them has a bound in fact, well below the memory that the chart gives it, and comes back.
+
+#include <grpcpp/grpcpp.h>
+#include <headgate/v1/throttler_service.grpc.pb.h>
+
+#include <algorithm>
+#include <iostream>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/strings/numbers.h"
+#include "gtest/gtest.h"
+#include "tests/load/headgated_process.h"
+#include "tests/soak/usage.h"
+#include "tests/testing/temp_folder.h"
+#include "tests/testing/wait_until.h"
+#include "tests/tls/raw_caller.h"
+
+namespace headgate::tls {
+namespace {
+
+constexpr uint32_t kMessageBytes = (4 << 20) - 16;
+constexpr double kMostMiB = 768;
+constexpr uint32_t kMostFrame = 16'384;
+
+// One connection with all the calls it may have, each a message that never ends. It keeps to the
+// windows that the server grants, which else would just end the connection.
+class HalfSender {
+ public:
+  explicit HalfSender(int port) : raw_(port), thread_([this] { Run(); }) {}
+  ~HalfSender() {
+    raw_.End();
+    thread_.join();
+  }
+
+ private:
+  struct Message {
+    int64_t window;
+    uint32_t left = kMessageBytes - 1;
+  };
+
+  void Run() {
+    std::string opening = kPreface;
+    for (uint32_t i = 0; i < kCallsOnConnection; ++i) {
+      const uint32_t stream = 2 * i + 1;
+      messages_.emplace(stream, Message{.window = initial_});
+      opening += Headers(stream, "/headgate.v1.ThrottlerService/BatchCheck");
+      Grow(stream, opening, Number(0, 1) + Number(kMessageBytes, 4));
+    }
+    if (!raw_.SendAll(opening)) return;
+    bool sent = true;
+    std::string received;
+    while (raw_.Receive(sent ? absl::ZeroDuration() : absl::Milliseconds(50), received)) {
+      while (const auto frame = TakeFrame(received)) Obey(*frame);
+      std::string frames;
+      for (auto& [stream, message] : messages_) {
+        const auto room = static_cast<size_t>(std::clamp<int64_t>(
+            std::min({window_, message.window, int64_t{message.left}}), 0, kMostFrame));
+        if (room == 0) continue;
+        message.left -= static_cast<uint32_t>(room);
+        Grow(stream, frames, std::string(room, '\0'));
+      }
+      sent = !frames.empty();
+      if (sent && !raw_.SendAll(frames)) return;
+    }
+  }
+  void Grow(uint32_t stream, std::string& frames, const std::string& payload) {
+    frames += Frame(0, 0, stream, payload);
+    const auto size = static_cast<int64_t>(payload.size());
+    window_ -= size;
+    messages_.at(stream).window -= size;
+  }
+  void Obey(const ReceivedFrame& frame) {
+    constexpr char kSettings = 4;
+    constexpr char kPing = 6;
+    constexpr char kWindowUpdate = 8;
+    constexpr uint32_t kInitialWindow = 4;
+    const bool ack = (frame.flags & 1) != 0;
+    if (frame.type == kWindowUpdate) {
+      const auto found = messages_.find(frame.stream);
+      if (found != messages_.end()) found->second.window += NumberOf(frame.payload);
+      if (frame.stream == 0) window_ += NumberOf(frame.payload);
+    } else if (frame.type == kSettings && !ack) {
+      for (std::string_view rest = frame.payload; rest.size() >= 6; rest.remove_prefix(6)) {
+        if (NumberOf(rest.substr(0, 2)) != kInitialWindow) continue;
+        const int64_t initial = NumberOf(rest.substr(2, 4));
+        for (auto& [stream, message] : messages_) message.window += initial - initial_;
+        initial_ = initial;
+      }
+      raw_.SendAll(Frame(kSettings, 1, 0, ""));
+    } else if (frame.type == kPing && !ack) {
+      raw_.SendAll(Frame(kPing, 1, 0, frame.payload));
+    }
+  }
+
+  const Raw raw_;
+  int64_t window_ = 65'535;   // of the connection
+  int64_t initial_ = 65'535;  // of a new stream
+  std::map<uint32_t, Message> messages_;
+  std::thread thread_;
+};
+
+class HalfSent : public testing::Test {
+ protected:
+  HalfSent() {
+    auto started = load::HeadgatedProcess::Start(folder_.path(), {});
+    EXPECT_TRUE(started.ok()) << started.status();
+    if (started.ok()) server_ = *std::move(started);
+  }
+  soak::Usage Usage() const {
+    const auto usage = soak::UsageOf(server_->pid());
+    EXPECT_TRUE(usage.ok()) << usage.status();
+    return usage.value_or(soak::Usage());
+  }
+  int Port() const {
+    const std::string& address = server_->address();
+    int port = 0;
+    EXPECT_TRUE(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
+    return port;
+  }
+  grpc::Status Check() const {
+    const auto stub = v1::ThrottlerService::NewStub(
+        grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
+    v1::CheckRequest request;
+    request.set_identity("job:etl");
+    v1::CheckResponse response;
+    grpc::ClientContext context;
+    context.set_deadline(gpr_time_from_seconds(20, GPR_TIMESPAN));
+    return stub->Check(&context, request, &response);
+  }
+  // They send for so long. The share of an honest caller's Checks that are answered meanwhile.
+  double Attack(int connections) {
+    std::list<HalfSender> senders;
+    for (int i = 0; i < connections; ++i) senders.emplace_back(Port());
+    int asked = 0;
+    int answered = 0;
+    WaitUntil(
+        [&] {
+          ++asked;
+          if (Check().ok()) ++answered;
+          return false;
+        },
+        absl::Seconds(3));
+    std::cout << connections << " connections: " << Usage().peak_mib << " MiB at most; " << answered
+              << " of " << asked << " Checks answered\n";
+    return static_cast<double>(answered) / asked;
+  }
+
+  const TempFolder folder_;
+  std::unique_ptr<load::HeadgatedProcess> server_;
+};
+
+TEST_F(HalfSent, MessagesOfAnyNumberFitIntoTheMemoryOfTheChart) {
+  ASSERT_NE(server_, nullptr);
+  std::cout << Usage().rss_mib << " MiB at first\n";
+  for (const int connections : {1, 4, 4, 16, 64}) EXPECT_GT(Attack(connections), 0.5);
+  EXPECT_LT(Usage().peak_mib, kMostMiB);
+  EXPECT_TRUE(server_->Stop().ok());
+}
+
+}  // namespace
+}  // namespace headgate::tls
