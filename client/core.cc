@@ -1,7 +1,6 @@
 #include "client/core.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,9 +21,9 @@ constexpr absl::Duration kLongestPause = absl::Seconds(2);
 constexpr absl::Duration kShortestWait = absl::Milliseconds(1);
 
 absl::Status ValidCost(double cost, const char* field) {
-  if (std::isfinite(cost) && cost >= 0) return absl::OkStatus();
+  if (cost >= 0 && cost <= kMostCost) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(field, ": ", cost, " is not a cost; it has to be finite and >= 0"));
+      absl::StrCat(field, ": ", cost, " is not a cost; it has to be from 0 to ", kMostCost));
 }
 
 bool IsUnreachable(const absl::Status& status) {

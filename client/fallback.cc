@@ -4,6 +4,11 @@
 #include <cmath>
 
 namespace headgate::client::internal {
+namespace {
+
+constexpr absl::Duration kLongestDrain = absl::Hours(24);
+
+}  // namespace
 
 bool Fallback::MayAsk(absl::Duration now) {
   if (!Decides()) return true;
@@ -40,9 +45,9 @@ Answer Fallback::Decide(const CheckRequest& request, absl::Duration now) {
     answer.message = "Headgate is unreachable: held to the client's floor rate";
   } else if (!request.validate_only) {
     // Rounded up, so that many small costs don't add up to more than the rate.
-    drained_at_ =
-        now +
-        absl::Nanoseconds(std::ceil(answer.predicted_cost * 1e9 / policy_.cost_units_per_second()));
+    const double drain_ns =
+        std::ceil(answer.predicted_cost * 1e9 / policy_.cost_units_per_second());
+    drained_at_ = now + std::min(absl::Nanoseconds(drain_ns), kLongestDrain);
   }
   return answer;
 }

@@ -6,7 +6,8 @@
 //
 // The floor rate is a reverse leaky bucket without a burst: a Check is allowed once everything
 // allowed before has drained. What is allowed in an interval is therefore at most its length times
-// the rate, plus the one Check that was allowed last.
+// the rate, plus the one Check that was allowed last. A Check that would take longer than a day to
+// drain takes a day: a mistaken estimate must not hold its process for good.
 //
 // Thread-safe.
 //
@@ -40,7 +41,7 @@ class Fallback {
   void Failed(absl::Duration now) ABSL_LOCKS_EXCLUDED(mutex_);
   void Succeeded() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Instead of the server. The estimate is absent or finite and >= 0.
+  // Instead of the server. The estimate is absent, or a cost.
   Answer Decide(const CheckRequest& request, absl::Duration now) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -13,18 +13,15 @@ constexpr absl::Duration kCallTimeout = absl::Seconds(1);
 constexpr absl::Duration kFirstPause = absl::Milliseconds(50);
 constexpr absl::Duration kLongestPause = absl::Seconds(2);
 constexpr absl::Duration kLongestLastPause = absl::Milliseconds(200);  // while being stopped
-
-// The server could not be given the batch now, as opposed to not wanting it.
-bool IsWorthRepeating(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
-         absl::IsResourceExhausted(status);
-}
+// Times for one batch.
+constexpr int kMostUnauthenticated = 3;
 
 }  // namespace
 
 Reporter::Reporter(std::shared_ptr<Transport> transport, const Options& options)
     : transport_(std::move(transport)),
       max_queued_(options.max_queued),
+      new_token_(options.new_token),
       dice_(options.seed),
       thread_([this] { Run(); }) {}
 
@@ -84,41 +81,50 @@ void Reporter::Run() {
     wake_.wait_for(lock, BoundedWait(kWindow), [this] {
       return stopping_ || done_ < flush_to_ || queue_.size() >= Transport::kMaxReports;
     });
-    if (SendBatch(lock)) {
+    const absl::Status missed = SendBatch(lock);
+    if (missed.ok()) {
       failures = 0;
     } else {
-      Pause(lock, failures++);
+      Pause(lock, failures++, missed);
     }
   }
 }
 
-bool Reporter::SendBatch(Lock& lock) {
+// The server could not be given the batch now, as opposed to not wanting it.
+bool Reporter::MayRepeat(const absl::Status& status) {
+  if (absl::IsUnauthenticated(status)) return ++unauthenticated_ < kMostUnauthenticated;
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsResourceExhausted(status);
+}
+
+absl::Status Reporter::SendBatch(Lock& lock) {
   const auto size = static_cast<ptrdiff_t>(std::min(queue_.size(), Transport::kMaxReports));
   const std::vector<PermitReport> batch(queue_.begin(), queue_.begin() + size);
   lock.unlock();
   const auto results = transport_->Report(batch, kCallTimeout, abandon_.get_token());
   lock.lock();
-  if (abandon_.stop_requested() && !results.ok()) return false;
-  if (IsWorthRepeating(results.status())) return false;
+  if (abandon_.stop_requested() && !results.ok()) return results.status();
+  if (MayRepeat(results.status())) return results.status();
 
-  uint64_t delivered = 0;
-  if (results.ok()) {
-    const auto taken =
-        std::count_if(results->begin(), results->end(), [](const auto& one) { return one.ok(); });
-    delivered = std::min<uint64_t>(static_cast<uint64_t>(taken), batch.size());
-  }
+  unauthenticated_ = 0;
+  const size_t answered = results.ok() ? std::min(results->size(), batch.size()) : 0;
+  size_t delivered = 0;
+  for (size_t i = 0; i < answered; ++i) delivered += (*results)[i].ok() ? 1 : 0;
   stats_.delivered += delivered;
-  stats_.refused += batch.size() - delivered;
+  stats_.refused += answered - delivered;
+  stats_.failed += batch.size() - answered;
   queue_.erase(queue_.begin(), queue_.begin() + size);
   done_ += batch.size();
   finished_.notify_all();
-  return true;
+  return absl::OkStatus();
 }
 
-void Reporter::Pause(Lock& lock, int failures) {
+void Reporter::Pause(Lock& lock, int failures, const absl::Status& why) {
   const bool last = stopping_;
   const absl::Duration longest = last ? kLongestLastPause : kLongestPause;
-  wake_.wait_for(lock, BoundedWait(dice_.Backoff(failures, kFirstPause, longest)),
+  const absl::Duration pause =
+      absl::IsUnauthenticated(why) ? new_token_ : dice_.Backoff(failures, kFirstPause, longest);
+  wake_.wait_for(lock, BoundedWait(pause),
                  [&] { return stopping_ != last || abandon_.stop_requested(); });
 }
 

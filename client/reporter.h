@@ -2,8 +2,9 @@
 //
 // A report waits at most 50 ms for company, then goes out with up to 999 others, in the order in
 // which they came. A batch that the server could not be given is tried again, with growing pauses
-// of up to 2 s, until it is taken or time is up: reporting twice is harmless. When the queue is
-// full, further reports are dropped.
+// of up to 2 s, until it is taken or time is up: reporting twice is harmless. One whose sender the
+// server does not know is tried twice more, each time late enough for another token to be found. A
+// call that fails otherwise loses its batch. When the queue is full, further reports are dropped.
 //
 // Thread-safe; owns one thread.
 //
@@ -27,9 +28,11 @@
 #include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/dice.h"
+#include "client/watched_files.h"
 
 namespace headgate::client::internal {
 
@@ -38,6 +41,7 @@ class Reporter {
   struct Options {
     size_t max_queued = 0;
     uint64_t seed = 0;
+    absl::Duration new_token = kLooksAgain;  // how long after a call another token may be found
   };
 
   Reporter(std::shared_ptr<Transport> transport, const Options& options);
@@ -56,13 +60,17 @@ class Reporter {
   using Lock = std::unique_lock<std::mutex>;
 
   void Run();
-  // One attempt to send the head of the queue. Whether it need not be repeated.
-  bool SendBatch(Lock& lock);
-  void Pause(Lock& lock, int failures);
+  // One attempt to send the head of the queue. Why it has to be repeated; OK: it need not be.
+  absl::Status SendBatch(Lock& lock);
+  // Whether to send it again; counts.
+  bool MayRepeat(const absl::Status& status);
+  void Pause(Lock& lock, int failures, const absl::Status& why);
 
   const std::shared_ptr<Transport> transport_;
   const size_t max_queued_;
+  const absl::Duration new_token_;
   Dice dice_;
+  int unauthenticated_ = 0;   // how often the head of the queue was; for the thread alone
   std::stop_source abandon_;  // time is up: even calls in progress end
 
   // A std::mutex because condition variables wait with it. Guards everything below.

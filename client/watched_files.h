@@ -1,7 +1,8 @@
 // WatchedFiles: what is in some files, looked at again every second at most, when somebody asks.
 //
-// New content counts once two looks in a row have seen the same, so that a file which is just being
-// written is not taken for what it looks like in between. No thread, no waiting.
+// New content counts at once where the files were left alone for a second before, by the wall
+// clock; else once two looks in a row have seen the same. So a file which is just being written is
+// not taken for what it looks like in between. No thread, no waiting.
 //
 // Thread-compatible.
 //
@@ -13,6 +14,7 @@
 
 #include <headgate/time_source.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,15 +25,19 @@
 
 namespace headgate::client::internal {
 
-// All of a regular file of at most 1 MiB. "PATH: why".
-absl::StatusOr<std::string> ReadFile(const std::string& path);
+// A call that comes so long after another one looks again.
+inline constexpr absl::Duration kLooksAgain = absl::Milliseconds(1100);
 
 class WatchedFiles {
  public:
   using Texts = std::vector<std::string>;
 
+  // Tells the wall clock's time. Null: the system's.
+  using WallTime = std::function<absl::Time()>;
+
   // Empty paths have empty texts.
-  WatchedFiles(std::vector<std::string> paths, std::shared_ptr<TimeSource> time);
+  WatchedFiles(std::vector<std::string> paths, std::shared_ptr<TimeSource> time,
+               WallTime wall = nullptr);
 
   // Now, whatever was told before. InvalidArgument: one cannot be read.
   absl::StatusOr<Texts> Read();
@@ -40,10 +46,17 @@ class WatchedFiles {
   std::optional<Texts> News();
 
  private:
-  absl::StatusOr<Texts> ReadAll() const;
+  struct Look {
+    Texts texts;
+    absl::Time changed_at = absl::InfinitePast();  // the newest of them, as its file system says
+  };
+
+  absl::StatusOr<Look> ReadAll() const;
+  bool LeftAloneSince(absl::Time changed_at) const;
 
   const std::vector<std::string> paths_;
   const std::shared_ptr<TimeSource> time_;
+  const WallTime wall_;
   absl::Duration looked_at_;
   Texts told_;
   std::optional<Texts> pending_;  // what the last look saw, if that is new

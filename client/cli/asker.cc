@@ -58,7 +58,10 @@ class Asker::Recorder final : public client::Transport {
   absl::StatusOr<std::vector<absl::StatusOr<client::ReportOutcome>>> Report(
       absl::Span<const client::PermitReport> reports, absl::Duration timeout,
       const std::stop_token& stop) override {
-    return reporter_->Report(reports, timeout, stop);
+    auto results = reporter_->Report(reports, timeout, stop);
+    MutexLock lock(&mutex_);
+    last_report_error_ = results.status();
+    return results;
   }
 
   std::optional<v1::CheckResponse> last_answer() const {
@@ -68,6 +71,10 @@ class Asker::Recorder final : public client::Transport {
   absl::Status last_error() const {
     MutexLock lock(&mutex_);
     return last_error_;
+  }
+  absl::Status last_report_error() const {
+    MutexLock lock(&mutex_);
+    return last_report_error_;
   }
 
  private:
@@ -101,6 +108,7 @@ class Asker::Recorder final : public client::Transport {
   const std::shared_ptr<client::Transport> reporter_;
   mutable Mutex mutex_;
   absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
+  absl::Status last_report_error_ ABSL_GUARDED_BY(mutex_);
   std::optional<v1::CheckResponse> last_answer_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -139,5 +147,7 @@ absl::StatusOr<client::Permit> Asker::Wait(const client::CheckRequest& request,
 }
 
 std::optional<v1::CheckResponse> Asker::last_answer() const { return recorder_->last_answer(); }
+
+absl::Status Asker::last_report_error() const { return recorder_->last_report_error(); }
 
 }  // namespace headgate::cli

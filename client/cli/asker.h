@@ -39,6 +39,8 @@ class Asker {
 
   // What the server answered to the newest Check; absent where that failed.
   std::optional<v1::CheckResponse> last_answer() const;
+  // Why the newest call with reports failed; OK: it did not, or there was none.
+  absl::Status last_report_error() const;
 
   client::Client& client() { return *client_; }
 

@@ -13,12 +13,14 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/denial_text.h"
 #include "client/cli/proto_text.h"
+#include "client/watched_files.h"
 
 namespace headgate::cli {
 namespace {
 
 // Nobody reads faster, and the server has to send them all.
 constexpr absl::Duration kShortestPause = absl::Milliseconds(50);
+constexpr int kMostUnauthenticated = 3;  // times in a row
 
 void Drain(int fd) {
   uint64_t count = 0;
@@ -45,7 +47,7 @@ int LogFollow::Run() {
     std::optional<int> signal = Ask(answer);
     if (!signal) {
       if (!Handle(answer, exit_status)) return exit_status;
-      if (!restarted_ || away_) signal = WaitFor(-1, pause_);
+      if (!restarted_ || away_) signal = WaitFor(-1, Pause());
     }
     // Ctrl-C is how people leave.
     if (signal) return *signal == SIGINT && answered_ ? 0 : 128 + *signal;
@@ -98,7 +100,7 @@ std::optional<int> LogFollow::Ask(Answer& answer) {
 
 v1::ListDenialsRequest LogFollow::NextRequest() const {
   v1::ListDenialsRequest request;
-  if (!answered_) request.set_identity(options_.filter.identity());
+  if (!answered_ || only_own_) request.set_identity(options_.filter.identity());
   request.set_page_size(kDenialsPerPage);
   if (!restarted_) request.set_after(std::max<int64_t>(newest_number_ - 1, 0));
   return request;
@@ -109,18 +111,47 @@ bool LogFollow::Handle(const Answer& answer, int& exit_status) {
     Show(*answer);
     answered_ = true;
     away_ = false;
+    unauthenticated_ = 0;
     console_.out.flush();
     if (!console_.out.good()) exit_status = ToInt(ExitStatus::kFailed);
     return console_.out.good();
   }
-  // What was a good question stays one: whatever fails now is the server's, which may come back.
-  if (!answered_) {
-    exit_status = ToInt(console_.Fail(answer.status()));
+  const absl::Status& status = answer.status();
+  if (absl::IsPermissionDenied(status) && MayNarrow()) {
+    console_.Complain("others' denials are not for this caller: what is missing is not counted");
+    only_own_ = true;
+    counting_ = false;
+    pause_ = options_.interval;
+    return true;
+  }
+  if (!answered_ || IsFinal(status)) {
+    exit_status = ToInt(console_.Fail(status));
     return false;
   }
-  if (!away_) console_.Complain(std::string(answer.status().message()) + "; trying on");
+  if (!away_) console_.Complain(std::string(status.message()) + "; trying on");
   away_ = true;
   return true;
+}
+
+// Whether the newest question was about everybody, and can be asked about one identity.
+bool LogFollow::MayNarrow() const {
+  return answered_ && !only_own_ && !options_.filter.identity().empty();
+}
+
+// Whether asking again is in vain: of what was a good question most failures are the server's,
+// which may come back.
+bool LogFollow::IsFinal(const absl::Status& status) {
+  unauthenticated_ = absl::IsUnauthenticated(status) ? unauthenticated_ + 1 : 0;
+  return unauthenticated_ >= kMostUnauthenticated || absl::IsPermissionDenied(status) ||
+         absl::IsInvalidArgument(status) || absl::IsUnimplemented(status);
+}
+
+absl::Duration LogFollow::Pause() const {
+  if (!away_) return pause_;
+  // Another token may be in its file by then.
+  const absl::Duration shortest =
+      unauthenticated_ > 0 ? client::internal::kLooksAgain : kShortestPause;
+  return std::max({pause_, options_.interval, shortest});
 }
 
 // Denials come the newest first.
@@ -134,7 +165,7 @@ void LogFollow::Show(const v1::ListDenialsResponse& answer) {
   }
   if (counting_) {
     TellMissed(answer, restarted_ ? 0 : newest_number_);
-  } else {
+  } else if (!only_own_) {
     // What was before is no gap. All denials are asked for at once, whoever's, to count them.
     counting_ = answered_ || options_.filter.identity().empty();
     pause_ = counting_ ? options_.interval : absl::ZeroDuration();

@@ -2,7 +2,8 @@
 //
 // A server that is away or was restarted is waited for. Denials are numbered by the server,
 // whoever's they are: from the second round on it is asked for all of them, and what is missing
-// between two rounds is said. The more is denied, the sooner it asks again. For one thread.
+// between two rounds is said. Where the caller may not see them all, it goes on asking for those of
+// one identity, and counts nothing. The more is denied, the sooner it asks again. For one thread.
 //
 //   const SignalInbox signals;  // before the connection, which has threads
 //   return LogFollow(connection, signals, console, {.filter = filter}).Run();
@@ -16,6 +17,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/cli/connection.h"
@@ -52,6 +54,10 @@ class LogFollow {
   v1::ListDenialsRequest NextRequest() const;
   // Whether the follower goes on.
   bool Handle(const Answer& answer, int& exit_status);
+  bool MayNarrow() const;
+  bool IsFinal(const absl::Status& status);
+  // Before the next round.
+  absl::Duration Pause() const;
   void Show(const v1::ListDenialsResponse& answer);
   // Says which numbers above `seen` are missing, and decides when to ask again.
   void TellMissed(const v1::ListDenialsResponse& answer, int64_t seen);
@@ -66,12 +72,14 @@ class LogFollow {
   bool answered_ = false;  // ever
   bool away_ = false;      // the server, as of the newest call
   bool restarted_ = false;
-  bool counting_ = false;  // the newest of all denials is known, whoever's it is
-  bool titled_ = false;    // CSV: the titles are printed
+  bool counting_ = false;    // the newest of all denials is known, whoever's it is
+  bool only_own_ = false;    // the caller may not see those of others
+  bool titled_ = false;      // CSV: the titles are printed
+  int unauthenticated_ = 0;  // rounds in a row
   // The newest that was seen. It is asked for again: another one under its number, or none, comes
   // from a server that began to count anew.
   int64_t newest_number_ = 0;
-  absl::Duration pause_ = options_.interval;  // before the next round
+  absl::Duration pause_ = options_.interval;  // before the next round, if none fails
   absl::Time newest_at_ = absl::InfinitePast();
 };
 

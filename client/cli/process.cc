@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <system_error>
 
 #include "absl/status/status.h"
@@ -19,6 +20,9 @@ namespace {
 // null: the child inherits all streams.
 absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& command,
                             const posix_spawn_file_actions_t* actions) {
+  // Where it is ignored, as some supervisors leave it, the kernel reaps children and their statuses
+  // are lost. The child, too, begins with the default: POSIX promises it nothing else.
+  std::signal(SIGCHLD, SIG_DFL);
   std::vector<char*> argv;
   argv.reserve(command.size() + 1);
   // exec never writes to them; its type is older than const.
@@ -32,10 +36,13 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& command,
   return error == ENOENT ? absl::NotFoundError(what) : absl::PermissionDeniedError(what);
 }
 
-// Reaps the child.
-int ExitStatusOfChild(pid_t child) {
+// Reaps the child. Internal: somebody else has.
+absl::StatusOr<int> ExitStatusOfChild(pid_t child) {
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno == EINTR) continue;
+    return absl::InternalError(absl::StrCat("how the command ended is not known: ",
+                                            std::generic_category().message(errno)));
   }
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -83,12 +90,12 @@ absl::StatusOr<Captured> RunAndCapture(const std::vector<std::string>& command) 
   posix_spawn_file_actions_destroy(&actions);
   close(pipe_ends[1]);
   Captured captured;
-  if (child.ok()) {
-    captured.output = ReadAll(pipe_ends[0]);
-    captured.status = ExitStatusOfChild(*child);
-  }
+  if (child.ok()) captured.output = ReadAll(pipe_ends[0]);
   close(pipe_ends[0]);
   if (!child.ok()) return child.status();
+  const absl::StatusOr<int> status = ExitStatusOfChild(*child);
+  if (!status.ok()) return status.status();
+  captured.status = *status;
   return captured;
 }
 

@@ -2,7 +2,7 @@
 //
 // What ends a program counts as shells count it: its exit status, or 128+n when signal n ended it.
 // A program that can't be started is an error with NotFound (127 for a shell) or PermissionDenied
-// (126).
+// (126); one of which nobody knows how it ended is Internal.
 //
 // One program at a time; signals are a process' own.
 //

@@ -17,9 +17,9 @@ constexpr int kNotFound = 127;
 // The command's exit status.
 int RunCommand(const RunArguments& arguments, client::Permit& permit, const Console& console) {
   const absl::StatusOr<int> status = RunInForeground(arguments.command);
-  if (!status.ok()) {
-    console.Complain(std::string(status.status().message()));
-    // Refused only if it were no cost.
+  if (!status.ok()) console.Complain(std::string(status.status().message()));
+  if (!status.ok() && !absl::IsInternal(status.status())) {
+    // It did not run. Refused only if it were no cost.
     permit.Report(0).IgnoreError();
     return absl::IsNotFound(status.status()) ? kNotFound : kNotExecutable;
   }
@@ -28,17 +28,25 @@ int RunCommand(const RunArguments& arguments, client::Permit& permit, const Cons
   } else {
     permit.ReportElapsed();
   }
-  return *status;
+  return status.ok() ? *status : ToInt(ExitStatus::kFailed);
+}
+
+std::string WhyNot(const absl::Status& error) {
+  if (error.ok() || ExitStatusOf(error) == ExitStatus::kUnreachable) {
+    return "no answer from the server";
+  }
+  return absl::StrCat(absl::StatusCodeToString(error.code()), ": ", error.message());
 }
 
 // The work is done either way: a report that fails is said, and changes no status.
-void Deliver(client::Client& client, absl::Duration timeout, const Console& console) {
-  const bool sent = client.Flush(timeout);
-  const client::ReportStats stats = client.report_stats();
+void Deliver(Asker& asker, absl::Duration timeout, const Console& console) {
+  const bool sent = asker.client().Flush(timeout);
+  const client::ReportStats stats = asker.client().report_stats();
   if (stats.refused > 0) {
     console.Complain("the server does not know the permit any more; its cost was not reported");
-  } else if (!sent || stats.dropped > 0) {
-    console.Complain("what it cost could not be reported: no answer from the server");
+  } else if (!sent || stats.failed + stats.dropped > 0) {
+    console.Complain(
+        absl::StrCat("what it cost could not be reported: ", WhyNot(asker.last_report_error())));
   }
 }
 
@@ -66,7 +74,7 @@ int RunRun(const Globals& globals, const RunArguments& arguments, const Console&
     console.Complain(absl::StrCat("going on without a permit: ", permit->answer().message));
   }
   const int status = RunCommand(arguments, *permit, console);
-  Deliver((*asker)->client(), globals.timeout, console);
+  Deliver(**asker, globals.timeout, console);
   return status;
 }
 

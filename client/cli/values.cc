@@ -1,5 +1,7 @@
 #include "client/cli/values.h"
 
+#include <headgate/check.h>
+
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -127,9 +129,9 @@ absl::StatusOr<absl::Duration> PositiveDurationFromText(std::string_view text) {
 
 absl::StatusOr<double> CostFromText(std::string_view text) {
   double cost = 0;
-  if (!absl::SimpleAtod(Sv(text), &cost) || !std::isfinite(cost) || cost < 0) {
+  if (!absl::SimpleAtod(Sv(text), &cost) || !(cost >= 0 && cost <= client::kMostCost)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", Escaped(text), "' is not a finite number >= 0"));
+        absl::StrCat("'", Escaped(text), "' is not a number from 0 to ", client::kMostCost));
   }
   return cost;
 }

@@ -39,7 +39,7 @@ absl::StatusOr<absl::Time> ComingTimeFromText(const std::string& text, absl::Tim
 absl::StatusOr<absl::Duration> DurationFromText(std::string_view text);
 // The same, but longer than 0.
 absl::StatusOr<absl::Duration> PositiveDurationFromText(std::string_view text);
-// A finite number that is not negative.
+// A number from 0 to the most that a Check or report may cost.
 absl::StatusOr<double> CostFromText(std::string_view text);
 
 }  // namespace headgate::cli

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -21,12 +22,12 @@ using ::testing::HasSubstr;
 class ConfigCheck : public ::testing::Test {
  protected:
   // The program on its own, in a folder without the server.
-  Finished CheckAlone(const std::string& path, std::vector<std::string> words) {
+  Finished CheckAlone(const std::string& path, std::vector<std::string> words, int ignored = 0) {
     const std::string program = folder_.File("headgate");
     std::filesystem::copy_file(HEADGATE_PROGRAM, program,
                                std::filesystem::copy_options::skip_existing);
     words.insert(words.begin(), program);
-    return Subprocess(words, {.environment = {{"PATH", path}}}).Wait();
+    return Subprocess(words, {.environment = {{"PATH", path}}, .ignored = ignored}).Wait();
   }
 
   std::string Write(const std::string& name, const std::string& text) {
@@ -54,6 +55,17 @@ TEST_F(ConfigCheck, AServerThatBreaksIsNoVerdict) {
   EXPECT_EQ(check.status, 4);
   EXPECT_EQ(check.out, "");
   EXPECT_EQ(check.err, "headgate: " + server + " ended with status 70: broken\n");
+}
+
+// As some supervisors start their programs.
+TEST_F(ConfigCheck, AServerThatBreaksIsNoVerdictWhereChildrenAreIgnored) {
+  std::filesystem::create_directory(folder_.File("bin"));
+  const std::string server = Write("bin/headgated", "#!/bin/sh\nexit 70\n");
+  ASSERT_EQ(chmod(server.c_str(), 0755), 0);
+  const Finished check =
+      CheckAlone("/nowhere:" + folder_.File("bin"), {"config", "check", "x"}, SIGCHLD);
+  EXPECT_EQ(check.status, 4);
+  EXPECT_EQ(check.err, "headgate: " + server + " ended with status 70\n");
 }
 
 #ifdef HEADGATED_PROGRAM

@@ -1,7 +1,11 @@
 // log --follow: new denials until somebody ends it.
 
+#include <atomic>
 #include <csignal>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -113,6 +117,86 @@ TEST_F(LogFollowing, WaitsForAServerThatIsAwayAndSaysSoOnce) {
   EXPECT_EQ(ended.status, 0);
   EXPECT_EQ(ended.out.find("job-7"), ended.out.rfind("job-7"));
   EXPECT_EQ(ended.err.find("trying on"), ended.err.rfind("trying on"));
+}
+
+TEST_F(LogFollowing, GoesOnWithOneIdentityWhereTheCallerMaySeeNoOthers) {
+  const auto refused = std::make_shared<std::atomic<int>>(0);
+  log().SetRefusal([refused](const v1::ListDenialsRequest& request) {
+    if (request.identity() == "etl") return grpc::Status();
+    refused->fetch_add(1);
+    return grpc::Status(grpc::StatusCode::PERMISSION_DENIED, "caller 'job' may not");
+  });
+  log().AddDenial(DenialOf(1, "job-7:etl", Today(7, 0)));
+  Subprocess follower = Follow({"etl"});
+  ASSERT_TRUE(WaitFor(follower, "job-7"));
+  log().AddDenial(DenialOf(2, "other", Today(7, 1)));
+  log().AddDenial(DenialOf(3, "job-8:etl", Today(7, 2)));
+  ASSERT_TRUE(WaitFor(follower, "job-8"));
+  log().AddDenial(DenialOf(30, "job-9:etl", Today(7, 3)));
+  ASSERT_TRUE(WaitFor(follower, "job-9"));
+  ASSERT_TRUE(WaitForCalls());
+  EXPECT_EQ(refused->load(), 1);
+  EXPECT_EQ(follower.Err(),
+            "headgate: others' denials are not for this caller: what is missing is not counted\n");
+  EXPECT_THAT(follower.Out(), Not(HasSubstr("other")));
+  EXPECT_EQ(follower.Out().find("job-8"), follower.Out().rfind("job-8"));
+}
+
+// The newest of one identity makes room for others' denials.
+TEST_F(LogFollowing, GoesOnWithOneIdentityWhoseNewestDenialIsNotKept) {
+  log().SetRefusal([](const v1::ListDenialsRequest& request) {
+    return request.identity() == "etl" ? grpc::Status()
+                                       : grpc::Status(grpc::StatusCode::PERMISSION_DENIED, "no");
+  });
+  log().AddDenial(DenialOf(7, "job-7:etl", Today(7, 0)));
+  Subprocess follower = Follow({"etl"});
+  ASSERT_TRUE(WaitFor(follower, "job-7"));
+  log().SetDenials({DenialOf(8, "other", Today(7, 1))});
+  ASSERT_TRUE(WaitForCalls());
+  log().AddDenial(DenialOf(9, "job-8:etl", Today(7, 2)));
+  ASSERT_TRUE(WaitFor(follower, "job-8"));
+  ASSERT_TRUE(WaitForCalls());
+  EXPECT_EQ(follower.Out().find("job-8"), follower.Out().rfind("job-8"));
+}
+
+TEST_F(LogFollowing, WaitsAfterAFailureOfItsSecondRound) {
+  log().SetRefusal([](const v1::ListDenialsRequest& request) {
+    return request.identity() == "etl" ? grpc::Status()
+                                       : grpc::Status(grpc::StatusCode::UNAVAILABLE, "stopping");
+  });
+  Subprocess follower({HEADGATE_PROGRAM, "log", "-f", "--interval", "1h", "etl"},
+                      server_.Options());
+  ASSERT_TRUE(WaitUntil([&] { return follower.Err().find("trying on") != std::string::npos; }));
+  EXPECT_FALSE(WaitUntil([&] { return log().denial_calls() > 2; }, absl::Milliseconds(300)));
+}
+
+TEST_F(LogFollowing, EndsWithWhatAskingAgainWillNotChange) {
+  const std::vector<std::pair<grpc::StatusCode, int>> finals = {
+      {grpc::StatusCode::PERMISSION_DENIED, 4},
+      {grpc::StatusCode::UNIMPLEMENTED, 4},
+      {grpc::StatusCode::INVALID_ARGUMENT, 2}};
+  for (const auto& [code, status] : finals) {
+    log().SetRefusal(nullptr);
+    Subprocess follower = Follow({"etl"});
+    ASSERT_TRUE(WaitForCalls());
+    log().SetRefusal([code = code](const auto&) { return grpc::Status(code, "for good"); });
+    const Finished ended = follower.Wait();
+    EXPECT_EQ(ended.status, status) << code;
+    EXPECT_THAT(ended.err, EndsWith("for good\n")) << code;
+    EXPECT_THAT(ended.err, Not(HasSubstr("trying on"))) << code;
+  }
+}
+
+TEST_F(LogFollowing, TriesAFewTimesForAnotherToken) {
+  log().SetRefusal([](const v1::ListDenialsRequest& request) {
+    return request.identity() == "etl" ? grpc::Status()
+                                       : grpc::Status(grpc::StatusCode::UNAUTHENTICATED, "who?");
+  });
+  Subprocess follower = Follow({"etl"});
+  const Finished ended = follower.Wait();
+  EXPECT_EQ(ended.status, 4);
+  EXPECT_EQ(ended.err, "headgate: who?; trying on\nheadgate: UNAUTHENTICATED: who?\n");
+  EXPECT_EQ(log().denial_calls(), 4);
 }
 
 TEST_F(LogFollowing, GoesOnWithAServerThatCountsAnew) {

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -110,6 +111,13 @@ class FakeLog final : public v1::ThrottleLogService::Service {
   grpc::Status replay_status;
   int most_in_page = 1000;
 
+  // What ListDenials ends with instead of an answer; OK: it answers.
+  using Refusal = std::function<grpc::Status(const v1::ListDenialsRequest&)>;
+  void SetRefusal(Refusal refusal) {
+    MutexLock lock(&mutex_);
+    refusal_ = std::move(refusal);
+  }
+
   void AddDenial(v1::Denial denial) {
     MutexLock lock(&mutex_);
     denials_.push_back(std::move(denial));
@@ -169,6 +177,9 @@ class FakeLog final : public v1::ThrottleLogService::Service {
                            v1::ListDenialsResponse* response) override {
     MutexLock lock(&mutex_);
     ++denial_calls_;
+    if (refusal_ != nullptr) {
+      if (grpc::Status refused = refusal_(*request); !refused.ok()) return refused;
+    }
     const std::string& who = request->identity();
     for (auto denial = denials_.rbegin(); denial != denials_.rend(); ++denial) {
       if (denial->number() <= request->after()) continue;
@@ -201,6 +212,7 @@ class FakeLog final : public v1::ThrottleLogService::Service {
   mutable Mutex mutex_;
   std::vector<v1::Denial> denials_ ABSL_GUARDED_BY(mutex_);  // the oldest first
   int denial_calls_ ABSL_GUARDED_BY(mutex_) = 0;
+  Refusal refusal_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::QueryThrottleLogRequest> queries_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::ListThrottledIntervalsRequest> interval_queries_ ABSL_GUARDED_BY(mutex_);
   v1::ReplayThrottleLogRequest replay_request_ ABSL_GUARDED_BY(mutex_);

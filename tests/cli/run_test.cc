@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cli/test_server.h"
+#include "tests/client/scripted_server.h"
 #include "tests/testing/temp_folder.h"
 #include "tests/testing/wait_until.h"
 
@@ -56,6 +57,15 @@ TEST_F(RunCommand, ExitStatusIsTheCommands) {
   EXPECT_EQ(StatusOf({"sh", "-c", "exit 7"}), 7);
   EXPECT_EQ(StatusOf({"sh", "-c", "kill -KILL $$"}), 128 + SIGKILL);
   EXPECT_EQ(StatusOf({"sh", "-c", "kill -INT $$"}), 128 + SIGINT);
+}
+
+// As some supervisors start their programs.
+TEST_F(RunCommand, ExitStatusIsTheCommandsWhereChildrenAreIgnored) {
+  SubprocessOptions options = server_.Options();
+  options.ignored = SIGCHLD;
+  const Finished run = RunHeadgate(RunWords({}, {"sh", "-c", "exit 7"}), options);
+  EXPECT_EQ(run.status, 7);
+  EXPECT_EQ(run.err, "");
 }
 
 TEST_F(RunCommand, WhatCannotBeRunEndsAsInAShell) {
@@ -138,6 +148,27 @@ TEST_F(RunCommand, AReportThatIsLostIsSaidAndChangesNoStatus) {
   const Finished finished = run.Wait();
   EXPECT_EQ(finished.status, 5);
   EXPECT_THAT(finished.err, HasSubstr("could not be reported"));
+}
+
+TEST(RunReports, ThatAreLostWithTheirCallAreNotTakenForUnknownPermits) {
+  ScriptedServer server;
+  server.FailReports({grpc::StatusCode::PERMISSION_DENIED, "caller 'job' may not"});
+  const Finished run = RunHeadgate(RunWords({"--address", server.address()}, {"true"}));
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(
+      run.err,
+      "headgate: what it cost could not be reported: PERMISSION_DENIED: caller 'job' may not\n");
+}
+
+TEST(RunReports, OfPermitsThatTheServerDoesNotKnowSaySo) {
+  ScriptedServer server;
+  v1::ReportResult unknown;
+  unknown.mutable_error()->set_code(grpc::StatusCode::NOT_FOUND);
+  server.SetReportResult(unknown);
+  const Finished run = RunHeadgate(RunWords({"--address", server.address()}, {"true"}));
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(run.err,
+            "headgate: the server does not know the permit any more; its cost was not reported\n");
 }
 
 class RunSignals : public RunCommand, public ::testing::WithParamInterface<int> {};

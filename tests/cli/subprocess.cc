@@ -81,8 +81,11 @@ Subprocess::Subprocess(const std::vector<std::string>& command, const Subprocess
   }
   std::vector<std::string> words = command;
   std::vector<std::string> environment = Environment(options.environment);
+  // What is ignored here is ignored there.
+  const auto before = options.ignored > 0 ? signal(options.ignored, SIG_IGN) : SIG_DFL;
   const int error = posix_spawnp(&pid_, words[0].c_str(), &actions, &attributes,
                                  Pointers(words).data(), Pointers(environment).data());
+  if (options.ignored > 0) signal(options.ignored, before);
   EXPECT_EQ(error, 0) << words[0];
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);

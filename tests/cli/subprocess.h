@@ -27,6 +27,7 @@ struct Finished {
 struct SubprocessOptions {
   std::map<std::string, std::string> environment = {};  // on top of the test's
   bool terminal = false;  // of 100 columns and 40 rows, in place of all three streams
+  int ignored = 0;        // a signal that is ignored when the program begins; 0: none
 };
 
 class Subprocess {

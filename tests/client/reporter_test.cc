@@ -44,7 +44,7 @@ class GatedTransport final : public Transport {
     }
     batches_.push_back(reports.size());
     for (const PermitReport& report : reports) costs_.push_back(report.actual_cost);
-    return std::vector<absl::StatusOr<ReportOutcome>>(reports.size(), result_);
+    return std::vector<absl::StatusOr<ReportOutcome>>(reports.size() - left_out_, result_);
   }
 
   void Open() {
@@ -60,6 +60,11 @@ class GatedTransport final : public Transport {
   void SetResult(absl::StatusOr<ReportOutcome> result) {
     const std::lock_guard lock(mutex_);
     result_ = std::move(result);
+  }
+  // Of each answer from now on.
+  void LeaveOut(size_t results) {
+    const std::lock_guard lock(mutex_);
+    left_out_ = results;
   }
   bool AwaitCall() {
     std::unique_lock lock(mutex_);
@@ -80,6 +85,7 @@ class GatedTransport final : public Transport {
   bool open_ = false;
   int calls_ = 0;
   int failures_ = 0;
+  size_t left_out_ = 0;
   absl::Status failure_;
   absl::StatusOr<ReportOutcome> result_ = ReportOutcome::kSettled;
   std::vector<size_t> batches_;
@@ -95,7 +101,8 @@ class ReporterTest : public ::testing::Test {
   bool Flush() { return reporter_.Flush(absl::Seconds(60)); }
 
   std::shared_ptr<GatedTransport> server_ = std::make_shared<GatedTransport>();
-  internal::Reporter reporter_{server_, {.max_queued = 5000, .seed = 1}};
+  internal::Reporter reporter_{server_,
+                               {.max_queued = 5000, .seed = 1, .new_token = absl::Milliseconds(1)}};
 };
 
 TEST_F(ReporterTest, SendsBatchesOfUpToAThousandInOrder) {
@@ -135,11 +142,53 @@ TEST_F(ReporterTest, CountsWhatTheServerRefuses) {
   server_->SetResult(absl::NotFoundError("no such permit"));
   AddMany(0, 3);
   ASSERT_TRUE(Flush());
-  server_->FailNext(1, absl::PermissionDeniedError("not you"));
+  EXPECT_EQ(reporter_.stats().refused, 3U);
+  EXPECT_EQ(reporter_.stats().failed, 0U);
+  EXPECT_EQ(reporter_.stats().delivered, 0U);
+}
+
+// Nobody has refused these: whether the server knows the permits was not asked.
+TEST_F(ReporterTest, CountsApartWhatIsLostWithItsCall) {
+  server_->Open();
+  for (const absl::Status& error :
+       {absl::PermissionDeniedError("not you"), absl::InternalError("a proxy's"),
+        absl::UnknownError("a proxy's")}) {
+    server_->FailNext(1, error);
+    AddMany(0, 2);
+    ASSERT_TRUE(Flush());
+  }
+  EXPECT_EQ(reporter_.stats().failed, 6U);
+  EXPECT_EQ(reporter_.stats().refused, 0U);
+}
+
+TEST_F(ReporterTest, CountsApartWhatTheServerDoesNotAnswer) {
+  server_->Open();
+  server_->LeaveOut(1);
+  AddMany(0, 3);
+  ASSERT_TRUE(Flush());
+  EXPECT_EQ(reporter_.stats().delivered, 2U);
+  EXPECT_EQ(reporter_.stats().failed, 1U);
+  EXPECT_EQ(reporter_.stats().refused, 0U);
+}
+
+TEST_F(ReporterTest, RepeatsABatchTwiceForAnotherToken) {
+  server_->Open();
+  for (const int failures : {1, 2}) {
+    server_->FailNext(failures, absl::UnauthenticatedError("token revoked"));
+    AddMany(0, 3);
+    ASSERT_TRUE(Flush());
+  }
+  EXPECT_EQ(reporter_.stats().delivered, 6U);
+  server_->FailNext(3, absl::UnauthenticatedError("token revoked"));
   AddMany(0, 2);
   ASSERT_TRUE(Flush());
-  EXPECT_EQ(reporter_.stats().refused, 5U);
-  EXPECT_EQ(reporter_.stats().delivered, 0U);
+  EXPECT_EQ(reporter_.stats().failed, 2U);
+  EXPECT_EQ(reporter_.stats().delivered, 6U);
+}
+
+// A file is looked at once a second at most.
+TEST(ReporterOptions, LeaveTimeForAnotherToken) {
+  EXPECT_GT(internal::Reporter::Options().new_token, absl::Seconds(1));
 }
 
 TEST_F(ReporterTest, CountsWhatAFullQueueDrops) {

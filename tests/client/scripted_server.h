@@ -56,6 +56,16 @@ class ScriptedServer final : public v1::ThrottlerService::Service {
     MutexLock lock(&mutex_);
     handler_ = std::move(handler);
   }
+  // Of all reports, from now on.
+  void SetReportResult(v1::ReportResult result) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    report_result_ = std::move(result);
+  }
+  // All calls with reports, from now on.
+  void FailReports(grpc::Status status) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    report_status_ = std::move(status);
+  }
   // Calls wait until their callers give up.
   void Hang() {
     OnCheck([](grpc::ServerContext& context, const auto&, auto&) {
@@ -90,13 +100,19 @@ class ScriptedServer final : public v1::ThrottlerService::Service {
   grpc::Status Report(grpc::ServerContext*, const v1::ReportRequest* request,
                       v1::ReportResponse* response) override {
     MutexLock lock(&mutex_);
+    if (!report_status_.ok()) return report_status_;
     for (const v1::PermitReport& report : request->reports()) {
       reports_.push_back(report);
-      response->add_results()->set_outcome(v1::REPORT_OUTCOME_SETTLED);
+      *response->add_results() = report_result_;
     }
     return grpc::Status::OK;
   }
 
+  static v1::ReportResult Settled() {
+    v1::ReportResult result;
+    result.set_outcome(v1::REPORT_OUTCOME_SETTLED);
+    return result;
+  }
   static grpc::Status Allow(grpc::ServerContext&, const v1::CheckRequest&,
                             v1::CheckResponse& response) {
     response.mutable_decision()->set_verdict(v1::VERDICT_ALLOWED);
@@ -108,6 +124,8 @@ class ScriptedServer final : public v1::ThrottlerService::Service {
   std::unique_ptr<grpc::Server> server_;
   mutable Mutex mutex_;
   Handler handler_ ABSL_GUARDED_BY(mutex_) = Allow;
+  v1::ReportResult report_result_ ABSL_GUARDED_BY(mutex_) = Settled();
+  grpc::Status report_status_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::CheckRequest> checks_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::PermitReport> reports_ ABSL_GUARDED_BY(mutex_);
 };

@@ -251,6 +251,24 @@ TEST(FloorRate, CountsAMissingEstimateAsOneAndZeroAsNothing) {
   EXPECT_EQ(floor.Decide({}, absl::ZeroDuration()).retry_after, absl::Seconds(1));
 }
 
+// A mistake must not hold its process for good, nor in outages to come.
+TEST(FloorRate, ForgetsAHugeEstimateAfterADay) {
+  for (const double cost : {1e15, 1e300}) {
+    internal::Fallback floor = Floor(10);
+    EXPECT_TRUE(floor.Decide({.estimated_cost = cost}, absl::ZeroDuration()).allowed());
+    EXPECT_EQ(floor.Decide({}, absl::Hours(1)).retry_after, absl::Hours(23));
+    EXPECT_TRUE(floor.Decide({}, absl::Hours(24)).allowed());
+  }
+}
+
+TEST(OnUnreachableFloorRate, RefusesAnEstimateThatTheServerWouldRefuse) {
+  FakeHeadgate headgate;
+  Disconnect(headgate);
+  const auto client = NewClient(headgate, Options(OnUnreachable::FloorRate(10)));
+  EXPECT_TRUE(absl::IsInvalidArgument(client->Check({.estimated_cost = 1.1e15}).status()));
+  EXPECT_TRUE(client->Check({.estimated_cost = 1})->allowed());
+}
+
 TEST(FloorRate, IsNotChargedForValidation) {
   internal::Fallback floor = Floor(1);
   for (int i = 0; i < 3; ++i)

@@ -18,6 +18,9 @@
 
 namespace headgate::client {
 
+// The largest estimate or actual cost; the server's limit, too.
+inline constexpr double kMostCost = 1e15;
+
 // One chunk of work.
 struct CheckRequest {
   std::string identity = {};  // who wants to work; empty: the client's own

@@ -8,8 +8,8 @@
 // - Only UNAVAILABLE is retried, which a call is that the server cuts when it stops; and under one
 //   request id: a Check that is retried is charged once.
 // - What happens while Headgate is unreachable is what `on_unreachable` says, nothing else.
-// - Reports are sent in batches within 50 ms, tried again until the server takes them, and flushed
-//   when the client is destroyed. Those that are lost nevertheless are counted.
+// - Reports are sent in batches within 50 ms, tried again while the server cannot be reached or is
+//   overloaded, and flushed when the client is destroyed. Those that are lost are counted.
 //
 // Thread-safe; one client for each process is enough. Nothing here throws. The client must outlive
 // calls in progress, but not its permits.
@@ -59,7 +59,7 @@ class OnUnreachable {
   // Everything is allowed.
   static OnUnreachable Proceed() { return {Kind::kProceed, 0}; }
   // As much is allowed as drains at this rate, by this client's own count: a chunk starts when the
-  // ones before it have drained. A Check without an estimate counts as 1.
+  // ones before it have drained, or a day after the last. A Check without an estimate counts as 1.
   static OnUnreachable FloorRate(double cost_units_per_second) {
     return {Kind::kFloorRate, cost_units_per_second};
   }
@@ -111,7 +111,10 @@ struct ReportStats {
   uint64_t pending = 0;    // queued or being sent
   uint64_t delivered = 0;  // taken by the server, settled before included
   uint64_t refused = 0;    // the server knows no such permit, or not that cost
-  uint64_t dropped = 0;    // lost: the queue was full, or the client's time was up
+  // Lost: their call failed, with another error than those of a server that cannot be reached or is
+  // overloaded. Such are a proxy's errors, PERMISSION_DENIED, and UNAUTHENTICATED three times.
+  uint64_t failed = 0;
+  uint64_t dropped = 0;  // lost: the queue was full, or the client's time was up
 };
 
 class Client {
@@ -138,7 +141,7 @@ class Client {
   absl::StatusOr<Permit> CheckOrWait(const CheckRequest& request, absl::Duration max_wait,
                                      const std::stop_token& stop = {});
 
-  // Queues a report and returns. InvalidArgument unless the cost is finite and >= 0.
+  // Queues a report and returns. InvalidArgument unless the cost is from 0 to kMostCost.
   absl::Status Report(uint64_t permit_id, double actual_cost);
   // Sends one report now, and tells what came of it.
   absl::StatusOr<ReportOutcome> ReportNow(uint64_t permit_id, double actual_cost,

@@ -42,8 +42,8 @@ class Permit {
   Permit& operator=(Permit&& other) noexcept;
 
   // The actual cost, in the budget's cost units; for an auto budget, the seconds that the work
-  // took. Only the first call counts. InvalidArgument unless finite and >= 0: the permit is then as
-  // it was.
+  // took. Only the first call counts. InvalidArgument unless it is from 0 to kMostCost: the permit
+  // is then as it was.
   absl::Status Report(double actual_cost);
   // The actual cost is the time since the permit was granted, in seconds.
   void ReportElapsed();
