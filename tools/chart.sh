@@ -2,6 +2,8 @@
 # Kubernetes, and with the real headgated.
 # shellcheck shell=bash disable=SC2016
 
+# shellcheck source=tools/chart_docs.sh
+source tools/chart_docs.sh
 # shellcheck source=tools/chart_refusals.sh
 source tools/chart_refusals.sh
 # shellcheck source=tools/chart_serving.sh
@@ -12,6 +14,7 @@ CHART_BAD=0      # What was found wrong.
 CHART_OBJECTS=0  # Objects that were held against their schema.
 CHART_REFUSED=0
 CHART_ASKED=0
+CHART_DOCS_TRIED=0  # Values of the documentation.
 
 wrong() {
   CHART_BAD=$((CHART_BAD + 1))
@@ -81,6 +84,9 @@ check_pods() { # check_pods NAME JSON
     | ([.pod.containers[].volumeMounts[]?.name] | unique) as $mounts
     | ([.pod.volumes[]?.name] | unique) as $volumes
     | ($mounts - $volumes) + ($volumes - $mounts) | .[] | "\($name): \(.)"'
+  none "$1" "$2" "gone before helm test --logs reads it" '
+    .[] | select(.metadata.annotations["helm.sh/hook-delete-policy"] // "" | test("hook-succeeded"))
+    | .metadata.name'
   none "$1" "$2" "the server has less time to stop than it may take" \
     "$CHART_PODS"' | select(.kind == "StatefulSet" and .pod.terminationGracePeriodSeconds < 15) | .name'
 }
@@ -114,16 +120,44 @@ check_references() { # check_references NAME JSON
        else {httpGet: {path: "/healthz", port: "http"}} end) as $right
     | .livenessProbe, .startupProbe | select({grpc, httpGet} | with_entries(select(.value)) != $right)
     | tojson'
+  none "$1" "$2" "metrics in plaintext leave the cluster" '
+    .[] | select(.kind == "Service" and .spec.type != "ClusterIP")
+    | select(any(.spec.ports[]; .name == "http")).metadata.name'
+  none "$1" "$2" "the ServiceMonitor does not select exactly the Service with its port" '
+    map(select(.kind == "Service")) as $services
+    | .[] | select(.kind == "ServiceMonitor").spec as $monitor
+    | [$services[] | .metadata.labels as $labels
+        | select($monitor.selector.matchLabels | to_entries | all($labels[.key] == .value))] as $found
+    | select(($found | length) != 1
+        or all($found[].spec.ports[].name; . != $monitor.endpoints[0].port)) | .metadata.name'
 }
 
-# Alerts and dashboard arrive as they are in the chart's files.
+# Alerts and dashboard arrive as they are in the chart's files, but for what runbooks begin with.
 check_monitoring() { # check_monitoring NAME JSON
   local rules=$CHART_WORK/rules
   yq . "$CHART/rules/headgate.yaml" >"$rules" || wrong "rules/headgate.yaml is no YAML"
   jq --exit-status --slurpfile rules "$rules" --slurpfile dashboard "$CHART/dashboards/headgate.json" '
-    all(.[] | select(.kind == "PrometheusRule").spec; . == $rules[0])
+    def relative: walk(if type == "object" and has("runbook_url")
+      then .runbook_url |= sub("^https://git.example.com/platform/headgate/blob/main/"; "") else . end);
+    all(.[] | select(.kind == "PrometheusRule").spec; relative == $rules[0])
     and all(.[] | .data["headgate.json"]? // empty; fromjson == $dashboard[0])' "$2" >/dev/null ||
     wrong "$1: alerts or dashboard are not those of the chart's files"
+}
+
+# Series of another kind than a panel's others have their own unit, and an axis for it: a rate, a share
+# or a state beside bytes, seconds or a number. A panel's kinds are those of its queries.
+check_dashboard() {
+  none dashboard "$CHART/dashboards/headgate.json" "series without a unit of their own" '
+    def kind: if test("_seconds[{ ]|time\\(\\)|_seconds_bucket") and (test("^rate\\(process_cpu") | not)
+        then "seconds"
+      elif test("_bytes[{ ]") then "bytes"
+      elif test("_up[{]|_error[{]|_success[{]|_shut[{]|_state[{]") then "state"
+      elif test("[)}] / headgate") then "share"
+      elif test("rate\\(") then "rate" else "number" end;
+    .panels[] | select(.type == "timeseries") | . as $panel
+    | [.fieldConfig.overrides[].matcher.options] as $own
+    | [.targets[] | select(.refId as $ref | $own | index($ref) | not).expr | kind] | unique
+    | select(length > 1) | "\($panel.title) (\(join(" and ")))"'
 }
 
 # Another configuration changes the ConfigMap, and not the StatefulSet.
@@ -200,6 +234,8 @@ check_chart() {
     check_values_file "$file"
     files=$((files + 1))
   done
+  check_docs
+  check_dashboard
   check_no_restart
   check_refusals
   check_table
@@ -208,6 +244,6 @@ check_chart() {
     echo "chart: $CHART_BAD wrong"
     return 1
   fi
-  echo "chart: $files files of values, $CHART_OBJECTS valid objects, $CHART_ASKED servers asked," \
-    "$CHART_REFUSED wrong values refused"
+  echo "chart: $files files of values, $CHART_DOCS_TRIED of the documentation, $CHART_OBJECTS valid objects," \
+    "$CHART_ASKED servers asked, $CHART_REFUSED wrong values refused"
 }

@@ -13,6 +13,30 @@ refuses() {
   [[ $message == *"$text"* ]] || wrong "of $* the chart says '$message' instead of '$text'"
 }
 
+# takes ARGUMENT...: rendering with these arguments succeeds.
+takes() {
+  local message
+  message=$(chart_render "$CHART" "$@" 2>&1) || wrong "the chart refuses $*: $message"
+}
+
+# Next to what it refuses.
+takes_what_is_right() {
+  local dsn='config.targets[0].primary.dsn'
+  takes --set persistence.size=1.5Ti --set config.throttle_log.max_bytes=1099511627776
+  takes --set persistence.size=1Gi --set persistence.existingClaim=a
+  takes --set persistence.size=200Mi --set config.throttle_log.postgres.dsn_env=LOG
+  takes --set "$dsn=postgresql://user@a:5432/app?sslmode=require"
+  takes --set "$dsn=host=a passfile=/run/secrets/pass"
+  takes --set 'extraArgs={--grace=5s,--pre-stop=5s,--reflection=false}'
+  takes --set 'extraEnv[0].name=HEADGATE_GRACE' --set 'extraEnv[0].value=25s'
+  takes --set server.listenHost=fd00::1 --set service.type=NodePort \
+    --set service.externalTrafficPolicy=Local
+  takes --set podDisruptionBudget.enabled=true --set podDisruptionBudget.maxUnavailable= \
+    --set podDisruptionBudget.minAvailable=0
+  takes --set serviceMonitor.enabled=true --set serviceMonitor.interval=1m \
+    --set serviceMonitor.scrapeTimeout=60s
+}
+
 refuses_wrong_shapes() {
   refuses "at '/replicaCount': maximum: got 2, want 1" --set replicaCount=2
   refuses "at '/replicaCount': minimum: got 0, want 1" --set replicaCount=0
@@ -81,6 +105,76 @@ refuses_too_little_time_to_stop() {
   refuses "the server may take 31 s to stop" --set 'extraArgs[0]=--pre-stop=16s'
 }
 
+refuses_time_to_stop_from_variables() {
+  local name='extraEnv[0].name'
+  refuses "the server may take 125 s to stop" --set "$name=HEADGATE_GRACE" \
+    --set 'extraEnv[0].value=120s'
+  refuses "the server may take 55 s to stop" --set "$name=HEADGATE_PRE_STOP" \
+    --set 'extraEnv[0].value=40s'
+  refuses "HEADGATE_GRACE has a value that the chart cannot see; give --grace=DURATION in extraArgs" \
+    --set "$name=HEADGATE_GRACE" --set 'extraEnv[0].valueFrom.configMapKeyRef.name=a'
+}
+
+# The server ends where a flag is there twice.
+refuses_flags_of_its_own() {
+  local flag
+  refuses "extraArgs: the chart writes --config; set config instead" --set 'extraArgs[0]=--config=/a'
+  refuses "extraArgs: the chart writes --state-dir; set persistence instead" \
+    --set 'extraArgs[0]=--state-dir=/a'
+  refuses "extraArgs: the chart writes --log-level; set server.logLevel instead" \
+    --set 'extraArgs[0]=--log-level=debug'
+  while read -r flag; do
+    refuses "extraArgs: the chart writes $flag; set " --set "extraArgs[0]=$flag=1"
+  done < <(chart_render "$CHART" --set tls.enabled=true --set tls.existingSecret=a \
+    --show-only templates/statefulset.yaml | sed -n 's/^            - \(--[a-z-]*\)=.*/\1/p')
+  refuses "extraArgs: --grace is there twice" --set 'extraArgs={--grace=1s,--grace=2s}'
+  refuses "extraArgs: with --check-config the server ends at once" \
+    --set 'extraArgs[0]=--check-config=/a'
+}
+
+refuses_addresses_that_nobody_reaches() {
+  local host
+  for host in 127.0.0.1 127.1.2.3 localhost ::1 '[::1]'; do
+    refuses "server.listenHost: $host is the pod's own loopback" --set "server.listenHost=$host"
+  done
+  refuses "at '/server/listenHost': '0.0.0.0:80' does not match pattern" \
+    --set server.listenHost=0.0.0.0:80
+  refuses "service.externalTrafficPolicy takes service.type NodePort or LoadBalancer" \
+    --set service.externalTrafficPolicy=Local
+  refuses "service.loadBalancerSourceRanges takes service.type LoadBalancer" \
+    --set service.type=NodePort --set 'service.loadBalancerSourceRanges={10.0.0.0/8}'
+  refuses "at '/service/loadBalancerSourceRanges/0': '10.0.0.1' does not match pattern" \
+    --set service.type=LoadBalancer --set 'service.loadBalancerSourceRanges={10.0.0.1}'
+}
+
+# What the operator's own schema would refuse, or Prometheus.
+refuses_wrong_scrapes() {
+  refuses "at '/serviceMonitor/interval': '1.5s' does not match pattern" \
+    --set serviceMonitor.interval=1.5s
+  refuses "serviceMonitor.scrapeTimeout: 1m30s is longer than serviceMonitor.interval, 1m" \
+    --set serviceMonitor.enabled=true --set serviceMonitor.interval=1m \
+    --set serviceMonitor.scrapeTimeout=1m30s
+  refuses "at '/prometheusRule/runbookBaseUrl': 'git.example.com' does not match pattern" \
+    --set prometheusRule.runbookBaseUrl=git.example.com
+}
+
+refuses_a_volume_too_small() {
+  refuses "persistence.size: 1Gi is less than the 1107 MiB that config.throttle_log.max_bytes (1024" \
+    --set persistence.size=1Gi
+  refuses "persistence.size: 2Gi is less than the 2131 MiB" \
+    --set config.throttle_log.max_bytes=2147483648
+  refuses "persistence.size: 2Gi is less than the" --set config.engine.max_permits=16777216
+}
+
+refuses_passwords() {
+  local dsn='config.targets[0].primary.dsn' text="config has a dsn with a password"
+  refuses "$text" --set "$dsn=host=a password=secret"
+  refuses "$text" --set "$dsn=host=a PassWord = 'a b'"
+  refuses "$text" --set "$dsn=postgresql://user:secret@a/app"
+  refuses "$text" --set "$dsn=postgres://a/app?password=secret"
+  refuses "$text" --set 'config.targets[0].standbys[0].connection.dsn=host=a password=secret'
+}
+
 refuses_contradictions() {
   local tls=(--set tls.enabled=true --set tls.existingSecret=a)
   refuses "tls.enabled takes tls.existingSecret" --set tls.enabled=true
@@ -94,6 +188,8 @@ refuses_contradictions() {
   refuses "service.grpcPort and service.httpPort are the same port" --set service.grpcPort=8080
   refuses "persistence.existingClaim is set, but persistence.enabled is false" \
     --set persistence.enabled=false --set persistence.existingClaim=a
+  refuses "podDisruptionBudget: give minAvailable or maxUnavailable" \
+    --set podDisruptionBudget.enabled=true --set podDisruptionBudget.maxUnavailable=
 }
 
 # What the chart writes into the configuration itself.
@@ -108,11 +204,18 @@ refuses_foreign_configuration() {
 }
 
 check_refusals() {
+  takes_what_is_right
   refuses_wrong_shapes
   refuses_empty_sections
   refuses_wrong_names
   refuses_callers_that_nobody_is
   refuses_too_little_time_to_stop
+  refuses_time_to_stop_from_variables
+  refuses_flags_of_its_own
+  refuses_addresses_that_nobody_reaches
+  refuses_wrong_scrapes
+  refuses_a_volume_too_small
+  refuses_passwords
   refuses_contradictions
   refuses_foreign_configuration
 }

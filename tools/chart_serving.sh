@@ -105,7 +105,7 @@ start_serving() {
 check_call() {
   local notes call answer port
   notes=$(notes_call "$2")
-  port=$(jq '.[] | select(.kind == "Service").spec.ports[0].port' "$3")
+  port=$(jq '.[] | select(.kind == "Service").spec.ports[] | select(.name == "grpc").port' "$3")
   grep --quiet "port-forward service/[a-z-]* 8081:$port &" <<<"$notes" ||
     wrong "$1: NOTES.txt forwards another port than $port"
   call=$(sed -n '/^  grpcurl /,/localhost:8081/p' <<<"$notes")

@@ -38,12 +38,33 @@ caught() {
   CAUGHT=$((CAUGHT + 1))
 }
 
+# dashboard FILTER TEXT: with this change of the dashboard, the check says the text.
+dashboard() {
+  local output=$CHART_WORK/output
+  rm -rf "$CHART"
+  cp -r "$ORIGINAL" "$CHART"
+  jq "$1" "$ORIGINAL/dashboards/headgate.json" >"$CHART/dashboards/headgate.json"
+  check_dashboard >"$output"
+  grep --quiet --fixed-strings -e "$2" "$output" || fail "no '$2' for $1: $(<"$output")"
+  CAUGHT=$((CAUGHT + 1))
+}
+
+units() {
+  local overrides='(.panels[] | select(.title == "%s").fieldConfig.overrides) = []' title
+  for title in Snapshot "PostgreSQL polls" "HTTP and log" Rows Identities; do
+    # shellcheck disable=SC2059
+    dashboard "$(printf "$overrides" "$title")" "$title ("
+  done
+}
+
 confinement() {
   local container='StatefulSet demo-headgate, headgated'
   caught "$container" minimal _helpers.tpl 's/^readOnlyRootFilesystem: true/readOnlyRootFilesystem: false/'
   caught "Pod demo-headgate-test, status" minimal _helpers.tpl 's/drop: \[ALL\]/drop: [NET_RAW]/'
   caught "$container" minimal _helpers.tpl 's/^(allowPrivilegeEscalation): false/\1: true/'
   caught "gets a token" minimal statefulset.yaml 's/(automountServiceAccountToken): false/\1: true/'
+  caught "gone before helm test --logs reads it" minimal tests/status.yaml \
+    's/before-hook-creation$/&,hook-succeeded/'
   caught "is in a namespace of the node" minimal statefulset.yaml \
     's/^      enableServiceLinks: false/      hostNetwork: true/'
 }
@@ -61,6 +82,11 @@ references() {
   caught "probes that TLS would refuse" tls _pod.tpl 's/^  port: 8082$/  port: 8081/'
   caught "or callers keep out" minimal _pod.tpl 's#^  path: /healthz#  path: /readyz#'
   caught "a port that the server does not have" minimal _pod.tpl 's/^  port: http$/  port: web/'
+  # shellcheck disable=SC2016
+  caught "metrics in plaintext leave the cluster" load-balancer service.yaml \
+    's/\{\{- if \$isInside \}\}/{{- if true }}/'
+  caught "does not select exactly the Service with its port" load-balancer servicemonitor.yaml \
+    '/headgate.httpLabels/,/end/d'
   caught "mounts without a volume" existing-secret _pod.tpl '0,/^- name: dsn$/s//- name: dns/'
 }
 
@@ -72,8 +98,22 @@ schemas() {
   caught "alerts or dashboard are not those" monitoring dashboard.yaml 's/\$dashboard \| trim/"{}" | trim/'
 }
 
+# What only helm or the server notices: values of docs/kubernetes.md that the server refuses.
+documentation() {
+  local text='signal .replication_lag_seconds. is measured on no target'
+  local CHART_DOCS=$CHART_WORK/kubernetes.md CHART_BIN=$HEADGATE_BIN CHART=$ORIGINAL
+  make_credentials
+  sed -e '/^      standbys:$/d' -e '/^        - name: orders-2 /d' docs/kubernetes.md >"$CHART_DOCS"
+  check_docs >"$CHART_WORK/output"
+  grep --quiet -e "$text" "$CHART_WORK/output" ||
+    fail "nobody notices wrong values in the documentation: $(<"$CHART_WORK/output")"
+  CAUGHT=$((CAUGHT + 1))
+}
+
 confinement
 reload
 references
 schemas
+documentation
+units
 echo "$CAUGHT planted mistakes caught"

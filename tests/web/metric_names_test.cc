@@ -34,7 +34,7 @@ constexpr char kDashboard[] = "helm/headgate/dashboards/headgate.json";
 
 // Prometheus' own.
 const std::set<std::string> kItsMetrics = {"up"};
-const std::set<std::string> kItsLabels = {"job", "instance"};
+const std::set<std::string> kItsLabels = {"job", "instance", "namespace"};
 
 std::string ReadSource(const std::string& path) {
   std::ifstream file(std::string(HEADGATE_SOURCE) + "/" + path);
@@ -122,6 +122,7 @@ rules:
   - {name: c, match: {segment: each}, charge: [each]}
   - {name: d, match: {segment: found}, charge: [found]}
   - {name: e, match: {segment: strict}, health: strict}
+  - {name: f, match: {segment: denied}, deny: true}
 )";
 
 // Does of everything a little, so that every metric has a series.
@@ -136,7 +137,7 @@ class MetricNames : public testing::Test {
     yaml.replace(yaml.find("DSN"), 3, cluster_->primary().Dsn());
     server_ = std::make_unique<WholeServer>(yaml);
     ASSERT_TRUE(WaitUntil([&] { return server_->Get("/readyz").status == 200; }));
-    for (const char* identity : {"plain", "watched", "each", "found", "strict"}) {
+    for (const char* identity : {"plain", "watched", "each", "found", "strict", "denied"}) {
       for (int i = 0; i < 4; ++i) server_->Check(identity);
     }
     scrape_ = server_->AwaitScrape([](const Scrape& seen) {
@@ -247,7 +248,7 @@ TEST_F(MetricNames, OfEachAlertAreARunbook) {
   const YAML::Node rules = YAML::Load(ReadSource(kRules));
   for (const YAML::Node& rule : rules["groups"][0]["rules"]) {
     const auto anchor = absl::AsciiStrToLower(rule["alert"].as<std::string>());
-    EXPECT_EQ(rule["annotations"]["runbook"].as<std::string>(),
+    EXPECT_EQ(rule["annotations"]["runbook_url"].as<std::string>(),
               absl::StrCat("docs/operations.md#", anchor));
   }
 }

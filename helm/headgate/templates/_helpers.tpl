@@ -131,3 +131,17 @@ seccompProfile:
 -plaintext
 {{- end -}}
 {{- end -}}
+
+{{- define "headgate.httpPort" -}}
+- name: http
+  port: {{ .Values.service.httpPort }}
+  targetPort: http
+  appProtocol: http
+{{- end -}}
+
+{{/* What tells the Service with the HTTP port from that of callers, where they are two. */}}
+{{- define "headgate.httpLabels" -}}
+{{- if ne .Values.service.type "ClusterIP" -}}
+app.kubernetes.io/component: http
+{{- end -}}
+{{- end -}}

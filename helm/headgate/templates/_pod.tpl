@@ -1,9 +1,16 @@
+{{/* An IPv6 address stands in brackets. */}}
+{{- define "headgate.listenHost" -}}
+{{- $host := .Values.server.listenHost -}}
+{{- ternary (printf "[%s]" $host) $host (and (contains ":" $host) (not (hasPrefix "[" $host))) -}}
+{{- end -}}
+
 {{- define "headgate.args" -}}
+{{- $host := include "headgate.listenHost" . -}}
 - --config=/etc/headgate/config/headgate.yaml
-- --grpc-address={{ .Values.server.listenHost }}:8081
-- --http-address={{ .Values.server.listenHost }}:8080
+- --grpc-address={{ $host }}:8081
+- --http-address={{ $host }}:8080
 {{- if .Values.tls.enabled }}
-- --health-address={{ .Values.server.listenHost }}:8082
+- --health-address={{ $host }}:8082
 {{- end }}
 - --state-dir=/var/lib/headgate
 - --ready-after={{ .Values.server.readyAfter }}

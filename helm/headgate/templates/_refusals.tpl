@@ -5,8 +5,12 @@ What values.schema.json cannot say in words that help. Each refusal names the va
 {{- include "headgate.refuseConfig" . -}}
 {{- include "headgate.refuseTls" . -}}
 {{- include "headgate.refuseCallers" . -}}
+{{- include "headgate.refusePasswords" . -}}
+{{- include "headgate.refuseArgs" . -}}
 {{- include "headgate.refuseStop" . -}}
+{{- include "headgate.refuseListening" . -}}
 {{- include "headgate.refuseObjects" . -}}
+{{- include "headgate.refuseVolume" . -}}
 {{- end -}}
 
 {{- define "headgate.refuseConfig" -}}
@@ -68,29 +72,98 @@ What values.schema.json cannot say in words that help. Each refusal names the va
 {{- end -}}
 {{- end -}}
 
-{{/* (list $ flag default): the seconds that a flag in extraArgs says. */}}
-{{- define "headgate.flagSeconds" -}}
-{{- $prefix := printf "--%s=" (index . 1) -}}
-{{- $seconds := index . 2 -}}
-{{- range (index . 0).Values.extraArgs -}}
-{{- if hasPrefix $prefix . -}}
-{{- $seconds = 0.0 -}}
-{{- range regexFindAll "[0-9.]+(ms|s|m|h)" . -1 -}}
+{{/* The ConfigMap is for everybody to read who may look into the namespace. */}}
+{{- define "headgate.refusePasswords" -}}
+{{- $strings := regexFindAll "\"dsn\":\"(?:[^\"\\\\]|\\\\.)*\"" (toJson .Values.config) -1 -}}
+{{- range $strings -}}
+{{- $dsn := get (fromJson (printf "{%s}" .)) "dsn" -}}
+{{- if regexMatch "(?i)password\\s*=|^[a-z]+://[^/?@]*:[^/?@]+@" $dsn -}}
+{{- fail "config has a dsn with a password, which would stand in a ConfigMap: put the connection string into a Secret, name that in postgres.existingSecret, and its key by dsn_file: /etc/headgate/dsn/KEY (or the password alone by password_file)" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A flag that is there twice ends the server. */}}
+{{- define "headgate.refuseArgs" -}}
+{{- $values := dict
+  "config" "config"
+  "grpc-address" "server.listenHost and service.grpcPort"
+  "http-address" "server.listenHost and service.httpPort"
+  "health-address" "tls.enabled"
+  "state-dir" "persistence"
+  "ready-after" "server.readyAfter"
+  "log-level" "server.logLevel"
+  "log-format" "server.logFormat" -}}
+{{- $seen := dict -}}
+{{- range .Values.extraArgs -}}
+{{- $flag := regexFind "[a-z][a-z0-9-]*" . -}}
+{{- with get $values $flag -}}
+{{- fail (printf "extraArgs: the chart writes --%s; set %s instead" $flag .) -}}
+{{- end -}}
+{{- if hasKey $seen $flag -}}
+{{- fail (printf "extraArgs: --%s is there twice" $flag) -}}
+{{- end -}}
+{{- if has $flag (list "check-config" "help" "version") -}}
+{{- fail (printf "extraArgs: with --%s the server ends at once" $flag) -}}
+{{- end -}}
+{{- $_ := set $seen $flag true -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The seconds of a duration such as 1m30s. */}}
+{{- define "headgate.seconds" -}}
+{{- $seconds := 0.0 -}}
+{{- range regexFindAll "[0-9.]+(ms|[smhd])" . -1 -}}
 {{- $unit := regexFind "[a-z]+$" . -}}
-{{- $seconds = addf $seconds (mulf (trimSuffix $unit .) (get (dict "ms" 0.001 "s" 1 "m" 60 "h" 3600) $unit)) -}}
-{{- end -}}
-{{- end -}}
+{{- $inSeconds := dict "ms" 0.001 "s" 1 "m" 60 "h" 3600 "d" 86400 -}}
+{{- $seconds = addf $seconds (mulf (trimSuffix $unit .) (get $inSeconds $unit)) -}}
 {{- end -}}
 {{- $seconds -}}
 {{- end -}}
 
+{{/* (list $ flag default): the seconds that a flag in extraArgs says, or else its variable in extraEnv. */}}
+{{- define "headgate.flagSeconds" -}}
+{{- $prefix := printf "--%s=" (index . 1) -}}
+{{- $variable := printf "HEADGATE_%s" (index . 1 | upper | replace "-" "_") -}}
+{{- $text := index . 2 -}}
+{{- $found := false -}}
+{{- range (index . 0).Values.extraArgs -}}
+{{- if hasPrefix $prefix . -}}
+{{- $text = trimPrefix $prefix . -}}
+{{- $found = true -}}
+{{- end -}}
+{{- end -}}
+{{- range ternary list (index . 0).Values.extraEnv $found -}}
+{{- if eq (toString .name) $variable -}}
+{{- if .valueFrom -}}
+{{- fail (printf "extraEnv: %s has a value that the chart cannot see; give %sDURATION in extraArgs instead" $variable $prefix) -}}
+{{- end -}}
+{{- $text = toString .value -}}
+{{- end -}}
+{{- end -}}
+{{- include "headgate.seconds" $text -}}
+{{- end -}}
+
 {{/* Killed in the middle of it, the server would lose the last second. 5 s are for log and snapshot. */}}
 {{- define "headgate.refuseStop" -}}
-{{- $grace := include "headgate.flagSeconds" (list . "grace" 10) -}}
-{{- $preStop := include "headgate.flagSeconds" (list . "pre-stop" 0) -}}
+{{- $grace := include "headgate.flagSeconds" (list . "grace" "10s") -}}
+{{- $preStop := include "headgate.flagSeconds" (list . "pre-stop" "0s") -}}
 {{- $needs := addf $grace $preStop 5 -}}
 {{- if gt $needs (float64 .Values.terminationGracePeriodSeconds) -}}
-{{- fail (printf "terminationGracePeriodSeconds: %v, but with --grace and --pre-stop in extraArgs the server may take %v s to stop" .Values.terminationGracePeriodSeconds $needs) -}}
+{{- fail (printf "terminationGracePeriodSeconds: %v, but with --grace and --pre-stop in extraArgs, or their variables in extraEnv, the server may take %v s to stop" .Values.terminationGracePeriodSeconds $needs) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "headgate.refuseListening" -}}
+{{- if regexMatch "^(127\\..*|localhost|\\[?(0*:)+0*1\\]?)$" .Values.server.listenHost -}}
+{{- fail (printf "server.listenHost: %s is the pod's own loopback, where neither callers nor probes arrive; 0.0.0.0 or [::] is every address" .Values.server.listenHost) -}}
+{{- end -}}
+{{- $service := .Values.service -}}
+{{- if and $service.externalTrafficPolicy (eq $service.type "ClusterIP") -}}
+{{- fail "service.externalTrafficPolicy takes service.type NodePort or LoadBalancer: nothing comes from outside" -}}
+{{- end -}}
+{{- if and $service.loadBalancerSourceRanges (ne $service.type "LoadBalancer") -}}
+{{- fail "service.loadBalancerSourceRanges takes service.type LoadBalancer: nothing else heeds them" -}}
 {{- end -}}
 {{- end -}}
 
@@ -100,5 +173,36 @@ What values.schema.json cannot say in words that help. Each refusal names the va
 {{- end -}}
 {{- if and .Values.persistence.existingClaim (not .Values.persistence.enabled) -}}
 {{- fail "persistence.existingClaim is set, but persistence.enabled is false: nothing would be kept" -}}
+{{- end -}}
+{{- $monitor := .Values.serviceMonitor -}}
+{{- if and $monitor.enabled (gt (include "headgate.seconds" $monitor.scrapeTimeout | float64) (include "headgate.seconds" $monitor.interval | float64)) -}}
+{{- fail (printf "serviceMonitor.scrapeTimeout: %s is longer than serviceMonitor.interval, %s, which Prometheus refuses" $monitor.scrapeTimeout $monitor.interval) -}}
+{{- end -}}
+{{- $budget := .Values.podDisruptionBudget -}}
+{{- if and $budget.enabled (eq (printf "%v%v" $budget.minAvailable $budget.maxUnavailable) "") -}}
+{{- fail "podDisruptionBudget: give minAvailable or maxUnavailable" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The bytes of a quantity such as 2Gi. */}}
+{{- define "headgate.bytes" -}}
+{{- $unit := regexFind "[a-zA-Z]*$" . -}}
+{{- $units := dict "" 1 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 -}}
+{{- mulf (trimSuffix $unit .) (get $units $unit) -}}
+{{- end -}}
+
+{{/*
+Beside the throttle log, docs/sizing.md: a snapshot and the next one, 300 bytes for each permit, and
+64 MiB for overrides, buckets and the log's write-ahead log. What the configuration says wrong the
+server refuses.
+*/}}
+{{- define "headgate.refuseVolume" -}}
+{{- $log := ternary .Values.config.throttle_log dict (kindIs "map" .Values.config.throttle_log) -}}
+{{- $engine := ternary .Values.config.engine dict (kindIs "map" .Values.config.engine) -}}
+{{- $most := ternary 0.0 (float64 (default 1073741824 $log.max_bytes)) (hasKey $log "postgres") -}}
+{{- $rest := addf 67108864 (mulf 600 (float64 (default 32768 $engine.max_permits))) -}}
+{{- $size := include "headgate.bytes" .Values.persistence.size | float64 -}}
+{{- if and .Values.persistence.enabled (not .Values.persistence.existingClaim) (lt $size (addf $most $rest)) -}}
+{{- fail (printf "persistence.size: %s is less than the %.0f MiB that config.throttle_log.max_bytes (%.0f MiB) and the snapshot may take" .Values.persistence.size (divf (addf $most $rest) 1048576) (divf $most 1048576)) -}}
 {{- end -}}
 {{- end -}}
