@@ -28,6 +28,12 @@ absl::Status Wrong(const std::string& file, const char* why) {
   return absl::InvalidArgumentError(absl::StrCat(file, ": ", why));
 }
 
+// gRPC takes texts up to their first NUL: what stands behind it would be checked, and not used.
+absl::Status HasNoNul(const std::string& file, const std::string& text) {
+  if (text.find('\0') == std::string::npos) return absl::OkStatus();
+  return Wrong(file, "has a NUL byte, and is to be PEM");
+}
+
 Bio Open(const std::string& text) {
   if (text.size() > INT_MAX) return nullptr;
   return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
@@ -100,6 +106,10 @@ absl::Time EndOf(const Certificate& certificate) {
 }  // namespace
 
 absl::Status CheckCredentials(const TlsFiles& files, TlsCredentials& credentials) {
+  absl::Status text = HasNoNul(files.certificates, credentials.certificates);
+  text.Update(HasNoNul(files.key, credentials.key));
+  text.Update(HasNoNul(files.authorities, credentials.authorities));
+  if (!text.ok()) return text;
   credentials.expires_at = absl::InfiniteFuture();
   if (!files.certificates.empty()) {
     const auto chain = ReadCertificates(files.certificates, credentials.certificates);

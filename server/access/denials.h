@@ -21,7 +21,7 @@ namespace headgate::access {
 
 struct Denial {
   const Refusal& refusal;
-  const std::string& peer;     // "ipv4:10.0.0.1:4711"; empty: the caller's name says more
+  const std::string& peer;     // "ipv4:10.0.0.1:4711"
   uint64_t untold_before = 0;  // since the one that was told last
 };
 

@@ -69,6 +69,11 @@ std::vector<std::string> NamesOf(grpc_auth_context* connection) {
   return names;
 }
 
+// The call that this thread identified last, for the peer of a refusal: reading that for each call
+// would cost more than the decision. It is looked at only for a caller that Identify has set, and
+// so only while the call is answered.
+thread_local const grpc::ServerContext* identified = nullptr;
+
 bool SameBytes(std::string_view a, std::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
@@ -117,6 +122,7 @@ void AccessGuard::Publish() {
 
 AccessGuard::Refused AccessGuard::IdentifyUnder(const Grants& grants, grpc::ServerContext& context,
                                                 CallerCache* cache, const Caller*& caller) {
+  identified = &context;
   const AccessPolicy& policy = *grants.policy;
   if (!policy.knows_certificates() && !policy.knows_tokens() && policy.anybody() != nullptr) {
     caller = policy.anybody();
@@ -134,7 +140,7 @@ AccessGuard::Refused AccessGuard::IdentifyUnder(const Grants& grants, grpc::Serv
   } else {
     evidence.tls = IsTls(connection.get());
     Refused ambiguous = ByCertificate(grants, connection.get(), evidence, caller);
-    if (ambiguous.has_value()) return Refuse(*std::move(ambiguous), context.peer());
+    if (ambiguous.has_value()) return Refuse(*std::move(ambiguous));
     if (cache != nullptr && evidence.tls) {
       entry = &cache->Put(connection.Release(), grants.number);
       entry->by_certificate = caller;
@@ -143,13 +149,13 @@ AccessGuard::Refused AccessGuard::IdentifyUnder(const Grants& grants, grpc::Serv
   }
   if (policy.knows_tokens()) {
     Refused bad = ByToken(grants, context, entry, evidence, caller);
-    if (bad.has_value()) return Refuse(*std::move(bad), context.peer());
+    if (bad.has_value()) return Refuse(*std::move(bad));
     if (caller != nullptr) return std::nullopt;
   }
   caller = policy.anybody();
   if (caller != nullptr) return std::nullopt;
   if (evidence.names.empty()) evidence.names = NamesOf(Connection(context.c_call()).get());
-  return Refuse(Nobody(grants, evidence), context.peer());
+  return Refuse(Nobody(grants, evidence));
 }
 
 AccessGuard::Refused AccessGuard::ByCertificate(const Grants& grants, grpc_auth_context* connection,
@@ -228,8 +234,10 @@ Refusal AccessGuard::Nobody(const Grants& grants, const Evidence& evidence) {
                                absl::StrJoin(shown, ", "))};
 }
 
-AccessGuard::Refused AccessGuard::Refuse(Refusal refusal, const std::string& peer) {
-  denials_.Note(refusal, peer);
+void AccessGuard::Note(const Refusal& refusal) { denials_.Note(refusal, identified->peer()); }
+
+AccessGuard::Refused AccessGuard::Refuse(Refusal refusal) {
+  Note(refusal);
   return refusal;
 }
 

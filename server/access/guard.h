@@ -64,10 +64,16 @@ class AccessGuard {
   // Both at once: no call sees the one without the other.
   void Set(const std::optional<PolicySpec>& spec, TokenBook tokens) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Those that were set last.
+  std::shared_ptr<const TokenBook> tokens() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    return tokens_;
+  }
+
   using Refused = std::optional<Refusal>;
 
   // Sets who calls; null where access is off. The caller stays valid until this thread's next
-  // Identify. `cache` may be null.
+  // Identify, and is asked about only while that call is answered. `cache` may be null.
   [[nodiscard]] Refused Identify(grpc::ServerContext& context, CallerCache* cache,
                                  const Caller*& caller) {
     const std::shared_ptr<const Grants>& grants = grants_.Get();
@@ -134,7 +140,9 @@ class AccessGuard {
                   CallerCache::Entry* entry, Evidence& evidence, const Caller*& caller) const;
   static Refusal Nobody(const Grants& grants, const Evidence& evidence);
 
-  Refused Refuse(Refusal refusal, const std::string& peer = "");
+  // Counts, and perhaps tells, a refusal of the call that this thread identified last.
+  Refused Refuse(Refusal refusal);
+  void Note(const Refusal& refusal);
   Refused ForeignIdentity(const Caller& caller, std::string_view identity, const char* field);
   Refused ForeignTag(const Caller& caller, std::string_view key, std::string_view value);
   Refused ForeignSegment(const Caller& caller, std::string_view segment);
@@ -143,7 +151,7 @@ class AccessGuard {
   Denials denials_;
   engine::Published<Grants> grants_;  // null: off
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::shared_ptr<const AccessPolicy> policy_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const TokenBook> tokens_ ABSL_GUARDED_BY(mutex_) =
       std::make_shared<const TokenBook>();

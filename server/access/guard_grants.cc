@@ -103,13 +103,12 @@ AccessGuard::Refused AccessGuard::MayReadStatus(const Caller* caller) {
 
 void AccessGuard::NoteForeignPermit(const Caller* caller) {
   if (caller == nullptr) return;
-  denials_.Note({.reason = DenialReason::kPermit,
-                 .code = "UNKNOWN_PERMIT",
-                 .caller = caller->name(),
-                 .missing = "a permit of its own",
-                 .text = absl::StrCat("caller ", Quoted(caller->name()),
-                                      " reported a permit that it was never given")},
-                "");
+  Note({.reason = DenialReason::kPermit,
+        .code = "UNKNOWN_PERMIT",
+        .caller = caller->name(),
+        .missing = "a permit of its own",
+        .text = absl::StrCat("caller ", Quoted(caller->name()),
+                             " reported a permit that it was never given")});
 }
 
 }  // namespace headgate::access

@@ -21,16 +21,27 @@ void LogDenial(const access::Denial& denial) {
                                {"untold_before", absl::StrCat(denial.untold_before)}});
 }
 
+// Where callers are known by tokens, a file without any is not what somebody meant: it was emptied
+// by mistake, or is about to be written.
 absl::StatusOr<access::TokenBook> ReadBook(const std::string& path,
-                                           const absl::StatusOr<std::string>& text) {
-  if (text.ok()) return access::TokenBook::Parse(*text, path);
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", text.status().message()));
+                                           const absl::StatusOr<std::string>& text,
+                                           const std::vector<std::string>& wanted) {
+  if (!text.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", text.status().message()));
+  }
+  absl::StatusOr<access::TokenBook> book = access::TokenBook::Parse(*text, path);
+  if (book.ok() && book->size() == 0 && !wanted.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": has no tokens, and callers are known by some"));
+  }
+  return book;
 }
 
 // Names of tokens that callers are known by.
-std::vector<std::string> Wanted(const access::PolicySpec& spec) {
+std::vector<std::string> Wanted(const std::optional<access::PolicySpec>& spec) {
   std::vector<std::string> names;
-  for (const access::CallerSpec& caller : spec.callers) {
+  if (!spec.has_value()) return names;
+  for (const access::CallerSpec& caller : spec->callers) {
     if (!caller.token.empty()) names.push_back(caller.token);
   }
   return names;
@@ -46,41 +57,45 @@ void WarnOfMissing(const access::TokenBook& book, const std::vector<std::string>
   }
 }
 
+// Empty: none.
+std::string TokenFileOf(const std::optional<access::PolicySpec>& spec) {
+  return spec.has_value() ? spec->token_file : "";
+}
+
 }  // namespace
 
 Access::Access(uint64_t seed, Clock& clock)
     : guard_({.seed = seed, .on_denied = LogDenial}, clock) {}
 
-absl::StatusOr<access::TokenBook> Access::ReadTokens(const config::Config& config) {
-  if (!config.access.has_value() || config.access->token_file.empty()) return access::TokenBook();
-  const std::string& path = config.access->token_file;
-  return ReadBook(path, config::ReadFileText(path, access::TokenBook::kMaxFileBytes));
+absl::StatusOr<access::TokenBook> Access::ReadTokens(const access::PolicySpec& spec) {
+  const std::string& path = spec.token_file;
+  if (path.empty()) return access::TokenBook();
+  const bool waits = awaited_.has_value() && awaited_->path == path;
+  absl::StatusOr<access::TokenBook> book =
+      ReadBook(path,
+               waits && awaited_->text.has_value()
+                   ? *awaited_->text
+                   : config::ReadFileText(path, access::TokenBook::kMaxFileBytes),
+               Wanted(spec));
+  // What it has told already must not be told again: it would be tried without end.
+  if (!book.ok() && !waits) awaited_.emplace(path);
+  return book;
 }
 
-void Access::Apply(const config::Config& config, access::TokenBook tokens) {
-  watcher_ = nullptr;
-  {
-    MutexLock lock(&mutex_);
-    snapshot_ = {.is_on = config.access.has_value(),
-                 .token_file = config.access.has_value() ? config.access->token_file : "",
-                 .tokens = static_cast<int64_t>(tokens.size())};
+absl::Status Access::Prepare(const config::Config& config) {
+  next_tokens_.reset();
+  if (spec_.has_value() && !config.access.has_value()) {
+    return absl::FailedPreconditionError(
+        "access was taken out, and without it everybody may do everything: that takes a restart; "
+        "the configuration before stays");
   }
-  if (config.access.has_value() && !config.access->token_file.empty()) {
-    const std::string path = config.access->token_file;
-    const std::vector<std::string> wanted = Wanted(*config.access);
-    WarnOfMissing(tokens, wanted, path);
-    guard_.Set(config.access, std::move(tokens));
-    spec_ = config.access;
-    watcher_ = std::make_unique<config::FileWatcher>(
-        path, [this, path, wanted](const auto& text) { Update(path, wanted, text); });
-    return;
+  if (!config.access.has_value()) return absl::OkStatus();
+  if (config.access->token_file != TokenFileOf(spec_)) {
+    absl::StatusOr<access::TokenBook> tokens = ReadTokens(*config.access);
+    if (!tokens.ok()) return tokens.status();
+    next_tokens_ = *std::move(tokens);
   }
-  guard_.Set(config.access, std::move(tokens));
-  spec_ = config.access;
-}
-
-void Access::Prepare(const config::Config& config) {
-  if (!spec_.has_value() || !config.access.has_value()) return;
+  if (!spec_.has_value()) return absl::OkStatus();  // nobody is kept from anything yet
   access::PolicySpec both = *spec_;
   const auto add = [](const auto& from, auto& to) {
     to.insert(to.end(), from.begin(), from.end());
@@ -88,6 +103,51 @@ void Access::Prepare(const config::Config& config) {
   add(config.access->protected_tags, both.protected_tags);
   add(config.access->protected_segments, both.protected_segments);
   guard_.SetPolicy(both);
+  return absl::OkStatus();
+}
+
+void Access::Revert() {
+  next_tokens_.reset();
+  guard_.SetPolicy(spec_);
+}
+
+void Access::Apply(const config::Config& config) {
+  std::optional<access::TokenBook> tokens = std::exchange(next_tokens_, std::nullopt);
+  const bool other_file = tokens.has_value();
+  const std::string path = TokenFileOf(config.access);
+  const std::vector<std::string> wanted = Wanted(config.access);
+  awaited_.reset();
+  spec_ = config.access;
+  if (other_file) watcher_ = nullptr;
+  {
+    MutexLock lock(&mutex_);
+    wanted_ = wanted;
+    snapshot_.is_on = spec_.has_value();
+    if (other_file) {
+      snapshot_.token_file = path;
+      snapshot_.tokens = static_cast<int64_t>(tokens->size());
+      snapshot_.status = absl::OkStatus();
+    }
+  }
+  // The tokens of the same file are the watcher's, which may know newer ones by now.
+  if (other_file) {
+    guard_.Set(spec_, *std::move(tokens));
+  } else {
+    guard_.SetPolicy(spec_);
+  }
+  if (path.empty()) return;
+  WarnOfMissing(*guard_.tokens(), wanted, path);
+  if (!other_file) return;
+  watcher_ = std::make_unique<config::FileWatcher>(
+      path, [this, path](const auto& text) { Update(path, text); });
+}
+
+bool Access::SeesTokens() {
+  if (!awaited_.has_value()) return false;
+  std::optional<config::SettledFile::Content> news = awaited_->file.Look();
+  if (!news.has_value()) return false;
+  awaited_->text = *std::move(news);
+  return true;
 }
 
 rpc::AccessSnapshot Access::Snapshot() const {
@@ -95,9 +155,13 @@ rpc::AccessSnapshot Access::Snapshot() const {
   return snapshot_;
 }
 
-void Access::Update(const std::string& path, const std::vector<std::string>& wanted,
-                    const absl::StatusOr<std::string>& text) {
-  absl::StatusOr<access::TokenBook> book = ReadBook(path, text);
+void Access::Update(const std::string& path, const absl::StatusOr<std::string>& text) {
+  std::vector<std::string> wanted;
+  {
+    MutexLock lock(&mutex_);
+    wanted = wanted_;
+  }
+  absl::StatusOr<access::TokenBook> book = ReadBook(path, text, wanted);
   {
     MutexLock lock(&mutex_);
     snapshot_.status = book.status();

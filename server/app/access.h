@@ -2,14 +2,15 @@
 // needs, watched.
 //
 // A token file that is wrong leaves the tokens that are known as they are; the snapshot says why.
-// What is refused is told in the log, seldom enough.
+// It keeps no configuration out that goes on with the same file: only another file is read first,
+// and where that cannot be used, looked at until it can. What is refused is told in the log, seldom
+// enough.
 //
-// Thread-safe, but Prepare, Revert, Apply and Stop: one call at a time.
+// Thread-safe, but Prepare, Revert, Apply, SeesTokens, StopWaiting and Stop: one call at a time.
 //
 //   Access access(seed, clock);
-//   absl::StatusOr<access::TokenBook> tokens = Access::ReadTokens(config);
-//   if (!tokens.ok()) return tokens.status();
-//   access.Apply(config, *std::move(tokens));
+//   if (absl::Status status = access.Prepare(config); !status.ok()) return status;
+//   access.Apply(config);  // or Revert
 
 #ifndef HEADGATE_SERVER_APP_ACCESS_H_
 #define HEADGATE_SERVER_APP_ACCESS_H_
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "common/mutex.h"
@@ -28,6 +30,7 @@
 #include "server/access/token_book.h"
 #include "server/config/config.h"
 #include "server/config/file_watcher.h"
+#include "server/config/settled_file.h"
 #include "server/rpc/sources.h"
 
 namespace headgate::app {
@@ -37,16 +40,23 @@ class Access {
   // The clock outlives this. `seed` is the engine's.
   Access(uint64_t seed, Clock& clock);
 
-  // The tokens of a configuration; none, if it has no file. InvalidArgument: each error with its
-  // file, and its line where it is about one.
-  static absl::StatusOr<access::TokenBook> ReadTokens(const config::Config& config);
+  // To be called before the rules of a configuration are in force, so that nobody can claim what
+  // they match meanwhile: protects that, besides what is protected now. Then comes either Apply, or
+  // Revert, which takes it back.
+  //
+  // An error changes nothing. FailedPrecondition: access is on, and would be off. InvalidArgument:
+  // each error of its token file, with its line where it is about one.
+  absl::Status Prepare(const config::Config& config);
+  void Revert();
+  // The configuration that Prepare was told.
+  void Apply(const config::Config& config);
 
-  // Protects what the rules of a configuration protect, besides what is protected now: to be called
-  // before they are in force, so that nobody can claim what they match meanwhile. Revert takes it
-  // back if they are not taken.
-  void Prepare(const config::Config& config);
-  void Revert() { guard_.SetPolicy(spec_); }
-  void Apply(const config::Config& config, access::TokenBook tokens);
+  // One look at the token file that Prepare has refused a configuration for: whether it has settled
+  // with something else, so that the configuration may be tried again.
+  bool SeesTokens();
+  // Nobody wants that configuration any more.
+  void StopWaiting() { awaited_.reset(); }
+
   // The token file is not watched any more.
   void Stop() { watcher_ = nullptr; }
 
@@ -54,15 +64,30 @@ class Access {
   rpc::AccessSnapshot Snapshot() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  struct Awaited {
+    explicit Awaited(const std::string& file_path) : path(file_path), file(file_path) {}
+
+    std::string path;
+    config::SettledFile file;
+    std::optional<config::SettledFile::Content> text = {};  // that settled last
+  };
+
+  // The tokens of a file that was not in use before.
+  absl::StatusOr<access::TokenBook> ReadTokens(const access::PolicySpec& spec);
   // The token file has this content now, or cannot be read.
-  void Update(const std::string& path, const std::vector<std::string>& wanted,
-              const absl::StatusOr<std::string>& text) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Update(const std::string& path, const absl::StatusOr<std::string>& text)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   access::AccessGuard guard_;
   std::optional<access::PolicySpec> spec_;  // as Apply was told
+  // What Prepare has read, for Apply; nothing: the tokens stay, since their file does.
+  std::optional<access::TokenBook> next_tokens_;
+  std::optional<Awaited> awaited_;
+
   mutable Mutex mutex_;
   rpc::AccessSnapshot snapshot_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<config::FileWatcher> watcher_;  // calls Update: destroyed first
+  std::vector<std::string> wanted_ ABSL_GUARDED_BY(mutex_);  // tokens that callers are known by
+  std::unique_ptr<config::FileWatcher> watcher_;             // calls Update: destroyed first
 };
 
 }  // namespace headgate::app

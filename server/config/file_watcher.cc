@@ -5,9 +5,9 @@
 
 namespace headgate::config {
 
-FileWatcher::FileWatcher(std::string path, OnChange on_change, absl::Duration interval)
+FileWatcher::FileWatcher(std::string path, Callbacks callbacks, absl::Duration interval)
     : file_(std::move(path)),
-      on_change_(std::move(on_change)),
+      callbacks_(std::move(callbacks)),
       interval_(interval),
       thread_([this] { Run(); }) {}
 
@@ -25,7 +25,11 @@ void FileWatcher::Run() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
     lock.unlock();
-    if (const std::optional<Content> news = file_.Look(); news.has_value()) on_change_(*news);
+    if (const std::optional<Content> news = file_.Look(); news.has_value()) {
+      callbacks_.on_change(*news);
+    } else if (callbacks_.on_quiet != nullptr) {
+      callbacks_.on_quiet();
+    }
     lock.lock();
     stop_changed_.wait_for(lock, interval, [this] { return stop_; });
   }

@@ -6,7 +6,7 @@
 // re-creation like any other change. The first content is told too, so that nothing is missed
 // between a first load and the start of watching.
 //
-// The callback runs on the watcher's thread, one call at a time; a slow one delays the next look.
+// Callbacks run on the watcher's thread, one call at a time; a slow one delays the next look.
 // Destroying the watcher waits for a call that is running.
 //
 //   FileWatcher watcher(path, [&](const FileWatcher::Content& text) { store.Update(text); });
@@ -19,6 +19,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "server/config/settled_file.h"
@@ -29,8 +30,15 @@ class FileWatcher {
  public:
   using Content = SettledFile::Content;
   using OnChange = std::function<void(const Content&)>;
+  struct Callbacks {
+    OnChange on_change = {};
+    std::function<void()> on_quiet = {};  // after each look that saw nothing new; may be null
+  };
 
   FileWatcher(std::string path, OnChange on_change,
+              absl::Duration interval = absl::Milliseconds(100))
+      : FileWatcher(std::move(path), Callbacks{.on_change = std::move(on_change)}, interval) {}
+  FileWatcher(std::string path, Callbacks callbacks,
               absl::Duration interval = absl::Milliseconds(100));
   FileWatcher(const FileWatcher&) = delete;
   FileWatcher& operator=(const FileWatcher&) = delete;
@@ -40,7 +48,7 @@ class FileWatcher {
   void Run();
 
   SettledFile file_;  // the thread's alone
-  const OnChange on_change_;
+  const Callbacks callbacks_;
   const absl::Duration interval_;
 
   // A std::mutex, since it is the partner of a condition variable.

@@ -50,11 +50,22 @@ absl::Status ConfigStore::Start() {
 
 void ConfigStore::Update(const absl::StatusOr<std::string>& text) {
   MutexLock lock(&update_mutex_);
+  not_applied_.reset();
   if (text.ok() && *text == text_) {
     Refuse({});
   } else {
     Replace(text, OtherFiles::kIgnored).IgnoreError();  // the status has it
   }
+}
+
+void ConfigStore::Retry() {
+  MutexLock lock(&update_mutex_);
+  if (!not_applied_.has_value()) return;
+  const std::string text = *std::exchange(not_applied_, std::nullopt);
+  const LoadStatus before = status();
+  if (Replace(text, OtherFiles::kIgnored).ok()) return;
+  MutexLock status_lock(&mutex_);
+  if (status_.errors == before.errors) status_.refused_at = before.refused_at;
 }
 
 absl::Status ConfigStore::Replace(const absl::StatusOr<std::string>& text, OtherFiles other_files) {
@@ -71,6 +82,7 @@ absl::Status ConfigStore::Replace(const absl::StatusOr<std::string>& text, Other
         Accept(*std::move(loaded.config));
         return absl::OkStatus();
       }
+      not_applied_ = *text;
       for (const auto line : absl::StrSplit(applied.message(), '\n')) {
         errors.push_back(path_.empty() ? std::string(line) : absl::StrCat(path_, ": ", line));
       }

@@ -2,9 +2,9 @@
 //
 // A new configuration replaces the running one only if it loads without a problem and `apply`
 // accepts it; otherwise all stays as it is, and the status says why. Names in other files have to
-// exist at the start only: later those files may change a moment after this one. What only a
-// restart can change (the server's addresses, the sizes of the engine's tables) is accepted and
-// listed as pending.
+// exist at the start only: later those files may change a moment after this one. What `apply` has
+// refused for the sake of such a file can be tried again. What only a restart can change (the
+// server's addresses, the sizes of the engine's tables) is accepted and listed as pending.
 //
 // Thread-safe. Updates happen one after the other; reading does not wait for them.
 //
@@ -17,6 +17,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,10 @@ class ConfigStore {
   // that was refused since, and changes nothing else.
   void Update(const absl::StatusOr<std::string>& text) ABSL_LOCKS_EXCLUDED(update_mutex_);
 
+  // Tries the newest text again, if it was `apply` that refused it. A refusal for the same reasons
+  // is still the one before.
+  void Retry() ABSL_LOCKS_EXCLUDED(update_mutex_);
+
   // Null before Start.
   std::shared_ptr<const Config> current() const ABSL_LOCKS_EXCLUDED(mutex_);
   LoadStatus status() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -64,6 +69,8 @@ class ConfigStore {
 
   Mutex update_mutex_;                               // taken before mutex_
   std::string text_ ABSL_GUARDED_BY(update_mutex_);  // in force
+  // The newest, if `apply` refused it.
+  std::optional<std::string> not_applied_ ABSL_GUARDED_BY(update_mutex_);
 
   mutable Mutex mutex_;
   std::shared_ptr<const Config> started_with_ ABSL_GUARDED_BY(mutex_);

@@ -4,7 +4,6 @@
 #include <grpcpp/security/auth_context.h>
 
 #include <memory>
-#include <utility>
 
 namespace headgate::rpc {
 
@@ -18,19 +17,6 @@ bool IsPlaintext(const grpc::ServerContextBase& context) {
     }
   }
   return true;
-}
-
-std::vector<std::string> CertificateNames(const grpc::ServerContextBase& context) {
-  std::vector<std::string> names;
-  const std::shared_ptr<const grpc::AuthContext> origin = context.auth_context();
-  if (origin == nullptr || !origin->IsPeerAuthenticated()) return names;
-  for (const auto& [property, kind] : {std::pair(GRPC_PEER_URI_PROPERTY_NAME, "URI:"),
-                                       std::pair(GRPC_PEER_DNS_PROPERTY_NAME, "DNS:")}) {
-    for (const grpc::string_ref& name : origin->FindPropertyValues(property)) {
-      names.push_back(std::string(kind).append(name.data(), name.size()));
-    }
-  }
-  return names;
 }
 
 }  // namespace headgate::rpc

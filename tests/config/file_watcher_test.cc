@@ -3,6 +3,7 @@
 
 #include "server/config/file_watcher.h"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -11,6 +12,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/config/temp_folder.h"
+#include "tests/testing/wait_until.h"
 
 namespace headgate::config {
 namespace {
@@ -66,6 +68,18 @@ TEST_F(FileWatcherTest, TellsTheSwapOfAKubernetesVolume) {
   EXPECT_TRUE(listener_.Hears("one"));
   folder_.SwapVersion("f.yaml", "2", "two");
   EXPECT_TRUE(listener_.Hears("two"));
+}
+
+TEST_F(FileWatcherTest, TellsOfLooksThatSawNothingNew) {
+  folder_.WriteInPlace("f.yaml", "one");
+  std::atomic<int> quiet{0};
+  const FileWatcher watcher(
+      folder_.File("f.yaml"),
+      FileWatcher::Callbacks{.on_change = std::ref(listener_), .on_quiet = [&] { ++quiet; }},
+      absl::Milliseconds(1));
+  EXPECT_TRUE(listener_.Hears("one"));
+  const int before = quiet;
+  EXPECT_TRUE(WaitUntil([&] { return quiet > before + 2; }));
 }
 
 TEST_F(FileWatcherTest, StopsAtOnceHoweverLongTheInterval) {

@@ -125,6 +125,47 @@ TEST_F(ConfigStoreTest, WhatApplyRefusesIsNotInForce) {
   EXPECT_THAT(store_.status().errors, IsEmpty());
 }
 
+TEST_F(ConfigStoreTest, RetryAppliesWhatCouldNotBeApplied) {
+  ASSERT_EQ(store_.Start(), absl::OkStatus());
+  refuse_ = "no tokens yet";
+  store_.Update({"budgets: [{name: second}]"});
+  refuse_ = "";
+  store_.Retry();
+  EXPECT_EQ(store_.current()->policy.budgets[0].name, "second");
+  EXPECT_THAT(store_.status().errors, IsEmpty());
+  EXPECT_EQ(store_.status().version, 2);
+  store_.Retry();
+  EXPECT_THAT(applied_, ElementsAre("first", "second"));
+}
+
+TEST_F(ConfigStoreTest, ARetryThatIsRefusedForTheSameReasonIsTheSameRefusal) {
+  ASSERT_EQ(store_.Start(), absl::OkStatus());
+  refuse_ = "no tokens yet";
+  store_.Update({"budgets: [{name: second}]"});
+  const absl::Time refused_at = store_.status().refused_at;
+  clock_.Advance(absl::Seconds(5));
+  store_.Retry();
+  EXPECT_EQ(store_.status().refused_at, refused_at);
+  refuse_ = "wrong tokens";
+  store_.Retry();
+  EXPECT_EQ(store_.status().refused_at, Now());
+  EXPECT_THAT(store_.status().errors, ElementsAre(path_ + ": wrong tokens"));
+}
+
+TEST_F(ConfigStoreTest, OnlyTheNewestTextIsRetriedAndNotForItsOwnMistakes) {
+  ASSERT_EQ(store_.Start(), absl::OkStatus());
+  refuse_ = "no tokens yet";
+  for (const char* const newest : {"budgets: [{name: first}]", "budgets: [{name: third}"}) {
+    store_.Update({"budgets: [{name: second}]"});
+    store_.Update({newest});
+    const LoadStatus before = store_.status();
+    store_.Retry();
+    EXPECT_EQ(store_.status().errors, before.errors);
+    EXPECT_EQ(store_.status().version, 1);
+  }
+  EXPECT_THAT(applied_, ElementsAre("first"));
+}
+
 TEST_F(ConfigStoreTest, TextInForceClearsTheErrorsOfARefusedOne) {
   ASSERT_EQ(store_.Start(), absl::OkStatus());
   store_.Update({"wrong"});

@@ -26,6 +26,7 @@
 
 namespace headgate::security {
 
+inline constexpr char kBackfill[] = "spiffe://prod/ns/jobs/sa/backfill";
 inline constexpr char kAuditorToken[] = "auditor-0123456789abcdef0123456789abcdef";
 inline constexpr char kSreToken[] = "sre-0123456789abcdef0123456789abcdef0123";
 
@@ -103,7 +104,9 @@ inline char Outcome(const grpc::Status& status) {
 
 class GuardedServer {
  public:
-  explicit GuardedServer(const std::optional<access::PolicySpec>& policy = MatrixPolicy()) {
+  explicit GuardedServer(const std::optional<access::PolicySpec>& policy = MatrixPolicy(),
+                         size_t most_overrides = 10'000)
+      : registry(OpenRegistry(most_overrides)) {
     guard.SetTokens(BookOf(TokenLine("auditor", kAuditorToken) + TokenLine("sre", kSreToken)));
     guard.SetPolicy(policy);
     const absl::Status installed = registry->Install({});
@@ -161,8 +164,27 @@ class GuardedServer {
     return 'P';
   }
 
+  // A pause of backfill.
+  static grpc::Status TryToPause(const Peer& peer, const std::string& actor,
+                                 const std::string& reason, v1::Override* made = nullptr) {
+    v1::CreateOverrideRequest request;
+    request.set_kind(v1::OVERRIDE_KIND_PAUSE);
+    request.mutable_selector()->set_identity("backfill");
+    request.set_actor(actor);
+    request.set_reason(reason);
+    request.mutable_expires_in()->set_seconds(60);
+    rpc::Context context;
+    peer.Fill(context);
+    v1::CreateOverrideResponse response;
+    grpc::Status status =
+        v1::OverrideService::NewStub(peer.channel)->CreateOverride(&context, request, &response);
+    if (made != nullptr) *made = response.override();
+    return status;
+  }
+
   FakeClock clock;
-  std::vector<std::string> denied;  // what was told: "identity backfill"
+  std::vector<std::string> denied;        // what was told: "identity backfill +0"
+  std::vector<std::string> denied_peers;  // of each
   access::AccessGuard guard{
       {.seed = 7,
        .on_denied =
@@ -171,11 +193,12 @@ class GuardedServer {
                  absl::StrCat(absl::string_view(access::ReasonLabel(denial.refusal.reason).data(),
                                                 access::ReasonLabel(denial.refusal.reason).size()),
                               " ", denial.refusal.caller, " +", denial.untold_before));
+             denied_peers.push_back(denial.peer);
            }},
       clock};
   TempFolder folder;
   engine::Engine overridden{rpc::TestServer::EngineOptions()};
-  std::unique_ptr<overrides::Registry> registry = OpenRegistry();
+  std::unique_ptr<overrides::Registry> registry;
   rpc::OverrideService override_service{registry.get(), &guard};
   throttle_log::FakeStore store;
   rpc::ThrottleLogService log_service{
@@ -183,13 +206,14 @@ class GuardedServer {
   tls::TlsServer tls{config::ClientCertificates::kOptional, Options()};
 
  private:
-  std::unique_ptr<overrides::Registry> OpenRegistry() {
+  std::unique_ptr<overrides::Registry> OpenRegistry(size_t most) {
     auto opened =
         overrides::Registry::Open({.path = folder.File("overrides.db"),
                                    .put =
                                        [this](engine::PolicySpec spec) {
                                          return overridden.Install(std::move(spec), clock.Read());
-                                       }},
+                                       },
+                                   .most_in_force = most},
                                   clock);
     EXPECT_TRUE(opened.ok()) << opened.status();
     return *std::move(opened);

@@ -9,8 +9,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr char kBackfill[] = "spiffe://prod/ns/jobs/sa/backfill";
-
 std::string Bearer(const std::string& token) { return "Bearer " + token; }
 
 // What a refusal says besides its code.
@@ -68,6 +66,18 @@ TEST(Access, AnUnknownCertificateIsShownItsNames) {
   EXPECT_EQ(refused.reason, "UNKNOWN_CERTIFICATE");
   EXPECT_THAT(refused.status.error_message(), HasSubstr("'URI:spiffe://x'"));
   EXPECT_EQ(refused.metadata.at("missing"), "a client certificate or a token");
+}
+
+// Not its address, nor its common name.
+TEST(Access, ACertificatesNamesAreItsUrisAndThenItsHosts) {
+  GuardedServer server;
+  const Peer stranger = server.Certified({.name = "not me",
+                                          .dns = {"backfill.jobs.example"},
+                                          .ip = {"127.0.0.1"},
+                                          .uri = {"spiffe://x", "https://jobs.example/"}});
+  EXPECT_EQ(RefusedCheck(stranger, rpc::CheckOf("a", 1)).status.error_message(),
+            "no caller is listed for this certificate, which has 'URI:spiffe://x', "
+            "'URI:https://jobs.example/', 'DNS:backfill.jobs.example'");
 }
 
 // A name counts only as what the certificate says that it is.
@@ -310,26 +320,9 @@ TEST(Access, ARequestIdIsItsCallersOnly) {
             "request_id: has 129 bytes; at most 128");
 }
 
-grpc::Status TryToCreate(const Peer& peer, const std::string& actor, const std::string& reason,
-                         v1::Override& made) {
-  v1::CreateOverrideRequest request;
-  request.set_kind(v1::OVERRIDE_KIND_PAUSE);
-  request.mutable_selector()->set_identity("backfill");
-  request.set_actor(actor);
-  request.set_reason(reason);
-  request.mutable_expires_in()->set_seconds(60);
-  rpc::Context context;
-  peer.Fill(context);
-  v1::CreateOverrideResponse response;
-  grpc::Status status =
-      v1::OverrideService::NewStub(peer.channel)->CreateOverride(&context, request, &response);
-  made = response.override();
-  return status;
-}
-
 v1::Override CreateAs(const Peer& peer, const std::string& actor, const std::string& reason) {
   v1::Override made;
-  const grpc::Status status = TryToCreate(peer, actor, reason, made);
+  const grpc::Status status = GuardedServer::TryToPause(peer, actor, reason, &made);
   EXPECT_TRUE(status.ok()) << status.error_message();
   return made;
 }
@@ -362,31 +355,17 @@ TEST(Access, LimitsOfAnOverrideAreThoseOfWhatTheCallerSent) {
   const Peer sre = server.Bare(Bearer(kSreToken));
   v1::Override made;
   const std::string longest(1024, 'r');
-  ASSERT_TRUE(TryToCreate(sre, "ann@laptop", longest, made).ok());
+  ASSERT_TRUE(GuardedServer::TryToPause(sre, "ann@laptop", longest, &made).ok());
   EXPECT_EQ(made.reason(), longest);
-  EXPECT_EQ(TryToCreate(sre, "ann", longest + "r", made).error_message(),
+  EXPECT_EQ(GuardedServer::TryToPause(sre, "ann", longest + "r").error_message(),
             "reason: has 1025 bytes; at most 1024");
-  EXPECT_EQ(TryToCreate(sre, std::string(257, 'a'), "stuck", made).error_message(),
+  EXPECT_EQ(GuardedServer::TryToPause(sre, std::string(257, 'a'), "stuck").error_message(),
             "actor: has 257 bytes; at most 256");
   // What there is room for, in whole characters.
   const std::string reason(1004, 'r');
-  ASSERT_TRUE(TryToCreate(sre, "\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9", reason, made).ok());
+  ASSERT_TRUE(
+      GuardedServer::TryToPause(sre, "\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9", reason, &made).ok());
   EXPECT_EQ(made.reason(), reason + " (asked by \u00e9\u00e9...)");
-}
-
-TEST(Access, RefusalsAreToldSeldomAndCountedAll) {
-  GuardedServer server;
-  const Peer backfill = server.WithUri(kBackfill);
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(GuardedServer::Check(backfill, "etl"), 'P');
-  EXPECT_THAT(server.denied,
-              ElementsAre("identity backfill +0", "identity backfill +0", "identity backfill +0",
-                          "identity backfill +0", "identity backfill +0"));
-  server.clock.Advance(absl::Seconds(1));
-  EXPECT_EQ(GuardedServer::Check(server.Bare(), "etl"), 'U');
-  EXPECT_EQ(server.denied.back(), "unauthenticated  +15");
-  EXPECT_EQ(server.guard.denials()[static_cast<size_t>(access::DenialReason::kIdentity)], 20U);
-  EXPECT_EQ(server.guard.denials()[static_cast<size_t>(access::DenialReason::kUnauthenticated)],
-            1U);
 }
 
 TEST(Access, ARefusedCheckWakesNoMeasurementAndChargesNothing) {

@@ -150,16 +150,8 @@ TEST_F(Limits, ReflectionStreams) {
 class OperatorLimits : public testing::Test {
  protected:
   StatusCode Create(size_t actor_bytes, size_t reason_bytes) {
-    v1::CreateOverrideRequest request;
-    request.set_kind(v1::OVERRIDE_KIND_PAUSE);
-    request.mutable_selector()->set_identity("etl");
-    request.set_actor(std::string(actor_bytes, 'a'));
-    request.set_reason(std::string(reason_bytes, 'r'));
-    request.mutable_expires_in()->set_seconds(60);
-    rpc::Context context;
-    v1::CreateOverrideResponse response;
-    return v1::OverrideService::NewStub(peer_.channel)
-        ->CreateOverride(&context, request, &response)
+    return GuardedServer::TryToPause(peer_, std::string(actor_bytes, 'a'),
+                                     std::string(reason_bytes, 'r'))
         .error_code();
   }
   template <typename Service, typename Request, typename Response>
@@ -266,6 +258,20 @@ TEST(LimitsOfCallers, ACallerHasOnlyItsShareOfCheckStreams) {
   EXPECT_TRUE(WaitUntil([&] { return OpenStream(sre).taken; }));
   EXPECT_TRUE(second.Close().ok());
   EXPECT_TRUE(other.Close().ok());
+}
+
+TEST(LimitsOfCallers, ACallerHasOnlyItsShareOfOverrides) {
+  GuardedServer server(MatrixPolicy(), 4);
+  const Peer dba = server.Certified({.dns = {"dba.example"}});
+  // Whom the request names as actor changes nothing about who calls.
+  EXPECT_TRUE(GuardedServer::TryToPause(dba, "ann", "stuck").ok());
+  EXPECT_TRUE(GuardedServer::TryToPause(dba, "bob", "stuck").ok());
+  const grpc::Status refused = GuardedServer::TryToPause(dba, "eve", "stuck");
+  EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(refused.error_message(),
+            "caller dba has 2 overrides in force, the most that one may have: delete some");
+  const Peer sre = server.Bare(std::string("Bearer ") + kSreToken);
+  EXPECT_TRUE(GuardedServer::TryToPause(sre, "", "incident").ok());
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <fstream>
 #include <functional>
+#include <sstream>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -63,16 +65,19 @@ class Reload : public testing::Test {
     ReplaceFile(folder_.File("tokens"), TokenLine("sre", kSreToken));
   }
 
-  // With these callers, one a line as YAML has them.
-  std::string Yaml(const std::string& callers) const {
+  std::string YamlWithoutAccess() const {
     return absl::StrCat(
         "server: {grpc_address: \"127.0.0.1:0\"}\n", "tls:\n",
         "  certificate_file: ", folder_.File("tls.crt"), "\n  key_file: ", folder_.File("tls.key"),
         "\n  client_ca_file: ", folder_.File("ca.crt"), "\n  client_certificates: OPTIONAL\n",
-        "rules:\n", "  - {name: urgent, match: {tags: {urgent: \"true\"}}, exempt: true}\n",
-        "access:\n  token_file: ", folder_.File("tokens"), "\n  callers:\n", callers);
+        "rules:\n", "  - {name: urgent, match: {tags: {urgent: \"true\"}}, exempt: true}\n");
   }
-  void Write(const std::string& callers) { ReplaceFile(folder_.File("f.yaml"), Yaml(callers)); }
+  void WriteText(const std::string& text) { ReplaceFile(folder_.File("f.yaml"), text); }
+  // With these callers, one a line as YAML has them.
+  void Write(const std::string& callers) {
+    WriteText(absl::StrCat(YamlWithoutAccess(), "access:\n  token_file: ", folder_.File("tokens"),
+                           "\n  callers:\n", callers));
+  }
   absl::Status Start() {
     app::ServerOptions options;
     options.config_path = folder_.File("f.yaml");
@@ -110,6 +115,20 @@ class Reload : public testing::Test {
         v1::StatusService::NewStub(sre.channel)->GetStatus(&context, {}, &response);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return response;
+  }
+  // Whether this becomes the only thing that is wrong with the configuration; empty: nothing is.
+  bool ConfigErrorBecomes(const std::string& error) const {
+    return WaitUntil([&] {
+      const v1::ConfigStatus config = Config();
+      if (error.empty()) return config.errors().empty();
+      return config.errors_size() == 1 &&
+             config.errors(0) == absl::StrCat(folder_.File("f.yaml"), ": ", error);
+    });
+  }
+  bool TokensErrorBecomes(const std::string& error) const {
+    const std::string expected =
+        error.empty() ? "" : absl::StrCat(folder_.File("tokens"), ": ", error);
+    return WaitUntil([&] { return Status(kSreToken).access().error() == expected; });
   }
   bool Logged(const std::string& text) const { return logged_.Have(text); }
   static bool Becomes(char outcome, const std::function<char()>& ask) {
@@ -196,21 +215,148 @@ TEST(AccessInForce, ProtectsWhatRulesWillMatchBeforeTheyAreInForce) {
                    .protected_tags = {{"old", "true"}}};
   config::Config after = before;
   after.access->protected_tags = {{"new", "true"}};
-  access.Prepare(before);  // access is off: there is nobody to keep from anything
+  // Access is off: there is nobody to keep from anything.
+  EXPECT_EQ(access.Prepare(before), absl::OkStatus());
   EXPECT_TRUE(claims("old"));
-  access.Apply(before, {});
+  access.Apply(before);
   EXPECT_FALSE(claims("old"));
   EXPECT_TRUE(claims("new"));
-  access.Prepare(after);
+  EXPECT_EQ(access.Prepare(after), absl::OkStatus());
   EXPECT_FALSE(claims("old"));
   EXPECT_FALSE(claims("new"));
   access.Revert();
   EXPECT_FALSE(claims("old"));
   EXPECT_TRUE(claims("new"));
-  access.Prepare(after);
-  access.Apply(after, {});
+  EXPECT_EQ(access.Prepare(after), absl::OkStatus());
+  access.Apply(after);
   EXPECT_TRUE(claims("old"));
   EXPECT_FALSE(claims("new"));
+}
+
+// What the watcher has put into force since may be newer than what a reload could have read.
+TEST(AccessInForce, KeepsTheTokensOfAFileThatStays) {
+  FakeClock clock;
+  app::Access access(7, clock);
+  const TempFolder folder;
+  ReplaceFile(folder.File("tokens"), TokenLine("sre", kSreToken));
+  config::Config config;
+  config.access = {.token_file = folder.File("tokens"),
+                   .callers = {{.name = "sre", .token = "sre", .identities = {"*"}}}};
+  ASSERT_EQ(access.Prepare(config), absl::OkStatus());
+  access.Apply(config);
+  access.Stop();
+  access.guard().SetTokens(BookOf(TokenLine("sre", kNext)));
+  ASSERT_EQ(access.Prepare(config), absl::OkStatus());
+  access.Apply(config);
+  EXPECT_EQ(access.guard().tokens()->Find(kSreToken), nullptr);
+  EXPECT_NE(access.guard().tokens()->Find(kNext), nullptr);
+}
+
+constexpr char kTakenOut[] =
+    "access was taken out, and without it everybody may do everything: that takes a restart; the "
+    "configuration before stays";
+
+TEST_F(Reload, AConfigurationThatLosesAccessIsRefused) {
+  Write(kSre);
+  ASSERT_EQ(Start(), absl::OkStatus());
+  const Peer sre = WithToken(kSreToken);
+  const Peer stranger = WithUri("spiffe://job");
+  ASSERT_EQ(GuardedServer::Check(stranger, "etl"), 'U');
+  for (const std::string& text :
+       {std::string(), std::string("server: {}\n"), YamlWithoutAccess()}) {
+    SCOPED_TRACE(text);
+    const int64_t version = Config().version();
+    WriteText(text);
+    EXPECT_TRUE(ConfigErrorBecomes(kTakenOut));
+    EXPECT_EQ(Config().version(), version);
+    EXPECT_EQ(GuardedServer::Check(stranger, "etl"), 'U');
+    EXPECT_EQ(GuardedServer::Check(sre, "etl"), '+');
+    Write(kSre);
+    EXPECT_TRUE(ConfigErrorBecomes(""));
+  }
+  EXPECT_TRUE(Logged("configuration refused"));
+}
+
+// The Secret comes after the ConfigMap, and is not right at once.
+TEST_F(Reload, AConfigurationWaitsForItsNewTokenFile) {
+  WriteText(YamlWithoutAccess());
+  ASSERT_EQ(Start(), absl::OkStatus());
+  const Peer stranger = WithUri("spiffe://job");
+  ASSERT_EQ(unlink(folder_.File("tokens").c_str()), 0);
+  Write(kSre);
+  const std::string tokens = folder_.File("tokens");
+  EXPECT_TRUE(ConfigErrorBecomes(tokens + ": cannot be read: No such file or directory"));
+  EXPECT_EQ(GuardedServer::Check(stranger, "etl"), '+');
+  ReplaceFile(tokens, "");
+  EXPECT_TRUE(ConfigErrorBecomes(tokens + ": has no tokens, and callers are known by some"));
+  ReplaceFile(tokens, "sre oops\n");
+  EXPECT_TRUE(
+      ConfigErrorBecomes(tokens + ":1: expected NAME sha256:HEX, HEX being 64 hexadecimal digits"));
+  EXPECT_EQ(GuardedServer::Check(stranger, "etl"), '+');
+  ReplaceFile(tokens, TokenLine("sre", kSreToken));
+  EXPECT_TRUE(Becomes('U', [&] { return GuardedServer::Check(stranger, "etl"); }));
+  EXPECT_EQ(GuardedServer::Check(WithToken(kSreToken), "etl"), '+');
+  EXPECT_TRUE(ConfigErrorBecomes(""));
+  EXPECT_EQ(Config().version(), 2);
+}
+
+TEST_F(Reload, ABrokenTokenFileKeepsNoOtherChangeOut) {
+  Write(kSre);
+  ASSERT_EQ(Start(), absl::OkStatus());
+  ReplaceFile(folder_.File("tokens"), "oops\n");
+  const std::string wrong = absl::StrCat(
+      folder_.File("tokens"), ":1: expected NAME sha256:HEX, HEX being 64 hexadecimal digits");
+  EXPECT_TRUE(WaitUntil([&] { return Status(kSreToken).access().error() == wrong; }));
+  const Peer job = WithUri("spiffe://job");
+  EXPECT_EQ(GuardedServer::Check(job, "backfill"), 'U');
+  Write(absl::StrCat(
+      kSre, "    - {name: job, certificate: 'URI:spiffe://job', identities: [backfill]}\n"));
+  EXPECT_TRUE(Becomes('+', [&] { return GuardedServer::Check(job, "backfill"); }));
+  EXPECT_TRUE(ConfigErrorBecomes(""));
+  EXPECT_EQ(Status(kSreToken).access().error(), wrong);
+  EXPECT_EQ(Status(kSreToken).access().tokens(), 1);
+  ReplaceFile(folder_.File("tokens"), TokenLine("sre", kSreToken) + TokenLine("sre", kNext));
+  EXPECT_TRUE(Becomes('+', [&] { return GuardedServer::Check(WithToken(kNext), "etl"); }));
+  EXPECT_TRUE(TokensErrorBecomes(""));
+}
+
+TEST_F(Reload, AnEmptiedTokenFileShutsNobodyOut) {
+  ReplaceFile(folder_.File("tokens"), TokenLine("sre", kSreToken) + TokenLine("sre", kNext));
+  Write(kSre);
+  ASSERT_EQ(Start(), absl::OkStatus());
+  const Peer next = WithToken(kNext);
+  for (const char* const text : {"", "# nobody\n"}) {
+    ReplaceFile(folder_.File("tokens"), text);
+    EXPECT_TRUE(TokensErrorBecomes("has no tokens, and callers are known by some"));
+    EXPECT_EQ(Status(kSreToken).access().tokens(), 2);
+    EXPECT_EQ(GuardedServer::Check(next, "etl"), '+');
+    ReplaceFile(folder_.File("tokens"), TokenLine("sre", kSreToken) + TokenLine("sre", kNext));
+    EXPECT_TRUE(TokensErrorBecomes(""));
+  }
+  // One line less is no mistake.
+  ReplaceFile(folder_.File("tokens"), TokenLine("sre", kSreToken));
+  EXPECT_TRUE(Becomes('U', [&] { return GuardedServer::Check(next, "etl"); }));
+  EXPECT_EQ(Status(kSreToken).access().tokens(), 1);
+}
+
+// gRPC would take what stands before it, and nothing else.
+TEST_F(Reload, RefusesCertificatesWithANul) {
+  Write(kSre);
+  ASSERT_EQ(Start(), absl::OkStatus());
+  const std::string nul(1, '\0');
+  for (const char* const name : {"tls.crt", "tls.key", "ca.crt"}) {
+    SCOPED_TRACE(name);
+    const std::string file = folder_.File(name);
+    std::ostringstream good;
+    good << std::ifstream(file).rdbuf();
+    ReplaceFile(file, good.str() + nul + "\n" + authority_.certificate());
+    EXPECT_TRUE(WaitUntil([&] {
+      return Status(kSreToken).tls().error() ==
+             absl::StrCat(file, ": has a NUL byte, and is to be PEM");
+    }));
+    ReplaceFile(file, good.str());
+    EXPECT_TRUE(WaitUntil([&] { return Status(kSreToken).tls().error().empty(); }));
+  }
 }
 
 TEST_F(Reload, DoesNotStartWithATokenFileThatIsWrong) {
