@@ -148,6 +148,8 @@ sigset_t BlockSignals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
+  // A file that may not grow (ulimit -f) is a write that fails, like one on a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
   return signals;
 }
 

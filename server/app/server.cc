@@ -56,7 +56,10 @@ absl::Status Server::Run() {
   port_ = rpc_->port();
   if (!options_.config_path.empty()) {
     watcher_ = std::make_unique<config::FileWatcher>(
-        options_.config_path, [this](const absl::StatusOr<std::string>& text) { Update(text); });
+        options_.config_path,
+        config::FileWatcher::Callbacks{
+            .on_change = [this](const absl::StatusOr<std::string>& text) { Update(text); },
+            .on_quiet = [this] { TryAgain(); }});
   }
   rpc_->SetServing(true);
   web_->Serve({.engine = *engine_,
@@ -80,9 +83,7 @@ absl::Status Server::Apply(const config::Config& config) {
   if (engine_ == nullptr) {
     if (absl::Status made = Make(config); !made.ok()) return made;
   }
-  absl::StatusOr<access::TokenBook> tokens = app::Access::ReadTokens(config);
-  if (!tokens.ok()) return tokens.status();
-  access_->Prepare(config);
+  if (absl::Status prepared = access_->Prepare(config); !prepared.ok()) return prepared;
   absl::Status installed = overrides_ != nullptr ? overrides_->Install(config.policy)
                                                  : engine_->Install(config.policy, clock_.Read());
   if (!installed.ok()) {
@@ -90,7 +91,7 @@ absl::Status Server::Apply(const config::Config& config) {
     return installed;
   }
   web_->BeforeChange();
-  access_->Apply(config, *std::move(tokens));
+  access_->Apply(config);
   targets_->Apply(config);
   return absl::OkStatus();
 }
@@ -109,7 +110,9 @@ absl::Status Server::Make(const config::Config& config) {
     engine_ = std::make_unique<engine::Engine>(options);
   } else {
     state_ = std::make_unique<StateFile>(state_dir_, clock_);
-    engine_ = state_->MakeEngine(options);
+    auto engine = state_->MakeEngine(options);
+    if (!engine.ok()) return engine.status();
+    engine_ = *std::move(engine);
     seed_ = options.seed;
   }
   access_ = std::make_unique<app::Access>(seed_, clock_);
@@ -208,8 +211,17 @@ absl::Status Server::Listen() {
 }
 
 void Server::Update(const absl::StatusOr<std::string>& text) {
+  access_->StopWaiting();
+  Load([&] { config_->Update(text); });
+}
+
+void Server::TryAgain() {
+  if (access_->SeesTokens()) Load([&] { config_->Retry(); });
+}
+
+void Server::Load(absl::FunctionRef<void()> load) {
   const config::LoadStatus before = config_->status();
-  config_->Update(text);
+  load();
   const config::LoadStatus after = config_->status();
   if (after.version != before.version) {
     LogInfo("configuration loaded", {{"version", absl::StrCat(after.version)}});

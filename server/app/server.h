@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
@@ -85,7 +86,12 @@ class Server final : private rpc::StatusSource {
   absl::Status Make(const config::Config& config);
   absl::Status OpenOverrides();
   absl::Status OpenTls();
+  // The configuration file has this content now, or cannot be read.
   void Update(const absl::StatusOr<std::string>& text);
+  // It has not changed: whether it can be put into force now that could not be before.
+  void TryAgain();
+  // Runs something that may load a configuration, and logs what became of it.
+  void Load(absl::FunctionRef<void()> load);
   rpc::RpcServerOptions RpcOptions(const config::ServerSettings& settings) const;
   absl::Status Listen();
 

@@ -1,5 +1,6 @@
 #include "server/app/state_file.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -25,6 +26,14 @@ void LogChange(const absl::Status& status) {
   }
 }
 
+std::string Explained(const std::string& path, const absl::Status& why) {
+  return absl::StrCat(
+      "the engine's state cannot be read: ", why.message(),
+      ". Headgate does not start without it, as it would forget what is owed and which permits are "
+      "out. Let this user read it; or, to start with nothing, move it away: mv ",
+      path, " ", path, ".unread");
+}
+
 }  // namespace
 
 StateFile::StateFile(const std::string& state_dir, Clock& clock)
@@ -43,7 +52,11 @@ void StateFile::Remember(const engine::SavedState& state) {
                        {"age", absl::FormatDuration(absl::Nanoseconds(loaded_.elapsed_ns))}});
 }
 
-std::unique_ptr<engine::Engine> StateFile::MakeEngine(engine::EngineOptions& options) {
+absl::StatusOr<std::unique_ptr<engine::Engine>> StateFile::MakeEngine(
+    engine::EngineOptions& options) {
+  if (!loaded_.unreadable.ok()) {
+    return absl::UnavailableError(Explained(path_, loaded_.unreadable));
+  }
   std::unique_ptr<engine::Engine> engine;
   if (loaded_.state.has_value()) {
     engine::EngineOptions with_seed = options;
@@ -62,6 +75,7 @@ std::unique_ptr<engine::Engine> StateFile::MakeEngine(engine::EngineOptions& opt
   if (!loaded_.refused.ok()) {
     at_start_.refused = loaded_.refused;
     at_start_.set_aside = loaded_.set_aside;
+    in_the_way_ = loaded_.set_aside.empty();
     LogError("the engine's state is refused; nothing is owed, and no permit is out",
              {{"file", path_},
               {"why", std::string(loaded_.refused.message())},
@@ -73,7 +87,8 @@ std::unique_ptr<engine::Engine> StateFile::MakeEngine(engine::EngineOptions& opt
 
 void StateFile::Keep(engine::Engine& engine) {
   keeper_ = std::make_unique<snapshot::Keeper>(
-      snapshot::KeeperOptions{.path = path_, .on_change = LogChange}, engine, clock_);
+      snapshot::KeeperOptions{.path = path_, .in_the_way = in_the_way_, .on_change = LogChange},
+      engine, clock_);
   // Before the first permit is issued, so that a server that is killed soon and comes back from
   // what is on disk does not give the same numbers again.
   keeper_->Round();
@@ -88,7 +103,11 @@ rpc::SnapshotView StateFile::View() const {
   rpc::SnapshotView view = at_start_;
   if (keeper_ == nullptr) return view;
   const snapshot::KeeperState state = keeper_->State();
-  view.as_of = state.as_of;
+  if (state.as_of_ns != 0) {
+    const Now now = clock_.Read();
+    view.as_of =
+        now.wall() - absl::Nanoseconds(std::max<int64_t>(now.monotonic_ns - state.as_of_ns, 0));
+  }
   view.bytes = state.bytes;
   view.status = state.status;
   view.failed_writes = state.failures;

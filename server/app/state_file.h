@@ -2,12 +2,14 @@
 // writes it from then on.
 //
 // A file that is refused is set aside and said so aloud; the server then begins as if there had
-// been none, since it is of more use without old debt than not at all.
+// been none, since it is of more use without old debt than not at all. Where it cannot be set aside
+// nothing is written in its place until it can. A file that cannot be read, for want of a right or
+// of an open file, may be sound: the server does not start without it.
 //
 // Thread-safe, but for MakeEngine, Keep and Stop, which belong to one thread, in this order.
 //
 //   StateFile state("/var/lib/headgate", clock);
-//   auto engine = state.MakeEngine({.seed = random_seed});
+//   auto engine = state.MakeEngine(options);
 //   ... install a policy ...
 //   state.Keep(*engine);
 //   ... serve ...
@@ -20,6 +22,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "server/engine/engine.h"
 #include "server/rpc/sources.h"
@@ -32,13 +35,15 @@ class StateFile {
   // Reads what there is. The clock outlives this.
   StateFile(const std::string& state_dir, Clock& clock);
 
-  // With the state's seed instead of the options', if there is a state.
-  std::unique_ptr<engine::Engine> MakeEngine(engine::EngineOptions& options);
+  // With the state's seed instead of the options', if there is a state. Unavailable: there is one
+  // that cannot be read; the message is for whoever starts the server.
+  absl::StatusOr<std::unique_ptr<engine::Engine>> MakeEngine(engine::EngineOptions& options);
   // Writes, and goes on writing. Before the first call. The engine outlives this.
   void Keep(engine::Engine& engine);
   // Writes what there is after the last call. Harmless if repeated, or without Keep.
   void Stop();
 
+  // `as_of` is by the wall clock as it goes now: the time since is right though it was set.
   rpc::SnapshotView View() const;
 
  private:
@@ -48,6 +53,7 @@ class StateFile {
   Clock& clock_;
   snapshot::Loaded loaded_;
   rpc::SnapshotView at_start_;  // what does not change
+  bool in_the_way_ = false;     // a refused file is still at `path_`
   std::unique_ptr<snapshot::Keeper> keeper_;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/app/connection_string.h"
+#include "server/app/log.h"
 #include "server/postgres/postgres_probe.h"
 
 namespace headgate::app {
@@ -133,6 +134,30 @@ void WatchedTarget::OnHealth(std::string_view target, std::string_view profile,
   // A profile that a reload has just taken away is not found, and not missed.
   (void)engine_.SetHealth(target, profile, health, now);
   control_->OnHealth(profile, health, now);
+  const auto before = changes_.OfProfile(profile, health.status, now);
+  if (!before.has_value()) return;
+  const LogField fields[] = {{"target", target},
+                             {"profile", profile},
+                             {"state", health::NameOf(health.status)},
+                             {"before", health::NameOf(*before)}};
+  const bool is_unknown = health.status == engine::HealthStatus::kStale ||
+                          health.status == engine::HealthStatus::kWarming;
+  if (is_unknown) {
+    LogWarning("health changed", fields);
+  } else {
+    LogInfo("health changed", fields);
+  }
+}
+
+void WatchedTarget::OnServer(std::string_view target, std::string_view server,
+                             const absl::Status& newest, Now now) {
+  if (!changes_.OfServer(server, newest.ok(), now)) return;
+  if (newest.ok()) {
+    LogInfo("PostgreSQL answers again", {{"target", target}, {"server", server}});
+  } else {
+    LogWarning("PostgreSQL does not answer",
+               {{"target", target}, {"server", server}, {"why", std::string(newest.message())}});
+  }
 }
 
 void WatchedTarget::Stop() {

@@ -1,5 +1,5 @@
 // One target that is measured: its monitor, the controller of its auto budgets, and where they send
-// what they find.
+// what they find: the engine, and of what changes the log.
 //
 // A target without a connection has neither; it is here so that status shows it, and so that what
 // an earlier configuration measured is forgotten.
@@ -21,6 +21,7 @@
 #include "server/config/config.h"
 #include "server/engine/engine.h"
 #include "server/health/control_loop.h"
+#include "server/health/health_changes.h"
 #include "server/health/health_sink.h"
 #include "server/health/monitor.h"
 #include "server/health/snapshot.h"
@@ -67,10 +68,13 @@ class WatchedTarget final : public health::HealthSink {
 
   void OnHealth(std::string_view target, std::string_view profile, const engine::Health& health,
                 Now now) override;
+  void OnServer(std::string_view target, std::string_view server, const absl::Status& newest,
+                Now now) override;
 
   const config::TargetSettings settings_;  // as it was started
   engine::Engine& engine_;
   Clock& clock_;
+  health::HealthChanges changes_;                   // of the monitor's threads, one at a time
   std::unique_ptr<health::ControlLoop> control_;    // null: nothing is measured
   std::unique_ptr<health::TargetMonitor> monitor_;  // null: nothing is measured
 };

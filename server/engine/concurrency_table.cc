@@ -9,6 +9,12 @@ ConcurrencyTable::ConcurrencyTable(size_t cells)
     : cells_(std::make_unique<Cell[]>(std::bit_ceil(std::max<size_t>(cells, 2 * kWindow)))),
       mask_(std::bit_ceil(std::max<size_t>(cells, 2 * kWindow)) - 1) {}
 
+void ConcurrencyTable::MakeRoom(size_t cells) {
+  if (cells <= mask_ + 1) return;
+  mask_ = std::bit_ceil(cells) - 1;
+  cells_ = std::make_unique<Cell[]>(mask_ + 1);
+}
+
 uint32_t ConcurrencyTable::Find(uint64_t key) const {
   const uint64_t tag = TagOf(key);
   for (int i = 0; i < kWindow; ++i) {

@@ -38,6 +38,9 @@ class ConcurrencyTable {
   ConcurrencyTable(const ConcurrencyTable&) = delete;
   ConcurrencyTable& operator=(const ConcurrencyTable&) = delete;
 
+  // The same for a table that nobody has used yet; it never shrinks.
+  void MakeRoom(size_t cells);
+
   // The key's cell, or kNone.
   uint32_t Find(uint64_t key) const;
   int64_t Count(uint64_t key) const;

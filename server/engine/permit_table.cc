@@ -7,12 +7,13 @@ namespace headgate::engine {
 
 PermitTable::PermitTable(size_t permits, uint64_t seed, ConcurrencyTable& concurrency)
     : mask_(std::bit_ceil(std::clamp<size_t>(permits, kLeastPermits, size_t{1} << kIndexBits)) - 1),
+      slots_(mask_ + 1),
       // Half of the numbers are left to grow into: 2^39 permits for each slot.
       first_generation_(seed & (kGenerationMask >> 1)),
       concurrency_(concurrency) {
-  heads_ = std::make_unique<Head[]>(capacity());
-  bodies_ = std::make_unique<Permit[]>(capacity());
-  for (size_t i = 0; i < capacity(); ++i) {
+  heads_ = std::make_unique<Head[]>(slots_);
+  bodies_ = std::make_unique<Permit[]>(slots_);
+  for (size_t i = 0; i < slots_; ++i) {
     heads_[i].word.store(first_generation_ << kStateBits, std::memory_order_relaxed);
   }
   for (int i = 0; i < kHands; ++i) {
@@ -88,12 +89,15 @@ void PermitTable::Settled(uint32_t slot) {
 
 PermitTable::Found PermitTable::Settle(PermitId id, uint32_t& slot) {
   const uint64_t index = id & ((uint64_t{1} << kIndexBits) - 1);
-  if (id == 0 || index > mask_) return Found::kNeverIssued;
+  const uint64_t issued = ((id >> kIndexBits) - first_generation_) & kGenerationMask;
+  if (id == 0) return Found::kNeverIssued;
+  if (index >= slots_) {  // an earlier process with a larger table may have issued it
+    return issued > 0 && issued <= floor_ ? Found::kForgotten : Found::kNeverIssued;
+  }
   slot = static_cast<uint32_t>(index);
   std::atomic<uint64_t>& head = heads_[slot].word;
   for (;;) {
     uint64_t word = head.load(std::memory_order_relaxed);
-    const uint64_t issued = ((id >> kIndexBits) - first_generation_) & kGenerationMask;
     const uint64_t taken = ((word >> kStateBits) - first_generation_) & kGenerationMask;
     // A process that was killed may have issued what nobody saved any more.
     if (issued > taken && issued <= floor_) return Found::kForgotten;
@@ -132,7 +136,7 @@ bool PermitTable::Expire(uint32_t slot, uint64_t word) {
 
 bool PermitTable::IsLive(PermitId id, int64_t now_ns) const {
   const uint64_t index = id & ((uint64_t{1} << kIndexBits) - 1);
-  if (id == 0 || index > mask_) return false;
+  if (id == 0 || index >= slots_) return false;
   const uint64_t word = heads_[index].word.load(std::memory_order_acquire);
   return word >> kStateBits == id >> kIndexBits && StateOf(word) == State::kLive &&
          heads_[index].expires_at.load(std::memory_order_relaxed) > now_ns;
@@ -140,7 +144,7 @@ bool PermitTable::IsLive(PermitId id, int64_t now_ns) const {
 
 void PermitTable::Sweep(uint32_t cell, int64_t now_ns, int64_t latest_ns) {
   int64_t next = latest_ns;
-  for (uint32_t slot = 0; slot < capacity(); ++slot) {
+  for (uint32_t slot = 0; slot < slots_; ++slot) {
     const uint64_t word = heads_[slot].word.load(std::memory_order_acquire);
     if (StateOf(word) != State::kLive || (word & kHoldsConcurrency) == 0) continue;
     const int64_t expires_at = heads_[slot].expires_at.load(std::memory_order_relaxed);
@@ -155,7 +159,7 @@ void PermitTable::Sweep(uint32_t cell, int64_t now_ns, int64_t latest_ns) {
 
 size_t PermitTable::CountOverdue(int64_t now_ns) const {
   size_t overdue = 0;
-  for (uint32_t slot = 0; slot < capacity(); ++slot) {
+  for (uint32_t slot = 0; slot < slots_; ++slot) {
     const State state = StateOf(heads_[slot].word.load(std::memory_order_relaxed));
     overdue += state == State::kExpired ||
                (state == State::kLive &&
@@ -166,7 +170,7 @@ size_t PermitTable::CountOverdue(int64_t now_ns) const {
 
 size_t PermitTable::CountLive(int64_t now_ns) const {
   size_t live = 0;
-  for (uint32_t slot = 0; slot < capacity(); ++slot) {
+  for (uint32_t slot = 0; slot < slots_; ++slot) {
     const uint64_t word = heads_[slot].word.load(std::memory_order_relaxed);
     live += StateOf(word) == State::kLive &&
             heads_[slot].expires_at.load(std::memory_order_relaxed) > now_ns;

@@ -146,12 +146,14 @@ class PermitTable {
   using Marks = std::vector<uint64_t>;
   Marks Mark() const;
   void Save(const Marks& marks, SavedState& state) const;
-  // Into a table that nobody uses yet; of a state that Validate finds right. Permits whose slots
-  // this table has not are let go. No id is issued that the one who saved could have issued within
-  // `lost_ns` after it did; ids that it did issue are known as forgotten.
-  // ResourceExhausted: no numbers are left.
+  // Into a table that nobody uses yet; of a state that Validate finds right. A larger table's
+  // permits keep their slots, which are used for no new ones and are gone with the next restart
+  // that finds them free. No id is issued that the one who saved could have issued within `lost_ns`
+  // after it did; ids that it did issue are known as forgotten. ResourceExhausted: no numbers are
+  // left.
   absl::Status Restore(const SavedState& state, const TimeShift& shift, int64_t lost_ns);
 
+  // For new permits; there may be more that were restored.
   size_t capacity() const { return mask_ + 1; }
   size_t CountLive(int64_t now_ns) const;
   // Past their time and not reported; a Report would still settle them.
@@ -227,13 +229,15 @@ class PermitTable {
   uint32_t Probe(int64_t now_ns, Hand& hand, bool& lost);
   bool Expire(uint32_t slot, uint64_t word);
   void SaveOne(uint32_t slot, uint64_t mark, SavedState& state) const;
+  void MakeRoom(const SavedState& state);
   void RestoreOne(const SavedState& state, size_t place, size_t first_charge,
                   const TimeShift& shift);
   void ReleaseConcurrency(Permit& permit);
 
   std::unique_ptr<Head[]> heads_;
   std::unique_ptr<Permit[]> bodies_;
-  uint64_t mask_;
+  uint64_t mask_;   // of the slots for new permits
+  uint64_t slots_;  // all there are: those, and what a larger table's permits take besides
   uint64_t first_generation_;  // that no permit has
   // Generations issued by earlier processes, as a distance from the first. New ones are above.
   uint64_t floor_ = 0;

@@ -12,8 +12,8 @@
 namespace headgate::engine {
 
 PermitTable::Marks PermitTable::Mark() const {
-  Marks marks(capacity());
-  for (uint32_t slot = 0; slot < capacity(); ++slot) {
+  Marks marks(slots_);
+  for (uint32_t slot = 0; slot < slots_; ++slot) {
     // acquire: what a permit was charged is in its buckets for whoever reads those afterwards.
     marks[slot] = heads_[slot].word.load(std::memory_order_acquire);
   }
@@ -70,8 +70,8 @@ void PermitTable::Save(const Marks& marks, SavedState& state) const {
   for (const Hand& hand : hands_) {
     state.hands.push_back(hand.at.load(std::memory_order_relaxed));  // wherever it just was
   }
-  state.generations.resize(capacity());
-  for (uint32_t slot = 0; slot < capacity(); ++slot) {
+  state.generations.resize(slots_);
+  for (uint32_t slot = 0; slot < slots_; ++slot) {
     const uint64_t word = heads_[slot].word.load(std::memory_order_relaxed);
     state.generations[slot] = word >> kStateBits;
     // One that is out now was issued since the Mark, unless SaveOne finds otherwise. Like all that
@@ -91,7 +91,6 @@ void PermitTable::Save(const Marks& marks, SavedState& state) const {
 void PermitTable::RestoreOne(const SavedState& state, size_t place, size_t first_charge,
                              const TimeShift& shift) {
   const SavedPermit& saved = state.permits[place];
-  if (saved.slot > mask_) return;
   Permit& permit = bodies_[saved.slot];
   permit.target_key = saved.target_key;
   permit.pattern_key = saved.pattern_key;
@@ -112,7 +111,7 @@ void PermitTable::RestoreOne(const SavedState& state, size_t place, size_t first
     if (from.concurrency_key != 0 && !saved.expired &&
         concurrency_.Acquire(from.concurrency_key, ConcurrencyTable::kMaxLimit, expires_at, cell) !=
             ConcurrencyTable::Outcome::kAcquired) {
-      cell = ConcurrencyTable::kNone;  // no room in a smaller table: it is not counted
+      cell = ConcurrencyTable::kNone;  // too many hashes collide: it is not counted
     }
     to.concurrency = cell;
     holds |= cell != ConcurrencyTable::kNone;
@@ -126,6 +125,15 @@ void PermitTable::RestoreOne(const SavedState& state, size_t place, size_t first
                   std::memory_order_relaxed);
 }
 
+void PermitTable::MakeRoom(const SavedState& state) {
+  // They are in the order of their slots.
+  if (state.permits.empty() || state.permits.back().slot < slots_) return;
+  slots_ = state.permits.back().slot + 1;
+  heads_ = std::make_unique<Head[]>(slots_);
+  bodies_ = std::make_unique<Permit[]>(slots_);
+  concurrency_.MakeRoom(4 * slots_);  // as many for each as there are without
+}
+
 absl::Status PermitTable::Restore(const SavedState& state, const TimeShift& shift,
                                   int64_t lost_ns) {
   // No table issues as many permits as this in a second, however few slots it has to go round.
@@ -133,11 +141,15 @@ absl::Status PermitTable::Restore(const SavedState& state, const TimeShift& shif
   constexpr uint64_t kMargin = uint64_t{1} << 20;
   constexpr uint64_t kMostGenerations = kGenerationMask >> 1;
   const uint64_t seconds = static_cast<uint64_t>(lost_ns) / 1'000'000'000;
-  const uint64_t slots = std::max<uint64_t>(state.generations.size(), kLeastPermits);
+  // As many slots as the one who saved went round: it may have had more, for permits of another
+  // one.
+  const uint64_t slots =
+      std::max<uint64_t>(std::min(state.generations.size(), capacity()), kLeastPermits);
+  MakeRoom(state);
   first_generation_ = state.first_generation;
   floor_ = state.generation_floor;
   // relaxed, all of it: nobody else uses the table yet.
-  for (uint32_t slot = 0; slot < capacity(); ++slot) {
+  for (uint32_t slot = 0; slot < slots_; ++slot) {
     const bool known = slot < state.generations.size();
     const uint64_t generation = known ? state.generations[slot] : first_generation_;
     heads_[slot].word.store(generation << kStateBits, std::memory_order_relaxed);

@@ -7,6 +7,7 @@
 
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "common/clock.h"
 #include "server/engine/virtual_clock.h"
 
@@ -20,6 +21,10 @@ class HealthSink {
   // and must not call the monitor back.
   virtual void OnHealth(std::string_view target, std::string_view profile,
                         const engine::Health& health, Now now) = 0;
+
+  // The same for each server that was polled, before the verdicts: how its newest poll ended.
+  virtual void OnServer(std::string_view /*target*/, std::string_view /*server*/,
+                        const absl::Status& /*newest*/, Now /*now*/) {}
 };
 
 }  // namespace headgate::health

@@ -113,6 +113,7 @@ void TargetWatch::EndPoll(size_t connection, const PollSchedule::Poll& poll,
   Connection& polled = connections_[connection];
   const auto outcome = result.ok() ? PollSchedule::Result::kOk : PollSchedule::Result::kFailed;
   if (!polled.schedule.EndPoll(poll, outcome, started_ns, ended.monotonic_ns)) return;
+  polled.polled = true;
   polled.status = result.status();
   if (result.ok()) {
     sample_.servers[connection].sampled_at_ns = started_ns;
@@ -156,6 +157,9 @@ int64_t TargetWatch::Evaluate(Now now, HealthSink& sink) {
     const PollSchedule& schedule = connections_[i].schedule;
     sample_.servers[i].grace_ns = schedule.grace_ns();
     sample_.servers[i].next_sample_at_ns = schedule.next_poll_ns() + schedule.poll_time_ns();
+  }
+  for (const Connection& connection : connections_) {
+    if (connection.polled) sink.OnServer(spec_.target, connection.name, connection.status, now);
   }
   int64_t valid_until_ns = Guard::kNever;
   for (Guard& guard : guards_) {

@@ -58,8 +58,8 @@ class TargetWatch {
   void EndPoll(size_t connection, const PollSchedule::Poll& poll,
                const absl::StatusOr<std::vector<Reading>>& result, int64_t started_ns, Now ended);
 
-  // Tells the sink the health of every profile. Returns the monotonic time from which on it is
-  // another one, if nothing happens before.
+  // Tells the sink of every server that was polled, and the health of every profile. Returns the
+  // monotonic time from which on it is another one, if nothing happens before.
   int64_t Evaluate(Now now, HealthSink& sink);
 
   // Without controllers.
@@ -69,6 +69,7 @@ class TargetWatch {
   struct Connection {
     std::string name;
     PollSchedule schedule;
+    bool polled = false;
     absl::Status status = absl::UnavailableError("not polled yet");
   };
   using Plans = std::vector<std::vector<PlannedQuery>>;  // one for each connection

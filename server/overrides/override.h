@@ -28,7 +28,9 @@ struct Selector {
 };
 
 struct Override {
-  int64_t id = 0;  // counts up from 1, and is never used again
+  // Counts up from 1. That of an override that was made is never used again; one that could not be
+  // made takes a number too, which may be given again after a restart.
+  int64_t id = 0;
   Kind kind = Kind::kPause;
   Selector selector = {};
   double ratio = 0;  // of kThrottle: above 0 and at most 1

@@ -9,8 +9,22 @@
 
 namespace headgate::overrides {
 
+void Registry::Keep(InForce next) {
+  in_force_ = std::move(next);
+  std::vector<absl::Time> ends;
+  ends.reserve(in_force_.size());
+  for (const auto& [id, override] : in_force_) ends.push_back(override.expires_at);
+  MutexLock lock(&state_mutex_);
+  ends_ = std::move(ends);
+}
+
+void Registry::KeepStatus(const absl::Status& status) {
+  MutexLock lock(&state_mutex_);
+  status_ = status;
+}
+
 absl::Status Registry::NothingChanged(const absl::Status& why) {
-  status_ = why;
+  KeepStatus(why);
   return absl::UnavailableError(absl::StrCat("nothing has changed: ", why.message()));
 }
 
@@ -30,8 +44,13 @@ absl::Status Registry::Load() {
   const absl::StatusOr<int64_t> last = store_->LastId();
   if (!last.ok()) return last.status();
   next_id_ = *last + 1;
-  for (Override& override : *open) in_force_.emplace(override.id, std::move(override));
+  InForce in_force;
+  for (Override& override : *open) in_force.emplace(override.id, std::move(override));
+  Keep(std::move(in_force));
   EndExpired(clock_.Read());
+  KeepStatus(store_->unwritable());
+  MutexLock state_lock(&state_mutex_);
+  restored_ = store_->restored();
   return absl::OkStatus();
 }
 
@@ -58,8 +77,8 @@ absl::Status Registry::Commit(sqlite::Transaction change, InForce next, const No
   if (absl::Status status = Put(*base_, next, now); !status.ok()) return NothingChanged(status);
   absl::Status status = change.Commit();
   if (status.ok()) {
-    in_force_ = std::move(next);
-    status_ = store_->Copy();
+    Keep(std::move(next));
+    KeepStatus(store_->Copy());
     return status;
   }
   // What was in force a moment ago was valid then, and its budgets are the same.
@@ -69,6 +88,21 @@ absl::Status Registry::Commit(sqlite::Transaction change, InForce next, const No
                      "; ", undone.message()));
   }
   return NothingChanged(status);
+}
+
+absl::Status Registry::HasRoom(const CreateRequest& request) const {
+  if (in_force_.size() >= options_.most_in_force) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "there are ", in_force_.size(), " overrides in force, the most there may be: delete some"));
+  }
+  if (!request.actor_is_caller) return absl::OkStatus();
+  const auto of_caller = std::count_if(in_force_.begin(), in_force_.end(), [&](const auto& entry) {
+    return entry.second.actor == request.actor;
+  });
+  if (static_cast<size_t>(of_caller) < options_.most_in_force / 2) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("caller ", request.actor, " has ", of_caller,
+                   " overrides in force, the most that one may have: delete some"));
 }
 
 absl::StatusOr<Override> Registry::Create(const CreateRequest& request) {
@@ -82,11 +116,8 @@ absl::StatusOr<Override> Registry::Create(const CreateRequest& request) {
         absl::StrCat("selector.target: no target '", made->selector.target, "' is configured"));
   }
   EndExpired(now);
-  if (in_force_.size() >= options_.most_in_force) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "there are ", in_force_.size(), " overrides in force, the most there may be: delete some"));
-  }
-  // Answers may have named it although it was never made, so it is not used again.
+  if (absl::Status room = HasRoom(request); !room.ok()) return room;
+  // Answers of this process may have named it although it was never made: it names no other one.
   made->id = next_id_++;
   absl::StatusOr<sqlite::Transaction> change = store_->Begin();
   if (!change.ok()) return NothingChanged(change.status());
@@ -140,7 +171,7 @@ void Registry::EndExpired(const Now& now) {
     next.erase(override->id);
   }
   if (!change->Commit().ok()) return;
-  in_force_ = std::move(next);
+  Keep(std::move(next));
   // So that they do not apply again should the clock be set back: what was written counts.
   if (base_.has_value()) Put(*base_, in_force_, now).IgnoreError();
 }
@@ -171,14 +202,12 @@ absl::StatusOr<std::vector<Event>> Registry::Events(const EventQuery& query) {
 }
 
 Registry::State Registry::GetState() {
-  MutexLock lock(&mutex_);
-  const Now now = clock_.Read();
-  EndExpired(now);
-  const auto applies = [&](const auto& entry) { return entry.second.AppliesAt(now.wall()); };
-  return {
-      .in_force = static_cast<size_t>(std::count_if(in_force_.begin(), in_force_.end(), applies)),
-      .status = store_->unwritable().ok() ? status_ : store_->unwritable(),
-      .restored = store_->restored()};
+  const absl::Time wall = clock_.Read().wall();
+  MutexLock lock(&state_mutex_);
+  const auto applies = [wall](absl::Time end) { return wall < end; };
+  return {.in_force = static_cast<size_t>(std::count_if(ends_.begin(), ends_.end(), applies)),
+          .status = status_,
+          .restored = restored_};
 }
 
 }  // namespace headgate::overrides

@@ -3,12 +3,13 @@
 // A change is written, put into force, committed, and copied, in this order; what fails before it
 // is committed leaves all as it was. Configurations go through Install, so that the rules of both
 // meet in one place. An expiry is exact, since the engine itself looks at each rule's; the event of
-// it is written at the next opportunity, which is any call here, and bears the exact instant.
+// it is written at the next opportunity, which is any call here but GetState, and bears the exact
+// instant.
 //
 // An override on a target that a new configuration no longer has is kept, and waits.
 //
-// Thread-safe. A change takes as long as the disk and a reload; nothing here is on the path of a
-// Check.
+// Thread-safe. A change takes as long as the disk and a reload, and all but GetState wait for it;
+// nothing here is on the path of a Check.
 //
 //   auto registry = Registry::Open({.path = "overrides.db", .put = put}, clock);
 //   absl::Status status = (*registry)->Install(config.policy);
@@ -42,7 +43,7 @@ struct RegistryOptions {
   // Puts a whole policy into force: the engine's Install. One call at a time; it must not call
   // back.
   std::function<absl::Status(engine::PolicySpec)> put = {};
-  size_t most_in_force = 10'000;
+  size_t most_in_force = 10'000;  // of one caller, where callers have names: half of them
 };
 
 // The newest first.
@@ -61,8 +62,9 @@ class Registry {
   // those change. An error is that of `put`.
   absl::Status Install(engine::PolicySpec base) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns what is in force and on disk. InvalidArgument, ResourceExhausted (too many in force),
-  // FailedPrecondition (nothing is installed yet), Unavailable (nothing has changed).
+  // Returns what is in force and on disk. InvalidArgument, ResourceExhausted (too many in force, or
+  // too many of this caller), FailedPrecondition (nothing is installed yet), Unavailable (nothing
+  // has changed).
   absl::StatusOr<Override> Create(const CreateRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns what was ended. InvalidArgument, NotFound (it is not in force), Unavailable.
   absl::StatusOr<Override> Delete(const DeleteRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -76,7 +78,8 @@ class Registry {
     absl::Status status;   // of the newest change, or why there can be none
     std::string restored;  // that the file was damaged, and where it is now; empty: it was not
   };
-  State GetState() ABSL_LOCKS_EXCLUDED(mutex_);
+  // For scrapes and status: it writes nothing, and waits for no change and no disk.
+  State GetState() ABSL_LOCKS_EXCLUDED(state_mutex_);
 
  private:
   using InForce = std::map<int64_t, Override>;
@@ -85,6 +88,12 @@ class Registry {
       : options_(std::move(options)), clock_(clock), store_(std::move(store)) {}
 
   absl::Status Load() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether there may be one more: one caller alone cannot take the room of all.
+  absl::Status HasRoom(const CreateRequest& request) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes it what is in force.
+  void Keep(InForce next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) ABSL_LOCKS_EXCLUDED(state_mutex_);
+  // For GetState.
+  void KeepStatus(const absl::Status& status) ABSL_LOCKS_EXCLUDED(state_mutex_);
   // What to answer to a change that failed; also keeps it for GetState.
   absl::Status NothingChanged(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Puts a policy with the rules of `in_force` into force.
@@ -105,7 +114,12 @@ class Registry {
   InForce in_force_ ABSL_GUARDED_BY(mutex_);  // by id
   int64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
   std::optional<engine::PolicySpec> base_ ABSL_GUARDED_BY(mutex_);
-  absl::Status status_ ABSL_GUARDED_BY(mutex_);  // of the newest change
+
+  // What GetState tells, as of the end of the newest change. Taken last, and never for long.
+  Mutex state_mutex_;
+  std::vector<absl::Time> ends_ ABSL_GUARDED_BY(state_mutex_);  // of each that is in force
+  absl::Status status_ ABSL_GUARDED_BY(state_mutex_);
+  std::string restored_ ABSL_GUARDED_BY(state_mutex_);
 };
 
 }  // namespace headgate::overrides

@@ -30,6 +30,8 @@ struct CreateRequest {
   std::string actor;
   std::string reason;
   Expiry expiry;
+  // Whether the actor is who called, as it has proved: what it may make has a limit of its own.
+  bool actor_is_caller = false;
 };
 
 struct DeleteRequest {

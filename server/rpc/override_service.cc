@@ -136,6 +136,7 @@ grpc::Status OverrideService::Create(const Asked& asked, const v1::CreateOverrid
   if (caller != nullptr) {
     const absl::Status valid = Attribute(*caller, create->actor, create->reason);
     if (!valid.ok()) return ToGrpc(valid);
+    create->actor_is_caller = true;
   }
   const absl::StatusOr<overrides::Override> made = registry_->Create(*create);
   if (!made.ok()) return ToGrpc(made.status());
@@ -148,7 +149,8 @@ grpc::Status OverrideService::Create(const Asked& asked, const v1::CreateOverrid
               {"target", request.selector().target()},
               {"actor", made->actor},
               {"reason", made->reason},
-              {"expires_at", absl::FormatTime(made->expires_at)}});
+              {"expires_at",
+               absl::FormatTime(absl::RFC3339_full, made->expires_at, absl::UTCTimeZone())}});
   FillOverride(*made, *response.mutable_override());
   return grpc::Status();
 }

@@ -15,6 +15,8 @@
 namespace headgate::snapshot {
 namespace {
 
+// So many files may be set aside.
+constexpr int kMostRefused = 10;
 // Larger than any engine's: 2^32 bytes.
 constexpr off_t kMostBytes = off_t{1} << 32;
 
@@ -136,7 +138,16 @@ std::optional<FileId> Identify(const std::string& path) {
 }
 
 absl::StatusOr<std::string> SetAside(const std::string& path) {
-  std::string aside = absl::StrCat(path, ".refused");
+  const std::string first = absl::StrCat(path, ".refused");
+  std::string aside = first;
+  for (int i = 1; Identify(aside).has_value(); ++i) {
+    if (i == kMostRefused) {
+      return absl::AlreadyExistsError(
+          absl::StrCat("cannot set aside ", path, ": ", first, " and ", first, ".1 to .",
+                       kMostRefused - 1, " are there already; remove what nobody needs of them"));
+    }
+    aside = absl::StrCat(first, ".", i);
+  }
   if (std::rename(path.c_str(), aside.c_str()) != 0) return Failed("set aside", path);
   return aside;
 }

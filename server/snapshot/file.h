@@ -20,11 +20,13 @@
 
 namespace headgate::snapshot {
 
-// ResourceExhausted: no room. PermissionDenied: read-only or forbidden. Else Unavailable.
+// ResourceExhausted: no room. PermissionDenied: read-only or forbidden. NotFound: there is no such
+// folder. Else Unavailable.
 absl::Status Replace(const std::string& path, std::string_view bytes);
 
-// NotFound: there is none. Unavailable: it cannot be read. Where its header is wrong, what Decode
-// would say: then no more is read, nor room made for it.
+// NotFound: there is none, nor maybe a folder. PermissionDenied: it is somebody else's.
+// Unavailable: it cannot be read. DataLoss: it is no file, or too large. Where its header is wrong,
+// what Decode would say: then no more is read, nor room made for it.
 absl::StatusOr<std::string> Read(const std::string& path);
 
 // Tells a file from another one that was put in its place.
@@ -36,7 +38,8 @@ struct FileId {
 // Of what the path names now; none where it names nothing.
 std::optional<FileId> Identify(const std::string& path);
 
-// Renames the file to PATH.refused, in place of an earlier one. Returns that name.
+// Renames the file to PATH.refused, or to PATH.refused.1 to .9 where that is taken, and returns the
+// name. AlreadyExists: all of them are. Others as of Replace.
 absl::StatusOr<std::string> SetAside(const std::string& path);
 
 // Of this start of the machine; zeros where the system does not tell.

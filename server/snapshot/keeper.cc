@@ -15,7 +15,11 @@ absl::Duration Between(Now from, Now to) {
 }  // namespace
 
 Keeper::Keeper(const KeeperOptions& options, engine::Engine& engine, Clock& clock)
-    : options_(options), engine_(engine), clock_(clock), boot_(ReadBootId()) {}
+    : options_(options),
+      engine_(engine),
+      clock_(clock),
+      boot_(ReadBootId()),
+      in_the_way_(options.in_the_way) {}
 
 void Keeper::Start() {
   thread_ = std::thread([this] { Run(); });
@@ -45,37 +49,43 @@ bool Keeper::IsOnDisk() const {
   return on_disk_ == encoded_.fingerprint && file_.has_value() && Identify(options_.path) == file_;
 }
 
+absl::Status Keeper::Write() {
+  if (in_the_way_) {
+    absl::Status aside = SetAside(options_.path).status();
+    if (!aside.ok() && !absl::IsNotFound(aside)) return aside;
+    in_the_way_ = false;
+  }
+  return Replace(options_.path, encoded_.bytes);
+}
+
 bool Keeper::Round() {
   const Now begun = clock_.Read();
   engine_.Save(begun, saved_);
   Encode(saved_, boot_, encoded_);
-  const Now copied = clock_.Read();
   if (IsOnDisk()) {
     MutexLock lock(&mutex_);
-    state_.as_of = begun.wall();
+    state_.as_of_ns = begun.monotonic_ns;
     return false;
   }
-  const absl::Status status = Replace(options_.path, encoded_.bytes);
+  const absl::Status status = Write();
   if (status.ok()) {
     on_disk_ = encoded_.fingerprint;
     file_ = Identify(options_.path);
   } else {
     on_disk_.reset();
   }
-  Note(status, begun, copied, clock_.Read());
+  Note(status, begun);
   return status.ok();
 }
 
-void Keeper::Note(const absl::Status& status, Now begun, Now copied, Now written) {
+void Keeper::Note(const absl::Status& status, Now begun) {
   bool changed = false;
   {
     MutexLock lock(&mutex_);
     changed = state_.status.ok() != status.ok();
     state_.status = status;
-    state_.copy_took = Between(begun, copied);
-    state_.write_took = Between(copied, written);
     if (status.ok()) {
-      state_.as_of = begun.wall();
+      state_.as_of_ns = begun.monotonic_ns;
       state_.bytes = static_cast<int64_t>(encoded_.bytes.size());
       ++state_.writes;
     } else {

@@ -1,7 +1,9 @@
 // Keeps an engine's state on disk: read once at start, written again and again while it serves.
 //
-// At start. Load reads the file and says what there is: nothing, a state to restore, or a file that
-// is refused, which is set aside under another name and replaced by a clean start. How much time
+// At start. Load reads the file and says what there is: nothing, a state to restore, a file that
+// cannot be read, which may be sound and is left alone, or one that is refused, which is set aside
+// under another name and replaced by a clean start. Where it cannot be set aside nothing is written
+// until it can: it may be the only trace of what went wrong. How much time
 // has passed since is the least that the clocks agree on: on the same start of the machine the
 // lesser of what the wall clock and the monotonic one say, else what the wall clock says, and never
 // less than nothing. A wall clock that was set back drains nothing.
@@ -46,6 +48,7 @@ namespace headgate::snapshot {
 struct Loaded {
   std::optional<engine::SavedState> state;  // none: begin with nothing
   int64_t elapsed_ns = 0;                   // since it was saved
+  absl::Status unreadable;                  // OK: it could be read, or there is none
   absl::Status refused;                     // OK: nothing was
   std::string set_aside;                    // where the refused file is now; empty: nowhere
 };
@@ -62,6 +65,8 @@ struct KeeperOptions {
   std::string path;
   absl::Duration period = absl::Milliseconds(750);
   absl::Duration at_most = absl::Seconds(1);
+  // A refused file is at `path`: it is set aside before anything is written.
+  bool in_the_way = false;
   // Called when writing begins to fail, and when it works again, with what became of the newest.
   std::function<void(const absl::Status&)> on_change = nullptr;
 };
@@ -69,12 +74,11 @@ struct KeeperOptions {
 struct KeeperState {
   absl::Status status;  // of the newest write
   // What is on disk is what there was then: when it was copied, or last seen not to have changed.
-  absl::Time as_of = absl::InfinitePast();
+  // Monotonic, so that its age is right though the wall clock is set; 0: never.
+  int64_t as_of_ns = 0;
   int64_t bytes = 0;
   int64_t writes = 0;
   int64_t failures = 0;
-  absl::Duration copy_took;   // of the newest round
-  absl::Duration write_took;  // of the newest write
 };
 
 class Keeper {
@@ -101,8 +105,8 @@ class Keeper {
   void StopThread();
   // What was copied is on disk already.
   bool IsOnDisk() const;
-  void Note(const absl::Status& status, Now begun, Now copied, Now written)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Write();
+  void Note(const absl::Status& status, Now begun) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const KeeperOptions options_;
   engine::Engine& engine_;
@@ -113,6 +117,7 @@ class Keeper {
   Encoded encoded_;
   std::optional<uint64_t> on_disk_;  // fingerprint
   std::optional<FileId> file_;       // that it was written to
+  bool in_the_way_;                  // a refused file
 
   mutable Mutex mutex_;
   KeeperState state_ ABSL_GUARDED_BY(mutex_);

@@ -10,6 +10,12 @@ namespace {
 
 constexpr int64_t kDayNs = 86'400'000'000'000;
 
+// It was read, and is no snapshot of ours. All else is the system's matter: the file may be sound.
+bool IsRefusal(const absl::Status& status) {
+  return absl::IsDataLoss(status) || absl::IsFailedPrecondition(status) ||
+         absl::IsInvalidArgument(status);
+}
+
 }  // namespace
 
 absl::StatusOr<int64_t> ElapsedSince(Now saved_at, const BootId& saved_boot, Now now,
@@ -39,6 +45,10 @@ Loaded Load(const std::string& path, Now now) {
   Loaded loaded;
   const absl::StatusOr<std::string> bytes = Read(path);
   if (absl::IsNotFound(bytes.status())) return loaded;
+  if (!bytes.ok() && !IsRefusal(bytes.status())) {
+    loaded.unreadable = bytes.status();
+    return loaded;
+  }
   absl::StatusOr<Decoded> decoded = bytes.ok() ? Decode(*bytes) : bytes.status();
   const absl::StatusOr<int64_t> elapsed =
       decoded.ok() ? ElapsedSince(decoded->state.saved_at, decoded->boot, now, ReadBootId())

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "server/engine/policy.h"
+#include "server/health/health_changes.h"
 #include "server/web/metrics.h"
 
 namespace headgate::web {
@@ -10,12 +11,8 @@ namespace {
 
 using engine::HealthStatus;
 
-constexpr std::pair<HealthStatus, std::string_view> kStates[] = {
-    {HealthStatus::kUnmonitored, "unmonitored"},
-    {HealthStatus::kWarming, "warming"},
-    {HealthStatus::kHealthy, "healthy"},
-    {HealthStatus::kStale, "stale"},
-};
+constexpr HealthStatus kStates[] = {HealthStatus::kUnmonitored, HealthStatus::kWarming,
+                                    HealthStatus::kHealthy, HealthStatus::kStale};
 
 // `at_ns` is not 0.
 double AgeSeconds(int64_t at_ns, Now now) {
@@ -87,8 +84,10 @@ void AddProfiles(const health::TargetSnapshot& target, Now now, Exposition& out)
     set(speed, profile.health.speed);
     set(shut, profile.health.gate_shut ? 1 : 0);
     if (profile.health.sampled_at_ns != 0) set(age, AgeSeconds(profile.health.sampled_at_ns, now));
-    for (const auto& [status, name] : kStates) {
-      state.Set({{"target", target.name}, {"profile", profile.profile}, {"state", name}},
+    for (const HealthStatus status : kStates) {
+      state.Set({{"target", target.name},
+                 {"profile", profile.profile},
+                 {"state", health::NameOf(status)}},
                 profile.health.status == status ? 1 : 0);
     }
   }

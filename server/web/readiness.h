@@ -7,7 +7,8 @@
 // A target that cannot be sampled holds readiness up for `ready_after` at most; after that the
 // server is ready in a degraded mode, and says so.
 //
-// Thread-safe.
+// Thread-safe. Read waits for no poll and no disk, so that a probe can be answered at once: nor
+// must `targets`, which copies what it knows.
 //
 //   Readiness readiness(clock, absl::Seconds(30));
 //   readiness.Serve([&] { return targets.Snapshots(); });

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "server/web/metrics.h"
 
 namespace headgate::web {
@@ -64,7 +66,8 @@ void AddSnapshot(const rpc::SnapshotView& snapshot, absl::Time now, Exposition& 
       out.Counter("headgate_snapshot_write_failures_total", "Writes of the snapshot that failed.");
   if (snapshot.path.empty()) return;
   if (snapshot.as_of != absl::InfinitePast()) {
-    age.Set({}, absl::ToDoubleSeconds(now - snapshot.as_of));
+    // It was taken after `now`, by a moment, where a round has just ended.
+    age.Set({}, std::max(absl::ToDoubleSeconds(now - snapshot.as_of), 0.0));
   }
   bytes.Set({}, static_cast<double>(snapshot.bytes));
   failures.Set({}, static_cast<double>(snapshot.failed_writes));

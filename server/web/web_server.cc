@@ -15,6 +15,7 @@ namespace {
 constexpr absl::Duration kBetweenCollections = absl::Milliseconds(100);
 constexpr char kPlainText[] = "text/plain; charset=utf-8";
 constexpr char kMetricsText[] = "text/plain; version=0.0.4; charset=utf-8";
+constexpr char kMetrics[] = "/metrics";
 constexpr char kOther[] = "other";
 
 // Of a response, which begins with "HTTP/1.1 200 ".
@@ -40,9 +41,8 @@ absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(const HttpPortOption
         return response;
       },
       [web = server.get()](std::string_view request) {
-        web->path_in_time_ = kOther;
         std::string response = web->in_time_.To(request);
-        web->Count(web->path_in_time_, StatusOf(response));
+        web->Count(kMetrics, StatusOf(response));
         return response;
       },
       [web = server.get()](int status) { web->Count(kOther, status); });
@@ -57,16 +57,12 @@ void WebServer::Add(Collector collector) {
 }
 
 HttpPage WebServer::PageAtOnce(const std::string& path) {
-  deferred_ = path == "/metrics" || path == "/readyz";
+  deferred_ = path == kMetrics;
   if (deferred_) return {};
-  if (path != "/healthz") return {404, kPlainText, "there are /metrics, /healthz and /readyz\n"};
+  const bool is_probe = path == "/healthz" || path == "/readyz";
+  if (!is_probe) return {404, kPlainText, "there are /metrics, /healthz and /readyz\n"};
   path_at_once_ = path;
-  return {200, kPlainText, "ok\n"};
-}
-
-HttpPage WebServer::PageInTime(const std::string& path) {
-  path_in_time_ = path;
-  return path == "/metrics" ? Metrics() : Ready();
+  return path == "/readyz" ? Ready() : HttpPage{200, kPlainText, "ok\n"};
 }
 
 void WebServer::Count(const std::string& path, int status) {

@@ -1,10 +1,10 @@
 // HTTP for machines, on one port:
 //
 //   /metrics  for Prometheus; what is told there comes from collectors
-//   /healthz  200 for as long as the process answers: it waits for nobody, no database, no disk and
-//   no
-//             scrape
+//   /healthz  200 for as long as the process answers
 //   /readyz   200 if the server should get calls, else 503, with the reason; see readiness.h
+//
+// The two probes wait for nobody: no database, no disk, and no scrape, be it one that hangs.
 //
 // Everything else is 404. Metrics are collected at most ten times a second, however often they are
 // asked for.
@@ -50,7 +50,6 @@ class WebServer {
 
   // Of what can be told at once; what cannot sets `deferred_`.
   HttpPage PageAtOnce(const std::string& path);
-  HttpPage PageInTime(const std::string& path);
   // A path that is none of ours goes by the name kOther.
   void Count(const std::string& path, int status) ABSL_LOCKS_EXCLUDED(requests_mutex_);
   HttpPage Metrics() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -69,10 +68,9 @@ class WebServer {
   std::string path_at_once_;  // that the newest response is counted under
   HttpAnswer at_once_{[this](const std::string& path) { return PageAtOnce(path); }};
   // The other one's.
-  std::string path_in_time_;
   std::string metrics_;       // as they were collected last
   int64_t collected_ns_ = 0;  // 0: never
-  HttpAnswer in_time_{[this](const std::string& path) { return PageInTime(path); }};
+  HttpAnswer in_time_{[this](const std::string&) { return Metrics(); }};
   std::unique_ptr<HttpPort> port_;  // the last: its threads use all above
 };
 

@@ -147,15 +147,6 @@ TEST_F(EngineRestart, LearntCostsStay) {
   EXPECT_NEAR(Check(request, At()).predicted_cost, 30, 1e-5);
 }
 
-TEST_F(EngineRestart, ASmallerTableLetsPermitsGoButNotTheirCharges) {
-  for (int i = 0; i < 100; ++i) Check(Request("job:etl", 0.5), At());
-  EngineOptions options = TestEngine::Options();
-  options.max_permits = 64;
-  Restart(At(), At(), 0, options);
-  EXPECT_LE(engine_->ReadStats(At()).permits_live, 64U);
-  EXPECT_DOUBLE_EQ(Debt(At()), 50);
-}
-
 TEST_F(EngineRestart, AnotherPolicyDoesToDebtWhatAReloadDoes) {
   const CheckAnswer open = Check(Request("job:etl", 80), At());
   policy_ = OneBudget(RateBudget("b", 20, 100));

@@ -27,7 +27,13 @@ class LastHealth : public HealthSink {
     EXPECT_EQ(target, "orders");
     by_profile[std::string(profile)] = health;
   }
+  void OnServer(std::string_view target, std::string_view server, const absl::Status& newest,
+                Now) override {
+    EXPECT_EQ(target, "orders");
+    by_server[std::string(server)] = newest;
+  }
   std::map<std::string, engine::Health> by_profile;
+  std::map<std::string, absl::Status> by_server;
 };
 
 const SignalSpec kLoad = Signal("load", Scope::kPrimary, 10, 20);
@@ -83,6 +89,18 @@ TEST_F(TargetWatchTest, ProfilesAreWarmingBeforeTheFirstPoll) {
   watch_.Evaluate(clock_.Read(), sink_);
   EXPECT_EQ(All().status, HealthStatus::kWarming);
   EXPECT_EQ(Primary().status, HealthStatus::kWarming);
+}
+
+TEST_F(TargetWatchTest, TellsHowTheNewestPollOfEachServerEnded) {
+  watch_.Evaluate(clock_.Read(), sink_);
+  EXPECT_TRUE(sink_.by_server.empty());  // nobody was asked yet
+  PollPrimary();
+  Poll(1, absl::UnavailableError("connection refused"));
+  EXPECT_TRUE(sink_.by_server.at("primary").ok());
+  EXPECT_EQ(sink_.by_server.at("s2"), absl::UnavailableError("connection refused"));
+  EXPECT_EQ(sink_.by_server.count("s1"), 0U);
+  PollStandby(0);
+  EXPECT_TRUE(sink_.by_server.at("s2").ok());
 }
 
 TEST_F(TargetWatchTest, EachProfileNeedsOnlyItsOwnServers) {

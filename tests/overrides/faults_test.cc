@@ -51,6 +51,18 @@ TEST_F(Faults, WhatCannotBePutIntoForceIsNotMade) {
   EXPECT_EQ(desk.Create(Pause("etl")).id, 2);  // the first may have been named
 }
 
+TEST_F(Faults, ANumberOfWhatWasMadeIsNeverUsedAgainAndThatOfWhatWasNotMayBeAfterARestart) {
+  {
+    Desk desk(path(), clock_);
+    desk.Create(Pause("etl"));
+    desk.Delete(1);
+    desk.RefusePuts(absl::ResourceExhaustedError("no memory"));
+    EXPECT_FALSE(desk.CreateError(Pause("etl")).ok());
+  }
+  Desk desk(path(), clock_);
+  EXPECT_EQ(desk.Create(Pause("etl")).id, 2);
+}
+
 TEST_F(Faults, WhatCannotBeEndedInTheEngineIsNotEndedOnDisk) {
   {
     Desk desk(path(), clock_);

@@ -215,6 +215,36 @@ TEST_F(Registered, ThereMayBeOnlySoMany) {
   desk.Create(Pause("c"));
 }
 
+TEST_F(Registered, OneCallerHasHalfOfTheRoomAtMost) {
+  const auto by = [](const char* caller, absl::Duration expiry) {
+    CreateRequest request = Pause("etl", expiry);
+    request.actor = caller;
+    request.actor_is_caller = true;
+    return request;
+  };
+  const absl::Status no_more = absl::ResourceExhaustedError(
+      "caller job has 2 overrides in force, the most that one may have: delete some");
+  {
+    Desk desk(path(), clock_, SomePolicy(), 4);
+    desk.Create(by("job", absl::Minutes(1)));
+    desk.Create(by("job", absl::Hours(1)));
+    EXPECT_EQ(desk.CreateError(by("job", absl::Hours(1))), no_more);
+  }
+  Desk desk(path(), clock_, SomePolicy(), 4);
+  EXPECT_EQ(desk.CreateError(by("job", absl::Hours(1))), no_more);
+  desk.Create(by("sre", absl::Hours(1)));
+  clock_.Advance(absl::Minutes(1));  // one has expired
+  desk.Create(by("job", absl::Hours(1)));
+  EXPECT_EQ(desk.CreateError(by("job", absl::Hours(1))), no_more);
+}
+
+TEST_F(Registered, WhereCallersHaveNoNamesOneActorMayTakeAllTheRoom) {
+  Desk desk(path(), clock_, SomePolicy(), 4);
+  for (int i = 0; i < 4; ++i) desk.Create(Pause("etl"));
+  EXPECT_THAT(std::string(desk.CreateError(Pause("etl")).message()),
+              HasSubstr("there are 4 overrides in force"));
+}
+
 TEST_F(Registered, NothingIsMadeBeforeAPolicyIsInstalled) {
   auto registry = Registry::Open(
       {.path = path(), .put = [](engine::PolicySpec) { return absl::OkStatus(); }}, clock_);

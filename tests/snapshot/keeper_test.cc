@@ -1,5 +1,6 @@
 #include "server/snapshot/keeper.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -67,6 +68,55 @@ TEST_F(SnapshotKeeper, WhatIsNoSnapshotIsSetAside) {
   EXPECT_TRUE(std::filesystem::exists(loaded.set_aside));
 }
 
+TEST_F(SnapshotKeeper, WhatCannotBeReadIsLeftAlone) {
+  const auto engine = BusyEngine();
+  ASSERT_TRUE(Keeper(Options(path()), *engine, clock_).Round());
+  rlimit files = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = files.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  const Loaded loaded = Load(path(), clock_.Read());
+  setrlimit(RLIMIT_NOFILE, &files);
+  EXPECT_TRUE(absl::IsUnavailable(loaded.unreadable)) << loaded.unreadable;
+  EXPECT_NE(loaded.unreadable.message().find("Too many open files"), absl::string_view::npos);
+  EXPECT_TRUE(loaded.refused.ok()) << loaded.refused;
+  // It is sound.
+  EXPECT_TRUE(Load(path(), clock_.Read()).state.has_value());
+}
+
+TEST_F(SnapshotKeeper, WhatWasSetAsideBeforeStaysThere) {
+  for (const char* name : {".refused", ".refused.1", ".refused.2"}) {
+    Spoil(name);
+    EXPECT_EQ(Load(path(), clock_.Read()).set_aside, path() + name);
+  }
+  std::string first;
+  std::ifstream(path() + ".refused") >> first;
+  EXPECT_EQ(first, ".refused");
+}
+
+TEST_F(SnapshotKeeper, WhatCannotBeSetAsideIsNotOverwritten) {
+  for (int i = 0; i < 10; ++i) {
+    Spoil("earlier");
+    ASSERT_NE(Load(path(), clock_.Read()).set_aside, "");
+  }
+  Spoil("evidence");
+  const Loaded loaded = Load(path(), clock_.Read());
+  EXPECT_TRUE(absl::IsDataLoss(loaded.refused)) << loaded.refused;
+  EXPECT_EQ(loaded.set_aside, "");
+  const auto engine = BusyEngine();
+  KeeperOptions options = Options(path());
+  options.in_the_way = true;
+  Keeper keeper(options, *engine, clock_);
+  EXPECT_FALSE(keeper.Round());
+  EXPECT_TRUE(absl::IsAlreadyExists(keeper.State().status)) << keeper.State().status;
+  std::filesystem::remove(path() + ".refused.4");
+  EXPECT_TRUE(keeper.Round());
+  std::string kept;
+  std::ifstream(path() + ".refused.4") >> kept;
+  EXPECT_EQ(kept, "evidence");
+  EXPECT_TRUE(Load(path(), clock_.Read()).state.has_value());
+}
+
 TEST_F(SnapshotKeeper, APipeIsRefusedWithoutWaiting) {
   ASSERT_EQ(mkfifo(path().c_str(), 0600), 0);
   const Loaded loaded = Load(path(), clock_.Read());
@@ -115,7 +165,7 @@ TEST_F(SnapshotKeeper, WritesOnlyWhatHasChanged) {
   clock_.Advance(absl::Milliseconds(1));
   EXPECT_FALSE(keeper.Round());
   EXPECT_EQ(keeper.State().writes, 1);
-  EXPECT_EQ(keeper.State().as_of, clock_.Read().wall());
+  EXPECT_EQ(keeper.State().as_of_ns, clock_.Read().monotonic_ns);
   engine::CheckAnswer answer;
   ASSERT_TRUE(engine->Check(engine::Request("new:etl", 1), clock_.Read(), answer).ok());
   EXPECT_TRUE(keeper.Round());

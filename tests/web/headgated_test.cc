@@ -32,9 +32,11 @@ class HeadgatedTest : public testing::Test {
  protected:
   void SetUp() override {
     std::filesystem::create_directory(folder_.path() / "state");
+    // Elsewhere than at UTC, which is nobody's business.
     auto started = load::Subprocess::Start(
-        {HEADGATED_PROGRAM, "--grpc-address=127.0.0.1:0", "--http-address=127.0.0.1:0",
-         "--log-format=json", absl::StrCat("--state-dir=", folder_.File("state")),
+        {"/usr/bin/env", "TZ=Fixed/UTC+05:30:00", HEADGATED_PROGRAM, "--grpc-address=127.0.0.1:0",
+         "--http-address=127.0.0.1:0", "--log-format=json",
+         absl::StrCat("--state-dir=", folder_.File("state")),
          absl::StrCat("--port-file=", folder_.File("port")),
          absl::StrCat("--http-port-file=", folder_.File("http_port"))},
         folder_.File("log"));
@@ -145,6 +147,8 @@ TEST_F(HeadgatedTest, LogsWhoMadeAnOverride) {
   EXPECT_EQ(line["reason"], response.override().reason());
   EXPECT_EQ(line["request_id"], "ticket-1");
   EXPECT_EQ(line["id"], absl::StrCat(response.override().id()));
+  // As `ts`: in UTC.
+  EXPECT_THAT(std::string(line["expires_at"]), testing::EndsWith("+00:00"));
 }
 
 TEST_F(HeadgatedTest, IsAliveAndNotReadyWhileItDrains) {

@@ -189,8 +189,10 @@ TEST_F(WebServerTest, AnswersWhileManyClientsSayNothing) {
   EXPECT_TRUE(WaitUntil([&] { return silent.front().IsEnded(); }));
 }
 
-TEST_F(WebServerTest, AnswersLivenessWhileAScrapeHangs) {
-  Start();
+TEST_F(WebServerTest, AnswersProbesWhileAScrapeHangsAndOthersWait) {
+  constexpr size_t kMost = 8;
+  Start({.max_connections = kMost});
+  readiness_.Serve([] { return std::vector<health::TargetSnapshot>(); });
   absl::Notification collecting;
   absl::Notification go_on;
   server_->Add([&](Exposition&) {
@@ -201,9 +203,16 @@ TEST_F(WebServerTest, AnswersLivenessWhileAScrapeHangs) {
   RawSocket scrape(server_->port());
   EXPECT_TRUE(scrape.Send("GET /metrics HTTP/1.1\r\n\r\n"));
   collecting.WaitForNotification();
-  const auto response = client_->Get("/healthz");
-  ASSERT_TRUE(response);
-  EXPECT_EQ(response->status, 200);
+  std::deque<RawSocket> others;
+  for (size_t i = 0; i < kMost - 3; ++i) {
+    others.emplace_back(server_->port());
+    EXPECT_TRUE(others.back().Send("GET /metrics HTTP/1.1\r\n\r\n"));
+  }
+  for (const char* probe : {"/healthz", "/readyz"}) {
+    const auto response = client_->Get(probe);
+    ASSERT_TRUE(response) << probe;
+    EXPECT_EQ(response->status, 200) << probe;
+  }
   go_on.Notify();
   EXPECT_THAT(scrape.ReceiveAll(), StartsWith("HTTP/1.1 200"));
   server_ = nullptr;
