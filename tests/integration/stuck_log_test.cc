@@ -1,9 +1,6 @@
 // Nobody reads what the server writes to standard error: Checks go on, and it can be stopped.
 
 #include <fcntl.h>
-#include <grpc/support/time.h>
-#include <grpcpp/grpcpp.h>
-#include <headgate/v1/throttler_service.grpc.pb.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -18,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "server/rpc/file_descriptor.h"
 #include "tests/load/headgated_process.h"
+#include "tests/testing/check_once.h"
 #include "tests/testing/temp_folder.h"
 #include "tests/testing/wait_until.h"
 
@@ -42,16 +40,6 @@ class StuckLog : public testing::Test {
     unsetenv("GRPC_TRACE");
     unsetenv("GRPC_VERBOSITY");
     if (started.ok()) server_ = *std::move(started);
-  }
-  grpc::Status Check() const {
-    const auto stub = v1::ThrottlerService::NewStub(
-        grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
-    v1::CheckRequest request;
-    request.set_identity("job:etl");
-    v1::CheckResponse response;
-    grpc::ClientContext context;
-    context.set_deadline(gpr_time_from_seconds(20, GPR_TIMESPAN));
-    return stub->Check(&context, request, &response);
   }
   bool IsFull() {
     int bytes = 0;
@@ -83,7 +71,7 @@ class StuckLog : public testing::Test {
 TEST_F(StuckLog, HoldsUpNoCheckAndNoStop) {
   ASSERT_NE(server_, nullptr);
   for (int i = 0; i < 100; ++i) {
-    const grpc::Status status = Check();
+    const grpc::Status status = CheckOnce(server_->address());
     ASSERT_TRUE(status.ok()) << "Check " << i << ": " << status.error_message();
   }
   EXPECT_TRUE(IsFull());
@@ -94,10 +82,10 @@ TEST_F(StuckLog, HoldsUpNoCheckAndNoStop) {
 
 TEST_F(StuckLog, SaysHowManyLinesWereDroppedOnceItIsRead) {
   ASSERT_NE(server_, nullptr);
-  for (int i = 0; i < 300; ++i) ASSERT_TRUE(Check().ok());
+  for (int i = 0; i < 300; ++i) ASSERT_TRUE(CheckOnce(server_->address()).ok());
   const bool told = WaitUntil([&] {
     ReadAll();
-    EXPECT_TRUE(Check().ok());
+    EXPECT_TRUE(CheckOnce(server_->address()).ok());
     return text_.find("log lines were dropped lines=") != std::string::npos;
   });
   EXPECT_TRUE(told) << text_.substr(0, 2000);

@@ -1,8 +1,5 @@
 // Callers who send half of large messages, as many and as fast as they can: what the server holds
-// of them has a bound in fact, well below the memory that the chart gives it, and comes back.
-
-#include <grpcpp/grpcpp.h>
-#include <headgate/v1/throttler_service.grpc.pb.h>
+// of them stays well below the memory that the chart gives it.
 
 #include <algorithm>
 #include <iostream>
@@ -16,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "tests/load/headgated_process.h"
 #include "tests/soak/usage.h"
+#include "tests/testing/check_once.h"
 #include "tests/testing/temp_folder.h"
 #include "tests/testing/wait_until.h"
 #include "tests/tls/raw_caller.h"
@@ -126,16 +124,6 @@ class HalfSent : public testing::Test {
     EXPECT_TRUE(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
     return port;
   }
-  grpc::Status Check() const {
-    const auto stub = v1::ThrottlerService::NewStub(
-        grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
-    v1::CheckRequest request;
-    request.set_identity("job:etl");
-    v1::CheckResponse response;
-    grpc::ClientContext context;
-    context.set_deadline(gpr_time_from_seconds(20, GPR_TIMESPAN));
-    return stub->Check(&context, request, &response);
-  }
   // They send for so long. The share of an honest caller's Checks that are answered meanwhile.
   double Attack(int connections) {
     std::list<HalfSender> senders;
@@ -145,7 +133,7 @@ class HalfSent : public testing::Test {
     WaitUntil(
         [&] {
           ++asked;
-          if (Check().ok()) ++answered;
+          if (CheckOnce(server_->address()).ok()) ++answered;
           return false;
         },
         absl::Seconds(3));
