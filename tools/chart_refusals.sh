@@ -33,6 +33,11 @@ takes_what_is_right() {
     --set service.externalTrafficPolicy=Local
   takes --set podDisruptionBudget.enabled=true --set podDisruptionBudget.maxUnavailable= \
     --set podDisruptionBudget.minAvailable=0
+  takes --set podDisruptionBudget.enabled=true --set podDisruptionBudget.maxUnavailable=null \
+    --set podDisruptionBudget.minAvailable=1
+  takes --set prometheusRule.enabled=true --set prometheusRule.runbookBaseUrl=null
+  # shellcheck disable=SC2016
+  takes --set 'server.listenHost=$(POD_IP)'
   takes --set serviceMonitor.enabled=true --set serviceMonitor.interval=1m \
     --set serviceMonitor.scrapeTimeout=60s
 }

@@ -36,7 +36,7 @@ PLACES=(
 )
 
 fail() {
-  echo "FAILED: $*"
+  echo "FAILED: $*" >&2
   exit 1
 }
 

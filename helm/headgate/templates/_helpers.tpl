@@ -132,6 +132,11 @@ seccompProfile:
 {{- end -}}
 {{- end -}}
 
+{{/* A value as text, 0 too; nothing for none. */}}
+{{- define "headgate.given" -}}
+{{- if not (kindIs "invalid" .) }}{{ . }}{{ end -}}
+{{- end -}}
+
 {{- define "headgate.httpPort" -}}
 - name: http
   port: {{ .Values.service.httpPort }}
