@@ -73,6 +73,8 @@ class Caller {
   bool overrides() const { return overrides_; }
   bool logs() const { return logs_; }
   bool status() const { return status_; }
+  // Whoever has no name of their own.
+  bool is_anybody() const;
   const PermitSeal& seal() const { return seal_; }
   const AccessPolicy& policy() const { return policy_; }
 
@@ -120,6 +122,8 @@ class AccessPolicy {
   const TagSet protected_tags_;
   const absl::flat_hash_set<std::string> protected_segments_;
 };
+
+inline bool Caller::is_anybody() const { return policy_.anybody() == this; }
 
 }  // namespace headgate::access
 

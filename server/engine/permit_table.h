@@ -40,6 +40,7 @@ class TimeShift;
 // Opaque to callers. 0 is never a permit's.
 using PermitId = uint64_t;
 
+struct SavedPermit;
 struct SavedState;
 
 // What only its owner writes, while a saver may be reading it. The saver looks at the permit's
@@ -147,8 +148,8 @@ class PermitTable {
   Marks Mark() const;
   void Save(const Marks& marks, SavedState& state) const;
   // Into a table that nobody uses yet; of a state that Validate finds right. A larger table's
-  // permits keep their slots, which are used for no new ones and are gone with the next restart
-  // that finds them free. No id is issued that the one who saved could have issued within `lost_ns`
+  // permits keep their slots until they expire; these are used for no new ones and are gone with the
+  // next restart that finds them free. No id is issued that the one who saved could have issued within `lost_ns`
   // after it did; ids that it did issue are known as forgotten. ResourceExhausted: no numbers are
   // left.
   absl::Status Restore(const SavedState& state, const TimeShift& shift, int64_t lost_ns);
@@ -229,7 +230,9 @@ class PermitTable {
   uint32_t Probe(int64_t now_ns, Hand& hand, bool& lost);
   bool Expire(uint32_t slot, uint64_t word);
   void SaveOne(uint32_t slot, uint64_t mark, SavedState& state) const;
-  void MakeRoom(const SavedState& state);
+  // Not one beyond this table that is past its time.
+  bool IsKept(const SavedPermit& saved, const TimeShift& shift) const;
+  void MakeRoom(const SavedState& state, const TimeShift& shift);
   void RestoreOne(const SavedState& state, size_t place, size_t first_charge,
                   const TimeShift& shift);
   void ReleaseConcurrency(Permit& permit);

@@ -125,10 +125,16 @@ void PermitTable::RestoreOne(const SavedState& state, size_t place, size_t first
                   std::memory_order_relaxed);
 }
 
-void PermitTable::MakeRoom(const SavedState& state) {
+bool PermitTable::IsKept(const SavedPermit& saved, const TimeShift& shift) const {
+  return saved.slot < capacity() || (!saved.expired && shift(saved.expires_at_ns) > shift.now_ns());
+}
+
+void PermitTable::MakeRoom(const SavedState& state, const TimeShift& shift) {
   // They are in the order of their slots.
-  if (state.permits.empty() || state.permits.back().slot < slots_) return;
-  slots_ = state.permits.back().slot + 1;
+  const auto last = std::find_if(state.permits.rbegin(), state.permits.rend(),
+                                 [&](const auto& saved) { return IsKept(saved, shift); });
+  if (last == state.permits.rend() || last->slot < slots_) return;
+  slots_ = last->slot + 1;
   heads_ = std::make_unique<Head[]>(slots_);
   bodies_ = std::make_unique<Permit[]>(slots_);
   concurrency_.MakeRoom(4 * slots_);  // as many for each as there are without
@@ -145,7 +151,7 @@ absl::Status PermitTable::Restore(const SavedState& state, const TimeShift& shif
   // one.
   const uint64_t slots =
       std::max<uint64_t>(std::min(state.generations.size(), capacity()), kLeastPermits);
-  MakeRoom(state);
+  MakeRoom(state, shift);
   first_generation_ = state.first_generation;
   floor_ = state.generation_floor;
   // relaxed, all of it: nobody else uses the table yet.
@@ -167,8 +173,14 @@ absl::Status PermitTable::Restore(const SavedState& state, const TimeShift& shif
   floor_ += skipped;
   size_t charge = 0;
   for (size_t i = 0; i < state.permits.size(); ++i) {
-    RestoreOne(state, i, charge, shift);
-    charge += state.permits[i].charges;
+    const SavedPermit& saved = state.permits[i];
+    if (IsKept(saved, shift)) {
+      RestoreOne(state, i, charge, shift);
+    } else if (saved.slot < slots_) {
+      // As if it had never had one, so that its permit is a forgotten one.
+      heads_[saved.slot].word.store(first_generation_ << kStateBits, std::memory_order_relaxed);
+    }
+    charge += saved.charges;
   }
   return absl::OkStatus();
 }

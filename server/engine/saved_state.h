@@ -142,14 +142,16 @@ class TimeShift {
  public:
   // `elapsed_ns` have passed since; a bound from below where that is not known.
   TimeShift(Now saved_at, Now now, int64_t elapsed_ns)
-      : by_ns_(now.monotonic_ns - elapsed_ns - saved_at.monotonic_ns) {}
+      : now_ns_(now.monotonic_ns), by_ns_(now_ns_ - elapsed_ns - saved_at.monotonic_ns) {}
 
   int64_t operator()(int64_t at_ns) const {
     if (at_ns == 0) return 0;
     return std::clamp<int64_t>(at_ns + by_ns_, 1, VirtualClock::kHorizonNs * 2);
   }
+  int64_t now_ns() const { return now_ns_; }
 
  private:
+  int64_t now_ns_;
   int64_t by_ns_;
 };
 

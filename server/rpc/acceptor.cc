@@ -100,8 +100,7 @@ void Acceptor::Tick() {
   MutexLock lock(&mutex_);
   connections_.Sweep();
   for (const int connection : input_.Judge(connections_.TakeBrought(), since_last)) {
-    connections_.Cut(connection);
-    ++counts_.cut;
+    if (connections_.Cut(connection)) ++counts_.cut;
   }
 }
 

@@ -5,8 +5,9 @@
 // seconds, where the quota was 256 MiB. Up to a few hundred MiB a second it keeps to its quota.
 //
 // All connections share a reverse leaky bucket of bytes. Over its burst those that brought the most
-// since the last look are to go, until what the others brought fits: who floods is hit before who
-// asks. It is far beyond what Checks come to, which are about 100 bytes each.
+// since the last look are to go, until what the others brought fits: who floods by a few
+// connections is hit before who asks, by thousands not. It is far beyond what Checks come to, which
+// are about 100 bytes each.
 //
 // Thread-compatible.
 //

@@ -60,13 +60,14 @@ std::vector<InputLimit::Brought> OpenConnections::TakeBrought() {
   return brought;
 }
 
-void OpenConnections::Cut(int fd) const {
+bool OpenConnections::Cut(int fd) const {
   const auto found = connections_.find(fd);
-  if (found == connections_.end()) return;
-  // What this names stays the same file, whatever becomes of the number.
-  const FileDescriptor same(fcntl(fd, F_DUPFD_CLOEXEC, 0));
-  if (same.ok() && InodeOf(same.number()) == found->second.inode)
-    shutdown(same.number(), SHUT_RDWR);
+  if (found == connections_.end()) return false;
+  // What a second descriptor names stays the same file, whatever becomes of the number. Where there
+  // is none left, the number has to do.
+  const FileDescriptor second(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  const int same = second.ok() ? second.number() : fd;
+  return InodeOf(same) == found->second.inode && shutdown(same, SHUT_RDWR) == 0;
 }
 
 }  // namespace headgate::rpc

@@ -38,8 +38,8 @@ class OpenConnections {
   // What each has brought since the last call, where it is anything: as the kernel counts, TLS and
   // all. About 0.5 us each.
   std::vector<InputLimit::Brought> TakeBrought();
-  // Nothing more goes through it, and its owner finds it closed.
-  void Cut(int fd) const;
+  // Nothing more goes through it, and its owner finds it closed. False: it is gone already.
+  bool Cut(int fd) const;
   // As of the last Sweep.
   size_t count() const { return connections_.size(); }
   size_t most() const { return most_; }

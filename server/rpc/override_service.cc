@@ -136,7 +136,7 @@ grpc::Status OverrideService::Create(const Asked& asked, const v1::CreateOverrid
   if (caller != nullptr) {
     const absl::Status valid = Attribute(*caller, create->actor, create->reason);
     if (!valid.ok()) return ToGrpc(valid);
-    create->actor_is_caller = true;
+    create->actor_is_caller = !caller->is_anybody();
   }
   const absl::StatusOr<overrides::Override> made = registry_->Create(*create);
   if (!made.ok()) return ToGrpc(made.status());

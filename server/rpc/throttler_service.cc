@@ -112,7 +112,7 @@ void ThrottlerService::Open(ServingLoop& loop) {
       [lane](auto& context, auto& name) {
         const access::Caller* caller = nullptr;
         grpc::Status known = lane->FindCaller(context, caller);
-        if (caller != nullptr) name = caller->name();
+        if (caller != nullptr && !caller->is_anybody()) name = caller->name();
         return known;
       },
       [lane](auto& context, auto& request, auto& response) {

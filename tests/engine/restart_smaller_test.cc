@@ -22,15 +22,15 @@ class SmallerRestart : public testing::Test {
     for (int i = 0; i < kOut; ++i) permits_.push_back(Check(cost).permit);
   }
   // With room for 64.
-  void Restart() {
+  void Restart(Now now = At()) {
     SavedState state;
-    engine_->Save(At(), state);
+    engine_->Save(now, state);
     EngineOptions options = TestEngine::Options();
     options.max_permits = 64;
     engine_ = std::make_unique<Engine>(options);
-    ASSERT_TRUE(engine_->Restore(state, At(), 0).ok());
-    ASSERT_TRUE(engine_->Install(policy_, At()).ok());
-    EXPECT_EQ(engine_->ReadPermitStats(At()).capacity, 64U);
+    ASSERT_TRUE(engine_->Restore(state, now, 0).ok());
+    ASSERT_TRUE(engine_->Install(policy_, now).ok());
+    EXPECT_EQ(engine_->ReadPermitStats(now).capacity, 64U);
   }
   CheckAnswer Check(double cost, Now now = At()) {
     CheckAnswer answer;
@@ -62,6 +62,28 @@ TEST_F(SmallerRestart, KeepsThePermitsThatAreOutUntilTheyAreReported) {
   Restart();  // with none out their slots are gone
   for (const PermitId permit : permits_) EXPECT_TRUE(engine_->Report(permit, 0, At()).ok());
   EXPECT_NEAR(Debt(), 0, 1e-6);
+}
+
+// Nobody reports what a job that crashed had: it must not hold the larger table for good.
+TEST_F(SmallerRestart, ForgetsThoseBeyondItThatAreNeverReported) {
+  for (const bool first_while_out : {false, true}) {
+    permits_.clear();
+    Begin(OneBudget(RateBudget("b", 10, 100)), 0.5);
+    const Now late = At(TestEngine::Options().permit_ttl);
+    if (first_while_out) Restart();
+    Restart(late);
+    const Engine::PermitStats stats = engine_->ReadPermitStats(late);
+    EXPECT_EQ(stats.live, 0U);
+    EXPECT_LE(stats.overdue, 64U);
+    int forgotten = 0;
+    for (const PermitId permit : permits_) {
+      const auto outcome = engine_->Report(permit, 0, late);
+      ASSERT_TRUE(outcome.ok()) << outcome.status();
+      forgotten += *outcome == ReportOutcome::kForgotten ? 1 : 0;
+    }
+    EXPECT_EQ(forgotten, kOut - static_cast<int>(stats.overdue));
+    EXPECT_GE(forgotten, kOut - 64);
+  }
 }
 
 TEST_F(SmallerRestart, HasNoMoreRoomForNewPermitsThanItShould) {

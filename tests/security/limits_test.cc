@@ -260,6 +260,14 @@ TEST(LimitsOfCallers, ACallerHasOnlyItsShareOfCheckStreams) {
   EXPECT_TRUE(other.Close().ok());
 }
 
+TEST(LimitsOfCallers, WhoeverHasNoNameSharesNothingWithOthersWhoHaveNone) {
+  GuardedServer server(
+      access::PolicySpec{.callers = {{.name = "guest", .anybody = true, .identities = {"etl"}}}});
+  std::list<OpenStream> streams;
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(streams.emplace_back(server.Bare()).taken);
+  for (OpenStream& stream : streams) EXPECT_TRUE(stream.Close().ok());
+}
+
 TEST(LimitsOfCallers, ACallerHasOnlyItsShareOfOverrides) {
   GuardedServer server(MatrixPolicy(), 4);
   const Peer dba = server.Certified({.dns = {"dba.example"}});

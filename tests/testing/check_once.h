@@ -13,15 +13,15 @@
 
 namespace headgate {
 
-// In plaintext, for 20 s at most.
-inline grpc::Status CheckOnce(const std::string& address) {
+// In plaintext.
+inline grpc::Status CheckOnce(const std::string& address, int seconds = 20) {
   const auto stub = v1::ThrottlerService::NewStub(
       grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
   v1::CheckRequest request;
   request.set_identity("job:etl");
   v1::CheckResponse response;
   grpc::ClientContext context;
-  context.set_deadline(gpr_time_from_seconds(20, GPR_TIMESPAN));
+  context.set_deadline(gpr_time_from_seconds(seconds, GPR_TIMESPAN));
   return stub->Check(&context, request, &response);
 }
 
