@@ -148,10 +148,10 @@ class PermitTable {
   Marks Mark() const;
   void Save(const Marks& marks, SavedState& state) const;
   // Into a table that nobody uses yet; of a state that Validate finds right. A larger table's
-  // permits keep their slots until they expire; these are used for no new ones and are gone with the
-  // next restart that finds them free. No id is issued that the one who saved could have issued within `lost_ns`
-  // after it did; ids that it did issue are known as forgotten. ResourceExhausted: no numbers are
-  // left.
+  // permits keep their slots until they expire; these are used for no new ones and are gone with
+  // the next restart that finds them free. No id is issued that the one who saved could have issued
+  // within `lost_ns` after it did; ids that it did issue are known as forgotten. ResourceExhausted:
+  // no numbers are left.
   absl::Status Restore(const SavedState& state, const TimeShift& shift, int64_t lost_ns);
 
   // For new permits; there may be more that were restored.
