@@ -4,6 +4,8 @@
 #include <headgate/transport.h>
 
 #include <atomic>
+#include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string>
@@ -108,6 +110,14 @@ TEST(ClientTls, SaysAtOnceWhatIsWrongWithItsFiles) {
               HasSubstr("own.crt: holds no token: one word of at most 4096 characters"));
 }
 
+// Of the future, so that two looks have to see it: one that is slow would else take it for a file
+// that was left alone.
+void ReplaceJustNow(const std::string& path, const std::string& text) {
+  ReplaceFile(path, text);
+  std::filesystem::last_write_time(
+      path, std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
+}
+
 // What the server's gRPC has seen of a call.
 class SeenHeaders final : public grpc::health::v1::Health::Service {
  public:
@@ -147,7 +157,7 @@ TEST(ClientTls, SendsTheTokenThatIsInTheFileNow) {
     return service.seen;
   };
   EXPECT_EQ(send(), "Bearer first-token");
-  ReplaceFile(files.File("token"), "second-token");
+  ReplaceJustNow(files.File("token"), "second-token");
   EXPECT_EQ(send(), "Bearer first-token");  // not looked at yet
   time->Wait(absl::Seconds(1), {});
   EXPECT_EQ(send(), "Bearer first-token");  // seen once
@@ -174,9 +184,9 @@ TEST(ChannelSource, TakesNewCertificatesOnceTheyAreWhole) {
   const auto first = (*source)->Get();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(look(), first);
   const TestCertificate next = server.authority.Sign({.name = "job"});
-  ReplaceFile(files.File("own.crt"), next.certificate);
+  ReplaceJustNow(files.File("own.crt"), next.certificate);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(look(), first);  // the key is still the old one
-  ReplaceFile(files.File("own.key"), next.key);
+  ReplaceJustNow(files.File("own.key"), next.key);
   EXPECT_EQ(look(), first);
   const auto second = look();
   EXPECT_NE(second, first);
