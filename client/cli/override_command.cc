@@ -15,7 +15,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/commands.h"
-#include "client/cli/connection.h"
 #include "client/cli/override_calls.h"
 #include "client/cli/override_text.h"
 #include "client/cli/proto_text.h"
@@ -109,28 +108,6 @@ void Print(const Console& console, const v1::ListOverridesResponse& overrides,
       console.out << OverridesCsv(overrides).Csv();
       break;
   }
-}
-
-// A mistyped identity is in force like any other. Where the throttle log cannot be asked, nothing
-// is said: the override is made.
-void NoteIfNobodyAsks(const Globals& globals, const v1::Override& override,
-                      const Console& console) {
-  const v1::Selector& selector = override.selector();
-  v1::QueryThrottleLogRequest request;
-  v1::LogFilter& filter = *request.mutable_filter();
-  filter.set_identity(selector.identity());
-  filter.set_segment(selector.segment());
-  filter.set_target(selector.target());
-  // By the server's clock.
-  SetTimestamp(FromProto(override.created_at()) - absl::Hours(24), *filter.mutable_from());
-  const absl::StatusOr<v1::QueryThrottleLogResponse> asked =
-      Connection(globals).QueryThrottleLog(request);
-  if (!asked.ok()) return;
-  for (const v1::LogSum& sum : asked->sums()) {
-    if (sum.allowed() + sum.would_be_denied() + sum.denied() > 0) return;
-  }
-  console.Complain(absl::StrCat("note: the throttle log has no Check by ", SelectorText(selector),
-                                " in the last 24h; is the name right?"));
 }
 
 bool Holds(const v1::Override& override) {
@@ -269,7 +246,6 @@ int RunOverride(const Globals& globals, const OverrideArguments& arguments,
   v1::ListOverridesResponse one;
   *one.add_overrides() = made->override();
   Print(console, one, *made, false);
-  NoteIfNobodyAsks(globals, made->override(), console);
   return ToInt(ExitStatus::kOk);
 }
 
