@@ -114,8 +114,8 @@ TEST(ClientTls, SaysAtOnceWhatIsWrongWithItsFiles) {
 // that was left alone.
 void ReplaceJustNow(const std::string& path, const std::string& text) {
   ReplaceFile(path, text);
-  std::filesystem::last_write_time(
-      path, std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
+  std::filesystem::last_write_time(path,
+                                   std::filesystem::last_write_time(path) + std::chrono::hours(1));
 }
 
 // What the server's gRPC has seen of a call.
