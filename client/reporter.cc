@@ -13,8 +13,6 @@ constexpr absl::Duration kCallTimeout = absl::Seconds(1);
 constexpr absl::Duration kFirstPause = absl::Milliseconds(50);
 constexpr absl::Duration kLongestPause = absl::Seconds(2);
 constexpr absl::Duration kLongestLastPause = absl::Milliseconds(200);  // while being stopped
-// Times for one batch.
-constexpr int kMostUnauthenticated = 3;
 
 }  // namespace
 

@@ -20,7 +20,6 @@ namespace {
 
 // Nobody reads faster, and the server has to send them all.
 constexpr absl::Duration kShortestPause = absl::Milliseconds(50);
-constexpr int kMostUnauthenticated = 3;  // times in a row
 
 void Drain(int fd) {
   uint64_t count = 0;
@@ -142,8 +141,9 @@ bool LogFollow::MayNarrow() const {
 // which may come back.
 bool LogFollow::IsFinal(const absl::Status& status) {
   unauthenticated_ = absl::IsUnauthenticated(status) ? unauthenticated_ + 1 : 0;
-  return unauthenticated_ >= kMostUnauthenticated || absl::IsPermissionDenied(status) ||
-         absl::IsInvalidArgument(status) || absl::IsUnimplemented(status);
+  return unauthenticated_ >= client::internal::kMostUnauthenticated ||
+         absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status) ||
+         absl::IsUnimplemented(status);
 }
 
 absl::Duration LogFollow::Pause() const {

@@ -30,6 +30,9 @@ inline constexpr char kBackfill[] = "spiffe://prod/ns/jobs/sa/backfill";
 inline constexpr char kAuditorToken[] = "auditor-0123456789abcdef0123456789abcdef";
 inline constexpr char kSreToken[] = "sre-0123456789abcdef0123456789abcdef0123";
 
+// The header of whoever has this token.
+inline std::string Bearer(const std::string& token) { return "Bearer " + token; }
+
 inline std::string TokenLine(const std::string& name, const std::string& token) {
   std::string line = name + " sha256:";
   for (const uint8_t byte : access::DigestOf(token)) absl::StrAppendFormat(&line, "%02x", byte);

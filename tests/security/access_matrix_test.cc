@@ -267,15 +267,14 @@ std::vector<Row> Rows() {
 }
 
 std::vector<Peer> Peers(GuardedServer& server) {
-  const auto bearer = [](const char* token) { return absl::StrCat("Bearer ", token); };
   return {server.WithUri("spiffe://prod/ns/jobs/sa/backfill"),
           server.Certified({.dns = {"dba.example"}}),
-          server.Bare(bearer(kAuditorToken)),
+          server.Bare(Bearer(kAuditorToken)),
           server.WithUri("spiffe://prod/ns/web/sa/dash"),
-          server.Bare(bearer(kSreToken)),
+          server.Bare(Bearer(kSreToken)),
           server.WithUri("spiffe://prod/ns/jobs/sa/stranger"),
           server.Bare(),
-          server.Bare(bearer("forged-0123456789abcdef0123456789abcdef"))};
+          server.Bare(Bearer("forged-0123456789abcdef0123456789abcdef"))};
 }
 
 TEST(AccessMatrix, EveryCallerMayDoWhatItIsGrantedAndNothingElse) {

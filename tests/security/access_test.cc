@@ -9,8 +9,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::string Bearer(const std::string& token) { return "Bearer " + token; }
-
 // What a refusal says besides its code.
 struct Refused {
   grpc::Status status;

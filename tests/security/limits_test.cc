@@ -241,10 +241,10 @@ struct OpenStream {
 
 TEST(LimitsOfCallers, ACallerHasOnlyItsShareOfCheckStreams) {
   GuardedServer server;
-  const Peer sre = server.Bare(std::string("Bearer ") + kSreToken);
+  const Peer sre = server.Bare(Bearer(kSreToken));
   OpenStream first(sre);
   // Whose they are counts, not by which connection they come.
-  OpenStream second(server.Bare(std::string("Bearer ") + kSreToken));
+  OpenStream second(server.Bare(Bearer(kSreToken)));
   EXPECT_TRUE(first.taken && second.taken);
   OpenStream third(sre);
   EXPECT_FALSE(third.taken);
@@ -252,7 +252,7 @@ TEST(LimitsOfCallers, ACallerHasOnlyItsShareOfCheckStreams) {
   EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(refused.error_message(),
             "no room for another CheckStream of caller sre, which has as many as one may");
-  OpenStream other(server.Bare(std::string("Bearer ") + kAuditorToken));
+  OpenStream other(server.Bare(Bearer(kAuditorToken)));
   EXPECT_TRUE(other.taken);
   EXPECT_TRUE(first.Close().ok());
   EXPECT_TRUE(WaitUntil([&] { return OpenStream(sre).taken; }));
@@ -278,7 +278,7 @@ TEST(LimitsOfCallers, ACallerHasOnlyItsShareOfOverrides) {
   EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(refused.error_message(),
             "caller dba has 2 overrides in force, the most that one may have: delete some");
-  const Peer sre = server.Bare(std::string("Bearer ") + kSreToken);
+  const Peer sre = server.Bare(Bearer(kSreToken));
   EXPECT_TRUE(GuardedServer::TryToPause(sre, "", "incident").ok());
 }
 

@@ -95,7 +95,7 @@ class Reload : public testing::Test {
   Peer WithToken(const std::string& token) const {
     grpc::SslCredentialsOptions options;
     options.pem_root_certs = authority_.certificate();
-    return Connect(options, "Bearer " + token);
+    return Connect(options, Bearer(token));
   }
   Peer WithUri(const std::string& uri) {
     const TestCertificate own = authority_.Sign({.uri = {uri}});

@@ -179,7 +179,7 @@ What values.schema.json cannot say in words that help. Each refusal names the va
 {{- fail (printf "serviceMonitor.scrapeTimeout: %s is longer than serviceMonitor.interval, %s, which Prometheus refuses" $monitor.scrapeTimeout $monitor.interval) -}}
 {{- end -}}
 {{- $budget := .Values.podDisruptionBudget -}}
-{{- if and $budget.enabled (eq (printf "%s%s" (include "headgate.given" $budget.minAvailable) (include "headgate.given" $budget.maxUnavailable)) "") -}}
+{{- if and $budget.enabled (not (or (include "headgate.given" $budget.minAvailable) (include "headgate.given" $budget.maxUnavailable))) -}}
 {{- fail "podDisruptionBudget: give minAvailable or maxUnavailable" -}}
 {{- end -}}
 {{- end -}}
