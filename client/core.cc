@@ -21,9 +21,9 @@ constexpr absl::Duration kLongestPause = absl::Seconds(2);
 constexpr absl::Duration kShortestWait = absl::Milliseconds(1);
 
 absl::Status ValidCost(double cost, const char* field) {
-  if (cost >= 0 && cost <= kMostCost) return absl::OkStatus();
+  if (cost >= 0 && cost <= kMaxCost) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(field, ": ", cost, " is not a cost; it has to be from 0 to ", kMostCost));
+      absl::StrCat(field, ": ", cost, " is not a cost; it has to be from 0 to ", kMaxCost));
 }
 
 bool IsUnreachable(const absl::Status& status) {

@@ -90,7 +90,7 @@ void Reporter::Run() {
 
 // The server could not be given the batch now, as opposed to not wanting it.
 bool Reporter::MayRepeat(const absl::Status& status) {
-  if (absl::IsUnauthenticated(status)) return ++unauthenticated_ < kMostUnauthenticated;
+  if (absl::IsUnauthenticated(status)) return ++unauthenticated_ < kMaxUnauthenticated;
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
          absl::IsResourceExhausted(status);
 }

@@ -17,7 +17,7 @@ namespace headgate::client::internal {
 namespace {
 
 constexpr absl::Duration kBetweenLooks = absl::Seconds(1);
-constexpr size_t kMostBytes = size_t{1} << 20;
+constexpr size_t kMaxBytes = size_t{1} << 20;
 
 absl::Status Wrong(const std::string& path, const char* why) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", why));
@@ -40,7 +40,7 @@ absl::StatusOr<Content> ReadOpen(const std::string& path, int file) {
     if (got < 0) return Wrong(path, std::strerror(errno));
     if (got == 0) break;
     text.append(bytes, static_cast<size_t>(got));
-    if (text.size() > kMostBytes) return Wrong(path, "is larger than 1 MiB");
+    if (text.size() > kMaxBytes) return Wrong(path, "is larger than 1 MiB");
   }
   // Afterwards, so that whatever was written up to the last read is in these times. Who copies a
   // file may set one of them back, never the other.

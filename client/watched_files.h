@@ -28,7 +28,7 @@ namespace headgate::client::internal {
 // A call that comes so long after another one looks again.
 inline constexpr absl::Duration kLooksAgain = absl::Milliseconds(1100);
 // Calls in a row that may be UNAUTHENTICATED before a new token is no more hoped for.
-inline constexpr int kMostUnauthenticated = 3;
+inline constexpr int kMaxUnauthenticated = 3;
 
 class WatchedFiles {
  public:

@@ -19,7 +19,7 @@ namespace headgate::cli {
 namespace {
 
 constexpr int kMaxAnswerBytes = 64 << 20;
-constexpr absl::Duration kMostProbeTime = absl::Seconds(2);
+constexpr absl::Duration kMaxProbeTime = absl::Seconds(2);
 
 // As the SDK has them: gRPC's own pauses between attempts to connect grow to two minutes.
 constexpr int kFirstReconnectMs = 100;
@@ -111,7 +111,7 @@ absl::Status FromCall(const grpc::Status& status, const std::string& address,
 
 absl::Status WithTlsReason(absl::Status status, const Globals& globals) {
   if (!absl::IsUnavailable(status)) return status;
-  const std::string why = WhyNoTls(OptionsOf(globals), std::min(globals.timeout, kMostProbeTime));
+  const std::string why = WhyNoTls(OptionsOf(globals), std::min(globals.timeout, kMaxProbeTime));
   if (why.empty()) return status;
   return absl::UnavailableError(
       absl::StrCat("cannot reach ", WithPort(globals.address), ": ", why));

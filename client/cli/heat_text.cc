@@ -22,14 +22,14 @@ constexpr size_t kShareColumns = 8;  // "  >99 %" and one to spare
 constexpr size_t kGap = 2;
 constexpr size_t kTickColumns = 7;  // "07:00" and blanks
 constexpr size_t kLongTickColumns = 10;
-constexpr int64_t kMostCells = 1000;
+constexpr int64_t kMaxCells = 1000;
 
 // Steps and ticks that people find round.
 constexpr std::array<int, 22> kRoundSeconds = {
     10,   20,   30,    60,    120,   180,   300,   600,   900,    1200,   1800,
     3600, 7200, 10800, 14400, 21600, 28800, 43200, 86400, 172800, 345600, 604800};
 
-size_t MostLabelColumns(size_t columns) { return columns * 2 / 5; }
+size_t MaxLabelColumns(size_t columns) { return columns * 2 / 5; }
 
 absl::Duration RoundAtLeast(absl::Duration duration, absl::Duration multiple_of) {
   for (const int seconds : kRoundSeconds) {
@@ -90,7 +90,7 @@ class Strips {
     hidden_ = lines_.size() - std::min(lines_.size(), static_cast<size_t>(options.most));
     lines_.resize(lines_.size() - hidden_);
     for (const Line& line : lines_) label_ = std::max(label_, DisplayWidth(line.who));
-    label_ = std::min(label_, MostLabelColumns(options.columns));
+    label_ = std::min(label_, MaxLabelColumns(options.columns));
   }
 
   std::string Text(Colours colours) const {
@@ -170,7 +170,7 @@ class Strips {
 }  // namespace
 
 absl::Duration HeatStep(absl::Duration span, LogAge age, size_t columns) {
-  const size_t cells = columns - MostLabelColumns(columns) - kGap - kShareColumns;
+  const size_t cells = columns - MaxLabelColumns(columns) - kGap - kShareColumns;
   // One more than fit: the first and the last are seldom whole.
   return RoundAtLeast(span / static_cast<int64_t>(cells - 1),
                       age == LogAge::kCoarse ? absl::Minutes(5) : absl::Seconds(10));
@@ -178,10 +178,10 @@ absl::Duration HeatStep(absl::Duration span, LogAge age, size_t columns) {
 
 absl::Status CheckHeat(absl::Duration span, LogAge age, const HeatOptions& options) {
   const int64_t cells = absl::IDivDuration(span, options.step, &span);
-  if (cells <= kMostCells) return absl::OkStatus();
+  if (cells <= kMaxCells) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "--by: step=", ShortDuration(options.step), " makes strips of ", cells, " cells; at most ",
-      kMostCells, ". step=", ShortDuration(HeatStep(options.step * cells, age, options.columns)),
+      kMaxCells, ". step=", ShortDuration(HeatStep(options.step * cells, age, options.columns)),
       " fits in this window"));
 }
 

@@ -10,17 +10,17 @@
 namespace headgate::cli {
 namespace {
 
-constexpr int kMostSums = 10'000;
-constexpr int kMostIntervals = 1'000;
+constexpr int kMaxSums = 10'000;
+constexpr int kMaxIntervals = 1'000;
 
 // `rows` counts those of a response.
 template <typename Response, typename Request, typename Call, typename Rows>
-absl::StatusOr<Response> FetchAll(Request request, int most_in_page, std::optional<int> limit,
+absl::StatusOr<Response> FetchAll(Request request, int max_in_page, std::optional<int> limit,
                                   Call call, Rows rows) {
   Response all;
   for (;;) {
-    const int left = limit ? *limit - rows(all) : most_in_page;
-    request.set_page_size(std::min(left, most_in_page));
+    const int left = limit ? *limit - rows(all) : max_in_page;
+    request.set_page_size(std::min(left, max_in_page));
     absl::StatusOr<Response> page = call(request);
     if (!page.ok()) return page.status();
     all.MergeFrom(*page);
@@ -76,7 +76,7 @@ absl::StatusOr<v1::QueryThrottleLogResponse> FetchSums(Connection& connection,
                                                        v1::QueryThrottleLogRequest request,
                                                        std::optional<int> limit) {
   return FetchAll<v1::QueryThrottleLogResponse>(
-      std::move(request), kMostSums, limit,
+      std::move(request), kMaxSums, limit,
       [&](const auto& page) { return connection.QueryThrottleLog(page); },
       [](const auto& response) { return response.sums_size(); });
 }
@@ -84,7 +84,7 @@ absl::StatusOr<v1::QueryThrottleLogResponse> FetchSums(Connection& connection,
 absl::StatusOr<v1::ListThrottledIntervalsResponse> FetchIntervals(
     Connection& connection, v1::ListThrottledIntervalsRequest request, std::optional<int> limit) {
   return FetchAll<v1::ListThrottledIntervalsResponse>(
-      std::move(request), kMostIntervals, limit,
+      std::move(request), kMaxIntervals, limit,
       [&](const auto& page) { return connection.ListThrottledIntervals(page); },
       [](const auto& response) { return response.intervals_size(); });
 }

@@ -141,7 +141,7 @@ bool LogFollow::MayNarrow() const {
 // which may come back.
 bool LogFollow::IsFinal(const absl::Status& status) {
   unauthenticated_ = absl::IsUnauthenticated(status) ? unauthenticated_ + 1 : 0;
-  return unauthenticated_ >= client::internal::kMostUnauthenticated ||
+  return unauthenticated_ >= client::internal::kMaxUnauthenticated ||
          absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status) ||
          absl::IsUnimplemented(status);
 }

@@ -13,7 +13,7 @@
 namespace headgate::cli {
 namespace {
 
-constexpr int kMostEvents = 100'000;
+constexpr int kMaxEvents = 100'000;
 
 struct Words {
   const char* command;
@@ -118,7 +118,7 @@ OverridesCommands AddOverrides(CLI::App& app, OverridesArguments& list,
       "--events", [&list] { list.view = OverridesArguments::View::kEvents; },
       "who did what when instead, the newest first");
   commands.list->add_option("--limit", list.limit, "events to show")
-      ->check(CLI::Range(1, kMostEvents))
+      ->check(CLI::Range(1, kMaxEvents))
       ->capture_default_str()
       ->type_name("N");
   AddTime(*commands.list, "--since", list.since, "events from then on: 1h (ago), 06:00");

@@ -20,7 +20,7 @@
 namespace headgate::cli {
 namespace {
 
-constexpr size_t kMostConfigBytes = size_t{1} << 20;
+constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 constexpr std::string_view kConfigField = "config_yaml: ";
 
 absl::StatusOr<std::string> ReadConfig(const std::string& path) {
@@ -34,9 +34,9 @@ absl::StatusOr<std::string> ReadConfig(const std::string& path) {
         absl::StrCat("cannot read ", path, ": ", std::generic_category().message(errno)));
   }
   std::string text = content.str();
-  if (text.size() > kMostConfigBytes) {
+  if (text.size() > kMaxConfigBytes) {
     return absl::InvalidArgumentError(absl::StrCat(path, " has ", text.size(), " bytes; at most ",
-                                                   kMostConfigBytes, " can be replayed"));
+                                                   kMaxConfigBytes, " can be replayed"));
   }
   if (!IsUtf8(text)) return absl::InvalidArgumentError(absl::StrCat(path, " is not UTF-8"));
   return text;

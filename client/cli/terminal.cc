@@ -72,13 +72,13 @@ int SignalInbox::Take() const {
 
 size_t TerminalColumns() {
   constexpr size_t kFewest = 40;
-  constexpr size_t kMost = 1000;
+  constexpr size_t kMax = 1000;
   size_t columns = WindowSize().columns;
   const char* set = std::getenv("COLUMNS");
   if (isatty(STDOUT_FILENO) != 1 && set != nullptr) {
     if (!absl::SimpleAtoi(set, &columns)) columns = Size().columns;
   }
-  return std::clamp(columns, kFewest, kMost);
+  return std::clamp(columns, kFewest, kMax);
 }
 
 Screen::Screen() {

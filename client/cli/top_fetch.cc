@@ -13,7 +13,7 @@ namespace headgate::cli {
 namespace {
 
 constexpr int kCalls = 3;
-constexpr int kMostBudgets = 1000;  // as many as a page holds
+constexpr int kMaxBudgets = 1000;  // as many as a page holds
 constexpr int kFullestBuckets = 20;
 
 }  // namespace
@@ -63,7 +63,7 @@ void TopFetch::Start() {
   for (grpc::ClientContext& context : round.contexts) SetDeadline(context, connection_.timeout());
   round.status_request.set_target(target_);
   round.budgets_request.set_target(target_);
-  round.budgets_request.set_page_size(kMostBudgets);
+  round.budgets_request.set_page_size(kMaxBudgets);
   round.buckets_request.set_target(target_);
   round.buckets_request.set_page_size(kFullestBuckets);
   const auto stub = v1::StatusService::NewStub(connection_.channel());

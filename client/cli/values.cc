@@ -17,7 +17,7 @@
 namespace headgate::cli {
 namespace {
 
-constexpr double kMostDays = 36'500;
+constexpr double kMaxDays = 36'500;
 
 // Abseil takes "infinite-past" for a time.
 bool IsFinite(absl::Time time) {
@@ -71,7 +71,7 @@ absl::StatusOr<absl::Time> TimeFromText(const std::string& text, absl::Time now,
                                         absl::TimeZone zone) {
   double days = 0;
   if (text.ends_with('d') && absl::SimpleAtod(text.substr(0, text.size() - 1), &days) &&
-      days >= 0 && days <= kMostDays) {
+      days >= 0 && days <= kMaxDays) {
     return now - absl::Hours(24 * days);
   }
   const absl::StatusOr<absl::Duration> ago = DurationFromText(text);
@@ -129,9 +129,9 @@ absl::StatusOr<absl::Duration> PositiveDurationFromText(std::string_view text) {
 
 absl::StatusOr<double> CostFromText(std::string_view text) {
   double cost = 0;
-  if (!absl::SimpleAtod(Sv(text), &cost) || !(cost >= 0 && cost <= client::kMostCost)) {
+  if (!absl::SimpleAtod(Sv(text), &cost) || !(cost >= 0 && cost <= client::kMaxCost)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", Escaped(text), "' is not a number from 0 to ", client::kMostCost));
+        absl::StrCat("'", Escaped(text), "' is not a number from 0 to ", client::kMaxCost));
   }
   return cost;
 }

@@ -6,31 +6,31 @@
 
 namespace headgate::access {
 
-std::string_view ReasonLabel(DenialReason reason) {
+std::string_view ReasonLabel(RefusalReason reason) {
   switch (reason) {
-    case DenialReason::kUnauthenticated:
+    case RefusalReason::kUnauthenticated:
       return "unauthenticated";
-    case DenialReason::kIdentity:
+    case RefusalReason::kIdentity:
       return "identity";
-    case DenialReason::kTag:
+    case RefusalReason::kTag:
       return "tag";
-    case DenialReason::kOverrides:
+    case RefusalReason::kOverrides:
       return "overrides";
-    case DenialReason::kLogs:
+    case RefusalReason::kLogs:
       return "logs";
-    case DenialReason::kStatus:
+    case RefusalReason::kStatus:
       return "status";
-    case DenialReason::kPermit:
+    case RefusalReason::kPermit:
       return "permit";
   }
   return "unknown";
 }
 
 std::string Quoted(std::string_view text) {
-  constexpr size_t kMostBytes = 100;
+  constexpr size_t kMaxBytes = 100;
   // Escaped byte by byte, so that a cut within a character does no harm.
-  const std::string shown = absl::CHexEscape(Sv(text.substr(0, kMostBytes)));
-  return absl::StrCat("'", shown, text.size() > kMostBytes ? "...'" : "'");
+  const std::string shown = absl::CHexEscape(Sv(text.substr(0, kMaxBytes)));
+  return absl::StrCat("'", shown, text.size() > kMaxBytes ? "...'" : "'");
 }
 
 }  // namespace headgate::access

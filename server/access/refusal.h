@@ -14,7 +14,7 @@
 namespace headgate::access {
 
 // What is counted: headgate_access_denied_total{reason}.
-enum class DenialReason : uint8_t {
+enum class RefusalReason : uint8_t {
   kUnauthenticated,  // nobody that is known
   kIdentity,         // speaks for an identity that it is not granted
   kTag,              // claims a tag, or a segment, that is protected
@@ -23,15 +23,15 @@ enum class DenialReason : uint8_t {
   kStatus,
   kPermit,  // reports a permit that is not its own, or none
 };
-inline constexpr size_t kDenialReasons = 7;
+inline constexpr size_t kRefusalReasons = 7;
 
-using DenialCounts = std::array<uint64_t, kDenialReasons>;  // by reason
+using RefusalCounts = std::array<uint64_t, kRefusalReasons>;  // by reason
 
 // "unauthenticated", "identity", "tag", "overrides", "logs", "status" or "permit".
-std::string_view ReasonLabel(DenialReason reason);
+std::string_view ReasonLabel(RefusalReason reason);
 
 struct Refusal {
-  DenialReason reason = DenialReason::kUnauthenticated;
+  RefusalReason reason = RefusalReason::kUnauthenticated;
   // UPPER_SNAKE_CASE, for programs: "IDENTITY_NOT_GRANTED".
   const char* code = "";
   std::string caller = {};   // its name; empty: not known

@@ -15,7 +15,7 @@
 namespace headgate::access {
 namespace {
 
-constexpr size_t kMostErrors = 20;
+constexpr size_t kMaxErrors = 20;
 constexpr char kForm[] = "expected NAME sha256:HEX, HEX being 64 hexadecimal digits";
 
 int DigitOf(char c) {
@@ -69,7 +69,7 @@ absl::StatusOr<TokenBook> TokenBook::Parse(std::string_view text, std::string_vi
   absl::flat_hash_map<Digest, int> lines;
   int number = 0;
   const auto wrong = [&](const auto&... what) {
-    if (errors.size() < kMostErrors) {
+    if (errors.size() < kMaxErrors) {
       errors.push_back(absl::StrCat(Sv(file), ":", number, ": ", what...));
     }
   };

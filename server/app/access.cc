@@ -12,7 +12,7 @@
 namespace headgate::app {
 namespace {
 
-void LogDenial(const access::Denial& denial) {
+void LogDenial(const access::ToldRefusal& denial) {
   const access::Refusal& refusal = denial.refusal;
   LogWarning("access denied", {{"reason", access::ReasonLabel(refusal.reason)},
                                {"caller", refusal.caller},
@@ -65,7 +65,7 @@ std::string TokenFileOf(const std::optional<access::PolicySpec>& spec) {
 }  // namespace
 
 Access::Access(uint64_t seed, Clock& clock)
-    : guard_({.seed = seed, .on_denied = LogDenial}, clock) {}
+    : access_({.seed = seed, .on_refused = LogDenial}, clock) {}
 
 absl::StatusOr<access::TokenBook> Access::ReadTokens(const access::PolicySpec& spec) {
   const std::string& path = spec.token_file;
@@ -102,13 +102,13 @@ absl::Status Access::Prepare(const config::Config& config) {
   };
   add(config.access->protected_tags, both.protected_tags);
   add(config.access->protected_segments, both.protected_segments);
-  guard_.SetPolicy(both);
+  access_.SetPolicy(both);
   return absl::OkStatus();
 }
 
 void Access::Revert() {
   next_tokens_.reset();
-  guard_.SetPolicy(spec_);
+  access_.SetPolicy(spec_);
 }
 
 void Access::Apply(const config::Config& config) {
@@ -131,12 +131,12 @@ void Access::Apply(const config::Config& config) {
   }
   // The tokens of the same file are the watcher's, which may know newer ones by now.
   if (other_file) {
-    guard_.Set(spec_, *std::move(tokens));
+    access_.Set(spec_, *std::move(tokens));
   } else {
-    guard_.SetPolicy(spec_);
+    access_.SetPolicy(spec_);
   }
   if (path.empty()) return;
-  WarnOfMissing(*guard_.tokens(), wanted, path);
+  WarnOfMissing(*access_.tokens(), wanted, path);
   if (!other_file) return;
   watcher_ = std::make_unique<config::FileWatcher>(
       path, [this, path](const auto& text) { Update(path, text); });
@@ -175,7 +175,7 @@ void Access::Update(const std::string& path, const absl::StatusOr<std::string>& 
   }
   LogInfo("tokens loaded", {{"file", path}, {"tokens", absl::StrCat(book->size())}});
   WarnOfMissing(*book, wanted, path);
-  guard_.SetTokens(*std::move(book));
+  access_.SetTokens(*std::move(book));
 }
 
 }  // namespace headgate::app

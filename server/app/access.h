@@ -1,5 +1,5 @@
-// Who may do what, put into force: the guard that the services ask, and the token file that it
-// needs, watched.
+// Who may do what, put into force: the AccessControl that the services ask, and the token file that
+// it needs, watched.
 //
 // A token file that is wrong leaves the tokens that are known as they are; the snapshot says why.
 // It keeps no configuration out that goes on with the same file: only another file is read first,
@@ -26,7 +26,7 @@
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "common/mutex.h"
-#include "server/access/guard.h"
+#include "server/access/access_control.h"
 #include "server/access/token_book.h"
 #include "server/config/config.h"
 #include "server/config/file_watcher.h"
@@ -60,7 +60,7 @@ class Access {
   // The token file is not watched any more.
   void Stop() { watcher_ = nullptr; }
 
-  access::AccessGuard& guard() { return guard_; }
+  access::AccessControl& control() { return access_; }
   rpc::AccessSnapshot Snapshot() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -78,7 +78,7 @@ class Access {
   void Update(const std::string& path, const absl::StatusOr<std::string>& text)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  access::AccessGuard guard_;
+  access::AccessControl access_;
   std::optional<access::PolicySpec> spec_;  // as Apply was told
   // What Prepare has read, for Apply; nothing: the tokens stay, since their file does.
   std::optional<access::TokenBook> next_tokens_;

@@ -12,14 +12,14 @@
 namespace headgate::app {
 namespace {
 
-constexpr size_t kMostBytes = size_t{64} << 10;
+constexpr size_t kMaxBytes = size_t{64} << 10;
 
 // Without white space around it: files mostly end in a newline.
 absl::StatusOr<std::string> ReadSecret(const std::string& path) {
   const auto fail = [&](const auto& why) {
     return absl::FailedPreconditionError(absl::StrCat(path, " ", why));
   };
-  absl::StatusOr<std::string> text = config::ReadFileText(path, kMostBytes);
+  absl::StatusOr<std::string> text = config::ReadFileText(path, kMaxBytes);
   if (!text.ok()) return fail(text.status().message());
   if (text->find('\0') != std::string::npos) return fail("does not hold a secret");
   absl::StripAsciiWhitespace(&*text);

@@ -29,7 +29,7 @@ namespace {
 bool as_json = false;
 
 // Lines that wait for whoever reads the file.
-constexpr size_t kMostWaiting = 1024;
+constexpr size_t kMaxWaiting = 1024;
 
 // A file, as written by a thread of its own. Not by stdio: exit() would wait for its lock, which is
 // held while nobody reads.
@@ -77,7 +77,7 @@ struct Writer {
 
   const std::shared_ptr<Output> output;
   const std::shared_ptr<spdlog::details::thread_pool> thread =
-      std::make_shared<spdlog::details::thread_pool>(kMostWaiting, 1);
+      std::make_shared<spdlog::details::thread_pool>(kMaxWaiting, 1);
   const std::shared_ptr<spdlog::async_logger> logger = std::make_shared<spdlog::async_logger>(
       "headgate", output, thread, spdlog::async_overflow_policy::overrun_oldest);
   std::atomic<int64_t> lines = 0;
@@ -98,7 +98,7 @@ void Write(spdlog::level::level_enum level, std::string_view event, LogFields fi
 void TellDropped() {
   const int64_t dropped = writer->dropped();
   int64_t told = writer->told_dropped.load(std::memory_order_relaxed);  // nothing hangs on it
-  if (dropped <= told || writer->thread->queue_size() > kMostWaiting / 2) return;
+  if (dropped <= told || writer->thread->queue_size() > kMaxWaiting / 2) return;
   if (!writer->told_dropped.compare_exchange_strong(told, dropped, std::memory_order_relaxed)) {
     return;
   }

@@ -40,14 +40,14 @@ absl::Status Server::Run() {
   const absl::StatusOr<uint64_t> id_seed = RandomSeed();
   if (!id_seed.ok()) return id_seed.status();
   calls_ = std::make_unique<rpc::Calls>(clock_, *id_seed, &call_log_);
-  override_service_ = std::make_unique<rpc::OverrideService>(overrides_.get(), &access_->guard());
+  override_service_ = std::make_unique<rpc::OverrideService>(overrides_.get(), &access_->control());
   log_service_ = std::make_unique<rpc::ThrottleLogService>(
       rpc::ThrottleLogSources{.store = log_->store(),
                               .recorder = &log_->recorder(),
                               .clock = clock_,
                               .keeping = log_->keeping(),
                               .seed = seed_,
-                              .access = &access_->guard()});
+                              .access = &access_->control()});
   override_service_->Observe(*calls_);
   log_service_->Observe(*calls_);
   if (state_ != nullptr) state_->Keep(*engine_);
@@ -67,7 +67,7 @@ absl::Status Server::Run() {
                .calls = *calls_,
                .call_log = call_log_,
                .status = *this,
-               .access = access_->guard(),
+               .access = access_->control(),
                .rpc = *rpc_});
   LogInfo("serving", {{"version", kVersion},
                       {"port", absl::StrCat(port())},
@@ -191,7 +191,7 @@ rpc::RpcServerOptions Server::RpcOptions(const config::ServerSettings& settings)
   options.threads = settings.threads;
   options.version = kVersion;
   options.recorder = &log_->recorder();
-  options.access = &access_->guard();
+  options.access = &access_->control();
   options.calls = calls_.get();
   options.more_services = {override_service_.get(), log_service_.get()};
   return options;

@@ -86,23 +86,24 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> StateFile::MakeEngine(
 }
 
 void StateFile::Keep(engine::Engine& engine) {
-  keeper_ = std::make_unique<snapshot::Keeper>(
-      snapshot::KeeperOptions{.path = path_, .in_the_way = in_the_way_, .on_change = LogChange},
+  writer_ = std::make_unique<snapshot::SnapshotWriter>(
+      snapshot::SnapshotWriterOptions{
+          .path = path_, .in_the_way = in_the_way_, .on_change = LogChange},
       engine, clock_);
   // Before the first permit is issued, so that a server that is killed soon and comes back from
   // what is on disk does not give the same numbers again.
-  keeper_->Round();
-  keeper_->Start();
+  writer_->Round();
+  writer_->Start();
 }
 
 void StateFile::Stop() {
-  if (keeper_ != nullptr) keeper_->Stop();
+  if (writer_ != nullptr) writer_->Stop();
 }
 
 rpc::SnapshotView StateFile::View() const {
   rpc::SnapshotView view = at_start_;
-  if (keeper_ == nullptr) return view;
-  const snapshot::KeeperState state = keeper_->State();
+  if (writer_ == nullptr) return view;
+  const snapshot::SnapshotWriterState state = writer_->State();
   if (state.as_of_ns != 0) {
     const Now now = clock_.Read();
     view.as_of =

@@ -26,7 +26,7 @@
 #include "common/clock.h"
 #include "server/engine/engine.h"
 #include "server/rpc/sources.h"
-#include "server/snapshot/keeper.h"
+#include "server/snapshot/snapshot_writer.h"
 
 namespace headgate::app {
 
@@ -54,7 +54,7 @@ class StateFile {
   snapshot::Loaded loaded_;
   rpc::SnapshotView at_start_;  // what does not change
   bool in_the_way_ = false;     // a refused file is still at `path_`
-  std::unique_ptr<snapshot::Keeper> keeper_;
+  std::unique_ptr<snapshot::SnapshotWriter> writer_;
 };
 
 }  // namespace headgate::app

@@ -31,11 +31,11 @@ void Targets::Apply(const config::Config& config) {
   for (const auto& target : before) {
     if (std::find(after.begin(), after.end(), target) == after.end()) target->Stop();
   }
-  health::DemandBook::Entries entries;
+  health::CheckActivityBook::Entries entries;
   for (const auto& target : after) {
-    if (target->demand() != nullptr) entries.emplace_back(target->name(), target->demand());
+    if (target->activity() != nullptr) entries.emplace_back(target->name(), target->activity());
   }
-  demand_.Set(std::move(entries));
+  activity_.Set(std::move(entries));
   MutexLock lock(&mutex_);
   targets_ = std::move(after);
 }

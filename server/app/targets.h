@@ -19,13 +19,13 @@
 #include "server/app/watched_target.h"
 #include "server/config/config.h"
 #include "server/engine/engine.h"
-#include "server/health/demand.h"
+#include "server/health/check_activity.h"
 #include "server/health/snapshot.h"
 #include "server/rpc/sources.h"
 
 namespace headgate::app {
 
-class Targets final : public rpc::DemandListener {
+class Targets final : public rpc::CheckListener {
  public:
   // Both outlive this.
   Targets(engine::Engine& engine, Clock& clock, uint64_t seed)
@@ -35,7 +35,7 @@ class Targets final : public rpc::DemandListener {
   void Apply(const config::Config& config) ABSL_LOCKS_EXCLUDED(mutex_);
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  void OnCheck(std::string_view target) override { demand_.OnCheck(target); }
+  void OnCheck(std::string_view target) override { activity_.OnCheck(target); }
 
   // One for each target of the configuration, in its order.
   std::vector<health::TargetSnapshot> Snapshots() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -46,7 +46,7 @@ class Targets final : public rpc::DemandListener {
   engine::Engine& engine_;
   Clock& clock_;
   const uint64_t seed_;
-  health::DemandBook demand_;
+  health::CheckActivityBook activity_;
   mutable Mutex mutex_;
   std::vector<std::shared_ptr<WatchedTarget>> targets_ ABSL_GUARDED_BY(mutex_);
 };

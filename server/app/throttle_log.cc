@@ -11,17 +11,16 @@
 namespace headgate::app {
 namespace {
 
-constexpr int64_t kMostInMemory = int64_t{64} << 20;
+constexpr int64_t kMaxInMemory = int64_t{64} << 20;
 
 throttle_log::Keeping KeepingOf(const ThrottleLogOptions& options) {
   const config::ThrottleLogSettings& settings = options.settings;
   const bool in_memory = options.state_dir.empty() && !settings.postgres.has_value();
-  return {
-      .step = settings.step,
-      .coarse_step = settings.coarse_step,
-      .coarsen_after = settings.coarsen_after,
-      .retention = settings.retention,
-      .max_bytes = in_memory ? std::min(settings.max_bytes, kMostInMemory) : settings.max_bytes};
+  return {.step = settings.step,
+          .coarse_step = settings.coarse_step,
+          .coarsen_after = settings.coarsen_after,
+          .retention = settings.retention,
+          .max_bytes = in_memory ? std::min(settings.max_bytes, kMaxInMemory) : settings.max_bytes};
 }
 
 }  // namespace

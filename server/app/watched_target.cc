@@ -37,8 +37,8 @@ std::shared_ptr<WatchedTarget> WatchedTarget::Start(const config::Config& config
   return target;
 }
 
-std::shared_ptr<health::Demand> WatchedTarget::demand() const {
-  return monitor_ == nullptr ? nullptr : monitor_->demand();
+std::shared_ptr<health::CheckActivity> WatchedTarget::activity() const {
+  return monitor_ == nullptr ? nullptr : monitor_->activity();
 }
 
 health::TargetSnapshot WatchedTarget::Snapshot() const {

@@ -36,7 +36,7 @@ class WatchedTarget final : public health::HealthSink {
   ~WatchedTarget() override { Stop(); }
 
   const std::string& name() const { return settings_.name; }
-  std::shared_ptr<health::Demand> demand() const;
+  std::shared_ptr<health::CheckActivity> activity() const;
   health::TargetSnapshot Snapshot() const;
 
   // False: its connections have changed, so another one has to be started. Nothing has changed

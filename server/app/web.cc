@@ -42,7 +42,7 @@ void Web::Serve(const Sources& from) {
     web::AddOverrides(from.status.Overrides(), out);
     web::AddConnections(from.rpc.connections(), out);
     web::AddTls(from.status.Tls(), out);
-    web::AddAccess(from.access.denials(), from.status.Access(), out);
+    web::AddAccess(from.access.refusals(), from.status.Access(), out);
     web::AddSnapshot(from.status.Snapshot(), now.wall(), out);
     web::AddProcess(out);
     out.Counter("headgate_log_lines_suppressed_total",

@@ -20,7 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
-#include "server/access/guard.h"
+#include "server/access/access_control.h"
 #include "server/app/call_log.h"
 #include "server/engine/engine.h"
 #include "server/rpc/calls.h"
@@ -48,7 +48,7 @@ class Web {
     const rpc::Calls& calls;
     const CallLog& call_log;
     const rpc::StatusSource& status;
-    const access::AccessGuard& access;
+    const access::AccessControl& access;
     const rpc::RpcServer& rpc;
   };
 

@@ -11,9 +11,10 @@
 namespace headgate::config {
 namespace {
 
-NameTable::Completeness CompletenessOf(const v1::Config& proto, const Marks& marks, int field) {
-  return marks.Spoilt(proto, field) ? NameTable::Completeness::kIncomplete
-                                    : NameTable::Completeness::kComplete;
+NameTable::Completeness CompletenessOf(const v1::Config& proto, const SourcePositions& positions,
+                                       int field) {
+  return positions.Spoilt(proto, field) ? NameTable::Completeness::kIncomplete
+                                        : NameTable::Completeness::kComplete;
 }
 
 }  // namespace
@@ -38,13 +39,13 @@ void Builder::BuildServer() {
   }
   if (server.has_threads()) {
     to.threads = server.threads();
-    findings.InRange(server, Proto::kThreadsFieldNumber, to.threads, 1, kMostThreads);
+    findings.InRange(server, Proto::kThreadsFieldNumber, to.threads, 1, kMaxThreads);
   }
   to.state_dir = server.state_dir();
   if (server.has_max_connections()) {
     to.max_connections = server.max_connections();
     findings.InRange(server, Proto::kMaxConnectionsFieldNumber, to.max_connections, 1,
-                     kMostConnections);
+                     kMaxConnections);
   }
   if (server.has_max_connection_age()) {
     to.max_connection_age =
@@ -65,12 +66,12 @@ void Builder::BuildEngine() {
     findings.InRange(from, field, value, least, most);
     return static_cast<size_t>(value);
   };
-  constexpr int64_t kMostEntries = int64_t{1} << 24;
+  constexpr int64_t kMaxEntries = int64_t{1} << 24;
   if (from.has_max_permits()) {
-    to.max_permits = size(Proto::kMaxPermitsFieldNumber, from.max_permits(), 64, kMostEntries);
+    to.max_permits = size(Proto::kMaxPermitsFieldNumber, from.max_permits(), 64, kMaxEntries);
   }
   if (from.has_max_patterns()) {
-    to.max_patterns = size(Proto::kMaxPatternsFieldNumber, from.max_patterns(), 64, kMostEntries);
+    to.max_patterns = size(Proto::kMaxPatternsFieldNumber, from.max_patterns(), 64, kMaxEntries);
   }
   if (from.has_bucket_bytes()) {
     to.bucket_bytes = size(Proto::kBucketBytesFieldNumber, from.bucket_bytes(), int64_t{1} << 12,
@@ -81,22 +82,22 @@ void Builder::BuildEngine() {
 void Builder::RequireProfile(const google::protobuf::Message& message, int field,
                              const std::string& name) {
   if (name.empty()) return;
-  if (!profiles.Require(marks().At(message, field), name)) return;
+  if (!profiles.Require(positions().At(message, field), name)) return;
   for (const v1::Target& target : proto.targets()) {
-    if (marks().Given(target, v1::Target::kPrimaryFieldNumber)) return;
+    if (positions().Given(target, v1::Target::kPrimaryFieldNumber)) return;
   }
-  if (marks().Spoilt(proto, v1::Config::kTargetsFieldNumber)) return;
+  if (positions().Spoilt(proto, v1::Config::kTargetsFieldNumber)) return;
   findings.Say(message, field,
                absl::StrCat("health profile ", Quoted(name),
                             " cannot be measured: no target has a primary"));
 }
 
-Config BuildConfig(const v1::Config& proto, const Marks& marks, OtherFiles other_files,
-                   ProblemList& problems) {
+Config BuildConfig(const v1::Config& proto, const SourcePositions& positions,
+                   OtherFiles other_files, ProblemList& problems) {
   Config config;
-  Findings findings(marks, problems);
+  Findings findings(positions, problems);
   const auto names = [&](const char* what, int field) {
-    return NameTable(what, CompletenessOf(proto, marks, field), findings);
+    return NameTable(what, CompletenessOf(proto, positions, field), findings);
   };
   NameTable targets = names("target", v1::Config::kTargetsFieldNumber);
   NameTable profiles = names("health profile", v1::Config::kHealthProfilesFieldNumber);

@@ -11,13 +11,13 @@
 
 #include "server/config/config.h"
 #include "server/config/load.h"
-#include "server/config/marks.h"
 #include "server/config/problem.h"
+#include "server/config/source_positions.h"
 
 namespace headgate::config {
 
-Config BuildConfig(const v1::Config& proto, const Marks& marks, OtherFiles other_files,
-                   ProblemList& problems);
+Config BuildConfig(const v1::Config& proto, const SourcePositions& positions,
+                   OtherFiles other_files, ProblemList& problems);
 
 }  // namespace headgate::config
 

@@ -24,8 +24,8 @@ namespace {
 
 using Field = v1::AccessCaller;
 
-constexpr int kMostCallers = 10'000;
-constexpr int kMostGrants = 1000;  // of one kind, of one caller
+constexpr int kMaxCallers = 10'000;
+constexpr int kMaxGrants = 1000;  // of one kind, of one caller
 
 class AccessBuilder {
  public:
@@ -35,16 +35,16 @@ class AccessBuilder {
   access::PolicySpec Run() {
     spec_.token_file = proto_.token_file();
     TokenFile();
-    const bool spoilt = marks().Spoilt(proto_, v1::Access::kCallersFieldNumber);
+    const bool spoilt = positions().Spoilt(proto_, v1::Access::kCallersFieldNumber);
     if (proto_.callers().empty() && !spoilt) {
       findings_.Say(proto_,
                     "access without callers lets nobody in; list callers, or leave access out to "
                     "let everybody do everything");
     }
-    if (proto_.callers_size() > kMostCallers) {
+    if (proto_.callers_size() > kMaxCallers) {
       findings_.Say(
           proto_, v1::Access::kCallersFieldNumber,
-          absl::StrCat("there are ", proto_.callers_size(), " callers; at most ", kMostCallers));
+          absl::StrCat("there are ", proto_.callers_size(), " callers; at most ", kMaxCallers));
       return std::move(spec_);
     }
     NameTable names("caller", NameTable::Completeness::kComplete, findings_);
@@ -55,11 +55,11 @@ class AccessBuilder {
   }
 
  private:
-  const Marks& marks() const { return findings_.marks(); }
+  const SourcePositions& positions() const { return findings_.positions(); }
 
-  bool HasTls() const { return marks().Given(builder_.proto, v1::Config::kTlsFieldNumber); }
+  bool HasTls() const { return positions().Given(builder_.proto, v1::Config::kTlsFieldNumber); }
   bool HasClientCa() const {
-    return marks().Given(builder_.proto.tls(), v1::Tls::kClientCaFileFieldNumber);
+    return positions().Given(builder_.proto.tls(), v1::Tls::kClientCaFileFieldNumber);
   }
 
   // Names in the file are known only where it can be read, and is in order: a server says more.
@@ -107,7 +107,7 @@ class AccessBuilder {
   // Says so if another caller is known by the same.
   void Once(const v1::AccessCaller& from, int field, const std::string& what,
             const std::string& shown) {
-    const int line = marks().At(from, field).line;
+    const int line = positions().At(from, field).line;
     const auto [first, is_new] = known_by_.emplace(what, line);
     if (is_new) return;
     findings_.Say(from, field,
@@ -145,7 +145,7 @@ class AccessBuilder {
     } else {
       Once(from, field, absl::StrCat("token ", name), absl::StrCat("token ", Quoted(name)));
     }
-    if (!marks().Given(proto_, v1::Access::kTokenFileFieldNumber)) {
+    if (!positions().Given(proto_, v1::Access::kTokenFileFieldNumber)) {
       findings_.Say(from, field, "a token is looked up in access.token_file, which is not set");
     }
     if (tokens_.has_value() && !tokens_->HasName(name)) {
@@ -163,8 +163,8 @@ class AccessBuilder {
 
   // Whether there are more than anybody needs; that is said.
   bool TooMany(const v1::AccessCaller& from, int field, int count) {
-    if (count <= kMostGrants) return false;
-    findings_.Say(from, field, absl::StrCat("has ", count, " entries; at most ", kMostGrants));
+    if (count <= kMaxGrants) return false;
+    findings_.Say(from, field, absl::StrCat("has ", count, " entries; at most ", kMaxGrants));
     return true;
   }
 
@@ -181,7 +181,7 @@ class AccessBuilder {
                                      ? "; '*' stands alone, for any identity, and a level "
                                        "includes all below it"
                                      : "";
-        findings_.Say(marks().AtItem(from, field, i), absl::StrCat(valid.message(), hint));
+        findings_.Say(positions().AtItem(from, field, i), absl::StrCat(valid.message(), hint));
       }
       to.identities.push_back(selector);
     }
@@ -194,7 +194,7 @@ class AccessBuilder {
       const std::string& tag = from.tags(i);
       const size_t equals = tag.find('=');
       if (equals == std::string::npos || equals == 0) {
-        findings_.Say(marks().AtItem(from, field, i),
+        findings_.Say(positions().AtItem(from, field, i),
                       absl::StrCat("expected key=value, got ", Quoted(tag)));
         continue;
       }
@@ -208,7 +208,7 @@ class AccessBuilder {
     for (int i = 0; i < from.segments_size(); ++i) {
       const absl::Status valid = Identity::ValidateSegment(from.segments(i));
       if (!valid.ok()) {
-        findings_.Say(marks().AtItem(from, field, i), std::string(valid.message()));
+        findings_.Say(positions().AtItem(from, field, i), std::string(valid.message()));
       }
       to.segments.push_back(from.segments(i));
     }
@@ -217,7 +217,7 @@ class AccessBuilder {
   void Something(const v1::AccessCaller& from, const access::CallerSpec& to) {
     const bool for_identities = to.overrides || to.logs;
     if (!from.identities().empty()) return;
-    if (marks().Spoilt(from, Field::kIdentitiesFieldNumber)) return;
+    if (positions().Spoilt(from, Field::kIdentitiesFieldNumber)) return;
     if (!to.tags.empty() || !to.segments.empty() || for_identities) {
       findings_.Say(from, absl::StrCat("caller ", Quoted(to.name),
                                        " is granted something for its identities, and has none"));

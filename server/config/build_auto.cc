@@ -24,12 +24,12 @@ class AutoBuilder {
       findings_.Say(proto_, Proto::kModeFieldNumber,
                     "an auto budget cannot be WARN: its controller learns by holding work back");
     }
-    if (findings_.marks().Given(proto_, Proto::kSplitFieldNumber)) {
+    if (findings_.positions().Given(proto_, Proto::kSplitFieldNumber)) {
       findings_.Say(proto_, Proto::kSplitFieldNumber,
                     "an auto budget cannot be split: each bucket would get the whole rate; split "
                     "another budget, and charge both");
     }
-    if (!findings_.marks().Spoilt(builder_.proto, v1::Config::kTargetsFieldNumber)) Targets();
+    if (!findings_.positions().Spoilt(builder_.proto, v1::Config::kTargetsFieldNumber)) Targets();
     budget_.budget = proto_.name();
     builder_.config.auto_budgets.push_back(std::move(budget_));
   }
@@ -40,7 +40,8 @@ class AutoBuilder {
   void Tuning() {
     using Field = v1::AutoTuning;
     const v1::AutoTuning& tuning = proto_.auto_tuning();
-    if (!proto_.rate().has_auto_() && !findings_.marks().Spoilt(proto_, Proto::kRateFieldNumber)) {
+    if (!proto_.rate().has_auto_() &&
+        !findings_.positions().Spoilt(proto_, Proto::kRateFieldNumber)) {
       findings_.Say(proto_, Proto::kAutoTuningFieldNumber,
                     "auto_tuning is for a budget whose rate is auto");
     }
@@ -68,10 +69,10 @@ class AutoBuilder {
     const absl::flat_hash_set<std::string> charged = ChargedTargets();
     for (const v1::Target& target : builder_.proto.targets()) {
       if (!charged.contains("") && !charged.contains(target.name())) continue;
-      const Marks& marks = findings_.marks();
+      const SourcePositions& positions = findings_.positions();
       const char* lacks = nullptr;
-      if (!marks.Given(target, v1::Target::kBatchWorkFieldNumber)) lacks = "no batch_work";
-      if (!marks.Given(target, v1::Target::kPrimaryFieldNumber)) lacks = "no primary";
+      if (!positions.Given(target, v1::Target::kBatchWorkFieldNumber)) lacks = "no batch_work";
+      if (!positions.Given(target, v1::Target::kPrimaryFieldNumber)) lacks = "no primary";
       if (lacks == nullptr) continue;
       findings_.Say(proto_, Proto::kRateFieldNumber,
                     absl::StrCat("rate auto needs a primary and batch_work on each target where "

@@ -68,7 +68,7 @@ class BudgetBuilder {
  private:
   using Proto = v1::Budget;
 
-  bool Spoilt(int field) const { return findings_.marks().Spoilt(proto_, field); }
+  bool Spoilt(int field) const { return findings_.positions().Spoilt(proto_, field); }
 
   void RateAndBurst() {
     is_auto_ = proto_.rate().has_auto_();
@@ -158,8 +158,8 @@ void CheckBucketMemory(Builder& builder) {
         spec.mode == engine::Mode::kDisabled) {
       continue;
     }
-    constexpr size_t kMostBuckets = size_t{1} << 28;
-    if (spec.max_buckets > kMostBuckets) continue;  // which the engine has refused by itself
+    constexpr size_t kMaxBuckets = size_t{1} << 28;
+    if (spec.max_buckets > kMaxBuckets) continue;  // which the engine has refused by itself
     const size_t capacity = engine::BucketTable::CapacityFor(spec.max_buckets);
     bytes += targets * capacity * sizeof(engine::Bucket);
     if (capacity <= most) continue;
@@ -182,7 +182,7 @@ void Builder::BuildBudgets() {
     target.default_health.clear();
     policy.targets.push_back(std::move(target));
   }
-  if (marks().Spoilt(proto, v1::Config::kTargetsFieldNumber) && policy.targets.empty()) {
+  if (positions().Spoilt(proto, v1::Config::kTargetsFieldNumber) && policy.targets.empty()) {
     policy.targets.push_back({.name = "unreadable", .capacity = 1, .default_health = ""});
   }
   for (const v1::Budget& budget : proto.budgets()) BudgetBuilder(*this, budget, policy).Run();

@@ -43,7 +43,7 @@ class ProfileBuilder {
   using Proto = v1::HealthProfile;
 
   bool Spoilt(const google::protobuf::Message& message, int field) const {
-    return findings_.marks().Spoilt(message, field);
+    return findings_.positions().Spoilt(message, field);
   }
 
   void Numbers() {
@@ -82,7 +82,7 @@ class ProfileBuilder {
     health::SignalSpec to;
     to.name = from.name();
     const health::SignalInfo* const known = health::FindSignal(from.name());
-    const bool custom = findings_.marks().Given(from, v1::Signal::kSqlFieldNumber);
+    const bool custom = findings_.positions().Given(from, v1::Signal::kSqlFieldNumber);
     if (known != nullptr) {
       to.scope = known->scope;
       to.soft = known->soft;
@@ -143,9 +143,9 @@ class ProfileBuilder {
     using Field = v1::Signal;
     if (from.has_soft()) to.soft = from.soft();
     if (from.has_hard()) to.hard = from.hard();
-    const Marks& marks = findings_.marks();
-    const bool soft_given = marks.Given(from, Field::kSoftFieldNumber);
-    const bool hard_given = marks.Given(from, Field::kHardFieldNumber);
+    const SourcePositions& positions = findings_.positions();
+    const bool soft_given = positions.Given(from, Field::kSoftFieldNumber);
+    const bool hard_given = positions.Given(from, Field::kHardFieldNumber);
     const bool has_defaults = to.sql.empty();
     if (!has_defaults && !(soft_given && hard_given)) {
       findings_.Say(from, absl::StrCat("signal ", Quoted(to.name),

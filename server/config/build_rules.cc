@@ -58,7 +58,7 @@ class RuleBuilder {
  private:
   using Proto = v1::Rule;
 
-  const Marks& marks() const { return findings_.marks(); }
+  const SourcePositions& positions() const { return findings_.positions(); }
 
   void Match() {
     const v1::Match& from = proto_.match();
@@ -70,7 +70,7 @@ class RuleBuilder {
     to.remote_address = from.remote_address();
     to.target = from.target();
     if (!to.target.empty()) {
-      builder_.targets.Require(marks().At(from, v1::Match::kTargetFieldNumber), to.target);
+      builder_.targets.Require(positions().At(from, v1::Match::kTargetFieldNumber), to.target);
     }
     if (from.has_schedule()) to.schedule = Schedule(from.schedule());
   }
@@ -85,13 +85,13 @@ class RuleBuilder {
       if (read.has_value()) to.windows.push_back(*read);
     }
     if (from.windows().empty()) {
-      if (!marks().Spoilt(from, v1::Schedule::kWindowsFieldNumber)) {
+      if (!positions().Spoilt(from, v1::Schedule::kWindowsFieldNumber)) {
         findings_.Say(from, "a schedule needs at least one window");
       }
       fine = false;
     }
     if (from.time_zone().empty()) {
-      if (!marks().Given(from, v1::Schedule::kTimeZoneFieldNumber)) {
+      if (!positions().Given(from, v1::Schedule::kTimeZoneFieldNumber)) {
         findings_.Say(from, "a schedule needs a time_zone such as Europe/Berlin or UTC");
       }
       fine = false;
@@ -116,11 +116,11 @@ class RuleBuilder {
   std::optional<engine::ScheduleWindow> Window(const v1::Window& from) {
     using Field = v1::Window;
     engine::ScheduleWindow to;
-    bool fine = !marks().Spoilt(from, Field::kDaysFieldNumber);
+    bool fine = !positions().Spoilt(from, Field::kDaysFieldNumber);
     for (int i = 0; i < from.days_size(); ++i) {
       const auto day = std::find(Days().begin(), Days().end(), from.days(i));
       if (day == Days().end()) {
-        findings_.Say(marks().AtItem(from, Field::kDaysFieldNumber, i),
+        findings_.Say(positions().AtItem(from, Field::kDaysFieldNumber, i),
                       absl::StrCat("unknown day ", Quoted(from.days(i)),
                                    "; known: mon, tue, wed, thu, fri, sat, sun"));
         fine = false;
@@ -129,8 +129,8 @@ class RuleBuilder {
       }
     }
     if (from.days().empty()) to.days = 0b1111111;
-    if (!marks().Given(from, Field::kFromFieldNumber) ||
-        !marks().Given(from, Field::kToFieldNumber)) {
+    if (!positions().Given(from, Field::kFromFieldNumber) ||
+        !positions().Given(from, Field::kToFieldNumber)) {
       findings_.Say(from, "a window needs from and to, such as 22:00 and 06:00");
     }
     const std::optional<int> begin = Minute(from, Field::kFromFieldNumber, from.from());
@@ -165,7 +165,7 @@ class RuleBuilder {
     for (const int field :
          {Proto::kChargeFieldNumber, Proto::kExemptFieldNumber, Proto::kDenyFieldNumber,
           Proto::kRejectRatioFieldNumber, Proto::kHealthFieldNumber, Proto::kPriorityFieldNumber}) {
-      if (marks().Given(proto_, field)) given.push_back(field);
+      if (positions().Given(proto_, field)) given.push_back(field);
     }
     constexpr std::string_view kActions = "charge, exempt, deny, reject_ratio, health, priority";
     if (given.empty()) {
@@ -178,7 +178,7 @@ class RuleBuilder {
                                  " as well; write two rules"));
     }
     for (const int field : given) SetAction(field);
-    return given.size() == 1 && !marks().Spoilt(proto_, given[0]);
+    return given.size() == 1 && !positions().Spoilt(proto_, given[0]);
   }
 
   void SetAction(int field) {
@@ -211,7 +211,7 @@ class RuleBuilder {
     spec_.action =
         engine::ChargeAction{.budgets = {proto_.charge().begin(), proto_.charge().end()}};
     for (int i = 0; i < proto_.charge_size(); ++i) {
-      builder_.budgets.Require(marks().AtItem(proto_, Proto::kChargeFieldNumber, i),
+      builder_.budgets.Require(positions().AtItem(proto_, Proto::kChargeFieldNumber, i),
                                proto_.charge(i));
     }
     if (proto_.charge_size() > engine::kMaxBudgetsPerCheck) {

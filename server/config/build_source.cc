@@ -23,7 +23,7 @@ PostgresSource Builder::BuildSource(const v1::Postgres& from) {
   int given = 0;
   for (const int field :
        {Field::kDsnFieldNumber, Field::kDsnFileFieldNumber, Field::kDsnEnvFieldNumber}) {
-    given += marks().Given(from, field) ? 1 : 0;
+    given += positions().Given(from, field) ? 1 : 0;
   }
   if (given != 1) {
     findings.Say(from, given == 0 ? "needs one of dsn, dsn_file and dsn_env"
@@ -39,7 +39,7 @@ PostgresSource Builder::BuildSource(const v1::Postgres& from) {
     findings.Say(from, Field::kDsnEnvFieldNumber,
                  "dsn_env must be the name of an environment variable: letters, digits and _");
   }
-  if (!from.password_file().empty() && !marks().Given(from, Field::kDsnFieldNumber)) {
+  if (!from.password_file().empty() && !positions().Given(from, Field::kDsnFieldNumber)) {
     findings.Say(from, Field::kPasswordFileFieldNumber,
                  "password_file goes with dsn; in a dsn_file or a dsn_env the password may be "
                  "part of the connection string");

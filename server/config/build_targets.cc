@@ -30,7 +30,7 @@ class TargetBuilder {
  private:
   using Proto = v1::Target;
 
-  bool Given(int field) const { return findings_.marks().Given(proto_, field); }
+  bool Given(int field) const { return findings_.positions().Given(proto_, field); }
 
   void Standbys() {
     if (proto_.standbys_size() > 0 && !Given(Proto::kPrimaryFieldNumber)) {
@@ -65,7 +65,7 @@ class TargetBuilder {
       to.set_aside_until = absl::UnixEpoch() + absl::Seconds(from.set_aside_until().seconds()) +
                            absl::Nanoseconds(from.set_aside_until().nanos());
     } else if (!from.set_aside_reason().empty() &&
-               !findings_.marks().Given(from, Field::kSetAsideUntilFieldNumber)) {
+               !findings_.positions().Given(from, Field::kSetAsideUntilFieldNumber)) {
       findings_.Say(from, Field::kSetAsideReasonFieldNumber,
                     "a set_aside_reason needs a set_aside_until");
     }
@@ -110,21 +110,21 @@ class TargetBuilder {
     settings_.batch_work.roles.assign(from.roles().begin(), from.roles().end());
     settings_.batch_work.application_names.assign(from.application_names().begin(),
                                                   from.application_names().end());
-    const Marks& marks = findings_.marks();
+    const SourcePositions& positions = findings_.positions();
     if (proto_.has_batch_work() && from.roles().empty() && from.application_names().empty() &&
-        !marks.Spoilt(from, Field::kRolesFieldNumber) &&
-        !marks.Spoilt(from, Field::kApplicationNamesFieldNumber)) {
+        !positions.Spoilt(from, Field::kRolesFieldNumber) &&
+        !positions.Spoilt(from, Field::kApplicationNamesFieldNumber)) {
       findings_.Say(from, "batch_work needs roles or application_names");
     }
     for (int i = 0; i < from.application_names_size(); ++i) {
       const std::string& name = from.application_names(i);
       if (name == "*") {
-        findings_.Say(marks.AtItem(from, Field::kApplicationNamesFieldNumber, i),
+        findings_.Say(positions.AtItem(from, Field::kApplicationNamesFieldNumber, i),
                       "application name '*' is every session's: no foreground would be left to "
                       "protect");
       }
       if (name.find('*') + 1 >= name.size() || name.find('*') == std::string::npos) continue;
-      findings_.Say(marks.AtItem(from, Field::kApplicationNamesFieldNumber, i),
+      findings_.Say(positions.AtItem(from, Field::kApplicationNamesFieldNumber, i),
                     absl::StrCat("application name ", Quoted(name),
                                  " has a '*' before its end; it stands for any rest, at the end"));
     }
@@ -135,14 +135,14 @@ class TargetBuilder {
     spec.name = NameOr(proto_.name());
     if (proto_.has_capacity()) spec.capacity = proto_.capacity();
     // Whatever it was meant to be, there is one.
-    if (findings_.marks().Spoilt(proto_, Proto::kCapacityFieldNumber)) spec.capacity = 1;
+    if (findings_.positions().Spoilt(proto_, Proto::kCapacityFieldNumber)) spec.capacity = 1;
     engine::PolicySpec alone;
     alone.targets = {spec};
     findings_.AskEngine(alone, absl::StrCat("target '", spec.name, "': "), proto_);
     spec.default_health = proto_.default_health();
     builder_.config.policy.targets.push_back(spec);
     if (spec.default_health.empty()) return;
-    const Position at = findings_.marks().At(proto_, Proto::kDefaultHealthFieldNumber);
+    const Position at = findings_.positions().At(proto_, Proto::kDefaultHealthFieldNumber);
     if (!builder_.profiles.Require(at, spec.default_health)) return;
     if (!Given(Proto::kPrimaryFieldNumber)) {
       findings_.Say(proto_, Proto::kDefaultHealthFieldNumber,

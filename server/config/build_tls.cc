@@ -13,10 +13,10 @@ using Proto = v1::Tls;
 }  // namespace
 
 void Builder::BuildTls() {
-  if (!marks().Given(proto, v1::Config::kTlsFieldNumber)) return;
+  if (!positions().Given(proto, v1::Config::kTlsFieldNumber)) return;
   const Proto& from = proto.tls();
   const auto require = [&](int field, const std::string& value, const char* what) {
-    if (value.empty() && !marks().Spoilt(from, field)) findings.Say(from, what);
+    if (value.empty() && !positions().Spoilt(from, field)) findings.Say(from, what);
   };
   require(Proto::kCertificateFileFieldNumber, from.certificate_file(),
           "tls needs a certificate_file");
@@ -29,7 +29,7 @@ void Builder::BuildTls() {
     to.client_certificates = from.client_certificates() == v1::CLIENT_CERTIFICATES_OPTIONAL
                                  ? ClientCertificates::kOptional
                                  : ClientCertificates::kRequired;
-  } else if (marks().Given(from, Proto::kClientCertificatesFieldNumber)) {
+  } else if (positions().Given(from, Proto::kClientCertificatesFieldNumber)) {
     findings.Say(from, Proto::kClientCertificatesFieldNumber,
                  "client_certificates goes with client_ca_file: there is nothing to verify them "
                  "with");

@@ -22,7 +22,7 @@ struct Builder {
   // Whether the files that this one names may be looked into.
   OtherFiles other_files = OtherFiles::kIgnored;
 
-  const Marks& marks() const { return findings.marks(); }
+  const SourcePositions& positions() const { return findings.positions(); }
 
   // In this order: each uses what those before it have built.
   void BuildServer();

@@ -19,16 +19,16 @@
 namespace headgate::config {
 
 // One thread serves about 70,000 Checks a second; more than this would only be in each other's way.
-inline constexpr int kMostThreads = 64;
+inline constexpr int kMaxThreads = 64;
 
 // More than most systems let a process have open files.
-inline constexpr int kMostConnections = 1 << 20;
+inline constexpr int kMaxConnections = 1 << 20;
 
 struct ServerSettings {
   std::string grpc_address = "127.0.0.1:8081";
   bool reflection = true;
   int64_t max_message_bytes = int64_t{4} << 20;
-  int threads = 1;        // at most kMostThreads
+  int threads = 1;        // at most kMaxThreads
   std::string state_dir;  // empty: nothing outlives the process
   int max_connections = 4096;
   absl::Duration max_connection_age = absl::Minutes(30);

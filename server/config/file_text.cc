@@ -20,7 +20,7 @@ std::string Size(size_t bytes) {
   return absl::StrCat(bytes >> 10, " KiB");
 }
 
-absl::StatusOr<std::string> ReadAll(int fd, size_t most_bytes) {
+absl::StatusOr<std::string> ReadAll(int fd, size_t max_bytes) {
   struct stat file = {};
   if (fstat(fd, &file) != 0) return CannotRead(errno);
   if (!S_ISREG(file.st_mode)) return absl::InvalidArgumentError("is not a regular file");
@@ -32,19 +32,19 @@ absl::StatusOr<std::string> ReadAll(int fd, size_t most_bytes) {
     if (bytes < 0 && errno == EINTR) continue;
     if (bytes < 0) return CannotRead(errno);
     text.append(buffer, static_cast<size_t>(bytes));
-    if (text.size() > most_bytes) {
-      return absl::ResourceExhaustedError(absl::StrCat("is larger than ", Size(most_bytes)));
+    if (text.size() > max_bytes) {
+      return absl::ResourceExhaustedError(absl::StrCat("is larger than ", Size(max_bytes)));
     }
   }
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadFileText(const std::string& path, size_t most_bytes) {
+absl::StatusOr<std::string> ReadFileText(const std::string& path, size_t max_bytes) {
   // Non-blocking: opening a pipe that nobody writes to would wait.
   const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return CannotRead(errno);
-  absl::StatusOr<std::string> text = ReadAll(fd, most_bytes);
+  absl::StatusOr<std::string> text = ReadAll(fd, max_bytes);
   close(fd);
   return text;
 }

@@ -13,8 +13,7 @@ namespace headgate::config {
 
 // All of a regular file of at most so many bytes, whole KiB, through symlinks. An error says what
 // is wrong without the path: "cannot be read: No such file or directory". Never waits for a pipe.
-absl::StatusOr<std::string> ReadFileText(const std::string& path,
-                                         size_t most_bytes = kMaxFileBytes);
+absl::StatusOr<std::string> ReadFileText(const std::string& path, size_t max_bytes = kMaxFileBytes);
 
 }  // namespace headgate::config
 

@@ -17,32 +17,33 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
 // The place of a field with that name, in the message or below it.
-std::optional<Position> Find(const Marks& marks, const Message& message, const std::string& name) {
+std::optional<Position> Find(const SourcePositions& positions, const Message& message,
+                             const std::string& name) {
   const FieldDescriptor* const own = message.GetDescriptor()->FindFieldByName(name);
-  if (own != nullptr && marks.Given(message, own->number())) {
-    return marks.At(message, own->number());
+  if (own != nullptr && positions.Given(message, own->number())) {
+    return positions.At(message, own->number());
   }
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
   reflection.ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
     if (field->is_repeated() || field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
-    const auto below = Find(marks, reflection.GetMessage(message, field), name);
+    const auto below = Find(positions, reflection.GetMessage(message, field), name);
     if (below.has_value()) return below;
   }
   return std::nullopt;
 }
 
 // The place of the first field that the text names: "tag 'a' is ..." may mean `tags`.
-Position FindWords(const Marks& marks, const Message& item, absl::string_view text) {
+Position FindWords(const SourcePositions& positions, const Message& item, absl::string_view text) {
   for (const absl::string_view word : absl::StrSplit(text, absl::ByAnyChar(" ,:;'"))) {
     if (word.empty()) continue;
     for (const char* const plural : {"", "s"}) {
-      const auto found = Find(marks, item, absl::StrCat(word, plural));
+      const auto found = Find(positions, item, absl::StrCat(word, plural));
       if (found.has_value()) return *found;
     }
   }
-  return marks.At(item);
+  return positions.At(item);
 }
 
 }  // namespace
@@ -74,7 +75,7 @@ bool Findings::AskEngine(const engine::PolicySpec& policy, std::string_view item
   for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
     if (line.substr(0, item_name.size()) != Sv(item_name)) continue;
     fine = false;
-    Say(FindWords(marks_, item, line.substr(item_name.size())), std::string(line));
+    Say(FindWords(positions_, item, line.substr(item_name.size())), std::string(line));
   }
   return fine;
 }

@@ -15,8 +15,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "server/config/marks.h"
 #include "server/config/problem.h"
+#include "server/config/source_positions.h"
 #include "server/engine/spec.h"
 
 namespace headgate::config {
@@ -25,14 +25,17 @@ class Findings {
  public:
   using Message = google::protobuf::Message;
 
-  Findings(const Marks& marks, ProblemList& problems) : marks_(marks), problems_(problems) {}
+  Findings(const SourcePositions& positions, ProblemList& problems)
+      : positions_(positions), problems_(problems) {}
 
-  const Marks& marks() const { return marks_; }
+  const SourcePositions& positions() const { return positions_; }
 
   void Say(Position at, std::string text) { problems_.Add(at, std::move(text)); }
-  void Say(const Message& message, std::string text) { Say(marks_.At(message), std::move(text)); }
+  void Say(const Message& message, std::string text) {
+    Say(positions_.At(message), std::move(text));
+  }
   void Say(const Message& message, int field, std::string text) {
-    Say(marks_.At(message, field), std::move(text));
+    Say(positions_.At(message, field), std::move(text));
   }
   // Whether nobody would read more than has been said.
   bool full() const { return problems_.full(); }
@@ -56,7 +59,7 @@ class Findings {
  private:
   static const std::string& NameOf(const Message& message, int field);
 
-  const Marks& marks_;
+  const SourcePositions& positions_;
   ProblemList& problems_;
 };
 

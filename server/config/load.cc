@@ -9,8 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "server/config/build.h"
 #include "server/config/file_text.h"
-#include "server/config/marks.h"
 #include "server/config/reader.h"
+#include "server/config/source_positions.h"
 #include "server/config/yaml_tree.h"
 
 namespace headgate::config {
@@ -32,9 +32,9 @@ LoadResult Parse(std::string_view text, const std::string& filename, OtherFiles 
   if (const std::optional<YamlNode> tree = ParseYaml(text, problems); tree.has_value()) {
     google::protobuf::Arena arena;
     auto& proto = *google::protobuf::Arena::CreateMessage<v1::Config>(&arena);
-    Marks marks;
-    ReadMessage(*tree, proto, marks, problems);
-    Config config = BuildConfig(proto, marks, other_files, problems);
+    SourcePositions positions;
+    ReadMessage(*tree, proto, positions, problems);
+    Config config = BuildConfig(proto, positions, other_files, problems);
     if (problems.empty()) result.config = std::move(config);
   }
   result.problems = std::move(problems).Take();

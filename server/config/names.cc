@@ -11,9 +11,9 @@ namespace {
 
 // Names stand in answers, logs and on one line of a terminal.
 bool IsFit(const std::string& name) {
-  constexpr size_t kMostBytes = 128;
+  constexpr size_t kMaxBytes = 128;
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
-  return name.size() <= kMostBytes && name.front() != ' ' && name.back() != ' ' &&
+  return name.size() <= kMaxBytes && name.front() != ' ' && name.back() != ' ' &&
          std::none_of(name.begin(), name.end(), is_control);
 }
 
@@ -22,7 +22,7 @@ bool IsFit(const std::string& name) {
 void NameTable::Add(const google::protobuf::Message& item, int field, const std::string& name) {
   if (name.empty()) {
     complete_ = false;
-    if (!findings_.marks().Given(item, field)) {
+    if (!findings_.positions().Given(item, field)) {
       findings_.Say(item, absl::StrCat("a ", what_, " needs a name"));
     }
     return;
@@ -32,7 +32,7 @@ void NameTable::Add(const google::protobuf::Message& item, int field, const std:
                   absl::StrCat("the name of a ", what_,
                                " has at most 128 bytes, on one line, with no space around it"));
   }
-  const int line = findings_.marks().At(item, field).line;
+  const int line = findings_.positions().At(item, field).line;
   const auto [first, is_new] = lines_.emplace(name, line);
   if (is_new) {
     in_order_.push_back(name);

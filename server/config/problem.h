@@ -43,13 +43,13 @@ class ProblemList {
 
   bool empty() const { return problems_.empty(); }
   // Whether further ones are only counted.
-  bool full() const { return problems_.size() >= kMost; }
+  bool full() const { return problems_.size() >= kMax; }
 
   // In the order of the file.
   std::vector<Problem> Take() &&;
 
  private:
-  static constexpr size_t kMost = 200;
+  static constexpr size_t kMax = 200;
 
   std::string file_;
   std::vector<Problem> problems_;

@@ -55,12 +55,13 @@ void ForEachPair(const YamlNode& mapping, ProblemList& problems, Visit visit) {
 
 class Reader {
  public:
-  Reader(Marks& marks, ProblemList& problems) : marks_(marks), problems_(problems) {}
+  Reader(SourcePositions& positions, ProblemList& problems)
+      : positions_(positions), problems_(problems) {}
 
   // Whether the message is of any use; one of whose fields are wrong is, an alternative of which
   // none is left is not.
   bool Read(const YamlNode& node, std::string_view name, Message& message) {
-    marks_.Put(message, node.at);
+    positions_.Put(message, node.at);
     const Descriptor& descriptor = *message.GetDescriptor();
     const Shorthand* const shorthand = FindShorthand(descriptor);
     if (shorthand != nullptr && (shorthand->only || node.kind != Kind::kMapping)) {
@@ -93,7 +94,7 @@ class Reader {
     }
     std::vector<const FieldDescriptor*> set;
     message.GetReflection()->ListFields(message, &set);
-    for (const FieldDescriptor* field : set) marks_.Put(message, field->number(), node.at);
+    for (const FieldDescriptor* field : set) positions_.Put(message, field->number(), node.at);
     return true;
   }
 
@@ -111,14 +112,14 @@ class Reader {
       problems_.Add(key.at,
                     absl::StrCat("only one of ", Choices(*field->containing_oneof()),
                                  " may be given, and ", field->name(), " is not the first"));
-      marks_.Put(message, field->number(), key.at);
-      marks_.Spoil(message, field->number());
+      positions_.Put(message, field->number(), key.at);
+      positions_.Spoil(message, field->number());
       return;
     }
-    marks_.Put(message, field->number(), value.at);
+    positions_.Put(message, field->number(), value.at);
     if (!ReadValue(value, *field, message)) {
       message.GetReflection()->ClearField(&message, field);
-      marks_.Spoil(message, field->number());
+      positions_.Spoil(message, field->number());
     }
   }
 
@@ -169,7 +170,7 @@ class Reader {
       complete = ReadItem(item, field, message) && complete;
     }
     // Items of which nothing is known would make a partial list lie about what there is.
-    if (!complete) marks_.Spoil(message, field.number());
+    if (!complete) positions_.Spoil(message, field.number());
     return true;
   }
 
@@ -177,7 +178,7 @@ class Reader {
     const Reflection& reflection = *message.GetReflection();
     if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
       const bool useful = Read(item, field.name(), *reflection.AddMessage(&message, &field));
-      // Not RemoveLast, which would hand out the same address, marks and all, once more.
+      // Not RemoveLast, which would hand out the same address, positions and all, once more.
       if (!useful) reflection.UnsafeArenaReleaseLast(&message, &field);
       return useful;
     }
@@ -186,7 +187,7 @@ class Reader {
       Complain(item.at, field.name(), text.status());
       return false;
     }
-    marks_.PutItem(message, field.number(), reflection.FieldSize(message, &field), item.at);
+    positions_.PutItem(message, field.number(), reflection.FieldSize(message, &field), item.at);
     reflection.AddString(&message, &field, *std::move(text));
     return true;
   }
@@ -194,7 +195,7 @@ class Reader {
   bool IsFirstChoice(const FieldDescriptor& field, const Message& message) const {
     const OneofDescriptor* const choice = field.real_containing_oneof();
     for (int i = 0; choice != nullptr && i < choice->field_count(); ++i) {
-      if (marks_.Given(message, choice->field(i)->number())) return false;
+      if (positions_.Given(message, choice->field(i)->number())) return false;
     }
     return true;
   }
@@ -206,22 +207,23 @@ class Reader {
     const OneofDescriptor& choice = *descriptor.oneof_decl(0);  // real ones come first
     bool given = false;
     for (int i = 0; i < choice.field_count(); ++i) {
-      given = given || marks_.Given(message, choice.field(i)->number());
+      given = given || positions_.Given(message, choice.field(i)->number());
     }
     if (!given) {
-      problems_.Add(marks_.At(message), absl::StrCat("needs one of ", Choices(choice)));
+      problems_.Add(positions_.At(message), absl::StrCat("needs one of ", Choices(choice)));
     }
     return message.GetReflection()->HasOneof(message, &choice);
   }
 
-  Marks& marks_;
+  SourcePositions& positions_;
   ProblemList& problems_;
 };
 
 }  // namespace
 
-void ReadMessage(const YamlNode& tree, Message& message, Marks& marks, ProblemList& problems) {
-  Reader(marks, problems).Read(tree, "", message);
+void ReadMessage(const YamlNode& tree, Message& message, SourcePositions& positions,
+                 ProblemList& problems) {
+  Reader(positions, problems).Read(tree, "", message);
 }
 
 }  // namespace headgate::config

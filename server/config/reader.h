@@ -2,30 +2,30 @@
 // the shorthands that the comments in config.proto promise.
 //
 // Notes where every field stood, and goes on after each problem. A field that was of no use is left
-// out of the message and spoilt in the marks, so that nothing is said about it twice. Knows the
+// out of the message and spoilt in the positions, so that nothing is said about it twice. Knows the
 // schema only: whether names exist and numbers make sense is for build.h.
 //
-// The message lives in an arena: marks know messages by their addresses, and an arena gives none of
-// them out twice.
+// The message lives in an arena: positions know messages by their addresses, and an arena gives
+// none of them out twice.
 //
 //   google::protobuf::Arena arena;
 //   auto& proto = *google::protobuf::Arena::CreateMessage<v1::Config>(&arena);
-//   Marks marks;
-//   ReadMessage(tree, proto, marks, problems);
+//   SourcePositions positions;
+//   ReadMessage(tree, proto, positions, problems);
 
 #ifndef HEADGATE_SERVER_CONFIG_READER_H_
 #define HEADGATE_SERVER_CONFIG_READER_H_
 
 #include <google/protobuf/message.h>
 
-#include "server/config/marks.h"
 #include "server/config/problem.h"
+#include "server/config/source_positions.h"
 #include "server/config/yaml_tree.h"
 
 namespace headgate::config {
 
-void ReadMessage(const YamlNode& tree, google::protobuf::Message& message, Marks& marks,
-                 ProblemList& problems);
+void ReadMessage(const YamlNode& tree, google::protobuf::Message& message,
+                 SourcePositions& positions, ProblemList& problems);
 
 }  // namespace headgate::config
 

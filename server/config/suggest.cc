@@ -79,11 +79,11 @@ std::string Alternatives(const std::vector<std::string>& names) {
 }
 
 std::string Quoted(std::string_view text) {
-  constexpr size_t kMostBytes = 60;
-  if (text.size() <= kMostBytes) {
+  constexpr size_t kMaxBytes = 60;
+  if (text.size() <= kMaxBytes) {
     return absl::StrCat("'", absl::Utf8SafeCHexEscape(Sv(text)), "'");
   }
-  size_t end = kMostBytes;  // not within a character
+  size_t end = kMaxBytes;  // not within a character
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
   return absl::StrCat("'", absl::Utf8SafeCHexEscape(Sv(text.substr(0, end))), "...'");
 }

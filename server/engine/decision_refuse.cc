@@ -97,14 +97,14 @@ bool Decision::ExamineOtherLimits(Candidate& candidate) {
 
 bool Decision::ExamineAuto(Candidate& candidate) {
   constexpr double kShortestChunk = 0.005, kBestChunk = 0.02, kLongestChunk = 0.05;  // busy seconds
-  constexpr double kMostScale = 16;
+  constexpr double kMaxScale = 16;
   const Budget& budget = *candidate.budget;
   budget.ledger->CountCheck();
   const double cost = candidate.cost;
   if (learnt_ && cost > 0 && (cost < kShortestChunk || cost > kLongestChunk)) {
-    answer_.chunk_scale = std::clamp(kBestChunk / cost, 1 / kMostScale, kMostScale);
+    answer_.chunk_scale = std::clamp(kBestChunk / cost, 1 / kMaxScale, kMaxScale);
   }
-  candidate.cost = std::min(cost, budget.most_charged);
+  candidate.cost = std::min(cost, budget.max_charged);
   const Health health = budget.clock->Read(now_.monotonic_ns).health;
   if (!health.gate_shut) return true;
   Violate(candidate, Limit::kProbe, candidate.cost, 0, UntilNextSample(health, now_));
@@ -285,7 +285,7 @@ BucketView Decision::ViewOne(Candidate& candidate, const CheckRequest& request) 
     view.outstanding =
         CountOutstanding(tables_, *candidate.budget, candidate.tag, now_.monotonic_ns);
   const bool too_costly = !budget.AllowsCost(candidate.cost);
-  candidate.cost = std::min(candidate.cost, budget.most_charged);
+  candidate.cost = std::min(candidate.cost, budget.max_charged);
   view.cost = candidate.cost;
   if (budget.ledger != nullptr) {
     candidate.cost_ns = budget.ledger->ToNs(candidate.cost);

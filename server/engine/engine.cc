@@ -28,9 +28,9 @@ uint64_t Mix(uint64_t x) {
 
 EngineOptions BoundedOptions(EngineOptions options) {
   options.permit_ttl = std::clamp(options.permit_ttl, absl::Milliseconds(1), absl::Hours(24));
-  constexpr size_t kMost = size_t{1} << 24;
-  options.max_permits = std::clamp<size_t>(options.max_permits, 64, kMost);
-  options.max_patterns = std::clamp<size_t>(options.max_patterns, 64, kMost);
+  constexpr size_t kMax = size_t{1} << 24;
+  options.max_permits = std::clamp<size_t>(options.max_permits, 64, kMax);
+  options.max_patterns = std::clamp<size_t>(options.max_patterns, 64, kMax);
   return options;
 }
 

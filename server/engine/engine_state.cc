@@ -88,8 +88,8 @@ absl::Status Engine::Restore(const SavedState& state, Now now, int64_t elapsed_n
   if (BucketBytesOf(state) > std::max(options_.bucket_bytes, kAlwaysAllowed)) {
     return absl::ResourceExhaustedError("its buckets take more memory than they may");
   }
-  constexpr uint64_t kMostPolicies = uint64_t{1} << 62;
-  if (state.policy_version > kMostPolicies) {
+  constexpr uint64_t kMaxPolicies = uint64_t{1} << 62;
+  if (state.policy_version > kMaxPolicies) {
     return absl::ResourceExhaustedError("no numbers are left for new policies");
   }
   const TimeShift shift(state.saved_at, now, elapsed_ns);

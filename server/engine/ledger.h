@@ -128,14 +128,14 @@ class Ledger {
   void CountCheck() { checks_.fetch_add(1, std::memory_order_relaxed); }
   void CountReport(double actual_cost) {
     reports_.fetch_add(1, std::memory_order_relaxed);
-    reported_ns_.fetch_add(ToNs(std::min(actual_cost, kMostCounted)), std::memory_order_relaxed);
+    reported_ns_.fetch_add(ToNs(std::min(actual_cost, kMaxCounted)), std::memory_order_relaxed);
   }
   uint64_t checks() const { return checks_.load(std::memory_order_relaxed); }
   uint64_t reports() const { return reports_.load(std::memory_order_relaxed); }
   double reported_cost() const { return ToUnits(reported_ns_.load(std::memory_order_relaxed)); }
 
  private:
-  static constexpr double kMostCounted = 1e6;  // of one Report: a sum must not overflow
+  static constexpr double kMaxCounted = 1e6;  // of one Report: a sum must not overflow
 
   std::atomic<int64_t>& RefundedAt(uint64_t tag) const {
     return refunded_[tag & (refunded_.size() - 1)];

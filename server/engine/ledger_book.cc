@@ -93,7 +93,7 @@ void LedgerBook::BindLimits(const BudgetSpec& spec, const TargetSpec& target,
     if (rate.has_value() && *rate == 0) budget.blocked = Limit::kRate;
   }
   budget.is_auto = IsAuto(spec);
-  if (budget.is_auto) budget.most_charged = BurstOf(spec, std::nullopt);
+  if (budget.is_auto) budget.max_charged = BurstOf(spec, std::nullopt);
   budget.limits_more = budget.blocked.has_value() || budget.limits_concurrency ||
                        spec.max_cost.has_value() || budget.is_auto;
 }

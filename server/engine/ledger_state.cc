@@ -8,12 +8,12 @@
 namespace headgate::engine {
 namespace {
 
-constexpr uint64_t kMostStripes = 64;
+constexpr uint64_t kMaxStripes = 64;
 
 }  // namespace
 
 bool Ledger::IsStripes(uint64_t count) {
-  return count <= kMostStripes && std::has_single_bit(count);
+  return count <= kMaxStripes && std::has_single_bit(count);
 }
 
 void Ledger::Save(int64_t clock_ns, SavedLedger& saved) const {
@@ -54,7 +54,7 @@ Ledger::Ledger(Axis axis, const SavedLedger& saved)
 }
 
 int64_t Ledger::RefundedSince(uint64_t version, uint64_t tag, int64_t refunded_ns) const {
-  constexpr int64_t kMost = VirtualClock::kHorizonNs;
+  constexpr int64_t kMax = VirtualClock::kHorizonNs;
   int64_t total = 0;
   if (version >= version_) {
     total = Refunded(tag);
@@ -65,7 +65,7 @@ int64_t Ledger::RefundedSince(uint64_t version, uint64_t tag, int64_t refunded_n
   }
   // A count may wrap around, a difference does not.
   const uint64_t since = static_cast<uint64_t>(total) - static_cast<uint64_t>(refunded_ns);
-  return std::clamp<int64_t>(static_cast<int64_t>(since), 0, kMost);
+  return std::clamp<int64_t>(static_cast<int64_t>(since), 0, kMax);
 }
 
 }  // namespace headgate::engine

@@ -143,9 +143,9 @@ void PermitTable::MakeRoom(const SavedState& state, const TimeShift& shift) {
 absl::Status PermitTable::Restore(const SavedState& state, const TimeShift& shift,
                                   int64_t lost_ns) {
   // No table issues as many permits as this in a second, however few slots it has to go round.
-  constexpr uint64_t kMostInSecond = uint64_t{1} << 25;
+  constexpr uint64_t kMaxInSecond = uint64_t{1} << 25;
   constexpr uint64_t kMargin = uint64_t{1} << 20;
-  constexpr uint64_t kMostGenerations = kGenerationMask >> 1;
+  constexpr uint64_t kMaxGenerations = kGenerationMask >> 1;
   const uint64_t seconds = static_cast<uint64_t>(lost_ns) / 1'000'000'000;
   // As many slots as the one who saved went round: it may have had more, for permits of another
   // one.
@@ -166,8 +166,8 @@ absl::Status PermitTable::Restore(const SavedState& state, const TimeShift& shif
   for (const uint64_t generation : state.generations) {
     floor_ = std::max(floor_, (generation - first_generation_) & kGenerationMask);
   }
-  const uint64_t skipped = kMargin + std::min(seconds * kMostInSecond / slots, kMostGenerations);
-  if (floor_ > kMostGenerations - std::min(skipped, kMostGenerations)) {
+  const uint64_t skipped = kMargin + std::min(seconds * kMaxInSecond / slots, kMaxGenerations);
+  if (floor_ > kMaxGenerations - std::min(skipped, kMaxGenerations)) {
     return absl::ResourceExhaustedError("no numbers are left for new permits");
   }
   floor_ += skipped;

@@ -50,9 +50,9 @@ struct alignas(64) Budget {
   uint64_t concurrency_key = 0;
   bool limits_concurrency = false;
   bool is_auto = false;
-  double most_charged = kNoLimit;  // cost units, for one Check; an auto budget's burst
-  std::optional<Limit> blocked;    // kRate or kBurst is an explicit 0: the debt does not matter
-  std::string_view split_tag;      // into the policy's own budget list
+  double max_charged = kNoLimit;  // cost units, for one Check; an auto budget's burst
+  std::optional<Limit> blocked;   // kRate or kBurst is an explicit 0: the debt does not matter
+  std::string_view split_tag;     // into the policy's own budget list
 
   bool AllowsCost(double cost) const { return cost <= max_cost && max_cost != 0; }
 };

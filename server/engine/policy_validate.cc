@@ -106,9 +106,9 @@ class Validator {
         Say("split tag must have 1 to ", kMaxTagBytes, " bytes");
       }
     }
-    constexpr size_t kMostBuckets = size_t{1} << 28;
-    if (budget.max_buckets < 1 || budget.max_buckets > kMostBuckets) {
-      Say("max_buckets must be 1 to ", kMostBuckets, "; it is ", budget.max_buckets);
+    constexpr size_t kMaxBuckets = size_t{1} << 28;
+    if (budget.max_buckets < 1 || budget.max_buckets > kMaxBuckets) {
+      Say("max_buckets must be 1 to ", kMaxBuckets, "; it is ", budget.max_buckets);
     }
   }
 

@@ -14,31 +14,31 @@
 namespace headgate::engine {
 namespace {
 
-constexpr int64_t kMostNs = VirtualClock::kHorizonNs;
-constexpr uint32_t kMostSlots = uint32_t{1} << 20;
-constexpr uint64_t kMostGeneration = uint64_t{1} << 40;
+constexpr int64_t kMaxNs = VirtualClock::kHorizonNs;
+constexpr uint32_t kMaxSlots = uint32_t{1} << 20;
+constexpr uint64_t kMaxGeneration = uint64_t{1} << 40;
 // Beyond those of any rate that a policy may have.
-constexpr double kLeastNsPerUnit = 1e-9, kMostNsPerUnit = 1e21;
+constexpr double kLeastNsPerUnit = 1e-9, kMaxNsPerUnit = 1e21;
 constexpr int kWays = BucketTable::kWays;
 
 absl::Status Wrong(const char* what, size_t place) {
   return absl::InvalidArgumentError(absl::StrCat(what, " ", place, ": no engine has saved this"));
 }
 
-bool IsTime(int64_t at_ns, int64_t most_ns = kMostNs) { return at_ns >= 0 && at_ns <= most_ns; }
+bool IsTime(int64_t at_ns, int64_t max_ns = kMaxNs) { return at_ns >= 0 && at_ns <= max_ns; }
 bool IsDebt(int64_t at_ns) { return IsTime(at_ns, Bucket::kHorizonNs); }
 bool IsCost(double cost) { return cost >= 0 && cost <= kMaxAmount; }
 bool IsPositive(double number) { return std::isfinite(number) && number > 0; }
 
 bool IsHealth(const Health& health) {
-  return health.status <= HealthStatus::kStale && IsTime(health.sampled_at_ns, 2 * kMostNs) &&
-         IsTime(health.next_sample_at_ns, 2 * kMostNs);
+  return health.status <= HealthStatus::kStale && IsTime(health.sampled_at_ns, 2 * kMaxNs) &&
+         IsTime(health.next_sample_at_ns, 2 * kMaxNs);
 }
 
 bool IsClock(const SavedClock& clock) {
-  constexpr auto kMostSpeed = static_cast<uint64_t>(VirtualClock::kMaxSpeed * 0x1p32);
-  return IsTime(clock.real_base_ns, 2 * kMostNs) && IsTime(clock.virtual_base_ns) &&
-         clock.speed_fixed <= kMostSpeed && IsHealth(clock.health);
+  constexpr auto kMaxSpeed = static_cast<uint64_t>(VirtualClock::kMaxSpeed * 0x1p32);
+  return IsTime(clock.real_base_ns, 2 * kMaxNs) && IsTime(clock.virtual_base_ns) &&
+         clock.speed_fixed <= kMaxSpeed && IsHealth(clock.health);
 }
 
 bool IsTable(const SavedTable& table) {
@@ -67,8 +67,8 @@ bool IsOrigin(const SavedLedger& ledger) {
 bool IsLedger(const SavedState& state, const SavedLedger& ledger) {
   const bool has_clock =
       ledger.clock == SavedLedger::kFrozenClock || ledger.clock < state.clocks.size();
-  return has_clock && !ledger.name.empty() && ledger.slot < kMostSlots &&
-         ledger.ns_per_unit >= kLeastNsPerUnit && ledger.ns_per_unit <= kMostNsPerUnit &&
+  return has_clock && !ledger.name.empty() && ledger.slot < kMaxSlots &&
+         ledger.ns_per_unit >= kLeastNsPerUnit && ledger.ns_per_unit <= kMaxNsPerUnit &&
          IsTime(ledger.opened_at_ns) && IsOrigin(ledger) &&
          ledger.version <= state.policy_version && ledger.lineage <= ledger.version &&
          IsDebt(ledger.empties_at_ns) && IsTable(ledger.table);
@@ -80,10 +80,10 @@ bool IsCharge(const SavedCharge& charge) {
 
 bool IsPermit(const SavedState& state, const SavedPermit& permit) {
   // A day is the longest that one may live; the Check's clock may have been ahead of the saver's.
-  constexpr int64_t kMostLeftNs = 2 * int64_t{86'400'000'000'000};
-  return permit.expires_at_ns - kMostLeftNs <= state.saved_at.monotonic_ns &&
+  constexpr int64_t kMaxLeftNs = 2 * int64_t{86'400'000'000'000};
+  return permit.expires_at_ns - kMaxLeftNs <= state.saved_at.monotonic_ns &&
          permit.slot < state.generations.size() && permit.charges <= kMaxBudgetsPerCheck &&
-         IsTime(permit.expires_at_ns, 2 * kMostNs) &&
+         IsTime(permit.expires_at_ns, 2 * kMaxNs) &&
          permit.policy_version <= state.policy_version &&
          (permit.estimate == CostModel::kNone || IsCost(permit.estimate));
 }
@@ -95,8 +95,8 @@ bool IsRequest(const SavedRequest& request) {
   }
   return IsCost(request.predicted_cost) && std::isfinite(request.chunk_scale) &&
          request.reason <= Reason::kCapacity && IsHealth(request.health.health) &&
-         IsTime(request.health.now_ns, 2 * kMostNs) &&
-         IsTime(request.health.real_base_ns, 2 * kMostNs) &&
+         IsTime(request.health.now_ns, 2 * kMaxNs) &&
+         IsTime(request.health.real_base_ns, 2 * kMaxNs) &&
          !std::isnan(request.health.health.speed);
 }
 
@@ -118,7 +118,7 @@ absl::Status ValidateLedgers(const SavedState& state) {
 absl::Status ValidatePermits(const SavedState& state) {
   if (state.generations.size() > size_t{1} << 24) return Wrong("permit generations", 0);
   for (size_t i = 0; i < state.generations.size(); ++i) {
-    if (state.generations[i] >= kMostGeneration) return Wrong("permit generation", i);
+    if (state.generations[i] >= kMaxGeneration) return Wrong("permit generation", i);
   }
   size_t charges = 0;
   for (size_t i = 0; i < state.permits.size(); ++i) {
@@ -136,16 +136,16 @@ absl::Status ValidatePermits(const SavedState& state) {
 }  // namespace
 
 Health Storable(Health health) {
-  health.sampled_at_ns = std::clamp<int64_t>(health.sampled_at_ns, 0, 2 * kMostNs);
-  health.next_sample_at_ns = std::clamp<int64_t>(health.next_sample_at_ns, 0, 2 * kMostNs);
+  health.sampled_at_ns = std::clamp<int64_t>(health.sampled_at_ns, 0, 2 * kMaxNs);
+  health.next_sample_at_ns = std::clamp<int64_t>(health.next_sample_at_ns, 0, 2 * kMaxNs);
   return health;
 }
 
 absl::Status Validate(const SavedState& state) {
-  constexpr uint64_t kMostPolicies = uint64_t{1} << 63;
+  constexpr uint64_t kMaxPolicies = uint64_t{1} << 63;
   if (!IsTime(state.saved_at.monotonic_ns)) return Wrong("time", 0);
-  if (state.policy_version >= kMostPolicies) return Wrong("policy", 0);
-  if (state.first_generation >= kMostGeneration || state.generation_floor >= kMostGeneration) {
+  if (state.policy_version >= kMaxPolicies) return Wrong("policy", 0);
+  if (state.first_generation >= kMaxGeneration || state.generation_floor >= kMaxGeneration) {
     return Wrong("first permit generation", 0);
   }
   for (size_t i = 0; i < state.clocks.size(); ++i) {

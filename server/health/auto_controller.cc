@@ -18,15 +18,15 @@ constexpr double kLeastRate = 0.02;  // so that something is always learnt, and 
 constexpr double kFirstRate = 0.1;   // for each core
 // Of the limit, where all that is tolerated would be lost: latency suffers earlier than throughput.
 constexpr double kAim = 0.38;
-constexpr double kMostGrowth = 2;   // from one pulse to the next
+constexpr double kMaxGrowth = 2;    // from one pulse to the next
 constexpr double kIdleGrowth = 16;  // a second
 constexpr double kSpareCore = 0.5;  // cores that are left to a foreground too sparse to measure
 
-constexpr double kPulse = 0.25;                       // batch work in a pulse, for each core
-constexpr double kLeastDuty = 0.3, kMostDuty = 0.85;  // of a pulse
-constexpr double kShortPulse = 0.8, kLongPulse = 3;   // s
-constexpr double kFirstPause = 0.4;                   // s
-constexpr double kMostCredit = 5;                     // seconds of W
+constexpr double kPulse = 0.25;                      // batch work in a pulse, for each core
+constexpr double kLeastDuty = 0.3, kMaxDuty = 0.85;  // of a pulse
+constexpr double kShortPulse = 0.8, kLongPulse = 3;  // s
+constexpr double kFirstPause = 0.4;                  // s
+constexpr double kMaxCredit = 5;                     // seconds of W
 constexpr double kJitter = 0.2;  // a periodic foreground must not fall into step
 
 constexpr double kShortestOff = 3, kLongestOff = 30;  // s, where batch work does not end
@@ -144,14 +144,14 @@ void AutoController::StepOff(const Flow& flow) {
 }
 
 void AutoController::Open() {
-  const double most = kMostGrowth * std::max(rate_, kFirstRate * options_.cores);
+  const double most = kMaxGrowth * std::max(rate_, kFirstRate * options_.cores);
   rate_ = std::min(FindRate(), most);
-  const double duty = std::clamp(rate_ / (kPulse * options_.cores), kLeastDuty, kMostDuty);
+  const double duty = std::clamp(rate_ / (kPulse * options_.cores), kLeastDuty, kMaxDuty);
   const double length =
-      kShortPulse + (kLongPulse - kShortPulse) * (duty - kLeastDuty) / (kMostDuty - kLeastDuty);
+      kShortPulse + (kLongPulse - kShortPulse) * (duty - kLeastDuty) / (kMaxDuty - kLeastDuty);
   on_for_ = length * Jitter();
   off_for_ = length * (1 - duty) / duty * Jitter();
-  drain_ = rate_ + std::min(credit_, kMostCredit * rate_) / on_for_;
+  drain_ = rate_ + std::min(credit_, kMaxCredit * rate_) / on_for_;
   Enter(ControlPhase::kOn);
 }
 

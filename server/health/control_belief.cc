@@ -48,10 +48,10 @@ void LimitBelief::Doubt(double share, double median, double spread) {
 
 // A random walk in steps of one cell, as often as its variance takes.
 void LimitBelief::Drift(double spread) {
-  constexpr double kMostAtOnce = 0.25;
+  constexpr double kMaxAtOnce = 0.25;
   double variance = spread * spread / (step_ * step_);
   while (variance > 0) {
-    const double move = std::min(variance / 2, kMostAtOnce);
+    const double move = std::min(variance / 2, kMaxAtOnce);
     variance -= 2 * move;
     Cells moved = share_;
     for (size_t i = 0; i < kCells; ++i) {

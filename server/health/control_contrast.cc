@@ -7,7 +7,7 @@
 namespace headgate::health {
 namespace {
 
-constexpr size_t kMostFlows = 512;
+constexpr size_t kMaxFlows = 512;
 // Fewer cannot tell a trend from an effect.
 constexpr size_t kTrendTakes = 7;
 constexpr double kLeastContrast = 1e-6;
@@ -52,7 +52,7 @@ bool Contrast::Is(const Flow& flow, Kind kind) {
 void Contrast::Add(const Flow& flow) {
   if (!flows_.empty() && flows_.back().source != flow.source) flows_.clear();
   flows_.push_back(flow);
-  if (flows_.size() > kMostFlows) flows_.pop_front();
+  if (flows_.size() > kMaxFlows) flows_.pop_front();
 }
 
 void Contrast::KeepLast(double seconds) {

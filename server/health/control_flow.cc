@@ -12,7 +12,7 @@ constexpr int64_t kDistrustNs = 10'000'000'000;
 constexpr int64_t kPatienceNs = 600'000'000;
 // After a longer pause the counters say nothing about now.
 constexpr int64_t kLongestNs = 3'000'000'000;
-constexpr double kMostIdsEach = 20;
+constexpr double kMaxIdsEach = 20;
 constexpr double kAlikeShare = 0.3;
 // As often must permits be outstanding with no session of batch work in sight.
 constexpr int kUnseen = 8;
@@ -121,7 +121,7 @@ void FlowMeter::CountStatements(const ControlSample& sample, Flow& flow) const {
 }
 
 void FlowMeter::BlameBatch() {
-  if (seen_each_ > kMostIdsEach) return;
+  if (seen_each_ > kMaxIdsEach) return;
   if (std::abs(seen_each_ - blamed_each_) < kAlikeShare * blamed_each_) ids_each_ = seen_each_;
   blamed_each_ = seen_each_;
 }

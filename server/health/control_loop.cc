@@ -7,7 +7,7 @@ namespace headgate::health {
 namespace {
 
 constexpr int64_t kLatelyNs = 5'000'000'000;
-constexpr double kMostDrain = 1024;  // that the engine takes
+constexpr double kMaxDrain = 1024;  // that the engine takes
 
 const char* NameOf(ControlPhase phase) {
   switch (phase) {
@@ -41,7 +41,7 @@ absl::Duration ControlLoop::OnWork(const absl::StatusOr<WorkCounters>& sample, N
 ControlSample ControlLoop::Read(const WorkCounters& work, Now now) {
   ControlSample sample;
   sample.work = work;
-  demands_.resize(spec_.budgets.size());
+  asked_budgets_.resize(spec_.budgets.size());
   for (size_t i = 0; i < spec_.budgets.size(); ++i) {
     const absl::StatusOr<engine::AutoActivity> activity =
         engine_.ReadAutoActivity(spec_.target, spec_.budgets[i].budget, now);
@@ -56,14 +56,14 @@ ControlSample ControlLoop::Read(const WorkCounters& work, Now now) {
 }
 
 void ControlLoop::Note(size_t place, const engine::AutoActivity& activity, Now now) {
-  Demand& demand = demands_[place];
-  if (activity.checks > demand.checks) demand.asked_at_ns = now.monotonic_ns;
-  demand.checks = activity.checks;
+  AskedBudget& asked = asked_budgets_[place];
+  if (activity.checks > asked.checks) asked.asked_at_ns = now.monotonic_ns;
+  asked.checks = activity.checks;
 }
 
 bool ControlLoop::Asked(size_t place) const {
-  if (place >= demands_.size() || demands_[place].asked_at_ns == 0) return false;
-  return now_ns_ - demands_[place].asked_at_ns < kLatelyNs;
+  if (place >= asked_budgets_.size() || asked_budgets_[place].asked_at_ns == 0) return false;
+  return now_ns_ - asked_budgets_[place].asked_at_ns < kLatelyNs;
 }
 
 double ControlLoop::ShareOf(size_t place) const {
@@ -73,8 +73,8 @@ double ControlLoop::ShareOf(size_t place) const {
 }
 
 double ControlLoop::SpeedOf(std::string_view profile) const {
-  for (const Guard& guard : guards_) {
-    if (guard.profile == profile) return guard.speed;
+  for (const HealthSpeed& speed : speeds_) {
+    if (speed.profile == profile) return speed.speed;
   }
   return 1;
 }
@@ -84,7 +84,7 @@ void ControlLoop::Apply(Now now) {
     const ControlledBudget& budget = spec_.budgets[i];
     (void)engine_.SetAutoRate(
         spec_.target, budget.budget,
-        {.rate = std::min(kMostDrain, setting_.drain * ShareOf(i)) * SpeedOf(budget.profile),
+        {.rate = std::min(kMaxDrain, setting_.drain * ShareOf(i)) * SpeedOf(budget.profile),
          .shut = setting_.shut,
          .next_change_at_ns = next_ns_},
         now);
@@ -94,12 +94,13 @@ void ControlLoop::Apply(Now now) {
 void ControlLoop::OnHealth(std::string_view profile, const engine::Health& health, Now now) {
   MutexLock lock(&mutex_);
   const bool changed = SpeedOf(profile) != health.speed;
-  const auto known = std::find_if(guards_.begin(), guards_.end(),
-                                  [&](const Guard& guard) { return guard.profile == profile; });
-  if (known != guards_.end()) {
+  const auto known = std::find_if(speeds_.begin(), speeds_.end(), [&](const HealthSpeed& speed) {
+    return speed.profile == profile;
+  });
+  if (known != speeds_.end()) {
     known->speed = health.speed;
   } else {
-    guards_.push_back({std::string(profile), health.speed});
+    speeds_.push_back({std::string(profile), health.speed});
   }
   if (changed && next_ns_ != 0) Apply(now);
 }
@@ -112,7 +113,7 @@ void ControlLoop::Reconfigure(ControlSpec spec) {
   };
   if (!std::equal(spec.budgets.begin(), spec.budgets.end(), spec_.budgets.begin(),
                   spec_.budgets.end(), same)) {
-    demands_.clear();
+    asked_budgets_.clear();
   }
   spec_ = std::move(spec);
 }

@@ -5,9 +5,9 @@
 // All auto budgets of a target have one controller, since what is tolerated is the harm that they
 // do together. The rate that it finds is divided equally among the budgets that were asked for
 // lately; one that was not asked for gets what would be its share, so that its first Check is not
-// denied for that. A budget's rate is its share times the speed of its health profile: guards watch
-// what the foreground's speed does not show, such as lag. Auto budgets are not split, which the
-// configuration sees to.
+// denied for that. A budget's rate is its share times the speed of its health profile: health
+// speeds watch what the foreground's speed does not show, such as lag. Auto budgets are not split,
+// which the configuration sees to.
 //
 // Thread-safe.
 //
@@ -65,12 +65,12 @@ class ControlLoop final : public WorkListener {
   std::vector<ControllerSnapshot> Snapshot() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  struct Guard {
+  struct HealthSpeed {
     std::string profile;
     double speed = 1;
   };
   // For one budget, in their order.
-  struct Demand {
+  struct AskedBudget {
     uint64_t checks = 0;
     int64_t asked_at_ns = 0;  // 0: never
   };
@@ -90,8 +90,8 @@ class ControlLoop final : public WorkListener {
   ControlSetting setting_ ABSL_GUARDED_BY(mutex_);
   int64_t now_ns_ ABSL_GUARDED_BY(mutex_) = 0;   // of the last sample
   int64_t next_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // of the next one
-  std::vector<Demand> demands_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Guard> guards_ ABSL_GUARDED_BY(mutex_);
+  std::vector<AskedBudget> asked_budgets_ ABSL_GUARDED_BY(mutex_);
+  std::vector<HealthSpeed> speeds_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace headgate::health

@@ -59,13 +59,13 @@ void TargetMonitor::Start() {
     MutexLock lock(&mutex_);
     Publish();
   }
-  demand_->SetWaker([this] { WakeUp(); });
+  activity_->SetWaker([this] { WakeUp(); });
   for (size_t i = 0; i < probes_.size(); ++i) threads_.emplace_back([this, i] { Serve(i); });
   threads_.emplace_back([this] { PublishInTime(); });
 }
 
 void TargetMonitor::Stop() {
-  demand_->SetWaker(nullptr);
+  activity_->SetWaker(nullptr);
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
@@ -92,7 +92,7 @@ TargetSnapshot TargetMonitor::Snapshot() const {
 
 void TargetMonitor::WakeUp() {
   MutexLock lock(&mutex_);
-  watch_.NoteDemand(options_.clock->Read());
+  watch_.NoteChecks(options_.clock->Read());
   changed_.notify_all();
 }
 
@@ -152,7 +152,7 @@ void TargetMonitor::Poll(size_t connection) {
     MutexLock lock(&mutex_);
     if (stopping_) return;
     watch_.EndPoll(connection, poll, result, started.monotonic_ns, ended);
-    demand_->Rearm();
+    activity_->Rearm();
     Publish();
   }
   if (connection == 0 && options_.work != nullptr && !result.ok()) TellWork(result.status());

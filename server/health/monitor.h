@@ -17,7 +17,7 @@
 //
 //   TargetMonitor monitor(spec, {.primary = ..., .standbys = ...}, {.clock = &clock, ...});
 //   monitor.Start();
-//   book.Set({{spec.target, monitor.demand()}});
+//   book.Set({{spec.target, monitor.activity()}});
 //   ...
 //   absl::Status same = monitor.Reconfigure(new_spec);  // not ok: make another monitor
 
@@ -37,7 +37,7 @@
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "common/mutex.h"
-#include "server/health/demand.h"
+#include "server/health/check_activity.h"
 #include "server/health/health_sink.h"
 #include "server/health/monitor_spec.h"
 #include "server/health/probe.h"
@@ -78,8 +78,8 @@ class TargetMonitor {
 
   TargetSnapshot Snapshot() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // For a DemandBook.
-  std::shared_ptr<Demand> demand() const { return demand_; }
+  // For a CheckActivityBook.
+  std::shared_ptr<CheckActivity> activity() const { return activity_; }
 
  private:
   enum class Step : uint8_t { kStop, kPoll, kSampleWork };
@@ -98,7 +98,7 @@ class TargetMonitor {
 
   const MonitorOptions options_;
   const std::vector<std::unique_ptr<Probe>> probes_;  // one for each connection
-  const std::shared_ptr<Demand> demand_ = std::make_shared<Demand>();
+  const std::shared_ptr<CheckActivity> activity_ = std::make_shared<CheckActivity>();
   std::vector<std::thread> threads_;
 
   mutable Mutex mutex_;

@@ -14,7 +14,7 @@ int64_t ToNs(absl::Duration duration) { return absl::ToInt64Nanoseconds(duration
 
 PollSchedule::PollSchedule(const PollingSpec& polling, std::vector<PlannedQuery> queries,
                            const Options& options, int64_t now_ns)
-    : options_(options), demand_at_ns_(now_ns), next_poll_ns_(now_ns) {
+    : options_(options), last_check_ns_(now_ns), next_poll_ns_(now_ns) {
   Replan(polling, std::move(queries), now_ns);
 }
 
@@ -39,7 +39,7 @@ void PollSchedule::WantWork(uint64_t plan, int64_t at_ns) {
 }
 
 bool PollSchedule::Idle(int64_t now_ns) const {
-  return absl::Nanoseconds(now_ns - demand_at_ns_) >= polling_.idle_after;
+  return absl::Nanoseconds(now_ns - last_check_ns_) >= polling_.idle_after;
 }
 
 absl::Duration PollSchedule::Interval(int64_t now_ns) const {
@@ -47,9 +47,9 @@ absl::Duration PollSchedule::Interval(int64_t now_ns) const {
   return Idle(now_ns) ? std::max(awake, polling_.idle_interval) : awake;
 }
 
-void PollSchedule::NoteDemand(int64_t now_ns) {
+void PollSchedule::NoteChecks(int64_t now_ns) {
   const bool woken = Idle(now_ns);
-  demand_at_ns_ = std::max(demand_at_ns_, now_ns);
+  last_check_ns_ = std::max(last_check_ns_, now_ns);
   if (!woken) return;
   interval_ = Interval(now_ns);
   WantWork(plan_version_, now_ns);
@@ -101,8 +101,8 @@ bool PollSchedule::EndPoll(const Poll& poll, Result result, int64_t started_ns, 
 }
 
 void PollSchedule::Fail(int64_t ended_ns) {
-  constexpr int kMostDoublings = 16;
-  const int doublings = std::min(failures_, kMostDoublings);
+  constexpr int kMaxDoublings = 16;
+  const int doublings = std::min(failures_, kMaxDoublings);
   ++failures_;
   const absl::Duration most = std::min(kMaxBackoff, polling_.interval * (int64_t{1} << doublings));
   constexpr int64_t kSteps = 1024;

@@ -4,10 +4,11 @@
 // as
 //   long as itself, so that a saturated server is not polled all the time. Where every signal has
 //   an `every`, the shortest of them is the interval.
-// - Without demand for `idle_after`, polls are `idle_interval` apart, as they are where there is
-//   nothing to ask. The first demand after that is answered by a poll at once.
+// - Without a Check for `idle_after`, polls are `idle_interval` apart, as they are where there is
+//   nothing to ask. The first Check after that is answered by a poll at once.
 // - After the n-th failure in a row the next try follows within min(5 s, interval x 2^(n-1)), drawn
-//   from the upper half of that so that many monitors don't try in step. Demand doesn't change it.
+//   from the upper half of that so that many monitors don't try in step. CheckActivity doesn't
+//   change it.
 // - A signal with an `every` is asked by the poll nearest to its time, again if that poll fails.
 // - Work is sampled when it is wanted, but not while idle, nor between a failure and the next
 //   successful poll. A poll that is due comes first.
@@ -62,16 +63,16 @@ class PollSchedule {
     std::vector<PlannedQuery> queries;  // may be empty: the poll only tells whether it is there
   };
 
-  // The first poll and sample of work are due at once. `now_ns` counts as demand.
+  // The first poll and sample of work are due at once. `now_ns` counts as a Check.
   PollSchedule(const PollingSpec& polling, std::vector<PlannedQuery> queries,
                const Options& options, int64_t now_ns);
 
   // Another plan takes over: all of it is due at once, and the work too, unless the server is
-  // failing. Demand and failures go on.
+  // failing. CheckActivity and failures go on.
   void Replan(const PollingSpec& polling, std::vector<PlannedQuery> queries, int64_t now_ns);
 
   // Somebody asks for the target.
-  void NoteDemand(int64_t now_ns);
+  void NoteChecks(int64_t now_ns);
 
   Next NextStep(int64_t now_ns) const;
 
@@ -113,7 +114,7 @@ class PollSchedule {
   const Options options_;
   uint64_t draws_ = 0;
 
-  int64_t demand_at_ns_;
+  int64_t last_check_ns_;
   int64_t next_poll_ns_;
   int64_t work_at_ns_ = kNever;
   bool work_suspended_ = false;

@@ -91,20 +91,20 @@ absl::Status TargetWatch::Reconfigure(MonitorSpec spec, Now now) {
 }
 
 void TargetWatch::Rebuild(MonitorSpec spec) {
-  const std::vector<Guard> before = std::move(guards_);
-  guards_.clear();
+  const std::vector<HealthSpeed> before = std::move(speeds_);
+  speeds_.clear();
   for (const WatchedProfile& profile : spec.profiles) {
-    Guard& guard = guards_.emplace_back(profile, spec.standbys);
-    for (const Guard& old : before) {
-      if (old.profile() == profile.spec.name) guard.Resume(old);
+    HealthSpeed& speed = speeds_.emplace_back(profile, spec.standbys);
+    for (const HealthSpeed& old : before) {
+      if (old.profile() == profile.spec.name) speed.Resume(old);
     }
   }
   definitions_ = Define(spec);
   spec_ = std::move(spec);
 }
 
-void TargetWatch::NoteDemand(Now now) {
-  for (Connection& connection : connections_) connection.schedule.NoteDemand(now.monotonic_ns);
+void TargetWatch::NoteChecks(Now now) {
+  for (Connection& connection : connections_) connection.schedule.NoteChecks(now.monotonic_ns);
 }
 
 void TargetWatch::EndPoll(size_t connection, const PollSchedule::Poll& poll,
@@ -161,11 +161,11 @@ int64_t TargetWatch::Evaluate(Now now, HealthSink& sink) {
   for (const Connection& connection : connections_) {
     if (connection.polled) sink.OnServer(spec_.target, connection.name, connection.status, now);
   }
-  int64_t valid_until_ns = Guard::kNever;
-  for (Guard& guard : guards_) {
-    const Guard::Verdict& verdict = guard.Update(sample_, now);
+  int64_t valid_until_ns = HealthSpeed::kNever;
+  for (HealthSpeed& speed : speeds_) {
+    const HealthSpeed::Verdict& verdict = speed.Update(sample_, now);
     valid_until_ns = std::min(valid_until_ns, verdict.valid_until_ns);
-    sink.OnHealth(spec_.target, guard.profile(), verdict.health, now);
+    sink.OnHealth(spec_.target, speed.profile(), verdict.health, now);
   }
   return valid_until_ns;
 }
@@ -220,10 +220,10 @@ TargetSnapshot TargetWatch::Snapshot() const {
     signal.error = known->second.reading.error;
     signal.sampled_at_ns = known->second.sampled_at_ns;
   }
-  for (const Guard& guard : guards_) {
-    snapshot.profiles.push_back({.profile = guard.profile(),
-                                 .health = guard.verdict().health,
-                                 .signal = guard.verdict().signal});
+  for (const HealthSpeed& speed : speeds_) {
+    snapshot.profiles.push_back({.profile = speed.profile(),
+                                 .health = speed.verdict().health,
+                                 .signal = speed.verdict().signal});
   }
   return snapshot;
 }

@@ -31,8 +31,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/clock.h"
-#include "server/health/guard.h"
 #include "server/health/health_sink.h"
+#include "server/health/health_speed.h"
 #include "server/health/monitor_spec.h"
 #include "server/health/poll_schedule.h"
 #include "server/health/probe.h"
@@ -49,7 +49,7 @@ class TargetWatch {
   // then.
   absl::Status Reconfigure(MonitorSpec spec, Now now);
 
-  void NoteDemand(Now now);
+  void NoteChecks(Now now);
 
   size_t connections() const { return connections_.size(); }
   PollSchedule& schedule(size_t connection) { return connections_[connection].schedule; }
@@ -87,7 +87,7 @@ class TargetWatch {
 
   MonitorSpec spec_;
   Definitions definitions_;
-  std::vector<Guard> guards_;  // spec_.profiles[i]'s
+  std::vector<HealthSpeed> speeds_;  // spec_.profiles[i]'s
   std::vector<Connection> connections_;
   TargetSample sample_;
 };

@@ -91,7 +91,7 @@ absl::Status Registry::Commit(sqlite::Transaction change, InForce next, const No
 }
 
 absl::Status Registry::HasRoom(const CreateRequest& request) const {
-  if (in_force_.size() >= options_.most_in_force) {
+  if (in_force_.size() >= options_.max_in_force) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "there are ", in_force_.size(), " overrides in force, the most there may be: delete some"));
   }
@@ -99,7 +99,7 @@ absl::Status Registry::HasRoom(const CreateRequest& request) const {
   const auto of_caller = std::count_if(in_force_.begin(), in_force_.end(), [&](const auto& entry) {
     return entry.second.actor == request.actor;
   });
-  if (static_cast<size_t>(of_caller) < options_.most_in_force / 2) return absl::OkStatus();
+  if (static_cast<size_t>(of_caller) < options_.max_in_force / 2) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("caller ", request.actor, " has ", of_caller,
                    " overrides in force, the most that one may have: delete some"));

@@ -43,7 +43,7 @@ struct RegistryOptions {
   // Puts a whole policy into force: the engine's Install. One call at a time; it must not call
   // back.
   std::function<absl::Status(engine::PolicySpec)> put = {};
-  size_t most_in_force = 10'000;  // of one caller, where callers have names: half of them
+  size_t max_in_force = 10'000;  // of one caller, where callers have names: half of them
 };
 
 // The newest first.

@@ -21,11 +21,11 @@ absl::Status Wrong(std::string_view field, const Parts&... parts) {
 }
 
 // They stand in rules' names, so they must not break a line.
-absl::Status ValidateText(std::string_view field, std::string_view text, size_t most_bytes) {
+absl::Status ValidateText(std::string_view field, std::string_view text, size_t max_bytes) {
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   if (text.find_first_not_of(' ') == std::string_view::npos) return Wrong(field, "is required");
-  if (text.size() > most_bytes) {
-    return Wrong(field, "has ", text.size(), " bytes; at most ", most_bytes);
+  if (text.size() > max_bytes) {
+    return Wrong(field, "has ", text.size(), " bytes; at most ", max_bytes);
   }
   if (std::any_of(text.begin(), text.end(), is_control)) {
     return Wrong(field, "must be one line, without control characters");

@@ -8,11 +8,11 @@
 namespace headgate::overrides {
 namespace {
 
-constexpr size_t kMostReasonBytes = 80;
+constexpr size_t kMaxReasonBytes = 80;
 
 std::string Clip(const std::string& text) {
-  if (text.size() <= kMostReasonBytes) return text;
-  size_t end = kMostReasonBytes;
+  if (text.size() <= kMaxReasonBytes) return text;
+  size_t end = kMaxReasonBytes;
   while (end > 0 && (text[end] & 0xc0) == 0x80) --end;  // inside a UTF-8 character
   return absl::StrCat(text.substr(0, end), "...");
 }

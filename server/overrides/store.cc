@@ -20,7 +20,7 @@ constexpr char kColumns[] =
     "o.id, o.kind, o.identity, o.segment, o.target, o.ratio, o.actor, o.reason, o.created_at_ns, "
     "o.expires_at_ns";
 constexpr int kColumnCount = 10;
-constexpr int64_t kMostKind = static_cast<int64_t>(Kind::kResume);
+constexpr int64_t kMaxKind = static_cast<int64_t>(Kind::kResume);
 
 constexpr char kSchema[] = R"(
   CREATE TABLE overrides (
@@ -52,7 +52,7 @@ Override ReadOverride(const sqlite::Statement& row, int first) {
   Override override;
   override.id = row.Int(first);
   const int64_t kind = row.Int(first + 1);
-  override.kind = static_cast<Kind>(kind >= 0 && kind <= kMostKind ? kind : 0);
+  override.kind = static_cast<Kind>(kind >= 0 && kind <= kMaxKind ? kind : 0);
   override.selector = {.identity = std::string(row.Text(first + 2)),
                        .segment = std::string(row.Text(first + 3)),
                        .target = std::string(row.Text(first + 4))};

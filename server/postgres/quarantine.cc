@@ -12,12 +12,12 @@ absl::Status Quarantine::Check(const std::string& sql, int64_t now_ns) const {
 
 void Quarantine::NoteLost(const std::string& sql, const absl::Status& status, int64_t now_ns) {
   if (suspects_.contains(sql)) return NoteSpoilt(sql, status, now_ns);
-  if (suspects_.size() >= kMost) suspects_.clear();
+  if (suspects_.size() >= kMax) suspects_.clear();
   suspects_[sql] = {};
 }
 
 void Quarantine::NoteSpoilt(const std::string& sql, const absl::Status& status, int64_t now_ns) {
-  if (suspects_.size() >= kMost) suspects_.clear();
+  if (suspects_.size() >= kMax) suspects_.clear();
   suspects_[sql] = {
       .why = absl::Status(status.code(), absl::StrCat(status.message(), "; not asked again for ",
                                                       absl::FormatDuration(kPause))),

@@ -38,7 +38,7 @@ class Quarantine {
 
  private:
   // Queries come from the configuration: more than so many are what reloads have left behind.
-  static constexpr size_t kMost = 1000;
+  static constexpr size_t kMax = 1000;
 
   struct Suspect {
     absl::Status why;  // OK: lost a session once

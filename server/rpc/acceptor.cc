@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kTickNs = 100'000'000;
 // Connections from one socket before the others, and the end, are looked at.
-constexpr int kMostAtOnce = 64;
+constexpr int kMaxAtOnce = 64;
 
 FileDescriptor OpenSpare() { return FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
@@ -41,7 +41,7 @@ bool IsReadable(const pollfd& polled) { return polled.revents != 0; }
 Acceptor::Acceptor(Listener listener, const AcceptorOptions& options)
     : options_(options),
       listener_(std::move(listener)),
-      connections_(options.most_connections),
+      connections_(options.max_connections),
       input_(options.input) {}
 
 absl::Status Acceptor::Start(HandOver hand_over) {
@@ -105,7 +105,7 @@ void Acceptor::Tick() {
 }
 
 void Acceptor::TakeAll(int socket) {
-  for (int i = 0; i < kMostAtOnce && !starved_; ++i) {
+  for (int i = 0; i < kMaxAtOnce && !starved_; ++i) {
     const Took took = TakeOne(socket);
     if (took == Took::kNone) return;
     starved_ = took == Took::kStarved;

@@ -12,7 +12,7 @@
 // One thread, asleep but for new connections and ten looks a second for closed ones. Thread-safe,
 // except that Start and Stop are called once, by one thread.
 //
-//   Acceptor acceptor(*std::move(listener), {.most_connections = 4096});
+//   Acceptor acceptor(*std::move(listener), {.max_connections = 4096});
 //   acceptor.Start([&](int listener, int connection) { ... });
 //   ... acceptor.counts().open ...
 //   acceptor.Stop();
@@ -49,7 +49,7 @@ struct ConnectionCounts {
 };
 
 struct AcceptorOptions {
-  size_t most_connections = 4096;
+  size_t max_connections = 4096;
   // How long what was sent may stay unacknowledged before the kernel gives a connection up.
   absl::Duration unacknowledged = absl::Seconds(20);
   InputLimit::Options input = {};

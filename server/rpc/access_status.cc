@@ -9,7 +9,7 @@ namespace headgate::rpc {
 namespace {
 
 grpc::StatusCode CodeOf(const access::Refusal& refusal) {
-  return refusal.reason == access::DenialReason::kUnauthenticated
+  return refusal.reason == access::RefusalReason::kUnauthenticated
              ? grpc::StatusCode::UNAUTHENTICATED
              : grpc::StatusCode::PERMISSION_DENIED;
 }

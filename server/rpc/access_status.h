@@ -1,11 +1,11 @@
-// The guard's refusals as callers get them, and how services ask it.
+// The refusals of access control as callers get them, and how services ask it.
 //
 // UNAUTHENTICATED where nobody is known, else PERMISSION_DENIED, with a google.rpc.ErrorInfo whose
 // metadata say who ("caller") lacks what ("missing").
 //
 //   const access::Caller* caller = nullptr;
-//   if (grpc::Status status = Identify(guard_, context, nullptr, caller); !status.ok()) return
-//   status; if (auto refused = guard_->MayReadStatus(caller)) return ToGrpcStatus(*refused);
+//   if (grpc::Status status = Identify(access_, context, nullptr, caller); !status.ok()) return
+//   status; if (auto refused = access_->MayReadStatus(caller)) return ToGrpcStatus(*refused);
 
 #ifndef HEADGATE_SERVER_RPC_ACCESS_STATUS_H_
 #define HEADGATE_SERVER_RPC_ACCESS_STATUS_H_
@@ -16,7 +16,7 @@
 
 #include <string_view>
 
-#include "server/access/guard.h"
+#include "server/access/access_control.h"
 
 namespace headgate::rpc {
 
@@ -24,12 +24,12 @@ grpc::Status ToGrpcStatus(const access::Refusal& refusal);
 // Of one item of several: "checks[3]".
 void FillError(const access::Refusal& refusal, std::string_view path, v1::Error& error);
 
-// Ok with who calls, or the refusal. Without a guard that is nobody in particular: null.
-inline grpc::Status Identify(access::AccessGuard* guard, grpc::ServerContext& context,
+// Ok with who calls, or the refusal. Without access control that is nobody in particular: null.
+inline grpc::Status Identify(access::AccessControl* access, grpc::ServerContext& context,
                              access::CallerCache* cache, const access::Caller*& caller) {
   caller = nullptr;
-  if (guard == nullptr) return grpc::Status();
-  const access::AccessGuard::Refused refused = guard->Identify(context, cache, caller);
+  if (access == nullptr) return grpc::Status();
+  const access::AccessControl::Refused refused = access->Identify(context, cache, caller);
   return refused.has_value() ? ToGrpcStatus(*refused) : grpc::Status();
 }
 

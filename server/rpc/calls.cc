@@ -11,7 +11,7 @@ namespace {
 
 // Beyond it the log tells that a call was slow. Decisions take microseconds.
 constexpr absl::Duration kSlow = absl::Milliseconds(500);
-constexpr size_t kMostIdBytes = 128;
+constexpr size_t kMaxIdBytes = 128;
 
 bool IsVisible(char c) { return c > 0x20 && c < 0x7f; }
 
@@ -20,7 +20,7 @@ std::optional<std::string> IdOfCaller(const grpc::ServerContext& context) {
   const auto found = metadata.find(kRequestIdKey);
   if (found == metadata.end()) return std::nullopt;
   const std::string_view id(found->second.data(), found->second.size());
-  if (id.empty() || id.size() > kMostIdBytes || !std::all_of(id.begin(), id.end(), IsVisible)) {
+  if (id.empty() || id.size() > kMaxIdBytes || !std::all_of(id.begin(), id.end(), IsVisible)) {
     return std::nullopt;
   }
   return std::string(id);
@@ -50,12 +50,12 @@ void MethodCalls::EndRarely(grpc::ServerContext& context, int64_t started_ns,
   if (slow) calls_.listener_->OnSlow(call, absl::Nanoseconds(took_ns));
 }
 
-MethodCalls& Calls::AddLane(std::string_view method) {
+MethodCalls& Calls::AddThread(std::string_view method) {
   MutexLock lock(&mutex_);
   return methods_.emplace_back(*this, method, MethodCalls::Writers::kOne);
 }
 
-LatencyHistogram& Calls::AddDecisionLane() {
+LatencyHistogram& Calls::AddDecisionThread() {
   MutexLock lock(&mutex_);
   return decisions_.emplace_back();
 }
@@ -104,7 +104,7 @@ std::map<std::string, Calls::MethodTotals> Calls::ReadMethods() const {
 LatencyCounts Calls::ReadDecisions() const {
   LatencyCounts all;
   MutexLock lock(&mutex_);
-  for (const LatencyHistogram& lane : decisions_) all.Add(lane.Read());
+  for (const LatencyHistogram& thread : decisions_) all.Add(thread.Read());
   return all;
 }
 

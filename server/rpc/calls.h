@@ -11,7 +11,7 @@
 // Calls is thread-safe, and what it hands out lives as long as it.
 //
 //   Calls calls(clock, seed, &listener);
-//   MethodCalls& method = calls.AddLane("Check");
+//   MethodCalls& method = calls.AddThread("Check");
 //   const int64_t started_ns = method.Begin();
 //   ... the call ...
 //   method.End(context, started_ns, status);
@@ -131,9 +131,9 @@ class Calls {
   Calls& operator=(const Calls&) = delete;
 
   // For one loop's thread.
-  MethodCalls& AddLane(std::string_view method);
+  MethodCalls& AddThread(std::string_view method);
   // How long decisions take, for one loop's thread.
-  LatencyHistogram& AddDecisionLane();
+  LatencyHistogram& AddDecisionThread();
   // For all threads; one for each method.
   MethodCalls& Shared(std::string_view method);
 
@@ -152,7 +152,7 @@ class Calls {
     std::array<uint64_t, MethodCalls::kCodes> codes{};
     LatencyCounts latency;
   };
-  // By method, all lanes added up.
+  // By method, all threads added up.
   std::map<std::string, MethodTotals> ReadMethods() const;
   LatencyCounts ReadDecisions() const;
 

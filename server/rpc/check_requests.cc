@@ -9,7 +9,7 @@ namespace headgate::rpc {
 namespace {
 
 // Longer ones stay as they are: the engine refuses them and says how long they were.
-constexpr size_t kMostScopedBytes = 128;
+constexpr size_t kMaxScopedBytes = 128;
 
 // `text`, or the view of the Check before if that says the same.
 std::string_view Same(const std::string& text, std::string_view before) {
@@ -47,7 +47,7 @@ absl::Span<const engine::Tag> CheckRequests::AddTags(const v1::CheckRequest& che
 
 std::string_view CheckRequests::ScopedId(const std::string& request_id) {
   if (scope_ == 0 || request_id.empty()) return request_id;
-  if (request_id.size() > kMostScopedBytes) return request_id;
+  if (request_id.size() > kMaxScopedBytes) return request_id;
   const uint64_t& id = scoped_ids_.emplace_back(HashBytes(request_id, scope_));
   return {reinterpret_cast<const char*>(&id), sizeof(id)};
 }

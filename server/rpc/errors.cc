@@ -19,13 +19,13 @@ using google::protobuf::Message;
 
 constexpr char kDomain[] = "headgate";
 // The default of FieldError, and for all else.
-constexpr size_t kMostTextBytes = 400;
+constexpr size_t kMaxTextBytes = 400;
 constexpr char kTooMuch[] = "TOO_MUCH";
 constexpr int64_t kRetrySeconds = 1;
 
-std::string Clip(std::string_view text, size_t most_bytes = kMostTextBytes) {
-  if (text.size() <= most_bytes) return std::string(text);
-  size_t end = most_bytes;
+std::string Clip(std::string_view text, size_t max_bytes = kMaxTextBytes) {
+  if (text.size() <= max_bytes) return std::string(text);
+  size_t end = max_bytes;
   const auto inside_a_character = [&] { return (text[end] & 0xc0) == 0x80; };
   while (end > 0 && inside_a_character()) --end;
   return absl::StrCat(Sv(text.substr(0, end)), "...");
@@ -100,10 +100,10 @@ bool MayHelpLater(absl::StatusCode code, const std::string& reason) {
 }
 
 grpc::Status Make(absl::StatusCode code, const std::string& reason, const Fault& fault,
-                  size_t most_bytes = kMostTextBytes) {
+                  size_t max_bytes = kMaxTextBytes) {
   google::rpc::Status status;
   status.set_code(static_cast<int>(code));
-  status.set_message(Clip(Joined(fault), most_bytes));
+  status.set_message(Clip(Joined(fault), max_bytes));
   google::rpc::ErrorInfo info;
   info.set_reason(reason);
   info.set_domain(kDomain);
@@ -112,7 +112,7 @@ grpc::Status Make(absl::StatusCode code, const std::string& reason, const Fault&
     google::rpc::BadRequest bad;
     auto& violation = *bad.add_field_violations();
     violation.set_field(fault.field);
-    violation.set_description(Clip(fault.what, most_bytes));
+    violation.set_description(Clip(fault.what, max_bytes));
     status.add_details()->PackFrom(bad);
   }
   if (MayHelpLater(code, reason)) {
@@ -165,9 +165,9 @@ std::string FindBadText(const Message& message) {
 
 }  // namespace
 
-grpc::Status FieldError(std::string_view field, std::string_view what, size_t most_bytes) {
+grpc::Status FieldError(std::string_view field, std::string_view what, size_t max_bytes) {
   return Make(absl::StatusCode::kInvalidArgument, "INVALID_FIELD",
-              {std::string(field), std::string(what)}, most_bytes);
+              {std::string(field), std::string(what)}, max_bytes);
 }
 
 grpc::Status Overloaded(std::string_view reason, std::string_view what) {

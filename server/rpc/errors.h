@@ -25,8 +25,8 @@
 
 namespace headgate::rpc {
 
-// INVALID_ARGUMENT about one field. What is wrong is cut to `most_bytes`, at most 1,500.
-grpc::Status FieldError(std::string_view field, std::string_view what, size_t most_bytes = 400);
+// INVALID_ARGUMENT about one field. What is wrong is cut to `max_bytes`, at most 1,500.
+grpc::Status FieldError(std::string_view field, std::string_view what, size_t max_bytes = 400);
 
 // RESOURCE_EXHAUSTED, try again in a second.
 grpc::Status Overloaded(std::string_view reason, std::string_view what);

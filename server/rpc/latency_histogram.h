@@ -21,8 +21,8 @@ namespace headgate::rpc {
 // What was counted: sums of histograms are histograms.
 struct LatencyCounts {
   static constexpr int kLeastExponent = 7;  // the first bucket ends at 128 ns
-  static constexpr int kMostExponent = 33;  // the last but one at 8.6 s; the last has no end
-  static constexpr size_t kBuckets = kMostExponent - kLeastExponent + 2;
+  static constexpr int kMaxExponent = 33;   // the last but one at 8.6 s; the last has no end
+  static constexpr size_t kBuckets = kMaxExponent - kLeastExponent + 2;
 
   std::array<uint64_t, kBuckets> buckets{};
   uint64_t sum_ns = 0;
@@ -34,7 +34,7 @@ struct LatencyCounts {
   static size_t BucketOf(int64_t ns) {
     const auto exponent =
         static_cast<int>(std::bit_width(static_cast<uint64_t>(std::max<int64_t>(ns, 1) - 1)));
-    return static_cast<size_t>(std::clamp(exponent, kLeastExponent, kMostExponent + 1) -
+    return static_cast<size_t>(std::clamp(exponent, kLeastExponent, kMaxExponent + 1) -
                                kLeastExponent);
   }
   void Add(const LatencyCounts& other) {

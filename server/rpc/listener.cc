@@ -18,7 +18,7 @@ namespace headgate::rpc {
 namespace {
 
 // A port that the kernel picks for one of a name's addresses may be taken on another.
-constexpr int kMostTries = 16;
+constexpr int kMaxTries = 16;
 
 struct FreeAddresses {
   void operator()(addrinfo* addresses) const { freeaddrinfo(addresses); }
@@ -136,7 +136,7 @@ absl::StatusOr<Listener> Listener::Open(const std::string& address) {
   if (sockets.empty()) {
     const absl::StatusOr<Addresses> addresses = Resolve(address);
     if (!addresses.ok()) return addresses.status();
-    for (int tries = 0; tries < kMostTries && sockets.empty(); ++tries) {
+    for (int tries = 0; tries < kMaxTries && sockets.empty(); ++tries) {
       sockets = OpenAll(addresses->get(), *port);
       if (sockets.empty() && (*port != 0 || errno != EADDRINUSE)) break;
     }

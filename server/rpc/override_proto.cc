@@ -62,7 +62,7 @@ absl::StatusOr<overrides::Expiry> ExpiryOf(const v1::CreateOverrideRequest& requ
     const google::protobuf::Duration& in = request.expires_in();
     const bool mixed = (in.seconds() > 0 && in.nanos() < 0) || (in.seconds() < 0 && in.nanos() > 0);
     if (mixed || in.nanos() <= -kNanosPerSecond || in.nanos() >= kNanosPerSecond ||
-        in.seconds() < -kMostSeconds || in.seconds() > kMostSeconds) {
+        in.seconds() < -kMaxSeconds || in.seconds() > kMaxSeconds) {
       return absl::InvalidArgumentError("expires_in: is no valid Duration");
     }
     return absl::Seconds(in.seconds()) + absl::Nanoseconds(in.nanos());

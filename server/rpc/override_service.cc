@@ -23,7 +23,7 @@ namespace headgate::rpc {
 namespace {
 
 constexpr int kUsualOnPage = 100;
-constexpr int kMostOnPage = 1000;
+constexpr int kMaxOnPage = 1000;
 
 grpc::Status NoStateFolder() {
   return Failure(absl::StatusCode::kFailedPrecondition, "NO_STATE_FOLDER",
@@ -89,9 +89,9 @@ struct Page {
 
 // A token is the id of the last item of the page before.
 absl::StatusOr<Page> PageOf(int size, const std::string& token) {
-  if (size < 0 || size > kMostOnPage) {
+  if (size < 0 || size > kMaxOnPage) {
     return absl::InvalidArgumentError(
-        absl::StrCat("page_size: must be 0 to ", kMostOnPage, "; it is ", size));
+        absl::StrCat("page_size: must be 0 to ", kMaxOnPage, "; it is ", size));
   }
   Page page{.size = static_cast<size_t>(size == 0 ? kUsualOnPage : size)};
   if (!token.empty() && (!absl::SimpleAtoi(token, &page.before_id) || page.before_id <= 0)) {
@@ -109,13 +109,13 @@ void OverrideService::AddGuarded(const char* path,
   AddSync<Request, Response>(
       path, [this, run](grpc::ServerContext& context, const Request& request, Response& response) {
         Asked asked{.context = context};
-        grpc::Status known = Identify(guard_, context, nullptr, asked.caller);
+        grpc::Status known = Identify(access_, context, nullptr, asked.caller);
         return known.ok() ? (this->*run)(asked, request, response) : known;
       });
 }
 
-OverrideService::OverrideService(overrides::Registry* registry, access::AccessGuard* guard)
-    : registry_(registry), guard_(guard) {
+OverrideService::OverrideService(overrides::Registry* registry, access::AccessControl* access)
+    : registry_(registry), access_(access) {
   AddGuarded("/headgate.v1.OverrideService/CreateOverride", &OverrideService::Create);
   AddGuarded("/headgate.v1.OverrideService/ListOverrides", &OverrideService::List);
   AddGuarded("/headgate.v1.OverrideService/DeleteOverride", &OverrideService::Delete);
@@ -127,7 +127,7 @@ grpc::Status OverrideService::Create(const Asked& asked, const v1::CreateOverrid
   const access::Caller* const caller = asked.caller;
   if (caller != nullptr) {
     const std::string& identity = request.selector().identity();
-    const auto refused = guard_->MayOverride(caller, identity, "selector.identity");
+    const auto refused = access_->MayOverride(caller, identity, "selector.identity");
     if (refused.has_value()) return ToGrpcStatus(*refused);
   }
   if (registry_ == nullptr) return NoStateFolder();
@@ -158,7 +158,7 @@ grpc::Status OverrideService::Create(const Asked& asked, const v1::CreateOverrid
 grpc::Status OverrideService::List(const Asked& asked, const v1::ListOverridesRequest& request,
                                    v1::ListOverridesResponse& response) {
   if (asked.caller != nullptr) {
-    const auto refused = guard_->MayReadStatus(asked.caller);
+    const auto refused = access_->MayReadStatus(asked.caller);
     if (refused.has_value()) return ToGrpcStatus(*refused);
   }
   const absl::StatusOr<Page> page = PageOf(request.page_size(), request.page_token());
@@ -183,13 +183,13 @@ grpc::Status OverrideService::List(const Asked& asked, const v1::ListOverridesRe
 
 grpc::Status OverrideService::MayDelete(const access::Caller* caller, int64_t id) {
   if (caller == nullptr) return grpc::Status();
-  access::AccessGuard::Refused refused = guard_->MayOverride(caller);
+  access::AccessControl::Refused refused = access_->MayOverride(caller);
   if (refused.has_value()) return ToGrpcStatus(*refused);
   const bool may_exist = id > 0 && id < std::numeric_limits<int64_t>::max();
   if (!may_exist || registry_ == nullptr) return grpc::Status();
   const auto found = registry_->List({.before_id = id + 1, .most = 1});
   if (found.empty() || found.front().id != id) return grpc::Status();
-  refused = guard_->MayOverride(caller, found.front().selector.identity, "id");
+  refused = access_->MayOverride(caller, found.front().selector.identity, "id");
   if (!refused.has_value()) return grpc::Status();
   // Counted as refused, but whom others have overrides on takes `status` to know.
   if (!caller->status()) return NotInForce(id);
@@ -220,7 +220,7 @@ grpc::Status OverrideService::ListEvents(const Asked& asked,
                                          const v1::ListOverrideEventsRequest& request,
                                          v1::ListOverrideEventsResponse& response) {
   if (asked.caller != nullptr) {
-    const auto refused = guard_->MayReadStatus(asked.caller);
+    const auto refused = access_->MayReadStatus(asked.caller);
     if (refused.has_value()) return ToGrpcStatus(*refused);
   }
   const absl::StatusOr<Page> page = PageOf(request.page_size(), request.page_token());

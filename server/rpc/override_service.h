@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-#include "server/access/guard.h"
+#include "server/access/access_control.h"
 #include "server/overrides/registry.h"
 #include "server/rpc/service.h"
 
@@ -22,8 +22,8 @@ namespace headgate::rpc {
 class OverrideService final : public Service {
  public:
   // Both outlive this. Without a registry there is no state folder, and so there are no overrides;
-  // without a guard everybody may do everything.
-  explicit OverrideService(overrides::Registry* registry, access::AccessGuard* guard = nullptr);
+  // Without access control everybody may do everything.
+  explicit OverrideService(overrides::Registry* registry, access::AccessControl* access = nullptr);
 
  private:
   // Who calls, and by which call.
@@ -50,7 +50,7 @@ class OverrideService final : public Service {
   grpc::Status MayDelete(const access::Caller* caller, int64_t id);
 
   overrides::Registry* const registry_;
-  access::AccessGuard* const guard_;
+  access::AccessControl* const access_;
 };
 
 }  // namespace headgate::rpc

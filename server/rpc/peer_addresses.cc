@@ -34,7 +34,7 @@ const engine::IpAddress* PeerAddresses::Find(std::string_view peer) {
   const std::string_view host = peer.substr(0, peer.rfind(':'));
   auto found = known_.find(Sv(host));
   if (found == known_.end()) [[unlikely]] {
-    if (known_.size() >= kMost) known_.clear();
+    if (known_.size() >= kMax) known_.clear();
     found = known_.emplace(host, ParsePeer(peer)).first;
   }
   return found->second.has_value() ? &*found->second : nullptr;

@@ -28,7 +28,7 @@ class PeerAddresses {
   const engine::IpAddress* Find(std::string_view peer);
 
  private:
-  static constexpr size_t kMost = 1024;
+  static constexpr size_t kMax = 1024;
 
   // By the peer without its port.
   absl::flat_hash_map<std::string, std::optional<engine::IpAddress>> known_;

@@ -11,11 +11,11 @@ namespace headgate::rpc {
 namespace {
 
 // Probes are few. They have room of their own, so that callers cannot take it.
-constexpr int kMostHealthConnections = 64;
+constexpr int kMaxHealthConnections = 64;
 // For databases, the log, the configuration, and gRPC itself.
 constexpr int kOtherFiles = 128;
 // Of one call's headers: names, tokens, trace ids.
-constexpr int kMostMetadataBytes = 8192;
+constexpr int kMaxMetadataBytes = 8192;
 constexpr int kLeastPingMs = 10'000;  // callers may ask this often
 
 int Milliseconds(absl::Duration duration) {
@@ -24,11 +24,11 @@ int Milliseconds(absl::Duration duration) {
 }
 
 // Where there are few open files, half of them are for connections.
-int MostConnections(int wanted) {
+int MaxConnections(int wanted) {
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return wanted;
   const auto files = static_cast<int64_t>(std::min<rlim_t>(limit.rlim_cur, INT32_MAX));
-  const int64_t room = std::max(files / 2, files - kOtherFiles - kMostHealthConnections);
+  const int64_t room = std::max(files / 2, files - kOtherFiles - kMaxHealthConnections);
   return static_cast<int>(std::min<int64_t>(wanted, room));
 }
 
@@ -44,7 +44,7 @@ void SetLimits(const ConnectionLimits& limits, grpc::ServerBuilder& builder) {
   set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(limits.keepalive_timeout));
   set(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   set(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kLeastPingMs);
-  set(GRPC_ARG_MAX_METADATA_SIZE, kMostMetadataBytes);
+  set(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
 }
 
 }  // namespace
@@ -53,9 +53,9 @@ absl::StatusOr<std::unique_ptr<Ports>> Ports::Open(const PortOptions& options) {
   // make_unique cannot call the private constructor.
   std::unique_ptr<Ports> ports(new Ports(options));
   absl::Status status =
-      ports->OpenPort(options.address, MostConnections(options.limits.most), ports->main_);
+      ports->OpenPort(options.address, MaxConnections(options.limits.most), ports->main_);
   if (status.ok() && !options.health_address.empty()) {
-    status = ports->OpenPort(options.health_address, kMostHealthConnections, ports->health_);
+    status = ports->OpenPort(options.health_address, kMaxHealthConnections, ports->health_);
   }
   if (!status.ok()) return status;
   return ports;
@@ -65,7 +65,7 @@ absl::Status Ports::OpenPort(const std::string& address, int most, Port& port) c
   absl::StatusOr<Listener> listener = Listener::Open(address);
   if (!listener.ok()) return listener.status();
   port.acceptor = std::make_unique<Acceptor>(
-      *std::move(listener), AcceptorOptions{.most_connections = static_cast<size_t>(most),
+      *std::move(listener), AcceptorOptions{.max_connections = static_cast<size_t>(most),
                                             .unacknowledged = options_.limits.keepalive_timeout});
   return absl::OkStatus();
 }

@@ -16,7 +16,7 @@
 namespace headgate::rpc {
 
 // What protobuf allows: 10,000 years.
-inline constexpr int64_t kMostSeconds = 315'576'000'000;
+inline constexpr int64_t kMaxSeconds = 315'576'000'000;
 // The last second of the year 9999.
 inline constexpr int64_t kLastUnixSecond = 253'402'300'799;
 
@@ -24,8 +24,8 @@ inline constexpr int64_t kLastUnixSecond = 253'402'300'799;
 inline void SetDuration(absl::Duration from, google::protobuf::Duration& to) {
   absl::Duration rest;
   const int64_t seconds = absl::IDivDuration(from, absl::Seconds(1), &rest);
-  to.set_seconds(std::min(seconds, kMostSeconds));
-  to.set_nanos(seconds < kMostSeconds ? static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)) : 0);
+  to.set_seconds(std::min(seconds, kMaxSeconds));
+  to.set_nanos(seconds < kMaxSeconds ? static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)) : 0);
 }
 
 // Same, from a time of less than 292 years.

@@ -19,7 +19,7 @@ using google::protobuf::DescriptorPool;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::FileDescriptor;
 
-constexpr int kMostStreams = 16;
+constexpr int kMaxStreams = 16;
 
 const DescriptorPool& Pool() { return *DescriptorPool::generated_pool(); }
 
@@ -72,10 +72,10 @@ grpc::Status ReflectionService::ServerReflectionInfo(
     grpc::ServerContext* context, grpc::ServerReaderWriter<Response, Request>* stream) {
   if (plaintext_ == Plaintext::kRefused && IsPlaintext(*context)) return HealthPortError();
   const access::Caller* caller = nullptr;
-  if (grpc::Status known = Identify(guard_, *context, nullptr, caller); !known.ok()) return known;
+  if (grpc::Status known = Identify(access_, *context, nullptr, caller); !known.ok()) return known;
   // relaxed, here and below: nothing is read on the strength of this number.
   const absl::Cleanup leave = [this] { streams_.fetch_sub(1, std::memory_order_relaxed); };
-  if (streams_.fetch_add(1, std::memory_order_relaxed) >= kMostStreams) {
+  if (streams_.fetch_add(1, std::memory_order_relaxed) >= kMaxStreams) {
     return Overloaded("TOO_MANY_STREAMS", "no room for another reflection stream");
   }
   Request request;

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "server/access/guard.h"
+#include "server/access/access_control.h"
 
 namespace headgate::rpc {
 
@@ -27,9 +27,10 @@ class ReflectionService final : public grpc::reflection::v1alpha::ServerReflecti
   using Response = grpc::reflection::v1alpha::ServerReflectionResponse;
 
   enum class Plaintext { kAnswered, kRefused };
-  // Whoever the guard, which outlives this, does not know gets no answer; null: everybody does.
-  explicit ReflectionService(Plaintext plaintext, access::AccessGuard* guard = nullptr)
-      : plaintext_(plaintext), guard_(guard) {}
+  // Whoever access control, which outlives this, does not know gets no answer; null: everybody
+  // does.
+  explicit ReflectionService(Plaintext plaintext, access::AccessControl* access = nullptr)
+      : plaintext_(plaintext), access_(access) {}
 
   void SetServices(std::vector<std::string> names) { services_ = std::move(names); }
 
@@ -40,7 +41,7 @@ class ReflectionService final : public grpc::reflection::v1alpha::ServerReflecti
   void Answer(const Request& request, Response& response) const;
 
   const Plaintext plaintext_;
-  access::AccessGuard* const guard_;
+  access::AccessControl* const access_;
   std::vector<std::string> services_;
   std::atomic<int> streams_ = 0;
 };

@@ -25,13 +25,13 @@ namespace {
 // Threads of gRPC's for whatever is not decided on the loops, besides one for each health watch.
 constexpr int kOtherThreads = 80;
 // Of them, those that may wait for callers to read their answers.
-constexpr size_t kMostUnreadAnswers = 32;
+constexpr size_t kMaxUnreadAnswers = 32;
 // Calls at once on one connection, streams among them: the next ones wait on the caller's side. The
 // SDK's and the benchmarks' callers have fewer.
-constexpr int kMostCallsOnConnection = 128;
+constexpr int kMaxCallsOnConnection = 128;
 // What gRPC may hold of messages on their way, for all connections: beyond it, it ends calls. A
 // caller is known only when its message is complete, so nothing else bounds what anybody may send.
-constexpr size_t kMostTransportBytes = size_t{256} << 20;
+constexpr size_t kMaxTransportBytes = size_t{256} << 20;
 
 template <typename Number>
 absl::Status InRange(const char* name, Number value, Number least, Number most) {
@@ -42,12 +42,12 @@ absl::Status InRange(const char* name, Number value, Number least, Number most) 
 
 absl::Status Validate(const RpcServerOptions& options) {
   absl::Status status;
-  status.Update(InRange("threads", options.threads, 1, config::kMostThreads));
+  status.Update(InRange("threads", options.threads, 1, config::kMaxThreads));
   status.Update(InRange<int64_t>("max_message_bytes", options.max_message_bytes, 1024, 1 << 30));
   status.Update(InRange("streams.all", options.streams.all, 0, 1 << 20));
   status.Update(InRange("streams.of_one_caller", options.streams.of_one_caller, 1, 1 << 20));
   status.Update(InRange("max_health_watches", options.max_health_watches, 0, 1024));
-  status.Update(InRange("connections.most", options.connections.most, 1, config::kMostConnections));
+  status.Update(InRange("connections.most", options.connections.most, 1, config::kMaxConnections));
   if (!options.health_address.empty() && options.credentials == nullptr) {
     status.Update(absl::InvalidArgumentError(
         "health_address: without TLS the main port answers probes as well"));
@@ -67,24 +67,25 @@ void SetLimits(const RpcServerOptions& options, grpc::ServerBuilder& builder) {
   builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2);
   builder.SetResourceQuota(grpc::ResourceQuota("headgate")
-                               .Resize(kMostTransportBytes)
+                               .Resize(kMaxTransportBytes)
                                .SetMaxThreads(options.max_health_watches + kOtherThreads));
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostCallsOnConnection);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxCallsOnConnection);
 }
 
 }  // namespace
 
 RpcServer::RpcServer(const RpcServerOptions& options, engine::Engine& engine, Clock& clock,
-                     StatusSource& status, DemandListener* demand)
-    : throttler_(std::make_unique<ThrottlerService>(
-          engine, clock, demand, options.recorder, options.access, options.streams, options.calls)),
+                     StatusSource& status, CheckListener* activity)
+    : throttler_(std::make_unique<ThrottlerService>(engine, clock, activity, options.recorder,
+                                                    options.access, options.streams,
+                                                    options.calls)),
       status_(std::make_unique<StatusService>(
           options.version, engine, clock, status, [this] { return connections(); },
           options.access)),
       health_(std::make_unique<HealthService>(
           std::set<std::string>{"headgate.v1.ThrottlerService", "headgate.v1.StatusService"},
           options.max_health_watches)),
-      answer_watch_(std::make_unique<AnswerWatch>(options.unread_answers, kMostUnreadAnswers)) {
+      answer_watch_(std::make_unique<AnswerWatch>(options.unread_answers, kMaxUnreadAnswers)) {
   if (options.calls == nullptr) return;
   throttler_->Observe(*options.calls);
   status_->Observe(*options.calls);
@@ -95,10 +96,10 @@ RpcServer::~RpcServer() { Shutdown(absl::ZeroDuration()); }
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcServerOptions& options,
                                                             engine::Engine& engine, Clock& clock,
                                                             StatusSource& status,
-                                                            DemandListener* demand) {
+                                                            CheckListener* activity) {
   if (absl::Status valid = Validate(options); !valid.ok()) return valid;
   // make_unique cannot call the private constructor.
-  std::unique_ptr<RpcServer> server(new RpcServer(options, engine, clock, status, demand));
+  std::unique_ptr<RpcServer> server(new RpcServer(options, engine, clock, status, activity));
   if (absl::Status listening = server->Listen(options); !listening.ok()) return listening;
   return server;
 }

@@ -40,7 +40,7 @@
 #include "server/rpc/stream_count.h"
 
 namespace headgate::access {
-class AccessGuard;
+class AccessControl;
 }
 
 namespace headgate::throttle_log {
@@ -64,7 +64,7 @@ struct RpcServerOptions {
   ConnectionLimits connections = {};
   bool reflection = true;
   int64_t max_message_bytes = int64_t{4} << 20;  // 1 kB to 1 GB; larger requests are refused
-  int threads = 1;                               // that serve Checks; 1 to config::kMostThreads
+  int threads = 1;                               // that serve Checks; 1 to config::kMaxThreads
   StreamLimits streams = {};                     // CheckStreams open at once
   int max_health_watches = 64;                   // each has a thread
   // Answers, besides those to Checks and reports, that nobody reads for so long are cancelled.
@@ -75,19 +75,19 @@ struct RpcServerOptions {
   // health_address they have to be of class Service, which refuses calls over it.
   std::vector<grpc::Service*> more_services = {};
   throttle_log::Recorder* recorder = nullptr;  // counts decided Checks; null: nobody does
-  access::AccessGuard* access = nullptr;       // null: everybody may do everything
+  access::AccessControl* access = nullptr;     // null: everybody may do everything
   Calls* calls = nullptr;                      // counts our own services' calls; null: nobody does
 };
 
 class RpcServer {
  public:
-  // All that is passed, and what `options` points to, outlives the server; `demand` may be null.
+  // All that is passed, and what `options` points to, outlives the server; `activity` may be null.
   // Errors: InvalidArgument for options out of range, Unavailable where the address cannot be
   // listened on.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(const RpcServerOptions& options,
                                                           engine::Engine& engine, Clock& clock,
                                                           StatusSource& status,
-                                                          DemandListener* demand);
+                                                          CheckListener* activity);
   // Without grace, if Shutdown was not called.
   ~RpcServer();
   RpcServer(const RpcServer&) = delete;
@@ -109,7 +109,7 @@ class RpcServer {
 
  private:
   RpcServer(const RpcServerOptions& options, engine::Engine& engine, Clock& clock,
-            StatusSource& status, DemandListener* demand);
+            StatusSource& status, CheckListener* activity);
   absl::Status Listen(const RpcServerOptions& options);
 
   std::unique_ptr<Ports> ports_;

@@ -9,11 +9,11 @@ namespace headgate::rpc {
 namespace {
 
 // Events that Drain works off at most: callers who ask again at once must not hold it up.
-constexpr int kMostLate = 1 << 16;
+constexpr int kMaxLate = 1 << 16;
 // A caller that got its answer just now has asked again within this.
 constexpr int kQuietMs = 10;
 // Callers who do not wait for answers may come for ever.
-constexpr int kMostHoldingMs = 80;
+constexpr int kMaxHoldingMs = 80;
 // From the end of waiting calls until every connection has been told to take new ones elsewhere.
 constexpr int kGoAwayMs = 30;
 
@@ -48,7 +48,7 @@ void ServingLoop::WorkOff(int quiet_ms) {
   void* tag = nullptr;
   bool ok = false;
   const gpr_timespec quiet = gpr_time_from_millis(quiet_ms, GPR_TIMESPAN);
-  for (int i = 0; i < kMostLate && !held_enough_; ++i) {
+  for (int i = 0; i < kMaxLate && !held_enough_; ++i) {
     if (queue_->AsyncNext(&tag, &ok, quiet) != grpc::CompletionQueue::GOT_EVENT) break;
     static_cast<Event*>(tag)->Done(ok);
   }
@@ -56,7 +56,7 @@ void ServingLoop::WorkOff(int quiet_ms) {
 
 void ServingLoop::HoldCalls() {
   draining_ = true;
-  enough_.SendIn(kMostHoldingMs);
+  enough_.SendIn(kMaxHoldingMs);
   WorkOff(kQuietMs);
   drained_.set_value();
 }

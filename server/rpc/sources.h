@@ -86,9 +86,9 @@ class StatusSource {
 
 // Learns that somebody asks, so that health is measured more often. Called for each Check or batch
 // before it is decided, on the serving thread: it must cost nanoseconds. Thread-safe.
-class DemandListener {
+class CheckListener {
  public:
-  virtual ~DemandListener() = default;
+  virtual ~CheckListener() = default;
 
   // `target` as the request has it: empty where it names none.
   virtual void OnCheck(std::string_view target) = 0;

@@ -20,14 +20,14 @@
 namespace headgate::rpc {
 namespace {
 
-constexpr int kMostOnPage = 1000;
+constexpr int kMaxOnPage = 1000;
 constexpr int kBudgetsOnPage = 100;
 constexpr int kBucketsOnPage = 20;
 
 absl::Status PageSize(int asked, int usual, size_t& size) {
-  if (asked < 0 || asked > kMostOnPage) {
+  if (asked < 0 || asked > kMaxOnPage) {
     return absl::InvalidArgumentError(
-        absl::StrCat("page_size: must be 0 to ", kMostOnPage, "; it is ", asked));
+        absl::StrCat("page_size: must be 0 to ", kMaxOnPage, "; it is ", asked));
   }
   size = static_cast<size_t>(asked == 0 ? usual : asked);
   return absl::OkStatus();
@@ -67,10 +67,10 @@ void StatusService::AddGuarded(const char* path,
   AddSync<Request, Response>(
       path, [this, run](grpc::ServerContext& context, const Request& request, Response& response) {
         const access::Caller* caller = nullptr;
-        grpc::Status known = Identify(guard_, context, nullptr, caller);
+        grpc::Status known = Identify(access_, context, nullptr, caller);
         if (!known.ok()) return known;
         if (caller != nullptr) {
-          const auto refused = guard_->MayReadStatus(caller);
+          const auto refused = access_->MayReadStatus(caller);
           if (refused.has_value()) return ToGrpcStatus(*refused);
         }
         return (this->*run)(request, response);
@@ -79,13 +79,13 @@ void StatusService::AddGuarded(const char* path,
 
 StatusService::StatusService(std::string version, engine::Engine& engine, Clock& clock,
                              StatusSource& source, std::function<ConnectionCounts()> connections,
-                             access::AccessGuard* guard)
+                             access::AccessControl* access)
     : version_(std::move(version)),
       engine_(engine),
       clock_(clock),
       source_(source),
       connections_(std::move(connections)),
-      guard_(guard) {
+      access_(access) {
   AddGuarded("/headgate.v1.StatusService/GetStatus", &StatusService::GetStatus);
   AddGuarded("/headgate.v1.StatusService/ListBudgets", &StatusService::ListBudgets);
   AddGuarded("/headgate.v1.StatusService/ListBuckets", &StatusService::ListBuckets);

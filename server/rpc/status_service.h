@@ -12,7 +12,7 @@
 #include <string>
 
 #include "common/clock.h"
-#include "server/access/guard.h"
+#include "server/access/access_control.h"
 #include "server/engine/engine.h"
 #include "server/rpc/acceptor.h"
 #include "server/rpc/service.h"
@@ -22,11 +22,11 @@ namespace headgate::rpc {
 
 class StatusService final : public Service {
  public:
-  // All outlive this. `connections` is asked while the server runs, by any thread. Without a guard
-  // everybody may do everything.
+  // All outlive this. `connections` is asked while the server runs, by any thread. Without access
+  // control everybody may do everything.
   StatusService(std::string version, engine::Engine& engine, Clock& clock, StatusSource& source,
                 std::function<ConnectionCounts()> connections,
-                access::AccessGuard* guard = nullptr);
+                access::AccessControl* access = nullptr);
 
  private:
   // A method for those who may read status.
@@ -44,7 +44,7 @@ class StatusService final : public Service {
   Clock& clock_;
   StatusSource& source_;
   const std::function<ConnectionCounts()> connections_;
-  access::AccessGuard* const guard_;
+  access::AccessControl* const access_;
 };
 
 }  // namespace headgate::rpc

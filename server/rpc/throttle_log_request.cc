@@ -15,14 +15,14 @@ namespace {
 using throttle_log::Keeping;
 using throttle_log::Outcome;
 
-constexpr int kMostAlternatives = 100;  // of one kind, in a filter
-constexpr int64_t kMostStepS = 366 * int64_t{86'400};
+constexpr int kMaxAlternatives = 100;  // of one kind, in a filter
+constexpr int64_t kMaxStepS = 366 * int64_t{86'400};
 constexpr int64_t kUsualPeriodS = 3600;
-constexpr int64_t kMostGapS = 86'400;
+constexpr int64_t kMaxGapS = 86'400;
 constexpr int kSumsOnPage = 1000;
-constexpr int kMostSumsOnPage = 10'000;
+constexpr int kMaxSumsOnPage = 10'000;
 constexpr int kIntervalsOnPage = 100;
-constexpr int kMostIntervalsOnPage = 1000;
+constexpr int kMaxIntervalsOnPage = 1000;
 constexpr int32_t kNanosPerSecond = 1'000'000'000;
 // Counts arrive within two seconds of a Check; what a slow store gets later is the exception.
 constexpr absl::Duration kSettles = absl::Seconds(5);
@@ -64,8 +64,8 @@ absl::StatusOr<throttle_log::Period> PeriodOf(const v1::LogFilter& filter, absl:
 template <typename Values, typename IsGood>
 absl::Status ValidateEach(const char* field, const Values& values, IsGood is_good,
                           const char* what) {
-  if (values.size() > kMostAlternatives) {
-    return Wrong(field, absl::StrCat("has ", values.size(), "; at most ", kMostAlternatives));
+  if (values.size() > kMaxAlternatives) {
+    return Wrong(field, absl::StrCat("has ", values.size(), "; at most ", kMaxAlternatives));
   }
   for (int i = 0; i < values.size(); ++i) {
     if (!is_good(values[i])) return Wrong(absl::StrCat(field, "[", i, "]"), what);
@@ -94,7 +94,7 @@ absl::Status ValidateLevel(int level) {
 
 absl::StatusOr<int64_t> StepOf(const google::protobuf::Duration& step, const Keeping& keeping) {
   const int64_t own_s = absl::ToInt64Seconds(keeping.step);
-  if (step.nanos() == 0 && step.seconds() > 0 && step.seconds() <= kMostStepS &&
+  if (step.nanos() == 0 && step.seconds() > 0 && step.seconds() <= kMaxStepS &&
       step.seconds() % own_s == 0) {
     return step.seconds();
   }
@@ -139,9 +139,9 @@ absl::StatusOr<throttle_log::SumOrder> OrderOf(int order) {
     case v1::LOG_ORDER_UNSPECIFIED:
       return throttle_log::SumOrder::kName;
     case v1::LOG_ORDER_MOST_DENIED:
-      return throttle_log::SumOrder::kMostDenied;
+      return throttle_log::SumOrder::kMaxDenied;
     case v1::LOG_ORDER_MOST_COST_DENIED:
-      return throttle_log::SumOrder::kMostCostDenied;
+      return throttle_log::SumOrder::kMaxCostDenied;
     default:
       return Wrong("order", "is no order");
   }
@@ -212,7 +212,7 @@ absl::StatusOr<throttle_log::SumQuery> ToSumQuery(const v1::QueryThrottleLogRequ
   auto filter = ToScanFilter(from.filter(), keeping, now);
   auto by = GroupingOf(from);
   auto order = OrderOf(from.order());
-  auto page_size = PageSizeOf(from.page_size(), kSumsOnPage, kMostSumsOnPage);
+  auto page_size = PageSizeOf(from.page_size(), kSumsOnPage, kMaxSumsOnPage);
   absl::StatusOr<int64_t> step_s = 0;
   if (from.has_step()) step_s = StepOf(from.step(), keeping);
   absl::Status status = filter.status();
@@ -239,7 +239,7 @@ absl::StatusOr<throttle_log::SumQuery> ToSumQuery(const v1::QueryThrottleLogRequ
 absl::StatusOr<throttle_log::IntervalQuery> ToIntervalQuery(
     const v1::ListThrottledIntervalsRequest& from, const Keeping& keeping, absl::Time now) {
   auto filter = ToScanFilter(from.filter(), keeping, now);
-  auto page_size = PageSizeOf(from.page_size(), kIntervalsOnPage, kMostIntervalsOnPage);
+  auto page_size = PageSizeOf(from.page_size(), kIntervalsOnPage, kMaxIntervalsOnPage);
   absl::Status status = filter.status();
   status.Update(ValidateLevel(from.level()));
   status.Update(page_size.status());
@@ -250,7 +250,7 @@ absl::StatusOr<throttle_log::IntervalQuery> ToIntervalQuery(
     status.Update(Wrong("min_denied_ratio", "must be above 0 and at most 1"));
   }
   if (from.has_max_gap()) query.max_gap_s = from.max_gap().seconds();
-  if (query.max_gap_s < 0 || query.max_gap_s > kMostGapS || from.max_gap().nanos() < 0) {
+  if (query.max_gap_s < 0 || query.max_gap_s > kMaxGapS || from.max_gap().nanos() < 0) {
     status.Update(Wrong("max_gap", "must be 0 s to 1 day"));
   }
   if (!status.ok()) return status;

@@ -17,14 +17,14 @@
 namespace headgate::rpc {
 namespace {
 
-constexpr size_t kMostConfigBytes = size_t{1} << 20;
-constexpr int64_t kMostReplayedS = 7 * int64_t{86'400};
-constexpr size_t kMostBucketBytes = size_t{256} << 20;
+constexpr size_t kMaxConfigBytes = size_t{1} << 20;
+constexpr int64_t kMaxReplayedS = 7 * int64_t{86'400};
+constexpr size_t kMaxBucketBytes = size_t{256} << 20;
 // Each target has budgets and profiles of its own: some hundred megabytes.
-constexpr size_t kMostPerTarget = 100'000;
-constexpr size_t kMostFindingBytes = 1400;
+constexpr size_t kMaxPerTarget = 100'000;
+constexpr size_t kMaxFindingBytes = 1400;
 constexpr int kDenialsOnPage = 100;
-constexpr int kMostDenialsOnPage = 1000;
+constexpr int kMaxDenialsOnPage = 1000;
 
 // What the log's own rooms refuse. What is wrong with a field is ToGrpcStatus's.
 grpc::Status FromLog(const absl::Status& status) {
@@ -42,7 +42,7 @@ grpc::Status FromLog(const absl::Status& status) {
 
 grpc::Status TooManyReads() {
   return Overloaded("TOO_MANY_LOG_READS",
-                    absl::StrCat(ReadCount::kMost, " reads of the throttle log are running"));
+                    absl::StrCat(ReadCount::kMax, " reads of the throttle log are running"));
 }
 
 // As many findings as an error can carry, one a line.
@@ -53,7 +53,7 @@ std::string Findings(const std::vector<config::Problem>& problems) {
     std::string line = problem.at.line == 0 ? problem.text
                                             : absl::StrCat("line ", problem.at.line, ", column ",
                                                            problem.at.column, ": ", problem.text);
-    if (told > 0 && text.size() + line.size() > kMostFindingBytes) break;
+    if (told > 0 && text.size() + line.size() > kMaxFindingBytes) break;
     absl::StrAppend(&text, told == 0 ? "" : "\n", line);
     ++told;
   }
@@ -62,16 +62,16 @@ std::string Findings(const std::vector<config::Problem>& problems) {
 }
 
 grpc::Status BadConfig(const std::string& findings) {
-  return FieldError("config_yaml", findings, kMostFindingBytes + 100);
+  return FieldError("config_yaml", findings, kMaxFindingBytes + 100);
 }
 
 // A short text can list so many that the engine would take all memory there is.
 absl::Status ValidateSize(const engine::PolicySpec& policy) {
   const size_t targets = std::max<size_t>(policy.targets.size(), 1);
   const size_t each = policy.budgets.size() + policy.profiles.size();
-  if (each <= kMostPerTarget / targets) return absl::OkStatus();
+  if (each <= kMaxPerTarget / targets) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("has ", each, " budgets and profiles for each of ",
-                                                 targets, " targets; at most ", kMostPerTarget,
+                                                 targets, " targets; at most ", kMaxPerTarget,
                                                  " in all can be replayed"));
 }
 
@@ -81,7 +81,7 @@ absl::StatusOr<throttle_log::ScanFilter> DemandOf(const v1::LogFilter& from,
                                                   absl::Time now) {
   const auto unwanted = [](const char* field) {
     return absl::InvalidArgumentError(
-        absl::StrCat("filter.", field, ": must not be set: all demand is replayed"));
+        absl::StrCat("filter.", field, ": must not be set: all activity is replayed"));
   };
   if (!from.outcomes().empty()) return unwanted("outcomes");
   if (!from.reasons().empty()) return unwanted("reasons");
@@ -90,7 +90,7 @@ absl::StatusOr<throttle_log::ScanFilter> DemandOf(const v1::LogFilter& from,
   auto filter = ToScanFilter(from, keeping, now);
   // Widening to whole steps is not the caller's doing.
   const int64_t slack_s = 2 * absl::ToInt64Seconds(keeping.coarse_step);
-  if (filter.ok() && filter->to_s - filter->from_s > kMostReplayedS + slack_s) {
+  if (filter.ok() && filter->to_s - filter->from_s > kMaxReplayedS + slack_s) {
     return absl::InvalidArgumentError("filter.from: must be seven days before filter.to, or later");
   }
   return filter;
@@ -182,7 +182,7 @@ grpc::Status ThrottleLogService::ListIntervals(const v1::ListThrottledIntervalsR
 
 grpc::Status ThrottleLogService::ListDenials(const v1::ListDenialsRequest& request,
                                              v1::ListDenialsResponse& response) const {
-  const auto page_size = PageSizeOf(request.page_size(), kDenialsOnPage, kMostDenialsOnPage);
+  const auto page_size = PageSizeOf(request.page_size(), kDenialsOnPage, kMaxDenialsOnPage);
   absl::Status status = ValidateSelector("identity", request.identity());
   status.Update(page_size.status());
   if (request.after() < 0) {
@@ -200,9 +200,9 @@ grpc::Status ThrottleLogService::ListDenials(const v1::ListDenialsRequest& reque
 grpc::Status ThrottleLogService::Replay(const grpc::ServerContext& context,
                                         const v1::ReplayThrottleLogRequest& request,
                                         v1::ReplayThrottleLogResponse& response) {
-  if (request.config_yaml().size() > kMostConfigBytes) {
+  if (request.config_yaml().size() > kMaxConfigBytes) {
     return BadConfig(
-        absl::StrCat("has ", request.config_yaml().size(), " bytes; at most ", kMostConfigBytes));
+        absl::StrCat("has ", request.config_yaml().size(), " bytes; at most ", kMaxConfigBytes));
   }
   auto filter = DemandOf(request.filter(), sources_.keeping, sources_.clock.Read().wall());
   if (!filter.ok()) return ToGrpcStatus(filter.status(), {});
@@ -217,7 +217,7 @@ grpc::Status ThrottleLogService::Replay(const grpc::ServerContext& context,
 
   throttle_log::ReplayOptions options;
   options.policy = std::move(loaded.config->policy);
-  options.bucket_bytes = std::min(loaded.config->engine.bucket_bytes, kMostBucketBytes);
+  options.bucket_bytes = std::min(loaded.config->engine.bucket_bytes, kMaxBucketBytes);
   options.filter = *std::move(filter);
   options.seed = sources_.seed;
   options.cancelled = [&context] { return context.IsCancelled(); };

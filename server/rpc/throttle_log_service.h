@@ -20,7 +20,7 @@
 #include <mutex>
 
 #include "common/clock.h"
-#include "server/access/guard.h"
+#include "server/access/access_control.h"
 #include "server/rpc/service.h"
 #include "server/throttle_log/recorder.h"
 #include "server/throttle_log/store.h"
@@ -32,8 +32,8 @@ struct ThrottleLogSources {
   throttle_log::Recorder* recorder = nullptr;  // null: no single denials are known
   Clock& clock;
   throttle_log::Keeping keeping = {};
-  uint64_t seed = 0;                      // of a replay's dice
-  access::AccessGuard* access = nullptr;  // null: everybody may read all of it
+  uint64_t seed = 0;                        // of a replay's dice
+  access::AccessControl* access = nullptr;  // null: everybody may read all of it
 };
 
 // How many reads of the log run at once. Each may sort some 200,000 groups, which takes a hundred
@@ -43,13 +43,13 @@ struct ThrottleLogSources {
 //   if (!place.taken()) return Overloaded(...);
 class ReadCount {
  public:
-  static constexpr int kMost = 4;
+  static constexpr int kMax = 4;
 
   class Place {
    public:
     // relaxed, here and below: nothing is read on the strength of this number.
     explicit Place(ReadCount& reads)
-        : reads_(reads), taken_(reads.running_.fetch_add(1, std::memory_order_relaxed) < kMost) {}
+        : reads_(reads), taken_(reads.running_.fetch_add(1, std::memory_order_relaxed) < kMax) {}
     ~Place() { reads_.running_.fetch_sub(1, std::memory_order_relaxed); }
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;

@@ -13,7 +13,7 @@
 namespace headgate::rpc {
 namespace {
 
-constexpr int kMostInBatch = 1000;
+constexpr int kMaxInBatch = 1000;
 // Checks that are decided in one go: more would not fit into the cache together.
 constexpr int kAtOnce = 128;
 // Of so many decisions one is timed.
@@ -22,7 +22,7 @@ constexpr uint32_t kTimedOf = 64;
 std::string Path(const char* list, int place) { return absl::StrCat(list, "[", place, "]"); }
 
 grpc::Status TooMany(const char* field, int count) {
-  return FieldError(field, absl::StrCat("has ", count, " entries; at most ", kMostInBatch));
+  return FieldError(field, absl::StrCat("has ", count, " entries; at most ", kMaxInBatch));
 }
 
 // What the caller is given for a permit nobody else can use.
@@ -50,11 +50,11 @@ void Resize(google::protobuf::RepeatedPtrField<Message>& list, int size) {
 grpc::Status Throttler::Check(const v1::CheckRequest& check, const Asker& asker,
                               v1::Decision& decision) {
   if (asker.caller != nullptr) {
-    const auto refused = guard_->MayCheck(asker.caller, check.identity(), check.tags());
+    const auto refused = access_->MayCheck(asker.caller, check.identity(), check.tags());
     if (refused.has_value()) [[unlikely]]
       return ToGrpcStatus(*refused);
   }
-  if (demand_ != nullptr) demand_->OnCheck(check.target());
+  if (activity_ != nullptr) activity_->OnCheck(check.target());
   requests_.Assign(check, asker.address, check.request_id().empty() ? 0 : ScopeOf(asker.caller));
   const engine::CheckRequest& request = requests_.all()[0];
   engine::CheckAnswer& answer = answers_[0];
@@ -65,7 +65,8 @@ grpc::Status Throttler::Check(const v1::CheckRequest& check, const Asker& asker,
     statuses_[0] = engine_.Check(request, now, answer);
     if (latency_ != nullptr && decisions_++ % kTimedOf == 0) [[unlikely]]
       latency_->Add(clock_.Read().monotonic_ns - now.monotonic_ns);
-    if (lane_ != nullptr && statuses_[0].ok()) lane_->Record(request, answer, now);
+    if (thread_counts_ != nullptr && statuses_[0].ok())
+      thread_counts_->Record(request, answer, now);
   }
   if (!statuses_[0].ok()) return ToGrpcStatus(statuses_[0], {.tags = request.tags});
   const std::shared_ptr<const engine::Policy> policy = engine_.policy();
@@ -76,9 +77,9 @@ grpc::Status Throttler::Check(const v1::CheckRequest& check, const Asker& asker,
 }
 
 grpc::Status Throttler::BatchCheck(const Checks& checks, const Asker& asker, Results& results) {
-  if (checks.size() > kMostInBatch) return TooMany("checks", checks.size());
+  if (checks.size() > kMaxInBatch) return TooMany("checks", checks.size());
   FindRefused(checks, asker.caller);
-  NoteDemand(checks);
+  NoteChecks(checks);
   Resize(results, checks.size());
   const Now now = clock_.Read();
   for (int first = 0; first < checks.size(); first += kAtOnce) {
@@ -91,7 +92,7 @@ void Throttler::FindRefused(const Checks& checks, const access::Caller* caller) 
   refused_.clear();
   if (caller == nullptr) return;
   for (int i = 0; i < checks.size(); ++i) {
-    auto refused = guard_->MayCheck(caller, checks[i].identity(), checks[i].tags());
+    auto refused = access_->MayCheck(caller, checks[i].identity(), checks[i].tags());
     if (refused.has_value()) [[unlikely]]
       refused_.emplace_back(i, *std::move(refused));
   }
@@ -106,14 +107,14 @@ const access::Refusal* Throttler::RefusalOf(int place) const {
   return at != refused_.end() && at->first == place ? &at->second : nullptr;
 }
 
-void Throttler::NoteDemand(const Checks& checks) {
-  if (demand_ == nullptr) return;
+void Throttler::NoteChecks(const Checks& checks) {
+  if (activity_ == nullptr) return;
   const std::string* before = nullptr;
   for (int i = 0; i < checks.size(); ++i) {
     if (before != nullptr && *before == checks[i].target()) continue;
     if (RefusalOf(i) != nullptr) continue;
     before = &checks[i].target();
-    demand_->OnCheck(*before);
+    activity_->OnCheck(*before);
   }
 }
 
@@ -141,7 +142,7 @@ void Throttler::DecideSome(const Checks& checks, int first, int count, const Ask
     }
     begin = end + 1;
   }
-  if (lane_ != nullptr) RecordSome(checks, first, count, now);
+  if (thread_counts_ != nullptr) RecordSome(checks, first, count, now);
   FillResults(checks, first, count, asker.caller, results);
 }
 
@@ -170,7 +171,7 @@ void Throttler::RecordSome(const Checks& checks, int first, int count, Now now) 
   for (int i = 0; i < count; ++i) {
     const auto place = static_cast<size_t>(i);
     if (!statuses_[place].ok() || checks[first + i].validate_only()) continue;
-    lane_->Record(requests_.all()[place], answers_[place], now);
+    thread_counts_->Record(requests_.all()[place], answers_[place], now);
   }
 }
 
@@ -183,7 +184,7 @@ void Throttler::ExplainInstead(size_t at, Now now) {
 grpc::Status Throttler::Report(const v1::ReportRequest& request, const access::Caller* caller,
                                v1::ReportResponse& response) {
   const auto& reports = request.reports();
-  if (reports.size() > kMostInBatch) return TooMany("reports", reports.size());
+  if (reports.size() > kMaxInBatch) return TooMany("reports", reports.size());
   Resize(*response.mutable_results(), reports.size());
   const Now now = clock_.Read();
   for (int i = 0; i < reports.size(); ++i) {
@@ -215,7 +216,7 @@ void Throttler::ReportOne(const v1::PermitReport& report, int place, const acces
     }
     status = outcome.status();
     if (absl::IsNotFound(status)) {
-      if (caller != nullptr) guard_->NoteForeignPermit(caller);
+      if (caller != nullptr) access_->NoteForeignPermit(caller);
       status = absl::NotFoundError(
           absl::StrCat("permit_id: ", report.permit_id(), " was not issued by this server"));
     }

@@ -3,7 +3,7 @@
 // Belongs to one thread, since it reuses what it needs in between; Explain, which is rare and runs
 // anywhere, does not.
 //
-//   Throttler throttler(engine, clock, demand, lane, guard);
+//   Throttler throttler(engine, clock, activity, counts, access);
 //   grpc::Status status = throttler.Check(request, asker, *response.mutable_decision());
 
 #ifndef HEADGATE_SERVER_RPC_THROTTLER_H_
@@ -20,14 +20,14 @@
 
 #include "absl/status/status.h"
 #include "common/clock.h"
-#include "server/access/guard.h"
+#include "server/access/access_control.h"
 #include "server/engine/answer.h"
 #include "server/engine/engine.h"
 #include "server/engine/ip_prefix.h"
 #include "server/rpc/check_requests.h"
 #include "server/rpc/latency_histogram.h"
 #include "server/rpc/sources.h"
-#include "server/throttle_log/lane.h"
+#include "server/throttle_log/thread_counts.h"
 
 namespace headgate::rpc {
 
@@ -39,15 +39,16 @@ struct Asker {
 
 class Throttler {
  public:
-  // `demand`, `lane`, where decided Checks are counted, `guard`, and `latency`, where every 64th
-  // decision is timed, may be null; all outlive this.
-  Throttler(engine::Engine& engine, Clock& clock, DemandListener* demand, throttle_log::Lane* lane,
-            access::AccessGuard* guard, LatencyHistogram* latency = nullptr)
+  // `activity`, `counts`, where decided Checks are counted, `access`, and `latency`, where every
+  // 64th decision is timed, may be null; all outlive this.
+  Throttler(engine::Engine& engine, Clock& clock, CheckListener* activity,
+            throttle_log::ThreadCounts* counts, access::AccessControl* access,
+            LatencyHistogram* latency = nullptr)
       : engine_(engine),
         clock_(clock),
-        demand_(demand),
-        lane_(lane),
-        guard_(guard),
+        activity_(activity),
+        thread_counts_(counts),
+        access_(access),
         latency_(latency) {}
 
   using Checks = google::protobuf::RepeatedPtrField<v1::CheckRequest>;
@@ -69,7 +70,7 @@ class Throttler {
   void FindRefused(const Checks& checks, const access::Caller* caller);
   // Why this one is refused; null: it is not.
   const access::Refusal* RefusalOf(int place) const;
-  void NoteDemand(const Checks& checks);
+  void NoteChecks(const Checks& checks);
   // Counts the Checks that were decided.
   void RecordSome(const Checks& checks, int first, int count, Now now);
   // Decides `count` Checks from `first` on.
@@ -84,9 +85,9 @@ class Throttler {
 
   engine::Engine& engine_;
   Clock& clock_;
-  DemandListener* const demand_;
-  throttle_log::Lane* const lane_;
-  access::AccessGuard* const guard_;
+  CheckListener* const activity_;
+  throttle_log::ThreadCounts* const thread_counts_;
+  access::AccessControl* const access_;
   std::vector<std::pair<int, access::Refusal>> refused_;  // of the batch, by place
   LatencyHistogram* const latency_;
   uint32_t decisions_ = 0;

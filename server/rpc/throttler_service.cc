@@ -17,15 +17,15 @@ constexpr int kWaitingChecks = 128;
 constexpr int kWaitingBatches = 32;
 
 // What the routes of one loop share.
-struct Lane : Route {
-  Lane(engine::Engine& engine, Clock& clock, DemandListener* demand,
-       throttle_log::Recorder* recorder, access::AccessGuard* the_guard, Calls* calls)
-      : guard(the_guard),
-        throttler(engine, clock, demand, recorder == nullptr ? nullptr : &recorder->AddLane(),
-                  the_guard, calls == nullptr ? nullptr : &calls->AddDecisionLane()) {}
+struct ServingThread : Route {
+  ServingThread(engine::Engine& engine, Clock& clock, CheckListener* activity,
+                throttle_log::Recorder* recorder, access::AccessControl* the_access, Calls* calls)
+      : access(the_access),
+        throttler(engine, clock, activity, recorder == nullptr ? nullptr : &recorder->AddThread(),
+                  the_access, calls == nullptr ? nullptr : &calls->AddDecisionThread()) {}
 
   grpc::Status FindCaller(grpc::ServerContext& context, const access::Caller*& caller) {
-    return Identify(guard, context, &callers, caller);
+    return Identify(access, context, &callers, caller);
   }
   // Ok, with who asks.
   grpc::Status FindAsker(grpc::ServerContext& context, Asker& asker) {
@@ -43,7 +43,7 @@ struct Lane : Route {
     return throttler.BatchCheck(checks, asker, results);
   }
 
-  access::AccessGuard* const guard;
+  access::AccessControl* const access;
   access::CallerCache callers;
 
   Throttler throttler;
@@ -52,14 +52,14 @@ struct Lane : Route {
 
 }  // namespace
 
-ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, DemandListener* demand,
-                                   throttle_log::Recorder* recorder, access::AccessGuard* guard,
+ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, CheckListener* activity,
+                                   throttle_log::Recorder* recorder, access::AccessControl* access,
                                    StreamLimits streams, Calls* calls)
     : engine_(engine),
       clock_(clock),
-      demand_(demand),
+      activity_(activity),
       recorder_(recorder),
-      guard_(guard),
+      access_(access),
       calls_(calls),
       streams_(streams, calls == nullptr ? nullptr : &calls->streams_open()),
       check_(AddAsync("/headgate.v1.ThrottlerService/Check", Kind::NORMAL_RPC)),
@@ -71,11 +71,11 @@ ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, DemandL
       [this](grpc::ServerContext& context, const v1::ExplainRequest& request,
              v1::ExplainResponse& response) {
         const access::Caller* caller = nullptr;
-        grpc::Status known = Identify(guard_, context, nullptr, caller);
+        grpc::Status known = Identify(access_, context, nullptr, caller);
         if (!known.ok()) return known;
-        if (guard_ != nullptr) {
+        if (access_ != nullptr) {
           const v1::CheckRequest& check = request.check();
-          const auto refused = guard_->MayCheck(caller, check.identity(), check.tags());
+          const auto refused = access_->MayCheck(caller, check.identity(), check.tags());
           if (refused.has_value()) return ToGrpcStatus(*refused);
         }
         const std::optional<engine::IpAddress> address = ParsePeer(context.peer());
@@ -85,48 +85,49 @@ ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, DemandL
 }
 
 void ThrottlerService::Open(ServingLoop& loop) {
-  auto owned = std::make_unique<Lane>(engine_, clock_, demand_, recorder_, guard_, calls_);
+  auto owned =
+      std::make_unique<ServingThread>(engine_, clock_, activity_, recorder_, access_, calls_);
   const auto counted = [this](const char* method) {
-    return calls_ == nullptr ? nullptr : &calls_->AddLane(method);
+    return calls_ == nullptr ? nullptr : &calls_->AddThread(method);
   };
-  Lane* const lane = owned.get();
+  ServingThread* const thread = owned.get();
   loop.Own(std::move(owned));
   loop.Own(std::make_unique<UnaryRoute<v1::CheckRequest, v1::CheckResponse>>(
       *this, check_, loop, kWaitingChecks,
-      [lane](auto& context, auto& request, auto& response) {
+      [thread](auto& context, auto& request, auto& response) {
         Asker asker;
-        grpc::Status known = lane->FindAsker(context, asker);
+        grpc::Status known = thread->FindAsker(context, asker);
         if (!known.ok()) [[unlikely]]
           return known;
-        return lane->throttler.Check(request, asker, *response.mutable_decision());
+        return thread->throttler.Check(request, asker, *response.mutable_decision());
       },
       counted("Check")));
   loop.Own(std::make_unique<UnaryRoute<v1::BatchCheckRequest, v1::BatchCheckResponse>>(
       *this, batch_check_, loop, kWaitingBatches,
-      [lane](auto& context, auto& request, auto& response) {
-        return lane->BatchCheck(context, request.checks(), *response.mutable_results());
+      [thread](auto& context, auto& request, auto& response) {
+        return thread->BatchCheck(context, request.checks(), *response.mutable_results());
       },
       counted("BatchCheck")));
   loop.Own(std::make_unique<CheckStreams>(
       *this, check_stream_, loop, streams_,
-      [lane](auto& context, auto& name) {
+      [thread](auto& context, auto& name) {
         const access::Caller* caller = nullptr;
-        grpc::Status known = lane->FindCaller(context, caller);
+        grpc::Status known = thread->FindCaller(context, caller);
         if (caller != nullptr && !caller->is_anybody()) name = caller->name();
         return known;
       },
-      [lane](auto& context, auto& request, auto& response) {
-        return lane->BatchCheck(context, request.checks(), *response.mutable_results());
+      [thread](auto& context, auto& request, auto& response) {
+        return thread->BatchCheck(context, request.checks(), *response.mutable_results());
       },
       counted("CheckStream")));
   loop.Own(std::make_unique<UnaryRoute<v1::ReportRequest, v1::ReportResponse>>(
       *this, report_, loop, kWaitingBatches,
-      [lane](auto& context, auto& request, auto& response) {
+      [thread](auto& context, auto& request, auto& response) {
         const access::Caller* caller = nullptr;
-        grpc::Status known = lane->FindCaller(context, caller);
+        grpc::Status known = thread->FindCaller(context, caller);
         if (!known.ok()) [[unlikely]]
           return known;
-        return lane->throttler.Report(request, caller, response);
+        return thread->throttler.Report(request, caller, response);
       },
       counted("Report")));
 }

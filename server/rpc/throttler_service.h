@@ -10,7 +10,7 @@
 #define HEADGATE_SERVER_RPC_THROTTLER_SERVICE_H_
 
 #include "common/clock.h"
-#include "server/access/guard.h"
+#include "server/access/access_control.h"
 #include "server/engine/engine.h"
 #include "server/rpc/calls.h"
 #include "server/rpc/check_streams.h"
@@ -23,9 +23,9 @@ namespace headgate::rpc {
 
 class ThrottlerService final : public AsyncService {
  public:
-  // `demand`, `recorder`, `guard` and `calls` may be null; all outlive this.
-  ThrottlerService(engine::Engine& engine, Clock& clock, DemandListener* demand,
-                   throttle_log::Recorder* recorder, access::AccessGuard* guard,
+  // `activity`, `recorder`, `access` and `calls` may be null; all outlive this.
+  ThrottlerService(engine::Engine& engine, Clock& clock, CheckListener* activity,
+                   throttle_log::Recorder* recorder, access::AccessControl* access,
                    StreamLimits streams, Calls* calls = nullptr);
 
   void Open(ServingLoop& loop) override;
@@ -35,9 +35,9 @@ class ThrottlerService final : public AsyncService {
  private:
   engine::Engine& engine_;
   Clock& clock_;
-  DemandListener* const demand_;
+  CheckListener* const activity_;
   throttle_log::Recorder* const recorder_;
-  access::AccessGuard* const guard_;
+  access::AccessControl* const access_;
   Calls* const calls_;
   StreamCount streams_;
   const int check_;

@@ -56,9 +56,9 @@ class UnaryRoute final : public Route {
 
  private:
   // Of one method on one loop. Memory for as many calls is kept.
-  static constexpr int kMostUndelivered = 2048;
+  static constexpr int kMaxUndelivered = 2048;
   // Answers between two looks for those to cancel, and how many of the latest are let be.
-  static constexpr uint64_t kYoung = kMostUndelivered / 2;
+  static constexpr uint64_t kYoung = kMaxUndelivered / 2;
 
   class Call final : public Event, public HeldCall {
    public:
@@ -119,7 +119,7 @@ class UnaryRoute final : public Route {
     const int least = loop_.draining() ? wanted_ : wanted_ / 4;
     if (waiting_ < least && !loop_.stopping()) [[unlikely]]
       PostAnother();
-    if (undelivered_ > kMostUndelivered && !loop_.draining()) [[unlikely]]
+    if (undelivered_ > kMaxUndelivered && !loop_.draining()) [[unlikely]]
       CancelOld();
     return ++answers_;
   }

@@ -16,9 +16,9 @@ namespace headgate::snapshot {
 namespace {
 
 // So many files may be set aside.
-constexpr int kMostRefused = 10;
+constexpr int kMaxRefused = 10;
 // Larger than any engine's: 2^32 bytes.
-constexpr off_t kMostBytes = off_t{1} << 32;
+constexpr off_t kMaxBytes = off_t{1} << 32;
 
 class OpenFile {
  public:
@@ -120,7 +120,7 @@ absl::StatusOr<std::string> Read(const std::string& path) {
   const OpenFile file(path, O_RDONLY | O_NONBLOCK);  // else a pipe is waited for
   struct stat about = {};
   if (!file.is_open() || fstat(file.fd(), &about) != 0) return Failed("read", path);
-  if (!S_ISREG(about.st_mode) || about.st_size > kMostBytes) {
+  if (!S_ISREG(about.st_mode) || about.st_size > kMaxBytes) {
     return absl::DataLossError("is no file, or larger than any snapshot");
   }
   const auto size = static_cast<size_t>(about.st_size);
@@ -141,10 +141,10 @@ absl::StatusOr<std::string> SetAside(const std::string& path) {
   const std::string first = absl::StrCat(path, ".refused");
   std::string aside = first;
   for (int i = 1; Identify(aside).has_value(); ++i) {
-    if (i == kMostRefused) {
+    if (i == kMaxRefused) {
       return absl::AlreadyExistsError(
           absl::StrCat("cannot set aside ", path, ": ", first, " and ", first, ".1 to .",
-                       kMostRefused - 1, " are there already; remove what nobody needs of them"));
+                       kMaxRefused - 1, " are there already; remove what nobody needs of them"));
     }
     aside = absl::StrCat(first, ".", i);
   }

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/snapshot/file.h"
-#include "server/snapshot/keeper.h"
+#include "server/snapshot/snapshot_writer.h"
 
 namespace headgate::snapshot {
 namespace {

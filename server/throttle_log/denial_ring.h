@@ -1,7 +1,7 @@
-// The newest denials of one lane, in full.
+// The newest denials of one thread, in full.
 //
-// The lane's thread overwrites the oldest without waiting for anybody. A reader looks at an entry's
-// sequence before and after, and lets go of one that was overwritten meanwhile.
+// The counting thread overwrites the oldest without waiting for anybody. A reader looks at an
+// entry's sequence before and after, and lets go of one that was overwritten meanwhile.
 //
 // Push is for one thread, Take for one other at a time.
 //

@@ -14,7 +14,7 @@
 namespace headgate::throttle_log {
 namespace {
 
-constexpr size_t kMostCauses = 3;  // that are told; the others are counted
+constexpr size_t kMaxCauses = 3;  // that are told; the others are counted
 
 std::string WithCommas(int64_t count) {
   std::string text = absl::StrCat(count);
@@ -160,7 +160,7 @@ std::string Sentence(const Interval& interval) {
   std::string text = absl::StrCat(TimesOf(tally), ", ", Percent(tally.denied, all), " denied (",
                                   WithCommas(tally.denied), " of ", WithCommas(all), ")");
   const std::vector<CauseCount> causes = ForAPerson(tally.causes);
-  const size_t told = std::min(causes.size(), kMostCauses);
+  const size_t told = std::min(causes.size(), kMaxCauses);
   for (size_t i = 0; i < told; ++i) {
     absl::StrAppend(&text, i == 0 ? ", by " : "; by ", Describe(causes[i]));
     if (causes.size() > 1) {

@@ -34,7 +34,7 @@ class Finder {
     const std::string_view identity = LevelOf(row.key.identity, query_.level);
     const auto [place, made] =
         tracks_.try_emplace(std::pair(std::string(identity), row.key.target));
-    if (tracks_.size() > kMostTracked) return false;
+    if (tracks_.size() > kMaxTracked) return false;
     Track& track = place->second;
     if (!track.step.empty() && track.step.from_s != row.step_s) Settle(place->first, track);
     track.step.Add(row);
@@ -42,9 +42,9 @@ class Finder {
   }
 
   absl::StatusOr<IntervalPage> Finish() {
-    if (tracks_.size() > kMostTracked) {
+    if (tracks_.size() > kMaxTracked) {
       return absl::ResourceExhaustedError(
-          absl::StrCat("more than ", kMostTracked, " identities: narrow it down"));
+          absl::StrCat("more than ", kMaxTracked, " identities: narrow it down"));
     }
     for (auto& [who, track] : tracks_) {
       Settle(who, track);

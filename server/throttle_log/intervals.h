@@ -5,7 +5,7 @@
 // them belongs to it. Where the filter names reasons, budgets or signals, only denials by those
 // count as denials, and others are left out; what was allowed always counts.
 //
-// Memory: what is open for each identity (kMostTracked at most), and one page. Thread-safe.
+// Memory: what is open for each identity (kMaxTracked at most), and one page. Thread-safe.
 //
 //   absl::StatusOr<IntervalPage> page = FindIntervals(store, {.filter = {.from_s = ..., ...}});
 //   for (const Interval& interval : page->intervals) Show(Sentence(interval));  // interval_text.h
@@ -26,7 +26,7 @@
 namespace headgate::throttle_log {
 
 // Identities on targets, in all the time that is looked at.
-inline constexpr size_t kMostTracked = 200'000;
+inline constexpr size_t kMaxTracked = 200'000;
 
 struct CauseCount {
   Cause cause;

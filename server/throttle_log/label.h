@@ -8,7 +8,7 @@
 // orders memory (release, acquire): a label that has a number never changes.
 //
 //   LabelTable labels(1024);
-//   const uint32_t number = labels.NumberOf(target, blame, seed);
+//   const uint32_t number = labels.NumberOf(target, cause, seed);
 //   ... labels[number].cause ...
 
 #ifndef HEADGATE_SERVER_THROTTLE_LOG_LABEL_H_
@@ -21,7 +21,7 @@
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
-#include "server/throttle_log/blame.h"
+#include "server/throttle_log/cause.h"
 #include "server/throttle_log/row.h"
 
 namespace headgate::throttle_log {
@@ -37,7 +37,7 @@ class LabelTable {
   explicit LabelTable(size_t max_labels);
 
   // Allocates on first sight only.
-  uint32_t NumberOf(std::string_view target, const Blame& blame, uint64_t seed);
+  uint32_t NumberOf(std::string_view target, const CauseView& cause, uint64_t seed);
 
   const Label& operator[](uint32_t number) const { return labels_[number]; }
   // Of all that there will ever be.
@@ -46,7 +46,7 @@ class LabelTable {
  private:
   // Adds it if there is room below `bound`; else kNone.
   static constexpr uint32_t kNone = 0xffffffff;
-  uint32_t FindOrAdd(std::string_view target, const Blame& blame, uint64_t seed, size_t bound);
+  uint32_t FindOrAdd(std::string_view target, const CauseView& cause, uint64_t seed, size_t bound);
 
   const size_t max_labels_;
   const size_t capacity_;

@@ -75,8 +75,7 @@ class Summing {
   }
 
   double RankOf(const Sum& sum) const {
-    return query_.order == SumOrder::kMostDenied ? static_cast<double>(sum.denied)
-                                                 : sum.denied_cost;
+    return query_.order == SumOrder::kMaxDenied ? static_cast<double>(sum.denied) : sum.denied_cost;
   }
   bool Before(const Sum& a, const Sum& b) const {
     if (by_name()) return a.key < b.key;

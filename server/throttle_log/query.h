@@ -78,7 +78,7 @@ struct Sum {
   void Add(const Row& row);
 };
 
-enum class SumOrder : uint8_t { kName, kMostDenied, kMostCostDenied };
+enum class SumOrder : uint8_t { kName, kMaxDenied, kMaxCostDenied };
 
 struct SumQuery {
   ScanFilter filter = {};  // sum_over_s is chosen by QuerySums

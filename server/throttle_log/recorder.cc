@@ -6,7 +6,7 @@
 namespace headgate::throttle_log {
 namespace {
 
-constexpr size_t kMostInRing = 4096;
+constexpr size_t kMaxInRing = 4096;
 
 // Whether `identity` is `selector` or stands below it.
 bool Selects(std::string_view selector, std::string_view identity) {
@@ -38,33 +38,33 @@ Denial Unpack(const RingDenial& from, const Label& label) {
 Recorder::Recorder(const engine::Engine& engine, const RecorderOptions& options)
     : engine_(engine), options_(options) {}
 
-Lane& Recorder::AddLane() {
-  auto lane = std::make_unique<Lane>(
-      engine_, LaneOptions{.seed = options_.seed,
-                           .max_identities = options_.max_identities,
-                           .max_labels = options_.max_labels,
-                           .ring_denials = std::min(options_.max_denials, kMostInRing),
-                           .quiet_rounds = options_.quiet_rounds});
+ThreadCounts& Recorder::AddThread() {
+  auto counts = std::make_unique<ThreadCounts>(
+      engine_, ThreadCountsOptions{.seed = options_.seed,
+                                   .max_identities = options_.max_identities,
+                                   .max_labels = options_.max_labels,
+                                   .ring_denials = std::min(options_.max_denials, kMaxInRing),
+                                   .quiet_rounds = options_.quiet_rounds});
   MutexLock lock(&mutex_);
-  return *lanes_.emplace_back(std::move(lane));
+  return *threads_.emplace_back(std::move(counts));
 }
 
 void Recorder::Collect(Take take) {
   MutexLock lock(&mutex_);
   TakeDenials();  // often, so that few are overwritten before anybody asks
-  for (const auto& lane : lanes_) {
-    lane->Collect([&](const RowKey& key, const Counts& counts)
-                      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-                        totals_.Add(key, counts);
-                        take(key, counts);
-                      });
+  for (const auto& thread : threads_) {
+    thread->Collect([&](const RowKey& key, const Counts& counts)
+                        ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                          totals_.Add(key, counts);
+                          take(key, counts);
+                        });
   }
 }
 
 void Recorder::TakeDenials() {
   std::vector<Denial> fresh;
-  for (const auto& lane : lanes_) {
-    last_number_ += lane->TakeDenials([&](const RingDenial& denial, const Label& label) {
+  for (const auto& thread : threads_) {
+    last_number_ += thread->TakeDenials([&](const RingDenial& denial, const Label& label) {
       fresh.push_back(Unpack(denial, label));
     });
   }
@@ -96,10 +96,10 @@ CheckTotals::All Recorder::Totals() const {
 RecorderState Recorder::State() const {
   RecorderState state;
   MutexLock lock(&mutex_);
-  for (const auto& lane : lanes_) {
-    state.folded_checks += lane->folded_checks();
-    state.slots_used += lane->slots_used();
-    state.slots += static_cast<int64_t>(lane->slots());
+  for (const auto& thread : threads_) {
+    state.folded_checks += thread->folded_checks();
+    state.slots_used += thread->slots_used();
+    state.slots += static_cast<int64_t>(thread->slots());
   }
   return state;
 }

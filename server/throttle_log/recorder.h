@@ -1,14 +1,14 @@
 // What the throttle log remembers of Checks: exact counts, for the writer to collect, and the
 // newest denials in full.
 //
-// Each deciding thread records into a lane of its own (lane.h), so that recording costs a Check
-// nanoseconds. Memory is fixed: for each lane, 600 bytes for each of max_identities and of
+// Each deciding thread records into counts of its own (thread_counts.h), so that recording costs a
+// Check nanoseconds. Memory is fixed: for each thread, 600 bytes for each of max_identities and of
 // max_denials, up to 4,096 of those: so many can wait for the next collection.
 //
-// Thread-safe; a lane's Record is for the lane's thread alone. Lanes live as long as the recorder.
+// Thread-safe; a ThreadCounts' Record is for its thread alone. They live as long as the recorder.
 //
 //   Recorder recorder(engine, {.seed = seed});
-//   Lane& lane = recorder.AddLane();  // one for each thread
+//   ThreadCounts& counts = recorder.AddThread();  // one for each thread
 //   recorder.Collect([](const RowKey& key, const Counts& counts) {...});
 
 #ifndef HEADGATE_SERVER_THROTTLE_LOG_RECORDER_H_
@@ -27,16 +27,16 @@
 #include "common/mutex.h"
 #include "server/engine/engine.h"
 #include "server/throttle_log/check_totals.h"
-#include "server/throttle_log/lane.h"
 #include "server/throttle_log/row.h"
+#include "server/throttle_log/thread_counts.h"
 
 namespace headgate::throttle_log {
 
 struct RecorderOptions {
   uint64_t seed = 0;              // secret, different in each process
-  size_t max_identities = 16384;  // of each lane; see LaneOptions
+  size_t max_identities = 16384;  // of each thread; see ThreadCountsOptions
   size_t max_labels = 1024;
-  size_t max_denials = 4096;  // the newest of all lanes
+  size_t max_denials = 4096;  // the newest of all threads
   int quiet_rounds = 10;
 };
 
@@ -63,12 +63,12 @@ struct RecorderState {
 
 class Recorder {
  public:
-  using Take = Lane::Take;
+  using Take = ThreadCounts::Take;
 
   // The engine outlives the recorder.
   Recorder(const engine::Engine& engine, const RecorderOptions& options);
 
-  Lane& AddLane();
+  ThreadCounts& AddThread();
 
   // Hands over all counts since the call before. A key may come several times. Call it about once
   // a second: a slot is free for another identity after so many calls without a count.
@@ -84,13 +84,13 @@ class Recorder {
   CheckTotals::All Totals() const;
 
  private:
-  // Numbers and keeps what came into the lanes.
+  // Numbers and keeps what came in from the threads.
   void TakeDenials() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const engine::Engine& engine_;
   const RecorderOptions options_;
   mutable Mutex mutex_;
-  std::vector<std::unique_ptr<Lane>> lanes_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<ThreadCounts>> threads_ ABSL_GUARDED_BY(mutex_);
   std::deque<Denial> denials_ ABSL_GUARDED_BY(mutex_);  // the oldest first
   int64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   CheckTotals totals_ ABSL_GUARDED_BY(mutex_);

@@ -25,7 +25,7 @@ using Decided = ReplayEngine::Decided;
 constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr size_t kRowsAtATime = 100'000;  // and the rest of their step
 // Until the year 2255: what can be told in nanoseconds.
-constexpr int64_t kMostUnixS = 9'000'000'000;
+constexpr int64_t kMaxUnixS = 9'000'000'000;
 constexpr int64_t kChecksBetweenLooks = 4096;  // at whether the caller has gone
 
 using BeforeAndAfter = std::pair<Outcomes, Outcomes>;
@@ -53,7 +53,7 @@ class Replaying {
       : options_(options), engine_(options.policy, options.bucket_bytes, options.seed) {}
 
   absl::StatusOr<ReplayResult> Run(const Store& store) {
-    const int64_t from_s = std::min(options_.filter.from_s, kMostUnixS);
+    const int64_t from_s = std::min(options_.filter.from_s, kMaxUnixS);
     absl::Status status = engine_.Start(from_s * kSecondNs);
     if (status.ok()) status = CountDemand(store);
     for (int64_t at_s = from_s; status.ok() && at_s < options_.filter.to_s;) {
@@ -80,9 +80,9 @@ class Replaying {
     const absl::Status scanned = store.Scan(all, [&](const Row& row) {
       checks += row.counts.checks;
       identities_.try_emplace({row.key.identity, row.key.target});
-      if (checks > options_.most_checks) refused = TooMuch(options_.most_checks, "Checks");
-      if (identities_.size() > options_.most_identities) {
-        refused = TooMuch(static_cast<int64_t>(options_.most_identities), "identities");
+      if (checks > options_.max_checks) refused = TooMuch(options_.max_checks, "Checks");
+      if (identities_.size() > options_.max_identities) {
+        refused = TooMuch(static_cast<int64_t>(options_.max_identities), "identities");
       }
       return refused.ok();
     });

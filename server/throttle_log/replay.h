@@ -37,8 +37,8 @@ struct ReplayOptions {
   size_t bucket_bytes = size_t{256} << 20;  // of all its split budgets
   ScanFilter filter = {};                   // only who, where and when
   uint64_t seed = 0;                        // of dice
-  int64_t most_checks = 100'000'000;
-  size_t most_identities = 20'000;
+  int64_t max_checks = 100'000'000;
+  size_t max_identities = 20'000;
   std::function<bool()> cancelled = nullptr;  // asked now and then
 };
 

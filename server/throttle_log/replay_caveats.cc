@@ -8,16 +8,16 @@
 namespace headgate::throttle_log {
 namespace {
 
-constexpr size_t kMostNames = 5;  // that are told; the others are counted
+constexpr size_t kMaxNames = 5;  // that are told; the others are counted
 
 // "'a', 'b' and 3 more".
 std::string Quoted(const std::vector<std::string>& names) {
   std::string text;
-  for (size_t i = 0; i < names.size() && i < kMostNames; ++i) {
+  for (size_t i = 0; i < names.size() && i < kMaxNames; ++i) {
     absl::StrAppend(&text, i == 0 ? "'" : ", '", names[i], "'");
   }
-  if (names.size() > kMostNames) {
-    absl::StrAppend(&text, " and ", names.size() - kMostNames, " more");
+  if (names.size() > kMaxNames) {
+    absl::StrAppend(&text, " and ", names.size() - kMaxNames, " more");
   }
   return text;
 }
@@ -43,7 +43,7 @@ void AddSteps(const ReplayFacts& facts, std::vector<std::string>& caveats) {
       "a small burst limit would have denied more than is shown."));
 }
 
-void AddDemand(std::vector<std::string>& caveats) {
+void AddActivity(std::vector<std::string>& caveats) {
   caveats.push_back(
       "A Check that was denied and asked again counts each time it asked: where much was denied, "
       "demand is overstated.");
@@ -139,7 +139,7 @@ void AddMissing(const ReplayFacts& facts, std::vector<std::string>& caveats) {
 std::vector<std::string> Caveats(const engine::PolicySpec& policy, const ReplayFacts& facts) {
   std::vector<std::string> caveats;
   AddSteps(facts, caveats);
-  AddDemand(caveats);
+  AddActivity(caveats);
   AddHealth(policy, facts, caveats);
   AddOpenLimits(policy, facts, caveats);
   AddUnknown(policy, caveats);

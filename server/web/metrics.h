@@ -59,7 +59,7 @@ void AddBuild(std::string_view version, Exposition& out);
 // What callers do to the gRPC port, and what it shows them.
 void AddConnections(const rpc::ConnectionCounts& connections, Exposition& out);
 void AddTls(const rpc::TlsSnapshot& tls, Exposition& out);
-void AddAccess(const access::DenialCounts& denials, const rpc::AccessSnapshot& access,
+void AddAccess(const access::RefusalCounts& denials, const rpc::AccessSnapshot& access,
                Exposition& out);
 
 // `as_of` and the rest of what a restart would bring back.

@@ -10,7 +10,7 @@
 namespace headgate::web {
 namespace {
 
-constexpr size_t kMostNamed = 5;
+constexpr size_t kMaxNamed = 5;
 
 // The targets that are measured and were never sampled; empty: none.
 std::string Unsampled(const std::vector<health::TargetSnapshot>& targets) {
@@ -20,7 +20,7 @@ std::string Unsampled(const std::vector<health::TargetSnapshot>& targets) {
     if (target.servers.empty() || target.servers.front().sampled_at_ns != 0) continue;
     names.push_back(absl::StrCat("'", target.name, "'"));
   }
-  const size_t more = names.size() > kMostNamed ? names.size() - kMostNamed : 0;
+  const size_t more = names.size() > kMaxNamed ? names.size() - kMaxNamed : 0;
   names.resize(names.size() - more);
   std::string text = absl::StrJoin(names, ", ");
   if (more > 0) absl::StrAppend(&text, " and ", more, " more");

@@ -30,12 +30,12 @@ void AddTls(const rpc::TlsSnapshot& tls, Exposition& out) {
   success.Set({}, tls.status.ok() ? 1 : 0);
 }
 
-void AddAccess(const access::DenialCounts& denials, const rpc::AccessSnapshot& access,
+void AddAccess(const access::RefusalCounts& denials, const rpc::AccessSnapshot& access,
                Exposition& out) {
   auto denied = out.Counter("headgate_access_denied_total",
                             "Calls, and Checks of batches, that their caller may not make.");
   for (size_t reason = 0; reason < denials.size(); ++reason) {
-    denied.Set({{"reason", access::ReasonLabel(static_cast<access::DenialReason>(reason))}},
+    denied.Set({{"reason", access::ReasonLabel(static_cast<access::RefusalReason>(reason))}},
                static_cast<double>(denials[reason]));
   }
   auto success = out.Gauge("headgate_access_tokens_reload_success",

@@ -25,7 +25,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/system_clock.h"
-#include "server/access/guard.h"
+#include "server/access/access_control.h"
 #include "server/engine/engine.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/service.h"
@@ -54,7 +54,7 @@ double NowNs() {
 
 class AskService final : public rpc::Service {
  public:
-  explicit AskService(access::AccessGuard& guard) : guard_(guard) {
+  explicit AskService(access::AccessControl& access) : access_(access) {
     using google::protobuf::Empty;
     AddSync<Empty, Empty>(kMethod, [this](grpc::ServerContext& context, auto&, auto&) {
       Measure(context);
@@ -70,8 +70,8 @@ class AskService final : public rpc::Service {
  private:
   void Ask(grpc::ServerContext& context, access::CallerCache& cache) {
     const access::Caller* caller = nullptr;
-    if (guard_.Identify(context, &cache, caller).has_value()) Fail("the caller is not known");
-    if (guard_.MayCheck(caller, kIdentity, tags_).has_value()) Fail("the Check is refused");
+    if (access_.Identify(context, &cache, caller).has_value()) Fail("the caller is not known");
+    if (access_.MayCheck(caller, kIdentity, tags_).has_value()) Fail("the Check is refused");
   }
 
   void Measure(grpc::ServerContext& context) {
@@ -87,7 +87,7 @@ class AskService final : public rpc::Service {
     repeated_ns += (NowNs() - from) / kRepeats / kCalls;
   }
 
-  access::AccessGuard& guard_;
+  access::AccessControl& access_;
   access::CallerCache cache_;
   const std::vector<std::pair<std::string, std::string>> tags_ = {{"app", "vitess"}};
 };
@@ -124,12 +124,12 @@ class Stage {
 
   Figures Run(const std::optional<access::PolicySpec>& policy, bool with_certificate,
               const std::string& token, bool forget = false) {
-    guard_.SetPolicy(policy);
+    access_.SetPolicy(policy);
     std::string line = "t sha256:";
     for (const uint8_t byte : access::DigestOf(kToken)) absl::StrAppendFormat(&line, "%02x", byte);
     auto book = access::TokenBook::Parse(line, "tokens");
     if (!book.ok()) Fail(book.status().ToString());
-    guard_.SetTokens(*std::move(book));
+    access_.SetTokens(*std::move(book));
     service_.forget = forget;
     service_.fresh_ns.clear();
     service_.repeated_ns = 0;
@@ -173,8 +173,8 @@ class Stage {
   SystemClock clock_;
   NoStatus status_;
   engine::Engine engine_{{.seed = 7}};
-  access::AccessGuard guard_{{.seed = 7}, clock_};
-  AskService service_{guard_};
+  access::AccessControl access_{{.seed = 7}, clock_};
+  AskService service_{access_};
   std::unique_ptr<rpc::RpcServer> server_;
 };
 

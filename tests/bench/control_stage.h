@@ -132,7 +132,7 @@ class Driver final : public health::WorkListener, public health::HealthSink {
           engine_.Check({.identity = identity, .estimated_cost = rows, .pattern = "chunk"},
                         clock_.Read(), answer);
       if (!asked.ok()) return asked;
-      demand_->Note();
+      activity_->Note();
       if (answer.verdict == engine::Verdict::kAllowed) return Granted(answer, rows);
       std::mutex mutex;
       std::condition_variable_any never;
@@ -143,7 +143,7 @@ class Driver final : public health::WorkListener, public health::HealthSink {
     return absl::CancelledError();
   }
 
-  void Watch(std::shared_ptr<health::Demand> demand) { demand_ = std::move(demand); }
+  void Watch(std::shared_ptr<health::CheckActivity> activity) { activity_ = std::move(activity); }
   // That was last advised; 0: none was.
   double cores() const { return cores_; }
   int64_t advised_rows() const { return advised_rows_.load(std::memory_order_relaxed); }
@@ -165,7 +165,7 @@ class Driver final : public health::WorkListener, public health::HealthSink {
   engine::Engine& engine_;
   Clock& clock_;
   const double cores_;
-  std::shared_ptr<health::Demand> demand_;
+  std::shared_ptr<health::CheckActivity> activity_;
   std::atomic<int64_t> advised_rows_{0};
   std::mutex mutex_;
   Law law_ = Law::kAlone;
@@ -286,7 +286,7 @@ class ControlStage {
     monitor_ = std::make_unique<health::TargetMonitor>(
         spec, std::move(probes),
         health::MonitorOptions{.clock = &clock_, .sink = &driver_, .work = &driver_, .seed = 1});
-    driver_.Watch(monitor_->demand());
+    driver_.Watch(monitor_->activity());
     monitor_->Start();
   }
 

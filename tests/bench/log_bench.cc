@@ -60,7 +60,7 @@ using engine::Verdict;
 
 constexpr int kLevels = 4;
 constexpr int kChunk = 2048;  // Checks between two readings of the stopwatch
-constexpr double kMostCost = 1e12;
+constexpr double kMaxCost = 1e12;
 
 [[noreturn]] void Fail(const std::string& what) {
   std::fprintf(stderr, "benchmark is broken: %s\n", what.c_str());
@@ -104,7 +104,7 @@ engine::PolicySpec Policy() {
     engine::BudgetSpec budget;
     budget.name = absl::StrCat("level-", depth);
     budget.rate = engine::UnitsPerSecond{1e9};
-    budget.burst = kMostCost;
+    budget.burst = kMaxCost;
     budget.split = engine::SplitByDepth{depth};
     spec.budgets.push_back(budget);
     engine::RuleSpec rule;
@@ -137,7 +137,7 @@ struct Rig {
   SystemClock clock;
   engine::Engine engine;
   Recorder recorder{engine, {.seed = 99}};
-  Lane& lane = recorder.AddLane();
+  ThreadCounts& counts = recorder.AddThread();
   std::vector<engine::PermitId> permits;
   Identities identities;
   CheckAnswer answer;
@@ -154,7 +154,7 @@ double TimeChunk(Rig& rig, double cost, Verdict expected) {
     const engine::CheckRequest request{.identity = rig.identities.Next(), .estimated_cost = cost};
     const absl::Status status = rig.engine.Check(request, now, answer);
     if (!status.ok() || answer.verdict != expected) Fail("not the verdict that was expected");
-    if constexpr (kRecord) rig.lane.Record(request, answer, now);
+    if constexpr (kRecord) rig.counts.Record(request, answer, now);
     if (answer.permit != 0) rig.permits.push_back(answer.permit);
   }
   const int64_t total_ns = rig.clock.Read().monotonic_ns - start_ns;
@@ -189,7 +189,7 @@ double HotPathNs(Rig& rig, const char* name, double cost, Verdict expected, int 
 void RequireNoAllocations(Rig& rig) {
   const uint64_t before = allocations.load();
   TimeChunk<true>(rig, 1, Verdict::kAllowed);
-  TimeChunk<true>(rig, 2 * kMostCost, Verdict::kDenied);
+  TimeChunk<true>(rig, 2 * kMaxCost, Verdict::kDenied);
   const uint64_t made = allocations.load() - before;
   if (made > 0) Fail(absl::StrCat(made, " allocations on the hot path"));
 }
@@ -282,7 +282,7 @@ int Run(int rounds, int64_t rows) {
     Rig rig;
     std::printf("%-26s %8s %10s %8s\n", "ns, medians of chunks", "alone", "recorded", "more");
     hot_path_ns = HotPathNs(rig, "Check, allowed", 1, Verdict::kAllowed, rounds);
-    HotPathNs(rig, "Check, denied", 2 * kMostCost, Verdict::kDenied, rounds);
+    HotPathNs(rig, "Check, denied", 2 * kMaxCost, Verdict::kDenied, rounds);
     RequireNoAllocations(rig);
     CompareCounts(rig);
   }

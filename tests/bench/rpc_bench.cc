@@ -24,7 +24,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/system_clock.h"
 #include "server/engine/engine.h"
-#include "server/health/demand.h"
+#include "server/health/check_activity.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/service.h"
 #include "server/rpc/unary_route.h"
@@ -71,18 +71,19 @@ class NoStatus final : public rpc::StatusSource {
 
 // As app::Targets, which hands each Check to the same book, but without its monitors: what they
 // cost is not a Check's.
-class MonitoredTarget final : public rpc::DemandListener {
+class MonitoredTarget final : public rpc::CheckListener {
  public:
   MonitoredTarget() {
-    demand_->SetWaker([] {});
-    book_.Set({{"main", demand_}});
+    activity_->SetWaker([] {});
+    book_.Set({{"main", activity_}});
   }
   void OnCheck(std::string_view target) override { book_.OnCheck(target); }
-  void EndPoll() { demand_->Rearm(); }
+  void EndPoll() { activity_->Rearm(); }
 
  private:
-  const std::shared_ptr<health::Demand> demand_ = std::make_shared<health::Demand>();
-  health::DemandBook book_;
+  const std::shared_ptr<health::CheckActivity> activity_ =
+      std::make_shared<health::CheckActivity>();
+  health::CheckActivityBook book_;
 };
 
 // Four budgets, one for each level, that never refuse; a rule at each level, and others that match
@@ -217,11 +218,11 @@ int Run(double seconds) {
   if (!status.ok()) Fail(std::string(status.message()));
   EmptyService empty_service;
   NoStatus source;
-  MonitoredTarget demand;
+  MonitoredTarget activity;
   throttle_log::Recorder recorder(engine, {.seed = 0x1234567890abcdef});
   auto server = rpc::RpcServer::Start(
       {.address = "127.0.0.1:0", .another_service = &empty_service, .recorder = &recorder}, engine,
-      clock, source, &demand);
+      clock, source, &activity);
   if (!server.ok()) Fail(std::string(server.status().message()));
   Callers callers((*server)->port());
   Row warm_up, empty, check, batch, stream;
@@ -229,7 +230,7 @@ int Run(double seconds) {
   warm_up.Measure(callers, "check", kRpcs, 1);
   const int64_t end = clock.Read().monotonic_ns + static_cast<int64_t>(seconds * 1e9);
   for (int round = 0; round < 3 || clock.Read().monotonic_ns < end; ++round) {
-    demand.EndPoll();
+    activity.EndPoll();
     if (round % 2 == 0) empty.Measure(callers, "empty", kRpcs, 1);
     check.Measure(callers, "check", kRpcs, 1);
     if (round % 2 == 1) empty.Measure(callers, "empty", kRpcs, 1);

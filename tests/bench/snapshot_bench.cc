@@ -5,7 +5,7 @@
 // First each step by itself, the median of nine: copying the engine, laying the bytes out, writing
 // them with fsync; reading and checking them, and restoring an engine. All buckets owe.
 //
-// Then a Check's latency beside a keeper that writes without a pause, against the same Checks
+// Then a Check's latency beside a writer that writes without a pause, against the same Checks
 // without one, in turns of one run: what counts is the ratio. With two cores the writer has one to
 // itself; latencies above the 99.9th percentile are the kernel's as much as ours.
 
@@ -23,7 +23,7 @@
 #include "common/system_clock.h"
 #include "server/engine/engine.h"
 #include "server/snapshot/file.h"
-#include "server/snapshot/keeper.h"
+#include "server/snapshot/snapshot_writer.h"
 #include "tests/testing/temp_folder.h"
 
 namespace headgate::snapshot {
@@ -132,11 +132,11 @@ void Run(size_t buckets) {
   int64_t writes = 0;
   for (int turn = 0; turn < kTurns; ++turn) {
     Turn(engine, buckets, clock, alone);
-    Keeper keeper({.path = path, .period = absl::ZeroDuration()}, engine, clock);
-    keeper.Start();
+    SnapshotWriter writer({.path = path, .period = absl::ZeroDuration()}, engine, clock);
+    writer.Start();
     Turn(engine, buckets, clock, beside);
-    keeper.Stop();
-    writes += keeper.State().writes;
+    writer.Stop();
+    writes += writer.State().writes;
   }
   Print("Check alone", alone);
   Print("Check beside a writer", beside);

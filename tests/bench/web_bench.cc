@@ -1,7 +1,7 @@
 // What being observed costs: counting and timing calls, for each Check, and a scrape, for the
 // server.
 //
-// A Check is handled as a route handles it, protobuf included, with the throttle log's lane, and
+// A Check is handled as a route handles it, protobuf included, with the throttle log's counts, and
 // its permit settled; once
 // with the calls counted and every 64th timed, once without. Slices of both take turns, and the
 // difference is the median of the differences of neighbours. The scrape is of a server with 100
@@ -77,11 +77,11 @@ engine::PolicySpec ManyBudgets() {
 struct Handled {
   SystemClock& clock;
   engine::Engine& engine;
-  throttle_log::Lane& lane;
+  throttle_log::ThreadCounts& counts;
   rpc::Calls& calls;
-  rpc::Throttler plain{engine, clock, nullptr, &lane, nullptr};
-  rpc::Throttler timed{engine, clock, nullptr, &lane, nullptr, &calls.AddDecisionLane()};
-  rpc::MethodCalls& method = calls.AddLane("Check");
+  rpc::Throttler plain{engine, clock, nullptr, &counts, nullptr};
+  rpc::Throttler timed{engine, clock, nullptr, &counts, nullptr, &calls.AddDecisionThread()};
+  rpc::MethodCalls& method = calls.AddThread("Check");
   grpc::ServerContext context = {};
   v1::CheckRequest request = {};
   v1::Decision decision = {};
@@ -119,7 +119,7 @@ void MeasureCheck() {
   if (!engine.Install(OneBudget(), clock.Read()).ok()) std::abort();
   throttle_log::Recorder recorder(engine, {.seed = 1});
   rpc::Calls calls(clock, 1, nullptr);
-  Handled handled{.clock = clock, .engine = engine, .lane = recorder.AddLane(), .calls = calls};
+  Handled handled{.clock = clock, .engine = engine, .counts = recorder.AddThread(), .calls = calls};
   handled.request.set_identity("d666bbfc_169e:vcopier:vreplication:etl");
   handled.request.set_estimated_cost(1);
   std::vector<double> plain, more;
@@ -138,7 +138,7 @@ void MeasureScrape() {
   if (!engine.Install(ManyBudgets(), clock.Read()).ok()) std::abort();
   throttle_log::Recorder recorder(engine, {.seed = 1});
   rpc::Calls calls(clock, 1, nullptr);
-  calls.AddLane("Check");
+  calls.AddThread("Check");
   std::vector<double> took;
   size_t bytes = 0;
   for (int i = 0; i < 21; ++i) {

@@ -127,7 +127,7 @@ class Day {
   bool Ask(const std::string& identity) {
     const engine::CheckRequest request = {.identity = identity, .estimated_cost = 1};
     EXPECT_TRUE(engine_.Check(request, clock_.Read(), answer_).ok());
-    lane_.Record(request, answer_, clock_.Read());
+    thread_counts_.Record(request, answer_, clock_.Read());
     if (answer_.permit != 0) (void)engine_.Report(answer_.permit, 1, clock_.Read());
     return answer_.verdict == engine::Verdict::kAllowed;
   }
@@ -138,7 +138,7 @@ class Day {
   engine::Engine engine_{engine::EngineOptions{.seed = 1}};
   engine::CheckAnswer answer_;
   throttle_log::Recorder recorder_{engine_, {.seed = 1}};
-  throttle_log::Lane& lane_ = recorder_.AddLane();
+  throttle_log::ThreadCounts& thread_counts_ = recorder_.AddThread();
   std::unique_ptr<throttle_log::SqliteStore> store_ =
       *throttle_log::SqliteStore::Open(folder_.File("log.db"), keeping_);
   throttle_log::Writer writer_{recorder_, *store_, clock_, {.step = keeping_.step}};

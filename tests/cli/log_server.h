@@ -109,7 +109,7 @@ class FakeLog final : public v1::ThrottleLogService::Service {
   std::vector<v1::ThrottledInterval> intervals;
   v1::ReplayThrottleLogResponse replayed;
   grpc::Status replay_status;
-  int most_in_page = 1000;
+  int max_in_page = 1000;
 
   // What ListDenials ends with instead of an answer; OK: it answers.
   using Refusal = std::function<grpc::Status(const v1::ListDenialsRequest&)>;
@@ -203,7 +203,7 @@ class FakeLog final : public v1::ThrottleLogService::Service {
   template <typename Request, typename Rows, typename Response>
   void Page(const Request& request, const Rows& rows, auto* to, Response& response) const {
     const int first = std::atoi(request.page_token().c_str());
-    const int end = std::min({static_cast<int>(rows.size()), first + most_in_page,
+    const int end = std::min({static_cast<int>(rows.size()), first + max_in_page,
                               first + std::max(request.page_size(), 1)});
     for (int i = first; i < end; ++i) *to->Add() = *(rows.begin() + i);
     if (end < static_cast<int>(rows.size())) response.set_next_page_token(absl::StrCat(end));

@@ -132,7 +132,7 @@ TEST_F(LogCommand, ShowsTheLocalZoneOnDemand) {
 }
 
 TEST_F(LogCommand, FetchesAllPagesOrAsManyRowsAsItMay) {
-  log().most_in_page = 2;
+  log().max_in_page = 2;
   log().intervals.clear();
   for (int i = 0; i < 5; ++i) {
     log().intervals.push_back(

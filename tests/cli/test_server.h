@@ -24,7 +24,7 @@
 
 namespace headgate::cli {
 
-class TestServer final : public rpc::StatusSource, public rpc::DemandListener {
+class TestServer final : public rpc::StatusSource, public rpc::CheckListener {
  public:
   explicit TestServer(engine::PolicySpec policy, int port = 0,
                       std::vector<grpc::Service*> more_services = {}) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr absl::Duration kTick = absl::Milliseconds(250);
 constexpr double kLeastFixed = 200;  // rows a second
-constexpr double kMostFactor = 64;   // of a fixed rate: beyond it is the greedy backfill
+constexpr double kMaxFactor = 64;    // of a fixed rate: beyond it is the greedy backfill
 
 absl::Time WallTime() { return SystemClock::ReadKernel().wall(); }
 
@@ -67,8 +67,7 @@ absl::Status Experiment::Fixed() {
   batch_ = *std::move(batch);
   absl::Status status = TryRates(pace, unit, kFixedRates);
   for (double factor = 2 * kFixedRates.back();
-       status.ok() && Evaluate(record_).best_fixed_is_higher && factor <= kMostFactor;
-       factor *= 2) {
+       status.ok() && Evaluate(record_).best_fixed_is_higher && factor <= kMaxFactor; factor *= 2) {
     status = TryRates(pace, unit, {factor});
   }
   if (absl::Status ended = EndBackfill(); status.ok()) status = ended;

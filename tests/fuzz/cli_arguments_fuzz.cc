@@ -17,7 +17,7 @@ namespace {
 using namespace headgate::cli;  // NOLINT(google-build-using-namespace): all that is examined
 using headgate::fuzz::Require;
 
-constexpr size_t kMostWords = 64;
+constexpr size_t kMaxWords = 64;
 
 void RequireCost(const std::optional<double>& cost) {
   Require(!cost.has_value() || (std::isfinite(*cost) && *cost >= 0), "no cost");
@@ -59,7 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   // Words of a command line end at a NUL.
   std::vector<std::string> words = absl::StrSplit(text.substr(0, text.find('\0')), '\n');
-  if (words.size() > kMostWords) words.resize(kMostWords);
+  if (words.size() > kMaxWords) words.resize(kMaxWords);
   const Parsed parsed = ParseArguments(words);
   if (const auto* ended = std::get_if<Ended>(&parsed)) {
     Require(ended->status == ExitStatus::kOk || ended->status == ExitStatus::kUsage,

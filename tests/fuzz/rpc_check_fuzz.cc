@@ -193,7 +193,7 @@ class Server {
       engine_, {.seed = 7, .max_identities = 64, .max_labels = 64, .max_denials = 64}};
   const headgate::engine::IpAddress address_ = *headgate::engine::IpAddress::Parse("10.1.2.3");
   const headgate::rpc::Asker peer_{.address = &address_};
-  Throttler throttler_{engine_, clock_, nullptr, &recorder_.AddLane(), nullptr};
+  Throttler throttler_{engine_, clock_, nullptr, &recorder_.AddThread(), nullptr};
 };
 
 // As a message arrives; absent if the bytes are none, which has to be said as well.

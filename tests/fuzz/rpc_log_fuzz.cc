@@ -32,8 +32,8 @@ namespace overrides = headgate::overrides;
 namespace rpc = headgate::rpc;
 namespace v1 = headgate::v1;
 
-constexpr size_t kMostSums = 10'000;
-constexpr size_t kMostIntervals = 1000;
+constexpr size_t kMaxSums = 10'000;
+constexpr size_t kMaxIntervals = 1000;
 constexpr int64_t kLastSecond = 253'402'300'799;
 
 const Keeping kKeeping;
@@ -76,7 +76,7 @@ void Sums(const v1::QueryThrottleLogRequest& request) {
   absl::StatusOr<SumQuery> query = rpc::ToSumQuery(request, kKeeping, TheNow().wall());
   if (!query.ok()) return RequireRefused(query.status(), *request.GetDescriptor());
   RequirePeriod(query->filter);
-  Require(query->page_size >= 1 && query->page_size <= kMostSums, "page of ", query->page_size);
+  Require(query->page_size >= 1 && query->page_size <= kMaxSums, "page of ", query->page_size);
   const absl::StatusOr<SumPage> page = QuerySums(TheStore(), *query);
   Require(page.ok(), page.status().ToString());
   Require(page->sums.size() <= query->page_size, "a page beyond its size");
@@ -94,7 +94,7 @@ void Intervals(const v1::ListThrottledIntervalsRequest& request) {
   if (!query.ok()) return RequireRefused(query.status(), *request.GetDescriptor());
   RequirePeriod(query->filter);
   Require(query->min_denied_ratio > 0 && query->min_denied_ratio <= 1, "a ratio beyond 1");
-  Require(query->page_size >= 1 && query->page_size <= kMostIntervals, "page ", query->page_size);
+  Require(query->page_size >= 1 && query->page_size <= kMaxIntervals, "page ", query->page_size);
   const absl::StatusOr<IntervalPage> page = FindIntervals(TheStore(), *query);
   Require(page.ok(), page.status().ToString());
   Require(page->intervals.size() <= query->page_size, "a page beyond its size");
@@ -113,7 +113,7 @@ void Token(const std::string& token) {
               read->period.to_s <= kLastSecond,
           "no period");
   // Whoever tampers with one reads no more than a page.
-  for (const SumOrder order : {SumOrder::kName, SumOrder::kMostDenied, SumOrder::kMostCostDenied}) {
+  for (const SumOrder order : {SumOrder::kName, SumOrder::kMaxDenied, SumOrder::kMaxCostDenied}) {
     SumQuery query{.by = {.identity = true, .outcome = true}, .order = order, .page_size = 2};
     query.filter.from_s = read->period.from_s;
     query.filter.to_s = read->period.to_s;

@@ -176,7 +176,7 @@ TEST_F(MonitorTest, DemandWakesAnIdleTarget) {
   Start();
   Health health = sink_.AwaitNewerThan(0);
   for (int i = 0; i < 3; ++i) {
-    monitor_->demand()->Note();
+    monitor_->activity()->Note();
     health = sink_.AwaitNewerThan(health.sampled_at_ns);
     EXPECT_EQ(health.status, HealthStatus::kHealthy);
   }
@@ -189,7 +189,7 @@ TEST_F(MonitorTest, StopsWhileAPollHangs) {
   primary_->AwaitPolls(1);
   monitor_->Stop();
   const int published = sink_.published();
-  monitor_->demand()->Note();
+  monitor_->activity()->Note();
   monitor_->Stop();
   EXPECT_EQ(sink_.published(), published);
 }

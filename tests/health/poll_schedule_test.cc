@@ -51,7 +51,7 @@ class PollScheduleTest : public ::testing::Test {
     return signals;
   }
 
-  void Demand(int64_t at_ms) { schedule_->NoteDemand(kStart + at_ms * kMs); }
+  void Demand(int64_t at_ms) { schedule_->NoteChecks(kStart + at_ms * kMs); }
 
   std::optional<PollSchedule> schedule_;
 };

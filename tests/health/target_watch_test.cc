@@ -214,7 +214,7 @@ TEST_F(TargetWatchTest, FirstCheckAfterIdlenessIsNotDeniedForTheAgeOfTheSample) 
   PollPrimary();
   PollStandby(0);
   clock_.Advance(absl::Seconds(9));
-  watch_.NoteDemand(clock_.Read());
+  watch_.NoteChecks(clock_.Read());
   watch_.Evaluate(clock_.Read(), sink_);
   EXPECT_EQ(All().status, HealthStatus::kHealthy);
   EXPECT_FALSE(All().gate_shut);

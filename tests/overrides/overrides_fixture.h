@@ -54,12 +54,12 @@ inline engine::PolicySpec SomePolicy() {
 class Desk {
  public:
   Desk(const std::string& path, FakeClock& clock, engine::PolicySpec policy = SomePolicy(),
-       size_t most_in_force = 10'000)
+       size_t max_in_force = 10'000)
       : clock_(clock) {
     auto opened =
         Registry::Open({.path = path,
                         .put = [this](engine::PolicySpec spec) { return Put(std::move(spec)); },
-                        .most_in_force = most_in_force},
+                        .max_in_force = max_in_force},
                        clock);
     EXPECT_TRUE(opened.ok()) << opened.status();
     if (opened.ok()) registry_ = *std::move(opened);

@@ -38,10 +38,11 @@ bool IsClosed(const FileDescriptor& caller) {
 }
 
 // Keeps what it is given.
-class Keeper {
+class RunningAcceptor {
  public:
-  explicit Keeper(size_t most) : Keeper(AcceptorOptions{.most_connections = most}) {}
-  explicit Keeper(const AcceptorOptions& options) {
+  explicit RunningAcceptor(size_t most)
+      : RunningAcceptor(AcceptorOptions{.max_connections = most}) {}
+  explicit RunningAcceptor(const AcceptorOptions& options) {
     absl::StatusOr<Listener> listener = Listener::Open("127.0.0.1:0");
     EXPECT_TRUE(listener.ok()) << listener.status();
     acceptor_.emplace(*std::move(listener), options);
@@ -51,7 +52,7 @@ class Keeper {
     });
     EXPECT_TRUE(started.ok()) << started;
   }
-  ~Keeper() { acceptor_->Stop(); }
+  ~RunningAcceptor() { acceptor_->Stop(); }
 
   Acceptor& acceptor() { return *acceptor_; }
   size_t kept() {
@@ -78,17 +79,17 @@ class Keeper {
 };
 
 TEST(Acceptor, ClosesAndCountsConnectionsBeyondTheMost) {
-  Keeper keeper(2);
+  RunningAcceptor running(2);
   std::vector<FileDescriptor> callers;
   for (int i = 0; i < 2; ++i) {
     callers.push_back(Caller());
-    Connect(callers.back(), keeper.acceptor().port());
+    Connect(callers.back(), running.acceptor().port());
   }
-  ASSERT_TRUE(WaitUntil([&] { return keeper.kept() == 2; }));
+  ASSERT_TRUE(WaitUntil([&] { return running.kept() == 2; }));
   const FileDescriptor third = Caller();
-  Connect(third, keeper.acceptor().port());
+  Connect(third, running.acceptor().port());
   EXPECT_TRUE(WaitUntil([&] { return IsClosed(third); }));
-  const ConnectionCounts counts = keeper.acceptor().counts();
+  const ConnectionCounts counts = running.acceptor().counts();
   EXPECT_EQ(counts.open, 2);
   EXPECT_EQ(counts.most, 2);
   EXPECT_EQ(counts.accepted, 2);
@@ -98,55 +99,55 @@ TEST(Acceptor, ClosesAndCountsConnectionsBeyondTheMost) {
 
 TEST(Acceptor, ClosesWhatBringsMoreThanTheServerCouldAnswer) {
   constexpr int64_t kMiB = 1 << 20;
-  Keeper keeper({.input = {.bytes_per_second = 1, .burst = kMiB}});
+  RunningAcceptor running({.input = {.bytes_per_second = 1, .burst = kMiB}});
   const FileDescriptor modest = Caller();
   const FileDescriptor flood = Caller();
   for (const FileDescriptor* caller : {&modest, &flood}) {
-    Connect(*caller, keeper.acceptor().port());
+    Connect(*caller, running.acceptor().port());
   }
-  ASSERT_TRUE(WaitUntil([&] { return keeper.kept() == 2; }));
+  ASSERT_TRUE(WaitUntil([&] { return running.kept() == 2; }));
   EXPECT_EQ(send(modest.number(), "Check", 5, MSG_NOSIGNAL), 5);
   const std::string much(kMiB / 8, 'x');
   EXPECT_TRUE(WaitUntil([&] {
-    keeper.ReadAll();
+    running.ReadAll();
     send(flood.number(), much.data(), much.size(), MSG_NOSIGNAL);
     return IsClosed(flood);
   }));
-  EXPECT_EQ(keeper.acceptor().counts().cut, 1);
+  EXPECT_EQ(running.acceptor().counts().cut, 1);
   EXPECT_FALSE(IsClosed(modest));
 }
 
 TEST(Acceptor, FindsTheRoomThatClosedConnectionsLeft) {
-  Keeper keeper(1);
+  RunningAcceptor running(1);
   const FileDescriptor first = Caller();
-  Connect(first, keeper.acceptor().port());
-  ASSERT_TRUE(WaitUntil([&] { return keeper.kept() == 1; }));
-  keeper.Drop();
-  EXPECT_EQ(keeper.acceptor().counts().open, 0);
+  Connect(first, running.acceptor().port());
+  ASSERT_TRUE(WaitUntil([&] { return running.kept() == 1; }));
+  running.Drop();
+  EXPECT_EQ(running.acceptor().counts().open, 0);
   EXPECT_TRUE(WaitUntil([&] {
     const FileDescriptor next = Caller();
-    Connect(next, keeper.acceptor().port());
-    return keeper.kept() == 1;
+    Connect(next, running.acceptor().port());
+    return running.kept() == 1;
   }));
 }
 
 TEST(Acceptor, DoesNotTakeAnotherFileForAConnectionThatIsClosed) {
-  Keeper keeper(8);
+  RunningAcceptor running(8);
   const FileDescriptor caller = Caller();
-  Connect(caller, keeper.acceptor().port());
-  ASSERT_TRUE(WaitUntil([&] { return keeper.kept() == 1; }));
-  keeper.Drop();
+  Connect(caller, running.acceptor().port());
+  ASSERT_TRUE(WaitUntil([&] { return running.kept() == 1; }));
+  running.Drop();
   // One of these gets the number that the connection had.
   const std::vector<FileDescriptor> others = [] {
     std::vector<FileDescriptor> made;
     for (int i = 0; i < 16; ++i) made.push_back(Caller());
     return made;
   }();
-  EXPECT_EQ(keeper.acceptor().counts().open, 0);
+  EXPECT_EQ(running.acceptor().counts().open, 0);
 }
 
 TEST(Acceptor, ClosesTheNewestWhereOnlyItsSpareFileIsLeft) {
-  Keeper keeper(8);
+  RunningAcceptor running(8);
   std::vector<FileDescriptor> callers;
   for (int i = 0; i < 3; ++i) callers.push_back(Caller());
   rlimit before = {};
@@ -156,14 +157,14 @@ TEST(Acceptor, ClosesTheNewestWhereOnlyItsSpareFileIsLeft) {
   rlimit full = before;
   full.rlim_cur = static_cast<rlim_t>(next.number());
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &full), 0);
-  for (const FileDescriptor& caller : callers) Connect(caller, keeper.acceptor().port());
-  EXPECT_TRUE(WaitUntil([&] { return keeper.acceptor().counts().failed == 3; }));
+  for (const FileDescriptor& caller : callers) Connect(caller, running.acceptor().port());
+  EXPECT_TRUE(WaitUntil([&] { return running.acceptor().counts().failed == 3; }));
   for (const FileDescriptor& caller : callers) {
     EXPECT_TRUE(WaitUntil([&] { return IsClosed(caller); }));
   }
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-  Connect(next, keeper.acceptor().port());
-  EXPECT_TRUE(WaitUntil([&] { return keeper.kept() == 1; }));
+  Connect(next, running.acceptor().port());
+  EXPECT_TRUE(WaitUntil([&] { return running.kept() == 1; }));
 }
 
 TEST(Listener, SaysWhyItCannotListen) {

@@ -96,7 +96,7 @@ class OverrideRpc : public ::testing::Test {
                                                      return server_.engine.Install(
                                                          std::move(spec), server_.clock.Read());
                                                    },
-                                               .most_in_force = 5},
+                                               .max_in_force = 5},
                                               clock_);
     EXPECT_TRUE(registry.ok()) << registry.status();
     return *std::move(registry);

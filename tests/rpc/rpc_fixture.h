@@ -46,7 +46,7 @@ class FakeStatus final : public StatusSource {
   OverridesSnapshot overrides;
 };
 
-class RecordedDemand final : public DemandListener {
+class RecordedDemand final : public CheckListener {
  public:
   void OnCheck(std::string_view target) override {
     MutexLock lock(&mutex_);

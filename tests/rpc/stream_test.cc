@@ -132,10 +132,10 @@ TEST(CheckStream, OverTheLimitItIsRefusedUntilAnotherOneEnds) {
 }
 
 TEST(CheckStream, OfOneConnectionThereAreOneHundredAndTwentyEight) {
-  constexpr int kMost = 128;
+  constexpr int kMax = 128;
   TestServer server(OneBudget(RateBudget("b", 10, 100)));
   std::list<OpenStream> streams;
-  for (int i = 0; i < kMost; ++i) {
+  for (int i = 0; i < kMax; ++i) {
     ASSERT_TRUE(streams.emplace_back(*server.throttler).Exchange());
   }
   // gRPC keeps it back until there is room.
@@ -145,7 +145,7 @@ TEST(CheckStream, OfOneConnectionThereAreOneHundredAndTwentyEight) {
     EXPECT_TRUE(waiting.Close().ok());
   });
   EXPECT_FALSE(
-      WaitUntil([&] { return server.server->streams_open() > kMost; }, absl::Milliseconds(200)));
+      WaitUntil([&] { return server.server->streams_open() > kMax; }, absl::Milliseconds(200)));
   const auto other = v1::ThrottlerService::NewStub(server.Connect());
   OpenStream elsewhere(*other);
   EXPECT_TRUE(elsewhere.Exchange());

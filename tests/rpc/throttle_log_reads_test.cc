@@ -33,13 +33,13 @@ TEST(ThrottleLogReads, AreRefusedBeyondFourAtOnce) {
     return stub->ListThrottledIntervals(&context, {}, &response);
   };
   std::vector<std::thread> callers;
-  for (int i = 0; i < ReadCount::kMost; ++i) {
+  for (int i = 0; i < ReadCount::kMax; ++i) {
     callers.emplace_back([&, i] {
       const grpc::Status status = i % 2 == 0 ? sums() : intervals();
       EXPECT_TRUE(status.ok()) << status.error_message();
     });
   }
-  EXPECT_TRUE(WaitUntil([&] { return store.scans() == ReadCount::kMost; }));
+  EXPECT_TRUE(WaitUntil([&] { return store.scans() == ReadCount::kMax; }));
   for (const grpc::Status& refused : {sums(), intervals()}) {
     EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_EQ(DetailsOf(refused).reason, "TOO_MANY_LOG_READS");

@@ -228,12 +228,12 @@ TEST_F(ThrottleLog, ListsNoDenialsBeforeThereAreAny) {
 
 TEST_F(ThrottleLog, ListsSingleDenialsTheNewestFirst) {
   ASSERT_TRUE(engine_.Install(OneBudget(RateBudget("rows", 10, 100)), clock_.Read()).ok());
-  throttle_log::Lane& lane = recorder_.AddLane();
+  throttle_log::ThreadCounts& counts = recorder_.AddThread();
   engine::CheckAnswer answer;
   for (const char* identity : {"a:etl", "b:etl", "c:report:etl"}) {
     const engine::CheckRequest request{.identity = identity, .estimated_cost = 101.5};
     ASSERT_TRUE(engine_.Check(request, clock_.Read(), answer).ok());
-    lane.Record(request, answer, clock_.Read());
+    counts.Record(request, answer, clock_.Read());
     clock_.Advance(absl::Seconds(1));
   }
   ASSERT_TRUE(Denials({}).ok());

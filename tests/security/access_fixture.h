@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "server/access/guard.h"
+#include "server/access/access_control.h"
 #include "server/overrides/registry.h"
 #include "server/rpc/override_service.h"
 #include "server/rpc/throttle_log_service.h"
@@ -110,8 +110,8 @@ class GuardedServer {
   explicit GuardedServer(const std::optional<access::PolicySpec>& policy = MatrixPolicy(),
                          size_t most_overrides = 10'000)
       : registry(OpenRegistry(most_overrides)) {
-    guard.SetTokens(BookOf(TokenLine("auditor", kAuditorToken) + TokenLine("sre", kSreToken)));
-    guard.SetPolicy(policy);
+    access.SetTokens(BookOf(TokenLine("auditor", kAuditorToken) + TokenLine("sre", kSreToken)));
+    access.SetPolicy(policy);
     const absl::Status installed = registry->Install({});
     EXPECT_TRUE(installed.ok()) << installed;
   }
@@ -188,10 +188,10 @@ class GuardedServer {
   FakeClock clock;
   std::vector<std::string> denied;        // what was told: "identity backfill +0"
   std::vector<std::string> denied_peers;  // of each
-  access::AccessGuard guard{
+  access::AccessControl access{
       {.seed = 7,
-       .on_denied =
-           [this](const access::Denial& denial) {
+       .on_refused =
+           [this](const access::ToldRefusal& denial) {
              denied.push_back(
                  absl::StrCat(absl::string_view(access::ReasonLabel(denial.refusal.reason).data(),
                                                 access::ReasonLabel(denial.refusal.reason).size()),
@@ -202,10 +202,10 @@ class GuardedServer {
   TempFolder folder;
   engine::Engine overridden{rpc::TestServer::EngineOptions()};
   std::unique_ptr<overrides::Registry> registry;
-  rpc::OverrideService override_service{registry.get(), &guard};
+  rpc::OverrideService override_service{registry.get(), &access};
   throttle_log::FakeStore store;
   rpc::ThrottleLogService log_service{
-      {.store = store, .clock = clock, .keeping = {}, .seed = 7, .access = &guard}};
+      {.store = store, .clock = clock, .keeping = {}, .seed = 7, .access = &access}};
   tls::TlsServer tls{config::ClientCertificates::kOptional, Options()};
 
  private:
@@ -216,14 +216,14 @@ class GuardedServer {
                                        [this](engine::PolicySpec spec) {
                                          return overridden.Install(std::move(spec), clock.Read());
                                        },
-                                   .most_in_force = most},
+                                   .max_in_force = most},
                                   clock);
     EXPECT_TRUE(opened.ok()) << opened.status();
     return *std::move(opened);
   }
   rpc::RpcServerOptions Options() {
     rpc::RpcServerOptions options = rpc::TestServer::Options();
-    options.access = &guard;
+    options.access = &access;
     options.streams.of_one_caller = 2;
     options.more_services = {&override_service, &log_service};
     return options;

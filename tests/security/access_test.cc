@@ -126,15 +126,15 @@ TEST(Access, ABadTokenIsNeverTakenForNone) {
 }
 
 TEST(Access, ATokenIsRefusedOverPlaintext) {
-  access::AccessGuard::Options options{.seed = 7};
+  access::AccessControl::Options options{.seed = 7};
   FakeClock clock;
-  access::AccessGuard guard(options, clock);
-  guard.SetTokens(BookOf(TokenLine("sre", kSreToken)));
+  access::AccessControl access(options, clock);
+  access.SetTokens(BookOf(TokenLine("sre", kSreToken)));
   access::PolicySpec spec{.callers = {{.name = "sre", .token = "sre", .identities = {"*"}},
                                       {.name = "any", .anybody = true, .identities = {"adhoc"}}}};
-  guard.SetPolicy(spec);
+  access.SetPolicy(spec);
   rpc::RpcServerOptions rpc_options = rpc::TestServer::Options();
-  rpc_options.access = &guard;
+  rpc_options.access = &access;
   rpc::TestServer server(engine::OneBudget(engine::RateBudget("b", 10, 100)), rpc_options);
   const Peer peer{server.channel, Bearer(kSreToken)};
   EXPECT_EQ(RefusedCheck(peer, rpc::CheckOf("adhoc", 1)).reason, "TOKEN_WITHOUT_TLS");
@@ -149,13 +149,13 @@ TEST(Access, ANewPolicyIsInForceForTheNextCallOnTheSameConnection) {
   EXPECT_EQ(GuardedServer::Check(backfill, "etl"), 'P');
   access::PolicySpec spec = MatrixPolicy();
   spec.callers[0].identities = {"etl"};
-  server.guard.SetPolicy(spec);
+  server.access.SetPolicy(spec);
   EXPECT_EQ(GuardedServer::Check(backfill, "backfill"), 'P');
   EXPECT_EQ(GuardedServer::Check(backfill, "etl"), '+');
   spec.callers.erase(spec.callers.begin());
-  server.guard.SetPolicy(spec);
+  server.access.SetPolicy(spec);
   EXPECT_EQ(GuardedServer::Check(backfill, "etl"), 'U');
-  server.guard.SetPolicy(std::nullopt);
+  server.access.SetPolicy(std::nullopt);
   EXPECT_EQ(GuardedServer::Check(backfill, "anything"), '+');
 }
 
@@ -167,10 +167,10 @@ TEST(Access, NewTokensAreInForceForTheNextCallOnTheSameConnection) {
   renewed.authorization = Bearer(next);
   EXPECT_EQ(GuardedServer::Check(old, "etl"), '+');
   EXPECT_EQ(GuardedServer::Check(renewed, "etl"), 'U');
-  server.guard.SetTokens(BookOf(TokenLine("sre", kSreToken) + TokenLine("sre", next)));
+  server.access.SetTokens(BookOf(TokenLine("sre", kSreToken) + TokenLine("sre", next)));
   EXPECT_EQ(GuardedServer::Check(old, "etl"), '+');
   EXPECT_EQ(GuardedServer::Check(renewed, "etl"), '+');
-  server.guard.SetTokens(BookOf(TokenLine("sre", next)));
+  server.access.SetTokens(BookOf(TokenLine("sre", next)));
   EXPECT_EQ(GuardedServer::Check(old, "etl"), 'U');
   EXPECT_EQ(GuardedServer::Check(renewed, "etl"), '+');
 }
@@ -206,12 +206,12 @@ TEST(Access, ARunningStreamSeesANewPolicyAtItsNextMessage) {
   EXPECT_EQ(response.results(1).error().field(), "checks[1].identity");
   access::PolicySpec spec = MatrixPolicy();
   spec.callers[0].identities = {"etl"};
-  server.guard.SetPolicy(spec);
+  server.access.SetPolicy(spec);
   ASSERT_TRUE(stream->Write(request) && stream->Read(&response));
   EXPECT_EQ(GuardedServer::OutcomeOf(response.results(0).error()), 'P');
   EXPECT_EQ(GuardedServer::OutcomeOf(response.results(1).error()), '+');
   spec.callers.erase(spec.callers.begin());
-  server.guard.SetPolicy(spec);
+  server.access.SetPolicy(spec);
   ASSERT_TRUE(stream->Write(request));
   EXPECT_FALSE(stream->Read(&response));
   EXPECT_EQ(Outcome(stream->Finish()), 'U');
@@ -245,7 +245,7 @@ TEST(Access, APermitIsItsCallersOnly) {
   EXPECT_EQ(server.tls.server->engine.ReadStats(server.clock.Read()).permits_live, 1U);
   EXPECT_EQ(GuardedServer::Report(server.WithUri(kBackfill), permit), '+');
   EXPECT_EQ(server.tls.server->engine.ReadStats(server.clock.Read()).permits_live, 0U);
-  EXPECT_EQ(server.guard.denials()[static_cast<size_t>(access::DenialReason::kPermit)], 200U);
+  EXPECT_EQ(server.access.refusals()[static_cast<size_t>(access::RefusalReason::kPermit)], 200U);
 }
 
 TEST(Access, PermitsOfABatchAreItsCallersOnly) {

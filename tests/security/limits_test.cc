@@ -73,9 +73,9 @@ TEST_F(Limits, PatternAndRequestId) {
 }
 
 TEST_F(Limits, Cost) {
-  constexpr double kMost = 1e15;
-  ExpectEdge(rpc::CheckOf("job:none", kMost),
-             rpc::CheckOf("job:none", std::nextafter(kMost, 2 * kMost)));
+  constexpr double kMax = 1e15;
+  ExpectEdge(rpc::CheckOf("job:none", kMax),
+             rpc::CheckOf("job:none", std::nextafter(kMax, 2 * kMax)));
 }
 
 TEST_F(Limits, BatchesStreamsAndReports) {

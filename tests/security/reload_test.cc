@@ -206,9 +206,9 @@ TEST(AccessInForce, ProtectsWhatRulesWillMatchBeforeTheyAreInForce) {
   const auto claims = [&](const char* key) {
     grpc::ServerContext context;
     const access::Caller* caller = nullptr;
-    EXPECT_FALSE(access.guard().Identify(context, nullptr, caller).has_value());
+    EXPECT_FALSE(access.control().Identify(context, nullptr, caller).has_value());
     const std::map<std::string, std::string> tags = {{key, "true"}};
-    return !access.guard().MayCheck(caller, "etl", tags).has_value();
+    return !access.control().MayCheck(caller, "etl", tags).has_value();
   };
   config::Config before;
   before.access = {.callers = {{.name = "all", .anybody = true, .identities = {"*"}}},
@@ -245,11 +245,11 @@ TEST(AccessInForce, KeepsTheTokensOfAFileThatStays) {
   ASSERT_EQ(access.Prepare(config), absl::OkStatus());
   access.Apply(config);
   access.Stop();
-  access.guard().SetTokens(BookOf(TokenLine("sre", kNext)));
+  access.control().SetTokens(BookOf(TokenLine("sre", kNext)));
   ASSERT_EQ(access.Prepare(config), absl::OkStatus());
   access.Apply(config);
-  EXPECT_EQ(access.guard().tokens()->Find(kSreToken), nullptr);
-  EXPECT_NE(access.guard().tokens()->Find(kNext), nullptr);
+  EXPECT_EQ(access.control().tokens()->Find(kSreToken), nullptr);
+  EXPECT_NE(access.control().tokens()->Find(kNext), nullptr);
 }
 
 constexpr char kTakenOut[] =

@@ -22,8 +22,8 @@ TEST(RefusalsTold, AreFewAndCountedAll) {
   server.clock.Advance(absl::Seconds(1));
   EXPECT_EQ(GuardedServer::Check(server.Bare(), "etl"), 'U');
   EXPECT_EQ(server.denied.back(), "unauthenticated  +15");
-  EXPECT_EQ(server.guard.denials()[static_cast<size_t>(access::DenialReason::kIdentity)], 20U);
-  EXPECT_EQ(server.guard.denials()[static_cast<size_t>(access::DenialReason::kUnauthenticated)],
+  EXPECT_EQ(server.access.refusals()[static_cast<size_t>(access::RefusalReason::kIdentity)], 20U);
+  EXPECT_EQ(server.access.refusals()[static_cast<size_t>(access::RefusalReason::kUnauthenticated)],
             1U);
 }
 

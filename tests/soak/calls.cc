@@ -7,7 +7,7 @@
 namespace headgate::soak {
 namespace {
 
-constexpr size_t kMostKept = 20;
+constexpr size_t kMaxKept = 20;
 
 }  // namespace
 
@@ -34,7 +34,7 @@ void Calls::Require(bool holds, const std::string& what) {
 
 void Calls::Surprise(const std::string& what) {
   ++surprise_count_;
-  if (surprises_.size() < kMostKept) surprises_.push_back(what);
+  if (surprises_.size() < kMaxKept) surprises_.push_back(what);
 }
 
 std::map<std::string, CallCounts> Calls::counts() const {

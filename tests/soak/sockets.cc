@@ -16,7 +16,7 @@
 namespace headgate::soak {
 namespace {
 
-constexpr size_t kMostOpen = 12;
+constexpr size_t kMaxOpen = 12;
 constexpr std::string_view kGreeting("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 // An empty SETTINGS frame: with it the connection is one of HTTP/2, on which nothing ever comes.
 constexpr std::string_view kSettings("\0\0\0\4\0\0\0\0\0", 9);
@@ -51,7 +51,7 @@ void Sockets::OpenOnce() {
   // It may have hung up already.
   [[maybe_unused]] const ssize_t written = send(fd, what.data(), what.size(), MSG_NOSIGNAL);
   open_.push_back(fd);
-  if (open_.size() <= kMostOpen) return;
+  if (open_.size() <= kMaxOpen) return;
   Reset(open_.front());
   open_.pop_front();
 }

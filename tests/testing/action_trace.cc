@@ -259,7 +259,7 @@ class TraceRunner {
   }
 
   // However often they pass, this stays within what the wall clock can show.
-  static constexpr int64_t kMostWallNs = 86'400'000'000'000;
+  static constexpr int64_t kMaxWallNs = 86'400'000'000'000;
 
   // Time ends a little beyond where the engine stops looking, and starts a little before.
   static int64_t Later(int64_t time_ns, int64_t by_ns) {
@@ -270,7 +270,7 @@ class TraceRunner {
 
   void Pass(int64_t ns) {
     now_.monotonic_ns = Later(now_.monotonic_ns, ns);
-    now_.wall_ns += std::min(ns, kMostWallNs);
+    now_.wall_ns += std::min(ns, kMaxWallNs);
   }
 
   void Wait() {

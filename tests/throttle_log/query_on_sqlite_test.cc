@@ -86,7 +86,7 @@ TEST_F(QueryOnSqlite, SumsAgreeWithTheModel) {
     for (int64_t step_s : {0, 60, 900}) {
       if (!query.by.step && step_s > 0) continue;
       query.step_s = step_s;
-      for (SumOrder order : {SumOrder::kName, SumOrder::kMostDenied, SumOrder::kMostCostDenied}) {
+      for (SumOrder order : {SumOrder::kName, SumOrder::kMaxDenied, SumOrder::kMaxCostDenied}) {
         query.order = order;
         const auto sums = AllSums(*sqlite_, query);
         ASSERT_EQ(sums, AllSums(model_, query)) << groups << " by " << step_s;

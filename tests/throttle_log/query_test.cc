@@ -143,9 +143,9 @@ TEST(QuerySums, ByMostDeniedPutTheLargestFirstAndEqualsByName) {
   store.Add(Denied(TimeOfDay(7, 0), "also", 5, ByBurst("rows"), 5));
   SumQuery query = From(TimeOfDay(7, 0), TimeOfDay(8, 0));
   query.by.identity = true;
-  query.order = SumOrder::kMostDenied;
+  query.order = SumOrder::kMaxDenied;
   EXPECT_THAT(Identities(SumsOf(store, query)), ElementsAre("most", "also", "many", "few"));
-  query.order = SumOrder::kMostCostDenied;
+  query.order = SumOrder::kMaxCostDenied;
   EXPECT_THAT(Identities(SumsOf(store, query)), ElementsAre("few", "most", "also", "many"));
 }
 
@@ -197,7 +197,7 @@ TEST(QuerySumsPages, ByCountsLeaveOutWhatIsStillBeingCounted) {
   }
   SumQuery query = From(TimeOfDay(7, 0), TimeOfDay(7, 1));
   query.by.identity = true;
-  query.order = SumOrder::kMostDenied;
+  query.order = SumOrder::kMaxDenied;
   query.page_size = 6;
   query.settled_s = TimeOfDay(7, 0, 10);
   EXPECT_EQ(SumsOf(store, query).to_s, TimeOfDay(7, 0, 10));
@@ -214,7 +214,7 @@ TEST(QuerySumsPages, ByCountsOnOnePageShowTheNewestStepToo) {
   store.Add(Denied(TimeOfDay(7, 0, 10), "a:etl", 3, ByBurst("rows")));
   SumQuery query = From(TimeOfDay(7, 0), TimeOfDay(7, 1));
   query.by.identity = true;
-  query.order = SumOrder::kMostDenied;
+  query.order = SumOrder::kMaxDenied;
   query.settled_s = TimeOfDay(7, 0, 10);
   const SumPage page = SumsOf(store, query);
   ASSERT_EQ(page.sums.size(), 1);
@@ -259,7 +259,7 @@ TEST(QuerySums, OfTooManyGroupsToSortAreRefused) {
   query.by.identity = true;
   query.max_groups = 100;
   EXPECT_EQ(SumsOf(store, query).sums.size(), 101);
-  query.order = SumOrder::kMostDenied;
+  query.order = SumOrder::kMaxDenied;
   EXPECT_EQ(QuerySums(store, query).status(),
             absl::ResourceExhaustedError("more than 100 groups to sort by counts: narrow it down, "
                                          "or split by less"));

@@ -1,4 +1,5 @@
-// What the tests of the recorder share: an engine, one lane, and sums of what was collected.
+// What the tests of the recorder share: an engine, one counting thread, and sums of what was
+// collected.
 //
 //   Recording log(OneBudget(RateBudget("b", 10, 100)));
 //   log.Check("job:etl", 30);
@@ -56,11 +57,11 @@ class Recording {
   explicit Recording(engine::PolicySpec spec, const RecorderOptions& options = Options())
       : engine(std::move(spec), EngineOptions()),
         recorder(*engine, options),
-        lane(recorder.AddLane()) {}
+        counts(recorder.AddThread()) {}
 
   engine::CheckAnswer Check(const engine::CheckRequest& request, Now now = engine::At()) {
     engine::CheckAnswer answer = engine.Check(request, now);
-    lane.Record(request, answer, now);
+    counts.Record(request, answer, now);
     return answer;
   }
   engine::CheckAnswer Check(std::string_view identity, double cost, Now now = engine::At()) {
@@ -75,7 +76,7 @@ class Recording {
 
   engine::TestEngine engine;
   Recorder recorder;
-  Lane& lane;
+  ThreadCounts& counts;
 
  private:
   static engine::EngineOptions EngineOptions() {

@@ -277,7 +277,7 @@ TEST(Recorder, StaysExactUnderAFloodOfIdentities) {
     answer.verdict = Verdict::kAllowed;
     answer.subject_key = HashBytes(identity, 5) | 1;
     answer.predicted_cost = 1;
-    log.lane.Record(Request(identity, 1), answer, At());
+    log.counts.Record(Request(identity, 1), answer, At());
     if (i % 10'000 == 0) AddTo(sums, log.recorder);
   }
   AddTo(sums, log.recorder);
@@ -337,12 +337,12 @@ TEST(Denials, OfAllLanesAreNumberedInTheOrderOfTime) {
   engine::PolicySpec spec;
   spec.rules = {RuleOn("stop", "", engine::DenyAction{})};
   Recording log(std::move(spec));
-  Lane& other = log.recorder.AddLane();
+  ThreadCounts& other = log.recorder.AddThread();
   for (int i = 0; i < 4; ++i) {
     const Now now = At(absl::Seconds(i));
     const std::string identity = absl::StrCat("job-", i);
     const engine::CheckAnswer answer = log.engine.Check(identity, 1, now);
-    (i % 2 == 0 ? log.lane : other).Record(Request(identity, 1), answer, now);
+    (i % 2 == 0 ? log.counts : other).Record(Request(identity, 1), answer, now);
   }
   EXPECT_THAT(IdentitiesOf(log.recorder.RecentDenials("", 0, 10)),
               ElementsAre("job-3", "job-2", "job-1", "job-0"));

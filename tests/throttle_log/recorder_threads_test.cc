@@ -1,4 +1,4 @@
-// Lanes and their collector at once: nothing is lost, and nothing counted twice.
+// Counting threads and their collector at once: nothing is lost, and nothing counted twice.
 
 #include <atomic>
 #include <string>
@@ -45,8 +45,8 @@ TEST(RecorderThreads, CountEveryCheckOnceWhileSlotsChangeHands) {
   Recording log(PolicySpec{}, options);
   const int checks = engine::Scaled(300'000);
   constexpr int kIdentities = 40;  // more than slots, so that they are taken from each other
-  std::vector<Lane*> lanes;
-  for (int i = 0; i < kThreads; ++i) lanes.push_back(&log.recorder.AddLane());
+  std::vector<ThreadCounts*> threads;
+  for (int i = 0; i < kThreads; ++i) threads.push_back(&log.recorder.AddThread());
   Sums sums;
   RunThreads(
       [&](int thread) {
@@ -56,7 +56,7 @@ TEST(RecorderThreads, CountEveryCheckOnceWhileSlotsChangeHands) {
           answer.verdict = Verdict::kAllowed;
           answer.subject_key = HashBytes(identity, 5) | 1;
           answer.predicted_cost = 2;
-          lanes[static_cast<size_t>(thread)]->Record(Request(identity, 2), answer, At());
+          threads[static_cast<size_t>(thread)]->Record(Request(identity, 2), answer, At());
         }
       },
       [&] { AddTo(sums, log.recorder); });
@@ -76,8 +76,8 @@ TEST(RecorderThreads, AgreeWithTheAnswersThatCallersGot) {
   spec.rules.push_back(RuleOn("shed", "etl", engine::RejectAction{0.5}));
   Recording log(spec);
   const int checks = engine::Scaled(20'000);
-  std::vector<Lane*> lanes;
-  for (int i = 0; i < kThreads; ++i) lanes.push_back(&log.recorder.AddLane());
+  std::vector<ThreadCounts*> threads;
+  for (int i = 0; i < kThreads; ++i) threads.push_back(&log.recorder.AddThread());
   std::atomic<int64_t> denied{0};
   Sums sums;
   RunThreads(
@@ -90,7 +90,7 @@ TEST(RecorderThreads, AgreeWithTheAnswersThatCallersGot) {
           ASSERT_TRUE(status.ok()) << status;
           if (answer.permit != 0) log.engine.Report(answer.permit, 1);
           if (answer.verdict == Verdict::kDenied) denied.fetch_add(1);
-          lanes[static_cast<size_t>(thread)]->Record(request, answer, At());
+          threads[static_cast<size_t>(thread)]->Record(request, answer, At());
         }
       },
       [&] {
@@ -112,10 +112,10 @@ TEST(RecorderThreads, SeeEachDenialWholeOrNotAtAll) {
   spec.rules = {RuleOn("stop", "", engine::DenyAction{})};
   Recording log(std::move(spec));
   const std::string identities[] = {std::string(60, 'a'), std::string(9, 'b'), "c"};
-  std::vector<Lane*> lanes;
+  std::vector<ThreadCounts*> threads;
   std::vector<CheckAnswer> answers;
   for (int i = 0; i < kThreads; ++i) {
-    lanes.push_back(&log.recorder.AddLane());
+    threads.push_back(&log.recorder.AddThread());
     answers.push_back(log.engine.Check(identities[i], i + 1));
   }
   const int checks = engine::Scaled(100'000);
@@ -124,7 +124,7 @@ TEST(RecorderThreads, SeeEachDenialWholeOrNotAtAll) {
       [&](int thread) {
         const auto place = static_cast<size_t>(thread);
         for (int i = 0; i < checks; ++i) {
-          lanes[place]->Record(Request(identities[place], 1), answers[place], At());
+          threads[place]->Record(Request(identities[place], 1), answers[place], At());
         }
       },
       [&] {

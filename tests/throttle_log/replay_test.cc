@@ -49,7 +49,7 @@ ReplayedIdentity One(const Store& store, const ReplayOptions& options) {
 }
 
 // Twenty units a second for a minute: half was denied.
-FakeStore& AddDemand(FakeStore& store) {
+FakeStore& AddActivity(FakeStore& store) {
   for (int second = 0; second < 60; second += 10) {
     store.Add(Allowed(TimeOfDay(7, 0, second), "a:etl", 10, 100));
     store.Add(Denied(TimeOfDay(7, 0, second), "a:etl", 10, ByBurst("rows"), 100));
@@ -60,7 +60,7 @@ FakeStore& AddDemand(FakeStore& store) {
 TEST(Replay, UnderLimitsThatAreWideAllowsAll) {
   FakeStore store;
   const ReplayedIdentity etl =
-      One(AddDemand(store), Under(OneBudget(RateBudget("rows", 1000, 1000))));
+      One(AddActivity(store), Under(OneBudget(RateBudget("rows", 1000, 1000))));
   EXPECT_EQ(etl.identity, "a:etl");
   EXPECT_EQ(etl.target, "main");
   EXPECT_EQ(etl.before.allowed, 60);
@@ -74,7 +74,7 @@ TEST(Replay, UnderLimitsThatAreWideAllowsAll) {
 TEST(Replay, UnderATightRateAdmitsRateTimesTimeAndABurst) {
   FakeStore store;
   // 60 s at 5 units a second, and 50 at the beginning: 350 of 1,200 units, 35 Checks of 10.
-  const ReplayedIdentity etl = One(AddDemand(store), Under(OneBudget(RateBudget("rows", 5, 50))));
+  const ReplayedIdentity etl = One(AddActivity(store), Under(OneBudget(RateBudget("rows", 5, 50))));
   EXPECT_GE(etl.after.allowed, 33);
   EXPECT_LE(etl.after.allowed, 35);
   EXPECT_EQ(etl.after.allowed + etl.after.denied, 120);
@@ -108,7 +108,7 @@ TEST(Replay, GivesTheSameAnswerEachTime) {
   engine::PolicySpec policy = OneBudget(RateBudget("rows", 5, 50));
   policy.rules.push_back(RuleOn("share", "etl", engine::RejectAction{0.5}));
   const ReplayOptions options = Under(policy);
-  const ReplayedIdentity first = One(AddDemand(store), options);
+  const ReplayedIdentity first = One(AddActivity(store), options);
   const ReplayedIdentity second = One(store, options);
   EXPECT_GT(first.after.denied, 60);
   EXPECT_EQ(first.after.denied, second.after.denied);
@@ -252,12 +252,12 @@ TEST(Replay, RefusesWhatIsTooMuchOrWrong) {
   store.Add(Allowed(TimeOfDay(7, 0), "a:etl", 101));
   store.Add(Allowed(TimeOfDay(7, 0), "b:etl", 1));
   ReplayOptions options = Under({});
-  options.most_checks = 100;
+  options.max_checks = 100;
   EXPECT_EQ(Replay(store, options).status(),
             absl::ResourceExhaustedError("more than 100 Checks to replay: narrow it down"));
-  options.most_checks = 102;
+  options.max_checks = 102;
   EXPECT_EQ(Replayed(store, options).identities.size(), 2);
-  options.most_identities = 1;
+  options.max_identities = 1;
   EXPECT_EQ(Replay(store, options).status(),
             absl::ResourceExhaustedError("more than 1 identities to replay: narrow it down"));
   EXPECT_EQ(Replay(store, Under(OneBudget(RateBudget("rows", -1, 1)))).status().code(),

@@ -1,5 +1,5 @@
-// What a handler learns of the connection that a call came over. Whose it is, is the guard's to say
-// (tests/security/access_test.cc).
+// What a handler learns of the connection that a call came over. Whose it is, is for access control
+// to say (tests/security/access_test.cc).
 
 #include "server/rpc/call_origin.h"
 

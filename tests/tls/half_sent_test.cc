@@ -23,11 +23,11 @@ namespace {
 
 constexpr uint32_t kMessageBytes = (4 << 20) - 16;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double kMostMiB = 3072;  // they remember what was freed, and who touched it
+constexpr double kMaxMiB = 3072;  // they remember what was freed, and who touched it
 #else
-constexpr double kMostMiB = 768;
+constexpr double kMaxMiB = 768;
 #endif
-constexpr uint32_t kMostFrame = 16'384;
+constexpr uint32_t kMaxFrame = 16'384;
 
 // One connection with all the calls it may have, each a message that never ends. It keeps to the
 // windows that the server grants, which else would just end the connection.
@@ -61,7 +61,7 @@ class HalfSender {
       std::string frames;
       for (auto& [stream, message] : messages_) {
         const auto room = static_cast<size_t>(std::clamp<int64_t>(
-            std::min({window_, message.window, int64_t{message.left}}), 0, kMostFrame));
+            std::min({window_, message.window, int64_t{message.left}}), 0, kMaxFrame));
         if (room == 0) continue;
         message.left -= static_cast<uint32_t>(room);
         Grow(stream, frames, std::string(room, '\0'));
@@ -154,7 +154,7 @@ TEST_F(HalfSent, MessagesOfAnyNumberFitIntoTheMemoryOfTheChart) {
   for (const int connections : {1, 4, 4, 16}) EXPECT_GT(Attack(connections), 0.5);
   // They leave the machine little time for anything else.
   EXPECT_GT(Attack(64), 0);
-  EXPECT_LT(Usage().peak_mib, kMostMiB);
+  EXPECT_LT(Usage().peak_mib, kMaxMiB);
   EXPECT_TRUE(server_->Stop().ok());
 }
 

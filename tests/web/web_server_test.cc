@@ -190,8 +190,8 @@ TEST_F(WebServerTest, AnswersWhileManyClientsSayNothing) {
 }
 
 TEST_F(WebServerTest, AnswersProbesWhileAScrapeHangsAndOthersWait) {
-  constexpr size_t kMost = 8;
-  Start({.max_connections = kMost});
+  constexpr size_t kMax = 8;
+  Start({.max_connections = kMax});
   readiness_.Serve([] { return std::vector<health::TargetSnapshot>(); });
   absl::Notification collecting;
   absl::Notification go_on;
@@ -204,7 +204,7 @@ TEST_F(WebServerTest, AnswersProbesWhileAScrapeHangsAndOthersWait) {
   EXPECT_TRUE(scrape.Send("GET /metrics HTTP/1.1\r\n\r\n"));
   collecting.WaitForNotification();
   std::deque<RawSocket> others;
-  for (size_t i = 0; i < kMost - 3; ++i) {
+  for (size_t i = 0; i < kMax - 3; ++i) {
     others.emplace_back(server_->port());
     EXPECT_TRUE(others.back().Send("GET /metrics HTTP/1.1\r\n\r\n"));
   }

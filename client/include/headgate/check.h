@@ -19,7 +19,7 @@
 namespace headgate::client {
 
 // The largest estimate or actual cost; the server's limit, too.
-inline constexpr double kMostCost = 1e15;
+inline constexpr double kMaxCost = 1e15;
 
 // One chunk of work.
 struct CheckRequest {

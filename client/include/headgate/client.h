@@ -141,7 +141,7 @@ class Client {
   absl::StatusOr<Permit> CheckOrWait(const CheckRequest& request, absl::Duration max_wait,
                                      const std::stop_token& stop = {});
 
-  // Queues a report and returns. InvalidArgument unless the cost is from 0 to kMostCost.
+  // Queues a report and returns. InvalidArgument unless the cost is from 0 to kMaxCost.
   absl::Status Report(uint64_t permit_id, double actual_cost);
   // Sends one report now, and tells what came of it.
   absl::StatusOr<ReportOutcome> ReportNow(uint64_t permit_id, double actual_cost,

@@ -42,7 +42,7 @@ class Permit {
   Permit& operator=(Permit&& other) noexcept;
 
   // The actual cost, in the budget's cost units; for an auto budget, the seconds that the work
-  // took. Only the first call counts. InvalidArgument unless it is from 0 to kMostCost: the permit
+  // took. Only the first call counts. InvalidArgument unless it is from 0 to kMaxCost: the permit
   // is then as it was.
   absl::Status Report(double actual_cost);
   // The actual cost is the time since the permit was granted, in seconds.

@@ -1,4 +1,4 @@
-#include "server/throttle_log/blame.h"
+#include "server/throttle_log/cause.h"
 
 #include <cmath>
 #include <string>
@@ -70,7 +70,7 @@ engine::Measured Measure(const CheckAnswer& answer, const Violation& violation) 
 
 }  // namespace
 
-uint64_t Blame::Hash(uint64_t seed) const {
+uint64_t CauseView::Hash(uint64_t seed) const {
   const auto kinds = static_cast<uint64_t>(outcome) << 16 | static_cast<uint64_t>(reason) << 8 |
                      static_cast<uint64_t>(limit);
   uint64_t hash = CombineHash(seed, kinds);
@@ -80,7 +80,7 @@ uint64_t Blame::Hash(uint64_t seed) const {
   return hash;
 }
 
-Cause Blame::ToCause() const {
+Cause CauseView::ToCause() const {
   return {.reason = reason,
           .limit = limit,
           .budget = std::string(budget),
@@ -88,28 +88,28 @@ Cause Blame::ToCause() const {
           .signal = std::string(signal)};
 }
 
-Blame BlameFor(const CheckAnswer& answer) {
-  Blame blame;
-  blame.reason = answer.reason;
+CauseView CauseOf(const CheckAnswer& answer) {
+  CauseView cause;
+  cause.reason = answer.reason;
   const bool denied = answer.verdict == engine::Verdict::kDenied;
-  if (denied) blame.outcome = Outcome::kDenied;
+  if (denied) cause.outcome = Outcome::kDenied;
   const Violation* const decisive = Decisive(answer);
-  if (decisive == nullptr || answer.policy == nullptr) return blame;
+  if (decisive == nullptr || answer.policy == nullptr) return cause;
   const engine::Policy& policy = *answer.policy;
-  blame.limit = decisive->limit;
+  cause.limit = decisive->limit;
   if (!denied) {
-    blame.outcome = Outcome::kWouldBeDenied;
-    blame.reason = StageOf(decisive->limit);
+    cause.outcome = Outcome::kWouldBeDenied;
+    cause.reason = StageOf(decisive->limit);
   }
   if (decisive->budget < policy.budget_specs.size()) {
-    blame.budget = policy.budget_specs[decisive->budget].name;
+    cause.budget = policy.budget_specs[decisive->budget].name;
   }
-  if (decisive->rule < policy.rules.size()) blame.rule = policy.rules.name(decisive->rule);
-  blame.signal = engine::SignalOf(policy, *decisive);
+  if (decisive->rule < policy.rules.size()) cause.rule = policy.rules.name(decisive->rule);
+  cause.signal = engine::SignalOf(policy, *decisive);
   const engine::Measured measured = Measure(answer, *decisive);
-  blame.observed = blame.signal.empty() ? measured.observed : SevenDigits(measured.observed);
-  blame.limit_value = measured.limit;
-  return blame;
+  cause.observed = cause.signal.empty() ? measured.observed : SevenDigits(measured.observed);
+  cause.limit_value = measured.limit;
+  return cause;
 }
 
 }  // namespace headgate::throttle_log

@@ -1,6 +1,7 @@
-// Guard: pressure, speed, gate, and what is said without readings. Literal numbers throughout.
+// HealthSpeed: pressure, speed, gate, and what is said without readings. Literal numbers
+// throughout.
 
-#include "server/health/guard.h"
+#include "server/health/health_speed.h"
 
 #include <cmath>
 #include <limits>
@@ -21,9 +22,9 @@ using engine::HealthStatus;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // One profile on a primary and two standbys, of which "s2" has a connection. Polls every 500 ms.
-class GuardTest : public ::testing::Test {
+class HealthSpeedTest : public ::testing::Test {
  protected:
-  GuardTest() {
+  HealthSpeedTest() {
     profile_ = Profile("p", {Load()});
     standbys_ = {Standby("s1", "s1"), ConnectedStandby("s2", "s2")};
     sample_.servers.resize(2);
@@ -33,7 +34,7 @@ class GuardTest : public ::testing::Test {
 
   void Watch(std::vector<SignalSpec> signals) { profile_.spec.signals = std::move(signals); }
 
-  void Build() { guard_.emplace(profile_, standbys_); }
+  void Build() { speed_.emplace(profile_, standbys_); }
 
   void Put(const std::string& instance, std::optional<double> value, std::string error = "") {
     sample_.instances[instance].reading = {instance, value, std::move(error)};
@@ -46,8 +47,8 @@ class GuardTest : public ::testing::Test {
   }
 
   const engine::Health& Look() {
-    if (!guard_.has_value()) Build();
-    return guard_->Update(sample_, clock_.Read()).health;
+    if (!speed_.has_value()) Build();
+    return speed_->Update(sample_, clock_.Read()).health;
   }
 
   // The next sample of the primary, half a second later, says so.
@@ -59,49 +60,49 @@ class GuardTest : public ::testing::Test {
   }
 
   int64_t NowNs() { return clock_.Read().monotonic_ns; }
-  const std::string& Binding() const { return guard_->verdict().signal; }
+  const std::string& Binding() const { return speed_->verdict().signal; }
 
   FakeClock clock_;
   WatchedProfile profile_;
   std::vector<StandbySpec> standbys_;
   TargetSample sample_;
-  std::optional<Guard> guard_;
+  std::optional<HealthSpeed> speed_;
 };
 
-TEST_F(GuardTest, PressureIsLinearFromSoftToHard) {
+TEST_F(HealthSpeedTest, PressureIsLinearFromSoftToHard) {
   EXPECT_EQ(Read(10).pressure, 0);
   EXPECT_FLOAT_EQ(Read(12.5).pressure, 0.25F);
   EXPECT_EQ(Read(20).pressure, 1);
 }
 
-TEST_F(GuardTest, PressureIsNotCappedAboveAndNotNegative) {
+TEST_F(HealthSpeedTest, PressureIsNotCappedAboveAndNotNegative) {
   EXPECT_EQ(Read(45).pressure, 3.5F);
   EXPECT_EQ(Read(-100).pressure, 0);
 }
 
-TEST_F(GuardTest, SpeedIsOneMinusPressure) {
+TEST_F(HealthSpeedTest, SpeedIsOneMinusPressure) {
   EXPECT_DOUBLE_EQ(Read(10).speed, 1);
   EXPECT_DOUBLE_EQ(Read(14).speed, 0.6);
 }
 
-TEST_F(GuardTest, SpeedStaysAtLeastMinSpeedBelowHard) {
+TEST_F(HealthSpeedTest, SpeedStaysAtLeastMinSpeedBelowHard) {
   EXPECT_DOUBLE_EQ(Read(19.9).speed, 0.05);
   EXPECT_FALSE(Look().gate_shut);
 }
 
-TEST_F(GuardTest, GateShutsAtHard) {
+TEST_F(HealthSpeedTest, GateShutsAtHard) {
   const engine::Health& health = Read(20);
   EXPECT_TRUE(health.gate_shut);
   EXPECT_EQ(health.speed, 0);
   EXPECT_EQ(health.status, HealthStatus::kHealthy);
 }
 
-TEST_F(GuardTest, SpeedFallsAtOnce) {
+TEST_F(HealthSpeedTest, SpeedFallsAtOnce) {
   Read(0);
   EXPECT_DOUBLE_EQ(Read(19).speed, 0.1);
 }
 
-TEST_F(GuardTest, GateReopensAtMinSpeedAndClimbsByOneInRecovery) {
+TEST_F(HealthSpeedTest, GateReopensAtMinSpeedAndClimbsByOneInRecovery) {
   Read(30);
   EXPECT_DOUBLE_EQ(Read(0).speed, 0.05);
   EXPECT_FALSE(Look().gate_shut);
@@ -113,7 +114,7 @@ TEST_F(GuardTest, GateReopensAtMinSpeedAndClimbsByOneInRecovery) {
   EXPECT_EQ(Read(0).speed, 1);
 }
 
-TEST_F(GuardTest, ClimbStopsAtWhatPressureLeaves) {
+TEST_F(HealthSpeedTest, ClimbStopsAtWhatPressureLeaves) {
   Read(18);
   Read(16);
   EXPECT_DOUBLE_EQ(Read(16).speed, 0.25);
@@ -121,13 +122,13 @@ TEST_F(GuardTest, ClimbStopsAtWhatPressureLeaves) {
   EXPECT_DOUBLE_EQ(Look().speed, 0.4);
 }
 
-TEST_F(GuardTest, IntervalThatBeganUnderPressureDoesNotCountForTheClimb) {
+TEST_F(HealthSpeedTest, IntervalThatBeganUnderPressureDoesNotCountForTheClimb) {
   Read(18);
   clock_.Advance(absl::Seconds(9));
   EXPECT_DOUBLE_EQ(Read(0).speed, 0.2);
 }
 
-TEST_F(GuardTest, SignalThatHoversAroundHardNeverGetsBeyondMinSpeed) {
+TEST_F(HealthSpeedTest, SignalThatHoversAroundHardNeverGetsBeyondMinSpeed) {
   Read(0);
   for (int i = 0; i < 20; ++i) {
     EXPECT_TRUE(Read(20).gate_shut);
@@ -135,20 +136,20 @@ TEST_F(GuardTest, SignalThatHoversAroundHardNeverGetsBeyondMinSpeed) {
   }
 }
 
-TEST_F(GuardTest, WithoutRecoveryTheSpeedRisesAtOnce) {
+TEST_F(HealthSpeedTest, WithoutRecoveryTheSpeedRisesAtOnce) {
   profile_.spec.recovery = absl::ZeroDuration();
   Read(30);
   EXPECT_EQ(Read(0).speed, 1);
 }
 
-TEST_F(GuardTest, LooksBetweenSamplesAddNothingToTheClimb) {
+TEST_F(HealthSpeedTest, LooksBetweenSamplesAddNothingToTheClimb) {
   Read(30);
   Read(0);
   for (int i = 0; i < 5; ++i) Look();
   EXPECT_DOUBLE_EQ(Look().speed, 0.05);
 }
 
-TEST_F(GuardTest, WorstSignalBinds) {
+TEST_F(HealthSpeedTest, WorstSignalBinds) {
   Watch({Load(), Signal("locks", Scope::kPrimary, 0, 10)});
   Put("locks", 6);
   EXPECT_FLOAT_EQ(Read(12).pressure, 0.6F);
@@ -159,12 +160,12 @@ TEST_F(GuardTest, WorstSignalBinds) {
   EXPECT_EQ(Binding(), "load");
 }
 
-TEST_F(GuardTest, NothingBindsWithoutPressure) {
+TEST_F(HealthSpeedTest, NothingBindsWithoutPressure) {
   EXPECT_EQ(Read(5).signal, -1);
   EXPECT_EQ(Binding(), "");
 }
 
-TEST_F(GuardTest, SignalThatSlowedItIsNamedUntilTheClimbIsOver) {
+TEST_F(HealthSpeedTest, SignalThatSlowedItIsNamedUntilTheClimbIsOver) {
   Read(15);
   Read(0);
   EXPECT_EQ(Read(0).pressure, 0);
@@ -174,31 +175,31 @@ TEST_F(GuardTest, SignalThatSlowedItIsNamedUntilTheClimbIsOver) {
   EXPECT_EQ(Binding(), "");
 }
 
-TEST_F(GuardTest, BindingSignalIsTheEnginesIndex) {
+TEST_F(HealthSpeedTest, BindingSignalIsTheEnginesIndex) {
   profile_.signals = {"x on other", "y", "load"};
   EXPECT_EQ(Read(15).signal, 2);
 }
 
-TEST_F(GuardTest, SignalThatTheEngineDoesNotKnowHasNoIndex) {
+TEST_F(HealthSpeedTest, SignalThatTheEngineDoesNotKnowHasNoIndex) {
   profile_.signals = {"x"};
   EXPECT_EQ(Read(15).signal, -1);
   EXPECT_EQ(Binding(), "load");
 }
 
-TEST_F(GuardTest, ThresholdsWithoutDistanceAreAStep) {
+TEST_F(HealthSpeedTest, ThresholdsWithoutDistanceAreAStep) {
   Watch({Signal("load", Scope::kPrimary, 10, 10)});
   EXPECT_EQ(Read(9.9).speed, 1);
   EXPECT_TRUE(Read(10).gate_shut);
 }
 
-TEST_F(GuardTest, InfiniteReadingShutsTheGate) {
+TEST_F(HealthSpeedTest, InfiniteReadingShutsTheGate) {
   EXPECT_TRUE(Read(kInfinity).gate_shut);
   EXPECT_EQ(Look().pressure, std::numeric_limits<float>::infinity());
 }
 
-TEST_F(GuardTest, NegativeInfinityIsNoPressure) { EXPECT_EQ(Read(-kInfinity).pressure, 0); }
+TEST_F(HealthSpeedTest, NegativeInfinityIsNoPressure) { EXPECT_EQ(Read(-kInfinity).pressure, 0); }
 
-TEST_F(GuardTest, ReadingThatIsNoNumberIsNotKnown) {
+TEST_F(HealthSpeedTest, ReadingThatIsNoNumberIsNotKnown) {
   const engine::Health& health = Read(std::nan(""));
   EXPECT_EQ(health.status, HealthStatus::kStale);
   EXPECT_TRUE(health.gate_shut);
@@ -206,28 +207,28 @@ TEST_F(GuardTest, ReadingThatIsNoNumberIsNotKnown) {
   EXPECT_EQ(Binding(), "load");
 }
 
-TEST_F(GuardTest, SaysWhenTheGateMayOpenNext) {
+TEST_F(HealthSpeedTest, SaysWhenTheGateMayOpenNext) {
   const int64_t next_ns = Read(20).next_sample_at_ns;
   EXPECT_EQ(next_ns, NowNs() + 500'000'000);
 }
 
-TEST_F(GuardTest, SignalThatIsAskedSeldomKeepsTheGateShutUntilItIsAsked) {
+TEST_F(HealthSpeedTest, SignalThatIsAskedSeldomKeepsTheGateShutUntilItIsAsked) {
   Sampled(0);
   Put("load", 20);
   sample_.instances["load"].next_sample_at_ns = NowNs() + 30'000'000'000;
   EXPECT_EQ(Look().next_sample_at_ns, NowNs() + 30'000'000'000);
 }
 
-TEST_F(GuardTest, ResumedGuardGoesOnAtItsSpeed) {
+TEST_F(HealthSpeedTest, ResumedGuardGoesOnAtItsSpeed) {
   Read(30);
   Read(0);
-  Guard other(profile_, standbys_);
-  other.Resume(*guard_);
-  guard_ = other;
+  HealthSpeed other(profile_, standbys_);
+  other.Resume(*speed_);
+  speed_ = other;
   EXPECT_DOUBLE_EQ(Read(0).speed, 0.10);
 }
 
-TEST_F(GuardTest, NewSignalDoesNotCountBeforeItWasAsked) {
+TEST_F(HealthSpeedTest, NewSignalDoesNotCountBeforeItWasAsked) {
   Read(12);
   Watch({Load(), Signal("new", Scope::kPrimary, 0, 1)});
   Build();
@@ -235,13 +236,13 @@ TEST_F(GuardTest, NewSignalDoesNotCountBeforeItWasAsked) {
   EXPECT_DOUBLE_EQ(Look().speed, 0.8);
 }
 
-TEST_F(GuardTest, ProfileOfNewSignalsAloneIsWarming) {
+TEST_F(HealthSpeedTest, ProfileOfNewSignalsAloneIsWarming) {
   Sampled(0);
   EXPECT_EQ(Look().status, HealthStatus::kWarming);
   EXPECT_TRUE(Look().gate_shut);
 }
 
-TEST_F(GuardTest, RateWithoutItsSecondSampleDoesNotCount) {
+TEST_F(HealthSpeedTest, RateWithoutItsSecondSampleDoesNotCount) {
   Watch({Load(), Signal("rate", Scope::kPrimary, 0, 1)});
   Put("rate", std::nullopt);
   EXPECT_EQ(Read(0).status, HealthStatus::kHealthy);

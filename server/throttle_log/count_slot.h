@@ -1,18 +1,18 @@
-// One count of a lane: who, what, how often. See lane.h for who may touch what.
+// One count of a thread: who, what, how often. See thread_counts.h for who may touch what.
 
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_SLOT_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_SLOT_H_
+#ifndef HEADGATE_SERVER_THROTTLE_LOG_COUNT_SLOT_H_
+#define HEADGATE_SERVER_THROTTLE_LOG_COUNT_SLOT_H_
 
 #include <atomic>
 #include <cstdint>
 
-#include "server/throttle_log/blame.h"
+#include "server/throttle_log/cause.h"
 
 namespace headgate::throttle_log {
 
 struct alignas(64) Slot {
-  // By the lane's thread, plainly: the collector looks at none of it before it has seen a count of
-  // this life, which was stored afterwards, and the thread changes none of it before it has seen
+  // By the counting thread, plainly: the collector looks at none of it before it has seen a count
+  // of this life, which was stored afterwards, and the thread changes none of it before it has seen
   // that count be released.
   uint64_t key = 0;  // 0: never used
   uint32_t label = 0;
@@ -21,14 +21,14 @@ struct alignas(64) Slot {
   uint16_t text_bytes = 0;
   bool folded = false;
 
-  // By the lane's thread; read by the collector.
+  // By the counting thread; read by the collector.
   std::atomic<uint64_t> checks{0};  // of all lives: it only grows
   std::atomic<double> cost{0};      // of this life, as all below
   std::atomic<double> peak{0};      // since the round began
   std::atomic<double> limit{0};
 
-  // By the collector; read by the lane's thread: of `checks`, once so many have been taken and none
-  // came for a while.
+  // By the collector; read by the counting thread: of `checks`, once so many have been taken and
+  // none came for a while.
   std::atomic<uint64_t> released{0};
 
   void Add(double more_cost) {
@@ -40,15 +40,15 @@ struct alignas(64) Slot {
   }
 
   // Before Add. A collector may see one of the two numbers a denial ahead of the other.
-  void NoteLimit(const Blame& blame, uint32_t round) {
-    if (peak_round == round && blame.observed <= peak.load(std::memory_order_relaxed)) return;
+  void NoteLimit(const CauseView& cause, uint32_t round) {
+    if (peak_round == round && cause.observed <= peak.load(std::memory_order_relaxed)) return;
     peak_round = round;
     // relaxed: Add releases them.
-    peak.store(blame.observed, std::memory_order_relaxed);
-    limit.store(blame.limit_value, std::memory_order_relaxed);
+    peak.store(cause.observed, std::memory_order_relaxed);
+    limit.store(cause.limit_value, std::memory_order_relaxed);
   }
 
-  // Whether the lane's thread may give the slot to another key. acquire: the collector has looked
+  // Whether the counting thread may give the slot to another key. acquire: the collector has looked
   // at the old one for the last time.
   bool IsFree() const {
     return released.load(std::memory_order_acquire) == checks.load(std::memory_order_relaxed);
@@ -58,4 +58,4 @@ static_assert(sizeof(Slot) == 64);
 
 }  // namespace headgate::throttle_log
 
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_SLOT_H_
+#endif  // HEADGATE_SERVER_THROTTLE_LOG_COUNT_SLOT_H_

@@ -1,4 +1,4 @@
-#include "server/snapshot/keeper.h"
+#include "server/snapshot/snapshot_writer.h"
 
 #include <algorithm>
 #include <utility>
@@ -14,18 +14,19 @@ absl::Duration Between(Now from, Now to) {
 
 }  // namespace
 
-Keeper::Keeper(const KeeperOptions& options, engine::Engine& engine, Clock& clock)
+SnapshotWriter::SnapshotWriter(const SnapshotWriterOptions& options, engine::Engine& engine,
+                               Clock& clock)
     : options_(options),
       engine_(engine),
       clock_(clock),
       boot_(ReadBootId()),
       in_the_way_(options.in_the_way) {}
 
-void Keeper::Start() {
+void SnapshotWriter::Start() {
   thread_ = std::thread([this] { Run(); });
 }
 
-void Keeper::StopThread() {
+void SnapshotWriter::StopThread() {
   {
     const std::lock_guard<std::mutex> lock(thread_mutex_);
     stopping_ = true;
@@ -34,22 +35,23 @@ void Keeper::StopThread() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Keeper::Stop() {
+void SnapshotWriter::Stop() {
   StopThread();
   if (std::exchange(stopped_, true)) return;
   on_disk_.reset();
   Round();
 }
 
-absl::Duration Keeper::NextRoundAfter(absl::Duration took, const KeeperOptions& options) {
+absl::Duration SnapshotWriter::NextRoundAfter(absl::Duration took,
+                                              const SnapshotWriterOptions& options) {
   return std::clamp(options.at_most - took, absl::ZeroDuration(), options.period);
 }
 
-bool Keeper::IsOnDisk() const {
+bool SnapshotWriter::IsOnDisk() const {
   return on_disk_ == encoded_.fingerprint && file_.has_value() && Identify(options_.path) == file_;
 }
 
-absl::Status Keeper::Write() {
+absl::Status SnapshotWriter::Write() {
   if (in_the_way_) {
     absl::Status aside = SetAside(options_.path).status();
     if (!aside.ok() && !absl::IsNotFound(aside)) return aside;
@@ -58,7 +60,7 @@ absl::Status Keeper::Write() {
   return Replace(options_.path, encoded_.bytes);
 }
 
-bool Keeper::Round() {
+bool SnapshotWriter::Round() {
   const Now begun = clock_.Read();
   engine_.Save(begun, saved_);
   Encode(saved_, boot_, encoded_);
@@ -78,7 +80,7 @@ bool Keeper::Round() {
   return status.ok();
 }
 
-void Keeper::Note(const absl::Status& status, Now begun) {
+void SnapshotWriter::Note(const absl::Status& status, Now begun) {
   bool changed = false;
   {
     MutexLock lock(&mutex_);
@@ -95,7 +97,7 @@ void Keeper::Note(const absl::Status& status, Now begun) {
   if (changed && options_.on_change) options_.on_change(status);
 }
 
-void Keeper::Run() {
+void SnapshotWriter::Run() {
   std::unique_lock<std::mutex> lock(thread_mutex_);
   while (!stopping_) {
     lock.unlock();
@@ -109,7 +111,7 @@ void Keeper::Run() {
   }
 }
 
-KeeperState Keeper::State() const {
+SnapshotWriterState SnapshotWriter::State() const {
   MutexLock lock(&mutex_);
   return state_;
 }

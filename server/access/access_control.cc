@@ -1,6 +1,6 @@
-// Who calls. The rest of the guard, what a caller may, is in guard_grants.cc.
+// Who calls. What a caller may is in access_control_grants.cc.
 
-#include "server/access/guard.h"
+#include "server/access/access_control.h"
 
 #include <grpc/grpc_security.h>
 #include <grpc/grpc_security_constants.h>
@@ -80,26 +80,26 @@ bool SameBytes(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-struct AccessGuard::Evidence {
+struct AccessControl::Evidence {
   bool tls = false;
   std::vector<std::string> names;  // of the certificate
 };
 
-void AccessGuard::SetPolicy(const std::optional<PolicySpec>& spec) {
+void AccessControl::SetPolicy(const std::optional<PolicySpec>& spec) {
   auto policy = spec.has_value() ? std::make_shared<const AccessPolicy>(*spec, seed_) : nullptr;
   MutexLock lock(&mutex_);
   policy_ = std::move(policy);
   Publish();
 }
 
-void AccessGuard::SetTokens(TokenBook tokens) {
+void AccessControl::SetTokens(TokenBook tokens) {
   auto book = std::make_shared<const TokenBook>(std::move(tokens));
   MutexLock lock(&mutex_);
   tokens_ = std::move(book);
   Publish();
 }
 
-void AccessGuard::Set(const std::optional<PolicySpec>& spec, TokenBook tokens) {
+void AccessControl::Set(const std::optional<PolicySpec>& spec, TokenBook tokens) {
   auto policy = spec.has_value() ? std::make_shared<const AccessPolicy>(*spec, seed_) : nullptr;
   auto book = std::make_shared<const TokenBook>(std::move(tokens));
   MutexLock lock(&mutex_);
@@ -108,7 +108,7 @@ void AccessGuard::Set(const std::optional<PolicySpec>& spec, TokenBook tokens) {
   Publish();
 }
 
-void AccessGuard::Publish() {
+void AccessControl::Publish() {
   if (policy_ == nullptr) {
     grants_.Set(nullptr);
     return;
@@ -120,8 +120,9 @@ void AccessGuard::Publish() {
   grants_.Set(std::move(grants));
 }
 
-AccessGuard::Refused AccessGuard::IdentifyUnder(const Grants& grants, grpc::ServerContext& context,
-                                                CallerCache* cache, const Caller*& caller) {
+AccessControl::Refused AccessControl::IdentifyUnder(const Grants& grants,
+                                                    grpc::ServerContext& context,
+                                                    CallerCache* cache, const Caller*& caller) {
   identified = &context;
   const AccessPolicy& policy = *grants.policy;
   if (!policy.knows_certificates() && !policy.knows_tokens() && policy.anybody() != nullptr) {
@@ -158,8 +159,10 @@ AccessGuard::Refused AccessGuard::IdentifyUnder(const Grants& grants, grpc::Serv
   return Refuse(Nobody(grants, evidence));
 }
 
-AccessGuard::Refused AccessGuard::ByCertificate(const Grants& grants, grpc_auth_context* connection,
-                                                Evidence& evidence, const Caller*& caller) const {
+AccessControl::Refused AccessControl::ByCertificate(const Grants& grants,
+                                                    grpc_auth_context* connection,
+                                                    Evidence& evidence,
+                                                    const Caller*& caller) const {
   if (!evidence.tls || !grants.policy->knows_certificates()) return std::nullopt;
   evidence.names = NamesOf(connection);
   for (const std::string& name : evidence.names) {
@@ -178,9 +181,10 @@ AccessGuard::Refused AccessGuard::ByCertificate(const Grants& grants, grpc_auth_
   return std::nullopt;
 }
 
-AccessGuard::Refused AccessGuard::ByToken(const Grants& grants, const grpc::ServerContext& context,
-                                          CallerCache::Entry* entry, Evidence& evidence,
-                                          const Caller*& caller) const {
+AccessControl::Refused AccessControl::ByToken(const Grants& grants,
+                                              const grpc::ServerContext& context,
+                                              CallerCache::Entry* entry, Evidence& evidence,
+                                              const Caller*& caller) const {
   const auto& metadata = context.client_metadata();
   const auto [first, last] =
       metadata.equal_range(grpc::string_ref(kAuthorization.data(), kAuthorization.size()));
@@ -211,7 +215,7 @@ AccessGuard::Refused AccessGuard::ByToken(const Grants& grants, const grpc::Serv
   return std::nullopt;
 }
 
-Refusal AccessGuard::Nobody(const Grants& grants, const Evidence& evidence) {
+Refusal AccessControl::Nobody(const Grants& grants, const Evidence& evidence) {
   std::vector<std::string> wanted;
   if (grants.policy->knows_certificates()) wanted.emplace_back("a client certificate");
   if (grants.policy->knows_tokens()) wanted.emplace_back("a token");
@@ -222,21 +226,21 @@ Refusal AccessGuard::Nobody(const Grants& grants, const Evidence& evidence) {
             .missing = missing,
             .text = absl::StrCat("nobody is known by this call; it takes ", missing)};
   }
-  constexpr size_t kMostShown = 3;
+  constexpr size_t kMaxShown = 3;
   std::vector<std::string> shown;
-  for (size_t i = 0; i < evidence.names.size() && i < kMostShown; ++i) {
+  for (size_t i = 0; i < evidence.names.size() && i < kMaxShown; ++i) {
     shown.push_back(Quoted(evidence.names[i]));
   }
-  if (evidence.names.size() > kMostShown) shown.emplace_back("...");
+  if (evidence.names.size() > kMaxShown) shown.emplace_back("...");
   return {.code = "UNKNOWN_CERTIFICATE",
           .missing = missing,
           .text = absl::StrCat("no caller is listed for this certificate, which has ",
                                absl::StrJoin(shown, ", "))};
 }
 
-void AccessGuard::Note(const Refusal& refusal) { denials_.Note(refusal, identified->peer()); }
+void AccessControl::Note(const Refusal& refusal) { refusals_.Note(refusal, identified->peer()); }
 
-AccessGuard::Refused AccessGuard::Refuse(Refusal refusal) {
+AccessControl::Refused AccessControl::Refuse(Refusal refusal) {
   Note(refusal);
   return refusal;
 }

@@ -1,4 +1,4 @@
-// AccessGuard: whom every RPC asks. Who calls, and may it?
+// AccessControl: whom every RPC asks. Who calls, and may it?
 //
 // Without a policy everything is allowed, to nobody in particular; with one everything is refused
 // that is not granted. Who calls is decided by the first of these that applies:
@@ -15,11 +15,11 @@
 // certificate (tests/bench/access_bench.cc).
 //
 //   const Caller* caller = nullptr;
-//   if (auto refusal = guard.Identify(context, &cache, caller)) return ToGrpcStatus(*refusal);
-//   if (auto refusal = guard.MayCheck(caller, "job-7:etl", request.tags())) ...
+//   if (auto refusal = access.Identify(context, &cache, caller)) return ToGrpcStatus(*refusal);
+//   if (auto refusal = access.MayCheck(caller, "job-7:etl", request.tags())) ...
 
-#ifndef HEADGATE_SERVER_ACCESS_GUARD_H_
-#define HEADGATE_SERVER_ACCESS_GUARD_H_
+#ifndef HEADGATE_SERVER_ACCESS_ACCESS_CONTROL_H_
+#define HEADGATE_SERVER_ACCESS_ACCESS_CONTROL_H_
 
 #include <grpcpp/server_context.h>
 
@@ -35,28 +35,28 @@
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "server/access/caller_cache.h"
-#include "server/access/denials.h"
 #include "server/access/policy.h"
 #include "server/access/refusal.h"
+#include "server/access/refusal_log.h"
 #include "server/access/token_book.h"
 #include "server/engine/published.h"
 
 namespace headgate::access {
 
-class AccessGuard {
+class AccessControl {
  public:
   struct Options {
     // Secret; after a restart the same, where permits outlive it.
     uint64_t seed = 0;
-    // See Denials.
-    std::function<void(const Denial&)> on_denied = {};
+    // See RefusalLog.
+    std::function<void(const ToldRefusal&)> on_refused = {};
   };
 
-  // Lets everybody do everything until it is told otherwise. The clock outlives the guard.
-  AccessGuard(Options options, Clock& clock)
-      : seed_(options.seed), denials_(clock, std::move(options.on_denied)) {}
-  AccessGuard(const AccessGuard&) = delete;
-  AccessGuard& operator=(const AccessGuard&) = delete;
+  // Lets everybody do everything until it is told otherwise. The clock outlives this.
+  AccessControl(Options options, Clock& clock)
+      : seed_(options.seed), refusals_(clock, std::move(options.on_refused)) {}
+  AccessControl(const AccessControl&) = delete;
+  AccessControl& operator=(const AccessControl&) = delete;
 
   // Nothing: access is off. Tokens stay until they are replaced.
   void SetPolicy(const std::optional<PolicySpec>& spec) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -119,7 +119,7 @@ class AccessGuard {
   // Counts a Report of a permit that was never given to this caller.
   void NoteForeignPermit(const Caller* caller);
 
-  DenialCounts denials() const { return denials_.counts(); }
+  RefusalCounts refusals() const { return refusals_.counts(); }
 
  private:
   // What is in force together.
@@ -148,7 +148,7 @@ class AccessGuard {
   Refused ForeignSegment(const Caller& caller, std::string_view segment);
 
   const uint64_t seed_;
-  Denials denials_;
+  RefusalLog refusals_;
   engine::Published<Grants> grants_;  // null: off
 
   mutable Mutex mutex_;
@@ -159,4 +159,4 @@ class AccessGuard {
 
 }  // namespace headgate::access
 
-#endif  // HEADGATE_SERVER_ACCESS_GUARD_H_
+#endif  // HEADGATE_SERVER_ACCESS_ACCESS_CONTROL_H_

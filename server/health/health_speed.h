@@ -1,4 +1,4 @@
-// Guard: from readings to one verdict on a target's health, for one profile.
+// HealthSpeed: from readings to one verdict on a target's health, for one profile.
 //
 //   pressure of an instance = (value - soft) / (hard - soft), not below 0, not capped above
 //   target speed            = 1 - worst pressure, not below min_speed; 0 from pressure 1 on
@@ -26,12 +26,12 @@
 //
 // Thread-compatible; reads no clock. Times are monotonic nanoseconds.
 //
-//   Guard guard(profile, standbys);
-//   const Guard::Verdict& verdict = guard.Update(sample, clock.Read());
+//   HealthSpeed speed(profile, standbys);
+//   const HealthSpeed::Verdict& verdict = speed.Update(sample, clock.Read());
 //   sink.OnHealth(target, profile.spec.name, verdict.health, now);
 
-#ifndef HEADGATE_SERVER_HEALTH_GUARD_H_
-#define HEADGATE_SERVER_HEALTH_GUARD_H_
+#ifndef HEADGATE_SERVER_HEALTH_HEALTH_SPEED_H_
+#define HEADGATE_SERVER_HEALTH_HEALTH_SPEED_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -65,7 +65,7 @@ struct TargetSample {
   absl::flat_hash_map<std::string, Instance> instances;  // those that were asked for, by name
 };
 
-class Guard {
+class HealthSpeed {
  public:
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
@@ -76,10 +76,10 @@ class Guard {
     int64_t valid_until_ns = kNever;
   };
 
-  Guard(const WatchedProfile& profile, absl::Span<const StandbySpec> standbys);
+  HealthSpeed(const WatchedProfile& profile, absl::Span<const StandbySpec> standbys);
 
   // Takes over the speed of the same profile before a change of its configuration.
-  void Resume(const Guard& before);
+  void Resume(const HealthSpeed& before);
 
   // Times must not run backwards from call to call. `sample` has all connected servers.
   const Verdict& Update(const TargetSample& sample, Now now);
@@ -122,4 +122,4 @@ class Guard {
 
 }  // namespace headgate::health
 
-#endif  // HEADGATE_SERVER_HEALTH_GUARD_H_
+#endif  // HEADGATE_SERVER_HEALTH_HEALTH_SPEED_H_

@@ -1,4 +1,4 @@
-// Guard without recent readings: warming, stale, unreadable, absent and set aside.
+// HealthSpeed without recent readings: warming, stale, unreadable, absent and set aside.
 
 #include <optional>
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "common/fake_clock.h"
 #include "gtest/gtest.h"
-#include "server/health/guard.h"
+#include "server/health/health_speed.h"
 #include "tests/health/specs.h"
 
 namespace headgate::health {
@@ -17,9 +17,9 @@ using engine::HealthStatus;
 
 // Signals on the primary ("load"), on the standbys as the primary sees them ("lag"), and on the
 // standby "s2" itself ("own"). Everything is well at first.
-class GuardStaleTest : public ::testing::Test {
+class HealthSpeedStaleTest : public ::testing::Test {
  protected:
-  GuardStaleTest() {
+  HealthSpeedStaleTest() {
     profile_ = Profile(
         "p", {Signal("load", Scope::kPrimary, 10, 20),
               Signal("lag", Scope::kStandbyOnPrimary, 1, 5), Signal("own", Scope::kStandby, 1, 5)});
@@ -42,8 +42,8 @@ class GuardStaleTest : public ::testing::Test {
   }
 
   const engine::Health& Look() {
-    if (!guard_.has_value()) guard_.emplace(profile_, standbys_);
-    return guard_->Update(sample_, clock_.Read()).health;
+    if (!speed_.has_value()) speed_.emplace(profile_, standbys_);
+    return speed_->Update(sample_, clock_.Read()).health;
   }
   const engine::Health& LookAfter(absl::Duration wait) {
     clock_.Advance(wait);
@@ -51,16 +51,16 @@ class GuardStaleTest : public ::testing::Test {
   }
 
   int64_t NowNs() { return clock_.Read().monotonic_ns; }
-  const std::string& Binding() const { return guard_->verdict().signal; }
+  const std::string& Binding() const { return speed_->verdict().signal; }
 
   FakeClock clock_;
   WatchedProfile profile_;
   std::vector<StandbySpec> standbys_;
   TargetSample sample_;
-  std::optional<Guard> guard_;
+  std::optional<HealthSpeed> speed_;
 };
 
-TEST_F(GuardStaleTest, IsWarmingUntilEveryNeededServerWasSampled) {
+TEST_F(HealthSpeedStaleTest, IsWarmingUntilEveryNeededServerWasSampled) {
   EXPECT_EQ(Look().status, HealthStatus::kWarming);
   EXPECT_TRUE(Look().gate_shut);
   EXPECT_EQ(Look().sampled_at_ns, 0);
@@ -71,7 +71,7 @@ TEST_F(GuardStaleTest, IsWarmingUntilEveryNeededServerWasSampled) {
   EXPECT_EQ(Look().status, HealthStatus::kHealthy);
 }
 
-TEST_F(GuardStaleTest, FirstCompleteSampleSetsTheSpeedWithoutAClimb) {
+TEST_F(HealthSpeedStaleTest, FirstCompleteSampleSetsTheSpeedWithoutAClimb) {
   Look();
   Sampled(0);
   Look();
@@ -80,7 +80,7 @@ TEST_F(GuardStaleTest, FirstCompleteSampleSetsTheSpeedWithoutAClimb) {
   EXPECT_FALSE(Look().gate_shut);
 }
 
-TEST_F(GuardStaleTest, SpeedClimbsThoughOneServerNeverAnswersAndStaleAllows) {
+TEST_F(HealthSpeedStaleTest, SpeedClimbsThoughOneServerNeverAnswersAndStaleAllows) {
   profile_.spec.on_stale = {.shut = false, .speed = 1};
   Sampled(0);
   Put("load", 30);
@@ -90,7 +90,7 @@ TEST_F(GuardStaleTest, SpeedClimbsThoughOneServerNeverAnswersAndStaleAllows) {
   EXPECT_DOUBLE_EQ(Look().speed, 0.05);
 }
 
-TEST_F(GuardStaleTest, SampleIsAsOldAsThatOfTheOldestServer) {
+TEST_F(HealthSpeedStaleTest, SampleIsAsOldAsThatOfTheOldestServer) {
   Sampled(0);
   const int64_t before_ns = NowNs();
   clock_.Advance(absl::Seconds(1));
@@ -98,7 +98,7 @@ TEST_F(GuardStaleTest, SampleIsAsOldAsThatOfTheOldestServer) {
   EXPECT_EQ(Look().sampled_at_ns, before_ns);
 }
 
-TEST_F(GuardStaleTest, SampleOlderThanStaleAfterIsStale) {
+TEST_F(HealthSpeedStaleTest, SampleOlderThanStaleAfterIsStale) {
   AllSampled();
   EXPECT_EQ(LookAfter(absl::Seconds(5)).status, HealthStatus::kHealthy);
   EXPECT_EQ(LookAfter(absl::Nanoseconds(1)).status, HealthStatus::kStale);
@@ -107,13 +107,13 @@ TEST_F(GuardStaleTest, SampleOlderThanStaleAfterIsStale) {
   EXPECT_EQ(Binding(), "load");
 }
 
-TEST_F(GuardStaleTest, SaysWhenTheSampleGoesStale) {
+TEST_F(HealthSpeedStaleTest, SaysWhenTheSampleGoesStale) {
   AllSampled();
   Look();
-  EXPECT_EQ(guard_->verdict().valid_until_ns, NowNs() + 5'000'000'001);
+  EXPECT_EQ(speed_->verdict().valid_until_ns, NowNs() + 5'000'000'001);
 }
 
-TEST_F(GuardStaleTest, PollThatWasPlannedLateIsGivenItsTime) {
+TEST_F(HealthSpeedStaleTest, PollThatWasPlannedLateIsGivenItsTime) {
   AllSampled();
   sample_.servers[0].grace_ns = 9'500'000'000;
   sample_.servers[1].grace_ns = 9'500'000'000;
@@ -121,7 +121,7 @@ TEST_F(GuardStaleTest, PollThatWasPlannedLateIsGivenItsTime) {
   EXPECT_EQ(LookAfter(absl::Nanoseconds(1)).status, HealthStatus::kStale);
 }
 
-TEST_F(GuardStaleTest, OneStaleServerBlindsItsOwnInstancesOnly) {
+TEST_F(HealthSpeedStaleTest, OneStaleServerBlindsItsOwnInstancesOnly) {
   AllSampled();
   clock_.Advance(absl::Seconds(6));
   Sampled(0);
@@ -132,7 +132,7 @@ TEST_F(GuardStaleTest, OneStaleServerBlindsItsOwnInstancesOnly) {
   EXPECT_EQ(Look().pressure, 0.5F);
 }
 
-TEST_F(GuardStaleTest, TellsWhatCouldNotBeReadFromWhatWasNotSampled) {
+TEST_F(HealthSpeedStaleTest, TellsWhatCouldNotBeReadFromWhatWasNotSampled) {
   AllSampled();
   EXPECT_FALSE(Look().unread);
   Put("load", std::nullopt, "division by zero");
@@ -151,7 +151,7 @@ TEST_F(GuardStaleTest, TellsWhatCouldNotBeReadFromWhatWasNotSampled) {
   EXPECT_FALSE(Look().unread);
 }
 
-TEST_F(GuardStaleTest, RecoversFromStaleByTheClimb) {
+TEST_F(HealthSpeedStaleTest, RecoversFromStaleByTheClimb) {
   AllSampled();
   Look();
   LookAfter(absl::Seconds(6));
@@ -162,7 +162,7 @@ TEST_F(GuardStaleTest, RecoversFromStaleByTheClimb) {
   EXPECT_DOUBLE_EQ(LookAfter(absl::Seconds(2)).speed, 0.25);
 }
 
-TEST_F(GuardStaleTest, StaleProfileThatAllowsRunsAtFullSpeed) {
+TEST_F(HealthSpeedStaleTest, StaleProfileThatAllowsRunsAtFullSpeed) {
   profile_.spec.on_stale = {.shut = false, .speed = 1};
   EXPECT_EQ(Look().status, HealthStatus::kWarming);
   EXPECT_EQ(Look().speed, 1);
@@ -173,7 +173,7 @@ TEST_F(GuardStaleTest, StaleProfileThatAllowsRunsAtFullSpeed) {
   EXPECT_EQ(Binding(), "");
 }
 
-TEST_F(GuardStaleTest, StaleProfileWithASpeedRunsAtIt) {
+TEST_F(HealthSpeedStaleTest, StaleProfileWithASpeedRunsAtIt) {
   profile_.spec.on_stale = {.shut = false, .speed = 0.1};
   AllSampled();
   Look();
@@ -182,7 +182,7 @@ TEST_F(GuardStaleTest, StaleProfileWithASpeedRunsAtIt) {
   EXPECT_EQ(Binding(), "load");
 }
 
-TEST_F(GuardStaleTest, WhatIsReadStillShutsTheGateOfAStaleProfileThatAllows) {
+TEST_F(HealthSpeedStaleTest, WhatIsReadStillShutsTheGateOfAStaleProfileThatAllows) {
   profile_.spec.on_stale = {.shut = false, .speed = 1};
   AllSampled();
   clock_.Advance(absl::Seconds(6));
@@ -193,7 +193,7 @@ TEST_F(GuardStaleTest, WhatIsReadStillShutsTheGateOfAStaleProfileThatAllows) {
   EXPECT_EQ(Binding(), "load");
 }
 
-TEST_F(GuardStaleTest, SignalThatCannotBeReadIsStale) {
+TEST_F(HealthSpeedStaleTest, SignalThatCannotBeReadIsStale) {
   AllSampled();
   Put("load", std::nullopt, "function headgate_load() does not exist");
   EXPECT_EQ(Look().status, HealthStatus::kStale);
@@ -201,7 +201,7 @@ TEST_F(GuardStaleTest, SignalThatCannotBeReadIsStale) {
   EXPECT_EQ(Binding(), "load");
 }
 
-TEST_F(GuardStaleTest, AbsentStandbyIsUnhealthyAndNeverLagZero) {
+TEST_F(HealthSpeedStaleTest, AbsentStandbyIsUnhealthyAndNeverLagZero) {
   AllSampled();
   Put("lag on s1", std::nullopt, "not streaming");
   EXPECT_EQ(Look().status, HealthStatus::kHealthy);
@@ -211,7 +211,7 @@ TEST_F(GuardStaleTest, AbsentStandbyIsUnhealthyAndNeverLagZero) {
   EXPECT_EQ(Binding(), "lag on s1");
 }
 
-TEST_F(GuardStaleTest, AbsentStandbyShutsTheGateEvenWhereStaleAllows) {
+TEST_F(HealthSpeedStaleTest, AbsentStandbyShutsTheGateEvenWhereStaleAllows) {
   profile_.spec.on_stale = {.shut = false, .speed = 1};
   AllSampled();
   Put("lag on s1", std::nullopt, "not streaming");
@@ -220,18 +220,18 @@ TEST_F(GuardStaleTest, AbsentStandbyShutsTheGateEvenWhereStaleAllows) {
   EXPECT_EQ(Binding(), "lag on s1");
 }
 
-TEST_F(GuardStaleTest, StandbySetAsideDoesNotCountUntilItsExpiry) {
+TEST_F(HealthSpeedStaleTest, StandbySetAsideDoesNotCountUntilItsExpiry) {
   standbys_[0].set_aside_until = clock_.Read().wall() + absl::Seconds(3);
   AllSampled();
   Put("lag on s1", std::nullopt, "not streaming");
   EXPECT_EQ(Look().speed, 1);
-  EXPECT_EQ(guard_->verdict().valid_until_ns, NowNs() + 3'000'000'000);
+  EXPECT_EQ(speed_->verdict().valid_until_ns, NowNs() + 3'000'000'000);
   EXPECT_FALSE(LookAfter(absl::Milliseconds(2'999)).gate_shut);
   EXPECT_TRUE(LookAfter(absl::Milliseconds(1)).gate_shut);
   EXPECT_EQ(Binding(), "lag on s1");
 }
 
-TEST_F(GuardStaleTest, ExpiryFollowsTheWallClock) {
+TEST_F(HealthSpeedStaleTest, ExpiryFollowsTheWallClock) {
   standbys_[0].set_aside_until = clock_.Read().wall() + absl::Hours(24);
   AllSampled();
   Put("lag on s1", std::nullopt, "not streaming");
@@ -240,14 +240,14 @@ TEST_F(GuardStaleTest, ExpiryFollowsTheWallClock) {
   EXPECT_TRUE(Look().gate_shut);
 }
 
-TEST_F(GuardStaleTest, StandbySetAsideForeverNeverCounts) {
+TEST_F(HealthSpeedStaleTest, StandbySetAsideForeverNeverCounts) {
   standbys_[1].set_aside_until = absl::InfiniteFuture();
   Sampled(0);
   EXPECT_EQ(Look().status, HealthStatus::kHealthy);
   EXPECT_EQ(Look().speed, 1);
 }
 
-TEST_F(GuardStaleTest, ServerOfAStandbySetAsideIsNotNeeded) {
+TEST_F(HealthSpeedStaleTest, ServerOfAStandbySetAsideIsNotNeeded) {
   standbys_[1].set_aside_until = clock_.Read().wall() + absl::Hours(1);
   AllSampled();
   clock_.Advance(absl::Minutes(1));
@@ -256,7 +256,7 @@ TEST_F(GuardStaleTest, ServerOfAStandbySetAsideIsNotNeeded) {
   EXPECT_EQ(Look().sampled_at_ns, NowNs());
 }
 
-TEST_F(GuardStaleTest, ProfileForWhichNothingCountsIsUnmonitored) {
+TEST_F(HealthSpeedStaleTest, ProfileForWhichNothingCountsIsUnmonitored) {
   profile_.spec.signals = {Signal("lag", Scope::kStandbyOnPrimary, 1, 5)};
   standbys_.clear();
   sample_.servers.resize(1);
@@ -265,7 +265,7 @@ TEST_F(GuardStaleTest, ProfileForWhichNothingCountsIsUnmonitored) {
   EXPECT_FALSE(Look().gate_shut);
 }
 
-TEST_F(GuardStaleTest, GateThatStaleServersShutMayOpenWithTheirLastSample) {
+TEST_F(HealthSpeedStaleTest, GateThatStaleServersShutMayOpenWithTheirLastSample) {
   AllSampled();
   clock_.Advance(absl::Seconds(6));
   sample_.servers[0].next_sample_at_ns = NowNs() + 100;
@@ -273,7 +273,7 @@ TEST_F(GuardStaleTest, GateThatStaleServersShutMayOpenWithTheirLastSample) {
   EXPECT_EQ(Look().next_sample_at_ns, NowNs() + 700);
 }
 
-TEST_F(GuardStaleTest, EndlessStaleAfterNeverGoesStale) {
+TEST_F(HealthSpeedStaleTest, EndlessStaleAfterNeverGoesStale) {
   profile_.spec.stale_after = absl::InfiniteDuration();
   AllSampled();
   EXPECT_EQ(LookAfter(absl::Hours(10'000)).status, HealthStatus::kHealthy);

@@ -1,7 +1,7 @@
 // What one deciding thread counts: exactly, in fixed memory, without a lock or an atomic
 // read-modify-write, and without allocating but for names that were never seen before.
 //
-// A table of slots, one for each (identity, label) that asked lately. The lane's thread adds to
+// A table of slots, one for each (identity, label) that asked lately. The counting thread adds to
 // counters that only grow; the collector takes what they have grown by since it looked before. A
 // slot is given to another key only when all of its counts were taken and none came for a while:
 // the collector says so by storing the count that it took (`released`), and as every life of a slot
@@ -14,11 +14,11 @@
 // Record is for one thread, Collect and Denials for one other at a time. The counters of State are
 // for anybody.
 //
-//   Lane& lane = recorder.AddLane();
-//   if (engine.Check(request, now, answer).ok()) lane.Record(request, answer, now);
+//   ThreadCounts& counts = recorder.AddThread();
+//   if (engine.Check(request, now, answer).ok()) counts.Record(request, answer, now);
 
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_LANE_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_LANE_H_
+#ifndef HEADGATE_SERVER_THROTTLE_LOG_THREAD_COUNTS_H_
+#define HEADGATE_SERVER_THROTTLE_LOG_THREAD_COUNTS_H_
 
 #include <atomic>
 #include <cstddef>
@@ -31,15 +31,15 @@
 #include "common/clock.h"
 #include "server/engine/answer.h"
 #include "server/engine/engine.h"
-#include "server/throttle_log/blame.h"
+#include "server/throttle_log/cause.h"
+#include "server/throttle_log/count_slot.h"
 #include "server/throttle_log/denial_ring.h"
 #include "server/throttle_log/label.h"
 #include "server/throttle_log/row.h"
-#include "server/throttle_log/slot.h"
 
 namespace headgate::throttle_log {
 
-struct LaneOptions {
+struct ThreadCountsOptions {
   uint64_t seed = 0;              // secret: keys the hashes of levels and names
   size_t max_identities = 16384;  // slots; rounded up to a power of two. 600 bytes each
   size_t max_labels = 1024;
@@ -47,12 +47,12 @@ struct LaneOptions {
   int quiet_rounds = 10;       // collections without a count until a slot may be given away
 };
 
-class Lane {
+class ThreadCounts {
  public:
   using Take = absl::FunctionRef<void(const RowKey&, const Counts&)>;
 
-  // The engine outlives the lane; it tells the name of its only target.
-  Lane(const engine::Engine& engine, const LaneOptions& options);
+  // The engine outlives this; it tells the name of its only target.
+  ThreadCounts(const engine::Engine& engine, const ThreadCountsOptions& options);
 
   // Counts a Check that was decided; not one that only repeats the answer to an earlier one.
   void Record(const engine::CheckRequest& request, const engine::CheckAnswer& answer, Now now) {
@@ -96,7 +96,7 @@ class Lane {
 
   void RecordOther(const engine::CheckRequest& request, const engine::CheckAnswer& answer, Now now);
   // The slot to count under; `key` is that of the whole identity.
-  Slot& SlotFor(uint64_t key, const Blame& blame, const engine::CheckRequest& request,
+  Slot& SlotFor(uint64_t key, const CauseView& cause, const engine::CheckRequest& request,
                 const engine::CheckAnswer& answer);
   Slot* Find(uint64_t key);
   // Null: there is no room.
@@ -106,7 +106,7 @@ class Lane {
   void CollectSlot(Slot& slot, Taken& taken, const char* text, Take take);
 
   const engine::Engine& engine_;
-  const LaneOptions options_;
+  const ThreadCountsOptions options_;
   const size_t mask_;
   const std::unique_ptr<Slot[]> slots_;
   const std::unique_ptr<char[]> texts_;  // kTextBytes for each slot
@@ -127,4 +127,4 @@ class Lane {
 
 }  // namespace headgate::throttle_log
 
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_LANE_H_
+#endif  // HEADGATE_SERVER_THROTTLE_LOG_THREAD_COUNTS_H_

@@ -18,13 +18,13 @@
 //
 //   Loaded loaded = Load(path, clock.Read());
 //   ... make an engine, with loaded.state->seed if there is a state; engine.Restore(...) ...
-//   Keeper keeper({.path = path}, engine, clock);
-//   keeper.Start();
+//   SnapshotWriter writer({.path = path}, engine, clock);
+//   writer.Start();
 //   ... serve ...
-//   keeper.Stop();  // after the last call: writes once more
+//   writer.Stop();  // after the last call: writes once more
 
-#ifndef HEADGATE_SERVER_SNAPSHOT_KEEPER_H_
-#define HEADGATE_SERVER_SNAPSHOT_KEEPER_H_
+#ifndef HEADGATE_SERVER_SNAPSHOT_SNAPSHOT_WRITER_H_
+#define HEADGATE_SERVER_SNAPSHOT_SNAPSHOT_WRITER_H_
 
 #include <condition_variable>
 #include <cstdint>
@@ -61,7 +61,7 @@ void Refuse(const std::string& path, const absl::Status& why, Loaded& loaded);
 absl::StatusOr<int64_t> ElapsedSince(Now saved_at, const BootId& saved_boot, Now now,
                                      const BootId& boot);
 
-struct KeeperOptions {
+struct SnapshotWriterOptions {
   std::string path;
   absl::Duration period = absl::Milliseconds(750);
   absl::Duration at_most = absl::Seconds(1);
@@ -71,7 +71,7 @@ struct KeeperOptions {
   std::function<void(const absl::Status&)> on_change = nullptr;
 };
 
-struct KeeperState {
+struct SnapshotWriterState {
   absl::Status status;  // of the newest write
   // What is on disk is what there was then: when it was copied, or last seen not to have changed.
   // Monotonic, so that its age is right though the wall clock is set; 0: never.
@@ -81,13 +81,13 @@ struct KeeperState {
   int64_t failures = 0;
 };
 
-class Keeper {
+class SnapshotWriter {
  public:
   // Both outlive this.
-  Keeper(const KeeperOptions& options, engine::Engine& engine, Clock& clock);
-  ~Keeper() { StopThread(); }
-  Keeper(const Keeper&) = delete;
-  Keeper& operator=(const Keeper&) = delete;
+  SnapshotWriter(const SnapshotWriterOptions& options, engine::Engine& engine, Clock& clock);
+  ~SnapshotWriter() { StopThread(); }
+  SnapshotWriter(const SnapshotWriter&) = delete;
+  SnapshotWriter& operator=(const SnapshotWriter&) = delete;
 
   void Start();
   // Writes what there is now, changed or not; an error is in State. Harmless if repeated.
@@ -96,9 +96,9 @@ class Keeper {
   // What the thread does each period: true if it wrote.
   bool Round();
   // How long after the beginning of a round the next one begins, where writing takes so long.
-  static absl::Duration NextRoundAfter(absl::Duration took, const KeeperOptions& options);
+  static absl::Duration NextRoundAfter(absl::Duration took, const SnapshotWriterOptions& options);
 
-  KeeperState State() const ABSL_LOCKS_EXCLUDED(mutex_);
+  SnapshotWriterState State() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   void Run();
@@ -108,7 +108,7 @@ class Keeper {
   absl::Status Write();
   void Note(const absl::Status& status, Now begun) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const KeeperOptions options_;
+  const SnapshotWriterOptions options_;
   engine::Engine& engine_;
   Clock& clock_;
   const BootId boot_;
@@ -120,7 +120,7 @@ class Keeper {
   bool in_the_way_;                  // a refused file
 
   mutable Mutex mutex_;
-  KeeperState state_ ABSL_GUARDED_BY(mutex_);
+  SnapshotWriterState state_ ABSL_GUARDED_BY(mutex_);
 
   // A standard mutex, as condition variables take it; it guards `stopping_`.
   std::mutex thread_mutex_;
@@ -132,4 +132,4 @@ class Keeper {
 
 }  // namespace headgate::snapshot
 
-#endif  // HEADGATE_SERVER_SNAPSHOT_KEEPER_H_
+#endif  // HEADGATE_SERVER_SNAPSHOT_SNAPSHOT_WRITER_H_

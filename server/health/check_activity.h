@@ -1,18 +1,19 @@
-// Demand: that somebody asks for a target, from the threads that serve Checks to the monitor that
-// measures it; and DemandBook, which finds the right one by the target's name.
+// CheckActivity: that somebody asks for a target, from the threads that serve Checks to the monitor
+// that measures it; and CheckActivityBook, which finds the right one by the target's name.
 //
 // A Check costs one relaxed load, except for the first one after each poll, which takes a lock. A
 // Check that runs into the very end of a poll may go unnoticed; another one was noticed less than a
 // poll before it, so the monitor thinks itself idle by as much too early at most.
 //
-// Thread-safe. A Demand may outlive its monitor: serving threads keep the book that they last saw.
+// Thread-safe. A CheckActivity may outlive its monitor: serving threads keep the book that they
+// last saw.
 //
-//   DemandBook book;
-//   book.Set({{"orders", monitor.demand()}});
+//   CheckActivityBook book;
+//   book.Set({{"orders", monitor.activity()}});
 //   book.OnCheck("orders");  // for each Check
 
-#ifndef HEADGATE_SERVER_HEALTH_DEMAND_H_
-#define HEADGATE_SERVER_HEALTH_DEMAND_H_
+#ifndef HEADGATE_SERVER_HEALTH_CHECK_ACTIVITY_H_
+#define HEADGATE_SERVER_HEALTH_CHECK_ACTIVITY_H_
 
 #include <atomic>
 #include <functional>
@@ -28,7 +29,7 @@
 
 namespace headgate::health {
 
-class Demand {
+class CheckActivity {
  public:
   // For each Check. relaxed: whoever sees an old value calls the waker once too often, or is the
   // Check that goes unnoticed; the waker's own lock orders everything else.
@@ -59,19 +60,19 @@ class Demand {
   std::function<void()> waker_ ABSL_GUARDED_BY(mutex_);
 };
 
-class DemandBook {
+class CheckActivityBook {
  public:
-  using Entries = std::vector<std::pair<std::string, std::shared_ptr<Demand>>>;
+  using Entries = std::vector<std::pair<std::string, std::shared_ptr<CheckActivity>>>;
 
   // Replaces all targets.
   void Set(Entries entries) { entries_.Set(std::make_shared<const Entries>(std::move(entries))); }
 
-  // An empty name stands for the only target there is. Unknown ones are nobody's demand.
+  // An empty name stands for the only target there is. Unknown ones are ignored.
   void OnCheck(std::string_view target) const {
     const Entries* entries = entries_.Get().get();
     if (entries == nullptr) return;
-    for (const auto& [name, demand] : *entries) {
-      if (target.empty() || name == target) demand->Note();
+    for (const auto& [name, activity] : *entries) {
+      if (target.empty() || name == target) activity->Note();
     }
   }
 
@@ -81,4 +82,4 @@ class DemandBook {
 
 }  // namespace headgate::health
 
-#endif  // HEADGATE_SERVER_HEALTH_DEMAND_H_
+#endif  // HEADGATE_SERVER_HEALTH_CHECK_ACTIVITY_H_

@@ -1,10 +1,10 @@
-#include "server/access/denials.h"
+#include "server/access/refusal_log.h"
 
 #include <utility>
 
 namespace headgate::access {
 
-void Denials::Note(const Refusal& refusal, const std::string& peer) {
+void RefusalLog::Note(const Refusal& refusal, const std::string& peer) {
   counts_[static_cast<size_t>(refusal.reason)].fetch_add(1, std::memory_order_relaxed);
   if (tell_ == nullptr) return;
   const int64_t second = clock_.Read().monotonic_ns / 1'000'000'000;
@@ -13,7 +13,7 @@ void Denials::Note(const Refusal& refusal, const std::string& peer) {
     second_ = second;
     told_ = 0;
   }
-  if (told_ == kMostASecond) {
+  if (told_ == kMaxASecond) {
     ++untold_;
     return;
   }
@@ -21,9 +21,9 @@ void Denials::Note(const Refusal& refusal, const std::string& peer) {
   tell_({.refusal = refusal, .peer = peer, .untold_before = std::exchange(untold_, 0)});
 }
 
-DenialCounts Denials::counts() const {
-  DenialCounts counts{};
-  for (size_t i = 0; i < kDenialReasons; ++i) {
+RefusalCounts RefusalLog::counts() const {
+  RefusalCounts counts{};
+  for (size_t i = 0; i < kRefusalReasons; ++i) {
     counts[i] = counts_[i].load(std::memory_order_relaxed);
   }
   return counts;

@@ -1,13 +1,13 @@
 // Where each part of a message stands in the file that it was read from.
 //
 // A message is known by its address, so messages must stay where they are for as long as their
-// marks are used. Thread-compatible.
+// positions are used. Thread-compatible.
 //
-//   marks.At(budget, v1::Budget::kRateFieldNumber)   // of the value; the budget's where it is
+//   positions.At(budget, v1::Budget::kRateFieldNumber)   // of the value; the budget's where it is
 //   absent
 
-#ifndef HEADGATE_SERVER_CONFIG_MARKS_H_
-#define HEADGATE_SERVER_CONFIG_MARKS_H_
+#ifndef HEADGATE_SERVER_CONFIG_SOURCE_POSITIONS_H_
+#define HEADGATE_SERVER_CONFIG_SOURCE_POSITIONS_H_
 
 #include <google/protobuf/message.h>
 
@@ -19,23 +19,23 @@
 
 namespace headgate::config {
 
-class Marks {
+class SourcePositions {
  public:
   using Message = google::protobuf::Message;
 
-  void Put(const Message& message, Position at) { marks_[Key(&message, 0)] = {at, false}; }
+  void Put(const Message& message, Position at) { positions_[Key(&message, 0)] = {at, false}; }
   void Put(const Message& message, int field, Position at) {
-    marks_[Key(&message, field)] = {at, false};
+    positions_[Key(&message, field)] = {at, false};
   }
   void PutItem(const Message& message, int field, int index, Position at) {
-    marks_[Key(&message, ItemKey(field, index))] = {at, false};
+    positions_[Key(&message, ItemKey(field, index))] = {at, false};
   }
   // The field is in the file, but not as it should be, and that has been said.
-  void Spoil(const Message& message, int field) { marks_[Key(&message, field)].spoilt = true; }
+  void Spoil(const Message& message, int field) { positions_[Key(&message, field)].spoilt = true; }
 
   // Whether the file has the field, even if it was of no use.
   bool Given(const Message& message, int field) const {
-    return marks_.contains(Key(&message, field));
+    return positions_.contains(Key(&message, field));
   }
   bool Spoilt(const Message& message, int field) const { return Find(Key(&message, field)).spoilt; }
 
@@ -58,13 +58,13 @@ class Marks {
   static int64_t ItemKey(int field, int index) { return int64_t{field} << 32 | (index + 1); }
 
   Mark Find(const Key& key) const {
-    const auto it = marks_.find(key);
-    return it == marks_.end() ? Mark() : it->second;
+    const auto it = positions_.find(key);
+    return it == positions_.end() ? Mark() : it->second;
   }
 
-  absl::flat_hash_map<Key, Mark> marks_;
+  absl::flat_hash_map<Key, Mark> positions_;
 };
 
 }  // namespace headgate::config
 
-#endif  // HEADGATE_SERVER_CONFIG_MARKS_H_
+#endif  // HEADGATE_SERVER_CONFIG_SOURCE_POSITIONS_H_

@@ -1,4 +1,4 @@
-#include "server/throttle_log/lane.h"
+#include "server/throttle_log/thread_counts.h"
 
 #include <algorithm>
 #include <bit>
@@ -15,8 +15,8 @@ namespace {
 constexpr uint64_t kFolded = 0x666f6c6465643a2a;
 
 size_t TableSize(size_t max_identities) {
-  constexpr size_t kLeast = 16, kMost = size_t{1} << 22;
-  return std::bit_ceil(std::clamp(max_identities, kLeast, kMost));
+  constexpr size_t kLeast = 16, kMax = size_t{1} << 22;
+  return std::bit_ceil(std::clamp(max_identities, kLeast, kMax));
 }
 
 // As the request has it; where it names none, there was only one.
@@ -29,7 +29,7 @@ std::string_view TargetOf(const engine::CheckRequest& request, const engine::Pol
 
 }  // namespace
 
-Lane::Lane(const engine::Engine& engine, const LaneOptions& options)
+ThreadCounts::ThreadCounts(const engine::Engine& engine, const ThreadCountsOptions& options)
     : engine_(engine),
       options_(options),
       mask_(TableSize(options.max_identities) - 1),
@@ -47,23 +47,23 @@ Lane::Lane(const engine::Engine& engine, const LaneOptions& options)
   }
 }
 
-void Lane::RecordOther(const engine::CheckRequest& request, const engine::CheckAnswer& answer,
-                       Now now) {
+void ThreadCounts::RecordOther(const engine::CheckRequest& request,
+                               const engine::CheckAnswer& answer, Now now) {
   if (answer.repeated) return;
-  const Blame blame = BlameFor(answer);
-  const bool common = blame.outcome == Outcome::kAllowed && blame.reason == engine::Reason::kNone;
+  const CauseView cause = CauseOf(answer);
+  const bool common = cause.outcome == Outcome::kAllowed && cause.reason == engine::Reason::kNone;
   const uint64_t key =
-      common ? answer.subject_key : CombineHash(answer.subject_key, blame.Hash(options_.seed)) | 1;
-  Slot& slot = SlotFor(key, blame, request, answer);
-  if (blame.outcome != Outcome::kAllowed) {
-    slot.NoteLimit(blame, round_.load(std::memory_order_relaxed));
+      common ? answer.subject_key : CombineHash(answer.subject_key, cause.Hash(options_.seed)) | 1;
+  Slot& slot = SlotFor(key, cause, request, answer);
+  if (cause.outcome != Outcome::kAllowed) {
+    slot.NoteLimit(cause, round_.load(std::memory_order_relaxed));
     denials_.Push({.at_ns = now.wall_ns,
                    .retry_after_ns = answer.retry_after == absl::InfiniteDuration()
                                          ? RingDenial::kNever
                                          : absl::ToInt64Nanoseconds(answer.retry_after),
                    .predicted_cost = answer.predicted_cost,
-                   .observed = blame.observed,
-                   .limit = blame.limit_value,
+                   .observed = cause.observed,
+                   .limit = cause.limit_value,
                    .label = slot.label,
                    .priority = answer.priority,
                    .identity = request.identity});
@@ -71,7 +71,7 @@ void Lane::RecordOther(const engine::CheckRequest& request, const engine::CheckA
   slot.Add(answer.predicted_cost);
 }
 
-Slot* Lane::Find(uint64_t key) {
+Slot* ThreadCounts::Find(uint64_t key) {
   const size_t home = Home(key);
   for (size_t i = 0; i < kWindow; ++i) {
     Slot& slot = slots_[(home + i) & mask_];
@@ -81,12 +81,13 @@ Slot* Lane::Find(uint64_t key) {
   return nullptr;
 }
 
-Slot& Lane::SlotFor(uint64_t key, const Blame& blame, const engine::CheckRequest& request,
-                    const engine::CheckAnswer& answer) {
+Slot& ThreadCounts::SlotFor(uint64_t key, const CauseView& cause,
+                            const engine::CheckRequest& request,
+                            const engine::CheckAnswer& answer) {
   if (Slot* const found = Find(key); found != nullptr) return *found;
   const auto policy = answer.policy != nullptr ? answer.policy : engine_.policy();
   const std::string_view target = TargetOf(request, policy.get());
-  const uint32_t label = labels_.NumberOf(target, blame, options_.seed);
+  const uint32_t label = labels_.NumberOf(target, cause, options_.seed);
   if (Slot* const claimed = Claim(key, label, request.identity, false); claimed != nullptr) {
     return *claimed;
   }
@@ -95,7 +96,7 @@ Slot& Lane::SlotFor(uint64_t key, const Blame& blame, const engine::CheckRequest
   return FoldedSlot(label, request.identity);
 }
 
-Slot& Lane::FoldedSlot(uint32_t label, std::string_view identity) {
+Slot& ThreadCounts::FoldedSlot(uint32_t label, std::string_view identity) {
   for (size_t colon = identity.find(':'); colon != std::string_view::npos;
        colon = identity.find(':')) {
     identity.remove_prefix(colon + 1);
@@ -108,7 +109,7 @@ Slot& Lane::FoldedSlot(uint32_t label, std::string_view identity) {
   return rest_[label];
 }
 
-Slot* Lane::Claim(uint64_t key, uint32_t label, std::string_view identity, bool folded) {
+Slot* ThreadCounts::Claim(uint64_t key, uint32_t label, std::string_view identity, bool folded) {
   const size_t home = Home(key);
   for (size_t i = 0; i < kWindow; ++i) {
     const size_t at = (home + i) & mask_;
@@ -134,8 +135,8 @@ Slot* Lane::Claim(uint64_t key, uint32_t label, std::string_view identity, bool 
   return nullptr;
 }
 
-void Lane::CollectSlot(Slot& slot, Taken& taken, const char* text, Take take) {
-  // acquire: with the count come its cost and whose it is; the lane's thread leaves those alone
+void ThreadCounts::CollectSlot(Slot& slot, Taken& taken, const char* text, Take take) {
+  // acquire: with the count come its cost and whose it is; the counting thread leaves those alone
   // until the count is released.
   const uint64_t checks = slot.checks.load(std::memory_order_acquire);
   if (checks == taken.checks) {
@@ -165,7 +166,7 @@ void Lane::CollectSlot(Slot& slot, Taken& taken, const char* text, Take take) {
   taken.quiet = 0;
 }
 
-void Lane::Collect(Take take) {
+void ThreadCounts::Collect(Take take) {
   // relaxed: at worst a peak is told a round longer than it lasted.
   round_.store(round_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   for (size_t i = 0; i <= mask_; ++i) {

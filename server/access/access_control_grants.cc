@@ -2,15 +2,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/identity.h"
-#include "server/access/guard.h"
+#include "server/access/access_control.h"
 
 namespace headgate::access {
 
-AccessGuard::Refused AccessGuard::ForeignIdentity(const Caller& caller, std::string_view identity,
-                                                  const char* field) {
+AccessControl::Refused AccessControl::ForeignIdentity(const Caller& caller,
+                                                      std::string_view identity,
+                                                      const char* field) {
   Identity parsed;
   if (!Identity::Parse(identity, 0, parsed).ok()) return std::nullopt;
-  return Refuse({.reason = DenialReason::kIdentity,
+  return Refuse({.reason = RefusalReason::kIdentity,
                  .code = "IDENTITY_NOT_GRANTED",
                  .caller = caller.name(),
                  .missing = absl::StrCat("identity ", Quoted(identity)),
@@ -19,10 +20,10 @@ AccessGuard::Refused AccessGuard::ForeignIdentity(const Caller& caller, std::str
                                       Quoted(identity))});
 }
 
-AccessGuard::Refused AccessGuard::ForeignTag(const Caller& caller, std::string_view key,
-                                             std::string_view value) {
+AccessControl::Refused AccessControl::ForeignTag(const Caller& caller, std::string_view key,
+                                                 std::string_view value) {
   const std::string tag = absl::StrCat(Quoted(key), "=", Quoted(value));
-  return Refuse({.reason = DenialReason::kTag,
+  return Refuse({.reason = RefusalReason::kTag,
                  .code = "TAG_NOT_GRANTED",
                  .caller = caller.name(),
                  .missing = absl::StrCat("tag ", tag),
@@ -31,8 +32,9 @@ AccessGuard::Refused AccessGuard::ForeignTag(const Caller& caller, std::string_v
                                       ", which a rule protects")});
 }
 
-AccessGuard::Refused AccessGuard::ForeignSegment(const Caller& caller, std::string_view segment) {
-  return Refuse({.reason = DenialReason::kTag,
+AccessControl::Refused AccessControl::ForeignSegment(const Caller& caller,
+                                                     std::string_view segment) {
+  return Refuse({.reason = RefusalReason::kTag,
                  .code = "SEGMENT_NOT_GRANTED",
                  .caller = caller.name(),
                  .missing = absl::StrCat("segment ", Quoted(segment)),
@@ -46,7 +48,7 @@ namespace {
 constexpr char kOverrides[] = "OVERRIDES_NOT_GRANTED";
 constexpr char kLogs[] = "LOGS_NOT_GRANTED";
 
-Refusal Lacks(const Caller& caller, DenialReason reason, const char* code, const char* right) {
+Refusal Lacks(const Caller& caller, RefusalReason reason, const char* code, const char* right) {
   return {.reason = reason,
           .code = code,
           .caller = caller.name(),
@@ -55,7 +57,7 @@ Refusal Lacks(const Caller& caller, DenialReason reason, const char* code, const
 }
 
 // A right on some identities does not reach over all of them.
-Refusal LacksAll(const Caller& caller, DenialReason reason, const char* code, const char* what) {
+Refusal LacksAll(const Caller& caller, RefusalReason reason, const char* code, const char* what) {
   return {.reason = reason,
           .code = code,
           .caller = caller.name(),
@@ -66,44 +68,44 @@ Refusal LacksAll(const Caller& caller, DenialReason reason, const char* code, co
 
 }  // namespace
 
-AccessGuard::Refused AccessGuard::MayOverride(const Caller* caller) {
+AccessControl::Refused AccessControl::MayOverride(const Caller* caller) {
   if (caller == nullptr || caller->overrides()) return std::nullopt;
-  return Refuse(Lacks(*caller, DenialReason::kOverrides, kOverrides, "overrides"));
+  return Refuse(Lacks(*caller, RefusalReason::kOverrides, kOverrides, "overrides"));
 }
 
-AccessGuard::Refused AccessGuard::MayOverride(const Caller* caller, std::string_view identity,
-                                              const char* field) {
+AccessControl::Refused AccessControl::MayOverride(const Caller* caller, std::string_view identity,
+                                                  const char* field) {
   if (Refused refused = MayOverride(caller); refused.has_value()) return refused;
   if (caller == nullptr || caller->MaySpeakForAll()) return std::nullopt;
   if (identity.empty()) {
     return Refuse(
-        LacksAll(*caller, DenialReason::kOverrides, kOverrides, "make and end overrides"));
+        LacksAll(*caller, RefusalReason::kOverrides, kOverrides, "make and end overrides"));
   }
   if (caller->MaySpeakFor(identity)) return std::nullopt;
   return ForeignIdentity(*caller, identity, field);
 }
 
-AccessGuard::Refused AccessGuard::MayReadLogs(const Caller* caller, std::string_view identity,
-                                              const char* field) {
+AccessControl::Refused AccessControl::MayReadLogs(const Caller* caller, std::string_view identity,
+                                                  const char* field) {
   if (caller == nullptr) return std::nullopt;
-  if (!caller->logs()) return Refuse(Lacks(*caller, DenialReason::kLogs, kLogs, "logs"));
+  if (!caller->logs()) return Refuse(Lacks(*caller, RefusalReason::kLogs, kLogs, "logs"));
   if (caller->MaySpeakForAll()) return std::nullopt;
   // "*" stands for what is counted under no identity: that may be anybody's.
   if (identity.empty() || identity == kAnyIdentity) {
-    return Refuse(LacksAll(*caller, DenialReason::kLogs, kLogs, "read the log"));
+    return Refuse(LacksAll(*caller, RefusalReason::kLogs, kLogs, "read the log"));
   }
   if (caller->MaySpeakFor(identity)) return std::nullopt;
   return ForeignIdentity(*caller, identity, field);
 }
 
-AccessGuard::Refused AccessGuard::MayReadStatus(const Caller* caller) {
+AccessControl::Refused AccessControl::MayReadStatus(const Caller* caller) {
   if (caller == nullptr || caller->status()) return std::nullopt;
-  return Refuse(Lacks(*caller, DenialReason::kStatus, "STATUS_NOT_GRANTED", "status"));
+  return Refuse(Lacks(*caller, RefusalReason::kStatus, "STATUS_NOT_GRANTED", "status"));
 }
 
-void AccessGuard::NoteForeignPermit(const Caller* caller) {
+void AccessControl::NoteForeignPermit(const Caller* caller) {
   if (caller == nullptr) return;
-  Note({.reason = DenialReason::kPermit,
+  Note({.reason = RefusalReason::kPermit,
         .code = "UNKNOWN_PERMIT",
         .caller = caller->name(),
         .missing = "a permit of its own",

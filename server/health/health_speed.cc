@@ -1,4 +1,4 @@
-#include "server/health/guard.h"
+#include "server/health/health_speed.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Far ends of time stay where they are.
 int64_t Later(int64_t at_ns, absl::Duration by) {
   const int64_t by_ns = absl::ToInt64Nanoseconds(by);
-  return by_ns > Guard::kNever - std::max<int64_t>(at_ns, 0) ? Guard::kNever : at_ns + by_ns;
+  return by_ns > HealthSpeed::kNever - std::max<int64_t>(at_ns, 0) ? HealthSpeed::kNever
+                                                                   : at_ns + by_ns;
 }
 
 double PressureOf(double value, double soft, double hard) {
@@ -27,7 +28,7 @@ double PressureOf(double value, double soft, double hard) {
 
 }  // namespace
 
-struct Guard::Look {
+struct HealthSpeed::Look {
   enum class State { kRead, kBlind, kPending };
   State state = State::kBlind;
   double pressure = 0;  // of one that is read
@@ -35,7 +36,7 @@ struct Guard::Look {
   int64_t next_sample_ns = 0;
 };
 
-struct Guard::Findings {
+struct HealthSpeed::Findings {
   int counted = 0;
   int read = 0;
   double pressure = 0;
@@ -75,7 +76,7 @@ struct Guard::Findings {
   }
 };
 
-Guard::Guard(const WatchedProfile& profile, absl::Span<const StandbySpec> standbys)
+HealthSpeed::HealthSpeed(const WatchedProfile& profile, absl::Span<const StandbySpec> standbys)
     : spec_(profile.spec) {
   const std::vector<std::string> signals =
       profile.signals.empty() ? InstancesOf(profile.spec, standbys) : profile.signals;
@@ -92,8 +93,8 @@ Guard::Guard(const WatchedProfile& profile, absl::Span<const StandbySpec> standb
   }
 }
 
-void Guard::AddInstance(const SignalSpec& signal, size_t server, const StandbySpec* standby,
-                        const std::vector<std::string>& engine_signals) {
+void HealthSpeed::AddInstance(const SignalSpec& signal, size_t server, const StandbySpec* standby,
+                              const std::vector<std::string>& engine_signals) {
   Instance& instance = instances_.emplace_back();
   instance.name = standby == nullptr ? signal.name : InstanceName(signal.name, standby->name);
   instance.server = server;
@@ -107,7 +108,7 @@ void Guard::AddInstance(const SignalSpec& signal, size_t server, const StandbySp
   }
 }
 
-void Guard::Resume(const Guard& before) {
+void HealthSpeed::Resume(const HealthSpeed& before) {
   speed_ = before.speed_;
   settled_ = before.settled_;
   rising_ = before.rising_;
@@ -115,7 +116,7 @@ void Guard::Resume(const Guard& before) {
   verdict_ = before.verdict_;
 }
 
-const Guard::Verdict& Guard::Update(const TargetSample& sample, Now now) {
+const HealthSpeed::Verdict& HealthSpeed::Update(const TargetSample& sample, Now now) {
   const Findings found = Examine(sample, now);
   MoveSpeed(found, now.monotonic_ns);
   NameSignal(found);
@@ -133,7 +134,8 @@ const Guard::Verdict& Guard::Update(const TargetSample& sample, Now now) {
   return verdict_;
 }
 
-Guard::Look Guard::LookAt(const Instance& instance, const TargetSample& sample, bool stale) {
+HealthSpeed::Look HealthSpeed::LookAt(const Instance& instance, const TargetSample& sample,
+                                      bool stale) {
   const TargetSample::Server& server = sample.servers[instance.server];
   Look look;
   look.next_sample_ns = server.next_sample_at_ns;
@@ -155,7 +157,7 @@ Guard::Look Guard::LookAt(const Instance& instance, const TargetSample& sample, 
   return look;
 }
 
-Guard::Findings Guard::Examine(const TargetSample& sample, Now now) const {
+HealthSpeed::Findings HealthSpeed::Examine(const TargetSample& sample, Now now) const {
   Findings found;
   for (const Instance& instance : instances_) {
     if (now.wall() < instance.set_aside_until) {
@@ -177,19 +179,19 @@ Guard::Findings Guard::Examine(const TargetSample& sample, Now now) const {
   return found;
 }
 
-double Guard::SpeedUnder(double pressure) const {
+double HealthSpeed::SpeedUnder(double pressure) const {
   if (pressure >= 1) return 0;
   return pressure > 0 ? std::max(spec_.min_speed, 1 - pressure) : 1;
 }
 
 // The lower of what pressure and on_stale grant.
-double Guard::Target(const Findings& found) const {
+double HealthSpeed::Target(const Findings& found) const {
   const double speed = SpeedUnder(found.pressure);
   if (!found.dark()) return speed;
   return spec_.on_stale.shut ? 0 : std::min(speed, spec_.on_stale.speed);
 }
 
-void Guard::MoveSpeed(const Findings& found, int64_t now_ns) {
+void HealthSpeed::MoveSpeed(const Findings& found, int64_t now_ns) {
   const double target = Target(found);
   if (!settled_ || target <= speed_ || spec_.recovery <= absl::ZeroDuration()) {
     speed_ = target;
@@ -205,14 +207,14 @@ void Guard::MoveSpeed(const Findings& found, int64_t now_ns) {
 }
 
 // The instance that the verdict is owed to; null: none.
-const Guard::Instance* Guard::Binding(const Findings& found) const {
+const HealthSpeed::Instance* HealthSpeed::Binding(const Findings& found) const {
   const OnStale& on_stale = spec_.on_stale;
   const double speed = SpeedUnder(found.pressure);
   const bool blind_binds = found.pressure < 1 && (on_stale.shut || on_stale.speed < speed);
   return found.blind != nullptr && blind_binds ? found.blind : found.worst;
 }
 
-void Guard::NameSignal(const Findings& found) {
+void HealthSpeed::NameSignal(const Findings& found) {
   const Instance* binding = Binding(found);
   // While the speed climbs, the last one that slowed it is still to blame.
   for (const Instance& instance : instances_) {

@@ -1,10 +1,10 @@
-// Counts what was refused, and tells of some of it: at most kMostASecond a second, so that a flood
+// Counts what was refused, and tells of some of it: at most kMaxASecond a second, so that a flood
 // of refusals floods no log. What was not told is counted with the next that is.
 //
 // Thread-safe.
 
-#ifndef HEADGATE_SERVER_ACCESS_DENIALS_H_
-#define HEADGATE_SERVER_ACCESS_DENIALS_H_
+#ifndef HEADGATE_SERVER_ACCESS_REFUSAL_LOG_H_
+#define HEADGATE_SERVER_ACCESS_REFUSAL_LOG_H_
 
 #include <array>
 #include <atomic>
@@ -19,28 +19,28 @@
 
 namespace headgate::access {
 
-struct Denial {
+struct ToldRefusal {
   const Refusal& refusal;
   const std::string& peer;     // "ipv4:10.0.0.1:4711"
   uint64_t untold_before = 0;  // since the one that was told last
 };
 
-class Denials {
+class RefusalLog {
  public:
-  static constexpr int kMostASecond = 5;
+  static constexpr int kMaxASecond = 5;
 
   // `tell` may be null. It is called on the thread of the call that is refused, one at a time.
-  Denials(Clock& clock, std::function<void(const Denial&)> tell)
+  RefusalLog(Clock& clock, std::function<void(const ToldRefusal&)> tell)
       : clock_(clock), tell_(std::move(tell)) {}
 
   void Note(const Refusal& refusal, const std::string& peer) ABSL_LOCKS_EXCLUDED(mutex_);
-  DenialCounts counts() const;
+  RefusalCounts counts() const;
 
  private:
   Clock& clock_;
-  const std::function<void(const Denial&)> tell_;
+  const std::function<void(const ToldRefusal&)> tell_;
   // relaxed everywhere: each is a number of its own.
-  std::array<std::atomic<uint64_t>, kDenialReasons> counts_{};
+  std::array<std::atomic<uint64_t>, kRefusalReasons> counts_{};
 
   Mutex mutex_;
   int64_t second_ ABSL_GUARDED_BY(mutex_) = -1;  // monotonic
@@ -50,4 +50,4 @@ class Denials {
 
 }  // namespace headgate::access
 
-#endif  // HEADGATE_SERVER_ACCESS_DENIALS_H_
+#endif  // HEADGATE_SERVER_ACCESS_REFUSAL_LOG_H_

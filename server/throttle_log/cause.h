@@ -1,12 +1,12 @@
 // What an answer is counted under: its outcome, and the limit that did it, with that limit's names.
 //
-// Views into the answer's policy: a Blame lives as long as the answer. Pure functions.
+// Views into the answer's policy: a CauseView lives as long as the answer. Pure functions.
 //
-//   const Blame blame = BlameFor(answer);
-//   const uint64_t key = CombineHash(answer.subject_key, blame.Hash(seed));
+//   const CauseView cause = CauseOf(answer);
+//   const uint64_t key = CombineHash(answer.subject_key, cause.Hash(seed));
 
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_BLAME_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_BLAME_H_
+#ifndef HEADGATE_SERVER_THROTTLE_LOG_CAUSE_H_
+#define HEADGATE_SERVER_THROTTLE_LOG_CAUSE_H_
 
 #include <cstdint>
 #include <string_view>
@@ -16,7 +16,7 @@
 
 namespace headgate::throttle_log {
 
-struct Blame {
+struct CauseView {
   Outcome outcome = Outcome::kAllowed;
   engine::Reason reason = engine::Reason::kNone;
   engine::Limit limit = engine::Limit::kRule;
@@ -33,8 +33,8 @@ struct Blame {
 };
 
 // Of an answer to a Check, as the engine gave it.
-Blame BlameFor(const engine::CheckAnswer& answer);
+CauseView CauseOf(const engine::CheckAnswer& answer);
 
 }  // namespace headgate::throttle_log
 
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_BLAME_H_
+#endif  // HEADGATE_SERVER_THROTTLE_LOG_CAUSE_H_

@@ -1,4 +1,4 @@
-#include "server/snapshot/keeper.h"
+#include "server/snapshot/snapshot_writer.h"
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -28,9 +28,9 @@ Now Times(int64_t monotonic_s, int64_t wall_s) {
   return {.monotonic_ns = monotonic_s * 1'000'000'000, .wall_ns = wall_s * 1'000'000'000};
 }
 
-class SnapshotKeeper : public testing::Test {
+class SnapshotWriter : public testing::Test {
  protected:
-  KeeperOptions Options(const std::string& path) { return {.path = path}; }
+  SnapshotWriterOptions Options(const std::string& path) { return {.path = path}; }
   std::string path() const { return folder_.File("engine.snapshot"); }
   void Spoil(const std::string& text) const { std::ofstream(path()) << text; }
 
@@ -38,10 +38,10 @@ class SnapshotKeeper : public testing::Test {
   FakeClock clock_;
 };
 
-TEST_F(SnapshotKeeper, WhatOneKeepsTheNextOneLoads) {
+TEST_F(SnapshotWriter, WhatOneKeepsTheNextOneLoads) {
   const auto engine = BusyEngine();
-  Keeper keeper(Options(path()), *engine, clock_);
-  EXPECT_TRUE(keeper.Round());
+  SnapshotWriter writer(Options(path()), *engine, clock_);
+  EXPECT_TRUE(writer.Round());
   clock_.Advance(absl::Seconds(3));
   const Loaded loaded = Load(path(), clock_.Read());
   ASSERT_TRUE(loaded.state.has_value()) << loaded.refused;
@@ -52,13 +52,13 @@ TEST_F(SnapshotKeeper, WhatOneKeepsTheNextOneLoads) {
   EXPECT_EQ(about.st_mode & 0777, 0600U);
 }
 
-TEST_F(SnapshotKeeper, WithoutAFileThereIsNothingToSay) {
+TEST_F(SnapshotWriter, WithoutAFileThereIsNothingToSay) {
   const Loaded loaded = Load(path(), clock_.Read());
   EXPECT_FALSE(loaded.state.has_value());
   EXPECT_TRUE(loaded.refused.ok());
 }
 
-TEST_F(SnapshotKeeper, WhatIsNoSnapshotIsSetAside) {
+TEST_F(SnapshotWriter, WhatIsNoSnapshotIsSetAside) {
   Spoil("to be, or not to be");
   const Loaded loaded = Load(path(), clock_.Read());
   EXPECT_FALSE(loaded.state.has_value());
@@ -68,9 +68,9 @@ TEST_F(SnapshotKeeper, WhatIsNoSnapshotIsSetAside) {
   EXPECT_TRUE(std::filesystem::exists(loaded.set_aside));
 }
 
-TEST_F(SnapshotKeeper, WhatCannotBeReadIsLeftAlone) {
+TEST_F(SnapshotWriter, WhatCannotBeReadIsLeftAlone) {
   const auto engine = BusyEngine();
-  ASSERT_TRUE(Keeper(Options(path()), *engine, clock_).Round());
+  ASSERT_TRUE(SnapshotWriter(Options(path()), *engine, clock_).Round());
   rlimit files = {};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
   const rlimit none{.rlim_cur = 0, .rlim_max = files.rlim_max};
@@ -84,7 +84,7 @@ TEST_F(SnapshotKeeper, WhatCannotBeReadIsLeftAlone) {
   EXPECT_TRUE(Load(path(), clock_.Read()).state.has_value());
 }
 
-TEST_F(SnapshotKeeper, WhatWasSetAsideBeforeStaysThere) {
+TEST_F(SnapshotWriter, WhatWasSetAsideBeforeStaysThere) {
   for (const char* name : {".refused", ".refused.1", ".refused.2"}) {
     Spoil(name);
     EXPECT_EQ(Load(path(), clock_.Read()).set_aside, path() + name);
@@ -94,7 +94,7 @@ TEST_F(SnapshotKeeper, WhatWasSetAsideBeforeStaysThere) {
   EXPECT_EQ(first, ".refused");
 }
 
-TEST_F(SnapshotKeeper, WhatCannotBeSetAsideIsNotOverwritten) {
+TEST_F(SnapshotWriter, WhatCannotBeSetAsideIsNotOverwritten) {
   for (int i = 0; i < 10; ++i) {
     Spoil("earlier");
     ASSERT_NE(Load(path(), clock_.Read()).set_aside, "");
@@ -104,26 +104,26 @@ TEST_F(SnapshotKeeper, WhatCannotBeSetAsideIsNotOverwritten) {
   EXPECT_TRUE(absl::IsDataLoss(loaded.refused)) << loaded.refused;
   EXPECT_EQ(loaded.set_aside, "");
   const auto engine = BusyEngine();
-  KeeperOptions options = Options(path());
+  SnapshotWriterOptions options = Options(path());
   options.in_the_way = true;
-  Keeper keeper(options, *engine, clock_);
-  EXPECT_FALSE(keeper.Round());
-  EXPECT_TRUE(absl::IsAlreadyExists(keeper.State().status)) << keeper.State().status;
+  SnapshotWriter writer(options, *engine, clock_);
+  EXPECT_FALSE(writer.Round());
+  EXPECT_TRUE(absl::IsAlreadyExists(writer.State().status)) << writer.State().status;
   std::filesystem::remove(path() + ".refused.4");
-  EXPECT_TRUE(keeper.Round());
+  EXPECT_TRUE(writer.Round());
   std::string kept;
   std::ifstream(path() + ".refused.4") >> kept;
   EXPECT_EQ(kept, "evidence");
   EXPECT_TRUE(Load(path(), clock_.Read()).state.has_value());
 }
 
-TEST_F(SnapshotKeeper, APipeIsRefusedWithoutWaiting) {
+TEST_F(SnapshotWriter, APipeIsRefusedWithoutWaiting) {
   ASSERT_EQ(mkfifo(path().c_str(), 0600), 0);
   const Loaded loaded = Load(path(), clock_.Read());
   EXPECT_TRUE(absl::IsDataLoss(loaded.refused)) << loaded.refused;
 }
 
-TEST_F(SnapshotKeeper, ADraftThatIsALinkIsNotFollowed) {
+TEST_F(SnapshotWriter, ADraftThatIsALinkIsNotFollowed) {
   const std::string other = folder_.File("other");
   std::ofstream(other) << "precious";
   std::filesystem::create_symlink(other, path() + ".new");
@@ -134,10 +134,10 @@ TEST_F(SnapshotKeeper, ADraftThatIsALinkIsNotFollowed) {
   EXPECT_EQ(text, "precious");
 }
 
-TEST_F(SnapshotKeeper, AFileOfTheFutureIsRefused) {
+TEST_F(SnapshotWriter, AFileOfTheFutureIsRefused) {
   const auto engine = BusyEngine();
-  Keeper keeper(Options(path()), *engine, clock_);
-  ASSERT_TRUE(keeper.Round());
+  SnapshotWriter writer(Options(path()), *engine, clock_);
+  ASSERT_TRUE(writer.Round());
   clock_.AdvanceWall(-absl::Hours(25));
   const Loaded loaded = Load(path(), clock_.Read());
   EXPECT_FALSE(loaded.state.has_value());
@@ -158,99 +158,99 @@ TEST(SnapshotElapsed, IsTheLeastThatTheClocksAgreeOn) {
   EXPECT_EQ(*ElapsedSince(then, kOneBoot, Times(10, 4000), kAnotherBoot), 0);
 }
 
-TEST_F(SnapshotKeeper, WritesOnlyWhatHasChanged) {
+TEST_F(SnapshotWriter, WritesOnlyWhatHasChanged) {
   const auto engine = BusyEngine();
-  Keeper keeper(Options(path()), *engine, clock_);
-  EXPECT_TRUE(keeper.Round());
+  SnapshotWriter writer(Options(path()), *engine, clock_);
+  EXPECT_TRUE(writer.Round());
   clock_.Advance(absl::Milliseconds(1));
-  EXPECT_FALSE(keeper.Round());
-  EXPECT_EQ(keeper.State().writes, 1);
-  EXPECT_EQ(keeper.State().as_of_ns, clock_.Read().monotonic_ns);
+  EXPECT_FALSE(writer.Round());
+  EXPECT_EQ(writer.State().writes, 1);
+  EXPECT_EQ(writer.State().as_of_ns, clock_.Read().monotonic_ns);
   engine::CheckAnswer answer;
   ASSERT_TRUE(engine->Check(engine::Request("new:etl", 1), clock_.Read(), answer).ok());
-  EXPECT_TRUE(keeper.Round());
-  EXPECT_EQ(keeper.State().writes, 2);
+  EXPECT_TRUE(writer.Round());
+  EXPECT_EQ(writer.State().writes, 2);
 }
 
-TEST_F(SnapshotKeeper, StopWritesWhatThereIsThen) {
+TEST_F(SnapshotWriter, StopWritesWhatThereIsThen) {
   const auto engine = BusyEngine();
-  Keeper keeper(Options(path()), *engine, clock_);
-  keeper.Start();
-  ASSERT_TRUE(WaitUntil([&] { return keeper.State().writes > 0; }));
+  SnapshotWriter writer(Options(path()), *engine, clock_);
+  writer.Start();
+  ASSERT_TRUE(WaitUntil([&] { return writer.State().writes > 0; }));
   engine::CheckAnswer answer;
   ASSERT_TRUE(engine->Check(engine::Request("new:etl", 1), clock_.Read(), answer).ok());
-  keeper.Stop();
+  writer.Stop();
   const Loaded loaded = Load(path(), clock_.Read());
   ASSERT_TRUE(loaded.state.has_value()) << loaded.refused;
   EXPECT_EQ(loaded.state->permits.size(), 9U);
 }
 
-TEST_F(SnapshotKeeper, AFileThatIsGoneOrAnotherOneIsWrittenAgain) {
+TEST_F(SnapshotWriter, AFileThatIsGoneOrAnotherOneIsWrittenAgain) {
   const auto engine = BusyEngine();
-  Keeper keeper(Options(path()), *engine, clock_);
-  ASSERT_TRUE(keeper.Round());
-  ASSERT_FALSE(keeper.Round());
+  SnapshotWriter writer(Options(path()), *engine, clock_);
+  ASSERT_TRUE(writer.Round());
+  ASSERT_FALSE(writer.Round());
   std::filesystem::remove(path());
-  EXPECT_TRUE(keeper.Round());
-  ASSERT_FALSE(keeper.Round());
+  EXPECT_TRUE(writer.Round());
+  ASSERT_FALSE(writer.Round());
   std::filesystem::copy_file(path(), path() + ".copy");
   std::filesystem::rename(path() + ".copy", path());
-  EXPECT_TRUE(keeper.Round());
+  EXPECT_TRUE(writer.Round());
   std::filesystem::resize_file(path(), 200);
-  EXPECT_TRUE(keeper.Round());
+  EXPECT_TRUE(writer.Round());
   EXPECT_TRUE(Load(path(), clock_.Read()).state.has_value());
 }
 
-TEST_F(SnapshotKeeper, StopWritesThoughNothingHasChanged) {
+TEST_F(SnapshotWriter, StopWritesThoughNothingHasChanged) {
   const auto engine = BusyEngine();
-  Keeper keeper(Options(path()), *engine, clock_);
-  ASSERT_TRUE(keeper.Round());
-  keeper.Stop();
-  EXPECT_EQ(keeper.State().writes, 2);
+  SnapshotWriter writer(Options(path()), *engine, clock_);
+  ASSERT_TRUE(writer.Round());
+  writer.Stop();
+  EXPECT_EQ(writer.State().writes, 2);
 }
 
-TEST(SnapshotKeeperPace, ALongWriteMakesTheNextOneBeginSooner) {
-  const KeeperOptions options;
+TEST(SnapshotWriterPace, ALongWriteMakesTheNextOneBeginSooner) {
+  const SnapshotWriterOptions options;
   const auto ms = [](int count) { return absl::Milliseconds(count); };
-  EXPECT_EQ(Keeper::NextRoundAfter(ms(5), options), ms(750));
-  EXPECT_EQ(Keeper::NextRoundAfter(ms(148), options), ms(750));
-  EXPECT_EQ(Keeper::NextRoundAfter(ms(400), options), ms(600));
-  EXPECT_EQ(Keeper::NextRoundAfter(ms(2000), options), ms(0));
+  EXPECT_EQ(SnapshotWriter::NextRoundAfter(ms(5), options), ms(750));
+  EXPECT_EQ(SnapshotWriter::NextRoundAfter(ms(148), options), ms(750));
+  EXPECT_EQ(SnapshotWriter::NextRoundAfter(ms(400), options), ms(600));
+  EXPECT_EQ(SnapshotWriter::NextRoundAfter(ms(2000), options), ms(0));
 }
 
-TEST_F(SnapshotKeeper, ADiskWithoutRoomIsSaidAndTriedAgain) {
+TEST_F(SnapshotWriter, ADiskWithoutRoomIsSaidAndTriedAgain) {
   const SmallDisk disk(folder_.File("disk"));
   if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small disk takes root";
   const auto engine = BusyEngine();
   std::vector<bool> changes;
-  KeeperOptions options = Options(disk.File("engine.snapshot"));
+  SnapshotWriterOptions options = Options(disk.File("engine.snapshot"));
   options.on_change = [&](const absl::Status& status) { changes.push_back(status.ok()); };
-  Keeper keeper(options, *engine, clock_);
-  ASSERT_TRUE(keeper.Round());
+  SnapshotWriter writer(options, *engine, clock_);
+  ASSERT_TRUE(writer.Round());
   disk.Fill();
   engine::CheckAnswer answer;
   ASSERT_TRUE(engine->Check(engine::Request("new:etl", 1), clock_.Read(), answer).ok());
-  EXPECT_FALSE(keeper.Round());
-  EXPECT_TRUE(absl::IsResourceExhausted(keeper.State().status)) << keeper.State().status;
-  EXPECT_FALSE(keeper.Round());
-  EXPECT_EQ(keeper.State().failures, 2);
+  EXPECT_FALSE(writer.Round());
+  EXPECT_TRUE(absl::IsResourceExhausted(writer.State().status)) << writer.State().status;
+  EXPECT_FALSE(writer.Round());
+  EXPECT_EQ(writer.State().failures, 2);
   // What was written before is still there, whole.
   EXPECT_EQ(Load(options.path, clock_.Read()).state->permits.size(), 8U);
   disk.MakeRoom();
-  EXPECT_TRUE(keeper.Round());
-  EXPECT_TRUE(keeper.State().status.ok());
+  EXPECT_TRUE(writer.Round());
+  EXPECT_TRUE(writer.State().status.ok());
   EXPECT_EQ(Load(options.path, clock_.Read()).state->permits.size(), 9U);
   EXPECT_EQ(changes, (std::vector<bool>{false, true}));
 }
 
-TEST_F(SnapshotKeeper, AReadOnlyDiskIsSaid) {
+TEST_F(SnapshotWriter, AReadOnlyDiskIsSaid) {
   const SmallDisk disk(folder_.File("disk"));
   if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small disk takes root";
   disk.MakeReadOnly();
   const auto engine = BusyEngine();
-  Keeper keeper(Options(disk.File("engine.snapshot")), *engine, clock_);
-  EXPECT_FALSE(keeper.Round());
-  EXPECT_TRUE(absl::IsPermissionDenied(keeper.State().status)) << keeper.State().status;
+  SnapshotWriter writer(Options(disk.File("engine.snapshot")), *engine, clock_);
+  EXPECT_FALSE(writer.Round());
+  EXPECT_TRUE(absl::IsPermissionDenied(writer.State().status)) << writer.State().status;
 }
 
 }  // namespace
