@@ -6,8 +6,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/file_text.h"
 #include "server/app/log.h"
-#include "server/config/file_text.h"
 
 namespace headgate::app {
 namespace {
@@ -71,12 +71,11 @@ absl::StatusOr<access::TokenBook> Access::ReadTokens(const access::PolicySpec& s
   const std::string& path = spec.token_file;
   if (path.empty()) return access::TokenBook();
   const bool waits = awaited_.has_value() && awaited_->path == path;
-  absl::StatusOr<access::TokenBook> book =
-      ReadBook(path,
-               waits && awaited_->text.has_value()
-                   ? *awaited_->text
-                   : config::ReadFileText(path, access::TokenBook::kMaxFileBytes),
-               Wanted(spec));
+  absl::StatusOr<access::TokenBook> book = ReadBook(
+      path,
+      waits && awaited_->text.has_value() ? *awaited_->text
+                                          : ReadFileText(path, access::TokenBook::kMaxFileBytes),
+      Wanted(spec));
   // What it has told already must not be told again: it would be tried without end.
   if (!book.ok() && !waits) awaited_.emplace(path);
   return book;
@@ -138,13 +137,13 @@ void Access::Apply(const config::Config& config) {
   if (path.empty()) return;
   WarnOfMissing(*access_.tokens(), wanted, path);
   if (!other_file) return;
-  watcher_ = std::make_unique<config::FileWatcher>(
-      path, [this, path](const auto& text) { Update(path, text); });
+  watcher_ =
+      std::make_unique<FileWatcher>(path, [this, path](const auto& text) { Update(path, text); });
 }
 
 bool Access::SeesTokens() {
   if (!awaited_.has_value()) return false;
-  std::optional<config::SettledFile::Content> news = awaited_->file.Look();
+  std::optional<SettledFile::Content> news = awaited_->file.Look();
   if (!news.has_value()) return false;
   awaited_->text = *std::move(news);
   return true;

@@ -25,12 +25,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/clock.h"
+#include "common/file_watcher.h"
 #include "common/mutex.h"
+#include "common/settled_file.h"
 #include "server/access/access_control.h"
 #include "server/access/token_book.h"
 #include "server/config/config.h"
-#include "server/config/file_watcher.h"
-#include "server/config/settled_file.h"
 #include "server/rpc/sources.h"
 
 namespace headgate::app {
@@ -68,8 +68,8 @@ class Access {
     explicit Awaited(const std::string& file_path) : path(file_path), file(file_path) {}
 
     std::string path;
-    config::SettledFile file;
-    std::optional<config::SettledFile::Content> text = {};  // that settled last
+    SettledFile file;
+    std::optional<SettledFile::Content> text = {};  // that settled last
   };
 
   // The tokens of a file that was not in use before.
@@ -87,7 +87,7 @@ class Access {
   mutable Mutex mutex_;
   rpc::AccessSnapshot snapshot_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> wanted_ ABSL_GUARDED_BY(mutex_);  // tokens that callers are known by
-  std::unique_ptr<config::FileWatcher> watcher_;             // calls Update: destroyed first
+  std::unique_ptr<FileWatcher> watcher_;                     // calls Update: destroyed first
 };
 
 }  // namespace headgate::app

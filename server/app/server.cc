@@ -55,9 +55,9 @@ absl::Status Server::Run() {
   if (absl::Status listening = Listen(); !listening.ok()) return listening;
   port_ = rpc_->port();
   if (!options_.config_path.empty()) {
-    watcher_ = std::make_unique<config::FileWatcher>(
+    watcher_ = std::make_unique<FileWatcher>(
         options_.config_path,
-        config::FileWatcher::Callbacks{
+        FileWatcher::Callbacks{
             .on_change = [this](const absl::StatusOr<std::string>& text) { Update(text); },
             .on_quiet = [this] { TryAgain(); }});
   }

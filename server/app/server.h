@@ -24,6 +24,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "common/file_watcher.h"
 #include "server/app/access.h"
 #include "server/app/call_log.h"
 #include "server/app/state_file.h"
@@ -31,7 +32,6 @@
 #include "server/app/throttle_log.h"
 #include "server/app/web.h"
 #include "server/config/config.h"
-#include "server/config/file_watcher.h"
 #include "server/config/reloader.h"
 #include "server/engine/engine.h"
 #include "server/overrides/registry.h"
@@ -123,7 +123,7 @@ class Server final : private rpc::StatusSource {
   std::unique_ptr<tls::ServerTls> tls_;  // null: plaintext
   std::unique_ptr<rpc::RpcServer> rpc_;
   int port_ = 0;
-  std::unique_ptr<config::FileWatcher> watcher_;
+  std::unique_ptr<FileWatcher> watcher_;
   std::unique_ptr<Web> web_;  // the last: it reads all above
 };
 

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "server/config/file_text.h"
+#include "common/file_text.h"
 #include "server/config/load.h"
 
 namespace headgate::config {

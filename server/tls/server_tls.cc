@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/config/file_text.h"
-#include "server/config/settled_file.h"
+#include "common/file_text.h"
+#include "common/settled_file.h"
 #include "server/tls/current_credentials.h"
 
 namespace headgate::tls {
@@ -18,7 +18,7 @@ absl::Status Unreadable(const std::string& file, const absl::Status& why) {
 // The text of a file; nothing where there is none to read.
 absl::Status ReadInto(const std::string& file, std::string& text) {
   if (file.empty()) return absl::OkStatus();
-  absl::StatusOr<std::string> read = config::ReadFileText(file);
+  absl::StatusOr<std::string> read = ReadFileText(file);
   if (!read.ok()) return Unreadable(file, read.status());
   text = *std::move(read);
   return absl::OkStatus();
@@ -55,7 +55,7 @@ class ServerTls::Files {
   std::optional<absl::StatusOr<TlsCredentials>> Look() {
     bool changed = false;
     for (Watched& watched : watched_) {
-      std::optional<config::SettledFile::Content> news = watched.file.Look();
+      std::optional<SettledFile::Content> news = watched.file.Look();
       if (!news.has_value()) continue;
       watched.content = *std::move(news);
       changed = true;
@@ -77,8 +77,8 @@ class ServerTls::Files {
 
     std::string path;
     std::string TlsCredentials::*into;
-    config::SettledFile file;
-    std::optional<config::SettledFile::Content> content = {};
+    SettledFile file;
+    std::optional<SettledFile::Content> content = {};
   };
 
   const TlsFiles& files_;

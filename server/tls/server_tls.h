@@ -6,7 +6,7 @@
 // - New files are taken together, once certificate and key belong together and all can be read.
 //   Until then the old ones stay, and the status says why.
 // - Swapping a symlink, as Kubernetes does, renaming and writing in place are all seen
-//   (server/config/settled_file.h).
+//   (common/settled_file.h).
 //
 // Connections that are open keep what they were opened with: ConnectionLimits::age ends them.
 //

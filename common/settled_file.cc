@@ -1,14 +1,14 @@
-#include "server/config/settled_file.h"
+#include "common/settled_file.h"
 
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <string_view>
 
+#include "common/file_text.h"
 #include "common/hash.h"
-#include "server/config/file_text.h"
 
-namespace headgate::config {
+namespace headgate {
 namespace {
 
 int64_t Nanoseconds(const timespec& time) {
@@ -53,4 +53,4 @@ std::optional<SettledFile::Content> SettledFile::Look() {
   return content;
 }
 
-}  // namespace headgate::config
+}  // namespace headgate

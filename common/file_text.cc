@@ -1,4 +1,4 @@
-#include "server/config/file_text.h"
+#include "common/file_text.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace headgate::config {
+namespace headgate {
 namespace {
 
 absl::Status CannotRead(int error) { return absl::ErrnoToStatus(error, "cannot be read"); }
@@ -49,4 +49,4 @@ absl::StatusOr<std::string> ReadFileText(const std::string& path, size_t max_byt
   return text;
 }
 
-}  // namespace headgate::config
+}  // namespace headgate

@@ -1,7 +1,7 @@
 // The real thread on real files. It polls every few milliseconds here, and tests wait for what it
 // tells.
 
-#include "server/config/file_watcher.h"
+#include "common/file_watcher.h"
 
 #include <atomic>
 #include <chrono>
@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/config/temp_folder.h"
+#include "tests/testing/temp_folder.h"
 #include "tests/testing/wait_until.h"
 
-namespace headgate::config {
+namespace headgate {
 namespace {
 
 class Listener {
@@ -87,4 +87,4 @@ TEST_F(FileWatcherTest, StopsAtOnceHoweverLongTheInterval) {
 }
 
 }  // namespace
-}  // namespace headgate::config
+}  // namespace headgate

@@ -1,7 +1,7 @@
 // Without a thread and without waiting: a look is a call. In place means within one tick of the
 // file system's clock here, so that texts written so differ in length where that could matter.
 
-#include "server/config/settled_file.h"
+#include "common/settled_file.h"
 
 #include <sys/resource.h>
 
@@ -9,9 +9,9 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "tests/config/temp_folder.h"
+#include "tests/testing/temp_folder.h"
 
-namespace headgate::config {
+namespace headgate {
 namespace {
 
 class SettledFileTest : public testing::Test {
@@ -132,4 +132,4 @@ TEST_F(SettledFileTest, FileThatSaysWhatAnErrorSaysIsTold) {
 }
 
 }  // namespace
-}  // namespace headgate::config
+}  // namespace headgate

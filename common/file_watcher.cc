@@ -1,9 +1,9 @@
-#include "server/config/file_watcher.h"
+#include "common/file_watcher.h"
 
 #include <optional>
 #include <utility>
 
-namespace headgate::config {
+namespace headgate {
 
 FileWatcher::FileWatcher(std::string path, Callbacks callbacks, absl::Duration interval)
     : file_(std::move(path)),
@@ -35,4 +35,4 @@ void FileWatcher::Run() {
   }
 }
 
-}  // namespace headgate::config
+}  // namespace headgate

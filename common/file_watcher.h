@@ -11,8 +11,8 @@
 //
 //   FileWatcher watcher(path, [&](const FileWatcher::Content& text) { store.Update(text); });
 
-#ifndef HEADGATE_SERVER_CONFIG_FILE_WATCHER_H_
-#define HEADGATE_SERVER_CONFIG_FILE_WATCHER_H_
+#ifndef HEADGATE_COMMON_FILE_WATCHER_H_
+#define HEADGATE_COMMON_FILE_WATCHER_H_
 
 #include <condition_variable>
 #include <functional>
@@ -22,9 +22,9 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "server/config/settled_file.h"
+#include "common/settled_file.h"
 
-namespace headgate::config {
+namespace headgate {
 
 class FileWatcher {
  public:
@@ -59,6 +59,6 @@ class FileWatcher {
   std::thread thread_;
 };
 
-}  // namespace headgate::config
+}  // namespace headgate
 
-#endif  // HEADGATE_SERVER_CONFIG_FILE_WATCHER_H_
+#endif  // HEADGATE_COMMON_FILE_WATCHER_H_

@@ -16,8 +16,8 @@
 //   SettledFile file("/etc/headgate/headgate.yaml");
 //   if (auto news = file.Look()) Reload(*std::move(news));
 
-#ifndef HEADGATE_SERVER_CONFIG_SETTLED_FILE_H_
-#define HEADGATE_SERVER_CONFIG_SETTLED_FILE_H_
+#ifndef HEADGATE_COMMON_SETTLED_FILE_H_
+#define HEADGATE_COMMON_SETTLED_FILE_H_
 
 #include <cstdint>
 #include <optional>
@@ -26,7 +26,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace headgate::config {
+namespace headgate {
 
 class SettledFile {
  public:
@@ -62,6 +62,6 @@ class SettledFile {
   std::optional<Fingerprint> told_;
 };
 
-}  // namespace headgate::config
+}  // namespace headgate
 
-#endif  // HEADGATE_SERVER_CONFIG_SETTLED_FILE_H_
+#endif  // HEADGATE_COMMON_SETTLED_FILE_H_
