@@ -20,6 +20,17 @@ std::string Size(size_t bytes) {
   return absl::StrCat(bytes >> 10, " KiB");
 }
 
+FileIdentity IdentityOf(const struct stat& file) {
+  const auto nanoseconds = [](const timespec& time) {
+    return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  };
+  return {.device = file.st_dev,
+          .inode = file.st_ino,
+          .size = file.st_size,
+          .modified_ns = nanoseconds(file.st_mtim),
+          .changed_ns = nanoseconds(file.st_ctim)};
+}
+
 absl::StatusOr<std::string> ReadAll(int fd, size_t max_bytes) {
   struct stat file = {};
   if (fstat(fd, &file) != 0) return CannotRead(errno);
@@ -40,13 +51,23 @@ absl::StatusOr<std::string> ReadAll(int fd, size_t max_bytes) {
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadFileText(const std::string& path, size_t max_bytes) {
+FileIdentity IdentifyFile(const std::string& path) {
+  struct stat file = {};
+  return stat(path.c_str(), &file) == 0 ? IdentityOf(file) : FileIdentity{.error = errno};
+}
+
+FileRead ReadFile(const std::string& path, size_t max_bytes) {
   // Non-blocking: opening a pipe that nobody writes to would wait.
   const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return CannotRead(errno);
-  absl::StatusOr<std::string> text = ReadAll(fd, max_bytes);
+  if (fd < 0) {
+    const int error = errno;
+    return {.text = CannotRead(error), .identity = {.error = error}};
+  }
+  FileRead read{.text = ReadAll(fd, max_bytes), .identity = {}};
+  struct stat file = {};
+  read.identity = fstat(fd, &file) == 0 ? IdentityOf(file) : FileIdentity{.error = errno};
   close(fd);
-  return text;
+  return read;
 }
 
 }  // namespace headgate

@@ -13,7 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/denial_text.h"
 #include "client/cli/proto_text.h"
-#include "client/watched_files.h"
 
 namespace headgate::cli {
 namespace {
@@ -110,7 +109,7 @@ bool LogFollow::Handle(const Answer& answer, int& exit_status) {
     Show(*answer);
     answered_ = true;
     away_ = false;
-    unauthenticated_ = 0;
+    token_retry_.Reset();
     console_.out.flush();
     if (!console_.out.good()) exit_status = ToInt(ExitStatus::kFailed);
     return console_.out.good();
@@ -140,18 +139,15 @@ bool LogFollow::MayNarrow() const {
 // Whether asking again is in vain: of what was a good question most failures are the server's,
 // which may come back.
 bool LogFollow::IsFinal(const absl::Status& status) {
-  unauthenticated_ = absl::IsUnauthenticated(status) ? unauthenticated_ + 1 : 0;
-  return unauthenticated_ >= client::internal::kMaxUnauthenticated ||
-         absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status) ||
+  if (absl::IsUnauthenticated(status)) return !token_retry_.OnRefused();
+  token_retry_.Reset();
+  return absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status) ||
          absl::IsUnimplemented(status);
 }
 
 absl::Duration LogFollow::Pause() const {
   if (!away_) return pause_;
-  // Another token may be in its file by then.
-  const absl::Duration shortest =
-      unauthenticated_ > 0 ? client::internal::kLooksAgain : kShortestPause;
-  return std::max({pause_, options_.interval, shortest});
+  return std::max({pause_, options_.interval, kShortestPause, token_retry_.pause()});
 }
 
 // Denials come the newest first.

@@ -137,15 +137,15 @@ void Access::Apply(const config::Config& config) {
   if (path.empty()) return;
   WarnOfMissing(*access_.tokens(), wanted, path);
   if (!other_file) return;
-  watcher_ =
-      std::make_unique<FileWatcher>(path, [this, path](const auto& text) { Update(path, text); });
+  watcher_ = std::make_unique<FileWatcher>(
+      SettledFiles({path}), [this, path](const auto& contents) { Update(path, contents.front()); });
 }
 
 bool Access::SeesTokens() {
   if (!awaited_.has_value()) return false;
-  std::optional<SettledFile::Content> news = awaited_->file.Look();
+  std::optional<SettledFiles::Contents> news = awaited_->file.Look();
   if (!news.has_value()) return false;
-  awaited_->text = *std::move(news);
+  awaited_->text = std::move(news->front());
   return true;
 }
 

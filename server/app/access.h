@@ -27,7 +27,7 @@
 #include "common/clock.h"
 #include "common/file_watcher.h"
 #include "common/mutex.h"
-#include "common/settled_file.h"
+#include "common/settled_files.h"
 #include "server/access/access_control.h"
 #include "server/access/token_book.h"
 #include "server/config/config.h"
@@ -65,11 +65,11 @@ class Access {
 
  private:
   struct Awaited {
-    explicit Awaited(const std::string& file_path) : path(file_path), file(file_path) {}
+    explicit Awaited(const std::string& file_path) : path(file_path), file({file_path}) {}
 
     std::string path;
-    SettledFile file;
-    std::optional<SettledFile::Content> text = {};  // that settled last
+    SettledFiles file;
+    std::optional<SettledFiles::Content> text = {};  // that settled last
   };
 
   // The tokens of a file that was not in use before.

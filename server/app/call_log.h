@@ -8,7 +8,7 @@
 // Thread-safe.
 //
 //   CallLog log(clock);
-//   rpc::Calls calls(clock, seed, &log);
+//   rpc::Calls calls(clock, seed, log);
 
 #ifndef HEADGATE_SERVER_APP_CALL_LOG_H_
 #define HEADGATE_SERVER_APP_CALL_LOG_H_

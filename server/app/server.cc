@@ -56,10 +56,9 @@ absl::Status Server::Run() {
   port_ = rpc_->port();
   if (!options_.config_path.empty()) {
     watcher_ = std::make_unique<FileWatcher>(
-        options_.config_path,
-        FileWatcher::Callbacks{
-            .on_change = [this](const absl::StatusOr<std::string>& text) { Update(text); },
-            .on_quiet = [this] { TryAgain(); }});
+        SettledFiles({options_.config_path}),
+        FileWatcher::Callbacks{.on_change = [this](const auto& read) { Update(read.front()); },
+                               .on_quiet = [this] { TryAgain(); }});
   }
   rpc_->SetServing(true);
   web_->Serve({.engine = *engine_,

@@ -10,7 +10,8 @@
 //
 //   ConfigStore store(path, clock, [&](const Config& config) { return app.Apply(config); });
 //   if (absl::Status status = store.Start(); !status.ok()) return status;  // says everything
-//   FileWatcher watcher(path, [&](const FileWatcher::Content& text) { store.Update(text); });
+//   FileWatcher watcher(SettledFiles({path}), [&](const auto& read) { store.Update(read.front());
+//   });
 
 #ifndef HEADGATE_SERVER_CONFIG_RELOADER_H_
 #define HEADGATE_SERVER_CONFIG_RELOADER_H_
