@@ -20,8 +20,8 @@
 #include "absl/time/time.h"
 #include "common/host_port.h"
 #include "common/system_clock.h"
-#include "server/app/log.h"
 #include "server/app/server.h"
+#include "server/app/server_log.h"
 #include "server/config/load.h"
 
 namespace headgate {

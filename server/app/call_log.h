@@ -17,7 +17,7 @@
 
 #include "common/clock.h"
 #include "server/app/line_limit.h"
-#include "server/app/log.h"
+#include "server/app/server_log.h"
 #include "server/rpc/calls.h"
 
 namespace headgate::app {

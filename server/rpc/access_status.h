@@ -5,7 +5,7 @@
 //
 //   const access::Caller* caller = nullptr;
 //   if (grpc::Status status = Identify(access_, context, nullptr, caller); !status.ok()) return
-//   status; if (auto refused = access_->MayReadStatus(caller)) return ToGrpcStatus(*refused);
+//   status; if (auto refused = access_.MayReadStatus(caller)) return ToGrpcStatus(*refused);
 
 #ifndef HEADGATE_SERVER_RPC_ACCESS_STATUS_H_
 #define HEADGATE_SERVER_RPC_ACCESS_STATUS_H_
@@ -24,12 +24,10 @@ grpc::Status ToGrpcStatus(const access::Refusal& refusal);
 // Of one item of several: "checks[3]".
 void FillError(const access::Refusal& refusal, std::string_view path, v1::Error& error);
 
-// Ok with who calls, or the refusal. Without access control that is nobody in particular: null.
-inline grpc::Status Identify(access::AccessControl* access, grpc::ServerContext& context,
+// Ok with who calls, or the refusal. Where access is off that is nobody in particular: null.
+inline grpc::Status Identify(access::AccessControl& access, grpc::ServerContext& context,
                              access::CallerCache* cache, const access::Caller*& caller) {
-  caller = nullptr;
-  if (access == nullptr) return grpc::Status();
-  const access::AccessControl::Refused refused = access->Identify(context, cache, caller);
+  const access::AccessControl::Refused refused = access.Identify(context, cache, caller);
   return refused.has_value() ? ToGrpcStatus(*refused) : grpc::Status();
 }
 

@@ -114,7 +114,7 @@ void OverrideService::AddGuarded(const char* path,
       });
 }
 
-OverrideService::OverrideService(overrides::Registry* registry, access::AccessControl* access)
+OverrideService::OverrideService(overrides::Registry* registry, access::AccessControl& access)
     : registry_(registry), access_(access) {
   AddGuarded("/headgate.v1.OverrideService/CreateOverride", &OverrideService::Create);
   AddGuarded("/headgate.v1.OverrideService/ListOverrides", &OverrideService::List);
@@ -127,7 +127,7 @@ grpc::Status OverrideService::Create(const Asked& asked, const v1::CreateOverrid
   const access::Caller* const caller = asked.caller;
   if (caller != nullptr) {
     const std::string& identity = request.selector().identity();
-    const auto refused = access_->MayOverride(caller, identity, "selector.identity");
+    const auto refused = access_.MayOverride(caller, identity, "selector.identity");
     if (refused.has_value()) return ToGrpcStatus(*refused);
   }
   if (registry_ == nullptr) return NoStateFolder();
@@ -158,7 +158,7 @@ grpc::Status OverrideService::Create(const Asked& asked, const v1::CreateOverrid
 grpc::Status OverrideService::List(const Asked& asked, const v1::ListOverridesRequest& request,
                                    v1::ListOverridesResponse& response) {
   if (asked.caller != nullptr) {
-    const auto refused = access_->MayReadStatus(asked.caller);
+    const auto refused = access_.MayReadStatus(asked.caller);
     if (refused.has_value()) return ToGrpcStatus(*refused);
   }
   const absl::StatusOr<Page> page = PageOf(request.page_size(), request.page_token());
@@ -183,13 +183,13 @@ grpc::Status OverrideService::List(const Asked& asked, const v1::ListOverridesRe
 
 grpc::Status OverrideService::MayDelete(const access::Caller* caller, int64_t id) {
   if (caller == nullptr) return grpc::Status();
-  access::AccessControl::Refused refused = access_->MayOverride(caller);
+  access::AccessControl::Refused refused = access_.MayOverride(caller);
   if (refused.has_value()) return ToGrpcStatus(*refused);
   const bool may_exist = id > 0 && id < std::numeric_limits<int64_t>::max();
   if (!may_exist || registry_ == nullptr) return grpc::Status();
   const auto found = registry_->List({.before_id = id + 1, .most = 1});
   if (found.empty() || found.front().id != id) return grpc::Status();
-  refused = access_->MayOverride(caller, found.front().selector.identity, "id");
+  refused = access_.MayOverride(caller, found.front().selector.identity, "id");
   if (!refused.has_value()) return grpc::Status();
   // Counted as refused, but whom others have overrides on takes `status` to know.
   if (!caller->status()) return NotInForce(id);
@@ -220,7 +220,7 @@ grpc::Status OverrideService::ListEvents(const Asked& asked,
                                          const v1::ListOverrideEventsRequest& request,
                                          v1::ListOverrideEventsResponse& response) {
   if (asked.caller != nullptr) {
-    const auto refused = access_->MayReadStatus(asked.caller);
+    const auto refused = access_.MayReadStatus(asked.caller);
     if (refused.has_value()) return ToGrpcStatus(*refused);
   }
   const absl::StatusOr<Page> page = PageOf(request.page_size(), request.page_token());

@@ -72,7 +72,7 @@ grpc::Status ReflectionService::ServerReflectionInfo(
     grpc::ServerContext* context, grpc::ServerReaderWriter<Response, Request>* stream) {
   if (plaintext_ == Plaintext::kRefused && IsPlaintext(*context)) return HealthPortError();
   const access::Caller* caller = nullptr;
-  if (grpc::Status known = Identify(access_, *context, nullptr, caller); !known.ok()) return known;
+  if (grpc::Status known = Identify(*access_, *context, nullptr, caller); !known.ok()) return known;
   // relaxed, here and below: nothing is read on the strength of this number.
   const absl::Cleanup leave = [this] { streams_.fetch_sub(1, std::memory_order_relaxed); };
   if (streams_.fetch_add(1, std::memory_order_relaxed) >= kMaxStreams) {

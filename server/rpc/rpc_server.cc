@@ -74,37 +74,31 @@ void SetLimits(const RpcServerOptions& options, grpc::ServerBuilder& builder) {
 
 }  // namespace
 
-RpcServer::RpcServer(const RpcServerOptions& options, engine::Engine& engine, Clock& clock,
-                     StatusSource& status, CheckListener* activity)
-    : throttler_(std::make_unique<ThrottlerService>(engine, clock, activity, options.recorder,
-                                                    options.access, options.streams,
-                                                    options.calls)),
-      status_(std::make_unique<StatusService>(
-          options.version, engine, clock, status, [this] { return connections(); },
-          options.access)),
+RpcServer::RpcServer(const RpcServerOptions& options, const Dependencies& on)
+    : throttler_(std::make_unique<ThrottlerService>(on, options.streams)),
+      status_(
+          std::make_unique<StatusService>(options.version, on, [this] { return connections(); })),
       health_(std::make_unique<HealthService>(
           std::set<std::string>{"headgate.v1.ThrottlerService", "headgate.v1.StatusService"},
           options.max_health_watches)),
       answer_watch_(std::make_unique<AnswerWatch>(options.unread_answers, kMaxUnreadAnswers)) {
-  if (options.calls == nullptr) return;
-  throttler_->Observe(*options.calls);
-  status_->Observe(*options.calls);
+  throttler_->Observe(on.calls);
+  status_->Observe(on.calls);
 }
 
 RpcServer::~RpcServer() { Shutdown(absl::ZeroDuration()); }
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcServerOptions& options,
-                                                            engine::Engine& engine, Clock& clock,
-                                                            StatusSource& status,
-                                                            CheckListener* activity) {
+                                                            const Dependencies& on) {
   if (absl::Status valid = Validate(options); !valid.ok()) return valid;
   // make_unique cannot call the private constructor.
-  std::unique_ptr<RpcServer> server(new RpcServer(options, engine, clock, status, activity));
-  if (absl::Status listening = server->Listen(options); !listening.ok()) return listening;
+  std::unique_ptr<RpcServer> server(new RpcServer(options, on));
+  if (absl::Status listening = server->Listen(options, on.access); !listening.ok())
+    return listening;
   return server;
 }
 
-absl::Status RpcServer::Listen(const RpcServerOptions& options) {
+absl::Status RpcServer::Listen(const RpcServerOptions& options, access::AccessControl& access) {
   absl::StatusOr<std::unique_ptr<Ports>> ports =
       Ports::Open({.address = options.address,
                    .credentials = options.credentials,
@@ -118,7 +112,7 @@ absl::Status RpcServer::Listen(const RpcServerOptions& options) {
     builder.SetOption(std::make_unique<ReflectionOption>(std::make_shared<ReflectionService>(
         ports_->has_health() ? ReflectionService::Plaintext::kRefused
                              : ReflectionService::Plaintext::kAnswered,
-        options.access)));
+        &access)));
   }
   ports_->AddTo(builder);
   builder.RegisterService(health_.get());

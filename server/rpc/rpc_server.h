@@ -13,7 +13,7 @@
 //
 // Thread-safe, except that Shutdown is called once.
 //
-//   auto server = RpcServer::Start({.address = "127.0.0.1:0"}, engine, clock, status, nullptr);
+//   auto server = RpcServer::Start({.address = "127.0.0.1:0"}, {.engine = engine, ...});
 //   if (!server.ok()) return server.status();
 //   (*server)->SetServing(true);
 //   ... (*server)->port() ...
@@ -32,26 +32,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "common/clock.h"
-#include "server/engine/engine.h"
 #include "server/rpc/acceptor.h"
+#include "server/rpc/dependencies.h"
 #include "server/rpc/ports.h"
-#include "server/rpc/sources.h"
 #include "server/rpc/stream_count.h"
-
-namespace headgate::access {
-class AccessControl;
-}
-
-namespace headgate::throttle_log {
-class Recorder;
-}
 
 namespace headgate::rpc {
 
 class AnswerWatch;
 class AsyncService;
-class Calls;
 class HealthService;
 class ServingLoop;
 class StatusService;
@@ -74,20 +63,14 @@ struct RpcServerOptions {
   // Further ones, which outlive the server. grpc.health.v1 does not list them. With a
   // health_address they have to be of class Service, which refuses calls over it.
   std::vector<grpc::Service*> more_services = {};
-  throttle_log::Recorder* recorder = nullptr;  // counts decided Checks; null: nobody does
-  access::AccessControl* access = nullptr;     // null: everybody may do everything
-  Calls* calls = nullptr;                      // counts our own services' calls; null: nobody does
 };
 
 class RpcServer {
  public:
-  // All that is passed, and what `options` points to, outlives the server; `activity` may be null.
-  // Errors: InvalidArgument for options out of range, Unavailable where the address cannot be
-  // listened on.
+  // What `options` points to outlives the server. Errors: InvalidArgument for options out of range,
+  // Unavailable where the address cannot be listened on.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(const RpcServerOptions& options,
-                                                          engine::Engine& engine, Clock& clock,
-                                                          StatusSource& status,
-                                                          CheckListener* activity);
+                                                          const Dependencies& on);
   // Without grace, if Shutdown was not called.
   ~RpcServer();
   RpcServer(const RpcServer&) = delete;
@@ -108,9 +91,8 @@ class RpcServer {
   int health_watches() const;
 
  private:
-  RpcServer(const RpcServerOptions& options, engine::Engine& engine, Clock& clock,
-            StatusSource& status, CheckListener* activity);
-  absl::Status Listen(const RpcServerOptions& options);
+  RpcServer(const RpcServerOptions& options, const Dependencies& on);
+  absl::Status Listen(const RpcServerOptions& options, access::AccessControl& access);
 
   std::unique_ptr<Ports> ports_;
   std::unique_ptr<ThrottlerService> throttler_;

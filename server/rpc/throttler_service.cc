@@ -18,11 +18,7 @@ constexpr int kWaitingBatches = 32;
 
 // What the routes of one loop share.
 struct ServingThread : Route {
-  ServingThread(engine::Engine& engine, Clock& clock, CheckListener* activity,
-                throttle_log::Recorder* recorder, access::AccessControl* the_access, Calls* calls)
-      : access(the_access),
-        throttler(engine, clock, activity, recorder == nullptr ? nullptr : &recorder->AddThread(),
-                  the_access, calls == nullptr ? nullptr : &calls->AddDecisionThread()) {}
+  explicit ServingThread(const Dependencies& on) : access(on.access), throttler(on) {}
 
   grpc::Status FindCaller(grpc::ServerContext& context, const access::Caller*& caller) {
     return Identify(access, context, &callers, caller);
@@ -43,7 +39,7 @@ struct ServingThread : Route {
     return throttler.BatchCheck(checks, asker, results);
   }
 
-  access::AccessControl* const access;
+  access::AccessControl& access;
   access::CallerCache callers;
 
   Throttler throttler;
@@ -52,16 +48,9 @@ struct ServingThread : Route {
 
 }  // namespace
 
-ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, CheckListener* activity,
-                                   throttle_log::Recorder* recorder, access::AccessControl* access,
-                                   StreamLimits streams, Calls* calls)
-    : engine_(engine),
-      clock_(clock),
-      activity_(activity),
-      recorder_(recorder),
-      access_(access),
-      calls_(calls),
-      streams_(streams, calls == nullptr ? nullptr : &calls->streams_open()),
+ThrottlerService::ThrottlerService(const Dependencies& on, StreamLimits streams)
+    : on_(on),
+      streams_(streams, &on.calls.streams_open()),
       check_(AddAsync("/headgate.v1.ThrottlerService/Check", Kind::NORMAL_RPC)),
       batch_check_(AddAsync("/headgate.v1.ThrottlerService/BatchCheck", Kind::NORMAL_RPC)),
       check_stream_(AddAsync("/headgate.v1.ThrottlerService/CheckStream", Kind::BIDI_STREAMING)),
@@ -71,25 +60,20 @@ ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, CheckLi
       [this](grpc::ServerContext& context, const v1::ExplainRequest& request,
              v1::ExplainResponse& response) {
         const access::Caller* caller = nullptr;
-        grpc::Status known = Identify(access_, context, nullptr, caller);
+        grpc::Status known = Identify(on_.access, context, nullptr, caller);
         if (!known.ok()) return known;
-        if (access_ != nullptr) {
-          const v1::CheckRequest& check = request.check();
-          const auto refused = access_->MayCheck(caller, check.identity(), check.tags());
-          if (refused.has_value()) return ToGrpcStatus(*refused);
-        }
+        const v1::CheckRequest& check = request.check();
+        const auto refused = on_.access.MayCheck(caller, check.identity(), check.tags());
+        if (refused.has_value()) return ToGrpcStatus(*refused);
         const std::optional<engine::IpAddress> address = ParsePeer(context.peer());
-        return Throttler::Explain(engine_, clock_, request,
+        return Throttler::Explain(on_.engine, on_.clock, request,
                                   address.has_value() ? &*address : nullptr, response);
       });
 }
 
 void ThrottlerService::Open(ServingLoop& loop) {
-  auto owned =
-      std::make_unique<ServingThread>(engine_, clock_, activity_, recorder_, access_, calls_);
-  const auto counted = [this](const char* method) {
-    return calls_ == nullptr ? nullptr : &calls_->AddThread(method);
-  };
+  auto owned = std::make_unique<ServingThread>(on_);
+  const auto counted = [this](const char* method) { return &on_.calls.AddThread(method); };
   ServingThread* const thread = owned.get();
   loop.Own(std::move(owned));
   loop.Own(std::make_unique<UnaryRoute<v1::CheckRequest, v1::CheckResponse>>(

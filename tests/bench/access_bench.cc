@@ -30,6 +30,7 @@
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/service.h"
 #include "tests/testing/certificates.h"
+#include "tests/testing/quiet_dependencies.h"
 
 namespace headgate::bench {
 namespace {
@@ -92,15 +93,6 @@ class AskService final : public rpc::Service {
   const std::vector<std::pair<std::string, std::string>> tags_ = {{"app", "vitess"}};
 };
 
-class NoStatus final : public rpc::StatusSource {
- public:
-  absl::Time StartedAt() const override { return {}; }
-  config::LoadStatus Config() const override { return {}; }
-  std::vector<health::TargetSnapshot> Targets() const override { return {}; }
-  rpc::ThrottleLogSnapshot ThrottleLog() const override { return {}; }
-  rpc::OverridesSnapshot Overrides() const override { return {}; }
-};
-
 struct Figures {
   double fresh_ns = 0;
   double repeated_ns = 0;
@@ -117,7 +109,7 @@ class Stage {
     options.address = "127.0.0.1:0";
     options.credentials = grpc::SslServerCredentials(tls);
     options.more_services = {&service_};
-    auto started = rpc::RpcServer::Start(options, engine_, clock_, status_, nullptr);
+    auto started = rpc::RpcServer::Start(options, quiet_.all);
     if (!started.ok()) Fail(started.status().ToString());
     server_ = *std::move(started);
   }
@@ -171,8 +163,8 @@ class Stage {
 
   CertificateAuthority authority_{"bench"};
   SystemClock clock_;
-  NoStatus status_;
   engine::Engine engine_{{.seed = 7}};
+  rpc::QuietDependencies quiet_{engine_, clock_};
   access::AccessControl access_{{.seed = 7}, clock_};
   AskService service_{access_};
   std::unique_ptr<rpc::RpcServer> server_;

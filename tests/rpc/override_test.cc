@@ -112,7 +112,8 @@ class OverrideRpc : public ::testing::Test {
 
  protected:
   const std::unique_ptr<overrides::Registry> registry_ = Open();
-  OverrideService service_{registry_.get()};
+  access::AccessControl access_{{.seed = 7}, clock_};
+  OverrideService service_{registry_.get(), access_};
   TestServer server_{Policy(), With(service_)};
   const std::unique_ptr<Stub> stub_ = v1::OverrideService::NewStub(server_.channel);
 };
@@ -281,7 +282,9 @@ TEST_F(OverrideRpc, WhatCannotBeDoneIsUnavailableAndChangesNothing) {
 }
 
 TEST(OverrideRpcWithoutAStateFolder, ChangesFailAndListsAreEmpty) {
-  OverrideService service(nullptr);
+  FakeClock clock;
+  access::AccessControl access({.seed = 7}, clock);
+  OverrideService service(nullptr, access);
   RpcServerOptions options = TestServer::Options();
   options.more_services = {&service};
   TestServer server(Policy(), options);

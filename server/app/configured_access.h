@@ -8,12 +8,12 @@
 //
 // Thread-safe, but Prepare, Revert, Apply, SeesTokens, StopWaiting and Stop: one call at a time.
 //
-//   Access access(seed, clock);
+//   ConfiguredAccess access(seed, clock);
 //   if (absl::Status status = access.Prepare(config); !status.ok()) return status;
 //   access.Apply(config);  // or Revert
 
-#ifndef HEADGATE_SERVER_APP_ACCESS_H_
-#define HEADGATE_SERVER_APP_ACCESS_H_
+#ifndef HEADGATE_SERVER_APP_CONFIGURED_ACCESS_H_
+#define HEADGATE_SERVER_APP_CONFIGURED_ACCESS_H_
 
 #include <cstdint>
 #include <memory>
@@ -35,10 +35,10 @@
 
 namespace headgate::app {
 
-class Access {
+class ConfiguredAccess {
  public:
   // The clock outlives this. `seed` is the engine's.
-  Access(uint64_t seed, Clock& clock);
+  ConfiguredAccess(uint64_t seed, Clock& clock);
 
   // To be called before the rules of a configuration are in force, so that nobody can claim what
   // they match meanwhile: protects that, besides what is protected now. Then comes either Apply, or
@@ -92,4 +92,4 @@ class Access {
 
 }  // namespace headgate::app
 
-#endif  // HEADGATE_SERVER_APP_ACCESS_H_
+#endif  // HEADGATE_SERVER_APP_CONFIGURED_ACCESS_H_
