@@ -2,9 +2,8 @@
 // server.
 //
 // A Check is handled as a route handles it, protobuf included, with the throttle log's counts, and
-// its permit settled; once
-// with the calls counted and every 64th timed, once without. Slices of both take turns, and the
-// difference is the median of the differences of neighbours. The scrape is of a server with 100
+// its permit settled; once with the calls counted and every 64th timed, once without. Slices of both
+// take turns, and the difference is the median of the differences of neighbours. The scrape is of a server with 100
 // split budgets of 65,536 buckets.
 
 #include <algorithm>
@@ -21,6 +20,7 @@
 #include "server/rpc/throttler.h"
 #include "server/throttle_log/recorder.h"
 #include "server/web/metrics.h"
+#include "tests/testing/quiet_dependencies.h"
 
 namespace headgate::bench {
 namespace {
@@ -77,11 +77,9 @@ engine::PolicySpec ManyBudgets() {
 struct Handled {
   SystemClock& clock;
   engine::Engine& engine;
-  throttle_log::ThreadCounts& counts;
-  rpc::Calls& calls;
-  rpc::Throttler plain{engine, clock, nullptr, &counts, nullptr};
-  rpc::Throttler timed{engine, clock, nullptr, &counts, nullptr, &calls.AddDecisionThread()};
-  rpc::MethodCalls& method = calls.AddThread("Check");
+  rpc::QuietDependencies quiet{engine, clock};
+  rpc::Throttler throttler{quiet.all};
+  rpc::MethodCalls& method = quiet.calls.AddThread("Check");
   grpc::ServerContext context = {};
   v1::CheckRequest request = {};
   v1::Decision decision = {};
@@ -95,7 +93,7 @@ struct Handled {
   double Plain() {
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < kChecks; ++i) {
-      if (!plain.Check(request, {}, decision).ok()) std::abort();
+      if (!throttler.Check(request, {}, decision).ok()) std::abort();
       Settle();
     }
     return NsSince(start) / kChecks;
@@ -104,7 +102,7 @@ struct Handled {
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < kChecks; ++i) {
       const int64_t started_ns = method.Begin();
-      const grpc::Status status = timed.Check(request, {}, decision);
+      const grpc::Status status = throttler.Check(request, {}, decision);
       method.End(context, started_ns, status);
       if (!status.ok()) std::abort();
       Settle();
@@ -117,10 +115,7 @@ void MeasureCheck() {
   SystemClock clock;
   engine::Engine engine({.seed = 1, .max_permits = size_t{1} << 10});
   if (!engine.Install(OneBudget(), clock.Read()).ok()) std::abort();
-  throttle_log::Recorder recorder(engine, {.seed = 1});
-  rpc::CallListener nobody;
-  rpc::Calls calls(clock, 1, nobody);
-  Handled handled{.clock = clock, .engine = engine, .counts = recorder.AddThread(), .calls = calls};
+  Handled handled{.clock = clock, .engine = engine};
   handled.request.set_identity("d666bbfc_169e:vcopier:vreplication:etl");
   handled.request.set_estimated_cost(1);
   std::vector<double> plain, more;
