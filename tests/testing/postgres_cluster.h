@@ -57,7 +57,7 @@ class PostgresCluster {
       : bin_(std::move(bin)),
         folder_(std::move(folder)),
         account_(account),
-        keeper_(std::make_unique<FolderKeeper>(folder_)) {}
+        cleanup_(std::make_unique<FolderCleanup>(folder_)) {}
 
   absl::Status Initialize(const PostgresOptions& options);
   absl::Status AddStandby(const std::string& name);
@@ -66,7 +66,7 @@ class PostgresCluster {
   const std::string bin_;
   const std::string folder_;
   const Account account_;
-  std::unique_ptr<FolderKeeper> keeper_;  // goes after the servers
+  std::unique_ptr<FolderCleanup> cleanup_;  // goes after the servers
   std::vector<std::unique_ptr<PostgresServer>> servers_;
 };
 
