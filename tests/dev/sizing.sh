@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What docs/sizing.md says of memory is what the server takes: for each table in it, the server is
 # started with that one small and large, and the difference is compared with the formula.
+# Needs: headgated headgate
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

@@ -59,6 +59,11 @@ class PostgresCluster {
         account_(account),
         cleanup_(std::make_unique<FolderCleanup>(folder_)) {}
 
+  // Into `data`, by initdb.
+  absl::Status InitDb(const std::string& data, const std::string& log,
+                      const std::string& password) const;
+  // The same by a copy of what initdb once made in `folder`.
+  absl::Status CopyTemplate(const std::string& folder, const PostgresServer& to) const;
   absl::Status Initialize(const PostgresOptions& options);
   absl::Status AddStandby(const std::string& name);
   absl::Status StartAll();
