@@ -10,6 +10,8 @@ KUBERNETES_VERSION=v1.34.4
 PROMETHEUS_OPERATOR_VERSION=v0.85.0
 # What generates and runs Python, and upstream's copies of the schemas that proto/ has too.
 PYTHON_GRPC_VERSION=1.85.1
+# Before upstream's health checks had a List, and for any protobuf since.
+PYTHON_HEALTH_VERSION=1.62.3
 PYTHON_PROTOBUF_VERSION=7.36.2
 PYTHON_GOOGLEAPIS_VERSION=1.76.0
 TOOLS=$PWD/build/tools
@@ -72,7 +74,7 @@ install_python() {
   python3 -m venv "$TOOLS/python" &&
     "$TOOLS/python/bin/pip" install --quiet --only-binary :all: \
       "protobuf==$PYTHON_PROTOBUF_VERSION" "googleapis-common-protos==$PYTHON_GOOGLEAPIS_VERSION" \
-      "grpcio-tools==$PYTHON_GRPC_VERSION" "grpcio-health-checking==$PYTHON_GRPC_VERSION" \
+      "grpcio-tools==$PYTHON_GRPC_VERSION" "grpcio-health-checking==$PYTHON_HEALTH_VERSION" \
       "grpcio-reflection==$PYTHON_GRPC_VERSION"
 }
 
@@ -83,7 +85,7 @@ tool_version() {
     helm) echo "$HELM_VERSION" ;;
     kubeconform) echo "$KUBECONFORM_VERSION" ;;
     schemas) echo "$KUBERNETES_VERSION-$PROMETHEUS_OPERATOR_VERSION" ;;
-    python) echo "$PYTHON_GRPC_VERSION-$PYTHON_PROTOBUF_VERSION-$PYTHON_GOOGLEAPIS_VERSION" ;;
+    python) echo "$PYTHON_GRPC_VERSION-$PYTHON_HEALTH_VERSION-$PYTHON_PROTOBUF_VERSION-$PYTHON_GOOGLEAPIS_VERSION" ;;
   esac
 }
 
