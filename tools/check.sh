@@ -180,6 +180,8 @@ check_step() {
 run_checks() {
   check_step "format (clang-format)" check_format
   check_step "rooms and their arrows" tools/check_rules.sh arrows
+  check_step "table of the rooms" tools/check_rules.sh rooms
+  check_step "packages of the protos" tools/check_rules.sh protos
   check_step "clock, sleeps and randomness" tools/check_rules.sh clock
   check_step "length of files" tools/check_rules.sh length
   check_step "shell scripts (shellcheck)" check_shell

@@ -2,6 +2,7 @@
 
 #include <google/protobuf/stubs/common.h>
 #include <google/rpc/error_details.pb.h>
+#include <google/rpc/status.pb.h>
 
 #include <cstdint>
 #include <vector>

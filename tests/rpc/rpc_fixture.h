@@ -8,6 +8,7 @@
 #define HEADGATE_TESTS_RPC_RPC_FIXTURE_H_
 
 #include <google/rpc/error_details.pb.h>
+#include <google/rpc/status.pb.h>
 #include <grpc/health/v1/health.grpc.pb.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
