@@ -19,9 +19,10 @@ server/sqlite    common server/sqlite
 server/throttle_log common server/engine server/sqlite server/throttle_log
 server/overrides common server/engine server/sqlite server/overrides
 server/health    common server/engine server/health
-server/postgres  common server/health server/throttle_log server/postgres
+server/dsn       common server/dsn
+server/postgres  common server/health server/throttle_log server/dsn server/postgres
 server/access    common server/engine server/access
-server/config    common server/engine server/health server/access proto server/config
+server/config    common server/engine server/health server/access server/dsn proto server/config
 server/tls       common server/config server/tls
 server/snapshot  common server/engine server/snapshot
 server/rpc       common server/engine server/health server/access server/config server/throttle_log server/overrides proto server/rpc

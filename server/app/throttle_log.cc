@@ -44,7 +44,7 @@ ThrottleLog::Kept ThrottleLog::OpenStore(const ThrottleLogOptions& options,
   if (options.settings.postgres.has_value()) {
     const auto dsn = [source = *options.settings.postgres] { return ReadConnectionString(source); };
     return Kept{"postgres", std::make_unique<postgres::PostgresLogStore>(
-                                postgres::PostgresLogStoreOptions{.dsn = dsn}, keeping)};
+                                postgres::PostgresLogStoreOptions{.dsn = dsn}, keeping, clock)};
   }
   const bool in_memory = options.state_dir.empty();
   const std::string path =

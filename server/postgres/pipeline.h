@@ -1,9 +1,8 @@
-// Connection: one session with a PostgreSQL server whose every call ends by its deadline, however
-// the server or the network hang.
+// Pipeline: statements of a health probe in one round trip, each call ended by its deadline,
+// however the server or the network hang.
 //
-// It uses libpq without blocking: libpqxx has no connect and no query that can be given up, and a
-// statement_timeout, or TCP's own, does nothing about a server that was stopped. What hangs is
-// closed from this side, and the next Open() makes a new session.
+// It uses libpq without blocking: a statement_timeout, or TCP's own, does nothing about a server
+// that was stopped. What hangs is closed from this side, and the next Open() makes a new session.
 //
 // The session is called "headgate", reads only, outside any transaction, and lets no statement run
 // for more than half of the time for one call. It has to reach the server itself, not through a
@@ -11,14 +10,13 @@
 //
 // Thread-compatible, but Cancel() may be called from any thread.
 //
-//   Connection connection(clock);
-//   absl::Status status = connection.Open("host=db user=headgate", absl::Seconds(1), deadline);
-//   auto results = connection.Run({{.label = "one", .sql = "SELECT 1"}}, deadline);
+//   Pipeline pipeline;
+//   absl::Status status = pipeline.Open("host=db user=headgate", absl::Seconds(1), deadline);
+//   auto results = pipeline.Run({{.label = "one", .sql = "SELECT 1"}}, deadline);
 //   (*results)[0]->at(0).at(0) == "1"
-#ifndef HEADGATE_SERVER_POSTGRES_CONNECTION_H_
-#define HEADGATE_SERVER_POSTGRES_CONNECTION_H_
+#ifndef HEADGATE_SERVER_POSTGRES_PIPELINE_H_
+#define HEADGATE_SERVER_POSTGRES_PIPELINE_H_
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,13 +26,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "common/clock.h"
+#include "server/postgres/connector.h"
 #include "server/postgres/deadline.h"
-#include "server/postgres/dsn.h"
-#include "server/postgres/resolver.h"
+#include "server/postgres/libpq.h"
 #include "server/postgres/waiter.h"
-
-struct pg_conn;
 
 namespace headgate::postgres {
 
@@ -46,22 +41,20 @@ struct Statement {
   std::vector<std::string> parameters = {};  // $1, ... as text
 };
 
-// Rows as text; NULL is absent. No more than Connection::kMaxRows.
+// Rows as text; NULL is absent. No more than Pipeline::kMaxRows.
 using Table = std::vector<std::vector<std::optional<std::string>>>;
 
-class Connection {
+class Pipeline {
  public:
   static constexpr size_t kMaxRows = 1000;
   static constexpr int kOldestVersion = 140000;
 
-  explicit Connection(Clock& clock, HostLookup lookup = LookupBySystem);
-  ~Connection();
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
+  Pipeline() : connector_(waiter_) {}
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
 
-  // Tries the hosts, and all their addresses, in turn. `call_limit` is the time that each Run will
-  // be given. Errors: Unavailable, DeadlineExceeded, PermissionDenied (password, role),
-  // FailedPrecondition (no such database, server too old), InvalidArgument (the dsn), Cancelled.
+  // `call_limit` is the time that each Run will be given. Errors: Connector's, and
+  // FailedPrecondition for a server that is too old.
   absl::Status Open(const std::string& dsn, absl::Duration call_limit, const Deadline& deadline);
 
   // Runs the statements in one round trip, each in a transaction of its own: one that fails has an
@@ -80,28 +73,16 @@ class Connection {
   void Cancel() { waiter_.Cancel(); }
 
  private:
-  struct Closer {
-    void operator()(pg_conn* connection) const;
-  };
-  absl::Status ConnectAny(const Dsn& dsn, const Deadline& deadline);
-  absl::Status ConnectAny(const Dsn& dsn, const Dsn::Host& host, const Deadline& deadline);
-  absl::Status Connect(const Dsn& dsn, const Dsn::Host& address, const Deadline& deadline);
-  absl::Status Handshake(const Deadline& deadline);
-  absl::Status SetUp(absl::Duration call_limit, const Deadline& deadline);
-
   absl::Status Send(const Statement& statement);
   absl::Status Receive(const Statement& statement, const Deadline& deadline,
                        absl::StatusOr<Table>& table);
-  absl::Status WaitForResult(const Deadline& deadline);
-  absl::Status Lost() const;
 
-  Clock& clock_;
   Waiter waiter_;
-  Resolver resolver_;
-  std::unique_ptr<pg_conn, Closer> connection_;
+  Connector connector_;
+  PgConnection connection_;
   absl::flat_hash_set<std::string> prepared_;  // names of statements
 };
 
 }  // namespace headgate::postgres
 
-#endif  // HEADGATE_SERVER_POSTGRES_CONNECTION_H_
+#endif  // HEADGATE_SERVER_POSTGRES_PIPELINE_H_

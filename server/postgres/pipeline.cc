@@ -1,36 +1,22 @@
 // Statements are sent in libpq's pipeline mode with a sync behind each, which makes each a
 // transaction: an error reaches to the next sync and no further. Autocommit matters beyond that:
 // within one transaction pg_stat_activity never changes.
-#include "server/postgres/connection.h"
+#include "server/postgres/pipeline.h"
 
 #include <libpq-fe.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "server/postgres/sql_error.h"
 
 namespace headgate::postgres {
 namespace {
 
-struct ResultFreer {
-  void operator()(PGresult* result) const { PQclear(result); }
-};
-using Result = std::unique_ptr<PGresult, ResultFreer>;
-
-absl::Status ErrorOf(const PGresult* result) {
-  const char* sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-  const char* message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-  return SqlError(sqlstate == nullptr ? "" : sqlstate,
-                  message == nullptr ? PQresultErrorMessage(result) : message);
-}
-
 void AppendRows(const PGresult* result, Table& table) {
-  for (int row = 0; row < PQntuples(result) && table.size() < Connection::kMaxRows; ++row) {
+  for (int row = 0; row < PQntuples(result) && table.size() < Pipeline::kMaxRows; ++row) {
     auto& values = table.emplace_back();
     for (int column = 0; column < PQnfields(result); ++column) {
       values.emplace_back();
@@ -47,22 +33,34 @@ absl::Status During(const std::string& what, const absl::Status& status) {
 
 }  // namespace
 
-Connection::Connection(Clock& clock, HostLookup lookup)
-    : clock_(clock), resolver_(std::move(lookup)) {}
+absl::Status Pipeline::Open(const std::string& dsn, absl::Duration call_limit,
+                            const Deadline& deadline) {
+  Close();
+  const int64_t limit_ms = std::max<int64_t>(1, absl::ToInt64Milliseconds(call_limit / 2));
+  // Compiling costs more than queries this small; the idle limit is for forgotten sessions.
+  absl::StatusOr<PgConnection> connection =
+      connector_.Open(dsn,
+                      {.application_name = "headgate",
+                       .oldest_version = kOldestVersion,
+                       .settings = {{"default_transaction_read_only", "on"},
+                                    {"statement_timeout", absl::StrCat(limit_ms)},
+                                    {"idle_session_timeout", "0"},
+                                    {"jit", "off"}}},
+                      deadline);
+  if (!connection.ok()) return connection.status();
+  if (PQenterPipelineMode(connection->get()) == 0) return LostError(connection->get());
+  connection_ = *std::move(connection);
+  return absl::OkStatus();
+}
 
-Connection::~Connection() = default;
-
-// Never blocks: the socket doesn't, and what can't be sent is dropped.
-void Connection::Closer::operator()(pg_conn* connection) const { PQfinish(connection); }
-
-void Connection::Close() {
+void Pipeline::Close() {
   connection_.reset();
   prepared_.clear();
 }
 
-int Connection::server_version() const { return PQserverVersion(connection_.get()); }
+int Pipeline::server_version() const { return PQserverVersion(connection_.get()); }
 
-absl::StatusOr<std::vector<absl::StatusOr<Table>>> Connection::Run(
+absl::StatusOr<std::vector<absl::StatusOr<Table>>> Pipeline::Run(
     absl::Span<const Statement> statements, const Deadline& deadline) {
   if (!is_open()) return absl::UnavailableError("not connected");
   absl::Status status;
@@ -77,7 +75,7 @@ absl::StatusOr<std::vector<absl::StatusOr<Table>>> Connection::Run(
   return status;
 }
 
-absl::Status Connection::Send(const Statement& statement) {
+absl::Status Pipeline::Send(const Statement& statement) {
   PGconn* const connection = connection_.get();
   std::vector<const char*> values;
   for (const std::string& parameter : statement.parameters) values.push_back(parameter.c_str());
@@ -94,24 +92,24 @@ absl::Status Connection::Send(const Statement& statement) {
     sent = sent && PQsendQueryPrepared(connection, statement.name.c_str(), count, values.data(),
                                        nullptr, nullptr, 0) != 0;
   }
-  if (!sent || PQpipelineSync(connection) == 0) return Lost();
+  if (!sent || PQpipelineSync(connection) == 0) return LostError(connection);
   return absl::OkStatus();
 }
 
 // Takes all results up to the statement's sync.
-absl::Status Connection::Receive(const Statement& statement, const Deadline& deadline,
-                                 absl::StatusOr<Table>& table) {
+absl::Status Pipeline::Receive(const Statement& statement, const Deadline& deadline,
+                               absl::StatusOr<Table>& table) {
   table = Table();
   for (;;) {
     // Row by row, so that what is beyond kMaxRows is not kept. Without effect but before the first
     // row of a query.
     PQsetSingleRowMode(connection_.get());
-    if (absl::Status status = WaitForResult(deadline); !status.ok()) {
+    if (absl::Status status = WaitForResult(connection_.get(), waiter_, deadline); !status.ok()) {
       // What the server said before it closed the connection says more.
       const bool told = absl::IsUnavailable(status) && !table.ok();
       return told ? table.status() : status;
     }
-    const Result result(PQgetResult(connection_.get()));
+    const PgResult result(PQgetResult(connection_.get()));
     if (result == nullptr) continue;  // the end of one command
     switch (PQresultStatus(result.get())) {
       case PGRES_PIPELINE_SYNC:
@@ -137,28 +135,9 @@ absl::Status Connection::Receive(const Statement& statement, const Deadline& dea
       case PGRES_COPY_BOTH:
         return absl::FailedPreconditionError("COPY is not a query");
       default:
-        table = ErrorOf(result.get());
+        table = ResultError(result.get());
     }
   }
-}
-
-absl::Status Connection::WaitForResult(const Deadline& deadline) {
-  PGconn* const connection = connection_.get();
-  while (PQisBusy(connection) != 0) {
-    const int unsent = PQflush(connection);
-    if (unsent < 0) return Lost();
-    const auto events = static_cast<short>(unsent > 0 ? POLLIN | POLLOUT : POLLIN);
-    absl::Status status = waiter_.Wait(PQsocket(connection), events, deadline);
-    if (!status.ok()) return status;
-    if (PQconsumeInput(connection) == 0) return Lost();
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Connection::Lost() const {
-  const absl::string_view said =
-      absl::StripTrailingAsciiWhitespace(PQerrorMessage(connection_.get()));
-  return absl::UnavailableError(said.empty() ? "the connection was lost" : said);
 }
 
 }  // namespace headgate::postgres

@@ -1,4 +1,4 @@
-#include "server/postgres/queries.h"
+#include "server/postgres/signal_sql.h"
 
 namespace headgate::postgres {
 namespace {

@@ -4,8 +4,8 @@
 // an idle server, and needs pg_monitor alone; but load_per_core needs the function in setup.sql.
 //
 // Immutable data: thread-safe.
-#ifndef HEADGATE_SERVER_POSTGRES_QUERIES_H_
-#define HEADGATE_SERVER_POSTGRES_QUERIES_H_
+#ifndef HEADGATE_SERVER_POSTGRES_SIGNAL_SQL_H_
+#define HEADGATE_SERVER_POSTGRES_SIGNAL_SQL_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -79,4 +79,4 @@ absl::Span<const SignalSource> AllSources();
 
 }  // namespace headgate::postgres
 
-#endif  // HEADGATE_SERVER_POSTGRES_QUERIES_H_
+#endif  // HEADGATE_SERVER_POSTGRES_SIGNAL_SQL_H_
