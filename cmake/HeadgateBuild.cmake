@@ -53,9 +53,10 @@ function(headgate_library target)
 endfunction()
 
 # headgate_tests(<room> <dependency>...): one gtest executable,
-# headgate_<room>_tests, of every .cc file in the current folder.
+# headgate_<room>_tests, of every .cc file in the current folder and every *_test.cc in its folders.
 function(headgate_tests room)
-  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc"
+    "${CMAKE_CURRENT_SOURCE_DIR}/*/*_test.cc")
   if(NOT sources)
     message(STATUS "no tests in ${CMAKE_CURRENT_SOURCE_DIR}")
     return()
