@@ -44,7 +44,7 @@ arrows() {
   caught arrows server/engine/a.cc '  #  include "tests/testing/fake.h"'
   caught arrows client/a.cc '#include "server/engine/engine.h"'
   caught arrows client/a.cc '#include "client/cli/commands.h"'
-  caught arrows client/cli/check/a.cc '#include "client/cli/log/log_fetch.h"'
+  caught arrows client/cli/check/a.cc '#include "client/cli/log/log_csv.h"'
   caught arrows client/cli/output/a.cc '#include "client/cli/check/a.h"'
   caught arrows server/attic/a.cc '#include <vector>'
   allowed arrows common/a.h '#include "common/b.h"'

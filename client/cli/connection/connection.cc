@@ -61,8 +61,8 @@ void SetDeadline(grpc::ClientContext& context, absl::Duration timeout) {
   context.set_deadline(gpr_time_from_nanos(absl::ToInt64Nanoseconds(timeout), GPR_TIMESPAN));
 }
 
-absl::Status Explained(const absl::Status& status, const std::string& address,
-                       absl::Duration timeout) {
+absl::Status DescribeUnreachable(const absl::Status& status, const std::string& address,
+                                 absl::Duration timeout) {
   const std::string message(status.message());
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
@@ -101,7 +101,7 @@ absl::Status Connection::ToStatus(const grpc::Status& status) const {
   }
   const absl::Status error(static_cast<absl::StatusCode>(status.error_code()),
                            status.error_message());
-  return WithTlsReason(Explained(error, address_, timeout()), globals_);
+  return WithTlsReason(DescribeUnreachable(error, address_, timeout()), globals_);
 }
 
 }  // namespace headgate::cli

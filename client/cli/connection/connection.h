@@ -36,8 +36,8 @@ std::shared_ptr<client::internal::ChannelSource> OpenChannels(
     const std::shared_ptr<client::TimeSource>& time = client::NewRealTime());
 void SetDeadline(grpc::ClientContext& context, absl::Duration timeout);
 // The error as a line for a person, where it means that the server did not answer.
-absl::Status Explained(const absl::Status& status, const std::string& address,
-                       absl::Duration timeout);
+absl::Status DescribeUnreachable(const absl::Status& status, const std::string& address,
+                                 absl::Duration timeout);
 
 // The error again; where TLS is why the server could not be reached, it says so.
 absl::Status WithTlsReason(absl::Status status, const Globals& globals);

@@ -97,7 +97,7 @@ class PermitWaiter::Recorder final : public client::Transport {
       on_waiting_(decision.message());
     } else {
       if (on_unreachable_ != OnUnreachable::kWait) return;
-      on_waiting_(std::string(Explained(status, address_, timeout).message()));
+      on_waiting_(std::string(DescribeUnreachable(status, address_, timeout).message()));
     }
     on_waiting_ = nullptr;
   }
@@ -142,8 +142,9 @@ absl::StatusOr<client::Permit> PermitWaiter::Wait(const client::CheckRequest& re
   absl::StatusOr<client::Permit> permit = client_->CheckOrWait(request, most);
   // Others are the SDK's own, and say more than that there was no answer.
   if (!permit.ok() && permit.status() == recorder_->last_error()) {
-    return WithTlsReason(Explained(permit.status(), WithPort(globals_.address), globals_.timeout),
-                         globals_);
+    return WithTlsReason(
+        DescribeUnreachable(permit.status(), WithPort(globals_.address), globals_.timeout),
+        globals_);
   }
   return permit;
 }

@@ -1,11 +1,11 @@
-// Waits for permits with the SDK, and keeps the server's own words: what to print, and when time is
-// up, what tells work that was denied from a server that was never reached.
+// Waits for permits with the SDK, and keeps the server's newest answer: it is what a command
+// prints, and it tells work that was denied from a server that was never reached.
 //
 // Thread-compatible.
 //
-//   absl::StatusOr<std::unique_ptr<PermitWaiter>> waiter = PermitWaiter::Create(globals,
-//   OnUnreachable::kWait); absl::StatusOr<client::Permit> permit = (*waiter)->Wait(request,
-//   absl::Minutes(5)); if (!permit.ok() && (*waiter)->last_answer()) ...  // denied
+//   auto waiter = PermitWaiter::Create(globals, OnUnreachable::kWait);
+//   absl::StatusOr<client::Permit> permit = (*waiter)->Wait(request, absl::Minutes(5));
+//   if (!permit.ok() && (*waiter)->last_answer()) ...  // denied
 
 #ifndef HEADGATE_CLIENT_CLI_CONNECTION_PERMIT_WAITER_H_
 #define HEADGATE_CLIENT_CLI_CONNECTION_PERMIT_WAITER_H_

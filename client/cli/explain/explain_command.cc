@@ -82,7 +82,7 @@ Table Rules(const v1::ExplainResponse& explanation) {
   return table;
 }
 
-// What the dice may make of it, for the headline.
+// What chance may make of it, for the headline.
 std::string ByChance(const v1::ExplainResponse& explanation) {
   const bool allowed = explanation.decision().verdict() == v1::VERDICT_ALLOWED;
   if (!allowed || !(explanation.reject_ratio() > 0)) return "";

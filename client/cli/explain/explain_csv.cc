@@ -89,24 +89,9 @@ std::vector<Cell> PlainRow(const v1::ExplainResponse& explanation, const Refusal
 }  // namespace
 
 Table ExplanationCsv(const v1::ExplainResponse& explanation) {
-  Table table({{"verdict"},
-               {"budget"},
-               {"bucket"},
-               {"rule"},
-               {"cost"},
-               {"debt"},
-               {"burst"},
-               {"rate"},
-               {"speed"},
-               {"max_cost"},
-               {"outstanding"},
-               {"max_concurrency"},
-               {"room_in_s"},
-               {"reason"},
-               {"reject_ratio"},
-               {"ask_again"},
-               {"limit_kind"},
-               {"advice"}});
+  Table table(
+      Titles("verdict,budget,bucket,rule,cost,debt,burst,rate,speed,max_cost,outstanding,max_"
+             "concurrency,room_in_s,reason,reject_ratio,ask_again,limit_kind,advice"));
   std::vector<Refusal> refusals = RefusalsOf(explanation);
   for (const v1::BucketState& bucket : explanation.buckets()) {
     table.Add(BucketRow(explanation, bucket, refusals));

@@ -104,7 +104,7 @@ class Strips {
     line.cells.resize(cells_);
     absl::Duration rest = FromProto(sum.from()) - from_;
     const int64_t place = absl::IDivDuration(rest, options_.step, &rest);
-    const int64_t checks = sum.allowed() + sum.would_be_denied() + sum.denied();
+    const int64_t checks = Checks(sum);
     line.all.checks += checks;
     line.all.denied += sum.denied();
     if (place < 0 || place >= static_cast<int64_t>(cells_)) return;

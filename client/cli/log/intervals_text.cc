@@ -21,11 +21,7 @@ constexpr int kManyIntervals = 20;
 
 using Intervals = google::protobuf::RepeatedPtrField<v1::ThrottledInterval>;
 
-int64_t ChecksOf(const v1::LogSum& sum) {
-  return sum.allowed() + sum.would_be_denied() + sum.denied();
-}
-
-int64_t Checks(const v1::ThrottledInterval& interval) {
+int64_t ChecksIn(const v1::ThrottledInterval& interval) {
   return interval.allowed() + interval.denied();
 }
 
@@ -46,36 +42,36 @@ absl::Duration Covered(const Intervals& intervals) {
 }
 
 // Causes that read alike, as one.
-struct Told {
+struct CauseSum {
   std::string text;
   int64_t denied = 0;
   v1::DenialCause worst;
 };
 
 // The one that denied the most comes first.
-std::vector<Told> Causes(const Intervals& intervals) {
-  std::vector<Told> all;
+std::vector<CauseSum> Causes(const Intervals& intervals) {
+  std::vector<CauseSum> all;
   for (const v1::ThrottledInterval& interval : intervals) {
     for (const v1::DenialCause& cause : interval.causes()) {
       const std::string text = CauseText(cause);
       auto same = std::find_if(all.begin(), all.end(),
-                               [&text](const Told& known) { return known.text == text; });
+                               [&text](const CauseSum& known) { return known.text == text; });
       if (same == all.end()) same = all.insert(all.end(), {text, 0, cause});
       same->denied += cause.denied();
       if (cause.peak() > same->worst.peak()) same->worst = cause;
     }
   }
   std::stable_sort(all.begin(), all.end(),
-                   [](const Told& a, const Told& b) { return a.denied > b.denied; });
+                   [](const CauseSum& a, const CauseSum& b) { return a.denied > b.denied; });
   return all;
 }
 
 std::string MainCause(const Intervals& intervals) {
-  const std::vector<Told> causes = Causes(intervals);
+  const std::vector<CauseSum> causes = Causes(intervals);
   if (causes.empty()) return "";
   if (causes.size() == 1) return absl::StrCat(", by ", causes[0].text);
   int64_t denied = 0;
-  for (const Told& cause : causes) denied += cause.denied;
+  for (const CauseSum& cause : causes) denied += cause.denied;
   if (2 * causes[0].denied > denied) return absl::StrCat(", mostly by ", causes[0].text);
   return absl::StrCat(", by several causes, most often by ", causes[0].text, " (",
                       Percent(causes[0].denied, denied), ")");
@@ -83,7 +79,7 @@ std::string MainCause(const Intervals& intervals) {
 
 // "1422 of 2980 Checks were denied (48 %)", and those that a WARN budget would have.
 std::string Totals(const v1::LogSum& sum) {
-  const int64_t all = ChecksOf(sum);
+  const int64_t all = Checks(sum);
   std::string text = sum.denied() == 0
                          ? (all == 1 ? "the one Check was allowed"
                                      : absl::StrCat("all ", all, " Checks were allowed"))
@@ -97,12 +93,12 @@ std::string Totals(const v1::LogSum& sum) {
 }
 
 // The same of what only some denials are asked for: what others denied is told apart.
-std::string TotalsOfSome(const LookedAt& looked_at) {
-  const int64_t all = ChecksOf(looked_at.sum);
-  std::string text = absl::StrCat(looked_at.sum.denied(), " of ", all, " Checks were so denied");
-  if (all > 0) absl::StrAppend(&text, " (", Percent(looked_at.sum.denied(), all), ")");
-  if (looked_at.denied_else > 0) {
-    absl::StrAppend(&text, ", not counting ", looked_at.denied_else, " that something else denied");
+std::string TotalsOfSome(const LogTotals& totals) {
+  const int64_t all = Checks(totals.sum);
+  std::string text = absl::StrCat(totals.sum.denied(), " of ", all, " Checks were so denied");
+  if (all > 0) absl::StrAppend(&text, " (", Percent(totals.sum.denied(), all), ")");
+  if (totals.denied_else > 0) {
+    absl::StrAppend(&text, ", not counting ", totals.denied_else, " that something else denied");
   }
   return text;
 }
@@ -116,31 +112,31 @@ std::string SubjectText(const PastArguments& past, const std::string& target) {
   return text;
 }
 
-std::string Summary(const Intervals& intervals, const LookedAt& looked_at, const LogArguments& log,
+std::string Summary(const Intervals& intervals, const LogTotals& totals, const LogArguments& log,
                     const std::string& target) {
-  const v1::LogSum& sum = looked_at.sum;
+  const v1::LogSum& sum = totals.sum;
   const std::string subject = SubjectText(log.past, target);
-  if (ChecksOf(sum) + looked_at.denied_else == 0) {
+  if (Checks(sum) + totals.denied_else == 0) {
     return absl::StrCat("nothing of ", subject, " is in the log.");
   }
-  const std::string totals = IsNarrowed(log) ? TotalsOfSome(looked_at) : Totals(sum);
+  const std::string counts = IsNarrowed(log) ? TotalsOfSome(totals) : Totals(sum);
   if (!intervals.empty()) {
     return absl::StrCat(subject, " was held back for ", ShortDuration(Covered(intervals)),
-                        MainCause(intervals), "; ", totals, ".");
+                        MainCause(intervals), "; ", counts, ".");
   }
   if (IsNarrowed(log))
-    return absl::StrCat("nothing like that held ", subject, " back; ", totals, ".");
-  if (sum.denied() == 0) return absl::StrCat("nothing held ", subject, " back; ", totals, ".");
-  return absl::StrCat("nothing held ", subject, " back; ", totals, ", at no time ",
+    return absl::StrCat("nothing like that held ", subject, " back; ", counts, ".");
+  if (sum.denied() == 0) return absl::StrCat("nothing held ", subject, " back; ", counts, ".");
+  return absl::StrCat("nothing held ", subject, " back; ", counts, ", at no time ",
                       ShortNumber(100 * log.min_denied.value_or(kMinDenied)), " % of them.");
 }
 
 Cell Denied(const v1::ThrottledInterval& interval) {
-  return {Percent(interval.denied(), Checks(interval)),
-          PaintOfDenied(interval.denied(), Checks(interval))};
+  return {Percent(interval.denied(), ChecksIn(interval)),
+          PaintOfDenied(interval.denied(), ChecksIn(interval))};
 }
 
-std::string By(const std::vector<Told>& causes, int64_t denied) {
+std::string By(const std::vector<CauseSum>& causes, int64_t denied) {
   if (causes.empty()) return "";
   if (causes.size() == 1) return causes[0].text;
   return absl::StrCat(causes[0].text, " (", Percent(causes[0].denied, denied), "), ",
@@ -169,12 +165,12 @@ Table IntervalsTable(const Intervals& intervals, absl::TimeZone zone) {
     const absl::Time to = FromProto(interval.to());
     Intervals alone;
     *alone.Add() = interval;
-    const std::vector<Told> causes = Causes(alone);
+    const std::vector<CauseSum> causes = Causes(alone);
     table.Add({{style.Range(from, to)},
                {ShortDuration(to - from)},
                {interval.identity()},
                Denied(interval),
-               {absl::StrCat(Checks(interval))},
+               {absl::StrCat(ChecksIn(interval))},
                {By(causes, interval.denied())},
                {causes.empty() ? "" : PeakText(causes[0].worst)},
                {targets ? interval.target() : ""}});
@@ -185,13 +181,13 @@ Table IntervalsTable(const Intervals& intervals, absl::TimeZone zone) {
 }  // namespace
 
 std::string IntervalsText(const v1::ListThrottledIntervalsResponse& response,
-                          const LookedAt& looked_at, const LogArguments& log,
+                          const LogTotals& totals, const LogArguments& log,
                           const std::string& target, Colours colours) {
   const absl::TimeZone zone = ZoneOf(log.past);
   const Intervals& intervals = response.intervals();
-  std::string text = absl::StrCat(SpanText(looked_at.from, looked_at.to, zone), ": ",
-                                  Escaped(Summary(intervals, looked_at, log, target)), "\n");
-  absl::StrAppend(&text, FoldedText(looked_at.sum.folded()));
+  std::string text = absl::StrCat(SpanText(totals.from, totals.to, zone), ": ",
+                                  Escaped(Summary(intervals, totals, log, target)), "\n");
+  absl::StrAppend(&text, FoldedText(totals.sum.folded()));
   if (intervals.empty()) return text;
   const int shown = std::min(log.past.limit.value_or(intervals.size()), intervals.size());
   const Intervals first(intervals.begin(), intervals.begin() + shown);

@@ -17,7 +17,7 @@
 namespace headgate::cli {
 
 // All that was asked for by whom the question is about.
-struct LookedAt {
+struct LogTotals {
   absl::Time from;
   absl::Time to;
   v1::LogSum sum = {};      // where reasons, budgets or signals are named, denied by those
@@ -27,7 +27,7 @@ struct LookedAt {
 // Times in which identities were held back, after a sentence about the whole. All intervals are
 // summed up, and log.past.limit of them are shown.
 std::string IntervalsText(const v1::ListThrottledIntervalsResponse& intervals,
-                          const LookedAt& looked_at, const LogArguments& log,
+                          const LogTotals& totals, const LogArguments& log,
                           const std::string& target, Colours colours);
 
 }  // namespace headgate::cli

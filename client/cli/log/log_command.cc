@@ -4,16 +4,17 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/arguments/log_filter.h"
 #include "client/cli/commands.h"
 #include "client/cli/connection/connection.h"
+#include "client/cli/connection/fetch_pages.h"
 #include "client/cli/log/denial_text.h"
 #include "client/cli/log/heat_strip.h"
 #include "client/cli/log/intervals_text.h"
 #include "client/cli/log/log_csv.h"
-#include "client/cli/log/log_fetch.h"
 #include "client/cli/log/log_follow.h"
 #include "client/cli/log/sums_text.h"
 #include "client/cli/output/proto_text.h"
@@ -25,6 +26,10 @@ namespace headgate::cli {
 namespace {
 
 using Stub = v1::ThrottleLogService::Stub;
+
+// As the server has them.
+constexpr int kMaxSums = 10'000;
+constexpr int kMaxIntervals = 1'000;
 
 // One question about the log, on its way.
 struct Question {
@@ -47,13 +52,13 @@ v1::QueryThrottleLogRequest TotalRequest(const v1::LogFilter& filter) {
 }
 
 // What is denied is told by what was asked for, and by all else.
-absl::StatusOr<LookedAt> FetchTotals(const Question& question) {
+absl::StatusOr<LogTotals> FetchTotals(const Question& question) {
   const auto total =
       question.connection.Call(&Stub::QueryThrottleLog, TotalRequest(question.filter));
   if (!total.ok()) return total.status();
-  LookedAt looked_at{.from = FromProto(total->from()), .to = FromProto(total->to())};
-  if (!total->sums().empty()) looked_at.sum = total->sums(0);
-  if (!IsNarrowed(question.log)) return looked_at;
+  LogTotals totals{.from = FromProto(total->from()), .to = FromProto(total->to())};
+  if (!total->sums().empty()) totals.sum = total->sums(0);
+  if (!IsNarrowed(question.log)) return totals;
   v1::QueryThrottleLogRequest request;
   *request.mutable_filter() = question.filter;
   request.mutable_filter()->add_outcomes(v1::OUTCOME_DENIED);
@@ -61,9 +66,9 @@ absl::StatusOr<LookedAt> FetchTotals(const Question& question) {
   if (!denied.ok()) return denied.status();
   const int64_t by_it = denied->sums().empty() ? 0 : denied->sums(0).denied();
   // The log has grown since.
-  looked_at.denied_else = std::max<int64_t>(looked_at.sum.denied() - by_it, 0);
-  looked_at.sum.set_denied(by_it);
-  return looked_at;
+  totals.denied_else = std::max<int64_t>(totals.sum.denied() - by_it, 0);
+  totals.sum.set_denied(by_it);
+  return totals;
 }
 
 int ShowIntervals(const Question& question) {
@@ -73,18 +78,27 @@ int ShowIntervals(const Question& question) {
   if (question.log.min_denied) request.set_min_denied_ratio(*question.log.min_denied);
   // The table's headline is about all of them.
   const bool table = question.console.format == Format::kTable;
-  const auto intervals =
-      FetchIntervals(question.connection, request, table ? std::nullopt : question.log.past.limit);
+  const auto intervals = FetchPages(
+      question.connection, &Stub::ListThrottledIntervals, request,
+      {.max_in_page = kMaxIntervals, .limit = table ? std::nullopt : question.log.past.limit},
+      [](const auto& page) { return page.intervals_size(); });
   if (!intervals.ok()) return ToInt(question.console.Fail(intervals.status()));
-  absl::StatusOr<LookedAt> looked_at = LookedAt{};
-  if (table) looked_at = FetchTotals(question);
-  if (!looked_at.ok()) return ToInt(question.console.Fail(looked_at.status()));
+  absl::StatusOr<LogTotals> totals = LogTotals{};
+  if (table) totals = FetchTotals(question);
+  if (!totals.ok()) return ToInt(question.console.Fail(totals.status()));
   const auto text = [&] {
-    return IntervalsText(*intervals, *looked_at, question.log, question.globals.target,
+    return IntervalsText(*intervals, *totals, question.log, question.globals.target,
                          question.console.colours);
   };
-  question.console.Print(*intervals, text, [&] { return IntervalsCsv(*intervals); });
-  return ToInt(ExitStatus::kOk);
+  return question.console.Print(*intervals, text, [&] { return IntervalsCsv(*intervals); });
+}
+
+absl::StatusOr<v1::QueryThrottleLogResponse> FetchSums(const Question& question,
+                                                       const v1::QueryThrottleLogRequest& request,
+                                                       std::optional<int> limit) {
+  return FetchPages(question.connection, &Stub::QueryThrottleLog, request,
+                    {.max_in_page = kMaxSums, .limit = limit},
+                    [](const auto& page) { return page.sums_size(); });
 }
 
 int ShowSums(const Question& question) {
@@ -96,11 +110,10 @@ int ShowSums(const Question& question) {
     request.mutable_step()->set_seconds(absl::ToInt64Seconds(*question.log.step));
   }
   request.set_order(question.log.order);
-  const auto sums = FetchSums(question.connection, request, question.log.past.limit);
+  const auto sums = FetchSums(question, request, question.log.past.limit);
   if (!sums.ok()) return ToInt(question.console.Fail(sums.status()));
   const auto text = [&] { return SumsText(*sums, question.log, question.console.colours); };
-  question.console.Print(*sums, text, [&] { return SumsCsv(*sums); });
-  return ToInt(ExitStatus::kOk);
+  return question.console.Print(*sums, text, [&] { return SumsCsv(*sums); });
 }
 
 // InvalidArgument where so many steps make no strip.
@@ -129,11 +142,10 @@ int ShowHeat(const Question& question) {
   request.add_group_by(v1::LOG_GROUP_STEP);
   request.set_level(question.log.level);
   request.mutable_step()->set_seconds(absl::ToInt64Seconds(options->step));
-  const auto sums = FetchSums(question.connection, request, std::nullopt);
+  const auto sums = FetchSums(question, request, std::nullopt);
   if (!sums.ok()) return ToInt(question.console.Fail(sums.status()));
   const auto text = [&] { return HeatText(*sums, *options, question.console.colours); };
-  question.console.Print(*sums, text, [&] { return SumsCsv(*sums); });
-  return ToInt(ExitStatus::kOk);
+  return question.console.Print(*sums, text, [&] { return SumsCsv(*sums); });
 }
 
 // Why there is none to show, of those that were looked at.
@@ -167,8 +179,7 @@ int ShowDenials(const Question& question) {
     if (denials.denials().empty()) return NoDenialsText(*newest, question.log, question.globals);
     return DenialsText(denials, ZoneOf(question.log.past), question.console.colours);
   };
-  question.console.Print(denials, text, [&] { return DenialsCsv(denials); });
-  return ToInt(ExitStatus::kOk);
+  return question.console.Print(denials, text, [&] { return DenialsCsv(denials); });
 }
 
 int Answer(const Question& question) {

@@ -7,23 +7,9 @@
 namespace headgate::cli {
 
 Table IntervalsCsv(const v1::ListThrottledIntervalsResponse& response) {
-  Table table({{"from"},
-               {"to"},
-               {"identity"},
-               {"target"},
-               {"allowed"},
-               {"denied"},
-               {"denied_cost"},
-               {"reason"},
-               {"limit_kind"},
-               {"budget"},
-               {"rule"},
-               {"signal"},
-               {"denied_by_it"},
-               {"peak"},
-               {"limit"},
-               {"message"},
-               {"causes"}});
+  Table table(
+      Titles("from,to,identity,target,allowed,denied,denied_cost,reason,limit_kind,budget,rule,"
+             "signal,denied_by_it,peak,limit,message,causes"));
   for (const v1::ThrottledInterval& interval : response.intervals()) {
     const bool known = !interval.causes().empty();
     const v1::DenialCause cause = known ? interval.causes(0) : v1::DenialCause();
@@ -49,20 +35,9 @@ Table IntervalsCsv(const v1::ListThrottledIntervalsResponse& response) {
 }
 
 Table SumsCsv(const v1::QueryThrottleLogResponse& sums) {
-  Table table({{"from"},
-               {"identity"},
-               {"target"},
-               {"outcome"},
-               {"reason"},
-               {"budget"},
-               {"rule"},
-               {"signal"},
-               {"allowed"},
-               {"would_be_denied"},
-               {"denied"},
-               {"allowed_cost"},
-               {"denied_cost"},
-               {"folded"}});
+  Table table(
+      Titles("from,identity,target,outcome,reason,budget,rule,signal,allowed,would_be_denied,"
+             "denied,allowed_cost,denied_cost,folded"));
   for (const v1::LogSum& sum : sums.sums()) {
     table.Add({{Rfc3339(sum.has_from(), sum.from())},
                {sum.identity()},
@@ -83,21 +58,9 @@ Table SumsCsv(const v1::QueryThrottleLogResponse& sums) {
 }
 
 Table DenialsCsv(const v1::ListDenialsResponse& response) {
-  Table table({{"number"},
-               {"at"},
-               {"identity"},
-               {"target"},
-               {"outcome"},
-               {"predicted_cost"},
-               {"reason"},
-               {"limit_kind"},
-               {"budget"},
-               {"rule"},
-               {"signal"},
-               {"observed"},
-               {"limit"},
-               {"retry_after_s"},
-               {"priority"}});
+  Table table(
+      Titles("number,at,identity,target,outcome,predicted_cost,reason,limit_kind,budget,rule,"
+             "signal,observed,limit,retry_after_s,priority"));
   for (const v1::Denial& denial : response.denials()) {
     const v1::DenialCause& cause = denial.cause();
     table.Add({{absl::StrCat(denial.number())},

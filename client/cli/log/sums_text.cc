@@ -15,10 +15,6 @@
 namespace headgate::cli {
 namespace {
 
-int64_t Checks(const v1::LogSum& sum) {
-  return sum.allowed() + sum.would_be_denied() + sum.denied();
-}
-
 std::string Title(v1::LogGroup group) {
   switch (group) {
     case v1::LOG_GROUP_IDENTITY:

@@ -58,8 +58,8 @@ ExitStatus Console::Fail(const absl::Status& status) const {
   return exit;
 }
 
-void Console::Print(const google::protobuf::Message& json, absl::FunctionRef<std::string()> text,
-                    absl::FunctionRef<Table()> csv) const {
+int Console::Print(const google::protobuf::Message& json, absl::FunctionRef<std::string()> text,
+                   absl::FunctionRef<Table()> csv) const {
   switch (format) {
     case Format::kTable:
       out << text();
@@ -71,6 +71,7 @@ void Console::Print(const google::protobuf::Message& json, absl::FunctionRef<std
       out << csv().Csv();
       break;
   }
+  return ToInt(ExitStatus::kOk);
 }
 
 std::string Json(const google::protobuf::Message& message) {

@@ -5,8 +5,8 @@
 // Thread-compatible.
 //
 //   if (!response.ok()) return console.Fail(response.status());
-//   console.Print(*response, [&] { return StatusText(*response); },
-//                 [&] { return StatusCsv(*response); });
+//   return console.Print(
+//       *response, [&] { return StatusText(*response); }, [&] { return StatusCsv(*response); });
 
 #ifndef HEADGATE_CLIENT_CLI_OUTPUT_CONSOLE_H_
 #define HEADGATE_CLIENT_CLI_OUTPUT_CONSOLE_H_
@@ -45,9 +45,10 @@ struct Console {
   void Complain(std::string_view what) const;
   // Says what failed, and which exit status that is.
   ExitStatus Fail(const absl::Status& status) const;
-  // The answer in the form that was asked for. Only that one is made.
-  void Print(const google::protobuf::Message& json, absl::FunctionRef<std::string()> text,
-             absl::FunctionRef<Table()> csv) const;
+  // Prints the answer in the form that was asked for, which is the only one that is made. Returns
+  // the exit status of a command that has done what it was asked.
+  int Print(const google::protobuf::Message& json, absl::FunctionRef<std::string()> text,
+            absl::FunctionRef<Table()> csv) const;
 };
 
 // Which exit status an RPC's error is.

@@ -90,21 +90,10 @@ std::string DecisionText(const v1::Decision& decision, Colours colours,
 }
 
 Table DecisionCsv(const v1::Decision& decision) {
-  Table table({{"verdict"},
-               {"reason"},
-               {"permit_id"},
-               {"predicted_cost"},
-               {"retry_after_s"},
-               {"priority"},
-               {"chunk_scale"},
-               {"violations"},
-               {"health_profile"},
-               {"health_state"},
-               {"health_speed"},
-               {"health_pressure"},
-               {"health_signal"},
-               {"sample_age_s"},
-               {"message"}});
+  Table table(
+      Titles("verdict,reason,permit_id,predicted_cost,retry_after_s,priority,chunk_scale,"
+             "violations,health_profile,health_state,health_speed,health_pressure,health_signal,"
+             "sample_age_s,message"));
   const bool health = decision.has_health();
   const v1::Health& h = decision.health();
   table.Add({{Word(decision.verdict())},

@@ -89,6 +89,10 @@ std::string Sentence(const v1::Health& health) {
   return text;
 }
 
+int64_t Checks(const v1::LogSum& sum) {
+  return sum.allowed() + sum.would_be_denied() + sum.denied();
+}
+
 std::string Seconds(bool present, const google::protobuf::Duration& duration) {
   return present ? ExactNumber(absl::ToDoubleSeconds(FromProto(duration))) : "";
 }

@@ -39,6 +39,9 @@ Paint PaintOfDenied(int64_t denied, int64_t whole);
 // "default: HEALTHY, speed 0.5, pressure 0.5 (replication_lag_seconds), sampled 300ms ago".
 std::string Sentence(const v1::Health& health);
 
+// Whatever became of them.
+int64_t Checks(const v1::LogSum& sum);
+
 // Of a duration or time that may be absent. CSV: seconds, and RFC 3339 in UTC.
 std::string Seconds(bool present, const google::protobuf::Duration& duration);
 std::string Rfc3339(bool present, const google::protobuf::Timestamp& time);

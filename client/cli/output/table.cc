@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "client/cli/output/terminal_text.h"
 #include "common/strings.h"
 
@@ -51,6 +52,12 @@ std::string Painted(std::string_view text, Paint paint, Colours colours) {
       break;
   }
   return absl::StrCat("\x1b[", code, "m", Sv(text), "\x1b[0m");
+}
+
+std::vector<Column> Titles(std::string_view titles) {
+  std::vector<Column> columns;
+  for (const auto title : absl::StrSplit(Sv(titles), ',')) columns.push_back({std::string(title)});
+  return columns;
 }
 
 void Table::Add(std::vector<Cell> row) {

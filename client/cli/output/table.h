@@ -37,6 +37,9 @@ struct Column {
   Align align = Align::kLeft;
 };
 
+// Left-aligned columns; commas stand between their titles.
+std::vector<Column> Titles(std::string_view titles);
+
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/output/proto_text.h"
+#include "client/cli/output/terminal_text.h"
 #include "client/cli/output/value_text.h"
 
 namespace headgate::cli {
@@ -34,10 +35,8 @@ std::string ExpiryText(const v1::Override& override) {
   return override.has_expires_at() ? LocalTimeText(FromProto(override.expires_at())) : "never";
 }
 
-std::vector<Column> CsvColumns() {
-  return {{"id"},    {"kind"},  {"identity"}, {"segment"},    {"target"},
-          {"ratio"}, {"actor"}, {"reason"},   {"created_at"}, {"expires_at"}};
-}
+constexpr char kTitles[] =
+    "id,kind,identity,segment,target,ratio,actor,reason,created_at,expires_at";
 
 std::vector<Cell> CsvCells(const v1::Override& override) {
   const v1::Selector& selector = override.selector();
@@ -53,19 +52,13 @@ std::vector<Cell> CsvCells(const v1::Override& override) {
           {Rfc3339(override.has_expires_at(), override.expires_at())}};
 }
 
-}  // namespace
-
-std::string SelectorText(const v1::Selector& selector) {
-  return absl::StrCat(selector.has_segment() ? "segment " : "",
-                      selector.has_segment() ? selector.segment() : selector.identity(),
-                      selector.target().empty() ? "" : " on ", selector.target());
-}
-
+// "until 2026-01-01 02:00:00 UTC", "until it is deleted".
 std::string UntilText(const v1::Override& override) {
   return override.has_expires_at() ? absl::StrCat("until ", ExpiryText(override))
                                    : "until it is deleted";
 }
 
+// "paused", "throttled by 80 %", ...
 std::string DoneText(const v1::Override& override) {
   switch (override.kind()) {
     case v1::OVERRIDE_KIND_PAUSE:
@@ -79,9 +72,30 @@ std::string DoneText(const v1::Override& override) {
   }
 }
 
+}  // namespace
+
+std::string SelectorText(const v1::Selector& selector) {
+  return absl::StrCat(selector.has_segment() ? "segment " : "",
+                      selector.has_segment() ? selector.segment() : selector.identity(),
+                      selector.target().empty() ? "" : " on ", selector.target());
+}
+
 std::string Mention(const v1::Override& override) {
   return absl::StrCat("override ", override.id(), " on ", SelectorText(override.selector()), " (",
                       DoneText(override), " by ", override.actor(), ": ", override.reason(), ")");
+}
+
+std::string ChangesText(const v1::ListOverridesResponse& overrides, Change change) {
+  std::string text;
+  for (const v1::Override& override : overrides.overrides()) {
+    const std::string line =
+        change == Change::kEnded
+            ? absl::StrCat("ended ", Mention(override))
+            : absl::StrCat("override ", override.id(), ": ", DoneText(override), " ",
+                           SelectorText(override.selector()), " ", UntilText(override));
+    absl::StrAppend(&text, Escaped(line), "\n");
+  }
+  return text;
 }
 
 Table OverridesTable(const v1::ListOverridesResponse& overrides) {
@@ -99,7 +113,7 @@ Table OverridesTable(const v1::ListOverridesResponse& overrides) {
 }
 
 Table OverridesCsv(const v1::ListOverridesResponse& overrides) {
-  Table table(CsvColumns());
+  Table table(Titles(kTitles));
   for (const v1::Override& override : overrides.overrides()) table.Add(CsvCells(override));
   return table;
 }
@@ -119,9 +133,7 @@ Table EventsTable(const v1::ListOverrideEventsResponse& events) {
 }
 
 Table EventsCsv(const v1::ListOverrideEventsResponse& events) {
-  std::vector<Column> columns = {{"event"}, {"happened_at"}, {"what"}, {"by"}, {"why"}};
-  for (Column& column : CsvColumns()) columns.push_back(std::move(column));
-  Table table(columns);
+  Table table(Titles(absl::StrCat("event,happened_at,what,by,why,", kTitles)));
   for (const v1::OverrideEvent& event : events.events()) {
     std::vector<Cell> row = {{absl::StrCat(event.id())},
                              {Rfc3339(event.has_happened_at(), event.happened_at())},

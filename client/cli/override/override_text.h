@@ -15,12 +15,12 @@ namespace headgate::cli {
 
 // "job:etl", "segment vcopier", "etl on main".
 std::string SelectorText(const v1::Selector& selector);
-// "until 2026-01-01 02:00:00 UTC", "until it is deleted".
-std::string UntilText(const v1::Override& override);
-// "paused", "throttled by 80 %", ...
-std::string DoneText(const v1::Override& override);
 // "override 3 on etl (paused by bob: freeze)".
 std::string Mention(const v1::Override& override);
+
+// What was done to these, in one line each.
+enum class Change { kMade, kEnded };
+std::string ChangesText(const v1::ListOverridesResponse& overrides, Change change);
 
 Table OverridesTable(const v1::ListOverridesResponse& overrides);
 Table OverridesCsv(const v1::ListOverridesResponse& overrides);

@@ -90,10 +90,9 @@ int RunReplay(const Globals& globals, const ReplayArguments& arguments, const Co
     return ToInt(ExitStatus::kUsage);
   }
   SortByChange(*replayed);
-  console.Print(
+  return console.Print(
       *replayed, [&] { return ReplayText(*replayed, arguments, console.colours); },
       [&] { return ReplayCsv(*replayed); });
-  return ToInt(ExitStatus::kOk);
 }
 
 }  // namespace headgate::cli

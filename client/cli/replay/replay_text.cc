@@ -121,14 +121,9 @@ std::string ReplayText(const v1::ReplayThrottleLogResponse& response,
 }
 
 Table ReplayCsv(const v1::ReplayThrottleLogResponse& response) {
-  Table table({{"identity"},
-               {"target"},
-               {"allowed_before"},
-               {"denied_before"},
-               {"allowed_after"},
-               {"denied_after"},
-               {"allowed_cost_before"},
-               {"allowed_cost_after"}});
+  Table table(
+      Titles("identity,target,allowed_before,denied_before,allowed_after,denied_after,allowed_cost_"
+             "before,allowed_cost_after"));
   for (const v1::ReplayedIdentity& replayed : response.identities()) {
     table.Add({{replayed.identity()},
                {replayed.target()},

@@ -18,10 +18,9 @@ int RunStatus(const Globals& globals, const StatusArguments&, const Console& con
   const absl::StatusOr<v1::GetStatusResponse> status =
       connection.Call(&v1::StatusService::Stub::GetStatus, request);
   if (!status.ok()) return ToInt(console.Fail(status.status()));
-  console.Print(
+  return console.Print(
       *status, [&] { return StatusText(*status, connection.address(), console.colours); },
       [&] { return StatusCsv(*status); });
-  return ToInt(ExitStatus::kOk);
 }
 
 }  // namespace headgate::cli

@@ -167,15 +167,7 @@ void AddDerived(const v1::TargetStatus& target, Table& table) {
 }  // namespace
 
 Table StatusCsv(const v1::GetStatusResponse& status) {
-  Table table({{"kind"},
-               {"target"},
-               {"name"},
-               {"state"},
-               {"value"},
-               {"speed"},
-               {"pressure"},
-               {"age_s"},
-               {"detail"}});
+  Table table(Titles("kind,target,name,state,value,speed,pressure,age_s,detail"));
   Add({.kind = "version", .value = status.version()}, table);
   Add({.kind = "permits_outstanding", .value = absl::StrCat(status.permits_outstanding())}, table);
   Add({.kind = "buckets_owing", .value = absl::StrCat(status.buckets_owing())}, table);

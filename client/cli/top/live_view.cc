@@ -13,7 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/output/console.h"
 #include "client/cli/output/terminal_text.h"
-#include "client/cli/process/signal_inbox.h"
 #include "client/cli/top/top_text.h"
 
 namespace headgate::cli {

@@ -135,18 +135,8 @@ std::string TopText(const TopAnswers& answers, const std::string& address, Colou
 }
 
 Table TopCsv(const TopAnswers& answers) {
-  Table table({{"kind"},
-               {"target"},
-               {"budget"},
-               {"bucket"},
-               {"mode"},
-               {"debt"},
-               {"burst"},
-               {"rate"},
-               {"speed"},
-               {"outstanding"},
-               {"fill"},
-               {"empty_in_s"}});
+  Table table(
+      Titles("kind,target,budget,bucket,mode,debt,burst,rate,speed,outstanding,fill,empty_in_s"));
   for (const v1::BudgetStatus& budget : answers.budgets.budgets()) {
     table.Add({{"budget"},
                {budget.target()},

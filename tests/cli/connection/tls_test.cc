@@ -1,5 +1,7 @@
 // The program over TLS, and what it says where that fails.
 
+#include <headgate/v1/status_service.grpc.pb.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -70,7 +72,7 @@ TEST_F(CommandOverTls, ConnectionThatIsKeptTakesNewCertificates) {
       time->Wait(absl::Seconds(1), {});
       connection.channel();
     }
-    return connection.GetStatus({}).status();
+    return connection.Call(&v1::StatusService::Stub::GetStatus, v1::GetStatusRequest()).status();
   };
   EXPECT_TRUE(status().ok()) << status();
   CertificateAuthority strangers("strangers");
