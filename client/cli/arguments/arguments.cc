@@ -176,7 +176,7 @@ CLI::App* AddTop(CLI::App& app, TopArguments& top) {
   return command;
 }
 
-// What may become of the parse, all in one place: CLI11 writes into these as it goes.
+// Everything that CLI11 writes into while it parses.
 struct Grammar {
   CLI::App app{"Headgate throttles work on PostgreSQL by budgets and by the database's health.",
                "headgate"};
@@ -237,19 +237,19 @@ struct Grammar {
   }
 };
 
-// CLI11 takes them from the back.
+// CLI11 expects the words in reverse order.
 void Parse(CLI::App& app, std::vector<std::string> words) {
   std::reverse(words.begin(), words.end());
   app.parse(std::move(words));
 }
 
-// All of them are names of files, but for one.
+// All options of TLS are names of files, except for the server's name.
 bool IsOfTls(const CLI::Option& option) {
   const std::string name = option.get_name();
   return (name.starts_with("--tls") && name != "--tls-server-name") || name == "--token-file";
 }
 
-// No message of the API could hold it. Names of files may have any bytes.
+// Messages of the API hold nothing but UTF-8. Names of files may have any bytes.
 void RefuseNoUtf8(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_name() == "file" || option->get_name() == "--config" || IsOfTls(*option)) {
@@ -296,7 +296,7 @@ Parsed Finish(Grammar& grammar) {
 
 Parsed ParseArguments(const std::vector<std::string>& arguments) {
   Grammar grammar;
-  // A command's words are no business of CLI11, which would take some of them for its own.
+  // The words of the command to run are kept from CLI11, which would take some of them for options.
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   const bool run = std::find(arguments.begin(), dashes, "run") != dashes;
   try {

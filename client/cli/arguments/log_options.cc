@@ -141,7 +141,7 @@ void ParseGroup(const std::string& group, LogArguments& log) {
   log.by.push_back(parsed);
 }
 
-// What goes together, once everything is known.
+// Checks which options go together, once all of them are known.
 void Settle(const CLI::App& app, LogArguments& log) {
   const auto given = [&app](const char* name) { return app.count(name) > 0; };
   const bool denials = given("--denials") || given("--follow");
@@ -184,7 +184,7 @@ absl::StatusOr<double> ShareFromText(const std::string& text) {
 }  // namespace
 
 void AddTime(CLI::App& app, const std::string& name, std::string& value, const std::string& help) {
-  // Whether it is one depends on nothing.
+  // Whether the text is a time does not depend on the clock.
   const auto parse = [](const std::string& text) -> absl::StatusOr<std::string> {
     const auto time = TimeFromText(text, absl::UnixEpoch(), absl::UTCTimeZone());
     if (!time.ok()) return time.status();
@@ -235,7 +235,7 @@ CLI::App* AddReplay(CLI::App& app, ReplayArguments& replay) {
 
 std::vector<std::string> WithNumbers(std::vector<std::string> words) {
   if (std::find(words.begin(), words.end(), "log") == words.end()) return words;
-  // -3 as well, which is refused: it is neither an option nor whom anybody means.
+  // -3 counts too, and is refused later: it is neither an option nor an identity.
   const auto is_number = [](std::string_view word) {
     if (word.starts_with('-')) word.remove_prefix(1);
     return !word.empty() && std::all_of(word.begin(), word.end(), absl::ascii_isdigit);

@@ -66,7 +66,7 @@ void AddWho(CLI::App& command, ActorArguments& who) {
       ->type_name("NAME");
 }
 
-// Whoever forgot something is in a hurry: what is missing comes with a whole command.
+// People who forget an option here are in a hurry, so the error shows a complete command.
 void Require(const Words& words, const OverrideArguments& override) {
   const std::string example = absl::StrCat("; for example: headgate ", words.command, " job-7:etl",
                                            words.more, " --for 2h --reason 'stuck shard'");

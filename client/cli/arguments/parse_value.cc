@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kMaxDays = 36'500;
 
-// Abseil takes "infinite-past" for a time.
+// Abseil parses "infinite-past" as a time.
 bool IsFinite(absl::Time time) {
   return time != absl::InfinitePast() && time != absl::InfiniteFuture();
 }

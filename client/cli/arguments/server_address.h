@@ -11,8 +11,9 @@ namespace headgate::cli {
 
 // "host" becomes "host:8081"; what has a port, or a scheme as unix:/path has, stays.
 std::string WithPort(const std::string& address);
-// Whether gRPC could find a server by it, WithPort: it would take a port that is out of range for
-// another one, and no port for that of HTTPS. What follows a scheme is gRPC's to judge.
+// Whether gRPC finds the right server by this address, WithPort. gRPC itself takes a port that is
+// out of range for another one, and a missing port for that of HTTPS. It judges what follows a
+// scheme.
 bool IsAddress(const std::string& address);
 
 }  // namespace headgate::cli

@@ -25,7 +25,7 @@ bool IsExecutable(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
 }
 
-// Beside this program, else on PATH.
+// The server's program beside this one, or else on PATH.
 std::optional<std::string> FindServer() {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);

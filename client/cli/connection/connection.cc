@@ -26,7 +26,7 @@ constexpr absl::Duration kMaxProbeTime = absl::Seconds(2);
 constexpr int kFirstReconnectMs = 100;
 constexpr int kLongestReconnectMs = 2000;
 
-// gRPC tells the whole story; its end says why.
+// gRPC's message is a chain of causes, of which the last one says why.
 std::string_view Reason(std::string_view message) {
   for (const std::string_view mark :
        {"last error: ", "UNKNOWN: ", "Failed to connect to remote host: "}) {
@@ -46,7 +46,7 @@ client::ConnectionOptions OptionsOf(const Globals& globals) {
 std::shared_ptr<client::internal::ChannelSource> OpenChannels(
     const Globals& globals, const std::shared_ptr<client::TimeSource>& time) {
   grpc::ChannelArguments arguments;
-  // A proxy for the web has no say in how Headgate is reached.
+  // Headgate is never reached by an HTTP proxy, even where the environment names one.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestReconnectMs);
@@ -57,7 +57,7 @@ std::shared_ptr<client::internal::ChannelSource> OpenChannels(
 }
 
 void SetDeadline(grpc::ClientContext& context, absl::Duration timeout) {
-  // A span, from now on: gRPC reads the clock.
+  // The deadline is a span from now on, so that only gRPC reads the clock.
   context.set_deadline(gpr_time_from_nanos(absl::ToInt64Nanoseconds(timeout), GPR_TIMESPAN));
 }
 
@@ -95,7 +95,8 @@ std::shared_ptr<grpc::Channel> Connection::channel() const {
 }
 
 absl::Status Connection::ToStatus(const grpc::Status& status) const {
-  // Details are Headgate's: gRPC itself gives none. What others told it, such as libpq, has lines.
+  // Only the server sends details; gRPC's own errors have none. The message may quote others, such
+  // as libpq, and then has several lines.
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE && !status.error_details().empty()) {
     return absl::AbortedError(Squeezed(status.error_message()));
   }

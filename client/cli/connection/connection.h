@@ -1,8 +1,8 @@
 // The services of one server, called one at a time.
 //
-// An answer is waited for no longer than the timeout. Errors keep the RPC's code, and their message
-// is a line for a person that says which server did not answer, and why. A server that answered
-// that it cannot do it now is Aborted: another failure than one that did not answer.
+// Each call waits for its answer until the timeout at most. Errors keep the RPC's code, and their
+// message is a line for a person that says which server did not answer, and why. Where a server
+// answers that it cannot do something now, the error is Aborted, to tell it from no answer.
 //
 // Thread-safe.
 //
@@ -30,7 +30,8 @@ namespace headgate::cli {
 
 // The parts of a Connection, for what makes its calls by other means.
 client::ConnectionOptions OptionsOf(const Globals& globals);
-// Null where a file cannot be read: client::internal::CheckFiles says why, and has been asked.
+// Null where a file cannot be read. Main has asked client::internal::CheckFiles before, which says
+// why.
 std::shared_ptr<client::internal::ChannelSource> OpenChannels(
     const Globals& globals,
     const std::shared_ptr<client::TimeSource>& time = client::NewRealTime());
@@ -48,7 +49,7 @@ class Connection {
   explicit Connection(const Globals& globals,
                       const std::shared_ptr<client::TimeSource>& time = client::NewRealTime());
 
-  // One call: of which service and method, its stub says.
+  // One call; the method of the stub says of which service.
   template <typename Response, typename Stub, typename Request>
   absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                              Response*),

@@ -31,7 +31,8 @@ client::OnUnreachable ToSdk(OnUnreachable choice) {
 
 }  // namespace
 
-// Reports go the SDK's own way. Nothing here is ever asked to stop: a signal ends the program.
+// Reports go through the SDK's own transport. Nobody asks this one to stop, because a signal ends
+// the program.
 class PermitWaiter::Recorder final : public client::Transport {
  public:
   Recorder(std::string address, std::shared_ptr<client::internal::ChannelSource> channels,
@@ -88,7 +89,7 @@ class PermitWaiter::Recorder final : public client::Transport {
         [&](auto done) { stub->async()->Check(&context, &request, &response, std::move(done)); });
   }
 
-  // Client makes its Checks on the thread that waits for them.
+  // Client makes its Checks on the thread that waits for them, so this needs no lock.
   void TellOfWaiting(const absl::Status& status, const v1::Decision& decision,
                      absl::Duration timeout) {
     if (on_waiting_ == nullptr) return;
@@ -140,7 +141,7 @@ absl::StatusOr<std::unique_ptr<PermitWaiter>> PermitWaiter::Create(const Globals
 absl::StatusOr<client::Permit> PermitWaiter::Wait(const client::CheckRequest& request,
                                                   absl::Duration most) {
   absl::StatusOr<client::Permit> permit = client_->CheckOrWait(request, most);
-  // Others are the SDK's own, and say more than that there was no answer.
+  // All other errors are the SDK's own, and say more than that there was no answer.
   if (!permit.ok() && permit.status() == recorder_->last_error()) {
     return WithTlsReason(
         DescribeUnreachable(permit.status(), WithPort(globals_.address), globals_.timeout),

@@ -23,7 +23,7 @@ using Context = std::unique_ptr<SSL_CTX, Freed<SSL_CTX_free>>;
 using Session = std::unique_ptr<SSL, Freed<SSL_free>>;
 using Addresses = std::unique_ptr<addrinfo, Freed<freeaddrinfo>>;
 
-// OpenSSL writes to a connection that the other end may have closed.
+// Blocks SIGPIPE, because OpenSSL writes to a connection that the other end may have closed.
 class NoSigpipe {
  public:
   NoSigpipe() {
@@ -57,7 +57,7 @@ HostAndPort Split(const std::string& address) {
   return {.host = host, .port = address.substr(colon + 1)};
 }
 
-// -1: nobody listens.
+// Returns -1 where nobody listens.
 int Connect(const HostAndPort& to, absl::Duration timeout) {
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
@@ -107,7 +107,7 @@ void Expect(SSL* session, const std::string& name) {
   }
 }
 
-// What is said of the client's certificate, by the server's alert.
+// What the server's alert says about the client's certificate.
 std::string OfOurs(int alert) {
   switch (alert) {
     case SSL_AD_CERTIFICATE_REQUIRED:
@@ -122,7 +122,7 @@ std::string OfOurs(int alert) {
   }
 }
 
-// OpenSSL counts an alert that came as this reason.
+// The alert that was received, as OpenSSL encodes it in the reason of an error; -1: there was none.
 int AlertIn(unsigned long error) {
   const int reason = ERR_GET_REASON(error);
   return reason > SSL_AD_REASON_OFFSET ? reason - SSL_AD_REASON_OFFSET : -1;
@@ -155,7 +155,7 @@ std::string WhyFailed(SSL* session) {
   return error == 0 ? "" : absl::StrCat("TLS failed: ", ERR_reason_error_string(error));
 }
 
-// The server has closed the connection without a word, as gRPC's do.
+// The server has closed the connection without an alert, as gRPC's servers do.
 std::string OfOurs(SSL* session) {
   X509* const own = SSL_get_certificate(session);
   if (own == nullptr) {
@@ -172,7 +172,7 @@ std::string WhyRefused(SSL* session) {
   const int got = SSL_read(session, &byte, 1);
   if (got > 0) return "";
   if (const int alert = AlertIn(ERR_peek_last_error()); alert >= 0) return OfOurs(alert);
-  // A server that is just slow has not closed it.
+  // A server that is merely slow has not closed the connection.
   return SSL_get_error(session, got) == SSL_ERROR_WANT_READ ? "" : OfOurs(session);
 }
 

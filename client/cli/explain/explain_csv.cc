@@ -23,14 +23,14 @@ std::vector<Refusal> RefusalsOf(const v1::ExplainResponse& explanation) {
   for (const v1::Violation& violation : explanation.decision().violations()) {
     if (violation.warn()) continue;
     const int place = static_cast<int>(refusals.size());
-    // A server that is older gives no advice.
+    // An older server gives no advice.
     const bool advised = place < explanation.to_be_allowed_size();
     refusals.push_back({&violation, advised ? explanation.to_be_allowed(place) : std::string()});
   }
   return refusals;
 }
 
-// What every row ends with.
+// The last cells of every row.
 std::vector<Cell> Ending(const v1::ExplainResponse& explanation, const std::string& ask_again,
                          const std::string& limit_kind, const std::string& advice) {
   return {{Word(explanation.decision().reason())},

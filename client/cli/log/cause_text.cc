@@ -19,7 +19,7 @@ std::string Bytes(double bytes) {
   return absl::StrCat(ShortNumber(bytes), " B");
 }
 
-// In the unit that the signal's name ends with.
+// The value in the unit that the signal's name ends with.
 std::string Amount(double value, std::string_view signal) {
   const std::string_view name = signal.substr(0, signal.find(' '));
   if (name.ends_with("_seconds")) return absl::StrCat(ShortNumber(value), " s");
@@ -28,7 +28,8 @@ std::string Amount(double value, std::string_view signal) {
   return ShortNumber(value);
 }
 
-// A limit of 0 is not known, as without a recent sample; what is absent is infinite.
+// A limit of 0 means that it is unknown, as it is without a recent sample. An infinite peak means
+// that the signal was absent.
 std::string Reading(const v1::DenialCause& cause) {
   if (cause.limit() == 0) return "";
   if (std::isinf(cause.peak())) return "absent";
@@ -48,7 +49,7 @@ std::string OfBudget(const v1::DenialCause& cause) {
 }  // namespace
 
 std::string CauseText(const v1::DenialCause& cause) {
-  // What health denied is one cause, whichever budget would have refused as well.
+  // A denial by health has one cause, even where a budget would have refused as well.
   if (cause.reason() == v1::REASON_HEALTH) {
     return cause.signal().empty() ? "health" : cause.signal();
   }

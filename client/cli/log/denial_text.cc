@@ -14,7 +14,7 @@
 namespace headgate::cli {
 namespace {
 
-// Denials are milliseconds apart.
+// The time with milliseconds, because denials are no further apart.
 std::string At(const v1::Denial& denial, absl::TimeZone zone) {
   return absl::FormatTime("%Y-%m-%d %H:%M:%E3S", FromProto(denial.at()), zone);
 }
@@ -33,7 +33,7 @@ bool Takes(const List& list, const Value& value) {
   return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
 }
 
-// A signal's name alone means it on every server.
+// A signal's name without a server means the signal on every server.
 bool TakesSignal(const v1::LogFilter& filter, const std::string& signal) {
   return filter.signals().empty() ||
          std::any_of(filter.signals().begin(), filter.signals().end(), [&](const auto& wanted) {

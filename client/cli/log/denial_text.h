@@ -17,7 +17,7 @@ namespace headgate::cli {
 
 inline constexpr int kDenialsPerPage = 1000;  // the most that a server sends
 
-// Whether the filter takes it: what ListDenials itself does not look at.
+// Whether the filter takes the denial. ListDenials itself filters by no more than the identity.
 bool Matches(const v1::Denial& denial, const v1::LogFilter& filter);
 
 std::string DenialsText(const v1::ListDenialsResponse& denials, absl::TimeZone zone,

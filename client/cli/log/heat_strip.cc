@@ -23,7 +23,7 @@ constexpr size_t kTickColumns = 7;  // "07:00" and blanks
 constexpr size_t kLongTickColumns = 10;
 constexpr int64_t kMaxCells = 1000;
 
-// Steps and ticks that people find round.
+// The lengths of steps and ticks, in numbers that people find round.
 constexpr std::array<int, 22> kRoundSeconds = {
     10,   20,   30,    60,    120,   180,   300,   600,   900,    1200,   1800,
     3600, 7200, 10800, 14400, 21600, 28800, 43200, 86400, 172800, 345600, 604800};
@@ -62,7 +62,7 @@ struct Line {
   std::vector<Count> cells;
 };
 
-// Cuts at the end: an identity says the most at its beginning.
+// Cuts at the end, because the beginning of an identity says the most.
 std::string Label(const std::string& who, size_t columns) {
   return DisplayWidth(who) <= columns ? who : absl::StrCat(Fitted(who, columns - 1), "…");
 }
@@ -113,7 +113,8 @@ class Strips {
     cell.denied += sum.denied();
   }
 
-  // Times above the cells in which they begin, as round as they fit.
+  // A line of times, each above the cell in which it begins. They are as round as there is room
+  // for.
   std::string Axis() const {
     absl::Duration tick = RoundAtLeast(options_.step * kTickColumns, options_.step);
     if (tick < absl::Minutes(1)) {
@@ -130,7 +131,8 @@ class Strips {
           at - absl::UnixEpoch() + absl::Seconds(options_.zone.At(at).offset);
       if (local % tick >= options_.step || i < free_from) continue;
       axis.resize(label_ + kGap + i, ' ');
-      // Of several days each begins with its date; the heading has the first one's.
+      // Where there are several days, each begins with its date. The heading has the first day's
+      // date.
       const bool begins_day = dates && local % absl::Hours(24) < options_.step;
       absl::StrAppend(&axis, absl::FormatTime(begins_day ? "%m-%d" : format, at, options_.zone));
       free_from = i + kTickColumns;
@@ -170,7 +172,7 @@ class Strips {
 
 absl::Duration HeatStep(absl::Duration span, LogAge age, size_t columns) {
   const size_t cells = columns - MaxLabelColumns(columns) - kGap - kShareColumns;
-  // One more than fit: the first and the last are seldom whole.
+  // One cell is kept free, because the first and the last step are seldom whole.
   return RoundAtLeast(span / static_cast<int64_t>(cells - 1),
                       age == LogAge::kCoarse ? absl::Minutes(5) : absl::Seconds(10));
 }

@@ -25,7 +25,7 @@ int64_t ChecksIn(const v1::ThrottledInterval& interval) {
   return interval.allowed() + interval.denied();
 }
 
-// The time that any of them covers.
+// For how long at least one of the intervals lasted.
 absl::Duration Covered(const Intervals& intervals) {
   std::vector<std::pair<absl::Time, absl::Time>> spans;
   for (const v1::ThrottledInterval& interval : intervals) {
@@ -41,14 +41,14 @@ absl::Duration Covered(const Intervals& intervals) {
   return covered;
 }
 
-// Causes that read alike, as one.
+// All causes that have the same text, summed up.
 struct CauseSum {
   std::string text;
   int64_t denied = 0;
   v1::DenialCause worst;
 };
 
-// The one that denied the most comes first.
+// Sorted by denials; the cause that denied the most comes first.
 std::vector<CauseSum> Causes(const Intervals& intervals) {
   std::vector<CauseSum> all;
   for (const v1::ThrottledInterval& interval : intervals) {
@@ -92,7 +92,7 @@ std::string Totals(const v1::LogSum& sum) {
   return text;
 }
 
-// The same of what only some denials are asked for: what others denied is told apart.
+// The same where only some causes are asked for: what other causes denied is counted apart.
 std::string TotalsOfSome(const LogTotals& totals) {
   const int64_t all = Checks(totals.sum);
   std::string text = absl::StrCat(totals.sum.denied(), " of ", all, " Checks were so denied");

@@ -16,7 +16,7 @@
 
 namespace headgate::cli {
 
-// All that was asked for by whom the question is about.
+// What the log has of those whom the question is about.
 struct LogTotals {
   absl::Time from;
   absl::Time to;

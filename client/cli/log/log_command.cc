@@ -31,7 +31,7 @@ using Stub = v1::ThrottleLogService::Stub;
 constexpr int kMaxSums = 10'000;
 constexpr int kMaxIntervals = 1'000;
 
-// One question about the log, on its way.
+// One question about the log, and everything that it takes to answer it.
 struct Question {
   const LogArguments& log;
   const Globals& globals;
@@ -51,7 +51,7 @@ v1::QueryThrottleLogRequest TotalRequest(const v1::LogFilter& filter) {
   return request;
 }
 
-// What is denied is told by what was asked for, and by all else.
+// Where the question names causes, what they denied is counted apart from what others denied.
 absl::StatusOr<LogTotals> FetchTotals(const Question& question) {
   const auto total =
       question.connection.Call(&Stub::QueryThrottleLog, TotalRequest(question.filter));
@@ -65,7 +65,7 @@ absl::StatusOr<LogTotals> FetchTotals(const Question& question) {
   const auto denied = question.connection.Call(&Stub::QueryThrottleLog, request);
   if (!denied.ok()) return denied.status();
   const int64_t by_it = denied->sums().empty() ? 0 : denied->sums(0).denied();
-  // The log has grown since.
+  // Between the two calls the log may have grown, so the difference may be negative.
   totals.denied_else = std::max<int64_t>(totals.sum.denied() - by_it, 0);
   totals.sum.set_denied(by_it);
   return totals;
@@ -76,7 +76,7 @@ int ShowIntervals(const Question& question) {
   *request.mutable_filter() = question.filter;
   request.set_level(question.log.level);
   if (question.log.min_denied) request.set_min_denied_ratio(*question.log.min_denied);
-  // The table's headline is about all of them.
+  // The table's headline sums up all intervals, so none may be missing.
   const bool table = question.console.format == Format::kTable;
   const auto intervals = FetchPages(
       question.connection, &Stub::ListThrottledIntervals, request,
@@ -116,7 +116,7 @@ int ShowSums(const Question& question) {
   return question.console.Print(*sums, text, [&] { return SumsCsv(*sums); });
 }
 
-// InvalidArgument where so many steps make no strip.
+// InvalidArgument where there are too many steps for a strip.
 absl::StatusOr<HeatOptions> HeatOptionsOf(const Question& question) {
   const v1::LogFilter& filter = question.filter;
   const absl::Time to = filter.has_to() ? FromProto(filter.to()) : question.now;
@@ -148,7 +148,7 @@ int ShowHeat(const Question& question) {
   return question.console.Print(*sums, text, [&] { return SumsCsv(*sums); });
 }
 
-// Why there is none to show, of those that were looked at.
+// Why no denial is shown.
 std::string NoDenialsText(const v1::ListDenialsResponse& newest, const LogArguments& log,
                           const Globals& globals) {
   if (newest.denials_size() >= kDenialsPerPage) {

@@ -20,7 +20,7 @@
 namespace headgate::cli {
 namespace {
 
-// Nobody reads faster, and the server has to send them all.
+// Nobody reads faster than this, and each round costs the server an answer.
 constexpr absl::Duration kShortestPause = absl::Milliseconds(50);
 
 void Drain(int fd) {
@@ -50,12 +50,12 @@ int LogFollow::Run() {
       if (!Handle(answer, exit_status)) return exit_status;
       if (!restarted_ || away_) signal = signals_.WaitFor(-1, Pause());
     }
-    // Ctrl-C is how people leave.
+    // Ctrl-C is the usual way to leave, and no failure.
     if (signal) return *signal == SIGINT && answered_ ? 0 : 128 + *signal;
   }
 }
 
-// A call that a signal cancels: a server that does not answer must not hold anybody up.
+// A signal cancels the call, so that a server that does not answer holds nobody up.
 std::optional<int> LogFollow::Ask(Answer& answer) {
   grpc::ClientContext context;
   SetDeadline(context, connection_.timeout());
@@ -121,8 +121,8 @@ bool LogFollow::MayNarrow() const {
   return answered_ && !only_own_ && !options_.filter.identity().empty();
 }
 
-// Whether asking again is in vain: of what was a good question most failures are the server's,
-// which may come back.
+// Whether asking again is in vain. Most failures are not final: once a question has been answered,
+// it is the server that fails, and it may come back.
 bool LogFollow::IsFinal(const absl::Status& status) {
   unauthenticated_ = absl::IsUnauthenticated(status) ? unauthenticated_ + 1 : 0;
   return unauthenticated_ >= client::internal::kMaxUnauthenticated ||
@@ -132,7 +132,7 @@ bool LogFollow::IsFinal(const absl::Status& status) {
 
 absl::Duration LogFollow::Pause() const {
   if (!away_) return pause_;
-  // Another token may be in its file by then.
+  // The pause is long enough for another token to be found in its file.
   const absl::Duration shortest =
       unauthenticated_ > 0 ? client::internal::kLooksAgain : kShortestPause;
   return std::max({pause_, options_.interval, shortest});
@@ -150,7 +150,8 @@ void LogFollow::Show(const v1::ListDenialsResponse& answer) {
   if (counting_) {
     TellMissed(answer, restarted_ ? 0 : newest_number_);
   } else if (!only_own_) {
-    // What was before is no gap. All denials are asked for at once, whoever's, to count them.
+    // Denials before the first answer are not missing. To begin to count, the next question is
+    // about everybody's denials, and comes at once.
     counting_ = answered_ || options_.filter.identity().empty();
     pause_ = counting_ ? options_.interval : absl::ZeroDuration();
   }
@@ -179,7 +180,7 @@ void LogFollow::TellMissed(const v1::ListDenialsResponse& answer, int64_t seen) 
         happened - told, happened - told == 1 ? " denial is" : " denials are",
         " missing here, whoever's: more at once than the server keeps, or than an answer holds"));
   }
-  // So that half a page comes in it, if it goes on like this.
+  // At the present rate of denials half a page comes in this pause.
   pause_ = pause_ * (kDenialsPerPage / 2.0) / static_cast<double>(std::max<int64_t>(happened, 1));
   pause_ = std::clamp(pause_, std::min(options_.interval, kShortestPause), options_.interval);
 }

@@ -1,5 +1,3 @@
-// Sums over the throttle log, and words that all of its views share.
-
 #include "client/cli/log/sums_text.h"
 
 #include <algorithm>
@@ -49,7 +47,7 @@ std::string Value(const v1::LogSum& sum, v1::LogGroup group, const TimeStyle& st
   }
 }
 
-// Nothing is a value too: of the Checks that no signal was behind, say.
+// An empty value is shown too; it stands, for instance, for Checks that no signal was behind.
 std::string OrDash(const std::string& value) { return value.empty() ? "-" : value; }
 
 Table SumsTable(const v1::QueryThrottleLogResponse& sums, const LogArguments& log) {

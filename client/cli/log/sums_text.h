@@ -1,4 +1,4 @@
-// What the throttle log holds, for a person and in CSV.
+// Sums over the throttle log, for a person.
 //
 // Pure functions; thread-safe.
 

@@ -1,4 +1,4 @@
-// What is wrong with a configuration file, as config check and replay say it.
+// What is wrong with a configuration file, as `config check` and `replay` print it.
 
 #ifndef HEADGATE_CLIENT_CLI_OUTPUT_CONFIG_VERDICT_H_
 #define HEADGATE_CLIENT_CLI_OUTPUT_CONFIG_VERDICT_H_
@@ -10,7 +10,7 @@
 
 namespace headgate::cli {
 
-// No errors: the file is good.
+// Without errors the file is good.
 void PrintVerdict(const std::string& file, const std::vector<std::string>& errors,
                   const Console& console);
 

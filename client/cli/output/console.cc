@@ -51,7 +51,7 @@ ExitStatus ExitStatusOf(const absl::Status& status) {
 ExitStatus Console::Fail(const absl::Status& status) const {
   const ExitStatus exit = ExitStatusOf(status);
   const std::string message(status.message());
-  // Aborted is Connection's, and a sentence; other codes are the server's.
+  // An Aborted error is made by Connection, as a whole sentence. Other codes are the server's.
   Complain(exit == ExitStatus::kFailed && !absl::IsAborted(status)
                ? absl::StrCat(absl::StatusCodeToString(status.code()), ": ", message)
                : message);
@@ -86,7 +86,7 @@ std::string JsonLine(const google::protobuf::Message& message) {
 
 std::string JsonString(std::string_view text) {
   google::protobuf::Value value;
-  // What is no UTF-8 has no place in JSON.
+  // JSON holds nothing but UTF-8, so other bytes are escaped.
   value.set_string_value(Escaped(text));
   return Print(value, {});
 }

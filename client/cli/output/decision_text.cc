@@ -11,7 +11,7 @@ std::string RetryAfter(bool present, const google::protobuf::Duration& duration)
   return present ? ShortDuration(FromProto(duration)) : "waiting will not help";
 }
 
-// Nobody knows when a permit comes back.
+// With a limit of concurrency nobody knows when a permit comes back, so the text says so.
 std::string RetryAfter(const v1::Decision& decision) {
   std::string text = RetryAfter(decision.has_retry_after(), decision.retry_after());
   for (const v1::Violation& violation : decision.violations()) {

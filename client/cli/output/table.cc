@@ -19,7 +19,7 @@ std::string CsvField(const std::string& text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
 }
 
-// No blanks after the last cell.
+// There are no blanks after the last cell.
 void AppendAligned(const Cell& cell, Align align, size_t width, bool last, Colours colours,
                    std::string& line) {
   const size_t used = DisplayWidth(cell.text);

@@ -45,7 +45,7 @@ std::string TimeStyle::Range(absl::Time from, absl::Time to) const {
 
 std::string SpanText(absl::Time from, absl::Time to, absl::TimeZone zone) {
   const std::string range = TimeStyle({from, to}, zone).Range(from, to);
-  // A range of several days has its dates.
+  // A range of several days already has its dates.
   const std::string date =
       range.find('-') == std::string::npos ? absl::FormatTime("%Y-%m-%d ", from, zone) : "";
   return absl::StrCat(date, range, absl::FormatTime(" %Z", to, zone));

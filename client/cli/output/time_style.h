@@ -1,4 +1,4 @@
-// How the times of one table are shown: all alike, and no longer than it takes to tell them apart.
+// How the times of one table are shown: all in one format, the shortest that tells them apart.
 //
 // Immutable; thread-safe.
 //

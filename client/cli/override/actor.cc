@@ -13,7 +13,7 @@
 namespace headgate::cli {
 namespace {
 
-// Cron and containers have no such variables; a container may have no such user either.
+// Cron and containers do not set these variables, and a container may not know its user's name.
 std::string UserName() {
   for (const char* name : {"USER", "LOGNAME"}) {
     const char* value = std::getenv(name);

@@ -50,7 +50,7 @@ bool Holds(const v1::Override& override) {
          override.kind() == v1::OVERRIDE_KIND_THROTTLE;
 }
 
-// Whether an override on `wider` has a say for what `selector` selects.
+// Whether an override on `wider` holds for what `selector` selects.
 bool Covers(const v1::Selector& wider, const v1::Selector& selector) {
   if (!wider.target().empty() && !selector.target().empty() &&
       wider.target() != selector.target()) {
@@ -67,7 +67,7 @@ bool Covers(const v1::Selector& wider, const v1::Selector& selector) {
   return false;
 }
 
-// Nothing is on exactly this selector: says what else holds it, if anything.
+// No override is on exactly this selector, so this says which others hold it, if any.
 int ExplainNothingToEnd(const v1::Selector& selector, Connection& connection,
                         const Console& console) {
   const absl::StatusOr<v1::ListOverridesResponse> all = ListOverrides(connection, {});

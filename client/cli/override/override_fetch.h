@@ -17,12 +17,12 @@
 
 namespace headgate::cli {
 
-// Whether it has a say on this target; none: on any.
+// Whether the override holds on this target; without one, on any.
 bool IsOn(const v1::Override& override, const std::string& target);
 
 absl::StatusOr<v1::ListOverridesResponse> ListOverrides(Connection& connection,
                                                         v1::ListOverridesRequest request);
-// At most so many; with a target, of overrides that have a say there.
+// The newest `most` events; with a target, only those of overrides that hold there.
 absl::StatusOr<v1::ListOverrideEventsResponse> ListEvents(Connection& connection,
                                                           v1::ListOverrideEventsRequest request,
                                                           const std::string& target, int most);

@@ -17,7 +17,7 @@
 namespace headgate::cli {
 namespace {
 
-// null: the child inherits all streams.
+// Without actions the child inherits all streams.
 absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& command,
                             const posix_spawn_file_actions_t* actions) {
   // Where it is ignored, as some supervisors leave it, the kernel reaps children and their statuses
@@ -25,7 +25,7 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& command,
   std::signal(SIGCHLD, SIG_DFL);
   std::vector<char*> argv;
   argv.reserve(command.size() + 1);
-  // exec never writes to them; its type is older than const.
+  // exec never writes to its arguments; its type is older than const.
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   pid_t child = 0;
@@ -36,7 +36,7 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& command,
   return error == ENOENT ? absl::NotFoundError(what) : absl::PermissionDeniedError(what);
 }
 
-// Reaps the child. Internal: somebody else has.
+// Reaps the child. The error is Internal where somebody else has reaped it.
 absl::StatusOr<int> ExitStatusOfChild(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0) {

@@ -29,7 +29,7 @@ absl::StatusOr<std::string> ReadConfig(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::ostringstream content;
-  // Nothing in it is no failure of the file's.
+  // An empty file is read without an error.
   if (file.is_open() && file.peek() != std::ifstream::traits_type::eof()) content << file.rdbuf();
   if (!file.is_open() || errno != 0) {
     return absl::InvalidArgumentError(

@@ -19,7 +19,7 @@ int64_t Change(const v1::ReplayedIdentity& replayed) {
   return replayed.denied_after() - replayed.denied_before();
 }
 
-// Not all is decided again: what cannot be is left out.
+// The numbers before and after may differ: Checks that cannot be decided again are left out.
 int64_t ChecksBefore(const v1::ReplayedIdentity& replayed) {
   return replayed.allowed_before() + replayed.denied_before();
 }

@@ -17,7 +17,7 @@ namespace headgate::cli {
 // Those that change most come first, in either direction.
 void SortByChange(v1::ReplayThrottleLogResponse& replayed);
 
-// Of what is sorted. Who would not change is only counted.
+// Takes a sorted response. Identities that would not change are only counted.
 std::string ReplayText(const v1::ReplayThrottleLogResponse& replayed,
                        const ReplayArguments& arguments, Colours colours);
 Table ReplayCsv(const v1::ReplayThrottleLogResponse& replayed);

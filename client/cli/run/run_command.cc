@@ -19,7 +19,7 @@ int RunCommand(const RunArguments& arguments, client::Permit& permit, const Cons
   const absl::StatusOr<int> status = RunInForeground(arguments.command);
   if (!status.ok()) console.Complain(std::string(status.status().message()));
   if (!status.ok() && !absl::IsInternal(status.status())) {
-    // It did not run. Refused only if it were no cost.
+    // The command did not run. Report refuses nothing but what is no cost, and 0 is one.
     permit.Report(0).IgnoreError();
     return absl::IsNotFound(status.status()) ? kNotFound : kNotExecutable;
   }

@@ -63,7 +63,7 @@ void LiveView::HandleSignal(int signal) {
     screen_.Suspend();
     Draw();
   } else {
-    // Ctrl-C is how people leave.
+    // Ctrl-C is the usual way to leave, and no failure.
     exit_status_ = signal == SIGINT ? 0 : 128 + signal;
   }
 }

@@ -23,7 +23,7 @@ constexpr int kFullestBuckets = 20;
 struct TopFetch::Round {
   explicit Round(int fd) : ready_fd(fd) {}
 
-  // What call `i` ends with, on a thread of gRPC's.
+  // What ends call `i`; it runs on one of gRPC's threads.
   auto Finish(size_t i) {
     return [this, i](const grpc::Status& status) {
       results[i] = status;

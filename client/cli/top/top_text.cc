@@ -110,7 +110,7 @@ std::string TargetText(const v1::TargetStatus& target, Colours colours) {
 
 std::string Bar(double share) {
   const double within = std::clamp(share, 0.0, 1.0);
-  // Anything owed shows, and only a full bucket looks full.
+  // Any debt shows at least one sign, and only a full bucket looks full.
   const auto filled = static_cast<size_t>(
       share >= 1 ? kBarColumns : std::min(std::ceil(within * kBarColumns), kBarColumns - 1.0));
   return absl::StrFormat("%s%s %3.0f%%", std::string(filled, '#'),
