@@ -26,10 +26,6 @@ server/main.cc   common server
 client           client common
 '
 
-# What the commands of client/cli share. Each of these folders may include those before it; a command may
-# include all of them, and never another command; the SDK includes nothing of the command line.
-CLI_SHARED='output process arguments connection'
-
 # Whatever the engine needs from outside is handed to it.
 ENGINE_NEVER='^(grpc.*|pqxx.*|google/protobuf.*|iostream|fstream|filesystem|cstdio|stdio\.h|netdb\.h|sys/(socket|un|epoll)\.h|netinet/.*|arpa/.*|poll\.h)$'
 
@@ -83,25 +79,7 @@ includes() {
   code "$@" | sed -n -E 's/^([^:]+:[0-9]+):[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">].*/\1 \2 \3/p'
 }
 
-check_cli_arrows() {
-  includes client | awk -v shared="$CLI_SHARED" '
-    function folder_of(path) { # in client/cli; ".": none of its folders, "": elsewhere
-      if (path !~ /^client\/cli\//) return ""
-      return split(path, parts, "/") > 3 ? parts[3] : "."
-    }
-    BEGIN { count = split(shared, list, " "); for (i = 1; i <= count; i++) place[list[i]] = i }
-    {
-      from = folder_of($1); to = folder_of($3)
-      if (to == "" || to == from || from == ".") next
-      if (from in place ? to in place && place[to] < place[from] : from != "" && (to == "." || to in place)) next
-      print $1 ": " (from == "" ? "the SDK" : "client/cli/" from) " may not include " $3
-      bad = 1
-    }
-    END { exit bad }'
-}
-
-check_arrows() {
-  check_cli_arrows || return 1
+check_includes() {
   includes common server client tests | awk -v arrows="$ARROWS" -v engine_never="$ENGINE_NEVER" '
     function report(what) { print $1 ": " what; bad = 1 }
     function room_of(path,   room, best) {
@@ -138,6 +116,13 @@ check_arrows() {
     END { exit bad }'
 }
 
+check_arrows() {
+  local status=0
+  check_includes || status=1
+  check_commands || status=1
+  return "$status"
+}
+
 # forbid PATTERN WHAT FOLDER...: fails when the pattern is in code outside CLOCK_PLACES.
 forbid() {
   local pattern=$1 what=$2
@@ -157,6 +142,27 @@ check_clock() {
   forbid "$RANDOMNESS" 'randomness that is not injected' common server client tests || status=1
   forbid "$SEEDED" 'takes its seed from elsewhere than a literal' common server client || status=1
   return "$status"
+}
+
+# What the commands of client/cli share. Each of these folders may include those before it; a command may
+# include all of them, and never another command; the SDK includes nothing of the command line.
+CLI_SHARED='output process arguments connection'
+
+check_commands() {
+  includes client | awk -v shared="$CLI_SHARED" '
+    function folder_of(path) { # in client/cli; ".": none of its folders, "": elsewhere
+      if (path !~ /^client\/cli\//) return ""
+      return split(path, parts, "/") > 3 ? parts[3] : "."
+    }
+    BEGIN { count = split(shared, list, " "); for (i = 1; i <= count; i++) place[list[i]] = i }
+    {
+      from = folder_of($1); to = folder_of($3)
+      if (to == "" || to == from || from == ".") next
+      if (from in place ? to in place && place[to] < place[from] : from != "" && (to == "." || to in place)) next
+      print $1 ": " (from == "" ? "the SDK" : "client/cli/" from) " may not include " $3
+      bad = 1
+    }
+    END { exit bad }'
 }
 
 check_length() {
