@@ -20,7 +20,7 @@ Reporter::Reporter(std::shared_ptr<Transport> transport, const Options& options)
     : transport_(std::move(transport)),
       max_queued_(options.max_queued),
       new_token_(options.new_token),
-      dice_(options.seed),
+      jitter_(options.seed),
       thread_([this] { Run(); }) {}
 
 void Reporter::Add(const PermitReport& report) {
@@ -121,7 +121,7 @@ void Reporter::Pause(Lock& lock, int failures, const absl::Status& why) {
   const bool last = stopping_;
   const absl::Duration longest = last ? kLongestLastPause : kLongestPause;
   const absl::Duration pause =
-      absl::IsUnauthenticated(why) ? new_token_ : dice_.Backoff(failures, kFirstPause, longest);
+      absl::IsUnauthenticated(why) ? new_token_ : jitter_.Backoff(failures, kFirstPause, longest);
   wake_.wait_for(lock, BoundedWait(pause),
                  [&] { return stopping_ != last || abandon_.stop_requested(); });
 }

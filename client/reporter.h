@@ -31,7 +31,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/dice.h"
+#include "client/jitter.h"
 #include "client/watched_files.h"
 
 namespace headgate::client::internal {
@@ -69,7 +69,7 @@ class Reporter {
   const std::shared_ptr<Transport> transport_;
   const size_t max_queued_;
   const absl::Duration new_token_;
-  Dice dice_;
+  Jitter jitter_;
   int unauthenticated_ = 0;   // how often the head of the queue was; for the thread alone
   std::stop_source abandon_;  // time is up: even calls in progress end
 

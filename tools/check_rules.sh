@@ -179,6 +179,7 @@ check_arrows() {
   local status=0
   check_includes || status=1
   check_targets || status=1
+  check_commands || status=1
   return "$status"
 }
 
@@ -287,6 +288,27 @@ check_clock() {
   forbid "$RANDOMNESS" 'randomness that is not injected' common server client tests || status=1
   forbid "$SEEDED" 'takes its seed from elsewhere than a literal' common server client || status=1
   return "$status"
+}
+
+# What the commands of client/cli share. Each of these folders may include those before it; a command may
+# include all of them, and never another command; the SDK includes nothing of the command line.
+CLI_SHARED='output process arguments connection'
+
+check_commands() {
+  includes client | awk -v shared="$CLI_SHARED" '
+    function folder_of(path) { # in client/cli; ".": none of its folders, "": elsewhere
+      if (path !~ /^client\/cli\//) return ""
+      return split(path, parts, "/") > 3 ? parts[3] : "."
+    }
+    BEGIN { count = split(shared, list, " "); for (i = 1; i <= count; i++) place[list[i]] = i }
+    {
+      from = folder_of($1); to = folder_of($3)
+      if (to == "" || to == from || from == ".") next
+      if (from in place ? to in place && place[to] < place[from] : from != "" && (to == "." || to in place)) next
+      print $1 ": " (from == "" ? "the SDK" : "client/cli/" from) " may not include " $3
+      bad = 1
+    }
+    END { exit bad }'
 }
 
 check_length() {
