@@ -19,8 +19,9 @@ server/access    common server/engine server/access
 server/config    common server/engine server/health server/access server/config
 server/tls       common server/config server/tls
 server/snapshot  common server/engine server/snapshot
-server/rpc       common server/engine server/health server/access server/config server/throttle_log server/overrides server/rpc
-server/web       common server/engine server/health server/access server/config server/throttle_log server/rpc server/web
+server/transport common server/transport
+server/rpc       common server/engine server/health server/access server/config server/throttle_log server/overrides server/transport server/rpc
+server/web       common server/engine server/health server/access server/config server/throttle_log server/rpc server/transport server/web
 server/app       common server
 server/main.cc   common server
 client           client common

@@ -39,7 +39,7 @@ absl::Status Server::Run() {
   // Everybody is told request ids: they say nothing of the seed, which is a secret.
   const absl::StatusOr<uint64_t> id_seed = RandomSeed();
   if (!id_seed.ok()) return id_seed.status();
-  calls_ = std::make_unique<rpc::Calls>(clock_, *id_seed, &call_log_);
+  calls_ = std::make_unique<transport::Calls>(clock_, *id_seed, &call_log_);
   override_service_ = std::make_unique<rpc::OverrideService>(overrides_.get(), &access_->control());
   log_service_ = std::make_unique<rpc::ThrottleLogService>(
       rpc::ThrottleLogSources{.store = log_->store(),

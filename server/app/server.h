@@ -35,12 +35,12 @@
 #include "server/config/reloader.h"
 #include "server/engine/engine.h"
 #include "server/overrides/registry.h"
-#include "server/rpc/calls.h"
 #include "server/rpc/override_service.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/sources.h"
 #include "server/rpc/throttle_log_service.h"
 #include "server/tls/server_tls.h"
+#include "server/transport/calls.h"
 
 namespace headgate::app {
 
@@ -117,7 +117,7 @@ class Server final : private rpc::StatusSource {
   std::unique_ptr<app::ThrottleLog> log_;
   std::unique_ptr<config::ConfigStore> config_;
   CallLog call_log_;
-  std::unique_ptr<rpc::Calls> calls_;
+  std::unique_ptr<transport::Calls> calls_;
   std::unique_ptr<rpc::OverrideService> override_service_;
   std::unique_ptr<rpc::ThrottleLogService> log_service_;
   std::unique_ptr<tls::ServerTls> tls_;  // null: plaintext

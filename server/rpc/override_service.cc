@@ -18,6 +18,7 @@
 #include "server/rpc/access_status.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/override_proto.h"
+#include "server/transport/error_status.h"
 
 namespace headgate::rpc {
 namespace {
@@ -26,18 +27,18 @@ constexpr int kUsualOnPage = 100;
 constexpr int kMaxOnPage = 1000;
 
 grpc::Status NoStateFolder() {
-  return Failure(absl::StatusCode::kFailedPrecondition, "NO_STATE_FOLDER",
-                 "there is no folder to keep overrides in: set server.state_dir in the "
-                 "configuration, or start headgated with --state-dir");
+  return transport::Failure(absl::StatusCode::kFailedPrecondition, "NO_STATE_FOLDER",
+                            "there is no folder to keep overrides in: set server.state_dir in the "
+                            "configuration, or start headgated with --state-dir");
 }
 
 grpc::Status ToGrpc(const absl::Status& status) {
   const std::string what(status.message());
   switch (status.code()) {
     case absl::StatusCode::kResourceExhausted:
-      return Overloaded("TOO_MANY_OVERRIDES", what);
+      return transport::Overloaded("TOO_MANY_OVERRIDES", what);
     case absl::StatusCode::kUnavailable:
-      return Failure(status.code(), "STORE", what);
+      return transport::Failure(status.code(), "STORE", what);
     default:
       return ToGrpcStatus(status, {});
   }
@@ -227,7 +228,7 @@ grpc::Status OverrideService::ListEvents(const Asked& asked,
   if (!page.ok()) return ToGrpc(page.status());
   overrides::EventQuery query{
       .override_id = request.override_id(), .before_id = page->before_id, .most = page->most()};
-  if (request.override_id() < 0) return FieldError("override_id", "must be 0 or more");
+  if (request.override_id() < 0) return transport::FieldError("override_id", "must be 0 or more");
   if (request.has_from()) {
     const absl::StatusOr<absl::Time> from = FromProto("from", request.from());
     if (!from.ok()) return ToGrpc(from.status());
@@ -238,7 +239,7 @@ grpc::Status OverrideService::ListEvents(const Asked& asked,
     if (!to.ok()) return ToGrpc(to.status());
     query.to = *to;
   }
-  if (query.from >= query.to) return FieldError("to", "must be later than `from`");
+  if (query.from >= query.to) return transport::FieldError("to", "must be later than `from`");
   if (registry_ == nullptr) return grpc::Status();
   absl::StatusOr<std::vector<overrides::Event>> events = registry_->Events(query);
   if (!events.ok()) return ToGrpc(events.status());

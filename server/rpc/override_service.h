@@ -15,11 +15,11 @@
 
 #include "server/access/access_control.h"
 #include "server/overrides/registry.h"
-#include "server/rpc/service.h"
+#include "server/transport/service.h"
 
 namespace headgate::rpc {
 
-class OverrideService final : public Service {
+class OverrideService final : public transport::Service {
  public:
   // Both outlive this. Without a registry there is no state folder, and so there are no overrides;
   // Without access control everybody may do everything.

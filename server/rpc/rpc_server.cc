@@ -11,13 +11,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/config/config.h"
-#include "server/rpc/answer_watch.h"
-#include "server/rpc/health_service.h"
-#include "server/rpc/ports.h"
-#include "server/rpc/reflection.h"
-#include "server/rpc/serving_loop.h"
+#include "server/rpc/access_status.h"
 #include "server/rpc/status_service.h"
 #include "server/rpc/throttler_service.h"
+#include "server/transport/answer_watch.h"
+#include "server/transport/health_service.h"
+#include "server/transport/ports.h"
+#include "server/transport/reflection.h"
+#include "server/transport/serving_loop.h"
 
 namespace headgate::rpc {
 namespace {
@@ -53,7 +54,8 @@ absl::Status Validate(const RpcServerOptions& options) {
         "health_address: without TLS the main port answers probes as well"));
   }
   for (grpc::Service* const service : options.more_services) {
-    if (options.health_address.empty() || dynamic_cast<Service*>(service) != nullptr) continue;
+    if (options.health_address.empty() || dynamic_cast<transport::Service*>(service) != nullptr)
+      continue;
     status.Update(absl::InvalidArgumentError(
         "more_services: one would be called over health_address as well"));
   }
@@ -82,10 +84,11 @@ RpcServer::RpcServer(const RpcServerOptions& options, engine::Engine& engine, Cl
       status_(std::make_unique<StatusService>(
           options.version, engine, clock, status, [this] { return connections(); },
           options.access)),
-      health_(std::make_unique<HealthService>(
+      health_(std::make_unique<transport::HealthService>(
           std::set<std::string>{"headgate.v1.ThrottlerService", "headgate.v1.StatusService"},
           options.max_health_watches)),
-      answer_watch_(std::make_unique<AnswerWatch>(options.unread_answers, kMaxUnreadAnswers)) {
+      answer_watch_(
+          std::make_unique<transport::AnswerWatch>(options.unread_answers, kMaxUnreadAnswers)) {
   if (options.calls == nullptr) return;
   throttler_->Observe(*options.calls);
   status_->Observe(*options.calls);
@@ -105,20 +108,24 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcServerOptio
 }
 
 absl::Status RpcServer::Listen(const RpcServerOptions& options) {
-  absl::StatusOr<std::unique_ptr<Ports>> ports =
-      Ports::Open({.address = options.address,
-                   .credentials = options.credentials,
-                   .health_address = options.health_address,
-                   .limits = options.connections});
+  absl::StatusOr<std::unique_ptr<transport::Ports>> ports =
+      transport::Ports::Open({.address = options.address,
+                              .credentials = options.credentials,
+                              .health_address = options.health_address,
+                              .limits = options.connections});
   if (!ports.ok()) return ports.status();
   ports_ = *std::move(ports);
   grpc::ServerBuilder builder;
   SetLimits(options, builder);
   if (options.reflection) {
-    builder.SetOption(std::make_unique<ReflectionOption>(std::make_shared<ReflectionService>(
-        ports_->has_health() ? ReflectionService::Plaintext::kRefused
-                             : ReflectionService::Plaintext::kAnswered,
-        options.access)));
+    builder.SetOption(std::make_unique<transport::ReflectionOption>(
+        std::make_shared<transport::ReflectionService>(
+            ports_->has_health() ? transport::ReflectionService::Plaintext::kRefused
+                                 : transport::ReflectionService::Plaintext::kAnswered,
+            [access = options.access](grpc::ServerContext& context) {
+              const access::Caller* caller = nullptr;
+              return Identify(access, context, nullptr, caller);
+            })));
   }
   ports_->AddTo(builder);
   builder.RegisterService(health_.get());
@@ -126,14 +133,14 @@ absl::Status RpcServer::Listen(const RpcServerOptions& options) {
   if (options.another_service != nullptr) services.push_back(options.another_service);
   services.insert(services.end(), options.more_services.begin(), options.more_services.end());
   for (grpc::Service* const service : services) {
-    if (ports_->has_health()) dynamic_cast<Service&>(*service).RequireTls();
-    if (auto* const ours = dynamic_cast<Service*>(service); ours != nullptr) {
+    if (ports_->has_health()) dynamic_cast<transport::Service&>(*service).RequireTls();
+    if (auto* const ours = dynamic_cast<transport::Service*>(service); ours != nullptr) {
       ours->WatchAnswers(*answer_watch_);
     }
     builder.RegisterService(service);
   }
   for (int i = 0; i < options.threads; ++i) {
-    loops_.push_back(std::make_unique<ServingLoop>(builder.AddCompletionQueue()));
+    loops_.push_back(std::make_unique<transport::ServingLoop>(builder.AddCompletionQueue()));
   }
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) {
@@ -154,8 +161,9 @@ void RpcServer::Shutdown(absl::Duration grace) {
   if (server_ == nullptr) return;
   health_->Stop();
   ports_->Stop();
-  const auto holding = grace > absl::ZeroDuration() ? ServingLoop::Holding::kUntilShutdown
-                                                    : ServingLoop::Holding::kNot;
+  const auto holding = grace > absl::ZeroDuration()
+                           ? transport::ServingLoop::Holding::kUntilShutdown
+                           : transport::ServingLoop::Holding::kNot;
   for (const auto& loop : loops_) loop->Drain(holding);
   const int64_t grace_ms = std::clamp<int64_t>(absl::ToInt64Milliseconds(grace), 0, INT32_MAX);
   server_->Shutdown(gpr_time_from_millis(grace_ms, GPR_TIMESPAN));

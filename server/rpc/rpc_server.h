@@ -34,10 +34,10 @@
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "server/engine/engine.h"
-#include "server/rpc/acceptor.h"
-#include "server/rpc/ports.h"
 #include "server/rpc/sources.h"
-#include "server/rpc/stream_count.h"
+#include "server/transport/acceptor.h"
+#include "server/transport/ports.h"
+#include "server/transport/stream_count.h"
 
 namespace headgate::access {
 class AccessControl;
@@ -47,13 +47,16 @@ namespace headgate::throttle_log {
 class Recorder;
 }
 
-namespace headgate::rpc {
-
+namespace headgate::transport {
 class AnswerWatch;
 class AsyncService;
 class Calls;
 class HealthService;
 class ServingLoop;
+}  // namespace headgate::transport
+
+namespace headgate::rpc {
+
 class StatusService;
 class ThrottlerService;
 
@@ -61,22 +64,23 @@ struct RpcServerOptions {
   std::string address = "127.0.0.1:8081";  // "host:port"; port 0 picks a free one
   std::shared_ptr<grpc::ServerCredentials> credentials = nullptr;  // null: plaintext
   std::string health_address = {};  // for probes in plaintext, with credentials; empty: none
-  ConnectionLimits connections = {};
+  transport::ConnectionLimits connections = {};
   bool reflection = true;
   int64_t max_message_bytes = int64_t{4} << 20;  // 1 kB to 1 GB; larger requests are refused
   int threads = 1;                               // that serve Checks; 1 to config::kMaxThreads
-  StreamLimits streams = {};                     // CheckStreams open at once
+  transport::StreamLimits streams = {};          // CheckStreams open at once
   int max_health_watches = 64;                   // each has a thread
   // Answers, besides those to Checks and reports, that nobody reads for so long are cancelled.
   absl::Duration unread_answers = absl::Seconds(5);
-  std::string version = "unknown";          // of the server, for GetStatus
-  AsyncService* another_service = nullptr;  // served along with ours, such as a benchmark's
+  std::string version = "unknown";  // of the server, for GetStatus
+  transport::AsyncService* another_service =
+      nullptr;  // served along with ours, such as a benchmark's
   // Further ones, which outlive the server. grpc.health.v1 does not list them. With a
   // health_address they have to be of class Service, which refuses calls over it.
   std::vector<grpc::Service*> more_services = {};
   throttle_log::Recorder* recorder = nullptr;  // counts decided Checks; null: nobody does
   access::AccessControl* access = nullptr;     // null: everybody may do everything
-  Calls* calls = nullptr;                      // counts our own services' calls; null: nobody does
+  transport::Calls* calls = nullptr;           // counts our own services' calls; null: nobody does
 };
 
 class RpcServer {
@@ -101,7 +105,7 @@ class RpcServer {
   void Shutdown(absl::Duration grace);
 
   // Those of health_address, which has room of its own, are not counted.
-  ConnectionCounts connections() const { return ports_->counts(); }
+  transport::ConnectionCounts connections() const { return ports_->counts(); }
   // CheckStreams that are open.
   int streams_open() const;
   // Health watches that are open.
@@ -112,12 +116,12 @@ class RpcServer {
             StatusSource& status, CheckListener* activity);
   absl::Status Listen(const RpcServerOptions& options);
 
-  std::unique_ptr<Ports> ports_;
+  std::unique_ptr<transport::Ports> ports_;
   std::unique_ptr<ThrottlerService> throttler_;
   std::unique_ptr<StatusService> status_;
-  std::unique_ptr<HealthService> health_;
-  std::unique_ptr<AnswerWatch> answer_watch_;
-  std::vector<std::unique_ptr<ServingLoop>> loops_;
+  std::unique_ptr<transport::HealthService> health_;
+  std::unique_ptr<transport::AnswerWatch> answer_watch_;
+  std::vector<std::unique_ptr<transport::ServingLoop>> loops_;
   std::unique_ptr<grpc::Server> server_;  // null: never started, or shut down
 };
 

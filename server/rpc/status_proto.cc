@@ -144,7 +144,7 @@ void FillAccess(const AccessSnapshot& from, v1::AccessStatus& to) {
   to.set_error(std::string(from.status.message()));
 }
 
-void FillConnections(const ConnectionCounts& from, v1::ConnectionStatus& to) {
+void FillConnections(const transport::ConnectionCounts& from, v1::ConnectionStatus& to) {
   to.set_open(from.open);
   to.set_most(from.most);
   to.set_accepted(from.accepted);

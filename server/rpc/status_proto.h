@@ -11,8 +11,8 @@
 #include "server/config/load_status.h"
 #include "server/engine/budget_view.h"
 #include "server/health/snapshot.h"
-#include "server/rpc/acceptor.h"
 #include "server/rpc/sources.h"
+#include "server/transport/acceptor.h"
 
 namespace headgate::rpc {
 
@@ -23,7 +23,7 @@ void FillOverrides(const OverridesSnapshot& from, v1::OverridesStatus& to);
 void FillSnapshot(const SnapshotView& from, const Now& now, v1::SnapshotStatus& to);
 void FillTls(const TlsSnapshot& from, v1::TlsStatus& to);
 void FillAccess(const AccessSnapshot& from, v1::AccessStatus& to);
-void FillConnections(const ConnectionCounts& from, v1::ConnectionStatus& to);
+void FillConnections(const transport::ConnectionCounts& from, v1::ConnectionStatus& to);
 void FillBudget(const engine::BudgetView& from, v1::BudgetStatus& to);
 void FillBucketStatus(const engine::FullBucket& from, v1::BucketStatus& to);
 

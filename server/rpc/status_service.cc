@@ -78,7 +78,8 @@ void StatusService::AddGuarded(const char* path,
 }
 
 StatusService::StatusService(std::string version, engine::Engine& engine, Clock& clock,
-                             StatusSource& source, std::function<ConnectionCounts()> connections,
+                             StatusSource& source,
+                             std::function<transport::ConnectionCounts()> connections,
                              access::AccessControl* access)
     : version_(std::move(version)),
       engine_(engine),

@@ -9,6 +9,7 @@
 #include "server/rpc/access_status.h"
 #include "server/rpc/decision_proto.h"
 #include "server/rpc/errors.h"
+#include "server/transport/error_status.h"
 
 namespace headgate::rpc {
 namespace {
@@ -22,7 +23,8 @@ constexpr uint32_t kTimedOf = 64;
 std::string Path(const char* list, int place) { return absl::StrCat(list, "[", place, "]"); }
 
 grpc::Status TooMany(const char* field, int count) {
-  return FieldError(field, absl::StrCat("has ", count, " entries; at most ", kMaxInBatch));
+  return transport::FieldError(field,
+                               absl::StrCat("has ", count, " entries; at most ", kMaxInBatch));
 }
 
 // What the caller is given for a permit nobody else can use.

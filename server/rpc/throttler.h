@@ -25,9 +25,9 @@
 #include "server/engine/engine.h"
 #include "server/engine/ip_prefix.h"
 #include "server/rpc/check_requests.h"
-#include "server/rpc/latency_histogram.h"
 #include "server/rpc/sources.h"
 #include "server/throttle_log/thread_counts.h"
+#include "server/transport/latency_histogram.h"
 
 namespace headgate::rpc {
 
@@ -43,7 +43,7 @@ class Throttler {
   // 64th decision is timed, may be null; all outlive this.
   Throttler(engine::Engine& engine, Clock& clock, CheckListener* activity,
             throttle_log::ThreadCounts* counts, access::AccessControl* access,
-            LatencyHistogram* latency = nullptr)
+            transport::LatencyHistogram* latency = nullptr)
       : engine_(engine),
         clock_(clock),
         activity_(activity),
@@ -89,7 +89,7 @@ class Throttler {
   throttle_log::ThreadCounts* const thread_counts_;
   access::AccessControl* const access_;
   std::vector<std::pair<int, access::Refusal>> refused_;  // of the batch, by place
-  LatencyHistogram* const latency_;
+  transport::LatencyHistogram* const latency_;
   uint32_t decisions_ = 0;
   CheckRequests requests_;
   std::vector<engine::CheckAnswer> answers_{1};

@@ -7,7 +7,7 @@
 #include "server/rpc/access_status.h"
 #include "server/rpc/peer_addresses.h"
 #include "server/rpc/throttler.h"
-#include "server/rpc/unary_route.h"
+#include "server/transport/unary_route.h"
 
 namespace headgate::rpc {
 namespace {
@@ -17,9 +17,10 @@ constexpr int kWaitingChecks = 128;
 constexpr int kWaitingBatches = 32;
 
 // What the routes of one loop share.
-struct ServingThread : Route {
+struct ServingThread : transport::Route {
   ServingThread(engine::Engine& engine, Clock& clock, CheckListener* activity,
-                throttle_log::Recorder* recorder, access::AccessControl* the_access, Calls* calls)
+                throttle_log::Recorder* recorder, access::AccessControl* the_access,
+                transport::Calls* calls)
       : access(the_access),
         throttler(engine, clock, activity, recorder == nullptr ? nullptr : &recorder->AddThread(),
                   the_access, calls == nullptr ? nullptr : &calls->AddDecisionThread()) {}
@@ -54,7 +55,7 @@ struct ServingThread : Route {
 
 ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, CheckListener* activity,
                                    throttle_log::Recorder* recorder, access::AccessControl* access,
-                                   StreamLimits streams, Calls* calls)
+                                   transport::StreamLimits streams, transport::Calls* calls)
     : engine_(engine),
       clock_(clock),
       activity_(activity),
@@ -84,7 +85,7 @@ ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, CheckLi
       });
 }
 
-void ThrottlerService::Open(ServingLoop& loop) {
+void ThrottlerService::Open(transport::ServingLoop& loop) {
   auto owned =
       std::make_unique<ServingThread>(engine_, clock_, activity_, recorder_, access_, calls_);
   const auto counted = [this](const char* method) {
@@ -92,7 +93,7 @@ void ThrottlerService::Open(ServingLoop& loop) {
   };
   ServingThread* const thread = owned.get();
   loop.Own(std::move(owned));
-  loop.Own(std::make_unique<UnaryRoute<v1::CheckRequest, v1::CheckResponse>>(
+  loop.Own(std::make_unique<transport::UnaryRoute<v1::CheckRequest, v1::CheckResponse>>(
       *this, check_, loop, kWaitingChecks,
       [thread](auto& context, auto& request, auto& response) {
         Asker asker;
@@ -102,7 +103,7 @@ void ThrottlerService::Open(ServingLoop& loop) {
         return thread->throttler.Check(request, asker, *response.mutable_decision());
       },
       counted("Check")));
-  loop.Own(std::make_unique<UnaryRoute<v1::BatchCheckRequest, v1::BatchCheckResponse>>(
+  loop.Own(std::make_unique<transport::UnaryRoute<v1::BatchCheckRequest, v1::BatchCheckResponse>>(
       *this, batch_check_, loop, kWaitingBatches,
       [thread](auto& context, auto& request, auto& response) {
         return thread->BatchCheck(context, request.checks(), *response.mutable_results());
@@ -120,7 +121,7 @@ void ThrottlerService::Open(ServingLoop& loop) {
         return thread->BatchCheck(context, request.checks(), *response.mutable_results());
       },
       counted("CheckStream")));
-  loop.Own(std::make_unique<UnaryRoute<v1::ReportRequest, v1::ReportResponse>>(
+  loop.Own(std::make_unique<transport::UnaryRoute<v1::ReportRequest, v1::ReportResponse>>(
       *this, report_, loop, kWaitingBatches,
       [thread](auto& context, auto& request, auto& response) {
         const access::Caller* caller = nullptr;

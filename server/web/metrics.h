@@ -23,11 +23,11 @@
 #include "server/config/load_status.h"
 #include "server/engine/engine.h"
 #include "server/health/snapshot.h"
-#include "server/rpc/acceptor.h"
-#include "server/rpc/calls.h"
 #include "server/rpc/sources.h"
 #include "server/throttle_log/check_totals.h"
 #include "server/throttle_log/recorder.h"
+#include "server/transport/acceptor.h"
+#include "server/transport/calls.h"
 #include "server/web/exposition.h"
 
 namespace headgate::web {
@@ -41,7 +41,7 @@ void AddChecks(const throttle_log::CheckTotals::All& totals, const engine::Polic
                Exposition& out);
 
 // RPCs and decisions.
-void AddCalls(const rpc::Calls& calls, Exposition& out);
+void AddCalls(const transport::Calls& calls, Exposition& out);
 
 // Signals, profiles, servers. Thresholds are the policy's.
 void AddHealth(absl::Span<const health::TargetSnapshot> targets, const engine::Policy& policy,
@@ -57,7 +57,7 @@ void AddThrottleLog(const rpc::ThrottleLogSnapshot& log,
 void AddBuild(std::string_view version, Exposition& out);
 
 // What callers do to the gRPC port, and what it shows them.
-void AddConnections(const rpc::ConnectionCounts& connections, Exposition& out);
+void AddConnections(const transport::ConnectionCounts& connections, Exposition& out);
 void AddTls(const rpc::TlsSnapshot& tls, Exposition& out);
 void AddAccess(const access::RefusalCounts& denials, const rpc::AccessSnapshot& access,
                Exposition& out);

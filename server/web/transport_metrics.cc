@@ -3,7 +3,7 @@
 
 namespace headgate::web {
 
-void AddConnections(const rpc::ConnectionCounts& connections, Exposition& out) {
+void AddConnections(const transport::ConnectionCounts& connections, Exposition& out) {
   out.Gauge("headgate_connections_open", "Connections to the gRPC port.")
       .Set({}, static_cast<double>(connections.open));
   out.Gauge("headgate_connections_limit", "Connections that may be open at once.")

@@ -28,7 +28,7 @@
 #include "server/access/access_control.h"
 #include "server/engine/engine.h"
 #include "server/rpc/rpc_server.h"
-#include "server/rpc/service.h"
+#include "server/transport/service.h"
 #include "tests/testing/certificates.h"
 
 namespace headgate::bench {
@@ -52,7 +52,7 @@ double NowNs() {
   std::exit(1);
 }
 
-class AskService final : public rpc::Service {
+class AskService final : public transport::Service {
  public:
   explicit AskService(access::AccessControl& access) : access_(access) {
     using google::protobuf::Empty;
