@@ -20,8 +20,8 @@ server/config    common server/engine server/health server/access server/config
 server/tls       common server/config server/tls
 server/snapshot  common server/engine server/snapshot
 server/transport common server/transport
-server/rpc       common server/engine server/health server/access server/config server/throttle_log server/overrides server/transport server/rpc
-server/web       common server/engine server/health server/access server/config server/throttle_log server/rpc server/transport server/web
+server/rpc       common server/engine server/health server/access server/config server/throttle_log server/overrides server/snapshot server/tls server/transport server/rpc
+server/web       common server/engine server/health server/access server/config server/throttle_log server/overrides server/snapshot server/tls server/transport server/web
 server/app       common server
 server/main.cc   common server
 client           client common

@@ -98,11 +98,11 @@ class Server final : private rpc::StatusSource {
   absl::Time StartedAt() const override { return started_at_; }
   config::LoadStatus Config() const override { return config_->status(); }
   std::vector<health::TargetSnapshot> Targets() const override { return targets_->Snapshots(); }
-  rpc::ThrottleLogSnapshot ThrottleLog() const override { return log_->Snapshot(); }
-  rpc::OverridesSnapshot Overrides() const override;
-  rpc::TlsSnapshot Tls() const override;
-  rpc::AccessSnapshot Access() const override { return access_->Snapshot(); }
-  rpc::SnapshotView Snapshot() const override;
+  throttle_log::ThrottleLogSnapshot ThrottleLog() const override { return log_->Snapshot(); }
+  overrides::OverridesSnapshot Overrides() const override;
+  tls::TlsSnapshot Tls() const override;
+  access::AccessSnapshot Access() const override { return access_->Snapshot(); }
+  snapshot::SnapshotView Snapshot() const override;
 
   const ServerOptions options_;
   Clock& clock_;

@@ -1,15 +1,8 @@
-// The gRPC server: headgate.v1.ThrottlerService and StatusService, grpc.health.v1, and reflection.
+// Which services a gRPC server has here: headgate.v1.ThrottlerService and StatusService, those of
+// its caller, grpc.health.v1, and reflection.
 //
-// Every thread that is asked for has a completion queue of its own, on which it decides Checks as
-// they arrive; everything else runs on gRPC's threads, of which there are only so many. One thread
-// serves about 70,000 Checks a second; a second one makes each cost half as much again.
-//
-// It can have a second port where only grpc.health.v1 is answered, for probes that speak no TLS.
-//
-// It says NOT_SERVING until SetServing(true). Shutdown drains: running calls are finished, and cut
-// off when the grace is over; new ones wait until every connection has been told that this is the
-// end (some 50 ms), and are then refused with UNAVAILABLE, as waiting streams are. So a caller that
-// asks once more asks whoever comes next, and not this server again.
+// Checks are decided on the threads that are asked for (transport/grpc_server.h). One of them
+// serves about 70,000 a second; a second one makes each cost half as much again.
 //
 // Thread-safe, except that Shutdown is called once.
 //
@@ -22,8 +15,6 @@
 #ifndef HEADGATE_SERVER_RPC_RPC_SERVER_H_
 #define HEADGATE_SERVER_RPC_RPC_SERVER_H_
 
-#include <grpcpp/server.h>
-
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -35,8 +26,8 @@
 #include "common/clock.h"
 #include "server/engine/engine.h"
 #include "server/rpc/sources.h"
-#include "server/transport/acceptor.h"
-#include "server/transport/ports.h"
+#include "server/transport/calls.h"
+#include "server/transport/grpc_server.h"
 #include "server/transport/stream_count.h"
 
 namespace headgate::access {
@@ -46,14 +37,6 @@ class AccessControl;
 namespace headgate::throttle_log {
 class Recorder;
 }
-
-namespace headgate::transport {
-class AnswerWatch;
-class AsyncService;
-class Calls;
-class HealthService;
-class ServingLoop;
-}  // namespace headgate::transport
 
 namespace headgate::rpc {
 
@@ -73,8 +56,8 @@ struct RpcServerOptions {
   // Answers, besides those to Checks and reports, that nobody reads for so long are cancelled.
   absl::Duration unread_answers = absl::Seconds(5);
   std::string version = "unknown";  // of the server, for GetStatus
-  transport::AsyncService* another_service =
-      nullptr;  // served along with ours, such as a benchmark's
+  // Served along with ours, such as a benchmark's.
+  transport::AsyncService* another_service = nullptr;
   // Further ones, which outlive the server. grpc.health.v1 does not list them. With a
   // health_address they have to be of class Service, which refuses calls over it.
   std::vector<grpc::Service*> more_services = {};
@@ -97,32 +80,27 @@ class RpcServer {
   RpcServer(const RpcServer&) = delete;
   RpcServer& operator=(const RpcServer&) = delete;
 
-  int port() const { return ports_->port(); }
+  int port() const { return grpc_.port(); }
   // 0: there is none.
-  int health_port() const { return ports_->health_port(); }
-  void SetServing(bool serving);
+  int health_port() const { return grpc_.health_port(); }
+  void SetServing(bool serving) { grpc_.SetServing(serving); }
   // Returns when the last call has ended.
-  void Shutdown(absl::Duration grace);
+  void Shutdown(absl::Duration grace) { grpc_.Shutdown(grace); }
 
   // Those of health_address, which has room of its own, are not counted.
-  transport::ConnectionCounts connections() const { return ports_->counts(); }
+  transport::ConnectionCounts connections() const { return grpc_.connections(); }
   // CheckStreams that are open.
   int streams_open() const;
   // Health watches that are open.
-  int health_watches() const;
+  int health_watches() const { return grpc_.health_watches(); }
 
  private:
   RpcServer(const RpcServerOptions& options, engine::Engine& engine, Clock& clock,
             StatusSource& status, CheckListener* activity);
-  absl::Status Listen(const RpcServerOptions& options);
 
-  std::unique_ptr<transport::Ports> ports_;
   std::unique_ptr<ThrottlerService> throttler_;
   std::unique_ptr<StatusService> status_;
-  std::unique_ptr<transport::HealthService> health_;
-  std::unique_ptr<transport::AnswerWatch> answer_watch_;
-  std::vector<std::unique_ptr<transport::ServingLoop>> loops_;
-  std::unique_ptr<grpc::Server> server_;  // null: never started, or shut down
+  transport::GrpcServer grpc_;
 };
 
 }  // namespace headgate::rpc

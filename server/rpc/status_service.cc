@@ -113,12 +113,12 @@ grpc::Status StatusService::GetStatus(const v1::GetStatusRequest& request,
   response.set_buckets_capacity(static_cast<int64_t>(stats.buckets));
   response.set_live_evictions(static_cast<int64_t>(stats.live_evictions));
   FillThrottleLog(source_.ThrottleLog(), *response.mutable_throttle_log());
-  const OverridesSnapshot overrides = source_.Overrides();
+  const overrides::OverridesSnapshot overrides = source_.Overrides();
   if (overrides.is_kept) FillOverrides(overrides, *response.mutable_overrides());
-  const SnapshotView snapshot = source_.Snapshot();
+  const snapshot::SnapshotView snapshot = source_.Snapshot();
   if (!snapshot.path.empty()) FillSnapshot(snapshot, now, *response.mutable_snapshot());
-  if (const TlsSnapshot tls = source_.Tls(); tls.is_on) FillTls(tls, *response.mutable_tls());
-  if (const AccessSnapshot access = source_.Access(); access.is_on) {
+  if (const tls::TlsSnapshot tls = source_.Tls(); tls.is_on) FillTls(tls, *response.mutable_tls());
+  if (const access::AccessSnapshot access = source_.Access(); access.is_on) {
     FillAccess(access, *response.mutable_access());
   }
   FillConnections(connections_(), *response.mutable_connections());

@@ -65,8 +65,8 @@ class NoStatus final : public rpc::StatusSource {
   absl::Time StartedAt() const override { return absl::UnixEpoch(); }
   config::LoadStatus Config() const override { return {}; }
   std::vector<health::TargetSnapshot> Targets() const override { return {}; }
-  rpc::ThrottleLogSnapshot ThrottleLog() const override { return {}; }
-  rpc::OverridesSnapshot Overrides() const override { return {}; }
+  throttle_log::ThrottleLogSnapshot ThrottleLog() const override { return {}; }
+  overrides::OverridesSnapshot Overrides() const override { return {}; }
 };
 
 // As app::Targets, which hands each Check to the same book, but without its monitors: what they
