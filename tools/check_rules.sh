@@ -30,6 +30,9 @@ client           client common
 # Whatever the engine needs from outside is handed to it.
 ENGINE_NEVER='^(grpc.*|pqxx.*|google/protobuf.*|iostream|fstream|filesystem|cstdio|stdio\.h|netdb\.h|sys/(socket|un|epoll)\.h|netinet/.*|arpa/.*|poll\.h)$'
 
+# Evidence of who calls is gathered elsewhere, so that it is judged without a connection.
+ACCESS_NEVER='^(grpc.*|google/protobuf.*|headgate/v1/.*)$'
+
 # Real time and real randomness enter at these places only. The tests' fuzz driver
 # stops after so many seconds.
 CLOCK_PLACES='^(common/(system_clock|random_seed)\.(h|cc)|tests/(bench|demo)/.*|tests/fuzz/replay_main\.cc)$'
@@ -81,7 +84,8 @@ includes() {
 }
 
 check_arrows() {
-  includes common server client tests | awk -v arrows="$ARROWS" -v engine_never="$ENGINE_NEVER" '
+  includes common server client tests | awk -v arrows="$ARROWS" -v engine_never="$ENGINE_NEVER" \
+    -v access_never="$ACCESS_NEVER" '
     function report(what) { print $1 ": " what; bad = 1 }
     function room_of(path,   room, best) {
       for (room in allowed) {
@@ -113,6 +117,7 @@ check_arrows() {
       if (room == "") { report("this room has no line in ARROWS of tools/check_rules.sh"); next }
       if (ours && !may_include(room, path)) report(room " may not include " path)
       if (room == "server/engine" && path ~ engine_never) report("the engine does no I/O: " path)
+      if (room == "server/access" && path ~ access_never) report("access knows no gRPC: " path)
     }
     END { exit bad }'
 }

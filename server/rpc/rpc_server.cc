@@ -39,8 +39,8 @@ transport::GrpcServerOptions GrpcOptions(const RpcServerOptions& options,
       .reflection = options.reflection,
       .may_reflect =
           [access = options.access](grpc::ServerContext& context) {
-            const access::Caller* caller = nullptr;
-            return Identify(access, context, nullptr, caller);
+            access::Asker asker;
+            return Identify(access, CallEvidence(context), asker);
           },
       .health_names = {"headgate.v1.ThrottlerService", "headgate.v1.StatusService"},
       .async_services = {&throttler},

@@ -66,11 +66,12 @@ void StatusService::AddGuarded(const char* path,
                                grpc::Status (StatusService::*run)(const Request&, Response&)) {
   AddSync<Request, Response>(
       path, [this, run](grpc::ServerContext& context, const Request& request, Response& response) {
-        const access::Caller* caller = nullptr;
-        grpc::Status known = Identify(access_, context, nullptr, caller);
+        const CallEvidence call(context);
+        access::Asker asker;
+        grpc::Status known = Identify(access_, call, asker);
         if (!known.ok()) return known;
-        if (caller != nullptr) {
-          const auto refused = access_->MayReadStatus(caller);
+        if (asker.caller != nullptr) {
+          const auto refused = access_->MayReadStatus(asker);
           if (refused.has_value()) return ToGrpcStatus(*refused);
         }
         return (this->*run)(request, response);

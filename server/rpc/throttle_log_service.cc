@@ -106,11 +106,12 @@ void ThrottleLogService::AddGuarded(const char* path, const char* field, Identit
   AddSync<Request, Response>(
       path, [this, field, identity_of, run](grpc::ServerContext& context, const Request& request,
                                             Response& response) {
-        const access::Caller* caller = nullptr;
-        grpc::Status known = Identify(sources_.access, context, nullptr, caller);
+        const CallEvidence call(context);
+        access::Asker asker;
+        grpc::Status known = Identify(sources_.access, call, asker);
         if (!known.ok()) return known;
-        if (caller != nullptr) {
-          const auto refused = sources_.access->MayReadLogs(caller, identity_of(request), field);
+        if (asker.caller != nullptr) {
+          const auto refused = sources_.access->MayReadLogs(asker, identity_of(request), field);
           if (refused.has_value()) return ToGrpcStatus(*refused);
         }
         return run(context, request, response);

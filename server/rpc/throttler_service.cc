@@ -25,27 +25,25 @@ struct ServingThread : transport::Route {
         throttler(engine, clock, activity, recorder == nullptr ? nullptr : &recorder->AddThread(),
                   the_access, calls == nullptr ? nullptr : &calls->AddDecisionThread()) {}
 
-  grpc::Status FindCaller(grpc::ServerContext& context, const access::Caller*& caller) {
-    return Identify(access, context, &callers, caller);
-  }
   // Ok, with who asks.
-  grpc::Status FindAsker(grpc::ServerContext& context, Asker& asker) {
-    grpc::Status status = FindCaller(context, asker.caller);
-    if (status.ok()) asker.address = peers.Find(context.peer());
-    return status;
+  grpc::Status FindAsker(const CallEvidence& call, Asker& asker) {
+    grpc::Status known = Identify(access, call, asker);
+    if (known.ok()) asker.address = peers.Find(call.Peer());
+    return known;
   }
 
   grpc::Status BatchCheck(grpc::ServerContext& context, const Throttler::Checks& checks,
                           Throttler::Results& results) {
+    const CallEvidence call(context, &connections);
     Asker asker;
-    grpc::Status known = FindAsker(context, asker);
+    grpc::Status known = FindAsker(call, asker);
     if (!known.ok()) [[unlikely]]
       return known;
     return throttler.BatchCheck(checks, asker, results);
   }
 
   access::AccessControl* const access;
-  access::CallerCache callers;
+  CallEvidence::Connections connections;
 
   Throttler throttler;
   PeerAddresses peers;
@@ -71,12 +69,13 @@ ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, CheckLi
       "/headgate.v1.ThrottlerService/Explain",
       [this](grpc::ServerContext& context, const v1::ExplainRequest& request,
              v1::ExplainResponse& response) {
-        const access::Caller* caller = nullptr;
-        grpc::Status known = Identify(access_, context, nullptr, caller);
+        const CallEvidence call(context);
+        access::Asker asker;
+        grpc::Status known = Identify(access_, call, asker);
         if (!known.ok()) return known;
         if (access_ != nullptr) {
           const v1::CheckRequest& check = request.check();
-          const auto refused = access_->MayCheck(caller, check.identity(), check.tags());
+          const auto refused = access_->MayCheck(asker, check.identity(), check.tags());
           if (refused.has_value()) return ToGrpcStatus(*refused);
         }
         const std::optional<engine::IpAddress> address = ParsePeer(context.peer());
@@ -96,8 +95,9 @@ void ThrottlerService::Open(transport::ServingLoop& loop) {
   loop.Own(std::make_unique<transport::UnaryRoute<v1::CheckRequest, v1::CheckResponse>>(
       *this, check_, loop, kWaitingChecks,
       [thread](auto& context, auto& request, auto& response) {
+        const CallEvidence call(context, &thread->connections);
         Asker asker;
-        grpc::Status known = thread->FindAsker(context, asker);
+        grpc::Status known = thread->FindAsker(call, asker);
         if (!known.ok()) [[unlikely]]
           return known;
         return thread->throttler.Check(request, asker, *response.mutable_decision());
@@ -112,9 +112,10 @@ void ThrottlerService::Open(transport::ServingLoop& loop) {
   loop.Own(std::make_unique<CheckStreams>(
       *this, check_stream_, loop, streams_,
       [thread](auto& context, auto& name) {
-        const access::Caller* caller = nullptr;
-        grpc::Status known = thread->FindCaller(context, caller);
-        if (caller != nullptr && !caller->is_anybody()) name = caller->name();
+        access::Asker asker;
+        grpc::Status known =
+            Identify(thread->access, CallEvidence(context, &thread->connections), asker);
+        if (asker.caller != nullptr && !asker.caller->is_anybody()) name = asker.caller->name();
         return known;
       },
       [thread](auto& context, auto& request, auto& response) {
@@ -124,11 +125,12 @@ void ThrottlerService::Open(transport::ServingLoop& loop) {
   loop.Own(std::make_unique<transport::UnaryRoute<v1::ReportRequest, v1::ReportResponse>>(
       *this, report_, loop, kWaitingBatches,
       [thread](auto& context, auto& request, auto& response) {
-        const access::Caller* caller = nullptr;
-        grpc::Status known = thread->FindCaller(context, caller);
+        const CallEvidence call(context, &thread->connections);
+        access::Asker asker;
+        grpc::Status known = Identify(thread->access, call, asker);
         if (!known.ok()) [[unlikely]]
           return known;
-        return thread->throttler.Report(request, caller, response);
+        return thread->throttler.Report(request, asker, response);
       },
       counted("Report")));
 }

@@ -57,7 +57,7 @@ class AnswerWatch {
     Answers::iterator place_;
   };
 
-  // An answer is cancelled when it is unread for `patience`, up to a fifth more.
+  // An answer is cancelled when nobody has read it for `patience`, or up to a fifth longer.
   AnswerWatch(absl::Duration patience, size_t most);
   ~AnswerWatch();
   AnswerWatch(const AnswerWatch&) = delete;

@@ -54,7 +54,7 @@ class Service : public grpc::Service {
   // starts; `watch` outlives it.
   void WatchAnswers(AnswerWatch& watch) { answer_watch_ = &watch; }
   // Whether a call that came may be handled at all.
-  grpc::Status Admit(const grpc::ServerContextBase& context) const {
+  grpc::Status Admit(grpc::ServerContext& context) const {
     if (requires_tls_ && IsPlaintext(context)) [[unlikely]]
       return HealthPortError();
     return grpc::Status();

@@ -1,9 +1,10 @@
+#include "server/access/refusal_log.h"
+
 #include <vector>
 
 #include "common/fake_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/access/refusal_log.h"
 
 namespace headgate::access {
 namespace {
