@@ -150,7 +150,7 @@ bool Access::SeesTokens() {
   return true;
 }
 
-rpc::AccessSnapshot Access::Snapshot() const {
+access::AccessSnapshot Access::Snapshot() const {
   MutexLock lock(&mutex_);
   return snapshot_;
 }

@@ -27,11 +27,11 @@
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "server/access/access_control.h"
+#include "server/access/status.h"
 #include "server/access/token_book.h"
 #include "server/config/config.h"
 #include "server/config/file_watcher.h"
 #include "server/config/settled_file.h"
-#include "server/rpc/sources.h"
 
 namespace headgate::app {
 
@@ -61,7 +61,7 @@ class Access {
   void Stop() { watcher_ = nullptr; }
 
   access::AccessControl& control() { return access_; }
-  rpc::AccessSnapshot Snapshot() const ABSL_LOCKS_EXCLUDED(mutex_);
+  access::AccessSnapshot Snapshot() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Awaited {
@@ -85,7 +85,7 @@ class Access {
   std::optional<Awaited> awaited_;
 
   mutable Mutex mutex_;
-  rpc::AccessSnapshot snapshot_ ABSL_GUARDED_BY(mutex_);
+  access::AccessSnapshot snapshot_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> wanted_ ABSL_GUARDED_BY(mutex_);  // tokens that callers are known by
   std::unique_ptr<config::FileWatcher> watcher_;             // calls Update: destroyed first
 };

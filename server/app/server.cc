@@ -39,7 +39,7 @@ absl::Status Server::Run() {
   // Everybody is told request ids: they say nothing of the seed, which is a secret.
   const absl::StatusOr<uint64_t> id_seed = RandomSeed();
   if (!id_seed.ok()) return id_seed.status();
-  calls_ = std::make_unique<rpc::Calls>(clock_, *id_seed, &call_log_);
+  calls_ = std::make_unique<transport::Calls>(clock_, *id_seed, &call_log_);
   override_service_ = std::make_unique<rpc::OverrideService>(overrides_.get(), &access_->control());
   log_service_ = std::make_unique<rpc::ThrottleLogService>(
       rpc::ThrottleLogSources{.store = log_->store(),
@@ -143,14 +143,14 @@ absl::Status Server::OpenOverrides() {
   return absl::OkStatus();
 }
 
-rpc::OverridesSnapshot Server::Overrides() const {
+overrides::OverridesSnapshot Server::Overrides() const {
   if (overrides_ == nullptr) return {};
   const overrides::Registry::State state = overrides_->GetState();
   return {.is_kept = true, .in_force = state.in_force, .status = state.status};
 }
 
-rpc::SnapshotView Server::Snapshot() const {
-  return state_ == nullptr ? rpc::SnapshotView{} : state_->View();
+snapshot::SnapshotView Server::Snapshot() const {
+  return state_ == nullptr ? snapshot::SnapshotView{} : state_->View();
 }
 
 absl::Status Server::OpenTls() {
@@ -169,7 +169,7 @@ absl::Status Server::OpenTls() {
   return absl::OkStatus();
 }
 
-rpc::TlsSnapshot Server::Tls() const {
+tls::TlsSnapshot Server::Tls() const {
   if (tls_ == nullptr) return {};
   const tls::TlsState state = tls_->state();
   return {.is_on = true,

@@ -35,12 +35,12 @@
 #include "server/config/reloader.h"
 #include "server/engine/engine.h"
 #include "server/overrides/registry.h"
-#include "server/rpc/calls.h"
 #include "server/rpc/override_service.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/sources.h"
 #include "server/rpc/throttle_log_service.h"
 #include "server/tls/server_tls.h"
+#include "server/transport/calls.h"
 
 namespace headgate::app {
 
@@ -98,11 +98,11 @@ class Server final : private rpc::StatusSource {
   absl::Time StartedAt() const override { return started_at_; }
   config::LoadStatus Config() const override { return config_->status(); }
   std::vector<health::TargetSnapshot> Targets() const override { return targets_->Snapshots(); }
-  rpc::ThrottleLogSnapshot ThrottleLog() const override { return log_->Snapshot(); }
-  rpc::OverridesSnapshot Overrides() const override;
-  rpc::TlsSnapshot Tls() const override;
-  rpc::AccessSnapshot Access() const override { return access_->Snapshot(); }
-  rpc::SnapshotView Snapshot() const override;
+  throttle_log::ThrottleLogSnapshot ThrottleLog() const override { return log_->Snapshot(); }
+  overrides::OverridesSnapshot Overrides() const override;
+  tls::TlsSnapshot Tls() const override;
+  access::AccessSnapshot Access() const override { return access_->Snapshot(); }
+  snapshot::SnapshotView Snapshot() const override;
 
   const ServerOptions options_;
   Clock& clock_;
@@ -117,7 +117,7 @@ class Server final : private rpc::StatusSource {
   std::unique_ptr<app::ThrottleLog> log_;
   std::unique_ptr<config::ConfigStore> config_;
   CallLog call_log_;
-  std::unique_ptr<rpc::Calls> calls_;
+  std::unique_ptr<transport::Calls> calls_;
   std::unique_ptr<rpc::OverrideService> override_service_;
   std::unique_ptr<rpc::ThrottleLogService> log_service_;
   std::unique_ptr<tls::ServerTls> tls_;  // null: plaintext

@@ -74,7 +74,7 @@ void ThrottleLog::LogChange(const absl::Status& status) const {
   }
 }
 
-rpc::ThrottleLogSnapshot ThrottleLog::Snapshot() const {
+throttle_log::ThrottleLogSnapshot ThrottleLog::Snapshot() const {
   const throttle_log::WriterState writer = writer_.State();
   const throttle_log::StoreState store = kept_.store->State();
   return {.store = kept_.kind,

@@ -15,13 +15,13 @@
 
 #include "server/access/access_control.h"
 #include "server/overrides/registry.h"
-#include "server/rpc/service.h"
+#include "server/transport/service.h"
 
 namespace headgate::rpc {
 
-class OverrideService final : public Service {
+class OverrideService final : public transport::Service {
  public:
-  // Both outlive this. Without a registry there is no state folder, and so there are no overrides;
+  // Both outlive this. Without a registry there is no state folder, and so there are no overrides.
   // Without access control everybody may do everything.
   explicit OverrideService(overrides::Registry* registry, access::AccessControl* access = nullptr);
 
@@ -29,7 +29,7 @@ class OverrideService final : public Service {
   // Who calls, and by which call.
   struct Asked {
     const grpc::ServerContext& context;
-    const access::Caller* caller = nullptr;  // null: access is off
+    access::Asker who = {};
   };
 
   // A method that takes who calls.
@@ -47,7 +47,7 @@ class OverrideService final : public Service {
                           v1::ListOverrideEventsResponse& response);
 
   // Ok if the caller may end the override, or if there is none with this id.
-  grpc::Status MayDelete(const access::Caller* caller, int64_t id);
+  grpc::Status MayDelete(const access::Asker& who, int64_t id);
 
   overrides::Registry* const registry_;
   access::AccessControl* const access_;

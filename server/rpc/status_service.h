@@ -14,18 +14,18 @@
 #include "common/clock.h"
 #include "server/access/access_control.h"
 #include "server/engine/engine.h"
-#include "server/rpc/acceptor.h"
-#include "server/rpc/service.h"
 #include "server/rpc/sources.h"
+#include "server/transport/acceptor.h"
+#include "server/transport/service.h"
 
 namespace headgate::rpc {
 
-class StatusService final : public Service {
+class StatusService final : public transport::Service {
  public:
   // All outlive this. `connections` is asked while the server runs, by any thread. Without access
   // control everybody may do everything.
   StatusService(std::string version, engine::Engine& engine, Clock& clock, StatusSource& source,
-                std::function<ConnectionCounts()> connections,
+                std::function<transport::ConnectionCounts()> connections,
                 access::AccessControl* access = nullptr);
 
  private:
@@ -43,7 +43,7 @@ class StatusService final : public Service {
   engine::Engine& engine_;
   Clock& clock_;
   StatusSource& source_;
-  const std::function<ConnectionCounts()> connections_;
+  const std::function<transport::ConnectionCounts()> connections_;
   access::AccessControl* const access_;
 };
 

@@ -7,7 +7,7 @@
 #include "server/rpc/access_status.h"
 #include "server/rpc/peer_addresses.h"
 #include "server/rpc/throttler.h"
-#include "server/rpc/unary_route.h"
+#include "server/transport/unary_route.h"
 
 namespace headgate::rpc {
 namespace {
@@ -17,34 +17,33 @@ constexpr int kWaitingChecks = 128;
 constexpr int kWaitingBatches = 32;
 
 // What the routes of one loop share.
-struct ServingThread : Route {
+struct ServingThread : transport::Route {
   ServingThread(engine::Engine& engine, Clock& clock, CheckListener* activity,
-                throttle_log::Recorder* recorder, access::AccessControl* the_access, Calls* calls)
+                throttle_log::Recorder* recorder, access::AccessControl* the_access,
+                transport::Calls* calls)
       : access(the_access),
         throttler(engine, clock, activity, recorder == nullptr ? nullptr : &recorder->AddThread(),
                   the_access, calls == nullptr ? nullptr : &calls->AddDecisionThread()) {}
 
-  grpc::Status FindCaller(grpc::ServerContext& context, const access::Caller*& caller) {
-    return Identify(access, context, &callers, caller);
-  }
   // Ok, with who asks.
-  grpc::Status FindAsker(grpc::ServerContext& context, Asker& asker) {
-    grpc::Status status = FindCaller(context, asker.caller);
-    if (status.ok()) asker.address = peers.Find(context.peer());
-    return status;
+  grpc::Status FindAsker(const CallEvidence& call, Asker& asker) {
+    grpc::Status known = Identify(access, call, asker);
+    if (known.ok()) asker.address = peers.Find(call.Peer());
+    return known;
   }
 
   grpc::Status BatchCheck(grpc::ServerContext& context, const Throttler::Checks& checks,
                           Throttler::Results& results) {
+    const CallEvidence call(context, &connections);
     Asker asker;
-    grpc::Status known = FindAsker(context, asker);
+    grpc::Status known = FindAsker(call, asker);
     if (!known.ok()) [[unlikely]]
       return known;
     return throttler.BatchCheck(checks, asker, results);
   }
 
   access::AccessControl* const access;
-  access::CallerCache callers;
+  CallEvidence::Connections connections;
 
   Throttler throttler;
   PeerAddresses peers;
@@ -54,7 +53,7 @@ struct ServingThread : Route {
 
 ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, CheckListener* activity,
                                    throttle_log::Recorder* recorder, access::AccessControl* access,
-                                   StreamLimits streams, Calls* calls)
+                                   transport::StreamLimits streams, transport::Calls* calls)
     : engine_(engine),
       clock_(clock),
       activity_(activity),
@@ -70,12 +69,13 @@ ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, CheckLi
       "/headgate.v1.ThrottlerService/Explain",
       [this](grpc::ServerContext& context, const v1::ExplainRequest& request,
              v1::ExplainResponse& response) {
-        const access::Caller* caller = nullptr;
-        grpc::Status known = Identify(access_, context, nullptr, caller);
+        const CallEvidence call(context);
+        access::Asker asker;
+        grpc::Status known = Identify(access_, call, asker);
         if (!known.ok()) return known;
         if (access_ != nullptr) {
           const v1::CheckRequest& check = request.check();
-          const auto refused = access_->MayCheck(caller, check.identity(), check.tags());
+          const auto refused = access_->MayCheck(asker, check.identity(), check.tags());
           if (refused.has_value()) return ToGrpcStatus(*refused);
         }
         const std::optional<engine::IpAddress> address = ParsePeer(context.peer());
@@ -84,7 +84,7 @@ ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, CheckLi
       });
 }
 
-void ThrottlerService::Open(ServingLoop& loop) {
+void ThrottlerService::Open(transport::ServingLoop& loop) {
   auto owned =
       std::make_unique<ServingThread>(engine_, clock_, activity_, recorder_, access_, calls_);
   const auto counted = [this](const char* method) {
@@ -92,17 +92,18 @@ void ThrottlerService::Open(ServingLoop& loop) {
   };
   ServingThread* const thread = owned.get();
   loop.Own(std::move(owned));
-  loop.Own(std::make_unique<UnaryRoute<v1::CheckRequest, v1::CheckResponse>>(
+  loop.Own(std::make_unique<transport::UnaryRoute<v1::CheckRequest, v1::CheckResponse>>(
       *this, check_, loop, kWaitingChecks,
       [thread](auto& context, auto& request, auto& response) {
+        const CallEvidence call(context, &thread->connections);
         Asker asker;
-        grpc::Status known = thread->FindAsker(context, asker);
+        grpc::Status known = thread->FindAsker(call, asker);
         if (!known.ok()) [[unlikely]]
           return known;
         return thread->throttler.Check(request, asker, *response.mutable_decision());
       },
       counted("Check")));
-  loop.Own(std::make_unique<UnaryRoute<v1::BatchCheckRequest, v1::BatchCheckResponse>>(
+  loop.Own(std::make_unique<transport::UnaryRoute<v1::BatchCheckRequest, v1::BatchCheckResponse>>(
       *this, batch_check_, loop, kWaitingBatches,
       [thread](auto& context, auto& request, auto& response) {
         return thread->BatchCheck(context, request.checks(), *response.mutable_results());
@@ -111,23 +112,25 @@ void ThrottlerService::Open(ServingLoop& loop) {
   loop.Own(std::make_unique<CheckStreams>(
       *this, check_stream_, loop, streams_,
       [thread](auto& context, auto& name) {
-        const access::Caller* caller = nullptr;
-        grpc::Status known = thread->FindCaller(context, caller);
-        if (caller != nullptr && !caller->is_anybody()) name = caller->name();
+        access::Asker asker;
+        grpc::Status known =
+            Identify(thread->access, CallEvidence(context, &thread->connections), asker);
+        if (asker.caller != nullptr && !asker.caller->is_anybody()) name = asker.caller->name();
         return known;
       },
       [thread](auto& context, auto& request, auto& response) {
         return thread->BatchCheck(context, request.checks(), *response.mutable_results());
       },
       counted("CheckStream")));
-  loop.Own(std::make_unique<UnaryRoute<v1::ReportRequest, v1::ReportResponse>>(
+  loop.Own(std::make_unique<transport::UnaryRoute<v1::ReportRequest, v1::ReportResponse>>(
       *this, report_, loop, kWaitingBatches,
       [thread](auto& context, auto& request, auto& response) {
-        const access::Caller* caller = nullptr;
-        grpc::Status known = thread->FindCaller(context, caller);
+        const CallEvidence call(context, &thread->connections);
+        access::Asker asker;
+        grpc::Status known = Identify(thread->access, call, asker);
         if (!known.ok()) [[unlikely]]
           return known;
-        return thread->throttler.Report(request, caller, response);
+        return thread->throttler.Report(request, asker, response);
       },
       counted("Report")));
 }

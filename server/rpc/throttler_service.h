@@ -12,23 +12,23 @@
 #include "common/clock.h"
 #include "server/access/access_control.h"
 #include "server/engine/engine.h"
-#include "server/rpc/calls.h"
 #include "server/rpc/check_streams.h"
-#include "server/rpc/service.h"
-#include "server/rpc/serving_loop.h"
 #include "server/rpc/sources.h"
 #include "server/throttle_log/recorder.h"
+#include "server/transport/calls.h"
+#include "server/transport/service.h"
+#include "server/transport/serving_loop.h"
 
 namespace headgate::rpc {
 
-class ThrottlerService final : public AsyncService {
+class ThrottlerService final : public transport::AsyncService {
  public:
   // `activity`, `recorder`, `access` and `calls` may be null; all outlive this.
   ThrottlerService(engine::Engine& engine, Clock& clock, CheckListener* activity,
                    throttle_log::Recorder* recorder, access::AccessControl* access,
-                   StreamLimits streams, Calls* calls = nullptr);
+                   transport::StreamLimits streams, transport::Calls* calls = nullptr);
 
-  void Open(ServingLoop& loop) override;
+  void Open(transport::ServingLoop& loop) override;
 
   int streams_open() const { return streams_.open(); }
 
@@ -38,8 +38,8 @@ class ThrottlerService final : public AsyncService {
   CheckListener* const activity_;
   throttle_log::Recorder* const recorder_;
   access::AccessControl* const access_;
-  Calls* const calls_;
-  StreamCount streams_;
+  transport::Calls* const calls_;
+  transport::StreamCount streams_;
   const int check_;
   const int batch_check_;
   const int check_stream_;

@@ -26,9 +26,9 @@
 #include "server/engine/engine.h"
 #include "server/health/check_activity.h"
 #include "server/rpc/rpc_server.h"
-#include "server/rpc/service.h"
-#include "server/rpc/unary_route.h"
 #include "server/throttle_log/recorder.h"
+#include "server/transport/service.h"
+#include "server/transport/unary_route.h"
 #include "tests/bench/rpc_load.h"
 
 extern char** environ;
@@ -48,11 +48,11 @@ constexpr int kMessages = 320;
   std::exit(1);
 }
 
-class EmptyService final : public rpc::AsyncService {
+class EmptyService final : public transport::AsyncService {
  public:
-  void Open(rpc::ServingLoop& loop) override {
+  void Open(transport::ServingLoop& loop) override {
     using google::protobuf::Empty;
-    loop.Own(std::make_unique<rpc::UnaryRoute<Empty, Empty>>(
+    loop.Own(std::make_unique<transport::UnaryRoute<Empty, Empty>>(
         *this, call_, loop, 128, [](auto&, auto&, auto&) { return grpc::Status(); }));
   }
 
@@ -65,8 +65,8 @@ class NoStatus final : public rpc::StatusSource {
   absl::Time StartedAt() const override { return absl::UnixEpoch(); }
   config::LoadStatus Config() const override { return {}; }
   std::vector<health::TargetSnapshot> Targets() const override { return {}; }
-  rpc::ThrottleLogSnapshot ThrottleLog() const override { return {}; }
-  rpc::OverridesSnapshot Overrides() const override { return {}; }
+  throttle_log::ThrottleLogSnapshot ThrottleLog() const override { return {}; }
+  overrides::OverridesSnapshot Overrides() const override { return {}; }
 };
 
 // As app::Targets, which hands each Check to the same book, but without its monitors: what they

@@ -17,9 +17,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/system_clock.h"
 #include "server/engine/policy.h"
-#include "server/rpc/calls.h"
 #include "server/rpc/throttler.h"
 #include "server/throttle_log/recorder.h"
+#include "server/transport/calls.h"
 #include "server/web/metrics.h"
 
 namespace headgate::bench {
@@ -78,10 +78,10 @@ struct Handled {
   SystemClock& clock;
   engine::Engine& engine;
   throttle_log::ThreadCounts& counts;
-  rpc::Calls& calls;
+  transport::Calls& calls;
   rpc::Throttler plain{engine, clock, nullptr, &counts, nullptr};
   rpc::Throttler timed{engine, clock, nullptr, &counts, nullptr, &calls.AddDecisionThread()};
-  rpc::MethodCalls& method = calls.AddThread("Check");
+  transport::MethodCalls& method = calls.AddThread("Check");
   grpc::ServerContext context = {};
   v1::CheckRequest request = {};
   v1::Decision decision = {};
@@ -118,7 +118,7 @@ void MeasureCheck() {
   engine::Engine engine({.seed = 1, .max_permits = size_t{1} << 10});
   if (!engine.Install(OneBudget(), clock.Read()).ok()) std::abort();
   throttle_log::Recorder recorder(engine, {.seed = 1});
-  rpc::Calls calls(clock, 1, nullptr);
+  transport::Calls calls(clock, 1, nullptr);
   Handled handled{.clock = clock, .engine = engine, .counts = recorder.AddThread(), .calls = calls};
   handled.request.set_identity("d666bbfc_169e:vcopier:vreplication:etl");
   handled.request.set_estimated_cost(1);
@@ -137,7 +137,7 @@ void MeasureScrape() {
   engine::Engine engine({.seed = 1});
   if (!engine.Install(ManyBudgets(), clock.Read()).ok()) std::abort();
   throttle_log::Recorder recorder(engine, {.seed = 1});
-  rpc::Calls calls(clock, 1, nullptr);
+  transport::Calls calls(clock, 1, nullptr);
   calls.AddThread("Check");
   std::vector<double> took;
   size_t bytes = 0;

@@ -75,8 +75,8 @@ class RealServer final : public rpc::StatusSource {
   absl::Time StartedAt() const override { return absl::UnixEpoch(); }
   config::LoadStatus Config() const override { return {}; }
   std::vector<health::TargetSnapshot> Targets() const override { return {}; }
-  rpc::ThrottleLogSnapshot ThrottleLog() const override { return {}; }
-  rpc::OverridesSnapshot Overrides() const override { return {}; }
+  throttle_log::ThrottleLogSnapshot ThrottleLog() const override { return {}; }
+  overrides::OverridesSnapshot Overrides() const override { return {}; }
 
  private:
   FakeClock clock_;

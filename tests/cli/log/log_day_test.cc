@@ -41,8 +41,8 @@ class NoStatus final : public rpc::StatusSource {
   absl::Time StartedAt() const override { return absl::UnixEpoch(); }
   config::LoadStatus Config() const override { return {}; }
   std::vector<health::TargetSnapshot> Targets() const override { return {}; }
-  rpc::ThrottleLogSnapshot ThrottleLog() const override { return {}; }
-  rpc::OverridesSnapshot Overrides() const override { return {}; }
+  throttle_log::ThrottleLogSnapshot ThrottleLog() const override { return {}; }
+  overrides::OverridesSnapshot Overrides() const override { return {}; }
 };
 
 engine::PolicySpec Policy() {

@@ -167,12 +167,12 @@ TEST_F(StatusCommand, SaysWhatKeepsOverridesFromBeingMade) {
 TEST_F(StatusCommand, SaysWhatARestartWouldBringBack) {
   EXPECT_THAT(server_.Headgate({"status"}).out, Not(HasSubstr("kept for a restart")));
   const absl::Time now = server_.clock().Read().wall();
-  rpc::SnapshotView snapshot{.path = "/state/engine.snapshot",
-                             .as_of = now - absl::Milliseconds(300),
-                             .bytes = 1'200'000,
-                             .restored_from = now - absl::Seconds(5),
-                             .restored_permits = 12,
-                             .restored_buckets = 40};
+  snapshot::SnapshotView snapshot{.path = "/state/engine.snapshot",
+                                  .as_of = now - absl::Milliseconds(300),
+                                  .bytes = 1'200'000,
+                                  .restored_from = now - absl::Seconds(5),
+                                  .restored_permits = 12,
+                                  .restored_buckets = 40};
   server_.SetSnapshot(snapshot);
   EXPECT_THAT(
       server_.Headgate({"status"}).out,
