@@ -12,7 +12,7 @@
 namespace headgate::client::internal {
 namespace {
 
-TlsFiles PathsOf(const ConnectionOptions& options) {
+TlsFiles FilesOf(const ConnectionOptions& options) {
   if (!options.tls.has_value()) return {};
   return {.certificates = options.tls->certificate_file,
           .key = options.tls->key_file,
@@ -32,16 +32,6 @@ absl::Status Validate(const ConnectionOptions& options) {
       "tls: certificate_file and key_file are given together, or neither");
 }
 
-absl::StatusOr<TlsCredentials> Checked(const TlsFiles& paths, const WatchedFiles::Texts& texts) {
-  TlsCredentials read{.certificates = texts[0], .key = texts[1], .authorities = texts[2]};
-  if (absl::Status checked = CheckCredentials(paths, read); !checked.ok()) return checked;
-  return read;
-}
-
-std::vector<std::string> ListOf(const TlsFiles& paths) {
-  return {paths.certificates, paths.key, paths.authorities};
-}
-
 }  // namespace
 
 absl::Status CheckFiles(const ConnectionOptions& options) {
@@ -50,9 +40,9 @@ absl::Status CheckFiles(const ConnectionOptions& options) {
     const auto token = Token::Load(options.token_file, NewRealTime());
     if (!token.ok()) return token.status();
   }
-  const TlsFiles paths = PathsOf(options);
-  const auto texts = WatchedFiles(ListOf(paths), NewRealTime()).Read();
-  return texts.ok() ? Checked(paths, *texts).status() : texts.status();
+  const TlsFiles files = FilesOf(options);
+  const auto texts = WatchedFiles(PathsOf(files), NewRealTime()).Read();
+  return texts.ok() ? CredentialsOf(files, *texts).status() : texts.status();
 }
 
 absl::StatusOr<std::shared_ptr<ChannelSource>> ChannelSource::Create(
@@ -69,10 +59,10 @@ ChannelSource::ChannelSource(const ConnectionOptions& options,
                              const grpc::ChannelArguments& arguments,
                              const std::shared_ptr<TimeSource>& time)
     : options_(options),
-      paths_(PathsOf(options)),
+      tls_files_(FilesOf(options)),
       arguments_(arguments),
       time_(time),
-      files_(ListOf(paths_), time) {
+      files_(PathsOf(tls_files_), time) {
   if (options.tls.has_value() && !options.tls->server_name.empty()) {
     arguments_.SetString(GRPC_SSL_TARGET_NAME_OVERRIDE_ARG, options.tls->server_name);
   }
@@ -96,7 +86,7 @@ absl::Status ChannelSource::Load() {
 }
 
 absl::Status ChannelSource::Connect(const WatchedFiles::Texts& texts) {
-  const absl::StatusOr<TlsCredentials> read = Checked(paths_, texts);
+  const absl::StatusOr<TlsCredentials> read = CredentialsOf(tls_files_, texts);
   if (!read.ok()) return read.status();
   std::shared_ptr<grpc::ChannelCredentials> credentials =
       grpc::SslCredentials({.pem_root_certs = read->authorities,

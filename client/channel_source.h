@@ -46,7 +46,7 @@ class ChannelSource {
   absl::Status Connect(const WatchedFiles::Texts& texts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ConnectionOptions options_;
-  const TlsFiles paths_;  // of options_.tls
+  const TlsFiles tls_files_;
   grpc::ChannelArguments arguments_;
   const std::shared_ptr<TimeSource> time_;
   std::shared_ptr<Token> token_;  // null: there is none

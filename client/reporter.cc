@@ -19,8 +19,8 @@ constexpr absl::Duration kLongestLastPause = absl::Milliseconds(200);  // while 
 Reporter::Reporter(std::shared_ptr<Transport> transport, const Options& options)
     : transport_(std::move(transport)),
       max_queued_(options.max_queued),
-      new_token_(options.new_token),
       jitter_(options.seed),
+      token_retry_(options.new_token),
       thread_([this] { Run(); }) {}
 
 void Reporter::Add(const PermitReport& report) {
@@ -90,7 +90,7 @@ void Reporter::Run() {
 
 // The server could not be given the batch now, as opposed to not wanting it.
 bool Reporter::MayRepeat(const absl::Status& status) {
-  if (absl::IsUnauthenticated(status)) return ++unauthenticated_ < kMaxUnauthenticated;
+  if (absl::IsUnauthenticated(status)) return token_retry_.OnRefused();
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
          absl::IsResourceExhausted(status);
 }
@@ -104,7 +104,7 @@ absl::Status Reporter::SendBatch(Lock& lock) {
   if (abandon_.stop_requested() && !results.ok()) return results.status();
   if (MayRepeat(results.status())) return results.status();
 
-  unauthenticated_ = 0;
+  token_retry_.Reset();
   const size_t answered = results.ok() ? std::min(results->size(), batch.size()) : 0;
   size_t delivered = 0;
   for (size_t i = 0; i < answered; ++i) delivered += (*results)[i].ok() ? 1 : 0;
@@ -120,8 +120,9 @@ absl::Status Reporter::SendBatch(Lock& lock) {
 void Reporter::Pause(Lock& lock, int failures, const absl::Status& why) {
   const bool last = stopping_;
   const absl::Duration longest = last ? kLongestLastPause : kLongestPause;
-  const absl::Duration pause =
-      absl::IsUnauthenticated(why) ? new_token_ : jitter_.Backoff(failures, kFirstPause, longest);
+  const absl::Duration pause = absl::IsUnauthenticated(why)
+                                   ? token_retry_.pause()
+                                   : jitter_.Backoff(failures, kFirstPause, longest);
   wake_.wait_for(lock, BoundedWait(pause),
                  [&] { return stopping_ != last || abandon_.stop_requested(); });
 }

@@ -32,7 +32,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/jitter.h"
-#include "client/watched_files.h"
+#include "client/token_retry.h"
 
 namespace headgate::client::internal {
 
@@ -41,7 +41,8 @@ class Reporter {
   struct Options {
     size_t max_queued = 0;
     uint64_t seed = 0;
-    absl::Duration new_token = kLooksAgain;  // how long after a call another token may be found
+    absl::Duration new_token =
+        TokenRetry::kPause;  // how long after a call another token may be found
   };
 
   Reporter(std::shared_ptr<Transport> transport, const Options& options);
@@ -68,9 +69,8 @@ class Reporter {
 
   const std::shared_ptr<Transport> transport_;
   const size_t max_queued_;
-  const absl::Duration new_token_;
   Jitter jitter_;
-  int unauthenticated_ = 0;   // how often the head of the queue was; for the thread alone
+  TokenRetry token_retry_;    // of the head of the queue; for the thread alone
   std::stop_source abandon_;  // time is up: even calls in progress end
 
   // A std::mutex because condition variables wait with it. Guards everything below.

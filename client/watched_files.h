@@ -1,8 +1,8 @@
 // WatchedFiles: what is in some files, looked at again every second at most, when somebody asks.
 //
 // New content counts at once where the files were left alone for a second before, by the wall
-// clock; else once two looks in a row have seen the same. So a file which is just being written is
-// not taken for what it looks like in between. No thread, no waiting.
+// clock; else once two looks in a row have seen the same (common/settled_files.h). So a file which
+// is just being written is not taken for what it looks like in between. No thread, no waiting.
 //
 // Thread-compatible.
 //
@@ -22,17 +22,13 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/settled_files.h"
 
 namespace headgate::client::internal {
 
-// A call that comes so long after another one looks again.
-inline constexpr absl::Duration kLooksAgain = absl::Milliseconds(1100);
-// Calls in a row that may be UNAUTHENTICATED before a new token is no more hoped for.
-inline constexpr int kMaxUnauthenticated = 3;
-
 class WatchedFiles {
  public:
-  using Texts = std::vector<std::string>;
+  using Texts = SettledFiles::Texts;
 
   // Tells the wall clock's time. Null: the system's.
   using WallTime = std::function<absl::Time()>;
@@ -48,20 +44,11 @@ class WatchedFiles {
   std::optional<Texts> News();
 
  private:
-  struct Look {
-    Texts texts;
-    absl::Time changed_at = absl::InfinitePast();  // the newest of them, as its file system says
-  };
-
-  absl::StatusOr<Look> ReadAll() const;
-  bool LeftAloneSince(absl::Time changed_at) const;
-
-  const std::vector<std::string> paths_;
+  SettledFiles files_;
   const std::shared_ptr<TimeSource> time_;
   const WallTime wall_;
   absl::Duration looked_at_;
   Texts told_;
-  std::optional<Texts> pending_;  // what the last look saw, if that is new
 };
 
 }  // namespace headgate::client::internal

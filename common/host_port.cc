@@ -6,10 +6,10 @@
 
 namespace headgate {
 
-std::optional<int> PortOf(std::string_view address) {
+std::optional<HostPort> ParseHostPort(std::string_view address) {
   const size_t colon = address.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return std::nullopt;
-  const std::string_view host = address.substr(0, colon);
+  std::string_view host = address.substr(0, colon);
   const std::string_view port = address.substr(colon + 1);
   const bool brackets = host.starts_with('[') && host.ends_with(']') && host.size() > 2;
   if (!brackets && host.find_first_of(":[]/ ") != std::string_view::npos) return std::nullopt;
@@ -19,7 +19,8 @@ std::optional<int> PortOf(std::string_view address) {
   if (result.ec != std::errc() || result.ptr != end || number < 0 || number > 65535) {
     return std::nullopt;
   }
-  return number;
+  if (brackets) host = host.substr(1, host.size() - 2);
+  return HostPort{.host = std::string(host), .port = number};
 }
 
 }  // namespace headgate

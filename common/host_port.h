@@ -2,13 +2,15 @@
 //
 // A pure function; thread-safe.
 //
-//   PortOf("127.0.0.1:8081")  // 8081
-//   PortOf("::1:8081")        // nullopt: where does the address end?
+//   ParseHostPort("127.0.0.1:8081")->port  // 8081
+//   ParseHostPort("[::1]:8081")->host      // "::1"
+//   ParseHostPort("::1:8081")              // nullopt: where does the address end?
 
 #ifndef HEADGATE_COMMON_HOST_PORT_H_
 #define HEADGATE_COMMON_HOST_PORT_H_
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace headgate {
@@ -17,8 +19,13 @@ namespace headgate {
 inline constexpr char kHostPortForm[] =
     "host:port such as 127.0.0.1:8081 or [::1]:8081, port 0 to 65535";
 
-// 0 to 65535; absent if the text has another form.
-std::optional<int> PortOf(std::string_view address);
+struct HostPort {
+  std::string host;  // without brackets
+  int port = 0;      // 0 to 65535
+};
+
+// Absent if the text has another form.
+std::optional<HostPort> ParseHostPort(std::string_view address);
 
 }  // namespace headgate
 

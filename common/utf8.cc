@@ -28,6 +28,10 @@ void AppendEscape(char32_t code, std::string& out) {
   }
 }
 
+bool IsControl(unsigned char c) {
+  return (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f;
+}
+
 }  // namespace
 
 bool IsHarmful(char32_t code) {
@@ -47,6 +51,18 @@ bool IsHarmful(char32_t code) {
     if (code >= first && code <= last) return true;
   }
   return false;
+}
+
+std::optional<BadByte> FindBadByte(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    if (IsControl(static_cast<unsigned char>(text[i]))) {
+      return BadByte{.offset = i, .is_control = true};
+    }
+    const size_t size = CharacterBytes(text.substr(i));
+    if (size == 0) return BadByte{.offset = i};
+    i += size;
+  }
+  return std::nullopt;
 }
 
 std::string EscapeHarmful(std::string_view text) {

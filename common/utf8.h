@@ -10,6 +10,7 @@
 #define HEADGATE_COMMON_UTF8_H_
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -45,6 +46,14 @@ inline size_t CharacterBytes(std::string_view text) { return DecodeUtf8(text).by
 // Whether it moves a cursor, ends a line, or reorders or hides what is near it: controls,
 // separators of lines, marks and overrides of direction, characters of no width.
 bool IsHarmful(char32_t code);
+
+struct BadByte {
+  size_t offset = 0;
+  bool is_control = false;  // a control character; else no valid UTF-8
+};
+
+// The first byte that is not printable UTF-8, tab or line break. A byte order mark may stand first.
+std::optional<BadByte> FindBadByte(std::string_view text);
 
 // With \n, \x1b or \u202e for what is harmful or no UTF-8. All else stays as it is.
 std::string EscapeHarmful(std::string_view text);

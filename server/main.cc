@@ -20,8 +20,8 @@
 #include "absl/time/time.h"
 #include "common/host_port.h"
 #include "common/system_clock.h"
-#include "server/app/log.h"
 #include "server/app/server.h"
+#include "server/app/server_log.h"
 #include "server/config/load.h"
 
 namespace headgate {
@@ -46,13 +46,13 @@ struct Flags {
 std::string NotEmpty(const std::string& path) { return path.empty() ? "the path is empty" : ""; }
 
 // gRPC would take 127.0.0.1:70000 for port 4464, and a missing port for that of HTTPS.
-std::string HostPort(const std::string& address) {
-  if (PortOf(address).has_value()) return "";
+std::string CheckHostPort(const std::string& address) {
+  if (ParseHostPort(address).has_value()) return "";
   return absl::StrCat("must be ", kHostPortForm, "; it is '", absl::Utf8SafeCEscape(address), "'");
 }
 
-std::string HostPortOrOff(const std::string& address) {
-  return address == "off" ? "" : HostPort(address);
+std::string CheckHostPortOrOff(const std::string& address) {
+  return address == "off" ? "" : CheckHostPort(address);
 }
 
 CLI::Option* AddDuration(CLI::App& cli, const char* name, absl::Duration& duration,
@@ -78,7 +78,7 @@ void DeclareHttp(CLI::App& cli, Flags& flags) {
   cli.add_option("--http-address", flags.http_address,
                  "host:port for /metrics, /healthz and /readyz; port 0 picks a free one, off: none")
       ->envname("HEADGATE_HTTP_ADDRESS")
-      ->check(HostPortOrOff)
+      ->check(CheckHostPortOrOff)
       ->capture_default_str();
   cli.add_option("--http-port-file", flags.server.web.port_file,
                  "File that the HTTP port is written to, once it is listened on");
@@ -98,12 +98,12 @@ void Declare(CLI::App& cli, Flags& flags) {
   cli.add_option("--grpc-address", flags.server.grpc_address,
                  "host:port to listen on, instead of the file's; port 0 picks a free one")
       ->envname("HEADGATE_GRPC_ADDRESS")
-      ->check(HostPort);
+      ->check(CheckHostPort);
   cli.add_option("--health-address", flags.server.health_address,
                  "host:port for probes that speak no TLS: only grpc.health.v1 is answered there. "
                  "Goes with tls in the file")
       ->envname("HEADGATE_HEALTH_ADDRESS")
-      ->check(HostPort);
+      ->check(CheckHostPort);
   cli.add_option("--reflection", flags.server.reflection,
                  "Whether clients may ask which services there are, instead of the file's")
       ->envname("HEADGATE_REFLECTION");

@@ -105,6 +105,17 @@ absl::Time EndOf(const Certificate& certificate) {
 
 }  // namespace
 
+std::vector<std::string> PathsOf(const TlsFiles& files) {
+  return {files.certificates, files.key, files.authorities};
+}
+
+absl::StatusOr<TlsCredentials> CredentialsOf(const TlsFiles& files,
+                                             const std::vector<std::string>& texts) {
+  TlsCredentials read{.certificates = texts[0], .key = texts[1], .authorities = texts[2]};
+  if (absl::Status checked = CheckCredentials(files, read); !checked.ok()) return checked;
+  return read;
+}
+
 absl::Status CheckCredentials(const TlsFiles& files, TlsCredentials& credentials) {
   absl::Status text = HasNoNul(files.certificates, credentials.certificates);
   text.Update(HasNoNul(files.key, credentials.key));

@@ -7,16 +7,17 @@
 //
 // Pure functions; thread-safe.
 //
-//   TlsCredentials credentials{.certificates = ..., .key = ..., .authorities = ...};
-//   absl::Status status = CheckCredentials(files, credentials);
-//   ... credentials.expires_at ...
+//   absl::StatusOr<TlsCredentials> credentials = CredentialsOf(files, texts);  // of PathsOf(files)
+//   ... credentials->expires_at ...
 
 #ifndef HEADGATE_COMMON_TLS_CREDENTIALS_H_
 #define HEADGATE_COMMON_TLS_CREDENTIALS_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
 namespace headgate {
@@ -39,6 +40,13 @@ struct TlsCredentials {
 
   friend bool operator==(const TlsCredentials&, const TlsCredentials&) = default;
 };
+
+// Certificates, key, authorities.
+std::vector<std::string> PathsOf(const TlsFiles& files);
+
+// Those that the files have, whose texts these are, checked.
+absl::StatusOr<TlsCredentials> CredentialsOf(const TlsFiles& files,
+                                             const std::vector<std::string>& texts);
 
 // Sets expires_at. InvalidArgument, "FILE: why": a file that is used has no certificate or no key,
 // the key is encrypted or another certificate's, or OpenSSL finds one too weak.

@@ -40,7 +40,7 @@ void AccessControl::Publish() {
     return;
   }
   auto grants = std::make_shared<Grants>();
-  grants->number = engine::NextPublication();
+  grants->number = NextPublication();
   grants->policy = policy_;
   grants->tokens = tokens_;
   grants_.Set(std::move(grants));

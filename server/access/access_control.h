@@ -31,12 +31,12 @@
 #include "absl/base/thread_annotations.h"
 #include "common/clock.h"
 #include "common/mutex.h"
+#include "common/published.h"
 #include "server/access/evidence.h"
 #include "server/access/policy.h"
 #include "server/access/refusal.h"
 #include "server/access/refusal_log.h"
 #include "server/access/token_book.h"
-#include "server/engine/published.h"
 
 namespace headgate::access {
 
@@ -144,7 +144,7 @@ class AccessControl {
 
   const uint64_t seed_;
   RefusalLog refusals_;
-  engine::Published<Grants> grants_;  // null: off
+  Published<Grants> grants_;  // null: off
 
   mutable Mutex mutex_;
   std::shared_ptr<const AccessPolicy> policy_ ABSL_GUARDED_BY(mutex_);

@@ -4,7 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "server/config/file_text.h"
+#include "common/file_text.h"
 #include "server/dsn/dsn.h"
 
 namespace headgate::app {
@@ -17,7 +17,7 @@ absl::StatusOr<std::string> ReadSecret(const std::string& path) {
   const auto fail = [&](const auto& why) {
     return absl::FailedPreconditionError(absl::StrCat(path, " ", why));
   };
-  absl::StatusOr<std::string> text = config::ReadFileText(path, kMaxBytes);
+  absl::StatusOr<std::string> text = ReadFileText(path, kMaxBytes);
   if (!text.ok()) return fail(text.status().message());
   if (text->find('\0') != std::string::npos) return fail("does not hold a secret");
   absl::StripAsciiWhitespace(&*text);

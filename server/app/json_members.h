@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/app/log.h"
+#include "server/app/server_log.h"
 
 namespace headgate::app {
 

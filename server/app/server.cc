@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/random_seed.h"
-#include "server/app/log.h"
 #include "server/app/port_file.h"
+#include "server/app/server_log.h"
 
 namespace headgate::app {
 namespace {
@@ -24,50 +24,82 @@ void LogCertificates(const tls::TlsState& state) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options, Clock& clock) {
-  std::unique_ptr<Server> server(new Server(options, clock));
+  absl::StatusOr<Base> base = MakeBase(options, clock);
+  if (!base.ok()) return base.status();
+  std::unique_ptr<Server> server(new Server(options, clock, *std::move(base)));
   if (absl::Status running = server->Run(); !running.ok()) return running;
   return server;
 }
 
-absl::Status Server::Run() {
-  absl::StatusOr<std::unique_ptr<Web>> web = Web::Start(options_.web, clock_);
+absl::StatusOr<Server::Base> Server::MakeBase(const ServerOptions& options, Clock& clock) {
+  Base base;
+  base.started_at = clock.Read().wall();
+  absl::StatusOr<std::unique_ptr<Web>> web = Web::Start(options.web, clock);
   if (!web.ok()) return web.status();
-  web_ = *std::move(web);
-  config_ = std::make_unique<config::ConfigStore>(
-      options_.config_path, clock_, [this](const config::Config& config) { return Apply(config); });
-  if (absl::Status loaded = config_->Start(); !loaded.ok()) return loaded;
-  // Everybody is told request ids: they say nothing of the seed, which is a secret.
+  base.web = *std::move(web);
+  base.config = std::make_unique<config::ConfigStore>(options.config_path, clock);
+  const absl::StatusOr<const config::Config*> config = base.config->Load();
+  if (!config.ok()) return config.status();
+  const absl::StatusOr<uint64_t> seed = RandomSeed();
   const absl::StatusOr<uint64_t> id_seed = RandomSeed();
-  if (!id_seed.ok()) return id_seed.status();
-  calls_ = std::make_unique<transport::Calls>(clock_, *id_seed, &call_log_);
-  override_service_ = std::make_unique<rpc::OverrideService>(overrides_.get(), &access_->control());
-  log_service_ = std::make_unique<rpc::ThrottleLogService>(
-      rpc::ThrottleLogSources{.store = log_->store(),
-                              .recorder = &log_->recorder(),
-                              .clock = clock_,
-                              .keeping = log_->keeping(),
-                              .seed = seed_,
-                              .access = &access_->control()});
-  override_service_->Observe(*calls_);
-  log_service_->Observe(*calls_);
-  if (state_ != nullptr) state_->Keep(*engine_);
+  if (!seed.ok() || !id_seed.ok()) return seed.ok() ? id_seed.status() : seed.status();
+  base.id_seed = *id_seed;
+  engine::EngineOptions engine = (*config)->engine;
+  engine.seed = *seed;
+  absl::StatusOr<std::unique_ptr<StateFolder>> state =
+      StateFolder::Open(options.state_dir.value_or((*config)->server.state_dir), engine, clock);
+  if (!state.ok()) return base.config->InFile(state.status());
+  base.state = *std::move(state);
+  base.throttle_log = (*config)->throttle_log;
+  return base;
+}
+
+Server::Server(const ServerOptions& options, Clock& clock, Base base)
+    : options_(options),
+      clock_(clock),
+      started_at_(base.started_at),
+      config_(std::move(base.config)),
+      state_(std::move(base.state)),
+      access_(state_->seed(), clock),
+      targets_(state_->engine(), clock, state_->seed()),
+      log_({.settings = std::move(base.throttle_log),
+            .state_dir = state_->path(),
+            .seed = state_->seed()},
+           state_->engine(), clock),
+      call_log_(clock),
+      calls_(clock, base.id_seed, call_log_),
+      override_service_(state_->overrides(), access_.control()),
+      log_service_({.store = log_.store(),
+                    .recorder = log_.recorder(),
+                    .clock = clock,
+                    .keeping = log_.keeping(),
+                    .seed = state_->seed(),
+                    .access = access_.control()}),
+      web_(std::move(base.web)) {
+  override_service_.Observe(calls_);
+  log_service_.Observe(calls_);
+}
+
+absl::Status Server::Run() {
+  const auto apply = [this](const config::Config& config) { return Apply(config); };
+  if (absl::Status applied = config_->Start(apply); !applied.ok()) return applied;
+  state_->Keep();
   if (absl::Status opened = OpenTls(); !opened.ok()) return opened;
   if (absl::Status listening = Listen(); !listening.ok()) return listening;
   port_ = rpc_->port();
   if (!options_.config_path.empty()) {
-    watcher_ = std::make_unique<config::FileWatcher>(
-        options_.config_path,
-        config::FileWatcher::Callbacks{
-            .on_change = [this](const absl::StatusOr<std::string>& text) { Update(text); },
-            .on_quiet = [this] { TryAgain(); }});
+    watcher_ = std::make_unique<FileWatcher>(
+        SettledFiles({options_.config_path}),
+        FileWatcher::Callbacks{.on_change = [this](const auto& read) { Update(read.front()); },
+                               .on_quiet = [this] { TryAgain(); }});
   }
   rpc_->SetServing(true);
-  web_->Serve({.engine = *engine_,
-               .recorder = log_->recorder(),
-               .calls = *calls_,
+  web_->Serve({.engine = state_->engine(),
+               .recorder = log_.recorder(),
+               .calls = calls_,
                .call_log = call_log_,
                .status = *this,
-               .access = access_->control(),
+               .access = access_.control(),
                .rpc = *rpc_});
   LogInfo("serving", {{"version", kVersion},
                       {"port", absl::StrCat(port())},
@@ -80,77 +112,15 @@ absl::Status Server::Run() {
 }
 
 absl::Status Server::Apply(const config::Config& config) {
-  if (engine_ == nullptr) {
-    if (absl::Status made = Make(config); !made.ok()) return made;
-  }
-  if (absl::Status prepared = access_->Prepare(config); !prepared.ok()) return prepared;
-  absl::Status installed = overrides_ != nullptr ? overrides_->Install(config.policy)
-                                                 : engine_->Install(config.policy, clock_.Read());
-  if (!installed.ok()) {
-    access_->Revert();
+  if (absl::Status prepared = access_.Prepare(config); !prepared.ok()) return prepared;
+  if (absl::Status installed = state_->Install(config.policy); !installed.ok()) {
+    access_.Revert();
     return installed;
   }
   web_->BeforeChange();
-  access_->Apply(config);
-  targets_->Apply(config);
+  access_.Apply(config);
+  targets_.Apply(config);
   return absl::OkStatus();
-}
-
-absl::Status Server::Make(const config::Config& config) {
-  const absl::StatusOr<uint64_t> seed = RandomSeed();
-  if (!seed.ok()) return seed.status();
-  seed_ = *seed;
-  state_dir_ = options_.state_dir.value_or(config.server.state_dir);
-  // The first: their lock keeps the folder to this process, and what another one keeps there is not
-  // to be touched.
-  if (absl::Status opened = OpenOverrides(); !opened.ok()) return opened;
-  engine::EngineOptions options = config.engine;
-  options.seed = seed_;
-  if (state_dir_.empty()) {
-    engine_ = std::make_unique<engine::Engine>(options);
-  } else {
-    state_ = std::make_unique<StateFile>(state_dir_, clock_);
-    auto engine = state_->MakeEngine(options);
-    if (!engine.ok()) return engine.status();
-    engine_ = *std::move(engine);
-    seed_ = options.seed;
-  }
-  access_ = std::make_unique<app::Access>(seed_, clock_);
-  targets_ = std::make_unique<app::Targets>(*engine_, clock_, seed_);
-  log_ = std::make_unique<app::ThrottleLog>(
-      ThrottleLogOptions{.settings = config.throttle_log, .state_dir = state_dir_, .seed = seed_},
-      *engine_, clock_);
-  return absl::OkStatus();
-}
-
-// An operator's word must not be forgotten: where it cannot be read the server does not start.
-absl::Status Server::OpenOverrides() {
-  if (state_dir_.empty()) return absl::OkStatus();
-  absl::StatusOr<std::unique_ptr<overrides::Registry>> opened =
-      overrides::Registry::Open({.path = absl::StrCat(state_dir_, "/overrides.db"),
-                                 .put =
-                                     [this](engine::PolicySpec policy) {
-                                       return engine_->Install(std::move(policy), clock_.Read());
-                                     }},
-                                clock_);
-  if (!opened.ok()) return opened.status();
-  overrides_ = *std::move(opened);
-  const overrides::Registry::State state = overrides_->GetState();
-  if (!state.restored.empty()) LogError("the overrides were damaged", {{"why", state.restored}});
-  if (!state.status.ok()) {
-    LogError("overrides cannot be changed", {{"why", std::string(state.status.message())}});
-  }
-  return absl::OkStatus();
-}
-
-overrides::OverridesSnapshot Server::Overrides() const {
-  if (overrides_ == nullptr) return {};
-  const overrides::Registry::State state = overrides_->GetState();
-  return {.is_kept = true, .in_force = state.in_force, .status = state.status};
-}
-
-snapshot::SnapshotView Server::Snapshot() const {
-  return state_ == nullptr ? snapshot::SnapshotView{} : state_->View();
 }
 
 absl::Status Server::OpenTls() {
@@ -179,7 +149,7 @@ tls::TlsSnapshot Server::Tls() const {
           .status = state.status};
 }
 
-rpc::RpcServerOptions Server::RpcOptions(const config::ServerSettings& settings) const {
+rpc::RpcServerOptions Server::RpcOptions(const config::ServerSettings& settings) {
   rpc::RpcServerOptions options;
   options.address = options_.grpc_address.value_or(settings.grpc_address);
   if (tls_ != nullptr) options.credentials = tls_->credentials();
@@ -190,16 +160,19 @@ rpc::RpcServerOptions Server::RpcOptions(const config::ServerSettings& settings)
   options.max_message_bytes = settings.max_message_bytes;
   options.threads = settings.threads;
   options.version = kVersion;
-  options.recorder = &log_->recorder();
-  options.access = &access_->control();
-  options.calls = calls_.get();
-  options.more_services = {override_service_.get(), log_service_.get()};
+  options.more_services = {&override_service_, &log_service_};
   return options;
 }
 
 absl::Status Server::Listen() {
-  absl::StatusOr<std::unique_ptr<rpc::RpcServer>> server = rpc::RpcServer::Start(
-      RpcOptions(config_->current()->server), *engine_, clock_, *this, targets_.get());
+  absl::StatusOr<std::unique_ptr<rpc::RpcServer>> server =
+      rpc::RpcServer::Start(RpcOptions(config_->current()->server), {.engine = state_->engine(),
+                                                                     .clock = clock_,
+                                                                     .status = *this,
+                                                                     .activity = targets_,
+                                                                     .recorder = log_.recorder(),
+                                                                     .access = access_.control(),
+                                                                     .calls = calls_});
   if (!server.ok()) return server.status();
   rpc_ = *std::move(server);
   const int64_t most = rpc_->connections().most;
@@ -211,12 +184,12 @@ absl::Status Server::Listen() {
 }
 
 void Server::Update(const absl::StatusOr<std::string>& text) {
-  access_->StopWaiting();
+  access_.StopWaiting();
   Load([&] { config_->Update(text); });
 }
 
 void Server::TryAgain() {
-  if (access_->SeesTokens()) Load([&] { config_->Retry(); });
+  if (access_.SeesTokens()) Load([&] { config_->Retry(); });
 }
 
 void Server::Load(absl::FunctionRef<void()> load) {
@@ -246,10 +219,10 @@ void Server::Stop() {
   AnnounceStop();
   watcher_ = nullptr;  // no target is started any more
   rpc_->Shutdown(options_.grace);
-  access_->Stop();
-  targets_->Stop();
-  if (state_ != nullptr) state_->Stop();  // first: the log may have to wait for its store
-  log_->Stop();
+  access_.Stop();
+  targets_.Stop();
+  state_->Stop();  // first: the log may have to wait for its store
+  log_.Stop();
   web_ = nullptr;  // scrapes ask the others
   rpc_ = nullptr;
 }

@@ -1,7 +1,7 @@
 // The whole server: what starts and stops in which order.
 //
-// Start: HTTP, configuration, the engine with what was saved of it, overrides, policy, monitors,
-// throttle log, gRPC, and then it says SERVING. Stop: it says NOT_SERVING, stops watching the file,
+// Start: HTTP, configuration, overrides, the engine with what was saved of it, throttle log, policy,
+// monitors, gRPC, and then it says SERVING. Stop: it says NOT_SERVING, stops watching the file,
 // drains calls, then stops the monitors, saves the engine, writes the rest of the log, and ends
 // HTTP. The configuration file is watched all the time; a bad one leaves everything as it is.
 //
@@ -24,17 +24,15 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
-#include "server/app/access.h"
+#include "common/file_watcher.h"
 #include "server/app/call_log.h"
-#include "server/app/state_file.h"
+#include "server/app/configured_access.h"
+#include "server/app/state_folder.h"
 #include "server/app/targets.h"
 #include "server/app/throttle_log.h"
 #include "server/app/web.h"
 #include "server/config/config.h"
-#include "server/config/file_watcher.h"
 #include "server/config/reloader.h"
-#include "server/engine/engine.h"
-#include "server/overrides/registry.h"
 #include "server/rpc/override_service.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/sources.h"
@@ -77,14 +75,22 @@ class Server final : private rpc::StatusSource {
   void Stop();
 
  private:
-  Server(const ServerOptions& options, Clock& clock)
-      : options_(options), clock_(clock), started_at_(clock.Read().wall()), call_log_(clock) {}
+  // What may fail, and has to be there before the rest.
+  struct Base {
+    absl::Time started_at;
+    uint64_t id_seed = 0;  // of request ids, which everybody is told: not the engine's, a secret
+    std::unique_ptr<Web> web;
+    std::unique_ptr<config::ConfigStore> config;
+    std::unique_ptr<StateFolder> state;
+    config::ThrottleLogSettings throttle_log;
+  };
+
+  static absl::StatusOr<Base> MakeBase(const ServerOptions& options, Clock& clock);
+  Server(const ServerOptions& options, Clock& clock, Base base);
 
   absl::Status Run();
-  // Puts a configuration into force: the first one makes the engine.
+  // Puts a configuration into force.
   absl::Status Apply(const config::Config& config);
-  absl::Status Make(const config::Config& config);
-  absl::Status OpenOverrides();
   absl::Status OpenTls();
   // The configuration file has this content now, or cannot be read.
   void Update(const absl::StatusOr<std::string>& text);
@@ -92,38 +98,34 @@ class Server final : private rpc::StatusSource {
   void TryAgain();
   // Runs something that may load a configuration, and logs what became of it.
   void Load(absl::FunctionRef<void()> load);
-  rpc::RpcServerOptions RpcOptions(const config::ServerSettings& settings) const;
+  rpc::RpcServerOptions RpcOptions(const config::ServerSettings& settings);
   absl::Status Listen();
 
   absl::Time StartedAt() const override { return started_at_; }
   config::LoadStatus Config() const override { return config_->status(); }
-  std::vector<health::TargetSnapshot> Targets() const override { return targets_->Snapshots(); }
-  throttle_log::ThrottleLogSnapshot ThrottleLog() const override { return log_->Snapshot(); }
-  overrides::OverridesSnapshot Overrides() const override;
+  std::vector<health::TargetSnapshot> Targets() const override { return targets_.Snapshots(); }
+  throttle_log::ThrottleLogSnapshot ThrottleLog() const override { return log_.Snapshot(); }
+  overrides::OverridesSnapshot Overrides() const override { return state_->OverridesView(); }
   tls::TlsSnapshot Tls() const override;
-  access::AccessSnapshot Access() const override { return access_->Snapshot(); }
-  snapshot::SnapshotView Snapshot() const override;
+  access::AccessSnapshot Access() const override { return access_.Snapshot(); }
+  snapshot::SnapshotView Snapshot() const override { return state_->SnapshotView(); }
 
   const ServerOptions options_;
   Clock& clock_;
   const absl::Time started_at_;
-  uint64_t seed_ = 0;
-  std::string state_dir_;  // of the configuration that it started with; empty: none
-  std::unique_ptr<engine::Engine> engine_;
-  std::unique_ptr<StateFile> state_;                // null: there is no state folder
-  std::unique_ptr<overrides::Registry> overrides_;  // null: there is no state folder
-  std::unique_ptr<app::Access> access_;
-  std::unique_ptr<app::Targets> targets_;
-  std::unique_ptr<app::ThrottleLog> log_;
-  std::unique_ptr<config::ConfigStore> config_;
+  const std::unique_ptr<config::ConfigStore> config_;
+  const std::unique_ptr<StateFolder> state_;
+  ConfiguredAccess access_;
+  app::Targets targets_;
+  app::ThrottleLog log_;
   CallLog call_log_;
-  std::unique_ptr<transport::Calls> calls_;
-  std::unique_ptr<rpc::OverrideService> override_service_;
-  std::unique_ptr<rpc::ThrottleLogService> log_service_;
+  transport::Calls calls_;
+  rpc::OverrideService override_service_;
+  rpc::ThrottleLogService log_service_;
   std::unique_ptr<tls::ServerTls> tls_;  // null: plaintext
-  std::unique_ptr<rpc::RpcServer> rpc_;
+  std::unique_ptr<rpc::RpcServer> rpc_;  // null: not listening yet, or stopped
   int port_ = 0;
-  std::unique_ptr<config::FileWatcher> watcher_;
+  std::unique_ptr<FileWatcher> watcher_;
   std::unique_ptr<Web> web_;  // the last: it reads all above
 };
 

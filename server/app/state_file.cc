@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/app/log.h"
+#include "server/app/server_log.h"
 
 namespace headgate::app {
 namespace {

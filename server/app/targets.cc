@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "server/app/log.h"
+#include "server/app/server_log.h"
 
 namespace headgate::app {
 

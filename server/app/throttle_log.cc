@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/app/connection_string.h"
-#include "server/app/log.h"
+#include "server/app/server_log.h"
 #include "server/postgres/log_store.h"
 #include "server/throttle_log/sqlite_store.h"
 

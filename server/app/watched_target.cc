@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "server/app/connection_string.h"
-#include "server/app/log.h"
+#include "server/app/server_log.h"
 #include "server/postgres/postgres_probe.h"
 
 namespace headgate::app {

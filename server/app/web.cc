@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "server/app/log.h"
 #include "server/app/port_file.h"
 #include "server/app/server.h"
+#include "server/app/server_log.h"
 #include "server/engine/policy.h"
 #include "server/web/metrics.h"
 

@@ -25,7 +25,7 @@ void Builder::BuildServer() {
   ServerSettings& to = config.server;
   if (!server.grpc_address().empty()) {
     to.grpc_address = server.grpc_address();
-    if (!PortOf(to.grpc_address).has_value()) {
+    if (!ParseHostPort(to.grpc_address).has_value()) {
       findings.Say(server, Proto::kGrpcAddressFieldNumber,
                    absl::StrCat("grpc_address must be ", kHostPortForm, "; it is ",
                                 Quoted(to.grpc_address)));

@@ -12,11 +12,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/file_text.h"
 #include "common/identity.h"
 #include "server/access/policy.h"
 #include "server/access/token_book.h"
 #include "server/config/builder.h"
-#include "server/config/file_text.h"
 #include "server/config/suggest.h"
 
 namespace headgate::config {

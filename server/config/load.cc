@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_join.h"
+#include "common/file_text.h"
 #include "server/config/build.h"
-#include "server/config/file_text.h"
 #include "server/config/reader.h"
 #include "server/config/source_positions.h"
 #include "server/config/yaml_tree.h"

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "server/config/file_text.h"
+#include "common/file_text.h"
 #include "server/config/load.h"
 
 namespace headgate::config {
@@ -37,24 +37,47 @@ std::vector<std::string> PendingRestart(const Config& running, const Config& wan
 
 }  // namespace
 
-ConfigStore::ConfigStore(std::string path, Clock& clock, Apply apply)
-    : path_(std::move(path)), clock_(clock), apply_(std::move(apply)) {
+ConfigStore::ConfigStore(std::string path, Clock& clock) : path_(std::move(path)), clock_(clock) {
   status_.path = path_;
 }
 
-absl::Status ConfigStore::Start() {
+absl::Status ConfigStore::InFile(const absl::Status& why) const {
+  std::vector<std::string> lines;
+  for (const auto line : absl::StrSplit(why.message(), '\n')) {
+    lines.push_back(path_.empty() ? std::string(line) : absl::StrCat(path_, ": ", line));
+  }
+  return absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
+}
+
+absl::StatusOr<ConfigStore::Loaded> ConfigStore::Read(const absl::StatusOr<std::string>& text,
+                                                      OtherFiles other_files) const {
+  if (!text.ok()) return InFile(text.status());
+  LoadResult loaded = Parse(*text, path_, other_files);
+  if (!loaded.config.has_value()) return loaded.status();
+  return Loaded{.text = *text, .config = *std::move(loaded.config)};
+}
+
+absl::StatusOr<const Config*> ConfigStore::Load() {
   MutexLock lock(&update_mutex_);
-  return Replace(path_.empty() ? absl::StatusOr<std::string>("") : ReadFileText(path_),
-                 OtherFiles::kRead);
+  absl::StatusOr<Loaded> loaded = Read(
+      path_.empty() ? absl::StatusOr<std::string>("") : ReadFileText(path_), OtherFiles::kRead);
+  if (!loaded.ok()) return loaded.status();
+  return &loaded_.emplace(*std::move(loaded)).config;
+}
+
+absl::Status ConfigStore::Start(Apply apply) {
+  MutexLock lock(&update_mutex_);
+  apply_ = std::move(apply);
+  return Replace(*std::exchange(loaded_, std::nullopt));
 }
 
 void ConfigStore::Update(const absl::StatusOr<std::string>& text) {
   MutexLock lock(&update_mutex_);
   not_applied_.reset();
   if (text.ok() && *text == text_) {
-    Refuse({});
+    Refuse(absl::OkStatus());
   } else {
-    Replace(text, OtherFiles::kIgnored).IgnoreError();  // the status has it
+    Replace(Read(text, OtherFiles::kIgnored)).IgnoreError();  // the status has it
   }
 }
 
@@ -63,34 +86,26 @@ void ConfigStore::Retry() {
   if (!not_applied_.has_value()) return;
   const std::string text = *std::exchange(not_applied_, std::nullopt);
   const LoadStatus before = status();
-  if (Replace(text, OtherFiles::kIgnored).ok()) return;
+  if (Replace(Read(text, OtherFiles::kIgnored)).ok()) return;
   MutexLock status_lock(&mutex_);
   if (status_.errors == before.errors) status_.refused_at = before.refused_at;
 }
 
-absl::Status ConfigStore::Replace(const absl::StatusOr<std::string>& text, OtherFiles other_files) {
-  std::vector<std::string> errors;
-  if (!text.ok()) {
-    errors.push_back(absl::StrCat(path_, ": ", text.status().message()));
-  } else {
-    LoadResult loaded = Parse(*text, path_, other_files);
-    errors = loaded.Errors();
-    if (errors.empty()) {
-      const absl::Status applied = apply_(*loaded.config);
-      if (applied.ok()) {
-        text_ = *text;
-        Accept(*std::move(loaded.config));
-        return absl::OkStatus();
-      }
-      not_applied_ = *text;
-      for (const auto line : absl::StrSplit(applied.message(), '\n')) {
-        errors.push_back(path_.empty() ? std::string(line) : absl::StrCat(path_, ": ", line));
-      }
+absl::Status ConfigStore::Replace(absl::StatusOr<Loaded> loaded) {
+  absl::Status status = loaded.status();
+  if (status.ok()) {
+    if (const absl::Status applied = apply_(loaded->config); !applied.ok()) {
+      not_applied_ = loaded->text;
+      status = InFile(applied);
     }
   }
-  absl::Status status = absl::InvalidArgumentError(absl::StrJoin(errors, "\n"));
-  Refuse(std::move(errors));
-  return status;
+  if (!status.ok()) {
+    Refuse(status);
+    return status;
+  }
+  text_ = std::move(loaded->text);
+  Accept(std::move(loaded->config));
+  return absl::OkStatus();
 }
 
 void ConfigStore::Accept(Config config) {
@@ -106,11 +121,12 @@ void ConfigStore::Accept(Config config) {
   status_.pending_restart = PendingRestart(*started_with_, *current_);
 }
 
-void ConfigStore::Refuse(std::vector<std::string> errors) {
+void ConfigStore::Refuse(const absl::Status& why) {
   const absl::Time now = clock_.Read().wall();
   MutexLock lock(&mutex_);
-  status_.refused_at = errors.empty() ? absl::InfinitePast() : now;
-  status_.errors = std::move(errors);
+  status_.refused_at = why.ok() ? absl::InfinitePast() : now;
+  status_.errors.clear();
+  if (!why.ok()) status_.errors = absl::StrSplit(why.message(), '\n');
 }
 
 std::shared_ptr<const Config> ConfigStore::current() const {

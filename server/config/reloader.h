@@ -8,9 +8,13 @@
 //
 // Thread-safe. Updates happen one after the other; reading does not wait for them.
 //
-//   ConfigStore store(path, clock, [&](const Config& config) { return app.Apply(config); });
-//   if (absl::Status status = store.Start(); !status.ok()) return status;  // says everything
-//   FileWatcher watcher(path, [&](const FileWatcher::Content& text) { store.Update(text); });
+//   ConfigStore store(path, clock);
+//   absl::StatusOr<const Config*> first = store.Load();
+//   if (!first.ok()) return first.status();  // says everything
+//   App app(**first);
+//   status = store.Start([&](const Config& config) { return app.Apply(config); });
+//   FileWatcher watcher(SettledFiles({path}), [&](const auto& read) { store.Update(read.front());
+//   });
 
 #ifndef HEADGATE_SERVER_CONFIG_RELOADER_H_
 #define HEADGATE_SERVER_CONFIG_RELOADER_H_
@@ -39,11 +43,15 @@ class ConfigStore {
   using Apply = std::function<absl::Status(const Config&)>;
 
   // An empty path: the defaults, forever. `clock` outlives the store.
-  ConfigStore(std::string path, Clock& clock, Apply apply);
+  ConfigStore(std::string path, Clock& clock);
 
-  // Loads the file and applies it; call it once, before all else. An error, with everything that is
-  // wrong, means that there is no configuration to run with.
-  absl::Status Start() ABSL_LOCKS_EXCLUDED(update_mutex_);
+  // Reads the file; call it once, before all else. What it has is valid until Start. An error, with
+  // everything that is wrong, means that there is no configuration to run with.
+  absl::StatusOr<const Config*> Load() ABSL_LOCKS_EXCLUDED(update_mutex_);
+  // Applies what was loaded, and from then on every update.
+  absl::Status Start(Apply apply) ABSL_LOCKS_EXCLUDED(update_mutex_);
+  // Why the file cannot be put into force: InvalidArgument, each line behind the file's name.
+  absl::Status InFile(const absl::Status& why) const;
 
   // The file has this content now, or cannot be read. The text in force clears the status of a file
   // that was refused since, and changes nothing else.
@@ -58,17 +66,26 @@ class ConfigStore {
   LoadStatus status() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  absl::Status Replace(const absl::StatusOr<std::string>& text, OtherFiles other_files)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(update_mutex_);
+  struct Loaded {
+    std::string text;
+    Config config;
+  };
+
+  absl::StatusOr<Loaded> Read(const absl::StatusOr<std::string>& text,
+                              OtherFiles other_files) const;
+  // Applies it, or keeps why not.
+  absl::Status Replace(absl::StatusOr<Loaded> loaded) ABSL_EXCLUSIVE_LOCKS_REQUIRED(update_mutex_);
   void Accept(Config config) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Refuse(std::vector<std::string> errors) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Why the newest file was refused, each line an error; OK: it was not.
+  void Refuse(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::string path_;
   Clock& clock_;
-  const Apply apply_;
 
-  Mutex update_mutex_;                               // taken before mutex_
-  std::string text_ ABSL_GUARDED_BY(update_mutex_);  // in force
+  Mutex update_mutex_;  // taken before mutex_
+  Apply apply_ ABSL_GUARDED_BY(update_mutex_);
+  std::optional<Loaded> loaded_ ABSL_GUARDED_BY(update_mutex_);  // until Start
+  std::string text_ ABSL_GUARDED_BY(update_mutex_);              // in force
   // The newest, if `apply` refused it.
   std::optional<std::string> not_applied_ ABSL_GUARDED_BY(update_mutex_);
 

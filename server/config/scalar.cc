@@ -9,8 +9,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/strings.h"
+#include "common/utf8.h"
 #include "server/config/suggest.h"
-#include "server/config/utf8.h"
 
 namespace headgate::config {
 namespace {

@@ -10,8 +10,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/file_text.h"
+#include "common/utf8.h"
 #include "server/config/suggest.h"
-#include "server/config/utf8.h"
 
 namespace headgate::config {
 namespace {

@@ -31,8 +31,8 @@ struct YamlNode {
   std::vector<YamlNode> items;  // of a list; of a mapping key, value, key, value, ...
 };
 
-// No more than the schema could ever need, and than memory and stack could bear.
-inline constexpr size_t kMaxFileBytes = size_t{16} << 20;
+// No more than the schema could ever need, and than memory and stack could bear; kMaxFileBytes of
+// common/file_text.h bounds the text.
 inline constexpr size_t kMaxNodes = size_t{2} << 20;
 inline constexpr size_t kMaxDepth = 32;
 

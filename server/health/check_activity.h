@@ -25,7 +25,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "common/mutex.h"
-#include "server/engine/published.h"
+#include "common/published.h"
 
 namespace headgate::health {
 
@@ -77,7 +77,7 @@ class CheckActivityBook {
   }
 
  private:
-  engine::Published<Entries> entries_;
+  Published<Entries> entries_;
 };
 
 }  // namespace headgate::health

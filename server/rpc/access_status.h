@@ -6,7 +6,7 @@
 //   const CallEvidence call(context);
 //   access::Asker asker;
 //   if (grpc::Status known = Identify(access_, call, asker); !known.ok()) return known;
-//   if (auto refused = access_->MayReadStatus(asker)) return ToGrpcStatus(*refused);
+//   if (auto refused = access_.MayReadStatus(asker)) return ToGrpcStatus(*refused);
 
 #ifndef HEADGATE_SERVER_RPC_ACCESS_STATUS_H_
 #define HEADGATE_SERVER_RPC_ACCESS_STATUS_H_
@@ -25,12 +25,10 @@ grpc::Status ToGrpcStatus(const access::Refusal& refusal);
 // Of one item of several: "checks[3]".
 void FillError(const access::Refusal& refusal, std::string_view path, v1::Error& error);
 
-// Ok with who asks, or the refusal. Without access control that is nobody in particular.
-inline grpc::Status Identify(access::AccessControl* access, const access::Evidence& call,
+// Ok with who asks, or the refusal. Where access is off that is nobody in particular.
+inline grpc::Status Identify(access::AccessControl& access, const access::Evidence& call,
                              access::Asker& asker) {
-  asker = {};
-  if (access == nullptr) return grpc::Status();
-  const access::AccessControl::Refused refused = access->Identify(call, asker);
+  const access::AccessControl::Refused refused = access.Identify(call, asker);
   return refused.has_value() ? ToGrpcStatus(*refused) : grpc::Status();
 }
 

@@ -116,7 +116,7 @@ void OverrideService::AddGuarded(const char* path,
       });
 }
 
-OverrideService::OverrideService(overrides::Registry* registry, access::AccessControl* access)
+OverrideService::OverrideService(overrides::Registry* registry, access::AccessControl& access)
     : registry_(registry), access_(access) {
   AddGuarded("/headgate.v1.OverrideService/CreateOverride", &OverrideService::Create);
   AddGuarded("/headgate.v1.OverrideService/ListOverrides", &OverrideService::List);
@@ -129,7 +129,7 @@ grpc::Status OverrideService::Create(const Asked& asked, const v1::CreateOverrid
   const access::Caller* const caller = asked.who.caller;
   if (caller != nullptr) {
     const std::string& identity = request.selector().identity();
-    const auto refused = access_->MayOverride(asked.who, identity, "selector.identity");
+    const auto refused = access_.MayOverride(asked.who, identity, "selector.identity");
     if (refused.has_value()) return ToGrpcStatus(*refused);
   }
   if (registry_ == nullptr) return NoStateFolder();
@@ -160,7 +160,7 @@ grpc::Status OverrideService::Create(const Asked& asked, const v1::CreateOverrid
 grpc::Status OverrideService::List(const Asked& asked, const v1::ListOverridesRequest& request,
                                    v1::ListOverridesResponse& response) {
   if (asked.who.caller != nullptr) {
-    const auto refused = access_->MayReadStatus(asked.who);
+    const auto refused = access_.MayReadStatus(asked.who);
     if (refused.has_value()) return ToGrpcStatus(*refused);
   }
   const absl::StatusOr<Page> page = PageOf(request.page_size(), request.page_token());
@@ -185,13 +185,13 @@ grpc::Status OverrideService::List(const Asked& asked, const v1::ListOverridesRe
 
 grpc::Status OverrideService::MayDelete(const access::Asker& who, int64_t id) {
   if (who.caller == nullptr) return grpc::Status();
-  access::AccessControl::Refused refused = access_->MayOverride(who);
+  access::AccessControl::Refused refused = access_.MayOverride(who);
   if (refused.has_value()) return ToGrpcStatus(*refused);
   const bool may_exist = id > 0 && id < std::numeric_limits<int64_t>::max();
   if (!may_exist || registry_ == nullptr) return grpc::Status();
   const auto found = registry_->List({.before_id = id + 1, .most = 1});
   if (found.empty() || found.front().id != id) return grpc::Status();
-  refused = access_->MayOverride(who, found.front().selector.identity, "id");
+  refused = access_.MayOverride(who, found.front().selector.identity, "id");
   if (!refused.has_value()) return grpc::Status();
   // Counted as refused, but whom others have overrides on takes `status` to know.
   if (!who.caller->status()) return NotInForce(id);
@@ -222,7 +222,7 @@ grpc::Status OverrideService::ListEvents(const Asked& asked,
                                          const v1::ListOverrideEventsRequest& request,
                                          v1::ListOverrideEventsResponse& response) {
   if (asked.who.caller != nullptr) {
-    const auto refused = access_->MayReadStatus(asked.who);
+    const auto refused = access_.MayReadStatus(asked.who);
     if (refused.has_value()) return ToGrpcStatus(*refused);
   }
   const absl::StatusOr<Page> page = PageOf(request.page_size(), request.page_token());

@@ -2,7 +2,7 @@
 //
 // Runs on gRPC's threads; a change waits for the disk. Thread-safe.
 //
-//   OverrideService service(registry.get());
+//   OverrideService service(registry.get(), access);
 //   options.more_services = {&service};
 
 #ifndef HEADGATE_SERVER_RPC_OVERRIDE_SERVICE_H_
@@ -22,8 +22,7 @@ namespace headgate::rpc {
 class OverrideService final : public transport::Service {
  public:
   // Both outlive this. Without a registry there is no state folder, and so there are no overrides.
-  // Without access control everybody may do everything.
-  explicit OverrideService(overrides::Registry* registry, access::AccessControl* access = nullptr);
+  OverrideService(overrides::Registry* registry, access::AccessControl& access);
 
  private:
   // Who calls, and by which call.
@@ -50,7 +49,7 @@ class OverrideService final : public transport::Service {
   grpc::Status MayDelete(const access::Asker& who, int64_t id);
 
   overrides::Registry* const registry_;
-  access::AccessControl* const access_;
+  access::AccessControl& access_;
 };
 
 }  // namespace headgate::rpc

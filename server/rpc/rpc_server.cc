@@ -26,6 +26,7 @@ absl::Status Validate(const RpcServerOptions& options) {
 }
 
 transport::GrpcServerOptions GrpcOptions(const RpcServerOptions& options,
+                                         access::AccessControl& access,
                                          ThrottlerService& throttler, StatusService& status) {
   transport::GrpcServerOptions grpc{
       .ports = {.address = options.address,
@@ -38,7 +39,7 @@ transport::GrpcServerOptions GrpcOptions(const RpcServerOptions& options,
       .unread_answers = options.unread_answers,
       .reflection = options.reflection,
       .may_reflect =
-          [access = options.access](grpc::ServerContext& context) {
+          [&access](grpc::ServerContext& context) {
             access::Asker asker;
             return Identify(access, CallEvidence(context), asker);
           },
@@ -52,29 +53,22 @@ transport::GrpcServerOptions GrpcOptions(const RpcServerOptions& options,
 
 }  // namespace
 
-RpcServer::RpcServer(const RpcServerOptions& options, engine::Engine& engine, Clock& clock,
-                     StatusSource& status, CheckListener* activity)
-    : throttler_(std::make_unique<ThrottlerService>(engine, clock, activity, options.recorder,
-                                                    options.access, options.streams,
-                                                    options.calls)),
-      status_(std::make_unique<StatusService>(
-          options.version, engine, clock, status, [this] { return connections(); },
-          options.access)),
-      grpc_(GrpcOptions(options, *throttler_, *status_)) {
-  if (options.calls == nullptr) return;
-  throttler_->Observe(*options.calls);
-  status_->Observe(*options.calls);
+RpcServer::RpcServer(const RpcServerOptions& options, const Dependencies& on)
+    : throttler_(std::make_unique<ThrottlerService>(on, options.streams)),
+      status_(
+          std::make_unique<StatusService>(options.version, on, [this] { return connections(); })),
+      grpc_(GrpcOptions(options, on.access, *throttler_, *status_)) {
+  throttler_->Observe(on.calls);
+  status_->Observe(on.calls);
 }
 
 RpcServer::~RpcServer() = default;
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcServerOptions& options,
-                                                            engine::Engine& engine, Clock& clock,
-                                                            StatusSource& status,
-                                                            CheckListener* activity) {
+                                                            const Dependencies& on) {
   if (absl::Status valid = Validate(options); !valid.ok()) return valid;
   // make_unique cannot call the private constructor.
-  std::unique_ptr<RpcServer> server(new RpcServer(options, engine, clock, status, activity));
+  std::unique_ptr<RpcServer> server(new RpcServer(options, on));
   if (absl::Status started = server->grpc_.Start(); !started.ok()) return started;
   return server;
 }

@@ -6,7 +6,7 @@
 //
 // Thread-safe, except that Shutdown is called once.
 //
-//   auto server = RpcServer::Start({.address = "127.0.0.1:0"}, engine, clock, status, nullptr);
+//   auto server = RpcServer::Start({.address = "127.0.0.1:0"}, {.engine = engine, ...});
 //   if (!server.ok()) return server.status();
 //   (*server)->SetServing(true);
 //   ... (*server)->port() ...
@@ -23,20 +23,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "common/clock.h"
-#include "server/engine/engine.h"
-#include "server/rpc/sources.h"
-#include "server/transport/calls.h"
+#include "server/rpc/dependencies.h"
 #include "server/transport/grpc_server.h"
 #include "server/transport/stream_count.h"
-
-namespace headgate::access {
-class AccessControl;
-}
-
-namespace headgate::throttle_log {
-class Recorder;
-}
 
 namespace headgate::rpc {
 
@@ -61,20 +50,14 @@ struct RpcServerOptions {
   // Further ones, which outlive the server. grpc.health.v1 does not list them. With a
   // health_address they have to be of class Service, which refuses calls over it.
   std::vector<grpc::Service*> more_services = {};
-  throttle_log::Recorder* recorder = nullptr;  // counts decided Checks; null: nobody does
-  access::AccessControl* access = nullptr;     // null: everybody may do everything
-  transport::Calls* calls = nullptr;           // counts our own services' calls; null: nobody does
 };
 
 class RpcServer {
  public:
-  // All that is passed, and what `options` points to, outlives the server; `activity` may be null.
-  // Errors: InvalidArgument for options out of range, Unavailable where the address cannot be
-  // listened on.
+  // What `options` points to outlives the server. Errors: InvalidArgument for options out of range,
+  // Unavailable where the address cannot be listened on.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(const RpcServerOptions& options,
-                                                          engine::Engine& engine, Clock& clock,
-                                                          StatusSource& status,
-                                                          CheckListener* activity);
+                                                          const Dependencies& on);
   // Without grace, if Shutdown was not called.
   ~RpcServer();
   RpcServer(const RpcServer&) = delete;
@@ -95,8 +78,7 @@ class RpcServer {
   int health_watches() const { return grpc_.health_watches(); }
 
  private:
-  RpcServer(const RpcServerOptions& options, engine::Engine& engine, Clock& clock,
-            StatusSource& status, CheckListener* activity);
+  RpcServer(const RpcServerOptions& options, const Dependencies& on);
 
   std::unique_ptr<ThrottlerService> throttler_;
   std::unique_ptr<StatusService> status_;

@@ -39,8 +39,8 @@ class CheckListener {
  public:
   virtual ~CheckListener() = default;
 
-  // `target` as the request has it: empty where it names none.
-  virtual void OnCheck(std::string_view target) = 0;
+  // `target` as the request has it: empty where it names none. Here nobody is interested.
+  virtual void OnCheck(std::string_view /*target*/) {}
 };
 
 }  // namespace headgate::rpc

@@ -71,23 +71,21 @@ void StatusService::AddGuarded(const char* path,
         grpc::Status known = Identify(access_, call, asker);
         if (!known.ok()) return known;
         if (asker.caller != nullptr) {
-          const auto refused = access_->MayReadStatus(asker);
+          const auto refused = access_.MayReadStatus(asker);
           if (refused.has_value()) return ToGrpcStatus(*refused);
         }
         return (this->*run)(request, response);
       });
 }
 
-StatusService::StatusService(std::string version, engine::Engine& engine, Clock& clock,
-                             StatusSource& source,
-                             std::function<transport::ConnectionCounts()> connections,
-                             access::AccessControl* access)
+StatusService::StatusService(std::string version, const Dependencies& on,
+                             std::function<transport::ConnectionCounts()> connections)
     : version_(std::move(version)),
-      engine_(engine),
-      clock_(clock),
-      source_(source),
+      engine_(on.engine),
+      clock_(on.clock),
+      source_(on.status),
       connections_(std::move(connections)),
-      access_(access) {
+      access_(on.access) {
   AddGuarded("/headgate.v1.StatusService/GetStatus", &StatusService::GetStatus);
   AddGuarded("/headgate.v1.StatusService/ListBudgets", &StatusService::ListBudgets);
   AddGuarded("/headgate.v1.StatusService/ListBuckets", &StatusService::ListBuckets);

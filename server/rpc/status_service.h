@@ -11,10 +11,7 @@
 #include <functional>
 #include <string>
 
-#include "common/clock.h"
-#include "server/access/access_control.h"
-#include "server/engine/engine.h"
-#include "server/rpc/sources.h"
+#include "server/rpc/dependencies.h"
 #include "server/transport/acceptor.h"
 #include "server/transport/service.h"
 
@@ -22,11 +19,9 @@ namespace headgate::rpc {
 
 class StatusService final : public transport::Service {
  public:
-  // All outlive this. `connections` is asked while the server runs, by any thread. Without access
-  // control everybody may do everything.
-  StatusService(std::string version, engine::Engine& engine, Clock& clock, StatusSource& source,
-                std::function<transport::ConnectionCounts()> connections,
-                access::AccessControl* access = nullptr);
+  // `connections` is asked while the server runs, by any thread.
+  StatusService(std::string version, const Dependencies& on,
+                std::function<transport::ConnectionCounts()> connections);
 
  private:
   // A method for those who may read status.
@@ -44,7 +39,7 @@ class StatusService final : public transport::Service {
   Clock& clock_;
   StatusSource& source_;
   const std::function<transport::ConnectionCounts()> connections_;
-  access::AccessControl* const access_;
+  access::AccessControl& access_;
 };
 
 }  // namespace headgate::rpc

@@ -111,7 +111,7 @@ void ThrottleLogService::AddGuarded(const char* path, const char* field, Identit
         grpc::Status known = Identify(sources_.access, call, asker);
         if (!known.ok()) return known;
         if (asker.caller != nullptr) {
-          const auto refused = sources_.access->MayReadLogs(asker, identity_of(request), field);
+          const auto refused = sources_.access.MayReadLogs(asker, identity_of(request), field);
           if (refused.has_value()) return ToGrpcStatus(*refused);
         }
         return run(context, request, response);
@@ -192,9 +192,8 @@ grpc::Status ThrottleLogService::ListDenials(const v1::ListDenialsRequest& reque
     status.Update(absl::InvalidArgumentError("after: must not be negative"));
   }
   if (!status.ok()) return ToGrpcStatus(status, {});
-  if (sources_.recorder == nullptr) return grpc::Status();
   for (const throttle_log::Denial& denial :
-       sources_.recorder->RecentDenials(request.identity(), request.after(), *page_size)) {
+       sources_.recorder.RecentDenials(request.identity(), request.after(), *page_size)) {
     FillDenial(denial, *response.add_denials());
   }
   return grpc::Status();

@@ -4,8 +4,8 @@
 // questions are answered at a time, and one replay: others are told to come again, since the
 // threads are those of probes and overrides as well. Thread-safe.
 //
-//   ThrottleLogService service({.store = store, .recorder = &recorder, .clock = clock,
-//                               .keeping = keeping, .seed = seed});
+//   ThrottleLogService service({.store = store, .recorder = recorder, .clock = clock,
+//                               .keeping = keeping, .seed = seed, .access = access});
 //   options.more_services.push_back(&service);  // of the RpcServer
 
 #ifndef HEADGATE_SERVER_RPC_THROTTLE_LOG_SERVICE_H_
@@ -29,11 +29,11 @@ namespace headgate::rpc {
 
 struct ThrottleLogSources {
   const throttle_log::Store& store;
-  throttle_log::Recorder* recorder = nullptr;  // null: no single denials are known
+  throttle_log::Recorder& recorder;  // knows single denials
   Clock& clock;
   throttle_log::Keeping keeping = {};
-  uint64_t seed = 0;                        // of a replay's dice
-  access::AccessControl* access = nullptr;  // null: everybody may read all of it
+  uint64_t seed = 0;  // of a replay's dice
+  access::AccessControl& access;
 };
 
 // How many reads of the log run at once. Each may sort some 200,000 groups, which takes a hundred

@@ -52,11 +52,11 @@ void Resize(google::protobuf::RepeatedPtrField<Message>& list, int size) {
 grpc::Status Throttler::Check(const v1::CheckRequest& check, const Asker& asker,
                               v1::Decision& decision) {
   if (asker.caller != nullptr) {
-    const auto refused = access_->MayCheck(asker, check.identity(), check.tags());
+    const auto refused = access_.MayCheck(asker, check.identity(), check.tags());
     if (refused.has_value()) [[unlikely]]
       return ToGrpcStatus(*refused);
   }
-  if (activity_ != nullptr) activity_->OnCheck(check.target());
+  activity_.OnCheck(check.target());
   requests_.Assign(check, asker.address, check.request_id().empty() ? 0 : ScopeOf(asker.caller));
   const engine::CheckRequest& request = requests_.all()[0];
   engine::CheckAnswer& answer = answers_[0];
@@ -65,10 +65,9 @@ grpc::Status Throttler::Check(const v1::CheckRequest& check, const Asker& asker,
   } else {
     const Now now = clock_.Read();
     statuses_[0] = engine_.Check(request, now, answer);
-    if (latency_ != nullptr && decisions_++ % kTimedOf == 0) [[unlikely]]
-      latency_->Add(clock_.Read().monotonic_ns - now.monotonic_ns);
-    if (thread_counts_ != nullptr && statuses_[0].ok())
-      thread_counts_->Record(request, answer, now);
+    if (decisions_++ % kTimedOf == 0) [[unlikely]]
+      latency_.Add(clock_.Read().monotonic_ns - now.monotonic_ns);
+    if (statuses_[0].ok()) thread_counts_.Record(request, answer, now);
   }
   if (!statuses_[0].ok()) return ToGrpcStatus(statuses_[0], {.tags = request.tags});
   const std::shared_ptr<const engine::Policy> policy = engine_.policy();
@@ -94,7 +93,7 @@ void Throttler::FindRefused(const Checks& checks, const access::Asker& asker) {
   refused_.clear();
   if (asker.caller == nullptr) return;
   for (int i = 0; i < checks.size(); ++i) {
-    auto refused = access_->MayCheck(asker, checks[i].identity(), checks[i].tags());
+    auto refused = access_.MayCheck(asker, checks[i].identity(), checks[i].tags());
     if (refused.has_value()) [[unlikely]]
       refused_.emplace_back(i, *std::move(refused));
   }
@@ -110,13 +109,12 @@ const access::Refusal* Throttler::RefusalOf(int place) const {
 }
 
 void Throttler::NoteChecks(const Checks& checks) {
-  if (activity_ == nullptr) return;
   const std::string* before = nullptr;
   for (int i = 0; i < checks.size(); ++i) {
     if (before != nullptr && *before == checks[i].target()) continue;
     if (RefusalOf(i) != nullptr) continue;
     before = &checks[i].target();
-    activity_->OnCheck(*before);
+    activity_.OnCheck(*before);
   }
 }
 
@@ -144,7 +142,7 @@ void Throttler::DecideSome(const Checks& checks, int first, int count, const Ask
     }
     begin = end + 1;
   }
-  if (thread_counts_ != nullptr) RecordSome(checks, first, count, now);
+  RecordSome(checks, first, count, now);
   FillResults(checks, first, count, asker.caller, results);
 }
 
@@ -173,7 +171,7 @@ void Throttler::RecordSome(const Checks& checks, int first, int count, Now now) 
   for (int i = 0; i < count; ++i) {
     const auto place = static_cast<size_t>(i);
     if (!statuses_[place].ok() || checks[first + i].validate_only()) continue;
-    thread_counts_->Record(requests_.all()[place], answers_[place], now);
+    thread_counts_.Record(requests_.all()[place], answers_[place], now);
   }
 }
 
@@ -219,7 +217,7 @@ void Throttler::ReportOne(const v1::PermitReport& report, int place, const acces
     }
     status = outcome.status();
     if (absl::IsNotFound(status)) {
-      if (asker.caller != nullptr) access_->NoteForeignPermit(asker);
+      if (asker.caller != nullptr) access_.NoteForeignPermit(asker);
       status = absl::NotFoundError(
           absl::StrCat("permit_id: ", report.permit_id(), " was not issued by this server"));
     }

@@ -3,7 +3,7 @@
 // Belongs to one thread, since it reuses what it needs in between; Explain, which is rare and runs
 // anywhere, does not.
 //
-//   Throttler throttler(engine, clock, activity, counts, access);
+//   Throttler throttler(dependencies);
 //   grpc::Status status = throttler.Check(request, asker, *response.mutable_decision());
 
 #ifndef HEADGATE_SERVER_RPC_THROTTLER_H_
@@ -25,6 +25,7 @@
 #include "server/engine/engine.h"
 #include "server/engine/ip_prefix.h"
 #include "server/rpc/check_requests.h"
+#include "server/rpc/dependencies.h"
 #include "server/rpc/sources.h"
 #include "server/throttle_log/thread_counts.h"
 #include "server/transport/latency_histogram.h"
@@ -38,17 +39,14 @@ struct Asker : access::Asker {
 
 class Throttler {
  public:
-  // `activity`, `counts`, where decided Checks are counted, `access`, and `latency`, where every
-  // 64th decision is timed, may be null; all outlive this.
-  Throttler(engine::Engine& engine, Clock& clock, CheckListener* activity,
-            throttle_log::ThreadCounts* counts, access::AccessControl* access,
-            transport::LatencyHistogram* latency = nullptr)
-      : engine_(engine),
-        clock_(clock),
-        activity_(activity),
-        thread_counts_(counts),
-        access_(access),
-        latency_(latency) {}
+  // For the thread that makes it. Every 64th decision is timed.
+  explicit Throttler(const Dependencies& on)
+      : engine_(on.engine),
+        clock_(on.clock),
+        activity_(on.activity),
+        thread_counts_(on.recorder.AddThread()),
+        access_(on.access),
+        latency_(on.calls.AddDecisionThread()) {}
 
   using Checks = google::protobuf::RepeatedPtrField<v1::CheckRequest>;
   using Results = google::protobuf::RepeatedPtrField<v1::CheckResult>;
@@ -84,11 +82,11 @@ class Throttler {
 
   engine::Engine& engine_;
   Clock& clock_;
-  CheckListener* const activity_;
-  throttle_log::ThreadCounts* const thread_counts_;
-  access::AccessControl* const access_;
+  CheckListener& activity_;
+  throttle_log::ThreadCounts& thread_counts_;
+  access::AccessControl& access_;
   std::vector<std::pair<int, access::Refusal>> refused_;  // of the batch, by place
-  transport::LatencyHistogram* const latency_;
+  transport::LatencyHistogram& latency_;
   uint32_t decisions_ = 0;
   CheckRequests requests_;
   std::vector<engine::CheckAnswer> answers_{1};

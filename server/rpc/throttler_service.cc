@@ -18,12 +18,7 @@ constexpr int kWaitingBatches = 32;
 
 // What the routes of one loop share.
 struct ServingThread : transport::Route {
-  ServingThread(engine::Engine& engine, Clock& clock, CheckListener* activity,
-                throttle_log::Recorder* recorder, access::AccessControl* the_access,
-                transport::Calls* calls)
-      : access(the_access),
-        throttler(engine, clock, activity, recorder == nullptr ? nullptr : &recorder->AddThread(),
-                  the_access, calls == nullptr ? nullptr : &calls->AddDecisionThread()) {}
+  explicit ServingThread(const Dependencies& on) : access(on.access), throttler(on) {}
 
   // Ok, with who asks.
   grpc::Status FindAsker(const CallEvidence& call, Asker& asker) {
@@ -42,7 +37,7 @@ struct ServingThread : transport::Route {
     return throttler.BatchCheck(checks, asker, results);
   }
 
-  access::AccessControl* const access;
+  access::AccessControl& access;
   CallEvidence::Connections connections;
 
   Throttler throttler;
@@ -51,16 +46,9 @@ struct ServingThread : transport::Route {
 
 }  // namespace
 
-ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, CheckListener* activity,
-                                   throttle_log::Recorder* recorder, access::AccessControl* access,
-                                   transport::StreamLimits streams, transport::Calls* calls)
-    : engine_(engine),
-      clock_(clock),
-      activity_(activity),
-      recorder_(recorder),
-      access_(access),
-      calls_(calls),
-      streams_(streams, calls == nullptr ? nullptr : &calls->streams_open()),
+ThrottlerService::ThrottlerService(const Dependencies& on, transport::StreamLimits streams)
+    : on_(on),
+      streams_(streams, &on.calls.streams_open()),
       check_(AddAsync("/headgate.v1.ThrottlerService/Check", Kind::NORMAL_RPC)),
       batch_check_(AddAsync("/headgate.v1.ThrottlerService/BatchCheck", Kind::NORMAL_RPC)),
       check_stream_(AddAsync("/headgate.v1.ThrottlerService/CheckStream", Kind::BIDI_STREAMING)),
@@ -71,25 +59,20 @@ ThrottlerService::ThrottlerService(engine::Engine& engine, Clock& clock, CheckLi
              v1::ExplainResponse& response) {
         const CallEvidence call(context);
         access::Asker asker;
-        grpc::Status known = Identify(access_, call, asker);
+        grpc::Status known = Identify(on_.access, call, asker);
         if (!known.ok()) return known;
-        if (access_ != nullptr) {
-          const v1::CheckRequest& check = request.check();
-          const auto refused = access_->MayCheck(asker, check.identity(), check.tags());
-          if (refused.has_value()) return ToGrpcStatus(*refused);
-        }
+        const v1::CheckRequest& check = request.check();
+        const auto refused = on_.access.MayCheck(asker, check.identity(), check.tags());
+        if (refused.has_value()) return ToGrpcStatus(*refused);
         const std::optional<engine::IpAddress> address = ParsePeer(context.peer());
-        return Throttler::Explain(engine_, clock_, request,
+        return Throttler::Explain(on_.engine, on_.clock, request,
                                   address.has_value() ? &*address : nullptr, response);
       });
 }
 
 void ThrottlerService::Open(transport::ServingLoop& loop) {
-  auto owned =
-      std::make_unique<ServingThread>(engine_, clock_, activity_, recorder_, access_, calls_);
-  const auto counted = [this](const char* method) {
-    return calls_ == nullptr ? nullptr : &calls_->AddThread(method);
-  };
+  auto owned = std::make_unique<ServingThread>(on_);
+  const auto counted = [this](const char* method) { return &on_.calls.AddThread(method); };
   ServingThread* const thread = owned.get();
   loop.Own(std::move(owned));
   loop.Own(std::make_unique<transport::UnaryRoute<v1::CheckRequest, v1::CheckResponse>>(

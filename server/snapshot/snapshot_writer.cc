@@ -94,7 +94,7 @@ void SnapshotWriter::Note(const absl::Status& status, Now begun) {
       ++state_.failures;
     }
   }
-  if (changed && options_.on_change) options_.on_change(status);
+  if (changed) options_.on_change(status);
 }
 
 void SnapshotWriter::Run() {

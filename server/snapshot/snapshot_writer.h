@@ -68,7 +68,7 @@ struct SnapshotWriterOptions {
   // A refused file is at `path`: it is set aside before anything is written.
   bool in_the_way = false;
   // Called when writing begins to fail, and when it works again, with what became of the newest.
-  std::function<void(const absl::Status&)> on_change = nullptr;
+  std::function<void(const absl::Status&)> on_change = [](const absl::Status& /*status*/) {};
 };
 
 struct SnapshotWriterState {

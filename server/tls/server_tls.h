@@ -6,7 +6,7 @@
 // - New files are taken together, once certificate and key belong together and all can be read.
 //   Until then the old ones stay, and the status says why.
 // - Swapping a symlink, as Kubernetes does, renaming and writing in place are all seen
-//   (server/config/settled_file.h).
+//   (common/settled_files.h).
 //
 // Connections that are open keep what they were opened with: ConnectionLimits::age ends them.
 //
@@ -21,19 +21,18 @@
 
 #include <grpcpp/security/server_credentials.h>
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <string>
-#include <thread>
-#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "common/file_watcher.h"
+#include "common/mutex.h"
+#include "common/settled_files.h"
 #include "common/tls/credentials.h"
 #include "server/config/config.h"
 
@@ -57,36 +56,29 @@ class ServerTls {
   static absl::StatusOr<std::unique_ptr<ServerTls>> Load(
       const config::TlsSettings& settings, Clock& clock, OnChange on_change,
       absl::Duration interval = absl::Milliseconds(100));
-  ~ServerTls();
   ServerTls(const ServerTls&) = delete;
   ServerTls& operator=(const ServerTls&) = delete;
 
   const std::shared_ptr<grpc::ServerCredentials>& credentials() const { return credentials_; }
-  TlsState state() const;
+  TlsState state() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  class Files;
-
-  ServerTls(const config::TlsSettings& settings, Clock& clock, OnChange on_change,
-            absl::Duration interval);
-  void Run();
+  ServerTls(const config::TlsSettings& settings, Clock& clock, OnChange on_change);
+  absl::StatusOr<TlsCredentials> Check(const absl::StatusOr<SettledFiles::Texts>& texts) const;
   // Whether anything is to be told.
-  bool Take(absl::StatusOr<TlsCredentials> read);
+  bool Take(absl::StatusOr<TlsCredentials> read) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const TlsFiles files_;
+  const SettledFiles settled_;  // of files_; the watcher looks with a copy
   Clock& clock_;
   const OnChange on_change_;
-  const absl::Duration interval_;
   const std::shared_ptr<CurrentCredentials> current_;
   const std::shared_ptr<grpc::ServerCredentials> credentials_;
 
-  // A std::mutex, since it is the partner of a condition variable.
-  mutable std::mutex mutex_;
-  std::condition_variable stop_changed_;
-  bool stop_ = false;  // guarded by mutex_, as state_ is
-  TlsState state_;
+  mutable Mutex mutex_;
+  TlsState state_ ABSL_GUARDED_BY(mutex_);
 
-  std::thread thread_;
+  std::unique_ptr<FileWatcher> watcher_;  // calls Take: destroyed first
 };
 
 }  // namespace headgate::tls

@@ -43,11 +43,10 @@ void MethodCalls::EndRarely(grpc::ServerContext& context, int64_t started_ns,
   if (status.ok() && !slow) return;
   const std::string id = calls_.RequestIdOf(context);
   if (!status.ok()) context.AddTrailingMetadata(kRequestIdKey, id);
-  if (calls_.listener_ == nullptr) return;
   const std::string peer = context.peer();
   const CallListener::Call call{.method = method_, .request_id = id, .peer = peer};
-  if (!status.ok()) calls_.listener_->OnFailed(call, status);
-  if (slow) calls_.listener_->OnSlow(call, absl::Nanoseconds(took_ns));
+  if (!status.ok()) calls_.listener_.OnFailed(call, status);
+  if (slow) calls_.listener_.OnSlow(call, absl::Nanoseconds(took_ns));
 }
 
 MethodCalls& Calls::AddThread(std::string_view method) {
@@ -75,10 +74,9 @@ std::string_view Calls::MethodOf(std::string_view path) {
 
 void Calls::TellChange(const grpc::ServerContext& context, std::string_view method,
                        std::string_view event, CallListener::Fields fields) {
-  if (listener_ == nullptr) return;
   const std::string id = RequestIdOf(context);
   const std::string peer = context.peer();
-  listener_->OnChange({.method = method, .request_id = id, .peer = peer}, event, fields);
+  listener_.OnChange({.method = method, .request_id = id, .peer = peer}, event, fields);
 }
 
 std::string Calls::RequestIdOf(const grpc::ServerContext& context) {

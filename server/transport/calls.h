@@ -10,7 +10,7 @@
 //
 // Calls is thread-safe, and what it hands out lives as long as it.
 //
-//   Calls calls(clock, seed, &listener);
+//   Calls calls(clock, seed, listener);
 //   MethodCalls& method = calls.AddThread("Check");
 //   const int64_t started_ns = method.Begin();
 //   ... the call ...
@@ -45,7 +45,7 @@ namespace headgate::transport {
 inline constexpr char kRequestIdKey[] = "x-request-id";
 
 // Hears of calls that somebody may ask about. On the thread that serves the call: it must not wait.
-// Thread-safe.
+// Thread-safe. By itself it does nothing.
 class CallListener {
  public:
   struct Call {
@@ -57,10 +57,10 @@ class CallListener {
 
   virtual ~CallListener() = default;
 
-  virtual void OnFailed(const Call& call, const grpc::Status& status) = 0;
-  virtual void OnSlow(const Call& call, absl::Duration took) = 0;
+  virtual void OnFailed(const Call& /*call*/, const grpc::Status& /*status*/) {}
+  virtual void OnSlow(const Call& /*call*/, absl::Duration /*took*/) {}
   // An operator has changed something, such as "override created".
-  virtual void OnChange(const Call& call, std::string_view event, Fields fields) = 0;
+  virtual void OnChange(const Call& /*call*/, std::string_view /*event*/, Fields /*fields*/) {}
 };
 
 class Calls;
@@ -123,9 +123,9 @@ class MethodCalls {
 
 class Calls {
  public:
-  // The clock and the listener, which may be null, outlive this. `seed` is secret, and keeps the
-  // ids of different processes apart.
-  Calls(Clock& clock, uint64_t seed, CallListener* listener)
+  // The clock and the listener outlive this. `seed` is secret, and keeps the ids of different
+  // processes apart.
+  Calls(Clock& clock, uint64_t seed, CallListener& listener)
       : clock_(clock), seed_(seed), listener_(listener) {}
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
@@ -164,7 +164,7 @@ class Calls {
 
   Clock& clock_;
   const uint64_t seed_;
-  CallListener* const listener_;
+  CallListener& listener_;
   std::atomic<int64_t> streams_open_{0};  // relaxed: a number that orders nothing
   std::atomic<uint64_t> ids_{0};
   mutable Mutex mutex_;

@@ -30,20 +30,13 @@ absl::Status Failed(const std::string& address, const char* reason) {
       absl::StrCat("cannot listen on '", absl::Utf8SafeCEscape(address), "': ", reason));
 }
 
-// "[::1]:8081" -> "::1".
-std::string HostOf(const std::string& address) {
-  std::string host = address.substr(0, address.rfind(':'));
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  return host;
-}
-
-absl::StatusOr<Addresses> Resolve(const std::string& address) {
+absl::StatusOr<Addresses> Resolve(const std::string& address, const std::string& host) {
   addrinfo hints = {};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
   addrinfo* found = nullptr;
-  const int error = getaddrinfo(HostOf(address).c_str(), nullptr, &hints, &found);
+  const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found);
   if (error != 0) return Failed(address, gai_strerror(error));
   return Addresses(found);
 }
@@ -120,13 +113,13 @@ std::vector<FileDescriptor> OpenAll(const addrinfo* addresses, int port) {
 }  // namespace
 
 absl::StatusOr<Listener> Listener::Open(const std::string& address) {
-  const std::optional<int> port = PortOf(address);
-  if (!port.has_value()) {
+  const std::optional<HostPort> to = ParseHostPort(address);
+  if (!to.has_value()) {
     return Failed(address, absl::StrCat("it must be ", kHostPortForm).c_str());
   }
   std::vector<FileDescriptor> sockets;
-  if (IsEveryAddress(HostOf(address))) {
-    FileDescriptor both = OpenEveryAddress(*port);
+  if (IsEveryAddress(to->host)) {
+    FileDescriptor both = OpenEveryAddress(to->port);
     if (both.ok()) {
       sockets.push_back(std::move(both));
     } else if (errno == EADDRINUSE || errno == EACCES) {
@@ -134,11 +127,11 @@ absl::StatusOr<Listener> Listener::Open(const std::string& address) {
     }  // else the host has no IPv6
   }
   if (sockets.empty()) {
-    const absl::StatusOr<Addresses> addresses = Resolve(address);
+    const absl::StatusOr<Addresses> addresses = Resolve(address, to->host);
     if (!addresses.ok()) return addresses.status();
     for (int tries = 0; tries < kMaxTries && sockets.empty(); ++tries) {
-      sockets = OpenAll(addresses->get(), *port);
-      if (sockets.empty() && (*port != 0 || errno != EADDRINUSE)) break;
+      sockets = OpenAll(addresses->get(), to->port);
+      if (sockets.empty() && (to->port != 0 || errno != EADDRINUSE)) break;
     }
   }
   if (sockets.empty()) return Failed(address, std::strerror(errno));

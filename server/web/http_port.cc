@@ -73,26 +73,23 @@ absl::StatusOr<std::unique_ptr<HttpPort>> HttpPort::Listen(const HttpPortOptions
 }
 
 absl::Status HttpPort::Open() {
-  const std::string& address = options_.address;
-  const size_t colon = address.rfind(':');
-  if (colon == std::string::npos) {
-    return absl::InvalidArgumentError(absl::StrCat("no port in '", address, "'"));
+  const std::optional<HostPort> to = ParseHostPort(options_.address);
+  if (!to.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat("no port in '", options_.address, "'"));
   }
-  std::string host = address.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  if (absl::Status bound = Bind(host, address.substr(colon + 1)); !bound.ok()) return bound;
+  if (absl::Status bound = Bind(*to); !bound.ok()) return bound;
   port_ = PortOfSocket(listening_);
   wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_ < 0) return absl::UnavailableError(absl::StrCat("eventfd: ", std::strerror(errno)));
   return absl::OkStatus();
 }
 
-absl::Status HttpPort::Bind(const std::string& host, const std::string& port) {
+absl::Status HttpPort::Bind(const HostPort& to) {
   addrinfo hints = {};
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
+  const int error = getaddrinfo(to.host.c_str(), std::to_string(to.port).c_str(), &hints, &found);
   std::string why = error == 0 ? "" : gai_strerror(error);
   for (const addrinfo* at = found; at != nullptr && listening_ < 0; at = at->ai_next) {
     listening_ = ListenOn(*at);

@@ -31,6 +31,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "common/host_port.h"
 #include "server/web/http_worker.h"
 
 namespace headgate::web {
@@ -89,7 +90,7 @@ class HttpPort {
         refused_(std::move(refused)) {}
 
   absl::Status Open();
-  absl::Status Bind(const std::string& host, const std::string& port);
+  absl::Status Bind(const HostPort& to);
 
   void WakeUp() const;
   void Run();

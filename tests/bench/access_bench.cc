@@ -31,6 +31,7 @@
 #include "server/rpc/rpc_server.h"
 #include "server/transport/service.h"
 #include "tests/testing/certificates.h"
+#include "tests/testing/quiet_dependencies.h"
 
 namespace headgate::bench {
 namespace {
@@ -96,15 +97,6 @@ class AskService final : public transport::Service {
   const std::vector<std::pair<std::string, std::string>> tags_ = {{"app", "vitess"}};
 };
 
-class NoStatus final : public rpc::StatusSource {
- public:
-  absl::Time StartedAt() const override { return {}; }
-  config::LoadStatus Config() const override { return {}; }
-  std::vector<health::TargetSnapshot> Targets() const override { return {}; }
-  throttle_log::ThrottleLogSnapshot ThrottleLog() const override { return {}; }
-  overrides::OverridesSnapshot Overrides() const override { return {}; }
-};
-
 struct Figures {
   double fresh_ns = 0;
   double repeated_ns = 0;
@@ -121,7 +113,7 @@ class Stage {
     options.address = "127.0.0.1:0";
     options.credentials = grpc::SslServerCredentials(tls);
     options.more_services = {&service_};
-    auto started = rpc::RpcServer::Start(options, engine_, clock_, status_, nullptr);
+    auto started = rpc::RpcServer::Start(options, quiet_.all);
     if (!started.ok()) Fail(started.status().ToString());
     server_ = *std::move(started);
   }
@@ -175,8 +167,8 @@ class Stage {
 
   CertificateAuthority authority_{"bench"};
   SystemClock clock_;
-  NoStatus status_;
   engine::Engine engine_{{.seed = 7}};
+  rpc::QuietDependencies quiet_{engine_, clock_};
   access::AccessControl access_{{.seed = 7}, clock_};
   AskService service_{access_};
   std::unique_ptr<rpc::RpcServer> server_;

@@ -30,6 +30,7 @@
 #include "server/transport/service.h"
 #include "server/transport/unary_route.h"
 #include "tests/bench/rpc_load.h"
+#include "tests/testing/quiet_dependencies.h"
 
 extern char** environ;
 
@@ -58,15 +59,6 @@ class EmptyService final : public transport::AsyncService {
 
  private:
   const int call_ = AddAsync(kEmptyMethod, Kind::NORMAL_RPC);
-};
-
-class NoStatus final : public rpc::StatusSource {
- public:
-  absl::Time StartedAt() const override { return absl::UnixEpoch(); }
-  config::LoadStatus Config() const override { return {}; }
-  std::vector<health::TargetSnapshot> Targets() const override { return {}; }
-  throttle_log::ThrottleLogSnapshot ThrottleLog() const override { return {}; }
-  overrides::OverridesSnapshot Overrides() const override { return {}; }
 };
 
 // As app::Targets, which hands each Check to the same book, but without its monitors: what they
@@ -217,12 +209,17 @@ int Run(double seconds) {
   }
   if (!status.ok()) Fail(std::string(status.message()));
   EmptyService empty_service;
-  NoStatus source;
   MonitoredTarget activity;
   throttle_log::Recorder recorder(engine, {.seed = 0x1234567890abcdef});
-  auto server = rpc::RpcServer::Start(
-      {.address = "127.0.0.1:0", .another_service = &empty_service, .recorder = &recorder}, engine,
-      clock, source, &activity);
+  rpc::QuietDependencies quiet(engine, clock);
+  auto server = rpc::RpcServer::Start({.address = "127.0.0.1:0", .another_service = &empty_service},
+                                      {.engine = engine,
+                                       .clock = clock,
+                                       .status = quiet.status,
+                                       .activity = activity,
+                                       .recorder = recorder,
+                                       .access = quiet.access,
+                                       .calls = quiet.calls});
   if (!server.ok()) Fail(std::string(server.status().message()));
   Callers callers((*server)->port());
   Row warm_up, empty, check, batch, stream;

@@ -118,7 +118,8 @@ void MeasureCheck() {
   engine::Engine engine({.seed = 1, .max_permits = size_t{1} << 10});
   if (!engine.Install(OneBudget(), clock.Read()).ok()) std::abort();
   throttle_log::Recorder recorder(engine, {.seed = 1});
-  transport::Calls calls(clock, 1, nullptr);
+  transport::CallListener nobody;
+  transport::Calls calls(clock, 1, nobody);
   Handled handled{.clock = clock, .engine = engine, .counts = recorder.AddThread(), .calls = calls};
   handled.request.set_identity("d666bbfc_169e:vcopier:vreplication:etl");
   handled.request.set_estimated_cost(1);
@@ -137,7 +138,8 @@ void MeasureScrape() {
   engine::Engine engine({.seed = 1});
   if (!engine.Install(ManyBudgets(), clock.Read()).ok()) std::abort();
   throttle_log::Recorder recorder(engine, {.seed = 1});
-  transport::Calls calls(clock, 1, nullptr);
+  transport::CallListener nobody;
+  transport::Calls calls(clock, 1, nobody);
   calls.AddThread("Check");
   std::vector<double> took;
   size_t bytes = 0;

@@ -21,6 +21,7 @@
 #include "server/rpc/rpc_server.h"
 #include "tests/cli/subprocess.h"
 #include "tests/testing/engine_fixture.h"
+#include "tests/testing/quiet_dependencies.h"
 
 namespace headgate::cli {
 
@@ -33,7 +34,13 @@ class TestServer final : public rpc::StatusSource, public rpc::CheckListener {
     auto server = rpc::RpcServer::Start({.address = absl::StrCat("127.0.0.1:", port),
                                          .version = "0.1.0",
                                          .more_services = std::move(more_services)},
-                                        engine_, clock_, *this, this);
+                                        {.engine = engine_,
+                                         .clock = clock_,
+                                         .status = *this,
+                                         .activity = *this,
+                                         .recorder = quiet_.recorder,
+                                         .access = quiet_.access,
+                                         .calls = quiet_.calls});
     EXPECT_TRUE(server.ok()) << server.status();
     if (server.ok()) server_ = *std::move(server);
   }
@@ -115,6 +122,7 @@ class TestServer final : public rpc::StatusSource, public rpc::CheckListener {
  private:
   FakeClock clock_;
   engine::Engine engine_{engine::EngineOptions{.seed = 1}};
+  rpc::QuietDependencies quiet_{engine_, clock_};
   std::atomic<int> checks_ = 0;
   mutable Mutex mutex_;
   std::vector<health::TargetSnapshot> targets_ ABSL_GUARDED_BY(mutex_);

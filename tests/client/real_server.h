@@ -19,6 +19,7 @@
 #include "server/rpc/rpc_server.h"
 #include "tests/client/client_fixture.h"
 #include "tests/testing/engine_fixture.h"
+#include "tests/testing/quiet_dependencies.h"
 
 namespace headgate::client {
 
@@ -40,13 +41,12 @@ class ClockTime final : public TimeSource {
   std::vector<absl::Duration> waits_;
 };
 
-class RealServer final : public rpc::StatusSource {
+class RealServer {
  public:
   explicit RealServer(engine::PolicySpec policy) {
     const absl::Status installed = engine_.Install(std::move(policy), clock_.Read());
     EXPECT_TRUE(installed.ok()) << installed;
-    auto server =
-        rpc::RpcServer::Start({.address = "127.0.0.1:0"}, engine_, clock_, *this, nullptr);
+    auto server = rpc::RpcServer::Start({.address = "127.0.0.1:0"}, quiet_.all);
     EXPECT_TRUE(server.ok()) << server.status();
     if (server.ok()) server_ = *std::move(server);
   }
@@ -72,15 +72,10 @@ class RealServer final : public rpc::StatusSource {
     return explained.ok() ? explained->buckets.at(0).debt : -1;
   }
 
-  absl::Time StartedAt() const override { return absl::UnixEpoch(); }
-  config::LoadStatus Config() const override { return {}; }
-  std::vector<health::TargetSnapshot> Targets() const override { return {}; }
-  throttle_log::ThrottleLogSnapshot ThrottleLog() const override { return {}; }
-  overrides::OverridesSnapshot Overrides() const override { return {}; }
-
  private:
   FakeClock clock_;
   engine::Engine engine_{engine::EngineOptions{.seed = 1}};
+  rpc::QuietDependencies quiet_{engine_, clock_};
   std::unique_ptr<rpc::RpcServer> server_;
   std::shared_ptr<ClockTime> time_ = std::make_shared<ClockTime>(clock_);
 };

@@ -7,7 +7,7 @@
 #include "common/fake_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/config/temp_folder.h"
+#include "tests/testing/temp_folder.h"
 
 namespace headgate::config {
 namespace {
@@ -25,6 +25,12 @@ class ConfigStoreTest : public testing::Test {
     return absl::OkStatus();
   }
 
+  absl::Status Start(ConfigStore& store) {
+    if (absl::Status loaded = store.Load().status(); !loaded.ok()) return loaded;
+    return store.Start([this](const Config& config) { return Apply(config); });
+  }
+  absl::Status Start() { return Start(store_); }
+
   absl::Time Now() { return clock_.Read().wall(); }
 
   TempFolder folder_;
@@ -32,12 +38,12 @@ class ConfigStoreTest : public testing::Test {
   std::string refuse_;
   std::vector<std::string> applied_;
   const std::string path_ = folder_.File("f.yaml");
-  ConfigStore store_{path_, clock_, [this](const Config& config) { return Apply(config); }};
+  ConfigStore store_{path_, clock_};
 };
 
 TEST_F(ConfigStoreTest, StartAppliesTheFile) {
   EXPECT_EQ(store_.current(), nullptr);
-  ASSERT_EQ(store_.Start(), absl::OkStatus());
+  ASSERT_EQ(Start(), absl::OkStatus());
   EXPECT_THAT(applied_, ElementsAre("first"));
   EXPECT_EQ(store_.current()->policy.budgets[0].name, "first");
   const LoadStatus status = store_.status();
@@ -50,8 +56,8 @@ TEST_F(ConfigStoreTest, StartAppliesTheFile) {
 }
 
 TEST_F(ConfigStoreTest, WithoutAPathThereAreTheDefaults) {
-  ConfigStore store("", clock_, [this](const Config& config) { return Apply(config); });
-  ASSERT_EQ(store.Start(), absl::OkStatus());
+  ConfigStore store("", clock_);
+  ASSERT_EQ(Start(store), absl::OkStatus());
   EXPECT_EQ(store.current()->server, ServerSettings());
   EXPECT_EQ(store.status().path, "");
   EXPECT_EQ(store.status().version, 1);
@@ -59,7 +65,7 @@ TEST_F(ConfigStoreTest, WithoutAPathThereAreTheDefaults) {
 
 TEST_F(ConfigStoreTest, StartFailsWithEverythingThatIsWrong) {
   folder_.WriteInPlace("f.yaml", "budgts: []\nrulse: []\n");
-  const absl::Status status = store_.Start();
+  const absl::Status status = Start();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(std::string(status.message()),
             path_ + ":1:1: unknown key 'budgts'; did you mean 'budgets'?\n" + path_ +
@@ -70,12 +76,11 @@ TEST_F(ConfigStoreTest, StartFailsWithEverythingThatIsWrong) {
 
 TEST_F(ConfigStoreTest, StartFailsWithoutTheFile) {
   folder_.Remove("f.yaml");
-  EXPECT_EQ(std::string(store_.Start().message()),
-            path_ + ": cannot be read: No such file or directory");
+  EXPECT_EQ(std::string(Start().message()), path_ + ": cannot be read: No such file or directory");
 }
 
 TEST_F(ConfigStoreTest, UpdateReplaces) {
-  ASSERT_EQ(store_.Start(), absl::OkStatus());
+  ASSERT_EQ(Start(), absl::OkStatus());
   clock_.Advance(absl::Seconds(5));
   store_.Update({"budgets: [{name: second}]"});
   EXPECT_THAT(applied_, ElementsAre("first", "second"));
@@ -85,14 +90,14 @@ TEST_F(ConfigStoreTest, UpdateReplaces) {
 }
 
 TEST_F(ConfigStoreTest, TheTextInForceIsNotAppliedAgain) {
-  ASSERT_EQ(store_.Start(), absl::OkStatus());
+  ASSERT_EQ(Start(), absl::OkStatus());
   store_.Update({"budgets: [{name: first}]"});
   EXPECT_THAT(applied_, ElementsAre("first"));
   EXPECT_EQ(store_.status().version, 1);
 }
 
 TEST_F(ConfigStoreTest, BadTextKeepsWhatRunsAndIsTold) {
-  ASSERT_EQ(store_.Start(), absl::OkStatus());
+  ASSERT_EQ(Start(), absl::OkStatus());
   const absl::Time loaded_at = Now();
   clock_.Advance(absl::Seconds(5));
   store_.Update({"budgets: [{name: second}"});
@@ -105,7 +110,7 @@ TEST_F(ConfigStoreTest, BadTextKeepsWhatRunsAndIsTold) {
 }
 
 TEST_F(ConfigStoreTest, DeletedFileKeepsWhatRunsAndIsTold) {
-  ASSERT_EQ(store_.Start(), absl::OkStatus());
+  ASSERT_EQ(Start(), absl::OkStatus());
   store_.Update(absl::NotFoundError("cannot be read: No such file or directory"));
   EXPECT_EQ(store_.current()->policy.budgets[0].name, "first");
   EXPECT_THAT(store_.status().errors,
@@ -113,7 +118,7 @@ TEST_F(ConfigStoreTest, DeletedFileKeepsWhatRunsAndIsTold) {
 }
 
 TEST_F(ConfigStoreTest, WhatApplyRefusesIsNotInForce) {
-  ASSERT_EQ(store_.Start(), absl::OkStatus());
+  ASSERT_EQ(Start(), absl::OkStatus());
   refuse_ = "too many buckets\nand more";
   store_.Update({"budgets: [{name: second}]"});
   EXPECT_EQ(store_.current()->policy.budgets[0].name, "first");
@@ -126,7 +131,7 @@ TEST_F(ConfigStoreTest, WhatApplyRefusesIsNotInForce) {
 }
 
 TEST_F(ConfigStoreTest, RetryAppliesWhatCouldNotBeApplied) {
-  ASSERT_EQ(store_.Start(), absl::OkStatus());
+  ASSERT_EQ(Start(), absl::OkStatus());
   refuse_ = "no tokens yet";
   store_.Update({"budgets: [{name: second}]"});
   refuse_ = "";
@@ -139,7 +144,7 @@ TEST_F(ConfigStoreTest, RetryAppliesWhatCouldNotBeApplied) {
 }
 
 TEST_F(ConfigStoreTest, ARetryThatIsRefusedForTheSameReasonIsTheSameRefusal) {
-  ASSERT_EQ(store_.Start(), absl::OkStatus());
+  ASSERT_EQ(Start(), absl::OkStatus());
   refuse_ = "no tokens yet";
   store_.Update({"budgets: [{name: second}]"});
   const absl::Time refused_at = store_.status().refused_at;
@@ -153,7 +158,7 @@ TEST_F(ConfigStoreTest, ARetryThatIsRefusedForTheSameReasonIsTheSameRefusal) {
 }
 
 TEST_F(ConfigStoreTest, OnlyTheNewestTextIsRetriedAndNotForItsOwnMistakes) {
-  ASSERT_EQ(store_.Start(), absl::OkStatus());
+  ASSERT_EQ(Start(), absl::OkStatus());
   refuse_ = "no tokens yet";
   for (const char* const newest : {"budgets: [{name: first}]", "budgets: [{name: third}"}) {
     store_.Update({"budgets: [{name: second}]"});
@@ -167,7 +172,7 @@ TEST_F(ConfigStoreTest, OnlyTheNewestTextIsRetriedAndNotForItsOwnMistakes) {
 }
 
 TEST_F(ConfigStoreTest, TextInForceClearsTheErrorsOfARefusedOne) {
-  ASSERT_EQ(store_.Start(), absl::OkStatus());
+  ASSERT_EQ(Start(), absl::OkStatus());
   store_.Update({"wrong"});
   store_.Update({"budgets: [{name: first}]"});
   EXPECT_THAT(store_.status().errors, IsEmpty());
@@ -176,7 +181,7 @@ TEST_F(ConfigStoreTest, TextInForceClearsTheErrorsOfARefusedOne) {
 }
 
 TEST_F(ConfigStoreTest, ListsWhatOnlyARestartChanges) {
-  ASSERT_EQ(store_.Start(), absl::OkStatus());
+  ASSERT_EQ(Start(), absl::OkStatus());
   store_.Update({"server: {threads: 2, reflection: false}\nengine: {permit_ttl: 2m}"});
   EXPECT_THAT(store_.status().errors, IsEmpty());
   EXPECT_THAT(store_.status().pending_restart,

@@ -13,9 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "common/utf8.h"
 #include "server/config/scalar.h"
 #include "server/config/shorthand.h"
-#include "server/config/utf8.h"
 #include "tests/fuzz/require.h"
 
 namespace {
@@ -83,7 +83,7 @@ void Text(const YamlNode& node) {
   const auto read = headgate::config::ReadText(node, headgate::config::Empty::kRefused);
   if (!read.ok()) return RequireReadable(read.status());
   Require(*read == node.text && !read->empty(), "text that was changed");
-  Require(!headgate::config::FindBadByte(*read).has_value(), "text that is none");
+  Require(!headgate::FindBadByte(*read).has_value(), "text that is none");
 }
 
 // Rates, bursts and on_stale: which kind of value it is, is told by the text alone.

@@ -22,6 +22,7 @@
 #include "server/transport/wire.h"
 #include "tests/fuzz/require.h"
 #include "tests/fuzz/rpc_status.h"
+#include "tests/testing/quiet_dependencies.h"
 
 namespace {
 
@@ -190,11 +191,10 @@ class Server {
 
   headgate::FakeClock clock_;
   headgate::engine::Engine engine_{Small()};
-  headgate::throttle_log::Recorder recorder_{
-      engine_, {.seed = 7, .max_identities = 64, .max_labels = 64, .max_denials = 64}};
+  headgate::rpc::QuietDependencies quiet_{engine_, clock_};
   const headgate::engine::IpAddress address_ = *headgate::engine::IpAddress::Parse("10.1.2.3");
   const headgate::rpc::Asker peer_{.address = &address_};
-  Throttler throttler_{engine_, clock_, nullptr, &recorder_.AddThread(), nullptr};
+  Throttler throttler_{quiet_.all};
 };
 
 // As a message arrives; absent if the bytes are none, which has to be said as well.

@@ -133,11 +133,16 @@ class Server {
   headgate::TempFolder folder_;
   engine::Engine overridden_{rpc::TestServer::EngineOptions()};
   const std::unique_ptr<overrides::Registry> registry_ = Open();
-  rpc::OverrideService override_service_{registry_.get(), nullptr};
+  headgate::access::AccessControl access_{{.seed = 7}, clock_};
+  rpc::OverrideService override_service_{registry_.get(), access_};
   headgate::throttle_log::FakeStore store_;
   headgate::throttle_log::Recorder recorder_{overridden_, {.seed = 7}};
-  rpc::ThrottleLogService log_service_{
-      {.store = store_, .recorder = &recorder_, .clock = clock_, .keeping = {}, .seed = 7}};
+  rpc::ThrottleLogService log_service_{{.store = store_,
+                                        .recorder = recorder_,
+                                        .clock = clock_,
+                                        .keeping = {},
+                                        .seed = 7,
+                                        .access = access_}};
   rpc::TestServer server_{engine::OneBudget(engine::RateBudget("b", 10, 100)), Options()};
   grpc::GenericStub stub_{server_.channel};
 };

@@ -5,8 +5,8 @@
 #include "gmock/gmock.h"
 #include "server/overrides/registry.h"
 #include "server/rpc/override_service.h"
-#include "tests/config/temp_folder.h"
 #include "tests/rpc/rpc_fixture.h"
+#include "tests/testing/temp_folder.h"
 
 namespace headgate::rpc {
 namespace {
@@ -107,12 +107,13 @@ class OverrideRpc : public ::testing::Test {
     return options;
   }
 
-  const config::TempFolder folder_;
+  const TempFolder folder_;
   FakeClock clock_;  // shows what the server's does
 
  protected:
   const std::unique_ptr<overrides::Registry> registry_ = Open();
-  OverrideService service_{registry_.get()};
+  access::AccessControl access_{{.seed = 7}, clock_};
+  OverrideService service_{registry_.get(), access_};
   TestServer server_{Policy(), With(service_)};
   const std::unique_ptr<Stub> stub_ = v1::OverrideService::NewStub(server_.channel);
 };
@@ -281,7 +282,9 @@ TEST_F(OverrideRpc, WhatCannotBeDoneIsUnavailableAndChangesNothing) {
 }
 
 TEST(OverrideRpcWithoutAStateFolder, ChangesFailAndListsAreEmpty) {
-  OverrideService service(nullptr);
+  FakeClock clock;
+  access::AccessControl access({.seed = 7}, clock);
+  OverrideService service(nullptr, access);
   RpcServerOptions options = TestServer::Options();
   options.more_services = {&service};
   TestServer server(Policy(), options);

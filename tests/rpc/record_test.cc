@@ -21,9 +21,14 @@ class RecordTest : public testing::Test {
         engine_.Install(OneBudget(RateBudget("b", 10, 100)), clock_.Read());
     EXPECT_TRUE(installed.ok()) << installed;
     RpcServerOptions options = TestServer::Options();
-    options.recorder = &recorder_;
     options.threads = threads;
-    auto started = RpcServer::Start(options, engine_, clock_, status_, nullptr);
+    auto started = RpcServer::Start(options, {.engine = engine_,
+                                              .clock = clock_,
+                                              .status = quiet_.status,
+                                              .activity = quiet_.activity,
+                                              .recorder = recorder_,
+                                              .access = quiet_.access,
+                                              .calls = quiet_.calls});
     EXPECT_TRUE(started.ok()) << started.status();
     server_ = *std::move(started);
     stub_ = v1::ThrottlerService::NewStub(grpc::CreateChannel(
@@ -48,7 +53,7 @@ class RecordTest : public testing::Test {
 
   FakeClock clock_;
   engine::Engine engine_{TestServer::EngineOptions()};
-  FakeStatus status_;
+  QuietDependencies quiet_{engine_, clock_};
   throttle_log::Recorder recorder_{engine_, {.seed = 3}};
   std::unique_ptr<RpcServer> server_;
   std::unique_ptr<v1::ThrottlerService::Stub> stub_;

@@ -29,6 +29,7 @@
 #include "gtest/gtest.h"
 #include "server/rpc/rpc_server.h"
 #include "tests/testing/engine_fixture.h"
+#include "tests/testing/quiet_dependencies.h"
 
 namespace headgate::rpc {
 
@@ -123,11 +124,19 @@ class TestServer {
     return options;
   }
 
-  explicit TestServer(engine::PolicySpec spec, const RpcServerOptions& options = Options())
+  // Null: everybody may do everything.
+  explicit TestServer(engine::PolicySpec spec, const RpcServerOptions& options = Options(),
+                      access::AccessControl* access = nullptr)
       : engine(EngineOptions()) {
     const absl::Status installed = engine.Install(std::move(spec), clock.Read());
     EXPECT_TRUE(installed.ok()) << installed;
-    auto started = RpcServer::Start(options, engine, clock, status, &demand);
+    auto started = RpcServer::Start(options, {.engine = engine,
+                                              .clock = clock,
+                                              .status = status,
+                                              .activity = demand,
+                                              .recorder = quiet.recorder,
+                                              .access = access == nullptr ? quiet.access : *access,
+                                              .calls = quiet.calls});
     EXPECT_TRUE(started.ok()) << started.status();
     server = *std::move(started);
     server->SetServing(true);
@@ -222,6 +231,7 @@ class TestServer {
   engine::Engine engine;
   FakeStatus status;
   RecordedDemand demand;
+  QuietDependencies quiet{engine, clock};
   std::unique_ptr<RpcServer> server;
   std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<v1::ThrottlerService::Stub> throttler;

@@ -20,7 +20,7 @@ using grpc::health::v1::HealthCheckResponse;
 engine::PolicySpec AnyPolicy() { return OneBudget(RateBudget("b", 10, 100)); }
 
 absl::Status StartError(TestServer& other, const RpcServerOptions& options) {
-  return RpcServer::Start(options, other.engine, other.clock, other.status, nullptr).status();
+  return RpcServer::Start(options, other.quiet.all).status();
 }
 
 TEST(RpcServer, RefusesAPortThatIsTaken) {

@@ -17,7 +17,10 @@ namespace {
 TEST(ThrottleLogReads, AreRefusedBeyondFourAtOnce) {
   WaitingStore store;
   FakeClock clock;
-  ThrottleLogService service({.store = store, .clock = clock});
+  engine::Engine engine(TestServer::EngineOptions());
+  QuietDependencies quiet(engine, clock);
+  ThrottleLogService service(
+      {.store = store, .recorder = quiet.recorder, .clock = clock, .access = quiet.access});
   RpcServerOptions options = TestServer::Options();
   options.more_services = {&service};
   TestServer server(engine::OneBudget(engine::RateBudget("rows", 10, 100)), options);

@@ -66,8 +66,13 @@ class ThrottleLog : public ::testing::Test {
   FakeClock clock_;
   engine::Engine engine_{TestServer::EngineOptions()};
   throttle_log::Recorder recorder_{engine_, {.seed = 7}};
-  ThrottleLogService service_{
-      {.store = store_, .recorder = &recorder_, .clock = clock_, .keeping = {}, .seed = 7}};
+  access::AccessControl access_{{.seed = 7}, clock_};
+  ThrottleLogService service_{{.store = store_,
+                               .recorder = recorder_,
+                               .clock = clock_,
+                               .keeping = {},
+                               .seed = 7,
+                               .access = access_}};
   RpcServerOptions options_ = TestServer::Options();
   std::optional<TestServer> server_;
   std::unique_ptr<v1::ThrottleLogService::Stub> stub_;
@@ -435,7 +440,10 @@ TEST_F(ThrottleLog, RefusesToReplayTooMuch) {
 TEST(ThrottleLogReplay, RunsOneAtATime) {
   WaitingStore store;
   FakeClock clock;
-  ThrottleLogService service({.store = store, .clock = clock});
+  engine::Engine engine(TestServer::EngineOptions());
+  QuietDependencies quiet(engine, clock);
+  ThrottleLogService service(
+      {.store = store, .recorder = quiet.recorder, .clock = clock, .access = quiet.access});
   RpcServerOptions options = TestServer::Options();
   options.more_services = {&service};
   TestServer server(OneBudget(RateBudget("rows", 10, 100)), options);

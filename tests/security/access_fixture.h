@@ -191,11 +191,16 @@ class GuardedServer {
   TempFolder folder;
   engine::Engine overridden{rpc::TestServer::EngineOptions()};
   std::unique_ptr<overrides::Registry> registry;
-  rpc::OverrideService override_service{registry.get(), &access};
+  rpc::OverrideService override_service{registry.get(), access};
   throttle_log::FakeStore store;
-  rpc::ThrottleLogService log_service{
-      {.store = store, .clock = clock, .keeping = {}, .seed = 7, .access = &access}};
-  tls::TlsServer tls{config::ClientCertificates::kOptional, Options()};
+  throttle_log::Recorder recorder{overridden, {.seed = 7}};
+  rpc::ThrottleLogService log_service{{.store = store,
+                                       .recorder = recorder,
+                                       .clock = clock,
+                                       .keeping = {},
+                                       .seed = 7,
+                                       .access = access}};
+  tls::TlsServer tls{config::ClientCertificates::kOptional, Options(), &access};
 
  private:
   std::unique_ptr<overrides::Registry> OpenRegistry(size_t most) {
@@ -212,7 +217,6 @@ class GuardedServer {
   }
   rpc::RpcServerOptions Options() {
     rpc::RpcServerOptions options = rpc::TestServer::Options();
-    options.access = &access;
     options.streams.of_one_caller = 2;
     options.more_services = {&override_service, &log_service};
     return options;

@@ -87,9 +87,8 @@ TEST(Access, ATokenIsRefusedOverPlaintext) {
   access::PolicySpec spec{.callers = {{.name = "sre", .token = "sre", .identities = {"*"}},
                                       {.name = "any", .anybody = true, .identities = {"adhoc"}}}};
   access.SetPolicy(spec);
-  rpc::RpcServerOptions rpc_options = rpc::TestServer::Options();
-  rpc_options.access = &access;
-  rpc::TestServer server(engine::OneBudget(engine::RateBudget("b", 10, 100)), rpc_options);
+  rpc::TestServer server(engine::OneBudget(engine::RateBudget("b", 10, 100)),
+                         rpc::TestServer::Options(), &access);
   const Peer peer{server.channel, Bearer(kSreToken)};
   EXPECT_EQ(RefusedCheck(peer, rpc::CheckOf("adhoc", 1)).reason, "TOKEN_WITHOUT_TLS");
   EXPECT_EQ(GuardedServer::Check(Peer{server.channel, ""}, "adhoc"), '+');

@@ -14,9 +14,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/system_clock.h"
-#include "server/app/access.h"
-#include "server/app/log.h"
+#include "server/app/configured_access.h"
 #include "server/app/server.h"
+#include "server/app/server_log.h"
 #include "tests/security/access_fixture.h"
 #include "tests/testing/wait_until.h"
 
@@ -202,7 +202,7 @@ TEST_F(Reload, GrantsFollowTheConfigurationAndABadOneChangesNothing) {
 // While a new configuration is put into force, and if it is not after all.
 TEST(AccessInForce, ProtectsWhatRulesWillMatchBeforeTheyAreInForce) {
   FakeClock clock;
-  app::Access access(7, clock);
+  app::ConfiguredAccess access(7, clock);
   const auto claims = [&](const char* key) {
     const access::LiteralEvidence call;
     access::Asker asker;
@@ -236,7 +236,7 @@ TEST(AccessInForce, ProtectsWhatRulesWillMatchBeforeTheyAreInForce) {
 // What the watcher has put into force since may be newer than what a reload could have read.
 TEST(AccessInForce, KeepsTheTokensOfAFileThatStays) {
   FakeClock clock;
-  app::Access access(7, clock);
+  app::ConfiguredAccess access(7, clock);
   const TempFolder folder;
   ReplaceFile(folder.File("tokens"), TokenLine("sre", kSreToken));
   config::Config config;

@@ -101,8 +101,7 @@ TEST(HealthPortOptions, NeedTls) {
   rpc::TestServer plain(engine::OneBudget(engine::RateBudget("b", 10, 100)));
   rpc::RpcServerOptions options = rpc::TestServer::Options();
   options.health_address = "127.0.0.1:0";
-  const auto started =
-      rpc::RpcServer::Start(options, plain.engine, plain.clock, plain.status, nullptr);
+  const auto started = rpc::RpcServer::Start(options, plain.quiet.all);
   EXPECT_EQ(started.status().code(), absl::StatusCode::kInvalidArgument);
 }
 

@@ -22,7 +22,8 @@ namespace headgate::tls {
 class TlsServer {
  public:
   explicit TlsServer(config::ClientCertificates clients = config::ClientCertificates::kRequired,
-                     rpc::RpcServerOptions options = rpc::TestServer::Options()) {
+                     rpc::RpcServerOptions options = rpc::TestServer::Options(),
+                     access::AccessControl* access = nullptr) {
     Write(authority.SignServer());
     ReplaceFile(settings.client_ca_file, authority.certificate());
     settings.client_certificates = clients;
@@ -32,7 +33,7 @@ class TlsServer {
     EXPECT_TRUE(loaded.ok()) << loaded.status();
     tls = *std::move(loaded);
     options.credentials = tls->credentials();
-    server.emplace(engine::OneBudget(engine::RateBudget("b", 1000, 100'000)), options);
+    server.emplace(engine::OneBudget(engine::RateBudget("b", 1000, 100'000)), options, access);
   }
 
   void Write(const TestCertificate& pair) {

@@ -18,7 +18,9 @@ bool IsAddress(const std::string& address) {
        {"dns:", "ipv4:", "ipv6:", "unix:", "unix-abstract:", "vsock:", "xds:"}) {
     if (std::string_view(address).starts_with(scheme)) return address.size() > scheme.size();
   }
-  return !address.empty() && PortOf(WithPort(address)).value_or(0) > 0;
+  if (address.empty()) return false;
+  const std::optional<HostPort> to = ParseHostPort(WithPort(address));
+  return to.has_value() && to->port > 0;
 }
 
 }  // namespace headgate::cli

@@ -11,6 +11,8 @@
 #include <csignal>
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "common/freed.h"
@@ -45,24 +47,12 @@ class NoSigpipe {
 
 constexpr char kSpeaksNoTls[] = "the server speaks no TLS; try without --tls";
 
-struct HostAndPort {
-  std::string host;
-  std::string port;
-};
-
-HostAndPort Split(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  std::string host = address.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  return {.host = host, .port = address.substr(colon + 1)};
-}
-
-// Returns -1 where nobody listens.
-int Connect(const HostAndPort& to, absl::Duration timeout) {
+// -1: nobody listens.
+int Connect(const HostPort& to, absl::Duration timeout) {
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (getaddrinfo(to.host.c_str(), to.port.c_str(), &hints, &found) != 0) return -1;
+  if (getaddrinfo(to.host.c_str(), std::to_string(to.port).c_str(), &hints, &found) != 0) return -1;
   const Addresses addresses(found);
   const timeval limit = absl::ToTimeval(timeout);
   for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
@@ -179,9 +169,9 @@ std::string WhyRefused(SSL* session) {
 }  // namespace
 
 std::string WhyNoTls(const client::ConnectionOptions& options, absl::Duration timeout) {
-  if (!PortOf(options.address).has_value()) return "";
-  const HostAndPort to = Split(options.address);
-  const int connection = Connect(to, timeout);
+  const std::optional<HostPort> to = ParseHostPort(options.address);
+  if (!to.has_value()) return "";
+  const int connection = Connect(*to, timeout);
   if (connection < 0) return "";
   const client::TlsOptions* const tls = options.tls.has_value() ? &*options.tls : nullptr;
   const NoSigpipe no_sigpipe;
@@ -194,7 +184,7 @@ std::string WhyNoTls(const client::ConnectionOptions& options, absl::Duration ti
       constexpr unsigned char kHttp2[] = {2, 'h', '2'};
       SSL_set_alpn_protos(session.get(), kHttp2, sizeof(kHttp2));
       if (tls != nullptr)
-        Expect(session.get(), tls->server_name.empty() ? to.host : tls->server_name);
+        Expect(session.get(), tls->server_name.empty() ? to->host : tls->server_name);
       SSL_set_fd(session.get(), connection);
       const bool shaken = SSL_connect(session.get()) == 1;
       if (tls != nullptr) {

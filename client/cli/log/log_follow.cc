@@ -15,7 +15,6 @@
 #include "client/cli/log/denial_text.h"
 #include "client/cli/log/log_csv.h"
 #include "client/cli/output/proto_text.h"
-#include "client/watched_files.h"
 
 namespace headgate::cli {
 namespace {
@@ -94,7 +93,7 @@ bool LogFollow::Handle(const Answer& answer, int& exit_status) {
     Show(*answer);
     answered_ = true;
     away_ = false;
-    unauthenticated_ = 0;
+    token_retry_.Reset();
     console_.out.flush();
     if (!console_.out.good()) exit_status = ToInt(ExitStatus::kFailed);
     return console_.out.good();
@@ -124,18 +123,15 @@ bool LogFollow::MayNarrow() const {
 // Whether asking again is in vain. Most failures are not final: once a question has been answered,
 // it is the server that fails, and it may come back.
 bool LogFollow::IsFinal(const absl::Status& status) {
-  unauthenticated_ = absl::IsUnauthenticated(status) ? unauthenticated_ + 1 : 0;
-  return unauthenticated_ >= client::internal::kMaxUnauthenticated ||
-         absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status) ||
+  if (absl::IsUnauthenticated(status)) return !token_retry_.OnRefused();
+  token_retry_.Reset();
+  return absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status) ||
          absl::IsUnimplemented(status);
 }
 
 absl::Duration LogFollow::Pause() const {
   if (!away_) return pause_;
-  // The pause is long enough for another token to be found in its file.
-  const absl::Duration shortest =
-      unauthenticated_ > 0 ? client::internal::kLooksAgain : kShortestPause;
-  return std::max({pause_, options_.interval, shortest});
+  return std::max({pause_, options_.interval, kShortestPause, token_retry_.pause()});
 }
 
 // Denials come the newest first.

@@ -23,6 +23,7 @@
 #include "client/cli/connection/connection.h"
 #include "client/cli/output/console.h"
 #include "client/cli/process/signal_inbox.h"
+#include "client/token_retry.h"
 
 namespace headgate::cli {
 
@@ -71,10 +72,10 @@ class LogFollow {
   bool answered_ = false;  // ever
   bool away_ = false;      // the server, as of the newest call
   bool restarted_ = false;
-  bool counting_ = false;    // the newest of all denials is known, whoever's it is
-  bool only_own_ = false;    // the caller may not see those of others
-  bool titled_ = false;      // CSV: the titles are printed
-  int unauthenticated_ = 0;  // rounds in a row
+  bool counting_ = false;  // the newest of all denials is known, whoever's it is
+  bool only_own_ = false;  // the caller may not see those of others
+  bool titled_ = false;    // CSV: the titles are printed
+  client::internal::TokenRetry token_retry_;
   // The newest that was seen. It is asked for again: another one under its number, or none, comes
   // from a server that began to count anew.
   int64_t newest_number_ = 0;

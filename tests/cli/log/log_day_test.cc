@@ -22,6 +22,7 @@
 #include "server/throttle_log/writer.h"
 #include "tests/cli/subprocess.h"
 #include "tests/testing/engine_fixture.h"
+#include "tests/testing/quiet_dependencies.h"
 #include "tests/testing/temp_folder.h"
 
 namespace headgate::cli {
@@ -35,15 +36,6 @@ constexpr int kFrom = 7 * 3600, kTo = kFrom + 25 * 60;
 constexpr int kJobs = 200;
 constexpr char kEtl[] = "run-42:daily-aggregation:etl";
 constexpr char kSignal[] = "replication_lag_seconds on standby-2";
-
-class NoStatus final : public rpc::StatusSource {
- public:
-  absl::Time StartedAt() const override { return absl::UnixEpoch(); }
-  config::LoadStatus Config() const override { return {}; }
-  std::vector<health::TargetSnapshot> Targets() const override { return {}; }
-  throttle_log::ThrottleLogSnapshot ThrottleLog() const override { return {}; }
-  overrides::OverridesSnapshot Overrides() const override { return {}; }
-};
 
 engine::PolicySpec Policy() {
   engine::PolicySpec policy;
@@ -72,7 +64,7 @@ class Day {
     Live();
     rpc::RpcServerOptions options{.address = "127.0.0.1:0"};
     options.more_services = {&service_};
-    auto server = rpc::RpcServer::Start(options, engine_, clock_, status_, nullptr);
+    auto server = rpc::RpcServer::Start(options, quiet_.all);
     EXPECT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }
@@ -142,9 +134,13 @@ class Day {
   std::unique_ptr<throttle_log::SqliteStore> store_ =
       *throttle_log::SqliteStore::Open(folder_.File("log.db"), keeping_);
   throttle_log::Writer writer_{recorder_, *store_, clock_, {.step = keeping_.step}};
-  rpc::ThrottleLogService service_{
-      {.store = *store_, .recorder = &recorder_, .clock = clock_, .keeping = keeping_, .seed = 1}};
-  NoStatus status_;
+  rpc::QuietDependencies quiet_{engine_, clock_};
+  rpc::ThrottleLogService service_{{.store = *store_,
+                                    .recorder = recorder_,
+                                    .clock = clock_,
+                                    .keeping = keeping_,
+                                    .seed = 1,
+                                    .access = quiet_.access}};
   int64_t denied_ = 0;
   int64_t allowed_meanwhile_ = 0;
   std::unique_ptr<rpc::RpcServer> server_;

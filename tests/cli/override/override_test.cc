@@ -88,7 +88,8 @@ class OverrideCommands : public ::testing::Test {
   const TempFolder folder_;
   FakeClock clock_;  // stands still, as the server's does
   const std::unique_ptr<overrides::Registry> registry_ = Open();
-  rpc::OverrideService service_{registry_.get()};
+  access::AccessControl access_{{.seed = 7}, clock_};
+  rpc::OverrideService service_{registry_.get(), access_};
 
  protected:
   TestServer server_{Policy(), 0, {&service_}};
@@ -295,7 +296,9 @@ TEST_F(OverrideCommands, AServerThatCannotDoItIsFourAndNotUnreachable) {
 }
 
 TEST(OverrideCommandsWithoutAStateFolder, SayWhatToSet) {
-  rpc::OverrideService service(nullptr);
+  FakeClock clock;
+  access::AccessControl access({.seed = 7}, clock);
+  rpc::OverrideService service(nullptr, access);
   const TestServer server(Policy(), 0, {&service});
   const Finished finished =
       server.Headgate({"pause", "etl", "--for", "1h", "--reason", "r", "--actor", "a"});

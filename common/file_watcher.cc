@@ -1,12 +1,12 @@
-#include "server/config/file_watcher.h"
+#include "common/file_watcher.h"
 
 #include <optional>
 #include <utility>
 
-namespace headgate::config {
+namespace headgate {
 
-FileWatcher::FileWatcher(std::string path, Callbacks callbacks, absl::Duration interval)
-    : file_(std::move(path)),
+FileWatcher::FileWatcher(SettledFiles files, Callbacks callbacks, absl::Duration interval)
+    : files_(std::move(files)),
       callbacks_(std::move(callbacks)),
       interval_(interval),
       thread_([this] { Run(); }) {}
@@ -25,7 +25,7 @@ void FileWatcher::Run() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
     lock.unlock();
-    if (const std::optional<Content> news = file_.Look(); news.has_value()) {
+    if (const auto news = files_.Look(); news.has_value()) {
       callbacks_.on_change(*news);
     } else if (callbacks_.on_quiet != nullptr) {
       callbacks_.on_quiet();
@@ -35,4 +35,4 @@ void FileWatcher::Run() {
   }
 }
 
-}  // namespace headgate::config
+}  // namespace headgate

@@ -1,58 +1,65 @@
 // Without a thread and without waiting: a look is a call. In place means within one tick of the
 // file system's clock here, so that texts written so differ in length where that could matter.
 
-#include "server/config/settled_file.h"
+#include "common/settled_files.h"
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "tests/config/temp_folder.h"
+#include "tests/testing/temp_folder.h"
 
-namespace headgate::config {
+namespace headgate {
 namespace {
 
-class SettledFileTest : public testing::Test {
+class SettledFilesTest : public testing::Test {
  protected:
   // What two looks tell, "-" being nothing.
   std::string LookTwice() {
-    const std::optional<SettledFile::Content> first = file_.Look();
-    const std::optional<SettledFile::Content> second = file_.Look();
-    return Told(first) + Told(second);
+    const std::string first = Told(file_.Look());
+    return first + Told(file_.Look());
   }
 
-  static std::string Told(const std::optional<SettledFile::Content>& content) {
-    if (!content.has_value()) return "-";
-    return content->ok() ? **content : std::string(content->status().message());
+  static std::string Told(const std::optional<SettledFiles::Contents>& contents) {
+    if (!contents.has_value()) return "-";
+    std::vector<std::string> texts;
+    for (const SettledFiles::Content& content : *contents) {
+      texts.push_back(content.ok() ? *content : std::string(content.status().message()));
+    }
+    return absl::StrJoin(texts, "+");
   }
 
   TempFolder folder_;
-  SettledFile file_{folder_.File("f.yaml")};
+  SettledFiles file_{{folder_.File("f.yaml")}};
 };
 
-TEST_F(SettledFileTest, FirstContentIsToldAtTheSecondLook) {
+TEST_F(SettledFilesTest, FirstContentIsToldAtTheSecondLook) {
   folder_.WriteInPlace("f.yaml", "one");
   EXPECT_EQ(LookTwice(), "-one");
   EXPECT_EQ(LookTwice(), "--");
 }
 
-TEST_F(SettledFileTest, WritingInPlaceIsTold) {
+TEST_F(SettledFilesTest, WritingInPlaceIsTold) {
   folder_.WriteInPlace("f.yaml", "one");
   LookTwice();
   folder_.WriteInPlace("f.yaml", "three");
   EXPECT_EQ(LookTwice(), "-three");
 }
 
-TEST_F(SettledFileTest, RenamingOverIsTold) {
+TEST_F(SettledFilesTest, RenamingOverIsTold) {
   folder_.WriteInPlace("f.yaml", "one");
   LookTwice();
   folder_.RenameOver("f.yaml", "two");
   EXPECT_EQ(LookTwice(), "-two");
 }
 
-TEST_F(SettledFileTest, SwappedSymlinkIsTold) {
+TEST_F(SettledFilesTest, SwappedSymlinkIsTold) {
   folder_.SwapVersion("f.yaml", "1", "one");
   EXPECT_EQ(LookTwice(), "-one");
   folder_.SwapVersion("f.yaml", "2", "two");
@@ -61,14 +68,14 @@ TEST_F(SettledFileTest, SwappedSymlinkIsTold) {
   EXPECT_EQ(LookTwice(), "--");
 }
 
-TEST_F(SettledFileTest, TouchTellsNothing) {
+TEST_F(SettledFilesTest, TouchTellsNothing) {
   folder_.WriteInPlace("f.yaml", "one");
   LookTwice();
   std::filesystem::last_write_time(folder_.File("f.yaml"), {});
   EXPECT_EQ(LookTwice(), "--");
 }
 
-TEST_F(SettledFileTest, ContentThatIsBeingWrittenIsNotTold) {
+TEST_F(SettledFilesTest, ContentThatIsBeingWrittenIsNotTold) {
   folder_.WriteInPlace("f.yaml", "one");
   LookTwice();
   folder_.WriteInPlace("f.yaml", "");
@@ -79,7 +86,7 @@ TEST_F(SettledFileTest, ContentThatIsBeingWrittenIsNotTold) {
   EXPECT_EQ(LookTwice(), "-complete");
 }
 
-TEST_F(SettledFileTest, SecondWriteInTheSameTickIsTold) {
+TEST_F(SettledFilesTest, SecondWriteInTheSameTickIsTold) {
   folder_.WriteInPlace("f.yaml", "one");
   EXPECT_EQ(Told(file_.Look()), "-");
   folder_.WriteInPlace("f.yaml", "two");
@@ -87,7 +94,7 @@ TEST_F(SettledFileTest, SecondWriteInTheSameTickIsTold) {
   EXPECT_EQ(LookTwice(), "--");
 }
 
-TEST_F(SettledFileTest, DeletionIsToldOnceAndReCreationAgain) {
+TEST_F(SettledFilesTest, DeletionIsToldOnceAndReCreationAgain) {
   folder_.WriteInPlace("f.yaml", "one");
   LookTwice();
   folder_.Remove("f.yaml");
@@ -97,7 +104,7 @@ TEST_F(SettledFileTest, DeletionIsToldOnceAndReCreationAgain) {
   EXPECT_EQ(LookTwice(), "-one");
 }
 
-TEST_F(SettledFileTest, FileThatIsGoneForAMomentIsNotTold) {
+TEST_F(SettledFilesTest, FileThatIsGoneForAMomentIsNotTold) {
   folder_.WriteInPlace("f.yaml", "one");
   LookTwice();
   folder_.Remove("f.yaml");
@@ -106,12 +113,12 @@ TEST_F(SettledFileTest, FileThatIsGoneForAMomentIsNotTold) {
   EXPECT_EQ(LookTwice(), "--");
 }
 
-TEST_F(SettledFileTest, WhatIsNoFileIsTold) {
+TEST_F(SettledFilesTest, WhatIsNoFileIsTold) {
   std::filesystem::create_directory(folder_.File("f.yaml"));
   EXPECT_EQ(LookTwice(), "-is not a regular file");
 }
 
-TEST_F(SettledFileTest, ErrorThatPassesWhileTheFileStaysTheSameIsToldOnceAndThenTheFile) {
+TEST_F(SettledFilesTest, ErrorThatPassesWhileTheFileStaysTheSameIsToldOnceAndThenTheFile) {
   folder_.WriteInPlace("f.yaml", "one");
   rlimit before = {};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -125,11 +132,44 @@ TEST_F(SettledFileTest, ErrorThatPassesWhileTheFileStaysTheSameIsToldOnceAndThen
   EXPECT_EQ(LookTwice(), "-one");
 }
 
-TEST_F(SettledFileTest, FileThatSaysWhatAnErrorSaysIsTold) {
+TEST_F(SettledFilesTest, FileThatSaysWhatAnErrorSaysIsTold) {
   EXPECT_EQ(LookTwice(), "-cannot be read: No such file or directory");
   folder_.WriteInPlace("f.yaml", "cannot be read: No such file or directory");
   EXPECT_EQ(LookTwice(), "-cannot be read: No such file or directory");
 }
 
+TEST_F(SettledFilesTest, FilesOfASetAreToldTogetherOnceAllHaveSettled) {
+  folder_.WriteInPlace("a", "one");
+  folder_.WriteInPlace("b", "two");
+  SettledFiles files({folder_.File("a"), "", folder_.File("b")});
+  EXPECT_EQ(Told(files.Look()), "-");
+  folder_.WriteInPlace("b", "other");
+  EXPECT_EQ(Told(files.Look()), "-");
+  EXPECT_EQ(Told(files.Look()), "one++other");
+  folder_.Remove("a");
+  files.Look();
+  EXPECT_EQ(Told(files.Look()), "cannot be read: No such file or directory++other");
+  folder_.WriteInPlace("a", "one");
+  files.Look();
+  EXPECT_EQ(Told(files.Look()), "one++other");
+}
+
+TEST_F(SettledFilesTest, FilesThatWereLeftAloneSettleAtTheFirstLook) {
+  folder_.WriteInPlace("f.yaml", "one");
+  const FileIdentity file = IdentifyFile(folder_.File("f.yaml"));
+  const absl::Time changed = absl::FromUnixNanos(std::max(file.modified_ns, file.changed_ns));
+  EXPECT_EQ(Told(file_.Look(changed - absl::Nanoseconds(1))), "-");
+  folder_.RenameOver("f.yaml", "two");
+  EXPECT_EQ(Told(file_.Look(absl::InfiniteFuture())), "two");
+  EXPECT_EQ(Told(file_.Look(absl::InfiniteFuture())), "-");
+  folder_.Remove("f.yaml");
+  EXPECT_EQ(Told(file_.Look(absl::InfiniteFuture())), "-");
+}
+
+TEST_F(SettledFilesTest, ReadSaysWhichFileCannotBeRead) {
+  EXPECT_EQ(file_.Read().status().message(),
+            folder_.File("f.yaml") + ": cannot be read: No such file or directory");
+}
+
 }  // namespace
-}  // namespace headgate::config
+}  // namespace headgate

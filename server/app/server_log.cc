@@ -1,4 +1,4 @@
-#include "server/app/log.h"
+#include "server/app/server_log.h"
 
 #include <grpc/support/log.h>
 #include <poll.h>

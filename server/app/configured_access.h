@@ -8,12 +8,12 @@
 //
 // Thread-safe, but Prepare, Revert, Apply, SeesTokens, StopWaiting and Stop: one call at a time.
 //
-//   Access access(seed, clock);
+//   ConfiguredAccess access(seed, clock);
 //   if (absl::Status status = access.Prepare(config); !status.ok()) return status;
 //   access.Apply(config);  // or Revert
 
-#ifndef HEADGATE_SERVER_APP_ACCESS_H_
-#define HEADGATE_SERVER_APP_ACCESS_H_
+#ifndef HEADGATE_SERVER_APP_CONFIGURED_ACCESS_H_
+#define HEADGATE_SERVER_APP_CONFIGURED_ACCESS_H_
 
 #include <cstdint>
 #include <memory>
@@ -25,20 +25,20 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/clock.h"
+#include "common/file_watcher.h"
 #include "common/mutex.h"
+#include "common/settled_files.h"
 #include "server/access/access_control.h"
 #include "server/access/status.h"
 #include "server/access/token_book.h"
 #include "server/config/config.h"
-#include "server/config/file_watcher.h"
-#include "server/config/settled_file.h"
 
 namespace headgate::app {
 
-class Access {
+class ConfiguredAccess {
  public:
   // The clock outlives this. `seed` is the engine's.
-  Access(uint64_t seed, Clock& clock);
+  ConfiguredAccess(uint64_t seed, Clock& clock);
 
   // To be called before the rules of a configuration are in force, so that nobody can claim what
   // they match meanwhile: protects that, besides what is protected now. Then comes either Apply, or
@@ -65,11 +65,11 @@ class Access {
 
  private:
   struct Awaited {
-    explicit Awaited(const std::string& file_path) : path(file_path), file(file_path) {}
+    explicit Awaited(const std::string& file_path) : path(file_path), file({file_path}) {}
 
     std::string path;
-    config::SettledFile file;
-    std::optional<config::SettledFile::Content> text = {};  // that settled last
+    SettledFiles file;
+    std::optional<SettledFiles::Content> text = {};  // that settled last
   };
 
   // The tokens of a file that was not in use before.
@@ -87,9 +87,9 @@ class Access {
   mutable Mutex mutex_;
   access::AccessSnapshot snapshot_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> wanted_ ABSL_GUARDED_BY(mutex_);  // tokens that callers are known by
-  std::unique_ptr<config::FileWatcher> watcher_;             // calls Update: destroyed first
+  std::unique_ptr<FileWatcher> watcher_;                     // calls Update: destroyed first
 };
 
 }  // namespace headgate::app
 
-#endif  // HEADGATE_SERVER_APP_ACCESS_H_
+#endif  // HEADGATE_SERVER_APP_CONFIGURED_ACCESS_H_

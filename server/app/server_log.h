@@ -10,8 +10,8 @@
 //   SetUpLog("info", LogFormat::kText);
 //   LogInfo("configuration loaded", {{"path", path}, {"version", absl::StrCat(version)}});
 
-#ifndef HEADGATE_SERVER_APP_LOG_H_
-#define HEADGATE_SERVER_APP_LOG_H_
+#ifndef HEADGATE_SERVER_APP_SERVER_LOG_H_
+#define HEADGATE_SERVER_APP_SERVER_LOG_H_
 
 #include <unistd.h>
 
@@ -48,4 +48,4 @@ void LogError(std::string_view event, LogFields fields = {});
 
 }  // namespace headgate::app
 
-#endif  // HEADGATE_SERVER_APP_LOG_H_
+#endif  // HEADGATE_SERVER_APP_SERVER_LOG_H_

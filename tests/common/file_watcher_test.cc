@@ -1,7 +1,7 @@
 // The real thread on real files. It polls every few milliseconds here, and tests wait for what it
 // tells.
 
-#include "server/config/file_watcher.h"
+#include "common/file_watcher.h"
 
 #include <atomic>
 #include <chrono>
@@ -11,15 +11,16 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/config/temp_folder.h"
+#include "tests/testing/temp_folder.h"
 #include "tests/testing/wait_until.h"
 
-namespace headgate::config {
+namespace headgate {
 namespace {
 
 class Listener {
  public:
-  void operator()(const FileWatcher::Content& content) {
+  void operator()(const SettledFiles::Contents& contents) {
+    const SettledFiles::Content& content = contents.front();
     const std::lock_guard lock(mutex_);
     told_.push_back(content.ok() ? *content : std::string(content.status().message()));
     changed_.notify_all();
@@ -40,9 +41,8 @@ class Listener {
 
 class FileWatcherTest : public testing::Test {
  protected:
-  FileWatcher Watch() {
-    return FileWatcher(folder_.File("f.yaml"), std::ref(listener_), absl::Milliseconds(5));
-  }
+  SettledFiles File() const { return SettledFiles({folder_.File("f.yaml")}); }
+  FileWatcher Watch() { return FileWatcher(File(), std::ref(listener_), absl::Milliseconds(5)); }
 
   TempFolder folder_;
   Listener listener_;
@@ -74,7 +74,7 @@ TEST_F(FileWatcherTest, TellsOfLooksThatSawNothingNew) {
   folder_.WriteInPlace("f.yaml", "one");
   std::atomic<int> quiet{0};
   const FileWatcher watcher(
-      folder_.File("f.yaml"),
+      File(),
       FileWatcher::Callbacks{.on_change = std::ref(listener_), .on_quiet = [&] { ++quiet; }},
       absl::Milliseconds(1));
   EXPECT_TRUE(listener_.Hears("one"));
@@ -83,8 +83,8 @@ TEST_F(FileWatcherTest, TellsOfLooksThatSawNothingNew) {
 }
 
 TEST_F(FileWatcherTest, StopsAtOnceHoweverLongTheInterval) {
-  const FileWatcher watcher(folder_.File("f.yaml"), std::ref(listener_), absl::Hours(1000));
+  const FileWatcher watcher(File(), std::ref(listener_), absl::Hours(1000));
 }
 
 }  // namespace
-}  // namespace headgate::config
+}  // namespace headgate

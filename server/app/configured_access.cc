@@ -1,4 +1,4 @@
-#include "server/app/access.h"
+#include "server/app/configured_access.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,8 +6,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "server/app/log.h"
-#include "server/config/file_text.h"
+#include "common/file_text.h"
+#include "server/app/server_log.h"
 
 namespace headgate::app {
 namespace {
@@ -64,25 +64,24 @@ std::string TokenFileOf(const std::optional<access::PolicySpec>& spec) {
 
 }  // namespace
 
-Access::Access(uint64_t seed, Clock& clock)
+ConfiguredAccess::ConfiguredAccess(uint64_t seed, Clock& clock)
     : access_({.seed = seed, .on_refused = LogDenial}, clock) {}
 
-absl::StatusOr<access::TokenBook> Access::ReadTokens(const access::PolicySpec& spec) {
+absl::StatusOr<access::TokenBook> ConfiguredAccess::ReadTokens(const access::PolicySpec& spec) {
   const std::string& path = spec.token_file;
   if (path.empty()) return access::TokenBook();
   const bool waits = awaited_.has_value() && awaited_->path == path;
-  absl::StatusOr<access::TokenBook> book =
-      ReadBook(path,
-               waits && awaited_->text.has_value()
-                   ? *awaited_->text
-                   : config::ReadFileText(path, access::TokenBook::kMaxFileBytes),
-               Wanted(spec));
+  absl::StatusOr<access::TokenBook> book = ReadBook(
+      path,
+      waits && awaited_->text.has_value() ? *awaited_->text
+                                          : ReadFileText(path, access::TokenBook::kMaxFileBytes),
+      Wanted(spec));
   // What it has told already must not be told again: it would be tried without end.
   if (!book.ok() && !waits) awaited_.emplace(path);
   return book;
 }
 
-absl::Status Access::Prepare(const config::Config& config) {
+absl::Status ConfiguredAccess::Prepare(const config::Config& config) {
   next_tokens_.reset();
   if (spec_.has_value() && !config.access.has_value()) {
     return absl::FailedPreconditionError(
@@ -106,12 +105,12 @@ absl::Status Access::Prepare(const config::Config& config) {
   return absl::OkStatus();
 }
 
-void Access::Revert() {
+void ConfiguredAccess::Revert() {
   next_tokens_.reset();
   access_.SetPolicy(spec_);
 }
 
-void Access::Apply(const config::Config& config) {
+void ConfiguredAccess::Apply(const config::Config& config) {
   std::optional<access::TokenBook> tokens = std::exchange(next_tokens_, std::nullopt);
   const bool other_file = tokens.has_value();
   const std::string path = TokenFileOf(config.access);
@@ -138,24 +137,24 @@ void Access::Apply(const config::Config& config) {
   if (path.empty()) return;
   WarnOfMissing(*access_.tokens(), wanted, path);
   if (!other_file) return;
-  watcher_ = std::make_unique<config::FileWatcher>(
-      path, [this, path](const auto& text) { Update(path, text); });
+  watcher_ = std::make_unique<FileWatcher>(
+      SettledFiles({path}), [this, path](const auto& contents) { Update(path, contents.front()); });
 }
 
-bool Access::SeesTokens() {
+bool ConfiguredAccess::SeesTokens() {
   if (!awaited_.has_value()) return false;
-  std::optional<config::SettledFile::Content> news = awaited_->file.Look();
+  std::optional<SettledFiles::Contents> news = awaited_->file.Look();
   if (!news.has_value()) return false;
-  awaited_->text = *std::move(news);
+  awaited_->text = std::move(news->front());
   return true;
 }
 
-access::AccessSnapshot Access::Snapshot() const {
+access::AccessSnapshot ConfiguredAccess::Snapshot() const {
   MutexLock lock(&mutex_);
   return snapshot_;
 }
 
-void Access::Update(const std::string& path, const absl::StatusOr<std::string>& text) {
+void ConfiguredAccess::Update(const std::string& path, const absl::StatusOr<std::string>& text) {
   std::vector<std::string> wanted;
   {
     MutexLock lock(&mutex_);

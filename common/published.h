@@ -8,8 +8,8 @@
 // Thread-safe. The reference that Get returns is the calling thread's own, and stays: the thread's
 // next Get of a Published<T>, whichever object it is on, makes it show what that one holds.
 
-#ifndef HEADGATE_SERVER_ENGINE_PUBLISHED_H_
-#define HEADGATE_SERVER_ENGINE_PUBLISHED_H_
+#ifndef HEADGATE_COMMON_PUBLISHED_H_
+#define HEADGATE_COMMON_PUBLISHED_H_
 
 #include <atomic>
 #include <cstdint>
@@ -19,7 +19,7 @@
 #include "absl/base/thread_annotations.h"
 #include "common/mutex.h"
 
-namespace headgate::engine {
+namespace headgate {
 
 // Never the same number twice in a process, so that a thread can't take one Published for another.
 inline uint64_t NextPublication() {
@@ -61,6 +61,6 @@ class Published {
   std::atomic<uint64_t> publication_{NextPublication()};
 };
 
-}  // namespace headgate::engine
+}  // namespace headgate
 
-#endif  // HEADGATE_SERVER_ENGINE_PUBLISHED_H_
+#endif  // HEADGATE_COMMON_PUBLISHED_H_

@@ -1,4 +1,4 @@
-#include "server/engine/published.h"
+#include "common/published.h"
 
 #include <atomic>
 #include <memory>
@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 
-namespace headgate::engine {
+namespace headgate {
 namespace {
 
 struct Pair {
@@ -80,4 +80,4 @@ TEST(Published, ReadersSeeWholeValuesInOrder) {
 }
 
 }  // namespace
-}  // namespace headgate::engine
+}  // namespace headgate

@@ -1,4 +1,4 @@
-#include "server/config/file_text.h"
+#include "common/file_text.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace headgate::config {
+namespace headgate {
 namespace {
 
 absl::Status CannotRead(int error) { return absl::ErrnoToStatus(error, "cannot be read"); }
@@ -18,6 +18,17 @@ absl::Status CannotRead(int error) { return absl::ErrnoToStatus(error, "cannot b
 std::string Size(size_t bytes) {
   if (bytes % (size_t{1} << 20) == 0) return absl::StrCat(bytes >> 20, " MiB");
   return absl::StrCat(bytes >> 10, " KiB");
+}
+
+FileIdentity IdentityOf(const struct stat& file) {
+  const auto nanoseconds = [](const timespec& time) {
+    return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  };
+  return {.device = file.st_dev,
+          .inode = file.st_ino,
+          .size = file.st_size,
+          .modified_ns = nanoseconds(file.st_mtim),
+          .changed_ns = nanoseconds(file.st_ctim)};
 }
 
 absl::StatusOr<std::string> ReadAll(int fd, size_t max_bytes) {
@@ -40,13 +51,23 @@ absl::StatusOr<std::string> ReadAll(int fd, size_t max_bytes) {
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadFileText(const std::string& path, size_t max_bytes) {
-  // Non-blocking: opening a pipe that nobody writes to would wait.
-  const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return CannotRead(errno);
-  absl::StatusOr<std::string> text = ReadAll(fd, max_bytes);
-  close(fd);
-  return text;
+FileIdentity IdentifyFile(const std::string& path) {
+  struct stat file = {};
+  return stat(path.c_str(), &file) == 0 ? IdentityOf(file) : FileIdentity{.error = errno};
 }
 
-}  // namespace headgate::config
+FileRead ReadFile(const std::string& path, size_t max_bytes) {
+  // Non-blocking: opening a pipe that nobody writes to would wait.
+  const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) {
+    const int error = errno;
+    return {.text = CannotRead(error), .identity = {.error = error}};
+  }
+  FileRead read{.text = ReadAll(fd, max_bytes), .identity = {}};
+  struct stat file = {};
+  read.identity = fstat(fd, &file) == 0 ? IdentityOf(file) : FileIdentity{.error = errno};
+  close(fd);
+  return read;
+}
+
+}  // namespace headgate

@@ -1,44 +1,44 @@
-// Watches one file from a thread of its own, and calls back when its content has changed.
+// Watches a file, or several that belong together, from a thread of its own, and calls back when
+// their content has changed.
 //
 // Polls instead of asking inotify: that cannot see through the symlinks that Kubernetes swaps, nor
 // network file systems, and a stat ten times a second costs nothing. What counts as a change is
-// said in settled_file.h; with the default interval it is told within 200 ms, and deletion and
+// said in settled_files.h; with the default interval it is told within 200 ms, and deletion and
 // re-creation like any other change. The first content is told too, so that nothing is missed
 // between a first load and the start of watching.
 //
 // Callbacks run on the watcher's thread, one call at a time; a slow one delays the next look.
 // Destroying the watcher waits for a call that is running.
 //
-//   FileWatcher watcher(path, [&](const FileWatcher::Content& text) { store.Update(text); });
+//   FileWatcher watcher(SettledFiles({path}),
+//                       [&](const auto& contents) { store.Update(contents.front()); });
 
-#ifndef HEADGATE_SERVER_CONFIG_FILE_WATCHER_H_
-#define HEADGATE_SERVER_CONFIG_FILE_WATCHER_H_
+#ifndef HEADGATE_COMMON_FILE_WATCHER_H_
+#define HEADGATE_COMMON_FILE_WATCHER_H_
 
 #include <condition_variable>
 #include <functional>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <utility>
 
 #include "absl/time/time.h"
-#include "server/config/settled_file.h"
+#include "common/settled_files.h"
 
-namespace headgate::config {
+namespace headgate {
 
 class FileWatcher {
  public:
-  using Content = SettledFile::Content;
-  using OnChange = std::function<void(const Content&)>;
+  using OnChange = std::function<void(const SettledFiles::Contents&)>;
   struct Callbacks {
     OnChange on_change = {};
     std::function<void()> on_quiet = {};  // after each look that saw nothing new; may be null
   };
 
-  FileWatcher(std::string path, OnChange on_change,
+  FileWatcher(SettledFiles files, OnChange on_change,
               absl::Duration interval = absl::Milliseconds(100))
-      : FileWatcher(std::move(path), Callbacks{.on_change = std::move(on_change)}, interval) {}
-  FileWatcher(std::string path, Callbacks callbacks,
+      : FileWatcher(std::move(files), Callbacks{.on_change = std::move(on_change)}, interval) {}
+  FileWatcher(SettledFiles files, Callbacks callbacks,
               absl::Duration interval = absl::Milliseconds(100));
   FileWatcher(const FileWatcher&) = delete;
   FileWatcher& operator=(const FileWatcher&) = delete;
@@ -47,7 +47,7 @@ class FileWatcher {
  private:
   void Run();
 
-  SettledFile file_;  // the thread's alone
+  SettledFiles files_;  // the thread's alone
   const Callbacks callbacks_;
   const absl::Duration interval_;
 
@@ -59,6 +59,6 @@ class FileWatcher {
   std::thread thread_;
 };
 
-}  // namespace headgate::config
+}  // namespace headgate
 
-#endif  // HEADGATE_SERVER_CONFIG_FILE_WATCHER_H_
+#endif  // HEADGATE_COMMON_FILE_WATCHER_H_

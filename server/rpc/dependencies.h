@@ -1,0 +1,33 @@
+// What the gRPC server and its services work with: references, all of which outlive them.
+//
+// Nothing here is optional. What does nothing by itself serves where nobody is interested: a
+// CheckListener, a CallListener, an AccessControl without a policy, a Recorder that nobody
+// collects.
+//
+//   auto server = RpcServer::Start(options, {.engine = engine, .clock = clock, ...});
+
+#ifndef HEADGATE_SERVER_RPC_DEPENDENCIES_H_
+#define HEADGATE_SERVER_RPC_DEPENDENCIES_H_
+
+#include "common/clock.h"
+#include "server/access/access_control.h"
+#include "server/engine/engine.h"
+#include "server/rpc/sources.h"
+#include "server/throttle_log/recorder.h"
+#include "server/transport/calls.h"
+
+namespace headgate::rpc {
+
+struct Dependencies {
+  engine::Engine& engine;
+  Clock& clock;
+  StatusSource& status;
+  CheckListener& activity;
+  throttle_log::Recorder& recorder;  // counts decided Checks
+  access::AccessControl& access;
+  transport::Calls& calls;  // counts our own services' calls
+};
+
+}  // namespace headgate::rpc
+
+#endif  // HEADGATE_SERVER_RPC_DEPENDENCIES_H_
