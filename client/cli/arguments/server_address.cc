@@ -1,6 +1,7 @@
 #include "client/cli/arguments/server_address.h"
 
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
