@@ -63,7 +63,8 @@ class AdoptedConnection final : private AdoptingPolicy, public pqxx::connection_
  private:
   pqxx::connectionpolicy& policy() { return *this; }
 
-  // Before a transaction begins libpqxx would have libpq connect again, without our settings.
+  // Where BEGIN cannot even be sent, libpqxx would have libpq connect again, by no deadline and
+  // without our settings. Today's libpq does not let it come to that.
   void ForbidReconnecting() {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
