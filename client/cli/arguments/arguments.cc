@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <sstream>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"

@@ -11,7 +11,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "client/cli/arguments/parse_value.h"
 #include "client/cli/arguments/parsed_option.h"
 #include "client/cli/output/terminal_text.h"

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
-#include <string_view>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"

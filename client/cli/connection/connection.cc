@@ -13,7 +13,6 @@
 #include "client/cli/connection/tls_probe.h"
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/output/value_text.h"
-#include "common/host_port.h"
 #include "common/strings.h"
 
 namespace headgate::cli {

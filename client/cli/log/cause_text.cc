@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/value_text.h"
-#include "common/strings.h"
 
 namespace headgate::cli {
 namespace {

@@ -1,7 +1,7 @@
 #include "client/cli/log/denial_text.h"
 
 #include <algorithm>
-#include <string_view>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -9,7 +9,6 @@
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/output/value_text.h"
-#include "common/strings.h"
 
 namespace headgate::cli {
 namespace {

@@ -8,7 +8,6 @@
 #include <headgate/v1/throttle_log_service.pb.h>
 
 #include <string>
-#include <vector>
 
 #include "absl/time/time.h"
 #include "client/cli/output/table.h"

@@ -12,7 +12,6 @@
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/output/time_style.h"
 #include "client/cli/output/value_text.h"
-#include "common/strings.h"
 
 namespace headgate::cli {
 namespace {

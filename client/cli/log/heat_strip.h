@@ -11,7 +11,6 @@
 #include <headgate/v1/throttle_log_service.pb.h>
 
 #include <cstddef>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"

@@ -3,7 +3,6 @@
 #include <headgate/v1/throttle_log_service.grpc.pb.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <optional>
 
 #include "absl/strings/str_cat.h"

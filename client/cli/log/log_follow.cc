@@ -1,12 +1,10 @@
 #include "client/cli/log/log_follow.h"
 
 #include <headgate/v1/throttle_log_service.grpc.pb.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <ostream>

@@ -1,7 +1,5 @@
 #include "client/cli/log/sums_text.h"
 
-#include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

@@ -8,10 +8,8 @@
 #include <headgate/v1/throttle_log_service.pb.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
-#include "absl/time/time.h"
 #include "client/cli/arguments/log_arguments.h"
 #include "client/cli/output/table.h"
 

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/output/terminal_text.h"
-#include "common/strings.h"
 
 namespace headgate::cli {
 namespace {

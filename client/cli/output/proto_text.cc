@@ -6,7 +6,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/output/value_text.h"
-#include "common/strings.h"
 
 namespace headgate::cli {
 namespace {

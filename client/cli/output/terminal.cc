@@ -1,17 +1,16 @@
 #include "client/cli/output/terminal.h"
 
 #include <sys/ioctl.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstdlib>
-#include <initializer_list>
+#include <string>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "client/cli/output/terminal_text.h"
 
 namespace headgate::cli {

@@ -11,10 +11,8 @@
 
 #include <termios.h>
 
-#include <csignal>
 #include <cstddef>
 #include <optional>
-#include <string>
 #include <string_view>
 
 namespace headgate::cli {

@@ -1,17 +1,11 @@
 #include "client/cli/output/value_text.h"
 
-#include <headgate/check.h>
-
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <initializer_list>
 
-#include "absl/status/status.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/strings.h"
 
 namespace headgate::cli {
 

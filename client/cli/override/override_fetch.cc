@@ -1,6 +1,5 @@
 #include "client/cli/override/override_fetch.h"
 
-#include <optional>
 #include <utility>
 
 #include "client/cli/connection/fetch_pages.h"

@@ -2,9 +2,6 @@
 
 #include <headgate/v1/status_service.grpc.pb.h>
 
-#include <initializer_list>
-
-#include "absl/strings/str_cat.h"
 #include "client/cli/commands.h"
 #include "client/cli/connection/connection.h"
 #include "client/cli/status/status_text.h"

@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/server_text.h"

@@ -1,9 +1,7 @@
 // headgate top: a live view on a terminal, one snapshot elsewhere.
 
-#include <poll.h>
 #include <unistd.h>
 
-#include <array>
 #include <csignal>
 #include <optional>
 

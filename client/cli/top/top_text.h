@@ -6,7 +6,6 @@
 #define HEADGATE_CLIENT_CLI_TOP_TOP_TEXT_H_
 
 #include <string>
-#include <vector>
 
 #include "client/cli/output/table.h"
 #include "client/cli/top/top_fetch.h"
