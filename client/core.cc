@@ -48,7 +48,7 @@ Core::Core(const ClientOptions& options, uint64_t seed, std::shared_ptr<Transpor
     : options_(options),
       time_(*options_.time),
       transport_(std::move(transport)),
-      dice_(seed),
+      jitter_(seed),
       fallback_(options.on_unreachable, options.outage_pause),
       reporter_(transport_, {.max_queued = options.max_queued_reports, .seed = seed}) {}
 
@@ -61,7 +61,7 @@ absl::StatusOr<CheckRequest> Core::Complete(const CheckRequest& request) {
   if (complete.identity.empty()) complete.identity = options_.identity;
   if (complete.target.empty()) complete.target = options_.target;
   if (complete.request_id.empty() && !complete.validate_only)
-    complete.request_id = dice_.RequestId();
+    complete.request_id = jitter_.RequestId();
   return complete;
 }
 
@@ -72,7 +72,7 @@ absl::Status Core::Retry(const std::stop_token& stop,
   for (int failures = 0;; ++failures) {
     absl::Status status = call(timeout);
     if (!absl::IsUnavailable(status)) return status;
-    const absl::Duration pause = std::max(dice_.Backoff(failures, kFirstRetry, kLongestRetry),
+    const absl::Duration pause = std::max(jitter_.Backoff(failures, kFirstRetry, kLongestRetry),
                                           RetryDelay(status).value_or(absl::ZeroDuration()));
     if (time_.Now() + pause >= give_up_at) return status;
     time_.Wait(pause, stop);
@@ -119,7 +119,7 @@ absl::StatusOr<absl::Duration> Core::PauseAfter(const absl::StatusOr<Answer>& an
   const absl::Status& status = answer.status();
   const bool waits = options_.on_unreachable.kind() == OnUnreachable::Kind::kWait;
   if (!absl::IsResourceExhausted(status) && !(waits && IsUnreachable(status))) return status;
-  return std::max(dice_.Backoff(failures++, kFirstPause, kLongestPause),
+  return std::max(jitter_.Backoff(failures++, kFirstPause, kLongestPause),
                   RetryDelay(status).value_or(absl::ZeroDuration()));
 }
 
@@ -139,7 +139,7 @@ absl::StatusOr<Permit> Core::CheckOrWait(const CheckRequest& request, absl::Dura
     const absl::Duration left = deadline - time_.Now();
     if (left <= absl::ZeroDuration()) return TooLate(*complete, max_wait, asked, answer);
     // To the end even if it will be too early: who calls in a loop then doesn't call all the time.
-    time_.Wait(std::min(dice_.Later(wait), left), stop);
+    time_.Wait(std::min(jitter_.AtLeast(wait), left), stop);
     if (stop.stop_requested()) return absl::CancelledError("cancelled before a permit was given");
     if (wait >= left) return TooLate(*complete, max_wait, asked, answer);
   }

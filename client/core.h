@@ -16,8 +16,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/dice.h"
 #include "client/fallback.h"
+#include "client/jitter.h"
 #include "client/reporter.h"
 
 namespace headgate::client::internal {
@@ -52,7 +52,7 @@ class Core : public std::enable_shared_from_this<Core> {
   const ClientOptions options_;
   TimeSource& time_;
   const std::shared_ptr<Transport> transport_;
-  Dice dice_;
+  Jitter jitter_;
   Fallback fallback_;
   Reporter reporter_;
 };

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "client/await.h"
 #include "client/channel_source.h"
 #include "client/convert.h"
+#include "client/grpc_call.h"
 #include "common/mutex.h"
 
 namespace headgate::client {
@@ -70,7 +70,7 @@ class GrpcTransport final : public Transport {
     const v1::CheckRequest sent = internal::ToProto(request);
     v1::CheckResponse response;
     const auto stub = Stub();
-    const grpc::Status status = internal::Await([&](auto done) {
+    const grpc::Status status = internal::WaitForCall([&](auto done) {
       stub->async()->Check(call.context(), &sent, &response, std::move(done));
     });
     if (!status.ok()) return internal::FromCall(status, stop);
@@ -89,7 +89,7 @@ class GrpcTransport final : public Transport {
     Call call(timeout, stop);
     v1::ReportResponse response;
     const auto stub = Stub();
-    const grpc::Status status = internal::Await([&](auto done) {
+    const grpc::Status status = internal::WaitForCall([&](auto done) {
       stub->async()->Report(call.context(), &request, &response, std::move(done));
     });
     if (!status.ok()) return internal::FromCall(status, stop);

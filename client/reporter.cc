@@ -19,7 +19,7 @@ constexpr absl::Duration kLongestLastPause = absl::Milliseconds(200);  // while 
 Reporter::Reporter(std::shared_ptr<Transport> transport, const Options& options)
     : transport_(std::move(transport)),
       max_queued_(options.max_queued),
-      dice_(options.seed),
+      jitter_(options.seed),
       token_retry_(options.new_token),
       thread_([this] { Run(); }) {}
 
@@ -122,7 +122,7 @@ void Reporter::Pause(Lock& lock, int failures, const absl::Status& why) {
   const absl::Duration longest = last ? kLongestLastPause : kLongestPause;
   const absl::Duration pause = absl::IsUnauthenticated(why)
                                    ? token_retry_.pause()
-                                   : dice_.Backoff(failures, kFirstPause, longest);
+                                   : jitter_.Backoff(failures, kFirstPause, longest);
   wake_.wait_for(lock, BoundedWait(pause),
                  [&] { return stopping_ != last || abandon_.stop_requested(); });
 }

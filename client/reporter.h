@@ -31,7 +31,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/dice.h"
+#include "client/jitter.h"
 #include "client/token_retry.h"
 
 namespace headgate::client::internal {
@@ -69,7 +69,7 @@ class Reporter {
 
   const std::shared_ptr<Transport> transport_;
   const size_t max_queued_;
-  Dice dice_;
+  Jitter jitter_;
   TokenRetry token_retry_;    // of the head of the queue; for the thread alone
   std::stop_source abandon_;  // time is up: even calls in progress end
 

@@ -44,22 +44,89 @@ check_configuration() {
   configure_preset "$TIDY"
 }
 
+# --- what clang looks at: what has changed, what includes that, and a share of the rest ---
+
+# The newest commit that is half a day older than the last one, or HEADGATE_BASE.
+changed_since() {
+  local newest base=${HEADGATE_BASE:-}
+  newest=$(git log -1 --format=%ct 2>/dev/null) || return 0
+  [[ -n $base ]] || base=$(git rev-list -1 --before=$((newest - 43200)) HEAD)
+  echo "${base:-$(git rev-list --max-parents=0 HEAD | tail --lines=1)}"
+}
+
+# Files of ours that have changed, and all that include one of them.
+changed_and_including() { # changed_and_including BASE
+  local found more
+  found=$({ git diff --name-only "$1" && git ls-files --others --exclude-standard; } |
+    { grep -E '^(common|server|client)/.*\.(h|cc)$' || true; } | sort --unique)
+  while [[ -n $found ]]; do
+    more=$({
+      echo "$found"
+      awk '{ print "#include \"" $0 "\"" }' <<<"$found" |
+        grep --recursive --files-with-matches --fixed-strings --file=- common server client || true
+    } | sort --unique)
+    [[ $more != "$found" ]] || break
+    found=$more
+  done
+  echo "$found"
+}
+
+# Every commit looks at another twentieth, so that twenty of them see all: whether it is this name's
+# turn by one of the commits that are looked at.
+has_its_turn() { # has_its_turn NAME LAST_COMMIT COMMITS
+  local number
+  number=$(cksum <<<"$1")
+  (((($2 - ${number%% *}) % 20 + 20) % 20 < $3))
+}
+
+# Keeps of the sources on standard input those that are to be looked at.
+chosen_sources() {
+  local base changed last commits source
+  if [[ -n ${CHECK_ALL:-} ]] || ! base=$(changed_since) || [[ -z $base ]]; then
+    cat
+    return
+  fi
+  changed=$(changed_and_including "$base")
+  last=$(git rev-list --count HEAD) commits=$(git rev-list --count "$base..HEAD")
+  while read -r source; do
+    if grep --quiet --line-regexp --fixed-strings -e "$source" <<<"$changed" ||
+      has_its_turn "$source" "$last" "$commits"; then
+      echo "$source"
+    fi
+  done
+}
+
 # What clang-tidy reads: sources by the handful as that preset compiles them, which takes a quarter of
 # the time, and those that are compiled alone.
 tidy_sources() {
-  local handfuls
+  local handfuls chosen
+  chosen=$(product_sources | chosen_sources)
   mapfile -t handfuls < <(find "build/$TIDY"/{common,server,client} -name 'unity_*.cxx' | sort)
-  printf '%s\n' "${handfuls[@]}"
-  product_sources | grep --invert-match --line-regexp --fixed-strings --file=<(
-    sed -n "s|^#include \"$PWD/\(.*\)\"$|\1|p" "${handfuls[@]}") || true
+  awk -v root="$PWD" '{ print "#include \"" root "/" $0 "\"" }' <<<"$chosen" |
+    grep --files-with-matches --fixed-strings --file=- "${handfuls[@]}" || true
+  grep --invert-match --line-regexp --fixed-strings --file=<(
+    sed -n "s|^#include \"$PWD/\(.*\)\"$|\1|p" "${handfuls[@]}") <<<"$chosen" || true
+}
+
+# clang-tidy-14, until HEADGATE_TIDY_MINUTES are over: from then on it is said what is left out.
+tidy_in_time() {
+  if (($(date +%s) > TIDY_UNTIL)); then
+    printf '  no time left for %s\n' "$@" | grep -E '\.(cc|cxx)$'
+  else
+    clang-tidy-14 --quiet "$@"
+  fi
 }
 
 # run_tidy PROCESSES FILES_AT_ONCE OPTION...: of the files that are named on standard input.
 run_tidy() {
-  local processes=$1 at_once=$2
+  local processes=$1
+  local at_once=$2
+  export TIDY_UNTIL=$(($(date +%s) + 60 * ${HEADGATE_TIDY_MINUTES:-600}))
   shift 2
-  xargs --max-procs="$processes" --max-args="$at_once" clang-tidy-14 --quiet "$@" 2>&1 |
-    { grep -v '^[0-9]* warnings* generated\.$' || true; }
+  export -f tidy_in_time
+  # shellcheck disable=SC2016
+  xargs --no-run-if-empty --max-procs="$processes" --max-args="$at_once" \
+    bash -c 'tidy_in_time "$@"' tidy "$@" 2>&1 | { grep -v '^[0-9]* warnings* generated\.$' || true; }
 }
 
 # Tests are left to the compiler's warnings.
@@ -79,7 +146,7 @@ check_each_file() {
       -isystem "$PWD/build/$TIDY/proto/generated" '-DHEADGATE_VERSION=""' -Wthread-safety
     pkg-config --cflags-only-I libpqxx libpq | xargs --max-args=1
   } >"$alone/compile_flags.txt"
-  product_sources | run_tidy "$(build_jobs)" 4 -p "$alone" --warnings-as-errors='*' \
+  product_sources | chosen_sources | run_tidy "$(build_jobs)" 4 -p "$alone" --warnings-as-errors='*' \
     --checks='-*,misc-unused-using-decls,clang-diagnostic-thread-safety*'
 }
 
@@ -113,6 +180,8 @@ check_step() {
 run_checks() {
   check_step "format (clang-format)" check_format
   check_step "rooms and their arrows" tools/check_rules.sh arrows
+  check_step "table of the rooms" tools/check_rules.sh rooms
+  check_step "packages of the protos" tools/check_rules.sh protos
   check_step "clock, sleeps and randomness" tools/check_rules.sh clock
   check_step "length of files" tools/check_rules.sh length
   check_step "shell scripts (shellcheck)" check_shell

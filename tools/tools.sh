@@ -8,19 +8,27 @@ KUBECONFORM_VERSION=v0.8.0
 # Kubernetes' own description of its API, and the Prometheus operator's.
 KUBERNETES_VERSION=v1.34.4
 PROMETHEUS_OPERATOR_VERSION=v0.85.0
+# What generates and runs Python, and upstream's copies of the schemas that proto/ has too.
+PYTHON_GRPC_VERSION=1.85.1
+# Before upstream's health checks had a List, and for any protobuf since.
+PYTHON_HEALTH_VERSION=1.62.3
+PYTHON_PROTOBUF_VERSION=7.36.2
+PYTHON_GOOGLEAPIS_VERSION=1.76.0
 TOOLS=$PWD/build/tools
 
-# Which of Go and Node a tool takes.
+# Which of Go, Node and Python a tool takes.
 tool_runtime() {
   case $1 in
     grpcurl | helm | kubeconform | schemas) echo go ;;
     buf) echo npm ;;
+    python) echo python3 ;;
   esac
 }
 
 tool_runtime_text() {
   case $(tool_runtime "$1") in
     go) echo "go, 1.21 or later" ;;
+    python3) echo "python3, 3.10 or later, with venv" ;;
     *) tool_runtime "$1" ;;
   esac
 }
@@ -30,6 +38,7 @@ tool_path() {
     grpcurl | helm | kubeconform) echo "$TOOLS/bin/$1" ;;
     schemas) echo "$TOOLS/schemas" ;;
     buf) echo "$TOOLS/node_modules/.bin/buf" ;;
+    python) echo "$TOOLS/python/bin/python" ;;
   esac
 }
 
@@ -60,6 +69,15 @@ install_schemas() {
   tools/kubernetes_schemas.sh "$KUBERNETES_VERSION" "$PROMETHEUS_OPERATOR_VERSION" "$TOOLS/schemas"
 }
 
+install_python() {
+  rm -rf "$TOOLS/python"
+  python3 -m venv "$TOOLS/python" &&
+    "$TOOLS/python/bin/pip" install --quiet --only-binary :all: \
+      "protobuf==$PYTHON_PROTOBUF_VERSION" "googleapis-common-protos==$PYTHON_GOOGLEAPIS_VERSION" \
+      "grpcio-tools==$PYTHON_GRPC_VERSION" "grpcio-health-checking==$PYTHON_HEALTH_VERSION" \
+      "grpcio-reflection==$PYTHON_GRPC_VERSION"
+}
+
 tool_version() {
   case $1 in
     grpcurl) echo "$GRPCURL_VERSION" ;;
@@ -67,13 +85,18 @@ tool_version() {
     helm) echo "$HELM_VERSION" ;;
     kubeconform) echo "$KUBECONFORM_VERSION" ;;
     schemas) echo "$KUBERNETES_VERSION-$PROMETHEUS_OPERATOR_VERSION" ;;
+    python) echo "$PYTHON_GRPC_VERSION-$PYTHON_HEALTH_VERSION-$PYTHON_PROTOBUF_VERSION-$PYTHON_GOOGLEAPIS_VERSION" ;;
   esac
 }
 
 # Go 1.21 is the first that gets the release which a tool asks for by itself; Debian 12's is 1.19.
+# Debian's python3 has no venv, and says so only when it lacks ensurepip: python3-venv brings it.
 runtime_is_there() {
   command -v "$1" >/dev/null || return
-  [[ $1 != go || $(go env GOVERSION) =~ ^go1\.(2[1-9]|[3-9][0-9]) || $(go env GOVERSION) == devel* ]]
+  case $1 in
+    go) [[ $(go env GOVERSION) =~ ^(go1\.(2[1-9]|[3-9][0-9])|devel) ]] ;;
+    python3) python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null ;;
+  esac
 }
 
 # require_tool NAME: installs the pinned version where it is missing. Status 77: it cannot be had

@@ -10,7 +10,7 @@
 
 #include "client/channel_source.h"
 #include "client/cli/commands.h"
-#include "client/cli/connection.h"
+#include "client/cli/connection/connection.h"
 
 namespace headgate::cli {
 namespace {

@@ -3,8 +3,8 @@
 #ifndef HEADGATE_CLIENT_CLI_COMMANDS_H_
 #define HEADGATE_CLIENT_CLI_COMMANDS_H_
 
-#include "client/cli/arguments.h"
-#include "client/cli/console.h"
+#include "client/cli/arguments/arguments.h"
+#include "client/cli/output/console.h"
 
 namespace headgate::cli {
 

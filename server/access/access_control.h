@@ -1,27 +1,24 @@
-// AccessControl: whom every RPC asks. Who calls, and may it?
+// AccessControl: whom every call asks. Who makes it, and may it?
 //
 // Without a policy everything is allowed, to nobody in particular; with one everything is refused
 // that is not granted. Who calls is decided by the first of these that applies:
-// 1. the verified certificate of the connection: the caller that one of its names is listed for. A
-//    certificate with names of two callers is nobody's;
-// 2. the token in the call's `authorization: Bearer ...`, over TLS only. A bad one is refused, and
-//    never taken for no token at all;
+// 1. the verified certificate of the connection (caller_by_certificate.h);
+// 2. the token of the call (caller_by_token.h);
 // 3. `anybody`, if there is such a caller.
+// What a call brings is gathered by whoever takes calls (evidence.h): nothing here knows gRPC.
 //
 // Grants are replaced while calls run: a call is answered under those that it began with, and each
 // message of a stream counts as a call. Every refusal is counted and, seldom enough, told.
 //
-// Thread-safe. Identify costs nanoseconds without a policy, and with a cache about 70 for a known
-// certificate (tests/bench/access_bench.cc).
+// Thread-safe. Identify costs nanoseconds without a policy, and about 70 for a known certificate
+// where connections are kept (tests/bench/access_bench.cc).
 //
-//   const Caller* caller = nullptr;
-//   if (auto refusal = access.Identify(context, &cache, caller)) return ToGrpcStatus(*refusal);
-//   if (auto refusal = access.MayCheck(caller, "job-7:etl", request.tags())) ...
+//   Asker asker;
+//   if (auto refusal = access.Identify(evidence, asker)) return ToGrpcStatus(*refusal);
+//   if (auto refusal = access.MayCheck(asker, "job-7:etl", request.tags())) ...
 
 #ifndef HEADGATE_SERVER_ACCESS_ACCESS_CONTROL_H_
 #define HEADGATE_SERVER_ACCESS_ACCESS_CONTROL_H_
-
-#include <grpcpp/server_context.h>
 
 #include <cstdint>
 #include <functional>
@@ -35,13 +32,19 @@
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "common/published.h"
-#include "server/access/caller_cache.h"
+#include "server/access/evidence.h"
 #include "server/access/policy.h"
 #include "server/access/refusal.h"
 #include "server/access/refusal_log.h"
 #include "server/access/token_book.h"
 
 namespace headgate::access {
+
+// Who asks: what Identify found, and by which call.
+struct Asker {
+  const Caller* caller = nullptr;      // null: access is off
+  const Evidence* evidence = nullptr;  // there is some where there is a caller
+};
 
 class AccessControl {
  public:
@@ -72,52 +75,52 @@ class AccessControl {
 
   using Refused = std::optional<Refusal>;
 
-  // Sets who calls; null where access is off. The caller stays valid until this thread's next
-  // Identify, and is asked about only while that call is answered. `cache` may be null.
-  [[nodiscard]] Refused Identify(grpc::ServerContext& context, CallerCache* cache,
-                                 const Caller*& caller) {
+  // Sets who asks. The caller stays valid until this thread's next Identify, and is asked about
+  // only while that call, whose evidence this is, is answered.
+  [[nodiscard]] Refused Identify(const Evidence& evidence, Asker& asker) {
     const std::shared_ptr<const Grants>& grants = grants_.Get();
-    caller = nullptr;
+    asker.caller = nullptr;
+    asker.evidence = &evidence;
     if (grants == nullptr) [[likely]]
       return std::nullopt;
-    return IdentifyUnder(*grants, context, cache, caller);
+    return IdentifyUnder(*grants, asker);
   }
 
-  // Whether the caller, as Identify set it on this thread, may. A null one may do everything.
+  // Whether who asks, as Identify set it on this thread, may. Without a caller it may everything.
   //
   // To ask for work as this identity with these tags: a range of pairs of texts. An identity that
   // is none is let through, for the engine to say what is wrong with it.
   template <typename Tags>
-  [[nodiscard]] Refused MayCheck(const Caller* caller, std::string_view identity,
-                                 const Tags& tags) {
-    if (caller == nullptr) [[likely]]
+  [[nodiscard]] Refused MayCheck(const Asker& asker, std::string_view identity, const Tags& tags) {
+    if (asker.caller == nullptr) [[likely]]
       return std::nullopt;
-    const AccessPolicy& policy = caller->policy();
-    const size_t granted = caller->GrantedBytes(identity);
+    const Caller& caller = *asker.caller;
+    const AccessPolicy& policy = caller.policy();
+    const size_t granted = caller.GrantedBytes(identity);
     if (granted == 0) [[unlikely]]
-      return ForeignIdentity(*caller, identity, "identity");
-    if (const auto segment = policy.ForeignSegment(*caller, identity, granted); !segment.empty()) {
-      return ForeignSegment(*caller, segment);
+      return ForeignIdentity(asker, identity, "identity");
+    if (const auto segment = policy.ForeignSegment(caller, identity, granted); !segment.empty()) {
+      return ForeignSegment(asker, segment);
     }
     if (policy.protected_tags().empty()) return std::nullopt;
     for (const auto& [key, value] : tags) {
-      if (policy.protected_tags().Contains(key, value) && !caller->MayTag(key, value)) {
-        return ForeignTag(*caller, key, value);
+      if (policy.protected_tags().Contains(key, value) && !caller.MayTag(key, value)) {
+        return ForeignTag(asker, key, value);
       }
     }
     return std::nullopt;
   }
   // To make or end overrides at all; and one on this identity and all below it, empty: on others.
   // `field` is the request's.
-  [[nodiscard]] Refused MayOverride(const Caller* caller);
-  [[nodiscard]] Refused MayOverride(const Caller* caller, std::string_view identity,
+  [[nodiscard]] Refused MayOverride(const Asker& asker);
+  [[nodiscard]] Refused MayOverride(const Asker& asker, std::string_view identity,
                                     const char* field);
   // To read the throttle log of this identity and all below it; empty: of all.
-  [[nodiscard]] Refused MayReadLogs(const Caller* caller, std::string_view identity,
+  [[nodiscard]] Refused MayReadLogs(const Asker& asker, std::string_view identity,
                                     const char* field);
-  [[nodiscard]] Refused MayReadStatus(const Caller* caller);
+  [[nodiscard]] Refused MayReadStatus(const Asker& asker);
   // Counts a Report of a permit that was never given to this caller.
-  void NoteForeignPermit(const Caller* caller);
+  void NoteForeignPermit(const Asker& asker);
 
   RefusalCounts refusals() const { return refusals_.counts(); }
 
@@ -128,24 +131,16 @@ class AccessControl {
     std::shared_ptr<const AccessPolicy> policy;
     std::shared_ptr<const TokenBook> tokens;
   };
-  // What one connection or call says of its caller.
-  struct Evidence;
 
   void Publish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Refused IdentifyUnder(const Grants& grants, grpc::ServerContext& context, CallerCache* cache,
-                        const Caller*& caller);
-  Refused ByCertificate(const Grants& grants, grpc_auth_context* connection, Evidence& evidence,
-                        const Caller*& caller) const;
-  Refused ByToken(const Grants& grants, const grpc::ServerContext& context,
-                  CallerCache::Entry* entry, Evidence& evidence, const Caller*& caller) const;
-  static Refusal Nobody(const Grants& grants, const Evidence& evidence);
+  Refused IdentifyUnder(const Grants& grants, Asker& asker);
+  static Refusal Nobody(const AccessPolicy& policy, const Evidence& evidence);
 
-  // Counts, and perhaps tells, a refusal of the call that this thread identified last.
-  Refused Refuse(Refusal refusal);
-  void Note(const Refusal& refusal);
-  Refused ForeignIdentity(const Caller& caller, std::string_view identity, const char* field);
-  Refused ForeignTag(const Caller& caller, std::string_view key, std::string_view value);
-  Refused ForeignSegment(const Caller& caller, std::string_view segment);
+  // Counts, and perhaps tells, a refusal of this call.
+  Refused Refuse(const Asker& asker, Refusal refusal);
+  Refused ForeignIdentity(const Asker& asker, std::string_view identity, const char* field);
+  Refused ForeignTag(const Asker& asker, std::string_view key, std::string_view value);
+  Refused ForeignSegment(const Asker& asker, std::string_view segment);
 
   const uint64_t seed_;
   RefusalLog refusals_;

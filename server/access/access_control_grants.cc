@@ -6,41 +6,37 @@
 
 namespace headgate::access {
 
-AccessControl::Refused AccessControl::ForeignIdentity(const Caller& caller,
-                                                      std::string_view identity,
+AccessControl::Refused AccessControl::ForeignIdentity(const Asker& asker, std::string_view identity,
                                                       const char* field) {
   Identity parsed;
   if (!Identity::Parse(identity, 0, parsed).ok()) return std::nullopt;
-  return Refuse({.reason = RefusalReason::kIdentity,
-                 .code = "IDENTITY_NOT_GRANTED",
-                 .caller = caller.name(),
-                 .missing = absl::StrCat("identity ", Quoted(identity)),
-                 .field = field,
-                 .text = absl::StrCat("caller ", Quoted(caller.name()), " may not speak for ",
-                                      Quoted(identity))});
+  return Refuse(asker, {.reason = RefusalReason::kIdentity,
+                        .code = "IDENTITY_NOT_GRANTED",
+                        .missing = absl::StrCat("identity ", Quoted(identity)),
+                        .field = field,
+                        .text = absl::StrCat("caller ", Quoted(asker.caller->name()),
+                                             " may not speak for ", Quoted(identity))});
 }
 
-AccessControl::Refused AccessControl::ForeignTag(const Caller& caller, std::string_view key,
+AccessControl::Refused AccessControl::ForeignTag(const Asker& asker, std::string_view key,
                                                  std::string_view value) {
   const std::string tag = absl::StrCat(Quoted(key), "=", Quoted(value));
-  return Refuse({.reason = RefusalReason::kTag,
-                 .code = "TAG_NOT_GRANTED",
-                 .caller = caller.name(),
-                 .missing = absl::StrCat("tag ", tag),
-                 .field = "tags",
-                 .text = absl::StrCat("caller ", Quoted(caller.name()), " may not claim ", tag,
-                                      ", which a rule protects")});
+  return Refuse(asker, {.reason = RefusalReason::kTag,
+                        .code = "TAG_NOT_GRANTED",
+                        .missing = absl::StrCat("tag ", tag),
+                        .field = "tags",
+                        .text = absl::StrCat("caller ", Quoted(asker.caller->name()),
+                                             " may not claim ", tag, ", which a rule protects")});
 }
 
-AccessControl::Refused AccessControl::ForeignSegment(const Caller& caller,
-                                                     std::string_view segment) {
-  return Refuse({.reason = RefusalReason::kTag,
-                 .code = "SEGMENT_NOT_GRANTED",
-                 .caller = caller.name(),
-                 .missing = absl::StrCat("segment ", Quoted(segment)),
-                 .field = "identity",
-                 .text = absl::StrCat("caller ", Quoted(caller.name()), " may not use the segment ",
-                                      Quoted(segment), ", which a rule protects")});
+AccessControl::Refused AccessControl::ForeignSegment(const Asker& asker, std::string_view segment) {
+  return Refuse(asker, {.reason = RefusalReason::kTag,
+                        .code = "SEGMENT_NOT_GRANTED",
+                        .missing = absl::StrCat("segment ", Quoted(segment)),
+                        .field = "identity",
+                        .text = absl::StrCat("caller ", Quoted(asker.caller->name()),
+                                             " may not use the segment ", Quoted(segment),
+                                             ", which a rule protects")});
 }
 
 namespace {
@@ -51,7 +47,6 @@ constexpr char kLogs[] = "LOGS_NOT_GRANTED";
 Refusal Lacks(const Caller& caller, RefusalReason reason, const char* code, const char* right) {
   return {.reason = reason,
           .code = code,
-          .caller = caller.name(),
           .missing = absl::StrCat(right, ": true"),
           .text = absl::StrCat("caller ", Quoted(caller.name()), " is not granted ", right)};
 }
@@ -60,7 +55,6 @@ Refusal Lacks(const Caller& caller, RefusalReason reason, const char* code, cons
 Refusal LacksAll(const Caller& caller, RefusalReason reason, const char* code, const char* what) {
   return {.reason = reason,
           .code = code,
-          .caller = caller.name(),
           .missing = "identities: ['*']",
           .text = absl::StrCat("caller ", Quoted(caller.name()), " may ", what,
                                " of its own identities only; name one of them")};
@@ -68,49 +62,50 @@ Refusal LacksAll(const Caller& caller, RefusalReason reason, const char* code, c
 
 }  // namespace
 
-AccessControl::Refused AccessControl::MayOverride(const Caller* caller) {
-  if (caller == nullptr || caller->overrides()) return std::nullopt;
-  return Refuse(Lacks(*caller, RefusalReason::kOverrides, kOverrides, "overrides"));
+AccessControl::Refused AccessControl::MayOverride(const Asker& asker) {
+  if (asker.caller == nullptr || asker.caller->overrides()) return std::nullopt;
+  return Refuse(asker, Lacks(*asker.caller, RefusalReason::kOverrides, kOverrides, "overrides"));
 }
 
-AccessControl::Refused AccessControl::MayOverride(const Caller* caller, std::string_view identity,
+AccessControl::Refused AccessControl::MayOverride(const Asker& asker, std::string_view identity,
                                                   const char* field) {
-  if (Refused refused = MayOverride(caller); refused.has_value()) return refused;
-  if (caller == nullptr || caller->MaySpeakForAll()) return std::nullopt;
+  if (Refused refused = MayOverride(asker); refused.has_value()) return refused;
+  if (asker.caller == nullptr || asker.caller->MaySpeakForAll()) return std::nullopt;
   if (identity.empty()) {
-    return Refuse(
-        LacksAll(*caller, RefusalReason::kOverrides, kOverrides, "make and end overrides"));
+    return Refuse(asker, LacksAll(*asker.caller, RefusalReason::kOverrides, kOverrides,
+                                  "make and end overrides"));
   }
-  if (caller->MaySpeakFor(identity)) return std::nullopt;
-  return ForeignIdentity(*caller, identity, field);
+  if (asker.caller->MaySpeakFor(identity)) return std::nullopt;
+  return ForeignIdentity(asker, identity, field);
 }
 
-AccessControl::Refused AccessControl::MayReadLogs(const Caller* caller, std::string_view identity,
+AccessControl::Refused AccessControl::MayReadLogs(const Asker& asker, std::string_view identity,
                                                   const char* field) {
-  if (caller == nullptr) return std::nullopt;
-  if (!caller->logs()) return Refuse(Lacks(*caller, RefusalReason::kLogs, kLogs, "logs"));
-  if (caller->MaySpeakForAll()) return std::nullopt;
+  if (asker.caller == nullptr) return std::nullopt;
+  if (!asker.caller->logs())
+    return Refuse(asker, Lacks(*asker.caller, RefusalReason::kLogs, kLogs, "logs"));
+  if (asker.caller->MaySpeakForAll()) return std::nullopt;
   // "*" stands for what is counted under no identity: that may be anybody's.
   if (identity.empty() || identity == kAnyIdentity) {
-    return Refuse(LacksAll(*caller, RefusalReason::kLogs, kLogs, "read the log"));
+    return Refuse(asker, LacksAll(*asker.caller, RefusalReason::kLogs, kLogs, "read the log"));
   }
-  if (caller->MaySpeakFor(identity)) return std::nullopt;
-  return ForeignIdentity(*caller, identity, field);
+  if (asker.caller->MaySpeakFor(identity)) return std::nullopt;
+  return ForeignIdentity(asker, identity, field);
 }
 
-AccessControl::Refused AccessControl::MayReadStatus(const Caller* caller) {
-  if (caller == nullptr || caller->status()) return std::nullopt;
-  return Refuse(Lacks(*caller, RefusalReason::kStatus, "STATUS_NOT_GRANTED", "status"));
+AccessControl::Refused AccessControl::MayReadStatus(const Asker& asker) {
+  if (asker.caller == nullptr || asker.caller->status()) return std::nullopt;
+  return Refuse(asker,
+                Lacks(*asker.caller, RefusalReason::kStatus, "STATUS_NOT_GRANTED", "status"));
 }
 
-void AccessControl::NoteForeignPermit(const Caller* caller) {
-  if (caller == nullptr) return;
-  Note({.reason = RefusalReason::kPermit,
-        .code = "UNKNOWN_PERMIT",
-        .caller = caller->name(),
-        .missing = "a permit of its own",
-        .text = absl::StrCat("caller ", Quoted(caller->name()),
-                             " reported a permit that it was never given")});
+void AccessControl::NoteForeignPermit(const Asker& asker) {
+  if (asker.caller == nullptr) return;
+  Refuse(asker, {.reason = RefusalReason::kPermit,
+                 .code = "UNKNOWN_PERMIT",
+                 .missing = "a permit of its own",
+                 .text = absl::StrCat("caller ", Quoted(asker.caller->name()),
+                                      " reported a permit that it was never given")});
 }
 
 }  // namespace headgate::access

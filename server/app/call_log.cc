@@ -14,7 +14,8 @@ using grpc::StatusCode;
 void CallLog::OnFailed(const Call& call, const grpc::Status& status) {
   const StatusCode code = status.error_code();
   const std::string message = status.error_message();
-  const Fields fields = {{"code", rpc::CodeName(static_cast<size_t>(code))}, {"error", message}};
+  const Fields fields = {{"code", transport::CodeName(static_cast<size_t>(code))},
+                         {"error", message}};
   switch (code) {
     case StatusCode::CANCELLED:
       return;

@@ -8,7 +8,7 @@
 // Thread-safe.
 //
 //   CallLog log(clock);
-//   rpc::Calls calls(clock, seed, log);
+//   transport::Calls calls(clock, seed, log);
 
 #ifndef HEADGATE_SERVER_APP_CALL_LOG_H_
 #define HEADGATE_SERVER_APP_CALL_LOG_H_
@@ -18,11 +18,11 @@
 #include "common/clock.h"
 #include "server/app/line_limit.h"
 #include "server/app/server_log.h"
-#include "server/rpc/calls.h"
+#include "server/transport/calls.h"
 
 namespace headgate::app {
 
-class CallLog final : public rpc::CallListener {
+class CallLog final : public transport::CallListener {
  public:
   // The clock outlives this.
   explicit CallLog(Clock& clock) : clock_(clock) {}

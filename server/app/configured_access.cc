@@ -149,7 +149,7 @@ bool ConfiguredAccess::SeesTokens() {
   return true;
 }
 
-rpc::AccessSnapshot ConfiguredAccess::Snapshot() const {
+access::AccessSnapshot ConfiguredAccess::Snapshot() const {
   MutexLock lock(&mutex_);
   return snapshot_;
 }

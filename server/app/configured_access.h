@@ -29,9 +29,9 @@
 #include "common/mutex.h"
 #include "common/settled_files.h"
 #include "server/access/access_control.h"
+#include "server/access/status.h"
 #include "server/access/token_book.h"
 #include "server/config/config.h"
-#include "server/rpc/sources.h"
 
 namespace headgate::app {
 
@@ -61,7 +61,7 @@ class ConfiguredAccess {
   void Stop() { watcher_ = nullptr; }
 
   access::AccessControl& control() { return access_; }
-  rpc::AccessSnapshot Snapshot() const ABSL_LOCKS_EXCLUDED(mutex_);
+  access::AccessSnapshot Snapshot() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Awaited {
@@ -85,7 +85,7 @@ class ConfiguredAccess {
   std::optional<Awaited> awaited_;
 
   mutable Mutex mutex_;
-  rpc::AccessSnapshot snapshot_ ABSL_GUARDED_BY(mutex_);
+  access::AccessSnapshot snapshot_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> wanted_ ABSL_GUARDED_BY(mutex_);  // tokens that callers are known by
   std::unique_ptr<FileWatcher> watcher_;                     // calls Update: destroyed first
 };

@@ -1,13 +1,11 @@
 #include "server/app/connection_string.h"
 
 #include <cstdlib>
-#include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "common/file_text.h"
+#include "server/dsn/dsn.h"
 
 namespace headgate::app {
 namespace {
@@ -27,31 +25,6 @@ absl::StatusOr<std::string> ReadSecret(const std::string& path) {
   return text;
 }
 
-bool IsUri(const std::string& dsn) {
-  return absl::StartsWith(dsn, "postgresql://") || absl::StartsWith(dsn, "postgres://");
-}
-
-std::string PercentEncoded(const std::string& text) {
-  std::string encoded;
-  for (const char c : text) {
-    if (absl::ascii_isalnum(static_cast<unsigned char>(c))) {
-      encoded += c;
-    } else {
-      absl::StrAppend(&encoded, "%", absl::Hex(static_cast<unsigned char>(c), absl::kZeroPad2));
-    }
-  }
-  return encoded;
-}
-
-std::string WithPassword(const std::string& dsn, const std::string& password) {
-  if (IsUri(dsn)) {
-    return absl::StrCat(dsn, absl::StrContains(dsn, "?") ? "&" : "?",
-                        "password=", PercentEncoded(password));
-  }
-  const std::string quoted = absl::StrReplaceAll(password, {{"\\", "\\\\"}, {"'", "\\'"}});
-  return absl::StrCat(dsn, " password='", quoted, "'");
-}
-
 }  // namespace
 
 absl::StatusOr<std::string> ReadConnectionString(const config::PostgresSource& source) {
@@ -64,7 +37,7 @@ absl::StatusOr<std::string> ReadConnectionString(const config::PostgresSource& s
   if (source.password_file.empty()) return source.dsn;
   absl::StatusOr<std::string> password = ReadSecret(source.password_file);
   if (!password.ok()) return password.status();
-  return WithPassword(source.dsn, *password);
+  return dsn::WithPassword(source.dsn, *password);
 }
 
 }  // namespace headgate::app

@@ -139,7 +139,7 @@ absl::Status Server::OpenTls() {
   return absl::OkStatus();
 }
 
-rpc::TlsSnapshot Server::Tls() const {
+tls::TlsSnapshot Server::Tls() const {
   if (tls_ == nullptr) return {};
   const tls::TlsState state = tls_->state();
   return {.is_on = true,

@@ -33,12 +33,12 @@
 #include "server/app/web.h"
 #include "server/config/config.h"
 #include "server/config/reloader.h"
-#include "server/rpc/calls.h"
 #include "server/rpc/override_service.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/sources.h"
 #include "server/rpc/throttle_log_service.h"
 #include "server/tls/server_tls.h"
+#include "server/transport/calls.h"
 
 namespace headgate::app {
 
@@ -104,11 +104,11 @@ class Server final : private rpc::StatusSource {
   absl::Time StartedAt() const override { return started_at_; }
   config::LoadStatus Config() const override { return config_->status(); }
   std::vector<health::TargetSnapshot> Targets() const override { return targets_.Snapshots(); }
-  rpc::ThrottleLogSnapshot ThrottleLog() const override { return log_.Snapshot(); }
-  rpc::OverridesSnapshot Overrides() const override { return state_->OverridesView(); }
-  rpc::TlsSnapshot Tls() const override;
-  rpc::AccessSnapshot Access() const override { return access_.Snapshot(); }
-  rpc::SnapshotView Snapshot() const override { return state_->SnapshotView(); }
+  throttle_log::ThrottleLogSnapshot ThrottleLog() const override { return log_.Snapshot(); }
+  overrides::OverridesSnapshot Overrides() const override { return state_->OverridesView(); }
+  tls::TlsSnapshot Tls() const override;
+  access::AccessSnapshot Access() const override { return access_.Snapshot(); }
+  snapshot::SnapshotView Snapshot() const override { return state_->SnapshotView(); }
 
   const ServerOptions options_;
   Clock& clock_;
@@ -119,7 +119,7 @@ class Server final : private rpc::StatusSource {
   app::Targets targets_;
   app::ThrottleLog log_;
   CallLog call_log_;
-  rpc::Calls calls_;
+  transport::Calls calls_;
   rpc::OverrideService override_service_;
   rpc::ThrottleLogService log_service_;
   std::unique_ptr<tls::ServerTls> tls_;  // null: plaintext

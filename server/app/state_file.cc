@@ -100,8 +100,8 @@ void StateFile::Stop() {
   if (writer_ != nullptr) writer_->Stop();
 }
 
-rpc::SnapshotView StateFile::View() const {
-  rpc::SnapshotView view = at_start_;
+snapshot::SnapshotView StateFile::View() const {
+  snapshot::SnapshotView view = at_start_;
   if (writer_ == nullptr) return view;
   const snapshot::SnapshotWriterState state = writer_->State();
   if (state.as_of_ns != 0) {

@@ -25,8 +25,8 @@
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "server/engine/engine.h"
-#include "server/rpc/sources.h"
 #include "server/snapshot/snapshot_writer.h"
+#include "server/snapshot/status.h"
 
 namespace headgate::app {
 
@@ -44,7 +44,7 @@ class StateFile {
   void Stop();
 
   // `as_of` is by the wall clock as it goes now: the time since is right though it was set.
-  rpc::SnapshotView View() const;
+  snapshot::SnapshotView View() const;
 
  private:
   void Remember(const engine::SavedState& state);
@@ -52,8 +52,8 @@ class StateFile {
   const std::string path_;
   Clock& clock_;
   snapshot::Loaded loaded_;
-  rpc::SnapshotView at_start_;  // what does not change
-  bool in_the_way_ = false;     // a refused file is still at `path_`
+  snapshot::SnapshotView at_start_;  // what does not change
+  bool in_the_way_ = false;          // a refused file is still at `path_`
   std::unique_ptr<snapshot::SnapshotWriter> writer_;
 };
 

@@ -65,14 +65,14 @@ void StateFolder::Stop() {
   if (file_ != nullptr) file_->Stop();
 }
 
-rpc::OverridesSnapshot StateFolder::OverridesView() const {
+overrides::OverridesSnapshot StateFolder::OverridesView() const {
   if (overrides_ == nullptr) return {};
   const overrides::Registry::State state = overrides_->GetState();
   return {.is_kept = true, .in_force = state.in_force, .status = state.status};
 }
 
-rpc::SnapshotView StateFolder::SnapshotView() const {
-  return file_ == nullptr ? rpc::SnapshotView{} : file_->View();
+snapshot::SnapshotView StateFolder::SnapshotView() const {
+  return file_ == nullptr ? snapshot::SnapshotView{} : file_->View();
 }
 
 }  // namespace headgate::app

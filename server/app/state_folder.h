@@ -50,8 +50,8 @@ class StateFolder {
   // Writes what there is after the last call. Harmless if repeated, or without Keep.
   void Stop();
 
-  rpc::OverridesSnapshot OverridesView() const;
-  rpc::SnapshotView SnapshotView() const;
+  overrides::OverridesSnapshot OverridesView() const;
+  snapshot::SnapshotView SnapshotView() const;
 
  private:
   StateFolder(std::string path, Clock& clock) : path_(std::move(path)), clock_(clock) {}

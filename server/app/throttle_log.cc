@@ -44,7 +44,7 @@ ThrottleLog::Kept ThrottleLog::OpenStore(const ThrottleLogOptions& options,
   if (options.settings.postgres.has_value()) {
     const auto dsn = [source = *options.settings.postgres] { return ReadConnectionString(source); };
     return Kept{"postgres", std::make_unique<postgres::PostgresLogStore>(
-                                postgres::PostgresLogStoreOptions{.dsn = dsn}, keeping)};
+                                postgres::PostgresLogStoreOptions{.dsn = dsn}, keeping, clock)};
   }
   const bool in_memory = options.state_dir.empty();
   const std::string path =
@@ -74,7 +74,7 @@ void ThrottleLog::LogChange(const absl::Status& status) const {
   }
 }
 
-rpc::ThrottleLogSnapshot ThrottleLog::Snapshot() const {
+throttle_log::ThrottleLogSnapshot ThrottleLog::Snapshot() const {
   const throttle_log::WriterState writer = writer_.State();
   const throttle_log::StoreState store = kept_.store->State();
   return {.store = kept_.kind,

@@ -20,8 +20,8 @@
 #include "common/clock.h"
 #include "server/config/config.h"
 #include "server/engine/engine.h"
-#include "server/rpc/sources.h"
 #include "server/throttle_log/recorder.h"
+#include "server/throttle_log/status.h"
 #include "server/throttle_log/store.h"
 #include "server/throttle_log/writer.h"
 
@@ -41,7 +41,7 @@ class ThrottleLog {
   throttle_log::Recorder& recorder() { return recorder_; }
   const throttle_log::Store& store() const { return *kept_.store; }
   const throttle_log::Keeping& keeping() const { return keeping_; }
-  rpc::ThrottleLogSnapshot Snapshot() const;
+  throttle_log::ThrottleLogSnapshot Snapshot() const;
 
   // Writes what is left.
   void Stop() { writer_.Stop(); }

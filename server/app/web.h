@@ -23,10 +23,10 @@
 #include "server/access/access_control.h"
 #include "server/app/call_log.h"
 #include "server/engine/engine.h"
-#include "server/rpc/calls.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/sources.h"
 #include "server/throttle_log/recorder.h"
+#include "server/transport/calls.h"
 #include "server/web/exposition.h"
 #include "server/web/readiness.h"
 #include "server/web/web_server.h"
@@ -45,7 +45,7 @@ class Web {
   struct Sources {
     const engine::Engine& engine;
     const throttle_log::Recorder& recorder;
-    const rpc::Calls& calls;
+    const transport::Calls& calls;
     const CallLog& call_log;
     const rpc::StatusSource& status;
     const access::AccessControl& access;

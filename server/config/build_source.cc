@@ -5,7 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "server/config/builder.h"
-#include "server/config/dsn.h"
+#include "server/dsn/dsn.h"
 
 namespace headgate::config {
 namespace {
@@ -30,7 +30,7 @@ PostgresSource Builder::BuildSource(const v1::Postgres& from) {
                                   : "takes only one of dsn, dsn_file and dsn_env");
   }
   if (!from.dsn().empty()) {
-    const absl::Status status = CheckDsn(from.dsn());
+    const absl::Status status = dsn::CheckDsn(from.dsn());
     if (!status.ok()) {
       findings.Say(from, Field::kDsnFieldNumber, std::string(status.message()));
     }

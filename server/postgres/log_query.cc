@@ -155,10 +155,10 @@ Row RowOf(const pqxx::row& columns) {
 
 }  // namespace
 
-absl::Status LogQuery::Start(LogSession& session) {
+absl::Status LogQuery::Start(Session& session) {
   is_empty_ = filter_.from_s >= filter_.to_s;
   if (is_empty_) return absl::OkStatus();
-  return session.Do([&](pqxx::connection& connection) {
+  return session.Do(StepDeadline(), [&](AdoptedConnection& connection) {
     work_ = nullptr;
     work_ = std::make_unique<pqxx::work>(connection);
     work_->exec("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
@@ -169,11 +169,11 @@ absl::Status LogQuery::Start(LogSession& session) {
 }
 
 // The visitor takes its time outside of the session's calls.
-absl::Status LogQuery::Read(LogSession& session, absl::FunctionRef<bool(const Row&)> visit) {
+absl::Status LogQuery::Read(Session& session, absl::FunctionRef<bool(const Row&)> visit) {
   if (is_empty_) return absl::OkStatus();
   for (;;) {
     std::vector<Row> rows;
-    absl::Status status = session.Do([&](pqxx::connection&) {
+    absl::Status status = session.Do(StepDeadline(), [&](AdoptedConnection&) {
       for (const auto& columns : work_->exec(kFetch)) rows.push_back(RowOf(columns));
     });
     if (!status.ok()) return status;
@@ -184,8 +184,9 @@ absl::Status LogQuery::Read(LogSession& session, absl::FunctionRef<bool(const Ro
   }
 }
 
-void LogQuery::End(LogSession& session) {
-  if (work_ != nullptr) session.Do([&](pqxx::connection&) { work_ = nullptr; }).IgnoreError();
+void LogQuery::End(Session& session) {
+  if (work_ != nullptr)
+    session.Do(StepDeadline(), [&](AdoptedConnection&) { work_ = nullptr; }).IgnoreError();
 }
 
 }  // namespace headgate::postgres

@@ -8,7 +8,7 @@
 #include "server/postgres/log_maintenance.h"
 #include "server/postgres/log_query.h"
 #include "server/postgres/log_schema.h"
-#include "server/postgres/log_session.h"
+#include "server/postgres/session.h"
 
 namespace headgate::postgres {
 namespace {
@@ -28,15 +28,24 @@ absl::Status Examine(absl::Span<const throttle_log::Row> rows) {
 }  // namespace
 
 PostgresLogStore::PostgresLogStore(PostgresLogStoreOptions options,
-                                   const throttle_log::Keeping& keeping)
-    : options_(std::move(options)), keeping_(keeping) {}
+                                   const throttle_log::Keeping& keeping, Clock& clock)
+    : options_(std::move(options)), keeping_(keeping), clock_(clock), connector_(waiter_) {}
 
 PostgresLogStore::~PostgresLogStore() = default;
 
 absl::StatusOr<PostgresLogStore::SessionPtr> PostgresLogStore::Connect(absl::Duration limit) const {
   absl::StatusOr<std::string> dsn = options_.dsn();
   if (!dsn.ok()) return dsn.status();
-  return LogSession::Open(*dsn, limit);
+  return Session::Open(connector_,
+                       {.dsn = *dsn, .store = "the throttle log", .statement_timeout = limit},
+                       Deadline(clock_, limit));
+}
+
+// What is wrong may be that the schema is gone: the next session makes it anew.
+absl::Status PostgresLogStore::Write(absl::FunctionRef<void(pqxx::work&)> work) {
+  absl::Status status = session_->Transact(Deadline(clock_, options_.timeout), work);
+  if (!status.ok()) session_ = nullptr;
+  return status;
 }
 
 // A session that has the schema, and this run's place among the writers.
@@ -45,13 +54,13 @@ absl::Status PostgresLogStore::EnsureWriter() {
   if (session_ == nullptr) {
     absl::StatusOr<SessionPtr> session = Connect(options_.timeout);
     if (!session.ok()) return session.status();
-    absl::Status status = (*session)->Transact([](pqxx::work& work) { EnsureLogSchema(work); });
-    if (!status.ok()) return status;
     session_ = *std::move(session);
+    absl::Status status = Write([](pqxx::work& work) { EnsureLogSchema(work); });
+    if (!status.ok()) return status;
   }
   if (writer_.has_value()) return absl::OkStatus();
   int64_t id = 0;
-  absl::Status status = session_->Transact([&](pqxx::work& work) {
+  absl::Status status = Write([&](pqxx::work& work) {
     id =
         work.exec1("INSERT INTO headgate_log.writers DEFAULT VALUES RETURNING id")[0].as<int64_t>();
   });
@@ -74,7 +83,7 @@ absl::Status PostgresLogStore::Append(absl::Span<const throttle_log::Row> rows, 
 absl::Status PostgresLogStore::AppendOnce(absl::Span<const throttle_log::Row> rows, int64_t batch) {
   const int64_t writer = *writer_;
   bool is_known = true;
-  absl::Status status = session_->Transact([&](pqxx::work& work) {
+  absl::Status status = Write([&](pqxx::work& work) {
     const pqxx::result last = work.exec(
         absl::StrCat("SELECT batch FROM headgate_log.writers WHERE id = ", writer, " FOR UPDATE"));
     is_known = !last.empty();
@@ -99,15 +108,15 @@ absl::Status PostgresLogStore::Maintain(absl::Time now) {
 
 absl::Status PostgresLogStore::MaintainOnce(absl::Time now) {
   for (const auto step : {&DropOldLogDays, &DropLogDaysBeyondCap, &CoarsenLogDays}) {
-    absl::Status status = session_->Transact([&](pqxx::work& work) { step(work, keeping_, now); });
+    absl::Status status = Write([&](pqxx::work& work) { step(work, keeping_, now); });
     if (!status.ok()) return status;
   }
-  return session_->Transact([](pqxx::work& work) { DropUnusedLogNames(work); });
+  return Write([](pqxx::work& work) { DropUnusedLogNames(work); });
 }
 
 absl::Status PostgresLogStore::Measure() {
   throttle_log::StoreState state;
-  absl::Status status = session_->Transact([&](pqxx::work& work) { state = MeasureLog(work); });
+  absl::Status status = Write([&](pqxx::work& work) { state = MeasureLog(work); });
   if (!status.ok()) return status;
   MutexLock lock(&mutex_);
   state_ = state;
@@ -135,7 +144,7 @@ absl::Status PostgresLogStore::Scan(const throttle_log::ScanFilter& filter,
     }
   }
   absl::Status status;
-  LogQuery query(filter);
+  LogQuery query(filter, clock_, options_.scan_timeout);
   if (session != nullptr) {
     status = query.Start(*session);
     if (!status.ok()) query.End(*session);
@@ -150,7 +159,7 @@ absl::Status PostgresLogStore::Scan(const throttle_log::ScanFilter& filter,
   if (status.ok()) status = query.Read(*session, visit);
   query.End(*session);
   MutexLock lock(&mutex_);
-  if (!session->is_broken() && readers_.size() < kIdleReaders) {
+  if (status.ok() && !session->is_broken() && readers_.size() < kIdleReaders) {
     readers_.push_back(std::move(session));
   }
   return status;

@@ -13,7 +13,7 @@
 //
 // Thread-safe as Store is.
 //
-//   PostgresLogStore store({.dsn = [] { return ReadDsn(); }}, keeping);
+//   PostgresLogStore store({.dsn = [] { return ReadDsn(); }}, keeping, clock);
 //   absl::Status status = store.Append(rows, /*batch=*/1);
 #ifndef HEADGATE_SERVER_POSTGRES_LOG_STORE_H_
 #define HEADGATE_SERVER_POSTGRES_LOG_STORE_H_
@@ -22,6 +22,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <pqxx/transaction>
 #include <string>
 #include <vector>
 
@@ -31,18 +32,21 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "common/clock.h"
 #include "common/mutex.h"
+#include "server/postgres/connector.h"
+#include "server/postgres/waiter.h"
 #include "server/throttle_log/row.h"
 #include "server/throttle_log/store.h"
 
 namespace headgate::postgres {
 
-class LogSession;
+class Session;
 
 struct PostgresLogStoreOptions {
   // The connection string, as libpq takes it. It must not block.
   std::function<absl::StatusOr<std::string>()> dsn = {};
-  // For one transaction, and for connecting (2 s at least).
+  // For one transaction, and for connecting.
   absl::Duration timeout = absl::Seconds(5);
   // For one step of a query: the first one, or the next rows.
   absl::Duration scan_timeout = absl::Seconds(30);
@@ -50,8 +54,9 @@ struct PostgresLogStoreOptions {
 
 class PostgresLogStore final : public throttle_log::Store {
  public:
-  // Connects at the first call.
-  PostgresLogStore(PostgresLogStoreOptions options, const throttle_log::Keeping& keeping);
+  // Connects at the first call. The clock outlives it.
+  PostgresLogStore(PostgresLogStoreOptions options, const throttle_log::Keeping& keeping,
+                   Clock& clock);
   ~PostgresLogStore() override;
 
   absl::Status Append(absl::Span<const throttle_log::Row> rows, int64_t batch) override;
@@ -62,9 +67,12 @@ class PostgresLogStore final : public throttle_log::Store {
   throttle_log::StoreState State() const override;
 
  private:
-  using SessionPtr = std::unique_ptr<LogSession>;
+  using SessionPtr = std::unique_ptr<Session>;
 
   absl::StatusOr<SessionPtr> Connect(absl::Duration limit) const;
+  // One transaction of the writing session, which does not outlive a failure.
+  absl::Status Write(absl::FunctionRef<void(pqxx::work&)> work)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
   absl::Status EnsureWriter() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
   absl::Status AppendOnce(absl::Span<const throttle_log::Row> rows, int64_t batch)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
@@ -74,6 +82,9 @@ class PostgresLogStore final : public throttle_log::Store {
 
   const PostgresLogStoreOptions options_;
   const throttle_log::Keeping keeping_;
+  Clock& clock_;
+  const Waiter waiter_;
+  mutable Connector connector_;
 
   mutable Mutex writing_;
   SessionPtr session_ ABSL_GUARDED_BY(writing_);

@@ -50,7 +50,6 @@ class PollPlan {
 PostgresProbe::PostgresProbe(PostgresProbeOptions options, Clock& clock)
     : options_(std::move(options)),
       clock_(clock),
-      connection_(clock),
       reader_(StandbyName(options_)),
       sampler_(options_.batch_work) {}
 
@@ -60,22 +59,22 @@ absl::StatusOr<std::vector<health::Reading>> PostgresProbe::Poll(
     absl::Span<const health::SignalQuery> queries) {
   const Deadline deadline(clock_, options_.timeout);
   absl::StatusOr<std::vector<health::Reading>> readings = PollOnce(queries, deadline);
-  if (!readings.ok()) connection_.Close();
+  if (!readings.ok()) pipeline_.Close();
   return readings;
 }
 
 absl::StatusOr<health::WorkCounters> PostgresProbe::SampleWork() {
   const Deadline deadline(clock_, options_.timeout);
   absl::StatusOr<health::WorkCounters> work = SampleOnce(deadline);
-  if (!work.ok()) connection_.Close();
+  if (!work.ok()) pipeline_.Close();
   return work;
 }
 
 absl::Status PostgresProbe::EnsureOpen(const Deadline& deadline) {
-  if (connection_.is_open()) return absl::OkStatus();
+  if (pipeline_.is_open()) return absl::OkStatus();
   absl::StatusOr<std::string> dsn = options_.dsn();
   if (!dsn.ok()) return dsn.status();
-  absl::Status status = connection_.Open(*dsn, options_.timeout, deadline);
+  absl::Status status = pipeline_.Open(*dsn, options_.timeout, deadline);
   if (!status.ok()) return status;
   const Statement server = BuiltIn(Query::kServer);
   absl::StatusOr<std::vector<absl::StatusOr<Table>>> tables = Run({&server, 1}, deadline);
@@ -84,13 +83,13 @@ absl::Status PostgresProbe::EnsureOpen(const Deadline& deadline) {
 
 Statement PostgresProbe::BuiltIn(Query query) const {
   return {.label = std::string(NameOf(query)),
-          .sql = std::string(SqlOf(query, connection_.server_version())),
+          .sql = std::string(SqlOf(query, pipeline_.server_version())),
           .name = std::string(NameOf(query))};
 }
 
 absl::StatusOr<std::vector<absl::StatusOr<Table>>> PostgresProbe::Run(
     absl::Span<const Statement> statements, const Deadline& deadline) {
-  auto tables = connection_.Run(statements, deadline);
+  auto tables = pipeline_.Run(statements, deadline);
   for (size_t i = 0; tables.ok() && i < tables->size(); ++i) {
     if (!(*tables)[i].ok()) reader_.CountOwnRollback();
   }

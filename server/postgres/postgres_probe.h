@@ -30,7 +30,7 @@
 #include "common/clock.h"
 #include "server/health/probe.h"
 #include "server/health/profile.h"
-#include "server/postgres/connection.h"
+#include "server/postgres/pipeline.h"
 #include "server/postgres/quarantine.h"
 #include "server/postgres/signal_reader.h"
 #include "server/postgres/work_sampler.h"
@@ -58,7 +58,7 @@ class PostgresProbe final : public health::Probe {
   absl::StatusOr<std::vector<health::Reading>> Poll(
       absl::Span<const health::SignalQuery> queries) override;
   absl::StatusOr<health::WorkCounters> SampleWork() override;
-  void Cancel() override { connection_.Cancel(); }
+  void Cancel() override { pipeline_.Cancel(); }
 
  private:
   absl::StatusOr<std::vector<health::Reading>> PollOnce(
@@ -80,7 +80,7 @@ class PostgresProbe final : public health::Probe {
 
   const PostgresProbeOptions options_;
   Clock& clock_;
-  Connection connection_;
+  Pipeline pipeline_;
   SignalReader reader_;
   WorkSampler sampler_;
   Quarantine quarantine_;

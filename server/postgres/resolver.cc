@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/mutex.h"
 
 namespace headgate::postgres {
 
@@ -36,7 +35,7 @@ absl::StatusOr<std::vector<std::string>> LookupBySystem(const std::string& host)
   return addresses;
 }
 
-// Shared by the thread that looks up and the one that waits.
+// Shared by the thread that looks up and those that wait.
 struct Resolver::UnderWay {
   UnderWay() : done_event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
   ~UnderWay() { close(done_event); }
@@ -67,7 +66,7 @@ struct Resolver::UnderWay {
 Resolver::Resolver(HostLookup lookup) : lookup_(std::move(lookup)) {}
 Resolver::~Resolver() = default;
 
-absl::StatusOr<std::shared_ptr<Resolver::UnderWay>> Resolver::Begin(const std::string& host) {
+absl::StatusOr<std::shared_ptr<Resolver::UnderWay>> Resolver::Begin(const std::string& host) const {
   auto begun = std::make_shared<UnderWay>();
   try {
     std::thread([begun, host, lookup = lookup_] { begun->Finish(lookup(host)); }).detach();
@@ -77,24 +76,32 @@ absl::StatusOr<std::shared_ptr<Resolver::UnderWay>> Resolver::Begin(const std::s
   return begun;
 }
 
+absl::StatusOr<std::shared_ptr<Resolver::UnderWay>> Resolver::Join(const std::string& host) {
+  MutexLock lock(&mutex_);
+  const auto found = under_way_.find(host);
+  // What was given up and came in since may be out of date.
+  if (found != under_way_.end() && !found->second->IsDone()) return found->second;
+  absl::StatusOr<std::shared_ptr<UnderWay>> begun = Begin(host);
+  if (begun.ok()) under_way_[host] = *begun;
+  return begun;
+}
+
 absl::StatusOr<std::vector<std::string>> Resolver::Resolve(const std::string& host,
                                                            const Waiter& waiter,
                                                            const Deadline& deadline) {
-  std::shared_ptr<UnderWay>& slot = under_way_[host];
-  // What was given up and came in since may be out of date.
-  if (slot == nullptr || slot->IsDone()) {
-    absl::StatusOr<std::shared_ptr<UnderWay>> begun = Begin(host);
-    if (!begun.ok()) return begun.status();
-    slot = *std::move(begun);
-  }
-  if (absl::Status status = waiter.Wait(slot->done_event, POLLIN, deadline); !status.ok()) {
+  absl::StatusOr<std::shared_ptr<UnderWay>> lookup = Join(host);
+  if (!lookup.ok()) return lookup.status();
+  if (absl::Status status = waiter.Wait((*lookup)->done_event, POLLIN, deadline); !status.ok()) {
     return absl::Status(status.code(),
                         absl::StrCat("looking up host ", host, ": ", status.message()));
   }
-  const std::shared_ptr<UnderWay> finished = std::move(slot);
-  under_way_.erase(host);
-  MutexLock lock(&finished->mutex);
-  return std::move(finished->addresses);
+  {
+    MutexLock lock(&mutex_);
+    const auto found = under_way_.find(host);
+    if (found != under_way_.end() && found->second == *lookup) under_way_.erase(found);
+  }
+  MutexLock lock(&(*lookup)->mutex);
+  return (*lookup)->addresses;
 }
 
 }  // namespace headgate::postgres

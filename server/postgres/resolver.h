@@ -5,7 +5,7 @@
 // and a later Resolve() of the same name waits for that one instead of starting another. There is
 // no cache: each Resolve() begins a lookup or joins one under way.
 //
-// Thread-compatible.
+// Thread-safe.
 //
 //   absl::StatusOr<std::vector<std::string>> addresses = resolver.Resolve("db", waiter, deadline);
 #ifndef HEADGATE_SERVER_POSTGRES_RESOLVER_H_
@@ -16,8 +16,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "common/mutex.h"
 #include "server/postgres/deadline.h"
 #include "server/postgres/waiter.h"
 
@@ -40,10 +42,12 @@ class Resolver {
  private:
   struct UnderWay;
 
-  absl::StatusOr<std::shared_ptr<UnderWay>> Begin(const std::string& host);
+  absl::StatusOr<std::shared_ptr<UnderWay>> Begin(const std::string& host) const;
+  absl::StatusOr<std::shared_ptr<UnderWay>> Join(const std::string& host);
 
   const HostLookup lookup_;
-  absl::flat_hash_map<std::string, std::shared_ptr<UnderWay>> under_way_;
+  Mutex mutex_;
+  absl::flat_hash_map<std::string, std::shared_ptr<UnderWay>> under_way_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace headgate::postgres

@@ -27,9 +27,9 @@
 
 #include "absl/status/statusor.h"
 #include "server/health/probe.h"
-#include "server/postgres/connection.h"
 #include "server/postgres/counter_window.h"
-#include "server/postgres/queries.h"
+#include "server/postgres/pipeline.h"
+#include "server/postgres/signal_sql.h"
 #include "server/postgres/wal_timeline.h"
 
 namespace headgate::postgres {

@@ -1,9 +1,14 @@
 #include "server/postgres/sql_error.h"
 
+#include <libpq-fe.h>
+
 #include <cctype>
 #include <cstddef>
+#include <exception>
+#include <pqxx/except>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -42,11 +47,36 @@ std::string_view SqlStateIn(std::string_view message) {
   return "";
 }
 
+// libpqxx keeps the SQLSTATE of those alone for which it has no class.
+absl::Status StatusOf(const pqxx::sql_error& error) {
+  const std::string& state = error.sqlstate();
+  const std::string text(absl::StripAsciiWhitespace(error.what()));
+  if (dynamic_cast<const pqxx::insufficient_privilege*>(&error) != nullptr) {
+    return absl::PermissionDeniedError(text);
+  }
+  if (dynamic_cast<const pqxx::insufficient_resources*>(&error) != nullptr) {
+    return absl::ResourceExhaustedError(text);
+  }
+  if (dynamic_cast<const pqxx::syntax_error*>(&error) != nullptr) {  // a table is missing, too
+    return absl::FailedPreconditionError(text);
+  }
+  if (state.starts_with("XX00")) return absl::DataLossError(text);
+  if (state.starts_with("55") || state == "57014") return absl::UnavailableError(text);
+  return SqlError(state, text);
+}
+
 }  // namespace
 
 absl::Status SqlError(std::string_view sqlstate, std::string_view message) {
   if (sqlstate.empty()) return absl::UnavailableError(Sv(message));
   return absl::Status(CodeOf(sqlstate), absl::StrCat(Sv(message), " (", Sv(sqlstate), ")"));
+}
+
+absl::Status ResultError(const PGresult* result) {
+  const char* sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  const char* message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+  return SqlError(sqlstate == nullptr ? "" : sqlstate,
+                  message == nullptr ? PQresultErrorMessage(result) : message);
 }
 
 absl::Status ConnectError(const std::string& message) {
@@ -60,6 +90,28 @@ absl::Status ConnectError(const std::string& message) {
   return absl::Status(
       sqlstate.empty() ? absl::StatusCode::kUnavailable : CodeOf(sqlstate),
       lines.empty() ? "the connection failed for no known reason" : absl::StrJoin(lines, "; "));
+}
+
+absl::Status LostError(const PGconn* connection) {
+  const absl::string_view said = absl::StripTrailingAsciiWhitespace(PQerrorMessage(connection));
+  return absl::UnavailableError(said.empty() ? "the connection was lost" : said);
+}
+
+// Rollbacks come first: libpqxx 6 does not count them among SQL's errors, libpqxx 7 does.
+absl::Status CaughtError() {
+  try {
+    throw;
+  } catch (const pqxx::statement_completion_unknown& error) {
+    return absl::UnavailableError(Sv(error.what()));
+  } catch (const pqxx::transaction_rollback& error) {
+    return absl::AbortedError(absl::StripAsciiWhitespace(error.what()));
+  } catch (const pqxx::sql_error& error) {
+    return StatusOf(error);
+  } catch (const pqxx::broken_connection& error) {
+    return ConnectError(error.what());
+  } catch (const std::exception& error) {
+    return absl::UnavailableError(Sv(error.what()));
+  }
 }
 
 }  // namespace headgate::postgres

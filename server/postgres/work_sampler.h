@@ -25,7 +25,7 @@
 #include "absl/types/span.h"
 #include "server/health/probe.h"
 #include "server/health/profile.h"
-#include "server/postgres/connection.h"
+#include "server/postgres/pipeline.h"
 
 namespace headgate::postgres {
 

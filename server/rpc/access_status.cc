@@ -1,6 +1,7 @@
 #include "server/rpc/access_status.h"
 
 #include <google/rpc/error_details.pb.h>
+#include <google/rpc/status.pb.h>
 
 #include "absl/strings/str_cat.h"
 #include "common/strings.h"

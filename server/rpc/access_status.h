@@ -3,20 +3,21 @@
 // UNAUTHENTICATED where nobody is known, else PERMISSION_DENIED, with a google.rpc.ErrorInfo whose
 // metadata say who ("caller") lacks what ("missing").
 //
-//   const access::Caller* caller = nullptr;
-//   if (grpc::Status status = Identify(access_, context, nullptr, caller); !status.ok()) return
-//   status; if (auto refused = access_.MayReadStatus(caller)) return ToGrpcStatus(*refused);
+//   const CallEvidence call(context);
+//   access::Asker asker;
+//   if (grpc::Status known = Identify(access_, call, asker); !known.ok()) return known;
+//   if (auto refused = access_.MayReadStatus(asker)) return ToGrpcStatus(*refused);
 
 #ifndef HEADGATE_SERVER_RPC_ACCESS_STATUS_H_
 #define HEADGATE_SERVER_RPC_ACCESS_STATUS_H_
 
-#include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
 #include <headgate/v1/throttler_service.pb.h>
 
 #include <string_view>
 
 #include "server/access/access_control.h"
+#include "server/rpc/call_evidence.h"
 
 namespace headgate::rpc {
 
@@ -24,10 +25,10 @@ grpc::Status ToGrpcStatus(const access::Refusal& refusal);
 // Of one item of several: "checks[3]".
 void FillError(const access::Refusal& refusal, std::string_view path, v1::Error& error);
 
-// Ok with who calls, or the refusal. Where access is off that is nobody in particular: null.
-inline grpc::Status Identify(access::AccessControl& access, grpc::ServerContext& context,
-                             access::CallerCache* cache, const access::Caller*& caller) {
-  const access::AccessControl::Refused refused = access.Identify(context, cache, caller);
+// Ok with who asks, or the refusal. Where access is off that is nobody in particular.
+inline grpc::Status Identify(access::AccessControl& access, const access::Evidence& call,
+                             access::Asker& asker) {
+  const access::AccessControl::Refused refused = access.Identify(call, asker);
   return refused.has_value() ? ToGrpcStatus(*refused) : grpc::Status();
 }
 

@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/rpc/errors.h"
+#include "server/transport/error_status.h"
 
 namespace headgate::rpc {
 namespace {
@@ -23,7 +24,7 @@ constexpr int kWaitingCalls = 16;
 
 }  // namespace
 
-class CheckStreams::Call final : public Event {
+class CheckStreams::Call final : public transport::Event {
  public:
   explicit Call(CheckStreams& streams) : streams_(streams) {}
   ~Call() {
@@ -50,13 +51,13 @@ class CheckStreams::Call final : public Event {
   }
 
   void Drain() {
-    if (state_ == State::kReading && !finishing_) Finish(ShuttingDown());
+    if (state_ == State::kReading && !finishing_) Finish(transport::ShuttingDown());
   }
 
  private:
   enum class State { kWaiting, kReading, kWriting };
 
-  class FinishEvent final : public Event {
+  class FinishEvent final : public transport::Event {
    public:
     explicit FinishEvent(Call& call) : call_(call) {}
     void Done(bool /*ok*/) override {
@@ -78,43 +79,43 @@ class CheckStreams::Call final : public Event {
       return Finish(admitted);
     }
     switch (streams_.count_.TryOpen(caller_)) {
-      case StreamCount::Outcome::kOpened:
+      case transport::StreamCount::Outcome::kOpened:
         counted_ = true;
         return Read();
-      case StreamCount::Outcome::kTooMany:
-        return Finish(Overloaded("TOO_MANY_STREAMS", "no room for another CheckStream"));
-      case StreamCount::Outcome::kTooManyOfCaller:
-        return Finish(Overloaded("TOO_MANY_STREAMS",
-                                 absl::StrCat("no room for another CheckStream of caller ", caller_,
-                                              ", which has as many as one may")));
+      case transport::StreamCount::Outcome::kTooMany:
+        return Finish(transport::Overloaded("TOO_MANY_STREAMS", "no room for another CheckStream"));
+      case transport::StreamCount::Outcome::kTooManyOfCaller:
+        return Finish(transport::Overloaded(
+            "TOO_MANY_STREAMS", absl::StrCat("no room for another CheckStream of caller ", caller_,
+                                             ", which has as many as one may")));
     }
   }
 
   void Read() {
-    if (streams_.loop_.refusing()) return Finish(ShuttingDown());
+    if (streams_.loop_.refusing()) return Finish(transport::ShuttingDown());
     state_ = State::kReading;
     outstanding_ = true;
-    stream_.Read(&streams_.request_, static_cast<Event*>(this));
+    stream_.Read(&streams_.request_, static_cast<transport::Event*>(this));
   }
 
   void Answer() {
     const auto& request = streams_.request_;
-    MethodCalls* const counted = streams_.counted_;
+    transport::MethodCalls* const counted = streams_.counted_;
     const int64_t started_ns = counted == nullptr ? 0 : counted->Begin();
     const grpc::Status status =
         request.complete ? streams_.handler_(context_, request.message, streams_.response_.message)
-                         : MalformedError(request.message);
+                         : transport::MalformedError(request.message);
     if (!status.ok()) return Finish(status);
     if (counted != nullptr) counted->EndPart(context_, started_ns);
     state_ = State::kWriting;
     outstanding_ = true;
-    stream_.Write(streams_.response_, static_cast<Event*>(this));
+    stream_.Write(streams_.response_, static_cast<transport::Event*>(this));
   }
 
   void Finish(const grpc::Status& status) {
     finishing_ = true;
     if (streams_.counted_ != nullptr) streams_.counted_->End(context_, 0, status);
-    stream_.Finish(status, static_cast<Event*>(&finish_event_));
+    stream_.Finish(status, static_cast<transport::Event*>(&finish_event_));
   }
 
   void DeleteIfDone() {
@@ -123,7 +124,8 @@ class CheckStreams::Call final : public Event {
 
   CheckStreams& streams_;
   grpc::ServerContext context_;
-  grpc::ServerAsyncReaderWriter<Encoded<v1::CheckStreamResponse>, Decoded<v1::CheckStreamRequest>>
+  grpc::ServerAsyncReaderWriter<transport::Encoded<v1::CheckStreamResponse>,
+                                transport::Decoded<v1::CheckStreamRequest>>
       stream_{&context_};
   FinishEvent finish_event_{*this};
   State state_ = State::kWaiting;
@@ -134,8 +136,9 @@ class CheckStreams::Call final : public Event {
   bool finished_ = false;
 };
 
-CheckStreams::CheckStreams(Service& service, int method, ServingLoop& loop, StreamCount& count,
-                           Admission admission, Handler handler, MethodCalls* counted)
+CheckStreams::CheckStreams(transport::Service& service, int method, transport::ServingLoop& loop,
+                           transport::StreamCount& count, Admission admission, Handler handler,
+                           transport::MethodCalls* counted)
     : service_(service),
       method_(method),
       loop_(loop),

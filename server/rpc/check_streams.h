@@ -18,15 +18,15 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
-#include "server/rpc/calls.h"
-#include "server/rpc/service.h"
-#include "server/rpc/serving_loop.h"
-#include "server/rpc/stream_count.h"
-#include "server/rpc/wire.h"
+#include "server/transport/calls.h"
+#include "server/transport/service.h"
+#include "server/transport/serving_loop.h"
+#include "server/transport/stream_count.h"
+#include "server/transport/wire.h"
 
 namespace headgate::rpc {
 
-class CheckStreams final : public Route {
+class CheckStreams final : public transport::Route {
  public:
   // Overwrites the response, which is the one before.
   using Handler = std::function<grpc::Status(grpc::ServerContext&, const v1::CheckStreamRequest&,
@@ -37,8 +37,9 @@ class CheckStreams final : public Route {
   using Admission = std::function<grpc::Status(grpc::ServerContext&, std::string& caller)>;
 
   // `count` outlives this, and so does `counted`, which is for the loop's thread and may be null.
-  CheckStreams(Service& service, int method, ServingLoop& loop, StreamCount& count,
-               Admission admission, Handler handler, MethodCalls* counted = nullptr);
+  CheckStreams(transport::Service& service, int method, transport::ServingLoop& loop,
+               transport::StreamCount& count, Admission admission, Handler handler,
+               transport::MethodCalls* counted = nullptr);
   ~CheckStreams() override;
 
   void Drain() override;
@@ -49,15 +50,15 @@ class CheckStreams final : public Route {
   void Post();
   void Remove(Call* call);
 
-  Service& service_;
+  transport::Service& service_;
   const int method_;
-  ServingLoop& loop_;
-  StreamCount& count_;
+  transport::ServingLoop& loop_;
+  transport::StreamCount& count_;
   const Admission admission_;
   const Handler handler_;
-  MethodCalls* const counted_;  // messages are timed, ends counted
-  Decoded<v1::CheckStreamRequest> request_;
-  Encoded<v1::CheckStreamResponse> response_;
+  transport::MethodCalls* const counted_;  // messages are timed, ends counted
+  transport::Decoded<v1::CheckStreamRequest> request_;
+  transport::Encoded<v1::CheckStreamResponse> response_;
   absl::flat_hash_map<Call*, std::unique_ptr<Call>> calls_;
 };
 

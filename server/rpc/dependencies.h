@@ -12,9 +12,9 @@
 #include "common/clock.h"
 #include "server/access/access_control.h"
 #include "server/engine/engine.h"
-#include "server/rpc/calls.h"
 #include "server/rpc/sources.h"
 #include "server/throttle_log/recorder.h"
+#include "server/transport/calls.h"
 
 namespace headgate::rpc {
 
@@ -25,7 +25,7 @@ struct Dependencies {
   CheckListener& activity;
   throttle_log::Recorder& recorder;  // counts decided Checks
   access::AccessControl& access;
-  Calls& calls;  // counts our own services' calls
+  transport::Calls& calls;  // counts our own services' calls
 };
 
 }  // namespace headgate::rpc

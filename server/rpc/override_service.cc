@@ -18,26 +18,27 @@
 #include "server/rpc/access_status.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/override_proto.h"
+#include "server/transport/error_status.h"
 
 namespace headgate::rpc {
 namespace {
 
-constexpr int kUsualOnPage = 100;
-constexpr int kMaxOnPage = 1000;
+constexpr int kOverridesOnPage = 100;
+constexpr int kMaxOverridesOnPage = 1000;
 
 grpc::Status NoStateFolder() {
-  return Failure(absl::StatusCode::kFailedPrecondition, "NO_STATE_FOLDER",
-                 "there is no folder to keep overrides in: set server.state_dir in the "
-                 "configuration, or start headgated with --state-dir");
+  return transport::Failure(absl::StatusCode::kFailedPrecondition, "NO_STATE_FOLDER",
+                            "there is no folder to keep overrides in: set server.state_dir in the "
+                            "configuration, or start headgated with --state-dir");
 }
 
 grpc::Status ToGrpc(const absl::Status& status) {
   const std::string what(status.message());
   switch (status.code()) {
     case absl::StatusCode::kResourceExhausted:
-      return Overloaded("TOO_MANY_OVERRIDES", what);
+      return transport::Overloaded("TOO_MANY_OVERRIDES", what);
     case absl::StatusCode::kUnavailable:
-      return Failure(status.code(), "STORE", what);
+      return transport::Failure(status.code(), "STORE", what);
     default:
       return ToGrpcStatus(status, {});
   }
@@ -70,8 +71,8 @@ void NameInReason(const std::string& named, std::string& reason) {
   if (end > 0) absl::StrAppend(&reason, kBegin, absl::string_view(named).substr(0, end), kCut, ")");
 }
 
-// Who did it is who called: whom a caller names besides is kept with the reason. What the caller
-// sent is judged as it is, before.
+// The actor is whoever called; whom the caller names besides is kept with the reason. What the
+// caller sent is validated before that, as it was sent.
 absl::Status Attribute(const access::Caller& caller, std::string& actor, std::string& reason) {
   const std::string named = std::exchange(actor, caller.name());
   const bool names_another = !IsBlank(named) && named != actor;
@@ -89,11 +90,11 @@ struct Page {
 
 // A token is the id of the last item of the page before.
 absl::StatusOr<Page> PageOf(int size, const std::string& token) {
-  if (size < 0 || size > kMaxOnPage) {
+  if (size < 0 || size > kMaxOverridesOnPage) {
     return absl::InvalidArgumentError(
-        absl::StrCat("page_size: must be 0 to ", kMaxOnPage, "; it is ", size));
+        absl::StrCat("page_size: must be 0 to ", kMaxOverridesOnPage, "; it is ", size));
   }
-  Page page{.size = static_cast<size_t>(size == 0 ? kUsualOnPage : size)};
+  Page page{.size = static_cast<size_t>(size == 0 ? kOverridesOnPage : size)};
   if (!token.empty() && (!absl::SimpleAtoi(token, &page.before_id) || page.before_id <= 0)) {
     return absl::InvalidArgumentError("page_token: is not one that this server gave out");
   }
@@ -108,8 +109,9 @@ void OverrideService::AddGuarded(const char* path,
                                                                       Response&)) {
   AddSync<Request, Response>(
       path, [this, run](grpc::ServerContext& context, const Request& request, Response& response) {
+        const CallEvidence call(context);
         Asked asked{.context = context};
-        grpc::Status known = Identify(access_, context, nullptr, asked.caller);
+        grpc::Status known = Identify(access_, call, asked.who);
         return known.ok() ? (this->*run)(asked, request, response) : known;
       });
 }
@@ -124,10 +126,10 @@ OverrideService::OverrideService(overrides::Registry* registry, access::AccessCo
 
 grpc::Status OverrideService::Create(const Asked& asked, const v1::CreateOverrideRequest& request,
                                      v1::CreateOverrideResponse& response) {
-  const access::Caller* const caller = asked.caller;
+  const access::Caller* const caller = asked.who.caller;
   if (caller != nullptr) {
     const std::string& identity = request.selector().identity();
-    const auto refused = access_.MayOverride(caller, identity, "selector.identity");
+    const auto refused = access_.MayOverride(asked.who, identity, "selector.identity");
     if (refused.has_value()) return ToGrpcStatus(*refused);
   }
   if (registry_ == nullptr) return NoStateFolder();
@@ -157,8 +159,8 @@ grpc::Status OverrideService::Create(const Asked& asked, const v1::CreateOverrid
 
 grpc::Status OverrideService::List(const Asked& asked, const v1::ListOverridesRequest& request,
                                    v1::ListOverridesResponse& response) {
-  if (asked.caller != nullptr) {
-    const auto refused = access_.MayReadStatus(asked.caller);
+  if (asked.who.caller != nullptr) {
+    const auto refused = access_.MayReadStatus(asked.who);
     if (refused.has_value()) return ToGrpcStatus(*refused);
   }
   const absl::StatusOr<Page> page = PageOf(request.page_size(), request.page_token());
@@ -181,25 +183,25 @@ grpc::Status OverrideService::List(const Asked& asked, const v1::ListOverridesRe
   return grpc::Status();
 }
 
-grpc::Status OverrideService::MayDelete(const access::Caller* caller, int64_t id) {
-  if (caller == nullptr) return grpc::Status();
-  access::AccessControl::Refused refused = access_.MayOverride(caller);
+grpc::Status OverrideService::MayDelete(const access::Asker& who, int64_t id) {
+  if (who.caller == nullptr) return grpc::Status();
+  access::AccessControl::Refused refused = access_.MayOverride(who);
   if (refused.has_value()) return ToGrpcStatus(*refused);
   const bool may_exist = id > 0 && id < std::numeric_limits<int64_t>::max();
   if (!may_exist || registry_ == nullptr) return grpc::Status();
   const auto found = registry_->List({.before_id = id + 1, .most = 1});
   if (found.empty() || found.front().id != id) return grpc::Status();
-  refused = access_.MayOverride(caller, found.front().selector.identity, "id");
+  refused = access_.MayOverride(who, found.front().selector.identity, "id");
   if (!refused.has_value()) return grpc::Status();
   // Counted as refused, but whom others have overrides on takes `status` to know.
-  if (!caller->status()) return NotInForce(id);
+  if (!who.caller->status()) return NotInForce(id);
   return ToGrpcStatus(*refused);
 }
 
 grpc::Status OverrideService::Delete(const Asked& asked, const v1::DeleteOverrideRequest& request,
                                      v1::DeleteOverrideResponse& response) {
-  const access::Caller* const caller = asked.caller;
-  if (grpc::Status may = MayDelete(caller, request.id()); !may.ok()) return may;
+  const access::Caller* const caller = asked.who.caller;
+  if (grpc::Status may = MayDelete(asked.who, request.id()); !may.ok()) return may;
   if (registry_ == nullptr) return NoStateFolder();
   overrides::DeleteRequest deletion{
       .id = request.id(), .actor = request.actor(), .reason = request.reason()};
@@ -219,15 +221,15 @@ grpc::Status OverrideService::Delete(const Asked& asked, const v1::DeleteOverrid
 grpc::Status OverrideService::ListEvents(const Asked& asked,
                                          const v1::ListOverrideEventsRequest& request,
                                          v1::ListOverrideEventsResponse& response) {
-  if (asked.caller != nullptr) {
-    const auto refused = access_.MayReadStatus(asked.caller);
+  if (asked.who.caller != nullptr) {
+    const auto refused = access_.MayReadStatus(asked.who);
     if (refused.has_value()) return ToGrpcStatus(*refused);
   }
   const absl::StatusOr<Page> page = PageOf(request.page_size(), request.page_token());
   if (!page.ok()) return ToGrpc(page.status());
   overrides::EventQuery query{
       .override_id = request.override_id(), .before_id = page->before_id, .most = page->most()};
-  if (request.override_id() < 0) return FieldError("override_id", "must be 0 or more");
+  if (request.override_id() < 0) return transport::FieldError("override_id", "must be 0 or more");
   if (request.has_from()) {
     const absl::StatusOr<absl::Time> from = FromProto("from", request.from());
     if (!from.ok()) return ToGrpc(from.status());
@@ -238,7 +240,7 @@ grpc::Status OverrideService::ListEvents(const Asked& asked,
     if (!to.ok()) return ToGrpc(to.status());
     query.to = *to;
   }
-  if (query.from >= query.to) return FieldError("to", "must be later than `from`");
+  if (query.from >= query.to) return transport::FieldError("to", "must be later than `from`");
   if (registry_ == nullptr) return grpc::Status();
   absl::StatusOr<std::vector<overrides::Event>> events = registry_->Events(query);
   if (!events.ok()) return ToGrpc(events.status());

@@ -15,11 +15,11 @@
 
 #include "server/access/access_control.h"
 #include "server/overrides/registry.h"
-#include "server/rpc/service.h"
+#include "server/transport/service.h"
 
 namespace headgate::rpc {
 
-class OverrideService final : public Service {
+class OverrideService final : public transport::Service {
  public:
   // Both outlive this. Without a registry there is no state folder, and so there are no overrides.
   OverrideService(overrides::Registry* registry, access::AccessControl& access);
@@ -28,7 +28,7 @@ class OverrideService final : public Service {
   // Who calls, and by which call.
   struct Asked {
     const grpc::ServerContext& context;
-    const access::Caller* caller = nullptr;  // null: access is off
+    access::Asker who = {};
   };
 
   // A method that takes who calls.
@@ -46,7 +46,7 @@ class OverrideService final : public Service {
                           v1::ListOverrideEventsResponse& response);
 
   // Ok if the caller may end the override, or if there is none with this id.
-  grpc::Status MayDelete(const access::Caller* caller, int64_t id);
+  grpc::Status MayDelete(const access::Asker& who, int64_t id);
 
   overrides::Registry* const registry_;
   access::AccessControl& access_;

@@ -1,15 +1,8 @@
-// The gRPC server: headgate.v1.ThrottlerService and StatusService, grpc.health.v1, and reflection.
+// Which services a gRPC server has here: headgate.v1.ThrottlerService and StatusService, those of
+// its caller, grpc.health.v1, and reflection.
 //
-// Every thread that is asked for has a completion queue of its own, on which it decides Checks as
-// they arrive; everything else runs on gRPC's threads, of which there are only so many. One thread
-// serves about 70,000 Checks a second; a second one makes each cost half as much again.
-//
-// It can have a second port where only grpc.health.v1 is answered, for probes that speak no TLS.
-//
-// It says NOT_SERVING until SetServing(true). Shutdown drains: running calls are finished, and cut
-// off when the grace is over; new ones wait until every connection has been told that this is the
-// end (some 50 ms), and are then refused with UNAVAILABLE, as waiting streams are. So a caller that
-// asks once more asks whoever comes next, and not this server again.
+// Checks are decided on the threads that are asked for (transport/grpc_server.h). One of them
+// serves about 70,000 a second; a second one makes each cost half as much again.
 //
 // Thread-safe, except that Shutdown is called once.
 //
@@ -22,8 +15,6 @@
 #ifndef HEADGATE_SERVER_RPC_RPC_SERVER_H_
 #define HEADGATE_SERVER_RPC_RPC_SERVER_H_
 
-#include <grpcpp/server.h>
-
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -32,17 +23,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/rpc/acceptor.h"
 #include "server/rpc/dependencies.h"
-#include "server/rpc/ports.h"
-#include "server/rpc/stream_count.h"
+#include "server/transport/grpc_server.h"
+#include "server/transport/stream_count.h"
 
 namespace headgate::rpc {
 
-class AnswerWatch;
-class AsyncService;
-class HealthService;
-class ServingLoop;
 class StatusService;
 class ThrottlerService;
 
@@ -50,16 +36,17 @@ struct RpcServerOptions {
   std::string address = "127.0.0.1:8081";  // "host:port"; port 0 picks a free one
   std::shared_ptr<grpc::ServerCredentials> credentials = nullptr;  // null: plaintext
   std::string health_address = {};  // for probes in plaintext, with credentials; empty: none
-  ConnectionLimits connections = {};
+  transport::ConnectionLimits connections = {};
   bool reflection = true;
   int64_t max_message_bytes = int64_t{4} << 20;  // 1 kB to 1 GB; larger requests are refused
   int threads = 1;                               // that serve Checks; 1 to config::kMaxThreads
-  StreamLimits streams = {};                     // CheckStreams open at once
+  transport::StreamLimits streams = {};          // CheckStreams open at once
   int max_health_watches = 64;                   // each has a thread
   // Answers, besides those to Checks and reports, that nobody reads for so long are cancelled.
   absl::Duration unread_answers = absl::Seconds(5);
-  std::string version = "unknown";          // of the server, for GetStatus
-  AsyncService* another_service = nullptr;  // served along with ours, such as a benchmark's
+  std::string version = "unknown";  // of the server, for GetStatus
+  // Served along with ours, such as a benchmark's.
+  transport::AsyncService* another_service = nullptr;
   // Further ones, which outlive the server. grpc.health.v1 does not list them. With a
   // health_address they have to be of class Service, which refuses calls over it.
   std::vector<grpc::Service*> more_services = {};
@@ -76,31 +63,26 @@ class RpcServer {
   RpcServer(const RpcServer&) = delete;
   RpcServer& operator=(const RpcServer&) = delete;
 
-  int port() const { return ports_->port(); }
+  int port() const { return grpc_.port(); }
   // 0: there is none.
-  int health_port() const { return ports_->health_port(); }
-  void SetServing(bool serving);
+  int health_port() const { return grpc_.health_port(); }
+  void SetServing(bool serving) { grpc_.SetServing(serving); }
   // Returns when the last call has ended.
-  void Shutdown(absl::Duration grace);
+  void Shutdown(absl::Duration grace) { grpc_.Shutdown(grace); }
 
   // Those of health_address, which has room of its own, are not counted.
-  ConnectionCounts connections() const { return ports_->counts(); }
+  transport::ConnectionCounts connections() const { return grpc_.connections(); }
   // CheckStreams that are open.
   int streams_open() const;
   // Health watches that are open.
-  int health_watches() const;
+  int health_watches() const { return grpc_.health_watches(); }
 
  private:
   RpcServer(const RpcServerOptions& options, const Dependencies& on);
-  absl::Status Listen(const RpcServerOptions& options, access::AccessControl& access);
 
-  std::unique_ptr<Ports> ports_;
   std::unique_ptr<ThrottlerService> throttler_;
   std::unique_ptr<StatusService> status_;
-  std::unique_ptr<HealthService> health_;
-  std::unique_ptr<AnswerWatch> answer_watch_;
-  std::vector<std::unique_ptr<ServingLoop>> loops_;
-  std::unique_ptr<grpc::Server> server_;  // null: never started, or shut down
+  transport::GrpcServer grpc_;
 };
 
 }  // namespace headgate::rpc

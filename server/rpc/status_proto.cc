@@ -96,7 +96,7 @@ void FillTarget(const health::TargetSnapshot& from, const Now& now, v1::TargetSt
   for (const auto& controller : from.controllers) FillController(controller, *to.add_controllers());
 }
 
-void FillThrottleLog(const ThrottleLogSnapshot& from, v1::ThrottleLogStatus& to) {
+void FillThrottleLog(const throttle_log::ThrottleLogSnapshot& from, v1::ThrottleLogStatus& to) {
   to.set_store(from.store);
   to.set_error(std::string(from.status.message()));
   to.set_rows_written(from.rows_written);
@@ -108,12 +108,12 @@ void FillThrottleLog(const ThrottleLogSnapshot& from, v1::ThrottleLogStatus& to)
   to.set_set_aside(from.set_aside);
 }
 
-void FillOverrides(const OverridesSnapshot& from, v1::OverridesStatus& to) {
+void FillOverrides(const overrides::OverridesSnapshot& from, v1::OverridesStatus& to) {
   to.set_in_force(static_cast<int32_t>(from.in_force));
   to.set_error(std::string(from.status.message()));
 }
 
-void FillSnapshot(const SnapshotView& from, const Now& now, v1::SnapshotStatus& to) {
+void FillSnapshot(const snapshot::SnapshotView& from, const Now& now, v1::SnapshotStatus& to) {
   to.set_path(from.path);
   if (from.as_of != absl::InfinitePast()) {
     SetTimestamp(from.as_of, *to.mutable_as_of());
@@ -131,20 +131,20 @@ void FillSnapshot(const SnapshotView& from, const Now& now, v1::SnapshotStatus& 
   to.set_set_aside(from.set_aside);
 }
 
-void FillTls(const TlsSnapshot& from, v1::TlsStatus& to) {
+void FillTls(const tls::TlsSnapshot& from, v1::TlsStatus& to) {
   SetTimestamp(from.expires_at, *to.mutable_certificate_expires_at());
   SetTimestamp(from.loaded_at, *to.mutable_loaded_at());
   to.set_loads(from.loads);
   to.set_error(std::string(from.status.message()));
 }
 
-void FillAccess(const AccessSnapshot& from, v1::AccessStatus& to) {
+void FillAccess(const access::AccessSnapshot& from, v1::AccessStatus& to) {
   to.set_token_file(from.token_file);
   to.set_tokens(from.tokens);
   to.set_error(std::string(from.status.message()));
 }
 
-void FillConnections(const ConnectionCounts& from, v1::ConnectionStatus& to) {
+void FillConnections(const transport::ConnectionCounts& from, v1::ConnectionStatus& to) {
   to.set_open(from.open);
   to.set_most(from.most);
   to.set_accepted(from.accepted);

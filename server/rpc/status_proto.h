@@ -11,19 +11,19 @@
 #include "server/config/load_status.h"
 #include "server/engine/budget_view.h"
 #include "server/health/snapshot.h"
-#include "server/rpc/acceptor.h"
 #include "server/rpc/sources.h"
+#include "server/transport/acceptor.h"
 
 namespace headgate::rpc {
 
 void FillConfig(const config::LoadStatus& from, v1::ConfigStatus& to);
 void FillTarget(const health::TargetSnapshot& from, const Now& now, v1::TargetStatus& to);
-void FillThrottleLog(const ThrottleLogSnapshot& from, v1::ThrottleLogStatus& to);
-void FillOverrides(const OverridesSnapshot& from, v1::OverridesStatus& to);
-void FillSnapshot(const SnapshotView& from, const Now& now, v1::SnapshotStatus& to);
-void FillTls(const TlsSnapshot& from, v1::TlsStatus& to);
-void FillAccess(const AccessSnapshot& from, v1::AccessStatus& to);
-void FillConnections(const ConnectionCounts& from, v1::ConnectionStatus& to);
+void FillThrottleLog(const throttle_log::ThrottleLogSnapshot& from, v1::ThrottleLogStatus& to);
+void FillOverrides(const overrides::OverridesSnapshot& from, v1::OverridesStatus& to);
+void FillSnapshot(const snapshot::SnapshotView& from, const Now& now, v1::SnapshotStatus& to);
+void FillTls(const tls::TlsSnapshot& from, v1::TlsStatus& to);
+void FillAccess(const access::AccessSnapshot& from, v1::AccessStatus& to);
+void FillConnections(const transport::ConnectionCounts& from, v1::ConnectionStatus& to);
 void FillBudget(const engine::BudgetView& from, v1::BudgetStatus& to);
 void FillBucketStatus(const engine::FullBucket& from, v1::BucketStatus& to);
 

@@ -66,11 +66,12 @@ void StatusService::AddGuarded(const char* path,
                                grpc::Status (StatusService::*run)(const Request&, Response&)) {
   AddSync<Request, Response>(
       path, [this, run](grpc::ServerContext& context, const Request& request, Response& response) {
-        const access::Caller* caller = nullptr;
-        grpc::Status known = Identify(access_, context, nullptr, caller);
+        const CallEvidence call(context);
+        access::Asker asker;
+        grpc::Status known = Identify(access_, call, asker);
         if (!known.ok()) return known;
-        if (caller != nullptr) {
-          const auto refused = access_.MayReadStatus(caller);
+        if (asker.caller != nullptr) {
+          const auto refused = access_.MayReadStatus(asker);
           if (refused.has_value()) return ToGrpcStatus(*refused);
         }
         return (this->*run)(request, response);
@@ -78,7 +79,7 @@ void StatusService::AddGuarded(const char* path,
 }
 
 StatusService::StatusService(std::string version, const Dependencies& on,
-                             std::function<ConnectionCounts()> connections)
+                             std::function<transport::ConnectionCounts()> connections)
     : version_(std::move(version)),
       engine_(on.engine),
       clock_(on.clock),
@@ -111,12 +112,12 @@ grpc::Status StatusService::GetStatus(const v1::GetStatusRequest& request,
   response.set_buckets_capacity(static_cast<int64_t>(stats.buckets));
   response.set_live_evictions(static_cast<int64_t>(stats.live_evictions));
   FillThrottleLog(source_.ThrottleLog(), *response.mutable_throttle_log());
-  const OverridesSnapshot overrides = source_.Overrides();
+  const overrides::OverridesSnapshot overrides = source_.Overrides();
   if (overrides.is_kept) FillOverrides(overrides, *response.mutable_overrides());
-  const SnapshotView snapshot = source_.Snapshot();
+  const snapshot::SnapshotView snapshot = source_.Snapshot();
   if (!snapshot.path.empty()) FillSnapshot(snapshot, now, *response.mutable_snapshot());
-  if (const TlsSnapshot tls = source_.Tls(); tls.is_on) FillTls(tls, *response.mutable_tls());
-  if (const AccessSnapshot access = source_.Access(); access.is_on) {
+  if (const tls::TlsSnapshot tls = source_.Tls(); tls.is_on) FillTls(tls, *response.mutable_tls());
+  if (const access::AccessSnapshot access = source_.Access(); access.is_on) {
     FillAccess(access, *response.mutable_access());
   }
   FillConnections(connections_(), *response.mutable_connections());

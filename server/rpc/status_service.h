@@ -11,17 +11,17 @@
 #include <functional>
 #include <string>
 
-#include "server/rpc/acceptor.h"
 #include "server/rpc/dependencies.h"
-#include "server/rpc/service.h"
+#include "server/transport/acceptor.h"
+#include "server/transport/service.h"
 
 namespace headgate::rpc {
 
-class StatusService final : public Service {
+class StatusService final : public transport::Service {
  public:
   // `connections` is asked while the server runs, by any thread.
   StatusService(std::string version, const Dependencies& on,
-                std::function<ConnectionCounts()> connections);
+                std::function<transport::ConnectionCounts()> connections);
 
  private:
   // A method for those who may read status.
@@ -38,7 +38,7 @@ class StatusService final : public Service {
   engine::Engine& engine_;
   Clock& clock_;
   StatusSource& source_;
-  const std::function<ConnectionCounts()> connections_;
+  const std::function<transport::ConnectionCounts()> connections_;
   access::AccessControl& access_;
 };
 

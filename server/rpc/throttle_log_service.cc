@@ -13,6 +13,7 @@
 #include "server/rpc/page_token.h"
 #include "server/rpc/throttle_log_proto.h"
 #include "server/rpc/throttle_log_request.h"
+#include "server/transport/error_status.h"
 
 namespace headgate::rpc {
 namespace {
@@ -31,18 +32,19 @@ grpc::Status FromLog(const absl::Status& status) {
   const std::string what(status.message());
   switch (status.code()) {
     case absl::StatusCode::kResourceExhausted:
-      return TooMuch(what);
+      return transport::TooMuch(what);
     case absl::StatusCode::kCancelled:
-      return Failure(absl::StatusCode::kCancelled, "CANCELLED", what);
+      return transport::Failure(absl::StatusCode::kCancelled, "CANCELLED", what);
     default:
-      return Failure(absl::StatusCode::kUnavailable, "THROTTLE_LOG_STORE",
-                     absl::StrCat("the throttle log cannot be read: ", what));
+      return transport::Failure(absl::StatusCode::kUnavailable, "THROTTLE_LOG_STORE",
+                                absl::StrCat("the throttle log cannot be read: ", what));
   }
 }
 
 grpc::Status TooManyReads() {
-  return Overloaded("TOO_MANY_LOG_READS",
-                    absl::StrCat(ReadCount::kMax, " reads of the throttle log are running"));
+  return transport::Overloaded(
+      "TOO_MANY_LOG_READS",
+      absl::StrCat(ReadCount::kMax, " reads of the throttle log are running"));
 }
 
 // As many findings as an error can carry, one a line.
@@ -62,7 +64,7 @@ std::string Findings(const std::vector<config::Problem>& problems) {
 }
 
 grpc::Status BadConfig(const std::string& findings) {
-  return FieldError("config_yaml", findings, kMaxFindingBytes + 100);
+  return transport::FieldError("config_yaml", findings, kMaxFindingBytes + 100);
 }
 
 // A short text can list so many that the engine would take all memory there is.
@@ -104,11 +106,12 @@ void ThrottleLogService::AddGuarded(const char* path, const char* field, Identit
   AddSync<Request, Response>(
       path, [this, field, identity_of, run](grpc::ServerContext& context, const Request& request,
                                             Response& response) {
-        const access::Caller* caller = nullptr;
-        grpc::Status known = Identify(sources_.access, context, nullptr, caller);
+        const CallEvidence call(context);
+        access::Asker asker;
+        grpc::Status known = Identify(sources_.access, call, asker);
         if (!known.ok()) return known;
-        if (caller != nullptr) {
-          const auto refused = sources_.access.MayReadLogs(caller, identity_of(request), field);
+        if (asker.caller != nullptr) {
+          const auto refused = sources_.access.MayReadLogs(asker, identity_of(request), field);
           if (refused.has_value()) return ToGrpcStatus(*refused);
         }
         return run(context, request, response);
@@ -207,7 +210,8 @@ grpc::Status ThrottleLogService::Replay(const grpc::ServerContext& context,
   if (!filter.ok()) return ToGrpcStatus(filter.status(), {});
   // Reading a configuration takes time as well.
   const std::unique_lock<std::mutex> mine(replaying_, std::try_to_lock);
-  if (!mine.owns_lock()) return Overloaded("REPLAY_RUNNING", "another replay is running");
+  if (!mine.owns_lock())
+    return transport::Overloaded("REPLAY_RUNNING", "another replay is running");
   config::LoadResult loaded = config::Parse(request.config_yaml(), "config_yaml");
   if (!loaded.config.has_value()) return BadConfig(Findings(loaded.problems));
   const absl::Status fits = ValidateSize(loaded.config->policy);

@@ -21,9 +21,9 @@
 
 #include "common/clock.h"
 #include "server/access/access_control.h"
-#include "server/rpc/service.h"
 #include "server/throttle_log/recorder.h"
 #include "server/throttle_log/store.h"
+#include "server/transport/service.h"
 
 namespace headgate::rpc {
 
@@ -65,7 +65,7 @@ class ReadCount {
   std::atomic<int> running_{0};  // those that are being refused included
 };
 
-class ThrottleLogService final : public Service {
+class ThrottleLogService final : public transport::Service {
  public:
   // All outlive this.
   explicit ThrottleLogService(const ThrottleLogSources& sources);

@@ -9,6 +9,7 @@
 #include "server/rpc/access_status.h"
 #include "server/rpc/decision_proto.h"
 #include "server/rpc/errors.h"
+#include "server/transport/error_status.h"
 
 namespace headgate::rpc {
 namespace {
@@ -22,7 +23,8 @@ constexpr uint32_t kTimedOf = 64;
 std::string Path(const char* list, int place) { return absl::StrCat(list, "[", place, "]"); }
 
 grpc::Status TooMany(const char* field, int count) {
-  return FieldError(field, absl::StrCat("has ", count, " entries; at most ", kMaxInBatch));
+  return transport::FieldError(field,
+                               absl::StrCat("has ", count, " entries; at most ", kMaxInBatch));
 }
 
 // What the caller is given for a permit nobody else can use.
@@ -50,7 +52,7 @@ void Resize(google::protobuf::RepeatedPtrField<Message>& list, int size) {
 grpc::Status Throttler::Check(const v1::CheckRequest& check, const Asker& asker,
                               v1::Decision& decision) {
   if (asker.caller != nullptr) {
-    const auto refused = access_.MayCheck(asker.caller, check.identity(), check.tags());
+    const auto refused = access_.MayCheck(asker, check.identity(), check.tags());
     if (refused.has_value()) [[unlikely]]
       return ToGrpcStatus(*refused);
   }
@@ -77,7 +79,7 @@ grpc::Status Throttler::Check(const v1::CheckRequest& check, const Asker& asker,
 
 grpc::Status Throttler::BatchCheck(const Checks& checks, const Asker& asker, Results& results) {
   if (checks.size() > kMaxInBatch) return TooMany("checks", checks.size());
-  FindRefused(checks, asker.caller);
+  FindRefused(checks, asker);
   NoteChecks(checks);
   Resize(results, checks.size());
   const Now now = clock_.Read();
@@ -87,11 +89,11 @@ grpc::Status Throttler::BatchCheck(const Checks& checks, const Asker& asker, Res
   return grpc::Status();
 }
 
-void Throttler::FindRefused(const Checks& checks, const access::Caller* caller) {
+void Throttler::FindRefused(const Checks& checks, const access::Asker& asker) {
   refused_.clear();
-  if (caller == nullptr) return;
+  if (asker.caller == nullptr) return;
   for (int i = 0; i < checks.size(); ++i) {
-    auto refused = access_.MayCheck(caller, checks[i].identity(), checks[i].tags());
+    auto refused = access_.MayCheck(asker, checks[i].identity(), checks[i].tags());
     if (refused.has_value()) [[unlikely]]
       refused_.emplace_back(i, *std::move(refused));
   }
@@ -179,19 +181,19 @@ void Throttler::ExplainInstead(size_t at, Now now) {
   if (explained.ok()) answers_[at] = std::move(explained->answer);
 }
 
-grpc::Status Throttler::Report(const v1::ReportRequest& request, const access::Caller* caller,
+grpc::Status Throttler::Report(const v1::ReportRequest& request, const access::Asker& asker,
                                v1::ReportResponse& response) {
   const auto& reports = request.reports();
   if (reports.size() > kMaxInBatch) return TooMany("reports", reports.size());
   Resize(*response.mutable_results(), reports.size());
   const Now now = clock_.Read();
   for (int i = 0; i < reports.size(); ++i) {
-    ReportOne(reports[i], i, caller, now, *response.mutable_results(i));
+    ReportOne(reports[i], i, asker, now, *response.mutable_results(i));
   }
   return grpc::Status();
 }
 
-void Throttler::ReportOne(const v1::PermitReport& report, int place, const access::Caller* caller,
+void Throttler::ReportOne(const v1::PermitReport& report, int place, const access::Asker& asker,
                           Now now, v1::ReportResult& result) {
   absl::Status status;
   if (report.permit_id() == 0) {
@@ -199,8 +201,9 @@ void Throttler::ReportOne(const v1::PermitReport& report, int place, const acces
   } else if (!report.has_actual_cost()) {
     status = absl::InvalidArgumentError("actual_cost: is required; 0 is a cost like any other");
   } else {
-    const engine::PermitId permit =
-        caller == nullptr ? report.permit_id() : caller->seal().Open(report.permit_id());
+    const engine::PermitId permit = asker.caller == nullptr
+                                        ? report.permit_id()
+                                        : asker.caller->seal().Open(report.permit_id());
     const auto outcome = engine_.Report(permit, report.actual_cost(), now);
     if (outcome.ok()) {
       // Both sides count alike, from the first that is no error.
@@ -214,7 +217,7 @@ void Throttler::ReportOne(const v1::PermitReport& report, int place, const acces
     }
     status = outcome.status();
     if (absl::IsNotFound(status)) {
-      if (caller != nullptr) access_.NoteForeignPermit(caller);
+      if (asker.caller != nullptr) access_.NoteForeignPermit(asker);
       status = absl::NotFoundError(
           absl::StrCat("permit_id: ", report.permit_id(), " was not issued by this server"));
     }

@@ -26,15 +26,14 @@
 #include "server/engine/ip_prefix.h"
 #include "server/rpc/check_requests.h"
 #include "server/rpc/dependencies.h"
-#include "server/rpc/latency_histogram.h"
 #include "server/rpc/sources.h"
 #include "server/throttle_log/thread_counts.h"
+#include "server/transport/latency_histogram.h"
 
 namespace headgate::rpc {
 
-// Who asks.
-struct Asker {
-  const access::Caller* caller = nullptr;      // null: access is off
+// Who asks, and from where.
+struct Asker : access::Asker {
   const engine::IpAddress* address = nullptr;  // null: not known
 };
 
@@ -55,7 +54,7 @@ class Throttler {
   // What stands in `decision` and `results` is overwritten.
   grpc::Status Check(const v1::CheckRequest& check, const Asker& asker, v1::Decision& decision);
   grpc::Status BatchCheck(const Checks& checks, const Asker& asker, Results& results);
-  grpc::Status Report(const v1::ReportRequest& request, const access::Caller* caller,
+  grpc::Status Report(const v1::ReportRequest& request, const access::Asker& asker,
                       v1::ReportResponse& response);
 
   // Thread-safe.
@@ -65,7 +64,7 @@ class Throttler {
 
  private:
   // Keeps which Checks of a batch the caller may not ask.
-  void FindRefused(const Checks& checks, const access::Caller* caller);
+  void FindRefused(const Checks& checks, const access::Asker& asker);
   // Why this one is refused; null: it is not.
   const access::Refusal* RefusalOf(int place) const;
   void NoteChecks(const Checks& checks);
@@ -78,7 +77,7 @@ class Throttler {
                    Results& results);
   // Answers a Check that is only to be validated.
   void ExplainInstead(size_t place, Now now);
-  void ReportOne(const v1::PermitReport& report, int place, const access::Caller* caller, Now now,
+  void ReportOne(const v1::PermitReport& report, int place, const access::Asker& asker, Now now,
                  v1::ReportResult& result);
 
   engine::Engine& engine_;
@@ -87,7 +86,7 @@ class Throttler {
   throttle_log::ThreadCounts& thread_counts_;
   access::AccessControl& access_;
   std::vector<std::pair<int, access::Refusal>> refused_;  // of the batch, by place
-  LatencyHistogram& latency_;
+  transport::LatencyHistogram& latency_;
   uint32_t decisions_ = 0;
   CheckRequests requests_;
   std::vector<engine::CheckAnswer> answers_{1};

@@ -7,7 +7,7 @@
 #include "server/rpc/access_status.h"
 #include "server/rpc/peer_addresses.h"
 #include "server/rpc/throttler.h"
-#include "server/rpc/unary_route.h"
+#include "server/transport/unary_route.h"
 
 namespace headgate::rpc {
 namespace {
@@ -17,30 +17,28 @@ constexpr int kWaitingChecks = 128;
 constexpr int kWaitingBatches = 32;
 
 // What the routes of one loop share.
-struct ServingThread : Route {
+struct ServingThread : transport::Route {
   explicit ServingThread(const Dependencies& on) : access(on.access), throttler(on) {}
 
-  grpc::Status FindCaller(grpc::ServerContext& context, const access::Caller*& caller) {
-    return Identify(access, context, &callers, caller);
-  }
   // Ok, with who asks.
-  grpc::Status FindAsker(grpc::ServerContext& context, Asker& asker) {
-    grpc::Status status = FindCaller(context, asker.caller);
-    if (status.ok()) asker.address = peers.Find(context.peer());
-    return status;
+  grpc::Status FindAsker(const CallEvidence& call, Asker& asker) {
+    grpc::Status known = Identify(access, call, asker);
+    if (known.ok()) asker.address = peers.Find(call.Peer());
+    return known;
   }
 
   grpc::Status BatchCheck(grpc::ServerContext& context, const Throttler::Checks& checks,
                           Throttler::Results& results) {
+    const CallEvidence call(context, &connections);
     Asker asker;
-    grpc::Status known = FindAsker(context, asker);
+    grpc::Status known = FindAsker(call, asker);
     if (!known.ok()) [[unlikely]]
       return known;
     return throttler.BatchCheck(checks, asker, results);
   }
 
   access::AccessControl& access;
-  access::CallerCache callers;
+  CallEvidence::Connections connections;
 
   Throttler throttler;
   PeerAddresses peers;
@@ -48,7 +46,7 @@ struct ServingThread : Route {
 
 }  // namespace
 
-ThrottlerService::ThrottlerService(const Dependencies& on, StreamLimits streams)
+ThrottlerService::ThrottlerService(const Dependencies& on, transport::StreamLimits streams)
     : on_(on),
       streams_(streams, &on.calls.streams_open()),
       check_(AddAsync("/headgate.v1.ThrottlerService/Check", Kind::NORMAL_RPC)),
@@ -59,11 +57,12 @@ ThrottlerService::ThrottlerService(const Dependencies& on, StreamLimits streams)
       "/headgate.v1.ThrottlerService/Explain",
       [this](grpc::ServerContext& context, const v1::ExplainRequest& request,
              v1::ExplainResponse& response) {
-        const access::Caller* caller = nullptr;
-        grpc::Status known = Identify(on_.access, context, nullptr, caller);
+        const CallEvidence call(context);
+        access::Asker asker;
+        grpc::Status known = Identify(on_.access, call, asker);
         if (!known.ok()) return known;
         const v1::CheckRequest& check = request.check();
-        const auto refused = on_.access.MayCheck(caller, check.identity(), check.tags());
+        const auto refused = on_.access.MayCheck(asker, check.identity(), check.tags());
         if (refused.has_value()) return ToGrpcStatus(*refused);
         const std::optional<engine::IpAddress> address = ParsePeer(context.peer());
         return Throttler::Explain(on_.engine, on_.clock, request,
@@ -71,22 +70,23 @@ ThrottlerService::ThrottlerService(const Dependencies& on, StreamLimits streams)
       });
 }
 
-void ThrottlerService::Open(ServingLoop& loop) {
+void ThrottlerService::Open(transport::ServingLoop& loop) {
   auto owned = std::make_unique<ServingThread>(on_);
   const auto counted = [this](const char* method) { return &on_.calls.AddThread(method); };
   ServingThread* const thread = owned.get();
   loop.Own(std::move(owned));
-  loop.Own(std::make_unique<UnaryRoute<v1::CheckRequest, v1::CheckResponse>>(
+  loop.Own(std::make_unique<transport::UnaryRoute<v1::CheckRequest, v1::CheckResponse>>(
       *this, check_, loop, kWaitingChecks,
       [thread](auto& context, auto& request, auto& response) {
+        const CallEvidence call(context, &thread->connections);
         Asker asker;
-        grpc::Status known = thread->FindAsker(context, asker);
+        grpc::Status known = thread->FindAsker(call, asker);
         if (!known.ok()) [[unlikely]]
           return known;
         return thread->throttler.Check(request, asker, *response.mutable_decision());
       },
       counted("Check")));
-  loop.Own(std::make_unique<UnaryRoute<v1::BatchCheckRequest, v1::BatchCheckResponse>>(
+  loop.Own(std::make_unique<transport::UnaryRoute<v1::BatchCheckRequest, v1::BatchCheckResponse>>(
       *this, batch_check_, loop, kWaitingBatches,
       [thread](auto& context, auto& request, auto& response) {
         return thread->BatchCheck(context, request.checks(), *response.mutable_results());
@@ -95,23 +95,25 @@ void ThrottlerService::Open(ServingLoop& loop) {
   loop.Own(std::make_unique<CheckStreams>(
       *this, check_stream_, loop, streams_,
       [thread](auto& context, auto& name) {
-        const access::Caller* caller = nullptr;
-        grpc::Status known = thread->FindCaller(context, caller);
-        if (caller != nullptr && !caller->is_anybody()) name = caller->name();
+        access::Asker asker;
+        grpc::Status known =
+            Identify(thread->access, CallEvidence(context, &thread->connections), asker);
+        if (asker.caller != nullptr && !asker.caller->is_anybody()) name = asker.caller->name();
         return known;
       },
       [thread](auto& context, auto& request, auto& response) {
         return thread->BatchCheck(context, request.checks(), *response.mutable_results());
       },
       counted("CheckStream")));
-  loop.Own(std::make_unique<UnaryRoute<v1::ReportRequest, v1::ReportResponse>>(
+  loop.Own(std::make_unique<transport::UnaryRoute<v1::ReportRequest, v1::ReportResponse>>(
       *this, report_, loop, kWaitingBatches,
       [thread](auto& context, auto& request, auto& response) {
-        const access::Caller* caller = nullptr;
-        grpc::Status known = thread->FindCaller(context, caller);
+        const CallEvidence call(context, &thread->connections);
+        access::Asker asker;
+        grpc::Status known = Identify(thread->access, call, asker);
         if (!known.ok()) [[unlikely]]
           return known;
-        return thread->throttler.Report(request, caller, response);
+        return thread->throttler.Report(request, asker, response);
       },
       counted("Report")));
 }

@@ -11,22 +11,22 @@
 
 #include "server/rpc/check_streams.h"
 #include "server/rpc/dependencies.h"
-#include "server/rpc/service.h"
-#include "server/rpc/serving_loop.h"
+#include "server/transport/service.h"
+#include "server/transport/serving_loop.h"
 
 namespace headgate::rpc {
 
-class ThrottlerService final : public AsyncService {
+class ThrottlerService final : public transport::AsyncService {
  public:
-  ThrottlerService(const Dependencies& on, StreamLimits streams);
+  ThrottlerService(const Dependencies& on, transport::StreamLimits streams);
 
-  void Open(ServingLoop& loop) override;
+  void Open(transport::ServingLoop& loop) override;
 
   int streams_open() const { return streams_.open(); }
 
  private:
   const Dependencies on_;
-  StreamCount streams_;
+  transport::StreamCount streams_;
   const int check_;
   const int batch_check_;
   const int check_stream_;

@@ -6,7 +6,7 @@
 namespace headgate::web {
 namespace {
 
-using rpc::LatencyCounts;
+using transport::LatencyCounts;
 
 // With the bounds from 2^least to 2^most ns.
 HistogramValue ToHistogram(const LatencyCounts& counts, int least, int most) {
@@ -24,7 +24,7 @@ HistogramValue ToHistogram(const LatencyCounts& counts, int least, int most) {
 
 }  // namespace
 
-void AddCalls(const rpc::Calls& calls, Exposition& out) {
+void AddCalls(const transport::Calls& calls, Exposition& out) {
   out.Histogram("headgate_decision_duration_seconds",
                 "How long it takes to decide a Check that comes alone. Every 64th is timed.")
       .Set({}, ToHistogram(calls.ReadDecisions(), 7, 20));
@@ -39,7 +39,7 @@ void AddCalls(const rpc::Calls& calls, Exposition& out) {
   for (const auto& [method, totals] : calls.ReadMethods()) {
     for (size_t code = 0; code < totals.codes.size(); ++code) {
       if (totals.codes[code] == 0 && code != 0) continue;
-      count.Set({{"method", method}, {"code", rpc::CodeName(code)}},
+      count.Set({{"method", method}, {"code", transport::CodeName(code)}},
                 static_cast<double>(totals.codes[code]));
     }
     duration.Set({{"method", method}}, ToHistogram(totals.latency, 10, 33));

@@ -20,14 +20,18 @@
 #include "absl/types/span.h"
 #include "common/clock.h"
 #include "server/access/refusal.h"
+#include "server/access/status.h"
 #include "server/config/load_status.h"
 #include "server/engine/engine.h"
 #include "server/health/snapshot.h"
-#include "server/rpc/acceptor.h"
-#include "server/rpc/calls.h"
-#include "server/rpc/sources.h"
+#include "server/overrides/status.h"
+#include "server/snapshot/status.h"
 #include "server/throttle_log/check_totals.h"
 #include "server/throttle_log/recorder.h"
+#include "server/throttle_log/status.h"
+#include "server/tls/status.h"
+#include "server/transport/acceptor.h"
+#include "server/transport/calls.h"
 #include "server/web/exposition.h"
 
 namespace headgate::web {
@@ -41,7 +45,7 @@ void AddChecks(const throttle_log::CheckTotals::All& totals, const engine::Polic
                Exposition& out);
 
 // RPCs and decisions.
-void AddCalls(const rpc::Calls& calls, Exposition& out);
+void AddCalls(const transport::Calls& calls, Exposition& out);
 
 // Signals, profiles, servers. Thresholds are the policy's.
 void AddHealth(absl::Span<const health::TargetSnapshot> targets, const engine::Policy& policy,
@@ -51,19 +55,19 @@ void AddHealth(absl::Span<const health::TargetSnapshot> targets, const engine::P
 void AddEngine(const engine::Engine& engine, Now now, Exposition& out);
 
 void AddConfig(const config::LoadStatus& status, Exposition& out);
-void AddOverrides(const rpc::OverridesSnapshot& overrides, Exposition& out);
-void AddThrottleLog(const rpc::ThrottleLogSnapshot& log,
+void AddOverrides(const overrides::OverridesSnapshot& overrides, Exposition& out);
+void AddThrottleLog(const throttle_log::ThrottleLogSnapshot& log,
                     const throttle_log::RecorderState& recorder, Exposition& out);
 void AddBuild(std::string_view version, Exposition& out);
 
 // What callers do to the gRPC port, and what it shows them.
-void AddConnections(const rpc::ConnectionCounts& connections, Exposition& out);
-void AddTls(const rpc::TlsSnapshot& tls, Exposition& out);
-void AddAccess(const access::RefusalCounts& denials, const rpc::AccessSnapshot& access,
+void AddConnections(const transport::ConnectionCounts& connections, Exposition& out);
+void AddTls(const tls::TlsSnapshot& tls, Exposition& out);
+void AddAccess(const access::RefusalCounts& denials, const access::AccessSnapshot& access,
                Exposition& out);
 
 // `as_of` and the rest of what a restart would bring back.
-void AddSnapshot(const rpc::SnapshotView& snapshot, absl::Time now, Exposition& out);
+void AddSnapshot(const snapshot::SnapshotView& snapshot, absl::Time now, Exposition& out);
 
 // Of this process, under the names that all exporters use. From /proc/self; what cannot be read
 // there is left out.

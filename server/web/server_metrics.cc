@@ -18,7 +18,7 @@ void AddConfig(const config::LoadStatus& status, Exposition& out) {
       .Set({}, static_cast<double>(status.pending_restart.size()));
 }
 
-void AddOverrides(const rpc::OverridesSnapshot& overrides, Exposition& out) {
+void AddOverrides(const overrides::OverridesSnapshot& overrides, Exposition& out) {
   auto in_force = out.Gauge("headgate_overrides_in_force",
                             "Overrides in force. Absent without a state folder.");
   auto up = out.Gauge("headgate_overrides_store_up",
@@ -28,7 +28,7 @@ void AddOverrides(const rpc::OverridesSnapshot& overrides, Exposition& out) {
   up.Set({}, overrides.status.ok() ? 1 : 0);
 }
 
-void AddThrottleLog(const rpc::ThrottleLogSnapshot& log,
+void AddThrottleLog(const throttle_log::ThrottleLogSnapshot& log,
                     const throttle_log::RecorderState& recorder, Exposition& out) {
   const auto gauge = [&](std::string_view name, std::string_view help, int64_t value) {
     out.Gauge(name, help).Set({}, static_cast<double>(value));
@@ -58,7 +58,7 @@ void AddThrottleLog(const rpc::ThrottleLogSnapshot& log,
         recorder.slots_used);
 }
 
-void AddSnapshot(const rpc::SnapshotView& snapshot, absl::Time now, Exposition& out) {
+void AddSnapshot(const snapshot::SnapshotView& snapshot, absl::Time now, Exposition& out) {
   auto age = out.Gauge("headgate_snapshot_age_seconds",
                        "Age of what the snapshot holds. Absent without a state folder.");
   auto bytes = out.Gauge("headgate_snapshot_bytes", "Size of the snapshot.");

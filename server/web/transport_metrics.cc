@@ -3,7 +3,7 @@
 
 namespace headgate::web {
 
-void AddConnections(const rpc::ConnectionCounts& connections, Exposition& out) {
+void AddConnections(const transport::ConnectionCounts& connections, Exposition& out) {
   out.Gauge("headgate_connections_open", "Connections to the gRPC port.")
       .Set({}, static_cast<double>(connections.open));
   out.Gauge("headgate_connections_limit", "Connections that may be open at once.")
@@ -18,7 +18,7 @@ void AddConnections(const rpc::ConnectionCounts& connections, Exposition& out) {
       .Set({{"reason", "input"}}, static_cast<double>(connections.cut));
 }
 
-void AddTls(const rpc::TlsSnapshot& tls, Exposition& out) {
+void AddTls(const tls::TlsSnapshot& tls, Exposition& out) {
   auto expiry = out.Gauge("headgate_tls_certificate_expiry_timestamp_seconds",
                           "When the server's certificate ends, since the Unix epoch. Absent in "
                           "plaintext.");
@@ -30,7 +30,7 @@ void AddTls(const rpc::TlsSnapshot& tls, Exposition& out) {
   success.Set({}, tls.status.ok() ? 1 : 0);
 }
 
-void AddAccess(const access::RefusalCounts& denials, const rpc::AccessSnapshot& access,
+void AddAccess(const access::RefusalCounts& denials, const access::AccessSnapshot& access,
                Exposition& out) {
   auto denied = out.Counter("headgate_access_denied_total",
                             "Calls, and Checks of batches, that their caller may not make.");

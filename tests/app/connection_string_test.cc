@@ -62,7 +62,7 @@ TEST_F(ConnectionStringTest, PasswordIsQuoted) {
   const std::string file = Write("it's\\me\n");
   EXPECT_EQ(ReadWithPassword("host=h", file).value(), "host=h password='it\\'s\\\\me'");
   EXPECT_EQ(ReadWithPassword("postgres://h/d", file).value(),
-            "postgres://h/d?password=it%27s%5cme");
+            "dbname=d host=h password='it\\'s\\\\me'");
 }
 
 TEST_F(ConnectionStringTest, VariableThatIsMissingIsNamed) {

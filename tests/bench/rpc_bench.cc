@@ -26,9 +26,9 @@
 #include "server/engine/engine.h"
 #include "server/health/check_activity.h"
 #include "server/rpc/rpc_server.h"
-#include "server/rpc/service.h"
-#include "server/rpc/unary_route.h"
 #include "server/throttle_log/recorder.h"
+#include "server/transport/service.h"
+#include "server/transport/unary_route.h"
 #include "tests/bench/rpc_load.h"
 #include "tests/testing/quiet_dependencies.h"
 
@@ -49,11 +49,11 @@ constexpr int kMessages = 320;
   std::exit(1);
 }
 
-class EmptyService final : public rpc::AsyncService {
+class EmptyService final : public transport::AsyncService {
  public:
-  void Open(rpc::ServingLoop& loop) override {
+  void Open(transport::ServingLoop& loop) override {
     using google::protobuf::Empty;
-    loop.Own(std::make_unique<rpc::UnaryRoute<Empty, Empty>>(
+    loop.Own(std::make_unique<transport::UnaryRoute<Empty, Empty>>(
         *this, call_, loop, 128, [](auto&, auto&, auto&) { return grpc::Status(); }));
   }
 

@@ -16,9 +16,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/system_clock.h"
 #include "server/engine/policy.h"
-#include "server/rpc/calls.h"
 #include "server/rpc/throttler.h"
 #include "server/throttle_log/recorder.h"
+#include "server/transport/calls.h"
 #include "server/web/metrics.h"
 #include "tests/testing/quiet_dependencies.h"
 
@@ -79,7 +79,7 @@ struct Handled {
   engine::Engine& engine;
   rpc::QuietDependencies quiet{engine, clock};
   rpc::Throttler throttler{quiet.all};
-  rpc::MethodCalls& method = quiet.calls.AddThread("Check");
+  transport::MethodCalls& method = quiet.calls.AddThread("Check");
   grpc::ServerContext context = {};
   v1::CheckRequest request = {};
   v1::Decision decision = {};
@@ -133,8 +133,8 @@ void MeasureScrape() {
   engine::Engine engine({.seed = 1});
   if (!engine.Install(ManyBudgets(), clock.Read()).ok()) std::abort();
   throttle_log::Recorder recorder(engine, {.seed = 1});
-  rpc::CallListener nobody;
-  rpc::Calls calls(clock, 1, nobody);
+  transport::CallListener nobody;
+  transport::Calls calls(clock, 1, nobody);
   calls.AddThread("Check");
   std::vector<double> took;
   size_t bytes = 0;

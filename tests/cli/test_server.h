@@ -61,19 +61,19 @@ class TestServer final : public rpc::StatusSource, public rpc::CheckListener {
     MutexLock lock(&mutex_);
     config_ = std::move(config);
   }
-  void SetThrottleLog(rpc::ThrottleLogSnapshot throttle_log) {
+  void SetThrottleLog(throttle_log::ThrottleLogSnapshot throttle_log) {
     MutexLock lock(&mutex_);
     throttle_log_ = std::move(throttle_log);
   }
-  void SetOverrides(rpc::OverridesSnapshot overrides) {
+  void SetOverrides(overrides::OverridesSnapshot overrides) {
     MutexLock lock(&mutex_);
     overrides_ = std::move(overrides);
   }
-  void SetSnapshot(rpc::SnapshotView snapshot) {
+  void SetSnapshot(snapshot::SnapshotView snapshot) {
     MutexLock lock(&mutex_);
     snapshot_ = std::move(snapshot);
   }
-  void SetAccess(rpc::AccessSnapshot access) {
+  void SetAccess(access::AccessSnapshot access) {
     MutexLock lock(&mutex_);
     access_ = std::move(access);
   }
@@ -101,19 +101,19 @@ class TestServer final : public rpc::StatusSource, public rpc::CheckListener {
     MutexLock lock(&mutex_);
     return targets_;
   }
-  rpc::ThrottleLogSnapshot ThrottleLog() const override {
+  throttle_log::ThrottleLogSnapshot ThrottleLog() const override {
     MutexLock lock(&mutex_);
     return throttle_log_;
   }
-  rpc::OverridesSnapshot Overrides() const override {
+  overrides::OverridesSnapshot Overrides() const override {
     MutexLock lock(&mutex_);
     return overrides_;
   }
-  rpc::SnapshotView Snapshot() const override {
+  snapshot::SnapshotView Snapshot() const override {
     MutexLock lock(&mutex_);
     return snapshot_;
   }
-  rpc::AccessSnapshot Access() const override {
+  access::AccessSnapshot Access() const override {
     MutexLock lock(&mutex_);
     return access_;
   }
@@ -127,10 +127,10 @@ class TestServer final : public rpc::StatusSource, public rpc::CheckListener {
   mutable Mutex mutex_;
   std::vector<health::TargetSnapshot> targets_ ABSL_GUARDED_BY(mutex_);
   config::LoadStatus config_ ABSL_GUARDED_BY(mutex_);
-  rpc::ThrottleLogSnapshot throttle_log_ ABSL_GUARDED_BY(mutex_);
-  rpc::OverridesSnapshot overrides_ ABSL_GUARDED_BY(mutex_);
-  rpc::SnapshotView snapshot_ ABSL_GUARDED_BY(mutex_);
-  rpc::AccessSnapshot access_ ABSL_GUARDED_BY(mutex_);
+  throttle_log::ThrottleLogSnapshot throttle_log_ ABSL_GUARDED_BY(mutex_);
+  overrides::OverridesSnapshot overrides_ ABSL_GUARDED_BY(mutex_);
+  snapshot::SnapshotView snapshot_ ABSL_GUARDED_BY(mutex_);
+  access::AccessSnapshot access_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<rpc::RpcServer> server_;  // last: it uses all of the above
 };
 

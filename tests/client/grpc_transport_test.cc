@@ -1,6 +1,7 @@
 // The client over real sockets: what is sent, what comes back, and servers that misbehave.
 
 #include <google/rpc/error_details.pb.h>
+#include <google/rpc/status.pb.h>
 #include <headgate/client.h>
 #include <headgate/transport.h>
 #include <netinet/in.h>

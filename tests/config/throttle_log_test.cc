@@ -51,7 +51,7 @@ class WrongLog : public testing::TestWithParam<WrongCase> {};
 
 TEST_P(WrongLog, IsRefused) { ExpectErrors(GetParam()); }
 
-const WrongCase kCases[] = {
+const WrongCase kWrongLogs[] = {
     {"Sizes", R"y(
 throttle_log:
   max_bytes: 1000
@@ -104,7 +104,7 @@ f.yaml:2:29: password_file goes with dsn; in a dsn_file or a dsn_env the passwor
 )e"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Values, WrongLog, testing::ValuesIn(kCases), NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Values, WrongLog, testing::ValuesIn(kWrongLogs), NameOfCase);
 
 }  // namespace
 }  // namespace headgate::config

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # tools/chart.sh catches each kind of mistake in a chart, by planting it in a copy.
+# Needs: headgated headgate
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

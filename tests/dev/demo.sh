@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The demonstration, shortened: what it ends with, and that nothing is left of it, even if it is
 # stopped half-way.
+# Needs: headgate-demo
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

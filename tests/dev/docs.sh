@@ -5,6 +5,7 @@
 # A YAML block in the documentation is a whole configuration of headgated, unless its info string
 # says otherwise: ```yaml fragment. Flags are looked up in the help of all our programs, unless the
 # command is somebody else's (THIRD_PARTY).
+# Needs: headgated headgate headgate-demo headgate-soak
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

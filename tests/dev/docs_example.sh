@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # headgate.example.yaml has every key that the server knows, in its section, and the server takes those
 # that are commented out there, too.
+# Needs: headgated headgate
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The server as an operator with nothing but grpcurl meets it: it lists, describes and calls.
+# Needs: headgated headgate
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

@@ -43,12 +43,95 @@ arrows() {
   caught arrows server/engine/a.cc '#include "server/health/health.h"'
   caught arrows server/engine/a.cc '  #  include "tests/testing/fake.h"'
   caught arrows client/a.cc '#include "server/engine/engine.h"'
+  caught arrows client/a.cc '#include "client/cli/commands.h"'
+  caught arrows client/cli/check/a.cc '#include "client/cli/log/log_csv.h"'
+  caught arrows client/cli/output/a.cc '#include "client/cli/check/a.h"'
+  caught arrows client/cli/output/a.cc '#include "client/cli/arguments/a.h"'
   caught arrows server/attic/a.cc '#include <vector>'
+  caught arrows server/access/a.cc '#include <grpcpp/server_context.h>'
+  caught arrows server/transport/a.cc '#include "server/rpc/errors.h"'
+  caught arrows server/web/a.cc '#include "server/rpc/sources.h"'
+  allowed arrows server/rpc/a.cc '#include "server/transport/service.h"'
   allowed arrows common/a.h '#include "common/b.h"'
   allowed arrows server/engine/a.cc '#include "common/b.h"'
+  allowed arrows client/cli/app.cc '#include "client/cli/check/a.h"'
+  allowed arrows client/cli/check/a.cc '#include "client/cli/commands.h"'
+  allowed arrows client/cli/check/a.cc '#include "client/cli/output/table.h"'
+  allowed arrows client/cli/arguments/a.cc '#include "client/cli/output/table.h"'
   allowed arrows server/engine/a.cc '#include "absl/time/time.h"'
   allowed arrows tests/engine/a_test.cc '#include "server/engine/engine.h"'
   allowed arrows common/a.h '// #include "server/engine/engine.h"'
+  caught arrows server/engine/a.cc '#include <headgate/v1/config.pb.h>'
+  caught arrows server/health/a.cc '#include <google/rpc/status.pb.h>'
+  allowed arrows server/rpc/a.cc '#include <google/rpc/status.pb.h>'
+  allowed arrows client/a.cc '#include <headgate/v1/throttler_service.grpc.pb.h>'
+}
+
+# plant_target FOLDER LINE...: that is in the folder's CMakeLists.txt, besides what is there.
+plant_target() {
+  mkdir -p "$ROOT/$1"
+  printf '%s\n' "${@:2}" >"$ROOT/$1/CMakeLists.txt"
+}
+
+targets_follow_arrows() {
+  local output linked
+  rm -rf "${ROOT:?}"/*
+  plant_target server/health 'headgate_library(headgate_health)'
+  plant_target proto 'add_library(headgate_proto STATIC a.cc)'
+  for linked in 'headgate_library(headgate_engine headgate_health)' \
+    $'headgate_library(headgate_engine absl::status\n  headgate_proto)' \
+    $'headgate_library(headgate_engine)\ntarget_link_libraries(headgate_engine\n  PUBLIC headgate_health)'; do
+    plant_target server/engine "$linked"
+    TRIED=$((TRIED + 1))
+    if output=$(tools/check_rules.sh arrows "$ROOT"); then fail "overlooked: $linked"; fi
+    grep -q '^server/engine/CMakeLists.txt:[0-9]*: server/engine may not link headgate_' <<<"$output" ||
+      fail "not named: $linked: $output"
+  done
+  plant_target server/engine '# headgate_library(headgate_engine headgate_health)' 'headgate_library(headgate_engine)'
+  plant_target server/rpc 'headgate_library(headgate_rpc headgate_engine headgate_health headgate_proto)'
+  output=$(tools/check_rules.sh arrows "$ROOT") || fail "arrows objects to good targets: $output"
+  plant_target server/attic 'headgate_library(headgate_attic)'
+  if tools/check_rules.sh arrows "$ROOT" >/dev/null; then fail "a target in a room without arrows is let through"; fi
+}
+
+# stale WHAT PATTERN: the table of rooms in the planted tree is complained of, in these words.
+stale() {
+  local output
+  TRIED=$((TRIED + 1))
+  if output=$(tools/check_rules.sh rooms "$ROOT" 2>&1); then fail "$1 is let through"; fi
+  grep -q -e "$2" <<<"$output" || fail "$1 is not named: $output"
+}
+
+# A tree with every room's purpose, and the table that is made of them.
+# shellcheck disable=SC2016
+table_follows_arrows() {
+  local file output page=CONTRIBUTING.md
+  rm -rf "${ROOT:?}"/*
+  while IFS= read -r file; do
+    mkdir -p "$ROOT/$(dirname "$file")"
+    cp "$file" "$ROOT/$file"
+  done < <(find common proto server client -name CMakeLists.txt)
+  echo 'no table here' >"$ROOT/$page"
+  stale 'a page without a table' "^$page:1: "
+  cp "$page" "$ROOT/"
+  output=$(tools/check_rules.sh rooms "$ROOT") || fail "rooms objects to our own table: $output"
+  sed -i 's/^| `server\/tls` | .* | `common`/&, `engine`/' "$ROOT/$page"
+  stale 'a table with another arrow' "^$page:[0-9]*: the table is not what the arrows say"
+  sed -i '/^| `server\/tls` /d' "$ROOT/$page"
+  stale 'a table without a room' "^$page:[0-9]*: the table is not"
+  tools/check_rules.sh write-table "$ROOT"
+  cmp "$page" "$ROOT/$page" || fail "the table that is written is another one"
+  sed -i '1s/.*/# Nothing but certificates./' "$ROOT/server/tls/CMakeLists.txt"
+  stale 'a room with another purpose' "^$page:[0-9]*: the table is not"
+  sed -i '1d' "$ROOT/server/tls/CMakeLists.txt"
+  stale 'a room without a purpose' '^server/tls/CMakeLists.txt:1: '
+}
+
+protos_name_a_go_package() {
+  caught protos proto/headgate/v1/a.proto 'package headgate.v1;'
+  caught protos proto/google/rpc/a.proto '// option go_package = "a";'
+  caught protos proto/google/rpc/a.proto 'option go_package = "";'
+  allowed protos proto/headgate/v1/a.proto 'option go_package = "example.org/a;a";'
 }
 
 engine_does_no_io() {
@@ -107,6 +190,9 @@ files_stay_short() {
 }
 
 arrows
+targets_follow_arrows
+table_follows_arrows
+protos_name_a_go_package
 engine_does_no_io
 clock_is_injected
 seeds_are_literals

@@ -5,6 +5,7 @@
 # In what it shows, `…` stands for some text within a line, and a line of nothing but `…` for any
 # lines. Everything else has to be there, which the test makes sure of: each line that is shown, once
 # it is altered, must no longer match.
+# Needs: headgated headgate
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 REPOSITORY=$PWD

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # The test runner counts honestly: nothing that went wrong ends in "0 failed".
+# Code of the stand-ins is expanded when they run.
+# shellcheck disable=SC2016
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-REPOSITORY=$PWD
 ROOT=$(mktemp -d)
 trap 'rm -r "$ROOT"' EXIT
 CLAIMS=0
@@ -11,7 +12,7 @@ CLAIMS=0
 # room NAME BODY: a stand-in for the gtest binary of a tests folder; $xml is where results go.
 room() {
   mkdir -p "$ROOT/tests/$1" "$ROOT/build/release/bin"
-  : >"$ROOT/tests/$1/a_test.cc"
+  echo 'TEST(Suite, One) {} TEST(Suite, Two) {}' >"$ROOT/tests/$1/a_test.cc"
   { stand_in_prologue && echo "$2"; } >"$ROOT/build/release/bin/headgate_${1}_tests"
   chmod +x "$ROOT/build/release/bin/headgate_${1}_tests"
 }
@@ -45,11 +46,11 @@ shell_test() { # shell_test NAME BODY
 
 # Runs the runner on the planted tree, in which everything counts as built.
 run() {
-  cd "$ROOT"
   # shellcheck disable=SC2317
   say() { echo "$*"; }
   # shellcheck source=tools/test.sh
-  source "$REPOSITORY/tools/test.sh"
+  source tools/test.sh
+  cd "$ROOT"
   build_preset() { [[ ! -e build_fails ]]; }
   TEST_REGEX=${1:-}
   trap finish_tests EXIT
@@ -115,6 +116,23 @@ REGEX=Three claim "a filter that matches nothing is a failure" 1 "0 passed, 1 fa
 room one passing
 shell_test other 'echo fine'
 REGEX='Suite.One' claim "a filter leaves out the rest" 0 "1 passed, 0 failed"
+
+room one 'echo begun >>order; sleep 0.3; echo ended >>order; passing'
+room two 'echo begun >>order; sleep 0.3; echo ended >>order; passing'
+shell_test last '[[ $(tr "\n" " " <order) == "begun begun ended ended "* ]] && echo side by side'
+HEADGATE_TEST_JOBS=2 claim "units run side by side" 0 "3 passed, 0 failed" "side by side"
+
+room one passing
+shell_test flood '[[ $(wc -l <order) == 2 ]] && echo "nothing else runs"'
+room two 'sleep 0.2; echo begun >>order; echo ended >>order; passing'
+HEADGATE_TEST_JOBS=3 claim "what needs quiet runs alone" 0 "3 passed, 0 failed" "nothing else runs"
+
+room one 'sleep 1.2; passing'
+shell_test other 'echo fine'
+claim "the slowest part is told" 0 "2 passed, 0 failed" "slowest parts"
+
+room one 'kill -KILL $PPID; sleep 5'
+claim "a unit whose runner is killed is a failure" 1 "0 passed, 1 failed"
 
 room one passing
 : >"$ROOT/build_fails"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The lines of docs/security.md that make a token, as they stand there: the caller that uses it is let
 # in, one without it is not, and the last line of a rotation shuts the old one out.
+# Needs: headgated headgate
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

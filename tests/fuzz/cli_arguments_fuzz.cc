@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
-#include "client/cli/arguments.h"
+#include "client/cli/arguments/arguments.h"
+#include "client/cli/output/console.h"
 #include "tests/fuzz/require.h"
 
 namespace {

@@ -6,7 +6,8 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "client/cli/values.h"
+#include "client/cli/arguments/parse_value.h"
+#include "client/cli/output/value_text.h"
 #include "tests/fuzz/require.h"
 
 namespace {

@@ -16,9 +16,10 @@
 #include "common/fake_clock.h"
 #include "server/config/load.h"
 #include "server/engine/engine.h"
-#include "server/rpc/errors.h"
 #include "server/rpc/throttler.h"
-#include "server/rpc/wire.h"
+#include "server/throttle_log/recorder.h"
+#include "server/transport/error_status.h"
+#include "server/transport/wire.h"
 #include "tests/fuzz/require.h"
 #include "tests/fuzz/rpc_status.h"
 #include "tests/testing/quiet_dependencies.h"
@@ -28,6 +29,7 @@ namespace {
 using headgate::fuzz::Require;
 using headgate::fuzz::RequireAnswerable;
 using namespace headgate::rpc;  // NOLINT(google-build-using-namespace): all that is examined
+namespace transport = headgate::transport;
 namespace v1 = headgate::v1;
 
 constexpr double kBurst = 1000;
@@ -197,12 +199,12 @@ class Server {
 
 // As a message arrives; absent if the bytes are none, which has to be said as well.
 template <typename Message>
-bool Arrives(std::string_view bytes, Decoded<Message>& request) {
+bool Arrives(std::string_view bytes, transport::Decoded<Message>& request) {
   const grpc::Slice slice(bytes.data(), bytes.size());
   grpc::ByteBuffer buffer(&slice, 1);
   request.Decode(buffer);
   if (!request.complete) {
-    const grpc::Status status = MalformedError(request.message);
+    const grpc::Status status = transport::MalformedError(request.message);
     RequireAnswerable(status, *Message::descriptor());
     Require(status.error_code() == grpc::StatusCode::INVALID_ARGUMENT, "no bad request");
   }
@@ -211,7 +213,7 @@ bool Arrives(std::string_view bytes, Decoded<Message>& request) {
 
 template <typename Message, typename Use>
 void With(std::string_view bytes, Use use) {
-  Decoded<Message> request;
+  transport::Decoded<Message> request;
   if (!Arrives(bytes, request)) return;
   Server server;
   use(server, request.message);

@@ -19,6 +19,7 @@
 #include "server/rpc/throttle_log_request.h"
 #include "server/throttle_log/intervals.h"
 #include "server/throttle_log/query.h"
+#include "server/transport/error_status.h"
 #include "tests/fuzz/require.h"
 #include "tests/fuzz/rpc_status.h"
 #include "tests/throttle_log/fake_store.h"
@@ -30,6 +31,7 @@ using headgate::fuzz::RequireAnswerable;
 using namespace headgate::throttle_log;  // NOLINT(google-build-using-namespace)
 namespace overrides = headgate::overrides;
 namespace rpc = headgate::rpc;
+namespace transport = headgate::transport;
 namespace v1 = headgate::v1;
 
 constexpr size_t kMaxSums = 10'000;
@@ -150,7 +152,7 @@ template <typename Message, typename Use>
 void With(std::string_view bytes, Use use) {
   Message message;
   if (message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return use(message);
-  RequireAnswerable(rpc::MalformedError(message), *Message::descriptor());
+  RequireAnswerable(transport::MalformedError(message), *Message::descriptor());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include <google/protobuf/descriptor.h>
 #include <google/rpc/error_details.pb.h>
+#include <google/rpc/status.pb.h>
 #include <grpcpp/support/status.h>
 
 #include <string>

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "server/rpc/file_descriptor.h"
+#include "server/transport/file_descriptor.h"
 #include "tests/load/headgated_process.h"
 #include "tests/testing/check_once.h"
 #include "tests/testing/temp_folder.h"
@@ -30,7 +30,7 @@ class StuckLog : public testing::Test {
     // The log is a pipe, which this reads when it wants.
     const std::string path = folder_.File("headgated.log");
     EXPECT_EQ(mkfifo(path.c_str(), 0600), 0);
-    reader_ = rpc::FileDescriptor(open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+    reader_ = transport::FileDescriptor(open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
     EXPECT_GE(fcntl(reader_.number(), F_SETPIPE_SZ, kSmallestPipe), kSmallestPipe);
     // gRPC tells of each of its steps.
     setenv("GRPC_VERBOSITY", "debug", /*overwrite=*/1);
@@ -63,7 +63,7 @@ class StuckLog : public testing::Test {
   }
 
   const TempFolder folder_;
-  rpc::FileDescriptor reader_{-1};
+  transport::FileDescriptor reader_{-1};
   std::unique_ptr<load::HeadgatedProcess> server_;
   std::string text_;
 };

@@ -15,11 +15,12 @@
 #include <string>
 
 #include "tests/overrides/overrides_fixture.h"
+#include "tests/testing/engine_fixture.h"
 
 namespace headgate::overrides {
 namespace {
 
-constexpr int kRounds = 60;
+const int kRounds = engine::Scaled(59);
 
 // Runs the churn until it has said so many lines, and a moment longer; returns what it said.
 std::string RunAndKill(const std::string& path, int round, size_t lines, int moment_us) {

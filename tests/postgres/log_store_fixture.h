@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/system_clock.h"
 #include "gtest/gtest.h"
 #include "server/postgres/log_store.h"
 #include "tests/testing/postgres_cluster.h"
@@ -30,7 +31,7 @@ class LogDatabase {
     options.dsn = [dsn = server().Dsn("postgres", name_)] { return dsn; };
     options.timeout = kTimeout;
     options.scan_timeout = kTimeout;
-    return std::make_unique<PostgresLogStore>(options, keeping);
+    return std::make_unique<PostgresLogStore>(options, keeping, clock_);
   }
 
   const std::string& name() const { return name_; }
@@ -52,6 +53,7 @@ class LogDatabase {
 
  private:
   std::string name_;
+  SystemClock clock_;
 };
 
 }  // namespace headgate::postgres

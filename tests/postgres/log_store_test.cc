@@ -39,6 +39,7 @@ class LogStoreTest : public testing::Test {
   }
   static constexpr double kLongest = 10;
 
+  SystemClock clock_;
   LogDatabase database_;
   std::unique_ptr<PostgresLogStore> store_ = database_.Open({});
   int64_t batch_ = 0;
@@ -99,7 +100,7 @@ TEST_F(LogStoreTest, ARoleThatOwnsItsDatabaseSuffices) {
   database_.RunSql("CREATE DATABASE kept OWNER keeper");
   PostgresLogStoreOptions options;
   options.dsn = [] { return server().Dsn("keeper", "kept"); };
-  PostgresLogStore store(options, {});
+  PostgresLogStore store(options, {}, clock_);
   EXPECT_TRUE(store.Append(std::vector<Row>{AllowedRow(kLogBegin, "a", 1)}, 1).ok());
   EXPECT_TRUE(store.Maintain(absl::FromUnixSeconds(kLogBegin)).ok());
   EXPECT_EQ(ChecksIn(store), 1);
@@ -109,7 +110,7 @@ TEST_F(LogStoreTest, ARoleThatOwnsTheSchemaSuffices) {
   database_.RunSql("CREATE ROLE owner LOGIN; CREATE SCHEMA headgate_log AUTHORIZATION owner");
   PostgresLogStoreOptions options;
   options.dsn = [this] { return server().Dsn("owner", database_.name()); };
-  PostgresLogStore store(options, {});
+  PostgresLogStore store(options, {}, clock_);
   EXPECT_TRUE(store.Append(std::vector<Row>{AllowedRow(kLogBegin, "a", 1)}, 1).ok());
   EXPECT_EQ(ChecksIn(store), 1);
 }
@@ -118,7 +119,7 @@ TEST_F(LogStoreTest, ARoleThatMayNotIsToldSo) {
   database_.RunSql("CREATE ROLE nobody LOGIN");
   PostgresLogStoreOptions options;
   options.dsn = [] { return server().Dsn("nobody"); };
-  PostgresLogStore store(options, {});
+  PostgresLogStore store(options, {}, clock_);
   const absl::Status status = store.Append(std::vector<Row>{AllowedRow(kLogBegin, "a", 1)}, 1);
   EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
   EXPECT_EQ(store.State().status, status);
@@ -127,8 +128,8 @@ TEST_F(LogStoreTest, ARoleThatMayNotIsToldSo) {
 TEST_F(LogStoreTest, AConnectionStringThatCannotBeReadIsNotShown) {
   PostgresLogStoreOptions options;
   options.dsn = [] { return "password=secret nonsense"; };
-  const absl::Status status =
-      PostgresLogStore(options, {}).Append(std::vector<Row>{AllowedRow(kLogBegin, "a", 1)}, 1);
+  const absl::Status status = PostgresLogStore(options, {}, clock_)
+                                  .Append(std::vector<Row>{AllowedRow(kLogBegin, "a", 1)}, 1);
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(std::string(status.message()), testing::Not(HasSubstr("secret")));
 }

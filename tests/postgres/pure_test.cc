@@ -1,4 +1,4 @@
-// What takes no server: counters, WAL positions, connection strings, errors, host lookups.
+// What takes no server: counters, WAL positions, errors, host lookups.
 
 #include <atomic>
 #include <future>
@@ -12,7 +12,6 @@
 #include "common/system_clock.h"
 #include "gmock/gmock.h"
 #include "server/postgres/counter_window.h"
-#include "server/postgres/dsn.h"
 #include "server/postgres/quarantine.h"
 #include "server/postgres/resolver.h"
 #include "server/postgres/signal_reader.h"
@@ -191,37 +190,6 @@ TEST(SignalReader, BackendFsyncsAreARate) {
   reader.Read(query, Table{{"0", "0", "11"}}, readings);
   ASSERT_EQ(readings.size(), 1u);
   EXPECT_EQ(readings[0].value, 2);
-}
-
-TEST(Dsn, ListsOfHostsAreTakenApart) {
-  absl::StatusOr<Dsn> dsn =
-      ParseDsn("postgresql://me:pw@db-1:5433,10.0.0.2:5434/shop?sslmode=require");
-  ASSERT_TRUE(dsn.ok()) << dsn.status();
-  ASSERT_EQ(dsn->hosts.size(), 2u);
-  EXPECT_EQ(dsn->hosts[0].host, "db-1");
-  EXPECT_EQ(dsn->hosts[0].port, "5433");
-  EXPECT_TRUE(dsn->hosts[0].needs_lookup());
-  EXPECT_EQ(dsn->hosts[1].port, "5434");
-  EXPECT_FALSE(dsn->hosts[1].needs_lookup());
-  EXPECT_THAT(dsn->others, testing::UnorderedElementsAre(
-                               std::pair("user", "me"), std::pair("password", "pw"),
-                               std::pair("dbname", "shop"), std::pair("sslmode", "require")));
-}
-
-TEST(Dsn, WhatIsOursIsLeftOut) {
-  absl::StatusOr<Dsn> dsn = ParseDsn(
-      "host=/run/postgresql,::1 hostaddr=,::1 port=1 application_name=x connect_timeout=9");
-  ASSERT_TRUE(dsn.ok()) << dsn.status();
-  EXPECT_TRUE(dsn->others.empty());
-  ASSERT_EQ(dsn->hosts.size(), 2u);
-  EXPECT_FALSE(dsn->hosts[0].needs_lookup());
-  EXPECT_EQ(dsn->hosts[1].address, "::1");
-  EXPECT_EQ(dsn->hosts[1].port, "1");
-}
-
-TEST(Dsn, ListsThatDifferInLengthAreRefused) {
-  EXPECT_FALSE(ParseDsn("host=a,b port=1,2,3").ok());
-  EXPECT_FALSE(ParseDsn("host=a,b hostaddr=10.0.0.1").ok());
 }
 
 TEST(ConnectError, TakesTheSqlStateFromTheMessageInAnyLanguage) {

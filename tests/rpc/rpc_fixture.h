@@ -8,6 +8,7 @@
 #define HEADGATE_TESTS_RPC_RPC_FIXTURE_H_
 
 #include <google/rpc/error_details.pb.h>
+#include <google/rpc/status.pb.h>
 #include <grpc/health/v1/health.grpc.pb.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
@@ -37,14 +38,14 @@ class FakeStatus final : public StatusSource {
   absl::Time StartedAt() const override { return started_at; }
   config::LoadStatus Config() const override { return config; }
   std::vector<health::TargetSnapshot> Targets() const override { return targets; }
-  ThrottleLogSnapshot ThrottleLog() const override { return throttle_log; }
-  OverridesSnapshot Overrides() const override { return overrides; }
+  throttle_log::ThrottleLogSnapshot ThrottleLog() const override { return throttle_log; }
+  overrides::OverridesSnapshot Overrides() const override { return overrides; }
 
   absl::Time started_at = absl::FromUnixSeconds(1'767'000'000);
   config::LoadStatus config;
   std::vector<health::TargetSnapshot> targets;
-  ThrottleLogSnapshot throttle_log;
-  OverridesSnapshot overrides;
+  throttle_log::ThrottleLogSnapshot throttle_log;
+  overrides::OverridesSnapshot overrides;
 };
 
 class RecordedDemand final : public CheckListener {

@@ -16,11 +16,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_format.h"
 #include "server/access/access_control.h"
 #include "server/overrides/registry.h"
 #include "server/rpc/override_service.h"
 #include "server/rpc/throttle_log_service.h"
+#include "tests/access/literal_evidence.h"
 #include "tests/throttle_log/fake_store.h"
 #include "tests/tls/tls_fixture.h"
 
@@ -30,20 +30,9 @@ inline constexpr char kBackfill[] = "spiffe://prod/ns/jobs/sa/backfill";
 inline constexpr char kAuditorToken[] = "auditor-0123456789abcdef0123456789abcdef";
 inline constexpr char kSreToken[] = "sre-0123456789abcdef0123456789abcdef0123";
 
-// The header of whoever has this token.
-inline std::string Bearer(const std::string& token) { return "Bearer " + token; }
-
-inline std::string TokenLine(const std::string& name, const std::string& token) {
-  std::string line = name + " sha256:";
-  for (const uint8_t byte : access::DigestOf(token)) absl::StrAppendFormat(&line, "%02x", byte);
-  return line + "\n";
-}
-
-inline access::TokenBook BookOf(const std::string& text) {
-  auto book = access::TokenBook::Parse(text, "tokens");
-  EXPECT_TRUE(book.ok()) << book.status();
-  return *std::move(book);
-}
+using access::Bearer;
+using access::BookOf;
+using access::TokenLine;
 
 inline access::PolicySpec MatrixPolicy() {
   access::PolicySpec spec;

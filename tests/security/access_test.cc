@@ -1,4 +1,5 @@
-// How callers are known, what changes while they are connected, and what they cannot pretend.
+// How callers of a real server are known, what changes while they are connected, and what they
+// cannot pretend. How they are judged: tests/access/access_control_test.cc.
 
 #include "gmock/gmock.h"
 #include "tests/security/access_fixture.h"
@@ -7,7 +8,6 @@ namespace headgate::security {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 // What a refusal says besides its code.
 struct Refused {
@@ -58,14 +58,6 @@ TEST(Access, AMalformedIdentityIsBadInputForWhoIsKnown) {
   EXPECT_EQ(RefusedCheck(server.Bare(), rpc::CheckOf("a b", 1)).reason, "NO_CALLER");
 }
 
-TEST(Access, AnUnknownCertificateIsShownItsNames) {
-  GuardedServer server;
-  const Refused refused = RefusedCheck(server.WithUri("spiffe://x"), rpc::CheckOf("a", 1));
-  EXPECT_EQ(refused.reason, "UNKNOWN_CERTIFICATE");
-  EXPECT_THAT(refused.status.error_message(), HasSubstr("'URI:spiffe://x'"));
-  EXPECT_EQ(refused.metadata.at("missing"), "a client certificate or a token");
-}
-
 // Not its address, nor its common name.
 TEST(Access, ACertificatesNamesAreItsUrisAndThenItsHosts) {
   GuardedServer server;
@@ -85,44 +77,6 @@ TEST(Access, ANameOfAnotherKindIsAnotherName) {
   EXPECT_EQ(GuardedServer::Check(server.Certified({.name = kBackfill}), "backfill"), 'U');
   EXPECT_EQ(GuardedServer::Check(server.WithUri("dba.example"), "backfill"), 'U');
   EXPECT_EQ(GuardedServer::Check(server.Certified({.name = "dba.example"}), "backfill"), 'U');
-}
-
-TEST(Access, ACertificateWithNamesOfTwoCallersIsNobodys) {
-  GuardedServer server;
-  const Peer both = server.Certified({.dns = {"dba.example"}, .uri = {kBackfill}});
-  EXPECT_EQ(RefusedCheck(both, rpc::CheckOf("backfill", 1)).reason, "AMBIGUOUS_CERTIFICATE");
-  const Peer one = server.Certified({.dns = {"other.example"}, .uri = {"spiffe://x", kBackfill}});
-  EXPECT_EQ(GuardedServer::Check(one, "backfill"), '+');
-}
-
-TEST(Access, ACertificateThatNobodyIsListedForMayComeWithAToken) {
-  GuardedServer server;
-  Peer peer = server.WithUri("spiffe://x");
-  peer.authorization = Bearer(kSreToken);
-  EXPECT_EQ(GuardedServer::Check(peer, "anything"), '+');
-  // But a known one is the caller, whatever token comes with it.
-  peer = server.WithUri(kBackfill);
-  peer.authorization = Bearer(kSreToken);
-  EXPECT_EQ(GuardedServer::Check(peer, "anything"), 'P');
-}
-
-TEST(Access, ABadTokenIsNeverTakenForNone) {
-  access::PolicySpec spec = MatrixPolicy();
-  spec.callers.push_back({.name = "guest", .anybody = true, .identities = {"adhoc"}});
-  GuardedServer server(spec);
-  EXPECT_EQ(GuardedServer::Check(server.Bare(), "adhoc"), '+');
-  EXPECT_EQ(GuardedServer::Check(server.Bare(), "etl"), 'P');
-  EXPECT_EQ(GuardedServer::Check(server.WithUri("spiffe://x"), "adhoc"), '+');
-  for (const char* authorization :
-       {"Bearer wrong-0123456789abcdef0123456789abcdef", "Bearer ", "Bearer",
-        "Basic c3JlOng=", kSreToken, "Bearer  sre-0123456789abcdef0123456789abcdef0123",
-        "Bearer sre-0123456789abcdef0123456789abcdef0123 ",
-        "Bearer sre-0123456789abcdef0123456789abcdef012"}) {
-    SCOPED_TRACE(authorization);
-    EXPECT_EQ(RefusedCheck(server.Bare(authorization), rpc::CheckOf("adhoc", 1)).reason,
-              "BAD_TOKEN");
-  }
-  EXPECT_EQ(GuardedServer::Check(server.Bare("bearer " + std::string(kSreToken)), "etl"), '+');
 }
 
 TEST(Access, ATokenIsRefusedOverPlaintext) {
@@ -156,37 +110,6 @@ TEST(Access, ANewPolicyIsInForceForTheNextCallOnTheSameConnection) {
   EXPECT_EQ(GuardedServer::Check(backfill, "etl"), 'U');
   server.access.SetPolicy(std::nullopt);
   EXPECT_EQ(GuardedServer::Check(backfill, "anything"), '+');
-}
-
-TEST(Access, NewTokensAreInForceForTheNextCallOnTheSameConnection) {
-  GuardedServer server;
-  const Peer old = server.Bare(Bearer(kSreToken));
-  const std::string next = "next-0123456789abcdef0123456789abcdef";
-  Peer renewed = old;
-  renewed.authorization = Bearer(next);
-  EXPECT_EQ(GuardedServer::Check(old, "etl"), '+');
-  EXPECT_EQ(GuardedServer::Check(renewed, "etl"), 'U');
-  server.access.SetTokens(BookOf(TokenLine("sre", kSreToken) + TokenLine("sre", next)));
-  EXPECT_EQ(GuardedServer::Check(old, "etl"), '+');
-  EXPECT_EQ(GuardedServer::Check(renewed, "etl"), '+');
-  server.access.SetTokens(BookOf(TokenLine("sre", next)));
-  EXPECT_EQ(GuardedServer::Check(old, "etl"), 'U');
-  EXPECT_EQ(GuardedServer::Check(renewed, "etl"), '+');
-}
-
-// One connection may carry calls of many callers, as a proxy's does.
-TEST(Access, EachCallOnAConnectionHasItsOwnToken) {
-  GuardedServer server;
-  const Peer sre = server.Bare(Bearer(kSreToken));
-  Peer auditor = sre;
-  auditor.authorization = Bearer(kAuditorToken);
-  Peer nobody = sre;
-  nobody.authorization.clear();
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(GuardedServer::Check(sre, "backfill"), '+');
-    EXPECT_EQ(GuardedServer::Check(auditor, "backfill"), 'P');
-    EXPECT_EQ(GuardedServer::Check(nobody, "backfill"), 'U');
-  }
 }
 
 TEST(Access, ARunningStreamSeesANewPolicyAtItsNextMessage) {

@@ -204,11 +204,11 @@ TEST(AccessInForce, ProtectsWhatRulesWillMatchBeforeTheyAreInForce) {
   FakeClock clock;
   app::ConfiguredAccess access(7, clock);
   const auto claims = [&](const char* key) {
-    grpc::ServerContext context;
-    const access::Caller* caller = nullptr;
-    EXPECT_FALSE(access.control().Identify(context, nullptr, caller).has_value());
+    const access::LiteralEvidence call;
+    access::Asker asker;
+    EXPECT_FALSE(access.control().Identify(call, asker).has_value());
     const std::map<std::string, std::string> tags = {{key, "true"}};
-    return !access.control().MayCheck(caller, "etl", tags).has_value();
+    return !access.control().MayCheck(asker, "etl", tags).has_value();
   };
   config::Config before;
   before.access = {.callers = {{.name = "all", .anybody = true, .identities = {"*"}}},

@@ -28,7 +28,7 @@ Now Times(int64_t monotonic_s, int64_t wall_s) {
   return {.monotonic_ns = monotonic_s * 1'000'000'000, .wall_ns = wall_s * 1'000'000'000};
 }
 
-class SnapshotWriter : public testing::Test {
+class SnapshotWriterTest : public testing::Test {
  protected:
   SnapshotWriterOptions Options(const std::string& path) { return {.path = path}; }
   std::string path() const { return folder_.File("engine.snapshot"); }
@@ -38,7 +38,7 @@ class SnapshotWriter : public testing::Test {
   FakeClock clock_;
 };
 
-TEST_F(SnapshotWriter, WhatOneKeepsTheNextOneLoads) {
+TEST_F(SnapshotWriterTest, WhatOneKeepsTheNextOneLoads) {
   const auto engine = BusyEngine();
   SnapshotWriter writer(Options(path()), *engine, clock_);
   EXPECT_TRUE(writer.Round());
@@ -52,13 +52,13 @@ TEST_F(SnapshotWriter, WhatOneKeepsTheNextOneLoads) {
   EXPECT_EQ(about.st_mode & 0777, 0600U);
 }
 
-TEST_F(SnapshotWriter, WithoutAFileThereIsNothingToSay) {
+TEST_F(SnapshotWriterTest, WithoutAFileThereIsNothingToSay) {
   const Loaded loaded = Load(path(), clock_.Read());
   EXPECT_FALSE(loaded.state.has_value());
   EXPECT_TRUE(loaded.refused.ok());
 }
 
-TEST_F(SnapshotWriter, WhatIsNoSnapshotIsSetAside) {
+TEST_F(SnapshotWriterTest, WhatIsNoSnapshotIsSetAside) {
   Spoil("to be, or not to be");
   const Loaded loaded = Load(path(), clock_.Read());
   EXPECT_FALSE(loaded.state.has_value());
@@ -68,7 +68,7 @@ TEST_F(SnapshotWriter, WhatIsNoSnapshotIsSetAside) {
   EXPECT_TRUE(std::filesystem::exists(loaded.set_aside));
 }
 
-TEST_F(SnapshotWriter, WhatCannotBeReadIsLeftAlone) {
+TEST_F(SnapshotWriterTest, WhatCannotBeReadIsLeftAlone) {
   const auto engine = BusyEngine();
   ASSERT_TRUE(SnapshotWriter(Options(path()), *engine, clock_).Round());
   rlimit files = {};
@@ -84,7 +84,7 @@ TEST_F(SnapshotWriter, WhatCannotBeReadIsLeftAlone) {
   EXPECT_TRUE(Load(path(), clock_.Read()).state.has_value());
 }
 
-TEST_F(SnapshotWriter, WhatWasSetAsideBeforeStaysThere) {
+TEST_F(SnapshotWriterTest, WhatWasSetAsideBeforeStaysThere) {
   for (const char* name : {".refused", ".refused.1", ".refused.2"}) {
     Spoil(name);
     EXPECT_EQ(Load(path(), clock_.Read()).set_aside, path() + name);
@@ -94,7 +94,7 @@ TEST_F(SnapshotWriter, WhatWasSetAsideBeforeStaysThere) {
   EXPECT_EQ(first, ".refused");
 }
 
-TEST_F(SnapshotWriter, WhatCannotBeSetAsideIsNotOverwritten) {
+TEST_F(SnapshotWriterTest, WhatCannotBeSetAsideIsNotOverwritten) {
   for (int i = 0; i < 10; ++i) {
     Spoil("earlier");
     ASSERT_NE(Load(path(), clock_.Read()).set_aside, "");
@@ -117,13 +117,13 @@ TEST_F(SnapshotWriter, WhatCannotBeSetAsideIsNotOverwritten) {
   EXPECT_TRUE(Load(path(), clock_.Read()).state.has_value());
 }
 
-TEST_F(SnapshotWriter, APipeIsRefusedWithoutWaiting) {
+TEST_F(SnapshotWriterTest, APipeIsRefusedWithoutWaiting) {
   ASSERT_EQ(mkfifo(path().c_str(), 0600), 0);
   const Loaded loaded = Load(path(), clock_.Read());
   EXPECT_TRUE(absl::IsDataLoss(loaded.refused)) << loaded.refused;
 }
 
-TEST_F(SnapshotWriter, ADraftThatIsALinkIsNotFollowed) {
+TEST_F(SnapshotWriterTest, ADraftThatIsALinkIsNotFollowed) {
   const std::string other = folder_.File("other");
   std::ofstream(other) << "precious";
   std::filesystem::create_symlink(other, path() + ".new");
@@ -134,7 +134,7 @@ TEST_F(SnapshotWriter, ADraftThatIsALinkIsNotFollowed) {
   EXPECT_EQ(text, "precious");
 }
 
-TEST_F(SnapshotWriter, AFileOfTheFutureIsRefused) {
+TEST_F(SnapshotWriterTest, AFileOfTheFutureIsRefused) {
   const auto engine = BusyEngine();
   SnapshotWriter writer(Options(path()), *engine, clock_);
   ASSERT_TRUE(writer.Round());
@@ -158,7 +158,7 @@ TEST(SnapshotElapsed, IsTheLeastThatTheClocksAgreeOn) {
   EXPECT_EQ(*ElapsedSince(then, kOneBoot, Times(10, 4000), kAnotherBoot), 0);
 }
 
-TEST_F(SnapshotWriter, WritesOnlyWhatHasChanged) {
+TEST_F(SnapshotWriterTest, WritesOnlyWhatHasChanged) {
   const auto engine = BusyEngine();
   SnapshotWriter writer(Options(path()), *engine, clock_);
   EXPECT_TRUE(writer.Round());
@@ -172,7 +172,7 @@ TEST_F(SnapshotWriter, WritesOnlyWhatHasChanged) {
   EXPECT_EQ(writer.State().writes, 2);
 }
 
-TEST_F(SnapshotWriter, StopWritesWhatThereIsThen) {
+TEST_F(SnapshotWriterTest, StopWritesWhatThereIsThen) {
   const auto engine = BusyEngine();
   SnapshotWriter writer(Options(path()), *engine, clock_);
   writer.Start();
@@ -185,7 +185,7 @@ TEST_F(SnapshotWriter, StopWritesWhatThereIsThen) {
   EXPECT_EQ(loaded.state->permits.size(), 9U);
 }
 
-TEST_F(SnapshotWriter, AFileThatIsGoneOrAnotherOneIsWrittenAgain) {
+TEST_F(SnapshotWriterTest, AFileThatIsGoneOrAnotherOneIsWrittenAgain) {
   const auto engine = BusyEngine();
   SnapshotWriter writer(Options(path()), *engine, clock_);
   ASSERT_TRUE(writer.Round());
@@ -201,7 +201,7 @@ TEST_F(SnapshotWriter, AFileThatIsGoneOrAnotherOneIsWrittenAgain) {
   EXPECT_TRUE(Load(path(), clock_.Read()).state.has_value());
 }
 
-TEST_F(SnapshotWriter, StopWritesThoughNothingHasChanged) {
+TEST_F(SnapshotWriterTest, StopWritesThoughNothingHasChanged) {
   const auto engine = BusyEngine();
   SnapshotWriter writer(Options(path()), *engine, clock_);
   ASSERT_TRUE(writer.Round());
@@ -218,7 +218,7 @@ TEST(SnapshotWriterPace, ALongWriteMakesTheNextOneBeginSooner) {
   EXPECT_EQ(SnapshotWriter::NextRoundAfter(ms(2000), options), ms(0));
 }
 
-TEST_F(SnapshotWriter, ADiskWithoutRoomIsSaidAndTriedAgain) {
+TEST_F(SnapshotWriterTest, ADiskWithoutRoomIsSaidAndTriedAgain) {
   const SmallDisk disk(folder_.File("disk"));
   if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small disk takes root";
   const auto engine = BusyEngine();
@@ -243,7 +243,7 @@ TEST_F(SnapshotWriter, ADiskWithoutRoomIsSaidAndTriedAgain) {
   EXPECT_EQ(changes, (std::vector<bool>{false, true}));
 }
 
-TEST_F(SnapshotWriter, AReadOnlyDiskIsSaid) {
+TEST_F(SnapshotWriterTest, AReadOnlyDiskIsSaid) {
   const SmallDisk disk(folder_.File("disk"));
   if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small disk takes root";
   disk.MakeReadOnly();

@@ -179,6 +179,7 @@ std::string Summary(const SoakOptions& options, const World& world, const Verdic
       absl::StrFormat("soak: %.3g minutes, %d Checks allowed and %d denied", options.minutes,
                       world.allowed.load(), world.denied.load());
   if (!verdict.faults.empty()) return absl::StrCat(did, ": ", verdict.faults.front());
+  if (options.minutes < kLeastMinutesForGrowth) return absl::StrCat(did, ", no fault");
   return absl::StrCat(
       did, kJudgesMemory ? ", memory, files and threads flat" : ", files and threads flat");
 }
@@ -210,9 +211,14 @@ absl::StatusOr<Verdict> Soak(const SoakOptions& options) {
 
   Verdict verdict;
   Judge judge(verdict);
-  if (kJudgesMemory) judge.Flat("memory MiB", series.rss_mib, kMemory);
-  judge.Flat("files", series.files, kFiles);
-  judge.Flat("threads", series.threads, kThreads);
+  const bool judges_growth = options.minutes >= kLeastMinutesForGrowth;
+  if (judges_growth) {
+    if (kJudgesMemory) judge.Flat("memory MiB", series.rss_mib, kMemory);
+    judge.Flat("files", series.files, kFiles);
+    judge.Flat("threads", series.threads, kThreads);
+  } else {
+    judge.Line("whether it grows is not judged in less than %g minutes", kLeastMinutesForGrowth);
+  }
   judge.Calls(world.calls);
   judge.Ok(world.rows.Verify(NowNs()));
   JudgeLoad(world, judge);

@@ -20,8 +20,10 @@ struct SoakOptions {
   std::string folder;  // empty, and this program's own
 };
 
-// Five cycles of faults, less than which cannot be judged.
-inline constexpr double kLeastMinutes = 1.25;
+// Two cycles of faults: each of them is met, and got over.
+inline constexpr double kLeastMinutes = 0.5;
+// Five cycles, less than which do not show whether memory, files and threads grow.
+inline constexpr double kLeastMinutesForGrowth = 1.25;
 
 struct Verdict {
   std::vector<std::string> lines;   // a table for a person

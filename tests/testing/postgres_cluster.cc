@@ -1,6 +1,8 @@
 #include "tests/testing/postgres_cluster.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -91,24 +93,52 @@ absl::StatusOr<std::unique_ptr<PostgresCluster>> PostgresCluster::Start(
   return cluster;
 }
 
-absl::Status PostgresCluster::Initialize(const PostgresOptions& options) {
-  servers_.push_back(std::make_unique<PostgresServer>("primary", bin_, folder_, account_));
-  PostgresServer& primary = *servers_[0];
-  std::vector<std::string> initdb = {
-      bin_ + "/initdb", "--pgdata=" + primary.data(), "--no-sync",        "--no-instructions",
-      "--auth=trust",   "--username=postgres",        "--locale=C.UTF-8", "--encoding=UTF8"};
+absl::Status PostgresCluster::InitDb(const std::string& data, const std::string& log,
+                                     const std::string& password) const {
+  std::vector<std::string> initdb = {bin_ + "/initdb",    "--pgdata=" + data, "--no-sync",
+                                     "--no-instructions", "--auth=trust",     "--username=postgres",
+                                     "--locale=C.UTF-8",  "--encoding=UTF8"};
   const std::string password_file = folder_ + "/password";
-  if (!options.password.empty()) {
-    std::ofstream(password_file) << options.password << "\n";
+  if (!password.empty()) {
+    std::ofstream(password_file) << password << "\n";
     initdb.push_back("--auth-host=scram-sha-256");
     initdb.push_back("--pwfile=" + password_file);
   }
-  if (absl::Status status = RunProgram(initdb, account_, primary.log(), kClusterLimit);
-      !status.ok()) {
-    return status;
-  }
+  absl::Status status = RunProgram(initdb, account_, log, kClusterLimit);
   std::filesystem::remove(password_file);
-  absl::Status status = primary.Configure(SettingsOf(options, folder_));
+  return status;
+}
+
+// Whoever comes first makes the template; the lock holds the others up for so long.
+absl::Status PostgresCluster::CopyTemplate(const std::string& folder,
+                                           const PostgresServer& to) const {
+  const int lock = open((folder + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (lock < 0 || flock(lock, LOCK_EX) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("locking ", folder));
+  }
+  const std::string made = folder + "/data";
+  absl::Status status;
+  if (!std::filesystem::exists(made)) {
+    const std::string unfinished = folder + "/unfinished";
+    if (chown(folder.c_str(), account_.uid, account_.gid) != 0) {
+      status = absl::ErrnoToStatus(errno, absl::StrCat("giving ", folder, " away"));
+    }
+    if (status.ok()) status = InitDb(unfinished, to.log(), "");
+    if (status.ok()) std::filesystem::rename(unfinished, made);
+  }
+  close(lock);
+  if (!status.ok()) return status;
+  return RunProgram({"/bin/cp", "-a", made, to.data()}, account_, to.log(), kClusterLimit);
+}
+
+absl::Status PostgresCluster::Initialize(const PostgresOptions& options) {
+  servers_.push_back(std::make_unique<PostgresServer>("primary", bin_, folder_, account_));
+  PostgresServer& primary = *servers_[0];
+  const char* const folder = getenv("HEADGATE_POSTGRES_TEMPLATE");
+  absl::Status status = folder != nullptr && options.password.empty()
+                            ? CopyTemplate(folder, primary)
+                            : InitDb(primary.data(), primary.log(), options.password);
+  if (status.ok()) status = primary.Configure(SettingsOf(options, folder_));
   return status.ok() ? primary.TakePort() : status;
 }
 

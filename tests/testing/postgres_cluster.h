@@ -57,8 +57,13 @@ class PostgresCluster {
       : bin_(std::move(bin)),
         folder_(std::move(folder)),
         account_(account),
-        keeper_(std::make_unique<FolderKeeper>(folder_)) {}
+        cleanup_(std::make_unique<FolderCleanup>(folder_)) {}
 
+  // Into `data`, by initdb.
+  absl::Status InitDb(const std::string& data, const std::string& log,
+                      const std::string& password) const;
+  // The same by a copy of what initdb once made in `folder`.
+  absl::Status CopyTemplate(const std::string& folder, const PostgresServer& to) const;
   absl::Status Initialize(const PostgresOptions& options);
   absl::Status AddStandby(const std::string& name);
   absl::Status StartAll();
@@ -66,7 +71,7 @@ class PostgresCluster {
   const std::string bin_;
   const std::string folder_;
   const Account account_;
-  std::unique_ptr<FolderKeeper> keeper_;  // goes after the servers
+  std::unique_ptr<FolderCleanup> cleanup_;  // goes after the servers
   std::vector<std::unique_ptr<PostgresServer>> servers_;
 };
 

@@ -132,13 +132,13 @@ std::string TailOf(const std::string& file) {
   return absl::StrJoin(lines, "\n");
 }
 
-FolderKeeper::FolderKeeper(const std::string& folder) {
+FolderCleanup::FolderCleanup(const std::string& folder) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return;
   const std::vector<std::string> argv = {"/bin/sh", "-c", kKeeperScript, folder};
   const std::vector<char*> arguments = PointersTo(argv);
-  keeper_ = fork();
-  if (keeper_ == 0) {
+  cleanup_ = fork();
+  if (cleanup_ == 0) {
     setsid();
     dup2(ends[0], STDIN_FILENO);
     close_range(3, ~0U, 0);
@@ -149,9 +149,9 @@ FolderKeeper::FolderKeeper(const std::string& folder) {
   pipe_ = ends[1];
 }
 
-FolderKeeper::~FolderKeeper() {
+FolderCleanup::~FolderCleanup() {
   if (pipe_ >= 0) close(pipe_);
-  if (keeper_ > 0) waitpid(keeper_, nullptr, 0);
+  if (cleanup_ > 0) waitpid(cleanup_, nullptr, 0);
 }
 
 }  // namespace headgate

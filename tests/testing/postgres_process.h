@@ -43,17 +43,17 @@ std::string TailOf(const std::string& file);
 
 // Guards a folder of servers: when this object goes, or the test dies in whatever way, a process
 // of its own ends all servers there and removes the folder.
-class FolderKeeper {
+class FolderCleanup {
  public:
   // The folder, by an absolute path, holds one data folder for each server.
-  explicit FolderKeeper(const std::string& folder);
-  ~FolderKeeper();
-  FolderKeeper(const FolderKeeper&) = delete;
-  FolderKeeper& operator=(const FolderKeeper&) = delete;
+  explicit FolderCleanup(const std::string& folder);
+  ~FolderCleanup();
+  FolderCleanup(const FolderCleanup&) = delete;
+  FolderCleanup& operator=(const FolderCleanup&) = delete;
 
  private:
-  int pipe_ = -1;  // the keeper acts when its other end sees this one closed
-  pid_t keeper_ = -1;
+  int pipe_ = -1;  // it acts when its other end sees this one closed
+  pid_t cleanup_ = -1;
 };
 
 }  // namespace headgate

@@ -19,8 +19,8 @@ class NoStatus final : public StatusSource {
   absl::Time StartedAt() const override { return absl::UnixEpoch(); }
   config::LoadStatus Config() const override { return {}; }
   std::vector<health::TargetSnapshot> Targets() const override { return {}; }
-  ThrottleLogSnapshot ThrottleLog() const override { return {}; }
-  OverridesSnapshot Overrides() const override { return {}; }
+  throttle_log::ThrottleLogSnapshot ThrottleLog() const override { return {}; }
+  overrides::OverridesSnapshot Overrides() const override { return {}; }
 };
 
 struct QuietDependencies {
@@ -38,10 +38,10 @@ struct QuietDependencies {
 
   NoStatus status;
   CheckListener activity;
-  CallListener call_listener;
+  transport::CallListener call_listener;
   throttle_log::Recorder recorder;
   access::AccessControl access;
-  Calls calls;
+  transport::Calls calls;
   const Dependencies all;
 };
 

@@ -1,7 +1,7 @@
 // What a handler learns of the connection that a call came over. Whose it is, is for access control
 // to say (tests/security/access_test.cc).
 
-#include "server/rpc/call_origin.h"
+#include "server/transport/call_origin.h"
 
 #include <memory>
 
@@ -26,7 +26,7 @@ class Origins final : public grpc::health::v1::Health::Service {
 
   grpc::Status Check(grpc::ServerContext* context, const grpc::health::v1::HealthCheckRequest*,
                      grpc::health::v1::HealthCheckResponse*) override {
-    is_plaintext = rpc::IsPlaintext(*context);
+    is_plaintext = transport::IsPlaintext(*context);
     return grpc::Status();
   }
 

@@ -20,7 +20,7 @@
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "server/rpc/file_descriptor.h"
+#include "server/transport/file_descriptor.h"
 
 namespace headgate::tls {
 
@@ -121,7 +121,7 @@ class Raw {
   }
 
  private:
-  rpc::FileDescriptor socket_;
+  transport::FileDescriptor socket_;
 };
 
 inline std::string Frame(char type, char flags, uint32_t stream, const std::string& payload) {

@@ -1,0 +1,113 @@
+// The command line, parsed and checked: what is left to do is plain data.
+//
+// CLI11 and its exceptions stay in arguments.cc. Options may stand before or after the command.
+//
+// Pure but for the environment variables HEADGATE_ADDRESS, HEADGATE_TLS... and HEADGATE_TOKEN_FILE.
+//
+//   const Parsed parsed = ParseArguments({"check", "job-7:etl", "--cost", "250"});
+//   if (const auto* ended = std::get_if<Ended>(&parsed)) ...
+
+#ifndef HEADGATE_CLIENT_CLI_ARGUMENTS_ARGUMENTS_H_
+#define HEADGATE_CLIENT_CLI_ARGUMENTS_ARGUMENTS_H_
+
+#include <headgate/tls.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "client/cli/arguments/log_arguments.h"
+#include "client/cli/arguments/override_arguments.h"
+#include "client/cli/output/console.h"
+
+namespace headgate::cli {
+
+enum class ColourChoice { kAuto, kAlways, kNever };
+
+struct Globals {
+  std::string address = "127.0.0.1:8081";
+  std::optional<client::TlsOptions> tls;  // absent: plaintext
+  std::string token_file;
+  absl::Duration timeout = absl::Seconds(2);  // of one answer
+  std::string target;
+  Format format = Format::kTable;
+  ColourChoice colours = ColourChoice::kAuto;
+};
+
+// One Check, as check, explain and run describe it.
+struct WorkArguments {
+  std::string identity;
+  std::optional<double> cost;
+  std::string pattern;
+  std::map<std::string, std::string> tags;
+};
+
+enum class DryRun { kNo, kYes };
+
+struct CheckArguments {
+  WorkArguments work;
+  std::string request_id;
+  DryRun dry_run = DryRun::kNo;
+  std::optional<absl::Duration> wait;  // absent: ask once
+};
+
+struct ReportArguments {
+  struct Pair {
+    uint64_t permit = 0;
+    double cost = 0;
+  };
+  std::vector<Pair> reports;
+};
+
+struct ExplainArguments {
+  WorkArguments work;
+};
+
+enum class OnUnreachable { kWait, kProceed, kFail };
+
+struct RunArguments {
+  WorkArguments work;
+  absl::Duration wait = absl::InfiniteDuration();
+  OnUnreachable on_unreachable = OnUnreachable::kFail;
+  std::optional<double> report_cost;  // absent: the seconds that the command took
+  std::vector<std::string> command;
+};
+
+struct StatusArguments {};
+
+struct TopArguments {
+  enum class Mode { kLive, kOnce };
+  Mode mode = Mode::kLive;
+  absl::Duration interval = absl::Seconds(1);
+};
+
+struct ConfigCheckArguments {
+  std::string file;
+};
+
+struct Arguments {
+  Globals globals;
+  std::variant<CheckArguments, ReportArguments, ExplainArguments, RunArguments, StatusArguments,
+               TopArguments, ConfigCheckArguments, LogArguments, ReplayArguments, OverrideArguments,
+               OverridesArguments, DeleteOverrideArguments>
+      command;
+};
+
+// There is nothing to do: help was asked for, or the usage is wrong.
+struct Ended {
+  ExitStatus status = ExitStatus::kOk;
+  std::string text;  // for stdout where the status is ok; else what is wrong
+};
+
+using Parsed = std::variant<Arguments, Ended>;
+
+// Without the program's name.
+Parsed ParseArguments(const std::vector<std::string>& arguments);
+
+}  // namespace headgate::cli
+
+#endif  // HEADGATE_CLIENT_CLI_ARGUMENTS_ARGUMENTS_H_

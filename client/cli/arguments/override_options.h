@@ -1,0 +1,26 @@
+// The options of pause, throttle, exempt, resume and overrides.
+//
+// For arguments.cc alone, as parsed_option.h is.
+
+#ifndef HEADGATE_CLIENT_CLI_ARGUMENTS_OVERRIDE_OPTIONS_H_
+#define HEADGATE_CLIENT_CLI_ARGUMENTS_OVERRIDE_OPTIONS_H_
+
+#include <CLI/CLI.hpp>
+
+#include "client/cli/arguments/override_arguments.h"
+
+namespace headgate::cli {
+
+// The command that makes overrides of this kind.
+CLI::App* AddOverride(CLI::App& app, v1::OverrideKind kind, OverrideArguments& override);
+
+struct OverridesCommands {
+  CLI::App* list = nullptr;
+  CLI::App* remove = nullptr;  // below `list`
+};
+OverridesCommands AddOverrides(CLI::App& app, OverridesArguments& list,
+                               DeleteOverrideArguments& remove);
+
+}  // namespace headgate::cli
+
+#endif  // HEADGATE_CLIENT_CLI_ARGUMENTS_OVERRIDE_OPTIONS_H_

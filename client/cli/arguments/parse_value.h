@@ -1,0 +1,37 @@
+// Times, durations and costs as a person writes them.
+//
+// Pure functions; thread-safe.
+//
+//   const absl::StatusOr<absl::Duration> wait = DurationFromText("1h30m");
+
+#ifndef HEADGATE_CLIENT_CLI_ARGUMENTS_PARSE_VALUE_H_
+#define HEADGATE_CLIENT_CLI_ARGUMENTS_PARSE_VALUE_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace headgate::cli {
+
+// "7d" and durations are so long before `now`; "06:00" and "06:00:30" are today's in the zone; then
+// there are "2026-01-31", "2026-01-31 06:00[:30]" and RFC 3339. InvalidArgument says what is wrong.
+absl::StatusOr<absl::Time> TimeFromText(const std::string& text, absl::Time now,
+                                        absl::TimeZone zone);
+
+// "18:00" and "18:00:30" are the next ones in the zone; then there are "2026-01-31 18:00[:30]" and
+// RFC 3339, past or not. InvalidArgument says what is wrong.
+absl::StatusOr<absl::Time> ComingTimeFromText(const std::string& text, absl::Time now,
+                                              absl::TimeZone zone);
+
+// "250ms", "1h30m", "0". InvalidArgument says what is wrong; negative ones are refused.
+absl::StatusOr<absl::Duration> DurationFromText(std::string_view text);
+// The same, but longer than 0.
+absl::StatusOr<absl::Duration> PositiveDurationFromText(std::string_view text);
+// A number from 0 to the most that a Check or report may cost.
+absl::StatusOr<double> CostFromText(std::string_view text);
+
+}  // namespace headgate::cli
+
+#endif  // HEADGATE_CLIENT_CLI_ARGUMENTS_PARSE_VALUE_H_

@@ -1,0 +1,72 @@
+// headgate config check: what the server would say about a configuration file. The server itself is
+// asked, so that there is one judge.
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/cli/commands.h"
+#include "client/cli/output/config_verdict.h"
+#include "client/cli/process/child_process.h"
+
+namespace headgate::cli {
+namespace {
+
+constexpr char kServer[] = "headgated";
+
+bool IsExecutable(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
+}
+
+// The server's program beside this one, or else on PATH.
+std::optional<std::string> FindServer() {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error && IsExecutable(self.parent_path() / kServer)) return self.parent_path() / kServer;
+  const char* path = std::getenv("PATH");
+  for (const auto& folder : absl::StrSplit(path == nullptr ? "" : path, ':')) {
+    const auto candidate =
+        std::filesystem::path(folder.empty() ? "." : std::string(folder)) / kServer;
+    if (IsExecutable(candidate)) return candidate.string();
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> Lines(const std::string& text) {
+  return absl::StrSplit(text, '\n', absl::SkipWhitespace());
+}
+
+}  // namespace
+
+int RunConfigCheck(const Globals&, const ConfigCheckArguments& arguments, const Console& console) {
+  const std::optional<std::string> server = FindServer();
+  if (!server) {
+    console.Complain(absl::StrCat("cannot check ", arguments.file,
+                                  ": headgated is neither beside headgate nor on PATH"));
+    return ToInt(ExitStatus::kFailed);
+  }
+  const absl::StatusOr<Captured> answer =
+      RunAndCapture({*server, absl::StrCat("--check-config=", arguments.file)});
+  if (!answer.ok()) {
+    console.Complain(std::string(answer.status().message()));
+    return ToInt(ExitStatus::kFailed);
+  }
+  std::vector<std::string> errors = Lines(answer->output);
+  if (answer->status == ToInt(ExitStatus::kOk)) errors.clear();
+  if (answer->status != ToInt(ExitStatus::kOk) &&
+      (answer->status != ToInt(ExitStatus::kUsage) || errors.empty())) {
+    console.Complain(absl::StrCat(*server, " ended with status ", answer->status,
+                                  errors.empty() ? "" : ": ", errors.empty() ? "" : errors.back()));
+    return ToInt(ExitStatus::kFailed);
+  }
+  PrintVerdict(arguments.file, errors, console);
+  return ToInt(errors.empty() ? ExitStatus::kOk : ExitStatus::kUsage);
+}
+
+}  // namespace headgate::cli

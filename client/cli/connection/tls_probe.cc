@@ -1,0 +1,202 @@
+#include "client/cli/connection/tls_probe.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/freed.h"
+#include "common/host_port.h"
+
+namespace headgate::cli {
+namespace {
+
+using Context = std::unique_ptr<SSL_CTX, Freed<SSL_CTX_free>>;
+using Session = std::unique_ptr<SSL, Freed<SSL_free>>;
+using Addresses = std::unique_ptr<addrinfo, Freed<freeaddrinfo>>;
+
+// Blocks SIGPIPE, because OpenSSL writes to a connection that the other end may have closed.
+class NoSigpipe {
+ public:
+  NoSigpipe() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoSigpipe() {
+    const timespec at_once = {};
+    while (sigtimedwait(&pipe_, nullptr, &at_once) > 0) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t pipe_ = {};
+  sigset_t before_ = {};
+};
+
+constexpr char kSpeaksNoTls[] = "the server speaks no TLS; try without --tls";
+
+// -1: nobody listens.
+int Connect(const HostPort& to, absl::Duration timeout) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(to.host.c_str(), std::to_string(to.port).c_str(), &hints, &found) != 0) return -1;
+  const Addresses addresses(found);
+  const timeval limit = absl::ToTimeval(timeout);
+  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
+    const int opened = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol);
+    if (opened < 0) continue;
+    setsockopt(opened, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    setsockopt(opened, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    if (connect(opened, at->ai_addr, at->ai_addrlen) == 0) return opened;
+    close(opened);
+  }
+  return -1;
+}
+
+Context NewContext(const client::TlsOptions* tls) {
+  Context context(SSL_CTX_new(TLS_client_method()));
+  if (context == nullptr || tls == nullptr) return context;
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+  if (tls->ca_file.empty()) {
+    SSL_CTX_set_default_verify_paths(context.get());
+  } else {
+    SSL_CTX_load_verify_locations(context.get(), tls->ca_file.c_str(), nullptr);
+  }
+  if (!tls->certificate_file.empty()) {
+    SSL_CTX_use_certificate_chain_file(context.get(), tls->certificate_file.c_str());
+    SSL_CTX_use_PrivateKey_file(context.get(), tls->key_file.c_str(), SSL_FILETYPE_PEM);
+  }
+  return context;
+}
+
+bool IsIpAddress(const std::string& host) {
+  unsigned char bytes[sizeof(in6_addr)];
+  return inet_pton(AF_INET, host.c_str(), bytes) == 1 ||
+         inet_pton(AF_INET6, host.c_str(), bytes) == 1;
+}
+
+void Expect(SSL* session, const std::string& name) {
+  if (IsIpAddress(name)) {
+    X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), name.c_str());
+  } else {
+    SSL_set1_host(session, name.c_str());
+    SSL_set_tlsext_host_name(session, name.c_str());
+  }
+}
+
+// What the server's alert says about the client's certificate.
+std::string OfOurs(int alert) {
+  switch (alert) {
+    case SSL_AD_CERTIFICATE_REQUIRED:
+      return "the server asks for a certificate: give --tls-cert and --tls-key";
+    case SSL_AD_CERTIFICATE_EXPIRED:
+      return "the server says that your certificate has expired";
+    case SSL_AD_UNKNOWN_CA:
+      return "the server does not know the authority that signed your certificate";
+    default:
+      return absl::StrCat("the server refuses your certificate: ",
+                          SSL_alert_desc_string_long(alert));
+  }
+}
+
+// The alert that was received, as OpenSSL encodes it in the reason of an error; -1: there was none.
+int AlertIn(unsigned long error) {
+  const int reason = ERR_GET_REASON(error);
+  return reason > SSL_AD_REASON_OFFSET ? reason - SSL_AD_REASON_OFFSET : -1;
+}
+
+bool IsUnknownAuthority(long verified) {
+  return verified == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN ||
+         verified == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT ||
+         verified == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY ||
+         verified == X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE;
+}
+
+std::string WhyFailed(SSL* session) {
+  const long verified = SSL_get_verify_result(session);
+  if (IsUnknownAuthority(verified)) {
+    return absl::StrCat("the server's certificate is refused: its authority is not in --tls-ca (",
+                        X509_verify_cert_error_string(verified), ")");
+  }
+  if (verified != X509_V_OK) {
+    return absl::StrCat("the server's certificate is refused: ",
+                        X509_verify_cert_error_string(verified));
+  }
+  const unsigned long error = ERR_peek_last_error();
+  if (const int alert = AlertIn(error); alert >= 0) return OfOurs(alert);
+  const int reason = ERR_GET_REASON(error);
+  if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_UNEXPECTED_EOF_WHILE_READING ||
+      reason == SSL_R_PACKET_LENGTH_TOO_LONG) {
+    return kSpeaksNoTls;
+  }
+  return error == 0 ? "" : absl::StrCat("TLS failed: ", ERR_reason_error_string(error));
+}
+
+// The server has closed the connection without an alert, as gRPC's servers do.
+std::string OfOurs(SSL* session) {
+  X509* const own = SSL_get_certificate(session);
+  if (own == nullptr) {
+    return "the server closes the connection: if it asks for a certificate, give --tls-cert and "
+           "--tls-key";
+  }
+  if (X509_cmp_current_time(X509_get0_notAfter(own)) < 0) return "your certificate has expired";
+  return "the server closes the connection: it may not know the authority of your certificate";
+}
+
+// With TLS 1.3 a server judges the client's certificate after the client's end of the handshake.
+std::string WhyRefused(SSL* session) {
+  char byte = 0;
+  const int got = SSL_read(session, &byte, 1);
+  if (got > 0) return "";
+  if (const int alert = AlertIn(ERR_peek_last_error()); alert >= 0) return OfOurs(alert);
+  // A server that is merely slow has not closed the connection.
+  return SSL_get_error(session, got) == SSL_ERROR_WANT_READ ? "" : OfOurs(session);
+}
+
+}  // namespace
+
+std::string WhyNoTls(const client::ConnectionOptions& options, absl::Duration timeout) {
+  const std::optional<HostPort> to = ParseHostPort(options.address);
+  if (!to.has_value()) return "";
+  const int connection = Connect(*to, timeout);
+  if (connection < 0) return "";
+  const client::TlsOptions* const tls = options.tls.has_value() ? &*options.tls : nullptr;
+  const NoSigpipe no_sigpipe;
+  ERR_clear_error();
+  std::string why;
+  {
+    const Context context = NewContext(tls);
+    const Session session(context == nullptr ? nullptr : SSL_new(context.get()));
+    if (session != nullptr) {
+      constexpr unsigned char kHttp2[] = {2, 'h', '2'};
+      SSL_set_alpn_protos(session.get(), kHttp2, sizeof(kHttp2));
+      if (tls != nullptr)
+        Expect(session.get(), tls->server_name.empty() ? to->host : tls->server_name);
+      SSL_set_fd(session.get(), connection);
+      const bool shaken = SSL_connect(session.get()) == 1;
+      if (tls != nullptr) {
+        why = shaken ? WhyRefused(session.get()) : WhyFailed(session.get());
+      } else if (shaken || AlertIn(ERR_peek_last_error()) >= 0) {
+        why = "the server speaks TLS; give --tls";
+      }
+    }
+  }
+  ERR_clear_error();
+  close(connection);
+  return why;
+}
+
+}  // namespace headgate::cli

@@ -1,0 +1,26 @@
+// Why a server could not be reached, where TLS is the reason: gRPC tells no more than that a
+// handshake failed, or that a connection was closed.
+//
+// Makes one handshake of its own, by OpenSSL, and sends nothing over it. It takes as long as the
+// timeout at most, and is done once a call has failed.
+//
+//   std::string why = WhyNoTls({.address = "headgate:8081", .tls = ...}, absl::Seconds(2));
+
+#ifndef HEADGATE_CLIENT_CLI_CONNECTION_TLS_PROBE_H_
+#define HEADGATE_CLIENT_CLI_CONNECTION_TLS_PROBE_H_
+
+#include <headgate/tls.h>
+
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace headgate::cli {
+
+// A line for a person, such as "its certificate has expired"; empty: TLS is not the reason, or the
+// address is not of the form host:port.
+std::string WhyNoTls(const client::ConnectionOptions& options, absl::Duration timeout);
+
+}  // namespace headgate::cli
+
+#endif  // HEADGATE_CLIENT_CLI_CONNECTION_TLS_PROBE_H_

@@ -1,0 +1,128 @@
+// headgate explain: what a Check would answer now, and why.
+
+#include <headgate/v1/throttler_service.grpc.pb.h>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/arguments/check_request.h"
+#include "client/cli/commands.h"
+#include "client/cli/connection/connection.h"
+#include "client/cli/explain/explain_csv.h"
+#include "client/cli/output/decision_text.h"
+#include "client/cli/output/proto_text.h"
+#include "client/cli/output/table.h"
+#include "client/cli/output/terminal_text.h"
+#include "client/cli/output/value_text.h"
+
+namespace headgate::cli {
+namespace {
+
+std::string OrUnlimited(bool limited, double value) {
+  return limited ? ShortNumber(value) : "unlimited";
+}
+
+std::string Permits(const v1::BucketState& bucket) {
+  if (!bucket.has_max_concurrency()) return "";
+  return absl::StrCat(bucket.outstanding(), " of ", bucket.max_concurrency());
+}
+
+Cell RoomIn(const v1::BucketState& bucket) {
+  if (!bucket.has_room_in()) return {"never", Paint::kBad};
+  const absl::Duration room_in = FromProto(bucket.room_in());
+  if (room_in <= absl::ZeroDuration()) return {"now", Paint::kGood};
+  if (!bucket.ask_again()) return {ShortDuration(room_in), Paint::kWarn};
+  const bool permits =
+      bucket.has_max_concurrency() && bucket.outstanding() >= bucket.max_concurrency();
+  return {permits ? "with the next Report"
+                  : absl::StrCat("unknown: ask again in ", ShortDuration(room_in)),
+          Paint::kWarn};
+}
+
+Table Buckets(const v1::ExplainResponse& explanation) {
+  Table table({{"BUDGET"},
+               {"BUCKET"},
+               {"RULE"},
+               {"COST", Align::kRight},
+               {"DEBT", Align::kRight},
+               {"BURST", Align::kRight},
+               {"RATE/s", Align::kRight},
+               {"SPEED", Align::kRight},
+               {"MAX COST", Align::kRight},
+               {"PERMITS", Align::kRight},
+               {"ROOM IN"}});
+  for (const v1::BucketState& bucket : explanation.buckets()) {
+    table.Add({{bucket.budget()},
+               {bucket.bucket()},
+               {bucket.rule()},
+               {ShortNumber(bucket.cost())},
+               {ShortNumber(bucket.debt())},
+               {OrUnlimited(bucket.has_burst(), bucket.burst())},
+               {OrUnlimited(bucket.has_rate(), bucket.rate())},
+               {ShortNumber(bucket.speed())},
+               {bucket.has_max_cost() ? ShortNumber(bucket.max_cost()) : ""},
+               {Permits(bucket)},
+               RoomIn(bucket)});
+  }
+  return table;
+}
+
+Cell Effect(const v1::MatchedRule& rule) {
+  if (rule.effect() == v1::RULE_EFFECT_APPLIED) return {"applies", Paint::kGood};
+  return {absl::StrCat("overruled by '", rule.overruled_by(), "': ", rule.overruled_because()),
+          Paint::kDim};
+}
+
+Table Rules(const v1::ExplainResponse& explanation) {
+  Table table({{"RULE"}, {"WHAT IT DOES"}, {"EXPIRES"}, {"WHAT CAME OF IT"}});
+  for (const v1::MatchedRule& rule : explanation.matched_rules()) {
+    table.Add({{rule.name()},
+               {rule.action()},
+               {rule.has_expires_at() ? LocalTimeText(FromProto(rule.expires_at())) : "never"},
+               Effect(rule)});
+  }
+  return table;
+}
+
+// What chance may make of it, for the headline.
+std::string ByChance(const v1::ExplainResponse& explanation) {
+  const bool allowed = explanation.decision().verdict() == v1::VERDICT_ALLOWED;
+  if (!allowed || !(explanation.reject_ratio() > 0)) return "";
+  return absl::StrCat(", but ", ShortNumber(100 * explanation.reject_ratio()),
+                      " % of such Checks are rejected by chance");
+}
+
+std::string ExplanationText(const v1::ExplainResponse& explanation, Colours colours) {
+  std::string text = DecisionText(explanation.decision(), colours, ByChance(explanation));
+  const Table rules = Rules(explanation);
+  absl::StrAppend(&text, "\n", rules.empty() ? "no rule matches\n" : rules.Text(colours));
+  if (explanation.reject_ratio() > 0) {
+    absl::StrAppend(&text, "rejected by chance: ", ShortNumber(100 * explanation.reject_ratio()),
+                    " % of Checks\n");
+  }
+  if (explanation.buckets().empty()) {
+    absl::StrAppend(&text, "it would be charged to no budget\n");
+  } else {
+    absl::StrAppend(&text, "\n", Buckets(explanation).Text(colours));
+  }
+  if (!explanation.to_be_allowed().empty()) absl::StrAppend(&text, "\nto be allowed:\n");
+  for (const std::string& sentence : explanation.to_be_allowed()) {
+    absl::StrAppend(&text, "  - ", Escaped(sentence), "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+int RunExplain(const Globals& globals, const ExplainArguments& arguments, const Console& console) {
+  v1::ExplainRequest request;
+  *request.mutable_check() = ToProto(globals, arguments.work);
+  const absl::StatusOr<v1::ExplainResponse> explanation =
+      Connection(globals).Call(&v1::ThrottlerService::Stub::Explain, request);
+  if (!explanation.ok()) return ToInt(console.Fail(explanation.status()));
+  console.Print(
+      *explanation, [&] { return ExplanationText(*explanation, console.colours); },
+      [&] { return ExplanationCsv(*explanation); });
+  const bool allowed = explanation->decision().verdict() == v1::VERDICT_ALLOWED;
+  return ToInt(allowed ? ExitStatus::kOk : ExitStatus::kDenied);
+}
+
+}  // namespace headgate::cli

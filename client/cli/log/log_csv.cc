@@ -1,0 +1,85 @@
+#include "client/cli/log/log_csv.h"
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/output/proto_text.h"
+#include "client/cli/output/value_text.h"
+
+namespace headgate::cli {
+
+Table IntervalsCsv(const v1::ListThrottledIntervalsResponse& response) {
+  Table table(
+      Titles("from,to,identity,target,allowed,denied,denied_cost,reason,limit_kind,budget,rule,"
+             "signal,denied_by_it,peak,limit,message,causes"));
+  for (const v1::ThrottledInterval& interval : response.intervals()) {
+    const bool known = !interval.causes().empty();
+    const v1::DenialCause cause = known ? interval.causes(0) : v1::DenialCause();
+    table.Add({{Rfc3339(true, interval.from())},
+               {Rfc3339(true, interval.to())},
+               {interval.identity()},
+               {interval.target()},
+               {absl::StrCat(interval.allowed())},
+               {absl::StrCat(interval.denied())},
+               {ExactNumber(interval.denied_cost())},
+               {Word(cause.reason())},
+               {known ? Word(cause.limit_kind()) : ""},
+               {cause.budget()},
+               {cause.rule()},
+               {cause.signal()},
+               {known ? absl::StrCat(cause.denied()) : ""},
+               {known ? ExactNumber(cause.peak()) : ""},
+               {known ? ExactNumber(cause.limit()) : ""},
+               {interval.message()},
+               {absl::StrCat(interval.causes_size())}});
+  }
+  return table;
+}
+
+Table SumsCsv(const v1::QueryThrottleLogResponse& sums) {
+  Table table(
+      Titles("from,identity,target,outcome,reason,budget,rule,signal,allowed,would_be_denied,"
+             "denied,allowed_cost,denied_cost,folded"));
+  for (const v1::LogSum& sum : sums.sums()) {
+    table.Add({{Rfc3339(sum.has_from(), sum.from())},
+               {sum.identity()},
+               {sum.target()},
+               {Word(sum.outcome())},
+               {Word(sum.reason())},
+               {sum.budget()},
+               {sum.rule()},
+               {sum.signal()},
+               {absl::StrCat(sum.allowed())},
+               {absl::StrCat(sum.would_be_denied())},
+               {absl::StrCat(sum.denied())},
+               {ExactNumber(sum.allowed_cost())},
+               {ExactNumber(sum.denied_cost())},
+               {absl::StrCat(sum.folded())}});
+  }
+  return table;
+}
+
+Table DenialsCsv(const v1::ListDenialsResponse& response) {
+  Table table(
+      Titles("number,at,identity,target,outcome,predicted_cost,reason,limit_kind,budget,rule,"
+             "signal,observed,limit,retry_after_s,priority"));
+  for (const v1::Denial& denial : response.denials()) {
+    const v1::DenialCause& cause = denial.cause();
+    table.Add({{absl::StrCat(denial.number())},
+               {Rfc3339(true, denial.at())},
+               {denial.identity()},
+               {denial.target()},
+               {Word(denial.outcome())},
+               {ExactNumber(denial.predicted_cost())},
+               {Word(cause.reason())},
+               {Word(cause.limit_kind())},
+               {cause.budget()},
+               {cause.rule()},
+               {cause.signal()},
+               {ExactNumber(cause.peak())},
+               {ExactNumber(cause.limit())},
+               {Seconds(denial.has_retry_after(), denial.retry_after())},
+               {absl::StrCat(denial.priority())}});
+  }
+  return table;
+}
+
+}  // namespace headgate::cli

@@ -1,0 +1,19 @@
+// What is wrong with a configuration file, as `config check` and `replay` print it.
+
+#ifndef HEADGATE_CLIENT_CLI_OUTPUT_CONFIG_VERDICT_H_
+#define HEADGATE_CLIENT_CLI_OUTPUT_CONFIG_VERDICT_H_
+
+#include <string>
+#include <vector>
+
+#include "client/cli/output/console.h"
+
+namespace headgate::cli {
+
+// Without errors the file is good.
+void PrintVerdict(const std::string& file, const std::vector<std::string>& errors,
+                  const Console& console);
+
+}  // namespace headgate::cli
+
+#endif  // HEADGATE_CLIENT_CLI_OUTPUT_CONFIG_VERDICT_H_

@@ -1,0 +1,103 @@
+#include "client/cli/output/proto_text.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/output/value_text.h"
+
+namespace headgate::cli {
+namespace {
+
+// A value that this build does not know has no name.
+std::string Short(const std::string& name, std::string_view prefix, int value) {
+  if (name.empty()) return absl::StrCat(value);
+  return name.substr(name.starts_with(prefix) ? prefix.size() : 0);
+}
+
+}  // namespace
+
+absl::Duration FromProto(const google::protobuf::Duration& duration) {
+  return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
+}
+
+absl::Time FromProto(const google::protobuf::Timestamp& time) {
+  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
+}
+
+void SetTimestamp(absl::Time time, google::protobuf::Timestamp& to) {
+  absl::Duration rest;
+  to.set_seconds(absl::IDivDuration(time - absl::UnixEpoch(), absl::Seconds(1), &rest));
+  to.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
+}
+
+std::string Word(v1::Verdict verdict) {
+  return Short(v1::Verdict_Name(verdict), "VERDICT_", verdict);
+}
+
+std::string Word(v1::Reason reason) {
+  if (reason == v1::REASON_UNSPECIFIED) return "";
+  return Short(v1::Reason_Name(reason), "REASON_", reason);
+}
+
+std::string Word(v1::HealthState state) {
+  return Short(v1::HealthState_Name(state), "HEALTH_STATE_", state);
+}
+
+std::string Word(v1::ReportOutcome outcome) {
+  return Short(v1::ReportOutcome_Name(outcome), "REPORT_OUTCOME_", outcome);
+}
+
+std::string Word(v1::Outcome outcome) {
+  if (outcome == v1::OUTCOME_UNSPECIFIED) return "";
+  return Short(v1::Outcome_Name(outcome), "OUTCOME_", outcome);
+}
+
+std::string Word(v1::LimitKind kind) {
+  std::string word = absl::AsciiStrToLower(Short(v1::LimitKind_Name(kind), "LIMIT_KIND_", kind));
+  std::replace(word.begin(), word.end(), '_', ' ');
+  return word;
+}
+
+Paint PaintOf(v1::Verdict verdict) {
+  return verdict == v1::VERDICT_ALLOWED ? Paint::kGood : Paint::kBad;
+}
+
+Paint PaintOf(const v1::Health& health) {
+  if (health.pressure() >= 1 || health.speed() <= 0) return Paint::kBad;
+  const bool measured =
+      health.state() == v1::HEALTH_STATE_HEALTHY || health.state() == v1::HEALTH_STATE_UNMONITORED;
+  return measured && health.speed() >= 1 ? Paint::kGood : Paint::kWarn;
+}
+
+Paint PaintOfDenied(int64_t denied, int64_t whole) {
+  if (denied == 0) return Paint::kGood;
+  return 2 * denied < whole ? Paint::kWarn : Paint::kBad;
+}
+
+std::string Sentence(const v1::Health& health) {
+  std::string text =
+      absl::StrCat(health.profile(), ": ", Word(health.state()), ", speed ",
+                   ShortNumber(health.speed()), ", pressure ", ShortNumber(health.pressure()));
+  if (!health.signal().empty()) absl::StrAppend(&text, " (", health.signal(), ")");
+  absl::StrAppend(
+      &text, health.has_sample_age()
+                 ? absl::StrCat(", sampled ", ShortDuration(FromProto(health.sample_age())), " ago")
+                 : ", never sampled");
+  return text;
+}
+
+int64_t Checks(const v1::LogSum& sum) {
+  return sum.allowed() + sum.would_be_denied() + sum.denied();
+}
+
+std::string Seconds(bool present, const google::protobuf::Duration& duration) {
+  return present ? ExactNumber(absl::ToDoubleSeconds(FromProto(duration))) : "";
+}
+
+std::string Rfc3339(bool present, const google::protobuf::Timestamp& time) {
+  return present ? absl::FormatTime(absl::RFC3339_full, FromProto(time), absl::UTCTimeZone()) : "";
+}
+
+}  // namespace headgate::cli

@@ -1,0 +1,51 @@
+// How parts of answers read, for a person and in CSV.
+//
+// Pure functions; thread-safe.
+
+#ifndef HEADGATE_CLIENT_CLI_OUTPUT_PROTO_TEXT_H_
+#define HEADGATE_CLIENT_CLI_OUTPUT_PROTO_TEXT_H_
+
+#include <google/protobuf/duration.pb.h>
+#include <google/protobuf/timestamp.pb.h>
+#include <headgate/v1/throttle_log_service.pb.h>
+#include <headgate/v1/throttler_service.pb.h>
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+#include "client/cli/output/table.h"
+
+namespace headgate::cli {
+
+absl::Duration FromProto(const google::protobuf::Duration& duration);
+absl::Time FromProto(const google::protobuf::Timestamp& time);
+void SetTimestamp(absl::Time time, google::protobuf::Timestamp& to);
+
+// Enum values without their prefix: "ALLOWED"; limit kinds as words: "max cost".
+std::string Word(v1::Verdict verdict);
+std::string Word(v1::Reason reason);
+std::string Word(v1::HealthState state);
+std::string Word(v1::ReportOutcome outcome);
+std::string Word(v1::Outcome outcome);
+std::string Word(v1::LimitKind kind);
+
+Paint PaintOf(v1::Verdict verdict);
+// Good while work is let through at full speed, bad where it is not let through.
+Paint PaintOf(const v1::Health& health);
+// Bad where half or more was denied.
+Paint PaintOfDenied(int64_t denied, int64_t whole);
+
+// "default: HEALTHY, speed 0.5, pressure 0.5 (replication_lag_seconds), sampled 300ms ago".
+std::string Sentence(const v1::Health& health);
+
+// Whatever became of them.
+int64_t Checks(const v1::LogSum& sum);
+
+// Of a duration or time that may be absent. CSV: seconds, and RFC 3339 in UTC.
+std::string Seconds(bool present, const google::protobuf::Duration& duration);
+std::string Rfc3339(bool present, const google::protobuf::Timestamp& time);
+
+}  // namespace headgate::cli
+
+#endif  // HEADGATE_CLIENT_CLI_OUTPUT_PROTO_TEXT_H_

@@ -1,0 +1,76 @@
+#include "client/cli/output/server_text.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/output/proto_text.h"
+#include "client/cli/output/terminal_text.h"
+#include "client/cli/output/value_text.h"
+
+namespace headgate::cli {
+
+std::string ConfigText(const v1::ConfigStatus& config, Colours colours) {
+  std::string text =
+      absl::StrCat("configuration ", config.path().empty() ? "none" : Escaped(config.path()),
+                   ", version ", config.version());
+  if (config.has_loaded_at()) {
+    absl::StrAppend(&text, ", loaded ", LocalTimeText(FromProto(config.loaded_at())));
+  }
+  absl::StrAppend(&text, "\n");
+  if (!config.errors().empty()) {
+    absl::StrAppend(&text, Painted("newest file REFUSED", Paint::kBad, colours),
+                    config.has_refused_at()
+                        ? absl::StrCat(" ", LocalTimeText(FromProto(config.refused_at())))
+                        : "",
+                    ":\n");
+  }
+  for (const std::string& error : config.errors()) {
+    absl::StrAppend(&text, "  ", Escaped(error), "\n");
+  }
+  if (!config.pending_restart().empty()) {
+    absl::StrAppend(&text, Painted("takes a restart:", Paint::kWarn, colours), " ",
+                    Escaped(absl::StrJoin(config.pending_restart(), ", ")), "\n");
+  }
+  return text;
+}
+
+Cell Ago(bool present, const google::protobuf::Duration& age) {
+  if (!present) return {"never", Paint::kWarn};
+  return {absl::StrCat(ShortDuration(FromProto(age)), " ago")};
+}
+
+Table Profiles(const v1::TargetStatus& target) {
+  Table table({{"HEALTH"},
+               {"STATE"},
+               {"SPEED", Align::kRight},
+               {"PRESSURE", Align::kRight},
+               {"SAMPLED"},
+               {"BINDING SIGNAL"}});
+  for (const v1::Health& health : target.profiles()) {
+    const Paint paint = PaintOf(health);
+    table.Add({{health.profile()},
+               {Word(health.state()), paint},
+               {ShortNumber(health.speed()), paint},
+               {ShortNumber(health.pressure()), paint},
+               Ago(health.has_sample_age(), health.sample_age()),
+               {health.signal()}});
+  }
+  return table;
+}
+
+Table Controllers(const v1::TargetStatus& target) {
+  Table table({{"AUTO BUDGET"},
+               {"MEASURING"},
+               {"RATE FOUND", Align::kRight},
+               {"FOREGROUND/s ALONE", Align::kRight},
+               {"WITH BATCH", Align::kRight}});
+  for (const v1::ControllerStatus& controller : target.controllers()) {
+    table.Add({{controller.budget()},
+               {controller.phase()},
+               {ShortNumber(controller.rate())},
+               {ShortNumber(controller.foreground_alone())},
+               {ShortNumber(controller.foreground_with_batch())}});
+  }
+  return table;
+}
+
+}  // namespace headgate::cli

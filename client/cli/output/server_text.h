@@ -1,0 +1,28 @@
+// What both `status` and `top` show of a server: its configuration, and the health of its targets.
+//
+// Pure functions, but for the zone of the environment; thread-safe.
+
+#ifndef HEADGATE_CLIENT_CLI_OUTPUT_SERVER_TEXT_H_
+#define HEADGATE_CLIENT_CLI_OUTPUT_SERVER_TEXT_H_
+
+#include <headgate/v1/status_service.pb.h>
+
+#include <string>
+
+#include "client/cli/output/table.h"
+
+namespace headgate::cli {
+
+// The configuration in force and why a newer file is not.
+std::string ConfigText(const v1::ConfigStatus& config, Colours colours);
+
+// "2.5s ago", "never".
+Cell Ago(bool present, const google::protobuf::Duration& age);
+
+// Tables of one target; empty where there is nothing to show.
+Table Profiles(const v1::TargetStatus& target);
+Table Controllers(const v1::TargetStatus& target);
+
+}  // namespace headgate::cli
+
+#endif  // HEADGATE_CLIENT_CLI_OUTPUT_SERVER_TEXT_H_

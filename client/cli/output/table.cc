@@ -1,0 +1,111 @@
+#include "client/cli/output/table.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "client/cli/output/terminal_text.h"
+#include "common/strings.h"
+
+namespace headgate::cli {
+namespace {
+
+constexpr std::string_view kGap = "  ";
+
+std::string CsvField(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
+}
+
+// There are no blanks after the last cell.
+void AppendAligned(const Cell& cell, Align align, size_t width, bool last, Colours colours,
+                   std::string& line) {
+  const size_t used = DisplayWidth(cell.text);
+  const std::string blanks(width - std::min(width, used), ' ');
+  if (align == Align::kRight) line += blanks;
+  line += Painted(cell.text, cell.paint, colours);
+  if (align == Align::kLeft && !last) line += blanks;
+}
+
+}  // namespace
+
+std::string Painted(std::string_view text, Paint paint, Colours colours) {
+  if (colours == Colours::kOff || paint == Paint::kPlain || text.empty()) return std::string(text);
+  const char* code = "1";
+  switch (paint) {
+    case Paint::kPlain:
+    case Paint::kBold:
+      break;
+    case Paint::kDim:
+      code = "2";
+      break;
+    case Paint::kGood:
+      code = "32";
+      break;
+    case Paint::kWarn:
+      code = "33";
+      break;
+    case Paint::kBad:
+      code = "31";
+      break;
+  }
+  return absl::StrCat("\x1b[", code, "m", Sv(text), "\x1b[0m");
+}
+
+std::vector<Column> Titles(std::string_view titles) {
+  std::vector<Column> columns;
+  for (const auto title : absl::StrSplit(Sv(titles), ',')) columns.push_back({std::string(title)});
+  return columns;
+}
+
+void Table::Add(std::vector<Cell> row) {
+  for (Cell& cell : row) cell.text = Escaped(cell.text);
+  row.resize(columns_.size());
+  rows_.push_back(std::move(row));
+}
+
+std::string Table::Text(Colours colours, std::string_view indent) const {
+  std::vector<size_t> widths;
+  std::vector<Cell> titles;
+  bool titled = false;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    titled = titled || !columns_[i].title.empty();
+    titles.push_back({columns_[i].title, Paint::kBold});
+    widths.push_back(DisplayWidth(columns_[i].title));
+    for (const auto& row : rows_) widths[i] = std::max(widths[i], DisplayWidth(row[i].text));
+  }
+  std::string text;
+  const auto append = [&](const std::vector<Cell>& row) {
+    // A row ends with its last cell that says something.
+    size_t cells = row.size();
+    while (cells > 0 && row[cells - 1].text.empty()) --cells;
+    text += indent;
+    for (size_t i = 0; i < cells; ++i) {
+      if (i > 0) text += kGap;
+      AppendAligned(row[i], columns_[i].align, widths[i], i + 1 == cells, colours, text);
+    }
+    text += '\n';
+  };
+  if (titled) append(titles);
+  for (const auto& row : rows_) append(row);
+  return text;
+}
+
+std::string Table::Csv() const {
+  std::string text;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    absl::StrAppend(&text, i > 0 ? "," : "", CsvField(columns_[i].title));
+  }
+  text += "\r\n";
+  for (const auto& row : rows_) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      absl::StrAppend(&text, i > 0 ? "," : "", CsvField(row[i].text));
+    }
+    text += "\r\n";
+  }
+  return text;
+}
+
+}  // namespace headgate::cli

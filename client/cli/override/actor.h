@@ -1,0 +1,24 @@
+// Who makes or ends an override, as the log of overrides is to name them.
+//
+// Pure functions, but for the environment; thread-safe.
+
+#ifndef HEADGATE_CLIENT_CLI_OVERRIDE_ACTOR_H_
+#define HEADGATE_CLIENT_CLI_OVERRIDE_ACTOR_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/cli/arguments/override_arguments.h"
+
+namespace headgate::cli {
+
+// As --actor or HEADGATE_ACTOR says; else user@host.
+absl::StatusOr<std::string> ActorOf(const ActorArguments& who);
+
+// The error again; one that is about the actor says what to do.
+absl::Status WithActorHelp(const absl::Status& status);
+
+}  // namespace headgate::cli
+
+#endif  // HEADGATE_CLIENT_CLI_OVERRIDE_ACTOR_H_

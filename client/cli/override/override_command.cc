@@ -1,0 +1,150 @@
+// headgate pause, throttle, exempt, resume: what an operator does during an incident.
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "client/cli/arguments/parse_value.h"
+#include "client/cli/commands.h"
+#include "client/cli/connection/connection.h"
+#include "client/cli/output/proto_text.h"
+#include "client/cli/override/actor.h"
+#include "client/cli/override/override_fetch.h"
+#include "client/cli/override/override_text.h"
+#include "common/system_clock.h"
+
+namespace headgate::cli {
+namespace {
+
+using Stub = v1::OverrideService::Stub;
+
+v1::Selector SelectorOf(const Globals& globals, const OverrideArguments& arguments) {
+  v1::Selector selector;
+  if (!arguments.segment.empty()) selector.set_segment(arguments.segment);
+  if (!arguments.identity.empty()) selector.set_identity(arguments.identity);
+  selector.set_target(globals.target);
+  return selector;
+}
+
+absl::Status SetExpiry(const Expiry& expiry, v1::CreateOverrideRequest& request) {
+  absl::Duration rest;
+  if (const auto* in = std::get_if<absl::Duration>(&expiry)) {
+    request.mutable_expires_in()->set_seconds(absl::IDivDuration(*in, absl::Seconds(1), &rest));
+    request.mutable_expires_in()->set_nanos(static_cast<int32_t>(rest / absl::Nanoseconds(1)));
+  } else if (const auto* until = std::get_if<Until>(&expiry)) {
+    const auto at =
+        ComingTimeFromText(until->text, SystemClock::ReadKernel().wall(), absl::LocalTimeZone());
+    if (!at.ok()) return at.status();
+    SetTimestamp(*at, *request.mutable_expires_at());
+  } else {
+    request.set_never_expires(true);
+  }
+  return absl::OkStatus();
+}
+
+bool Holds(const v1::Override& override) {
+  return override.kind() == v1::OVERRIDE_KIND_PAUSE ||
+         override.kind() == v1::OVERRIDE_KIND_THROTTLE;
+}
+
+// Whether an override on `wider` holds for what `selector` selects.
+bool Covers(const v1::Selector& wider, const v1::Selector& selector) {
+  if (!wider.target().empty() && !selector.target().empty() &&
+      wider.target() != selector.target()) {
+    return false;
+  }
+  if (selector.has_segment()) return wider.segment() == selector.segment();
+  const std::string& identity = selector.identity();
+  if (wider.has_identity()) {
+    return identity == wider.identity() || identity.ends_with(":" + wider.identity());
+  }
+  for (const auto segment : absl::StrSplit(identity, ':')) {
+    if (segment == wider.segment()) return true;
+  }
+  return false;
+}
+
+// No override is on exactly this selector, so this says which others hold it, if any.
+int ExplainNothingToEnd(const v1::Selector& selector, Connection& connection,
+                        const Console& console) {
+  const absl::StatusOr<v1::ListOverridesResponse> all = ListOverrides(connection, {});
+  if (!all.ok()) return ToInt(console.Fail(all.status()));
+  std::vector<std::string> holders;
+  for (const v1::Override& override : all->overrides()) {
+    if (Holds(override) && Covers(override.selector(), selector)) {
+      holders.push_back(Mention(override));
+    }
+  }
+  const std::string whom = SelectorText(selector);
+  console.Complain(
+      holders.empty()
+          ? absl::StrCat("no override pauses or throttles ", whom,
+                         "; `headgate explain` says what a rule of the configuration does")
+          : absl::StrCat("no override is on exactly ", whom, ", but it is held by ",
+                         absl::StrJoin(holders, " and "),
+                         "; to make an exception, add --for DURATION"));
+  return ToInt(ExitStatus::kUsage);
+}
+
+// Ends what pauses or throttles exactly this selector.
+int EndHolders(const Globals& globals, const OverrideArguments& arguments, const Console& console) {
+  const absl::StatusOr<std::string> actor = ActorOf(arguments.who);
+  if (!actor.ok()) return ToInt(console.Fail(actor.status()));
+  Connection connection(globals);
+  v1::ListOverridesRequest request;
+  *request.mutable_selector() = SelectorOf(globals, arguments);
+  const absl::StatusOr<v1::ListOverridesResponse> found = ListOverrides(connection, request);
+  if (!found.ok()) return ToInt(console.Fail(found.status()));
+  v1::ListOverridesResponse ended;
+  absl::Status failure;
+  for (const v1::Override& override : found->overrides()) {
+    if (!Holds(override)) continue;
+    v1::DeleteOverrideRequest remove;
+    remove.set_id(override.id());
+    remove.set_actor(*actor);
+    remove.set_reason(arguments.who.reason);
+    const absl::StatusOr<v1::DeleteOverrideResponse> gone =
+        connection.Call(&Stub::DeleteOverride, remove);
+    if (absl::IsNotFound(gone.status())) continue;  // it ended by itself meanwhile
+    failure.Update(gone.status());
+    if (gone.ok()) *ended.add_overrides() = gone->override();
+  }
+  if (ended.overrides().empty() && failure.ok()) {
+    return ExplainNothingToEnd(request.selector(), connection, console);
+  }
+  if (!ended.overrides().empty()) {
+    console.Print(
+        ended, [&] { return ChangesText(ended, Change::kEnded); },
+        [&] { return OverridesCsv(ended); });
+  }
+  return ToInt(failure.ok() ? ExitStatus::kOk : console.Fail(WithActorHelp(failure)));
+}
+
+}  // namespace
+
+int RunOverride(const Globals& globals, const OverrideArguments& arguments,
+                const Console& console) {
+  if (!arguments.expiry.has_value()) return EndHolders(globals, arguments, console);
+  const absl::StatusOr<std::string> actor = ActorOf(arguments.who);
+  if (!actor.ok()) return ToInt(console.Fail(actor.status()));
+  v1::CreateOverrideRequest request;
+  request.set_kind(arguments.kind);
+  *request.mutable_selector() = SelectorOf(globals, arguments);
+  if (arguments.ratio.has_value()) request.set_ratio(*arguments.ratio);
+  request.set_actor(*actor);
+  request.set_reason(arguments.who.reason);
+  const absl::Status expiry = SetExpiry(*arguments.expiry, request);
+  if (!expiry.ok()) return ToInt(console.Fail(expiry));
+  const absl::StatusOr<v1::CreateOverrideResponse> made =
+      Connection(globals).Call(&Stub::CreateOverride, request);
+  if (!made.ok()) return ToInt(console.Fail(WithActorHelp(made.status())));
+  v1::ListOverridesResponse one;
+  *one.add_overrides() = made->override();
+  return console.Print(
+      *made, [&] { return ChangesText(one, Change::kMade); }, [&] { return OverridesCsv(one); });
+}
+
+}  // namespace headgate::cli

@@ -1,0 +1,140 @@
+#include "client/cli/replay/replay_text.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/arguments/log_filter.h"
+#include "client/cli/output/proto_text.h"
+#include "client/cli/output/terminal_text.h"
+#include "client/cli/output/time_style.h"
+#include "client/cli/output/value_text.h"
+
+namespace headgate::cli {
+namespace {
+
+int64_t Change(const v1::ReplayedIdentity& replayed) {
+  return replayed.denied_after() - replayed.denied_before();
+}
+
+// The numbers before and after may differ: Checks that cannot be decided again are left out.
+int64_t ChecksBefore(const v1::ReplayedIdentity& replayed) {
+  return replayed.allowed_before() + replayed.denied_before();
+}
+int64_t ChecksAfter(const v1::ReplayedIdentity& replayed) {
+  return replayed.allowed_after() + replayed.denied_after();
+}
+
+std::string Denied(int64_t denied, int64_t checks) {
+  if (checks == 0) return "no Check was";
+  return absl::StrCat(denied, " of ", checks, " Checks (", Percent(denied, checks), ")");
+}
+
+std::string Summary(const v1::ReplayThrottleLogResponse& response, const std::string& file) {
+  v1::ReplayedIdentity all;
+  for (const v1::ReplayedIdentity& replayed : response.identities()) {
+    all.set_allowed_before(all.allowed_before() + replayed.allowed_before());
+    all.set_denied_before(all.denied_before() + replayed.denied_before());
+    all.set_allowed_after(all.allowed_after() + replayed.allowed_after());
+    all.set_denied_after(all.denied_after() + replayed.denied_after());
+    all.set_allowed_cost_before(all.allowed_cost_before() + replayed.allowed_cost_before());
+    all.set_allowed_cost_after(all.allowed_cost_after() + replayed.allowed_cost_after());
+  }
+  if (ChecksBefore(all) == 0) return "no such Check is in the log.";
+  return absl::StrCat(Denied(all.denied_before(), ChecksBefore(all)), " were denied; with ", file,
+                      " ", Denied(all.denied_after(), ChecksAfter(all)),
+                      " would be. Cost allowed: ", ShortNumber(all.allowed_cost_before()),
+                      "; with it: ", ShortNumber(all.allowed_cost_after()), ".");
+}
+
+Cell Share(int64_t denied, int64_t checks) {
+  if (checks == 0) return {""};
+  return {Percent(denied, checks), PaintOfDenied(denied, checks)};
+}
+
+Table ChangedTable(const v1::ReplayThrottleLogResponse& response, int lines) {
+  bool targets = false;
+  for (const v1::ReplayedIdentity& replayed : response.identities()) {
+    targets = targets || replayed.target() != response.identities(0).target();
+  }
+  Table table({{"WHO"},
+               {"CHECKS", Align::kRight},
+               {"DENIED", Align::kRight},
+               {"", Align::kRight},
+               {"WOULD BE", Align::kRight},
+               {"", Align::kRight},
+               {"CHANGE", Align::kRight},
+               {"COST ALLOWED", Align::kRight},
+               {"WOULD BE", Align::kRight},
+               {targets ? "TARGET" : ""}});
+  for (int i = 0; i < lines; ++i) {
+    const v1::ReplayedIdentity& replayed = response.identities(i);
+    const int64_t change = Change(replayed);
+    table.Add({{replayed.identity()},
+               {absl::StrCat(ChecksBefore(replayed))},
+               {absl::StrCat(replayed.denied_before())},
+               Share(replayed.denied_before(), ChecksBefore(replayed)),
+               {absl::StrCat(replayed.denied_after())},
+               Share(replayed.denied_after(), ChecksAfter(replayed)),
+               {absl::StrFormat("%+d", change), change > 0 ? Paint::kBad : Paint::kGood},
+               {ShortNumber(replayed.allowed_cost_before())},
+               {ShortNumber(replayed.allowed_cost_after())},
+               {targets ? replayed.target() : ""}});
+  }
+  return table;
+}
+
+}  // namespace
+
+void SortByChange(v1::ReplayThrottleLogResponse& replayed) {
+  std::stable_sort(replayed.mutable_identities()->begin(), replayed.mutable_identities()->end(),
+                   [](const v1::ReplayedIdentity& a, const v1::ReplayedIdentity& b) {
+                     return std::abs(Change(a)) > std::abs(Change(b));
+                   });
+}
+
+std::string ReplayText(const v1::ReplayThrottleLogResponse& response,
+                       const ReplayArguments& arguments, Colours colours) {
+  std::string text = absl::StrCat(
+      SpanText(FromProto(response.from()), FromProto(response.to()), ZoneOf(arguments.past)), ": ",
+      Escaped(Summary(response, arguments.config)), "\n");
+  const auto changed = static_cast<int>(
+      std::count_if(response.identities().begin(), response.identities().end(),
+                    [](const v1::ReplayedIdentity& replayed) { return Change(replayed) != 0; }));
+  const int lines = std::min(changed, arguments.past.limit.value_or(changed));
+  if (lines > 0) {
+    absl::StrAppend(&text, "\n", ChangedTable(response, lines).Text(colours));
+  }
+  if (lines < changed) absl::StrAppend(&text, "and ", changed - lines, " more that change\n");
+  const int unchanged = response.identities_size() - changed;
+  if (unchanged > 0) {
+    absl::StrAppend(&text, changed > 0 ? "" : "\n", unchanged,
+                    unchanged == 1 ? " identity does not change\n" : " identities do not change\n");
+  }
+  if (!response.caveats().empty()) absl::StrAppend(&text, "\nwhat makes this inexact:\n");
+  for (const std::string& caveat : response.caveats()) {
+    absl::StrAppend(&text, "  - ", Escaped(caveat), "\n");
+  }
+  return text;
+}
+
+Table ReplayCsv(const v1::ReplayThrottleLogResponse& response) {
+  Table table(
+      Titles("identity,target,allowed_before,denied_before,allowed_after,denied_after,allowed_cost_"
+             "before,allowed_cost_after"));
+  for (const v1::ReplayedIdentity& replayed : response.identities()) {
+    table.Add({{replayed.identity()},
+               {replayed.target()},
+               {absl::StrCat(replayed.allowed_before())},
+               {absl::StrCat(replayed.denied_before())},
+               {absl::StrCat(replayed.allowed_after())},
+               {absl::StrCat(replayed.denied_after())},
+               {ExactNumber(replayed.allowed_cost_before())},
+               {ExactNumber(replayed.allowed_cost_after())}});
+  }
+  return table;
+}
+
+}  // namespace headgate::cli

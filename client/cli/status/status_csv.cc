@@ -1,0 +1,188 @@
+// Status as one table of rows of several kinds: a program filters by the first column.
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/output/proto_text.h"
+#include "client/cli/output/value_text.h"
+#include "client/cli/status/status_text.h"
+
+namespace headgate::cli {
+namespace {
+
+struct Row {
+  std::string kind;
+  std::string target = {};
+  std::string name = {};
+  std::string state = {};
+  std::string value = {};
+  std::string speed = {};
+  std::string pressure = {};
+  std::string age_s = {};
+  std::string detail = {};
+};
+
+void Add(const Row& row, Table& table) {
+  table.Add({{row.kind},
+             {row.target},
+             {row.name},
+             {row.state},
+             {row.value},
+             {row.speed},
+             {row.pressure},
+             {row.age_s},
+             {row.detail}});
+}
+
+void AddConfig(const v1::ConfigStatus& config, Table& table) {
+  Add({.kind = "config",
+       .name = config.path(),
+       .state = config.errors().empty() ? "in force" : "newest file refused",
+       .value = absl::StrCat(config.version()),
+       .detail = Rfc3339(config.has_loaded_at(), config.loaded_at())},
+      table);
+  for (const std::string& error : config.errors()) {
+    Add({.kind = "config_error", .name = config.path(), .detail = error}, table);
+  }
+  for (const std::string& field : config.pending_restart()) {
+    Add({.kind = "pending_restart", .name = field}, table);
+  }
+}
+
+void AddThrottleLog(const v1::ThrottleLogStatus& log, Table& table) {
+  if (log.store().empty()) return;
+  Add({.kind = "throttle_log",
+       .name = log.store(),
+       .state = log.error().empty() ? "written" : "cannot be written",
+       .value = absl::StrCat(log.bytes()),
+       .detail = log.error()},
+      table);
+  const auto count = [&table](const char* kind, int64_t value) {
+    Add({.kind = kind, .value = absl::StrCat(value)}, table);
+  };
+  count("throttle_log_rows_written", log.rows_written());
+  count("throttle_log_rows_buffered", log.rows_buffered());
+  count("throttle_log_dropped_checks", log.dropped_checks());
+  count("throttle_log_folded_checks", log.folded_checks());
+}
+
+void AddOverrides(const v1::GetStatusResponse& status, Table& table) {
+  if (!status.has_overrides()) return;
+  Add({.kind = "overrides",
+       .state = status.overrides().error().empty() ? "written" : "cannot be written",
+       .value = absl::StrCat(status.overrides().in_force()),
+       .detail = status.overrides().error()},
+      table);
+}
+
+void AddSnapshot(const v1::GetStatusResponse& status, Table& table) {
+  if (!status.has_snapshot()) return;
+  const v1::SnapshotStatus& snapshot = status.snapshot();
+  Add({.kind = "snapshot",
+       .name = snapshot.path(),
+       .state = snapshot.error().empty() ? "written" : "cannot be written",
+       .value = absl::StrCat(snapshot.bytes()),
+       .age_s = Seconds(snapshot.has_age(), snapshot.age()),
+       .detail = snapshot.error()},
+      table);
+  Add({.kind = "snapshot_restored",
+       .state = snapshot.has_restored_from() ? "restored" : "nothing restored",
+       .value = absl::StrCat(snapshot.restored_buckets()),
+       .detail = Rfc3339(snapshot.has_restored_from(), snapshot.restored_from())},
+      table);
+  if (snapshot.refused().empty()) return;
+  Add({.kind = "snapshot_refused", .name = snapshot.set_aside(), .detail = snapshot.refused()},
+      table);
+}
+
+void AddTransport(const v1::GetStatusResponse& status, Table& table) {
+  const v1::TlsStatus& tls = status.tls();
+  if (status.has_tls()) {
+    Add({.kind = "certificate",
+         .state = tls.error().empty() ? "in force" : "newest refused",
+         .value = Rfc3339(tls.has_certificate_expires_at(), tls.certificate_expires_at()),
+         .detail = tls.error()},
+        table);
+  }
+  const v1::AccessStatus& access = status.access();
+  if (!access.token_file().empty()) {
+    Add({.kind = "tokens",
+         .name = access.token_file(),
+         .state = access.error().empty() ? "in force" : "newest refused",
+         .value = absl::StrCat(access.tokens()),
+         .detail = access.error()},
+        table);
+  }
+  const v1::ConnectionStatus& connections = status.connections();
+  Add({.kind = "connections", .value = absl::StrCat(connections.open())}, table);
+  Add({.kind = "connections_refused", .value = absl::StrCat(connections.refused())}, table);
+  Add({.kind = "connections_failed", .value = absl::StrCat(connections.failed())}, table);
+}
+
+void AddMeasured(const v1::TargetStatus& target, Table& table) {
+  for (const v1::ServerStatus& server : target.servers()) {
+    Add({.kind = "postgres",
+         .target = target.name(),
+         .name = server.name(),
+         .state = server.has_set_aside_until() ? "set aside"
+                  : server.reachable()         ? "reachable"
+                                               : "unreachable",
+         .age_s = Seconds(server.has_sample_age(), server.sample_age()),
+         .detail = server.error()},
+        table);
+  }
+  for (const v1::SignalStatus& signal : target.signals()) {
+    Add({.kind = "signal",
+         .target = target.name(),
+         .name = signal.name(),
+         .value = signal.has_value() ? ExactNumber(signal.value()) : "",
+         .age_s = Seconds(signal.has_age(), signal.age()),
+         .detail = signal.error()},
+        table);
+  }
+}
+
+void AddDerived(const v1::TargetStatus& target, Table& table) {
+  for (const v1::Health& health : target.profiles()) {
+    Add({.kind = "health",
+         .target = target.name(),
+         .name = health.profile(),
+         .state = Word(health.state()),
+         .speed = ExactNumber(health.speed()),
+         .pressure = ExactNumber(health.pressure()),
+         .age_s = Seconds(health.has_sample_age(), health.sample_age()),
+         .detail = health.signal()},
+        table);
+  }
+  for (const v1::ControllerStatus& controller : target.controllers()) {
+    Add({.kind = "controller",
+         .target = target.name(),
+         .name = controller.budget(),
+         .state = controller.phase(),
+         .value = ExactNumber(controller.rate())},
+        table);
+  }
+}
+
+}  // namespace
+
+Table StatusCsv(const v1::GetStatusResponse& status) {
+  Table table(Titles("kind,target,name,state,value,speed,pressure,age_s,detail"));
+  Add({.kind = "version", .value = status.version()}, table);
+  Add({.kind = "permits_outstanding", .value = absl::StrCat(status.permits_outstanding())}, table);
+  Add({.kind = "buckets_owing", .value = absl::StrCat(status.buckets_owing())}, table);
+  Add({.kind = "buckets_capacity", .value = absl::StrCat(status.buckets_capacity())}, table);
+  Add({.kind = "live_evictions", .value = absl::StrCat(status.live_evictions())}, table);
+  AddThrottleLog(status.throttle_log(), table);
+  AddOverrides(status, table);
+  AddSnapshot(status, table);
+  AddTransport(status, table);
+  AddConfig(status.config(), table);
+  for (const v1::TargetStatus& target : status.targets()) {
+    AddMeasured(target, table);
+    AddDerived(target, table);
+  }
+  return table;
+}
+
+}  // namespace headgate::cli

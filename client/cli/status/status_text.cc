@@ -1,0 +1,179 @@
+#include "client/cli/status/status_text.h"
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/cli/output/proto_text.h"
+#include "client/cli/output/server_text.h"
+#include "client/cli/output/terminal_text.h"
+#include "client/cli/output/value_text.h"
+
+namespace headgate::cli {
+namespace {
+
+constexpr double kBytesInMb = 1e6;
+
+std::string DurationOrNothing(bool present, const google::protobuf::Duration& duration) {
+  return present ? ShortDuration(FromProto(duration)) : "";
+}
+
+std::string ServerNote(const v1::ServerStatus& server) {
+  if (!server.has_set_aside_until()) return server.error();
+  return absl::StrCat("set aside until ", LocalTimeText(FromProto(server.set_aside_until())),
+                      server.error().empty() ? "" : "; ", server.error());
+}
+
+// Where the throttle log is kept, and what keeps it from being complete.
+std::string ThrottleLogText(const v1::ThrottleLogStatus& log, Colours colours) {
+  if (log.store().empty()) return "";
+  std::string text = absl::StrCat(
+      "throttle log in ", Escaped(log.store()), ", ",
+      ShortNumber(static_cast<double>(log.bytes()) / kBytesInMb), " MB",
+      log.has_oldest() ? absl::StrCat(" since ", LocalTimeText(FromProto(log.oldest()))) : "",
+      "; counts written ", log.rows_written(), ", waiting ", log.rows_buffered(), "\n");
+  if (!log.error().empty()) {
+    absl::StrAppend(&text, Painted("throttle log CANNOT BE WRITTEN:", Paint::kBad, colours), " ",
+                    Escaped(log.error()), "\n");
+  }
+  if (!log.set_aside().empty()) {
+    absl::StrAppend(&text,
+                    Painted("throttle log was damaged, and begun anew;", Paint::kBad, colours),
+                    " the old one is ", Escaped(log.set_aside()), "\n");
+  }
+  if (log.dropped_checks() > 0) {
+    absl::StrAppend(&text, Painted("missing from the log:", Paint::kBad, colours), " ",
+                    log.dropped_checks(), " Checks\n");
+  }
+  if (log.folded_checks() > 0) {
+    absl::StrAppend(&text,
+                    Painted("counted under a level above their identity:", Paint::kWarn, colours),
+                    " ", log.folded_checks(), " Checks\n");
+  }
+  return text;
+}
+
+std::string OverridesText(const v1::GetStatusResponse& status, Colours colours) {
+  if (!status.has_overrides()) return "";
+  const v1::OverridesStatus& overrides = status.overrides();
+  std::string text = absl::StrCat("overrides in force: ", overrides.in_force(), "\n");
+  if (!overrides.error().empty()) {
+    absl::StrAppend(&text, Painted("overrides CANNOT BE WRITTEN:", Paint::kBad, colours), " ",
+                    Escaped(overrides.error()), "\n");
+  }
+  return text;
+}
+
+std::string SnapshotText(const v1::GetStatusResponse& status, Colours colours) {
+  if (!status.has_snapshot()) return "";
+  const v1::SnapshotStatus& snapshot = status.snapshot();
+  std::string text = absl::StrCat(
+      "kept for a restart in ", Escaped(snapshot.path()), ", ",
+      ShortNumber(static_cast<double>(snapshot.bytes()) / kBytesInMb), " MB, as of ",
+      snapshot.has_age() ? absl::StrCat(ShortDuration(FromProto(snapshot.age())), " ago") : "never",
+      "\n");
+  if (snapshot.has_restored_from()) {
+    absl::StrAppend(&text, "restored at start: permits ", snapshot.restored_permits(),
+                    ", buckets that owe ", snapshot.restored_buckets(), ", as of ",
+                    LocalTimeText(FromProto(snapshot.restored_from())), "\n");
+  }
+  if (!snapshot.error().empty()) {
+    absl::StrAppend(&text, Painted("a restart would lose what is owed:", Paint::kBad, colours), " ",
+                    Escaped(snapshot.error()), "\n");
+  }
+  if (!snapshot.refused().empty()) {
+    absl::StrAppend(&text, Painted("what was kept was REFUSED at start:", Paint::kBad, colours),
+                    " it ", Escaped(snapshot.refused()));
+    if (!snapshot.set_aside().empty()) {
+      absl::StrAppend(&text, "; it is now ", Escaped(snapshot.set_aside()));
+    }
+    absl::StrAppend(&text, "\n");
+  }
+  return text;
+}
+
+// Until when the server's certificate is good, why newer tokens are not in force, and callers that
+// found no room.
+std::string TransportText(const v1::GetStatusResponse& status, Colours colours) {
+  std::string text;
+  if (status.has_tls()) {
+    const v1::TlsStatus& tls = status.tls();
+    absl::StrAppend(&text, "certificate ends ",
+                    LocalTimeText(FromProto(tls.certificate_expires_at())), "\n");
+    if (!tls.error().empty()) {
+      absl::StrAppend(&text, Painted("newest certificates REFUSED:", Paint::kBad, colours), " ",
+                      Escaped(tls.error()), "\n");
+    }
+  }
+  for (const auto error : absl::StrSplit(status.access().error(), '\n', absl::SkipEmpty())) {
+    absl::StrAppend(&text, Painted("newest tokens REFUSED:", Paint::kBad, colours), " ",
+                    Escaped({error.data(), error.size()}), "\n");
+  }
+  const v1::ConnectionStatus& connections = status.connections();
+  const int64_t turned_away = connections.refused() + connections.failed();
+  if (turned_away > 0) {
+    absl::StrAppend(&text, Painted("connections turned away:", Paint::kBad, colours), " ",
+                    turned_away, "; open ", connections.open(), " of ", connections.most(), "\n");
+  }
+  return text;
+}
+
+Table Servers(const v1::TargetStatus& target) {
+  Table table({{"SERVER"},
+               {"STATE"},
+               {"SAMPLED"},
+               {"POLL TOOK", Align::kRight},
+               {"EVERY", Align::kRight},
+               {"NOTE"}});
+  for (const v1::ServerStatus& server : target.servers()) {
+    table.Add({{server.name()},
+               {server.reachable() ? "reachable" : "UNREACHABLE",
+                server.reachable() ? Paint::kGood : Paint::kBad},
+               Ago(server.has_sample_age(), server.sample_age()),
+               {DurationOrNothing(server.has_poll_time(), server.poll_time())},
+               {DurationOrNothing(server.has_poll_interval(), server.poll_interval())},
+               {ServerNote(server)}});
+  }
+  return table;
+}
+
+Table Signals(const v1::TargetStatus& target) {
+  Table table({{"SIGNAL"}, {"VALUE", Align::kRight}, {"READ"}, {"ERROR"}});
+  for (const v1::SignalStatus& signal : target.signals()) {
+    table.Add(
+        {{signal.name()},
+         signal.has_value() ? Cell{ShortNumber(signal.value())} : Cell{"unknown", Paint::kBad},
+         Ago(signal.has_age(), signal.age()),
+         {signal.error()}});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string StatusText(const v1::GetStatusResponse& status, const std::string& address,
+                       Colours colours) {
+  std::string text = absl::StrCat("headgated ", Escaped(status.version()), " at ", address);
+  if (status.has_started_at()) {
+    absl::StrAppend(&text, ", started ", LocalTimeText(FromProto(status.started_at())));
+  }
+  absl::StrAppend(&text, "\n", ConfigText(status.config(), colours), "permits outstanding ",
+                  status.permits_outstanding(), "; buckets owing ", status.buckets_owing(), " of ",
+                  status.buckets_capacity(), ", evicted while owing ", status.live_evictions(),
+                  "\n", ThrottleLogText(status.throttle_log(), colours),
+                  OverridesText(status, colours), SnapshotText(status, colours),
+                  TransportText(status, colours));
+  for (const v1::TargetStatus& target : status.targets()) {
+    const std::string name =
+        target.name().empty() ? "target without a name" : absl::StrCat("target ", target.name());
+    absl::StrAppend(&text, "\n", Painted(Escaped(name), Paint::kBold, colours), "\n");
+    if (target.servers().empty()) absl::StrAppend(&text, "  nothing is measured\n");
+    for (const Table& table :
+         {Servers(target), Signals(target), Profiles(target), Controllers(target)}) {
+      if (!table.empty()) absl::StrAppend(&text, table.Text(colours, "  "));
+    }
+  }
+  return text;
+}
+
+}  // namespace headgate::cli

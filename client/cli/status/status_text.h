@@ -1,0 +1,25 @@
+// A server's status, for a person and in CSV.
+//
+// Pure functions, but for the zone of the environment; thread-safe.
+
+#ifndef HEADGATE_CLIENT_CLI_STATUS_STATUS_TEXT_H_
+#define HEADGATE_CLIENT_CLI_STATUS_STATUS_TEXT_H_
+
+#include <headgate/v1/status_service.pb.h>
+
+#include <string>
+
+#include "client/cli/output/table.h"
+
+namespace headgate::cli {
+
+// All of it, for a person.
+std::string StatusText(const v1::GetStatusResponse& status, const std::string& address,
+                       Colours colours);
+
+// The same for programs, a row for each thing: its kind says which columns mean what.
+Table StatusCsv(const v1::GetStatusResponse& status);
+
+}  // namespace headgate::cli
+
+#endif  // HEADGATE_CLIENT_CLI_STATUS_STATUS_TEXT_H_

@@ -1,0 +1,95 @@
+#include "client/cli/top/live_view.h"
+
+#include <poll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/output/console.h"
+#include "client/cli/output/terminal_text.h"
+#include "client/cli/top/top_text.h"
+
+namespace headgate::cli {
+
+LiveView::LiveView(TopFetch& fetch, const SignalInbox& signals, const Options& options)
+    : fetch_(fetch),
+      signals_(signals),
+      options_(options),
+      timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)) {
+  const itimerspec every = {.it_interval = absl::ToTimespec(options.interval),
+                            .it_value = absl::ToTimespec(options.interval)};
+  timerfd_settime(timer_, 0, &every, nullptr);
+}
+
+LiveView::~LiveView() { close(timer_); }
+
+int LiveView::Run(TopAnswers first) {
+  answers_ = std::move(first);
+  Draw();
+  while (!exit_status_) HandleNext();
+  return *exit_status_;
+}
+
+void LiveView::HandleNext() {
+  const int keys = isatty(STDIN_FILENO) == 1 ? STDIN_FILENO : -1;
+  std::array<pollfd, 4> events = {{{.fd = signals_.fd(), .events = POLLIN, .revents = 0},
+                                   {.fd = timer_, .events = POLLIN, .revents = 0},
+                                   {.fd = fetch_.ready_fd(), .events = POLLIN, .revents = 0},
+                                   {.fd = keys, .events = POLLIN, .revents = 0}}};
+  if (poll(events.data(), events.size(), -1) < 0) return;  // interrupted
+  if (events[0].revents != 0) HandleSignal(signals_.Take());
+  if (events[1].revents != 0) HandleTick();
+  if (events[2].revents != 0) TakeAnswers();
+  if (events[3].revents != 0) HandleKey();
+}
+
+void LiveView::HandleTick() {
+  uint64_t ticks = 0;
+  while (read(timer_, &ticks, sizeof(ticks)) < 0 && errno == EINTR) {
+  }
+  fetch_.Start();
+}
+
+void LiveView::HandleSignal(int signal) {
+  if (signal == SIGWINCH) {
+    Draw();
+  } else if (signal == SIGTSTP) {
+    screen_.Suspend();
+    Draw();
+  } else {
+    // Ctrl-C is the usual way to leave, and no failure.
+    exit_status_ = signal == SIGINT ? 0 : 128 + signal;
+  }
+}
+
+void LiveView::HandleKey() {
+  constexpr char kEndOfInput = 4;  // Ctrl-D
+  const std::optional<char> key = Screen::TakeKey();
+  if (!key || *key == 'q' || *key == kEndOfInput) exit_status_ = 0;
+}
+
+// What was known stays on the screen while the server is away.
+void LiveView::TakeAnswers() {
+  absl::StatusOr<TopAnswers> answers = fetch_.Take();
+  trouble_ = answers.ok() ? "" : Escaped(std::string(answers.status().message()));
+  if (answers.ok()) answers_ = *std::move(answers);
+  Draw();
+}
+
+void LiveView::Draw() {
+  std::string text;
+  if (!trouble_.empty()) {
+    text =
+        absl::StrCat(Painted(trouble_, Paint::kBad, options_.colours), "; what follows is old\n");
+  }
+  absl::StrAppend(&text, TopText(answers_, options_.address, options_.colours));
+  if (!screen_.Draw(text)) exit_status_ = ToInt(ExitStatus::kFailed);
+}
+
+}  // namespace headgate::cli

@@ -1,0 +1,175 @@
+#include "client/cli/top/top_text.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/output/console.h"
+#include "client/cli/output/proto_text.h"
+#include "client/cli/output/server_text.h"
+#include "client/cli/output/terminal_text.h"
+#include "client/cli/output/value_text.h"
+
+namespace headgate::cli {
+namespace {
+
+constexpr int kBarColumns = 20;
+
+Paint PaintOfFill(double share) {
+  if (share >= 1) return Paint::kBad;
+  return share >= 0.7 ? Paint::kWarn : Paint::kGood;
+}
+
+Cell Fill(const v1::BudgetStatus& budget) {
+  if (!budget.has_burst()) return {""};
+  if (budget.burst() <= 0) return {"blocked", Paint::kBad};
+  const double share = budget.debt() / budget.burst();
+  return {Bar(share), PaintOfFill(share)};
+}
+
+std::string Rate(const v1::BudgetStatus& budget) {
+  if (!budget.has_rate()) return "unlimited";
+  return absl::StrCat(ShortNumber(budget.rate()), budget.auto_rate() ? " auto" : "");
+}
+
+std::string Permits(const v1::BudgetStatus& budget) {
+  if (!budget.has_outstanding()) return "";
+  return budget.has_max_concurrency()
+             ? absl::StrCat(budget.outstanding(), " of ", budget.max_concurrency())
+             : absl::StrCat(budget.outstanding());
+}
+
+Table Budgets(const TopAnswers& answers) {
+  Table table({{"BUDGET"},
+               {"TARGET"},
+               {"MODE"},
+               {"DEBT OF BURST"},
+               {"DEBT", Align::kRight},
+               {"BURST", Align::kRight},
+               {"RATE/s", Align::kRight},
+               {"SPEED", Align::kRight},
+               {"PERMITS", Align::kRight},
+               {"SPLIT"},
+               {"OWING", Align::kRight}});
+  for (const v1::BudgetStatus& budget : answers.budgets.budgets()) {
+    const bool enforced = budget.mode() == "ENFORCE";
+    table.Add({{budget.budget()},
+               {budget.target()},
+               {budget.mode(), enforced ? Paint::kPlain : Paint::kDim},
+               Fill(budget),
+               {ShortNumber(budget.debt())},
+               {budget.has_burst() ? ShortNumber(budget.burst()) : "unlimited"},
+               {Rate(budget)},
+               {ShortNumber(budget.speed()), budget.speed() < 1 ? Paint::kWarn : Paint::kPlain},
+               {Permits(budget)},
+               {budget.split()},
+               {absl::StrCat(budget.buckets_owing())}});
+  }
+  return table;
+}
+
+Table Buckets(const TopAnswers& answers) {
+  Table table({{"FULLEST BUCKETS"},
+               {"BUDGET"},
+               {"TARGET"},
+               {"DEBT OF BURST"},
+               {"DEBT", Align::kRight},
+               {"EMPTY IN", Align::kRight}});
+  for (const v1::BucketStatus& bucket : answers.buckets.buckets()) {
+    table.Add({{bucket.bucket().empty() ? "?" : bucket.bucket()},
+               {bucket.budget()},
+               {bucket.target()},
+               {Bar(bucket.fill()), PaintOfFill(bucket.fill())},
+               {ShortNumber(bucket.debt())},
+               {bucket.has_empty_in() ? ShortDuration(FromProto(bucket.empty_in())) : "never"}});
+  }
+  return table;
+}
+
+std::string TargetText(const v1::TargetStatus& target, Colours colours) {
+  std::string text;
+  for (const v1::ServerStatus& server : target.servers()) {
+    if (server.reachable() || server.has_set_aside_until()) continue;
+    absl::StrAppend(&text,
+                    Painted(Escaped(absl::StrCat(server.name(), " of ", target.name(),
+                                                 " is UNREACHABLE: ", server.error())),
+                            Paint::kBad, colours),
+                    "\n");
+  }
+  for (const Table& table : {Profiles(target), Controllers(target)}) {
+    if (!table.empty()) absl::StrAppend(&text, table.Text(colours));
+  }
+  if (text.empty()) return text;
+  return absl::StrCat(
+      Painted(Escaped(absl::StrCat("target ", target.name())), Paint::kBold, colours), "\n", text,
+      "\n");
+}
+
+}  // namespace
+
+std::string Bar(double share) {
+  const double within = std::clamp(share, 0.0, 1.0);
+  // Any debt shows at least one sign, and only a full bucket looks full.
+  const auto filled = static_cast<size_t>(
+      share >= 1 ? kBarColumns : std::min(std::ceil(within * kBarColumns), kBarColumns - 1.0));
+  return absl::StrFormat("%s%s %3.0f%%", std::string(filled, '#'),
+                         std::string(kBarColumns - filled, '.'), 100 * std::max(share, 0.0));
+}
+
+std::string TopText(const TopAnswers& answers, const std::string& address, Colours colours) {
+  const v1::GetStatusResponse& status = answers.status;
+  std::string text = absl::StrCat(
+      "headgated ", Escaped(status.version()), " at ", address, "; permits outstanding ",
+      status.permits_outstanding(), "; buckets owing ", status.buckets_owing(), " of ",
+      status.buckets_capacity(), "\n", ConfigText(status.config(), colours), "\n");
+  for (const v1::TargetStatus& target : status.targets()) {
+    absl::StrAppend(&text, TargetText(target, colours));
+  }
+  const Table budgets = Budgets(answers);
+  absl::StrAppend(&text, budgets.empty() ? "there are no budgets\n" : budgets.Text(colours));
+  if (!answers.budgets.next_page_token().empty()) absl::StrAppend(&text, "and more budgets\n");
+  const Table buckets = Buckets(answers);
+  if (!buckets.empty()) absl::StrAppend(&text, "\n", buckets.Text(colours));
+  return text;
+}
+
+Table TopCsv(const TopAnswers& answers) {
+  Table table(
+      Titles("kind,target,budget,bucket,mode,debt,burst,rate,speed,outstanding,fill,empty_in_s"));
+  for (const v1::BudgetStatus& budget : answers.budgets.budgets()) {
+    table.Add({{"budget"},
+               {budget.target()},
+               {budget.budget()},
+               {},
+               {budget.mode()},
+               {ExactNumber(budget.debt())},
+               {budget.has_burst() ? ExactNumber(budget.burst()) : ""},
+               {budget.has_rate() ? ExactNumber(budget.rate()) : ""},
+               {ExactNumber(budget.speed())},
+               {budget.has_outstanding() ? absl::StrCat(budget.outstanding()) : ""}});
+  }
+  for (const v1::BucketStatus& bucket : answers.buckets.buckets()) {
+    table.Add({{"bucket"},
+               {bucket.target()},
+               {bucket.budget()},
+               {bucket.bucket()},
+               {},
+               {ExactNumber(bucket.debt())},
+               {},
+               {},
+               {},
+               {},
+               {ExactNumber(bucket.fill())},
+               {Seconds(bucket.has_empty_in(), bucket.empty_in())}});
+  }
+  return table;
+}
+
+std::string TopJson(const TopAnswers& answers) {
+  return absl::StrCat("{\"status\": ", Json(answers.status),
+                      ", \"budgets\": ", Json(answers.budgets),
+                      ", \"buckets\": ", Json(answers.buckets), "}\n");
+}
+
+}  // namespace headgate::cli

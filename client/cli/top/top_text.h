@@ -1,0 +1,29 @@
+// One frame of `top`.
+//
+// Pure functions; thread-safe.
+
+#ifndef HEADGATE_CLIENT_CLI_TOP_TOP_TEXT_H_
+#define HEADGATE_CLIENT_CLI_TOP_TOP_TEXT_H_
+
+#include <string>
+
+#include "client/cli/output/table.h"
+#include "client/cli/top/top_fetch.h"
+
+namespace headgate::cli {
+
+// Health, budgets with bars of debt, the fullest buckets. Not cut to any width.
+std::string TopText(const TopAnswers& answers, const std::string& address, Colours colours);
+
+// Budgets, then buckets; the first column tells them apart.
+Table TopCsv(const TopAnswers& answers);
+
+// Of the three responses as the API has them.
+std::string TopJson(const TopAnswers& answers);
+
+// "##########..........  50%" of a share, which may be above 1.
+std::string Bar(double share);
+
+}  // namespace headgate::cli
+
+#endif  // HEADGATE_CLIENT_CLI_TOP_TOP_TEXT_H_

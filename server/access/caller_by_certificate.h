@@ -1,0 +1,29 @@
+// From a certificate to the caller that it stands for.
+//
+// Pure functions.
+//
+//   const Caller* caller = nullptr;
+//   if (auto refusal = FindCallerByCertificate(policy, {"DNS:dba.example"}, caller)) return
+//   refusal;
+
+#ifndef HEADGATE_SERVER_ACCESS_CALLER_BY_CERTIFICATE_H_
+#define HEADGATE_SERVER_ACCESS_CALLER_BY_CERTIFICATE_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/access/policy.h"
+#include "server/access/refusal.h"
+
+namespace headgate::access {
+
+// Sets the caller that one of the certificate's names is listed for; null: there is none. A
+// certificate with names of two callers is nobody's, and is refused.
+std::optional<Refusal> FindCallerByCertificate(const AccessPolicy& policy,
+                                               const std::vector<std::string>& names,
+                                               const Caller*& caller);
+
+}  // namespace headgate::access
+
+#endif  // HEADGATE_SERVER_ACCESS_CALLER_BY_CERTIFICATE_H_

@@ -1,0 +1,146 @@
+#include "server/dsn/dsn.h"
+
+#include <arpa/inet.h>
+#include <libpq-fe.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+
+namespace headgate::dsn {
+namespace {
+
+struct OptionsFreer {
+  void operator()(PQconninfoOption* options) const { PQconninfoFree(options); }
+};
+using Options = std::unique_ptr<PQconninfoOption, OptionsFreer>;
+
+// Null if it is no connection string. What libpq has to say about it is not taken: it quotes.
+Options OptionsIn(const std::string& text) {
+  if (text.find('\0') != std::string::npos) return nullptr;
+  return Options(PQconninfoParse(text.c_str(), nullptr));
+}
+
+// Null if it is not set.
+const char* Find(const Options& options, std::string_view keyword) {
+  for (const PQconninfoOption* option = options.get();
+       option != nullptr && option->keyword != nullptr; ++option) {
+    if (option->keyword == keyword) return option->val;
+  }
+  return nullptr;
+}
+
+std::string ValueOf(const Options& options, std::string_view keyword) {
+  const char* const value = Find(options, keyword);
+  return value == nullptr ? "" : value;
+}
+
+std::vector<std::string> ListOf(const std::string& value) { return absl::StrSplit(value, ','); }
+
+// The i-th of a list that may be shorter: one value stands for all.
+std::string ElementOf(const std::vector<std::string>& list, size_t i) {
+  if (list.size() == 1) return list[0];
+  return i < list.size() ? list[i] : "";
+}
+
+// What whoever connects decides: where to connect, how long to wait, and as whom to be seen.
+bool IsOurs(std::string_view keyword) {
+  return keyword == "host" || keyword == "hostaddr" || keyword == "port" ||
+         keyword == "connect_timeout" || keyword == "application_name" ||
+         keyword == "client_encoding";
+}
+
+// A password with a '/' or '@' in it ends a URI's user part where its author did not mean it to.
+// What libpq takes for a port or a database is then a secret.
+bool HoldsMisplacedPassword(std::string_view text) {
+  if (!text.starts_with("postgresql://") && !text.starts_with("postgres://")) return false;
+  text.remove_prefix(text.find("//") + 2);
+  text = text.substr(0, text.find('?'));
+  const size_t at = text.rfind('@');
+  return at != std::string_view::npos && text.find(':') < at && text.find(':') + 1 < at;
+}
+
+std::string Quoted(const std::string& value) {
+  const bool is_plain = value.find_first_of(" \t\r\n\v\f'\\") == std::string::npos;
+  if (is_plain && !value.empty()) return value;
+  return absl::StrCat("'", absl::StrReplaceAll(value, {{"\\", "\\\\"}, {"'", "\\'"}}), "'");
+}
+
+absl::Status NoDsn() {
+  return absl::InvalidArgumentError(
+      "dsn is no connection string; write host=db port=5432 dbname=app user=headgate, or "
+      "postgresql://headgate@db:5432/app");
+}
+
+}  // namespace
+
+bool Dsn::Host::needs_lookup() const {
+  if (!address.empty() || host.empty() || host[0] == '/' || host[0] == '@') return false;
+  in6_addr ignored;
+  return inet_pton(AF_INET, host.c_str(), &ignored) != 1 &&
+         inet_pton(AF_INET6, host.c_str(), &ignored) != 1;
+}
+
+absl::StatusOr<Dsn> ParseDsn(const std::string& text) {
+  const Options given = OptionsIn(text);
+  if (given == nullptr) {
+    return absl::InvalidArgumentError(
+        "the connection string is neither key=value pairs nor a postgresql:// URI");
+  }
+  Dsn dsn;
+  dsn.application_name = ValueOf(given, "application_name");
+  for (const PQconninfoOption* option = given.get(); option->keyword != nullptr; ++option) {
+    if (option->val == nullptr || IsOurs(option->keyword)) continue;
+    dsn.others.emplace_back(option->keyword, option->val);
+  }
+  std::string host = ValueOf(given, "host");
+  std::string address = ValueOf(given, "hostaddr");
+  if (host.empty() && address.empty() && ValueOf(given, "service").empty()) {
+    const Options defaults(PQconndefaults());
+    host = ValueOf(defaults, "host");
+    address = ValueOf(defaults, "hostaddr");
+  }
+  const std::vector<std::string> hosts = ListOf(host);
+  const std::vector<std::string> addresses = ListOf(address);
+  const std::vector<std::string> ports = ListOf(ValueOf(given, "port"));
+  if ((!host.empty() && !address.empty() && hosts.size() != addresses.size()) ||
+      (ports.size() > 1 && ports.size() != std::max(hosts.size(), addresses.size()))) {
+    return absl::InvalidArgumentError(
+        "the connection string's lists of hosts, addresses and ports differ in length");
+  }
+  for (size_t i = 0; i < std::max(hosts.size(), addresses.size()); ++i) {
+    dsn.hosts.push_back({.host = i < hosts.size() ? hosts[i] : "",
+                         .address = i < addresses.size() ? addresses[i] : "",
+                         .port = ElementOf(ports, i)});
+  }
+  return dsn;
+}
+
+absl::Status CheckDsn(const std::string& text) {
+  const Options given = OptionsIn(text);
+  if (HoldsMisplacedPassword(text) || Find(given, "password") != nullptr ||
+      Find(given, "sslpassword") != nullptr) {
+    return absl::InvalidArgumentError(
+        "dsn holds a password; put that into a password_file, or all of it into a dsn_file or an "
+        "environment variable (dsn_env)");
+  }
+  return given == nullptr ? NoDsn() : absl::OkStatus();
+}
+
+absl::StatusOr<std::string> WithPassword(const std::string& text, const std::string& password) {
+  const Options given = OptionsIn(text);
+  if (given == nullptr) return NoDsn();
+  std::string pairs;
+  for (const PQconninfoOption* option = given.get(); option->keyword != nullptr; ++option) {
+    if (option->val == nullptr || option->keyword == std::string_view("password")) continue;
+    absl::StrAppend(&pairs, option->keyword, "=", Quoted(option->val), " ");
+  }
+  return absl::StrCat(pairs, "password=", Quoted(password));
+}
+
+}  // namespace headgate::dsn

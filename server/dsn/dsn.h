@@ -1,0 +1,51 @@
+// A PostgreSQL connection string. libpq's own parser reads it, here and nowhere else, so that the
+// check of a configuration and the one who connects can't take a string differently.
+//
+// No error shows any of the text, since that may hold a password.
+//
+// Pure functions.
+//
+//   absl::StatusOr<Dsn> dsn = ParseDsn("host=a,b port=5432 user=headgate");
+#ifndef HEADGATE_SERVER_DSN_DSN_H_
+#define HEADGATE_SERVER_DSN_DSN_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace headgate::dsn {
+
+// Taken apart so that its hosts can be looked up and tried one by one. Left to itself libpq looks
+// hosts up without a limit, and spends all the time there is on the first address that does not
+// answer.
+struct Dsn {
+  struct Host {
+    std::string host;     // a name, an address, or a folder of Unix sockets; may be empty
+    std::string address;  // hostaddr; empty unless it was given
+    std::string port;     // empty: the default
+
+    // Whether `host` has to be looked up.
+    bool needs_lookup() const;
+  };
+
+  std::vector<Host> hosts;  // at least one
+  std::string application_name;
+  std::vector<std::pair<std::string, std::string>> others;  // without what who connects decides
+};
+
+// Both forms that libpq takes, key=value pairs and a URI. A host that is not given comes from the
+// environment, as libpq takes it. Errors: InvalidArgument.
+absl::StatusOr<Dsn> ParseDsn(const std::string& text);
+
+// InvalidArgument if it is no connection string, or holds a password.
+absl::Status CheckDsn(const std::string& text);
+
+// The same connection string as key=value pairs, with this password. InvalidArgument if it is none.
+absl::StatusOr<std::string> WithPassword(const std::string& text, const std::string& password);
+
+}  // namespace headgate::dsn
+
+#endif  // HEADGATE_SERVER_DSN_DSN_H_

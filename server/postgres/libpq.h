@@ -1,0 +1,32 @@
+// What this room adds to libpq: handles that free themselves, and the one wait for a result.
+//
+// Functions on a connection are as thread-compatible as that is.
+#ifndef HEADGATE_SERVER_POSTGRES_LIBPQ_H_
+#define HEADGATE_SERVER_POSTGRES_LIBPQ_H_
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "server/postgres/deadline.h"
+#include "server/postgres/waiter.h"
+
+struct pg_conn;
+struct pg_result;
+
+namespace headgate::postgres {
+
+struct LibpqFreer {
+  // Never blocks on a connection that is non-blocking: what can't be sent is dropped.
+  void operator()(pg_conn* connection) const;
+  void operator()(pg_result* result) const;
+};
+using PgConnection = std::unique_ptr<pg_conn, LibpqFreer>;
+using PgResult = std::unique_ptr<pg_result, LibpqFreer>;
+
+// Until PQgetResult() does not block, on a non-blocking connection; sends what is not yet sent.
+// Errors: Unavailable (lost), DeadlineExceeded, Cancelled.
+absl::Status WaitForResult(pg_conn* connection, const Waiter& waiter, const Deadline& deadline);
+
+}  // namespace headgate::postgres
+
+#endif  // HEADGATE_SERVER_POSTGRES_LIBPQ_H_

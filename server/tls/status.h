@@ -1,0 +1,25 @@
+// How the certificates fare, for whoever shows it: GetStatus and /metrics.
+//
+// TlsStatus in status_service.proto says what each field means. Plain data.
+
+#ifndef HEADGATE_SERVER_TLS_STATUS_H_
+#define HEADGATE_SERVER_TLS_STATUS_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace headgate::tls {
+
+struct TlsSnapshot {
+  bool is_on = false;
+  absl::Time expires_at = {};
+  absl::Time loaded_at = {};
+  int64_t loads = 0;
+  absl::Status status = {};  // of the newest files
+};
+
+}  // namespace headgate::tls
+
+#endif  // HEADGATE_SERVER_TLS_STATUS_H_

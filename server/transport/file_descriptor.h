@@ -1,0 +1,41 @@
+// FileDescriptor: owns an open file of the kernel's, and closes it.
+//
+// Thread-compatible.
+//
+//   const FileDescriptor file(open(path, O_RDONLY | O_CLOEXEC));
+//   if (!file.ok()) return absl::ErrnoToStatus(errno, path);
+
+#ifndef HEADGATE_SERVER_TRANSPORT_FILE_DESCRIPTOR_H_
+#define HEADGATE_SERVER_TRANSPORT_FILE_DESCRIPTOR_H_
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace headgate::transport {
+
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;  // of nothing
+  explicit FileDescriptor(int number) : number_(number) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~FileDescriptor() { Close(); }
+
+  bool ok() const { return number_ >= 0; }
+  int number() const { return number_; }
+  int Release() { return std::exchange(number_, -1); }
+  void Close() {
+    if (ok()) close(std::exchange(number_, -1));
+  }
+
+ private:
+  int number_ = -1;
+};
+
+}  // namespace headgate::transport
+
+#endif  // HEADGATE_SERVER_TRANSPORT_FILE_DESCRIPTOR_H_

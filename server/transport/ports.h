@@ -1,0 +1,91 @@
+// Ports: where the server is reached, and what one connection may cost it.
+//
+// The main port, and if wanted one for probes that speaks plaintext where the main one speaks TLS.
+// Both lead to the same gRPC server, because a second one in the process would slow every call.
+//
+// A connection is closed
+// - unless it has got through TLS and the first words of HTTP/2 in the time for handshakes;
+// - when it is idle for so long, or does not answer a ping;
+// - when it is so old, and its calls have had their grace: callers open another, with the
+//   certificates of that day.
+//
+// Thread-safe, except that Start and Stop are called once, by one thread.
+//
+//   auto ports = Ports::Open({.address = "127.0.0.1:0"});
+//   (*ports)->AddTo(builder);
+//   ... builder.BuildAndStart() ...
+//   (*ports)->Start();
+//   ... (*ports)->Stop() before the server is shut down ...
+
+#ifndef HEADGATE_SERVER_TRANSPORT_PORTS_H_
+#define HEADGATE_SERVER_TRANSPORT_PORTS_H_
+
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server_builder.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/transport/acceptor.h"
+
+namespace headgate::transport {
+
+struct ConnectionLimits {
+  int most = 4096;  // fewer where there are not so many open files
+  absl::Duration handshake = absl::Seconds(10);
+  absl::Duration idle = absl::Minutes(15);
+  absl::Duration age = absl::Minutes(30);       // up to a tenth more or less
+  absl::Duration age_grace = absl::Minutes(1);  // for calls, streams among them
+  absl::Duration keepalive = absl::Minutes(1);  // a caller that says nothing is asked so often
+  absl::Duration keepalive_timeout = absl::Seconds(20);  // and is gone if it takes so long
+};
+
+struct PortOptions {
+  std::string address = "127.0.0.1:8081";  // "host:port"; port 0: a free one
+  std::shared_ptr<grpc::ServerCredentials> credentials = nullptr;  // null: plaintext
+  std::string health_address = {};                                 // empty: none
+  ConnectionLimits limits = {};
+};
+
+class Ports {
+ public:
+  // Listens, but takes no connection yet. Unavailable: cannot listen.
+  static absl::StatusOr<std::unique_ptr<Ports>> Open(const PortOptions& options);
+  Ports(const Ports&) = delete;
+  Ports& operator=(const Ports&) = delete;
+
+  void AddTo(grpc::ServerBuilder& builder);
+  // Once the gRPC server runs.
+  absl::Status Start();
+  void Stop();
+
+  int port() const { return main_.acceptor->port(); }
+  // 0: there is none.
+  int health_port() const { return has_health() ? health_.acceptor->port() : 0; }
+  bool has_health() const { return health_.acceptor != nullptr; }
+  // Of the main port.
+  ConnectionCounts counts() const { return main_.acceptor->counts(); }
+
+ private:
+  struct Port {
+    std::unique_ptr<Acceptor> acceptor;
+    std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> grpc;
+  };
+
+  explicit Ports(const PortOptions& options) : options_(options) {}
+  absl::Status OpenPort(const std::string& address, int most, Port& port) const;
+  static void AddPort(const std::shared_ptr<grpc::ServerCredentials>& credentials,
+                      grpc::ServerBuilder& builder, Port& port);
+  static absl::Status StartPort(Port& port);
+
+  const PortOptions options_;
+  Port main_;
+  Port health_;
+};
+
+}  // namespace headgate::transport
+
+#endif  // HEADGATE_SERVER_TRANSPORT_PORTS_H_

@@ -1,0 +1,92 @@
+// Decoded and Encoded: requests and responses as gRPC hands them over and takes them.
+//
+// gRPC answers bytes that it cannot parse with INTERNAL, "Unable to parse request", and ends a
+// stream as if the caller had half-closed it. A method that takes Decoded<Request> instead is
+// called all the same, sees what could be read, and can say INVALID_ARGUMENT and which field it
+// was. Encoded<Response> is measured once, not twice, and written into one piece of memory.
+//
+// Both are meant to be reused from one call to the next: the memory of a usual request is kept,
+// that of a large one is given back. Thread-compatible.
+//
+//   Decoded<v1::CheckRequest> request;
+//   service.RequestUnary(kCheck, context, request, writer, loop, event);
+//   ...
+//   if (!request.complete) return MalformedError(request.message);
+
+#ifndef HEADGATE_SERVER_TRANSPORT_WIRE_H_
+#define HEADGATE_SERVER_TRANSPORT_WIRE_H_
+
+#include <grpcpp/impl/codegen/proto_utils.h>  // how gRPC serialises protobuf messages
+#include <grpcpp/impl/serialization_traits.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/proto_buffer_reader.h>
+#include <grpcpp/support/slice.h>
+#include <grpcpp/support/status.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace headgate::transport {
+
+template <typename Message>
+struct Decoded {
+  // Of requests up to so many bytes the memory is kept for the next one.
+  static constexpr size_t kKeptBytes = size_t{1} << 18;
+
+  Message message;
+  bool complete = true;  // false: `message` is what could be read of it
+  size_t wire_bytes = 0;
+
+  void Decode(grpc::ByteBuffer& bytes) {
+    if (wire_bytes > kKeptBytes) message = Message();
+    wire_bytes = bytes.Length();
+    grpc::Slice slice;
+    if (bytes.TrySingleSlice(&slice).ok()) [[likely]] {
+      complete = message.ParseFromArray(slice.begin(), static_cast<int>(slice.size()));
+      return;
+    }
+    grpc::ProtoBufferReader reader(&bytes);
+    complete = reader.status().ok() && message.ParseFromZeroCopyStream(&reader);
+  }
+};
+
+template <typename Message>
+struct Encoded {
+  Message message;
+
+  grpc::ByteBuffer Encode() const {
+    const grpc::Slice slice(message.ByteSizeLong());
+    // The slice is new: nobody else sees it being written.
+    message.SerializeWithCachedSizesToArray(const_cast<uint8_t*>(slice.begin()));
+    return grpc::ByteBuffer(&slice, 1);
+  }
+};
+
+}  // namespace headgate::transport
+
+namespace grpc {
+
+template <typename Message>
+class SerializationTraits<headgate::transport::Decoded<Message>, void> {
+ public:
+  static Status Deserialize(ByteBuffer* bytes, headgate::transport::Decoded<Message>* to) {
+    to->Decode(*bytes);
+    bytes->Clear();
+    return Status();
+  }
+};
+
+template <typename Message>
+class SerializationTraits<headgate::transport::Encoded<Message>, void> {
+ public:
+  static Status Serialize(const headgate::transport::Encoded<Message>& from, ByteBuffer* bytes,
+                          bool* own) {
+    *own = true;
+    *bytes = from.Encode();
+    return Status();
+  }
+};
+
+}  // namespace grpc
+
+#endif  // HEADGATE_SERVER_TRANSPORT_WIRE_H_

@@ -1,0 +1,116 @@
+#include "server/dsn/dsn.h"
+
+#include <string>
+#include <utility>
+
+#include "gmock/gmock.h"
+
+namespace headgate::dsn {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Dsn, WithoutPasswordIsFine) {
+  for (const char* const dsn : {
+           "host=h",
+           "host = h  port= 5432\tdbname ='my db' user=u",
+           "host=h application_name='it\\'s' passfile=/home/u/.pgpass",
+           "dbname='password=x'",
+           "dbname=a\\ password\\=b",
+           "service=prod",
+           "options=",
+           "postgresql://",
+           "postgresql://h",
+           "postgres://u@h:5432,h2:5433/db?sslmode=require",
+           "postgresql://u:@h/db",
+           "postgresql://[::1]:5432/db",
+           "postgresql:///db?host=/run/postgresql",
+       }) {
+    EXPECT_TRUE(CheckDsn(dsn).ok()) << dsn << ": " << CheckDsn(dsn);
+  }
+}
+
+TEST(Dsn, WithPasswordIsRefused) {
+  for (const char* const dsn : {
+           "host=h password=x",
+           "password = 'a b' host=h",
+           "host='a'password=x",
+           "host=h sslpassword=x",
+           "host=h password\f=x",
+           "host=h sslpassword\v= x",
+           "postgresql://u:x@h/db",
+           "postgres://u:x@h",
+           "postgres://u:x/y@h/db",
+           "postgres://u:x@y@h/db",
+           "postgres://u:x?y@h/db",
+           "postgresql://u@h/db?password=x",
+           "postgresql://u@h/db?sslmode=require&password=x",
+           "postgresql://u@h/db?sslpassword=x",
+           "postgresql://u@h/db?pass%77ord=x",
+           "postgresql://u@h/db?sslmode=require&%70assword=x",
+       }) {
+    EXPECT_NE(CheckDsn(dsn).message().find("holds a password"), std::string::npos) << dsn;
+  }
+}
+
+TEST(Dsn, ThatIsNoConnectionStringIsRefused) {
+  for (const char* const dsn : {"h", "=x", "host=h user", "host='h", "mysql://h/db", " , "}) {
+    EXPECT_NE(CheckDsn(dsn).message().find("no connection string"), std::string::npos) << dsn;
+  }
+}
+
+TEST(Dsn, ListsOfHostsAreTakenApart) {
+  absl::StatusOr<Dsn> dsn =
+      ParseDsn("postgresql://me:pw@db-1:5433,10.0.0.2:5434/shop?sslmode=require");
+  ASSERT_TRUE(dsn.ok()) << dsn.status();
+  ASSERT_EQ(dsn->hosts.size(), 2u);
+  EXPECT_EQ(dsn->hosts[0].host, "db-1");
+  EXPECT_EQ(dsn->hosts[0].port, "5433");
+  EXPECT_TRUE(dsn->hosts[0].needs_lookup());
+  EXPECT_EQ(dsn->hosts[1].port, "5434");
+  EXPECT_FALSE(dsn->hosts[1].needs_lookup());
+  EXPECT_THAT(dsn->others, testing::UnorderedElementsAre(
+                               std::pair("user", "me"), std::pair("password", "pw"),
+                               std::pair("dbname", "shop"), std::pair("sslmode", "require")));
+}
+
+TEST(Dsn, WhatIsOursIsLeftOut) {
+  absl::StatusOr<Dsn> dsn = ParseDsn(
+      "host=/run/postgresql,::1 hostaddr=,::1 port=1 application_name=x connect_timeout=9");
+  ASSERT_TRUE(dsn.ok()) << dsn.status();
+  EXPECT_TRUE(dsn->others.empty());
+  ASSERT_EQ(dsn->hosts.size(), 2u);
+  EXPECT_FALSE(dsn->hosts[0].needs_lookup());
+  EXPECT_EQ(dsn->hosts[1].address, "::1");
+  EXPECT_EQ(dsn->hosts[1].port, "1");
+}
+
+TEST(Dsn, ListsThatDifferInLengthAreRefused) {
+  EXPECT_FALSE(ParseDsn("host=a,b port=1,2,3").ok());
+  EXPECT_FALSE(ParseDsn("host=a,b hostaddr=10.0.0.1").ok());
+}
+
+// A misspelt keyword would be found by who connects, long after the check.
+TEST(Dsn, WithAnUnknownKeywordIsRefused) {
+  EXPECT_THAT(std::string(CheckDsn("hots=h").message()), HasSubstr("no connection string"));
+  EXPECT_THAT(std::string(CheckDsn("postgresql://h/d?sslmod=require").message()),
+              HasSubstr("no connection string"));
+}
+
+TEST(Dsn, APasswordIsAddedWhateverTheStringEndsIn) {
+  for (const auto& [text, expected] : {
+           std::pair("host=h", "host=h password='a b'"),
+           std::pair("host=h\\", "host=h password='a b'"),
+           std::pair("host='' user='it\\'s'", "user='it\\'s' host='' password='a b'"),
+           std::pair("postgres://a?b@h/d", "user=a?b dbname=d host=h password='a b'"),
+           std::pair("postgres://h/d?", "dbname=d host=h password='a b'"),
+           std::pair("postgres://h/d?sslmode=require",
+                     "dbname=d host=h sslmode=require password='a b'"),
+       }) {
+    EXPECT_EQ(WithPassword(text, "a b").value(), expected) << text;
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(WithPassword("h", "secret").status()));
+}
+
+}  // namespace
+}  // namespace headgate::dsn
