@@ -16,6 +16,7 @@
 #define HEADGATE_SERVER_ENGINE_DECISION_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -53,9 +54,13 @@ class Decision {
     kNoPermit,  // no room for another permit, or for counting another bucket's
   };
 
-  Decision(const Policy& policy, const Tables& tables, Resolved& resolved, const Now& now,
-           CheckAnswer& answer)
-      : policy_(policy), tables_(tables), resolved_(resolved), now_(now), answer_(answer) {}
+  // From here on the answer has the policy. A reused one mostly has it already, and counting
+  // references is not free.
+  Decision(const std::shared_ptr<const Policy>& policy, const Tables& tables, Resolved& resolved,
+           const Now& now, CheckAnswer& answer)
+      : policy_(*policy), tables_(tables), resolved_(resolved), now_(now), answer_(answer) {
+    if (answer.policy != policy) answer.policy = policy;
+  }
 
   // `estimate` is negative where there is none. `dice` in [0, 1): the Check is rejected where it is
   // below a rule's ratio; 1 never rejects.

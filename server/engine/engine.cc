@@ -84,13 +84,15 @@ absl::Status Engine::Install(PolicySpec spec, Now now) {
   policy->shape = ShapeOf(*policy);
   absl::StatusOr<LedgerBook::Change> change = book_.Prepare(*policy, now);
   if (!change.ok()) return change.status();
+  if (restored_shape_.has_value()) {
+    requests_.Adopt(policy, *restored_shape_ == policy->shape);
+    restored_shape_.reset();
+  }
   book_.Commit(*std::move(change), now);
   version_ = policy->version;
   policies_.Set(std::move(policy));
-  if (restored_shape_.has_value()) {
-    requests_.Adopt(policies_.Get(), *restored_shape_ == policies_.Get()->shape);
-    restored_shape_.reset();
-  }
+  // Last, because a Check that waits for the new policy holds a stripe of the index.
+  requests_.DropEnded(now.monotonic_ns);
   return absl::OkStatus();
 }
 
@@ -143,7 +145,7 @@ absl::Status Engine::Decide(const CheckRequest& request, const Now& now, Resolve
   const double dice = Roll(resolved.match);
   const double estimate = EstimateOf(request);
   for (;;) {
-    Decision decision(*policy, tables_, resolved, now, answer);
+    Decision decision(policy, tables_, resolved, now, answer);
     Decision::Outcome outcome = decision.Examine(estimate, dice);
     if (outcome == Decision::Outcome::kDecided && answer.verdict == Verdict::kAllowed) {
       outcome = decision.Admit(estimate);
@@ -154,13 +156,7 @@ absl::Status Engine::Decide(const CheckRequest& request, const Now& now, Resolve
     AwaitNewer(policy->version);
     if (absl::Status status = Refresh(request, now, resolved, policy); !status.ok()) return status;
   }
-  // A reused answer mostly has the right one already, and counting references is not free.
-  if (answer.violations.empty()) {
-    if (answer.policy != nullptr) answer.policy.reset();
-  } else {
-    if (answer.policy != policy) answer.policy = policy;
-    NoteNames(request, resolved, answer);
-  }
+  if (!answer.violations.empty()) NoteNames(request, resolved, answer);
   return absl::OkStatus();
 }
 
@@ -194,7 +190,7 @@ size_t Engine::CheckRun(absl::Span<const CheckRequest> requests, const Now& now,
   const double estimate = EstimateOf(first);
   const bool valid = !first.estimated_cost.has_value() || ValidateCost("", estimate).ok();
   if (run > 1 && valid && Refresh(first, now, resolved, policy).ok()) {
-    Decision decision(*policy, tables_, resolved, now, answers[0]);
+    Decision decision(policy, tables_, resolved, now, answers[0]);
     if (decision.Examine(estimate, kNoDice) == Decision::Outcome::kDecided &&
         answers[0].verdict == Verdict::kAllowed) {
       const size_t admitted = decision.AdmitTogether(estimate, answers.subspan(0, run));
@@ -224,7 +220,7 @@ absl::StatusOr<Explanation> Engine::Explain(const CheckRequest& request, Now now
     }
     if (!status.ok()) return status;
     Explanation explanation;
-    Decision decision(*policy, tables_, resolved, now, explanation.answer);
+    Decision decision(policy, tables_, resolved, now, explanation.answer);
     const double dice = resolved.match.reject_ratio >= 1 ? 0 : kNoDice;
     if (decision.Examine(EstimateOf(request), dice) == Decision::Outcome::kMoved) {
       AwaitNewer(policy->version);
@@ -233,7 +229,7 @@ absl::StatusOr<Explanation> Engine::Explain(const CheckRequest& request, Now now
     const Match& match = resolved.match;
     const bool rolls = match.exempt == kNoRule && match.deny == kNoRule;
     explanation.reject_ratio = rolls ? match.reject_ratio : 0;
-    explanation.policy = explanation.answer.policy = policy;
+    explanation.policy = policy;
     explanation.rules = policy->rules.FindAll({.identity = &resolved.identity,
                                                .tags = request.tags,
                                                .remote_address = request.remote_address,

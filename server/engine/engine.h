@@ -201,7 +201,7 @@ class Engine {
   Mutex install_mutex_;
   LedgerBook book_ ABSL_GUARDED_BY(install_mutex_);
   uint64_t version_ ABSL_GUARDED_BY(install_mutex_) = 0;
-  // Of the policy under which restored answers were given, until there is a policy again.
+  // Of the policy that restored answers were given under, until there is a policy again.
   std::optional<uint64_t> restored_shape_ ABSL_GUARDED_BY(install_mutex_);
 };
 

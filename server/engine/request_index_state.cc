@@ -47,9 +47,11 @@ void RequestIndex::Save(SavedState& state, absl::FunctionRef<bool(const Policy&)
       saved.priority = entry.priority;
       saved.health = entry.health;
       saved.health.health = Storable(entry.health.health);
-      if (entry.full == nullptr || entry.full->policy == nullptr) continue;
-      if (!alike(*entry.full->policy)) continue;
-      saved.warnings.assign(entry.full->violations.begin(), entry.full->violations.end());
+      if (entry.policy != nullptr && !alike(*entry.policy)) {
+        saved.health.profile = kNoRule;
+      } else if (entry.warnings != nullptr) {
+        saved.warnings = *entry.warnings;
+      }
     }
   }
 }
@@ -63,12 +65,10 @@ void RequestIndex::Restore(const SavedState& state, const TimeShift& shift, int6
                 .reason = saved.reason,
                 .priority = saved.priority,
                 .health = Shifted(saved.health, shift),
-                .full = nullptr};
+                .policy = nullptr,
+                .warnings = nullptr};
     if (!saved.warnings.empty()) {
-      auto full = std::make_unique<CheckAnswer>();
-      Restore(entry, *full);
-      full->violations.assign(saved.warnings.begin(), saved.warnings.end());
-      entry.full = std::move(full);
+      entry.warnings = std::make_unique<const std::vector<Violation>>(saved.warnings);
     }
     Stripe& stripe = stripes_[saved.key % kStripes];
     MutexLock lock(&stripe.mutex);
@@ -83,14 +83,14 @@ void RequestIndex::Adopt(const std::shared_ptr<const Policy>& policy, bool is_al
       HealthView& health = entry.health;
       const bool known = is_alike && IsPlace(health.profile, kNoRule, policy->profiles.size());
       if (!known) health.profile = kNoRule;
-      if (entry.full == nullptr) continue;
-      for (const Violation& warning : entry.full->violations) {
+      entry.policy = policy;
+      if (entry.warnings == nullptr) continue;
+      for (const Violation& warning : *entry.warnings) {
         if (!known || !IsOf(*policy, warning)) {
-          entry.full = nullptr;
+          entry.warnings = nullptr;
           break;
         }
       }
-      if (entry.full != nullptr) entry.full->policy = policy;
     }
   }
 }
