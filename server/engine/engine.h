@@ -54,9 +54,9 @@
 #include "server/engine/policy.h"
 #include "server/engine/published.h"
 #include "server/engine/request_index.h"
+#include "server/engine/resolve.h"
 #include "server/engine/saved_state.h"
 #include "server/engine/spec.h"
-#include "server/engine/subject.h"
 
 namespace headgate::engine {
 

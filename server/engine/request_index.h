@@ -34,7 +34,7 @@ class RequestIndex {
   explicit RequestIndex(const PermitTable& permits) : permits_(permits) {}
 
   // The answer that `key` was given, marked as repeated, or else the one that `decide` now gives
-  // it. Whom it is about is the caller's to say.
+  // it. The caller sets its subject_key.
   absl::Status Once(uint64_t key, int64_t now_ns, CheckAnswer& answer,
                     absl::FunctionRef<absl::Status()> decide);
 

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/advice.h"
 #include "server/engine/policy.h"
 #include "server/engine/text.h"
+#include "server/engine/to_be_allowed.h"
 #include "server/rpc/matched_rules.h"
 #include "server/rpc/proto_time.h"
 
