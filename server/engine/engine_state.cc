@@ -67,7 +67,7 @@ void Engine::Save(Now now, SavedState& state) {
       saved.refunded_since_ns = book_.RefundedSince(permit.policy_version, saved);
     }
   }
-  requests_.Save(state, [&](const Policy& other) { return other.shape == state.shape; });
+  requests_.Save(state, policy.get());
   costs_.Save(state);
 }
 

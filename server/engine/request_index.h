@@ -40,10 +40,10 @@ class RequestIndex {
 
   size_t size() const;
 
-  // For Engine::Save; holds each stripe for as long as copying it takes. Health and warnings are
-  // left out that were told under a policy which is not `alike`: their places would mean other
-  // things.
-  void Save(SavedState& state, absl::FunctionRef<bool(const Policy&)> alike) const;
+  // For Engine::Save; holds each stripe for as long as copying it takes. Places are saved as they
+  // are in the policy in force, whose shape the state has. What an answer told under another policy
+  // is left out where the one in force has no such profile, and warnings in any case.
+  void Save(SavedState& state, const Policy* in_force) const;
   // Those whose permits are live. What they say of health and warnings is not told until Adopt has
   // said whether the policy in force is like the one that it refers to.
   void Restore(const SavedState& state, const TimeShift& shift, int64_t now_ns);

@@ -23,6 +23,17 @@ bool IsOf(const Policy& policy, const Violation& violation) {
          (violation.limit != Limit::kHealth || violation.profile < policy.profiles.size());
 }
 
+// Where a profile of another policy stands in this one, with the same signals; kNoRule: nowhere.
+uint32_t PlaceIn(const Policy& policy, const Policy& other, uint32_t profile) {
+  if (profile == kNoRule) return kNoRule;
+  const HealthProfileSpec& wanted = other.profiles[profile];
+  for (uint32_t place = 0; place < policy.profiles.size(); ++place) {
+    const HealthProfileSpec& one = policy.profiles[place];
+    if (one.name == wanted.name && one.signals == wanted.signals) return place;
+  }
+  return kNoRule;
+}
+
 HealthView Shifted(HealthView view, const TimeShift& shift) {
   view.real_base_ns = shift(view.real_base_ns);
   view.now_ns = shift(view.now_ns);
@@ -33,7 +44,7 @@ HealthView Shifted(HealthView view, const TimeShift& shift) {
 
 }  // namespace
 
-void RequestIndex::Save(SavedState& state, absl::FunctionRef<bool(const Policy&)> alike) const {
+void RequestIndex::Save(SavedState& state, const Policy* in_force) const {
   state.requests.clear();
   for (const Stripe& stripe : stripes_) {
     MutexLock lock(&stripe.mutex);
@@ -47,8 +58,8 @@ void RequestIndex::Save(SavedState& state, absl::FunctionRef<bool(const Policy&)
       saved.priority = entry.priority;
       saved.health = entry.health;
       saved.health.health = Storable(entry.health.health);
-      if (entry.policy != nullptr && !alike(*entry.policy)) {
-        saved.health.profile = kNoRule;
+      if (entry.policy != nullptr && entry.policy->shape != state.shape) {
+        saved.health.profile = PlaceIn(*in_force, *entry.policy, entry.health.profile);
       } else if (entry.warnings != nullptr) {
         saved.warnings = *entry.warnings;
       }

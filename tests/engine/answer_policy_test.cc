@@ -92,8 +92,10 @@ TEST(AnswerPolicy, AfterARestartIsTheFirstOneIfItsPlacesMeanTheSame) {
   EXPECT_EQ(ProfileAfterRestart({SlowFirst()}, SlowLast()), "none");
 }
 
-TEST(AnswerPolicy, AfterAReloadAndARestartNamesNoOtherProfile) {
-  EXPECT_EQ(ProfileAfterRestart({SlowFirst(), SlowLast()}, SlowLast()), "none");
+TEST(AnswerPolicy, AfterAReloadAndARestartNamesTheSameProfile) {
+  EXPECT_EQ(ProfileAfterRestart({SlowFirst(), SlowLast()}, SlowLast()), "slow");
+  EXPECT_EQ(ProfileAfterRestart({SlowFirst(), WithProfiles({"fast", "slow", "new"})}, SlowLast()),
+            "none");
 }
 
 TEST(AnswerPolicy, IsLetGoByTheNextAnswer) {
