@@ -1,8 +1,10 @@
 // What goes into a Check and what comes out.
 //
 // Requests are views: the caller keeps what they point to alive for the call. Answers are meant to
-// be reused from one Check to the next, so that the common path allocates nothing; an answer that
-// names rules or budgets keeps the policy alive which they come from.
+// be reused from one Check to the next, so that the common path allocates nothing.
+//
+// An answer names rules, budgets and profiles by their places in the policy that it was decided
+// under, and keeps that policy alive until the answer is reused, cleared or gone.
 //
 // Thread-compatible.
 
@@ -113,6 +115,7 @@ struct HealthView : VirtualClock::Reading {
   }
 };
 
+// What Check says; `policy` is set whenever its status is ok.
 struct CheckAnswer {
   Verdict verdict = Verdict::kDenied;
   Reason reason = Reason::kNone;
@@ -126,25 +129,12 @@ struct CheckAnswer {
   absl::Duration retry_after;
   absl::InlinedVector<Violation, 4> violations;
   HealthView health;
-  std::shared_ptr<const Policy> policy;  // of the violations; null where there are none
+  std::shared_ptr<const Policy> policy;  // that it was decided under; null only after an error
   uint64_t subject_key = 0;              // keyed hash of target and whole identity; odd, or none
   bool repeated = false;  // repeats the answer to the same request_id: nothing was charged anew
 
   // Denied, for no reason: what stands here after an error.
-  void Clear() {
-    verdict = Verdict::kDenied;
-    reason = Reason::kNone;
-    priority = 0;
-    permit = 0;
-    predicted_cost = 0;
-    chunk_scale = 0;
-    retry_after = absl::ZeroDuration();
-    violations.clear();
-    policy = nullptr;
-    subject_key = 0;
-    repeated = false;
-    health.profile = kNoRule;
-  }
+  void Clear() { *this = CheckAnswer(); }
 
   // Makes this the answer that another Check of the same subject and cost got, which was allowed
   // with no violation. The permit is still the caller's to set.
@@ -156,7 +146,7 @@ struct CheckAnswer {
     chunk_scale = other.chunk_scale;
     retry_after = absl::ZeroDuration();
     violations.clear();
-    if (policy != nullptr) policy.reset();
+    if (policy != other.policy) policy = other.policy;
     health = other.health;
     subject_key = other.subject_key;
     repeated = false;

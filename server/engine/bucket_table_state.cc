@@ -32,7 +32,7 @@ void BucketTable::Save(int64_t now_ns, SavedTable& saved) const {
 
 void BucketTable::Restore(const SavedTable& saved) {
   filled_until_ = saved.filled_until_ns;
-  // relaxed, all of it: nobody else uses the table yet.
+  // All of this is relaxed: nobody else uses the table yet.
   live_evictions_.store(saved.live_evictions, std::memory_order_relaxed);
   auto from = saved.buckets.begin();
   for (size_t i = 0; i <= mask_; ++i) {

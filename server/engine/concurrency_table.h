@@ -5,8 +5,8 @@
 // Key and count change in one compare-and-swap, so a count never lands on another key. A cell whose
 // count is 0 may be taken over; one whose count is not is never evicted, for then a limit would be
 // forgotten. Keys are probed linearly within a window; where all of it is taken, the table is full
-// and says so. With several times as many cells as there can be permits that is a matter of
-// colliding hashes.
+// and says so. There are several times as many cells as there can be permits, so only colliding
+// hashes can bring that about.
 //
 // `earliest_expiry` is a lower bound, so that a Check refused by concurrency knows without a timer
 // whether looking for expired permits can help: see PermitTable::Sweep.
@@ -52,7 +52,7 @@ class ConcurrencyTable {
   Outcome Acquire(uint64_t key, int64_t limit, int64_t expires_at_ns, uint32_t& cell);
   void Release(uint32_t cell);
 
-  // The key that a cell counts for, to the bits that matter: Acquire takes it for the same.
+  // The key that a cell counts for. Bits that cells do not keep are lost; Acquire ignores them too.
   uint64_t KeyOf(uint32_t cell) const {
     // relaxed: the caller holds one of its count, or finds out that nobody does.
     return TagOf(cells_[cell].word.load(std::memory_order_relaxed));

@@ -8,7 +8,8 @@
 // An average over its first n values is their mean while n < 8, then each new value weighs 1/8.
 // Averages are kept in single precision: a prediction is exact to one part in ten million.
 //
-// The table has a fixed size: sets of four patterns, the one longest without a report gives way.
+// The table has a fixed size. Where a set of four patterns is full, the one that has had no report
+// for longest gives way.
 //
 // Thread-safe. Predict takes no lock; Learn locks one stripe.
 // Source: the ratio of two averages is how PlanetScale's Traffic Control corrects planner costs.

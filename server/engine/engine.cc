@@ -1,13 +1,14 @@
 #include "server/engine/engine.h"
 
 #include <algorithm>
-#include <limits>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/hash.h"
 #include "common/strings.h"
+#include "server/engine/charging.h"
+#include "server/engine/limits.h"
 
 namespace headgate::engine {
 namespace {
@@ -84,13 +85,15 @@ absl::Status Engine::Install(PolicySpec spec, Now now) {
   policy->shape = ShapeOf(*policy);
   absl::StatusOr<LedgerBook::Change> change = book_.Prepare(*policy, now);
   if (!change.ok()) return change.status();
+  if (restored_shape_.has_value()) {
+    requests_.Adopt(policy, *restored_shape_ == policy->shape);
+    restored_shape_.reset();
+  }
   book_.Commit(*std::move(change), now);
   version_ = policy->version;
   policies_.Set(std::move(policy));
-  if (restored_shape_.has_value()) {
-    requests_.Adopt(policies_.Get(), *restored_shape_ == policies_.Get()->shape);
-    restored_shape_.reset();
-  }
+  // Last, because a Check that waits for the new policy holds a stripe of the index.
+  requests_.DropEnded(now.monotonic_ns);
   return absl::OkStatus();
 }
 
@@ -143,24 +146,18 @@ absl::Status Engine::Decide(const CheckRequest& request, const Now& now, Resolve
   const double dice = Roll(resolved.match);
   const double estimate = EstimateOf(request);
   for (;;) {
-    Decision decision(*policy, tables_, resolved, now, answer);
-    Decision::Outcome outcome = decision.Examine(estimate, dice);
-    if (outcome == Decision::Outcome::kDecided && answer.verdict == Verdict::kAllowed) {
-      outcome = decision.Admit(estimate);
+    Decision decision(policy, tables_, resolved, now, answer);
+    Outcome outcome = ExamineLimits(decision, estimate, dice);
+    if (outcome == Outcome::kDecided && answer.verdict == Verdict::kAllowed) {
+      outcome = Admit(decision, estimate);
     }
-    if (outcome == Decision::Outcome::kDecided) [[likely]]
+    if (outcome == Outcome::kDecided) [[likely]]
       break;
-    if (outcome == Decision::Outcome::kNoPermit) return TableFull();
+    if (outcome == Outcome::kNoPermit) return TableFull();
     AwaitNewer(policy->version);
     if (absl::Status status = Refresh(request, now, resolved, policy); !status.ok()) return status;
   }
-  // A reused answer mostly has the right one already, and counting references is not free.
-  if (answer.violations.empty()) {
-    if (answer.policy != nullptr) answer.policy.reset();
-  } else {
-    if (answer.policy != policy) answer.policy = policy;
-    NoteNames(request, resolved, answer);
-  }
+  if (!answer.violations.empty()) NoteNames(request, resolved, answer);
   return absl::OkStatus();
 }
 
@@ -194,10 +191,10 @@ size_t Engine::CheckRun(absl::Span<const CheckRequest> requests, const Now& now,
   const double estimate = EstimateOf(first);
   const bool valid = !first.estimated_cost.has_value() || ValidateCost("", estimate).ok();
   if (run > 1 && valid && Refresh(first, now, resolved, policy).ok()) {
-    Decision decision(*policy, tables_, resolved, now, answers[0]);
-    if (decision.Examine(estimate, kNoDice) == Decision::Outcome::kDecided &&
+    Decision decision(policy, tables_, resolved, now, answers[0]);
+    if (ExamineLimits(decision, estimate, kNoDice) == Outcome::kDecided &&
         answers[0].verdict == Verdict::kAllowed) {
-      const size_t admitted = decision.AdmitTogether(estimate, answers.subspan(0, run));
+      const size_t admitted = AdmitTogether(decision, estimate, answers.subspan(0, run));
       for (size_t i = 0; i < admitted; ++i) statuses[i] = absl::OkStatus();
       if (admitted > 0) return admitted;
     }
@@ -210,96 +207,6 @@ size_t Engine::CheckRun(absl::Span<const CheckRequest> requests, const Now& now,
     if (!statuses[i].ok()) answers[i].Clear();
   }
   return run;
-}
-
-absl::StatusOr<Explanation> Engine::Explain(const CheckRequest& request, Now now) {
-  now = Bounded(now);
-  const PolicyRef& policy = policies_.Get();
-  if (policy == nullptr) return NotInstalled();
-  Resolved resolved;
-  for (;;) {
-    absl::Status status = Resolve(*policy, options_.seed, request, now, resolved);
-    if (status.ok() && request.estimated_cost.has_value()) {
-      status = ValidateCost("estimated_cost", *request.estimated_cost);
-    }
-    if (!status.ok()) return status;
-    Explanation explanation;
-    Decision decision(*policy, tables_, resolved, now, explanation.answer);
-    const double dice = resolved.match.reject_ratio >= 1 ? 0 : kNoDice;
-    if (decision.Examine(EstimateOf(request), dice) == Decision::Outcome::kMoved) {
-      AwaitNewer(policy->version);
-      continue;
-    }
-    const Match& match = resolved.match;
-    const bool rolls = match.exempt == kNoRule && match.deny == kNoRule;
-    explanation.reject_ratio = rolls ? match.reject_ratio : 0;
-    explanation.policy = explanation.answer.policy = policy;
-    explanation.rules = policy->rules.FindAll({.identity = &resolved.identity,
-                                               .tags = request.tags,
-                                               .remote_address = request.remote_address,
-                                               .target = resolved.target,
-                                               .wall_ns = now.wall_ns});
-    if (resolved.match.exempt == kNoRule) explanation.resumed_by = resolved.match.resume;
-    for (const uint32_t rule : explanation.rules) {
-      const RuleSet::Kind kind = policy->rules.ViewOf(rule).kind;
-      const bool refuses = kind == RuleSet::Kind::kDeny || kind == RuleSet::Kind::kReject;
-      if (explanation.resumed_by != kNoRule && refuses) explanation.lifted.push_back(rule);
-    }
-    explanation.buckets = decision.View(request);
-    return explanation;
-  }
-}
-
-absl::StatusOr<ReportOutcome> Engine::Report(PermitId id, double actual_cost, Now now) {
-  now = Bounded(now);
-  if (absl::Status valid = ValidateCost("actual_cost", actual_cost); !valid.ok()) return valid;
-  uint32_t slot = 0;
-  switch (permits_.Settle(id, slot)) {
-    case PermitTable::Found::kNeverIssued:
-      return absl::NotFoundError(absl::StrCat("permit: ", id, " was not issued by this process"));
-    case PermitTable::Found::kReported:
-      return ReportOutcome::kAlreadySettled;
-    case PermitTable::Found::kForgotten:
-      return ReportOutcome::kForgotten;
-    case PermitTable::Found::kSettling:
-      break;
-  }
-  const Permit& permit = permits_.body(slot);
-  for (uint32_t i = 0; i < permit.charges_used; ++i) {
-    SettleCharge(permit, permit.charges[i], actual_cost, now);
-  }
-  costs_.Learn(permit.target_key, permit.pattern_key, permit.estimate, actual_cost);
-  permits_.Settled(slot);
-  return ReportOutcome::kSettled;
-}
-
-void Engine::SettleCharge(const Permit& permit, const PermitCharge& charge, double actual_cost,
-                          Now now) {
-  if (charge.tag == 0) return;  // it held concurrency only
-  bool counted = false;
-  for (const PolicyRef& policy = policies_.Get();; AwaitNewer(policy->version)) {
-    if (policy == nullptr) return;  // restored, and reported before there is a policy again
-    if (charge.ledger >= policy->ledgers.size()) return;
-    Ledger* ledger = policy->ledgers[charge.ledger].get();
-    // The budget is gone and owed nothing any more, or is split differently now.
-    if (ledger == nullptr || !ledger->Knows(permit.policy_version)) return;
-    // No Check charged this: the state that it was restored from is not an engine's own.
-    if (ledger->table() == nullptr && charge.tag != Ledger::kSingleTag) return;
-    if (ledger->axis().is_auto && !counted) ledger->CountReport(actual_cost);
-    counted = true;
-    const int64_t charged_ns = ledger->ToNs(charge.cost);
-    const int64_t actual_ns = ledger->ToNs(actual_cost);
-    const int64_t now_ns = ledger->Now(ledger->clock().Read(now.monotonic_ns).virtual_ns);
-    if (actual_ns > charged_ns) {
-      const ChargeResult result = ledger->Charge(charge.tag, now_ns, actual_ns - charged_ns,
-                                                 std::numeric_limits<int64_t>::max());
-      if (result.outcome != ChargeOutcome::kMoved) return;
-      continue;
-    }
-    Ledger::Charged charged = charge.charged();
-    if (!ledger->Translate(permit.policy_version, charged)) return;
-    if (ledger->Refund(charged, charged_ns, charged_ns - actual_ns, now_ns) >= 0) return;
-  }
 }
 
 absl::Status Engine::SetHealth(std::string_view target, std::string_view profile,

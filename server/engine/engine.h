@@ -54,9 +54,9 @@
 #include "server/engine/permit_table.h"
 #include "server/engine/policy.h"
 #include "server/engine/request_index.h"
+#include "server/engine/resolve.h"
 #include "server/engine/saved_state.h"
 #include "server/engine/spec.h"
-#include "server/engine/subject.h"
 
 namespace headgate::engine {
 
@@ -201,7 +201,7 @@ class Engine {
   Mutex install_mutex_;
   LedgerBook book_ ABSL_GUARDED_BY(install_mutex_);
   uint64_t version_ ABSL_GUARDED_BY(install_mutex_) = 0;
-  // Of the policy under which restored answers were given, until there is a policy again.
+  // Of the policy that restored answers were given under, until there is a policy again.
   std::optional<uint64_t> restored_shape_ ABSL_GUARDED_BY(install_mutex_);
 };
 

@@ -1,9 +1,9 @@
 // Saving while Checks go on.
 //
 // The order makes a saved permit and the saved buckets agree, though nothing stands still. First
-// each permit that is out is marked; then the buckets are copied; then those permits are copied
-// that are still out. A marked permit had been charged before the buckets were read, so its charges
-// are there; it was not settled before they had been read, so its refund is not. What comes or goes
+// it is read which permits are out; then the buckets are copied; then those permits are copied that
+// are still out. Such a permit had been charged before the buckets were read, so its charges are
+// there; it was not settled before they had been read, so its refund is not. What comes or goes
 // in between is saved by its charges only: it can't be settled after a restart, and more is owed
 // than need be, by what was under way for the milliseconds that a copy takes.
 //
@@ -18,7 +18,7 @@
 namespace headgate::engine {
 namespace {
 
-// Of the tables that it asks for: a byte of a saved one stands for a line of 64.
+// What its tables of buckets would take: a byte of a saved table stands for a line of 64.
 size_t BucketBytesOf(const SavedState& state) {
   constexpr size_t kLineBytes = sizeof(Bucket) * BucketTable::kWays;
   size_t bytes = 0;
@@ -57,9 +57,9 @@ void Engine::Save(Now now, SavedState& state) {
   state.policy_version = version_;
   state.shape = policy == nullptr ? restored_shape_.value_or(0) : policy->shape;
   state.dice = dice_.load(std::memory_order_relaxed);  // any of its values will do
-  const PermitTable::Marks marks = permits_.Mark();
+  const PermitTable::SlotStates before = permits_.ReadSlotStates();
   book_.Save(now, state);
-  permits_.Save(marks, state);
+  permits_.Save(before, state);
   size_t charge = 0;
   for (const SavedPermit& permit : state.permits) {
     for (uint32_t i = 0; i < permit.charges; ++i, ++charge) {
@@ -67,7 +67,7 @@ void Engine::Save(Now now, SavedState& state) {
       saved.refunded_since_ns = book_.RefundedSince(permit.policy_version, saved);
     }
   }
-  requests_.Save(state, [&](const Policy& other) { return other.shape == state.shape; });
+  requests_.Save(state, policy.get());
   costs_.Save(state);
 }
 
@@ -83,7 +83,7 @@ absl::Status Engine::Restore(const SavedState& state, Now now, int64_t elapsed_n
         "an engine is restored with the seed that it was saved with");
   }
   if (absl::Status valid = Validate(state); !valid.ok()) return valid;
-  // What is room for under the options of today may be less than what was in use.
+  // The options may allow less memory today than was in use then.
   constexpr size_t kAlwaysAllowed = size_t{1} << 30;
   if (BucketBytesOf(state) > std::max(options_.bucket_bytes, kAlwaysAllowed)) {
     return absl::ResourceExhaustedError("its buckets take more memory than they may");

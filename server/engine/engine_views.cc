@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/strings.h"
 #include "server/engine/engine.h"
+#include "server/engine/limits.h"
 
 namespace headgate::engine {
 namespace {

@@ -38,7 +38,7 @@ int64_t Ledger::Refund(const Charged& charged, int64_t charged_ns, int64_t refun
                        int64_t now_ns) {
   Bucket* bucket = Find(charged.tag);
   if (bucket == nullptr) return 0;
-  // Reserve first: of two refunds at once, the later sees the earlier one's share.
+  // Reserve first, so that the later of two refunds at once sees the share of the earlier one.
   std::atomic<int64_t>& refunded = RefundedAt(charged.tag);
   int64_t total = refunded.load(std::memory_order_relaxed);
   int64_t undrained;
@@ -98,8 +98,8 @@ void Ledger::MoveTo(Ledger& successor, int64_t real_now_ns) {
       }
     }
   }
-  // Only now, when no refund can change a bucket any more: one that is missing here would make
-  // later charges look less drained than they are.
+  // Refunds are read only now, when none can change a bucket any more: one that is missing here
+  // would make later charges look less drained than they are.
   for (const auto& total : refunded_) {
     origin.refunded_ns.push_back(total.load(std::memory_order_relaxed));
   }

@@ -114,7 +114,7 @@ class Ledger {
 
   // For Engine::Save: all but name, slot and clock. `clock_ns` is a reading of the clock.
   void Save(int64_t clock_ns, SavedLedger& saved) const;
-  // As it was saved. Counts of refunds begin at 0.
+  // Makes the ledger what it was when it was saved. Counts of refunds begin at 0.
   Ledger(Axis axis, const SavedLedger& saved);
   // What was refunded where a charge is counted, since it was made under policy `version`.
   int64_t RefundedSince(uint64_t version, uint64_t tag, int64_t refunded_ns) const;

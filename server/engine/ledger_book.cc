@@ -181,7 +181,8 @@ absl::Status LedgerBook::CheckMemory(const Policy& policy, Now now) const {
   size_t kept = 0;
   for (const auto& [name, slot] : slots_) {
     const Ledger& ledger = *ledgers_[slot];
-    // At start there is no policy to stay with instead.
+    // After a restart this is the first policy, and there is no other to stay with: it is not
+    // refused for what others still owe.
     if (!restored_ && !named.contains(name) && ledger.Owes(now.monotonic_ns))
       kept += ledger.capacity();
   }

@@ -15,7 +15,7 @@ SavedClock SaveClock(const std::string& name, const VirtualClock::Reading& readi
           .health = Storable(reading.health)};
 }
 
-// It goes on at the speed that it had: nobody knows a better one.
+// The clock goes on at the speed that it had, because nobody knows a better one.
 std::shared_ptr<VirtualClock> RestoreClock(const SavedClock& saved, Now saved_at, Now now,
                                            int64_t elapsed_ns, const TimeShift& shift) {
   const int64_t run_ns = saved_at.monotonic_ns - saved.real_base_ns + elapsed_ns;

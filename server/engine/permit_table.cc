@@ -54,7 +54,8 @@ uint32_t PermitTable::Probe(int64_t now_ns, Hand& hand, bool& lost) {
       return slot;
     }
     lost |= state != State::kLive;
-    // Of the expired the first, since hands stand apart: two threads seldom want the same.
+    // The first expired one, because hands start at different places: two threads seldom want the
+    // same.
     if (state == State::kExpired && expired.slot == kNone) expired = {slot, word, expires_at};
     if (state == State::kLive && (word & kHoldsConcurrency) == 0) {
       soonest.Offer(slot, word, expires_at);
@@ -69,7 +70,7 @@ uint32_t PermitTable::Probe(int64_t now_ns, Hand& hand, bool& lost) {
   if (choice.slot == kNone) return kNone;
   lost = !TryClaim(choice.slot, choice.word);
   if (lost) {
-    // Two hands walk side by side, and the other one's thread is a step ahead: part from it.
+    // Two hands go side by side, and the other hand's thread is a step ahead: move away from it.
     hand.at.store(from + kFewProbes, std::memory_order_relaxed);
     return kNone;
   }

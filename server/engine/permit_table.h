@@ -43,9 +43,9 @@ using PermitId = uint64_t;
 struct SavedPermit;
 struct SavedState;
 
-// What only its owner writes, while a saver may be reading it. The saver looks at the permit's
-// state before and after, so it must not see a new owner's value with the old owner's state: hence
-// release and acquire, which on x86 are plain stores and loads.
+// A field that only the permit's owner writes, while a saver may be reading it. The saver looks at
+// the permit's state before and after, so it must not see a new owner's value with the old owner's
+// state: hence release and acquire, which on x86 are plain stores and loads.
 template <typename T>
 class OwnedField {
  public:
@@ -142,11 +142,12 @@ class PermitTable {
   // that is being made meanwhile must not expire before that.
   void Sweep(uint32_t cell, int64_t now_ns, int64_t latest_ns);
 
-  // For Engine::Save. A permit is saved that was out at the Mark and is still out, unsettled: all
-  // of its charges are in what was read of the buckets in between, and none of its refunds.
-  using Marks = std::vector<uint64_t>;
-  Marks Mark() const;
-  void Save(const Marks& marks, SavedState& state) const;
+  // For Engine::Save. A permit is saved that was out when the states were read and is still out,
+  // unsettled: all of its charges are in what was read of the buckets in between, and none of its
+  // refunds.
+  using SlotStates = std::vector<uint64_t>;
+  SlotStates ReadSlotStates() const;
+  void Save(const SlotStates& before, SavedState& state) const;
   // Into a table that nobody uses yet; of a state that Validate finds right. A larger table's
   // permits keep their slots until they expire; these are used for no new ones and are gone with
   // the next restart that finds them free. No id is issued that the one who saved could have issued
@@ -172,9 +173,9 @@ class PermitTable {
   static constexpr int kIndexBits = 24;
   static constexpr uint64_t kGenerationMask = (uint64_t{1} << 40) - 1;
   static constexpr int kHands = 16;
-  static constexpr size_t kProbes = 1024;   // free slots are looked for among so many at first
-  static constexpr size_t kFewProbes = 64;  // and among so many
-  static constexpr uint32_t kFullFor = 64;  // in this many Claims after a look at all in vain
+  static constexpr size_t kProbes = 1024;   // slots to look at for a free one, as a rule
+  static constexpr size_t kFewProbes = 64;  // the same after a look at all slots in vain,
+  static constexpr uint32_t kFullFor = 64;  // for this many Claims
   static constexpr size_t kLeastPermits = 64;
 
   // Four to a cache line: what Claim and Sweep read.
@@ -229,7 +230,7 @@ class PermitTable {
   // One look at the next slots. `lost` if another thread took the one that was chosen.
   uint32_t Probe(int64_t now_ns, Hand& hand, bool& lost);
   bool Expire(uint32_t slot, uint64_t word);
-  void SaveOne(uint32_t slot, uint64_t mark, SavedState& state) const;
+  void SaveOne(uint32_t slot, uint64_t before, SavedState& state) const;
   // Not one beyond this table that is past its time.
   bool IsKept(const SavedPermit& saved, const TimeShift& shift) const;
   void MakeRoom(const SavedState& state, const TimeShift& shift);

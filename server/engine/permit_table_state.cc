@@ -11,23 +11,23 @@
 
 namespace headgate::engine {
 
-PermitTable::Marks PermitTable::Mark() const {
-  Marks marks(slots_);
+PermitTable::SlotStates PermitTable::ReadSlotStates() const {
+  SlotStates states(slots_);
   for (uint32_t slot = 0; slot < slots_; ++slot) {
     // acquire: what a permit was charged is in its buckets for whoever reads those afterwards.
-    marks[slot] = heads_[slot].word.load(std::memory_order_acquire);
+    states[slot] = heads_[slot].word.load(std::memory_order_acquire);
   }
-  return marks;
+  return states;
 }
 
-void PermitTable::SaveOne(uint32_t slot, uint64_t mark, SavedState& state) const {
+void PermitTable::SaveOne(uint32_t slot, uint64_t before, SavedState& state) const {
   const Head& head = heads_[slot];
   const size_t charges_before = state.charges.size();
   constexpr int kPatience = 1000;
   for (int i = 0; i < kPatience; ++i) {
     // acquire: the body as of this state.
     const uint64_t word = head.word.load(std::memory_order_acquire);
-    if (word >> kStateBits != mark >> kStateBits || StateOf(word) == State::kFree) return;
+    if (word >> kStateBits != before >> kStateBits || StateOf(word) == State::kFree) return;
     if (StateOf(word) == State::kBusy) continue;
     const Permit& permit = bodies_[slot];
     const uint32_t charges = std::min<uint32_t>(permit.charges_used, kMaxBudgetsPerCheck);
@@ -61,7 +61,7 @@ void PermitTable::SaveOne(uint32_t slot, uint64_t mark, SavedState& state) const
   }
 }
 
-void PermitTable::Save(const Marks& marks, SavedState& state) const {
+void PermitTable::Save(const SlotStates& before, SavedState& state) const {
   state.permits.clear();
   state.charges.clear();
   state.first_generation = first_generation_;
@@ -74,16 +74,16 @@ void PermitTable::Save(const Marks& marks, SavedState& state) const {
   for (uint32_t slot = 0; slot < slots_; ++slot) {
     const uint64_t word = heads_[slot].word.load(std::memory_order_relaxed);
     state.generations[slot] = word >> kStateBits;
-    // One that is out now was issued since the Mark, unless SaveOne finds otherwise. Like all that
-    // the slot had before, it is to be forgotten, and not one that was settled.
+    // One that is out now was issued since the states were read, unless SaveOne finds otherwise. It
+    // is to be forgotten, like all that the slot had before, and not to be one that was settled.
     if (StateOf(word) != State::kFree) {
       const uint64_t issued = (state.generations[slot] - first_generation_) & kGenerationMask;
       state.generation_floor = std::max(state.generation_floor, issued);
       state.generations[slot] = first_generation_;
     }
-    const State state_then = StateOf(marks[slot]);
+    const State state_then = StateOf(before[slot]);
     if (state_then == State::kLive || state_then == State::kExpired) {
-      SaveOne(slot, marks[slot], state);
+      SaveOne(slot, before[slot], state);
     }
   }
 }

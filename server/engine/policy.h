@@ -66,7 +66,7 @@ struct Target {
 
 struct Policy {
   uint64_t version = 0;
-  uint64_t shape = 0;  // of the lists that answers point into: equal where places mean the same
+  uint64_t shape = 0;  // a hash of the names: policies that have the same one name places alike
   RuleSet rules;
   std::vector<TargetSpec> target_specs;
   std::vector<HealthProfileSpec> profiles;

@@ -16,28 +16,30 @@ absl::Status RequestIndex::Once(uint64_t key, int64_t now_ns, CheckAnswer& answe
   if (absl::Status status = decide(); !status.ok()) return status;
   if (answer.verdict != Verdict::kAllowed) return absl::OkStatus();
   if (stripe.entries.size() >= stripe.purge_at) Purge(stripe, now_ns);
-  stripe.entries[key] = Keep(answer);
+  Keep(key, answer, stripe);
   return absl::OkStatus();
 }
 
-RequestIndex::Entry RequestIndex::Keep(const CheckAnswer& answer) {
-  Entry entry{.permit = answer.permit,
-              .predicted_cost = answer.predicted_cost,
-              .chunk_scale = answer.chunk_scale,
-              .reason = answer.reason,
-              .priority = answer.priority,
-              .health = answer.health,
-              .full = nullptr};
-  if (!answer.violations.empty()) entry.full = std::make_unique<CheckAnswer>(answer);
-  return entry;
+void RequestIndex::Keep(uint64_t key, const CheckAnswer& answer, Stripe& stripe) {
+  if (stripe.policy != answer.policy) {
+    const auto counted = std::make_shared<std::shared_ptr<const Policy>>(answer.policy);
+    stripe.policy = {counted, counted->get()};
+  }
+  Entry& entry = stripe.entries[key];
+  entry = {.permit = answer.permit,
+           .predicted_cost = answer.predicted_cost,
+           .chunk_scale = answer.chunk_scale,
+           .reason = answer.reason,
+           .priority = answer.priority,
+           .health = answer.health,
+           .policy = stripe.policy,
+           .warnings = nullptr};
+  if (answer.violations.empty()) return;
+  entry.warnings = std::make_unique<const std::vector<Violation>>(answer.violations.begin(),
+                                                                  answer.violations.end());
 }
 
 void RequestIndex::Restore(const Entry& entry, CheckAnswer& answer) {
-  if (entry.full != nullptr) {
-    answer = *entry.full;
-    answer.repeated = true;
-    return;
-  }
   answer.verdict = Verdict::kAllowed;
   answer.permit = entry.permit;
   answer.predicted_cost = entry.predicted_cost;
@@ -47,7 +49,10 @@ void RequestIndex::Restore(const Entry& entry, CheckAnswer& answer) {
   answer.health = entry.health;
   answer.retry_after = absl::ZeroDuration();
   answer.violations.clear();
-  answer.policy = nullptr;
+  if (entry.warnings != nullptr) {
+    answer.violations.assign(entry.warnings->begin(), entry.warnings->end());
+  }
+  if (answer.policy != entry.policy) answer.policy = entry.policy;
   answer.repeated = true;
 }
 
@@ -55,6 +60,14 @@ void RequestIndex::Purge(Stripe& stripe, int64_t now_ns) {
   absl::erase_if(stripe.entries,
                  [&](const auto& entry) { return !permits_.IsLive(entry.second.permit, now_ns); });
   stripe.purge_at = std::max(2 * stripe.entries.size(), kLeastBeforePurge);
+}
+
+void RequestIndex::DropEnded(int64_t now_ns) {
+  for (Stripe& stripe : stripes_) {
+    MutexLock lock(&stripe.mutex);
+    Purge(stripe, now_ns);
+    stripe.policy = nullptr;
+  }
 }
 
 size_t RequestIndex::size() const {

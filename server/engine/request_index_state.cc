@@ -23,6 +23,17 @@ bool IsOf(const Policy& policy, const Violation& violation) {
          (violation.limit != Limit::kHealth || violation.profile < policy.profiles.size());
 }
 
+// Where a profile of another policy stands in this one, with the same signals; kNoRule: nowhere.
+uint32_t PlaceIn(const Policy& policy, const Policy& other, uint32_t profile) {
+  if (profile == kNoRule) return kNoRule;
+  const HealthProfileSpec& wanted = other.profiles[profile];
+  for (uint32_t place = 0; place < policy.profiles.size(); ++place) {
+    const HealthProfileSpec& one = policy.profiles[place];
+    if (one.name == wanted.name && one.signals == wanted.signals) return place;
+  }
+  return kNoRule;
+}
+
 HealthView Shifted(HealthView view, const TimeShift& shift) {
   view.real_base_ns = shift(view.real_base_ns);
   view.now_ns = shift(view.now_ns);
@@ -33,7 +44,7 @@ HealthView Shifted(HealthView view, const TimeShift& shift) {
 
 }  // namespace
 
-void RequestIndex::Save(SavedState& state, absl::FunctionRef<bool(const Policy&)> alike) const {
+void RequestIndex::Save(SavedState& state, const Policy* in_force) const {
   state.requests.clear();
   for (const Stripe& stripe : stripes_) {
     MutexLock lock(&stripe.mutex);
@@ -47,9 +58,11 @@ void RequestIndex::Save(SavedState& state, absl::FunctionRef<bool(const Policy&)
       saved.priority = entry.priority;
       saved.health = entry.health;
       saved.health.health = Storable(entry.health.health);
-      if (entry.full == nullptr || entry.full->policy == nullptr) continue;
-      if (!alike(*entry.full->policy)) continue;
-      saved.warnings.assign(entry.full->violations.begin(), entry.full->violations.end());
+      if (entry.policy != nullptr && entry.policy->shape != state.shape) {
+        saved.health.profile = PlaceIn(*in_force, *entry.policy, entry.health.profile);
+      } else if (entry.warnings != nullptr) {
+        saved.warnings = *entry.warnings;
+      }
     }
   }
 }
@@ -63,12 +76,10 @@ void RequestIndex::Restore(const SavedState& state, const TimeShift& shift, int6
                 .reason = saved.reason,
                 .priority = saved.priority,
                 .health = Shifted(saved.health, shift),
-                .full = nullptr};
+                .policy = nullptr,
+                .warnings = nullptr};
     if (!saved.warnings.empty()) {
-      auto full = std::make_unique<CheckAnswer>();
-      Restore(entry, *full);
-      full->violations.assign(saved.warnings.begin(), saved.warnings.end());
-      entry.full = std::move(full);
+      entry.warnings = std::make_unique<const std::vector<Violation>>(saved.warnings);
     }
     Stripe& stripe = stripes_[saved.key % kStripes];
     MutexLock lock(&stripe.mutex);
@@ -83,14 +94,14 @@ void RequestIndex::Adopt(const std::shared_ptr<const Policy>& policy, bool is_al
       HealthView& health = entry.health;
       const bool known = is_alike && IsPlace(health.profile, kNoRule, policy->profiles.size());
       if (!known) health.profile = kNoRule;
-      if (entry.full == nullptr) continue;
-      for (const Violation& warning : entry.full->violations) {
+      entry.policy = policy;
+      if (entry.warnings == nullptr) continue;
+      for (const Violation& warning : *entry.warnings) {
         if (!known || !IsOf(*policy, warning)) {
-          entry.full = nullptr;
+          entry.warnings = nullptr;
           break;
         }
       }
-      if (entry.full != nullptr) entry.full->policy = policy;
     }
   }
 }

@@ -140,7 +140,7 @@ void RuleSet::Apply(const Rule& rule, int64_t wall_ns, Match& match) const {
   }
 }
 
-// Of rules that refuse alike, the one that applies longest says when to ask again.
+// Where several rules refuse alike, the one that applies longest says when to ask again.
 bool RuleSet::Outlasts(const Rule& rule, uint32_t other, int64_t wall_ns) const {
   const absl::Time wall = absl::FromUnixNanos(wall_ns);
   return AppliesUntil(rule.id, wall) > AppliesUntil(other, wall);

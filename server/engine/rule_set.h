@@ -53,8 +53,8 @@ struct Subject {
 
 inline constexpr uint32_t kNoRule = 0xffffffff;
 
-// The rules that decide a Check, strongest first. Rules and budgets by their place in the
-// PolicySpec.
+// The rules that decide a Check, strongest first. Rules and budgets are named by their places in
+// the PolicySpec.
 struct Match {
   static constexpr int kMaxGates = 8;
   struct Charge {
@@ -84,7 +84,7 @@ struct Match {
   bool only_charges;  // no other action applies
   bool overflow;      // more budgets or profiles than one Check may have
   uint32_t exempt;
-  uint32_t resume;  // lifted what there was of the three below
+  uint32_t resume;  // the rule that lifted deny and reject rules
   uint32_t deny;
   uint32_t reject;  // the one with the highest ratio
   double reject_ratio;
@@ -98,7 +98,7 @@ class RuleSet {
  public:
   enum class Kind : uint8_t { kCharge, kExempt, kResume, kDeny, kReject, kHealth, kPriority };
 
-  // What one rule does. Of its fields those say something that its kind has.
+  // What one rule does. Only the fields that its kind has mean anything.
   struct View {
     Kind kind = Kind::kCharge;
     int selector_depth = 0;              // 0: no selector

@@ -1,5 +1,5 @@
-// Compiling a rule set: resolve names, find for each rule the condition that fewest share, lay
-// rules under one key side by side.
+// Compiling a rule set: names are resolved, each rule is put under the condition that fewest rules
+// share, and rules under one key are laid side by side.
 
 #include <algorithm>
 #include <functional>

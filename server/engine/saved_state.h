@@ -82,7 +82,7 @@ struct SavedCharge {
 
 struct SavedPermit {
   uint32_t slot = 0;
-  uint32_t charges = 0;  // so many of SavedState::charges, in order
+  uint32_t charges = 0;  // how many of SavedState::charges, which are in the permits' order
   bool expired = false;
   int64_t expires_at_ns = 0;  // monotonic
   uint64_t target_key = 0, pattern_key = 0;
@@ -107,7 +107,7 @@ struct SavedAverage {
 
 struct SavedPattern {
   uint64_t key = 0;
-  uint64_t learnt_at = 0;  // later ones are larger
+  uint64_t learnt_at = 0;  // a count: what was learnt later has more
   SavedAverage estimate, actual, mean;
 };
 

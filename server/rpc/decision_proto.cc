@@ -6,8 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/advice.h"
+#include "server/engine/policy.h"
 #include "server/engine/text.h"
+#include "server/engine/to_be_allowed.h"
 #include "server/rpc/matched_rules.h"
 #include "server/rpc/proto_time.h"
 
@@ -48,7 +49,7 @@ static_assert(v1::HEALTH_STATE_HEALTHY ==
 static_assert(v1::HEALTH_STATE_STALE ==
               static_cast<int>(engine::HealthStatus::kStale) + kFromState);
 
-// Empty where there is none, and where a policy that came in just now has fewer.
+// Empty where there is none.
 const std::string& SignalName(const engine::Policy& policy, uint32_t profile, int signal) {
   static const std::string* const kNone = new std::string();
   if (profile >= policy.profiles.size() || signal < 0) return *kNone;
@@ -152,8 +153,9 @@ void FillHealth(const engine::Health& from, v1::Health& to) {
   to.set_pressure(static_cast<double>(from.pressure));
 }
 
-void FillDecision(const engine::CheckAnswer& answer, const engine::Policy& policy,
-                  std::string_view identity, v1::Decision& decision) {
+void FillDecision(const engine::CheckAnswer& answer, std::string_view identity,
+                  v1::Decision& decision) {
+  const engine::Policy& policy = *answer.policy;
   decision.set_verdict(static_cast<v1::Verdict>(static_cast<int>(answer.verdict) + kFromVerdict));
   decision.set_reason(static_cast<v1::Reason>(answer.reason));
   if (answer.permit != 0) {
@@ -185,7 +187,7 @@ void FillDecision(const engine::CheckAnswer& answer, const engine::Policy& polic
 void FillExplanation(const engine::Explanation& explanation, std::string_view identity,
                      v1::ExplainResponse& response) {
   const engine::Policy& policy = *explanation.policy;
-  FillDecision(explanation.answer, policy, identity, *response.mutable_decision());
+  FillDecision(explanation.answer, identity, *response.mutable_decision());
   response.set_reject_ratio(explanation.reject_ratio);
   for (const uint32_t rule : explanation.rules) response.add_rules(policy.rules.name(rule));
   FillMatchedRules(explanation, *response.mutable_matched_rules());

@@ -6,7 +6,7 @@
 //
 // Pure functions.
 //
-//   FillDecision(answer, policy, request.identity(), *response.mutable_decision());
+//   FillDecision(answer, request.identity(), *response.mutable_decision());
 
 #ifndef HEADGATE_SERVER_RPC_DECISION_PROTO_H_
 #define HEADGATE_SERVER_RPC_DECISION_PROTO_H_
@@ -16,13 +16,12 @@
 #include <string_view>
 
 #include "server/engine/answer.h"
-#include "server/engine/policy.h"
 
 namespace headgate::rpc {
 
-// `policy` has the names: the answer's own, else the one in force. `identity` is the Check's.
-void FillDecision(const engine::CheckAnswer& answer, const engine::Policy& policy,
-                  std::string_view identity, v1::Decision& decision);
+// An answer that has its policy, which has the names. `identity` is the Check's.
+void FillDecision(const engine::CheckAnswer& answer, std::string_view identity,
+                  v1::Decision& decision);
 
 void FillExplanation(const engine::Explanation& explanation, std::string_view identity,
                      v1::ExplainResponse& response);

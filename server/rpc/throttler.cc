@@ -1,7 +1,6 @@
 #include "server/rpc/throttler.h"
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -70,9 +69,7 @@ grpc::Status Throttler::Check(const v1::CheckRequest& check, const Asker& asker,
     if (statuses_[0].ok()) thread_counts_.Record(request, answer, now);
   }
   if (!statuses_[0].ok()) return ToGrpcStatus(statuses_[0], {.tags = request.tags});
-  const std::shared_ptr<const engine::Policy> policy = engine_.policy();
-  FillDecision(answer, answer.policy != nullptr ? *answer.policy : *policy, check.identity(),
-               decision);
+  FillDecision(answer, check.identity(), decision);
   SealFor(asker.caller, decision);
   return grpc::Status();
 }
@@ -137,6 +134,7 @@ void Throttler::DecideSome(const Checks& checks, int first, int count, const Ask
                        absl::MakeSpan(statuses_).subspan(from, run));
     if (end < count && RefusalOf(first + end) != nullptr) {
       statuses_[from + run] = absl::PermissionDeniedError("");  // the refusal says more
+      answers_[from + run].Clear();
     } else if (end < count) {
       ExplainInstead(from + run, now);
     }
@@ -144,18 +142,18 @@ void Throttler::DecideSome(const Checks& checks, int first, int count, const Ask
   }
   RecordSome(checks, first, count, now);
   FillResults(checks, first, count, asker.caller, results);
+  // Answers beyond these may be of an older policy, and would keep it alive.
+  if (answers_.back().policy != answers_.front().policy) answers_.resize(size);
 }
 
 void Throttler::FillResults(const Checks& checks, int first, int count,
                             const access::Caller* caller, Results& results) {
-  const std::shared_ptr<const engine::Policy> policy = engine_.policy();
   for (int i = 0; i < count; ++i) {
     const auto place = static_cast<size_t>(i);
     const engine::CheckAnswer& answer = answers_[place];
     v1::CheckResult& result = *results.Mutable(first + i);
     if (statuses_[place].ok()) [[likely]] {
-      FillDecision(answer, answer.policy != nullptr ? *answer.policy : *policy,
-                   checks[first + i].identity(), *result.mutable_decision());
+      FillDecision(answer, checks[first + i].identity(), *result.mutable_decision());
       SealFor(caller, *result.mutable_decision());
     } else if (const access::Refusal* const refusal = RefusalOf(first + i); refusal != nullptr) {
       FillError(*refusal, Path("checks", first + i), *result.mutable_error());

@@ -1,7 +1,8 @@
 // Requests to the throttler, answered: protobuf in, a decision of the engine's, protobuf out.
 //
 // Belongs to one thread, since it reuses what it needs in between; Explain, which is rare and runs
-// anywhere, does not.
+// anywhere, does not. The answers that it reuses keep the policy of the last Check and that of the
+// last batch alive.
 //
 //   Throttler throttler(dependencies);
 //   grpc::Status status = throttler.Check(request, asker, *response.mutable_decision());

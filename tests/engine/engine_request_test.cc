@@ -233,14 +233,5 @@ TEST(EngineAnswer, IsReusableFromOneCheckToTheNext) {
   EXPECT_EQ(answer.reason, Reason::kNone);
 }
 
-TEST(EngineAnswer, WithoutViolationsKeepsNoPolicyAlive) {
-  TestEngine engine(OneBudget(RateBudget("b", 1, 10)));
-  CheckAnswer answer;
-  ASSERT_TRUE(engine->Check(Request("etl", 11), At(), answer).ok());
-  ASSERT_TRUE(answer.policy != nullptr);
-  ASSERT_TRUE(engine->Check(Request("etl", 4), At(), answer).ok());
-  EXPECT_TRUE(answer.policy == nullptr);
-}
-
 }  // namespace
 }  // namespace headgate::engine

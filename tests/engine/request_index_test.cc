@@ -6,7 +6,7 @@
 namespace headgate::engine {
 namespace {
 
-constexpr int64_t kTtl = 60;
+constexpr int64_t kLife = 60;
 
 class RequestIndexTest : public testing::Test {
  protected:
@@ -23,7 +23,7 @@ class RequestIndexTest : public testing::Test {
         const uint32_t slot = permits_.Claim(now);
         permits_.body(slot).charges_used = 0;
         permits_.body(slot).holds_concurrency = false;
-        answer.permit = permits_.Publish(slot, now + kTtl);
+        answer.permit = permits_.Publish(slot, now + kLife);
       }
       return absl::OkStatus();
     });
@@ -44,7 +44,7 @@ class RequestIndexTest : public testing::Test {
 
 TEST_F(RequestIndexTest, DecidesOnceWhileThePermitLives) {
   const CheckAnswer first = Ask(5, 0);
-  const CheckAnswer again = Ask(5, kTtl - 1);
+  const CheckAnswer again = Ask(5, kLife - 1);
   EXPECT_EQ(decisions_, 1);
   EXPECT_EQ(again.permit, first.permit);
   EXPECT_EQ(again.verdict, Verdict::kAllowed);
@@ -54,7 +54,7 @@ TEST_F(RequestIndexTest, DecidesOnceWhileThePermitLives) {
 
 TEST_F(RequestIndexTest, DecidesAgainAfterThePermitExpired) {
   const PermitId first = Ask(5, 0).permit;
-  EXPECT_NE(Ask(5, kTtl).permit, first);
+  EXPECT_NE(Ask(5, kLife).permit, first);
   EXPECT_EQ(decisions_, 2);
 }
 
@@ -87,7 +87,7 @@ TEST_F(RequestIndexTest, KeepsWarnings) {
     permits_.body(slot).charges_used = 0;
     permits_.body(slot).holds_concurrency = false;
     answer.verdict = Verdict::kAllowed;
-    answer.permit = permits_.Publish(slot, kTtl);
+    answer.permit = permits_.Publish(slot, kLife);
     answer.violations.emplace_back().budget = 4;
     return absl::OkStatus();
   };

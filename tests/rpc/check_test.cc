@@ -1,6 +1,7 @@
 // Check, as a caller sees it.
 
 #include <limits>
+#include <utility>
 
 #include "tests/rpc/rpc_fixture.h"
 
@@ -199,6 +200,25 @@ TEST(Check, ARetryWithTheSameRequestIdIsChargedOnce) {
   server.Allowed("job:etl", 40);
   request.set_request_id("twice");
   EXPECT_EQ(server.Check(request).verdict(), v1::VERDICT_DENIED);
+}
+
+TEST(Check, ARetryAfterAReloadNamesTheProfileItWasDecidedUnder) {
+  engine::PolicySpec spec = WithHealth(OneBudget(RateBudget("b", 10, 100)));
+  spec.profiles.push_back({.name = "other", .signals = {}});
+  TestServer server(spec);
+  v1::CheckRequest request = CheckOf("job:etl", 1);
+  request.set_request_id("once");
+  EXPECT_EQ(server.Check(request).health().profile(), "default");
+  std::swap(spec.profiles[0], spec.profiles[1]);
+  ASSERT_TRUE(server.engine.Install(spec, server.clock.Read()).ok());
+  EXPECT_EQ(server.Check(request).health().profile(), "default");
+  EXPECT_EQ(server.Allowed("job:etl", 1).health().profile(), "default");
+  v1::BatchCheckRequest batch;
+  *batch.add_checks() = request;
+  *batch.add_checks() = CheckOf("job:etl", 1);
+  const v1::BatchCheckResponse response = server.Batch(batch);
+  EXPECT_EQ(response.results(0).decision().health().profile(), "default");
+  EXPECT_EQ(response.results(1).decision().health().profile(), "default");
 }
 
 TEST(Check, ValidateOnlyChargesNothingAndHasNoPermit) {

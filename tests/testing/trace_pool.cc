@@ -9,7 +9,7 @@
 
 #include "server/engine/bucket_table.h"
 #include "server/engine/ledger.h"
-#include "server/engine/subject.h"
+#include "server/engine/resolve.h"
 
 namespace headgate::model {
 

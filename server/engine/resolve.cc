@@ -1,4 +1,4 @@
-#include "server/engine/subject.h"
+#include "server/engine/resolve.h"
 
 #include <algorithm>
 #include <cmath>

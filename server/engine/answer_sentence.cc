@@ -1,12 +1,11 @@
 // A decision in one sentence.
 
-#include "server/engine/answer.h"
-
 #include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "common/strings.h"
+#include "server/engine/answer.h"
 #include "server/engine/policy.h"
 #include "server/engine/text.h"
 

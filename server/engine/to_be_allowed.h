@@ -7,8 +7,8 @@
 //
 //   for (const std::string& sentence : WhatWouldHelp(explanation)) response.add_to_be_allowed(...);
 
-#ifndef HEADGATE_SERVER_ENGINE_ADVICE_H_
-#define HEADGATE_SERVER_ENGINE_ADVICE_H_
+#ifndef HEADGATE_SERVER_ENGINE_TO_BE_ALLOWED_H_
+#define HEADGATE_SERVER_ENGINE_TO_BE_ALLOWED_H_
 
 #include <string>
 #include <vector>
@@ -23,4 +23,4 @@ std::vector<std::string> WhatWouldHelp(const Explanation& explanation);
 
 }  // namespace headgate::engine
 
-#endif  // HEADGATE_SERVER_ENGINE_ADVICE_H_
+#endif  // HEADGATE_SERVER_ENGINE_TO_BE_ALLOWED_H_

@@ -1,4 +1,4 @@
-#include "server/engine/advice.h"
+#include "server/engine/to_be_allowed.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

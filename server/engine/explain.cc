@@ -1,0 +1,119 @@
+// What Check would answer, with the rules that match and the buckets that it would be charged to.
+//
+// Explain examines the limits as a Check does and then looks at each bucket by itself, so buckets
+// are shown too where a rule or a gate has refused before anyone looked at them.
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "server/engine/engine.h"
+#include "server/engine/limits.h"
+#include "server/engine/retry_after.h"
+
+namespace headgate::engine {
+namespace {
+
+void ViewDebt(Decision& decision, Candidate& candidate, BucketView& view) {
+  const Budget& budget = *candidate.budget;
+  candidate.cost_ns = budget.ledger->ToNs(candidate.cost);
+  decision.ReadDebt(candidate);  // a rule may have decided before anyone looked
+  if (candidate.empties_at_ns == Bucket::kMoved) candidate.empties_at_ns = 0;
+  view.speed = budget.clock->Read(decision.now.monotonic_ns).health.speed;
+  const std::optional<double> rate = RateOf(decision.policy.budget_specs[budget.spec],
+                                            decision.policy.target_specs[decision.resolved.target]);
+  view.rate = rate.value_or(view.speed / Ledger::kAutoSpeed);
+  if (!rate.has_value()) view.speed = 1;  // the speed is the rate
+  view.burst = budget.ledger->ToUnits(budget.burst_ns);
+  view.debt = budget.ledger->ToUnits(candidate.debt_ns());
+  const Room room = RoomAt(candidate, decision.now);
+  view.room_in = room.in;
+  view.ask_again = !room.known;
+}
+
+// `request` is the one that was resolved.
+BucketView ViewBucket(Decision& decision, Candidate& candidate, const CheckRequest& request) {
+  const Budget& budget = *candidate.budget;
+  const BudgetSpec& spec = decision.policy.budget_specs[budget.spec];
+  const Identity& identity = decision.resolved.identity;
+  BucketView view;
+  view.budget = budget.spec;
+  view.rule = candidate.rule;
+  view.level = BucketLevel(budget, identity);
+  if (view.level > 0) view.bucket = std::string(identity.Level(view.level));
+  for (const Tag& tag : request.tags) {
+    if (budget.split == SplitKind::kTag && tag.key == budget.split_tag) view.bucket = tag.value;
+  }
+  view.max_cost = spec.max_cost;
+  view.max_concurrency = spec.max_concurrency;
+  if (budget.limits_concurrency) {
+    view.outstanding =
+        CountOutstanding(decision.tables, budget, candidate.tag, decision.now.monotonic_ns);
+  }
+  const bool too_costly = !budget.AllowsCost(candidate.cost);
+  candidate.cost = std::min(candidate.cost, budget.max_charged);
+  view.cost = candidate.cost;
+  if (budget.ledger != nullptr) ViewDebt(decision, candidate, view);
+  if (view.outstanding >= budget.max_concurrency) {
+    view.room_in = std::max(view.room_in, kAskAgainForPermit);
+    view.ask_again = true;
+  }
+  if (budget.blocked.has_value() || too_costly || budget.max_concurrency == 0) {
+    view.room_in = absl::InfiniteDuration();
+  }
+  view.ask_again &= view.room_in != absl::InfiniteDuration();
+  return view;
+}
+
+// The rules that match, which of them lets it through what others refuse, and those others.
+void ExplainRules(const CheckRequest& request, const Resolved& resolved, const Now& now,
+                  Explanation& explanation) {
+  const Match& match = resolved.match;
+  const RuleSet& rules = explanation.policy->rules;
+  const bool rolls = match.exempt == kNoRule && match.deny == kNoRule;
+  explanation.reject_ratio = rolls ? match.reject_ratio : 0;
+  explanation.rules = rules.FindAll({.identity = &resolved.identity,
+                                     .tags = request.tags,
+                                     .remote_address = request.remote_address,
+                                     .target = resolved.target,
+                                     .wall_ns = now.wall_ns});
+  if (match.exempt == kNoRule) explanation.resumed_by = match.resume;
+  for (const uint32_t rule : explanation.rules) {
+    const RuleSet::Kind kind = rules.ViewOf(rule).kind;
+    const bool refuses = kind == RuleSet::Kind::kDeny || kind == RuleSet::Kind::kReject;
+    if (explanation.resumed_by != kNoRule && refuses) explanation.lifted.push_back(rule);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Explanation> Engine::Explain(const CheckRequest& request, Now now) {
+  now = Bounded(now);
+  const PolicyRef& policy = policies_.Get();
+  if (policy == nullptr) return NotInstalled();
+  Resolved resolved;
+  for (;;) {
+    absl::Status status = Resolve(*policy, options_.seed, request, now, resolved);
+    if (status.ok() && request.estimated_cost.has_value()) {
+      status = ValidateCost("estimated_cost", *request.estimated_cost);
+    }
+    if (!status.ok()) return status;
+    Explanation explanation;
+    Decision decision(policy, tables_, resolved, now, explanation.answer);
+    const double dice = resolved.match.reject_ratio >= 1 ? 0 : 1;  // 1 loses no roll
+    if (ExamineLimits(decision, request.estimated_cost.value_or(CostModel::kNone), dice) ==
+        Outcome::kMoved) {
+      AwaitNewer(policy->version);
+      continue;
+    }
+    explanation.policy = policy;
+    ExplainRules(request, resolved, now, explanation);
+    for (Candidate& candidate : decision.Candidates()) {
+      explanation.buckets.push_back(ViewBucket(decision, candidate, request));
+    }
+    return explanation;
+  }
+}
+
+}  // namespace headgate::engine

@@ -1,0 +1,176 @@
+#include "server/engine/limits.h"
+
+#include <algorithm>
+
+#include "server/engine/retry_after.h"
+#include "server/engine/violations.h"
+
+namespace headgate::engine {
+namespace {
+
+// Whether a rule alone decides: exempt, deny, or the dice.
+bool ExamineRules(Decision& decision, double dice) {
+  const Match& match = decision.resolved.match;
+  if (match.exempt != kNoRule) {
+    decision.answer.reason = Reason::kExempt;
+    return true;
+  }
+  const bool denies = match.deny != kNoRule;
+  if (!denies && (match.reject == kNoRule || dice >= match.reject_ratio)) return false;
+  DenyByRule(decision, dice);
+  return true;
+}
+
+// Whether the gate is shut.
+inline bool ExamineGate(Decision& decision, const Gate& gate) {
+  if (gate.profile == kNoRule) return false;
+  const VirtualClock& clock =
+      *decision.policy.targets[decision.resolved.target].gates[gate.profile];
+  HealthView& seen = decision.answer.health;
+  const bool first = seen.profile == kNoRule;
+  HealthView another;
+  HealthView& view = first ? seen : another;
+  clock.Read(decision.now.monotonic_ns, view);
+  view.profile = gate.profile;
+  view.now_ns = decision.now.monotonic_ns;
+  decision.clock_read = &clock;
+  decision.virtual_now_ns = view.virtual_ns;
+  if (view.health.gate_shut) [[unlikely]]
+    ViolateGate(decision, view.health, gate);
+  const bool shut = view.health.gate_shut;
+  if (!first && view.health.speed <= seen.health.speed) seen = view;
+  return shut;
+}
+
+// Whether the gates of this Check are its rules', or its target's, and not its budgets'.
+inline bool ExamineOwnGates(Decision& decision) {
+  const Match& match = decision.resolved.match;
+  for (int i = 0; i < match.gates_used; ++i) {
+    ExamineGate(decision, {.profile = match.gates[i].profile, .rule = match.gates[i].rule});
+  }
+  if (match.gates_used > 0) return true;
+  if (decision.resolved.candidates_used > 0) return false;
+  ExamineGate(decision,
+              {.profile = decision.policy.targets[decision.resolved.target].default_profile});
+  return true;
+}
+
+// The largest of the budgets'.
+double DefaultCost(Decision& decision) {
+  double cost = decision.resolved.candidates_used == 0 ? 1 : 0;
+  for (const Candidate& candidate : decision.Candidates()) {
+    cost = std::max(cost, candidate.budget->default_cost);
+  }
+  return cost;
+}
+
+void ExamineConcurrency(Decision& decision, Candidate& candidate) {
+  const Budget& budget = *candidate.budget;
+  const Tables& tables = decision.tables;
+  const uint64_t key = ConcurrencyKeyOf(budget, candidate.tag);
+  if (tables.concurrency.Count(key) < budget.max_concurrency) return;
+  const int64_t count = CountOutstanding(tables, budget, candidate.tag, decision.now.monotonic_ns);
+  if (count >= budget.max_concurrency) ViolateConcurrency(decision, candidate, count);
+}
+
+// False: its controller has shut it for a moment.
+bool ExamineAuto(Decision& decision, Candidate& candidate) {
+  constexpr double kShortestChunk = 0.005, kBestChunk = 0.02, kLongestChunk = 0.05;  // busy seconds
+  constexpr double kMaxScale = 16;
+  const Budget& budget = *candidate.budget;
+  budget.ledger->CountCheck();
+  const double cost = candidate.cost;
+  if (decision.learnt && cost > 0 && (cost < kShortestChunk || cost > kLongestChunk)) {
+    decision.answer.chunk_scale = std::clamp(kBestChunk / cost, 1 / kMaxScale, kMaxScale);
+  }
+  candidate.cost = std::min(cost, budget.max_charged);
+  const Health health = budget.clock->Read(decision.now.monotonic_ns).health;
+  if (!health.gate_shut) return true;
+  ViolateLimit(decision, candidate, Limit::kProbe, {candidate.cost, 0},
+               UntilNextSample(health, decision.now));
+  return false;
+}
+
+// The limits that few budgets have. False: its debt does not matter.
+bool ExamineOtherLimits(Decision& decision, Candidate& candidate) {
+  const Budget& budget = *candidate.budget;
+  if (budget.blocked.has_value()) {
+    ViolateLimit(decision, candidate, *budget.blocked, {candidate.cost, 0},
+                 absl::InfiniteDuration());
+  }
+  if (!budget.AllowsCost(candidate.cost)) {
+    ViolateLimit(decision, candidate, Limit::kMaxCost, {candidate.cost, budget.max_cost},
+                 absl::InfiniteDuration());
+  }
+  if (budget.limits_concurrency) ExamineConcurrency(decision, candidate);
+  if (budget.is_auto && !ExamineAuto(decision, candidate)) return false;
+  return !budget.blocked.has_value();
+}
+
+// The answer to a Check that nothing refuses, with its cost.
+inline void BeginAnswer(Decision& decision, double estimate) {
+  CheckAnswer& answer = decision.answer;
+  const Resolved& resolved = decision.resolved;
+  answer.verdict = Verdict::kAllowed;
+  answer.reason = Reason::kNone;
+  answer.permit = 0;
+  answer.priority = resolved.match.priority;
+  answer.chunk_scale = 0;
+  answer.retry_after = absl::ZeroDuration();
+  answer.health.profile = kNoRule;
+  answer.violations.clear();
+  answer.subject_key = resolved.subject_key;
+  answer.repeated = false;
+  const double predicted = decision.tables.costs.Predict(
+      decision.policy.targets[resolved.target].key, resolved.pattern_key, estimate);
+  answer.predicted_cost = predicted >= 0 ? predicted : DefaultCost(decision);
+  // An estimate that came through unchanged has no learnt ratio behind it.
+  decision.learnt = predicted >= 0 && predicted != estimate;
+  for (Candidate& candidate : decision.Candidates()) {
+    candidate.cost = predicted >= 0 ? predicted : candidate.budget->default_cost;
+    candidate.skip = candidate.charged = false;
+  }
+}
+
+}  // namespace
+
+Outcome ExamineLimits(Decision& decision, double estimate, double dice) {
+  BeginAnswer(decision, estimate);
+  if (!decision.resolved.match.only_charges && ExamineRules(decision, dice)) {
+    return Outcome::kDecided;
+  }
+  const bool budgets_gate = !ExamineOwnGates(decision);
+  uint32_t gated_by = kNoRule;
+  for (Candidate& candidate : decision.Candidates()) {
+    const Budget& budget = *candidate.budget;
+    if (budget.profile != gated_by && budgets_gate) {
+      const bool shut = ExamineGate(
+          decision, {.profile = budget.profile, .budget = budget.spec, .warn = budget.warn});
+      candidate.skip = shut && budget.warn;
+      gated_by = shut ? kNoRule : budget.profile;
+    }
+    if (budget.limits_more && !ExamineOtherLimits(decision, candidate)) [[unlikely]]
+      continue;
+    if (budget.ledger == nullptr) continue;
+    candidate.cost_ns = Ledger::ToNs(candidate.cost, budget.ns_per_unit);
+    decision.ReadDebt(candidate);
+    if (candidate.empties_at_ns == Bucket::kMoved) [[unlikely]]
+      return Outcome::kMoved;
+    if (candidate.debt_ns() > budget.burst_ns - candidate.cost_ns) [[unlikely]]
+      ViolateBurst(decision, candidate);
+  }
+  if (decision.denied) DenyByViolations(decision);
+  return Outcome::kDecided;
+}
+
+int64_t CountOutstanding(const Tables& tables, const Budget& budget, uint64_t tag, int64_t now_ns) {
+  const uint64_t key = ConcurrencyKeyOf(budget, tag);
+  const uint32_t cell = tables.concurrency.Find(key);
+  if (cell == ConcurrencyTable::kNone) return 0;
+  if (tables.concurrency.EarliestExpiry(key) <= now_ns) {
+    tables.permits.Sweep(cell, now_ns, now_ns + tables.permit_ttl_ns / 2);
+  }
+  return tables.concurrency.Count(key);
+}
+
+}  // namespace headgate::engine
