@@ -7,7 +7,7 @@
 #include "common/fake_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/config/temp_folder.h"
+#include "tests/testing/temp_folder.h"
 
 namespace headgate::config {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "tests/config/temp_folder.h"
+#include "tests/testing/temp_folder.h"
 
 namespace headgate::config {
 namespace {

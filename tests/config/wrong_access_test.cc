@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/config/golden.h"
-#include "tests/config/temp_folder.h"
+#include "tests/testing/temp_folder.h"
 
 namespace headgate::config {
 namespace {

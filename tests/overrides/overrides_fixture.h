@@ -19,8 +19,8 @@
 #include "gtest/gtest.h"
 #include "server/engine/engine.h"
 #include "server/overrides/registry.h"
-#include "tests/config/temp_folder.h"
 #include "tests/testing/engine_fixture.h"
+#include "tests/testing/temp_folder.h"
 
 namespace headgate::overrides {
 
@@ -130,7 +130,7 @@ class OverridesTest : public ::testing::Test {
   FakeClock clock_;
 
  private:
-  const config::TempFolder folder_;
+  const TempFolder folder_;
 };
 
 }  // namespace headgate::overrides

@@ -1,10 +1,6 @@
 // What goes wrong with a server, or on the way to it: each call ends in time with the truth, and
 // the probe recovers by itself.
 
-#include <arpa/inet.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <memory>
 #include <string>
 #include <thread>
@@ -13,35 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "tests/postgres/probe_fixture.h"
+#include "tests/testing/silent_server.h"
 
 namespace headgate::postgres {
 namespace {
 
 using testing::HasSubstr;
-
-// Accepts connections, by the kernel, and never says anything.
-class SilentServer {
- public:
-  SilentServer() {
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof(address);
-    EXPECT_EQ(bind(fd_, reinterpret_cast<const sockaddr*>(&address), length), 0);
-    EXPECT_EQ(listen(fd_, 8), 0);
-    getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &length);
-    port_ = ntohs(address.sin_port);
-  }
-  ~SilentServer() { close(fd_); }
-  SilentServer(const SilentServer&) = delete;
-  SilentServer& operator=(const SilentServer&) = delete;
-
-  int port() const { return port_; }
-
- private:
-  const int fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  int port_ = 0;
-};
 
 class Fault : public ProbeTest {
  protected:

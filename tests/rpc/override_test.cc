@@ -5,8 +5,8 @@
 #include "gmock/gmock.h"
 #include "server/overrides/registry.h"
 #include "server/rpc/override_service.h"
-#include "tests/config/temp_folder.h"
 #include "tests/rpc/rpc_fixture.h"
+#include "tests/testing/temp_folder.h"
 
 namespace headgate::rpc {
 namespace {
@@ -107,7 +107,7 @@ class OverrideRpc : public ::testing::Test {
     return options;
   }
 
-  const config::TempFolder folder_;
+  const TempFolder folder_;
   FakeClock clock_;  // shows what the server's does
 
  protected:

@@ -37,10 +37,10 @@ void Sockets::OpenOnce() {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in server = {};
   server.sin_family = AF_INET;
-  server.sin_port = htons(static_cast<uint16_t>(PortOf(world_.address).value_or(0)));
+  server.sin_port = htons(static_cast<uint16_t>(PortOf(state_.address).value_or(0)));
   server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (connect(fd, reinterpret_cast<const sockaddr*>(&server), sizeof(server)) != 0) {
-    world_.calls.Require(false, absl::StrCat("no connection: ", strerror(errno)));
+    state_.calls.Require(false, absl::StrCat("no connection: ", strerror(errno)));
     close(fd);
     return;
   }

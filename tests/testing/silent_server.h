@@ -1,6 +1,6 @@
 // A server that takes connections and says nothing.
-#ifndef HEADGATE_TESTS_CLI_SILENT_SERVER_H_
-#define HEADGATE_TESTS_CLI_SILENT_SERVER_H_
+#ifndef HEADGATE_TESTS_TESTING_SILENT_SERVER_H_
+#define HEADGATE_TESTS_TESTING_SILENT_SERVER_H_
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
-namespace headgate::cli {
+namespace headgate {
 
 class SilentServer {
  public:
@@ -31,6 +31,7 @@ class SilentServer {
   SilentServer(const SilentServer&) = delete;
   SilentServer& operator=(const SilentServer&) = delete;
 
+  int port() const { return port_; }
   std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
   // Whether somebody has connected. The kernel did that: nobody accepts here.
   bool connected() const {
@@ -43,6 +44,6 @@ class SilentServer {
   int port_ = 0;
 };
 
-}  // namespace headgate::cli
+}  // namespace headgate
 
-#endif  // HEADGATE_TESTS_CLI_SILENT_SERVER_H_
+#endif  // HEADGATE_TESTS_TESTING_SILENT_SERVER_H_
