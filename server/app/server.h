@@ -1,9 +1,9 @@
 // The whole server: what starts and stops in which order.
 //
-// Start: HTTP, configuration, overrides, the engine with what was saved of it, throttle log, policy,
-// monitors, gRPC, and then it says SERVING. Stop: it says NOT_SERVING, stops watching the file,
-// drains calls, then stops the monitors, saves the engine, writes the rest of the log, and ends
-// HTTP. The configuration file is watched all the time; a bad one leaves everything as it is.
+// Start: HTTP, configuration, overrides, the engine with what was saved of it, throttle log,
+// policy, monitors, gRPC, and then it says SERVING. Stop: it says NOT_SERVING, stops watching the
+// file, drains calls, then stops the monitors, saves the engine, writes the rest of the log, and
+// ends HTTP. The configuration file is watched all the time; a bad one leaves everything as it is.
 //
 // Thread-safe, but Stop is called once, or left to the destructor.
 //

@@ -26,8 +26,8 @@ absl::Status Validate(const RpcServerOptions& options) {
 }
 
 transport::GrpcServerOptions GrpcOptions(const RpcServerOptions& options,
-                                         access::AccessControl& access,
-                                         ThrottlerService& throttler, StatusService& status) {
+                                         access::AccessControl& access, ThrottlerService& throttler,
+                                         StatusService& status) {
   transport::GrpcServerOptions grpc{
       .ports = {.address = options.address,
                 .credentials = options.credentials,

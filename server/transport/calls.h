@@ -1,8 +1,9 @@
 // What becomes of RPCs: how many, with which code, how long they took; and ids for those that fail.
 //
 // Each method that is served on a loop has a MethodCalls for each loop, which that loop's thread
-// alone writes; a method on gRPC's threads has one that they share. Counts are exact. Every 64th call
-// that a loop serves is timed, beginning with the first, and so is each call on gRPC's threads.
+// alone writes; a method on gRPC's threads has one that they share. Counts are exact. Every 64th
+// call that a loop serves is timed, beginning with the first, and so is each call on gRPC's
+// threads.
 //
 // A call that fails gets an id: the caller's own, from the metadata `x-request-id`, if that is 1 to
 // 128 visible ASCII characters, else one that is made here. It goes back in the trailing metadata

@@ -4,10 +4,10 @@
 // does not get round to that: four connections of loopback brought 2 GiB into memory within two
 // seconds, where the quota was 256 MiB. Up to a few hundred MiB a second it keeps to its quota.
 //
-// All connections share a leaky bucket of bytes. When it overflows, those that brought the most since
-// the last look are to go, until what the others brought fits: a flood through a few connections is
-// ended before anybody else is hit, a flood through thousands of them is not. The limit is far beyond
-// what Checks come to, which are about 100 bytes each.
+// All connections share a leaky bucket of bytes. When it overflows, those that brought the most
+// since the last look are to go, until what the others brought fits: a flood through a few
+// connections is ended before anybody else is hit, a flood through thousands of them is not. The
+// limit is far beyond what Checks come to, which are about 100 bytes each.
 //
 // Thread-compatible.
 //

@@ -20,8 +20,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -30,9 +28,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "common/system_clock.h"
-#include "tests/load/headgated_process.h"
-#include "tests/soak/usage.h"
+#include "tests/testing/headgated_process.h"
+#include "tests/testing/process_usage.h"
+#include "tests/testing/wait_until.h"
 
 namespace headgate::bench {
 namespace {
@@ -64,8 +62,6 @@ throttle_log: {max_bytes: 8388608}
 void Require(const grpc::Status& status) {
   if (!status.ok()) Fail(status.error_message());
 }
-
-int64_t NowNs() { return SystemClock::ReadKernel().monotonic_ns; }
 
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -103,11 +99,11 @@ class OtherCallers {
   // At kChecksPerSecond until told to stop; what is late is not made up for.
   void Pace(bool known, const std::atomic<bool>& stop) {
     constexpr int64_t kEveryNs = kInBatch * int64_t{1'000'000'000} / kChecksPerSecond;
-    int64_t next_ns = NowNs();
+    int64_t next_ns = MonotonicNs();
     while (!stop.load(std::memory_order_relaxed)) {  // a flag, and nothing behind it
       Batch(known);
-      next_ns = std::max(next_ns + kEveryNs, NowNs());
-      poll(nullptr, 0, static_cast<int>((next_ns - NowNs()) / 1'000'000));
+      next_ns = std::max(next_ns + kEveryNs, MonotonicNs());
+      poll(nullptr, 0, static_cast<int>((next_ns - MonotonicNs()) / 1'000'000));
     }
   }
 
@@ -166,11 +162,11 @@ class KnownCaller {
   };
   Latency Measure() {
     std::vector<double> us;
-    const int64_t end_ns = NowNs() + kPhaseNs;
-    while (NowNs() < end_ns) {
-      const int64_t began_ns = NowNs();
+    const int64_t end_ns = MonotonicNs() + kPhaseNs;
+    while (MonotonicNs() < end_ns) {
+      const int64_t began_ns = MonotonicNs();
       Ask();
-      us.push_back(1e-3 * static_cast<double>(NowNs() - began_ns));
+      us.push_back(1e-3 * static_cast<double>(MonotonicNs() - began_ns));
       poll(nullptr, 0, 1);
     }
     std::sort(us.begin(), us.end());
@@ -201,7 +197,7 @@ class Memory {
   Memory(pid_t pid, const OtherCallers& others)
       : thread_([this, pid, &others] {
           while (!stop_.load(std::memory_order_relaxed)) {  // a flag, and nothing behind it
-            const absl::StatusOr<soak::Usage> usage = soak::UsageOf(pid);
+            const absl::StatusOr<ProcessUsage> usage = UsageOf(pid);
             if (!usage.ok()) Fail(std::string(usage.status().message()));
             const auto million = static_cast<size_t>(others.new_identities() / kMillion);
             if (mib_.size() <= million) mib_.resize(million + 1);
@@ -238,7 +234,7 @@ double MemoryRatio(const std::vector<double>& mib) {
 
 class Experiment {
  public:
-  Experiment(load::HeadgatedProcess& server, int64_t identities, int rounds)
+  Experiment(HeadgatedProcess& server, int64_t identities, int rounds)
       : server_(server),
         identities_(identities),
         rounds_(rounds),
@@ -299,7 +295,7 @@ class Experiment {
                 static_cast<long long>(others_.new_identities()), Median(ratios), MemoryRatio(mib));
   }
 
-  load::HeadgatedProcess& server_;
+  HeadgatedProcess& server_;
   const int64_t identities_;
   const int rounds_;
   OtherCallers others_;
@@ -307,22 +303,13 @@ class Experiment {
   std::vector<KnownCaller::Latency> before_, during_;
 };
 
-// In a folder that is removed in the end.
 int Run(int64_t identities, int rounds) {
-  std::string folder = (std::filesystem::temp_directory_path() / "headgate-flood-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) Fail("no folder in " + folder);
-  std::ofstream(folder + "/headgate.yaml") << kConfiguration;
-  int status = EXIT_FAILURE;
-  auto server = load::HeadgatedProcess::Start(
-      folder, {"--config", folder + "/headgate.yaml", "--state-dir", folder});
-  if (server.ok()) {
-    status = Experiment(**server, identities, rounds).Run();
-    const absl::Status stopped = (*server)->Stop();
-    if (!stopped.ok()) Fail(std::string(stopped.message()));
-  } else {
-    std::fprintf(stderr, "flood: %s\n", std::string(server.status().message()).c_str());
-  }
-  std::filesystem::remove_all(folder);
+  HeadgatedProcess server({.yaml = kConfiguration});
+  const absl::Status started = server.Start();
+  if (!started.ok()) Fail(std::string(started.message()));
+  const int status = Experiment(server, identities, rounds).Run();
+  const absl::Status stopped = server.Stop();
+  if (!stopped.ok()) Fail(std::string(stopped.message()));
   return status;
 }
 

@@ -2,9 +2,9 @@
 // server.
 //
 // A Check is handled as a route handles it, protobuf included, with the throttle log's counts, and
-// its permit settled; once with the calls counted and every 64th timed, once without. Slices of both
-// take turns, and the difference is the median of the differences of neighbours. The scrape is of a server with 100
-// split budgets of 65,536 buckets.
+// its permit settled; once with the calls counted and every 64th timed, once without. Slices of
+// both take turns, and the difference is the median of the differences of neighbours. The scrape is
+// of a server with 100 split budgets of 65,536 buckets.
 
 #include <algorithm>
 #include <chrono>

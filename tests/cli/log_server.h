@@ -23,7 +23,7 @@
 #include "absl/time/time.h"
 #include "common/mutex.h"
 #include "gtest/gtest.h"
-#include "tests/cli/subprocess.h"
+#include "tests/cli/run_headgate.h"
 
 namespace headgate::cli {
 

@@ -19,7 +19,7 @@
 #include "gtest/gtest.h"
 #include "server/engine/engine.h"
 #include "server/rpc/rpc_server.h"
-#include "tests/cli/subprocess.h"
+#include "tests/cli/run_headgate.h"
 #include "tests/testing/engine_fixture.h"
 #include "tests/testing/quiet_dependencies.h"
 

@@ -4,9 +4,6 @@
 #include <headgate/v1/status_service.grpc.pb.h>
 
 #include <chrono>
-#include <filesystem>
-#include <fstream>
-#include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -48,13 +45,6 @@ rules:
       "    primary:\n      dsn: ", stage.cluster().primary().Dsn("headgate"),
       "\n    standbys:\n      - name: standby-1\n        connection:\n          dsn: ",
       stage.cluster().standby().Dsn("headgate"), "\n", kRest);
-}
-
-absl::Status WriteFile(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  return file ? absl::OkStatus() : absl::InternalError(absl::StrCat("cannot write ", path));
 }
 
 std::string NameOf(v1::HealthState state) {
@@ -105,64 +95,32 @@ class Headgated::Connection {
   const std::unique_ptr<v1::StatusService::Stub> stub_;
 };
 
-absl::StatusOr<std::string> Headgated::Program() {
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::filesystem::path program = self.parent_path() / "headgated";
-  if (!error && std::filesystem::exists(program, error)) return program.string();
-  return absl::NotFoundError(absl::StrCat(program.string(), " is missing: ./dev build"));
-}
-
 absl::StatusOr<std::unique_ptr<Headgated>> Headgated::Start(Stage& stage,
                                                             const Interrupt& interrupt) {
-  absl::StatusOr<std::string> program = Program();
-  if (!program.ok()) return program.status();
-  const std::string config = stage.folder() + "/headgate.yaml";
-  const std::string port = stage.folder() + "/headgated.port";
-  absl::Status status = WriteFile(config, Configuration(stage));
+  std::unique_ptr<Headgated> headgated(new Headgated(stage));
+  absl::Status status = headgated->process_.Start();
   if (!status.ok()) return status;
-  absl::StatusOr<std::unique_ptr<load::Subprocess>> process = load::Subprocess::Start(
-      {*program, "--config", config, "--http-address", "off", "--port-file", port},
-      stage.folder() + "/headgated.log");
-  if (!process.ok()) return process.status();
-  std::unique_ptr<Headgated> headgated(new Headgated(std::move(*process)));
-  status = headgated->WaitForPort(port, interrupt);
-  if (status.ok()) status = headgated->WaitForHealth(interrupt);
+  headgated->connection_ = std::make_unique<Connection>(headgated->address());
+  status = headgated->WaitForHealth(interrupt);
   if (!status.ok()) return status;
   return headgated;
 }
 
-Headgated::Headgated(std::unique_ptr<load::Subprocess> process) : process_(std::move(process)) {}
+Headgated::Headgated(Stage& stage)
+    : process_({.yaml = Configuration(stage), .folder = stage.folder(), .stateless = true}) {}
 
-Headgated::~Headgated() { process_->Stop().IgnoreError(); }
+Headgated::~Headgated() { process_.Stop().IgnoreError(); }
 
 absl::StatusOr<ServerView> Headgated::View() {
-  if (process_->HasEnded()) {
-    absl::Status outcome = process_->Outcome();
-    return outcome.ok() ? absl::UnavailableError("headgated has ended") : outcome;
-  }
+  if (process_.HasEnded()) return process_.Stop();
   return connection_->View();
-}
-
-absl::Status Headgated::WaitForPort(const std::string& file, const Interrupt& interrupt) {
-  for (absl::Duration waited; waited < kPatience; waited += kPause) {
-    std::string port;
-    if (std::ifstream(file) >> port) {
-      address_ = absl::StrCat("127.0.0.1:", port);
-      connection_ = std::make_unique<Connection>(address_);
-      return absl::OkStatus();
-    }
-    if (process_->HasEnded()) return process_->Outcome();
-    if (absl::Status status = interrupt.Wait(kPause); !status.ok()) return status;
-  }
-  return absl::DeadlineExceededError("headgated does not start to serve");
 }
 
 absl::Status Headgated::WaitForHealth(const Interrupt& interrupt) {
   std::string state;
   for (absl::Duration waited; waited < kPatience; waited += kPause) {
     absl::StatusOr<ServerView> view = View();
-    if (!view.ok() && process_->HasEnded()) return view.status();
+    if (!view.ok() && process_.HasEnded()) return view.status();
     if (view.ok() && view->health == "healthy") return absl::OkStatus();
     if (view.ok()) state = absl::StrCat(view->health, " ", view->error);
     if (absl::Status status = interrupt.Wait(kPause); !status.ok()) return status;

@@ -10,13 +10,12 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tests/demo/interrupt.h"
 #include "tests/demo/stage.h"
-#include "tests/load/subprocess.h"
+#include "tests/testing/headgated_process.h"
 
 namespace headgate::demo {
 
@@ -32,13 +31,11 @@ struct ServerView {
 
 class Headgated {
  public:
-  // The program, beside this one.
-  static absl::StatusOr<std::string> Program();
   // Returns once it has measured the database's health.
   static absl::StatusOr<std::unique_ptr<Headgated>> Start(Stage& stage, const Interrupt& interrupt);
   ~Headgated();
 
-  const std::string& address() const { return address_; }
+  const std::string& address() const { return process_.address(); }
 
   // Asks its status service. DeadlineExceeded if it takes too long, which it may on a database that
   // takes all of the machine; another error if it has ended or fails.
@@ -47,13 +44,11 @@ class Headgated {
  private:
   class Connection;
 
-  explicit Headgated(std::unique_ptr<load::Subprocess> process);
+  explicit Headgated(Stage& stage);
 
-  absl::Status WaitForPort(const std::string& file, const Interrupt& interrupt);
   absl::Status WaitForHealth(const Interrupt& interrupt);
 
-  const std::unique_ptr<load::Subprocess> process_;
-  std::string address_;
+  HeadgatedProcess process_;
   std::unique_ptr<Connection> connection_;
 };
 

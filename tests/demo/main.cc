@@ -68,7 +68,6 @@ absl::Status Run(const Flags& flags, const Interrupt& interrupt) {
       return absl::UnavailableError(absl::StrCat("cannot write ", path));
     }
   }
-  if (absl::Status found = Headgated::Program().status(); !found.ok()) return found;
   Display display(stdout);
   const Timing timing = TimingAt(flags.pace);
   absl::StatusOr<std::unique_ptr<Stage>> stage =

@@ -64,14 +64,13 @@ load::PgbenchOptions Stage::foreground() const {
 absl::Status Stage::FillTables(const Interrupt& interrupt) {
   load::PgbenchOptions options = foreground();
   options.dsn = cluster_->primary().SocketDsn();
-  absl::StatusOr<std::unique_ptr<load::Subprocess>> filling = load::Subprocess::Start(
-      load::PgbenchInitialization(options, kScale), folder() + "/pgbench.log");
-  if (!filling.ok()) return filling.status();
-  while (!(*filling)->HasEnded()) {
+  Subprocess filling(load::PgbenchInitialization(options, kScale),
+                     {.log = folder() + "/pgbench.log"});
+  while (!filling.HasEnded()) {
     absl::Status status = interrupt.Wait(absl::Milliseconds(50));
     if (!status.ok()) return status;
   }
-  return (*filling)->Outcome();
+  return filling.Outcome();
 }
 
 absl::Status Stage::MakeRoles() {

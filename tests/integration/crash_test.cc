@@ -9,7 +9,6 @@
 #include <signal.h>
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <random>
 #include <set>
@@ -19,11 +18,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "common/system_clock.h"
 #include "gtest/gtest.h"
-#include "tests/load/subprocess.h"
 #include "tests/testing/engine_fixture.h"
 #include "tests/testing/override_requests.h"
+#include "tests/testing/running_headgated.h"
 #include "tests/testing/temp_folder.h"
 #include "tests/testing/wait_until.h"
 
@@ -34,35 +32,17 @@ constexpr int kChecksInBatch = 100;
 // What is counted in one second is stored in the next moment; so much is left to a busy machine.
 constexpr absl::Duration kMayBeLost = absl::Milliseconds(1700);
 
-int64_t MonotonicNs() { return SystemClock::ReadKernel().monotonic_ns; }
-
 // One life of headgated.
 class Life {
  public:
-  explicit Life(const std::filesystem::path& folder) {
-    const std::filesystem::path port_file = folder / "port";
-    std::filesystem::remove(port_file);
-    std::filesystem::create_directory(folder / "state");
-    auto started = load::Subprocess::Start(
-        {HEADGATED_PROGRAM, "--grpc-address=127.0.0.1:0", "--http-address=off",
-         absl::StrCat("--port-file=", Text(port_file)),
-         absl::StrCat("--state-dir=", Text(folder / "state"))},
-        folder / "output");
-    EXPECT_TRUE(started.ok()) << started.status();
-    process_ = *std::move(started);
-    int port = 0;
-    const bool listens =
-        WaitUntil([&] { return process_->HasEnded() || std::ifstream(port_file) >> port; });
-    EXPECT_TRUE(listens && port > 0) << process_->Outcome();
-    channel_ =
-        grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials());
-    throttler_ = v1::ThrottlerService::NewStub(channel_);
-    overrides_ = v1::OverrideService::NewStub(channel_);
-    log_ = v1::ThrottleLogService::NewStub(channel_);
-  }
+  explicit Life(const std::filesystem::path& folder)
+      : server_({.folder = folder}),
+        throttler_(v1::ThrottlerService::NewStub(server_.channel())),
+        overrides_(v1::OverrideService::NewStub(server_.channel())),
+        log_(v1::ThrottleLogService::NewStub(server_.channel())) {}
 
-  void Kill() const { kill(process_->pid(), SIGKILL); }
-  void AwaitEnd() const { EXPECT_TRUE(process_->HasEnded(absl::Seconds(30))); }
+  void Signal(int signal) const { server_.Signal(signal); }
+  void AwaitEnd() { EXPECT_TRUE(server_.HasEnded(absl::Seconds(30))); }
 
   // Allowed and denied. Nothing: the server is gone.
   std::optional<int64_t> Ask(const std::string& identity) const {
@@ -119,13 +99,10 @@ class Life {
   }
 
  private:
-  static std::string Text(const std::filesystem::path& path) { return path.string(); }
-
-  std::unique_ptr<load::Subprocess> process_;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<v1::ThrottlerService::Stub> throttler_;
-  std::unique_ptr<v1::OverrideService::Stub> overrides_;
-  std::unique_ptr<v1::ThrottleLogService::Stub> log_;
+  RunningHeadgated server_;
+  const std::unique_ptr<v1::ThrottlerService::Stub> throttler_;
+  const std::unique_ptr<v1::OverrideService::Stub> overrides_;
+  const std::unique_ptr<v1::ThrottleLogService::Stub> log_;
 };
 
 // What was acknowledged. An id whose end was asked for, and not acknowledged, may be either.
@@ -175,7 +152,7 @@ TEST(Crash, LosesNoOverrideAndTheLastSecondOfTheLogAtMost) {
     std::thread operating([&] { MakeAndEnd(*life, identity, acknowledged); });
     const int64_t kill_at_ns = MonotonicNs() + int64_t{milliseconds(random)} * 1'000'000;
     (void)WaitUntil([&] { return MonotonicNs() >= kill_at_ns; });
-    life->Kill();
+    life->Signal(SIGKILL);
     const int64_t killed_at_ns = MonotonicNs();
     asking.join();
     operating.join();

@@ -1,45 +1,32 @@
 // A server that nobody has configured.
 
-#include <grpcpp/grpcpp.h>
-#include <headgate/v1/throttler_service.grpc.pb.h>
-
-#include "absl/strings/str_cat.h"
-#include "common/system_clock.h"
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/app/server.h"
+#include "tests/testing/running_headgated.h"
 
 namespace headgate {
 namespace {
 
+using testing::HasSubstr;
+
 TEST(NoConfiguration, ChecksAreAnsweredWithoutBudgetsAndWithoutHealth) {
-  SystemClock clock;
-  auto server = app::Server::Start({.grpc_address = "127.0.0.1:0"}, clock);
-  ASSERT_TRUE(server.ok()) << server.status();
-  auto stub = v1::ThrottlerService::NewStub(grpc::CreateChannel(
-      absl::StrCat("127.0.0.1:", (*server)->port()), grpc::InsecureChannelCredentials()));
-  v1::CheckRequest request;
-  request.set_identity("job-1:backfill");
-  v1::CheckResponse response;
-  grpc::ClientContext context;
-  ASSERT_TRUE(stub->Check(&context, request, &response).ok());
-  EXPECT_EQ(response.decision().verdict(), v1::VERDICT_ALLOWED);
-  EXPECT_FALSE(response.decision().has_health());
+  const RunningHeadgated server({.stateless = true});
+  const v1::Decision decision = server.Check("job-1:backfill");
+  EXPECT_EQ(decision.verdict(), v1::VERDICT_ALLOWED);
+  EXPECT_FALSE(decision.has_health());
 }
 
 TEST(NoConfiguration, AFileThatIsNotThereIsAnError) {
-  SystemClock clock;
-  const auto server = app::Server::Start(
-      {.config_path = "/nowhere/headgate.yaml", .grpc_address = "127.0.0.1:0"}, clock);
-  EXPECT_FALSE(server.ok());
+  HeadgatedProcess server({.flags = {"--config=/nowhere/headgate.yaml"}});
+  EXPECT_FALSE(server.Start().ok());
 }
 
 TEST(NoConfiguration, AnAddressThatIsTakenIsAnError) {
-  SystemClock clock;
-  auto first = app::Server::Start({.grpc_address = "127.0.0.1:0"}, clock);
-  ASSERT_TRUE(first.ok());
-  const auto second =
-      app::Server::Start({.grpc_address = absl::StrCat("127.0.0.1:", (*first)->port())}, clock);
-  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  const RunningHeadgated first;
+  const absl::Status second = HeadgatedProcess({.grpc_address = first.address()}).Start();
+  EXPECT_THAT(std::string(second.message()), HasSubstr("exit status 1"));
+  EXPECT_THAT(std::string(second.message()), HasSubstr("Address already in use"));
 }
 
 }  // namespace

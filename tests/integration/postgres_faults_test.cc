@@ -11,10 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "absl/time/time.h"
-#include "common/system_clock.h"
 #include "gtest/gtest.h"
-#include "tests/integration/running_server.h"
 #include "tests/testing/postgres_cluster.h"
+#include "tests/testing/running_headgated.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate {
@@ -78,7 +77,7 @@ bool PrimaryErrorHas(const v1::GetStatusResponse& status, const std::string& tex
 TEST(PostgresFaults, ABreachDeniesWithinOnePollIntervalAndFiftyMilliseconds) {
   REQUIRE_POSTGRES();
   const auto cluster = StartCluster();
-  RunningServer server(Configuration(cluster->primary().Dsn("headgate")));
+  RunningHeadgated server({.yaml = Configuration(cluster->primary().Dsn("headgate"))});
   auto session = cluster->primary().Open();
   ASSERT_TRUE(session.ok());
   std::vector<absl::Duration> delays;
@@ -86,13 +85,13 @@ TEST(PostgresFaults, ABreachDeniesWithinOnePollIntervalAndFiftyMilliseconds) {
     ASSERT_TRUE(session->Run("UPDATE knob SET value = 0").ok());
     ASSERT_TRUE(WaitUntil([&] { return server.Check("job").verdict() == v1::VERDICT_ALLOWED; }));
     ASSERT_TRUE(session->Run("UPDATE knob SET value = 7").ok());
-    const int64_t breach_ns = SystemClock::ReadKernel().monotonic_ns;
+    const int64_t breach_ns = MonotonicNs();
     v1::Decision decision;
     ASSERT_TRUE(WaitUntil([&] {
       decision = server.Check("job");
       return decision.verdict() == v1::VERDICT_DENIED;
     }));
-    delays.push_back(absl::Nanoseconds(SystemClock::ReadKernel().monotonic_ns - breach_ns));
+    delays.push_back(absl::Nanoseconds(MonotonicNs() - breach_ns));
     EXPECT_EQ(decision.reason(), v1::REASON_HEALTH);
     EXPECT_EQ(decision.health().signal(), "knob");
     EXPECT_NEAR(decision.health().pressure(), 6, 0.01);
@@ -108,7 +107,7 @@ TEST(PostgresFaults, ChecksSlowDownBetweenSoftAndHard) {
   REQUIRE_POSTGRES();
   const auto cluster = StartCluster();
   Turn(*cluster, 1.5);
-  RunningServer server(Configuration(cluster->primary().Dsn("headgate")));
+  RunningHeadgated server({.yaml = Configuration(cluster->primary().Dsn("headgate"))});
   ASSERT_TRUE(server.AwaitHealth(v1::HEALTH_STATE_HEALTHY));
   const v1::Decision decision = server.Check("job");
   EXPECT_EQ(decision.verdict(), v1::VERDICT_ALLOWED);
@@ -120,7 +119,7 @@ TEST(PostgresFaults, DownAtTheStartIsWarmingAndHealthyOnceItIsUp) {
   REQUIRE_POSTGRES();
   const auto cluster = StartCluster();
   ASSERT_TRUE(cluster->primary().Stop().ok());
-  RunningServer server(Configuration(cluster->primary().Dsn("headgate")));
+  RunningHeadgated server({.yaml = Configuration(cluster->primary().Dsn("headgate"))});
   const v1::Decision decision = server.Check("job");
   EXPECT_EQ(decision.verdict(), v1::VERDICT_DENIED);
   EXPECT_EQ(decision.health().state(), v1::HEALTH_STATE_WARMING);
@@ -135,7 +134,7 @@ TEST(PostgresFaults, DownAtTheStartIsWarmingAndHealthyOnceItIsUp) {
 TEST(PostgresFaults, KilledWhileServingIsStaleAndHealthyAfterTheRestart) {
   REQUIRE_POSTGRES();
   const auto cluster = StartCluster();
-  RunningServer server(Configuration(cluster->primary().Dsn("headgate")));
+  RunningHeadgated server({.yaml = Configuration(cluster->primary().Dsn("headgate"))});
   ASSERT_TRUE(server.AwaitHealth(v1::HEALTH_STATE_HEALTHY));
   cluster->primary().Kill();
   ASSERT_TRUE(server.AwaitHealth(v1::HEALTH_STATE_STALE));
@@ -148,7 +147,7 @@ TEST(PostgresFaults, KilledWhileServingIsStaleAndHealthyAfterTheRestart) {
 TEST(PostgresFaults, HungIsStaleAndHealthyOnceItGoesOn) {
   REQUIRE_POSTGRES();
   const auto cluster = StartCluster();
-  RunningServer server(Configuration(cluster->primary().Dsn("headgate")));
+  RunningHeadgated server({.yaml = Configuration(cluster->primary().Dsn("headgate"))});
   ASSERT_TRUE(server.AwaitHealth(v1::HEALTH_STATE_HEALTHY));
   cluster->primary().Suspend();
   ASSERT_TRUE(server.AwaitHealth(v1::HEALTH_STATE_STALE));
@@ -165,13 +164,13 @@ TEST(PostgresFaults, HungPostgresDoesNotHoldUpAnOrderlyStop) {
   const auto cluster = StartCluster();
   int64_t from_ns = 0;
   {
-    RunningServer server(Configuration(cluster->primary().Dsn("headgate")));
+    RunningHeadgated server({.yaml = Configuration(cluster->primary().Dsn("headgate"))});
     ASSERT_TRUE(server.AwaitHealth(v1::HEALTH_STATE_HEALTHY));
     cluster->primary().Suspend();
     ASSERT_TRUE(server.AwaitHealth(v1::HEALTH_STATE_STALE));
-    from_ns = SystemClock::ReadKernel().monotonic_ns;
+    from_ns = MonotonicNs();
   }
-  EXPECT_LT(absl::Nanoseconds(SystemClock::ReadKernel().monotonic_ns - from_ns), absl::Seconds(5));
+  EXPECT_LT(absl::Nanoseconds(MonotonicNs() - from_ns), absl::Seconds(5));
   cluster->primary().Resume();
 }
 
@@ -184,7 +183,7 @@ TEST(PostgresFaults, OutOfConnectionsIsSaidAndEndsWithIt) {
     if (!session.ok()) break;
     sessions.push_back(*std::move(session));
   }
-  RunningServer server(Configuration(cluster->primary().Dsn("headgate")));
+  RunningHeadgated server({.yaml = Configuration(cluster->primary().Dsn("headgate"))});
   EXPECT_TRUE(
       server.AwaitStatus([](const auto& status) { return PrimaryErrorHas(status, "connection"); }));
   EXPECT_EQ(server.Check("job").health().state(), v1::HEALTH_STATE_WARMING);
@@ -195,24 +194,23 @@ TEST(PostgresFaults, OutOfConnectionsIsSaidAndEndsWithIt) {
 TEST(PostgresFaults, AWrongPasswordIsSaid) {
   REQUIRE_POSTGRES();
   const auto cluster = StartCluster({.password = "secret"});
-  // The libpq string by hand: a configuration may not hold a password.
-  ASSERT_EQ(setenv("HEADGATE_TEST_DSN",
-                   cluster->primary().Dsn("headgate", "postgres", "wrong").c_str(), 1),
-            0);
+  // In the environment: a configuration may not hold a password.
   std::string yaml = Configuration("DSN");
-  yaml.replace(yaml.find("dsn: \"DSN\""), 10, "dsn_env: HEADGATE_TEST_DSN");
-  RunningServer server(yaml);
-  EXPECT_TRUE(
-      server.AwaitStatus([](const auto& status) { return PrimaryErrorHas(status, "password"); }));
-  // The environment is read at each connect.
-  setenv("HEADGATE_TEST_DSN", cluster->primary().Dsn("headgate", "postgres", "right").c_str(), 1);
-  EXPECT_TRUE(server.AwaitHealth(v1::HEALTH_STATE_HEALTHY));
+  yaml.replace(yaml.find("dsn: \"DSN\""), 10, "dsn_env: TEST_DSN");
+  const auto with = [&](const std::string& password) -> HeadgatedOptions {
+    const std::string dsn = cluster->primary().Dsn("headgate", "postgres", password);
+    return {.yaml = yaml, .environment = {{"TEST_DSN", dsn}}};
+  };
+  EXPECT_TRUE(RunningHeadgated(with("wrong")).AwaitStatus([](const auto& status) {
+    return PrimaryErrorHas(status, "password");
+  }));
+  EXPECT_TRUE(RunningHeadgated(with("right")).AwaitHealth(v1::HEALTH_STATE_HEALTHY));
 }
 
 TEST(PostgresFaults, ARoleThatMayNotMonitorIsAnErrorAndNeverAZero) {
   REQUIRE_POSTGRES();
   const auto cluster = StartCluster();
-  RunningServer server(Configuration(cluster->primary().Dsn("nobody")));
+  RunningHeadgated server({.yaml = Configuration(cluster->primary().Dsn("nobody"))});
   EXPECT_TRUE(
       server.AwaitStatus([](const auto& status) { return PrimaryErrorHas(status, "pg_monitor"); }));
   EXPECT_EQ(server.Check("job").verdict(), v1::VERDICT_DENIED);
@@ -244,7 +242,7 @@ TEST(PostgresFaults, AStandbyThatStopsDeniesUntilItIsSetAside) {
   REQUIRE_POSTGRES();
   const auto cluster = StartCluster({.standbys = 1});
   ASSERT_TRUE(cluster->WaitForStandbys().ok());
-  RunningServer server(WithStandby(*cluster, ""));
+  RunningHeadgated server({.yaml = WithStandby(*cluster, "")});
   ASSERT_TRUE(server.AwaitHealth(v1::HEALTH_STATE_HEALTHY));
   ASSERT_TRUE(WaitUntil([&] { return server.Check("job").verdict() == v1::VERDICT_ALLOWED; }));
   ASSERT_TRUE(cluster->standby().Stop().ok());
@@ -268,7 +266,7 @@ TEST(PostgresFaults, AStandbyThatPausesLagsUntilItIsResumed) {
   REQUIRE_POSTGRES();
   const auto cluster = StartCluster({.standbys = 1});
   ASSERT_TRUE(cluster->WaitForStandbys().ok());
-  RunningServer server(WithStandby(*cluster, ""));
+  RunningHeadgated server({.yaml = WithStandby(*cluster, "")});
   ASSERT_TRUE(WaitUntil([&] { return server.Check("job").verdict() == v1::VERDICT_ALLOWED; }));
   ASSERT_TRUE(cluster->standby().PauseReplay().ok());
   ASSERT_TRUE(cluster->primary()
@@ -285,7 +283,7 @@ TEST(PostgresFaults, APrimaryThatWasDemotedIsNotTakenForOne) {
   const auto cluster = StartCluster({.standbys = 1});
   ASSERT_TRUE(cluster->WaitForStandbys().ok());
   // The address leads to a server that is a standby now.
-  RunningServer server(Configuration(cluster->standby().Dsn("headgate")));
+  RunningHeadgated server({.yaml = Configuration(cluster->standby().Dsn("headgate"))});
   EXPECT_TRUE(
       server.AwaitStatus([](const auto& status) { return PrimaryErrorHas(status, "standby"); }));
   EXPECT_EQ(server.Check("job").verdict(), v1::VERDICT_DENIED);
@@ -296,7 +294,7 @@ TEST(PostgresFaults, APrimaryThatWasDemotedIsNotTakenForOne) {
 TEST(PostgresFaults, AReloadThatKeepsTheConnectionsKeepsWhatIsKnown) {
   REQUIRE_POSTGRES();
   const auto cluster = StartCluster();
-  RunningServer server(Configuration(cluster->primary().Dsn("headgate")));
+  RunningHeadgated server({.yaml = Configuration(cluster->primary().Dsn("headgate"))});
   ASSERT_TRUE(WaitUntil([&] { return server.Check("job").verdict() == v1::VERDICT_ALLOWED; }));
   server.Rewrite(Configuration(cluster->primary().Dsn("headgate")) +
                  "budgets:\n  - {name: b, rate: 1, burst: 10}\n");
@@ -312,7 +310,7 @@ TEST(PostgresFaults, ATargetThatIsNoLongerMeasuredRunsAtFullSpeed) {
   REQUIRE_POSTGRES();
   const auto cluster = StartCluster();
   Turn(*cluster, 9);
-  RunningServer server(Configuration(cluster->primary().Dsn("headgate")));
+  RunningHeadgated server({.yaml = Configuration(cluster->primary().Dsn("headgate"))});
   ASSERT_TRUE(server.AwaitHealth(v1::HEALTH_STATE_HEALTHY));
   EXPECT_EQ(server.Check("job").verdict(), v1::VERDICT_DENIED);
   server.Rewrite("targets: [{name: t}]\n");

@@ -7,9 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "common/system_clock.h"
 #include "gtest/gtest.h"
-#include "tests/integration/running_server.h"
+#include "tests/testing/running_headgated.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate {
@@ -23,14 +22,14 @@ std::string Denying(const std::string& identity) {
                       "}\n    deny: true\n");
 }
 
-absl::Duration TimeUntilDenied(RunningServer& server, const std::string& identity) {
-  const int64_t from_ns = SystemClock::ReadKernel().monotonic_ns;
+absl::Duration TimeUntilDenied(RunningHeadgated& server, const std::string& identity) {
+  const int64_t from_ns = MonotonicNs();
   EXPECT_TRUE(WaitUntil([&] { return server.Check(identity).verdict() == v1::VERDICT_DENIED; }));
-  return absl::Nanoseconds(SystemClock::ReadKernel().monotonic_ns - from_ns);
+  return absl::Nanoseconds(MonotonicNs() - from_ns);
 }
 
 TEST(Reload, IsInForceWithinASecondOfSaving) {
-  RunningServer server(Denying("a"));
+  RunningHeadgated server({.yaml = Denying("a")});
   EXPECT_EQ(server.Check("b").verdict(), v1::VERDICT_ALLOWED);
   server.Rewrite(Denying("b"));
   EXPECT_LT(TimeUntilDenied(server, "b"), absl::Seconds(1));
@@ -38,7 +37,7 @@ TEST(Reload, IsInForceWithinASecondOfSaving) {
 }
 
 TEST(Reload, SeesTheSymlinkThatKubernetesSwaps) {
-  RunningServer server(Denying("a"));
+  RunningHeadgated server({.yaml = Denying("a")});
   // As a ConfigMap is mounted: headgate.yaml -> ..data/headgate.yaml, ..data -> ..1
   const fs::path folder = server.folder();
   for (const char* version : {"..1", "..2"}) fs::create_directory(folder / version);
@@ -54,7 +53,7 @@ TEST(Reload, SeesTheSymlinkThatKubernetesSwaps) {
 }
 
 TEST(Reload, OfABadFileKeepsTheRunningRulesAndShowsWhatIsWrong) {
-  RunningServer server(Denying("a"));
+  RunningHeadgated server({.yaml = Denying("a")});
   server.Rewrite("rules:\n  - name: stop\n    mach: {identity: b}\n    deny: true\n");
   ASSERT_TRUE(server.AwaitStatus([](const auto& status) {
     return status.config().errors_size() == 1 && status.config().has_refused_at();
@@ -70,7 +69,7 @@ TEST(Reload, OfABadFileKeepsTheRunningRulesAndShowsWhatIsWrong) {
 }
 
 TEST(Reload, OfADeletedFileKeepsTheRunningRules) {
-  RunningServer server(Denying("a"));
+  RunningHeadgated server({.yaml = Denying("a")});
   fs::remove(server.config_path());
   EXPECT_TRUE(
       server.AwaitStatus([](const auto& status) { return status.config().errors_size() > 0; }));
@@ -78,7 +77,7 @@ TEST(Reload, OfADeletedFileKeepsTheRunningRules) {
 }
 
 TEST(Reload, OfAnAddressWaitsForARestartAndSaysSo) {
-  RunningServer server(Denying("a"));
+  RunningHeadgated server({.yaml = Denying("a")});
   server.Rewrite(absl::StrCat("server: {threads: 2}\n", Denying("b")));
   EXPECT_TRUE(server.AwaitStatus(
       [](const auto& status) { return status.config().pending_restart_size() == 1; }));

@@ -13,8 +13,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "tests/integration/running_server.h"
 #include "tests/testing/postgres_cluster.h"
+#include "tests/testing/running_headgated.h"
 #include "tests/testing/small_disk.h"
 #include "tests/testing/temp_folder.h"
 
@@ -23,7 +23,7 @@ namespace {
 
 constexpr char kYaml[] = "throttle_log: {max_buffered_rows: 200000}\n";
 
-grpc::Status Pause(const RunningServer& server, const std::string& identity) {
+grpc::Status Pause(const RunningHeadgated& server, const std::string& identity) {
   v1::CreateOverrideRequest request;
   request.set_kind(v1::OVERRIDE_KIND_PAUSE);
   request.mutable_selector()->set_identity(identity);
@@ -36,12 +36,12 @@ grpc::Status Pause(const RunningServer& server, const std::string& identity) {
       ->CreateOverride(&context, request, &response);
 }
 
-bool IsPaused(RunningServer& server, const std::string& identity) {
+bool IsPaused(RunningHeadgated& server, const std::string& identity) {
   return server.Check(identity).verdict() == v1::VERDICT_DENIED;
 }
 
 // Checks by so many identities, each of which must be answered.
-void Ask(const RunningServer& server, const std::string& prefix, int identities) {
+void Ask(const RunningHeadgated& server, const std::string& prefix, int identities) {
   constexpr int kInBatch = 100;
   const auto stub = v1::ThrottlerService::NewStub(server.channel());
   for (int first = 0; first < identities; first += kInBatch) {
@@ -57,7 +57,7 @@ void Ask(const RunningServer& server, const std::string& prefix, int identities)
   }
 }
 
-grpc::Status QueryLog(const RunningServer& server, v1::QueryThrottleLogResponse& response) {
+grpc::Status QueryLog(const RunningHeadgated& server, v1::QueryThrottleLogResponse& response) {
   v1::QueryThrottleLogRequest request;
   request.mutable_filter()->set_identity("batch");
   grpc::ClientContext context;
@@ -65,7 +65,7 @@ grpc::Status QueryLog(const RunningServer& server, v1::QueryThrottleLogResponse&
       ->QueryThrottleLog(&context, request, &response);
 }
 
-int64_t LoggedChecks(const RunningServer& server) {
+int64_t LoggedChecks(const RunningHeadgated& server) {
   v1::QueryThrottleLogResponse response;
   const grpc::Status status = QueryLog(server, response);
   EXPECT_TRUE(status.ok()) << status.error_message();
@@ -102,7 +102,7 @@ class StateFaults : public testing::Test {
 TEST_F(StateFaults, WhileTheDiskIsFullCountsWaitAndOverridesStay) {
   const SmallDisk disk(folder() / "disk");
   if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small tmpfs takes root";
-  RunningServer server(kYaml, disk.path());
+  RunningHeadgated server({.yaml = kYaml, .state = disk.path()});
   ASSERT_TRUE(Pause(server, "etl").ok());
   Ask(server, "before-", 100);
   server.AwaitStatus([](const auto& status) { return IsWritten(status, 100); });
@@ -133,13 +133,13 @@ TEST_F(StateFaults, AServerStartsOnAFullDisk) {
   const SmallDisk disk(folder() / "disk");
   if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small tmpfs takes root";
   {
-    RunningServer server(kYaml, disk.path());
+    RunningHeadgated server({.yaml = kYaml, .state = disk.path()});
     ASSERT_TRUE(Pause(server, "etl").ok());
     Ask(server, "before-", 100);
   }
   disk.Fill();
   {
-    RunningServer server(kYaml, disk.path());
+    RunningHeadgated server({.yaml = kYaml, .state = disk.path()});
     Ask(server, "during-", 100);
     EXPECT_TRUE(IsPaused(server, "etl"));
     EXPECT_EQ(server.Status().overrides().in_force(), 1);
@@ -147,7 +147,7 @@ TEST_F(StateFaults, AServerStartsOnAFullDisk) {
     EXPECT_NE(server.Status().throttle_log().error(), "");
   }
   disk.MakeRoom();
-  RunningServer server(kYaml, disk.path());
+  RunningHeadgated server({.yaml = kYaml, .state = disk.path()});
   EXPECT_TRUE(IsPaused(server, "etl"));
   EXPECT_EQ(server.Status().overrides().error(), "");
   EXPECT_EQ(LoggedChecks(server), 100);  // the second server's had nowhere to go
@@ -157,11 +157,11 @@ TEST_F(StateFaults, AServerStartsInAFolderThatItMayNotWrite) {
   const SmallDisk disk(folder() / "disk");
   if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small tmpfs takes root";
   {
-    RunningServer server(kYaml, disk.path());
+    RunningHeadgated server({.yaml = kYaml, .state = disk.path()});
     ASSERT_TRUE(Pause(server, "etl").ok());
   }
   disk.MakeReadOnly();
-  RunningServer server(kYaml, disk.path());
+  RunningHeadgated server({.yaml = kYaml, .state = disk.path()});
   Ask(server, "during-", 100);
   EXPECT_TRUE(IsPaused(server, "etl"));
   EXPECT_EQ(Pause(server, "other").error_code(), grpc::StatusCode::UNAVAILABLE);
@@ -172,23 +172,20 @@ TEST_F(StateFaults, AServerStartsInAFolderThatItMayNotWrite) {
 }
 
 TEST_F(StateFaults, AFolderThatIsNotThereIsAWrongSetting) {
-  SystemClock clock;
-  const auto server =
-      app::Server::Start({.grpc_address = "127.0.0.1:0", .state_dir = folder() / "none"}, clock);
-  EXPECT_TRUE(absl::StrContains(server.status().message(), "see that its folder exists"))
-      << server.status();
+  const absl::Status started = HeadgatedProcess({.state = folder() / "none"}).Start();
+  EXPECT_TRUE(absl::StrContains(started.message(), "see that its folder exists")) << started;
 }
 
 TEST_F(StateFaults, FilesThatWereDamagedAreSetAsideAndNoOverrideIsLost) {
   {
-    RunningServer server(kYaml, folder());
+    RunningHeadgated server({.yaml = kYaml, .state = folder()});
     ASSERT_TRUE(Pause(server, "etl").ok());
     Ask(server, "before-", 100);
   }
   for (const char* name : {"overrides.db", "throttle_log.db"}) {
     std::ofstream(folder() / name) << std::string(100'000, 'x');
   }
-  RunningServer server(kYaml, folder());
+  RunningHeadgated server({.yaml = kYaml, .state = folder()});
   EXPECT_TRUE(IsPaused(server, "etl"));
   Ask(server, "after-", 100);
   server.AwaitStatus([](const auto& status) { return IsWritten(status, 100); });
@@ -198,7 +195,7 @@ TEST_F(StateFaults, FilesThatWereDamagedAreSetAsideAndNoOverrideIsLost) {
 }
 
 TEST_F(StateFaults, ALogThatIsDamagedWhileItIsWrittenBeginsAnew) {
-  RunningServer server(kYaml, folder());
+  RunningHeadgated server({.yaml = kYaml, .state = folder()});
   Ask(server, "before-", 500);
   server.AwaitStatus([](const auto& status) { return IsWritten(status, 500); });
   // Of both, since a page is in either.
@@ -221,8 +218,9 @@ TEST_F(StateFaults, WhileTheLogsDatabaseIsDownCountsWait) {
   auto cluster = PostgresCluster::Start({});
   ASSERT_TRUE(cluster.ok()) << cluster.status();
   PostgresServer& database = (*cluster)->primary();
-  RunningServer server(absl::StrCat("throttle_log:\n  postgres: {dsn: \"", database.Dsn(), "\"}\n"),
-                       folder());
+  RunningHeadgated server(
+      {.yaml = absl::StrCat("throttle_log:\n  postgres: {dsn: \"", database.Dsn(), "\"}\n"),
+       .state = folder()});
   Ask(server, "before-", 100);
   server.AwaitStatus([](const auto& status) { return IsWritten(status, 100); });
 

@@ -6,16 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <memory>
+#include <optional>
 #include <string>
 
 #include "gtest/gtest.h"
 #include "server/transport/file_descriptor.h"
-#include "tests/load/headgated_process.h"
 #include "tests/testing/check_once.h"
+#include "tests/testing/running_headgated.h"
 #include "tests/testing/temp_folder.h"
 #include "tests/testing/wait_until.h"
 
@@ -33,13 +30,9 @@ class StuckLog : public testing::Test {
     reader_ = transport::FileDescriptor(open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
     EXPECT_GE(fcntl(reader_.number(), F_SETPIPE_SZ, kSmallestPipe), kSmallestPipe);
     // gRPC tells of each of its steps.
-    setenv("GRPC_VERBOSITY", "debug", /*overwrite=*/1);
-    setenv("GRPC_TRACE", "api", /*overwrite=*/1);
-    auto started = load::HeadgatedProcess::Start(folder_.path(), {});
-    EXPECT_TRUE(started.ok()) << started.status();
-    unsetenv("GRPC_TRACE");
-    unsetenv("GRPC_VERBOSITY");
-    if (started.ok()) server_ = *std::move(started);
+    server_.emplace(
+        HeadgatedOptions{.folder = folder_.path(),
+                         .environment = {{"GRPC_VERBOSITY", "debug"}, {"GRPC_TRACE", "api"}}});
   }
   bool IsFull() {
     int bytes = 0;
@@ -56,32 +49,23 @@ class StuckLog : public testing::Test {
     }
   }
 
-  // A file takes the pipe's place: what the log says of a server that ended badly is read.
-  void StopReading() {
-    std::filesystem::remove(folder_.File("headgated.log"));
-    std::ofstream(folder_.File("headgated.log")) << "nobody read it\n";
-  }
-
   const TempFolder folder_;
   transport::FileDescriptor reader_{-1};
-  std::unique_ptr<load::HeadgatedProcess> server_;
+  std::optional<RunningHeadgated> server_;
   std::string text_;
 };
 
 TEST_F(StuckLog, HoldsUpNoCheckAndNoStop) {
-  ASSERT_NE(server_, nullptr);
   for (int i = 0; i < 100; ++i) {
     const grpc::Status status = CheckOnce(server_->address());
     ASSERT_TRUE(status.ok()) << "Check " << i << ": " << status.error_message();
   }
   EXPECT_TRUE(IsFull());
-  StopReading();
   const absl::Status stopped = server_->Stop();
   EXPECT_TRUE(stopped.ok()) << stopped;
 }
 
 TEST_F(StuckLog, SaysHowManyLinesWereDroppedOnceItIsRead) {
-  ASSERT_NE(server_, nullptr);
   for (int i = 0; i < 300; ++i) ASSERT_TRUE(CheckOnce(server_->address()).ok());
   const bool told = WaitUntil([&] {
     ReadAll();
@@ -89,7 +73,6 @@ TEST_F(StuckLog, SaysHowManyLinesWereDroppedOnceItIsRead) {
     return text_.find("log lines were dropped lines=") != std::string::npos;
   });
   EXPECT_TRUE(told) << text_.substr(0, 2000);
-  StopReading();
   EXPECT_TRUE(server_->Stop().ok());
 }
 

@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "tests/integration/running_server.h"
 #include "tests/testing/engine_fixture.h"
+#include "tests/testing/running_headgated.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate {
@@ -52,7 +52,7 @@ size_t OutcomeOf(const v1::Decision& decision) {
 }
 
 // Each client is one of several jobs in turn, half of them watched.
-void Ask(const RunningServer& server, int client, int64_t batches,
+void Ask(const RunningHeadgated& server, int client, int64_t batches,
          std::map<std::string, Seen>& seen) {
   const auto stub = v1::ThrottlerService::NewStub(server.channel());
   for (int64_t batch = 0; batch < batches; ++batch) {
@@ -74,7 +74,7 @@ void Ask(const RunningServer& server, int client, int64_t batches,
 }
 
 // Rules are replaced, and overrides made and ended, until told to stop.
-void Disturb(RunningServer& server, const std::atomic<bool>& stop) {
+void Disturb(RunningHeadgated& server, const std::atomic<bool>& stop) {
   const auto stub = v1::OverrideService::NewStub(server.channel());
   // relaxed: it only has to be seen some time.
   for (int round = 0; !stop.load(std::memory_order_relaxed); ++round) {
@@ -101,7 +101,7 @@ void Disturb(RunningServer& server, const std::atomic<bool>& stop) {
   }
 }
 
-std::map<std::string, Seen> Logged(const RunningServer& server) {
+std::map<std::string, Seen> Logged(const RunningHeadgated& server) {
   v1::QueryThrottleLogRequest request;
   request.add_group_by(v1::LOG_GROUP_IDENTITY);
   v1::QueryThrottleLogResponse response;
@@ -123,7 +123,7 @@ int64_t Total(const std::map<std::string, Seen>& seen) {
 }
 
 TEST(ThrottleLogCounts, EqualWhatTheClientsSaw) {
-  RunningServer server(Policy(1000));
+  RunningHeadgated server({.yaml = Policy(1000)});
   const auto batches = static_cast<int64_t>(500 * engine::TestScale());
   std::array<std::map<std::string, Seen>, kClients> seen;
   std::atomic<bool> stop{false};

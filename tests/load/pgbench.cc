@@ -47,9 +47,8 @@ std::vector<std::string> PgbenchInitialization(const PgbenchOptions& options, in
 
 absl::Status RunToEnd(const std::vector<std::string>& argv, const std::string& output,
                       absl::Duration limit) {
-  absl::StatusOr<std::unique_ptr<Subprocess>> process = Subprocess::Start(argv, output);
-  if (!process.ok()) return process.status();
-  if ((*process)->HasEnded(limit)) return (*process)->Outcome();
+  Subprocess process(argv, {.log = output});
+  if (process.HasEnded(limit)) return process.Outcome();
   return absl::DeadlineExceededError(absl::StrCat(argv[0], " takes too long"));
 }
 
@@ -60,11 +59,8 @@ absl::StatusOr<std::unique_ptr<Pgbench>> Pgbench::Start(const PgbenchOptions& op
     absl::Status status = WriteScript(prefix + ".sql", options.script);
     if (!status.ok()) return status;
   }
-  absl::StatusOr<std::unique_ptr<Subprocess>> process =
-      Subprocess::Start(Arguments(options, prefix), prefix + ".out");
-  if (!process.ok()) return process.status();
-  const std::string log = absl::StrCat(prefix, ".", (*process)->pid());
-  return std::unique_ptr<Pgbench>(new Pgbench(std::move(*process), log, options.duration));
+  return std::unique_ptr<Pgbench>(
+      new Pgbench(Arguments(options, prefix), prefix, options.duration));
 }
 
 void Pgbench::ReadLog() {
@@ -83,20 +79,20 @@ void Pgbench::ReadLog() {
 }
 
 absl::Status Pgbench::Poll() {
-  const bool ended = process_->HasEnded();
+  const bool ended = process_.HasEnded();
   ReadLog();
-  return ended ? process_->Outcome() : absl::OkStatus();
+  return ended ? process_.Outcome() : absl::OkStatus();
 }
 
 absl::Status Pgbench::WaitForEnd() {
-  if (!process_->HasEnded(duration_ + absl::Seconds(60))) {
+  if (!process_.HasEnded(duration_ + absl::Seconds(60))) {
     return absl::DeadlineExceededError("pgbench does not end");
   }
   return Poll();
 }
 
 absl::Status Pgbench::Stop() {
-  absl::Status status = process_->Stop();
+  absl::Status status = process_.Stop();
   ReadLog();
   return status;
 }

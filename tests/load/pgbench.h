@@ -26,8 +26,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "tests/load/subprocess.h"
 #include "tests/load/transactions.h"
+#include "tests/testing/subprocess.h"
 
 namespace headgate::load {
 
@@ -70,12 +70,15 @@ class Pgbench {
   const Transactions& transactions() const { return transactions_; }
 
  private:
-  Pgbench(std::unique_ptr<Subprocess> process, std::string log, absl::Duration duration)
-      : process_(std::move(process)), log_path_(std::move(log)), duration_(duration) {}
+  Pgbench(const std::vector<std::string>& command, const std::string& prefix,
+          absl::Duration duration)
+      : process_(command, {.log = prefix + ".out"}),
+        log_path_(absl::StrCat(prefix, ".", process_.pid())),
+        duration_(duration) {}
 
   void ReadLog();
 
-  const std::unique_ptr<Subprocess> process_;
+  Subprocess process_;
   const std::string log_path_;
   const absl::Duration duration_;
   std::ifstream log_;

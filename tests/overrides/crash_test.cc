@@ -1,12 +1,9 @@
 // A process that is killed at random moments while it makes and ends overrides forgets nothing that
 // it acknowledged.
 
-#include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <random>
@@ -16,6 +13,8 @@
 
 #include "tests/overrides/overrides_fixture.h"
 #include "tests/testing/engine_fixture.h"
+#include "tests/testing/subprocess.h"
+#include "tests/testing/wait_until.h"
 
 namespace headgate::overrides {
 namespace {
@@ -24,43 +23,19 @@ const int kRounds = engine::Scaled(59);
 
 // Runs the churn until it has said so many lines, and a moment longer; returns what it said.
 std::string RunAndKill(const std::string& path, int round, size_t lines, int moment_us) {
-  int ends[2];
-  EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  std::string program = HEADGATE_OVERRIDE_CHURN;
-  std::string file = path;
-  std::string seed = std::to_string(round);
-  char* arguments[] = {program.data(), file.data(), seed.data(), nullptr};
-  pid_t child = 0;
-  EXPECT_EQ(posix_spawn(&child, program.c_str(), &actions, nullptr, arguments, environ), 0);
-  posix_spawn_file_actions_destroy(&actions);
-  close(ends[1]);
-
-  std::string said;
-  char buffer[4096];
-  const auto read_more = [&] {
-    const ssize_t got = read(ends[0], buffer, sizeof(buffer));
-    if (got > 0) said.append(buffer, static_cast<size_t>(got));
-    return got > 0;
+  Subprocess churn({HEADGATE_OVERRIDE_CHURN, path, std::to_string(round)});
+  const auto said = [&] {
+    const std::string out = churn.Out();
+    return static_cast<size_t>(std::count(out.begin(), out.end(), '\n'));
   };
-  const auto count = [&] {
-    return static_cast<size_t>(std::count(said.begin(), said.end(), '\n'));
-  };
-  while (count() < lines && read_more()) {
-  }
+  WaitUntil([&] { return churn.HasEnded() || said() >= lines; });
   // Nothing is polled: the timeout is the moment.
   const timespec moment{.tv_sec = 0, .tv_nsec = 1000L * moment_us};
   ppoll(nullptr, 0, &moment, nullptr);
-  EXPECT_EQ(kill(child, SIGKILL), 0);
-  while (read_more()) {
-  }
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFSIGNALED(status)) << "round " << round << " ended by itself after: " << said;
-  return said;
+  churn.Signal(SIGKILL);
+  const Finished end = churn.Wait();
+  EXPECT_EQ(end.status, 128 + SIGKILL) << "round " << round << " ended by itself: " << end.err;
+  return end.out;
 }
 
 // What was acknowledged, and what may or may not have happened besides.

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "tests/postgres/probe_fixture.h"
-#include "tests/postgres/silent_server.h"
+#include "tests/testing/silent_server.h"
 
 namespace headgate::postgres {
 namespace {

@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "tests/postgres/log_store_fixture.h"
-#include "tests/postgres/silent_server.h"
+#include "tests/testing/silent_server.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate::postgres {

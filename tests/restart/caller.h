@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tests/restart/life.h"
+#include "tests/testing/wait_until.h"
 
 namespace headgate {
 

@@ -18,10 +18,9 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/restart/caller.h"
-#include "tests/restart/life.h"
 #include "tests/restart/operator.h"
 #include "tests/testing/engine_fixture.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/running_headgated.h"
 
 namespace headgate {
 namespace {
@@ -76,7 +75,7 @@ class Restart : public testing::Test {
   void StartCallers(int tries) {
     for (int i = 0; i < kCallers; ++i) {
       callers_.push_back(std::make_unique<RestartCaller>(
-          life_.address(), absl::StrCat("job-", i, ":load"), kCost, tries));
+          server_.address(), absl::StrCat("job-", i, ":load"), kCost, tries));
     }
   }
   static void Pass(int milliseconds) {
@@ -136,8 +135,7 @@ class Restart : public testing::Test {
               std::min(kHoardBurst - kCost, kHoardPace * static_cast<double>(kills.size())));
   }
 
-  const TempFolder folder_;
-  RestartLife life_{folder_.path(), kPolicy};
+  RunningHeadgated server_{{.yaml = kPolicy}};
   std::vector<std::unique_ptr<RestartCaller>> callers_;
 };
 
@@ -150,13 +148,15 @@ TEST_F(Restart, ToldToStopUnderLoadLosesNothingAndFailsNoCheckThatIsAskedOnceMor
     Pass(300);
     uint64_t permit = 0;
     {
-      const Operator before(life_.address());
+      const Operator before(server_.address());
       paused.insert(before.Pause(absl::StrCat("paused-", round, ":other")));
       permit = before.Take(1000);
     }
-    longest = std::max(longest, life_.Terminate());
-    life_.Start();
-    const Operator after(life_.address());
+    const int64_t told_ns = MonotonicNs();
+    server_.Terminate();
+    longest = std::max(longest, absl::Nanoseconds(MonotonicNs() - told_ns));
+    server_.Restart();
+    const Operator after(server_.address());
     EXPECT_EQ(after.InForce(), paused) << "round " << round;
     const double owed = after.Owed("sum");
     // As predicted: anything else would teach the server that all work costs less.
@@ -174,13 +174,13 @@ TEST_F(Restart, ToldToStopUnderLoadLosesNothingAndFailsNoCheckThatIsAskedOnceMor
     admitted += kCost * static_cast<double>(caller->admissions().size());
   }
   // Every Check that was answered, none twice; what a lost answer admitted is in it as well.
-  const double owed = Operator(life_.address()).Owed("sum");
+  const double owed = Operator(server_.address()).Owed("sum");
   EXPECT_GE(owed, admitted - 1);
   EXPECT_LE(owed, admitted + kCost * static_cast<double>(counts.retried));
   // The log is complete when a server has stopped.
-  life_.Terminate();
-  life_.Start();
-  const int64_t logged = Operator(life_.address()).Logged();
+  server_.Terminate();
+  server_.Restart();
+  const int64_t logged = Operator(server_.address()).Logged();
   EXPECT_GE(logged, counts.checks + rounds);
   EXPECT_LE(logged, counts.checks + rounds + counts.retried);
 }
@@ -190,21 +190,21 @@ TEST_F(Restart, KilledUnderLoadLosesTheLastSecondAtMost) {
   std::mt19937 random(20260105);
   std::uniform_int_distribution<int> milliseconds(2000, 2600);  // all above kMayBeLost
   StartCallers(1000);
-  RestartCaller hoarder(life_.address(), "job:hoard", kCost, 1000);
+  RestartCaller hoarder(server_.address(), "job:hoard", kCost, 1000);
   std::set<int64_t> paused;
   std::vector<int64_t> kills;
   int settled = 0;
   int old_enough = 0;
   for (int round = 0; round < rounds; ++round) {
-    const Operator before(life_.address());
+    const Operator before(server_.address());
     const uint64_t permit = before.Take(1);
     const int64_t taken_ns = MonotonicNs();
     paused.insert(before.Pause(absl::StrCat("paused-", round, ":other")));
     Pass(milliseconds(random));
     kills.push_back(MonotonicNs());
-    life_.Kill();
-    life_.Start();
-    const Operator after(life_.address());
+    server_.Kill();
+    server_.Restart();
+    const Operator after(server_.address());
     EXPECT_EQ(after.InForce(), paused) << "round " << round;
     EXPECT_EQ(after.Snapshot().refused(), "");
     const bool must_be_there = absl::Nanoseconds(kills.back() - taken_ns) > kMayBeLost;
@@ -228,7 +228,7 @@ TEST_F(Restart, KilledUnderLoadLosesTheLastSecondAtMost) {
     admitted += SumOf(caller->admissions());
     kept += SumOf(WithoutLast(kMayBeLost, kills, caller->admissions()));
   }
-  const double owed = Operator(life_.address()).Owed("sum");
+  const double owed = Operator(server_.address()).Owed("sum");
   std::printf("%.0f units admitted, %.0f of them in time, %.0f owed afterwards\n", admitted, kept,
               owed);
   EXPECT_GE(owed, kept - 1);
@@ -238,18 +238,17 @@ TEST_F(Restart, KilledUnderLoadLosesTheLastSecondAtMost) {
 class RestartGrace : public testing::TestWithParam<const char*> {};
 
 TEST_P(RestartGrace, CallersThatGiveUpAreNoObstacleToAnEndInOrder) {
-  const TempFolder folder;
-  RestartLife life(folder.path(), kPolicy, {GetParam()});
+  RunningHeadgated server({.yaml = kPolicy, .flags = {GetParam()}});
   std::vector<std::unique_ptr<RestartCaller>> callers;
   for (int i = 0; i < 2 * kCallers; ++i) {
     callers.push_back(std::make_unique<RestartCaller>(
-        life.address(), absl::StrCat("job-", i, ":load"), kCost, 2, /*patience_ms=*/20));
+        server.address(), absl::StrCat("job-", i, ":load"), kCost, 2, /*patience_ms=*/20));
   }
   for (int round = 0; round < engine::Scaled(3); ++round) {
     const int64_t until_ns = MonotonicNs() + 300'000'000;
     (void)WaitUntil([&] { return MonotonicNs() >= until_ns; });
-    life.Terminate();
-    life.Start();
+    server.Terminate();
+    server.Restart();
   }
   double admitted = 0;
   for (const auto& caller : callers) {
@@ -257,7 +256,7 @@ TEST_P(RestartGrace, CallersThatGiveUpAreNoObstacleToAnEndInOrder) {
     admitted += kCost * static_cast<double>(caller->admissions().size());
   }
   EXPECT_GT(admitted, 0);
-  EXPECT_GE(Operator(life.address()).Owed("sum"), admitted - 1);
+  EXPECT_GE(Operator(server.address()).Owed("sum"), admitted - 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, RestartGrace,
@@ -266,50 +265,41 @@ INSTANTIATE_TEST_SUITE_P(Of, RestartGrace,
                          [](const auto& test) { return absl::StrCat("Case", test.index); });
 
 TEST(RestartFaults, ADamagedStateIsSetAsideAndSaid) {
-  const TempFolder folder;
-  RestartLife life(folder.path(), kPolicy);
-  const uint64_t lost = Operator(life.address()).Take(1000);
-  life.Terminate();
-  std::filesystem::resize_file(life.StateFile("engine.snapshot"), 200);
-  life.Start();
-  const Operator after(life.address());
+  RunningHeadgated server({.yaml = kPolicy});
+  const uint64_t lost = Operator(server.address()).Take(1000);
+  server.Terminate();
+  std::filesystem::resize_file((server.state() / "engine.snapshot"), 200);
+  server.Restart();
+  const Operator after(server.address());
   EXPECT_EQ(after.Owed("sum"), 0);
   const v1::SnapshotStatus snapshot = after.Snapshot();
   EXPECT_NE(snapshot.refused().find("cut short"), std::string::npos) << snapshot.DebugString();
   EXPECT_FALSE(snapshot.has_restored_from());
-  EXPECT_EQ(snapshot.set_aside(), life.StateFile("engine.snapshot.refused").string());
+  EXPECT_EQ(snapshot.set_aside(), (server.state() / "engine.snapshot.refused").string());
   EXPECT_TRUE(std::filesystem::exists(snapshot.set_aside()));
   EXPECT_NE(after.Take(1), lost);
   EXPECT_EQ(snapshot.error(), "");
 }
 
 TEST(RestartFaults, ASecondServerLeavesTheStateOfTheFirstAlone) {
-  const TempFolder folder;
-  RestartLife life(folder.path(), kPolicy);
-  life.Signal(SIGSTOP);  // so that it does not write either
-  const std::string path = life.StateFile("engine.snapshot").string();
+  RunningHeadgated server({.yaml = kPolicy});
+  server.Signal(SIGSTOP);  // so that it does not write either
+  const std::string path = (server.state() / "engine.snapshot").string();
   std::filesystem::remove(path);
   std::ofstream(path) << "of another release";
-  auto second = load::Subprocess::Start(
-      {HEADGATED_PROGRAM, "--grpc-address=127.0.0.1:0",
-       absl::StrCat("--state-dir=", std::filesystem::path(path).parent_path().string())},
-      folder.path() / "second");
-  ASSERT_TRUE(second.ok()) << second.status();
-  EXPECT_TRUE((*second)->HasEnded(absl::Seconds(20)));
-  EXPECT_FALSE((*second)->Outcome().ok());
+  EXPECT_FALSE(HeadgatedProcess({.state = server.state()}).Start().ok());
   EXPECT_TRUE(std::filesystem::exists(path));
   EXPECT_FALSE(std::filesystem::exists(path + ".refused"));
-  life.Signal(SIGCONT);
-  life.Terminate();
-  life.Start();
-  EXPECT_EQ(Operator(life.address()).Snapshot().refused(), "");  // it wrote its own once more
+  server.Signal(SIGCONT);
+  server.Terminate();
+  server.Restart();
+  EXPECT_EQ(Operator(server.address()).Snapshot().refused(), "");  // it wrote its own once more
 }
 
 TEST(RestartSignals, ItAnswersUntilThePauseIsOverAndEndsAtOnceWhenToldTwice) {
-  const TempFolder folder;
-  RestartLife life(folder.path(), kPolicy, {"--pre-stop=50s"});
-  const Operator caller(life.address());
-  const auto health = grpc::health::v1::Health::NewStub(ChannelTo(life.address()));
+  RunningHeadgated server({.yaml = kPolicy, .flags = {"--pre-stop=50s"}});
+  const Operator caller(server.address());
+  const auto health = grpc::health::v1::Health::NewStub(ChannelTo(server.address()));
   const auto serves = [&] {
     grpc::ClientContext context;
     context.set_wait_for_ready(true);
@@ -318,12 +308,12 @@ TEST(RestartSignals, ItAnswersUntilThePauseIsOverAndEndsAtOnceWhenToldTwice) {
     return response.status() == grpc::health::v1::HealthCheckResponse::SERVING;
   };
   EXPECT_TRUE(serves());
-  life.Signal(SIGTERM);
+  server.Signal(SIGTERM);
   EXPECT_TRUE(WaitUntil([&] { return !serves(); }));
   EXPECT_NE(caller.Take(1), 0U);
-  life.Signal(SIGTERM);
-  EXPECT_TRUE(life.HasEnded(absl::Seconds(20)));
-  EXPECT_FALSE(life.Outcome().ok());
+  server.Signal(SIGTERM);
+  EXPECT_TRUE(server.HasEnded(absl::Seconds(20)));
+  EXPECT_FALSE(server.Outcome().ok());
 }
 
 }  // namespace

@@ -1,13 +1,17 @@
 #include "tests/soak/faults.h"
 
+#include <poll.h>
+
 #include <algorithm>
+
+#include "tests/testing/wait_until.h"
 
 namespace headgate::soak {
 
 void Faults::WaitFor(double second) const {
   const int64_t at_ns = begins_ns_ + static_cast<int64_t>(second * 1e9);
-  while (!house_.has_ended()) {
-    const int64_t left_ms = (at_ns - NowNs()) / 1'000'000;
+  while (!server_.has_ended()) {
+    const int64_t left_ms = (at_ns - MonotonicNs()) / 1'000'000;
     if (left_ms <= 0) return;
     poll(nullptr, 0, static_cast<int>(std::min<int64_t>(left_ms, 100)));
   }
@@ -16,19 +20,19 @@ void Faults::WaitFor(double second) const {
 absl::Status Faults::RunCycle(int number, int64_t begins_ns) {
   begins_ns_ = begins_ns;
   WaitFor(0);
-  absl::Status status = house_.Reload(number);
+  server_.Reload(number);
   WaitFor(2);
-  status.Update(house_.ReloadBadly(number));
-  status.Update(Database());
+  server_.ReloadBadly(number);
+  absl::Status status = Database();
   status.Update(Disk());
   WaitFor(kCycleSeconds);
-  if (house_.has_ended()) status.Update(house_.Stop());
+  if (server_.has_ended()) status.Update(server_.Stop());
   return status;
 }
 
 // Longer than its health stays fresh; then it is gone for as long as it takes to start.
 absl::Status Faults::Database() {
-  PostgresServer* const postgres = house_.postgres();
+  PostgresServer* const postgres = server_.postgres();
   if (postgres == nullptr) return absl::OkStatus();
   WaitFor(3);
   postgres->Suspend();
@@ -42,9 +46,9 @@ absl::Status Faults::Database() {
 
 absl::Status Faults::Disk() {
   WaitFor(9);
-  absl::Status status = house_.FillDisk();
+  absl::Status status = server_.FillDisk();
   WaitFor(12);
-  house_.FreeDisk();
+  server_.FreeDisk();
   return status;
 }
 

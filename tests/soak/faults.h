@@ -1,9 +1,9 @@
 // What goes wrong in each cycle of a soak, and what an operator does: reloads, good and bad ones; a
 // database that hangs, and one that crashes and comes back; a disk that is full.
 //
-// Belongs to the thread that started the house. Nothing is left broken at the end of a cycle.
+// Belongs to the thread that started the server. Nothing is left broken at the end of a cycle.
 //
-//   Faults faults(house, world);
+//   Faults faults(server);
 //   for (int cycle = 0; ...) faults.RunCycle(cycle, begins_at_ns);
 
 #ifndef HEADGATE_TESTS_SOAK_FAULTS_H_
@@ -12,8 +12,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "tests/soak/house.h"
-#include "tests/soak/world.h"
+#include "tests/soak/soak_server.h"
 
 namespace headgate::soak {
 
@@ -21,7 +20,7 @@ inline constexpr int kCycleSeconds = 15;
 
 class Faults {
  public:
-  Faults(House& house, World& world) : house_(house), world_(world) {}
+  explicit Faults(SoakServer& server) : server_(server) {}
 
   // Returns when the cycle's time is over. An error: the soak itself cannot go on, or the server
   // has ended.
@@ -33,8 +32,7 @@ class Faults {
   absl::Status Database();
   absl::Status Disk();
 
-  House& house_;
-  World& world_;
+  SoakServer& server_;
   int64_t begins_ns_ = 0;
 };
 

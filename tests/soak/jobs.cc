@@ -20,11 +20,11 @@ constexpr grpc::StatusCode kFull = grpc::StatusCode::RESOURCE_EXHAUSTED;
 
 }  // namespace
 
-Jobs::Jobs(World& world, uint64_t number)
-    : world_(world),
+Jobs::Jobs(SoakState& state, uint64_t number)
+    : state_(state),
       number_(number),
       random_(number),
-      stub_(v1::ThrottlerService::NewStub(world.Connect())) {}
+      stub_(v1::ThrottlerService::NewStub(state.Connect())) {}
 
 v1::CheckRequest Jobs::NewCheck() {
   v1::CheckRequest check;
@@ -43,30 +43,30 @@ v1::CheckRequest Jobs::NewCheck() {
 }
 
 bool Jobs::Note(const v1::CheckRequest& check, const v1::Decision& decision, int64_t asked_ns) {
-  const int64_t answered_ns = NowNs();
+  const int64_t answered_ns = MonotonicNs();
   const bool allowed = decision.verdict() == v1::VERDICT_ALLOWED;
-  world_.calls.Require(allowed || decision.verdict() == v1::VERDICT_DENIED, "a Check: no verdict");
-  world_.calls.Require(allowed || !decision.has_permit_id(), "a Check: a permit with a denial");
+  state_.calls.Require(allowed || decision.verdict() == v1::VERDICT_DENIED, "a Check: no verdict");
+  state_.calls.Require(allowed || !decision.has_permit_id(), "a Check: a permit with a denial");
   // On "shop" the budget is another one: budgets are for each target.
   if (allowed && decision.has_permit_id() && check.target() == "plain") {
-    world_.rows.Admit(asked_ns, answered_ns, decision.predicted_cost());
+    state_.rows.Admit(asked_ns, answered_ns, decision.predicted_cost());
   }
-  (allowed ? world_.allowed : world_.denied).fetch_add(1, std::memory_order_relaxed);
+  (allowed ? state_.allowed : state_.denied).fetch_add(1, std::memory_order_relaxed);
   return allowed && decision.has_permit_id();
 }
 
 void Jobs::RetryOnce(const v1::CheckRequest& check, const v1::Decision& decision) {
   Context context;
   v1::CheckResponse again;
-  if (!world_.calls.Expect("retry", stub_->Check(&context, check, &again), {kFull})) return;
-  world_.calls.Require(again.decision().permit_id() == decision.permit_id(),
+  if (!state_.calls.Expect("retry", stub_->Check(&context, check, &again), {kFull})) return;
+  state_.calls.Require(again.decision().permit_id() == decision.permit_id(),
                        absl::StrCat("a retry of ", check.identity(), " got another permit"));
 }
 
 void Jobs::AddReport(const v1::CheckRequest& check, const v1::Decision& decision,
                      v1::ReportRequest& reports) {
   if (Share() < 0.15) {  // it has died
-    world_.unreported.fetch_add(1, std::memory_order_relaxed);
+    state_.unreported.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   v1::PermitReport& report = *reports.add_reports();
@@ -79,24 +79,24 @@ void Jobs::AddReport(const v1::CheckRequest& check, const v1::Decision& decision
 
 void Jobs::Send(const v1::ReportRequest& reports) {
   if (reports.reports().empty()) return;
-  const int64_t asked_ns = NowNs();
+  const int64_t asked_ns = MonotonicNs();
   Context context;
   v1::ReportResponse response;
-  const bool answered = world_.calls.Expect("report", stub_->Report(&context, reports, &response));
-  world_.rows.Refund(asked_ns, NowNs(), refunds_);
+  const bool answered = state_.calls.Expect("report", stub_->Report(&context, reports, &response));
+  state_.rows.Refund(asked_ns, MonotonicNs(), refunds_);
   refunds_ = 0;
   if (!answered) return;
   for (const v1::ReportResult& result : response.results()) {
-    world_.calls.Require(!result.has_error(), "a report: " + result.error().message());
+    state_.calls.Require(!result.has_error(), "a report: " + result.error().message());
   }
 }
 
 void Jobs::CheckOnce() {
   const v1::CheckRequest check = NewCheck();
-  const int64_t asked_ns = NowNs();
+  const int64_t asked_ns = MonotonicNs();
   Context context;
   v1::CheckResponse response;
-  if (!world_.calls.Expect("check", stub_->Check(&context, check, &response), {kFull})) return;
+  if (!state_.calls.Expect("check", stub_->Check(&context, check, &response), {kFull})) return;
   if (!Note(check, response.decision(), asked_ns)) return;
   if (!check.request_id().empty() && Share() < 0.3) RetryOnce(check, response.decision());
   v1::ReportRequest reports;
@@ -108,21 +108,21 @@ void Jobs::BatchOnce() {
   v1::BatchCheckRequest batch;
   for (int i = 0; i < kInBatch; ++i) *batch.add_checks() = NewCheck();
   batch.mutable_checks(kInBatch / 2)->set_identity("no identity");
-  const int64_t asked_ns = NowNs();
+  const int64_t asked_ns = MonotonicNs();
   Context context;
   v1::BatchCheckResponse response;
-  if (!world_.calls.Expect("batch", stub_->BatchCheck(&context, batch, &response))) return;
-  world_.calls.Require(response.results_size() == kInBatch, "a batch: answers are missing");
+  if (!state_.calls.Expect("batch", stub_->BatchCheck(&context, batch, &response))) return;
+  state_.calls.Require(response.results_size() == kInBatch, "a batch: answers are missing");
   v1::ReportRequest reports;
   for (int i = 0; i < std::min(kInBatch, response.results_size()); ++i) {
     const v1::CheckResult& result = response.results(i);
     const bool bad = i == kInBatch / 2;
     if (result.has_error()) {
       const bool full = result.error().code() == static_cast<int>(kFull);
-      world_.calls.Require(bad || full, "a Check in a batch: " + result.error().message());
+      state_.calls.Require(bad || full, "a Check in a batch: " + result.error().message());
       continue;
     }
-    world_.calls.Require(!bad, "what is no identity was answered");
+    state_.calls.Require(!bad, "what is no identity was answered");
     if (Note(batch.checks(i), result.decision(), asked_ns)) {
       AddReport(batch.checks(i), result.decision(), reports);
     }
@@ -138,7 +138,7 @@ void Jobs::StreamOnce() {
   for (int message = 0; message < kMessages; ++message) {
     v1::CheckStreamRequest request;
     for (int i = 0; i < kInMessage; ++i) *request.add_checks() = NewCheck();
-    const int64_t asked_ns = NowNs();
+    const int64_t asked_ns = MonotonicNs();
     v1::CheckStreamResponse response;
     if (!stream->Write(request)) break;
     if (vanishes && message == kMessages / 2) {
@@ -159,9 +159,9 @@ void Jobs::StreamOnce() {
   }
   const grpc::Status status = stream->Finish();
   if (vanishes) {
-    world_.calls.Expect("cancelled stream", status, {grpc::StatusCode::CANCELLED});
+    state_.calls.Expect("cancelled stream", status, {grpc::StatusCode::CANCELLED});
   } else {
-    world_.calls.Expect("stream", status);
+    state_.calls.Expect("stream", status);
   }
   Send(reports);
 }

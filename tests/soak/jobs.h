@@ -4,8 +4,8 @@
 //
 // Each function acts once; call them again and again, each from one thread.
 //
-//   Jobs jobs(world, 1);
-//   while (!world.stopping()) jobs.CheckOnce();
+//   Jobs jobs(state, 1);
+//   while (!state.stopping()) jobs.CheckOnce();
 
 #ifndef HEADGATE_TESTS_SOAK_JOBS_H_
 #define HEADGATE_TESTS_SOAK_JOBS_H_
@@ -17,13 +17,13 @@
 #include <random>
 #include <string>
 
-#include "tests/soak/world.h"
+#include "tests/soak/soak_state.h"
 
 namespace headgate::soak {
 
 class Jobs {
  public:
-  Jobs(World& world, uint64_t number);
+  Jobs(SoakState& state, uint64_t number);
 
   void CheckOnce();   // and Report, or retry, or neither
   void BatchOnce();   // a few of them are no Checks
@@ -39,7 +39,7 @@ class Jobs {
                  v1::ReportRequest& reports);
   void Send(const v1::ReportRequest& reports);
 
-  World& world_;
+  SoakState& state_;
   const uint64_t number_;  // in identities
   uint64_t jobs_ = 0;
   std::mt19937_64 random_;

@@ -12,10 +12,10 @@
 #include "absl/strings/str_format.h"
 #include "tests/soak/faults.h"
 #include "tests/soak/flatness.h"
-#include "tests/soak/house.h"
+#include "tests/soak/soak_server.h"
+#include "tests/soak/soak_state.h"
 #include "tests/soak/traffic.h"
-#include "tests/soak/usage.h"
-#include "tests/soak/world.h"
+#include "tests/testing/process_usage.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate::soak {
@@ -53,20 +53,20 @@ struct Series {
       file << i + 1 << ',' << rss_mib[i] << ',' << files[i] << ',' << threads[i] << '\n';
     }
   }
-  void Add(const Usage& usage) {
+  void Add(const ProcessUsage& usage) {
     rss_mib.push_back(usage.rss_mib);
     files.push_back(static_cast<double>(usage.files));
     threads.push_back(static_cast<double>(usage.threads));
   }
 };
 
-// Samples until the world stops, or the process is gone.
-Series Sample(pid_t pid, const World& world, int64_t begins_ns) {
+// Samples until the state stops, or the process is gone.
+Series Sample(pid_t pid, const SoakState& state, int64_t begins_ns) {
   Series series;
-  for (int64_t second = 1; !world.stopping(); ++second) {
-    const int64_t left_ns = begins_ns + second * 1'000'000'000 - NowNs();
-    if (left_ns > 0) world.Rest(static_cast<int>(left_ns / 1'000'000));
-    const absl::StatusOr<Usage> usage = UsageOf(pid);
+  for (int64_t second = 1; !state.stopping(); ++second) {
+    const int64_t left_ns = begins_ns + second * 1'000'000'000 - MonotonicNs();
+    if (left_ns > 0) state.Rest(static_cast<int>(left_ns / 1'000'000));
+    const absl::StatusOr<ProcessUsage> usage = UsageOf(pid);
     if (!usage.ok()) break;
     series.Add(*usage);
   }
@@ -116,8 +116,8 @@ class Judge {
   Verdict& verdict_;
 };
 
-v1::GetStatusResponse StatusOf(const World& world) {
-  const auto stub = v1::StatusService::NewStub(world.Connect());
+v1::GetStatusResponse StatusOf(const SoakState& state) {
+  const auto stub = v1::StatusService::NewStub(state.Connect());
   Context context;
   v1::GetStatusResponse response;
   stub->GetStatus(&context, {}, &response);  // an empty one fails what is asked of it
@@ -135,22 +135,22 @@ bool IsHealthy(const v1::GetStatusResponse& status) {
 }
 
 // Whatever was done to it, a server that is left alone is as it was.
-void JudgeRecovery(House& house, const World& world, const Usage& before, int cycles,
-                   Judge& judge) {
+void JudgeRecovery(SoakServer& server, const SoakState& state, const ProcessUsage& before,
+                   int cycles, Judge& judge) {
   const bool closed = WaitUntil([&] {
-    const absl::StatusOr<Usage> now = UsageOf(house.pid());
+    const absl::StatusOr<ProcessUsage> now = UsageOf(server.pid());
     return now.ok() && now->files <= before.files + kMoreFiles;
   });
-  const auto now = UsageOf(house.pid());
+  const auto now = UsageOf(server.pid());
   judge.Holds(closed, absl::StrCat("files: ", before.files, " before, ", now.ok() ? now->files : -1,
                                    " without any caller"));
-  judge.Holds(WaitUntil([&] { return StatusOf(world).permits_outstanding() == 0; }),
+  judge.Holds(WaitUntil([&] { return StatusOf(state).permits_outstanding() == 0; }),
               "permits outlive their time");
-  judge.Holds(house.postgres() == nullptr || WaitUntil([&] { return IsHealthy(StatusOf(world)); }),
+  judge.Holds(server.postgres() == nullptr || WaitUntil([&] { return IsHealthy(StatusOf(state)); }),
               "the database is back, and its health is not");
-  judge.Holds(WaitUntil([&] { return StatusOf(world).throttle_log().error().empty(); }),
+  judge.Holds(WaitUntil([&] { return StatusOf(state).throttle_log().error().empty(); }),
               "the disk has room, and the log is not written");
-  const v1::GetStatusResponse status = StatusOf(world);
+  const v1::GetStatusResponse status = StatusOf(state);
   judge.Holds(status.config().version() >= cycles && status.config().has_refused_at(),
               absl::StrCat("configurations: version ", status.config().version(), " after ", cycles,
                            " good ones and as many bad ones"));
@@ -161,8 +161,8 @@ void JudgeRecovery(House& house, const World& world, const Usage& before, int cy
 }
 
 // A soak that did nothing proves nothing.
-void JudgeLoad(const World& world, Judge& judge) {
-  std::map<std::string, CallCounts> counts = world.calls.counts();
+void JudgeLoad(const SoakState& state, Judge& judge) {
+  std::map<std::string, CallCounts> counts = state.calls.counts();
   for (const char* call : {"check", "retry", "batch", "report", "stream", "status", "explain",
                            "log sums", "log intervals", "override made", "new connection"}) {
     judge.Holds(counts[call].ok > 0, absl::StrCat(call, ": never answered"));
@@ -170,14 +170,14 @@ void JudgeLoad(const World& world, Judge& judge) {
   for (const char* call : {"bad request", "vanished caller", "cancelled stream", "health watch"}) {
     judge.Holds(counts[call].ok + counts[call].refused > 0, absl::StrCat(call, ": never made"));
   }
-  judge.Holds(world.allowed > 0 && world.denied > 0 && world.unreported > 0,
+  judge.Holds(state.allowed > 0 && state.denied > 0 && state.unreported > 0,
               "not every kind of answer was given");
 }
 
-std::string Summary(const SoakOptions& options, const World& world, const Verdict& verdict) {
+std::string Summary(const SoakOptions& options, const SoakState& state, const Verdict& verdict) {
   const std::string did =
       absl::StrFormat("soak: %.3g minutes, %d Checks allowed and %d denied", options.minutes,
-                      world.allowed.load(), world.denied.load());
+                      state.allowed.load(), state.denied.load());
   if (!verdict.faults.empty()) return absl::StrCat(did, ": ", verdict.faults.front());
   if (options.minutes < kLeastMinutesForGrowth) return absl::StrCat(did, ", no fault");
   return absl::StrCat(
@@ -187,22 +187,22 @@ std::string Summary(const SoakOptions& options, const World& world, const Verdic
 }  // namespace
 
 absl::StatusOr<Verdict> Soak(const SoakOptions& options) {
-  absl::StatusOr<std::unique_ptr<House>> house = House::Start(options.folder);
-  if (!house.ok()) return house.status();
-  const absl::StatusOr<Usage> before = UsageOf((*house)->pid());
+  absl::StatusOr<std::unique_ptr<SoakServer>> server = SoakServer::Start(options.folder);
+  if (!server.ok()) return server.status();
+  const absl::StatusOr<ProcessUsage> before = UsageOf((*server)->pid());
   if (!before.ok()) return before.status();
-  World world((*house)->address(), kRows);
-  const int64_t begins_ns = NowNs();
+  SoakState state((*server)->address(), kRows);
+  const int64_t begins_ns = MonotonicNs();
   const int cycles = static_cast<int>(std::ceil(options.minutes * 60 / kCycleSeconds));
 
   Series series;
-  std::thread sampler([&] { series = Sample((*house)->pid(), world, begins_ns); });
-  Traffic traffic(world);
-  Faults faults(**house, world);
+  std::thread sampler([&] { series = Sample((*server)->pid(), state, begins_ns); });
+  Traffic traffic(state);
+  Faults faults(**server);
   absl::Status status;
   for (int cycle = 0; cycle < cycles && status.ok(); ++cycle) {
     status = faults.RunCycle(cycle, begins_ns + int64_t{cycle} * kCycleSeconds * 1'000'000'000);
-    if (status.ok()) status = world.rows.Verify(NowNs());
+    if (status.ok()) status = state.rows.Verify(MonotonicNs());
   }
   traffic.Stop();
   sampler.join();
@@ -211,22 +211,21 @@ absl::StatusOr<Verdict> Soak(const SoakOptions& options) {
 
   Verdict verdict;
   Judge judge(verdict);
-  const bool judges_growth = options.minutes >= kLeastMinutesForGrowth;
-  if (judges_growth) {
+  if (options.minutes >= kLeastMinutesForGrowth) {
     if (kJudgesMemory) judge.Flat("memory MiB", series.rss_mib, kMemory);
     judge.Flat("files", series.files, kFiles);
     judge.Flat("threads", series.threads, kThreads);
   } else {
     judge.Line("whether it grows is not judged in less than %g minutes", kLeastMinutesForGrowth);
   }
-  judge.Calls(world.calls);
-  judge.Ok(world.rows.Verify(NowNs()));
-  JudgeLoad(world, judge);
-  JudgeRecovery(**house, world, *before, cycles, judge);
-  judge.Ok((*house)->Stop());
+  judge.Calls(state.calls);
+  judge.Ok(state.rows.Verify(MonotonicNs()));
+  JudgeLoad(state, judge);
+  JudgeRecovery(**server, state, *before, cycles, judge);
+  judge.Ok((*server)->Stop());
   if (!kJudgesMemory) judge.Line("memory is not judged: AddressSanitizer keeps what is freed");
-  for (const std::string& missing : (*house)->missing()) judge.Line("%s", missing);
-  verdict.summary = Summary(options, world, verdict);
+  for (const std::string& missing : (*server)->missing()) judge.Line("%s", missing);
+  verdict.summary = Summary(options, state, verdict);
   return verdict;
 }
 

@@ -38,10 +38,10 @@ void Sockets::OpenOnce() {
   sockaddr_in server = {};
   server.sin_family = AF_INET;
   server.sin_port =
-      htons(static_cast<uint16_t>(ParseHostPort(world_.address).value_or(HostPort()).port));
+      htons(static_cast<uint16_t>(ParseHostPort(state_.address).value_or(HostPort()).port));
   server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (connect(fd, reinterpret_cast<const sockaddr*>(&server), sizeof(server)) != 0) {
-    world_.calls.Require(false, absl::StrCat("no connection: ", strerror(errno)));
+    state_.calls.Require(false, absl::StrCat("no connection: ", strerror(errno)));
     close(fd);
     return;
   }

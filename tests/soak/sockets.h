@@ -9,13 +9,13 @@
 #include <cstdint>
 #include <deque>
 
-#include "tests/soak/world.h"
+#include "tests/soak/soak_state.h"
 
 namespace headgate::soak {
 
 class Sockets {
  public:
-  explicit Sockets(World& world) : world_(world) {}
+  explicit Sockets(SoakState& state) : state_(state) {}
   ~Sockets();
   Sockets(const Sockets&) = delete;
   Sockets& operator=(const Sockets&) = delete;
@@ -25,7 +25,7 @@ class Sockets {
  private:
   void Reset(int fd) const;
 
-  World& world_;
+  SoakState& state_;
   std::deque<int> open_;
   uint64_t opened_ = 0;
 };

@@ -8,13 +8,13 @@
 #include <thread>
 #include <vector>
 
-#include "tests/soak/world.h"
+#include "tests/soak/soak_state.h"
 
 namespace headgate::soak {
 
 class Traffic {
  public:
-  explicit Traffic(World& world);  // which outlives it
+  explicit Traffic(SoakState& state);  // which outlives it
   ~Traffic() { Stop(); }
   Traffic(const Traffic&) = delete;
   Traffic& operator=(const Traffic&) = delete;
@@ -23,7 +23,7 @@ class Traffic {
   void Stop();
 
  private:
-  World& world_;
+  SoakState& state_;
   std::vector<std::thread> threads_;
 };
 

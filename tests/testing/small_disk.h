@@ -1,4 +1,4 @@
-// A file system of one megabyte, for as long as a test runs: to be filled, or made read-only.
+// A file system of a megabyte or more, for as long as a test runs: to be filled, or made read-only.
 //
 // Mounting it takes root; ask is_mounted.
 #ifndef HEADGATE_TESTS_TESTING_SMALL_DISK_H_
@@ -17,9 +17,10 @@ namespace headgate {
 class SmallDisk {
  public:
   // At `folder`, which is made.
-  explicit SmallDisk(const std::filesystem::path& folder) : folder_(folder) {
+  explicit SmallDisk(const std::filesystem::path& folder, int mib = 1) : folder_(folder) {
     std::filesystem::create_directory(folder_);
-    mounted_ = mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=1m") == 0;
+    const std::string size = "size=" + std::to_string(mib) + "m";
+    mounted_ = mount("tmpfs", folder_.c_str(), "tmpfs", 0, size.c_str()) == 0;
   }
   ~SmallDisk() {
     if (mounted_) umount2(folder_.c_str(), MNT_DETACH);

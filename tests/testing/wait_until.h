@@ -16,12 +16,14 @@
 
 namespace headgate {
 
+inline int64_t MonotonicNs() { return SystemClock::ReadKernel().monotonic_ns; }
+
 // Whether `condition` held within `limit`. It is asked at least once.
 inline bool WaitUntil(absl::FunctionRef<bool()> condition,
                       absl::Duration limit = absl::Seconds(30)) {
-  const int64_t end_ns = SystemClock::ReadKernel().monotonic_ns + absl::ToInt64Nanoseconds(limit);
+  const int64_t end_ns = MonotonicNs() + absl::ToInt64Nanoseconds(limit);
   for (int pause_ms = 1; !condition(); pause_ms = pause_ms < 16 ? pause_ms * 2 : pause_ms) {
-    if (SystemClock::ReadKernel().monotonic_ns >= end_ns) return false;
+    if (MonotonicNs() >= end_ns) return false;
     poll(nullptr, 0, pause_ms);
   }
   return true;

@@ -9,12 +9,10 @@
 #include <string>
 #include <thread>
 
-#include "absl/strings/numbers.h"
 #include "gtest/gtest.h"
-#include "tests/load/headgated_process.h"
-#include "tests/soak/usage.h"
 #include "tests/testing/check_once.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/process_usage.h"
+#include "tests/testing/running_headgated.h"
 #include "tests/testing/wait_until.h"
 #include "tests/tls/raw_caller.h"
 
@@ -108,33 +106,22 @@ class HalfSender {
 
 class HalfSent : public testing::Test {
  protected:
-  HalfSent() {
-    auto started = load::HeadgatedProcess::Start(folder_.path(), {});
-    EXPECT_TRUE(started.ok()) << started.status();
-    if (started.ok()) server_ = *std::move(started);
-  }
-  soak::Usage Usage() const {
-    const auto usage = soak::UsageOf(server_->pid());
+  ProcessUsage Usage() const {
+    const auto usage = UsageOf(server_.pid());
     EXPECT_TRUE(usage.ok()) << usage.status();
-    return usage.value_or(soak::Usage());
-  }
-  int Port() const {
-    const std::string& address = server_->address();
-    int port = 0;
-    EXPECT_TRUE(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
-    return port;
+    return usage.value_or(ProcessUsage());
   }
   // The share of an honest caller's Checks that are answered meanwhile: for 3 s, and of 20 at
   // least.
   double Attack(int connections) {
     std::list<HalfSender> senders;
-    for (int i = 0; i < connections; ++i) senders.emplace_back(Port());
+    for (int i = 0; i < connections; ++i) senders.emplace_back(server_.port());
     constexpr int kLeastAsked = 20;
     int asked = 0;
     int answered = 0;
     const auto ask = [&] {
       ++asked;
-      if (CheckOnce(server_->address(), 2).ok()) ++answered;
+      if (CheckOnce(server_.address(), 2).ok()) ++answered;
       return false;
     };
     WaitUntil(ask, absl::Seconds(3));
@@ -144,18 +131,15 @@ class HalfSent : public testing::Test {
     return static_cast<double>(answered) / asked;
   }
 
-  const TempFolder folder_;
-  std::unique_ptr<load::HeadgatedProcess> server_;
+  RunningHeadgated server_{{.stateless = true}};
 };
 
 TEST_F(HalfSent, MessagesOfAnyNumberFitIntoTheMemoryOfTheChart) {
-  ASSERT_NE(server_, nullptr);
   std::cout << Usage().rss_mib << " MiB at first\n";
   for (const int connections : {1, 4, 4, 16}) EXPECT_GT(Attack(connections), 0.5);
   // They leave the machine little time for anything else.
   EXPECT_GT(Attack(64), 0);
   EXPECT_LT(Usage().peak_mib, kMaxMiB);
-  EXPECT_TRUE(server_->Stop().ok());
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #ifndef HEADGATE_TESTS_TLS_RAW_CALLER_H_
 #define HEADGATE_TESTS_TLS_RAW_CALLER_H_
 
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -19,8 +18,7 @@
 #include <string_view>
 
 #include "absl/time/time.h"
-#include "gtest/gtest.h"
-#include "server/transport/file_descriptor.h"
+#include "tests/testing/raw_socket.h"
 
 namespace headgate::tls {
 
@@ -60,30 +58,14 @@ inline std::optional<ReceivedFrame> TakeFrame(std::string& bytes) {
   return frame;
 }
 
-class Raw {
+class Raw : public RawSocket {
  public:
-  explicit Raw(int port) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in to = {};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(static_cast<in_port_t>(port));
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(connect(socket_.number(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
-  }
+  using RawSocket::RawSocket;
+
   // False: the server has closed it.
   bool Send(const std::string& bytes) const {
-    return send(socket_.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ||
+    return send(fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ||
            errno == EAGAIN;
-  }
-  // Waits until all of it is on its way.
-  bool SendAll(const std::string& bytes) const {
-    size_t sent = 0;
-    while (sent < bytes.size()) {
-      const ssize_t now =
-          send(socket_.number(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-      if (now < 0) return false;
-      sent += static_cast<size_t>(now);
-    }
-    return true;
   }
   // Reads until so many calls have the head of their answer, or were reset; or the connection ends.
   void AwaitHeads(size_t calls) const {
@@ -91,7 +73,7 @@ class Raw {
     std::set<uint32_t> answered;  // streams
     char more[4096];
     while (answered.size() < calls) {
-      const ssize_t got = recv(socket_.number(), more, sizeof(more), 0);
+      const ssize_t got = recv(fd(), more, sizeof(more), 0);
       if (got <= 0) return;
       bytes.append(more, static_cast<size_t>(got));
       while (const auto frame = TakeFrame(bytes)) {
@@ -101,27 +83,24 @@ class Raw {
   }
   // Adds what has come, or comes within so long; false: the connection has ended.
   bool Receive(absl::Duration wait, std::string& bytes) const {
-    pollfd ready = {.fd = socket_.number(), .events = POLLIN, .revents = 0};
+    pollfd ready = {.fd = fd(), .events = POLLIN, .revents = 0};
     if (poll(&ready, 1, static_cast<int>(absl::ToInt64Milliseconds(wait))) != 1) return true;
     char more[4096];
-    const ssize_t got = recv(socket_.number(), more, sizeof(more), 0);
+    const ssize_t got = recv(fd(), more, sizeof(more), 0);
     if (got > 0) bytes.append(more, static_cast<size_t>(got));
     return got > 0;
   }
   // From any thread: what waits for it fails.
-  void End() const { shutdown(socket_.number(), SHUT_RDWR); }
+  void End() const { shutdown(fd(), SHUT_RDWR); }
   // Reads whatever has come.
   bool IsClosed() const {
     char bytes[4096];
     for (;;) {
-      const ssize_t got = recv(socket_.number(), bytes, sizeof(bytes), MSG_DONTWAIT);
+      const ssize_t got = recv(fd(), bytes, sizeof(bytes), MSG_DONTWAIT);
       if (got > 0) continue;
       return got == 0 || errno != EAGAIN;
     }
   }
-
- private:
-  transport::FileDescriptor socket_;
 };
 
 inline std::string Frame(char type, char flags, uint32_t stream, const std::string& payload) {

@@ -6,10 +6,6 @@
 #include <httplib.h>
 #include <signal.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -18,10 +14,8 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/load/subprocess.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/running_headgated.h"
 #include "tests/testing/wait_until.h"
-#include "tests/web/raw_socket.h"
 
 namespace headgate::web {
 namespace {
@@ -30,31 +24,10 @@ using testing::HasSubstr;
 
 class HeadgatedTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::filesystem::create_directory(folder_.path() / "state");
-    // Elsewhere than at UTC, which is nobody's business.
-    auto started = load::Subprocess::Start(
-        {"/usr/bin/env", "TZ=Fixed/UTC+05:30:00", HEADGATED_PROGRAM, "--grpc-address=127.0.0.1:0",
-         "--http-address=127.0.0.1:0", "--log-format=json",
-         absl::StrCat("--state-dir=", folder_.File("state")),
-         absl::StrCat("--port-file=", folder_.File("port")),
-         absl::StrCat("--http-port-file=", folder_.File("http_port"))},
-        folder_.File("log"));
-    ASSERT_TRUE(started.ok()) << started.status();
-    process_ = *std::move(started);
-    ASSERT_TRUE(WaitUntil(
-        [&] { return process_->HasEnded() || (std::ifstream(folder_.File("port")) >> port_); }));
-    ASSERT_TRUE(std::ifstream(folder_.File("http_port")) >> http_port_) << process_->Outcome();
-    channel_ =
-        grpc::CreateChannel(absl::StrCat("127.0.0.1:", port_), grpc::InsecureChannelCredentials());
-  }
-
   // Every line is an object.
   std::vector<nlohmann::json> Log() const {
-    std::ifstream file(folder_.File("log"));
-    const std::string text(std::istreambuf_iterator<char>(file), {});
     std::vector<nlohmann::json> lines;
-    for (const auto line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    for (const auto line : absl::StrSplit(server_.Log(), '\n', absl::SkipEmpty())) {
       lines.push_back(nlohmann::json::parse(std::string(line)));
     }
     return lines;
@@ -77,7 +50,7 @@ class HeadgatedTest : public testing::Test {
     v1::CheckResponse response;
     grpc::ClientContext context;
     if (!id.empty()) context.AddMetadata("x-request-id", id);
-    const auto stub = v1::ThrottlerService::NewStub(channel_);
+    const auto stub = v1::ThrottlerService::NewStub(server_.channel());
     EXPECT_EQ(stub->Check(&context, request, &response).error_code(),
               grpc::StatusCode::INVALID_ARGUMENT);
     const auto& trailer = context.GetServerTrailingMetadata();
@@ -85,17 +58,16 @@ class HeadgatedTest : public testing::Test {
     return found == trailer.end() ? "" : std::string(found->second.data(), found->second.size());
   }
 
-  const TempFolder folder_;
-  std::unique_ptr<load::Subprocess> process_;
-  int port_ = 0;
-  int http_port_ = 0;
-  std::shared_ptr<grpc::Channel> channel_;
+  // Elsewhere than at UTC, which is nobody's business.
+  RunningHeadgated server_{{.http_address = "127.0.0.1:0",
+                            .flags = {"--log-format=json"},
+                            .environment = {{"TZ", "Fixed/UTC+05:30:00"}}}};
 };
 
 TEST_F(HeadgatedTest, LogsOneJsonObjectALine) {
   nlohmann::json serving = AwaitLine("serving");
   EXPECT_EQ(serving["level"], "info");
-  EXPECT_EQ(serving["http_port"], absl::StrCat(http_port_));
+  EXPECT_EQ(serving["http_port"], absl::StrCat(server_.http_port()));
   EXPECT_THAT(std::string(serving["ts"]), testing::MatchesRegex("....-..-..T..:..:..\\....Z"));
 }
 
@@ -140,7 +112,7 @@ TEST_F(HeadgatedTest, LogsWhoMadeAnOverride) {
   grpc::ClientContext context;
   context.AddMetadata("x-request-id", "ticket-1");
   const grpc::Status status =
-      v1::OverrideService::NewStub(channel_)->CreateOverride(&context, request, &response);
+      v1::OverrideService::NewStub(server_.channel())->CreateOverride(&context, request, &response);
   ASSERT_TRUE(status.ok()) << status.error_message();
   nlohmann::json line = AwaitLine("override created");
   EXPECT_EQ(line["actor"], "ann");
@@ -153,12 +125,12 @@ TEST_F(HeadgatedTest, LogsWhoMadeAnOverride) {
 }
 
 TEST_F(HeadgatedTest, IsAliveAndNotReadyWhileItDrains) {
-  httplib::Client client("127.0.0.1", http_port_);
+  httplib::Client client("127.0.0.1", server_.http_port());
   ASSERT_EQ(client.Get("/readyz")->status, 200);
-  kill(process_->pid(), SIGTERM);
+  server_.Signal(SIGTERM);
   // From the signal to the end: never ready again once it was not, and alive as long as it answers.
   bool draining = false;
-  while (!process_->HasEnded(absl::Milliseconds(1))) {
+  while (!server_.HasEnded(absl::Milliseconds(1))) {
     const auto ready = client.Get("/readyz");
     if (!ready) break;
     if (ready->status == 503) draining = true;
@@ -169,19 +141,16 @@ TEST_F(HeadgatedTest, IsAliveAndNotReadyWhileItDrains) {
     if (!alive) break;
     EXPECT_EQ(alive->status, 200);
   }
-  ASSERT_TRUE(process_->HasEnded(absl::Seconds(30)));
-  EXPECT_TRUE(process_->Outcome().ok()) << process_->Outcome();
+  ASSERT_TRUE(server_.HasEnded(absl::Seconds(30)));
+  EXPECT_TRUE(server_.Outcome().ok()) << server_.Outcome();
 }
 
 TEST_F(HeadgatedTest, SaysThatTheHttpAddressIsTaken) {
-  auto second = load::Subprocess::Start({HEADGATED_PROGRAM, "--grpc-address=127.0.0.1:0",
-                                         absl::StrCat("--http-address=127.0.0.1:", http_port_)},
-                                        folder_.File("second"));
-  ASSERT_TRUE(second.ok());
-  ASSERT_TRUE((*second)->HasEnded(absl::Seconds(30)));
-  EXPECT_THAT(std::string((*second)->Outcome().message()),
-              HasSubstr(absl::StrCat("cannot listen on '127.0.0.1:", http_port_,
-                                     "' for HTTP: Address already in use")));
+  const std::string address = absl::StrCat("127.0.0.1:", server_.http_port());
+  const absl::Status second = HeadgatedProcess({.http_address = address}).Start();
+  EXPECT_THAT(
+      std::string(second.message()),
+      HasSubstr(absl::StrCat("cannot listen on '", address, "' for HTTP: Address already in use")));
 }
 
 }  // namespace

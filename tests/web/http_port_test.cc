@@ -11,8 +11,8 @@
 #include "common/system_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/raw_socket.h"
 #include "tests/testing/wait_until.h"
-#include "tests/web/raw_socket.h"
 
 namespace headgate::web {
 namespace {
@@ -56,10 +56,10 @@ TEST_F(HttpPortTest, AnswersARequestThatCameBeforeManyConnectionsThatSayNothing)
       },
       [](std::string_view) { return kResponse; });
   RawSocket first(port_->port());
-  EXPECT_TRUE(first.Send(kRequest));
+  EXPECT_TRUE(first.SendAll(kRequest));
   busy.WaitForNotification();
   RawSocket probe(port_->port());
-  EXPECT_TRUE(probe.Send(kRequest));
+  EXPECT_TRUE(probe.SendAll(kRequest));
   std::deque<RawSocket> silent;
   for (int i = 0; i < 50; ++i) silent.emplace_back(port_->port());
   go_on.Notify();
@@ -77,7 +77,7 @@ TEST_F(HttpPortTest, TellsOfRequestsThatItTurnsAwayBecauseTooManyWait) {
   std::deque<RawSocket> asking;
   EXPECT_TRUE(WaitUntil([&] {
     asking.emplace_back(port_->port());
-    EXPECT_TRUE(asking.back().Send(kRequest));
+    EXPECT_TRUE(asking.back().SendAll(kRequest));
     return refused_.load(std::memory_order_relaxed) == 503;
   }));
   go_on.Notify();
@@ -88,7 +88,7 @@ TEST_F(HttpPortTest, TellsOfRequestsThatAreTooLarge) {
   const auto answer = [](std::string_view) { return kResponse; };
   Listen(8, answer, answer);
   RawSocket socket(port_->port());
-  EXPECT_TRUE(socket.Send("GET /" + std::string(20'000, 'x')));
+  EXPECT_TRUE(socket.SendAll("GET /" + std::string(20'000, 'x')));
   EXPECT_THAT(socket.ReceiveAll(), StartsWith("HTTP/1.1 431"));
   EXPECT_EQ(refused_.load(std::memory_order_relaxed), 431);
 }

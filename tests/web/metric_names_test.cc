@@ -24,7 +24,7 @@
 #include "tests/testing/certificates.h"
 #include "tests/testing/postgres_cluster.h"
 #include "tests/web/promql_names.h"
-#include "tests/web/whole_server.h"
+#include "tests/web/scraped_headgated.h"
 
 namespace headgate::web {
 namespace {
@@ -135,7 +135,7 @@ class MetricNames : public testing::Test {
     cluster_ = *std::move(cluster);
     std::string yaml = kEverything;
     yaml.replace(yaml.find("DSN"), 3, cluster_->primary().Dsn());
-    server_ = std::make_unique<WholeServer>(yaml);
+    server_ = std::make_unique<ScrapedHeadgated>(yaml);
     ASSERT_TRUE(WaitUntil([&] { return server_->Get("/readyz").status == 200; }));
     for (const char* identity : {"plain", "watched", "each", "found", "strict", "denied"}) {
       for (int i = 0; i < 4; ++i) server_->Check(identity);
@@ -158,10 +158,10 @@ class MetricNames : public testing::Test {
     ReplaceFile(folder.File("tls.crt"), certificate.certificate);
     ReplaceFile(folder.File("tls.key"), certificate.key);
     ReplaceFile(folder.File("tokens"), absl::StrCat("t sha256:", std::string(64, 'a'), "\n"));
-    WholeServer encrypted(absl::StrCat("tls: {certificate_file: ", folder.File("tls.crt"),
-                                       ", key_file: ", folder.File("tls.key"), "}\n",
-                                       "access:\n  token_file: ", folder.File("tokens"),
-                                       "\n  callers: [{name: a, token: t, identities: ['*']}]\n"));
+    ScrapedHeadgated encrypted(absl::StrCat(
+        "tls: {certificate_file: ", folder.File("tls.crt"), ", key_file: ", folder.File("tls.key"),
+        "}\n", "access:\n  token_file: ", folder.File("tokens"),
+        "\n  callers: [{name: a, token: t, identities: ['*']}]\n"));
     const Scrape scrape = encrypted.Scraped();
     scrape_.Include(scrape, "headgate_tls_");
     scrape_.Include(scrape, "headgate_access_tokens_");
@@ -200,7 +200,7 @@ class MetricNames : public testing::Test {
   }
 
   std::unique_ptr<PostgresCluster> cluster_;
-  std::unique_ptr<WholeServer> server_;
+  std::unique_ptr<ScrapedHeadgated> server_;
   Scrape scrape_;
 };
 

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/testing/certificates.h"
-#include "tests/web/whole_server.h"
+#include "tests/web/scraped_headgated.h"
 
 namespace headgate::web {
 namespace {
@@ -40,7 +40,7 @@ class TokenFile : public testing::Test {
 };
 
 TEST_F(TokenFile, ThatIsRefusedIsToldUntilAGoodOneComes) {
-  const WholeServer server(Yaml());
+  const ScrapedHeadgated server(Yaml());
   EXPECT_EQ(server.Scraped().Value(kSuccess), 1);
   ReplaceFile(folder_.File("tokens"), "first oops\n");
   server.AwaitScrape([](const Scrape& seen) { return seen.Value(kSuccess) == 0; });
@@ -49,13 +49,13 @@ TEST_F(TokenFile, ThatIsRefusedIsToldUntilAGoodOneComes) {
 }
 
 TEST_F(TokenFile, ThatVanishesIsTold) {
-  const WholeServer server(Yaml());
+  const ScrapedHeadgated server(Yaml());
   std::filesystem::remove(folder_.File("tokens"));
   server.AwaitScrape([](const Scrape& seen) { return seen.Value(kSuccess) == 0; });
 }
 
 TEST_F(TokenFile, ThatIsNotConfiguredIsNotTold) {
-  const WholeServer server(Tls());
+  const ScrapedHeadgated server(Tls());
   EXPECT_EQ(server.Scraped().Value(kSuccess), std::nullopt);
   server.Rewrite(Yaml());
   server.AwaitScrape([](const Scrape& seen) { return seen.Value(kSuccess) == 1; });

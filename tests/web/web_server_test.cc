@@ -14,8 +14,8 @@
 #include "common/system_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/raw_socket.h"
 #include "tests/testing/wait_until.h"
-#include "tests/web/raw_socket.h"
 
 namespace headgate::web {
 namespace {
@@ -36,7 +36,7 @@ class WebServerTest : public testing::Test {
   }
   std::string Say(const std::string& request) {
     RawSocket socket(server_->port());
-    EXPECT_TRUE(socket.Send(request));
+    EXPECT_TRUE(socket.SendAll(request));
     return socket.ReceiveAll();
   }
 
@@ -160,7 +160,7 @@ TEST_F(WebServerTest, IgnoresRangesThatWouldMultiplyTheResponse) {
 TEST_F(WebServerTest, CutsAClientThatDoesNotFinishItsRequest) {
   Start({.request_timeout = absl::Milliseconds(50)});
   RawSocket slow(server_->port());
-  EXPECT_TRUE(slow.Send("GET /healthz HTTP/1.1\r\n"));
+  EXPECT_TRUE(slow.SendAll("GET /healthz HTTP/1.1\r\n"));
   EXPECT_EQ(slow.ReceiveAll(), "");  // it returns when the server has ended it
 }
 
@@ -169,9 +169,9 @@ TEST_F(WebServerTest, CutsAClientThatDoesNotReadItsResponse) {
   const std::string large(16 << 20, 'x');
   server_->Add([&](Exposition& out) { out.Gauge("headgate_a", large).Set({}, 1); });
   RawSocket slow(server_->port());
-  EXPECT_TRUE(slow.Send("GET /metrics HTTP/1.1\r\n\r\n"));
-  EXPECT_TRUE(WaitUntil([&] { return !slow.Send("x"); }));  // the server's side is gone
-  server_ = nullptr;                                        // it may still be collecting
+  EXPECT_TRUE(slow.SendAll("GET /metrics HTTP/1.1\r\n\r\n"));
+  EXPECT_TRUE(WaitUntil([&] { return !slow.SendAll("x"); }));  // the server's side is gone
+  server_ = nullptr;                                           // it may still be collecting
 }
 
 TEST_F(WebServerTest, AnswersWhileManyClientsSayNothing) {
@@ -179,7 +179,7 @@ TEST_F(WebServerTest, AnswersWhileManyClientsSayNothing) {
   std::deque<RawSocket> silent;
   for (int i = 0; i < 50; ++i) {
     silent.emplace_back(server_->port());
-    EXPECT_TRUE(silent.back().Send("GET /hea"));
+    EXPECT_TRUE(silent.back().SendAll("GET /hea"));
   }
   for (int i = 0; i < 10; ++i) {
     const auto response = client_->Get("/healthz");
@@ -201,12 +201,12 @@ TEST_F(WebServerTest, AnswersProbesWhileAScrapeHangsAndOthersWait) {
     go_on.WaitForNotification();
   });
   RawSocket scrape(server_->port());
-  EXPECT_TRUE(scrape.Send("GET /metrics HTTP/1.1\r\n\r\n"));
+  EXPECT_TRUE(scrape.SendAll("GET /metrics HTTP/1.1\r\n\r\n"));
   collecting.WaitForNotification();
   std::deque<RawSocket> others;
   for (size_t i = 0; i < kMax - 3; ++i) {
     others.emplace_back(server_->port());
-    EXPECT_TRUE(others.back().Send("GET /metrics HTTP/1.1\r\n\r\n"));
+    EXPECT_TRUE(others.back().SendAll("GET /metrics HTTP/1.1\r\n\r\n"));
   }
   for (const char* probe : {"/healthz", "/readyz"}) {
     const auto response = client_->Get(probe);
@@ -231,7 +231,7 @@ TEST_F(WebServerTest, GivesUpAScrapeThatTakesTooLong) {
 TEST_F(WebServerTest, AnswersARequestThatComesInPieces) {
   Start();
   RawSocket socket(server_->port());
-  for (const char byte : std::string(kHealthz)) ASSERT_TRUE(socket.Send(std::string(1, byte)));
+  for (const char byte : std::string(kHealthz)) ASSERT_TRUE(socket.SendAll(std::string(1, byte)));
   EXPECT_THAT(socket.ReceiveAll(), StartsWith("HTTP/1.1 200"));
 }
 

@@ -1,7 +1,5 @@
 // Metrics and probes of a whole server that makes decisions.
 
-#include "tests/web/whole_server.h"
-
 #include <headgate/v1/status_service.grpc.pb.h>
 #include <headgate/v1/throttle_log_service.grpc.pb.h>
 
@@ -14,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/postgres_cluster.h"
+#include "tests/web/scraped_headgated.h"
 
 namespace headgate::web {
 namespace {
@@ -33,7 +32,7 @@ rules:
 )";
 
 TEST(WholeServer, CountsChecksByVerdictReasonAndBudget) {
-  WholeServer server(kPolicy);
+  ScrapedHeadgated server(kPolicy);
   for (int i = 0; i < 8; ++i) server.Check("etl", 1, "a");
   for (int i = 0; i < 7; ++i) server.Check("careful", 1, "b");
   const Scrape scrape = server.AwaitScrape(
@@ -60,7 +59,7 @@ TEST(WholeServer, CountsChecksByVerdictReasonAndBudget) {
 }
 
 TEST(WholeServer, CountsRefusedCallsByCode) {
-  WholeServer server(kPolicy);
+  ScrapedHeadgated server(kPolicy);
   const auto stub = v1::ThrottlerService::NewStub(server.channel());
   for (int i = 0; i < 3; ++i) {
     v1::CheckRequest request;
@@ -77,7 +76,7 @@ TEST(WholeServer, CountsRefusedCallsByCode) {
 // Checks from several threads while metrics are scraped: no scrape goes backwards, and in the end
 // metrics, throttle log and callers agree to the unit.
 TEST(WholeServer, AgreesWithTheThrottleLogAndTheCallersUnderLoad) {
-  WholeServer server(kPolicy);
+  ScrapedHeadgated server(kPolicy);
   constexpr int kThreads = 3, kChecks = 3000;
   std::atomic<int64_t> denied{0};
   std::atomic<int> running{kThreads};
@@ -122,7 +121,7 @@ TEST(WholeServer, AgreesWithTheThrottleLogAndTheCallersUnderLoad) {
 }
 
 TEST(WholeServer, TellsNothingOfTargetsAndBudgetsThatAReloadTookAway) {
-  WholeServer server(kPolicy);
+  ScrapedHeadgated server(kPolicy);
   for (int i = 0; i < 8; ++i) server.Check("etl", 1, "a");
   server.AwaitScrape([](const Scrape& seen) {
     return seen.Value("headgate_budget_refused_checks_total", {{"budget", "small"}}) == 3;
@@ -146,7 +145,7 @@ TEST(WholeServer, TellsNothingOfTargetsAndBudgetsThatAReloadTookAway) {
 }
 
 TEST(WholeServer, TellsThatAFileWasRefused) {
-  WholeServer server(kPolicy);
+  ScrapedHeadgated server(kPolicy);
   EXPECT_EQ(server.Scraped().Value("headgate_config_last_load_success"), 1);
   server.Rewrite("budgets: [{nam: x}]\n");
   const Scrape refused = server.AwaitScrape(
@@ -155,7 +154,7 @@ TEST(WholeServer, TellsThatAFileWasRefused) {
 }
 
 TEST(WholeServer, NeverTellsAnIdentity) {
-  WholeServer server(kPolicy);
+  ScrapedHeadgated server(kPolicy);
   for (int i = 0; i < 50; ++i) server.Check(absl::StrCat("who-", i, ":job"), 1, "a");
   server.AwaitScrape(
       [](const Scrape& seen) { return seen.Value("headgate_checks_total").value_or(0) == 50; });
@@ -163,7 +162,7 @@ TEST(WholeServer, NeverTellsAnIdentity) {
 }
 
 TEST(WholeServer, IsReadyWhenItServesAndNotOnceItStops) {
-  WholeServer server(kPolicy);
+  ScrapedHeadgated server(kPolicy);
   EXPECT_EQ(server.Get("/readyz").body, "ready\n");
   EXPECT_EQ(server.Get("/healthz").status, 200);
 }
@@ -176,12 +175,12 @@ std::string Measured(const std::string& dsn) {
 
 TEST(WholeServer, IsDegradedAfterAWhileWithoutADatabaseAndAliveAllTheTime) {
   // Nobody listens there.
-  WholeServer server(Measured("host=127.0.0.1 port=1 user=nobody"), absl::Milliseconds(300));
-  const WholeServer::Page starting = server.Get("/readyz");
+  ScrapedHeadgated server(Measured("host=127.0.0.1 port=1 user=nobody"), {"--ready-after=300ms"});
+  const ScrapedHeadgated::Page starting = server.Get("/readyz");
   if (starting.status == 503) {
     EXPECT_EQ(starting.body, "starting: waiting for the first sample of target 't'\n");
   }
-  WholeServer::Page page;
+  ScrapedHeadgated::Page page;
   EXPECT_TRUE(WaitUntil([&] { return (page = server.Get("/readyz")).status == 200; }));
   EXPECT_THAT(page.body, HasSubstr("degraded: no sample of target 't' within 300ms"));
   EXPECT_EQ(server.Get("/healthz").status, 200);
@@ -190,15 +189,10 @@ TEST(WholeServer, IsDegradedAfterAWhileWithoutADatabaseAndAliveAllTheTime) {
 }
 
 TEST(WholeServer, StaysReadyThoughNoProbeCameBeforeATargetWithoutADatabase) {
-  const WholeServer server(kPolicy);
+  const ScrapedHeadgated server(kPolicy);
   server.Rewrite(Measured("host=127.0.0.1 port=1 user=nobody"));
-  const auto stub = v1::StatusService::NewStub(server.channel());
-  EXPECT_TRUE(WaitUntil([&] {  // a scrape would ask for readiness
-    v1::GetStatusResponse status;
-    grpc::ClientContext context;
-    EXPECT_TRUE(stub->GetStatus(&context, {}, &status).ok());
-    return status.config().version() == 2;
-  }));
+  // A scrape would ask for readiness.
+  server.AwaitStatus([](const auto& status) { return status.config().version() == 2; });
   EXPECT_EQ(server.Get("/readyz").body, "ready\n");
 }
 
@@ -206,7 +200,7 @@ TEST(WholeServer, TellsHealthOfARealDatabase) {
   if (!PostgresCluster::BinFolder().ok()) GTEST_SKIP() << PostgresCluster::BinFolder().status();
   auto cluster = PostgresCluster::Start({});
   ASSERT_TRUE(cluster.ok()) << cluster.status();
-  WholeServer server(Measured((*cluster)->primary().Dsn()));
+  ScrapedHeadgated server(Measured((*cluster)->primary().Dsn()));
   EXPECT_TRUE(WaitUntil([&] { return server.Get("/readyz").body == "ready\n"; }));
   const LabelMap profile = {{"target", "t"}, {"profile", "h"}};
   const Scrape healthy = server.AwaitScrape([&](const Scrape& seen) {

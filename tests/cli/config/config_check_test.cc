@@ -10,7 +10,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cli/json.h"
-#include "tests/cli/subprocess.h"
+#include "tests/cli/run_headgate.h"
+#include "tests/testing/headgated_process.h"
 #include "tests/testing/temp_folder.h"
 
 namespace headgate::cli {
@@ -68,8 +69,6 @@ TEST_F(ConfigCheck, AServerThatBreaksIsNoVerdictWhereChildrenAreIgnored) {
   EXPECT_EQ(check.err, "headgate: " + server + " ended with status 70\n");
 }
 
-#ifdef HEADGATED_PROGRAM
-
 TEST_F(ConfigCheck, GoodFileIsZero) {
   const std::string file = Write("good.yaml", "targets:\n  - name: main\n");
   const Finished check = RunHeadgate({"config", "check", file});
@@ -100,11 +99,9 @@ TEST_F(ConfigCheck, MissingFileIsTwo) {
 
 TEST_F(ConfigCheck, FindsTheServerOnPath) {
   const std::string file = Write("good.yaml", "targets:\n  - name: main\n");
-  const std::string bin = std::filesystem::path(HEADGATED_PROGRAM).parent_path();
+  const std::string bin = std::filesystem::path(HeadgatedProgram()).parent_path();
   EXPECT_EQ(CheckAlone(bin, {"config", "check", file}).status, 0);
 }
-
-#endif  // HEADGATED_PROGRAM
 
 }  // namespace
 }  // namespace headgate::cli

@@ -11,7 +11,7 @@
 #include "client/cli/connection/connection.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/cli/subprocess.h"
+#include "tests/cli/run_headgate.h"
 #include "tests/testing/wait_until.h"
 #include "tests/tls/manual_time.h"
 #include "tests/tls/tls_fixture.h"

@@ -20,7 +20,7 @@
 #include "server/throttle_log/recorder.h"
 #include "server/throttle_log/sqlite_store.h"
 #include "server/throttle_log/writer.h"
-#include "tests/cli/subprocess.h"
+#include "tests/cli/run_headgate.h"
 #include "tests/testing/engine_fixture.h"
 #include "tests/testing/quiet_dependencies.h"
 #include "tests/testing/temp_folder.h"

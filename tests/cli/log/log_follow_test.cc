@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/cli/json.h"
 #include "tests/cli/log_server.h"
-#include "tests/cli/silent_server.h"
+#include "tests/testing/silent_server.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate::cli {

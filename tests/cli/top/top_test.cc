@@ -12,8 +12,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cli/json.h"
-#include "tests/cli/silent_server.h"
 #include "tests/cli/test_server.h"
+#include "tests/testing/silent_server.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate::cli {

@@ -3,8 +3,8 @@
 //
 // Each function acts once; call them again and again, each object from one thread.
 
-#ifndef HEADGATE_TESTS_SOAK_PEOPLE_H_
-#define HEADGATE_TESTS_SOAK_PEOPLE_H_
+#ifndef HEADGATE_TESTS_SOAK_OTHER_CALLERS_H_
+#define HEADGATE_TESTS_SOAK_OTHER_CALLERS_H_
 
 #include <grpc/health/v1/health.grpc.pb.h>
 #include <headgate/v1/override_service.grpc.pb.h>
@@ -15,16 +15,16 @@
 #include <cstdint>
 #include <memory>
 
-#include "tests/soak/world.h"
+#include "tests/soak/soak_state.h"
 
 namespace headgate::soak {
 
-class People {
+class OtherCallers {
  public:
-  explicit People(World& world);
-  ~People();
-  People(const People&) = delete;
-  People& operator=(const People&) = delete;
+  explicit OtherCallers(SoakState& state);
+  ~OtherCallers();
+  OtherCallers(const OtherCallers&) = delete;
+  OtherCallers& operator=(const OtherCallers&) = delete;
 
   void LookOnce();      // status, budgets, buckets, explain
   void ReadLogOnce();   // sums by page, intervals, denials
@@ -34,7 +34,7 @@ class People {
   void VisitOnce();     // a connection for one Check, which may not wait for its answer
 
  private:
-  World& world_;
+  SoakState& state_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::ThrottlerService::Stub> throttler_;
   const std::unique_ptr<v1::StatusService::Stub> status_;
@@ -46,4 +46,4 @@ class People {
 
 }  // namespace headgate::soak
 
-#endif  // HEADGATE_TESTS_SOAK_PEOPLE_H_
+#endif  // HEADGATE_TESTS_SOAK_OTHER_CALLERS_H_

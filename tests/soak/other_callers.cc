@@ -1,4 +1,4 @@
-#include "tests/soak/people.h"
+#include "tests/soak/other_callers.h"
 
 #include <string>
 
@@ -19,15 +19,15 @@ v1::CheckRequest CheckOf(const std::string& identity) {
 
 }  // namespace
 
-People::People(World& world)
-    : world_(world),
-      channel_(world.Connect()),
+OtherCallers::OtherCallers(SoakState& state)
+    : state_(state),
+      channel_(state.Connect()),
       throttler_(v1::ThrottlerService::NewStub(channel_)),
       status_(v1::StatusService::NewStub(channel_)),
       log_(v1::ThrottleLogService::NewStub(channel_)),
       overrides_(v1::OverrideService::NewStub(channel_)) {}
 
-People::~People() {
+OtherCallers::~OtherCallers() {
   queue_.Shutdown();
   void* tag = nullptr;
   bool ok = false;
@@ -35,30 +35,30 @@ People::~People() {
   }
 }
 
-void People::LookOnce() {
+void OtherCallers::LookOnce() {
   {
     Context context;
     v1::GetStatusResponse response;
-    world_.calls.Expect("status", status_->GetStatus(&context, {}, &response));
+    state_.calls.Expect("status", status_->GetStatus(&context, {}, &response));
   }
   {
     Context context;
     v1::ListBudgetsResponse response;
-    world_.calls.Expect("budgets", status_->ListBudgets(&context, {}, &response));
+    state_.calls.Expect("budgets", status_->ListBudgets(&context, {}, &response));
   }
   {
     Context context;
     v1::ListBucketsResponse response;
-    world_.calls.Expect("buckets", status_->ListBuckets(&context, {}, &response));
+    state_.calls.Expect("buckets", status_->ListBuckets(&context, {}, &response));
   }
   Context context;
   v1::ExplainRequest request;
   v1::ExplainResponse response;
   *request.mutable_check() = CheckOf(absl::StrCat("asked-", ++acts_, ":job-1-7:etl"));
-  world_.calls.Expect("explain", throttler_->Explain(&context, request, &response));
+  state_.calls.Expect("explain", throttler_->Explain(&context, request, &response));
 }
 
-void People::ReadLogOnce() {
+void OtherCallers::ReadLogOnce() {
   v1::QueryThrottleLogRequest query;
   query.mutable_filter()->set_identity("etl");
   query.add_group_by(v1::LOG_GROUP_IDENTITY);
@@ -68,7 +68,7 @@ void People::ReadLogOnce() {
     Context context;
     v1::QueryThrottleLogResponse response;
     // A full disk is said so.
-    if (!world_.calls.Expect("log sums", log_->QueryThrottleLog(&context, query, &response),
+    if (!state_.calls.Expect("log sums", log_->QueryThrottleLog(&context, query, &response),
                              {StatusCode::UNAVAILABLE}) ||
         response.next_page_token().empty()) {
       break;
@@ -80,15 +80,15 @@ void People::ReadLogOnce() {
     v1::ListThrottledIntervalsRequest request;
     v1::ListThrottledIntervalsResponse response;
     request.set_level(1);
-    world_.calls.Expect("log intervals", log_->ListThrottledIntervals(&context, request, &response),
+    state_.calls.Expect("log intervals", log_->ListThrottledIntervals(&context, request, &response),
                         {StatusCode::UNAVAILABLE});
   }
   Context context;
   v1::ListDenialsResponse response;
-  world_.calls.Expect("log denials", log_->ListDenials(&context, {}, &response));
+  state_.calls.Expect("log denials", log_->ListDenials(&context, {}, &response));
 }
 
-void People::OverrideOnce() {
+void OtherCallers::OverrideOnce() {
   v1::CreateOverrideRequest create;
   create.set_kind(++acts_ % 2 == 0 ? v1::OVERRIDE_KIND_PAUSE : v1::OVERRIDE_KIND_THROTTLE);
   if (create.kind() == v1::OVERRIDE_KIND_THROTTLE) create.set_ratio(0.5);
@@ -101,7 +101,7 @@ void People::OverrideOnce() {
     Context context;
     // On a full disk nothing is acknowledged.
     const grpc::Status status = overrides_->CreateOverride(&context, create, &created);
-    if (!world_.calls.Expect("override made", status,
+    if (!state_.calls.Expect("override made", status,
                              {StatusCode::UNAVAILABLE, StatusCode::RESOURCE_EXHAUSTED})) {
       return;
     }
@@ -109,7 +109,7 @@ void People::OverrideOnce() {
   {
     Context context;
     v1::ListOverridesResponse response;
-    world_.calls.Expect("overrides", overrides_->ListOverrides(&context, {}, &response));
+    state_.calls.Expect("overrides", overrides_->ListOverrides(&context, {}, &response));
   }
   if (acts_ % 3 != 0) {  // the others expire
     Context context;
@@ -118,7 +118,7 @@ void People::OverrideOnce() {
     request.set_id(created.override().id());
     request.set_actor("soak");
     request.set_reason("enough");
-    world_.calls.Expect(
+    state_.calls.Expect(
         "override ended", overrides_->DeleteOverride(&context, request, &response),
         {StatusCode::NOT_FOUND, StatusCode::UNAVAILABLE, StatusCode::RESOURCE_EXHAUSTED});
   }
@@ -126,32 +126,32 @@ void People::OverrideOnce() {
   v1::ListOverrideEventsRequest request;
   v1::ListOverrideEventsResponse response;
   request.set_page_size(20);
-  world_.calls.Expect("override events",
+  state_.calls.Expect("override events",
                       overrides_->ListOverrideEvents(&context, request, &response),
                       {StatusCode::UNAVAILABLE});
 }
 
-void People::WatchOnce() {
-  const auto health = grpc::health::v1::Health::NewStub(world_.Connect());
+void OtherCallers::WatchOnce() {
+  const auto health = grpc::health::v1::Health::NewStub(state_.Connect());
   Context context;
   context.set_wait_for_ready(true);  // what the machine refuses once is tried again
   const auto watch = health->Watch(&context, {});
   grpc::health::v1::HealthCheckResponse response;
   if (watch->Read(&response)) {
-    world_.calls.Require(response.status() == grpc::health::v1::HealthCheckResponse::SERVING,
+    state_.calls.Require(response.status() == grpc::health::v1::HealthCheckResponse::SERVING,
                          "a server that serves says that it does not");
   }
   context.TryCancel();
-  world_.calls.Expect("health watch", watch->Finish(), {StatusCode::CANCELLED});
+  state_.calls.Expect("health watch", watch->Finish(), {StatusCode::CANCELLED});
 }
 
-void People::ErrOnce() {
+void OtherCallers::ErrOnce() {
   const auto refused = [&](const v1::CheckRequest& check, StatusCode code) {
     Context context;
     v1::CheckResponse response;
     const grpc::Status status = throttler_->Check(&context, check, &response);
-    world_.calls.Expect("bad request", status, {code});
-    world_.calls.Require(!status.ok(), "a bad request was answered");
+    state_.calls.Expect("bad request", status, {code});
+    state_.calls.Require(!status.ok(), "a bad request was answered");
   };
   refused(CheckOf(std::string(600, 'x')), StatusCode::INVALID_ARGUMENT);
   refused(CheckOf("a::b"), StatusCode::INVALID_ARGUMENT);
@@ -162,12 +162,12 @@ void People::ErrOnce() {
   for (int i = 0; i <= 1000; ++i) batch.add_checks()->set_identity("a");
   Context context;
   v1::BatchCheckResponse response;
-  world_.calls.Expect("bad request", throttler_->BatchCheck(&context, batch, &response),
+  state_.calls.Expect("bad request", throttler_->BatchCheck(&context, batch, &response),
                       {StatusCode::INVALID_ARGUMENT});
 }
 
-void People::VisitOnce() {
-  const std::shared_ptr<grpc::Channel> channel = world_.Connect();
+void OtherCallers::VisitOnce() {
+  const std::shared_ptr<grpc::Channel> channel = state_.Connect();
   const auto stub = v1::ThrottlerService::NewStub(channel);
   Context context;
   context.set_wait_for_ready(true);
@@ -175,7 +175,7 @@ void People::VisitOnce() {
   const v1::CheckRequest check = CheckOf(absl::StrCat("visit-", ++acts_, ":other"));
   if (acts_ % 2 == 0) {
     const grpc::Status status = stub->Check(&context, check, &response);
-    world_.calls.Expect("new connection", status, {StatusCode::RESOURCE_EXHAUSTED});
+    state_.calls.Expect("new connection", status, {StatusCode::RESOURCE_EXHAUSTED});
     return;
   }
   // gRPC keeps a connection for good if its channel goes while it is being made.
@@ -188,7 +188,7 @@ void People::VisitOnce() {
   void* tag = nullptr;
   bool ok = false;
   queue_.Next(&tag, &ok);
-  world_.calls.Expect("vanished caller", status,
+  state_.calls.Expect("vanished caller", status,
                       {StatusCode::CANCELLED, StatusCode::RESOURCE_EXHAUSTED});
 }
 

@@ -1,27 +1,31 @@
-// Servers that a client can reach, or not even that, and that never say anything.
-#ifndef HEADGATE_TESTS_POSTGRES_SILENT_SERVER_H_
-#define HEADGATE_TESTS_POSTGRES_SILENT_SERVER_H_
+// Servers that say nothing, and one that nobody can even reach.
+#ifndef HEADGATE_TESTS_TESTING_SILENT_SERVER_H_
+#define HEADGATE_TESTS_TESTING_SILENT_SERVER_H_
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
-namespace headgate::postgres {
+namespace headgate {
 
 // Accepts connections, by the kernel, and never says anything.
 class SilentServer {
  public:
-  explicit SilentServer(int backlog = 8) {
+  explicit SilentServer(int backlog = 16) {
     address_.sin_family = AF_INET;
     address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t length = sizeof(address_);
     EXPECT_EQ(bind(fds_[0], reinterpret_cast<const sockaddr*>(&address_), length), 0);
     EXPECT_EQ(listen(fds_[0], backlog), 0);
-    getsockname(fds_[0], reinterpret_cast<sockaddr*>(&address_), &length);
+    EXPECT_EQ(getsockname(fds_[0], reinterpret_cast<sockaddr*>(&address_), &length), 0);
   }
   ~SilentServer() {
     for (const int fd : fds_) close(fd);
@@ -30,6 +34,12 @@ class SilentServer {
   SilentServer& operator=(const SilentServer&) = delete;
 
   int port() const { return ntohs(address_.sin_port); }
+  std::string address() const { return absl::StrCat("127.0.0.1:", port()); }
+  // Whether somebody has connected. The kernel did that: nobody accepts here.
+  bool connected() const {
+    pollfd event = {.fd = fds_[0], .events = POLLIN, .revents = 0};
+    return poll(&event, 1, 0) == 1;
+  }
 
  protected:
   sockaddr_in address_ = {};
@@ -48,6 +58,6 @@ class BlackHole : public SilentServer {
   }
 };
 
-}  // namespace headgate::postgres
+}  // namespace headgate
 
-#endif  // HEADGATE_TESTS_POSTGRES_SILENT_SERVER_H_
+#endif  // HEADGATE_TESTS_TESTING_SILENT_SERVER_H_

@@ -1,4 +1,4 @@
-#include "tests/soak/usage.h"
+#include "tests/testing/process_usage.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -12,22 +12,22 @@
 namespace headgate::soak {
 namespace {
 
-Usage Mine() {
-  const absl::StatusOr<Usage> usage = UsageOf(getpid());
+ProcessUsage Mine() {
+  const absl::StatusOr<ProcessUsage> usage = UsageOf(getpid());
   EXPECT_TRUE(usage.ok()) << usage.status();
-  return usage.value_or(Usage{});
+  return usage.value_or(ProcessUsage{});
 }
 
-TEST(Usage, CountsOpenFiles) {
-  const Usage before = Mine();
+TEST(ProcessUsage, CountsOpenFiles) {
+  const ProcessUsage before = Mine();
   const int fd = open("/dev/null", O_RDONLY);
   EXPECT_EQ(Mine().files, before.files + 1);
   close(fd);
   EXPECT_EQ(Mine().files, before.files);
 }
 
-TEST(Usage, CountsThreads) {
-  const Usage before = Mine();
+TEST(ProcessUsage, CountsThreads) {
+  const ProcessUsage before = Mine();
   absl::Notification end;
   std::thread thread([&] { end.WaitForNotification(); });
   EXPECT_EQ(Mine().threads, before.threads + 1);
@@ -35,13 +35,13 @@ TEST(Usage, CountsThreads) {
   thread.join();
 }
 
-TEST(Usage, SeesMemoryThatWasWrittenTo) {
-  const Usage before = Mine();
+TEST(ProcessUsage, SeesMemoryThatWasWrittenTo) {
+  const ProcessUsage before = Mine();
   std::vector<char> memory(size_t{32} << 20, 'x');
   EXPECT_GT(Mine().rss_mib, before.rss_mib + 24) << memory.back();
 }
 
-TEST(Usage, ProcessThatIsNotThereIsNotFound) {
+TEST(ProcessUsage, ProcessThatIsNotThereIsNotFound) {
   EXPECT_TRUE(absl::IsNotFound(UsageOf(1 << 22 | 12345).status()));
 }
 

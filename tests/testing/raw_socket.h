@@ -1,13 +1,13 @@
 // A client that says exactly what a test wants, when it wants.
 //
 //   RawSocket socket(port);
-//   socket.Send("GET /healthz HTTP/1.1\r\n\r\n");
+//   socket.SendAll("GET /healthz HTTP/1.1\r\n\r\n");
 //   EXPECT_THAT(socket.ReceiveAll(), HasSubstr("200"));
 
-#ifndef HEADGATE_TESTS_WEB_RAW_SOCKET_H_
-#define HEADGATE_TESTS_WEB_RAW_SOCKET_H_
+#ifndef HEADGATE_TESTS_TESTING_RAW_SOCKET_H_
+#define HEADGATE_TESTS_TESTING_RAW_SOCKET_H_
 
-#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,10 +15,11 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "gtest/gtest.h"
 
-namespace headgate::web {
+namespace headgate {
 
 class RawSocket {
  public:
@@ -29,16 +30,23 @@ class RawSocket {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
   }
-  RawSocket(const RawSocket&) = delete;
-  RawSocket& operator=(const RawSocket&) = delete;
+  RawSocket(RawSocket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  RawSocket& operator=(RawSocket&&) = delete;
   ~RawSocket() { close(fd_); }
 
-  // Whether it could be sent.
-  bool Send(std::string_view text) {
-    return send(fd_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
+  int fd() const { return fd_; }
+
+  // Waits until all of it is on its way; whether it is.
+  bool SendAll(std::string_view text) const {
+    while (!text.empty()) {
+      const ssize_t sent = send(fd_, text.data(), text.size(), MSG_NOSIGNAL);
+      if (sent < 0) return false;
+      text.remove_prefix(static_cast<size_t>(sent));
+    }
+    return true;
   }
   // All until the other side ends it.
-  std::string ReceiveAll() {
+  std::string ReceiveAll() const {
     std::string all;
     std::array<char, 4096> some;
     for (;;) {
@@ -48,7 +56,7 @@ class RawSocket {
     }
   }
   // Whether the other side has ended it by now.
-  bool IsEnded() {
+  bool IsEnded() const {
     pollfd ready = {.fd = fd_, .events = POLLIN, .revents = 0};
     if (poll(&ready, 1, 0) != 1) return false;
     char byte;
@@ -56,9 +64,9 @@ class RawSocket {
   }
 
  private:
-  const int fd_;
+  int fd_;
 };
 
-}  // namespace headgate::web
+}  // namespace headgate
 
-#endif  // HEADGATE_TESTS_WEB_RAW_SOCKET_H_
+#endif  // HEADGATE_TESTS_TESTING_RAW_SOCKET_H_

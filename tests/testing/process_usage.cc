@@ -1,4 +1,4 @@
-#include "tests/soak/usage.h"
+#include "tests/testing/process_usage.h"
 
 #include <filesystem>
 #include <fstream>
@@ -9,11 +9,11 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace headgate::soak {
+namespace headgate {
 
-absl::StatusOr<Usage> UsageOf(pid_t pid) {
+absl::StatusOr<ProcessUsage> UsageOf(pid_t pid) {
   const std::string folder = absl::StrCat("/proc/", pid);
-  Usage usage;
+  ProcessUsage usage;
   std::ifstream status(folder + "/status");
   std::string key;
   while (status >> key) {
@@ -38,4 +38,4 @@ absl::StatusOr<Usage> UsageOf(pid_t pid) {
   return usage;
 }
 
-}  // namespace headgate::soak
+}  // namespace headgate

@@ -1,9 +1,9 @@
 // What a process takes of the machine, as the kernel counts it. Pure functions of /proc.
 //
-//   absl::StatusOr<Usage> usage = UsageOf(server.pid());
+//   absl::StatusOr<ProcessUsage> usage = UsageOf(server.pid());
 
-#ifndef HEADGATE_TESTS_SOAK_USAGE_H_
-#define HEADGATE_TESTS_SOAK_USAGE_H_
+#ifndef HEADGATE_TESTS_TESTING_PROCESS_USAGE_H_
+#define HEADGATE_TESTS_TESTING_PROCESS_USAGE_H_
 
 #include <sys/types.h>
 
@@ -11,9 +11,9 @@
 
 #include "absl/status/statusor.h"
 
-namespace headgate::soak {
+namespace headgate {
 
-struct Usage {
+struct ProcessUsage {
   double rss_mib = 0;   // resident memory, all of it: what the kernel kills for
   double peak_mib = 0;  // the most that was resident since the process began
   int64_t files = 0;    // open descriptors
@@ -21,8 +21,8 @@ struct Usage {
 };
 
 // NotFound: there is no such process, or it is not ours to look at.
-absl::StatusOr<Usage> UsageOf(pid_t pid);
+absl::StatusOr<ProcessUsage> UsageOf(pid_t pid);
 
-}  // namespace headgate::soak
+}  // namespace headgate
 
-#endif  // HEADGATE_TESTS_SOAK_USAGE_H_
+#endif  // HEADGATE_TESTS_TESTING_PROCESS_USAGE_H_

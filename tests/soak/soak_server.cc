@@ -1,16 +1,13 @@
-#include "tests/soak/house.h"
+#include "tests/soak/soak_server.h"
 
-#include <poll.h>
-#include <sys/mount.h>
-
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
+#include "tests/testing/wait_until.h"
 
 namespace headgate::soak {
 namespace {
@@ -48,34 +45,24 @@ health_profiles:
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<House>> House::Start(const std::string& folder) {
-  std::unique_ptr<House> house(new House(folder));
-  absl::Status status = house->Prepare();
-  if (status.ok()) status = house->Serve();
+absl::StatusOr<std::unique_ptr<SoakServer>> SoakServer::Start(const std::string& folder) {
+  std::unique_ptr<SoakServer> server(new SoakServer(folder));
+  absl::Status status = server->StartPostgres();
   if (!status.ok()) return status;
-  return house;
+  server->headgated_.emplace(HeadgatedOptions{.yaml = server->Configuration(0), .folder = folder});
+  status = server->headgated_->Start();
+  if (!status.ok()) return status;
+  return server;
 }
 
-House::~House() {
-  headgated_.reset();
-  if (has_disk_) umount2(State().c_str(), MNT_DETACH);
+SoakServer::SoakServer(const std::string& folder)
+    : disk_(std::filesystem::path(folder) / "state", /*mib=*/48) {
+  if (!disk_.is_mounted()) {
+    missing_.emplace_back("the log's disk is never full: mounting one takes root");
+  }
 }
 
-absl::Status House::Prepare() {
-  std::error_code error;
-  std::filesystem::create_directory(State(), error);
-  if (error) return absl::InternalError(absl::StrCat(State(), ": ", error.message()));
-  MountDisk();
-  if (absl::Status started = StartPostgres(); !started.ok()) return started;
-  return Reload(0);
-}
-
-void House::MountDisk() {
-  has_disk_ = mount("tmpfs", State().c_str(), "tmpfs", 0, "size=48m") == 0;
-  if (!has_disk_) missing_.emplace_back("the log's disk is never full: mounting one takes root");
-}
-
-absl::Status House::StartPostgres() {
+absl::Status SoakServer::StartPostgres() {
   const absl::StatusOr<std::string> installed = PostgresCluster::BinFolder();
   if (!installed.ok()) {
     missing_.push_back(
@@ -88,7 +75,7 @@ absl::Status House::StartPostgres() {
   return absl::OkStatus();
 }
 
-std::string House::Configuration(int number) const {
+std::string SoakServer::Configuration(int number) const {
   const bool even = number % 2 == 0;
   const std::string shop = cluster_ == nullptr
                                ? "  - name: shop\n"
@@ -98,54 +85,29 @@ std::string House::Configuration(int number) const {
                           number);
 }
 
-// As an editor saves it: another file under the same name.
-absl::Status House::WriteConfiguration(const std::string& yaml) const {
-  const std::string draft = folder_ + "/draft";
-  std::ofstream file(draft);
-  file << yaml;
-  file.close();
-  if (file && std::rename(draft.c_str(), (folder_ + "/headgate.yaml").c_str()) == 0) {
-    return absl::OkStatus();
-  }
-  return absl::InternalError(absl::StrCat("cannot write the configuration in ", folder_));
-}
+void SoakServer::Reload(int number) { headgated_->Rewrite(Configuration(number)); }
 
-absl::Status House::Reload(int number) { return WriteConfiguration(Configuration(number)); }
-
-absl::Status House::ReloadBadly(int number) {
+void SoakServer::ReloadBadly(int number) {
   const std::string good = Configuration(number);
   const std::string wrong[] = {"budgets: [", absl::StrCat(good, "surprise: 1\n"),
                                absl::StrCat(good, "rules: []\n"), std::string(100'000, '-')};
-  return WriteConfiguration(wrong[static_cast<size_t>(number) % std::size(wrong)]);
+  headgated_->Rewrite(wrong[static_cast<size_t>(number) % std::size(wrong)]);
 }
 
-absl::Status House::Serve() {
-  auto started = load::HeadgatedProcess::Start(
-      folder_, {"--config", folder_ + "/headgate.yaml", "--state-dir", State()});
-  if (!started.ok()) return started.status();
-  headgated_ = *std::move(started);
-  return absl::OkStatus();
-}
-
-absl::Status House::FillDisk() {
-  if (!has_disk_) return absl::OkStatus();
+absl::Status SoakServer::FillDisk() {
+  if (!disk_.is_mounted()) return absl::OkStatus();
   // Again and again: a snapshot that was being written gives its room back.
-  for (int i = 0; i < 50; ++i) {
-    std::ofstream filler(Filler(), std::ios::app);
-    const std::string page(4096, 'x');
-    while (filler << page << std::flush) {
-    }
+  const bool full = WaitUntil([&] {
+    disk_.Fill();
     std::error_code error;
-    const auto space = std::filesystem::space(State(), error);
-    if (!error && space.available < 2 * page.size()) return absl::OkStatus();
-    poll(nullptr, 0, 20);
-  }
-  return absl::InternalError("the log's disk is not full");
+    const auto space = std::filesystem::space(disk_.path(), error);
+    return !error && space.available < 8192;
+  });
+  return full ? absl::OkStatus() : absl::InternalError("the log's disk is not full");
 }
 
-void House::FreeDisk() {
-  std::error_code ignored;
-  std::filesystem::remove(Filler(), ignored);
+void SoakServer::FreeDisk() {
+  if (disk_.is_mounted()) disk_.MakeRoom();
 }
 
 }  // namespace headgate::soak

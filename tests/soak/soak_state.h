@@ -3,8 +3,8 @@
 //
 // Thread-safe.
 
-#ifndef HEADGATE_TESTS_SOAK_WORLD_H_
-#define HEADGATE_TESTS_SOAK_WORLD_H_
+#ifndef HEADGATE_TESTS_SOAK_SOAK_STATE_H_
+#define HEADGATE_TESTS_SOAK_SOAK_STATE_H_
 
 #include <grpc/support/time.h>
 #include <grpcpp/grpcpp.h>
@@ -15,17 +15,15 @@
 #include <memory>
 #include <string>
 
-#include "common/system_clock.h"
 #include "tests/soak/admitted.h"
 #include "tests/soak/calls.h"
+#include "tests/testing/wait_until.h"
 
 namespace headgate::soak {
 
-inline int64_t NowNs() { return SystemClock::ReadKernel().monotonic_ns; }
-
-struct World {
-  World(std::string server, const Bound& rows_bound)
-      : address(std::move(server)), rows(rows_bound, NowNs()) {}
+struct SoakState {
+  SoakState(std::string server, const Bound& rows_bound)
+      : address(std::move(server)), rows(rows_bound, MonotonicNs()) {}
 
   // A connection of its own, which does not call twice what is called once.
   std::shared_ptr<grpc::Channel> Connect() const {
@@ -63,4 +61,4 @@ struct Context : grpc::ClientContext {
 
 }  // namespace headgate::soak
 
-#endif  // HEADGATE_TESTS_SOAK_WORLD_H_
+#endif  // HEADGATE_TESTS_SOAK_SOAK_STATE_H_

@@ -1,0 +1,22 @@
+// The command line as a program, to its end.
+//
+//   EXPECT_EQ(RunHeadgate({"--version"}).status, 0);
+//   Subprocess program({HEADGATE_PROGRAM, "top"}, {.terminal = true});
+#ifndef HEADGATE_TESTS_CLI_RUN_HEADGATE_H_
+#define HEADGATE_TESTS_CLI_RUN_HEADGATE_H_
+
+#include <string>
+#include <vector>
+
+#include "tests/testing/subprocess.h"
+
+namespace headgate::cli {
+
+inline Finished RunHeadgate(std::vector<std::string> words, const SubprocessOptions& options = {}) {
+  words.insert(words.begin(), HEADGATE_PROGRAM);
+  return Subprocess(words, options).Wait();
+}
+
+}  // namespace headgate::cli
+
+#endif  // HEADGATE_TESTS_CLI_RUN_HEADGATE_H_
