@@ -72,6 +72,16 @@ TEST_F(ConnectionStringTest, VariableThatIsMissingIsNamed) {
             "the environment has no HEADGATE_NO_SUCH_VARIABLE");
 }
 
+TEST_F(ConnectionStringTest, VariableIsReadAtEachCall) {
+  config::PostgresSource source;
+  source.dsn_env = "HEADGATE_TEST_DSN";
+  for (const char* const dsn : {"host=a", "host=b"}) {
+    setenv("HEADGATE_TEST_DSN", dsn, /*overwrite=*/1);
+    EXPECT_EQ(ReadConnectionString(source).value(), dsn);
+  }
+  unsetenv("HEADGATE_TEST_DSN");
+}
+
 TEST_F(ConnectionStringTest, MissingFileIsNamedWithTheReason) {
   EXPECT_EQ(Error(folder_.File("none")), "cannot be read: No such file or directory");
 }

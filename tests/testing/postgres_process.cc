@@ -24,7 +24,7 @@ namespace {
 
 // A server that was stopped by SIGSTOP is ended too. postmaster.pid may be left over from a crash,
 // and its number in use by another program by now: hence the look at the command line.
-constexpr char kKeeperScript[] = R"sh(
+constexpr char kCleanupScript[] = R"sh(
 exec >/dev/null 2>&1
 cat
 for file in "$0"/*/postmaster.pid; do
@@ -135,7 +135,7 @@ std::string TailOf(const std::string& file) {
 FolderCleanup::FolderCleanup(const std::string& folder) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return;
-  const std::vector<std::string> argv = {"/bin/sh", "-c", kKeeperScript, folder};
+  const std::vector<std::string> argv = {"/bin/sh", "-c", kCleanupScript, folder};
   const std::vector<char*> arguments = PointersTo(argv);
   cleanup_ = fork();
   if (cleanup_ == 0) {
