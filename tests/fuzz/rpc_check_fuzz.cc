@@ -123,7 +123,7 @@ class Server {
       }
     }
     v1::ReportResponse response;
-    const grpc::Status status = throttler_.Report(request, nullptr, response);
+    const grpc::Status status = throttler_.Report(request, {}, response);
     RequireAnswerable(status, *v1::ReportRequest::descriptor());
     if (!status.ok()) return;
     Require(response.results_size() == request.reports_size(), "as many results as reports");
@@ -193,7 +193,7 @@ class Server {
   headgate::engine::Engine engine_{Small()};
   headgate::rpc::QuietDependencies quiet_{engine_, clock_};
   const headgate::engine::IpAddress address_ = *headgate::engine::IpAddress::Parse("10.1.2.3");
-  const headgate::rpc::Asker peer_{.address = &address_};
+  const headgate::rpc::Asker peer_{{}, &address_};
   Throttler throttler_{quiet_.all};
 };
 
