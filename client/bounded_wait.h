@@ -1,8 +1,7 @@
 // A duration as condition variables take it. They add it to the present time, which infinity, and
 // anything close to it, would make overflow.
 
-#ifndef HEADGATE_CLIENT_BOUNDED_WAIT_H_
-#define HEADGATE_CLIENT_BOUNDED_WAIT_H_
+#pragma once
 
 #include <algorithm>
 #include <chrono>
@@ -17,5 +16,3 @@ inline std::chrono::nanoseconds BoundedWait(absl::Duration duration) {
 }
 
 }  // namespace headgate::client::internal
-
-#endif  // HEADGATE_CLIENT_BOUNDED_WAIT_H_

@@ -6,8 +6,7 @@
 //       ChannelSource::Create(options, arguments, NewRealTime());
 //   stub = v1::StatusService::NewStub((*source)->Get());
 
-#ifndef HEADGATE_CLIENT_CHANNEL_SOURCE_H_
-#define HEADGATE_CLIENT_CHANNEL_SOURCE_H_
+#pragma once
 
 #include <grpcpp/channel.h>
 #include <grpcpp/support/channel_arguments.h>
@@ -57,5 +56,3 @@ class ChannelSource {
 };
 
 }  // namespace headgate::client::internal
-
-#endif  // HEADGATE_CLIENT_CHANNEL_SOURCE_H_

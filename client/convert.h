@@ -1,7 +1,6 @@
 // Between the client's types and the protocol's. Pure functions.
 
-#ifndef HEADGATE_CLIENT_CONVERT_H_
-#define HEADGATE_CLIENT_CONVERT_H_
+#pragma once
 
 #include <grpcpp/support/status.h>
 #include <headgate/check.h>
@@ -27,5 +26,3 @@ absl::Status FromGrpc(const grpc::Status& status);
 absl::Status FromCall(const grpc::Status& status, const std::stop_token& stop);
 
 }  // namespace headgate::client::internal
-
-#endif  // HEADGATE_CLIENT_CONVERT_H_

@@ -2,8 +2,7 @@
 //
 // Thread-safe. Permits keep it alive; after Stop it reports nothing more.
 
-#ifndef HEADGATE_CLIENT_CORE_H_
-#define HEADGATE_CLIENT_CORE_H_
+#pragma once
 
 #include <headgate/client.h>
 
@@ -58,5 +57,3 @@ class Core : public std::enable_shared_from_this<Core> {
 };
 
 }  // namespace headgate::client::internal
-
-#endif  // HEADGATE_CLIENT_CORE_H_

@@ -13,8 +13,7 @@
 //
 //   if (!fallback.MayAsk(now)) return fallback.Decide(request, now);
 
-#ifndef HEADGATE_CLIENT_FALLBACK_H_
-#define HEADGATE_CLIENT_FALLBACK_H_
+#pragma once
 
 #include <headgate/check.h>
 #include <headgate/client.h>
@@ -55,5 +54,3 @@ class Fallback {
 };
 
 }  // namespace headgate::client::internal
-
-#endif  // HEADGATE_CLIENT_FALLBACK_H_

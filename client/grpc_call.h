@@ -8,8 +8,7 @@
 //     stub->async()->Check(&context, &request, &response, std::move(done));
 //   });
 
-#ifndef HEADGATE_CLIENT_GRPC_CALL_H_
-#define HEADGATE_CLIENT_GRPC_CALL_H_
+#pragma once
 
 #include <grpcpp/support/status.h>
 
@@ -33,5 +32,3 @@ inline grpc::Status WaitForCall(absl::FunctionRef<void(std::function<void(grpc::
 }
 
 }  // namespace headgate::client::internal
-
-#endif  // HEADGATE_CLIENT_GRPC_CALL_H_

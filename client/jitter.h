@@ -6,8 +6,7 @@
 //   Jitter jitter(seed);
 //   const absl::Duration wait = jitter.AtLeast(retry_after);
 
-#ifndef HEADGATE_CLIENT_JITTER_H_
-#define HEADGATE_CLIENT_JITTER_H_
+#pragma once
 
 #include <algorithm>
 #include <atomic>
@@ -62,5 +61,3 @@ class Jitter {
 };
 
 }  // namespace headgate::client::internal
-
-#endif  // HEADGATE_CLIENT_JITTER_H_

@@ -12,8 +12,7 @@
 //   reporter.Add({.permit_id = id, .actual_cost = 12});
 //   reporter.Stop(absl::Seconds(2));
 
-#ifndef HEADGATE_CLIENT_REPORTER_H_
-#define HEADGATE_CLIENT_REPORTER_H_
+#pragma once
 
 #include <headgate/check.h>
 #include <headgate/client.h>
@@ -88,5 +87,3 @@ class Reporter {
 };
 
 }  // namespace headgate::client::internal
-
-#endif  // HEADGATE_CLIENT_REPORTER_H_

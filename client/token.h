@@ -5,8 +5,7 @@
 //   absl::StatusOr<std::shared_ptr<Token>> token = Token::Load("/etc/headgate/token", time);
 //   credentials = grpc::CompositeChannelCredentials(tls, (*token)->CallCredentials());
 
-#ifndef HEADGATE_CLIENT_TOKEN_H_
-#define HEADGATE_CLIENT_TOKEN_H_
+#pragma once
 
 #include <grpcpp/security/credentials.h>
 #include <headgate/time_source.h>
@@ -41,5 +40,3 @@ class Token : public std::enable_shared_from_this<Token> {
 };
 
 }  // namespace headgate::client::internal
-
-#endif  // HEADGATE_CLIENT_TOKEN_H_

@@ -8,8 +8,7 @@
 //   TokenRetry retry;
 //   while (absl::IsUnauthenticated(status = Call()) && retry.OnRefused()) Wait(retry.pause());
 
-#ifndef HEADGATE_CLIENT_TOKEN_RETRY_H_
-#define HEADGATE_CLIENT_TOKEN_RETRY_H_
+#pragma once
 
 #include "absl/time/time.h"
 
@@ -35,5 +34,3 @@ class TokenRetry {
 };
 
 }  // namespace headgate::client::internal
-
-#endif  // HEADGATE_CLIENT_TOKEN_RETRY_H_

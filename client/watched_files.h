@@ -9,8 +9,7 @@
 //   WatchedFiles files({ca, certificate, key}, time);
 //   if (auto texts = files.News(); texts && Good(*texts)) ...
 
-#ifndef HEADGATE_CLIENT_WATCHED_FILES_H_
-#define HEADGATE_CLIENT_WATCHED_FILES_H_
+#pragma once
 
 #include <headgate/time_source.h>
 
@@ -52,5 +51,3 @@ class WatchedFiles {
 };
 
 }  // namespace headgate::client::internal
-
-#endif  // HEADGATE_CLIENT_WATCHED_FILES_H_

@@ -8,8 +8,7 @@
 //
 //   const Now now = clock.Read();
 //   engine.Check(request, now);
-#ifndef HEADGATE_COMMON_CLOCK_H_
-#define HEADGATE_COMMON_CLOCK_H_
+#pragma once
 
 #include <cstdint>
 
@@ -33,5 +32,3 @@ class Clock {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_COMMON_CLOCK_H_

@@ -14,8 +14,7 @@
 //   ClockLine line = FirstLine(rate, sample);
 //   if (IsDue(rate, line, ticks)) line = NextLine(rate, line, ticks, sample);
 //   int64_t ns = MonotonicAt(rate, line, ticks);
-#ifndef HEADGATE_COMMON_CLOCK_ANCHOR_H_
-#define HEADGATE_COMMON_CLOCK_ANCHOR_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -124,5 +123,3 @@ inline ClockLine NextLine(const ClockRate& rate, const ClockLine& old, uint64_t 
 }
 
 }  // namespace headgate
-
-#endif  // HEADGATE_COMMON_CLOCK_ANCHOR_H_

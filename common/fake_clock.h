@@ -5,8 +5,7 @@
 //
 //   FakeClock clock;
 //   clock.Advance(absl::Seconds(3));
-#ifndef HEADGATE_COMMON_FAKE_CLOCK_H_
-#define HEADGATE_COMMON_FAKE_CLOCK_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -51,5 +50,3 @@ class FakeClock final : public Clock {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_COMMON_FAKE_CLOCK_H_

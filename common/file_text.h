@@ -4,8 +4,7 @@
 //
 //   absl::StatusOr<std::string> text = ReadFileText("/etc/headgate/headgate.yaml");
 
-#ifndef HEADGATE_COMMON_FILE_TEXT_H_
-#define HEADGATE_COMMON_FILE_TEXT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -49,5 +48,3 @@ inline absl::StatusOr<std::string> ReadFileText(const std::string& path,
 }
 
 }  // namespace headgate
-
-#endif  // HEADGATE_COMMON_FILE_TEXT_H_

@@ -13,8 +13,7 @@
 //   FileWatcher watcher(SettledFiles({path}),
 //                       [&](const auto& contents) { store.Update(contents.front()); });
 
-#ifndef HEADGATE_COMMON_FILE_WATCHER_H_
-#define HEADGATE_COMMON_FILE_WATCHER_H_
+#pragma once
 
 #include <condition_variable>
 #include <functional>
@@ -60,5 +59,3 @@ class FileWatcher {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_COMMON_FILE_WATCHER_H_

@@ -3,8 +3,7 @@
 // Stateless, so that a pointer with it is as small as one without.
 //
 //   using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
-#ifndef HEADGATE_COMMON_FREED_H_
-#define HEADGATE_COMMON_FREED_H_
+#pragma once
 
 namespace headgate {
 
@@ -17,5 +16,3 @@ struct Freed {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_COMMON_FREED_H_

@@ -8,8 +8,7 @@
 // Keys are short here (a segment of an identity, a tag), so this is one folded multiplication for
 // each 16 bytes, as in wyhash, foldhash and Abseil: an identity of four segments is parsed with it
 // in half to two thirds of the time that it takes with XXH3. Its quality is tested in hash_test.cc.
-#ifndef HEADGATE_COMMON_HASH_H_
-#define HEADGATE_COMMON_HASH_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -99,5 +98,3 @@ inline uint64_t CombineHash(uint64_t a, uint64_t b) {
 }
 
 }  // namespace headgate
-
-#endif  // HEADGATE_COMMON_HASH_H_

@@ -6,8 +6,7 @@
 //   ParseHostPort("[::1]:8081")->host      // "::1"
 //   ParseHostPort("::1:8081")              // nullopt: where does the address end?
 
-#ifndef HEADGATE_COMMON_HOST_PORT_H_
-#define HEADGATE_COMMON_HOST_PORT_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -28,5 +27,3 @@ struct HostPort {
 std::optional<HostPort> ParseHostPort(std::string_view address);
 
 }  // namespace headgate
-
-#endif  // HEADGATE_COMMON_HOST_PORT_H_

@@ -17,8 +17,7 @@
 //   Identity id;
 //   if (absl::Status s = Identity::Parse(request.identity(), seed, id); !s.ok()) return s;
 //   for (int d = 1; d <= id.depth(); ++d) Touch(id.LevelHash(d));
-#ifndef HEADGATE_COMMON_IDENTITY_H_
-#define HEADGATE_COMMON_IDENTITY_H_
+#pragma once
 
 #include <cassert>
 #include <cstdint>
@@ -99,5 +98,3 @@ class Identity {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_COMMON_IDENTITY_H_

@@ -7,8 +7,7 @@
 //   IdentityScan scan(text);  // at least one byte
 //   for (size_t base = 0; base < text.size(); base += 64) Use(scan.Colons(base));
 //   if (!scan.valid()) ...
-#ifndef HEADGATE_COMMON_IDENTITY_SCAN_H_
-#define HEADGATE_COMMON_IDENTITY_SCAN_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -133,5 +132,3 @@ using IdentityScan = ScalarScan;
 #endif
 
 }  // namespace headgate::internal
-
-#endif  // HEADGATE_COMMON_IDENTITY_SCAN_H_

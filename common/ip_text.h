@@ -4,8 +4,7 @@
 //
 //   uint8_t bytes[16];
 //   if (ParseIp("10.0.0.1", bytes) == IpFamily::kV4) ...  // the first four bytes are set
-#ifndef HEADGATE_COMMON_IP_TEXT_H_
-#define HEADGATE_COMMON_IP_TEXT_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -22,5 +21,3 @@ IpFamily ParseIp(std::string_view text, uint8_t (&bytes)[16]);
 std::string FormatIp(IpFamily family, const uint8_t (&bytes)[16]);
 
 }  // namespace headgate
-
-#endif  // HEADGATE_COMMON_IP_TEXT_H_

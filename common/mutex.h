@@ -8,8 +8,7 @@
 //   int count ABSL_GUARDED_BY(mutex);
 //   MutexLock lock(&mutex);
 
-#ifndef HEADGATE_COMMON_MUTEX_H_
-#define HEADGATE_COMMON_MUTEX_H_
+#pragma once
 
 #include <mutex>
 
@@ -41,5 +40,3 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_COMMON_MUTEX_H_

@@ -8,8 +8,7 @@
 // Thread-safe. The reference that Get returns is the calling thread's own, and stays: the thread's
 // next Get of a Published<T>, whichever object it is on, makes it show what that one holds.
 
-#ifndef HEADGATE_COMMON_PUBLISHED_H_
-#define HEADGATE_COMMON_PUBLISHED_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -62,5 +61,3 @@ class Published {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_COMMON_PUBLISHED_H_

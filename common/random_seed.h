@@ -5,8 +5,7 @@
 //
 //   const absl::StatusOr<uint64_t> seed = RandomSeed();
 
-#ifndef HEADGATE_COMMON_RANDOM_SEED_H_
-#define HEADGATE_COMMON_RANDOM_SEED_H_
+#pragma once
 
 #include <cstdint>
 
@@ -19,5 +18,3 @@ namespace headgate {
 absl::StatusOr<uint64_t> RandomSeed();
 
 }  // namespace headgate
-
-#endif  // HEADGATE_COMMON_RANDOM_SEED_H_

@@ -20,8 +20,7 @@
 //   SettledFiles file({"/etc/headgate/headgate.yaml"});
 //   if (auto news = file.Look()) Reload(news->front());
 
-#ifndef HEADGATE_COMMON_SETTLED_FILES_H_
-#define HEADGATE_COMMON_SETTLED_FILES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -75,5 +74,3 @@ class SettledFiles {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_COMMON_SETTLED_FILES_H_

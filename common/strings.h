@@ -4,8 +4,7 @@
 // `Sv` hands one over to the other at an Abseil call:
 //
 //   absl::StrCat("unknown budget ", Sv(name));
-#ifndef HEADGATE_COMMON_STRINGS_H_
-#define HEADGATE_COMMON_STRINGS_H_
+#pragma once
 
 #include <string_view>
 
@@ -18,5 +17,3 @@ inline absl::string_view Sv(std::string_view text) {
 }
 
 }  // namespace headgate
-
-#endif  // HEADGATE_COMMON_STRINGS_H_

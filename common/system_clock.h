@@ -16,8 +16,7 @@
 //
 //   SystemClock clock;
 //   const Now now = clock.Read();
-#ifndef HEADGATE_COMMON_SYSTEM_CLOCK_H_
-#define HEADGATE_COMMON_SYSTEM_CLOCK_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -48,5 +47,3 @@ class SystemClock final : public Clock {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_COMMON_SYSTEM_CLOCK_H_

@@ -6,8 +6,7 @@
 //   CharacterBytes("\xff")  // 0: it is none
 //   EscapeHarmful("a\x1b")  // "a\\x1b"
 
-#ifndef HEADGATE_COMMON_UTF8_H_
-#define HEADGATE_COMMON_UTF8_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -59,5 +58,3 @@ std::optional<BadByte> FindBadByte(std::string_view text);
 std::string EscapeHarmful(std::string_view text);
 
 }  // namespace headgate
-
-#endif  // HEADGATE_COMMON_UTF8_H_

@@ -1,7 +1,6 @@
 // The commands. Each prints its answer to the console and returns the exit status.
 
-#ifndef HEADGATE_CLIENT_CLI_COMMANDS_H_
-#define HEADGATE_CLIENT_CLI_COMMANDS_H_
+#pragma once
 
 #include "client/cli/arguments/arguments.h"
 #include "client/cli/output/console.h"
@@ -37,5 +36,3 @@ int RunDeleteOverride(const Globals& globals, const DeleteOverrideArguments& arg
 int Main(const std::vector<std::string>& words);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_COMMANDS_H_

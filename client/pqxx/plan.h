@@ -5,8 +5,7 @@
 //
 // Pure function.
 
-#ifndef HEADGATE_CLIENT_PQXX_PLAN_H_
-#define HEADGATE_CLIENT_PQXX_PLAN_H_
+#pragma once
 
 #include <headgate/pqxx.h>
 
@@ -19,5 +18,3 @@ namespace headgate::client::internal {
 absl::StatusOr<StatementPlan> ParsePlan(std::string_view json);
 
 }  // namespace headgate::client::internal
-
-#endif  // HEADGATE_CLIENT_PQXX_PLAN_H_

@@ -10,8 +10,7 @@
 //   absl::StatusOr<TlsCredentials> credentials = CredentialsOf(files, texts);  // of PathsOf(files)
 //   ... credentials->expires_at ...
 
-#ifndef HEADGATE_COMMON_TLS_CREDENTIALS_H_
-#define HEADGATE_COMMON_TLS_CREDENTIALS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -53,5 +52,3 @@ absl::StatusOr<TlsCredentials> CredentialsOf(const TlsFiles& files,
 absl::Status CheckCredentials(const TlsFiles& files, TlsCredentials& credentials);
 
 }  // namespace headgate
-
-#endif  // HEADGATE_COMMON_TLS_CREDENTIALS_H_

@@ -17,8 +17,7 @@
 //   if (auto refusal = access.Identify(evidence, asker)) return ToGrpcStatus(*refusal);
 //   if (auto refusal = access.MayCheck(asker, "job-7:etl", request.tags())) ...
 
-#ifndef HEADGATE_SERVER_ACCESS_ACCESS_CONTROL_H_
-#define HEADGATE_SERVER_ACCESS_ACCESS_CONTROL_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -153,5 +152,3 @@ class AccessControl {
 };
 
 }  // namespace headgate::access
-
-#endif  // HEADGATE_SERVER_ACCESS_ACCESS_CONTROL_H_

@@ -6,8 +6,7 @@
 //   if (auto refusal = FindCallerByCertificate(policy, {"DNS:dba.example"}, caller)) return
 //   refusal;
 
-#ifndef HEADGATE_SERVER_ACCESS_CALLER_BY_CERTIFICATE_H_
-#define HEADGATE_SERVER_ACCESS_CALLER_BY_CERTIFICATE_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -25,5 +24,3 @@ std::optional<Refusal> FindCallerByCertificate(const AccessPolicy& policy,
                                                const Caller*& caller);
 
 }  // namespace headgate::access
-
-#endif  // HEADGATE_SERVER_ACCESS_CALLER_BY_CERTIFICATE_H_

@@ -4,8 +4,7 @@
 //
 // A function of what is passed, but for the connection, which learns the last good token.
 
-#ifndef HEADGATE_SERVER_ACCESS_CALLER_BY_TOKEN_H_
-#define HEADGATE_SERVER_ACCESS_CALLER_BY_TOKEN_H_
+#pragma once
 
 #include <optional>
 
@@ -23,5 +22,3 @@ std::optional<Refusal> FindCallerByToken(const AccessPolicy& policy, const Token
                                          const Caller*& caller);
 
 }  // namespace headgate::access
-
-#endif  // HEADGATE_SERVER_ACCESS_CALLER_BY_TOKEN_H_

@@ -4,8 +4,7 @@
 //
 //   if (DigestOf(token) == known) ...
 
-#ifndef HEADGATE_SERVER_ACCESS_DIGEST_H_
-#define HEADGATE_SERVER_ACCESS_DIGEST_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -18,5 +17,3 @@ using Digest = std::array<uint8_t, 32>;
 Digest DigestOf(std::string_view text);
 
 }  // namespace headgate::access
-
-#endif  // HEADGATE_SERVER_ACCESS_DIGEST_H_

@@ -5,8 +5,7 @@
 //
 // Thread-compatible. It lives as long as its call is answered.
 
-#ifndef HEADGATE_SERVER_ACCESS_EVIDENCE_H_
-#define HEADGATE_SERVER_ACCESS_EVIDENCE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -46,5 +45,3 @@ class Evidence {
 };
 
 }  // namespace headgate::access
-
-#endif  // HEADGATE_SERVER_ACCESS_EVIDENCE_H_

@@ -16,8 +16,7 @@
 //   decision.set_permit_id(seal.Seal(answer.permit));
 //   engine.Report(seal.Open(report.permit_id()), ...);
 
-#ifndef HEADGATE_SERVER_ACCESS_PERMIT_SEAL_H_
-#define HEADGATE_SERVER_ACCESS_PERMIT_SEAL_H_
+#pragma once
 
 #include <array>
 #include <bit>
@@ -72,5 +71,3 @@ class PermitSeal {
 };
 
 }  // namespace headgate::access
-
-#endif  // HEADGATE_SERVER_ACCESS_PERMIT_SEAL_H_

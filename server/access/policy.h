@@ -14,8 +14,7 @@
 //   const Caller* caller = policy.ByCertificate("URI:spiffe://prod/ns/jobs/sa/backfill");
 //   if (caller != nullptr && caller->MaySpeakFor("orders:backfill")) ...
 
-#ifndef HEADGATE_SERVER_ACCESS_POLICY_H_
-#define HEADGATE_SERVER_ACCESS_POLICY_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -126,5 +125,3 @@ class AccessPolicy {
 inline bool Caller::is_anybody() const { return policy_.anybody() == this; }
 
 }  // namespace headgate::access
-
-#endif  // HEADGATE_SERVER_ACCESS_POLICY_H_

@@ -2,8 +2,7 @@
 //
 // Plain data.
 
-#ifndef HEADGATE_SERVER_ACCESS_REFUSAL_H_
-#define HEADGATE_SERVER_ACCESS_REFUSAL_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -44,5 +43,3 @@ struct Refusal {
 std::string Quoted(std::string_view text);
 
 }  // namespace headgate::access
-
-#endif  // HEADGATE_SERVER_ACCESS_REFUSAL_H_

@@ -3,8 +3,7 @@
 //
 // Thread-safe.
 
-#ifndef HEADGATE_SERVER_ACCESS_REFUSAL_LOG_H_
-#define HEADGATE_SERVER_ACCESS_REFUSAL_LOG_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -49,5 +48,3 @@ class RefusalLog {
 };
 
 }  // namespace headgate::access
-
-#endif  // HEADGATE_SERVER_ACCESS_REFUSAL_LOG_H_

@@ -2,8 +2,7 @@
 //
 // Validated by server/config; compiled by AccessPolicy (policy.h). Thread-compatible.
 
-#ifndef HEADGATE_SERVER_ACCESS_SPEC_H_
-#define HEADGATE_SERVER_ACCESS_SPEC_H_
+#pragma once
 
 #include <string>
 #include <utility>
@@ -44,5 +43,3 @@ struct PolicySpec {
 };
 
 }  // namespace headgate::access
-
-#endif  // HEADGATE_SERVER_ACCESS_SPEC_H_

@@ -2,8 +2,7 @@
 //
 // AccessStatus in status_service.proto says what each field means. Plain data.
 
-#ifndef HEADGATE_SERVER_ACCESS_STATUS_H_
-#define HEADGATE_SERVER_ACCESS_STATUS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -20,5 +19,3 @@ struct AccessSnapshot {
 };
 
 }  // namespace headgate::access
-
-#endif  // HEADGATE_SERVER_ACCESS_STATUS_H_

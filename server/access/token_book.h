@@ -11,8 +11,7 @@
 //   absl::StatusOr<TokenBook> book = TokenBook::Parse(text, "/etc/headgate/tokens/tokens");
 //   const std::string* name = book->Find(presented);  // null: no such token
 
-#ifndef HEADGATE_SERVER_ACCESS_TOKEN_BOOK_H_
-#define HEADGATE_SERVER_ACCESS_TOKEN_BOOK_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -54,5 +53,3 @@ class TokenBook {
 };
 
 }  // namespace headgate::access
-
-#endif  // HEADGATE_SERVER_ACCESS_TOKEN_BOOK_H_

@@ -10,8 +10,7 @@
 //   CallLog log(clock);
 //   transport::Calls calls(clock, seed, log);
 
-#ifndef HEADGATE_SERVER_APP_CALL_LOG_H_
-#define HEADGATE_SERVER_APP_CALL_LOG_H_
+#pragma once
 
 #include <cstdint>
 
@@ -49,5 +48,3 @@ class CallLog final : public transport::CallListener {
 };
 
 }  // namespace headgate::app
-
-#endif  // HEADGATE_SERVER_APP_CALL_LOG_H_

@@ -12,8 +12,7 @@
 //   if (absl::Status status = access.Prepare(config); !status.ok()) return status;
 //   access.Apply(config);  // or Revert
 
-#ifndef HEADGATE_SERVER_APP_CONFIGURED_ACCESS_H_
-#define HEADGATE_SERVER_APP_CONFIGURED_ACCESS_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -91,5 +90,3 @@ class ConfiguredAccess {
 };
 
 }  // namespace headgate::app
-
-#endif  // HEADGATE_SERVER_APP_CONFIGURED_ACCESS_H_

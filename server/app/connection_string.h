@@ -3,8 +3,7 @@
 //
 // Thread-safe: reads files and the environment, keeps nothing.
 
-#ifndef HEADGATE_SERVER_APP_CONNECTION_STRING_H_
-#define HEADGATE_SERVER_APP_CONNECTION_STRING_H_
+#pragma once
 
 #include <string>
 
@@ -19,5 +18,3 @@ namespace headgate::app {
 absl::StatusOr<std::string> ReadConnectionString(const config::PostgresSource& source);
 
 }  // namespace headgate::app
-
-#endif  // HEADGATE_SERVER_APP_CONNECTION_STRING_H_

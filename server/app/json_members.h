@@ -5,8 +5,7 @@
 //
 //   JsonMembers("stopping", {{"signal", "15"}})  // "event":"stopping","signal":"15"
 
-#ifndef HEADGATE_SERVER_APP_JSON_MEMBERS_H_
-#define HEADGATE_SERVER_APP_JSON_MEMBERS_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -18,5 +17,3 @@ namespace headgate::app {
 std::string JsonMembers(std::string_view event, LogFields fields);
 
 }  // namespace headgate::app
-
-#endif  // HEADGATE_SERVER_APP_JSON_MEMBERS_H_

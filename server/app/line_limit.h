@@ -6,8 +6,7 @@
 //   LineLimit limit({.at_once = 20, .per_second = 10});
 //   if (const auto before = limit.Admit(now_ns)) ... write, and that *before lines were left out
 
-#ifndef HEADGATE_SERVER_APP_LINE_LIMIT_H_
-#define HEADGATE_SERVER_APP_LINE_LIMIT_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -58,5 +57,3 @@ class LineLimit {
 };
 
 }  // namespace headgate::app
-
-#endif  // HEADGATE_SERVER_APP_LINE_LIMIT_H_

@@ -1,7 +1,6 @@
 // A file that says which port was picked, for whoever started the server with port 0.
 
-#ifndef HEADGATE_SERVER_APP_PORT_FILE_H_
-#define HEADGATE_SERVER_APP_PORT_FILE_H_
+#pragma once
 
 #include <string>
 
@@ -13,5 +12,3 @@ namespace headgate::app {
 absl::Status WritePort(const std::string& path, int port);
 
 }  // namespace headgate::app
-
-#endif  // HEADGATE_SERVER_APP_PORT_FILE_H_

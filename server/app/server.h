@@ -12,8 +12,7 @@
 //   ... (*server)->port() ...
 //   (*server)->Stop();
 
-#ifndef HEADGATE_SERVER_APP_SERVER_H_
-#define HEADGATE_SERVER_APP_SERVER_H_
+#pragma once
 
 #include <memory>
 #include <optional>
@@ -130,5 +129,3 @@ class Server final : private rpc::StatusSource {
 };
 
 }  // namespace headgate::app
-
-#endif  // HEADGATE_SERVER_APP_SERVER_H_

@@ -10,8 +10,7 @@
 //   SetUpLog("info", LogFormat::kText);
 //   LogInfo("configuration loaded", {{"path", path}, {"version", absl::StrCat(version)}});
 
-#ifndef HEADGATE_SERVER_APP_SERVER_LOG_H_
-#define HEADGATE_SERVER_APP_SERVER_LOG_H_
+#pragma once
 
 #include <unistd.h>
 
@@ -47,5 +46,3 @@ void LogWarning(std::string_view event, LogFields fields = {});
 void LogError(std::string_view event, LogFields fields = {});
 
 }  // namespace headgate::app
-
-#endif  // HEADGATE_SERVER_APP_SERVER_LOG_H_

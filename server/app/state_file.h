@@ -15,8 +15,7 @@
 //   ... serve ...
 //   state.Stop();
 
-#ifndef HEADGATE_SERVER_APP_STATE_FILE_H_
-#define HEADGATE_SERVER_APP_STATE_FILE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -58,5 +57,3 @@ class StateFile {
 };
 
 }  // namespace headgate::app
-
-#endif  // HEADGATE_SERVER_APP_STATE_FILE_H_

@@ -12,8 +12,7 @@
 //   ... serve ...
 //   (*state)->Stop();
 
-#ifndef HEADGATE_SERVER_APP_STATE_FOLDER_H_
-#define HEADGATE_SERVER_APP_STATE_FOLDER_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -69,5 +68,3 @@ class StateFolder {
 };
 
 }  // namespace headgate::app
-
-#endif  // HEADGATE_SERVER_APP_STATE_FOLDER_H_

@@ -5,8 +5,7 @@
 //
 // Thread-safe, but for Apply and Stop, which belong to one thread at a time.
 
-#ifndef HEADGATE_SERVER_APP_TARGETS_H_
-#define HEADGATE_SERVER_APP_TARGETS_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -52,5 +51,3 @@ class Targets final : public rpc::CheckListener {
 };
 
 }  // namespace headgate::app
-
-#endif  // HEADGATE_SERVER_APP_TARGETS_H_

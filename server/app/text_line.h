@@ -6,8 +6,7 @@
 //
 //   TextLine("refused", {{"who", "a\nb"}})  // refused who="a\nb"
 
-#ifndef HEADGATE_SERVER_APP_TEXT_LINE_H_
-#define HEADGATE_SERVER_APP_TEXT_LINE_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -19,5 +18,3 @@ namespace headgate::app {
 std::string TextLine(std::string_view event, LogFields fields);
 
 }  // namespace headgate::app
-
-#endif  // HEADGATE_SERVER_APP_TEXT_LINE_H_

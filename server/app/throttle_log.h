@@ -10,8 +10,7 @@
 //   ThrottleLog log({.state_dir = "/var/lib/headgate", ...}, engine, clock);
 //   ... log.recorder() ...
 
-#ifndef HEADGATE_SERVER_APP_THROTTLE_LOG_H_
-#define HEADGATE_SERVER_APP_THROTTLE_LOG_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -62,5 +61,3 @@ class ThrottleLog {
 };
 
 }  // namespace headgate::app
-
-#endif  // HEADGATE_SERVER_APP_THROTTLE_LOG_H_

@@ -6,8 +6,7 @@
 //
 // Thread-safe, but for Reconfigure and Stop, which belong to one thread at a time.
 
-#ifndef HEADGATE_SERVER_APP_WATCHED_TARGET_H_
-#define HEADGATE_SERVER_APP_WATCHED_TARGET_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -80,5 +79,3 @@ class WatchedTarget final : public health::HealthSink {
 };
 
 }  // namespace headgate::app
-
-#endif  // HEADGATE_SERVER_APP_WATCHED_TARGET_H_

@@ -11,8 +11,7 @@
 //   (*web)->Add([](web::Exposition& out) { out.Gauge("headgate_things", "Things.").Set({}, 3); });
 //   (*web)->Drain();
 
-#ifndef HEADGATE_SERVER_APP_WEB_H_
-#define HEADGATE_SERVER_APP_WEB_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -78,5 +77,3 @@ class Web {
 };
 
 }  // namespace headgate::app
-
-#endif  // HEADGATE_SERVER_APP_WEB_H_

@@ -4,8 +4,7 @@
 // own it is asked. Whatever is wrong is said at its place in the file, all of it. The result is of
 // use only if nothing was wrong, neither here nor while the message was read.
 
-#ifndef HEADGATE_SERVER_CONFIG_BUILD_H_
-#define HEADGATE_SERVER_CONFIG_BUILD_H_
+#pragma once
 
 #include <headgate/v1/config.pb.h>
 
@@ -20,5 +19,3 @@ Config BuildConfig(const v1::Config& proto, const SourcePositions& positions,
                    OtherFiles other_files, ProblemList& problems);
 
 }  // namespace headgate::config
-
-#endif  // HEADGATE_SERVER_CONFIG_BUILD_H_

@@ -1,7 +1,6 @@
 // The steps of BuildConfig, and what they share. Included by build*.cc only.
 
-#ifndef HEADGATE_SERVER_CONFIG_BUILDER_H_
-#define HEADGATE_SERVER_CONFIG_BUILDER_H_
+#pragma once
 
 #include <headgate/v1/config.pb.h>
 
@@ -46,5 +45,3 @@ struct Builder {
 };
 
 }  // namespace headgate::config
-
-#endif  // HEADGATE_SERVER_CONFIG_BUILDER_H_

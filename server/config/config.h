@@ -2,8 +2,7 @@
 //
 // Immutable once loaded. Loading: see load.h.
 
-#ifndef HEADGATE_SERVER_CONFIG_CONFIG_H_
-#define HEADGATE_SERVER_CONFIG_CONFIG_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -104,5 +103,3 @@ struct Config {
 };
 
 }  // namespace headgate::config
-
-#endif  // HEADGATE_SERVER_CONFIG_CONFIG_H_

@@ -4,8 +4,7 @@
 //
 //   findings.InRange(server, v1::ServerConfig::kThreadsFieldNumber, server.threads(), 1, 256);
 
-#ifndef HEADGATE_SERVER_CONFIG_FINDINGS_H_
-#define HEADGATE_SERVER_CONFIG_FINDINGS_H_
+#pragma once
 
 #include <google/protobuf/duration.pb.h>
 #include <google/protobuf/message.h>
@@ -66,5 +65,3 @@ class Findings {
 absl::Duration ToDuration(const google::protobuf::Duration& proto);
 
 }  // namespace headgate::config
-
-#endif  // HEADGATE_SERVER_CONFIG_FINDINGS_H_

@@ -12,8 +12,7 @@
 //     for (const std::string& error : loaded.Errors()) std::cerr << error << '\n';
 //   }
 
-#ifndef HEADGATE_SERVER_CONFIG_LOAD_H_
-#define HEADGATE_SERVER_CONFIG_LOAD_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -47,5 +46,3 @@ LoadResult Parse(std::string_view text, const std::string& filename,
                  OtherFiles other_files = OtherFiles::kIgnored);
 
 }  // namespace headgate::config
-
-#endif  // HEADGATE_SERVER_CONFIG_LOAD_H_

@@ -2,8 +2,7 @@
 //
 // Plain data, thread-compatible.
 
-#ifndef HEADGATE_SERVER_CONFIG_LOAD_STATUS_H_
-#define HEADGATE_SERVER_CONFIG_LOAD_STATUS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -23,5 +22,3 @@ struct LoadStatus {
 };
 
 }  // namespace headgate::config
-
-#endif  // HEADGATE_SERVER_CONFIG_LOAD_STATUS_H_

@@ -2,8 +2,7 @@
 //
 // Thread-compatible.
 
-#ifndef HEADGATE_SERVER_CONFIG_NAMES_H_
-#define HEADGATE_SERVER_CONFIG_NAMES_H_
+#pragma once
 
 #include <google/protobuf/repeated_field.h>
 
@@ -52,5 +51,3 @@ class NameTable {
 inline std::string NameOr(const std::string& name) { return name.empty() ? "unnamed" : name; }
 
 }  // namespace headgate::config
-
-#endif  // HEADGATE_SERVER_CONFIG_NAMES_H_

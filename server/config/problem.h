@@ -6,8 +6,7 @@
 //   problems.Add({.line = 3, .column = 5}, "unknown key 'rte'; did you mean 'rate'?");
 //   for (const Problem& problem : std::move(problems).Take()) std::cerr << problem.ToString();
 
-#ifndef HEADGATE_SERVER_CONFIG_PROBLEM_H_
-#define HEADGATE_SERVER_CONFIG_PROBLEM_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -57,5 +56,3 @@ class ProblemList {
 };
 
 }  // namespace headgate::config
-
-#endif  // HEADGATE_SERVER_CONFIG_PROBLEM_H_

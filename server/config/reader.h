@@ -13,8 +13,7 @@
 //   SourcePositions positions;
 //   ReadMessage(tree, proto, positions, problems);
 
-#ifndef HEADGATE_SERVER_CONFIG_READER_H_
-#define HEADGATE_SERVER_CONFIG_READER_H_
+#pragma once
 
 #include <google/protobuf/message.h>
 
@@ -28,5 +27,3 @@ void ReadMessage(const YamlNode& tree, google::protobuf::Message& message,
                  SourcePositions& positions, ProblemList& problems);
 
 }  // namespace headgate::config
-
-#endif  // HEADGATE_SERVER_CONFIG_READER_H_

@@ -16,8 +16,7 @@
 //   FileWatcher watcher(SettledFiles({path}), [&](const auto& read) { store.Update(read.front());
 //   });
 
-#ifndef HEADGATE_SERVER_CONFIG_RELOADER_H_
-#define HEADGATE_SERVER_CONFIG_RELOADER_H_
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -96,5 +95,3 @@ class ConfigStore {
 };
 
 }  // namespace headgate::config
-
-#endif  // HEADGATE_SERVER_CONFIG_RELOADER_H_

@@ -3,8 +3,7 @@
 // An error is the rest of a sentence whose beginning is the field: "expected a number without a
 // unit, got '5s'". Pure functions.
 
-#ifndef HEADGATE_SERVER_CONFIG_SCALAR_H_
-#define HEADGATE_SERVER_CONFIG_SCALAR_H_
+#pragma once
 
 #include <google/protobuf/descriptor.h>
 
@@ -52,5 +51,3 @@ absl::StatusOr<int> ReadEnum(const YamlNode& node,
 bool LooksLikeNumber(const YamlNode& node);
 
 }  // namespace headgate::config
-
-#endif  // HEADGATE_SERVER_CONFIG_SCALAR_H_

@@ -1,7 +1,6 @@
 // One plain value of a YAML file as a field of a protobuf message. Pure functions.
 
-#ifndef HEADGATE_SERVER_CONFIG_SCALAR_FIELD_H_
-#define HEADGATE_SERVER_CONFIG_SCALAR_FIELD_H_
+#pragma once
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
@@ -21,5 +20,3 @@ absl::Status ReadScalarField(const YamlNode& node, const google::protobuf::Field
 std::string Choices(const google::protobuf::OneofDescriptor& choice);
 
 }  // namespace headgate::config
-
-#endif  // HEADGATE_SERVER_CONFIG_SCALAR_FIELD_H_

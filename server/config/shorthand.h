@@ -1,8 +1,7 @@
 // Messages for which a plain value may stand: durations, times, rates, bursts, on_stale.
 // Pure functions.
 
-#ifndef HEADGATE_SERVER_CONFIG_SHORTHAND_H_
-#define HEADGATE_SERVER_CONFIG_SHORTHAND_H_
+#pragma once
 
 #include <google/protobuf/message.h>
 
@@ -22,5 +21,3 @@ struct Shorthand {
 const Shorthand* FindShorthand(const google::protobuf::Descriptor& descriptor);
 
 }  // namespace headgate::config
-
-#endif  // HEADGATE_SERVER_CONFIG_SHORTHAND_H_

@@ -6,8 +6,7 @@
 //   positions.At(budget, v1::Budget::kRateFieldNumber)   // of the value; the budget's where it is
 //   absent
 
-#ifndef HEADGATE_SERVER_CONFIG_SOURCE_POSITIONS_H_
-#define HEADGATE_SERVER_CONFIG_SOURCE_POSITIONS_H_
+#pragma once
 
 #include <google/protobuf/message.h>
 
@@ -66,5 +65,3 @@ class SourcePositions {
 };
 
 }  // namespace headgate::config
-
-#endif  // HEADGATE_SERVER_CONFIG_SOURCE_POSITIONS_H_

@@ -1,7 +1,6 @@
 // Which of the known names somebody may have meant. Pure functions.
 
-#ifndef HEADGATE_SERVER_CONFIG_SUGGEST_H_
-#define HEADGATE_SERVER_CONFIG_SUGGEST_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -23,5 +22,3 @@ std::string Alternatives(const std::vector<std::string>& names);
 std::string Quoted(std::string_view text);
 
 }  // namespace headgate::config
-
-#endif  // HEADGATE_SERVER_CONFIG_SUGGEST_H_

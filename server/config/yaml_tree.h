@@ -7,8 +7,7 @@
 //
 // Plain data, thread-compatible.
 
-#ifndef HEADGATE_SERVER_CONFIG_YAML_TREE_H_
-#define HEADGATE_SERVER_CONFIG_YAML_TREE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -41,5 +40,3 @@ inline constexpr size_t kMaxDepth = 32;
 std::optional<YamlNode> ParseYaml(std::string_view text, ProblemList& problems);
 
 }  // namespace headgate::config
-
-#endif  // HEADGATE_SERVER_CONFIG_YAML_TREE_H_

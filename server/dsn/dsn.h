@@ -6,8 +6,7 @@
 // Pure functions.
 //
 //   absl::StatusOr<Dsn> dsn = ParseDsn("host=a,b port=5432 user=headgate");
-#ifndef HEADGATE_SERVER_DSN_DSN_H_
-#define HEADGATE_SERVER_DSN_DSN_H_
+#pragma once
 
 #include <string>
 #include <utility>
@@ -47,5 +46,3 @@ absl::Status CheckDsn(const std::string& text);
 absl::StatusOr<std::string> WithPassword(const std::string& text, const std::string& password);
 
 }  // namespace headgate::dsn
-
-#endif  // HEADGATE_SERVER_DSN_DSN_H_

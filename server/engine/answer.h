@@ -8,8 +8,7 @@
 //
 // Thread-compatible.
 
-#ifndef HEADGATE_SERVER_ENGINE_ANSWER_H_
-#define HEADGATE_SERVER_ENGINE_ANSWER_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -192,5 +191,3 @@ struct Explanation {
 };
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_ANSWER_H_

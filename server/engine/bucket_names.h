@@ -5,8 +5,7 @@
 //
 // Thread-safe.
 
-#ifndef HEADGATE_SERVER_ENGINE_BUCKET_NAMES_H_
-#define HEADGATE_SERVER_ENGINE_BUCKET_NAMES_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -51,5 +50,3 @@ class BucketNames {
 };
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_BUCKET_NAMES_H_

@@ -26,8 +26,7 @@
 // Sources: drain on read and evict on insert are the lazily updated leaky bucket; two-choice
 // placement is Azar et al., "Balanced Allocations" (1994). Inheritance is our own.
 
-#ifndef HEADGATE_SERVER_ENGINE_BUCKET_TABLE_H_
-#define HEADGATE_SERVER_ENGINE_BUCKET_TABLE_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -213,5 +212,3 @@ inline ChargeResult Charge(Bucket& bucket, uint64_t tag, int64_t now_ns, int64_t
 }
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_BUCKET_TABLE_H_

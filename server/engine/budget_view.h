@@ -3,8 +3,7 @@
 //
 // Plain data, thread-compatible. Costs, debts and bursts are in cost units.
 
-#ifndef HEADGATE_SERVER_ENGINE_BUDGET_VIEW_H_
-#define HEADGATE_SERVER_ENGINE_BUDGET_VIEW_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -57,5 +56,3 @@ struct FullBucket {
 };
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_BUDGET_VIEW_H_

@@ -13,8 +13,7 @@
 //
 //   if (answer.verdict == Verdict::kAllowed) outcome = Admit(decision, estimate);
 
-#ifndef HEADGATE_SERVER_ENGINE_CHARGING_H_
-#define HEADGATE_SERVER_ENGINE_CHARGING_H_
+#pragma once
 
 #include <cstddef>
 
@@ -32,5 +31,3 @@ Outcome Admit(Decision& decision, double estimate);
 size_t AdmitTogether(Decision& decision, double estimate, absl::Span<CheckAnswer> answers);
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_CHARGING_H_

@@ -13,8 +13,7 @@
 //
 // Thread-safe. Acquire on a known key and Release take no lock.
 
-#ifndef HEADGATE_SERVER_ENGINE_CONCURRENCY_TABLE_H_
-#define HEADGATE_SERVER_ENGINE_CONCURRENCY_TABLE_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -83,5 +82,3 @@ class ConcurrencyTable {
 };
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_CONCURRENCY_TABLE_H_

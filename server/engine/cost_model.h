@@ -14,8 +14,7 @@
 // Thread-safe. Predict takes no lock; Learn locks one stripe.
 // Source: the ratio of two averages is how PlanetScale's Traffic Control corrects planner costs.
 
-#ifndef HEADGATE_SERVER_ENGINE_COST_MODEL_H_
-#define HEADGATE_SERVER_ENGINE_COST_MODEL_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -116,5 +115,3 @@ class CostModel {
 };
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_COST_MODEL_H_

@@ -17,8 +17,7 @@
 //     outcome = Admit(decision, estimate);
 //   }
 
-#ifndef HEADGATE_SERVER_ENGINE_DECISION_H_
-#define HEADGATE_SERVER_ENGINE_DECISION_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -96,5 +95,3 @@ inline uint64_t ConcurrencyKeyOf(const Budget& budget, uint64_t tag) {
 }
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_DECISION_H_

@@ -25,8 +25,7 @@
 //     engine.Report(answer.permit, 310, clock.Read());
 //   }
 
-#ifndef HEADGATE_SERVER_ENGINE_ENGINE_H_
-#define HEADGATE_SERVER_ENGINE_ENGINE_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -206,5 +205,3 @@ class Engine {
 };
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_ENGINE_H_

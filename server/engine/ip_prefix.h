@@ -9,8 +9,7 @@
 //   for (int length : lengths_in_use)  // descending
 //     if (auto it = index.find(IpPrefix::Of(address, length)); it != index.end()) return
 //     it->second;
-#ifndef HEADGATE_SERVER_ENGINE_IP_PREFIX_H_
-#define HEADGATE_SERVER_ENGINE_IP_PREFIX_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -76,5 +75,3 @@ class IpPrefix {
 };
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_IP_PREFIX_H_

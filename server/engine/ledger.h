@@ -15,8 +15,7 @@
 //
 // Thread-safe, except that a move belongs to one thread at a time (the engine's installer).
 
-#ifndef HEADGATE_SERVER_ENGINE_LEDGER_H_
-#define HEADGATE_SERVER_ENGINE_LEDGER_H_
+#pragma once
 
 #include <algorithm>
 #include <atomic>
@@ -165,5 +164,3 @@ class Ledger {
 };
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_LEDGER_H_

@@ -12,8 +12,7 @@
 //
 // Thread-compatible: the engine's installer holds a lock.
 
-#ifndef HEADGATE_SERVER_ENGINE_LEDGER_BOOK_H_
-#define HEADGATE_SERVER_ENGINE_LEDGER_BOOK_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -88,5 +87,3 @@ class LedgerBook {
 };
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_LEDGER_BOOK_H_

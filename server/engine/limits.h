@@ -7,8 +7,7 @@
 //
 //   Outcome outcome = ExamineLimits(decision, estimate, dice);
 
-#ifndef HEADGATE_SERVER_ENGINE_LIMITS_H_
-#define HEADGATE_SERVER_ENGINE_LIMITS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -24,5 +23,3 @@ Outcome ExamineLimits(Decision& decision, double estimate, double dice);
 int64_t CountOutstanding(const Tables& tables, const Budget& budget, uint64_t tag, int64_t now_ns);
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_LIMITS_H_

@@ -17,8 +17,7 @@
 // Thread-safe and lock-free, but for a permit that two threads end at once: the second waits for
 // the first. The body of a permit belongs to whoever made it kBusy.
 
-#ifndef HEADGATE_SERVER_ENGINE_PERMIT_TABLE_H_
-#define HEADGATE_SERVER_ENGINE_PERMIT_TABLE_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -252,5 +251,3 @@ class PermitTable {
 };
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_PERMIT_TABLE_H_

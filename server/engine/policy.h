@@ -4,8 +4,7 @@
 // Immutable. A new policy is built off to the side and swapped in whole; what it shares with the
 // one before it are the clocks and the ledgers, which carry health-time and debt across.
 
-#ifndef HEADGATE_SERVER_ENGINE_POLICY_H_
-#define HEADGATE_SERVER_ENGINE_POLICY_H_
+#pragma once
 
 #include <cstdint>
 #include <limits>
@@ -95,5 +94,3 @@ std::optional<double> RateOf(const BudgetSpec& budget, const TargetSpec& target)
 double BurstOf(const BudgetSpec& budget, std::optional<double> rate);
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_POLICY_H_

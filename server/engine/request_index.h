@@ -9,8 +9,7 @@
 //
 // Thread-safe: one lock for each of 64 stripes. Checks without a request id never come here.
 
-#ifndef HEADGATE_SERVER_ENGINE_REQUEST_INDEX_H_
-#define HEADGATE_SERVER_ENGINE_REQUEST_INDEX_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -86,5 +85,3 @@ class RequestIndex {
 };
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_REQUEST_INDEX_H_

@@ -3,8 +3,7 @@
 // Resolving parses the identity, finds the target and the rules, and the tag of every bucket that
 // the rules charge. A batch whose requests come from one job resolves it once.
 
-#ifndef HEADGATE_SERVER_ENGINE_RESOLVE_H_
-#define HEADGATE_SERVER_ENGINE_RESOLVE_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -76,5 +75,3 @@ inline int BucketLevel(const Budget& budget, const Identity& identity) {
 }
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_RESOLVE_H_

@@ -8,8 +8,7 @@
 //
 //   violation.retry_after = RoomAt(candidate, now).in;
 
-#ifndef HEADGATE_SERVER_ENGINE_RETRY_AFTER_H_
-#define HEADGATE_SERVER_ENGINE_RETRY_AFTER_H_
+#pragma once
 
 #include <cstdint>
 
@@ -43,5 +42,3 @@ absl::Duration UntilRuleEnds(const RuleSet& rules, uint32_t rule, const Now& now
 absl::Duration LongestRetryAfter(const CheckAnswer& answer);
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_RETRY_AFTER_H_

@@ -15,8 +15,7 @@
 // Source: the rule sets of PlanetScale's Traffic Control; standing under the rarest condition is
 // ours.
 
-#ifndef HEADGATE_SERVER_ENGINE_RULE_SET_H_
-#define HEADGATE_SERVER_ENGINE_RULE_SET_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -227,5 +226,3 @@ class RuleSet {
 };
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_RULE_SET_H_

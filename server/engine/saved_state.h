@@ -12,8 +12,7 @@
 //
 // Thread-compatible, like any struct.
 
-#ifndef HEADGATE_SERVER_ENGINE_SAVED_STATE_H_
-#define HEADGATE_SERVER_ENGINE_SAVED_STATE_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -156,5 +155,3 @@ class TimeShift {
 };
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_SAVED_STATE_H_

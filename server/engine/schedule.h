@@ -12,8 +12,7 @@
 //        .time_zone = "Europe/Berlin"});
 //   CachedSchedule cached(*std::move(nights));
 //   if (cached.IsActive(now.wall_ns)) ...
-#ifndef HEADGATE_SERVER_ENGINE_SCHEDULE_H_
-#define HEADGATE_SERVER_ENGINE_SCHEDULE_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -95,5 +94,3 @@ class CachedSchedule {
 };
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_SCHEDULE_H_

@@ -7,8 +7,7 @@
 //
 // Thread-safe once filled.
 
-#ifndef HEADGATE_SERVER_ENGINE_SELECTOR_INDEX_H_
-#define HEADGATE_SERVER_ENGINE_SELECTOR_INDEX_H_
+#pragma once
 
 #include <bit>
 #include <cstddef>
@@ -54,5 +53,3 @@ class SelectorIndex {
 };
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_SELECTOR_INDEX_H_

@@ -8,8 +8,7 @@
 //
 // Thread-compatible, like any struct.
 
-#ifndef HEADGATE_SERVER_ENGINE_SPEC_H_
-#define HEADGATE_SERVER_ENGINE_SPEC_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -155,5 +154,3 @@ struct PolicySpec {
 };
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_SPEC_H_

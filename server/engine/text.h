@@ -4,8 +4,7 @@
 //
 //   absl::StrAppend(&text, Number(cost), " fits in ", ForAPerson(wait));
 
-#ifndef HEADGATE_SERVER_ENGINE_TEXT_H_
-#define HEADGATE_SERVER_ENGINE_TEXT_H_
+#pragma once
 
 #include <string>
 
@@ -23,5 +22,3 @@ inline std::string ForAPerson(absl::Duration wait) {
 }
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_TEXT_H_

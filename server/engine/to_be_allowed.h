@@ -7,8 +7,7 @@
 //
 //   for (const std::string& sentence : WhatWouldHelp(explanation)) response.add_to_be_allowed(...);
 
-#ifndef HEADGATE_SERVER_ENGINE_TO_BE_ALLOWED_H_
-#define HEADGATE_SERVER_ENGINE_TO_BE_ALLOWED_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -22,5 +21,3 @@ namespace headgate::engine {
 std::vector<std::string> WhatWouldHelp(const Explanation& explanation);
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_TO_BE_ALLOWED_H_

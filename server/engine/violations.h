@@ -9,8 +9,7 @@
 //   ViolateBurst(decision, candidate);
 //   if (decision.denied) DenyByViolations(decision);
 
-#ifndef HEADGATE_SERVER_ENGINE_VIOLATIONS_H_
-#define HEADGATE_SERVER_ENGINE_VIOLATIONS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -40,5 +39,3 @@ void DenyByRule(Decision& decision, double dice);
 void DenyByViolations(Decision& decision);
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_VIOLATIONS_H_

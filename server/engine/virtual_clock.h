@@ -12,8 +12,7 @@
 //   clock.Set({.speed = 0.25, .status = HealthStatus::kHealthy}, now.monotonic_ns);
 //   int64_t at = clock.Read(now.monotonic_ns).virtual_ns;
 
-#ifndef HEADGATE_SERVER_ENGINE_VIRTUAL_CLOCK_H_
-#define HEADGATE_SERVER_ENGINE_VIRTUAL_CLOCK_H_
+#pragma once
 
 #include <atomic>
 #include <bit>
@@ -139,5 +138,3 @@ class VirtualClock {
 };
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_SERVER_ENGINE_VIRTUAL_CLOCK_H_

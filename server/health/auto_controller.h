@@ -20,8 +20,7 @@
 //   ControlSetting setting = controller.Step(sample);
 //   ... engine.SetAutoRate(..., {.rate = setting.drain, .shut = setting.shut, ...}) ...
 
-#ifndef HEADGATE_SERVER_HEALTH_AUTO_CONTROLLER_H_
-#define HEADGATE_SERVER_HEALTH_AUTO_CONTROLLER_H_
+#pragma once
 
 #include <cstdint>
 
@@ -100,5 +99,3 @@ class AutoController {
 };
 
 }  // namespace headgate::health
-
-#endif  // HEADGATE_SERVER_HEALTH_AUTO_CONTROLLER_H_

@@ -12,8 +12,7 @@
 //   book.Set({{"orders", monitor.activity()}});
 //   book.OnCheck("orders");  // for each Check
 
-#ifndef HEADGATE_SERVER_HEALTH_CHECK_ACTIVITY_H_
-#define HEADGATE_SERVER_HEALTH_CHECK_ACTIVITY_H_
+#pragma once
 
 #include <atomic>
 #include <functional>
@@ -81,5 +80,3 @@ class CheckActivityBook {
 };
 
 }  // namespace headgate::health
-
-#endif  // HEADGATE_SERVER_HEALTH_CHECK_ACTIVITY_H_

@@ -12,8 +12,7 @@
 //   belief.Observe(8, 4);  // a unit of work did 8 times the harm that is tolerated, variance 4
 //   double cautious = belief.Quantile(0.4);
 
-#ifndef HEADGATE_SERVER_HEALTH_CONTROL_BELIEF_H_
-#define HEADGATE_SERVER_HEALTH_CONTROL_BELIEF_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -51,5 +50,3 @@ class LimitBelief {
 };
 
 }  // namespace headgate::health
-
-#endif  // HEADGATE_SERVER_HEALTH_CONTROL_BELIEF_H_

@@ -9,8 +9,7 @@
 //
 // Thread-compatible.
 
-#ifndef HEADGATE_SERVER_HEALTH_CONTROL_CONTRAST_H_
-#define HEADGATE_SERVER_HEALTH_CONTROL_CONTRAST_H_
+#pragma once
 
 #include <deque>
 #include <optional>
@@ -64,5 +63,3 @@ class Contrast {
 };
 
 }  // namespace headgate::health
-
-#endif  // HEADGATE_SERVER_HEALTH_CONTROL_CONTRAST_H_

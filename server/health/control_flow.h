@@ -10,8 +10,7 @@
 //
 // Pure and thread-compatible.
 
-#ifndef HEADGATE_SERVER_HEALTH_CONTROL_FLOW_H_
-#define HEADGATE_SERVER_HEALTH_CONTROL_FLOW_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -85,5 +84,3 @@ class FlowMeter {
 };
 
 }  // namespace headgate::health
-
-#endif  // HEADGATE_SERVER_HEALTH_CONTROL_FLOW_H_

@@ -13,8 +13,7 @@
 //   finder.Learn(contrast, /*seconds=*/2.5, /*prior=*/0.2);
 //   double limit = finder.Limit();
 
-#ifndef HEADGATE_SERVER_HEALTH_CONTROL_LIMIT_H_
-#define HEADGATE_SERVER_HEALTH_CONTROL_LIMIT_H_
+#pragma once
 
 #include <cstdint>
 
@@ -65,5 +64,3 @@ class LimitFinder {
 };
 
 }  // namespace headgate::health
-
-#endif  // HEADGATE_SERVER_HEALTH_CONTROL_LIMIT_H_

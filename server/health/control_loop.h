@@ -14,8 +14,7 @@
 //   ControlLoop loop({.target = "orders", .budgets = {{"backfill", "standard"}}}, engine);
 //   TargetMonitor monitor(spec, probes, {.work = &loop, ...});
 
-#ifndef HEADGATE_SERVER_HEALTH_CONTROL_LOOP_H_
-#define HEADGATE_SERVER_HEALTH_CONTROL_LOOP_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -95,5 +94,3 @@ class ControlLoop final : public WorkListener {
 };
 
 }  // namespace headgate::health
-
-#endif  // HEADGATE_SERVER_HEALTH_CONTROL_LOOP_H_

@@ -5,8 +5,7 @@
 //
 // Thread-compatible.
 
-#ifndef HEADGATE_SERVER_HEALTH_CONTROL_PRESENCE_H_
-#define HEADGATE_SERVER_HEALTH_CONTROL_PRESENCE_H_
+#pragma once
 
 #include <cstdint>
 
@@ -41,5 +40,3 @@ class Presence {
 };
 
 }  // namespace headgate::health
-
-#endif  // HEADGATE_SERVER_HEALTH_CONTROL_PRESENCE_H_

@@ -10,8 +10,7 @@
 //   HealthChanges changes;
 //   if (const auto before = changes.OfProfile("lag", health.status, now)) ... a line, with *before
 
-#ifndef HEADGATE_SERVER_HEALTH_HEALTH_CHANGES_H_
-#define HEADGATE_SERVER_HEALTH_HEALTH_CHANGES_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -59,5 +58,3 @@ class HealthChanges {
 std::string_view NameOf(engine::HealthStatus status);
 
 }  // namespace headgate::health
-
-#endif  // HEADGATE_SERVER_HEALTH_HEALTH_CHANGES_H_

@@ -2,8 +2,7 @@
 //
 // Implementations: the composition root, which hands it to Engine::SetHealth; in tests, a recorder.
 
-#ifndef HEADGATE_SERVER_HEALTH_HEALTH_SINK_H_
-#define HEADGATE_SERVER_HEALTH_HEALTH_SINK_H_
+#pragma once
 
 #include <string_view>
 
@@ -28,5 +27,3 @@ class HealthSink {
 };
 
 }  // namespace headgate::health
-
-#endif  // HEADGATE_SERVER_HEALTH_HEALTH_SINK_H_

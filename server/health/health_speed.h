@@ -30,8 +30,7 @@
 //   const HealthSpeed::Verdict& verdict = speed.Update(sample, clock.Read());
 //   sink.OnHealth(target, profile.spec.name, verdict.health, now);
 
-#ifndef HEADGATE_SERVER_HEALTH_HEALTH_SPEED_H_
-#define HEADGATE_SERVER_HEALTH_HEALTH_SPEED_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -121,5 +120,3 @@ class HealthSpeed {
 };
 
 }  // namespace headgate::health
-
-#endif  // HEADGATE_SERVER_HEALTH_HEALTH_SPEED_H_

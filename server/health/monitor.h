@@ -21,8 +21,7 @@
 //   ...
 //   absl::Status same = monitor.Reconfigure(new_spec);  // not ok: make another monitor
 
-#ifndef HEADGATE_SERVER_HEALTH_MONITOR_H_
-#define HEADGATE_SERVER_HEALTH_MONITOR_H_
+#pragma once
 
 #include <condition_variable>
 #include <cstddef>
@@ -109,5 +108,3 @@ class TargetMonitor {
 };
 
 }  // namespace headgate::health
-
-#endif  // HEADGATE_SERVER_HEALTH_MONITOR_H_

@@ -2,8 +2,7 @@
 //
 // Plain data, thread-compatible.
 
-#ifndef HEADGATE_SERVER_HEALTH_MONITOR_SPEC_H_
-#define HEADGATE_SERVER_HEALTH_MONITOR_SPEC_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -27,5 +26,3 @@ struct MonitorSpec {
 };
 
 }  // namespace headgate::health
-
-#endif  // HEADGATE_SERVER_HEALTH_MONITOR_SPEC_H_

@@ -23,8 +23,7 @@
 //       schedule.EndPoll(poll, PollSchedule::Result::kOk, started_ns, ended_ns);
 //     }
 
-#ifndef HEADGATE_SERVER_HEALTH_POLL_SCHEDULE_H_
-#define HEADGATE_SERVER_HEALTH_POLL_SCHEDULE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -125,5 +124,3 @@ class PollSchedule {
 };
 
 }  // namespace headgate::health
-
-#endif  // HEADGATE_SERVER_HEALTH_POLL_SCHEDULE_H_

@@ -7,8 +7,7 @@
 //
 // Implementations: postgres::PostgresProbe; in tests, a fake.
 
-#ifndef HEADGATE_SERVER_HEALTH_PROBE_H_
-#define HEADGATE_SERVER_HEALTH_PROBE_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -76,5 +75,3 @@ class Probe {
 };
 
 }  // namespace headgate::health
-
-#endif  // HEADGATE_SERVER_HEALTH_PROBE_H_

@@ -6,8 +6,7 @@
 //
 // Plain data, thread-compatible.
 
-#ifndef HEADGATE_SERVER_HEALTH_PROFILE_H_
-#define HEADGATE_SERVER_HEALTH_PROFILE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -71,5 +70,3 @@ struct BatchWorkSpec {
 };
 
 }  // namespace headgate::health
-
-#endif  // HEADGATE_SERVER_HEALTH_PROFILE_H_

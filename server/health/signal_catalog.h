@@ -10,8 +10,7 @@
 //   if (info == nullptr) return UnknownSignal(...);
 //   SignalSpec signal = {.name = ..., .scope = info->scope, .soft = info->soft, ...};
 
-#ifndef HEADGATE_SERVER_HEALTH_SIGNAL_CATALOG_H_
-#define HEADGATE_SERVER_HEALTH_SIGNAL_CATALOG_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -72,5 +71,3 @@ QueryPlan QueriesFor(absl::Span<const ProfileSpec> profiles,
                      absl::Span<const StandbySpec> standbys);
 
 }  // namespace headgate::health
-
-#endif  // HEADGATE_SERVER_HEALTH_SIGNAL_CATALOG_H_

@@ -2,8 +2,7 @@
 //
 // Plain data, thread-compatible. Times are monotonic, as Clock::Read gives them; 0 is never.
 
-#ifndef HEADGATE_SERVER_HEALTH_SNAPSHOT_H_
-#define HEADGATE_SERVER_HEALTH_SNAPSHOT_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -55,5 +54,3 @@ struct TargetSnapshot {
 };
 
 }  // namespace headgate::health
-
-#endif  // HEADGATE_SERVER_HEALTH_SNAPSHOT_H_

@@ -18,8 +18,7 @@
 //   watch.EndPoll(0, poll, probe.Poll(...), started_ns, now);
 //   int64_t again_at_ns = watch.Evaluate(now, sink);
 
-#ifndef HEADGATE_SERVER_HEALTH_TARGET_WATCH_H_
-#define HEADGATE_SERVER_HEALTH_TARGET_WATCH_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -93,5 +92,3 @@ class TargetWatch {
 };
 
 }  // namespace headgate::health
-
-#endif  // HEADGATE_SERVER_HEALTH_TARGET_WATCH_H_

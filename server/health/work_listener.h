@@ -7,8 +7,7 @@
 //
 // Implementations: the control loop of `rate: auto` budgets.
 
-#ifndef HEADGATE_SERVER_HEALTH_WORK_LISTENER_H_
-#define HEADGATE_SERVER_HEALTH_WORK_LISTENER_H_
+#pragma once
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -28,5 +27,3 @@ class WorkListener {
 };
 
 }  // namespace headgate::health
-
-#endif  // HEADGATE_SERVER_HEALTH_WORK_LISTENER_H_

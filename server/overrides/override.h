@@ -2,8 +2,7 @@
 //
 // Plain data, thread-compatible. The numbers of the enums are on disk.
 
-#ifndef HEADGATE_SERVER_OVERRIDES_OVERRIDE_H_
-#define HEADGATE_SERVER_OVERRIDES_OVERRIDE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -56,5 +55,3 @@ struct Event {
 };
 
 }  // namespace headgate::overrides
-
-#endif  // HEADGATE_SERVER_OVERRIDES_OVERRIDE_H_

@@ -15,8 +15,7 @@
 //   absl::Status status = (*registry)->Install(config.policy);
 //   absl::StatusOr<Override> made = (*registry)->Create(request);
 
-#ifndef HEADGATE_SERVER_OVERRIDES_REGISTRY_H_
-#define HEADGATE_SERVER_OVERRIDES_REGISTRY_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -123,5 +122,3 @@ class Registry {
 };
 
 }  // namespace headgate::overrides
-
-#endif  // HEADGATE_SERVER_OVERRIDES_REGISTRY_H_

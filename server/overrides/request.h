@@ -2,8 +2,7 @@
 //
 // Errors are InvalidArgument and begin with the field: "selector.identity: ...". Pure functions.
 
-#ifndef HEADGATE_SERVER_OVERRIDES_REQUEST_H_
-#define HEADGATE_SERVER_OVERRIDES_REQUEST_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -51,5 +50,3 @@ absl::Status Validate(const DeleteRequest& request);
 absl::StatusOr<Override> Draft(const CreateRequest& request, const Now& now);
 
 }  // namespace headgate::overrides
-
-#endif  // HEADGATE_SERVER_OVERRIDES_REQUEST_H_

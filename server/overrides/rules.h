@@ -2,8 +2,7 @@
 //
 // Pure functions.
 
-#ifndef HEADGATE_SERVER_OVERRIDES_RULES_H_
-#define HEADGATE_SERVER_OVERRIDES_RULES_H_
+#pragma once
 
 #include <string>
 
@@ -22,5 +21,3 @@ engine::RuleSpec RuleOf(const Override& override);
 bool KnowsTarget(const engine::PolicySpec& spec, const Selector& selector);
 
 }  // namespace headgate::overrides
-
-#endif  // HEADGATE_SERVER_OVERRIDES_RULES_H_

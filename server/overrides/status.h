@@ -2,8 +2,7 @@
 //
 // OverridesStatus in status_service.proto says what each field means. Plain data.
 
-#ifndef HEADGATE_SERVER_OVERRIDES_STATUS_H_
-#define HEADGATE_SERVER_OVERRIDES_STATUS_H_
+#pragma once
 
 #include <cstddef>
 
@@ -18,5 +17,3 @@ struct OverridesSnapshot {
 };
 
 }  // namespace headgate::overrides
-
-#endif  // HEADGATE_SERVER_OVERRIDES_STATUS_H_

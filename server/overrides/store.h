@@ -14,8 +14,7 @@
 //   if (status.ok()) status = change->Commit();  // else it is undone
 //   store->Copy();
 
-#ifndef HEADGATE_SERVER_OVERRIDES_STORE_H_
-#define HEADGATE_SERVER_OVERRIDES_STORE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -100,5 +99,3 @@ class Store {
 };
 
 }  // namespace headgate::overrides
-
-#endif  // HEADGATE_SERVER_OVERRIDES_STORE_H_

@@ -9,8 +9,7 @@
 //
 //   AdoptedConnection connection(std::move(opened));
 //   pqxx::work work(connection);
-#ifndef HEADGATE_SERVER_POSTGRES_ADOPTED_CONNECTION_H_
-#define HEADGATE_SERVER_POSTGRES_ADOPTED_CONNECTION_H_
+#pragma once
 
 #include <libpq-fe.h>
 
@@ -76,5 +75,3 @@ class AdoptedConnection final : private AdoptingPolicy, public pqxx::connection_
 #endif
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_SERVER_POSTGRES_ADOPTED_CONNECTION_H_

@@ -10,8 +10,7 @@
 //   Connector connector(waiter);
 //   absl::StatusOr<PgConnection> connection = connector.Open("host=db user=headgate", {},
 //   deadline);
-#ifndef HEADGATE_SERVER_POSTGRES_CONNECTOR_H_
-#define HEADGATE_SERVER_POSTGRES_CONNECTOR_H_
+#pragma once
 
 #include <string>
 #include <utility>
@@ -66,5 +65,3 @@ class Connector {
 };
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_SERVER_POSTGRES_CONNECTOR_H_

@@ -10,8 +10,7 @@
 //   CounterWindow deadlocks(absl::Seconds(10));
 //   deadlocks.Add(now_seconds, 17);
 //   if (deadlocks.seconds() > 0) rate = deadlocks.growth() / deadlocks.seconds();
-#ifndef HEADGATE_SERVER_POSTGRES_COUNTER_WINDOW_H_
-#define HEADGATE_SERVER_POSTGRES_COUNTER_WINDOW_H_
+#pragma once
 
 #include <deque>
 
@@ -50,5 +49,3 @@ class CounterWindow {
 };
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_SERVER_POSTGRES_COUNTER_WINDOW_H_

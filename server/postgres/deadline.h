@@ -4,8 +4,7 @@
 //
 //   const Deadline deadline(clock, absl::Seconds(1));
 //   poll(&fd, 1, deadline.LeftMs());
-#ifndef HEADGATE_SERVER_POSTGRES_DEADLINE_H_
-#define HEADGATE_SERVER_POSTGRES_DEADLINE_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -41,5 +40,3 @@ class Deadline {
 };
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_SERVER_POSTGRES_DEADLINE_H_

@@ -1,8 +1,7 @@
 // What this room adds to libpq: handles that free themselves, and the one wait for a result.
 //
 // Functions on a connection are as thread-compatible as that is.
-#ifndef HEADGATE_SERVER_POSTGRES_LIBPQ_H_
-#define HEADGATE_SERVER_POSTGRES_LIBPQ_H_
+#pragma once
 
 #include <memory>
 
@@ -28,5 +27,3 @@ using PgResult = std::unique_ptr<pg_result, LibpqFreer>;
 absl::Status WaitForResult(pg_conn* connection, const Waiter& waiter, const Deadline& deadline);
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_SERVER_POSTGRES_LIBPQ_H_

@@ -4,8 +4,7 @@
 // What is here throws as libpqxx does.
 //
 //   WriteLogBatch(work, rows);
-#ifndef HEADGATE_SERVER_POSTGRES_LOG_BATCH_H_
-#define HEADGATE_SERVER_POSTGRES_LOG_BATCH_H_
+#pragma once
 
 #include <pqxx/transaction_base>
 
@@ -18,5 +17,3 @@ namespace headgate::postgres {
 void WriteLogBatch(pqxx::transaction_base& work, absl::Span<const throttle_log::Row> rows);
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_SERVER_POSTGRES_LOG_BATCH_H_

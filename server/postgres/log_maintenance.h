@@ -4,8 +4,7 @@
 // throws as libpqxx does.
 //
 //   CoarsenLogDays(work, keeping, now);
-#ifndef HEADGATE_SERVER_POSTGRES_LOG_MAINTENANCE_H_
-#define HEADGATE_SERVER_POSTGRES_LOG_MAINTENANCE_H_
+#pragma once
 
 #include <pqxx/transaction_base>
 
@@ -27,5 +26,3 @@ void DropUnusedLogNames(pqxx::transaction_base& work);
 throttle_log::StoreState MeasureLog(pqxx::transaction_base& work);
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_SERVER_POSTGRES_LOG_MAINTENANCE_H_

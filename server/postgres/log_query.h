@@ -6,8 +6,7 @@
 //   absl::Status status = query.Start(session);
 //   if (status.ok()) status = query.Read(session, visit);
 //   query.End(session);
-#ifndef HEADGATE_SERVER_POSTGRES_LOG_QUERY_H_
-#define HEADGATE_SERVER_POSTGRES_LOG_QUERY_H_
+#pragma once
 
 #include <memory>
 #include <pqxx/transaction>
@@ -45,5 +44,3 @@ class LogQuery {
 };
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_SERVER_POSTGRES_LOG_QUERY_H_

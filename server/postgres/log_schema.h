@@ -17,8 +17,7 @@
 //   GRANT SELECT ON ALL TABLES IN SCHEMA headgate_log TO reader;
 //
 // What is here throws as libpqxx does.
-#ifndef HEADGATE_SERVER_POSTGRES_LOG_SCHEMA_H_
-#define HEADGATE_SERVER_POSTGRES_LOG_SCHEMA_H_
+#pragma once
 
 #include <cstdint>
 #include <pqxx/transaction_base>
@@ -47,5 +46,3 @@ void EnsureLogPartition(pqxx::transaction_base& work, const LogPartition& partit
 std::vector<LogPartition> ListLogPartitions(pqxx::transaction_base& work);
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_SERVER_POSTGRES_LOG_SCHEMA_H_

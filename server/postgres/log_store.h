@@ -15,8 +15,7 @@
 //
 //   PostgresLogStore store({.dsn = [] { return ReadDsn(); }}, keeping, clock);
 //   absl::Status status = store.Append(rows, /*batch=*/1);
-#ifndef HEADGATE_SERVER_POSTGRES_LOG_STORE_H_
-#define HEADGATE_SERVER_POSTGRES_LOG_STORE_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -96,5 +95,3 @@ class PostgresLogStore final : public throttle_log::Store {
 };
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_SERVER_POSTGRES_LOG_STORE_H_

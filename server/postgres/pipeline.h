@@ -14,8 +14,7 @@
 //   absl::Status status = pipeline.Open("host=db user=headgate", absl::Seconds(1), deadline);
 //   auto results = pipeline.Run({{.label = "one", .sql = "SELECT 1"}}, deadline);
 //   (*results)[0]->at(0).at(0) == "1"
-#ifndef HEADGATE_SERVER_POSTGRES_PIPELINE_H_
-#define HEADGATE_SERVER_POSTGRES_PIPELINE_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -84,5 +83,3 @@ class Pipeline {
 };
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_SERVER_POSTGRES_PIPELINE_H_

@@ -17,8 +17,7 @@
 //
 //   PostgresProbe probe({.server = "primary", .dsn = [] { return ReadDsn(); }}, clock);
 //   absl::StatusOr<std::vector<health::Reading>> readings = probe.Poll(queries);
-#ifndef HEADGATE_SERVER_POSTGRES_POSTGRES_PROBE_H_
-#define HEADGATE_SERVER_POSTGRES_POSTGRES_PROBE_H_
+#pragma once
 
 #include <functional>
 #include <string>
@@ -88,5 +87,3 @@ class PostgresProbe final : public health::Probe {
 };
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_SERVER_POSTGRES_POSTGRES_PROBE_H_

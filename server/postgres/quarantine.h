@@ -11,8 +11,7 @@
 //   Quarantine quarantine;
 //   if (absl::Status why = quarantine.Check(sql, now_ns); !why.ok()) ...  // not asked, and why
 //   quarantine.NoteLost(sql, status, now_ns);
-#ifndef HEADGATE_SERVER_POSTGRES_QUARANTINE_H_
-#define HEADGATE_SERVER_POSTGRES_QUARANTINE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -48,5 +47,3 @@ class Quarantine {
 };
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_SERVER_POSTGRES_QUARANTINE_H_

@@ -8,8 +8,7 @@
 // Thread-safe.
 //
 //   absl::StatusOr<std::vector<std::string>> addresses = resolver.Resolve("db", waiter, deadline);
-#ifndef HEADGATE_SERVER_POSTGRES_RESOLVER_H_
-#define HEADGATE_SERVER_POSTGRES_RESOLVER_H_
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -51,5 +50,3 @@ class Resolver {
 };
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_SERVER_POSTGRES_RESOLVER_H_

@@ -11,8 +11,7 @@
 //       Session::Open(connector, {.dsn = "host=store user=headgate"}, deadline);
 //   absl::Status status =
 //       (*session)->Transact(deadline, [](pqxx::work& work) { work.exec("SELECT 1"); });
-#ifndef HEADGATE_SERVER_POSTGRES_SESSION_H_
-#define HEADGATE_SERVER_POSTGRES_SESSION_H_
+#pragma once
 
 #include <memory>
 #include <pqxx/transaction>
@@ -70,5 +69,3 @@ class Session {
 };
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_SERVER_POSTGRES_SESSION_H_

@@ -16,8 +16,7 @@
 //
 //   reader.BeginPoll(now, server_started_at);
 //   reader.Read(query, table, readings);
-#ifndef HEADGATE_SERVER_POSTGRES_SIGNAL_READER_H_
-#define HEADGATE_SERVER_POSTGRES_SIGNAL_READER_H_
+#pragma once
 
 #include <map>
 #include <optional>
@@ -77,5 +76,3 @@ class SignalReader {
 absl::StatusOr<double> OneNumber(const Table& table);
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_SERVER_POSTGRES_SIGNAL_READER_H_

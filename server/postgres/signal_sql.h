@@ -4,8 +4,7 @@
 // an idle server, and needs pg_monitor alone; but load_per_core needs the function in setup.sql.
 //
 // Immutable data: thread-safe.
-#ifndef HEADGATE_SERVER_POSTGRES_SIGNAL_SQL_H_
-#define HEADGATE_SERVER_POSTGRES_SIGNAL_SQL_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -78,5 +77,3 @@ const SignalSource* FindSource(std::string_view signal);
 absl::Span<const SignalSource> AllSources();
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_SERVER_POSTGRES_SIGNAL_SQL_H_

@@ -2,8 +2,7 @@
 // exceptions.
 //
 // Pure functions.
-#ifndef HEADGATE_SERVER_POSTGRES_SQL_ERROR_H_
-#define HEADGATE_SERVER_POSTGRES_SQL_ERROR_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -36,5 +35,3 @@ absl::Status LostError(const pg_conn* connection);
 absl::Status CaughtError();
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_SERVER_POSTGRES_SQL_ERROR_H_

@@ -4,8 +4,7 @@
 // Thread-compatible, but Cancel() may be called from any thread.
 //
 //   absl::Status status = waiter.Wait(socket, POLLIN, deadline);
-#ifndef HEADGATE_SERVER_POSTGRES_WAITER_H_
-#define HEADGATE_SERVER_POSTGRES_WAITER_H_
+#pragma once
 
 #include "absl/status/status.h"
 #include "server/postgres/deadline.h"
@@ -31,5 +30,3 @@ class Waiter {
 };
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_SERVER_POSTGRES_WAITER_H_

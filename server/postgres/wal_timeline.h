@@ -12,8 +12,7 @@
 //
 //   timeline.Add(now, written);
 //   const WalTimeline::Age age = timeline.AgeBehind(replayed, now);
-#ifndef HEADGATE_SERVER_POSTGRES_WAL_TIMELINE_H_
-#define HEADGATE_SERVER_POSTGRES_WAL_TIMELINE_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -77,5 +76,3 @@ class WalTimeline {
 };
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_SERVER_POSTGRES_WAL_TIMELINE_H_

@@ -9,8 +9,7 @@
 //   watchdog.Arm(socket, absl::Seconds(5));
 //   Call();
 //   const bool too_late = watchdog.Disarm();
-#ifndef HEADGATE_SERVER_POSTGRES_WATCHDOG_H_
-#define HEADGATE_SERVER_POSTGRES_WATCHDOG_H_
+#pragma once
 
 #include <condition_variable>
 #include <cstdint>
@@ -48,5 +47,3 @@ class Watchdog {
 };
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_SERVER_POSTGRES_WATCHDOG_H_

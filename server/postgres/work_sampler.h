@@ -14,8 +14,7 @@
 //
 //   std::vector<Statement> statements = sampler.Statements(now_ns);
 //   absl::StatusOr<health::WorkCounters> work = sampler.Read(tables, sampled_at_ns);
-#ifndef HEADGATE_SERVER_POSTGRES_WORK_SAMPLER_H_
-#define HEADGATE_SERVER_POSTGRES_WORK_SAMPLER_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -58,5 +57,3 @@ class WorkSampler {
 };
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_SERVER_POSTGRES_WORK_SAMPLER_H_

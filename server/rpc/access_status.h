@@ -8,8 +8,7 @@
 //   if (grpc::Status known = Identify(access_, call, asker); !known.ok()) return known;
 //   if (auto refused = access_.MayReadStatus(asker)) return ToGrpcStatus(*refused);
 
-#ifndef HEADGATE_SERVER_RPC_ACCESS_STATUS_H_
-#define HEADGATE_SERVER_RPC_ACCESS_STATUS_H_
+#pragma once
 
 #include <grpcpp/support/status.h>
 #include <headgate/v1/throttler_service.pb.h>
@@ -33,5 +32,3 @@ inline grpc::Status Identify(access::AccessControl& access, const access::Eviden
 }
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_SERVER_RPC_ACCESS_STATUS_H_

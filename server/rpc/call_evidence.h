@@ -7,8 +7,7 @@
 //   access::Asker asker;
 //   if (auto refused = access.Identify(call, asker)) return ToGrpcStatus(*refused);
 
-#ifndef HEADGATE_SERVER_RPC_CALL_EVIDENCE_H_
-#define HEADGATE_SERVER_RPC_CALL_EVIDENCE_H_
+#pragma once
 
 #include <grpcpp/server_context.h>
 
@@ -48,5 +47,3 @@ class CallEvidence final : public access::Evidence {
 };
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_SERVER_RPC_CALL_EVIDENCE_H_

@@ -13,8 +13,7 @@
 //   requests.Assign(batch.checks(), 0, 100, peer_address);
 //   engine.CheckBatch(requests.all(), now, ...);
 
-#ifndef HEADGATE_SERVER_RPC_CHECK_REQUESTS_H_
-#define HEADGATE_SERVER_RPC_CHECK_REQUESTS_H_
+#pragma once
 
 #include <google/protobuf/repeated_ptr_field.h>
 #include <headgate/v1/throttler_service.pb.h>
@@ -54,5 +53,3 @@ class CheckRequests {
 };
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_SERVER_RPC_CHECK_REQUESTS_H_

@@ -6,8 +6,7 @@
 // answer they are writing. A stream holds no message of its own: gRPC parses a request just before
 // it hands it over, and has serialised the response when Write returns.
 
-#ifndef HEADGATE_SERVER_RPC_CHECK_STREAMS_H_
-#define HEADGATE_SERVER_RPC_CHECK_STREAMS_H_
+#pragma once
 
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
@@ -63,5 +62,3 @@ class CheckStreams final : public transport::Route {
 };
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_SERVER_RPC_CHECK_STREAMS_H_

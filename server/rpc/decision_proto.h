@@ -8,8 +8,7 @@
 //
 //   FillDecision(answer, request.identity(), *response.mutable_decision());
 
-#ifndef HEADGATE_SERVER_RPC_DECISION_PROTO_H_
-#define HEADGATE_SERVER_RPC_DECISION_PROTO_H_
+#pragma once
 
 #include <headgate/v1/throttler_service.pb.h>
 
@@ -30,5 +29,3 @@ void FillExplanation(const engine::Explanation& explanation, std::string_view id
 void FillHealth(const engine::Health& from, v1::Health& to);
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_SERVER_RPC_DECISION_PROTO_H_

@@ -6,8 +6,7 @@
 //
 //   auto server = RpcServer::Start(options, {.engine = engine, .clock = clock, ...});
 
-#ifndef HEADGATE_SERVER_RPC_DEPENDENCIES_H_
-#define HEADGATE_SERVER_RPC_DEPENDENCIES_H_
+#pragma once
 
 #include "common/clock.h"
 #include "server/access/access_control.h"
@@ -29,5 +28,3 @@ struct Dependencies {
 };
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_SERVER_RPC_DEPENDENCIES_H_

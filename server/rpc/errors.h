@@ -7,8 +7,7 @@
 //
 //   if (absl::Status status = engine.Check(...); !status.ok()) return ToGrpcStatus(status, {});
 
-#ifndef HEADGATE_SERVER_RPC_ERRORS_H_
-#define HEADGATE_SERVER_RPC_ERRORS_H_
+#pragma once
 
 #include <grpcpp/support/status.h>
 #include <headgate/v1/throttler_service.pb.h>
@@ -33,5 +32,3 @@ grpc::Status ToGrpcStatus(const absl::Status& status, const Subject& subject);
 void FillError(const absl::Status& status, const Subject& subject, v1::Error& error);
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_SERVER_RPC_ERRORS_H_

@@ -8,8 +8,7 @@
 //
 //   FillMatchedRules(explanation, *response.mutable_matched_rules());
 
-#ifndef HEADGATE_SERVER_RPC_MATCHED_RULES_H_
-#define HEADGATE_SERVER_RPC_MATCHED_RULES_H_
+#pragma once
 
 #include <google/protobuf/repeated_field.h>
 #include <headgate/v1/throttler_service.pb.h>
@@ -22,5 +21,3 @@ void FillMatchedRules(const engine::Explanation& explanation,
                       google::protobuf::RepeatedPtrField<v1::MatchedRule>& rules);
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_SERVER_RPC_MATCHED_RULES_H_

@@ -2,8 +2,7 @@
 //
 // Pure functions. What they refuse is INVALID_ARGUMENT and names the field.
 
-#ifndef HEADGATE_SERVER_RPC_OVERRIDE_PROTO_H_
-#define HEADGATE_SERVER_RPC_OVERRIDE_PROTO_H_
+#pragma once
 
 #include <google/protobuf/timestamp.pb.h>
 #include <headgate/v1/override_service.pb.h>
@@ -24,5 +23,3 @@ void FillOverride(const overrides::Override& from, v1::Override& to);
 void FillOverrideEvent(const overrides::Event& from, v1::OverrideEvent& to);
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_SERVER_RPC_OVERRIDE_PROTO_H_

@@ -5,8 +5,7 @@
 //   OverrideService service(registry.get(), access);
 //   options.more_services = {&service};
 
-#ifndef HEADGATE_SERVER_RPC_OVERRIDE_SERVICE_H_
-#define HEADGATE_SERVER_RPC_OVERRIDE_SERVICE_H_
+#pragma once
 
 #include <grpcpp/support/status.h>
 #include <headgate/v1/override_service.pb.h>
@@ -53,5 +52,3 @@ class OverrideService final : public transport::Service {
 };
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_SERVER_RPC_OVERRIDE_SERVICE_H_

@@ -5,8 +5,7 @@
 //
 //   response.set_next_page_token(MakePageToken({period, last_sum}));
 
-#ifndef HEADGATE_SERVER_RPC_PAGE_TOKEN_H_
-#define HEADGATE_SERVER_RPC_PAGE_TOKEN_H_
+#pragma once
 
 #include <string>
 
@@ -26,5 +25,3 @@ std::string MakePageToken(const PageStart& start);
 absl::StatusOr<PageStart> ReadPageToken(const std::string& token);
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_SERVER_RPC_PAGE_TOKEN_H_

@@ -5,8 +5,7 @@
 //
 //   const engine::IpAddress* address = peers.Find(context.peer());  // null: not known
 
-#ifndef HEADGATE_SERVER_RPC_PEER_ADDRESSES_H_
-#define HEADGATE_SERVER_RPC_PEER_ADDRESSES_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -35,5 +34,3 @@ class PeerAddresses {
 };
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_SERVER_RPC_PEER_ADDRESSES_H_

@@ -2,8 +2,7 @@
 //
 // Pure functions.
 
-#ifndef HEADGATE_SERVER_RPC_PROTO_TIME_H_
-#define HEADGATE_SERVER_RPC_PROTO_TIME_H_
+#pragma once
 
 #include <google/protobuf/duration.pb.h>
 #include <google/protobuf/timestamp.pb.h>
@@ -45,5 +44,3 @@ inline void SetTimestamp(absl::Time from, google::protobuf::Timestamp& to) {
 }
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_SERVER_RPC_PROTO_TIME_H_

@@ -12,8 +12,7 @@
 //   ... (*server)->port() ...
 //   (*server)->Shutdown(absl::Seconds(5));
 
-#ifndef HEADGATE_SERVER_RPC_RPC_SERVER_H_
-#define HEADGATE_SERVER_RPC_RPC_SERVER_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -86,5 +85,3 @@ class RpcServer {
 };
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_SERVER_RPC_RPC_SERVER_H_

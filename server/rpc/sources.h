@@ -1,8 +1,7 @@
 // What the services ask of the rest of the server, besides the engine. The composition root
 // implements it.
 
-#ifndef HEADGATE_SERVER_RPC_SOURCES_H_
-#define HEADGATE_SERVER_RPC_SOURCES_H_
+#pragma once
 
 #include <string_view>
 #include <vector>
@@ -44,5 +43,3 @@ class CheckListener {
 };
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_SERVER_RPC_SOURCES_H_

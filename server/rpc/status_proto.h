@@ -2,8 +2,7 @@
 //
 // Pure functions.
 
-#ifndef HEADGATE_SERVER_RPC_STATUS_PROTO_H_
-#define HEADGATE_SERVER_RPC_STATUS_PROTO_H_
+#pragma once
 
 #include <headgate/v1/status_service.pb.h>
 
@@ -28,5 +27,3 @@ void FillBudget(const engine::BudgetView& from, v1::BudgetStatus& to);
 void FillBucketStatus(const engine::FullBucket& from, v1::BucketStatus& to);
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_SERVER_RPC_STATUS_PROTO_H_

@@ -2,8 +2,7 @@
 //
 // Runs on gRPC's threads and reads whole tables: for people and their tools. Thread-safe.
 
-#ifndef HEADGATE_SERVER_RPC_STATUS_SERVICE_H_
-#define HEADGATE_SERVER_RPC_STATUS_SERVICE_H_
+#pragma once
 
 #include <grpcpp/support/status.h>
 #include <headgate/v1/status_service.pb.h>
@@ -43,5 +42,3 @@ class StatusService final : public transport::Service {
 };
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_SERVER_RPC_STATUS_SERVICE_H_

@@ -2,8 +2,7 @@
 //
 // Pure functions.
 
-#ifndef HEADGATE_SERVER_RPC_THROTTLE_LOG_PROTO_H_
-#define HEADGATE_SERVER_RPC_THROTTLE_LOG_PROTO_H_
+#pragma once
 
 #include <headgate/v1/throttle_log_service.pb.h>
 
@@ -27,5 +26,3 @@ void FillReplayed(const throttle_log::ReplayedIdentity& from, v1::ReplayedIdenti
 void SetSeconds(int64_t unix_s, google::protobuf::Timestamp& to);
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_SERVER_RPC_THROTTLE_LOG_PROTO_H_

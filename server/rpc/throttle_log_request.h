@@ -4,8 +4,7 @@
 //
 // Pure functions.
 
-#ifndef HEADGATE_SERVER_RPC_THROTTLE_LOG_REQUEST_H_
-#define HEADGATE_SERVER_RPC_THROTTLE_LOG_REQUEST_H_
+#pragma once
 
 #include <headgate/v1/throttle_log_service.pb.h>
 
@@ -42,5 +41,3 @@ absl::StatusOr<throttle_log::IntervalQuery> ToIntervalQuery(
     absl::Time now);
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_SERVER_RPC_THROTTLE_LOG_REQUEST_H_

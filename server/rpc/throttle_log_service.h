@@ -8,8 +8,7 @@
 //                               .keeping = keeping, .seed = seed, .access = access});
 //   options.more_services.push_back(&service);  // of the RpcServer
 
-#ifndef HEADGATE_SERVER_RPC_THROTTLE_LOG_SERVICE_H_
-#define HEADGATE_SERVER_RPC_THROTTLE_LOG_SERVICE_H_
+#pragma once
 
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
@@ -91,5 +90,3 @@ class ThrottleLogService final : public transport::Service {
 };
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_SERVER_RPC_THROTTLE_LOG_SERVICE_H_

@@ -7,8 +7,7 @@
 //   Throttler throttler(dependencies);
 //   grpc::Status status = throttler.Check(request, asker, *response.mutable_decision());
 
-#ifndef HEADGATE_SERVER_RPC_THROTTLER_H_
-#define HEADGATE_SERVER_RPC_THROTTLER_H_
+#pragma once
 
 #include <google/protobuf/repeated_ptr_field.h>
 #include <grpcpp/support/status.h>
@@ -95,5 +94,3 @@ class Throttler {
 };
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_SERVER_RPC_THROTTLER_H_

@@ -6,8 +6,7 @@
 //
 // Thread-safe.
 
-#ifndef HEADGATE_SERVER_RPC_THROTTLER_SERVICE_H_
-#define HEADGATE_SERVER_RPC_THROTTLER_SERVICE_H_
+#pragma once
 
 #include "server/rpc/check_streams.h"
 #include "server/rpc/dependencies.h"
@@ -34,5 +33,3 @@ class ThrottlerService final : public transport::AsyncService {
 };
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_SERVER_RPC_THROTTLER_SERVICE_H_

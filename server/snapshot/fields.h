@@ -2,8 +2,7 @@
 //
 // `Pass` is a Writer or a Reader; a Writer is given const structs.
 
-#ifndef HEADGATE_SERVER_SNAPSHOT_FIELDS_H_
-#define HEADGATE_SERVER_SNAPSHOT_FIELDS_H_
+#pragma once
 
 #include <cstdint>
 #include <limits>
@@ -94,5 +93,3 @@ void PatternFields(Pass& pass, Pattern& pattern) {
 }
 
 }  // namespace headgate::snapshot
-
-#endif  // HEADGATE_SERVER_SNAPSHOT_FIELDS_H_

@@ -6,8 +6,7 @@
 //
 // Stateless; errors name the path and what the system said.
 
-#ifndef HEADGATE_SERVER_SNAPSHOT_FILE_H_
-#define HEADGATE_SERVER_SNAPSHOT_FILE_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -46,5 +45,3 @@ absl::StatusOr<std::string> SetAside(const std::string& path);
 BootId ReadBootId();
 
 }  // namespace headgate::snapshot
-
-#endif  // HEADGATE_SERVER_SNAPSHOT_FILE_H_

@@ -16,8 +16,7 @@
 //   Encode(state, boot, encoded);
 //   absl::StatusOr<Decoded> decoded = Decode(encoded.bytes);
 
-#ifndef HEADGATE_SERVER_SNAPSHOT_FORMAT_H_
-#define HEADGATE_SERVER_SNAPSHOT_FORMAT_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -60,5 +59,3 @@ absl::Status CheckHeader(std::string_view begins_with, uint64_t file_bytes);
 absl::StatusOr<Decoded> Decode(std::string_view bytes);
 
 }  // namespace headgate::snapshot
-
-#endif  // HEADGATE_SERVER_SNAPSHOT_FORMAT_H_

@@ -23,8 +23,7 @@
 //   ... serve ...
 //   writer.Stop();  // after the last call: writes once more
 
-#ifndef HEADGATE_SERVER_SNAPSHOT_SNAPSHOT_WRITER_H_
-#define HEADGATE_SERVER_SNAPSHOT_SNAPSHOT_WRITER_H_
+#pragma once
 
 #include <condition_variable>
 #include <cstdint>
@@ -131,5 +130,3 @@ class SnapshotWriter {
 };
 
 }  // namespace headgate::snapshot
-
-#endif  // HEADGATE_SERVER_SNAPSHOT_SNAPSHOT_WRITER_H_

@@ -2,8 +2,7 @@
 //
 // SnapshotStatus in status_service.proto says what each field means. Plain data.
 
-#ifndef HEADGATE_SERVER_SNAPSHOT_STATUS_H_
-#define HEADGATE_SERVER_SNAPSHOT_STATUS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -27,5 +26,3 @@ struct SnapshotView {
 };
 
 }  // namespace headgate::snapshot
-
-#endif  // HEADGATE_SERVER_SNAPSHOT_STATUS_H_

@@ -3,8 +3,7 @@
 // A Reader that runs out of bytes, or finds a count that they cannot hold, says so from then on and
 // reads zeros: whoever reads looks once, at the end.
 
-#ifndef HEADGATE_SERVER_SNAPSHOT_WIRE_H_
-#define HEADGATE_SERVER_SNAPSHOT_WIRE_H_
+#pragma once
 
 #include <bit>
 #include <cstddef>
@@ -110,5 +109,3 @@ class Reader {
 };
 
 }  // namespace headgate::snapshot
-
-#endif  // HEADGATE_SERVER_SNAPSHOT_WIRE_H_

@@ -6,8 +6,7 @@
 // written. Time and space grow with the database. Thread-compatible.
 //
 //   absl::Status status = WriteCopy(database, "/var/lib/headgate/overrides.db.copy");
-#ifndef HEADGATE_SERVER_SQLITE_COPY_H_
-#define HEADGATE_SERVER_SQLITE_COPY_H_
+#pragma once
 
 #include <string>
 
@@ -32,5 +31,3 @@ absl::StatusOr<std::string> RestoreCopy(const std::string& copy, const std::stri
                                         absl::Time now);
 
 }  // namespace headgate::sqlite
-
-#endif  // HEADGATE_SERVER_SQLITE_COPY_H_

@@ -13,8 +13,7 @@
 //   absl::StatusOr<Transaction> transaction = Transaction::Begin(*database);
 //   ...
 //   status = transaction->Commit();
-#ifndef HEADGATE_SERVER_SQLITE_DATABASE_H_
-#define HEADGATE_SERVER_SQLITE_DATABASE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -107,5 +106,3 @@ class Transaction {
 };
 
 }  // namespace headgate::sqlite
-
-#endif  // HEADGATE_SERVER_SQLITE_DATABASE_H_

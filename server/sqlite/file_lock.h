@@ -6,8 +6,7 @@
 // Thread-compatible.
 //
 //   absl::StatusOr<FileLock> lock = FileLock::Take("/var/lib/headgate/log.db");
-#ifndef HEADGATE_SERVER_SQLITE_FILE_LOCK_H_
-#define HEADGATE_SERVER_SQLITE_FILE_LOCK_H_
+#pragma once
 
 #include <string>
 #include <utility>
@@ -37,5 +36,3 @@ class FileLock {
 };
 
 }  // namespace headgate::sqlite
-
-#endif  // HEADGATE_SERVER_SQLITE_FILE_LOCK_H_

@@ -12,8 +12,7 @@
 //     Use(query.Text(0), query.Int(1));
 //     return true;
 //   });
-#ifndef HEADGATE_SERVER_SQLITE_STATEMENT_H_
-#define HEADGATE_SERVER_SQLITE_STATEMENT_H_
+#pragma once
 
 #include <concepts>
 #include <cstdint>
@@ -94,5 +93,3 @@ class Statement {
 };
 
 }  // namespace headgate::sqlite
-
-#endif  // HEADGATE_SERVER_SQLITE_STATEMENT_H_

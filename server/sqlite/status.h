@@ -5,8 +5,7 @@
 // or is busy. AlreadyExists: a constraint was violated. Internal: the program misused SQLite.
 //
 // Pure function.
-#ifndef HEADGATE_SERVER_SQLITE_STATUS_H_
-#define HEADGATE_SERVER_SQLITE_STATUS_H_
+#pragma once
 
 #include <string_view>
 
@@ -18,5 +17,3 @@ namespace headgate::sqlite {
 absl::Status StatusOf(int code, std::string_view path, std::string_view message);
 
 }  // namespace headgate::sqlite
-
-#endif  // HEADGATE_SERVER_SQLITE_STATUS_H_

@@ -5,8 +5,7 @@
 //   const CauseView cause = CauseOf(answer);
 //   const uint64_t key = CombineHash(answer.subject_key, cause.Hash(seed));
 
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_CAUSE_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_CAUSE_H_
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -36,5 +35,3 @@ struct CauseView {
 CauseView CauseOf(const engine::CheckAnswer& answer);
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_CAUSE_H_

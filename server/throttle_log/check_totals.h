@@ -8,8 +8,7 @@
 //   totals.Add(key, counts);
 //   for (const auto& [kind, sum] : totals.all()) ...
 
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_CHECK_TOTALS_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_CHECK_TOTALS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -57,5 +56,3 @@ class CheckTotals {
 };
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_CHECK_TOTALS_H_

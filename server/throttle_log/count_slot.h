@@ -1,7 +1,6 @@
 // One count of a thread: who, what, how often. See thread_counts.h for who may touch what.
 
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_COUNT_SLOT_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_COUNT_SLOT_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -57,5 +56,3 @@ struct alignas(64) Slot {
 static_assert(sizeof(Slot) == 64);
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_COUNT_SLOT_H_

@@ -9,8 +9,7 @@
 //   ring.Push({.at_ns = now.wall_ns, .identity = "job:etl", ...});
 //   ring.Take([](const RingDenial& denial) {...});
 
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_DENIAL_RING_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_DENIAL_RING_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -64,5 +63,3 @@ class DenialRing {
 };
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_DENIAL_RING_H_

@@ -5,8 +5,7 @@
 //
 // Pure functions.
 
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_INTERVAL_TEXT_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_INTERVAL_TEXT_H_
+#pragma once
 
 #include <string>
 
@@ -20,5 +19,3 @@ std::string Sentence(const Interval& interval);
 std::string Describe(const CauseCount& cause);
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_INTERVAL_TEXT_H_

@@ -10,8 +10,7 @@
 //   absl::StatusOr<IntervalPage> page = FindIntervals(store, {.filter = {.from_s = ..., ...}});
 //   for (const Interval& interval : page->intervals) Show(Sentence(interval));  // interval_text.h
 
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_INTERVALS_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_INTERVALS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -71,5 +70,3 @@ struct IntervalPage {
 absl::StatusOr<IntervalPage> FindIntervals(const Store& store, const IntervalQuery& query);
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_INTERVALS_H_

@@ -11,8 +11,7 @@
 //   const uint32_t number = labels.NumberOf(target, cause, seed);
 //   ... labels[number].cause ...
 
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_LABEL_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_LABEL_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -56,5 +55,3 @@ class LabelTable {
 };
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_LABEL_H_

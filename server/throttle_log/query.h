@@ -10,8 +10,7 @@
 //   absl::StatusOr<SumPage> page = QuerySums(store, {.filter = {.from_s = ..., .to_s = ...},
 //                                                    .by = {.identity = true}});
 
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_QUERY_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_QUERY_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -104,5 +103,3 @@ struct SumPage {
 absl::StatusOr<SumPage> QuerySums(const Store& store, const SumQuery& query);
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_QUERY_H_

@@ -11,8 +11,7 @@
 //   ThreadCounts& counts = recorder.AddThread();  // one for each thread
 //   recorder.Collect([](const RowKey& key, const Counts& counts) {...});
 
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_RECORDER_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_RECORDER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -97,5 +96,3 @@ class Recorder {
 };
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_RECORDER_H_

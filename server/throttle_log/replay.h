@@ -16,8 +16,7 @@
 //
 //   absl::StatusOr<ReplayResult> result = Replay(store, {.policy = ..., .filter = ...});
 
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_REPLAY_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_REPLAY_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -66,5 +65,3 @@ struct ReplayResult {
 absl::StatusOr<ReplayResult> Replay(const Store& store, const ReplayOptions& options);
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_REPLAY_H_

@@ -2,8 +2,7 @@
 //
 // Pure functions.
 
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_REPLAY_CAVEATS_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_REPLAY_CAVEATS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -30,5 +29,3 @@ struct ReplayFacts {
 std::vector<std::string> Caveats(const engine::PolicySpec& policy, const ReplayFacts& facts);
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_REPLAY_CAVEATS_H_

@@ -6,8 +6,7 @@
 //   absl::Status installed = engine.Start(first_step);
 //   switch (engine.Decide(row, at_ns)) {...}
 
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_REPLAY_ENGINE_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_REPLAY_ENGINE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -55,5 +54,3 @@ class ReplayEngine {
 };
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_REPLAY_ENGINE_H_

@@ -3,8 +3,7 @@
 // Names, not places: a row outlives the policy that it was counted under. Plain data,
 // thread-compatible.
 
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_ROW_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_ROW_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -71,5 +70,3 @@ struct Row {
 };
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_ROW_H_

@@ -2,8 +2,7 @@
 //
 // Thread-compatible.
 
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_ROW_BUFFER_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_ROW_BUFFER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -33,5 +32,3 @@ class RowBuffer {
 };
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_ROW_BUFFER_H_

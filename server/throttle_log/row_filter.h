@@ -4,8 +4,7 @@
 //
 //   const std::string path = PathOf("vcopier:vreplication:online-ddl");
 //   path == "online-ddl:vreplication:vcopier"
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_ROW_FILTER_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_ROW_FILTER_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -24,5 +23,3 @@ bool TakesWho(const ScanFilter& filter, std::string_view identity, std::string_v
 bool TakesWhat(const ScanFilter& filter, Outcome outcome, const Cause& cause);
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_ROW_FILTER_H_

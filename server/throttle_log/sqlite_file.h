@@ -6,8 +6,7 @@
 //   absl::StatusOr<std::unique_ptr<SqliteFile>> file = SqliteFile::Open(path);
 //   absl::Status status = (*file)->Add(rows);
 //   status = (*file)->Maintain(keeping, now);
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_SQLITE_FILE_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_SQLITE_FILE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -72,5 +71,3 @@ class SqliteFile {
 };
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_SQLITE_FILE_H_

@@ -4,8 +4,7 @@
 // transaction, and told to Forget when that was rolled back. Thread-compatible.
 //
 //   absl::StatusOr<int64_t> who = names.WhoOf(row.key, row.step_s);
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_SQLITE_NAMES_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_SQLITE_NAMES_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -65,5 +64,3 @@ class SqliteNames {
 };
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_SQLITE_NAMES_H_

@@ -9,8 +9,7 @@
 //
 //   absl::StatusOr<SqliteScan> scan = SqliteScan::Prepare(database, filter);
 //   absl::Status status = scan->Run(visit);
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_SQLITE_SCAN_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_SQLITE_SCAN_H_
+#pragma once
 
 #include <cstdint>
 #include <limits>
@@ -106,5 +105,3 @@ class SqliteScan {
 };
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_SQLITE_SCAN_H_

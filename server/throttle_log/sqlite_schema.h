@@ -15,8 +15,7 @@
 // each batch touches more of them. A step is its number within the block, which takes a byte.
 //
 // Pure functions and constants.
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_SQLITE_SCHEMA_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_SQLITE_SCHEMA_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -46,5 +45,3 @@ constexpr int64_t FirstStepOf(const TableSpec& table, int64_t block, int64_t len
 absl::StatusOr<sqlite::Database> OpenLogDatabase(const std::string& path);
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_SQLITE_SCHEMA_H_

@@ -17,8 +17,7 @@
 //   SqliteStore::Opened opened =
 //       SqliteStore::OpenAnyway("/var/lib/headgate/throttle_log.db", keeping, now);
 //   absl::Status status = opened.store->Append(rows, /*batch=*/1);
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_SQLITE_STORE_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_SQLITE_STORE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -93,5 +92,3 @@ class SqliteStore final : public Store {
 };
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_SQLITE_STORE_H_

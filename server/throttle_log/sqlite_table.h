@@ -3,8 +3,7 @@
 // All of it belongs into the writer's transactions. Thread-compatible.
 //
 //   absl::Status status = table.Add({.block = 2945000, .who = 7, .step = 12, .what = 3}, counts);
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_SQLITE_TABLE_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_SQLITE_TABLE_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -84,5 +83,3 @@ Place PlaceIn(const sqlite::Statement& row);
 Counts CountsIn(const sqlite::Statement& row);
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_SQLITE_TABLE_H_

@@ -4,8 +4,7 @@
 // Thread-safe. Append and Maintain are called by the log's writer alone; Scan by anybody, and it
 // sees whole batches.
 
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_STORE_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_STORE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -75,5 +74,3 @@ class Store {
 };
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_STORE_H_

@@ -17,8 +17,7 @@
 //   ThreadCounts& counts = recorder.AddThread();
 //   if (engine.Check(request, now, answer).ok()) counts.Record(request, answer, now);
 
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_THREAD_COUNTS_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_THREAD_COUNTS_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -126,5 +125,3 @@ class ThreadCounts {
 };
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_THREAD_COUNTS_H_

@@ -18,8 +18,7 @@
 //   ...
 //   writer.Stop();  // after the last Check
 
-#ifndef HEADGATE_SERVER_THROTTLE_LOG_WRITER_H_
-#define HEADGATE_SERVER_THROTTLE_LOG_WRITER_H_
+#pragma once
 
 #include <condition_variable>
 #include <cstddef>
@@ -121,5 +120,3 @@ class Writer {
 };
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_SERVER_THROTTLE_LOG_WRITER_H_

@@ -10,8 +10,7 @@
 //   current->Set(credentials);
 //   auto credentials = NewServerCredentials(current, config::ClientCertificates::kRequired);
 
-#ifndef HEADGATE_SERVER_TLS_CURRENT_CREDENTIALS_H_
-#define HEADGATE_SERVER_TLS_CURRENT_CREDENTIALS_H_
+#pragma once
 
 #include <grpcpp/security/server_credentials.h>
 
@@ -43,5 +42,3 @@ std::shared_ptr<grpc::ServerCredentials> NewServerCredentials(
     std::shared_ptr<const CurrentCredentials> current, config::ClientCertificates clients);
 
 }  // namespace headgate::tls
-
-#endif  // HEADGATE_SERVER_TLS_CURRENT_CREDENTIALS_H_

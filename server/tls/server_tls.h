@@ -16,8 +16,7 @@
 //   if (!tls.ok()) return tls.status();
 //   options.credentials = (*tls)->credentials();
 
-#ifndef HEADGATE_SERVER_TLS_SERVER_TLS_H_
-#define HEADGATE_SERVER_TLS_SERVER_TLS_H_
+#pragma once
 
 #include <grpcpp/security/server_credentials.h>
 
@@ -82,5 +81,3 @@ class ServerTls {
 };
 
 }  // namespace headgate::tls
-
-#endif  // HEADGATE_SERVER_TLS_SERVER_TLS_H_

@@ -2,8 +2,7 @@
 //
 // TlsStatus in status_service.proto says what each field means. Plain data.
 
-#ifndef HEADGATE_SERVER_TLS_STATUS_H_
-#define HEADGATE_SERVER_TLS_STATUS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -21,5 +20,3 @@ struct TlsSnapshot {
 };
 
 }  // namespace headgate::tls
-
-#endif  // HEADGATE_SERVER_TLS_STATUS_H_

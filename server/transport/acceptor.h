@@ -17,8 +17,7 @@
 //   ... acceptor.counts().open ...
 //   acceptor.Stop();
 
-#ifndef HEADGATE_SERVER_TRANSPORT_ACCEPTOR_H_
-#define HEADGATE_SERVER_TRANSPORT_ACCEPTOR_H_
+#pragma once
 
 #include <poll.h>
 
@@ -101,5 +100,3 @@ class Acceptor {
 };
 
 }  // namespace headgate::transport
-
-#endif  // HEADGATE_SERVER_TRANSPORT_ACCEPTOR_H_

@@ -11,8 +11,7 @@
 //   AnswerWatch::Unread unread;       // lives until the answer is sent
 //   unread.Begin(watch, context);     // the answer is ready
 
-#ifndef HEADGATE_SERVER_TRANSPORT_ANSWER_WATCH_H_
-#define HEADGATE_SERVER_TRANSPORT_ANSWER_WATCH_H_
+#pragma once
 
 #include <grpcpp/server_context.h>
 
@@ -83,5 +82,3 @@ class AnswerWatch {
 };
 
 }  // namespace headgate::transport
-
-#endif  // HEADGATE_SERVER_TRANSPORT_ANSWER_WATCH_H_

@@ -8,8 +8,7 @@
 //   const CallOrigin origin(context);
 //   if (!origin.IsTls()) return Refuse();
 
-#ifndef HEADGATE_SERVER_TRANSPORT_CALL_ORIGIN_H_
-#define HEADGATE_SERVER_TRANSPORT_CALL_ORIGIN_H_
+#pragma once
 
 #include <grpc/grpc_security.h>
 #include <grpcpp/server_context.h>
@@ -50,5 +49,3 @@ class CallOrigin {
 inline bool IsPlaintext(grpc::ServerContext& context) { return !CallOrigin(context).IsTls(); }
 
 }  // namespace headgate::transport
-
-#endif  // HEADGATE_SERVER_TRANSPORT_CALL_ORIGIN_H_

@@ -17,8 +17,7 @@
 //   ... the call ...
 //   method.End(context, started_ns, status);
 
-#ifndef HEADGATE_SERVER_TRANSPORT_CALLS_H_
-#define HEADGATE_SERVER_TRANSPORT_CALLS_H_
+#pragma once
 
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
@@ -179,5 +178,3 @@ class Calls {
 std::string_view CodeName(size_t code);
 
 }  // namespace headgate::transport
-
-#endif  // HEADGATE_SERVER_TRANSPORT_CALLS_H_

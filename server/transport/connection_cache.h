@@ -10,8 +10,7 @@
 //   Known* known = cache.Find(origin);  // null: there is no entry
 //   if (known == nullptr) known = &cache.Put(CallOrigin(context));
 
-#ifndef HEADGATE_SERVER_TRANSPORT_CONNECTION_CACHE_H_
-#define HEADGATE_SERVER_TRANSPORT_CONNECTION_CACHE_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -55,5 +54,3 @@ class ConnectionCache {
 };
 
 }  // namespace headgate::transport
-
-#endif  // HEADGATE_SERVER_TRANSPORT_CONNECTION_CACHE_H_

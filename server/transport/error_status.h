@@ -8,8 +8,7 @@
 //
 //   if (from >= to) return FieldError("to", "must be later than `from`");
 
-#ifndef HEADGATE_SERVER_TRANSPORT_ERROR_STATUS_H_
-#define HEADGATE_SERVER_TRANSPORT_ERROR_STATUS_H_
+#pragma once
 
 #include <google/protobuf/message.h>
 #include <grpcpp/support/status.h>
@@ -63,5 +62,3 @@ grpc::Status ShuttingDown();
 grpc::Status MalformedError(const google::protobuf::Message& partial);
 
 }  // namespace headgate::transport
-
-#endif  // HEADGATE_SERVER_TRANSPORT_ERROR_STATUS_H_

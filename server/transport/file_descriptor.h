@@ -5,8 +5,7 @@
 //   const FileDescriptor file(open(path, O_RDONLY | O_CLOEXEC));
 //   if (!file.ok()) return absl::ErrnoToStatus(errno, path);
 
-#ifndef HEADGATE_SERVER_TRANSPORT_FILE_DESCRIPTOR_H_
-#define HEADGATE_SERVER_TRANSPORT_FILE_DESCRIPTOR_H_
+#pragma once
 
 #include <unistd.h>
 
@@ -37,5 +36,3 @@ class FileDescriptor {
 };
 
 }  // namespace headgate::transport
-
-#endif  // HEADGATE_SERVER_TRANSPORT_FILE_DESCRIPTOR_H_

@@ -20,8 +20,7 @@
 //   ... server.port() ...
 //   server.Shutdown(absl::Seconds(5));
 
-#ifndef HEADGATE_SERVER_TRANSPORT_GRPC_SERVER_H_
-#define HEADGATE_SERVER_TRANSPORT_GRPC_SERVER_H_
+#pragma once
 
 #include <grpcpp/server.h>
 
@@ -95,5 +94,3 @@ class GrpcServer {
 };
 
 }  // namespace headgate::transport
-
-#endif  // HEADGATE_SERVER_TRANSPORT_GRPC_SERVER_H_

@@ -12,8 +12,7 @@
 //   ...
 //   health.Stop();  // NOT_SERVING, and every Watch ends
 
-#ifndef HEADGATE_SERVER_TRANSPORT_HEALTH_SERVICE_H_
-#define HEADGATE_SERVER_TRANSPORT_HEALTH_SERVICE_H_
+#pragma once
 
 #include <grpc/health/v1/health.pb.h>
 #include <grpcpp/server_context.h>
@@ -69,5 +68,3 @@ class HealthService final : public AsyncService {
 };
 
 }  // namespace headgate::transport
-
-#endif  // HEADGATE_SERVER_TRANSPORT_HEALTH_SERVICE_H_

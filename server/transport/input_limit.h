@@ -13,8 +13,7 @@
 //
 //   for (int connection : limit.Judge({{7, 3 << 20}, {8, 900 << 20}}, absl::Milliseconds(100))) ...
 
-#ifndef HEADGATE_SERVER_TRANSPORT_INPUT_LIMIT_H_
-#define HEADGATE_SERVER_TRANSPORT_INPUT_LIMIT_H_
+#pragma once
 
 #include <cstdint>
 #include <utility>
@@ -44,5 +43,3 @@ class InputLimit {
 };
 
 }  // namespace headgate::transport
-
-#endif  // HEADGATE_SERVER_TRANSPORT_INPUT_LIMIT_H_

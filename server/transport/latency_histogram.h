@@ -6,8 +6,7 @@
 //   LatencyHistogram latency;
 //   latency.Add(clock.Read().monotonic_ns - started_ns);
 
-#ifndef HEADGATE_SERVER_TRANSPORT_LATENCY_HISTOGRAM_H_
-#define HEADGATE_SERVER_TRANSPORT_LATENCY_HISTOGRAM_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -75,5 +74,3 @@ class LatencyHistogram {
 };
 
 }  // namespace headgate::transport
-
-#endif  // HEADGATE_SERVER_TRANSPORT_LATENCY_HISTOGRAM_H_

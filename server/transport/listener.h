@@ -10,8 +10,7 @@
 //   if (!listener.ok()) return listener.status();
 //   ... listener->port(), listener->sockets() ...
 
-#ifndef HEADGATE_SERVER_TRANSPORT_LISTENER_H_
-#define HEADGATE_SERVER_TRANSPORT_LISTENER_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -41,5 +40,3 @@ class Listener {
 };
 
 }  // namespace headgate::transport
-
-#endif  // HEADGATE_SERVER_TRANSPORT_LISTENER_H_

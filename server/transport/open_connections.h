@@ -13,8 +13,7 @@
 //     if (bytes > 1 << 30) connections.Cut(fd);
 //   }
 
-#ifndef HEADGATE_SERVER_TRANSPORT_OPEN_CONNECTIONS_H_
-#define HEADGATE_SERVER_TRANSPORT_OPEN_CONNECTIONS_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -55,5 +54,3 @@ class OpenConnections {
 };
 
 }  // namespace headgate::transport
-
-#endif  // HEADGATE_SERVER_TRANSPORT_OPEN_CONNECTIONS_H_

@@ -17,8 +17,7 @@
 //   (*ports)->Start();
 //   ... (*ports)->Stop() before the server is shut down ...
 
-#ifndef HEADGATE_SERVER_TRANSPORT_PORTS_H_
-#define HEADGATE_SERVER_TRANSPORT_PORTS_H_
+#pragma once
 
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
@@ -87,5 +86,3 @@ class Ports {
 };
 
 }  // namespace headgate::transport
-
-#endif  // HEADGATE_SERVER_TRANSPORT_PORTS_H_

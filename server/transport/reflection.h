@@ -5,8 +5,7 @@
 //   builder.SetOption(std::make_unique<ReflectionOption>(
 //       std::make_shared<ReflectionService>(ReflectionService::Plaintext::kAnswered)));
 
-#ifndef HEADGATE_SERVER_TRANSPORT_REFLECTION_H_
-#define HEADGATE_SERVER_TRANSPORT_REFLECTION_H_
+#pragma once
 
 #include <grpcpp/impl/server_builder_option.h>
 
@@ -31,5 +30,3 @@ class ReflectionOption final : public grpc::ServerBuilderOption {
 };
 
 }  // namespace headgate::transport
-
-#endif  // HEADGATE_SERVER_TRANSPORT_REFLECTION_H_

@@ -8,8 +8,7 @@
 //   ReflectionService reflection;
 //   reflection.SetServices({"headgate.v1.ThrottlerService"});
 
-#ifndef HEADGATE_SERVER_TRANSPORT_REFLECTION_SERVICE_H_
-#define HEADGATE_SERVER_TRANSPORT_REFLECTION_SERVICE_H_
+#pragma once
 
 #include <grpc/reflection/v1alpha/reflection.grpc.pb.h>
 
@@ -47,5 +46,3 @@ class ReflectionService final : public grpc::reflection::v1alpha::ServerReflecti
 };
 
 }  // namespace headgate::transport
-
-#endif  // HEADGATE_SERVER_TRANSPORT_REFLECTION_SERVICE_H_

@@ -14,8 +14,7 @@
 //     }
 //   };
 
-#ifndef HEADGATE_SERVER_TRANSPORT_SERVICE_H_
-#define HEADGATE_SERVER_TRANSPORT_SERVICE_H_
+#pragma once
 
 #include <grpcpp/impl/rpc_method.h>
 #include <grpcpp/impl/rpc_service_method.h>
@@ -171,5 +170,3 @@ class SerializationTraits<headgate::transport::Sent<Message>, void>
     : public SerializationTraits<headgate::transport::Encoded<Message>, void> {};
 
 }  // namespace grpc
-
-#endif  // HEADGATE_SERVER_TRANSPORT_SERVICE_H_

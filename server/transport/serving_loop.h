@@ -17,8 +17,7 @@
 // Drain and Stop may be called by any thread, one at a time; the rest belongs to whoever makes the
 // loop until Start, then to the loop's thread.
 
-#ifndef HEADGATE_SERVER_TRANSPORT_SERVING_LOOP_H_
-#define HEADGATE_SERVER_TRANSPORT_SERVING_LOOP_H_
+#pragma once
 
 #include <grpcpp/alarm.h>
 #include <grpcpp/completion_queue.h>
@@ -131,5 +130,3 @@ class ServingLoop {
 };
 
 }  // namespace headgate::transport
-
-#endif  // HEADGATE_SERVER_TRANSPORT_SERVING_LOOP_H_

@@ -2,8 +2,7 @@
 //
 // Thread-safe.
 
-#ifndef HEADGATE_SERVER_TRANSPORT_STREAM_COUNT_H_
-#define HEADGATE_SERVER_TRANSPORT_STREAM_COUNT_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -67,5 +66,3 @@ class StreamCount {
 };
 
 }  // namespace headgate::transport
-
-#endif  // HEADGATE_SERVER_TRANSPORT_STREAM_COUNT_H_

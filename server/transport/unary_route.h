@@ -14,8 +14,7 @@
 //   loop.Own(std::make_unique<UnaryRoute<v1::CheckRequest, v1::CheckResponse>>(
 //       service, kCheckMethod, loop, 128, handler));
 
-#ifndef HEADGATE_SERVER_TRANSPORT_UNARY_ROUTE_H_
-#define HEADGATE_SERVER_TRANSPORT_UNARY_ROUTE_H_
+#pragma once
 
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/async_unary_call.h>
@@ -177,5 +176,3 @@ class UnaryRoute final : public Route {
 };
 
 }  // namespace headgate::transport
-
-#endif  // HEADGATE_SERVER_TRANSPORT_UNARY_ROUTE_H_

@@ -13,8 +13,7 @@
 //   ...
 //   if (!request.complete) return MalformedError(request.message);
 
-#ifndef HEADGATE_SERVER_TRANSPORT_WIRE_H_
-#define HEADGATE_SERVER_TRANSPORT_WIRE_H_
+#pragma once
 
 #include <grpcpp/impl/codegen/proto_utils.h>  // how gRPC serialises protobuf messages
 #include <grpcpp/impl/serialization_traits.h>
@@ -88,5 +87,3 @@ class SerializationTraits<headgate::transport::Encoded<Message>, void> {
 };
 
 }  // namespace grpc
-
-#endif  // HEADGATE_SERVER_TRANSPORT_WIRE_H_

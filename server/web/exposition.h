@@ -11,8 +11,7 @@
 //   out.Gauge("headgate_ready", "Whether ...").Set({{"state", "ready"}}, 1);
 //   std::string text = out.Text();
 
-#ifndef HEADGATE_SERVER_WEB_EXPOSITION_H_
-#define HEADGATE_SERVER_WEB_EXPOSITION_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -79,5 +78,3 @@ using Collector = std::function<void(Exposition&)>;
 std::string ToUtf8(std::string_view bytes);
 
 }  // namespace headgate::web
-
-#endif  // HEADGATE_SERVER_WEB_EXPOSITION_H_

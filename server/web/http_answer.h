@@ -9,8 +9,7 @@
 //   HttpAnswer answer([](const std::string& path) -> HttpPage { return {200, "text/plain", "ok"};
 //   }); std::string response = answer.To("GET /healthz HTTP/1.1\r\n\r\n");
 
-#ifndef HEADGATE_SERVER_WEB_HTTP_ANSWER_H_
-#define HEADGATE_SERVER_WEB_HTTP_ANSWER_H_
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -43,5 +42,3 @@ class HttpAnswer {
 };
 
 }  // namespace headgate::web
-
-#endif  // HEADGATE_SERVER_WEB_HTTP_ANSWER_H_

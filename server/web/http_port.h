@@ -13,8 +13,7 @@
 //   if (!port.ok()) return port.status();
 //   ... (*port)->port() ...
 
-#ifndef HEADGATE_SERVER_WEB_HTTP_PORT_H_
-#define HEADGATE_SERVER_WEB_HTTP_PORT_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -127,5 +126,3 @@ class HttpPort {
 };
 
 }  // namespace headgate::web
-
-#endif  // HEADGATE_SERVER_WEB_HTTP_PORT_H_

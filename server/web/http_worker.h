@@ -7,8 +7,7 @@
 //   if (!worker.Ask(7, request)) ... there are too many
 //   for (auto& [number, response] : worker.Take()) ...
 
-#ifndef HEADGATE_SERVER_WEB_HTTP_WORKER_H_
-#define HEADGATE_SERVER_WEB_HTTP_WORKER_H_
+#pragma once
 
 #include <condition_variable>
 #include <cstddef>
@@ -53,5 +52,3 @@ class HttpWorker {
 };
 
 }  // namespace headgate::web
-
-#endif  // HEADGATE_SERVER_WEB_HTTP_WORKER_H_

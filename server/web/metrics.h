@@ -8,8 +8,7 @@
 // Thread-safe, as far as what they read is. All but process metrics are functions of what is
 // passed.
 
-#ifndef HEADGATE_SERVER_WEB_METRICS_H_
-#define HEADGATE_SERVER_WEB_METRICS_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -74,5 +73,3 @@ void AddSnapshot(const snapshot::SnapshotView& snapshot, absl::Time now, Exposit
 void AddProcess(Exposition& out);
 
 }  // namespace headgate::web
-
-#endif  // HEADGATE_SERVER_WEB_METRICS_H_

@@ -15,8 +15,7 @@
 //   readiness.Read();  // {kStarting, "waiting for the first sample of target 'main'"}
 //   readiness.Drain();
 
-#ifndef HEADGATE_SERVER_WEB_READINESS_H_
-#define HEADGATE_SERVER_WEB_READINESS_H_
+#pragma once
 
 #include <functional>
 #include <string>
@@ -73,5 +72,3 @@ class Readiness {
 std::string_view NameOf(Readiness::State state);
 
 }  // namespace headgate::web
-
-#endif  // HEADGATE_SERVER_WEB_READINESS_H_

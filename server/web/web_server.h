@@ -14,8 +14,7 @@
 //   auto web = WebServer::Start({.address = "127.0.0.1:8080"}, clock, readiness);
 //   (*web)->Add([&](Exposition& out) { out.Gauge("headgate_things", "Things.").Set({}, 3); });
 
-#ifndef HEADGATE_SERVER_WEB_WEB_SERVER_H_
-#define HEADGATE_SERVER_WEB_WEB_SERVER_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -75,5 +74,3 @@ class WebServer {
 };
 
 }  // namespace headgate::web
-
-#endif  // HEADGATE_SERVER_WEB_WEB_SERVER_H_

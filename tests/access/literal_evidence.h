@@ -3,8 +3,7 @@
 //   const LiteralEvidence call({.tls = true, .names = {"DNS:dba.example"}});
 //   access.Identify(call, asker);
 
-#ifndef HEADGATE_TESTS_ACCESS_LITERAL_EVIDENCE_H_
-#define HEADGATE_TESTS_ACCESS_LITERAL_EVIDENCE_H_
+#pragma once
 
 #include <string>
 #include <utility>
@@ -63,5 +62,3 @@ inline TokenBook BookOf(const std::string& text) {
 }
 
 }  // namespace headgate::access
-
-#endif  // HEADGATE_TESTS_ACCESS_LITERAL_EVIDENCE_H_

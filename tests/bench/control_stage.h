@@ -3,8 +3,7 @@
 //
 // Ends the process where anything fails. Thread-compatible.
 
-#ifndef HEADGATE_TESTS_BENCH_CONTROL_STAGE_H_
-#define HEADGATE_TESTS_BENCH_CONTROL_STAGE_H_
+#pragma once
 
 #include <algorithm>
 #include <atomic>
@@ -354,5 +353,3 @@ class ControlStage {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_TESTS_BENCH_CONTROL_STAGE_H_

@@ -5,8 +5,7 @@
 // handler counts; about a microsecond for each. Elsewhere nothing is counted and the answer is 0.
 // Not thread-safe: one count at a time, and only the calling thread's instructions.
 
-#ifndef HEADGATE_TESTS_BENCH_INSTRUCTION_COUNTER_H_
-#define HEADGATE_TESTS_BENCH_INSTRUCTION_COUNTER_H_
+#pragma once
 
 #include <csignal>
 #include <cstdint>
@@ -46,5 +45,3 @@ uint64_t CountInstructions(Code&& code) {
 #endif
 
 }  // namespace headgate
-
-#endif  // HEADGATE_TESTS_BENCH_INSTRUCTION_COUNTER_H_

@@ -7,8 +7,7 @@
 // Requests are serialised beforehand, and answers looked at for their permits only once all have
 // come, so that one thread can keep the server busy.
 
-#ifndef HEADGATE_TESTS_BENCH_RPC_LOAD_H_
-#define HEADGATE_TESTS_BENCH_RPC_LOAD_H_
+#pragma once
 
 #include <google/protobuf/empty.pb.h>
 #include <grpcpp/channel.h>
@@ -285,5 +284,3 @@ class RpcLoad {
 };
 
 }  // namespace headgate::bench
-
-#endif  // HEADGATE_TESTS_BENCH_RPC_LOAD_H_

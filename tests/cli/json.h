@@ -1,6 +1,5 @@
 // Reads the program's JSON back, as anybody would who does not know the API's messages.
-#ifndef HEADGATE_TESTS_CLI_JSON_H_
-#define HEADGATE_TESTS_CLI_JSON_H_
+#pragma once
 
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
@@ -30,5 +29,3 @@ inline const google::protobuf::Value& At(const google::protobuf::Value& object,
 }
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_TESTS_CLI_JSON_H_

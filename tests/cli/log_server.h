@@ -4,8 +4,7 @@
 //   LogServer server;
 //   server.log().intervals = {...};
 //   EXPECT_EQ(server.Headgate({"log", "etl"}).status, 0);
-#ifndef HEADGATE_TESTS_CLI_LOG_SERVER_H_
-#define HEADGATE_TESTS_CLI_LOG_SERVER_H_
+#pragma once
 
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -251,5 +250,3 @@ class LogServer {
 };
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_TESTS_CLI_LOG_SERVER_H_

@@ -2,8 +2,7 @@
 //
 //   EXPECT_EQ(RunHeadgate({"--version"}).status, 0);
 //   Subprocess program({HEADGATE_PROGRAM, "top"}, {.terminal = true});
-#ifndef HEADGATE_TESTS_CLI_RUN_HEADGATE_H_
-#define HEADGATE_TESTS_CLI_RUN_HEADGATE_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -18,5 +17,3 @@ inline Finished RunHeadgate(std::vector<std::string> words, const SubprocessOpti
 }
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_TESTS_CLI_RUN_HEADGATE_H_

@@ -3,8 +3,7 @@
 //
 //   TestServer server(OneBudget(RateBudget("rows", 10, 100)));
 //   EXPECT_EQ(server.Headgate({"check", "job:etl", "--cost", "5"}).status, 0);
-#ifndef HEADGATE_TESTS_CLI_TEST_SERVER_H_
-#define HEADGATE_TESTS_CLI_TEST_SERVER_H_
+#pragma once
 
 #include <atomic>
 #include <memory>
@@ -135,5 +134,3 @@ class TestServer final : public rpc::StatusSource, public rpc::CheckListener {
 };
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_TESTS_CLI_TEST_SERVER_H_

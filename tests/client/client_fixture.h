@@ -1,6 +1,5 @@
 // Short ways to a client of FakeHeadgate.
-#ifndef HEADGATE_TESTS_CLIENT_CLIENT_FIXTURE_H_
-#define HEADGATE_TESTS_CLIENT_CLIENT_FIXTURE_H_
+#pragma once
 
 #include <headgate/client.h>
 #include <headgate/fake.h>
@@ -35,5 +34,3 @@ inline std::unique_ptr<Client> NewClient(FakeHeadgate& headgate,
 inline bool Flushed(Client& client) { return client.Flush(absl::Seconds(60)); }
 
 }  // namespace headgate::client
-
-#endif  // HEADGATE_TESTS_CLIENT_CLIENT_FIXTURE_H_

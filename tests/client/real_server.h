@@ -3,8 +3,7 @@
 //
 //   RealServer server(OneBudget(RateBudget("rows", 10, 10)));
 //   auto client = server.NewClient(Options());
-#ifndef HEADGATE_TESTS_CLIENT_REAL_SERVER_H_
-#define HEADGATE_TESTS_CLIENT_REAL_SERVER_H_
+#pragma once
 
 #include <headgate/client.h>
 
@@ -81,5 +80,3 @@ class RealServer {
 };
 
 }  // namespace headgate::client
-
-#endif  // HEADGATE_TESTS_CLIENT_REAL_SERVER_H_

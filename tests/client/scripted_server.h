@@ -7,8 +7,7 @@
 //     response.mutable_decision()->set_verdict(v1::VERDICT_ALLOWED);
 //     return grpc::Status::OK;
 //   });
-#ifndef HEADGATE_TESTS_CLIENT_SCRIPTED_SERVER_H_
-#define HEADGATE_TESTS_CLIENT_SCRIPTED_SERVER_H_
+#pragma once
 
 #include <grpc/support/time.h>
 #include <grpcpp/server.h>
@@ -131,5 +130,3 @@ class ScriptedServer final : public v1::ThrottlerService::Service {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_TESTS_CLIENT_SCRIPTED_SERVER_H_

@@ -2,8 +2,7 @@
 //
 //   INSTANTIATE_TEST_SUITE_P(Types, WrongFile, testing::ValuesIn(kCases), NameOfCase);
 
-#ifndef HEADGATE_TESTS_CONFIG_GOLDEN_H_
-#define HEADGATE_TESTS_CONFIG_GOLDEN_H_
+#pragma once
 
 #include <ostream>
 #include <string>
@@ -42,5 +41,3 @@ inline void ExpectErrors(const WrongCase& wrong) {
 }
 
 }  // namespace headgate::config
-
-#endif  // HEADGATE_TESTS_CONFIG_GOLDEN_H_

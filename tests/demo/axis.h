@@ -4,8 +4,7 @@
 //
 //   const Axis y({.from = 0, .to = 4200, .pixel_from = 200, .pixel_to = 50});
 //   y.At(1000);  // a pixel
-#ifndef HEADGATE_TESTS_DEMO_AXIS_H_
-#define HEADGATE_TESTS_DEMO_AXIS_H_
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -67,5 +66,3 @@ class Axis {
 };
 
 }  // namespace headgate::demo
-
-#endif  // HEADGATE_TESTS_DEMO_AXIS_H_

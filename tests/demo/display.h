@@ -7,8 +7,7 @@
 //   display.Say("starting PostgreSQL");
 //   display.Show(moment);
 //   display.Close();  // before anything else is printed
-#ifndef HEADGATE_TESTS_DEMO_DISPLAY_H_
-#define HEADGATE_TESTS_DEMO_DISPLAY_H_
+#pragma once
 
 #include <cstdio>
 #include <string>
@@ -58,5 +57,3 @@ class Display {
 std::string NameOf(const Slice& slice);
 
 }  // namespace headgate::demo
-
-#endif  // HEADGATE_TESTS_DEMO_DISPLAY_H_

@@ -8,8 +8,7 @@
 //   Experiment experiment(stage, headgated, interrupt, display, {});
 //   absl::Status status = experiment.Run();
 //   const Results results = Evaluate(experiment.record());
-#ifndef HEADGATE_TESTS_DEMO_EXPERIMENT_H_
-#define HEADGATE_TESTS_DEMO_EXPERIMENT_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -89,5 +88,3 @@ class Experiment {
 };
 
 }  // namespace headgate::demo
-
-#endif  // HEADGATE_TESTS_DEMO_EXPERIMENT_H_

@@ -5,8 +5,7 @@
 //
 //   absl::StatusOr<std::unique_ptr<Headgated>> headgated = Headgated::Start(stage, interrupt);
 //   ... client::Client::Create({.address = (*headgated)->address(), ...}) ...
-#ifndef HEADGATE_TESTS_DEMO_HEADGATED_H_
-#define HEADGATE_TESTS_DEMO_HEADGATED_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -53,5 +52,3 @@ class Headgated {
 };
 
 }  // namespace headgate::demo
-
-#endif  // HEADGATE_TESTS_DEMO_HEADGATED_H_

@@ -6,8 +6,7 @@
 //
 //   Interrupt interrupt;
 //   if (absl::Status status = interrupt.Wait(absl::Seconds(1)); !status.ok()) return status;
-#ifndef HEADGATE_TESTS_DEMO_INTERRUPT_H_
-#define HEADGATE_TESTS_DEMO_INTERRUPT_H_
+#pragma once
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -29,5 +28,3 @@ class Interrupt {
 };
 
 }  // namespace headgate::demo
-
-#endif  // HEADGATE_TESTS_DEMO_INTERRUPT_H_

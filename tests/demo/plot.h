@@ -4,8 +4,7 @@
 // A pure function of the record.
 //
 //   std::ofstream("headgate-demo.svg") << PlotSvg(experiment.record());
-#ifndef HEADGATE_TESTS_DEMO_PLOT_H_
-#define HEADGATE_TESTS_DEMO_PLOT_H_
+#pragma once
 
 #include <string>
 
@@ -16,5 +15,3 @@ namespace headgate::demo {
 std::string PlotSvg(const Record& record);
 
 }  // namespace headgate::demo
-
-#endif  // HEADGATE_TESTS_DEMO_PLOT_H_

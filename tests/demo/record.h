@@ -1,8 +1,7 @@
 // What an experiment recorded: plain data, from which results.h and plot.h draw.
 //
 // Thread-compatible.
-#ifndef HEADGATE_TESTS_DEMO_RECORD_H_
-#define HEADGATE_TESTS_DEMO_RECORD_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -53,5 +52,3 @@ struct Record {
 };
 
 }  // namespace headgate::demo
-
-#endif  // HEADGATE_TESTS_DEMO_RECORD_H_

@@ -1,8 +1,7 @@
 // The results as text: a table for people and the last line for programs. Pure functions.
 //
 //   std::cout << Table(results, checks) << LastLine(results) << "\n";
-#ifndef HEADGATE_TESTS_DEMO_REPORT_H_
-#define HEADGATE_TESTS_DEMO_REPORT_H_
+#pragma once
 
 #include <string>
 
@@ -17,5 +16,3 @@ std::string Table(const Results& results, const CheckCounts& checks);
 std::string LastLine(const Results& results);
 
 }  // namespace headgate::demo
-
-#endif  // HEADGATE_TESTS_DEMO_REPORT_H_

@@ -4,8 +4,7 @@
 // Pure functions of the record. Thread-compatible.
 //
 //   const Results results = Evaluate(record);
-#ifndef HEADGATE_TESTS_DEMO_RESULTS_H_
-#define HEADGATE_TESTS_DEMO_RESULTS_H_
+#pragma once
 
 #include <vector>
 
@@ -39,5 +38,3 @@ inline constexpr double kToleratedRatio = 0.95;
 Results Evaluate(const Record& record);
 
 }  // namespace headgate::demo
-
-#endif  // HEADGATE_TESTS_DEMO_RESULTS_H_

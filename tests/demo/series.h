@@ -1,8 +1,7 @@
 // The experiment as a table over time, for whoever wants to look closer. A pure function.
 //
 //   std::ofstream("demo.csv") << SeriesCsv(experiment.record());
-#ifndef HEADGATE_TESTS_DEMO_SERIES_H_
-#define HEADGATE_TESTS_DEMO_SERIES_H_
+#pragma once
 
 #include <string>
 
@@ -14,5 +13,3 @@ namespace headgate::demo {
 std::string SeriesCsv(const Record& record);
 
 }  // namespace headgate::demo
-
-#endif  // HEADGATE_TESTS_DEMO_SERIES_H_

@@ -5,8 +5,7 @@
 // ("batch") and Headgate ("headgate", which has pg_monitor and nothing else). Thread-compatible.
 //
 //   absl::StatusOr<std::unique_ptr<Stage>> stage = Stage::Build(interrupt, say);
-#ifndef HEADGATE_TESTS_DEMO_STAGE_H_
-#define HEADGATE_TESTS_DEMO_STAGE_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -49,5 +48,3 @@ class Stage {
 };
 
 }  // namespace headgate::demo
-
-#endif  // HEADGATE_TESTS_DEMO_STAGE_H_

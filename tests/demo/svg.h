@@ -5,8 +5,7 @@
 //   Svg svg(900, 400);
 //   svg.Text({.x = 20, .y = 30, .text = "throughput", .size = 14});
 //   std::ofstream("plot.svg") << svg.Finish();
-#ifndef HEADGATE_TESTS_DEMO_SVG_H_
-#define HEADGATE_TESTS_DEMO_SVG_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -50,5 +49,3 @@ class Svg {
 };
 
 }  // namespace headgate::demo
-
-#endif  // HEADGATE_TESTS_DEMO_SVG_H_

@@ -2,8 +2,7 @@
 //
 //   Whole(12345.6);                     // "12,346"
 //   Millis(absl::Microseconds(9876));  // "9.9"
-#ifndef HEADGATE_TESTS_DEMO_TEXT_H_
-#define HEADGATE_TESTS_DEMO_TEXT_H_
+#pragma once
 
 #include <cmath>
 #include <string>
@@ -29,5 +28,3 @@ inline std::string Millis(absl::Duration duration) {
 }
 
 }  // namespace headgate::demo
-
-#endif  // HEADGATE_TESTS_DEMO_TEXT_H_

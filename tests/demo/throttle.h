@@ -6,8 +6,7 @@
 //   absl::StatusOr<std::unique_ptr<Throttle>> throttle = Throttle::Create(headgated.address());
 //   BatchOptions options{.ask = (*throttle)->Asker()};
 //   ... (*throttle)->counts() ...
-#ifndef HEADGATE_TESTS_DEMO_THROTTLE_H_
-#define HEADGATE_TESTS_DEMO_THROTTLE_H_
+#pragma once
 
 #include <headgate/client.h>
 
@@ -49,5 +48,3 @@ class Throttle {
 };
 
 }  // namespace headgate::demo
-
-#endif  // HEADGATE_TESTS_DEMO_THROTTLE_H_

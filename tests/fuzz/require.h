@@ -2,8 +2,7 @@
 //
 //   Require(duration >= absl::ZeroDuration(), "a negative duration from ", text);
 
-#ifndef HEADGATE_TESTS_FUZZ_REQUIRE_H_
-#define HEADGATE_TESTS_FUZZ_REQUIRE_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdio>
@@ -38,5 +37,3 @@ inline void RequireReadable(const absl::Status& status) {
 }
 
 }  // namespace headgate::fuzz
-
-#endif  // HEADGATE_TESTS_FUZZ_REQUIRE_H_

@@ -4,8 +4,7 @@
 //
 //   RequireAnswerable(status, *v1::CheckRequest::descriptor());
 
-#ifndef HEADGATE_TESTS_FUZZ_RPC_STATUS_H_
-#define HEADGATE_TESTS_FUZZ_RPC_STATUS_H_
+#pragma once
 
 #include <google/protobuf/descriptor.h>
 #include <google/rpc/error_details.pb.h>
@@ -61,5 +60,3 @@ inline void RequireAnswerable(const grpc::Status& status,
 }
 
 }  // namespace headgate::fuzz
-
-#endif  // HEADGATE_TESTS_FUZZ_RPC_STATUS_H_

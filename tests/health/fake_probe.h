@@ -8,8 +8,7 @@
 //   MonitorProbes probes = {.primary = server->MakeProbe(), .standbys = {}};
 //   server->AwaitPolls(2);
 
-#ifndef HEADGATE_TESTS_HEALTH_FAKE_PROBE_H_
-#define HEADGATE_TESTS_HEALTH_FAKE_PROBE_H_
+#pragma once
 
 #include <chrono>
 #include <condition_variable>
@@ -154,5 +153,3 @@ inline std::unique_ptr<Probe> FakeServer::MakeProbe() {
 }
 
 }  // namespace headgate::health
-
-#endif  // HEADGATE_TESTS_HEALTH_FAKE_PROBE_H_

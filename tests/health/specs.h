@@ -1,7 +1,6 @@
 // Specs in one line each, for the tests of this folder.
 
-#ifndef HEADGATE_TESTS_HEALTH_SPECS_H_
-#define HEADGATE_TESTS_HEALTH_SPECS_H_
+#pragma once
 
 #include <string>
 #include <utility>
@@ -43,5 +42,3 @@ inline StandbySpec ConnectedStandby(std::string name, std::string application_na
 }
 
 }  // namespace headgate::health
-
-#endif  // HEADGATE_TESTS_HEALTH_SPECS_H_

@@ -12,8 +12,7 @@
 //   absl::StatusOr<std::unique_ptr<BatchWorkers>> batch = BatchWorkers::Start(options, &log);
 //   ...
 //   absl::Status status = (*batch)->Stop();
-#ifndef HEADGATE_TESTS_LOAD_BATCH_WORKERS_H_
-#define HEADGATE_TESTS_LOAD_BATCH_WORKERS_H_
+#pragma once
 
 #include <atomic>
 #include <condition_variable>
@@ -121,5 +120,3 @@ class BatchWorkers {
 };
 
 }  // namespace headgate::load
-
-#endif  // HEADGATE_TESTS_LOAD_BATCH_WORKERS_H_

@@ -4,8 +4,7 @@
 // once it has ended. Thread-safe.
 //
 //   log.Over({.from = a, .to = b}).rows_per_second;
-#ifndef HEADGATE_TESTS_LOAD_CHUNK_LOG_H_
-#define HEADGATE_TESTS_LOAD_CHUNK_LOG_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -40,5 +39,3 @@ class ChunkLog {
 };
 
 }  // namespace headgate::load
-
-#endif  // HEADGATE_TESTS_LOAD_CHUNK_LOG_H_

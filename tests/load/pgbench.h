@@ -12,8 +12,7 @@
 //   ...
 //   absl::Status status = (*foreground)->Poll();  // from time to time
 //   (*foreground)->transactions().Over({{.from = from, .to = to}}).per_second;
-#ifndef HEADGATE_TESTS_LOAD_PGBENCH_H_
-#define HEADGATE_TESTS_LOAD_PGBENCH_H_
+#pragma once
 
 #include <cstdint>
 #include <fstream>
@@ -87,5 +86,3 @@ class Pgbench {
 };
 
 }  // namespace headgate::load
-
-#endif  // HEADGATE_TESTS_LOAD_PGBENCH_H_

@@ -6,8 +6,7 @@
 //
 //   const ForegroundStats alone = transactions.Over({{.from = a, .to = b}, {.from = c, .to = d}});
 //   alone.per_second; alone.p99;
-#ifndef HEADGATE_TESTS_LOAD_TRANSACTIONS_H_
-#define HEADGATE_TESTS_LOAD_TRANSACTIONS_H_
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -54,5 +53,3 @@ class Transactions {
 };
 
 }  // namespace headgate::load
-
-#endif  // HEADGATE_TESTS_LOAD_TRANSACTIONS_H_

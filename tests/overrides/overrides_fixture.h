@@ -5,8 +5,7 @@
 //   desk.Create(Pause("etl"));
 //   EXPECT_FALSE(desk.Admits("job:etl"));
 
-#ifndef HEADGATE_TESTS_OVERRIDES_OVERRIDES_FIXTURE_H_
-#define HEADGATE_TESTS_OVERRIDES_OVERRIDES_FIXTURE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -134,5 +133,3 @@ class OverridesTest : public ::testing::Test {
 };
 
 }  // namespace headgate::overrides
-
-#endif  // HEADGATE_TESTS_OVERRIDES_OVERRIDES_FIXTURE_H_

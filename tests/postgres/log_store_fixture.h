@@ -1,7 +1,6 @@
 // What tests of the throttle log in PostgreSQL share: one server for the whole program, and a
 // database for each test.
-#ifndef HEADGATE_TESTS_POSTGRES_LOG_STORE_FIXTURE_H_
-#define HEADGATE_TESTS_POSTGRES_LOG_STORE_FIXTURE_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -57,5 +56,3 @@ class LogDatabase {
 };
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_TESTS_POSTGRES_LOG_STORE_FIXTURE_H_

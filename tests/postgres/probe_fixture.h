@@ -3,8 +3,7 @@
 //
 // A test leaves both servers running, and its own sessions closed. Roles "headgate" (with
 // kPassword; pg_monitor), "app" and "etl" can log in; the database is "shop".
-#ifndef HEADGATE_TESTS_POSTGRES_PROBE_FIXTURE_H_
-#define HEADGATE_TESTS_POSTGRES_PROBE_FIXTURE_H_
+#pragma once
 
 #include <memory>
 #include <optional>
@@ -78,5 +77,3 @@ class ProbeTest : public testing::Test {
 };
 
 }  // namespace headgate::postgres
-
-#endif  // HEADGATE_TESTS_POSTGRES_PROBE_FIXTURE_H_

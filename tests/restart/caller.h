@@ -1,6 +1,5 @@
 // A job that asks on and on, over every restart, and what it was told.
-#ifndef HEADGATE_TESTS_RESTART_CALLER_H_
-#define HEADGATE_TESTS_RESTART_CALLER_H_
+#pragma once
 
 #include <grpc/support/time.h>
 #include <grpcpp/grpcpp.h>
@@ -152,5 +151,3 @@ inline double OverAdmission(std::vector<Admission> admissions, double burst, dou
 }
 
 }  // namespace headgate
-
-#endif  // HEADGATE_TESTS_RESTART_CALLER_H_

@@ -1,6 +1,5 @@
 // What somebody asks of the server as it is now, or tells it: each by one call, which must succeed.
-#ifndef HEADGATE_TESTS_RESTART_OPERATOR_H_
-#define HEADGATE_TESTS_RESTART_OPERATOR_H_
+#pragma once
 
 #include <grpcpp/grpcpp.h>
 #include <headgate/v1/override_service.grpc.pb.h>
@@ -104,5 +103,3 @@ class Operator {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_TESTS_RESTART_OPERATOR_H_

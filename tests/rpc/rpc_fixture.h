@@ -4,8 +4,7 @@
 //   TestServer server(engine::OneBudget(engine::RateBudget("b", 10, 100)));
 //   v1::Decision decision = server.Allowed("job:etl", 5);
 
-#ifndef HEADGATE_TESTS_RPC_RPC_FIXTURE_H_
-#define HEADGATE_TESTS_RPC_RPC_FIXTURE_H_
+#pragma once
 
 #include <google/rpc/error_details.pb.h>
 #include <google/rpc/status.pb.h>
@@ -240,5 +239,3 @@ class TestServer {
 };
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_TESTS_RPC_RPC_FIXTURE_H_

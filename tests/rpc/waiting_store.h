@@ -4,8 +4,7 @@
 //   ... a thread reads the log ...
 //   store.AwaitScan();
 //   store.GoOn();
-#ifndef HEADGATE_TESTS_RPC_WAITING_STORE_H_
-#define HEADGATE_TESTS_RPC_WAITING_STORE_H_
+#pragma once
 
 #include <atomic>
 
@@ -39,5 +38,3 @@ class WaitingStore final : public throttle_log::Store {
 };
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_TESTS_RPC_WAITING_STORE_H_

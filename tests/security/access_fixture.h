@@ -3,8 +3,7 @@
 //   GuardedServer server;
 //   EXPECT_EQ(server.Check(server.Caller("backfill"), "orders:backfill"), '+');
 
-#ifndef HEADGATE_TESTS_SECURITY_ACCESS_FIXTURE_H_
-#define HEADGATE_TESTS_SECURITY_ACCESS_FIXTURE_H_
+#pragma once
 
 #include <headgate/v1/override_service.grpc.pb.h>
 #include <headgate/v1/throttle_log_service.grpc.pb.h>
@@ -224,5 +223,3 @@ class GuardedServer {
 };
 
 }  // namespace headgate::security
-
-#endif  // HEADGATE_TESTS_SECURITY_ACCESS_FIXTURE_H_

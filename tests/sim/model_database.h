@@ -13,8 +13,7 @@
 //   database.RunUntil(10);
 //   health::WorkCounters counters = database.Counters();
 
-#ifndef HEADGATE_TESTS_SIM_MODEL_DATABASE_H_
-#define HEADGATE_TESTS_SIM_MODEL_DATABASE_H_
+#pragma once
 
 #include <cstdint>
 #include <deque>
@@ -137,5 +136,3 @@ class ModelDatabase {
 };
 
 }  // namespace headgate::sim
-
-#endif  // HEADGATE_TESTS_SIM_MODEL_DATABASE_H_

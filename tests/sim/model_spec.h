@@ -2,8 +2,7 @@
 //
 // Plain data. Times are seconds, needs of a core are exponential on average unless said otherwise.
 
-#ifndef HEADGATE_TESTS_SIM_MODEL_SPEC_H_
-#define HEADGATE_TESTS_SIM_MODEL_SPEC_H_
+#pragma once
 
 namespace headgate::sim {
 
@@ -50,5 +49,3 @@ struct ModelSpec {
 };
 
 }  // namespace headgate::sim
-
-#endif  // HEADGATE_TESTS_SIM_MODEL_SPEC_H_

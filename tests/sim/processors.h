@@ -10,8 +10,7 @@
 //   cores.Advance(cores.NextEnd());
 //   int done = cores.TakeDone();  // 7
 
-#ifndef HEADGATE_TESTS_SIM_PROCESSORS_H_
-#define HEADGATE_TESTS_SIM_PROCESSORS_H_
+#pragma once
 
 #include <algorithm>
 #include <limits>
@@ -59,5 +58,3 @@ class Processors {
 };
 
 }  // namespace headgate::sim
-
-#endif  // HEADGATE_TESTS_SIM_PROCESSORS_H_

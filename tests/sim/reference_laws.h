@@ -6,8 +6,7 @@
 //   std::unique_ptr<ReferenceLaw> law = MakeAimd();
 //   Verdict verdict = law->Look(sample);
 
-#ifndef HEADGATE_TESTS_SIM_REFERENCE_LAWS_H_
-#define HEADGATE_TESTS_SIM_REFERENCE_LAWS_H_
+#pragma once
 
 #include <memory>
 
@@ -42,5 +41,3 @@ std::unique_ptr<ReferenceLaw> MakeAimd();
 std::unique_ptr<ReferenceLaw> MakePairedProbing(double cores);
 
 }  // namespace headgate::sim
-
-#endif  // HEADGATE_TESTS_SIM_REFERENCE_LAWS_H_

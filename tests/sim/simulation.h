@@ -10,8 +10,7 @@
 //   const Outcome held = Simulate({.model = model, .law = Law::kController});
 //   held.foreground / alone.foreground
 
-#ifndef HEADGATE_TESTS_SIM_SIMULATION_H_
-#define HEADGATE_TESTS_SIM_SIMULATION_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -60,5 +59,3 @@ Outcome Simulate(const Scenario& scenario);
 Outcome FindOracle(Scenario scenario, double alone);
 
 }  // namespace headgate::sim
-
-#endif  // HEADGATE_TESTS_SIM_SIMULATION_H_

@@ -1,7 +1,6 @@
 // The seven workloads of docs/control.md, as models.
 
-#ifndef HEADGATE_TESTS_SIM_WORKLOADS_H_
-#define HEADGATE_TESTS_SIM_WORKLOADS_H_
+#pragma once
 
 #include "tests/sim/model_spec.h"
 
@@ -63,5 +62,3 @@ inline ModelSpec ComesAndGoes() {
 }
 
 }  // namespace headgate::sim
-
-#endif  // HEADGATE_TESTS_SIM_WORKLOADS_H_

@@ -1,6 +1,5 @@
 // An engine that has something of everything that is saved.
-#ifndef HEADGATE_TESTS_SNAPSHOT_BUSY_ENGINE_H_
-#define HEADGATE_TESTS_SNAPSHOT_BUSY_ENGINE_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -53,5 +52,3 @@ inline std::unique_ptr<engine::Engine> BusyEngine() {
 }
 
 }  // namespace headgate::snapshot
-
-#endif  // HEADGATE_TESTS_SNAPSHOT_BUSY_ENGINE_H_

@@ -13,8 +13,7 @@
 //   rows.Admit(sent_ns, answered_ns, decision.predicted_cost());
 //   absl::Status status = rows.Verify(now_ns);
 
-#ifndef HEADGATE_TESTS_SOAK_ADMITTED_H_
-#define HEADGATE_TESTS_SOAK_ADMITTED_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -59,5 +58,3 @@ class Admitted {
 };
 
 }  // namespace headgate::soak
-
-#endif  // HEADGATE_TESTS_SOAK_ADMITTED_H_

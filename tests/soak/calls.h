@@ -7,8 +7,7 @@
 //   if (calls.Expect("log query", status, {grpc::StatusCode::UNAVAILABLE})) ... it was answered ...
 //   for (const std::string& surprise : calls.surprises()) ...
 
-#ifndef HEADGATE_TESTS_SOAK_CALLS_H_
-#define HEADGATE_TESTS_SOAK_CALLS_H_
+#pragma once
 
 #include <grpcpp/support/status.h>
 
@@ -51,5 +50,3 @@ class Calls {
 };
 
 }  // namespace headgate::soak
-
-#endif  // HEADGATE_TESTS_SOAK_CALLS_H_

@@ -6,8 +6,7 @@
 //   Faults faults(server);
 //   for (int cycle = 0; ...) faults.RunCycle(cycle, begins_at_ns);
 
-#ifndef HEADGATE_TESTS_SOAK_FAULTS_H_
-#define HEADGATE_TESTS_SOAK_FAULTS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -37,5 +36,3 @@ class Faults {
 };
 
 }  // namespace headgate::soak
-
-#endif  // HEADGATE_TESTS_SOAK_FAULTS_H_

@@ -10,8 +10,7 @@
 //   absl::StatusOr<Judgement> rss = JudgeFlat(samples, {.cycle = 15, .share = 0.04});
 //   if (rss.ok() && !rss->flat) ...
 
-#ifndef HEADGATE_TESTS_SOAK_FLATNESS_H_
-#define HEADGATE_TESTS_SOAK_FLATNESS_H_
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -44,5 +43,3 @@ absl::StatusOr<Judgement> JudgeFlat(const std::vector<double>& samples,
                                     const FlatnessOptions& options);
 
 }  // namespace headgate::soak
-
-#endif  // HEADGATE_TESTS_SOAK_FLATNESS_H_

@@ -7,8 +7,7 @@
 //   Jobs jobs(state, 1);
 //   while (!state.stopping()) jobs.CheckOnce();
 
-#ifndef HEADGATE_TESTS_SOAK_JOBS_H_
-#define HEADGATE_TESTS_SOAK_JOBS_H_
+#pragma once
 
 #include <headgate/v1/throttler_service.grpc.pb.h>
 
@@ -48,5 +47,3 @@ class Jobs {
 };
 
 }  // namespace headgate::soak
-
-#endif  // HEADGATE_TESTS_SOAK_JOBS_H_

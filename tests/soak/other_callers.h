@@ -3,8 +3,7 @@
 //
 // Each function acts once; call them again and again, each object from one thread.
 
-#ifndef HEADGATE_TESTS_SOAK_OTHER_CALLERS_H_
-#define HEADGATE_TESTS_SOAK_OTHER_CALLERS_H_
+#pragma once
 
 #include <grpc/health/v1/health.grpc.pb.h>
 #include <headgate/v1/override_service.grpc.pb.h>
@@ -45,5 +44,3 @@ class OtherCallers {
 };
 
 }  // namespace headgate::soak
-
-#endif  // HEADGATE_TESTS_SOAK_OTHER_CALLERS_H_

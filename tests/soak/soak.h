@@ -5,8 +5,7 @@
 //   verdict->Print();
 //   return verdict->ok() ? 0 : 1;
 
-#ifndef HEADGATE_TESTS_SOAK_SOAK_H_
-#define HEADGATE_TESTS_SOAK_SOAK_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -35,5 +34,3 @@ struct Verdict {
 absl::StatusOr<Verdict> Soak(const SoakOptions& options);
 
 }  // namespace headgate::soak
-
-#endif  // HEADGATE_TESTS_SOAK_SOAK_H_

@@ -7,8 +7,7 @@
 //   (*server)->Reload(7);
 //   absl::Status ended = (*server)->Stop();
 
-#ifndef HEADGATE_TESTS_SOAK_SOAK_SERVER_H_
-#define HEADGATE_TESTS_SOAK_SOAK_SERVER_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -69,5 +68,3 @@ class SoakServer {
 };
 
 }  // namespace headgate::soak
-
-#endif  // HEADGATE_TESTS_SOAK_SOAK_SERVER_H_

@@ -3,8 +3,7 @@
 //
 // Thread-safe.
 
-#ifndef HEADGATE_TESTS_SOAK_SOAK_STATE_H_
-#define HEADGATE_TESTS_SOAK_SOAK_STATE_H_
+#pragma once
 
 #include <grpc/support/time.h>
 #include <grpcpp/grpcpp.h>
@@ -60,5 +59,3 @@ struct Context : grpc::ClientContext {
 };
 
 }  // namespace headgate::soak
-
-#endif  // HEADGATE_TESTS_SOAK_SOAK_STATE_H_

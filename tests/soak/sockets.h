@@ -3,8 +3,7 @@
 //
 // Thread-compatible.
 
-#ifndef HEADGATE_TESTS_SOAK_SOCKETS_H_
-#define HEADGATE_TESTS_SOAK_SOCKETS_H_
+#pragma once
 
 #include <cstdint>
 #include <deque>
@@ -31,5 +30,3 @@ class Sockets {
 };
 
 }  // namespace headgate::soak
-
-#endif  // HEADGATE_TESTS_SOAK_SOCKETS_H_

@@ -2,8 +2,7 @@
 //
 // Thread-compatible.
 
-#ifndef HEADGATE_TESTS_SOAK_TRAFFIC_H_
-#define HEADGATE_TESTS_SOAK_TRAFFIC_H_
+#pragma once
 
 #include <thread>
 #include <vector>
@@ -28,5 +27,3 @@ class Traffic {
 };
 
 }  // namespace headgate::soak
-
-#endif  // HEADGATE_TESTS_SOAK_TRAFFIC_H_

@@ -8,8 +8,7 @@
 //   std::string disagreement = RunTrace(bytes, &tally);
 //   EXPECT_EQ(disagreement, "");
 
-#ifndef HEADGATE_TESTS_TESTING_ACTION_TRACE_H_
-#define HEADGATE_TESTS_TESTING_ACTION_TRACE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -51,5 +50,3 @@ std::string RunTrace(absl::Span<const uint8_t> bytes, Tally* tally = nullptr,
                      uint64_t restart_one_in = 0);
 
 }  // namespace headgate::model
-
-#endif  // HEADGATE_TESTS_TESTING_ACTION_TRACE_H_

@@ -5,8 +5,7 @@
 //   CertificateAuthority authority("test");
 //   const TestCertificate server = authority.Sign({.dns = {"localhost"}, .ip = {"127.0.0.1"}});
 //   WriteFile(folder.File("tls.crt"), server.certificate);
-#ifndef HEADGATE_TESTS_TESTING_CERTIFICATES_H_
-#define HEADGATE_TESTS_TESTING_CERTIFICATES_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -59,5 +58,3 @@ class CertificateAuthority {
 void ReplaceFile(const std::string& path, const std::string& text);
 
 }  // namespace headgate
-
-#endif  // HEADGATE_TESTS_TESTING_CERTIFICATES_H_

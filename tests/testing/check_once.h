@@ -2,8 +2,7 @@
 //
 //   EXPECT_TRUE(CheckOnce(server->address()).ok());
 
-#ifndef HEADGATE_TESTS_TESTING_CHECK_ONCE_H_
-#define HEADGATE_TESTS_TESTING_CHECK_ONCE_H_
+#pragma once
 
 #include <grpc/support/time.h>
 #include <grpcpp/grpcpp.h>
@@ -26,5 +25,3 @@ inline grpc::Status CheckOnce(const std::string& address, int seconds = 20) {
 }
 
 }  // namespace headgate
-
-#endif  // HEADGATE_TESTS_TESTING_CHECK_ONCE_H_

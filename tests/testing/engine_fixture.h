@@ -4,8 +4,7 @@
 //   TestEngine engine(OneBudget(RateBudget("b", 10, 100)));  // charged by everything below "etl"
 //   EXPECT_TRUE(engine.Admits("job:etl", 100));
 //   EXPECT_EQ(engine.Debt("job:etl", "b", At(absl::Seconds(4))), 60);
-#ifndef HEADGATE_TESTS_TESTING_ENGINE_FIXTURE_H_
-#define HEADGATE_TESTS_TESTING_ENGINE_FIXTURE_H_
+#pragma once
 
 #include <cstdlib>
 #include <limits>
@@ -191,5 +190,3 @@ inline std::string BudgetOf(const CheckAnswer& answer, size_t violation) {
 }
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_TESTS_TESTING_ENGINE_FIXTURE_H_

@@ -8,8 +8,7 @@
 //   absl::Status status = server.Start();
 //   ... server.address() ...
 //   status = server.Stop();
-#ifndef HEADGATE_TESTS_TESTING_HEADGATED_PROCESS_H_
-#define HEADGATE_TESTS_TESTING_HEADGATED_PROCESS_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -80,5 +79,3 @@ class HeadgatedProcess {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_TESTS_TESTING_HEADGATED_PROCESS_H_

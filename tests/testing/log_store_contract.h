@@ -7,8 +7,7 @@
 //     std::unique_ptr<throttle_log::Store> Open(const throttle_log::Keeping& keeping);
 //   };
 //   INSTANTIATE_TYPED_TEST_SUITE_P(Sqlite, LogStoreContract, SqliteMaker);
-#ifndef HEADGATE_TESTS_TESTING_LOG_STORE_CONTRACT_H_
-#define HEADGATE_TESTS_TESTING_LOG_STORE_CONTRACT_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -467,5 +466,3 @@ REGISTER_TYPED_TEST_SUITE_P(LogStoreContract, AnEmptyLogHasNothing, WhatIsAppend
                             BeyondTheSizeCapTheOldestGoes, RandomRowsAddUpAsInAModel);
 
 }  // namespace headgate
-
-#endif  // HEADGATE_TESTS_TESTING_LOG_STORE_CONTRACT_H_

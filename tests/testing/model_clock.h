@@ -6,8 +6,7 @@
 //
 // Thread-compatible.
 
-#ifndef HEADGATE_TESTS_TESTING_MODEL_CLOCK_H_
-#define HEADGATE_TESTS_TESTING_MODEL_CLOCK_H_
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -72,5 +71,3 @@ class ModelClock {
 };
 
 }  // namespace headgate::model
-
-#endif  // HEADGATE_TESTS_TESTING_MODEL_CLOCK_H_

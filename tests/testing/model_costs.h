@@ -3,8 +3,7 @@
 //
 // Thread-compatible.
 
-#ifndef HEADGATE_TESTS_TESTING_MODEL_COSTS_H_
-#define HEADGATE_TESTS_TESTING_MODEL_COSTS_H_
+#pragma once
 
 #include <algorithm>
 #include <map>
@@ -72,5 +71,3 @@ class ModelCosts {
 };
 
 }  // namespace headgate::model
-
-#endif  // HEADGATE_TESTS_TESTING_MODEL_COSTS_H_

@@ -10,8 +10,7 @@
 //
 // Thread-compatible.
 
-#ifndef HEADGATE_TESTS_TESTING_MODEL_LEDGER_H_
-#define HEADGATE_TESTS_TESTING_MODEL_LEDGER_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -122,5 +121,3 @@ class ModelLedger {
 };
 
 }  // namespace headgate::model
-
-#endif  // HEADGATE_TESTS_TESTING_MODEL_LEDGER_H_

@@ -2,8 +2,7 @@
 //
 // Immutable once made.
 
-#ifndef HEADGATE_TESTS_TESTING_MODEL_POLICY_H_
-#define HEADGATE_TESTS_TESTING_MODEL_POLICY_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -77,5 +76,3 @@ class ModelPolicy {
 };
 
 }  // namespace headgate::model
-
-#endif  // HEADGATE_TESTS_TESTING_MODEL_POLICY_H_

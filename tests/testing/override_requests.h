@@ -2,8 +2,7 @@
 //
 //   stub->CreateOverride(&context, PauseForGood("job:etl"), &response);
 
-#ifndef HEADGATE_TESTS_TESTING_OVERRIDE_REQUESTS_H_
-#define HEADGATE_TESTS_TESTING_OVERRIDE_REQUESTS_H_
+#pragma once
 
 #include <headgate/v1/override_service.pb.h>
 
@@ -22,5 +21,3 @@ inline v1::CreateOverrideRequest PauseForGood(const std::string& identity) {
 }
 
 }  // namespace headgate
-
-#endif  // HEADGATE_TESTS_TESTING_OVERRIDE_REQUESTS_H_

@@ -9,8 +9,7 @@
 //       PostgresCluster::Start({.standbys = 1, .settings = {{"shared_buffers", "1GB"}}});
 //   (*cluster)->primary().RunSql("CREATE TABLE t (i int)");
 //   (*cluster)->WaitForStandbys();
-#ifndef HEADGATE_TESTS_TESTING_POSTGRES_CLUSTER_H_
-#define HEADGATE_TESTS_TESTING_POSTGRES_CLUSTER_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -76,5 +75,3 @@ class PostgresCluster {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_TESTS_TESTING_POSTGRES_CLUSTER_H_

@@ -3,8 +3,7 @@
 //
 // PostgreSQL refuses to run as root. Where the test is root, its servers run as user "postgres";
 // elsewhere as the test's own user.
-#ifndef HEADGATE_TESTS_TESTING_POSTGRES_PROCESS_H_
-#define HEADGATE_TESTS_TESTING_POSTGRES_PROCESS_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -57,5 +56,3 @@ class FolderCleanup {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_TESTS_TESTING_POSTGRES_PROCESS_H_

@@ -9,8 +9,7 @@
 //   absl::StatusOr<SqlRows> rows = primary.RunSql("SELECT count(*) FROM t");
 //   primary.Suspend();  // hung, as if its machine had stalled
 //   primary.Resume();
-#ifndef HEADGATE_TESTS_TESTING_POSTGRES_SERVER_H_
-#define HEADGATE_TESTS_TESTING_POSTGRES_SERVER_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -95,5 +94,3 @@ class PostgresServer {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_TESTS_TESTING_POSTGRES_SERVER_H_

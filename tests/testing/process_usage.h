@@ -2,8 +2,7 @@
 //
 //   absl::StatusOr<ProcessUsage> usage = UsageOf(server.pid());
 
-#ifndef HEADGATE_TESTS_TESTING_PROCESS_USAGE_H_
-#define HEADGATE_TESTS_TESTING_PROCESS_USAGE_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -24,5 +23,3 @@ struct ProcessUsage {
 absl::StatusOr<ProcessUsage> UsageOf(pid_t pid);
 
 }  // namespace headgate
-
-#endif  // HEADGATE_TESTS_TESTING_PROCESS_USAGE_H_

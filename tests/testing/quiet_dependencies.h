@@ -4,8 +4,7 @@
 //   QuietDependencies quiet(engine, clock);
 //   auto server = RpcServer::Start(options, quiet.all);
 
-#ifndef HEADGATE_TESTS_TESTING_QUIET_DEPENDENCIES_H_
-#define HEADGATE_TESTS_TESTING_QUIET_DEPENDENCIES_H_
+#pragma once
 
 #include <vector>
 
@@ -46,5 +45,3 @@ struct QuietDependencies {
 };
 
 }  // namespace headgate::rpc
-
-#endif  // HEADGATE_TESTS_TESTING_QUIET_DEPENDENCIES_H_

@@ -4,8 +4,7 @@
 //   socket.SendAll("GET /healthz HTTP/1.1\r\n\r\n");
 //   EXPECT_THAT(socket.ReceiveAll(), HasSubstr("200"));
 
-#ifndef HEADGATE_TESTS_TESTING_RAW_SOCKET_H_
-#define HEADGATE_TESTS_TESTING_RAW_SOCKET_H_
+#pragma once
 
 #include <netinet/in.h>
 #include <poll.h>
@@ -68,5 +67,3 @@ class RawSocket {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_TESTS_TESTING_RAW_SOCKET_H_

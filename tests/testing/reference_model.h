@@ -14,8 +14,7 @@
 //
 // It is told of each policy in force and of no refused one. Thread-compatible.
 
-#ifndef HEADGATE_TESTS_TESTING_REFERENCE_MODEL_H_
-#define HEADGATE_TESTS_TESTING_REFERENCE_MODEL_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -193,5 +192,3 @@ class ReferenceModel {
 };
 
 }  // namespace headgate::model
-
-#endif  // HEADGATE_TESTS_TESTING_REFERENCE_MODEL_H_

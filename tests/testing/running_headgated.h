@@ -7,8 +7,7 @@
 //   RunningHeadgated server({.yaml = "budgets: ..."});
 //   EXPECT_EQ(server.Check("job:etl").verdict(), v1::VERDICT_ALLOWED);
 //   server.Rewrite("budgets: ...");
-#ifndef HEADGATE_TESTS_TESTING_RUNNING_HEADGATED_H_
-#define HEADGATE_TESTS_TESTING_RUNNING_HEADGATED_H_
+#pragma once
 
 #include <grpcpp/grpcpp.h>
 #include <headgate/v1/status_service.grpc.pb.h>
@@ -55,5 +54,3 @@ class RunningHeadgated : public HeadgatedProcess {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_TESTS_TESTING_RUNNING_HEADGATED_H_

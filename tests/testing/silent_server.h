@@ -1,6 +1,5 @@
 // Servers that say nothing, and one that nobody can even reach.
-#ifndef HEADGATE_TESTS_TESTING_SILENT_SERVER_H_
-#define HEADGATE_TESTS_TESTING_SILENT_SERVER_H_
+#pragma once
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -59,5 +58,3 @@ class BlackHole : public SilentServer {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_TESTS_TESTING_SILENT_SERVER_H_

@@ -1,8 +1,7 @@
 // A file system of a megabyte or more, for as long as a test runs: to be filled, or made read-only.
 //
 // Mounting it takes root; ask is_mounted.
-#ifndef HEADGATE_TESTS_TESTING_SMALL_DISK_H_
-#define HEADGATE_TESTS_TESTING_SMALL_DISK_H_
+#pragma once
 
 #include <sys/mount.h>
 
@@ -54,5 +53,3 @@ class SmallDisk {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_TESTS_TESTING_SMALL_DISK_H_

@@ -6,8 +6,7 @@
 //
 //   absl::StatusOr<SqlSession> session = SqlSession::Open(server.SocketDsn());
 //   absl::StatusOr<SqlRows> rows = session->Run("SELECT 1");  // (*rows)[0][0] == "1"
-#ifndef HEADGATE_TESTS_TESTING_SQL_SESSION_H_
-#define HEADGATE_TESTS_TESTING_SQL_SESSION_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -51,5 +50,3 @@ class SqlSession {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_TESTS_TESTING_SQL_SESSION_H_

@@ -12,8 +12,7 @@
 //   Subprocess server({"/usr/bin/server", "--port=0"}, {.log = "/tmp/server.log"});
 //   absl::Status status = server.Stop();
 //   EXPECT_EQ(Subprocess({"date"}).Wait().status, 0);
-#ifndef HEADGATE_TESTS_TESTING_SUBPROCESS_H_
-#define HEADGATE_TESTS_TESTING_SUBPROCESS_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -87,5 +86,3 @@ class Subprocess {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_TESTS_TESTING_SUBPROCESS_H_

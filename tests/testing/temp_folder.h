@@ -1,7 +1,6 @@
 // A folder that is empty at first, and gone with all that is in it at the end of the test; and the
 // ways in which people change files.
-#ifndef HEADGATE_TESTS_TESTING_TEMP_FOLDER_H_
-#define HEADGATE_TESTS_TESTING_TEMP_FOLDER_H_
+#pragma once
 
 #include <cstdlib>
 #include <filesystem>
@@ -62,5 +61,3 @@ class TempFolder {
 };
 
 }  // namespace headgate
-
-#endif  // HEADGATE_TESTS_TESTING_TEMP_FOLDER_H_

@@ -8,8 +8,7 @@
 //   load.Run([&](int thread) {
 //     while (!load.done()) ... engine->Check(request, load.now(), answer) ...
 //   });
-#ifndef HEADGATE_TESTS_TESTING_THREAD_LOAD_H_
-#define HEADGATE_TESTS_TESTING_THREAD_LOAD_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -84,5 +83,3 @@ class PerThread {
 };
 
 }  // namespace headgate::engine
-
-#endif  // HEADGATE_TESTS_TESTING_THREAD_LOAD_H_

@@ -2,8 +2,7 @@
 //
 // Thread-compatible.
 
-#ifndef HEADGATE_TESTS_TESTING_TRACE_BYTES_H_
-#define HEADGATE_TESTS_TESTING_TRACE_BYTES_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -64,5 +63,3 @@ class TraceBytes {
 };
 
 }  // namespace headgate::model
-
-#endif  // HEADGATE_TESTS_TESTING_TRACE_BYTES_H_

@@ -2,8 +2,7 @@
 //
 // Each Compare returns nothing where they agree, else one line for each thing that differs.
 
-#ifndef HEADGATE_TESTS_TESTING_TRACE_COMPARE_H_
-#define HEADGATE_TESTS_TESTING_TRACE_COMPARE_H_
+#pragma once
 
 #include <string>
 
@@ -24,5 +23,3 @@ std::string Describe(const ExpectedAnswer& answer);
 std::string Describe(const engine::CheckRequest& request);
 
 }  // namespace headgate::model
-
-#endif  // HEADGATE_TESTS_TESTING_TRACE_COMPARE_H_

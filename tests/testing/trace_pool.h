@@ -3,8 +3,7 @@
 //
 // Everything lives as long as the program, so requests may point into it.
 
-#ifndef HEADGATE_TESTS_TESTING_TRACE_POOL_H_
-#define HEADGATE_TESTS_TESTING_TRACE_POOL_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -50,5 +49,3 @@ inline constexpr size_t kPermitsPerTrace = 1024;
 engine::EngineOptions OptionsFor(int family);
 
 }  // namespace headgate::model
-
-#endif  // HEADGATE_TESTS_TESTING_TRACE_POOL_H_

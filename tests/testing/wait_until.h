@@ -3,8 +3,7 @@
 // Asks every few milliseconds and gives up after a generous limit. Thread-safe.
 //
 //   ASSERT_TRUE(WaitUntil([&] { return server.IsRunning(); }, absl::Seconds(30)));
-#ifndef HEADGATE_TESTS_TESTING_WAIT_UNTIL_H_
-#define HEADGATE_TESTS_TESTING_WAIT_UNTIL_H_
+#pragma once
 
 #include <poll.h>
 
@@ -30,5 +29,3 @@ inline bool WaitUntil(absl::FunctionRef<bool()> condition,
 }
 
 }  // namespace headgate
-
-#endif  // HEADGATE_TESTS_TESTING_WAIT_UNTIL_H_

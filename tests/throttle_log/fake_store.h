@@ -4,8 +4,7 @@
 //
 //   FakeStore store;
 //   store.Add(At("07:00"), Denied("etl", 94, HealthCause()));
-#ifndef HEADGATE_TESTS_THROTTLE_LOG_FAKE_STORE_H_
-#define HEADGATE_TESTS_THROTTLE_LOG_FAKE_STORE_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -144,5 +143,3 @@ inline Cause ByBurst(std::string budget, std::string signal = "") {
 }
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_TESTS_THROTTLE_LOG_FAKE_STORE_H_

@@ -5,8 +5,7 @@
 //   log.Check("job:etl", 30);
 //   EXPECT_EQ(log.Collect().at({...}).checks, 1);
 
-#ifndef HEADGATE_TESTS_THROTTLE_LOG_RECORDER_FIXTURE_H_
-#define HEADGATE_TESTS_THROTTLE_LOG_RECORDER_FIXTURE_H_
+#pragma once
 
 #include <map>
 #include <string>
@@ -87,5 +86,3 @@ class Recording {
 };
 
 }  // namespace headgate::throttle_log
-
-#endif  // HEADGATE_TESTS_THROTTLE_LOG_RECORDER_FIXTURE_H_

@@ -3,8 +3,7 @@
 //   const auto time = std::make_shared<ManualTime>();
 //   time->Wait(absl::Seconds(1), {});
 
-#ifndef HEADGATE_TESTS_TLS_MANUAL_TIME_H_
-#define HEADGATE_TESTS_TLS_MANUAL_TIME_H_
+#pragma once
 
 #include <headgate/time_source.h>
 
@@ -24,5 +23,3 @@ class ManualTime final : public client::TimeSource {
 };
 
 }  // namespace headgate::tls
-
-#endif  // HEADGATE_TESTS_TLS_MANUAL_TIME_H_

@@ -4,8 +4,7 @@
 //   deaf.Send(Preface(0));  // no answer may have a body
 //   deaf.Send(Call(1, "/grpc.health.v1.Health/Check", ""));
 
-#ifndef HEADGATE_TESTS_TLS_RAW_CALLER_H_
-#define HEADGATE_TESTS_TLS_RAW_CALLER_H_
+#pragma once
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -135,5 +134,3 @@ inline std::string Call(uint32_t stream, const std::string& path, const std::str
 }
 
 }  // namespace headgate::tls
-
-#endif  // HEADGATE_TESTS_TLS_RAW_CALLER_H_

@@ -3,8 +3,7 @@
 //   TlsServer server;
 //   EXPECT_TRUE(server.Check(server.Caller()).ok());
 
-#ifndef HEADGATE_TESTS_TLS_TLS_FIXTURE_H_
-#define HEADGATE_TESTS_TLS_TLS_FIXTURE_H_
+#pragma once
 
 #include <grpcpp/security/credentials.h>
 
@@ -79,5 +78,3 @@ class TlsServer {
 };
 
 }  // namespace headgate::tls
-
-#endif  // HEADGATE_TESTS_TLS_TLS_FIXTURE_H_

@@ -3,8 +3,7 @@
 //   const Scrape scrape = Scrape::Parse(body);
 //   EXPECT_EQ(scrape.Value("headgate_checks_total", {{"verdict", "DENIED"}}), 3);
 
-#ifndef HEADGATE_TESTS_WEB_EXPOSITION_TEXT_H_
-#define HEADGATE_TESTS_WEB_EXPOSITION_TEXT_H_
+#pragma once
 
 #include <cstdlib>
 #include <map>
@@ -118,5 +117,3 @@ class Scrape {
 };
 
 }  // namespace headgate::web
-
-#endif  // HEADGATE_TESTS_WEB_EXPOSITION_TEXT_H_

@@ -6,8 +6,7 @@
 //   PromqlNames names = NamesOf("sum by (job) (rate(a_total{b=\"c\"}[5m]))");
 //   // metrics {"a_total"}, matchers {a_total b = c}, labels {"job"}
 
-#ifndef HEADGATE_TESTS_WEB_PROMQL_NAMES_H_
-#define HEADGATE_TESTS_WEB_PROMQL_NAMES_H_
+#pragma once
 
 #include <set>
 #include <string>
@@ -31,5 +30,3 @@ struct PromqlNames {
 PromqlNames NamesOf(std::string_view expression);
 
 }  // namespace headgate::web
-
-#endif  // HEADGATE_TESTS_WEB_PROMQL_NAMES_H_

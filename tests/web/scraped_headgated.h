@@ -6,8 +6,7 @@
 //
 // As thread-safe as RunningHeadgated.
 
-#ifndef HEADGATE_TESTS_WEB_SCRAPED_HEADGATED_H_
-#define HEADGATE_TESTS_WEB_SCRAPED_HEADGATED_H_
+#pragma once
 
 #include <httplib.h>
 
@@ -49,5 +48,3 @@ class ScrapedHeadgated : public RunningHeadgated {
 };
 
 }  // namespace headgate::web
-
-#endif  // HEADGATE_TESTS_WEB_SCRAPED_HEADGATED_H_

@@ -7,8 +7,7 @@
 //   const Parsed parsed = ParseArguments({"check", "job-7:etl", "--cost", "250"});
 //   if (const auto* ended = std::get_if<Ended>(&parsed)) ...
 
-#ifndef HEADGATE_CLIENT_CLI_ARGUMENTS_ARGUMENTS_H_
-#define HEADGATE_CLIENT_CLI_ARGUMENTS_ARGUMENTS_H_
+#pragma once
 
 #include <headgate/tls.h>
 
@@ -109,5 +108,3 @@ using Parsed = std::variant<Arguments, Ended>;
 Parsed ParseArguments(const std::vector<std::string>& arguments);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_ARGUMENTS_ARGUMENTS_H_

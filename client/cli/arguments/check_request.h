@@ -2,8 +2,7 @@
 //
 // Pure functions; thread-safe.
 
-#ifndef HEADGATE_CLIENT_CLI_ARGUMENTS_CHECK_REQUEST_H_
-#define HEADGATE_CLIENT_CLI_ARGUMENTS_CHECK_REQUEST_H_
+#pragma once
 
 #include <headgate/check.h>
 #include <headgate/v1/throttler_service.pb.h>
@@ -16,5 +15,3 @@ v1::CheckRequest ToProto(const Globals& globals, const WorkArguments& work);
 client::CheckRequest ToSdk(const Globals& globals, const WorkArguments& work);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_ARGUMENTS_CHECK_REQUEST_H_

@@ -2,8 +2,7 @@
 //
 // Plain data; thread-compatible.
 
-#ifndef HEADGATE_CLIENT_CLI_ARGUMENTS_LOG_ARGUMENTS_H_
-#define HEADGATE_CLIENT_CLI_ARGUMENTS_LOG_ARGUMENTS_H_
+#pragma once
 
 #include <headgate/v1/throttle_log_service.pb.h>
 
@@ -55,5 +54,3 @@ struct ReplayArguments {
 };
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_ARGUMENTS_LOG_ARGUMENTS_H_

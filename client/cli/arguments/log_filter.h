@@ -4,8 +4,7 @@
 //
 //   const auto filter = ToFilter(arguments.past, globals.target, now);
 
-#ifndef HEADGATE_CLIENT_CLI_ARGUMENTS_LOG_FILTER_H_
-#define HEADGATE_CLIENT_CLI_ARGUMENTS_LOG_FILTER_H_
+#pragma once
 
 #include <headgate/v1/throttle_log_service.pb.h>
 
@@ -27,5 +26,3 @@ absl::StatusOr<v1::LogFilter> ToFilter(const LogArguments& log, const std::strin
                                        absl::Time now);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_ARGUMENTS_LOG_FILTER_H_

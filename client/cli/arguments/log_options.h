@@ -2,8 +2,7 @@
 //
 // For arguments.cc and override_options.cc alone, as parsed_option.h is.
 
-#ifndef HEADGATE_CLIENT_CLI_ARGUMENTS_LOG_OPTIONS_H_
-#define HEADGATE_CLIENT_CLI_ARGUMENTS_LOG_OPTIONS_H_
+#pragma once
 
 #include <CLI/CLI.hpp>
 #include <string>
@@ -24,5 +23,3 @@ void AddTime(CLI::App& app, const std::string& name, std::string& value, const s
 std::vector<std::string> WithNumbers(std::vector<std::string> words);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_ARGUMENTS_LOG_OPTIONS_H_

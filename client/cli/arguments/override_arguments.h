@@ -2,8 +2,7 @@
 //
 // Plain data; thread-compatible.
 
-#ifndef HEADGATE_CLIENT_CLI_ARGUMENTS_OVERRIDE_ARGUMENTS_H_
-#define HEADGATE_CLIENT_CLI_ARGUMENTS_OVERRIDE_ARGUMENTS_H_
+#pragma once
 
 #include <headgate/v1/override_service.pb.h>
 
@@ -52,5 +51,3 @@ struct OverridesArguments {
 };
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_ARGUMENTS_OVERRIDE_ARGUMENTS_H_

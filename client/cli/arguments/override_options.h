@@ -2,8 +2,7 @@
 //
 // For arguments.cc alone, as parsed_option.h is.
 
-#ifndef HEADGATE_CLIENT_CLI_ARGUMENTS_OVERRIDE_OPTIONS_H_
-#define HEADGATE_CLIENT_CLI_ARGUMENTS_OVERRIDE_OPTIONS_H_
+#pragma once
 
 #include <CLI/CLI.hpp>
 
@@ -22,5 +21,3 @@ OverridesCommands AddOverrides(CLI::App& app, OverridesArguments& list,
                                DeleteOverrideArguments& remove);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_ARGUMENTS_OVERRIDE_OPTIONS_H_

@@ -4,8 +4,7 @@
 //
 //   const absl::StatusOr<absl::Duration> wait = DurationFromText("1h30m");
 
-#ifndef HEADGATE_CLIENT_CLI_ARGUMENTS_PARSE_VALUE_H_
-#define HEADGATE_CLIENT_CLI_ARGUMENTS_PARSE_VALUE_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -33,5 +32,3 @@ absl::StatusOr<absl::Duration> PositiveDurationFromText(std::string_view text);
 absl::StatusOr<double> CostFromText(std::string_view text);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_ARGUMENTS_PARSE_VALUE_H_

@@ -4,8 +4,7 @@
 //
 //   AddParsed<double>(app, "--cost", "COST", cost, CostFromText, "what it will cost");
 
-#ifndef HEADGATE_CLIENT_CLI_ARGUMENTS_PARSED_OPTION_H_
-#define HEADGATE_CLIENT_CLI_ARGUMENTS_PARSED_OPTION_H_
+#pragma once
 
 #include <CLI/CLI.hpp>
 #include <functional>
@@ -60,5 +59,3 @@ CLI::Option* AddWord(CLI::App& app, const std::string& names, T& value,
 }
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_ARGUMENTS_PARSED_OPTION_H_

@@ -2,8 +2,7 @@
 //
 // Pure functions; thread-safe.
 
-#ifndef HEADGATE_CLIENT_CLI_ARGUMENTS_SERVER_ADDRESS_H_
-#define HEADGATE_CLIENT_CLI_ARGUMENTS_SERVER_ADDRESS_H_
+#pragma once
 
 #include <string>
 
@@ -17,5 +16,3 @@ std::string WithPort(const std::string& address);
 bool IsAddress(const std::string& address);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_ARGUMENTS_SERVER_ADDRESS_H_

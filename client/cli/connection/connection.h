@@ -10,8 +10,7 @@
 //   absl::StatusOr<v1::CheckResponse> response =
 //       connection.Call(&v1::ThrottlerService::Stub::Check, request);
 
-#ifndef HEADGATE_CLIENT_CLI_CONNECTION_CONNECTION_H_
-#define HEADGATE_CLIENT_CLI_CONNECTION_CONNECTION_H_
+#pragma once
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
@@ -78,5 +77,3 @@ class Connection {
 };
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_CONNECTION_CONNECTION_H_

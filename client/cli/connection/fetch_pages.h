@@ -5,8 +5,7 @@
 //   FetchPages(connection, &v1::OverrideService::Stub::ListOverrides, v1::ListOverridesRequest(),
 //              {.max_in_page = 1000}, [](const auto& page) { return page.overrides_size(); });
 
-#ifndef HEADGATE_CLIENT_CLI_CONNECTION_FETCH_PAGES_H_
-#define HEADGATE_CLIENT_CLI_CONNECTION_FETCH_PAGES_H_
+#pragma once
 
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/status.h>
@@ -44,5 +43,3 @@ absl::StatusOr<Response> FetchPages(Connection& connection,
 }
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_CONNECTION_FETCH_PAGES_H_

@@ -7,8 +7,7 @@
 //   absl::StatusOr<client::Permit> permit = (*waiter)->Wait(request, absl::Minutes(5));
 //   if (!permit.ok() && (*waiter)->last_answer()) ...  // denied
 
-#ifndef HEADGATE_CLIENT_CLI_CONNECTION_PERMIT_WAITER_H_
-#define HEADGATE_CLIENT_CLI_CONNECTION_PERMIT_WAITER_H_
+#pragma once
 
 #include <headgate/client.h>
 #include <headgate/v1/throttler_service.pb.h>
@@ -55,5 +54,3 @@ class PermitWaiter {
 };
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_CONNECTION_PERMIT_WAITER_H_

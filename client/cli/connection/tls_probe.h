@@ -6,8 +6,7 @@
 //
 //   std::string why = WhyNoTls({.address = "headgate:8081", .tls = ...}, absl::Seconds(2));
 
-#ifndef HEADGATE_CLIENT_CLI_CONNECTION_TLS_PROBE_H_
-#define HEADGATE_CLIENT_CLI_CONNECTION_TLS_PROBE_H_
+#pragma once
 
 #include <headgate/tls.h>
 
@@ -22,5 +21,3 @@ namespace headgate::cli {
 std::string WhyNoTls(const client::ConnectionOptions& options, absl::Duration timeout);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_CONNECTION_TLS_PROBE_H_

@@ -3,8 +3,7 @@
 //
 // Pure function; thread-safe.
 
-#ifndef HEADGATE_CLIENT_CLI_EXPLAIN_EXPLAIN_CSV_H_
-#define HEADGATE_CLIENT_CLI_EXPLAIN_EXPLAIN_CSV_H_
+#pragma once
 
 #include <headgate/v1/throttler_service.pb.h>
 
@@ -15,5 +14,3 @@ namespace headgate::cli {
 Table ExplanationCsv(const v1::ExplainResponse& explanation);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_EXPLAIN_EXPLAIN_CSV_H_

@@ -2,8 +2,7 @@
 //
 // Pure functions; thread-safe.
 
-#ifndef HEADGATE_CLIENT_CLI_LOG_CAUSE_TEXT_H_
-#define HEADGATE_CLIENT_CLI_LOG_CAUSE_TEXT_H_
+#pragma once
 
 #include <headgate/v1/throttle_log_service.pb.h>
 
@@ -17,5 +16,3 @@ std::string CauseText(const v1::DenialCause& cause);
 std::string PeakText(const v1::DenialCause& cause);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_LOG_CAUSE_TEXT_H_

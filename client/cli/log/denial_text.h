@@ -2,8 +2,7 @@
 //
 // Pure functions; thread-safe.
 
-#ifndef HEADGATE_CLIENT_CLI_LOG_DENIAL_TEXT_H_
-#define HEADGATE_CLIENT_CLI_LOG_DENIAL_TEXT_H_
+#pragma once
 
 #include <headgate/v1/throttle_log_service.pb.h>
 
@@ -26,5 +25,3 @@ std::string DenialsText(const v1::ListDenialsResponse& denials, absl::TimeZone z
 std::string DenialLine(const v1::Denial& denial, absl::TimeZone zone, Colours colours);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_LOG_DENIAL_TEXT_H_

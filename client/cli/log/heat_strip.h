@@ -5,8 +5,7 @@
 //   const absl::Duration step = HeatStep(to - from, to - from > absl::Hours(24), columns);
 //   console.out << HeatText(sums, {.step = step, .columns = columns}, colours);
 
-#ifndef HEADGATE_CLIENT_CLI_LOG_HEAT_STRIP_H_
-#define HEADGATE_CLIENT_CLI_LOG_HEAT_STRIP_H_
+#pragma once
 
 #include <headgate/v1/throttle_log_service.pb.h>
 
@@ -39,5 +38,3 @@ std::string HeatText(const v1::QueryThrottleLogResponse& sums, const HeatOptions
                      Colours colours);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_LOG_HEAT_STRIP_H_

@@ -2,8 +2,7 @@
 //
 // Pure functions; thread-safe.
 
-#ifndef HEADGATE_CLIENT_CLI_LOG_INTERVALS_TEXT_H_
-#define HEADGATE_CLIENT_CLI_LOG_INTERVALS_TEXT_H_
+#pragma once
 
 #include <headgate/v1/throttle_log_service.pb.h>
 
@@ -31,5 +30,3 @@ std::string IntervalsText(const v1::ListThrottledIntervalsResponse& intervals,
                           const std::string& target, Colours colours);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_LOG_INTERVALS_TEXT_H_

@@ -2,8 +2,7 @@
 //
 // Pure functions; thread-safe.
 
-#ifndef HEADGATE_CLIENT_CLI_LOG_LOG_CSV_H_
-#define HEADGATE_CLIENT_CLI_LOG_LOG_CSV_H_
+#pragma once
 
 #include <headgate/v1/throttle_log_service.pb.h>
 
@@ -16,5 +15,3 @@ Table SumsCsv(const v1::QueryThrottleLogResponse& sums);
 Table DenialsCsv(const v1::ListDenialsResponse& denials);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_LOG_LOG_CSV_H_

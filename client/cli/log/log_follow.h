@@ -8,8 +8,7 @@
 //   const SignalInbox signals;  // before the connection, which has threads
 //   return LogFollow(connection, signals, console, {.filter = filter}).Run();
 
-#ifndef HEADGATE_CLIENT_CLI_LOG_LOG_FOLLOW_H_
-#define HEADGATE_CLIENT_CLI_LOG_LOG_FOLLOW_H_
+#pragma once
 
 #include <headgate/v1/throttle_log_service.pb.h>
 
@@ -83,5 +82,3 @@ class LogFollow {
 };
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_LOG_LOG_FOLLOW_H_

@@ -2,8 +2,7 @@
 //
 // Pure functions; thread-safe.
 
-#ifndef HEADGATE_CLIENT_CLI_LOG_SUMS_TEXT_H_
-#define HEADGATE_CLIENT_CLI_LOG_SUMS_TEXT_H_
+#pragma once
 
 #include <headgate/v1/throttle_log_service.pb.h>
 
@@ -22,5 +21,3 @@ std::string SumsText(const v1::QueryThrottleLogResponse& sums, const LogArgument
                      Colours colours);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_LOG_SUMS_TEXT_H_

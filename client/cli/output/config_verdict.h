@@ -1,7 +1,6 @@
 // What is wrong with a configuration file, as `config check` and `replay` print it.
 
-#ifndef HEADGATE_CLIENT_CLI_OUTPUT_CONFIG_VERDICT_H_
-#define HEADGATE_CLIENT_CLI_OUTPUT_CONFIG_VERDICT_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -15,5 +14,3 @@ void PrintVerdict(const std::string& file, const std::vector<std::string>& error
                   const Console& console);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_OUTPUT_CONFIG_VERDICT_H_

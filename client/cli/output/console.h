@@ -8,8 +8,7 @@
 //   return console.Print(
 //       *response, [&] { return StatusText(*response); }, [&] { return StatusCsv(*response); });
 
-#ifndef HEADGATE_CLIENT_CLI_OUTPUT_CONSOLE_H_
-#define HEADGATE_CLIENT_CLI_OUTPUT_CONSOLE_H_
+#pragma once
 
 #include <google/protobuf/message.h>
 
@@ -62,5 +61,3 @@ std::string JsonLine(const google::protobuf::Message& message);
 std::string JsonString(std::string_view text);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_OUTPUT_CONSOLE_H_

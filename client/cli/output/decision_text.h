@@ -2,8 +2,7 @@
 //
 // Pure functions; thread-safe.
 
-#ifndef HEADGATE_CLIENT_CLI_OUTPUT_DECISION_TEXT_H_
-#define HEADGATE_CLIENT_CLI_OUTPUT_DECISION_TEXT_H_
+#pragma once
 
 #include <headgate/v1/throttler_service.pb.h>
 
@@ -22,5 +21,3 @@ std::string DecisionText(const v1::Decision& decision, Colours colours,
 Table DecisionCsv(const v1::Decision& decision);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_OUTPUT_DECISION_TEXT_H_

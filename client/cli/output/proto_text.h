@@ -2,8 +2,7 @@
 //
 // Pure functions; thread-safe.
 
-#ifndef HEADGATE_CLIENT_CLI_OUTPUT_PROTO_TEXT_H_
-#define HEADGATE_CLIENT_CLI_OUTPUT_PROTO_TEXT_H_
+#pragma once
 
 #include <google/protobuf/duration.pb.h>
 #include <google/protobuf/timestamp.pb.h>
@@ -47,5 +46,3 @@ std::string Seconds(bool present, const google::protobuf::Duration& duration);
 std::string Rfc3339(bool present, const google::protobuf::Timestamp& time);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_OUTPUT_PROTO_TEXT_H_

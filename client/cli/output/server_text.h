@@ -2,8 +2,7 @@
 //
 // Pure functions, but for the zone of the environment; thread-safe.
 
-#ifndef HEADGATE_CLIENT_CLI_OUTPUT_SERVER_TEXT_H_
-#define HEADGATE_CLIENT_CLI_OUTPUT_SERVER_TEXT_H_
+#pragma once
 
 #include <headgate/v1/status_service.pb.h>
 
@@ -24,5 +23,3 @@ Table Profiles(const v1::TargetStatus& target);
 Table Controllers(const v1::TargetStatus& target);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_OUTPUT_SERVER_TEXT_H_

@@ -9,8 +9,7 @@
 //   table.Add({{budget.name()}, {ShortNumber(budget.debt())}});
 //   console.out << table.Text(console.colours);
 
-#ifndef HEADGATE_CLIENT_CLI_OUTPUT_TABLE_H_
-#define HEADGATE_CLIENT_CLI_OUTPUT_TABLE_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -59,5 +58,3 @@ class Table {
 };
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_OUTPUT_TABLE_H_

@@ -6,8 +6,7 @@
 //   Screen screen;
 //   screen.Draw(text);
 
-#ifndef HEADGATE_CLIENT_CLI_OUTPUT_TERMINAL_H_
-#define HEADGATE_CLIENT_CLI_OUTPUT_TERMINAL_H_
+#pragma once
 
 #include <termios.h>
 
@@ -43,5 +42,3 @@ class Screen {
 };
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_OUTPUT_TERMINAL_H_

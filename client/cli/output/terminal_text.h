@@ -8,8 +8,7 @@
 //
 //   console.out << Escaped(budget.name()) << '\n';
 
-#ifndef HEADGATE_CLIENT_CLI_OUTPUT_TERMINAL_TEXT_H_
-#define HEADGATE_CLIENT_CLI_OUTPUT_TERMINAL_TEXT_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -35,5 +34,3 @@ size_t DisplayWidth(std::string_view text);
 std::string Fitted(std::string_view line, size_t columns);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_OUTPUT_TERMINAL_TEXT_H_

@@ -5,8 +5,7 @@
 //   const TimeStyle style({from, to}, absl::UTCTimeZone());
 //   style.Range(from, to);  // "07:00–07:25"
 
-#ifndef HEADGATE_CLIENT_CLI_OUTPUT_TIME_STYLE_H_
-#define HEADGATE_CLIENT_CLI_OUTPUT_TIME_STYLE_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -38,5 +37,3 @@ class TimeStyle {
 std::string SpanText(absl::Time from, absl::Time to, absl::TimeZone zone);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_OUTPUT_TIME_STYLE_H_

@@ -4,8 +4,7 @@
 //
 //   console.out << ShortNumber(budget.debt()) << ' ' << ShortDuration(absl::Milliseconds(2500));
 
-#ifndef HEADGATE_CLIENT_CLI_OUTPUT_VALUE_TEXT_H_
-#define HEADGATE_CLIENT_CLI_OUTPUT_VALUE_TEXT_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -28,5 +27,3 @@ std::string ShortDuration(absl::Duration duration);
 std::string LocalTimeText(absl::Time time);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_OUTPUT_VALUE_TEXT_H_

@@ -2,8 +2,7 @@
 //
 // Pure functions, but for the environment; thread-safe.
 
-#ifndef HEADGATE_CLIENT_CLI_OVERRIDE_ACTOR_H_
-#define HEADGATE_CLIENT_CLI_OVERRIDE_ACTOR_H_
+#pragma once
 
 #include <string>
 
@@ -20,5 +19,3 @@ absl::StatusOr<std::string> ActorOf(const ActorArguments& who);
 absl::Status WithActorHelp(const absl::Status& status);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_OVERRIDE_ACTOR_H_

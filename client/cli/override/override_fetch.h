@@ -5,8 +5,7 @@
 //   Connection connection(globals);
 //   absl::StatusOr<v1::ListOverridesResponse> all = ListOverrides(connection, {});
 
-#ifndef HEADGATE_CLIENT_CLI_OVERRIDE_OVERRIDE_FETCH_H_
-#define HEADGATE_CLIENT_CLI_OVERRIDE_OVERRIDE_FETCH_H_
+#pragma once
 
 #include <headgate/v1/override_service.grpc.pb.h>
 
@@ -28,5 +27,3 @@ absl::StatusOr<v1::ListOverrideEventsResponse> ListEvents(Connection& connection
                                                           const std::string& target, int most);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_OVERRIDE_OVERRIDE_FETCH_H_

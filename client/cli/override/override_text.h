@@ -2,8 +2,7 @@
 //
 // Pure functions, but for the zone of the environment; thread-safe.
 
-#ifndef HEADGATE_CLIENT_CLI_OVERRIDE_OVERRIDE_TEXT_H_
-#define HEADGATE_CLIENT_CLI_OVERRIDE_OVERRIDE_TEXT_H_
+#pragma once
 
 #include <headgate/v1/override_service.pb.h>
 
@@ -28,5 +27,3 @@ Table EventsTable(const v1::ListOverrideEventsResponse& events);
 Table EventsCsv(const v1::ListOverrideEventsResponse& events);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_OVERRIDE_OVERRIDE_TEXT_H_

@@ -8,8 +8,7 @@
 //
 //   absl::StatusOr<int> status = RunInForeground({"psql", "-c", "VACUUM orders"});
 
-#ifndef HEADGATE_CLIENT_CLI_PROCESS_CHILD_PROCESS_H_
-#define HEADGATE_CLIENT_CLI_PROCESS_CHILD_PROCESS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -30,5 +29,3 @@ struct Captured {
 absl::StatusOr<Captured> RunAndCapture(const std::vector<std::string>& command);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_PROCESS_CHILD_PROCESS_H_

@@ -6,8 +6,7 @@
 //   const SignalInbox signals;
 //   if (const std::optional<int> signal = signals.WaitFor(fd)) ...
 
-#ifndef HEADGATE_CLIENT_CLI_PROCESS_SIGNAL_INBOX_H_
-#define HEADGATE_CLIENT_CLI_PROCESS_SIGNAL_INBOX_H_
+#pragma once
 
 #include <csignal>
 #include <optional>
@@ -38,5 +37,3 @@ class SignalInbox {
 };
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_PROCESS_SIGNAL_INBOX_H_

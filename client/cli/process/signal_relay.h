@@ -11,8 +11,7 @@
 //   ... wait until the child has ended, without reaping it ...
 //   relay.Stop();
 
-#ifndef HEADGATE_CLIENT_CLI_PROCESS_SIGNAL_RELAY_H_
-#define HEADGATE_CLIENT_CLI_PROCESS_SIGNAL_RELAY_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -41,5 +40,3 @@ class SignalRelay {
 };
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_PROCESS_SIGNAL_RELAY_H_

@@ -2,8 +2,7 @@
 //
 // Pure functions; thread-safe.
 
-#ifndef HEADGATE_CLIENT_CLI_REPLAY_REPLAY_TEXT_H_
-#define HEADGATE_CLIENT_CLI_REPLAY_REPLAY_TEXT_H_
+#pragma once
 
 #include <headgate/v1/throttle_log_service.pb.h>
 
@@ -23,5 +22,3 @@ std::string ReplayText(const v1::ReplayThrottleLogResponse& replayed,
 Table ReplayCsv(const v1::ReplayThrottleLogResponse& replayed);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_REPLAY_REPLAY_TEXT_H_

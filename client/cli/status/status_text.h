@@ -2,8 +2,7 @@
 //
 // Pure functions, but for the zone of the environment; thread-safe.
 
-#ifndef HEADGATE_CLIENT_CLI_STATUS_STATUS_TEXT_H_
-#define HEADGATE_CLIENT_CLI_STATUS_STATUS_TEXT_H_
+#pragma once
 
 #include <headgate/v1/status_service.pb.h>
 
@@ -21,5 +20,3 @@ std::string StatusText(const v1::GetStatusResponse& status, const std::string& a
 Table StatusCsv(const v1::GetStatusResponse& status);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_STATUS_STATUS_TEXT_H_

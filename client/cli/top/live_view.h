@@ -4,8 +4,7 @@
 //
 //   return LiveView(fetch, signals, {.address = "127.0.0.1:8081"}).Run(first);
 
-#ifndef HEADGATE_CLIENT_CLI_TOP_LIVE_VIEW_H_
-#define HEADGATE_CLIENT_CLI_TOP_LIVE_VIEW_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -54,5 +53,3 @@ class LiveView {
 };
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_TOP_LIVE_VIEW_H_

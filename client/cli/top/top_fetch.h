@@ -8,8 +8,7 @@
 //   ... poll fetch.ready_fd() ...
 //   absl::StatusOr<TopAnswers> answers = fetch.Take();
 
-#ifndef HEADGATE_CLIENT_CLI_TOP_TOP_FETCH_H_
-#define HEADGATE_CLIENT_CLI_TOP_TOP_FETCH_H_
+#pragma once
 
 #include <headgate/v1/status_service.pb.h>
 
@@ -54,5 +53,3 @@ class TopFetch {
 };
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_TOP_TOP_FETCH_H_

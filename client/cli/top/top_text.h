@@ -2,8 +2,7 @@
 //
 // Pure functions; thread-safe.
 
-#ifndef HEADGATE_CLIENT_CLI_TOP_TOP_TEXT_H_
-#define HEADGATE_CLIENT_CLI_TOP_TOP_TEXT_H_
+#pragma once
 
 #include <string>
 
@@ -25,5 +24,3 @@ std::string TopJson(const TopAnswers& answers);
 std::string Bar(double share);
 
 }  // namespace headgate::cli
-
-#endif  // HEADGATE_CLIENT_CLI_TOP_TOP_TEXT_H_
