@@ -21,11 +21,6 @@ namespace {
 
 constexpr int64_t kSecondNs = 1'000'000'000;
 
-double Scale() {
-  const char* const text = std::getenv("HEADGATE_TEST_SCALE");
-  return text == nullptr ? 1 : std::max(std::strtod(text, nullptr), 0.001);
-}
-
 uint64_t CountActions(const model::Tally& tally) {
   uint64_t actions = 0;
   for (const auto& [name, times] : tally) actions += name.starts_with("action: ") ? times : 0;
@@ -44,7 +39,7 @@ void RunTraces(uint64_t wanted, std::mt19937_64& random, model::Tally& tally) {
 }
 
 TEST(EngineProperty, AnswersEveryRandomTraceAsTheModelDoes) {
-  const auto wanted = static_cast<uint64_t>(1e6 * Scale());
+  const auto wanted = static_cast<uint64_t>(1e6 * TestScale());
   std::mt19937_64 random(20260101);
   model::Tally tally;
   RunTraces(wanted, random, tally);
@@ -108,7 +103,7 @@ TEST(EngineProperty, EvictionNeverLetsAnIdentityPassItsLimitNorStopsAdmission) {
   constexpr int64_t kNsPerUnit = kSecondNs / 20;
   constexpr int64_t kBurstNs = 10 * kNsPerUnit;
   constexpr size_t kIdentities = 300;
-  const auto checks = static_cast<int>(300'000 * Scale());
+  const auto checks = static_cast<int>(300'000 * TestScale());
   std::mt19937_64 random(20260102);
   Engine engine({.seed = 4711, .permit_ttl = absl::Milliseconds(1)});
   Now now{.monotonic_ns = kSecondNs, .wall_ns = 0};

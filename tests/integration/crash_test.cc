@@ -19,10 +19,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "tests/testing/engine_fixture.h"
 #include "tests/testing/override_requests.h"
 #include "tests/testing/running_headgated.h"
 #include "tests/testing/temp_folder.h"
+#include "tests/testing/test_scale.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate {
@@ -136,7 +136,7 @@ TEST(Crash, LosesNoOverrideAndTheLastSecondOfTheLogAtMost) {
   std::uniform_int_distribution<int> milliseconds(50, 2200);
   Acknowledged acknowledged;
   auto life = std::make_unique<Life>(folder.path());
-  const int rounds = engine::Scaled(49);
+  const int rounds = Scaled(49);
   for (int round = 0; round < rounds; ++round) {
     const std::string identity = absl::StrCat("job-", round, ":crash");
     std::vector<Answers> answers;

@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "tests/testing/engine_fixture.h"
 #include "tests/testing/running_headgated.h"
+#include "tests/testing/test_scale.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate {
@@ -124,7 +124,7 @@ int64_t Total(const std::map<std::string, Seen>& seen) {
 
 TEST(ThrottleLogCounts, EqualWhatTheClientsSaw) {
   RunningHeadgated server({.yaml = Policy(1000)});
-  const auto batches = static_cast<int64_t>(500 * engine::TestScale());
+  const auto batches = static_cast<int64_t>(500 * TestScale());
   std::array<std::map<std::string, Seen>, kClients> seen;
   std::atomic<bool> stop{false};
   std::thread disturber([&] { Disturb(server, stop); });

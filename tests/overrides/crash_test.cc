@@ -12,14 +12,14 @@
 #include <string>
 
 #include "tests/overrides/overrides_fixture.h"
-#include "tests/testing/engine_fixture.h"
 #include "tests/testing/subprocess.h"
+#include "tests/testing/test_scale.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate::overrides {
 namespace {
 
-const int kRounds = engine::Scaled(59);
+const int kRounds = Scaled(59);
 
 // Runs the churn until it has said so many lines, and a moment longer; returns what it said.
 std::string RunAndKill(const std::string& path, int round, size_t lines, int moment_us) {

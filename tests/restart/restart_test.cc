@@ -19,8 +19,8 @@
 #include "gtest/gtest.h"
 #include "tests/restart/caller.h"
 #include "tests/restart/operator.h"
-#include "tests/testing/engine_fixture.h"
 #include "tests/testing/running_headgated.h"
+#include "tests/testing/test_scale.h"
 
 namespace headgate {
 namespace {
@@ -140,7 +140,7 @@ class Restart : public testing::Test {
 };
 
 TEST_F(Restart, ToldToStopUnderLoadLosesNothingAndFailsNoCheckThatIsAskedOnceMore) {
-  const int rounds = engine::Scaled(19);
+  const int rounds = Scaled(19);
   StartCallers(2);
   std::set<int64_t> paused;
   absl::Duration longest;
@@ -186,7 +186,7 @@ TEST_F(Restart, ToldToStopUnderLoadLosesNothingAndFailsNoCheckThatIsAskedOnceMor
 }
 
 TEST_F(Restart, KilledUnderLoadLosesTheLastSecondAtMost) {
-  const int rounds = engine::Scaled(49);
+  const int rounds = Scaled(49);
   std::mt19937 random(20260105);
   std::uniform_int_distribution<int> milliseconds(2000, 2600);  // all above kMayBeLost
   StartCallers(1000);
@@ -244,7 +244,7 @@ TEST_P(RestartGrace, CallersThatGiveUpAreNoObstacleToAnEndInOrder) {
     callers.push_back(std::make_unique<RestartCaller>(
         server.address(), absl::StrCat("job-", i, ":load"), kCost, 2, /*patience_ms=*/20));
   }
-  for (int round = 0; round < engine::Scaled(3); ++round) {
+  for (int round = 0; round < Scaled(3); ++round) {
     const int64_t until_ns = MonotonicNs() + 300'000'000;
     (void)WaitUntil([&] { return MonotonicNs() >= until_ns; });
     server.Terminate();

@@ -80,7 +80,7 @@ struct Call {
 TEST(RpcServer, CancelledCallsLeaveTheServerAsItWas) {
   TestServer server(AnyPolicy());
   grpc::CompletionQueue queue;
-  for (int round = 0; round < engine::Scaled(10); ++round) {
+  for (int round = 0; round < Scaled(10); ++round) {
     std::list<Call> calls(300);
     for (Call& call : calls) {
       call.reader = server.throttler->AsyncCheck(&call.context, CheckOf("job:etl", 0), &queue);

@@ -156,7 +156,7 @@ TEST(CheckStream, OfOneConnectionThereAreOneHundredAndTwentyEight) {
 
 TEST(CheckStream, TenThousandCancelledOnesLeaveNothingBehind) {
   TestServer server(OneBudget(RateBudget("b", 10, 100)));
-  const int rounds = engine::Scaled(100);
+  const int rounds = Scaled(100);
   for (int round = 0; round < rounds; ++round) {
     std::list<OpenStream> streams;
     for (int i = 0; i < 100; ++i) streams.emplace_back(*server.throttler);

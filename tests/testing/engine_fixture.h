@@ -19,6 +19,7 @@
 #include "common/clock.h"
 #include "gtest/gtest.h"
 #include "server/engine/engine.h"
+#include "tests/testing/test_scale.h"
 
 namespace headgate::engine {
 
@@ -92,20 +93,6 @@ inline CheckRequest Request(std::string_view identity, std::optional<double> cos
 }
 
 inline std::string Message(const absl::Status& status) { return std::string(status.message()); }
-
-// How much more than usual the tests with many steps shall do: HEADGATE_TEST_SCALE, which is 1 but
-// under ThreadSanitizer, where everything takes ten times as long.
-inline double TestScale() {
-#if defined(__SANITIZE_THREAD__)
-  constexpr double kUsual = 0.1;
-#else
-  constexpr double kUsual = 1;
-#endif
-  const char* text = std::getenv("HEADGATE_TEST_SCALE");
-  const double scale = text == nullptr ? 0 : std::strtod(text, nullptr);
-  return scale > 0 ? scale : kUsual;
-}
-inline int Scaled(int count) { return static_cast<int>(count * TestScale()) + 1; }
 
 class TestEngine {
  public:

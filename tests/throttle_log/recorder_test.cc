@@ -267,7 +267,7 @@ TEST(Recorder, StaysExactUnderAFloodOfIdentities) {
   options.max_identities = 1024;
   engine::PolicySpec spec;
   Recording log(std::move(spec), options);
-  const int flood = engine::Scaled(1'000'000);
+  const int flood = Scaled(1'000'000);
   Sums sums;
   std::string identity;
   for (int i = 0; i < flood; ++i) {

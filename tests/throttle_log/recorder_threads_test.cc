@@ -43,7 +43,7 @@ TEST(RecorderThreads, CountEveryCheckOnceWhileSlotsChangeHands) {
   options.max_identities = 16;
   options.quiet_rounds = 1;
   Recording log(PolicySpec{}, options);
-  const int checks = engine::Scaled(300'000);
+  const int checks = Scaled(300'000);
   constexpr int kIdentities = 40;  // more than slots, so that they are taken from each other
   std::vector<ThreadCounts*> threads;
   for (int i = 0; i < kThreads; ++i) threads.push_back(&log.recorder.AddThread());
@@ -75,7 +75,7 @@ TEST(RecorderThreads, AgreeWithTheAnswersThatCallersGot) {
   PolicySpec spec = engine::OneBudget(engine::RateBudget("b", 1000, 1e6));
   spec.rules.push_back(RuleOn("shed", "etl", engine::RejectAction{0.5}));
   Recording log(spec);
-  const int checks = engine::Scaled(20'000);
+  const int checks = Scaled(20'000);
   std::vector<ThreadCounts*> threads;
   for (int i = 0; i < kThreads; ++i) threads.push_back(&log.recorder.AddThread());
   std::atomic<int64_t> denied{0};
@@ -118,7 +118,7 @@ TEST(RecorderThreads, SeeEachDenialWholeOrNotAtAll) {
     threads.push_back(&log.recorder.AddThread());
     answers.push_back(log.engine.Check(identities[i], i + 1));
   }
-  const int checks = engine::Scaled(100'000);
+  const int checks = Scaled(100'000);
   int64_t newest = 0;
   RunThreads(
       [&](int thread) {

@@ -13,6 +13,7 @@
 #include "tests/testing/check_once.h"
 #include "tests/testing/process_usage.h"
 #include "tests/testing/running_headgated.h"
+#include "tests/testing/test_scale.h"
 #include "tests/testing/wait_until.h"
 #include "tests/tls/raw_caller.h"
 
@@ -136,9 +137,12 @@ class HalfSent : public testing::Test {
 
 TEST_F(HalfSent, MessagesOfAnyNumberFitIntoTheMemoryOfTheChart) {
   std::cout << Usage().rss_mib << " MiB at first\n";
-  for (const int connections : {1, 4, 4, 16}) EXPECT_GT(Attack(connections), 0.5);
-  // They leave the machine little time for anything else.
-  EXPECT_GT(Attack(64), 0);
+  EXPECT_GT(Attack(4), 0.5);
+  if (TestScale() == 1) {
+    for (const int connections : {1, 4, 16}) EXPECT_GT(Attack(connections), 0.5);
+    // They leave the machine little time for anything else.
+    EXPECT_GT(Attack(64), 0);
+  }
   EXPECT_LT(Usage().peak_mib, kMaxMiB);
 }
 
