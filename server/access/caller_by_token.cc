@@ -29,7 +29,7 @@ std::optional<Refusal> FindCallerByToken(const AccessPolicy& policy, const Token
   caller = nullptr;
   const auto headers = evidence.Authorization();
   if (headers.empty()) return std::nullopt;
-  if (!evidence.IsTls()) {
+  if (connection == nullptr && !evidence.IsTls()) {  // connections are kept over TLS only
     return Bad("TOKEN_WITHOUT_TLS", "a token is taken over TLS only, and this one is now known");
   }
   if (headers.size() > 1 || !absl::StartsWithIgnoreCase(Sv(headers[0]), Sv(kBearer))) {

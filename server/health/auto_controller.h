@@ -26,9 +26,9 @@
 
 #include "absl/time/time.h"
 #include "server/health/control_contrast.h"
-#include "server/health/control_flow.h"
-#include "server/health/control_limit.h"
-#include "server/health/control_presence.h"
+#include "server/health/flow_meter.h"
+#include "server/health/foreground_presence.h"
+#include "server/health/limit_finder.h"
 
 namespace headgate::health {
 
@@ -60,6 +60,9 @@ class AutoController {
   ControlSetting Miss(int64_t now_ns);
 
  private:
+  static constexpr double kFirstRate = 0.1;  // for each core
+  static constexpr double kBaseline = 3;     // s that the foreground alone is remembered
+
   void StepOn(const Flow& flow, int64_t outstanding);
   void StepOff(const Flow& flow);
   void StepIdle(const Flow& flow);

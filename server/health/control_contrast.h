@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-#include "server/health/control_flow.h"
+#include "server/health/flow_meter.h"
 
 namespace headgate::health {
 

@@ -10,7 +10,7 @@
 
 #include <memory>
 
-#include "server/health/control_flow.h"
+#include "server/health/flow_meter.h"
 
 namespace headgate::sim {
 

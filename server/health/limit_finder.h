@@ -4,7 +4,7 @@
 // Harm is throughput that falls, by `tolerance` at the limit, or sessions at work that grow by
 // `tolerance` x cores, which is how a foreground that comes at its own pace shows it: by the time
 // of its statements, and by the sessions that are seen, which are few but wait for commits too. The
-// smallest limit counts. For each there is a belief (control_belief.h) that every stretch sharpens
+// smallest limit counts. For each there is a belief (limit_belief.h) that every stretch sharpens
 // by as much as it says, and time blurs.
 //
 // Thread-compatible.
@@ -17,8 +17,8 @@
 
 #include <cstdint>
 
-#include "server/health/control_belief.h"
 #include "server/health/control_contrast.h"
+#include "server/health/limit_belief.h"
 
 namespace headgate::health {
 

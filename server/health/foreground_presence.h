@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "server/health/control_flow.h"
+#include "server/health/flow_meter.h"
 
 namespace headgate::health {
 

@@ -1,4 +1,4 @@
-#include "server/health/control_belief.h"
+#include "server/health/limit_belief.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 // moments that last, hence kAlike; a step in the quiet throughput from before to after says that
 // something else has changed, and makes the stretch count for less.
 
-#include "server/health/control_limit.h"
+#include "server/health/limit_finder.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "server/health/control_presence.h"
+#include "server/health/foreground_presence.h"
 
 #include <algorithm>
 #include <cmath>

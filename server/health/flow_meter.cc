@@ -1,4 +1,4 @@
-#include "server/health/control_flow.h"
+#include "server/health/flow_meter.h"
 
 #include <algorithm>
 #include <cmath>
