@@ -133,7 +133,20 @@ struct CheckAnswer {
   bool repeated = false;  // repeats the answer to the same request_id: nothing was charged anew
 
   // Denied, for no reason: what stands here after an error.
-  void Clear() { *this = CheckAnswer(); }
+  void Clear() {
+    verdict = Verdict::kDenied;
+    reason = Reason::kNone;
+    priority = 0;
+    permit = 0;
+    predicted_cost = 0;
+    chunk_scale = 0;
+    retry_after = absl::ZeroDuration();
+    violations.clear();
+    policy = nullptr;
+    subject_key = 0;
+    repeated = false;
+    health.profile = kNoRule;
+  }
 
   // Makes this the answer that another Check of the same subject and cost got, which was allowed
   // with no violation. The permit is still the caller's to set.
