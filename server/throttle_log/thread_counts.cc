@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <string>
 
 #include "common/hash.h"
 #include "server/engine/policy.h"
