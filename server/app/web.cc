@@ -4,7 +4,6 @@
 
 #include "server/app/port_file.h"
 #include "server/app/server.h"
-#include "server/app/server_log.h"
 #include "server/engine/policy.h"
 #include "server/web/metrics.h"
 

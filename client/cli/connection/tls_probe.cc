@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
