@@ -5,9 +5,7 @@
 #include <grpcpp/security/credentials.h>
 
 #include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace headgate::client::internal {
 namespace {

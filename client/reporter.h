@@ -25,10 +25,8 @@
 #include <mutex>
 #include <stop_token>
 #include <thread>
-#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/jitter.h"
 #include "client/token_retry.h"

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/file_descriptor.h"
 
 namespace headgate {
 namespace {
@@ -58,15 +59,15 @@ FileIdentity IdentifyFile(const std::string& path) {
 
 FileRead ReadFile(const std::string& path, size_t max_bytes) {
   // Non-blocking: opening a pipe that nobody writes to would wait.
-  const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) {
+  const FileDescriptor opened(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!opened.ok()) {
     const int error = errno;
     return {.text = CannotRead(error), .identity = {.error = error}};
   }
-  FileRead read{.text = ReadAll(fd, max_bytes), .identity = {}};
+  FileRead read{.text = ReadAll(opened.number(), max_bytes), .identity = {}};
   struct stat file = {};
-  read.identity = fstat(fd, &file) == 0 ? IdentityOf(file) : FileIdentity{.error = errno};
-  close(fd);
+  read.identity =
+      fstat(opened.number(), &file) == 0 ? IdentityOf(file) : FileIdentity{.error = errno};
   return read;
 }
 

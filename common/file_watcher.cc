@@ -1,6 +1,5 @@
 #include "common/file_watcher.h"
 
-#include <optional>
 #include <utility>
 
 namespace headgate {

@@ -18,8 +18,6 @@
 //   const Now now = clock.Read();
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <memory>
 #include <string_view>
 

@@ -3,7 +3,6 @@
 
 #include <exception>
 #include <string_view>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/pqxx/plan.h"

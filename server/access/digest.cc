@@ -5,12 +5,10 @@
 #include <cstdlib>
 #include <memory>
 
+#include "common/freed.h"
+
 namespace headgate::access {
 namespace {
-
-struct Free {
-  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-};
 
 // Lives as long as the process.
 const EVP_MD* Sha256() {
@@ -21,7 +19,7 @@ const EVP_MD* Sha256() {
 }  // namespace
 
 Digest DigestOf(std::string_view text) {
-  thread_local const std::unique_ptr<EVP_MD_CTX, Free> context(EVP_MD_CTX_new());
+  thread_local const std::unique_ptr<EVP_MD_CTX, Freed<EVP_MD_CTX_free>> context(EVP_MD_CTX_new());
   Digest digest;
   const bool done = context != nullptr &&
                     EVP_DigestInit_ex2(context.get(), Sha256(), nullptr) == 1 &&

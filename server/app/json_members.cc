@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
-#include "common/strings.h"
 #include "common/utf8.h"
 
 namespace headgate::app {

@@ -1,6 +1,5 @@
 #include "server/app/server.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +10,7 @@
 namespace headgate::app {
 namespace {
 
-void LogCertificates(const tls::TlsState& state) {
+void LogCertificates(const tls::TlsSnapshot& state) {
   if (!state.status.ok()) {
     LogError("certificates refused", {{"error", std::string(state.status.message())}});
   } else {
@@ -140,13 +139,7 @@ absl::Status Server::OpenTls() {
 }
 
 tls::TlsSnapshot Server::Tls() const {
-  if (tls_ == nullptr) return {};
-  const tls::TlsState state = tls_->state();
-  return {.is_on = true,
-          .expires_at = state.expires_at,
-          .loaded_at = state.loaded_at,
-          .loads = state.loads,
-          .status = state.status};
+  return tls_ == nullptr ? tls::TlsSnapshot() : tls_->state();
 }
 
 rpc::RpcServerOptions Server::RpcOptions(const config::ServerSettings& settings) {

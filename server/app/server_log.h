@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <utility>
 

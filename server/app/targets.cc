@@ -4,8 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "server/app/server_log.h"
-
 namespace headgate::app {
 
 std::vector<std::shared_ptr<WatchedTarget>> Targets::Current() const {

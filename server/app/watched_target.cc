@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <thread>
-#include <utility>
 
 #include "server/app/connection_string.h"
 #include "server/app/server_log.h"

@@ -4,7 +4,6 @@
 
 #include "server/app/port_file.h"
 #include "server/app/server.h"
-#include "server/app/server_log.h"
 #include "server/engine/policy.h"
 #include "server/web/metrics.h"
 
@@ -24,32 +23,30 @@ absl::StatusOr<std::unique_ptr<Web>> Web::Start(const WebOptions& options, Clock
   return made;
 }
 
-void Web::Add(web::Collector collector) {
-  if (server_ != nullptr) server_->Add(std::move(collector));
-}
-
 void Web::Serve(const Sources& from) {
-  Add([from, &clock = clock_](web::Exposition& out) {
-    const std::shared_ptr<const engine::Policy> policy = from.engine.policy();
-    const Now now = clock.Read();
-    web::AddBuild(kVersion, out);
-    web::AddChecks(from.recorder.Totals(), *policy, out);
-    web::AddCalls(from.calls, out);
-    web::AddHealth(from.status.Targets(), *policy, now, out);
-    web::AddEngine(from.engine, now, out);
-    web::AddThrottleLog(from.status.ThrottleLog(), from.recorder.State(), out);
-    web::AddConfig(from.status.Config(), out);
-    web::AddOverrides(from.status.Overrides(), out);
-    web::AddConnections(from.rpc.connections(), out);
-    web::AddTls(from.status.Tls(), out);
-    web::AddAccess(from.access.refusals(), from.status.Access(), out);
-    web::AddSnapshot(from.status.Snapshot(), now.wall(), out);
-    web::AddProcess(out);
-    out.Counter("headgate_log_lines_suppressed_total",
-                "Lines of the log that callers caused and that were left out, because there were "
-                "too many.")
-        .Set({}, static_cast<double>(from.call_log.suppressed()));
-  });
+  if (server_ != nullptr) {
+    server_->Add([from, &clock = clock_](web::Exposition& out) {
+      const std::shared_ptr<const engine::Policy> policy = from.engine.policy();
+      const Now now = clock.Read();
+      web::AddBuild(kVersion, out);
+      web::AddChecks(from.recorder.Totals(), *policy, out);
+      web::AddCalls(from.calls, out);
+      web::AddHealth(from.status.Targets(), *policy, now, out);
+      web::AddEngine(from.engine, now, out);
+      web::AddThrottleLog(from.status.ThrottleLog(), from.recorder.State(), out);
+      web::AddConfig(from.status.Config(), out);
+      web::AddOverrides(from.status.Overrides(), out);
+      web::AddConnections(from.rpc.connections(), out);
+      web::AddTls(from.status.Tls(), out);
+      web::AddAccess(from.access.refusals(), from.status.Access(), out);
+      web::AddSnapshot(from.status.Snapshot(), now.wall(), out);
+      web::AddProcess(out);
+      out.Counter("headgate_log_lines_suppressed_total",
+                  "Lines of the log that callers caused and that were left out, because there were "
+                  "too many.")
+          .Set({}, from.call_log.suppressed());
+    });
+  }
   readiness_.Serve([&status = from.status] { return status.Targets(); });
 }
 

@@ -8,7 +8,6 @@
 //   auto web = Web::Start({.address = "127.0.0.1:8080"}, clock);
 //   ...
 //   (*web)->Serve({.engine = *engine, ...});
-//   (*web)->Add([](web::Exposition& out) { out.Gauge("headgate_things", "Things.").Set({}, 3); });
 //   (*web)->Drain();
 
 #pragma once
@@ -26,7 +25,6 @@
 #include "server/rpc/sources.h"
 #include "server/throttle_log/recorder.h"
 #include "server/transport/calls.h"
-#include "server/web/exposition.h"
 #include "server/web/readiness.h"
 #include "server/web/web_server.h"
 
@@ -60,9 +58,6 @@ class Web {
   void BeforeChange() { readiness_.BeforeChange(); }
   // No more calls are taken; probes and scrapes are answered until the end.
   void Drain() { readiness_.Drain(); }
-
-  // More metrics. What the collector uses outlives the Web.
-  void Add(web::Collector collector);
 
   // 0: there is none.
   int port() const { return server_ == nullptr ? 0 : server_->port(); }

@@ -1,12 +1,9 @@
 // Access: who may call, how each is known, and what it is granted.
 
-#include <algorithm>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"

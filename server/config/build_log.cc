@@ -1,7 +1,5 @@
 // The throttle log: how finely, how long, how much, and where.
 
-#include <string>
-
 #include "absl/strings/str_cat.h"
 #include "server/config/builder.h"
 

@@ -7,7 +7,6 @@
 #include <google/protobuf/repeated_field.h>
 
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

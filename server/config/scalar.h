@@ -8,7 +8,6 @@
 #include <google/protobuf/descriptor.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 

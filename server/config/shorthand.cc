@@ -5,7 +5,6 @@
 #include <headgate/v1/config.pb.h>
 
 #include <algorithm>
-#include <string>
 #include <string_view>
 
 #include "absl/time/time.h"

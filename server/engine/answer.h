@@ -99,8 +99,11 @@ Measured MeasuredBy(const Policy& policy, const Violation& violation);
 // Where a signal stands, and its hard threshold; none where no thresholds are known.
 std::optional<Measured> SignalAt(const Policy& policy, uint32_t profile, int16_t signal,
                                  double pressure);
-// The signal behind a violation; empty: none.
-std::string_view SignalOf(const Policy& policy, const Violation& violation);
+// The signal at its place in a profile, and the one behind a violation; empty: none.
+const std::string& SignalOf(const Policy& policy, uint32_t profile, int16_t signal);
+inline const std::string& SignalOf(const Policy& policy, const Violation& violation) {
+  return SignalOf(policy, violation.profile, violation.signal);
+}
 
 // The health that this decision was made under: that of the slowest clock among its gates.
 struct HealthView : VirtualClock::Reading {

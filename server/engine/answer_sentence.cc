@@ -4,7 +4,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/strings.h"
 #include "server/engine/answer.h"
 #include "server/engine/policy.h"
 #include "server/engine/text.h"
@@ -17,8 +16,8 @@ std::string BudgetName(const Policy& policy, const Violation& violation) {
 }
 
 std::string Slowed(const Policy& policy, const Violation& violation) {
-  const std::string_view signal = SignalOf(policy, violation);
-  return signal.empty() ? "" : absl::StrCat(", slowed by ", Sv(signal));
+  const std::string& signal = SignalOf(policy, violation);
+  return signal.empty() ? "" : absl::StrCat(", slowed by ", signal);
 }
 
 // None: a gate that is shut for want of a sample, or by a signal without thresholds.
@@ -31,10 +30,10 @@ std::optional<Measured> AtGate(const Policy& policy, const Violation& violation)
 // is known would read as if there was nothing to fear. Empty for any other.
 std::string DescribeUnknown(const Policy& policy, const Violation& violation) {
   if (violation.observed >= 1) return "";
-  const std::string_view signal = SignalOf(policy, violation);
+  const std::string& signal = SignalOf(policy, violation);
   const std::string has_no =
       absl::StrCat("health profile '", policy.profiles[violation.profile].name,
-                   "': ", signal.empty() ? "it" : Sv(signal), " has no ");
+                   "': ", signal.empty() ? "it" : signal, " has no ");
   if (violation.unread) {
     return absl::StrCat(has_no,
                         "value (it could not be read, and headgate status shows the error), and "
@@ -56,8 +55,8 @@ std::string DescribeUnknown(const Policy& policy, const Violation& violation) {
 std::string DescribeGate(const Policy& policy, const Violation& violation) {
   if (std::string unknown = DescribeUnknown(policy, violation); !unknown.empty()) return unknown;
   std::string text = absl::StrCat("health profile '", policy.profiles[violation.profile].name, "'");
-  const std::string_view signal = SignalOf(policy, violation);
-  if (!signal.empty()) absl::StrAppend(&text, ": ", Sv(signal));
+  const std::string& signal = SignalOf(policy, violation);
+  if (!signal.empty()) absl::StrAppend(&text, ": ", signal);
   const std::optional<Measured> measured = AtGate(policy, violation);
   if (!measured.has_value()) {
     return absl::StrCat(text, " at pressure ", Number(violation.observed));
@@ -120,11 +119,12 @@ std::string Describe(const Policy& policy, const Violation& violation, Reason re
 
 }  // namespace
 
-std::string_view SignalOf(const Policy& policy, const Violation& violation) {
-  if (violation.profile >= policy.profiles.size() || violation.signal < 0) return {};
-  const auto& signals = policy.profiles[violation.profile].signals;
-  const auto place = static_cast<size_t>(violation.signal);
-  return place < signals.size() ? std::string_view(signals[place]) : std::string_view();
+const std::string& SignalOf(const Policy& policy, uint32_t profile, int16_t signal) {
+  static const std::string* const kNone = new std::string();
+  if (profile >= policy.profiles.size() || signal < 0) return *kNone;
+  const auto& signals = policy.profiles[profile].signals;
+  const auto place = static_cast<size_t>(signal);
+  return place < signals.size() ? signals[place] : *kNone;
 }
 
 std::optional<Measured> SignalAt(const Policy& policy, uint32_t profile, int16_t signal,

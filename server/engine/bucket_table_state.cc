@@ -4,8 +4,6 @@
 // that it evicted: it inherited that time, so this is what it owed before it was charged. A table
 // is therefore never read as one instant, but every bucket as some instant during the copy.
 
-#include <bit>
-
 #include "server/engine/bucket_table.h"
 #include "server/engine/saved_state.h"
 

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "server/engine/spec.h"
-
 namespace headgate::engine {
 namespace {
 

@@ -128,8 +128,7 @@ class Engine {
 
   struct Stats {
     size_t permits_live = 0;
-    uint64_t permits_recycled_early = 0;  // lost their refund because the table was full
-    size_t buckets = 0;                   // room, in split budgets
+    size_t buckets = 0;  // room, in split budgets
     size_t buckets_owing = 0;
     uint64_t live_evictions = 0;  // debts that were inherited
     size_t request_ids = 0;

@@ -1,8 +1,6 @@
 // What status pages and controllers read, and what controllers set. Off the path of Checks.
 
 #include <algorithm>
-#include <limits>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/strings.h"
@@ -79,7 +77,6 @@ Engine::Stats Engine::ReadStats(Now now) const {
   now = Bounded(now);
   Stats stats;
   stats.permits_live = permits_.CountLive(now.monotonic_ns);
-  stats.permits_recycled_early = permits_.recycled_early();
   stats.request_ids = requests_.size();
   const std::shared_ptr<const Policy> policy = policies_.Get();
   if (policy == nullptr) return stats;

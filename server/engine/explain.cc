@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "server/engine/engine.h"
 #include "server/engine/limits.h"

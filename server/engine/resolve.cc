@@ -1,11 +1,7 @@
 #include "server/engine/resolve.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "absl/strings/str_cat.h"
 #include "common/hash.h"
-#include "common/strings.h"
 
 namespace headgate::engine {
 namespace {

@@ -1,7 +1,6 @@
 #include "server/engine/rule_set.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "common/hash.h"
 

@@ -1,10 +1,8 @@
 #include "server/engine/to_be_allowed.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "common/strings.h"
 #include "server/engine/policy.h"
 #include "server/engine/text.h"
 
@@ -49,7 +47,7 @@ std::string AboutHealth(const Violation& violation, const Explanation& explanati
   const Policy& policy = *explanation.policy;
   const std::string profile =
       absl::StrCat("health profile '", policy.profiles[violation.profile].name, "'");
-  const std::string signal(SignalOf(policy, violation));
+  const std::string& signal = SignalOf(policy, violation);
   if (violation.observed < 1 && violation.unread) {
     return absl::StrCat(signal.empty() ? "a signal of " + profile : signal,
                         " has to be readable again: headgate status shows its error");

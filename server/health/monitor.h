@@ -33,7 +33,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "server/health/check_activity.h"

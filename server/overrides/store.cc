@@ -48,31 +48,20 @@ constexpr char kSchema[] = R"(
   CREATE INDEX events_of_override ON events (override_id, id);
 )";
 
-Override ReadOverride(const sqlite::Statement& row, int first) {
+Override ReadOverride(const sqlite::Statement& row) {
   Override override;
-  override.id = row.Int(first);
-  const int64_t kind = row.Int(first + 1);
+  override.id = row.Int(0);
+  const int64_t kind = row.Int(1);
   override.kind = static_cast<Kind>(kind >= 0 && kind <= kMaxKind ? kind : 0);
-  override.selector = {.identity = std::string(row.Text(first + 2)),
-                       .segment = std::string(row.Text(first + 3)),
-                       .target = std::string(row.Text(first + 4))};
-  override.ratio = row.Double(first + 5);
-  override.actor = row.Text(first + 6);
-  override.reason = row.Text(first + 7);
-  override.created_at = absl::FromUnixNanos(row.Int(first + 8));
-  if (!row.IsNull(first + 9)) override.expires_at = absl::FromUnixNanos(row.Int(first + 9));
+  override.selector = {.identity = std::string(row.Text(2)),
+                       .segment = std::string(row.Text(3)),
+                       .target = std::string(row.Text(4))};
+  override.ratio = row.Double(5);
+  override.actor = row.Text(6);
+  override.reason = row.Text(7);
+  override.created_at = absl::FromUnixNanos(row.Int(8));
+  if (!row.IsNull(9)) override.expires_at = absl::FromUnixNanos(row.Int(9));
   return override;
-}
-
-// Calls `visit` for each row.
-template <typename Visitor>
-absl::Status ForEachRow(sqlite::Statement& query, Visitor&& visit) {
-  for (;;) {
-    const absl::StatusOr<bool> row = query.Step();
-    if (!row.ok()) return row.status();
-    if (!*row) return absl::OkStatus();
-    visit(query);
-  }
 }
 
 bool MakesSense(const Override& override) {
@@ -214,7 +203,10 @@ absl::StatusOr<std::vector<Override>> Store::ReadOpen() {
   std::vector<Override> open;
   absl::Status status = query.status();
   if (status.ok()) {
-    status = ForEachRow(*query, [&](const auto& it) { open.push_back(ReadOverride(it, 0)); });
+    status = query->Each([&] {
+      open.push_back(ReadOverride(*query));
+      return true;
+    });
   }
   for (const Override& override : open) {
     if (!MakesSense(override)) {
@@ -241,13 +233,14 @@ absl::StatusOr<std::vector<Event>> Store::ReadEvents(const EventQuery& query) {
                   query.before_id);
   if (query.override_id != 0) events->Bind(5, query.override_id);
   std::vector<Event> found;
-  absl::Status status = ForEachRow(*events, [&](const sqlite::Statement& row) {
-    found.push_back({.id = row.Int(kColumnCount),
-                     .happened_at = absl::FromUnixNanos(row.Int(kColumnCount + 1)),
-                     .kind = static_cast<EventKind>(row.Int(kColumnCount + 2)),
-                     .override = ReadOverride(row, 0),
-                     .actor = std::string(row.Text(kColumnCount + 3)),
-                     .reason = std::string(row.Text(kColumnCount + 4))});
+  absl::Status status = events->Each([&] {
+    found.push_back({.id = events->Int(kColumnCount),
+                     .happened_at = absl::FromUnixNanos(events->Int(kColumnCount + 1)),
+                     .kind = static_cast<EventKind>(events->Int(kColumnCount + 2)),
+                     .override = ReadOverride(*events),
+                     .actor = std::string(events->Text(kColumnCount + 3)),
+                     .reason = std::string(events->Text(kColumnCount + 4))});
+    return true;
   });
   if (!status.ok()) return status;
   return found;

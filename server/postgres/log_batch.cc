@@ -10,7 +10,6 @@
 #include <tuple>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/postgres/log_schema.h"
 #include "server/throttle_log/row_filter.h"

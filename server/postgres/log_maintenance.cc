@@ -1,9 +1,7 @@
 #include "server/postgres/log_maintenance.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <pqxx/result>
-#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/file_descriptor.h"
 
 namespace headgate::postgres {
 
@@ -37,11 +38,6 @@ absl::StatusOr<std::vector<std::string>> LookupBySystem(const std::string& host)
 
 // Shared by the thread that looks up and those that wait.
 struct Resolver::UnderWay {
-  UnderWay() : done_event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-  ~UnderWay() { close(done_event); }
-  UnderWay(const UnderWay&) = delete;
-  UnderWay& operator=(const UnderWay&) = delete;
-
   void Finish(absl::StatusOr<std::vector<std::string>> found) {
     {
       MutexLock lock(&mutex);
@@ -49,7 +45,7 @@ struct Resolver::UnderWay {
       addresses = std::move(found);
     }
     const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = write(done_event, &one, sizeof(one));
+    [[maybe_unused]] const ssize_t written = write(done_event.number(), &one, sizeof(one));
   }
 
   bool IsDone() {
@@ -57,7 +53,7 @@ struct Resolver::UnderWay {
     return done;
   }
 
-  const int done_event;  // readable once done
+  const FileDescriptor done_event{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};  // readable once done
   Mutex mutex;
   bool done ABSL_GUARDED_BY(mutex) = false;
   absl::StatusOr<std::vector<std::string>> addresses ABSL_GUARDED_BY(mutex);
@@ -91,7 +87,8 @@ absl::StatusOr<std::vector<std::string>> Resolver::Resolve(const std::string& ho
                                                            const Deadline& deadline) {
   absl::StatusOr<std::shared_ptr<UnderWay>> lookup = Join(host);
   if (!lookup.ok()) return lookup.status();
-  if (absl::Status status = waiter.Wait((*lookup)->done_event, POLLIN, deadline); !status.ok()) {
+  if (absl::Status status = waiter.Wait((*lookup)->done_event.number(), POLLIN, deadline);
+      !status.ok()) {
     return absl::Status(status.code(),
                         absl::StrCat("looking up host ", host, ": ", status.message()));
   }

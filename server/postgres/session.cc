@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <libpq-fe.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -44,8 +43,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(Connector& connector,
   }
   if (!opened.ok()) return opened.status();
   std::unique_ptr<Session> session(new Session(options.store));
-  session->socket_ = fcntl(PQsocket(opened->get()), F_DUPFD_CLOEXEC, 0);
-  if (session->socket_ < 0) return absl::ErrnoToStatus(errno, "the socket of a session");
+  session->socket_ = FileDescriptor(fcntl(PQsocket(opened->get()), F_DUPFD_CLOEXEC, 0));
+  if (!session->socket_.ok()) return absl::ErrnoToStatus(errno, "the socket of a session");
   // libpqxx waits for each call, and shows what it is told as it stands.
   PQsetnonblocking(opened->get(), 0);
   PQsetErrorVerbosity(opened->get(), PQERRORS_DEFAULT);
@@ -59,9 +58,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(Connector& connector,
 
 // The farewell to a server that hangs must not wait for room to be sent.
 Session::~Session() {
-  if (is_broken_) shutdown(socket_, SHUT_RDWR);
+  if (is_broken_) shutdown(socket_.number(), SHUT_RDWR);
   connection_ = nullptr;
-  if (socket_ >= 0) close(socket_);
 }
 
 absl::Status Session::Do(const Deadline& deadline,
@@ -70,7 +68,7 @@ absl::Status Session::Do(const Deadline& deadline,
   if (left <= absl::ZeroDuration()) {
     return absl::UnavailableError(absl::StrCat("no time was left to ask ", store_));
   }
-  watchdog_.Arm(socket_, left);
+  watchdog_.Arm(socket_.number(), left);
   absl::Status status;
   try {
     work(*connection_);

@@ -21,6 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/file_descriptor.h"
 #include "server/postgres/adopted_connection.h"
 #include "server/postgres/connector.h"
 #include "server/postgres/deadline.h"
@@ -63,7 +64,7 @@ class Session {
 
   const std::string store_;
   std::unique_ptr<AdoptedConnection> connection_;
-  int socket_ = -1;  // of our own, so that it is this one as long as the watchdog may shut it
+  FileDescriptor socket_;  // of our own, so that it is this one as long as the watchdog may shut it
   bool is_broken_ = false;
   Watchdog watchdog_;
 };

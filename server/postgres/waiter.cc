@@ -11,14 +11,10 @@ namespace headgate::postgres {
 
 Waiter::Waiter() : event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
-Waiter::~Waiter() {
-  if (event_ >= 0) close(event_);
-}
-
 absl::Status Waiter::Wait(int fd, short events, const Deadline& deadline) const {
   // Where there was no descriptor left for the event, poll() passes over the negative number.
   pollfd fds[] = {{.fd = fd, .events = events, .revents = 0},
-                  {.fd = event_, .events = POLLIN, .revents = 0}};
+                  {.fd = event_.number(), .events = POLLIN, .revents = 0}};
   for (;;) {
     const int ready = poll(fds, 2, deadline.LeftMs());
     if (ready < 0 && errno == EINTR) continue;
@@ -32,7 +28,7 @@ absl::Status Waiter::Wait(int fd, short events, const Deadline& deadline) const 
 void Waiter::Cancel() {
   const uint64_t one = 1;
   // It fails only where the counter is full, when the event is readable anyway.
-  [[maybe_unused]] const ssize_t written = write(event_, &one, sizeof(one));
+  [[maybe_unused]] const ssize_t written = write(event_.number(), &one, sizeof(one));
 }
 
 }  // namespace headgate::postgres

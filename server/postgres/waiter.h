@@ -7,6 +7,7 @@
 #pragma once
 
 #include "absl/status/status.h"
+#include "common/file_descriptor.h"
 #include "server/postgres/deadline.h"
 
 namespace headgate::postgres {
@@ -14,7 +15,6 @@ namespace headgate::postgres {
 class Waiter {
  public:
   Waiter();
-  ~Waiter();
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
 
@@ -26,7 +26,7 @@ class Waiter {
   void Cancel();
 
  private:
-  const int event_;  // readable once cancelled
+  const FileDescriptor event_;  // readable once cancelled
 };
 
 }  // namespace headgate::postgres

@@ -1,6 +1,5 @@
 #include "server/postgres/work_sampler.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <string_view>

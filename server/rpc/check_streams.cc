@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/rpc/errors.h"
 #include "server/transport/error_status.h"
 
 namespace headgate::rpc {

@@ -49,15 +49,6 @@ static_assert(v1::HEALTH_STATE_HEALTHY ==
 static_assert(v1::HEALTH_STATE_STALE ==
               static_cast<int>(engine::HealthStatus::kStale) + kFromState);
 
-// Empty where there is none.
-const std::string& SignalName(const engine::Policy& policy, uint32_t profile, int signal) {
-  static const std::string* const kNone = new std::string();
-  if (profile >= policy.profiles.size() || signal < 0) return *kNone;
-  const auto& signals = policy.profiles[profile].signals;
-  const auto place = static_cast<size_t>(signal);
-  return place < signals.size() ? signals[place] : *kNone;
-}
-
 // The last `depth` segments; empty for depth 0.
 std::string_view Level(std::string_view identity, int depth) {
   size_t begin = identity.size() + 1;
@@ -80,7 +71,7 @@ void FillViolation(const engine::Violation& from, const engine::Policy& policy,
   const engine::Measured measured = engine::MeasuredBy(policy, from);
   to.set_observed(measured.observed);
   to.set_limit(measured.limit);
-  to.set_signal(SignalName(policy, from.profile, from.signal));
+  to.set_signal(engine::SignalOf(policy, from));
   to.set_warn(from.warn);
   if (from.retry_after != absl::InfiniteDuration()) {
     SetDuration(from.retry_after, *to.mutable_retry_after());
@@ -97,7 +88,7 @@ void FillHealthOf(const engine::CheckAnswer& answer, const engine::Policy& polic
   v1::Health& to = *decision.mutable_health();
   // Mostly they stand there already, and to compare costs less than to copy.
   const std::string& profile = policy.profiles[from.profile].name;
-  const std::string& signal = SignalName(policy, from.profile, from.health.signal);
+  const std::string& signal = engine::SignalOf(policy, from.profile, from.health.signal);
   if (to.profile() != profile) to.set_profile(profile);
   if (to.signal() != signal) to.set_signal(signal);
   FillHealth(from.health, to);

@@ -13,7 +13,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "common/strings.h"
 #include "common/utf8.h"
 #include "server/rpc/access_status.h"
 #include "server/rpc/errors.h"
@@ -127,11 +126,9 @@ OverrideService::OverrideService(overrides::Registry* registry, access::AccessCo
 grpc::Status OverrideService::Create(const Asked& asked, const v1::CreateOverrideRequest& request,
                                      v1::CreateOverrideResponse& response) {
   const access::Caller* const caller = asked.who.caller;
-  if (caller != nullptr) {
-    const std::string& identity = request.selector().identity();
-    const auto refused = access_.MayOverride(asked.who, identity, "selector.identity");
-    if (refused.has_value()) return ToGrpcStatus(*refused);
-  }
+  const auto refused =
+      access_.MayOverride(asked.who, request.selector().identity(), "selector.identity");
+  if (refused.has_value()) return ToGrpcStatus(*refused);
   if (registry_ == nullptr) return NoStateFolder();
   absl::StatusOr<overrides::CreateRequest> create = FromProto(request);
   if (!create.ok()) return ToGrpc(create.status());
@@ -159,10 +156,7 @@ grpc::Status OverrideService::Create(const Asked& asked, const v1::CreateOverrid
 
 grpc::Status OverrideService::List(const Asked& asked, const v1::ListOverridesRequest& request,
                                    v1::ListOverridesResponse& response) {
-  if (asked.who.caller != nullptr) {
-    const auto refused = access_.MayReadStatus(asked.who);
-    if (refused.has_value()) return ToGrpcStatus(*refused);
-  }
+  if (const auto refused = access_.MayReadStatus(asked.who)) return ToGrpcStatus(*refused);
   const absl::StatusOr<Page> page = PageOf(request.page_size(), request.page_token());
   if (!page.ok()) return ToGrpc(page.status());
   overrides::ListQuery query{.before_id = page->before_id, .most = page->most()};
@@ -221,10 +215,7 @@ grpc::Status OverrideService::Delete(const Asked& asked, const v1::DeleteOverrid
 grpc::Status OverrideService::ListEvents(const Asked& asked,
                                          const v1::ListOverrideEventsRequest& request,
                                          v1::ListOverrideEventsResponse& response) {
-  if (asked.who.caller != nullptr) {
-    const auto refused = access_.MayReadStatus(asked.who);
-    if (refused.has_value()) return ToGrpcStatus(*refused);
-  }
+  if (const auto refused = access_.MayReadStatus(asked.who)) return ToGrpcStatus(*refused);
   const absl::StatusOr<Page> page = PageOf(request.page_size(), request.page_token());
   if (!page.ok()) return ToGrpc(page.status());
   overrides::EventQuery query{

@@ -4,14 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "common/strings.h"
 #include "server/rpc/access_status.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/proto_time.h"
@@ -70,10 +68,7 @@ void StatusService::AddGuarded(const char* path,
         access::Asker asker;
         grpc::Status known = Identify(access_, call, asker);
         if (!known.ok()) return known;
-        if (asker.caller != nullptr) {
-          const auto refused = access_.MayReadStatus(asker);
-          if (refused.has_value()) return ToGrpcStatus(*refused);
-        }
+        if (const auto refused = access_.MayReadStatus(asker)) return ToGrpcStatus(*refused);
         return (this->*run)(request, response);
       });
 }

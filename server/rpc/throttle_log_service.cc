@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -98,52 +99,45 @@ absl::StatusOr<throttle_log::ScanFilter> DemandOf(const v1::LogFilter& from,
   return filter;
 }
 
+// Whose log a request reads, and the field that says so.
+template <typename Request>
+std::pair<std::string_view, const char*> WhoseLog(const Request& request) {
+  if constexpr (requires { request.filter(); }) {
+    return {request.filter().identity(), "filter.identity"};
+  } else {
+    return {request.identity(), "identity"};
+  }
+}
+
 }  // namespace
 
-template <typename Request, typename Response, typename IdentityOf, typename Run>
-void ThrottleLogService::AddGuarded(const char* path, const char* field, IdentityOf identity_of,
-                                    Run run) {
+template <typename Request, typename Response>
+void ThrottleLogService::AddGuarded(const char* path,
+                                    grpc::Status (ThrottleLogService::*run)(const Context&,
+                                                                            const Request&,
+                                                                            Response&)) {
   AddSync<Request, Response>(
-      path, [this, field, identity_of, run](grpc::ServerContext& context, const Request& request,
-                                            Response& response) {
+      path, [this, run](Context& context, const Request& request, Response& response) {
         const CallEvidence call(context);
         access::Asker asker;
         grpc::Status known = Identify(sources_.access, call, asker);
         if (!known.ok()) return known;
-        if (asker.caller != nullptr) {
-          const auto refused = sources_.access.MayReadLogs(asker, identity_of(request), field);
-          if (refused.has_value()) return ToGrpcStatus(*refused);
-        }
-        return run(context, request, response);
+        const auto [identity, field] = WhoseLog(request);
+        const auto refused = sources_.access.MayReadLogs(asker, identity, field);
+        if (refused.has_value()) return ToGrpcStatus(*refused);
+        return (this->*run)(context, request, response);
       });
 }
 
 ThrottleLogService::ThrottleLogService(const ThrottleLogSources& sources) : sources_(sources) {
-  const auto filtered = [](const auto& request) { return request.filter().identity(); };
-  const auto plain = [](const auto& request) { return request.identity(); };
-  AddGuarded<v1::QueryThrottleLogRequest, v1::QueryThrottleLogResponse>(
-      "/headgate.v1.ThrottleLogService/QueryThrottleLog", "filter.identity", filtered,
-      [this](auto& /*context*/, auto& request, auto& response) {
-        return Query(request, response);
-      });
-  AddGuarded<v1::ListThrottledIntervalsRequest, v1::ListThrottledIntervalsResponse>(
-      "/headgate.v1.ThrottleLogService/ListThrottledIntervals", "filter.identity", filtered,
-      [this](auto& /*context*/, auto& request, auto& response) {
-        return ListIntervals(request, response);
-      });
-  AddGuarded<v1::ListDenialsRequest, v1::ListDenialsResponse>(
-      "/headgate.v1.ThrottleLogService/ListDenials", "identity", plain,
-      [this](auto& /*context*/, auto& request, auto& response) {
-        return ListDenials(request, response);
-      });
-  AddGuarded<v1::ReplayThrottleLogRequest, v1::ReplayThrottleLogResponse>(
-      "/headgate.v1.ThrottleLogService/ReplayThrottleLog", "filter.identity", filtered,
-      [this](auto& context, auto& request, auto& response) {
-        return Replay(context, request, response);
-      });
+  using Log = ThrottleLogService;
+  AddGuarded("/headgate.v1.ThrottleLogService/QueryThrottleLog", &Log::Query);
+  AddGuarded("/headgate.v1.ThrottleLogService/ListThrottledIntervals", &Log::ListIntervals);
+  AddGuarded("/headgate.v1.ThrottleLogService/ListDenials", &Log::ListDenials);
+  AddGuarded("/headgate.v1.ThrottleLogService/ReplayThrottleLog", &Log::Replay);
 }
 
-grpc::Status ThrottleLogService::Query(const v1::QueryThrottleLogRequest& request,
+grpc::Status ThrottleLogService::Query(const Context&, const v1::QueryThrottleLogRequest& request,
                                        v1::QueryThrottleLogResponse& response) {
   const auto query = ToSumQuery(request, sources_.keeping, sources_.clock.Read().wall());
   if (!query.ok()) return ToGrpcStatus(query.status(), {});
@@ -161,7 +155,8 @@ grpc::Status ThrottleLogService::Query(const v1::QueryThrottleLogRequest& reques
   return grpc::Status();
 }
 
-grpc::Status ThrottleLogService::ListIntervals(const v1::ListThrottledIntervalsRequest& request,
+grpc::Status ThrottleLogService::ListIntervals(const Context&,
+                                               const v1::ListThrottledIntervalsRequest& request,
                                                v1::ListThrottledIntervalsResponse& response) {
   const auto query = ToIntervalQuery(request, sources_.keeping, sources_.clock.Read().wall());
   if (!query.ok()) return ToGrpcStatus(query.status(), {});
@@ -183,8 +178,8 @@ grpc::Status ThrottleLogService::ListIntervals(const v1::ListThrottledIntervalsR
   return grpc::Status();
 }
 
-grpc::Status ThrottleLogService::ListDenials(const v1::ListDenialsRequest& request,
-                                             v1::ListDenialsResponse& response) const {
+grpc::Status ThrottleLogService::ListDenials(const Context&, const v1::ListDenialsRequest& request,
+                                             v1::ListDenialsResponse& response) {
   const auto page_size = PageSizeOf(request.page_size(), kDenialsOnPage, kMaxDenialsOnPage);
   absl::Status status = ValidateSelector("identity", request.identity());
   status.Update(page_size.status());
@@ -199,7 +194,7 @@ grpc::Status ThrottleLogService::ListDenials(const v1::ListDenialsRequest& reque
   return grpc::Status();
 }
 
-grpc::Status ThrottleLogService::Replay(const grpc::ServerContext& context,
+grpc::Status ThrottleLogService::Replay(const Context& context,
                                         const v1::ReplayThrottleLogRequest& request,
                                         v1::ReplayThrottleLogResponse& response) {
   if (request.config_yaml().size() > kMaxConfigBytes) {

@@ -70,18 +70,21 @@ class ThrottleLogService final : public transport::Service {
   explicit ThrottleLogService(const ThrottleLogSources& sources);
 
  private:
-  // A method for those who may read the log of the identity that `identity_of` finds in a request.
-  template <typename Request, typename Response, typename IdentityOf, typename Run>
-  void AddGuarded(const char* path, const char* field, IdentityOf identity_of, Run run);
+  using Context = grpc::ServerContext;
 
-  grpc::Status Query(const v1::QueryThrottleLogRequest& request,
+  // A method for those who may read the log of the identity that the request names.
+  template <typename Request, typename Response>
+  void AddGuarded(const char* path,
+                  grpc::Status (ThrottleLogService::*run)(const Context&, const Request&,
+                                                          Response&));
+
+  grpc::Status Query(const Context&, const v1::QueryThrottleLogRequest& request,
                      v1::QueryThrottleLogResponse& response);
-  grpc::Status ListIntervals(const v1::ListThrottledIntervalsRequest& request,
+  grpc::Status ListIntervals(const Context&, const v1::ListThrottledIntervalsRequest& request,
                              v1::ListThrottledIntervalsResponse& response);
-  grpc::Status ListDenials(const v1::ListDenialsRequest& request,
-                           v1::ListDenialsResponse& response) const;
-  grpc::Status Replay(const grpc::ServerContext& context,
-                      const v1::ReplayThrottleLogRequest& request,
+  grpc::Status ListDenials(const Context&, const v1::ListDenialsRequest& request,
+                           v1::ListDenialsResponse& response);
+  grpc::Status Replay(const Context& context, const v1::ReplayThrottleLogRequest& request,
                       v1::ReplayThrottleLogResponse& response);
 
   const ThrottleLogSources sources_;

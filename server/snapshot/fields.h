@@ -8,7 +8,6 @@
 #include <limits>
 
 #include "absl/time/time.h"
-#include "server/engine/saved_state.h"
 #include "server/snapshot/wire.h"
 
 namespace headgate::snapshot {

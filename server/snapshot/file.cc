@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/file_descriptor.h"
 
 namespace headgate::snapshot {
 namespace {
@@ -20,23 +21,9 @@ constexpr int kMaxRefused = 10;
 // Larger than any engine's: 2^32 bytes.
 constexpr off_t kMaxBytes = off_t{1} << 32;
 
-class OpenFile {
- public:
-  OpenFile(const std::string& path, int flags) : fd_(open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
-  ~OpenFile() {
-    if (fd_ >= 0) close(fd_);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-
-  int fd() const { return fd_; }
-  bool is_open() const { return fd_ >= 0; }
-  // What was written may turn out not to fit only now.
-  bool Close() { return close(std::exchange(fd_, -1)) == 0; }
-
- private:
-  int fd_;
-};
+FileDescriptor OpenFile(const std::string& path, int flags) {
+  return FileDescriptor(open(path.c_str(), flags | O_CLOEXEC, 0600));
+}
 
 absl::Status Failed(const char* what, const std::string& path) {
   const int error = errno;
@@ -84,11 +71,12 @@ bool ReadUpTo(int fd, size_t size, std::string& bytes) {
 absl::Status WriteDraft(const std::string& draft, std::string_view bytes) {
   // What somebody else put there is neither written to nor followed, and its mode not inherited.
   if (unlink(draft.c_str()) != 0 && errno != ENOENT) return Failed("remove", draft);
-  OpenFile file(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
-  if (!file.is_open()) return Failed("create", draft);
-  if (!WriteAll(file.fd(), bytes)) return Failed("write", draft);
-  if (fsync(file.fd()) != 0) return Failed("flush", draft);
-  if (!file.Close()) return Failed("close", draft);
+  FileDescriptor file = OpenFile(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
+  if (!file.ok()) return Failed("create", draft);
+  if (!WriteAll(file.number(), bytes)) return Failed("write", draft);
+  if (fsync(file.number()) != 0) return Failed("flush", draft);
+  // What was written may turn out not to fit only now.
+  if (close(file.Release()) != 0) return Failed("close", draft);
   return absl::OkStatus();
 }
 
@@ -96,8 +84,8 @@ absl::Status WriteDraft(const std::string& draft, std::string_view bytes) {
 absl::Status FlushFolder(const std::string& path) {
   const size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const OpenFile file(folder, O_RDONLY | O_DIRECTORY);
-  if (!file.is_open() || fsync(file.fd()) != 0) return Failed("flush", folder);
+  const FileDescriptor file = OpenFile(folder, O_RDONLY | O_DIRECTORY);
+  if (!file.ok() || fsync(file.number()) != 0) return Failed("flush", folder);
   return absl::OkStatus();
 }
 
@@ -117,17 +105,17 @@ absl::Status Replace(const std::string& path, std::string_view bytes) {
 }
 
 absl::StatusOr<std::string> Read(const std::string& path) {
-  const OpenFile file(path, O_RDONLY | O_NONBLOCK);  // else a pipe is waited for
+  const FileDescriptor file = OpenFile(path, O_RDONLY | O_NONBLOCK);  // else a pipe is waited for
   struct stat about = {};
-  if (!file.is_open() || fstat(file.fd(), &about) != 0) return Failed("read", path);
+  if (!file.ok() || fstat(file.number(), &about) != 0) return Failed("read", path);
   if (!S_ISREG(about.st_mode) || about.st_size > kMaxBytes) {
     return absl::DataLossError("is no file, or larger than any snapshot");
   }
   const auto size = static_cast<size_t>(about.st_size);
   std::string bytes;
-  if (!ReadUpTo(file.fd(), std::min(size, kHeaderBytes), bytes)) return Failed("read", path);
+  if (!ReadUpTo(file.number(), std::min(size, kHeaderBytes), bytes)) return Failed("read", path);
   if (absl::Status begins = CheckHeader(bytes, size); !begins.ok()) return begins;
-  if (!ReadUpTo(file.fd(), size, bytes)) return Failed("read", path);
+  if (!ReadUpTo(file.number(), size, bytes)) return Failed("read", path);
   return bytes;
 }
 
@@ -155,9 +143,9 @@ absl::StatusOr<std::string> SetAside(const std::string& path) {
 BootId ReadBootId() {
   // "d2b0a3f2-....": 32 digits, and dashes.
   BootId boot = {};
-  OpenFile file("/proc/sys/kernel/random/boot_id", O_RDONLY);
+  const FileDescriptor file = OpenFile("/proc/sys/kernel/random/boot_id", O_RDONLY);
   char text[64] = {};
-  if (!file.is_open() || read(file.fd(), text, sizeof(text) - 1) < 36) return boot;
+  if (!file.ok() || read(file.number(), text, sizeof(text) - 1) < 36) return boot;
   size_t digits = 0;
   for (const char* at = text; *at != '\0' && digits < 2 * boot.size(); ++at) {
     const char digit = static_cast<char>(*at | 0x20);

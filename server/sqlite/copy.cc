@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/file_descriptor.h"
 
 namespace headgate::sqlite {
 namespace {
@@ -19,12 +20,8 @@ absl::Status ErrorOf(const std::string& path, int error) {
 }
 
 absl::Status Sync(const std::string& path, int flags) {
-  const int fd = open(path.c_str(), flags | O_CLOEXEC);
-  if (fd < 0) return ErrorOf(path, errno);
-  const int synced = fsync(fd);
-  const int error = errno;
-  close(fd);
-  return synced == 0 ? absl::OkStatus() : ErrorOf(path, error);
+  const FileDescriptor file(open(path.c_str(), flags | O_CLOEXEC));
+  return file.ok() && fsync(file.number()) == 0 ? absl::OkStatus() : ErrorOf(path, errno);
 }
 
 // On the disk under its new name when it returns.
@@ -38,9 +35,9 @@ absl::Status Rename(const std::string& from, const std::string& to) {
 absl::Status WriteCopy(Database& database, const std::string& path) {
   const std::string draft = absl::StrCat(path, ".new");
   // SQLite would let everybody read it. An empty file is as good as none.
-  const int fd = open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) return ErrorOf(draft, errno);
-  close(fd);
+  FileDescriptor file(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!file.ok()) return ErrorOf(draft, errno);
+  file.Close();
   absl::Status status =
       database.Run(absl::StrCat("VACUUM INTO '", absl::StrReplaceAll(draft, {{"'", "''"}}), "'"));
   if (status.ok()) status = Sync(draft, O_RDWR);

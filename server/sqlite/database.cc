@@ -85,6 +85,16 @@ absl::StatusOr<Statement> Database::Prepare(std::string_view sql) {
   return Statement(statement, path_.get());
 }
 
+absl::Status Database::PrepareAll(
+    std::initializer_list<std::pair<Statement*, std::string_view>> all) {
+  for (const auto& [statement, sql] : all) {
+    absl::StatusOr<Statement> prepared = Prepare(sql);
+    if (!prepared.ok()) return prepared.status();
+    *statement = *std::move(prepared);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int64_t> Database::QueryInt(std::string_view sql) {
   absl::StatusOr<Statement> query = Prepare(sql);
   if (!query.ok()) return query.status();

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -63,6 +64,8 @@ class Database {
   // One or several statements without parameters; rows are passed over.
   absl::Status Run(const std::string& sql);
   absl::StatusOr<Statement> Prepare(std::string_view sql);
+  // Each into its place, until one fails.
+  absl::Status PrepareAll(std::initializer_list<std::pair<Statement*, std::string_view>> all);
   // The first column of the first row; NotFound if there is no row.
   absl::StatusOr<int64_t> QueryInt(std::string_view sql);
 

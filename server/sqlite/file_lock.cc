@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -11,21 +10,17 @@
 
 namespace headgate::sqlite {
 
-FileLock::~FileLock() {
-  if (fd_ >= 0) close(fd_);
-}
-
 absl::StatusOr<FileLock> FileLock::Take(const std::string& path) {
   const std::string name = path + ".lock";
   FileLock lock(open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (lock.fd_ < 0) {
+  if (!lock.file_.ok()) {
     const int error = errno;
     const absl::StatusCode code =
         error == EROFS ? absl::StatusCode::kPermissionDenied : absl::ErrnoToStatusCode(error);
     return absl::Status(code, absl::StrCat(path, ": cannot open ", name, ": ", strerror(error),
                                            "; see that its folder exists and can be written"));
   }
-  if (flock(lock.fd_, LOCK_EX | LOCK_NB) == 0) return lock;
+  if (flock(lock.file_.number(), LOCK_EX | LOCK_NB) == 0) return lock;
   if (errno != EWOULDBLOCK) {
     return absl::UnavailableError(absl::StrCat(path, ": flock ", name, ": ", strerror(errno)));
   }

@@ -9,30 +9,24 @@
 #pragma once
 
 #include <string>
-#include <utility>
 
 #include "absl/status/statusor.h"
+#include "common/file_descriptor.h"
 
 namespace headgate::sqlite {
 
 class FileLock {
  public:
   FileLock() = default;  // of nothing
-  ~FileLock();
-  FileLock(FileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  FileLock& operator=(FileLock&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
 
   // AlreadyExists: it is taken. NotFound: there is no such folder. PermissionDenied,
   // ResourceExhausted, Unavailable: its file cannot be made.
   static absl::StatusOr<FileLock> Take(const std::string& path);
 
  private:
-  explicit FileLock(int fd) : fd_(fd) {}
+  explicit FileLock(int file) : file_(file) {}
 
-  int fd_ = -1;
+  FileDescriptor file_;
 };
 
 }  // namespace headgate::sqlite

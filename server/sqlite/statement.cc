@@ -31,11 +31,6 @@ void Statement::Bind(int parameter, std::string_view text) {
                            text.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
 }
 
-void Statement::BindView(int parameter, std::string_view text) {
-  Note(sqlite3_bind_text64(statement_.get(), parameter, text.empty() ? "" : text.data(),
-                           text.size(), SQLITE_STATIC, SQLITE_UTF8));
-}
-
 void Statement::BindNull(int parameter) { Note(sqlite3_bind_null(statement_.get(), parameter)); }
 
 absl::StatusOr<bool> Statement::Step() {

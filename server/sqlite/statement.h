@@ -1,8 +1,7 @@
 // Statement: one prepared SQL statement, to be bound, stepped and reset as often as wanted.
 //
-// What is bound is copied, except by BindView. An error stays with the statement until Reset, so
-// that Step tells what a Bind before it met. Thread-compatible, together with its Database, which
-// outlives it.
+// What is bound is copied. An error stays with the statement until Reset, so that Step tells what a
+// Bind before it met. Thread-compatible, together with its Database, which outlives it.
 //
 //   Statement insert = *database.Prepare("INSERT INTO people VALUES (?, ?)");
 //   absl::Status status = insert.Run("Ann", 42);
@@ -39,8 +38,6 @@ class Statement {
   void Bind(int parameter, double value);
   void Bind(int parameter, std::string_view text);
   void BindNull(int parameter);
-  // Not copied: the text stays where it is until the statement is bound anew or reset.
-  void BindView(int parameter, std::string_view text);
 
   // Resets, and binds the first parameters in turn.
   template <typename... Values>

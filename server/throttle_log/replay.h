@@ -26,7 +26,6 @@
 
 #include "absl/status/statusor.h"
 #include "server/engine/spec.h"
-#include "server/throttle_log/row.h"
 #include "server/throttle_log/store.h"
 
 namespace headgate::throttle_log {

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
-#include <utility>
 
-#include "absl/status/statusor.h"
 #include "server/engine/policy.h"
 
 namespace headgate::throttle_log {

@@ -40,10 +40,7 @@ absl::Status SqliteFile::Prepare() {
   absl::StatusOr<SqliteNames> names = SqliteNames::Make(database_);
   if (!names.ok()) return names.status();
   names_ = *std::move(names);
-  absl::StatusOr<sqlite::Statement> count = database_.Prepare("UPDATE total SET rows = rows + ?");
-  if (!count.ok()) return count.status();
-  count_ = *std::move(count);
-  return absl::OkStatus();
+  return database_.PrepareAll({{&count_, "UPDATE total SET rows = rows + ?"}});
 }
 
 // In the order of the table, so that neighbours find their page at hand.

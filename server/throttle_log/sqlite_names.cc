@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/strings.h"
 #include "server/throttle_log/row_filter.h"
 #include "server/throttle_log/sqlite_schema.h"
 
@@ -45,31 +44,26 @@ RowKey KeyOf(const sqlite::Statement& what) {
 
 absl::StatusOr<SqliteNames> SqliteNames::Make(sqlite::Database& database) {
   SqliteNames names;
-  const std::pair<sqlite::Statement*, std::string_view> statements[] = {
-      {&names.who_.find, kFindWho},
-      {&names.who_.insert, kInsertWho},
-      {&names.who_.see, kSeeWho},
-      {&names.what_.find, kFindWhat},
-      {&names.what_.insert, kInsertWhat},
-      {&names.what_.see, kSeeWhat},
-      {&names.read_what_, kReadWhat},
-      {&names.drop_whos_, "DELETE FROM whos WHERE seen < ?"},
-      {&names.drop_whats_, "DELETE FROM whats WHERE seen < ?"}};
-  for (const auto& [statement, sql] : statements) {
-    absl::StatusOr<sqlite::Statement> prepared = database.Prepare(sql);
-    if (!prepared.ok()) return prepared.status();
-    *statement = *std::move(prepared);
-  }
+  absl::Status status =
+      database.PrepareAll({{&names.who_.find, kFindWho},
+                           {&names.who_.insert, kInsertWho},
+                           {&names.who_.see, kSeeWho},
+                           {&names.what_.find, kFindWhat},
+                           {&names.what_.insert, kInsertWhat},
+                           {&names.what_.see, kSeeWhat},
+                           {&names.read_what_, kReadWhat},
+                           {&names.drop_whos_, "DELETE FROM whos WHERE seen < ?"},
+                           {&names.drop_whats_, "DELETE FROM whats WHERE seen < ?"}});
+  if (!status.ok()) return status;
   return names;
 }
 
 absl::StatusOr<int64_t> SqliteNames::WhoOf(const RowKey& key, int64_t step_s) {
   key_.assign(key.identity).push_back('\0');
   key_.append(key.target).push_back(key.folded ? '1' : '0');
-  return IdOf(whos_, who_, step_s / kDayS, [&](sqlite::Statement& statement) {
-    statement.Bind(2, PathOf(key.identity));
-    statement.Bind(3, std::string_view(key.target));
-    statement.Bind(4, key.folded ? 1 : 0);
+  const int64_t day = step_s / kDayS;
+  return IdOf(whos_, who_, day, [&](sqlite::Statement& statement) {
+    statement.BindAll(day, PathOf(key.identity), key.target, key.folded ? 1 : 0);
   });
 }
 
@@ -81,14 +75,10 @@ absl::StatusOr<int64_t> SqliteNames::WhatOf(const RowKey& key, int32_t length_s,
   key_.clear();
   absl::StrAppend(&key_, length_s, ",", outcome, ",", reason, ",", limit, ",", cause.budget);
   key_.append(1, '\0').append(cause.rule).append(1, '\0').append(cause.signal);
-  return IdOf(whats_, what_, step_s / kDayS, [&](sqlite::Statement& statement) {
-    statement.Bind(2, length_s);
-    statement.Bind(3, outcome);
-    statement.Bind(4, reason);
-    statement.Bind(5, limit);
-    statement.Bind(6, std::string_view(cause.budget));
-    statement.Bind(7, std::string_view(cause.rule));
-    statement.Bind(8, std::string_view(cause.signal));
+  const int64_t day = step_s / kDayS;
+  return IdOf(whats_, what_, day, [&](sqlite::Statement& statement) {
+    statement.BindAll(day, length_s, outcome, reason, limit, cause.budget, cause.rule,
+                      cause.signal);
   });
 }
 
@@ -110,7 +100,7 @@ absl::StatusOr<int64_t> SqliteNames::IdOf(Cache& cache, Sql& sql, int64_t day,
                                           absl::FunctionRef<void(sqlite::Statement&)> bind) {
   auto known = cache.find(key_);
   if (known == cache.end()) {
-    absl::StatusOr<Known> found = Find(sql, day, bind);
+    absl::StatusOr<Known> found = Find(sql, bind);
     if (!found.ok()) return found.status();
     if (cache.size() >= kMaxCached) cache.clear();
     known = cache.emplace(key_, *found).first;
@@ -124,10 +114,9 @@ absl::StatusOr<int64_t> SqliteNames::IdOf(Cache& cache, Sql& sql, int64_t day,
 }
 
 absl::StatusOr<SqliteNames::Known> SqliteNames::Find(
-    Sql& sql, int64_t day, absl::FunctionRef<void(sqlite::Statement&)> bind) {
+    Sql& sql, absl::FunctionRef<void(sqlite::Statement&)> bind) {
   Known known;
   const auto read = [&](sqlite::Statement& statement) {
-    statement.BindAll(day);
     bind(statement);
     return statement.Each([&] {
       known = {.id = statement.Int(0), .seen = statement.Int(1)};

@@ -50,12 +50,11 @@ class SqliteNames {
     sqlite::Statement find, insert, see;
   };
 
-  // Of the name whose cache key is key_; `bind` gives its columns to a statement.
+  // Of the name whose cache key is key_; `bind` gives the day and its columns to a statement.
   absl::StatusOr<int64_t> IdOf(Cache& cache, Sql& sql, int64_t day,
                                absl::FunctionRef<void(sqlite::Statement&)> bind);
   // From the file, where it is added if it is new.
-  absl::StatusOr<Known> Find(Sql& sql, int64_t day,
-                             absl::FunctionRef<void(sqlite::Statement&)> bind);
+  absl::StatusOr<Known> Find(Sql& sql, absl::FunctionRef<void(sqlite::Statement&)> bind);
 
   Sql who_, what_;
   sqlite::Statement read_what_, drop_whos_, drop_whats_;

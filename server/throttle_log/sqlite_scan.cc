@@ -42,16 +42,12 @@ absl::StatusOr<SqliteScan::Source> SqliteScan::Open(sqlite::Database& database,
   const auto name = Sv(spec.name);
   const std::string columns =
       absl::StrCat("SELECT block, who, step, what, checks, cost, peak, lim FROM ", name);
-  const std::pair<sqlite::Statement*, std::string> statements[] = {
-      {&source.next,
-       absl::StrCat("SELECT block FROM ", name, " WHERE block >= ? ORDER BY block LIMIT 1")},
-      {&source.whole, columns + " WHERE block = ?"},
-      {&source.one, columns + " WHERE block = ? AND who = ?"}};
-  for (const auto& [statement, sql] : statements) {
-    absl::StatusOr<sqlite::Statement> prepared = database.Prepare(sql);
-    if (!prepared.ok()) return prepared.status();
-    *statement = *std::move(prepared);
-  }
+  absl::Status status =
+      database.PrepareAll({{&source.next, absl::StrCat("SELECT block FROM ", name,
+                                                       " WHERE block >= ? ORDER BY block LIMIT 1")},
+                           {&source.whole, columns + " WHERE block = ?"},
+                           {&source.one, columns + " WHERE block = ? AND who = ?"}});
+  if (!status.ok()) return status;
   return source;
 }
 

@@ -14,8 +14,6 @@
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 

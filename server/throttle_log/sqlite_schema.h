@@ -21,7 +21,6 @@
 #include <string>
 #include <string_view>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/sqlite/database.h"
 

@@ -28,21 +28,17 @@ absl::StatusOr<SqliteTable> SqliteTable::Make(sqlite::Database& database, const 
       " SET checks = checks + ?5, cost = cost + ?6,"
       " peak = iif(?7 > peak OR lim = 0, ?7, peak), lim = iif(?7 > peak OR lim = 0, ?8, lim)"
       " WHERE block = ?1 AND who = ?2 AND step = ?3 AND what = ?4");
-  const std::pair<sqlite::Statement*, std::string> statements[] = {
-      {&table.insert_, absl::StrCat("INSERT INTO ", name,
-                                    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
-                                    " ON CONFLICT DO NOTHING")},
-      {&table.add_, add},
-      {&table.oldest_, absl::StrCat("SELECT block FROM ", name, " ORDER BY block LIMIT 1")},
-      {&table.find_end_,
-       absl::StrCat("SELECT who FROM ", name, " WHERE block = ? ORDER BY who LIMIT 1 OFFSET ?")},
-      {&table.read_, "SELECT block, who, step, what, checks, cost, peak, lim" + slice},
-      {&table.delete_, "DELETE" + slice}};
-  for (const auto& [statement, sql] : statements) {
-    absl::StatusOr<sqlite::Statement> prepared = database.Prepare(sql);
-    if (!prepared.ok()) return prepared.status();
-    *statement = *std::move(prepared);
-  }
+  absl::Status status = database.PrepareAll(
+      {{&table.insert_, absl::StrCat("INSERT INTO ", name,
+                                     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+                                     " ON CONFLICT DO NOTHING")},
+       {&table.add_, add},
+       {&table.oldest_, absl::StrCat("SELECT block FROM ", name, " ORDER BY block LIMIT 1")},
+       {&table.find_end_,
+        absl::StrCat("SELECT who FROM ", name, " WHERE block = ? ORDER BY who LIMIT 1 OFFSET ?")},
+       {&table.read_, "SELECT block, who, step, what, checks, cost, peak, lim" + slice},
+       {&table.delete_, "DELETE" + slice}});
+  if (!status.ok()) return status;
   return table;
 }
 

@@ -70,12 +70,12 @@ void Writer::Collect(Now now) {
 
 void Writer::Append(Now now) {
   MutexLock lock(&store_mutex_);
-  while (AppendBatch(now)) {
+  while (AppendBatch()) {
   }
   Maintain(now);
 }
 
-bool Writer::AppendBatch(Now now) {
+bool Writer::AppendBatch() {
   if (batch_.empty()) {
     MutexLock lock(&mutex_);
     batch_ = buffer_.Take(options_.max_batch_rows);
@@ -86,24 +86,20 @@ bool Writer::AppendBatch(Now now) {
   const absl::Status status = store_.Append(batch_, batch_number_);
   // Which begins anew what is corrupt. What is merely full or down waits its minute.
   if (absl::IsDataLoss(status)) maintain_at_ = absl::InfinitePast();
-  NoteAppended(status, now);
+  NoteAppended(status);
   return status.ok();
 }
 
-void Writer::NoteAppended(const absl::Status& status, Now now) {
+void Writer::NoteAppended(const absl::Status& status) {
   bool changed = false;
   {
     MutexLock lock(&mutex_);
     changed = state_.status.ok() != status.ok();
     state_.status = status;
     if (status.ok()) {
-      state_.last_success_at = now.wall();
       state_.rows_written += static_cast<int64_t>(batch_.size());
       batch_.clear();
       batch_rows_ = 0;
-    } else {
-      state_.last_error = status;
-      state_.last_error_at = now.wall();
     }
   }
   if (changed && options_.on_change) options_.on_change(status);
@@ -114,11 +110,7 @@ void Writer::Maintain(Now now) {
   maintain_at_ = std::min(maintain_at_, now.wall() + options_.maintain_every);
   if (now.wall() < maintain_at_) return;
   maintain_at_ = now.wall() + options_.maintain_every;
-  const absl::Status status = store_.Maintain(now.wall());
-  if (status.ok()) return;
-  MutexLock lock(&mutex_);
-  state_.last_error = status;
-  state_.last_error_at = now.wall();
+  store_.Maintain(now.wall()).IgnoreError();  // the store's state has it
 }
 
 void Writer::DropRest() {

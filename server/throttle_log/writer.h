@@ -55,9 +55,6 @@ struct WriterState {
   int64_t rows_buffered = 0;  // wait
   int64_t rows_dropped = 0;   // because too many waited, or the store was down at the end
   int64_t checks_dropped = 0;
-  absl::Status last_error;  // the newest; OK: there was none
-  absl::Time last_error_at = absl::InfinitePast();
-  absl::Time last_success_at = absl::InfinitePast();
 };
 
 class Writer {
@@ -83,9 +80,8 @@ class Writer {
   void Collect(Now now);
   void Append(Now now) ABSL_LOCKS_EXCLUDED(store_mutex_);
   // Whether there is more to append.
-  bool AppendBatch(Now now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(store_mutex_);
-  void NoteAppended(const absl::Status& status, Now now)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(store_mutex_);
+  bool AppendBatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(store_mutex_);
+  void NoteAppended(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(store_mutex_);
   // If it is time.
   void Maintain(Now now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(store_mutex_);
   void DropRest();

@@ -36,7 +36,7 @@ ServerTls::ServerTls(const config::TlsSettings& settings, Clock& clock, OnChange
       current_(std::make_shared<CurrentCredentials>()),
       credentials_(NewServerCredentials(current_, settings.client_certificates)) {}
 
-TlsState ServerTls::state() const {
+TlsSnapshot ServerTls::state() const {
   MutexLock lock(&mutex_);
   return state_;
 }

@@ -12,7 +12,7 @@
 //
 // Thread-safe. The credentials must not be used after this is gone.
 //
-//   auto tls = ServerTls::Load(config.tls, clock, [](const TlsState& state) { ... });
+//   auto tls = ServerTls::Load(config.tls, clock, [](const TlsSnapshot& state) { ... });
 //   if (!tls.ok()) return tls.status();
 //   options.credentials = (*tls)->credentials();
 
@@ -34,22 +34,16 @@
 #include "common/settled_files.h"
 #include "common/tls/credentials.h"
 #include "server/config/config.h"
+#include "server/tls/status.h"
 
 namespace headgate::tls {
 
 class CurrentCredentials;
 
-struct TlsState {
-  absl::Time expires_at;  // of the certificate in force
-  absl::Time loaded_at;
-  int64_t loads = 0;    // that were taken, the first one included
-  absl::Status status;  // of the newest files; an error: they were refused, and those before stay
-};
-
 class ServerTls {
  public:
   // Called from a thread of this class whenever files were taken or refused, but for the first.
-  using OnChange = std::function<void(const TlsState&)>;
+  using OnChange = std::function<void(const TlsSnapshot&)>;
 
   // `clock` outlives this. InvalidArgument names the file that is wrong, and why.
   static absl::StatusOr<std::unique_ptr<ServerTls>> Load(
@@ -59,7 +53,7 @@ class ServerTls {
   ServerTls& operator=(const ServerTls&) = delete;
 
   const std::shared_ptr<grpc::ServerCredentials>& credentials() const { return credentials_; }
-  TlsState state() const ABSL_LOCKS_EXCLUDED(mutex_);
+  TlsSnapshot state() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   ServerTls(const config::TlsSettings& settings, Clock& clock, OnChange on_change);
@@ -75,7 +69,7 @@ class ServerTls {
   const std::shared_ptr<grpc::ServerCredentials> credentials_;
 
   mutable Mutex mutex_;
-  TlsState state_ ABSL_GUARDED_BY(mutex_);
+  TlsSnapshot state_ ABSL_GUARDED_BY(mutex_) = {.is_on = true};
 
   std::unique_ptr<FileWatcher> watcher_;  // calls Take: destroyed first
 };

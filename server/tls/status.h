@@ -13,10 +13,10 @@ namespace headgate::tls {
 
 struct TlsSnapshot {
   bool is_on = false;
-  absl::Time expires_at = {};
+  absl::Time expires_at = {};  // of the certificate in force
   absl::Time loaded_at = {};
-  int64_t loads = 0;
-  absl::Status status = {};  // of the newest files
+  int64_t loads = 0;         // that were taken, the first one included
+  absl::Status status = {};  // of the newest files; an error: those before stay
 };
 
 }  // namespace headgate::tls

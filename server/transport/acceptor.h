@@ -25,13 +25,12 @@
 #include <cstdint>
 #include <functional>
 #include <thread>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "common/file_descriptor.h"
 #include "common/mutex.h"
-#include "server/transport/file_descriptor.h"
 #include "server/transport/input_limit.h"
 #include "server/transport/listener.h"
 #include "server/transport/open_connections.h"

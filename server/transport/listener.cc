@@ -12,6 +12,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/freed.h"
 #include "common/host_port.h"
 
 namespace headgate::transport {
@@ -20,10 +21,7 @@ namespace {
 // A port that the kernel picks for one of a name's addresses may be taken on another.
 constexpr int kMaxTries = 16;
 
-struct FreeAddresses {
-  void operator()(addrinfo* addresses) const { freeaddrinfo(addresses); }
-};
-using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
+using Addresses = std::unique_ptr<addrinfo, Freed<freeaddrinfo>>;
 
 absl::Status Failed(const std::string& address, const char* reason) {
   return absl::UnavailableError(
@@ -48,14 +46,6 @@ void SetPort(sockaddr& address, int port) {
   } else {
     reinterpret_cast<sockaddr_in&>(address).sin_port = bytes;
   }
-}
-
-int PortOfSocket(const FileDescriptor& socket) {
-  sockaddr_storage address = {};
-  socklen_t size = sizeof(address);
-  if (getsockname(socket.number(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
-  return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
-                                             : reinterpret_cast<sockaddr_in&>(address).sin_port);
 }
 
 enum class Family { kAsGiven, kBoth };
@@ -111,6 +101,14 @@ std::vector<FileDescriptor> OpenAll(const addrinfo* addresses, int port) {
 }
 
 }  // namespace
+
+int PortOfSocket(const FileDescriptor& socket) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof(address);
+  if (getsockname(socket.number(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
+  return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
+                                             : reinterpret_cast<sockaddr_in&>(address).sin_port);
+}
 
 absl::StatusOr<Listener> Listener::Open(const std::string& address) {
   const std::optional<HostPort> to = ParseHostPort(address);

@@ -16,9 +16,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/transport/file_descriptor.h"
+#include "common/file_descriptor.h"
 
 namespace headgate::transport {
+
+// Of a socket that is bound; 0 if it is not.
+int PortOfSocket(const FileDescriptor& socket);
 
 class Listener {
  public:

@@ -9,7 +9,7 @@
 
 #include <optional>
 
-#include "server/transport/file_descriptor.h"
+#include "common/file_descriptor.h"
 
 namespace headgate::transport {
 namespace {

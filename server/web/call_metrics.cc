@@ -1,5 +1,4 @@
 #include <cstddef>
-#include <cstdint>
 
 #include "server/web/metrics.h"
 
@@ -29,7 +28,7 @@ void AddCalls(const transport::Calls& calls, Exposition& out) {
                 "How long it takes to decide a Check that comes alone. Every 64th is timed.")
       .Set({}, ToHistogram(calls.ReadDecisions(), 7, 20));
   out.Gauge("headgate_streams_open", "CheckStreams that are open.")
-      .Set({}, static_cast<double>(calls.ReadStreamsOpen()));
+      .Set({}, calls.ReadStreamsOpen());
   auto count = out.Counter("headgate_rpcs_total",
                            "RPCs that were answered, by code. Of CheckStream, streams that ended.");
   auto duration = out.Histogram(
@@ -39,8 +38,7 @@ void AddCalls(const transport::Calls& calls, Exposition& out) {
   for (const auto& [method, totals] : calls.ReadMethods()) {
     for (size_t code = 0; code < totals.codes.size(); ++code) {
       if (totals.codes[code] == 0 && code != 0) continue;
-      count.Set({{"method", method}, {"code", transport::CodeName(code)}},
-                static_cast<double>(totals.codes[code]));
+      count.Set({{"method", method}, {"code", transport::CodeName(code)}}, totals.codes[code]);
     }
     duration.Set({{"method", method}}, ToHistogram(totals.latency, 10, 33));
   }

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdint>
 #include <map>
 #include <tuple>
 
@@ -99,7 +98,7 @@ void AddChecks(const throttle_log::CheckTotals::All& totals, const engine::Polic
   for (const auto& [key, sum] : by_reason) {
     const auto& [target, outcome, reason] = key;
     checks.Set({{"target", target}, {"verdict", NameOf(outcome)}, {"reason", NameOf(reason)}},
-               static_cast<double>(sum.checks));
+               sum.checks);
     cost.Set({{"target", target}, {"verdict", NameOf(outcome)}, {"reason", NameOf(reason)}},
              sum.cost);
   }
@@ -112,7 +111,7 @@ void AddChecks(const throttle_log::CheckTotals::All& totals, const engine::Polic
                  {"budget", budget},
                  {"verdict", NameOf(outcome)},
                  {"limit", NameOf(limit)}},
-                static_cast<double>(sum.checks));
+                sum.checks);
   }
   auto by_health =
       out.Counter("headgate_health_refused_checks_total",
@@ -121,7 +120,7 @@ void AddChecks(const throttle_log::CheckTotals::All& totals, const engine::Polic
   for (const auto& [key, sum] : by_signal) {
     const auto& [target, signal, outcome] = key;
     by_health.Set({{"target", target}, {"signal", signal}, {"verdict", NameOf(outcome)}},
-                  static_cast<double>(sum.checks));
+                  sum.checks);
   }
 }
 

@@ -1,4 +1,3 @@
-#include <variant>
 
 #include "server/web/metrics.h"
 
@@ -30,8 +29,7 @@ void AddBudgets(const engine::Engine& engine, Now now, Exposition& out) {
                              "which the newcomer inherited.");
   for (const engine::BudgetView& budget : engine.ReadBudgets(now)) {
     const auto set = [&](auto& family, auto number) {
-      family.Set({{"target", budget.target}, {"budget", budget.budget}},
-                 static_cast<double>(number));
+      family.Set({{"target", budget.target}, {"budget", budget.budget}}, number);
     };
     if (budget.rate.has_value()) set(rate, *budget.rate);
     if (budget.burst.has_value()) {
@@ -54,21 +52,21 @@ void AddEngine(const engine::Engine& engine, Now now, Exposition& out) {
   AddBudgets(engine, now, out);
   const engine::Engine::PermitStats permits = engine.ReadPermitStats(now);
   out.Gauge("headgate_permits_outstanding", "Permits that are neither reported nor expired.")
-      .Set({}, static_cast<double>(permits.live));
+      .Set({}, permits.live);
   out.Gauge("headgate_permits_capacity", "Permits that there is room for.")
-      .Set({}, static_cast<double>(permits.capacity));
+      .Set({}, permits.capacity);
   out.Gauge("headgate_permits_overdue",
             "Permits that have expired without a Report, and that a Report would still settle.")
-      .Set({}, static_cast<double>(permits.overdue));
+      .Set({}, permits.overdue);
   out.Counter(
          "headgate_permits_abandoned_total",
          "Permits that expired without a Report and were forgotten when their place was needed.")
-      .Set({}, static_cast<double>(permits.abandoned));
+      .Set({}, permits.abandoned);
   out.Counter(
          "headgate_permits_recycled_early_total",
          "Permits that lost their place, and so their refund, before they expired, because the "
          "table was full.")
-      .Set({}, static_cast<double>(permits.recycled_early));
+      .Set({}, permits.recycled_early);
 }
 
 }  // namespace headgate::web

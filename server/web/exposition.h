@@ -13,6 +13,7 @@
 
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -43,6 +44,9 @@ class Exposition {
   class Family {
    public:
     Family& Set(Labels labels, double value);
+    Family& Set(Labels labels, std::integral auto value) {
+      return Set(labels, static_cast<double>(value));
+    }
     Family& Set(Labels labels, const HistogramValue& value);
 
    private:

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/transport/listener.h"
 
 namespace headgate::web {
 namespace {
@@ -30,30 +31,20 @@ constexpr char kTooLarge[] =
 constexpr char kTooMany[] =
     "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
-// Of a socket that is bound.
-int PortOfSocket(int socket) {
-  sockaddr_storage address = {};
-  socklen_t size = sizeof(address);
-  if (getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
-  return ntohs(address.ss_family == AF_INET6
-                   ? reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port
-                   : reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
-}
-
-// A socket that listens, or -1 and errno.
-int ListenOn(const addrinfo& at) {
-  const int fd =
-      socket(at.ai_family, at.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, at.ai_protocol);
-  if (fd < 0) return -1;
+// A socket that listens, or nothing and errno.
+FileDescriptor ListenOn(const addrinfo& at) {
+  FileDescriptor opened(
+      socket(at.ai_family, at.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, at.ai_protocol));
+  if (!opened.ok()) return opened;
   // For connections of an earlier process that still wind down. Not SO_REUSEPORT: two servers would
   // share the port without a word.
   const int on = 1;
-  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (bind(fd, at.ai_addr, at.ai_addrlen) == 0 && listen(fd, kBacklog) == 0) return fd;
-  const int error = errno;
-  close(fd);
-  errno = error;
-  return -1;
+  setsockopt(opened.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (bind(opened.number(), at.ai_addr, at.ai_addrlen) == 0 &&
+      listen(opened.number(), kBacklog) == 0) {
+    return opened;
+  }
+  return FileDescriptor();
 }
 
 int64_t ToNs(absl::Duration duration) { return absl::ToInt64Nanoseconds(duration); }
@@ -78,9 +69,9 @@ absl::Status HttpPort::Open() {
     return absl::InvalidArgumentError(absl::StrCat("no port in '", options_.address, "'"));
   }
   if (absl::Status bound = Bind(*to); !bound.ok()) return bound;
-  port_ = PortOfSocket(listening_);
-  wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (wake_ < 0) return absl::UnavailableError(absl::StrCat("eventfd: ", std::strerror(errno)));
+  port_ = transport::PortOfSocket(listening_);
+  wake_ = FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_.ok()) return absl::UnavailableError(absl::StrCat("eventfd: ", std::strerror(errno)));
   return absl::OkStatus();
 }
 
@@ -91,12 +82,12 @@ absl::Status HttpPort::Bind(const HostPort& to) {
   addrinfo* found = nullptr;
   const int error = getaddrinfo(to.host.c_str(), std::to_string(to.port).c_str(), &hints, &found);
   std::string why = error == 0 ? "" : gai_strerror(error);
-  for (const addrinfo* at = found; at != nullptr && listening_ < 0; at = at->ai_next) {
+  for (const addrinfo* at = found; at != nullptr && !listening_.ok(); at = at->ai_next) {
     listening_ = ListenOn(*at);
-    if (listening_ < 0) why = std::strerror(errno);
+    if (!listening_.ok()) why = std::strerror(errno);
   }
   if (found != nullptr) freeaddrinfo(found);
-  if (listening_ >= 0) return absl::OkStatus();
+  if (listening_.ok()) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("cannot listen on '", options_.address, "' for HTTP: ", why));
 }
@@ -110,14 +101,11 @@ HttpPort::~HttpPort() {
   }
   worker_ = nullptr;  // only now: the port's thread asks it
   for (const Connection& connection : connections_) close(connection.socket);
-  for (const int fd : {listening_, wake_}) {
-    if (fd >= 0) close(fd);
-  }
 }
 
 void HttpPort::WakeUp() const {
   const uint64_t one = 1;
-  (void)!write(wake_, &one, sizeof(one));  // it fails where 2^64 others wait to be seen
+  (void)!write(wake_.number(), &one, sizeof(one));  // it fails where 2^64 others wait to be seen
 }
 
 void HttpPort::Run() {
@@ -138,10 +126,10 @@ int HttpPort::WaitMs(int64_t now_ns) const {
 
 bool HttpPort::Await() {
   int64_t now_ns = NowNs();
-  std::vector<pollfd> ready = {{.fd = wake_, .events = POLLIN, .revents = 0}};
+  std::vector<pollfd> ready = {{.fd = wake_.number(), .events = POLLIN, .revents = 0}};
   // A negative descriptor is passed over.
   ready.push_back(
-      {.fd = accept_after_ns_ > now_ns ? -1 : listening_, .events = POLLIN, .revents = 0});
+      {.fd = accept_after_ns_ > now_ns ? -1 : listening_.number(), .events = POLLIN, .revents = 0});
   for (const Connection& connection : connections_) {
     pollfd one = {.fd = connection.socket, .events = POLLIN, .revents = 0};
     if (connection.state == State::kWaiting) one.events = 0;  // it may still hang up
@@ -150,7 +138,7 @@ bool HttpPort::Await() {
   }
   poll(ready.data(), ready.size(), WaitMs(now_ns));  // an error: nothing is ready
   uint64_t woken = 0;
-  if (ready[0].revents != 0) (void)!read(wake_, &woken, sizeof(woken));
+  if (ready[0].revents != 0) (void)!read(wake_.number(), &woken, sizeof(woken));
   if (stopping_.load(std::memory_order_relaxed)) return false;
   can_accept_ = ready[1].revents != 0;
   now_ns = NowNs();
@@ -165,7 +153,7 @@ bool HttpPort::Await() {
 
 void HttpPort::Accept() {
   for (int i = 0; i < kBacklog; ++i) {
-    const int socket = accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    const int socket = accept4(listening_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (socket < 0) {
       if (errno == ECONNABORTED || errno == EINTR) continue;
       if (errno != EAGAIN) accept_after_ns_ = NowNs() + ToNs(kAcceptPause);

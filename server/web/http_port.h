@@ -30,6 +30,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "common/file_descriptor.h"
 #include "common/host_port.h"
 #include "server/web/http_worker.h"
 
@@ -114,8 +115,8 @@ class HttpPort {
   const AtOnce at_once_;
   const Refused refused_;
   int port_ = 0;
-  int listening_ = -1;
-  int wake_ = -1;  // an eventfd: there is something to respond, or the end
+  FileDescriptor listening_;
+  FileDescriptor wake_;  // an eventfd: there is something to respond, or the end
   std::atomic<bool> stopping_{false};
   bool can_accept_ = false;
   int64_t accept_after_ns_ = 0;

@@ -10,11 +10,8 @@
 
 #pragma once
 
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "common/clock.h"

@@ -5,7 +5,6 @@
 
 #include <charconv>
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -68,7 +67,7 @@ void AddFiles(Exposition& out) {
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   out.Gauge("process_max_fds", "The most file descriptors that may be open.")
-      .Set({}, static_cast<double>(limit.rlim_cur));
+      .Set({}, limit.rlim_cur);
 }
 
 }  // namespace

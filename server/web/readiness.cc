@@ -1,7 +1,6 @@
 #include "server/web/readiness.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

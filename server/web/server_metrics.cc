@@ -6,7 +6,7 @@ namespace headgate::web {
 void AddConfig(const config::LoadStatus& status, Exposition& out) {
   out.Gauge("headgate_config_version",
             "Counts the configurations that were put into force, from 1.")
-      .Set({}, static_cast<double>(status.version));
+      .Set({}, status.version);
   out.Gauge("headgate_config_last_load_success",
             "Whether the newest configuration file is in force; 0: it was refused.")
       .Set({}, status.errors.empty() ? 1 : 0);
@@ -15,7 +15,7 @@ void AddConfig(const config::LoadStatus& status, Exposition& out) {
   if (status.loaded_at != absl::InfinitePast()) loaded.Set({}, UnixSeconds(status.loaded_at));
   out.Gauge("headgate_config_pending_restart",
             "Fields of the configuration whose change waits for a restart.")
-      .Set({}, static_cast<double>(status.pending_restart.size()));
+      .Set({}, status.pending_restart.size());
 }
 
 void AddOverrides(const overrides::OverridesSnapshot& overrides, Exposition& out) {
@@ -24,17 +24,17 @@ void AddOverrides(const overrides::OverridesSnapshot& overrides, Exposition& out
   auto up = out.Gauge("headgate_overrides_store_up",
                       "Whether overrides can be changed: the newest change was written.");
   if (!overrides.is_kept) return;
-  in_force.Set({}, static_cast<double>(overrides.in_force));
+  in_force.Set({}, overrides.in_force);
   up.Set({}, overrides.status.ok() ? 1 : 0);
 }
 
 void AddThrottleLog(const throttle_log::ThrottleLogSnapshot& log,
                     const throttle_log::RecorderState& recorder, Exposition& out) {
   const auto gauge = [&](std::string_view name, std::string_view help, int64_t value) {
-    out.Gauge(name, help).Set({}, static_cast<double>(value));
+    out.Gauge(name, help).Set({}, value);
   };
   const auto counter = [&](std::string_view name, std::string_view help, int64_t value) {
-    out.Counter(name, help).Set({}, static_cast<double>(value));
+    out.Counter(name, help).Set({}, value);
   };
   out.Gauge("headgate_throttle_log_up", "Whether the newest write of the throttle log succeeded.")
       .Set({{"store", log.store}}, log.status.ok() ? 1 : 0);
@@ -69,8 +69,8 @@ void AddSnapshot(const snapshot::SnapshotView& snapshot, absl::Time now, Exposit
     // It was taken after `now`, by a moment, where a round has just ended.
     age.Set({}, std::max(absl::ToDoubleSeconds(now - snapshot.as_of), 0.0));
   }
-  bytes.Set({}, static_cast<double>(snapshot.bytes));
-  failures.Set({}, static_cast<double>(snapshot.failed_writes));
+  bytes.Set({}, snapshot.bytes);
+  failures.Set({}, snapshot.failed_writes);
 }
 
 void AddBuild(std::string_view version, Exposition& out) {

@@ -4,18 +4,17 @@
 namespace headgate::web {
 
 void AddConnections(const transport::ConnectionCounts& connections, Exposition& out) {
-  out.Gauge("headgate_connections_open", "Connections to the gRPC port.")
-      .Set({}, static_cast<double>(connections.open));
+  out.Gauge("headgate_connections_open", "Connections to the gRPC port.").Set({}, connections.open);
   out.Gauge("headgate_connections_limit", "Connections that may be open at once.")
-      .Set({}, static_cast<double>(connections.most));
+      .Set({}, connections.most);
   out.Counter("headgate_connections_accepted_total", "Connections that were accepted.")
-      .Set({}, static_cast<double>(connections.accepted));
+      .Set({}, connections.accepted);
   out.Counter("headgate_connections_refused_total",
               "Connections that were closed: the limit was reached, the process could open no "
               "more files, or they brought more than the server could answer.")
-      .Set({{"reason", "limit"}}, static_cast<double>(connections.refused))
-      .Set({{"reason", "files"}}, static_cast<double>(connections.failed))
-      .Set({{"reason", "input"}}, static_cast<double>(connections.cut));
+      .Set({{"reason", "limit"}}, connections.refused)
+      .Set({{"reason", "files"}}, connections.failed)
+      .Set({{"reason", "input"}}, connections.cut);
 }
 
 void AddTls(const tls::TlsSnapshot& tls, Exposition& out) {
@@ -36,7 +35,7 @@ void AddAccess(const access::RefusalCounts& denials, const access::AccessSnapsho
                             "Calls, and Checks of batches, that their caller may not make.");
   for (size_t reason = 0; reason < denials.size(); ++reason) {
     denied.Set({{"reason", access::ReasonLabel(static_cast<access::RefusalReason>(reason))}},
-               static_cast<double>(denials[reason]));
+               denials[reason]);
   }
   auto success = out.Gauge("headgate_access_tokens_reload_success",
                            "Whether the newest token file is in force; 0: it was refused. Absent "

@@ -105,7 +105,7 @@ TEST(EngineCorner, PermitsInARowAreNotRecycledWhileThereIsRoomBehindThem) {
   TestEngine engine(OneBudget(RateBudget("b", 1, 1e9)), {.seed = 7});
   for (int i = 0; i < 1100; ++i) EXPECT_TRUE(engine.Admits("etl", 1));
   for (int i = 0; i < 40'000; ++i) engine.Report(engine.Check("etl", 1).permit, 1);
-  EXPECT_EQ(engine->ReadStats(At()).permits_recycled_early, 0U);
+  EXPECT_EQ(engine->ReadPermitStats(At()).recycled_early, 0U);
 }
 
 TEST(EngineCorner, ExemptPassesAFullTable) {

@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
+#include "common/file_descriptor.h"
 #include "gtest/gtest.h"
-#include "server/transport/file_descriptor.h"
 #include "tests/testing/check_once.h"
 #include "tests/testing/running_headgated.h"
 #include "tests/testing/temp_folder.h"
@@ -27,7 +27,7 @@ class StuckLog : public testing::Test {
     // The log is a pipe, which this reads when it wants.
     const std::string path = folder_.File("headgated.log");
     EXPECT_EQ(mkfifo(path.c_str(), 0600), 0);
-    reader_ = transport::FileDescriptor(open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+    reader_ = FileDescriptor(open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
     EXPECT_GE(fcntl(reader_.number(), F_SETPIPE_SZ, kSmallestPipe), kSmallestPipe);
     // gRPC tells of each of its steps.
     server_.emplace(
@@ -50,7 +50,7 @@ class StuckLog : public testing::Test {
   }
 
   const TempFolder folder_;
-  transport::FileDescriptor reader_{-1};
+  FileDescriptor reader_{-1};
   std::optional<RunningHeadgated> server_;
   std::string text_;
 };

@@ -95,7 +95,7 @@ TEST(ServerTls, ANewCertificateIsInForceForTheNextConnection) {
   server.clock.Advance(absl::Seconds(7));
   server.Write(server.authority.SignServer(absl::Hours(9)));
   ASSERT_TRUE(WaitUntil([&] { return server.tls->state().loads == 2; }));
-  const TlsState state = server.tls->state();
+  const TlsSnapshot state = server.tls->state();
   EXPECT_GE(state.expires_at, before + absl::Hours(7));
   EXPECT_EQ(state.loaded_at, server.clock.Read().wall());
   EXPECT_TRUE(state.status.ok()) << state.status;
@@ -180,7 +180,7 @@ TEST(ServerTls, FollowsAFolderThatIsSwappedBySymlink) {
     std::filesystem::create_symlink(std::filesystem::path("..data") / name, folder.path() / name);
   }
   const auto tls = ServerTls::Load(
-      PairIn(folder), clock, [](const TlsState&) {}, absl::Milliseconds(5));
+      PairIn(folder), clock, [](const TlsSnapshot&) {}, absl::Milliseconds(5));
   ASSERT_TRUE(tls.ok()) << tls.status();
   fill("..2");
   std::filesystem::remove_all(folder.path() / "..1");
@@ -195,7 +195,8 @@ TEST(ServerTls, DoesNotStartWithWrongFiles) {
   const TestCertificate pair = authority.SignServer();
   const config::TlsSettings settings = PairIn(folder);
   const auto error = [&] {
-    const absl::Status status = ServerTls::Load(settings, clock, [](const TlsState&) {}).status();
+    const absl::Status status =
+        ServerTls::Load(settings, clock, [](const TlsSnapshot&) {}).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     return std::string(status.message());
   };

@@ -28,7 +28,7 @@ class TlsServer {
     settings.client_certificates = clients;
     if (clients == config::ClientCertificates::kNone) settings.client_ca_file.clear();
     auto loaded = ServerTls::Load(
-        settings, clock, [](const TlsState&) {}, absl::Milliseconds(5));
+        settings, clock, [](const TlsSnapshot&) {}, absl::Milliseconds(5));
     EXPECT_TRUE(loaded.ok()) << loaded.status();
     tls = *std::move(loaded);
     options.credentials = tls->credentials();

@@ -6,15 +6,14 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <csignal>
-#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/file_descriptor.h"
 #include "common/freed.h"
 #include "common/host_port.h"
 
@@ -47,23 +46,24 @@ class NoSigpipe {
 
 constexpr char kSpeaksNoTls[] = "the server speaks no TLS; try without --tls";
 
-// -1: nobody listens.
-int Connect(const HostPort& to, absl::Duration timeout) {
+// Nothing: nobody listens.
+FileDescriptor Connect(const HostPort& to, absl::Duration timeout) {
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (getaddrinfo(to.host.c_str(), std::to_string(to.port).c_str(), &hints, &found) != 0) return -1;
+  if (getaddrinfo(to.host.c_str(), std::to_string(to.port).c_str(), &hints, &found) != 0) {
+    return {};
+  }
   const Addresses addresses(found);
   const timeval limit = absl::ToTimeval(timeout);
   for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
-    const int opened = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol);
-    if (opened < 0) continue;
-    setsockopt(opened, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-    setsockopt(opened, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-    if (connect(opened, at->ai_addr, at->ai_addrlen) == 0) return opened;
-    close(opened);
+    FileDescriptor opened(socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol));
+    if (!opened.ok()) continue;
+    setsockopt(opened.number(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    setsockopt(opened.number(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    if (connect(opened.number(), at->ai_addr, at->ai_addrlen) == 0) return opened;
   }
-  return -1;
+  return {};
 }
 
 Context NewContext(const client::TlsOptions* tls) {
@@ -171,8 +171,8 @@ std::string WhyRefused(SSL* session) {
 std::string WhyNoTls(const client::ConnectionOptions& options, absl::Duration timeout) {
   const std::optional<HostPort> to = ParseHostPort(options.address);
   if (!to.has_value()) return "";
-  const int connection = Connect(*to, timeout);
-  if (connection < 0) return "";
+  const FileDescriptor connection = Connect(*to, timeout);
+  if (!connection.ok()) return "";
   const client::TlsOptions* const tls = options.tls.has_value() ? &*options.tls : nullptr;
   const NoSigpipe no_sigpipe;
   ERR_clear_error();
@@ -185,7 +185,7 @@ std::string WhyNoTls(const client::ConnectionOptions& options, absl::Duration ti
       SSL_set_alpn_protos(session.get(), kHttp2, sizeof(kHttp2));
       if (tls != nullptr)
         Expect(session.get(), tls->server_name.empty() ? to->host : tls->server_name);
-      SSL_set_fd(session.get(), connection);
+      SSL_set_fd(session.get(), connection.number());
       const bool shaken = SSL_connect(session.get()) == 1;
       if (tls != nullptr) {
         why = shaken ? WhyRefused(session.get()) : WhyFailed(session.get());
@@ -195,7 +195,6 @@ std::string WhyNoTls(const client::ConnectionOptions& options, absl::Duration ti
     }
   }
   ERR_clear_error();
-  close(connection);
   return why;
 }
 

@@ -38,17 +38,8 @@ Cell RoomIn(const v1::BucketState& bucket) {
 }
 
 Table Buckets(const v1::ExplainResponse& explanation) {
-  Table table({{"BUDGET"},
-               {"BUCKET"},
-               {"RULE"},
-               {"COST", Align::kRight},
-               {"DEBT", Align::kRight},
-               {"BURST", Align::kRight},
-               {"RATE/s", Align::kRight},
-               {"SPEED", Align::kRight},
-               {"MAX COST", Align::kRight},
-               {"PERMITS", Align::kRight},
-               {"ROOM IN"}});
+  Table table(
+      Titles("BUDGET,BUCKET,RULE,>COST,>DEBT,>BURST,>RATE/s,>SPEED,>MAX COST,>PERMITS,ROOM IN"));
   for (const v1::BucketState& bucket : explanation.buckets()) {
     table.Add({{bucket.budget()},
                {bucket.bucket()},
@@ -72,7 +63,7 @@ Cell Effect(const v1::MatchedRule& rule) {
 }
 
 Table Rules(const v1::ExplainResponse& explanation) {
-  Table table({{"RULE"}, {"WHAT IT DOES"}, {"EXPIRES"}, {"WHAT CAME OF IT"}});
+  Table table(Titles("RULE,WHAT IT DOES,EXPIRES,WHAT CAME OF IT"));
   for (const v1::MatchedRule& rule : explanation.matched_rules()) {
     table.Add({{rule.name()},
                {rule.action()},

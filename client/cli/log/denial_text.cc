@@ -66,14 +66,9 @@ bool Matches(const v1::Denial& denial, const v1::LogFilter& filter) {
 
 std::string DenialsText(const v1::ListDenialsResponse& response, absl::TimeZone zone,
                         Colours colours) {
-  Table table({{absl::FormatTime("AT (%Z)", FromProto(response.denials(0).at()), zone)},
-               {"WHO"},
-               {"OUTCOME"},
-               {"COST", Align::kRight},
-               {"BY"},
-               {"OBSERVED"},
-               {"RETRY AFTER", Align::kRight},
-               {"TARGET"}});
+  Table table(
+      Titles(absl::StrCat(absl::FormatTime("AT (%Z)", FromProto(response.denials(0).at()), zone),
+                          ",WHO,OUTCOME,>COST,BY,OBSERVED,>RETRY AFTER,TARGET")));
   for (const v1::Denial& denial : response.denials()) {
     table.Add({{At(denial, zone)},
                {denial.identity()},

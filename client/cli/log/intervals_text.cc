@@ -152,14 +152,8 @@ Table IntervalsTable(const Intervals& intervals, absl::TimeZone zone) {
     targets = targets || interval.target() != intervals[0].target();
   }
   const TimeStyle style(times, zone);
-  Table table({{"WHEN"},
-               {"FOR", Align::kRight},
-               {"WHO"},
-               {"DENIED", Align::kRight},
-               {"OF CHECKS", Align::kRight},
-               {"BY"},
-               {"AT WORST"},
-               {targets ? "TARGET" : ""}});
+  Table table(Titles(
+      absl::StrCat("WHEN,>FOR,WHO,>DENIED,>OF CHECKS,BY,AT WORST,", targets ? "TARGET" : "")));
   for (const v1::ThrottledInterval& interval : intervals) {
     const absl::Time from = FromProto(interval.from());
     const absl::Time to = FromProto(interval.to());

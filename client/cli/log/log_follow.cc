@@ -34,9 +34,7 @@ LogFollow::LogFollow(Connection& connection, const SignalInbox& signals, const C
       signals_(signals),
       console_(console),
       options_(options),
-      done_fd_(eventfd(0, EFD_CLOEXEC)) {}
-
-LogFollow::~LogFollow() { close(done_fd_); }
+      done_(eventfd(0, EFD_CLOEXEC)) {}
 
 int LogFollow::Run() {
   int exit_status = ToInt(ExitStatus::kOk);
@@ -61,15 +59,15 @@ std::optional<int> LogFollow::Ask(Answer& answer) {
   grpc::Status result;
   const auto stub = v1::ThrottleLogService::NewStub(connection_.channel());
   stub->async()->ListDenials(
-      &context, &request, &response, [&result, fd = done_fd_](const grpc::Status& status) {
+      &context, &request, &response, [&result, fd = done_.number()](const grpc::Status& status) {
         result = status;
         const uint64_t one = 1;  // once this is written all of it may be gone
         while (write(fd, &one, sizeof(one)) < 0 && errno == EINTR) {
         }
       });
-  const std::optional<int> signal = signals_.WaitFor(done_fd_);
+  const std::optional<int> signal = signals_.WaitFor(done_.number());
   if (signal) context.TryCancel();
-  Drain(done_fd_);
+  Drain(done_.number());
   if (result.ok()) {
     answer = std::move(response);
   } else {

@@ -22,6 +22,7 @@
 #include "client/cli/output/console.h"
 #include "client/cli/process/signal_inbox.h"
 #include "client/token_retry.h"
+#include "common/file_descriptor.h"
 
 namespace headgate::cli {
 
@@ -37,7 +38,6 @@ class LogFollow {
   // Connection and signals outlive it.
   LogFollow(Connection& connection, const SignalInbox& signals, const Console& console,
             const Options& options);
-  ~LogFollow();
   LogFollow(const LogFollow&) = delete;
   LogFollow& operator=(const LogFollow&) = delete;
 
@@ -65,7 +65,7 @@ class LogFollow {
   const SignalInbox& signals_;
   const Console& console_;
   const Options options_;
-  const int done_fd_;  // an eventfd: the call has ended
+  const FileDescriptor done_;  // an eventfd: the call has ended
 
   bool answered_ = false;  // ever
   bool away_ = false;      // the server, as of the newest call

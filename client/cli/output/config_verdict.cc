@@ -21,7 +21,7 @@ std::string VerdictJson(const std::string& file, const std::vector<std::string>&
 
 void PrintVerdict(const std::string& file, const std::vector<std::string>& errors,
                   const Console& console) {
-  Table csv({{"file"}, {"error"}});
+  Table csv(Titles("file,error"));
   switch (console.format) {
     case Format::kTable:
       if (errors.empty()) console.out << Escaped(file) << ": ok\n";

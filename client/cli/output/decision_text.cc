@@ -42,15 +42,7 @@ Table Facts(const v1::Decision& decision) {
 }
 
 Table Violations(const v1::Decision& decision) {
-  Table table({{"REFUSED BY"},
-               {"RULE"},
-               {"LIMIT"},
-               {"LEVEL"},
-               {"OBSERVED", Align::kRight},
-               {"AT MOST", Align::kRight},
-               {"SIGNAL"},
-               {"RETRY AFTER"},
-               {""}});
+  Table table(Titles("REFUSED BY,RULE,LIMIT,LEVEL,>OBSERVED,>AT MOST,SIGNAL,RETRY AFTER,"));
   for (const v1::Violation& violation : decision.violations()) {
     table.Add({{violation.budget()},
                {violation.rule()},

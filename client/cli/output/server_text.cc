@@ -39,12 +39,7 @@ Cell Ago(bool present, const google::protobuf::Duration& age) {
 }
 
 Table Profiles(const v1::TargetStatus& target) {
-  Table table({{"HEALTH"},
-               {"STATE"},
-               {"SPEED", Align::kRight},
-               {"PRESSURE", Align::kRight},
-               {"SAMPLED"},
-               {"BINDING SIGNAL"}});
+  Table table(Titles("HEALTH,STATE,>SPEED,>PRESSURE,SAMPLED,BINDING SIGNAL"));
   for (const v1::Health& health : target.profiles()) {
     const Paint paint = PaintOf(health);
     table.Add({{health.profile()},
@@ -58,11 +53,7 @@ Table Profiles(const v1::TargetStatus& target) {
 }
 
 Table Controllers(const v1::TargetStatus& target) {
-  Table table({{"AUTO BUDGET"},
-               {"MEASURING"},
-               {"RATE FOUND", Align::kRight},
-               {"FOREGROUND/s ALONE", Align::kRight},
-               {"WITH BATCH", Align::kRight}});
+  Table table(Titles("AUTO BUDGET,MEASURING,>RATE FOUND,>FOREGROUND/s ALONE,>WITH BATCH"));
   for (const v1::ControllerStatus& controller : target.controllers()) {
     table.Add({{controller.budget()},
                {controller.phase()},

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "client/cli/output/terminal_text.h"
 #include "common/strings.h"
 
@@ -56,7 +57,10 @@ std::string Painted(std::string_view text, Paint paint, Colours colours) {
 
 std::vector<Column> Titles(std::string_view titles) {
   std::vector<Column> columns;
-  for (const auto title : absl::StrSplit(Sv(titles), ',')) columns.push_back({std::string(title)});
+  for (absl::string_view title : absl::StrSplit(Sv(titles), ',')) {
+    const Align align = absl::ConsumePrefix(&title, ">") ? Align::kRight : Align::kLeft;
+    columns.push_back({std::string(title), align});
+  }
   return columns;
 }
 

@@ -5,7 +5,7 @@
 //
 // Thread-compatible.
 //
-//   Table table({{"BUDGET"}, {"DEBT", Align::kRight}});
+//   Table table(Titles("BUDGET,>DEBT"));
 //   table.Add({{budget.name()}, {ShortNumber(budget.debt())}});
 //   console.out << table.Text(console.colours);
 
@@ -36,7 +36,7 @@ struct Column {
   Align align = Align::kLeft;
 };
 
-// Left-aligned columns; commas stand between their titles.
+// Commas stand between titles; the columns whose titles follow a ">" go to the right.
 std::vector<Column> Titles(std::string_view titles);
 
 class Table {

@@ -1,6 +1,5 @@
 #include "client/cli/output/terminal_text.h"
 
-#include <algorithm>
 #include <clocale>
 #include <cwchar>
 

@@ -99,7 +99,7 @@ std::string ChangesText(const v1::ListOverridesResponse& overrides, Change chang
 }
 
 Table OverridesTable(const v1::ListOverridesResponse& overrides) {
-  Table table({{"ID", Align::kRight}, {"WHAT"}, {"WHOM"}, {"UNTIL"}, {"BY"}, {"REASON"}, {"MADE"}});
+  Table table(Titles(">ID,WHAT,WHOM,UNTIL,BY,REASON,MADE"));
   for (const v1::Override& override : overrides.overrides()) {
     table.Add({{absl::StrCat(override.id())},
                {What(override)},
@@ -119,7 +119,7 @@ Table OverridesCsv(const v1::ListOverridesResponse& overrides) {
 }
 
 Table EventsTable(const v1::ListOverrideEventsResponse& events) {
-  Table table({{"WHEN"}, {"EVENT"}, {"ID", Align::kRight}, {"WHAT"}, {"WHOM"}, {"BY"}, {"REASON"}});
+  Table table(Titles("WHEN,EVENT,>ID,WHAT,WHOM,BY,REASON"));
   for (const v1::OverrideEvent& event : events.events()) {
     table.Add({{LocalTimeText(FromProto(event.happened_at()))},
                {KindText(event.kind())},

@@ -59,16 +59,9 @@ Table ChangedTable(const v1::ReplayThrottleLogResponse& response, int lines) {
   for (const v1::ReplayedIdentity& replayed : response.identities()) {
     targets = targets || replayed.target() != response.identities(0).target();
   }
-  Table table({{"WHO"},
-               {"CHECKS", Align::kRight},
-               {"DENIED", Align::kRight},
-               {"", Align::kRight},
-               {"WOULD BE", Align::kRight},
-               {"", Align::kRight},
-               {"CHANGE", Align::kRight},
-               {"COST ALLOWED", Align::kRight},
-               {"WOULD BE", Align::kRight},
-               {targets ? "TARGET" : ""}});
+  Table table(
+      Titles(absl::StrCat("WHO,>CHECKS,>DENIED,>,>WOULD BE,>,>CHANGE,>COST ALLOWED,>WOULD BE,",
+                          targets ? "TARGET" : "")));
   for (int i = 0; i < lines; ++i) {
     const v1::ReplayedIdentity& replayed = response.identities(i);
     const int64_t change = Change(replayed);

@@ -119,12 +119,7 @@ std::string TransportText(const v1::GetStatusResponse& status, Colours colours) 
 }
 
 Table Servers(const v1::TargetStatus& target) {
-  Table table({{"SERVER"},
-               {"STATE"},
-               {"SAMPLED"},
-               {"POLL TOOK", Align::kRight},
-               {"EVERY", Align::kRight},
-               {"NOTE"}});
+  Table table(Titles("SERVER,STATE,SAMPLED,>POLL TOOK,>EVERY,NOTE"));
   for (const v1::ServerStatus& server : target.servers()) {
     table.Add({{server.name()},
                {server.reachable() ? "reachable" : "UNREACHABLE",
@@ -138,7 +133,7 @@ Table Servers(const v1::TargetStatus& target) {
 }
 
 Table Signals(const v1::TargetStatus& target) {
-  Table table({{"SIGNAL"}, {"VALUE", Align::kRight}, {"READ"}, {"ERROR"}});
+  Table table(Titles("SIGNAL,>VALUE,READ,ERROR"));
   for (const v1::SignalStatus& signal : target.signals()) {
     table.Add(
         {{signal.name()},

@@ -24,10 +24,8 @@ LiveView::LiveView(TopFetch& fetch, const SignalInbox& signals, const Options& o
       timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)) {
   const itimerspec every = {.it_interval = absl::ToTimespec(options.interval),
                             .it_value = absl::ToTimespec(options.interval)};
-  timerfd_settime(timer_, 0, &every, nullptr);
+  timerfd_settime(timer_.number(), 0, &every, nullptr);
 }
-
-LiveView::~LiveView() { close(timer_); }
 
 int LiveView::Run(TopAnswers first) {
   answers_ = std::move(first);
@@ -39,7 +37,7 @@ int LiveView::Run(TopAnswers first) {
 void LiveView::HandleNext() {
   const int keys = isatty(STDIN_FILENO) == 1 ? STDIN_FILENO : -1;
   std::array<pollfd, 4> events = {{{.fd = signals_.fd(), .events = POLLIN, .revents = 0},
-                                   {.fd = timer_, .events = POLLIN, .revents = 0},
+                                   {.fd = timer_.number(), .events = POLLIN, .revents = 0},
                                    {.fd = fetch_.ready_fd(), .events = POLLIN, .revents = 0},
                                    {.fd = keys, .events = POLLIN, .revents = 0}}};
   if (poll(events.data(), events.size(), -1) < 0) return;  // interrupted
@@ -51,7 +49,7 @@ void LiveView::HandleNext() {
 
 void LiveView::HandleTick() {
   uint64_t ticks = 0;
-  while (read(timer_, &ticks, sizeof(ticks)) < 0 && errno == EINTR) {
+  while (read(timer_.number(), &ticks, sizeof(ticks)) < 0 && errno == EINTR) {
   }
   fetch_.Start();
 }

@@ -14,6 +14,7 @@
 #include "client/cli/output/terminal.h"
 #include "client/cli/process/signal_inbox.h"
 #include "client/cli/top/top_fetch.h"
+#include "common/file_descriptor.h"
 
 namespace headgate::cli {
 
@@ -27,7 +28,6 @@ class LiveView {
 
   // Fetch and signals outlive it.
   LiveView(TopFetch& fetch, const SignalInbox& signals, const Options& options);
-  ~LiveView();
   LiveView(const LiveView&) = delete;
   LiveView& operator=(const LiveView&) = delete;
 
@@ -45,7 +45,7 @@ class LiveView {
   TopFetch& fetch_;
   const SignalInbox& signals_;
   const Options options_;
-  const int timer_;  // a timerfd
+  const FileDescriptor timer_;  // a timerfd
   TopAnswers answers_;
   std::string trouble_;  // why the newest answers are missing
   std::optional<int> exit_status_;

@@ -47,19 +47,18 @@ struct TopFetch::Round {
 };
 
 TopFetch::TopFetch(Connection& connection, const std::string& target)
-    : connection_(connection), target_(target), ready_fd_(eventfd(0, EFD_CLOEXEC)) {}
+    : connection_(connection), target_(target), ready_(eventfd(0, EFD_CLOEXEC)) {}
 
 TopFetch::~TopFetch() {
   if (round_ != nullptr) {
     for (grpc::ClientContext& context : round_->contexts) context.TryCancel();
     Take().status().IgnoreError();  // only the end of it matters
   }
-  close(ready_fd_);
 }
 
 void TopFetch::Start() {
   if (round_ != nullptr) return;
-  round_ = std::make_unique<Round>(ready_fd_);
+  round_ = std::make_unique<Round>(ready_.number());
   Round& round = *round_;
   for (grpc::ClientContext& context : round.contexts) SetDeadline(context, connection_.timeout());
   round.status_request.set_target(target_);
@@ -80,7 +79,7 @@ void TopFetch::Start() {
 absl::StatusOr<TopAnswers> TopFetch::Take() {
   assert(round_ != nullptr);
   uint64_t done = 0;
-  while (read(ready_fd_, &done, sizeof(done)) < 0 && errno == EINTR) {
+  while (read(ready_.number(), &done, sizeof(done)) < 0 && errno == EINTR) {
   }
   const std::unique_ptr<Round> round = std::move(round_);
   for (const grpc::Status& result : round->results) {

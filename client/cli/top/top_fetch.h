@@ -17,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/cli/connection/connection.h"
+#include "common/file_descriptor.h"
 
 namespace headgate::cli {
 
@@ -39,7 +40,7 @@ class TopFetch {
   // Does nothing while a fetch is under way.
   void Start();
   // Readable from when the fetch is done until it is taken.
-  int ready_fd() const { return ready_fd_; }
+  int ready_fd() const { return ready_.number(); }
   // Waits until the fetch that was started is done. The error is the first that any call met.
   absl::StatusOr<TopAnswers> Take();
 
@@ -48,7 +49,7 @@ class TopFetch {
 
   Connection& connection_;
   const std::string target_;
-  const int ready_fd_;  // an eventfd
+  const FileDescriptor ready_;  // an eventfd
   std::unique_ptr<Round> round_;
 };
 

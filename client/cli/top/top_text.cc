@@ -41,17 +41,8 @@ std::string Permits(const v1::BudgetStatus& budget) {
 }
 
 Table Budgets(const TopAnswers& answers) {
-  Table table({{"BUDGET"},
-               {"TARGET"},
-               {"MODE"},
-               {"DEBT OF BURST"},
-               {"DEBT", Align::kRight},
-               {"BURST", Align::kRight},
-               {"RATE/s", Align::kRight},
-               {"SPEED", Align::kRight},
-               {"PERMITS", Align::kRight},
-               {"SPLIT"},
-               {"OWING", Align::kRight}});
+  Table table(
+      Titles("BUDGET,TARGET,MODE,DEBT OF BURST,>DEBT,>BURST,>RATE/s,>SPEED,>PERMITS,SPLIT,>OWING"));
   for (const v1::BudgetStatus& budget : answers.budgets.budgets()) {
     const bool enforced = budget.mode() == "ENFORCE";
     table.Add({{budget.budget()},
@@ -70,12 +61,7 @@ Table Budgets(const TopAnswers& answers) {
 }
 
 Table Buckets(const TopAnswers& answers) {
-  Table table({{"FULLEST BUCKETS"},
-               {"BUDGET"},
-               {"TARGET"},
-               {"DEBT OF BURST"},
-               {"DEBT", Align::kRight},
-               {"EMPTY IN", Align::kRight}});
+  Table table(Titles("FULLEST BUCKETS,BUDGET,TARGET,DEBT OF BURST,>DEBT,>EMPTY IN"));
   for (const v1::BucketStatus& bucket : answers.buckets.buckets()) {
     table.Add({{bucket.bucket().empty() ? "?" : bucket.bucket()},
                {bucket.budget()},

@@ -11,7 +11,7 @@
 
 #include <utility>
 
-namespace headgate::transport {
+namespace headgate {
 
 class FileDescriptor {
  public:
@@ -35,4 +35,4 @@ class FileDescriptor {
   int number_ = -1;
 };
 
-}  // namespace headgate::transport
+}  // namespace headgate
