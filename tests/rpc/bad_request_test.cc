@@ -3,7 +3,7 @@
 #include <functional>
 #include <limits>
 
-#include "tests/rpc/rpc_fixture.h"
+#include "tests/testing/in_process_server.h"
 
 namespace headgate::rpc {
 namespace {
@@ -85,7 +85,7 @@ class BadRequest : public testing::Test {
     EXPECT_LT(status.error_message().size(), 600U);
   }
 
-  TestServer server_{TwoTargets()};
+  InProcessServer server_{TwoTargets()};
 };
 
 TEST_F(BadRequest, CheckNamesTheField) {
@@ -227,7 +227,7 @@ TEST_F(BadRequest, AMessageOverTheLimitIsRefusedAndTheServerLivesOn) {
 
 TEST_F(BadRequest, WhereThePermitTableIsFullTheCallerIsToldWhenToRetry) {
   engine::PolicySpec spec = OneBudget(engine::ConcurrencyBudget("b", 65535));
-  TestServer server(std::move(spec));
+  InProcessServer server(std::move(spec));
   v1::Decision decision;
   grpc::Status status;
   for (int i = 0; i < 3000 && status.ok(); ++i) {
