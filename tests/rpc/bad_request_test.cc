@@ -105,9 +105,7 @@ TEST_F(BadRequest, ExplainNamesTheField) {
     SCOPED_TRACE(bad.name);
     v1::ExplainRequest request;
     *request.mutable_check() = Spoilt(bad);
-    Context context;
-    v1::ExplainResponse response;
-    ExpectError(server_.throttler->Explain(&context, request, &response), bad,
+    ExpectError(CallRpc(server_.channel, &v1::ThrottlerService::Stub::Explain, request), bad,
                 absl::StrCat("check.", bad.field));
   }
 }

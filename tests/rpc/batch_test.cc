@@ -170,9 +170,7 @@ TEST(Report, TakesAThousandAndNotOneMore) {
   for (int i = 0; i < 1000; ++i) request.add_reports();
   EXPECT_EQ(server.Report(request).results_size(), 1000);
   request.add_reports();
-  Context context;
-  v1::ReportResponse none;
-  const grpc::Status status = server.throttler->Report(&context, request, &none);
+  const grpc::Status status = CallRpc(server.channel, &v1::ThrottlerService::Stub::Report, request);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(DetailsOf(status).fields, std::vector<std::string>{"reports"});
 }

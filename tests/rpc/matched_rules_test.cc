@@ -100,9 +100,9 @@ TEST(MatchedRules, SayWhenTheyExpire) {
   InProcessServer server(With({freeze}));
   v1::ExplainRequest request;
   *request.mutable_check() = CheckOf("job:etl", 1);
-  Context context;
   v1::ExplainResponse response;
-  ASSERT_TRUE(server.throttler->Explain(&context, request, &response).ok());
+  ASSERT_TRUE(
+      CallRpc(server.channel, &v1::ThrottlerService::Stub::Explain, request, response).ok());
   ASSERT_EQ(response.matched_rules_size(), 2);
   EXPECT_FALSE(response.matched_rules(0).has_expires_at());
   EXPECT_EQ(response.matched_rules(1).expires_at().seconds(),

@@ -445,9 +445,8 @@ TEST(GetStatusOfTheThrottleLog, SaysWhatIsWrittenAndWhatIsNot) {
                                 .folded_checks = 4,
                                 .bytes = 5,
                                 .oldest = absl::FromUnixSeconds(6)};
-  Context context;
   v1::GetStatusResponse response;
-  ASSERT_TRUE(server.status_service->GetStatus(&context, {}, &response).ok());
+  ASSERT_TRUE(CallRpc(server.channel, &v1::StatusService::Stub::GetStatus, {}, response).ok());
   const v1::ThrottleLogStatus& log = response.throttle_log();
   EXPECT_EQ(log.store(), "sqlite");
   EXPECT_EQ(log.error(), "disk is full");

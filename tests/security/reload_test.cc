@@ -108,11 +108,8 @@ class Reload : public testing::Test {
   v1::ConfigStatus Config() const { return Status(kSreToken).config(); }
   v1::GetStatusResponse Status(const std::string& token) const {
     const Peer sre = WithToken(token);
-    rpc::Context context;
-    sre.Fill(context);
     v1::GetStatusResponse response;
-    const grpc::Status status =
-        v1::StatusService::NewStub(sre.channel)->GetStatus(&context, {}, &response);
+    const grpc::Status status = CallRpc(sre, &v1::StatusService::Stub::GetStatus, {}, response);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return response;
   }
@@ -183,7 +180,7 @@ TEST_F(Reload, GrantsFollowTheConfigurationAndABadOneChangesNothing) {
       kSre, "    - {name: job, certificate: 'URI:spiffe://job', identities: [backfill]}\n"));
   ASSERT_EQ(Start(), absl::OkStatus());
   const Peer job = WithUri("spiffe://job");
-  v1::CheckRequest urgent = rpc::CheckOf("backfill", 1);
+  v1::CheckRequest urgent = CheckOf("backfill", 1);
   (*urgent.mutable_tags())["urgent"] = "true";
   EXPECT_EQ(GuardedServer::Check(job, "backfill"), '+');
   EXPECT_EQ(GuardedServer::Check(job, urgent), 'P');

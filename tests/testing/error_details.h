@@ -24,6 +24,7 @@ struct ErrorDetails {
   std::vector<std::string> fields;
   std::string description;  // of the last field
   bool retry = false;
+  int parts = 0;  // this much is said in all
 };
 
 // Nothing where they cannot be read, or do not say the same as the status.
@@ -35,6 +36,7 @@ inline std::optional<ErrorDetails> ReadDetails(const grpc::Status& status) {
     return std::nullopt;
   }
   ErrorDetails details;
+  details.parts = decoded.details_size();
   for (const google::protobuf::Any& any : decoded.details()) {
     google::rpc::ErrorInfo info;
     google::rpc::BadRequest bad;

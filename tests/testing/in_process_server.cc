@@ -63,14 +63,11 @@ rpc::Dependencies InProcessServer::dependencies() {
 
 std::string InProcessServer::address() const { return absl::StrCat("127.0.0.1:", port()); }
 
-std::shared_ptr<grpc::Channel> InProcessServer::Connect(
-    const std::shared_ptr<grpc::ChannelCredentials>& credentials) const {
+std::shared_ptr<grpc::Channel> InProcessServer::Connect() const {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-  return grpc::CreateCustomChannel(
-      address(), credentials == nullptr ? grpc::InsecureChannelCredentials() : credentials,
-      arguments);
+  return grpc::CreateCustomChannel(address(), grpc::InsecureChannelCredentials(), arguments);
 }
 
 grpc::Status InProcessServer::TryCheck(const v1::CheckRequest& request, v1::Decision& decision) {

@@ -79,9 +79,8 @@ class InProcessServer {
   rpc::Dependencies dependencies();
   int port() const { return server_->port(); }
   std::string address() const;
-  // A connection of its own; null: in plaintext.
-  std::shared_ptr<grpc::Channel> Connect(
-      const std::shared_ptr<grpc::ChannelCredentials>& credentials = nullptr) const;
+  // A connection of its own, in plaintext.
+  std::shared_ptr<grpc::Channel> Connect() const;
 
   grpc::Status TryCheck(const v1::CheckRequest& request, v1::Decision& decision);
   v1::Decision Check(const v1::CheckRequest& request);
