@@ -2,10 +2,10 @@
 //
 //   EXPECT_EQ(RunHeadgate({"--version"}).status, 0);
 //   Subprocess program({HEADGATE_PROGRAM, "top"}, {.terminal = true});
-#ifndef HEADGATE_TESTS_CLI_RUN_HEADGATE_H_
-#define HEADGATE_TESTS_CLI_RUN_HEADGATE_H_
+#pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/testing/subprocess.h"
@@ -17,6 +17,18 @@ inline Finished RunHeadgate(std::vector<std::string> words, const SubprocessOpti
   return Subprocess(words, options).Wait();
 }
 
-}  // namespace headgate::cli
+// A server, and the program told where it is.
+template <typename Server>
+class AskedByHeadgate : public Server {
+ public:
+  using Server::Server;
 
-#endif  // HEADGATE_TESTS_CLI_RUN_HEADGATE_H_
+  SubprocessOptions Options() const {
+    return {.environment = {{"HEADGATE_ADDRESS", this->address()}}};
+  }
+  Finished Headgate(std::vector<std::string> words) const {
+    return RunHeadgate(std::move(words), Options());
+  }
+};
+
+}  // namespace headgate::cli

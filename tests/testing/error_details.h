@@ -1,6 +1,6 @@
 // What an RPC error says besides its code and message.
 //
-//   EXPECT_EQ(DetailsOf(status).reason, "TOO_MANY_STREAMS");
+//   Require(ReadDetails(status).has_value(), "details that cannot be read");
 
 #pragma once
 
@@ -12,8 +12,6 @@
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "gtest/gtest.h"
 
 namespace headgate {
 
@@ -54,12 +52,6 @@ inline std::optional<ErrorDetails> ReadDetails(const grpc::Status& status) {
     details.retry |= any.Is<google::rpc::RetryInfo>();
   }
   return details;
-}
-
-inline ErrorDetails DetailsOf(const grpc::Status& status) {
-  const std::optional<ErrorDetails> details = ReadDetails(status);
-  EXPECT_TRUE(details.has_value()) << status.error_message() << ": " << status.error_details();
-  return details.value_or(ErrorDetails());
 }
 
 }  // namespace headgate

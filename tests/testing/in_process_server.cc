@@ -139,10 +139,12 @@ grpc::Status InProcessServer::Send(const std::string& method, const std::string&
   void* tag = nullptr;
   bool ok = false;
   queue.Next(&tag, &ok);
-  std::vector<grpc::Slice> slices;
-  if (answer != nullptr && result.ok() && response.Dump(&slices).ok()) {
-    for (const grpc::Slice& part : slices) answer->append(part.begin(), part.end());
+  if (answer == nullptr || !result.ok()) return result;
+  grpc::Slice whole;
+  if (!response.DumpToSingleSlice(&whole).ok()) {
+    return {grpc::StatusCode::INTERNAL, "an answer that cannot be read"};
   }
+  answer->assign(whole.begin(), whole.end());
   return result;
 }
 

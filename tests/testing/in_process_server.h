@@ -31,7 +31,6 @@
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/throttle_log_service.h"
 #include "tests/testing/engine_fixture.h"
-#include "tests/testing/error_details.h"
 #include "tests/testing/fake_status.h"
 #include "tests/testing/rpc_call.h"
 #include "tests/testing/temp_folder.h"
@@ -77,6 +76,7 @@ class InProcessServer {
 
   rpc::RpcServer* operator->() const { return server_.get(); }
   rpc::Dependencies dependencies();
+  void Stop() { server_ = nullptr; }
   int port() const { return server_->port(); }
   std::string address() const;
   // A connection of its own, in plaintext.

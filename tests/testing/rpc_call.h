@@ -11,9 +11,13 @@
 #include <headgate/v1/throttler_service.grpc.pb.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
+
+#include "gtest/gtest.h"
+#include "tests/testing/error_details.h"
 
 namespace headgate {
 
@@ -53,6 +57,13 @@ grpc::Status CallRpc(const Peer& peer, RpcMethod<Stub, Request, Response> method
                      const std::type_identity_t<Request>& request = {}) {
   Response response;
   return CallRpc(peer, method, request, response);
+}
+
+// Of a call that has failed.
+inline ErrorDetails DetailsOf(const grpc::Status& status) {
+  const std::optional<ErrorDetails> details = ReadDetails(status);
+  EXPECT_TRUE(details.has_value()) << status.error_message() << ": " << status.error_details();
+  return details.value_or(ErrorDetails());
 }
 
 inline v1::CheckRequest CheckOf(const std::string& identity, double cost) {
