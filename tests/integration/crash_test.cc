@@ -58,21 +58,15 @@ class Life {
     return made ? std::optional(response.override().id()) : std::nullopt;
   }
   bool End(int64_t id) const {
-    v1::DeleteOverrideRequest request;
-    request.set_id(id);
-    request.set_actor("test");
-    request.set_reason("not needed any more");
-    return CallRpc(server_.channel(), &v1::OverrideService::Stub::DeleteOverride, request).ok();
+    return CallRpc(server_.channel(), &v1::OverrideService::Stub::DeleteOverride, Ending(id)).ok();
   }
   std::set<int64_t> InForce() const {
     std::set<int64_t> ids;
     v1::ListOverridesRequest request;
     request.set_page_size(1000);
     do {
-      v1::ListOverridesResponse response;
-      const grpc::Status status =
-          Call(&v1::OverrideService::Stub::ListOverrides, request, response);
-      EXPECT_TRUE(status.ok()) << status.error_message();
+      const v1::ListOverridesResponse response =
+          AnswerOf(server_.channel(), &v1::OverrideService::Stub::ListOverrides, request);
       for (const v1::Override& one : response.overrides()) ids.insert(one.id());
       request.set_page_token(response.next_page_token());
     } while (!request.page_token().empty());
@@ -82,10 +76,8 @@ class Life {
   int64_t Logged(const std::string& identity) const {
     v1::QueryThrottleLogRequest request;
     request.mutable_filter()->set_identity(identity);
-    v1::QueryThrottleLogResponse response;
-    const grpc::Status status =
-        Call(&v1::ThrottleLogService::Stub::QueryThrottleLog, request, response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
+    const v1::QueryThrottleLogResponse response =
+        AnswerOf(server_.channel(), &v1::ThrottleLogService::Stub::QueryThrottleLog, request);
     int64_t checks = 0;
     for (const v1::LogSum& sum : response.sums()) checks += sum.allowed() + sum.denied();
     return checks;

@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/testing/override_requests.h"
 #include "tests/testing/postgres_cluster.h"
 #include "tests/testing/rpc_call.h"
 #include "tests/testing/running_headgated.h"
@@ -25,13 +26,8 @@ namespace {
 constexpr char kYaml[] = "throttle_log: {max_buffered_rows: 200000}\n";
 
 grpc::Status Pause(const RunningHeadgated& server, const std::string& identity) {
-  v1::CreateOverrideRequest request;
-  request.set_kind(v1::OVERRIDE_KIND_PAUSE);
-  request.mutable_selector()->set_identity(identity);
-  request.set_actor("alice");
-  request.set_reason("stuck shard");
-  request.set_never_expires(true);
-  return CallRpc(server.channel(), &v1::OverrideService::Stub::CreateOverride, request);
+  return CallRpc(server.channel(), &v1::OverrideService::Stub::CreateOverride,
+                 PauseForGood(identity));
 }
 
 bool IsPaused(RunningHeadgated& server, const std::string& identity) {
@@ -46,10 +42,8 @@ void Ask(const RunningHeadgated& server, const std::string& prefix, int identiti
     for (int i = 0; i < kInBatch; ++i) {
       request.add_checks()->set_identity(absl::StrCat(prefix, first + i, ":batch"));
     }
-    v1::BatchCheckResponse response;
-    const grpc::Status status =
-        CallRpc(server.channel(), &v1::ThrottlerService::Stub::BatchCheck, request, response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
+    const v1::BatchCheckResponse response =
+        AnswerOf(server.channel(), &v1::ThrottlerService::Stub::BatchCheck, request);
     EXPECT_EQ(response.results_size(), kInBatch);
   }
 }

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/testing/engine_fixture.h"
+#include "tests/testing/override_requests.h"
 #include "tests/testing/rpc_call.h"
 #include "tests/testing/running_headgated.h"
 #include "tests/testing/wait_until.h"
@@ -79,21 +80,16 @@ void Disturb(RunningHeadgated& server, const std::atomic<bool>& stop) {
   // relaxed: it only has to be seen some time.
   for (int round = 0; !stop.load(std::memory_order_relaxed); ++round) {
     server.Rewrite(Policy(1000 + 1000 * (round % 50)));
-    v1::CreateOverrideRequest request;
-    request.set_kind(round % 2 == 0 ? v1::OVERRIDE_KIND_PAUSE : v1::OVERRIDE_KIND_THROTTLE);
-    request.mutable_selector()->set_identity(absl::StrCat("job-1-", round % 5, ":batch"));
-    if (round % 2 == 1) request.set_ratio(0.5);
-    request.set_actor("test");
-    request.set_reason("to see whether the log minds");
-    request.mutable_expires_in()->set_seconds(60);
+    v1::CreateOverrideRequest request = Pause(absl::StrCat("job-1-", round % 5, ":batch"));
+    if (round % 2 == 1) {
+      request.set_kind(v1::OVERRIDE_KIND_THROTTLE);
+      request.set_ratio(0.5);
+    }
     v1::CreateOverrideResponse made;
     const grpc::Status created = CallRpc(server.channel(), &Stub::CreateOverride, request, made);
     ASSERT_TRUE(created.ok()) << created.error_message();
-    v1::DeleteOverrideRequest end;
-    end.set_id(made.override().id());
-    end.set_actor("test");
-    end.set_reason("seen enough");
-    const grpc::Status deleted = CallRpc(server.channel(), &Stub::DeleteOverride, end);
+    const grpc::Status deleted =
+        CallRpc(server.channel(), &Stub::DeleteOverride, Ending(made.override().id()));
     ASSERT_TRUE(deleted.ok()) << deleted.error_message();
   }
 }
@@ -101,10 +97,8 @@ void Disturb(RunningHeadgated& server, const std::atomic<bool>& stop) {
 std::map<std::string, Seen> Logged(const RunningHeadgated& server) {
   v1::QueryThrottleLogRequest request;
   request.add_group_by(v1::LOG_GROUP_IDENTITY);
-  v1::QueryThrottleLogResponse response;
-  const grpc::Status status =
-      CallRpc(server.channel(), &v1::ThrottleLogService::Stub::QueryThrottleLog, request, response);
-  EXPECT_TRUE(status.ok()) << status.error_message();
+  const v1::QueryThrottleLogResponse response =
+      AnswerOf(server.channel(), &v1::ThrottleLogService::Stub::QueryThrottleLog, request);
   std::map<std::string, Seen> logged;
   for (const v1::LogSum& sum : response.sums()) {
     logged[sum.identity()] = {sum.allowed(), sum.would_be_denied(), sum.denied()};

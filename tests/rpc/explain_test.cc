@@ -12,11 +12,7 @@ using engine::RuleOn;
 v1::ExplainResponse Explain(InProcessServer& server, const v1::CheckRequest& check) {
   v1::ExplainRequest request;
   *request.mutable_check() = check;
-  v1::ExplainResponse response;
-  const grpc::Status status =
-      CallRpc(server.channel, &v1::ThrottlerService::Stub::Explain, request, response);
-  EXPECT_TRUE(status.ok()) << status.error_message();
-  return response;
+  return AnswerOf(server.channel, &v1::ThrottlerService::Stub::Explain, request);
 }
 
 TEST(Explain, ShowsEveryBucketAndRuleAndChargesNothing) {

@@ -16,10 +16,8 @@ std::vector<std::string> RulesOf(engine::PolicySpec spec, const std::string& ide
   InProcessServer server(std::move(spec));
   v1::ExplainRequest request;
   *request.mutable_check() = CheckOf(identity, 1);
-  v1::ExplainResponse response;
-  const grpc::Status status =
-      CallRpc(server.channel, &v1::ThrottlerService::Stub::Explain, request, response);
-  EXPECT_TRUE(status.ok()) << status.error_message();
+  const v1::ExplainResponse response =
+      AnswerOf(server.channel, &v1::ThrottlerService::Stub::Explain, request);
   EXPECT_EQ(response.rules_size(), response.matched_rules_size());
   std::vector<std::string> rules;
   for (const v1::MatchedRule& rule : response.matched_rules()) {

@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "tests/testing/in_process_server.h"
+#include "tests/testing/override_requests.h"
 
 namespace headgate::rpc {
 namespace {
@@ -15,24 +16,6 @@ using Stub = v1::OverrideService::Stub;
 
 engine::PolicySpec Policy() { return OneBudget(RateBudget("rows", 10, 100)); }
 
-v1::CreateOverrideRequest Pause(const std::string& identity) {
-  v1::CreateOverrideRequest request;
-  request.set_kind(v1::OVERRIDE_KIND_PAUSE);
-  request.mutable_selector()->set_identity(identity);
-  request.set_actor("alice");
-  request.set_reason("stuck shard");
-  request.mutable_expires_in()->set_seconds(3600);
-  return request;
-}
-
-v1::DeleteOverrideRequest Ending(int64_t id) {
-  v1::DeleteOverrideRequest request;
-  request.set_id(id);
-  request.set_actor("bob");
-  request.set_reason("it is over");
-  return request;
-}
-
 class OverrideRpc : public ::testing::Test {
  protected:
   template <typename Method, typename Request, typename Response>
@@ -40,9 +23,8 @@ class OverrideRpc : public ::testing::Test {
     return CallRpc(server_.channel, method, request, response);
   }
   v1::Override Create(const v1::CreateOverrideRequest& request) {
-    v1::CreateOverrideResponse response;
-    const grpc::Status status = Call(&Stub::CreateOverride, request, response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
+    const v1::CreateOverrideResponse response =
+        AnswerOf(server_.channel, &Stub::CreateOverride, request);
     return response.override();
   }
   grpc::Status CreateError(const v1::CreateOverrideRequest& request) {
@@ -52,19 +34,15 @@ class OverrideRpc : public ::testing::Test {
     return CallRpc(server_.channel, &Stub::DeleteOverride, Ending(id));
   }
   std::vector<int64_t> List(v1::ListOverridesRequest request, std::string* next = nullptr) {
-    v1::ListOverridesResponse response;
-    const grpc::Status status = Call(&Stub::ListOverrides, request, response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
+    const v1::ListOverridesResponse response =
+        AnswerOf(server_.channel, &Stub::ListOverrides, request);
     if (next != nullptr) *next = response.next_page_token();
     std::vector<int64_t> ids;
     for (const v1::Override& override : response.overrides()) ids.push_back(override.id());
     return ids;
   }
   v1::ListOverrideEventsResponse Events(const v1::ListOverrideEventsRequest& request) {
-    v1::ListOverrideEventsResponse response;
-    const grpc::Status status = Call(&Stub::ListOverrideEvents, request, response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
+    return AnswerOf(server_.channel, &Stub::ListOverrideEvents, request);
   }
 
   InProcessServer server_{Policy(), {.overrides = InProcessOptions::kKept, .max_overrides = 5}};

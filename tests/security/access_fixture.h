@@ -12,6 +12,7 @@
 
 #include "server/access/access_control.h"
 #include "tests/access/literal_evidence.h"
+#include "tests/testing/override_requests.h"
 #include "tests/throttle_log/fake_store.h"
 #include "tests/tls/tls_fixture.h"
 
@@ -145,15 +146,9 @@ class GuardedServer : public RefusalsAndStore, public tls::TlsServer {
   // A pause of backfill.
   static grpc::Status TryToPause(const Peer& peer, const std::string& actor,
                                  const std::string& reason, v1::Override* made = nullptr) {
-    v1::CreateOverrideRequest request;
-    request.set_kind(v1::OVERRIDE_KIND_PAUSE);
-    request.mutable_selector()->set_identity("backfill");
-    request.set_actor(actor);
-    request.set_reason(reason);
-    request.mutable_expires_in()->set_seconds(60);
     v1::CreateOverrideResponse response;
-    grpc::Status status =
-        CallRpc(peer, &v1::OverrideService::Stub::CreateOverride, request, response);
+    grpc::Status status = CallRpc(peer, &v1::OverrideService::Stub::CreateOverride,
+                                  Pause("backfill", actor, reason), response);
     if (made != nullptr) *made = response.override();
     return status;
   }

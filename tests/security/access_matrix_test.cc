@@ -90,14 +90,9 @@ char Report(GuardedServer& server, const Peer& peer) {
   return GuardedServer::Report(peer, GuardedServer::PermitOf(backfill, "backfill"));
 }
 
-v1::CreateOverrideRequest Pause(const std::string& identity, const std::string& segment = "") {
-  v1::CreateOverrideRequest request;
-  request.set_kind(v1::OVERRIDE_KIND_PAUSE);
-  if (segment.empty()) request.mutable_selector()->set_identity(identity);
-  if (!segment.empty()) request.mutable_selector()->set_segment(segment);
-  request.set_actor("alice");
-  request.set_reason("stuck shard");
-  request.mutable_expires_in()->set_seconds(60);
+v1::CreateOverrideRequest PauseOfSegment(const std::string& segment) {
+  v1::CreateOverrideRequest request = Pause("");
+  request.mutable_selector()->set_segment(segment);
   return request;
 }
 
@@ -108,10 +103,7 @@ std::function<char(GuardedServer&, const Peer&)> Create(const v1::CreateOverride
 // An override on this identity that somebody else has made, unless it is empty.
 std::function<char(GuardedServer&, const Peer&)> Delete(const std::string& identity) {
   return [=](GuardedServer& server, const Peer& peer) {
-    v1::DeleteOverrideRequest request;
-    request.set_id(4711);
-    request.set_actor("alice");
-    request.set_reason("it is over");
+    v1::DeleteOverrideRequest request = Ending(4711);
     if (!identity.empty()) {
       const auto made =
           server.registry->Create({.kind = overrides::Kind::kPause,
@@ -220,7 +212,8 @@ std::vector<Row> Rows() {
       {"OverrideService.CreateOverride", "backfill", "P+PP+UUU", Create(Pause("backfill"))},
       {"OverrideService.CreateOverride", "below", "P+PP+UUU", Create(Pause("orders:backfill"))},
       {"OverrideService.CreateOverride", "etl", "PPPP+UUU", Create(Pause("etl"))},
-      {"OverrideService.CreateOverride", "a segment", "PPPP+UUU", Create(Pause("", "vcopier"))},
+      {"OverrideService.CreateOverride", "a segment", "PPPP+UUU",
+       Create(PauseOfSegment("vcopier"))},
       {"OverrideService.ListOverrides", "", "PPP++UUU", Call(&Overrides::Stub::ListOverrides)},
       {"OverrideService.DeleteOverride", "on backfill", "P+PP+UUU", Delete("backfill")},
       {"OverrideService.DeleteOverride", "on etl", "PNPP+UUU", Delete("etl")},

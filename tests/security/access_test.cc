@@ -226,10 +226,7 @@ TEST(Access, TheActorOfAnOverrideIsWhoCalled) {
   EXPECT_EQ(made.reason(), "stuck shard (asked by ceo)");
   EXPECT_EQ(CreateAs(sre, "", "why not").actor(), "sre");
   EXPECT_EQ(CreateAs(sre, "sre", "why not").reason(), "why not");
-  v1::DeleteOverrideRequest request;
-  request.set_id(made.id());
-  request.set_actor("ceo");
-  request.set_reason("over");
+  const v1::DeleteOverrideRequest request = Ending(made.id(), "ceo", "over");
   ASSERT_TRUE(CallRpc(sre, &v1::OverrideService::Stub::DeleteOverride, request).ok());
   const auto events = server.registry->Events({.override_id = made.id(), .most = 1});
   ASSERT_TRUE(events.ok());

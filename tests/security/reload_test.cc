@@ -108,10 +108,7 @@ class Reload : public testing::Test {
   v1::ConfigStatus Config() const { return Status(kSreToken).config(); }
   v1::GetStatusResponse Status(const std::string& token) const {
     const Peer sre = WithToken(token);
-    v1::GetStatusResponse response;
-    const grpc::Status status = CallRpc(sre, &v1::StatusService::Stub::GetStatus, {}, response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
+    return AnswerOf(sre, &v1::StatusService::Stub::GetStatus);
   }
   // Whether this becomes the only thing that is wrong with the configuration; empty: nothing is.
   bool ConfigErrorBecomes(const std::string& error) const {

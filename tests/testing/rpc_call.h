@@ -59,6 +59,16 @@ grpc::Status CallRpc(const Peer& peer, RpcMethod<Stub, Request, Response> method
   return CallRpc(peer, method, request, response);
 }
 
+// Where the call has to succeed.
+template <typename Stub, typename Request, typename Response>
+Response AnswerOf(const Peer& peer, RpcMethod<Stub, Request, Response> method,
+                  const std::type_identity_t<Request>& request = {}) {
+  Response response;
+  const grpc::Status status = CallRpc(peer, method, request, response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return response;
+}
+
 // Of a call that has failed.
 inline ErrorDetails DetailsOf(const grpc::Status& status) {
   const std::optional<ErrorDetails> details = ReadDetails(status);

@@ -36,18 +36,13 @@ v1::Decision RunningHeadgated::Check(const std::string& identity, double cost,
                                      const std::string& target) const {
   v1::CheckRequest request = CheckOf(identity, cost);
   request.set_target(target);
-  v1::CheckResponse response;
-  const grpc::Status status =
-      CallRpc(channel_, &v1::ThrottlerService::Stub::Check, request, response);
-  EXPECT_TRUE(status.ok()) << status.error_message();
+  const v1::CheckResponse response =
+      AnswerOf(channel_, &v1::ThrottlerService::Stub::Check, request);
   return response.decision();
 }
 
 v1::GetStatusResponse RunningHeadgated::Status() const {
-  v1::GetStatusResponse response;
-  const grpc::Status status = CallRpc(channel_, &v1::StatusService::Stub::GetStatus, {}, response);
-  EXPECT_TRUE(status.ok()) << status.error_message();
-  return response;
+  return AnswerOf(channel_, &v1::StatusService::Stub::GetStatus);
 }
 
 bool RunningHeadgated::AwaitHealth(v1::HealthState state, const std::string& identity) const {

@@ -55,11 +55,8 @@ class Day {
   v1::ListThrottledIntervalsResponse Intervals() {
     v1::ListThrottledIntervalsRequest request;
     request.mutable_filter()->mutable_from()->set_seconds(FakeClock::kStartWallNs / 1'000'000'000);
-    v1::ListThrottledIntervalsResponse response;
-    const grpc::Status status = CallRpc(
-        server_.channel, &v1::ThrottleLogService::Stub::ListThrottledIntervals, request, response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
+    return AnswerOf(server_.channel, &v1::ThrottleLogService::Stub::ListThrottledIntervals,
+                    request);
   }
   Finished Headgate(const std::vector<std::string>& words) { return server_.Headgate(words); }
   int64_t denied() const { return denied_; }
