@@ -131,20 +131,18 @@ TEST_F(BadRequest, BatchCheckNamesThePlaceAndTheField) {
 }
 
 TEST_F(BadRequest, CheckStreamNamesThePlaceAndTheField) {
-  Context context;
-  const auto stream = server_.throttler->CheckStream(&context);
+  OpenStream open(server_.channel);
   for (const BadCheck& bad : BadChecks()) {
     SCOPED_TRACE(bad.name);
     v1::CheckStreamRequest request;
     *request.add_checks() = Spoilt(bad);
     v1::CheckStreamResponse response;
-    ASSERT_TRUE(stream->Write(request));
-    ASSERT_TRUE(stream->Read(&response));
+    ASSERT_TRUE(open.stream->Write(request));
+    ASSERT_TRUE(open.stream->Read(&response));
     EXPECT_EQ(response.results(0).error().code(), bad.code);
     EXPECT_EQ(response.results(0).error().field(), absl::StrCat("checks[0].", bad.field));
   }
-  stream->WritesDone();
-  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_TRUE(open.Close().ok());
 }
 
 TEST_F(BadRequest, ARequestIdIsAtMost128Bytes) {

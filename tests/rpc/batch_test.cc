@@ -79,10 +79,8 @@ TEST(BatchCheck, TakesAThousandAndNotOneMore) {
   for (const v1::CheckResult& result : response.results()) {
     EXPECT_EQ(result.decision().verdict(), v1::VERDICT_ALLOWED);
   }
-  Context context;
-  v1::BatchCheckResponse none;
   const grpc::Status status =
-      server.throttler->BatchCheck(&context, BatchOf(1001, "job:etl", 0), &none);
+      CallRpc(server.channel, &v1::ThrottlerService::Stub::BatchCheck, BatchOf(1001, "job:etl", 0));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(DetailsOf(status).fields, std::vector<std::string>{"checks"});
 }

@@ -282,11 +282,10 @@ TEST(Check, APermitThatIsReportedGivesItsConcurrencyBack) {
 TEST(Check, PermitsOfACallerThatIsGoneExpireAndGiveTheirConcurrencyBack) {
   InProcessServer server(OneBudget(ConcurrencyBudget("b", 2)));
   {
-    const auto other = v1::ThrottlerService::NewStub(server.Connect());
+    const Peer other(server.Connect());
     for (int i = 0; i < 2; ++i) {
-      Context context;
-      v1::CheckResponse response;
-      ASSERT_TRUE(other->Check(&context, CheckOf("job:etl", 1), &response).ok());
+      const v1::CheckResponse response =
+          AnswerOf(other, &v1::ThrottlerService::Stub::Check, CheckOf("job:etl", 1));
       ASSERT_EQ(response.decision().verdict(), v1::VERDICT_ALLOWED);
     }
   }

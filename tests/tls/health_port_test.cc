@@ -11,7 +11,6 @@ namespace headgate::tls {
 namespace {
 
 using grpc::StatusCode;
-using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
 class HealthPort : public testing::Test {
@@ -34,12 +33,8 @@ class HealthPort : public testing::Test {
 };
 
 TEST_F(HealthPort, AnswersProbesWithoutTls) {
-  const auto stub = grpc::health::v1::Health::NewStub(Probe());
-  Context context;
-  HealthCheckResponse response;
-  const grpc::Status status = stub->Check(&context, HealthCheckRequest(), &response);
-  EXPECT_TRUE(status.ok()) << status.error_message();
-  EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
+  EXPECT_EQ(AnswerOf(Probe(), &grpc::health::v1::Health::Stub::Check).status(),
+            HealthCheckResponse::SERVING);
 }
 
 TEST_F(HealthPort, RefusesEveryUnaryCall) {
@@ -52,12 +47,10 @@ TEST_F(HealthPort, RefusesEveryUnaryCall) {
 }
 
 TEST_F(HealthPort, RefusesStreams) {
-  const auto throttler = v1::ThrottlerService::NewStub(Probe());
-  Context context;
-  const auto stream = throttler->CheckStream(&context);
+  const OpenStream open(Probe());
   v1::CheckStreamResponse response;
-  EXPECT_FALSE(stream->Read(&response));
-  ExpectRefused(stream->Finish());
+  EXPECT_FALSE(open.stream->Read(&response));
+  ExpectRefused(open.stream->Finish());
   EXPECT_EQ(server_->streams_open(), 0);
 }
 

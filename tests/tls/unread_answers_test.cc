@@ -78,9 +78,7 @@ TEST_F(UnreadAnswers, OfBatchesAndReportsKeepNobodyFromTheirs) {
 TEST_F(UnreadAnswers, OfProbesKeepNobodyFromTheirs) {
   LetBeDeaf(3, kHealthCheck, "");
   for (int i = 0; i < 100; ++i) {
-    Context context;
-    grpc::health::v1::HealthCheckResponse response;
-    EXPECT_TRUE(server_.health->Check(&context, {}, &response).ok());
+    EXPECT_TRUE(CallRpc(server_.channel, &grpc::health::v1::Health::Stub::Check).ok());
   }
 }
 
