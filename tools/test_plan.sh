@@ -5,7 +5,7 @@
 # They measure memory, or ratios of speeds: nothing else runs meanwhile.
 QUIET_UNITS=' tls dev/demo dev/flood '
 # They take longest, and begin first, so that none is left over at the end.
-FIRST_UNITS='dev/soak integration restart dev/readme_tour postgres dev/client_install cli dev/chart dev/chart_rules dev/docs'
+FIRST_UNITS='postgres integration dev/chart dev/soak cli dev/chart_rules restart dev/client_install common web throttle_log health dev/docs'
 # Without sanitizers a fuzzer finds a wrong answer, with them a wrong access too. Tests of the tests'
 # own programs, and those that mostly wait for other people's programs, find nothing more with them.
 UNSANITIZED_UNITS=' demo load soak '

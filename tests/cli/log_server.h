@@ -217,9 +217,9 @@ class FakeLog final : public v1::ThrottleLogService::Service {
   v1::ReplayThrottleLogRequest replay_request_ ABSL_GUARDED_BY(mutex_);
 };
 
-class LogServer {
+class ServedLog {
  public:
-  LogServer() {
+  ServedLog() {
     Set(Today(6, 0), log_.sums.mutable_from());
     Set(Today(14, 3), log_.sums.mutable_to());
     Start();
@@ -237,16 +237,15 @@ class LogServer {
     EXPECT_NE(server_, nullptr);
   }
 
-  // The program, told where this server is.
-  SubprocessOptions Options() const { return {.environment = {{"HEADGATE_ADDRESS", address()}}}; }
-  Finished Headgate(std::vector<std::string> words) const {
-    return RunHeadgate(std::move(words), Options());
-  }
-
  private:
   FakeLog log_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };
 
+<<<<<<< HEAD
+=======
+using LogServer = AskedByHeadgate<ServedLog>;
+
+>>>>>>> part/inprocess
 }  // namespace headgate::cli

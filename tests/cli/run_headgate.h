@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/testing/subprocess.h"
@@ -16,4 +17,21 @@ inline Finished RunHeadgate(std::vector<std::string> words, const SubprocessOpti
   return Subprocess(words, options).Wait();
 }
 
+<<<<<<< HEAD
+=======
+// A server, and the program told where it is.
+template <typename Server>
+class AskedByHeadgate : public Server {
+ public:
+  using Server::Server;
+
+  SubprocessOptions Options() const {
+    return {.environment = {{"HEADGATE_ADDRESS", this->address()}}};
+  }
+  Finished Headgate(std::vector<std::string> words) const {
+    return RunHeadgate(std::move(words), Options());
+  }
+};
+
+>>>>>>> part/inprocess
 }  // namespace headgate::cli

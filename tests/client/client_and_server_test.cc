@@ -9,7 +9,6 @@
 #include "gtest/gtest.h"
 #include "tests/client/client_fixture.h"
 #include "tests/client/real_server.h"
-#include "tests/testing/engine_fixture.h"
 
 namespace headgate::client {
 namespace {

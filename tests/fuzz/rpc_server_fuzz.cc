@@ -4,33 +4,26 @@
 // The first byte chooses the method; the rest is its message. Checks and the log's questions have
 // fuzzers of their own, which look further into the answers.
 #include <google/protobuf/stubs/logging.h>
-#include <grpcpp/generic/generic_stub.h>
 #include <headgate/v1/override_service.pb.h>
 #include <headgate/v1/status_service.pb.h>
 #include <headgate/v1/throttle_log_service.pb.h>
 #include <headgate/v1/throttler_service.pb.h>
 
 #include <cstdint>
-#include <future>
 #include <iterator>
 #include <memory>
 #include <string>
 
-#include "server/overrides/registry.h"
-#include "server/rpc/override_service.h"
-#include "server/rpc/throttle_log_service.h"
 #include "tests/fuzz/require.h"
 #include "tests/fuzz/rpc_status.h"
-#include "tests/rpc/rpc_fixture.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/in_process_server.h"
 #include "tests/throttle_log/fake_store.h"
 
 namespace {
 
+using headgate::InProcessServer;
 using headgate::fuzz::Require;
-namespace engine = headgate::engine;
 namespace overrides = headgate::overrides;
-namespace rpc = headgate::rpc;
 namespace v1 = headgate::v1;
 
 struct Method {
@@ -70,39 +63,19 @@ const Method kMethods[] = {
 };
 
 // With a budget, three buckets that owe, two overrides, and half an hour in its log.
-class Server {
- public:
+struct Server {
   Server() {
-    clock_.Advance(absl::Hours(8));
-    const absl::Status installed = registry_->Install({});
-    Require(installed.ok(), installed.ToString());
+    server.clock.Advance(absl::Hours(8));
     for (int minute = 0; minute < 30; ++minute) {
       const int64_t at_s = headgate::throttle_log::TimeOfDay(7, minute);
-      store_.Add(headgate::throttle_log::Allowed(at_s, "a:etl", 3, 30));
+      store.Add(headgate::throttle_log::Allowed(at_s, "a:etl", 3, 30));
     }
-    for (const char* identity : {"a:etl", "b:etl", "c:ddl"}) server_.Allowed(identity, 5);
+    for (const char* identity : {"a:etl", "b:etl", "c:ddl"}) server.Allowed(identity, 5);
     for (const char* identity : {"stuck:etl", "late:ddl"}) {
-      Require(registry_->Create(Pause(identity)).ok(), "no override");
+      Require(server.registry->Create(Pause(identity)).ok(), "no override");
     }
   }
 
-  grpc::Status Call(const Method& method, const std::string& message, std::string& answer) {
-    const grpc::Slice slice(message);
-    const grpc::ByteBuffer request(&slice, 1);
-    grpc::ByteBuffer response;
-    rpc::Context context;
-    std::promise<grpc::Status> answered;
-    stub_.UnaryCall(&context, std::string("/headgate.v1.") + method.path, {}, &request, &response,
-                    [&](const grpc::Status& status) { answered.set_value(status); });
-    const grpc::Status status = answered.get_future().get();
-    if (!status.ok()) return status;
-    grpc::Slice bytes;
-    Require(response.DumpToSingleSlice(&bytes).ok(), "an answer that cannot be read");
-    answer.assign(reinterpret_cast<const char*>(bytes.begin()), bytes.size());
-    return status;
-  }
-
- private:
   static overrides::CreateRequest Pause(const std::string& identity) {
     overrides::CreateRequest request;
     request.kind = overrides::Kind::kPause;
@@ -112,39 +85,10 @@ class Server {
     request.expiry = overrides::Never{};
     return request;
   }
-  std::unique_ptr<overrides::Registry> Open() {
-    auto opened =
-        overrides::Registry::Open({.path = folder_.File("overrides.db"),
-                                   .put =
-                                       [this](engine::PolicySpec spec) {
-                                         return overridden_.Install(std::move(spec), clock_.Read());
-                                       }},
-                                  clock_);
-    Require(opened.ok(), opened.status().ToString());
-    return *std::move(opened);
-  }
-  rpc::RpcServerOptions Options() {
-    rpc::RpcServerOptions options = rpc::TestServer::Options();
-    options.more_services = {&override_service_, &log_service_};
-    return options;
-  }
 
-  headgate::FakeClock clock_;
-  headgate::TempFolder folder_;
-  engine::Engine overridden_{rpc::TestServer::EngineOptions()};
-  const std::unique_ptr<overrides::Registry> registry_ = Open();
-  headgate::access::AccessControl access_{{.seed = 7}, clock_};
-  rpc::OverrideService override_service_{registry_.get(), access_};
-  headgate::throttle_log::FakeStore store_;
-  headgate::throttle_log::Recorder recorder_{overridden_, {.seed = 7}};
-  rpc::ThrottleLogService log_service_{{.store = store_,
-                                        .recorder = recorder_,
-                                        .clock = clock_,
-                                        .keeping = {},
-                                        .seed = 7,
-                                        .access = access_}};
-  rpc::TestServer server_{engine::OneBudget(engine::RateBudget("b", 10, 100)), Options()};
-  grpc::GenericStub stub_{server_.channel};
+  headgate::throttle_log::FakeStore store;
+  InProcessServer server{headgate::engine::OneBudget(headgate::engine::RateBudget("b", 10, 100)),
+                         {.overrides = headgate::InProcessOptions::kKept, .log_store = &store}};
 };
 
 }  // namespace
@@ -160,7 +104,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Method& method = kMethods[data[0] % std::size(kMethods)];
   const std::string message(reinterpret_cast<const char*>(data) + 1, size - 1);
   std::string answer;
-  const grpc::Status status = server->Call(method, message, answer);
+  const grpc::Status status =
+      server->server.Send(std::string("/headgate.v1.") + method.path, message, &answer);
   headgate::fuzz::RequireAnswerable(status, *method.request);
   if (status.ok()) Require(method.response->ParseFromString(answer), "an answer of another kind");
   return 0;

@@ -7,8 +7,6 @@
 #pragma once
 
 #include <google/protobuf/descriptor.h>
-#include <google/rpc/error_details.pb.h>
-#include <google/rpc/status.pb.h>
 #include <grpcpp/support/status.h>
 
 #include <string>
@@ -16,6 +14,7 @@
 
 #include "absl/strings/str_split.h"
 #include "tests/fuzz/require.h"
+#include "tests/testing/error_details.h"
 
 namespace headgate::fuzz {
 
@@ -41,22 +40,13 @@ inline void RequireAnswerable(const grpc::Status& status,
   Require(!message.empty() && message.size() <= 1600, "a message of ", message.size(), " bytes");
   // gRPC's clients refuse more than 8 kB of metadata.
   Require(status.error_details().size() < 4096, "details of ", status.error_details().size());
-  google::rpc::Status decoded;
-  Require(decoded.ParseFromString(status.error_details()), "details that cannot be read");
-  Require(decoded.code() == static_cast<int>(code) && decoded.message() == message,
-          "details that say something else: ", decoded.message());
-  bool has_reason = false;
-  for (const google::protobuf::Any& any : decoded.details()) {
-    google::rpc::ErrorInfo info;
-    google::rpc::BadRequest bad;
-    if (any.UnpackTo(&info)) has_reason = !info.reason().empty();
-    if (!any.UnpackTo(&bad)) continue;
-    for (const auto& violation : bad.field_violations()) {
-      Require(IsFieldOf(violation.field(), &request), "no field: ", violation.field(), " of ",
-              request.full_name(), ": ", message);
-    }
+  const auto details = ReadDetails(status);
+  Require(details.has_value(), "details that cannot be read, or say something else: ", message);
+  for (const std::string& field : details->fields) {
+    Require(IsFieldOf(field, &request), "no field: ", field, " of ", request.full_name(), ": ",
+            message);
   }
-  Require(has_reason, "an error without a reason: ", message);
+  Require(!details->reason.empty(), "an error without a reason: ", message);
 }
 
 }  // namespace headgate::fuzz

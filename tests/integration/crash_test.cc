@@ -20,6 +20,7 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "tests/testing/override_requests.h"
+#include "tests/testing/rpc_call.h"
 #include "tests/testing/running_headgated.h"
 #include "tests/testing/temp_folder.h"
 #include "tests/testing/test_scale.h"
@@ -35,11 +36,7 @@ constexpr absl::Duration kMayBeLost = absl::Milliseconds(1700);
 // One life of headgated.
 class Life {
  public:
-  explicit Life(const std::filesystem::path& folder)
-      : server_({.folder = folder}),
-        throttler_(v1::ThrottlerService::NewStub(server_.channel())),
-        overrides_(v1::OverrideService::NewStub(server_.channel())),
-        log_(v1::ThrottleLogService::NewStub(server_.channel())) {}
+  explicit Life(const std::filesystem::path& folder) : server_({.folder = folder}) {}
 
   void Signal(int signal) const { server_.Signal(signal); }
   void AwaitEnd() { EXPECT_TRUE(server_.HasEnded(absl::Seconds(30))); }
@@ -49,37 +46,27 @@ class Life {
     v1::BatchCheckRequest request;
     for (int i = 0; i < kChecksInBatch; ++i) request.add_checks()->set_identity(identity);
     v1::BatchCheckResponse response;
-    grpc::ClientContext context;
-    if (!throttler_->BatchCheck(&context, request, &response).ok()) return std::nullopt;
+    if (!Call(&v1::ThrottlerService::Stub::BatchCheck, request, response).ok()) return std::nullopt;
     return response.results_size();
   }
 
   // Its id; nothing: it was not acknowledged.
   std::optional<int64_t> Pause(const std::string& identity) const {
-    const v1::CreateOverrideRequest request = PauseForGood(identity);
     v1::CreateOverrideResponse response;
-    grpc::ClientContext context;
-    if (!overrides_->CreateOverride(&context, request, &response).ok()) return std::nullopt;
-    return response.override().id();
+    const bool made =
+        Call(&v1::OverrideService::Stub::CreateOverride, PauseForGood(identity), response).ok();
+    return made ? std::optional(response.override().id()) : std::nullopt;
   }
   bool End(int64_t id) const {
-    v1::DeleteOverrideRequest request;
-    request.set_id(id);
-    request.set_actor("test");
-    request.set_reason("not needed any more");
-    v1::DeleteOverrideResponse response;
-    grpc::ClientContext context;
-    return overrides_->DeleteOverride(&context, request, &response).ok();
+    return CallRpc(server_.channel(), &v1::OverrideService::Stub::DeleteOverride, Ending(id)).ok();
   }
   std::set<int64_t> InForce() const {
     std::set<int64_t> ids;
     v1::ListOverridesRequest request;
     request.set_page_size(1000);
     do {
-      v1::ListOverridesResponse response;
-      grpc::ClientContext context;
-      const grpc::Status status = overrides_->ListOverrides(&context, request, &response);
-      EXPECT_TRUE(status.ok()) << status.error_message();
+      const v1::ListOverridesResponse response =
+          AnswerOf(server_.channel(), &v1::OverrideService::Stub::ListOverrides, request);
       for (const v1::Override& one : response.overrides()) ids.insert(one.id());
       request.set_page_token(response.next_page_token());
     } while (!request.page_token().empty());
@@ -89,20 +76,20 @@ class Life {
   int64_t Logged(const std::string& identity) const {
     v1::QueryThrottleLogRequest request;
     request.mutable_filter()->set_identity(identity);
-    v1::QueryThrottleLogResponse response;
-    grpc::ClientContext context;
-    const grpc::Status status = log_->QueryThrottleLog(&context, request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
+    const v1::QueryThrottleLogResponse response =
+        AnswerOf(server_.channel(), &v1::ThrottleLogService::Stub::QueryThrottleLog, request);
     int64_t checks = 0;
     for (const v1::LogSum& sum : response.sums()) checks += sum.allowed() + sum.denied();
     return checks;
   }
 
  private:
+  template <typename Method, typename Request, typename Response>
+  grpc::Status Call(Method method, const Request& request, Response& response) const {
+    return CallRpc(server_.channel(), method, request, response);
+  }
+
   RunningHeadgated server_;
-  const std::unique_ptr<v1::ThrottlerService::Stub> throttler_;
-  const std::unique_ptr<v1::OverrideService::Stub> overrides_;
-  const std::unique_ptr<v1::ThrottleLogService::Stub> log_;
 };
 
 // What was acknowledged. An id whose end was asked for, and not acknowledged, may be either.

@@ -13,7 +13,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/testing/override_requests.h"
 #include "tests/testing/postgres_cluster.h"
+#include "tests/testing/rpc_call.h"
 #include "tests/testing/running_headgated.h"
 #include "tests/testing/small_disk.h"
 #include "tests/testing/temp_folder.h"
@@ -24,16 +26,8 @@ namespace {
 constexpr char kYaml[] = "throttle_log: {max_buffered_rows: 200000}\n";
 
 grpc::Status Pause(const RunningHeadgated& server, const std::string& identity) {
-  v1::CreateOverrideRequest request;
-  request.set_kind(v1::OVERRIDE_KIND_PAUSE);
-  request.mutable_selector()->set_identity(identity);
-  request.set_actor("alice");
-  request.set_reason("stuck shard");
-  request.set_never_expires(true);
-  v1::CreateOverrideResponse response;
-  grpc::ClientContext context;
-  return v1::OverrideService::NewStub(server.channel())
-      ->CreateOverride(&context, request, &response);
+  return CallRpc(server.channel(), &v1::OverrideService::Stub::CreateOverride,
+                 PauseForGood(identity));
 }
 
 bool IsPaused(RunningHeadgated& server, const std::string& identity) {
@@ -43,16 +37,13 @@ bool IsPaused(RunningHeadgated& server, const std::string& identity) {
 // Checks by so many identities, each of which must be answered.
 void Ask(const RunningHeadgated& server, const std::string& prefix, int identities) {
   constexpr int kInBatch = 100;
-  const auto stub = v1::ThrottlerService::NewStub(server.channel());
   for (int first = 0; first < identities; first += kInBatch) {
     v1::BatchCheckRequest request;
     for (int i = 0; i < kInBatch; ++i) {
       request.add_checks()->set_identity(absl::StrCat(prefix, first + i, ":batch"));
     }
-    v1::BatchCheckResponse response;
-    grpc::ClientContext context;
-    const grpc::Status status = stub->BatchCheck(&context, request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
+    const v1::BatchCheckResponse response =
+        AnswerOf(server.channel(), &v1::ThrottlerService::Stub::BatchCheck, request);
     EXPECT_EQ(response.results_size(), kInBatch);
   }
 }
@@ -60,9 +51,8 @@ void Ask(const RunningHeadgated& server, const std::string& prefix, int identiti
 grpc::Status QueryLog(const RunningHeadgated& server, v1::QueryThrottleLogResponse& response) {
   v1::QueryThrottleLogRequest request;
   request.mutable_filter()->set_identity("batch");
-  grpc::ClientContext context;
-  return v1::ThrottleLogService::NewStub(server.channel())
-      ->QueryThrottleLog(&context, request, &response);
+  return CallRpc(server.channel(), &v1::ThrottleLogService::Stub::QueryThrottleLog, request,
+                 response);
 }
 
 int64_t LoggedChecks(const RunningHeadgated& server) {

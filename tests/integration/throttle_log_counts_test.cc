@@ -12,6 +12,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+<<<<<<< HEAD
+=======
+#include "tests/testing/engine_fixture.h"
+#include "tests/testing/override_requests.h"
+#include "tests/testing/rpc_call.h"
+>>>>>>> part/inprocess
 #include "tests/testing/running_headgated.h"
 #include "tests/testing/test_scale.h"
 #include "tests/testing/wait_until.h"
@@ -54,7 +60,6 @@ size_t OutcomeOf(const v1::Decision& decision) {
 // Each client is one of several jobs in turn, half of them watched.
 void Ask(const RunningHeadgated& server, int client, int64_t batches,
          std::map<std::string, Seen>& seen) {
-  const auto stub = v1::ThrottlerService::NewStub(server.channel());
   for (int64_t batch = 0; batch < batches; ++batch) {
     v1::BatchCheckRequest request;
     for (int i = 0; i < kInBatch; ++i) {
@@ -64,8 +69,8 @@ void Ask(const RunningHeadgated& server, int client, int64_t batches,
       check.set_estimated_cost(1);
     }
     v1::BatchCheckResponse response;
-    grpc::ClientContext context;
-    const grpc::Status status = stub->BatchCheck(&context, request, &response);
+    const grpc::Status status =
+        CallRpc(server.channel(), &v1::ThrottlerService::Stub::BatchCheck, request, response);
     ASSERT_TRUE(status.ok()) << status.error_message();
     for (int i = 0; i < kInBatch; ++i) {
       ++seen[request.checks(i).identity()][OutcomeOf(response.results(i).decision())];
@@ -75,28 +80,20 @@ void Ask(const RunningHeadgated& server, int client, int64_t batches,
 
 // Rules are replaced, and overrides made and ended, until told to stop.
 void Disturb(RunningHeadgated& server, const std::atomic<bool>& stop) {
-  const auto stub = v1::OverrideService::NewStub(server.channel());
+  using Stub = v1::OverrideService::Stub;
   // relaxed: it only has to be seen some time.
   for (int round = 0; !stop.load(std::memory_order_relaxed); ++round) {
     server.Rewrite(Policy(1000 + 1000 * (round % 50)));
-    v1::CreateOverrideRequest request;
-    request.set_kind(round % 2 == 0 ? v1::OVERRIDE_KIND_PAUSE : v1::OVERRIDE_KIND_THROTTLE);
-    request.mutable_selector()->set_identity(absl::StrCat("job-1-", round % 5, ":batch"));
-    if (round % 2 == 1) request.set_ratio(0.5);
-    request.set_actor("test");
-    request.set_reason("to see whether the log minds");
-    request.mutable_expires_in()->set_seconds(60);
+    v1::CreateOverrideRequest request = Pause(absl::StrCat("job-1-", round % 5, ":batch"));
+    if (round % 2 == 1) {
+      request.set_kind(v1::OVERRIDE_KIND_THROTTLE);
+      request.set_ratio(0.5);
+    }
     v1::CreateOverrideResponse made;
-    grpc::ClientContext creating;
-    const grpc::Status created = stub->CreateOverride(&creating, request, &made);
+    const grpc::Status created = CallRpc(server.channel(), &Stub::CreateOverride, request, made);
     ASSERT_TRUE(created.ok()) << created.error_message();
-    v1::DeleteOverrideRequest end;
-    end.set_id(made.override().id());
-    end.set_actor("test");
-    end.set_reason("seen enough");
-    v1::DeleteOverrideResponse ended;
-    grpc::ClientContext deleting;
-    const grpc::Status deleted = stub->DeleteOverride(&deleting, end, &ended);
+    const grpc::Status deleted =
+        CallRpc(server.channel(), &Stub::DeleteOverride, Ending(made.override().id()));
     ASSERT_TRUE(deleted.ok()) << deleted.error_message();
   }
 }
@@ -104,11 +101,8 @@ void Disturb(RunningHeadgated& server, const std::atomic<bool>& stop) {
 std::map<std::string, Seen> Logged(const RunningHeadgated& server) {
   v1::QueryThrottleLogRequest request;
   request.add_group_by(v1::LOG_GROUP_IDENTITY);
-  v1::QueryThrottleLogResponse response;
-  grpc::ClientContext context;
-  const grpc::Status status = v1::ThrottleLogService::NewStub(server.channel())
-                                  ->QueryThrottleLog(&context, request, &response);
-  EXPECT_TRUE(status.ok()) << status.error_message();
+  const v1::QueryThrottleLogResponse response =
+      AnswerOf(server.channel(), &v1::ThrottleLogService::Stub::QueryThrottleLog, request);
   std::map<std::string, Seen> logged;
   for (const v1::LogSum& sum : response.sums()) {
     logged[sum.identity()] = {sum.allowed(), sum.would_be_denied(), sum.denied()};

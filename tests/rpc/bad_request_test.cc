@@ -3,7 +3,7 @@
 #include <functional>
 #include <limits>
 
-#include "tests/rpc/rpc_fixture.h"
+#include "tests/testing/in_process_server.h"
 
 namespace headgate::rpc {
 namespace {
@@ -85,7 +85,7 @@ class BadRequest : public testing::Test {
     EXPECT_LT(status.error_message().size(), 600U);
   }
 
-  TestServer server_{TwoTargets()};
+  InProcessServer server_{TwoTargets()};
 };
 
 TEST_F(BadRequest, CheckNamesTheField) {
@@ -105,9 +105,7 @@ TEST_F(BadRequest, ExplainNamesTheField) {
     SCOPED_TRACE(bad.name);
     v1::ExplainRequest request;
     *request.mutable_check() = Spoilt(bad);
-    Context context;
-    v1::ExplainResponse response;
-    ExpectError(server_.throttler->Explain(&context, request, &response), bad,
+    ExpectError(CallRpc(server_.channel, &v1::ThrottlerService::Stub::Explain, request), bad,
                 absl::StrCat("check.", bad.field));
   }
 }
@@ -133,20 +131,18 @@ TEST_F(BadRequest, BatchCheckNamesThePlaceAndTheField) {
 }
 
 TEST_F(BadRequest, CheckStreamNamesThePlaceAndTheField) {
-  Context context;
-  const auto stream = server_.throttler->CheckStream(&context);
+  OpenStream open(server_.channel);
   for (const BadCheck& bad : BadChecks()) {
     SCOPED_TRACE(bad.name);
     v1::CheckStreamRequest request;
     *request.add_checks() = Spoilt(bad);
     v1::CheckStreamResponse response;
-    ASSERT_TRUE(stream->Write(request));
-    ASSERT_TRUE(stream->Read(&response));
+    ASSERT_TRUE(open.stream->Write(request));
+    ASSERT_TRUE(open.stream->Read(&response));
     EXPECT_EQ(response.results(0).error().code(), bad.code);
     EXPECT_EQ(response.results(0).error().field(), absl::StrCat("checks[0].", bad.field));
   }
-  stream->WritesDone();
-  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_TRUE(open.Close().ok());
 }
 
 TEST_F(BadRequest, ARequestIdIsAtMost128Bytes) {
@@ -227,7 +223,7 @@ TEST_F(BadRequest, AMessageOverTheLimitIsRefusedAndTheServerLivesOn) {
 
 TEST_F(BadRequest, WhereThePermitTableIsFullTheCallerIsToldWhenToRetry) {
   engine::PolicySpec spec = OneBudget(engine::ConcurrencyBudget("b", 65535));
-  TestServer server(std::move(spec));
+  InProcessServer server(std::move(spec));
   v1::Decision decision;
   grpc::Status status;
   for (int i = 0; i < 3000 && status.ok(); ++i) {

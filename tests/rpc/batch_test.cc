@@ -1,6 +1,6 @@
 // BatchCheck and Report: many items in one RPC.
 
-#include "tests/rpc/rpc_fixture.h"
+#include "tests/testing/in_process_server.h"
 
 namespace headgate::rpc {
 namespace {
@@ -15,7 +15,7 @@ v1::BatchCheckRequest BatchOf(int count, const std::string& identity, double cos
 }
 
 TEST(BatchCheck, DecidesInOrderUntilTheBudgetIsSpent) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   const v1::BatchCheckResponse response = server.Batch(BatchOf(5, "job:etl", 30));
   ASSERT_EQ(response.results_size(), 5);
   for (int i = 0; i < 5; ++i) {
@@ -26,7 +26,7 @@ TEST(BatchCheck, DecidesInOrderUntilTheBudgetIsSpent) {
 }
 
 TEST(BatchCheck, OneBadCheckDoesNotSpoilTheOthers) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   v1::BatchCheckRequest request = BatchOf(4, "job:etl", 1);
   request.mutable_checks(1)->set_identity("no good");
   request.mutable_checks(3)->set_target("nowhere");
@@ -41,7 +41,7 @@ TEST(BatchCheck, OneBadCheckDoesNotSpoilTheOthers) {
 }
 
 TEST(BatchCheck, ResultsOfOneBatchDoNotShineThroughInTheNext) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   v1::BatchCheckRequest bad = BatchOf(3, "job:etl", 1000);  // denied
   bad.mutable_checks(1)->set_identity("");                  // an error
   server.Batch(bad);
@@ -60,7 +60,7 @@ TEST(BatchCheck, ResultsOfOneBatchDoNotShineThroughInTheNext) {
 }
 
 TEST(BatchCheck, ChecksToBeValidatedStandAmongOthersAndAreNotCharged) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   v1::BatchCheckRequest request = BatchOf(4, "job:etl", 50);
   request.mutable_checks(0)->set_validate_only(true);
   request.mutable_checks(2)->set_validate_only(true);
@@ -73,29 +73,27 @@ TEST(BatchCheck, ChecksToBeValidatedStandAmongOthersAndAreNotCharged) {
 }
 
 TEST(BatchCheck, TakesAThousandAndNotOneMore) {
-  TestServer server(OneBudget(RateBudget("b", 10, 1000)));
+  InProcessServer server(OneBudget(RateBudget("b", 10, 1000)));
   const v1::BatchCheckResponse response = server.Batch(BatchOf(1000, "job:etl", 1));
   ASSERT_EQ(response.results_size(), 1000);
   for (const v1::CheckResult& result : response.results()) {
     EXPECT_EQ(result.decision().verdict(), v1::VERDICT_ALLOWED);
   }
-  Context context;
-  v1::BatchCheckResponse none;
   const grpc::Status status =
-      server.throttler->BatchCheck(&context, BatchOf(1001, "job:etl", 0), &none);
+      CallRpc(server.channel, &v1::ThrottlerService::Stub::BatchCheck, BatchOf(1001, "job:etl", 0));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(DetailsOf(status).fields, std::vector<std::string>{"checks"});
 }
 
 TEST(BatchCheck, MayBeEmpty) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   EXPECT_EQ(server.Batch({}).results_size(), 0);
 }
 
 TEST(BatchCheck, ChecksWithDifferentTagsAreToldApart) {
   engine::BudgetSpec budget = RateBudget("b", 10, 100);
   budget.split = engine::SplitByTag{"tenant"};
-  TestServer server(OneBudget(budget));
+  InProcessServer server(OneBudget(budget));
   v1::BatchCheckRequest request = BatchOf(3, "job:etl", 100);
   const char* const tenants[] = {"a", "b", "b"};
   for (int i = 0; i < 3; ++i) {
@@ -113,7 +111,7 @@ TEST(BatchCheck, EveryTargetInItIsMadeKnown) {
   spec.targets.resize(2);
   spec.targets[0].name = "one";
   spec.targets[1].name = "two";
-  TestServer server(std::move(spec));
+  InProcessServer server(std::move(spec));
   v1::BatchCheckRequest request = BatchOf(4, "job:etl", 1);
   for (int i = 0; i < 4; ++i) request.mutable_checks(i)->set_target(i < 2 ? "one" : "two");
   server.Batch(request);
@@ -121,7 +119,7 @@ TEST(BatchCheck, EveryTargetInItIsMadeKnown) {
 }
 
 TEST(Report, SettlesRefundsAndIsHarmlessTwice) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   const uint64_t permit = server.Allowed("job:etl", 100).permit_id();
   server.Denied("job:etl", 60);
   EXPECT_EQ(server.Report(permit, 40).outcome(), v1::REPORT_OUTCOME_SETTLED);
@@ -130,7 +128,7 @@ TEST(Report, SettlesRefundsAndIsHarmlessTwice) {
 }
 
 TEST(Report, EachIsAnsweredForItself) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   v1::ReportRequest request;
   const auto add = [&](uint64_t permit) {
     v1::PermitReport& report = *request.add_reports();
@@ -157,7 +155,7 @@ TEST(Report, EachIsAnsweredForItself) {
 }
 
 TEST(Report, ABadOneDoesNotUseUpThePermit) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   const uint64_t permit = server.Allowed("job:etl", 100).permit_id();
   EXPECT_TRUE(server.Report(permit, -1).has_error());
   EXPECT_EQ(server.Report(permit, 0).outcome(), v1::REPORT_OUTCOME_SETTLED);
@@ -165,14 +163,12 @@ TEST(Report, ABadOneDoesNotUseUpThePermit) {
 }
 
 TEST(Report, TakesAThousandAndNotOneMore) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   v1::ReportRequest request;
   for (int i = 0; i < 1000; ++i) request.add_reports();
   EXPECT_EQ(server.Report(request).results_size(), 1000);
   request.add_reports();
-  Context context;
-  v1::ReportResponse none;
-  const grpc::Status status = server.throttler->Report(&context, request, &none);
+  const grpc::Status status = CallRpc(server.channel, &v1::ThrottlerService::Stub::Report, request);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(DetailsOf(status).fields, std::vector<std::string>{"reports"});
 }

@@ -3,7 +3,7 @@
 #include <limits>
 #include <utility>
 
-#include "tests/rpc/rpc_fixture.h"
+#include "tests/testing/in_process_server.h"
 
 namespace headgate::rpc {
 namespace {
@@ -26,14 +26,14 @@ engine::PolicySpec WithHealth(engine::PolicySpec spec) {
   return spec;
 }
 
-void SetHealth(TestServer& server, const engine::Health& health) {
+void SetHealth(InProcessServer& server, const engine::Health& health) {
   const absl::Status status =
       server.engine.SetHealth("main", "default", health, server.clock.Read());
   ASSERT_TRUE(status.ok()) << status;
 }
 
 TEST(Check, AnAllowedOneHasAPermitAndSaysSoInOneWord) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   const v1::Decision decision = server.Check("job:etl", 40);
   EXPECT_EQ(decision.verdict(), v1::VERDICT_ALLOWED);
   EXPECT_EQ(decision.reason(), v1::REASON_UNSPECIFIED);
@@ -47,7 +47,7 @@ TEST(Check, AnAllowedOneHasAPermitAndSaysSoInOneWord) {
 }
 
 TEST(Check, ADeniedOneNamesBudgetRuleAndWhenToAskAgain) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   server.Allowed("job:etl", 100);
   const v1::Decision decision = server.Denied("job:etl", 50);
   EXPECT_EQ(decision.reason(), v1::REASON_CAPACITY);
@@ -68,7 +68,7 @@ TEST(Check, ADeniedOneNamesBudgetRuleAndWhenToAskAgain) {
 }
 
 TEST(Check, ADenialThatWaitingWillNotChangeHasNoRetryAfter) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   const v1::Decision decision = server.Denied("job:etl", 101);
   EXPECT_FALSE(decision.has_retry_after());
   EXPECT_FALSE(decision.violations(0).has_retry_after());
@@ -77,7 +77,7 @@ TEST(Check, ADenialThatWaitingWillNotChangeHasNoRetryAfter) {
 TEST(Check, AViolationNamesTheIdentityLevelWhoseBucketItIs) {
   engine::BudgetSpec budget = RateBudget("b", 10, 100);
   budget.split = engine::SplitByDepth{2};
-  TestServer server(OneBudget(budget));
+  InProcessServer server(OneBudget(budget));
   EXPECT_EQ(server.Denied("leaf:job:etl", 101).violations(0).level(), "job:etl");
   EXPECT_EQ(server.Denied("job:etl", 101).violations(0).level(), "job:etl");
   EXPECT_EQ(server.Denied("etl", 101).violations(0).level(), "etl");
@@ -86,7 +86,7 @@ TEST(Check, AViolationNamesTheIdentityLevelWhoseBucketItIs) {
 TEST(Check, AWarningIsAnsweredWithTheSentenceOfWhatWouldHaveHappened) {
   engine::BudgetSpec budget = RateBudget("b", 10, 100);
   budget.mode = engine::Mode::kWarn;
-  TestServer server(OneBudget(budget));
+  InProcessServer server(OneBudget(budget));
   const v1::Decision decision = server.Allowed("job:etl", 101);
   ASSERT_EQ(decision.violations_size(), 1);
   EXPECT_TRUE(decision.violations(0).warn());
@@ -98,7 +98,7 @@ TEST(Check, ExemptAndDenyRulesAndPrioritiesAreNamed) {
   spec.rules.push_back(RuleOn("let-pass", "vip:etl", engine::ExemptAction{}));
   spec.rules.push_back(RuleOn("keep-out", "bad:etl", engine::DenyAction{}));
   spec.rules.push_back(RuleOn("label", "etl", engine::PriorityAction{7}));
-  TestServer server(std::move(spec));
+  InProcessServer server(std::move(spec));
   EXPECT_EQ(server.Allowed("vip:etl", 1e6).reason(), v1::REASON_EXEMPT);
   const v1::Decision denied = server.Denied("bad:etl", 1);
   EXPECT_EQ(denied.reason(), v1::REASON_DENY_RULE);
@@ -108,7 +108,7 @@ TEST(Check, ExemptAndDenyRulesAndPrioritiesAreNamed) {
 }
 
 TEST(Check, TheAnswerCarriesTheHealthItWasDecidedUnder) {
-  TestServer server(WithHealth(OneBudget(RateBudget("b", 10, 100))));
+  InProcessServer server(WithHealth(OneBudget(RateBudget("b", 10, 100))));
   EXPECT_EQ(server.Allowed("job:etl", 1).health().state(), v1::HEALTH_STATE_UNMONITORED);
   EXPECT_FALSE(server.Allowed("job:etl", 1).health().has_sample_age());
   SetHealth(server, {.speed = 0.25,
@@ -128,7 +128,7 @@ TEST(Check, TheAnswerCarriesTheHealthItWasDecidedUnder) {
 }
 
 TEST(Check, AShutGateDeniesAndNamesTheSignal) {
-  TestServer server(WithHealth(OneBudget(RateBudget("b", 10, 100))));
+  InProcessServer server(WithHealth(OneBudget(RateBudget("b", 10, 100))));
   const int64_t now_ns = server.clock.Read().monotonic_ns;
   SetHealth(server, {.speed = 0,
                      .status = HealthStatus::kStale,
@@ -148,7 +148,7 @@ TEST(Check, AShutGateDeniesAndNamesTheSignal) {
 TEST(Check, AShutGateTellsTheSignalsValueInItsOwnUnit) {
   engine::PolicySpec spec = WithHealth(OneBudget(RateBudget("b", 10, 100)));
   spec.profiles[0].thresholds = {{1, 5}, {1, 5}};
-  TestServer server(std::move(spec));
+  InProcessServer server(std::move(spec));
   SetHealth(server, {.speed = 0, .gate_shut = true, .pressure = 1.5F, .signal = 1});
   const v1::Violation shut = server.Denied("job:etl", 1).violations(0);
   EXPECT_EQ(shut.signal(), "lag on b");
@@ -169,7 +169,7 @@ TEST(Check, AnAutoBudgetThatIsProbingSaysSo) {
   budget.name = "b";
   budget.rate = engine::AutoRate{};
   budget.burst = 0.5;
-  TestServer server(OneBudget(budget));
+  InProcessServer server(OneBudget(budget));
   const absl::Status set =
       server.engine.SetAutoRate("", "b", {.rate = 1, .shut = true}, server.clock.Read());
   ASSERT_TRUE(set.ok()) << set;
@@ -181,7 +181,7 @@ TEST(Check, AnAutoBudgetThatIsProbingSaysSo) {
 TEST(Check, AnAbsentCostIsNotACostOfZero) {
   engine::BudgetSpec budget = RateBudget("b", 10, 100);
   budget.default_cost = 30;
-  TestServer server(OneBudget(budget));
+  InProcessServer server(OneBudget(budget));
   v1::CheckRequest request;
   request.set_identity("job:etl");
   EXPECT_EQ(server.Check(request).predicted_cost(), 30);
@@ -190,7 +190,7 @@ TEST(Check, AnAbsentCostIsNotACostOfZero) {
 }
 
 TEST(Check, ARetryWithTheSameRequestIdIsChargedOnce) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   v1::CheckRequest request = CheckOf("job:etl", 60);
   request.set_request_id("once");
   const v1::Decision first = server.Check(request);
@@ -205,7 +205,7 @@ TEST(Check, ARetryWithTheSameRequestIdIsChargedOnce) {
 TEST(Check, ARetryAfterAReloadNamesTheProfileItWasDecidedUnder) {
   engine::PolicySpec spec = WithHealth(OneBudget(RateBudget("b", 10, 100)));
   spec.profiles.push_back({.name = "other", .signals = {}});
-  TestServer server(spec);
+  InProcessServer server(spec);
   v1::CheckRequest request = CheckOf("job:etl", 1);
   request.set_request_id("once");
   EXPECT_EQ(server.Check(request).health().profile(), "default");
@@ -222,7 +222,7 @@ TEST(Check, ARetryAfterAReloadNamesTheProfileItWasDecidedUnder) {
 }
 
 TEST(Check, ValidateOnlyChargesNothingAndHasNoPermit) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   v1::CheckRequest request = CheckOf("job:etl", 100);
   request.set_validate_only(true);
   for (int i = 0; i < 3; ++i) {
@@ -240,7 +240,7 @@ TEST(Check, TagsReachTheRules) {
   engine::RuleSpec rule = RuleOn("no-nightly", "", engine::DenyAction{});
   rule.match.tags = {{"kind", "nightly"}};
   spec.rules.push_back(rule);
-  TestServer server(std::move(spec));
+  InProcessServer server(std::move(spec));
   v1::CheckRequest request = CheckOf("job:etl", 1);
   (*request.mutable_tags())["kind"] = "nightly";
   EXPECT_EQ(server.Check(request).verdict(), v1::VERDICT_DENIED);
@@ -253,7 +253,7 @@ TEST(Check, RulesSeeTheAddressOfTheConnection) {
   engine::RuleSpec rule = RuleOn("no-loopback", "", engine::DenyAction{});
   rule.match.remote_address = "127.0.0.0/8";
   spec.rules.push_back(rule);
-  TestServer server(std::move(spec));
+  InProcessServer server(std::move(spec));
   EXPECT_EQ(server.Denied("job:etl", 1).violations(0).rule(), "no-loopback");
 }
 
@@ -262,7 +262,7 @@ TEST(Check, EachOneIsMadeKnownToWhoeverMeasuresItsTarget) {
   spec.targets.resize(2);
   spec.targets[0].name = "one";
   spec.targets[1].name = "two";
-  TestServer server(std::move(spec));
+  InProcessServer server(std::move(spec));
   v1::CheckRequest request = CheckOf("job:etl", 1);
   request.set_target("two");
   server.Check(request);
@@ -270,7 +270,7 @@ TEST(Check, EachOneIsMadeKnownToWhoeverMeasuresItsTarget) {
 }
 
 TEST(Check, APermitThatIsReportedGivesItsConcurrencyBack) {
-  TestServer server(OneBudget(ConcurrencyBudget("b", 1)));
+  InProcessServer server(OneBudget(ConcurrencyBudget("b", 1)));
   const uint64_t permit = server.Allowed("job:etl", 1).permit_id();
   const v1::Decision denied = server.Denied("job:etl", 1);
   EXPECT_EQ(denied.violations(0).limit_kind(), v1::LIMIT_KIND_MAX_CONCURRENCY);
@@ -280,13 +280,12 @@ TEST(Check, APermitThatIsReportedGivesItsConcurrencyBack) {
 }
 
 TEST(Check, PermitsOfACallerThatIsGoneExpireAndGiveTheirConcurrencyBack) {
-  TestServer server(OneBudget(ConcurrencyBudget("b", 2)));
+  InProcessServer server(OneBudget(ConcurrencyBudget("b", 2)));
   {
-    const auto other = v1::ThrottlerService::NewStub(server.Connect());
+    const Peer other(server.Connect());
     for (int i = 0; i < 2; ++i) {
-      Context context;
-      v1::CheckResponse response;
-      ASSERT_TRUE(other->Check(&context, CheckOf("job:etl", 1), &response).ok());
+      const v1::CheckResponse response =
+          AnswerOf(other, &v1::ThrottlerService::Stub::Check, CheckOf("job:etl", 1));
       ASSERT_EQ(response.decision().verdict(), v1::VERDICT_ALLOWED);
     }
   }

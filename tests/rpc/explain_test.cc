@@ -1,6 +1,6 @@
 // Explain: what a Check would answer, and why.
 
-#include "tests/rpc/rpc_fixture.h"
+#include "tests/testing/in_process_server.h"
 
 namespace headgate::rpc {
 namespace {
@@ -9,14 +9,10 @@ using engine::OneBudget;
 using engine::RateBudget;
 using engine::RuleOn;
 
-v1::ExplainResponse Explain(TestServer& server, const v1::CheckRequest& check) {
+v1::ExplainResponse Explain(InProcessServer& server, const v1::CheckRequest& check) {
   v1::ExplainRequest request;
   *request.mutable_check() = check;
-  Context context;
-  v1::ExplainResponse response;
-  const grpc::Status status = server.throttler->Explain(&context, request, &response);
-  EXPECT_TRUE(status.ok()) << status.error_message();
-  return response;
+  return AnswerOf(server.channel, &v1::ThrottlerService::Stub::Explain, request);
 }
 
 TEST(Explain, ShowsEveryBucketAndRuleAndChargesNothing) {
@@ -26,7 +22,7 @@ TEST(Explain, ShowsEveryBucketAndRuleAndChargesNothing) {
   split.max_concurrency = 3;
   engine::PolicySpec spec = engine::Budgets({split, engine::MaxCostBudget("sizes", 500)});
   spec.rules.push_back(RuleOn("half", "etl", engine::RejectAction{0.0}));
-  TestServer server(std::move(spec));
+  InProcessServer server(std::move(spec));
   server.Allowed("job:etl", 30);
   server.clock.Advance(absl::Seconds(1));
   for (int i = 0; i < 2; ++i) {
@@ -55,7 +51,7 @@ TEST(Explain, ShowsEveryBucketAndRuleAndChargesNothing) {
 }
 
 TEST(Explain, ADenialSaysWhenThereWillBeRoom) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   server.Allowed("job:etl", 100);
   v1::ExplainResponse response = Explain(server, CheckOf("job:etl", 20));
   EXPECT_EQ(response.decision().verdict(), v1::VERDICT_DENIED);
@@ -68,7 +64,7 @@ TEST(Explain, ADenialSaysWhenThereWillBeRoom) {
 TEST(Explain, ARatioIsToldAndNotRolled) {
   engine::PolicySpec spec = OneBudget(RateBudget("b", 10, 100));
   spec.rules.push_back(RuleOn("some", "etl", engine::RejectAction{0.99}));
-  TestServer server(std::move(spec));
+  InProcessServer server(std::move(spec));
   for (int i = 0; i < 20; ++i) {
     const v1::ExplainResponse response = Explain(server, CheckOf("job:etl", 1));
     EXPECT_EQ(response.reject_ratio(), 0.99);
@@ -77,7 +73,8 @@ TEST(Explain, ARatioIsToldAndNotRolled) {
 }
 
 TEST(Explain, SaysWhatWouldHaveToChange) {
-  TestServer server(engine::Budgets({engine::MaxCostBudget("sizes", 50), RateBudget("b", 10, 0)}));
+  InProcessServer server(
+      engine::Budgets({engine::MaxCostBudget("sizes", 50), RateBudget("b", 10, 0)}));
   const v1::ExplainResponse response = Explain(server, CheckOf("job:etl", 60));
   ASSERT_EQ(response.to_be_allowed_size(), 2);
   EXPECT_EQ(response.to_be_allowed(0),
@@ -86,7 +83,7 @@ TEST(Explain, SaysWhatWouldHaveToChange) {
 }
 
 TEST(Explain, SaysWhereTheTimeToRoomIsNotKnown) {
-  TestServer server(OneBudget(engine::ConcurrencyBudget("jobs", 1)));
+  InProcessServer server(OneBudget(engine::ConcurrencyBudget("jobs", 1)));
   EXPECT_FALSE(Explain(server, CheckOf("job:etl", 1)).buckets(0).ask_again());
   server.Allowed("job:etl", 1);
   EXPECT_TRUE(Explain(server, CheckOf("job:etl", 1)).buckets(0).ask_again());
@@ -97,7 +94,7 @@ TEST(Explain, SeesTheAddressOfTheConnection) {
   engine::RuleSpec rule = RuleOn("no-loopback", "", engine::DenyAction{});
   rule.match.remote_address = "127.0.0.1/32";
   spec.rules.push_back(rule);
-  TestServer server(std::move(spec));
+  InProcessServer server(std::move(spec));
   EXPECT_EQ(Explain(server, CheckOf("job:etl", 1)).decision().reason(), v1::REASON_DENY_RULE);
 }
 

@@ -1,7 +1,7 @@
 // Explain's rules: what each does, which won, and why the others lost.
 
 #include "gmock/gmock.h"
-#include "tests/rpc/rpc_fixture.h"
+#include "tests/testing/in_process_server.h"
 
 namespace headgate::rpc {
 namespace {
@@ -13,13 +13,11 @@ using ::testing::ElementsAre;
 
 // "name: action" of each rule, and what overruled it.
 std::vector<std::string> RulesOf(engine::PolicySpec spec, const std::string& identity = "job:etl") {
-  TestServer server(std::move(spec));
+  InProcessServer server(std::move(spec));
   v1::ExplainRequest request;
   *request.mutable_check() = CheckOf(identity, 1);
-  Context context;
-  v1::ExplainResponse response;
-  const grpc::Status status = server.throttler->Explain(&context, request, &response);
-  EXPECT_TRUE(status.ok()) << status.error_message();
+  const v1::ExplainResponse response =
+      AnswerOf(server.channel, &v1::ThrottlerService::Stub::Explain, request);
   EXPECT_EQ(response.rules_size(), response.matched_rules_size());
   std::vector<std::string> rules;
   for (const v1::MatchedRule& rule : response.matched_rules()) {
@@ -97,12 +95,12 @@ TEST(MatchedRules, TheLargestShareAndTheDeepestPriorityCount) {
 TEST(MatchedRules, SayWhenTheyExpire) {
   engine::RuleSpec freeze = RuleOn("freeze", "etl", engine::DenyAction{});
   freeze.expires_at = absl::FromUnixNanos(FakeClock::kStartWallNs) + absl::Seconds(90);
-  TestServer server(With({freeze}));
+  InProcessServer server(With({freeze}));
   v1::ExplainRequest request;
   *request.mutable_check() = CheckOf("job:etl", 1);
-  Context context;
   v1::ExplainResponse response;
-  ASSERT_TRUE(server.throttler->Explain(&context, request, &response).ok());
+  ASSERT_TRUE(
+      CallRpc(server.channel, &v1::ThrottlerService::Stub::Explain, request, response).ok());
   ASSERT_EQ(response.matched_rules_size(), 2);
   EXPECT_FALSE(response.matched_rules(0).has_expires_at());
   EXPECT_EQ(response.matched_rules(1).expires_at().seconds(),

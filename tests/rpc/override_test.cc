@@ -1,12 +1,8 @@
 // OverrideService: what operators change while the server runs.
 
-#include <headgate/v1/override_service.grpc.pb.h>
-
 #include "gmock/gmock.h"
-#include "server/overrides/registry.h"
-#include "server/rpc/override_service.h"
-#include "tests/rpc/rpc_fixture.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/in_process_server.h"
+#include "tests/testing/override_requests.h"
 
 namespace headgate::rpc {
 namespace {
@@ -20,102 +16,36 @@ using Stub = v1::OverrideService::Stub;
 
 engine::PolicySpec Policy() { return OneBudget(RateBudget("rows", 10, 100)); }
 
-v1::CreateOverrideRequest Pause(const std::string& identity) {
-  v1::CreateOverrideRequest request;
-  request.set_kind(v1::OVERRIDE_KIND_PAUSE);
-  request.mutable_selector()->set_identity(identity);
-  request.set_actor("alice");
-  request.set_reason("stuck shard");
-  request.mutable_expires_in()->set_seconds(3600);
-  return request;
-}
-
-v1::DeleteOverrideRequest Ending(int64_t id) {
-  v1::DeleteOverrideRequest request;
-  request.set_id(id);
-  request.set_actor("bob");
-  request.set_reason("it is over");
-  return request;
-}
-
 class OverrideRpc : public ::testing::Test {
  protected:
-  OverrideRpc() {
-    const absl::Status installed = registry_->Install(Policy());
-    EXPECT_TRUE(installed.ok()) << installed;
-  }
-
   template <typename Method, typename Request, typename Response>
   grpc::Status Call(Method method, const Request& request, Response& response) {
-    Context context;
-    response.Clear();
-    return (stub_.get()->*method)(&context, request, &response);
+    return CallRpc(server_.channel, method, request, response);
   }
   v1::Override Create(const v1::CreateOverrideRequest& request) {
-    v1::CreateOverrideResponse response;
-    const grpc::Status status = Call(&Stub::CreateOverride, request, response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
+    const v1::CreateOverrideResponse response =
+        AnswerOf(server_.channel, &Stub::CreateOverride, request);
     return response.override();
   }
   grpc::Status CreateError(const v1::CreateOverrideRequest& request) {
-    v1::CreateOverrideResponse response;
-    return Call(&Stub::CreateOverride, request, response);
+    return CallRpc(server_.channel, &Stub::CreateOverride, request);
   }
   grpc::Status Delete(int64_t id) {
-    v1::DeleteOverrideResponse response;
-    return Call(&Stub::DeleteOverride, Ending(id), response);
+    return CallRpc(server_.channel, &Stub::DeleteOverride, Ending(id));
   }
   std::vector<int64_t> List(v1::ListOverridesRequest request, std::string* next = nullptr) {
-    v1::ListOverridesResponse response;
-    const grpc::Status status = Call(&Stub::ListOverrides, request, response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
+    const v1::ListOverridesResponse response =
+        AnswerOf(server_.channel, &Stub::ListOverrides, request);
     if (next != nullptr) *next = response.next_page_token();
     std::vector<int64_t> ids;
     for (const v1::Override& override : response.overrides()) ids.push_back(override.id());
     return ids;
   }
   v1::ListOverrideEventsResponse Events(const v1::ListOverrideEventsRequest& request) {
-    v1::ListOverrideEventsResponse response;
-    const grpc::Status status = Call(&Stub::ListOverrideEvents, request, response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
-  }
-  void Advance(absl::Duration by) {
-    clock_.Advance(by);
-    server_.clock.Advance(by);
+    return AnswerOf(server_.channel, &Stub::ListOverrideEvents, request);
   }
 
-  absl::Status refusal_;  // of the engine
-
- private:
-  std::unique_ptr<overrides::Registry> Open() {
-    auto registry = overrides::Registry::Open({.path = folder_.File("overrides.db"),
-                                               .put =
-                                                   [this](engine::PolicySpec spec) {
-                                                     if (!refusal_.ok()) return refusal_;
-                                                     return server_.engine.Install(
-                                                         std::move(spec), server_.clock.Read());
-                                                   },
-                                               .max_in_force = 5},
-                                              clock_);
-    EXPECT_TRUE(registry.ok()) << registry.status();
-    return *std::move(registry);
-  }
-  static RpcServerOptions With(OverrideService& service) {
-    RpcServerOptions options = TestServer::Options();
-    options.more_services = {&service};
-    return options;
-  }
-
-  const TempFolder folder_;
-  FakeClock clock_;  // shows what the server's does
-
- protected:
-  const std::unique_ptr<overrides::Registry> registry_ = Open();
-  access::AccessControl access_{{.seed = 7}, clock_};
-  OverrideService service_{registry_.get(), access_};
-  TestServer server_{Policy(), With(service_)};
-  const std::unique_ptr<Stub> stub_ = v1::OverrideService::NewStub(server_.channel);
+  InProcessServer server_{Policy(), {.overrides = InProcessOptions::kKept, .max_overrides = 5}};
 };
 
 TEST_F(OverrideRpc, CreateIsInForceOnTheNextCheckAndShowsWhatWasMade) {
@@ -130,7 +60,7 @@ TEST_F(OverrideRpc, CreateIsInForceOnTheNextCheckAndShowsWhatWasMade) {
   const v1::Decision denied = server_.Denied("job:etl", 1);
   EXPECT_EQ(denied.reason(), v1::REASON_DENY_RULE);
   EXPECT_THAT(denied.message(), HasSubstr("override 1: paused by alice (stuck shard)"));
-  Advance(absl::Hours(1));
+  server_.clock.Advance(absl::Hours(1));
   server_.Allowed("job:etl", 1);
 }
 
@@ -236,9 +166,9 @@ TEST_F(OverrideRpc, ListsRefusePagesThatAreNone) {
 TEST_F(OverrideRpc, EventsTellTheStoryByPages) {
   const int64_t start = Create(Pause("etl")).created_at().seconds();
   Create(Pause("other"));
-  Advance(absl::Minutes(1));
+  server_.clock.Advance(absl::Minutes(1));
   Delete(2);
-  Advance(absl::Hours(1));
+  server_.clock.Advance(absl::Hours(1));
   v1::ListOverrideEventsRequest request;
   request.set_page_size(3);
   v1::ListOverrideEventsResponse events = Events(request);
@@ -273,7 +203,7 @@ TEST_F(OverrideRpc, TooManyAreResourceExhausted) {
 }
 
 TEST_F(OverrideRpc, WhatCannotBeDoneIsUnavailableAndChangesNothing) {
-  refusal_ = absl::InternalError("the engine is out of order");
+  server_.refusal = absl::InternalError("the engine is out of order");
   const grpc::Status status = CreateError(Pause("etl"));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(status.error_message(), "nothing has changed: the engine is out of order");
@@ -282,18 +212,9 @@ TEST_F(OverrideRpc, WhatCannotBeDoneIsUnavailableAndChangesNothing) {
 }
 
 TEST(OverrideRpcWithoutAStateFolder, ChangesFailAndListsAreEmpty) {
-  FakeClock clock;
-  access::AccessControl access({.seed = 7}, clock);
-  OverrideService service(nullptr, access);
-  RpcServerOptions options = TestServer::Options();
-  options.more_services = {&service};
-  TestServer server(Policy(), options);
-  const auto stub = v1::OverrideService::NewStub(server.channel);
-  v1::CreateOverrideResponse created;
-  v1::DeleteOverrideResponse deleted;
-  Context contexts[4];
-  for (const grpc::Status& status : {stub->CreateOverride(&contexts[0], Pause("etl"), &created),
-                                     stub->DeleteOverride(&contexts[1], Ending(1), &deleted)}) {
+  InProcessServer server(Policy(), {.overrides = InProcessOptions::kWithoutStateFolder});
+  for (const grpc::Status& status : {CallRpc(server.channel, &Stub::CreateOverride, Pause("etl")),
+                                     CallRpc(server.channel, &Stub::DeleteOverride, Ending(1))}) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
     EXPECT_EQ(DetailsOf(status).reason, "NO_STATE_FOLDER");
     EXPECT_THAT(status.error_message(), HasSubstr("server.state_dir"));
@@ -301,8 +222,8 @@ TEST(OverrideRpcWithoutAStateFolder, ChangesFailAndListsAreEmpty) {
   }
   v1::ListOverridesResponse listed;
   v1::ListOverrideEventsResponse events;
-  EXPECT_TRUE(stub->ListOverrides(&contexts[2], {}, &listed).ok());
-  EXPECT_TRUE(stub->ListOverrideEvents(&contexts[3], {}, &events).ok());
+  EXPECT_TRUE(CallRpc(server.channel, &Stub::ListOverrides, {}, listed).ok());
+  EXPECT_TRUE(CallRpc(server.channel, &Stub::ListOverrideEvents, {}, events).ok());
   EXPECT_EQ(listed.overrides_size() + events.events_size(), 0);
 }
 

@@ -8,7 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/rpc/rpc_fixture.h"
+#include "tests/testing/in_process_server.h"
 
 namespace headgate::rpc {
 namespace {
@@ -41,7 +41,7 @@ class ReflectionAnswers : public testing::Test {
     return names;
   }
 
-  TestServer server_{engine::OneBudget(engine::RateBudget("b", 10, 100))};
+  InProcessServer server_{engine::OneBudget(engine::RateBudget("b", 10, 100))};
 };
 
 TEST_F(ReflectionAnswers, SendsAFileBehindAllThatItImports) {

@@ -1,12 +1,14 @@
 // The server itself: starting, stopping, health, reflection, and callers that go away.
 
+#include <grpcpp/generic/generic_stub.h>
+
 #include <algorithm>
 #include <atomic>
 #include <list>
 #include <thread>
 
 #include "server/rpc/peer_addresses.h"
-#include "tests/rpc/rpc_fixture.h"
+#include "tests/testing/in_process_server.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate::rpc {
@@ -19,14 +21,14 @@ using grpc::health::v1::HealthCheckResponse;
 
 engine::PolicySpec AnyPolicy() { return OneBudget(RateBudget("b", 10, 100)); }
 
-absl::Status StartError(TestServer& other, const RpcServerOptions& options) {
-  return RpcServer::Start(options, other.quiet.all).status();
+absl::Status StartError(InProcessServer& other, const RpcServerOptions& options) {
+  return RpcServer::Start(options, other.dependencies()).status();
 }
 
 TEST(RpcServer, RefusesAPortThatIsTaken) {
-  TestServer server(AnyPolicy());
+  InProcessServer server(AnyPolicy());
   RpcServerOptions options;
-  options.address = absl::StrCat("127.0.0.1:", server.server->port());
+  options.address = server.address();
   const absl::Status status = StartError(server, options);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_NE(status.message().find(options.address), absl::string_view::npos);
@@ -34,22 +36,22 @@ TEST(RpcServer, RefusesAPortThatIsTaken) {
 }
 
 TEST(RpcServer, RefusesOptionsOutOfRange) {
-  TestServer server(AnyPolicy());
-  RpcServerOptions options = TestServer::Options();
+  InProcessServer server(AnyPolicy());
+  RpcServerOptions options = InProcessServer::Rpc();
   options.threads = 0;
   EXPECT_EQ(StartError(server, options).code(), absl::StatusCode::kInvalidArgument);
-  options = TestServer::Options();
+  options = InProcessServer::Rpc();
   options.max_message_bytes = 0;
   EXPECT_EQ(StartError(server, options).code(), absl::StatusCode::kInvalidArgument);
-  options = TestServer::Options();
+  options = InProcessServer::Rpc();
   options.address = "nowhere at all";
   EXPECT_EQ(StartError(server, options).code(), absl::StatusCode::kUnavailable);
 }
 
 TEST(RpcServer, ServesOnSeveralThreads) {
-  RpcServerOptions options = TestServer::Options();
+  RpcServerOptions options = InProcessServer::Rpc();
   options.threads = 3;
-  TestServer server(OneBudget(RateBudget("b", 1, 300)), options);
+  InProcessServer server(OneBudget(RateBudget("b", 1, 300)), {.rpc = options});
   std::atomic<int> allowed{0};
   std::vector<std::thread> callers;
   callers.reserve(4);
@@ -78,7 +80,7 @@ struct Call {
 
 // Calls that are cancelled at once, in whatever state they are by then.
 TEST(RpcServer, CancelledCallsLeaveTheServerAsItWas) {
-  TestServer server(AnyPolicy());
+  InProcessServer server(AnyPolicy());
   grpc::CompletionQueue queue;
   for (int round = 0; round < Scaled(10); ++round) {
     std::list<Call> calls(300);
@@ -95,7 +97,7 @@ TEST(RpcServer, CancelledCallsLeaveTheServerAsItWas) {
 }
 
 TEST(RpcServer, ShutdownEndsWaitingStreamsAndWatchesAndRefusesNewCalls) {
-  TestServer server(AnyPolicy());
+  InProcessServer server(AnyPolicy());
   Context stream_context;
   const auto stream = server.throttler->CheckStream(&stream_context);
   v1::CheckStreamRequest message;
@@ -109,7 +111,7 @@ TEST(RpcServer, ShutdownEndsWaitingStreamsAndWatchesAndRefusesNewCalls) {
   ASSERT_TRUE(watch->Read(&state));
   EXPECT_EQ(state.status(), HealthCheckResponse::SERVING);
 
-  server.server->Shutdown(absl::Seconds(30));
+  server->Shutdown(absl::Seconds(30));
 
   EXPECT_FALSE(stream->Read(&answer));
   const grpc::Status ended = stream->Finish();
@@ -125,7 +127,7 @@ TEST(RpcServer, ShutdownEndsWaitingStreamsAndWatchesAndRefusesNewCalls) {
 }
 
 TEST(RpcServer, ShutdownChargesNobodyWhomItDoesNotAnswer) {
-  TestServer server(OneBudget(RateBudget("b", 1, 1000)));
+  InProcessServer server(OneBudget(RateBudget("b", 1, 1000)));
   grpc::CompletionQueue queue;
   std::list<Call> calls(500);
   for (Call& call : calls) {
@@ -135,7 +137,7 @@ TEST(RpcServer, ShutdownChargesNobodyWhomItDoesNotAnswer) {
   void* tag = nullptr;
   bool ok = false;
   ASSERT_TRUE(queue.Next(&tag, &ok));  // it has begun
-  server.server->Shutdown(absl::Seconds(30));
+  server->Shutdown(absl::Seconds(30));
   for (size_t i = 1; i < calls.size(); ++i) ASSERT_TRUE(queue.Next(&tag, &ok));
   const auto answered =
       std::count_if(calls.begin(), calls.end(), [](const Call& call) { return call.status.ok(); });
@@ -146,7 +148,7 @@ TEST(RpcServer, ShutdownChargesNobodyWhomItDoesNotAnswer) {
 }
 
 TEST(RpcServer, ShutdownDoesNotWaitLongerThanItsGraceForACallerThatKeepsAStreamBusy) {
-  TestServer server(AnyPolicy());
+  InProcessServer server(AnyPolicy());
   Context context;
   const auto stream = server.throttler->CheckStream(&context);
   v1::CheckStreamRequest message;
@@ -156,8 +158,8 @@ TEST(RpcServer, ShutdownDoesNotWaitLongerThanItsGraceForACallerThatKeepsAStreamB
     while (stream->Write(message)) {
     }
   });
-  ASSERT_TRUE(WaitUntil([&] { return server.server->streams_open() == 1; }));
-  server.server->Shutdown(absl::Milliseconds(100));
+  ASSERT_TRUE(WaitUntil([&] { return server->streams_open() == 1; }));
+  server->Shutdown(absl::Milliseconds(100));
   writer.join();
   for (v1::CheckStreamResponse response; stream->Read(&response);) {
   }
@@ -165,7 +167,7 @@ TEST(RpcServer, ShutdownDoesNotWaitLongerThanItsGraceForACallerThatKeepsAStreamB
 }
 
 TEST(Health, TellsServingFromNotServing) {
-  TestServer server(AnyPolicy());
+  InProcessServer server(AnyPolicy());
   const auto check = [&](const std::string& service, HealthCheckResponse& response) {
     Context context;
     HealthCheckRequest request;
@@ -178,31 +180,31 @@ TEST(Health, TellsServingFromNotServing) {
     EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
   }
   EXPECT_EQ(check("other", response).error_code(), grpc::StatusCode::NOT_FOUND);
-  server.server->SetServing(false);
+  server->SetServing(false);
   ASSERT_TRUE(check("", response).ok());
   EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
 }
 
 TEST(Health, AWatchFollowsEveryChange) {
-  TestServer server(AnyPolicy());
+  InProcessServer server(AnyPolicy());
   Context context;
   const auto watch = server.health->Watch(&context, HealthCheckRequest());
   HealthCheckResponse response;
   ASSERT_TRUE(watch->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
-  server.server->SetServing(false);
+  server->SetServing(false);
   ASSERT_TRUE(watch->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
-  server.server->SetServing(true);
+  server->SetServing(true);
   ASSERT_TRUE(watch->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
   context.TryCancel();
   watch->Finish();
-  EXPECT_TRUE(WaitUntil([&] { return server.server->health_watches() == 0; }));
+  EXPECT_TRUE(WaitUntil([&] { return server->health_watches() == 0; }));
 }
 
 TEST(Health, AWatchOfAnUnknownServiceSaysSoAndStays) {
-  TestServer server(AnyPolicy());
+  InProcessServer server(AnyPolicy());
   Context context;
   HealthCheckRequest request;
   request.set_service("other");
@@ -210,15 +212,15 @@ TEST(Health, AWatchOfAnUnknownServiceSaysSoAndStays) {
   HealthCheckResponse response;
   ASSERT_TRUE(watch->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::SERVICE_UNKNOWN);
-  EXPECT_EQ(server.server->health_watches(), 1);
+  EXPECT_EQ(server->health_watches(), 1);
   context.TryCancel();
   watch->Finish();
 }
 
 TEST(Health, ThereAreOnlySoManyWatches) {
-  RpcServerOptions options = TestServer::Options();
+  RpcServerOptions options = InProcessServer::Rpc();
   options.max_health_watches = 2;
-  TestServer server(AnyPolicy(), options);
+  InProcessServer server(AnyPolicy(), {.rpc = options});
   std::list<Context> contexts(3);
   std::vector<std::unique_ptr<grpc::ClientReader<HealthCheckResponse>>> watches;
   HealthCheckResponse response;
@@ -235,7 +237,7 @@ TEST(Health, ThereAreOnlySoManyWatches) {
 }
 
 // The reflection protocol's message {list_services: ""} goes in, names come out.
-std::string ListServices(TestServer& server, grpc::Status& status) {
+std::string ListServices(InProcessServer& server, grpc::Status& status) {
   grpc::GenericStub stub(server.channel);
   grpc::CompletionQueue queue;
   Context context;
@@ -264,7 +266,7 @@ std::string ListServices(TestServer& server, grpc::Status& status) {
 }
 
 TEST(Reflection, ListsEveryServiceHealthIncluded) {
-  TestServer server(AnyPolicy());
+  InProcessServer server(AnyPolicy());
   grpc::Status status;
   const std::string services = ListServices(server, status);
   EXPECT_TRUE(status.ok()) << status.error_message();
@@ -275,10 +277,10 @@ TEST(Reflection, ListsEveryServiceHealthIncluded) {
 }
 
 TEST(Reflection, IsOffForOneServerAndOnForAnother) {
-  RpcServerOptions options = TestServer::Options();
+  RpcServerOptions options = InProcessServer::Rpc();
   options.reflection = false;
-  TestServer without(AnyPolicy(), options);
-  TestServer with(AnyPolicy());
+  InProcessServer without(AnyPolicy(), {.rpc = options});
+  InProcessServer with(AnyPolicy());
   grpc::Status status;
   ListServices(without, status);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
@@ -288,7 +290,7 @@ TEST(Reflection, IsOffForOneServerAndOnForAnother) {
 
 // Every reflection stream has a thread of gRPC's, and there are only so many.
 TEST(Reflection, ACrowdOnItDoesNotHoldUpChecks) {
-  TestServer server(AnyPolicy());
+  InProcessServer server(AnyPolicy());
   grpc::GenericStub stub(server.channel);
   grpc::CompletionQueue queue;
   std::list<Context> contexts(300);

@@ -1,6 +1,6 @@
 // StatusService: the operator's view.
 
-#include "tests/rpc/rpc_fixture.h"
+#include "tests/testing/in_process_server.h"
 
 namespace headgate::rpc {
 namespace {
@@ -8,32 +8,24 @@ namespace {
 using engine::OneBudget;
 using engine::RateBudget;
 
-template <typename Method, typename Request, typename Response>
-grpc::Status Call(TestServer& server, Method method, const Request& request, Response& response) {
-  Context context;
-  return (server.status_service.get()->*method)(&context, request, &response);
-}
-
-grpc::Status GetStatus(TestServer& server, const std::string& target,
+grpc::Status GetStatus(InProcessServer& server, const std::string& target,
                        v1::GetStatusResponse& response) {
   v1::GetStatusRequest request;
   request.set_target(target);
-  return Call(server, &v1::StatusService::Stub::GetStatus, request, response);
+  return CallRpc(server.channel, &v1::StatusService::Stub::GetStatus, request, response);
 }
 
-grpc::Status ListBudgets(TestServer& server, const v1::ListBudgetsRequest& request,
+grpc::Status ListBudgets(InProcessServer& server, const v1::ListBudgetsRequest& request,
                          v1::ListBudgetsResponse& response) {
-  response.Clear();
-  return Call(server, &v1::StatusService::Stub::ListBudgets, request, response);
+  return CallRpc(server.channel, &v1::StatusService::Stub::ListBudgets, request, response);
 }
 
-grpc::Status ListBuckets(TestServer& server, const v1::ListBucketsRequest& request,
+grpc::Status ListBuckets(InProcessServer& server, const v1::ListBucketsRequest& request,
                          v1::ListBucketsResponse& response) {
-  response.Clear();
-  return Call(server, &v1::StatusService::Stub::ListBuckets, request, response);
+  return CallRpc(server.channel, &v1::StatusService::Stub::ListBuckets, request, response);
 }
 
-health::TargetSnapshot Snapshot(TestServer& server) {
+health::TargetSnapshot Snapshot(InProcessServer& server) {
   const int64_t now_ns = server.clock.Read().monotonic_ns;
   health::TargetSnapshot target;
   target.name = "main";
@@ -71,7 +63,8 @@ TEST(GetStatus, ShowsServerConfigurationAndCounts) {
   engine::BudgetSpec budget = RateBudget("b", 10, 100);
   budget.split = engine::SplitByDepth{2};
   budget.max_buckets = 64;
-  TestServer server(OneBudget(budget));
+  InProcessServer server(OneBudget(budget));
+  server.status.started_at = absl::FromUnixSeconds(1'767'000'000);
   server.status.config = {.path = "/etc/headgate.yaml",
                           .version = 3,
                           .loaded_at = absl::FromUnixSeconds(1000),
@@ -96,7 +89,7 @@ TEST(GetStatus, ShowsServerConfigurationAndCounts) {
 }
 
 TEST(GetStatus, WithoutARefusedFileSaysNothingOfOne) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   v1::GetStatusResponse response;
   ASSERT_TRUE(GetStatus(server, "", response).ok());
   EXPECT_FALSE(response.config().has_refused_at());
@@ -104,7 +97,7 @@ TEST(GetStatus, WithoutARefusedFileSaysNothingOfOne) {
 }
 
 TEST(GetStatus, ShowsWhatIsMeasured) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   server.status.targets = {Snapshot(server)};
   v1::GetStatusResponse response;
   ASSERT_TRUE(GetStatus(server, "main", response).ok());
@@ -129,7 +122,7 @@ TEST(GetStatus, ShowsWhatIsMeasured) {
 }
 
 TEST(GetStatus, OfAnUnknownTargetIsNotFound) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   v1::GetStatusResponse response;
   const grpc::Status status = GetStatus(server, "nowhere", response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
@@ -150,7 +143,7 @@ engine::PolicySpec ThreeBudgetsOnTwoTargets() {
 }
 
 TEST(ListBudgets, ShowsEachOnEachTarget) {
-  TestServer server(ThreeBudgetsOnTwoTargets());
+  InProcessServer server(ThreeBudgetsOnTwoTargets());
   v1::CheckRequest check = CheckOf("job:etl", 25);
   check.set_target("two");
   server.Check(check);
@@ -178,7 +171,7 @@ TEST(ListBudgets, ShowsEachOnEachTarget) {
 }
 
 TEST(ListBudgets, ComesInPages) {
-  TestServer server(ThreeBudgetsOnTwoTargets());
+  InProcessServer server(ThreeBudgetsOnTwoTargets());
   v1::ListBudgetsRequest request;
   request.set_page_size(4);
   v1::ListBudgetsResponse response;
@@ -193,7 +186,7 @@ TEST(ListBudgets, ComesInPages) {
 }
 
 TEST(ListBudgets, OfOneTargetShowsThatOneOnly) {
-  TestServer server(ThreeBudgetsOnTwoTargets());
+  InProcessServer server(ThreeBudgetsOnTwoTargets());
   v1::ListBudgetsRequest request;
   request.set_target("two");
   v1::ListBudgetsResponse response;
@@ -203,7 +196,7 @@ TEST(ListBudgets, OfOneTargetShowsThatOneOnly) {
 }
 
 TEST(ListBudgets, NamesTheFieldThatIsWrong) {
-  TestServer server(ThreeBudgetsOnTwoTargets());
+  InProcessServer server(ThreeBudgetsOnTwoTargets());
   const struct {
     const char* target;
     int page_size;
@@ -233,7 +226,7 @@ TEST(ListBudgets, NamesTheFieldThatIsWrong) {
 }
 
 TEST(ListBuckets, ShowsTheFullestFirstAndNamesThoseThatWereRefused) {
-  TestServer server(ThreeBudgetsOnTwoTargets());
+  InProcessServer server(ThreeBudgetsOnTwoTargets());
   const auto spend = [&](const char* tenant, double cost) {
     v1::CheckRequest check = CheckOf("job:etl", cost);
     check.set_target("one");
@@ -260,7 +253,7 @@ TEST(ListBuckets, ShowsTheFullestFirstAndNamesThoseThatWereRefused) {
 }
 
 TEST(ListBuckets, NamesTheFieldThatIsWrong) {
-  TestServer server(ThreeBudgetsOnTwoTargets());
+  InProcessServer server(ThreeBudgetsOnTwoTargets());
   v1::ListBucketsResponse response;
   v1::ListBucketsRequest request;
   request.set_budget("none");

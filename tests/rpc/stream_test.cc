@@ -3,7 +3,7 @@
 #include <list>
 #include <thread>
 
-#include "tests/rpc/rpc_fixture.h"
+#include "tests/testing/in_process_server.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate::rpc {
@@ -12,35 +12,9 @@ namespace {
 using engine::OneBudget;
 using engine::RateBudget;
 
-using Stream = grpc::ClientReaderWriter<v1::CheckStreamRequest, v1::CheckStreamResponse>;
-
-v1::CheckStreamRequest MessageOf(int count, double cost) {
-  v1::CheckStreamRequest request;
-  for (int i = 0; i < count; ++i) *request.add_checks() = CheckOf("job:etl", cost);
-  return request;
-}
-
-// A stream that the server has certainly taken up.
-struct OpenStream {
-  explicit OpenStream(v1::ThrottlerService::Stub& stub) : stream(stub.CheckStream(&context)) {}
-
-  bool Exchange(int count = 1) {
-    v1::CheckStreamResponse response;
-    return stream->Write(MessageOf(count, 0)) && stream->Read(&response) &&
-           response.results_size() == count;
-  }
-  grpc::Status Close() {
-    stream->WritesDone();
-    return stream->Finish();
-  }
-
-  Context context;
-  std::unique_ptr<Stream> stream;
-};
-
 TEST(CheckStream, AnswersEachMessageInOrder) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
-  OpenStream open(*server.throttler);
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
+  OpenStream open(server.channel);
   for (int count = 1; count <= 200; ++count) ASSERT_TRUE(open.stream->Write(MessageOf(count, 0)));
   open.stream->WritesDone();
   v1::CheckStreamResponse response;
@@ -53,8 +27,8 @@ TEST(CheckStream, AnswersEachMessageInOrder) {
 }
 
 TEST(CheckStream, ChargesWhatItAllows) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
-  OpenStream open(*server.throttler);
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
+  OpenStream open(server.channel);
   v1::CheckStreamResponse response;
   ASSERT_TRUE(open.stream->Write(MessageOf(3, 40)));
   ASSERT_TRUE(open.stream->Read(&response));
@@ -65,14 +39,14 @@ TEST(CheckStream, ChargesWhatItAllows) {
 }
 
 TEST(CheckStream, AHalfCloseWithoutAnyMessageEndsItWell) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
-  OpenStream open(*server.throttler);
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
+  OpenStream open(server.channel);
   EXPECT_TRUE(open.Close().ok());
 }
 
 TEST(CheckStream, AnOversizedBatchEndsItAndNamesTheField) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
-  OpenStream open(*server.throttler);
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
+  OpenStream open(server.channel);
   ASSERT_TRUE(open.stream->Write(MessageOf(1001, 0)));
   v1::CheckStreamResponse response;
   EXPECT_FALSE(open.stream->Read(&response));
@@ -82,8 +56,8 @@ TEST(CheckStream, AnOversizedBatchEndsItAndNamesTheField) {
 }
 
 TEST(CheckStream, TextThatIsNotUtf8EndsItAndNamesTheField) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
-  OpenStream open(*server.throttler);
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
+  OpenStream open(server.channel);
   v1::CheckStreamRequest request;
   request.add_checks()->set_identity("\xff");
   ASSERT_TRUE(open.stream->Write(request));
@@ -95,27 +69,27 @@ TEST(CheckStream, TextThatIsNotUtf8EndsItAndNamesTheField) {
 }
 
 TEST(CheckStream, AnOversizedMessageEndsIt) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
-  OpenStream open(*server.throttler);
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
+  OpenStream open(server.channel);
   v1::CheckStreamRequest request = MessageOf(1, 0);
   request.mutable_checks(0)->set_pattern(std::string((4 << 20) + 1, 'p'));
   open.stream->Write(request);
   v1::CheckStreamResponse response;
   EXPECT_FALSE(open.stream->Read(&response));
   EXPECT_EQ(open.stream->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_TRUE(WaitUntil([&] { return server.server->streams_open() == 0; }));
+  EXPECT_TRUE(WaitUntil([&] { return server->streams_open() == 0; }));
 }
 
 TEST(CheckStream, OverTheLimitItIsRefusedUntilAnotherOneEnds) {
-  RpcServerOptions options = TestServer::Options();
+  RpcServerOptions options = InProcessServer::Rpc();
   options.streams.all = 2;
-  TestServer server(OneBudget(RateBudget("b", 10, 100)), options);
-  OpenStream first(*server.throttler);
-  OpenStream second(*server.throttler);
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)), {.rpc = options});
+  OpenStream first(server.channel);
+  OpenStream second(server.channel);
   ASSERT_TRUE(first.Exchange());
   ASSERT_TRUE(second.Exchange());
   {
-    OpenStream third(*server.throttler);
+    OpenStream third(server.channel);
     v1::CheckStreamResponse response;
     EXPECT_FALSE(third.stream->Read(&response));
     const grpc::Status status = third.stream->Finish();
@@ -124,8 +98,8 @@ TEST(CheckStream, OverTheLimitItIsRefusedUntilAnotherOneEnds) {
     EXPECT_EQ(DetailsOf(status).reason, "TOO_MANY_STREAMS");
   }
   EXPECT_TRUE(first.Close().ok());
-  ASSERT_TRUE(WaitUntil([&] { return server.server->streams_open() == 1; }));
-  OpenStream fourth(*server.throttler);
+  ASSERT_TRUE(WaitUntil([&] { return server->streams_open() == 1; }));
+  OpenStream fourth(server.channel);
   EXPECT_TRUE(fourth.Exchange());
   EXPECT_TRUE(fourth.Close().ok());
   EXPECT_TRUE(second.Close().ok());
@@ -133,21 +107,19 @@ TEST(CheckStream, OverTheLimitItIsRefusedUntilAnotherOneEnds) {
 
 TEST(CheckStream, OfOneConnectionThereAreOneHundredAndTwentyEight) {
   constexpr int kMax = 128;
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   std::list<OpenStream> streams;
   for (int i = 0; i < kMax; ++i) {
-    ASSERT_TRUE(streams.emplace_back(*server.throttler).Exchange());
+    ASSERT_TRUE(streams.emplace_back(server.channel).Exchange());
   }
   // gRPC keeps it back until there is room.
   std::thread next([&] {
-    OpenStream waiting(*server.throttler);
+    OpenStream waiting(server.channel);
     EXPECT_TRUE(waiting.Exchange());
     EXPECT_TRUE(waiting.Close().ok());
   });
-  EXPECT_FALSE(
-      WaitUntil([&] { return server.server->streams_open() > kMax; }, absl::Milliseconds(200)));
-  const auto other = v1::ThrottlerService::NewStub(server.Connect());
-  OpenStream elsewhere(*other);
+  EXPECT_FALSE(WaitUntil([&] { return server->streams_open() > kMax; }, absl::Milliseconds(200)));
+  OpenStream elsewhere(server.Connect());
   EXPECT_TRUE(elsewhere.Exchange());
   EXPECT_TRUE(streams.front().Close().ok());
   next.join();
@@ -155,11 +127,16 @@ TEST(CheckStream, OfOneConnectionThereAreOneHundredAndTwentyEight) {
 }
 
 TEST(CheckStream, TenThousandCancelledOnesLeaveNothingBehind) {
+<<<<<<< HEAD
   TestServer server(OneBudget(RateBudget("b", 10, 100)));
   const int rounds = Scaled(100);
+=======
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
+  const int rounds = engine::Scaled(100);
+>>>>>>> part/inprocess
   for (int round = 0; round < rounds; ++round) {
     std::list<OpenStream> streams;
-    for (int i = 0; i < 100; ++i) streams.emplace_back(*server.throttler);
+    for (int i = 0; i < 100; ++i) streams.emplace_back(server.channel);
     int number = 0;
     for (OpenStream& open : streams) {
       // In every state that a stream can be in.
@@ -172,26 +149,25 @@ TEST(CheckStream, TenThousandCancelledOnesLeaveNothingBehind) {
     }
     for (OpenStream& open : streams) open.stream->Finish();
   }
-  EXPECT_TRUE(WaitUntil([&] { return server.server->streams_open() == 0; }));
-  OpenStream open(*server.throttler);
+  EXPECT_TRUE(WaitUntil([&] { return server->streams_open() == 0; }));
+  OpenStream open(server.channel);
   EXPECT_TRUE(open.Exchange());
   EXPECT_TRUE(open.Close().ok());
 }
 
 TEST(CheckStream, AConnectionThatBreaksTakesItsStreamsAlong) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   {
     const auto channel = server.Connect();
-    const auto stub = v1::ThrottlerService::NewStub(channel);
     std::list<OpenStream> streams;
     for (int i = 0; i < 10; ++i) {
-      streams.emplace_back(*stub);
+      streams.emplace_back(channel);
       ASSERT_TRUE(streams.back().Exchange());
     }
-    EXPECT_EQ(server.server->streams_open(), 10);
+    EXPECT_EQ(server->streams_open(), 10);
     for (OpenStream& open : streams) open.context.TryCancel();
   }
-  EXPECT_TRUE(WaitUntil([&] { return server.server->streams_open() == 0; }));
+  EXPECT_TRUE(WaitUntil([&] { return server->streams_open() == 0; }));
 }
 
 }  // namespace

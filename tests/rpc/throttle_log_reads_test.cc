@@ -1,14 +1,11 @@
 // How many callers may read the throttle log at once, against a store that keeps them waiting.
-#include <headgate/v1/throttle_log_service.grpc.pb.h>
-
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "server/rpc/throttle_log_service.h"
-#include "tests/rpc/rpc_fixture.h"
 #include "tests/rpc/waiting_store.h"
-#include "tests/testing/engine_fixture.h"
+#include "tests/testing/in_process_server.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate::rpc {
@@ -16,24 +13,13 @@ namespace {
 
 TEST(ThrottleLogReads, AreRefusedBeyondFourAtOnce) {
   WaitingStore store;
-  FakeClock clock;
-  engine::Engine engine(TestServer::EngineOptions());
-  QuietDependencies quiet(engine, clock);
-  ThrottleLogService service(
-      {.store = store, .recorder = quiet.recorder, .clock = clock, .access = quiet.access});
-  RpcServerOptions options = TestServer::Options();
-  options.more_services = {&service};
-  TestServer server(engine::OneBudget(engine::RateBudget("rows", 10, 100)), options);
-  const auto stub = v1::ThrottleLogService::NewStub(server.channel);
-  const auto sums = [&stub] {
-    Context context;
-    v1::QueryThrottleLogResponse response;
-    return stub->QueryThrottleLog(&context, {}, &response);
+  InProcessServer server(engine::OneBudget(engine::RateBudget("rows", 10, 100)),
+                         {.log_store = &store});
+  const auto sums = [&server] {
+    return CallRpc(server.channel, &v1::ThrottleLogService::Stub::QueryThrottleLog);
   };
-  const auto intervals = [&stub] {
-    Context context;
-    v1::ListThrottledIntervalsResponse response;
-    return stub->ListThrottledIntervals(&context, {}, &response);
+  const auto intervals = [&server] {
+    return CallRpc(server.channel, &v1::ThrottleLogService::Stub::ListThrottledIntervals);
   };
   std::vector<std::thread> callers;
   for (int i = 0; i < ReadCount::kMax; ++i) {

@@ -2,8 +2,6 @@
 
 #include "server/rpc/throttle_log_service.h"
 
-#include <headgate/v1/throttle_log_service.grpc.pb.h>
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -11,8 +9,8 @@
 #include <thread>
 
 #include "gmock/gmock.h"
-#include "tests/rpc/rpc_fixture.h"
 #include "tests/rpc/waiting_store.h"
+#include "tests/testing/in_process_server.h"
 #include "tests/throttle_log/fake_store.h"
 
 namespace headgate::rpc {
@@ -36,46 +34,26 @@ constexpr int64_t At(int hours, int minutes, int seconds = 0) {
 // A server with a throttle log, at noon of the first day of 2026.
 class ThrottleLog : public ::testing::Test {
  protected:
-  ThrottleLog() {
-    options_.more_services = {&service_};
-    server_.emplace(OneBudget(RateBudget("rows", 10, 100)), options_);
-    stub_ = v1::ThrottleLogService::NewStub(server_->channel);
-    clock_.Advance(absl::Hours(12));
-  }
+  ThrottleLog() { server_.clock.Advance(absl::Hours(12)); }
 
-  template <typename Method, typename Request, typename Response>
-  grpc::Status Call(Method method, const Request& request, Response& response) {
-    Context context;
-    response.Clear();
-    return (stub_.get()->*method)(&context, request, &response);
-  }
   grpc::Status Query(const v1::QueryThrottleLogRequest& request) {
-    return Call(&v1::ThrottleLogService::Stub::QueryThrottleLog, request, sums_);
+    return CallRpc(server_.channel, &v1::ThrottleLogService::Stub::QueryThrottleLog, request,
+                   sums_);
   }
   grpc::Status Intervals(const v1::ListThrottledIntervalsRequest& request) {
-    return Call(&v1::ThrottleLogService::Stub::ListThrottledIntervals, request, intervals_);
+    return CallRpc(server_.channel, &v1::ThrottleLogService::Stub::ListThrottledIntervals, request,
+                   intervals_);
   }
   grpc::Status Denials(const v1::ListDenialsRequest& request) {
-    return Call(&v1::ThrottleLogService::Stub::ListDenials, request, denials_);
+    return CallRpc(server_.channel, &v1::ThrottleLogService::Stub::ListDenials, request, denials_);
   }
   grpc::Status Replay(const v1::ReplayThrottleLogRequest& request) {
-    return Call(&v1::ThrottleLogService::Stub::ReplayThrottleLog, request, replayed_);
+    return CallRpc(server_.channel, &v1::ThrottleLogService::Stub::ReplayThrottleLog, request,
+                   replayed_);
   }
 
   throttle_log::FakeStore store_;
-  FakeClock clock_;
-  engine::Engine engine_{TestServer::EngineOptions()};
-  throttle_log::Recorder recorder_{engine_, {.seed = 7}};
-  access::AccessControl access_{{.seed = 7}, clock_};
-  ThrottleLogService service_{{.store = store_,
-                               .recorder = recorder_,
-                               .clock = clock_,
-                               .keeping = {},
-                               .seed = 7,
-                               .access = access_}};
-  RpcServerOptions options_ = TestServer::Options();
-  std::optional<TestServer> server_;
-  std::unique_ptr<v1::ThrottleLogService::Stub> stub_;
+  InProcessServer server_{OneBudget(RateBudget("rows", 10, 100)), {.log_store = &store_}};
   v1::QueryThrottleLogResponse sums_;
   v1::ListThrottledIntervalsResponse intervals_;
   v1::ListDenialsResponse denials_;
@@ -151,8 +129,8 @@ TEST_F(ThrottleLog, PagesOfSumsAgreeWhileRowsArrive) {
       ASSERT_TRUE(Query(request).ok());
       for (const v1::LogSum& sum : sums_.sums()) seen.push_back(sum.identity());
       request.set_page_token(sums_.next_page_token());
-      clock_.Advance(absl::Minutes(1));  // the period stays that of the first page
-      const int64_t now_s = absl::ToUnixSeconds(clock_.Read().wall());
+      server_.clock.Advance(absl::Minutes(1));  // the period stays that of the first page
+      const int64_t now_s = absl::ToUnixSeconds(server_.clock.Read().wall());
       store_.Add(Denied(now_s, "job-0", 1000, ByBurst("rows")));
     } while (!request.page_token().empty());
     ASSERT_EQ(seen.size(), 10);
@@ -232,14 +210,15 @@ TEST_F(ThrottleLog, ListsNoDenialsBeforeThereAreAny) {
 }
 
 TEST_F(ThrottleLog, ListsSingleDenialsTheNewestFirst) {
-  ASSERT_TRUE(engine_.Install(OneBudget(RateBudget("rows", 10, 100)), clock_.Read()).ok());
-  throttle_log::ThreadCounts& counts = recorder_.AddThread();
+  ASSERT_TRUE(
+      server_.engine.Install(OneBudget(RateBudget("rows", 10, 100)), server_.clock.Read()).ok());
+  throttle_log::ThreadCounts& counts = server_.recorder.AddThread();
   engine::CheckAnswer answer;
   for (const char* identity : {"a:etl", "b:etl", "c:report:etl"}) {
     const engine::CheckRequest request{.identity = identity, .estimated_cost = 101.5};
-    ASSERT_TRUE(engine_.Check(request, clock_.Read(), answer).ok());
-    counts.Record(request, answer, clock_.Read());
-    clock_.Advance(absl::Seconds(1));
+    ASSERT_TRUE(server_.engine.Check(request, server_.clock.Read(), answer).ok());
+    counts.Record(request, answer, server_.clock.Read());
+    server_.clock.Advance(absl::Seconds(1));
   }
   ASSERT_TRUE(Denials({}).ok());
   ASSERT_EQ(denials_.denials_size(), 3);
@@ -439,19 +418,9 @@ TEST_F(ThrottleLog, RefusesToReplayTooMuch) {
 
 TEST(ThrottleLogReplay, RunsOneAtATime) {
   WaitingStore store;
-  FakeClock clock;
-  engine::Engine engine(TestServer::EngineOptions());
-  QuietDependencies quiet(engine, clock);
-  ThrottleLogService service(
-      {.store = store, .recorder = quiet.recorder, .clock = clock, .access = quiet.access});
-  RpcServerOptions options = TestServer::Options();
-  options.more_services = {&service};
-  TestServer server(OneBudget(RateBudget("rows", 10, 100)), options);
-  const auto stub = v1::ThrottleLogService::NewStub(server.channel);
-  const auto replay = [&stub] {
-    Context context;
-    v1::ReplayThrottleLogResponse response;
-    return stub->ReplayThrottleLog(&context, {}, &response);
+  InProcessServer server(OneBudget(RateBudget("rows", 10, 100)), {.log_store = &store});
+  const auto replay = [&server] {
+    return CallRpc(server.channel, &v1::ThrottleLogService::Stub::ReplayThrottleLog);
   };
   grpc::Status first;
   std::thread caller([&] { first = replay(); });
@@ -467,7 +436,7 @@ TEST(ThrottleLogReplay, RunsOneAtATime) {
 }
 
 TEST(GetStatusOfTheThrottleLog, SaysWhatIsWrittenAndWhatIsNot) {
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   server.status.throttle_log = {.store = "sqlite",
                                 .status = absl::ResourceExhaustedError("disk is full"),
                                 .rows_written = 1,
@@ -476,9 +445,8 @@ TEST(GetStatusOfTheThrottleLog, SaysWhatIsWrittenAndWhatIsNot) {
                                 .folded_checks = 4,
                                 .bytes = 5,
                                 .oldest = absl::FromUnixSeconds(6)};
-  Context context;
   v1::GetStatusResponse response;
-  ASSERT_TRUE(server.status_service->GetStatus(&context, {}, &response).ok());
+  ASSERT_TRUE(CallRpc(server.channel, &v1::StatusService::Stub::GetStatus, {}, response).ok());
   const v1::ThrottleLogStatus& log = response.throttle_log();
   EXPECT_EQ(log.store(), "sqlite");
   EXPECT_EQ(log.error(), "disk is full");

@@ -33,21 +33,15 @@ struct Row {
 };
 
 // A unary call by its stub.
-template <typename Service, typename Request, typename Response>
+template <typename Stub, typename Request, typename Response>
 std::function<char(GuardedServer&, const Peer&)> Call(
-    grpc::Status (Service::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-    const Request& request) {
-  return [=](GuardedServer&, const Peer& peer) {
-    rpc::Context context;
-    peer.Fill(context);
-    Response response;
-    return Outcome((Service::NewStub(peer.channel).get()->*method)(&context, request, &response));
-  };
+    RpcMethod<Stub, Request, Response> method, const std::type_identity_t<Request>& request = {}) {
+  return [=](GuardedServer&, const Peer& peer) { return Outcome(CallRpc(peer, method, request)); };
 }
 
 v1::CheckRequest Tagged(const std::string& identity, const std::string& key,
                         const std::string& value) {
-  v1::CheckRequest request = rpc::CheckOf(identity, 1);
+  v1::CheckRequest request = CheckOf(identity, 1);
   (*request.mutable_tags())[key] = value;
   return request;
 }
@@ -65,14 +59,12 @@ v1::ExplainRequest Explain(const v1::CheckRequest& check) {
 // One Check of two, the other being one that the caller may or may not ask as well.
 std::function<char(GuardedServer&, const Peer&)> BatchCheck(const v1::CheckRequest& check) {
   return [=](GuardedServer&, const Peer& peer) {
-    rpc::Context context;
-    peer.Fill(context);
     v1::BatchCheckRequest request;
-    *request.add_checks() = rpc::CheckOf("a:etl", 1);
+    *request.add_checks() = CheckOf("a:etl", 1);
     *request.add_checks() = check;
     v1::BatchCheckResponse response;
     const grpc::Status status =
-        v1::ThrottlerService::NewStub(peer.channel)->BatchCheck(&context, request, &response);
+        CallRpc(peer, &v1::ThrottlerService::Stub::BatchCheck, request, response);
     if (!status.ok()) return Outcome(status);
     return GuardedServer::OutcomeOf(response.results(1).error());
   };
@@ -80,15 +72,14 @@ std::function<char(GuardedServer&, const Peer&)> BatchCheck(const v1::CheckReque
 
 std::function<char(GuardedServer&, const Peer&)> CheckStream(const v1::CheckRequest& check) {
   return [=](GuardedServer&, const Peer& peer) {
-    rpc::Context context;
-    peer.Fill(context);
-    const auto stream = v1::ThrottlerService::NewStub(peer.channel)->CheckStream(&context);
+    OpenStream open(peer);
     v1::CheckStreamRequest request;
     *request.add_checks() = check;
     v1::CheckStreamResponse response;
-    if (!stream->Write(request) || !stream->Read(&response)) return Outcome(stream->Finish());
-    stream->WritesDone();
-    EXPECT_TRUE(stream->Finish().ok());
+    if (!open.stream->Write(request) || !open.stream->Read(&response)) {
+      return Outcome(open.stream->Finish());
+    }
+    EXPECT_TRUE(open.Close().ok());
     return GuardedServer::OutcomeOf(response.results(0).error());
   };
 }
@@ -99,28 +90,20 @@ char Report(GuardedServer& server, const Peer& peer) {
   return GuardedServer::Report(peer, GuardedServer::PermitOf(backfill, "backfill"));
 }
 
-v1::CreateOverrideRequest Pause(const std::string& identity, const std::string& segment = "") {
-  v1::CreateOverrideRequest request;
-  request.set_kind(v1::OVERRIDE_KIND_PAUSE);
-  if (segment.empty()) request.mutable_selector()->set_identity(identity);
-  if (!segment.empty()) request.mutable_selector()->set_segment(segment);
-  request.set_actor("alice");
-  request.set_reason("stuck shard");
-  request.mutable_expires_in()->set_seconds(60);
+v1::CreateOverrideRequest PauseOfSegment(const std::string& segment) {
+  v1::CreateOverrideRequest request = Pause("");
+  request.mutable_selector()->set_segment(segment);
   return request;
 }
 
 std::function<char(GuardedServer&, const Peer&)> Create(const v1::CreateOverrideRequest& request) {
-  return Call<v1::OverrideService>(&v1::OverrideService::Stub::CreateOverride, request);
+  return Call(&v1::OverrideService::Stub::CreateOverride, request);
 }
 
 // An override on this identity that somebody else has made, unless it is empty.
 std::function<char(GuardedServer&, const Peer&)> Delete(const std::string& identity) {
   return [=](GuardedServer& server, const Peer& peer) {
-    v1::DeleteOverrideRequest request;
-    request.set_id(4711);
-    request.set_actor("alice");
-    request.set_reason("it is over");
+    v1::DeleteOverrideRequest request = Ending(4711);
     if (!identity.empty()) {
       const auto made =
           server.registry->Create({.kind = overrides::Kind::kPause,
@@ -132,8 +115,7 @@ std::function<char(GuardedServer&, const Peer&)> Delete(const std::string& ident
       EXPECT_TRUE(made.ok()) << made.status();
       request.set_id(made->id);
     }
-    return Call<v1::OverrideService>(&v1::OverrideService::Stub::DeleteOverride, request)(server,
-                                                                                          peer);
+    return Call(&v1::OverrideService::Stub::DeleteOverride, request)(server, peer);
   };
 }
 
@@ -145,29 +127,29 @@ Request Filtered(const std::string& identity) {
 }
 
 std::function<char(GuardedServer&, const Peer&)> Query(const std::string& identity) {
-  return Call<v1::ThrottleLogService>(&v1::ThrottleLogService::Stub::QueryThrottleLog,
-                                      Filtered<v1::QueryThrottleLogRequest>(identity));
+  return Call(&v1::ThrottleLogService::Stub::QueryThrottleLog,
+              Filtered<v1::QueryThrottleLogRequest>(identity));
 }
 
 std::function<char(GuardedServer&, const Peer&)> Denials(const std::string& identity) {
   v1::ListDenialsRequest request;
   request.set_identity(identity);
-  return Call<v1::ThrottleLogService>(&v1::ThrottleLogService::Stub::ListDenials, request);
+  return Call(&v1::ThrottleLogService::Stub::ListDenials, request);
 }
 
 std::function<char(GuardedServer&, const Peer&)> Intervals(const std::string& identity) {
-  return Call<v1::ThrottleLogService>(&v1::ThrottleLogService::Stub::ListThrottledIntervals,
-                                      Filtered<v1::ListThrottledIntervalsRequest>(identity));
+  return Call(&v1::ThrottleLogService::Stub::ListThrottledIntervals,
+              Filtered<v1::ListThrottledIntervalsRequest>(identity));
 }
 
 std::function<char(GuardedServer&, const Peer&)> Replay(const std::string& identity) {
   auto request = Filtered<v1::ReplayThrottleLogRequest>(identity);
   request.set_config_yaml("budgets: [{name: rows, rate: 1, burst: 1}]\n");
-  return Call<v1::ThrottleLogService>(&v1::ThrottleLogService::Stub::ReplayThrottleLog, request);
+  return Call(&v1::ThrottleLogService::Stub::ReplayThrottleLog, request);
 }
 
 char Reflect(GuardedServer&, const Peer& peer) {
-  rpc::Context context;
+  Context context;
   peer.Fill(context);
   namespace reflection = grpc::reflection::v1alpha;
   const auto stream =
@@ -183,7 +165,7 @@ char Reflect(GuardedServer&, const Peer& peer) {
 }
 
 char Watch(GuardedServer&, const Peer& peer) {
-  rpc::Context context;
+  Context context;
   peer.Fill(context);
   const auto stream = grpc::health::v1::Health::NewStub(peer.channel)->Watch(&context, {});
   grpc::health::v1::HealthCheckResponse response;
@@ -197,51 +179,47 @@ std::vector<Row> Rows() {
   using Status = v1::StatusService;
   using Overrides = v1::OverrideService;
   return {
-      {"ThrottlerService.Check", "backfill", "++PP+UUU", Check(rpc::CheckOf("backfill", 1))},
-      {"ThrottlerService.Check", "below", "++PP+UUU", Check(rpc::CheckOf("x:orders:backfill", 1))},
-      {"ThrottlerService.Check", "etl", "PP+P+UUU", Check(rpc::CheckOf("a:etl", 1))},
-      {"ThrottlerService.Check", "ends alike", "PPPP+UUU", Check(rpc::CheckOf("hot-backfill", 1))},
-      {"ThrottlerService.Check", "above", "PPPP+UUU", Check(rpc::CheckOf("backfill:online", 1))},
+      {"ThrottlerService.Check", "backfill", "++PP+UUU", Check(CheckOf("backfill", 1))},
+      {"ThrottlerService.Check", "below", "++PP+UUU", Check(CheckOf("x:orders:backfill", 1))},
+      {"ThrottlerService.Check", "etl", "PP+P+UUU", Check(CheckOf("a:etl", 1))},
+      {"ThrottlerService.Check", "ends alike", "PPPP+UUU", Check(CheckOf("hot-backfill", 1))},
+      {"ThrottlerService.Check", "above", "PPPP+UUU", Check(CheckOf("backfill:online", 1))},
       {"ThrottlerService.Check", "tag", "+PPPPUUU", Check(Tagged("backfill", "urgent", "true"))},
       {"ThrottlerService.Check", "other tag", "++PP+UUU",
        Check(Tagged("backfill", "urgent", "no"))},
-      {"ThrottlerService.Check", "segment", "PPPP+UUU", Check(rpc::CheckOf("vip:backfill", 1))},
+      {"ThrottlerService.Check", "segment", "PPPP+UUU", Check(CheckOf("vip:backfill", 1))},
       {"ThrottlerService.BatchCheck", "one of two", "++PP+UUU",
-       BatchCheck(rpc::CheckOf("orders:backfill", 1))},
+       BatchCheck(CheckOf("orders:backfill", 1))},
       {"ThrottlerService.BatchCheck", "tag", "+PPPPUUU",
        BatchCheck(Tagged("backfill", "urgent", "true"))},
       {"ThrottlerService.BatchCheck", "segment", "PPPP+UUU",
-       BatchCheck(rpc::CheckOf("vip:backfill", 1))},
+       BatchCheck(CheckOf("vip:backfill", 1))},
       {"ThrottlerService.CheckStream", "backfill", "++PP+UUU",
-       CheckStream(rpc::CheckOf("orders:backfill", 1))},
+       CheckStream(CheckOf("orders:backfill", 1))},
       {"ThrottlerService.CheckStream", "tag", "+PPPPUUU",
        CheckStream(Tagged("backfill", "urgent", "true"))},
       {"ThrottlerService.CheckStream", "segment", "PPPP+UUU",
-       CheckStream(rpc::CheckOf("vip:backfill", 1))},
+       CheckStream(CheckOf("vip:backfill", 1))},
       {"ThrottlerService.Report", "backfill's permit", "+NNNNUUU", Report},
       {"ThrottlerService.Explain", "backfill", "++PP+UUU",
-       Call<v1::ThrottlerService>(&v1::ThrottlerService::Stub::Explain,
-                                  Explain(rpc::CheckOf("backfill", 1)))},
+       Call(&v1::ThrottlerService::Stub::Explain, Explain(CheckOf("backfill", 1)))},
       {"ThrottlerService.Explain", "tag", "+PPPPUUU",
-       Call<v1::ThrottlerService>(&v1::ThrottlerService::Stub::Explain,
-                                  Explain(Tagged("backfill", "urgent", "true")))},
+       Call(&v1::ThrottlerService::Stub::Explain, Explain(Tagged("backfill", "urgent", "true")))},
       {"ThrottlerService.Explain", "segment", "PPPP+UUU",
-       Call<v1::ThrottlerService>(&v1::ThrottlerService::Stub::Explain,
-                                  Explain(rpc::CheckOf("vip:backfill", 1)))},
+       Call(&v1::ThrottlerService::Stub::Explain, Explain(CheckOf("vip:backfill", 1)))},
       {"ThrottlerService.Explain", "etl", "PP+P+UUU",
-       Call<v1::ThrottlerService>(&v1::ThrottlerService::Stub::Explain,
-                                  Explain(rpc::CheckOf("etl", 1)))},
+       Call(&v1::ThrottlerService::Stub::Explain, Explain(CheckOf("etl", 1)))},
       {"OverrideService.CreateOverride", "backfill", "P+PP+UUU", Create(Pause("backfill"))},
       {"OverrideService.CreateOverride", "below", "P+PP+UUU", Create(Pause("orders:backfill"))},
       {"OverrideService.CreateOverride", "etl", "PPPP+UUU", Create(Pause("etl"))},
-      {"OverrideService.CreateOverride", "a segment", "PPPP+UUU", Create(Pause("", "vcopier"))},
-      {"OverrideService.ListOverrides", "", "PPP++UUU",
-       Call<Overrides>(&Overrides::Stub::ListOverrides, v1::ListOverridesRequest())},
+      {"OverrideService.CreateOverride", "a segment", "PPPP+UUU",
+       Create(PauseOfSegment("vcopier"))},
+      {"OverrideService.ListOverrides", "", "PPP++UUU", Call(&Overrides::Stub::ListOverrides)},
       {"OverrideService.DeleteOverride", "on backfill", "P+PP+UUU", Delete("backfill")},
       {"OverrideService.DeleteOverride", "on etl", "PNPP+UUU", Delete("etl")},
       {"OverrideService.DeleteOverride", "of none", "PNPPNUUU", Delete("")},
       {"OverrideService.ListOverrideEvents", "", "PPP++UUU",
-       Call<Overrides>(&Overrides::Stub::ListOverrideEvents, v1::ListOverrideEventsRequest())},
+       Call(&Overrides::Stub::ListOverrideEvents)},
       {"ThrottleLogService.QueryThrottleLog", "etl", "PP+P+UUU", Query("etl")},
       {"ThrottleLogService.QueryThrottleLog", "backfill", "PPPP+UUU", Query("backfill")},
       {"ThrottleLogService.QueryThrottleLog", "all", "PPPP+UUU", Query("")},
@@ -252,16 +230,11 @@ std::vector<Row> Rows() {
       {"ThrottleLogService.ListDenials", "all", "PPPP+UUU", Denials("")},
       {"ThrottleLogService.ReplayThrottleLog", "etl", "PP+P+UUU", Replay("etl")},
       {"ThrottleLogService.ReplayThrottleLog", "all", "PPPP+UUU", Replay("")},
-      {"StatusService.GetStatus", "", "PPP++UUU",
-       Call<Status>(&Status::Stub::GetStatus, v1::GetStatusRequest())},
-      {"StatusService.ListBudgets", "", "PPP++UUU",
-       Call<Status>(&Status::Stub::ListBudgets, v1::ListBudgetsRequest())},
-      {"StatusService.ListBuckets", "", "PPP++UUU",
-       Call<Status>(&Status::Stub::ListBuckets, v1::ListBucketsRequest())},
+      {"StatusService.GetStatus", "", "PPP++UUU", Call(&Status::Stub::GetStatus)},
+      {"StatusService.ListBudgets", "", "PPP++UUU", Call(&Status::Stub::ListBudgets)},
+      {"StatusService.ListBuckets", "", "PPP++UUU", Call(&Status::Stub::ListBuckets)},
       {"grpc.reflection.v1alpha.ServerReflection.ServerReflectionInfo", "", "+++++UUU", Reflect},
-      {"grpc.health.v1.Health.Check", "", "++++++++",
-       Call<grpc::health::v1::Health>(&grpc::health::v1::Health::Stub::Check,
-                                      grpc::health::v1::HealthCheckRequest())},
+      {"grpc.health.v1.Health.Check", "", "++++++++", Call(&grpc::health::v1::Health::Stub::Check)},
       {"grpc.health.v1.Health.Watch", "", "++++++++", Watch},
   };
 }
@@ -294,7 +267,7 @@ TEST(AccessMatrix, EveryCallerMayDoWhatItIsGrantedAndNothingElse) {
 TEST(AccessMatrix, HasEveryMethodOfTheServer) {
   GuardedServer server;
   namespace reflection = grpc::reflection::v1alpha;
-  rpc::Context context;
+  Context context;
   const Peer sre = Peers(server)[4];
   sre.Fill(context);
   const auto stream =

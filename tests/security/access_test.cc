@@ -9,53 +9,40 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// What a refusal says besides its code.
-struct Refused {
+struct Refused : ErrorDetails {
   grpc::Status status;
-  std::string reason;
-  std::map<std::string, std::string> metadata;
 };
 
 Refused RefusedCheck(const Peer& peer, const v1::CheckRequest& request) {
-  rpc::Context context;
-  peer.Fill(context);
-  v1::CheckResponse response;
-  Refused refused;
-  refused.status = v1::ThrottlerService::NewStub(peer.channel)->Check(&context, request, &response);
-  google::rpc::Status decoded;
-  google::rpc::ErrorInfo info;
-  EXPECT_TRUE(decoded.ParseFromString(refused.status.error_details()));
-  EXPECT_TRUE(decoded.details_size() > 0 && decoded.details(0).UnpackTo(&info));
-  EXPECT_EQ(info.domain(), "headgate");
-  refused.reason = info.reason();
-  refused.metadata = {info.metadata().begin(), info.metadata().end()};
-  return refused;
+  const grpc::Status status = CallRpc(peer, &v1::ThrottlerService::Stub::Check, request);
+  EXPECT_EQ(DetailsOf(status).domain, "headgate");
+  return {DetailsOf(status), status};
 }
 
 TEST(Access, ARefusalNamesTheCallerAndWhatIsMissing) {
   GuardedServer server;
-  const Refused identity = RefusedCheck(server.WithUri(kBackfill), rpc::CheckOf("orders:etl", 1));
+  const Refused identity = RefusedCheck(server.WithUri(kBackfill), CheckOf("orders:etl", 1));
   EXPECT_EQ(identity.status.error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(identity.status.error_message(),
             "identity: caller 'backfill' may not speak for 'orders:etl'");
   EXPECT_EQ(identity.reason, "IDENTITY_NOT_GRANTED");
   EXPECT_EQ(identity.metadata.at("caller"), "backfill");
   EXPECT_EQ(identity.metadata.at("missing"), "identity 'orders:etl'");
-  v1::CheckRequest tagged = rpc::CheckOf("etl", 1);
+  v1::CheckRequest tagged = CheckOf("etl", 1);
   (*tagged.mutable_tags())["urgent"] = "true";
   const Refused tag = RefusedCheck(server.Bare(Bearer(kSreToken)), tagged);
   EXPECT_EQ(tag.reason, "TAG_NOT_GRANTED");
   EXPECT_EQ(tag.metadata.at("missing"), "tag 'urgent'='true'");
-  const Refused segment = RefusedCheck(server.WithUri(kBackfill), rpc::CheckOf("vip:backfill", 1));
+  const Refused segment = RefusedCheck(server.WithUri(kBackfill), CheckOf("vip:backfill", 1));
   EXPECT_EQ(segment.reason, "SEGMENT_NOT_GRANTED");
   EXPECT_EQ(segment.metadata.at("missing"), "segment 'vip'");
 }
 
 TEST(Access, AMalformedIdentityIsBadInputForWhoIsKnown) {
   GuardedServer server;
-  const Refused refused = RefusedCheck(server.WithUri(kBackfill), rpc::CheckOf("a b", 1));
+  const Refused refused = RefusedCheck(server.WithUri(kBackfill), CheckOf("a b", 1));
   EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(RefusedCheck(server.Bare(), rpc::CheckOf("a b", 1)).reason, "NO_CALLER");
+  EXPECT_EQ(RefusedCheck(server.Bare(), CheckOf("a b", 1)).reason, "NO_CALLER");
 }
 
 // Not its address, nor its common name.
@@ -65,7 +52,7 @@ TEST(Access, ACertificatesNamesAreItsUrisAndThenItsHosts) {
                                           .dns = {"backfill.jobs.example"},
                                           .ip = {"127.0.0.1"},
                                           .uri = {"spiffe://x", "https://jobs.example/"}});
-  EXPECT_EQ(RefusedCheck(stranger, rpc::CheckOf("a", 1)).status.error_message(),
+  EXPECT_EQ(RefusedCheck(stranger, CheckOf("a", 1)).status.error_message(),
             "no caller is listed for this certificate, which has 'URI:spiffe://x', "
             "'URI:https://jobs.example/', 'DNS:backfill.jobs.example'");
 }
@@ -80,17 +67,13 @@ TEST(Access, ANameOfAnotherKindIsAnotherName) {
 }
 
 TEST(Access, ATokenIsRefusedOverPlaintext) {
-  access::AccessControl::Options options{.seed = 7};
-  FakeClock clock;
-  access::AccessControl access(options, clock);
-  access.SetTokens(BookOf(TokenLine("sre", kSreToken)));
+  InProcessServer server(engine::OneBudget(engine::RateBudget("b", 10, 100)));
+  server.access.SetTokens(BookOf(TokenLine("sre", kSreToken)));
   access::PolicySpec spec{.callers = {{.name = "sre", .token = "sre", .identities = {"*"}},
                                       {.name = "any", .anybody = true, .identities = {"adhoc"}}}};
-  access.SetPolicy(spec);
-  rpc::TestServer server(engine::OneBudget(engine::RateBudget("b", 10, 100)),
-                         rpc::TestServer::Options(), &access);
+  server.access.SetPolicy(spec);
   const Peer peer{server.channel, Bearer(kSreToken)};
-  EXPECT_EQ(RefusedCheck(peer, rpc::CheckOf("adhoc", 1)).reason, "TOKEN_WITHOUT_TLS");
+  EXPECT_EQ(RefusedCheck(peer, CheckOf("adhoc", 1)).reason, "TOKEN_WITHOUT_TLS");
   EXPECT_EQ(GuardedServer::Check(Peer{server.channel, ""}, "adhoc"), '+');
   EXPECT_EQ(GuardedServer::Check(Peer{server.channel, ""}, "etl"), 'P');
 }
@@ -115,12 +98,11 @@ TEST(Access, ANewPolicyIsInForceForTheNextCallOnTheSameConnection) {
 TEST(Access, ARunningStreamSeesANewPolicyAtItsNextMessage) {
   GuardedServer server;
   const Peer backfill = server.WithUri(kBackfill);
-  rpc::Context context;
-  const auto stub = v1::ThrottlerService::NewStub(backfill.channel);
-  const auto stream = stub->CheckStream(&context);
+  const OpenStream open(backfill);
+  const auto& stream = open.stream;
   v1::CheckStreamRequest request;
-  *request.add_checks() = rpc::CheckOf("backfill", 1);
-  *request.add_checks() = rpc::CheckOf("etl", 1);
+  *request.add_checks() = CheckOf("backfill", 1);
+  *request.add_checks() = CheckOf("etl", 1);
   v1::CheckStreamResponse response;
   ASSERT_TRUE(stream->Write(request) && stream->Read(&response));
   EXPECT_EQ(GuardedServer::OutcomeOf(response.results(0).error()), '+');
@@ -142,13 +124,12 @@ TEST(Access, ARunningStreamSeesANewPolicyAtItsNextMessage) {
 TEST(Access, WhoIsNotKnownCannotHoldAStream) {
   GuardedServer server;
   const Peer nobody = server.Bare();
-  rpc::Context context;
-  const auto stub = v1::ThrottlerService::NewStub(nobody.channel);
-  const auto stream = stub->CheckStream(&context);
+  const OpenStream open(nobody);
+  const auto& stream = open.stream;
   v1::CheckStreamResponse response;
   EXPECT_FALSE(stream->Read(&response));
   EXPECT_EQ(Outcome(stream->Finish()), 'U');
-  EXPECT_EQ(server.tls.server->server->streams_open(), 0);
+  EXPECT_EQ(server->streams_open(), 0);
 }
 
 TEST(Access, APermitIsItsCallersOnly) {
@@ -164,24 +145,21 @@ TEST(Access, APermitIsItsCallersOnly) {
     EXPECT_EQ(GuardedServer::Report(dba, permit ^ near << 24), 'N');
   }
   // And is still there: from another connection of the caller's too.
-  EXPECT_EQ(server.tls.server->engine.ReadStats(server.clock.Read()).permits_live, 1U);
+  EXPECT_EQ(server.permits(), 1U);
   EXPECT_EQ(GuardedServer::Report(server.WithUri(kBackfill), permit), '+');
-  EXPECT_EQ(server.tls.server->engine.ReadStats(server.clock.Read()).permits_live, 0U);
+  EXPECT_EQ(server.permits(), 0U);
   EXPECT_EQ(server.access.refusals()[static_cast<size_t>(access::RefusalReason::kPermit)], 200U);
 }
 
 TEST(Access, PermitsOfABatchAreItsCallersOnly) {
   GuardedServer server;
   const Peer backfill = server.WithUri(kBackfill);
-  rpc::Context context;
   v1::BatchCheckRequest request;
   for (int i = 0; i < 300; ++i) {
-    *request.add_checks() = rpc::CheckOf(i % 100 == 7 ? "etl" : "backfill", 1);
+    *request.add_checks() = CheckOf(i % 100 == 7 ? "etl" : "backfill", 1);
   }
   v1::BatchCheckResponse response;
-  ASSERT_TRUE(v1::ThrottlerService::NewStub(backfill.channel)
-                  ->BatchCheck(&context, request, &response)
-                  .ok());
+  ASSERT_TRUE(CallRpc(backfill, &v1::ThrottlerService::Stub::BatchCheck, request, response).ok());
   int refused = 0;
   for (int i = 0; i < 300; ++i) {
     const v1::CheckResult& result = response.results(i);
@@ -205,7 +183,7 @@ TEST(Access, ARequestIdIsItsCallersOnly) {
   GuardedServer server;
   const Peer backfill = server.WithUri(kBackfill);
   const Peer sre = server.Bare(Bearer(kSreToken));
-  v1::CheckRequest check = rpc::CheckOf("backfill", 1);
+  v1::CheckRequest check = CheckOf("backfill", 1);
   check.set_request_id("c1");
   const auto ask = [&](const Peer& peer) {
     v1::Decision decision;
@@ -213,30 +191,23 @@ TEST(Access, ARequestIdIsItsCallersOnly) {
     return decision;
   };
   const auto ask_in_batch = [&](const Peer& peer) {
-    rpc::Context context;
-    peer.Fill(context);
     v1::BatchCheckRequest batch;
     *batch.add_checks() = check;
     v1::BatchCheckResponse response;
-    EXPECT_TRUE(
-        v1::ThrottlerService::NewStub(peer.channel)->BatchCheck(&context, batch, &response).ok());
+    EXPECT_TRUE(CallRpc(peer, &v1::ThrottlerService::Stub::BatchCheck, batch, response).ok());
     return response.results(0).decision();
   };
   const uint64_t permit = ask(backfill).permit_id();
   ASSERT_NE(permit, 0U);
   ask(sre);
-  EXPECT_EQ(server.tls.server->engine.ReadStats(server.clock.Read()).permits_live, 2U);
+  EXPECT_EQ(server.permits(), 2U);
   // A retry is one all the same, however it is sent.
   EXPECT_EQ(ask(backfill).permit_id(), permit);
   EXPECT_EQ(ask_in_batch(backfill).permit_id(), permit);
   ask_in_batch(sre);
-  EXPECT_EQ(server.tls.server->engine.ReadStats(server.clock.Read()).permits_live, 2U);
+  EXPECT_EQ(server.permits(), 2U);
   check.set_request_id(std::string(129, 'r'));
-  rpc::Context context;
-  v1::CheckResponse response;
-  EXPECT_EQ(v1::ThrottlerService::NewStub(backfill.channel)
-                ->Check(&context, check, &response)
-                .error_message(),
+  EXPECT_EQ(CallRpc(backfill, &v1::ThrottlerService::Stub::Check, check).error_message(),
             "request_id: has 129 bytes; at most 128");
 }
 
@@ -255,15 +226,8 @@ TEST(Access, TheActorOfAnOverrideIsWhoCalled) {
   EXPECT_EQ(made.reason(), "stuck shard (asked by ceo)");
   EXPECT_EQ(CreateAs(sre, "", "why not").actor(), "sre");
   EXPECT_EQ(CreateAs(sre, "sre", "why not").reason(), "why not");
-  rpc::Context context;
-  sre.Fill(context);
-  v1::DeleteOverrideRequest request;
-  request.set_id(made.id());
-  request.set_actor("ceo");
-  request.set_reason("over");
-  v1::DeleteOverrideResponse response;
-  ASSERT_TRUE(
-      v1::OverrideService::NewStub(sre.channel)->DeleteOverride(&context, request, &response).ok());
+  const v1::DeleteOverrideRequest request = Ending(made.id(), "ceo", "over");
+  ASSERT_TRUE(CallRpc(sre, &v1::OverrideService::Stub::DeleteOverride, request).ok());
   const auto events = server.registry->Events({.override_id = made.id(), .most = 1});
   ASSERT_TRUE(events.ok());
   EXPECT_EQ(events->front().actor, "sre");
@@ -292,15 +256,11 @@ TEST(Access, ARefusedCheckWakesNoMeasurementAndChargesNothing) {
   GuardedServer server;
   const Peer backfill = server.WithUri(kBackfill);
   EXPECT_EQ(GuardedServer::Check(backfill, "etl"), 'P');
-  rpc::Context context;
   v1::BatchCheckRequest request;
-  *request.add_checks() = rpc::CheckOf("etl", 1);
-  v1::BatchCheckResponse response;
-  EXPECT_TRUE(v1::ThrottlerService::NewStub(backfill.channel)
-                  ->BatchCheck(&context, request, &response)
-                  .ok());
-  EXPECT_THAT(server.tls.server->demand.Take(), ElementsAre());
-  EXPECT_EQ(server.tls.server->engine.ReadStats(server.clock.Read()).permits_live, 0U);
+  *request.add_checks() = CheckOf("etl", 1);
+  EXPECT_TRUE(CallRpc(backfill, &v1::ThrottlerService::Stub::BatchCheck, request).ok());
+  EXPECT_THAT(server.demand.Take(), ElementsAre());
+  EXPECT_EQ(server.permits(), 0U);
 }
 
 }  // namespace

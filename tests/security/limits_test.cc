@@ -31,21 +31,21 @@ class Limits : public testing::Test {
   }
   template <typename Set>
   static v1::CheckRequest With(Set set) {
-    v1::CheckRequest request = rpc::CheckOf("job:etl", 0);
+    v1::CheckRequest request = CheckOf("job:etl", 0);
     set(request);
     return request;
   }
-  rpc::TestServer& plain() { return plain_; }
+  InProcessServer& plain() { return plain_; }
 
  private:
-  rpc::TestServer plain_{engine::OneBudget(engine::RateBudget("b", 1e9, 1e9))};
+  InProcessServer plain_{engine::OneBudget(engine::RateBudget("b", 1e9, 1e9))};
 };
 
 TEST_F(Limits, Identity) {
-  ExpectEdge(rpc::CheckOf(Times(128), 0), rpc::CheckOf(Times(129), 0));
-  ExpectEdge(rpc::CheckOf("a:b:c:d:e:f:g:h", 0), rpc::CheckOf("a:b:c:d:e:f:g:h:i", 0));
+  ExpectEdge(CheckOf(Times(128), 0), CheckOf(Times(129), 0));
+  ExpectEdge(CheckOf("a:b:c:d:e:f:g:h", 0), CheckOf("a:b:c:d:e:f:g:h:i", 0));
   const std::string three = Times(128) + ":" + Times(128) + ":" + Times(128) + ":";
-  ExpectEdge(rpc::CheckOf(three + Times(125), 0), rpc::CheckOf(three + Times(126), 0));
+  ExpectEdge(CheckOf(three + Times(125), 0), CheckOf(three + Times(126), 0));
 }
 
 TEST_F(Limits, Tags) {
@@ -74,8 +74,7 @@ TEST_F(Limits, PatternAndRequestId) {
 
 TEST_F(Limits, Cost) {
   constexpr double kMax = 1e15;
-  ExpectEdge(rpc::CheckOf("job:none", kMax),
-             rpc::CheckOf("job:none", std::nextafter(kMax, 2 * kMax)));
+  ExpectEdge(CheckOf("job:none", kMax), CheckOf("job:none", std::nextafter(kMax, 2 * kMax)));
 }
 
 TEST_F(Limits, BatchesStreamsAndReports) {
@@ -83,40 +82,33 @@ TEST_F(Limits, BatchesStreamsAndReports) {
   v1::CheckStreamRequest message;
   v1::ReportRequest report;
   for (int i = 0; i < 1000; ++i) {
-    *batch.add_checks() = rpc::CheckOf("job:etl", 0);
-    *message.add_checks() = rpc::CheckOf("job:etl", 0);
+    *batch.add_checks() = CheckOf("job:etl", 0);
+    *message.add_checks() = CheckOf("job:etl", 0);
     report.add_reports()->set_permit_id(1);
   }
   const auto try_all = [&] {
-    std::vector<StatusCode> codes;
-    rpc::Context batch_context;
-    v1::BatchCheckResponse checked;
-    codes.push_back(plain().throttler->BatchCheck(&batch_context, batch, &checked).error_code());
-    rpc::Context stream_context;
-    const auto stream = plain().throttler->CheckStream(&stream_context);
-    stream->Write(message);
+    OpenStream open(plain().channel);
+    open.stream->Write(message);
     v1::CheckStreamResponse answer;
-    stream->Read(&answer);
-    stream->WritesDone();
-    codes.push_back(stream->Finish().error_code());
-    rpc::Context report_context;
-    v1::ReportResponse reported;
-    codes.push_back(plain().throttler->Report(&report_context, report, &reported).error_code());
-    return codes;
+    open.stream->Read(&answer);
+    using Stub = v1::ThrottlerService::Stub;
+    return std::vector<StatusCode>{CallRpc(plain().channel, &Stub::BatchCheck, batch).error_code(),
+                                   open.Close().error_code(),
+                                   CallRpc(plain().channel, &Stub::Report, report).error_code()};
   };
   EXPECT_THAT(try_all(), testing::Each(StatusCode::OK));
-  *batch.add_checks() = rpc::CheckOf("job:etl", 0);
-  *message.add_checks() = rpc::CheckOf("job:etl", 0);
+  *batch.add_checks() = CheckOf("job:etl", 0);
+  *message.add_checks() = CheckOf("job:etl", 0);
   report.add_reports()->set_permit_id(1);
   EXPECT_THAT(try_all(), testing::Each(StatusCode::INVALID_ARGUMENT));
 }
 
 TEST_F(Limits, MessageBytes) {
-  rpc::RpcServerOptions options = rpc::TestServer::Options();
+  rpc::RpcServerOptions options = InProcessServer::Rpc();
   options.max_message_bytes = 4096;
-  rpc::TestServer server(engine::OneBudget(engine::RateBudget("b", 10, 100)), options);
+  InProcessServer server(engine::OneBudget(engine::RateBudget("b", 10, 100)), {.rpc = options});
   v1::Decision decision;
-  v1::CheckRequest request = rpc::CheckOf("job:etl", 0);
+  v1::CheckRequest request = CheckOf("job:etl", 0);
   // Before the text stand three bytes: the field and its length.
   request.set_request_id(Times(100));
   request.set_pattern(Times(4096 - request.ByteSizeLong() - 3));
@@ -129,12 +121,12 @@ TEST_F(Limits, MessageBytes) {
 TEST_F(Limits, ReflectionStreams) {
   using grpc::reflection::v1alpha::ServerReflection;
   const auto stub = ServerReflection::NewStub(plain().channel);
-  std::list<rpc::Context> contexts(17);
+  std::list<Context> contexts(17);
   std::vector<std::unique_ptr<
       grpc::ClientReaderWriter<grpc::reflection::v1alpha::ServerReflectionRequest,
                                grpc::reflection::v1alpha::ServerReflectionResponse>>>
       streams;
-  for (rpc::Context& context : contexts) {
+  for (Context& context : contexts) {
     streams.push_back(stub->ServerReflectionInfo(&context));
     grpc::reflection::v1alpha::ServerReflectionRequest request;
     request.set_list_services("");
@@ -143,7 +135,7 @@ TEST_F(Limits, ReflectionStreams) {
     EXPECT_EQ(streams.back()->Read(&response), streams.size() <= 16);
   }
   EXPECT_EQ(streams.back()->Finish().error_code(), StatusCode::RESOURCE_EXHAUSTED);
-  for (rpc::Context& context : contexts) context.TryCancel();
+  for (Context& context : contexts) context.TryCancel();
   for (size_t i = 0; i < 16; ++i) streams[i]->Finish();
 }
 
@@ -154,24 +146,17 @@ class OperatorLimits : public testing::Test {
                                      std::string(reason_bytes, 'r'))
         .error_code();
   }
-  template <typename Service, typename Request, typename Response>
-  StatusCode Page(grpc::Status (Service::Stub::*method)(grpc::ClientContext*, const Request&,
-                                                        Response*),
-                  int size) {
-    rpc::Context context;
+  template <typename Stub, typename Request, typename Response>
+  StatusCode Page(RpcMethod<Stub, Request, Response> method, int size) {
     Request request;
     request.set_page_size(size);
-    Response response;
-    return (Service::NewStub(peer_.channel).get()->*method)(&context, request, &response)
-        .error_code();
+    return CallRpc(peer_, method, request).error_code();
   }
-  template <typename Service, typename Request, typename Response>
-  void ExpectPages(grpc::Status (Service::Stub::*method)(grpc::ClientContext*, const Request&,
-                                                         Response*),
-                   int most) {
-    EXPECT_EQ(Page<Service>(method, most), StatusCode::OK);
-    EXPECT_EQ(Page<Service>(method, most + 1), StatusCode::INVALID_ARGUMENT);
-    EXPECT_EQ(Page<Service>(method, -1), StatusCode::INVALID_ARGUMENT);
+  template <typename Stub, typename Request, typename Response>
+  void ExpectPages(RpcMethod<Stub, Request, Response> method, int most) {
+    EXPECT_EQ(Page(method, most), StatusCode::OK);
+    EXPECT_EQ(Page(method, most + 1), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(Page(method, -1), StatusCode::INVALID_ARGUMENT);
   }
 
   GuardedServer server_{std::nullopt};
@@ -185,23 +170,20 @@ TEST_F(OperatorLimits, ActorAndReason) {
 }
 
 TEST_F(OperatorLimits, Pages) {
-  ExpectPages<v1::StatusService>(&v1::StatusService::Stub::ListBudgets, 1000);
-  ExpectPages<v1::StatusService>(&v1::StatusService::Stub::ListBuckets, 1000);
-  ExpectPages<v1::OverrideService>(&v1::OverrideService::Stub::ListOverrides, 1000);
-  ExpectPages<v1::OverrideService>(&v1::OverrideService::Stub::ListOverrideEvents, 1000);
-  ExpectPages<v1::ThrottleLogService>(&v1::ThrottleLogService::Stub::QueryThrottleLog, 10'000);
-  ExpectPages<v1::ThrottleLogService>(&v1::ThrottleLogService::Stub::ListThrottledIntervals, 1000);
-  ExpectPages<v1::ThrottleLogService>(&v1::ThrottleLogService::Stub::ListDenials, 1000);
+  ExpectPages(&v1::StatusService::Stub::ListBudgets, 1000);
+  ExpectPages(&v1::StatusService::Stub::ListBuckets, 1000);
+  ExpectPages(&v1::OverrideService::Stub::ListOverrides, 1000);
+  ExpectPages(&v1::OverrideService::Stub::ListOverrideEvents, 1000);
+  ExpectPages(&v1::ThrottleLogService::Stub::QueryThrottleLog, 10'000);
+  ExpectPages(&v1::ThrottleLogService::Stub::ListThrottledIntervals, 1000);
+  ExpectPages(&v1::ThrottleLogService::Stub::ListDenials, 1000);
 }
 
 TEST_F(OperatorLimits, FilterAlternativesAndReplayedConfiguration) {
   v1::QueryThrottleLogRequest query;
   for (int i = 0; i < 100; ++i) query.mutable_filter()->add_budgets("b");
-  const auto stub = v1::ThrottleLogService::NewStub(peer_.channel);
   const auto ask = [&] {
-    rpc::Context context;
-    v1::QueryThrottleLogResponse response;
-    return stub->QueryThrottleLog(&context, query, &response).error_code();
+    return CallRpc(peer_, &v1::ThrottleLogService::Stub::QueryThrottleLog, query).error_code();
   };
   EXPECT_EQ(ask(), StatusCode::OK);
   query.mutable_filter()->add_budgets("b");
@@ -209,35 +191,12 @@ TEST_F(OperatorLimits, FilterAlternativesAndReplayedConfiguration) {
   v1::ReplayThrottleLogRequest replay;
   replay.set_config_yaml(std::string(1 << 20, '#'));
   const auto run = [&] {
-    rpc::Context context;
-    v1::ReplayThrottleLogResponse response;
-    return stub->ReplayThrottleLog(&context, replay, &response).error_code();
+    return CallRpc(peer_, &v1::ThrottleLogService::Stub::ReplayThrottleLog, replay).error_code();
   };
   EXPECT_EQ(run(), StatusCode::OK);
   replay.mutable_config_yaml()->append("#");
   EXPECT_EQ(run(), StatusCode::INVALID_ARGUMENT);
 }
-
-// A stream that the server has taken up, or has refused.
-struct OpenStream {
-  explicit OpenStream(const Peer& peer) : stub(v1::ThrottlerService::NewStub(peer.channel)) {
-    peer.Fill(context);
-    stream = stub->CheckStream(&context);
-    v1::CheckStreamRequest message;
-    *message.add_checks() = rpc::CheckOf("etl", 0);
-    v1::CheckStreamResponse answer;
-    taken = stream->Write(message) && stream->Read(&answer);
-  }
-  grpc::Status Close() {
-    stream->WritesDone();
-    return stream->Finish();
-  }
-
-  const std::unique_ptr<v1::ThrottlerService::Stub> stub;
-  rpc::Context context;
-  std::unique_ptr<grpc::ClientReaderWriter<v1::CheckStreamRequest, v1::CheckStreamResponse>> stream;
-  bool taken = false;
-};
 
 TEST(LimitsOfCallers, ACallerHasOnlyItsShareOfCheckStreams) {
   GuardedServer server;
@@ -245,17 +204,17 @@ TEST(LimitsOfCallers, ACallerHasOnlyItsShareOfCheckStreams) {
   OpenStream first(sre);
   // Whose they are counts, not by which connection they come.
   OpenStream second(server.Bare(Bearer(kSreToken)));
-  EXPECT_TRUE(first.taken && second.taken);
+  EXPECT_TRUE(first.Exchange() && second.Exchange());
   OpenStream third(sre);
-  EXPECT_FALSE(third.taken);
+  EXPECT_FALSE(third.Exchange());
   const grpc::Status refused = third.Close();
   EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(refused.error_message(),
             "no room for another CheckStream of caller sre, which has as many as one may");
   OpenStream other(server.Bare(Bearer(kAuditorToken)));
-  EXPECT_TRUE(other.taken);
+  EXPECT_TRUE(other.Exchange());
   EXPECT_TRUE(first.Close().ok());
-  EXPECT_TRUE(WaitUntil([&] { return OpenStream(sre).taken; }));
+  EXPECT_TRUE(WaitUntil([&] { return OpenStream(sre).Exchange(); }));
   EXPECT_TRUE(second.Close().ok());
   EXPECT_TRUE(other.Close().ok());
 }
@@ -264,7 +223,7 @@ TEST(LimitsOfCallers, WhoeverHasNoNameSharesNothingWithOthersWhoHaveNone) {
   GuardedServer server(
       access::PolicySpec{.callers = {{.name = "guest", .anybody = true, .identities = {"etl"}}}});
   std::list<OpenStream> streams;
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(streams.emplace_back(server.Bare()).taken);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(streams.emplace_back(server.Bare()).Exchange());
   for (OpenStream& stream : streams) EXPECT_TRUE(stream.Close().ok());
 }
 

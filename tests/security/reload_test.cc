@@ -108,13 +108,7 @@ class Reload : public testing::Test {
   v1::ConfigStatus Config() const { return Status(kSreToken).config(); }
   v1::GetStatusResponse Status(const std::string& token) const {
     const Peer sre = WithToken(token);
-    rpc::Context context;
-    sre.Fill(context);
-    v1::GetStatusResponse response;
-    const grpc::Status status =
-        v1::StatusService::NewStub(sre.channel)->GetStatus(&context, {}, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
+    return AnswerOf(sre, &v1::StatusService::Stub::GetStatus);
   }
   // Whether this becomes the only thing that is wrong with the configuration; empty: nothing is.
   bool ConfigErrorBecomes(const std::string& error) const {
@@ -183,7 +177,7 @@ TEST_F(Reload, GrantsFollowTheConfigurationAndABadOneChangesNothing) {
       kSre, "    - {name: job, certificate: 'URI:spiffe://job', identities: [backfill]}\n"));
   ASSERT_EQ(Start(), absl::OkStatus());
   const Peer job = WithUri("spiffe://job");
-  v1::CheckRequest urgent = rpc::CheckOf("backfill", 1);
+  v1::CheckRequest urgent = CheckOf("backfill", 1);
   (*urgent.mutable_tags())["urgent"] = "true";
   EXPECT_EQ(GuardedServer::Check(job, "backfill"), '+');
   EXPECT_EQ(GuardedServer::Check(job, urgent), 'P');

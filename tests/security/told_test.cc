@@ -48,20 +48,9 @@ TEST_F(PeersTold, AreThoseOfEveryKindOfRefusal) {
   EXPECT_EQ(PeerOf([&] { GuardedServer::Check(backfill_, "vip:backfill"); }), peer);
   EXPECT_EQ(PeerOf([&] { GuardedServer::Report(backfill_, 4711); }), peer);
   EXPECT_EQ(PeerOf([&] { GuardedServer::TryToPause(backfill_, "ann", "stuck"); }), peer);
-  EXPECT_EQ(PeerOf([&] {
-              rpc::Context context;
-              v1::GetStatusResponse response;
-              v1::StatusService::NewStub(backfill_.channel)->GetStatus(&context, {}, &response);
-            }),
-            peer);
-  EXPECT_EQ(
-      PeerOf([&] {
-        rpc::Context context;
-        v1::ListDenialsResponse response;
-        v1::ThrottleLogService::NewStub(backfill_.channel)->ListDenials(&context, {}, &response);
-      }),
-      peer);
-  v1::CheckRequest urgent = rpc::CheckOf("backfill", 1);
+  EXPECT_EQ(PeerOf([&] { CallRpc(backfill_, &v1::StatusService::Stub::GetStatus); }), peer);
+  EXPECT_EQ(PeerOf([&] { CallRpc(backfill_, &v1::ThrottleLogService::Stub::ListDenials); }), peer);
+  v1::CheckRequest urgent = CheckOf("backfill", 1);
   (*urgent.mutable_tags())["urgent"] = "true";
   const Peer dba = server_.Certified({.dns = {"dba.example"}});
   const std::string other = PeerOf([&] { GuardedServer::Check(dba, urgent); });
@@ -71,24 +60,16 @@ TEST_F(PeersTold, AreThoseOfEveryKindOfRefusal) {
 
 TEST_F(PeersTold, AreThoseOfBatchesStreamsAndStrangers) {
   const std::string peer = PeerOf([&] { GuardedServer::Check(backfill_, "etl"); });
-  const auto stub = v1::ThrottlerService::NewStub(backfill_.channel);
   EXPECT_EQ(PeerOf([&] {
-              rpc::Context context;
               v1::BatchCheckRequest request;
-              *request.add_checks() = rpc::CheckOf("etl", 1);
-              v1::BatchCheckResponse response;
-              stub->BatchCheck(&context, request, &response);
+              *request.add_checks() = CheckOf("etl", 1);
+              CallRpc(backfill_, &v1::ThrottlerService::Stub::BatchCheck, request);
             }),
             peer);
   EXPECT_EQ(PeerOf([&] {
-              rpc::Context context;
-              const auto stream = stub->CheckStream(&context);
-              v1::CheckStreamRequest request;
-              *request.add_checks() = rpc::CheckOf("etl", 1);
-              v1::CheckStreamResponse response;
-              EXPECT_TRUE(stream->Write(request) && stream->Read(&response));
-              stream->WritesDone();
-              stream->Finish();
+              OpenStream open(backfill_);
+              EXPECT_TRUE(open.Exchange());
+              open.Close();
             }),
             peer);
   const std::string stranger = PeerOf([&] { GuardedServer::Check(server_.Bare(), "etl"); });

@@ -1,26 +1,15 @@
-// What an RpcServer works with in tests that are about something else: nobody listens, collects
-// what is counted, has a status, or is refused anything.
+// What a Throttler or an RpcServer works with where something else is measured or tried: nobody
+// listens, collects what is counted, has a status, or is refused anything.
 //
 //   QuietDependencies quiet(engine, clock);
 //   auto server = RpcServer::Start(options, quiet.all);
 
 #pragma once
 
-#include <vector>
-
-#include "absl/time/time.h"
 #include "server/rpc/dependencies.h"
+#include "tests/testing/fake_status.h"
 
 namespace headgate::rpc {
-
-class NoStatus final : public StatusSource {
- public:
-  absl::Time StartedAt() const override { return absl::UnixEpoch(); }
-  config::LoadStatus Config() const override { return {}; }
-  std::vector<health::TargetSnapshot> Targets() const override { return {}; }
-  throttle_log::ThrottleLogSnapshot ThrottleLog() const override { return {}; }
-  overrides::OverridesSnapshot Overrides() const override { return {}; }
-};
 
 struct QuietDependencies {
   QuietDependencies(engine::Engine& engine, Clock& clock)
@@ -35,7 +24,7 @@ struct QuietDependencies {
             .access = access,
             .calls = calls} {}
 
-  NoStatus status;
+  FakeStatus status;
   CheckListener activity;
   transport::CallListener call_listener;
   throttle_log::Recorder recorder;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gtest/gtest.h"
+#include "tests/testing/rpc_call.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate {
@@ -12,14 +13,10 @@ RunningHeadgated::RunningHeadgated(HeadgatedOptions options)
     : HeadgatedProcess(std::move(options)) {
   Restart();
   channel_ = grpc::CreateChannel(address(), grpc::InsecureChannelCredentials());
-  throttler_ = v1::ThrottlerService::NewStub(channel_);
-  status_ = v1::StatusService::NewStub(channel_);
 }
 
 RunningHeadgated::~RunningHeadgated() {
   // A client that makes no call does not see that the server stops, and is waited for.
-  throttler_ = nullptr;
-  status_ = nullptr;
   channel_ = nullptr;
   if (!HasEnded()) Terminate();
 }
@@ -37,23 +34,15 @@ void RunningHeadgated::Restart() {
 
 v1::Decision RunningHeadgated::Check(const std::string& identity, double cost,
                                      const std::string& target) const {
-  v1::CheckRequest request;
-  request.set_identity(identity);
+  v1::CheckRequest request = CheckOf(identity, cost);
   request.set_target(target);
-  request.set_estimated_cost(cost);
-  v1::CheckResponse response;
-  grpc::ClientContext context;
-  const grpc::Status status = throttler_->Check(&context, request, &response);
-  EXPECT_TRUE(status.ok()) << status.error_message();
+  const v1::CheckResponse response =
+      AnswerOf(channel_, &v1::ThrottlerService::Stub::Check, request);
   return response.decision();
 }
 
 v1::GetStatusResponse RunningHeadgated::Status() const {
-  v1::GetStatusResponse response;
-  grpc::ClientContext context;
-  const grpc::Status status = status_->GetStatus(&context, {}, &response);
-  EXPECT_TRUE(status.ok()) << status.error_message();
-  return response;
+  return AnswerOf(channel_, &v1::StatusService::Stub::GetStatus);
 }
 
 bool RunningHeadgated::AwaitHealth(v1::HealthState state, const std::string& identity) const {

@@ -49,8 +49,6 @@ class RunningHeadgated : public HeadgatedProcess {
 
  private:
   std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<v1::ThrottlerService::Stub> throttler_;
-  std::unique_ptr<v1::StatusService::Stub> status_;
 };
 
 }  // namespace headgate

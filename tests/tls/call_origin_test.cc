@@ -41,7 +41,7 @@ class Origins final : public grpc::health::v1::Health::Service {
   static void Call(int port, const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
     const auto stub = grpc::health::v1::Health::NewStub(
         grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), credentials));
-    rpc::Context context;
+    Context context;
     grpc::health::v1::HealthCheckResponse response;
     const grpc::Status status = stub->Check(&context, {}, &response);
     EXPECT_TRUE(status.ok()) << status.error_message();

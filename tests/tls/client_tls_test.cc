@@ -43,7 +43,7 @@ class ClientFiles {
   }
   std::string File(const std::string& name) const { return folder_.File(name); }
   ConnectionOptions Options() const {
-    return {.address = absl::StrCat("127.0.0.1:", server_.server->server->port()),
+    return {.address = server_.address(),
             .tls = TlsOptions{.ca_file = File("ca.crt"),
                               .certificate_file = File("own.crt"),
                               .key_file = File("own.key")}};
@@ -149,7 +149,7 @@ TEST(ClientTls, SendsTheTokenThatIsInTheFileNow) {
   const auto source = ChannelSource::Create(options, {}, time);
   ASSERT_TRUE(source.ok()) << source.status();
   const auto send = [&] {
-    rpc::Context context;
+    Context context;
     grpc::health::v1::HealthCheckResponse response;
     const grpc::Status status =
         grpc::health::v1::Health::NewStub((*source)->Get())->Check(&context, {}, &response);
@@ -205,10 +205,10 @@ TEST(ChannelSource, StaysWhereThereIsNoTls) {
 
 // Authority, caller and server are all replaced, one after the other, while the caller works.
 TEST(ClientTls, RotatesBothEndsUnderLoadWithoutAFailedCheck) {
-  rpc::RpcServerOptions options = rpc::TestServer::Options();
+  rpc::RpcServerOptions options = InProcessServer::Rpc();
   options.connections.age = absl::Milliseconds(300);
   options.connections.age_grace = absl::Seconds(10);
-  TlsServer server(config::ClientCertificates::kRequired, options);
+  TlsServer server(config::ClientCertificates::kRequired, {.rpc = options});
   ClientFiles files(server);
   auto client = client::Client::Create(SdkOptions(files.Options()));
   ASSERT_TRUE(client.ok()) << client.status();
@@ -224,10 +224,9 @@ TEST(ClientTls, RotatesBothEndsUnderLoadWithoutAFailedCheck) {
   });
   const auto goes_on = [&] {
     const int seen = checks.load();
-    const int64_t connections = server.server->server->connections().accepted;
+    const int64_t connections = server->connections().accepted;
     return WaitUntil([&] {
-      return checks.load() > seen + 50 &&
-             server.server->server->connections().accepted > connections + 2;
+      return checks.load() > seen + 50 && server->connections().accepted > connections + 2;
     });
   };
   EXPECT_TRUE(goes_on());

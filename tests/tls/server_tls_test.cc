@@ -45,7 +45,7 @@ TEST(ServerTls, RefusesEveryOtherCaller) {
   const TestCertificate ended = server.authority.Sign({.lifetime = -absl::Hours(1)});
   EXPECT_EQ(server.Check(server.Caller(ended)).error_code(), StatusCode::UNAVAILABLE);
   // Without TLS at all.
-  EXPECT_EQ(TlsServer::CheckOver(server.server->Connect()).error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_EQ(TlsServer::CheckOver(server.channel).error_code(), StatusCode::UNAVAILABLE);
 }
 
 TEST(ServerTls, OptionalLetsInWhoShowsNothingButNotWhoShowsAForgery) {
@@ -213,10 +213,10 @@ TEST(ServerTls, DoesNotStartWithWrongFiles) {
 }
 
 TEST(ServerTls, RotatesServerAndCallersUnderLoadWithoutAFailedCheck) {
-  rpc::RpcServerOptions options = rpc::TestServer::Options();
+  rpc::RpcServerOptions options = InProcessServer::Rpc();
   options.connections.age = absl::Milliseconds(200);  // so that many connections see each change
   options.connections.age_grace = absl::Seconds(10);
-  TlsServer server(ClientCertificates::kRequired, options);
+  TlsServer server(ClientCertificates::kRequired, {.rpc = options});
   // Sequentially consistent, all three: speed is not the point.
   std::atomic<bool> stop = false;
   std::atomic<int> checks = 0;

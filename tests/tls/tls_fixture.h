@@ -8,37 +8,53 @@
 #include <grpcpp/security/credentials.h>
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "server/tls/server_tls.h"
-#include "tests/rpc/rpc_fixture.h"
 #include "tests/testing/certificates.h"
+#include "tests/testing/in_process_server.h"
 #include "tests/testing/temp_folder.h"
 
 namespace headgate::tls {
 
-class TlsServer {
- public:
-  explicit TlsServer(config::ClientCertificates clients = config::ClientCertificates::kRequired,
-                     rpc::RpcServerOptions options = rpc::TestServer::Options(),
-                     access::AccessControl* access = nullptr) {
+// What is there before the server.
+struct TlsFiles {
+  explicit TlsFiles(config::ClientCertificates clients) {
     Write(authority.SignServer());
     ReplaceFile(settings.client_ca_file, authority.certificate());
     settings.client_certificates = clients;
     if (clients == config::ClientCertificates::kNone) settings.client_ca_file.clear();
     auto loaded = ServerTls::Load(
+<<<<<<< HEAD
         settings, clock, [](const TlsSnapshot&) {}, absl::Milliseconds(5));
+=======
+        settings, tls_clock, [](const TlsState&) {}, absl::Milliseconds(5));
+>>>>>>> part/inprocess
     EXPECT_TRUE(loaded.ok()) << loaded.status();
     tls = *std::move(loaded);
-    options.credentials = tls->credentials();
-    server.emplace(engine::OneBudget(engine::RateBudget("b", 1000, 100'000)), options, access);
   }
 
   void Write(const TestCertificate& pair) {
     ReplaceFile(settings.certificate_file, pair.certificate);
     ReplaceFile(settings.key_file, pair.key);
   }
+
+  TempFolder folder;
+  CertificateAuthority authority{"authority"};
+  config::TlsSettings settings{.certificate_file = folder.File("tls.crt"),
+                               .key_file = folder.File("tls.key"),
+                               .client_ca_file = folder.File("ca.crt")};
+  FakeClock tls_clock;  // the server's as well
+  std::unique_ptr<ServerTls> tls;
+};
+
+class TlsServer : public TlsFiles, public InProcessServer {
+ public:
+  explicit TlsServer(config::ClientCertificates clients = config::ClientCertificates::kRequired,
+                     const InProcessOptions& options = {})
+      : TlsFiles(clients),
+        InProcessServer(engine::OneBudget(engine::RateBudget("b", 1000, 100'000)),
+                        WithTls(options)) {}
 
   // What a caller shows and trusts.
   grpc::SslCredentialsOptions Caller() {
@@ -53,28 +69,22 @@ class TlsServer {
   std::shared_ptr<grpc::Channel> Connect(const grpc::SslCredentialsOptions& caller) const {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    return grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server->server->port()),
-                                     grpc::SslCredentials(caller), arguments);
+    return grpc::CreateCustomChannel(address(), grpc::SslCredentials(caller), arguments);
   }
   static grpc::Status CheckOver(const std::shared_ptr<grpc::Channel>& channel) {
-    rpc::Context context;
-    v1::CheckResponse response;
-    return v1::ThrottlerService::NewStub(channel)->Check(&context, rpc::CheckOf("job:etl", 1),
-                                                         &response);
+    return CallRpc(channel, &v1::ThrottlerService::Stub::Check, CheckOf("job:etl", 1));
   }
   // Over a connection of its own.
   grpc::Status Check(const grpc::SslCredentialsOptions& caller) const {
     return CheckOver(Connect(caller));
   }
 
-  TempFolder folder;
-  CertificateAuthority authority{"authority"};
-  config::TlsSettings settings{.certificate_file = folder.File("tls.crt"),
-                               .key_file = folder.File("tls.key"),
-                               .client_ca_file = folder.File("ca.crt")};
-  FakeClock clock;
-  std::unique_ptr<ServerTls> tls;
-  std::optional<rpc::TestServer> server;  // after tls
+ private:
+  InProcessOptions WithTls(InProcessOptions options) {
+    options.rpc.credentials = tls->credentials();
+    options.clock = &tls_clock;
+    return options;
+  }
 };
 
 }  // namespace headgate::tls

@@ -39,7 +39,7 @@ class Deaf {
 };
 
 std::string Message(const std::string& identity) {
-  return rpc::CheckOf(identity, 1).SerializeAsString();
+  return CheckOf(identity, 1).SerializeAsString();
 }
 
 class UnreadAnswers : public testing::Test {
@@ -48,14 +48,14 @@ class UnreadAnswers : public testing::Test {
 
   void LetBeDeaf(int connections, const std::string& path, const std::string& message) {
     for (int i = 0; i < connections; ++i) {
-      deaf_.push_back(std::make_unique<Deaf>(server_.server->port(), path, message));
+      deaf_.push_back(std::make_unique<Deaf>(server_.port(), path, message));
     }
   }
   void ExpectChecksAnswered(int checks) {
     for (int i = 0; i < checks; ++i) server_.Denied("job:etl", 1);
   }
 
-  rpc::TestServer server_{Scarce()};
+  InProcessServer server_{Scarce()};
   std::vector<std::unique_ptr<Deaf>> deaf_;
 };
 
@@ -78,18 +78,14 @@ TEST_F(UnreadAnswers, OfBatchesAndReportsKeepNobodyFromTheirs) {
 TEST_F(UnreadAnswers, OfProbesKeepNobodyFromTheirs) {
   LetBeDeaf(3, kHealthCheck, "");
   for (int i = 0; i < 100; ++i) {
-    rpc::Context context;
-    grpc::health::v1::HealthCheckResponse response;
-    EXPECT_TRUE(server_.health->Check(&context, {}, &response).ok());
+    EXPECT_TRUE(CallRpc(server_.channel, &grpc::health::v1::Health::Stub::Check).ok());
   }
 }
 
 // They would keep all of gRPC's threads.
 TEST_F(UnreadAnswers, OfRareCallsKeepNobodyFromTheirs) {
   const auto get_status = [this] {
-    rpc::Context context;
-    v1::GetStatusResponse response;
-    return server_.status_service->GetStatus(&context, {}, &response);
+    return CallRpc(server_.channel, &v1::StatusService::Stub::GetStatus);
   };
   LetBeDeaf(3, kGetStatus, "");
   // While so many arrive at once there may be no thread; those that are cancelled take a moment.

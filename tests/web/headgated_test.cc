@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/override_requests.h"
 #include "tests/testing/running_headgated.h"
 #include "tests/testing/wait_until.h"
 
@@ -102,12 +103,7 @@ TEST_F(HeadgatedTest, LimitsLinesThatCallersProvoke) {
 }
 
 TEST_F(HeadgatedTest, LogsWhoMadeAnOverride) {
-  v1::CreateOverrideRequest request;
-  request.set_kind(v1::OVERRIDE_KIND_PAUSE);
-  request.mutable_selector()->set_identity("etl");
-  request.set_actor("ann");
-  request.set_reason("a \"quoted\" reason");
-  request.mutable_expires_in()->set_seconds(60);
+  const v1::CreateOverrideRequest request = Pause("etl", "ann", "a \"quoted\" reason");
   v1::CreateOverrideResponse response;
   grpc::ClientContext context;
   context.AddMetadata("x-request-id", "ticket-1");

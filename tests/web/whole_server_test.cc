@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/postgres_cluster.h"
+#include "tests/testing/rpc_call.h"
 #include "tests/web/scraped_headgated.h"
 
 namespace headgate::web {
@@ -60,13 +61,10 @@ TEST(WholeServer, CountsChecksByVerdictReasonAndBudget) {
 
 TEST(WholeServer, CountsRefusedCallsByCode) {
   ScrapedHeadgated server(kPolicy);
-  const auto stub = v1::ThrottlerService::NewStub(server.channel());
   for (int i = 0; i < 3; ++i) {
-    v1::CheckRequest request;
-    request.set_identity("no such: identity");
-    v1::CheckResponse response;
-    grpc::ClientContext context;
-    EXPECT_EQ(stub->Check(&context, request, &response).error_code(),
+    EXPECT_EQ(CallRpc(server.channel(), &v1::ThrottlerService::Stub::Check,
+                      CheckOf("no such: identity", 1))
+                  .error_code(),
               grpc::StatusCode::INVALID_ARGUMENT);
   }
   const Scrape scrape = server.Scraped();
@@ -102,13 +100,12 @@ TEST(WholeServer, AgreesWithTheThrottleLogAndTheCallersUnderLoad) {
   });
   EXPECT_EQ(scrape.Value("headgate_checks_total", {{"verdict", "DENIED"}}),
             static_cast<double>(denied.load()));
-  const auto log = v1::ThrottleLogService::NewStub(server.channel());
   int64_t logged = 0;
   EXPECT_TRUE(WaitUntil([&] {
-    v1::QueryThrottleLogRequest request;
     v1::QueryThrottleLogResponse response;
-    grpc::ClientContext context;
-    EXPECT_TRUE(log->QueryThrottleLog(&context, request, &response).ok());
+    EXPECT_TRUE(
+        CallRpc(server.channel(), &v1::ThrottleLogService::Stub::QueryThrottleLog, {}, response)
+            .ok());
     logged = 0;
     int64_t all = 0;
     for (const v1::LogSum& sum : response.sums()) {

@@ -154,8 +154,8 @@ TEST(CheckCommand, WaitsUntilItIsAllowed) {
   server.Headgate({"check", "job:etl", "--cost", "100"});
   Subprocess waiting({HEADGATE_PROGRAM, "check", "job:etl", "--cost", "1", "--wait", "forever"},
                      server.Options());
-  ASSERT_TRUE(WaitUntil([&] { return server.checks() >= 2; }));
-  server.clock().Advance(absl::Seconds(1));
+  ASSERT_TRUE(WaitUntil([&] { return server.demand.size() >= 2; }));
+  server.clock.Advance(absl::Seconds(1));
   const Finished check = waiting.Wait();
   EXPECT_EQ(check.status, 0);
   EXPECT_THAT(check.out, AllOf(StartsWith("ALLOWED\n"), HasSubstr("permit ")));
@@ -240,8 +240,8 @@ TEST(ExplainCommand, ShowsTheHealthItWasMadeUnder) {
                                  .pressure = 1.5,
                                  .signal = 0,
                                  .sampled_at_ns = FakeClock::kStartMonotonicNs};
-  ASSERT_TRUE(server.engine().SetHealth("", "careful", health, server.clock().Read()).ok());
-  server.clock().Advance(absl::Milliseconds(300));
+  ASSERT_TRUE(server.engine.SetHealth("", "careful", health, server.clock.Read()).ok());
+  server.clock.Advance(absl::Milliseconds(300));
   const Finished explain = server.Headgate({"explain", "job:etl", "--cost", "40"});
   EXPECT_EQ(explain.status, 1);
   EXPECT_THAT(explain.out,

@@ -33,9 +33,8 @@ class CommandOverTls : public testing::Test {
     ReplaceFile(folder_.File("own.crt"), own.certificate);
     ReplaceFile(folder_.File("own.key"), own.key);
   }
-  std::string Address() const { return absl::StrCat("127.0.0.1:", server_.server->server->port()); }
   Finished Run(std::vector<std::string> words, const std::vector<std::string>& more) const {
-    words.insert(words.end(), {"--address", Address()});
+    words.insert(words.end(), {"--address", server_.address()});
     words.insert(words.end(), more.begin(), more.end());
     return RunHeadgate(std::move(words));
   }
@@ -61,7 +60,7 @@ TEST_F(CommandOverTls, EveryKindOfCallIsMade) {
 TEST_F(CommandOverTls, ConnectionThatIsKeptTakesNewCertificates) {
   const auto time = std::make_shared<tls::ManualTime>();
   Globals globals;
-  globals.address = Address();
+  globals.address = server_.address();
   globals.timeout = absl::Seconds(20);
   globals.tls = client::TlsOptions{.ca_file = folder_.File("ca.crt"),
                                    .certificate_file = folder_.File("own.crt"),
@@ -84,7 +83,7 @@ TEST_F(CommandOverTls, ConnectionThatIsKeptTakesNewCertificates) {
 
 TEST_F(CommandOverTls, FilesMayComeFromTheEnvironment) {
   const Finished check = RunHeadgate(
-      {"check", "job:etl"}, {.environment = {{"HEADGATE_ADDRESS", Address()},
+      {"check", "job:etl"}, {.environment = {{"HEADGATE_ADDRESS", server_.address()},
                                              {"HEADGATE_TLS", "true"},
                                              {"HEADGATE_TLS_CA", folder_.File("ca.crt")},
                                              {"HEADGATE_TLS_CERT", folder_.File("own.crt")},
@@ -95,13 +94,13 @@ TEST_F(CommandOverTls, FilesMayComeFromTheEnvironment) {
 TEST_F(CommandOverTls, SaysThatTheServerSpeaksTls) {
   const Finished check = Run({"check", "job:etl"}, {});
   EXPECT_EQ(check.status, 3);
-  EXPECT_EQ(check.err, absl::StrCat("headgate: cannot reach ", Address(),
+  EXPECT_EQ(check.err, absl::StrCat("headgate: cannot reach ", server_.address(),
                                     ": the server speaks TLS; give --tls\n"));
 }
 
 TEST_F(CommandOverTls, SaysThatTheServerSpeaksNone) {
-  const rpc::TestServer plain(engine::OneBudget(engine::RateBudget("b", 10, 100)));
-  const std::string address = absl::StrCat("127.0.0.1:", plain.server->port());
+  const InProcessServer plain(engine::OneBudget(engine::RateBudget("b", 10, 100)));
+  const std::string address = plain.address();
   std::vector<std::string> words = All();
   words.insert(words.begin(), {"check", "job:etl", "--address", address});
   const Finished check = RunHeadgate(words);

@@ -1,9 +1,6 @@
 // A day of 200 jobs and one ETL that a lagging standby holds back from 07:00 to 07:25: the log says
 // exactly that, over the wire and on the command line.
 
-#include <grpcpp/create_channel.h>
-#include <headgate/v1/throttle_log_service.grpc.pb.h>
-
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -12,17 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "common/fake_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/rpc/rpc_server.h"
-#include "server/rpc/throttle_log_service.h"
-#include "server/throttle_log/recorder.h"
 #include "server/throttle_log/sqlite_store.h"
 #include "server/throttle_log/writer.h"
-#include "tests/cli/run_headgate.h"
-#include "tests/testing/engine_fixture.h"
-#include "tests/testing/quiet_dependencies.h"
+#include "tests/cli/test_server.h"
 #include "tests/testing/temp_folder.h"
 
 namespace headgate::cli {
@@ -59,32 +50,15 @@ engine::PolicySpec Policy() {
 // The ETL asks every second, each job once a minute.
 class Day {
  public:
-  Day() {
-    EXPECT_TRUE(engine_.Install(Policy(), clock_.Read()).ok());
-    Live();
-    rpc::RpcServerOptions options{.address = "127.0.0.1:0"};
-    options.more_services = {&service_};
-    auto server = rpc::RpcServer::Start(options, quiet_.all);
-    EXPECT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
-  }
+  Day() { Live(); }
 
   v1::ListThrottledIntervalsResponse Intervals() {
     v1::ListThrottledIntervalsRequest request;
     request.mutable_filter()->mutable_from()->set_seconds(FakeClock::kStartWallNs / 1'000'000'000);
-    v1::ListThrottledIntervalsResponse response;
-    grpc::ClientContext context;
-    const grpc::Status status =
-        v1::ThrottleLogService::NewStub(
-            grpc::CreateChannel(address(), grpc::InsecureChannelCredentials()))
-            ->ListThrottledIntervals(&context, request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
+    return AnswerOf(server_.channel, &v1::ThrottleLogService::Stub::ListThrottledIntervals,
+                    request);
   }
-  Finished Headgate(const std::vector<std::string>& words) {
-    return RunHeadgate(words, {.environment = {{"HEADGATE_ADDRESS", address()}}});
-  }
-  std::string address() const { return absl::StrCat("127.0.0.1:", server_->port()); }
+  Finished Headgate(const std::vector<std::string>& words) { return server_.Headgate(words); }
   int64_t denied() const { return denied_; }
   int64_t allowed_meanwhile() const { return allowed_meanwhile_; }
 
@@ -98,52 +72,42 @@ class Day {
       if (lags && allowed) ++allowed_meanwhile_;
       for (int job = second % 60; job < kJobs; job += 60)
         (void)Ask(absl::StrCat("job-", job, ":batch"));
-      clock_.Advance(absl::Milliseconds(990));
-      if (second % 10 == 9) writer_.Round(clock_.Read());
-      clock_.Advance(absl::Milliseconds(10));
+      server_.clock.Advance(absl::Milliseconds(990));
+      if (second % 10 == 9) writer_.Round(server_.clock.Read());
+      server_.clock.Advance(absl::Milliseconds(10));
     }
   }
 
   void SetLag(double seconds) {
     const double pressure = std::max(0.0, (seconds - 2) / (5 - 2));
-    const Now now = clock_.Read();
+    const Now now = server_.clock.Read();
     const engine::Health health = {.speed = 1,
                                    .status = engine::HealthStatus::kHealthy,
                                    .gate_shut = pressure >= 1,
                                    .pressure = static_cast<float>(pressure),
                                    .signal = 0,
                                    .sampled_at_ns = now.monotonic_ns};
-    EXPECT_TRUE(engine_.SetHealth("", "standbys", health, now).ok());
+    EXPECT_TRUE(server_.engine.SetHealth("", "standbys", health, now).ok());
   }
 
   bool Ask(const std::string& identity) {
     const engine::CheckRequest request = {.identity = identity, .estimated_cost = 1};
-    EXPECT_TRUE(engine_.Check(request, clock_.Read(), answer_).ok());
-    thread_counts_.Record(request, answer_, clock_.Read());
-    if (answer_.permit != 0) (void)engine_.Report(answer_.permit, 1, clock_.Read());
+    EXPECT_TRUE(server_.engine.Check(request, server_.clock.Read(), answer_).ok());
+    thread_counts_.Record(request, answer_, server_.clock.Read());
+    if (answer_.permit != 0) (void)server_.engine.Report(answer_.permit, 1, server_.clock.Read());
     return answer_.verdict == engine::Verdict::kAllowed;
   }
 
   const TempFolder folder_;
   const throttle_log::Keeping keeping_;
-  FakeClock clock_;
-  engine::Engine engine_{engine::EngineOptions{.seed = 1}};
-  engine::CheckAnswer answer_;
-  throttle_log::Recorder recorder_{engine_, {.seed = 1}};
-  throttle_log::ThreadCounts& thread_counts_ = recorder_.AddThread();
   std::unique_ptr<throttle_log::SqliteStore> store_ =
       *throttle_log::SqliteStore::Open(folder_.File("log.db"), keeping_);
-  throttle_log::Writer writer_{recorder_, *store_, clock_, {.step = keeping_.step}};
-  rpc::QuietDependencies quiet_{engine_, clock_};
-  rpc::ThrottleLogService service_{{.store = *store_,
-                                    .recorder = recorder_,
-                                    .clock = clock_,
-                                    .keeping = keeping_,
-                                    .seed = 1,
-                                    .access = quiet_.access}};
+  TestServer server_{Policy(), {.log_store = store_.get()}};
+  engine::CheckAnswer answer_;
+  throttle_log::ThreadCounts& thread_counts_ = server_.recorder.AddThread();
+  throttle_log::Writer writer_{server_.recorder, *store_, server_.clock, {.step = keeping_.step}};
   int64_t denied_ = 0;
   int64_t allowed_meanwhile_ = 0;
-  std::unique_ptr<rpc::RpcServer> server_;
 };
 
 // A day is lived once for all.

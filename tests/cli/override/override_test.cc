@@ -3,18 +3,14 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/overrides/registry.h"
-#include "server/rpc/override_service.h"
 #include "tests/cli/json.h"
 #include "tests/cli/test_server.h"
-#include "tests/testing/temp_folder.h"
 
 namespace headgate::cli {
 namespace {
@@ -35,11 +31,6 @@ engine::PolicySpec Policy() {
 
 class OverrideCommands : public ::testing::Test {
  protected:
-  OverrideCommands() {
-    const absl::Status installed = registry_->Install(Policy());
-    EXPECT_TRUE(installed.ok()) << installed;
-  }
-
   Finished Run(std::vector<std::string> words) {
     SubprocessOptions options = server_.Options();
     options.environment["HEADGATE_ACTOR"] = "alice";
@@ -69,30 +60,7 @@ class OverrideCommands : public ::testing::Test {
     return status == 0;
   }
 
-  absl::Status refusal_;  // of the engine
-
- private:
-  std::unique_ptr<overrides::Registry> Open() {
-    auto registry = overrides::Registry::Open({.path = folder_.File("overrides.db"),
-                                               .put =
-                                                   [this](engine::PolicySpec spec) {
-                                                     if (!refusal_.ok()) return refusal_;
-                                                     return server_.engine().Install(
-                                                         std::move(spec), server_.clock().Read());
-                                                   }},
-                                              clock_);
-    EXPECT_TRUE(registry.ok()) << registry.status();
-    return *std::move(registry);
-  }
-
-  const TempFolder folder_;
-  FakeClock clock_;  // stands still, as the server's does
-  const std::unique_ptr<overrides::Registry> registry_ = Open();
-  access::AccessControl access_{{.seed = 7}, clock_};
-  rpc::OverrideService service_{registry_.get(), access_};
-
- protected:
-  TestServer server_{Policy(), 0, {&service_}};
+  TestServer server_{Policy(), {.overrides = InProcessOptions::kKept}};
 };
 
 TEST_F(OverrideCommands, PauseSaysWhatItDidInOneLineAndIsInForce) {
@@ -289,17 +257,14 @@ TEST_F(OverrideCommands, CsvHasARowForEach) {
 }
 
 TEST_F(OverrideCommands, AServerThatCannotDoItIsFourAndNotUnreachable) {
-  refusal_ = absl::InternalError("out of order");
+  server_.refusal = absl::InternalError("out of order");
   const Finished finished = Run({"pause", "etl", "--for", "1h", "--reason", "r"});
   EXPECT_EQ(finished.status, 4);
   EXPECT_EQ(finished.err, "headgate: nothing has changed: out of order\n");
 }
 
 TEST(OverrideCommandsWithoutAStateFolder, SayWhatToSet) {
-  FakeClock clock;
-  access::AccessControl access({.seed = 7}, clock);
-  rpc::OverrideService service(nullptr, access);
-  const TestServer server(Policy(), 0, {&service});
+  const TestServer server(Policy(), {.overrides = InProcessOptions::kWithoutStateFolder});
   const Finished finished =
       server.Headgate({"pause", "etl", "--for", "1h", "--reason", "r", "--actor", "a"});
   EXPECT_EQ(finished.status, 4);

@@ -117,7 +117,7 @@ TEST_F(RunCommand, WaitsForItsTurnAndSaysSo) {
   ASSERT_TRUE(WaitUntil([&] { return !run.Err().empty(); }));
   EXPECT_THAT(run.Err(), StartsWith("headgate: waiting: Denied by budget 'seconds'"));
   EXPECT_EQ(run.Out(), "");
-  server_.clock().Advance(absl::Seconds(50));
+  server_.clock.Advance(absl::Seconds(50));
   EXPECT_EQ(run.Wait().status, 0);
   EXPECT_EQ(run.Out(), "ran\n");
 }
@@ -128,7 +128,7 @@ TEST_F(RunCommand, LateReportOfAnExpiredPermitStillSettles) {
                            {"sh", "-c", "echo ready; read line <\"$0\"; exit 3", Fifo()})),
       server_.Options());
   ASSERT_TRUE(WaitUntil([&] { return run.Out() == "ready\n"; }));
-  server_.clock().Advance(absl::Seconds(70));  // a permit lives for one minute
+  server_.clock.Advance(absl::Seconds(70));  // a permit lives for one minute
   EXPECT_EQ(server_.permits(), 0u);
   std::ofstream(Fifo()) << "\n";
   const Finished finished = run.Wait();
@@ -276,7 +276,9 @@ TEST(RunUnreachable, WaitGoesOnOnceThereIsAServer) {
                                       {"echo", "ran"})));
   ASSERT_TRUE(WaitUntil([&] { return !run.Err().empty(); }));
   EXPECT_THAT(run.Err(), StartsWith("headgate: waiting: cannot reach 127.0.0.1:"));
-  TestServer server(policy, port);
+  InProcessOptions options;
+  options.rpc.address = absl::StrCat("127.0.0.1:", port);
+  TestServer server(policy, options);
   EXPECT_EQ(run.Wait().status, 0);
   EXPECT_EQ(run.Out(), "ran\n");
 }

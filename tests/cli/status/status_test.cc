@@ -60,14 +60,14 @@ std::vector<health::TargetSnapshot> OneTarget() {
 class StatusCommand : public ::testing::Test {
  protected:
   StatusCommand() {
-    server_.SetTargets(OneTarget());
-    server_.SetConfig({.path = "/etc/headgate.yaml",
-                       .version = 3,
-                       .loaded_at = absl::FromUnixSeconds(1'767'225'600),
-                       .errors = {"headgate.yaml:7:3: unknown key 'rat'"},
-                       .refused_at = absl::FromUnixSeconds(1'767'229'200),
-                       .pending_restart = {"server.grpc_address"}});
-    server_.clock().Advance(absl::Milliseconds(300));
+    server_.status.targets = OneTarget();
+    server_.status.config = {.path = "/etc/headgate.yaml",
+                             .version = 3,
+                             .loaded_at = absl::FromUnixSeconds(1'767'225'600),
+                             .errors = {"headgate.yaml:7:3: unknown key 'rat'"},
+                             .refused_at = absl::FromUnixSeconds(1'767'229'200),
+                             .pending_restart = {"server.grpc_address"}};
+    server_.clock.Advance(absl::Milliseconds(300));
   }
 
   TestServer server_{OneBudget(RateBudget("rows", 10, 100))};
@@ -78,7 +78,7 @@ TEST_F(StatusCommand, ShowsConfigurationTargetsAndHealth) {
   EXPECT_EQ(status.status, 0);
   EXPECT_EQ(status.err, "");
   EXPECT_THAT(status.out,
-              AllOf(StartsWith("headgated 0.1.0 at " + server_.address() +
+              AllOf(StartsWith("headgated 1.2.3 at " + server_.address() +
                                ", started 2026-01-01 00:00:00 UTC\n"
                                "configuration /etc/headgate.yaml, version 3, loaded 2026-01-01 "
                                "00:00:00 UTC\n"
@@ -126,15 +126,15 @@ TEST_F(StatusCommand, CsvHasARowForEachThing) {
 
 TEST_F(StatusCommand, SaysWhatKeepsTheThrottleLogFromBeingComplete) {
   EXPECT_THAT(server_.Headgate({"status"}).out, Not(HasSubstr("throttle log")));
-  server_.SetThrottleLog({.store = "sqlite",
-                          .status = absl::ResourceExhaustedError("disk is full\x1b[2J"),
-                          .rows_written = 1200,
-                          .rows_buffered = 34,
-                          .dropped_checks = 56,
-                          .folded_checks = 78,
-                          .bytes = 2'500'000,
-                          .oldest = absl::FromUnixSeconds(1'767'225'600),
-                          .set_aside = "/state/log.db.corrupt-1"});
+  server_.status.throttle_log = {.store = "sqlite",
+                                 .status = absl::ResourceExhaustedError("disk is full\x1b[2J"),
+                                 .rows_written = 1200,
+                                 .rows_buffered = 34,
+                                 .dropped_checks = 56,
+                                 .folded_checks = 78,
+                                 .bytes = 2'500'000,
+                                 .oldest = absl::FromUnixSeconds(1'767'225'600),
+                                 .set_aside = "/state/log.db.corrupt-1"};
   EXPECT_THAT(server_.Headgate({"status"}).out,
               HasSubstr("throttle log in sqlite, 2.5 MB since 2026-01-01 00:00:00 UTC; counts "
                         "written 1200, waiting 34\n"
@@ -150,13 +150,13 @@ TEST_F(StatusCommand, SaysWhatKeepsTheThrottleLogFromBeingComplete) {
 
 TEST_F(StatusCommand, SaysWhatKeepsOverridesFromBeingMade) {
   EXPECT_THAT(server_.Headgate({"status"}).out, Not(HasSubstr("overrides")));
-  server_.SetOverrides({.is_kept = true, .in_force = 2});
+  server_.status.overrides = {.is_kept = true, .in_force = 2};
   const std::string well = server_.Headgate({"status"}).out;
   EXPECT_THAT(well, HasSubstr("overrides in force: 2\n"));
   EXPECT_THAT(well, Not(HasSubstr("CANNOT")));
-  server_.SetOverrides({.is_kept = true,
-                        .in_force = 2,
-                        .status = absl::ResourceExhaustedError("disk is full\x1b[2J")});
+  server_.status.overrides = {.is_kept = true,
+                              .in_force = 2,
+                              .status = absl::ResourceExhaustedError("disk is full\x1b[2J")};
   EXPECT_THAT(server_.Headgate({"status"}).out,
               HasSubstr("overrides in force: 2\n"
                         "overrides CANNOT BE WRITTEN: disk is full\\x1b[2J\n"));
@@ -166,14 +166,14 @@ TEST_F(StatusCommand, SaysWhatKeepsOverridesFromBeingMade) {
 
 TEST_F(StatusCommand, SaysWhatARestartWouldBringBack) {
   EXPECT_THAT(server_.Headgate({"status"}).out, Not(HasSubstr("kept for a restart")));
-  const absl::Time now = server_.clock().Read().wall();
+  const absl::Time now = server_.clock.Read().wall();
   snapshot::SnapshotView snapshot{.path = "/state/engine.snapshot",
                                   .as_of = now - absl::Milliseconds(300),
                                   .bytes = 1'200'000,
                                   .restored_from = now - absl::Seconds(5),
                                   .restored_permits = 12,
                                   .restored_buckets = 40};
-  server_.SetSnapshot(snapshot);
+  server_.status.snapshot = snapshot;
   EXPECT_THAT(
       server_.Headgate({"status"}).out,
       AllOf(HasSubstr("kept for a restart in /state/engine.snapshot, 1.2 MB, as of 300ms ago\n"),
@@ -189,7 +189,7 @@ TEST_F(StatusCommand, SaysWhatARestartWouldBringBack) {
   snapshot.restored_from = absl::InfinitePast();
   snapshot.refused = absl::DataLossError("is damaged");
   snapshot.set_aside = "/state/engine.snapshot.refused";
-  server_.SetSnapshot(snapshot);
+  server_.status.snapshot = snapshot;
   EXPECT_THAT(server_.Headgate({"status"}).out,
               AllOf(HasSubstr("a restart would lose what is owed: disk is full\\x1b[2J\n"),
                     HasSubstr("what was kept was REFUSED at start: it is damaged; it is now "
@@ -207,15 +207,15 @@ TEST_F(StatusCommand, SaysWhatARestartWouldBringBack) {
 
 TEST_F(StatusCommand, SaysWhyNewerTokensAreNotInForce) {
   EXPECT_THAT(server_.Headgate({"status", "-o", "json"}).out, Not(HasSubstr("token_file")));
-  server_.SetAccess({.is_on = true, .token_file = "/etc/tokens", .tokens = 2});
+  server_.status.access = {.is_on = true, .token_file = "/etc/tokens", .tokens = 2};
   EXPECT_THAT(server_.Headgate({"status"}).out, Not(HasSubstr("tokens")));
   EXPECT_THAT(server_.Headgate({"status", "-o", "csv"}).out,
               HasSubstr("\r\ntokens,,/etc/tokens,in force,2,,,,\r\n"));
-  server_.SetAccess(
-      {.is_on = true,
-       .token_file = "/etc/tokens",
-       .tokens = 2,
-       .status = absl::InvalidArgumentError("/etc/tokens:3: no digest\x1b[2J\nsecond")});
+  server_.status.access = {
+      .is_on = true,
+      .token_file = "/etc/tokens",
+      .tokens = 2,
+      .status = absl::InvalidArgumentError("/etc/tokens:3: no digest\x1b[2J\nsecond")};
   EXPECT_THAT(server_.Headgate({"status"}).out,
               HasSubstr("newest tokens REFUSED: /etc/tokens:3: no digest\\x1b[2J\n"
                         "newest tokens REFUSED: second\n"));

@@ -72,7 +72,7 @@ class TopCommand : public ::testing::Test {
 TEST_F(TopCommand, PrintsOneSnapshotWhereThereIsNoTerminal) {
   const Finished top = server_.Headgate({"top"});
   EXPECT_EQ(top.status, 0);
-  EXPECT_THAT(top.out, AllOf(StartsWith("headgated 0.1.0 at "),
+  EXPECT_THAT(top.out, AllOf(StartsWith("headgated 1.2.3 at "),
                              HasSubstr("##########..........  50%    50    100"),
                              HasSubstr("#####...............  25%    50    200"),
                              HasSubstr("job-7:etl        by-job"), Not(HasSubstr("\x1b"))));
@@ -149,7 +149,7 @@ TEST_F(TopCommand, FollowsTheSizeOfTheWindow) {
   top.Type("q");
   const std::string second = top.Wait().out.substr(drawn);
   EXPECT_EQ(Count(second, "\r\n"), 2);  // between three rows
-  EXPECT_THAT(second, AllOf(HasSubstr("headgated 0."), Not(HasSubstr("headgated 0.1"))));
+  EXPECT_THAT(second, AllOf(HasSubstr("headgated 1."), Not(HasSubstr("headgated 1.2"))));
 }
 
 TEST_F(TopCommand, StopsAndComesBack) {
