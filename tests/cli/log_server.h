@@ -243,9 +243,6 @@ class ServedLog {
   std::unique_ptr<grpc::Server> server_;
 };
 
-<<<<<<< HEAD
-=======
 using LogServer = AskedByHeadgate<ServedLog>;
 
->>>>>>> part/inprocess
 }  // namespace headgate::cli

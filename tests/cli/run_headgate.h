@@ -17,8 +17,6 @@ inline Finished RunHeadgate(std::vector<std::string> words, const SubprocessOpti
   return Subprocess(words, options).Wait();
 }
 
-<<<<<<< HEAD
-=======
 // A server, and the program told where it is.
 template <typename Server>
 class AskedByHeadgate : public Server {
@@ -33,5 +31,4 @@ class AskedByHeadgate : public Server {
   }
 };
 
->>>>>>> part/inprocess
 }  // namespace headgate::cli

@@ -12,12 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-<<<<<<< HEAD
-=======
-#include "tests/testing/engine_fixture.h"
 #include "tests/testing/override_requests.h"
 #include "tests/testing/rpc_call.h"
->>>>>>> part/inprocess
 #include "tests/testing/running_headgated.h"
 #include "tests/testing/test_scale.h"
 #include "tests/testing/wait_until.h"

@@ -127,13 +127,8 @@ TEST(CheckStream, OfOneConnectionThereAreOneHundredAndTwentyEight) {
 }
 
 TEST(CheckStream, TenThousandCancelledOnesLeaveNothingBehind) {
-<<<<<<< HEAD
-  TestServer server(OneBudget(RateBudget("b", 10, 100)));
-  const int rounds = Scaled(100);
-=======
   InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
-  const int rounds = engine::Scaled(100);
->>>>>>> part/inprocess
+  const int rounds = Scaled(100);
   for (int round = 0; round < rounds; ++round) {
     std::list<OpenStream> streams;
     for (int i = 0; i < 100; ++i) streams.emplace_back(server.channel);

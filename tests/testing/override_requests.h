@@ -30,8 +30,6 @@ inline v1::CreateOverrideRequest PauseForGood(const std::string& identity) {
   return request;
 }
 
-<<<<<<< HEAD
-=======
 inline v1::DeleteOverrideRequest Ending(int64_t id, const std::string& actor = "bob",
                                         const std::string& reason = "it is over") {
   v1::DeleteOverrideRequest request;
@@ -41,5 +39,4 @@ inline v1::DeleteOverrideRequest Ending(int64_t id, const std::string& actor = "
   return request;
 }
 
->>>>>>> part/inprocess
 }  // namespace headgate

@@ -121,8 +121,7 @@ TEST(SlowCallers, CannotMakeTheServerReadHeadersWithoutEnd) {
   Context context;
   context.AddMetadata("x-large", std::string(20'000, 'x'));
   v1::CheckResponse response;
-  const grpc::Status status =
-      server.throttler->Check(&context, CheckOf("job:etl", 1), &response);
+  const grpc::Status status = server.throttler->Check(&context, CheckOf("job:etl", 1), &response);
   // The connection may end along with the call.
   EXPECT_THAT(status.error_code(),
               testing::AnyOf(grpc::StatusCode::RESOURCE_EXHAUSTED, grpc::StatusCode::UNAVAILABLE))

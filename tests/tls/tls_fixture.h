@@ -25,11 +25,7 @@ struct TlsFiles {
     settings.client_certificates = clients;
     if (clients == config::ClientCertificates::kNone) settings.client_ca_file.clear();
     auto loaded = ServerTls::Load(
-<<<<<<< HEAD
-        settings, clock, [](const TlsSnapshot&) {}, absl::Milliseconds(5));
-=======
-        settings, tls_clock, [](const TlsState&) {}, absl::Milliseconds(5));
->>>>>>> part/inprocess
+        settings, tls_clock, [](const TlsSnapshot&) {}, absl::Milliseconds(5));
     EXPECT_TRUE(loaded.ok()) << loaded.status();
     tls = *std::move(loaded);
   }
