@@ -56,7 +56,7 @@ it_stops_when_it_is_told_to() {
     if grep --quiet 'foreground alone' "$WORK/out"; then break; fi
     sleep 0.1
   done
-  kill -TERM "$DEMO"
+  kill -TERM "$DEMO" || fail "it ended by itself: $(cat "$WORK/out")"
   wait "$DEMO" || status=$?
   DEMO=
   ((status == 130)) || fail "it ended with $status: $(cat "$WORK/out")"
