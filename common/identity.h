@@ -8,8 +8,8 @@
 //
 // Guarantees:
 // - LevelHash(d) depends only on the seed and the text of Level(d). A selector that is parsed on
-// its
-//   own therefore has, at its leaf, the very hash that the same level has inside a longer identity.
+//   its own therefore has, at its leaf, the very hash that the same level has inside a longer
+//   identity.
 // - Errors are InvalidArgument; they name the 0-based byte position and what is allowed.
 //
 // An Identity is a view: the parsed text must outlive it. Immutable once parsed, cheap to copy.

@@ -2,15 +2,14 @@
 // ThreadSanitizer doesn't know: the fields themselves are loaded with acquire and stored with
 // release.
 // - A reader that sees one field of a new line also sees, in its second load of the sequence
-// number,
-//   that the number has changed: the field's store came after that of the odd number.
+//   number, that the number has changed: the field's store came after that of the odd number.
 // - A reader reads the counter between its two loads of the number, and a writer reads the counter
-// for
-//   the new anchor after the number is odd. So a reader whose loads agree was on the old line
+//   for the new anchor after the number is odd. So a reader whose loads agree was on the old line
 //   before the new one's anchor, but for what the processor reorders; clock_anchor.h allows for
 //   that.
 #include "common/system_clock.h"
 
+#include <atomic>
 #include <ctime>
 #include <fstream>
 #include <string>

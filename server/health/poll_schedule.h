@@ -1,9 +1,8 @@
 // PollSchedule: when one server is polled, what it is asked then, and when its work is sampled.
 //
 // - A poll starts `interval` after the one before it; a poll that took long is followed by a rest
-// as
-//   long as itself, so that a saturated server is not polled all the time. Where every signal has
-//   an `every`, the shortest of them is the interval.
+//   as long as itself, so that a saturated server is not polled all the time. Where every signal
+//   has an `every`, the shortest of them is the interval.
 // - Without a Check for `idle_after`, polls are `idle_interval` apart, as they are where there is
 //   nothing to ask. The first Check after that is answered by a poll at once.
 // - After the n-th failure in a row the next try follows within min(5 s, interval x 2^(n-1)), drawn

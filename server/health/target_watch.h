@@ -8,8 +8,8 @@
 // - Nothing goes missing unseen: what a poll leaves out is pending, as a rate that takes a second
 //   sample is, and an error if the next one leaves it out, too.
 // - Reconfigure keeps the samples of what is still asked in the same way, the speed of profiles
-// that
-//   stay, and all connections; what is new does not count until it was asked for the first time.
+//   that stay, and all connections; what is new does not count until it was asked for the first
+//   time.
 //
 // Thread-compatible; reads no clock.
 //

@@ -57,7 +57,7 @@ class AdoptedConnection final : private AdoptingPolicy, public pqxx::connection_
       throw;
     }
   }
-  ~AdoptedConnection() { close(); }
+  ~AdoptedConnection() override { close(); }
 
  private:
   pqxx::connectionpolicy& policy() { return *this; }

@@ -5,8 +5,7 @@
 // - The place of a charge is when its bucket emptied right after it. What has not drained of it is
 //   what lies between now and its place, less all refunds to the bucket since.
 // - When rate, clock or size change, debt and places move over in cost units. When the split
-// changes,
-//   every bucket owes what the deepest in debt owed, and places lose their meaning.
+//   changes, every bucket owes what the deepest in debt owed, and places lose their meaning.
 //
 // Thread-compatible.
 
