@@ -15,6 +15,7 @@ TEST_REGEX=     # -k: only tests whose name matches; empty means all.
 TEST_UNITS=()   # Named on the command line; none means all.
 TEST_LONG=      # --long: what takes time, too.
 TEST_PREFIX=()  # A command that test binaries are run with.
+OWN_TEMPLATE=   # The folder with PostgreSQL's new data folder, if this run made it.
 PARTS=()        # "SECONDS WHAT", for the table of the slowest.
 
 summary() {
@@ -37,7 +38,7 @@ finish_tests() {
   trap - EXIT
   # shellcheck disable=SC2046
   kill $(jobs -p) 2>/dev/null || true
-  rm -rf "${HEADGATE_POSTGRES_TEMPLATE:-}"
+  rm -rf "$OWN_TEMPLATE"
   if ((status != 0 && TOTAL_FAILED == 0)); then TOTAL_FAILED=1; fi
   if ((TOTAL_PASSED + TOTAL_FAILED + TOTAL_SKIPPED == 0)); then
     say "there are no tests${TEST_REGEX:+ that match $TEST_REGEX}"
@@ -94,8 +95,8 @@ run_tests() {
   export HEADGATE_HTTP_ADDRESS=off
   # Whichever test starts PostgreSQL first leaves its new data folder there for the others.
   if [[ -z ${HEADGATE_POSTGRES_TEMPLATE:-} ]]; then
-    HEADGATE_POSTGRES_TEMPLATE=$(mktemp --directory --tmpdir headgate-pg-template-XXXXXX)
-    export HEADGATE_POSTGRES_TEMPLATE
+    OWN_TEMPLATE=$(mktemp --directory --tmpdir headgate-pg-template-XXXXXX)
+    export HEADGATE_POSTGRES_TEMPLATE=$OWN_TEMPLATE
   fi
   mkdir -p "build/$preset/test"
   for unit; do

@@ -74,6 +74,11 @@ claim() {
 unset CI
 
 room one passing
+mkdir "$ROOT/../kept.$$"
+HEADGATE_POSTGRES_TEMPLATE=$ROOT/../kept.$$ claim "a folder of another run's stays" 0 "1 passed, 0 failed"
+rmdir "$ROOT/../kept.$$"
+
+room one passing
 shell_test good 'echo fine'
 claim "tests of all kinds add up" 0 "2 passed, 0 failed"
 
