@@ -48,7 +48,8 @@ class AdoptingPolicy : public pqxx::connectionpolicy {
 class AdoptedConnection final : private AdoptingPolicy, public pqxx::connection_base {
  public:
   explicit AdoptedConnection(PgConnection opened)
-      : AdoptingPolicy(std::move(opened)), pqxx::connection_base(policy()) {
+      : AdoptingPolicy(std::move(opened)),
+        pqxx::connection_base(static_cast<pqxx::connectionpolicy&>(*this)) {
     try {
       init();
       ForbidReconnecting();
@@ -60,8 +61,6 @@ class AdoptedConnection final : private AdoptingPolicy, public pqxx::connection_
   ~AdoptedConnection() override { close(); }
 
  private:
-  pqxx::connectionpolicy& policy() { return *this; }
-
   // Where BEGIN cannot even be sent, libpqxx would have libpq connect again, by no deadline and
   // without our settings. Today's libpq does not let it come to that.
   void ForbidReconnecting() {
