@@ -68,13 +68,17 @@ gtest_results() {
     END { close_case() }' "$1"
 }
 
-# What each failed test printed, from the log.
+# What each failed test printed, from the log; of much, the beginning.
 gtest_failures() {
   awk '
-    /^\[ RUN      \]/ { if (text ~ /: Failure\n/) printf "%s", text; text = "" }
-    { text = text $0 "\n" }
-    /^\[       OK \]|^\[  SKIPPED \]|^\[-----/ { text = "" }
-    /^\[  FAILED  \] .* \([0-9]+ ms\)$/ { printf "%s", text; text = "" }' "$1"
+    function show() {
+      printf "%s", text
+      if (lines > 60) printf "... and %d lines more; they are in the log\n", lines - 60
+    }
+    /^\[ RUN      \]/ { if (text ~ /: Failure\n/) show(); text = ""; lines = 0 }
+    { if (++lines <= 60) text = text $0 "\n" }
+    /^\[       OK \]|^\[  SKIPPED \]|^\[-----/ { text = ""; lines = 0 }
+    /^\[  FAILED  \] .* \([0-9]+ ms\)$/ { show(); text = ""; lines = 0 }' "$1"
 }
 
 # A program that ended before it could write its results.
