@@ -19,7 +19,10 @@ class FileDescriptor {
   explicit FileDescriptor(int number) : number_(number) {}
   FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    std::swap(number_, other.number_);
+    if (this != &other) {
+      Close();
+      number_ = other.Release();
+    }
     return *this;
   }
   ~FileDescriptor() { Close(); }

@@ -62,7 +62,7 @@ changed_and_including() { # changed_and_including BASE
   while [[ -n $found ]]; do
     more=$({
       echo "$found"
-      awk '{ print "#include \"" $0 "\"" }' <<<"$found" |
+      awk '{ print "#include \"" $0 "\"" } sub("^client/include/", "") { print "#include <" $0 ">" }' <<<"$found" |
         grep --recursive --files-with-matches --fixed-strings --file=- common server client || true
     } | sort --unique)
     [[ $more != "$found" ]] || break
@@ -79,10 +79,21 @@ has_its_turn() { # has_its_turn NAME LAST_COMMIT COMMITS
   (((($2 - ${number%% *}) % 20 + 20) % 20 < $3))
 }
 
-# Keeps of the sources on standard input those that are to be looked at.
+# What every source depends on.
+changed_for_all() { # changed_for_all BASE
+  git diff --name-only "$1" | grep --extended-regexp '^(proto/|\.clang-tidy$|CMakePresets\.json$)' >/dev/null
+}
+
+# Keeps of the sources on standard input those that are to be looked at: all, where it is not known what
+# has changed.
 chosen_sources() {
   local base changed last commits source
-  if [[ -n ${CHECK_ALL:-} ]] || ! base=$(changed_since) || [[ -z $base ]]; then
+  base=$(changed_since)
+  if [[ -n ${HEADGATE_BASE:-} ]] && ! git rev-parse --quiet --verify "$base^{commit}" >/dev/null; then
+    echo "there is no commit $base; looking at all" >&2
+    base=
+  fi
+  if [[ -n ${CHECK_ALL:-} || -z $base ]] || changed_for_all "$base"; then
     cat
     return
   fi

@@ -34,10 +34,10 @@ slowest_parts() {
 
 # Whatever goes wrong, the last line of output says how it ended.
 finish_tests() {
-  local status=$?
+  local status=$? unit
   trap - EXIT
-  # shellcheck disable=SC2046
-  kill $(jobs -p) 2>/dev/null || true
+  # A unit's program goes with its shell.
+  for unit in $(jobs -p); do pkill -TERM -P "$unit" 2>/dev/null || true; done
   rm -rf "$OWN_TEMPLATE"
   if ((status != 0 && TOTAL_FAILED == 0)); then TOTAL_FAILED=1; fi
   if ((TOTAL_PASSED + TOTAL_FAILED + TOTAL_SKIPPED == 0)); then
@@ -127,6 +127,10 @@ build_and_run() {
   # All of release, benchmarks too, lest one no longer compiles.
   if [[ $preset != release || -n $TEST_REGEX ]] || ((${#TEST_UNITS[@]})); then
     mapfile -t targets < <(targets_of "${units[@]}")
+  fi
+  if ((${#TEST_UNITS[@]})) && ((${#targets[@]} == 0)); then
+    run_tests "$preset" "${units[@]}"  # scripts that need nothing of ours
+    return
   fi
   if ! build_preset "$preset" ${targets[@]+"${targets[@]}"}; then
     TOTAL_FAILED=$((TOTAL_FAILED + 1))

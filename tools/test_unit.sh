@@ -35,7 +35,7 @@ unit_files() { echo "build/$1/test/${2//\//-}"; } # unit_files PRESET UNIT
 
 # The chosen tests of a binary as gtest's filter; empty when there are none.
 gtest_filter() {
-  "$1" --gtest_list_tests |
+  "${TEST_PREFIX[@]}" "$1" --gtest_list_tests |
     awk '/^[^ ].*\.( |$)/ { suite = $1 } /^  / { print suite $1 }' |
     { grep --extended-regexp -e "$TEST_REGEX" || true; } | paste --serial --delimiters=:
 }

@@ -12,13 +12,13 @@
 namespace headgate::app {
 namespace {
 
-void LogDenial(const access::ToldRefusal& denial) {
-  const access::Refusal& refusal = denial.refusal;
+void LogRefusal(const access::ToldRefusal& told) {
+  const access::Refusal& refusal = told.refusal;
   LogWarning("access denied", {{"reason", access::ReasonLabel(refusal.reason)},
                                {"caller", refusal.caller},
-                               {"peer", denial.peer},
+                               {"peer", told.peer},
                                {"what", refusal.text},
-                               {"untold_before", absl::StrCat(denial.untold_before)}});
+                               {"untold_before", absl::StrCat(told.untold_before)}});
 }
 
 // Where callers are known by tokens, a file without any is not what somebody meant: it was emptied
@@ -65,7 +65,7 @@ std::string TokenFileOf(const std::optional<access::PolicySpec>& spec) {
 }  // namespace
 
 ConfiguredAccess::ConfiguredAccess(uint64_t seed, Clock& clock)
-    : access_({.seed = seed, .on_refused = LogDenial}, clock) {}
+    : access_({.seed = seed, .on_refused = LogRefusal}, clock) {}
 
 absl::StatusOr<access::TokenBook> ConfiguredAccess::ReadTokens(const access::PolicySpec& spec) {
   const std::string& path = spec.token_file;

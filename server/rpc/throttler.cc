@@ -68,6 +68,9 @@ grpc::Status Throttler::Check(const v1::CheckRequest& check, const Asker& asker,
       latency_.Add(clock_.Read().monotonic_ns - now.monotonic_ns);
     if (statuses_[0].ok()) thread_counts_.Record(request, answer, now);
   }
+  // Answers of a batch before would keep an older policy.
+  if (answers_.size() > 1 && answers_.back().policy != answer.policy) [[unlikely]]
+    answers_.resize(1);
   if (!statuses_[0].ok()) return ToGrpcStatus(statuses_[0], {.tags = request.tags});
   FillDecision(answer, check.identity(), decision);
   SealFor(asker.caller, decision);

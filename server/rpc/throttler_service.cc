@@ -95,9 +95,9 @@ void ThrottlerService::Open(transport::ServingLoop& loop) {
   loop.Own(std::make_unique<CheckStreams>(
       *this, check_stream_, loop, streams_,
       [thread](auto& context, auto& name) {
+        const CallEvidence call(context, &thread->connections);
         access::Asker asker;
-        grpc::Status known =
-            Identify(thread->access, CallEvidence(context, &thread->connections), asker);
+        grpc::Status known = Identify(thread->access, call, asker);
         if (asker.caller != nullptr && !asker.caller->is_anybody()) name = asker.caller->name();
         return known;
       },

@@ -115,7 +115,7 @@ TEST(BatchCheck, EveryTargetInItIsMadeKnown) {
   v1::BatchCheckRequest request = BatchOf(4, "job:etl", 1);
   for (int i = 0; i < 4; ++i) request.mutable_checks(i)->set_target(i < 2 ? "one" : "two");
   server.Batch(request);
-  EXPECT_EQ(server.demand.Take(), (std::vector<std::string>{"one", "two"}));
+  EXPECT_EQ(server.activity.Take(), (std::vector<std::string>{"one", "two"}));
 }
 
 TEST(Report, SettlesRefundsAndIsHarmlessTwice) {

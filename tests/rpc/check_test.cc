@@ -266,7 +266,7 @@ TEST(Check, EachOneIsMadeKnownToWhoeverMeasuresItsTarget) {
   v1::CheckRequest request = CheckOf("job:etl", 1);
   request.set_target("two");
   server.Check(request);
-  EXPECT_EQ(server.demand.Take(), std::vector<std::string>{"two"});
+  EXPECT_EQ(server.activity.Take(), std::vector<std::string>{"two"});
 }
 
 TEST(Check, APermitThatIsReportedGivesItsConcurrencyBack) {

@@ -259,7 +259,7 @@ TEST(Access, ARefusedCheckWakesNoMeasurementAndChargesNothing) {
   v1::BatchCheckRequest request;
   *request.add_checks() = CheckOf("etl", 1);
   EXPECT_TRUE(CallRpc(backfill, &v1::ThrottlerService::Stub::BatchCheck, request).ok());
-  EXPECT_THAT(server.demand.Take(), ElementsAre());
+  EXPECT_THAT(server.activity.Take(), ElementsAre());
   EXPECT_EQ(server.permits(), 0U);
 }
 

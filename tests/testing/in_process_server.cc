@@ -55,7 +55,7 @@ rpc::Dependencies InProcessServer::dependencies() {
   return {.engine = engine,
           .clock = clock,
           .status = status,
-          .activity = demand,
+          .activity = activity,
           .recorder = recorder,
           .access = access,
           .calls = calls_};

@@ -38,7 +38,7 @@
 namespace headgate {
 
 // The targets of Checks and batches, as they come.
-class RecordedDemand final : public rpc::CheckListener {
+class RecordedActivity final : public rpc::CheckListener {
  public:
   void OnCheck(std::string_view target) override {
     MutexLock lock(&mutex_);
@@ -105,7 +105,7 @@ class InProcessServer {
   FakeClock& clock;
   engine::Engine engine;
   FakeStatus status;
-  RecordedDemand demand;
+  RecordedActivity activity;
   throttle_log::Recorder recorder{engine, {.seed = 7}};
   access::AccessControl access;
   absl::Status refusal;                           // the engine's, of what overrides change

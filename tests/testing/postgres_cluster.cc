@@ -11,6 +11,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/file_descriptor.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate {
@@ -112,21 +113,22 @@ absl::Status PostgresCluster::InitDb(const std::string& data, const std::string&
 // Whoever comes first makes the template; the lock holds the others up for so long.
 absl::Status PostgresCluster::CopyTemplate(const std::string& folder,
                                            const PostgresServer& to) const {
-  const int lock = open((folder + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (lock < 0 || flock(lock, LOCK_EX) != 0) {
+  FileDescriptor lock(open((folder + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (flock(lock.number(), LOCK_EX) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("locking ", folder));
   }
   const std::string made = folder + "/data";
   absl::Status status;
   if (!std::filesystem::exists(made)) {
     const std::string unfinished = folder + "/unfinished";
+    std::filesystem::remove_all(unfinished);  // of one that was killed
     if (chown(folder.c_str(), account_.uid, account_.gid) != 0) {
       status = absl::ErrnoToStatus(errno, absl::StrCat("giving ", folder, " away"));
     }
     if (status.ok()) status = InitDb(unfinished, to.log(), "");
     if (status.ok()) std::filesystem::rename(unfinished, made);
   }
-  close(lock);
+  lock.Close();
   if (!status.ok()) return status;
   return RunProgram({"/bin/cp", "-a", made, to.data()}, account_, to.log(), kClusterLimit);
 }

@@ -154,7 +154,7 @@ TEST(CheckCommand, WaitsUntilItIsAllowed) {
   server.Headgate({"check", "job:etl", "--cost", "100"});
   Subprocess waiting({HEADGATE_PROGRAM, "check", "job:etl", "--cost", "1", "--wait", "forever"},
                      server.Options());
-  ASSERT_TRUE(WaitUntil([&] { return server.demand.size() >= 2; }));
+  ASSERT_TRUE(WaitUntil([&] { return server.activity.size() >= 2; }));
   server.clock.Advance(absl::Seconds(1));
   const Finished check = waiting.Wait();
   EXPECT_EQ(check.status, 0);
