@@ -15,6 +15,7 @@ namespace headgate::postgres {
 
 class LogDatabase {
  public:
+  // Of a store whose server hangs. Others have the time that a busy machine takes.
   static constexpr absl::Duration kTimeout = absl::Seconds(2);
 
   LogDatabase() {
@@ -25,11 +26,12 @@ class LogDatabase {
     EXPECT_TRUE(server().RunSql("CREATE DATABASE " + name_).ok());
   }
 
-  std::unique_ptr<PostgresLogStore> Open(const throttle_log::Keeping& keeping) {
+  std::unique_ptr<PostgresLogStore> Open(const throttle_log::Keeping& keeping,
+                                         absl::Duration timeout = absl::Minutes(1)) {
     PostgresLogStoreOptions options;
     options.dsn = [dsn = server().Dsn("postgres", name_)] { return dsn; };
-    options.timeout = kTimeout;
-    options.scan_timeout = kTimeout;
+    options.timeout = timeout;
+    options.scan_timeout = timeout;
     return std::make_unique<PostgresLogStore>(options, keeping, clock_);
   }
 

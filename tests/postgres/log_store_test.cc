@@ -41,7 +41,7 @@ class LogStoreTest : public testing::Test {
 
   SystemClock clock_;
   LogDatabase database_;
-  std::unique_ptr<PostgresLogStore> store_ = database_.Open({});
+  std::unique_ptr<PostgresLogStore> store_ = database_.Open({}, LogDatabase::kTimeout);
   int64_t batch_ = 0;
 };
 
