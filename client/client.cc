@@ -68,13 +68,13 @@ absl::StatusOr<Permit> Client::CheckOrWait(const CheckRequest& request, absl::Du
   return core_->CheckOrWait(request, max_wait, stop);
 }
 
-absl::Status Client::Report(uint64_t permit_id, double actual_cost) {
-  return core_->Report(permit_id, actual_cost);
+absl::Status Client::Report(uint64_t permit_id, const WorkDone& done) {
+  return core_->Report({.permit_id = permit_id, .done = done});
 }
 
-absl::StatusOr<ReportOutcome> Client::ReportNow(uint64_t permit_id, double actual_cost,
-                                                const std::stop_token& stop) {
-  return core_->ReportNow(permit_id, actual_cost, stop);
+absl::StatusOr<ReportResult> Client::ReportNow(uint64_t permit_id, const WorkDone& done,
+                                               const std::stop_token& stop) {
+  return core_->ReportNow({.permit_id = permit_id, .done = done}, stop);
 }
 
 bool Client::Flush(absl::Duration timeout) { return core_->reporter().Flush(timeout); }

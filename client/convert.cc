@@ -15,10 +15,21 @@ absl::Duration FromProto(const google::protobuf::Duration& duration) {
   return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
 }
 
+absl::Time FromProto(const google::protobuf::Timestamp& time) {
+  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
+}
+
+void SetDuration(absl::Duration duration, google::protobuf::Duration& to) {
+  absl::Duration rest;
+  to.set_seconds(absl::IDivDuration(duration, absl::Seconds(1), &rest));
+  to.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
+}
+
 // A switch without a default, so that the compiler names what a new version of the API adds.
 Reason FromProto(v1::Reason reason) {
   switch (reason) {
     case v1::REASON_UNSPECIFIED:
+    case v1::REASON_UNMATCHED:  // of counts alone
       return Reason::kNone;
     case v1::REASON_EXEMPT:
       return Reason::kExempt;
@@ -34,6 +45,8 @@ Reason FromProto(v1::Reason reason) {
       return Reason::kMaxConcurrency;
     case v1::REASON_CAPACITY:
       return Reason::kCapacity;
+    case v1::REASON_PERMITS:
+      return Reason::kPermits;
     case v1::Reason_INT_MIN_SENTINEL_DO_NOT_USE_:
     case v1::Reason_INT_MAX_SENTINEL_DO_NOT_USE_:
       break;
@@ -57,6 +70,8 @@ LimitKind FromProto(v1::LimitKind kind) {
       return LimitKind::kMaxConcurrency;
     case v1::LIMIT_KIND_PROBE:
       return LimitKind::kProbe;
+    case v1::LIMIT_KIND_PERMITS:
+      return LimitKind::kPermits;
     case v1::LIMIT_KIND_UNSPECIFIED:
     case v1::LimitKind_INT_MIN_SENTINEL_DO_NOT_USE_:
     case v1::LimitKind_INT_MAX_SENTINEL_DO_NOT_USE_:
@@ -83,6 +98,20 @@ HealthState FromProto(v1::HealthState state) {
   return HealthState::kUnknown;
 }
 
+BudgetUnit FromProto(v1::BudgetUnit unit) {
+  switch (unit) {
+    case v1::BUDGET_UNIT_COST:
+      return BudgetUnit::kCost;
+    case v1::BUDGET_UNIT_BUSY_TIME:
+      return BudgetUnit::kBusyTime;
+    case v1::BUDGET_UNIT_UNSPECIFIED:
+    case v1::BudgetUnit_INT_MIN_SENTINEL_DO_NOT_USE_:
+    case v1::BudgetUnit_INT_MAX_SENTINEL_DO_NOT_USE_:
+      break;
+  }
+  return BudgetUnit::kUnknown;
+}
+
 Violation FromProto(const v1::Violation& proto) {
   Violation violation{.budget = proto.budget(),
                       .rule = proto.rule(),
@@ -93,6 +122,13 @@ Violation FromProto(const v1::Violation& proto) {
                       .signal = proto.signal(),
                       .warn = proto.warn()};
   if (proto.has_retry_after()) violation.retry_after = FromProto(proto.retry_after());
+  violation.unit = FromProto(proto.unit());
+  if (proto.has_reported_debt()) {
+    const v1::ReportedDebt& debt = proto.reported_debt();
+    violation.reported_debt = ReportedDebt{.reported_at = FromProto(debt.reported_at()),
+                                           .reported = debt.reported(),
+                                           .owed_for = FromProto(debt.owed_for())};
+  }
   return violation;
 }
 
@@ -140,6 +176,15 @@ v1::CheckRequest ToProto(const CheckRequest& request) {
   return proto;
 }
 
+v1::PermitReport ToProto(const PermitReport& report) {
+  v1::PermitReport proto;
+  proto.set_permit_id(report.permit_id);
+  const WorkDone& done = report.done;
+  if (done.actual_cost.has_value()) proto.set_actual_cost(*done.actual_cost);
+  if (done.busy_time.has_value()) SetDuration(*done.busy_time, *proto.mutable_busy_time());
+  return proto;
+}
+
 absl::StatusOr<Answer> FromProto(const v1::CheckResponse& response) {
   const v1::Decision& decision = response.decision();
   if (decision.verdict() != v1::VERDICT_ALLOWED && decision.verdict() != v1::VERDICT_DENIED)
@@ -148,6 +193,7 @@ absl::StatusOr<Answer> FromProto(const v1::CheckResponse& response) {
   Answer answer{.verdict = allowed ? Verdict::kAllowed : Verdict::kDenied,
                 .reason = FromProto(decision.reason()),
                 .predicted_cost = decision.predicted_cost(),
+                .probe = decision.probe(),
                 .message = decision.message(),
                 .priority = decision.priority()};
   if (decision.has_permit_id()) answer.permit_id = decision.permit_id();
@@ -155,18 +201,29 @@ absl::StatusOr<Answer> FromProto(const v1::CheckResponse& response) {
   for (const v1::Violation& violation : decision.violations())
     answer.violations.push_back(FromProto(violation));
   if (decision.has_health()) answer.health = FromProto(decision.health());
+  if (decision.has_predicted_busy_time()) {
+    answer.predicted_busy_time = FromProto(decision.predicted_busy_time());
+  }
   if (decision.has_chunk_scale()) answer.chunk_scale = decision.chunk_scale();
   return answer;
 }
 
-absl::StatusOr<ReportOutcome> FromProto(const v1::ReportResult& result) {
+absl::StatusOr<ReportResult> FromProto(const v1::ReportResult& result) {
+  ReportResult settled;
   switch (result.outcome()) {
     case v1::REPORT_OUTCOME_SETTLED:
-      return ReportOutcome::kSettled;
+      for (const v1::Overrun& overrun : result.overruns()) {
+        settled.overruns.push_back({.budget = overrun.budget(),
+                                    .reported = overrun.reported(),
+                                    .charged = overrun.charged()});
+      }
+      return settled;
     case v1::REPORT_OUTCOME_ALREADY_SETTLED:
-      return ReportOutcome::kAlreadySettled;
+      settled.outcome = ReportOutcome::kAlreadySettled;
+      return settled;
     case v1::REPORT_OUTCOME_FORGOTTEN:
-      return ReportOutcome::kForgotten;
+      settled.outcome = ReportOutcome::kForgotten;
+      return settled;
     default:
       break;
   }

@@ -14,10 +14,11 @@
 namespace headgate::client::internal {
 
 v1::CheckRequest ToProto(const CheckRequest& request);
+v1::PermitReport ToProto(const PermitReport& report);
 
 // Internal for an answer without a verdict that this client understands.
 absl::StatusOr<Answer> FromProto(const v1::CheckResponse& response);
-absl::StatusOr<ReportOutcome> FromProto(const v1::ReportResult& result);
+absl::StatusOr<ReportResult> FromProto(const v1::ReportResult& result);
 
 // With the retry delay that google.rpc.RetryInfo asks for.
 absl::Status FromGrpc(const grpc::Status& status);

@@ -26,6 +26,20 @@ absl::Status ValidCost(double cost, const char* field) {
       absl::StrCat(field, ": ", cost, " is not a cost; it has to be from 0 to ", kMaxCost));
 }
 
+absl::Status Valid(const WorkDone& done) {
+  if (done.actual_cost.has_value()) {
+    absl::Status valid = ValidCost(*done.actual_cost, "actual_cost");
+    if (!valid.ok()) return valid;
+  }
+  const absl::Duration busy_time = done.busy_time.value_or(absl::ZeroDuration());
+  if (busy_time >= absl::ZeroDuration() && busy_time < absl::InfiniteDuration()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("busy_time: ", absl::FormatDuration(busy_time),
+                   " is no busy time; it has to be finite and not below zero"));
+}
+
 bool IsUnreachable(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
@@ -145,18 +159,17 @@ absl::StatusOr<Permit> Core::CheckOrWait(const CheckRequest& request, absl::Dura
   }
 }
 
-absl::Status Core::Report(uint64_t permit_id, double actual_cost) {
-  absl::Status valid = ValidCost(actual_cost, "actual_cost");
-  if (valid.ok()) reporter_.Add({.permit_id = permit_id, .actual_cost = actual_cost});
+absl::Status Core::Report(const PermitReport& report) {
+  absl::Status valid = Valid(report.done);
+  if (valid.ok()) reporter_.Add(report);
   return valid;
 }
 
-absl::StatusOr<ReportOutcome> Core::ReportNow(uint64_t permit_id, double actual_cost,
-                                              const std::stop_token& stop) {
-  const PermitReport report{.permit_id = permit_id, .actual_cost = actual_cost};
-  absl::Status status = ValidCost(actual_cost, "actual_cost");
+absl::StatusOr<ReportResult> Core::ReportNow(const PermitReport& report,
+                                             const std::stop_token& stop) {
+  absl::Status status = Valid(report.done);
   if (!status.ok()) return status;
-  absl::StatusOr<std::vector<absl::StatusOr<ReportOutcome>>> results;
+  absl::StatusOr<std::vector<absl::StatusOr<ReportResult>>> results;
   status = Retry(stop, [&](absl::Duration timeout) {
     results = transport_->Report({&report, 1}, timeout, stop);
     return results.status();

@@ -29,9 +29,8 @@ class Core : public std::enable_shared_from_this<Core> {
   absl::StatusOr<Answer> Check(const CheckRequest& request, const std::stop_token& stop);
   absl::StatusOr<Permit> CheckOrWait(const CheckRequest& request, absl::Duration max_wait,
                                      const std::stop_token& stop);
-  absl::Status Report(uint64_t permit_id, double actual_cost);
-  absl::StatusOr<ReportOutcome> ReportNow(uint64_t permit_id, double actual_cost,
-                                          const std::stop_token& stop);
+  absl::Status Report(const PermitReport& report);
+  absl::StatusOr<ReportResult> ReportNow(const PermitReport& report, const std::stop_token& stop);
 
   const ClientOptions& options() const { return options_; }
   Reporter& reporter() { return reporter_; }

@@ -44,7 +44,7 @@ class FakeHeadgate::Server final : public Transport {
  public:
   absl::StatusOr<Answer> Check(const CheckRequest& request, absl::Duration timeout,
                                const std::stop_token& stop) override;
-  absl::StatusOr<std::vector<absl::StatusOr<ReportOutcome>>> Report(
+  absl::StatusOr<std::vector<absl::StatusOr<ReportResult>>> Report(
       absl::Span<const PermitReport> reports, absl::Duration timeout,
       const std::stop_token& stop) override;
 
@@ -55,6 +55,10 @@ class FakeHeadgate::Server final : public Transport {
   void SetHandler(Handler handler) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
     handler_ = std::move(handler);
+  }
+  void SetOverruns(std::vector<Overrun> overruns) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    overruns_ = std::move(overruns);
   }
   void SetNetwork(Network network) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
@@ -78,7 +82,7 @@ class FakeHeadgate::Server final : public Transport {
     if (network_ == Network::kUp) return absl::OkStatus();
     return absl::UnavailableError("the fake's network is down");
   }
-  ReportOutcome Settle(const PermitReport& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ReportResult Settle(const PermitReport& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
   Network network_ ABSL_GUARDED_BY(mutex_) = Network::kUp;
@@ -88,6 +92,7 @@ class FakeHeadgate::Server final : public Transport {
   };
   std::vector<CheckRequest> checks_ ABSL_GUARDED_BY(mutex_);
   std::vector<PermitReport> reports_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Overrun> overruns_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_permit_ ABSL_GUARDED_BY(mutex_) = 1;
   std::set<uint64_t> outstanding_ ABSL_GUARDED_BY(mutex_);
 };
@@ -116,19 +121,20 @@ absl::StatusOr<Answer> FakeHeadgate::Server::Check(const CheckRequest& request, 
   return answer;
 }
 
-absl::StatusOr<std::vector<absl::StatusOr<ReportOutcome>>> FakeHeadgate::Server::Report(
+absl::StatusOr<std::vector<absl::StatusOr<ReportResult>>> FakeHeadgate::Server::Report(
     absl::Span<const PermitReport> reports, absl::Duration, const std::stop_token&) {
   MutexLock lock(&mutex_);
   if (const absl::Status reached = Reached(); !reached.ok()) return reached;
-  std::vector<absl::StatusOr<ReportOutcome>> results;
+  std::vector<absl::StatusOr<ReportResult>> results;
   for (const PermitReport& report : reports) results.emplace_back(Settle(report));
   return results;
 }
 
-ReportOutcome FakeHeadgate::Server::Settle(const PermitReport& report) {
+ReportResult FakeHeadgate::Server::Settle(const PermitReport& report) {
   reports_.push_back(report);
   const bool held = outstanding_.erase(report.permit_id) > 0;
-  return held ? ReportOutcome::kSettled : ReportOutcome::kAlreadySettled;
+  return {.outcome = held ? ReportOutcome::kSettled : ReportOutcome::kAlreadySettled,
+          .overruns = held ? overruns_ : std::vector<Overrun>()};
 }
 
 FakeHeadgate::FakeHeadgate()
@@ -157,6 +163,10 @@ void FakeHeadgate::DenyForGood(Reason reason) {
 void FakeHeadgate::Fail(absl::Status status) { server_->Script(std::move(status)); }
 
 void FakeHeadgate::SetHandler(Handler handler) { server_->SetHandler(std::move(handler)); }
+
+void FakeHeadgate::SetOverruns(std::vector<Overrun> overruns) {
+  server_->SetOverruns(std::move(overruns));
+}
 
 void FakeHeadgate::SetNetwork(Network network) { server_->SetNetwork(network); }
 

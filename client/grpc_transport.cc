@@ -77,15 +77,11 @@ class GrpcTransport final : public Transport {
     return internal::FromProto(response);
   }
 
-  absl::StatusOr<std::vector<absl::StatusOr<ReportOutcome>>> Report(
+  absl::StatusOr<std::vector<absl::StatusOr<ReportResult>>> Report(
       absl::Span<const PermitReport> reports, absl::Duration timeout,
       const std::stop_token& stop) override {
     v1::ReportRequest request;
-    for (const PermitReport& report : reports) {
-      v1::PermitReport& added = *request.add_reports();
-      added.set_permit_id(report.permit_id);
-      added.set_actual_cost(report.actual_cost);
-    }
+    for (const PermitReport& report : reports) *request.add_reports() = internal::ToProto(report);
     Call call(timeout, stop);
     v1::ReportResponse response;
     const auto stub = Stub();
@@ -93,7 +89,7 @@ class GrpcTransport final : public Transport {
       stub->async()->Report(call.context(), &request, &response, std::move(done));
     });
     if (!status.ok()) return internal::FromCall(status, stop);
-    std::vector<absl::StatusOr<ReportOutcome>> results;
+    std::vector<absl::StatusOr<ReportResult>> results;
     results.reserve(static_cast<size_t>(response.results_size()));
     for (const v1::ReportResult& result : response.results())
       results.push_back(internal::FromProto(result));

@@ -1,6 +1,7 @@
 #include <headgate/client.h>
 #include <headgate/permit.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "client/core.h"
@@ -31,26 +32,25 @@ Permit& Permit::operator=(Permit&& other) noexcept {
   return *this;
 }
 
-absl::Status Permit::Report(double actual_cost) {
+absl::Status Permit::Report(const WorkDone& done) {
   if (core_ == nullptr) return absl::OkStatus();
-  absl::Status status = core_->Report(*answer_.permit_id, actual_cost);
+  PermitReport report{.permit_id = *answer_.permit_id, .done = done};
+  if (!done.busy_time.has_value()) {
+    report.done.busy_time = Elapsed();
+    report.measured = true;
+  }
+  absl::Status status = core_->Report(report);
   if (status.ok()) core_ = nullptr;
   return status;
 }
 
-void Permit::ReportElapsed() { Report(absl::ToDoubleSeconds(Elapsed())).IgnoreError(); }
-
 absl::Duration Permit::Elapsed() const {
-  return time_ == nullptr ? absl::ZeroDuration() : time_->Now() - granted_at_;
+  if (time_ == nullptr) return absl::ZeroDuration();
+  return std::max(time_->Now() - granted_at_, absl::ZeroDuration());
 }
 
 void Permit::Settle() noexcept {
-  if (core_ == nullptr) return;
-  if (core_->options().unreported == Unreported::kPredictedCost) {
-    Report(answer_.predicted_cost).IgnoreError();
-  } else {
-    ReportElapsed();
-  }
+  Report().IgnoreError();  // what it has measured itself is never refused
   core_ = nullptr;
 }
 

@@ -105,16 +105,33 @@ absl::Status Reporter::SendBatch(Lock& lock) {
   if (MayRepeat(results.status())) return results.status();
 
   token_retry_.Reset();
-  const size_t answered = results.ok() ? std::min(results->size(), batch.size()) : 0;
-  size_t delivered = 0;
-  for (size_t i = 0; i < answered; ++i) delivered += (*results)[i].ok() ? 1 : 0;
-  stats_.delivered += delivered;
-  stats_.refused += answered - delivered;
-  stats_.failed += batch.size() - answered;
+  const std::vector<PermitReport> again = Count(batch, results);
   queue_.erase(queue_.begin(), queue_.begin() + size);
-  done_ += batch.size();
+  queue_.insert(queue_.begin(), again.begin(), again.end());
+  done_ += batch.size() - again.size();
   finished_.notify_all();
   return absl::OkStatus();
+}
+
+std::vector<PermitReport> Reporter::Count(const std::vector<PermitReport>& batch,
+                                          const absl::StatusOr<Results>& results) {
+  const size_t answered = results.ok() ? std::min(results->size(), batch.size()) : 0;
+  std::vector<PermitReport> again;
+  for (size_t i = 0; i < answered; ++i) {
+    const absl::StatusOr<ReportResult>& result = (*results)[i];
+    if (result.ok()) {
+      ++stats_.delivered;
+      stats_.overrun += result->overruns.empty() ? 0 : 1;
+    } else if (absl::IsInvalidArgument(result.status()) && batch[i].measured) {
+      again.push_back(batch[i]);
+      again.back().done.busy_time.reset();
+      again.back().measured = false;
+    } else {
+      ++stats_.refused;
+    }
+  }
+  stats_.failed += batch.size() - answered;
+  return again;
 }
 
 void Reporter::Pause(Lock& lock, int failures, const absl::Status& why) {

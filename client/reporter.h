@@ -4,12 +4,13 @@
 // which they came. A batch that the server could not be given is tried again, with growing pauses
 // of up to 2 s, until it is taken or time is up: reporting twice is harmless. One whose sender the
 // server does not know is tried twice more, each time late enough for another token to be found. A
-// call that fails otherwise loses its batch. When the queue is full, further reports are dropped.
+// call that fails otherwise loses its batch. A report whose measured busy time the server does not
+// take goes once more, without it. When the queue is full, further reports are dropped.
 //
 // Thread-safe; owns one thread.
 //
 //   Reporter reporter(transport, {.max_queued = 1000, .seed = 7});
-//   reporter.Add({.permit_id = id, .actual_cost = 12});
+//   reporter.Add({.permit_id = id, .done = {.actual_cost = 12}});
 //   reporter.Stop(absl::Seconds(2));
 
 #pragma once
@@ -25,8 +26,10 @@
 #include <mutex>
 #include <stop_token>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/jitter.h"
 #include "client/token_retry.h"
@@ -56,10 +59,14 @@ class Reporter {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
+  using Results = std::vector<absl::StatusOr<ReportResult>>;
 
   void Run();
   // One attempt to send the head of the queue. Why it has to be repeated; OK: it need not be.
   absl::Status SendBatch(Lock& lock);
+  // Counts what came of a batch whose call has ended. Returns what is to be sent once more.
+  std::vector<PermitReport> Count(const std::vector<PermitReport>& batch,
+                                  const absl::StatusOr<Results>& results);
   // Whether to send it again; counts.
   bool MayRepeat(const absl::Status& status);
   void Pause(Lock& lock, int failures, const absl::Status& why);

@@ -13,13 +13,13 @@ namespace headgate::client::internal {
 namespace {
 
 // All headers of a call together may have 8 kB.
-constexpr size_t kLongestToken = 4096;
+constexpr size_t kMaxTokenBytes = 4096;
 
 // Without the line break at its end; absent where that is no token.
 std::optional<std::string> TokenIn(const std::string& text) {
   const std::string token(absl::StripAsciiWhitespace(text));
   const auto fits = [](unsigned char c) { return absl::ascii_isgraph(c); };
-  if (token.empty() || token.size() > kLongestToken) return std::nullopt;
+  if (token.empty() || token.size() > kMaxTokenBytes) return std::nullopt;
   if (!std::all_of(token.begin(), token.end(), fits)) return std::nullopt;
   return token;
 }
@@ -56,7 +56,7 @@ absl::StatusOr<std::shared_ptr<Token>> Token::Load(const std::string& file,
   const std::optional<std::string> read = TokenIn(texts->front());
   if (!read.has_value()) {
     return absl::InvalidArgumentError(absl::StrCat(file, ": holds no token: one word of at most ",
-                                                   kLongestToken, " characters of ASCII"));
+                                                   kMaxTokenBytes, " characters of ASCII"));
   }
   token->token_ = *read;
   return token;

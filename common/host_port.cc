@@ -1,10 +1,23 @@
 #include "common/host_port.h"
 
+#include <arpa/inet.h>
+
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <system_error>
 
 namespace headgate {
+
+bool IsLoopback(std::string_view host) {
+  if (host == "localhost" || host == "::1") return true;
+  in_addr address = {};
+  if (host.starts_with("::ffff:")) host.remove_prefix(7);
+  constexpr uint32_t kNet = 127;
+  return inet_pton(AF_INET, std::string(host).c_str(), &address) == 1 &&
+         ntohl(address.s_addr) >> 24 == kNet;
+}
 
 std::optional<HostPort> ParseHostPort(std::string_view address) {
   const size_t colon = address.rfind(':');

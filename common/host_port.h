@@ -23,6 +23,9 @@ struct HostPort {
   int port = 0;      // 0 to 65535
 };
 
+// Whether only this machine can connect there. A name other than localhost may be anything.
+bool IsLoopback(std::string_view host);
+
 // Absent if the text has another form.
 std::optional<HostPort> ParseHostPort(std::string_view address);
 

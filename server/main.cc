@@ -134,8 +134,13 @@ void Declare(CLI::App& cli, Flags& flags) {
 }
 
 int CheckConfig(const std::string& path) {
-  const config::LoadResult loaded = config::Load(path);
+  const config::LoadResult loaded = config::Load(path, SystemClock::ReadKernel().wall());
   for (const std::string& error : loaded.Errors()) std::cerr << error << '\n';
+  for (const config::Problem& warning : loaded.warnings) {
+    config::Problem told = warning;
+    told.text = absl::StrCat("warning: ", warning.text);
+    std::cerr << told.ToString() << '\n';
+  }
   if (!loaded.config.has_value()) return kWrongUsage;
   std::cout << path << ": ok\n";
   return 0;

@@ -4,6 +4,10 @@
 
 # shellcheck source=tools/chart_docs.sh
 source tools/chart_docs.sh
+# shellcheck source=tools/chart_config.sh
+source tools/chart_config.sh
+# shellcheck source=tools/chart_metadata.sh
+source tools/chart_metadata.sh
 # shellcheck source=tools/chart_refusals.sh
 source tools/chart_refusals.sh
 # shellcheck source=tools/chart_serving.sh
@@ -25,17 +29,7 @@ wrong() {
 require_chart_tools() {
   local tool
   require_packages "${CHART_PACKAGES[@]}" || return
-  for tool in helm kubeconform schemas grpcurl; do require_tool "$tool" || return; done
-}
-
-# Ends a shell test that cannot have them.
-skip_without_chart_tools() {
-  local status=0 reason
-  reason=$(require_chart_tools) || status=$?
-  ((status != 0)) || return 0
-  echo "$reason"
-  echo "SKIPPED: $(tail --lines=1 <<<"$reason")"
-  exit "$status"
+  for tool in helm kubeconform schemas grpcurl buf; do require_tool "$tool" || return; done
 }
 
 # Without a cluster, and without what the user has told helm.
@@ -48,7 +42,7 @@ chart_helm() {
 chart_render() { chart_helm template demo "$1" --namespace prod "${@:2}"; }
 
 # The pod of each object that has one, with the object's name.
-CHART_PODS='.[] | select(.kind == "StatefulSet" or .kind == "Pod")
+CHART_PODS='.[] | select(.kind == "StatefulSet" or .kind == "Pod" or .kind == "Job")
   | {name: "\(.kind) \(.metadata.name)", kind,
      pod: (if .kind == "Pod" then .spec else .spec.template.spec end)}'
 
@@ -81,11 +75,12 @@ check_pods() { # check_pods NAME JSON
             or .seccompProfile.type != "RuntimeDefault")
         | "\($at): \(tojson)")'
   none "$1" "$2" "mounts without a volume, or volumes without a mount" "$CHART_PODS"' | .name as $name
-    | ([.pod.containers[].volumeMounts[]?.name] | unique) as $mounts
+    | ([.pod | .containers[], .initContainers[]? | .volumeMounts[]?.name] | unique) as $mounts
     | ([.pod.volumes[]?.name] | unique) as $volumes
     | ($mounts - $volumes) + ($volumes - $mounts) | .[] | "\($name): \(.)"'
   none "$1" "$2" "gone before helm test --logs reads it" '
-    .[] | select(.metadata.annotations["helm.sh/hook-delete-policy"] // "" | test("hook-succeeded"))
+    .[] | select(.metadata.annotations | .["helm.sh/hook"] == "test"
+      and (.["helm.sh/hook-delete-policy"] | test("hook-succeeded")))
     | .metadata.name'
   none "$1" "$2" "the server has less time to stop than it may take" \
     "$CHART_PODS"' | select(.kind == "StatefulSet" and .pod.terminationGracePeriodSeconds < 15) | .name'
@@ -94,7 +89,8 @@ check_pods() { # check_pods NAME JSON
 # A ConfigMap or Secret that changes reaches the server without a restart.
 check_reload() { # check_reload NAME JSON
   none "$1" "$2" "subPath never follows a change" "$CHART_PODS"' | .name as $name
-    | .pod.containers[].volumeMounts[]? | select(.subPath or .subPathExpr) | "\($name): \(.name)"'
+    | .pod | .containers[], .initContainers[]? | .volumeMounts[]? | select(.subPath or .subPathExpr)
+    | "\($name): \(.name)"'
   none "$1" "$2" "a checksum would restart the pod" \
     '.[] | .spec.template.metadata.annotations? // {} | keys[] | select(test("checksum"))'
 }
@@ -103,10 +99,13 @@ check_reload() { # check_reload NAME JSON
 check_references() { # check_references NAME JSON
   none "$1" "$2" "the Service does not select exactly the server" '
     (.[] | select(.kind == "Service").spec.selector) as $selector
-    | .[] | select(.kind == "StatefulSet" or .kind == "Pod")
+    | .[] | select(.kind == "StatefulSet" or .kind == "Pod" or .kind == "Job")
     | (.spec.template.metadata.labels // .metadata.labels) as $labels
     | (($selector | to_entries | all($labels[.key] == .value)) == (.kind == "StatefulSet")) as $right
     | select($right | not) | .metadata.name'
+  none "$1" "$2" "the StatefulSet has no headless Service" '
+    [.[] | select(.kind == "Service" and .spec.clusterIP == "None").metadata.name] as $headless
+    | .[] | select(.kind == "StatefulSet").spec.serviceName | select(. as $name | $headless != [$name])'
   none "$1" "$2" "a port that the server does not have" '
     (.[] | select(.kind == "StatefulSet").spec.template.spec.containers[0]) as $server
     | [$server.ports[] | .name, .containerPort] as $ports
@@ -123,6 +122,18 @@ check_references() { # check_references NAME JSON
   none "$1" "$2" "metrics in plaintext leave the cluster" '
     .[] | select(.kind == "Service" and .spec.type != "ClusterIP")
     | select(any(.spec.ports[]; .name == "http")).metadata.name'
+  none "$1" "$2" "everybody may read the metrics, or nobody of the monitoring namespace" '
+    .[] | select(.kind == "NetworkPolicy").spec.ingress
+    | [.[] | select(any(.ports[]; .port == "http"))] as $http
+    | select(($http | length) != 1
+        or any($http[].from[]; (.namespaceSelector | .matchLabels // .matchExpressions // {}) == {})
+        or all($http[].from[]; .namespaceSelector.matchLabels["kubernetes.io/metadata.name"] == null)) | tojson'
+  none "$1" "$2" "a PodDisruptionBudget of one pod protects nothing, or blocks drains" '
+    .[] | select(.kind == "PodDisruptionBudget").metadata.name'
+  none "$1" "$2" "the Secret of the certificate is not the one that is mounted" '
+    (.[] | select(.kind == "Certificate").spec.secretName) as $made
+    | [.[] | select(.kind == "StatefulSet").spec.template.spec.volumes[] | select(.name == "tls").secret.secretName]
+    | select(. != [$made]) | tojson'
   none "$1" "$2" "the ServiceMonitor does not select exactly the Service with its port" '
     map(select(.kind == "Service")) as $services
     | .[] | select(.kind == "ServiceMonitor").spec as $monitor
@@ -130,6 +141,29 @@ check_references() { # check_references NAME JSON
         | select($monitor.selector.matchLabels | to_entries | all($labels[.key] == .value))] as $found
     | select(($found | length) != 1
         or all($found[].spec.ports[].name; . != $monitor.endpoints[0].port)) | .metadata.name'
+}
+
+# The configuration is checked before anything is changed, by what runs in the pod later, too.
+check_hooks() { # check_hooks NAME JSON
+  none "$1" "$2" "the configuration is not checked before the old pod goes" '
+    def check: "--check-config=/etc/headgate/config/headgate.yaml";
+    def hooks: .metadata.annotations["helm.sh/hook"] // "" | split(",");
+    (map(select(.kind == "StatefulSet"))[0]) as $server
+    | (map(select(.kind == "ConfigMap" and .data["headgate.yaml"]))) as $configs
+    | $server.spec.template.spec as $pod
+    | (if $pod.initContainers[0] | .command == ["/usr/bin/headgated"] and .args == $pod.containers[0].args + [check]
+         and .image == $pod.containers[0].image and .volumeMounts == $pod.containers[0].volumeMounts
+         and .env == $pod.containers[0].env and .envFrom == $pod.containers[0].envFrom
+       then empty else "the init container is \($pod.initContainers[0] | tojson)" end),
+      (if ([$configs[].data["headgate.yaml"]] | unique | length) != 1 then "two configurations" else empty end),
+      (map(select(.kind == "Job"))[] | . as $job | .spec.template.spec as $check
+        | if (hooks | contains(["pre-install", "pre-upgrade", "pre-rollback"]))
+            and $check.containers[0].args == $pod.containers[0].args + [check]
+            and $check.containers[0].image == $pod.containers[0].image
+            and any($configs[]; .metadata.name == $check.volumes[0].configMap.name
+              and hooks == ($job | hooks) and (.metadata.annotations["helm.sh/hook-weight"] | tonumber)
+                < ($job.metadata.annotations["helm.sh/hook-weight"] | tonumber))
+          then empty else "the hook is \(tojson)" end)'
 }
 
 # Alerts and dashboard arrive as they are in the chart's files, but for what runbooks begin with.
@@ -164,8 +198,8 @@ check_dashboard() {
 check_no_restart() {
   local kind before after
   for kind in configmap statefulset; do
-    before=$(chart_render "$CHART" --show-only "templates/$kind.yaml")
-    after=$(chart_render "$CHART" --show-only "templates/$kind.yaml" \
+    before=$(chart_render "$CHART" --set insecure=true --show-only "templates/$kind.yaml")
+    after=$(chart_render "$CHART" --set insecure=true --show-only "templates/$kind.yaml" \
       --set 'config.budgets[0].name=new')
     case $kind in
       configmap) [[ $before != "$after" ]] || wrong "a new configuration is not in the ConfigMap" ;;
@@ -189,6 +223,7 @@ check_rendering() {
   check_pods "$name" "$json"
   check_reload "$name" "$json"
   check_references "$name" "$json"
+  check_hooks "$name" "$json"
   check_monitoring "$name" "$json"
 }
 
@@ -196,31 +231,6 @@ check_values_file() { # check_values_file FILE
   local name
   name=$(basename "$1" .yaml)
   if check_rendering "$1"; then check_serving "$name" "$1" "$CHART_WORK/$name.json"; fi
-}
-
-# The table in docs/kubernetes.md has every value with its default, and no other.
-check_table() {
-  local values=$CHART_WORK/values table=$CHART_WORK/table
-  yq --raw-output '. as $all
-    | [paths(type != "object" and type != "array" or length == 0)][]
-    | . as $path | "\(map(tostring) | join(".")) \($all | getpath($path) | tojson)"' \
-    "$CHART/values.yaml" | sort >"$values"
-  sed -n 's/^| `\([^`]*\)` | `\([^`]*\)` |.*/\1 \2/p' docs/kubernetes.md | sort >"$table"
-  diff "$values" "$table" >"$CHART_WORK/diff" ||
-    wrong "docs/kubernetes.md does not have the values of $CHART/values.yaml: $(<"$CHART_WORK/diff")"
-}
-
-# The chart's appVersion is the version that the image's programs say.
-check_version() {
-  local version
-  version=$(sed -n 's/^project(headgate VERSION \([0-9.]*\) .*/\1/p' CMakeLists.txt)
-  [[ $(yq --raw-output .appVersion "$CHART/Chart.yaml") == "$version" ]] ||
-    wrong "$CHART/Chart.yaml has another appVersion than $version, which is the project's"
-  # The chart asks for an image of that tag.
-  [[ $(grep --only-matching -E 'example\.com/headgate(:[0-9.]+)?( |$)' docs/kubernetes.md |
-    grep --count -v -E "^example\.com/headgate:$version( |\$)") == "$(
-      grep --count -F -e '--set image.repository=' docs/kubernetes.md)" ]] ||
-    wrong "docs/kubernetes.md has an image with another tag than $version"
 }
 
 # check_chart BIN: BIN is the folder of headgated and headgate. The last line sums up.
@@ -238,12 +248,15 @@ check_chart() {
   check_dashboard
   check_no_restart
   check_refusals
+  check_config_schema
   check_table
+  check_metadata
   check_version
   if ((CHART_BAD)); then
     echo "chart: $CHART_BAD wrong"
     return 1
   fi
   echo "chart: $files files of values, $CHART_DOCS_TRIED of the documentation, $CHART_OBJECTS valid objects," \
-    "$CHART_ASKED servers asked, $CHART_REFUSED wrong values refused"
+    "$CHART_ASKED servers asked, $CHART_REFUSED wrong values and $CHART_PLANTED wrong configurations refused," \
+    "$CHART_TAKEN of the server's taken"
 }

@@ -1,11 +1,12 @@
 # Values that the chart refuses, and what it says then.
 # shellcheck shell=bash
 
-# refuses TEXT ARGUMENT...: rendering with these arguments fails, and the message has the text.
+# refuses TEXT ARGUMENT...: rendering with these arguments fails, and the message has the text. What they
+# are about is not access, which the chart asks for first.
 refuses() {
   local text=$1 message
   shift
-  if message=$(chart_render "$CHART" "$@" 2>&1); then
+  if message=$(chart_render "$CHART" --set insecure=true "$@" 2>&1); then
     wrong "the chart takes $*"
     return
   fi
@@ -16,12 +17,12 @@ refuses() {
 # takes ARGUMENT...: rendering with these arguments succeeds.
 takes() {
   local message
-  message=$(chart_render "$CHART" "$@" 2>&1) || wrong "the chart refuses $*: $message"
+  message=$(chart_render "$CHART" --set insecure=true "$@" 2>&1) || wrong "the chart refuses $*: $message"
 }
 
 # Next to what it refuses.
 takes_what_is_right() {
-  local dsn='config.targets[0].primary.dsn'
+  local dsn='config.targets[0].name=a,config.targets[0].primary.dsn'
   takes --set persistence.size=1.5Ti --set config.throttle_log.max_bytes=1099511627776
   takes --set persistence.size=1Gi --set persistence.existingClaim=a
   takes --set persistence.size=200Mi --set config.throttle_log.postgres.dsn_env=LOG
@@ -30,11 +31,10 @@ takes_what_is_right() {
   takes --set 'extraArgs={--grace=5s,--pre-stop=5s,--reflection=false}'
   takes --set 'extraEnv[0].name=HEADGATE_GRACE' --set 'extraEnv[0].value=25s'
   takes --set server.listenHost=fd00::1 --set service.type=NodePort \
-    --set service.externalTrafficPolicy=Local
-  takes --set podDisruptionBudget.enabled=true --set podDisruptionBudget.maxUnavailable= \
-    --set podDisruptionBudget.minAvailable=0
-  takes --set podDisruptionBudget.enabled=true --set podDisruptionBudget.maxUnavailable=null \
-    --set podDisruptionBudget.minAvailable=1
+    --set service.externalTrafficPolicy=Local --set 'networkPolicy.callers[0].ipBlock.cidr=10.0.0.0/8'
+  takes --set service.type=LoadBalancer --set networkPolicy.enabled=false
+  takes --set insecure=false --values "$CHART/ci/mtls.yaml"
+  takes --set insecure=false --values "$CHART/ci/tls.yaml"
   takes --set prometheusRule.enabled=true --set prometheusRule.runbookBaseUrl=null
   # shellcheck disable=SC2016
   takes --set 'server.listenHost=$(POD_IP)'
@@ -68,7 +68,14 @@ refuses_wrong_shapes() {
     --set 'postgres.existingSecret=My Secret'
   refuses "at '/config': got string, want object" --set-string config=rules
   refuses "at '/extraArgs/0': 'reflection' does not match pattern" --set 'extraArgs[0]=reflection'
-  refuses "at '/podDisruptionBudget/maxUnavailable'" --set podDisruptionBudget.maxUnavailable=some
+  refuses "additional properties 'podDisruptionBudget' not allowed" \
+    --set podDisruptionBudget.enabled=true
+  refuses "at '/configCheck/timeoutSeconds': minimum: got 1, want 10" --set configCheck.timeoutSeconds=1
+  refuses "at '/extraContainers/0': missing property 'image'" --set 'extraContainers[0].name=a'
+  refuses "at '/extraInitContainers/0': missing property 'name'" --set 'extraInitContainers[0].image=a'
+  refuses "at '/extraObjects/0': got number, want string or object" --set 'extraObjects[0]=1'
+  refuses "at '/insecure': got string, want boolean" --set-string insecure=true
+  refuses "at '/tls/certManager/duration': '90d' does not match pattern" --set tls.certManager.duration=90d
   refuses "at '/probes/liveness': additional properties 'httpGet' not allowed" \
     --set probes.liveness.httpGet.path=/
   refuses "at '/serviceMonitor/interval': 'often' does not match pattern" \
@@ -78,8 +85,8 @@ refuses_wrong_shapes() {
 # A section whose lines are all commented out is null, and would take the defaults with it.
 refuses_empty_sections() {
   local section
-  for section in image config server postgres tls tokens service persistence resources probes \
-    security serviceAccount commonLabels tests; do
+  for section in image config configCheck networkPolicy server postgres tls tokens service persistence \
+    resources probes security serviceAccount commonLabels tests; do
     refuses "missing property '$section'" --set "$section=null"
   done
   refuses "at '/tls': missing property 'clientCa'" --set tls.clientCa=null
@@ -130,8 +137,9 @@ refuses_flags_of_its_own() {
     --set 'extraArgs[0]=--log-level=debug'
   while read -r flag; do
     refuses "extraArgs: the chart writes $flag; set " --set "extraArgs[0]=$flag=1"
-  done < <(chart_render "$CHART" --set tls.enabled=true --set tls.existingSecret=a \
-    --show-only templates/statefulset.yaml | sed -n 's/^            - \(--[a-z-]*\)=.*/\1/p')
+  done < <(chart_render "$CHART" --set insecure=true --set tls.enabled=true --set tls.existingSecret=a \
+    --show-only templates/statefulset.yaml | sed -n 's/^            - \(--[a-z-]*\)=.*/\1/p' |
+    grep --invert-match --line-regexp -e --check-config | sort --unique)
   refuses "extraArgs: --grace is there twice" --set 'extraArgs={--grace=1s,--grace=2s}'
   refuses "extraArgs: with --check-config the server ends at once" \
     --set 'extraArgs[0]=--check-config=/a'
@@ -148,6 +156,8 @@ refuses_addresses_that_nobody_reaches() {
     --set service.externalTrafficPolicy=Local
   refuses "service.loadBalancerSourceRanges takes service.type LoadBalancer" \
     --set service.type=NodePort --set 'service.loadBalancerSourceRanges={10.0.0.0/8}'
+  refuses "networkPolicy.callers is empty: service.type NodePort is for callers from outside" \
+    --set service.type=NodePort
   refuses "at '/service/loadBalancerSourceRanges/0': '10.0.0.1' does not match pattern" \
     --set service.type=LoadBalancer --set 'service.loadBalancerSourceRanges={10.0.0.1}'
 }
@@ -172,12 +182,15 @@ refuses_a_volume_too_small() {
 }
 
 refuses_passwords() {
-  local dsn='config.targets[0].primary.dsn' text="config has a dsn with a password"
+  local dsn='config.targets[0].name=a,config.targets[0].primary.dsn'
+  local text="config has a dsn with a password"
   refuses "$text" --set "$dsn=host=a password=secret"
   refuses "$text" --set "$dsn=host=a PassWord = 'a b'"
   refuses "$text" --set "$dsn=postgresql://user:secret@a/app"
   refuses "$text" --set "$dsn=postgres://a/app?password=secret"
-  refuses "$text" --set 'config.targets[0].standbys[0].connection.dsn=host=a password=secret'
+  refuses "$text" --set 'config.targets[0].name=a' \
+    --set 'config.targets[0].standbys[0].name=b' \
+    --set 'config.targets[0].standbys[0].connection.dsn=host=a password=secret'
 }
 
 refuses_contradictions() {
@@ -193,23 +206,57 @@ refuses_contradictions() {
   refuses "service.grpcPort and service.httpPort are the same port" --set service.grpcPort=8080
   refuses "persistence.existingClaim is set, but persistence.enabled is false" \
     --set persistence.enabled=false --set persistence.existingClaim=a
-  refuses "podDisruptionBudget: give minAvailable or maxUnavailable" \
-    --set podDisruptionBudget.enabled=true --set podDisruptionBudget.maxUnavailable=
+  refuses "tls.certManager.enabled takes tls.enabled" --set tls.certManager.enabled=true
+  refuses "tls: give existingSecret or certManager.enabled, not both" "${tls[@]}" \
+    --set tls.certManager.enabled=true
+  refuses "tls.certManager.enabled takes tls.certManager.issuerRef.name" --set tls.enabled=true \
+    --set tls.certManager.enabled=true
 }
 
 # What the chart writes into the configuration itself.
 refuses_foreign_configuration() {
-  refuses "config.tls: the chart writes it" --set config.tls.key_file=/a
+  refuses "config.tls: the chart writes it" --set config.tls.key_file=/a \
+    --set config.tls.certificate_file=/b
   refuses "config.server.grpc_address: in the pod it is always port 8081" \
     --set config.server.grpc_address=0.0.0.0:9000
   refuses "config.server.state_dir: the chart mounts a volume" --set config.server.state_dir=/a
-  refuses "config.access.token_file: the chart writes it" --set config.access.token_file=/a
+  refuses "config.access.token_file: the chart writes it" --set config.access.token_file=/a \
+    --set 'config.access.callers[0].name=a' --set 'config.access.callers[0].token=a'
   refuses "postgres.existingSecret, which those files come from, is empty" \
-    --set 'config.targets[0].primary.dsn_file=/etc/headgate/dsn/a'
+    --set 'config.targets[0].name=a' --set 'config.targets[0].primary.dsn_file=/etc/headgate/dsn/a'
+}
+
+# What the server would refuse, helm refuses before anything is sent. check_config_schema tries every field.
+refuses_wrong_configuration() {
+  refuses "at '/config': additional properties 'budget' not allowed" --set 'config.budget[0].name=a'
+  refuses "at '/config/budgets/0': missing property 'name'" --set 'config.budgets[0].burst=5s'
+  refuses "at '/config/budgets/0/mode': value must be one of 'ENFORCE', 'WARN', 'DISABLED'" \
+    --set 'config.budgets[0].name=a' --set 'config.budgets[0].mode=warn'
+  refuses "at '/config/engine/max_permits': minimum: got 1, want 64" --set config.engine.max_permits=1
+  refuses "at '/config/engine/permit_ttl': got number, want string" --set config.engine.permit_ttl=60
+}
+
+# Nobody is let in by what is left out.
+refuses_to_be_open() {
+  local name
+  refuses "config.access is missing: the server listens on 0.0.0.0 for the whole cluster" --set insecure=false
+  refuses "Set config.access.callers, with tls.enabled for certificates and tokens; or insecure: true" \
+    --set insecure=false --set config.throttle_log.step=10s
+  for name in tls mtls mtls-access cert-manager; do
+    refuses "networkPolicy.enabled is false: the server listens on 0.0.0.0 for the whole cluster" \
+      --set insecure=false --values "$CHART/ci/$name.yaml" --set networkPolicy.enabled=false
+    refuses "Set networkPolicy.enabled: true, and in networkPolicy.callers who may call; or insecure: true" \
+      --set insecure=false --values "$CHART/ci/$name.yaml" --set networkPolicy.enabled=false
+  done
+  refuses "at '/config/access': got null, want object" --set insecure=false \
+    --values "$CHART/ci/tls.yaml" --set config.access=null
+  takes --set networkPolicy.enabled=false
 }
 
 check_refusals() {
   takes_what_is_right
+  refuses_to_be_open
+  refuses_wrong_configuration
   refuses_wrong_shapes
   refuses_empty_sections
   refuses_wrong_names

@@ -105,7 +105,8 @@ start_serving() {
 check_call() {
   local notes call answer port
   notes=$(notes_call "$2")
-  port=$(jq '.[] | select(.kind == "Service").spec.ports[] | select(.name == "grpc").port' "$3")
+  port=$(jq '.[] | select(.kind == "Service" and .spec.clusterIP != "None").spec.ports[]
+    | select(.name == "grpc").port' "$3")
   grep --quiet "port-forward service/[a-z-]* 8081:$port &" <<<"$notes" ||
     wrong "$1: NOTES.txt forwards another port than $port"
   call=$(sed -n '/^  grpcurl /,/localhost:8081/p' <<<"$notes")
@@ -130,6 +131,16 @@ check_test_pod() {
   done < <(jq --compact-output '.[] | select(.kind == "Pod").spec.containers[].command' "$2")
 }
 
+# check_checks NAME JSON: what the hook and the pod run before the server takes the configuration.
+check_checks() {
+  local line words output
+  while IFS= read -r line; do
+    mapfile -t words < <(jq --raw-output '.[]' <<<"$line" | on_this_machine | sed -e "s#^/usr/bin/#$CHART_BIN/#")
+    output=$("${words[@]}" 2>&1) || wrong "$1: the check ${words[*]} fails: $output"
+  done < <(jq --compact-output '.[] | select(.kind == "Job" or .kind == "StatefulSet").spec.template.spec
+    | (.initContainers // .containers)[0] | .command + .args' "$2")
+}
+
 # check_alive NAME PATH: liveness does not wait for a database.
 check_alive() {
   local line
@@ -139,12 +150,10 @@ check_alive() {
 
 # check_serving NAME VALUES JSON
 check_serving() {
-  local path line args alive
-  jq --raw-output '.[] | select(.kind == "ConfigMap").data["headgate.yaml"] // empty' "$3" |
+  local path line alive
+  jq --raw-output 'map(select(.kind == "ConfigMap").data["headgate.yaml"] // empty)[0]' "$3" |
     on_this_machine >"$CHART_WORK/headgate.yaml"
-  mapfile -t args < <(server_arguments "$3")
-  line=$("$CHART_BIN/headgated" "${args[@]}" --check-config "$CHART_WORK/headgate.yaml" 2>&1) ||
-    wrong "$1: headgated refuses the configuration, or its arguments: $line"
+  check_checks "$1" "$3"
   if start_serving "$1" "$3"; then
     check_call "$1" "$2" "$3"
     check_test_pod "$1" "$3"

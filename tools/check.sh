@@ -113,6 +113,11 @@ tidy_sources() {
   local handfuls chosen
   chosen=$(product_sources | chosen_sources)
   mapfile -t handfuls < <(find "build/$TIDY"/{common,server,client} -name 'unity_*.cxx' | sort)
+  # Without any, grep and sed below would read what comes from standard input instead.
+  if ((${#handfuls[@]} == 0)); then
+    echo "build/$TIDY has no unity_*.cxx, which tell what clang-tidy is to read"
+    return 1
+  fi >&2
   awk -v root="$PWD" '{ print "#include \"" root "/" $0 "\"" }' <<<"$chosen" |
     grep --files-with-matches --fixed-strings --file=- "${handfuls[@]}" || true
   grep --invert-match --line-regexp --fixed-strings --file=<(

@@ -3,6 +3,8 @@
 
 # shellcheck source=tools/image_run.sh
 source tools/image_run.sh
+# shellcheck source=tools/version.sh
+source tools/version.sh
 
 IMAGE_SUITE=bookworm
 IMAGE_BASE=localhost/headgate-base:$IMAGE_SUITE
@@ -54,6 +56,8 @@ image_make_base() {
 image_build() {
   mkdir -p "$IMAGE_FOLDER/ccache"
   image_buildah build --isolation chroot --format oci --build-arg "BASE=$IMAGE_BASE" \
+    --label "org.opencontainers.image.version=$(project_version)" \
+    --label "org.opencontainers.image.revision=$(project_revision)" \
     --volume "$IMAGE_FOLDER/ccache:/ccache" --tag "$IMAGE_NAME" --file "${1:-Dockerfile}" .
 }
 
@@ -63,7 +67,15 @@ image_clean() {
   find "$IMAGE_FOLDER" -mindepth 1 -maxdepth 1 ! -name ccache ! -name '*.log' -exec rm -rf {} +
 }
 
-# make_image [ARCHIVE]: the last line sums up. The archive is one for `docker load`.
+# image_save ARCHIVE: a file for `docker load`, or oci:FOLDER:TAG.
+image_save() {
+  case $1 in
+    oci:*) image_buildah push "$IMAGE_NAME" "$1" ;;
+    *) image_buildah push "$IMAGE_NAME" "docker-archive:$1:headgate:latest" ;;
+  esac
+}
+
+# make_image [ARCHIVE]: the last line sums up.
 make_image() {
   ((EUID == 0)) || image_fail "takes root, for debootstrap and for namespaces"
   mkdir -p "$IMAGE_FOLDER"
@@ -71,8 +83,6 @@ make_image() {
   trap image_clean EXIT
   image_logged image-base image_make_base
   image_logged image-build image_build
-  if (($#)); then
-    image_logged image-archive image_buildah push "$IMAGE_NAME" "docker-archive:$1:headgate:latest"
-  fi
+  if (($#)); then image_logged image-archive image_save "$1"; fi
   try_image
 }

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # JSON schemas of Kubernetes' objects, for kubeconform, without a cluster and without a network.
 #
-#   tools/kubernetes_schemas.sh KUBERNETES_VERSION OPERATOR_VERSION FOLDER
+#   tools/kubernetes_schemas.sh KUBERNETES_VERSION OPERATOR_VERSION CERT_MANAGER_VERSION FOLDER
 #
-# They are made of what the two projects publish in their Go modules: the OpenAPI documents of
-# Kubernetes' API server, and the CRDs of the Prometheus operator. Where properties are listed, no
+# They are made of what the projects publish in their Go modules: the OpenAPI documents of Kubernetes'
+# API server, and the CRDs of the Prometheus operator and of cert-manager. Where properties are listed, no
 # others are allowed: a misspelt field is what a chart gets wrong, and the API server would drop it.
 # shellcheck disable=SC2016  # jq's variables, not the shell's
 set -euo pipefail
 
-KUBERNETES=$1 OPERATOR=$2 FOLDER=$3
+KUBERNETES=$1 OPERATOR=$2 CERT_MANAGER=$3 FOLDER=$4
 
 module_folder() { # module_folder MODULE@VERSION
   local answer
@@ -64,3 +64,5 @@ operator=$(module_folder "github.com/prometheus-operator/prometheus-operator@$OP
 for crd in servicemonitors prometheusrules; do
   jq --raw-output "$STRICT $CRD" "$operator/jsonnet/prometheus-operator/$crd-crd.json"
 done | write_schemas
+cert_manager=$(module_folder "github.com/cert-manager/cert-manager@$CERT_MANAGER")
+yq --raw-output "$STRICT $CRD" "$cert_manager/deploy/crds/cert-manager.io_certificates.yaml" | write_schemas

@@ -5,6 +5,8 @@
 # in build/PRESET/test, and is shown when it ends.
 # shellcheck shell=bash
 
+# shellcheck source=tools/slowest.sh
+source tools/slowest.sh
 # shellcheck source=tools/test_plan.sh
 source tools/test_plan.sh
 # shellcheck source=tools/test_unit.sh
@@ -24,14 +26,6 @@ summary() {
   echo "$TOTAL_PASSED passed, $TOTAL_FAILED failed$skipped"
 }
 
-# Of units that ran side by side, the times add up to more than the whole took.
-slowest_parts() {
-  ((${#PARTS[@]} > 1)) || return 0
-  echo "slowest parts, of $SECONDS s in all:"
-  printf '%s\n' "${PARTS[@]}" | sort --numeric-sort --reverse | head --lines=12 |
-    awk '{ seconds = $1; $1 = ""; printf "  %5d s %s\n", seconds, $0 }'
-}
-
 # Whatever goes wrong, the last line of output says how it ended.
 finish_tests() {
   local status=$? unit
@@ -44,7 +38,8 @@ finish_tests() {
     say "there are no tests${TEST_REGEX:+ that match $TEST_REGEX}"
     TOTAL_FAILED=1
   fi
-  slowest_parts
+  # Of units that ran side by side, the times add up to more than the whole took.
+  slowest_parts 12 "slowest parts, of $SECONDS s in all:" ${PARTS[@]+"${PARTS[@]}"}
   summary
   exit $((TOTAL_FAILED > 0))
 }

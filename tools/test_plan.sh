@@ -3,7 +3,7 @@
 # shellcheck shell=bash
 
 # They measure memory, or ratios of speeds: nothing else runs meanwhile.
-QUIET_UNITS=' tls dev/demo dev/flood '
+QUIET_UNITS=' tls dev/demo dev/flood dev/isolation '
 # They take longest, and begin first, so that none is left over at the end.
 FIRST_UNITS='postgres integration dev/chart dev/soak cli dev/chart_rules restart dev/client_install common web throttle_log health dev/docs'
 # With sanitizers in a long run only: tests of the tests' own programs find hardly anything more, and

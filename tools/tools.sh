@@ -5,9 +5,13 @@ GRPCURL_VERSION=v1.9.2
 BUF_VERSION=1.47.2
 HELM_VERSION=v3.22.0
 KUBECONFORM_VERSION=v0.8.0
-# Kubernetes' own description of its API, and the Prometheus operator's.
+ORAS_VERSION=v1.3.6
+# Only for a registry that ./dev release is tried with.
+CRANE_VERSION=v0.20.7
+# Kubernetes' own description of its API, the Prometheus operator's and cert-manager's.
 KUBERNETES_VERSION=v1.34.4
 PROMETHEUS_OPERATOR_VERSION=v0.85.0
+CERT_MANAGER_VERSION=v1.21.2
 # What generates and runs Python, and upstream's copies of the schemas that proto/ has too.
 PYTHON_GRPC_VERSION=1.85.1
 # Before upstream's health checks had a List, and for any protobuf since.
@@ -19,7 +23,7 @@ TOOLS=$PWD/build/tools
 # Which of Go, Node and Python a tool takes.
 tool_runtime() {
   case $1 in
-    grpcurl | helm | kubeconform | schemas) echo go ;;
+    grpcurl | helm | kubeconform | oras | crane | schemas) echo go ;;
     buf) echo npm ;;
     python) echo python3 ;;
   esac
@@ -35,7 +39,7 @@ tool_runtime_text() {
 
 tool_path() {
   case $1 in
-    grpcurl | helm | kubeconform) echo "$TOOLS/bin/$1" ;;
+    grpcurl | helm | kubeconform | oras | crane) echo "$TOOLS/bin/$1" ;;
     schemas) echo "$TOOLS/schemas" ;;
     buf) echo "$TOOLS/node_modules/.bin/buf" ;;
     python) echo "$TOOLS/python/bin/python" ;;
@@ -64,9 +68,19 @@ install_kubeconform() {
     go install "github.com/yannh/kubeconform/cmd/kubeconform@$KUBECONFORM_VERSION"
 }
 
+install_oras() {
+  GOBIN=$TOOLS/bin GOFLAGS=-modcacherw go install "oras.land/oras/cmd/oras@$ORAS_VERSION"
+}
+
+install_crane() {
+  GOBIN=$TOOLS/bin GOFLAGS=-modcacherw \
+    go install "github.com/google/go-containerregistry/cmd/crane@$CRANE_VERSION"
+}
+
 install_schemas() {
   rm -rf "$TOOLS/schemas"
-  tools/kubernetes_schemas.sh "$KUBERNETES_VERSION" "$PROMETHEUS_OPERATOR_VERSION" "$TOOLS/schemas"
+  tools/kubernetes_schemas.sh "$KUBERNETES_VERSION" "$PROMETHEUS_OPERATOR_VERSION" "$CERT_MANAGER_VERSION" \
+    "$TOOLS/schemas"
 }
 
 install_python() {
@@ -84,7 +98,9 @@ tool_version() {
     buf) echo "$BUF_VERSION" ;;
     helm) echo "$HELM_VERSION" ;;
     kubeconform) echo "$KUBECONFORM_VERSION" ;;
-    schemas) echo "$KUBERNETES_VERSION-$PROMETHEUS_OPERATOR_VERSION" ;;
+    oras) echo "$ORAS_VERSION" ;;
+    crane) echo "$CRANE_VERSION" ;;
+    schemas) echo "$KUBERNETES_VERSION-$PROMETHEUS_OPERATOR_VERSION-$CERT_MANAGER_VERSION" ;;
     python) echo "$PYTHON_GRPC_VERSION-$PYTHON_HEALTH_VERSION-$PYTHON_PROTOBUF_VERSION-$PYTHON_GOOGLEAPIS_VERSION" ;;
   esac
 }
@@ -118,4 +134,15 @@ require_tool() {
     return 1
   fi
   touch "$stamp"
+}
+
+# skip_without COMMAND...: ends a shell test that cannot have what the command requires, as status 77 of
+# require_tool says; any other status is a failure.
+skip_without() {
+  local status=0 reason
+  reason=$("$@") || status=$?
+  ((status != 0)) || return 0
+  echo "$reason"
+  echo "SKIPPED: $(tail --lines=1 <<<"$reason")"
+  exit "$status"
 }

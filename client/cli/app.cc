@@ -35,6 +35,11 @@ struct Dispatch {
   int operator()(const DeleteOverrideArguments& a) const {
     return RunDeleteOverride(globals, a, console);
   }
+  int operator()(const CostsArguments& a) const { return RunCosts(globals, a, console); }
+  int operator()(const ForgetCostsArguments& a) const {
+    return RunForgetCosts(globals, a, console);
+  }
+  int operator()(const ForgiveArguments& a) const { return RunForgive(globals, a, console); }
 };
 
 Colours ColoursFor(ColourChoice choice) {

@@ -32,6 +32,12 @@ int RunOverrides(const Globals& globals, const OverridesArguments& arguments,
 int RunDeleteOverride(const Globals& globals, const DeleteOverrideArguments& arguments,
                       const Console& console);
 
+// What was learnt of costs, and forgetting it. 2: there was nothing to forget.
+int RunCosts(const Globals& globals, const CostsArguments& arguments, const Console& console);
+int RunForgetCosts(const Globals& globals, const ForgetCostsArguments& arguments,
+                   const Console& console);
+int RunForgive(const Globals& globals, const ForgiveArguments& arguments, const Console& console);
+
 // The whole program: `words` without its name.
 int Main(const std::vector<std::string>& words);
 

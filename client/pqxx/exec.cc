@@ -93,8 +93,13 @@ absl::StatusOr<pqxx::result> ExecThrottled(Client& client, pqxx::connection& con
                          options.max_wait, options.stop);
   if (!permit.ok()) return permit.status();
   absl::StatusOr<pqxx::result> result = RunAlone(connection, sql, exec);
-  // A statement that failed has taken its time as well.
-  permit->ReportElapsed();
+  // Rows that were affected are no cost: the estimate is in the planner's units. A cost that is
+  // none is refused, and the permit then reports without it. A statement that failed has taken its
+  // time as well.
+  WorkDone done;
+  if (result.ok() && options.actual_cost != nullptr)
+    done.actual_cost = options.actual_cost(*result);
+  permit->Report(done).IgnoreError();
   return result;
 }
 

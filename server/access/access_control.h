@@ -44,6 +44,13 @@ struct Asker {
   const Evidence* evidence = nullptr;  // there is some where there is a caller
 };
 
+// What it takes to make an override, and as much to end it.
+enum class OverrideGrant : uint8_t {
+  kOverrides,   // a pause, throttle or resume of identities: `overrides`
+  kExempt,      // an exemption of identities: `exempt_overrides`
+  kEverything,  // whatever is done to everything: `everything`
+};
+
 class AccessControl {
  public:
   struct Options {
@@ -108,11 +115,21 @@ class AccessControl {
     }
     return std::nullopt;
   }
-  // To make or end overrides at all; and one on this identity and all below it, empty: on others.
-  // `field` is the request's.
+  // To make or end any override at all; and one of this kind on this identity and all below it,
+  // empty: on others. One on everything takes its own grant, whatever the identity. `field` is the
+  // request's.
   [[nodiscard]] Refused MayOverride(const Asker& asker);
-  [[nodiscard]] Refused MayOverride(const Asker& asker, std::string_view identity,
+  [[nodiscard]] Refused MayOverride(const Asker& asker, OverrideGrant grant,
+                                    std::string_view identity, const char* field);
+  // The refusal of a resume that would lift this emergency stop, "override 7: everything paused by
+  // ann (disk full)", whose caller is not granted `everything`.
+  [[nodiscard]] Refused RefuseToLiftStop(const Asker& asker, std::string_view stop);
+  // To see or forget what was learnt of the costs of this identity and all below it; empty: of all.
+  [[nodiscard]] Refused MayUseCosts(const Asker& asker, std::string_view identity,
                                     const char* field);
+  // To forgive what this identity and all below it owe; empty: what all owe.
+  [[nodiscard]] Refused MayForgive(const Asker& asker, std::string_view identity,
+                                   const char* field);
   // To read the throttle log of this identity and all below it; empty: of all.
   [[nodiscard]] Refused MayReadLogs(const Asker& asker, std::string_view identity,
                                     const char* field);
@@ -136,6 +153,15 @@ class AccessControl {
 
   // Counts, and perhaps tells, a refusal of this call.
   Refused Refuse(const Asker& asker, Refusal refusal);
+  // A right that reaches over the caller's identities: whether it is granted, and to this one.
+  struct IdentityRight {
+    RefusalReason reason;
+    const char* code;
+    const char* name;   // of the grant
+    const char* doing;  // "may ... of its own identities only"
+  };
+  Refused MayDo(const Asker& asker, const IdentityRight& right, bool granted,
+                std::string_view identity, const char* field);
   Refused ForeignIdentity(const Asker& asker, std::string_view identity, const char* field);
   Refused ForeignTag(const Asker& asker, std::string_view key, std::string_view value);
   Refused ForeignSegment(const Asker& asker, std::string_view segment);

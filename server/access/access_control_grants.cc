@@ -41,9 +41,6 @@ AccessControl::Refused AccessControl::ForeignSegment(const Asker& asker, std::st
 
 namespace {
 
-constexpr char kOverrides[] = "OVERRIDES_NOT_GRANTED";
-constexpr char kLogs[] = "LOGS_NOT_GRANTED";
-
 Refusal Lacks(const Caller& caller, RefusalReason reason, const char* code, const char* right) {
   return {.reason = reason,
           .code = code,
@@ -51,46 +48,106 @@ Refusal Lacks(const Caller& caller, RefusalReason reason, const char* code, cons
           .text = absl::StrCat("caller ", Quoted(caller.name()), " is not granted ", right)};
 }
 
-// A right on some identities does not reach over all of them.
-Refusal LacksAll(const Caller& caller, RefusalReason reason, const char* code, const char* what) {
-  return {.reason = reason,
-          .code = code,
-          .missing = "identities: ['*']",
-          .text = absl::StrCat("caller ", Quoted(caller.name()), " may ", what,
-                               " of its own identities only; name one of them")};
-}
+constexpr char kOverrides[] = "OVERRIDES_NOT_GRANTED";
 
 }  // namespace
 
-AccessControl::Refused AccessControl::MayOverride(const Asker& asker) {
-  if (asker.caller == nullptr || asker.caller->overrides()) return std::nullopt;
-  return Refuse(asker, Lacks(*asker.caller, RefusalReason::kOverrides, kOverrides, "overrides"));
+AccessControl::Refused AccessControl::MayDo(const Asker& asker, const IdentityRight& right,
+                                            bool granted, std::string_view identity,
+                                            const char* field) {
+  const Caller& caller = *asker.caller;
+  if (!granted) return Refuse(asker, Lacks(caller, right.reason, right.code, right.name));
+  if (caller.MaySpeakForAll()) return std::nullopt;
+  // A right on some identities does not reach over all of them.
+  if (identity.empty()) {
+    return Refuse(asker,
+                  {.reason = right.reason,
+                   .code = right.code,
+                   .missing = "identities: ['*']",
+                   .text = absl::StrCat("caller ", Quoted(caller.name()), " may ", right.doing,
+                                        " of its own identities only; name one of them")});
+  }
+  if (caller.MaySpeakFor(identity)) return std::nullopt;
+  return ForeignIdentity(asker, identity, field);
 }
 
-AccessControl::Refused AccessControl::MayOverride(const Asker& asker, std::string_view identity,
-                                                  const char* field) {
-  if (Refused refused = MayOverride(asker); refused.has_value()) return refused;
-  if (asker.caller == nullptr || asker.caller->MaySpeakForAll()) return std::nullopt;
-  if (identity.empty()) {
-    return Refuse(asker, LacksAll(*asker.caller, RefusalReason::kOverrides, kOverrides,
-                                  "make and end overrides"));
+AccessControl::Refused AccessControl::MayOverride(const Asker& asker) {
+  const Caller* const caller = asker.caller;
+  if (caller == nullptr) return std::nullopt;
+  if (caller->overrides() || caller->exempt_overrides() || caller->everything()) {
+    return std::nullopt;
   }
-  if (asker.caller->MaySpeakFor(identity)) return std::nullopt;
-  return ForeignIdentity(asker, identity, field);
+  return Refuse(asker, Lacks(*caller, RefusalReason::kOverrides, kOverrides, "overrides"));
+}
+
+AccessControl::Refused AccessControl::MayOverride(const Asker& asker, OverrideGrant grant,
+                                                  std::string_view identity, const char* field) {
+  const Caller* const caller = asker.caller;
+  if (caller == nullptr) return std::nullopt;
+  switch (grant) {
+    case OverrideGrant::kEverything:
+      if (caller->everything()) return std::nullopt;
+      return Refuse(
+          asker, Lacks(*caller, RefusalReason::kOverrides, "EVERYTHING_NOT_GRANTED", "everything"));
+    case OverrideGrant::kExempt:
+      return MayDo(asker,
+                   {.reason = RefusalReason::kOverrides,
+                    .code = "EXEMPT_OVERRIDES_NOT_GRANTED",
+                    .name = "exempt_overrides",
+                    .doing = "make and end exempt overrides"},
+                   caller->exempt_overrides(), identity, field);
+    case OverrideGrant::kOverrides:
+      break;
+  }
+  return MayDo(asker,
+               {.reason = RefusalReason::kOverrides,
+                .code = kOverrides,
+                .name = "overrides",
+                .doing = "make and end overrides"},
+               caller->overrides(), identity, field);
+}
+
+AccessControl::Refused AccessControl::RefuseToLiftStop(const Asker& asker, std::string_view stop) {
+  return Refuse(asker, {.reason = RefusalReason::kOverrides,
+                        .code = "EVERYTHING_NOT_GRANTED",
+                        .missing = "everything: true",
+                        .text = absl::StrCat("caller ", Quoted(asker.caller->name()),
+                                             " may not resume anything under ", Sv(stop))});
+}
+
+AccessControl::Refused AccessControl::MayUseCosts(const Asker& asker, std::string_view identity,
+                                                  const char* field) {
+  if (asker.caller == nullptr) return std::nullopt;
+  return MayDo(asker,
+               {.reason = RefusalReason::kCosts,
+                .code = "COSTS_NOT_GRANTED",
+                .name = "costs",
+                .doing = "see and forget learnt costs"},
+               asker.caller->costs(), identity, field);
+}
+
+AccessControl::Refused AccessControl::MayForgive(const Asker& asker, std::string_view identity,
+                                                 const char* field) {
+  if (asker.caller == nullptr) return std::nullopt;
+  return MayDo(asker,
+               {.reason = RefusalReason::kForgive,
+                .code = "FORGIVE_NOT_GRANTED",
+                .name = "forgive",
+                .doing = "forgive debts"},
+               asker.caller->forgive(), identity, field);
 }
 
 AccessControl::Refused AccessControl::MayReadLogs(const Asker& asker, std::string_view identity,
                                                   const char* field) {
   if (asker.caller == nullptr) return std::nullopt;
-  if (!asker.caller->logs())
-    return Refuse(asker, Lacks(*asker.caller, RefusalReason::kLogs, kLogs, "logs"));
-  if (asker.caller->MaySpeakForAll()) return std::nullopt;
   // "*" stands for what is counted under no identity: that may be anybody's.
-  if (identity.empty() || identity == kAnyIdentity) {
-    return Refuse(asker, LacksAll(*asker.caller, RefusalReason::kLogs, kLogs, "read the log"));
-  }
-  if (asker.caller->MaySpeakFor(identity)) return std::nullopt;
-  return ForeignIdentity(asker, identity, field);
+  if (identity == kAnyIdentity) identity = {};
+  return MayDo(asker,
+               {.reason = RefusalReason::kLogs,
+                .code = "LOGS_NOT_GRANTED",
+                .name = "logs",
+                .doing = "read the log"},
+               asker.caller->logs(), identity, field);
 }
 
 AccessControl::Refused AccessControl::MayReadStatus(const Asker& asker) {

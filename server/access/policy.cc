@@ -32,6 +32,10 @@ Caller::Caller(const CallerSpec& spec, uint64_t seed, const AccessPolicy& policy
       tags_(spec.tags),
       segments_(spec.segments.begin(), spec.segments.end()),
       overrides_(spec.overrides),
+      exempt_overrides_(spec.exempt_overrides),
+      everything_(spec.everything),
+      costs_(spec.costs),
+      forgive_(spec.forgive),
       logs_(spec.logs),
       status_(spec.status),
       seal_(seed, spec.name) {

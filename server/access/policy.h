@@ -70,6 +70,10 @@ class Caller {
   bool MayUseSegment(std::string_view segment) const { return segments_.contains(Sv(segment)); }
 
   bool overrides() const { return overrides_; }
+  bool exempt_overrides() const { return exempt_overrides_; }
+  bool everything() const { return everything_; }
+  bool costs() const { return costs_; }
+  bool forgive() const { return forgive_; }
   bool logs() const { return logs_; }
   bool status() const { return status_; }
   // Whoever has no name of their own.
@@ -86,6 +90,10 @@ class Caller {
   const TagSet tags_;
   const absl::flat_hash_set<std::string> segments_;
   const bool overrides_;
+  const bool exempt_overrides_;
+  const bool everything_;
+  const bool costs_;
+  const bool forgive_;
   const bool logs_;
   const bool status_;
   const PermitSeal seal_;

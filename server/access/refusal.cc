@@ -22,6 +22,10 @@ std::string_view ReasonLabel(RefusalReason reason) {
       return "status";
     case RefusalReason::kPermit:
       return "permit";
+    case RefusalReason::kCosts:
+      return "costs";
+    case RefusalReason::kForgive:
+      return "forgive";
   }
   return "unknown";
 }

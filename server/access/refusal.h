@@ -17,16 +17,19 @@ enum class RefusalReason : uint8_t {
   kUnauthenticated,  // nobody that is known
   kIdentity,         // speaks for an identity that it is not granted
   kTag,              // claims a tag, or a segment, that is protected
-  kOverrides,
+  kOverrides,        // whichever of the grants for them is missing
   kLogs,
   kStatus,
   kPermit,  // reports a permit that is not its own, or none
+  kCosts,
+  kForgive,
 };
-inline constexpr size_t kRefusalReasons = 7;
+inline constexpr size_t kRefusalReasons = 9;
 
 using RefusalCounts = std::array<uint64_t, kRefusalReasons>;  // by reason
 
-// "unauthenticated", "identity", "tag", "overrides", "logs", "status" or "permit".
+// "unauthenticated", "identity", "tag", "overrides", "logs", "status", "permit", "costs" or
+// "forgive".
 std::string_view ReasonLabel(RefusalReason reason);
 
 struct Refusal {

@@ -25,9 +25,13 @@ struct CallerSpec {
   std::vector<std::string> identities = {};  // these levels and all below; or kAnyIdentity
   std::vector<TagSpec> tags = {};            // protected ones that it may claim
   std::vector<std::string> segments = {};    // likewise
-  bool overrides = false;                    // may make and end them, for its identities
-  bool logs = false;                         // may read the throttle log of its identities
-  bool status = false;                       // may read status, budgets, buckets and overrides
+  bool overrides = false;                    // may pause, throttle and resume, for its identities
+  bool exempt_overrides = false;             // may exempt, for its identities
+  bool everything = false;                   // may pause, throttle and resume everything
+  bool costs = false;    // may see and forget what was learnt of its identities' costs
+  bool forgive = false;  // may forgive what its identities owe
+  bool logs = false;     // may read the throttle log of its identities
+  bool status = false;   // may read status, budgets, buckets and overrides
 
   friend bool operator==(const CallerSpec&, const CallerSpec&) = default;
 };

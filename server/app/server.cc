@@ -3,9 +3,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/host_port.h"
 #include "common/random_seed.h"
 #include "server/app/port_file.h"
 #include "server/app/server_log.h"
+#include "server/transport/process_memory.h"
 
 namespace headgate::app {
 namespace {
@@ -50,6 +52,7 @@ absl::StatusOr<Server::Base> Server::MakeBase(const ServerOptions& options, Cloc
   if (!state.ok()) return base.config->InFile(state.status());
   base.state = *std::move(state);
   base.throttle_log = (*config)->throttle_log;
+  base.grpc_address = options.grpc_address.value_or((*config)->server.grpc_address);
   return base;
 }
 
@@ -58,30 +61,41 @@ Server::Server(const ServerOptions& options, Clock& clock, Base base)
       clock_(clock),
       started_at_(base.started_at),
       config_(std::move(base.config)),
+      listens_at_(std::move(base.grpc_address)),
       state_(std::move(base.state)),
       access_(state_->seed(), clock),
       targets_(state_->engine(), clock, state_->seed()),
       log_({.settings = std::move(base.throttle_log),
             .state_dir = state_->path(),
             .seed = state_->seed()},
-           state_->engine(), clock),
+           clock),
       call_log_(clock),
       calls_(clock, base.id_seed, call_log_),
       override_service_(state_->overrides(), access_.control()),
+      cost_service_({.engine = state_->engine(),
+                     .clock = clock,
+                     .registry = state_->overrides(),
+                     .access = access_.control()}),
       log_service_({.store = log_.store(),
                     .recorder = log_.recorder(),
+                    .writer = &log_.writer(),
                     .clock = clock,
+                    .in_force = [this] { return config_->current(); },
                     .keeping = log_.keeping(),
                     .seed = state_->seed(),
                     .access = access_.control()}),
       web_(std::move(base.web)) {
   override_service_.Observe(calls_);
+  cost_service_.Observe(calls_);
   log_service_.Observe(calls_);
 }
 
 absl::Status Server::Run() {
   const auto apply = [this](const config::Config& config) { return Apply(config); };
   if (absl::Status applied = config_->Start(apply); !applied.ok()) return applied;
+  for (const std::string& warning : config_->status().warnings) {
+    LogWarning("the configuration may not be meant so", {{"what", warning}});
+  }
   state_->Keep();
   if (absl::Status opened = OpenTls(); !opened.ok()) return opened;
   if (absl::Status listening = Listen(); !listening.ok()) return listening;
@@ -112,10 +126,12 @@ absl::Status Server::Run() {
 
 absl::Status Server::Apply(const config::Config& config) {
   if (absl::Status prepared = access_.Prepare(config); !prepared.ok()) return prepared;
+  const int64_t before_bytes = transport::AllocatedBytes();
   if (absl::Status installed = state_->Install(config.policy); !installed.ok()) {
     access_.Revert();
     return installed;
   }
+  if (rpc_ != nullptr) rpc_->AllowMemory(transport::AllocatedBytes() - before_bytes);
   web_->BeforeChange();
   access_.Apply(config);
   targets_.Apply(config);
@@ -138,22 +154,31 @@ absl::Status Server::OpenTls() {
   return absl::OkStatus();
 }
 
+access::AccessSnapshot Server::Access() const {
+  access::AccessSnapshot access = access_.Snapshot();
+  if (access.is_on || tls_ != nullptr) return access;
+  const std::string& address = listens_at_;
+  const std::optional<HostPort> place = ParseHostPort(address);
+  if (place.has_value() && !IsLoopback(place->host)) access.exposed_at = address;
+  return access;
+}
+
 tls::TlsSnapshot Server::Tls() const {
   return tls_ == nullptr ? tls::TlsSnapshot() : tls_->state();
 }
 
 rpc::RpcServerOptions Server::RpcOptions(const config::ServerSettings& settings) {
   rpc::RpcServerOptions options;
-  options.address = options_.grpc_address.value_or(settings.grpc_address);
+  options.address = listens_at_;
   if (tls_ != nullptr) options.credentials = tls_->credentials();
   options.health_address = options_.health_address;
-  options.connections.most = settings.max_connections;
+  options.connections.max_open = settings.max_connections;
   options.connections.age = settings.max_connection_age;
   options.reflection = options_.reflection.value_or(settings.reflection);
   options.max_message_bytes = settings.max_message_bytes;
   options.threads = settings.threads;
   options.version = kVersion;
-  options.more_services = {&override_service_, &log_service_};
+  options.more_services = {&override_service_, &cost_service_, &log_service_};
   return options;
 }
 
@@ -168,10 +193,14 @@ absl::Status Server::Listen() {
                                                                      .calls = calls_});
   if (!server.ok()) return server.status();
   rpc_ = *std::move(server);
-  const int64_t most = rpc_->connections().most;
-  if (most < config_->current()->server.max_connections) {
+  if (const std::string exposed_at = Access().exposed_at; !exposed_at.empty()) {
+    LogWarning("anybody on the network may do everything",
+               {{"address", exposed_at}, {"why", access::ExposedText(exposed_at)}});
+  }
+  const int64_t max_open = rpc_->connections().max_open;
+  if (max_open < config_->current()->server.max_connections) {
     LogWarning("too few open files for server.max_connections",
-               {{"connections", absl::StrCat(most)}});
+               {{"connections", absl::StrCat(max_open)}});
   }
   return absl::OkStatus();
 }
@@ -191,6 +220,9 @@ void Server::Load(absl::FunctionRef<void()> load) {
   const config::LoadStatus after = config_->status();
   if (after.version != before.version) {
     LogInfo("configuration loaded", {{"version", absl::StrCat(after.version)}});
+    for (const std::string& warning : after.warnings) {
+      LogWarning("the configuration may not be meant so", {{"what", warning}});
+    }
     for (const std::string& field : after.pending_restart) {
       LogWarning("a change takes a restart", {{"field", field}});
     }

@@ -32,6 +32,7 @@
 #include "server/app/web.h"
 #include "server/config/config.h"
 #include "server/config/reloader.h"
+#include "server/rpc/cost_service.h"
 #include "server/rpc/override_service.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/sources.h"
@@ -82,6 +83,7 @@ class Server final : private rpc::StatusSource {
     std::unique_ptr<config::ConfigStore> config;
     std::unique_ptr<StateFolder> state;
     config::ThrottleLogSettings throttle_log;
+    std::string grpc_address;
   };
 
   static absl::StatusOr<Base> MakeBase(const ServerOptions& options, Clock& clock);
@@ -106,13 +108,14 @@ class Server final : private rpc::StatusSource {
   throttle_log::ThrottleLogSnapshot ThrottleLog() const override { return log_.Snapshot(); }
   overrides::OverridesSnapshot Overrides() const override { return state_->OverridesView(); }
   tls::TlsSnapshot Tls() const override;
-  access::AccessSnapshot Access() const override { return access_.Snapshot(); }
+  access::AccessSnapshot Access() const override;
   snapshot::SnapshotView Snapshot() const override { return state_->SnapshotView(); }
 
   const ServerOptions options_;
   Clock& clock_;
   const absl::Time started_at_;
   const std::unique_ptr<config::ConfigStore> config_;
+  const std::string listens_at_;
   const std::unique_ptr<StateFolder> state_;
   ConfiguredAccess access_;
   app::Targets targets_;
@@ -120,6 +123,7 @@ class Server final : private rpc::StatusSource {
   CallLog call_log_;
   transport::Calls calls_;
   rpc::OverrideService override_service_;
+  rpc::CostService cost_service_;
   rpc::ThrottleLogService log_service_;
   std::unique_ptr<tls::ServerTls> tls_;  // null: plaintext
   std::unique_ptr<rpc::RpcServer> rpc_;  // null: not listening yet, or stopped

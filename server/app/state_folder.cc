@@ -67,8 +67,11 @@ void StateFolder::Stop() {
 
 overrides::OverridesSnapshot StateFolder::OverridesView() const {
   if (overrides_ == nullptr) return {};
-  const overrides::Registry::State state = overrides_->GetState();
-  return {.is_kept = true, .in_force = state.in_force, .status = state.status};
+  overrides::Registry::State state = overrides_->GetState();
+  return {.is_kept = true,
+          .in_force = state.in_force,
+          .stops = std::move(state.stops),
+          .status = state.status};
 }
 
 snapshot::SnapshotView StateFolder::SnapshotView() const {

@@ -25,13 +25,12 @@ throttle_log::Keeping KeepingOf(const ThrottleLogOptions& options) {
 
 }  // namespace
 
-ThrottleLog::ThrottleLog(const ThrottleLogOptions& options, const engine::Engine& engine,
-                         Clock& clock)
+ThrottleLog::ThrottleLog(const ThrottleLogOptions& options, Clock& clock)
     : keeping_(KeepingOf(options)),
       kept_(OpenStore(options, keeping_, clock)),
-      recorder_(engine, {.seed = options.seed,
-                         .max_identities = static_cast<size_t>(options.settings.max_identities),
-                         .max_denials = static_cast<size_t>(options.settings.recent_denials)}),
+      recorder_({.seed = options.seed,
+                 .max_identities = static_cast<size_t>(options.settings.max_identities),
+                 .max_denials = static_cast<size_t>(options.settings.recent_denials)}),
       writer_(recorder_, *kept_.store, clock,
               {.step = keeping_.step,
                .max_buffered_rows = static_cast<size_t>(options.settings.max_buffered_rows),

@@ -7,7 +7,7 @@
 //
 // Thread-safe, but for Stop, which is called once, after the last Check, or left to the destructor.
 //
-//   ThrottleLog log({.state_dir = "/var/lib/headgate", ...}, engine, clock);
+//   ThrottleLog log({.state_dir = "/var/lib/headgate", ...}, clock);
 //   ... log.recorder() ...
 
 #pragma once
@@ -18,7 +18,6 @@
 
 #include "common/clock.h"
 #include "server/config/config.h"
-#include "server/engine/engine.h"
 #include "server/throttle_log/recorder.h"
 #include "server/throttle_log/status.h"
 #include "server/throttle_log/store.h"
@@ -34,10 +33,11 @@ struct ThrottleLogOptions {
 
 class ThrottleLog {
  public:
-  // Begins to write. The engine and the clock outlive the log.
-  ThrottleLog(const ThrottleLogOptions& options, const engine::Engine& engine, Clock& clock);
+  // Begins to write. The clock outlives the log.
+  ThrottleLog(const ThrottleLogOptions& options, Clock& clock);
 
   throttle_log::Recorder& recorder() { return recorder_; }
+  throttle_log::Writer& writer() { return writer_; }
   const throttle_log::Store& store() const { return *kept_.store; }
   const throttle_log::Keeping& keeping() const { return keeping_; }
   throttle_log::ThrottleLogSnapshot Snapshot() const;

@@ -77,6 +77,15 @@ void Builder::BuildEngine() {
     to.bucket_bytes = size(Proto::kBucketBytesFieldNumber, from.bucket_bytes(), int64_t{1} << 12,
                            int64_t{1} << 40);
   }
+  if (from.has_max_permit_share()) {
+    to.max_permit_share = from.max_permit_share();
+    // NaN is neither.
+    if (!(to.max_permit_share > 0 && to.max_permit_share <= 1)) {
+      findings.Say(from, Proto::kMaxPermitShareFieldNumber,
+                   absl::StrCat("max_permit_share must be above 0 and at most 1; it is ",
+                                to.max_permit_share));
+    }
+  }
 }
 
 void Builder::RequireProfile(const google::protobuf::Message& message, int field,
@@ -92,12 +101,10 @@ void Builder::RequireProfile(const google::protobuf::Message& message, int field
                             " cannot be measured: no target has a primary"));
 }
 
-Config BuildConfig(const v1::Config& proto, const SourcePositions& positions,
-                   OtherFiles other_files, ProblemList& problems) {
+Config BuildConfig(const v1::Config& proto, Findings& findings, const BuildOptions& options) {
   Config config;
-  Findings findings(positions, problems);
   const auto names = [&](const char* what, int field) {
-    return NameTable(what, CompletenessOf(proto, positions, field), findings);
+    return NameTable(what, CompletenessOf(proto, findings.positions(), field), findings);
   };
   NameTable targets = names("target", v1::Config::kTargetsFieldNumber);
   NameTable profiles = names("health profile", v1::Config::kHealthProfilesFieldNumber);
@@ -114,7 +121,8 @@ Config BuildConfig(const v1::Config& proto, const SourcePositions& positions,
                   .profiles = profiles,
                   .budgets = budgets,
                   .config = config,
-                  .other_files = other_files};
+                  .other_files = options.other_files,
+                  .now = options.now};
   builder.BuildServer();
   builder.BuildEngine();
   builder.BuildTargets();

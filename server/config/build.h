@@ -8,14 +8,18 @@
 
 #include <headgate/v1/config.pb.h>
 
+#include "absl/time/time.h"
 #include "server/config/config.h"
+#include "server/config/findings.h"
 #include "server/config/load.h"
-#include "server/config/problem.h"
-#include "server/config/source_positions.h"
 
 namespace headgate::config {
 
-Config BuildConfig(const v1::Config& proto, const SourcePositions& positions,
-                   OtherFiles other_files, ProblemList& problems);
+struct BuildOptions {
+  OtherFiles other_files = OtherFiles::kIgnored;
+  absl::Time now = absl::InfinitePast();  // what has expired by then is warned of
+};
+
+Config BuildConfig(const v1::Config& proto, Findings& findings, const BuildOptions& options);
 
 }  // namespace headgate::config

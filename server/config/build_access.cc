@@ -96,6 +96,10 @@ class AccessBuilder {
     Tags(from, to);
     Segments(from, to);
     to.overrides = from.overrides();
+    to.exempt_overrides = from.exempt_overrides();
+    to.everything = from.everything();
+    to.costs = from.costs();
+    to.forgive = from.forgive();
     to.logs = from.logs();
     to.status = from.status();
     Something(from, to);
@@ -212,13 +216,14 @@ class AccessBuilder {
   }
 
   void Something(const v1::AccessCaller& from, const access::CallerSpec& to) {
-    const bool for_identities = to.overrides || to.logs;
+    const bool for_identities =
+        to.overrides || to.exempt_overrides || to.costs || to.forgive || to.logs;
     if (!from.identities().empty()) return;
     if (positions().Spoilt(from, Field::kIdentitiesFieldNumber)) return;
     if (!to.tags.empty() || !to.segments.empty() || for_identities) {
       findings_.Say(from, absl::StrCat("caller ", Quoted(to.name),
                                        " is granted something for its identities, and has none"));
-    } else if (!to.status) {
+    } else if (!to.status && !to.everything) {
       findings_.Say(from, absl::StrCat("caller ", Quoted(to.name),
                                        " is granted nothing; give it identities or status"));
     }
@@ -253,7 +258,9 @@ class AccessBuilder {
 }  // namespace
 
 void Builder::BuildAccess() {
-  if (proto.has_access()) config.access = AccessBuilder(*this).Run();
+  if (!proto.has_access()) return;
+  config.access = AccessBuilder(*this).Run();
+  config.policy.share_patterns = proto.access().share_patterns();
 }
 
 }  // namespace headgate::config

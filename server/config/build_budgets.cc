@@ -87,6 +87,9 @@ class BudgetBuilder {
   void Limits() {
     spec_.name = NameOr(proto_.name());
     spec_.mode = ModeOf(proto_.mode());
+    if (proto_.unit() == v1::UNIT_COST) spec_.unit = engine::BudgetUnit::kCost;
+    if (proto_.unit() == v1::UNIT_BUSY_TIME) spec_.unit = engine::BudgetUnit::kBusyTime;
+    if (proto_.has_max_overrun()) spec_.max_overrun = proto_.max_overrun();
     if (proto_.has_max_cost()) spec_.max_cost = proto_.max_cost();
     if (proto_.has_max_concurrency()) {
       spec_.max_concurrency = proto_.max_concurrency();
@@ -115,11 +118,12 @@ class BudgetBuilder {
       constexpr double kRounding = 1e-9;
       return limit > 0 && limit * (1 + kRounding) < spec_.default_cost;
     };
+    const bool busy = engine::UnitOf(spec_) == engine::BudgetUnit::kBusyTime;
     const auto say = [&](int field, double limit, std::string_view where) {
       const std::string& name = Proto::descriptor()->FindFieldByNumber(field)->name();
       findings_.Say(proto_, field,
-                    absl::StrCat(name, " of ", limit, " cost units", Sv(where),
-                                 " is less than default_cost, ", spec_.default_cost,
+                    absl::StrCat(name, " of ", limit, busy ? " busy seconds" : " cost units",
+                                 Sv(where), " is less than default_cost, ", spec_.default_cost,
                                  ": a Check without an estimate would never be admitted"));
     };
     if (spec_.max_cost.has_value() && too_small(*spec_.max_cost)) {
@@ -131,11 +135,20 @@ class BudgetBuilder {
     for (const engine::TargetSpec& target : policy_.targets) {
       const std::optional<double> rate = engine::RateOf(spec_, target);
       const double burst = engine::BurstOf(spec_, rate);
+      if (!is_auto_ && rate != 0 && burst > 0 && spec_.max_cost > burst) WarnOfMaxCost(burst);
       if (rate == 0 || !too_small(burst)) continue;
       say(Proto::kBurstFieldNumber, burst,
           one_target ? "" : absl::StrCat(" on target ", Quoted(target.name)));
       return;
     }
+  }
+
+  void WarnOfMaxCost(double burst) {
+    findings_.Warn(proto_, Proto::kMaxCostFieldNumber,
+                   absl::StrCat("budget ", Quoted(spec_.name), ": max_cost of ", *spec_.max_cost,
+                                " is above the burst of ", burst,
+                                " cost units: a Check that costs more than the burst is never "
+                                "admitted, whatever max_cost says"));
   }
 
   Builder& builder_;

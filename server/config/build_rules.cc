@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -47,6 +48,11 @@ class RuleBuilder {
     if (proto_.has_expires_at()) {
       spec_.expires_at = absl::UnixEpoch() + absl::Seconds(proto_.expires_at().seconds()) +
                          absl::Nanoseconds(proto_.expires_at().nanos());
+      if (spec_.expires_at <= builder_.now) {
+        findings_.Warn(
+            proto_, Proto::kExpiresAtFieldNumber,
+            absl::StrCat("rule ", Quoted(spec_.name), " has expired: it matches nothing"));
+      }
     }
     Match();
     // Nothing can be wrong with a priority, so that the rest of the rule is looked at all the same.
@@ -60,9 +66,22 @@ class RuleBuilder {
 
   const SourcePositions& positions() const { return findings_.positions(); }
 
+  // Its conditions were taken away, or never written: the rule would hold for everybody.
+  void SaysNothing(const v1::Match& from) {
+    const int field = Proto::kMatchFieldNumber;
+    if (!positions().Given(proto_, field) || positions().Spoilt(proto_, field)) return;
+    const google::protobuf::Descriptor& conditions = *v1::Match::descriptor();
+    for (int i = 0; i < conditions.field_count(); ++i) {
+      if (positions().Given(from, conditions.field(i)->number())) return;
+    }
+    findings_.Say(proto_, field,
+                  "match has no condition; leave it out if the rule is for everybody");
+  }
+
   void Match() {
     const v1::Match& from = proto_.match();
     engine::MatchSpec& to = spec_.match;
+    if (from.ByteSizeLong() == 0) SaysNothing(from);
     to.identity = from.identity();
     to.segment = from.segment();
     to.tags.assign(from.tags().begin(), from.tags().end());
@@ -245,6 +264,20 @@ class RuleBuilder {
 
 void Builder::BuildRules() {
   for (const v1::Rule& rule : proto.rules()) RuleBuilder(*this, rule).Run();
+  WarnOfUnchargedBudgets();
+}
+
+void Builder::WarnOfUnchargedBudgets() {
+  std::set<std::string> charged;
+  for (const v1::Rule& rule : proto.rules()) {
+    charged.insert(rule.charge().begin(), rule.charge().end());
+  }
+  for (const v1::Budget& budget : proto.budgets()) {
+    if (budget.mode() == v1::MODE_DISABLED || charged.contains(budget.name())) continue;
+    findings.Warn(
+        budget, v1::Budget::kNameFieldNumber,
+        absl::StrCat("no rule charges budget ", Quoted(budget.name()), ": it limits nothing"));
+  }
 }
 
 }  // namespace headgate::config

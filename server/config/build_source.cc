@@ -1,10 +1,15 @@
 // Where a connection string comes from.
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "common/file_text.h"
 #include "server/config/builder.h"
+#include "server/config/suggest.h"
 #include "server/dsn/dsn.h"
 
 namespace headgate::config {
@@ -16,7 +21,41 @@ bool IsVariable(const std::string& name) {
          std::all_of(name.begin(), name.end(), fits);
 }
 
+// What to say of the first keyword that libpq does not know; empty: it knows all. The keyword is
+// not shown: with a quote forgotten it may be a part of a password.
+std::string UnknownKeyword(const std::string& text) {
+  const std::vector<std::string> known = dsn::KnownKeywords();
+  for (const std::string& keyword : dsn::KeywordsIn(text)) {
+    if (std::find(known.begin(), known.end(), keyword) != known.end()) continue;
+    const std::string nearest = Nearest(keyword, known);
+    return absl::StrCat("has a keyword that libpq does not know",
+                        nearest.empty() ? "" : "; did you mean ", nearest,
+                        nearest.empty() ? "" : "?");
+  }
+  return "";
+}
+
 }  // namespace
+
+// What is not there yet is no finding: a file may be mounted, a variable set, where the server
+// runs.
+void Builder::WarnOfKeywords(const v1::Postgres& from) {
+  using Field = v1::Postgres;
+  const auto warn = [&](int field, const std::string& text) {
+    const std::string unknown = UnknownKeyword(text);
+    if (!unknown.empty()) {
+      findings.Warn(from, field, absl::StrCat("the connection string ", unknown));
+    }
+  };
+  if (!from.dsn_file().empty()) {
+    const absl::StatusOr<std::string> text = ReadFileText(from.dsn_file());
+    if (text.ok()) warn(Field::kDsnFileFieldNumber, *text);
+  }
+  if (from.dsn_env().empty()) return;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes the environment.
+  const char* const value = std::getenv(from.dsn_env().c_str());
+  if (value != nullptr) warn(Field::kDsnEnvFieldNumber, value);
+}
 
 PostgresSource Builder::BuildSource(const v1::Postgres& from) {
   using Field = v1::Postgres;
@@ -32,9 +71,12 @@ PostgresSource Builder::BuildSource(const v1::Postgres& from) {
   if (!from.dsn().empty()) {
     const absl::Status status = dsn::CheckDsn(from.dsn());
     if (!status.ok()) {
-      findings.Say(from, Field::kDsnFieldNumber, std::string(status.message()));
+      const std::string unknown = dsn::HoldsPassword(from.dsn()) ? "" : UnknownKeyword(from.dsn());
+      findings.Say(from, Field::kDsnFieldNumber,
+                   unknown.empty() ? std::string(status.message()) : "dsn " + unknown);
     }
   }
+  if (other_files == OtherFiles::kRead) WarnOfKeywords(from);
   if (!from.dsn_env().empty() && !IsVariable(from.dsn_env())) {
     findings.Say(from, Field::kDsnEnvFieldNumber,
                  "dsn_env must be the name of an environment variable: letters, digits and _");

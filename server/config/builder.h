@@ -20,6 +20,7 @@ struct Builder {
   Config& config;
   // Whether the files that this one names may be looked into.
   OtherFiles other_files = OtherFiles::kIgnored;
+  absl::Time now = absl::InfinitePast();
 
   const SourcePositions& positions() const { return findings.positions(); }
 
@@ -35,6 +36,9 @@ struct Builder {
   void BuildAccess();
 
   PostgresSource BuildSource(const v1::Postgres& from);
+  // Of what libpq will not take from where the connection string comes from.
+  void WarnOfKeywords(const v1::Postgres& from);
+  void WarnOfUnchargedBudgets();
   void BuildLogTimes();
 
   // One budget's controller, if it has one.

@@ -24,8 +24,8 @@ class Findings {
  public:
   using Message = google::protobuf::Message;
 
-  Findings(const SourcePositions& positions, ProblemList& problems)
-      : positions_(positions), problems_(problems) {}
+  Findings(const SourcePositions& positions, ProblemList& problems, ProblemList& warnings)
+      : positions_(positions), problems_(problems), warnings_(warnings) {}
 
   const SourcePositions& positions() const { return positions_; }
 
@@ -35,6 +35,10 @@ class Findings {
   }
   void Say(const Message& message, int field, std::string text) {
     Say(positions_.At(message, field), std::move(text));
+  }
+  // Of what is valid and probably not meant: it does not keep a file from being taken.
+  void Warn(const Message& message, int field, std::string text) {
+    warnings_.Add(positions_.At(message, field), std::move(text));
   }
   // Whether nobody would read more than has been said.
   bool full() const { return problems_.full(); }
@@ -60,6 +64,7 @@ class Findings {
 
   const SourcePositions& positions_;
   ProblemList& problems_;
+  ProblemList& warnings_;
 };
 
 absl::Duration ToDuration(const google::protobuf::Duration& proto);

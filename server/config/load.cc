@@ -9,43 +9,64 @@
 #include "absl/strings/str_join.h"
 #include "common/file_text.h"
 #include "server/config/build.h"
+#include "server/config/findings.h"
 #include "server/config/reader.h"
 #include "server/config/source_positions.h"
 #include "server/config/yaml_tree.h"
 
 namespace headgate::config {
 
-std::vector<std::string> LoadResult::Errors() const {
-  std::vector<std::string> errors;
-  for (const Problem& problem : problems) errors.push_back(problem.ToString());
-  return errors;
+namespace {
+
+constexpr char kEmpty[] =
+    "has no content, and without any nothing is limited: it was emptied by mistake, or is about to "
+    "be written; {} says so on purpose";
+
+std::vector<std::string> Texts(const std::vector<Problem>& problems) {
+  std::vector<std::string> texts;
+  texts.reserve(problems.size());
+  for (const Problem& problem : problems) texts.push_back(problem.ToString());
+  return texts;
 }
+
+}  // namespace
+
+std::vector<std::string> LoadResult::Errors() const { return Texts(problems); }
+std::vector<std::string> LoadResult::Warnings() const { return Texts(warnings); }
 
 absl::Status LoadResult::status() const {
   if (problems.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrJoin(Errors(), "\n"));
 }
 
-LoadResult Parse(std::string_view text, const std::string& filename, OtherFiles other_files) {
+LoadResult Parse(std::string_view text, const std::string& filename, OtherFiles other_files,
+                 absl::Time now) {
   ProblemList problems(filename);
+  ProblemList warnings(filename);
   LoadResult result;
   if (const std::optional<YamlNode> tree = ParseYaml(text, problems); tree.has_value()) {
+    const bool empty = tree->kind == YamlNode::Kind::kNull;
+    if (empty && !filename.empty()) problems.Add({.line = 1, .column = 1}, kEmpty);
+    result.has_settings = !tree->items.empty();
     google::protobuf::Arena arena;
     auto& proto = *google::protobuf::Arena::CreateMessage<v1::Config>(&arena);
     SourcePositions positions;
     ReadMessage(*tree, proto, positions, problems);
-    Config config = BuildConfig(proto, positions, other_files, problems);
+    Findings findings(positions, problems, warnings);
+    Config config = BuildConfig(proto, findings, {.other_files = other_files, .now = now});
     if (problems.empty()) result.config = std::move(config);
   }
   result.problems = std::move(problems).Take();
+  result.warnings = std::move(warnings).Take();
   return result;
 }
 
-LoadResult Load(const std::string& path) {
+LoadResult Load(const std::string& path, absl::Time now) {
   const absl::StatusOr<std::string> text = ReadFileText(path);
-  if (text.ok()) return Parse(*text, path, OtherFiles::kRead);
-  return {.config = std::nullopt,
-          .problems = {{.file = path, .at = {}, .text = std::string(text.status().message())}}};
+  if (text.ok()) return Parse(*text, path, OtherFiles::kRead, now);
+  LoadResult result;
+  result.problems = {{.file = path, .at = {}, .text = std::string(text.status().message())}};
+  return result;
 }
 
 }  // namespace headgate::config

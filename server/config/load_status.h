@@ -19,6 +19,7 @@ struct LoadStatus {
   std::vector<std::string> errors;  // "file:line:column: what", of a file that was refused
   absl::Time refused_at = absl::InfinitePast();
   std::vector<std::string> pending_restart;  // fields whose change takes a restart
+  std::vector<std::string> warnings = {};    // "file:line:column: what", of the one in force
 };
 
 }  // namespace headgate::config

@@ -29,6 +29,7 @@ std::vector<std::string> PendingRestart(const Config& running, const Config& wan
   const engine::EngineOptions& engine = running.engine;
   compare("engine.permit_ttl", engine.permit_ttl, wanted.engine.permit_ttl);
   compare("engine.max_permits", engine.max_permits, wanted.engine.max_permits);
+  compare("engine.max_permit_share", engine.max_permit_share, wanted.engine.max_permit_share);
   compare("engine.max_patterns", engine.max_patterns, wanted.engine.max_patterns);
   compare("engine.bucket_bytes", engine.bucket_bytes, wanted.engine.bucket_bytes);
   compare("throttle_log", running.throttle_log, wanted.throttle_log);
@@ -52,9 +53,12 @@ absl::Status ConfigStore::InFile(const absl::Status& why) const {
 absl::StatusOr<ConfigStore::Loaded> ConfigStore::Read(const absl::StatusOr<std::string>& text,
                                                       OtherFiles other_files) const {
   if (!text.ok()) return InFile(text.status());
-  LoadResult loaded = Parse(*text, path_, other_files);
+  LoadResult loaded = Parse(*text, path_, other_files, clock_.Read().wall());
   if (!loaded.config.has_value()) return loaded.status();
-  return Loaded{.text = *text, .config = *std::move(loaded.config)};
+  return Loaded{.text = *text,
+                .config = *std::move(loaded.config),
+                .warnings = loaded.Warnings(),
+                .has_settings = loaded.has_settings};
 }
 
 absl::StatusOr<const Config*> ConfigStore::Load() {
@@ -93,6 +97,12 @@ void ConfigStore::Retry() {
 
 absl::Status ConfigStore::Replace(absl::StatusOr<Loaded> loaded) {
   absl::Status status = loaded.status();
+  if (status.ok() && has_settings_ && !loaded->has_settings) {
+    status =
+        InFile(absl::FailedPreconditionError("all settings were taken out, and without any nothing "
+                                             "is limited: that takes a restart; the "
+                                             "configuration before stays"));
+  }
   if (status.ok()) {
     if (const absl::Status applied = apply_(loaded->config); !applied.ok()) {
       not_applied_ = loaded->text;
@@ -103,13 +113,14 @@ absl::Status ConfigStore::Replace(absl::StatusOr<Loaded> loaded) {
     Refuse(status);
     return status;
   }
-  text_ = std::move(loaded->text);
-  Accept(std::move(loaded->config));
+  text_ = loaded->text;
+  has_settings_ = loaded->has_settings;
+  Accept(*std::move(loaded));
   return absl::OkStatus();
 }
 
-void ConfigStore::Accept(Config config) {
-  auto accepted = std::make_shared<const Config>(std::move(config));
+void ConfigStore::Accept(Loaded loaded) {
+  auto accepted = std::make_shared<const Config>(std::move(loaded.config));
   const absl::Time now = clock_.Read().wall();
   MutexLock lock(&mutex_);
   if (started_with_ == nullptr) started_with_ = accepted;
@@ -119,6 +130,7 @@ void ConfigStore::Accept(Config config) {
   status_.errors.clear();
   status_.refused_at = absl::InfinitePast();
   status_.pending_restart = PendingRestart(*started_with_, *current_);
+  status_.warnings = std::move(loaded.warnings);
 }
 
 void ConfigStore::Refuse(const absl::Status& why) {

@@ -4,7 +4,8 @@
 // accepts it; otherwise all stays as it is, and the status says why. Names in other files have to
 // exist at the start only: later those files may change a moment after this one. What `apply` has
 // refused for the sake of such a file can be tried again. What only a restart can change (the
-// server's addresses, the sizes of the engine's tables) is accepted and listed as pending.
+// server's addresses, the sizes of the engine's tables) is accepted and listed as pending. A file
+// from which all settings were taken out is refused: without any nothing is limited.
 //
 // Thread-safe. Updates happen one after the other; reading does not wait for them.
 //
@@ -22,6 +23,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -67,13 +69,15 @@ class ConfigStore {
   struct Loaded {
     std::string text;
     Config config;
+    std::vector<std::string> warnings;
+    bool has_settings = false;
   };
 
   absl::StatusOr<Loaded> Read(const absl::StatusOr<std::string>& text,
                               OtherFiles other_files) const;
   // Applies it, or keeps why not.
   absl::Status Replace(absl::StatusOr<Loaded> loaded) ABSL_EXCLUSIVE_LOCKS_REQUIRED(update_mutex_);
-  void Accept(Config config) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Accept(Loaded loaded) ABSL_LOCKS_EXCLUDED(mutex_);
   // Why the newest file was refused, each line an error; OK: it was not.
   void Refuse(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -84,6 +88,7 @@ class ConfigStore {
   Apply apply_ ABSL_GUARDED_BY(update_mutex_);
   std::optional<Loaded> loaded_ ABSL_GUARDED_BY(update_mutex_);  // until Start
   std::string text_ ABSL_GUARDED_BY(update_mutex_);              // in force
+  bool has_settings_ ABSL_GUARDED_BY(update_mutex_) = false;     // the text in force
   // The newest, if `apply` refused it.
   std::optional<std::string> not_applied_ ABSL_GUARDED_BY(update_mutex_);
 

@@ -121,15 +121,61 @@ absl::StatusOr<Dsn> ParseDsn(const std::string& text) {
   return dsn;
 }
 
-absl::Status CheckDsn(const std::string& text) {
+std::vector<std::string> KnownKeywords() {
+  // URIs take `ssl`, and libpq makes it sslmode.
+  std::vector<std::string> known = {"ssl"};
+  const Options defaults(PQconndefaults());
+  for (const PQconninfoOption* option = defaults.get();
+       option != nullptr && option->keyword != nullptr; ++option) {
+    known.emplace_back(option->keyword);
+  }
+  return known;
+}
+
+std::vector<std::string> KeywordsIn(const std::string& text) {
+  std::vector<std::string> keywords;
+  if (text.find("://") != std::string::npos) {
+    const size_t query = text.find('?');
+    if (query == std::string::npos) return keywords;
+    for (const absl::string_view pair : absl::StrSplit(text.substr(query + 1), '&')) {
+      keywords.emplace_back(pair.substr(0, pair.find('=')));
+    }
+    return keywords;
+  }
+  constexpr const char* kBlank = " \t\r\n\v\f";
+  for (size_t at = text.find_first_not_of(kBlank); at != std::string::npos;
+       at = text.find_first_not_of(kBlank, at)) {
+    const size_t equals = text.find('=', at);
+    if (equals == std::string::npos) return keywords;
+    const std::string keyword = text.substr(at, equals - at);
+    keywords.push_back(keyword.substr(0, keyword.find_first_of(kBlank)));
+    at = text.find_first_not_of(kBlank, equals + 1);
+    if (at == std::string::npos) return keywords;
+    const bool quoted = text[at] == '\'';
+    if (quoted) ++at;
+    const auto ends = [&](char c) {
+      return quoted ? c == '\'' : std::string_view(kBlank).find(c) != std::string_view::npos;
+    };
+    while (at < text.size() && !ends(text[at])) at += text[at] == '\\' ? 2 : 1;
+    ++at;
+    if (at >= text.size()) return keywords;
+  }
+  return keywords;
+}
+
+bool HoldsPassword(const std::string& text) {
   const Options given = OptionsIn(text);
-  if (HoldsMisplacedPassword(text) || Find(given, "password") != nullptr ||
-      Find(given, "sslpassword") != nullptr) {
+  return HoldsMisplacedPassword(text) || Find(given, "password") != nullptr ||
+         Find(given, "sslpassword") != nullptr;
+}
+
+absl::Status CheckDsn(const std::string& text) {
+  if (HoldsPassword(text)) {
     return absl::InvalidArgumentError(
         "dsn holds a password; put that into a password_file, or all of it into a dsn_file or an "
         "environment variable (dsn_env)");
   }
-  return given == nullptr ? NoDsn() : absl::OkStatus();
+  return OptionsIn(text) == nullptr ? NoDsn() : absl::OkStatus();
 }
 
 absl::StatusOr<std::string> WithPassword(const std::string& text, const std::string& password) {

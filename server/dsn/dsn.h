@@ -39,6 +39,16 @@ struct Dsn {
 // environment, as libpq takes it. Errors: InvalidArgument.
 absl::StatusOr<Dsn> ParseDsn(const std::string& text);
 
+// Words that stand before a '=', or in a URI's query, in their order; as far as the text can be
+// taken apart. None of a URI's user, password and host are among them.
+std::vector<std::string> KeywordsIn(const std::string& text);
+// Those that libpq takes.
+std::vector<std::string> KnownKeywords();
+
+// Whether anybody who reads the text reads a password, maybe one that libpq takes for a port or a
+// database.
+bool HoldsPassword(const std::string& text);
+
 // InvalidArgument if it is no connection string, or holds a password.
 absl::Status CheckDsn(const std::string& text);
 

@@ -24,6 +24,7 @@
 #include "server/engine/ip_prefix.h"
 #include "server/engine/permit_table.h"
 #include "server/engine/rule_set.h"
+#include "server/engine/settlement.h"
 #include "server/engine/virtual_clock.h"
 
 namespace headgate::engine {
@@ -38,6 +39,7 @@ struct CheckRequest {
   absl::Span<const Tag> tags = {};
   const IpAddress* remote_address = nullptr;  // as the server sees it; null: unknown
   std::string_view request_id = {};  // makes a retry safe; empty: every call is a Check of its own
+  std::string_view caller = {};      // the name of an authenticated caller; empty: nobody is named
 };
 
 enum class Verdict : uint8_t { kAllowed, kDenied };
@@ -52,6 +54,9 @@ enum class Reason : uint8_t {
   kMaxCost,
   kMaxConcurrency,
   kCapacity,  // debt would pass the burst
+  kPermits,   // the holder has its share of the permits
+  // No rule matches, so that nothing limits it. Of counts alone: an answer has `unmatched`.
+  kUnmatched,
 };
 
 enum class Limit : uint8_t {
@@ -62,6 +67,15 @@ enum class Limit : uint8_t {
   kMaxCost,
   kMaxConcurrency,
   kProbe,  // an auto budget whose controller measures the foreground without batch work
+  kPermits,
+};
+
+// A Report that left a bucket with more debt than its burst.
+struct ReportedDebt {
+  absl::Time reported_at;
+  double reported = 0;      // in the budget's unit: cost, or seconds
+  double owed = 0;          // by the bucket now, likewise
+  absl::Duration owed_for;  // until what is above the burst has drained; infinite: never
 };
 
 // One limit that refused, or would have if its budget enforced. Places are the policy's.
@@ -76,8 +90,15 @@ struct Violation {
   bool warn = false;           // did not deny
   int8_t level = 0;            // depth of the identity level whose bucket it is; 0: not by level
   int16_t signal = kNoSignal;  // place among the profile's signals
-  double observed = 0;         // cost units, permits, pressure or the ratio, as the limit has it
+  BudgetUnit unit = BudgetUnit::kCost;  // of the budget
+  // In the budget's unit, permits, pressure or the ratio, as the limit has it.
+  double observed = 0;
   double limit_value = 0;
+  // Where a prediction is above what the budget could ever admit: what is predicted, and from how
+  // many Reports. 0 Reports: it is not, or nothing was learnt.
+  double predicted = 0;
+  int64_t learnt_from = 0;
+  std::optional<ReportedDebt> reported_debt = {};  // to which the bucket's debt is due
   // For kHealth: what was known then. The age is infinite where there was no sample.
   HealthStatus health_status = HealthStatus::kUnmonitored;
   absl::Duration sample_age = absl::InfiniteDuration();
@@ -117,13 +138,30 @@ struct HealthView : VirtualClock::Reading {
   }
 };
 
+// A Check whose prediction is above what a budget could ever admit, and which is let through
+// nevertheless, so that it is measured.
+struct Probe {
+  uint32_t budget = Violation::kNoBudget;  // place in the policy; kNoBudget: it is no probe
+  double predicted = 0;
+  double most = 0;          // that the budget could ever admit, and at most charges
+  int64_t learnt_from = 0;  // Reports
+
+  explicit operator bool() const { return budget != Violation::kNoBudget; }
+};
+
 // What Check says; `policy` is set whenever its status is ok.
 struct CheckAnswer {
   Verdict verdict = Verdict::kDenied;
   Reason reason = Reason::kNone;
   int priority = 0;
-  PermitId permit = 0;        // 0 on a denial, and where an exempt Check found no room for one
-  double predicted_cost = 0;  // cost units; the largest, where budgets' defaults differ
+  // 0 on a denial, where no budget is charged, and where the holder has its share of the permits
+  // and can do without another: what was charged is then settled.
+  PermitId permit = 0;
+  // In the unit of the estimate; the largest, where budgets' defaults differ.
+  double predicted_cost = 0;
+  // Likewise, in busy time; absent: no budget of busy time is charged.
+  std::optional<absl::Duration> predicted_busy_time;
+  Probe probe;
   // Advice where an auto budget was charged: the factor by which the next chunk should be larger to
   // take 20 ms. 0: not known, or within 5 to 50 ms.
   double chunk_scale = 0;
@@ -133,7 +171,8 @@ struct CheckAnswer {
   HealthView health;
   std::shared_ptr<const Policy> policy;  // that it was decided under; null only after an error
   uint64_t subject_key = 0;              // keyed hash of target and whole identity; odd, or none
-  bool repeated = false;  // repeats the answer to the same request_id: nothing was charged anew
+  bool repeated = false;   // repeats the answer to the same request_id: nothing was charged anew
+  bool unmatched = false;  // no rule matches, not even one that only gives a label
 
   // Denied, for no reason: what stands here after an error.
   void Clear() {
@@ -142,12 +181,15 @@ struct CheckAnswer {
     priority = 0;
     permit = 0;
     predicted_cost = 0;
+    predicted_busy_time.reset();
+    probe.budget = Violation::kNoBudget;
     chunk_scale = 0;
     retry_after = absl::ZeroDuration();
     violations.clear();
     policy = nullptr;
     subject_key = 0;
     repeated = false;
+    unmatched = false;
     health.profile = kNoRule;
   }
 
@@ -158,6 +200,8 @@ struct CheckAnswer {
     reason = other.reason;
     priority = other.priority;
     predicted_cost = other.predicted_cost;
+    predicted_busy_time = other.predicted_busy_time;
+    probe.budget = Violation::kNoBudget;
     chunk_scale = other.chunk_scale;
     retry_after = absl::ZeroDuration();
     violations.clear();
@@ -165,16 +209,11 @@ struct CheckAnswer {
     health = other.health;
     subject_key = other.subject_key;
     repeated = false;
+    unmatched = other.unmatched;
   }
 
   // One sentence for a person.
   std::string Sentence() const;
-};
-
-enum class ReportOutcome : uint8_t {
-  kSettled,
-  kAlreadySettled,  // harmless, nothing changed
-  kForgotten,       // ended so long ago that the permit's place was needed: nothing changed
 };
 
 // One bucket that a Check would be charged to, as Explain sees it.
@@ -183,7 +222,8 @@ struct BucketView {
   uint32_t rule = 0;
   int level = 0;       // see Violation
   std::string bucket;  // "" for the whole budget, else the level's or the tag's text
-  double cost = 0;     // cost units, as are debt and burst
+  BudgetUnit unit = BudgetUnit::kCost;
+  double cost = 0;  // in that unit, as are debt and burst
   double debt = 0;
   std::optional<double> burst;
   std::optional<double> rate;  // cost units a second at speed 1
@@ -193,17 +233,21 @@ struct BucketView {
   double speed = 1;
   absl::Duration room_in;  // zero: admitted now; infinite: never at this cost
   bool ask_again = false;  // nobody can know when there is room: room_in is when to ask again
+  std::optional<ReportedDebt> reported_debt;  // to which the debt is due
 };
 
+// Its places are those of the answer's policy.
 struct Explanation {
   CheckAnswer answer;           // what Check would say, but for the dice
   double reject_ratio = 0;      // probability with which a rule would deny it, if none does anyway
   std::vector<uint32_t> rules;  // all that match, by their place
   // The rule that let it through what others of `rules` refuse; none where one exempts it.
   uint32_t resumed_by = kNoRule;
-  std::vector<uint32_t> lifted;  // those others
+  std::vector<uint32_t> lifted;  // those others; an emergency stop that is newer is not among them
+  // Rules that would match, but for a longer prefix of another rule, which is `longest_prefix`.
+  std::vector<uint32_t> shorter_prefix;
+  uint32_t longest_prefix = kNoRule;
   std::vector<BucketView> buckets;
-  std::shared_ptr<const Policy> policy;
 };
 
 }  // namespace headgate::engine

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/answer.h"
 #include "server/engine/policy.h"
+#include "server/engine/retry_after.h"
 #include "server/engine/text.h"
 
 namespace headgate::engine {
@@ -81,20 +82,64 @@ std::string DescribeZero(const Policy& policy, const Violation& violation) {
     case Limit::kRule:
     case Limit::kHealth:
     case Limit::kProbe:
+    case Limit::kPermits:
       break;
   }
   return "";
 }
 
+std::string FromReports(int64_t reports) {
+  return absl::StrCat(", from ", Grouped(static_cast<double>(reports)),
+                      reports == 1 ? " Report" : " Reports");
+}
+
+// What was learnt says that the budget can never admit it.
+std::string DescribePrediction(const Policy& policy, const Violation& violation) {
+  const bool by_cost = violation.limit == Limit::kMaxCost;
+  return absl::StrCat(BudgetName(policy, violation), ": ",
+                      Amount(Grouped(violation.predicted), violation.unit), " is predicted",
+                      FromReports(violation.learnt_from), ", over its ",
+                      by_cost ? "max_cost" : "burst", " of ",
+                      Amount(Grouped(violation.limit_value), violation.unit),
+                      "; now and then one such Check is let through to be measured");
+}
+
+std::string DescribeReportedDebt(const Violation& violation) {
+  if (!violation.reported_debt.has_value()) return "";
+  const ReportedDebt& debt = *violation.reported_debt;
+  return absl::StrCat("; it owes ", Amount(Grouped(debt.owed), violation.unit),
+                      " since a Report of ", Amount(Grouped(debt.reported), violation.unit), " at ",
+                      absl::FormatTime("%H:%M:%S", debt.reported_at, absl::UTCTimeZone()), " UTC");
+}
+
+std::string DescribeProbe(const Policy& policy, const Probe& probe) {
+  const BudgetSpec& budget = policy.budget_specs[probe.budget];
+  const BudgetUnit unit = UnitOf(budget);
+  return absl::StrCat(
+      "Allowed as a probe, to be measured: ", Amount(Grouped(probe.predicted), unit),
+      " is predicted", FromReports(probe.learnt_from), ", and budget '", budget.name,
+      "' never admits more than ", Amount(Grouped(probe.most), unit), ".");
+}
+
 std::string Describe(const Policy& policy, const Violation& violation, Reason reason) {
   if (std::string zero = DescribeZero(policy, violation); !zero.empty()) return zero;
-  const std::string observed = Number(violation.observed);
-  const std::string limit = Number(violation.limit_value);
+  if (violation.learnt_from > 0) return DescribePrediction(policy, violation);
+  const std::string observed =
+      Amount(NumberBeside(violation.observed, violation.limit_value), violation.unit);
+  const std::string limit =
+      Amount(NumberBeside(violation.limit_value, violation.observed), violation.unit);
   switch (violation.limit) {
     case Limit::kRule: {
       std::string rule = absl::StrCat("rule '", policy.rules.name(violation.rule), "'");
-      if (reason != Reason::kRejectRatio) return rule;
-      return absl::StrCat(rule, ", which rejects ", Number(100 * violation.limit_value), " %");
+      const bool by_hand = LastsUntilEnded(policy.rules, violation.rule);
+      const bool rejects = reason == Reason::kRejectRatio;
+      if (rejects) {
+        absl::StrAppend(&rule, ", which rejects ", Number(100 * violation.limit_value), " %");
+      }
+      if (by_hand) {
+        absl::StrAppend(&rule, rejects ? " and" : ", which", " lasts until somebody ends it");
+      }
+      return rule;
     }
     case Limit::kHealth:
       return DescribeGate(policy, violation);
@@ -102,14 +147,20 @@ std::string Describe(const Policy& policy, const Violation& violation, Reason re
       break;  // only ever 0
     case Limit::kBurst:
       return absl::StrCat(BudgetName(policy, violation), ": debt would be ", observed,
-                          ", over its burst of ", limit, Slowed(policy, violation));
+                          ", over its burst of ", limit, Slowed(policy, violation),
+                          DescribeReportedDebt(violation));
     case Limit::kMaxCost:
       return absl::StrCat(BudgetName(policy, violation), ": cost ", observed,
                           " is over its max_cost of ", limit);
     case Limit::kMaxConcurrency:
-      return absl::StrCat(BudgetName(policy, violation), ": ", observed,
-                          " permits are outstanding of ", limit,
+      return absl::StrCat(BudgetName(policy, violation), ": ", Number(violation.observed),
+                          " permits are outstanding of ", Number(violation.limit_value),
                           ", and room comes with the next Report");
+    case Limit::kPermits:
+      return absl::StrCat(
+          "the share of permits of its caller, or of its root identity where no "
+          "caller is named: ",
+          observed, " are outstanding of ", limit, ", and room comes with the next Report");
     case Limit::kProbe:
       return absl::StrCat(BudgetName(policy, violation),
                           ": the foreground is being measured without batch work");
@@ -144,7 +195,8 @@ Measured MeasuredBy(const Policy& policy, const Violation& violation) {
 std::string CheckAnswer::Sentence() const {
   if (verdict == Verdict::kAllowed) {
     if (reason == Reason::kExempt) return "Allowed: exempt by a rule.";
-    if (violations.empty()) return "Allowed.";
+    if (probe) return DescribeProbe(*policy, probe);
+    if (violations.empty()) return unmatched ? "Allowed: no rule matches." : "Allowed.";
     return absl::StrCat("Allowed, but would have been denied by ",
                         Describe(*policy, violations[0], reason), ".");
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <thread>
 
 namespace headgate::engine {
 namespace {
@@ -10,37 +11,55 @@ constexpr int64_t AddSaturated(int64_t time_ns, int64_t more_ns) {
   return more_ns > Bucket::kHorizonNs - time_ns ? Bucket::kHorizonNs : time_ns + more_ns;
 }
 
-// A new owner is being written: a few nanoseconds, unless its thread was preempted.
+// A new owner or a refund is being written: a few nanoseconds, unless its thread was preempted.
 inline void Pause() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
 #endif
 }
 
-// Subtracts, whoever owns the bucket. Nothing to do once it has moved: the successor owes too much
-// for a while, which only refuses too much.
-void TakeBack(Bucket& bucket, int64_t amount_ns) {
-  int64_t at = bucket.EmptiesAt();
-  while (at != Bucket::kMoved &&
-         !bucket.empties_at.compare_exchange_weak(at, at - amount_ns, std::memory_order_acq_rel,
-                                                  std::memory_order_acquire)) {
-    if (at == Bucket::kLocked) at = bucket.EmptiesAt();
-  }
-}
-
 }  // namespace
 
 int64_t Bucket::AwaitUnlocked() const {
+  constexpr int kSpins = 1000;
   int64_t at;
+  int spins = 0;
   do {
-    Pause();
+    if (++spins < kSpins) {
+      Pause();
+    } else {
+      std::this_thread::yield();  // it was preempted
+    }
     at = empties_at.load(std::memory_order_acquire);
   } while (at == kLocked);
   return at;
 }
 
+LockedBucket::LockedBucket(Bucket& bucket) : bucket_(bucket), empties_at_ns_(bucket.EmptiesAt()) {
+  // acquire: the tag and the total that belong to this time.
+  while (!moved() && !bucket_.empties_at.compare_exchange_weak(empties_at_ns_, Bucket::kLocked,
+                                                               std::memory_order_acquire,
+                                                               std::memory_order_acquire)) {
+    if (empties_at_ns_ == Bucket::kLocked) empties_at_ns_ = bucket_.EmptiesAt();
+  }
+}
+
+LockedBucket::~LockedBucket() {
+  // release: whoever sees this time sees what was counted.
+  if (!moved()) bucket_.empties_at.store(empties_at_ns_, std::memory_order_release);
+}
+
+void LockedBucket::TakeBack(int64_t amount_ns, Behind behind) {
+  empties_at_ns_ -= amount_ns;
+  if (behind == Behind::kNobody) return;
+  // release: a charge that sees the new total sees at least the lock, and waits for the new time.
+  bucket_.refunded.store(AddToTotal(refunded_ns(), amount_ns), std::memory_order_release);
+}
+
 ChargeResult ChargeContended(Bucket& bucket, uint64_t tag, int64_t now_ns, int64_t cost_ns,
                              int64_t burst_ns) {
+  // acquire: as in Charge; likewise below.
+  int64_t refunded = bucket.refunded.load(std::memory_order_acquire);
   int64_t at = bucket.EmptiesAt();
   for (;;) {
     if (at == Bucket::kMoved) return {ChargeOutcome::kMoved};
@@ -53,16 +72,25 @@ ChargeResult ChargeContended(Bucket& bucket, uint64_t tag, int64_t now_ns, int64
     // acq_rel: as in Charge. Failure reloads and decides anew.
     if (bucket.empties_at.compare_exchange_weak(at, to, std::memory_order_acq_rel,
                                                 std::memory_order_acquire)) {
-      if (bucket.tag.load(std::memory_order_relaxed) == tag) return {ChargeOutcome::kCharged, to};
-      return ChargeEvicted(bucket, to - from);
+      if (bucket.tag.load(std::memory_order_relaxed) == tag) {
+        return {ChargeOutcome::kCharged, to, StampOf(bucket, refunded)};
+      }
+      return ChargeEvicted(bucket, to - from, to);
     }
-    if (at == Bucket::kLocked) at = bucket.EmptiesAt();
+    refunded = bucket.refunded.load(std::memory_order_acquire);
+    at = bucket.EmptiesAt();
   }
 }
 
-// Invariant 2: evicted in between, and the heir owes the very time that we had read.
-ChargeResult ChargeEvicted(Bucket& bucket, int64_t charged_ns) {
-  TakeBack(bucket, charged_ns);
+// Invariant 2: evicted in between, and the heir owes the very time that we had read. Nothing to do
+// once it has moved: the successor owes too much for a while, which only refuses too much.
+ChargeResult ChargeEvicted(Bucket& bucket, int64_t charged_ns, int64_t charged_to_ns) {
+  LockedBucket locked(bucket);
+  if (!locked.moved()) {
+    const bool is_last = locked.empties_at_ns() == charged_to_ns;
+    locked.TakeBack(charged_ns,
+                    is_last ? LockedBucket::Behind::kNobody : LockedBucket::Behind::kSomebody);
+  }
   return {ChargeOutcome::kEvicted};
 }
 
@@ -74,21 +102,6 @@ int64_t Retire(Bucket& bucket) {
     if (at == Bucket::kLocked) at = bucket.EmptiesAt();
   }
   return at;
-}
-
-ChargeOutcome Refund(Bucket& bucket, uint64_t tag, int64_t refund_ns) {
-  int64_t at = bucket.EmptiesAt();
-  for (;;) {
-    if (at == Bucket::kMoved) return ChargeOutcome::kMoved;
-    if (bucket.tag.load(std::memory_order_relaxed) != tag) return ChargeOutcome::kEvicted;
-    // An eviction between here and the exchange lets the heir have the refund: it inherited the
-    // debt that is taken back, so it is the right bucket still.
-    if (bucket.empties_at.compare_exchange_weak(at, at - refund_ns, std::memory_order_acq_rel,
-                                                std::memory_order_acquire)) {
-      return ChargeOutcome::kCharged;
-    }
-    if (at == Bucket::kLocked) at = bucket.EmptiesAt();
-  }
 }
 
 size_t BucketTable::CapacityFor(size_t buckets) {
@@ -129,11 +142,20 @@ void BucketTable::MoveTo(BucketTable& successor, int64_t now_ns, int64_t success
     if (!same_shape) successor.Fill(successor.filled_until_);
   }
   successor.live_evictions_.store(live_evictions(), std::memory_order_relaxed);
+  // Without places, which are of this axis: the order of charges from before is not asked for.
+  for (int i = 0; i < kStripes; ++i) {
+    RaiseTotal(successor.left_[i].refunded, left_[i].refunded.load(std::memory_order_relaxed));
+  }
   for (size_t i = 0; i < times.size(); ++i) {
     const int64_t at = times[i];
     const Bucket& from = lines_[i / kWays].ways[i % kWays];
     const uint64_t tag = from.tag.load(std::memory_order_relaxed);
-    if (at <= now_ns || at == Bucket::kMoved || (tag == 0 && !same_shape)) continue;
+    // relaxed: Retire has ordered it, and nobody changes it any more.
+    const int64_t refunded = from.refunded.load(std::memory_order_relaxed);
+    if (at <= now_ns || at == Bucket::kMoved || (tag == 0 && !same_shape)) {
+      if (tag != 0) RaiseTotal(successor.left_[StripeOf(tag)].refunded, refunded);
+      continue;
+    }
     Bucket* to = same_shape ? &successor.lines_[i / kWays].ways[i % kWays]
                             : successor.FindOrInsert(tag, successor_now_ns);
     if (to == nullptr) continue;  // never: the successor is not being moved
@@ -141,6 +163,7 @@ void BucketTable::MoveTo(BucketTable& successor, int64_t now_ns, int64_t success
     to->tag.store(tag, std::memory_order_relaxed);
     const int64_t inherited = to->empties_at.load(std::memory_order_relaxed);
     to->empties_at.store(std::max(inherited, translate(at)), std::memory_order_relaxed);
+    RaiseTotal(to->refunded, refunded);
   }
 }
 

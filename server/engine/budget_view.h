@@ -1,7 +1,7 @@
 // Budgets and buckets as a status page shows them, and as the controller of an auto budget reads
 // them.
 //
-// Plain data, thread-compatible. Costs, debts and bursts are in cost units.
+// Plain data, thread-compatible. Costs, debts and bursts are in the budget's unit.
 
 #pragma once
 
@@ -31,8 +31,9 @@ struct BudgetView {
   Mode mode = Mode::kEnforce;
   SplitSpec split;
   std::string health;          // the profile whose clock its buckets live on; empty: real time
-  std::optional<double> rate;  // cost units a second at speed 1; of an auto budget, the rate found
+  std::optional<double> rate;  // of its unit a second at speed 1; of an auto budget, what was found
   bool is_auto = false;
+  BudgetUnit unit = BudgetUnit::kCost;  // of rate, burst, debt and max_cost
   std::optional<double> burst;
   double debt = 0;   // of its one bucket, or of the fullest
   double speed = 1;  // of its clock; 1 for an auto budget, whose speed is its rate
@@ -42,7 +43,10 @@ struct BudgetView {
   std::optional<int64_t> outstanding;  // permits; absent for split budgets and uncounted ones
   std::optional<int64_t> max_concurrency;
   std::optional<double> max_cost;
-  AutoActivity activity;  // of an auto budget that is not split
+  uint64_t overruns = 0;   // Reports that were not charged in full (BudgetSpec::max_overrun)
+  double overrun_sum = 0;  // what they were not charged, in its unit
+  AutoActivity activity;   // of an auto budget that is not split
+  bool is_charged = true;  // by some rule, on this target, as things are
 };
 
 // One bucket of a split budget that owes something.
@@ -50,6 +54,7 @@ struct FullBucket {
   std::string target;
   std::string budget;
   std::string bucket;  // level or tag value; empty where the name is not known
+  BudgetUnit unit = BudgetUnit::kCost;
   double debt = 0;
   double fill = 0;          // debt / burst
   absl::Duration empty_in;  // at the present speed; infinite: never

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "server/engine/probe.h"
 #include "server/engine/violations.h"
 
 namespace headgate::engine {
@@ -14,6 +15,7 @@ Charged ChargeDebt(Decision& decision, Candidate& candidate) {
   const ChargeResult result =
       budget.ledger->Charge(candidate.tag, candidate.now_ns, candidate.cost_ns, budget.burst_ns);
   candidate.empties_at_ns = result.empties_at;
+  candidate.refunded_ns = result.refunded_ns;
   if (result.outcome == ChargeOutcome::kCharged) return Charged::kYes;
   if (result.outcome == ChargeOutcome::kMoved) return Charged::kMoved;
   ViolateBurst(decision, candidate);
@@ -45,7 +47,6 @@ Charged ChargeRarely(Decision& decision, Candidate& candidate) {
     if (acquired != Charged::kYes) return acquired;
   }
   if (candidate.budget->ledger == nullptr) return Charged::kYes;
-  candidate.refunded_ns = candidate.budget->ledger->Refunded(candidate.tag);
   const Charged charged = ChargeDebt(decision, candidate);
   if (charged != Charged::kYes && candidate.concurrency != ConcurrencyTable::kNone) {
     decision.tables.concurrency.Release(candidate.concurrency);
@@ -59,12 +60,12 @@ inline Charged ChargeOne(Decision& decision, Candidate& candidate) {
   if (budget.limits_concurrency || candidate.bucket == nullptr) {
     return ChargeRarely(decision, candidate);
   }
-  candidate.refunded_ns = budget.ledger->Refunded(candidate.tag);
   const ChargeResult result = Charge(*candidate.bucket, candidate.tag, candidate.now_ns,
                                      candidate.cost_ns, budget.burst_ns);
   if (result.outcome != ChargeOutcome::kCharged) [[unlikely]]
     return ChargeDebt(decision, candidate);
   candidate.empties_at_ns = result.empties_at;
+  candidate.refunded_ns = result.refunded_ns;
   return Charged::kYes;
 }
 
@@ -81,24 +82,59 @@ void UndoLast(Decision& decision, int count) {
   }
 }
 
+// Refuses for want of a permit.
+Outcome TurnAway(Decision& decision) {
+  PermitHolders& holders = decision.tables.permits.holders();
+  const PermitHolders::Standing standing = holders.TurnAway(decision.resolved.holder);
+  ViolatePermits(decision, standing);
+  DenyByViolations(decision);
+  return standing.table_full ? Outcome::kNoPermit : Outcome::kDecided;
+}
+
 // Undoes this Check, and turns `why` into the outcome.
 Outcome Rollback(Decision& decision, Charged why) {
   UndoLast(decision, 1);
+  if (decision.HasProbe()) {
+    ReturnProbes(decision);
+    decision.answer.probe.budget = Violation::kNoBudget;
+  }
   if (why == Charged::kMoved) return Outcome::kMoved;
-  if (why == Charged::kTableFull) return Outcome::kNoPermit;
+  if (why == Charged::kTableFull) {
+    TurnAway(decision);
+    return Outcome::kNoPermit;
+  }
   DenyByViolations(decision);
   return Outcome::kDecided;
 }
 
+// Which of the charges are of busy time, and what their Report teaches.
+void NoteUnits(Decision& decision, Permit& permit) {
+  uint8_t teaches = 0;
+  uint32_t busy_charges = 0;
+  uint32_t place = 0;
+  for (const Candidate& candidate : decision.Candidates()) {
+    const BudgetUnit unit = candidate.budget->unit;
+    teaches |= TeachesOf(unit);
+    if (!candidate.charged) continue;
+    busy_charges |= static_cast<uint32_t>(unit == BudgetUnit::kBusyTime) << place++;
+  }
+  permit.teaches = teaches;
+  permit.busy_charges = static_cast<uint16_t>(busy_charges);
+}
+
 // The permit is written only after the last exchange: each of those waits until all earlier stores
 // have reached the cache, and a permit's lines are seldom there.
-inline PermitId Issue(Decision& decision, uint32_t slot, double estimate) {
+inline PermitId Issue(Decision& decision, uint32_t slot) {
   const Tables& tables = decision.tables;
   Permit& permit = tables.permits.body(slot);
-  permit.target_key = decision.policy.targets[decision.resolved.target].key;
-  permit.pattern_key = decision.resolved.pattern_key;
+  const CostSubject& subject = decision.resolved.cost_subject;
+  permit.target_key = subject.target;
+  permit.root_key = subject.root;
+  permit.caller_key = subject.caller;
+  permit.pattern_key = subject.pattern;
   permit.policy_version = decision.policy.version;
-  permit.estimate = estimate;
+  permit.estimate = decision.estimate;
+  permit.issued_at_ns = decision.now.monotonic_ns;
   bool holds_concurrency = false;
   uint32_t used = 0;
   for (const Candidate& candidate : decision.Candidates()) {
@@ -114,8 +150,20 @@ inline PermitId Issue(Decision& decision, uint32_t slot, double estimate) {
     holds_concurrency |= candidate.concurrency != ConcurrencyTable::kNone;
   }
   permit.holds_concurrency = holds_concurrency;
+  const bool teaches_cost = decision.resolved.candidates_used > 0;
+  permit.teaches = teaches_cost ? kTeachesCost : uint8_t{0};
+  permit.busy_charges = 0;
+  if (decision.resolved.charges_busy_time) NoteUnits(decision, permit);
   permit.charges_used = used;
   return tables.permits.Publish(slot, decision.now.monotonic_ns + tables.permit_ttl_ns);
+}
+
+// 0 where there is no slot.
+inline PermitId IssueOrNote(Decision& decision, uint32_t slot) {
+  if (slot != PermitTable::kNone) [[likely]]
+    return Issue(decision, slot);
+  decision.tables.permits.holders().NoteWithout();
+  return 0;
 }
 
 // How many such Checks fit at every bucket, as it was examined; 1 where that is not known.
@@ -137,12 +185,12 @@ bool ChargeTogether(Decision& decision, int count) {
   for (Candidate& candidate : decision.Candidates()) {
     if (candidate.budget->ledger == nullptr) continue;
     candidate.concurrency = ConcurrencyTable::kNone;
-    candidate.refunded_ns = candidate.budget->ledger->Refunded(candidate.tag);
     const ChargeResult result = Charge(*candidate.bucket, candidate.tag, candidate.now_ns,
                                        count * candidate.cost_ns, candidate.budget->burst_ns);
     candidate.charged = result.outcome == ChargeOutcome::kCharged;
     if (!candidate.charged) return false;
     candidate.empties_at_ns = result.empties_at;
+    candidate.refunded_ns = result.refunded_ns;
   }
   return true;
 }
@@ -155,11 +203,24 @@ void MovePlaces(Decision& decision, int checks) {
 
 }  // namespace
 
-Outcome Admit(Decision& decision, double estimate) {
+bool NeedsPermit(Decision& decision) {
+  bool needs = false;
+  for (Candidate& candidate : decision.Candidates()) {
+    const Budget& budget = *candidate.budget;
+    if (candidate.skip || !budget.limits_concurrency) continue;
+    candidate.skip = budget.warn;
+    needs |= !budget.warn;
+  }
+  return needs;
+}
+
+Outcome Admit(Decision& decision) {
+  if (decision.resolved.candidates_used == 0) return Outcome::kDecided;
   PermitTable& permits = decision.tables.permits;
-  const uint32_t slot = permits.Claim(decision.now.monotonic_ns);
-  if (slot == PermitTable::kNone) [[unlikely]] {
-    return decision.answer.reason == Reason::kExempt ? Outcome::kDecided : Outcome::kNoPermit;
+  const uint32_t slot = permits.Claim(decision.resolved.holder, decision.now.monotonic_ns);
+  if (slot == PermitTable::kNone && NeedsPermit(decision)) [[unlikely]] {
+    ReturnProbes(decision);
+    return TurnAway(decision);
   }
   for (Candidate& candidate : decision.Candidates()) {
     const Budget& budget = *candidate.budget;
@@ -170,14 +231,18 @@ Outcome Admit(Decision& decision, double estimate) {
       continue;
     // A budget that only warns and has no room after all is left alone after all.
     if (charged != Charged::kMoved && budget.warn) continue;
-    permits.Abandon(slot);
+    if (slot != PermitTable::kNone) permits.Abandon(slot);
     return Rollback(decision, charged);
   }
-  decision.answer.permit = Issue(decision, slot, estimate);
+  decision.answer.permit = IssueOrNote(decision, slot);
   return Outcome::kDecided;
 }
 
-size_t AdmitTogether(Decision& decision, double estimate, absl::Span<CheckAnswer> answers) {
+size_t AdmitTogether(Decision& decision, absl::Span<CheckAnswer> answers) {
+  if (decision.HasProbe()) {
+    ReturnProbes(decision);
+    return 0;
+  }
   if (!decision.resolved.match.only_charges || !decision.answer.violations.empty()) return 0;
   const int count = RoomFor(decision, static_cast<int>(answers.size()));
   if (count < 2) return 0;
@@ -188,14 +253,13 @@ size_t AdmitTogether(Decision& decision, double estimate, absl::Span<CheckAnswer
   // The first Check's place is in front of the others'.
   MovePlaces(decision, 1 - count);
   const auto admitted = static_cast<size_t>(count);
+  const bool charges = decision.resolved.candidates_used > 0;
+  const PermitHolder& holder = decision.resolved.holder;
   for (size_t i = 0; i < admitted; ++i) {
-    const uint32_t slot = decision.tables.permits.Claim(decision.now.monotonic_ns);
-    if (slot == PermitTable::kNone) {
-      UndoLast(decision, count - static_cast<int>(i));
-      return i;
-    }
+    const uint32_t slot =
+        charges ? decision.tables.permits.Claim(holder, decision.now.monotonic_ns) : 0;
     if (i > 0) answers[i].CopyAllowed(decision.answer);
-    answers[i].permit = Issue(decision, slot, estimate);
+    answers[i].permit = charges ? IssueOrNote(decision, slot) : 0;
     MovePlaces(decision, 1);
   }
   return admitted;

@@ -1,72 +1,151 @@
 #include "server/engine/cost_model.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <limits>
+#include <utility>
 
 namespace headgate::engine {
 namespace {
 
-constexpr uint32_t kMemory = 8;
-// Keeps 0 x ratio a number.
-constexpr float kMaxRatio = 1e30F;
-constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+
+size_t SetsFor(size_t patterns) { return std::bit_ceil(std::max<size_t>(patterns, 1)); }
 
 }  // namespace
 
 CostModel::CostModel(size_t patterns)
-    : sets_(std::make_unique<Set[]>(std::bit_ceil(std::max<size_t>(patterns / kWays, 1)))),
-      mask_(std::bit_ceil(std::max<size_t>(patterns / kWays, 1)) - 1) {}
+    : sets_(std::make_unique<Set[]>(SetsFor(patterns / kWays))),
+      details_(std::make_unique<Details[]>(kWays * SetsFor(patterns / kWays))),
+      mask_(SetsFor(patterns / kWays) - 1) {}
 
-void CostModel::Average::Add(double sample) {
-  count = std::min(count + 1, kMemory);
-  value += static_cast<float>((sample - static_cast<double>(value)) / count);
+CostModel::Prediction CostModel::PredictBusyTime(uint64_t owner, uint64_t pattern,
+                                                 double estimate) const {
+  Published by_pattern{};
+  Published by_owner{};
+  Cell* const of_pattern = pattern == 0 ? nullptr : Read(pattern, &Cell::busy, by_pattern);
+  Cell* const of_owner = Read(owner, &Cell::busy, by_owner);
+  Prediction prediction;
+  prediction.unnamed = pattern == 0 ? of_owner == nullptr || by_owner.nameless()
+                                    : of_pattern == nullptr || by_pattern.nameless();
+  const auto by_ratio = [&](Cell* cell, const Published& known) {
+    if (cell == nullptr || estimate < 0 || !known.has_ratio()) return false;
+    prediction.value = std::min(estimate * static_cast<double>(known.ratio), kMaxAmount);
+    prediction.by = cell;
+    return true;
+  };
+  const auto by_mean = [&](Cell* cell, const Published& known) {
+    if (cell == nullptr || !known.has_mean()) return false;
+    prediction.value = known.mean();
+    prediction.by = cell;
+    return true;
+  };
+  static_cast<void>(by_ratio(of_pattern, by_pattern) || by_ratio(of_owner, by_owner) ||
+                    by_mean(of_pattern, by_pattern) || by_mean(of_owner, by_owner));
+  return prediction;
 }
 
-uint64_t CostModel::PublishedOf(const Cell& cell) {
-  const float ratio = cell.estimate.value > 0
-                          ? std::min(cell.actual.value / cell.estimate.value, kMaxRatio)
-                          : kUnknown;
-  return std::bit_cast<uint64_t>(Published{ratio, std::max(cell.mean.value, 0.0F)});
+void CostModel::NoteNames(const CostSubject& subject, const CostNames::Names& names) {
+  const uint64_t owner = subject.Owner();
+  noted_.Note(owner, {.root = names.root, .caller = names.caller});
+  if (subject.pattern != 0) noted_.Note(CostSubject::PatternKey(owner, subject.pattern), names);
 }
 
 std::optional<double> CostModel::Ratio(uint64_t key) const {
   Published known;
-  if (!Read(key, known) || std::isnan(known.ratio)) return std::nullopt;
+  if (Read(key, &Cell::cost, known) == nullptr || !known.has_ratio()) return std::nullopt;
   return known.ratio;
 }
 
-void CostModel::Learn(uint64_t target, uint64_t pattern, double estimate, double actual) {
-  if (pattern != 0) LearnOne(pattern, estimate, actual);
-  LearnOne(target, estimate, actual);
+CostModel::Priors CostModel::PriorsOf(uint64_t owner, const Lesson& lesson) const {
+  Priors priors;
+  Published known;
+  if (owner != 0 && Read(owner, &Cell::cost, known) != nullptr && known.has_ratio()) {
+    priors.cost.ratio = known.ratio;
+  }
+  priors.cost.mean = lesson.charged_cost.value_or(lesson.estimate >= 0 ? lesson.estimate : 1);
+
+  priors.busy.is_guess = true;
+  priors.busy.mean = lesson.charged_busy_seconds.value_or(kUnbounded);
+  priors.busy.ratio = lesson.estimate > 0 ? priors.busy.mean / lesson.estimate : kUnbounded;
+  if (owner != 0 && Read(owner, &Cell::busy, known) != nullptr && known.has_ratio()) {
+    priors.busy.ratio = known.ratio;
+    priors.busy.is_guess = false;
+  }
+  return priors;
 }
 
-void CostModel::LearnOne(uint64_t key, double estimate, double actual) {
-  Set& set = SetOf(key);
-  MutexLock lock(&locks_[(key >> 20) & mask_ & (kStripes - 1)]);
-  Cell* cell = &set.ways[0];
-  for (Cell& candidate : set.ways) {
-    if (candidate.key.load(std::memory_order_relaxed) == key) {
-      cell = &candidate;
-      break;
-    }
-    if (candidate.learnt_at < cell->learnt_at) cell = &candidate;
+void CostModel::Learn(const Lesson& lesson) {
+  if (!lesson.cost.has_value() && !lesson.busy_seconds.has_value()) return;
+  const uint64_t owner = lesson.subject.Owner();
+  if (lesson.subject.pattern != 0) {
+    LearnOne(CostSubject::PatternKey(owner, lesson.subject.pattern), lesson.subject, lesson,
+             PriorsOf(owner, lesson));
   }
-  if (cell->key.load(std::memory_order_relaxed) != key) {
-    // No key while the contents change owner, so that no reader pairs old and new.
-    cell->key.store(0, std::memory_order_relaxed);
-    cell->estimate = cell->actual = cell->mean = Average{};
+  CostSubject root = lesson.subject;
+  root.pattern = 0;
+  LearnOne(owner, root, lesson, PriorsOf(0, lesson));
+}
+
+CostModel::Cell& CostModel::ChooseCell(Set& set, uint64_t key, const CostSubject& subject) {
+  for (Cell& cell : set.ways) {
+    // relaxed: its lock is held.
+    if (cell.key.load(std::memory_order_relaxed) == key) return cell;
   }
-  cell->learnt_at = reports_.fetch_add(1, std::memory_order_relaxed) + 1;
-  cell->mean.Add(actual);
-  if (estimate >= 0) {
-    cell->estimate.Add(estimate);
-    cell->actual.Add(actual);
+  const auto owner_of = [&](const Cell& cell) { return details_[PlaceOf(cell)].subject.Owner(); };
+  // How little is lost with a cell: an empty one first, then the newcomer's own, then one of an
+  // owner of several.
+  const auto worth = [&](const Cell& cell) {
+    if (cell.key.load(std::memory_order_relaxed) == 0) return 0;
+    const uint64_t owner = owner_of(cell);
+    if (owner == subject.Owner()) return 1;
+    const auto same = std::count_if(set.ways.begin(), set.ways.end(), [&](const Cell& other) {
+      return other.key.load(std::memory_order_relaxed) != 0 && owner_of(other) == owner;
+    });
+    return same > 1 ? 2 : 3;
+  };
+  const auto rank = [&](const Cell& cell) {
+    return std::pair(worth(cell), details_[PlaceOf(cell)].learnt_at);
+  };
+  Cell& cell = *std::min_element(set.ways.begin(), set.ways.end(),
+                                 [&](const Cell& a, const Cell& b) { return rank(a) < rank(b); });
+  // No key while the contents change owner, so that no reader pairs old and new.
+  cell.key.store(0, std::memory_order_relaxed);
+  cell.next_probe_ns.store(0, std::memory_order_relaxed);
+  Details& details = details_[PlaceOf(cell)];
+  details.subject = subject;
+  details.cost = details.busy = LearntMeasure{};
+  details.reports.store(0, std::memory_order_relaxed);
+  details.names = nullptr;
+  return cell;
+}
+
+void CostModel::Publish(Cell& cell, const Details& details) {
+  const auto word = [&](const LearntMeasure& measure) {
+    const float mean = std::fabs(measure.Mean());
+    return std::bit_cast<uint64_t>(
+        Published{measure.Ratio(), details.names == nullptr ? -mean : mean});
+  };
+  // release, and the key after it: a reader that sees one of these words has seen the key cleared.
+  cell.cost.store(word(details.cost), std::memory_order_release);
+  cell.busy.store(word(details.busy), std::memory_order_release);
+}
+
+void CostModel::LearnOne(uint64_t key, const CostSubject& subject, const Lesson& lesson,
+                         const Priors& priors) {
+  const size_t place = SetOf(key);
+  MutexLock lock(&LockOf(place));
+  Cell& cell = ChooseCell(sets_[place], key, subject);
+  Details& details = details_[PlaceOf(cell)];
+  if (details.names == nullptr) details.names = noted_.Find(key);
+  details.learnt_at = reports_.fetch_add(1, std::memory_order_relaxed) + 1;
+  details.reported_at_ns = lesson.wall_ns;
+  details.reports.fetch_add(1, std::memory_order_relaxed);
+  if (lesson.cost.has_value()) details.cost.Teach(lesson.estimate, *lesson.cost, priors.cost);
+  if (lesson.busy_seconds.has_value()) {
+    details.busy.Teach(lesson.estimate, *lesson.busy_seconds, priors.busy);
   }
-  // release, in this order: a reader that sees this word has seen the key cleared.
-  cell->published.store(PublishedOf(*cell), std::memory_order_release);
-  cell->key.store(key, std::memory_order_release);
+  Publish(cell, details);
+  cell.key.store(key, std::memory_order_release);
 }
 
 }  // namespace headgate::engine

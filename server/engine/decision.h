@@ -3,6 +3,8 @@
 //   limits.h       which limits refuse; only reads, so refusing costs no write to shared memory
 //   violations.h   what the answer says about a limit that refuses
 //   retry_after.h  when to ask again
+//   probe.h        what is let through now and then though its prediction never would be
+//   busy_time.h    what it is charged to budgets of busy time
 //   charging.h     what is charged: all of the budgets, or none
 //   explain.cc     the same for Explain, which shows the buckets and charges none of them
 //
@@ -11,14 +13,15 @@
 //
 // A Decision lives on one thread's stack for one Check.
 //
-//   Decision decision(policy, tables, resolved, now, answer);
-//   Outcome outcome = ExamineLimits(decision, estimate, dice);
+//   Decision decision(policy, tables, resolved, now, answer, estimate);
+//   Outcome outcome = ExamineLimits(decision, dice);
 //   if (outcome == Outcome::kDecided && answer.verdict == Verdict::kAllowed) {
-//     outcome = Admit(decision, estimate);
+//     outcome = Admit(decision);
 //   }
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 
@@ -30,6 +33,7 @@
 #include "server/engine/cost_model.h"
 #include "server/engine/permit_table.h"
 #include "server/engine/policy.h"
+#include "server/engine/reported_debts.h"
 #include "server/engine/resolve.h"
 
 namespace headgate::engine {
@@ -39,6 +43,7 @@ struct Tables {
   CostModel& costs;
   ConcurrencyTable& concurrency;
   PermitTable& permits;
+  const ReportedDebts& reported_debts;
   int64_t permit_ttl_ns;
 };
 
@@ -48,12 +53,23 @@ enum class Outcome : uint8_t {
   kNoPermit,  // no room for another permit, or for counting another bucket's
 };
 
+// See probe.h.
+struct ProbeTurn {
+  CostModel::Cell* cell = nullptr;    // whose turn the decision has taken; null: none
+  int64_t before_ns, taken_until_ns;  // unset without one
+};
+
 struct Decision {
   // From here on the answer has the policy. A reused one mostly has it already, and counting
   // references is not free.
   Decision(const std::shared_ptr<const Policy>& under, const Tables& tables, Resolved& resolved,
-           const Now& now, CheckAnswer& answer)
-      : policy(*under), tables(tables), resolved(resolved), now(now), answer(answer) {
+           const Now& now, CheckAnswer& answer, double estimate)
+      : policy(*under),
+        tables(tables),
+        resolved(resolved),
+        now(now),
+        answer(answer),
+        estimate(estimate) {
     if (answer.policy != under) answer.policy = under;
   }
 
@@ -69,6 +85,12 @@ struct Decision {
                                   ? candidate.bucket->EmptiesAt()
                                   : ledger.EmptiesAt(candidate.tag, candidate.now_ns);
   }
+  const CostModel::Prediction& PredictionOf(BudgetUnit unit) const {
+    return unit == BudgetUnit::kCost ? cost : busy_time;
+  }
+
+  bool HasProbe() const { return probe_turns[0].cell != nullptr || probe_turns[1].cell != nullptr; }
+
   // Budgets mostly share a clock: it is read once.
   int64_t VirtualNow(const VirtualClock& clock) {
     if (clock_read != &clock) {
@@ -83,8 +105,13 @@ struct Decision {
   Resolved& resolved;
   const Now& now;
   CheckAnswer& answer;
+  const double estimate;  // CostModel::kNone: there is none
   bool denied = false;
-  bool learnt = false;  // the predicted cost comes from Reports
+  bool explains = false;  // and charges nothing
+  bool unnamed = false;   // the cost model would like to know the names
+  CostModel::Prediction cost;
+  CostModel::Prediction busy_time;       // where budgets of it are charged
+  std::array<ProbeTurn, 2> probe_turns;  // by unit
   const VirtualClock* clock_read = nullptr;
   int64_t virtual_now_ns = 0;  // of clock_read
 };

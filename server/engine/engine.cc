@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "common/hash.h"
 #include "common/strings.h"
@@ -32,6 +33,8 @@ EngineOptions BoundedOptions(EngineOptions options) {
   constexpr size_t kMax = size_t{1} << 24;
   options.max_permits = std::clamp<size_t>(options.max_permits, 64, kMax);
   options.max_patterns = std::clamp<size_t>(options.max_patterns, 64, kMax);
+  constexpr double kLeastShare = 1e-6;
+  options.max_permit_share = std::clamp(options.max_permit_share, kLeastShare, 1.0);
   return options;
 }
 
@@ -46,6 +49,39 @@ bool SameCheck(const CheckRequest& a, const CheckRequest& b) {
          SameSubject(a, b);
 }
 
+// A Check that found the table full has an answer of its own: it says so.
+void ClearAfter(const absl::Status& error, CheckAnswer& answer) {
+  if (!absl::IsResourceExhausted(error)) answer.Clear();
+}
+
+PermitTableOptions TableOptions(const EngineOptions& options) {
+  // Looking takes microseconds, and what has expired should soon be found.
+  const absl::Duration least =
+      std::clamp(options.permit_ttl / 64, absl::Microseconds(100), absl::Milliseconds(250));
+  return {.max_share = options.max_permit_share,
+          .least_between_looks_ns = absl::ToInt64Nanoseconds(least)};
+}
+
+// Of each budget on each target, as Policy::charged_until has it. The targets have been taken out.
+std::vector<absl::Time> ChargedUntil(const PolicySpec& spec,
+                                     const std::vector<TargetSpec>& targets) {
+  absl::flat_hash_map<std::string_view, size_t> places;
+  for (size_t i = 0; i < spec.budgets.size(); ++i) places[spec.budgets[i].name] = i;
+  std::vector<absl::Time> until(targets.size() * spec.budgets.size(), absl::InfinitePast());
+  for (const RuleSpec& rule : spec.rules) {
+    const auto* const charge = std::get_if<ChargeAction>(&rule.action);
+    if (charge == nullptr) continue;
+    for (size_t target = 0; target < targets.size(); ++target) {
+      if (!rule.match.target.empty() && rule.match.target != targets[target].name) continue;
+      for (const std::string& budget : charge->budgets) {
+        absl::Time& its = until[target * spec.budgets.size() + places.at(budget)];
+        its = std::max(its, rule.expires_at);
+      }
+    }
+  }
+  return until;
+}
+
 absl::Status TableFull() {
   return absl::ResourceExhaustedError("no room for another permit; try again in a second");
 }
@@ -56,9 +92,11 @@ Engine::Engine(const EngineOptions& options)
     : options_(BoundedOptions(options)),
       costs_(options_.max_patterns),
       concurrency_(4 * options_.max_permits),
-      permits_(options_.max_permits, Mix(options_.seed ^ kPermitStream), concurrency_),
+      permits_(options_.max_permits, Mix(options_.seed ^ kPermitStream), concurrency_,
+               TableOptions(options_)),
       requests_(permits_),
-      tables_{costs_, concurrency_, permits_, absl::ToInt64Nanoseconds(options_.permit_ttl)},
+      tables_{costs_, concurrency_, permits_, reported_debts_,
+              absl::ToInt64Nanoseconds(options_.permit_ttl)},
       dice_(Mix(options_.seed ^ kDiceStream)),
       book_(options_.bucket_bytes, options_.seed) {}
 
@@ -78,10 +116,13 @@ absl::Status Engine::Install(PolicySpec spec, Now now) {
   auto policy = std::make_shared<Policy>();
   policy->version = version_ + 1;
   policy->rules = RuleSet::Compile(spec, options_.seed);
+  policy->conditional_charges = ConditionalCharges(spec, options_.seed);
   policy->target_specs = std::move(spec.targets);
   if (policy->target_specs.empty()) policy->target_specs.emplace_back();
+  policy->charged_until = ChargedUntil(spec, policy->target_specs);
   policy->profiles = std::move(spec.profiles);
   policy->budget_specs = std::move(spec.budgets);
+  policy->share_patterns = spec.share_patterns;
   policy->shape = ShapeOf(*policy);
   absl::StatusOr<LedgerBook::Change> change = book_.Prepare(*policy, now);
   if (!change.ok()) return change.status();
@@ -117,7 +158,7 @@ absl::Status Engine::Check(const CheckRequest& request, Now now, CheckAnswer& an
   if (status.ok()) status = CheckResolved(request, now, resolved, policy, answer);
   // Whoever forgets to look at the status must not find the answer of an earlier Check.
   if (!status.ok()) [[unlikely]]
-    answer.Clear();
+    ClearAfter(status, answer);
   return status;
 }
 
@@ -138,6 +179,7 @@ absl::Status Engine::CheckResolved(const CheckRequest& request, const Now& now, 
     return Decide(request, now, resolved, policy, answer);
   });
   answer.subject_key = resolved.subject_key;
+  answer.unmatched = !resolved.match.matched;
   return status;
 }
 
@@ -146,10 +188,11 @@ absl::Status Engine::Decide(const CheckRequest& request, const Now& now, Resolve
   const double dice = Roll(resolved.match);
   const double estimate = EstimateOf(request);
   for (;;) {
-    Decision decision(policy, tables_, resolved, now, answer);
-    Outcome outcome = ExamineLimits(decision, estimate, dice);
+    Decision decision(policy, tables_, resolved, now, answer, estimate);
+    Outcome outcome = ExamineLimits(decision, dice);
     if (outcome == Outcome::kDecided && answer.verdict == Verdict::kAllowed) {
-      outcome = Admit(decision, estimate);
+      outcome = Admit(decision);
+      if (decision.unnamed) NoteCostNames(request, resolved);
     }
     if (outcome == Outcome::kDecided) [[likely]]
       break;
@@ -191,10 +234,11 @@ size_t Engine::CheckRun(absl::Span<const CheckRequest> requests, const Now& now,
   const double estimate = EstimateOf(first);
   const bool valid = !first.estimated_cost.has_value() || ValidateCost("", estimate).ok();
   if (run > 1 && valid && Refresh(first, now, resolved, policy).ok()) {
-    Decision decision(policy, tables_, resolved, now, answers[0]);
-    if (ExamineLimits(decision, estimate, kNoDice) == Outcome::kDecided &&
+    Decision decision(policy, tables_, resolved, now, answers[0], estimate);
+    if (ExamineLimits(decision, kNoDice) == Outcome::kDecided &&
         answers[0].verdict == Verdict::kAllowed) {
-      const size_t admitted = AdmitTogether(decision, estimate, answers.subspan(0, run));
+      const size_t admitted = AdmitTogether(decision, answers.subspan(0, run));
+      if (admitted > 0 && decision.unnamed) NoteCostNames(first, resolved);
       for (size_t i = 0; i < admitted; ++i) statuses[i] = absl::OkStatus();
       if (admitted > 0) return admitted;
     }
@@ -204,7 +248,7 @@ size_t Engine::CheckRun(absl::Span<const CheckRequest> requests, const Now& now,
     if (statuses[i].ok()) {
       statuses[i] = CheckResolved(requests[i], now, resolved, policy, answers[i]);
     }
-    if (!statuses[i].ok()) answers[i].Clear();
+    if (!statuses[i].ok()) ClearAfter(statuses[i], answers[i]);
   }
   return run;
 }

@@ -22,7 +22,7 @@
 //                                      clock.Read(), answer);
 //   if (status.ok() && answer.verdict == Verdict::kAllowed) {
 //     ... the work ...
-//     engine.Report(answer.permit, 310, clock.Read());
+//     engine.Report(answer.permit, {.cost = 310}, clock.Read());
 //   }
 
 #pragma once
@@ -49,12 +49,15 @@
 #include "server/engine/concurrency_table.h"
 #include "server/engine/cost_model.h"
 #include "server/engine/decision.h"
+#include "server/engine/learnt_cost.h"
 #include "server/engine/ledger_book.h"
 #include "server/engine/permit_table.h"
 #include "server/engine/policy.h"
+#include "server/engine/reported_debts.h"
 #include "server/engine/request_index.h"
 #include "server/engine/resolve.h"
 #include "server/engine/saved_state.h"
+#include "server/engine/settlement.h"
 #include "server/engine/spec.h"
 
 namespace headgate::engine {
@@ -64,8 +67,9 @@ struct EngineOptions {
   // the dice.
   uint64_t seed = 0;
   absl::Duration permit_ttl = absl::Minutes(1);  // 1 ms to one day
-  size_t max_permits = size_t{1} << 15;          // 2^6 to 2^24; 784 bytes each, counts included
-  size_t max_patterns = size_t{1} << 14;         // 2^6 to 2^24; 48 bytes each
+  size_t max_permits = size_t{1} << 15;          // 2^6 to 2^24; 786 bytes each, counts included
+  double max_permit_share = 0.5;                 // of one holder; up to 1: see permit_holders.h
+  size_t max_patterns = size_t{1} << 14;         // 2^6 to 2^24; 144 bytes each, and its names
   size_t bucket_bytes = size_t{256} << 20;       // of all split budgets on all targets
 };
 
@@ -82,8 +86,8 @@ class Engine {
 
   // `answer` may be reused from call to call. A denial is an answer, not an error; after an error
   // the answer says denied. Errors: InvalidArgument names the field, NotFound an unknown target,
-  // ResourceExhausted: the table of permits is full, try again; FailedPrecondition: more budgets
-  // than a Check may have.
+  // ResourceExhausted: the table of permits is full, try again (the answer then says that, for
+  // whoever counts); FailedPrecondition: more budgets than a Check may have.
   absl::Status Check(const CheckRequest& request, Now now, CheckAnswer& answer);
 
   // As many Checks in order. Requests that share the views of the one before are resolved once.
@@ -94,9 +98,28 @@ class Engine {
   // What Check would answer, and why; nothing is charged and no dice are rolled.
   absl::StatusOr<Explanation> Explain(const CheckRequest& request, Now now);
 
-  // Settles a permit with what the work cost. Harmless if repeated. InvalidArgument for a bad cost,
-  // NotFound for a permit that this process never issued.
-  absl::StatusOr<ReportOutcome> Report(PermitId permit, double actual_cost, Now now);
+  // Settles a permit with what the work cost, and learns from it. Harmless if repeated.
+  // InvalidArgument for a bad cost or busy time, NotFound for a permit that this process never
+  // issued.
+  absl::StatusOr<Settlement> Report(PermitId permit, const ActualCost& actual, Now now);
+
+  // What was learnt of costs, what was reported last first. Reads all of it: for an operator, not
+  // for hot paths.
+  std::vector<LearntCost> ReadLearntCosts(const LearntCostFilter& filter, Now now) const;
+  // Forgets it: predictions begin anew. NotFound: the target, or nothing was learnt of it.
+  // InvalidArgument: the identity is none, or there are several targets and none is named.
+  absl::StatusOr<ForgottenCosts> ForgetCosts(const LearntCostFilter& filter, Now now);
+  // Empties the bucket that the identity's work is charged to; `tag_value` says which, where the
+  // budget is split by a tag. What is reported later of permits that were issued before gives
+  // nothing back. InvalidArgument as ForgetCosts; NotFound: target, budget, or no rule charges the
+  // identity to it; FailedPrecondition: the budget holds no debt, since it has no rate.
+  absl::StatusOr<ForgivenDebt> ForgiveDebt(std::string_view target, std::string_view identity,
+                                           std::string_view budget, std::string_view tag_value,
+                                           Now now);
+  // What ForgiveDebt would forgive, or its error.
+  absl::StatusOr<ForgivenDebt> ReadDebt(std::string_view target, std::string_view identity,
+                                        std::string_view budget, std::string_view tag_value,
+                                        Now now) const;
 
   // Sets the health of a target's profile. NotFound names what is unknown.
   absl::Status SetHealth(std::string_view target, std::string_view profile, const Health& health,
@@ -140,9 +163,17 @@ class Engine {
     size_t live = 0;
     size_t overdue = 0;           // expired, not reported, and still known
     uint64_t abandoned = 0;       // expired, and forgotten before a Report came
-    uint64_t recycled_early = 0;  // see Stats
+    uint64_t recycled_early = 0;  // lost their place to one of the same holder before their time
+    int64_t turned_away = 0;      // Checks, by the share of their holder or a full table
+    int64_t without = 0;          // Checks that were charged, and could do without a permit
+    double max_share = 0;         // of one holder, alone
+    int64_t most_for_one = 0;     // that one who has none could come to now
   };
   PermitStats ReadPermitStats(Now now) const;
+  // Who has permits, or was turned away: most permits first.
+  std::vector<PermitHolderView> ReadPermitHolders(size_t most) const {
+    return permits_.holders().Top(most);
+  }
   // All budgets on all targets, in the policy's order.
   std::vector<BudgetView> ReadBudgets(Now now) const;
   // The buckets of split budgets that owe most, fullest first; of one target or budget where named.
@@ -153,6 +184,11 @@ class Engine {
                                                 Now now) const;
 
  private:
+  // Check, CheckBatch, Explain and Report do not copy the pointer to their policy, for all threads
+  // would count on one number: their reference shows what this thread got last from any
+  // Published<Policy> (common/published.h). So nothing that they call may ask another engine on the
+  // same thread: the policy that they are using would be swapped for that engine's, and may be
+  // gone.
   using PolicyRef = std::shared_ptr<const Policy>;
 
   // Far from where adding a time to live overflows.
@@ -181,7 +217,19 @@ class Engine {
                         Now now) const;
   // Remembers whose buckets refused, for ReadFullestBuckets.
   void NoteNames(const CheckRequest& request, const Resolved& resolved, const CheckAnswer& answer);
-  void SettleCharge(const Permit& permit, const PermitCharge& charge, double actual_cost, Now now);
+  // Of names that the cost model asks for.
+  void NoteCostNames(const CheckRequest& request, const Resolved& resolved);
+  // What the work cost, in each unit; none: the prediction stands.
+  struct ActualAmounts {
+    std::optional<double> cost;
+    double busy_seconds = 0;
+  };
+  // The permit's charge at a place.
+  void SettleCharge(const Permit& permit, uint32_t place, const ActualAmounts& actual, Now now,
+                    Settlement& settlement);
+  // What a Report is measured by: see overrun.h.
+  double PredictedOf(const Permit& permit, const PermitCharge& charge, const Ledger& ledger) const;
+  void LearnFrom(const Permit& permit, const ActualAmounts& actual, Now now);
   double Roll(const Match& match);
   // What Policy::shape has to be.
   uint64_t ShapeOf(const Policy& policy) const;
@@ -192,6 +240,7 @@ class Engine {
   PermitTable permits_;
   RequestIndex requests_;
   BucketNames names_;
+  ReportedDebts reported_debts_;
   const Tables tables_;
   std::atomic<uint64_t> dice_;
   Published<Policy> policies_;

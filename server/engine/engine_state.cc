@@ -18,7 +18,7 @@
 namespace headgate::engine {
 namespace {
 
-// What its tables of buckets would take: a byte of a saved table stands for a line of 64.
+// What its tables of buckets would take: a byte of a saved table stands for a line of cells.
 size_t BucketBytesOf(const SavedState& state) {
   constexpr size_t kLineBytes = sizeof(Bucket) * BucketTable::kWays;
   size_t bytes = 0;
@@ -69,6 +69,7 @@ void Engine::Save(Now now, SavedState& state) {
   }
   requests_.Save(state, policy.get());
   costs_.Save(state);
+  reported_debts_.Save(state);
 }
 
 absl::Status Engine::Restore(const SavedState& state, Now now, int64_t elapsed_ns) {
@@ -98,6 +99,7 @@ absl::Status Engine::Restore(const SavedState& state, Now now, int64_t elapsed_n
   }
   book_.Restore(state, now, elapsed_ns);
   costs_.Restore(state);
+  reported_debts_.Restore(state);
   requests_.Restore(state, shift, now.monotonic_ns);
   dice_.store(state.dice, std::memory_order_relaxed);  // nobody else uses the engine yet
   version_ = state.policy_version;

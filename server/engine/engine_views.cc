@@ -96,7 +96,11 @@ Engine::PermitStats Engine::ReadPermitStats(Now now) const {
           .live = permits_.CountLive(now.monotonic_ns),
           .overdue = permits_.CountOverdue(now.monotonic_ns),
           .abandoned = permits_.abandoned(),
-          .recycled_early = permits_.recycled_early()};
+          .recycled_early = permits_.recycled_early(),
+          .turned_away = permits_.holders().turned_away(),
+          .without = permits_.holders().without_permit(),
+          .max_share = permits_.holders().max_share(),
+          .most_for_one = permits_.holders().RoomForOne()};
 }
 
 BudgetView Engine::ViewBudget(const Policy& policy, const Budget& budget, const Target& target,
@@ -107,6 +111,7 @@ BudgetView Engine::ViewBudget(const Policy& policy, const Budget& budget, const 
   view.budget = spec.name;
   view.mode = spec.mode;
   view.split = spec.split;
+  view.unit = budget.unit;
   if (budget.profile != kNoRule) view.health = policy.profiles[budget.profile].name;
   view.max_concurrency = spec.max_concurrency;
   view.max_cost = spec.max_cost;
@@ -119,6 +124,8 @@ BudgetView Engine::ViewBudget(const Policy& policy, const Budget& budget, const 
   const int64_t debt_ns = budget.ledger->LargestDebt(now_ns);
   view.debt = budget.ledger->ToUnits(debt_ns);
   view.burst = budget.ledger->ToUnits(budget.burst_ns);
+  view.overruns = budget.ledger->overruns();
+  view.overrun_sum = budget.ledger->overrun_sum();
   view.is_auto = budget.is_auto;
   view.speed = reading.health.speed;
   view.rate = RateOf(spec, policy.target_specs[&target - policy.targets.data()]);
@@ -146,6 +153,8 @@ std::vector<BudgetView> Engine::ReadBudgets(Now now) const {
     for (size_t i = 0; i < policy->budget_specs.size(); ++i) {
       views.push_back(
           ViewBudget(*policy, policy->BudgetsOf(target)[i], policy->targets[target], now));
+      const size_t place = target * policy->budget_specs.size() + i;
+      views.back().is_charged = now.wall() < policy->charged_until[place];
     }
   }
   return views;
@@ -173,6 +182,7 @@ std::vector<FullBucket> Engine::ReadFullestBuckets(std::string_view target, std:
       fullest.push_back({.target = at.name,
                          .budget = spec.name,
                          .bucket = names_.Find(debtor.tag),
+                         .unit = on.unit,
                          .debt = on.ledger->ToUnits(debt_ns),
                          .fill = static_cast<double>(debt_ns) /
                                  static_cast<double>(std::max<int64_t>(on.burst_ns, 1)),

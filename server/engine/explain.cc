@@ -7,16 +7,20 @@
 #include <optional>
 #include <string>
 
+#include "server/engine/charging.h"
 #include "server/engine/engine.h"
 #include "server/engine/limits.h"
+#include "server/engine/probe.h"
 #include "server/engine/retry_after.h"
+#include "server/engine/violations.h"
 
 namespace headgate::engine {
 namespace {
 
 void ViewDebt(Decision& decision, Candidate& candidate, BucketView& view) {
   const Budget& budget = *candidate.budget;
-  candidate.cost_ns = budget.ledger->ToNs(candidate.cost);
+  candidate.cost_ns = budget.FittedNs(budget.ledger->ToNs(candidate.cost));
+  if (candidate.probes) candidate.cost_ns = std::min(candidate.cost_ns, budget.burst_ns);
   decision.ReadDebt(candidate);  // a rule may have decided before anyone looked
   if (candidate.empties_at_ns == Bucket::kMoved) candidate.empties_at_ns = 0;
   view.speed = budget.clock->Read(decision.now.monotonic_ns).health.speed;
@@ -26,9 +30,16 @@ void ViewDebt(Decision& decision, Candidate& candidate, BucketView& view) {
   if (!rate.has_value()) view.speed = 1;  // the speed is the rate
   view.burst = budget.ledger->ToUnits(budget.burst_ns);
   view.debt = budget.ledger->ToUnits(candidate.debt_ns());
+  view.reported_debt = ReportedDebtOf(decision, candidate);
   const Room room = RoomAt(candidate, decision.now);
   view.room_in = room.in;
   view.ask_again = !room.known;
+}
+
+// What is predicted for it, before anything is capped.
+double PredictedFor(const Decision& decision, const Budget& budget) {
+  const double predicted = decision.PredictionOf(budget.unit).value;
+  return predicted >= 0 ? predicted : budget.default_cost;
 }
 
 // `request` is the one that was resolved.
@@ -38,6 +49,7 @@ BucketView ViewBucket(Decision& decision, Candidate& candidate, const CheckReque
   const Identity& identity = decision.resolved.identity;
   BucketView view;
   view.budget = budget.spec;
+  view.unit = budget.unit;
   view.rule = candidate.rule;
   view.level = BucketLevel(budget, identity);
   if (view.level > 0) view.bucket = std::string(identity.Level(view.level));
@@ -50,26 +62,46 @@ BucketView ViewBucket(Decision& decision, Candidate& candidate, const CheckReque
     view.outstanding =
         CountOutstanding(decision.tables, budget, candidate.tag, decision.now.monotonic_ns);
   }
-  const bool too_costly = !budget.AllowsCost(candidate.cost);
-  candidate.cost = std::min(candidate.cost, budget.max_charged);
+  const double predicted = PredictedFor(decision, budget);
+  const bool too_costly = !budget.AllowsCost(predicted);
+  if (!candidate.probes) candidate.cost = std::min(predicted, budget.max_charged);
   view.cost = candidate.cost;
   if (budget.ledger != nullptr) ViewDebt(decision, candidate, view);
+  const bool may_probe =
+      (!too_costly || MayProbe(decision, candidate, Limit::kMaxCost)) &&
+      (view.room_in != absl::InfiniteDuration() || MayProbe(decision, candidate, Limit::kBurst));
+  if ((too_costly || view.room_in == absl::InfiniteDuration()) && may_probe) {
+    const Room room = RoomForProbe(decision, candidate);
+    view.room_in = room.in;
+    view.ask_again |= !room.known;
+  }
   if (view.outstanding >= budget.max_concurrency) {
     view.room_in = std::max(view.room_in, kAskAgainForPermit);
     view.ask_again = true;
   }
-  if (budget.blocked.has_value() || too_costly || budget.max_concurrency == 0) {
+  if (budget.blocked.has_value() || (too_costly && !may_probe) || budget.max_concurrency == 0) {
     view.room_in = absl::InfiniteDuration();
   }
   view.ask_again &= view.room_in != absl::InfiniteDuration();
   return view;
 }
 
+// Whether its holder may have the permit that it cannot do without.
+void ExaminePermits(Decision& decision) {
+  if (decision.answer.verdict != Verdict::kAllowed || !NeedsPermit(decision)) return;
+  decision.tables.permits.LookForExpired(decision.now.monotonic_ns);
+  const PermitHolders::Standing standing =
+      decision.tables.permits.holders().StandingOf(decision.resolved.holder);
+  if (standing.may_take) return;
+  ViolatePermits(decision, standing);
+  DenyByViolations(decision);
+}
+
 // The rules that match, which of them lets it through what others refuse, and those others.
 void ExplainRules(const CheckRequest& request, const Resolved& resolved, const Now& now,
                   Explanation& explanation) {
   const Match& match = resolved.match;
-  const RuleSet& rules = explanation.policy->rules;
+  const RuleSet& rules = explanation.answer.policy->rules;
   const bool rolls = match.exempt == kNoRule && match.deny == kNoRule;
   explanation.reject_ratio = rolls ? match.reject_ratio : 0;
   explanation.rules = rules.FindAll({.identity = &resolved.identity,
@@ -77,11 +109,21 @@ void ExplainRules(const CheckRequest& request, const Resolved& resolved, const N
                                      .remote_address = request.remote_address,
                                      .target = resolved.target,
                                      .wall_ns = now.wall_ns});
+  explanation.shorter_prefix = rules.FindShorterPrefix({.identity = &resolved.identity,
+                                                        .tags = request.tags,
+                                                        .remote_address = request.remote_address,
+                                                        .target = resolved.target,
+                                                        .wall_ns = now.wall_ns});
+  int longest = -1;
+  for (const uint32_t rule : explanation.rules) {
+    const int length = rules.ViewOf(rule).prefix_length;
+    if (length > longest) explanation.longest_prefix = rule;
+    longest = std::max(longest, length);
+  }
   if (match.exempt == kNoRule) explanation.resumed_by = match.resume;
   for (const uint32_t rule : explanation.rules) {
-    const RuleSet::Kind kind = rules.ViewOf(rule).kind;
-    const bool refuses = kind == RuleSet::Kind::kDeny || kind == RuleSet::Kind::kReject;
-    if (explanation.resumed_by != kNoRule && refuses) explanation.lifted.push_back(rule);
+    const uint32_t resume = explanation.resumed_by;
+    if (resume != kNoRule && rules.Lifts(resume, rule)) explanation.lifted.push_back(rule);
   }
 }
 
@@ -99,14 +141,15 @@ absl::StatusOr<Explanation> Engine::Explain(const CheckRequest& request, Now now
     }
     if (!status.ok()) return status;
     Explanation explanation;
-    Decision decision(policy, tables_, resolved, now, explanation.answer);
+    Decision decision(policy, tables_, resolved, now, explanation.answer,
+                      request.estimated_cost.value_or(CostModel::kNone));
+    decision.explains = true;
     const double dice = resolved.match.reject_ratio >= 1 ? 0 : 1;  // 1 loses no roll
-    if (ExamineLimits(decision, request.estimated_cost.value_or(CostModel::kNone), dice) ==
-        Outcome::kMoved) {
+    if (ExamineLimits(decision, dice) == Outcome::kMoved) {
       AwaitNewer(policy->version);
       continue;
     }
-    explanation.policy = policy;
+    ExaminePermits(decision);
     ExplainRules(request, resolved, now, explanation);
     for (Candidate& candidate : decision.Candidates()) {
       explanation.buckets.push_back(ViewBucket(decision, candidate, request));

@@ -4,11 +4,6 @@
 #include <utility>
 
 namespace headgate::engine {
-namespace {
-
-constexpr size_t kRefundStripes = 64;  // a power of two
-
-}  // namespace
 
 Ledger::Ledger(Axis axis, size_t buckets, std::string split, uint64_t version, int64_t real_now_ns)
     : axis_(std::move(axis)),
@@ -17,7 +12,7 @@ Ledger::Ledger(Axis axis, size_t buckets, std::string split, uint64_t version, i
       opened_at_ns_(axis_.clock->Read(real_now_ns).virtual_ns),
       lineage_(version),
       table_(buckets == 0 ? nullptr : std::make_unique<BucketTable>(buckets)),
-      refunded_(buckets == 0 ? 1 : kRefundStripes) {
+      refunds_(buckets == 0 ? 1 : kRefundStripes) {
   single_.tag.store(kSingleTag, std::memory_order_relaxed);
 }
 
@@ -34,36 +29,51 @@ ChargeResult Ledger::Charge(uint64_t tag, int64_t now_ns, int64_t cost_ns, int64
   }
 }
 
+int64_t Ledger::EndOf(const Charged& charged, int64_t refunded_ns, int64_t behind_ns) {
+  const int64_t since = TotalSince(refunded_ns, charged.refunded_ns) - behind_ns;
+  if (since <= 0) return charged.ended_at_ns;
+  return charged.ended_at_ns -
+         (charged.moved_by == 1 ? since : ToNs(static_cast<double>(since), charged.moved_by));
+}
+
 int64_t Ledger::Refund(const Charged& charged, int64_t charged_ns, int64_t refund_ns,
                        int64_t now_ns) {
-  Bucket* bucket = Find(charged.tag);
-  if (bucket == nullptr) return 0;
-  // Reserve first, so that the later of two refunds at once sees the share of the earlier one.
-  std::atomic<int64_t>& refunded = RefundedAt(charged.tag);
-  int64_t total = refunded.load(std::memory_order_relaxed);
-  int64_t undrained;
-  do {
-    const int64_t ends_at = charged.ended_at_ns - (total - charged.refunded_ns);
-    undrained = std::clamp<int64_t>(ends_at - now_ns, 0, charged_ns);
-    undrained = std::min(undrained, refund_ns);
-    if (undrained == 0) return 0;
-    // relaxed: the counter orders nothing but itself.
-  } while (!refunded.compare_exchange_weak(total, total + undrained, std::memory_order_relaxed));
-  switch (engine::Refund(*bucket, charged.tag, undrained)) {
-    case ChargeOutcome::kCharged:
-      return undrained;
-    case ChargeOutcome::kMoved:
-      return -1;
-    default:
-      return 0;
+  Bucket* const bucket = Find(charged.tag);
+  if (bucket == nullptr || refund_ns <= 0 || charged.ended_at_ns <= now_ns) return 0;
+  const bool knows_order = KnowsOrder(charged);
+  // Held over the whole refund, so that what is counted and what is noted agree.
+  RefundStripe& stripe = StripeOf(charged.tag);
+  MutexLock lock(&stripe.mutex);
+  const int64_t behind_ns = knows_order ? stripe.order.Behind(charged.tag, PlaceOf(charged)) : 0;
+  int64_t ends_at_ns = 0, taken_ns = 0;
+  bool is_last = false;
+  {
+    LockedBucket locked(*bucket);
+    if (locked.moved()) return -1;
+    if (locked.tag() != charged.tag) return 0;
+    ends_at_ns = EndOf(charged, locked.refunded_ns(), behind_ns);
+    is_last = ends_at_ns == locked.empties_at_ns();
+    // It never stands behind the end of its bucket's debt, unless what was restored is wrong.
+    const int64_t undrained_ns = std::min(ends_at_ns, locked.empties_at_ns()) - now_ns;
+    taken_ns = std::min({undrained_ns, charged_ns, refund_ns});
+    if (taken_ns <= 0) return 0;
+    locked.TakeBack(taken_ns,
+                    is_last ? LockedBucket::Behind::kNobody : LockedBucket::Behind::kSomebody);
   }
+  if (!is_last && knows_order) {
+    stripe.order.Add({charged.tag, PlaceOf(charged), taken_ns, ends_at_ns}, now_ns);
+  }
+  return taken_ns;
 }
 
 void Ledger::Undo(const Charged& charged, int64_t charged_ns) {
-  Bucket* bucket = Find(charged.tag);
+  Bucket* const bucket = Find(charged.tag);
   if (bucket == nullptr) return;
-  RefundedAt(charged.tag).fetch_add(charged_ns, std::memory_order_relaxed);
-  engine::Refund(*bucket, charged.tag, charged_ns);
+  LockedBucket locked(*bucket);
+  if (locked.moved() || locked.tag() != charged.tag) return;
+  const bool is_last = EndOf(charged, locked.refunded_ns(), 0) == locked.empties_at_ns();
+  locked.TakeBack(charged_ns,
+                  is_last ? LockedBucket::Behind::kNobody : LockedBucket::Behind::kSomebody);
 }
 
 int64_t Ledger::Origin::Translate(int64_t at_ns) const {
@@ -77,18 +87,29 @@ void Ledger::MoveTo(Ledger& successor, int64_t real_now_ns) {
   origin.then_ns = Now(clock().Read(real_now_ns).virtual_ns);
   origin.now_ns = successor.clock().Read(real_now_ns).virtual_ns;
   successor.opened_at_ns_ = origin.now_ns;
-  origin.scale = successor.axis_.ns_per_unit / axis_.ns_per_unit;
+  const bool same_unit = axis_.unit == successor.axis_.unit;
+  origin.scale = same_unit ? successor.axis_.ns_per_unit / axis_.ns_per_unit
+                           : successor.axis_.UsualSpeed() / axis_.UsualSpeed();
   const auto translate = [&origin](int64_t at) { return origin.Translate(at); };
 
   const bool same_split = split_ == successor.split_;
-  if (same_split) successor.lineage_ = lineage_;
+  if (same_split && same_unit) successor.lineage_ = lineage_;
   successor.checks_ = checks();
   successor.reports_ = reports();
+  if (same_unit) {
+    successor.overruns_ = overruns();
+    successor.overrun_sum_ = overrun_sum();
+  }
   successor.reported_ns_ = ToNs(reported_cost(), successor.axis_.ns_per_unit);
   if (same_split && table_ != nullptr) {
     table_->MoveTo(*successor.table_, origin.then_ns, origin.now_ns, translate);
   } else {
     const int64_t latest = table_ != nullptr ? table_->RetireAll() : Retire(single_);
+    if (same_split) {
+      // relaxed: Retire has ordered it, and nobody else uses the successor yet.
+      successor.single_.refunded.store(single_.refunded.load(std::memory_order_relaxed),
+                                       std::memory_order_relaxed);
+    }
     if (!same_split) origin.version = 0;  // a charge's place is not known any more
     if (latest > origin.then_ns && latest != Bucket::kMoved) {
       if (successor.table_ != nullptr) {
@@ -98,20 +119,16 @@ void Ledger::MoveTo(Ledger& successor, int64_t real_now_ns) {
       }
     }
   }
-  // Refunds are read only now, when none can change a bucket any more: one that is missing here
-  // would make later charges look less drained than they are.
-  for (const auto& total : refunded_) {
-    origin.refunded_ns.push_back(total.load(std::memory_order_relaxed));
-  }
 }
 
+// What was refunded before the move is counted in nanoseconds of the old axis, what was refunded
+// since in those of the new, and only their sum is known: it is taken in the longer ones.
 bool Ledger::Translate(uint64_t version, Charged& charged) const {
   if (version >= version_) return true;
   if (origin_.version == 0 || version < origin_.version) return false;
-  const size_t stripe = charged.tag & (origin_.refunded_ns.size() - 1);
-  charged.ended_at_ns =
-      origin_.Translate(charged.ended_at_ns - (origin_.refunded_ns[stripe] - charged.refunded_ns));
-  charged.refunded_ns = 0;
+  charged.ended_at_ns = origin_.Translate(charged.ended_at_ns);
+  charged.refunded_ns |= kOrderUnknown;
+  charged.moved_by = std::max(1.0, origin_.scale);
   return true;
 }
 

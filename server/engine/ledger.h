@@ -5,13 +5,16 @@
 // changes the rate, the health profile or the number of buckets makes a successor and moves the
 // debt over in cost units, so nobody owes more or less than before. A reload that changes the
 // *split* cannot say whose debt is whose: every bucket of the successor then starts with the
-// largest debt that any bucket had. While a move runs, a Check that meets a moved bucket waits for
-// the new policy.
+// largest debt that any bucket had. One that changes the *unit* cannot say what a debt is worth: it
+// takes as long to drain as before, where an auto rate counts as 1, and charges from before are
+// left as they are. While a move runs, a Check that meets a moved bucket waits for the new policy.
 //
 // Refunds take back only what has not drained. A permit remembers where its charge ended on the
-// axis; what lies beyond now has not drained yet. Refunds to others that stood in front move it
-// forward, by no more than the refunds granted since in the same stripe: that much is assumed to
-// have drained.
+// axis; what lies beyond now has not drained yet. Refunds to charges that stood in front have moved
+// it forward: by what its bucket has refunded since (see bucket_table.h), less what is known to
+// have gone to charges behind (see refund_order.h). A refund to the last charge of a bucket moves
+// nobody, so mostly there is nothing to know. Where the order is not known, after a restart or a
+// move, all refunds since are taken to have been in front.
 //
 // Thread-safe, except that a move belongs to one thread at a time (the engine's installer).
 
@@ -25,7 +28,11 @@
 #include <string>
 #include <vector>
 
+#include "common/mutex.h"
 #include "server/engine/bucket_table.h"
+#include "server/engine/refund_order.h"
+#include "server/engine/refund_total.h"
+#include "server/engine/spec.h"
 #include "server/engine/virtual_clock.h"
 
 namespace headgate::engine {
@@ -44,6 +51,10 @@ class Ledger {
     std::shared_ptr<VirtualClock> clock;
     double ns_per_unit = 0;  // virtual nanoseconds that a cost unit takes to drain
     bool is_auto = false;    // the clock is this ledger's own, its speed the rate found
+    BudgetUnit unit = BudgetUnit::kCost;
+
+    // Of the clock: that of an auto budget at a rate of one unit a second.
+    double UsualSpeed() const { return is_auto ? kAutoSpeed : 1; }
   };
   // Of an auto budget: a unit is 1/128 s of its clock and not a second, so that at a thousand units
   // a second the clock lasts for years and not for a fortnight. A power of two keeps rates exact.
@@ -85,16 +96,14 @@ class Ledger {
   // Charges `tag`'s bucket, which is made if need be. Never kEvicted.
   ChargeResult Charge(uint64_t tag, int64_t now_ns, int64_t cost_ns, int64_t burst_ns);
 
-  // Total of refunds so far where `tag` is counted; remember it with a charge.
-  int64_t Refunded(uint64_t tag) const {
-    // relaxed: a total that lags only makes a later refund smaller, since more was added meanwhile.
-    return RefundedAt(tag).load(std::memory_order_relaxed);
-  }
-
+  // Where a charge stood when it was made.
   struct Charged {
     uint64_t tag = 0;
     int64_t ended_at_ns = 0;  // ChargeResult::empties_at of the charge
-    int64_t refunded_ns = 0;  // Refunded() just before the charge
+    int64_t refunded_ns = 0;  // ChargeResult::refunded_ns likewise
+    // What a refund since then may have moved it by, for each nanosecond that is counted: more than
+    // 1 after a move that made nanoseconds of the old axis longer.
+    double moved_by = 1;
   };
   // Takes back up to `refund_ns` of a charge of `charged_ns`, and no more than has not drained yet.
   // Returns what was taken back; kMoved as -1.
@@ -113,11 +122,12 @@ class Ledger {
 
   // For Engine::Save: all but name, slot and clock. `clock_ns` is a reading of the clock.
   void Save(int64_t clock_ns, SavedLedger& saved) const;
-  // Makes the ledger what it was when it was saved. Counts of refunds begin at 0.
+  // Makes the ledger what it was when it was saved. Totals of refunds begin at 0.
   Ledger(Axis axis, const SavedLedger& saved);
-  // What was refunded where a charge is counted, since it was made under policy `version`.
-  int64_t RefundedSince(uint64_t version, uint64_t tag, int64_t refunded_ns) const;
-  static bool IsStripes(uint64_t count);
+  // What was refunded in front of a charge, at most, since it was made under policy `version`.
+  int64_t RefundedSince(uint64_t version, const Charged& charged) const;
+  // What such a charge remembers after a restart, as Charged::refunded_ns.
+  static int64_t StampAfterRestart(int64_t refunded_since_ns);
 
   bool Owes(int64_t real_now_ns) const;
   // The largest debt of any bucket.
@@ -125,10 +135,21 @@ class Ledger {
 
   // What an auto budget's controller wants to know. relaxed: counts that order nothing.
   void CountCheck() { checks_.fetch_add(1, std::memory_order_relaxed); }
-  void CountReport(double actual_cost) {
+  void CountReport(double busy_seconds) {
     reports_.fetch_add(1, std::memory_order_relaxed);
-    reported_ns_.fetch_add(ToNs(std::min(actual_cost, kMaxCounted)), std::memory_order_relaxed);
+    reported_ns_.fetch_add(ToNs(std::min(busy_seconds, kMaxCounted)), std::memory_order_relaxed);
   }
+  // Reports that were not charged in full, and what they were not charged, in units.
+  void CountOverrun(double beyond) {
+    overruns_.fetch_add(1, std::memory_order_relaxed);
+    overrun_sum_.fetch_add(beyond, std::memory_order_relaxed);
+  }
+  uint64_t overruns() const { return overruns_.load(std::memory_order_relaxed); }
+  double overrun_sum() const { return overrun_sum_.load(std::memory_order_relaxed); }
+
+  // Empties a bucket. Returns what it owed; kMoved as -1. Charges from before count as refunded.
+  int64_t Forgive(uint64_t tag, int64_t now_ns);
+
   uint64_t checks() const { return checks_.load(std::memory_order_relaxed); }
   uint64_t reports() const { return reports_.load(std::memory_order_relaxed); }
   double reported_cost() const { return ToUnits(reported_ns_.load(std::memory_order_relaxed)); }
@@ -136,16 +157,27 @@ class Ledger {
  private:
   static constexpr double kMaxCounted = 1e6;  // of one Report: a sum must not overflow
 
-  std::atomic<int64_t>& RefundedAt(uint64_t tag) const {
-    return refunded_[tag & (refunded_.size() - 1)];
+  struct alignas(64) RefundStripe {
+    Mutex mutex;
+    RefundOrder order ABSL_GUARDED_BY(mutex);
+  };
+  static constexpr size_t kRefundStripes = 4;  // of a split budget; a power of two
+
+  RefundStripe& StripeOf(uint64_t tag) const { return refunds_[tag & (refunds_.size() - 1)]; }
+  static bool KnowsOrder(const Charged& charged) {
+    return charged.moved_by == 1 && (charged.refunded_ns & kOrderUnknown) == 0;
   }
+  static int64_t PlaceOf(const Charged& charged) {
+    return AddToTotal(charged.refunded_ns & kTotalMask, charged.ended_at_ns);
+  }
+  // No later than the charge ends now, given its bucket's total and what of it went behind it.
+  static int64_t EndOf(const Charged& charged, int64_t refunded_ns, int64_t behind_ns);
 
   // How times on the predecessor's axis read on this one.
   struct Origin {
     uint64_t version = 0;  // of the predecessor; 0: none
     int64_t then_ns = 0, now_ns = 0;
     double scale = 0;
-    std::vector<int64_t> refunded_ns;
     int64_t Translate(int64_t at_ns) const;
   };
 
@@ -157,10 +189,12 @@ class Ledger {
   Origin origin_;
   Bucket single_;
   const std::unique_ptr<BucketTable> table_;
-  mutable std::vector<std::atomic<int64_t>> refunded_;
+  mutable std::vector<RefundStripe> refunds_;
   std::atomic<uint64_t> checks_{0};
   std::atomic<uint64_t> reports_{0};
   std::atomic<int64_t> reported_ns_{0};
+  std::atomic<uint64_t> overruns_{0};
+  std::atomic<double> overrun_sum_{0};
 };
 
 }  // namespace headgate::engine

@@ -94,6 +94,8 @@ void LedgerBook::BindLimits(const BudgetSpec& spec, const TargetSpec& target,
   }
   budget.is_auto = IsAuto(spec);
   if (budget.is_auto) budget.max_charged = BurstOf(spec, std::nullopt);
+  budget.unit = UnitOf(spec);
+  budget.max_overrun = spec.max_overrun;
   budget.limits_more = budget.blocked.has_value() || budget.limits_concurrency ||
                        spec.max_cost.has_value() || budget.is_auto;
 }
@@ -108,17 +110,22 @@ Ledger::Axis LedgerBook::AxisFor(const Policy& policy, uint32_t target, const Bu
     const bool known = before != nullptr && before->axis().is_auto;
     auto clock = known ? before->axis().clock : std::make_shared<VirtualClock>(now.monotonic_ns);
     if (!known) clock->Set({.speed = 0, .status = HealthStatus::kWarming}, now.monotonic_ns);
-    return {.clock = std::move(clock), .ns_per_unit = Ledger::kAutoNsPerUnit, .is_auto = true};
+    return {.clock = std::move(clock),
+            .ns_per_unit = Ledger::kAutoNsPerUnit,
+            .is_auto = true,
+            .unit = budget.unit};
   }
   // Nothing drains at rate 0. What is owed stays owed, in the units of the rate before.
   if (*rate == 0) {
     return {.clock = frozen_,
-            .ns_per_unit = before == nullptr ? kNsPerSecond : before->axis().ns_per_unit};
+            .ns_per_unit = before == nullptr ? kNsPerSecond : before->axis().ns_per_unit,
+            .unit = budget.unit};
   }
   const bool real = budget.profile == kNoRule;
   return {.clock = real ? ClockFor(on.name, "real time", now, change)
                         : policy.targets[target].gates[budget.profile],
-          .ns_per_unit = kNsPerSecond / *rate};
+          .ns_per_unit = kNsPerSecond / *rate,
+          .unit = budget.unit};
 }
 
 uint32_t LedgerBook::SlotFor(const std::string& name, Change& change) const {
@@ -154,8 +161,8 @@ void LedgerBook::BindBudget(Policy& policy, uint32_t target, uint32_t spec_place
   const std::string split = SplitLabel(spec.split);
   const size_t buckets = BucketsFor(spec);
   if (before == nullptr || before->axis().clock != axis.clock ||
-      before->axis().ns_per_unit != axis.ns_per_unit || before->split() != split ||
-      before->capacity() != buckets) {
+      before->axis().ns_per_unit != axis.ns_per_unit || before->axis().unit != axis.unit ||
+      before->split() != split || before->capacity() != buckets) {
     ledger =
         std::make_shared<Ledger>(std::move(axis), buckets, split, policy.version, now.monotonic_ns);
     if (before != nullptr) change.moves.emplace_back(before, ledger);
@@ -222,6 +229,15 @@ absl::StatusOr<LedgerBook::Change> LedgerBook::Prepare(Policy& policy, Now now) 
   }
   KeepOthers(now, change);
   policy.ledgers = change.ledgers;
+  for (uint32_t i = 0; i < policy.budget_specs.size(); ++i) {
+    const bool is_busy = UnitOf(policy.budget_specs[i]) == BudgetUnit::kBusyTime;
+    policy.busy_budgets |= uint64_t{is_busy} << (i % 64);
+  }
+  policy.budget_by_slot.assign(policy.ledgers.size(), kNoRule);
+  for (uint32_t i = 0; i < policy.budgets.size(); ++i) {
+    const Budget& budget = policy.budgets[i];
+    if (budget.ledger != nullptr) policy.budget_by_slot[budget.slot] = i;
+  }
   return change;
 }
 

@@ -63,7 +63,7 @@ int64_t LedgerBook::RefundedSince(uint64_t version, const SavedCharge& charge) c
   if (charge.tag == 0 || charge.ledger >= ledgers_.size()) return 0;
   const Ledger* const ledger = ledgers_[charge.ledger].get();
   if (ledger == nullptr) return 0;
-  return ledger->RefundedSince(version, charge.tag, charge.refunded_since_ns);
+  return ledger->RefundedSince(version, {charge.tag, charge.ended_at_ns, charge.refunded_since_ns});
 }
 
 void LedgerBook::Restore(const SavedState& state, Now now, int64_t elapsed_ns) {
@@ -77,7 +77,7 @@ void LedgerBook::Restore(const SavedState& state, Now now, int64_t elapsed_ns) {
     auto clock = saved.clock == SavedLedger::kFrozenClock ? frozen_ : clocks[saved.clock];
     if (ledgers_.size() <= saved.slot) ledgers_.resize(saved.slot + 1);
     ledgers_[saved.slot] = std::make_shared<Ledger>(
-        Ledger::Axis{std::move(clock), saved.ns_per_unit, saved.is_auto}, saved);
+        Ledger::Axis{std::move(clock), saved.ns_per_unit, saved.is_auto, saved.unit}, saved);
     slots_[saved.name] = saved.slot;
     if (saved.idle) idle_.insert(saved.name);
   }

@@ -1,24 +1,16 @@
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "server/engine/ledger.h"
 #include "server/engine/saved_state.h"
 
 namespace headgate::engine {
-namespace {
-
-constexpr uint64_t kMaxStripes = 64;
-
-}  // namespace
-
-bool Ledger::IsStripes(uint64_t count) {
-  return count <= kMaxStripes && std::has_single_bit(count);
-}
-
 void Ledger::Save(int64_t clock_ns, SavedLedger& saved) const {
   saved.ns_per_unit = axis_.ns_per_unit;
   saved.is_auto = axis_.is_auto;
+  saved.unit = axis_.unit;
+  saved.overruns = overruns();
+  saved.overrun_sum = overrun_sum();
   saved.split = split_;
   saved.version = version_;
   saved.lineage = lineage_;
@@ -27,7 +19,6 @@ void Ledger::Save(int64_t clock_ns, SavedLedger& saved) const {
   saved.origin_then_ns = origin_.then_ns;
   saved.origin_now_ns = origin_.now_ns;
   saved.origin_scale = origin_.scale;
-  saved.origin_stripes = static_cast<uint32_t>(origin_.refunded_ns.size());
   saved.empties_at_ns = 0;
   if (table_ != nullptr) {
     table_->Save(Now(clock_ns), saved.table);
@@ -47,25 +38,38 @@ Ledger::Ledger(Axis axis, const SavedLedger& saved)
   origin_ = {.version = saved.origin_version,
              .then_ns = saved.origin_then_ns,
              .now_ns = saved.origin_now_ns,
-             .scale = saved.origin_scale,
-             .refunded_ns = std::vector<int64_t>(saved.origin_stripes)};
+             .scale = saved.origin_scale};
   single_.empties_at.store(saved.empties_at_ns, std::memory_order_relaxed);
+  overruns_.store(saved.overruns, std::memory_order_relaxed);
+  overrun_sum_.store(saved.overrun_sum, std::memory_order_relaxed);
   if (table_ != nullptr) table_->Restore(saved.table);
 }
 
-int64_t Ledger::RefundedSince(uint64_t version, uint64_t tag, int64_t refunded_ns) const {
-  constexpr int64_t kMax = VirtualClock::kHorizonNs;
-  int64_t total = 0;
-  if (version >= version_) {
-    total = Refunded(tag);
-  } else if (origin_.version != 0 && version >= origin_.version) {
-    total = origin_.refunded_ns[tag & (origin_.refunded_ns.size() - 1)];
-  } else {
+int64_t Ledger::RefundedSince(uint64_t version, const Charged& charged) const {
+  if (version < version_ && (origin_.version == 0 || version < origin_.version)) {
     return 0;  // nothing is refunded across two moves
   }
-  // A count may wrap around, a difference does not.
-  const uint64_t since = static_cast<uint64_t>(total) - static_cast<uint64_t>(refunded_ns);
-  return std::clamp<int64_t>(static_cast<int64_t>(since), 0, kMax);
+  RefundStripe& stripe = StripeOf(charged.tag);
+  MutexLock lock(&stripe.mutex);
+  int64_t behind_ns = 0;
+  if (version >= version_ && KnowsOrder(charged)) {
+    behind_ns = stripe.order.Behind(charged.tag, PlaceOf(charged));
+  }
+  bool evicted = false;
+  // acquire: a count belongs to the time that was saved before.
+  const int64_t total = table_ != nullptr ? table_->RefundedTo(charged.tag, evicted)
+                                          : single_.refunded.load(std::memory_order_acquire);
+  const int64_t since_ns = std::max<int64_t>(TotalSince(total, charged.refunded_ns) - behind_ns, 0);
+  // Its bucket will be another one after the restart, and its order not known: see the stamp.
+  if (evicted) return std::clamp<int64_t>(since_ns, 1, Bucket::kHorizonNs);
+  return std::min(since_ns, Bucket::kHorizonNs);
+}
+
+// With nothing refunded in front of it since, its place is where it ended. Otherwise that may be
+// behind its place, and the order is not known.
+int64_t Ledger::StampAfterRestart(int64_t refunded_since_ns) {
+  if (refunded_since_ns == 0) return 0;
+  return AddToTotal(0, -refunded_since_ns) | kOrderUnknown;
 }
 
 }  // namespace headgate::engine

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "server/engine/busy_time.h"
+#include "server/engine/probe.h"
 #include "server/engine/retry_after.h"
 #include "server/engine/violations.h"
 
@@ -55,13 +57,16 @@ inline bool ExamineOwnGates(Decision& decision) {
   return true;
 }
 
-// The largest of the budgets'.
+// The largest of the budgets'; 1 where there is none that is charged for cost.
 double DefaultCost(Decision& decision) {
-  double cost = decision.resolved.candidates_used == 0 ? 1 : 0;
+  double cost = 0;
+  bool is_charged = false;
   for (const Candidate& candidate : decision.Candidates()) {
+    if (candidate.budget->unit != BudgetUnit::kCost) continue;
     cost = std::max(cost, candidate.budget->default_cost);
+    is_charged = true;
   }
-  return cost;
+  return is_charged ? cost : 1;
 }
 
 void ExamineConcurrency(Decision& decision, Candidate& candidate) {
@@ -75,15 +80,12 @@ void ExamineConcurrency(Decision& decision, Candidate& candidate) {
 
 // False: its controller has shut it for a moment.
 bool ExamineAuto(Decision& decision, Candidate& candidate) {
-  constexpr double kShortestChunk = 0.005, kBestChunk = 0.02, kLongestChunk = 0.05;  // busy seconds
-  constexpr double kMaxScale = 16;
   const Budget& budget = *candidate.budget;
   budget.ledger->CountCheck();
-  const double cost = candidate.cost;
-  if (decision.learnt && cost > 0 && (cost < kShortestChunk || cost > kLongestChunk)) {
-    decision.answer.chunk_scale = std::clamp(kBestChunk / cost, 1 / kMaxScale, kMaxScale);
+  if (decision.busy_time.by != nullptr) {
+    decision.answer.chunk_scale = ChunkScaleFor(candidate.cost);
   }
-  candidate.cost = std::min(cost, budget.max_charged);
+  candidate.cost = std::min(candidate.cost, budget.max_charged);
   const Health health = budget.clock->Read(decision.now.monotonic_ns).health;
   if (!health.gate_shut) return true;
   ViolateLimit(decision, candidate, Limit::kProbe, {candidate.cost, 0},
@@ -98,7 +100,12 @@ bool ExamineOtherLimits(Decision& decision, Candidate& candidate) {
     ViolateLimit(decision, candidate, *budget.blocked, {candidate.cost, 0},
                  absl::InfiniteDuration());
   }
-  if (!budget.AllowsCost(candidate.cost)) {
+  if (budget.AllowsCost(candidate.cost)) {
+    // Most are.
+  } else if (MayProbe(decision, candidate, Limit::kMaxCost)) {
+    if (budget.ledger != nullptr) decision.ReadDebt(candidate);
+    TakeProbe(decision, candidate, Limit::kMaxCost);
+  } else {
     ViolateLimit(decision, candidate, Limit::kMaxCost, {candidate.cost, budget.max_cost},
                  absl::InfiniteDuration());
   }
@@ -108,7 +115,7 @@ bool ExamineOtherLimits(Decision& decision, Candidate& candidate) {
 }
 
 // The answer to a Check that nothing refuses, with its cost.
-inline void BeginAnswer(Decision& decision, double estimate) {
+inline void BeginAnswer(Decision& decision) {
   CheckAnswer& answer = decision.answer;
   const Resolved& resolved = decision.resolved;
   answer.verdict = Verdict::kAllowed;
@@ -121,21 +128,45 @@ inline void BeginAnswer(Decision& decision, double estimate) {
   answer.violations.clear();
   answer.subject_key = resolved.subject_key;
   answer.repeated = false;
-  const double predicted = decision.tables.costs.Predict(
-      decision.policy.targets[resolved.target].key, resolved.pattern_key, estimate);
+  answer.unmatched = !resolved.match.matched;
+  answer.predicted_busy_time.reset();
+  answer.probe.budget = Violation::kNoBudget;
+  decision.cost = decision.tables.costs.PredictCost(resolved.cost_owner, resolved.cost_pattern,
+                                                    decision.estimate);
+  decision.unnamed = decision.cost.unnamed;
+  const double predicted = decision.cost.value;
   answer.predicted_cost = predicted >= 0 ? predicted : DefaultCost(decision);
-  // An estimate that came through unchanged has no learnt ratio behind it.
-  decision.learnt = predicted >= 0 && predicted != estimate;
   for (Candidate& candidate : decision.Candidates()) {
     candidate.cost = predicted >= 0 ? predicted : candidate.budget->default_cost;
-    candidate.skip = candidate.charged = false;
+    candidate.skip = candidate.charged = candidate.probes = false;
   }
+  if (resolved.charges_busy_time) PredictBusyTime(decision);
+}
+
+// Its debt would pass its burst.
+void ExamineFull(Decision& decision, Candidate& candidate) {
+  if (candidate.cost_ns > candidate.budget->burst_ns &&
+      MayProbe(decision, candidate, Limit::kBurst) &&
+      (!TakeProbe(decision, candidate, Limit::kBurst) ||
+       candidate.debt_ns() <= candidate.budget->burst_ns - candidate.cost_ns)) {
+    return;
+  }
+  ViolateBurst(decision, candidate);
+}
+
+// The decision is made, but for what others charge meanwhile.
+void Conclude(Decision& decision) {
+  if (decision.denied) {
+    ReturnProbes(decision);
+    return DenyByViolations(decision);
+  }
+  TellProbe(decision);
 }
 
 }  // namespace
 
-Outcome ExamineLimits(Decision& decision, double estimate, double dice) {
-  BeginAnswer(decision, estimate);
+Outcome ExamineLimits(Decision& decision, double dice) {
+  BeginAnswer(decision);
   if (!decision.resolved.match.only_charges && ExamineRules(decision, dice)) {
     return Outcome::kDecided;
   }
@@ -152,14 +183,17 @@ Outcome ExamineLimits(Decision& decision, double estimate, double dice) {
     if (budget.limits_more && !ExamineOtherLimits(decision, candidate)) [[unlikely]]
       continue;
     if (budget.ledger == nullptr) continue;
-    candidate.cost_ns = Ledger::ToNs(candidate.cost, budget.ns_per_unit);
+    candidate.cost_ns = budget.FittedNs(Ledger::ToNs(candidate.cost, budget.ns_per_unit));
     decision.ReadDebt(candidate);
-    if (candidate.empties_at_ns == Bucket::kMoved) [[unlikely]]
+    if (candidate.empties_at_ns == Bucket::kMoved) [[unlikely]] {
+      ReturnProbes(decision);
       return Outcome::kMoved;
+    }
     if (candidate.debt_ns() > budget.burst_ns - candidate.cost_ns) [[unlikely]]
-      ViolateBurst(decision, candidate);
+      ExamineFull(decision, candidate);
   }
-  if (decision.denied) DenyByViolations(decision);
+  if (decision.denied || decision.HasProbe()) [[unlikely]]
+    Conclude(decision);
   return Outcome::kDecided;
 }
 

@@ -5,7 +5,7 @@
 //
 // Thread-safe; a Decision belongs to one thread.
 //
-//   Outcome outcome = ExamineLimits(decision, estimate, dice);
+//   Outcome outcome = ExamineLimits(decision, dice);
 
 #pragma once
 
@@ -15,9 +15,8 @@
 
 namespace headgate::engine {
 
-// `estimate` is negative where there is none. `dice` in [0, 1): the Check is rejected where it is
-// below a rule's ratio; 1 never rejects.
-Outcome ExamineLimits(Decision& decision, double estimate, double dice);
+// `dice` in [0, 1): the Check is rejected where it is below a rule's ratio; 1 never rejects.
+Outcome ExamineLimits(Decision& decision, double dice);
 
 // Permits of a bucket that are out and have not expired; the budget limits them.
 int64_t CountOutstanding(const Tables& tables, const Budget& budget, uint64_t tag, int64_t now_ns);

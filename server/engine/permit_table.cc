@@ -5,42 +5,51 @@
 
 namespace headgate::engine {
 
-PermitTable::PermitTable(size_t permits, uint64_t seed, ConcurrencyTable& concurrency)
+PermitTable::PermitTable(size_t permits, uint64_t seed, ConcurrencyTable& concurrency,
+                         const PermitTableOptions& options)
     : mask_(std::bit_ceil(std::clamp<size_t>(permits, kLeastPermits, size_t{1} << kIndexBits)) - 1),
       slots_(mask_ + 1),
       // Half of the numbers are left to grow into: 2^39 permits for each slot.
       first_generation_(seed & (kGenerationMask >> 1)),
-      concurrency_(concurrency) {
+      concurrency_(concurrency),
+      holders_(mask_ + 1, options.max_share),
+      // As if all were looked at in one go.
+      least_between_looks_ns_(options.least_between_looks_ns /
+                              static_cast<int64_t>((mask_ + kSlotsOfALook) / kSlotsOfALook)) {
   heads_ = std::make_unique<Head[]>(slots_);
   bodies_ = std::make_unique<Permit[]>(slots_);
+  holder_of_ = std::make_unique<std::atomic<uint16_t>[]>(slots_);
   for (size_t i = 0; i < slots_; ++i) {
     heads_[i].word.store(first_generation_ << kStateBits, std::memory_order_relaxed);
+    holder_of_[i].store(PermitHolders::kNone, std::memory_order_relaxed);
   }
   for (int i = 0; i < kHands; ++i) {
     hands_[i].at.store(capacity() / kHands * i, std::memory_order_relaxed);
   }
 }
 
-uint32_t PermitTable::ClaimAnother(int64_t now_ns, Hand& hand) {
-  // Each attempt is lost to a thread that got a permit, or saw only a part of the table.
-  constexpr uint32_t kAttempts = kFullFor + 64;
-  for (uint32_t attempt = 0; attempt < kAttempts; ++attempt) {
+uint32_t PermitTable::ClaimAnother(int64_t now_ns, uint32_t stripe, uint16_t cell) {
+  // Each attempt is lost to a thread that got a permit, or that is just giving one back.
+  constexpr int kAttempts = 64;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
     bool lost = false;
-    const uint32_t slot = Probe(now_ns, hand, lost);
-    if (slot != kNone || !lost) return slot;
+    const uint32_t slot = Search(now_ns, hands_[stripe], lost);
+    if (slot != kNone) {
+      holder_of_[slot].store(cell, std::memory_order_relaxed);
+      return slot;
+    }
+    if (!lost) break;
   }
+  holders_.Release(cell, stripe);
   return kNone;
 }
 
-uint32_t PermitTable::Probe(int64_t now_ns, Hand& hand, bool& lost) {
+uint32_t PermitTable::Search(int64_t now_ns, Hand& hand, bool& lost) {
   const uint64_t from = hand.at.load(std::memory_order_relaxed);
-  const uint32_t full_for = hand.full_for.load(std::memory_order_relaxed);
-  if (full_for > 0) hand.full_for.store(full_for - 1, std::memory_order_relaxed);
-  const size_t probes = full_for > 0 ? kFewProbes : capacity();
-  Choice expired;
-  Choice soonest;
-  for (uint64_t i = from; i < from + probes; ++i) {
-    if (i == from + kProbes && expired.slot != kNone) break;  // looked far enough for a free one
+  uint32_t expired = kNone;
+  uint64_t expired_word = 0;
+  for (uint64_t i = from; i < from + capacity(); ++i) {
+    if (i >= from + kProbes && expired != kNone) break;  // looked far enough for a free one
     const auto slot = static_cast<uint32_t>(i & mask_);
     // acquire: with the state comes the time that was written before it.
     uint64_t word = heads_[slot].word.load(std::memory_order_acquire);
@@ -56,30 +65,69 @@ uint32_t PermitTable::Probe(int64_t now_ns, Hand& hand, bool& lost) {
     lost |= state != State::kLive;
     // The first expired one, because hands start at different places: two threads seldom want the
     // same.
-    if (state == State::kExpired && expired.slot == kNone) expired = {slot, word, expires_at};
-    if (state == State::kLive && (word & kHoldsConcurrency) == 0) {
-      soonest.Offer(slot, word, expires_at);
+    if (state == State::kExpired && expired == kNone) {
+      expired = slot;
+      expired_word = word;
+      hand.at.store(i + 1, std::memory_order_relaxed);
     }
   }
-  hand.at.store(from + (full_for > 0 ? kFewProbes : 1), std::memory_order_relaxed);
-  if (expired.slot == kNone && full_for == 0) {
-    hand.full_for.store(kFullFor, std::memory_order_relaxed);
-  }
-  const Choice& choice = expired.slot != kNone ? expired : soonest;
-  lost |= full_for > 0;  // there is more of the table to look at
-  if (choice.slot == kNone) return kNone;
-  lost = !TryClaim(choice.slot, choice.word);
-  if (lost) {
-    // Two hands go side by side, and the other hand's thread is a step ahead: move away from it.
-    hand.at.store(from + kFewProbes, std::memory_order_relaxed);
-    return kNone;
-  }
-  // relaxed: numbers that order nothing.
-  (expired.slot == kNone ? recycled_ : abandoned_).fetch_add(1, std::memory_order_relaxed);
-  return choice.slot;
+  if (expired == kNone) return kNone;
+  if (!TryClaim(expired, expired_word)) return kNone;
+  abandoned_.fetch_add(1, std::memory_order_relaxed);  // relaxed: a number that orders nothing
+  return expired;
 }
 
-void PermitTable::Abandon(uint32_t slot) { Settled(slot); }
+uint32_t PermitTable::ClaimOfItsOwn(const PermitHolder& holder, int64_t now_ns, uint32_t stripe) {
+  if (LookForExpired(now_ns)) {
+    // Turn 0: what has just been released counts.
+    const uint16_t cell = holders_.Take(holder, now_ns, stripe, 0);
+    if (cell != PermitHolders::kNone) return ClaimAnother(now_ns, stripe, cell);
+  }
+  const uint16_t cell = holders_.Find(holder);
+  return cell == PermitHolders::kNone ? kNone : RecycleOne(now_ns, hands_[stripe], cell);
+}
+
+uint32_t PermitTable::RecycleOne(int64_t now_ns, Hand& hand, uint16_t cell) {
+  const uint64_t from = hand.at.load(std::memory_order_relaxed);
+  Choice soonest;
+  for (uint64_t i = from; i < from + std::min(kOwnProbes, capacity()); ++i) {
+    const auto slot = static_cast<uint32_t>(i & mask_);
+    const uint64_t word = heads_[slot].word.load(std::memory_order_acquire);
+    if (StateOf(word) != State::kLive || (word & kHoldsConcurrency) != 0) continue;
+    // relaxed: where it is a later permit's holder, the slot cannot be claimed by this word.
+    if (holder_of_[slot].load(std::memory_order_relaxed) != cell) continue;
+    soonest.Offer(slot, word, heads_[slot].expires_at.load(std::memory_order_relaxed));
+  }
+  hand.at.store(from + (soonest.slot == kNone ? kOwnProbes : 1), std::memory_order_relaxed);
+  // The new permit is counted for its holder in place of the old one.
+  if (soonest.slot == kNone || !TryClaim(soonest.slot, soonest.word)) return kNone;
+  (soonest.expires_at <= now_ns ? abandoned_ : recycled_).fetch_add(1, std::memory_order_relaxed);
+  return soonest.slot;
+}
+
+bool PermitTable::LookForExpired(int64_t now_ns) {
+  // relaxed: whoever moves the time on looks; the slots order the rest.
+  int64_t next = next_look_ns_.load(std::memory_order_relaxed);
+  if (now_ns < next) return false;
+  if (!next_look_ns_.compare_exchange_strong(next, now_ns + least_between_looks_ns_,
+                                             std::memory_order_relaxed)) {
+    return false;
+  }
+  const uint64_t slots = std::min<uint64_t>(slots_, kSlotsOfALook);
+  const uint64_t from = looked_to_.fetch_add(slots, std::memory_order_relaxed);
+  for (uint64_t i = from; i < from + slots; ++i) {
+    const auto slot = static_cast<uint32_t>(i % slots_);
+    const uint64_t word = heads_[slot].word.load(std::memory_order_acquire);
+    if (StateOf(word) != State::kLive) continue;
+    if (heads_[slot].expires_at.load(std::memory_order_relaxed) <= now_ns) Expire(slot, word);
+  }
+  return true;
+}
+
+void PermitTable::Abandon(uint32_t slot) {
+  ReleaseHolder(slot);
+  Settled(slot);
+}
 
 void PermitTable::Settled(uint32_t slot) {
   std::atomic<uint64_t>& word = heads_[slot].word;
@@ -109,7 +157,10 @@ PermitTable::Found PermitTable::Settle(PermitId id, uint32_t& slot) {
     // acquire: the body as published.
     if (head.compare_exchange_weak(word, With(word, State::kBusy), std::memory_order_acquire,
                                    std::memory_order_relaxed)) {
-      if (StateOf(word) == State::kLive) ReleaseConcurrency(bodies_[slot]);
+      if (StateOf(word) == State::kLive) {
+        ReleaseConcurrency(bodies_[slot]);
+        ReleaseHolder(slot);
+      }
       return Found::kSettling;
     }
   }
@@ -131,6 +182,7 @@ bool PermitTable::Expire(uint32_t slot, uint64_t word) {
     return false;
   }
   ReleaseConcurrency(bodies_[slot]);
+  ReleaseHolder(slot);
   head.store(With(word & ~kHoldsConcurrency, State::kExpired), std::memory_order_release);
   return true;
 }

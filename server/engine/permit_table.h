@@ -10,9 +10,12 @@
 // slot is taken, so an id of an earlier owner, or of an earlier process, is never mistaken for a
 // present one. An expired permit keeps its charge and has given its concurrency back; a late Report
 // finds it for as long as its slot is not needed. A slot is taken that is free, else one that has
-// expired, else, after a look at all of them, the one nearest to its expiry that holds no
-// concurrency (it loses its refund and its request id, early). Where all hold concurrency the table
-// is full, and the Check is refused with an error.
+// expired.
+//
+// Who may have another permit is for permit_holders.h to say. A holder that may not gets the slot
+// of a permit of its own that holds no concurrency, if one is close by (which loses its refund and
+// its request id, early); nobody loses one to others. That, and being refused, costs the same
+// however large and however full the table is.
 //
 // Thread-safe and lock-free, but for a permit that two threads end at once: the second waits for
 // the first. The body of a permit belongs to whoever made it kBusy.
@@ -27,9 +30,11 @@
 #include <memory>
 #include <vector>
 
+#include "absl/base/attributes.h"
 #include "absl/status/status.h"
 #include "server/engine/concurrency_table.h"
 #include "server/engine/ledger.h"
+#include "server/engine/permit_holders.h"
 #include "server/engine/spec.h"
 
 namespace headgate::engine {
@@ -69,46 +74,76 @@ struct PermitCharge {
   OwnedField<uint64_t> tag;
   OwnedField<int64_t> ended_at_ns;
   OwnedField<int64_t> refunded_ns;
-  OwnedField<double> cost;      // cost units
+  OwnedField<double> cost;      // in the unit of its budget
   OwnedField<uint32_t> ledger;  // slot in the policy's list of ledgers
   OwnedField<uint32_t> concurrency = ConcurrencyTable::kNone;  // cell to release
 
   Ledger::Charged charged() const { return {tag, ended_at_ns, refunded_ns}; }
 };
 
+// What a permit's Report teaches: rules charged the Check to budgets of these units.
+inline constexpr uint8_t kTeachesCost = 1, kTeachesBusyTime = 2;
+constexpr uint8_t TeachesOf(BudgetUnit unit) {
+  return unit == BudgetUnit::kCost ? kTeachesCost : kTeachesBusyTime;
+}
+
 struct alignas(64) Permit {
+  // See CostSubject.
   OwnedField<uint64_t> target_key;
+  OwnedField<uint64_t> root_key;
+  OwnedField<uint64_t> caller_key;
   OwnedField<uint64_t> pattern_key;
   OwnedField<uint64_t> policy_version;
   OwnedField<double> estimate;  // CostModel::kNone: the Check had none
+  OwnedField<int64_t> issued_at_ns;
   OwnedField<uint32_t> charges_used;
   OwnedField<bool> holds_concurrency;
+  OwnedField<uint8_t> teaches;        // kTeachesCost | kTeachesBusyTime
+  OwnedField<uint16_t> busy_charges;  // bit i: charge i is one of busy time
   std::array<PermitCharge, kMaxBudgetsPerCheck> charges;
+
+  BudgetUnit UnitOf(uint32_t charge) const {
+    return (busy_charges >> charge & 1) != 0 ? BudgetUnit::kBusyTime : BudgetUnit::kCost;
+  }
+};
+
+struct PermitTableOptions {
+  double max_share = 1;  // see PermitHolders
+  // A refused Claim looks for what has expired, in as many slots as are looked at in microseconds,
+  // at most once in this time.
+  int64_t least_between_looks_ns = 0;
 };
 
 class PermitTable {
  public:
   // Room for `permits` (a power of two is made of it). `concurrency` outlives the table.
-  PermitTable(size_t permits, uint64_t seed, ConcurrencyTable& concurrency);
+  PermitTable(size_t permits, uint64_t seed, ConcurrencyTable& concurrency,
+              const PermitTableOptions& options = {});
   PermitTable(const PermitTable&) = delete;
   PermitTable& operator=(const PermitTable&) = delete;
 
   static constexpr uint32_t kNone = 0xffffffff;
 
-  // A slot for a new permit, which the caller fills and then publishes or abandons. kNone: full.
-  uint32_t Claim(int64_t now_ns) {
-    Hand& hand = hands_[ThreadNumber() % kHands];
+  // A slot for a new permit of this holder, which the caller fills and then publishes or abandons.
+  // kNone: the holder may not have another; holders() knows why.
+  ABSL_ATTRIBUTE_ALWAYS_INLINE uint32_t Claim(const PermitHolder& holder, int64_t now_ns) {
+    const uint32_t stripe = ThreadNumber() % kHands;
+    Hand& hand = hands_[stripe];
     // relaxed, and not one step: a hand that two threads share may point both at one slot, where
     // the exchange lets one of them win.
     const uint64_t from = hand.at.load(std::memory_order_relaxed);
+    const uint16_t cell = holders_.Take(holder, now_ns, stripe, from);
+    if (cell == PermitHolders::kNone) [[unlikely]]
+      return ClaimOfItsOwn(holder, now_ns, stripe);
     const auto slot = static_cast<uint32_t>(from & mask_);
     const uint64_t word = heads_[slot].word.load(std::memory_order_relaxed);
     PrefetchBody(static_cast<uint32_t>((from + 2) & mask_));
     if (StateOf(word) == State::kFree && TryClaim(slot, word)) [[likely]] {
       hand.at.store(from + 1, std::memory_order_relaxed);
+      holder_of_[slot].store(cell, std::memory_order_relaxed);
       return slot;
     }
-    return ClaimAnother(now_ns, hand);
+    return ClaimAnother(now_ns, stripe, cell);
   }
   Permit& body(uint32_t slot) { return bodies_[slot]; }
   PermitId Publish(uint32_t slot, int64_t expires_at_ns) {
@@ -141,6 +176,9 @@ class PermitTable {
   // that is being made meanwhile must not expire before that.
   void Sweep(uint32_t cell, int64_t now_ns, int64_t latest_ns);
 
+  // Expires what is due in some of the slots, the next ones at each call. False: it was too soon.
+  bool LookForExpired(int64_t now_ns);
+
   // For Engine::Save. A permit is saved that was out when the states were read and is still out,
   // unsettled: all of its charges are in what was read of the buckets in between, and none of its
   // refunds.
@@ -153,6 +191,9 @@ class PermitTable {
   // within `lost_ns` after it did; ids that it did issue are known as forgotten. ResourceExhausted:
   // no numbers are left.
   absl::Status Restore(const SavedState& state, const TimeShift& shift, int64_t lost_ns);
+
+  PermitHolders& holders() { return holders_; }
+  const PermitHolders& holders() const { return holders_; }
 
   // For new permits; there may be more that were restored.
   size_t capacity() const { return mask_ + 1; }
@@ -171,10 +212,10 @@ class PermitTable {
   static constexpr uint64_t kHoldsConcurrency = 4;
   static constexpr int kIndexBits = 24;
   static constexpr uint64_t kGenerationMask = (uint64_t{1} << 40) - 1;
-  static constexpr int kHands = 16;
-  static constexpr size_t kProbes = 1024;   // slots to look at for a free one, as a rule
-  static constexpr size_t kFewProbes = 64;  // the same after a look at all slots in vain,
-  static constexpr uint32_t kFullFor = 64;  // for this many Claims
+  static constexpr int kHands = PermitHolders::kStripes;
+  static constexpr size_t kProbes = 128;  // slots to look at for a free one rather than an expired
+  static constexpr size_t kOwnProbes = 64;  // slots to look at for one that is the holder's
+  static constexpr size_t kSlotsOfALook = 32768;
   static constexpr size_t kLeastPermits = 64;
 
   // Four to a cache line: what Claim and Sweep read.
@@ -184,8 +225,6 @@ class PermitTable {
   };
   struct alignas(64) Hand {
     std::atomic<uint64_t> at{0};
-    // After a look at the whole table in vain, so many Claims look at a part of it only.
-    std::atomic<uint32_t> full_for{0};
   };
   // The slot with the earliest time so far.
   struct Choice {
@@ -225,10 +264,26 @@ class PermitTable {
     return heads_[slot].word.compare_exchange_strong(word, busy, std::memory_order_acquire,
                                                      std::memory_order_relaxed);
   }
-  uint32_t ClaimAnother(int64_t now_ns, Hand& hand);
-  // One look at the next slots. `lost` if another thread took the one that was chosen.
-  uint32_t Probe(int64_t now_ns, Hand& hand, bool& lost);
+  // After a permit was counted for the cell's holder: some slot is free, though perhaps not the one
+  // at the hand.
+  uint32_t ClaimAnother(int64_t now_ns, uint32_t stripe, uint16_t cell);
+  // One look at all slots. `lost` if another thread took the one that was chosen.
+  uint32_t Search(int64_t now_ns, Hand& hand, bool& lost);
+  // For a holder that may not have more.
+  uint32_t ClaimOfItsOwn(const PermitHolder& holder, int64_t now_ns, uint32_t stripe);
+  uint32_t RecycleOne(int64_t now_ns, Hand& hand, uint16_t cell);
+  // The holder of a permit that is out may have another in its place.
+  void ReleaseHolder(uint32_t slot) {
+    const uint16_t cell = holder_of_[slot].load(std::memory_order_relaxed);
+    if (cell == PermitHolders::kNone) return;
+    if (slot <= mask_) {
+      holders_.Release(cell, ThreadNumber() % kHands);
+    } else {
+      holders_.ReleaseBeside(cell);
+    }
+  }
   bool Expire(uint32_t slot, uint64_t word);
+  uint64_t SavedHolderOf(uint32_t slot, uint64_t word) const;
   void SaveOne(uint32_t slot, uint64_t before, SavedState& state) const;
   // Not one beyond this table that is past its time.
   bool IsKept(const SavedPermit& saved, const TimeShift& shift) const;
@@ -239,13 +294,19 @@ class PermitTable {
 
   std::unique_ptr<Head[]> heads_;
   std::unique_ptr<Permit[]> bodies_;
+  // The cell of each slot's holder. Written before a permit is published, by who claimed the slot.
+  std::unique_ptr<std::atomic<uint16_t>[]> holder_of_;
   uint64_t mask_;   // of the slots for new permits
   uint64_t slots_;  // all there are: those, and what a larger table's permits take besides
   uint64_t first_generation_;  // that no permit has
   // Generations issued by earlier processes, as a distance from the first. New ones are above.
   uint64_t floor_ = 0;
   ConcurrencyTable& concurrency_;
+  PermitHolders holders_;
   std::array<Hand, kHands> hands_;
+  int64_t least_between_looks_ns_;
+  std::atomic<int64_t> next_look_ns_{0};
+  std::atomic<uint64_t> looked_to_{0};  // where the next look begins
   std::atomic<uint64_t> abandoned_{0};
   std::atomic<uint64_t> recycled_{0};
 };

@@ -35,10 +35,16 @@ void PermitTable::SaveOne(uint32_t slot, uint64_t before, SavedState& state) con
                             .charges = charges,
                             .expired = StateOf(word) == State::kExpired,
                             .expires_at_ns = head.expires_at.load(std::memory_order_acquire),
-                            .target_key = permit.target_key,
-                            .pattern_key = permit.pattern_key,
+                            .subject = {.target = permit.target_key,
+                                        .root = permit.root_key,
+                                        .caller = permit.caller_key,
+                                        .pattern = permit.pattern_key},
                             .policy_version = permit.policy_version,
-                            .estimate = permit.estimate};
+                            .estimate = permit.estimate,
+                            .issued_at_ns = permit.issued_at_ns,
+                            .teaches = permit.teaches,
+                            .busy_charges = permit.busy_charges,
+                            .holder = SavedHolderOf(slot, word)};
     for (uint32_t c = 0; c < charges; ++c) {
       const PermitCharge& charge = permit.charges[c];
       const uint32_t cell = charge.concurrency;
@@ -59,6 +65,12 @@ void PermitTable::SaveOne(uint32_t slot, uint64_t before, SavedState& state) con
     }
     state.charges.resize(charges_before);
   }
+}
+
+uint64_t PermitTable::SavedHolderOf(uint32_t slot, uint64_t word) const {
+  if (StateOf(word) != State::kLive) return 0;
+  // relaxed: SaveOne looks at the state once more.
+  return holders_.SavedKeyOf(holder_of_[slot].load(std::memory_order_relaxed));
 }
 
 void PermitTable::Save(const SlotStates& before, SavedState& state) const {
@@ -86,16 +98,22 @@ void PermitTable::Save(const SlotStates& before, SavedState& state) const {
       SaveOne(slot, before[slot], state);
     }
   }
+  holders_.SaveNames(state.holders);
 }
 
 void PermitTable::RestoreOne(const SavedState& state, size_t place, size_t first_charge,
                              const TimeShift& shift) {
   const SavedPermit& saved = state.permits[place];
   Permit& permit = bodies_[saved.slot];
-  permit.target_key = saved.target_key;
-  permit.pattern_key = saved.pattern_key;
+  permit.target_key = saved.subject.target;
+  permit.root_key = saved.subject.root;
+  permit.caller_key = saved.subject.caller;
+  permit.pattern_key = saved.subject.pattern;
   permit.policy_version = saved.policy_version;
   permit.estimate = saved.estimate;
+  permit.issued_at_ns = shift(saved.issued_at_ns);
+  permit.teaches = saved.teaches;
+  permit.busy_charges = saved.busy_charges;
   permit.charges_used = saved.charges;
   const int64_t expires_at = shift(saved.expires_at_ns);
   bool holds = false;
@@ -104,7 +122,7 @@ void PermitTable::RestoreOne(const SavedState& state, size_t place, size_t first
     PermitCharge& to = permit.charges[c];
     to.tag = from.tag;
     to.ended_at_ns = from.ended_at_ns;
-    to.refunded_ns = -from.refunded_since_ns;  // ledgers count from 0 again
+    to.refunded_ns = Ledger::StampAfterRestart(from.refunded_since_ns);
     to.cost = from.cost;
     to.ledger = from.ledger;
     uint32_t cell = ConcurrencyTable::kNone;
@@ -117,6 +135,11 @@ void PermitTable::RestoreOne(const SavedState& state, size_t place, size_t first
     holds |= cell != ConcurrencyTable::kNone;
   }
   permit.holds_concurrency = holds;
+  if (!saved.expired) {
+    const bool in_table = saved.slot < capacity();
+    holder_of_[saved.slot].store(holders_.Restore(saved.holder, shift.now_ns(), in_table),
+                                 std::memory_order_relaxed);
+  }
   Head& head = heads_[saved.slot];
   head.expires_at.store(expires_at, std::memory_order_relaxed);
   const uint64_t word =
@@ -137,6 +160,10 @@ void PermitTable::MakeRoom(const SavedState& state, const TimeShift& shift) {
   slots_ = last->slot + 1;
   heads_ = std::make_unique<Head[]>(slots_);
   bodies_ = std::make_unique<Permit[]>(slots_);
+  holder_of_ = std::make_unique<std::atomic<uint16_t>[]>(slots_);
+  for (uint64_t i = 0; i < slots_; ++i) {
+    holder_of_[i].store(PermitHolders::kNone, std::memory_order_relaxed);
+  }
   concurrency_.MakeRoom(4 * slots_);  // as many for each as there are without
 }
 
@@ -182,6 +209,7 @@ absl::Status PermitTable::Restore(const SavedState& state, const TimeShift& shif
     }
     charge += saved.charges;
   }
+  holders_.RestoreNames(state.holders);
   return absl::OkStatus();
 }
 

@@ -25,6 +25,10 @@ bool IsAuto(const BudgetSpec& budget) {
   return budget.rate.has_value() && std::holds_alternative<AutoRate>(*budget.rate);
 }
 
+BudgetUnit UnitOf(const BudgetSpec& budget) {
+  return budget.unit.value_or(IsAuto(budget) ? BudgetUnit::kBusyTime : BudgetUnit::kCost);
+}
+
 std::optional<double> RateOf(const BudgetSpec& budget, const TargetSpec& target) {
   if (const auto* fixed = std::get_if<UnitsPerSecond>(&*budget.rate)) return fixed->value;
   if (const auto* share = std::get_if<ServerShare>(&*budget.rate)) {

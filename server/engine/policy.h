@@ -17,6 +17,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "server/engine/answer.h"
+#include "server/engine/conditional_charges.h"
 #include "server/engine/ledger.h"
 #include "server/engine/rule_set.h"
 #include "server/engine/spec.h"
@@ -43,22 +44,36 @@ struct alignas(64) Budget {
   uint8_t split_depth = 0;
   bool warn = false;
   bool limits_more = false;  // than the debt: look at the second line
+  BudgetUnit unit = BudgetUnit::kCost;
 
   double max_cost = kNoLimit;
   int64_t max_concurrency = std::numeric_limits<int64_t>::max();
   uint64_t concurrency_key = 0;
   bool limits_concurrency = false;
   bool is_auto = false;
-  double max_charged = kNoLimit;  // cost units, for one Check; an auto budget's burst
-  std::optional<Limit> blocked;   // kRate or kBurst is an explicit 0: the debt does not matter
-  std::string_view split_tag;     // into the policy's own budget list
+  double max_charged = kNoLimit;  // for one Check; an auto budget's burst
+  double max_overrun = kDefaultMaxOverrun;
+  std::optional<Limit> blocked;  // kRate or kBurst is an explicit 0: the debt does not matter
+  std::string_view split_tag;    // into the policy's own budget list
 
-  bool AllowsCost(double cost) const { return cost <= max_cost && max_cost != 0; }
+  // A predicted cost is a product with a ratio in single precision: what it is over a limit by less
+  // than this is no more than its rounding.
+  static constexpr double kRounding = 1e-6;
+
+  bool AllowsCost(double cost) const { return cost <= max_cost * (1 + kRounding) && max_cost != 0; }
+  // A cost that is over the burst by its rounding is the burst. How far a cost is over the longest
+  // span, its nanoseconds do not say.
+  int64_t FittedNs(int64_t cost_ns) const {
+    if (cost_ns <= burst_ns || cost_ns > Ledger::kMaxSpanNs) [[likely]]
+      return cost_ns;
+    const double most_ns = static_cast<double>(burst_ns) * (1 + kRounding);
+    return static_cast<double>(cost_ns) <= most_ns ? burst_ns : cost_ns;
+  }
 };
 
 struct Target {
   std::string name;
-  uint64_t key = 0;  // of its overall cost ratio
+  uint64_t key = 0;  // see CostSubject
   uint32_t default_profile = kNoRule;
   std::vector<std::shared_ptr<VirtualClock>> gates;  // one for each profile
 };
@@ -72,11 +87,23 @@ struct Policy {
   std::vector<BudgetSpec> budget_specs;
   std::vector<Target> targets;
   std::vector<Budget> budgets;  // of the first target, then of the second, ...
+  // Beside `budgets`: until when some rule charges each; the infinite past: none does.
+  std::vector<absl::Time> charged_until;
   std::vector<std::shared_ptr<Ledger>> ledgers;
+  std::vector<uint32_t> budget_by_slot;  // of each ledger, its place in `budgets`; kNoRule: none
+  bool share_patterns = false;           // see PolicySpec
+  uint64_t busy_budgets = 0;  // bit b % 64 is set where budget b is one of busy time; see Match
+  ConditionalCharges conditional_charges;
   absl::flat_hash_map<std::string, uint32_t> target_by_name;
 
   // The target's place. NotFound for an unknown name, InvalidArgument for none among several.
   absl::Status ResolveTarget(std::string_view name, uint32_t& target) const;
+
+  // The budget of a ledger; null: the policy has none.
+  const Budget* BudgetOfSlot(uint32_t slot) const {
+    if (slot >= budget_by_slot.size() || budget_by_slot[slot] == kNoRule) return nullptr;
+    return &budgets[budget_by_slot[slot]];
+  }
 
   const Budget* BudgetsOf(uint32_t target) const {
     return budgets.data() + target * budget_specs.size();
@@ -88,9 +115,11 @@ absl::Status Validate(const PolicySpec& spec);
 
 // Whether a controller finds the rate.
 bool IsAuto(const BudgetSpec& budget);
-// A rate in cost units a second; empty for `auto`. The spec must be valid.
+// What it is measured in.
+BudgetUnit UnitOf(const BudgetSpec& budget);
+// A rate in units a second; empty for `auto`. The spec must be valid.
 std::optional<double> RateOf(const BudgetSpec& budget, const TargetSpec& target);
-// A burst in cost units.
+// A burst in units.
 double BurstOf(const BudgetSpec& budget, std::optional<double> rate);
 
 }  // namespace headgate::engine

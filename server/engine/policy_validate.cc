@@ -90,6 +90,9 @@ class Validator {
     CheckRateAndBurst(budget);
     if (budget.max_cost.has_value()) CheckAmount("max_cost", *budget.max_cost);
     CheckAmount("default_cost", budget.default_cost);
+    if (!(budget.max_overrun >= 1 && budget.max_overrun <= kMaxMaxOverrun)) {
+      Say("max_overrun must be 1 to ", kMaxMaxOverrun, "; it is ", budget.max_overrun);
+    }
     if (budget.max_concurrency.has_value() &&
         (*budget.max_concurrency < 0 || *budget.max_concurrency > ConcurrencyTable::kMaxLimit)) {
       Say("max_concurrency must be 0 to ", ConcurrencyTable::kMaxLimit, "; it is ",
@@ -120,6 +123,7 @@ class Validator {
       Say("has a burst but no rate: without one debt drains at once; add a rate, or use max_cost");
     }
     if (!budget.rate.has_value()) return;
+    CheckUnit(budget);
     if (const auto* fixed = std::get_if<UnitsPerSecond>(&*budget.rate)) {
       CheckAmount("rate", fixed->value, kMinRate);
     } else if (const auto* share = std::get_if<ServerShare>(&*budget.rate)) {
@@ -139,19 +143,33 @@ class Validator {
     }
   }
 
+  void CheckUnit(const BudgetSpec& budget) {
+    if (IsAuto(budget) && UnitOf(budget) != BudgetUnit::kBusyTime) {
+      Say("unit cannot be COST where the rate is auto, which is found in busy time: leave unit "
+          "out");
+    }
+    if (UnitOf(budget) == BudgetUnit::kBusyTime &&
+        std::holds_alternative<ServerShare>(*budget.rate)) {
+      Say("unit cannot be BUSY_TIME where the rate is a share of a capacity in cost units: give "
+          "the "
+          "rate in busy seconds a second");
+    }
+  }
+
   void CheckShare(double percent) {
     if (!(percent >= 0 && percent <= 100)) {
-      Say("server_share must be 0 to 100 percent; it is ", percent);
+      Say("rate must be a share of 0% to 100% of the target's capacity; it is ", percent, "%");
     }
     for (const TargetSpec& target : spec_.targets) {
       if (!target.capacity.has_value()) {
-        Say("has a server_share, but target '", target.name, "' has no capacity");
+        Say("rate is a share, but target '", target.name, "' has no capacity");
       } else if (percent > 0 && *target.capacity > 0 &&
                  percent / 100 * *target.capacity < kMinRate) {
-        Say("server_share of target '", target.name, "' is below the least rate, ", kMinRate);
+        Say("rate is a share that on target '", target.name, "' is below the least rate, ",
+            kMinRate);
       }
     }
-    if (spec_.targets.empty()) Say("has a server_share, but no target has a capacity");
+    if (spec_.targets.empty()) Say("rate is a share, but no target has a capacity");
   }
 
   void CheckRule(const RuleSpec& rule) {

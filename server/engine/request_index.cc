@@ -14,7 +14,8 @@ absl::Status RequestIndex::Once(uint64_t key, int64_t now_ns, CheckAnswer& answe
     return absl::OkStatus();
   }
   if (absl::Status status = decide(); !status.ok()) return status;
-  if (answer.verdict != Verdict::kAllowed) return absl::OkStatus();
+  // Without a permit there is nothing whose life it could be kept for.
+  if (answer.verdict != Verdict::kAllowed || answer.permit == 0) return absl::OkStatus();
   if (stripe.entries.size() >= stripe.purge_at) Purge(stripe, now_ns);
   Keep(key, answer, stripe);
   return absl::OkStatus();
@@ -28,6 +29,8 @@ void RequestIndex::Keep(uint64_t key, const CheckAnswer& answer, Stripe& stripe)
   Entry& entry = stripe.entries[key];
   entry = {.permit = answer.permit,
            .predicted_cost = answer.predicted_cost,
+           .predicted_busy_time = answer.predicted_busy_time,
+           .probe = answer.probe,
            .chunk_scale = answer.chunk_scale,
            .reason = answer.reason,
            .priority = answer.priority,
@@ -43,6 +46,8 @@ void RequestIndex::Restore(const Entry& entry, CheckAnswer& answer) {
   answer.verdict = Verdict::kAllowed;
   answer.permit = entry.permit;
   answer.predicted_cost = entry.predicted_cost;
+  answer.predicted_busy_time = entry.predicted_busy_time;
+  answer.probe = entry.probe;
   answer.chunk_scale = entry.chunk_scale;
   answer.reason = entry.reason;
   answer.priority = entry.priority;
@@ -59,7 +64,7 @@ void RequestIndex::Restore(const Entry& entry, CheckAnswer& answer) {
 void RequestIndex::Purge(Stripe& stripe, int64_t now_ns) {
   absl::erase_if(stripe.entries,
                  [&](const auto& entry) { return !permits_.IsLive(entry.second.permit, now_ns); });
-  stripe.purge_at = std::max(2 * stripe.entries.size(), kLeastBeforePurge);
+  stripe.purge_at = std::max(2 * stripe.entries.size(), kMinBeforePurge);
 }
 
 void RequestIndex::DropEnded(int64_t now_ns) {

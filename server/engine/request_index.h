@@ -1,7 +1,7 @@
 // Which request ids were admitted: what makes a retried Check harmless.
 //
 // A retry that comes while the first call is still being decided waits for it, so the id is charged
-// once. Only admissions are kept, and only while their permit lives; a denial is decided anew.
+// once. Only admissions with a permit are kept, and only while it lives; all else is decided anew.
 // Entries of ended permits are dropped when a stripe has doubled, so there are never more than
 // twice as many entries as live permits, plus a constant; and whenever a policy is installed. An
 // entry keeps the policy that its answer was decided under, so at most those old policies stay in
@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -54,11 +55,13 @@ class RequestIndex {
 
  private:
   static constexpr int kStripes = 64;
-  static constexpr size_t kLeastBeforePurge = 64;
+  static constexpr size_t kMinBeforePurge = 64;
 
   struct Entry {
     PermitId permit = 0;
     double predicted_cost = 0;
+    std::optional<absl::Duration> predicted_busy_time;
+    Probe probe;
     double chunk_scale = 0;
     Reason reason = Reason::kNone;
     int priority = 0;
@@ -69,7 +72,7 @@ class RequestIndex {
   struct Stripe {
     mutable Mutex mutex;
     absl::flat_hash_map<uint64_t, Entry> entries ABSL_GUARDED_BY(mutex);
-    size_t purge_at ABSL_GUARDED_BY(mutex) = kLeastBeforePurge;
+    size_t purge_at ABSL_GUARDED_BY(mutex) = kMinBeforePurge;
     // That of the newest entry, with a count of references for this stripe's entries alone: the
     // policy's own count stands beside what every Check reads.
     std::shared_ptr<const Policy> policy ABSL_GUARDED_BY(mutex);

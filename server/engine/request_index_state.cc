@@ -8,6 +8,8 @@
 namespace headgate::engine {
 namespace {
 
+const absl::Duration kNoBusyTime = -absl::Nanoseconds(1);
+
 bool IsPlace(uint32_t place, uint32_t none, size_t places) {
   return place == none || place < places;
 }
@@ -53,12 +55,15 @@ void RequestIndex::Save(SavedState& state, const Policy* in_force) const {
       saved.key = key;
       saved.permit = entry.permit;
       saved.predicted_cost = entry.predicted_cost;
+      saved.predicted_busy_time = entry.predicted_busy_time.value_or(kNoBusyTime);
+      saved.probe = entry.probe;
       saved.chunk_scale = entry.chunk_scale;
       saved.reason = entry.reason;
       saved.priority = entry.priority;
       saved.health = entry.health;
       saved.health.health = Storable(entry.health.health);
       if (entry.policy != nullptr && entry.policy->shape != state.shape) {
+        saved.probe.budget = Violation::kNoBudget;
         saved.health.profile = PlaceIn(*in_force, *entry.policy, entry.health.profile);
       } else if (entry.warnings != nullptr) {
         saved.warnings = *entry.warnings;
@@ -72,12 +77,17 @@ void RequestIndex::Restore(const SavedState& state, const TimeShift& shift, int6
     if (!permits_.IsLive(saved.permit, now_ns)) continue;
     Entry entry{.permit = saved.permit,
                 .predicted_cost = saved.predicted_cost,
+                .predicted_busy_time = {},
+                .probe = saved.probe,
                 .chunk_scale = saved.chunk_scale,
                 .reason = saved.reason,
                 .priority = saved.priority,
                 .health = Shifted(saved.health, shift),
                 .policy = nullptr,
                 .warnings = nullptr};
+    if (saved.predicted_busy_time >= absl::ZeroDuration()) {
+      entry.predicted_busy_time = saved.predicted_busy_time;
+    }
     if (!saved.warnings.empty()) {
       entry.warnings = std::make_unique<const std::vector<Violation>>(saved.warnings);
     }
@@ -94,6 +104,9 @@ void RequestIndex::Adopt(const std::shared_ptr<const Policy>& policy, bool is_al
       HealthView& health = entry.health;
       const bool known = is_alike && IsPlace(health.profile, kNoRule, policy->profiles.size());
       if (!known) health.profile = kNoRule;
+      if (!is_alike || entry.probe.budget >= policy->budget_specs.size()) {
+        entry.probe.budget = Violation::kNoBudget;
+      }
       entry.policy = policy;
       if (entry.warnings == nullptr) continue;
       for (const Violation& warning : *entry.warnings) {

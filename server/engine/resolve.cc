@@ -7,6 +7,8 @@ namespace headgate::engine {
 namespace {
 
 constexpr size_t kMaxPatternBytes = 1024;
+// A caller's name is none of an identity's.
+constexpr uint64_t kCallerStream = 0x63616c6c65727321;
 
 absl::Status ValidateTags(absl::Span<const Tag> tags) {
   if (tags.size() > kMaxTags) {
@@ -33,8 +35,8 @@ absl::Status ValidateTags(absl::Span<const Tag> tags) {
   return absl::OkStatus();
 }
 
-uint64_t TagValueTag(const Budget& budget, const CheckRequest& request, uint64_t seed) {
-  for (const Tag& tag : request.tags) {
+uint64_t TagValueTag(const Budget& budget, absl::Span<const Tag> tags, uint64_t seed) {
+  for (const Tag& tag : tags) {
     if (tag.key == budget.split_tag) return BucketTable::TagOf(HashBytes(tag.value, ~seed));
   }
   return BucketTable::TagOf(seed);  // Checks without the tag share a bucket
@@ -46,6 +48,8 @@ void AddCandidates(const Policy& policy, uint64_t seed, const CheckRequest& requ
   const Budget* const budgets = policy.BudgetsOf(resolved.target);
   // An exempt Check is looked at by no budget, and charged to none.
   resolved.candidates_used = match.exempt == kNoRule ? match.charges_used : 0;
+  // Where two budgets share a bit this may say yes too often, which costs a little time.
+  resolved.charges_busy_time = (match.charged & policy.busy_budgets) != 0;
   for (int i = 0; i < resolved.candidates_used; ++i) {
     Candidate& candidate = resolved.candidates[i];
     const Budget& budget = budgets[match.charges[i].budget];
@@ -56,13 +60,21 @@ void AddCandidates(const Policy& policy, uint64_t seed, const CheckRequest& requ
       const int level = BucketLevel(budget, resolved.identity);
       candidate.tag = BucketTable::TagOf(resolved.identity.LevelHash(level));
     } else if (budget.split == SplitKind::kTag) {
-      candidate.tag = TagValueTag(budget, request, seed);
+      candidate.tag = TagValueTag(budget, request.tags, seed);
     }
     if (budget.ledger != nullptr) budget.ledger->Prefetch(candidate.tag);
   }
 }
 
 }  // namespace
+
+uint64_t BucketTagOf(const Budget& budget, const Identity& identity, absl::Span<const Tag> tags,
+                     uint64_t seed) {
+  if (budget.split == SplitKind::kDepth) {
+    return BucketTable::TagOf(identity.LevelHash(BucketLevel(budget, identity)));
+  }
+  return budget.split == SplitKind::kTag ? TagValueTag(budget, tags, seed) : Ledger::kSingleTag;
+}
 
 absl::Status CostError(const char* field, double cost) {
   return absl::InvalidArgumentError(
@@ -85,20 +97,35 @@ absl::Status Resolve(const Policy& policy, uint64_t seed, const CheckRequest& re
   const uint64_t target_key = policy.targets[resolved.target].key;
   resolved.subject_key =
       CombineHash(target_key, resolved.identity.LevelHash(resolved.identity.depth())) | 1;
-  resolved.pattern_key = 0;
+  if (request.caller.empty()) [[likely]] {
+    resolved.holder = {PermitHolder::RootKey(resolved.identity.LevelHash(1)), request.identity};
+  } else {
+    resolved.holder = {PermitHolder::CallerKey(HashBytes(request.caller, seed ^ kCallerStream)),
+                       request.caller};
+  }
+  CostSubject& subject = resolved.cost_subject;
+  subject.target = target_key;
+  subject.root = resolved.identity.LevelHash(1);
+  subject.caller = 0;
+  if (!request.caller.empty() && !policy.share_patterns) {
+    subject.caller = HashBytes(request.caller, seed) | 1;
+  }
+  subject.pattern = 0;
   if (!request.pattern.empty()) {
     if (request.pattern.size() > kMaxPatternBytes) {
       return absl::InvalidArgumentError(absl::StrCat("pattern: has ", request.pattern.size(),
                                                      " bytes; at most ", kMaxPatternBytes));
     }
-    resolved.pattern_key = CombineHash(target_key, HashBytes(request.pattern, seed)) | 1;
+    subject.pattern = HashBytes(request.pattern, seed) | 1;
   }
-  const Subject subject{.identity = &resolved.identity,
+  resolved.cost_owner = subject.Owner();
+  resolved.cost_pattern = CostSubject::PatternKey(resolved.cost_owner, subject.pattern);
+  const Subject matched{.identity = &resolved.identity,
                         .tags = request.tags,
                         .remote_address = request.remote_address,
                         .target = resolved.target,
                         .wall_ns = now.wall_ns};
-  policy.rules.Find(subject, resolved.match);
+  policy.rules.Find(matched, resolved.match);
   const Match& match = resolved.match;
   if (match.overflow && match.exempt == kNoRule && match.deny == kNoRule) {
     return absl::FailedPreconditionError(
@@ -115,7 +142,7 @@ bool SameSubject(const CheckRequest& a, const CheckRequest& b) {
     return x.data() == y.data() && x.size() == y.size();
   };
   return same(a.identity, b.identity) && same(a.target, b.target) && same(a.pattern, b.pattern) &&
-         same(a.tags, b.tags) && a.remote_address == b.remote_address;
+         same(a.tags, b.tags) && same(a.caller, b.caller) && a.remote_address == b.remote_address;
 }
 
 }  // namespace headgate::engine

@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/identity.h"
 #include "server/engine/answer.h"
+#include "server/engine/cost_model.h"
 #include "server/engine/policy.h"
 
 namespace headgate::engine {
@@ -28,8 +29,9 @@ struct Candidate {
   // Of one decision about it.
   bool skip;  // a WARN budget that would have refused
   bool charged;
+  bool probes;     // see probe.h
   Bucket* bucket;  // null: not there yet
-  double cost;
+  double cost;     // in the unit of the budget
   int64_t cost_ns;
   int64_t now_ns;         // on the budget's clock
   int64_t empties_at_ns;  // before the charge, and after it
@@ -47,7 +49,11 @@ struct Resolved {
   uint32_t target = 0;
   int candidates_used = 0;
   uint64_t subject_key = 0;  // of the target and the whole identity; odd
-  uint64_t pattern_key = 0;  // 0: none
+  PermitHolder holder;       // whose permit it would be
+  CostSubject cost_subject;
+  uint64_t cost_owner = 0;         // its keys in the cost model
+  uint64_t cost_pattern = 0;       // 0: none
+  bool charges_busy_time = false;  // perhaps; false is certain
   Match match;
   std::array<Candidate, kMaxBudgetsPerCheck> candidates;
 };
@@ -67,6 +73,10 @@ inline absl::Status ValidateCost(const char* field, double cost) {
     return absl::OkStatus();
   return CostError(field, cost);
 }
+
+// The tag of the bucket that a budget uses for this identity and these tags.
+uint64_t BucketTagOf(const Budget& budget, const Identity& identity, absl::Span<const Tag> tags,
+                     uint64_t seed);
 
 // The level whose bucket a budget uses for this identity; 0 where it is not split by level.
 inline int BucketLevel(const Budget& budget, const Identity& identity) {

@@ -39,9 +39,16 @@ absl::Duration UntilNextSample(const Health& health, const Now& now) {
   return wait_ns > 0 ? absl::Nanoseconds(wait_ns) : kAskAgain;
 }
 
+bool LastsUntilEnded(const RuleSet& rules, uint32_t rule) {
+  const RuleSet::View view = rules.ViewOf(rule);
+  return view.ends_by_hand && view.expires_at == absl::InfiniteFuture();
+}
+
 absl::Duration UntilRuleEnds(const RuleSet& rules, uint32_t rule, const Now& now) {
   const absl::Time wall = now.wall();
-  return std::max(rules.AppliesUntil(rule, wall) - wall, kShortest);
+  const absl::Time until = rules.AppliesUntil(rule, wall);
+  if (until == absl::InfiniteFuture() && LastsUntilEnded(rules, rule)) return kAskAgainWhilePaused;
+  return std::max(until - wall, kShortest);
 }
 
 absl::Duration LongestRetryAfter(const CheckAnswer& answer) {

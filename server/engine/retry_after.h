@@ -24,6 +24,8 @@ namespace headgate::engine {
 // the dice, a permit that somebody will report sometime.
 inline constexpr absl::Duration kAskAgain = absl::Seconds(1);
 inline constexpr absl::Duration kAskAgainForPermit = absl::Milliseconds(100);
+// A pause lasts minutes to days, and whatever it holds back asks this often.
+inline constexpr absl::Duration kAskAgainWhilePaused = absl::Seconds(5);
 
 struct Room {
   absl::Duration in = absl::ZeroDuration();  // infinite: never
@@ -35,8 +37,12 @@ Room RoomAt(const Candidate& candidate, const Now& now);
 // When to ask again where health, or a controller, has to say something else first.
 absl::Duration UntilNextSample(const Health& health, const Now& now);
 
-// Infinite: the rule does not end by itself.
+// Infinite: the rule is a part of the policy for good. One that somebody may end any time is asked
+// about again.
 absl::Duration UntilRuleEnds(const RuleSet& rules, uint32_t rule, const Now& now);
+
+// Whether nobody can know when the rule ends: somebody has to end it.
+bool LastsUntilEnded(const RuleSet& rules, uint32_t rule);
 
 // When all of the answer's violations that deny have room.
 absl::Duration LongestRetryAfter(const CheckAnswer& answer);

@@ -118,7 +118,8 @@ void RuleSet::Apply(const Rule& rule, int64_t wall_ns, Match& match) const {
       match.exempt = std::min(match.exempt, rule.id);
       break;
     case Kind::kResume:
-      match.resume = std::min(match.resume, rule.id);
+      // The last one lifts whatever any of them does.
+      if (match.resume == kNoRule || rule.id > match.resume) match.resume = rule.id;
       break;
     case Kind::kDeny:
       AddDeny(rule, wall_ns, match);
@@ -139,10 +140,14 @@ void RuleSet::Apply(const Rule& rule, int64_t wall_ns, Match& match) const {
   }
 }
 
-// Where several rules refuse alike, the one that applies longest says when to ask again.
+// Where several rules refuse alike, the one that applies longest says when to ask again. One that
+// somebody may end any time does not last as long as one that nobody does.
 bool RuleSet::Outlasts(const Rule& rule, uint32_t other, int64_t wall_ns) const {
   const absl::Time wall = absl::FromUnixNanos(wall_ns);
-  return AppliesUntil(rule.id, wall) > AppliesUntil(other, wall);
+  const absl::Time until = AppliesUntil(rule.id, wall);
+  const absl::Time others = AppliesUntil(other, wall);
+  if (until != others) return until > others;
+  return !rule.ends_by_hand && rules_[place_[other]].ends_by_hand;
 }
 
 void RuleSet::AddDeny(const Rule& rule, int64_t wall_ns, Match& match) const {
@@ -175,16 +180,26 @@ void RuleSet::Find(const Subject& subject, Match& match) const {
   Walk walk(subject);
   Collect(walk);
   ForEachMatch(walk, [&](const Rule& rule) {
+    match.matched = true;
     if (rule.plain) {
       AddCharges(rule, match);
     } else {
       Apply(rule, subject.wall_ns, match);
     }
   });
-  if (match.resume != kNoRule) [[unlikely]] {
-    match.deny = match.reject = kNoRule;
-    match.reject_ratio = 0;
-  }
+  if (match.resume != kNoRule) [[unlikely]]
+    Lift(walk, match);
+}
+
+// Leaves the refusals that the resume rule does not lift.
+void RuleSet::Lift(const Walk& walk, Match& match) const {
+  match.deny = match.reject = kNoRule;
+  match.reject_ratio = 0;
+  ForEachMatch(walk, [&](const Rule& rule) {
+    if (IsLifted(rule, match.resume)) return;
+    if (rule.kind == Kind::kDeny) AddDeny(rule, walk.subject.wall_ns, match);
+    if (rule.kind == Kind::kReject) AddReject(rule, walk.subject.wall_ns, match);
+  });
 }
 
 std::vector<uint32_t> RuleSet::FindAll(const Subject& subject) const {
@@ -193,6 +208,22 @@ std::vector<uint32_t> RuleSet::FindAll(const Subject& subject) const {
   Collect(walk);
   ForEachMatch(walk, [&](const Rule& rule) { found.push_back(rule.id); });
   // An identity may have a segment twice, and then meets the rule twice.
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+std::vector<uint32_t> RuleSet::FindShorterPrefix(const Subject& subject) const {
+  std::vector<uint32_t> found;
+  Walk walk(subject);
+  Collect(walk);
+  for (int i = 0; i < walk.ranges_used; ++i) {
+    const Rule* const first = rules_.data() + walk.ranges[i].first;
+    for (const Rule& rule : absl::Span<const Rule>(first, walk.ranges[i].count)) {
+      const bool shorter = rule.prefix_length >= 0 && rule.prefix_length < walk.longest_prefix;
+      if (shorter && Holds(rule, walk)) found.push_back(rule.id);
+    }
+  }
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
@@ -207,9 +238,14 @@ RuleSet::View RuleSet::ViewOf(uint32_t rule) const {
   if (compiled.kind == Kind::kHealth) view.profile = static_cast<uint32_t>(compiled.value);
   if (compiled.kind == Kind::kPriority) view.priority = compiled.value;
   view.ratio = compiled.ratio;
+  if (compiled.kind == Kind::kDeny || compiled.kind == Kind::kReject) {
+    view.lifted_by = static_cast<LiftedBy>(compiled.value);
+  }
   if (compiled.expires_wall_ns != kNever) {
     view.expires_at = absl::FromUnixNanos(compiled.expires_wall_ns);
   }
+  view.ends_by_hand = compiled.ends_by_hand;
+  view.prefix_length = compiled.prefix_length;
   return view;
 }
 

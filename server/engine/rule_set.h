@@ -69,6 +69,7 @@ struct Match {
   void Clear() {
     charges_used = gates_used = 0;
     charged = 0;
+    matched = false;
     only_charges = true;
     overflow = false;
     exempt = resume = deny = reject = kNoRule;
@@ -80,10 +81,11 @@ struct Match {
   int charges_used;
   int gates_used;
   uint64_t charged;   // bit b % 64 is set where budget b is among the charges
+  bool matched;       // some rule does
   bool only_charges;  // no other action applies
   bool overflow;      // more budgets or profiles than one Check may have
   uint32_t exempt;
-  uint32_t resume;  // the rule that lifted deny and reject rules
+  uint32_t resume;  // the last rule that lifts deny and reject rules; see RuleSet::Lifts
   uint32_t deny;
   uint32_t reject;  // the one with the highest ratio
   double reject_ratio;
@@ -105,7 +107,10 @@ class RuleSet {
     uint32_t profile = 0;                // likewise
     int priority = 0;
     double ratio = 0;
+    LiftedBy lifted_by = LiftedBy::kAnyResume;
     absl::Time expires_at = absl::InfiniteFuture();
+    bool ends_by_hand = false;
+    int prefix_length = -1;  // of its remote_address; -1: it has none
   };
 
   // Compiles valid rules (see Validate in policy.h). Budgets that are DISABLED are left out.
@@ -115,9 +120,15 @@ class RuleSet {
   void Find(const Subject& subject, Match& match) const;
   // All rules that apply, in no order. For explanations.
   std::vector<uint32_t> FindAll(const Subject& subject) const;
+  // Those that would be among them if no rule had a longer prefix. For explanations.
+  std::vector<uint32_t> FindShorterPrefix(const Subject& subject) const;
 
   // For explanations.
   View ViewOf(uint32_t rule) const;
+  // Whether `rule` is one that refuses, and this resume rule lifts it where both apply.
+  bool Lifts(uint32_t resume, uint32_t rule) const {
+    return IsLifted(rules_[place_[rule]], resume);
+  }
 
   // When a rule that applies at `wall` may stop applying: its expiry or the end of its window.
   absl::Time AppliesUntil(uint32_t rule, absl::Time wall) const;
@@ -140,9 +151,10 @@ class RuleSet {
     uint32_t charges_count = 0;
     uint32_t conditions = kNone;  // those that the index does not vouch for
     uint32_t target = kNone;
-    int32_t value = 0;  // priority, or the profile's place
+    int32_t value = 0;  // priority, the profile's place, or LiftedBy
     double ratio = 0;
     int64_t expires_wall_ns = kNever;
+    bool ends_by_hand = false;
   };
   struct Conditions {
     uint64_t level_hash = 0;
@@ -207,6 +219,11 @@ class RuleSet {
   bool Outlasts(const Rule& rule, uint32_t other, int64_t wall_ns) const;
   void AddDeny(const Rule& rule, int64_t wall_ns, Match& match) const;
   void AddReject(const Rule& rule, int64_t wall_ns, Match& match) const;
+  static bool IsLifted(const Rule& rule, uint32_t resume) {
+    if (rule.kind != Kind::kDeny && rule.kind != Kind::kReject) return false;
+    return rule.value != static_cast<int32_t>(LiftedBy::kLaterResume) || resume > rule.id;
+  }
+  void Lift(const Walk& walk, Match& match) const;
 
   uint64_t seed_ = 0;
   SelectorIndex index_;

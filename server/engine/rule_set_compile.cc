@@ -53,6 +53,7 @@ class RuleSet::Compiler {
     const RuleSpec& spec = spec_.rules[id];
     DraftRule draft;
     draft.rule.id = id;
+    draft.rule.ends_by_hand = spec.ends_by_hand;
     if (spec.expires_at < absl::FromUnixNanos(kNever)) {
       draft.rule.expires_wall_ns = absl::ToUnixNanos(spec.expires_at);
     }
@@ -106,11 +107,15 @@ class RuleSet::Compiler {
     rule.charges_count = Place(out_.charges_.size()) - rule.charges_first;
   }
   void DraftAction(const ExemptAction&, Rule& rule) { rule.kind = Kind::kExempt; }
-  void DraftAction(const DenyAction&, Rule& rule) { rule.kind = Kind::kDeny; }
+  void DraftAction(const DenyAction& action, Rule& rule) {
+    rule.kind = Kind::kDeny;
+    rule.value = static_cast<int32_t>(action.lifted_by);
+  }
   void DraftAction(const ResumeAction&, Rule& rule) { rule.kind = Kind::kResume; }
   void DraftAction(const RejectAction& action, Rule& rule) {
     rule.kind = Kind::kReject;
     rule.ratio = action.ratio;
+    rule.value = static_cast<int32_t>(action.lifted_by);
   }
   void DraftAction(const HealthAction& action, Rule& rule) {
     rule.kind = Kind::kHealth;

@@ -59,9 +59,9 @@ bool IsTable(const SavedTable& table) {
 }
 
 bool IsOrigin(const SavedLedger& ledger) {
-  if (ledger.origin_version == 0 && ledger.origin_stripes == 0) return true;
+  if (ledger.origin_version == 0) return true;
   return IsTime(ledger.origin_then_ns) && IsTime(ledger.origin_now_ns) &&
-         IsPositive(ledger.origin_scale) && Ledger::IsStripes(ledger.origin_stripes);
+         IsPositive(ledger.origin_scale);
 }
 
 bool IsLedger(const SavedState& state, const SavedLedger& ledger) {
@@ -71,11 +71,12 @@ bool IsLedger(const SavedState& state, const SavedLedger& ledger) {
          ledger.ns_per_unit >= kLeastNsPerUnit && ledger.ns_per_unit <= kMaxNsPerUnit &&
          IsTime(ledger.opened_at_ns) && IsOrigin(ledger) &&
          ledger.version <= state.policy_version && ledger.lineage <= ledger.version &&
+         ledger.unit <= BudgetUnit::kBusyTime && std::isfinite(ledger.overrun_sum) &&
          IsDebt(ledger.empties_at_ns) && IsTable(ledger.table);
 }
 
 bool IsCharge(const SavedCharge& charge) {
-  return IsDebt(charge.ended_at_ns) && IsTime(charge.refunded_since_ns) && IsCost(charge.cost);
+  return IsDebt(charge.ended_at_ns) && IsDebt(charge.refunded_since_ns) && IsCost(charge.cost);
 }
 
 bool IsPermit(const SavedState& state, const SavedPermit& permit) {
@@ -84,17 +85,21 @@ bool IsPermit(const SavedState& state, const SavedPermit& permit) {
   return permit.expires_at_ns - kMaxLeftNs <= state.saved_at.monotonic_ns &&
          permit.slot < state.generations.size() && permit.charges <= kMaxBudgetsPerCheck &&
          IsTime(permit.expires_at_ns, 2 * kMaxNs) &&
-         permit.policy_version <= state.policy_version &&
+         permit.policy_version <= state.policy_version && permit.teaches <= 3 &&
+         IsTime(permit.issued_at_ns, 2 * kMaxNs) &&
          (permit.estimate == CostModel::kNone || IsCost(permit.estimate));
 }
 
 bool IsRequest(const SavedRequest& request) {
   for (const Violation& warning : request.warnings) {
-    if (warning.limit > Limit::kProbe || warning.health_status > HealthStatus::kStale) return false;
+    if (warning.limit > Limit::kPermits || warning.health_status > HealthStatus::kStale)
+      return false;
+    if (warning.unit > BudgetUnit::kBusyTime) return false;
     if (warning.level < 0 || warning.level > Identity::kMaxSegments) return false;
   }
   return IsCost(request.predicted_cost) && std::isfinite(request.chunk_scale) &&
-         request.reason <= Reason::kCapacity && IsHealth(request.health.health) &&
+         std::isfinite(request.probe.predicted) && std::isfinite(request.probe.most) &&
+         request.reason <= Reason::kPermits && IsHealth(request.health.health) &&
          IsTime(request.health.now_ns, 2 * kMaxNs) &&
          IsTime(request.health.real_base_ns, 2 * kMaxNs) &&
          !std::isnan(request.health.health.speed);
@@ -102,6 +107,18 @@ bool IsRequest(const SavedRequest& request) {
 
 bool IsAverage(const SavedAverage& average) {
   return std::isfinite(average.value) && average.count <= 8;
+}
+
+bool IsMeasure(const SavedMeasure& measure) {
+  return IsAverage(measure.estimate) && IsAverage(measure.actual) && IsAverage(measure.mean);
+}
+
+bool IsPattern(const SavedPattern& pattern) {
+  return pattern.learnt_at != 0 && IsMeasure(pattern.cost) && IsMeasure(pattern.busy);
+}
+
+bool IsReportedDebt(const SavedReportedDebt& debt) {
+  return debt.key != 0 && IsCost(debt.reported);
 }
 
 absl::Status ValidateLedgers(const SavedState& state) {
@@ -157,11 +174,10 @@ absl::Status Validate(const SavedState& state) {
     if (!IsRequest(state.requests[i])) return Wrong("request", i);
   }
   for (size_t i = 0; i < state.patterns.size(); ++i) {
-    const SavedPattern& pattern = state.patterns[i];
-    if (pattern.key == 0 || !IsAverage(pattern.estimate) || !IsAverage(pattern.actual) ||
-        !IsAverage(pattern.mean)) {
-      return Wrong("pattern", i);
-    }
+    if (!IsPattern(state.patterns[i])) return Wrong("pattern", i);
+  }
+  for (size_t i = 0; i < state.reported_debts.size(); ++i) {
+    if (!IsReportedDebt(state.reported_debts[i])) return Wrong("reported debt", i);
   }
   return absl::OkStatus();
 }

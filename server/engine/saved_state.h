@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "common/clock.h"
 #include "server/engine/answer.h"
+#include "server/engine/cost_model.h"
 #include "server/engine/permit_table.h"
 #include "server/engine/virtual_clock.h"
 
@@ -57,6 +58,9 @@ struct SavedLedger {
   uint32_t clock = 0;  // place in SavedState::clocks
   double ns_per_unit = 0;
   bool is_auto = false;
+  BudgetUnit unit = BudgetUnit::kCost;
+  uint64_t overruns = 0;
+  double overrun_sum = 0;
   std::string split;
   uint64_t version = 0, lineage = 0;
   int64_t opened_at_ns = 0;
@@ -64,7 +68,6 @@ struct SavedLedger {
   uint64_t origin_version = 0;
   int64_t origin_then_ns = 0, origin_now_ns = 0;
   double origin_scale = 0;
-  uint32_t origin_stripes = 0;
 
   int64_t empties_at_ns = 0;  // of the one bucket of a budget that is not split
   SavedTable table;           // without lines: it is not split
@@ -73,8 +76,8 @@ struct SavedLedger {
 struct SavedCharge {
   uint64_t tag = 0;
   int64_t ended_at_ns = 0;
-  int64_t refunded_since_ns = 0;  // where it is counted, since it was charged
-  double cost = 0;                // cost units
+  int64_t refunded_since_ns = 0;  // in front of it, since it was charged
+  double cost = 0;                // in the unit of its budget
   uint32_t ledger = 0;            // slot
   uint64_t concurrency_key = 0;   // 0: it holds none
 };
@@ -84,15 +87,27 @@ struct SavedPermit {
   uint32_t charges = 0;  // how many of SavedState::charges, which are in the permits' order
   bool expired = false;
   int64_t expires_at_ns = 0;  // monotonic
-  uint64_t target_key = 0, pattern_key = 0;
+  CostSubject subject;
   uint64_t policy_version = 0;
   double estimate = 0;
+  int64_t issued_at_ns = 0;  // monotonic
+  uint8_t teaches = 0;
+  uint16_t busy_charges = 0;
+  uint64_t holder = 0;  // see PermitHolders; 0: not known, or expired
+};
+
+// One who holds permits.
+struct SavedHolder {
+  uint64_t key = 0;
+  std::string name;
 };
 
 struct SavedRequest {
   uint64_t key = 0;
   PermitId permit = 0;
   double predicted_cost = 0, chunk_scale = 0;
+  absl::Duration predicted_busy_time;  // below 0: none
+  Probe probe;
   Reason reason = Reason::kNone;
   int priority = 0;
   HealthView health;
@@ -104,10 +119,24 @@ struct SavedAverage {
   uint32_t count = 0;
 };
 
-struct SavedPattern {
-  uint64_t key = 0;
-  uint64_t learnt_at = 0;  // a count: what was learnt later has more
+struct SavedMeasure {
   SavedAverage estimate, actual, mean;
+};
+
+struct SavedPattern {
+  CostSubject subject;
+  uint64_t learnt_at = 0;  // a count: what was learnt later has more
+  int64_t reported_at_ns = 0;
+  uint64_t reports = 0;
+  SavedMeasure cost, busy;
+  bool named = false;
+  CostNames::Text names;
+};
+
+struct SavedReportedDebt {
+  uint64_t key = 0;
+  int64_t reported_at_ns = 0;  // wall
+  double reported = 0;
 };
 
 struct SavedState {
@@ -126,8 +155,10 @@ struct SavedState {
   std::vector<uint64_t> generations;  // of each slot, whether its permit is out or not
   std::vector<SavedPermit> permits;   // in the order of their slots
   std::vector<SavedCharge> charges;
+  std::vector<SavedHolder> holders;
   std::vector<SavedRequest> requests;
   std::vector<SavedPattern> patterns;
+  std::vector<SavedReportedDebt> reported_debts;
 };
 
 // Health as it can be saved: whoever sets it may say anything of its times.

@@ -4,7 +4,7 @@
 // configuration room fills them from YAML, the override service from RPCs, tests by hand.
 //
 // An unset `std::optional` limit means unlimited; an explicit 0 blocks every Check, a free one
-// included. Costs are in cost units, whatever the operator chose: rows, bytes, busy seconds.
+// included. Amounts are in the budget's unit: the jobs' own, such as rows, or busy seconds.
 //
 // Thread-compatible, like any struct.
 
@@ -28,6 +28,8 @@ namespace headgate::engine {
 inline constexpr double kMaxAmount = 1e15;
 // Smallest non-zero rate, cost units a second: one unit in about 32 years.
 inline constexpr double kMinRate = 1e-9;
+// Of BudgetSpec::max_overrun.
+inline constexpr double kDefaultMaxOverrun = 10, kMaxMaxOverrun = 1e6;
 // Budgets that one Check may be charged to.
 inline constexpr int kMaxBudgetsPerCheck = 16;
 // Tags of one Check, and bytes of a tag's key and value together.
@@ -58,6 +60,12 @@ struct HealthProfileSpec {
   std::vector<SignalThresholds> thresholds = {};  // one for each signal, or none at all
 };
 
+// What a budget is measured in; the two are never mixed.
+enum class BudgetUnit : uint8_t {
+  kCost,      // the unit of the jobs' own estimates: rows, bytes, the planner's cost units
+  kBusyTime,  // seconds for which work keeps the database busy
+};
+
 enum class Mode : uint8_t {
   kEnforce,
   kWarn,      // never denies; answers what it would have done
@@ -71,9 +79,9 @@ struct UnitsPerSecond {
 struct ServerShare {
   double percent = 0;
 };
-// Found by a controller, which sets the speed of the budget's own clock (Engine::SetAutoRate). Cost
-// units are then busy seconds of work. What one Check is charged is capped at the burst, so that a
-// bad guess cannot keep work out for ever: the Report charges the rest.
+// Found by a controller, which sets the speed of the budget's own clock (Engine::SetAutoRate). The
+// unit is busy seconds of work. What one Check is charged is capped at the burst, so that a bad
+// guess cannot keep work out for ever: the Report charges the rest.
 struct AutoRate {};
 using RateSpec = std::variant<UnitsPerSecond, ServerShare, AutoRate>;
 
@@ -100,9 +108,14 @@ struct BudgetSpec {
   Mode mode = Mode::kEnforce;
   SplitSpec split = SplitNone{};
   std::string health;  // profile whose clock the buckets live on; empty: the target's default
-  // Predicted cost where neither an estimate nor a learnt mean exists, cost units.
+  // Unset: busy time where a controller finds the rate, else cost.
+  std::optional<BudgetUnit> unit = {};
+  // Charged where nothing else predicts it, in the budget's unit.
   double default_cost = 1;
-  // Buckets of a split budget; rounded up to a power of two. 16 bytes each.
+  // The most that one Report may charge, as a multiple of what its permit was charged; a burst's
+  // worth may be charged in any case.
+  double max_overrun = kDefaultMaxOverrun;
+  // Buckets of a split budget; rounded up to a power of two. 24 bytes each.
   size_t max_buckets = size_t{1} << 16;
 };
 
@@ -119,12 +132,20 @@ struct ChargeAction {
   std::vector<std::string> budgets;
 };
 struct ExemptAction {};
-struct DenyAction {};
+// Which resume rules lift a rule that refuses.
+enum class LiftedBy : uint8_t {
+  kAnyResume,
+  kLaterResume,  // of an emergency stop: only those after it in PolicySpec::rules
+};
+struct DenyAction {
+  LiftedBy lifted_by = LiftedBy::kAnyResume;
+};
 // Lets through what deny and reject rules refuse. Budgets and health still count.
 struct ResumeAction {};
 // Denies this share of Checks, 0..1.
 struct RejectAction {
   double ratio = 0;
+  LiftedBy lifted_by = LiftedBy::kAnyResume;
 };
 // Gates matching Checks by this profile instead of the ones of their budgets. Buckets stay on their
 // budget's clock: a bucket that others share cannot drain at two speeds.
@@ -144,6 +165,8 @@ struct RuleSpec {
   MatchSpec match;
   ActionSpec action;
   absl::Time expires_at = absl::InfiniteFuture();
+  // Somebody made it while the server runs, and may end it any time: whoever it denies waits.
+  bool ends_by_hand = false;
 };
 
 struct PolicySpec {
@@ -151,6 +174,8 @@ struct PolicySpec {
   std::vector<HealthProfileSpec> profiles;
   std::vector<BudgetSpec> budgets;
   std::vector<RuleSpec> rules;
+  // Whether callers that work under one root identity share what is learnt of costs.
+  bool share_patterns = false;
 };
 
 }  // namespace headgate::engine

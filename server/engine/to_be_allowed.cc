@@ -4,13 +4,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/policy.h"
+#include "server/engine/retry_after.h"
 #include "server/engine/text.h"
 
 namespace headgate::engine {
 namespace {
 
 std::string BudgetName(const Explanation& explanation, uint32_t budget) {
-  return absl::StrCat("budget '", explanation.policy->budget_specs[budget].name, "'");
+  return absl::StrCat("budget '", explanation.answer.policy->budget_specs[budget].name, "'");
 }
 
 // Null: the limit is not a budget's.
@@ -23,7 +24,7 @@ const BucketView* FindBucket(const Explanation& explanation, const Violation& vi
 
 // Others that do the same would deny in its place.
 std::string OthersLike(uint32_t rule, const Explanation& explanation) {
-  const RuleSet& rules = explanation.policy->rules;
+  const RuleSet& rules = explanation.answer.policy->rules;
   const RuleSet::View view = rules.ViewOf(rule);
   std::string others;
   for (const uint32_t other : explanation.rules) {
@@ -35,16 +36,24 @@ std::string OthersLike(uint32_t rule, const Explanation& explanation) {
 }
 
 std::string AboutRule(const Violation& violation, const Explanation& explanation) {
+  const RuleSet& rules = explanation.answer.policy->rules;
+  const std::string wait = ForAPerson(violation.retry_after);
+  const bool by_hand = LastsUntilEnded(rules, violation.rule);
   const bool stays = violation.retry_after == absl::InfiniteDuration();
-  return absl::StrCat("rule '", explanation.policy->rules.name(violation.rule), "'",
-                      stays ? std::string(" has to be removed")
-                            : " has to end, which it does in " + ForAPerson(violation.retry_after),
+  const bool is_stop = rules.ViewOf(violation.rule).lifted_by == LiftedBy::kLaterResume;
+  return absl::StrCat("rule '", rules.name(violation.rule), "'",
+                      by_hand ? std::string(" has to be ended by somebody")
+                      : stays ? std::string(" has to be removed")
+                              : " has to end, which it does in " + wait,
                       ", or no longer match this identity", OthersLike(violation.rule, explanation),
-                      "; headgate resume lets it through meanwhile");
+                      is_stop ? "; headgate resume --everything ends it, and who may do that may "
+                                "also resume this identity alone"
+                              : "; headgate resume lets it through meanwhile",
+                      by_hand ? "; ask again in " + wait : std::string());
 }
 
 std::string AboutHealth(const Violation& violation, const Explanation& explanation) {
-  const Policy& policy = *explanation.policy;
+  const Policy& policy = *explanation.answer.policy;
   const std::string profile =
       absl::StrCat("health profile '", policy.profiles[violation.profile].name, "'");
   const std::string& signal = SignalOf(policy, violation);
@@ -91,8 +100,9 @@ std::string AboutBurst(const Violation& violation, const std::string& budget,
     return absl::StrCat(budget, " never holds a cost of ", Number(bucket->cost),
                         ": ask for at most its burst of ", Number(burst), ", or raise that");
   }
-  std::string text = absl::StrCat(budget, " owes ", Number(bucket->debt), " and has to drain to ",
-                                  Number(burst - bucket->cost), Drains(violation, *bucket));
+  std::string text = absl::StrCat(
+      budget, " owes ", Amount(Number(bucket->debt), bucket->unit), " and has to drain to ",
+      Amount(Number(burst - bucket->cost), bucket->unit), Drains(violation, *bucket));
   const double room = burst - bucket->debt;
   if (room > 0) absl::StrAppend(&text, "; or ask for at most ", Number(room), " now");
   return text;
@@ -120,11 +130,33 @@ std::string AboutConcurrency(const Violation& violation, const std::string& budg
                       Number(violation.observed));
 }
 
+std::string AboutPermits(const Violation& violation) {
+  return absl::StrCat("some of the ", Number(violation.observed),
+                      " permits of its caller, or of its root identity where no caller is named, "
+                      "have to be reported or to expire, or engine.max_permits or "
+                      "engine.max_permit_share be raised: one holder may have ",
+                      Number(violation.limit_value), " at present");
+}
+
+// Only a Report can put a prediction right.
+std::string AboutPrediction(const Violation& violation, const std::string& budget) {
+  return absl::StrCat(budget, " never admits the ",
+                      Amount(Grouped(violation.predicted), violation.unit), " that ",
+                      Grouped(static_cast<double>(violation.learnt_from)),
+                      violation.learnt_from == 1 ? " Report predicts" : " Reports predict",
+                      ": the next such Check "
+                      "is let through to be measured in ",
+                      ForAPerson(violation.retry_after),
+                      "; or ask for less, or forget what was learnt (headgate costs forget)");
+}
+
 std::string About(const Violation& violation, const Explanation& explanation) {
   if (violation.limit == Limit::kRule) return AboutRule(violation, explanation);
   if (violation.limit == Limit::kHealth) return AboutHealth(violation, explanation);
+  if (violation.limit == Limit::kPermits) return AboutPermits(violation);
   const std::string budget = BudgetName(explanation, violation.budget);
   const BucketView* bucket = FindBucket(explanation, violation);
+  if (violation.learnt_from > 0) return AboutPrediction(violation, budget);
   switch (violation.limit) {
     case Limit::kRate:
       return AboutRate(budget, bucket);
@@ -139,6 +171,7 @@ std::string About(const Violation& violation, const Explanation& explanation) {
                           ": ask again in ", ForAPerson(violation.retry_after));
     case Limit::kRule:
     case Limit::kHealth:
+    case Limit::kPermits:
       break;
   }
   return "";
@@ -169,7 +202,7 @@ std::vector<std::string> WhatWouldHelp(const Explanation& explanation) {
     if (!violation.warn) advice.push_back(About(violation, explanation));
   }
   for (const BucketView& bucket : explanation.buckets) {
-    const bool warns = explanation.policy->budget_specs[bucket.budget].mode == Mode::kWarn;
+    const bool warns = explanation.answer.policy->budget_specs[bucket.budget].mode == Mode::kWarn;
     const bool has_room = bucket.room_in == absl::ZeroDuration();
     if (warns || has_room || IsNamed(bucket, explanation.answer)) continue;
     advice.push_back(AboutUnasked(bucket, explanation));

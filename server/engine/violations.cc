@@ -18,6 +18,7 @@ Reason StageOf(Limit limit) {
   if (limit == Limit::kHealth) return Reason::kHealth;
   if (limit == Limit::kMaxCost) return Reason::kMaxCost;
   if (limit == Limit::kMaxConcurrency) return Reason::kMaxConcurrency;
+  if (limit == Limit::kPermits) return Reason::kPermits;
   return Reason::kCapacity;
 }
 
@@ -57,6 +58,7 @@ void ViolateLimit(Decision& decision, Candidate& candidate, Limit limit, const M
     const Health health = budget.clock->Read(decision.now.monotonic_ns).health;
     violation.signal = health.speed < 1 ? health.signal : Violation::kNoSignal;
   }
+  violation.unit = budget.unit;
   violation.observed = measured.observed;
   violation.limit_value = measured.limit;
   violation.retry_after = retry_after;
@@ -70,6 +72,23 @@ void ViolateBurst(Decision& decision, Candidate& candidate) {
                {ledger.ToUnits(candidate.debt_ns()) + candidate.cost,
                 ledger.ToUnits(candidate.budget->burst_ns)},
                RoomAt(candidate, decision.now).in);
+  decision.answer.violations.back().reported_debt = ReportedDebtOf(decision, candidate);
+}
+
+std::optional<ReportedDebt> ReportedDebtOf(const Decision& decision, const Candidate& candidate) {
+  const Budget& budget = *candidate.budget;
+  const int64_t above_ns = candidate.debt_ns() - budget.burst_ns;
+  if (above_ns <= 0) return std::nullopt;
+  const auto entry = decision.tables.reported_debts.Find(ConcurrencyKeyOf(budget, candidate.tag));
+  if (!entry.has_value()) return std::nullopt;
+  const VirtualClock::Reading reading = budget.clock->Read(decision.now.monotonic_ns);
+  const int64_t at = reading.RealTimeOf(candidate.now_ns + above_ns);
+  return ReportedDebt{.reported_at = absl::FromUnixNanos(entry->reported_at_ns),
+                      .reported = entry->reported,
+                      .owed = budget.ledger->ToUnits(candidate.debt_ns()),
+                      .owed_for = at == VirtualClock::kNever
+                                      ? absl::InfiniteDuration()
+                                      : absl::Nanoseconds(at - decision.now.monotonic_ns)};
 }
 
 void ViolateConcurrency(Decision& decision, Candidate& candidate, int64_t count) {
@@ -77,6 +96,15 @@ void ViolateConcurrency(Decision& decision, Candidate& candidate, int64_t count)
   ViolateLimit(decision, candidate, Limit::kMaxConcurrency,
                {static_cast<double>(count), static_cast<double>(limit)},
                limit == 0 ? absl::InfiniteDuration() : kAskAgainForPermit);
+}
+
+void ViolatePermits(Decision& decision, const PermitHolders::Standing& standing) {
+  Violation& violation = decision.answer.violations.emplace_back();
+  violation.limit = Limit::kPermits;
+  violation.observed = static_cast<double>(standing.permits);
+  violation.limit_value = static_cast<double>(standing.limit);
+  violation.retry_after = kAskAgainForPermit;
+  decision.denied = true;
 }
 
 void DenyByRule(Decision& decision, double dice) {
@@ -94,7 +122,7 @@ void DenyByRule(Decision& decision, double dice) {
 }
 
 void DenyByViolations(Decision& decision) {
-  Reason reason = Reason::kCapacity;
+  Reason reason = Reason::kPermits;
   for (const Violation& violation : decision.answer.violations) {
     if (!violation.warn) reason = std::min(reason, StageOf(violation.limit));  // stages in order
   }

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/time/time.h"
 #include "server/engine/decision.h"
@@ -30,8 +31,13 @@ void ViolateGate(Decision& decision, const Health& health, const Gate& gate);
 void ViolateLimit(Decision& decision, Candidate& candidate, Limit limit, const Measured& measured,
                   absl::Duration retry_after);
 void ViolateBurst(Decision& decision, Candidate& candidate);
+// The Report to which the debt of a bucket is due, where it is above its burst and that is known.
+std::optional<ReportedDebt> ReportedDebtOf(const Decision& decision, const Candidate& candidate);
 // `count` permits are outstanding.
 void ViolateConcurrency(Decision& decision, Candidate& candidate, int64_t count);
+
+// The holder may have no more permits, and the Check cannot do without one.
+void ViolatePermits(Decision& decision, const PermitHolders::Standing& standing);
 
 // The answer is a denial by the deny rule that matches, or else by the reject rule and these dice.
 void DenyByRule(Decision& decision, double dice);

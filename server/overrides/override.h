@@ -1,4 +1,4 @@
-// An override: a rule that was made at run time, and what happened to it.
+// An override: a rule that was made at run time, and what happened to it or was done beside it.
 //
 // Plain data, thread-compatible. The numbers of the enums are on disk.
 
@@ -20,7 +20,8 @@ enum class Kind : uint8_t {
 
 struct Selector {
   std::string identity = {};  // this level and everything below it; or
-  std::string segment = {};   // any identity that has this segment
+  std::string segment = {};   // any identity that has this segment; or
+  bool everything = false;    // whoever asks
   std::string target = {};    // empty: all
 
   friend bool operator==(const Selector&, const Selector&) = default;
@@ -40,18 +41,30 @@ struct Override {
 
   bool AppliesAt(absl::Time wall) const { return wall < expires_at; }
 
+  // An emergency stop: a pause or throttle of everything. A resume that is older does not lift it.
+  bool IsStop() const {
+    return selector.everything && (kind == Kind::kPause || kind == Kind::kThrottle);
+  }
+
   friend bool operator==(const Override&, const Override&) = default;
 };
 
-enum class EventKind : uint8_t { kCreated = 1, kDeleted = 2, kExpired = 3 };
+enum class EventKind : uint8_t {
+  kCreated = 1,
+  kDeleted = 2,
+  kExpired = 3,
+  kCostsForgotten = 4,  // this and the next one concern no override
+  kDebtForgiven = 5,
+};
 
 struct Event {
   int64_t id = 0;          // counts up from 1
   absl::Time happened_at;  // of an expiry, the instant itself
   EventKind kind = EventKind::kCreated;
-  Override override;
+  Override override;  // id 0: none was concerned
   std::string actor;  // empty for an expiry, as is the reason
   std::string reason;
+  std::string change;  // what was forgotten or forgiven; empty where an override says it
 };
 
 }  // namespace headgate::overrides

@@ -1,8 +1,10 @@
 #include "server/overrides/registry.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "server/overrides/rules.h"
@@ -12,10 +14,15 @@ namespace headgate::overrides {
 void Registry::Keep(InForce next) {
   in_force_ = std::move(next);
   std::vector<absl::Time> ends;
+  std::vector<Override> stops;
   ends.reserve(in_force_.size());
-  for (const auto& [id, override] : in_force_) ends.push_back(override.expires_at);
+  for (const auto& [id, override] : in_force_) {
+    ends.push_back(override.expires_at);
+    if (override.IsStop()) stops.insert(stops.begin(), override);
+  }
   MutexLock lock(&state_mutex_);
   ends_ = std::move(ends);
+  stops_ = std::move(stops);
 }
 
 void Registry::KeepStatus(const absl::Status& status) {
@@ -90,7 +97,27 @@ absl::Status Registry::Commit(sqlite::Transaction change, InForce next, const No
   return NothingChanged(status);
 }
 
+absl::Status Registry::LiftsNoStop(const CreateRequest& request, const Now& now) const {
+  if (request.kind != Kind::kResume || request.may_lift_stops) return absl::OkStatus();
+  for (const auto& [id, override] : in_force_) {
+    if (override.IsStop() && override.AppliesAt(now.wall()) &&
+        Overlap(override.selector, request.selector)) {
+      return absl::PermissionDeniedError(RuleName(override));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Registry::HasRoom(const CreateRequest& request) const {
+  if (request.selector.everything) {
+    const auto of_everything =
+        std::count_if(in_force_.begin(), in_force_.end(),
+                      [](const auto& entry) { return entry.second.selector.everything; });
+    if (static_cast<size_t>(of_everything) < options_.max_of_everything) return absl::OkStatus();
+    return absl::ResourceExhaustedError(
+        absl::StrCat("there are ", of_everything,
+                     " overrides of everything in force, the most there may be: delete some"));
+  }
   if (in_force_.size() >= options_.max_in_force) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "there are ", in_force_.size(), " overrides in force, the most there may be: delete some"));
@@ -116,6 +143,7 @@ absl::StatusOr<Override> Registry::Create(const CreateRequest& request) {
         absl::StrCat("selector.target: no target '", made->selector.target, "' is configured"));
   }
   EndExpired(now);
+  if (absl::Status stands = LiftsNoStop(request, now); !stands.ok()) return stands;
   if (absl::Status room = HasRoom(request); !room.ok()) return room;
   // Answers of this process may have named it although it was never made: it names no other one.
   made->id = next_id_++;
@@ -151,6 +179,20 @@ absl::StatusOr<Override> Registry::Delete(const DeleteRequest& request) {
   status = Commit(*std::move(change), std::move(next), now);
   if (!status.ok()) return status;
   return ended;
+}
+
+absl::Status Registry::Record(const Deed& deed) {
+  if (absl::Status valid = ValidateWho(deed.actor, deed.reason); !valid.ok()) return valid;
+  MutexLock lock(&mutex_);
+  const Now now = clock_.Read();
+  EndExpired(now);
+  absl::StatusOr<sqlite::Transaction> change = store_->Begin();
+  if (!change.ok()) return NothingChanged(change.status());
+  absl::Status status = store_->AddDeed(deed, now.wall());
+  if (status.ok()) status = change->Commit();
+  if (!status.ok()) return NothingChanged(status);
+  KeepStatus(store_->Copy());
+  return status;
 }
 
 void Registry::EndExpired(const Now& now) {
@@ -190,6 +232,28 @@ std::vector<Override> Registry::List(const ListQuery& query) {
   return found;
 }
 
+Exemptions Registry::ListExemptions(const std::string& target, size_t most) {
+  MutexLock lock(&mutex_);
+  const absl::Time wall = clock_.Read().wall();
+  Exemptions found;
+  const auto add = [&](std::string name) {
+    if (found.count++ < most) found.rules.push_back(std::move(name));
+  };
+  if (base_.has_value()) {
+    for (const engine::RuleSpec& rule : base_->rules) {
+      const bool holds = target.empty() || rule.match.target.empty() || rule.match.target == target;
+      const bool exempts = std::holds_alternative<engine::ExemptAction>(rule.action);
+      if (exempts && holds && wall < rule.expires_at) add(rule.name);
+    }
+  }
+  for (const auto& [id, override] : in_force_) {
+    const bool holds = Overlap(override.selector, {.target = target});
+    const bool exempts = override.kind == Kind::kExempt && override.AppliesAt(wall);
+    if (exempts && holds) add(RuleName(override));
+  }
+  return found;
+}
+
 absl::StatusOr<std::vector<Event>> Registry::Events(const EventQuery& query) {
   MutexLock lock(&mutex_);
   EndExpired(clock_.Read());
@@ -205,7 +269,11 @@ Registry::State Registry::GetState() {
   const absl::Time wall = clock_.Read().wall();
   MutexLock lock(&state_mutex_);
   const auto applies = [wall](absl::Time end) { return wall < end; };
+  std::vector<Override> stops;
+  std::copy_if(stops_.begin(), stops_.end(), std::back_inserter(stops),
+               [wall](const Override& stop) { return stop.AppliesAt(wall); });
   return {.in_force = static_cast<size_t>(std::count_if(ends_.begin(), ends_.end(), applies)),
+          .stops = std::move(stops),
           .status = status_,
           .restored = restored_};
 }

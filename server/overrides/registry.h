@@ -43,6 +43,14 @@ struct RegistryOptions {
   // back.
   std::function<absl::Status(engine::PolicySpec)> put = {};
   size_t max_in_force = 10'000;  // of one caller, where callers have names: half of them
+  // Of everything, which have room of their own: an emergency stop is not kept out by others.
+  size_t max_of_everything = 100;
+};
+
+// What an emergency stop does not stop.
+struct Exemptions {
+  size_t count = 0;
+  std::vector<std::string> rules = {};  // the first names, the configuration's rules first
 };
 
 // The newest first.
@@ -62,19 +70,27 @@ class Registry {
   absl::Status Install(engine::PolicySpec base) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Returns what is in force and on disk. InvalidArgument, ResourceExhausted (too many in force, or
-  // too many of this caller), FailedPrecondition (nothing is installed yet), Unavailable (nothing
-  // has changed).
+  // too many of this caller), FailedPrecondition (nothing is installed yet), PermissionDenied (it
+  // would lift the emergency stop that the message names, and may not), Unavailable (nothing has
+  // changed).
   absl::StatusOr<Override> Create(const CreateRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns what was ended. InvalidArgument, NotFound (it is not in force), Unavailable.
   absl::StatusOr<Override> Delete(const DeleteRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Keeps in the list of events what is about to be done: it is on disk when this returns.
+  // InvalidArgument (who, why), Unavailable (nothing has changed, and nothing may).
+  absl::Status Record(const Deed& deed) ABSL_LOCKS_EXCLUDED(mutex_);
+
   std::vector<Override> List(const ListQuery& query) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The rules and overrides that exempt on a target, empty: on any; at most so many by name.
+  Exemptions ListExemptions(const std::string& target, size_t most) ABSL_LOCKS_EXCLUDED(mutex_);
   // Unavailable: the file cannot be read.
   absl::StatusOr<std::vector<Event>> Events(const EventQuery& query) ABSL_LOCKS_EXCLUDED(mutex_);
 
   struct State {
     size_t in_force = 0;
-    absl::Status status;   // of the newest change, or why there can be none
+    std::vector<Override> stops;  // those of everything that pause or throttle, the newest first
+    absl::Status status;          // of the newest change, or why there can be none
     std::string restored;  // that the file was damaged, and where it is now; empty: it was not
   };
   // For scrapes and status: it writes nothing, and waits for no change and no disk.
@@ -87,6 +103,9 @@ class Registry {
       : options_(std::move(options)), clock_(clock), store_(std::move(store)) {}
 
   absl::Status Load() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether it is no resume that would lift an emergency stop without being allowed to.
+  absl::Status LiftsNoStop(const CreateRequest& request, const Now& now) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether there may be one more: one caller alone cannot take the room of all.
   absl::Status HasRoom(const CreateRequest& request) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes it what is in force.
@@ -117,6 +136,7 @@ class Registry {
   // What GetState tells, as of the end of the newest change. Taken last, and never for long.
   Mutex state_mutex_;
   std::vector<absl::Time> ends_ ABSL_GUARDED_BY(state_mutex_);  // of each that is in force
+  std::vector<Override> stops_ ABSL_GUARDED_BY(state_mutex_);   // the newest first
   absl::Status status_ ABSL_GUARDED_BY(state_mutex_);
   std::string restored_ ABSL_GUARDED_BY(state_mutex_);
 };

@@ -81,9 +81,12 @@ absl::Status ValidateWho(const std::string& actor, const std::string& reason) {
 }
 
 absl::Status ValidateSelector(const Selector& selector) {
-  if (selector.identity.empty() == selector.segment.empty()) {
-    return Wrong("selector", "exactly one of identity and segment is required");
+  const int given = (selector.identity.empty() ? 0 : 1) + (selector.segment.empty() ? 0 : 1) +
+                    (selector.everything ? 1 : 0);
+  if (given != 1) {
+    return Wrong("selector", "exactly one of identity, segment and everything is required");
   }
+  if (selector.everything) return absl::OkStatus();
   const bool by_segment = selector.identity.empty();
   absl::Status valid = by_segment ? Identity::ValidateSegment(selector.segment)
                                   : Identity::Parse(selector.identity, 0).status();
@@ -103,6 +106,11 @@ absl::StatusOr<Override> Draft(const CreateRequest& request, const Now& now) {
                  .reason = request.reason,
                  .created_at = now.wall()};
   absl::Status status = ValidateSelector(request.selector);
+  if (request.kind == Kind::kExempt && request.selector.everything) {
+    status.Update(Wrong("selector.everything",
+                        "cannot be exempt, since no limit would be left and no emergency stop "
+                        "would work; exempt an identity or a segment"));
+  }
   status.Update(SetRatio(request, draft));
   status.Update(ValidateWho(request.actor, request.reason));
   status.Update(SetExpiry(request, draft));

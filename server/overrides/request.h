@@ -31,12 +31,23 @@ struct CreateRequest {
   Expiry expiry;
   // Whether the actor is who called, as it has proved: what it may make has a limit of its own.
   bool actor_is_caller = false;
+  // Whether a resume may lift an emergency stop that is in force: otherwise there is none while
+  // everything is stopped.
+  bool may_lift_stops = true;
 };
 
 struct DeleteRequest {
   int64_t id = 0;
   std::string actor;
   std::string reason;
+};
+
+// Something else that an operator does, to be kept in the list of events.
+struct Deed {
+  EventKind kind = EventKind::kCostsForgotten;
+  std::string change = {};  // what is done, for a person
+  std::string actor = {};
+  std::string reason = {};
 };
 
 inline constexpr size_t kMaxReasonBytes = 1024;

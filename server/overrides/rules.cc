@@ -32,11 +32,13 @@ std::string What(const Override& override) {
 }
 
 engine::ActionSpec ActionOf(const Override& override) {
+  const engine::LiftedBy lifted_by =
+      override.IsStop() ? engine::LiftedBy::kLaterResume : engine::LiftedBy::kAnyResume;
   switch (override.kind) {
     case Kind::kPause:
-      return engine::DenyAction{};
+      return engine::DenyAction{.lifted_by = lifted_by};
     case Kind::kThrottle:
-      return engine::RejectAction{.ratio = override.ratio};
+      return engine::RejectAction{.ratio = override.ratio, .lifted_by = lifted_by};
     case Kind::kExempt:
       return engine::ExemptAction{};
     case Kind::kResume:
@@ -49,8 +51,13 @@ engine::ActionSpec ActionOf(const Override& override) {
 
 std::string RuleName(const Override& override) {
   const std::string by = override.kind == Kind::kThrottle ? ", by " : " by ";
-  return absl::StrCat("override ", override.id, ": ", What(override), by, override.actor, " (",
-                      Clip(override.reason), ")");
+  const std::string& target = override.selector.target;
+  std::string whom;
+  if (override.selector.everything) {
+    whom = target.empty() ? "everything " : absl::StrCat("everything on ", target, " ");
+  }
+  return absl::StrCat("override ", override.id, ": ", whom, What(override), by, override.actor,
+                      " (", Clip(override.reason), ")");
 }
 
 engine::RuleSpec RuleOf(const Override& override) {
@@ -61,7 +68,12 @@ engine::RuleSpec RuleOf(const Override& override) {
   rule.match.target = override.selector.target;
   rule.action = ActionOf(override);
   rule.expires_at = override.expires_at;
+  rule.ends_by_hand = true;
   return rule;
+}
+
+bool Overlap(const Selector& a, const Selector& b) {
+  return a.target.empty() || b.target.empty() || a.target == b.target;
 }
 
 bool KnowsTarget(const engine::PolicySpec& spec, const Selector& selector) {

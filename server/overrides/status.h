@@ -5,15 +5,18 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "server/overrides/override.h"
 
 namespace headgate::overrides {
 
 struct OverridesSnapshot {
   bool is_kept = false;  // there is a folder to keep them in
   size_t in_force = 0;
-  absl::Status status = {};  // of the newest change, or why there can be none
+  std::vector<Override> stops = {};  // that pause or throttle everything, the newest first
+  absl::Status status = {};          // of the newest change, or why there can be none
 };
 
 }  // namespace headgate::overrides

@@ -13,7 +13,13 @@
 namespace headgate::overrides {
 namespace {
 
-constexpr int64_t kSchemaVersion = 1;
+// A file is of version 2 once there has been an override of everything in it: those before know of
+// none. Until then an older Headgate can go on with it.
+constexpr int64_t kSchemaVersion = 2;
+constexpr int64_t kFirstVersion = 1;
+
+// Stands for everything where there would be an identity: it is none itself.
+constexpr char kEverything[] = "*";
 
 // Columns of an override, in the order that ReadOverride takes them.
 constexpr char kColumns[] =
@@ -47,14 +53,24 @@ constexpr char kSchema[] = R"(
   ) STRICT;
   CREATE INDEX events_of_override ON events (override_id, id);
 )";
+// Events that concern no override, whose id is 0, say what was done. A table of its own, so that a
+// Headgate that knows nothing of it can go on with the file: it leaves out these events.
+constexpr char kChanges[] = R"(
+  CREATE TABLE IF NOT EXISTS changes (
+    event_id INTEGER PRIMARY KEY,
+    change TEXT NOT NULL
+  ) STRICT;
+)";
 
 Override ReadOverride(const sqlite::Statement& row) {
   Override override;
   override.id = row.Int(0);
   const int64_t kind = row.Int(1);
   override.kind = static_cast<Kind>(kind >= 0 && kind <= kMaxKind ? kind : 0);
-  override.selector = {.identity = std::string(row.Text(2)),
+  const bool everything = row.Text(2) == kEverything;
+  override.selector = {.identity = everything ? "" : std::string(row.Text(2)),
                        .segment = std::string(row.Text(3)),
+                       .everything = everything,
                        .target = std::string(row.Text(4))};
   override.ratio = row.Double(5);
   override.actor = row.Text(6);
@@ -181,8 +197,12 @@ absl::Status Store::SetUp() {
   absl::StatusOr<sqlite::Transaction> change = sqlite::Transaction::Begin(database_);
   if (!change.ok()) return change.status();
   absl::Status status = *version == 0 ? database_.Run(kSchema) : absl::OkStatus();
+  if (status.ok()) status = database_.Run(kChanges);
   // Written each time: a file that cannot be is found out now.
-  if (status.ok()) status = database_.Run(absl::StrCat("PRAGMA user_version = ", kSchemaVersion));
+  if (status.ok()) {
+    status = database_.Run(
+        absl::StrCat("PRAGMA user_version = ", *version == 0 ? kFirstVersion : *version));
+  }
   return status.ok() ? change->Commit() : status;
 }
 
@@ -222,9 +242,15 @@ absl::StatusOr<int64_t> Store::LastId() {
 }
 
 absl::StatusOr<std::vector<Event>> Store::ReadEvents(const EventQuery& query) {
+  // An older Headgate's file that cannot be written has none.
+  const absl::StatusOr<int64_t> has_changes =
+      database_.QueryInt("SELECT count(*) FROM sqlite_master WHERE name = 'changes'");
+  if (!has_changes.ok()) return has_changes.status();
+  const char* const change =
+      *has_changes == 0 ? "''" : "(SELECT change FROM changes WHERE event_id = e.id)";
   absl::StatusOr<sqlite::Statement> events = database_.Prepare(
-      absl::StrCat("SELECT ", kColumns, ", e.id, e.happened_at_ns, e.kind, e.actor, e.reason ",
-                   "FROM events e JOIN overrides o ON o.id = e.override_id ",
+      absl::StrCat("SELECT ", kColumns, ", e.id, e.happened_at_ns, e.kind, e.actor, e.reason, ",
+                   change, " FROM events e LEFT JOIN overrides o ON o.id = e.override_id ",
                    "WHERE e.happened_at_ns >= ? AND e.happened_at_ns < ? AND (? = 0 OR e.id < ?) ",
                    query.override_id == 0 ? "" : "AND e.override_id = ? ",
                    "ORDER BY e.id DESC LIMIT ", query.most));
@@ -239,7 +265,8 @@ absl::StatusOr<std::vector<Event>> Store::ReadEvents(const EventQuery& query) {
                      .kind = static_cast<EventKind>(events->Int(kColumnCount + 2)),
                      .override = ReadOverride(*events),
                      .actor = std::string(events->Text(kColumnCount + 3)),
-                     .reason = std::string(events->Text(kColumnCount + 4))});
+                     .reason = std::string(events->Text(kColumnCount + 4)),
+                     .change = std::string(events->Text(kColumnCount + 5))});
     return true;
   });
   if (!status.ok()) return status;
@@ -250,9 +277,15 @@ absl::Status Store::Add(const Override& override) {
   absl::StatusOr<sqlite::Statement> insert =
       database_.Prepare("INSERT INTO overrides VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)");
   if (!insert.ok()) return insert.status();
-  insert->BindAll(override.id, static_cast<int>(override.kind), override.selector.identity,
-                  override.selector.segment, override.selector.target, override.ratio,
-                  override.actor, override.reason, absl::ToUnixNanos(override.created_at));
+  const bool everything = override.selector.everything;
+  if (everything) {
+    absl::Status status = database_.Run(absl::StrCat("PRAGMA user_version = ", kSchemaVersion));
+    if (!status.ok()) return status;
+  }
+  insert->BindAll(override.id, static_cast<int>(override.kind),
+                  everything ? kEverything : override.selector.identity, override.selector.segment,
+                  override.selector.target, override.ratio, override.actor, override.reason,
+                  absl::ToUnixNanos(override.created_at));
   if (override.expires_at == absl::InfiniteFuture()) {
     insert->BindNull(kColumnCount);
   } else {
@@ -273,12 +306,21 @@ absl::Status Store::Finish(int64_t id, const End& end) {
   return AddEvent(id, end);
 }
 
-absl::Status Store::AddEvent(int64_t id, const End& event) {
+absl::Status Store::AddDeed(const Deed& deed, absl::Time at) {
+  return AddEvent(0, {.kind = deed.kind, .at = at, .actor = deed.actor, .reason = deed.reason},
+                  deed.change);
+}
+
+absl::Status Store::AddEvent(int64_t id, const End& event, const std::string& change) {
   absl::StatusOr<sqlite::Statement> insert =
       database_.Prepare("INSERT INTO events VALUES (NULL, ?, ?, ?, ?, ?)");
   if (!insert.ok()) return insert.status();
-  return insert->Run(absl::ToUnixNanos(event.at), static_cast<int>(event.kind), id, event.actor,
-                     event.reason);
+  absl::Status status = insert->Run(absl::ToUnixNanos(event.at), static_cast<int>(event.kind), id,
+                                    event.actor, event.reason);
+  if (!status.ok() || change.empty()) return status;
+  absl::StatusOr<sqlite::Statement> said =
+      database_.Prepare("INSERT INTO changes VALUES (last_insert_rowid(), ?)");
+  return said.ok() ? said->Run(change) : said.status();
 }
 
 }  // namespace headgate::overrides

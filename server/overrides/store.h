@@ -27,6 +27,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/overrides/override.h"
+#include "server/overrides/request.h"
 #include "server/sqlite/database.h"
 
 namespace headgate::overrides {
@@ -71,6 +72,7 @@ class Store {
   // Within a transaction.
   absl::Status Add(const Override& override);
   absl::Status Finish(int64_t id, const End& end);
+  absl::Status AddDeed(const Deed& deed, absl::Time at);
 
   // After a change, before it is acknowledged. Where it cannot be written there is none, so that
   // an old one is never taken for a new one.
@@ -90,7 +92,8 @@ class Store {
 
   absl::Status Check();
   absl::Status SetUp();
-  absl::Status AddEvent(int64_t id, const End& event);
+  // `id` 0: no override is concerned.
+  absl::Status AddEvent(int64_t id, const End& event, const std::string& change = {});
 
   const std::string path_;
   sqlite::Database database_;

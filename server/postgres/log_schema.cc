@@ -59,9 +59,9 @@ CREATE VIEW headgate_log.log AS
 SELECT at, make_interval(secs => step_s) AS step, identity, target, folded,
   (ARRAY['allowed', 'would_be_denied', 'denied'])[outcome + 1] AS outcome,
   (ARRAY['none', 'exempt', 'deny_rule', 'reject_ratio', 'health', 'max_cost', 'max_concurrency',
-         'capacity'])[reason + 1] AS reason,
+         'capacity', 'permits'])[reason + 1] AS reason,
   (ARRAY['rule', 'health', 'rate', 'burst', 'max_cost', 'max_concurrency',
-         'probe'])[limit_kind + 1] AS limit_kind,
+         'probe', 'permits'])[limit_kind + 1] AS limit_kind,
   budget, rule, signal, checks, cost, peak, threshold
 FROM (SELECT * FROM headgate_log.fine UNION ALL SELECT * FROM headgate_log.coarse) AS counts
   JOIN headgate_log.whos ON whos.id = who JOIN headgate_log.whats ON whats.id = what;

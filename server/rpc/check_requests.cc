@@ -25,8 +25,9 @@ bool SameTags(absl::Span<const engine::Tag> a, absl::Span<const engine::Tag> b) 
 
 }  // namespace
 
-void CheckRequests::Start(size_t requests, size_t tags, uint64_t scope) {
+void CheckRequests::Start(size_t requests, size_t tags, uint64_t scope, std::string_view caller) {
   scope_ = scope;
+  caller_ = caller;
   scoped_ids_.clear();
   if (scope != 0) scoped_ids_.reserve(requests);
   requests_.clear();
@@ -68,21 +69,23 @@ void CheckRequests::Add(const v1::CheckRequest& check, const engine::IpAddress* 
   }
   if (check.has_estimated_cost()) request.estimated_cost = check.estimated_cost();
   request.remote_address = address;
+  request.caller = caller_;
   request.request_id = ScopedId(check.request_id());
   requests_.push_back(request);
 }
 
 void CheckRequests::Assign(const v1::CheckRequest& check, const engine::IpAddress* address,
-                           uint64_t scope) {
-  Start(1, check.tags().size(), scope);
+                           uint64_t scope, std::string_view caller) {
+  Start(1, check.tags().size(), scope, caller);
   Add(check, address);
 }
 
 void CheckRequests::Assign(const google::protobuf::RepeatedPtrField<v1::CheckRequest>& checks,
-                           int first, int count, const engine::IpAddress* address, uint64_t scope) {
+                           int first, int count, const engine::IpAddress* address, uint64_t scope,
+                           std::string_view caller) {
   size_t tags = 0;
   for (int i = first; i < first + count; ++i) tags += checks[i].tags().size();
-  Start(static_cast<size_t>(count), tags, scope);
+  Start(static_cast<size_t>(count), tags, scope, caller);
   for (int i = first; i < first + count; ++i) Add(checks[i], address);
 }
 

@@ -32,16 +32,19 @@ namespace headgate::rpc {
 
 class CheckRequests {
  public:
-  // Of one Check. `address` is the caller's, null where it is not known.
-  void Assign(const v1::CheckRequest& check, const engine::IpAddress* address, uint64_t scope = 0);
+  // Of one Check. `address` is the caller's, null where it is not known; `caller` its name, which
+  // outlives the requests.
+  void Assign(const v1::CheckRequest& check, const engine::IpAddress* address, uint64_t scope = 0,
+              std::string_view caller = {});
   // Of `count` Checks from the place `first` on.
   void Assign(const google::protobuf::RepeatedPtrField<v1::CheckRequest>& checks, int first,
-              int count, const engine::IpAddress* address, uint64_t scope = 0);
+              int count, const engine::IpAddress* address, uint64_t scope = 0,
+              std::string_view caller = {});
 
   absl::Span<const engine::CheckRequest> all() const { return requests_; }
 
  private:
-  void Start(size_t requests, size_t tags, uint64_t scope);
+  void Start(size_t requests, size_t tags, uint64_t scope, std::string_view caller);
   void Add(const v1::CheckRequest& check, const engine::IpAddress* address);
   absl::Span<const engine::Tag> AddTags(const v1::CheckRequest& check);
   std::string_view ScopedId(const std::string& request_id);
@@ -50,6 +53,7 @@ class CheckRequests {
   std::vector<engine::Tag> tags_;     // of all requests; requests_ points into it
   std::vector<uint64_t> scoped_ids_;  // likewise
   uint64_t scope_ = 0;
+  std::string_view caller_;
 };
 
 }  // namespace headgate::rpc

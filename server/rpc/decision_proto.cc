@@ -28,6 +28,8 @@ static_assert(v1::REASON_HEALTH == static_cast<int>(engine::Reason::kHealth));
 static_assert(v1::REASON_MAX_COST == static_cast<int>(engine::Reason::kMaxCost));
 static_assert(v1::REASON_MAX_CONCURRENCY == static_cast<int>(engine::Reason::kMaxConcurrency));
 static_assert(v1::REASON_CAPACITY == static_cast<int>(engine::Reason::kCapacity));
+static_assert(v1::REASON_PERMITS == static_cast<int>(engine::Reason::kPermits));
+static_assert(v1::REASON_UNMATCHED == static_cast<int>(engine::Reason::kUnmatched));
 
 constexpr int kFromLimit = 1;
 static_assert(v1::LIMIT_KIND_RULE == static_cast<int>(engine::Limit::kRule) + kFromLimit);
@@ -38,6 +40,7 @@ static_assert(v1::LIMIT_KIND_MAX_COST == static_cast<int>(engine::Limit::kMaxCos
 static_assert(v1::LIMIT_KIND_MAX_CONCURRENCY ==
               static_cast<int>(engine::Limit::kMaxConcurrency) + kFromLimit);
 static_assert(v1::LIMIT_KIND_PROBE == static_cast<int>(engine::Limit::kProbe) + kFromLimit);
+static_assert(v1::LIMIT_KIND_PERMITS == static_cast<int>(engine::Limit::kPermits) + kFromLimit);
 
 constexpr int kFromState = 1;
 static_assert(v1::HEALTH_STATE_UNMONITORED ==
@@ -49,6 +52,11 @@ static_assert(v1::HEALTH_STATE_HEALTHY ==
 static_assert(v1::HEALTH_STATE_STALE ==
               static_cast<int>(engine::HealthStatus::kStale) + kFromState);
 
+constexpr int kFromUnit = 1;
+static_assert(v1::BUDGET_UNIT_COST == static_cast<int>(engine::BudgetUnit::kCost) + kFromUnit);
+static_assert(v1::BUDGET_UNIT_BUSY_TIME ==
+              static_cast<int>(engine::BudgetUnit::kBusyTime) + kFromUnit);
+
 // The last `depth` segments; empty for depth 0.
 std::string_view Level(std::string_view identity, int depth) {
   size_t begin = identity.size() + 1;
@@ -57,6 +65,12 @@ std::string_view Level(std::string_view identity, int depth) {
     begin = colon == std::string_view::npos ? 0 : colon + 1;
   }
   return begin > identity.size() ? std::string_view() : identity.substr(begin);
+}
+
+void FillReportedDebt(const engine::ReportedDebt& from, v1::ReportedDebt& to) {
+  SetTimestamp(from.reported_at, *to.mutable_reported_at());
+  to.set_reported(from.reported);
+  SetDuration(from.owed_for, *to.mutable_owed_for());
 }
 
 void FillViolation(const engine::Violation& from, const engine::Policy& policy,
@@ -73,6 +87,12 @@ void FillViolation(const engine::Violation& from, const engine::Policy& policy,
   to.set_limit(measured.limit);
   to.set_signal(engine::SignalOf(policy, from));
   to.set_warn(from.warn);
+  if (from.budget != engine::Violation::kNoBudget && from.limit != engine::Limit::kHealth) {
+    to.set_unit(ToBudgetUnit(from.unit));
+  }
+  if (from.reported_debt.has_value()) {
+    FillReportedDebt(*from.reported_debt, *to.mutable_reported_debt());
+  }
   if (from.retry_after != absl::InfiniteDuration()) {
     SetDuration(from.retry_after, *to.mutable_retry_after());
   }
@@ -103,7 +123,8 @@ void FillHealthOf(const engine::CheckAnswer& answer, const engine::Policy& polic
 // Nothing but the common answer goes without the engine's own sentence.
 void FillMessage(const engine::CheckAnswer& answer, v1::Decision& decision) {
   const bool common = answer.verdict == engine::Verdict::kAllowed &&
-                      answer.reason == engine::Reason::kNone && answer.violations.empty();
+                      answer.reason == engine::Reason::kNone && answer.violations.empty() &&
+                      !answer.probe;
   if (!common) {
     decision.set_message(answer.Sentence());
   } else if (decision.message() != "Allowed.") {
@@ -125,6 +146,10 @@ void FillBucket(const engine::BucketView& from, const engine::Policy& policy, v1
   if (from.max_cost.has_value()) to.set_max_cost(*from.max_cost);
   if (from.room_in != absl::InfiniteDuration()) SetDuration(from.room_in, *to.mutable_room_in());
   to.set_ask_again(from.ask_again);
+  to.set_unit(ToBudgetUnit(from.unit));
+  if (from.reported_debt.has_value()) {
+    FillReportedDebt(*from.reported_debt, *to.mutable_reported_debt());
+  }
 }
 
 // "Allowed." alone would promise what the dice may not keep.
@@ -137,6 +162,10 @@ void QualifyMessage(v1::ExplainResponse& response) {
 }
 
 }  // namespace
+
+v1::BudgetUnit ToBudgetUnit(engine::BudgetUnit unit) {
+  return static_cast<v1::BudgetUnit>(static_cast<int>(unit) + kFromUnit);
+}
 
 void FillHealth(const engine::Health& from, v1::Health& to) {
   to.set_state(static_cast<v1::HealthState>(static_cast<int>(from.status) + kFromState));
@@ -155,6 +184,12 @@ void FillDecision(const engine::CheckAnswer& answer, std::string_view identity,
     decision.clear_permit_id();
   }
   decision.set_predicted_cost(answer.predicted_cost);
+  if (answer.predicted_busy_time.has_value()) {
+    SetDuration(*answer.predicted_busy_time, *decision.mutable_predicted_busy_time());
+  } else {
+    decision.clear_predicted_busy_time();
+  }
+  decision.set_probe(static_cast<bool>(answer.probe));
   if (answer.verdict == engine::Verdict::kDenied &&
       answer.retry_after != absl::InfiniteDuration()) {
     SetDuration(answer.retry_after, *decision.mutable_retry_after());
@@ -177,7 +212,7 @@ void FillDecision(const engine::CheckAnswer& answer, std::string_view identity,
 
 void FillExplanation(const engine::Explanation& explanation, std::string_view identity,
                      v1::ExplainResponse& response) {
-  const engine::Policy& policy = *explanation.policy;
+  const engine::Policy& policy = *explanation.answer.policy;
   FillDecision(explanation.answer, identity, *response.mutable_decision());
   response.set_reject_ratio(explanation.reject_ratio);
   for (const uint32_t rule : explanation.rules) response.add_rules(policy.rules.name(rule));

@@ -25,6 +25,8 @@ void FillDecision(const engine::CheckAnswer& answer, std::string_view identity,
 void FillExplanation(const engine::Explanation& explanation, std::string_view identity,
                      v1::ExplainResponse& response);
 
+v1::BudgetUnit ToBudgetUnit(engine::BudgetUnit unit);
+
 // The state, speed and pressure; not the names and the age.
 void FillHealth(const engine::Health& from, v1::Health& to);
 

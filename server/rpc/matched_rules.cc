@@ -1,8 +1,10 @@
 #include "server/rpc/matched_rules.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/policy.h"
@@ -15,17 +17,14 @@ using engine::kNoRule;
 using engine::RuleSet;
 using RuleKind = RuleSet::Kind;
 
-bool Refuses(const RuleSet::View& view) {
-  return view.kind == RuleKind::kDeny || view.kind == RuleKind::kReject;
-}
-
 // The strongest rule of each kind of which one wins; kNoRule: none matches.
 struct Strongest {
-  explicit Strongest(const engine::Explanation& explanation) : resume(explanation.resumed_by) {
+  explicit Strongest(const engine::Explanation& explanation)
+      : resume(explanation.resumed_by), lifts_any(!explanation.lifted.empty()) {
     std::pair<int, int> most_priority;
     for (const uint32_t rule : explanation.rules) {
-      const RuleSet::View view = explanation.policy->rules.ViewOf(rule);
-      if (resume != kNoRule && Refuses(view)) continue;
+      const RuleSet::View view = explanation.answer.policy->rules.ViewOf(rule);
+      if (resume != kNoRule && explanation.answer.policy->rules.Lifts(resume, rule)) continue;
       if (view.kind == RuleKind::kExempt && exempt == kNoRule) exempt = rule;
       if (view.kind == RuleKind::kDeny && deny == kNoRule) deny = rule;
       if (view.kind == RuleKind::kReject && (reject == kNoRule || view.ratio > ratio)) {
@@ -47,6 +46,7 @@ struct Strongest {
 
   uint32_t exempt = kNoRule;
   uint32_t resume;
+  bool lifts_any;  // the resume
   uint32_t deny = kNoRule;
   uint32_t reject = kNoRule;
   double ratio = 0;
@@ -58,17 +58,30 @@ struct Overruled {
   const char* because = "";
 };
 
-Overruled OverruledBy(const RuleSet::View& view, uint32_t rule, const Strongest& strongest) {
+// What still refuses where there is a resume is an emergency stop that is newer.
+Overruled ResumeOverruledBy(const Strongest& strongest) {
+  static constexpr char kStop[] =
+      "an emergency stop is lifted only by a resume that is made after it";
+  if (strongest.deny != kNoRule) return {strongest.deny, kStop};
+  if (strongest.reject != kNoRule && !strongest.lifts_any) return {strongest.reject, kStop};
+  return {};
+}
+
+Overruled OverruledBy(const RuleSet::View& view, uint32_t rule, const RuleSet& rules,
+                      const Strongest& strongest) {
   if (view.kind == RuleKind::kPriority) {
     if (rule == strongest.priority) return {};
     return {strongest.priority, "the deepest selector's priority counts"};
   }
   if (view.kind == RuleKind::kExempt) return {};
   if (strongest.exempt != kNoRule) return {strongest.exempt, "exempt wins over everything"};
-  if (Refuses(view) && strongest.resume != kNoRule) {
+  if (strongest.resume != kNoRule && rules.Lifts(strongest.resume, rule)) {
     return {strongest.resume, "resume lets through what rules refuse"};
   }
-  if (view.kind == RuleKind::kResume || view.kind == RuleKind::kDeny) return {};
+  if (view.kind == RuleKind::kResume && strongest.resume != kNoRule) {
+    return ResumeOverruledBy(strongest);
+  }
+  if (view.kind == RuleKind::kDeny) return {};
   if (strongest.deny != kNoRule) {
     return {strongest.deny, view.kind == RuleKind::kReject
                                 ? "deny wins over a share"
@@ -116,11 +129,19 @@ std::string Action(const RuleSet::View& view, const engine::Policy& policy) {
 
 void FillMatchedRules(const engine::Explanation& explanation,
                       google::protobuf::RepeatedPtrField<v1::MatchedRule>& rules) {
-  const engine::Policy& policy = *explanation.policy;
+  const engine::Policy& policy = *explanation.answer.policy;
   const Strongest strongest(explanation);
-  for (const uint32_t rule : explanation.rules) {
+  std::vector<uint32_t> found = explanation.rules;
+  const auto end = found.insert(found.end(), explanation.shorter_prefix.begin(),
+                                explanation.shorter_prefix.end());
+  std::inplace_merge(found.begin(), end, found.end());
+  for (const uint32_t rule : found) {
     const RuleSet::View view = policy.rules.ViewOf(rule);
-    const Overruled overruled = OverruledBy(view, rule, strongest);
+    const bool shorter = std::binary_search(explanation.shorter_prefix.begin(),
+                                            explanation.shorter_prefix.end(), rule);
+    const Overruled overruled =
+        shorter ? Overruled{explanation.longest_prefix, "the longest prefix counts"}
+                : OverruledBy(view, rule, policy.rules, strongest);
     v1::MatchedRule& matched = *rules.Add();
     matched.set_name(policy.rules.name(rule));
     matched.set_action(Action(view, policy));

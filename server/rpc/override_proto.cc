@@ -53,6 +53,10 @@ v1::OverrideEventKind ToProto(EventKind kind) {
       return v1::OVERRIDE_EVENT_KIND_DELETED;
     case EventKind::kExpired:
       return v1::OVERRIDE_EVENT_KIND_EXPIRED;
+    case EventKind::kCostsForgotten:
+      return v1::OVERRIDE_EVENT_KIND_COSTS_FORGOTTEN;
+    case EventKind::kDebtForgiven:
+      return v1::OVERRIDE_EVENT_KIND_DEBT_FORGIVEN;
   }
   return v1::OVERRIDE_EVENT_KIND_UNSPECIFIED;
 }
@@ -92,18 +96,25 @@ absl::StatusOr<absl::Time> FromProto(const char* field, const google::protobuf::
   return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
 }
 
-overrides::Selector FromProto(const v1::Selector& selector) {
-  return {
-      .identity = selector.identity(), .segment = selector.segment(), .target = selector.target()};
+absl::StatusOr<overrides::Selector> FromProto(const v1::Selector& selector) {
+  if (selector.has_everything() && !selector.everything()) {
+    return absl::InvalidArgumentError("selector.everything: must be true, or not be set");
+  }
+  return overrides::Selector{.identity = selector.identity(),
+                             .segment = selector.segment(),
+                             .everything = selector.everything(),
+                             .target = selector.target()};
 }
 
 absl::StatusOr<overrides::CreateRequest> FromProto(const v1::CreateOverrideRequest& request) {
   const absl::StatusOr<Kind> kind = KindOf(request.kind());
   if (!kind.ok()) return kind.status();
+  const absl::StatusOr<overrides::Selector> selector = FromProto(request.selector());
+  if (!selector.ok()) return selector.status();
   const absl::StatusOr<overrides::Expiry> expiry = ExpiryOf(request);
   if (!expiry.ok()) return expiry.status();
   overrides::CreateRequest create{.kind = *kind,
-                                  .selector = FromProto(request.selector()),
+                                  .selector = *selector,
                                   .ratio = {},
                                   .actor = request.actor(),
                                   .reason = request.reason(),
@@ -118,6 +129,7 @@ void FillOverride(const overrides::Override& from, v1::Override& to) {
   v1::Selector& selector = *to.mutable_selector();
   if (!from.selector.identity.empty()) selector.set_identity(from.selector.identity);
   if (!from.selector.segment.empty()) selector.set_segment(from.selector.segment);
+  if (from.selector.everything) selector.set_everything(true);
   selector.set_target(from.selector.target);
   to.set_ratio(from.ratio);
   to.set_actor(from.actor);
@@ -132,9 +144,10 @@ void FillOverrideEvent(const overrides::Event& from, v1::OverrideEvent& to) {
   to.set_id(from.id);
   SetTimestamp(from.happened_at, *to.mutable_happened_at());
   to.set_kind(ToProto(from.kind));
-  FillOverride(from.override, *to.mutable_override());
+  if (from.override.id != 0) FillOverride(from.override, *to.mutable_override());
   to.set_actor(from.actor);
   to.set_reason(from.reason);
+  to.set_change(from.change);
 }
 
 }  // namespace headgate::rpc

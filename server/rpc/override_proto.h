@@ -15,7 +15,7 @@
 namespace headgate::rpc {
 
 absl::StatusOr<overrides::CreateRequest> FromProto(const v1::CreateOverrideRequest& request);
-overrides::Selector FromProto(const v1::Selector& selector);
+absl::StatusOr<overrides::Selector> FromProto(const v1::Selector& selector);
 // `field` names it in errors.
 absl::StatusOr<absl::Time> FromProto(const char* field, const google::protobuf::Timestamp& time);
 

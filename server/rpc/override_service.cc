@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,10 +14,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "common/utf8.h"
 #include "server/rpc/access_status.h"
 #include "server/rpc/errors.h"
+#include "server/rpc/operator_change.h"
 #include "server/rpc/override_proto.h"
+#include "server/rpc/page_size.h"
 #include "server/transport/error_status.h"
 
 namespace headgate::rpc {
@@ -24,12 +26,6 @@ namespace {
 
 constexpr int kOverridesOnPage = 100;
 constexpr int kMaxOverridesOnPage = 1000;
-
-grpc::Status NoStateFolder() {
-  return transport::Failure(absl::StatusCode::kFailedPrecondition, "NO_STATE_FOLDER",
-                            "there is no folder to keep overrides in: set server.state_dir in the "
-                            "configuration, or start headgated with --state-dir");
-}
 
 grpc::Status ToGrpc(const absl::Status& status) {
   const std::string what(status.message());
@@ -48,36 +44,31 @@ grpc::Status NotInForce(int64_t id) {
   return ToGrpc(absl::NotFoundError(absl::StrCat("id: override ", id, " is not in force")));
 }
 
-bool IsBlank(const std::string& text) { return text.find_first_not_of(' ') == std::string::npos; }
+constexpr size_t kExemptRulesShown = 20;
 
-// Adds to `reason` on whose behalf it is, as far as there is room: the request is good without.
-void NameInReason(const std::string& named, std::string& reason) {
-  constexpr absl::string_view kBegin = " (asked by ";
-  constexpr absl::string_view kCut = "...";
-  constexpr size_t kFrame = kBegin.size() + 1;
-  const size_t room = overrides::kMaxReasonBytes - reason.size();
-  if (named.size() + kFrame <= room) {
-    absl::StrAppend(&reason, kBegin, named, ")");
-    return;
-  }
-  size_t end = 0;
-  while (end < named.size()) {
-    const size_t next =
-        end + std::max<size_t>(CharacterBytes(std::string_view(named).substr(end)), 1);
-    if (next + kCut.size() + kFrame > room) break;
-    end = next;
-  }
-  if (end > 0) absl::StrAppend(&reason, kBegin, absl::string_view(named).substr(0, end), kCut, ")");
+// A selector that says everything, but not that it is true, is refused later.
+access::OverrideGrant GrantOf(const v1::CreateOverrideRequest& request) {
+  if (request.selector().has_everything()) return access::OverrideGrant::kEverything;
+  return request.kind() == v1::OVERRIDE_KIND_EXEMPT ? access::OverrideGrant::kExempt
+                                                    : access::OverrideGrant::kOverrides;
 }
 
-// The actor is whoever called; whom the caller names besides is kept with the reason. What the
-// caller sent is validated before that, as it was sent.
-absl::Status Attribute(const access::Caller& caller, std::string& actor, std::string& reason) {
-  const std::string named = std::exchange(actor, caller.name());
-  const bool names_another = !IsBlank(named) && named != actor;
-  absl::Status valid = overrides::ValidateWho(names_another ? named : actor, reason);
-  if (valid.ok() && names_another) NameInReason(named, reason);
-  return valid;
+access::OverrideGrant GrantOf(const overrides::Override& override) {
+  if (override.selector.everything) return access::OverrideGrant::kEverything;
+  return override.kind == overrides::Kind::kExempt ? access::OverrideGrant::kExempt
+                                                   : access::OverrideGrant::kOverrides;
+}
+
+// The key and value that say in the log whom it is on.
+std::pair<std::string, std::string> Whom(const v1::Selector& selector) {
+  switch (selector.kind_case()) {
+    case v1::Selector::kEverything:
+      return {"everything", "true"};
+    case v1::Selector::kSegment:
+      return {"segment", selector.segment()};
+    default:
+      return {"identity", selector.identity()};
+  }
 }
 
 // One item more than the page has tells whether there is another page.
@@ -89,11 +80,9 @@ struct Page {
 
 // A token is the id of the last item of the page before.
 absl::StatusOr<Page> PageOf(int size, const std::string& token) {
-  if (size < 0 || size > kMaxOverridesOnPage) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("page_size: must be 0 to ", kMaxOverridesOnPage, "; it is ", size));
-  }
-  Page page{.size = static_cast<size_t>(size == 0 ? kOverridesOnPage : size)};
+  const absl::StatusOr<size_t> valid = PageSizeOf(size, kOverridesOnPage, kMaxOverridesOnPage);
+  if (!valid.ok()) return valid.status();
+  Page page{.size = *valid};
   if (!token.empty() && (!absl::SimpleAtoi(token, &page.before_id) || page.before_id <= 0)) {
     return absl::InvalidArgumentError("page_token: is not one that this server gave out");
   }
@@ -102,21 +91,8 @@ absl::StatusOr<Page> PageOf(int size, const std::string& token) {
 
 }  // namespace
 
-template <typename Request, typename Response>
-void OverrideService::AddGuarded(const char* path,
-                                 grpc::Status (OverrideService::*run)(const Asked&, const Request&,
-                                                                      Response&)) {
-  AddSync<Request, Response>(
-      path, [this, run](grpc::ServerContext& context, const Request& request, Response& response) {
-        const CallEvidence call(context);
-        Asked asked{.context = context};
-        grpc::Status known = Identify(access_, call, asked.who);
-        return known.ok() ? (this->*run)(asked, request, response) : known;
-      });
-}
-
 OverrideService::OverrideService(overrides::Registry* registry, access::AccessControl& access)
-    : registry_(registry), access_(access) {
+    : GuardedService(access), registry_(registry) {
   AddGuarded("/headgate.v1.OverrideService/CreateOverride", &OverrideService::Create);
   AddGuarded("/headgate.v1.OverrideService/ListOverrides", &OverrideService::List);
   AddGuarded("/headgate.v1.OverrideService/DeleteOverride", &OverrideService::Delete);
@@ -126,44 +102,62 @@ OverrideService::OverrideService(overrides::Registry* registry, access::AccessCo
 grpc::Status OverrideService::Create(const Asked& asked, const v1::CreateOverrideRequest& request,
                                      v1::CreateOverrideResponse& response) {
   const access::Caller* const caller = asked.who.caller;
-  const auto refused =
-      access_.MayOverride(asked.who, request.selector().identity(), "selector.identity");
+  auto refused = access_.MayOverride(asked.who, GrantOf(request), request.selector().identity(),
+                                     "selector.identity");
   if (refused.has_value()) return ToGrpcStatus(*refused);
-  if (registry_ == nullptr) return NoStateFolder();
+  if (registry_ == nullptr) return NoStateFolder("overrides");
   absl::StatusOr<overrides::CreateRequest> create = FromProto(request);
   if (!create.ok()) return ToGrpc(create.status());
   if (caller != nullptr) {
     const absl::Status valid = Attribute(*caller, create->actor, create->reason);
     if (!valid.ok()) return ToGrpc(valid);
     create->actor_is_caller = !caller->is_anybody();
+    create->may_lift_stops = caller->everything();
   }
   const absl::StatusOr<overrides::Override> made = registry_->Create(*create);
+  if (absl::IsPermissionDenied(made.status())) {
+    refused = access_.RefuseToLiftStop(asked.who, std::string(made.status().message()));
+    return ToGrpcStatus(*refused);
+  }
   if (!made.ok()) return ToGrpc(made.status());
+  const auto whom = Whom(request.selector());
   TellChange(asked.context, "CreateOverride", "override created",
              {{"id", absl::StrCat(made->id)},
               {"kind", v1::OverrideKind_Name(request.kind())},
-              {request.selector().has_segment() ? "segment" : "identity",
-               request.selector().has_segment() ? request.selector().segment()
-                                                : request.selector().identity()},
+              {whom.first, whom.second},
               {"target", request.selector().target()},
               {"actor", made->actor},
               {"reason", made->reason},
               {"expires_at",
                absl::FormatTime(absl::RFC3339_full, made->expires_at, absl::UTCTimeZone())}});
   FillOverride(*made, *response.mutable_override());
+  if (made->IsStop()) {
+    const overrides::Exemptions exempt =
+        registry_->ListExemptions(made->selector.target, kExemptRulesShown);
+    response.set_exempt_rule_count(static_cast<int64_t>(exempt.count));
+    for (const std::string& rule : exempt.rules) response.add_exempt_rules(rule);
+  }
   return grpc::Status();
 }
 
 grpc::Status OverrideService::List(const Asked& asked, const v1::ListOverridesRequest& request,
                                    v1::ListOverridesResponse& response) {
-  if (const auto refused = access_.MayReadStatus(asked.who)) return ToGrpcStatus(*refused);
+  // Who may stop everything has to find what to end.
+  const access::Caller* const caller = asked.who.caller;
+  const bool is_its_own =
+      caller != nullptr && caller->everything() && request.selector().everything();
+  if (const auto refused = is_its_own ? std::nullopt : access_.MayReadStatus(asked.who)) {
+    return ToGrpcStatus(*refused);
+  }
   const absl::StatusOr<Page> page = PageOf(request.page_size(), request.page_token());
   if (!page.ok()) return ToGrpc(page.status());
   overrides::ListQuery query{.before_id = page->before_id, .most = page->most()};
   if (request.has_selector()) {
-    query.selector = FromProto(request.selector());
-    const absl::Status valid = overrides::ValidateSelector(*query.selector);
+    const absl::StatusOr<overrides::Selector> selector = FromProto(request.selector());
+    const absl::Status valid =
+        selector.ok() ? overrides::ValidateSelector(*selector) : selector.status();
     if (!valid.ok()) return ToGrpc(valid);
+    query.selector = *selector;
   }
   if (registry_ == nullptr) return grpc::Status();
   std::vector<overrides::Override> found = registry_->List(query);
@@ -185,10 +179,11 @@ grpc::Status OverrideService::MayDelete(const access::Asker& who, int64_t id) {
   if (!may_exist || registry_ == nullptr) return grpc::Status();
   const auto found = registry_->List({.before_id = id + 1, .most = 1});
   if (found.empty() || found.front().id != id) return grpc::Status();
-  refused = access_.MayOverride(who, found.front().selector.identity, "id");
+  refused = access_.MayOverride(who, GrantOf(found.front()), found.front().selector.identity, "id");
   if (!refused.has_value()) return grpc::Status();
-  // Counted as refused, but whom others have overrides on takes `status` to know.
-  if (!who.caller->status()) return NotInForce(id);
+  // Counted as refused, but whom others have overrides on takes `status` to know. What is on
+  // everything each denial says.
+  if (!who.caller->status() && !found.front().selector.everything) return NotInForce(id);
   return ToGrpcStatus(*refused);
 }
 
@@ -196,7 +191,7 @@ grpc::Status OverrideService::Delete(const Asked& asked, const v1::DeleteOverrid
                                      v1::DeleteOverrideResponse& response) {
   const access::Caller* const caller = asked.who.caller;
   if (grpc::Status may = MayDelete(asked.who, request.id()); !may.ok()) return may;
-  if (registry_ == nullptr) return NoStateFolder();
+  if (registry_ == nullptr) return NoStateFolder("overrides");
   overrides::DeleteRequest deletion{
       .id = request.id(), .actor = request.actor(), .reason = request.reason()};
   if (caller != nullptr) {

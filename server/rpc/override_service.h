@@ -14,27 +14,16 @@
 
 #include "server/access/access_control.h"
 #include "server/overrides/registry.h"
-#include "server/transport/service.h"
+#include "server/rpc/guarded_service.h"
 
 namespace headgate::rpc {
 
-class OverrideService final : public transport::Service {
+class OverrideService final : public GuardedService {
  public:
   // Both outlive this. Without a registry there is no state folder, and so there are no overrides.
   OverrideService(overrides::Registry* registry, access::AccessControl& access);
 
  private:
-  // Who calls, and by which call.
-  struct Asked {
-    const grpc::ServerContext& context;
-    access::Asker who = {};
-  };
-
-  // A method that takes who calls.
-  template <typename Request, typename Response>
-  void AddGuarded(const char* path,
-                  grpc::Status (OverrideService::*run)(const Asked&, const Request&, Response&));
-
   grpc::Status Create(const Asked& asked, const v1::CreateOverrideRequest& request,
                       v1::CreateOverrideResponse& response);
   grpc::Status List(const Asked& asked, const v1::ListOverridesRequest& request,
@@ -48,7 +37,6 @@ class OverrideService final : public transport::Service {
   grpc::Status MayDelete(const access::Asker& who, int64_t id);
 
   overrides::Registry* const registry_;
-  access::AccessControl& access_;
 };
 
 }  // namespace headgate::rpc

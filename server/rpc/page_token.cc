@@ -1,10 +1,16 @@
-// A token is a response with nothing but its period and its last sum.
+// A token is a response with nothing but its period, its last sum, and in the place of its own
+// token "NUMBER:FIRST" of a ranking.
 
 #include "server/rpc/page_token.h"
 
 #include <headgate/v1/throttle_log_service.pb.h>
 
+#include <vector>
+
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "server/rpc/proto_time.h"
 #include "server/rpc/throttle_log_proto.h"
 
@@ -32,6 +38,13 @@ bool IsValid(const v1::QueryThrottleLogResponse& page) {
          v1::Reason_IsValid(page.sums(0).reason());
 }
 
+bool ReadRanking(const std::string& text, throttle_log::RankingPlace& place) {
+  if (text.empty()) return true;
+  const std::vector<std::string> parts = absl::StrSplit(text, ':');
+  return parts.size() == 2 && absl::SimpleAtoi(parts[0], &place.number) &&
+         absl::SimpleAtoi(parts[1], &place.first);
+}
+
 }  // namespace
 
 std::string MakePageToken(const PageStart& start) {
@@ -39,18 +52,21 @@ std::string MakePageToken(const PageStart& start) {
   SetSeconds(start.period.from_s, *page.mutable_from());
   SetSeconds(start.period.to_s, *page.mutable_to());
   FillSum(start.after, kEverything, *page.add_sums());
+  if (start.ranking.number != 0) {
+    page.set_next_page_token(absl::StrCat(start.ranking.number, ":", start.ranking.first));
+  }
   return absl::WebSafeBase64Escape(page.SerializeAsString());
 }
 
 absl::StatusOr<PageStart> ReadPageToken(const std::string& token) {
   std::string bytes;
   v1::QueryThrottleLogResponse page;
+  PageStart start;
   if (!absl::WebSafeBase64Unescape(token, &bytes) || !page.ParseFromString(bytes) ||
-      !IsValid(page)) {
+      !IsValid(page) || !ReadRanking(page.next_page_token(), start.ranking)) {
     return absl::InvalidArgumentError("page_token: is not one that this server gave out");
   }
   const v1::LogSum& sum = page.sums(0);
-  PageStart start;
   start.period = {page.from().seconds(), page.to().seconds()};
   start.after.key = {.step_s = sum.from().seconds(),
                      .identity = sum.identity(),
@@ -60,6 +76,8 @@ absl::StatusOr<PageStart> ReadPageToken(const std::string& token) {
                      .budget = sum.budget(),
                      .rule = sum.rule(),
                      .signal = sum.signal()};
+  start.after.allowed = sum.allowed();
+  start.after.would_be_denied = sum.would_be_denied();
   start.after.denied = sum.denied();
   start.after.denied_cost = sum.denied_cost();
   return start;

@@ -11,12 +11,14 @@
 
 #include "absl/status/statusor.h"
 #include "server/throttle_log/query.h"
+#include "server/throttle_log/rankings.h"
 
 namespace headgate::rpc {
 
 struct PageStart {
   throttle_log::Period period;
   throttle_log::Sum after;
+  throttle_log::RankingPlace ranking = {};  // where the rest of an order by counts is kept
 };
 
 std::string MakePageToken(const PageStart& start);

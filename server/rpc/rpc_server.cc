@@ -21,7 +21,8 @@ absl::Status Validate(const RpcServerOptions& options) {
   status.Update(InRange("threads", options.threads, 1, config::kMaxThreads));
   status.Update(InRange("streams.all", options.streams.all, 0, 1 << 20));
   status.Update(InRange("streams.of_one_caller", options.streams.of_one_caller, 1, 1 << 20));
-  status.Update(InRange("connections.most", options.connections.most, 1, config::kMaxConnections));
+  status.Update(
+      InRange("connections.max_open", options.connections.max_open, 1, config::kMaxConnections));
   return status;
 }
 
@@ -44,9 +45,9 @@ transport::GrpcServerOptions GrpcOptions(const RpcServerOptions& options,
             return Identify(access, CallEvidence(context), asker);
           },
       .health_names = {"headgate.v1.ThrottlerService", "headgate.v1.StatusService"},
-      .async_services = {&throttler},
+      .async_services = options.more_async_services,
       .services = options.more_services};
-  if (options.another_service != nullptr) grpc.async_services.push_back(options.another_service);
+  grpc.async_services.insert(grpc.async_services.begin(), &throttler);
   grpc.services.insert(grpc.services.begin(), &status);
   return grpc;
 }

@@ -43,8 +43,8 @@ struct RpcServerOptions {
   // Answers, besides those to Checks and reports, that nobody reads for so long are cancelled.
   absl::Duration unread_answers = absl::Seconds(5);
   std::string version = "unknown";  // of the server, for GetStatus
-  // Served along with ours, such as a benchmark's.
-  transport::AsyncService* another_service = nullptr;
+  // Served along with ours on the same threads, such as a benchmark's. They outlive the server.
+  std::vector<transport::AsyncService*> more_async_services = {};
   // Further ones, which outlive the server. grpc.health.v1 does not list them. With a
   // health_address they have to be of class Service, which refuses calls over it.
   std::vector<grpc::Service*> more_services = {};
@@ -70,6 +70,8 @@ class RpcServer {
 
   // Those of health_address, which has room of its own, are not counted.
   transport::ConnectionCounts connections() const { return grpc_.connections(); }
+  // Of tables that were made or given back, say: see transport::GrpcServer.
+  void AllowMemory(int64_t bytes) { grpc_.AllowMemory(bytes); }
   // CheckStreams that are open.
   int streams_open() const;
   // Health watches that are open.

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/rpc/decision_proto.h"
+#include "server/rpc/override_proto.h"
 #include "server/rpc/proto_time.h"
 
 namespace headgate::rpc {
@@ -80,6 +81,7 @@ void FillConfig(const config::LoadStatus& from, v1::ConfigStatus& to) {
     SetTimestamp(from.refused_at, *to.mutable_refused_at());
   }
   for (const std::string& field : from.pending_restart) to.add_pending_restart(field);
+  for (const std::string& warning : from.warnings) to.add_warnings(warning);
 }
 
 void FillTarget(const health::TargetSnapshot& from, const Now& now, v1::TargetStatus& to) {
@@ -94,6 +96,23 @@ void FillTarget(const health::TargetSnapshot& from, const Now& now, v1::TargetSt
     FillAge(profile.health.sampled_at_ns, now, health, &v1::Health::mutable_sample_age);
   }
   for (const auto& controller : from.controllers) FillController(controller, *to.add_controllers());
+}
+
+void FillPermits(const engine::Engine& engine, const Now& now, v1::PermitsStatus& to) {
+  constexpr size_t kMostHolders = 20;
+  const engine::Engine::PermitStats stats = engine.ReadPermitStats(now);
+  to.set_capacity(static_cast<int64_t>(stats.capacity));
+  to.set_max_share(stats.max_share);
+  to.set_most_for_one(stats.most_for_one);
+  to.set_turned_away(stats.turned_away);
+  to.set_without_permit(stats.without);
+  for (const engine::PermitHolderView& from : engine.ReadPermitHolders(kMostHolders)) {
+    v1::PermitHolder& holder = *to.add_holders();
+    holder.set_name(from.name);
+    holder.set_is_caller(from.is_caller);
+    holder.set_permits(from.permits);
+    holder.set_turned_away(from.turned_away);
+  }
 }
 
 void FillThrottleLog(const throttle_log::ThrottleLogSnapshot& from, v1::ThrottleLogStatus& to) {
@@ -111,6 +130,7 @@ void FillThrottleLog(const throttle_log::ThrottleLogSnapshot& from, v1::Throttle
 void FillOverrides(const overrides::OverridesSnapshot& from, v1::OverridesStatus& to) {
   to.set_in_force(static_cast<int32_t>(from.in_force));
   to.set_error(std::string(from.status.message()));
+  for (const overrides::Override& stop : from.stops) FillOverride(stop, *to.add_stops());
 }
 
 void FillSnapshot(const snapshot::SnapshotView& from, const Now& now, v1::SnapshotStatus& to) {
@@ -146,7 +166,7 @@ void FillAccess(const access::AccessSnapshot& from, v1::AccessStatus& to) {
 
 void FillConnections(const transport::ConnectionCounts& from, v1::ConnectionStatus& to) {
   to.set_open(from.open);
-  to.set_most(from.most);
+  to.set_most(from.max_open);
   to.set_accepted(from.accepted);
   to.set_refused(from.refused);
   to.set_failed(from.failed);
@@ -166,6 +186,9 @@ void FillBudget(const engine::BudgetView& from, v1::BudgetStatus& to) {
   if (from.max_concurrency.has_value()) to.set_max_concurrency(*from.max_concurrency);
   to.set_health(from.health);
   to.set_speed(from.speed);
+  to.set_unit(ToBudgetUnit(from.unit));
+  to.set_overruns(static_cast<int64_t>(from.overruns));
+  to.set_overrun_sum(from.overrun_sum);
 }
 
 void FillBucketStatus(const engine::FullBucket& from, v1::BucketStatus& to) {
@@ -174,6 +197,7 @@ void FillBucketStatus(const engine::FullBucket& from, v1::BucketStatus& to) {
   to.set_bucket(from.bucket);
   to.set_debt(from.debt);
   to.set_fill(from.fill);
+  to.set_unit(ToBudgetUnit(from.unit));
   if (from.empty_in != absl::InfiniteDuration()) {
     SetDuration(from.empty_in, *to.mutable_empty_in());
   }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/rpc/access_status.h"
 #include "server/rpc/errors.h"
+#include "server/rpc/page_size.h"
 #include "server/rpc/proto_time.h"
 #include "server/rpc/status_proto.h"
 
@@ -21,15 +22,6 @@ namespace {
 constexpr int kMaxOnPage = 1000;
 constexpr int kBudgetsOnPage = 100;
 constexpr int kBucketsOnPage = 20;
-
-absl::Status PageSize(int asked, int usual, size_t& size) {
-  if (asked < 0 || asked > kMaxOnPage) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("page_size: must be 0 to ", kMaxOnPage, "; it is ", asked));
-  }
-  size = static_cast<size_t>(asked == 0 ? usual : asked);
-  return absl::OkStatus();
-}
 
 // A token is the place of the next page's first item.
 absl::Status FindStart(const std::string& token, size_t items, size_t& start) {
@@ -60,30 +52,26 @@ absl::Status Exists(const engine::Engine& engine, const std::string& target,
 }  // namespace
 
 template <typename Request, typename Response>
-void StatusService::AddGuarded(const char* path,
-                               grpc::Status (StatusService::*run)(const Request&, Response&)) {
-  AddSync<Request, Response>(
-      path, [this, run](grpc::ServerContext& context, const Request& request, Response& response) {
-        const CallEvidence call(context);
-        access::Asker asker;
-        grpc::Status known = Identify(access_, call, asker);
-        if (!known.ok()) return known;
-        if (const auto refused = access_.MayReadStatus(asker)) return ToGrpcStatus(*refused);
-        return (this->*run)(request, response);
+void StatusService::AddForReaders(const char* path,
+                                  grpc::Status (StatusService::*run)(const Request&, Response&)) {
+  AddGuarded<Request, Response>(
+      path, [this, run](const Asked& asked, const Request& request, Response& response) {
+        const auto refused = access_.MayReadStatus(asked.who);
+        return refused.has_value() ? ToGrpcStatus(*refused) : (this->*run)(request, response);
       });
 }
 
 StatusService::StatusService(std::string version, const Dependencies& on,
                              std::function<transport::ConnectionCounts()> connections)
-    : version_(std::move(version)),
+    : GuardedService(on.access),
+      version_(std::move(version)),
       engine_(on.engine),
       clock_(on.clock),
       source_(on.status),
-      connections_(std::move(connections)),
-      access_(on.access) {
-  AddGuarded("/headgate.v1.StatusService/GetStatus", &StatusService::GetStatus);
-  AddGuarded("/headgate.v1.StatusService/ListBudgets", &StatusService::ListBudgets);
-  AddGuarded("/headgate.v1.StatusService/ListBuckets", &StatusService::ListBuckets);
+      connections_(std::move(connections)) {
+  AddForReaders("/headgate.v1.StatusService/GetStatus", &StatusService::GetStatus);
+  AddForReaders("/headgate.v1.StatusService/ListBudgets", &StatusService::ListBudgets);
+  AddForReaders("/headgate.v1.StatusService/ListBuckets", &StatusService::ListBuckets);
 }
 
 grpc::Status StatusService::GetStatus(const v1::GetStatusRequest& request,
@@ -92,8 +80,15 @@ grpc::Status StatusService::GetStatus(const v1::GetStatusRequest& request,
   response.set_version(version_);
   SetTimestamp(source_.StartedAt(), *response.mutable_started_at());
   FillConfig(source_.Config(), *response.mutable_config());
-  for (const health::TargetSnapshot& target : source_.Targets()) {
+  std::vector<engine::BudgetView> budgets = engine_.ReadBudgets(now);
+  for (health::TargetSnapshot& target : source_.Targets()) {
     if (!request.target().empty() && target.name != request.target()) continue;
+    std::erase_if(target.controllers, [&](const auto& controller) {
+      return std::any_of(budgets.begin(), budgets.end(), [&](const auto& budget) {
+        return !budget.is_charged && budget.target == target.name &&
+               budget.budget == controller.budget;
+      });
+    });
     FillTarget(target, now, *response.add_targets());
   }
   if (!request.target().empty() && response.targets().empty()) {
@@ -103,36 +98,42 @@ grpc::Status StatusService::GetStatus(const v1::GetStatusRequest& request,
   }
   const engine::Engine::Stats stats = engine_.ReadStats(now);
   response.set_permits_outstanding(static_cast<int64_t>(stats.permits_live));
+  FillPermits(engine_, now, *response.mutable_permits());
   response.set_buckets_owing(static_cast<int64_t>(stats.buckets_owing));
   response.set_buckets_capacity(static_cast<int64_t>(stats.buckets));
   response.set_live_evictions(static_cast<int64_t>(stats.live_evictions));
   FillThrottleLog(source_.ThrottleLog(), *response.mutable_throttle_log());
-  const overrides::OverridesSnapshot overrides = source_.Overrides();
+  overrides::OverridesSnapshot overrides = source_.Overrides();
+  std::erase_if(overrides.stops, [&](const overrides::Override& stop) {
+    return !request.target().empty() && !stop.selector.target.empty() &&
+           stop.selector.target != request.target();
+  });
   if (overrides.is_kept) FillOverrides(overrides, *response.mutable_overrides());
   const snapshot::SnapshotView snapshot = source_.Snapshot();
   if (!snapshot.path.empty()) FillSnapshot(snapshot, now, *response.mutable_snapshot());
   if (const tls::TlsSnapshot tls = source_.Tls(); tls.is_on) FillTls(tls, *response.mutable_tls());
-  if (const access::AccessSnapshot access = source_.Access(); access.is_on) {
-    FillAccess(access, *response.mutable_access());
-  }
+  const access::AccessSnapshot access = source_.Access();
+  if (access.is_on) FillAccess(access, *response.mutable_access());
+  if (!access.exposed_at.empty()) response.add_warnings(access::ExposedText(access.exposed_at));
   FillConnections(connections_(), *response.mutable_connections());
   return grpc::Status();
 }
 
 grpc::Status StatusService::ListBudgets(const v1::ListBudgetsRequest& request,
                                         v1::ListBudgetsResponse& response) {
-  size_t size = 0;
   size_t start = 0;
-  absl::Status status = PageSize(request.page_size(), kBudgetsOnPage, size);
+  const auto size = PageSizeOf(request.page_size(), kBudgetsOnPage, kMaxOnPage);
+  absl::Status status = size.status();
   if (status.ok()) status = Exists(engine_, request.target(), "");
   if (!status.ok()) return ToGrpcStatus(status, {});
   std::vector<engine::BudgetView> budgets = engine_.ReadBudgets(clock_.Read());
-  if (!request.target().empty()) {
-    std::erase_if(budgets, [&](const auto& budget) { return budget.target != request.target(); });
-  }
+  std::erase_if(budgets, [&](const auto& budget) {
+    return (!request.target().empty() && budget.target != request.target()) ||
+           (!budget.is_charged && !request.include_uncharged());
+  });
   status = FindStart(request.page_token(), budgets.size(), start);
   if (!status.ok()) return ToGrpcStatus(status, {});
-  const size_t end = std::min(start + size, budgets.size());
+  const size_t end = std::min(start + *size, budgets.size());
   for (size_t i = start; i < end; ++i) FillBudget(budgets[i], *response.add_budgets());
   if (end < budgets.size()) response.set_next_page_token(absl::StrCat(end));
   return grpc::Status();
@@ -140,12 +141,12 @@ grpc::Status StatusService::ListBudgets(const v1::ListBudgetsRequest& request,
 
 grpc::Status StatusService::ListBuckets(const v1::ListBucketsRequest& request,
                                         v1::ListBucketsResponse& response) {
-  size_t size = 0;
-  absl::Status status = PageSize(request.page_size(), kBucketsOnPage, size);
+  const auto size = PageSizeOf(request.page_size(), kBucketsOnPage, kMaxOnPage);
+  absl::Status status = size.status();
   if (status.ok()) status = Exists(engine_, request.target(), request.budget());
   if (!status.ok()) return ToGrpcStatus(status, {});
   for (const engine::FullBucket& bucket :
-       engine_.ReadFullestBuckets(request.target(), request.budget(), size, clock_.Read())) {
+       engine_.ReadFullestBuckets(request.target(), request.budget(), *size, clock_.Read())) {
     FillBucketStatus(bucket, *response.add_buckets());
   }
   return grpc::Status();

@@ -11,12 +11,12 @@
 #include <string>
 
 #include "server/rpc/dependencies.h"
+#include "server/rpc/guarded_service.h"
 #include "server/transport/acceptor.h"
-#include "server/transport/service.h"
 
 namespace headgate::rpc {
 
-class StatusService final : public transport::Service {
+class StatusService final : public GuardedService {
  public:
   // `connections` is asked while the server runs, by any thread.
   StatusService(std::string version, const Dependencies& on,
@@ -25,7 +25,8 @@ class StatusService final : public transport::Service {
  private:
   // A method for those who may read status.
   template <typename Request, typename Response>
-  void AddGuarded(const char* path, grpc::Status (StatusService::*run)(const Request&, Response&));
+  void AddForReaders(const char* path,
+                     grpc::Status (StatusService::*run)(const Request&, Response&));
 
   grpc::Status GetStatus(const v1::GetStatusRequest& request, v1::GetStatusResponse& response);
   grpc::Status ListBudgets(const v1::ListBudgetsRequest& request,
@@ -38,7 +39,6 @@ class StatusService final : public transport::Service {
   Clock& clock_;
   StatusSource& source_;
   const std::function<transport::ConnectionCounts()> connections_;
-  access::AccessControl& access_;
 };
 
 }  // namespace headgate::rpc

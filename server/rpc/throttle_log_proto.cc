@@ -1,5 +1,7 @@
 #include "server/rpc/throttle_log_proto.h"
 
+#include <tuple>
+
 #include "server/rpc/proto_time.h"
 #include "server/throttle_log/interval_text.h"
 
@@ -90,6 +92,23 @@ void FillReplayed(const throttle_log::ReplayedIdentity& from, v1::ReplayedIdenti
   to.set_denied_after(from.after.denied);
   to.set_allowed_cost_before(from.before.allowed_cost);
   to.set_allowed_cost_after(from.after.allowed_cost);
+}
+
+void FillBaseline(const std::vector<throttle_log::ReplayedIdentity>& in_force,
+                  v1::ReplayThrottleLogResponse& to) {
+  auto next = in_force.begin();
+  for (v1::ReplayedIdentity& replayed : *to.mutable_identities()) {
+    const auto is_before = [&] {
+      return std::tie(next->identity, next->target) <
+             std::tie(replayed.identity(), replayed.target());
+    };
+    while (next != in_force.end() && is_before()) ++next;
+    if (next == in_force.end()) return;
+    if (next->identity != replayed.identity() || next->target != replayed.target()) continue;
+    replayed.set_allowed_in_force(next->after.allowed);
+    replayed.set_denied_in_force(next->after.denied);
+    replayed.set_allowed_cost_in_force(next->after.allowed_cost);
+  }
 }
 
 }  // namespace headgate::rpc

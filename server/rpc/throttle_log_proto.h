@@ -7,6 +7,7 @@
 #include <headgate/v1/throttle_log_service.pb.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "server/throttle_log/intervals.h"
 #include "server/throttle_log/query.h"
@@ -23,6 +24,9 @@ void FillSum(const throttle_log::Sum& from, const throttle_log::Grouping& by, v1
 void FillInterval(const throttle_log::Interval& from, v1::ThrottledInterval& to);
 void FillDenial(const throttle_log::Denial& from, v1::Denial& to);
 void FillReplayed(const throttle_log::ReplayedIdentity& from, v1::ReplayedIdentity& to);
+// What a replay of the configuration in force gave, beside the same identities. Both are sorted.
+void FillBaseline(const std::vector<throttle_log::ReplayedIdentity>& in_force,
+                  v1::ReplayThrottleLogResponse& to);
 void SetSeconds(int64_t unix_s, google::protobuf::Timestamp& to);
 
 }  // namespace headgate::rpc

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/identity.h"
+#include "server/rpc/page_size.h"
 #include "server/rpc/page_token.h"
 #include "server/rpc/proto_time.h"
 #include "server/rpc/throttle_log_proto.h"
@@ -24,8 +25,6 @@ constexpr int kMaxSumsOnPage = 10'000;
 constexpr int kIntervalsOnPage = 100;
 constexpr int kMaxIntervalsOnPage = 1000;
 constexpr int32_t kNanosPerSecond = 1'000'000'000;
-// Counts arrive within two seconds of a Check; what a slow store gets later is the exception.
-constexpr absl::Duration kSettles = absl::Seconds(5);
 
 absl::Status Wrong(const std::string& field, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat(field, ": ", what));
@@ -142,14 +141,11 @@ absl::StatusOr<throttle_log::SumOrder> OrderOf(int order) {
       return throttle_log::SumOrder::kMaxDenied;
     case v1::LOG_ORDER_MOST_COST_DENIED:
       return throttle_log::SumOrder::kMaxCostDenied;
+    case v1::LOG_ORDER_MOST_CHECKS:
+      return throttle_log::SumOrder::kMaxChecks;
     default:
       return Wrong("order", "is no order");
   }
-}
-
-int64_t SettledBefore(const Keeping& keeping, absl::Time now) {
-  const int64_t step_s = absl::ToInt64Seconds(keeping.step);
-  return absl::ToUnixSeconds(now - kSettles) / step_s * step_s;
 }
 
 // Goes on where the page before ended.
@@ -170,11 +166,6 @@ absl::Status ValidateSelector(const char* field, const std::string& identity) {
   Identity parsed;
   const absl::Status status = Identity::Parse(identity, 0, parsed);
   return status.ok() ? status : Wrong(field, std::string(status.message()));
-}
-
-absl::StatusOr<size_t> PageSizeOf(int32_t asked, int usual, int most) {
-  if (asked >= 0 && asked <= most) return static_cast<size_t>(asked == 0 ? usual : asked);
-  return Wrong("page_size", absl::StrCat("must be 0 to ", most, "; it is ", asked));
 }
 
 absl::StatusOr<throttle_log::ScanFilter> ToScanFilter(const v1::LogFilter& from,
@@ -227,7 +218,6 @@ absl::StatusOr<throttle_log::SumQuery> ToSumQuery(const v1::QueryThrottleLogRequ
   query.level = from.level();
   query.step_s = *step_s;
   query.coarse_s = absl::ToInt64Seconds(keeping.coarse_step);
-  query.settled_s = SettledBefore(keeping, now);
   query.order = *order;
   query.page_size = *page_size;
   if (from.page_token().empty()) return query;

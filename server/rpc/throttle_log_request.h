@@ -24,9 +24,6 @@ namespace headgate::rpc {
 // Ok, or InvalidArgument: empty, "*" (counted under no identity), or an identity.
 absl::Status ValidateSelector(const char* field, const std::string& identity);
 
-// A page's size, `usual` where none is asked for.
-absl::StatusOr<size_t> PageSizeOf(int32_t asked, int usual, int most);
-
 // The filter, its period widened to whole steps of the log.
 absl::StatusOr<throttle_log::ScanFilter> ToScanFilter(const v1::LogFilter& from,
                                                       const throttle_log::Keeping& keeping,

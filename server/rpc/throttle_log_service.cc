@@ -11,6 +11,7 @@
 #include "server/config/load.h"
 #include "server/rpc/access_status.h"
 #include "server/rpc/errors.h"
+#include "server/rpc/page_size.h"
 #include "server/rpc/page_token.h"
 #include "server/rpc/throttle_log_proto.h"
 #include "server/rpc/throttle_log_request.h"
@@ -25,6 +26,8 @@ constexpr size_t kMaxBucketBytes = size_t{256} << 20;
 // Each target has budgets and profiles of its own: some hundred megabytes.
 constexpr size_t kMaxPerTarget = 100'000;
 constexpr size_t kMaxFindingBytes = 1400;
+// A store that is slower than this is not waited for: the answer says what it lacks.
+constexpr absl::Duration kPatience = absl::Seconds(2);
 constexpr int kDenialsOnPage = 100;
 constexpr int kMaxDenialsOnPage = 1000;
 
@@ -112,61 +115,106 @@ std::pair<std::string_view, const char*> WhoseLog(const Request& request) {
 }  // namespace
 
 template <typename Request, typename Response>
-void ThrottleLogService::AddGuarded(const char* path,
-                                    grpc::Status (ThrottleLogService::*run)(const Context&,
-                                                                            const Request&,
-                                                                            Response&)) {
-  AddSync<Request, Response>(
-      path, [this, run](Context& context, const Request& request, Response& response) {
-        const CallEvidence call(context);
-        access::Asker asker;
-        grpc::Status known = Identify(sources_.access, call, asker);
-        if (!known.ok()) return known;
+void ThrottleLogService::AddForReaders(const char* path,
+                                       grpc::Status (ThrottleLogService::*run)(const Context&,
+                                                                               const Request&,
+                                                                               Response&)) {
+  AddGuarded<Request, Response>(
+      path, [this, run](const Asked& asked, const Request& request, Response& response) {
         const auto [identity, field] = WhoseLog(request);
-        const auto refused = sources_.access.MayReadLogs(asker, identity, field);
-        if (refused.has_value()) return ToGrpcStatus(*refused);
-        return (this->*run)(context, request, response);
+        const auto refused = access_.MayReadLogs(asked.who, identity, field);
+        return refused.has_value() ? ToGrpcStatus(*refused)
+                                   : (this->*run)(asked.context, request, response);
       });
 }
 
-ThrottleLogService::ThrottleLogService(const ThrottleLogSources& sources) : sources_(sources) {
+ThrottleLogService::ThrottleLogService(const ThrottleLogSources& sources)
+    : GuardedService(sources.access),
+      sources_(sources),
+      rankings_({.first_number = static_cast<uint64_t>(sources.clock.Read().wall_ns)}) {
   using Log = ThrottleLogService;
-  AddGuarded("/headgate.v1.ThrottleLogService/QueryThrottleLog", &Log::Query);
-  AddGuarded("/headgate.v1.ThrottleLogService/ListThrottledIntervals", &Log::ListIntervals);
-  AddGuarded("/headgate.v1.ThrottleLogService/ListDenials", &Log::ListDenials);
-  AddGuarded("/headgate.v1.ThrottleLogService/ReplayThrottleLog", &Log::Replay);
+  AddForReaders("/headgate.v1.ThrottleLogService/QueryThrottleLog", &Log::Query);
+  AddForReaders("/headgate.v1.ThrottleLogService/ListThrottledIntervals", &Log::ListIntervals);
+  AddForReaders("/headgate.v1.ThrottleLogService/ListDenials", &Log::ListDenials);
+  AddForReaders("/headgate.v1.ThrottleLogService/ReplayThrottleLog", &Log::Replay);
 }
 
 grpc::Status ThrottleLogService::Query(const Context&, const v1::QueryThrottleLogRequest& request,
                                        v1::QueryThrottleLogResponse& response) {
-  const auto query = ToSumQuery(request, sources_.keeping, sources_.clock.Read().wall());
+  auto query = ToSumQuery(request, sources_.keeping, sources_.clock.Read().wall());
   if (!query.ok()) return ToGrpcStatus(query.status(), {});
   const ReadCount::Place place(reads_);
   if (!place.taken()) return TooManyReads();
-  const auto page = throttle_log::QuerySums(sources_.store, *query);
+  if (request.page_token().empty()) {
+    CatchUp();
+    // What has just been counted may belong to a step that has begun since.
+    query = ToSumQuery(request, sources_.keeping, sources_.clock.Read().wall());
+    if (!query.ok()) return ToGrpcStatus(query.status(), {});
+  }
+  throttle_log::RankingPlace next;
+  const auto page = PageOf(request, *query, next);
   if (!page.ok()) return FromLog(page.status());
   for (const throttle_log::Sum& sum : page->sums) FillSum(sum, query->by, *response.add_sums());
   SetSeconds(query->filter.from_s, *response.mutable_from());
-  SetSeconds(page->to_s, *response.mutable_to());
+  SetSeconds(query->filter.to_s, *response.mutable_to());
+  response.set_waiting_checks(ChecksWaiting(query->filter));
   if (page->more) {
-    const throttle_log::Period period{query->filter.from_s, page->to_s};
-    response.set_next_page_token(MakePageToken({period, page->sums.back()}));
+    const throttle_log::Period period{query->filter.from_s, query->filter.to_s};
+    response.set_next_page_token(MakePageToken({period, page->sums.back(), next}));
   }
   return grpc::Status();
+}
+
+absl::StatusOr<throttle_log::SumPage> ThrottleLogService::PageOf(
+    const v1::QueryThrottleLogRequest& request, const throttle_log::SumQuery& query,
+    throttle_log::RankingPlace& next) {
+  v1::QueryThrottleLogRequest question = request;
+  question.clear_page_token();
+  question.clear_page_size();
+  const std::string asked = question.SerializeAsString();
+  const Now now = sources_.clock.Read();
+  if (query.after.has_value()) {
+    const absl::StatusOr<PageStart> start = ReadPageToken(request.page_token());
+    if (!start.ok()) return start.status();
+    auto kept = rankings_.Page(start->ranking, asked, query.page_size, now);
+    if (kept.has_value()) {
+      next = {start->ranking.number, start->ranking.first + kept->sums.size()};
+      return *std::move(kept);
+    }
+  }
+  auto page = throttle_log::QuerySums(sources_.store, query);
+  if (page.ok() && !page->rest.empty()) {
+    next.number = rankings_.Keep(asked, std::move(page->rest), now);
+  }
+  return page;
+}
+
+void ThrottleLogService::CatchUp() const {
+  if (sources_.writer != nullptr) sources_.writer->CatchUp(kPatience);
+}
+
+int64_t ThrottleLogService::ChecksWaiting(const throttle_log::ScanFilter& filter) const {
+  return sources_.writer == nullptr ? 0 : sources_.writer->ChecksWaiting(filter);
 }
 
 grpc::Status ThrottleLogService::ListIntervals(const Context&,
                                                const v1::ListThrottledIntervalsRequest& request,
                                                v1::ListThrottledIntervalsResponse& response) {
-  const auto query = ToIntervalQuery(request, sources_.keeping, sources_.clock.Read().wall());
+  auto query = ToIntervalQuery(request, sources_.keeping, sources_.clock.Read().wall());
   if (!query.ok()) return ToGrpcStatus(query.status(), {});
   const ReadCount::Place place(reads_);
   if (!place.taken()) return TooManyReads();
+  if (request.page_token().empty()) {
+    CatchUp();
+    query = ToIntervalQuery(request, sources_.keeping, sources_.clock.Read().wall());
+    if (!query.ok()) return ToGrpcStatus(query.status(), {});
+  }
   const auto page = throttle_log::FindIntervals(sources_.store, *query);
   if (!page.ok()) return FromLog(page.status());
   for (const throttle_log::Interval& interval : page->intervals) {
     FillInterval(interval, *response.add_intervals());
   }
+  response.set_waiting_checks(ChecksWaiting(query->filter));
   if (page->more) {
     const throttle_log::Interval& last = page->intervals.back();
     PageStart next{{query->filter.from_s, query->filter.to_s}, {}};
@@ -212,6 +260,7 @@ grpc::Status ThrottleLogService::Replay(const Context& context,
   const absl::Status fits = ValidateSize(loaded.config->policy);
   if (!fits.ok()) return BadConfig(std::string(fits.message()));
   if (context.IsCancelled()) return FromLog(absl::CancelledError("the caller has gone"));
+  CatchUp();
 
   throttle_log::ReplayOptions options;
   options.policy = std::move(loaded.config->policy);
@@ -226,6 +275,15 @@ grpc::Status ThrottleLogService::Replay(const Context& context,
   if (!result.ok()) return FromLog(result.status());
   for (const auto& identity : result->identities) {
     FillReplayed(identity, *response.add_identities());
+  }
+  const std::shared_ptr<const config::Config> in_force =
+      sources_.in_force ? sources_.in_force() : nullptr;
+  if (in_force != nullptr) {
+    options.policy = in_force->policy;
+    options.bucket_bytes = std::min(in_force->engine.bucket_bytes, kMaxBucketBytes);
+    const auto baseline = throttle_log::Replay(sources_.store, options);
+    if (!baseline.ok()) return FromLog(baseline.status());
+    FillBaseline(baseline->identities, response);
   }
   for (const std::string& caveat : result->caveats) response.add_caveats(caveat);
   SetSeconds(options.filter.from_s, *response.mutable_from());

@@ -16,20 +16,30 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <mutex>
 
+#include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "server/access/access_control.h"
+#include "server/config/config.h"
+#include "server/rpc/guarded_service.h"
+#include "server/throttle_log/rankings.h"
 #include "server/throttle_log/recorder.h"
 #include "server/throttle_log/store.h"
-#include "server/transport/service.h"
+#include "server/throttle_log/writer.h"
 
 namespace headgate::rpc {
 
 struct ThrottleLogSources {
   const throttle_log::Store& store;
   throttle_log::Recorder& recorder;  // knows single denials
+  // Brings the newest counts into the store before it is read; null: they are there already.
+  throttle_log::Writer* writer = nullptr;
   Clock& clock;
+  // The configuration that a replay's own inexactness is told by; null: none.
+  std::function<std::shared_ptr<const config::Config>()> in_force = nullptr;
   throttle_log::Keeping keeping = {};
   uint64_t seed = 0;  // of a replay's dice
   access::AccessControl& access;
@@ -64,7 +74,7 @@ class ReadCount {
   std::atomic<int> running_{0};  // those that are being refused included
 };
 
-class ThrottleLogService final : public transport::Service {
+class ThrottleLogService final : public GuardedService {
  public:
   // All outlive this.
   explicit ThrottleLogService(const ThrottleLogSources& sources);
@@ -74,9 +84,9 @@ class ThrottleLogService final : public transport::Service {
 
   // A method for those who may read the log of the identity that the request names.
   template <typename Request, typename Response>
-  void AddGuarded(const char* path,
-                  grpc::Status (ThrottleLogService::*run)(const Context&, const Request&,
-                                                          Response&));
+  void AddForReaders(const char* path,
+                     grpc::Status (ThrottleLogService::*run)(const Context&, const Request&,
+                                                             Response&));
 
   grpc::Status Query(const Context&, const v1::QueryThrottleLogRequest& request,
                      v1::QueryThrottleLogResponse& response);
@@ -87,7 +97,17 @@ class ThrottleLogService final : public transport::Service {
   grpc::Status Replay(const Context& context, const v1::ReplayThrottleLogRequest& request,
                       v1::ReplayThrottleLogResponse& response);
 
+  // All that was counted until now, as far as the store takes it.
+  void CatchUp() const;
+  // Of what the filter takes and the store has not taken.
+  int64_t ChecksWaiting(const throttle_log::ScanFilter& filter) const;
+  // `next` is where the page after this one is kept, if anywhere.
+  absl::StatusOr<throttle_log::SumPage> PageOf(const v1::QueryThrottleLogRequest& request,
+                                               const throttle_log::SumQuery& query,
+                                               throttle_log::RankingPlace& next);
+
   const ThrottleLogSources sources_;
+  throttle_log::Rankings rankings_;
   ReadCount reads_;       // queries and lists of intervals that run
   std::mutex replaying_;  // held while one runs
 };

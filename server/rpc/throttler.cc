@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/rpc/access_status.h"
 #include "server/rpc/decision_proto.h"
 #include "server/rpc/errors.h"
+#include "server/rpc/report_proto.h"
 #include "server/transport/error_status.h"
 
 namespace headgate::rpc {
@@ -38,6 +40,17 @@ uint64_t ScopeOf(const access::Caller* caller) {
   return caller == nullptr ? 0 : caller->seal().Encrypt(~uint64_t{0});
 }
 
+// Empty: nobody is named.
+std::string_view NameOf(const access::Caller* caller) {
+  return caller == nullptr || caller->is_anybody() ? std::string_view() : caller->name();
+}
+
+// Whether an answer says what became of the Check: that the table of permits was full is an error,
+// and a denial all the same.
+bool IsDecided(const absl::Status& status, const engine::CheckAnswer& answer) {
+  return status.ok() || answer.reason == engine::Reason::kPermits;
+}
+
 // As many as there are items: those that stay keep their memory.
 template <typename Message>
 void Resize(google::protobuf::RepeatedPtrField<Message>& list, int size) {
@@ -56,7 +69,8 @@ grpc::Status Throttler::Check(const v1::CheckRequest& check, const Asker& asker,
       return ToGrpcStatus(*refused);
   }
   activity_.OnCheck(check.target());
-  requests_.Assign(check, asker.address, check.request_id().empty() ? 0 : ScopeOf(asker.caller));
+  requests_.Assign(check, asker.address, check.request_id().empty() ? 0 : ScopeOf(asker.caller),
+                   NameOf(asker.caller));
   const engine::CheckRequest& request = requests_.all()[0];
   engine::CheckAnswer& answer = answers_[0];
   if (check.validate_only()) {
@@ -66,7 +80,7 @@ grpc::Status Throttler::Check(const v1::CheckRequest& check, const Asker& asker,
     statuses_[0] = engine_.Check(request, now, answer);
     if (decisions_++ % kTimedOf == 0) [[unlikely]]
       latency_.Add(clock_.Read().monotonic_ns - now.monotonic_ns);
-    if (statuses_[0].ok()) thread_counts_.Record(request, answer, now);
+    if (IsDecided(statuses_[0], answer)) thread_counts_.Record(request, answer, now);
   }
   // Answers of a batch before would keep an older policy.
   if (answers_.size() > 1 && answers_.back().policy != answer.policy) [[unlikely]]
@@ -121,7 +135,8 @@ void Throttler::NoteChecks(const Checks& checks) {
 void Throttler::DecideSome(const Checks& checks, int first, int count, const Asker& asker, Now now,
                            Results& results) {
   const auto size = static_cast<size_t>(count);
-  requests_.Assign(checks, first, count, asker.address, ScopeOf(asker.caller));
+  requests_.Assign(checks, first, count, asker.address, ScopeOf(asker.caller),
+                   NameOf(asker.caller));
   if (answers_.size() < size) answers_.resize(size);
   if (statuses_.size() < size) statuses_.resize(size);
   for (int begin = 0; begin < count;) {
@@ -171,7 +186,8 @@ void Throttler::FillResults(const Checks& checks, int first, int count,
 void Throttler::RecordSome(const Checks& checks, int first, int count, Now now) {
   for (int i = 0; i < count; ++i) {
     const auto place = static_cast<size_t>(i);
-    if (!statuses_[place].ok() || checks[first + i].validate_only()) continue;
+    if (!IsDecided(statuses_[place], answers_[place])) continue;
+    if (checks[first + i].validate_only()) continue;
     thread_counts_.Record(requests_.all()[place], answers_[place], now);
   }
 }
@@ -197,26 +213,22 @@ grpc::Status Throttler::Report(const v1::ReportRequest& request, const access::A
 void Throttler::ReportOne(const v1::PermitReport& report, int place, const access::Asker& asker,
                           Now now, v1::ReportResult& result) {
   absl::Status status;
+  const absl::StatusOr<engine::ActualCost> actual = ToActualCost(report);
   if (report.permit_id() == 0) {
     status = absl::InvalidArgumentError("permit_id: is required");
-  } else if (!report.has_actual_cost()) {
-    status = absl::InvalidArgumentError("actual_cost: is required; 0 is a cost like any other");
+  } else if (!actual.ok()) {
+    status = actual.status();
   } else {
     const engine::PermitId permit = asker.caller == nullptr
                                         ? report.permit_id()
                                         : asker.caller->seal().Open(report.permit_id());
-    const auto outcome = engine_.Report(permit, report.actual_cost(), now);
-    if (outcome.ok()) {
-      // Both sides count alike, from the first that is no error.
-      static_assert(v1::REPORT_OUTCOME_SETTLED ==
-                    1 + static_cast<int>(engine::ReportOutcome::kSettled));
-      static_assert(v1::REPORT_OUTCOME_FORGOTTEN ==
-                    1 + static_cast<int>(engine::ReportOutcome::kForgotten));
-      result.set_outcome(static_cast<v1::ReportOutcome>(1 + static_cast<int>(*outcome)));
+    const auto settled = engine_.Report(permit, *actual, now);
+    if (settled.ok()) {
+      FillReportResult(*settled, result);
       result.clear_error();
       return;
     }
-    status = outcome.status();
+    status = settled.status();
     if (absl::IsNotFound(status)) {
       if (asker.caller != nullptr) access_.NoteForeignPermit(asker);
       status = absl::NotFoundError(
@@ -224,14 +236,15 @@ void Throttler::ReportOne(const v1::PermitReport& report, int place, const acces
     }
   }
   result.set_outcome(v1::REPORT_OUTCOME_UNSPECIFIED);
+  result.clear_overruns();
   FillError(status, {.path = Path("reports", place)}, *result.mutable_error());
 }
 
 grpc::Status Throttler::Explain(engine::Engine& engine, Clock& clock,
-                                const v1::ExplainRequest& request, const engine::IpAddress* address,
+                                const v1::ExplainRequest& request, const Asker& asker,
                                 v1::ExplainResponse& response) {
   CheckRequests requests;
-  requests.Assign(request.check(), address);
+  requests.Assign(request.check(), asker.address, 0, NameOf(asker.caller));
   const engine::CheckRequest& check = requests.all()[0];
   const absl::StatusOr<engine::Explanation> explanation = engine.Explain(check, clock.Read());
   if (!explanation.ok()) {

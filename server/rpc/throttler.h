@@ -59,7 +59,7 @@ class Throttler {
 
   // Thread-safe.
   static grpc::Status Explain(engine::Engine& engine, Clock& clock,
-                              const v1::ExplainRequest& request, const engine::IpAddress* address,
+                              const v1::ExplainRequest& request, const Asker& asker,
                               v1::ExplainResponse& response);
 
  private:

@@ -7,6 +7,7 @@
 #include "server/rpc/access_status.h"
 #include "server/rpc/peer_addresses.h"
 #include "server/rpc/throttler.h"
+#include "server/transport/stream_route.h"
 #include "server/transport/unary_route.h"
 
 namespace headgate::rpc {
@@ -48,7 +49,7 @@ struct ServingThread : transport::Route {
 
 ThrottlerService::ThrottlerService(const Dependencies& on, transport::StreamLimits streams)
     : on_(on),
-      streams_(streams, &on.calls.streams_open()),
+      streams_(streams, on.calls.streams_open()),
       check_(AddAsync("/headgate.v1.ThrottlerService/Check", Kind::NORMAL_RPC)),
       batch_check_(AddAsync("/headgate.v1.ThrottlerService/BatchCheck", Kind::NORMAL_RPC)),
       check_stream_(AddAsync("/headgate.v1.ThrottlerService/CheckStream", Kind::BIDI_STREAMING)),
@@ -58,15 +59,15 @@ ThrottlerService::ThrottlerService(const Dependencies& on, transport::StreamLimi
       [this](grpc::ServerContext& context, const v1::ExplainRequest& request,
              v1::ExplainResponse& response) {
         const CallEvidence call(context);
-        access::Asker asker;
+        Asker asker;
         grpc::Status known = Identify(on_.access, call, asker);
         if (!known.ok()) return known;
         const v1::CheckRequest& check = request.check();
         const auto refused = on_.access.MayCheck(asker, check.identity(), check.tags());
         if (refused.has_value()) return ToGrpcStatus(*refused);
         const std::optional<engine::IpAddress> address = ParsePeer(context.peer());
-        return Throttler::Explain(on_.engine, on_.clock, request,
-                                  address.has_value() ? &*address : nullptr, response);
+        if (address.has_value()) asker.address = &*address;
+        return Throttler::Explain(on_.engine, on_.clock, request, asker, response);
       });
 }
 
@@ -92,19 +93,20 @@ void ThrottlerService::Open(transport::ServingLoop& loop) {
         return thread->BatchCheck(context, request.checks(), *response.mutable_results());
       },
       counted("BatchCheck")));
-  loop.Own(std::make_unique<CheckStreams>(
-      *this, check_stream_, loop, streams_,
-      [thread](auto& context, auto& name) {
-        const CallEvidence call(context, &thread->connections);
-        access::Asker asker;
-        grpc::Status known = Identify(thread->access, call, asker);
-        if (asker.caller != nullptr && !asker.caller->is_anybody()) name = asker.caller->name();
-        return known;
-      },
-      [thread](auto& context, auto& request, auto& response) {
-        return thread->BatchCheck(context, request.checks(), *response.mutable_results());
-      },
-      counted("CheckStream")));
+  loop.Own(
+      std::make_unique<transport::StreamRoute<v1::CheckStreamRequest, v1::CheckStreamResponse>>(
+          *this, check_stream_, loop, streams_,
+          [thread](auto& context, auto& name) {
+            const CallEvidence call(context, &thread->connections);
+            access::Asker asker;
+            grpc::Status known = Identify(thread->access, call, asker);
+            if (asker.caller != nullptr && !asker.caller->is_anybody()) name = asker.caller->name();
+            return known;
+          },
+          [thread](auto& context, auto& request, auto& response) {
+            return thread->BatchCheck(context, request.checks(), *response.mutable_results());
+          },
+          *counted("CheckStream")));
   loop.Own(std::make_unique<transport::UnaryRoute<v1::ReportRequest, v1::ReportResponse>>(
       *this, report_, loop, kWaitingBatches,
       [thread](auto& context, auto& request, auto& response) {

@@ -8,10 +8,10 @@
 
 #pragma once
 
-#include "server/rpc/check_streams.h"
 #include "server/rpc/dependencies.h"
 #include "server/transport/service.h"
 #include "server/transport/serving_loop.h"
+#include "server/transport/stream_count.h"
 
 namespace headgate::rpc {
 

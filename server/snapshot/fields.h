@@ -37,20 +37,33 @@ void ClockFields(Pass& pass, Clock& clock) {
 template <typename Pass, typename Ledger>
 void LedgerFields(Pass& pass, Ledger& ledger) {
   pass.Text(ledger.name);
-  pass.Numbers(ledger.slot, ledger.idle, ledger.clock, ledger.ns_per_unit, ledger.is_auto);
+  pass.Numbers(ledger.slot, ledger.idle, ledger.clock, ledger.ns_per_unit, ledger.is_auto,
+               ledger.unit, ledger.overruns, ledger.overrun_sum);
   pass.Text(ledger.split);
   pass.Numbers(ledger.version, ledger.lineage, ledger.opened_at_ns, ledger.origin_version,
                ledger.origin_then_ns, ledger.origin_now_ns, ledger.origin_scale,
-               ledger.origin_stripes, ledger.empties_at_ns, ledger.table.filled_until_ns,
-               ledger.table.live_evictions);
+               ledger.empties_at_ns, ledger.table.filled_until_ns, ledger.table.live_evictions);
   pass.Array(ledger.table.lines);
   pass.Array(ledger.table.buckets);
 }
 
+template <typename Pass, typename Subject>
+void SubjectFields(Pass& pass, Subject& subject) {
+  pass.Numbers(subject.target, subject.root, subject.caller, subject.pattern);
+}
+
 template <typename Pass, typename Permit>
 void PermitFields(Pass& pass, Permit& permit) {
-  pass.Numbers(permit.slot, permit.charges, permit.expired, permit.expires_at_ns, permit.target_key,
-               permit.pattern_key, permit.policy_version, permit.estimate);
+  pass.Numbers(permit.slot, permit.charges, permit.expired, permit.expires_at_ns,
+               permit.policy_version, permit.estimate, permit.issued_at_ns, permit.teaches,
+               permit.busy_charges, permit.holder);
+  SubjectFields(pass, permit.subject);
+}
+
+template <typename Pass, typename Holder>
+void HolderFields(Pass& pass, Holder& holder) {
+  pass.Number(holder.key);
+  pass.Text(holder.name);
 }
 
 template <typename Pass, typename Charge>
@@ -63,7 +76,8 @@ template <typename Pass, typename Warning>
 void WarningFields(Pass& pass, Warning& warning) {
   pass.Numbers(warning.budget, warning.rule, warning.profile, warning.limit, warning.warn,
                warning.level, warning.signal, warning.observed, warning.limit_value,
-               warning.health_status, warning.unread);
+               warning.health_status, warning.unread, warning.unit, warning.predicted,
+               warning.learnt_from);
   Span(pass, warning.sample_age);
   Span(pass, warning.retry_after);
 }
@@ -71,7 +85,9 @@ void WarningFields(Pass& pass, Warning& warning) {
 template <typename Pass, typename Request>
 void RequestFields(Pass& pass, Request& request) {
   pass.Numbers(request.key, request.permit, request.predicted_cost, request.chunk_scale,
-               request.reason, request.priority);
+               request.reason, request.priority, request.probe.budget, request.probe.predicted,
+               request.probe.most, request.probe.learnt_from);
+  Span(pass, request.predicted_busy_time);
   pass.Numbers(request.health.profile, request.health.now_ns, request.health.virtual_ns,
                request.health.real_base_ns, request.health.virtual_base_ns,
                request.health.speed_fixed, request.health.health.speed);
@@ -83,12 +99,27 @@ void AverageFields(Pass& pass, Average& average) {
   pass.Numbers(average.value, average.count);
 }
 
+template <typename Pass, typename Measure>
+void MeasureFields(Pass& pass, Measure& measure) {
+  AverageFields(pass, measure.estimate);
+  AverageFields(pass, measure.actual);
+  AverageFields(pass, measure.mean);
+}
+
 template <typename Pass, typename Pattern>
 void PatternFields(Pass& pass, Pattern& pattern) {
-  pass.Numbers(pattern.key, pattern.learnt_at);
-  AverageFields(pass, pattern.estimate);
-  AverageFields(pass, pattern.actual);
-  AverageFields(pass, pattern.mean);
+  SubjectFields(pass, pattern.subject);
+  pass.Numbers(pattern.learnt_at, pattern.reported_at_ns, pattern.reports, pattern.named);
+  MeasureFields(pass, pattern.cost);
+  MeasureFields(pass, pattern.busy);
+  pass.Text(pattern.names.root);
+  pass.Text(pattern.names.caller);
+  pass.Text(pattern.names.pattern);
+}
+
+template <typename Pass, typename Debt>
+void ReportedDebtFields(Pass& pass, Debt& debt) {
+  pass.Numbers(debt.key, debt.reported_at_ns, debt.reported);
 }
 
 }  // namespace headgate::snapshot

@@ -57,6 +57,8 @@ void WriteRest(const engine::SavedState& state, Writer& to) {
   for (const engine::SavedPermit& permit : state.permits) PermitFields(to, permit);
   to.Count(state.charges.size());
   for (const engine::SavedCharge& charge : state.charges) ChargeFields(to, charge);
+  to.Count(state.holders.size());
+  for (const engine::SavedHolder& holder : state.holders) HolderFields(to, holder);
   to.Count(state.requests.size());
   for (const engine::SavedRequest& request : state.requests) {
     RequestFields(to, request);
@@ -65,11 +67,14 @@ void WriteRest(const engine::SavedState& state, Writer& to) {
   }
   to.Count(state.patterns.size());
   for (const engine::SavedPattern& pattern : state.patterns) PatternFields(to, pattern);
+  to.Count(state.reported_debts.size());
+  for (const engine::SavedReportedDebt& debt : state.reported_debts) ReportedDebtFields(to, debt);
 }
 
 // Bytes that the smallest of each takes.
-constexpr size_t kLeastClock = 50, kLeastLedger = 120, kLeastPermit = 49, kLeastCharge = 44,
-                 kLeastRequest = 100, kLeastWarning = 50, kLeastPattern = 40;
+constexpr size_t kLeastClock = 50, kLeastLedger = 120, kLeastPermit = 84, kLeastCharge = 44,
+                 kLeastHolder = 16, kLeastRequest = 100, kLeastWarning = 50, kLeastPattern = 129,
+                 kLeastReportedDebt = 24;
 
 template <typename Item, typename Fields>
 void ReadList(Reader& from, size_t least_bytes, std::vector<Item>& items, const Fields& fields) {
@@ -91,6 +96,8 @@ void ReadBody(Reader& from, engine::SavedState& state) {
            [](Reader& in, engine::SavedPermit& permit) { PermitFields(in, permit); });
   ReadList(from, kLeastCharge, state.charges,
            [](Reader& in, engine::SavedCharge& charge) { ChargeFields(in, charge); });
+  ReadList(from, kLeastHolder, state.holders,
+           [](Reader& in, engine::SavedHolder& holder) { HolderFields(in, holder); });
   ReadList(from, kLeastRequest, state.requests, [](Reader& in, engine::SavedRequest& request) {
     RequestFields(in, request);
     ReadList(in, kLeastWarning, request.warnings,
@@ -98,6 +105,8 @@ void ReadBody(Reader& from, engine::SavedState& state) {
   });
   ReadList(from, kLeastPattern, state.patterns,
            [](Reader& in, engine::SavedPattern& pattern) { PatternFields(in, pattern); });
+  ReadList(from, kLeastReportedDebt, state.reported_debts,
+           [](Reader& in, engine::SavedReportedDebt& debt) { ReportedDebtFields(in, debt); });
 }
 
 bool OwesOrHolds(const engine::SavedState& state) {

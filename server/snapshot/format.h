@@ -3,7 +3,8 @@
 //   header, 80 bytes:  magic  version  header size  body size  checksum of the body
 //                      wall time  monotonic time  boot id  probe of the hash  checksum of the
 //                      header
-//   body:              seed, policy, dice; clocks; ledgers; permits; requests; patterns
+//   body:              seed, policy, dice; clocks; ledgers; permits; holders; requests; patterns;
+//                      reported debts
 //
 // Little-endian, without padding; checksums are XXH3 with 64 bits. Each list is a count and its
 // items. A version is read only by the release that writes it: what the numbers mean belongs to the
@@ -29,7 +30,7 @@
 
 namespace headgate::snapshot {
 
-inline constexpr uint32_t kFormatVersion = 1;
+inline constexpr uint32_t kFormatVersion = 2;
 inline constexpr size_t kHeaderBytes = 80;
 
 // Which start of the machine a monotonic time belongs to. All zeros: not known, like no other.

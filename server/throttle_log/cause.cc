@@ -37,6 +37,8 @@ Reason StageOf(Limit limit) {
       return Reason::kMaxCost;
     case Limit::kMaxConcurrency:
       return Reason::kMaxConcurrency;
+    case Limit::kPermits:
+      return Reason::kPermits;
     default:
       return Reason::kCapacity;
   }
@@ -92,9 +94,11 @@ CauseView CauseOf(const CheckAnswer& answer) {
   CauseView cause;
   cause.reason = answer.reason;
   const bool denied = answer.verdict == engine::Verdict::kDenied;
+  // A Check that no rule matches may still be denied: by the health of the target.
+  if (answer.unmatched && answer.reason == Reason::kNone) cause.reason = Reason::kUnmatched;
   if (denied) cause.outcome = Outcome::kDenied;
   const Violation* const decisive = Decisive(answer);
-  if (decisive == nullptr || answer.policy == nullptr) return cause;
+  if (decisive == nullptr) return cause;
   const engine::Policy& policy = *answer.policy;
   cause.limit = decisive->limit;
   if (!denied) {

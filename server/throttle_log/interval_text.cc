@@ -73,6 +73,7 @@ std::string LimitOf(const Cause& cause, const Counts& counts) {
     case engine::Limit::kHealth:
     case engine::Limit::kRate:
     case engine::Limit::kProbe:
+    case engine::Limit::kPermits:
       break;
   }
   return "";
@@ -146,8 +147,12 @@ std::string Describe(const CauseCount& count) {
     case engine::Reason::kMaxConcurrency:
     case engine::Reason::kCapacity:
       return DescribeBudget(cause, counts);
+    case engine::Reason::kPermits:
+      return absl::StrCat("permits: ", Number(counts.peak), " outstanding of the ",
+                          Number(counts.limit), " that its caller may have");
     case engine::Reason::kNone:
     case engine::Reason::kExempt:
+    case engine::Reason::kUnmatched:
       break;
   }
   return "an unknown cause";

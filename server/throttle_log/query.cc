@@ -4,6 +4,8 @@
 #include "server/throttle_log/query.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <utility>
 
 #include "absl/container/btree_map.h"
@@ -44,7 +46,6 @@ class Summing {
                        " groups to sort by counts: narrow it down, or split by less"));
     }
     SumPage page;
-    page.to_s = query_.filter.to_s;
     for (auto& [key, sum] : sums_) {
       sum.key = key;
       if (IsBehindLastPage(sum)) page.sums.push_back(std::move(sum));
@@ -52,7 +53,12 @@ class Summing {
     std::sort(page.sums.begin(), page.sums.end(),
               [this](const Sum& a, const Sum& b) { return Before(a, b); });
     page.more = page.sums.size() > query_.page_size;
-    if (page.more) page.sums.resize(query_.page_size);
+    if (page.more) {
+      const auto end = page.sums.begin() + static_cast<std::ptrdiff_t>(query_.page_size);
+      if (!by_name())
+        page.rest.assign(std::move_iterator(end), std::move_iterator(page.sums.end()));
+      page.sums.erase(end, page.sums.end());
+    }
     return page;
   }
 
@@ -75,7 +81,16 @@ class Summing {
   }
 
   double RankOf(const Sum& sum) const {
-    return query_.order == SumOrder::kMaxDenied ? static_cast<double>(sum.denied) : sum.denied_cost;
+    switch (query_.order) {
+      case SumOrder::kMaxChecks:
+        return static_cast<double>(sum.allowed + sum.would_be_denied + sum.denied);
+      case SumOrder::kMaxCostDenied:
+        return sum.denied_cost;
+      case SumOrder::kMaxDenied:
+      case SumOrder::kName:
+        break;
+    }
+    return static_cast<double>(sum.denied);
   }
   bool Before(const Sum& a, const Sum& b) const {
     if (by_name()) return a.key < b.key;
@@ -103,14 +118,6 @@ ScanFilter FilterOf(const SumQuery& query) {
     filter.from_s = std::max(filter.from_s, query.after->key.step_s);
   }
   return filter;
-}
-
-absl::StatusOr<SumPage> QueryOnce(const Store& store, const SumQuery& query) {
-  Summing summing(query);
-  const absl::Status scanned =
-      store.Scan(FilterOf(query), [&](const Row& row) { return summing.Add(row); });
-  if (!scanned.ok()) return scanned;
-  return summing.Finish();
 }
 
 }  // namespace
@@ -153,14 +160,11 @@ void Sum::Add(const Row& row) {
 }
 
 absl::StatusOr<SumPage> QuerySums(const Store& store, const SumQuery& query) {
-  absl::StatusOr<SumPage> page = QueryOnce(store, query);
-  const bool may_move = query.order != SumOrder::kName && !query.after.has_value() &&
-                        query.filter.to_s > query.settled_s &&
-                        query.filter.from_s < query.settled_s;
-  if (!page.ok() || !page->more || !may_move) return page;
-  SumQuery settled = query;
-  settled.filter.to_s = query.settled_s;
-  return QueryOnce(store, settled);
+  Summing summing(query);
+  const absl::Status scanned =
+      store.Scan(FilterOf(query), [&](const Row& row) { return summing.Add(row); });
+  if (!scanned.ok()) return scanned;
+  return summing.Finish();
 }
 
 }  // namespace headgate::throttle_log

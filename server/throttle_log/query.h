@@ -2,7 +2,7 @@
 //
 // Works on any Store, and on what it holds when asked. Pages neither repeat nor skip a group while
 // counts keep arriving: in the order of names each page goes on behind the last group of the one
-// before, and where several pages go by counts, steps that are still being counted are left out.
+// before, and an order by counts hands over all that is behind the page (rankings.h keeps it).
 // Memory: a page in the order of names, max_groups in an order by counts.
 //
 // Pure functions of the store; thread-safe.
@@ -77,7 +77,7 @@ struct Sum {
   void Add(const Row& row);
 };
 
-enum class SumOrder : uint8_t { kName, kMaxDenied, kMaxCostDenied };
+enum class SumOrder : uint8_t { kName, kMaxDenied, kMaxCostDenied, kMaxChecks };
 
 struct SumQuery {
   ScanFilter filter = {};  // sum_over_s is chosen by QuerySums
@@ -85,8 +85,6 @@ struct SumQuery {
   int level = 0;         // of identities: see LevelOf
   int64_t step_s = 0;    // of groups by step; 0: the log's own
   int64_t coarse_s = 0;  // Keeping::coarse_step; 0: not known
-  // Steps from here on may still be counted.
-  int64_t settled_s = INT64_MAX;
   SumOrder order = SumOrder::kName;
   size_t page_size = 1000;
   size_t max_groups = 200'000;    // that an order by counts can sort
@@ -96,7 +94,7 @@ struct SumQuery {
 struct SumPage {
   std::vector<Sum> sums;
   bool more = false;
-  int64_t to_s = 0;  // the filter's, or settled_s: for the pages that follow
+  std::vector<Sum> rest = {};  // in an order by counts: all that come behind the page
 };
 
 // ResourceExhausted: too many groups to sort by counts. Else the store's errors.

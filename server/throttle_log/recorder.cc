@@ -3,18 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/throttle_log/row_filter.h"
+
 namespace headgate::throttle_log {
 namespace {
 
 constexpr size_t kMaxInRing = 4096;
-
-// Whether `identity` is `selector` or stands below it.
-bool Selects(std::string_view selector, std::string_view identity) {
-  if (selector.empty()) return true;
-  if (!identity.ends_with(selector)) return false;
-  const size_t above = identity.size() - selector.size();
-  return above == 0 || identity[above - 1] == ':';
-}
 
 Denial Unpack(const RingDenial& from, const Label& label) {
   Denial denial;
@@ -35,16 +29,13 @@ Denial Unpack(const RingDenial& from, const Label& label) {
 
 }  // namespace
 
-Recorder::Recorder(const engine::Engine& engine, const RecorderOptions& options)
-    : engine_(engine), options_(options) {}
-
 ThreadCounts& Recorder::AddThread() {
   auto counts = std::make_unique<ThreadCounts>(
-      engine_, ThreadCountsOptions{.seed = options_.seed,
-                                   .max_identities = options_.max_identities,
-                                   .max_labels = options_.max_labels,
-                                   .ring_denials = std::min(options_.max_denials, kMaxInRing),
-                                   .quiet_rounds = options_.quiet_rounds});
+      ThreadCountsOptions{.seed = options_.seed,
+                          .max_identities = options_.max_identities,
+                          .max_labels = options_.max_labels,
+                          .ring_denials = std::min(options_.max_denials, kMaxInRing),
+                          .quiet_rounds = options_.quiet_rounds});
   MutexLock lock(&mutex_);
   return *threads_.emplace_back(std::move(counts));
 }
@@ -77,12 +68,13 @@ void Recorder::TakeDenials() {
   }
 }
 
-std::vector<Denial> Recorder::RecentDenials(std::string_view selector, int64_t after, size_t most) {
+std::vector<Denial> Recorder::RecentDenials(std::string_view selector, int64_t after,
+                                            size_t max_count) {
   MutexLock lock(&mutex_);
   TakeDenials();
   std::vector<Denial> found;
   for (auto denial = denials_.rbegin(); denial != denials_.rend(); ++denial) {
-    if (denial->number <= after || found.size() >= most) break;
+    if (denial->number <= after || found.size() >= max_count) break;
     if (Selects(selector, denial->identity)) found.push_back(*denial);
   }
   return found;

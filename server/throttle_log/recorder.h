@@ -7,7 +7,7 @@
 //
 // Thread-safe; a ThreadCounts' Record is for its thread alone. They live as long as the recorder.
 //
-//   Recorder recorder(engine, {.seed = seed});
+//   Recorder recorder({.seed = seed});
 //   ThreadCounts& counts = recorder.AddThread();  // one for each thread
 //   recorder.Collect([](const RowKey& key, const Counts& counts) {...});
 
@@ -24,7 +24,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
 #include "common/mutex.h"
-#include "server/engine/engine.h"
 #include "server/throttle_log/check_totals.h"
 #include "server/throttle_log/row.h"
 #include "server/throttle_log/thread_counts.h"
@@ -64,8 +63,7 @@ class Recorder {
  public:
   using Take = ThreadCounts::Take;
 
-  // The engine outlives the recorder.
-  Recorder(const engine::Engine& engine, const RecorderOptions& options);
+  explicit Recorder(const RecorderOptions& options) : options_(options) {}
 
   ThreadCounts& AddThread();
 
@@ -75,7 +73,7 @@ class Recorder {
 
   // Of this identity and everything below it (empty: of all), numbered higher than `after`, the
   // newest first, at most `most`.
-  std::vector<Denial> RecentDenials(std::string_view selector, int64_t after, size_t most);
+  std::vector<Denial> RecentDenials(std::string_view selector, int64_t after, size_t max_count);
 
   RecorderState State() const;
 
@@ -86,7 +84,6 @@ class Recorder {
   // Numbers and keeps what came in from the threads.
   void TakeDenials() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const engine::Engine& engine_;
   const RecorderOptions options_;
   mutable Mutex mutex_;
   std::vector<std::unique_ptr<ThreadCounts>> threads_ ABSL_GUARDED_BY(mutex_);

@@ -20,6 +20,7 @@ engine::EngineOptions OptionsOf(size_t bucket_bytes, uint64_t seed) {
 engine::PolicySpec WithoutControllers(engine::PolicySpec policy) {
   for (engine::BudgetSpec& budget : policy.budgets) {
     if (!engine::IsAuto(budget)) continue;
+    budget.unit = engine::UnitOf(budget);
     budget.rate.reset();
     budget.burst.reset();
   }
@@ -70,8 +71,11 @@ ReplayEngine::Decided ReplayEngine::DecideAnew(const engine::CheckRequest& reque
   if (!status.ok()) return Undecided(status);
   if (answer_.verdict == engine::Verdict::kDenied) return Decided::kDenied;
   if (answer_.permit != 0) {
-    // Settles nothing, as cost and actual are the same; only frees the permit.
-    static_cast<void>(engine_.Report(answer_.permit, answer_.predicted_cost, now));
+    // Settles nothing, as what was predicted and what is reported are the same; only frees the
+    // permit.
+    static_cast<void>(engine_.Report(
+        answer_.permit, {.cost = answer_.predicted_cost, .busy_time = answer_.predicted_busy_time},
+        now));
   }
   return Decided::kAllowed;
 }
@@ -89,7 +93,8 @@ bool ReplayEngine::StaysDenied(const Row& row) {
     facts_.kept_by_health += stays ? 1 : 0;
     return stays;
   }
-  if (cause.reason == engine::Reason::kMaxConcurrency) {
+  // Only Checks that would hold concurrency are denied for want of a permit.
+  if (cause.reason == engine::Reason::kMaxConcurrency || cause.reason == engine::Reason::kPermits) {
     const bool stays =
         IsCharged([](const engine::Budget& budget) { return budget.limits_concurrency; });
     facts_.kept_by_concurrency += stays ? 1 : 0;

@@ -1,5 +1,7 @@
 #include "server/throttle_log/row_buffer.h"
 
+#include "server/throttle_log/row_filter.h"
+
 namespace headgate::throttle_log {
 
 bool RowBuffer::Add(int64_t now_s, const RowKey& key, const Counts& counts, size_t most) {
@@ -13,6 +15,14 @@ bool RowBuffer::Add(int64_t now_s, const RowKey& key, const Counts& counts, size
   if (rows_.size() >= most) return false;
   rows_.emplace(place, counts);
   return true;
+}
+
+int64_t RowBuffer::ChecksIn(const ScanFilter& filter) const {
+  int64_t checks = 0;
+  for (const auto& [place, counts] : rows_) {
+    if (Takes(filter, place.first, place.second)) checks += counts.checks;
+  }
+  return checks;
 }
 
 std::vector<Row> RowBuffer::Take(size_t most) {

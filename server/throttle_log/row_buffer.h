@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "server/throttle_log/row.h"
+#include "server/throttle_log/store.h"
 
 namespace headgate::throttle_log {
 
@@ -20,6 +21,9 @@ class RowBuffer {
 
   // False, and nothing is added: it would be another row, and there are `most`.
   bool Add(int64_t now_s, const RowKey& key, const Counts& counts, size_t most);
+
+  // How many Checks there are in rows that the filter takes.
+  int64_t ChecksIn(const ScanFilter& filter) const;
 
   // The first of them in time.
   std::vector<Row> Take(size_t most);

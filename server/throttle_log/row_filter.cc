@@ -41,6 +41,13 @@ std::string PathOf(std::string_view identity) {
   return path.append(identity);
 }
 
+bool Selects(std::string_view selector, std::string_view identity) {
+  if (selector.empty()) return true;
+  if (!identity.ends_with(selector)) return false;
+  const size_t above = identity.size() - selector.size();
+  return above == 0 || identity[above - 1] == ':';
+}
+
 bool TakesWho(const ScanFilter& filter, std::string_view identity, std::string_view target) {
   return (filter.target.empty() || filter.target == target) &&
          (filter.segment.empty() || HasSegment(identity, filter.segment));
@@ -52,6 +59,12 @@ bool TakesWhat(const ScanFilter& filter, Outcome outcome, const Cause& cause) {
          (filter.signals.empty() ||
           std::any_of(filter.signals.begin(), filter.signals.end(),
                       [&](const std::string& signal) { return IsOfSignal(cause.signal, signal); }));
+}
+
+bool Takes(const ScanFilter& filter, int64_t step_s, const RowKey& key) {
+  return step_s >= filter.from_s && step_s < filter.to_s &&
+         Selects(filter.identity, key.identity) && TakesWho(filter, key.identity, key.target) &&
+         TakesWhat(filter, key.outcome, key.cause);
 }
 
 }  // namespace headgate::throttle_log

@@ -1,4 +1,5 @@
-// Which rows a ScanFilter takes, for stores whose names are apart from their counts.
+// Which rows a ScanFilter takes: for stores whose names are apart from their counts, and for rows
+// that wait for the store.
 //
 // Pure functions.
 //
@@ -6,6 +7,7 @@
 //   path == "online-ddl:vreplication:vcopier"
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,8 +20,14 @@ namespace headgate::throttle_log {
 // path and ":". Its own inverse.
 std::string PathOf(std::string_view identity);
 
+// Whether the identity is the selector or stands below it; an empty one takes all.
+bool Selects(std::string_view selector, std::string_view identity);
+
 // `from` and `to` are not looked at. The identity is examined for the filter's segment alone.
 bool TakesWho(const ScanFilter& filter, std::string_view identity, std::string_view target);
 bool TakesWhat(const ScanFilter& filter, Outcome outcome, const Cause& cause);
+
+// All of the filter, of a row that begins at `step_s`.
+bool Takes(const ScanFilter& filter, int64_t step_s, const RowKey& key);
 
 }  // namespace headgate::throttle_log

@@ -15,9 +15,8 @@ size_t TableSize(size_t max_identities) {
 
 }  // namespace
 
-ThreadCounts::ThreadCounts(const engine::Engine& engine, const ThreadCountsOptions& options)
-    : engine_(engine),
-      options_(options),
+ThreadCounts::ThreadCounts(const ThreadCountsOptions& options)
+    : options_(options),
       mask_(TableSize(options.max_identities) - 1),
       slots_(std::make_unique<Slot[]>(mask_ + 1)),
       // Not cleared: memory that no identity needs is never touched.

@@ -29,7 +29,6 @@
 #include "absl/functional/function_ref.h"
 #include "common/clock.h"
 #include "server/engine/answer.h"
-#include "server/engine/engine.h"
 #include "server/throttle_log/cause.h"
 #include "server/throttle_log/count_slot.h"
 #include "server/throttle_log/denial_ring.h"
@@ -50,13 +49,13 @@ class ThreadCounts {
  public:
   using Take = absl::FunctionRef<void(const RowKey&, const Counts&)>;
 
-  // The engine outlives this; it tells the name of its only target.
-  ThreadCounts(const engine::Engine& engine, const ThreadCountsOptions& options);
+  explicit ThreadCounts(const ThreadCountsOptions& options);
 
-  // Counts a Check that was decided; not one that only repeats the answer to an earlier one.
+  // Counts a Check that was decided; not one that only repeats the answer to an earlier one. The
+  // answer has its policy, as each has whose Check was OK.
   void Record(const engine::CheckRequest& request, const engine::CheckAnswer& answer, Now now) {
     if (answer.verdict == engine::Verdict::kAllowed && answer.reason == engine::Reason::kNone &&
-        answer.violations.empty() && !answer.repeated) [[likely]] {
+        answer.violations.empty() && !answer.repeated && !answer.unmatched) [[likely]] {
       Slot& slot = slots_[Home(answer.subject_key)];
       if (slot.key == answer.subject_key) [[likely]] {
         slot.Add(answer.predicted_cost);
@@ -104,7 +103,6 @@ class ThreadCounts {
   // `text` is its identity; null for "*".
   void CollectSlot(Slot& slot, Taken& taken, const char* text, Take take);
 
-  const engine::Engine& engine_;
   const ThreadCountsOptions options_;
   const size_t mask_;
   const std::unique_ptr<Slot[]> slots_;

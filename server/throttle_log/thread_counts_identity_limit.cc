@@ -15,11 +15,9 @@ namespace {
 constexpr uint64_t kFolded = 0x666f6c6465643a2a;
 
 // As the request has it; where it names none, there was only one.
-std::string_view TargetOf(const engine::CheckRequest& request, const engine::Policy* policy) {
-  if (!request.target.empty() || policy == nullptr || policy->targets.size() != 1) {
-    return request.target;
-  }
-  return policy->targets[0].name;
+std::string_view TargetOf(const engine::CheckRequest& request, const engine::Policy& policy) {
+  if (!request.target.empty() || policy.targets.size() != 1) return request.target;
+  return policy.targets[0].name;
 }
 
 }  // namespace
@@ -38,8 +36,7 @@ Slot& ThreadCounts::SlotFor(uint64_t key, const CauseView& cause,
                             const engine::CheckRequest& request,
                             const engine::CheckAnswer& answer) {
   if (Slot* const found = Find(key); found != nullptr) return *found;
-  const auto policy = answer.policy != nullptr ? answer.policy : engine_.policy();
-  const std::string_view target = TargetOf(request, policy.get());
+  const std::string_view target = TargetOf(request, *answer.policy);
   const uint32_t label = labels_.NumberOf(target, cause, options_.seed);
   if (Slot* const claimed = Claim(key, label, request.identity, false); claimed != nullptr) {
     return *claimed;

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "server/throttle_log/row_filter.h"
+
 namespace headgate::throttle_log {
 namespace {
 
@@ -33,6 +35,10 @@ Writer::Writer(Recorder& recorder, Store& store, Clock& clock, const WriterOptio
 Writer::~Writer() { Stop(); }
 
 void Writer::Start() {
+  {
+    const std::lock_guard<std::mutex> lock(threads_mutex_);
+    running_ = true;
+  }
   collecting_ = std::thread([this] { CollectLoop(); });
   appending_ = std::thread([this] { AppendLoop(); });
 }
@@ -55,6 +61,30 @@ void Writer::Stop() {
 void Writer::Round(Now now) {
   Collect(now);
   Append(now);
+}
+
+void Writer::CatchUp(absl::Duration patience) {
+  Collect(clock_.Read());
+  {
+    std::unique_lock<std::mutex> lock(threads_mutex_);
+    if (running_) {
+      const int64_t mine = ++rounds_;
+      changed_.notify_all();
+      changed_.wait_for(lock, absl::ToChronoNanoseconds(patience),
+                        [&] { return stopping_ || appended_ >= mine; });
+      return;
+    }
+  }
+  Append(clock_.Read());
+}
+
+int64_t Writer::ChecksWaiting(const ScanFilter& filter) const {
+  MutexLock lock(&mutex_);
+  int64_t checks = buffer_.ChecksIn(filter);
+  for (const Row& row : batch_) {
+    if (Takes(filter, row.step_s, row.key)) checks += row.counts.checks;
+  }
+  return checks;
 }
 
 void Writer::Collect(Now now) {
@@ -157,6 +187,9 @@ void Writer::AppendLoop() {
       seen = rounds_;
     }
     Append(clock_.Read());
+    const std::lock_guard<std::mutex> lock(threads_mutex_);
+    appended_ = seen;
+    changed_.notify_all();
   }
 }
 

@@ -74,6 +74,14 @@ class Writer {
   // Collects, and appends all that waits: what the threads do in a second.
   void Round(Now now);
 
+  // For whoever reads the store next: collects now, and returns when all that waits was given to
+  // the store, or after so long. Thread-safe, and may be called as often as anybody reads.
+  void CatchUp(absl::Duration patience);
+
+  // Checks in rows that the filter takes and that a read of the store lacks: it is slow, full or
+  // down, or they came after CatchUp.
+  int64_t ChecksWaiting(const ScanFilter& filter) const ABSL_NO_THREAD_SAFETY_ANALYSIS;
+
   WriterState State() const;
 
  private:
@@ -96,8 +104,9 @@ class Writer {
   Clock& clock_;
   const WriterOptions options_;
 
-  Mutex store_mutex_;                                     // held while the store is called
-  std::vector<Row> batch_ ABSL_GUARDED_BY(store_mutex_);  // not known to be stored
+  Mutex store_mutex_;  // held while the store is called
+  // Not known to be stored. Changed only with both mutexes held, so that either is enough to read.
+  std::vector<Row> batch_ ABSL_GUARDED_BY(store_mutex_);
   int64_t batch_number_ ABSL_GUARDED_BY(store_mutex_);
   absl::Time maintain_at_ ABSL_GUARDED_BY(store_mutex_) = absl::InfinitePast();
 
@@ -109,8 +118,10 @@ class Writer {
   // Of the threads. A standard mutex, as condition variables take it; it guards what follows.
   std::mutex threads_mutex_;
   std::condition_variable changed_;
+  bool running_ = false;
   bool stopping_ = false;
-  int64_t rounds_ = 0;  // collected
+  int64_t rounds_ = 0;    // collected
+  int64_t appended_ = 0;  // of these, given to the store
   std::thread collecting_;
   std::thread appending_;
 };

@@ -9,11 +9,16 @@
 
 #include <cerrno>
 #include <utility>
+#include <vector>
 
 namespace headgate::transport {
 namespace {
 
-constexpr int64_t kTickNs = 100'000'000;
+constexpr int64_t kTickNs = 25'000'000;
+constexpr absl::Duration kBetweenLooks = absl::Milliseconds(100);
+// Of what has come and is not read yet. It is what gRPC may find there at one time, and is not
+// counted by it; Checks are much smaller.
+constexpr int kReceiveBytes = 128 << 10;
 // Connections from one socket before the others, and the end, are looked at.
 constexpr int kMaxAtOnce = 64;
 
@@ -42,7 +47,9 @@ Acceptor::Acceptor(Listener listener, const AcceptorOptions& options)
     : options_(options),
       listener_(std::move(listener)),
       connections_(options.max_connections),
-      input_(options.input) {}
+      input_(options.input),
+      unanswered_(options.unanswered),
+      memory_(options.memory) {}
 
 absl::Status Acceptor::Start(HandOver hand_over) {
   hand_over_ = std::move(hand_over);
@@ -71,7 +78,7 @@ ConnectionCounts Acceptor::counts() {
   connections_.Sweep();
   ConnectionCounts counts = counts_;
   counts.open = static_cast<int64_t>(connections_.count());
-  counts.most = static_cast<int64_t>(connections_.most());
+  counts.max_open = static_cast<int64_t>(connections_.max_open());
   return counts;
 }
 
@@ -97,9 +104,23 @@ void Acceptor::Run() {
 void Acceptor::Tick() {
   starved_ = false;
   const absl::Duration since_last = absl::Nanoseconds(kTickNs) * TakeTicks(clock_);
+  const int64_t grown = options_.grown == nullptr ? 0 : options_.grown();
   MutexLock lock(&mutex_);
+  since_look_ += since_last;
+  if (since_look_ >= kBetweenLooks || memory_.IsBeyond(grown)) Look(grown);
+}
+
+void Acceptor::Look(int64_t grown) {
+  const absl::Duration since_last = std::exchange(since_look_, absl::ZeroDuration());
   connections_.Sweep();
-  for (const int connection : input_.Judge(connections_.TakeBrought(), since_last)) {
+  OpenConnections::Brought brought = connections_.TakeBrought();
+  Cut(input_.Judge(std::move(brought.all), since_last));
+  Cut(unanswered_.Judge(std::move(brought.unanswered), since_last));
+  Cut(memory_.Judge(grown, connections_.Unanswered(), since_last));
+}
+
+void Acceptor::Cut(const std::vector<int>& connections) {
+  for (const int connection : connections) {
     if (connections_.Cut(connection)) ++counts_.cut;
   }
 }
@@ -164,6 +185,7 @@ void Acceptor::Tune(int connection) const {
       static_cast<unsigned>(absl::ToInt64Milliseconds(options_.unacknowledged));
   // A failure costs speed, or patience, and no more.
   setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  setsockopt(connection, SOL_SOCKET, SO_RCVBUF, &kReceiveBytes, sizeof(kReceiveBytes));
   setsockopt(connection, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacknowledged_ms,
              sizeof(unacknowledged_ms));
 }

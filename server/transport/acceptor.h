@@ -7,10 +7,12 @@
 // - when there are no open files left the newest connections are closed, and whoever comes later is
 //   served once there are some again;
 // - whatever the sockets say, the listener stays;
-// - connections that bring more than the server could answer are closed (see InputLimit).
+// - connections that bring more than the server could answer are closed (see InputLimit);
+// - so are those that make the process grow beyond what callers may take (see MemoryLimit);
+// - no connection has more than 128 KiB waiting in the kernel.
 //
-// One thread, asleep but for new connections and ten looks a second for closed ones. Thread-safe,
-// except that Start and Stop are called once, by one thread.
+// One thread, asleep but for new connections, forty looks a second at the memory and ten for closed
+// connections. Thread-safe, except that Start and Stop are called once, by one thread.
 //
 //   Acceptor acceptor(*std::move(listener), {.max_connections = 4096});
 //   acceptor.Start([&](int listener, int connection) { ... });
@@ -25,6 +27,7 @@
 #include <cstdint>
 #include <functional>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -33,13 +36,14 @@
 #include "common/mutex.h"
 #include "server/transport/input_limit.h"
 #include "server/transport/listener.h"
+#include "server/transport/memory_limit.h"
 #include "server/transport/open_connections.h"
 
 namespace headgate::transport {
 
 struct ConnectionCounts {
-  int64_t open = 0;      // now
-  int64_t most = 0;      // that may be
+  int64_t open = 0;  // now
+  int64_t max_open = 0;
   int64_t accepted = 0;  // ever
   int64_t refused = 0;   // ever, for want of room
   int64_t failed = 0;    // ever, for want of open files or of the kernel's memory
@@ -51,6 +55,12 @@ struct AcceptorOptions {
   // How long what was sent may stay unacknowledged before the kernel gives a connection up.
   absl::Duration unacknowledged = absl::Seconds(20);
   InputLimit::Options input = {};
+  // Of what is not answered. Honest callers have next to none.
+  InputLimit::Options unanswered = {.bytes_per_second = int64_t{8} << 20,
+                                    .burst = int64_t{48} << 20};
+  MemoryLimit::Options memory = {};
+  // By how many bytes the process has grown; null: nobody looks.
+  std::function<int64_t()> grown = nullptr;
 };
 
 class Acceptor {
@@ -76,6 +86,8 @@ class Acceptor {
 
   void Run();
   void Tick();
+  void Look(int64_t grown) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Cut(const std::vector<int>& connections) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeAll(int socket);
   Took TakeOne(int socket);
   Took MakeRoom(int socket);
@@ -93,6 +105,9 @@ class Acceptor {
   Mutex mutex_;
   OpenConnections connections_ ABSL_GUARDED_BY(mutex_);
   InputLimit input_ ABSL_GUARDED_BY(mutex_);
+  InputLimit unanswered_ ABSL_GUARDED_BY(mutex_);
+  MemoryLimit memory_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration since_look_ ABSL_GUARDED_BY(mutex_);
   ConnectionCounts counts_ ABSL_GUARDED_BY(mutex_);
 
   std::thread thread_;

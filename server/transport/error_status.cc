@@ -137,7 +137,20 @@ grpc::Status MalformedError(const Message& partial) {
   return MakeStatus(
       absl::StatusCode::kInvalidArgument, "MALFORMED_MESSAGE",
       {"", absl::StrCat("the request's bytes are no ", partial.GetDescriptor()->full_name(),
-                        ": cut short, or a text in it is not UTF-8")});
+                        ": cut short, compressed, or a text in it is not UTF-8")});
+}
+
+grpc::Status CompressedError() {
+  return Failure(absl::StatusCode::kUnimplemented, "COMPRESSED_MESSAGE",
+                 "the server takes no compressed messages: send them without compression "
+                 "(grpc-encoding: identity)");
+}
+
+grpc::Status TooManyPartsError(size_t most) {
+  return Failure(
+      absl::StatusCode::kInvalidArgument, "TOO_MANY_PARTS",
+      absl::StrCat("the request has more than ", most,
+                   " fields, those of messages within it counted: send fewer at a time"));
 }
 
 }  // namespace headgate::transport

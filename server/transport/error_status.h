@@ -61,4 +61,10 @@ grpc::Status ShuttingDown();
 // UTF-8, if that is the reason. `partial` is what could be read.
 grpc::Status MalformedError(const google::protobuf::Message& partial);
 
+// UNIMPLEMENTED, for a compressed request, as gRPC has it for an encoding that a server lacks.
+grpc::Status CompressedError();
+
+// INVALID_ARGUMENT, for a request whose fields are more than `most`.
+grpc::Status TooManyPartsError(size_t most);
+
 }  // namespace headgate::transport

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/transport/received_bytes.h"
 #include "server/transport/reflection.h"
 
 namespace headgate::transport {
@@ -22,8 +23,8 @@ constexpr size_t kMaxUnreadAnswers = 32;
 // SDK's and the benchmarks' callers have fewer.
 constexpr int kMaxCallsOnConnection = 128;
 // What gRPC may hold of messages on their way, for all connections: beyond it, it ends calls. A
-// caller is known only when its message is complete, so nothing else bounds what anybody may send.
-constexpr size_t kMaxTransportBytes = size_t{256} << 20;
+// caller is known only when its message is complete. What gRPC does not count is for MemoryLimit.
+constexpr size_t kMaxTransportBytes = size_t{128} << 20;
 
 absl::Status Validate(const GrpcServerOptions& options) {
   absl::Status status;
@@ -49,6 +50,7 @@ absl::Status Validate(const GrpcServerOptions& options) {
 
 void SetLimits(const GrpcServerOptions& options, grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
+  RefuseCompression(builder);
   // One queue and mostly one thread for what runs on gRPC's threads.
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);

@@ -49,7 +49,7 @@ struct GrpcServerOptions {
   // Answers of synchronous methods that nobody reads for so long are cancelled.
   absl::Duration unread_answers = absl::Seconds(5);
   bool reflection = true;
-  ReflectionService::Admission may_reflect = nullptr;  // null: everybody may
+  ReflectionService::Admission may_reflect = ReflectionService::AdmitEverybody;
   // What grpc.health.v1 knows besides the server as a whole.
   std::set<std::string> health_names = {};
   // They outlive the server. Those that are asynchronous are opened on every loop.
@@ -76,6 +76,9 @@ class GrpcServer {
   void SetServing(bool serving) { health_.SetServing(serving); }
   // Returns when the last call has ended.
   void Shutdown(absl::Duration grace);
+
+  // Memory that is no callers' doing, after which connections are not to be closed; negative: less.
+  void AllowMemory(int64_t bytes) { ports_->AllowMemory(bytes); }
 
   // Those of health_address, which has room of its own, are not counted.
   ConnectionCounts connections() const { return ports_->counts(); }

@@ -9,6 +9,7 @@ std::vector<int> InputLimit::Judge(std::vector<Brought> brought, absl::Duration 
       absl::ToDoubleSeconds(since_last) * static_cast<double>(options_.bytes_per_second);
   debt_ = std::max(0.0, debt_ - drained);
   for (const auto& [connection, bytes] : brought) debt_ += static_cast<double>(bytes);
+  debt_ = std::max(0.0, debt_);
   std::vector<int> beyond;
   if (debt_ <= static_cast<double>(options_.burst)) return beyond;
   std::sort(brought.begin(), brought.end(),

@@ -29,7 +29,7 @@ class InputLimit {
     int64_t bytes_per_second = int64_t{256} << 20;
     int64_t burst = int64_t{128} << 20;
   };
-  // A connection, and the bytes that it brought since the last look.
+  // A connection, and the bytes that it brought since the last look; negative: so many fewer.
   using Brought = std::pair<int, int64_t>;
 
   explicit InputLimit(const Options& options) : options_(options) {}

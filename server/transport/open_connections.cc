@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "common/file_descriptor.h"
@@ -20,11 +21,21 @@ std::optional<ino_t> InodeOf(int fd) {
   return file.st_ino;
 }
 
-// 0: the kernel does not say.
-uint64_t BytesReceived(int fd) {
+// A byte of an answer is worth so many that were brought. A Report has five for one.
+constexpr int64_t kBroughtForSent = 8;
+// At each look, ten times a second, one in so many bytes is forgotten: half of them in 70 s.
+constexpr int64_t kForgotten = 1024;
+
+struct Traffic {
+  uint64_t brought = 0;  // bytes; 0: the kernel does not say
+  uint64_t sent = 0;
+};
+
+Traffic TrafficOf(int fd) {
   tcp_info info = {};
   socklen_t size = sizeof(info);
-  return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 ? info.tcpi_bytes_received : 0;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
+  return {info.tcpi_bytes_received, info.tcpi_bytes_acked};
 }
 
 }  // namespace
@@ -38,7 +49,7 @@ bool OpenConnections::Add(int fd) {
     before->second = {.inode = *inode};
     return true;
   }
-  if (connections_.size() >= most_) return false;
+  if (connections_.size() >= max_open_) return false;
   connections_.emplace(fd, Connection{.inode = *inode});
   return true;
 }
@@ -48,16 +59,33 @@ void OpenConnections::Sweep() {
                  [](const auto& entry) { return InodeOf(entry.first) != entry.second.inode; });
 }
 
-std::vector<InputLimit::Brought> OpenConnections::TakeBrought() {
-  std::vector<InputLimit::Brought> brought;
+OpenConnections::Brought OpenConnections::TakeBrought() {
+  Brought brought;
   for (auto& [fd, connection] : connections_) {
-    const uint64_t before = connection.brought;
-    connection.brought = BytesReceived(fd);
+    const Traffic before = {connection.brought, connection.sent};
+    const Traffic now = TrafficOf(fd);
+    connection.brought = now.brought;
+    connection.sent = now.sent;
     // Fewer: the number is another file's.
-    if (connection.brought <= before) continue;
-    brought.emplace_back(fd, static_cast<int64_t>(connection.brought - before));
+    if (now.brought < before.brought || now.sent < before.sent) continue;
+    const auto more = static_cast<int64_t>(now.brought - before.brought);
+    if (more > 0) brought.all.emplace_back(fd, more);
+    const int64_t answered = kBroughtForSent * static_cast<int64_t>(now.sent - before.sent);
+    const int64_t unanswered = std::max<int64_t>(0, connection.unanswered + more - answered);
+    if (unanswered != connection.unanswered) {
+      brought.unanswered.emplace_back(fd, unanswered - connection.unanswered);
+    }
+    connection.unanswered = unanswered - unanswered / kForgotten;
   }
   return brought;
+}
+
+std::vector<MemoryLimit::Unanswered> OpenConnections::Unanswered() const {
+  std::vector<MemoryLimit::Unanswered> unanswered;
+  for (const auto& [fd, connection] : connections_) {
+    if (connection.unanswered > 0) unanswered.emplace_back(fd, connection.unanswered);
+  }
+  return unanswered;
 }
 
 bool OpenConnections::Cut(int fd) const {

@@ -17,6 +17,8 @@ constexpr int kOtherFiles = 128;
 // Of one call's headers: names, tokens, trace ids.
 constexpr int kMaxMetadataBytes = 8192;
 constexpr int kLeastPingMs = 10'000;  // callers may ask this often
+// What gRPC reads at once from one connection, before others have their turn.
+constexpr int kMaxReadBytes = 64 << 10;
 
 int Milliseconds(absl::Duration duration) {
   return static_cast<int>(
@@ -45,6 +47,9 @@ void SetLimits(const ConnectionLimits& limits, grpc::ServerBuilder& builder) {
   set(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   set(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kLeastPingMs);
   set(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  set(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kMaxReadBytes);
+  // Else gRPC measures how much more each connection could bring, and asks it to.
+  set(GRPC_ARG_HTTP2_BDP_PROBE, 0);
 }
 
 }  // namespace
@@ -53,7 +58,7 @@ absl::StatusOr<std::unique_ptr<Ports>> Ports::Open(const PortOptions& options) {
   // make_unique cannot call the private constructor.
   std::unique_ptr<Ports> ports(new Ports(options));
   absl::Status status =
-      ports->OpenPort(options.address, MaxConnections(options.limits.most), ports->main_);
+      ports->OpenPort(options.address, MaxConnections(options.limits.max_open), ports->main_);
   if (status.ok() && !options.health_address.empty()) {
     status = ports->OpenPort(options.health_address, kMaxHealthConnections, ports->health_);
   }
@@ -61,12 +66,13 @@ absl::StatusOr<std::unique_ptr<Ports>> Ports::Open(const PortOptions& options) {
   return ports;
 }
 
-absl::Status Ports::OpenPort(const std::string& address, int most, Port& port) const {
+absl::Status Ports::OpenPort(const std::string& address, int max_connections, Port& port) {
   absl::StatusOr<Listener> listener = Listener::Open(address);
   if (!listener.ok()) return listener.status();
   port.acceptor = std::make_unique<Acceptor>(
-      *std::move(listener), AcceptorOptions{.max_connections = static_cast<size_t>(most),
-                                            .unacknowledged = options_.limits.keepalive_timeout});
+      *std::move(listener), AcceptorOptions{.max_connections = static_cast<size_t>(max_connections),
+                                            .unacknowledged = options_.limits.keepalive_timeout,
+                                            .grown = [this] { return memory_.Grown(); }});
   return absl::OkStatus();
 }
 

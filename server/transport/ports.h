@@ -7,7 +7,8 @@
 // - unless it has got through TLS and the first words of HTTP/2 in the time for handshakes;
 // - when it is idle for so long, or does not answer a ping;
 // - when it is so old, and its calls have had their grace: callers open another, with the
-//   certificates of that day.
+//   certificates of that day;
+// - when the process has grown too far, and it is of those that brought most without an answer.
 //
 // Thread-safe, except that Start and Stop are called once, by one thread.
 //
@@ -22,6 +23,7 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -29,11 +31,12 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/transport/acceptor.h"
+#include "server/transport/process_memory.h"
 
 namespace headgate::transport {
 
 struct ConnectionLimits {
-  int most = 4096;  // fewer where there are not so many open files
+  int max_open = 4096;  // fewer where there are not so many open files
   absl::Duration handshake = absl::Seconds(10);
   absl::Duration idle = absl::Minutes(15);
   absl::Duration age = absl::Minutes(30);       // up to a tenth more or less
@@ -65,6 +68,8 @@ class Ports {
   // 0: there is none.
   int health_port() const { return has_health() ? health_.acceptor->port() : 0; }
   bool has_health() const { return health_.acceptor != nullptr; }
+  // So many bytes more, or fewer, of the process are no callers' doing.
+  void AllowMemory(int64_t bytes) { memory_.Allow(bytes); }
   // Of the main port.
   ConnectionCounts counts() const { return main_.acceptor->counts(); }
 
@@ -75,12 +80,13 @@ class Ports {
   };
 
   explicit Ports(const PortOptions& options) : options_(options) {}
-  absl::Status OpenPort(const std::string& address, int most, Port& port) const;
+  absl::Status OpenPort(const std::string& address, int max_connections, Port& port);
   static void AddPort(const std::shared_ptr<grpc::ServerCredentials>& credentials,
                       grpc::ServerBuilder& builder, Port& port);
   static absl::Status StartPort(Port& port);
 
   const PortOptions options_;
+  ProcessMemory memory_;
   Port main_;
   Port health_;
 };

@@ -67,22 +67,27 @@ void AnswerExtensions(const std::string& type, ReflectionService::Response& resp
 
 }  // namespace
 
-grpc::Status ReflectionService::ServerReflectionInfo(
-    grpc::ServerContext* context, grpc::ServerReaderWriter<Response, Request>* stream) {
-  if (plaintext_ == Plaintext::kRefused && IsPlaintext(*context)) return HealthPortError();
-  if (admission_ != nullptr) {
-    if (grpc::Status admitted = admission_(*context); !admitted.ok()) return admitted;
-  }
+ReflectionService::ReflectionService(Plaintext plaintext, Admission admission)
+    : plaintext_(plaintext), admission_(std::move(admission)) {
+  AddSyncBidi<Request, Response>(
+      "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+      [this](grpc::ServerContext& context, Stream& stream) { return Serve(context, stream); });
+}
+
+grpc::Status ReflectionService::Serve(grpc::ServerContext& context, Stream& stream) {
+  if (plaintext_ == Plaintext::kRefused && IsPlaintext(context)) return HealthPortError();
+  if (grpc::Status admitted = admission_(context); !admitted.ok()) return admitted;
   // relaxed, here and below: nothing is read on the strength of this number.
   const absl::Cleanup leave = [this] { streams_.fetch_sub(1, std::memory_order_relaxed); };
   if (streams_.fetch_add(1, std::memory_order_relaxed) >= kMaxStreams) {
     return Overloaded("TOO_MANY_STREAMS", "no room for another reflection stream");
   }
-  Request request;
-  while (stream->Read(&request)) {
+  Decoded<Request> request;
+  while (stream.Read(&request)) {
+    if (!request.complete()) return request.Error();
     Response response;
-    Answer(request, response);
-    if (!stream->Write(response)) break;
+    Answer(request.message, response);
+    if (!stream.Write(response)) break;
   }
   return grpc::Status();
 }

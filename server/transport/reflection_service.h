@@ -10,7 +10,10 @@
 
 #pragma once
 
-#include <grpc/reflection/v1alpha/reflection.grpc.pb.h>
+#include <grpc/reflection/v1alpha/reflection.pb.h>
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/status.h>
+#include <grpcpp/support/sync_stream.h>
 
 #include <atomic>
 #include <functional>
@@ -18,25 +21,29 @@
 #include <utility>
 #include <vector>
 
+#include "server/transport/service.h"
+#include "server/transport/wire.h"
+
 namespace headgate::transport {
 
-class ReflectionService final : public grpc::reflection::v1alpha::ServerReflection::Service {
+class ReflectionService final : public Service {
  public:
   using Request = grpc::reflection::v1alpha::ServerReflectionRequest;
   using Response = grpc::reflection::v1alpha::ServerReflectionResponse;
 
   enum class Plaintext { kAnswered, kRefused };
-  // Whether a caller may have an answer; null: everybody may.
+  // Whether a caller may have an answer.
   using Admission = std::function<grpc::Status(grpc::ServerContext&)>;
-  explicit ReflectionService(Plaintext plaintext, Admission admission = nullptr)
-      : plaintext_(plaintext), admission_(std::move(admission)) {}
+  static grpc::Status AdmitEverybody(grpc::ServerContext& /*context*/) { return grpc::Status(); }
+
+  explicit ReflectionService(Plaintext plaintext, Admission admission = AdmitEverybody);
 
   void SetServices(std::vector<std::string> names) { services_ = std::move(names); }
 
-  grpc::Status ServerReflectionInfo(grpc::ServerContext* context,
-                                    grpc::ServerReaderWriter<Response, Request>* stream) override;
-
  private:
+  using Stream = grpc::ServerReaderWriter<Response, Decoded<Request>>;
+
+  grpc::Status Serve(grpc::ServerContext& context, Stream& stream);
   void Answer(const Request& request, Response& response) const;
 
   const Plaintext plaintext_;

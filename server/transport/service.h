@@ -105,8 +105,8 @@ class Service : public grpc::Service {
               const int64_t started_ns = method.calls == nullptr ? 0 : method.calls->Begin();
               grpc::Status status = Admit(*context);
               if (status.ok()) {
-                status = request->complete ? run(*context, request->message, response->message)
-                                           : MalformedError(request->message);
+                status = request->complete() ? run(*context, request->message, response->message)
+                                             : request->Error();
               }
               if (method.calls != nullptr) method.calls->End(*context, started_ns, status);
               if (answer_watch_ != nullptr) response->unread.Begin(*answer_watch_, *context);
@@ -122,15 +122,33 @@ class Service : public grpc::Service {
                      std::function<grpc::Status(grpc::ServerContext&, const Request&,
                                                 grpc::ServerWriter<Response>&)>
                          run) {
-    using Handler = grpc::internal::ServerStreamingHandler<Service, Request, Response>;
+    using Handler = grpc::internal::ServerStreamingHandler<Service, Decoded<Request>, Response>;
     AddMethod(new grpc::internal::RpcServiceMethod(
         path, Kind::SERVER_STREAMING,
         new Handler(
-            [run = std::move(run)](Service*, grpc::ServerContext* context, const Request* request,
+            [run = std::move(run)](Service*, grpc::ServerContext* context,
+                                   const Decoded<Request>* request,
                                    grpc::ServerWriter<Response>* writer) {
-              return run(*context, *request, *writer);
+              return request->complete() ? run(*context, request->message, *writer)
+                                         : request->Error();
             },
             this)));
+    ++methods_;
+  }
+
+  // One that answers each message of a stream, likewise.
+  template <typename Request, typename Response>
+  void AddSyncBidi(const char* path,
+                   std::function<grpc::Status(
+                       grpc::ServerContext&, grpc::ServerReaderWriter<Response, Decoded<Request>>&)>
+                       run) {
+    using Stream = grpc::ServerReaderWriter<Response, Decoded<Request>>;
+    using Handler = grpc::internal::BidiStreamingHandler<Service, Decoded<Request>, Response>;
+    AddMethod(new grpc::internal::RpcServiceMethod(
+        path, Kind::BIDI_STREAMING,
+        new Handler([run = std::move(run)](Service*, grpc::ServerContext* context,
+                                           Stream* stream) { return run(*context, *stream); },
+                    this)));
     ++methods_;
   }
 

@@ -23,18 +23,17 @@ class StreamCount {
  public:
   enum class Outcome : uint8_t { kOpened, kTooMany, kTooManyOfCaller };
 
-  // `gauge`, which outlives this, counts along; it may be null.
-  explicit StreamCount(StreamLimits most, std::atomic<int64_t>* gauge = nullptr)
-      : most_(most), gauge_(gauge) {}
+  // `gauge`, which outlives this, counts along.
+  StreamCount(StreamLimits limits, std::atomic<int64_t>& gauge) : limits_(limits), gauge_(gauge) {}
 
   // An empty caller is nobody in particular. Each that was opened is closed once, by that name.
   Outcome TryOpen(const std::string& caller) ABSL_LOCKS_EXCLUDED(mutex_) {
     const MutexLock lock(&mutex_);
-    if (open_ >= most_.all) return Outcome::kTooMany;
+    if (open_ >= limits_.all) return Outcome::kTooMany;
     if (!caller.empty()) {
       // At most as many names are here as streams are open.
       int& of_caller = open_by_[caller];
-      if (of_caller >= most_.of_one_caller) return Outcome::kTooManyOfCaller;
+      if (of_caller >= limits_.of_one_caller) return Outcome::kTooManyOfCaller;
       ++of_caller;
     }
     Add(1);
@@ -55,11 +54,11 @@ class StreamCount {
  private:
   void Add(int count) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     open_ += count;
-    if (gauge_ != nullptr) gauge_->fetch_add(count, std::memory_order_relaxed);
+    gauge_.fetch_add(count, std::memory_order_relaxed);  // relaxed: it orders nothing
   }
 
-  const StreamLimits most_;
-  std::atomic<int64_t>* const gauge_;
+  const StreamLimits limits_;
+  std::atomic<int64_t>& gauge_;
   mutable Mutex mutex_;
   int open_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<std::string, int> open_by_ ABSL_GUARDED_BY(mutex_);

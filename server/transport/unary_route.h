@@ -154,8 +154,8 @@ class UnaryRoute final : public Route {
   grpc::Status Decide(grpc::ServerContext& context) {
     if (grpc::Status admitted = service_.Admit(context); !admitted.ok()) [[unlikely]]
       return admitted;
-    if (!request_.complete) [[unlikely]]
-      return MalformedError(request_.message);
+    if (!request_.complete()) [[unlikely]]
+      return request_.Error();
     return handler_(context, request_.message, response_.message);
   }
 

@@ -3,7 +3,8 @@
 // gRPC answers bytes that it cannot parse with INTERNAL, "Unable to parse request", and ends a
 // stream as if the caller had half-closed it. A method that takes Decoded<Request> instead is
 // called all the same, sees what could be read, and can say INVALID_ARGUMENT and which field it
-// was. Encoded<Response> is measured once, not twice, and written into one piece of memory.
+// was. What would cost too much to read (received_bytes.h) is not read at all. Encoded<Response> is
+// measured once, not twice, and written into one piece of memory.
 //
 // Both are meant to be reused from one call to the next: the memory of a usual request is kept,
 // that of a large one is given back. Thread-compatible.
@@ -11,7 +12,7 @@
 //   Decoded<v1::CheckRequest> request;
 //   service.RequestUnary(kCheck, context, request, writer, loop, event);
 //   ...
-//   if (!request.complete) return MalformedError(request.message);
+//   if (!request.complete()) return request.Error();
 
 #pragma once
 
@@ -25,6 +26,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "server/transport/error_status.h"
+#include "server/transport/received_bytes.h"
+
 namespace headgate::transport {
 
 template <typename Message>
@@ -32,20 +36,53 @@ struct Decoded {
   // Of requests up to so many bytes the memory is kept for the next one.
   static constexpr size_t kKeptBytes = size_t{1} << 18;
 
+  // kMalformed: `message` is what could be read. The last two: it is empty.
+  enum class Outcome : uint8_t { kComplete, kMalformed, kCompressed, kTooManyParts };
+
   Message message;
-  bool complete = true;  // false: `message` is what could be read of it
+  Outcome outcome = Outcome::kComplete;
   size_t wire_bytes = 0;
 
-  void Decode(grpc::ByteBuffer& bytes) {
-    if (wire_bytes > kKeptBytes) message = Message();
-    wire_bytes = bytes.Length();
-    grpc::Slice slice;
-    if (bytes.TrySingleSlice(&slice).ok()) [[likely]] {
-      complete = message.ParseFromArray(slice.begin(), static_cast<int>(slice.size()));
-      return;
+  bool complete() const { return outcome == Outcome::kComplete; }
+  // For the caller, unless it is complete.
+  grpc::Status Error() const {
+    switch (outcome) {
+      case Outcome::kCompressed:
+        return CompressedError();
+      case Outcome::kTooManyParts:
+        return TooManyPartsError(kMaxParts);
+      default:
+        return MalformedError(message);
     }
+  }
+
+  void Decode(grpc::ByteBuffer& bytes) {
+    if (HoldsMuch()) message = Message();
+    wire_bytes = bytes.Length();
+    if (wire_bytes >= kLeastBytesOfTooMany && HasTooManyParts(bytes, *Message::descriptor()))
+        [[unlikely]]
+      return Refuse(Outcome::kTooManyParts);
+    grpc::Slice slice;
+    if (bytes.TrySingleSlice(&slice).ok()) [[likely]] {  // never of a compressed one
+      return Parsed(message.ParseFromArray(slice.begin(), static_cast<int>(slice.size())));
+    }
+    if (IsCompressed(bytes)) [[unlikely]]
+      return Refuse(Outcome::kCompressed);
     grpc::ProtoBufferReader reader(&bytes);
-    complete = reader.status().ok() && message.ParseFromZeroCopyStream(&reader);
+    Parsed(reader.status().ok() && message.ParseFromZeroCopyStream(&reader));
+  }
+
+ private:
+  // Many small parts take far more memory than bytes on the wire.
+  bool HoldsMuch() const {
+    if (wire_bytes <= kKeptBytes / 16) [[likely]]
+      return false;
+    return wire_bytes > kKeptBytes || message.SpaceUsedLong() > 16 * kKeptBytes;
+  }
+  void Parsed(bool whole) { outcome = whole ? Outcome::kComplete : Outcome::kMalformed; }
+  void Refuse(Outcome why) {
+    outcome = why;
+    message.Clear();
   }
 };
 

@@ -25,14 +25,14 @@ std::string_view NameOf(Outcome outcome) {
 
 std::string_view NameOf(engine::Reason reason) {
   static constexpr std::string_view kNames[] = {
-      "NONE",   "EXEMPT",   "DENY_RULE",       "REJECT_RATIO",
-      "HEALTH", "MAX_COST", "MAX_CONCURRENCY", "CAPACITY"};
+      "NONE",     "EXEMPT",          "DENY_RULE", "REJECT_RATIO", "HEALTH",
+      "MAX_COST", "MAX_CONCURRENCY", "CAPACITY",  "PERMITS",      "UNMATCHED"};
   return kNames[static_cast<size_t>(reason)];
 }
 
 std::string_view NameOf(engine::Limit limit) {
-  static constexpr std::string_view kNames[] = {"RULE",     "HEALTH",          "RATE", "BURST",
-                                                "MAX_COST", "MAX_CONCURRENCY", "PROBE"};
+  static constexpr std::string_view kNames[] = {"RULE",     "HEALTH",          "RATE",  "BURST",
+                                                "MAX_COST", "MAX_CONCURRENCY", "PROBE", "PERMITS"};
   return kNames[static_cast<size_t>(limit)];
 }
 
@@ -77,6 +77,7 @@ void AddChecks(const throttle_log::CheckTotals::All& totals, const engine::Polic
   // A rate needs a series that was there before the first Check.
   for (const engine::Target& target : policy.targets) {
     by_reason[{target.name, Outcome::kAllowed, engine::Reason::kNone}];
+    by_reason[{target.name, Outcome::kAllowed, engine::Reason::kUnmatched}];
     by_reason[{target.name, Outcome::kDenied, engine::Reason::kCapacity}];
     by_reason[{target.name, Outcome::kDenied, engine::Reason::kHealth}];
   }

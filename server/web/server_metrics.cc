@@ -23,8 +23,12 @@ void AddOverrides(const overrides::OverridesSnapshot& overrides, Exposition& out
                             "Overrides in force. Absent without a state folder.");
   auto up = out.Gauge("headgate_overrides_store_up",
                       "Whether overrides can be changed: the newest change was written.");
+  auto stops = out.Gauge("headgate_overrides_stops",
+                         "Pauses and throttles of everything in force. Absent without a state "
+                         "folder.");
   if (!overrides.is_kept) return;
   in_force.Set({}, overrides.in_force);
+  stops.Set({}, overrides.stops.size());
   up.Set({}, overrides.status.ok() ? 1 : 0);
 }
 

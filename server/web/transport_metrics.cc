@@ -6,7 +6,7 @@ namespace headgate::web {
 void AddConnections(const transport::ConnectionCounts& connections, Exposition& out) {
   out.Gauge("headgate_connections_open", "Connections to the gRPC port.").Set({}, connections.open);
   out.Gauge("headgate_connections_limit", "Connections that may be open at once.")
-      .Set({}, connections.most);
+      .Set({}, connections.max_open);
   out.Counter("headgate_connections_accepted_total", "Connections that were accepted.")
       .Set({}, connections.accepted);
   out.Counter("headgate_connections_refused_total",
@@ -37,6 +37,12 @@ void AddAccess(const access::RefusalCounts& denials, const access::AccessSnapsho
     denied.Set({{"reason", access::ReasonLabel(static_cast<access::RefusalReason>(reason))}},
                denials[reason]);
   }
+  out.Gauge("headgate_access_enabled",
+            "Whether callers are asked who they are; 0: everybody may do everything.")
+      .Set({}, access.is_on ? 1 : 0);
+  out.Gauge("headgate_unprotected",
+            "1: the gRPC port is in plaintext, without access, and not on the loopback.")
+      .Set({}, access.exposed_at.empty() ? 0 : 1);
   auto success = out.Gauge("headgate_access_tokens_reload_success",
                            "Whether the newest token file is in force; 0: it was refused. Absent "
                            "without a token file.");

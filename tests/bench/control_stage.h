@@ -151,7 +151,7 @@ class Driver final : public health::WorkListener, public health::HealthSink {
   load::Turn Granted(const engine::CheckAnswer& answer, int64_t rows) {
     load::Turn turn;
     turn.done = [this, permit = answer.permit](absl::Duration took) {
-      (void)engine_.Report(permit, absl::ToDoubleSeconds(took), clock_.Read());
+      (void)engine_.Report(permit, {.busy_time = took}, clock_.Read());
     };
     if (answer.chunk_scale > 0) {
       const double scaled = static_cast<double>(rows) * answer.chunk_scale;

@@ -17,6 +17,7 @@
 #include <new>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -25,6 +26,7 @@
 #include "common/system_clock.h"
 #include "server/engine/engine.h"
 #include "tests/bench/instruction_counter.h"
+#include "tests/bench/refund_share.h"
 
 namespace {
 
@@ -108,10 +110,21 @@ PolicySpec Policy(size_t rules, size_t leaf_buckets) {
   return spec;
 }
 
+// The same, with limits of concurrency besides that never refuse.
+PolicySpec HoldingPolicy() {
+  PolicySpec spec = Policy(10, size_t{1} << 16);
+  for (BudgetSpec& budget : spec.budgets) budget.max_concurrency = 65535;
+  return spec;
+}
+
 struct Rig {
-  explicit Rig(size_t rules, size_t leaf_buckets)
-      : engine({.seed = kSeed, .max_permits = 8 * kChunk, .bucket_bytes = size_t{1} << 30}) {
-    const absl::Status status = engine.Install(Policy(rules, leaf_buckets), clock.Read());
+  explicit Rig(size_t rules, size_t leaf_buckets) : Rig(Policy(rules, leaf_buckets), 1) {}
+  Rig(PolicySpec spec, double max_permit_share)
+      : engine({.seed = kSeed,
+                .max_permits = 8 * kChunk,
+                .max_permit_share = max_permit_share,
+                .bucket_bytes = size_t{1} << 30}) {
+    const absl::Status status = engine.Install(std::move(spec), clock.Read());
     if (!status.ok()) {
       std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
       std::exit(1);
@@ -121,7 +134,8 @@ struct Rig {
 
   // Not timed: a permit that is never reported would make the next Check look for room.
   void ReportAll() {
-    for (const PermitId permit : permits) engine.Report(permit, 1, clock.Read()).IgnoreError();
+    for (const PermitId permit : permits)
+      engine.Report(permit, {.cost = 1}, clock.Read()).IgnoreError();
     permits.clear();
   }
 
@@ -253,7 +267,36 @@ double TimeRefusals(Rig& rig, uint32_t identities, int chunks) {
         for (int i = 0; i < kChunk; ++i) {
           const absl::Status status = rig.engine.Check(
               {.identity = drawn.Next(), .estimated_cost = 2e12}, rig.clock.Read(), answer);
-          if (!status.ok() || answer.verdict != Verdict::kDenied) Fail("a Check was not refused");
+          // Once in ten seconds one is let through to be measured.
+          const bool refused = answer.verdict == Verdict::kDenied || answer.probe;
+          if (!status.ok() || !refused) Fail("a Check was not refused");
+        }
+      },
+      [] {});
+}
+
+// Takes all permits that one holder gets.
+void TakeAllPermits(Rig& rig) {
+  CheckAnswer answer;
+  Identities drawn(1000);
+  while (answer.reason != Reason::kPermits) {
+    rig.engine.Check({.identity = drawn.Next(), .estimated_cost = 1}, rig.clock.Read(), answer)
+        .IgnoreError();
+  }
+}
+
+// Of Checks for which there is no permit.
+double TimeTurnedAway(Rig& rig, uint32_t identities, int chunks) {
+  CheckAnswer answer;
+  Identities drawn(identities);
+  return NsPerOperation(
+      rig.clock, chunks,
+      [&](int) {
+        for (int i = 0; i < kChunk; ++i) {
+          rig.engine
+              .Check({.identity = drawn.Next(), .estimated_cost = 1}, rig.clock.Read(), answer)
+              .IgnoreError();
+          if (answer.reason != Reason::kPermits) Fail("a Check was not turned away");
         }
       },
       [] {});
@@ -283,7 +326,7 @@ double TimeTwoThreads(Rig& rig, uint32_t identities, int chunks) {
         },
         [&] {
           for (const PermitId id : permits)
-            rig.engine.Report(id, 1, rig.clock.Read()).IgnoreError();
+            rig.engine.Report(id, {.cost = 1}, rig.clock.Read()).IgnoreError();
           permits.clear();
         });
   };
@@ -326,6 +369,20 @@ double BytesPerBucket() {
          static_cast<double>(table.capacity());
 }
 
+double PrintRefundShares() {
+  const std::pair<const char*, double> shares[] = {
+      {"refunded of what is due, 10,001 jobs", RefundShare::OfOneAmong(10'000)},
+      {"the same, noisy estimates", RefundShare::OfNoisyJobs(10'000)},
+      {"the same, two permits each, LIFO", RefundShare::LastInFirstOut(10'000)},
+      {"the same, 100 permits on one bucket", RefundShare::OnOneBucket(100)}};
+  double least = 1;
+  for (const auto& [name, share] : shares) {
+    std::printf("%-38s %8.3f\n", name, share);
+    least = std::min(least, share);
+  }
+  return least;
+}
+
 int Run(int rounds) {
   constexpr uint32_t kFew = 1000;
   constexpr uint32_t kMany = 10'000'000;
@@ -341,7 +398,25 @@ int Run(int rounds) {
   TimeChecks(many_identities, kMany, kMany / kChunk);
   TimeFloor(large_floor, few_rules.clock, kMany, kMany / kChunk);
 
-  enum Row { kFloor, kCheck, kBatch, kRefused, kTwo, kRules, kLargeFloor, kLarge, kRows };
+  // Half of a table is one holder's, or all of it.
+  Rig used_share(HoldingPolicy(), 0.5);
+  Rig full_table(HoldingPolicy(), 1);
+  TakeAllPermits(used_share);
+  TakeAllPermits(full_table);
+
+  enum Row {
+    kFloor,
+    kCheck,
+    kBatch,
+    kRefused,
+    kShareUsed,
+    kTableFull,
+    kTwo,
+    kRules,
+    kLargeFloor,
+    kLarge,
+    kRows
+  };
   std::vector<double> ns[kRows], ratio[kRows];
   for (int round = 0; round <= rounds; ++round) {
     double now[kRows];
@@ -349,6 +424,8 @@ int Run(int rounds) {
     now[kCheck] = TimeChecks(few_rules, kFew, kChunks);
     now[kBatch] = TimeBatches(few_rules, kFew, kChunks);
     now[kRefused] = TimeRefusals(few_rules, kFew, kChunks);
+    now[kShareUsed] = TimeTurnedAway(used_share, kFew, kChunks);
+    now[kTableFull] = TimeTurnedAway(full_table, kFew, kChunks);
     now[kRules] = TimeChecks(many_rules, kFew, kChunks);
     now[kLarge] = TimeChecks(many_identities, kMany, kChunks);
     now[kLargeFloor] = TimeFloor(large_floor, few_rules.clock, kMany, kChunks);
@@ -368,6 +445,8 @@ int Run(int rounds) {
                                     "Check, 4 levels, own clock read",
                                     "Check in a batch of 128",
                                     "Check, refused",
+                                    "Check, its share of permits used up",
+                                    "Check, table of permits full",
                                     "Check, two threads at once",
                                     "Check, 1 M rules",
                                     "floor, 10 M identities",
@@ -383,12 +462,15 @@ int Run(int rounds) {
     std::printf("%-38s %8.0f\n%-38s %8.0f\n", "instructions of a Check, 10 rules", few,
                 "instructions of a Check, 1 M rules", many);
   }
+  const double refund_share = PrintRefundShares();
   std::printf("%-38s %8s\n\n", "clock", std::string(few_rules.clock.source()).c_str());
   std::printf(
       "engine: four_level_ratio=%.2f batch_ratio=%.2f rules_flat=%.3f identities_flat=%.2f "
-      "bytes_per_bucket=%.2f allocations_per_check=%.3f two_thread_ratio=%.2f\n",
+      "bytes_per_bucket=%.2f allocations_per_check=%.3f two_thread_ratio=%.2f "
+      "refund_share=%.3f share_refusal_ratio=%.2f full_refusal_ratio=%.2f\n",
       over(kCheck, kFloor), over(kBatch, kFloor), counted ? many / few : over(kRules, kCheck),
-      over(kLarge, kCheck), BytesPerBucket(), AllocationsPerCheck(few_rules), over(kTwo, kCheck));
+      over(kLarge, kCheck), BytesPerBucket(), AllocationsPerCheck(few_rules), over(kTwo, kCheck),
+      refund_share, over(kShareUsed, kRefused), over(kTableFull, kRefused));
   return 0;
 }
 

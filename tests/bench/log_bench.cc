@@ -130,13 +130,14 @@ struct Rig {
   }
 
   void ReportAll() {
-    for (const engine::PermitId id : permits) engine.Report(id, 1, clock.Read()).IgnoreError();
+    for (const engine::PermitId id : permits)
+      engine.Report(id, {.cost = 1}, clock.Read()).IgnoreError();
     permits.clear();
   }
 
   SystemClock clock;
   engine::Engine engine;
-  Recorder recorder{engine, {.seed = 99}};
+  Recorder recorder{{.seed = 99}};
   ThreadCounts& counts = recorder.AddThread();
   std::vector<engine::PermitId> permits;
   Identities identities;

@@ -210,16 +210,17 @@ int Run(double seconds) {
   if (!status.ok()) Fail(std::string(status.message()));
   EmptyService empty_service;
   MonitoredTarget activity;
-  throttle_log::Recorder recorder(engine, {.seed = 0x1234567890abcdef});
+  throttle_log::Recorder recorder({.seed = 0x1234567890abcdef});
   rpc::QuietDependencies quiet(engine, clock);
-  auto server = rpc::RpcServer::Start({.address = "127.0.0.1:0", .another_service = &empty_service},
-                                      {.engine = engine,
-                                       .clock = clock,
-                                       .status = quiet.status,
-                                       .activity = activity,
-                                       .recorder = recorder,
-                                       .access = quiet.access,
-                                       .calls = quiet.calls});
+  const rpc::RpcServerOptions options{.address = "127.0.0.1:0",
+                                      .more_async_services = {&empty_service}};
+  auto server = rpc::RpcServer::Start(options, {.engine = engine,
+                                                .clock = clock,
+                                                .status = quiet.status,
+                                                .activity = activity,
+                                                .recorder = recorder,
+                                                .access = quiet.access,
+                                                .calls = quiet.calls});
   if (!server.ok()) Fail(std::string(server.status().message()));
   Callers callers((*server)->port());
   Row warm_up, empty, check, batch, stream;

@@ -86,7 +86,8 @@ struct Handled {
 
   // Else the table of permits would be full soon.
   void Settle() {
-    if (!engine.Report(decision.permit_id(), 1, Now{.monotonic_ns = 1, .wall_ns = 1}).ok()) {
+    if (!engine.Report(decision.permit_id(), {.cost = 1}, Now{.monotonic_ns = 1, .wall_ns = 1})
+             .ok()) {
       std::abort();
     }
   }
@@ -132,7 +133,7 @@ void MeasureScrape() {
   SystemClock clock;
   engine::Engine engine({.seed = 1});
   if (!engine.Install(ManyBudgets(), clock.Read()).ok()) std::abort();
-  throttle_log::Recorder recorder(engine, {.seed = 1});
+  throttle_log::Recorder recorder({.seed = 1});
   transport::CallListener nobody;
   transport::Calls calls(clock, 1, nobody);
   calls.AddThread("Check");

@@ -52,6 +52,30 @@ TEST(Headgated, AddressThatIsTakenIsToldInOneLine) {
                                      "': Address already in use\n"));
 }
 
+TEST(RunningHeadgated, WarnsWhereAnybodyOnTheNetworkMayDoEverything) {
+  RunningHeadgated server({.stateless = true, .grpc_address = "0.0.0.0:0"});
+  ASSERT_TRUE(server.AwaitLog("anybody on the network may do everything"));
+  const Finished status = RunHeadgate({"status", "--address", server.address()});
+  EXPECT_THAT(status.out, HasSubstr("access is off"));
+  EXPECT_THAT(status.out,
+              HasSubstr("warning: 0.0.0.0:0 is in plaintext, reachable from elsewhere"));
+}
+
+TEST(RunningHeadgated, SaysNothingOfThatOnTheLoopback) {
+  RunningHeadgated server({.stateless = true});
+  const Finished status = RunHeadgate({"status", "--address", server.address()});
+  EXPECT_THAT(status.out, HasSubstr("access is off"));
+  EXPECT_THAT(status.out, testing::Not(HasSubstr("warning:")));
+}
+
+TEST(RunningHeadgated, KeepsWhatIsInForceWhereItsFileIsEmptied) {
+  RunningHeadgated server(
+      {.yaml = "rules: [{name: freeze, match: {identity: etl}, deny: true}]\n"});
+  server.Rewrite("# emptied\n");
+  ASSERT_TRUE(server.AwaitLog("configuration refused"));
+  EXPECT_EQ(RunHeadgate({"check", "job:etl", "--address", server.address()}).status, 1);
+}
+
 TEST(RunningHeadgated, HangUpNeitherEndsNorDisturbsIt) {
   RunningHeadgated server({.stateless = true});
   server.Signal(SIGHUP);

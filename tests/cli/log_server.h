@@ -149,6 +149,7 @@ class FakeLog final : public v1::ThrottleLogService::Service {
     queries_.push_back(*request);
     *response->mutable_from() = sums.from();
     *response->mutable_to() = sums.to();
+    response->set_waiting_checks(sums.waiting_checks());
     if (request->group_by().empty()) {
       *response->add_sums() = total;
       const v1::LogFilter& filter = request->filter();

@@ -244,8 +244,8 @@ TEST(Check, RefusesCostsThatAreNone) {
     const absl::Status status = client->Check({.estimated_cost = cost}).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     EXPECT_THAT(status.ToString(), HasSubstr("estimated_cost"));
-    EXPECT_TRUE(absl::IsInvalidArgument(client->Report(1, cost)));
-    EXPECT_TRUE(absl::IsInvalidArgument(client->ReportNow(1, cost).status()));
+    EXPECT_TRUE(absl::IsInvalidArgument(client->Report(1, {.actual_cost = cost})));
+    EXPECT_TRUE(absl::IsInvalidArgument(client->ReportNow(1, {.actual_cost = cost}).status()));
   }
   EXPECT_THAT(headgate.checks(), IsEmpty());
 }

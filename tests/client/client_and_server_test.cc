@@ -2,7 +2,10 @@
 
 #include <headgate/client.h>
 
+#include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "gmock/gmock.h"
@@ -27,33 +30,84 @@ using ::testing::IsEmpty;
 using ::testing::Le;
 using ::testing::SizeIs;
 
-// Hands calls on, but loses the answers of the first few Checks.
-class LossyTransport final : public Transport {
+// Hands calls on.
+class PassingTransport : public Transport {
  public:
-  LossyTransport(std::shared_ptr<Transport> next, int losses)
-      : next_(std::move(next)), losses_(losses) {}
+  explicit PassingTransport(std::shared_ptr<Transport> next) : next_(std::move(next)) {}
 
   absl::StatusOr<Answer> Check(const CheckRequest& request, absl::Duration timeout,
                                const std::stop_token& stop) override {
-    absl::StatusOr<Answer> answer = next_->Check(request, timeout, stop);
-    if (losses_-- > 0) return absl::UnavailableError("the connection broke");
-    return answer;
+    return next_->Check(request, timeout, stop);
   }
-  absl::StatusOr<std::vector<absl::StatusOr<ReportOutcome>>> Report(
+  absl::StatusOr<std::vector<absl::StatusOr<ReportResult>>> Report(
       absl::Span<const PermitReport> reports, absl::Duration timeout,
-      const std::stop_token& stop) override {
+      const std::stop_token& stop) final {
     return next_->Report(reports, timeout, stop);
   }
 
  private:
   const std::shared_ptr<Transport> next_;
+};
+
+// Loses the answers of the first few Checks.
+class LossyTransport final : public PassingTransport {
+ public:
+  LossyTransport(std::shared_ptr<Transport> next, int losses)
+      : PassingTransport(std::move(next)), losses_(losses) {}
+
+  absl::StatusOr<Answer> Check(const CheckRequest& request, absl::Duration timeout,
+                               const std::stop_token& stop) override {
+    absl::StatusOr<Answer> answer = PassingTransport::Check(request, timeout, stop);
+    if (losses_-- > 0) return absl::UnavailableError("the connection broke");
+    return answer;
+  }
+
+ private:
   int losses_;
 };
+
+// Ends a pause when the job has asked three times.
+class ResumingTransport final : public PassingTransport {
+ public:
+  ResumingTransport(std::shared_ptr<Transport> next, std::function<void()> resume)
+      : PassingTransport(std::move(next)), resume_(std::move(resume)) {}
+
+  absl::StatusOr<Answer> Check(const CheckRequest& request, absl::Duration timeout,
+                               const std::stop_token& stop) override {
+    if (++asked_ == 3) resume_();
+    return PassingTransport::Check(request, timeout, stop);
+  }
+
+ private:
+  const std::function<void()> resume_;
+  int asked_ = 0;
+};
+
+TEST(ClientAndServer, APauseWithoutAnEndIsWaitedOut) {
+  RealServer server(Budgets({RateBudget("rows", 10, 10)}),
+                    InProcessOptions{.overrides = InProcessOptions::kKept});
+  overrides::CreateRequest pause;
+  pause.kind = overrides::Kind::kPause;
+  pause.selector.identity = "etl";
+  pause.actor = "alice";
+  pause.reason = "stuck shard";
+  pause.expiry = overrides::Never();
+  ASSERT_TRUE(server.registry->Create(pause).ok());
+  const auto client = server.NewClient(
+      Options(), std::make_shared<ResumingTransport>(NewGrpcTransport(server.address()), [&server] {
+        const absl::StatusOr<overrides::Override> ended =
+            server.registry->Delete({.id = 1, .actor = "bob", .reason = "it is over"});
+        EXPECT_TRUE(ended.ok()) << ended.status();
+      }));
+  EXPECT_TRUE(client->CheckOrWait({.estimated_cost = 1}, kForever).ok());
+  EXPECT_THAT(server.time().waits(), SizeIs(2));
+}
 
 TEST(ClientAndServer, WaitOfRetryAfterIsEnough) {
   RealServer server(Budgets({RateBudget("rows", 10, 10)}));
   const auto client = server.NewClient(Options());
-  EXPECT_TRUE(client->CheckOrWait({.estimated_cost = 10}, kForever)->Report(10).ok());
+  EXPECT_TRUE(
+      client->CheckOrWait({.estimated_cost = 10}, kForever)->Report({.actual_cost = 10}).ok());
   ASSERT_TRUE(Flushed(*client));
   EXPECT_TRUE(client->CheckOrWait({.estimated_cost = 10}, kForever).ok());
   EXPECT_THAT(server.time().waits(),
@@ -82,22 +136,89 @@ TEST(ClientAndServer, WaitThroughAnOutageIsChargedOnce) {
 TEST(ClientAndServer, ReportSettlesTheDifference) {
   RealServer server(Budgets({RateBudget("rows", 1e-6, 100)}));
   const auto client = server.NewClient(Options());
-  EXPECT_TRUE(client->CheckOrWait({.estimated_cost = 30}, kForever)->Report(42).ok());
+  EXPECT_TRUE(
+      client->CheckOrWait({.estimated_cost = 30}, kForever)->Report({.actual_cost = 42}).ok());
   ASSERT_TRUE(Flushed(*client));
   EXPECT_NEAR(server.Debt("backfill:etl"), 42, 0.001);
   EXPECT_EQ(client->report_stats().delivered, 1U);
 }
 
-TEST(ClientAndServer, PermitReportsTheSecondsItTook) {
-  RealServer server(Budgets({RateBudget("busy-seconds", 1e-6, 100)}));
+engine::BudgetSpec BusyBudget(const std::string& name, double burst_seconds, double rate = 1e-6) {
+  engine::BudgetSpec budget = RateBudget(name, rate, burst_seconds);
+  budget.unit = engine::BudgetUnit::kBusyTime;
+  return budget;
+}
+
+// What is owed to each budget.
+std::map<std::string, double> Debts(RealServer& server, const std::string& identity) {
+  v1::ExplainRequest request;
+  request.mutable_check()->set_identity(identity);
+  const v1::ExplainResponse explained =
+      AnswerOf(server.channel, &v1::ThrottlerService::Stub::Explain, request);
+  std::map<std::string, double> debts;
+  for (const v1::BucketState& bucket : explained.buckets()) debts[bucket.budget()] = bucket.debt();
+  return debts;
+}
+
+// Three seconds were a cost of 3: the budget of rows got 497 of 500 back, and limited nothing.
+TEST(ClientAndServer, PermitChargesItsBusyTimeToBusyTimeAndLeavesRowsAsPredicted) {
+  RealServer server(Budgets({RateBudget("rows", 1e-6, 1000), BusyBudget("busy", 100)}));
   const auto client = server.NewClient(Options());
   {
-    const auto permit = client->CheckOrWait({.estimated_cost = 1}, kForever);
+    const auto permit = client->CheckOrWait({.estimated_cost = 500}, kForever);
     ASSERT_TRUE(permit.ok()) << permit.status();
+    EXPECT_TRUE(permit->answer().predicted_busy_time.has_value());
     server.time().Wait(absl::Seconds(3), {});
   }
   ASSERT_TRUE(Flushed(*client));
-  EXPECT_NEAR(server.Debt("backfill:etl"), 3, 0.001);
+  EXPECT_NEAR(Debts(server, "backfill:etl")["rows"], 500, 0.01);
+  EXPECT_NEAR(Debts(server, "backfill:etl")["busy"], 3, 0.01);
+}
+
+// A thousand rows were taken for a thousand seconds, and the job was locked out for a quarter of an
+// hour.
+TEST(ClientAndServer, RowsThatAreReportedToABudgetOfBusyTimeAreNoSeconds) {
+  RealServer server(Budgets({BusyBudget("busy", 10)}));
+  const auto client = server.NewClient(Options());
+  for (int i = 0; i < 3; ++i) {
+    auto permit = client->CheckOrWait({.estimated_cost = 1000}, kForever);
+    ASSERT_TRUE(permit.ok()) << permit.status();
+    server.time().Wait(absl::Milliseconds(200), {});
+    ASSERT_TRUE(permit->Report({.actual_cost = 1000}).ok());
+    ASSERT_TRUE(Flushed(*client));
+  }
+  EXPECT_NEAR(Debts(server, "backfill:etl")["busy"], 0.6, 0.01);
+}
+
+// A Permit of an hour where permits live for a minute: no busy time of so long is taken, but the
+// work is done, and settles with the most that there may be.
+TEST(ClientAndServer, ReportsAPermitThatWasHeldForTooLong) {
+  RealServer server(Budgets({BusyBudget("busy", 1e5, 1e-3)}));
+  const auto client = server.NewClient(Options());
+  {
+    const auto permit = client->CheckOrWait({}, kForever);
+    ASSERT_TRUE(permit.ok()) << permit.status();
+    server.time().Wait(absl::Hours(2), {});
+  }
+  ASSERT_TRUE(Flushed(*client));
+  EXPECT_EQ(client->report_stats().delivered, 1U);
+  EXPECT_EQ(client->report_stats().refused, 0U);
+  EXPECT_NEAR(Debts(server, "backfill:etl")["busy"], 64 * 60, 2);
+}
+
+TEST(ClientAndServer, ReportNowTellsWhatWasNotCharged) {
+  RealServer server(Budgets({RateBudget("rows", 1e-6, 500)}));
+  const auto client = server.NewClient(Options());
+  auto permit = client->CheckOrWait({.estimated_cost = 10}, kForever);
+  ASSERT_TRUE(permit.ok()) << permit.status();
+  const uint64_t id = *permit->answer().permit_id;
+  permit->Dismiss();
+  const auto settled = client->ReportNow(id, {.actual_cost = 1e12});
+  ASSERT_TRUE(settled.ok()) << settled.status();
+  ASSERT_THAT(settled->overruns, SizeIs(1));
+  EXPECT_EQ(settled->overruns[0].budget, "rows");
+  EXPECT_EQ(settled->overruns[0].reported, 1e12);
+  EXPECT_NEAR(settled->overruns[0].charged, 500, 0.01);
 }
 
 TEST(ClientAndServer, DestroyedPermitFreesItsPlace) {
@@ -141,8 +262,8 @@ TEST(ClientAndServer, BadIdentityIsAnErrorThatNamesTheField) {
 TEST(ClientAndServer, UnknownPermitIsRefusedAndCounted) {
   RealServer server(Budgets({RateBudget("rows", 10, 10)}));
   const auto client = server.NewClient(Options());
-  EXPECT_TRUE(absl::IsNotFound(client->ReportNow(12345, 1).status()));
-  EXPECT_TRUE(client->Report(12345, 1).ok());
+  EXPECT_TRUE(absl::IsNotFound(client->ReportNow(12345).status()));
+  EXPECT_TRUE(client->Report(12345).ok());
   ASSERT_TRUE(Flushed(*client));
   EXPECT_EQ(client->report_stats().refused, 1U);
 }
@@ -151,8 +272,8 @@ TEST(ClientAndServer, ReportNowTellsWhatCameOfIt) {
   RealServer server(Budgets({RateBudget("rows", 10, 10)}));
   const auto client = server.NewClient(Options());
   const uint64_t permit = client->Check({.estimated_cost = 1})->permit_id.value();
-  EXPECT_EQ(*client->ReportNow(permit, 2), ReportOutcome::kSettled);
-  EXPECT_EQ(*client->ReportNow(permit, 2), ReportOutcome::kAlreadySettled);
+  EXPECT_EQ(client->ReportNow(permit)->outcome, ReportOutcome::kSettled);
+  EXPECT_EQ(client->ReportNow(permit)->outcome, ReportOutcome::kAlreadySettled);
 }
 
 }  // namespace

@@ -60,8 +60,12 @@ TEST(FakeHeadgate, SettlesReportsAndKnowsWhatIsOutstanding) {
   FakeHeadgate headgate;
   const auto client = NewClient(headgate);
   const uint64_t permit = client->Check({})->permit_id.value();
-  EXPECT_EQ(*client->ReportNow(permit, 5), ReportOutcome::kSettled);
-  EXPECT_EQ(*client->ReportNow(permit, 5), ReportOutcome::kAlreadySettled);
+  headgate.SetOverruns({{.budget = "rows", .reported = 1e12, .charged = 500}});
+  const auto settled = client->ReportNow(permit, {.actual_cost = 1e12});
+  EXPECT_EQ(settled->outcome, ReportOutcome::kSettled);
+  ASSERT_THAT(settled->overruns, SizeIs(1));
+  EXPECT_EQ(settled->overruns[0].charged, 500);
+  EXPECT_EQ(client->ReportNow(permit)->outcome, ReportOutcome::kAlreadySettled);
   EXPECT_THAT(headgate.outstanding(), IsEmpty());
   EXPECT_THAT(headgate.reports(), SizeIs(2));
 }
@@ -71,7 +75,7 @@ TEST(FakeHeadgate, CanBeCutOff) {
   const auto client = NewClient(headgate);
   headgate.SetNetwork(FakeHeadgate::Network::kDown);
   EXPECT_TRUE(absl::IsUnavailable(client->Check({}).status()));
-  EXPECT_TRUE(client->Report(1, 5).ok());
+  EXPECT_TRUE(client->Report(1).ok());
   headgate.SetNetwork(FakeHeadgate::Network::kUp);
   EXPECT_TRUE(Flushed(*client));
   EXPECT_THAT(headgate.checks(), IsEmpty());

@@ -295,7 +295,7 @@ TEST(GrpcTransport, KeepsReportsForAServerThatIsRestarted) {
   EXPECT_TRUE(client->Check({}).ok());
   server.Stop();
   for (uint64_t permit = 1; permit <= 1500; ++permit) {
-    EXPECT_TRUE(client->Report(permit, 0.5).ok());
+    EXPECT_TRUE(client->Report(permit, {.actual_cost = 0.5}).ok());
   }
   EXPECT_FALSE(client->Flush(absl::Milliseconds(1)));
   server.Start();

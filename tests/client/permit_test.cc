@@ -28,12 +28,18 @@ class PermitTest : public ::testing::Test {
     return *std::move(permit);
   }
 
-  // The costs that were reported.
-  std::vector<double> Costs() {
+  std::vector<PermitReport> Reports() {
     EXPECT_TRUE(Flushed(*client_));
-    std::vector<double> costs;
-    for (const PermitReport& report : headgate_.reports()) costs.push_back(report.actual_cost);
-    return costs;
+    return headgate_.reports();
+  }
+  // The busy times that were reported, none of them with a cost.
+  std::vector<absl::Duration> BusyTimes() {
+    std::vector<absl::Duration> busy;
+    for (const PermitReport& report : Reports()) {
+      EXPECT_EQ(report.done.actual_cost, std::nullopt);
+      busy.push_back(report.done.busy_time.value_or(absl::InfiniteDuration()));
+    }
+    return busy;
   }
 
   void Work(absl::Duration time) { headgate_.time().Advance(time); }
@@ -46,29 +52,36 @@ TEST_F(PermitTest, ReportsWhatItIsToldAndNothingMore) {
   {
     Permit permit = NewPermit();
     Work(absl::Seconds(2));
-    EXPECT_TRUE(permit.Report(310).ok());
-    EXPECT_TRUE(permit.Report(99).ok());
+    EXPECT_TRUE(permit.Report({.actual_cost = 310, .busy_time = absl::Milliseconds(7)}).ok());
+    EXPECT_TRUE(permit.Report({.actual_cost = 99}).ok());
   }
-  EXPECT_THAT(Costs(), ElementsAre(310));
+  ASSERT_THAT(Reports(), SizeIs(1));
+  EXPECT_EQ(Reports()[0].done.actual_cost, 310);
+  EXPECT_EQ(Reports()[0].done.busy_time, absl::Milliseconds(7));
+  EXPECT_FALSE(Reports()[0].measured);
   EXPECT_THAT(headgate_.outstanding(), IsEmpty());
 }
 
-TEST_F(PermitTest, ReportsTheElapsedSecondsByItself) {
+TEST_F(PermitTest, MeasuresTheBusyTimeBesideACostThatItIsTold) {
+  {
+    Permit permit = NewPermit();
+    Work(absl::Seconds(2));
+    EXPECT_TRUE(permit.Report({.actual_cost = 500}).ok());
+  }
+  ASSERT_THAT(Reports(), SizeIs(1));
+  EXPECT_EQ(Reports()[0].done.actual_cost, 500);
+  EXPECT_EQ(Reports()[0].done.busy_time, absl::Seconds(2));
+  EXPECT_TRUE(Reports()[0].measured);
+}
+
+// Seconds were reported as the cost: in a budget of rows that took all but everything back.
+TEST_F(PermitTest, ReportsItsBusyTimeAndNoCostByItself) {
   {
     const Permit permit = NewPermit();
     Work(absl::Milliseconds(1500));
     EXPECT_EQ(permit.Elapsed(), absl::Milliseconds(1500));
   }
-  EXPECT_THAT(Costs(), ElementsAre(1.5));
-}
-
-TEST_F(PermitTest, ReportsThePredictedCostByItselfIfToldTo) {
-  ClientOptions options = Options();
-  options.unreported = Unreported::kPredictedCost;
-  client_ = NewClient(headgate_, options);
-  headgate_.Allow({.predicted_cost = 250});
-  { const Permit permit = NewPermit(); }
-  EXPECT_THAT(Costs(), ElementsAre(250));
+  EXPECT_THAT(BusyTimes(), ElementsAre(absl::Milliseconds(1500)));
 }
 
 TEST_F(PermitTest, ReportsWhenAnExceptionEndsTheWork) {
@@ -78,7 +91,7 @@ TEST_F(PermitTest, ReportsWhenAnExceptionEndsTheWork) {
     throw std::runtime_error("the work failed");
   } catch (const std::runtime_error&) {
   }
-  EXPECT_THAT(Costs(), ElementsAre(3));
+  EXPECT_THAT(BusyTimes(), ElementsAre(absl::Seconds(3)));
 }
 
 TEST_F(PermitTest, ReportsOnceAfterAMove) {
@@ -88,7 +101,7 @@ TEST_F(PermitTest, ReportsOnceAfterAMove) {
     Work(absl::Seconds(1));
     const std::optional<Permit> again = std::move(moved);
   }
-  EXPECT_THAT(Costs(), ElementsAre(1));
+  EXPECT_THAT(BusyTimes(), ElementsAre(absl::Seconds(1)));
 }
 
 TEST_F(PermitTest, SettlesWhatItHeldWhenAnotherIsAssigned) {
@@ -98,7 +111,7 @@ TEST_F(PermitTest, SettlesWhatItHeldWhenAnotherIsAssigned) {
     permit = NewPermit();
     Work(absl::Seconds(2));
   }
-  EXPECT_THAT(Costs(), ElementsAre(1, 2));
+  EXPECT_THAT(BusyTimes(), ElementsAre(absl::Seconds(1), absl::Seconds(2)));
   EXPECT_THAT(headgate_.outstanding(), IsEmpty());
 }
 
@@ -107,25 +120,28 @@ TEST_F(PermitTest, ReportsNothingAfterDismiss) {
     Permit permit = NewPermit();
     permit.Dismiss();
   }
-  EXPECT_THAT(Costs(), IsEmpty());
+  EXPECT_THAT(Reports(), IsEmpty());
   EXPECT_THAT(headgate_.outstanding(), SizeIs(1));
 }
 
-TEST_F(PermitTest, RefusesACostThatIsNoneAndStaysAsItWas) {
+TEST_F(PermitTest, RefusesWhatIsNoCostAndNoBusyTimeAndStaysAsItWas) {
   {
     Permit permit = NewPermit();
     Work(absl::Seconds(4));
-    EXPECT_TRUE(absl::IsInvalidArgument(permit.Report(-1)));
-    EXPECT_TRUE(absl::IsInvalidArgument(permit.Report(std::numeric_limits<double>::infinity())));
+    const double infinite = std::numeric_limits<double>::infinity();
+    EXPECT_TRUE(absl::IsInvalidArgument(permit.Report({.actual_cost = -1})));
+    EXPECT_TRUE(absl::IsInvalidArgument(permit.Report({.actual_cost = infinite})));
+    EXPECT_TRUE(absl::IsInvalidArgument(permit.Report({.busy_time = -absl::Seconds(1)})));
+    EXPECT_TRUE(absl::IsInvalidArgument(permit.Report({.busy_time = absl::InfiniteDuration()})));
   }
-  EXPECT_THAT(Costs(), ElementsAre(4));
+  EXPECT_THAT(BusyTimes(), ElementsAre(absl::Seconds(4)));
 }
 
 TEST_F(PermitTest, HoldsNothingByDefault) {
   Permit permit;
   EXPECT_EQ(permit.Elapsed(), absl::ZeroDuration());
-  EXPECT_TRUE(permit.Report(1).ok());
-  EXPECT_THAT(Costs(), IsEmpty());
+  EXPECT_TRUE(permit.Report().ok());
+  EXPECT_THAT(Reports(), IsEmpty());
 }
 
 TEST_F(PermitTest, WithoutAnIdReportsNothing) {
@@ -133,7 +149,7 @@ TEST_F(PermitTest, WithoutAnIdReportsNothing) {
     const auto permit = client_->CheckOrWait({.validate_only = true}, absl::ZeroDuration());
     EXPECT_TRUE(permit.ok()) << permit.status();
   }
-  EXPECT_THAT(Costs(), IsEmpty());
+  EXPECT_THAT(Reports(), IsEmpty());
 }
 
 TEST_F(PermitTest, DoesNoHarmWhenItOutlivesItsClient) {
@@ -144,9 +160,14 @@ TEST_F(PermitTest, DoesNoHarmWhenItOutlivesItsClient) {
 }
 
 TEST_F(PermitTest, ShowsTheAnswerThatGrantedIt) {
-  headgate_.Allow({.predicted_cost = 20, .chunk_scale = 0.5});
+  headgate_.Allow({.predicted_cost = 20,
+                   .predicted_busy_time = absl::Milliseconds(30),
+                   .probe = true,
+                   .chunk_scale = 0.5});
   const Permit permit = NewPermit();
   EXPECT_EQ(permit.answer().predicted_cost, 20);
+  EXPECT_EQ(permit.answer().predicted_busy_time, absl::Milliseconds(30));
+  EXPECT_TRUE(permit.answer().probe);
   EXPECT_EQ(permit.answer().chunk_scale, 0.5);
 }
 

@@ -85,14 +85,26 @@ TEST_F(PqxxTest, UsesTheCallersPatternWhereThereAreNoIdentifiers) {
   EXPECT_EQ(headgate_.checks().at(0).pattern, "copy-orders");
 }
 
-TEST_F(PqxxTest, ReportsTheSecondsThatTheStatementTook) {
+TEST_F(PqxxTest, ReportsForHowLongTheStatementWasBusyAndNoCost) {
   ClientOptions options = Options();
   options.time = NewRealTime();
   client_ = NewClient(headgate_, options);
   ASSERT_TRUE(ExecThrottled(*client_, *connection_, {}, "SELECT pg_sleep(0.05)").ok());
   ASSERT_TRUE(Flushed(*client_));
   ASSERT_THAT(headgate_.reports(), SizeIs(1));
-  EXPECT_GE(headgate_.reports()[0].actual_cost, 0.05);
+  EXPECT_GE(headgate_.reports()[0].done.busy_time, absl::Milliseconds(50));
+  EXPECT_EQ(headgate_.reports()[0].done.actual_cost, std::nullopt);
+}
+
+TEST_F(PqxxTest, ReportsTheCostThatItIsToldToRead) {
+  ThrottleOptions options;
+  options.actual_cost = [](const pqxx::result& rows) { return static_cast<double>(rows.size()); };
+  const auto rows =
+      ExecThrottled(*client_, *connection_, options, "SELECT * FROM generate_series(1, 7)");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  ASSERT_TRUE(Flushed(*client_));
+  ASSERT_THAT(headgate_.reports(), SizeIs(1));
+  EXPECT_EQ(headgate_.reports()[0].done.actual_cost, 7);
 }
 
 TEST_F(PqxxTest, HasNoTransactionOpenWhileItWaits) {

@@ -30,7 +30,7 @@ class GatedTransport final : public Transport {
     return absl::UnimplementedError("for reports only");
   }
 
-  absl::StatusOr<std::vector<absl::StatusOr<ReportOutcome>>> Report(
+  absl::StatusOr<std::vector<absl::StatusOr<ReportResult>>> Report(
       absl::Span<const PermitReport> reports, absl::Duration,
       const std::stop_token& stop) override {
     std::unique_lock lock(mutex_);
@@ -43,8 +43,11 @@ class GatedTransport final : public Transport {
       return failure_;
     }
     batches_.push_back(reports.size());
-    for (const PermitReport& report : reports) costs_.push_back(report.actual_cost);
-    return std::vector<absl::StatusOr<ReportOutcome>>(reports.size() - left_out_, result_);
+    for (const PermitReport& report : reports) {
+      costs_.push_back(report.done.actual_cost.value_or(-1));
+      busy_.push_back(report.done.busy_time);
+    }
+    return std::vector<absl::StatusOr<ReportResult>>(reports.size() - left_out_, result_);
   }
 
   void Open() {
@@ -57,7 +60,7 @@ class GatedTransport final : public Transport {
     failures_ = times;
     failure_ = std::move(failure);
   }
-  void SetResult(absl::StatusOr<ReportOutcome> result) {
+  void SetResult(absl::StatusOr<ReportResult> result) {
     const std::lock_guard lock(mutex_);
     result_ = std::move(result);
   }
@@ -79,6 +82,11 @@ class GatedTransport final : public Transport {
     return costs_;
   }
 
+  std::vector<std::optional<absl::Duration>> busy() const {
+    const std::lock_guard lock(mutex_);
+    return busy_;
+  }
+
  private:
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable_any changed_;
@@ -87,16 +95,17 @@ class GatedTransport final : public Transport {
   int failures_ = 0;
   size_t left_out_ = 0;
   absl::Status failure_;
-  absl::StatusOr<ReportOutcome> result_ = ReportOutcome::kSettled;
+  absl::StatusOr<ReportResult> result_ = ReportResult();
   std::vector<size_t> batches_;
   std::vector<double> costs_;
+  std::vector<std::optional<absl::Duration>> busy_;
 };
 
 class ReporterTest : public ::testing::Test {
  protected:
   void AddMany(int from, int to) {
     for (int i = from; i < to; ++i)
-      reporter_.Add({.permit_id = static_cast<uint64_t>(i), .actual_cost = i * 1.0});
+      reporter_.Add({.permit_id = static_cast<uint64_t>(i), .done = {.actual_cost = i * 1.0}});
   }
   bool Flush() { return reporter_.Flush(absl::Seconds(60)); }
 
@@ -122,6 +131,28 @@ TEST_F(ReporterTest, SendsByItselfSoonAfter) {
   server_->Open();
   AddMany(0, 3);
   EXPECT_TRUE(WaitUntil([&] { return server_->costs().size() == 3; }));
+}
+
+TEST_F(ReporterTest, SendsAMeasuredBusyTimeThatTheServerDoesNotTakeOnceMoreWithoutIt) {
+  server_->SetResult(absl::InvalidArgumentError("busy_time: is more than 64 times the life"));
+  const absl::Duration measured = absl::Hours(2);
+  reporter_.Add({.permit_id = 1, .done = {.busy_time = measured}, .measured = true});
+  reporter_.Add({.permit_id = 2, .done = {.busy_time = measured}});
+  server_->Open();
+  ASSERT_TRUE(Flush());
+  EXPECT_THAT(server_->batches(), ElementsAre(2, 1));
+  EXPECT_THAT(server_->busy(), ElementsAre(measured, measured, std::nullopt));
+  EXPECT_EQ(reporter_.stats().refused, 2U);  // this server takes none
+  EXPECT_EQ(reporter_.stats().pending, 0U);
+}
+
+TEST_F(ReporterTest, CountsReportsThatWereNotChargedInFull) {
+  server_->SetResult(ReportResult{.overruns = {{.budget = "rows", .reported = 9, .charged = 5}}});
+  server_->Open();
+  AddMany(0, 3);
+  ASSERT_TRUE(Flush());
+  EXPECT_EQ(reporter_.stats().delivered, 3U);
+  EXPECT_EQ(reporter_.stats().overrun, 3U);
 }
 
 TEST_F(ReporterTest, RepeatsABatchUntilTheServerTakesIt) {
@@ -241,7 +272,7 @@ TEST(ReportStats, OfAClientThatIsDestroyedAtOnceLoseNothing) {
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t) {
       threads.emplace_back([&] {
-        for (uint64_t i = 0; i < 1000; ++i) EXPECT_TRUE(client->Report(i, 1).ok());
+        for (uint64_t i = 0; i < 1000; ++i) EXPECT_TRUE(client->Report(i, {.actual_cost = 1}).ok());
       });
     }
     for (std::thread& thread : threads) thread.join();

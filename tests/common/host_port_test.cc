@@ -25,5 +25,14 @@ TEST(HostPort, OtherFormsHaveNone) {
   }
 }
 
+TEST(Loopback, IsWhatOnlyThisMachineCanReach) {
+  for (const char* host : {"localhost", "127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"}) {
+    EXPECT_TRUE(IsLoopback(host)) << host;
+  }
+  for (const char* host : {"0.0.0.0", "::", "10.0.0.1", "db", "127.evil", "::ffff:10.0.0.1"}) {
+    EXPECT_FALSE(IsLoopback(host)) << host;
+  }
+}
+
 }  // namespace
 }  // namespace headgate

@@ -40,14 +40,23 @@ engine::BudgetSpec Budget(const std::string& fields) {
   return config.policy.budgets.empty() ? engine::BudgetSpec() : config.policy.budgets[0];
 }
 
-TEST(Load, EmptyFileIsTheDefaults) {
-  for (const char* const yaml :
-       {"", "\n", "# nothing\n", "{}", "---\n...\n", "null", "\xef\xbb\xbf"}) {
-    const Config config = Good(yaml);
-    EXPECT_EQ(config.server, ServerSettings()) << yaml;
+TEST(Load, AnEmptyMappingIsTheDefaults) {
+  for (const LoadResult& loaded :
+       {Parse("{}", "f.yaml"), Parse("{}  # nothing", "f.yaml"), Parse("", "")}) {
+    ASSERT_TRUE(loaded.config.has_value());
+    EXPECT_FALSE(loaded.has_settings);
+    const Config& config = *loaded.config;
+    EXPECT_EQ(config.server, ServerSettings());
     EXPECT_EQ(config.engine.max_permits, engine::EngineOptions().max_permits);
     EXPECT_TRUE(config.targets.empty());
     EXPECT_TRUE(config.policy.budgets.empty());
+  }
+}
+
+// It was emptied by mistake, or is about to be written.
+TEST(Load, AFileWithoutContentIsRefused) {
+  for (const char* const yaml : {"", "\n", "# nothing\n", "---\n...\n", "null", "\xef\xbb\xbf"}) {
+    EXPECT_THAT(Errors(yaml), ElementsAre(HasSubstr("f.yaml:1:1: has no content"))) << yaml;
   }
 }
 
@@ -59,7 +68,8 @@ TEST(Load, SectionsWithoutContentAreTheDefaults) {
 TEST(Load, ServerAndEngine) {
   const Config config = Good(R"(
 server: {grpc_address: "[::]:0", reflection: false, max_message_bytes: 65536, threads: 2}
-engine: {permit_ttl: 1m30s, max_permits: 64, max_patterns: 128, bucket_bytes: 1048576}
+engine: {permit_ttl: 1m30s, max_permits: 64, max_patterns: 128, bucket_bytes: 1048576,
+         max_permit_share: 0.25}
 )");
   EXPECT_EQ(config.server.grpc_address, "[::]:0");
   EXPECT_FALSE(config.server.reflection);
@@ -69,6 +79,7 @@ engine: {permit_ttl: 1m30s, max_permits: 64, max_patterns: 128, bucket_bytes: 10
   EXPECT_EQ(config.engine.max_permits, 64U);
   EXPECT_EQ(config.engine.max_patterns, 128U);
   EXPECT_EQ(config.engine.bucket_bytes, 1048576U);
+  EXPECT_EQ(config.engine.max_permit_share, 0.25);
 }
 
 TEST(Load, Durations) {
@@ -223,6 +234,12 @@ TEST(Load, RatesAndBurstsInEveryForm) {
   EXPECT_FALSE(Budget("max_cost: 5").rate.has_value());
 }
 
+TEST(Load, CallersSharePatternsOnDemand) {
+  const std::string callers = "callers: [{name: a, anybody: true, identities: [etl]}]";
+  EXPECT_FALSE(Good("access: {" + callers + "}").policy.share_patterns);
+  EXPECT_TRUE(Good("access: {share_patterns: true, " + callers + "}").policy.share_patterns);
+}
+
 TEST(Load, BudgetWithEverything) {
   const engine::BudgetSpec budget = Budget(
       "max_cost: 50, max_concurrency: 3, mode: WARN, split: {tag: tenant}, default_cost: 2, "
@@ -234,6 +251,12 @@ TEST(Load, BudgetWithEverything) {
   EXPECT_EQ(budget.default_cost, 2);
   EXPECT_EQ(budget.max_buckets, 100U);
   EXPECT_EQ(std::get<engine::SplitByDepth>(Budget("split: {depth: 2}").split).depth, 2);
+  EXPECT_EQ(budget.unit, std::nullopt);
+  EXPECT_EQ(budget.max_overrun, 10);
+  const engine::BudgetSpec busy = Budget("unit: BUSY_TIME, max_overrun: 2.5");
+  EXPECT_EQ(busy.unit, engine::BudgetUnit::kBusyTime);
+  EXPECT_EQ(busy.max_overrun, 2.5);
+  EXPECT_EQ(Budget("unit: COST").unit, engine::BudgetUnit::kCost);
   EXPECT_EQ(Budget("mode: DISABLED").mode, engine::Mode::kDisabled);
   EXPECT_EQ(Budget("mode: ENFORCE").mode, engine::Mode::kEnforce);
 }
@@ -381,7 +404,7 @@ TEST(Load, MissingFileIsToldWithoutAPlace) {
 TEST(Load, StatusHasEveryError) {
   EXPECT_EQ(Parse("a: 1\nb: 2", "f.yaml").status().message(),
             absl::StrJoin(Errors("a: 1\nb: 2"), "\n"));
-  EXPECT_EQ(Parse("", "f.yaml").status(), absl::OkStatus());
+  EXPECT_EQ(Parse("{}", "f.yaml").status(), absl::OkStatus());
 }
 
 TEST(Load, BytesThatAreNoTextAreTold) {

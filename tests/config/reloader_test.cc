@@ -74,6 +74,43 @@ TEST_F(ConfigStoreTest, StartFailsWithEverythingThatIsWrong) {
   EXPECT_EQ(store_.current(), nullptr);
 }
 
+TEST_F(ConfigStoreTest, StartFailsWithAFileThatWasEmptied) {
+  for (const char* text : {"", "  \n", "# nothing but a remark\n", "---\n"}) {
+    folder_.WriteInPlace("f.yaml", text);
+    ConfigStore store(path_, clock_);
+    const absl::Status status = Start(store);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(std::string(status.message()), testing::HasSubstr("has no content")) << text;
+  }
+  EXPECT_THAT(applied_, IsEmpty());
+}
+
+TEST_F(ConfigStoreTest, AFileThatWasEmptiedIsRefusedAndWhatWasInForceStays) {
+  ASSERT_EQ(Start(), absl::OkStatus());
+  for (const char* text : {"", "# nothing but a remark\n", "{}"}) {
+    store_.Update(std::string(text));
+    EXPECT_EQ(store_.current()->policy.budgets.size(), 1) << text;
+    EXPECT_EQ(store_.status().version, 1) << text;
+    ASSERT_EQ(store_.status().errors.size(), 1) << text;
+    EXPECT_THAT(store_.status().errors[0], testing::HasSubstr("nothing is limited")) << text;
+  }
+}
+
+TEST_F(ConfigStoreTest, NothingCanBeConfiguredOnPurpose) {
+  folder_.WriteInPlace("f.yaml", "{}");
+  ASSERT_EQ(Start(), absl::OkStatus());
+  store_.Update(std::string("{}  # still"));
+  EXPECT_EQ(store_.status().version, 2);
+}
+
+TEST_F(ConfigStoreTest, WarningsAreOfTheConfigurationInForce) {
+  ASSERT_EQ(Start(), absl::OkStatus());
+  EXPECT_THAT(store_.status().warnings,
+              ElementsAre(path_ + ":1:18: no rule charges budget 'first': it limits nothing"));
+  store_.Update(std::string("rules: [{name: r, priority: 1, expires_at: 2020-01-01T00:00:00Z}]"));
+  EXPECT_THAT(store_.status().warnings, ElementsAre(testing::HasSubstr("rule 'r' has expired")));
+}
+
 TEST_F(ConfigStoreTest, StartFailsWithoutTheFile) {
   folder_.Remove("f.yaml");
   EXPECT_EQ(std::string(Start().message()), path_ + ": cannot be read: No such file or directory");
@@ -193,7 +230,7 @@ TEST_F(ConfigStoreTest, ListsWhatOnlyARestartChanges) {
        "tls: {certificate_file: a.crt, key_file: a.key}"});
   EXPECT_THAT(store_.status().pending_restart,
               ElementsAre("server.max_connections", "server.max_connection_age", "tls"));
-  store_.Update({""});
+  store_.Update({"server: {}"});
   EXPECT_THAT(store_.status().pending_restart, IsEmpty());
 }
 

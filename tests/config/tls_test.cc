@@ -13,7 +13,7 @@ Config Loaded(const char* yaml) {
   return result.config.value_or(Config());
 }
 
-TEST(TlsSettings, AreAbsentByDefault) { EXPECT_FALSE(Loaded("").tls.has_value()); }
+TEST(TlsSettings, AreAbsentByDefault) { EXPECT_FALSE(Loaded("{}").tls.has_value()); }
 
 TEST(TlsSettings, WithoutAuthoritiesCallersShowNothing) {
   const Config config = Loaded("tls: {certificate_file: a.crt, key_file: a.key}");
@@ -44,8 +44,8 @@ TEST(ServerSettings, BoundConnections) {
       Loaded("server: {max_connections: 100, max_connection_age: 10m}").server;
   EXPECT_EQ(server.max_connections, 100);
   EXPECT_EQ(server.max_connection_age, absl::Minutes(10));
-  EXPECT_EQ(Loaded("").server.max_connections, 4096);
-  EXPECT_EQ(Loaded("").server.max_connection_age, absl::Minutes(30));
+  EXPECT_EQ(Loaded("{}").server.max_connections, 4096);
+  EXPECT_EQ(Loaded("{}").server.max_connection_age, absl::Minutes(30));
 }
 
 const WrongCase kWrongTls[] = {

@@ -149,10 +149,16 @@ access:
   callers:
     - {name: a, anybody: true}
     - {name: b, token: t, overrides: true}
+    - {name: c, token: c, exempt_overrides: true}
+    - {name: d, token: d, costs: true}
+    - {name: e, token: e, forgive: true}
 )y",
      R"e(
 f.yaml:5:7: caller 'a' is granted nothing; give it identities or status
 f.yaml:6:7: caller 'b' is granted something for its identities, and has none
+f.yaml:7:7: caller 'c' is granted something for its identities, and has none
+f.yaml:8:7: caller 'd' is granted something for its identities, and has none
+f.yaml:9:7: caller 'e' is granted something for its identities, and has none
 )e"},
 };
 
@@ -209,6 +215,13 @@ access:
       segments: [vip]
     - {name: sre, token: sre, identities: ["*"], overrides: true, logs: true, status: true}
     - {name: dashboards, anybody: true, status: true}
+    - {name: emergency, certificate: "DNS:pager.example", everything: true}
+    - name: dba
+      certificate: "DNS:dba.example"
+      identities: [etl]
+      exempt_overrides: true
+      costs: true
+      forgive: true
 )";
 
 TEST(AccessConfig, IsReadAsItIsWritten) {
@@ -216,7 +229,7 @@ TEST(AccessConfig, IsReadAsItIsWritten) {
   ASSERT_TRUE(loaded.config.has_value()) << loaded.status();
   const access::PolicySpec& spec = *loaded.config->access;
   EXPECT_EQ(spec.token_file, "FILE");
-  ASSERT_EQ(spec.callers.size(), 3U);
+  ASSERT_EQ(spec.callers.size(), 5U);
   EXPECT_EQ(spec.callers[0].certificate, "URI:spiffe://prod/backfill");
   EXPECT_THAT(spec.callers[0].identities, ElementsAre("backfill", "vreplication:online-ddl"));
   EXPECT_THAT(spec.callers[0].tags, ElementsAre(Pair("urgent", "true"), Pair("eq", "a=b")));
@@ -225,6 +238,19 @@ TEST(AccessConfig, IsReadAsItIsWritten) {
   EXPECT_EQ(spec.callers[1].token, "sre");
   EXPECT_TRUE(spec.callers[1].overrides && spec.callers[1].logs && spec.callers[1].status);
   EXPECT_TRUE(spec.callers[2].anybody);
+}
+
+TEST(AccessConfig, EachRightOfAnOperatorIsAGrantOfItsOwn) {
+  const LoadResult loaded = Parse(kGood, "f.yaml");
+  ASSERT_TRUE(loaded.config.has_value()) << loaded.status();
+  const std::vector<access::CallerSpec>& callers = loaded.config->access->callers;
+  const access::CallerSpec& sre = callers[1];
+  EXPECT_FALSE(sre.exempt_overrides || sre.everything || sre.costs || sre.forgive);
+  EXPECT_TRUE(callers[3].everything);
+  EXPECT_FALSE(callers[3].overrides || callers[3].exempt_overrides || callers[3].status);
+  const access::CallerSpec& dba = callers[4];
+  EXPECT_TRUE(dba.exempt_overrides && dba.costs && dba.forgive);
+  EXPECT_FALSE(dba.overrides || dba.everything);
 }
 
 TEST(AccessConfig, WhatRulesExemptByIsProtected) {
@@ -258,7 +284,7 @@ access: {callers: [{name: a, anybody: true, status: true}]}
 }
 
 TEST(AccessConfig, WithoutItEverybodyMayDoEverything) {
-  EXPECT_FALSE(Parse("", "f.yaml").config->access.has_value());
+  EXPECT_FALSE(Parse("{}", "f.yaml").config->access.has_value());
 }
 
 class TokenFile : public testing::Test {

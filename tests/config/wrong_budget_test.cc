@@ -23,6 +23,23 @@ budgets:
      R"e(
 f.yaml:3:12: budget 'b': has a burst but no rate: without one debt drains at once; add a rate, or use max_cost
 )e"},
+    {"UnitsThatCannotBe", R"y(
+targets:
+  - {name: t, capacity: 100}
+budgets:
+  - name: a
+    rate: 20%
+    burst: 5
+    unit: BUSY_TIME
+  - name: b
+    rate: 1
+    burst: 5
+    max_overrun: 0.5
+)y",
+     R"e(
+f.yaml:7:11: budget 'a': unit cannot be BUSY_TIME where the rate is a share of a capacity in cost units: give the rate in busy seconds a second
+f.yaml:11:18: budget 'b': max_overrun must be 1 to 1e+06; it is 0.5
+)e"},
     {"NegativeNumbers", R"y(
 budgets:
   - name: b
@@ -74,7 +91,7 @@ budgets:
     burst: 1s
 )y",
      R"e(
-f.yaml:4:11: budget 'b': has a server_share, but target 't' has no capacity
+f.yaml:4:11: budget 'b': rate is a share, but target 't' has no capacity
 )e"},
     {"ShareBeyondAll", R"y(
 targets: [{name: t, capacity: 5}]
@@ -84,7 +101,7 @@ budgets:
     burst: 1s
 )y",
      R"e(
-f.yaml:4:11: budget 'b': server_share must be 0 to 100 percent; it is 120
+f.yaml:4:11: budget 'b': rate must be a share of 0% to 100% of the target's capacity; it is 120%
 )e"},
     {"BurstTooSmall", R"y(
 budgets:
@@ -142,7 +159,7 @@ budgets:
     max_buckets: 65536
 )y",
      R"e(
-f.yaml:14:18: the buckets of all split budgets on all targets take 2097664 bytes, more than engine.bucket_bytes, 1048576; those of this budget take most: lower its max_buckets
+f.yaml:14:18: the buckets of all split budgets on all targets take 3146496 bytes, more than engine.bucket_bytes, 1048576; those of this budget take most: lower its max_buckets
 )e"},
     {"AutoWithoutTarget", R"y(
 budgets:

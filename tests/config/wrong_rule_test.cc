@@ -107,6 +107,21 @@ rules:
 f.yaml:3:23: rule 'r': identity: identity has the byte ' ' at position 1; allowed are A-Z a-z 0-9 _ - . @ / and, between segments, ':'
 f.yaml:7:16: rule 's': segment: segment has the byte ':' at position 1; allowed are A-Z a-z 0-9 _ - . @ /
 )e"},
+    {"RuleWithAMatchThatSaysNothing", R"y(
+rules:
+  - {name: r, match: {}, deny: true}
+  - name: s
+    match:
+      # identity: etl
+    deny: true
+  - {name: t, match: {identity: ""}, exempt: true}
+  - {name: u, exempt: true}
+)y",
+     R"e(
+f.yaml:2:22: match has no condition; leave it out if the rule is for everybody
+f.yaml:4:5: match has no condition; leave it out if the rule is for everybody
+f.yaml:7:33: identity: must not be empty; leave the key out instead
+)e"},
     {"RuleWithBadNetwork", R"y(
 rules:
   - name: r

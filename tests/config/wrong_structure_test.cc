@@ -91,7 +91,7 @@ budgets:
   - etl
 )y",
      R"e(
-f.yaml:2:5: budgets: expected a mapping with name, rate, burst, max_cost, max_concurrency, mode, split, health, default_cost, max_buckets or auto_tuning, got a plain value
+f.yaml:2:5: budgets: expected a mapping with name, rate, burst, max_cost, max_concurrency, mode, split, health, default_cost, max_buckets, auto_tuning, unit or max_overrun, got a plain value
 )e"},
     {"ListForText", R"y(
 budgets:

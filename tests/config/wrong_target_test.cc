@@ -50,12 +50,20 @@ engine:
   max_permits: 63
   max_patterns: 16777217
   bucket_bytes: -1
+  max_permit_share: 1.5
 )y",
      R"e(
 f.yaml:2:15: permit_ttl must be 1ms to 24h; it is 25h
 f.yaml:3:16: max_permits must be 64 to 16777216; it is 63
 f.yaml:4:17: max_patterns must be 64 to 16777216; it is 16777217
 f.yaml:5:17: bucket_bytes must be 4096 to 1099511627776; it is -1
+f.yaml:6:21: max_permit_share must be above 0 and at most 1; it is 1.5
+)e"},
+    {"NoShareOfPermits", R"y(
+engine: {max_permit_share: 0}
+)y",
+     R"e(
+f.yaml:1:28: max_permit_share must be above 0 and at most 1; it is 0
 )e"},
     {"NameMissing", R"y(
 targets:

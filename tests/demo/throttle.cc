@@ -53,7 +53,7 @@ class Throttle::Counter final : public client::Transport {
     return answer;
   }
 
-  absl::StatusOr<std::vector<absl::StatusOr<client::ReportOutcome>>> Report(
+  absl::StatusOr<std::vector<absl::StatusOr<client::ReportResult>>> Report(
       absl::Span<const client::PermitReport> reports, absl::Duration timeout,
       const std::stop_token& stop) override {
     return real_->Report(reports, timeout, stop);
@@ -101,9 +101,7 @@ absl::StatusOr<load::Turn> Throttle::Ask(int worker, int64_t rows, const std::st
   // relaxed: only the number itself is shared.
   chunk_rows_.store(rows, std::memory_order_relaxed);
   auto permit = std::make_shared<client::Permit>(*std::move(granted));
-  turn.done = [permit](absl::Duration took) {
-    permit->Report(absl::ToDoubleSeconds(took)).IgnoreError();
-  };
+  turn.done = [permit](absl::Duration took) { permit->Report({.busy_time = took}).IgnoreError(); };
   return turn;
 }
 

@@ -12,5 +12,5 @@ source tools/tools.sh
 # shellcheck source=tools/chart.sh
 source tools/chart.sh
 
-skip_without_chart_tools
+skip_without require_chart_tools
 check_chart "$HEADGATE_BIN"

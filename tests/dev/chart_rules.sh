@@ -12,7 +12,7 @@ source tools/tools.sh
 # shellcheck source=tools/chart.sh
 source tools/chart.sh
 
-skip_without_chart_tools
+skip_without require_chart_tools
 
 ORIGINAL=$CHART
 CHART_WORK=$(mktemp --directory)
@@ -87,7 +87,7 @@ references() {
   caught "metrics in plaintext leave the cluster" load-balancer service.yaml \
     's/\{\{- if \$isInside \}\}/{{- if true }}/'
   caught "does not select exactly the Service with its port" load-balancer servicemonitor.yaml \
-    '/headgate.httpLabels/,/end/d'
+    '/headgate.httpLabels/d'
   caught "mounts without a volume" existing-secret _pod.tpl '0,/^- name: dsn$/s//- name: dns/'
 }
 
@@ -98,6 +98,83 @@ schemas() {
   # shellcheck disable=SC2016
   caught "alerts or dashboard are not those" monitoring dashboard.yaml 's/\$dashboard \| trim/"{}" | trim/'
 }
+
+# planted FILE SED TEXT CHECK...: with this change of a file of the chart, the check says the text.
+planted() {
+  local output=$CHART_WORK/output file=$1 sed=$2 text=$3
+  shift 3
+  rm -rf "$CHART"
+  cp -r "$ORIGINAL" "$CHART"
+  sed --in-place --regexp-extended "$sed" "$CHART/$file"
+  if cmp --silent "$CHART/$file" "$ORIGINAL/$file"; then fail "nothing is planted in $file by $sed"; fi
+  "$@" >"$output" || true
+  grep --quiet --fixed-strings -e "$text" "$output" || fail "no '$text' for $sed in $file: $(<"$output")"
+  CAUGHT=$((CAUGHT + 1))
+}
+
+# shellcheck disable=SC2016
+openness() {
+  planted templates/_refusals.tpl '/include "headgate.refuseOpen"/d' "the chart takes --set insecure=false" \
+    refuses_to_be_open
+  planted values.yaml 's/^insecure: false/insecure: true/' "does not have the values" check_table
+  caught "everybody may read the metrics" minimal networkpolicy.yaml \
+    's/"kubernetes.io\/metadata.name" \.monitoringNamespace/"name" "monitoring"/'
+  caught "everybody may read the metrics" minimal networkpolicy.yaml \
+    's/\(dict "namespaceSelector" \$monitoring\)/(dict "namespaceSelector" dict)/'
+}
+
+# shellcheck disable=SC2016
+services() {
+  caught "the StatefulSet has no headless Service" minimal headless.yaml '/clusterIP: None/d'
+  caught "the StatefulSet has no headless Service" minimal statefulset.yaml \
+    's/(serviceName: .*)headgate.headless/\1headgate.fullname/'
+  caught "does not select exactly the Service with its port" monitoring headless.yaml \
+    's/^    .*headgate.labels.*/&\n    app.kubernetes.io\/component: http/'
+  caught "protects nothing, or blocks drains" minimal headless.yaml \
+    '$a---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: a}\nspec: {maxUnavailable: 1}'
+  caught "not the one that is mounted" cert-manager certificate.yaml 's/(secretName: ).*/\1other/'
+  caught "issuerReff" cert-manager certificate.yaml 's/issuerRef:/issuerReff:/'
+}
+
+checks_of_configuration() {
+  local text="the configuration is not checked before the old pod goes"
+  caught "$text: the hook" minimal _check.tpl 's/pre-upgrade,//'
+  caught "$text: the hook" minimal config-check.yaml 's/"-1"/"1"/'
+  caught "$text: the init container" minimal _check.tpl 's/--check-config=/--config=/'
+  caught "$text: two configurations" minimal config-check.yaml \
+    's/^    .*include "headgate.config".*/    budgets: []/'
+  caught "$text: the init container" mtls-access statefulset.yaml \
+    '0,/include "headgate.volumeMounts"/s//include "headgate.testMounts"/'
+}
+
+# shellcheck disable=SC2016
+metadata() {
+  planted icon.svg 's/#f2a541/#ffffff/' "does not have icon.svg" check_metadata
+  planted Chart.yaml 's/^  - name: Headgate/  - name: Somebody/' "another maintainer" check_metadata
+  planted Chart.yaml 's/^version: .*/version: 9.9.9/' "another version or appVersion" check_version
+  planted README.md '/^\| `extraObjects`/d' "does not have the values" check_table
+}
+
+# The schema of `config` is what the proto says, and no stricter or laxer than the server.
+configuration() {
+  local CHART_BIN=$HEADGATE_BIN protos=$CHART_WORK/protos schema=$CHART_WORK/new.schema.json
+  planted values.schema.json '/^        "max_permits":/d' "tools/chart_schema.sh write" chart_schema_is_made
+  planted values.schema.json 's/"minimum":64,"maximum":16777216/"minimum":65,"maximum":16777216/' \
+    "the schema refuses what the server takes" check_planted max_permits
+  planted values.schema.json 's/"(WARN|DISABLED)",?//g; s/,\]/]/' "the schema refuses what the server takes" check_taken
+  # A field that the proto gets comes by itself.
+  cp -r proto "$protos"
+  sed --in-place 's/^message Budget {/&\n  \/\/ Flaps a second. 1 to 9.\n  optional int32 wings = 99;/' \
+    "$protos/headgate/v1/config.proto"
+  cp "$ORIGINAL/values.schema.json" "$schema"
+  if tools/chart_schema.sh check "$schema" "$protos" >"$CHART_WORK/output"; then fail "a new field is not missed"; fi
+  tools/chart_schema.sh write "$schema" "$protos"
+  [[ $(jq --compact-output '.definitions["config.Budget"].properties.wings | {type, minimum, maximum}' "$schema") == \
+    '{"type":"integer","minimum":1,"maximum":9}' ]] || fail "a new field does not get into the schema"
+  CAUGHT=$((CAUGHT + 1))
+}
+
+chart_schema_is_made() { tools/chart_schema.sh check "$CHART/values.schema.json"; }
 
 # What only helm or the server notices: values of docs/kubernetes.md that the server refuses.
 documentation() {
@@ -117,4 +194,9 @@ references
 schemas
 documentation
 units
+openness
+services
+checks_of_configuration
+metadata
+configuration
 echo "$CAUGHT planted mistakes caught"

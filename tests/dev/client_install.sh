@@ -132,11 +132,12 @@ guide_snippet() {
 # All C++ of docs/client.md, around rows and a database of the reader's own.
 write_guide_snippets() {
   [[ $(guide_snippet 1) == *chunk_scale* ]] || fail "docs/client.md does not begin with a backfill"
-  [[ $(guide_snippet 2) == *TlsOptions* ]] || fail "the second example of docs/client.md is not TLS"
-  [[ $(guide_snippet 3) == *'TEST(Backfill'* ]] ||
-    fail "the third example of docs/client.md is not a test"
-  [[ $(guide_snippet 4) == *ExecThrottled* ]] || fail "the fourth example of docs/client.md is not pqxx"
-  [[ -z $(guide_snippet 5) ]] || fail "docs/client.md has an example that nobody compiles"
+  [[ $(guide_snippet 2) == *actual_cost* ]] || fail "the second example of docs/client.md is no Report"
+  [[ $(guide_snippet 3) == *TlsOptions* ]] || fail "the third example of docs/client.md is not TLS"
+  [[ $(guide_snippet 4) == *'TEST(Backfill'* ]] ||
+    fail "the fourth example of docs/client.md is not a test"
+  [[ $(guide_snippet 5) == *ExecThrottled* ]] || fail "the fifth example of docs/client.md is not pqxx"
+  [[ -z $(guide_snippet 6) ]] || fail "docs/client.md has an example that nobody compiles"
   cat >"$ROOT/project/guide.h" <<CXX
 #include <algorithm>
 #include <cstdint>
@@ -165,16 +166,30 @@ CXX
 
 using namespace headgate::client;
 
-$(guide_snippet 2)
+$(guide_snippet 3)
 
 // There are no such files here.
 int main() { return absl::IsInvalidArgument(client.status()) ? 0 : 1; }
+CXX
+  cat >"$ROOT/project/guide_report.cc" <<CXX
+#include <headgate/client.h>
+
+#include <optional>
+
+using namespace headgate::client;
+
+void Reports(std::optional<Permit>& permit, double rows_copied, absl::Duration took,
+             absl::Duration waited_for_postgres) {
+$(guide_snippet 2)
+}
+
+int main() {}  // compiling is the point
 CXX
   cat >"$ROOT/project/guide_test.cc" <<CXX
 #include <gtest/gtest.h>
 
 #include "guide.h"
-$(guide_snippet 3)
+$(guide_snippet 4)
 CXX
   cat >"$ROOT/project/guide_pqxx.cc" <<CXX
 #include <headgate/pqxx.h>
@@ -184,7 +199,7 @@ CXX
 using namespace headgate::client;
 
 absl::Status Delete(Client* client, pqxx::connection& connection, int64_t first, int64_t last) {
-$(guide_snippet 4)
+$(guide_snippet 5)
   return deleted.status();
 }
 
@@ -192,7 +207,7 @@ int main() {}  // compiling is the point
 CXX
   cat >>"$ROOT/project/CMakeLists.txt" <<'CMAKE'
 find_package(GTest REQUIRED)
-foreach(name guide guide_tls guide_test guide_pqxx)
+foreach(name guide guide_report guide_tls guide_test guide_pqxx)
   add_executable(${name} ${name}.cc)
   target_compile_options(${name} PRIVATE -Wall -Wextra -Werror)
   target_link_libraries(${name} PRIVATE Headgate::client Headgate::pqxx)

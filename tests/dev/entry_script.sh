@@ -46,6 +46,9 @@ wrong_arguments_end_with_2() {
   expect 2 ./dev bench no-such-bench
   expect 2 ./dev chart no-such-chart
   expect 2 ./dev image one.tar two.tar
+  expect 2 ./dev release
+  expect 2 ./dev release --to
+  expect 2 ./dev release --to oci:a --image b.tar
 }
 
 help_lists_every_command

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Three million new identities against a real server, ten in a long run: its memory stays what it is, and
-# known callers do not wait for half as long again. Ratios of neighbouring phases, so that a busy machine
-# is in both.
+# known callers do not wait for half as long again, in the calmest of the phases.
 # Needs: headgate-bench-flood
 set -euo pipefail
 

@@ -7,30 +7,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 say() { echo "$*"; }
 # shellcheck source=tools/tools.sh
 source tools/tools.sh
+# shellcheck source=tools/test_server.sh
+source tools/test_server.sh
 
-fail() {
-  echo "FAILED: $*"
-  exit 1
-}
-
-status=0
-reason=$(require_tool grpcurl) || status=$?
-if ((status != 0)); then
-  echo "SKIPPED: $reason"
-  exit "$status"
-fi
+skip_without require_tool grpcurl
 GRPCURL=$(tool_path grpcurl)
-
-WORK=$(mktemp --directory)
-SERVER=
-cleanup() {
-  if [[ -n $SERVER ]]; then
-    kill "$SERVER" 2>/dev/null || true
-    wait "$SERVER" || true
-  fi
-  rm -rf "$WORK"
-}
-trap cleanup EXIT
 
 cat >"$WORK/headgate.yaml" <<'YAML'
 targets:
@@ -45,17 +26,7 @@ rules:
     charge: [backfills]
 YAML
 
-"$HEADGATE_BIN/headgated" --config "$WORK/headgate.yaml" --grpc-address 127.0.0.1:0 \
-  --http-address off \
-  --port-file "$WORK/port" 2>"$WORK/log" &
-SERVER=$!
-for _ in {1..200}; do
-  if [[ -s $WORK/port ]]; then break; fi
-  kill -0 "$SERVER" 2>/dev/null || { cat "$WORK/log"; fail "the server ended"; }
-  sleep 0.05
-done
-[[ -s $WORK/port ]] || fail "the server did not listen"
-ADDRESS=127.0.0.1:$(<"$WORK/port")
+start_server
 
 call() { "$GRPCURL" -plaintext "$@"; }
 
@@ -104,7 +75,5 @@ expect "$bad" 'NotFound'
 expect "$(call "$ADDRESS" headgate.v1.StatusService/ListBudgets)" '"budget": "backfills"'
 expect "$(call "$ADDRESS" headgate.v1.StatusService/GetStatus)" '"name": "orders"'
 
-kill "$SERVER"
-wait "$SERVER" || fail "the server did not stop with status 0"
-SERVER=
+stop_server || fail "the server did not stop with status 0"
 echo "listed, described and called"

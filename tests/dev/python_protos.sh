@@ -9,30 +9,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 say() { echo "$*"; }
 # shellcheck source=tools/tools.sh
 source tools/tools.sh
+# shellcheck source=tools/test_server.sh
+source tools/test_server.sh
 
-fail() {
-  echo "FAILED: $*"
-  exit 1
-}
-
-status=0
-reason=$(require_tool python) || status=$?
-if ((status != 0)); then
-  echo "SKIPPED: $reason"
-  exit "$status"
-fi
+skip_without require_tool python
 PYTHON=$(tool_path python)
-
-WORK=$(mktemp --directory)
-SERVER=
-cleanup() {
-  if [[ -n $SERVER ]]; then
-    kill "$SERVER" 2>/dev/null || true
-    wait "$SERVER" || true
-  fi
-  rm -rf "$WORK"
-}
-trap cleanup EXIT
 
 # generate PROTOS OUT: Python for headgate.v1 and for google.rpc, in folders of their own, and what
 # the compiler knows of all schemas.
@@ -73,16 +54,7 @@ refused() {
 }
 
 echo '{}' >"$WORK/headgate.yaml"
-"$HEADGATE_BIN/headgated" --config "$WORK/headgate.yaml" --grpc-address 127.0.0.1:0 \
-  --http-address off --port-file "$WORK/port" 2>"$WORK/log" &
-SERVER=$!
-for _ in {1..200}; do
-  if [[ -s $WORK/port ]]; then break; fi
-  kill -0 "$SERVER" 2>/dev/null || { cat "$WORK/log"; fail "the server ended"; }
-  sleep 0.05
-done
-[[ -s $WORK/port ]] || fail "the server did not listen"
-ADDRESS=127.0.0.1:$(<"$WORK/port")
+start_server
 
 generate proto "$WORK/ours"
 meet "$WORK/ours" || fail "our schemas do not meet upstream's"

@@ -19,14 +19,10 @@ fail() {
   exit 1
 }
 
-status=0
-reason=$(require_tool grpcurl) || status=$?
-if ((status == 0)) && ! command -v curl >/dev/null; then
-  reason="curl is not installed" status=77
-fi
-if ((status != 0)); then
-  echo "SKIPPED: $reason"
-  exit "$status"
+skip_without require_tool grpcurl
+if ! command -v curl >/dev/null; then
+  echo "SKIPPED: curl is not installed"
+  exit 77
 fi
 
 WORK=$(mktemp --directory)

@@ -6,18 +6,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-fail() {
-  echo "FAILED: $*"
-  exit 1
-}
-
-WORK=$(mktemp --directory)
-SERVER=
-cleanup() {
-  if [[ -n $SERVER ]]; then kill -KILL "$SERVER" 2>/dev/null || true; fi
-  rm -rf "$WORK"
-}
-trap cleanup EXIT
+# shellcheck source=tools/test_server.sh
+source tools/test_server.sh
 
 # What memory may take more than documented, per cent: AddressSanitizer keeps a byte for each eight.
 surplus() {
@@ -38,22 +28,10 @@ documented() {
 
 # memory FIELD YAML: leaves in $KIB what a server with this configuration has in this field of its status.
 memory() {
-  local try
   printf '%s\n' "$2" >"$WORK/headgate.yaml"
-  rm -f "$WORK/port"
-  "$HEADGATE_BIN/headgated" --config "$WORK/headgate.yaml" --grpc-address 127.0.0.1:0 \
-    --http-address off --port-file "$WORK/port" 2>"$WORK/log" &
-  SERVER=$!
-  for ((try = 0; try < 400; try++)); do
-    if [[ -s $WORK/port ]]; then break; fi
-    kill -0 "$SERVER" 2>/dev/null || { cat "$WORK/log"; fail "no server with: $2"; }
-    sleep 0.05
-  done
-  [[ -s $WORK/port ]] || fail "the server does not listen with: $2"
+  start_server
   KIB=$(sed -n "s/^$1:[^0-9]*\([0-9]*\) kB/\1/p" "/proc/$SERVER/status")
-  kill -TERM "$SERVER"
-  wait "$SERVER" || fail "the server ended badly with: $2"
-  SERVER=
+  stop_server || fail "the server ended badly with: $2"
 }
 
 # costs FIELD THING COUNT SMALL LARGE: COUNT more of THING take what the page says.

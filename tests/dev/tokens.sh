@@ -5,10 +5,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-fail() {
-  echo "FAILED: $*"
-  exit 1
-}
+# shellcheck source=tools/test_server.sh
+source tools/test_server.sh
 
 if ! command -v openssl >/dev/null; then
   echo "SKIPPED: there is no openssl"
@@ -16,16 +14,6 @@ if ! command -v openssl >/dev/null; then
 fi
 
 ROOT=$PWD
-WORK=$(mktemp --directory)
-SERVER=
-cleanup() {
-  if [[ -n $SERVER ]]; then
-    kill "$SERVER" 2>/dev/null || true
-    wait "$SERVER" || true
-  fi
-  rm -rf "$WORK"
-}
-trap cleanup EXIT
 cd "$WORK"
 
 # make_token FILE: by the guide's two lines, which write to sre.token.
@@ -49,18 +37,11 @@ access:
 YAML
 "$HEADGATE_BIN/headgated" --check-config headgate.yaml >check.log 2>&1 || { cat check.log; fail "refused"; }
 
-"$HEADGATE_BIN/headgated" --config headgate.yaml --grpc-address 127.0.0.1:0 --port-file port 2>log &
-SERVER=$!
-for _ in {1..200}; do
-  if [[ -s port ]]; then break; fi
-  kill -0 "$SERVER" 2>/dev/null || { cat log; fail "the server ended"; }
-  sleep 0.05
-done
-[[ -s port ]] || fail "the server did not listen"
+start_server
 
 # ask ARGUMENT...: a Check by the command line.
 ask() {
-  HEADGATE_ADDRESS=127.0.0.1:$(<port) "$HEADGATE_BIN/headgate" check etl --tls --tls-ca tls.crt "$@" >answer 2>&1
+  HEADGATE_ADDRESS=$ADDRESS "$HEADGATE_BIN/headgate" check etl --tls --tls-ca tls.crt "$@" >answer 2>&1
 }
 
 ask --token-file first.token || { cat answer log; fail "the token is refused"; }

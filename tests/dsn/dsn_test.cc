@@ -50,12 +50,15 @@ TEST(Dsn, WithPasswordIsRefused) {
            "postgresql://u@h/db?sslmode=require&%70assword=x",
        }) {
     EXPECT_NE(CheckDsn(dsn).message().find("holds a password"), std::string::npos) << dsn;
+    EXPECT_TRUE(absl::IsInvalidArgument(CheckDsn(dsn))) << dsn;
+    EXPECT_TRUE(HoldsPassword(dsn)) << dsn;
   }
 }
 
 TEST(Dsn, ThatIsNoConnectionStringIsRefused) {
   for (const char* const dsn : {"h", "=x", "host=h user", "host='h", "mysql://h/db", " , "}) {
     EXPECT_NE(CheckDsn(dsn).message().find("no connection string"), std::string::npos) << dsn;
+    EXPECT_FALSE(HoldsPassword(dsn)) << dsn;
   }
 }
 
@@ -110,6 +113,16 @@ TEST(Dsn, APasswordIsAddedWhateverTheStringEndsIn) {
     EXPECT_EQ(WithPassword(text, "a b").value(), expected) << text;
   }
   EXPECT_TRUE(absl::IsInvalidArgument(WithPassword("h", "secret").status()));
+}
+
+TEST(Keywords, AreFoundInBothForms) {
+  using ::testing::ElementsAre;
+  EXPECT_THAT(KeywordsIn("host=a port = 5 password='x y=z' user=u\\ v=w"),
+              ElementsAre("host", "port", "password", "user"));
+  EXPECT_THAT(KeywordsIn("postgresql://u:p=q@h/d?sslmod=x&b=c"), ElementsAre("sslmod", "b"));
+  EXPECT_THAT(KeywordsIn("no words"), ElementsAre());
+  EXPECT_THAT(KeywordsIn("a="), ElementsAre("a"));
+  EXPECT_THAT(KnownKeywords(), testing::Contains("sslmode"));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ ChargeResult ChargeKey(BucketTable& table, uint64_t tag, int64_t now, int64_t co
                            : Charge(*bucket, tag, now, cost, burst);
 }
 
-TEST(Bucket, IsSixteenBytes) { EXPECT_EQ(sizeof(Bucket), 16U); }
+TEST(Bucket, IsTwentyFourBytes) { EXPECT_EQ(sizeof(Bucket), 24U); }
 
 TEST(Bucket, OwesWhatItWasCharged) {
   Bucket bucket;
@@ -68,15 +68,46 @@ TEST(Bucket, OfAnotherKeyIsLeftAlone) {
   bucket.tag = 7;
   EXPECT_EQ(Charge(bucket, 8, 100, 30, 50).outcome, ChargeOutcome::kEvicted);
   EXPECT_EQ(Charge(bucket, 8, 100, 51, 50).outcome, ChargeOutcome::kEvicted);
-  EXPECT_EQ(Refund(bucket, 8, 10), ChargeOutcome::kEvicted);
   EXPECT_LE(bucket.EmptiesAt(), 100);
 }
 
-TEST(Bucket, RefundTakesBack) {
+void TakeBack(Bucket& bucket, int64_t amount, LockedBucket::Behind behind) {
+  LockedBucket locked(bucket);
+  if (!locked.moved()) locked.TakeBack(amount, behind);
+}
+
+TEST(Bucket, TakesBackWhatIsRefunded) {
   Bucket bucket;
   Charge(bucket, 0, 100, 30, 50);
-  EXPECT_EQ(Refund(bucket, 0, 12), ChargeOutcome::kCharged);
+  TakeBack(bucket, 12, LockedBucket::Behind::kNobody);
   EXPECT_EQ(bucket.EmptiesAt(), 118);
+}
+
+TEST(Bucket, CountsARefundThatMovesSomebodyForward) {
+  Bucket bucket;
+  EXPECT_EQ(Charge(bucket, 0, 100, 30, 50).refunded_ns, 0);
+  TakeBack(bucket, 5, LockedBucket::Behind::kNobody);
+  EXPECT_EQ(Charge(bucket, 0, 100, 1, 50).refunded_ns, 0);
+  TakeBack(bucket, 7, LockedBucket::Behind::kSomebody);
+  EXPECT_EQ(Charge(bucket, 0, 100, 1, 50).refunded_ns, 7);
+}
+
+TEST(Bucket, MarksTheTotalOfAChargeThatARefundCameCloseTo) {
+  Bucket bucket;
+  bucket.refunded = 8;
+  EXPECT_EQ(StampOf(bucket, 8), 8);
+  EXPECT_EQ(StampOf(bucket, 5), 5 | kOrderUnknown);
+}
+
+TEST(Bucket, IsLockedOnlyForAsLongAsTheLockLives) {
+  Bucket bucket;
+  Charge(bucket, 0, 100, 30, 50);
+  {
+    LockedBucket locked(bucket);
+    EXPECT_EQ(bucket.empties_at.load(), Bucket::kLocked);
+    EXPECT_EQ(locked.empties_at_ns(), 130);
+  }
+  EXPECT_EQ(bucket.EmptiesAt(), 130);
 }
 
 TEST(BucketTable, HasAPowerOfTwoOfBucketsAndEightAtLeast) {
@@ -246,9 +277,66 @@ TEST(BucketTable, AfterAMoveTheOldTableOnlySaysSo) {
   Bucket* bucket = from.Find(kSpread);
   from.MoveTo(to, 0, 0, [](int64_t at) { return at; });
   EXPECT_EQ(Charge(*bucket, kSpread, 0, 10, 100).outcome, ChargeOutcome::kMoved);
-  EXPECT_EQ(Refund(*bucket, kSpread, 5), ChargeOutcome::kMoved);
+  EXPECT_TRUE(LockedBucket(*bucket).moved());
   EXPECT_EQ(from.FindOrInsert(2 * kSpread, 0), nullptr);
   EXPECT_EQ(from.CountOwing(0), 0U);
+}
+
+// Fills all eight cells: key k * kSpread empties at 1000 + k.
+void FillEight(BucketTable& table) {
+  for (uint64_t key = 1; key <= 8; ++key) {
+    ChargeKey(table, key * kSpread, 0, 1000 + static_cast<int64_t>(key));
+  }
+}
+
+int64_t PlaceOf(const Bucket& bucket) {
+  return AddToTotal(bucket.refunded.load(), bucket.EmptiesAt());
+}
+
+TEST(BucketTable, KeyThatComesBackFindsNoSmallerTotal) {
+  BucketTable table(8);
+  FillEight(table);
+  TakeBack(*table.Find(kSpread), 100, LockedBucket::Behind::kSomebody);
+  ChargeKey(table, 9 * kSpread, 0, 5000);  // takes the first one's cell
+  ASSERT_EQ(table.Find(kSpread), nullptr);
+  Bucket* const back = table.FindOrInsert(kSpread, 0);
+  EXPECT_GE(back->refunded.load(), 100);
+}
+
+TEST(BucketTable, KeyThatComesBackAfterItsDebtDrainedFindsNoSmallerTotal) {
+  BucketTable table(8);
+  FillEight(table);
+  TakeBack(*table.Find(kSpread), 100, LockedBucket::Behind::kSomebody);
+  for (uint64_t key = 9; key <= 16; ++key) ChargeKey(table, key * kSpread, 2000, 5000);
+  ASSERT_EQ(table.Find(kSpread), nullptr);
+  EXPECT_GE(table.FindOrInsert(kSpread, 9000)->refunded.load(), 100);
+}
+
+TEST(BucketTable, KeyThatComesBackGoesOnBehindAllOfItsCharges) {
+  BucketTable table(8);
+  FillEight(table);
+  const int64_t place = PlaceOf(*table.Find(kSpread));
+  ChargeKey(table, 9 * kSpread, 0, 5000);  // takes the first one's cell
+  TakeBack(*table.Find(2 * kSpread), 1000, LockedBucket::Behind::kNobody);  // to 2
+  ASSERT_EQ(table.Find(kSpread), nullptr);
+  Bucket* const back = table.FindOrInsert(kSpread, 0);
+  EXPECT_LT(back->EmptiesAt(), 1001);  // by a refund to another key: algorithm.md
+  EXPECT_GE(PlaceOf(*back), place);
+}
+
+TEST(BucketTable, MoveKeepsTotals) {
+  for (const size_t buckets : {8, 64}) {
+    BucketTable from(8);
+    BucketTable to(buckets);
+    ChargeKey(from, kSpread, 0, 1000);
+    ChargeKey(from, 2 * kSpread, 0, 10);
+    TakeBack(*from.Find(kSpread), 7, LockedBucket::Behind::kSomebody);
+    TakeBack(*from.Find(2 * kSpread), 9, LockedBucket::Behind::kSomebody);
+    from.MoveTo(to, 10, 10, [](int64_t at) { return at; });
+    EXPECT_EQ(to.Find(kSpread)->refunded.load(), 7);
+    ASSERT_EQ(to.Find(2 * kSpread), nullptr);  // it owed nothing any more
+    EXPECT_GE(to.FindOrInsert(2 * kSpread, 10)->refunded.load(), 9);
+  }
 }
 
 TEST(BucketTable, RetiresAllAndTellsTheLatestTime) {

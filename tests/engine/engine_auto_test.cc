@@ -11,9 +11,11 @@
 namespace headgate::engine {
 namespace {
 
-PolicySpec Auto(std::optional<int64_t> max_concurrency = {}) {
+// What nothing is known of is charged `default_cost`.
+PolicySpec Auto(std::optional<int64_t> max_concurrency = {}, double default_cost = 10) {
   BudgetSpec budget = RateBudget("b", 0, 10);
   budget.rate = AutoRate{};
+  budget.default_cost = default_cost;
   budget.max_concurrency = max_concurrency;
   return OneBudget(budget);
 }
@@ -30,7 +32,7 @@ TEST(EngineAuto, DrainsAtTheRateThatWasSet) {
   EXPECT_TRUE(engine->SetAutoRate("", "b", {.rate = 2.5}, At()).ok());
   EXPECT_NEAR(engine.Debt("etl", "b", At(absl::Seconds(2))), 5, 1e-6);
   const absl::Duration wait = engine.Check("etl", 7, At(absl::Seconds(1))).retry_after;
-  EXPECT_NEAR(absl::ToDoubleSeconds(wait), 1.8, 1e-6);
+  EXPECT_NEAR(absl::ToDoubleSeconds(wait), 3, 1e-6);
 }
 
 TEST(EngineAuto, RateOfAnotherBudgetIsNotFound) {
@@ -85,27 +87,27 @@ TEST(EngineAuto, NoDenialIsToldToWaitBeyondTheNextChange) {
   EXPECT_TRUE(engine.Admits("etl", 10));
   EXPECT_EQ(engine.Check("etl", 1, At()).retry_after, absl::Milliseconds(250));
   // A shorter wait stays exact.
-  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 10, .next_change_at_ns = changes}, At()).ok());
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 100, .next_change_at_ns = changes}, At()).ok());
   EXPECT_EQ(engine.Check("etl", 1, At()).retry_after, absl::Milliseconds(100));
 }
 
 TEST(EngineAuto, AGuessAboveTheBurstIsChargedAsTheBurst) {
-  TestEngine engine(Auto());
+  TestEngine engine(Auto({}, 8000));
   ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 1}, At()).ok());
-  // A planner's cost, of which nobody knows yet what it is in seconds.
-  const CheckAnswer answer = engine.Check("etl", 8000, At());
+  const CheckAnswer answer = engine.Check("etl", 500, At());
   ASSERT_EQ(answer.verdict, Verdict::kAllowed);
-  EXPECT_EQ(answer.predicted_cost, 8000);
+  EXPECT_EQ(answer.predicted_cost, 500);
+  EXPECT_EQ(answer.predicted_busy_time, absl::Seconds(8000));
   EXPECT_EQ(engine.Debt("etl", "b", At()), 10);
   // The Report settles against what was charged.
-  ASSERT_TRUE(engine->Report(answer.permit, 0.5, At()).ok());
+  ASSERT_TRUE(engine->Report(answer.permit, {.busy_time = absl::Seconds(0.5)}, At()).ok());
   EXPECT_NEAR(engine.Debt("etl", "b", At()), 0.5, 1e-6);
 }
 
 TEST(EngineAuto, AReportMayExceedTheBurst) {
   TestEngine engine(Auto());
   const CheckAnswer answer = engine.Check("etl", 8000, At());
-  ASSERT_TRUE(engine->Report(answer.permit, 25, At()).ok());
+  ASSERT_TRUE(engine->Report(answer.permit, {.busy_time = absl::Seconds(25)}, At()).ok());
   EXPECT_NEAR(engine.Debt("etl", "b", At()), 25, 1e-6);
 }
 
@@ -114,7 +116,7 @@ TEST(EngineAuto, AdvisesAChunkOfTwentyMillisecondsOnceReportsSayWhatOneTakes) {
   ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 1000}, At()).ok());
   const CheckAnswer first = engine.Check("etl", 1000, At());
   EXPECT_EQ(first.chunk_scale, 0);  // nothing is known
-  ASSERT_TRUE(engine->Report(first.permit, 0.1, At()).ok());
+  ASSERT_TRUE(engine->Report(first.permit, {.busy_time = absl::Seconds(0.1)}, At()).ok());
   EXPECT_NEAR(engine.Check("etl", 1000, At()).chunk_scale, 0.2, 1e-6);
   EXPECT_EQ(engine.Check("etl", 200, At()).chunk_scale, 0);  // 20 ms
   EXPECT_EQ(engine.Check("etl", 60, At()).chunk_scale, 0);   // 6 ms
@@ -124,26 +126,27 @@ TEST(EngineAuto, AdvisesAChunkOfTwentyMillisecondsOnceReportsSayWhatOneTakes) {
 }
 
 TEST(EngineAuto, ActivityCountsWhatAControllerWantsToKnow) {
-  TestEngine engine(Auto(100));
+  TestEngine engine(Auto(100, 4));
   const CheckAnswer first = engine.Check("etl", 4, At());
   const CheckAnswer second = engine.Check("etl", 4, At());
   EXPECT_FALSE(engine.Admits("etl", 4));
-  ASSERT_TRUE(engine->Report(first.permit, 3, At()).ok());
-  ASSERT_TRUE(engine->Report(first.permit, 3, At()).ok());  // counts once
+  ASSERT_TRUE(engine->Report(first.permit, {.busy_time = absl::Seconds(3)}, At()).ok());
+  ASSERT_TRUE(
+      engine->Report(first.permit, {.busy_time = absl::Seconds(3)}, At()).ok());  // counts once
   const absl::StatusOr<AutoActivity> activity = engine->ReadAutoActivity("", "b", At());
   ASSERT_TRUE(activity.ok());
   EXPECT_EQ(activity->checks, 3u);
   EXPECT_EQ(activity->reports, 1u);
   EXPECT_EQ(activity->reported_cost, 3);
   EXPECT_EQ(activity->outstanding, 1);
-  ASSERT_TRUE(engine->Report(second.permit, 0.25, At()).ok());
+  ASSERT_TRUE(engine->Report(second.permit, {.busy_time = absl::Seconds(0.25)}, At()).ok());
   EXPECT_EQ(engine->ReadAutoActivity("", "b", At())->reported_cost, 3.25);
 }
 
 TEST(EngineAuto, ActivityOutlivesAReload) {
   TestEngine engine(Auto());
   const CheckAnswer answer = engine.Check("etl", 4, At());
-  ASSERT_TRUE(engine->Report(answer.permit, 3, At()).ok());
+  ASSERT_TRUE(engine->Report(answer.permit, {.busy_time = absl::Seconds(3)}, At()).ok());
   PolicySpec split = Auto();
   split.budgets[0].split = SplitByDepth{1};
   ASSERT_TRUE(engine->Install(split, At()).ok());

@@ -41,7 +41,7 @@ TEST(EngineBadInput, ReportedCostsThatAreNoAmount) {
   TestEngine engine(OneBudget(RateBudget("b", 1, 100)));
   const PermitId permit = engine.Check("etl", 40).permit;
   for (const double cost : {kNaN, kInfinity, -kInfinity, -1.0, 1e16}) {
-    EXPECT_EQ(engine->Report(permit, cost, At()).status().code(), kInvalid);
+    EXPECT_EQ(engine->Report(permit, {.cost = cost}, At()).status().code(), kInvalid);
   }
   EXPECT_DOUBLE_EQ(engine.Debt("etl", "b"), 40);
   EXPECT_EQ(engine.Report(permit, 10), ReportOutcome::kSettled);
@@ -154,7 +154,7 @@ TEST(EngineBadInput, NothingIsInstalledYet) {
   EXPECT_EQ(engine.Explain(Request("etl", 1), At()).status().code(), expected);
   EXPECT_EQ(engine.SetHealth("", "p", {}, At()).code(), expected);
   EXPECT_EQ(engine.SetAutoRate("", "b", {.rate = 1}, At()).code(), expected);
-  EXPECT_EQ(engine.Report(1, 1, At()).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(engine.Report(1, {.cost = 1}, At()).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(engine.policy(), nullptr);
   EXPECT_EQ(engine.ReadStats(At()).buckets, 0U);
 }

@@ -111,7 +111,7 @@ TEST(EngineCorner, PermitsInARowAreNotRecycledWhileThereIsRoomBehindThem) {
 TEST(EngineCorner, ExemptPassesAFullTable) {
   PolicySpec spec = OneBudget(ConcurrencyBudget("b", 1000));
   spec.rules.push_back(RuleOn("exempt", "vip", ExemptAction{}));
-  TestEngine engine(std::move(spec), {.seed = 7, .max_permits = 64});
+  TestEngine engine(std::move(spec), {.seed = 7, .max_permits = 64, .max_permit_share = 1});
   for (int i = 0; i < 64; ++i) EXPECT_TRUE(engine.Admits("etl", 1));
   EXPECT_EQ(engine.CheckError(Request("etl", 1)).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(engine.Admits("vip", 1));
@@ -130,7 +130,7 @@ TEST(EngineCorner, EveryExplicitZeroIsListed) {
 TEST(EngineCorner, BudgetsThatAreGoneButOweCountAsMemory) {
   BudgetSpec budget = RateBudget("b0", 1e-3, 100);
   budget.split = SplitByDepth{1};
-  budget.max_buckets = 1 << 15;
+  budget.max_buckets = 1 << 14;
   TestEngine engine(OneBudget(budget), {.seed = 7, .bucket_bytes = size_t{1} << 20});
   EXPECT_TRUE(engine.Admits("etl", 50));
   budget.name = "b1";

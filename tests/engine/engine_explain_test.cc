@@ -137,8 +137,13 @@ TEST(EngineExplain, DoesNotMoveTheDice) {
 }
 
 TEST(EngineSentence, OfAnAdmission) {
-  TestEngine engine(PolicySpec{});
+  TestEngine engine(OneBudget(RateBudget("b", 10, 100)));
   EXPECT_EQ(engine.Check("etl", 1).Sentence(), "Allowed.");
+}
+
+TEST(EngineSentence, OfACheckThatNoRuleMatches) {
+  TestEngine engine(OneBudget(RateBudget("b", 10, 100)));
+  EXPECT_EQ(engine.Check("elt", 1).Sentence(), "Allowed: no rule matches.");
 }
 
 TEST(EngineSentence, OfAnExemption) {

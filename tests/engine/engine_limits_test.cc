@@ -216,5 +216,28 @@ TEST(EngineRate, BurstMayBeADurationOfTheRate) {
   EXPECT_TRUE(engine.Admits("etl", 20));
 }
 
+// A learnt ratio is in single precision, so that 5 at a ratio of 0.8 is 4.00000006.
+TEST(EngineLimits, ACostThatIsOverALimitByItsRoundingIsWithinIt) {
+  const double rounded = 5 * static_cast<double>(0.8F);
+  ASSERT_GT(rounded, 4);
+  TestEngine by_cost(OneBudget(MaxCostBudget("b", 4)));
+  EXPECT_TRUE(by_cost.Admits("job:etl", rounded));
+  TestEngine by_burst(OneBudget(RateBudget("b", 1, 4)));
+  EXPECT_TRUE(by_burst.Admits("job:etl", rounded));
+  EXPECT_FALSE(by_burst.Admits("job:etl", 1));
+}
+
+TEST(EngineLimits, ASentenceNeverSaysThatANumberIsOverItself) {
+  TestEngine engine(OneBudget(MaxCostBudget("b", 4)));
+  EXPECT_EQ(engine.Check("job:etl", 4.00001).Sentence(),
+            "Denied by budget 'b': cost 4.00001 is over its max_cost of 4. Waiting will not help.");
+  EXPECT_EQ(engine.Check("job:etl", 4.0000091).Sentence(),
+            "Denied by budget 'b': cost 4.00001 is over its max_cost of 4. Waiting will not help.");
+  TestEngine large(OneBudget(MaxCostBudget("b", 1000000)));
+  EXPECT_EQ(large.Check("job:etl", 1000002).Sentence(),
+            "Denied by budget 'b': cost 1000002 is over its max_cost of 1000000. Waiting will not "
+            "help.");
+}
+
 }  // namespace
 }  // namespace headgate::engine

@@ -43,14 +43,14 @@ TEST(EngineReload, InvalidPolicyIsRefusedAndTheOldStays) {
 
 TEST(EngineReload, TooManyBucketsAreRefusedAndTheOldPolicyStays) {
   EngineOptions options = TestEngine::Options();
-  options.bucket_bytes = 1 << 20;
+  options.bucket_bytes = 2 << 20;
   TestEngine engine(OneBudget(SplitBudget(1, 100, SplitByDepth{2})), options);
   EXPECT_TRUE(engine.Admits("job:etl", 60));
   PolicySpec large = OneBudget(SplitBudget(1, 100, SplitByDepth{2}));
   large.budgets[0].max_buckets = (size_t{1} << 16) + 1;
   const absl::Status status = engine->Install(large, At());
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_NE(Message(status).find("2 MiB"), std::string::npos) << status;
+  EXPECT_NE(Message(status).find("3 MiB"), std::string::npos) << status;
   EXPECT_DOUBLE_EQ(engine.Debt("job:etl", "b"), 60);
   EXPECT_TRUE(engine.Admits("job:etl", 40));
 }
@@ -137,6 +137,7 @@ TEST(EngineReload, ChangedProfileKeepsDebtAndDrainsOnItsClock) {
 TEST(EngineReload, AutoRateSurvives) {
   BudgetSpec budget = RateBudget("b", 0, 100);
   budget.rate = AutoRate{};
+  budget.default_cost = 60;
   TestEngine engine(OneBudget(budget));
   EXPECT_TRUE(engine.Admits("etl", 60));
   ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 3}, At()).ok());
@@ -148,10 +149,13 @@ TEST(EngineReload, AutoRateSurvives) {
 TEST(EngineReload, FromAutoToFixedKeepsDebt) {
   BudgetSpec budget = RateBudget("b", 0, 100);
   budget.rate = AutoRate{};
+  budget.default_cost = 60;
   TestEngine engine(OneBudget(budget));
   EXPECT_TRUE(engine.Admits("etl", 60));
   ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 3}, At()).ok());
-  engine.Install(OneBudget(RateBudget("b", 6, 100)), At(absl::Seconds(10)));
+  BudgetSpec fixed = RateBudget("b", 6, 100);
+  fixed.unit = BudgetUnit::kBusyTime;
+  engine.Install(OneBudget(fixed), At(absl::Seconds(10)));
   EXPECT_NEAR(engine.Debt("etl", "b", At(absl::Seconds(10))), 30, 1e-6);
   EXPECT_NEAR(engine.Debt("etl", "b", At(absl::Seconds(12))), 18, 1e-6);
 }

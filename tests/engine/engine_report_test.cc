@@ -68,7 +68,8 @@ TEST(EngineReport, OfAnUnknownPermitIsNotFound) {
   const PermitId known = engine.Check("etl", 1).permit;
   const PermitId another_generation = known + (PermitId{1} << 24);
   for (const PermitId permit : {PermitId{0}, another_generation, ~PermitId{0}}) {
-    EXPECT_EQ(engine->Report(permit, 1, At()).status().code(), absl::StatusCode::kNotFound);
+    EXPECT_EQ(engine->Report(permit, {.cost = 1}, At()).status().code(),
+              absl::StatusCode::kNotFound);
   }
   EXPECT_DOUBLE_EQ(engine.Debt("etl", "b"), 1);
 }
@@ -80,8 +81,8 @@ TEST(EngineReport, OfAnotherProcessesPermitChangesNothing) {
   TestEngine after(OneBudget(RateBudget("b", 1, 100)));
   const PermitId old = before.Check("etl", 50).permit;
   EXPECT_TRUE(after.Admits("etl", 50));
-  const absl::StatusOr<ReportOutcome> outcome = after->Report(old, 0, At());
-  EXPECT_TRUE(!outcome.ok() || *outcome == ReportOutcome::kForgotten);
+  const absl::StatusOr<Settlement> outcome = after->Report(old, {.cost = 0}, At());
+  EXPECT_TRUE(!outcome.ok() || outcome->outcome == ReportOutcome::kForgotten);
   EXPECT_DOUBLE_EQ(after.Debt("etl", "b"), 50);
 }
 
@@ -185,8 +186,8 @@ TEST(EnginePredictedCost, IsTheEstimateTimesTheLearntRatio) {
   EXPECT_DOUBLE_EQ(engine.Debt("etl", "b"), 80);
 }
 
-TEST(EnginePredictedCost, OfAnUnknownPatternUsesTheTargetsRatio) {
-  TestEngine engine(PolicySpec{});
+TEST(EnginePredictedCost, OfAnUnknownPatternUsesTheRootsRatio) {
+  TestEngine engine(OneBudget(RateBudget("b", 1, 1000)));
   engine.Report(engine.Check(Pattern("q", 10)).permit, 20);
   EXPECT_DOUBLE_EQ(engine.Check(Pattern("other", 30)).predicted_cost, 60);
   EXPECT_DOUBLE_EQ(engine.Check("etl", 30).predicted_cost, 60);
@@ -198,7 +199,7 @@ TEST(EnginePredictedCost, WithoutAnythingLearntIsTheEstimate) {
 }
 
 TEST(EnginePredictedCost, WithoutAnEstimateIsThePatternsMeanActual) {
-  TestEngine engine(PolicySpec{});
+  TestEngine engine(OneBudget(RateBudget("b", 1, 1000)));
   engine.Report(engine.Check(Pattern("q", 10)).permit, 20);
   engine.Report(engine.Check(Pattern("q", 10)).permit, 40);
   EXPECT_DOUBLE_EQ(engine.Check(Pattern("q", std::nullopt)).predicted_cost, 30);
@@ -224,7 +225,7 @@ TEST(EnginePredictedCost, ZeroIsNotAbsent) {
 }
 
 TEST(EnginePredictedCost, IsLearntForEachTarget) {
-  PolicySpec spec;
+  PolicySpec spec = OneBudget(RateBudget("b", 1, 1000));
   spec.targets.resize(2);
   spec.targets[0].name = "db1";
   spec.targets[1].name = "db2";

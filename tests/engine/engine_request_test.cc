@@ -110,7 +110,7 @@ TEST(EngineRequestId, BelongsToOneIdentity) {
 }
 
 TEST(EngineRequestId, BelongsToOneTarget) {
-  PolicySpec spec;
+  PolicySpec spec = OneBudget(RateBudget("b", 1, 100));
   spec.targets.resize(2);
   spec.targets[0].name = "db1";
   spec.targets[1].name = "db2";
@@ -131,7 +131,7 @@ TEST(EngineRequestId, SurvivesAReload) {
 }
 
 TEST(EngineRequestId, OfEndedPermitsAreDropped) {
-  TestEngine engine(PolicySpec{});
+  TestEngine engine(OneBudget(RateBudget("b", 1, 1e6)));
   for (int i = 0; i < 100'000; ++i) {
     const std::string id = "r" + std::to_string(i);
     engine.Report(engine.Check(WithId("etl", 1, id)).permit, 1);

@@ -98,10 +98,10 @@ TEST(EngineResume, ExplanationNamesWhatItLifts) {
   TestEngine engine(Refusing({RuleOn("resume", "job:etl", ResumeAction{})}));
   const Explanation lifted = engine.Explain(Request("job:etl", 1));
   EXPECT_EQ(lifted.answer.verdict, Verdict::kAllowed);
-  EXPECT_EQ(lifted.policy->rules.name(lifted.resumed_by), "resume");
+  EXPECT_EQ(lifted.answer.policy->rules.name(lifted.resumed_by), "resume");
   ASSERT_EQ(lifted.lifted.size(), 2U);
-  EXPECT_EQ(lifted.policy->rules.name(lifted.lifted[0]), "deny");
-  EXPECT_EQ(lifted.policy->rules.name(lifted.lifted[1]), "reject");
+  EXPECT_EQ(lifted.answer.policy->rules.name(lifted.lifted[0]), "deny");
+  EXPECT_EQ(lifted.answer.policy->rules.name(lifted.lifted[1]), "reject");
   EXPECT_EQ(lifted.reject_ratio, 0);
   const Explanation denied = engine.Explain(Request("etl", 1));
   EXPECT_EQ(denied.resumed_by, kNoRule);

@@ -47,13 +47,13 @@ TEST(EngineRules, ExemptChargesNothing) {
   EXPECT_DOUBLE_EQ(engine.Debt("etl", "b"), 0);
 }
 
-TEST(EngineRules, ExemptHoldsAPermitThatCanBeReported) {
+TEST(EngineRules, ExemptHasNoPermitSinceThereIsNothingToSettle) {
   PolicySpec spec;
   spec.rules = {RuleOn("exempt", "etl", ExemptAction{})};
   TestEngine engine(std::move(spec));
   const CheckAnswer answer = engine.Check("etl", 1);
-  ASSERT_NE(answer.permit, 0U);
-  EXPECT_EQ(engine.Report(answer.permit, 5), ReportOutcome::kSettled);
+  EXPECT_EQ(answer.reason, Reason::kExempt);
+  EXPECT_EQ(answer.permit, 0U);
 }
 
 TEST(EngineRules, ExemptPassesAShutGate) {

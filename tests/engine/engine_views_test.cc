@@ -93,5 +93,30 @@ TEST(EngineViews, FullestBucketsOfAnotherBudgetAreNotShown) {
   EXPECT_TRUE(engine->ReadFullestBuckets("", "", 10, At(absl::Seconds(100))).empty());
 }
 
+TEST(EngineViews, SayWhichBudgetsSomeRuleCharges) {
+  PolicySpec spec;
+  spec.targets.resize(2);
+  spec.targets[0].name = "a";
+  spec.targets[1].name = "b";
+  spec.budgets = {MaxCostBudget("everywhere", 5), MaxCostBudget("on-b", 5),
+                  MaxCostBudget("until", 5), MaxCostBudget("never", 5)};
+  spec.rules = {ChargeRule("1", "", {"everywhere"}), ChargeRule("2", "", {"on-b"}),
+                ChargeRule("3", "", {"until"})};
+  spec.rules[1].match.target = "b";
+  spec.rules[2].expires_at = At(absl::Hours(1)).wall();
+  TestEngine engine(spec);
+  const auto charged = [&](Now now) {
+    std::vector<std::string> names;
+    for (const BudgetView& view : engine->ReadBudgets(now)) {
+      if (view.is_charged) names.push_back(view.target + "/" + view.budget);
+    }
+    return names;
+  };
+  EXPECT_EQ(charged(At()), (std::vector<std::string>{"a/everywhere", "a/until", "b/everywhere",
+                                                     "b/on-b", "b/until"}));
+  EXPECT_EQ(charged(At(absl::Hours(1))),
+            (std::vector<std::string>{"a/everywhere", "b/everywhere", "b/on-b"}));
+}
+
 }  // namespace
 }  // namespace headgate::engine

@@ -45,7 +45,7 @@ class Flood {
     const absl::Status status = engine_->Check(request, now_, answer_);
     EXPECT_TRUE(status.ok()) << status;
     if (answer_.verdict != Verdict::kAllowed) return false;
-    EXPECT_TRUE(engine_->Report(answer_.permit, answer_.predicted_cost, now_).ok());
+    EXPECT_TRUE(engine_->Report(answer_.permit, {.cost = answer_.predicted_cost}, now_).ok());
     return true;
   }
 

@@ -4,8 +4,10 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
+#include "server/engine/saved_state.h"
 
 namespace headgate::engine {
 namespace {
@@ -26,10 +28,9 @@ std::unique_ptr<Ledger> Split(std::string by, double ns_per_unit = 1, uint64_t v
 }
 
 Ledger::Charged ChargeIt(Ledger& ledger, int64_t now, int64_t cost, uint64_t tag = kTag) {
-  const int64_t refunded = ledger.Refunded(tag);
   const ChargeResult result = ledger.Charge(tag, now, cost, kNoBurst);
   EXPECT_EQ(result.outcome, ChargeOutcome::kCharged);
-  return {.tag = tag, .ended_at_ns = result.empties_at, .refunded_ns = refunded};
+  return {.tag = tag, .ended_at_ns = result.empties_at, .refunded_ns = result.refunded_ns};
 }
 
 TEST(Ledger, RoundsCostsUp) {
@@ -100,6 +101,35 @@ TEST(Ledger, RefundsNeverTakeMoreThanIsOwed) {
   const int64_t taken =
       ledger->Refund(second, 100, 100, 150) + ledger->Refund(first, 100, 100, 150);
   EXPECT_LE(taken, 50);
+}
+
+TEST(Ledger, RefundBehindLeavesChargesInFrontWhereTheyAre) {
+  const auto ledger = Whole();
+  const Ledger::Charged first = ChargeIt(*ledger, 0, 100);
+  const Ledger::Charged second = ChargeIt(*ledger, 0, 100);
+  const Ledger::Charged third = ChargeIt(*ledger, 0, 100);
+  EXPECT_EQ(ledger->Refund(second, 100, 90, 0), 90);  // the third ends at 210 now
+  EXPECT_EQ(ledger->Refund(first, 100, 100, 60), 40);
+  EXPECT_EQ(ledger->Refund(third, 100, 100, 60), 100);
+  EXPECT_EQ(ledger->EmptiesAt(kTag, 60), 70);
+}
+
+TEST(Ledger, RefundToTheLastChargeMovesNobody) {
+  const auto ledger = Whole();
+  ChargeIt(*ledger, 0, 100);
+  EXPECT_EQ(ledger->Refund(ChargeIt(*ledger, 0, 100), 100, 90, 0), 90);
+  EXPECT_EQ(ledger->Refund(ChargeIt(*ledger, 0, 100), 100, 90, 0), 90);
+  EXPECT_EQ(ChargeIt(*ledger, 0, 100).refunded_ns, 0);
+}
+
+TEST(Ledger, ChargeThatDoesNotKnowItsOrderTakesAllRefundsForOnesInFront) {
+  const auto ledger = Whole();
+  Ledger::Charged first = ChargeIt(*ledger, 0, 100);
+  const Ledger::Charged second = ChargeIt(*ledger, 0, 100);
+  ChargeIt(*ledger, 0, 100);
+  EXPECT_EQ(ledger->Refund(second, 100, 90, 0), 90);
+  first.refunded_ns |= kOrderUnknown;
+  EXPECT_EQ(ledger->Refund(first, 100, 100, 0), 10);
 }
 
 TEST(Ledger, UndoTakesAllOfAChargeBack) {
@@ -232,7 +262,22 @@ TEST(LedgerMove, TranslationCountsRefundsBeforeTheMove) {
   EXPECT_EQ(before->Refund(first, 70, 50, 0), 50);    // the second ends at 50 now
   before->MoveTo(*after, 10);
   ASSERT_TRUE(after->Translate(1, second));
-  EXPECT_EQ(second.ended_at_ns, 50);
+  EXPECT_EQ(after->Refund(second, 30, 30, 30), 20);
+}
+
+// Its place was reckoned in nanoseconds that have become longer, and means nothing here.
+TEST(LedgerMove, RefundToAChargeFromBeforeMovesAllLaterOnes) {
+  const auto before = Whole(10, 1);
+  const auto after = Whole(40, 2);
+  const Ledger::Charged front = ChargeIt(*before, 0, 1000);
+  Ledger::Charged moved = ChargeIt(*before, 0, 1000);
+  EXPECT_EQ(before->Refund(front, 1000, 1000, 0), 1000);
+  before->MoveTo(*after, 0);
+  const Ledger::Charged later = ChargeIt(*after, 0, 100);  // from 4000 to 4100
+  ChargeIt(*after, 0, 500);
+  ASSERT_TRUE(after->Translate(1, moved));
+  EXPECT_EQ(after->Refund(moved, 4000, 3000, 0), 3000);  // to 1100
+  EXPECT_EQ(after->Refund(later, 100, 100, 1050), 50);
 }
 
 TEST(LedgerMove, ChargeOfTwoMovesBackIsNotTranslated) {
@@ -244,6 +289,54 @@ TEST(LedgerMove, ChargeOfTwoMovesBackIsNotTranslated) {
   second->MoveTo(*third, 0);
   EXPECT_TRUE(third->Knows(1));
   EXPECT_FALSE(third->Translate(1, charged));
+}
+
+std::unique_ptr<Ledger> AfterRestart(const Ledger& ledger, std::vector<Ledger::Charged*> permits) {
+  SavedLedger saved;
+  ledger.Save(0, saved);
+  for (Ledger::Charged* charged : permits) {
+    charged->refunded_ns = Ledger::StampAfterRestart(ledger.RefundedSince(1, *charged));
+  }
+  return std::make_unique<Ledger>(Ledger::Axis{.clock = RealTime(), .ns_per_unit = 1}, saved);
+}
+
+TEST(LedgerRestart, ChargeKeepsItsPlace) {
+  const auto before = Whole();
+  Ledger::Charged first = ChargeIt(*before, 0, 100);
+  Ledger::Charged second = ChargeIt(*before, 0, 100);
+  Ledger::Charged third = ChargeIt(*before, 0, 100);
+  EXPECT_EQ(before->Refund(second, 100, 90, 0), 90);
+  const auto after = AfterRestart(*before, {&first, &third});
+  EXPECT_EQ(after->Refund(first, 100, 100, 60), 40);   // it ends at 100
+  EXPECT_EQ(after->Refund(third, 100, 100, 100), 70);  // at 210, and now at 170
+}
+
+// 33 refunds in the middle are one too many to be noted apart: `second` is taken to end earlier
+// than it does, and in front of `first`. Its order is not asked for after a restart.
+TEST(LedgerRestart, ChargeWhosePlaceIsNotKnownExactlyIsMovedByEveryRefund) {
+  const auto before = Whole();
+  Ledger::Charged first = ChargeIt(*before, 0, 20'000);
+  const Ledger::Charged between = ChargeIt(*before, 0, 1);
+  Ledger::Charged second = ChargeIt(*before, 0, 100);
+  const Ledger::Charged behind = ChargeIt(*before, 0, 5000);
+  std::vector<Ledger::Charged> far;
+  for (int i = 0; i < 31; ++i) far.push_back(ChargeIt(*before, 0, 100'000));
+  ChargeIt(*before, 0, 1);
+  EXPECT_EQ(before->Refund(between, 1, 1, 0), 1);
+  EXPECT_EQ(before->Refund(behind, 5000, 5000, 0), 5000);
+  for (const Ledger::Charged& charged : far) before->Refund(charged, 100'000, 100'000, 0);
+  const auto after = AfterRestart(*before, {&first, &second});
+  ASSERT_EQ(after->Refund(first, 20'000, 20'000, 0), 20'000);
+  EXPECT_LE(after->Refund(second, 100, 100, 50), 50);  // it ends at 100
+}
+
+TEST(LedgerRestart, ChargeOfAnEvictedKeyDoesNotKnowItsOrder) {
+  Ledger ledger({.clock = RealTime(), .ns_per_unit = 1}, 8, "depth 2", 1);
+  constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;
+  const Ledger::Charged first = ChargeIt(ledger, 0, 100, kSpread);
+  EXPECT_EQ(ledger.RefundedSince(1, first), 0);
+  for (uint64_t key = 2; key <= 9; ++key) ChargeIt(ledger, 0, 1000, key * kSpread);
+  EXPECT_GE(ledger.RefundedSince(1, first), 1);
 }
 
 }  // namespace

@@ -13,18 +13,19 @@ using Found = PermitTable::Found;
 
 constexpr int64_t kTtl = 60;
 constexpr uint64_t kKey = 0x9e3779b97f4a7c15;
+const PermitHolder kHolder{.key = 1, .name = "etl"};
 
 class PermitTableTest : public testing::Test {
  protected:
   PermitId Issue(PermitTable& table, int64_t now) {
-    const uint32_t slot = table.Claim(now);
+    const uint32_t slot = table.Claim(kHolder, now);
     if (slot == PermitTable::kNone) return 0;
     table.body(slot).charges_used = 0;
     table.body(slot).holds_concurrency = false;
     return table.Publish(slot, now + kTtl);
   }
   PermitId IssueHolding(PermitTable& table, int64_t now) {
-    const uint32_t slot = table.Claim(now);
+    const uint32_t slot = table.Claim(kHolder, now);
     if (slot == PermitTable::kNone) return 0;
     Permit& permit = table.body(slot);
     permit.charges_used = 1;
@@ -56,7 +57,7 @@ TEST_F(PermitTableTest, SettlesOnce) {
 }
 
 TEST_F(PermitTableTest, KeepsItsBodyUntilSettled) {
-  const uint32_t claimed = table_.Claim(0);
+  const uint32_t claimed = table_.Claim(kHolder, 0);
   table_.body(claimed).estimate = 42;
   table_.body(claimed).holds_concurrency = false;
   const PermitId id = table_.Publish(claimed, kTtl);
@@ -114,7 +115,7 @@ TEST_F(PermitTableTest, GenerationBeforeTheFirstWasNeverIssued) {
 
 TEST_F(PermitTableTest, AbandonedSlotIsFreeAgain) {
   for (int i = 0; i < 1000; ++i) {
-    const uint32_t slot = table_.Claim(0);
+    const uint32_t slot = table_.Claim(kHolder, 0);
     ASSERT_NE(slot, PermitTable::kNone);
     table_.Abandon(slot);
   }
@@ -162,10 +163,10 @@ TEST_F(PermitTableTest, ExpiredGoesBeforeLive) {
 TEST_F(PermitTableTest, FullOfPermitsThatHoldConcurrencyIsFull) {
   std::vector<PermitId> ids;
   for (int i = 0; i < 64; ++i) ids.push_back(IssueHolding(table_, 0));
-  EXPECT_EQ(table_.Claim(1), PermitTable::kNone);
+  EXPECT_EQ(table_.Claim(kHolder, 1), PermitTable::kNone);
   EXPECT_EQ(table_.recycled_early(), 0U);
   Settle(table_, ids[7]);
-  EXPECT_NE(table_.Claim(1), PermitTable::kNone);
+  EXPECT_NE(table_.Claim(kHolder, 1), PermitTable::kNone);
 }
 
 TEST_F(PermitTableTest, AnotherThreadsPermitsAreNotRecycledWhileThereIsRoom) {

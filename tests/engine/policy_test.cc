@@ -90,21 +90,21 @@ const Mistake kBudgets[] = {
      },
      "budget 'b': has an auto rate, so its burst must be in cost units"},
     {"ShareAbove100", [](auto& s) { B(s).rate = ServerShare{101}; },
-     "budget 'b': server_share must be 0 to 100 percent; it is 101"},
+     "budget 'b': rate must be a share of 0% to 100% of the target's capacity; it is 101%"},
     {"ShareWithoutCapacity",
      [](auto& s) {
        B(s).rate = ServerShare{10};
        s.targets[0].capacity.reset();
      },
-     "budget 'b': has a server_share, but target 'db' has no capacity"},
+     "budget 'b': rate is a share, but target 'db' has no capacity"},
     {"ShareWithoutTargets",
      [](auto& s) {
        B(s).rate = ServerShare{10};
        s.targets.clear();
      },
-     "budget 'b': has a server_share, but no target has a capacity"},
+     "budget 'b': rate is a share, but no target has a capacity"},
     {"ShareBelowLeastRate", [](auto& s) { B(s).rate = ServerShare{1e-12}; },
-     "budget 'b': server_share of target 'db' is below the least rate, 1e-09"},
+     "budget 'b': rate is a share that on target 'db' is below the least rate, 1e-09"},
     {"NegativeMaxCost", [](auto& s) { B(s).max_cost = -1; }, "budget 'b': max_cost must be"},
     {"NegativeDefaultCost", [](auto& s) { B(s).default_cost = -1; },
      "budget 'b': default_cost must be"},

@@ -59,6 +59,7 @@ TEST(EngineProperty, AnswersEveryRandomTraceAsTheModelDoes) {
                                          "denied: reject ratio",
                                          "warned",
                                          "resumed",
+                                         "stopped after a resume",
                                          "repeated by request id",
                                          "error: FAILED_PRECONDITION",
                                          "error: INVALID_ARGUMENT",

@@ -20,7 +20,7 @@ class RequestIndexTest : public testing::Test {
       answer.predicted_cost = 7;
       answer.priority = 3;
       if (verdict == Verdict::kAllowed) {
-        const uint32_t slot = permits_.Claim(now);
+        const uint32_t slot = permits_.Claim({.key = 1, .name = "etl"}, now);
         permits_.body(slot).charges_used = 0;
         permits_.body(slot).holds_concurrency = false;
         answer.permit = permits_.Publish(slot, now + kLife);
@@ -83,7 +83,7 @@ TEST_F(RequestIndexTest, ErrorsAreReturnedAndNotKept) {
 TEST_F(RequestIndexTest, KeepsWarnings) {
   CheckAnswer answer;
   const auto decide = [&] {
-    const uint32_t slot = permits_.Claim(0);
+    const uint32_t slot = permits_.Claim({.key = 1, .name = "etl"}, 0);
     permits_.body(slot).charges_used = 0;
     permits_.body(slot).holds_concurrency = false;
     answer.verdict = Verdict::kAllowed;

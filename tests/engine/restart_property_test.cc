@@ -16,7 +16,7 @@ namespace headgate::engine {
 namespace {
 
 TEST(EngineRestartProperty, AnswersEveryRandomTraceAsIfItHadNeverBeenRestarted) {
-  const int traces = Scaled(200);
+  const int traces = Scaled(400);
   std::mt19937_64 random(20260104);
   model::Tally tally;
   std::vector<uint8_t> bytes;
@@ -28,7 +28,7 @@ TEST(EngineRestartProperty, AnswersEveryRandomTraceAsIfItHadNeverBeenRestarted) 
   for (const auto& [name, times] : tally) {
     std::printf("%10llu  %s\n", static_cast<unsigned long long>(times), name.c_str());
   }
-  if (traces < 200) return;
+  if (traces < 400) return;
   // Where one of these has become rare, the traces don't test what they are for.
   for (const std::string_view outcome :
        {"restarted", "denied: capacity", "denied: max concurrency", "refund", "refund after a move",

@@ -55,12 +55,13 @@ TEST_F(SmallerRestart, KeepsThePermitsThatAreOutUntilTheyAreReported) {
   EXPECT_EQ(engine_->ReadStats(At()).permits_live, 100U);
   EXPECT_NEAR(Debt(), 50, 1e-6);
   for (const PermitId permit : permits_) {
-    EXPECT_EQ(*engine_->Report(permit, 0, At()), ReportOutcome::kSettled);
-    EXPECT_EQ(*engine_->Report(permit, 0, At()), ReportOutcome::kAlreadySettled);
+    EXPECT_EQ(engine_->Report(permit, {.cost = 0}, At())->outcome, ReportOutcome::kSettled);
+    EXPECT_EQ(engine_->Report(permit, {.cost = 0}, At())->outcome, ReportOutcome::kAlreadySettled);
   }
   EXPECT_NEAR(Debt(), 0, 1e-6);
   Restart();  // with none out their slots are gone
-  for (const PermitId permit : permits_) EXPECT_TRUE(engine_->Report(permit, 0, At()).ok());
+  for (const PermitId permit : permits_)
+    EXPECT_TRUE(engine_->Report(permit, {.cost = 0}, At()).ok());
   EXPECT_NEAR(Debt(), 0, 1e-6);
 }
 
@@ -77,9 +78,9 @@ TEST_F(SmallerRestart, ForgetsThoseBeyondItThatAreNeverReported) {
     EXPECT_LE(stats.overdue, 64U);
     int forgotten = 0;
     for (const PermitId permit : permits_) {
-      const auto outcome = engine_->Report(permit, 0, late);
+      const auto outcome = engine_->Report(permit, {.cost = 0}, late);
       ASSERT_TRUE(outcome.ok()) << outcome.status();
-      forgotten += *outcome == ReportOutcome::kForgotten ? 1 : 0;
+      forgotten += outcome->outcome == ReportOutcome::kForgotten ? 1 : 0;
     }
     EXPECT_EQ(forgotten, kOut - static_cast<int>(stats.overdue));
     EXPECT_GE(forgotten, kOut - 64);
@@ -101,7 +102,7 @@ TEST_F(SmallerRestart, AdmitsNoMoreAtATimeThanTheLimit) {
     Restart();
     EXPECT_EQ(Check(1).reason, Reason::kMaxConcurrency);
   }
-  EXPECT_EQ(*engine_->Report(permits_.front(), 1, At()), ReportOutcome::kSettled);
+  EXPECT_EQ(engine_->Report(permits_.front(), {.cost = 1}, At())->outcome, ReportOutcome::kSettled);
   EXPECT_EQ(Check(1).verdict, Verdict::kAllowed);
   EXPECT_EQ(Check(1).reason, Reason::kMaxConcurrency);
   EXPECT_EQ(Check(1, At(TestEngine::Options().permit_ttl)).verdict, Verdict::kAllowed);

@@ -49,9 +49,9 @@ class EngineRestart : public testing::Test {
     return explanation.ok() ? explanation->buckets.at(0).debt : -1;
   }
   ReportOutcome Report(PermitId permit, double actual, Now now) {
-    const absl::StatusOr<ReportOutcome> outcome = engine_->Report(permit, actual, now);
+    const absl::StatusOr<Settlement> outcome = engine_->Report(permit, {.cost = actual}, now);
     EXPECT_TRUE(outcome.ok()) << outcome.status();
-    return outcome.value_or(ReportOutcome::kForgotten);
+    return outcome.ok() ? outcome->outcome : ReportOutcome::kForgotten;
   }
 
   PolicySpec policy_;
@@ -279,6 +279,35 @@ TEST_F(WarnRestart, WarningsAreToldAgainUnlessTheyNameNothing) {
   EXPECT_TRUE(restored().violations.empty());
 }
 
+TEST_F(WarnRestart, ARepeatedAnswerIsTheSameWordForWord) {
+  CheckRequest request = Request("job:etl", 60);
+  request.request_id = "once";
+  const CheckAnswer before = Check(request, At());
+  CheckRequest stranger = Request("stranger", 1);
+  stranger.request_id = "too";
+  const std::string unmatched = Check(stranger, At()).Sentence();
+  EXPECT_EQ(unmatched, "Allowed: no rule matches.");
+  Restart(At(), At(absl::Seconds(1)));
+  const CheckAnswer after = Check(request, At(absl::Seconds(1)));
+  EXPECT_TRUE(after.repeated);
+  EXPECT_EQ(after.Sentence(), before.Sentence());
+  EXPECT_EQ(after.health.profile, before.health.profile);
+  EXPECT_EQ(Check(stranger, At(absl::Seconds(1))).Sentence(), unmatched);
+}
+
+// docs/restart.md says so.
+TEST_F(WarnRestart, ARepeatedAnswerLacksItsWarningsWhereNamesHaveChanged) {
+  CheckRequest request = Request("job:etl", 60);
+  request.request_id = "once";
+  const CheckAnswer before = Check(request, At());
+  policy_.budgets.push_back(MaxCostBudget("another", 5));
+  Restart(At(), At());
+  const CheckAnswer after = Check(request, At());
+  EXPECT_TRUE(after.repeated);
+  EXPECT_EQ(after.permit, before.permit);
+  EXPECT_EQ(after.Sentence(), "Allowed.");
+}
+
 class HealthRestart : public EngineRestart {
  protected:
   static PolicySpec Policy() {
@@ -374,7 +403,7 @@ TEST_F(SlowRestart, EveryPermitThatIsSavedHasItsChargeSavedToo) {
         ASSERT_EQ(answer.verdict, Verdict::kAllowed);
         out.push_back(answer.permit);
         if (out.size() < kOut) continue;
-        ASSERT_TRUE(engine_->Report(out.front(), kCost, At()).ok());
+        ASSERT_TRUE(engine_->Report(out.front(), {.cost = kCost}, At()).ok());
         out.pop_front();
         ++reported;
       }
@@ -391,9 +420,9 @@ TEST_F(SlowRestart, EveryPermitThatIsSavedHasItsChargeSavedToo) {
     ASSERT_TRUE(restored.Install(policy_, At()).ok());
     for (const SavedPermit& permit : state.permits) {
       const PermitId id = state.generations[permit.slot] << 24 | permit.slot;
-      const absl::StatusOr<ReportOutcome> outcome = restored.Report(id, 0, At());
+      const absl::StatusOr<Settlement> outcome = restored.Report(id, {.cost = 0}, At());
       ASSERT_TRUE(outcome.ok()) << outcome.status();
-      EXPECT_EQ(*outcome, ReportOutcome::kSettled);
+      EXPECT_EQ(outcome->outcome, ReportOutcome::kSettled);
     }
     permits += state.permits.size();
     const absl::StatusOr<Explanation> explanation = restored.Explain(Request("job:etl", 0), At());

@@ -118,7 +118,8 @@ TEST(EngineReloadThreads, RefundsAcrossReloadsNeverGiveBackTooMuch) {
       for (size_t i = 0; i < answers.size(); ++i) {
         if (answers[i].verdict != Verdict::kAllowed) continue;
         const double actual = i % 2 == 0 ? 0.25 : 1.75;
-        ASSERT_EQ(*engine->Report(answers[i].permit, actual, load.now()), ReportOutcome::kSettled);
+        ASSERT_EQ(engine->Report(answers[i].permit, {.cost = actual}, load.now())->outcome,
+                  ReportOutcome::kSettled);
         settled[thread] += actual;
       }
       if (answers.back().verdict == Verdict::kAllowed) continue;
@@ -189,7 +190,7 @@ TEST(EngineReloadThreads, EverythingMayRunAtOnce) {
       ASSERT_TRUE(engine->Check(request, load.now(), answer).ok());
       ASSERT_FALSE(answer.Sentence().empty());
       if (answer.permit != 0) {
-        ASSERT_TRUE(engine->Report(answer.permit, 1, load.now()).ok());
+        ASSERT_TRUE(engine->Report(answer.permit, {.cost = 1}, load.now()).ok());
       }
       if (i % 8 == 0) {
         ASSERT_TRUE(engine->Explain(Request("t1:etl", 1), load.now()).ok());

@@ -102,7 +102,8 @@ TEST(EngineThreads, WithReportsAdmitAllThatIsDueAndNoMore) {
       if (answer.verdict == Verdict::kAllowed) {
         // Half of them are refunded, half charged more. On average the estimates are right.
         const double actual = i % 2 == 0 ? 0.25 : 1.75;
-        ASSERT_EQ(*engine->Report(answer.permit, actual, load.now()), ReportOutcome::kSettled);
+        ASSERT_EQ(engine->Report(answer.permit, {.cost = actual}, load.now())->outcome,
+                  ReportOutcome::kSettled);
         settled[thread] += actual;
       } else if (thread != 0) {
         std::this_thread::yield();
@@ -172,7 +173,7 @@ TEST(EngineThreads, NeverExceedAConcurrencyLimit) {
       most[thread] = std::max(most[thread], outstanding.fetch_add(1) + 1);
       if (i % 64 == 0) std::this_thread::yield();
       outstanding.fetch_sub(1);
-      ASSERT_TRUE(engine->Report(answer.permit, 1, At()).ok());
+      ASSERT_TRUE(engine->Report(answer.permit, {.cost = 1}, At()).ok());
     }
   });
   for (int i = 0; i < ThreadLoad::kThreads; ++i) EXPECT_LE(most[i], kLimit);
@@ -234,9 +235,9 @@ TEST(EngineThreads, ReportingOnePermitSettleItOnce) {
       if (thread == 0) permit.store(engine.Check("etl", 0).permit);
       turn.fetch_add(1);
       while (turn.load() < (2 * round + 1) * ThreadLoad::kThreads) std::this_thread::yield();
-      const auto outcome = engine->Report(permit.load(), 1, At());
+      const auto outcome = engine->Report(permit.load(), {.cost = 1}, At());
       ASSERT_TRUE(outcome.ok()) << outcome.status();
-      settled[thread] += *outcome == ReportOutcome::kSettled;
+      settled[thread] += outcome->outcome == ReportOutcome::kSettled;
       turn.fetch_add(1);
       while (turn.load() < (2 * round + 2) * ThreadLoad::kThreads) std::this_thread::yield();
     }

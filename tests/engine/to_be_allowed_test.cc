@@ -134,6 +134,15 @@ TEST(Advice, NamesEveryRuleThatWouldDenyInItsPlace) {
                           "meanwhile"));
 }
 
+TEST(Advice, OfARuleThatSomebodyEndsSaysWhenToAskAgain) {
+  PolicySpec spec = OneBudget(RateBudget("rows", 10, 100));
+  spec.rules.push_back(RuleOn("override 7", "etl", DenyAction{}));
+  spec.rules.back().ends_by_hand = true;
+  EXPECT_THAT(Advice(std::move(spec), 1),
+              ElementsAre("rule 'override 7' has to be ended by somebody, or no longer match this "
+                          "identity; headgate resume lets it through meanwhile; ask again in 5s"));
+}
+
 TEST(Advice, OfARuleThatRejectsAllIsToRemoveIt) {
   PolicySpec spec = OneBudget(RateBudget("rows", 10, 100));
   spec.rules.push_back(RuleOn("all", "etl", RejectAction{1}));

@@ -32,8 +32,9 @@ void Examine(const CheckArguments& check) {
   Require(!check.wait.has_value() || *check.wait >= absl::ZeroDuration(), "a negative wait");
 }
 void Examine(const ReportArguments& report) {
-  Require(!report.reports.empty(), "a report of nothing");
-  for (const auto& pair : report.reports) RequireCost(pair.cost);
+  RequireCost(report.actual_cost);
+  Require(!report.busy_time.has_value() || *report.busy_time >= absl::ZeroDuration(),
+          "a negative busy time");
 }
 void Examine(const ExplainArguments& explain) { RequireWork(explain.work); }
 void Examine(const RunArguments& run) {
@@ -45,6 +46,14 @@ void Examine(const RunArguments& run) {
 void Examine(const TopArguments& top) {
   Require(top.interval > absl::ZeroDuration() && top.interval < absl::InfiniteDuration(),
           "a live view that never rests, or never comes");
+}
+void Examine(const ForgetCostsArguments& forget) {
+  Require(forget.identity.empty() != forget.pattern.empty(), "it forgets nothing, or two things");
+  Require(!forget.who.reason.empty(), "it is forgotten for no reason");
+}
+void Examine(const ForgiveArguments& forgive) {
+  Require(!forgive.budget.empty(), "a debt to no budget");
+  Require(!forgive.who.reason.empty(), "it is forgiven for no reason");
 }
 template <typename Other>
 void Examine(const Other& /*arguments*/) {}

@@ -140,10 +140,12 @@ class Server {
 
   void Explain(const v1::ExplainRequest& request) {
     v1::ExplainResponse response;
-    const grpc::Status status = Throttler::Explain(engine_, clock_, request, &address_, response);
+    Asker asker;
+    asker.address = &address_;
+    const grpc::Status status = Throttler::Explain(engine_, clock_, request, asker, response);
     RequireAnswerable(status, *v1::ExplainRequest::descriptor());
     v1::ExplainResponse again;
-    Require(Throttler::Explain(engine_, clock_, request, &address_, again).ok() == status.ok() &&
+    Require(Throttler::Explain(engine_, clock_, request, asker, again).ok() == status.ok() &&
                 again.SerializeAsString() == response.SerializeAsString(),
             "explained twice, two answers");
     if (!status.ok()) return;
@@ -203,12 +205,12 @@ bool Arrives(std::string_view bytes, transport::Decoded<Message>& request) {
   const grpc::Slice slice(bytes.data(), bytes.size());
   grpc::ByteBuffer buffer(&slice, 1);
   request.Decode(buffer);
-  if (!request.complete) {
-    const grpc::Status status = transport::MalformedError(request.message);
+  if (!request.complete()) {
+    const grpc::Status status = request.Error();
     RequireAnswerable(status, *Message::descriptor());
     Require(status.error_code() == grpc::StatusCode::INVALID_ARGUMENT, "no bad request");
   }
-  return request.complete;
+  return request.complete();
 }
 
 template <typename Message, typename Use>

@@ -85,7 +85,7 @@ void Sums(const v1::QueryThrottleLogRequest& request) {
   Require(!page->more || page->sums.size() == query->page_size, "more, but not full");
   if (page->sums.empty()) return;
   // The token of this page reads as it was written.
-  const rpc::PageStart next{{query->filter.from_s, page->to_s}, page->sums.back()};
+  const rpc::PageStart next{{query->filter.from_s, query->filter.to_s}, page->sums.back()};
   const auto read = rpc::ReadPageToken(rpc::MakePageToken(next));
   Require(read.ok() && read->after.key == next.after.key && read->period.to_s == next.period.to_s,
           "our own token is another");
@@ -140,7 +140,13 @@ void Create(const v1::CreateOverrideRequest& request) {
   Require((draft->kind == overrides::Kind::kThrottle) == (draft->ratio > 0) && draft->ratio <= 1,
           "a ratio of ", draft->ratio);
   Require(!draft->actor.empty() && !draft->reason.empty(), "by nobody, or for nothing");
-  Require(draft->selector.identity.empty() != draft->selector.segment.empty(), "of nothing");
+  const overrides::Selector& selector = draft->selector;
+  const int given = (selector.identity.empty() ? 0 : 1) + (selector.segment.empty() ? 0 : 1) +
+                    (selector.everything ? 1 : 0);
+  Require(given == 1, "of nothing, or of two things");
+  Require(selector.everything == request.selector().everything() &&
+              !(selector.everything && draft->kind == overrides::Kind::kExempt),
+          "everything is stopped, or exempt, that nobody may have meant");
   v1::Override shown;
   rpc::FillOverride(*draft, shown);
   Require(shown.kind() == request.kind() && shown.ratio() == draft->ratio &&

@@ -4,6 +4,7 @@
 // The first byte chooses the method; the rest is its message. Checks and the log's questions have
 // fuzzers of their own, which look further into the answers.
 #include <google/protobuf/stubs/logging.h>
+#include <headgate/v1/cost_service.pb.h>
 #include <headgate/v1/override_service.pb.h>
 #include <headgate/v1/status_service.pb.h>
 #include <headgate/v1/throttle_log_service.pb.h>
@@ -60,6 +61,9 @@ const Method kMethods[] = {
     MethodOf<v1::BatchCheckRequest, v1::BatchCheckResponse>("ThrottlerService/BatchCheck"),
     MethodOf<v1::ReportRequest, v1::ReportResponse>("ThrottlerService/Report"),
     MethodOf<v1::ExplainRequest, v1::ExplainResponse>("ThrottlerService/Explain"),
+    MethodOf<v1::ListCostsRequest, v1::ListCostsResponse>("CostService/ListCosts"),
+    MethodOf<v1::ForgetCostsRequest, v1::ForgetCostsResponse>("CostService/ForgetCosts"),
+    MethodOf<v1::ForgiveDebtRequest, v1::ForgiveDebtResponse>("CostService/ForgiveDebt"),
 };
 
 // With a budget, three buckets that owe, two overrides, and half an hour in its log.

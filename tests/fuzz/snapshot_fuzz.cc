@@ -64,12 +64,14 @@ void Use(const snapshot::Decoded& decoded) {
     request.request_id = "request 1";
     if (engine.Check(request, now, answer).ok()) {
       (void)answer.Sentence();
-      if (answer.verdict == engine::Verdict::kAllowed) (void)engine.Report(answer.permit, 1, now);
+      if (answer.verdict == engine::Verdict::kAllowed)
+        (void)engine.Report(answer.permit, {.cost = 1}, now);
     }
     (void)engine.Explain({.identity = identity, .estimated_cost = 3}, now);
   }
   for (const engine::SavedPermit& permit : decoded.state.permits) {
-    (void)engine.Report(decoded.state.generations[permit.slot] << 24 | permit.slot, 2, now);
+    (void)engine.Report(decoded.state.generations[permit.slot] << 24 | permit.slot, {.cost = 2},
+                        now);
   }
   (void)engine.ReadStats(now);
   (void)engine.ReadBudgets(now);

@@ -1,14 +1,8 @@
 // HealthSpeed without recent readings: warming, stale, unreadable, absent and set aside.
 
 #include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "common/fake_clock.h"
-#include "gtest/gtest.h"
-#include "server/health/health_speed.h"
-#include "tests/health/specs.h"
+#include "tests/health/health_speed_fixture.h"
 
 namespace headgate::health {
 namespace {
@@ -17,47 +11,24 @@ using engine::HealthStatus;
 
 // Signals on the primary ("load"), on the standbys as the primary sees them ("lag"), and on the
 // standby "s2" itself ("own"). Everything is well at first.
-class HealthSpeedStaleTest : public ::testing::Test {
+class HealthSpeedStaleTest : public HealthSpeedFixture {
  protected:
-  HealthSpeedStaleTest() {
-    profile_ = Profile(
-        "p", {Signal("load", Scope::kPrimary, 10, 20),
-              Signal("lag", Scope::kStandbyOnPrimary, 1, 5), Signal("own", Scope::kStandby, 1, 5)});
-    standbys_ = {Standby("s1", "s1"), ConnectedStandby("s2", "s2")};
-    sample_.servers.resize(2);
+  HealthSpeedStaleTest()
+      : HealthSpeedFixture({Signal("load", Scope::kPrimary, 10, 20),
+                            Signal("lag", Scope::kStandbyOnPrimary, 1, 5),
+                            Signal("own", Scope::kStandby, 1, 5)}) {
     for (const char* instance : {"load", "lag on s1", "lag on s2", "own on s2"}) Put(instance, 0);
   }
 
-  void Put(const std::string& instance, std::optional<double> value, std::string error = "") {
-    sample_.instances[instance].reading = {instance, value, std::move(error)};
-  }
-
-  void Sampled(size_t server) {
-    sample_.servers[server] = {
-        .sampled_at_ns = NowNs(), .grace_ns = 0, .next_sample_at_ns = NowNs() + 500'000'000};
-  }
   void AllSampled() {
     Sampled(0);
     Sampled(1);
   }
 
-  const engine::Health& Look() {
-    if (!speed_.has_value()) speed_.emplace(profile_, standbys_);
-    return speed_->Update(sample_, clock_.Read()).health;
-  }
   const engine::Health& LookAfter(absl::Duration wait) {
     clock_.Advance(wait);
     return Look();
   }
-
-  int64_t NowNs() { return clock_.Read().monotonic_ns; }
-  const std::string& Binding() const { return speed_->verdict().signal; }
-
-  FakeClock clock_;
-  WatchedProfile profile_;
-  std::vector<StandbySpec> standbys_;
-  TargetSample sample_;
-  std::optional<HealthSpeed> speed_;
 };
 
 TEST_F(HealthSpeedStaleTest, IsWarmingUntilEveryNeededServerWasSampled) {

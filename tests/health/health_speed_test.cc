@@ -6,13 +6,10 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "common/fake_clock.h"
-#include "gtest/gtest.h"
-#include "tests/health/specs.h"
+#include "tests/health/health_speed_fixture.h"
 
 namespace headgate::health {
 namespace {
@@ -21,35 +18,14 @@ using engine::HealthStatus;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// One profile on a primary and two standbys, of which "s2" has a connection. Polls every 500 ms.
-class HealthSpeedTest : public ::testing::Test {
+// One signal on the primary.
+class HealthSpeedTest : public HealthSpeedFixture {
  protected:
-  HealthSpeedTest() {
-    profile_ = Profile("p", {Load()});
-    standbys_ = {Standby("s1", "s1"), ConnectedStandby("s2", "s2")};
-    sample_.servers.resize(2);
-  }
+  HealthSpeedTest() : HealthSpeedFixture({Load()}) {}
 
   static SignalSpec Load() { return Signal("load", Scope::kPrimary, 10, 20); }
 
   void Watch(std::vector<SignalSpec> signals) { profile_.spec.signals = std::move(signals); }
-
-  void Build() { speed_.emplace(profile_, standbys_); }
-
-  void Put(const std::string& instance, std::optional<double> value, std::string error = "") {
-    sample_.instances[instance].reading = {instance, value, std::move(error)};
-  }
-
-  // The server is sampled now.
-  void Sampled(size_t server) {
-    sample_.servers[server] = {
-        .sampled_at_ns = NowNs(), .grace_ns = 0, .next_sample_at_ns = NowNs() + 500'000'000};
-  }
-
-  const engine::Health& Look() {
-    if (!speed_.has_value()) Build();
-    return speed_->Update(sample_, clock_.Read()).health;
-  }
 
   // The next sample of the primary, half a second later, says so.
   const engine::Health& Read(double load) {
@@ -58,15 +34,6 @@ class HealthSpeedTest : public ::testing::Test {
     Put("load", load);
     return Look();
   }
-
-  int64_t NowNs() { return clock_.Read().monotonic_ns; }
-  const std::string& Binding() const { return speed_->verdict().signal; }
-
-  FakeClock clock_;
-  WatchedProfile profile_;
-  std::vector<StandbySpec> standbys_;
-  TargetSample sample_;
-  std::optional<HealthSpeed> speed_;
 };
 
 TEST_F(HealthSpeedTest, PressureIsLinearFromSoftToHard) {

@@ -15,7 +15,8 @@ namespace {
 using testing::HasSubstr;
 
 TEST(SnapshotProcess, AFileThatMayNotGrowEndsNoServer) {
-  RunningHeadgated server;
+  RunningHeadgated server({.yaml = "budgets: [{name: rows, rate: 1, burst: 10}]\n"
+                                   "rules: [{name: charge, charge: [rows]}]\n"});
   // Room for the log, and none for a snapshot.
   rlimit small = {};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &small), 0);

@@ -1,6 +1,7 @@
 // Expiries: exact, also across restarts, and written down once.
 
 #include "gmock/gmock.h"
+#include "server/engine/retry_after.h"
 #include "tests/overrides/overrides_fixture.h"
 
 namespace headgate::overrides {
@@ -102,7 +103,7 @@ TEST_F(Expiring, WhatHasExpiredStaysSoWhenTheClockIsSetBack) {
 TEST_F(Expiring, NeverIsNever) {
   Desk desk(path(), clock_);
   desk.Create(Pause("etl", Never{}));
-  EXPECT_EQ(desk.Check("etl").retry_after, absl::InfiniteDuration());
+  EXPECT_EQ(desk.Check("etl").retry_after, engine::kAskAgainWhilePaused);
   clock_.Advance(absl::Hours(24 * 365 * 20));
   EXPECT_FALSE(desk.Admits("etl"));
   EXPECT_EQ(desk->List({})[0].expires_at, absl::InfiniteFuture());

@@ -1,8 +1,5 @@
 // Nothing half done: an engine that refuses, a disk that is full, a file that is damaged.
 
-#include <sys/resource.h>
-
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -10,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "server/sqlite/database.h"
 #include "tests/overrides/overrides_fixture.h"
+#include "tests/testing/full_disk.h"
 #include "tests/testing/small_disk.h"
 
 namespace headgate::overrides {
@@ -21,24 +19,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 using Faults = OverridesTest;
-
-// While it lives, this process can write no file.
-class FullDisk {
- public:
-  FullDisk() : before_(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &limit_);
-    const rlimit none{.rlim_cur = 0, .rlim_max = limit_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &none);
-  }
-  ~FullDisk() {
-    setrlimit(RLIMIT_FSIZE, &limit_);
-    std::signal(SIGXFSZ, before_);
-  }
-
- private:
-  void (*const before_)(int);
-  rlimit limit_{};
-};
 
 TEST_F(Faults, WhatCannotBePutIntoForceIsNotMade) {
   Desk desk(path(), clock_);
@@ -74,6 +54,23 @@ TEST_F(Faults, WhatCannotBeEndedInTheEngineIsNotEndedOnDisk) {
   }
   Desk desk(path(), clock_);
   EXPECT_FALSE(desk.Admits("etl"));
+  EXPECT_EQ(desk.Events().size(), 1U);
+}
+
+TEST_F(Faults, OnAFullDiskNothingIsRecordedAndAfterwardsItIs) {
+  Desk desk(path(), clock_);
+  const Deed deed{.kind = EventKind::kDebtForgiven,
+                  .change = "700 that job-7:etl owed to rows",
+                  .actor = "ann",
+                  .reason = "bytes for rows"};
+  absl::Status recorded;
+  {
+    const FullDisk full;
+    recorded = desk->Record(deed);
+  }
+  EXPECT_EQ(recorded.code(), absl::StatusCode::kUnavailable) << recorded;
+  EXPECT_THAT(desk.Events(), IsEmpty());
+  EXPECT_TRUE(desk->Record(deed).ok());
   EXPECT_EQ(desk.Events().size(), 1U);
 }
 
@@ -310,8 +307,33 @@ TEST_F(Damaged, ACopyThatIsMissingIsMadeAnew) {
   ExpectRestored();
 }
 
+TEST_F(Damaged, AnOlderHeadgatesFileIsReadAndKeepsMoreFromThenOn) {
+  { Desk(path(), clock_).Create(Pause("etl")); }
+  Run("DROP TABLE changes");
+  Desk desk(path(), clock_);
+  EXPECT_FALSE(desk.Admits("etl"));
+  EXPECT_TRUE(
+      desk->Record({.change = "2 learnt costs of root etl", .actor = "a", .reason = "b"}).ok());
+  const std::vector<Event> events = desk.Events();
+  ASSERT_GE(events.size(), 2U);
+  EXPECT_EQ(events[0].change, "2 learnt costs of root etl");
+  EXPECT_EQ(events[1].change, "");
+  EXPECT_EQ(events[1].override.selector.identity, "etl");
+}
+
+TEST_F(Damaged, AnOlderHeadgatesFileThatCannotBeWrittenIsReadFromItsCopy) {
+  { Desk(path(), clock_).Create(Pause("etl")); }
+  Run("DROP TABLE changes");
+  std::filesystem::copy_file(path(), path() + ".copy",
+                             std::filesystem::copy_options::overwrite_existing);
+  const FullDisk full;
+  Desk desk(path(), clock_);
+  EXPECT_FALSE(desk.Admits("etl"));
+  EXPECT_GE(desk.Events().size(), 1U);
+}
+
 TEST_F(Damaged, ANewerHeadgatesFileIsLeftAlone) {
-  Run("PRAGMA user_version = 2");
+  Run("PRAGMA user_version = 3");
   const absl::Status status = Registry::Open({.path = path()}, clock_).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("was written by a newer Headgate"));

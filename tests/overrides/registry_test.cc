@@ -1,6 +1,7 @@
 // What an override does, who may make which, and what is remembered of it.
 
 #include "gmock/gmock.h"
+#include "server/engine/retry_after.h"
 #include "tests/overrides/overrides_fixture.h"
 
 namespace headgate::overrides {
@@ -32,6 +33,37 @@ TEST_F(Registered, AnswersNameTheOverrideItsActorAndItsReason) {
   EXPECT_EQ(answer.reason, Reason::kDenyRule);
   EXPECT_EQ(answer.retry_after, absl::Hours(1));
   EXPECT_THAT(answer.Sentence(), HasSubstr("rule 'override 1: paused by alice (stuck shard)'"));
+}
+
+TEST_F(Registered, PauseForGoodIsWaitedForAsItMayEndAnyTime) {
+  Desk desk(path(), clock_);
+  desk.Create(Pause("etl", Never()));
+  const engine::CheckAnswer paused = desk.Check("etl");
+  EXPECT_EQ(paused.retry_after, engine::kAskAgainWhilePaused);
+  EXPECT_EQ(
+      paused.Sentence(),
+      "Denied by rule 'override 1: paused by alice (stuck shard)', which lasts until somebody "
+      "ends it. Try again in 5s.");
+  desk.Delete(1);
+  EXPECT_TRUE(desk.Admits("etl"));
+}
+
+TEST_F(Registered, ThrottleByOneForGoodIsWaitedForToo) {
+  Desk desk(path(), clock_);
+  CreateRequest request = Throttle("etl", 1);
+  request.expiry = Never();
+  desk.Create(request);
+  EXPECT_EQ(desk.Check("etl").retry_after, engine::kAskAgainWhilePaused);
+}
+
+// Nobody ends it while the job waits: it takes another configuration.
+TEST_F(Registered, ADenyRuleOfTheConfigurationIsNotWaitedForWhateverElseIsPaused) {
+  engine::PolicySpec policy = SomePolicy();
+  policy.rules.push_back(engine::RuleOn("closed", "etl", engine::DenyAction{}));
+  Desk desk(path(), clock_, policy);
+  desk.Create(Pause("etl", Never()));
+  EXPECT_EQ(desk.Check("etl").retry_after, absl::InfiniteDuration());
+  EXPECT_THAT(desk.Check("etl").Sentence(), HasSubstr("rule 'closed'. Waiting will not help."));
 }
 
 TEST_F(Registered, SegmentSelectsWhereverItStands) {
@@ -150,6 +182,31 @@ TEST_F(Registered, EventsTellWhoDidWhatWhenAndWhy) {
   EXPECT_EQ(events[0].actor, "bob");
   EXPECT_EQ(events[0].reason, "it is over");
   EXPECT_EQ(events[0].override, made);
+}
+
+TEST_F(Registered, EventsTellWhatElseWasDone) {
+  {
+    Desk desk(path(), clock_);
+    desk.Create(Pause("etl"));
+    EXPECT_TRUE(desk->Record({.kind = EventKind::kDebtForgiven,
+                              .change = "700 that job-7:etl owed to rows",
+                              .actor = "ann",
+                              .reason = "bytes for rows"})
+                    .ok());
+    EXPECT_EQ(desk->Record({.actor = "ann"}).code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(desk->Record({.reason = "x"}).code(), absl::StatusCode::kInvalidArgument);
+  }
+  Desk desk(path(), clock_);
+  const std::vector<Event> events = desk.Events();
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[0].kind, EventKind::kDebtForgiven);
+  EXPECT_EQ(events[0].override.id, 0);
+  EXPECT_EQ(events[0].change, "700 that job-7:etl owed to rows");
+  EXPECT_EQ(events[0].actor, "ann");
+  EXPECT_EQ(events[0].reason, "bytes for rows");
+  EXPECT_EQ(events[1].override.id, 1);
+  EXPECT_EQ(events[1].change, "");
+  EXPECT_EQ((*desk->Events({.override_id = 1})).size(), 1U);
 }
 
 TEST_F(Registered, EventsAreFoundByOverrideTimeAndPage) {

@@ -135,7 +135,7 @@ TEST(Report, EachIsAnsweredForItself) {
     report.set_permit_id(permit);
     return &report;
   };
-  add(server.Allowed("job:etl", 1).permit_id());  // no cost
+  add(server.Allowed("job:etl", 1).permit_id())->mutable_busy_time()->set_seconds(3'600'000);
   add(server.Allowed("job:etl", 1).permit_id())->set_actual_cost(-1);
   add(0)->set_actual_cost(1);
   add(12345)->set_actual_cost(1);
@@ -144,7 +144,11 @@ TEST(Report, EachIsAnsweredForItself) {
   ASSERT_EQ(response.results_size(), 5);
   const auto error = [&](int i) { return response.results(i).error(); };
   EXPECT_EQ(error(0).code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(error(0).field(), "reports[0].actual_cost");
+  EXPECT_EQ(error(0).field(), "reports[0].busy_time");
+  EXPECT_EQ(
+      error(0).message(),
+      "busy_time: 1000h is more than 64 times the life of a permit (1m); give seconds that the "
+      "database was busy, not rows");
   EXPECT_EQ(error(1).field(), "reports[1].actual_cost");
   EXPECT_EQ(error(2).code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(error(2).field(), "reports[2].permit_id");
@@ -152,6 +156,48 @@ TEST(Report, EachIsAnsweredForItself) {
   EXPECT_EQ(error(3).field(), "reports[3].permit_id");
   EXPECT_EQ(response.results(4).outcome(), v1::REPORT_OUTCOME_SETTLED);
   EXPECT_FALSE(response.results(4).has_error());
+}
+
+TEST(Report, MayBeBare) {
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
+  v1::ReportRequest request;
+  request.add_reports()->set_permit_id(server.Allowed("job:etl", 60).permit_id());
+  EXPECT_EQ(server.Report(request).results(0).outcome(), v1::REPORT_OUTCOME_SETTLED);
+  server.Denied("job:etl", 60);  // what was predicted is owed
+}
+
+TEST(Report, SaysWhatItWasNotChargedFor) {
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
+  const v1::ReportResult result =
+      server.Report(server.Allowed("job:etl", 60).permit_id(), 1'000'000);
+  ASSERT_EQ(result.overruns_size(), 1);
+  EXPECT_EQ(result.overruns(0).budget(), "b");
+  EXPECT_EQ(result.overruns(0).reported(), 1'000'000);
+  EXPECT_EQ(result.overruns(0).charged(), 600);
+  const v1::Decision denied = server.Denied("job:etl", 1);
+  ASSERT_EQ(denied.violations_size(), 1);
+  EXPECT_EQ(denied.violations(0).unit(), v1::BUDGET_UNIT_COST);
+  EXPECT_EQ(denied.violations(0).reported_debt().reported(), 1'000'000);
+  EXPECT_EQ(denied.violations(0).reported_debt().owed_for().seconds(), 50);
+}
+
+TEST(Report, TellsBusyTimeAndCostApart) {
+  engine::BudgetSpec busy = RateBudget("busy", 1, 100);
+  busy.unit = engine::BudgetUnit::kBusyTime;
+  busy.default_cost = 2;
+  InProcessServer server(engine::Budgets({RateBudget("rows", 1000, 10'000), busy}));
+  const v1::Decision allowed = server.Allowed("job:etl", 500);
+  EXPECT_EQ(allowed.predicted_cost(), 500);
+  EXPECT_EQ(allowed.predicted_busy_time().seconds(), 2);
+  v1::ReportRequest request;
+  v1::PermitReport& report = *request.add_reports();
+  report.set_permit_id(allowed.permit_id());
+  report.set_actual_cost(500);
+  report.mutable_busy_time()->set_seconds(1);
+  EXPECT_EQ(server.Report(request).results(0).outcome(), v1::REPORT_OUTCOME_SETTLED);
+  const v1::Decision next = server.Allowed("job:etl", 500);
+  EXPECT_EQ(next.predicted_cost(), 500);
+  EXPECT_EQ(next.predicted_busy_time().seconds(), 1);
 }
 
 TEST(Report, ABadOneDoesNotUseUpThePermit) {

@@ -18,7 +18,8 @@ std::vector<std::string> RulesOf(engine::PolicySpec spec, const std::string& ide
   *request.mutable_check() = CheckOf(identity, 1);
   const v1::ExplainResponse response =
       AnswerOf(server.channel, &v1::ThrottlerService::Stub::Explain, request);
-  EXPECT_EQ(response.rules_size(), response.matched_rules_size());
+  // Those of a shorter prefix are told of, and do not match.
+  EXPECT_LE(response.rules_size(), response.matched_rules_size());
   std::vector<std::string> rules;
   for (const v1::MatchedRule& rule : response.matched_rules()) {
     const bool overruled = rule.effect() == v1::RULE_EFFECT_OVERRULED;
@@ -90,6 +91,18 @@ TEST(MatchedRules, TheLargestShareAndTheDeepestPriorityCount) {
                           "all: rejects 100 % by chance",
                           "low: sets priority 9 < high, the deepest selector's priority counts",
                           "high: sets priority 1"));
+}
+
+TEST(MatchedRules, OfAShorterPrefixAreOverruledByTheLongest) {
+  engine::RuleSpec net = RuleOn("net", "etl", engine::DenyAction{});
+  net.match.remote_address = "127.0.0.0/8";
+  engine::RuleSpec host = RuleOn("host", "", engine::PriorityAction{2});
+  host.match.remote_address = "127.0.0.1/32";
+  engine::RuleSpec other = RuleOn("other", "", engine::DenyAction{});
+  other.match.remote_address = "10.0.0.0/8";
+  EXPECT_THAT(RulesOf(With({net, host, other})),
+              ElementsAre("charge: charges rows", "net: denies < host, the longest prefix counts",
+                          "host: sets priority 2"));
 }
 
 TEST(MatchedRules, SayWhenTheyExpire) {

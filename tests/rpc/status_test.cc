@@ -195,6 +195,49 @@ TEST(ListBudgets, OfOneTargetShowsThatOneOnly) {
   EXPECT_EQ(response.budgets(0).target(), "two");
 }
 
+TEST(ListBudgets, LeavesOutWhatNoRuleCanChargeOnTheTarget) {
+  engine::PolicySpec spec = ThreeBudgetsOnTwoTargets();
+  for (engine::RuleSpec& rule : spec.rules) rule.match.target = "two";
+  InProcessServer server(std::move(spec));
+  v1::ListBudgetsResponse response;
+  ASSERT_TRUE(ListBudgets(server, {}, response).ok());
+  ASSERT_EQ(response.budgets_size(), 3);
+  EXPECT_EQ(response.budgets(0).target(), "two");
+  v1::ListBudgetsRequest all;
+  all.set_include_uncharged(true);
+  ASSERT_TRUE(ListBudgets(server, all, response).ok());
+  EXPECT_EQ(response.budgets_size(), 6);
+}
+
+TEST(GetStatus, LeavesOutControllersOfBudgetsThatNoRuleCanCharge) {
+  engine::PolicySpec spec = ThreeBudgetsOnTwoTargets();
+  for (engine::RuleSpec& rule : spec.rules) rule.match.target = "two";
+  InProcessServer server(std::move(spec));
+  std::vector<health::TargetSnapshot> targets(2);
+  targets[0].name = "one";
+  targets[1].name = "two";
+  for (health::TargetSnapshot& target : targets) {
+    target.controllers.emplace_back().budget = "total";
+  }
+  server.status.targets = std::move(targets);
+  v1::GetStatusResponse response;
+  ASSERT_TRUE(CallRpc(server.channel, &v1::StatusService::Stub::GetStatus, {}, response).ok());
+  EXPECT_EQ(response.targets(0).controllers_size(), 0);
+  EXPECT_EQ(response.targets(1).controllers_size(), 1);
+}
+
+TEST(GetStatus, WarnsOfAPortThatAnybodyMayUse) {
+  InProcessServer server{engine::PolicySpec()};
+  v1::GetStatusResponse response;
+  ASSERT_TRUE(CallRpc(server.channel, &v1::StatusService::Stub::GetStatus, {}, response).ok());
+  EXPECT_FALSE(response.has_access());
+  EXPECT_EQ(response.warnings_size(), 0);
+  server.status.access = {.exposed_at = "0.0.0.0:8081"};
+  ASSERT_TRUE(CallRpc(server.channel, &v1::StatusService::Stub::GetStatus, {}, response).ok());
+  ASSERT_EQ(response.warnings_size(), 1);
+  EXPECT_TRUE(response.warnings(0).starts_with("0.0.0.0:8081 is in plaintext"));
+}
+
 TEST(ListBudgets, NamesTheFieldThatIsWrong) {
   InProcessServer server(ThreeBudgetsOnTwoTargets());
   const struct {

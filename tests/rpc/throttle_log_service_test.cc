@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "gmock/gmock.h"
+#include "server/config/load.h"
 #include "tests/rpc/waiting_store.h"
 #include "tests/testing/in_process_server.h"
 #include "tests/throttle_log/fake_store.h"
@@ -113,6 +114,22 @@ TEST_F(ThrottleLog, SplitsAndFilters) {
   EXPECT_EQ(sums_.sums(0).denied(), 2);
   EXPECT_EQ(sums_.sums(1).signal(), "lag_seconds on s2");
   EXPECT_EQ(sums_.sums(1).denied(), 3);
+}
+
+TEST_F(ThrottleLog, TheMostDeniedOfManyAreThoseOfThisMomentToo) {
+  for (int i = 0; i < 12; ++i) {
+    store_.Add(Denied(At(11, 30), absl::StrCat("job-", i), 1, ByBurst("rows")));
+    store_.Add(Denied(At(12, 0), absl::StrCat("job-", i), 10 + i, ByBurst("rows")));
+  }
+  v1::QueryThrottleLogRequest request;
+  request.add_group_by(v1::LOG_GROUP_IDENTITY);
+  request.set_order(v1::LOG_ORDER_MOST_DENIED);
+  request.set_page_size(10);
+  ASSERT_TRUE(Query(request).ok());
+  ASSERT_EQ(sums_.sums_size(), 10);
+  EXPECT_EQ(sums_.sums(0).identity(), "job-11");
+  EXPECT_EQ(sums_.sums(0).denied(), 22);
+  EXPECT_EQ(sums_.to().seconds(), At(12, 0, 10));
 }
 
 TEST_F(ThrottleLog, PagesOfSumsAgreeWhileRowsArrive) {
@@ -277,6 +294,37 @@ rules: [{name: charge, match: {identity: etl}, charge: [rows]}]
   EXPECT_EQ(replayed_.to().seconds(), At(12, 0, 10));
 }
 
+TEST(ThrottleLogBaseline, AReplayOfTheConfigurationInForceIsItsOwnBaseline) {
+  const std::string yaml = R"(
+targets: [{name: main}]
+budgets: [{name: rows, rate: 1, burst: 10}]
+rules: [{name: charge, match: {identity: etl}, charge: [rows]}]
+)";
+  throttle_log::FakeStore store;
+  store.Add(Allowed(At(11, 30), "a:etl", 30, 30));
+  store.Add(Denied(At(11, 30), "b:etl", 5, ByBurst("rows"), 5));
+  const auto config = std::make_shared<const config::Config>(*config::Parse(yaml, "f.yaml").config);
+  InProcessServer server(OneBudget(RateBudget("rows", 10, 100)),
+                         {.log_store = &store, .in_force = [config] { return config; }});
+  server.clock.Advance(absl::Hours(12));
+  v1::ReplayThrottleLogRequest request;
+  request.set_config_yaml(yaml);
+  v1::ReplayThrottleLogResponse replayed;
+  ASSERT_TRUE(
+      CallRpc(server.channel, &v1::ThrottleLogService::Stub::ReplayThrottleLog, request, replayed)
+          .ok());
+  ASSERT_EQ(replayed.identities_size(), 2);
+  int64_t denied = 0;
+  for (const v1::ReplayedIdentity& identity : replayed.identities()) {
+    EXPECT_TRUE(identity.has_denied_in_force());
+    EXPECT_EQ(identity.denied_after(), identity.denied_in_force());
+    EXPECT_EQ(identity.allowed_after(), identity.allowed_in_force());
+    EXPECT_EQ(identity.allowed_cost_after(), identity.allowed_cost_in_force());
+    denied += identity.denied_after() - identity.denied_before();
+  }
+  EXPECT_GT(denied, 0);  // the replay is not what happened
+}
+
 TEST_F(ThrottleLog, SaysAllThatIsWrongWithAConfiguration) {
   v1::ReplayThrottleLogRequest request;
   request.set_config_yaml("budgts: []\nrules: [{name: r, match: {}, budgets: [nowhere]}]\n");
@@ -398,9 +446,16 @@ TEST_F(ThrottleLog, NamesTheFieldThatIsWrongInOtherRequests) {
   EXPECT_THAT(DetailsOf(Replay(replay)).fields, ElementsAre("config_yaml"));
 }
 
+// A configuration without any limit, on purpose.
+v1::ReplayThrottleLogRequest OfNothing() {
+  v1::ReplayThrottleLogRequest request;
+  request.set_config_yaml("{}");
+  return request;
+}
+
 TEST_F(ThrottleLog, IsUnavailableWhileItsStoreIs) {
   store_.Fail(absl::DataLossError("file is not a database"));
-  for (const grpc::Status& status : {Query({}), Intervals({}), Replay({})}) {
+  for (const grpc::Status& status : {Query({}), Intervals({}), Replay(OfNothing())}) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
     EXPECT_EQ(status.error_message(), "the throttle log cannot be read: file is not a database");
     EXPECT_EQ(DetailsOf(status).reason, "THROTTLE_LOG_STORE");
@@ -410,7 +465,7 @@ TEST_F(ThrottleLog, IsUnavailableWhileItsStoreIs) {
 
 TEST_F(ThrottleLog, RefusesToReplayTooMuch) {
   store_.Add(Allowed(At(11, 30), "a:etl", 100'000'001));
-  const grpc::Status status = Replay({});
+  const grpc::Status status = Replay(OfNothing());
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(status.error_message(), "more than 100000000 Checks to replay: narrow it down");
   EXPECT_FALSE(DetailsOf(status).retry);
@@ -420,7 +475,7 @@ TEST(ThrottleLogReplay, RunsOneAtATime) {
   WaitingStore store;
   InProcessServer server(OneBudget(RateBudget("rows", 10, 100)), {.log_store = &store});
   const auto replay = [&server] {
-    return CallRpc(server.channel, &v1::ThrottleLogService::Stub::ReplayThrottleLog);
+    return CallRpc(server.channel, &v1::ThrottleLogService::Stub::ReplayThrottleLog, OfNothing());
   };
   grpc::Status first;
   std::thread caller([&] { first = replay(); });

@@ -20,6 +20,7 @@ namespace headgate::security {
 
 inline constexpr char kBackfill[] = "spiffe://prod/ns/jobs/sa/backfill";
 inline constexpr char kAuditorToken[] = "auditor-0123456789abcdef0123456789abcdef";
+inline constexpr char kPagerToken[] = "pager-0123456789abcdef0123456789abcdef01";
 inline constexpr char kSreToken[] = "sre-0123456789abcdef0123456789abcdef0123";
 
 using access::Bearer;
@@ -36,15 +37,31 @@ inline access::PolicySpec MatrixPolicy() {
       {.name = "dba",
        .certificate = "DNS:dba.example",
        .identities = {"backfill"},
-       .overrides = true},
+       .overrides = true,
+       .costs = true,
+       .forgive = true},
       {.name = "auditor", .token = "auditor", .identities = {"etl"}, .logs = true},
       {.name = "dashboard", .certificate = "URI:spiffe://prod/ns/web/sa/dash", .status = true},
       {.name = "sre",
        .token = "sre",
        .identities = {"*"},
        .overrides = true,
+       .exempt_overrides = true,
+       .everything = true,
+       .costs = true,
+       .forgive = true,
        .logs = true,
        .status = true},
+      {.name = "exempter",
+       .certificate = "DNS:exempter.example",
+       .identities = {"backfill"},
+       .exempt_overrides = true},
+      {.name = "keeper",
+       .certificate = "DNS:keeper.example",
+       .identities = {"backfill"},
+       .costs = true,
+       .forgive = true},
+      {.name = "pager", .token = "pager", .everything = true},
   };
   spec.protected_tags = {{"urgent", "true"}};
   spec.protected_segments = {"vip"};
@@ -74,6 +91,14 @@ inline char Outcome(const grpc::Status& status) {
   return known ? 'P' : 'U';
 }
 
+// `etl` is charged to `b`, and `backfill` to a budget of its own: without any it had no permits.
+inline engine::PolicySpec ChargedPolicy() {
+  engine::PolicySpec policy = tls::TlsServer::OneBudget();
+  policy.budgets.push_back(engine::RateBudget("copies", 1000, 100'000));
+  policy.rules.push_back(engine::ChargeRule("copies", "backfill", {"copies"}));
+  return policy;
+}
+
 // What is there before the server.
 struct RefusalsAndStore {
   void Take(const access::ToldRefusal& refusal) {
@@ -90,9 +115,12 @@ struct RefusalsAndStore {
 class GuardedServer : public RefusalsAndStore, public tls::TlsServer {
  public:
   explicit GuardedServer(const std::optional<access::PolicySpec>& policy = MatrixPolicy(),
-                         size_t max_overrides = 10'000)
-      : TlsServer(config::ClientCertificates::kOptional, Options(max_overrides)) {
-    access.SetTokens(BookOf(TokenLine("auditor", kAuditorToken) + TokenLine("sre", kSreToken)));
+                         size_t max_overrides = 10'000,
+                         const engine::EngineOptions& engine = engine::TestEngine::Options())
+      : TlsServer(config::ClientCertificates::kOptional, Options(max_overrides, engine),
+                  ChargedPolicy()) {
+    access.SetTokens(BookOf(TokenLine("auditor", kAuditorToken) + TokenLine("sre", kSreToken) +
+                            TokenLine("pager", kPagerToken)));
     access.SetPolicy(policy);
   }
 
@@ -154,8 +182,9 @@ class GuardedServer : public RefusalsAndStore, public tls::TlsServer {
   }
 
  private:
-  InProcessOptions Options(size_t max_overrides) {
+  InProcessOptions Options(size_t max_overrides, const engine::EngineOptions& engine) {
     InProcessOptions options{
+        .engine = engine,
         .overrides = InProcessOptions::kKept,
         .max_overrides = max_overrides,
         .log_store = &store,

@@ -189,7 +189,7 @@ TEST_F(OperatorLimits, FilterAlternativesAndReplayedConfiguration) {
   query.mutable_filter()->add_budgets("b");
   EXPECT_EQ(ask(), StatusCode::INVALID_ARGUMENT);
   v1::ReplayThrottleLogRequest replay;
-  replay.set_config_yaml(std::string(1 << 20, '#'));
+  replay.set_config_yaml("{} " + std::string((1 << 20) - 3, '#'));
   const auto run = [&] {
     return CallRpc(peer_, &v1::ThrottleLogService::Stub::ReplayThrottleLog, replay).error_code();
   };

@@ -250,6 +250,10 @@ constexpr char kTakenOut[] =
     "access was taken out, and without it everybody may do everything: that takes a restart; the "
     "configuration before stays";
 
+constexpr char kAllTakenOut[] =
+    "all settings were taken out, and without any nothing is limited: that takes a restart; the "
+    "configuration before stays";
+
 TEST_F(Reload, AConfigurationThatLosesAccessIsRefused) {
   Write(kSre);
   ASSERT_EQ(Start(), absl::OkStatus());
@@ -257,11 +261,11 @@ TEST_F(Reload, AConfigurationThatLosesAccessIsRefused) {
   const Peer stranger = WithUri("spiffe://job");
   ASSERT_EQ(GuardedServer::Check(stranger, "etl"), 'U');
   for (const std::string& text :
-       {std::string(), std::string("server: {}\n"), YamlWithoutAccess()}) {
+       {std::string("{}"), std::string("server: {}\n"), YamlWithoutAccess()}) {
     SCOPED_TRACE(text);
     const int64_t version = Config().version();
     WriteText(text);
-    EXPECT_TRUE(ConfigErrorBecomes(kTakenOut));
+    EXPECT_TRUE(ConfigErrorBecomes(text == "{}" ? kAllTakenOut : kTakenOut));
     EXPECT_EQ(Config().version(), version);
     EXPECT_EQ(GuardedServer::Check(stranger, "etl"), 'U');
     EXPECT_EQ(GuardedServer::Check(sre, "etl"), '+');

@@ -146,7 +146,8 @@ class Run final : private BatchGate {
   }
 
   void Report(uint64_t permit, double busy_seconds, double now) override {
-    if (permit != 0) (void)engine_.Report(permit, busy_seconds, At(now));
+    if (permit != 0)
+      (void)engine_.Report(permit, {.busy_time = absl::Seconds(busy_seconds)}, At(now));
   }
 
   const Scenario& scenario_;

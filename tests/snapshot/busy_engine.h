@@ -46,7 +46,7 @@ inline std::unique_ptr<engine::Engine> BusyEngine() {
     EXPECT_TRUE(engine->Check(request, engine::At(), answer).ok());
     EXPECT_EQ(answer.verdict, engine::Verdict::kAllowed);
     if (i % 3 != 0) continue;
-    EXPECT_TRUE(engine->Report(answer.permit, 2, engine::At()).ok());
+    EXPECT_TRUE(engine->Report(answer.permit, {.cost = 2}, engine::At()).ok());
   }
   return engine;
 }

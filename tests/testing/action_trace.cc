@@ -42,9 +42,10 @@ constexpr std::array<KindShare, kActionKinds> kShares = {{
     {ActionKind::kInstall, 4, "install"},
 }};
 
-constexpr std::array<const char*, 8> kReasonTallies = {
+constexpr std::array<const char*, 9> kReasonTallies = {
     "allowed",        "allowed: exempt",  "denied: deny rule",       "denied: reject ratio",
-    "denied: health", "denied: max cost", "denied: max concurrency", "denied: capacity"};
+    "denied: health", "denied: max cost", "denied: max concurrency", "denied: capacity",
+    "denied: permits"};
 
 class TraceRunner {
  public:
@@ -156,6 +157,11 @@ class TraceRunner {
       if (violation.warn) Count("warned");
     }
     if (!expected.lifted.empty()) Count("resumed");
+    const bool by_rule =
+        answer.reason == engine::Reason::kDenyRule || answer.reason == engine::Reason::kRejectRatio;
+    if (by_rule && !expected.resumed_by.contains(engine::kNoRule)) Count("stopped after a resume");
+    if (expected.answer.probe) Count("probed");
+    if (expected.answer.predicted_busy_time.has_value()) Count("charged busy time");
     if (answer.verdict == engine::Verdict::kDenied) {
       if (answer.permit != 0) Wrong("  a denial has a permit\n");
       denied_ = request;
@@ -163,6 +169,10 @@ class TraceRunner {
       return;
     }
     if (expected.repeats != 0) return Count("repeated by request id");
+    if (expected.buckets.empty() || answer.reason == engine::Reason::kExempt) {
+      if (answer.permit != 0) Wrong("  there is a permit though no rule charges\n");
+      return Count("without a permit");
+    }
     if (answer.permit == 0 ||
         std::find(permits_.begin(), permits_.end(), answer.permit) != permits_.end()) {
       return Wrong(absl::StrCat("  permit ", answer.permit, " is not new\n"));
@@ -200,14 +210,22 @@ class TraceRunner {
     if (Describe(*once) != Describe(*again)) Wrong("  the second explanation differs\n");
   }
 
-  void Report(PermitId permit, double actual) {
-    words_ = absl::StrCat("report ", actual, " for permit ",
-                          std::find(permits_.begin(), permits_.end(), permit) - permits_.begin());
+  void Report(PermitId permit, double cost) {
+    engine::ActualCost actual{.busy_time = bytes_.From(BusyTimes())};
+    if (!bytes_.Bit(3)) actual.cost = cost;
+    Report(permit, actual);
+  }
+
+  void Report(PermitId permit, const engine::ActualCost& actual) {
+    words_ = absl::StrCat(
+        "report ", actual.cost.has_value() ? absl::StrCat(*actual.cost) : "no cost", " and ",
+        actual.busy_time.has_value() ? absl::FormatDuration(*actual.busy_time) : "no busy time",
+        " for permit ", std::find(permits_.begin(), permits_.end(), permit) - permits_.begin());
     const Reported expected = model_.Report(permit, actual, now_);
-    const absl::StatusOr<engine::ReportOutcome> outcome = engine_->Report(permit, actual, now_);
-    Expect("status", expected.code, outcome.status().code());
-    if (!outcome.ok() || !wrong_.empty()) return;
-    if (*outcome != expected.outcome) Wrong("  the outcomes differ\n");
+    const absl::StatusOr<engine::Settlement> settled = engine_->Report(permit, actual, now_);
+    Expect("status", expected.code, settled.status().code());
+    if (!settled.ok() || !wrong_.empty()) return;
+    if (settled->outcome != expected.outcome) Wrong("  the outcomes differ\n");
     if (expected.outcome == engine::ReportOutcome::kAlreadySettled) return Count("reported again");
     if (expected.late) Count("reported late");
     for (const ModelLedger::Settled& charge : expected.charges) {
@@ -215,6 +233,7 @@ class TraceRunner {
       if (charge.refund_ns > 0 && expected.late) Count("late refund");
       if (charge.extra_ns > 0) Count(charge.moved ? "extra cost after a move" : "extra cost");
       if (charge.too_old) Count("refund forfeited");
+      if (charge.overrun) Count("overrun");
     }
   }
 
@@ -300,7 +319,7 @@ class TraceRunner {
     if (restart_one_in_ > 0) return Advance();
     Count("jump back");
     for (const PermitId permit : model_.OverduePermits(now_)) {
-      Report(permit, 1);
+      Report(permit, engine::ActualCost{.cost = 1});
       if (!wrong_.empty()) return;
     }
     static constexpr std::array<int64_t, 8> kBack = {1,

@@ -88,6 +88,18 @@ inline PolicySpec OneBudget(BudgetSpec budget) {
   return Budgets(std::move(budgets));
 }
 
+// The same on two targets, with a rule that exempts somebody on the first.
+inline PolicySpec OnTwoTargets(PolicySpec policy, const std::string& first,
+                               const std::string& second, const std::string& rule,
+                               const std::string& exempt) {
+  policy.targets.resize(2);
+  policy.targets[0].name = first;
+  policy.targets[1].name = second;
+  policy.rules.push_back(RuleOn(rule, exempt, ExemptAction{}));
+  policy.rules.back().match.target = first;
+  return policy;
+}
+
 inline CheckRequest Request(std::string_view identity, std::optional<double> cost) {
   return {.identity = identity, .estimated_cost = cost};
 }
@@ -100,6 +112,7 @@ class TestEngine {
     EngineOptions options;
     options.seed = 7;
     options.max_permits = 1024;
+    options.max_permit_share = 1;  // one job has the table to itself
     return options;
   }
 
@@ -135,10 +148,16 @@ class TestEngine {
     return engine_.Check(request, now, answer);
   }
 
+  // What it cost; of its busy time nothing is said.
   ReportOutcome Report(PermitId permit, double actual, Now now = At()) {
-    const absl::StatusOr<ReportOutcome> outcome = engine_.Report(permit, actual, now);
-    EXPECT_TRUE(outcome.ok()) << outcome.status();
-    return outcome.value_or(ReportOutcome::kForgotten);
+    return Settle(permit, {.cost = actual}, now).outcome;
+  }
+  Settlement Settle(PermitId permit, const ActualCost& actual, Now now = At()) {
+    absl::StatusOr<Settlement> settled = engine_.Report(permit, actual, now);
+    EXPECT_TRUE(settled.ok()) << settled.status();
+    Settlement none;
+    none.outcome = ReportOutcome::kForgotten;
+    return settled.ok() ? *std::move(settled) : std::move(none);
   }
 
   Explanation Explain(const CheckRequest& request, Now now = At()) {
@@ -150,7 +169,7 @@ class TestEngine {
   BucketView Bucket(const CheckRequest& request, std::string_view budget, Now now = At()) {
     const Explanation explanation = Explain(request, now);
     for (const BucketView& view : explanation.buckets) {
-      if (explanation.policy->budget_specs[view.budget].name == budget) return view;
+      if (explanation.answer.policy->budget_specs[view.budget].name == budget) return view;
     }
     ADD_FAILURE() << request.identity << " is not charged to " << budget;
     return {};

@@ -31,12 +31,19 @@ InProcessServer::InProcessServer(engine::PolicySpec policy, const InProcessOptio
   EXPECT_TRUE(installed.ok()) << installed;
   if (options.overrides != InProcessOptions::kNoService) {
     rpc_options.more_services.push_back(&override_service_.emplace(registry.get(), access));
+    rpc_options.more_services.push_back(&cost_service_.emplace(rpc::CostService::Sources{
+        .engine = engine, .clock = clock, .registry = registry.get(), .access = access}));
+  }
+  if (options.written_log != nullptr) {
+    log_writer.emplace(recorder, *options.written_log, clock, throttle_log::WriterOptions());
   }
   if (options.log_store != nullptr) {
     rpc_options.more_services.push_back(
         &log_service_.emplace(rpc::ThrottleLogSources{.store = *options.log_store,
                                                       .recorder = recorder,
+                                                      .writer = log_writer ? &*log_writer : nullptr,
                                                       .clock = clock,
+                                                      .in_force = options.in_force,
                                                       .keeping = {},
                                                       .seed = 7,
                                                       .access = access}));

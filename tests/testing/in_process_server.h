@@ -11,6 +11,7 @@
 #include <grpc/health/v1/health.grpc.pb.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/create_channel.h>
+#include <headgate/v1/cost_service.grpc.pb.h>
 #include <headgate/v1/override_service.grpc.pb.h>
 #include <headgate/v1/status_service.grpc.pb.h>
 #include <headgate/v1/throttle_log_service.grpc.pb.h>
@@ -27,9 +28,11 @@
 #include "common/fake_clock.h"
 #include "common/mutex.h"
 #include "server/overrides/registry.h"
+#include "server/rpc/cost_service.h"
 #include "server/rpc/override_service.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/throttle_log_service.h"
+#include "server/throttle_log/writer.h"
 #include "tests/testing/engine_fixture.h"
 #include "tests/testing/fake_status.h"
 #include "tests/testing/rpc_call.h"
@@ -64,6 +67,10 @@ struct InProcessOptions {
   enum { kNoService, kKept, kWithoutStateFolder } overrides = kNoService;
   size_t max_overrides = 10'000;
   const throttle_log::Store* log_store = nullptr;  // null: no service
+  // The same store, for counts to be written to whenever the log is read; null: they are not.
+  throttle_log::Store* written_log = nullptr;
+  // That a replay is compared with; null: none.
+  std::function<std::shared_ptr<const config::Config>()> in_force = nullptr;
   std::function<void(const access::ToldRefusal&)> on_refused = {};
   FakeClock* clock = nullptr;  // null: one of its own
 };
@@ -106,7 +113,8 @@ class InProcessServer {
   engine::Engine engine;
   FakeStatus status;
   RecordedActivity activity;
-  throttle_log::Recorder recorder{engine, {.seed = 7}};
+  throttle_log::Recorder recorder{{.seed = 7}};
+  std::optional<throttle_log::Writer> log_writer;  // has no threads
   access::AccessControl access;
   absl::Status refusal;                           // the engine's, of what overrides change
   std::unique_ptr<overrides::Registry> registry;  // null: overrides are not kept
@@ -116,6 +124,7 @@ class InProcessServer {
   transport::CallListener call_listener_;
   transport::Calls calls_{clock, 7, call_listener_};
   std::optional<rpc::OverrideService> override_service_;
+  std::optional<rpc::CostService> cost_service_;
   std::optional<rpc::ThrottleLogService> log_service_;
   std::unique_ptr<rpc::RpcServer> server_;
 

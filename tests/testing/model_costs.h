@@ -1,44 +1,88 @@
-// Learnt costs as the reference model keeps them: the averages that cost_model.h documents, in a
-// map that never forgets a pattern.
+// Learnt costs as the reference model keeps them: what learnt_measure.h and cost_model.h document,
+// in a map that never forgets a pattern.
 //
 // Thread-compatible.
 
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
+#include <tuple>
 
 #include "server/engine/spec.h"
 
 namespace headgate::model {
 
+// Target, root, caller, and the pattern or nothing.
+using CostKey = std::tuple<std::string, std::string, std::string, std::string>;
+
 class ModelCosts {
  public:
-  std::optional<double> Predict(const std::string& target, const std::string& pattern,
-                                std::optional<double> estimate) const {
-    const Averages* of_pattern = pattern.empty() ? nullptr : Find(target, pattern);
+  struct Prediction {
+    std::optional<double> value;
+    std::optional<CostKey> by;  // none: nothing was learnt
+  };
+
+  Prediction PredictCost(const CostKey& pattern, std::optional<double> estimate) const {
+    const Learnt* of_pattern = FindPattern(pattern);
     if (!estimate.has_value()) {
-      if (of_pattern == nullptr) return std::nullopt;
-      return of_pattern->all_actuals.value;
+      if (of_pattern == nullptr || of_pattern->cost.mean.samples == 0) return {};
+      return {of_pattern->cost.mean.value, pattern};
     }
-    for (const Averages* averages : {of_pattern, Find(target, "")}) {
-      if (averages == nullptr || !(averages->estimates.value > 0)) continue;
-      const float k = averages->actuals.value / averages->estimates.value;
-      return std::min(*estimate * static_cast<double>(k), engine::kMaxAmount);
+    for (const CostKey& key : {pattern, RootOf(pattern)}) {
+      if (const auto k = RatioOf(key, &Learnt::cost)) return {Times(*estimate, *k), key};
     }
-    return *estimate;
+    return {estimate, {}};
   }
 
-  void Learn(const std::string& target, const std::string& pattern, std::optional<double> estimate,
-             double actual) {
-    if (!pattern.empty()) averages_[{target, pattern}].Add(estimate, actual);
-    averages_[{target, ""}].Add(estimate, actual);
+  Prediction PredictBusyTime(const CostKey& pattern, std::optional<double> estimate) const {
+    for (const CostKey& key : {pattern, RootOf(pattern)}) {
+      const auto k = RatioOf(key, &Learnt::busy);
+      if (estimate.has_value() && k.has_value()) return {Times(*estimate, *k), key};
+    }
+    for (const CostKey& key : {pattern, RootOf(pattern)}) {
+      const auto it = learnt_.find(key);
+      if (it == learnt_.end() || it->second.busy.mean.samples == 0) continue;
+      return {it->second.busy.mean.value, key};
+    }
+    return {};
+  }
+
+  struct Lesson {
+    std::optional<double> estimate;
+    std::optional<double> cost = {}, charged_cost = {};
+    std::optional<double> busy = {}, charged_busy = {};
+  };
+  void Learn(const CostKey& pattern, const Lesson& lesson) {
+    const double estimate = lesson.estimate.value_or(-1);
+    const auto learn = [&](const CostKey& key, std::optional<float> cost_k,
+                           std::optional<float> busy_k) {
+      if (!lesson.cost.has_value() && !lesson.busy.has_value()) return;
+      Learnt& learnt = learnt_[key];
+      if (lesson.cost.has_value()) {
+        learnt.cost.Teach(estimate, *lesson.cost, cost_k.value_or(1.0F), false,
+                          lesson.charged_cost.value_or(std::max(estimate, -estimate)));
+      }
+      if (lesson.busy.has_value()) {
+        const double charged = lesson.charged_busy.value_or(kInfinite);
+        const double guess = estimate > 0 ? charged / estimate : kInfinite;
+        learnt.busy.Teach(estimate, *lesson.busy,
+                          busy_k.has_value() ? static_cast<double>(*busy_k) : guess,
+                          !busy_k.has_value(), charged);
+      }
+    };
+    const CostKey root = RootOf(pattern);
+    if (pattern != root) learn(pattern, RatioOf(root, &Learnt::cost), RatioOf(root, &Learnt::busy));
+    learn(root, {}, {});
   }
 
  private:
+  static constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
   struct Average {
     float value = 0;
     int samples = 0;
@@ -49,25 +93,75 @@ class ModelCosts {
     }
   };
 
-  struct Averages {
-    Average estimates;
-    Average actuals;  // of the Checks that had an estimate
-    Average all_actuals;
-
-    void Add(std::optional<double> estimate, double actual) {
-      all_actuals.Add(actual);
-      if (!estimate.has_value()) return;
-      estimates.Add(*estimate);
-      actuals.Add(actual);
+  // No further from what it was than this, and never held down by a prediction of nothing.
+  struct Bounds {
+    double least = 0, most = 0;
+    Bounds(double before, int reports, bool is_guess, double floor) {
+      const double factor = reports < 4 ? 8 : 2;
+      least = is_guess || before == kInfinite ? 0 : before / factor;
+      most = std::max(before, floor) * factor;
     }
+    double Clamp(double value) const { return std::clamp(value, least, most); }
   };
 
-  const Averages* Find(const std::string& target, const std::string& pattern) const {
-    const auto it = averages_.find({target, pattern});
-    return it == averages_.end() ? nullptr : &it->second;
+  struct Measure {
+    Average estimates;
+    Average actuals;  // of the work that had an estimate
+    Average mean;     // of all
+
+    std::optional<float> Ratio() const {
+      if (!(estimates.value > 0)) return std::nullopt;
+      return std::min(actuals.value / estimates.value, 1e30F);
+    }
+    void Teach(double estimate, double actual, double ratio_before, bool is_guess,
+               double mean_before) {
+      const bool first_mean = mean.samples == 0;
+      const Bounds of_mean(first_mean ? mean_before : static_cast<double>(mean.value), mean.samples,
+                           first_mean && is_guess, 1e-3);
+      mean.Add(actual);
+      mean.value = static_cast<float>(of_mean.Clamp(static_cast<double>(mean.value)));
+      if (!(estimate > 0)) return;
+      const std::optional<float> known = Ratio();
+      Bounds of_ratio(known.has_value() ? static_cast<double>(*known) : ratio_before,
+                      estimates.samples, !known.has_value() && is_guess, 1e-6);
+      of_ratio.most = std::min(of_ratio.most, 1e30);
+      if (known.has_value()) {
+        const double average = estimates.value;
+        const double weight = std::clamp(estimate, average / 8, average * 8);
+        if (weight != estimate) actual *= std::min(weight / estimate, 1e30);
+        estimate = weight;
+      }
+      estimates.Add(estimate);
+      actuals.Add(actual);
+      if (!(estimates.value > 0)) return;
+      const double now = static_cast<double>(actuals.value) / static_cast<double>(estimates.value);
+      if (of_ratio.Clamp(now) == now) return;
+      actuals.value =
+          static_cast<float>(of_ratio.Clamp(now) * static_cast<double>(estimates.value));
+    }
+  };
+  struct Learnt {
+    Measure cost, busy;
+  };
+
+  static double Times(double estimate, float k) {
+    return std::min(estimate * static_cast<double>(k), engine::kMaxAmount);
+  }
+  static CostKey RootOf(CostKey key) {
+    std::get<3>(key).clear();
+    return key;
+  }
+  // Null where the work has no pattern.
+  const Learnt* FindPattern(const CostKey& key) const {
+    const auto it = learnt_.find(key);
+    return std::get<3>(key).empty() || it == learnt_.end() ? nullptr : &it->second;
+  }
+  std::optional<float> RatioOf(const CostKey& key, Measure Learnt::*measure) const {
+    const auto it = learnt_.find(key);
+    return it == learnt_.end() ? std::nullopt : (it->second.*measure).Ratio();
   }
 
-  std::map<std::pair<std::string, std::string>, Averages> averages_;  // pattern "": the target's
+  std::map<CostKey, Learnt> learnt_;
 };
 
 }  // namespace headgate::model

@@ -17,6 +17,10 @@ int64_t AddSaturated(int64_t a, int64_t b) {
   return static_cast<int64_t>(std::min<Wide>(Wide{a} + b, kHorizonNs));
 }
 
+double UsualSpeed(const ModelLedger::Shape& shape) {
+  return shape.is_auto ? engine::Ledger::kAutoSpeed : 1;
+}
+
 }  // namespace
 
 int64_t ModelLedger::ToNs(double cost, double ns_per_unit) {
@@ -26,14 +30,21 @@ int64_t ModelLedger::ToNs(double cost, double ns_per_unit) {
 
 int64_t ModelLedger::BurstToNs(double burst) const { return std::min(ToNs(burst), kLongestNs); }
 
+int64_t ModelLedger::FittedToNs(double cost, int64_t burst_ns) const {
+  const int64_t cost_ns = ToNs(cost);
+  if (cost_ns > kLongestNs) return cost_ns;
+  const double most_ns = static_cast<double>(burst_ns) * 1.000001;
+  return static_cast<double>(cost_ns) <= most_ns ? std::min(cost_ns, burst_ns) : cost_ns;
+}
+
 int64_t ModelLedger::EmptiesAt(const std::string& bucket) const {
-  const auto it = buckets_.find(bucket);
-  return it == buckets_.end() ? floor_ns_ : it->second.empties_at_ns;
+  const auto it = empties_at_ns_.find(bucket);
+  return it == empties_at_ns_.end() ? floor_ns_ : it->second;
 }
 
 int64_t ModelLedger::Latest() const {
   int64_t latest = floor_ns_;
-  for (const auto& [name, bucket] : buckets_) latest = std::max(latest, bucket.empties_at_ns);
+  for (const auto& [name, empties_at_ns] : empties_at_ns_) latest = std::max(latest, empties_at_ns);
   return latest;
 }
 
@@ -52,20 +63,49 @@ std::optional<int64_t> ModelLedger::RealTimeToDebt(const std::string& bucket, in
 
 ModelLedger::Place ModelLedger::Charge(const std::string& bucket, int64_t cost_ns,
                                        int64_t real_ns) {
-  Bucket& charged = buckets_.try_emplace(bucket, Bucket{floor_ns_, 0}).first->second;
-  charged.empties_at_ns = AddSaturated(std::max(charged.empties_at_ns, NowAt(real_ns)), cost_ns);
-  return {charged.empties_at_ns, charged.refunded_ns};
+  const int64_t at_ns = AddSaturated(std::max(EmptiesAt(bucket), NowAt(real_ns)), cost_ns);
+  empties_at_ns_[bucket] = at_ns;
+  ends_[bucket][++charges_] = at_ns;
+  return {at_ns, RefundedTo(bucket), charges_};
 }
 
-std::optional<ModelLedger::Place> ModelLedger::OnThisAxis(const std::string& bucket, Place place,
-                                                          uint64_t version) const {
-  if (version >= version_) return place;
+int64_t ModelLedger::RefundedTo(const std::string& bucket) const {
+  const auto it = refunded_ns_.find(bucket);
+  return it == refunded_ns_.end() ? 0 : it->second;
+}
+
+std::optional<int64_t> ModelLedger::EndOf(const std::string& bucket, const Place& place,
+                                          uint64_t version) const {
+  const int64_t since_ns = RefundedTo(bucket) - place.refunded_ns;
+  if (version >= version_) {
+    if (place.number.has_value()) return ends_.at(bucket).at(*place.number);
+    return place.ended_at_ns - since_ns;
+  }
   if (!move_.has_value() || version < move_->version) return std::nullopt;
-  const auto then = move_->buckets.find(bucket);
-  if (then == move_->buckets.end()) return std::nullopt;
-  const int64_t ended_at_ns = place.ended_at_ns - (then->second.refunded_ns - place.refunded_ns);
-  if (ended_at_ns <= move_->then_ns) return std::nullopt;  // it had drained when it moved
-  return Place{move_->Translate(ended_at_ns), 0};
+  // Some was refunded on the axis before, some on this one.
+  const double moved_by = std::max(1.0, move_->scale);
+  return move_->Translate(place.ended_at_ns) - ToNs(static_cast<double>(since_ns), moved_by);
+}
+
+void ModelLedger::TakeBack(const std::string& bucket, const Place& place, bool is_last,
+                           int64_t refund_ns) {
+  empties_at_ns_[bucket] -= refund_ns;
+  if (is_last) return;
+  refunded_ns_[bucket] += refund_ns;
+  Ends& ends = ends_[bucket];
+  for (auto it = place.number.has_value() ? ends.upper_bound(*place.number) : ends.begin();
+       it != ends.end(); ++it) {
+    it->second -= refund_ns;
+  }
+}
+
+ModelLedger::Place ModelLedger::AfterRestart(const std::string& bucket, Place place,
+                                             uint64_t version) const {
+  if (version < version_ || !place.number.has_value()) return place;
+  const int64_t in_front_ns = place.ended_at_ns - ends_.at(bucket).at(*place.number);
+  place.refunded_ns = RefundedTo(bucket) - in_front_ns;
+  if (in_front_ns != 0) place.number.reset();
+  return place;
 }
 
 ModelLedger::Settled ModelLedger::Settle(const std::string& bucket, Place place, uint64_t version,
@@ -73,27 +113,27 @@ ModelLedger::Settled ModelLedger::Settle(const std::string& bucket, Place place,
   Settled settled;
   if (version < since_) return settled;  // its bucket means nothing under this split
   settled.moved = version < version_;
+  if (settled.moved) place.number.reset();
   const int64_t more_ns = ToNs(actual) - ToNs(cost);
   if (more_ns > 0) {
     Charge(bucket, more_ns, real_ns);
     settled.extra_ns = more_ns;
     return settled;
   }
-  const std::optional<Place> here = OnThisAxis(bucket, place, version);
-  const auto charged = buckets_.find(bucket);
-  if (!here.has_value() || charged == buckets_.end()) {
-    settled.too_old = more_ns < 0 && settled.moved;
+  const std::optional<int64_t> end_ns = EndOf(bucket, place, version);
+  if (!end_ns.has_value()) {
+    settled.too_old = more_ns < 0;
     return settled;
   }
-  const int64_t ends_at_ns = here->ended_at_ns - (charged->second.refunded_ns - here->refunded_ns);
-  const int64_t undrained_ns = std::clamp<int64_t>(ends_at_ns - NowAt(real_ns), 0, ToNs(cost));
-  settled.refund_ns = std::min(undrained_ns, -more_ns);
-  charged->second.empties_at_ns -= settled.refund_ns;
-  charged->second.refunded_ns += settled.refund_ns;
+  const int64_t undrained_ns = std::min(*end_ns, EmptiesAt(bucket)) - NowAt(real_ns);
+  settled.refund_ns = std::max<int64_t>(std::min({undrained_ns, ToNs(cost), -more_ns}), 0);
+  if (settled.refund_ns == 0) return settled;
+  TakeBack(bucket, place, *end_ns == EmptiesAt(bucket), settled.refund_ns);
   return settled;
 }
 
 int64_t ModelLedger::Move::Translate(int64_t at_ns) const {
+  if (at_ns <= then_ns) return now_ns;  // it had drained, perhaps longer ago than can be scaled
   return AddSaturated(now_ns,
                       std::min(ToNs(static_cast<double>(at_ns - then_ns) * scale, 1), kLongestNs));
 }
@@ -103,8 +143,10 @@ ModelLedger ModelLedger::Successor(const ModelLedger& before, Shape shape, uint6
   Move move{.version = before.version_,
             .then_ns = before.NowAt(real_ns),
             .now_ns = shape.clock->VirtualAt(real_ns),
-            .scale = shape.ns_per_unit / before.shape_.ns_per_unit,
-            .buckets = before.buckets_};
+            // What a debt in one unit is in another, nobody knows: it takes as long to drain.
+            .scale = shape.unit == before.shape_.unit
+                         ? shape.ns_per_unit / before.shape_.ns_per_unit
+                         : UsualSpeed(shape) / UsualSpeed(before.shape_)};
   const auto moved = [&](int64_t at_ns) {
     return at_ns > move.then_ns ? move.Translate(at_ns) : 0;
   };
@@ -113,11 +155,12 @@ ModelLedger ModelLedger::Successor(const ModelLedger& before, Shape shape, uint6
     after.floor_ns_ = moved(before.Latest());
     return after;
   }
-  after.since_ = before.since_;
+  if (shape.unit == before.shape_.unit) after.since_ = before.since_;
   after.floor_ns_ = moved(before.floor_ns_);
-  for (const auto& [name, bucket] : before.buckets_) {
-    if (bucket.empties_at_ns <= move.then_ns) continue;  // nothing is owed
-    after.buckets_[name].empties_at_ns = moved(bucket.empties_at_ns);
+  after.refunded_ns_ = before.refunded_ns_;
+  for (const auto& [name, empties_at_ns] : before.empties_at_ns_) {
+    if (empties_at_ns <= move.then_ns) continue;  // nothing is owed
+    after.empties_at_ns_[name] = moved(empties_at_ns);
   }
   after.move_ = std::move(move);
   return after;

@@ -127,6 +127,12 @@ bool ModelPolicy::Holds(uint32_t rule, const CheckRequest& request, uint32_t tar
   return HoldsAt(rule, now.wall());
 }
 
+void ModelPolicy::AddReject(uint32_t rule, double ratio, Match& match) {
+  if (ratio > match.reject_ratio) match.reject.clear();
+  if (ratio >= match.reject_ratio) match.reject.insert(rule);
+  match.reject_ratio = std::max(match.reject_ratio, ratio);
+}
+
 void ModelPolicy::Apply(uint32_t rule, Match& match, int& priority_depth) const {
   const RuleSpec& spec = spec_.rules[rule];
   match.all.insert(rule);
@@ -145,9 +151,7 @@ void ModelPolicy::Apply(uint32_t rule, Match& match, int& priority_depth) const 
     }
   }
   if (const auto* reject = std::get_if<engine::RejectAction>(&spec.action)) {
-    if (reject->ratio > match.reject_ratio) match.reject.clear();
-    if (reject->ratio >= match.reject_ratio) match.reject.insert(rule);
-    match.reject_ratio = std::max(match.reject_ratio, reject->ratio);
+    AddReject(rule, reject->ratio, match);
   }
   if (const auto* health = std::get_if<engine::HealthAction>(&spec.action)) {
     match.gates[FindProfile(health->profile)].insert(rule);
@@ -180,16 +184,26 @@ ModelPolicy::Match ModelPolicy::Find(const CheckRequest& request, uint32_t targe
     Apply(rule, match, priority_depth);
   }
   if (match.resume.empty()) return match;
-  for (const uint32_t rule : match.all) {
-    const engine::ActionSpec& action = spec_.rules[rule].action;
-    if (std::holds_alternative<engine::DenyAction>(action) ||
-        std::holds_alternative<engine::RejectAction>(action)) {
-      match.lifted.insert(rule);
-    }
-  }
   match.deny.clear();
   match.reject.clear();
   match.reject_ratio = 0;
+  const uint32_t last = *match.resume.rbegin();
+  for (const uint32_t rule : match.all) {
+    const engine::ActionSpec& action = spec_.rules[rule].action;
+    const auto* const deny = std::get_if<engine::DenyAction>(&action);
+    const auto* const reject = std::get_if<engine::RejectAction>(&action);
+    if (deny == nullptr && reject == nullptr) continue;
+    const engine::LiftedBy by = deny != nullptr ? deny->lifted_by : reject->lifted_by;
+    if (by == engine::LiftedBy::kAnyResume || rule < last) {
+      match.lifted.insert(rule);
+    } else if (deny != nullptr) {
+      match.deny.insert(rule);
+    } else {
+      AddReject(rule, reject->ratio, match);
+    }
+  }
+  // What lifts is the last one: it lifts whatever any other does.
+  match.resume = {last};
   return match;
 }
 

@@ -67,6 +67,7 @@ class ModelPolicy {
  private:
   bool Holds(uint32_t rule, const engine::CheckRequest& request, uint32_t target, Now now) const;
   bool HoldsAt(uint32_t rule, absl::Time wall) const;
+  static void AddReject(uint32_t rule, double ratio, Match& match);
   void Apply(uint32_t rule, Match& match, int& priority_depth) const;
 
   engine::PolicySpec spec_;

@@ -13,7 +13,7 @@ namespace headgate::rpc {
 
 struct QuietDependencies {
   QuietDependencies(engine::Engine& engine, Clock& clock)
-      : recorder(engine, {.seed = 7, .max_identities = 64, .max_labels = 64, .max_denials = 64}),
+      : recorder({.seed = 7, .max_identities = 64, .max_labels = 64, .max_denials = 64}),
         access({.seed = 7}, clock),
         calls(clock, 7, call_listener),
         all{.engine = engine,

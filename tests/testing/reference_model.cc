@@ -7,6 +7,7 @@
 
 #include "server/engine/bucket_table.h"
 #include "server/engine/ledger.h"
+#include "server/engine/policy.h"
 
 namespace headgate::model {
 
@@ -67,7 +68,8 @@ ModelLedger::Shape ReferenceModel::ShapeOf(uint32_t target, uint32_t budget,
                                            const ModelLedger* before, Now now) {
   const engine::BudgetSpec& spec = policy_->spec().budgets[budget];
   const std::string& on = policy_->spec().targets[target].name;
-  ModelLedger::Shape shape{.clock = nullptr, .split = SplitLabel(spec.split)};
+  ModelLedger::Shape shape{
+      .clock = nullptr, .unit = engine::UnitOf(spec), .split = SplitLabel(spec.split)};
   if (!shape.split.empty()) shape.capacity = engine::BucketTable::CapacityFor(spec.max_buckets);
 
   const std::optional<double> rate = policy_->RateOf(target, budget);
@@ -145,8 +147,18 @@ void ReferenceModel::Restart(Now now) {
   for (const auto& clock : clocks) {
     if (clock != frozen_) clock->Restart(now.monotonic_ns);
   }
+  for (auto& [id, permit] : permits_) {
+    for (Charge& charge : permit.charges) {
+      const auto ledger = ledgers_.find(charge.budget);
+      if (permit.reported || ledger == ledgers_.end() || !charge.place.has_value()) continue;
+      charge.place = ledger->second.AfterRestart(charge.bucket, *charge.place, permit.version);
+    }
+  }
+  next_probe_ns_.clear();
   for (auto& [key, request] : requests_) {
-    if (request.shape != shape_) request.answer.violations.clear();
+    if (request.shape == shape_) continue;
+    request.answer.violations.clear();
+    request.answer.probe = false;
   }
 }
 
@@ -196,12 +208,16 @@ std::set<StatusCode> ReferenceModel::Faults(const CheckRequest& request, Purpose
 
 void ReferenceModel::Admit(const Decision& decision, PermitId id, Now now) {
   now = Bounded(now);
-  Permit permit{.target = decision.target,
-                .pattern = decision.pattern,
+  for (const CostKey& cell : decision.probed) {
+    next_probe_ns_[cell] = now.monotonic_ns + 10'000'000'000;
+  }
+  Permit permit{.pattern = decision.pattern,
                 .estimate = decision.estimate,
                 .version = policy_->version(),
+                .issued_at_ns = now.monotonic_ns,
                 .expires_at_ns = now.monotonic_ns + permit_ttl_ns_};
   for (const ExpectedBucket& bucket : decision.buckets) {
+    permit.teaches.insert(bucket.unit);
     if (bucket.skip) continue;
     const engine::BudgetSpec& budget = policy_->spec().budgets[bucket.budget];
     if (budget.max_concurrency.has_value()) {
@@ -210,22 +226,47 @@ void ReferenceModel::Admit(const Decision& decision, PermitId id, Now now) {
     }
     const auto ledger = ledgers_.find({decision.target, budget.name});
     if (ledger == ledgers_.end() || !budget.rate.has_value()) continue;
-    permit.charges.push_back({.budget = ledger->first,
-                              .bucket = bucket.key,
-                              .cost = bucket.cost,
-                              .place = ledger->second.Charge(
-                                  bucket.key, ledger->second.ToNs(bucket.cost), now.monotonic_ns)});
+    permit.charges.push_back(
+        {.budget = ledger->first,
+         .bucket = bucket.key,
+         .cost = bucket.cost,
+         .unit = bucket.unit,
+         .place = ledger->second.Charge(bucket.key, bucket.cost_ns, now.monotonic_ns)});
   }
   permits_[id] = std::move(permit);
   if (!decision.request_key.empty())
     requests_[decision.request_key] = {id, decision.answer, shape_};
 }
 
-Reported ReferenceModel::Report(PermitId id, double actual_cost, Now now) {
+double ReferenceModel::MostCharged(const Permit& permit, const Charge& charge,
+                                   const ModelLedger& ledger) const {
+  double predicted = charge.cost;
+  if (ledger.is_auto()) {  // which is charged a burst at most beforehand
+    const auto busy_time = costs_.PredictBusyTime(permit.pattern, permit.estimate).value;
+    predicted = std::max(predicted, busy_time.value_or(0));
+  }
+  const auto& [target, name] = charge.budget;
+  for (uint32_t at = 0; at < policy_->spec().targets.size(); ++at) {
+    if (policy_->spec().targets[at].name != target) continue;
+    for (uint32_t i = 0; i < policy_->spec().budgets.size(); ++i) {
+      const engine::BudgetSpec& budget = policy_->spec().budgets[i];
+      if (budget.name != name || !budget.rate.has_value()) continue;
+      if (budget.mode == engine::Mode::kDisabled) continue;
+      const double burst = ledger.ToUnits(ledger.BurstToNs(policy_->BurstOf(at, i)));
+      return std::max(budget.max_overrun * predicted, burst);
+    }
+  }
+  return engine::kDefaultMaxOverrun * predicted;
+}
+
+Reported ReferenceModel::Report(PermitId id, const engine::ActualCost& actual, Now now) {
   now = Bounded(now);
   Reported reported;
   const auto found = permits_.find(id);
-  if (!IsAmount(actual_cost)) {
+  const absl::Duration longest = 64 * absl::Nanoseconds(permit_ttl_ns_);
+  const bool is_time = !actual.busy_time.has_value() ||
+                       (*actual.busy_time >= absl::ZeroDuration() && *actual.busy_time <= longest);
+  if (!is_time || (actual.cost.has_value() && !IsAmount(*actual.cost))) {
     reported.code = StatusCode::kInvalidArgument;
   } else if (found == permits_.end()) {
     reported.code = StatusCode::kNotFound;
@@ -236,13 +277,27 @@ Reported ReferenceModel::Report(PermitId id, double actual_cost, Now now) {
     reported.late = !IsLive(id, now);
     permit.reported = true;
     for (const ConcurrencyKey& key : permit.holds) holders_[key].erase(id);
+    const absl::Duration since = absl::Nanoseconds(now.monotonic_ns - permit.issued_at_ns);
+    const double busy = absl::ToDoubleSeconds(
+        std::clamp(actual.busy_time.value_or(since), absl::ZeroDuration(), longest));
+    ModelCosts::Lesson lesson{.estimate = permit.estimate};
     for (const Charge& charge : permit.charges) {
+      const bool is_busy = charge.unit == engine::BudgetUnit::kBusyTime;
+      std::optional<double>& charged = is_busy ? lesson.charged_busy : lesson.charged_cost;
+      charged = std::max(charged.value_or(0), charge.cost);
       const auto ledger = ledgers_.find(charge.budget);
       if (ledger == ledgers_.end()) continue;  // gone, and owed nothing any more
+      if (!is_busy && !actual.cost.has_value()) continue;
+      const double all = is_busy ? busy : *actual.cost;
+      const double most = MostCharged(permit, charge, ledger->second);
       reported.charges.push_back(ledger->second.Settle(charge.bucket, *charge.place, permit.version,
-                                                       charge.cost, actual_cost, now.monotonic_ns));
+                                                       charge.cost, std::min(all, most),
+                                                       now.monotonic_ns));
+      reported.charges.back().overrun = all > most;
     }
-    costs_.Learn(permit.target, permit.pattern, permit.estimate, actual_cost);
+    if (permit.teaches.contains(engine::BudgetUnit::kCost)) lesson.cost = actual.cost;
+    if (permit.teaches.contains(engine::BudgetUnit::kBusyTime)) lesson.busy = busy;
+    costs_.Learn(permit.pattern, lesson);
   }
   return reported;
 }

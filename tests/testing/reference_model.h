@@ -57,7 +57,12 @@ struct ExpectedAnswer {
   engine::Verdict verdict = engine::Verdict::kAllowed;
   engine::Reason reason = engine::Reason::kNone;
   int priority = 0;
+  // A rule refuses what more budgets match than one Check may have: it is priced by as many of them
+  // as it may have, whichever those are, and explained with these.
+  bool any_budgets = false;
   double predicted_cost = 0;
+  std::optional<absl::Duration> predicted_busy_time;
+  bool probe = false;
   double chunk_scale = 0;
   std::vector<ExpectedViolation> violations;
   std::set<uint32_t> slowest_profiles = {engine::kNoRule};  // any of these
@@ -69,11 +74,14 @@ struct ExpectedBucket {
   uint32_t budget = 0;
   std::set<uint32_t> rules;
   int level = 0;
-  std::string shown;  // as explanations show it
-  std::string key;    // as the model keeps it
-  double asked = 0;   // predicted
-  double cost = 0;    // to be charged
-  bool skip = false;  // a WARN budget that would have refused
+  std::string shown;    // as explanations show it
+  std::string key;      // as the model keeps it
+  double asked = 0;     // predicted
+  double cost = 0;      // to be charged
+  int64_t cost_ns = 0;  // likewise, in virtual time of its ledger
+  bool skip = false;    // a WARN budget that would have refused
+  bool probes = false;  // let through though nothing would ever admit what is predicted
+  engine::BudgetUnit unit = engine::BudgetUnit::kCost;
   // As explanations show them.
   double debt = 0;
   std::optional<double> burst;
@@ -97,7 +105,8 @@ struct Decision {
 
   // What Admit needs to know.
   std::string target;
-  std::string pattern;
+  CostKey pattern;
+  std::set<CostKey> probed;  // whose turns it takes
   std::string request_key;
   std::optional<double> estimate;
 };
@@ -122,14 +131,14 @@ class ReferenceModel {
     int forgotten = 0;  // of budgets that are gone and owe nothing
   };
   Moves Install(const engine::PolicySpec& spec, Now now);
-  // Nothing is lost but warnings in answers that were given under another policy. What time had
-  // shown before, it does not show again, should it run back.
+  // Nothing is lost but warnings and probes in answers that were given under another policy. What
+  // time had shown before, it does not show again, should it run back.
   void Restart(Now now);
 
   Decision Decide(const engine::CheckRequest& request, Now now, Purpose purpose) const;
   // Charges an allowed decision that repeats none, made at the same `now`.
   void Admit(const Decision& decision, engine::PermitId permit, Now now);
-  Reported Report(engine::PermitId permit, double actual_cost, Now now);
+  Reported Report(engine::PermitId permit, const engine::ActualCost& actual, Now now);
 
   absl::StatusCode SetHealth(std::string_view target, std::string_view profile,
                              const engine::Health& health, Now now);
@@ -149,14 +158,16 @@ class ReferenceModel {
     Key budget;
     std::string bucket;
     double cost = 0;
+    engine::BudgetUnit unit = engine::BudgetUnit::kCost;
     std::optional<ModelLedger::Place> place;  // empty: only concurrency was taken
   };
   struct Permit {
-    std::string target;
-    std::string pattern;
+    CostKey pattern;
     std::optional<double> estimate;
     uint64_t version = 0;
+    int64_t issued_at_ns = 0;
     int64_t expires_at_ns = 0;
+    std::set<engine::BudgetUnit> teaches = {};
     bool reported = false;
     std::vector<Charge> charges = {};
     std::vector<ConcurrencyKey> holds = {};
@@ -169,6 +180,8 @@ class ReferenceModel {
 
   class Examination;
 
+  // What one Report may charge for a charge that was made.
+  double MostCharged(const Permit& permit, const Charge& charge, const ModelLedger& ledger) const;
   bool IsLive(engine::PermitId permit, Now now) const;
   std::set<absl::StatusCode> Faults(const engine::CheckRequest& request, Purpose purpose) const;
   // Permits of a bucket that are outstanding, and those past their time.
@@ -186,6 +199,7 @@ class ReferenceModel {
   std::map<Key, ModelLedger> ledgers_;
   std::set<Key> idle_;  // ledgers of budgets that the policy does not name
   ModelCosts costs_;
+  std::map<CostKey, int64_t> next_probe_ns_;
   std::map<engine::PermitId, Permit> permits_;
   std::map<ConcurrencyKey, std::set<engine::PermitId>> holders_;
   std::map<std::string, Request> requests_;

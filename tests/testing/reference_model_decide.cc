@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "server/engine/ledger.h"
+#include "server/engine/policy.h"
 #include "tests/testing/reference_model.h"
 
 namespace headgate::model {
@@ -29,10 +30,11 @@ class ReferenceModel::Examination {
         decision_(decision),
         answer_(decision.answer) {}
 
+  // Which is a fault unless a rule decides without them.
   bool TooManyBudgets() const {
-    return match_.charges.size() > engine::kMaxBudgetsPerCheck && match_.exempt.empty() &&
-           match_.deny.empty();
+    return match_.charges.size() > engine::kMaxBudgetsPerCheck && match_.exempt.empty();
   }
+  bool IsDenied() const { return !match_.deny.empty(); }
 
   void Run() {
     decision_.rules = match_.all;
@@ -43,14 +45,24 @@ class ReferenceModel::Examination {
     const bool rolls = match_.exempt.empty() && match_.deny.empty();
     decision_.reject_ratio = rolls ? match_.reject_ratio : 0;
     answer_.priority = match_.priority;
+    answer_.any_budgets = TooManyBudgets();
     Price();
-    if (RulesDecide()) return;
+    if (RulesDecide()) {
+      for (ExpectedBucket& bucket : decision_.buckets) ViewRoom(bucket);
+      return;
+    }
     ExamineGates();
     for (ExpectedBucket& bucket : decision_.buckets) ExamineBudget(bucket);
     Conclude();
+    for (ExpectedBucket& bucket : decision_.buckets) ViewRoom(bucket);
   }
 
  private:
+  struct Wait {
+    absl::Duration time = absl::InfiniteDuration();
+    bool guessed = false;  // when to ask again, not when there is room
+  };
+
   const BudgetSpec& Spec(const ExpectedBucket& bucket) const {
     return policy_.spec().budgets[bucket.budget];
   }
@@ -62,28 +74,100 @@ class ReferenceModel::Examination {
   }
 
   void Price() {
-    const std::optional<double> predicted =
-        model_.costs_.Predict(on_, std::string(request_.pattern), request_.estimated_cost);
+    decision_.pattern = {on_, segments_.back(), CallerOf(), std::string(request_.pattern)};
+    cost_ = model_.costs_.PredictCost(decision_.pattern, request_.estimated_cost);
+    busy_ = model_.costs_.PredictBusyTime(decision_.pattern, request_.estimated_cost);
+    std::optional<double> cost;
+    std::optional<double> busy;
     for (const auto& [budget, rules] : match_.charges) {
       if (!match_.exempt.empty()) break;  // charged to none
       ExpectedBucket& bucket = decision_.buckets.emplace_back();
       bucket.budget = budget;
       bucket.rules = rules;
-      bucket.asked = predicted.value_or(Spec(bucket).default_cost);
+      bucket.unit = engine::UnitOf(Spec(bucket));
+      const bool is_busy = bucket.unit == engine::BudgetUnit::kBusyTime;
+      bucket.asked = Predicted(bucket).value.value_or(Spec(bucket).default_cost);
       bucket.cost = bucket.asked;
-      if (IsAuto(bucket) && predicted.has_value() && predicted != request_.estimated_cost) {
-        advised_ = predicted;
-      }
+      std::optional<double>& largest = is_busy ? busy : cost;
+      largest = std::max(largest.value_or(0), bucket.asked);
+      if (IsAuto(bucket) && busy_.by.has_value()) advised_ = bucket.asked;
       if (IsAuto(bucket)) {
         bucket.cost = std::min(bucket.cost, policy_.BurstOf(target_, bucket.budget));
       }
       Place(bucket);
       View(bucket);
     }
-    answer_.predicted_cost = predicted.value_or(decision_.buckets.empty() ? 1 : 0);
-    for (const ExpectedBucket& bucket : decision_.buckets) {
-      answer_.predicted_cost = std::max(answer_.predicted_cost, bucket.asked);
+    answer_.predicted_cost = cost_.value.value_or(cost.value_or(1));
+    if (busy.has_value()) answer_.predicted_busy_time = absl::Seconds(*busy);
+  }
+
+  // Nobody shares what others learn, unless the policy says so.
+  std::string CallerOf() const {
+    return policy_.spec().share_patterns ? "" : std::string(request_.caller);
+  }
+
+  const ModelCosts::Prediction& Predicted(const ExpectedBucket& bucket) const {
+    return bucket.unit == engine::BudgetUnit::kBusyTime ? busy_ : cost_;
+  }
+
+  // Above what is admitted at most, by what was learnt and not by the job's own word.
+  bool MayProbe(const ExpectedBucket& bucket, Limit limit) const {
+    const BudgetSpec& spec = Spec(bucket);
+    if (!Predicted(bucket).by.has_value() || ZeroOfDebt(bucket).has_value()) return false;
+    if (limit == Limit::kBurst) return true;
+    const bool in_its_unit = bucket.unit == engine::BudgetUnit::kCost;
+    return *spec.max_cost != 0 &&
+           !(in_its_unit && request_.estimated_cost.value_or(-1) > *spec.max_cost);
+  }
+
+  absl::Duration UntilProbe(const ExpectedBucket& bucket) const {
+    const auto next = model_.next_probe_ns_.find(*Predicted(bucket).by);
+    if (next == model_.next_probe_ns_.end()) return absl::ZeroDuration();
+    const absl::Duration wait = absl::Nanoseconds(next->second - now_.monotonic_ns);
+    // What is further ahead was taken before time ran back.
+    return wait <= absl::Seconds(10) ? std::max(wait, absl::ZeroDuration()) : absl::ZeroDuration();
+  }
+
+  // By more than the rounding of a ratio in single precision; everything is, where the limit is 0.
+  bool IsTooCostly(const ExpectedBucket& bucket) const {
+    const std::optional<double>& most = Spec(bucket).max_cost;
+    return most.has_value() && (*most == 0 || bucket.asked > *most * 1.000001);
+  }
+
+  // What it is charged, in virtual time of its ledger.
+  int64_t CostNs(const ExpectedBucket& bucket) const {
+    const ModelLedger& ledger = *Ledger(bucket);
+    const int64_t burst_ns = ledger.BurstToNs(policy_.BurstOf(target_, bucket.budget));
+    const int64_t cost_ns = ledger.FittedToNs(bucket.cost, burst_ns);
+    return bucket.probes ? std::min(cost_ns, burst_ns) : cost_ns;
+  }
+
+  double Capped(const ExpectedBucket& bucket, double cost) const {
+    return bucket.burst.has_value() ? std::min(cost, *bucket.burst) : cost;
+  }
+
+  // When it may be let through to be measured, with room for what is then charged.
+  Wait WaitToProbe(const ExpectedBucket& bucket) const {
+    Wait wait{absl::ZeroDuration(), false};
+    if (const ModelLedger* ledger = Ledger(bucket); ledger != nullptr) {
+      const int64_t burst_ns = ledger->BurstToNs(policy_.BurstOf(target_, bucket.budget));
+      const double cost = Capped(bucket, bucket.cost);
+      wait = TimeToRoom(bucket, std::min(ledger->ToNs(cost), burst_ns), burst_ns);
     }
+    wait.time = std::max(wait.time, UntilProbe(bucket));
+    return wait;
+  }
+
+  // True: it has its turn. Else it is refused until then.
+  bool Probe(ExpectedBucket& bucket, Limit limit, double observed, double limit_value) {
+    if (UntilProbe(bucket) == absl::ZeroDuration()) {
+      decision_.probed.insert(*Predicted(bucket).by);
+      bucket.probes = true;
+      bucket.cost = Capped(bucket, bucket.cost);
+      return true;
+    }
+    Violate(bucket, limit, observed, limit_value, WaitToProbe(bucket).time);
+    return false;
   }
 
   bool IsAuto(const ExpectedBucket& bucket) const {
@@ -117,25 +201,39 @@ class ReferenceModel::Examination {
     }
     if (const ModelLedger* ledger = Ledger(bucket); ledger != nullptr) {
       const int64_t burst_ns = ledger->BurstToNs(policy_.BurstOf(target_, bucket.budget));
-      const int64_t cost_ns = ledger->ToNs(bucket.cost);
       bucket.debt = ledger->ToUnits(ledger->Debt(bucket.key, now_.monotonic_ns));
       bucket.burst = ledger->ToUnits(burst_ns);
       const double speed = ledger->shape().clock->health().speed;
       bucket.rate = policy_.RateOf(target_, bucket.budget);
       bucket.speed = bucket.rate.has_value() ? speed : 1;
       if (!bucket.rate.has_value()) bucket.rate = speed / engine::Ledger::kAutoSpeed;
-      const Wait wait = TimeToRoom(bucket, cost_ns, burst_ns);
+    }
+  }
+
+  void ViewRoom(ExpectedBucket& bucket) const {
+    const BudgetSpec& spec = Spec(bucket);
+    if (const ModelLedger* ledger = Ledger(bucket); ledger != nullptr) {
+      const int64_t burst_ns = ledger->BurstToNs(policy_.BurstOf(target_, bucket.budget));
+      const Wait wait = TimeToRoom(bucket, CostNs(bucket), burst_ns);
       bucket.room_in = wait.time;
       bucket.ask_again = wait.guessed;
     }
-    const bool too_costly = spec.max_cost.has_value() && bucket.asked > *spec.max_cost;
+    const bool too_costly = IsTooCostly(bucket);
+    const bool too_large = bucket.room_in == absl::InfiniteDuration();
+    bool never = too_costly || too_large;
+    if (never && (!too_costly || MayProbe(bucket, Limit::kMaxCost)) &&
+        (!too_large || MayProbe(bucket, Limit::kBurst))) {
+      never = false;
+      const Wait wait = WaitToProbe(bucket);
+      bucket.room_in = wait.time;
+      bucket.ask_again |= wait.guessed;
+    }
     if (spec.max_concurrency.has_value() && bucket.outstanding >= *spec.max_concurrency) {
       bucket.room_in = std::max(bucket.room_in, absl::Milliseconds(100));
       bucket.ask_again = true;
     }
     const bool zero = spec.max_cost == 0.0 || spec.max_concurrency == 0;
-    if (too_costly || zero || ZeroOfDebt(bucket).has_value())
-      bucket.room_in = absl::InfiniteDuration();
+    if (never || zero || ZeroOfDebt(bucket).has_value()) bucket.room_in = absl::InfiniteDuration();
     if (bucket.room_in == absl::InfiniteDuration()) bucket.ask_again = false;
   }
 
@@ -249,7 +347,9 @@ class ReferenceModel::Examination {
     const BudgetSpec& spec = Spec(bucket);
     const std::optional<Limit> zero = ZeroOfDebt(bucket);
     if (zero.has_value()) Violate(bucket, *zero, bucket.asked, 0, absl::InfiniteDuration());
-    if (spec.max_cost.has_value() && (bucket.asked > *spec.max_cost || *spec.max_cost == 0)) {
+    if (IsTooCostly(bucket) && MayProbe(bucket, Limit::kMaxCost)) {
+      Probe(bucket, Limit::kMaxCost, bucket.asked, *spec.max_cost);
+    } else if (IsTooCostly(bucket)) {
       Violate(bucket, Limit::kMaxCost, bucket.asked, *spec.max_cost, absl::InfiniteDuration());
     }
     if (spec.max_concurrency.has_value() && bucket.outstanding >= *spec.max_concurrency) {
@@ -274,16 +374,20 @@ class ReferenceModel::Examination {
     const ModelLedger* ledger = Ledger(bucket);
     if (ledger == nullptr) return;
     const int64_t burst_ns = ledger->BurstToNs(policy_.BurstOf(target_, bucket.budget));
-    const int64_t cost_ns = ledger->ToNs(bucket.cost);
-    if (Wide{ledger->Debt(bucket.key, now_.monotonic_ns)} + cost_ns <= burst_ns) return;
+    int64_t& cost_ns = bucket.cost_ns;
+    cost_ns = CostNs(bucket);
+    const auto fits = [&] {
+      return Wide{ledger->Debt(bucket.key, now_.monotonic_ns)} + cost_ns <= burst_ns;
+    };
+    if (fits()) return;
+    if (cost_ns > burst_ns && MayProbe(bucket, Limit::kBurst)) {
+      if (!Probe(bucket, Limit::kBurst, bucket.debt + bucket.asked, *bucket.burst)) return;
+      cost_ns = CostNs(bucket);
+      if (fits()) return;
+    }
     Violate(bucket, Limit::kBurst, bucket.debt + bucket.cost, ledger->ToUnits(burst_ns),
             TimeToRoom(bucket, cost_ns, burst_ns).time);
   }
-
-  struct Wait {
-    absl::Duration time = absl::InfiniteDuration();
-    bool guessed = false;  // when to ask again, not when there is room
-  };
 
   // What stands still waits for the next sample: so does an auto budget whose controller thinks
   // again before there is room.
@@ -320,6 +424,10 @@ class ReferenceModel::Examination {
       answer_.reason = first ? stage : std::min(answer_.reason, stage);
       answer_.verdict = Verdict::kDenied;
     }
+    if (answer_.verdict == Verdict::kDenied) decision_.probed.clear();
+    for (const ExpectedBucket& bucket : decision_.buckets) {
+      answer_.probe |= bucket.probes && !bucket.skip && answer_.verdict == Verdict::kAllowed;
+    }
   }
 
   const ReferenceModel& model_;
@@ -332,7 +440,9 @@ class ReferenceModel::Examination {
   const ModelPolicy::Match match_;
   Decision& decision_;
   ExpectedAnswer& answer_;
-  std::optional<double> advised_;  // predicted cost, where Reports are behind it
+  ModelCosts::Prediction cost_;
+  ModelCosts::Prediction busy_;
+  std::optional<double> advised_;  // predicted busy time, where Reports are behind it
 };
 
 Decision ReferenceModel::Decide(const CheckRequest& request, Now now, Purpose purpose) const {
@@ -349,13 +459,12 @@ Decision ReferenceModel::Decide(const CheckRequest& request, Now now, Purpose pu
     return decision;
   }
   Examination examination(*this, request, target, now, decision);
-  if (examination.TooManyBudgets()) {
+  if (examination.TooManyBudgets() && !examination.IsDenied()) {
     decision.faults.insert(absl::StatusCode::kFailedPrecondition);
   }
   if (!decision.faults.empty()) return decision;
 
   decision.target = policy_->spec().targets[target].name;
-  decision.pattern = request.pattern;
   decision.estimate = request.estimated_cost;
   if (purpose == Purpose::kCheck && !request.request_id.empty()) {
     decision.request_key = decision.target + "|" + std::string(request.identity) + "|" +

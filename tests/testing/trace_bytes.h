@@ -46,6 +46,7 @@ class TraceBytes {
     const auto& address = From(Addresses());
     request.remote_address = address.has_value() ? &*address : nullptr;
     request.pattern = Mostly(Patterns(), Patterns().size() - 1);
+    request.caller = From(Callers());
     request.request_id = Mostly(RequestIds(), RequestIds().size() - 1);
     return request;
   }

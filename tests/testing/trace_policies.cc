@@ -131,6 +131,10 @@ class Draft {
     share.split = SplitByDepth{2};
     share.default_cost = 2.5;
     AddRate("odd", UnitsPerSecond{1.0 / 3}, 7.7);
+    BudgetSpec& busy = AddRate("busy", UnitsPerSecond{0.5}, 3.0);
+    busy.unit = engine::BudgetUnit::kBusyTime;
+    busy.max_cost = 2;
+    busy.max_overrun = 3;
   }
 
   void Rules() {
@@ -142,6 +146,7 @@ class Draft {
     Rule("copier", Segment("copier"), ChargeAction{{"slots", "big", "team"}});
     Rule("batch", Tags({{"class", "batch"}}), ChargeAction{{"loop"}});
     Rule("t1 batch", Tags({{"tenant", "t1"}, {"class", "batch"}}), ChargeAction{{"slow"}});
+    Rule("copied", Identity("etl"), ChargeAction{{"busy"}});
     Rule("net", From("10.0.0.0/8"), ChargeAction{{"fast"}});
     Rule("subnet", From("10.1.0.0/16"), ChargeAction{{"watch", "tenant"}});
     Rule("subnet ddl", From("10.1.2.0/24", "ddl"), ChargeAction{{"share"}});
@@ -157,6 +162,11 @@ class Draft {
     Rule("rejected", Tags({{"class", "rejected"}}), engine::RejectAction{1});
     Rule("spared", Segment("vrep"), engine::RejectAction{0});
     Rule("resumed", From("192.168.0.0/16"), engine::ResumeAction{}, start + absl::Hours(30));
+    Rule("stopped", Tags({{"class", "gated"}}),
+         engine::DenyAction{.lifted_by = engine::LiftedBy::kLaterResume}, start + absl::Hours(3));
+    Rule("stopped by a share", Tags({{"tenant", "t2"}}),
+         engine::RejectAction{.ratio = 1, .lifted_by = engine::LiftedBy::kLaterResume},
+         start + absl::Hours(9));
     Rule("resumed tenant", Tags({{"tenant", "t2"}}), engine::ResumeAction{},
          start + absl::Hours(7));
     Rule("gated", Tags({{"class", "gated"}}), engine::HealthAction{"disk"});

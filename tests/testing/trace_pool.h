@@ -41,11 +41,13 @@ const std::vector<std::optional<engine::IpAddress>>& Addresses();
 absl::Span<const std::optional<double>> Costs();
 const std::vector<std::string>& Patterns();
 const std::vector<std::string>& RequestIds();
+absl::Span<const std::string_view> Callers();
+absl::Span<const std::optional<absl::Duration>> BusyTimes();  // mostly none
 
 inline constexpr size_t kPermitsPerTrace = 1024;
 
-// For an engine on which no two names of the pool share a set of buckets or a counter of refunds:
-// the model knows of neither. (Which names would share them depends on the seed alone.)
+// For an engine on which no two names of the pool share a set of buckets: the
+// model knows of none. (Which names would share them depends on the seed alone.)
 engine::EngineOptions OptionsFor(int family);
 
 }  // namespace headgate::model

@@ -232,6 +232,9 @@ TEST(IntervalSentence, SaysWhichLimitOfABudget) {
   cause.reason = engine::Reason::kMaxConcurrency;
   cause.limit = engine::Limit::kMaxConcurrency;
   EXPECT_EQ(CauseOf(Example(cause, 8, 8)), "budget 'rows': 8 permits outstanding of 8");
+  EXPECT_EQ(CauseOf(Example({.reason = engine::Reason::kPermits, .limit = engine::Limit::kPermits},
+                            16384, 16384)),
+            "permits: 16384 outstanding of the 16384 that its caller may have");
 }
 
 TEST(IntervalSentence, SaysWhichRule) {

@@ -44,6 +44,13 @@ inline int64_t ChecksOf(const Sums& sums, std::string_view identity) {
   return checks;
 }
 
+// A rule matches everything, and limits nothing.
+inline engine::PolicySpec NoLimits() {
+  engine::PolicySpec spec;
+  spec.rules = {engine::RuleOn("all", "", engine::PriorityAction{0})};
+  return spec;
+}
+
 class Recording {
  public:
   static RecorderOptions Options() {
@@ -54,9 +61,7 @@ class Recording {
   }
 
   explicit Recording(engine::PolicySpec spec, const RecorderOptions& options = Options())
-      : engine(std::move(spec), EngineOptions()),
-        recorder(*engine, options),
-        counts(recorder.AddThread()) {}
+      : engine(std::move(spec), EngineOptions()), recorder(options), counts(recorder.AddThread()) {}
 
   engine::CheckAnswer Check(const engine::CheckRequest& request, Now now = engine::At()) {
     engine::CheckAnswer answer = engine.Check(request, now);

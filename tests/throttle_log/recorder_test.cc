@@ -45,6 +45,24 @@ TEST(Recorder, CountsChecksAndCostByIdentityAndOutcome) {
   EXPECT_EQ(sums.at({.identity = "other:etl"}).checks, 1);
 }
 
+TEST(Recorder, TellsWhatNoRuleMatchesFromWhatNothingRefuses) {
+  Recording log(OneBudget(RateBudget("b", 10, 100)));
+  log.Check("job:etl", 1);
+  for (int i = 0; i < 3; ++i) log.Check("job:elt", 2);
+  const Sums sums = log.Collect();
+  ASSERT_EQ(sums.size(), 2);
+  EXPECT_EQ(sums.at({.identity = "job:etl"}).checks, 1);
+  const RowKey unmatched{.identity = "job:elt", .cause = {.reason = Reason::kUnmatched}};
+  EXPECT_EQ(sums.at(unmatched).checks, 3);
+  EXPECT_EQ(sums.at(unmatched).cost, 6);
+}
+
+TEST(Recorder, CountsAsMatchedWhatARuleOnlyLabels) {
+  Recording log(NoLimits());
+  log.Check("job:etl", 1);
+  EXPECT_EQ(log.Collect().begin()->first.cause.reason, Reason::kNone);
+}
+
 TEST(Recorder, GivesWhatCameSinceTheCollectionBefore) {
   Recording log(OneBudget(RateBudget("b", 10, 100)));
   log.Check("etl", 1);
@@ -188,7 +206,7 @@ TEST(Recorder, CountsOnInASlotThatChangedHands) {
   RecorderOptions options = Recording::Options();
   options.max_identities = 16;
   options.quiet_rounds = 2;
-  Recording log(engine::PolicySpec{}, options);
+  Recording log(NoLimits(), options);
   Sums sums;
   // 16 slots: each identity needs one that somebody else had. Counts of two lives are equal.
   for (int i = 0; i < 160; ++i) {
@@ -208,7 +226,7 @@ TEST(Recorder, CountsOnInASlotThatChangedHands) {
 TEST(Recorder, LeavesASlotToItsIdentityUntilItHasBeenQuiet) {
   RecorderOptions options = Recording::Options();
   options.max_identities = 16;
-  Recording log(engine::PolicySpec{}, options);
+  Recording log(NoLimits(), options);
   Sums sums;
   for (int round = 0; round < 20; ++round) {
     log.Check("regular:etl", 1);
@@ -219,7 +237,7 @@ TEST(Recorder, LeavesASlotToItsIdentityUntilItHasBeenQuiet) {
 }
 
 TEST(Recorder, FoldsIntoTheNextLevelThatHasRoom) {
-  Recording log(engine::PolicySpec{});
+  Recording log(NoLimits());
   for (int i = 0; i < 200; ++i) log.Check(absl::StrCat("job-", i, ":copy:etl"), 1);
   Sums sums = log.Collect();
   EXPECT_EQ(ChecksIn(sums), 200);
@@ -237,7 +255,9 @@ TEST(Recorder, CountsUnderAStarWhatNoLevelHasRoomFor) {
   log.Check("late:root", 2);
   log.Check("late:etl", 2);
   Sums sums = log.Collect();
-  EXPECT_EQ(sums[(RowKey{.identity = "*", .folded = true})].checks, 1);
+  const RowKey star{
+      .identity = "*", .folded = true, .cause = {.reason = Reason::kUnmatched}};  // late:root
+  EXPECT_EQ(sums[star].checks, 1);
   EXPECT_EQ(ChecksOf(sums, "*"), 2);
   EXPECT_EQ(log.recorder.State().folded_checks, 2);
 }
@@ -277,6 +297,7 @@ TEST(Recorder, StaysExactUnderAFloodOfIdentities) {
     answer.verdict = Verdict::kAllowed;
     answer.subject_key = HashBytes(identity, 5) | 1;
     answer.predicted_cost = 1;
+    answer.policy = log.engine->policy();
     log.counts.Record(Request(identity, 1), answer, At());
     if (i % 10'000 == 0) AddTo(sums, log.recorder);
   }

@@ -42,7 +42,7 @@ TEST(RecorderThreads, CountEveryCheckOnceWhileSlotsChangeHands) {
   RecorderOptions options = Recording::Options();
   options.max_identities = 16;
   options.quiet_rounds = 1;
-  Recording log(PolicySpec{}, options);
+  Recording log(NoLimits(), options);
   const int checks = Scaled(300'000);
   constexpr int kIdentities = 40;  // more than slots, so that they are taken from each other
   std::vector<ThreadCounts*> threads;
@@ -56,6 +56,7 @@ TEST(RecorderThreads, CountEveryCheckOnceWhileSlotsChangeHands) {
           answer.verdict = Verdict::kAllowed;
           answer.subject_key = HashBytes(identity, 5) | 1;
           answer.predicted_cost = 2;
+          answer.policy = log.engine->policy();
           threads[static_cast<size_t>(thread)]->Record(Request(identity, 2), answer, At());
         }
       },

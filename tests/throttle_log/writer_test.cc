@@ -85,6 +85,14 @@ class MoodyStore final : public Store {
   int maintained_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
+// Of this identity and all below it; empty: of all.
+ScanFilter Of(std::string identity) {
+  ScanFilter filter;
+  filter.to_s = INT64_MAX;
+  filter.identity = std::move(identity);
+  return filter;
+}
+
 constexpr int64_t kStartS = FakeClock::kStartWallNs / 1'000'000'000;
 static_assert(kStartS % 10 == 0);
 
@@ -105,9 +113,43 @@ class WriterTest : public testing::Test {
 
   FakeClock clock_;
   MoodyStore store_;
-  Recording log_{engine::PolicySpec{}};
+  Recording log_{NoLimits()};
   std::unique_ptr<Writer> writer_;
 };
+
+TEST_F(WriterTest, CatchesUpWithWhatWasCountedUntilThen) {
+  Make();
+  Check("a:etl", 3);
+  writer_->CatchUp(absl::InfiniteDuration());
+  EXPECT_EQ(store_.checks(), 3);
+  EXPECT_EQ(writer_->ChecksWaiting(Of("")), 0);
+}
+
+TEST_F(WriterTest, CatchesUpWhileItsThreadsRun) {
+  Make();
+  writer_->Start();
+  for (int i = 1; i <= 20; ++i) {
+    Check("a:etl", 3);
+    writer_->CatchUp(absl::Minutes(10));
+    EXPECT_EQ(store_.checks(), 3 * i);
+  }
+  writer_->Stop();
+}
+
+TEST_F(WriterTest, SaysHowManyChecksWaitForAStoreThatIsDown) {
+  Make();
+  store_.IsDown();
+  Check("a:etl", 3);
+  writer_->CatchUp(absl::InfiniteDuration());
+  Check("b:etl", 5);
+  writer_->CatchUp(absl::InfiniteDuration());
+  EXPECT_EQ(writer_->ChecksWaiting(Of("")), 8);
+  EXPECT_EQ(writer_->ChecksWaiting(Of("b:etl")), 5);
+  store_.Works();
+  writer_->CatchUp(absl::InfiniteDuration());
+  EXPECT_EQ(writer_->ChecksWaiting(Of("")), 0);
+  EXPECT_EQ(store_.checks(), 8);
+}
 
 TEST_F(WriterTest, AppendsEveryRoundToTheStepThatItIsIn) {
   Make();

@@ -103,12 +103,12 @@ TEST(SlowCallers, MayKeepAConnectionOnlyForItsAge) {
 
 TEST(SlowCallers, CannotTakeMoreConnectionsThanThereMayBe) {
   rpc::RpcServerOptions options = Impatient();
-  options.connections.most = 10;
+  options.connections.max_open = 10;
   InProcessServer server(AnyPolicy(), {.rpc = options});
   std::vector<Raw> silent;
   for (int i = 0; i < 30; ++i) silent.emplace_back(server.port());
   EXPECT_TRUE(WaitUntil([&] { return server->connections().refused == 20; }));
-  EXPECT_EQ(server->connections().most, 10);
+  EXPECT_EQ(server->connections().max_open, 10);
   // Once their time is over there is room again.
   EXPECT_TRUE(WaitUntil([&] {
     v1::Decision decision;

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "server/tls/server_tls.h"
 #include "tests/testing/certificates.h"
@@ -47,10 +48,12 @@ struct TlsFiles {
 class TlsServer : public TlsFiles, public InProcessServer {
  public:
   explicit TlsServer(config::ClientCertificates clients = config::ClientCertificates::kRequired,
-                     const InProcessOptions& options = {})
-      : TlsFiles(clients),
-        InProcessServer(engine::OneBudget(engine::RateBudget("b", 1000, 100'000)),
-                        WithTls(options)) {}
+                     const InProcessOptions& options = {}, engine::PolicySpec policy = OneBudget())
+      : TlsFiles(clients), InProcessServer(std::move(policy), WithTls(options)) {}
+
+  static engine::PolicySpec OneBudget() {
+    return engine::OneBudget(engine::RateBudget("b", 1000, 100'000));
+  }
 
   // What a caller shows and trusts.
   grpc::SslCredentialsOptions Caller() {

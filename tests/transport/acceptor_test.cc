@@ -6,8 +6,11 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -40,8 +43,8 @@ bool IsClosed(const FileDescriptor& caller) {
 // Keeps what it is given.
 class RunningAcceptor {
  public:
-  explicit RunningAcceptor(size_t most)
-      : RunningAcceptor(AcceptorOptions{.max_connections = most}) {}
+  explicit RunningAcceptor(size_t max_open)
+      : RunningAcceptor(AcceptorOptions{.max_connections = max_open}) {}
   explicit RunningAcceptor(const AcceptorOptions& options) {
     absl::StatusOr<Listener> listener = Listener::Open("127.0.0.1:0");
     EXPECT_TRUE(listener.ok()) << listener.status();
@@ -67,6 +70,11 @@ class RunningAcceptor {
       while (recv(connection.number(), bytes, sizeof(bytes), 0) > 0) continue;
     }
   }
+  // To whoever came first.
+  void AnswerFirst(const std::string& bytes) {
+    MutexLock lock(&mutex_);
+    send(kept_.front().number(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
   void Drop() {
     MutexLock lock(&mutex_);
     kept_.clear();
@@ -91,7 +99,7 @@ TEST(Acceptor, ClosesAndCountsConnectionsBeyondTheMost) {
   EXPECT_TRUE(WaitUntil([&] { return IsClosed(third); }));
   const ConnectionCounts counts = running.acceptor().counts();
   EXPECT_EQ(counts.open, 2);
-  EXPECT_EQ(counts.most, 2);
+  EXPECT_EQ(counts.max_open, 2);
   EXPECT_EQ(counts.accepted, 2);
   EXPECT_EQ(counts.refused, 1);
   EXPECT_FALSE(IsClosed(callers[0]));
@@ -115,6 +123,57 @@ TEST(Acceptor, ClosesWhatBringsMoreThanTheServerCouldAnswer) {
   }));
   EXPECT_EQ(running.acceptor().counts().cut, 1);
   EXPECT_FALSE(IsClosed(modest));
+}
+
+TEST(Acceptor, ClosesWhatBringsMuchWithoutWaitingForAnswers) {
+  constexpr int64_t kMiB = 1 << 20;
+  RunningAcceptor running({.unanswered = {.bytes_per_second = 1, .burst = kMiB}});
+  const FileDescriptor patient = Caller();
+  Connect(patient, running.acceptor().port());
+  ASSERT_TRUE(WaitUntil([&] { return running.kept() == 1; }));
+  const std::string some(8 << 10, 'x');
+  // Twice as much as may be unanswered, in all.
+  for (int i = 0; i < 2 * kMiB / (8 << 10); ++i) {
+    send(patient.number(), some.data(), some.size(), MSG_NOSIGNAL);
+    running.AnswerFirst(some.substr(0, 2 << 10));
+    running.ReadAll();
+    char answers[4096];
+    while (recv(patient.number(), answers, sizeof(answers), 0) > 0) continue;
+  }
+  const FileDescriptor flood = Caller();
+  Connect(flood, running.acceptor().port());
+  EXPECT_TRUE(WaitUntil([&] {
+    running.ReadAll();
+    send(flood.number(), some.data(), some.size(), MSG_NOSIGNAL);
+    return IsClosed(flood);
+  }));
+  EXPECT_EQ(running.acceptor().counts().cut, 1);
+  EXPECT_FALSE(IsClosed(patient));
+}
+
+TEST(Acceptor, ClosesWhatMakesTheProcessGrowWithoutWaitingForAnswers) {
+  constexpr int64_t kMiB = 1 << 20;
+  std::atomic<int64_t> grown = 0;
+  RunningAcceptor running({.memory = {.growth = kMiB}, .grown = [&] { return grown.load(); }});
+  const FileDescriptor patient = Caller();
+  const FileDescriptor flood = Caller();
+  for (const FileDescriptor* caller : {&patient, &flood}) {
+    Connect(*caller, running.acceptor().port());
+  }
+  ASSERT_TRUE(WaitUntil([&] { return running.kept() == 2; }));
+  const std::string some(256 << 10, 'x');
+  int64_t sent = 0;
+  EXPECT_TRUE(WaitUntil([&] {
+    running.ReadAll();
+    running.AnswerFirst(some.substr(0, 1 << 10));
+    send(patient.number(), some.data(), 4 << 10, MSG_NOSIGNAL);
+    sent += std::max<ssize_t>(0, send(flood.number(), some.data(), some.size(), MSG_NOSIGNAL));
+    return sent > kMiB;
+  }));
+  EXPECT_FALSE(IsClosed(flood));
+  grown = 2 * kMiB;
+  EXPECT_TRUE(WaitUntil([&] { return IsClosed(flood); }));
+  EXPECT_EQ(running.acceptor().counts().cut, 1);
 }
 
 TEST(Acceptor, FindsTheRoomThatClosedConnectionsLeft) {

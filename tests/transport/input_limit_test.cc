@@ -26,6 +26,14 @@ TEST(InputLimit, WhoBroughtMostGoesFirstAndOnlyAsManyAsMust) {
   EXPECT_THAT(limit.Judge({{1, 1}, {3, 2}}, absl::ZeroDuration()), ElementsAre(3, 1));
 }
 
+TEST(InputLimit, WhatIsTakenBackMakesRoomAndSavesNothingUp) {
+  InputLimit limit(kOptions);
+  EXPECT_THAT(limit.Judge({{1, 900}}, absl::ZeroDuration()), IsEmpty());
+  EXPECT_THAT(limit.Judge({{1, -900}, {2, -500}}, absl::ZeroDuration()), IsEmpty());
+  EXPECT_THAT(limit.Judge({{1, 1000}}, absl::ZeroDuration()), IsEmpty());
+  EXPECT_THAT(limit.Judge({{2, 1}}, absl::ZeroDuration()), ElementsAre(2));
+}
+
 TEST(InputLimit, IdleTimeSavesNothingUp) {
   InputLimit limit(kOptions);
   EXPECT_THAT(limit.Judge({}, absl::Hours(1)), IsEmpty());

@@ -1,6 +1,7 @@
 // The command line, parsed and checked: what is left to do is plain data.
 //
-// CLI11 and its exceptions stay in arguments.cc. Options may stand before or after the command.
+// CLI11 and its exceptions stay in arguments.cc and the *_options.cc beside it. Options may stand
+// before or after the command.
 //
 // Pure but for the environment variables HEADGATE_ADDRESS, HEADGATE_TLS... and HEADGATE_TOKEN_FILE.
 //
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "client/cli/arguments/cost_arguments.h"
 #include "client/cli/arguments/log_arguments.h"
 #include "client/cli/arguments/override_arguments.h"
 #include "client/cli/output/console.h"
@@ -54,12 +56,11 @@ struct CheckArguments {
   std::optional<absl::Duration> wait;  // absent: ask once
 };
 
+// Without a cost the prediction stands, without a busy time it is the time since the answer.
 struct ReportArguments {
-  struct Pair {
-    uint64_t permit = 0;
-    double cost = 0;
-  };
-  std::vector<Pair> reports;
+  uint64_t permit = 0;
+  std::optional<double> actual_cost;
+  std::optional<absl::Duration> busy_time;
 };
 
 struct ExplainArguments {
@@ -72,7 +73,7 @@ struct RunArguments {
   WorkArguments work;
   absl::Duration wait = absl::InfiniteDuration();
   OnUnreachable on_unreachable = OnUnreachable::kFail;
-  std::optional<double> report_cost;  // absent: the seconds that the command took
+  std::optional<double> report_cost;  // beside the time that the command took; absent: none
   std::vector<std::string> command;
 };
 
@@ -92,7 +93,8 @@ struct Arguments {
   Globals globals;
   std::variant<CheckArguments, ReportArguments, ExplainArguments, RunArguments, StatusArguments,
                TopArguments, ConfigCheckArguments, LogArguments, ReplayArguments, OverrideArguments,
-               OverridesArguments, DeleteOverrideArguments>
+               OverridesArguments, DeleteOverrideArguments, CostsArguments, ForgetCostsArguments,
+               ForgiveArguments>
       command;
 };
 

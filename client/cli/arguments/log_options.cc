@@ -108,7 +108,7 @@ void AddFilter(CLI::App& app, LogArguments& log) {
       [&log](const std::string& word) {
         log.reasons.push_back(ParseEnum<v1::Reason>("--reason", "REASON_", word));
       },
-      "health|capacity|max-cost|max-concurrency|deny-rule|reject-ratio|exempt");
+      "health|capacity|max-cost|max-concurrency|deny-rule|reject-ratio|exempt|unmatched");
   AddEach(
       app, "--budget", "NAME", [&log](const std::string& name) { log.budgets.push_back(name); },
       "only what this budget refused");
@@ -170,6 +170,16 @@ void Settle(const CLI::App& app, LogArguments& log) {
   if (given("--min-denied") && log.view != LogArguments::View::kIntervals) {
     Refuse("--min-denied", "says what a held back time is, and goes with those alone");
   }
+  if (given("--unmatched")) {
+    if (IsNarrowed(log)) Refuse("--unmatched", "what no rule matches, none refused");
+    if (denials || given("--heat") || given("--top")) {
+      Refuse("--unmatched", "is about what was allowed: it goes with --by and --limit");
+    }
+    log.view = LogArguments::View::kSums;
+    log.reasons = {v1::REASON_UNMATCHED};
+    log.order = v1::LOG_ORDER_MOST_CHECKS;
+    if (log.by.empty()) log.by = {v1::LOG_GROUP_IDENTITY};
+  }
   if (given("--top") && log.by.empty() && !given("--heat")) log.by = {v1::LOG_GROUP_IDENTITY};
 }
 
@@ -213,6 +223,8 @@ CLI::App* AddLog(CLI::App& app, LogArguments& log) {
       "sums, most denied first; by identity, and 10, unless told");
   AddCount(*command, "--denials", newest, "the newest single denials [20]");
   command->add_flag("-f,--follow")->description("go on with new denials until Ctrl-C");
+  command->add_flag("--unmatched")
+      ->description("whom no rule matches, so that nothing limits them: a mistyped identity?");
   command->add_flag("--heat")->description("a strip for each identity over time");
   AddParsed<double>(*command, "--min-denied", "SHARE", log.min_denied, ShareFromText,
                     "a time is held back where this share of Checks is denied [0.5]");

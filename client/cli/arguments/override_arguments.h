@@ -30,8 +30,9 @@ using Expiry = std::variant<absl::Duration, Until, Never>;
 
 struct OverrideArguments {
   v1::OverrideKind kind = v1::OVERRIDE_KIND_PAUSE;
-  std::string identity;  // one of these two
+  std::string identity;  // one of these three
   std::string segment;
+  bool everything = false;
   std::optional<double> ratio;   // of throttle
   std::optional<Expiry> expiry;  // absent, of resume only: end what holds it
   ActorArguments who;

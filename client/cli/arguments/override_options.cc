@@ -60,18 +60,23 @@ absl::StatusOr<double> ParseRatio(const std::string& text) {
       "'", Escaped(text), "' is not a number above 0 and at most 1, such as 0.8 for 80 %"));
 }
 
-void AddWho(CLI::App& command, ActorArguments& who) {
-  command.add_option("--reason", who.reason, "why, for whoever meets it")->type_name("TEXT");
-  command.add_option("--actor", who.actor, "who does it [$HEADGATE_ACTOR, or else user@host]")
-      ->type_name("NAME");
-}
-
 // People who forget an option here are in a hurry, so the error shows a complete command.
 void Require(const Words& words, const OverrideArguments& override) {
   const std::string example = absl::StrCat("; for example: headgate ", words.command, " job-7:etl",
                                            words.more, " --for 2h --reason 'stuck shard'");
-  if (override.identity.empty() == override.segment.empty()) {
-    Refuse(words.command, absl::StrCat("takes an identity, or --segment SEGMENT", example));
+  const int selectors = (override.identity.empty() ? 0 : 1) + (override.segment.empty() ? 0 : 1) +
+                        (override.everything ? 1 : 0);
+  const bool exempts = override.kind == v1::OVERRIDE_KIND_EXEMPT;
+  if (exempts && override.everything) {
+    Refuse(words.command, absl::StrCat("takes no --everything: no limit would be left, and no "
+                                       "emergency stop would work",
+                                       example));
+  }
+  if (selectors != 1) {
+    Refuse(words.command, absl::StrCat("takes ", selectors == 0 ? "" : "only one of ",
+                                       exempts ? "an identity, or --segment SEGMENT"
+                                               : "an identity, --segment SEGMENT, or --everything",
+                                       example));
   }
   if (override.kind == v1::OVERRIDE_KIND_THROTTLE && !override.ratio.has_value()) {
     Refuse(words.command, absl::StrCat("needs --ratio, the share to deny", example));
@@ -88,6 +93,12 @@ void Require(const Words& words, const OverrideArguments& override) {
 
 }  // namespace
 
+void AddWho(CLI::App& command, ActorArguments& who) {
+  command.add_option("--reason", who.reason, "why, for whoever meets it")->type_name("TEXT");
+  command.add_option("--actor", who.actor, "who does it [$HEADGATE_ACTOR, or else user@host]")
+      ->type_name("NAME");
+}
+
 CLI::App* AddOverride(CLI::App& app, v1::OverrideKind kind, OverrideArguments& override) {
   override.kind = kind;
   const Words words = WordsOf(kind);
@@ -95,6 +106,10 @@ CLI::App* AddOverride(CLI::App& app, v1::OverrideKind kind, OverrideArguments& o
   command->add_option("selector", override.identity, "an identity, and everything below it");
   command->add_option("--segment", override.segment, "any identity that has this segment")
       ->type_name("SEGMENT");
+  // To exempt it is refused with a reason.
+  CLI::Option* const everything = command->add_flag("--everything", override.everything,
+                                                    "whoever asks, on all targets or on --target");
+  if (kind == v1::OVERRIDE_KIND_EXEMPT) everything->group("");
   if (kind == v1::OVERRIDE_KIND_THROTTLE) {
     AddParsed<double>(*command, "--ratio", "SHARE", override.ratio, ParseRatio,
                       "the share of Checks to deny, above 0 and at most 1");

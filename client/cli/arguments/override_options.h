@@ -20,4 +20,7 @@ struct OverridesCommands {
 OverridesCommands AddOverrides(CLI::App& app, OverridesArguments& list,
                                DeleteOverrideArguments& remove);
 
+// --reason and --actor, for every command that changes something.
+void AddWho(CLI::App& command, ActorArguments& who);
+
 }  // namespace headgate::cli

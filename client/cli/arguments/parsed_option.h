@@ -1,6 +1,6 @@
 // Options whose text becomes a value by a function of ours, with an error that says what is wrong.
 //
-// For arguments.cc alone: nothing else sees CLI11, or its exceptions.
+// For arguments.cc and its *_options.cc alone: nothing else sees CLI11, or its exceptions.
 //
 //   AddParsed<double>(app, "--cost", "COST", cost, CostFromText, "what it will cost");
 

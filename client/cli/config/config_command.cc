@@ -8,6 +8,7 @@
 #include <optional>
 #include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/commands.h"
@@ -58,14 +59,22 @@ int RunConfigCheck(const Globals&, const ConfigCheckArguments& arguments, const 
     return ToInt(ExitStatus::kFailed);
   }
   std::vector<std::string> errors = Lines(answer->output);
-  if (answer->status == ToInt(ExitStatus::kOk)) errors.clear();
+  std::vector<std::string> warnings;
+  for (const std::string& line : errors) {
+    if (absl::StrContains(line, ": warning: ")) warnings.push_back(line);
+  }
+  if (answer->status == ToInt(ExitStatus::kOk)) {
+    errors.clear();
+  } else {
+    std::erase_if(errors, [](const auto& line) { return absl::StrContains(line, ": warning: "); });
+  }
   if (answer->status != ToInt(ExitStatus::kOk) &&
       (answer->status != ToInt(ExitStatus::kUsage) || errors.empty())) {
     console.Complain(absl::StrCat(*server, " ended with status ", answer->status,
                                   errors.empty() ? "" : ": ", errors.empty() ? "" : errors.back()));
     return ToInt(ExitStatus::kFailed);
   }
-  PrintVerdict(arguments.file, errors, console);
+  PrintVerdict(arguments.file, errors, warnings, console);
   return ToInt(errors.empty() ? ExitStatus::kOk : ExitStatus::kUsage);
 }
 

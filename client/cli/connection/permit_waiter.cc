@@ -57,7 +57,7 @@ class PermitWaiter::Recorder final : public client::Transport {
     return client::internal::FromProto(response);
   }
 
-  absl::StatusOr<std::vector<absl::StatusOr<client::ReportOutcome>>> Report(
+  absl::StatusOr<std::vector<absl::StatusOr<client::ReportResult>>> Report(
       absl::Span<const client::PermitReport> reports, absl::Duration timeout,
       const std::stop_token& stop) override {
     auto results = reporter_->Report(reports, timeout, stop);

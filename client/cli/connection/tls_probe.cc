@@ -45,6 +45,8 @@ class NoSigpipe {
 };
 
 constexpr char kSpeaksNoTls[] = "the server speaks no TLS; try without --tls";
+constexpr char kClosesAtOnce[] =
+    "the server closes the connection at once: it may be full (server.max_connections) or stopping";
 
 // Nothing: nobody listens.
 FileDescriptor Connect(const HostPort& to, absl::Duration timeout) {
@@ -125,7 +127,25 @@ bool IsUnknownAuthority(long verified) {
          verified == X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE;
 }
 
-std::string WhyFailed(SSL* session) {
+std::string OfOurs(SSL* session);
+
+// Whether the other end has closed the connection, in a handshake that ended with `result`.
+bool IsClosed(SSL* session, int result) {
+  switch (SSL_get_error(session, result)) {
+    case SSL_ERROR_SYSCALL:  // such as a reset; a server that is merely slow is none
+      return true;
+    case SSL_ERROR_SSL:
+      return ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
+    default:
+      return false;
+  }
+}
+
+// gRPC's servers speak first in plaintext, and answer in TLS: from one that is there and has room
+// something has come.
+bool HasSaidNothing(SSL* session) { return BIO_number_read(SSL_get_rbio(session)) == 0; }
+
+std::string WhyFailed(SSL* session, int result) {
   const long verified = SSL_get_verify_result(session);
   if (IsUnknownAuthority(verified)) {
     return absl::StrCat("the server's certificate is refused: its authority is not in --tls-ca (",
@@ -137,9 +157,12 @@ std::string WhyFailed(SSL* session) {
   }
   const unsigned long error = ERR_peek_last_error();
   if (const int alert = AlertIn(error); alert >= 0) return OfOurs(alert);
+  if (IsClosed(session, result)) {
+    return HasSaidNothing(session) ? absl::StrCat(kClosesAtOnce, ", or speak no TLS")
+                                   : OfOurs(session);
+  }
   const int reason = ERR_GET_REASON(error);
-  if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_UNEXPECTED_EOF_WHILE_READING ||
-      reason == SSL_R_PACKET_LENGTH_TOO_LONG) {
+  if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_PACKET_LENGTH_TOO_LONG) {
     return kSpeaksNoTls;
   }
   return error == 0 ? "" : absl::StrCat("TLS failed: ", ERR_reason_error_string(error));
@@ -186,11 +209,14 @@ std::string WhyNoTls(const client::ConnectionOptions& options, absl::Duration ti
       if (tls != nullptr)
         Expect(session.get(), tls->server_name.empty() ? to->host : tls->server_name);
       SSL_set_fd(session.get(), connection.number());
-      const bool shaken = SSL_connect(session.get()) == 1;
+      const int result = SSL_connect(session.get());
+      const bool shaken = result == 1;
       if (tls != nullptr) {
-        why = shaken ? WhyRefused(session.get()) : WhyFailed(session.get());
+        why = shaken ? WhyRefused(session.get()) : WhyFailed(session.get(), result);
       } else if (shaken || AlertIn(ERR_peek_last_error()) >= 0) {
         why = "the server speaks TLS; give --tls";
+      } else if (IsClosed(session.get(), result) && HasSaidNothing(session.get())) {
+        why = kClosesAtOnce;
       }
     }
   }

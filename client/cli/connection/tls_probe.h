@@ -1,5 +1,5 @@
-// Why a server could not be reached, where TLS is the reason: gRPC tells no more than that a
-// handshake failed, or that a connection was closed.
+// Why a server that is there could not be reached, TLS being the usual reason: gRPC tells no more
+// than that a handshake failed, or that a connection was closed.
 //
 // Makes one handshake of its own, by OpenSSL, and sends nothing over it. It takes as long as the
 // timeout at most, and is done once a call has failed.
@@ -16,8 +16,8 @@
 
 namespace headgate::cli {
 
-// A line for a person, such as "its certificate has expired"; empty: TLS is not the reason, or the
-// address is not of the form host:port.
+// A line for a person, such as "its certificate has expired"; where several causes look alike, it
+// names them all. Empty: TLS is not the reason, or the address is not of the form host:port.
 std::string WhyNoTls(const client::ConnectionOptions& options, absl::Duration timeout);
 
 }  // namespace headgate::cli

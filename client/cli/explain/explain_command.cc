@@ -2,6 +2,8 @@
 
 #include <headgate/v1/throttler_service.grpc.pb.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "client/cli/arguments/check_request.h"
 #include "client/cli/commands.h"
@@ -16,8 +18,13 @@
 namespace headgate::cli {
 namespace {
 
-std::string OrUnlimited(bool limited, double value) {
-  return limited ? ShortNumber(value) : "unlimited";
+std::string OrUnlimited(bool limited, double value, v1::BudgetUnit unit) {
+  return limited ? Amount(value, unit) : "unlimited";
+}
+
+bool OwesSinceAReport(const v1::ExplainResponse& explanation) {
+  return std::any_of(explanation.buckets().begin(), explanation.buckets().end(),
+                     [](const v1::BucketState& bucket) { return bucket.has_reported_debt(); });
 }
 
 std::string Permits(const v1::BucketState& bucket) {
@@ -38,20 +45,23 @@ Cell RoomIn(const v1::BucketState& bucket) {
 }
 
 Table Buckets(const v1::ExplainResponse& explanation) {
-  Table table(
-      Titles("BUDGET,BUCKET,RULE,>COST,>DEBT,>BURST,>RATE/s,>SPEED,>MAX COST,>PERMITS,ROOM IN"));
+  constexpr char kTitles[] =
+      "BUDGET,BUCKET,RULE,>COST,>DEBT,>BURST,>RATE/s,>SPEED,>MAX COST,>PERMITS,ROOM IN";
+  Table table(Titles(absl::StrCat(kTitles, OwesSinceAReport(explanation) ? ",OWED SINCE" : ",")));
   for (const v1::BucketState& bucket : explanation.buckets()) {
     table.Add({{bucket.budget()},
                {bucket.bucket()},
                {bucket.rule()},
-               {ShortNumber(bucket.cost())},
-               {ShortNumber(bucket.debt())},
-               {OrUnlimited(bucket.has_burst(), bucket.burst())},
-               {OrUnlimited(bucket.has_rate(), bucket.rate())},
+               {Amount(bucket.cost(), bucket.unit())},
+               {Amount(bucket.debt(), bucket.unit())},
+               {OrUnlimited(bucket.has_burst(), bucket.burst(), bucket.unit())},
+               {OrUnlimited(bucket.has_rate(), bucket.rate(), bucket.unit())},
                {ShortNumber(bucket.speed())},
-               {bucket.has_max_cost() ? ShortNumber(bucket.max_cost()) : ""},
+               {bucket.has_max_cost() ? Amount(bucket.max_cost(), bucket.unit()) : ""},
                {Permits(bucket)},
-               RoomIn(bucket)});
+               RoomIn(bucket),
+               {bucket.has_reported_debt() ? Sentence(bucket.reported_debt(), bucket.unit()) : "",
+                Paint::kWarn}});
   }
   return table;
 }

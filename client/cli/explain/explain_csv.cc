@@ -67,6 +67,11 @@ std::vector<Cell> BucketRow(const v1::ExplainResponse& explanation, const v1::Bu
   for (Cell& cell : Ending(explanation, bucket.ask_again() ? "true" : "false", kinds, advice)) {
     row.push_back(std::move(cell));
   }
+  const bool owed = bucket.has_reported_debt();
+  row.push_back({Word(bucket.unit())});
+  row.push_back({Rfc3339(owed, bucket.reported_debt().reported_at())});
+  row.push_back({owed ? ExactNumber(bucket.reported_debt().reported()) : ""});
+  row.push_back({Seconds(owed, bucket.reported_debt().owed_for())});
   return row;
 }
 
@@ -89,9 +94,10 @@ std::vector<Cell> PlainRow(const v1::ExplainResponse& explanation, const Refusal
 }  // namespace
 
 Table ExplanationCsv(const v1::ExplainResponse& explanation) {
-  Table table(
-      Titles("verdict,budget,bucket,rule,cost,debt,burst,rate,speed,max_cost,outstanding,max_"
-             "concurrency,room_in_s,reason,reject_ratio,ask_again,limit_kind,advice"));
+  Table table(Titles(
+      "verdict,budget,bucket,rule,cost,debt,burst,rate,speed,max_cost,outstanding,max_"
+      "concurrency,room_in_s,reason,reject_ratio,ask_again,limit_kind,advice,unit,owed_since,"
+      "owed_report,owed_for_s"));
   std::vector<Refusal> refusals = RefusalsOf(explanation);
   for (const v1::BucketState& bucket : explanation.buckets()) {
     table.Add(BucketRow(explanation, bucket, refusals));

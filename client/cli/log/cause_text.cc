@@ -56,6 +56,7 @@ std::string CauseText(const v1::DenialCause& cause) {
     return absl::StrCat("rule '", cause.rule(), "'",
                         cause.reason() == v1::REASON_REJECT_RATIO ? ", by chance" : "");
   }
+  if (cause.limit_kind() == v1::LIMIT_KIND_PERMITS) return "its share of permits";
   return OfBudget(cause);
 }
 
@@ -72,6 +73,7 @@ std::string PeakText(const v1::DenialCause& cause) {
       return absl::StrCat("debt ", peak, " over ", limit);
     case v1::LIMIT_KIND_MAX_COST:
       return absl::StrCat("cost ", peak, " over ", limit);
+    case v1::LIMIT_KIND_PERMITS:
     case v1::LIMIT_KIND_MAX_CONCURRENCY:
       return absl::StrCat(peak, " of ", limit, " permits");
     default:

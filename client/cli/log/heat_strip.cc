@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/log/sums_text.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/output/time_style.h"
@@ -61,9 +62,18 @@ struct Line {
   std::vector<Count> cells;
 };
 
-// Cuts at the end, because the beginning of an identity says the most.
+// Cuts in the middle: the beginning of an identity says which one it is, and its root whose.
 std::string Label(const std::string& who, size_t columns) {
-  return DisplayWidth(who) <= columns ? who : absl::StrCat(Fitted(who, columns - 1), "…");
+  if (DisplayWidth(who) <= columns) return who;
+  const size_t colon = who.rfind(':');
+  const std::string root = colon == std::string::npos ? "" : who.substr(colon);
+  const size_t root_columns = DisplayWidth(root);
+  constexpr size_t kLeast = 4;  // of the beginning, with the sign
+  if (root.empty()) return absl::StrCat(Fitted(who, columns - 1), "…");
+  if (root_columns + kLeast <= columns) {
+    return absl::StrCat(Fitted(who, columns - root_columns - 1), "…", root);
+  }
+  return absl::StrCat("…", Fitted(root, columns - 2), "…");
 }
 
 class Strips {
@@ -188,13 +198,14 @@ absl::Status CheckHeat(absl::Duration span, LogAge age, const HeatOptions& optio
 std::string HeatText(const v1::QueryThrottleLogResponse& sums, const HeatOptions& options,
                      Colours colours) {
   const std::string span = SpanText(FromProto(sums.from()), FromProto(sums.to()), options.zone);
-  if (sums.sums().empty()) return absl::StrCat(span, ": no such Check is in the log.\n");
+  const std::string waiting = WaitingText(sums.waiting_checks());
+  if (sums.sums().empty()) return absl::StrCat(span, ": no such Check is in the log.\n", waiting);
   const std::string what = absl::StrCat(span, ", ", ShortDuration(options.step), " a cell:");
   constexpr char kLegend[] = "· none denied, ░ up to 25 %, ▒ 50 %, ▓ 75 %, █ more";
   const bool fits = DisplayWidth(what) + 1 + DisplayWidth(kLegend) <= options.columns;
   return absl::StrCat(Fitted(what, options.columns), fits ? " " : "\n",
-                      Fitted(kLegend, options.columns), "\n\n",
-                      Strips(sums, options).Text(colours));
+                      Fitted(kLegend, options.columns), "\n\n", Strips(sums, options).Text(colours),
+                      waiting);
 }
 
 }  // namespace headgate::cli

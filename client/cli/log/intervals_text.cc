@@ -181,7 +181,7 @@ std::string IntervalsText(const v1::ListThrottledIntervalsResponse& response,
   const Intervals& intervals = response.intervals();
   std::string text = absl::StrCat(SpanText(totals.from, totals.to, zone), ": ",
                                   Escaped(Summary(intervals, totals, log, target)), "\n");
-  absl::StrAppend(&text, FoldedText(totals.sum.folded()));
+  absl::StrAppend(&text, FoldedText(totals.sum.folded()), WaitingText(response.waiting_checks()));
   if (intervals.empty()) return text;
   const int shown = std::min(log.past.limit.value_or(intervals.size()), intervals.size());
   const Intervals first(intervals.begin(), intervals.begin() + shown);

@@ -85,15 +85,27 @@ std::string FoldedText(int64_t checks) {
                       "above their own\n");
 }
 
+std::string WaitingText(int64_t checks) {
+  if (checks == 0) return "";
+  return absl::StrCat(checks, " newer Checks are missing here, because the log's store is behind: ",
+                      "headgate status says why\n");
+}
+
 std::string SumsText(const v1::QueryThrottleLogResponse& sums, const LogArguments& log,
                      Colours colours) {
   std::string text = SpanText(FromProto(sums.from()), FromProto(sums.to()), ZoneOf(log.past));
-  if (sums.sums().empty()) return absl::StrCat(text, ": no such Check is in the log.\n");
+  if (sums.sums().empty()) {
+    const bool unmatched = log.reasons.size() == 1 && log.reasons[0] == v1::REASON_UNMATCHED;
+    return absl::StrCat(text,
+                        unmatched ? ": every Check was matched by some rule.\n"
+                                  : ": no such Check is in the log.\n",
+                        WaitingText(sums.waiting_checks()));
+  }
   absl::StrAppend(&text, "\n\n", SumsTable(sums, log).Text(colours));
   if (!sums.next_page_token().empty()) absl::StrAppend(&text, "and more\n");
   int64_t folded = 0;
   for (const v1::LogSum& sum : sums.sums()) folded += sum.folded();
-  absl::StrAppend(&text, FoldedText(folded));
+  absl::StrAppend(&text, FoldedText(folded), WaitingText(sums.waiting_checks()));
   return text;
 }
 

@@ -16,6 +16,8 @@ namespace headgate::cli {
 
 // A line about Checks that are not counted under their own identity; empty where there are none.
 std::string FoldedText(int64_t checks);
+// Of Checks that the answer lacks; empty where there are none.
+std::string WaitingText(int64_t checks);
 
 std::string SumsText(const v1::QueryThrottleLogResponse& sums, const LogArguments& log,
                      Colours colours);

@@ -11,6 +11,6 @@ namespace headgate::cli {
 
 // Without errors the file is good.
 void PrintVerdict(const std::string& file, const std::vector<std::string>& errors,
-                  const Console& console);
+                  const std::vector<std::string>& warnings, const Console& console);
 
 }  // namespace headgate::cli

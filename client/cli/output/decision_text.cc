@@ -1,5 +1,7 @@
 #include "client/cli/output/decision_text.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/value_text.h"
@@ -11,22 +13,54 @@ std::string RetryAfter(bool present, const google::protobuf::Duration& duration)
   return present ? ShortDuration(FromProto(duration)) : "waiting will not help";
 }
 
-// With a limit of concurrency nobody knows when a permit comes back, so the text says so.
+// With a limit of concurrency, or of permits, nobody knows when one comes back, so the text says
+// so.
 std::string RetryAfter(const v1::Decision& decision) {
   std::string text = RetryAfter(decision.has_retry_after(), decision.retry_after());
   for (const v1::Violation& violation : decision.violations()) {
     if (violation.warn() || !decision.has_retry_after()) continue;
-    if (violation.limit_kind() == v1::LIMIT_KIND_MAX_CONCURRENCY) {
+    if (violation.limit_kind() == v1::LIMIT_KIND_MAX_CONCURRENCY ||
+        violation.limit_kind() == v1::LIMIT_KIND_PERMITS) {
       return text + ", to ask again: room comes with the next Report";
     }
   }
   return text;
 }
 
+// Predictions are guesses: what is below a microsecond is 0.
+std::string BusyTime(const google::protobuf::Duration& duration) {
+  return ShortDuration(FromProto(duration));
+}
+
+// Of limits that are amounts of the budget; others count permits, or are a signal's.
+std::string AmountOf(const v1::Violation& violation, double value) {
+  const bool of_budget = violation.limit_kind() == v1::LIMIT_KIND_RATE ||
+                         violation.limit_kind() == v1::LIMIT_KIND_BURST ||
+                         violation.limit_kind() == v1::LIMIT_KIND_MAX_COST;
+  return of_budget ? Amount(value, violation.unit()) : ShortNumber(value);
+}
+
+std::string OwedSince(const v1::Violation& violation) {
+  if (!violation.has_reported_debt()) return "";
+  return Sentence(violation.reported_debt(), violation.unit());
+}
+
+bool OwesSinceAReport(const v1::Decision& decision) {
+  return std::any_of(decision.violations().begin(), decision.violations().end(),
+                     [](const v1::Violation& v) { return v.has_reported_debt(); });
+}
+
 Table Facts(const v1::Decision& decision) {
   Table facts({{""}, {""}});
   if (decision.has_permit_id()) facts.Add({{"permit"}, {absl::StrCat(decision.permit_id())}});
   facts.Add({{"predicted cost"}, {ShortNumber(decision.predicted_cost())}});
+  if (decision.has_predicted_busy_time()) {
+    facts.Add({{"predicted busy time"}, {BusyTime(decision.predicted_busy_time())}});
+  }
+  if (decision.probe()) {
+    facts.Add(
+        {{"probe"}, {"let through to be measured: report it, and later ones are predicted by it"}});
+  }
   if (decision.verdict() == v1::VERDICT_DENIED) {
     facts.Add({{"retry after"}, {RetryAfter(decision)}});
   }
@@ -42,17 +76,19 @@ Table Facts(const v1::Decision& decision) {
 }
 
 Table Violations(const v1::Decision& decision) {
-  Table table(Titles("REFUSED BY,RULE,LIMIT,LEVEL,>OBSERVED,>AT MOST,SIGNAL,RETRY AFTER,"));
+  constexpr char kTitles[] = "REFUSED BY,RULE,LIMIT,LEVEL,>OBSERVED,>AT MOST,SIGNAL,RETRY AFTER,";
+  Table table(Titles(absl::StrCat(kTitles, OwesSinceAReport(decision) ? ",OWED SINCE" : ",")));
   for (const v1::Violation& violation : decision.violations()) {
     table.Add({{violation.budget()},
                {violation.rule()},
                {Word(violation.limit_kind())},
                {violation.level()},
-               {ShortNumber(violation.observed())},
-               {ShortNumber(violation.limit())},
+               {AmountOf(violation, violation.observed())},
+               {AmountOf(violation, violation.limit())},
                {violation.signal()},
                {RetryAfter(violation.has_retry_after(), violation.retry_after())},
-               {violation.warn() ? "only a warning" : "", Paint::kWarn}});
+               {violation.warn() ? "only a warning" : "", Paint::kWarn},
+               {OwedSince(violation), Paint::kWarn}});
   }
   return table;
 }
@@ -85,9 +121,14 @@ Table DecisionCsv(const v1::Decision& decision) {
   Table table(
       Titles("verdict,reason,permit_id,predicted_cost,retry_after_s,priority,chunk_scale,"
              "violations,health_profile,health_state,health_speed,health_pressure,health_signal,"
-             "sample_age_s,message"));
+             "sample_age_s,message,predicted_busy_time_s,probe,owed_since,owed_report,owed_for_s"));
   const bool health = decision.has_health();
   const v1::Health& h = decision.health();
+  const auto owes = std::find_if(decision.violations().begin(), decision.violations().end(),
+                                 [](const v1::Violation& v) { return v.has_reported_debt(); });
+  const bool owed = owes != decision.violations().end();
+  const v1::ReportedDebt& debt =
+      owed ? owes->reported_debt() : v1::ReportedDebt::default_instance();
   table.Add({{Word(decision.verdict())},
              {Word(decision.reason())},
              {decision.has_permit_id() ? absl::StrCat(decision.permit_id()) : ""},
@@ -102,7 +143,12 @@ Table DecisionCsv(const v1::Decision& decision) {
              {health ? ExactNumber(h.pressure()) : ""},
              {h.signal()},
              {Seconds(h.has_sample_age(), h.sample_age())},
-             {decision.message()}});
+             {decision.message()},
+             {Seconds(decision.has_predicted_busy_time(), decision.predicted_busy_time())},
+             {decision.probe() ? "true" : "false"},
+             {Rfc3339(owed, debt.reported_at())},
+             {owed ? ExactNumber(debt.reported()) : ""},
+             {Seconds(owed, debt.owed_for())}});
   return table;
 }
 

@@ -32,6 +32,12 @@ void SetTimestamp(absl::Time time, google::protobuf::Timestamp& to) {
   to.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
 }
 
+void SetDuration(absl::Duration duration, google::protobuf::Duration& to) {
+  absl::Duration rest;
+  to.set_seconds(absl::IDivDuration(duration, absl::Seconds(1), &rest));
+  to.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
+}
+
 std::string Word(v1::Verdict verdict) {
   return Short(v1::Verdict_Name(verdict), "VERDICT_", verdict);
 }
@@ -86,6 +92,21 @@ std::string Sentence(const v1::Health& health) {
                  ? absl::StrCat(", sampled ", ShortDuration(FromProto(health.sample_age())), " ago")
                  : ", never sampled");
   return text;
+}
+
+std::string Amount(double value, v1::BudgetUnit unit) {
+  return absl::StrCat(ShortNumber(value), unit == v1::BUDGET_UNIT_BUSY_TIME ? " s" : "");
+}
+
+std::string Word(v1::BudgetUnit unit) {
+  if (unit == v1::BUDGET_UNIT_UNSPECIFIED) return "";
+  return Short(v1::BudgetUnit_Name(unit), "BUDGET_UNIT_", unit);
+}
+
+std::string Sentence(const v1::ReportedDebt& debt, v1::BudgetUnit unit) {
+  return absl::StrCat(LocalTimeText(FromProto(debt.reported_at())), ", a Report of ",
+                      Amount(debt.reported(), unit), ", for ",
+                      ShortDuration(FromProto(debt.owed_for())));
 }
 
 int64_t Checks(const v1::LogSum& sum) {

@@ -20,6 +20,7 @@ namespace headgate::cli {
 absl::Duration FromProto(const google::protobuf::Duration& duration);
 absl::Time FromProto(const google::protobuf::Timestamp& time);
 void SetTimestamp(absl::Time time, google::protobuf::Timestamp& to);
+void SetDuration(absl::Duration duration, google::protobuf::Duration& to);
 
 // Enum values without their prefix: "ALLOWED"; limit kinds as words: "max cost".
 std::string Word(v1::Verdict verdict);
@@ -37,6 +38,13 @@ Paint PaintOfDenied(int64_t denied, int64_t whole);
 
 // "default: HEALTHY, speed 0.5, pressure 0.5 (replication_lag_seconds), sampled 300ms ago".
 std::string Sentence(const v1::Health& health);
+
+// An amount of a budget: "250", of busy time "0.25 s".
+std::string Amount(double value, v1::BudgetUnit unit);
+// "COST", "BUSY_TIME"; empty from a server that is older.
+std::string Word(v1::BudgetUnit unit);
+// "2026-01-01 12:00:00 UTC, a Report of 1000 s, for 909s".
+std::string Sentence(const v1::ReportedDebt& debt, v1::BudgetUnit unit);
 
 // Whatever became of them.
 int64_t Checks(const v1::LogSum& sum);

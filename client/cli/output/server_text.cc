@@ -33,6 +33,23 @@ std::string ConfigText(const v1::ConfigStatus& config, Colours colours) {
   return text;
 }
 
+std::string StopsText(const v1::OverridesStatus& overrides, Colours colours) {
+  std::string text;
+  for (const v1::Override& stop : overrides.stops()) {
+    const std::string& target = stop.selector().target();
+    const std::string line = absl::StrCat(
+        "EVERYTHING", target.empty() ? "" : " on ", target,
+        stop.kind() == v1::OVERRIDE_KIND_THROTTLE
+            ? absl::StrCat(" IS THROTTLED by ", ShortNumber(100 * stop.ratio()), " % ")
+            : " IS PAUSED ",
+        stop.has_expires_at() ? absl::StrCat("until ", LocalTimeText(FromProto(stop.expires_at())))
+                              : "until it is ended",
+        " by ", stop.actor(), ": ", stop.reason(), " (override ", stop.id(), ")");
+    absl::StrAppend(&text, Painted(Escaped(line), Paint::kBad, colours), "\n");
+  }
+  return text;
+}
+
 Cell Ago(bool present, const google::protobuf::Duration& age) {
   if (!present) return {"never", Paint::kWarn};
   return {absl::StrCat(ShortDuration(FromProto(age)), " ago")};
@@ -53,11 +70,11 @@ Table Profiles(const v1::TargetStatus& target) {
 }
 
 Table Controllers(const v1::TargetStatus& target) {
-  Table table(Titles("AUTO BUDGET,MEASURING,>RATE FOUND,>FOREGROUND/s ALONE,>WITH BATCH"));
+  Table table(Titles("AUTO BUDGET,MEASURING,>RATE FOUND/s,>FOREGROUND/s ALONE,>WITH BATCH"));
   for (const v1::ControllerStatus& controller : target.controllers()) {
     table.Add({{controller.budget()},
                {controller.phase()},
-               {ShortNumber(controller.rate())},
+               {Amount(controller.rate(), v1::BUDGET_UNIT_BUSY_TIME)},
                {ShortNumber(controller.foreground_alone())},
                {ShortNumber(controller.foreground_with_batch())}});
   }

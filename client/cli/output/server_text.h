@@ -15,6 +15,10 @@ namespace headgate::cli {
 // The configuration in force and why a newer file is not.
 std::string ConfigText(const v1::ConfigStatus& config, Colours colours);
 
+// "EVERYTHING on main IS PAUSED until ... by ann: disk full (override 7)", a line for each
+// emergency stop in force.
+std::string StopsText(const v1::OverridesStatus& overrides, Colours colours);
+
 // "2.5s ago", "never".
 Cell Ago(bool present, const google::protobuf::Duration& age);
 

@@ -7,11 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "client/cli/arguments/actor.h"
 #include "client/cli/arguments/parse_value.h"
 #include "client/cli/commands.h"
 #include "client/cli/connection/connection.h"
 #include "client/cli/output/proto_text.h"
-#include "client/cli/override/actor.h"
+#include "client/cli/output/terminal_text.h"
 #include "client/cli/override/override_fetch.h"
 #include "client/cli/override/override_text.h"
 #include "common/system_clock.h"
@@ -25,6 +26,7 @@ v1::Selector SelectorOf(const Globals& globals, const OverrideArguments& argumen
   v1::Selector selector;
   if (!arguments.segment.empty()) selector.set_segment(arguments.segment);
   if (!arguments.identity.empty()) selector.set_identity(arguments.identity);
+  if (arguments.everything) selector.set_everything(true);
   selector.set_target(globals.target);
   return selector;
 }
@@ -56,6 +58,8 @@ bool Covers(const v1::Selector& wider, const v1::Selector& selector) {
       wider.target() != selector.target()) {
     return false;
   }
+  if (wider.everything()) return true;
+  if (selector.everything()) return false;
   if (selector.has_segment()) return wider.segment() == selector.segment();
   const std::string& identity = selector.identity();
   if (wider.has_identity()) {
@@ -85,8 +89,22 @@ int ExplainNothingToEnd(const v1::Selector& selector, Connection& connection,
                          "; `headgate explain` says what a rule of the configuration does")
           : absl::StrCat("no override is on exactly ", whom, ", but it is held by ",
                          absl::StrJoin(holders, " and "),
-                         "; to make an exception, add --for DURATION"));
+                         selector.everything() ? "; say --target as well"
+                                               : "; to make an exception, add --for DURATION"));
   return ToInt(ExitStatus::kUsage);
+}
+
+// The pauses and throttles of everything that stay, such as one of a single target, in a line each.
+// Who may not list them is told nothing.
+std::string StopsThatStay(Connection& connection) {
+  std::string text;
+  const absl::StatusOr<v1::ListOverridesResponse> all = ListOverrides(connection, {});
+  if (!all.ok()) return text;
+  for (const v1::Override& override : all->overrides()) {
+    if (!override.selector().everything() || !Holds(override)) continue;
+    absl::StrAppend(&text, Escaped(absl::StrCat("still in force: ", Mention(override))), "\n");
+  }
+  return text;
 }
 
 // Ends what pauses or throttles exactly this selector.
@@ -117,7 +135,11 @@ int EndHolders(const Globals& globals, const OverrideArguments& arguments, const
   }
   if (!ended.overrides().empty()) {
     console.Print(
-        ended, [&] { return ChangesText(ended, Change::kEnded); },
+        ended,
+        [&] {
+          return ChangesText(ended, Change::kEnded) +
+                 (arguments.everything ? StopsThatStay(connection) : "");
+        },
         [&] { return OverridesCsv(ended); });
   }
   return ToInt(failure.ok() ? ExitStatus::kOk : console.Fail(WithActorHelp(failure)));
@@ -144,7 +166,8 @@ int RunOverride(const Globals& globals, const OverrideArguments& arguments,
   v1::ListOverridesResponse one;
   *one.add_overrides() = made->override();
   return console.Print(
-      *made, [&] { return ChangesText(one, Change::kMade); }, [&] { return OverridesCsv(one); });
+      *made, [&] { return ChangesText(one, Change::kMade) + StopText(*made); },
+      [&] { return OverridesCsv(one); });
 }
 
 }  // namespace headgate::cli

@@ -35,7 +35,8 @@ absl::StatusOr<v1::ListOverrideEventsResponse> ListEvents(Connection& connection
         connection.Call(&Stub::ListOverrideEvents, request);
     if (!page.ok()) return page.status();
     for (v1::OverrideEvent& event : *page->mutable_events()) {
-      if (!IsOn(event.override(), target)) continue;
+      // What else was done is shown for every target: only its text says where.
+      if (event.has_override() && !IsOn(event.override(), target)) continue;
       *all.add_events() = std::move(event);
       if (all.events_size() == most) return all;
     }

@@ -1,10 +1,12 @@
 #include "client/cli/override/override_text.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/output/value_text.h"
@@ -36,7 +38,7 @@ std::string ExpiryText(const v1::Override& override) {
 }
 
 constexpr char kTitles[] =
-    "id,kind,identity,segment,target,ratio,actor,reason,created_at,expires_at";
+    "id,kind,identity,segment,target,ratio,actor,reason,created_at,expires_at,everything";
 
 std::vector<Cell> CsvCells(const v1::Override& override) {
   const v1::Selector& selector = override.selector();
@@ -49,7 +51,8 @@ std::vector<Cell> CsvCells(const v1::Override& override) {
           {override.actor()},
           {override.reason()},
           {Rfc3339(override.has_created_at(), override.created_at())},
-          {Rfc3339(override.has_expires_at(), override.expires_at())}};
+          {Rfc3339(override.has_expires_at(), override.expires_at())},
+          {selector.everything() ? "true" : "false"}};
 }
 
 // "until 2026-01-01 02:00:00 UTC", "until it is deleted".
@@ -72,9 +75,17 @@ std::string DoneText(const v1::Override& override) {
   }
 }
 
+bool IsStop(const v1::Override& override) {
+  return override.selector().everything() &&
+         (override.kind() == v1::OVERRIDE_KIND_PAUSE || Throttles(override));
+}
+
 }  // namespace
 
 std::string SelectorText(const v1::Selector& selector) {
+  if (selector.everything()) {
+    return absl::StrCat("everything", selector.target().empty() ? "" : " on ", selector.target());
+  }
   return absl::StrCat(selector.has_segment() ? "segment " : "",
                       selector.has_segment() ? selector.segment() : selector.identity(),
                       selector.target().empty() ? "" : " on ", selector.target());
@@ -98,12 +109,30 @@ std::string ChangesText(const v1::ListOverridesResponse& overrides, Change chang
   return text;
 }
 
+std::string StopText(const v1::CreateOverrideResponse& made) {
+  const v1::Override& override = made.override();
+  if (!IsStop(override)) return "";
+  const std::string& target = override.selector().target();
+  std::string text = "not stopped: what was let in before, until it asks again; ";
+  if (made.exempt_rule_count() == 0) {
+    absl::StrAppend(&text, "no rule exempts anybody");
+  } else {
+    absl::StrAppend(&text, "whom ", made.exempt_rule_count(),
+                    made.exempt_rule_count() == 1 ? " rule exempts: " : " rules exempt: ",
+                    absl::StrJoin(made.exempt_rules(), "; "),
+                    made.exempt_rule_count() > made.exempt_rules_size() ? "; ..." : "");
+  }
+  return absl::StrCat(Escaped(text), "\n", "to end it: headgate resume --everything",
+                      target.empty() ? "" : " --target ", Escaped(target),
+                      " --reason 'what has changed'\n");
+}
+
 Table OverridesTable(const v1::ListOverridesResponse& overrides) {
   Table table(Titles(">ID,WHAT,WHOM,UNTIL,BY,REASON,MADE"));
   for (const v1::Override& override : overrides.overrides()) {
     table.Add({{absl::StrCat(override.id())},
                {What(override)},
-               {SelectorText(override.selector())},
+               {SelectorText(override.selector()), IsStop(override) ? Paint::kBad : Paint::kPlain},
                {ExpiryText(override)},
                {override.actor()},
                {override.reason()},
@@ -121,11 +150,12 @@ Table OverridesCsv(const v1::ListOverridesResponse& overrides) {
 Table EventsTable(const v1::ListOverrideEventsResponse& events) {
   Table table(Titles("WHEN,EVENT,>ID,WHAT,WHOM,BY,REASON"));
   for (const v1::OverrideEvent& event : events.events()) {
+    const bool of_override = event.has_override();
     table.Add({{LocalTimeText(FromProto(event.happened_at()))},
                {KindText(event.kind())},
-               {absl::StrCat(event.override().id())},
-               {What(event.override())},
-               {SelectorText(event.override().selector())},
+               {of_override ? absl::StrCat(event.override().id()) : ""},
+               {of_override ? What(event.override()) : event.change()},
+               {of_override ? SelectorText(event.override().selector()) : ""},
                {event.actor()},
                {event.reason()}});
   }
@@ -133,14 +163,17 @@ Table EventsTable(const v1::ListOverrideEventsResponse& events) {
 }
 
 Table EventsCsv(const v1::ListOverrideEventsResponse& events) {
-  Table table(Titles(absl::StrCat("event,happened_at,what,by,why,", kTitles)));
+  Table table(Titles(absl::StrCat("event,happened_at,what,by,why,", kTitles, ",change")));
   for (const v1::OverrideEvent& event : events.events()) {
     std::vector<Cell> row = {{absl::StrCat(event.id())},
                              {Rfc3339(event.has_happened_at(), event.happened_at())},
                              {KindText(event.kind())},
                              {event.actor()},
                              {event.reason()}};
-    for (Cell& cell : CsvCells(event.override())) row.push_back(std::move(cell));
+    std::vector<Cell> cells = CsvCells(event.override());
+    if (!event.has_override()) std::fill(cells.begin(), cells.end(), Cell());
+    for (Cell& cell : cells) row.push_back(std::move(cell));
+    row.push_back({event.change()});
     table.Add(std::move(row));
   }
   return table;

@@ -12,7 +12,7 @@
 
 namespace headgate::cli {
 
-// "job:etl", "segment vcopier", "etl on main".
+// "job:etl", "segment vcopier", "etl on main", "everything".
 std::string SelectorText(const v1::Selector& selector);
 // "override 3 on etl (paused by bob: freeze)".
 std::string Mention(const v1::Override& override);
@@ -20,6 +20,9 @@ std::string Mention(const v1::Override& override);
 // What was done to these, in one line each.
 enum class Change { kMade, kEnded };
 std::string ChangesText(const v1::ListOverridesResponse& overrides, Change change);
+
+// Whom an emergency stop does not stop, and how it is ended, in a line each. Empty: it is no stop.
+std::string StopText(const v1::CreateOverrideResponse& made);
 
 Table OverridesTable(const v1::ListOverridesResponse& overrides);
 Table OverridesCsv(const v1::ListOverridesResponse& overrides);

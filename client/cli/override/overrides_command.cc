@@ -4,12 +4,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/arguments/actor.h"
 #include "client/cli/arguments/parse_value.h"
 #include "client/cli/commands.h"
 #include "client/cli/connection/connection.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/value_text.h"
-#include "client/cli/override/actor.h"
 #include "client/cli/override/override_fetch.h"
 #include "client/cli/override/override_text.h"
 #include "common/system_clock.h"

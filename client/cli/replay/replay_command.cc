@@ -86,7 +86,7 @@ int RunReplay(const Globals& globals, const ReplayArguments& arguments, const Co
   if (!replayed.ok()) {
     const std::vector<std::string> findings = Findings(replayed.status(), arguments.config);
     if (findings.empty()) return ToInt(console.Fail(replayed.status()));
-    PrintVerdict(arguments.config, findings, console);
+    PrintVerdict(arguments.config, findings, {}, console);
     return ToInt(ExitStatus::kUsage);
   }
   SortByChange(*replayed);

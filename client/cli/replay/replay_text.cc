@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -15,8 +17,11 @@
 namespace headgate::cli {
 namespace {
 
+// A replay of the configuration in force shows how inexact a replay is: what differs from that is
+// the other configuration's doing.
 int64_t Change(const v1::ReplayedIdentity& replayed) {
-  return replayed.denied_after() - replayed.denied_before();
+  return replayed.denied_after() -
+         (replayed.has_denied_in_force() ? replayed.denied_in_force() : replayed.denied_before());
 }
 
 // The numbers before and after may differ: Checks that cannot be decided again are left out.
@@ -41,8 +46,23 @@ std::string Summary(const v1::ReplayThrottleLogResponse& response, const std::st
     all.set_denied_after(all.denied_after() + replayed.denied_after());
     all.set_allowed_cost_before(all.allowed_cost_before() + replayed.allowed_cost_before());
     all.set_allowed_cost_after(all.allowed_cost_after() + replayed.allowed_cost_after());
+    if (!replayed.has_denied_in_force()) continue;
+    all.set_allowed_in_force(all.allowed_in_force() + replayed.allowed_in_force());
+    all.set_denied_in_force(all.denied_in_force() + replayed.denied_in_force());
+    all.set_allowed_cost_in_force(all.allowed_cost_in_force() + replayed.allowed_cost_in_force());
   }
   if (ChecksBefore(all) == 0) return "no such Check is in the log.";
+  if (all.has_denied_in_force()) {
+    const int64_t checks = all.allowed_in_force() + all.denied_in_force();
+    return absl::StrCat(Denied(all.denied_before(), ChecksBefore(all)),
+                        " were denied. Replayed, the ", "configuration in force denies ",
+                        all.denied_in_force(), " (", Percent(all.denied_in_force(), checks),
+                        ") and ", file, " ", all.denied_after(), " (",
+                        Percent(all.denied_after(), ChecksAfter(all)),
+                        "). Cost allowed: ", ShortNumber(all.allowed_cost_before()),
+                        "; replayed: ", ShortNumber(all.allowed_cost_in_force()), " and ",
+                        ShortNumber(all.allowed_cost_after()), ".");
+  }
   return absl::StrCat(Denied(all.denied_before(), ChecksBefore(all)), " were denied; with ", file,
                       " ", Denied(all.denied_after(), ChecksAfter(all)),
                       " would be. Cost allowed: ", ShortNumber(all.allowed_cost_before()),
@@ -59,22 +79,28 @@ Table ChangedTable(const v1::ReplayThrottleLogResponse& response, int lines) {
   for (const v1::ReplayedIdentity& replayed : response.identities()) {
     targets = targets || replayed.target() != response.identities(0).target();
   }
-  Table table(
-      Titles(absl::StrCat("WHO,>CHECKS,>DENIED,>,>WOULD BE,>,>CHANGE,>COST ALLOWED,>WOULD BE,",
-                          targets ? "TARGET" : "")));
+  const bool baseline = response.identities(0).has_denied_in_force();
+  Table table(Titles(absl::StrCat("WHO,>CHECKS,>DENIED,>,", baseline ? ">REPLAYED," : "",
+                                  ">WOULD BE,>,>CHANGE,>COST ALLOWED,>WOULD BE,",
+                                  targets ? "TARGET" : "")));
   for (int i = 0; i < lines; ++i) {
     const v1::ReplayedIdentity& replayed = response.identities(i);
     const int64_t change = Change(replayed);
-    table.Add({{replayed.identity()},
-               {absl::StrCat(ChecksBefore(replayed))},
-               {absl::StrCat(replayed.denied_before())},
-               Share(replayed.denied_before(), ChecksBefore(replayed)),
-               {absl::StrCat(replayed.denied_after())},
-               Share(replayed.denied_after(), ChecksAfter(replayed)),
-               {absl::StrFormat("%+d", change), change > 0 ? Paint::kBad : Paint::kGood},
-               {ShortNumber(replayed.allowed_cost_before())},
-               {ShortNumber(replayed.allowed_cost_after())},
-               {targets ? replayed.target() : ""}});
+    std::vector<Cell> row = {{replayed.identity()},
+                             {absl::StrCat(ChecksBefore(replayed))},
+                             {absl::StrCat(replayed.denied_before())},
+                             Share(replayed.denied_before(), ChecksBefore(replayed))};
+    if (baseline) row.push_back({absl::StrCat(replayed.denied_in_force())});
+    for (Cell cell : std::vector<Cell>{
+             {absl::StrCat(replayed.denied_after())},
+             Share(replayed.denied_after(), ChecksAfter(replayed)),
+             {absl::StrFormat("%+d", change), change > 0 ? Paint::kBad : Paint::kGood},
+             {ShortNumber(replayed.allowed_cost_before())},
+             {ShortNumber(replayed.allowed_cost_after())},
+             {targets ? replayed.target() : ""}}) {
+      row.push_back(std::move(cell));
+    }
+    table.Add(std::move(row));
   }
   return table;
 }
@@ -116,7 +142,7 @@ std::string ReplayText(const v1::ReplayThrottleLogResponse& response,
 Table ReplayCsv(const v1::ReplayThrottleLogResponse& response) {
   Table table(
       Titles("identity,target,allowed_before,denied_before,allowed_after,denied_after,allowed_cost_"
-             "before,allowed_cost_after"));
+             "before,allowed_cost_after,allowed_in_force,denied_in_force,allowed_cost_in_force"));
   for (const v1::ReplayedIdentity& replayed : response.identities()) {
     table.Add({{replayed.identity()},
                {replayed.target()},
@@ -125,7 +151,11 @@ Table ReplayCsv(const v1::ReplayThrottleLogResponse& response) {
                {absl::StrCat(replayed.allowed_after())},
                {absl::StrCat(replayed.denied_after())},
                {ExactNumber(replayed.allowed_cost_before())},
-               {ExactNumber(replayed.allowed_cost_after())}});
+               {ExactNumber(replayed.allowed_cost_after())},
+               {replayed.has_allowed_in_force() ? absl::StrCat(replayed.allowed_in_force()) : ""},
+               {replayed.has_denied_in_force() ? absl::StrCat(replayed.denied_in_force()) : ""},
+               {replayed.has_allowed_cost_in_force() ? ExactNumber(replayed.allowed_cost_in_force())
+                                                     : ""}});
   }
   return table;
 }

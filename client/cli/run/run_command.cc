@@ -19,15 +19,12 @@ int RunCommand(const RunArguments& arguments, client::Permit& permit, const Cons
   const absl::StatusOr<int> status = RunInForeground(arguments.command);
   if (!status.ok()) console.Complain(std::string(status.status().message()));
   if (!status.ok() && !absl::IsInternal(status.status())) {
-    // The command did not run. Report refuses nothing but what is no cost, and 0 is one.
-    permit.Report(0).IgnoreError();
+    // The command did not run. Report refuses only what is no cost or no busy time, and 0 is both.
+    permit.Report({.actual_cost = 0, .busy_time = absl::ZeroDuration()}).IgnoreError();
     return absl::IsNotFound(status.status()) ? kNotFound : kNotExecutable;
   }
-  if (arguments.report_cost) {
-    permit.Report(*arguments.report_cost).IgnoreError();  // checked when it was parsed
-  } else {
-    permit.ReportElapsed();
-  }
+  // The permit measures the time by itself; the cost was checked when it was parsed.
+  permit.Report({.actual_cost = arguments.report_cost}).IgnoreError();
   return status.ok() ? *status : ToInt(ExitStatus::kFailed);
 }
 
@@ -42,6 +39,12 @@ std::string WhyNot(const absl::Status& error) {
 void Deliver(PermitWaiter& waiter, absl::Duration timeout, const Console& console) {
   const bool sent = waiter.client().Flush(timeout);
   const client::ReportStats stats = waiter.client().report_stats();
+  if (stats.overrun > 0) {
+    console.Complain(
+        "it cost far more than was predicted, and was not charged in full; `headgate explain` "
+        "shows "
+        "what is owed");
+  }
   if (stats.refused > 0) {
     console.Complain("the server does not know the permit any more; its cost was not reported");
   } else if (!sent || stats.failed + stats.dropped > 0) {

@@ -44,8 +44,31 @@ void AddConfig(const v1::ConfigStatus& config, Table& table) {
   for (const std::string& error : config.errors()) {
     Add({.kind = "config_error", .name = config.path(), .detail = error}, table);
   }
+  for (const std::string& warning : config.warnings()) {
+    Add({.kind = "config_warning", .name = config.path(), .detail = warning}, table);
+  }
   for (const std::string& field : config.pending_restart()) {
     Add({.kind = "pending_restart", .name = field}, table);
+  }
+}
+
+void AddPermits(const v1::GetStatusResponse& status, Table& table) {
+  if (!status.has_permits()) return;
+  const v1::PermitsStatus& permits = status.permits();
+  const auto count = [&table](const char* kind, int64_t value) {
+    Add({.kind = kind, .value = absl::StrCat(value)}, table);
+  };
+  count("permits_capacity", permits.capacity());
+  count("permits_most_for_one", permits.most_for_one());
+  count("permits_turned_away", permits.turned_away());
+  count("permits_without", permits.without_permit());
+  for (const v1::PermitHolder& holder : permits.holders()) {
+    Add({.kind = "permit_holder",
+         .name = holder.name(),
+         .state = holder.is_caller() ? "caller" : "root identity",
+         .value = absl::StrCat(holder.permits()),
+         .detail = absl::StrCat("turned away ", holder.turned_away())},
+        table);
   }
 }
 
@@ -73,6 +96,15 @@ void AddOverrides(const v1::GetStatusResponse& status, Table& table) {
        .value = absl::StrCat(status.overrides().in_force()),
        .detail = status.overrides().error()},
       table);
+  for (const v1::Override& stop : status.overrides().stops()) {
+    Add({.kind = "stop",
+         .target = stop.selector().target(),
+         .name = absl::StrCat(stop.id()),
+         .state = stop.kind() == v1::OVERRIDE_KIND_THROTTLE ? "throttled" : "paused",
+         .value = stop.kind() == v1::OVERRIDE_KIND_THROTTLE ? ExactNumber(stop.ratio()) : "",
+         .detail = absl::StrCat(stop.actor(), ": ", stop.reason())},
+        table);
+  }
 }
 
 void AddSnapshot(const v1::GetStatusResponse& status, Table& table) {
@@ -105,6 +137,10 @@ void AddTransport(const v1::GetStatusResponse& status, Table& table) {
         table);
   }
   const v1::AccessStatus& access = status.access();
+  Add({.kind = "access", .state = status.has_access() ? "on" : "off"}, table);
+  for (const std::string& warning : status.warnings()) {
+    Add({.kind = "warning", .detail = warning}, table);
+  }
   if (!access.token_file().empty()) {
     Add({.kind = "tokens",
          .name = access.token_file(),
@@ -173,6 +209,7 @@ Table StatusCsv(const v1::GetStatusResponse& status) {
   Add({.kind = "buckets_owing", .value = absl::StrCat(status.buckets_owing())}, table);
   Add({.kind = "buckets_capacity", .value = absl::StrCat(status.buckets_capacity())}, table);
   Add({.kind = "live_evictions", .value = absl::StrCat(status.live_evictions())}, table);
+  AddPermits(status, table);
   AddThrottleLog(status.throttle_log(), table);
   AddOverrides(status, table);
   AddSnapshot(status, table);

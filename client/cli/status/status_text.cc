@@ -53,6 +53,42 @@ std::string ThrottleLogText(const v1::ThrottleLogStatus& log, Colours colours) {
   return text;
 }
 
+std::string HolderText(const v1::PermitHolder& holder) {
+  if (holder.name().empty()) return "many others together";
+  return absl::StrCat(holder.is_caller() ? "caller " : "", Escaped(holder.name()));
+}
+
+// Who has the permits, and who was refused one.
+std::string PermitsText(const v1::PermitsStatus& permits, Colours colours) {
+  constexpr int kMost = 5;
+  std::string have;
+  std::string refused;
+  for (int i = 0; i < permits.holders_size(); ++i) {
+    const v1::PermitHolder& holder = permits.holders(i);
+    const auto add = [&](int64_t count, std::string& to) {
+      if (count == 0) return;
+      absl::StrAppend(&to, to.empty() ? "" : ", ", HolderText(holder), " ", count);
+    };
+    if (i < kMost) add(holder.permits(), have);
+    add(holder.turned_away(), refused);
+  }
+  std::string text;
+  if (!have.empty()) {
+    absl::StrAppend(&text, "most permits: ", have, "; another could come to ",
+                    permits.most_for_one(), " of ", permits.capacity(), "\n");
+  }
+  if (permits.turned_away() > 0) {
+    absl::StrAppend(&text, Painted("turned away for want of a permit:", Paint::kBad, colours), " ",
+                    permits.turned_away(), " Checks", refused.empty() ? "" : ", of ", refused,
+                    "\n");
+  }
+  if (permits.without_permit() > 0) {
+    absl::StrAppend(&text, Painted("charged without a permit:", Paint::kWarn, colours), " ",
+                    permits.without_permit(), " Checks, whose holders had their share\n");
+  }
+  return text;
+}
+
 std::string OverridesText(const v1::GetStatusResponse& status, Colours colours) {
   if (!status.has_overrides()) return "";
   const v1::OverridesStatus& overrides = status.overrides();
@@ -105,6 +141,15 @@ std::string TransportText(const v1::GetStatusResponse& status, Colours colours) 
                       Escaped(tls.error()), "\n");
     }
   }
+  absl::StrAppend(&text, status.has_access()
+                             ? "access is on\n"
+                             : "access is off: everybody who reaches the port may do everything\n");
+  for (const std::string& warning : status.warnings()) {
+    absl::StrAppend(&text, Painted("warning:", Paint::kBad, colours), " ", Escaped(warning), "\n");
+  }
+  for (const std::string& warning : status.config().warnings()) {
+    absl::StrAppend(&text, Painted("warning:", Paint::kWarn, colours), " ", Escaped(warning), "\n");
+  }
   for (const auto error : absl::StrSplit(status.access().error(), '\n', absl::SkipEmpty())) {
     absl::StrAppend(&text, Painted("newest tokens REFUSED:", Paint::kBad, colours), " ",
                     Escaped({error.data(), error.size()}), "\n");
@@ -152,12 +197,13 @@ std::string StatusText(const v1::GetStatusResponse& status, const std::string& a
   if (status.has_started_at()) {
     absl::StrAppend(&text, ", started ", LocalTimeText(FromProto(status.started_at())));
   }
-  absl::StrAppend(&text, "\n", ConfigText(status.config(), colours), "permits outstanding ",
+  absl::StrAppend(&text, "\n", StopsText(status.overrides(), colours),
+                  ConfigText(status.config(), colours), "permits outstanding ",
                   status.permits_outstanding(), "; buckets owing ", status.buckets_owing(), " of ",
                   status.buckets_capacity(), ", evicted while owing ", status.live_evictions(),
-                  "\n", ThrottleLogText(status.throttle_log(), colours),
-                  OverridesText(status, colours), SnapshotText(status, colours),
-                  TransportText(status, colours));
+                  "\n", PermitsText(status.permits(), colours),
+                  ThrottleLogText(status.throttle_log(), colours), OverridesText(status, colours),
+                  SnapshotText(status, colours), TransportText(status, colours));
   for (const v1::TargetStatus& target : status.targets()) {
     const std::string name =
         target.name().empty() ? "target without a name" : absl::StrCat("target ", target.name());

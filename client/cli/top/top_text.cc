@@ -30,7 +30,7 @@ Cell Fill(const v1::BudgetStatus& budget) {
 
 std::string Rate(const v1::BudgetStatus& budget) {
   if (!budget.has_rate()) return "unlimited";
-  return absl::StrCat(ShortNumber(budget.rate()), budget.auto_rate() ? " auto" : "");
+  return absl::StrCat(Amount(budget.rate(), budget.unit()), budget.auto_rate() ? " auto" : "");
 }
 
 std::string Permits(const v1::BudgetStatus& budget) {
@@ -42,20 +42,22 @@ std::string Permits(const v1::BudgetStatus& budget) {
 
 Table Budgets(const TopAnswers& answers) {
   Table table(
-      Titles("BUDGET,TARGET,MODE,DEBT OF BURST,>DEBT,>BURST,>RATE/s,>SPEED,>PERMITS,SPLIT,>OWING"));
+      Titles("BUDGET,TARGET,MODE,DEBT OF BURST,>DEBT,>BURST,>RATE/s,>SPEED,>PERMITS,SPLIT,>OWING,"
+             ">OVERRUNS"));
   for (const v1::BudgetStatus& budget : answers.budgets.budgets()) {
     const bool enforced = budget.mode() == "ENFORCE";
     table.Add({{budget.budget()},
                {budget.target()},
                {budget.mode(), enforced ? Paint::kPlain : Paint::kDim},
                Fill(budget),
-               {ShortNumber(budget.debt())},
-               {budget.has_burst() ? ShortNumber(budget.burst()) : "unlimited"},
+               {Amount(budget.debt(), budget.unit())},
+               {budget.has_burst() ? Amount(budget.burst(), budget.unit()) : "unlimited"},
                {Rate(budget)},
                {ShortNumber(budget.speed()), budget.speed() < 1 ? Paint::kWarn : Paint::kPlain},
                {Permits(budget)},
                {budget.split()},
-               {absl::StrCat(budget.buckets_owing())}});
+               {absl::StrCat(budget.buckets_owing())},
+               {budget.overruns() == 0 ? "" : absl::StrCat(budget.overruns()), Paint::kWarn}});
   }
   return table;
 }
@@ -67,7 +69,7 @@ Table Buckets(const TopAnswers& answers) {
                {bucket.budget()},
                {bucket.target()},
                {Bar(bucket.fill()), PaintOfFill(bucket.fill())},
-               {ShortNumber(bucket.debt())},
+               {Amount(bucket.debt(), bucket.unit())},
                {bucket.has_empty_in() ? ShortDuration(FromProto(bucket.empty_in())) : "never"}});
   }
   return table;
@@ -108,7 +110,8 @@ std::string TopText(const TopAnswers& answers, const std::string& address, Colou
   std::string text = absl::StrCat(
       "headgated ", Escaped(status.version()), " at ", address, "; permits outstanding ",
       status.permits_outstanding(), "; buckets owing ", status.buckets_owing(), " of ",
-      status.buckets_capacity(), "\n", ConfigText(status.config(), colours), "\n");
+      status.buckets_capacity(), "\n", StopsText(status.overrides(), colours),
+      ConfigText(status.config(), colours), "\n");
   for (const v1::TargetStatus& target : status.targets()) {
     absl::StrAppend(&text, TargetText(target, colours));
   }
@@ -121,8 +124,9 @@ std::string TopText(const TopAnswers& answers, const std::string& address, Colou
 }
 
 Table TopCsv(const TopAnswers& answers) {
-  Table table(
-      Titles("kind,target,budget,bucket,mode,debt,burst,rate,speed,outstanding,fill,empty_in_s"));
+  Table table(Titles(
+      "kind,target,budget,bucket,mode,debt,burst,rate,speed,outstanding,fill,empty_in_s,unit,"
+      "overruns"));
   for (const v1::BudgetStatus& budget : answers.budgets.budgets()) {
     table.Add({{"budget"},
                {budget.target()},
@@ -133,7 +137,11 @@ Table TopCsv(const TopAnswers& answers) {
                {budget.has_burst() ? ExactNumber(budget.burst()) : ""},
                {budget.has_rate() ? ExactNumber(budget.rate()) : ""},
                {ExactNumber(budget.speed())},
-               {budget.has_outstanding() ? absl::StrCat(budget.outstanding()) : ""}});
+               {budget.has_outstanding() ? absl::StrCat(budget.outstanding()) : ""},
+               {},
+               {},
+               {Word(budget.unit())},
+               {absl::StrCat(budget.overruns())}});
   }
   for (const v1::BucketStatus& bucket : answers.buckets.buckets()) {
     table.Add({{"bucket"},
@@ -147,7 +155,8 @@ Table TopCsv(const TopAnswers& answers) {
                {},
                {},
                {ExactNumber(bucket.fill())},
-               {Seconds(bucket.has_empty_in(), bucket.empty_in())}});
+               {Seconds(bucket.has_empty_in(), bucket.empty_in())},
+               {Word(bucket.unit())}});
   }
   return table;
 }

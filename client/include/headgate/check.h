@@ -21,11 +21,18 @@ namespace headgate::client {
 // The largest estimate or actual cost; the server's limit, too.
 inline constexpr double kMaxCost = 1e15;
 
+// What a budget is measured in. The two are never mixed.
+enum class BudgetUnit {
+  kCost,      // the unit of the jobs' own estimates: rows, bytes, the planner's cost units
+  kBusyTime,  // seconds for which work keeps the database busy
+  kUnknown,   // of a server older or newer than this client
+};
+
 // One chunk of work.
 struct CheckRequest {
   std::string identity = {};  // who wants to work; empty: the client's own
   std::string target = {};    // which database cluster; empty: the client's own
-  // In the job's unit: rows, bytes, the planner's cost units, seconds. Absent and 0 differ.
+  // In the job's own unit: rows, bytes, the planner's cost units. Absent and 0 differ.
   std::optional<double> estimated_cost = {};
   std::string pattern = {};  // what kind of work, such as a query's identifier; may be empty
   std::map<std::string, std::string> tags = {};  // further properties for rules to match
@@ -47,6 +54,7 @@ enum class Reason {
   kMaxCost,
   kMaxConcurrency,
   kCapacity,
+  kPermits,  // the caller has its share of the server's permits
   kUnknown,  // of a server newer than this client
 };
 
@@ -58,6 +66,7 @@ enum class LimitKind {
   kMaxCost,
   kMaxConcurrency,
   kProbe,
+  kPermits,
   kUnknown,  // of a server newer than this client
 };
 
@@ -67,6 +76,13 @@ enum class HealthState {
   kHealthy,
   kStale,
   kUnknown,  // of a server newer than this client
+};
+
+// A Report that left a budget with more debt than its burst.
+struct ReportedDebt {
+  absl::Time reported_at = {};
+  double reported = 0;           // in the unit of the budget: cost, or seconds
+  absl::Duration owed_for = {};  // until what is above the burst has drained
 };
 
 // One limit that refused, or would have.
@@ -80,6 +96,9 @@ struct Violation {
   std::string signal = {};
   bool warn = false;                               // this one did not deny
   std::optional<absl::Duration> retry_after = {};  // absent: never
+  BudgetUnit unit = BudgetUnit::kUnknown;          // of the budget
+  // To which the debt is due. Absent: there is none, or it is not known any more.
+  std::optional<ReportedDebt> reported_debt = {};
 };
 
 struct Health {
@@ -96,7 +115,12 @@ struct Answer {
   Reason reason = Reason::kNone;
   // What a report refers to. Absent: there is nothing to report.
   std::optional<uint64_t> permit_id = {};
-  double predicted_cost = 0;  // what was charged, cost units
+  double predicted_cost = 0;  // what was charged to budgets of cost, in the unit of the estimate
+  // What was charged to budgets of busy time. Absent: there is none among them.
+  std::optional<absl::Duration> predicted_busy_time = {};
+  // It was let through though more was predicted than a budget could ever admit, so that the
+  // prediction is measured: the report of this one counts for those that follow.
+  bool probe = false;
   // On a denial, when to ask again; absent where waiting will not help.
   std::optional<absl::Duration> retry_after = {};
   std::vector<Violation> violations = {};
@@ -110,16 +134,41 @@ struct Answer {
   bool allowed() const { return verdict == Verdict::kAllowed; }
 };
 
-// What the work under one permit really cost.
+// What one chunk of work really took. Both may be left out, and mostly are.
+struct WorkDone {
+  // In the unit of the estimate: rows where that was rows. Absent: the predicted cost stands.
+  // Seconds are no cost, unless the estimate was in seconds.
+  std::optional<double> actual_cost = {};
+  // How long the database was busy with it. Absent: the time from the answer to the report.
+  std::optional<absl::Duration> busy_time = {};
+};
+
+// What is reported of the work under one permit.
 struct PermitReport {
   uint64_t permit_id = 0;
-  double actual_cost = 0;  // in the budget's cost units; for an auto budget, the seconds it took
+  WorkDone done = {};
+  // The busy time was measured by the permit, not given by the job. Where the server takes none
+  // that is so long, the report is sent again without it, and the server's own bound counts.
+  bool measured = false;
 };
 
 enum class ReportOutcome {
   kSettled,
   kAlreadySettled,  // reported before; nothing changed
   kForgotten,       // expired so long ago that its place was needed; nothing changed
+};
+
+// What a budget was not charged of a report, since it was too far above what was predicted.
+struct Overrun {
+  std::string budget = {};
+  double reported = 0;  // in the unit of the budget: cost, or seconds
+  double charged = 0;   // of it
+};
+
+// What came of one report.
+struct ReportResult {
+  ReportOutcome outcome = ReportOutcome::kSettled;
+  std::vector<Overrun> overruns = {};
 };
 
 }  // namespace headgate::client

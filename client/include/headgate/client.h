@@ -22,7 +22,7 @@
 //     absl::StatusOr<Permit> permit = (*client)->CheckOrWait({}, absl::Minutes(10));
 //     if (!permit.ok()) return permit.status();
 //     DoOneChunk();
-//   }  // the permit reports the seconds that the chunk took
+//   }  // the permit reports for how long the chunk kept the database busy
 
 #ifndef HEADGATE_CLIENT_H_
 #define HEADGATE_CLIENT_H_
@@ -74,12 +74,6 @@ class OnUnreachable {
   double cost_units_per_second_;
 };
 
-// What a permit reports that is destroyed without a Report.
-enum class Unreported {
-  kElapsedSeconds,  // the time since it was granted: right for auto budgets, whose unit that is
-  kPredictedCost,   // what was charged stands: right for budgets in rows, bytes or other units
-};
-
 struct ClientOptions {
   std::string address = "127.0.0.1:8081";
   OnUnreachable on_unreachable;  // required
@@ -90,7 +84,6 @@ struct ClientOptions {
   // CheckOrWait asks again after this long at most, whatever retry_after says: meanwhile the
   // database may have recovered, or the rules been changed.
   absl::Duration longest_wait = absl::Seconds(10);
-  Unreported unreported = Unreported::kElapsedSeconds;
   // Once Headgate was unreachable, Proceed and FloorRate decide without asking for this long, so
   // that an outage does not cost each chunk a deadline.
   absl::Duration outage_pause = absl::Seconds(1);
@@ -110,11 +103,14 @@ struct ClientOptions {
 struct ReportStats {
   uint64_t pending = 0;    // queued or being sent
   uint64_t delivered = 0;  // taken by the server, settled before included
-  uint64_t refused = 0;    // the server knows no such permit, or not that cost
+  uint64_t refused = 0;    // the server knows no such permit, or takes no such cost or busy time
   // Lost: their call failed, with another error than those of a server that cannot be reached or is
   // overloaded. Such are a proxy's errors, PERMISSION_DENIED, and UNAUTHENTICATED three times.
   uint64_t failed = 0;
   uint64_t dropped = 0;  // lost: the queue was full, or the client's time was up
+  // Of those delivered: a budget was not charged all of it, since it was too far above what was
+  // predicted (Budget.max_overrun). Mostly a mistake of units.
+  uint64_t overrun = 0;
 };
 
 class Client {
@@ -141,11 +137,12 @@ class Client {
   absl::StatusOr<Permit> CheckOrWait(const CheckRequest& request, absl::Duration max_wait,
                                      const std::stop_token& stop = {});
 
-  // Queues a report and returns. InvalidArgument unless the cost is from 0 to kMaxCost.
-  absl::Status Report(uint64_t permit_id, double actual_cost);
+  // Queues a report and returns. InvalidArgument unless the cost is from 0 to kMaxCost and the busy
+  // time finite and not below zero. A permit's number alone is a good report for every budget.
+  absl::Status Report(uint64_t permit_id, const WorkDone& done = {});
   // Sends one report now, and tells what came of it.
-  absl::StatusOr<ReportOutcome> ReportNow(uint64_t permit_id, double actual_cost,
-                                          const std::stop_token& stop = {});
+  absl::StatusOr<ReportResult> ReportNow(uint64_t permit_id, const WorkDone& done = {},
+                                         const std::stop_token& stop = {});
   // Waits until all that was queued before is sent or lost; false if that takes longer.
   bool Flush(absl::Duration timeout);
   ReportStats report_stats() const;

@@ -71,6 +71,8 @@ class FakeHeadgate {
   void Fail(absl::Status status);
   // What all others get; at first, each is allowed. It may use this object.
   void SetHandler(Handler handler);
+  // What reports that settle are told from now on; at first, nothing.
+  void SetOverruns(std::vector<Overrun> overruns);
   // Whether calls arrive at all. Those that do not are UNAVAILABLE, and not remembered.
   enum class Network { kUp, kDown };
   void SetNetwork(Network network);

@@ -2,8 +2,9 @@
 // be.
 //
 // A permit reports exactly once: when Report is called, or else when it is destroyed, after an
-// exception as well. What it then reports is ClientOptions::unreported. Until then it holds its
-// place in budgets that limit concurrency; the server takes that back after its permit_ttl.
+// exception as well. What it reports by itself is its busy time, from the answer to the report, and
+// no cost: that is right for every budget. Until then it holds its place in budgets that limit
+// concurrency; the server takes that back after its permit_ttl.
 //
 // Reporting neither blocks nor fails for want of a connection: see Client::Report. A permit that
 // outlives its Client does no harm, but is not reported any more, only counted as dropped.
@@ -14,7 +15,7 @@
 //   absl::StatusOr<Permit> permit = client->CheckOrWait({.estimated_cost = 500}, absl::Minutes(5));
 //   if (!permit.ok()) return permit.status();
 //   const int rows = CopyNextChunk();
-//   permit->Report(rows);
+//   permit->Report({.actual_cost = rows});  // the estimate was in rows, too
 
 #ifndef HEADGATE_PERMIT_H_
 #define HEADGATE_PERMIT_H_
@@ -41,13 +42,11 @@ class Permit {
   // Settles the permit that was held here before.
   Permit& operator=(Permit&& other) noexcept;
 
-  // The actual cost, in the budget's cost units; for an auto budget, the seconds that the work
-  // took. Only the first call counts. InvalidArgument unless it is from 0 to kMaxCost: the permit
-  // is then as it was.
-  absl::Status Report(double actual_cost);
-  // The actual cost is the time since the permit was granted, in seconds.
-  void ReportElapsed();
-  // Reports nothing, now or later: the predicted cost stays charged.
+  // Without a cost the predicted one stands; without a busy time it is the time since the permit
+  // was granted. Only the first call counts. InvalidArgument unless the cost is from 0 to kMaxCost
+  // and the busy time finite and not below zero: the permit is then as it was.
+  absl::Status Report(const WorkDone& done = {});
+  // Reports nothing, now or later: what was predicted stays charged.
   void Dismiss() { core_ = nullptr; }
 
   // The answer that granted it; the advised size of the next chunk is there.

@@ -1,11 +1,12 @@
 // Statements of libpqxx that wait their turn: PostgreSQL says what a statement will cost, Headgate
-// when it may run, the clock what it took. Needs the target Headgate::pqxx.
+// when it may run, the clock for how long it was busy. Needs the target Headgate::pqxx.
 //
 // ExecThrottled asks EXPLAIN (VERBOSE, FORMAT JSON), which runs nothing, for the planner's total
 // cost and the query's identifier; asks Headgate with the one as estimate and the other as pattern,
-// so that it learns what a unit of the planner's costs in seconds; runs the statement in a
-// transaction of its own; and reports the seconds that it took, from the permit to the commit. So
-// it belongs to budgets in busy seconds, `rate: auto` among them.
+// so that it learns how long a unit of the planner's keeps the database busy; runs the statement in
+// a transaction of its own; and reports its busy time, from the permit to the commit. It reports no
+// cost: rows that were affected are not in the planner's units. So budgets of busy time, `rate:
+// auto` among them, are charged what it took, and budgets of cost what the planner said.
 //
 // No transaction is open while it waits: one would hold back vacuum, and keep locks. Query
 // identifiers take `compute_query_id = on` on the server, or pg_stat_statements; without them the
@@ -52,6 +53,10 @@ struct ThrottleOptions {
   std::map<std::string, std::string> tags = {};
   absl::Duration max_wait = absl::InfiniteDuration();
   std::stop_token stop = {};
+  // The actual cost, for those whose budgets of cost are in another unit than the planner's, such
+  // as the rows that were affected: Headgate then learns how many there are to a unit of the
+  // planner's. It must not throw. Null: no cost is reported.
+  std::function<double(const pqxx::result&)> actual_cost = nullptr;
 };
 
 namespace internal {

@@ -35,7 +35,7 @@ class Transport {
                                        const std::stop_token& stop) = 0;
 
   // Settles at most kMaxReports permits; one result for each, in order.
-  virtual absl::StatusOr<std::vector<absl::StatusOr<ReportOutcome>>> Report(
+  virtual absl::StatusOr<std::vector<absl::StatusOr<ReportResult>>> Report(
       absl::Span<const PermitReport> reports, absl::Duration timeout,
       const std::stop_token& stop) = 0;
 

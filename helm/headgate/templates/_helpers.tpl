@@ -55,6 +55,15 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 {{- end -}}
 
+{{- define "headgate.headless" -}}
+{{ include "headgate.fullname" . }}-headless
+{{- end -}}
+
+{{/* The Secret with the server's certificate. */}}
+{{- define "headgate.tlsSecret" -}}
+{{- default (printf "%s-tls" (include "headgate.fullname" .)) .Values.tls.existingSecret -}}
+{{- end -}}
+
 {{/* What a certificate has to be issued for. */}}
 {{- define "headgate.host" -}}
 {{ include "headgate.fullname" . }}.{{ .Release.Namespace }}.svc
@@ -110,6 +119,7 @@ seccompProfile:
 {{ toYaml $config }}
 {{- else -}}
 # No targets, no budgets, no rules: everything is allowed.
+{}
 {{- end -}}
 {{- end -}}
 
@@ -132,11 +142,6 @@ seccompProfile:
 {{- end -}}
 {{- end -}}
 
-{{/* A value as text, 0 too; nothing for none. */}}
-{{- define "headgate.given" -}}
-{{- if not (kindIs "invalid" .) }}{{ . }}{{ end -}}
-{{- end -}}
-
 {{- define "headgate.httpPort" -}}
 - name: http
   port: {{ .Values.service.httpPort }}
@@ -144,9 +149,17 @@ seccompProfile:
   appProtocol: http
 {{- end -}}
 
-{{/* What tells the Service with the HTTP port from that of callers, where they are two. */}}
+{{/* What tells the Service with the HTTP port from the others. */}}
 {{- define "headgate.httpLabels" -}}
-{{- if ne .Values.service.type "ClusterIP" -}}
 app.kubernetes.io/component: http
 {{- end -}}
+
+{{/* (list $ labels): those of the Service with the HTTP port, with these too. */}}
+{{- define "headgate.httpServiceLabels" -}}
+{{- toYaml (merge (include "headgate.httpLabels" (index . 0) | fromYaml) (include "headgate.labelsWith" . | fromYaml)) -}}
+{{- end -}}
+
+{{/* Without TLS it is HTTP/2 in plaintext, which meshes want to be told. */}}
+{{- define "headgate.grpcProtocol" -}}
+{{ ternary "https" "kubernetes.io/h2c" .Values.tls.enabled }}
 {{- end -}}

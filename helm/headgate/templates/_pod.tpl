@@ -51,6 +51,17 @@ readinessProbe:
   {{- toYaml .Values.probes.readiness | nindent 2 }}
 {{- end -}}
 
+{{- define "headgate.environment" -}}
+{{- with .Values.extraEnv -}}
+env:
+  {{- toYaml . | nindent 2 }}
+{{ end }}
+{{- with .Values.extraEnvFrom -}}
+envFrom:
+  {{- toYaml . | nindent 2 }}
+{{- end -}}
+{{- end -}}
+
 {{/* Whole folders, without subPath: only those follow when a ConfigMap or Secret changes. */}}
 {{- define "headgate.volumeMounts" -}}
 - name: config
@@ -104,7 +115,7 @@ readinessProbe:
 {{- if .Values.tls.enabled }}
 - name: tls
   secret:
-    secretName: {{ .Values.tls.existingSecret }}
+    secretName: {{ include "headgate.tlsSecret" . }}
     defaultMode: 0440
 {{- end }}
 {{- if $ca.existingSecret }}

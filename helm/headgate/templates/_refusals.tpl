@@ -2,6 +2,7 @@
 What values.schema.json cannot say in words that help. Each refusal names the value and what to do.
 */}}
 {{- define "headgate.refuse" -}}
+{{- include "headgate.refuseOpen" . -}}
 {{- include "headgate.refuseConfig" . -}}
 {{- include "headgate.refuseTls" . -}}
 {{- include "headgate.refuseCallers" . -}}
@@ -11,6 +12,17 @@ What values.schema.json cannot say in words that help. Each refusal names the va
 {{- include "headgate.refuseListening" . -}}
 {{- include "headgate.refuseObjects" . -}}
 {{- include "headgate.refuseVolume" . -}}
+{{- end -}}
+
+{{/* The pod's ports are never on loopback alone: neither callers nor probes would arrive. */}}
+{{- define "headgate.refuseOpen" -}}
+{{- $elsewhere := printf "the server listens on %s for the whole cluster" .Values.server.listenHost -}}
+{{- if not (or .Values.insecure .Values.config.access) -}}
+{{- fail (printf "config.access is missing: %s, and whoever reaches it could spend any budget and pause all work. Set config.access.callers, with tls.enabled for certificates and tokens; or insecure: true to let everybody in" $elsewhere) -}}
+{{- end -}}
+{{- if not (or .Values.insecure .Values.networkPolicy.enabled) -}}
+{{- fail (printf "networkPolicy.enabled is false: %s, and /metrics is plaintext. Set networkPolicy.enabled: true, and in networkPolicy.callers who may call; or insecure: true where something else keeps others away" $elsewhere) -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "headgate.refuseConfig" -}}
@@ -36,8 +48,17 @@ What values.schema.json cannot say in words that help. Each refusal names the va
 {{- define "headgate.refuseTls" -}}
 {{- $tls := .Values.tls -}}
 {{- $ca := $tls.clientCa -}}
-{{- if and $tls.enabled (not $tls.existingSecret) -}}
-{{- fail "tls.enabled takes tls.existingSecret: the name of a Secret of type kubernetes.io/tls" -}}
+{{- if and $tls.enabled (not (or $tls.existingSecret $tls.certManager.enabled)) -}}
+{{- fail "tls.enabled takes tls.existingSecret, the name of a Secret of type kubernetes.io/tls, or tls.certManager.enabled" -}}
+{{- end -}}
+{{- if and $tls.certManager.enabled (not $tls.enabled) -}}
+{{- fail "tls.certManager.enabled takes tls.enabled: the certificate would be for nothing" -}}
+{{- end -}}
+{{- if and $tls.certManager.enabled $tls.existingSecret -}}
+{{- fail "tls: give existingSecret or certManager.enabled, not both: cert-manager would write the Secret that is there" -}}
+{{- end -}}
+{{- if and $tls.certManager.enabled (not $tls.certManager.issuerRef.name) -}}
+{{- fail "tls.certManager.enabled takes tls.certManager.issuerRef.name: who issues the certificate" -}}
 {{- end -}}
 {{- if and $tls.existingSecret (not $tls.enabled) -}}
 {{- fail "tls.existingSecret is set, but tls.enabled is false: nothing would be encrypted" -}}
@@ -165,6 +186,9 @@ What values.schema.json cannot say in words that help. Each refusal names the va
 {{- if and $service.loadBalancerSourceRanges (ne $service.type "LoadBalancer") -}}
 {{- fail "service.loadBalancerSourceRanges takes service.type LoadBalancer: nothing else heeds them" -}}
 {{- end -}}
+{{- if and (ne $service.type "ClusterIP") .Values.networkPolicy.enabled (not .Values.networkPolicy.callers) -}}
+{{- fail (printf "networkPolicy.callers is empty: service.type %s is for callers from outside, whom the NetworkPolicy would keep out. Name them, such as ipBlock: {cidr: 10.20.0.0/16}" $service.type) -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "headgate.refuseObjects" -}}
@@ -177,10 +201,6 @@ What values.schema.json cannot say in words that help. Each refusal names the va
 {{- $monitor := .Values.serviceMonitor -}}
 {{- if and $monitor.enabled (gt (include "headgate.seconds" $monitor.scrapeTimeout | float64) (include "headgate.seconds" $monitor.interval | float64)) -}}
 {{- fail (printf "serviceMonitor.scrapeTimeout: %s is longer than serviceMonitor.interval, %s, which Prometheus refuses" $monitor.scrapeTimeout $monitor.interval) -}}
-{{- end -}}
-{{- $budget := .Values.podDisruptionBudget -}}
-{{- if and $budget.enabled (not (or (include "headgate.given" $budget.minAvailable) (include "headgate.given" $budget.maxUnavailable))) -}}
-{{- fail "podDisruptionBudget: give minAvailable or maxUnavailable" -}}
 {{- end -}}
 {{- end -}}
 

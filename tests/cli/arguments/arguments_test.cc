@@ -97,12 +97,43 @@ TEST(Arguments, IdentityMayBeNamedLikeACommandOrAnOption) {
   EXPECT_EQ(ParseAs<CheckArguments>({"check", "--", "-x:etl"}).work.identity, "-x:etl");
 }
 
-TEST(Arguments, ReportTakesPairs) {
-  const auto report = ParseAs<ReportArguments>({"report", "18446744073709551615", "310", "7", "0"});
-  ASSERT_EQ(report.reports.size(), 2u);
-  EXPECT_EQ(report.reports[0].permit, 18446744073709551615u);
-  EXPECT_EQ(report.reports[0].cost, 310);
-  EXPECT_EQ(report.reports[1].cost, 0);
+TEST(Arguments, ReportTakesAPermitAndBothMeasures) {
+  const auto bare = ParseAs<ReportArguments>({"report", "18446744073709551615"});
+  EXPECT_EQ(bare.permit, 18446744073709551615u);
+  EXPECT_EQ(bare.actual_cost, std::nullopt);
+  EXPECT_EQ(bare.busy_time, std::nullopt);
+  const auto full =
+      ParseAs<ReportArguments>({"report", "7", "--actual-cost", "0", "--busy-time", "1m30s"});
+  EXPECT_EQ(full.actual_cost, 0);
+  EXPECT_EQ(full.busy_time, absl::Seconds(90));
+}
+
+TEST(Arguments, CostsAndForgiveTakeWhomAndWhy) {
+  const auto costs = ParseAs<CostsArguments>({"costs", "job-7:etl", "--pattern", "copy"});
+  EXPECT_EQ(costs.identity, "job-7:etl");
+  EXPECT_EQ(costs.pattern, "copy");
+  const auto forget =
+      ParseAs<ForgetCostsArguments>({"costs", "forget", "--pattern", "copy", "--reason", "units"});
+  EXPECT_EQ(forget.pattern, "copy");
+  EXPECT_EQ(forget.who.reason, "units");
+  const auto forgive =
+      ParseAs<ForgiveArguments>({"forgive", "job-7:etl", "--budget", "rows", "--tag-value", "acme",
+                                 "--reason", "units", "--actor", "ann"});
+  EXPECT_EQ(forgive.identity, "job-7:etl");
+  EXPECT_EQ(forgive.budget, "rows");
+  EXPECT_EQ(forgive.tag_value, "acme");
+  EXPECT_EQ(forgive.who.actor, "ann");
+}
+
+TEST(Arguments, CostsAndForgiveShowWhatIsMissing) {
+  EXPECT_THAT(Refusal({"costs", "forget", "--reason", "x"}),
+              AllOf(HasSubstr("takes an identity"), HasSubstr("headgate costs forget job-7:etl")));
+  EXPECT_THAT(Refusal({"costs", "forget", "etl", "--pattern", "p", "--reason", "x"}),
+              HasSubstr("takes an identity"));
+  EXPECT_THAT(Refusal({"costs", "forget", "etl"}), HasSubstr("needs --reason"));
+  EXPECT_THAT(Refusal({"forgive", "etl", "--reason", "x"}), HasSubstr("needs --budget"));
+  EXPECT_THAT(Refusal({"forgive", "etl", "--budget", "rows"}), HasSubstr("needs --reason"));
+  EXPECT_THAT(Refusal({"forgive", "--budget", "rows", "--reason", "x"}), HasSubstr("identity"));
 }
 
 TEST(Arguments, RunLeavesItsCommandUntouched) {
@@ -130,11 +161,13 @@ TEST(Arguments, WrongUsageSaysWhatIsWrong) {
   EXPECT_THAT(Refusal({"check", "a", "--tag", "x=1", "--tag", "x=2"}), HasSubstr("twice"));
   EXPECT_THAT(Refusal({"check", "a", "--wait", "5"}), HasSubstr("--wait: '5' is not a duration"));
   EXPECT_THAT(Refusal({"check", "a", "--colour"}), HasSubstr("--colour"));
-  EXPECT_THAT(Refusal({"report"}), HasSubstr("report: takes pairs of a permit and a cost"));
-  EXPECT_THAT(Refusal({"report", "1"}), HasSubstr("pairs"));
-  EXPECT_THAT(Refusal({"report", "-1", "2"}), HasSubstr("-1"));
-  EXPECT_THAT(Refusal({"report", "1.5", "2"}), HasSubstr("'1.5' is not a permit"));
-  EXPECT_THAT(Refusal({"report", "99999999999999999999", "2"}), HasSubstr("is not a permit"));
+  EXPECT_THAT(Refusal({"report"}), HasSubstr("permit"));
+  EXPECT_THAT(Refusal({"report", "1", "41.5"}), HasSubstr("headgate report 1 --actual-cost 41.5"));
+  EXPECT_THAT(Refusal({"report", "-1"}), HasSubstr("-1"));
+  EXPECT_THAT(Refusal({"report", "1.5"}), HasSubstr("'1.5' is not a permit"));
+  EXPECT_THAT(Refusal({"report", "99999999999999999999"}), HasSubstr("is not a permit"));
+  EXPECT_THAT(Refusal({"report", "1", "--actual-cost", "-2"}), HasSubstr("--actual-cost"));
+  EXPECT_THAT(Refusal({"report", "1", "--busy-time", "90"}), HasSubstr("--busy-time"));
   EXPECT_THAT(Refusal({"run", "--identity", "a"}), HasSubstr("command after --"));
   EXPECT_THAT(Refusal({"run", "--identity", "a", "--"}), HasSubstr("command after --"));
   EXPECT_THAT(Refusal({"run", "--identity", "a", "ls"}), HasSubstr("ls"));
@@ -172,6 +205,20 @@ TEST(Arguments, HelpAndVersionAreNoFailures) {
     EXPECT_THAT(std::get<Ended>(parsed).text, HasSubstr("Exit status"));
   }
   EXPECT_THAT(std::get<Ended>(ParseArguments({"--version"})).text, HasSubstr("headgate 0."));
+}
+
+TEST(ParseArguments, RunWithoutDashesSaysWhatIsMissing) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"run", "--identity", "job:etl"},
+        {"run", "--identity", "job:etl", "--"},
+        {"run", "--identity", "job:etl", "psql", "-c", "VACUUM"},
+        {"run", "psql", "-c", "VACUUM"}}) {
+    const Parsed parsed = ParseArguments(words);
+    const auto* const ended = std::get_if<Ended>(&parsed);
+    ASSERT_NE(ended, nullptr);
+    EXPECT_EQ(ended->status, ExitStatus::kUsage);
+    EXPECT_THAT(ended->text, testing::HasSubstr("run: takes a command after --")) << words.back();
+  }
 }
 
 }  // namespace

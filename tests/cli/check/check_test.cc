@@ -187,31 +187,70 @@ TEST(ReportCommand, SettlesPermits) {
   };
   const std::string first = permit();
   const std::string second = permit();
-  const Finished report = server.Headgate({"report", first, "30", second, "10"});
+  const Finished report = server.Headgate({"report", first, "--actual-cost", "30"});
   EXPECT_EQ(report.status, 0);
-  EXPECT_THAT(report.out, AllOf(HasSubstr(first + "  SETTLED"), HasSubstr(second + "  SETTLED")));
-  EXPECT_EQ(server.Debt("job:etl"), 40);
-  EXPECT_THAT(server.Headgate({"report", first, "30", "-o", "csv"}).out,
-              "permit_id,outcome,error\r\n" + first + ",ALREADY_SETTLED,\r\n");
+  EXPECT_THAT(report.out, HasSubstr(first + "  SETTLED"));
+  EXPECT_EQ(server.Headgate({"report", second}).status, 0);  // as predicted
+  EXPECT_EQ(server.Debt("job:etl"), 70);
+  EXPECT_THAT(server.Headgate({"report", first, "-o", "csv"}).out,
+              "permit_id,outcome,error,overruns\r\n" + first + ",ALREADY_SETTLED,,\r\n");
+}
+
+TEST(ReportCommand, SaysWhatWasNotCharged) {
+  TestServer server(OneBudget(RateBudget("rows", 10, 100)));
+  const Finished check = server.Headgate({"check", "job:etl", "--cost", "5", "-o", "json"});
+  const std::string permit = At(ParseJson(check.out)["decision"], "permit_id").string_value();
+  const Finished report = server.Headgate({"report", permit, "--actual-cost", "1e12"});
+  EXPECT_EQ(report.status, 0);
+  EXPECT_THAT(report.out,
+              AllOf(HasSubstr("CHARGED ONLY"), HasSubstr("rows: 100 of 1000000000000")));
+}
+
+TEST(ReportCommand, ABusyTimeThatCannotBeIsTwoAndSaysWhy) {
+  TestServer server(OneBudget(RateBudget("rows", 10, 100)));
+  const Finished check = server.Headgate({"check", "job:etl", "--cost", "5", "-o", "json"});
+  const std::string permit = At(ParseJson(check.out)["decision"], "permit_id").string_value();
+  const Finished report = server.Headgate({"report", permit, "--busy-time", "100h"});
+  EXPECT_EQ(report.status, 2);
+  EXPECT_THAT(report.out, AllOf(HasSubstr("REFUSED"), HasSubstr("not rows")));
 }
 
 TEST(ReportCommand, UnknownPermitIsTwo) {
   TestServer server(OneBudget(RateBudget("rows", 10, 100)));
-  const Finished report = server.Headgate({"report", "12345", "30"});
+  const Finished report = server.Headgate({"report", "12345"});
   EXPECT_EQ(report.status, 2);
   EXPECT_THAT(report.out, HasSubstr("12345  REFUSED"));
 }
 
-TEST(ReportCommand, SendsMoreThanOneRpcHolds) {
-  TestServer server(OneBudget(RateBudget("rows", 10, 100)));
-  std::vector<std::string> words = {"report", "-o", "csv"};
-  for (int i = 0; i < 1500; ++i) {
-    words.push_back("1");
-    words.push_back("2");
-  }
-  const Finished report = server.Headgate(words);
-  EXPECT_EQ(report.status, 2);
-  EXPECT_EQ(std::count(report.out.begin(), report.out.end(), '\n'), 1501);
+engine::BudgetSpec BusyBudget(const std::string& name, double rate, double burst) {
+  engine::BudgetSpec budget = RateBudget(name, rate, burst);
+  budget.unit = engine::BudgetUnit::kBusyTime;
+  return budget;
+}
+
+TEST(CheckCommand, ShowsThePredictedBusyTimeAndItsUnit) {
+  TestServer server(OneBudget(BusyBudget("busy", 0.5, 2)));
+  const Finished allowed = server.Headgate({"check", "job:etl", "--cost", "700"});
+  EXPECT_EQ(allowed.status, 0);
+  EXPECT_THAT(allowed.out, HasSubstr("predicted busy time"));
+  const Finished explain = server.Headgate({"explain", "job:etl", "--cost", "700"});
+  EXPECT_THAT(explain.out, AllOf(HasSubstr(" 2 s "), HasSubstr(" 0.5 s ")));
+  EXPECT_THAT(
+      server.Headgate({"explain", "job:etl", "-o", "csv"}).out,
+      AllOf(HasSubstr(",unit,owed_since,owed_report,owed_for_s\r\n"), HasSubstr(",BUSY_TIME,")));
+}
+
+// "owes 909 s since a Report of 1,000 s": who is locked out by an earlier Report is told so.
+TEST(CheckCommand, SaysSinceWhichReportTheDebtIsOwed) {
+  TestServer server(OneBudget(BusyBudget("busy", 1, 2)));
+  const Finished check = server.Headgate({"check", "job:etl", "-o", "json"});
+  const std::string permit = At(ParseJson(check.out)["decision"], "permit_id").string_value();
+  EXPECT_EQ(server.Headgate({"report", permit, "--busy-time", "1000s"}).status, 0);
+  const Finished denied = server.Headgate({"check", "job:etl"});
+  EXPECT_EQ(denied.status, 1);
+  EXPECT_THAT(denied.out, AllOf(HasSubstr("OWED SINCE"), HasSubstr("a Report of 1000 s, for ")));
+  EXPECT_THAT(server.Headgate({"explain", "job:etl"}).out, HasSubstr("a Report of 1000 s, for "));
+  EXPECT_THAT(server.Headgate({"check", "job:etl", "-o", "csv"}).out, HasSubstr(",1000,"));
 }
 
 TEST(ExplainCommand, ShowsRulesBucketsAndWhatWouldHelp) {
@@ -287,7 +326,7 @@ TEST(ExplainCommand, HasTheAdviceInEveryFormat) {
   EXPECT_EQ(json["to_be_allowed"].list_value().values(0).string_value(), advice);
   EXPECT_THAT(server.Headgate({"explain", "job:etl", "--cost", "40", "-o", "csv"}).out,
               HasSubstr("\r\nDENIED,rows,,charge,40,90,100,10,1,,,,3,CAPACITY,0,false,burst,\"" +
-                        advice + "\"\r\n"));
+                        advice + "\",COST,,,\r\n"));
 }
 
 TEST(ExplainCommand, HasARowForARuleThatDeniesWhatIsChargedToNothing) {
@@ -299,9 +338,9 @@ TEST(ExplainCommand, HasARowForARuleThatDeniesWhatIsChargedToNothing) {
   EXPECT_THAT(csv.out,
               HasSubstr("\r\nDENIED,,,freeze,,,,,,,,,,DENY_RULE,0,,rule,\"rule 'freeze' has to be "
                         "removed, or no longer match this identity; headgate resume lets it "
-                        "through meanwhile\"\r\n"));
+                        "through meanwhile\",,,,\r\n"));
   const Finished allowed = server.Headgate({"explain", "job:other", "-o", "csv"});
-  EXPECT_THAT(allowed.out, HasSubstr("\r\nALLOWED,,,,,,,,,,,,,,0,,,\r\n"));
+  EXPECT_THAT(allowed.out, HasSubstr("\r\nALLOWED,,,,,,,,,,,,,,0,,,,,,,\r\n"));
 }
 
 TEST(ExplainCommand, SaysInTheHeadlineWhatChanceRejects) {
@@ -352,7 +391,8 @@ TEST(ExplainCommand, AllowedIsZeroInEveryFormat) {
   EXPECT_EQ(At(bucket, "burst").number_value(), 100);
   const Finished csv = server.Headgate({"explain", "job:etl", "--cost", "40", "-o", "csv"});
   EXPECT_EQ(csv.status, 0);
-  EXPECT_THAT(csv.out, HasSubstr("\r\nALLOWED,rows,,charge,40,0,100,10,1,,,,0,,0,false,,\r\n"));
+  EXPECT_THAT(csv.out,
+              HasSubstr("\r\nALLOWED,rows,,charge,40,0,100,10,1,,,,0,,0,false,,,COST,,,\r\n"));
 }
 
 }  // namespace

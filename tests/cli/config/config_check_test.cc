@@ -103,5 +103,23 @@ TEST_F(ConfigCheck, FindsTheServerOnPath) {
   EXPECT_EQ(CheckAlone(bin, {"config", "check", file}).status, 0);
 }
 
+TEST_F(ConfigCheck, WarnsOfWhatIsProbablyNotMeantAndTakesIt) {
+  const std::string file = Write("f.yaml", "budgets: [{name: b, max_cost: 5}]\n");
+  const Finished checked = RunHeadgate({"config", "check", file});
+  EXPECT_EQ(checked.status, 0);
+  EXPECT_EQ(checked.out, file + ": ok\n");
+  EXPECT_EQ(checked.err, file + ":1:18: warning: no rule charges budget 'b': it limits nothing\n");
+  EXPECT_EQ(RunHeadgate({"config", "check", file, "-o", "json"}).out,
+            "{\"file\": \"" + file + "\", \"ok\": true, \"errors\": [], \"warnings\": [\"" + file +
+                ":1:18: warning: no rule charges budget 'b': it limits nothing\"]}\n");
+}
+
+TEST_F(ConfigCheck, RefusesAFileThatWasEmptied) {
+  const std::string file = Write("f.yaml", "");
+  const Finished checked = RunHeadgate({"config", "check", file});
+  EXPECT_EQ(checked.status, 2);
+  EXPECT_THAT(checked.err, testing::HasSubstr("has no content"));
+}
+
 }  // namespace
 }  // namespace headgate::cli

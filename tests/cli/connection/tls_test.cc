@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cli/run_headgate.h"
+#include "tests/testing/silent_server.h"
 #include "tests/testing/wait_until.h"
 #include "tests/tls/manual_time.h"
 #include "tests/tls/tls_fixture.h"
@@ -20,7 +22,9 @@ namespace headgate::cli {
 namespace {
 
 using config::ClientCertificates;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using tls::TlsServer;
 
 class CommandOverTls : public testing::Test {
@@ -107,6 +111,95 @@ TEST_F(CommandOverTls, SaysThatTheServerSpeaksNone) {
   EXPECT_EQ(check.status, 3);
   EXPECT_EQ(check.err, absl::StrCat("headgate: cannot reach ", address,
                                     ": the server speaks no TLS; try without --tls\n"));
+}
+
+// A server that has no room for another connection closes it before a word is said.
+TEST(CommandToFullServer, SaysThatItMayBeFullAndNotThatTlsIsWrong) {
+  InProcessOptions options;
+  options.rpc.connections.max_open = 1;
+  TlsServer server(ClientCertificates::kNone, options);
+  const TempFolder folder;
+  ReplaceFile(folder.File("ca.crt"), server.authority.certificate());
+  grpc::SslCredentialsOptions trust;
+  trust.pem_root_certs = server.authority.certificate();
+  const auto holder = server.Connect(trust);
+  ASSERT_TRUE(TlsServer::CheckOver(holder).ok());
+  for (int i = 0; i < 6; ++i) {
+    const Finished check = RunHeadgate(
+        {"check", "job:etl", "--address", server.address(), "--tls-ca", folder.File("ca.crt")});
+    EXPECT_EQ(check.status, 3);
+    EXPECT_THAT(check.err, HasSubstr("the server closes the connection at once: it may be full "
+                                     "(server.max_connections) or stopping, or speak no TLS"));
+    EXPECT_THAT(check.err, Not(HasSubstr("try without --tls")));
+  }
+  const Finished plain = RunHeadgate({"check", "job:etl", "--address", server.address()});
+  EXPECT_EQ(plain.status, 3);
+  EXPECT_THAT(plain.err, HasSubstr("it may be full (server.max_connections) or stopping"));
+  EXPECT_THAT(plain.err, Not(HasSubstr("TLS")));
+}
+
+TEST(CommandToFullServer, InPlaintextSaysSoToo) {
+  InProcessOptions options;
+  options.rpc.connections.max_open = 1;
+  InProcessServer server(engine::OneBudget(engine::RateBudget("b", 10, 100)), options);
+  server.Allowed("job:etl", 1);
+  const Finished check = RunHeadgate({"check", "job:etl", "--address", server.address()});
+  EXPECT_EQ(check.status, 3);
+  EXPECT_THAT(check.err, HasSubstr("it may be full (server.max_connections) or stopping"));
+}
+
+// Listens to the first words and closes the connection without one of its own.
+class WordlessServer : public SilentServer {
+ public:
+  ~WordlessServer() {
+    shutdown(fds_[0], SHUT_RDWR);
+    thread_.join();
+  }
+
+ private:
+  static void Run(int listener) {
+    for (;;) {
+      const int connection = accept(listener, nullptr, nullptr);
+      if (connection < 0) return;
+      char words[4096];
+      (void)recv(connection, words, sizeof(words), 0);
+      close(connection);
+    }
+  }
+
+  std::thread thread_{Run, fds_[0]};
+};
+
+TEST(CommandToFullServer, EndOfAConnectionWithoutAWordIsNoProofOfPlaintext) {
+  const WordlessServer server;
+  const Finished check = RunHeadgate({"check", "job:etl", "--address", server.address(), "--tls"});
+  EXPECT_EQ(check.status, 3);
+  EXPECT_THAT(check.err, HasSubstr("it may be full (server.max_connections) or stopping, or "
+                                   "speak no TLS"));
+  EXPECT_THAT(check.err, Not(HasSubstr("try without --tls")));
+}
+
+// Where nothing is heard of a server, nothing is said of its TLS.
+TEST(CommandToNobody, BlamesNoTls) {
+  const SilentServer silent;
+  const BlackHole hole;
+  int closed_port = 0;
+  {
+    const SilentServer gone;
+    closed_port = gone.port();
+  }
+  for (const std::string& address :
+       {silent.address(), hole.address(), absl::StrCat("127.0.0.1:", closed_port)}) {
+    for (const std::vector<std::string>& tls : {std::vector<std::string>{}, {"--tls"}}) {
+      std::vector<std::string> words = {"check", "job:etl",   "--address",
+                                        address, "--timeout", "500ms"};
+      words.insert(words.end(), tls.begin(), tls.end());
+      const Finished check = RunHeadgate(words);
+      EXPECT_EQ(check.status, 3) << check.err;
+      EXPECT_THAT(check.err, AnyOf(HasSubstr("no answer"), HasSubstr("cannot reach")));
+      EXPECT_THAT(check.err, Not(AnyOf(HasSubstr("TLS"), HasSubstr("--tls"), HasSubstr("full"))));
+    }
+  }
 }
 
 TEST_F(CommandOverTls, SaysWhatIsWrongWithTheServersCertificate) {

@@ -94,7 +94,8 @@ class Day {
     const engine::CheckRequest request = {.identity = identity, .estimated_cost = 1};
     EXPECT_TRUE(server_.engine.Check(request, server_.clock.Read(), answer_).ok());
     thread_counts_.Record(request, answer_, server_.clock.Read());
-    if (answer_.permit != 0) (void)server_.engine.Report(answer_.permit, 1, server_.clock.Read());
+    if (answer_.permit != 0)
+      (void)server_.engine.Report(answer_.permit, {.cost = 1}, server_.clock.Read());
     return answer_.verdict == engine::Verdict::kAllowed;
   }
 

@@ -56,6 +56,30 @@ TEST_F(LogCommand, SaysWhenWhoWasHeldBackAndByWhat) {
       "budget 'rows': burst (83 %), 1 more   debt 130 over 100\n");
 }
 
+TEST_F(LogCommand, ShowsWhomNoRuleMatches) {
+  SetSums({Sum("job-7:elt", 40, 0)});
+  const Finished shown = Headgate({"log", "--unmatched"});
+  EXPECT_EQ(shown.status, 0);
+  EXPECT_THAT(shown.out, HasSubstr("job-7:elt      40"));
+  ASSERT_EQ(log().queries().size(), 1);
+  const v1::QueryThrottleLogRequest query = log().queries()[0];
+  EXPECT_THAT(query.filter().reasons(), ElementsAre(v1::REASON_UNMATCHED));
+  EXPECT_THAT(query.group_by(), ElementsAre(v1::LOG_GROUP_IDENTITY));
+  EXPECT_EQ(query.order(), v1::LOG_ORDER_MOST_CHECKS);
+  SetSums({});
+  EXPECT_THAT(Headgate({"log", "--unmatched"}).out,
+              EndsWith(": every Check was matched by some rule.\n"));
+  EXPECT_EQ(Headgate({"log", "--unmatched", "--heat"}).status, 2);
+}
+
+TEST_F(LogCommand, SaysHowManyChecksAreMissingWhileTheStoreIsBehind) {
+  SetSums({Sum("job-7:etl", 40, 2)});
+  log().sums.set_waiting_checks(73);
+  EXPECT_THAT(Headgate({"log", "--top"}).out,
+              EndsWith("73 newer Checks are missing here, because the log's store is behind: "
+                       "headgate status says why\n"));
+}
+
 TEST_F(LogCommand, AsksForWhatItWasTold) {
   Headgate({"log",          "online-ddl",
             "--target",     "main",

@@ -78,6 +78,8 @@ TEST(Cause, NamesTheBudgetOrTheRule) {
             "budget 'rows': max cost | cost 130 over 100");
   EXPECT_EQ(Both(CauseOf(v1::LIMIT_KIND_MAX_CONCURRENCY, 3, 3)),
             "budget 'rows': max concurrency | 3 of 3 permits");
+  EXPECT_EQ(Both(CauseOf(v1::LIMIT_KIND_PERMITS, 16384, 16384)),
+            "its share of permits | 16384 of 16384 permits");
   EXPECT_EQ(Both(CauseOf(v1::LIMIT_KIND_RATE, 1, 0)), "budget 'rows': a rate of 0 | ");
   EXPECT_EQ(Both(CauseOf(v1::LIMIT_KIND_PROBE, 1, 0)), "budget 'rows': measuring | ");
   v1::DenialCause rule = CauseOf(v1::LIMIT_KIND_RULE, 0.3, 0.4);
@@ -180,6 +182,20 @@ TEST(Heat, ShowsTheMostDeniedAndCountsTheRest) {
   EXPECT_LT(text.find("job-4"), text.find("job-3"));
   EXPECT_THAT(text, HasSubstr("\nand 3 more\n"));
   EXPECT_THAT(text, Not(HasSubstr("job-2")));
+}
+
+TEST(HeatText, KeepsTheRootOfAnIdentityThatIsTooLong) {
+  v1::QueryThrottleLogResponse sums;
+  Set(Today(6, 0), sums.mutable_from());
+  Set(Today(7, 0), sums.mutable_to());
+  *sums.add_sums() = Sum("d666bbfc_169e_11ed:vcopier:vreplication:online-ddl", 1, 3);
+  *sums.add_sums() = Sum("job:a-root-that-is-longer-than-a-label-may-be", 1, 2);
+  *sums.add_sums() = Sum("one-segment-that-is-longer-than-a-label", 1, 1);
+  const HeatOptions options{.step = absl::Minutes(10), .zone = absl::UTCTimeZone(), .columns = 60};
+  const std::string text = HeatText(sums, options, Colours::kOff);
+  EXPECT_THAT(text, HasSubstr("\nd666bbfc_169…:online-ddl "));
+  EXPECT_THAT(text, HasSubstr("\n…:a-root-that-is-longer…  "));
+  EXPECT_THAT(text, HasSubstr("\none-segment-that-is-lon…  "));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cli/json.h"
-#include "tests/cli/test_server.h"
+#include "tests/cli/override/operator_commands.h"
 
 namespace headgate::cli {
 namespace {
@@ -29,38 +29,13 @@ engine::PolicySpec Policy() {
   return policy;
 }
 
-class OverrideCommands : public ::testing::Test {
+class OverrideCommands : public OperatorCommands {
  protected:
-  Finished Run(std::vector<std::string> words) {
-    SubprocessOptions options = server_.Options();
-    options.environment["HEADGATE_ACTOR"] = "alice";
-    options.environment["TZ"] = "UTC";
-    return RunHeadgate(std::move(words), options);
-  }
-  // What it prints, if it succeeds.
-  std::string Out(std::vector<std::string> words) {
-    const Finished finished = Run(std::move(words));
-    EXPECT_EQ(finished.status, 0) << finished.err;
-    EXPECT_EQ(finished.err, "");
-    return finished.out;
-  }
-  // What it complains of, if the usage is wrong.
-  std::string Refusal(std::vector<std::string> words) {
-    const Finished finished = Run(std::move(words));
-    EXPECT_EQ(finished.status, 2) << finished.err;
-    EXPECT_EQ(finished.out, "");
-    return finished.err;
-  }
+  OverrideCommands() : OperatorCommands(Policy(), "alice") {}
+
   void Pause(const std::string& identity) {
     Out({"pause", identity, "--for", "1h", "--reason", "freeze"});
   }
-  bool Admits(const std::string& identity) {
-    const int status = Run({"check", identity, "--cost", "0"}).status;
-    EXPECT_LE(status, 1);
-    return status == 0;
-  }
-
-  TestServer server_{Policy(), {.overrides = InProcessOptions::kKept}};
 };
 
 TEST_F(OverrideCommands, PauseSaysWhatItDidInOneLineAndIsInForce) {
@@ -91,7 +66,7 @@ TEST_F(OverrideCommands, WhatIsMissingComesWithAnExample) {
   EXPECT_THAT(Refusal({"exempt", "--for", "2h", "--reason", "r"}),
               HasSubstr("takes an identity, or --segment SEGMENT"));
   EXPECT_THAT(Refusal({"pause", "etl", "--segment", "x", "--for", "2h", "--reason", "r"}),
-              HasSubstr("takes an identity, or --segment SEGMENT"));
+              HasSubstr("takes only one of an identity, --segment SEGMENT, or --everything"));
   EXPECT_THAT(Refusal({"throttle", "etl", "--for", "2h", "--reason", "r"}),
               AllOf(HasSubstr("needs --ratio"), HasSubstr("job-7:etl --ratio 0.8 --for 2h")));
   EXPECT_THAT(Refusal({"overrides", "delete", "7"}),
@@ -240,10 +215,13 @@ TEST_F(OverrideCommands, JsonIsTheResponseOfTheApi) {
 }
 
 TEST_F(OverrideCommands, CsvHasARowForEach) {
-  const std::string titles =
-      "id,kind,identity,segment,target,ratio,actor,reason,created_at,expires_at\r\n";
+  const std::string columns =
+      "id,kind,identity,segment,target,ratio,actor,reason,created_at,expires_at,"
+      "everything";
+  const std::string titles = columns + "\r\n";
   const std::string row =
-      "1,THROTTLE,etl,,,0.5,alice,\"a, b\",2026-01-01T00:00:00+00:00,2026-01-01T01:00:00+00:00";
+      "1,THROTTLE,etl,,,0.5,alice,\"a, b\",2026-01-01T00:00:00+00:00,2026-01-01T01:00:00+00:00,"
+      "false";
   const auto csv = [&](std::vector<std::string> words) {
     words.insert(words.end(), {"-o", "csv"});
     return Out(std::move(words));
@@ -252,8 +230,8 @@ TEST_F(OverrideCommands, CsvHasARowForEach) {
             titles + row + "\r\n");
   EXPECT_EQ(csv({"overrides"}), titles + row + "\r\n");
   EXPECT_EQ(csv({"overrides", "--events"}),
-            "event,happened_at,what,by,why," + titles +
-                "1,2026-01-01T00:00:00+00:00,CREATED,alice,\"a, b\"," + row + "\r\n");
+            "event,happened_at,what,by,why," + columns + ",change\r\n" +
+                "1,2026-01-01T00:00:00+00:00,CREATED,alice,\"a, b\"," + row + ",\r\n");
 }
 
 TEST_F(OverrideCommands, AServerThatCannotDoItIsFourAndNotUnreachable) {

@@ -69,6 +69,27 @@ TEST_F(ReplayCommand, ShowsWhatWouldChangeMostFirst) {
               AllOf(HasSubstr("job-3:etl "), HasSubstr("\nand 1 more that change\n2 identities")));
 }
 
+TEST_F(ReplayCommand, ShowsWhatDiffersFromAReplayOfTheConfigurationInForce) {
+  Add("job-1:etl", 0, 30);
+  Add("job-2:etl", 50, 60);
+  for (v1::ReplayedIdentity& replayed : *log().replayed.mutable_identities()) {
+    replayed.set_denied_in_force(30);
+    replayed.set_allowed_in_force(70);
+    replayed.set_allowed_cost_in_force(700);
+  }
+  EXPECT_EQ(Replay().out,
+            "2020-11-20 06:00–14:00 UTC: 50 of 200 Checks (25 %) were denied. Replayed, the "
+            "configuration in force denies 60 (30 %) and " +
+                file_ +
+                " 90 (45 %). Cost allowed: 1500; replayed: 1400 and 1100.\n"
+                "\n"
+                "WHO        CHECKS  DENIED        REPLAYED  WOULD BE        CHANGE  COST ALLOWED  "
+                "WOULD BE\n"
+                "job-2:etl     100      50  50 %        30        60  60 %     +30           500  "
+                "     400\n"
+                "1 identity does not change\n");
+}
+
 TEST_F(ReplayCommand, SendsTheFileAndWhatToReplay) {
   Replay({"etl", "--since", "2020-11-20T06:00:00Z", "--until", "2020-11-20T14:00:00Z", "--target",
           "main"});
@@ -90,9 +111,10 @@ TEST_F(ReplayCommand, JsonAndCsvHaveEverything) {
   Add("job-3:etl", 0, 80);
   EXPECT_EQ(Replay({"-o", "csv"}).out,
             "identity,target,allowed_before,denied_before,allowed_after,denied_after,"
-            "allowed_cost_before,allowed_cost_after\r\n"
-            "job-3:etl,,100,0,20,80,1000,200\r\n"
-            "job-1:etl,,100,0,100,0,1000,1000\r\n");
+            "allowed_cost_before,allowed_cost_after,allowed_in_force,denied_in_force,allowed_cost_"
+            "in_force\r\n"
+            "job-3:etl,,100,0,20,80,1000,200,,,\r\n"
+            "job-1:etl,,100,0,100,0,1000,1000,,,\r\n");
   auto fields = ParseJson(Replay({"-o", "json"}).out);
   EXPECT_EQ(fields["identities"].list_value().values_size(), 2);
 }

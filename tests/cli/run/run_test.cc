@@ -90,11 +90,27 @@ TEST_F(RunCommand, StreamsAreTheCommands) {
   EXPECT_EQ(run.err, "err\n");
 }
 
-TEST_F(RunCommand, ReportsTheSecondsThatItTook) {
+// The server's clock stands still: what it is charged is what the command measured.
+TEST_F(RunCommand, ReportsTheTimeThatItTook) {
+  engine::BudgetSpec busy = RateBudget("busy", 1, 100);
+  busy.unit = engine::BudgetUnit::kBusyTime;
+  busy.default_cost = 90;
+  TestServer server(OneBudget(busy));
+  EXPECT_EQ(server.Headgate(RunWords({}, {"sleep", "0.01"})).status, 0);
+  EXPECT_GE(server.Debt("job:etl"), 0.01);
+  EXPECT_LT(server.Debt("job:etl"), 60);
+  EXPECT_EQ(server.permits(), 0u);
+}
+
+TEST_F(RunCommand, LeavesTheCostAsPredictedUnlessTold) {
   EXPECT_EQ(server_.Headgate(RunWords({"--cost", "90"}, {"true"})).status, 0);
-  EXPECT_GT(server_.Debt("job:etl"), 0);
-  EXPECT_LT(server_.Debt("job:etl"), 60);
+  EXPECT_EQ(server_.Debt("job:etl"), 90);
   EXPECT_EQ(server_.permits(), 0u);
+}
+
+TEST_F(RunCommand, CostsNothingWhereTheCommandDidNotRun) {
+  EXPECT_EQ(server_.Headgate(RunWords({"--cost", "90"}, {"no-such-program"})).status, 127);
+  EXPECT_EQ(server_.Debt("job:etl"), 0);
 }
 
 TEST_F(RunCommand, ReportsAnotherCostIfTold) {
@@ -196,6 +212,17 @@ TEST_F(RunCommand, EndsAsItsCommandThatASignalEnded) {
   ASSERT_TRUE(WaitUntil([&] { return run.Out() == "ready\n"; }));
   run.Signal(SIGTERM);
   EXPECT_EQ(run.Wait().status, 128 + SIGTERM);
+}
+
+TEST_F(RunCommand, WaitsWhileItIsPausedForGood) {
+  TestServer server(OneBudget(RateBudget("seconds", 1, 100)),
+                    InProcessOptions{.overrides = InProcessOptions::kKept});
+  ASSERT_EQ(server.Headgate({"pause", "etl", "--for", "never", "--reason", "stuck shard"}).status,
+            0);
+  const Finished run = server.Headgate(RunWords({"--wait", "100ms"}, {"true"}));
+  EXPECT_EQ(run.status, 1);
+  EXPECT_THAT(run.err, StartsWith("headgate: waiting: Denied by rule 'override 1: paused by "));
+  EXPECT_THAT(run.err, HasSubstr("which lasts until somebody ends it"));
 }
 
 TEST_F(RunCommand, ASignalEndsTheWaitForAPermit) {

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "client/cli/status/status_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cli/json.h"
@@ -92,7 +93,7 @@ TEST_F(StatusCommand, ShowsConfigurationTargetsAndHealth) {
             HasSubstr("  active_sessions                          12.5  300ms ago\n"),
             HasSubstr("unknown  never      permission denied, ask for pg_monitor\n"),
             HasSubstr("  careful  HEALTHY   0.25      0.75  300ms ago  active_sessions\n"),
-            HasSubstr("  busy         off               1.5                 900         880\n")));
+            HasSubstr("  busy         off               1.5 s                 900         880\n")));
 }
 
 TEST_F(StatusCommand, EscapesWhatComesFromServers) {
@@ -221,6 +222,45 @@ TEST_F(StatusCommand, SaysWhyNewerTokensAreNotInForce) {
                         "newest tokens REFUSED: second\n"));
   EXPECT_THAT(server_.Headgate({"status", "-o", "csv"}).out,
               HasSubstr("\r\ntokens,,/etc/tokens,newest refused,2,,,,"));
+}
+
+v1::GetStatusResponse WithPermits() {
+  v1::GetStatusResponse status;
+  v1::PermitsStatus& permits = *status.mutable_permits();
+  permits.set_capacity(32768);
+  permits.set_most_for_one(7022);
+  const auto add = [&](const char* name, bool is_caller, int64_t held, int64_t turned_away) {
+    v1::PermitHolder& holder = *permits.add_holders();
+    holder.set_name(name);
+    holder.set_is_caller(is_caller);
+    holder.set_permits(held);
+    holder.set_turned_away(turned_away);
+  };
+  add("backfill", true, 16384, 120);
+  add("et\x1bl", false, 3, 0);
+  add("", false, 1, 2);
+  return status;
+}
+
+TEST(StatusPermits, AreToldByHolderWithWhoWasTurnedAway) {
+  v1::GetStatusResponse status = WithPermits();
+  EXPECT_THAT(StatusText(status, "a:1", Colours::kOff),
+              AllOf(HasSubstr("\nmost permits: caller backfill 16384, et\\x1bl 3, many others "
+                              "together 1; another could come to 7022 of 32768\n"),
+                    Not(HasSubstr("turned away")), Not(HasSubstr("without a permit"))));
+  status.mutable_permits()->set_turned_away(122);
+  status.mutable_permits()->set_without_permit(7);
+  EXPECT_THAT(StatusText(status, "a:1", Colours::kOff),
+              AllOf(HasSubstr("\nturned away for want of a permit: 122 Checks, of caller backfill "
+                              "120, many others together 2\n"),
+                    HasSubstr("\ncharged without a permit: 7 Checks, whose holders had their "
+                              "share\n")));
+}
+
+TEST(StatusPermits, AreRowsOfTheCsv) {
+  EXPECT_THAT(StatusCsv(WithPermits()).Csv(),
+              AllOf(HasSubstr("permits_capacity,,,,32768,,,,"),
+                    HasSubstr("permit_holder,,backfill,caller,16384,,,,turned away 120")));
 }
 
 TEST_F(StatusCommand, UnknownTargetIsTwo) {

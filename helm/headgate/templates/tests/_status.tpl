@@ -39,7 +39,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if .Values.tls.enabled }}
 - name: ca
   secret:
-    secretName: {{ .Values.tls.existingSecret }}
+    secretName: {{ include "headgate.tlsSecret" . }}
     defaultMode: 0440
     items:
       - key: {{ .Values.tests.caKey }}

@@ -1,4 +1,4 @@
-// Who makes or ends an override, as the log of overrides is to name them.
+// Who makes a change, as the list of events is to name them.
 //
 // Pure functions, but for the environment; thread-safe.
 

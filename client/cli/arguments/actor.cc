@@ -1,4 +1,4 @@
-#include "client/cli/override/actor.h"
+#include "client/cli/arguments/actor.h"
 
 #include <pwd.h>
 #include <unistd.h>

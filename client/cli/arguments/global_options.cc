@@ -1,0 +1,71 @@
+#include "client/cli/arguments/global_options.h"
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+#include "client/cli/arguments/parse_value.h"
+#include "client/cli/arguments/parsed_option.h"
+
+namespace headgate::cli {
+namespace {
+
+// Any of the options says that TLS is wanted.
+void AddTls(CLI::App& app, Globals& globals) {
+  const auto tls = [&globals]() -> client::TlsOptions& {
+    return globals.tls.has_value() ? *globals.tls : globals.tls.emplace();
+  };
+  app.add_flag_function(
+         "--tls",
+         [tls](int64_t count) {
+           if (count > 0) tls();
+         },
+         "speak TLS; so does any option below")
+      ->envname("HEADGATE_TLS");
+  const auto add = [&](const char* name, const char* variable, const char* type,
+                       std::string client::TlsOptions::*member, const char* help) {
+    app.add_option_function<std::string>(
+           name,
+           [name, tls, member](const std::string& text) {
+             if (text.empty()) Refuse(name, "it is empty");
+             tls().*member = text;
+           },
+           help)
+        ->envname(variable)
+        ->type_name(type);
+  };
+  add("--tls-ca", "HEADGATE_TLS_CA", "FILE", &client::TlsOptions::ca_file,
+      "authorities that the server is verified with; absent: the system's");
+  add("--tls-cert", "HEADGATE_TLS_CERT", "FILE", &client::TlsOptions::certificate_file,
+      "your certificate, for servers that ask for one");
+  add("--tls-key", "HEADGATE_TLS_KEY", "FILE", &client::TlsOptions::key_file, "its key");
+  add("--tls-server-name", "HEADGATE_TLS_SERVER_NAME", "NAME", &client::TlsOptions::server_name,
+      "what the server's certificate is for, instead of the address");
+  app.add_option("--token-file", globals.token_file, "a file with a token to send; over TLS only")
+      ->envname("HEADGATE_TOKEN_FILE")
+      ->type_name("FILE");
+}
+
+}  // namespace
+
+void AddGlobals(CLI::App& app, Globals& globals) {
+  app.add_option("--address", globals.address, "the server")
+      ->envname("HEADGATE_ADDRESS")
+      ->capture_default_str()
+      ->type_name("HOST:PORT");
+  AddTls(app, globals);
+  AddParsed<absl::Duration>(app, "--timeout", "DURATION", globals.timeout, PositiveDurationFromText,
+                            "how long one answer may take [2s; log 30s, replay 5m]");
+  app.add_option("--target", globals.target, "the PostgreSQL cluster, where there are several")
+      ->type_name("NAME");
+  AddWord<Format>(app, "-o,--output", globals.format,
+                  {{"table", Format::kTable}, {"json", Format::kJson}, {"csv", Format::kCsv}},
+                  "[table]");
+  AddWord<ColourChoice>(app, "--color", globals.colours,
+                        {{"auto", ColourChoice::kAuto},
+                         {"always", ColourChoice::kAlways},
+                         {"never", ColourChoice::kNever}},
+                        "[auto]");
+}
+
+}  // namespace headgate::cli

@@ -1,0 +1,16 @@
+// The options that stand before or after any command: the server and how to reach it, and what the
+// output looks like.
+//
+// For arguments.cc alone, as parsed_option.h is.
+
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "client/cli/arguments/arguments.h"
+
+namespace headgate::cli {
+
+void AddGlobals(CLI::App& app, Globals& globals);
+
+}  // namespace headgate::cli

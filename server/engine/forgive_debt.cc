@@ -1,0 +1,118 @@
+// Forgiving a debt: the bucket that an identity's work is charged to is emptied.
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "common/strings.h"
+#include "server/engine/decision.h"
+#include "server/engine/engine.h"
+
+namespace headgate::engine {
+namespace {
+
+constexpr uint32_t kNoPlace = 0xffffffff;
+
+uint32_t PlaceOf(const Policy& policy, std::string_view budget) {
+  for (uint32_t i = 0; i < policy.budget_specs.size(); ++i) {
+    if (policy.budget_specs[i].name == budget) return i;
+  }
+  return kNoPlace;
+}
+
+// By the rules, though it may be exempt just now: what it owes from before stays owed.
+bool IsCharged(const Match& match, uint32_t budget) {
+  const auto* const begin = match.charges.data();
+  return std::any_of(begin, begin + match.charges_used,
+                     [&](const Match::Charge& charge) { return charge.budget == budget; });
+}
+
+// The bucket of `budget` that an identity's work is charged to.
+struct BucketFound {
+  const Budget* budget = nullptr;
+  uint64_t tag = 0;
+  std::string name;
+};
+
+struct BucketSought {
+  std::string_view target, identity, budget, tag_value;
+};
+
+absl::StatusOr<BucketFound> FindBucket(const Policy& policy, const BucketSought& sought,
+                                       uint64_t seed, const Now& now) {
+  uint32_t at = 0;
+  if (absl::Status found = policy.ResolveTarget(sought.target, at); !found.ok()) return found;
+  const uint32_t place = PlaceOf(policy, sought.budget);
+  if (place == kNoPlace) {
+    return absl::NotFoundError(
+        absl::StrCat("budget: no budget '", Sv(sought.budget), "' is configured"));
+  }
+  const Budget& budget = policy.BudgetsOf(at)[place];
+  if (budget.ledger == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("budget: '", Sv(sought.budget), "' has no rate, so nothing is owed to it"));
+  }
+  const std::array<Tag, 1> tags = {Tag{budget.split_tag, sought.tag_value}};
+  CheckRequest request{.identity = sought.identity, .target = sought.target};
+  if (budget.split == SplitKind::kTag && !sought.tag_value.empty()) request.tags = tags;
+  Resolved resolved;
+  absl::Status status = Resolve(policy, seed, request, now, resolved);
+  if (!status.ok()) return status;
+  if (!IsCharged(resolved.match, place) &&
+      !policy.conditional_charges.MayCharge(resolved.identity, at, place)) {
+    return absl::NotFoundError(absl::StrCat("identity: no rule charges '", Sv(sought.identity),
+                                            "' to budget '", Sv(sought.budget), "'"));
+  }
+  BucketFound found{.budget = &budget,
+                    .tag = BucketTagOf(budget, resolved.identity, request.tags, seed),
+                    .name = {}};
+  const int level = BucketLevel(budget, resolved.identity);
+  if (level > 0) found.name = std::string(resolved.identity.Level(level));
+  if (budget.split == SplitKind::kTag) found.name = std::string(sought.tag_value);
+  return found;
+}
+
+int64_t VirtualNow(const Budget& budget, const Now& now) {
+  return budget.ledger->Now(budget.clock->Read(now.monotonic_ns).virtual_ns);
+}
+
+}  // namespace
+
+absl::StatusOr<ForgivenDebt> Engine::ReadDebt(std::string_view target, std::string_view identity,
+                                              std::string_view budget, std::string_view tag_value,
+                                              Now now) const {
+  now = Bounded(now);
+  for (const PolicyRef& policy = policies_.Get();; AwaitNewer(policy->version)) {
+    if (policy == nullptr) return NotInstalled();
+    const absl::StatusOr<BucketFound> bucket =
+        FindBucket(*policy, {target, identity, budget, tag_value}, options_.seed, now);
+    if (!bucket.ok()) return bucket.status();
+    const Ledger& ledger = *bucket->budget->ledger;
+    const int64_t now_ns = VirtualNow(*bucket->budget, now);
+    const int64_t at = ledger.EmptiesAt(bucket->tag, now_ns);
+    if (at == Bucket::kMoved) continue;
+    return ForgivenDebt{.bucket = bucket->name,
+                        .units = ledger.ToUnits(std::max<int64_t>(at - now_ns, 0)),
+                        .unit = bucket->budget->unit};
+  }
+}
+
+absl::StatusOr<ForgivenDebt> Engine::ForgiveDebt(std::string_view target, std::string_view identity,
+                                                 std::string_view budget,
+                                                 std::string_view tag_value, Now now) {
+  now = Bounded(now);
+  for (const PolicyRef& policy = policies_.Get();; AwaitNewer(policy->version)) {
+    if (policy == nullptr) return NotInstalled();
+    const absl::StatusOr<BucketFound> bucket =
+        FindBucket(*policy, {target, identity, budget, tag_value}, options_.seed, now);
+    if (!bucket.ok()) return bucket.status();
+    const Budget& from = *bucket->budget;
+    const int64_t owed_ns = from.ledger->Forgive(bucket->tag, VirtualNow(from, now));
+    if (owed_ns < 0) continue;  // moved: there is a new policy
+    reported_debts_.Forget(ConcurrencyKeyOf(from, bucket->tag));
+    return ForgivenDebt{
+        .bucket = bucket->name, .units = from.ledger->ToUnits(owed_ns), .unit = from.unit};
+  }
+}
+
+}  // namespace headgate::engine

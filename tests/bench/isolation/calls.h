@@ -1,0 +1,54 @@
+// Calls over a connection of its own, whose outcome does not matter.
+//
+//   auto calls = std::make_shared<Calls>(server);
+//   calls->Make(*calls->throttler, &v1::ThrottlerService::Stub::Check, request);
+
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+#include <headgate/v1/override_service.grpc.pb.h>
+#include <headgate/v1/status_service.grpc.pb.h>
+#include <headgate/v1/throttle_log_service.grpc.pb.h>
+#include <headgate/v1/throttler_service.grpc.pb.h>
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "tests/bench/isolation/neighbours.h"
+
+namespace headgate::bench {
+
+inline std::shared_ptr<grpc::Channel> OwnChannel(const AttackedServer& server) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetMaxReceiveMessageSize(-1);
+  return grpc::CreateCustomChannel(server.address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+inline void SetTwoSeconds(grpc::ClientContext& context) {
+  context.set_deadline(gpr_time_from_seconds(2, GPR_TIMESPAN));
+}
+
+struct Calls {
+  explicit Calls(const AttackedServer& server) : channel(OwnChannel(server)) {}
+
+  template <typename Stub, typename Request, typename Response>
+  Response Make(Stub& stub,
+                grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                const Request& request) const {
+    grpc::ClientContext context;
+    SetTwoSeconds(context);
+    Response response;
+    (void)(stub.*method)(&context, request, &response);
+    return response;
+  }
+
+  const std::shared_ptr<grpc::Channel> channel;
+  v1::ThrottlerService::Stub throttler{channel};
+  v1::StatusService::Stub status{channel};
+  v1::OverrideService::Stub overrides{channel};
+  v1::ThrottleLogService::Stub log{channel};
+};
+
+}  // namespace headgate::bench

@@ -1,0 +1,38 @@
+# For shell tests that need a headgated: a folder for its files, $WORK, and one server at a time with
+# the configuration $WORK/headgate.yaml. When the test ends, nothing of either is left.
+# shellcheck shell=bash
+
+WORK=$(mktemp --directory)
+SERVER=
+trap 'stop_server || true; rm -rf "$WORK"' EXIT
+
+fail() {
+  echo "FAILED: $*"
+  exit 1
+}
+
+# start_server: until it listens on $ADDRESS. What it says is in $WORK/log.
+start_server() {
+  rm -f "$WORK/port"
+  "$HEADGATE_BIN/headgated" --config "$WORK/headgate.yaml" --grpc-address 127.0.0.1:0 \
+    --http-address off --port-file "$WORK/port" 2>"$WORK/log" &
+  SERVER=$!
+  for _ in {1..400}; do
+    if [[ -s $WORK/port ]]; then break; fi
+    kill -0 "$SERVER" 2>/dev/null || fail "the server ended: $(cat "$WORK/log" "$WORK/headgate.yaml")"
+    sleep 0.05
+  done
+  [[ -s $WORK/port ]] || fail "the server does not listen with: $(<"$WORK/headgate.yaml")"
+  # shellcheck disable=SC2034
+  ADDRESS=127.0.0.1:$(<"$WORK/port")
+}
+
+# Ends with the server's status; 0 where there is none.
+stop_server() {
+  local server=$SERVER
+  SERVER=
+  if [[ -n $server ]]; then
+    kill "$server" 2>/dev/null || true
+    wait "$server"
+  fi
+}
