@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/base/attributes.h"
 #include "absl/types/span.h"
 #include "common/clock.h"
 #include "common/hash.h"
@@ -77,7 +78,8 @@ struct Decision {
     return {resolved.candidates.data(), static_cast<size_t>(resolved.candidates_used)};
   }
 
-  void ReadDebt(Candidate& candidate) {
+  // Inline in any case: for each bucket of a Check, a call would cost as much again.
+  ABSL_ATTRIBUTE_ALWAYS_INLINE void ReadDebt(Candidate& candidate) {
     Ledger& ledger = *candidate.budget->ledger;
     candidate.now_ns = ledger.Now(VirtualNow(*candidate.budget->clock));
     candidate.bucket = ledger.Find(candidate.tag);

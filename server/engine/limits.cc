@@ -23,25 +23,36 @@ bool ExamineRules(Decision& decision, double dice) {
   return true;
 }
 
-// Whether the gate is shut.
-inline bool ExamineGate(Decision& decision, const Gate& gate) {
-  if (gate.profile == kNoRule) return false;
+// Whether the gate is shut, whose health is read into `view`.
+inline bool ReadGate(Decision& decision, const Gate& gate, HealthView& view) {
   const VirtualClock& clock =
       *decision.policy.targets[decision.resolved.target].gates[gate.profile];
-  HealthView& seen = decision.answer.health;
-  const bool first = seen.profile == kNoRule;
-  HealthView another;
-  HealthView& view = first ? seen : another;
   clock.Read(decision.now.monotonic_ns, view);
   view.profile = gate.profile;
   view.now_ns = decision.now.monotonic_ns;
   decision.clock_read = &clock;
   decision.virtual_now_ns = view.virtual_ns;
-  if (view.health.gate_shut) [[unlikely]]
-    ViolateGate(decision, view.health, gate);
-  const bool shut = view.health.gate_shut;
-  if (!first && view.health.speed <= seen.health.speed) seen = view;
+  if (!view.health.gate_shut) [[likely]]
+    return false;
+  ViolateGate(decision, view.health, gate);
+  return true;
+}
+
+// Not the first of its Check. The answer has the health of the slowest.
+bool ExamineAnotherGate(Decision& decision, const Gate& gate) {
+  HealthView view;
+  const bool shut = ReadGate(decision, gate, view);
+  HealthView& seen = decision.answer.health;
+  if (view.health.speed <= seen.health.speed) seen = view;
   return shut;
+}
+
+// Whether the gate is shut.
+inline bool ExamineGate(Decision& decision, const Gate& gate) {
+  if (gate.profile == kNoRule) return false;
+  HealthView& seen = decision.answer.health;
+  if (seen.profile != kNoRule) return ExamineAnotherGate(decision, gate);
+  return ReadGate(decision, gate, seen);
 }
 
 // Whether the gates of this Check are its rules', or its target's, and not its budgets'.

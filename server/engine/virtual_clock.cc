@@ -5,6 +5,20 @@
 #include <cmath>
 
 namespace headgate::engine {
+
+VirtualClock::Reading VirtualClock::Read(int64_t real_now_ns) const {
+  Reading reading;
+  Read(real_now_ns, reading);
+  return reading;
+}
+
+uint64_t VirtualClock::AwaitRead(Reading& reading) const {
+  uint64_t packed = 0;
+  while (!TryRead(reading, packed)) {
+  }
+  return packed;
+}
+
 void VirtualClock::Set(const Health& health, int64_t real_now_ns) {
   // NaN compares false and becomes 0.
   const double speed = health.speed > 0 ? std::min(health.speed, kMaxSpeed) : 0;

@@ -67,27 +67,15 @@ class VirtualClock {
   VirtualClock(const VirtualClock&) = delete;
   VirtualClock& operator=(const VirtualClock&) = delete;
 
-  Reading Read(int64_t real_now_ns) const {
-    Reading reading;
-    Read(real_now_ns, reading);
-    return reading;
-  }
+  // Not inline: a Check mostly has one clock, which it reads in place, and all that looks for
+  // another stays small.
+  Reading Read(int64_t real_now_ns) const;
   // The same, written in place: a Check keeps the health, and copying it costs more than reading
   // it.
   void Read(int64_t real_now_ns, Reading& reading) const {
     uint64_t packed;
-    uint64_t before;
-    do {
-      // acquire: no field is read before the sequence. Each field's own acquire keeps the second
-      // look at the sequence behind it: what a fence would do, and ThreadSanitizer understands it.
-      before = sequence_.load(std::memory_order_acquire);
-      reading.real_base_ns = real_base_ns_.load(std::memory_order_acquire);
-      reading.virtual_base_ns = virtual_base_ns_.load(std::memory_order_acquire);
-      reading.speed_fixed = speed_.load(std::memory_order_acquire);
-      reading.health.sampled_at_ns = sampled_at_ns_.load(std::memory_order_acquire);
-      reading.health.next_sample_at_ns = next_sample_at_ns_.load(std::memory_order_acquire);
-      packed = packed_.load(std::memory_order_acquire);
-    } while ((before & 1) != 0 || sequence_.load(std::memory_order_relaxed) != before);
+    if (!TryRead(reading, packed)) [[unlikely]]
+      packed = AwaitRead(reading);
     Unpack(packed, reading.health);
     reading.health.speed = static_cast<double>(static_cast<int64_t>(reading.speed_fixed)) / 0x1p32;
     reading.virtual_ns =
@@ -126,6 +114,22 @@ class VirtualClock {
   std::atomic<int64_t> next_sample_at_ns_{0};
   std::atomic<uint64_t> packed_{PackDefault()};
 
+  // False: a writer came in between.
+  bool TryRead(Reading& reading, uint64_t& packed) const {
+    // acquire: no field is read before the sequence. Each field's own acquire keeps the second look
+    // at the sequence behind it: what a fence would do, and ThreadSanitizer understands it.
+    const uint64_t before = sequence_.load(std::memory_order_acquire);
+    reading.real_base_ns = real_base_ns_.load(std::memory_order_acquire);
+    reading.virtual_base_ns = virtual_base_ns_.load(std::memory_order_acquire);
+    reading.speed_fixed = speed_.load(std::memory_order_acquire);
+    reading.health.sampled_at_ns = sampled_at_ns_.load(std::memory_order_acquire);
+    reading.health.next_sample_at_ns = next_sample_at_ns_.load(std::memory_order_acquire);
+    packed = packed_.load(std::memory_order_acquire);
+    return (before & 1) == 0 && sequence_.load(std::memory_order_relaxed) == before;
+  }
+  // Reads until no writer comes in between, and returns what is packed. Not inline: around a loop
+  // the compiler keeps the address of each field in a register of its own.
+  uint64_t AwaitRead(Reading& reading) const;
   static uint64_t Pack(const Health& health);
   static constexpr uint64_t PackDefault() { return uint64_t{0xffff} << 32; }
   static void Unpack(uint64_t packed, Health& health) {
