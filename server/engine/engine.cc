@@ -139,7 +139,6 @@ absl::Status Engine::Install(PolicySpec spec, Now now) {
 }
 
 double Engine::Roll(const Match& match) {
-  if (match.reject == kNoRule) return kNoDice;
   if (match.reject_ratio >= 1) return 0;
   // relaxed: every caller gets a number of its own, in whatever order.
   const uint64_t state = dice_.fetch_add(0x9e3779b97f4a7c15, std::memory_order_relaxed);
@@ -154,21 +153,32 @@ absl::Status Engine::Check(const CheckRequest& request, Now now, CheckAnswer& an
   now = Bounded(now);
   const PolicyRef& policy = policies_.Get();
   Resolved resolved;
-  absl::Status status = Refresh(request, now, resolved, policy);
-  if (status.ok()) status = CheckResolved(request, now, resolved, policy, answer);
+  return CheckOne(request, now, resolved, policy, answer);
+}
+
+absl::Status Engine::CheckOne(const CheckRequest& request, const Now& now, Resolved& resolved,
+                              const PolicyRef& policy, CheckAnswer& answer) {
+  absl::Status status = TryCheck(request, now, resolved, policy, answer);
   // Whoever forgets to look at the status must not find the answer of an earlier Check.
   if (!status.ok()) [[unlikely]]
     ClearAfter(status, answer);
   return status;
 }
 
-absl::Status Engine::CheckResolved(const CheckRequest& request, const Now& now, Resolved& resolved,
-                                   const PolicyRef& policy, CheckAnswer& answer) {
+inline absl::Status Engine::TryCheck(const CheckRequest& request, const Now& now,
+                                     Resolved& resolved, const PolicyRef& policy,
+                                     CheckAnswer& answer) {
+  if (absl::Status status = Refresh(request, now, resolved, policy); !status.ok()) return status;
   if (request.estimated_cost.has_value()) {
     absl::Status valid = ValidateCost("estimated_cost", *request.estimated_cost);
     if (!valid.ok()) return valid;
   }
-  if (request.request_id.empty()) return Decide(request, now, resolved, policy, answer);
+  if (!request.request_id.empty()) return CheckOnce(request, now, resolved, policy, answer);
+  return Decide(request, now, resolved, policy, answer);
+}
+
+absl::Status Engine::CheckOnce(const CheckRequest& request, const Now& now, Resolved& resolved,
+                               const PolicyRef& policy, CheckAnswer& answer) {
   if (request.request_id.size() > kMaxRequestIdBytes) {
     return absl::InvalidArgumentError(absl::StrCat("request_id: has ", request.request_id.size(),
                                                    " bytes; at most ", kMaxRequestIdBytes));
@@ -185,7 +195,7 @@ absl::Status Engine::CheckResolved(const CheckRequest& request, const Now& now, 
 
 absl::Status Engine::Decide(const CheckRequest& request, const Now& now, Resolved& resolved,
                             const PolicyRef& policy, CheckAnswer& answer) {
-  const double dice = Roll(resolved.match);
+  const double dice = resolved.match.reject == kNoRule ? kNoDice : Roll(resolved.match);
   const double estimate = EstimateOf(request);
   for (;;) {
     Decision decision(policy, tables_, resolved, now, answer, estimate);
@@ -244,11 +254,7 @@ size_t Engine::CheckRun(absl::Span<const CheckRequest> requests, const Now& now,
     }
   }
   for (size_t i = 0; i < run; ++i) {
-    statuses[i] = Refresh(requests[i], now, resolved, policy);
-    if (statuses[i].ok()) {
-      statuses[i] = CheckResolved(requests[i], now, resolved, policy, answers[i]);
-    }
-    if (!statuses[i].ok()) ClearAfter(statuses[i], answers[i]);
+    statuses[i] = CheckOne(requests[i], now, resolved, policy, answers[i]);
   }
   return run;
 }

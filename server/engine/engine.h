@@ -198,8 +198,14 @@ class Engine {
   // Resolves a subject, unless that is done and the policy still the same.
   absl::Status Refresh(const CheckRequest& request, const Now& now, Resolved& resolved,
                        const PolicyRef& policy) const;
-  absl::Status CheckResolved(const CheckRequest& request, const Now& now, Resolved& resolved,
-                             const PolicyRef& policy, CheckAnswer& answer);
+  absl::Status CheckOne(const CheckRequest& request, const Now& now, Resolved& resolved,
+                        const PolicyRef& policy, CheckAnswer& answer);
+  // The same, but that an error leaves the answer as it is.
+  absl::Status TryCheck(const CheckRequest& request, const Now& now, Resolved& resolved,
+                        const PolicyRef& policy, CheckAnswer& answer);
+  // With a request id: decides, or repeats the answer.
+  absl::Status CheckOnce(const CheckRequest& request, const Now& now, Resolved& resolved,
+                         const PolicyRef& policy, CheckAnswer& answer);
   absl::Status Decide(const CheckRequest& request, const Now& now, Resolved& resolved,
                       const PolicyRef& policy, CheckAnswer& answer);
   // Decides the first of `requests`, and those right behind it that can be charged together with
@@ -230,6 +236,7 @@ class Engine {
   // What a Report is measured by: see overrun.h.
   double PredictedOf(const Permit& permit, const PermitCharge& charge, const Ledger& ledger) const;
   void LearnFrom(const Permit& permit, const ActualAmounts& actual, Now now);
+  // Of a Check that a reject rule matches.
   double Roll(const Match& match);
   // What Policy::shape has to be.
   uint64_t ShapeOf(const Policy& policy) const;

@@ -7,10 +7,8 @@
 
 namespace headgate::engine {
 
-absl::Status Policy::ResolveTarget(std::string_view name, uint32_t& target) const {
+absl::Status Policy::FindTarget(std::string_view name, uint32_t& target) const {
   if (name.empty()) {
-    target = 0;
-    if (targets.size() == 1) return absl::OkStatus();
     return absl::InvalidArgumentError("target: must be named, since several are configured");
   }
   const auto it = target_by_name.find(Sv(name));

@@ -97,7 +97,13 @@ struct Policy {
   absl::flat_hash_map<std::string, uint32_t> target_by_name;
 
   // The target's place. NotFound for an unknown name, InvalidArgument for none among several.
-  absl::Status ResolveTarget(std::string_view name, uint32_t& target) const;
+  absl::Status ResolveTarget(std::string_view name, uint32_t& target) const {
+    if (!name.empty() || targets.size() != 1) return FindTarget(name, target);
+    target = 0;
+    return absl::OkStatus();
+  }
+  // The same, where it takes more than to say that there is but one.
+  absl::Status FindTarget(std::string_view name, uint32_t& target) const;
 
   // The budget of a ledger; null: the policy has none.
   const Budget* BudgetOfSlot(uint32_t slot) const {

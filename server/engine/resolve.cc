@@ -42,6 +42,13 @@ uint64_t TagValueTag(const Budget& budget, absl::Span<const Tag> tags, uint64_t 
   return BucketTable::TagOf(seed);  // Checks without the tag share a bucket
 }
 
+// Whose permit it would be, and who is taught by what it costs.
+void ResolveCaller(const Policy& policy, uint64_t seed, std::string_view caller,
+                   Resolved& resolved) {
+  resolved.holder = {PermitHolder::CallerKey(HashBytes(caller, seed ^ kCallerStream)), caller};
+  if (!policy.share_patterns) resolved.cost_subject.caller = HashBytes(caller, seed) | 1;
+}
+
 void AddCandidates(const Policy& policy, uint64_t seed, const CheckRequest& request,
                    Resolved& resolved) {
   const Match& match = resolved.match;
@@ -97,29 +104,21 @@ absl::Status Resolve(const Policy& policy, uint64_t seed, const CheckRequest& re
   const uint64_t target_key = policy.targets[resolved.target].key;
   resolved.subject_key =
       CombineHash(target_key, resolved.identity.LevelHash(resolved.identity.depth())) | 1;
-  if (request.caller.empty()) [[likely]] {
-    resolved.holder = {PermitHolder::RootKey(resolved.identity.LevelHash(1)), request.identity};
-  } else {
-    resolved.holder = {PermitHolder::CallerKey(HashBytes(request.caller, seed ^ kCallerStream)),
-                       request.caller};
-  }
+  const uint64_t root = resolved.identity.LevelHash(1);
+  resolved.holder = {PermitHolder::RootKey(root), request.identity};
   CostSubject& subject = resolved.cost_subject;
-  subject.target = target_key;
-  subject.root = resolved.identity.LevelHash(1);
-  subject.caller = 0;
-  if (!request.caller.empty() && !policy.share_patterns) {
-    subject.caller = HashBytes(request.caller, seed) | 1;
-  }
-  subject.pattern = 0;
+  subject = {.target = target_key, .root = root, .caller = 0, .pattern = 0};
+  if (!request.caller.empty()) ResolveCaller(policy, seed, request.caller, resolved);
+  resolved.cost_owner = subject.Owner();
+  resolved.cost_pattern = 0;
   if (!request.pattern.empty()) {
     if (request.pattern.size() > kMaxPatternBytes) {
       return absl::InvalidArgumentError(absl::StrCat("pattern: has ", request.pattern.size(),
                                                      " bytes; at most ", kMaxPatternBytes));
     }
     subject.pattern = HashBytes(request.pattern, seed) | 1;
+    resolved.cost_pattern = CostSubject::PatternKey(resolved.cost_owner, subject.pattern);
   }
-  resolved.cost_owner = subject.Owner();
-  resolved.cost_pattern = CostSubject::PatternKey(resolved.cost_owner, subject.pattern);
   const Subject matched{.identity = &resolved.identity,
                         .tags = request.tags,
                         .remote_address = request.remote_address,

@@ -42,18 +42,19 @@ struct Candidate {
 };
 
 struct Resolved {
-  Resolved() {}  // NOLINT(modernize-use-equals-default): leaves the array unset
+  // NOLINTNEXTLINE(modernize-use-equals-default): leaves unset what Resolve sets in any case
+  Resolved() {}
 
   uint64_t policy_version = 0;  // 0: not resolved
   Identity identity;
-  uint32_t target = 0;
-  int candidates_used = 0;
-  uint64_t subject_key = 0;  // of the target and the whole identity; odd
-  PermitHolder holder;       // whose permit it would be
+  uint32_t target;
+  int candidates_used;
+  uint64_t subject_key;  // of the target and the whole identity; odd
+  PermitHolder holder;   // whose permit it would be
   CostSubject cost_subject;
-  uint64_t cost_owner = 0;         // its keys in the cost model
-  uint64_t cost_pattern = 0;       // 0: none
-  bool charges_busy_time = false;  // perhaps; false is certain
+  uint64_t cost_owner;     // its keys in the cost model
+  uint64_t cost_pattern;   // 0: none
+  bool charges_busy_time;  // perhaps; false is certain
   Match match;
   std::array<Candidate, kMaxBudgetsPerCheck> candidates;
 };

@@ -24,18 +24,19 @@ class SelectorIndex {
     uint32_t count;  // 0: no rules
   };
 
-  SelectorIndex() : slots_(2) {}
-  explicit SelectorIndex(size_t keys) : slots_(2 * std::bit_ceil(keys + 1)) {}
+  SelectorIndex() : SelectorIndex(0) {}
+  explicit SelectorIndex(size_t keys)
+      : slots_(2 * std::bit_ceil(keys + 1)), mask_(slots_.size() - 1) {}
 
   // Each key once.
   void Add(uint64_t key, Range range) {
     size_t at = Home(key);
-    while (slots_[at].range.count != 0) at = (at + 1) & (slots_.size() - 1);
+    while (slots_[at].range.count != 0) at = (at + 1) & mask_;
     slots_[at] = {key, range};
   }
 
   Range Find(uint64_t key) const {
-    for (size_t at = Home(key); slots_[at].range.count != 0; at = (at + 1) & (slots_.size() - 1)) {
+    for (size_t at = Home(key); slots_[at].range.count != 0; at = (at + 1) & mask_) {
       if (slots_[at].key == key) return slots_[at].range;
     }
     return {0, 0};
@@ -47,9 +48,10 @@ class SelectorIndex {
     Range range{0, 0};
   };
 
-  size_t Home(uint64_t key) const { return key & (slots_.size() - 1); }
+  size_t Home(uint64_t key) const { return key & mask_; }
 
   std::vector<Slot> slots_;
+  size_t mask_;
 };
 
 }  // namespace headgate::engine
