@@ -21,7 +21,7 @@ class SelectorIndex {
   // Rules [first, first + count) of the rule set.
   struct Range {
     uint32_t first;
-    uint32_t count;  // 0: no rules
+    uint32_t count;
   };
 
   SelectorIndex() : SelectorIndex(0) {}
@@ -35,17 +35,18 @@ class SelectorIndex {
     slots_[at] = {key, range};
   }
 
-  Range Find(uint64_t key) const {
+  // Null: no rules.
+  const Range* Find(uint64_t key) const {
     for (size_t at = Home(key); slots_[at].range.count != 0; at = (at + 1) & mask_) {
-      if (slots_[at].key == key) return slots_[at].range;
+      if (slots_[at].key == key) return &slots_[at].range;
     }
-    return {0, 0};
+    return nullptr;
   }
 
  private:
   struct Slot {
     uint64_t key = 0;
-    Range range{0, 0};
+    Range range{0, 0};  // no rules: the slot is free
   };
 
   size_t Home(uint64_t key) const { return key & mask_; }
