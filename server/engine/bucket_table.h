@@ -255,8 +255,9 @@ ChargeResult ChargeEvicted(Bucket& bucket, int64_t charged_ns, int64_t charged_t
 // What a charge remembers of the total, read before its exchange and again behind it. The same: so
 // it was at the exchange, as totals only grow. relaxed: the exchange keeps this behind it.
 inline int64_t StampOf(const Bucket& bucket, int64_t before) {
-  return bucket.refunded.load(std::memory_order_relaxed) == before ? before
-                                                                   : before | kOrderUnknown;
+  if (bucket.refunded.load(std::memory_order_relaxed) == before) [[likely]]
+    return before;
+  return before | kOrderUnknown;
 }
 
 inline ChargeResult Charge(Bucket& bucket, uint64_t tag, int64_t now_ns, int64_t cost_ns,
@@ -264,9 +265,10 @@ inline ChargeResult Charge(Bucket& bucket, uint64_t tag, int64_t now_ns, int64_t
   // acquire: whoever sees a refund counted exchanges a time that knows of it. The other way round,
   // a count that lags, only makes a later refund smaller.
   const int64_t refunded = bucket.refunded.load(std::memory_order_acquire);
-  int64_t at = bucket.EmptiesAt();
+  int64_t at = bucket.empties_at.load(std::memory_order_acquire);
   const int64_t from = at > now_ns ? at : now_ns;
-  // A moved bucket's time is far beyond any burst, so this catches it too.
+  // The time of a bucket that is locked, or has moved, is far beyond the horizon, so this catches it
+  // too: ChargeContended waits for it.
   if (from - now_ns <= burst_ns - cost_ns && cost_ns <= Bucket::kHorizonNs - from) [[likely]] {
     // acq_rel: the look at the tag must come after the exchange, and whoever evicts this bucket
     // must see the charge.

@@ -15,7 +15,6 @@ void PredictBusyTime(Decision& decision) {
   if (std::none_of(candidates.begin(), candidates.end(), is_busy)) return;
   decision.busy_time = decision.tables.costs.PredictBusyTime(
       resolved.cost_owner, resolved.cost_pattern, decision.estimate);
-  decision.unnamed |= decision.busy_time.unnamed;
   const double predicted = decision.busy_time.value;
   double largest = std::max(predicted, 0.0);
   for (Candidate& candidate : candidates) {

@@ -136,11 +136,11 @@ inline PermitId Issue(Decision& decision, uint32_t slot) {
   permit.estimate = decision.estimate;
   permit.issued_at_ns = decision.now.monotonic_ns;
   bool holds_concurrency = false;
-  uint32_t used = 0;
+  PermitCharge* next = permit.charges.data();
   for (const Candidate& candidate : decision.Candidates()) {
     if (!candidate.charged) continue;
     const Budget& budget = *candidate.budget;
-    PermitCharge& charge = permit.charges[used++];
+    PermitCharge& charge = *next++;
     charge.tag = budget.ledger == nullptr ? 0 : candidate.tag;
     charge.ended_at_ns = candidate.empties_at_ns;
     charge.refunded_ns = candidate.refunded_ns;
@@ -154,7 +154,7 @@ inline PermitId Issue(Decision& decision, uint32_t slot) {
   permit.teaches = teaches_cost ? kTeachesCost : uint8_t{0};
   permit.busy_charges = 0;
   if (decision.resolved.charges_busy_time) NoteUnits(decision, permit);
-  permit.charges_used = used;
+  permit.charges_used = static_cast<uint32_t>(next - permit.charges.data());
   return tables.permits.Publish(slot, decision.now.monotonic_ns + tables.permit_ttl_ns);
 }
 

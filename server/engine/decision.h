@@ -78,10 +78,10 @@ struct Decision {
     return {resolved.candidates.data(), static_cast<size_t>(resolved.candidates_used)};
   }
 
-  // Inline in any case: for each bucket of a Check, a call would cost as much again.
-  ABSL_ATTRIBUTE_ALWAYS_INLINE void ReadDebt(Candidate& candidate) {
-    Ledger& ledger = *candidate.budget->ledger;
-    candidate.now_ns = ledger.Now(VirtualNow(*candidate.budget->clock));
+  // Of the candidate's budget, which whoever calls has at hand. Inline in any case: for each bucket of a Check, a call would cost as much again.
+  ABSL_ATTRIBUTE_ALWAYS_INLINE void ReadDebt(const Budget& budget, Candidate& candidate) {
+    Ledger& ledger = *budget.ledger;
+    candidate.now_ns = ledger.Now(VirtualNow(*budget.clock));
     candidate.bucket = ledger.Find(candidate.tag);
     candidate.empties_at_ns = candidate.bucket != nullptr
                                   ? candidate.bucket->EmptiesAt()
@@ -90,6 +90,9 @@ struct Decision {
   const CostModel::Prediction& PredictionOf(BudgetUnit unit) const {
     return unit == BudgetUnit::kCost ? cost : busy_time;
   }
+
+  // Whether the cost model would like to know the names.
+  bool IsUnnamed() const { return cost.unnamed || busy_time.unnamed; }
 
   bool HasProbe() const { return probe_turns[0].cell != nullptr || probe_turns[1].cell != nullptr; }
 
@@ -110,12 +113,11 @@ struct Decision {
   const double estimate;  // CostModel::kNone: there is none
   bool denied = false;
   bool explains = false;  // and charges nothing
-  bool unnamed = false;   // the cost model would like to know the names
   CostModel::Prediction cost;
   CostModel::Prediction busy_time;       // where budgets of it are charged
   std::array<ProbeTurn, 2> probe_turns;  // by unit
   const VirtualClock* clock_read = nullptr;
-  int64_t virtual_now_ns = 0;  // of clock_read
+  int64_t virtual_now_ns;  // of clock_read
 };
 
 // Counts the permits of one bucket.

@@ -202,7 +202,7 @@ absl::Status Engine::Decide(const CheckRequest& request, const Now& now, Resolve
     Outcome outcome = ExamineLimits(decision, dice);
     if (outcome == Outcome::kDecided && answer.verdict == Verdict::kAllowed) {
       outcome = Admit(decision);
-      if (decision.unnamed) NoteCostNames(request, resolved);
+      if (decision.IsUnnamed()) NoteCostNames(request, resolved);
     }
     if (outcome == Outcome::kDecided) [[likely]]
       break;
@@ -248,7 +248,7 @@ size_t Engine::CheckRun(absl::Span<const CheckRequest> requests, const Now& now,
     if (ExamineLimits(decision, kNoDice) == Outcome::kDecided &&
         answers[0].verdict == Verdict::kAllowed) {
       const size_t admitted = AdmitTogether(decision, answers.subspan(0, run));
-      if (admitted > 0 && decision.unnamed) NoteCostNames(first, resolved);
+      if (admitted > 0 && decision.IsUnnamed()) NoteCostNames(first, resolved);
       for (size_t i = 0; i < admitted; ++i) statuses[i] = absl::OkStatus();
       if (admitted > 0) return admitted;
     }

@@ -23,28 +23,24 @@ bool ExamineRules(Decision& decision, double dice) {
   return true;
 }
 
-// Whether the gate is shut, whose health is read into `view`.
-inline bool ReadGate(Decision& decision, const Gate& gate, HealthView& view) {
-  const VirtualClock& clock =
-      *decision.policy.targets[decision.resolved.target].gates[gate.profile];
+// Reads the health of a profile's gate.
+void ReadGate(Decision& decision, uint32_t profile, HealthView& view) {
+  const VirtualClock& clock = *decision.policy.targets[decision.resolved.target].gates[profile];
   clock.Read(decision.now.monotonic_ns, view);
-  view.profile = gate.profile;
+  view.profile = profile;
   view.now_ns = decision.now.monotonic_ns;
   decision.clock_read = &clock;
   decision.virtual_now_ns = view.virtual_ns;
-  if (!view.health.gate_shut) [[likely]]
-    return false;
-  ViolateGate(decision, view.health, gate);
-  return true;
 }
 
-// Not the first of its Check. The answer has the health of the slowest.
+// Whether the gate is shut, which is not the first of its Check. The answer has the slowest.
 bool ExamineAnotherGate(Decision& decision, const Gate& gate) {
   HealthView view;
-  const bool shut = ReadGate(decision, gate, view);
+  ReadGate(decision, gate.profile, view);
+  if (view.health.gate_shut) ViolateGate(decision, view.health, gate);
   HealthView& seen = decision.answer.health;
   if (view.health.speed <= seen.health.speed) seen = view;
-  return shut;
+  return view.health.gate_shut;
 }
 
 // Whether the gate is shut.
@@ -52,7 +48,11 @@ inline bool ExamineGate(Decision& decision, const Gate& gate) {
   if (gate.profile == kNoRule) return false;
   HealthView& seen = decision.answer.health;
   if (seen.profile != kNoRule) return ExamineAnotherGate(decision, gate);
-  return ReadGate(decision, gate, seen);
+  ReadGate(decision, gate.profile, seen);
+  if (!seen.health.gate_shut) [[likely]]
+    return false;
+  ViolateGate(decision, seen.health, gate);
+  return true;
 }
 
 // Whether the gates of this Check are its rules', or its target's, and not its budgets'.
@@ -68,16 +68,18 @@ inline bool ExamineOwnGates(Decision& decision) {
   return true;
 }
 
-// The largest of the budgets'; 1 where there is none that is charged for cost.
-double DefaultCost(Decision& decision) {
+// Where nothing is predicted. The answer has the largest of the budgets'; 1 where there is none that
+// is charged for cost.
+void TakeDefaultCosts(Decision& decision) {
   double cost = 0;
   bool is_charged = false;
-  for (const Candidate& candidate : decision.Candidates()) {
+  for (Candidate& candidate : decision.Candidates()) {
+    candidate.cost = candidate.budget->default_cost;
     if (candidate.budget->unit != BudgetUnit::kCost) continue;
-    cost = std::max(cost, candidate.budget->default_cost);
+    cost = std::max(cost, candidate.cost);
     is_charged = true;
   }
-  return is_charged ? cost : 1;
+  decision.answer.predicted_cost = is_charged ? cost : 1;
 }
 
 void ExamineConcurrency(Decision& decision, Candidate& candidate) {
@@ -114,7 +116,7 @@ bool ExamineOtherLimits(Decision& decision, Candidate& candidate) {
   if (budget.AllowsCost(candidate.cost)) {
     // Most are.
   } else if (MayProbe(decision, candidate, Limit::kMaxCost)) {
-    if (budget.ledger != nullptr) decision.ReadDebt(candidate);
+    if (budget.ledger != nullptr) decision.ReadDebt(budget, candidate);
     TakeProbe(decision, candidate, Limit::kMaxCost);
   } else {
     ViolateLimit(decision, candidate, Limit::kMaxCost, {candidate.cost, budget.max_cost},
@@ -144,13 +146,12 @@ inline void BeginAnswer(Decision& decision) {
   answer.probe.budget = Violation::kNoBudget;
   decision.cost = decision.tables.costs.PredictCost(resolved.cost_owner, resolved.cost_pattern,
                                                     decision.estimate);
-  decision.unnamed = decision.cost.unnamed;
-  const double predicted = decision.cost.value;
-  answer.predicted_cost = predicted >= 0 ? predicted : DefaultCost(decision);
+  answer.predicted_cost = decision.cost.value;
   for (Candidate& candidate : decision.Candidates()) {
-    candidate.cost = predicted >= 0 ? predicted : candidate.budget->default_cost;
+    candidate.cost = decision.cost.value;
     candidate.skip = candidate.charged = candidate.probes = false;
   }
+  if (decision.cost.value < 0) TakeDefaultCosts(decision);
   if (resolved.charges_busy_time) PredictBusyTime(decision);
 }
 
@@ -195,7 +196,7 @@ Outcome ExamineLimits(Decision& decision, double dice) {
       continue;
     if (budget.ledger == nullptr) continue;
     candidate.cost_ns = budget.FittedNs(Ledger::ToNs(candidate.cost, budget.ns_per_unit));
-    decision.ReadDebt(candidate);
+    decision.ReadDebt(budget, candidate);
     if (candidate.empties_at_ns == Bucket::kMoved) [[unlikely]] {
       ReturnProbes(decision);
       return Outcome::kMoved;
