@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "absl/time/time.h"
 #include "server/engine/violations.h"
 
 namespace headgate::engine {
@@ -20,7 +21,7 @@ ProbeTurn& TurnOf(Decision& decision, const Candidate& candidate) {
 // ran back.
 int64_t UntilTurn(int64_t next_ns, const Now& now) {
   const int64_t wait_ns = next_ns - now.monotonic_ns;
-  return wait_ns > 0 && wait_ns <= absl::ToInt64Nanoseconds(kProbeInterval) ? wait_ns : 0;
+  return wait_ns > 0 && wait_ns <= kProbeIntervalNs ? wait_ns : 0;
 }
 
 // Whether the decision has a turn of the cell, which it takes if it can.
@@ -31,7 +32,7 @@ bool Take(Decision& decision, ProbeTurn& turn, CostModel::Cell& cell) {
   // relaxed, here and below: the number stands for nothing but itself.
   int64_t next = cell.next_probe_ns.load(std::memory_order_relaxed);
   if (UntilTurn(next, decision.now) > 0) return false;
-  const int64_t then = decision.now.monotonic_ns + absl::ToInt64Nanoseconds(kProbeInterval);
+  const int64_t then = decision.now.monotonic_ns + kProbeIntervalNs;
   // Whoever loses the exchange has no turn.
   if (!decision.explains &&
       !cell.next_probe_ns.compare_exchange_strong(next, then, std::memory_order_relaxed)) {

@@ -1,6 +1,6 @@
 // Checks whose prediction is above what a budget could ever admit, though what they estimate need
 // not be: what was learnt says so, and it may be wrong. Who is always refused never reports, and so
-// could never put it right. So once in kProbeInterval, for each pattern or root that predicts too
+// could never put it right. So once in kProbeIntervalNs, for each pattern or root that predicts too
 // much, one such Check is let through, is charged a whole burst, and is measured. All others are
 // told when that may next be, and not that waiting is in vain.
 //
@@ -18,13 +18,14 @@
 
 #pragma once
 
-#include "absl/time/time.h"
+#include <cstdint>
+
 #include "server/engine/decision.h"
 #include "server/engine/retry_after.h"
 
 namespace headgate::engine {
 
-inline constexpr absl::Duration kProbeInterval = absl::Seconds(10);
+inline constexpr int64_t kProbeIntervalNs = 10'000'000'000;
 
 // Whether waiting may help where the candidate's prediction is above `limit`, kBurst or kMaxCost.
 bool MayProbe(const Decision& decision, const Candidate& candidate, Limit limit);
