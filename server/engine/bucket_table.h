@@ -267,8 +267,8 @@ inline ChargeResult Charge(Bucket& bucket, uint64_t tag, int64_t now_ns, int64_t
   const int64_t refunded = bucket.refunded.load(std::memory_order_acquire);
   int64_t at = bucket.empties_at.load(std::memory_order_acquire);
   const int64_t from = at > now_ns ? at : now_ns;
-  // The time of a bucket that is locked, or has moved, is far beyond the horizon, so this catches it
-  // too: ChargeContended waits for it.
+  // The time of a bucket that is locked, or has moved, is far beyond the horizon, so this catches
+  // it too: ChargeContended waits for it.
   if (from - now_ns <= burst_ns - cost_ns && cost_ns <= Bucket::kHorizonNs - from) [[likely]] {
     // acq_rel: the look at the tag must come after the exchange, and whoever evicts this bucket
     // must see the charge.

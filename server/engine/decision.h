@@ -78,8 +78,9 @@ struct Decision {
     return {resolved.candidates.data(), static_cast<size_t>(resolved.candidates_used)};
   }
 
-  // Of the candidate's budget, which whoever calls has at hand. Inline in any case: for each bucket of a Check, a call would cost as much again.
-  ABSL_ATTRIBUTE_ALWAYS_INLINE void ReadDebt(const Budget& budget, Candidate& candidate) {
+  // Inline in any case: for each bucket of a Check, a call would cost as much again.
+  ABSL_ATTRIBUTE_ALWAYS_INLINE void ReadDebt(Candidate& candidate) {
+    const Budget& budget = *candidate.budget;
     Ledger& ledger = *budget.ledger;
     candidate.now_ns = ledger.Now(VirtualNow(*budget.clock));
     candidate.bucket = ledger.Find(candidate.tag);
@@ -117,7 +118,7 @@ struct Decision {
   CostModel::Prediction busy_time;       // where budgets of it are charged
   std::array<ProbeTurn, 2> probe_turns;  // by unit
   const VirtualClock* clock_read = nullptr;
-  int64_t virtual_now_ns;  // of clock_read
+  int64_t virtual_now_ns;  // of clock_read; unset without one
 };
 
 // Counts the permits of one bucket.

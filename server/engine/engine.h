@@ -198,6 +198,7 @@ class Engine {
   // Resolves a subject, unless that is done and the policy still the same.
   absl::Status Refresh(const CheckRequest& request, const Now& now, Resolved& resolved,
                        const PolicyRef& policy) const;
+  // Resolves and decides.
   absl::Status CheckOne(const CheckRequest& request, const Now& now, Resolved& resolved,
                         const PolicyRef& policy, CheckAnswer& answer);
   // The same, but that an error leaves the answer as it is.

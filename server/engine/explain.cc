@@ -21,7 +21,7 @@ void ViewDebt(Decision& decision, Candidate& candidate, BucketView& view) {
   const Budget& budget = *candidate.budget;
   candidate.cost_ns = budget.FittedNs(budget.ledger->ToNs(candidate.cost));
   if (candidate.probes) candidate.cost_ns = std::min(candidate.cost_ns, budget.burst_ns);
-  decision.ReadDebt(*candidate.budget, candidate);  // a rule may have decided before anyone looked
+  decision.ReadDebt(candidate);  // a rule may have decided before anyone looked
   if (candidate.empties_at_ns == Bucket::kMoved) candidate.empties_at_ns = 0;
   view.speed = budget.clock->Read(decision.now.monotonic_ns).health.speed;
   const std::optional<double> rate = RateOf(decision.policy.budget_specs[budget.spec],

@@ -68,8 +68,8 @@ inline bool ExamineOwnGates(Decision& decision) {
   return true;
 }
 
-// Where nothing is predicted. The answer has the largest of the budgets'; 1 where there is none that
-// is charged for cost.
+// Where nothing is predicted. The answer has the largest of the budgets'; 1 where there is none
+// that is charged for cost.
 void TakeDefaultCosts(Decision& decision) {
   double cost = 0;
   bool is_charged = false;
@@ -116,7 +116,7 @@ bool ExamineOtherLimits(Decision& decision, Candidate& candidate) {
   if (budget.AllowsCost(candidate.cost)) {
     // Most are.
   } else if (MayProbe(decision, candidate, Limit::kMaxCost)) {
-    if (budget.ledger != nullptr) decision.ReadDebt(budget, candidate);
+    if (budget.ledger != nullptr) decision.ReadDebt(candidate);
     TakeProbe(decision, candidate, Limit::kMaxCost);
   } else {
     ViolateLimit(decision, candidate, Limit::kMaxCost, {candidate.cost, budget.max_cost},
@@ -196,7 +196,7 @@ Outcome ExamineLimits(Decision& decision, double dice) {
       continue;
     if (budget.ledger == nullptr) continue;
     candidate.cost_ns = budget.FittedNs(Ledger::ToNs(candidate.cost, budget.ns_per_unit));
-    decision.ReadDebt(budget, candidate);
+    decision.ReadDebt(candidate);
     if (candidate.empties_at_ns == Bucket::kMoved) [[unlikely]] {
       ReturnProbes(decision);
       return Outcome::kMoved;
