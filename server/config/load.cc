@@ -47,13 +47,13 @@ LoadResult Parse(std::string_view text, const std::string& filename, OtherFiles 
   if (const std::optional<YamlNode> tree = ParseYaml(text, problems); tree.has_value()) {
     const bool empty = tree->kind == YamlNode::Kind::kNull;
     if (empty && !filename.empty()) problems.Add({.line = 1, .column = 1}, kEmpty);
-    result.has_settings = !tree->items.empty();
     google::protobuf::Arena arena;
     auto& proto = *google::protobuf::Arena::CreateMessage<v1::Config>(&arena);
     SourcePositions positions;
     ReadMessage(*tree, proto, positions, problems);
     Findings findings(positions, problems, warnings);
     Config config = BuildConfig(proto, findings, {.other_files = other_files, .now = now});
+    result.has_rules = !config.policy.rules.empty();
     if (problems.empty()) result.config = std::move(config);
   }
   result.problems = std::move(problems).Take();

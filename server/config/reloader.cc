@@ -58,7 +58,7 @@ absl::StatusOr<ConfigStore::Loaded> ConfigStore::Read(const absl::StatusOr<std::
   return Loaded{.text = *text,
                 .config = *std::move(loaded.config),
                 .warnings = loaded.Warnings(),
-                .has_settings = loaded.has_settings};
+                .has_rules = loaded.has_rules};
 }
 
 absl::StatusOr<const Config*> ConfigStore::Load() {
@@ -97,9 +97,9 @@ void ConfigStore::Retry() {
 
 absl::Status ConfigStore::Replace(absl::StatusOr<Loaded> loaded) {
   absl::Status status = loaded.status();
-  if (status.ok() && has_settings_ && !loaded->has_settings) {
+  if (status.ok() && has_rules_ && !loaded->has_rules) {
     status =
-        InFile(absl::FailedPreconditionError("all settings were taken out, and without any nothing "
+        InFile(absl::FailedPreconditionError("all rules were taken out, and without any nothing "
                                              "is limited: that takes a restart; the "
                                              "configuration before stays"));
   }
@@ -114,7 +114,7 @@ absl::Status ConfigStore::Replace(absl::StatusOr<Loaded> loaded) {
     return status;
   }
   text_ = loaded->text;
-  has_settings_ = loaded->has_settings;
+  has_rules_ = loaded->has_rules;
   Accept(*std::move(loaded));
   return absl::OkStatus();
 }

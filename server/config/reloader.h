@@ -5,7 +5,7 @@
 // exist at the start only: later those files may change a moment after this one. What `apply` has
 // refused for the sake of such a file can be tried again. What only a restart can change (the
 // server's addresses, the sizes of the engine's tables) is accepted and listed as pending. A file
-// from which all settings were taken out is refused: without any nothing is limited.
+// from which all rules were taken out is refused: without any nothing is limited.
 //
 // Thread-safe. Updates happen one after the other; reading does not wait for them.
 //
@@ -70,7 +70,7 @@ class ConfigStore {
     std::string text;
     Config config;
     std::vector<std::string> warnings;
-    bool has_settings = false;
+    bool has_rules = false;
   };
 
   absl::StatusOr<Loaded> Read(const absl::StatusOr<std::string>& text,
@@ -88,7 +88,7 @@ class ConfigStore {
   Apply apply_ ABSL_GUARDED_BY(update_mutex_);
   std::optional<Loaded> loaded_ ABSL_GUARDED_BY(update_mutex_);  // until Start
   std::string text_ ABSL_GUARDED_BY(update_mutex_);              // in force
-  bool has_settings_ ABSL_GUARDED_BY(update_mutex_) = false;     // the text in force
+  bool has_rules_ ABSL_GUARDED_BY(update_mutex_) = false;        // the text in force
   // The newest, if `apply` refused it.
   std::optional<std::string> not_applied_ ABSL_GUARDED_BY(update_mutex_);
 

@@ -57,10 +57,12 @@ void Cap(Candidate& candidate) {
 bool MayProbe(const Decision& decision, const Candidate& candidate, Limit limit) {
   const Budget& budget = *candidate.budget;
   if (PredictionOf(decision, candidate).by == nullptr || budget.blocked.has_value()) return false;
-  if (limit != Limit::kMaxCost) return true;
-  const bool asks_too_much =
-      budget.unit == BudgetUnit::kCost && decision.estimate > budget.max_cost;
-  return budget.max_cost != 0 && !asks_too_much;
+  // The estimate says something only of a budget in its own unit.
+  const double asked = budget.unit == BudgetUnit::kCost ? decision.estimate : CostModel::kNone;
+  if (limit == Limit::kBurst) {
+    return budget.FittedNs(Ledger::ToNs(asked, budget.ns_per_unit)) <= budget.burst_ns;
+  }
+  return budget.max_cost != 0 && asked <= budget.max_cost;
 }
 
 bool TakeProbe(Decision& decision, Candidate& candidate, Limit limit) {

@@ -4,7 +4,7 @@
 // much, one such Check is let through, is charged a whole burst, and is measured. All others are
 // told when that may next be, and not that waiting is in vain.
 //
-// An estimate that is itself above an explicit max_cost is refused for good, and so is what is
+// An estimate that is itself above the burst or the max_cost is refused for good, and so is what is
 // predicted by nothing but the estimate or a default.
 //
 // The turn is taken while limits are looked at, and given back where the Check is refused after

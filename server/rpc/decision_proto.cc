@@ -124,7 +124,7 @@ void FillHealthOf(const engine::CheckAnswer& answer, const engine::Policy& polic
 void FillMessage(const engine::CheckAnswer& answer, v1::Decision& decision) {
   const bool common = answer.verdict == engine::Verdict::kAllowed &&
                       answer.reason == engine::Reason::kNone && answer.violations.empty() &&
-                      !answer.probe;
+                      !answer.probe && !answer.unmatched;
   if (!common) {
     decision.set_message(answer.Sentence());
   } else if (decision.message() != "Allowed.") {

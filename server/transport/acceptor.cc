@@ -114,9 +114,9 @@ void Acceptor::Look(int64_t grown) {
   const absl::Duration since_last = std::exchange(since_look_, absl::ZeroDuration());
   connections_.Sweep();
   OpenConnections::Brought brought = connections_.TakeBrought();
+  Cut(memory_.Judge(grown, {connections_.Unanswered(), brought.all}, since_last));
   Cut(input_.Judge(std::move(brought.all), since_last));
   Cut(unanswered_.Judge(std::move(brought.unanswered), since_last));
-  Cut(memory_.Judge(grown, connections_.Unanswered(), since_last));
 }
 
 void Acceptor::Cut(const std::vector<int>& connections) {

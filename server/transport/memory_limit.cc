@@ -4,34 +4,35 @@
 
 namespace headgate::transport {
 
-bool MemoryLimit::MustCut(int64_t grown, absl::Duration since_last) {
+std::vector<int> MemoryLimit::Judge(int64_t grown, Brought brought, absl::Duration since_last) {
   if (!IsBeyond(grown)) {
     cut_at_ = 0;
-    return false;
+    return {};
   }
   waited_ += since_last;
-  const bool is_first = cut_at_ == 0;
-  const bool grows_on = grown > cut_at_ + options_.growth / 8;
-  return is_first || grows_on || waited_ >= options_.patience;
-}
-
-std::vector<int> MemoryLimit::Judge(int64_t grown, std::vector<Unanswered> connections,
-                                    absl::Duration since_last) {
-  std::vector<int> beyond;
-  if (!MustCut(grown, since_last)) return beyond;
+  const bool grows = cut_at_ == 0 || grown > cut_at_ + options_.growth / 8;
+  if (!grows && waited_ < options_.patience) return {};
   cut_at_ = grown;
   waited_ = absl::ZeroDuration();
+  std::vector<int> beyond = LargestHalf(std::move(brought.unanswered));
+  // Memory that only does not come back is the fault of nobody who is there now.
+  if (beyond.empty() && grows) beyond = LargestHalf(std::move(brought.lately));
+  return beyond;
+}
+
+std::vector<int> MemoryLimit::LargestHalf(Bytes connections) const {
   std::sort(connections.begin(), connections.end(),
-            [](const Unanswered& a, const Unanswered& b) { return a.second > b.second; });
+            [](const auto& a, const auto& b) { return a.second > b.second; });
   int64_t left = 0;
   for (const auto& [connection, bytes] : connections) left += bytes;
   left /= 2;
+  std::vector<int> largest;
   for (const auto& [connection, bytes] : connections) {
-    if (left <= 0 || bytes < options_.least_unanswered) break;
+    if (left <= 0 || bytes < options_.least_brought) break;
     left -= bytes;
-    beyond.push_back(connection);
+    largest.push_back(connection);
   }
-  return beyond;
+  return largest;
 }
 
 }  // namespace headgate::transport

@@ -8,9 +8,12 @@
 // goes at once; more only if memory goes on growing, or has not come back in a while, since gRPC
 // takes its time to free it.
 //
+// Where nobody brought much unanswered and memory grows, those go that bring most at the time:
+// frames that gRPC acknowledges by itself look as if they had been answered.
+//
 // Thread-compatible.
 //
-//   for (int connection : limit.Judge(memory.Grown(), {{7, 3 << 20}}, absl::Milliseconds(25))) ...
+//   for (int connection : limit.Judge(memory.Grown(), {.unanswered = {{7, 3 << 20}}}, tick)) ...
 
 #pragma once
 
@@ -26,23 +29,27 @@ class MemoryLimit {
  public:
   struct Options {
     int64_t growth = int64_t{192} << 20;  // bytes
-    // A connection that brought less without an answer is no reason for it.
-    int64_t least_unanswered = int64_t{32} << 10;  // bytes
+    // A connection that brought less is no reason for it.
+    int64_t least_brought = int64_t{32} << 10;  // bytes
     absl::Duration patience = absl::Seconds(1);
   };
-  // A connection, and the bytes that it brought without being answered.
-  using Unanswered = std::pair<int, int64_t>;
+  // Connections, each with the bytes that it brought.
+  using Bytes = std::vector<std::pair<int, int64_t>>;
+  struct Brought {
+    Bytes unanswered;
+    Bytes lately = {};  // since Judge was asked before, answered or not
+  };
 
   explicit MemoryLimit(const Options& options) : options_(options) {}
 
   // Whether Judge is to be asked before it is time for it.
   bool IsBeyond(int64_t grown) const { return grown > options_.growth; }
   // Those to be closed.
-  std::vector<int> Judge(int64_t grown, std::vector<Unanswered> connections,
-                         absl::Duration since_last);
+  std::vector<int> Judge(int64_t grown, Brought brought, absl::Duration since_last);
 
  private:
-  bool MustCut(int64_t grown, absl::Duration since_last);
+  // The connections with the most bytes, which have half of all.
+  std::vector<int> LargestHalf(Bytes connections) const;
 
   const Options options_;
   int64_t cut_at_ = 0;     // how far it had grown when connections went; 0: it is within the limit

@@ -80,8 +80,8 @@ OpenConnections::Brought OpenConnections::TakeBrought() {
   return brought;
 }
 
-std::vector<MemoryLimit::Unanswered> OpenConnections::Unanswered() const {
-  std::vector<MemoryLimit::Unanswered> unanswered;
+MemoryLimit::Bytes OpenConnections::Unanswered() const {
+  MemoryLimit::Bytes unanswered;
   for (const auto& [fd, connection] : connections_) {
     if (connection.unanswered > 0) unanswered.emplace_back(fd, connection.unanswered);
   }

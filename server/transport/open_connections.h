@@ -44,7 +44,7 @@ class OpenConnections {
   // Since the last call. About 0.5 us each.
   Brought TakeBrought();
   // Over the last minutes, as of the last TakeBrought.
-  std::vector<MemoryLimit::Unanswered> Unanswered() const;
+  MemoryLimit::Bytes Unanswered() const;
   // Nothing more goes through it, and its owner finds it closed. False: it is gone already.
   bool Cut(int fd) const;
   // As of the last Sweep.

@@ -44,7 +44,7 @@ TEST(Load, AnEmptyMappingIsTheDefaults) {
   for (const LoadResult& loaded :
        {Parse("{}", "f.yaml"), Parse("{}  # nothing", "f.yaml"), Parse("", "")}) {
     ASSERT_TRUE(loaded.config.has_value());
-    EXPECT_FALSE(loaded.has_settings);
+    EXPECT_FALSE(loaded.has_rules);
     const Config& config = *loaded.config;
     EXPECT_EQ(config.server, ServerSettings());
     EXPECT_EQ(config.engine.max_permits, engine::EngineOptions().max_permits);

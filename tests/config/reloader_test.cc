@@ -85,11 +85,15 @@ TEST_F(ConfigStoreTest, StartFailsWithAFileThatWasEmptied) {
   EXPECT_THAT(applied_, IsEmpty());
 }
 
-TEST_F(ConfigStoreTest, AFileThatWasEmptiedIsRefusedAndWhatWasInForceStays) {
+// Cut off after some of its settings it limits as little.
+TEST_F(ConfigStoreTest, AFileThatLostItsRulesIsRefusedAndWhatWasInForceStays) {
+  folder_.WriteInPlace("f.yaml", "rules: [{name: r, priority: 1}]");
   ASSERT_EQ(Start(), absl::OkStatus());
-  for (const char* text : {"", "# nothing but a remark\n", "{}"}) {
+  for (const char* text :
+       {"", "# nothing but a remark\n", "{}", "rules:\nbudgets:\n", "rules: []\nbudgets: []\n",
+        "server: {threads: 1}\n", "budgets: [{name: b, rate: 1, burst: 1}]\n"}) {
     store_.Update(std::string(text));
-    EXPECT_EQ(store_.current()->policy.budgets.size(), 1) << text;
+    EXPECT_EQ(store_.current()->policy.rules.size(), 1) << text;
     EXPECT_EQ(store_.status().version, 1) << text;
     ASSERT_EQ(store_.status().errors.size(), 1) << text;
     EXPECT_THAT(store_.status().errors[0], testing::HasSubstr("nothing is limited")) << text;

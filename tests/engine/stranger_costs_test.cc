@@ -231,6 +231,17 @@ TEST_F(LockedOut, IsForgottenOnDemand) {
             absl::StatusCode::kNotFound);
 }
 
+TEST(Burst, AnEstimateAboveItIsRefusedForGoodWhateverWasLearnt) {
+  TestEngine engine(OneBudget(RateBudget("b", 500, 500)));
+  engine.Report(engine.Check(Ask("etl", "", 10)).permit, 10);
+  for (const double estimate : {501.0, 5000.0, 1e9}) {
+    const CheckAnswer asked = engine.Check(Ask("etl", "", estimate), At(absl::Hours(1)));
+    EXPECT_EQ(asked.verdict, Verdict::kDenied) << estimate;
+    EXPECT_EQ(asked.retry_after, absl::InfiniteDuration()) << estimate;
+  }
+  EXPECT_EQ(engine.Check(Ask("etl", "", 500), At(absl::Hours(1))).verdict, Verdict::kAllowed);
+}
+
 TEST(MaxCost, AnEstimateAboveItIsRefusedForGoodWhateverWasLearnt) {
   BudgetSpec budget = RateBudget("b", 1e9, 1e9);
   budget.max_cost = 1000;

@@ -32,6 +32,11 @@ void SetHealth(InProcessServer& server, const engine::Health& health) {
   ASSERT_TRUE(status.ok()) << status;
 }
 
+TEST(Check, SaysThatNoRuleMatches) {
+  InProcessServer server{engine::PolicySpec()};
+  EXPECT_EQ(server.Check("job:mistyped", 1).message(), "Allowed: no rule matches.");
+}
+
 TEST(Check, AnAllowedOneHasAPermitAndSaysSoInOneWord) {
   InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   const v1::Decision decision = server.Check("job:etl", 40);

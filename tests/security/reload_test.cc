@@ -251,7 +251,7 @@ constexpr char kTakenOut[] =
     "configuration before stays";
 
 constexpr char kAllTakenOut[] =
-    "all settings were taken out, and without any nothing is limited: that takes a restart; the "
+    "all rules were taken out, and without any nothing is limited: that takes a restart; the "
     "configuration before stays";
 
 TEST_F(Reload, AConfigurationThatLosesAccessIsRefused) {
@@ -265,7 +265,7 @@ TEST_F(Reload, AConfigurationThatLosesAccessIsRefused) {
     SCOPED_TRACE(text);
     const int64_t version = Config().version();
     WriteText(text);
-    EXPECT_TRUE(ConfigErrorBecomes(text == "{}" ? kAllTakenOut : kTakenOut));
+    EXPECT_TRUE(ConfigErrorBecomes(text == YamlWithoutAccess() ? kTakenOut : kAllTakenOut));
     EXPECT_EQ(Config().version(), version);
     EXPECT_EQ(GuardedServer::Check(stranger, "etl"), 'U');
     EXPECT_EQ(GuardedServer::Check(sre, "etl"), '+');

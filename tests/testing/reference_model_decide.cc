@@ -114,10 +114,14 @@ class ReferenceModel::Examination {
   bool MayProbe(const ExpectedBucket& bucket, Limit limit) const {
     const BudgetSpec& spec = Spec(bucket);
     if (!Predicted(bucket).by.has_value() || ZeroOfDebt(bucket).has_value()) return false;
-    if (limit == Limit::kBurst) return true;
     const bool in_its_unit = bucket.unit == engine::BudgetUnit::kCost;
-    return *spec.max_cost != 0 &&
-           !(in_its_unit && request_.estimated_cost.value_or(-1) > *spec.max_cost);
+    const double asked = in_its_unit ? request_.estimated_cost.value_or(-1) : -1;
+    if (limit == Limit::kBurst) {
+      const ModelLedger& ledger = *Ledger(bucket);
+      const int64_t burst_ns = ledger.BurstToNs(policy_.BurstOf(target_, bucket.budget));
+      return asked <= 0 || ledger.FittedToNs(asked, burst_ns) <= burst_ns;
+    }
+    return *spec.max_cost != 0 && asked <= *spec.max_cost;
   }
 
   absl::Duration UntilProbe(const ExpectedBucket& bucket) const {

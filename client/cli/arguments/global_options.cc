@@ -56,7 +56,13 @@ void AddGlobals(CLI::App& app, Globals& globals) {
   AddTls(app, globals);
   AddParsed<absl::Duration>(app, "--timeout", "DURATION", globals.timeout, PositiveDurationFromText,
                             "how long one answer may take [2s; log 30s, replay 5m]");
-  app.add_option("--target", globals.target, "the PostgreSQL cluster, where there are several")
+  // An unset variable of a shell must not mean all targets.
+  const auto set_target = [&globals](const std::string& name) {
+    if (name.empty()) Refuse("--target", "it is empty");
+    globals.target = name;
+  };
+  app.add_option_function<std::string>("--target", set_target,
+                                       "the PostgreSQL cluster, where there are several")
       ->type_name("NAME");
   AddWord<Format>(app, "-o,--output", globals.format,
                   {{"table", Format::kTable}, {"json", Format::kJson}, {"csv", Format::kCsv}},

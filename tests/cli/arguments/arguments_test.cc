@@ -160,6 +160,7 @@ TEST(Arguments, WrongUsageSaysWhatIsWrong) {
   EXPECT_THAT(Refusal({"check", "a", "--tag", "x"}), HasSubstr("key=value"));
   EXPECT_THAT(Refusal({"check", "a", "--tag", "x=1", "--tag", "x=2"}), HasSubstr("twice"));
   EXPECT_THAT(Refusal({"check", "a", "--wait", "5"}), HasSubstr("--wait: '5' is not a duration"));
+  EXPECT_THAT(Refusal({"status", "--target", ""}), HasSubstr("--target: it is empty"));
   EXPECT_THAT(Refusal({"check", "a", "--colour"}), HasSubstr("--colour"));
   EXPECT_THAT(Refusal({"report"}), HasSubstr("permit"));
   EXPECT_THAT(Refusal({"report", "1", "41.5"}), HasSubstr("headgate report 1 --actual-cost 41.5"));
