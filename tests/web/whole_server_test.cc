@@ -123,7 +123,9 @@ TEST(WholeServer, TellsNothingOfTargetsAndBudgetsThatAReloadTookAway) {
   server.AwaitScrape([](const Scrape& seen) {
     return seen.Value("headgate_budget_refused_checks_total", {{"budget", "small"}}) == 3;
   });
-  server.Rewrite("targets: [{name: b}]\nbudgets: [{name: other, rate: 1, burst: 1}]\n");
+  server.Rewrite(
+      "targets: [{name: b}]\nbudgets: [{name: other, rate: 1, burst: 1}]\n"
+      "rules: [{name: r, charge: [other]}]\n");
   const Scrape after = server.AwaitScrape(
       [](const Scrape& seen) { return seen.Value("headgate_config_version") == 2; });
   for (const Scrape::Series& series : after.series()) {
@@ -187,7 +189,8 @@ TEST(WholeServer, IsDegradedAfterAWhileWithoutADatabaseAndAliveAllTheTime) {
 
 TEST(WholeServer, StaysReadyThoughNoProbeCameBeforeATargetWithoutADatabase) {
   const ScrapedHeadgated server(kPolicy);
-  server.Rewrite(Measured("host=127.0.0.1 port=1 user=nobody"));
+  server.Rewrite(absl::StrCat(Measured("host=127.0.0.1 port=1 user=nobody"),
+                              "rules: [{name: r, priority: 1}]\n"));
   // A scrape would ask for readiness.
   server.AwaitStatus([](const auto& status) { return status.config().version() == 2; });
   EXPECT_EQ(server.Get("/readyz").body, "ready\n");
