@@ -130,21 +130,8 @@ class Experiment {
     if (const absl::Status started = server.Start(); !started.ok()) {
       Fail(std::string(started.message()));
     }
-    const AttackedServer attacked{.port = server.port(), .address = server.address()};
-    HonestJob job(attacked);
-    job.Work(options_.phase / 2);  // warms up
-    {
-      const Act act = neighbour_.begin(attacked);
-      for (int round = 0; round < options_.rounds; ++round) {
-        // Whichever is second finds caches as the other left them: they take turns.
-        if (round % 2 == 0) Add(alone_us_, job.Work(options_.phase));
-        {
-          const Nuisance nuisance(act);
-          Add(beside_us_, job.Work(options_.phase));
-        }
-        if (round % 2 == 1) Add(alone_us_, job.Work(options_.phase));
-      }
-    }
+    // Its callers are gone before it stops: a channel that nobody polls hears of that after 5 s.
+    Measure({.port = server.port(), .address = server.address()});
     result_.alone_us = Median(alone_us_);
     result_.beside_us = Median(beside_us_);
     Leave(server);
@@ -152,6 +139,21 @@ class Experiment {
   }
 
  private:
+  void Measure(const AttackedServer& attacked) {
+    HonestJob job(attacked);
+    job.Work(options_.phase / 2);  // warms up
+    const Act act = neighbour_.begin(attacked);
+    for (int round = 0; round < options_.rounds; ++round) {
+      // Whichever is second finds caches as the other left them: they take turns.
+      if (round % 2 == 0) Add(alone_us_, job.Work(options_.phase));
+      {
+        const Nuisance nuisance(act);
+        Add(beside_us_, job.Work(options_.phase));
+      }
+      if (round % 2 == 1) Add(alone_us_, job.Work(options_.phase));
+    }
+  }
+
   void Add(std::vector<double>& p99_us, const Experience& experience) {
     p99_us.push_back(experience.p99_us);
     result_.denied += experience.denied;

@@ -84,10 +84,6 @@ class Sender {
   }
   // The next one of a new call.
   uint32_t NextStream() { return std::exchange(stream_, stream_ + 2); }
-  // Of the first call.
-  void AwaitAnswer() {
-    if (raw_.has_value()) raw_->AwaitHeads(1);
-  }
   void Leave() { raw_.reset(); }
 
  private:
@@ -113,10 +109,10 @@ Act CompressedBombs(const AttackedServer& server) {
     const bool is_last = sent + kInFrame >= size;
     call += Frame(0, is_last ? 1 : 0, 1, bomb.substr(sent, kInFrame));
   }
-  return [sender = std::make_shared<Sender>(server.port), call] {
-    sender->Send(call);
-    sender->AwaitAnswer();
-    sender->Leave();
+  return [port = server.port, call] {
+    const Raw raw(port);
+    raw.Send(kPreface + call);
+    raw.AwaitHeads(1);
   };
 }
 
