@@ -22,6 +22,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "server/engine/ip_prefix.h"
+#include "server/engine/line_gate.h"
 #include "server/engine/permit_table.h"
 #include "server/engine/rule_set.h"
 #include "server/engine/settlement.h"
@@ -40,6 +41,8 @@ struct CheckRequest {
   const IpAddress* remote_address = nullptr;  // as the server sees it; null: unknown
   std::string_view request_id = {};  // makes a retry safe; empty: every call is a Check of its own
   std::string_view caller = {};      // the name of an authenticated caller; empty: nobody is named
+  bool waits = false;   // in line if it is refused by what time cures; else it is told its turn
+  uint64_t ticket = 0;  // of one that waits and is examined again; 0: it is new
 };
 
 enum class Verdict : uint8_t { kAllowed, kDenied };
@@ -57,6 +60,8 @@ enum class Reason : uint8_t {
   kPermits,   // the holder has its share of the permits
   // No rule matches, so that nothing limits it. Of counts alone: an answer has `unmatched`.
   kUnmatched,
+  kLine,      // others are before it
+  kLineFull,  // too many wait already; the line's own answer, not the engine's
 };
 
 enum class Limit : uint8_t {
@@ -68,6 +73,8 @@ enum class Limit : uint8_t {
   kMaxConcurrency,
   kProbe,  // an auto budget whose controller measures the foreground without batch work
   kPermits,
+  kLine,
+  kLineFull,
 };
 
 // A Report that left a bucket with more debt than its burst.
@@ -103,6 +110,10 @@ struct Violation {
   HealthStatus health_status = HealthStatus::kUnmonitored;
   absl::Duration sample_age = absl::InfiniteDuration();
   bool unread = false;  // for kHealth: see Health
+  // Of the line to wait in for this limit: a bucket's key, or one of the gate's or the rule's. 0:
+  // none. Keyed, so it never leaves the process.
+  uint64_t line_key = 0;
+  int64_t cost_ns = 0;  // what the bucket would be charged, in virtual time; 0: it is no bucket's
   // Until this limit would admit the same cost, at the present speed; where nobody can know that,
   // until it is worth asking again. Infinite: never at this cost.
   absl::Duration retry_after;
@@ -173,6 +184,8 @@ struct CheckAnswer {
   uint64_t subject_key = 0;              // keyed hash of target and whole identity; odd, or none
   bool repeated = false;   // repeats the answer to the same request_id: nothing was charged anew
   bool unmatched = false;  // no rule matches, not even one that only gives a label
+  // Who asks, as the lines see it: set on a denial of a Check that waits, and only then.
+  LineFlow flow;
 
   // Denied, for no reason: what stands here after an error.
   void Clear() {
@@ -234,6 +247,9 @@ struct BucketView {
   absl::Duration room_in;  // zero: admitted now; infinite: never at this cost
   bool ask_again = false;  // nobody can know when there is room: room_in is when to ask again
   std::optional<ReportedDebt> reported_debt;  // to which the debt is due
+  uint64_t line_key = 0;   // of those who wait for it; keyed, so it never leaves the process
+  int64_t cost_ns = 0;     // what it would be charged, in virtual time; 0: it has no debt
+  double ns_per_unit = 0;  // of virtual time; 0: it has no debt
 };
 
 // Its places are those of the answer's policy.
@@ -248,6 +264,7 @@ struct Explanation {
   std::vector<uint32_t> shorter_prefix;
   uint32_t longest_prefix = kNoRule;
   std::vector<BucketView> buckets;
+  LineFlow flow;  // of the one that asks
 };
 
 }  // namespace headgate::engine

@@ -83,6 +83,8 @@ std::string DescribeZero(const Policy& policy, const Violation& violation) {
     case Limit::kHealth:
     case Limit::kProbe:
     case Limit::kPermits:
+    case Limit::kLine:
+    case Limit::kLineFull:
       break;
   }
   return "";
@@ -164,6 +166,11 @@ std::string Describe(const Policy& policy, const Violation& violation, Reason re
     case Limit::kProbe:
       return absl::StrCat(BudgetName(policy, violation),
                           ": the foreground is being measured without batch work");
+    case Limit::kLine:
+      return absl::StrCat(BudgetName(policy, violation), ": others wait for it, and are before it");
+    case Limit::kLineFull:
+      return absl::StrCat("the line: ", Number(violation.observed), " Checks wait already of ",
+                          Number(violation.limit_value), " that may");
   }
   return "";
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "server/engine/line_order.h"
 #include "server/engine/probe.h"
 #include "server/engine/violations.h"
 
@@ -12,8 +13,8 @@ enum class Charged : uint8_t { kYes, kRefused, kMoved, kTableFull };
 
 Charged ChargeDebt(Decision& decision, Candidate& candidate) {
   const Budget& budget = *candidate.budget;
-  const ChargeResult result =
-      budget.ledger->Charge(candidate.tag, candidate.now_ns, candidate.cost_ns, budget.burst_ns);
+  const ChargeResult result = budget.ledger->Charge(candidate.tag, candidate.now_ns,
+                                                    candidate.cost_ns, candidate.burst_ns());
   candidate.empties_at_ns = result.empties_at;
   candidate.refunded_ns = result.refunded_ns;
   if (result.outcome == ChargeOutcome::kCharged) return Charged::kYes;
@@ -61,7 +62,7 @@ inline Charged ChargeOne(Decision& decision, Candidate& candidate) {
     return ChargeRarely(decision, candidate);
   }
   const ChargeResult result = Charge(*candidate.bucket, candidate.tag, candidate.now_ns,
-                                     candidate.cost_ns, budget.burst_ns);
+                                     candidate.cost_ns, candidate.burst_ns());
   if (result.outcome != ChargeOutcome::kCharged) [[unlikely]]
     return ChargeDebt(decision, candidate);
   candidate.empties_at_ns = result.empties_at;
@@ -94,6 +95,7 @@ Outcome TurnAway(Decision& decision) {
 // Undoes this Check, and turns `why` into the outcome.
 Outcome Rollback(Decision& decision, Charged why) {
   UndoLast(decision, 1);
+  if (decision.gate != nullptr) TellUndone(decision);
   if (decision.HasProbe()) {
     ReturnProbes(decision);
     decision.answer.probe.budget = Violation::kNoBudget;
@@ -154,7 +156,8 @@ inline PermitId Issue(Decision& decision, uint32_t slot) {
   permit.teaches = teaches_cost ? kTeachesCost : uint8_t{0};
   permit.busy_charges = 0;
   if (decision.resolved.charges_busy_time) NoteUnits(decision, permit);
-  permit.charges_used = static_cast<uint32_t>(next - permit.charges.data());
+  permit.KeepCharges(static_cast<size_t>(next - permit.charges.data()),
+                     decision.gate == nullptr ? 0 : decision.resolved.subject_key);
   return tables.permits.Publish(slot, decision.now.monotonic_ns + tables.permit_ttl_ns);
 }
 
@@ -235,6 +238,8 @@ Outcome Admit(Decision& decision) {
     return Rollback(decision, charged);
   }
   decision.answer.permit = IssueOrNote(decision, slot);
+  if (decision.gate != nullptr) [[unlikely]]
+    TellAdmitted(decision);
   return Outcome::kDecided;
 }
 

@@ -51,6 +51,8 @@ class ConcurrencyTable {
   Outcome Acquire(uint64_t key, int64_t limit, int64_t expires_at_ns, uint32_t& cell);
   void Release(uint32_t cell);
 
+  // What is kept of a key: KeyOf gives this back.
+  static uint64_t Kept(uint64_t key) { return TagOf(key); }
   // The key that a cell counts for. Bits that cells do not keep are lost; Acquire ignores them too.
   uint64_t KeyOf(uint32_t cell) const {
     // relaxed: the caller holds one of its count, or finds out that nobody does.

@@ -32,6 +32,7 @@
 #include "server/engine/answer.h"
 #include "server/engine/concurrency_table.h"
 #include "server/engine/cost_model.h"
+#include "server/engine/line_gate.h"
 #include "server/engine/permit_table.h"
 #include "server/engine/policy.h"
 #include "server/engine/reported_debts.h"
@@ -114,6 +115,9 @@ struct Decision {
   const double estimate;  // CostModel::kNone: there is none
   bool denied = false;
   bool explains = false;  // and charges nothing
+  // Where others wait, and only there: whom to ask, and for what. See line_order.h.
+  LineGate* gate = nullptr;
+  const CheckRequest* request = nullptr;
   CostModel::Prediction cost;
   CostModel::Prediction busy_time;       // where budgets of it are charged
   std::array<ProbeTurn, 2> probe_turns;  // by unit

@@ -10,6 +10,7 @@
 #include "common/strings.h"
 #include "server/engine/charging.h"
 #include "server/engine/limits.h"
+#include "server/engine/line_order.h"
 
 namespace headgate::engine {
 namespace {
@@ -135,6 +136,7 @@ absl::Status Engine::Install(PolicySpec spec, Now now) {
   policies_.Set(std::move(policy));
   // Last, because a Check that waits for the new policy holds a stripe of the index.
   requests_.DropEnded(now.monotonic_ns);
+  TellChanged();
   return absl::OkStatus();
 }
 
@@ -177,14 +179,17 @@ inline absl::Status Engine::TryCheck(const CheckRequest& request, const Now& now
   return Decide(request, now, resolved, policy, answer);
 }
 
+uint64_t Engine::RequestKeyOf(uint64_t subject_key, const CheckRequest& request) const {
+  return CombineHash(subject_key, HashBytes(request.request_id, options_.seed));
+}
+
 absl::Status Engine::CheckOnce(const CheckRequest& request, const Now& now, Resolved& resolved,
                                const PolicyRef& policy, CheckAnswer& answer) {
   if (request.request_id.size() > kMaxRequestIdBytes) {
     return absl::InvalidArgumentError(absl::StrCat("request_id: has ", request.request_id.size(),
                                                    " bytes; at most ", kMaxRequestIdBytes));
   }
-  const uint64_t request_key =
-      CombineHash(resolved.subject_key, HashBytes(request.request_id, options_.seed));
+  const uint64_t request_key = RequestKeyOf(resolved.subject_key, request);
   absl::Status status = requests_.Once(request_key, now.monotonic_ns, answer, [&] {
     return Decide(request, now, resolved, policy, answer);
   });
@@ -199,6 +204,11 @@ absl::Status Engine::Decide(const CheckRequest& request, const Now& now, Resolve
   const double estimate = EstimateOf(request);
   for (;;) {
     Decision decision(policy, tables_, resolved, now, answer, estimate);
+    decision.gate = GateIfAnybodyIsHere();
+    if (decision.gate != nullptr) [[unlikely]] {
+      decision.request = &request;
+      answer.flow.depth = 0;
+    }
     Outcome outcome = ExamineLimits(decision, dice);
     if (outcome == Outcome::kDecided && answer.verdict == Verdict::kAllowed) {
       outcome = Admit(decision);
@@ -210,7 +220,10 @@ absl::Status Engine::Decide(const CheckRequest& request, const Now& now, Resolve
     AwaitNewer(policy->version);
     if (absl::Status status = Refresh(request, now, resolved, policy); !status.ok()) return status;
   }
-  if (!answer.violations.empty()) NoteNames(request, resolved, answer);
+  if (!answer.violations.empty()) {
+    NoteNames(request, resolved, answer);
+    if (request.waits) answer.flow = LineFlowOf(*policy, resolved, request, now);
+  }
   return absl::OkStatus();
 }
 
@@ -243,7 +256,9 @@ size_t Engine::CheckRun(absl::Span<const CheckRequest> requests, const Now& now,
   while (run < requests.size() && SameCheck(first, requests[run])) ++run;
   const double estimate = EstimateOf(first);
   const bool valid = !first.estimated_cost.has_value() || ValidateCost("", estimate).ok();
-  if (run > 1 && valid && Refresh(first, now, resolved, policy).ok()) {
+  // In line each is looked at by itself.
+  if (run > 1 && valid && GateIfAnybodyIsHere() == nullptr &&
+      Refresh(first, now, resolved, policy).ok()) {
     Decision decision(policy, tables_, resolved, now, answers[0], estimate);
     if (ExamineLimits(decision, kNoDice) == Outcome::kDecided &&
         answers[0].verdict == Verdict::kAllowed) {
@@ -268,7 +283,10 @@ absl::Status Engine::SetHealth(std::string_view target, std::string_view profile
   if (absl::Status found = policy->ResolveTarget(target, place); !found.ok()) return found;
   for (size_t i = 0; i < policy->profiles.size(); ++i) {
     if (policy->profiles[i].name != profile) continue;
-    policy->targets[place].gates[i]->Set(health, now.monotonic_ns);
+    VirtualClock& clock = *policy->targets[place].gates[i];
+    const Health before = clock.Read(now.monotonic_ns).health;
+    clock.Set(health, now.monotonic_ns);
+    if (before.speed != health.speed || before.gate_shut != health.gate_shut) TellChanged();
     return absl::OkStatus();
   }
   return absl::NotFoundError(absl::StrCat("profile: no health profile '", Sv(profile), "'"));

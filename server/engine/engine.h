@@ -36,6 +36,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -51,6 +52,7 @@
 #include "server/engine/decision.h"
 #include "server/engine/learnt_cost.h"
 #include "server/engine/ledger_book.h"
+#include "server/engine/line_gate.h"
 #include "server/engine/permit_table.h"
 #include "server/engine/policy.h"
 #include "server/engine/reported_debts.h"
@@ -79,6 +81,13 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
+  // Whom to ask where others wait, and to tell of what is admitted (line_gate.h). Before Checks
+  // come; it outlives the engine, or what is asked of it.
+  void AttachLine(LineGate* gate) {
+    line_ = gate;
+    permits_.AttachLine(gate);
+  }
+
   // Replaces the policy as a whole; the old one stays in force where this fails. Checks go on
   // meanwhile; one that meets a budget whose debt is being moved waits for it, 10 ns a bucket.
   // InvalidArgument lists everything that is wrong; ResourceExhausted: too many buckets.
@@ -102,6 +111,13 @@ class Engine {
   // InvalidArgument for a bad cost or busy time, NotFound for a permit that this process never
   // issued.
   absl::StatusOr<Settlement> Report(PermitId permit, const ActualCost& actual, Now now);
+
+  // Undoes an admitted answer that could not be delivered, as if its Check had never been made:
+  // what has not drained of its charges is given back, its permit and its concurrency too, its
+  // request id is free, and nothing is learnt. An answer that was repeated since is left alone, for
+  // somebody has it; so is one without a permit, whose charges nobody knows. Harmless if repeated,
+  // or after a Report. `request` is the Check's, with its request id at least.
+  void Withdraw(const CheckRequest& request, const CheckAnswer& answer, Now now);
 
   // What was learnt of costs, what was reported last first. Reads all of it: for an operator, not
   // for hot paths.
@@ -214,6 +230,13 @@ class Engine {
   size_t CheckRun(absl::Span<const CheckRequest> requests, const Now& now, Resolved& resolved,
                   const PolicyRef& policy, absl::Span<CheckAnswer> answers,
                   absl::Span<absl::Status> statuses);
+  // In nanoseconds of virtual time; below zero: the bucket was moved to a newer policy.
+  using OwedNs =
+      absl::FunctionRef<int64_t(const Budget& budget, uint64_t bucket, int64_t virtual_now_ns)>;
+  // Finds the bucket that the identity's work is charged to, and tells what is owed there.
+  absl::StatusOr<ForgivenDebt> DebtOf(std::string_view target, std::string_view identity,
+                                      std::string_view budget, std::string_view tag_value, Now now,
+                                      OwedNs owed) const;
   // Waits until a policy newer than `version` is published: `policy` references then show it.
   void AwaitNewer(uint64_t version) const;
   // Where to find an auto budget: its ledger, or why there is none.
@@ -231,9 +254,33 @@ class Engine {
     std::optional<double> cost;
     double busy_seconds = 0;
   };
+  // Where the permit's charge at a place stands; null: it is to be left as it is.
+  static Ledger* LedgerOf(const Policy& policy, const Permit& permit, uint32_t place);
+  // All of it that has not drained.
+  void TakeBack(const Permit& permit, uint32_t place, const Now& now);
+  // The gate, where somebody is in line; else null.
+  LineGate* GateIfAnybodyIsHere() const {
+    return line_ != nullptr && line_->IsAnybodyHere() ? line_ : nullptr;
+  }
+  void TellSettled(const Budget* budget, const Permit& permit, uint32_t place,
+                   int64_t delta_ns) const;
+  void TellChanged() const {
+    if (LineGate* const gate = GateIfAnybodyIsHere(); gate != nullptr) gate->Changed();
+  }
+  uint64_t RequestKeyOf(uint64_t subject_key, const CheckRequest& request) const;
   // The permit's charge at a place.
   void SettleCharge(const Permit& permit, uint32_t place, const ActualAmounts& actual, Now now,
                     Settlement& settlement);
+  // Where a Report is settled; the budget is null where the policy has no such budget.
+  struct SettledAt {
+    Ledger* ledger;
+    const Budget* budget;
+    double reported;
+  };
+  // Makes the charge one of `amount`. Returns how much of it is charged; none: the bucket was
+  // moved.
+  std::optional<double> SettleTo(double amount, const SettledAt& at, const Permit& permit,
+                                 uint32_t place, const Now& now);
   // What a Report is measured by: see overrun.h.
   double PredictedOf(const Permit& permit, const PermitCharge& charge, const Ledger& ledger) const;
   void LearnFrom(const Permit& permit, const ActualAmounts& actual, Now now);
@@ -250,6 +297,7 @@ class Engine {
   BucketNames names_;
   ReportedDebts reported_debts_;
   const Tables tables_;
+  LineGate* line_ = nullptr;
   std::atomic<uint64_t> dice_;
   Published<Policy> policies_;
 

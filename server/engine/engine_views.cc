@@ -44,11 +44,15 @@ absl::Status Engine::SetAutoRate(std::string_view target, std::string_view budge
   }
   absl::StatusOr<const Budget*> found = FindAuto(*policy, target, budget);
   if (!found.ok()) return found.status();
-  (*found)->ledger->axis().clock->Set({.speed = setting.rate * Ledger::kAutoSpeed,
-                                       .status = HealthStatus::kHealthy,
-                                       .gate_shut = setting.shut,
-                                       .next_sample_at_ns = setting.next_change_at_ns},
-                                      now.monotonic_ns);
+  VirtualClock& clock = *(*found)->ledger->axis().clock;
+  const Health before = clock.Read(now.monotonic_ns).health;
+  const double speed = setting.rate * Ledger::kAutoSpeed;
+  clock.Set({.speed = speed,
+             .status = HealthStatus::kHealthy,
+             .gate_shut = setting.shut,
+             .next_sample_at_ns = setting.next_change_at_ns},
+            now.monotonic_ns);
+  if (before.speed != speed || before.gate_shut != setting.shut) TellChanged();
   return absl::OkStatus();
 }
 

@@ -10,6 +10,7 @@
 #include "server/engine/charging.h"
 #include "server/engine/engine.h"
 #include "server/engine/limits.h"
+#include "server/engine/line_order.h"
 #include "server/engine/probe.h"
 #include "server/engine/retry_after.h"
 #include "server/engine/violations.h"
@@ -66,7 +67,12 @@ BucketView ViewBucket(Decision& decision, Candidate& candidate, const CheckReque
   const bool too_costly = !budget.AllowsCost(predicted);
   if (!candidate.probes) candidate.cost = std::min(predicted, budget.max_charged);
   view.cost = candidate.cost;
-  if (budget.ledger != nullptr) ViewDebt(decision, candidate, view);
+  view.line_key = LineKeyOf(budget, candidate.tag);
+  if (budget.ledger != nullptr) {
+    ViewDebt(decision, candidate, view);
+    view.cost_ns = candidate.cost_ns;
+    view.ns_per_unit = budget.ledger->axis().ns_per_unit;
+  }
   const bool may_probe =
       (!too_costly || MayProbe(decision, candidate, Limit::kMaxCost)) &&
       (view.room_in != absl::InfiniteDuration() || MayProbe(decision, candidate, Limit::kBurst));
@@ -144,6 +150,8 @@ absl::StatusOr<Explanation> Engine::Explain(const CheckRequest& request, Now now
     Decision decision(policy, tables_, resolved, now, explanation.answer,
                       request.estimated_cost.value_or(CostModel::kNone));
     decision.explains = true;
+    decision.gate = GateIfAnybodyIsHere();
+    decision.request = &request;
     const double dice = resolved.match.reject_ratio >= 1 ? 0 : 1;  // 1 loses no roll
     if (ExamineLimits(decision, dice) == Outcome::kMoved) {
       AwaitNewer(policy->version);
@@ -151,6 +159,7 @@ absl::StatusOr<Explanation> Engine::Explain(const CheckRequest& request, Now now
     }
     ExaminePermits(decision);
     ExplainRules(request, resolved, now, explanation);
+    explanation.flow = LineFlowOf(*policy, resolved, request, now);
     for (Candidate& candidate : decision.Candidates()) {
       explanation.buckets.push_back(ViewBucket(decision, candidate, request));
     }

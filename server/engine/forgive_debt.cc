@@ -7,6 +7,7 @@
 #include "common/strings.h"
 #include "server/engine/decision.h"
 #include "server/engine/engine.h"
+#include "server/engine/line_order.h"
 
 namespace headgate::engine {
 namespace {
@@ -81,37 +82,40 @@ int64_t VirtualNow(const Budget& budget, const Now& now) {
 absl::StatusOr<ForgivenDebt> Engine::ReadDebt(std::string_view target, std::string_view identity,
                                               std::string_view budget, std::string_view tag_value,
                                               Now now) const {
-  now = Bounded(now);
-  for (const PolicyRef& policy = policies_.Get();; AwaitNewer(policy->version)) {
-    if (policy == nullptr) return NotInstalled();
-    const absl::StatusOr<BucketFound> bucket =
-        FindBucket(*policy, {target, identity, budget, tag_value}, options_.seed, now);
-    if (!bucket.ok()) return bucket.status();
-    const Ledger& ledger = *bucket->budget->ledger;
-    const int64_t now_ns = VirtualNow(*bucket->budget, now);
-    const int64_t at = ledger.EmptiesAt(bucket->tag, now_ns);
-    if (at == Bucket::kMoved) continue;
-    return ForgivenDebt{.bucket = bucket->name,
-                        .units = ledger.ToUnits(std::max<int64_t>(at - now_ns, 0)),
-                        .unit = bucket->budget->unit};
-  }
+  return DebtOf(target, identity, budget, tag_value, now,
+                [](const Budget& of, uint64_t tag, int64_t now_ns) -> int64_t {
+                  const int64_t at = of.ledger->EmptiesAt(tag, now_ns);
+                  return at == Bucket::kMoved ? -1 : std::max<int64_t>(at - now_ns, 0);
+                });
 }
 
 absl::StatusOr<ForgivenDebt> Engine::ForgiveDebt(std::string_view target, std::string_view identity,
                                                  std::string_view budget,
                                                  std::string_view tag_value, Now now) {
+  return DebtOf(target, identity, budget, tag_value, now,
+                [this](const Budget& from, uint64_t tag, int64_t now_ns) {
+                  const int64_t owed_ns = from.ledger->Forgive(tag, now_ns);
+                  if (owed_ns >= 0) reported_debts_.Forget(ConcurrencyKeyOf(from, tag));
+                  LineGate* const gate = GateIfAnybodyIsHere();
+                  if (owed_ns > 0 && gate != nullptr) gate->RoomFreed(LineKeyOf(from, tag));
+                  return owed_ns;
+                });
+}
+
+absl::StatusOr<ForgivenDebt> Engine::DebtOf(std::string_view target, std::string_view identity,
+                                            std::string_view budget, std::string_view tag_value,
+                                            Now now, OwedNs owed) const {
   now = Bounded(now);
   for (const PolicyRef& policy = policies_.Get();; AwaitNewer(policy->version)) {
     if (policy == nullptr) return NotInstalled();
     const absl::StatusOr<BucketFound> bucket =
         FindBucket(*policy, {target, identity, budget, tag_value}, options_.seed, now);
     if (!bucket.ok()) return bucket.status();
-    const Budget& from = *bucket->budget;
-    const int64_t owed_ns = from.ledger->Forgive(bucket->tag, VirtualNow(from, now));
+    const Budget& of = *bucket->budget;
+    const int64_t owed_ns = owed(of, bucket->tag, VirtualNow(of, now));
     if (owed_ns < 0) continue;  // moved: there is a new policy
-    reported_debts_.Forget(ConcurrencyKeyOf(from, bucket->tag));
     return ForgivenDebt{
-        .bucket = bucket->name, .units = from.ledger->ToUnits(owed_ns), .unit = from.unit};
+        .bucket = bucket->name, .units = of.ledger->ToUnits(owed_ns), .unit = of.unit};
   }
 }
 

@@ -29,6 +29,20 @@ ChargeResult Ledger::Charge(uint64_t tag, int64_t now_ns, int64_t cost_ns, int64
   }
 }
 
+ChargeResult Ledger::ChargeUpTo(uint64_t tag, int64_t now_ns, int64_t cost_ns, int64_t most_ns,
+                                int64_t& charged_ns) {
+  for (;;) {
+    const int64_t at = EmptiesAt(tag, now_ns);
+    if (at == Bucket::kMoved) return {ChargeOutcome::kMoved};
+    const int64_t room_ns = std::max<int64_t>(most_ns - std::max<int64_t>(at - now_ns, 0), 0);
+    charged_ns = std::min(cost_ns, room_ns);
+    if (charged_ns == 0) return {ChargeOutcome::kOverBurst, at};
+    const ChargeResult result = Charge(tag, now_ns, charged_ns, most_ns);
+    // Else others have charged it since it was read.
+    if (result.outcome != ChargeOutcome::kOverBurst) return result;
+  }
+}
+
 int64_t Ledger::EndOf(const Charged& charged, int64_t refunded_ns, int64_t behind_ns) {
   const int64_t since = TotalSince(refunded_ns, charged.refunded_ns) - behind_ns;
   if (since <= 0) return charged.ended_at_ns;

@@ -96,6 +96,11 @@ class Ledger {
   // Charges `tag`'s bucket, which is made if need be. Never kEvicted.
   ChargeResult Charge(uint64_t tag, int64_t now_ns, int64_t cost_ns, int64_t burst_ns);
 
+  // Charges as much of `cost_ns` as lifts the debt to no more than `most_ns`: `charged_ns`.
+  // kOverBurst: nothing at all.
+  ChargeResult ChargeUpTo(uint64_t tag, int64_t now_ns, int64_t cost_ns, int64_t most_ns,
+                          int64_t& charged_ns);
+
   // Where a charge stood when it was made.
   struct Charged {
     uint64_t tag = 0;

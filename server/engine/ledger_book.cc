@@ -172,6 +172,9 @@ void LedgerBook::BindBudget(Policy& policy, uint32_t target, uint32_t spec_place
   budget.ns_per_unit = ledger->axis().ns_per_unit;
   const double burst = BurstOf(spec, RateOf(spec, policy.target_specs[target]));
   budget.burst_ns = std::min(Ledger::ToNs(burst, budget.ns_per_unit), Ledger::kMaxSpanNs);
+  const double max_debt_ns = absl::ToDoubleNanoseconds(spec.max_debt);
+  budget.most_debt_ns =
+      budget.burst_ns + static_cast<int64_t>(max_debt_ns * ledger->axis().UsualSpeed());
 }
 
 absl::Status LedgerBook::CheckMemory(const Policy& policy, Now now) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "server/engine/busy_time.h"
+#include "server/engine/line_order.h"
 #include "server/engine/probe.h"
 #include "server/engine/retry_after.h"
 #include "server/engine/violations.h"
@@ -122,7 +123,11 @@ bool ExamineOtherLimits(Decision& decision, Candidate& candidate) {
     ViolateLimit(decision, candidate, Limit::kMaxCost, {candidate.cost, budget.max_cost},
                  absl::InfiniteDuration());
   }
-  if (budget.limits_concurrency) ExamineConcurrency(decision, candidate);
+  if (budget.limits_concurrency) {
+    ExamineConcurrency(decision, candidate);
+    const bool in_line = decision.gate != nullptr && budget.ledger == nullptr;
+    if (in_line && budget.max_concurrency > 0) IsBehindOthers(decision, candidate);
+  }
   if (budget.is_auto && !ExamineAuto(decision, candidate)) return false;
   return !budget.blocked.has_value();
 }
@@ -150,6 +155,7 @@ inline void BeginAnswer(Decision& decision) {
   for (Candidate& candidate : decision.Candidates()) {
     candidate.cost = decision.cost.value;
     candidate.skip = candidate.charged = candidate.probes = false;
+    candidate.held_ns = 0;
   }
   if (decision.cost.value < 0) TakeDefaultCosts(decision);
   if (resolved.charges_busy_time) PredictBusyTime(decision);
@@ -164,6 +170,19 @@ void ExamineFull(Decision& decision, Candidate& candidate) {
     return;
   }
   ViolateBurst(decision, candidate);
+}
+
+// Others wait somewhere, and may be before it here.
+void ExamineInLine(Decision& decision, Candidate& candidate) {
+  const int64_t burst_ns = candidate.budget->burst_ns;
+  if (candidate.cost_ns > burst_ns && MayProbe(decision, candidate, Limit::kBurst) &&
+      !TakeProbe(decision, candidate, Limit::kBurst)) {
+    return;
+  }
+  if (candidate.cost_ns <= burst_ns && IsBehindOthers(decision, candidate)) return;
+  if (candidate.debt_ns() > candidate.burst_ns() - candidate.cost_ns) {
+    ViolateBurst(decision, candidate);
+  }
 }
 
 // The decision is made, but for what others charge meanwhile.
@@ -201,8 +220,11 @@ Outcome ExamineLimits(Decision& decision, double dice) {
       ReturnProbes(decision);
       return Outcome::kMoved;
     }
-    if (candidate.debt_ns() > budget.burst_ns - candidate.cost_ns) [[unlikely]]
+    if (decision.gate != nullptr) [[unlikely]] {
+      ExamineInLine(decision, candidate);
+    } else if (candidate.debt_ns() > budget.burst_ns - candidate.cost_ns) [[unlikely]] {
       ExamineFull(decision, candidate);
+    }
   }
   if (decision.denied || decision.HasProbe()) [[unlikely]]
     Conclude(decision);

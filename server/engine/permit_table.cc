@@ -170,8 +170,10 @@ void PermitTable::ReleaseConcurrency(Permit& permit) {
   for (uint32_t i = 0; i < permit.charges_used; ++i) {
     PermitCharge& charge = permit.charges[i];
     if (charge.concurrency == ConcurrencyTable::kNone) continue;
+    const uint64_t key = concurrency_.KeyOf(charge.concurrency);
     concurrency_.Release(charge.concurrency);
     charge.concurrency = ConcurrencyTable::kNone;
+    if (line_ != nullptr && line_->IsAnybodyHere()) line_->RoomFreed(key);
   }
 }
 

@@ -34,6 +34,7 @@
 #include "absl/status/status.h"
 #include "server/engine/concurrency_table.h"
 #include "server/engine/ledger.h"
+#include "server/engine/line_gate.h"
 #include "server/engine/permit_holders.h"
 #include "server/engine/spec.h"
 
@@ -96,11 +97,24 @@ struct alignas(64) Permit {
   OwnedField<uint64_t> policy_version;
   OwnedField<double> estimate;  // CostModel::kNone: the Check had none
   OwnedField<int64_t> issued_at_ns;
-  OwnedField<uint32_t> charges_used;
+  OwnedField<uint16_t> charges_used;
+  OwnedField<bool> has_leaf_key;  // see KeepCharges
   OwnedField<bool> holds_concurrency;
   OwnedField<uint8_t> teaches;        // kTeachesCost | kTeachesBusyTime
   OwnedField<uint16_t> busy_charges;  // bit i: charge i is one of busy time
   std::array<PermitCharge, kMaxBudgetsPerCheck> charges;
+
+  // With the key that lines know its subject by (Resolved::subject_key), 0 where nobody was in
+  // line. It has the place behind the last charge, so it takes no memory; where no place is left it
+  // is not kept, and no line is told what the Report changes.
+  void KeepCharges(size_t used, uint64_t leaf_key) {
+    charges_used = static_cast<uint16_t>(used);
+    const bool keeps = leaf_key != 0 && used < charges.size();
+    if (keeps) charges[used].tag = leaf_key;
+    has_leaf_key = keeps;
+  }
+  // 0: not known.
+  uint64_t LeafKey() const { return has_leaf_key ? uint64_t{charges[charges_used].tag} : 0; }
 
   BudgetUnit UnitOf(uint32_t charge) const {
     return (busy_charges >> charge & 1) != 0 ? BudgetUnit::kBusyTime : BudgetUnit::kCost;
@@ -191,6 +205,10 @@ class PermitTable {
   // within `lost_ns` after it did; ids that it did issue are known as forgotten. ResourceExhausted:
   // no numbers are left.
   absl::Status Restore(const SavedState& state, const TimeShift& shift, int64_t lost_ns);
+
+  // Whom to tell of permits that are given back, reported or expired; before anything else is
+  // called.
+  void AttachLine(LineGate* gate) { line_ = gate; }
 
   PermitHolders& holders() { return holders_; }
   const PermitHolders& holders() const { return holders_; }
@@ -302,6 +320,7 @@ class PermitTable {
   // Generations issued by earlier processes, as a distance from the first. New ones are above.
   uint64_t floor_ = 0;
   ConcurrencyTable& concurrency_;
+  LineGate* line_ = nullptr;
   PermitHolders holders_;
   std::array<Hand, kHands> hands_;
   int64_t least_between_looks_ns_;

@@ -114,7 +114,7 @@ void PermitTable::RestoreOne(const SavedState& state, size_t place, size_t first
   permit.issued_at_ns = shift(saved.issued_at_ns);
   permit.teaches = saved.teaches;
   permit.busy_charges = saved.busy_charges;
-  permit.charges_used = saved.charges;
+  permit.KeepCharges(saved.charges, 0);
   const int64_t expires_at = shift(saved.expires_at_ns);
   bool holds = false;
   for (uint32_t c = 0; c < saved.charges; ++c) {

@@ -53,6 +53,8 @@ struct alignas(64) Budget {
   bool is_auto = false;
   double max_charged = kNoLimit;  // for one Check; an auto budget's burst
   double max_overrun = kDefaultMaxOverrun;
+  // The most debt that a Report may leave. Not below the burst.
+  int64_t most_debt_ns = std::numeric_limits<int64_t>::max();
   std::optional<Limit> blocked;  // kRate or kBurst is an explicit 0: the debt does not matter
   std::string_view split_tag;    // into the policy's own budget list
 

@@ -93,6 +93,10 @@ class Validator {
     if (!(budget.max_overrun >= 1 && budget.max_overrun <= kMaxMaxOverrun)) {
       Say("max_overrun must be 1 to ", kMaxMaxOverrun, "; it is ", budget.max_overrun);
     }
+    if (!(budget.max_debt >= kMinMaxDebt && budget.max_debt <= kMaxMaxDebt)) {
+      Say("max_debt must be ", absl::FormatDuration(kMinMaxDebt), " to ",
+          absl::FormatDuration(kMaxMaxDebt), "; it is ", absl::FormatDuration(budget.max_debt));
+    }
     if (budget.max_concurrency.has_value() &&
         (*budget.max_concurrency < 0 || *budget.max_concurrency > ConcurrencyTable::kMaxLimit)) {
       Say("max_concurrency must be 0 to ", ConcurrencyTable::kMaxLimit, "; it is ",
@@ -224,6 +228,11 @@ class Validator {
     CheckProfile(action.profile);
   }
   void CheckAction(const PriorityAction&) {}
+  void CheckAction(const WeightAction& action) {
+    if (!(action.weight >= kMinWeight && action.weight <= kMaxWeight)) {  // NaN is not
+      Say("weight must be ", kMinWeight, " to ", kMaxWeight, "; it is ", action.weight);
+    }
+  }
 
   const PolicySpec& spec_;
   Names targets_, profiles_, budgets_, rules_;

@@ -11,6 +11,7 @@ absl::Status RequestIndex::Once(uint64_t key, int64_t now_ns, CheckAnswer& answe
   const auto known = stripe.entries.find(key);
   if (known != stripe.entries.end() && permits_.IsLive(known->second.permit, now_ns)) {
     Restore(known->second, answer);
+    known->second.repeated = true;
     return absl::OkStatus();
   }
   if (absl::Status status = decide(); !status.ok()) return status;
@@ -19,6 +20,16 @@ absl::Status RequestIndex::Once(uint64_t key, int64_t now_ns, CheckAnswer& answe
   if (stripe.entries.size() >= stripe.purge_at) Purge(stripe, now_ns);
   Keep(key, answer, stripe);
   return absl::OkStatus();
+}
+
+bool RequestIndex::Forget(uint64_t key, PermitId permit) {
+  Stripe& stripe = stripes_[key % kStripes];
+  MutexLock lock(&stripe.mutex);
+  const auto known = stripe.entries.find(key);
+  if (known == stripe.entries.end() || known->second.permit != permit) return true;
+  if (known->second.repeated) return false;
+  stripe.entries.erase(known);
+  return true;
 }
 
 void RequestIndex::Keep(uint64_t key, const CheckAnswer& answer, Stripe& stripe) {
@@ -33,6 +44,7 @@ void RequestIndex::Keep(uint64_t key, const CheckAnswer& answer, Stripe& stripe)
            .probe = answer.probe,
            .chunk_scale = answer.chunk_scale,
            .reason = answer.reason,
+           .repeated = false,
            .priority = answer.priority,
            .health = answer.health,
            .policy = stripe.policy,

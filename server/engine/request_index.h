@@ -38,6 +38,10 @@ class RequestIndex {
   absl::Status Once(uint64_t key, int64_t now_ns, CheckAnswer& answer,
                     absl::FunctionRef<absl::Status()> decide);
 
+  // Forgets the key, if `permit` is still what it was given, so that it is decided anew. False: its
+  // answer has been repeated, and is kept.
+  bool Forget(uint64_t key, PermitId permit);
+
   size_t size() const;
 
   // For Engine::Save; holds each stripe for as long as copying it takes. Places are saved as they
@@ -64,6 +68,7 @@ class RequestIndex {
     Probe probe;
     double chunk_scale = 0;
     Reason reason = Reason::kNone;
+    bool repeated = false;  // by this process
     int priority = 0;
     HealthView health;
     std::shared_ptr<const Policy> policy;                    // null until adopted

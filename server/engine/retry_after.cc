@@ -15,7 +15,7 @@ constexpr absl::Duration kShortest = absl::Nanoseconds(1);
 Room RoomAt(const Candidate& candidate, const Now& now) {
   const Budget& budget = *candidate.budget;
   if (candidate.cost_ns > budget.burst_ns) return {absl::InfiniteDuration()};
-  const int64_t excess_ns = candidate.debt_ns() - (budget.burst_ns - candidate.cost_ns);
+  const int64_t excess_ns = candidate.debt_ns() - (candidate.burst_ns() - candidate.cost_ns);
   if (excess_ns <= 0) return {};
   const VirtualClock::Reading reading = budget.clock->Read(now.monotonic_ns);
   const int64_t room_at_ns = candidate.now_ns + excess_ns;

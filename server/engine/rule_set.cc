@@ -109,7 +109,7 @@ void RuleSet::AddDoubtfulCharge(uint32_t budget, uint32_t rule, Match& match) {
 }
 
 void RuleSet::Apply(const Rule& rule, int64_t wall_ns, Match& match) const {
-  if (rule.kind != Kind::kCharge) match.only_charges = false;
+  if (rule.kind != Kind::kCharge && rule.kind != Kind::kWeight) match.only_charges = false;
   switch (rule.kind) {
     case Kind::kCharge:
       AddCharges(rule, match);
@@ -137,6 +137,8 @@ void RuleSet::Apply(const Rule& rule, int64_t wall_ns, Match& match) const {
         match.priority_depth = rule.selector_depth;
       }
       break;
+    case Kind::kWeight:
+      break;  // see FindWeights
   }
 }
 
@@ -202,6 +204,26 @@ void RuleSet::Lift(const Walk& walk, Match& match) const {
   });
 }
 
+RuleSet::Weights RuleSet::FindWeights(const Subject& subject) const {
+  Weights weights;
+  weights.fill(1);
+  bool root_has_selector = false;
+  std::array<bool, Identity::kMaxSegments> found{};
+  Walk walk(subject);
+  Collect(walk);
+  ForEachMatch(walk, [&](const Rule& rule) {
+    if (rule.kind != Kind::kWeight) return;
+    const size_t level = rule.selector_depth == 0 ? 0 : rule.selector_depth - size_t{1};
+    const bool has_selector = rule.selector_depth > 0;
+    if (level == 0 && root_has_selector && !has_selector) return;
+    const bool replaces = !found[level] || (level == 0 && has_selector && !root_has_selector);
+    weights[level] = replaces ? rule.ratio : std::max(weights[level], rule.ratio);
+    found[level] = true;
+    root_has_selector |= level == 0 && has_selector;
+  });
+  return weights;
+}
+
 std::vector<uint32_t> RuleSet::FindAll(const Subject& subject) const {
   std::vector<uint32_t> found;
   Walk walk(subject);
@@ -237,7 +259,8 @@ RuleSet::View RuleSet::ViewOf(uint32_t rule) const {
   view.charges = absl::MakeSpan(charges_).subspan(compiled.charges_first, compiled.charges_count);
   if (compiled.kind == Kind::kHealth) view.profile = static_cast<uint32_t>(compiled.value);
   if (compiled.kind == Kind::kPriority) view.priority = compiled.value;
-  view.ratio = compiled.ratio;
+  if (compiled.kind == Kind::kReject) view.ratio = compiled.ratio;
+  if (compiled.kind == Kind::kWeight) view.weight = compiled.ratio;
   if (compiled.kind == Kind::kDeny || compiled.kind == Kind::kReject) {
     view.lifted_by = static_cast<LiftedBy>(compiled.value);
   }

@@ -97,7 +97,16 @@ struct Match {
 
 class RuleSet {
  public:
-  enum class Kind : uint8_t { kCharge, kExempt, kResume, kDeny, kReject, kHealth, kPriority };
+  enum class Kind : uint8_t {
+    kCharge,
+    kExempt,
+    kResume,
+    kDeny,
+    kReject,
+    kHealth,
+    kPriority,
+    kWeight
+  };
 
   // What one rule does. Only the fields that its kind has mean anything.
   struct View {
@@ -107,6 +116,7 @@ class RuleSet {
     uint32_t profile = 0;                // likewise
     int priority = 0;
     double ratio = 0;
+    double weight = 1;
     LiftedBy lifted_by = LiftedBy::kAnyResume;
     absl::Time expires_at = absl::InfiniteFuture();
     bool ends_by_hand = false;
@@ -118,6 +128,10 @@ class RuleSet {
 
   // Fills `match` anew.
   void Find(const Subject& subject, Match& match) const;
+  // What the rules that apply weigh each level with, the root first; 1 where none does. For lines:
+  // a Check that meets none does not ask.
+  using Weights = std::array<double, Identity::kMaxSegments>;
+  Weights FindWeights(const Subject& subject) const;
   // All rules that apply, in no order. For explanations.
   std::vector<uint32_t> FindAll(const Subject& subject) const;
   // Those that would be among them if no rule had a longer prefix. For explanations.
@@ -152,7 +166,7 @@ class RuleSet {
     uint32_t conditions = kNone;  // those that the index does not vouch for
     uint32_t target = kNone;
     int32_t value = 0;  // priority, the profile's place, or LiftedBy
-    double ratio = 0;
+    double ratio = 0;   // or the weight
     int64_t expires_wall_ns = kNever;
     bool ends_by_hand = false;
   };

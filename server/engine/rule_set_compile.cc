@@ -125,6 +125,10 @@ class RuleSet::Compiler {
     rule.kind = Kind::kPriority;
     rule.value = action.priority;
   }
+  void DraftAction(const WeightAction& action, Rule& rule) {
+    rule.kind = Kind::kWeight;
+    rule.ratio = action.weight;
+  }
 
   // The key that fewest rules share, and the conditions that remain to be checked.
   void ChooseKey(DraftRule& draft) {

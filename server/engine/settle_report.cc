@@ -2,7 +2,8 @@
 // kept the database busy, as its budget measures it, and the cost model learns from the difference.
 //
 // Work that cost more is charged the rest, whatever its bucket's burst, but at most what one Report
-// may charge (overrun.h). Work that cost less gets back what has not drained yet, which
+// may charge (overrun.h), and no more than leaves its bucket max_debt above its burst; the rest is
+// forgiven. Work that cost less gets back what has not drained yet, which
 // Ledger::Refund knows. A charge whose budget has since gone, or is split or measured differently,
 // is left as it is.
 
@@ -87,52 +88,60 @@ double Engine::PredictedOf(const Permit& permit, const PermitCharge& charge,
 void Engine::SettleCharge(const Permit& permit, uint32_t place, const ActualAmounts& amounts,
                           Now now, Settlement& settlement) {
   const PermitCharge& charge = permit.charges[place];
-  if (charge.tag == 0) return;  // it held concurrency only
   const BudgetUnit unit = permit.UnitOf(place);
   if (unit == BudgetUnit::kCost && !amounts.cost.has_value()) return;
   const double actual = unit == BudgetUnit::kCost ? *amounts.cost : amounts.busy_seconds;
   bool counted = false;
-  for (const PolicyRef& policy = policies_.Get();; AwaitNewer(policy->version)) {
-    if (policy == nullptr) return;  // restored, and reported before there is a policy again
-    if (charge.ledger >= policy->ledgers.size()) return;
-    Ledger* ledger = policy->ledgers[charge.ledger].get();
-    // The budget is gone and owed nothing any more, or is split or measured differently now.
-    if (ledger == nullptr || !ledger->Knows(permit.policy_version)) return;
-    if (ledger->axis().unit != unit) return;
-    // No Check charged this: the state that it was restored from is not an engine's own.
-    if (ledger->table() == nullptr && charge.tag != Ledger::kSingleTag) return;
+  // Null: restored, and reported before there is a policy again.
+  for (const PolicyRef& policy = policies_.Get(); policy != nullptr; AwaitNewer(policy->version)) {
+    Ledger* const ledger = LedgerOf(*policy, permit, place);
+    if (ledger == nullptr) return;
     // A budget that has gone, and still owes, has no burst any more.
     const Budget* const budget = policy->BudgetOfSlot(charge.ledger);
     const double predicted = PredictedOf(permit, charge, *ledger);
     const double most =
         budget == nullptr ? kDefaultMaxOverrun * predicted : MostCharged(*budget, predicted);
     if (ledger->axis().is_auto && !counted) ledger->CountReport(actual);
-    if (actual > most && !counted) {
-      ledger->CountOverrun(actual - most);
-      if (budget != nullptr) {
-        settlement.overruns.push_back(
-            {.budget = budget->spec, .unit = unit, .reported = actual, .charged = most});
-        settlement.policy = policy;
-      }
-    }
     counted = true;
-    const int64_t charged_ns = ledger->ToNs(charge.cost);
-    const int64_t actual_ns = ledger->ToNs(std::min(actual, most));
-    const int64_t now_ns = ledger->Now(ledger->clock().Read(now.monotonic_ns).virtual_ns);
-    if (actual_ns > charged_ns) {
-      const ChargeResult result = ledger->Charge(charge.tag, now_ns, actual_ns - charged_ns,
-                                                 std::numeric_limits<int64_t>::max());
-      if (result.outcome == ChargeOutcome::kMoved) continue;
-      if (budget != nullptr && result.empties_at - now_ns > budget->burst_ns) {
-        reported_debts_.Note(ConcurrencyKeyOf(*budget, charge.tag),
-                             {.reported_at_ns = now.wall_ns, .reported = actual});
-      }
-      return;
-    }
-    Ledger::Charged charged = charge.charged();
-    if (!ledger->Translate(permit.policy_version, charged)) return;
-    if (ledger->Refund(charged, charged_ns, charged_ns - actual_ns, now_ns) >= 0) return;
+    const std::optional<double> settled =
+        SettleTo(std::min(actual, most), {ledger, budget, actual}, permit, place, now);
+    if (!settled.has_value()) continue;
+    if (actual <= *settled) return;
+    ledger->CountOverrun(actual - *settled);
+    if (budget == nullptr) return;
+    settlement.overruns.push_back(
+        {.budget = budget->spec, .unit = unit, .reported = actual, .charged = *settled});
+    settlement.policy = policy;
+    return;
   }
+}
+
+std::optional<double> Engine::SettleTo(double amount, const SettledAt& at, const Permit& permit,
+                                       uint32_t place, const Now& now) {
+  const PermitCharge& charge = permit.charges[place];
+  Ledger& ledger = *at.ledger;
+  const int64_t charged_ns = ledger.ToNs(charge.cost);
+  const int64_t more_ns = ledger.ToNs(amount) - charged_ns;
+  const int64_t now_ns = ledger.Now(ledger.clock().Read(now.monotonic_ns).virtual_ns);
+  if (more_ns <= 0) {
+    Ledger::Charged charged = charge.charged();
+    if (!ledger.Translate(permit.policy_version, charged)) return amount;
+    const int64_t taken_ns = ledger.Refund(charged, charged_ns, -more_ns, now_ns);
+    if (taken_ns < 0) return std::nullopt;
+    TellSettled(at.budget, permit, place, -taken_ns);
+    return amount;
+  }
+  const int64_t most_ns =
+      at.budget == nullptr ? std::numeric_limits<int64_t>::max() : at.budget->most_debt_ns;
+  int64_t added_ns = 0;
+  const ChargeResult result = ledger.ChargeUpTo(charge.tag, now_ns, more_ns, most_ns, added_ns);
+  if (result.outcome == ChargeOutcome::kMoved) return std::nullopt;
+  if (at.budget != nullptr && result.empties_at - now_ns > at.budget->burst_ns) {
+    reported_debts_.Note(ConcurrencyKeyOf(*at.budget, charge.tag),
+                         {.reported_at_ns = now.wall_ns, .reported = at.reported});
+  }
+  TellSettled(at.budget, permit, place, added_ns);
+  return added_ns == more_ns ? amount : std::min(amount, charge.cost + ledger.ToUnits(added_ns));
 }
 
 }  // namespace headgate::engine

@@ -30,6 +30,11 @@ inline constexpr double kMaxAmount = 1e15;
 inline constexpr double kMinRate = 1e-9;
 // Of BudgetSpec::max_overrun.
 inline constexpr double kDefaultMaxOverrun = 10, kMaxMaxOverrun = 1e6;
+// Of BudgetSpec::max_debt.
+inline constexpr absl::Duration kDefaultMaxDebt = absl::Seconds(60);
+inline constexpr absl::Duration kMinMaxDebt = absl::Seconds(1), kMaxMaxDebt = absl::Hours(24);
+// Of WeightAction::weight.
+inline constexpr double kMinWeight = 0.001, kMaxWeight = 1000;
 // Budgets that one Check may be charged to.
 inline constexpr int kMaxBudgetsPerCheck = 16;
 // Tags of one Check, and bytes of a tag's key and value together.
@@ -115,6 +120,9 @@ struct BudgetSpec {
   // The most that one Report may charge, as a multiple of what its permit was charged; a burst's
   // worth may be charged in any case.
   double max_overrun = kDefaultMaxOverrun;
+  // How long a bucket may take to drain what Reports have lifted above its burst, at the full rate;
+  // of an auto budget, at one busy second a second. What is beyond is forgiven.
+  absl::Duration max_debt = kDefaultMaxDebt;
   // Buckets of a split budget; rounded up to a power of two. 24 bytes each.
   size_t max_buckets = size_t{1} << 16;
 };
@@ -152,13 +160,20 @@ struct RejectAction {
 struct HealthAction {
   std::string profile;
 };
-// A label for the answer and the log; of several, the deepest selector's counts. It decides nothing
-// by itself: less important work yields first by a stricter health profile.
+// For the answer and the log; of several, the deepest selector's counts. In a line the higher goes
+// first. Beyond that it decides nothing: less important work yields first by a stricter health
+// profile.
 struct PriorityAction {
   int priority = 0;
 };
+// In a line, how many times the share of a sibling without a weight the level has at which the
+// rule's selector ends; without a selector it is the root. Of several at one level those with a
+// selector count, and of them the highest.
+struct WeightAction {
+  double weight = 1;
+};
 using ActionSpec = std::variant<ChargeAction, ExemptAction, DenyAction, RejectAction, ResumeAction,
-                                HealthAction, PriorityAction>;
+                                HealthAction, PriorityAction, WeightAction>;
 
 struct RuleSpec {
   std::string name;  // unique; named in answers

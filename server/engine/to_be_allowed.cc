@@ -169,6 +169,13 @@ std::string About(const Violation& violation, const Explanation& explanation) {
     case Limit::kProbe:
       return absl::StrCat("the foreground is being measured without the work of ", budget,
                           ": ask again in ", ForAPerson(violation.retry_after));
+    case Limit::kLine:
+      return absl::StrCat("others wait for ", budget,
+                          " and are before it: its turn is expected in ",
+                          ForAPerson(violation.retry_after));
+    case Limit::kLineFull:
+      return absl::StrCat("too many Checks wait already: ask again in ",
+                          ForAPerson(violation.retry_after));
     case Limit::kRule:
     case Limit::kHealth:
     case Limit::kPermits:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "server/engine/line_order.h"
 #include "server/engine/retry_after.h"
 
 namespace headgate::engine {
@@ -19,6 +20,7 @@ Reason StageOf(Limit limit) {
   if (limit == Limit::kMaxCost) return Reason::kMaxCost;
   if (limit == Limit::kMaxConcurrency) return Reason::kMaxConcurrency;
   if (limit == Limit::kPermits) return Reason::kPermits;
+  if (limit == Limit::kLine) return Reason::kLine;
   return Reason::kCapacity;
 }
 
@@ -41,6 +43,8 @@ void ViolateGate(Decision& decision, const Health& health, const Gate& gate) {
   }
   violation.unread = health.unread;
   violation.retry_after = UntilNextSample(health, decision.now);
+  violation.line_key = LineKeyOfGate(decision.policy.targets[decision.resolved.target],
+                                     decision.policy.profiles[gate.profile].name);
   decision.denied |= !gate.warn;
 }
 
@@ -57,19 +61,22 @@ void ViolateLimit(Decision& decision, Candidate& candidate, Limit limit, const M
   if (budget.ledger != nullptr) {
     const Health health = budget.clock->Read(decision.now.monotonic_ns).health;
     violation.signal = health.speed < 1 ? health.signal : Violation::kNoSignal;
+    violation.cost_ns = budget.FittedNs(budget.ledger->ToNs(candidate.cost));
   }
   violation.unit = budget.unit;
   violation.observed = measured.observed;
   violation.limit_value = measured.limit;
   violation.retry_after = retry_after;
+  violation.line_key = LineKeyOf(budget, candidate.tag);
   candidate.skip = true;
   decision.denied |= !budget.warn;
 }
 
 void ViolateBurst(Decision& decision, Candidate& candidate) {
   const Ledger& ledger = *candidate.budget->ledger;
+  // What is held for others is as good as owed.
   ViolateLimit(decision, candidate, Limit::kBurst,
-               {ledger.ToUnits(candidate.debt_ns()) + candidate.cost,
+               {ledger.ToUnits(candidate.debt_ns() + candidate.held_ns) + candidate.cost,
                 ledger.ToUnits(candidate.budget->burst_ns)},
                RoomAt(candidate, decision.now).in);
   decision.answer.violations.back().reported_debt = ReportedDebtOf(decision, candidate);
@@ -104,6 +111,7 @@ void ViolatePermits(Decision& decision, const PermitHolders::Standing& standing)
   violation.observed = static_cast<double>(standing.permits);
   violation.limit_value = static_cast<double>(standing.limit);
   violation.retry_after = kAskAgainForPermit;
+  violation.line_key = LineKeyOfHolder(decision.resolved.holder);
   decision.denied = true;
 }
 
@@ -118,11 +126,13 @@ void DenyByRule(Decision& decision, double dice) {
     violation.limit_value = match.reject_ratio;
     if (match.reject_ratio < 1) violation.retry_after = std::min(violation.retry_after, kAskAgain);
   }
+  violation.line_key = LineKeyOfRule(decision.policy.targets[decision.resolved.target],
+                                     decision.policy.rules.name(violation.rule));
   Deny(decision, denies ? Reason::kDenyRule : Reason::kRejectRatio, violation.retry_after);
 }
 
 void DenyByViolations(Decision& decision) {
-  Reason reason = Reason::kPermits;
+  Reason reason = Reason::kLineFull;
   for (const Violation& violation : decision.answer.violations) {
     if (!violation.warn) reason = std::min(reason, StageOf(violation.limit));  // stages in order
   }

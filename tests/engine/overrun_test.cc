@@ -10,7 +10,12 @@
 namespace headgate::engine {
 namespace {
 
-BudgetSpec Rows() { return RateBudget("rows", 500, 20'000); }
+// What it may owe is no matter here.
+BudgetSpec Rows() {
+  BudgetSpec budget = RateBudget("rows", 500, 20'000);
+  budget.max_debt = absl::Hours(1);
+  return budget;
+}
 
 TEST(Overrun, AReportChargesTenTimesThePredictionAtMost) {
   TestEngine engine(OneBudget(Rows()));
@@ -62,6 +67,7 @@ TEST(ReportedDebts, ADenialSaysToWhichReportItIsDue) {
   busy.unit = BudgetUnit::kBusyTime;
   busy.default_cost = 1;
   busy.max_overrun = 1000;
+  busy.max_debt = absl::Hours(1);
   TestEngine engine(OneBudget(busy));
   engine.Settle(engine.Check("etl", 1).permit, {.busy_time = absl::Seconds(1000)});
   const Now later = At(absl::Seconds(91));

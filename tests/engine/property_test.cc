@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "server/engine/engine.h"
 #include "tests/testing/action_trace.h"
+#include "tests/testing/test_scale.h"
 
 namespace headgate::engine {
 namespace {
