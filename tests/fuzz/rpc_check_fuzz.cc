@@ -84,13 +84,13 @@ class Server {
 
   void Check(const v1::CheckRequest& check) {
     v1::Decision decision;
-    const grpc::Status status = throttler_.Check(check, peer_, decision);
+    const grpc::Status status = throttler_.Check(check, peer_, decision, call_);
     RequireAnswerable(status, *v1::CheckRequest::descriptor());
     if (!status.ok()) return;
     RequireDecision(decision, check.validate_only());
     if (check.request_id().empty() || !decision.has_permit_id()) return;
     v1::Decision again;
-    Require(throttler_.Check(check, peer_, again).ok() &&
+    Require(throttler_.Check(check, peer_, again, call_).ok() &&
                 again.permit_id() == decision.permit_id() &&
                 again.predicted_cost() == decision.predicted_cost(),
             "the same request_id, another answer");
@@ -99,7 +99,7 @@ class Server {
   template <typename Request>
   void Batch(const Request& request) {
     Throttler::Results results;
-    const grpc::Status status = throttler_.BatchCheck(request.checks(), peer_, results);
+    const grpc::Status status = throttler_.BatchCheck(request.checks(), peer_, results, call_);
     RequireAnswerable(status, *Request::descriptor());
     if (!status.ok()) return;
     Require(results.size() == request.checks_size(), "as many answers as Checks");
@@ -142,10 +142,10 @@ class Server {
     v1::ExplainResponse response;
     Asker asker;
     asker.address = &address_;
-    const grpc::Status status = Throttler::Explain(engine_, clock_, request, asker, response);
+    const grpc::Status status = Throttler::Explain(quiet_.all, request, asker, response);
     RequireAnswerable(status, *v1::ExplainRequest::descriptor());
     v1::ExplainResponse again;
-    Require(Throttler::Explain(engine_, clock_, request, asker, again).ok() == status.ok() &&
+    Require(Throttler::Explain(quiet_.all, request, asker, again).ok() == status.ok() &&
                 again.SerializeAsString() == response.SerializeAsString(),
             "explained twice, two answers");
     if (!status.ok()) return;
@@ -184,7 +184,7 @@ class Server {
       check.set_target("orders");
       check.set_estimated_cost(10);
       v1::Decision decision;
-      Require(throttler_.Check(check, {}, decision).ok() && decision.has_permit_id(),
+      Require(throttler_.Check(check, {}, decision, call_).ok() && decision.has_permit_id(),
               "no permit for ", identity);
       permits.push_back(decision.permit_id());
     }
@@ -197,6 +197,7 @@ class Server {
   const headgate::engine::IpAddress address_ = *headgate::engine::IpAddress::Parse("10.1.2.3");
   const headgate::rpc::Asker peer_{{}, &address_};
   Throttler throttler_{quiet_.all};
+  CallThatCannotWait call_;
 };
 
 // As a message arrives; absent if the bytes are none, which has to be said as well.

@@ -64,6 +64,7 @@ const Method kMethods[] = {
     MethodOf<v1::ListCostsRequest, v1::ListCostsResponse>("CostService/ListCosts"),
     MethodOf<v1::ForgetCostsRequest, v1::ForgetCostsResponse>("CostService/ForgetCosts"),
     MethodOf<v1::ForgiveDebtRequest, v1::ForgiveDebtResponse>("CostService/ForgiveDebt"),
+    MethodOf<v1::ListLinesRequest, v1::ListLinesResponse>("StatusService/ListLines"),
 };
 
 // With a budget, three buckets that owe, two overrides, and half an hour in its log.

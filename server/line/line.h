@@ -1,0 +1,153 @@
+// One line, and who is in it: what WaitingLines keeps under its mutex.
+//
+// Plain data with few rules of its own; guarded by its owner.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/engine/answer.h"
+#include "server/engine/line_gate.h"
+#include "server/line/fair_queue.h"
+#include "server/line/kept_flow.h"
+#include "server/line/kept_request.h"
+
+namespace headgate::line {
+
+inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+// Due at once, whatever the time is.
+inline constexpr int64_t kAtOnce = 0;
+
+// Where a Check had its turn, and how much of that bucket's burst is kept for it since: none where
+// half of the burst is kept already.
+struct Turn {
+  uint64_t key = 0;  // of the line
+  int64_t held_ns = 0;
+};
+
+// Who is told what became of a Check that waits.
+class Waiter {
+ public:
+  virtual ~Waiter() = default;
+
+  // Once, without locks, by the thread that runs Advance or Close: the answer, admitted or denied
+  // with what refuses it, or an error. Not after Leave has returned true.
+  virtual void Answer(const absl::Status& status, const engine::CheckRequest& request,
+                      engine::CheckAnswer& answer, Now now) = 0;
+  // Whether its caller still has the right to ask; without locks.
+  virtual bool MayWait(const engine::CheckRequest& /*request*/) { return true; }
+};
+
+// What is done with a Check just now.
+enum class Under : uint8_t {
+  kNothing,
+  kExamination,  // by a thread that does not hold the mutex
+};
+
+// One Check that waits. It has one place: in the queue of the line `key`, or, while all of a line
+// are looked at, beside it.
+struct Waiting {
+  Waiting(const engine::CheckRequest& asked, std::unique_ptr<Waiter> who)
+      : request(asked), waiter(std::move(who)) {}
+
+  uint64_t ticket = 0;  // counts up with arrivals: the order of an identity's Checks
+  uint64_t key = 0;
+  uint64_t caller = 0;
+  uint64_t subject = 0;
+  KeptFlow flow;
+  double cost = 0;  // at its line
+  int64_t since_ns = 0;
+  int64_t until_ns = 0;
+  int64_t looked_at_ns = -1;  // the last time, and how often at that time
+  int looks = 0;
+  int64_t expected_ns = kNever;  // when its line has room for it, as the engine told
+  int refused_again = 0;         // at such an instant, in a row
+  Under under = Under::kNothing;
+  bool has_turn = false;              // at its line, while it is examined
+  bool left = false;                  // its caller went away meanwhile
+  bool beside = false;                // its queue, until all of the line have been looked at
+  std::optional<absl::Status> ended;  // by whom it was ended meanwhile
+  absl::InlinedVector<Turn, 1> turns;
+  KeptRequest request;
+  std::unique_ptr<Waiter> waiter;
+
+  Turn* TurnAt(uint64_t line_key) {
+    for (Turn& turn : turns) {
+      if (turn.key == line_key) return &turn;
+    }
+    return nullptr;
+  }
+};
+
+// Kept for somebody who polls and was told when its turn is expected.
+struct Place {
+  uint64_t id = 0;
+  uint64_t key = 0;  // of the line
+  uint64_t subject = 0;
+  engine::LineFlow flow;
+  int64_t cost_ns = 0;
+  int64_t held_ns = 0;
+  int64_t ends_at_ns = 0;  // dropped if it has not come back by then
+  bool had_turn = false;
+};
+
+// What is known of a line's bucket: as it was when somebody last came to it.
+struct BucketState {
+  int64_t at_ns = 0;
+  int64_t debt_ns = 0;  // of virtual time, as burst and costs are
+  int64_t burst_ns = 0;
+  double speed = 1;
+
+  double DebtAt(int64_t now_ns) const {
+    const double drained = static_cast<double>(std::max<int64_t>(now_ns - at_ns, 0)) * speed;
+    return std::max(static_cast<double>(debt_ns) - drained, 0.0);
+  }
+  // When so much fits in, beside what is held; kNever: not at this speed.
+  int64_t FitsAt(double cost_ns, int64_t held_ns, int64_t now_ns) const {
+    if (burst_ns <= 0) return now_ns;  // it has permits: nobody knows
+    const double over =
+        DebtAt(now_ns) + cost_ns + static_cast<double>(held_ns) - static_cast<double>(burst_ns);
+    if (over <= 0) return now_ns;
+    constexpr double kFar = 1e17;
+    if (!(speed > 0) || over / speed > kFar) return kNever;
+    return now_ns + static_cast<int64_t>(over / speed) + 1;
+  }
+};
+
+struct Line {
+  Line(uint64_t line_key, const FairQueue::Options& options) : key(line_key), queue(options) {}
+
+  const uint64_t key;
+  FairQueue queue;
+  BucketState bucket;
+  int64_t held_ns = 0;                 // of all turns and places
+  int64_t due_ns = kNever;             // when its head is looked at again
+  std::optional<uint64_t> head_asked;  // at the last look, which set due_ns
+  size_t waiting = 0;                  // Checks, those beside the queue included
+  size_t places = 0;
+  bool is_bucket = true;
+  bool look_at_all = false;
+  std::vector<uint64_t> beside;  // who was looked at and refused, while all are looked at
+  int64_t empty_since_ns = 0;
+  int64_t interval_ns = 0;  // between admissions, smoothed; 0: not known
+  int64_t admitted_at_ns = 0;
+  // For people.
+  engine::Limit limit = engine::Limit::kBurst;
+  std::string target, budget, bucket_name, rule, profile;
+
+  // How much more of the burst may be held: together at most half of it.
+  int64_t RoomToHold() const { return std::max<int64_t>(bucket.burst_ns / 2 - held_ns, 0); }
+  bool IsEmpty() const { return waiting == 0 && queue.size() == 0; }
+};
+
+}  // namespace headgate::line

@@ -1,0 +1,51 @@
+// What a Check that waits takes of memory.
+#include <malloc.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "server/line/waiting_lines.h"
+#include "tests/line/fake_limits.h"
+
+namespace headgate::line {
+namespace {
+
+// A sanitizer's allocator tells nothing.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+class NoWaiter final : public Waiter {
+ public:
+  void Answer(const absl::Status&, const engine::CheckRequest&, engine::CheckAnswer&,
+              Now) override {}
+};
+
+TEST(LineMemory, ACheckThatWaitsTakesLessThanAKilobyte) {
+  FakeLimits limits;
+  limits.AddBucket("a", absl::Milliseconds(10));
+  WaitingLines lines({.max_waiting = 65'536, .max_waiting_share = 1}, limits.Examine());
+  limits.Attach(&lines);
+  const auto in_use = [] { return static_cast<double>(mallinfo2().uordblks); };
+  engine::CheckAnswer answer;
+  const engine::CheckRequest first{.identity = "f:etl", .estimated_cost = 10, .pattern = "a"};
+  ASSERT_TRUE(limits.Check(first, AtNs(0), answer).ok());
+  const double before = in_use();
+  constexpr int kChecks = 20'000;
+  for (int i = 0; i < kChecks; ++i) {
+    const std::string identity = absl::StrCat("job-", i % 1000, ":etl");
+    const engine::CheckRequest request{
+        .identity = identity, .estimated_cost = 10, .pattern = "a", .waits = true};
+    ASSERT_TRUE(limits.Check(request, AtNs(0), answer).ok());
+    uint64_t ticket = 0;
+    ASSERT_EQ(
+        lines.Enter(request, answer, AtNs(0), 1'000'000'000, std::make_unique<NoWaiter>(), &ticket),
+        Entered::kWaits);
+  }
+  EXPECT_LT((in_use() - before) / kChecks, 1024);
+}
+
+#endif
+
+}  // namespace
+}  // namespace headgate::line
