@@ -32,13 +32,15 @@ int64_t MethodCalls::StartTime() const {
   return std::max<int64_t>(calls_.clock_.Read().monotonic_ns, 1);  // 0 says: not timed
 }
 
+int64_t MethodCalls::AddLatency(int64_t started_ns) {
+  const int64_t took_ns = calls_.clock_.Read().monotonic_ns - started_ns;
+  writers_ == Writers::kOne ? latency_.Add(took_ns) : latency_.AddShared(took_ns);
+  return took_ns;
+}
+
 void MethodCalls::EndRarely(grpc::ServerContext& context, int64_t started_ns,
                             const grpc::Status& status) {
-  int64_t took_ns = 0;
-  if (started_ns != 0) {
-    took_ns = calls_.clock_.Read().monotonic_ns - started_ns;
-    writers_ == Writers::kOne ? latency_.Add(took_ns) : latency_.AddShared(took_ns);
-  }
+  const int64_t took_ns = started_ns == 0 ? 0 : AddLatency(started_ns);
   const bool slow = took_ns > absl::ToInt64Nanoseconds(kSlow);
   if (status.ok() && !slow) return;
   const std::string id = calls_.RequestIdOf(context);

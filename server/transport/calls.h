@@ -1,8 +1,8 @@
 // What becomes of RPCs: how many, with which code, how long they took; and ids for those that fail.
 //
-// Each method that is served on a loop has a MethodCalls for each loop, which that loop's thread
-// alone writes; a method on gRPC's threads has one that they share. Counts are exact. Every 64th
-// call that a loop serves is timed, beginning with the first, and so is each call on gRPC's
+// Each method that is served on a loop has a MethodCalls for each of the loop's threads, which that
+// thread alone writes; a method on gRPC's threads has one that they share. Counts are exact. Every
+// 64th call that a loop serves is timed, beginning with the first, and so is each call on gRPC's
 // threads.
 //
 // A call that fails gets an id: the caller's own, from the metadata `x-request-id`, if that is 1 to
@@ -65,7 +65,7 @@ class CallListener {
 
 class Calls;
 
-// The calls of one method, on one loop or on gRPC's threads.
+// The calls of one method, on one thread of a loop or on gRPC's threads.
 class MethodCalls {
  public:
   enum class Writers : uint8_t { kOne, kMany };
@@ -93,6 +93,14 @@ class MethodCalls {
       EndRarely(context, started_ns, grpc::Status());
   }
 
+  // Times what was done of a call before it was parked: another's End counts it.
+  void EndParked(int64_t started_ns) {
+    if (started_ns != 0) [[unlikely]]
+      AddLatency(started_ns);
+  }
+  // A parked call whose caller left without an answer, which is nothing that fails.
+  void CountGone() { Count(grpc::StatusCode::CANCELLED); }
+
   const std::string& method() const { return method_; }
   uint64_t ReadCount(size_t code) const {
     return codes_[code].load(std::memory_order_relaxed);  // relaxed: a number that orders nothing
@@ -111,6 +119,8 @@ class MethodCalls {
     }
   }
   int64_t StartTime() const;
+  // How long it took.
+  int64_t AddLatency(int64_t started_ns);
   void EndRarely(grpc::ServerContext& context, int64_t started_ns, const grpc::Status& status);
 
   Calls& calls_;
@@ -130,9 +140,9 @@ class Calls {
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
 
-  // For one loop's thread.
+  // For one thread of a loop.
   MethodCalls& AddThread(std::string_view method);
-  // How long decisions take, for one loop's thread.
+  // How long decisions take, for one thread of a loop.
   LatencyHistogram& AddDecisionThread();
   // For all threads; one for each method.
   MethodCalls& Shared(std::string_view method);

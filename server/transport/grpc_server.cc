@@ -86,7 +86,7 @@ absl::Status GrpcServer::Start() {
   for (AsyncService* const service : options_.async_services) Register(*service, builder);
   for (grpc::Service* const service : options_.services) Register(*service, builder);
   for (int i = 0; i < options_.threads; ++i) {
-    loops_.push_back(std::make_unique<ServingLoop>(builder.AddCompletionQueue()));
+    loops_.push_back(std::make_unique<ServingLoop>(builder.AddCompletionQueue(), options_.clock));
   }
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return absl::UnavailableError("gRPC cannot start its server");

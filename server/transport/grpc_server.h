@@ -1,9 +1,9 @@
 // A gRPC server: its ports, its threads, grpc.health.v1 and reflection, and whatever services it is
 // given.
 //
-// Every thread that is asked for has a completion queue of its own, on which asynchronous services
-// answer calls as they arrive; everything else runs on gRPC's threads, of which there are only so
-// many.
+// For each of `threads` there is a completion queue with two threads, on which asynchronous
+// services answer calls as they arrive; everything else runs on gRPC's threads, of which there are
+// only so many.
 //
 // It can have a second port where only grpc.health.v1 is answered, for probes that speak no TLS.
 //
@@ -32,6 +32,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "common/clock.h"
 #include "server/transport/answer_watch.h"
 #include "server/transport/health_service.h"
 #include "server/transport/ports.h"
@@ -44,7 +45,8 @@ namespace headgate::transport {
 struct GrpcServerOptions {
   PortOptions ports = {};
   int64_t max_message_bytes = int64_t{4} << 20;  // 1 kB to 1 GB; larger requests are refused
-  int threads = 1;                               // that serve asynchronous services
+  int threads = 1;                               // queues with two threads each
+  Clock* clock = nullptr;                        // for the pace of calls; null: not looked at
   int max_health_watches = 64;                   // each has a thread
   // Answers of synchronous methods that nobody reads for so long are cancelled.
   absl::Duration unread_answers = absl::Seconds(5);

@@ -38,7 +38,7 @@ HealthService::HealthService(std::set<std::string> services, int max_watchers)
 void HealthService::Open(ServingLoop& loop) {
   loop.Own(std::make_unique<UnaryRoute<HealthCheckRequest, HealthCheckResponse>>(
       *this, check_, loop, kWaitingChecks,
-      [this](auto& /*context*/, auto& request, auto& response) {
+      [this](size_t /*thread*/, auto& /*context*/, auto& request, auto& response) {
         return Check(request, response);
       }));
 }

@@ -1,8 +1,8 @@
 // What the services here share with generated ones: methods, by name, and how calls get to them.
 //
-// Generated services fix the type that a request is parsed into; these take Decoded<Request>, so
-// that malformed bytes get a proper error (wire.h). Otherwise each call here is what generated
-// code does.
+// Generated services fix the type that a request is parsed into; these take Decoded<Request>, or
+// the bytes for one, so that malformed ones get a proper error (wire.h). Otherwise each call here
+// is what generated code does.
 //
 // Methods are added by the constructor; after that, immutable and thread-safe.
 //
@@ -20,6 +20,7 @@
 #include <grpcpp/impl/rpc_service_method.h>
 #include <grpcpp/impl/service_type.h>
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/method_handler.h>
 #include <grpcpp/support/status.h>
 #include <grpcpp/support/sync_stream.h>
@@ -60,8 +61,7 @@ class Service : public grpc::Service {
   }
 
   // Asks for the next call of a method that AddAsync named.
-  template <typename Request>
-  void RequestUnary(int method, grpc::ServerContext& context, Decoded<Request>& request,
+  void RequestUnary(int method, grpc::ServerContext& context, grpc::ByteBuffer& request,
                     grpc::internal::ServerAsyncStreamingInterface& writer, ServingLoop& loop,
                     Event& event) {
     RequestAsyncUnary(method, &context, &request, &writer, &loop.queue(), &loop.queue(), &event);

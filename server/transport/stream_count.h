@@ -16,7 +16,7 @@ namespace headgate::transport {
 
 struct StreamLimits {
   int all = 1024;
-  int of_one_caller = 512;  // where callers have names
+  int of_one_caller = 512;
 };
 
 class StreamCount {

@@ -1,22 +1,15 @@
 // The calls of one method on one loop that is a stream both ways: each message is answered before
-// the next one is read.
+// the next one is read, unless its handler parks it (parked_call.h). Parked ones are answered in
+// whatever order, and others are read meanwhile. Where messages have a `number`, the answer bears
+// its request's.
 //
 // A few calls wait for callers; each that gets one posts another in its place, and is deleted when
-// it ends. Over a limit a stream is refused with RESOURCE_EXHAUSTED; when the server drains,
-// those that wait for their caller's next message end with UNAVAILABLE, the others behind the
-// answer they are writing. A stream holds no message of its own: gRPC parses a request just before
-// it hands it over, and has serialised the response when Write returns.
-//
-// One call's life; in brackets the event that ends each state:
-//
-//   kWaiting (a caller, or none) -> kReading (a message, or its end) -> kWriting (sent) -> kReading
-//
-// Any of the last three leads to Finish: from then on `finishing_` is set, and the call is deleted
-// once neither Finish nor a read is outstanding. Only draining finishes a call while it reads.
+// it ends (stream_call.h). Over a limit a stream is refused with RESOURCE_EXHAUSTED; when the
+// server drains, streams end with UNAVAILABLE, behind the answers they are writing. A half-close
+// waits for what is parked. A lock guards which calls there are.
 //
 //   loop.Own(std::make_unique<StreamRoute<v1::CheckStreamRequest, v1::CheckStreamResponse>>(
-//       service, kCheckStreamMethod, loop, count, admission, handler,
-//       calls.AddThread("CheckStream")));
+//       service, kCheckStreamMethod, loop, count, admission, handler, calls, "CheckStream"));
 
 #pragma once
 
@@ -24,19 +17,27 @@
 #include <grpcpp/support/async_stream.h>
 #include <grpcpp/support/status.h>
 
+#include <array>
 #include <cassert>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "common/mutex.h"
 #include "server/transport/calls.h"
 #include "server/transport/error_status.h"
+#include "server/transport/parked_call.h"
+#include "server/transport/route_thread.h"
 #include "server/transport/service.h"
 #include "server/transport/serving_loop.h"
+#include "server/transport/stream_call.h"
 #include "server/transport/stream_count.h"
 #include "server/transport/wire.h"
 
@@ -45,166 +46,120 @@ namespace headgate::transport {
 template <typename Request, typename Response>
 class StreamRoute final : public Route {
  public:
-  // Answers one message. The response is the one before: what is not overwritten stays. An error
-  // ends the stream.
-  using Handler = std::function<grpc::Status(grpc::ServerContext&, const Request&, Response&)>;
+  // Answers one message, on the thread of that number. The response is its last one: what is not
+  // overwritten stays. An error ends the stream.
+  using Handler =
+      std::function<grpc::Status(size_t thread, grpc::ServerContext&, const Request&, Response&)>;
 
   // Whether a caller may have a stream at all, and its name, which may be none; each of its
   // messages is the handler's to judge.
-  using Admission = std::function<grpc::Status(grpc::ServerContext&, std::string& caller)>;
+  using Admission =
+      std::function<grpc::Status(size_t thread, grpc::ServerContext&, std::string& caller)>;
 
-  // `count` and `calls` outlive this; `calls` is for the loop's thread: messages are timed, ends
-  // are counted.
+  // Likewise, of messages that may be parked: what is parked is answered by what Park returned.
+  using ParkingHandler = std::function<grpc::Status(size_t thread, grpc::ServerContext&,
+                                                    const Request&, Response&, Parking<Response>&)>;
+
+  // `count` and `calls` outlive this. By `name` messages are timed, and ends are counted.
   StreamRoute(Service& service, int method, ServingLoop& loop, StreamCount& count,
-              Admission admission, Handler handler, MethodCalls& calls)
+              Admission admission, Handler handler, Calls& calls, std::string_view name)
+      : StreamRoute(service, method, loop, count, std::move(admission),
+                    ParkingHandler([handler = std::move(handler)](size_t thread, auto& context,
+                                                                  auto& request, auto& response,
+                                                                  auto& /*parking*/) {
+                      return handler(thread, context, request, response);
+                    }),
+                    calls, name) {}
+  StreamRoute(Service& service, int method, ServingLoop& loop, StreamCount& count,
+              Admission admission, ParkingHandler handler, Calls& calls, std::string_view name)
       : service_(service),
         method_(method),
         loop_(loop),
         count_(count),
         admission_(std::move(admission)),
         handler_(std::move(handler)),
-        method_calls_(calls) {
+        parked_counts_(calls.Shared(name)) {
+    for (Thread& thread : threads_) thread.counts = &calls.AddThread(name);
     for (int i = 0; i < kWaitingCalls; ++i) Post();
   }
   ~StreamRoute() override { assert(calls_.empty()); }
 
-  void Drain() override {
-    for (const auto& [call, owned] : calls_) call->Drain();
+  // Ends are events of their own: nothing is removed meanwhile.
+  void Drain(size_t thread) override {
+    const MutexLock lock(&mutex_);
+    for (const auto& [call, owned] : calls_) call->Drain(thread);
   }
 
  private:
   static constexpr int kWaitingCalls = 16;
 
-  class Call final : public Event {
-   public:
-    explicit Call(StreamRoute& route) : route_(route) {}
-    ~Call() {
-      if (counted_) route_.count_.Close(caller_);
+  using Call = StreamCall<StreamRoute, Response>;
+  friend Call;
+  using Thread = RouteThread<Request, Response>;
+
+  // What its calls use.
+  ServingLoop& loop() { return loop_; }
+  Thread& ThreadOf(size_t thread) { return threads_[thread]; }
+  MethodCalls& parked_counts() { return parked_counts_; }
+  void RequestCall(grpc::ServerContext& context,
+                   grpc::internal::ServerAsyncStreamingInterface& stream, Event& event) {
+    service_.RequestStream(method_, context, stream, loop_, event);
+  }
+  grpc::Status Handle(size_t thread, grpc::ServerContext& context, const Request& request,
+                      Response& response, Parking<Response>& parking) {
+    return handler_(thread, context, request, response, parking);
+  }
+  // Whether a caller that came may have a stream.
+  grpc::Status Accept(size_t thread, grpc::ServerContext& context, std::string& caller,
+                      bool& counted) {
+    Post();
+    if (grpc::Status admitted = service_.Admit(context); !admitted.ok()) return admitted;
+    // Before it is counted: whoever may not have one cannot hold those of others.
+    if (grpc::Status admitted = admission_(thread, context, caller); !admitted.ok()) {
+      return admitted;
     }
-
-    void Post() {
-      route_.service_.RequestStream(route_.method_, context_, stream_, route_.loop_, *this);
+    const StreamCount::Outcome outcome = count_.TryOpen(caller);
+    counted = outcome == StreamCount::Outcome::kOpened;
+    return counted ? grpc::Status() : NoRoom(outcome, caller);
+  }
+  grpc::Status NoRoom(StreamCount::Outcome outcome, const std::string& caller) const {
+    std::string what = absl::StrCat("no room for another ", threads_[0].counts->method());
+    if (outcome == StreamCount::Outcome::kTooManyOfCaller) {
+      absl::StrAppend(&what, " of caller ", caller, ", which has as many as one may");
     }
+    return Overloaded("TOO_MANY_STREAMS", what);
+  }
 
-    // What the call waits for, except for the end of Finish.
-    void Done(bool ok) override {
-      outstanding_ = false;
-      if (finishing_) return DeleteIfDone();
-      if (route_.loop_.stopping()) return route_.Remove(this);  // the queue is shut
-      switch (state_) {
-        case State::kWaiting:  // not ok: the server is shut down
-          return ok ? Accept() : route_.Remove(this);
-        case State::kReading:  // not ok: half-closed, or the caller is gone
-          return ok ? Answer() : Finish(grpc::Status());
-        case State::kWriting:
-          return ok ? Read() : Finish({grpc::StatusCode::CANCELLED, "the caller is gone"});
-      }
-    }
-
-    void Drain() {
-      if (state_ == State::kReading && !finishing_) Finish(ShuttingDown());
-    }
-
-   private:
-    enum class State { kWaiting, kReading, kWriting };
-
-    class FinishEvent final : public Event {
-     public:
-      explicit FinishEvent(Call& call) : call_(call) {}
-      void Done(bool /*ok*/) override {
-        call_.finished_ = true;
-        call_.DeleteIfDone();
-      }
-
-     private:
-      Call& call_;
-    };
-
-    void Accept() {
-      route_.Post();
-      if (const grpc::Status admitted = route_.service_.Admit(context_); !admitted.ok()) {
-        return Finish(admitted);
-      }
-      // Before it is counted: whoever may not have one cannot hold those of others.
-      if (grpc::Status admitted = route_.admission_(context_, caller_); !admitted.ok()) {
-        return Finish(admitted);
-      }
-      const StreamCount::Outcome outcome = route_.count_.TryOpen(caller_);
-      if (outcome != StreamCount::Outcome::kOpened) return Finish(NoRoom(outcome));
-      counted_ = true;
-      Read();
-    }
-
-    grpc::Status NoRoom(StreamCount::Outcome outcome) const {
-      std::string what = absl::StrCat("no room for another ", route_.method_calls_.method());
-      if (outcome == StreamCount::Outcome::kTooManyOfCaller) {
-        absl::StrAppend(&what, " of caller ", caller_, ", which has as many as one may");
-      }
-      return Overloaded("TOO_MANY_STREAMS", what);
-    }
-
-    void Read() {
-      if (route_.loop_.refusing()) return Finish(ShuttingDown());
-      state_ = State::kReading;
-      outstanding_ = true;
-      stream_.Read(&route_.request_, static_cast<Event*>(this));
-    }
-
-    void Answer() {
-      const Decoded<Request>& request = route_.request_;
-      const int64_t started_ns = route_.method_calls_.Begin();
-      const grpc::Status status =
-          request.complete() ? route_.handler_(context_, request.message, route_.response_.message)
-                             : request.Error();
-      if (!status.ok()) return Finish(status);
-      route_.method_calls_.EndPart(context_, started_ns);
-      state_ = State::kWriting;
-      outstanding_ = true;
-      stream_.Write(route_.response_, static_cast<Event*>(this));
-    }
-
-    void Finish(const grpc::Status& status) {
-      finishing_ = true;
-      route_.method_calls_.End(context_, 0, status);
-      stream_.Finish(status, static_cast<Event*>(&finish_event_));
-    }
-
-    void DeleteIfDone() {
-      if (finished_ && !outstanding_) route_.Remove(this);
-    }
-
-    StreamRoute& route_;
-    grpc::ServerContext context_;
-    grpc::ServerAsyncReaderWriter<Encoded<Response>, Decoded<Request>> stream_{&context_};
-    FinishEvent finish_event_{*this};
-    State state_ = State::kWaiting;
-    bool outstanding_ = false;  // a read or a write
-    std::string caller_;
-    bool counted_ = false;
-    bool finishing_ = false;
-    bool finished_ = false;
-  };
-
-  void Post() {
+  void Post() ABSL_LOCKS_EXCLUDED(mutex_) {
     if (loop_.stopping()) return;
     auto call = std::make_unique<Call>(*this);
     Call* const posted = call.get();
-    calls_.emplace(posted, std::move(call));
+    {
+      const MutexLock lock(&mutex_);
+      calls_.emplace(posted, std::move(call));
+    }
     posted->Post();
   }
 
-  void Remove(Call* call) { calls_.erase(call); }
+  void Remove(Call* call) ABSL_LOCKS_EXCLUDED(mutex_) {
+    std::unique_ptr<Call> removed;  // destroyed without the lock
+    const MutexLock lock(&mutex_);
+    const auto found = calls_.find(call);
+    removed = std::move(found->second);
+    calls_.erase(found);
+    if (call->counted()) count_.Close(call->caller());
+  }
 
   Service& service_;
   const int method_;
   ServingLoop& loop_;
   StreamCount& count_;
   const Admission admission_;
-  const Handler handler_;
-  MethodCalls& method_calls_;
-  Decoded<Request> request_;
-  Encoded<Response> response_;
-  absl::flat_hash_map<Call*, std::unique_ptr<Call>> calls_;
+  const ParkingHandler handler_;
+  MethodCalls& parked_counts_;  // of threads that are not the loop's
+  std::array<Thread, ServingLoop::kThreads> threads_;
+  Mutex mutex_;
+  absl::flat_hash_map<Call*, std::unique_ptr<Call>> calls_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace headgate::transport

@@ -5,32 +5,43 @@
 // join them, so that gRPC always has one at hand; and if too many answers are undelivered, the
 // older ones are cancelled. No honest caller is among them: its answer is delivered at once.
 //
-// A call is decided where it arrives, on the loop's thread. gRPC
-// parses a request just before it hands the call over, and has serialised the response when Finish
-// returns, so all calls share one of each, whose memory is reused and stays in the cache.
+// A call is decided where it arrives, on one of the loop's threads. That thread parses the request,
+// and gRPC has serialised the response when Finish returns: so each thread has one of each for all
+// calls, whose memory is reused and stays in the cache. A lock guards what the route knows of its
+// calls, and nothing that takes time.
 //
 // A caller that is gone changes nothing: its answer is not delivered, and the call is posted again.
+// A handler may park its call (parked_call.h), which is then none of the undelivered ones until it
+// is answered, and counted then: its latency is that of the handler, without the wait.
 //
 //   loop.Own(std::make_unique<UnaryRoute<v1::CheckRequest, v1::CheckResponse>>(
-//       service, kCheckMethod, loop, 128, handler));
+//       service, kCheckMethod, loop, 128, handler, &calls, "Check"));
 
 #pragma once
 
+#include <grpcpp/impl/codegen/async_stream.h>
 #include <grpcpp/server_context.h>
-#include <grpcpp/support/async_unary_call.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/status.h>
 
+#include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "common/mutex.h"
 #include "server/transport/calls.h"
-#include "server/transport/error_status.h"
+#include "server/transport/parked_call.h"
+#include "server/transport/route_thread.h"
 #include "server/transport/service.h"
 #include "server/transport/serving_loop.h"
+#include "server/transport/unary_call.h"
 #include "server/transport/wire.h"
 
 namespace headgate::transport {
@@ -38,141 +49,190 @@ namespace headgate::transport {
 template <typename Request, typename Response>
 class UnaryRoute final : public Route {
  public:
-  // The response is the one before: what is not overwritten stays.
-  using Handler = std::function<grpc::Status(grpc::ServerContext&, const Request&, Response&)>;
+  // Runs on the thread of that number. The response is its last one: what is not overwritten stays.
+  using Handler =
+      std::function<grpc::Status(size_t thread, grpc::ServerContext&, const Request&, Response&)>;
 
-  // `counted`, which is for the loop's thread, may be null.
-  UnaryRoute(Service& service, int method, ServingLoop& loop, int calls, Handler handler,
-             MethodCalls* counted = nullptr)
+  // Likewise, of calls that may be parked: what is parked is answered by what Park returned.
+  using ParkingHandler = std::function<grpc::Status(size_t thread, grpc::ServerContext&,
+                                                    const Request&, Response&, Parking<Response>&)>;
+
+  // Counts its calls by that name; null: nobody counts. `calls` outlives this.
+  UnaryRoute(Service& service, int method, ServingLoop& loop, int wanted, Handler handler,
+             Calls* calls = nullptr, std::string_view name = {})
+      : UnaryRoute(service, method, loop, wanted, std::move(handler), nullptr, calls, name) {}
+  UnaryRoute(Service& service, int method, ServingLoop& loop, int wanted, ParkingHandler handler,
+             Calls* calls = nullptr, std::string_view name = {})
+      : UnaryRoute(service, method, loop, wanted, nullptr, std::move(handler), calls, name) {}
+
+ private:
+  UnaryRoute(Service& service, int method, ServingLoop& loop, int wanted, Handler handler,
+             ParkingHandler parking_handler, Calls* calls, std::string_view name)
       : service_(service),
         method_(method),
         loop_(loop),
         handler_(std::move(handler)),
-        counted_(counted),
-        wanted_(calls) {
-    for (int i = 0; i < calls; ++i) calls_.emplace_back(*this).Post();
+        parking_handler_(std::move(parking_handler)),
+        parks_(parking_handler_ != nullptr),
+        wanted_(wanted) {
+    if (calls != nullptr) {
+      if (parks_) parked_counts_ = &calls->Shared(name);
+      for (Thread& thread : threads_) thread.counts = &calls->AddThread(name);
+    }
+    const MutexLock lock(&mutex_);
+    for (int i = 0; i < wanted; ++i) Another().Post();
   }
 
- private:
   // Of one method on one loop. Memory for as many calls is kept.
-  static constexpr int kMaxUndelivered = 2048;
-  // Answers between two looks for those to cancel, and how many of the latest are let be.
+  static constexpr size_t kMaxUndelivered = 2048;
+  // How many of the latest answers are let be.
   static constexpr uint64_t kYoung = kMaxUndelivered / 2;
+  // Calls that are looked at for each one that comes while there are too many.
+  static constexpr int kLooks = 4;
 
-  class Call final : public Event, public HeldCall {
-   public:
-    explicit Call(UnaryRoute& route) : route_(route) {}
+  using Call = UnaryCall<UnaryRoute, Response>;
+  friend Call;
+  using Thread = RouteThread<Request, Response>;
 
-    void Post() {
-      ++route_.waiting_;
-      answered_ = false;
-      writer_.reset();
-      context_.emplace();
-      writer_.emplace(&*context_);
-      route_.service_.RequestUnary(route_.method_, *context_, route_.request_, *writer_,
-                                   route_.loop_, *this);
-    }
-
-    void Done(bool ok) override {
-      if (answered_) return route_.Delivered(*this);
-      if (!ok) return route_.loop_.OnServerShutDown();
-      // The queue that an answer would go through is shut.
-      if (route_.loop_.stopping()) [[unlikely]]
-        return;
-      answered_ = true;
-      number_ = route_.Taken();
-      if (route_.loop_.draining()) [[unlikely]]
-        return route_.loop_.Hold(*this);
-      writer_->Finish(route_.response_, route_.Answer(*context_), static_cast<Event*>(this));
-    }
-
-    // Gives back what the last call held.
-    void Rest() {
-      answered_ = false;
-      writer_.reset();
-      context_.reset();
-    }
-    void CancelIfOlder(uint64_t number) {
-      if (answered_ && number_ < number) context_->TryCancel();
-    }
-
-    void Refuse() override {
-      const grpc::Status status = ShuttingDown();
-      if (route_.counted_ != nullptr) route_.counted_->End(*context_, 0, status);
-      writer_->FinishWithError(status, static_cast<Event*>(this));
-    }
-
-   private:
-    UnaryRoute& route_;
-    bool answered_ = false;                       // or to be, once draining is over
-    uint64_t number_ = 0;                         // of the answer
-    std::optional<grpc::ServerContext> context_;  // good for one call only
-    std::optional<grpc::ServerAsyncResponseWriter<Encoded<Response>>> writer_;
-  };
-
-  // A call has come; its number.
-  uint64_t Taken() {
-    --waiting_;
-    ++undelivered_;
-    // While the loop drains as many as ever may come, and are to be held as well.
-    const int least = loop_.draining() ? wanted_ : wanted_ / 4;
-    if (waiting_ < least && !loop_.stopping()) [[unlikely]]
-      PostAnother();
-    if (undelivered_ > kMaxUndelivered && !loop_.draining()) [[unlikely]]
-      CancelOld();
-    return ++answers_;
+  // What its calls use.
+  bool parks() const { return parks_; }
+  ServingLoop& loop() { return loop_; }
+  const Response& ResponseOf(size_t thread) const { return threads_[thread].response.message; }
+  uint64_t NextNumber() { return answers_.fetch_add(1, std::memory_order_relaxed) + 1; }
+  void RequestCall(grpc::ServerContext& context, grpc::ByteBuffer& request,
+                   grpc::internal::ServerAsyncStreamingInterface& writer, Event& event) {
+    service_.RequestUnary(method_, context, request, writer, loop_, event);
   }
-  void Delivered(Call& call) {
-    --undelivered_;
-    if (waiting_ < wanted_) [[likely]] {
+  void CountRefused(size_t thread, grpc::ServerContext& context, const grpc::Status& status) {
+    MethodCalls* const counts = threads_[thread].counts;
+    if (counts != nullptr) counts->End(context, 0, status);
+  }
+  void CountGone() {
+    if (parked_counts_ != nullptr) parked_counts_->CountGone();
+  }
+
+  // A call has come.
+  void Taken(Call& call) ABSL_LOCKS_EXCLUDED(mutex_) {
+    Call* another = nullptr;
+    {
+      const MutexLock lock(&mutex_);
+      call.SetTaken();
+      --waiting_;
+      AddUndelivered(call);
+      // While the loop drains as many as ever may come, and are to be held as well.
+      const int least = loop_.draining() ? wanted_ : wanted_ / 4;
+      if (waiting_ < least && !loop_.stopping()) [[unlikely]]
+        another = &Another();
+      if (undelivered_.size() > kMaxUndelivered && !loop_.draining()) [[unlikely]]
+        CancelSomeOld();
+    }
+    if (another != nullptr) another->Post();
+  }
+  void Delivered(Call& call) ABSL_LOCKS_EXCLUDED(mutex_) {
+    bool again = false;
+    {
+      const MutexLock lock(&mutex_);
+      call.SetDelivered();
+      RemoveUndelivered(call);
+      again = waiting_ < wanted_;
+      if (again) [[likely]]
+        ++waiting_;
+    }
+    if (again) [[likely]] {
       if (!loop_.stopping()) call.Post();
       return;
     }
     call.Rest();
+    const MutexLock lock(&mutex_);
     resting_.push_back(&call);
   }
-  void PostAnother() {
-    if (resting_.empty()) return calls_.emplace_back(*this).Post();
+  // A call is parked: nobody expects its answer to be delivered yet.
+  void SetAside(Call& call) ABSL_LOCKS_EXCLUDED(mutex_) {
+    const MutexLock lock(&mutex_);
+    RemoveUndelivered(call);
+  }
+  // A parked call is answered, on any thread.
+  void TakeBack(Call& call, const grpc::Status& status) ABSL_LOCKS_EXCLUDED(mutex_) {
+    if (parked_counts_ != nullptr) parked_counts_->End(call.context(), 0, status);
+    const MutexLock lock(&mutex_);
+    call.SetNumber(NextNumber());
+    AddUndelivered(call);
+  }
+  void AddUndelivered(Call& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    call.SetPlace(undelivered_.size());
+    undelivered_.push_back(&call);
+  }
+  void RemoveUndelivered(Call& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (call.place() == Call::kNowhere) return;
+    undelivered_.back()->SetPlace(call.place());
+    undelivered_[call.place()] = undelivered_.back();
+    undelivered_.pop_back();
+    call.SetPlace(Call::kNowhere);
+  }
+  // One to be posted.
+  Call& Another() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    ++waiting_;
+    if (resting_.empty()) return calls_.emplace_back(*this);
     Call* const call = resting_.back();
     resting_.pop_back();
-    call->Post();
+    return *call;
   }
-  void CancelOld() {
-    if (answers_ - last_look_ < kYoung) return;
-    last_look_ = answers_;
-    for (Call& call : calls_) call.CancelIfOlder(answers_ - kYoung);
+  // To cancel takes tens of microseconds: a few for each call that comes, in turn.
+  void CancelSomeOld() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const uint64_t answers = answers_.load(std::memory_order_relaxed);
+    if (answers < kYoung) return;
+    for (int i = 0; i < kLooks; ++i) {
+      next_look_ = next_look_ + 1 < undelivered_.size() ? next_look_ + 1 : 0;
+      undelivered_[next_look_]->CancelIfOlder(answers - kYoung);
+    }
   }
 
-  grpc::Status Answer(grpc::ServerContext& context) {
-    if (counted_ == nullptr) return Decide(context);
-    const int64_t started_ns = counted_->Begin();
-    grpc::Status status = Decide(context);
-    counted_->End(context, started_ns, status);
+  grpc::Status Answer(size_t thread, Call& call, grpc::ByteBuffer& bytes) {
+    MethodCalls* const counts = threads_[thread].counts;
+    if (counts == nullptr) return Decide(thread, call, bytes);
+    const int64_t started_ns = counts->Begin();
+    grpc::Status status = Decide(thread, call, bytes);
+    // What is parked may not use its context any more: it may be answered.
+    if (call.parked()) [[unlikely]] {
+      counts->EndParked(started_ns);
+    } else {
+      counts->End(call.context(), started_ns, status);
+    }
     return status;
   }
 
-  grpc::Status Decide(grpc::ServerContext& context) {
-    if (grpc::Status admitted = service_.Admit(context); !admitted.ok()) [[unlikely]]
+  grpc::Status Decide(size_t thread, Call& call, grpc::ByteBuffer& bytes) {
+    Thread& on = threads_[thread];
+    if (grpc::Status admitted = service_.Admit(call.context()); !admitted.ok()) [[unlikely]]
       return admitted;
-    if (!request_.complete()) [[unlikely]]
-      return request_.Error();
-    return handler_(context, request_.message, response_.message);
+    on.request.Decode(bytes);
+    bytes.Clear();
+    if (!on.request.complete()) [[unlikely]]
+      return on.request.Error();
+    if (!parks_) {
+      return handler_(thread, call.context(), on.request.message, on.response.message);
+    }
+    return parking_handler_(thread, call.context(), on.request.message, on.response.message, call);
   }
 
   Service& service_;
   const int method_;
   ServingLoop& loop_;
+  // One of the two.
   const Handler handler_;
-  MethodCalls* const counted_;
-  Decoded<Request> request_;
-  Encoded<Response> response_;
+  const ParkingHandler parking_handler_;
+  const bool parks_;
+  MethodCalls* parked_counts_ = nullptr;  // of all threads; null: nobody counts
+  std::array<Thread, ServingLoop::kThreads> threads_;
   const int wanted_;
-  int waiting_ = 0;  // for a caller
-  int undelivered_ = 0;
-  uint64_t answers_ = 0;
-  uint64_t last_look_ = 0;
-  std::vector<Call*> resting_;
-  std::deque<Call> calls_;  // gRPC has their addresses
+  Mutex mutex_;
+  int waiting_ ABSL_GUARDED_BY(mutex_) = 0;  // for a caller, or about to
+  std::atomic<uint64_t> answers_ = 0;        // relaxed: a number that orders nothing
+  size_t next_look_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<Call*> undelivered_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Call*> resting_ ABSL_GUARDED_BY(mutex_);
+  // gRPC has their addresses.
+  std::deque<Call> calls_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace headgate::transport

@@ -10,8 +10,7 @@
 // that of a large one is given back. Thread-compatible.
 //
 //   Decoded<v1::CheckRequest> request;
-//   service.RequestUnary(kCheck, context, request, writer, loop, event);
-//   ...
+//   request.Decode(bytes);
 //   if (!request.complete()) return request.Error();
 
 #pragma once
@@ -87,15 +86,24 @@ struct Decoded {
 };
 
 template <typename Message>
+grpc::ByteBuffer EncodeMessage(const Message& message) {
+  const grpc::Slice slice(message.ByteSizeLong());
+  // The slice is new: nobody else sees it being written.
+  message.SerializeWithCachedSizesToArray(const_cast<uint8_t*>(slice.begin()));
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+template <typename Message>
 struct Encoded {
   Message message;
 
-  grpc::ByteBuffer Encode() const {
-    const grpc::Slice slice(message.ByteSizeLong());
-    // The slice is new: nobody else sees it being written.
-    message.SerializeWithCachedSizesToArray(const_cast<uint8_t*>(slice.begin()));
-    return grpc::ByteBuffer(&slice, 1);
-  }
+  grpc::ByteBuffer Encode() const { return EncodeMessage(message); }
+};
+
+// A message of somebody else's, to be written now.
+template <typename Message>
+struct Encodable {
+  const Message& message;
 };
 
 }  // namespace headgate::transport
@@ -119,6 +127,17 @@ class SerializationTraits<headgate::transport::Encoded<Message>, void> {
                           bool* own) {
     *own = true;
     *bytes = from.Encode();
+    return Status();
+  }
+};
+
+template <typename Message>
+class SerializationTraits<headgate::transport::Encodable<Message>, void> {
+ public:
+  static Status Serialize(const headgate::transport::Encodable<Message>& from, ByteBuffer* bytes,
+                          bool* own) {
+    *own = true;
+    *bytes = headgate::transport::EncodeMessage(from.message);
     return Status();
   }
 };

@@ -24,7 +24,8 @@ class ProcessMemoryTest : public testing::Test {
 TEST_F(ProcessMemoryTest, CountsWhatIsAllocatedAndNotWhatWasFreed) {
   EXPECT_LT(memory_.Grown(), 32 * kMiB);
   std::optional<std::vector<char>> much(std::in_place, kMuch, 'x');
-  EXPECT_GE(memory_.Grown(), kMuch);
+  // gRPC's threads may give back what tests before used.
+  EXPECT_GE(memory_.Grown(), kMuch - kMiB);
   EXPECT_LT(memory_.Grown(), kMuch + 32 * kMiB);
   much.reset();
   EXPECT_LT(memory_.Grown(), 32 * kMiB);

@@ -3,18 +3,16 @@
 
 #include "server/transport/stream_route.h"
 
-#include <grpcpp/create_channel.h>
-
 #include <list>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "common/fake_clock.h"
 #include "gtest/gtest.h"
 #include "server/transport/grpc_server.h"
+#include "tests/testing/own_channel.h"
 #include "tests/testing/rpc_call.h"
 #include "tests/testing/test_scale.h"
 #include "tests/testing/wait_until.h"
@@ -36,21 +34,21 @@ class CountingService final : public AsyncService {
   void Open(ServingLoop& loop) override {
     loop.Own(std::make_unique<StreamRoute<v1::CheckStreamRequest, v1::CheckStreamResponse>>(
         *this, method_, loop, count_,
-        [](grpc::ServerContext& context, std::string& caller) {
+        [](size_t, grpc::ServerContext& context, std::string& caller) {
           const auto said = context.client_metadata().find("authorization");
           if (said == context.client_metadata().end()) return grpc::Status();
           caller.assign(said->second.data(), said->second.size());
           if (caller == "nobody") return grpc::Status(StatusCode::UNAUTHENTICATED, "not you");
           return grpc::Status();
         },
-        [](grpc::ServerContext&, const v1::CheckStreamRequest& request,
+        [](size_t, grpc::ServerContext&, const v1::CheckStreamRequest& request,
            v1::CheckStreamResponse& response) {
           if (request.checks_size() == 13) return FieldError("checks", "not thirteen");
           response.clear_results();
           for (int i = 0; i < request.checks_size(); ++i) response.add_results();
           return grpc::Status();
         },
-        calls_.AddThread("CheckStream")));
+        calls_, "CheckStream"));
   }
 
   int open() const { return count_.open(); }
@@ -69,14 +67,7 @@ class StreamRouteTest : public ::testing::Test {
     channel_ = Connect();
   }
 
-  // A connection of its own.
-  std::shared_ptr<grpc::Channel> Connect() const {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-    return grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_.port()),
-                                     grpc::InsecureChannelCredentials(), arguments);
-  }
+  std::shared_ptr<grpc::Channel> Connect() const { return OwnChannel(server_.port()); }
   // How a stream ends that is answered nothing more.
   static grpc::Status EndOf(OpenStream& open) {
     v1::CheckStreamResponse response;
