@@ -16,6 +16,7 @@ void AccessControl::SetPolicy(const std::optional<PolicySpec>& spec) {
   MutexLock lock(&mutex_);
   policy_ = std::move(policy);
   Publish();
+  if (on_change_) on_change_();
 }
 
 void AccessControl::SetTokens(TokenBook tokens) {
@@ -23,6 +24,7 @@ void AccessControl::SetTokens(TokenBook tokens) {
   MutexLock lock(&mutex_);
   tokens_ = std::move(book);
   Publish();
+  if (on_change_) on_change_();
 }
 
 void AccessControl::Set(const std::optional<PolicySpec>& spec, TokenBook tokens) {
@@ -32,6 +34,7 @@ void AccessControl::Set(const std::optional<PolicySpec>& spec, TokenBook tokens)
   policy_ = std::move(policy);
   tokens_ = std::move(book);
   Publish();
+  if (on_change_) on_change_();
 }
 
 void AccessControl::Publish() {

@@ -72,6 +72,12 @@ class AccessControl {
   // Both at once: no call sees the one without the other.
   void Set(const std::optional<PolicySpec>& spec, TokenBook tokens) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Called after each change, by whoever makes it. Nothing: nobody.
+  void SetOnChange(std::function<void()> on_change) ABSL_LOCKS_EXCLUDED(mutex_) {
+    const MutexLock lock(&mutex_);
+    on_change_ = std::move(on_change);
+  }
+
   // Those that were set last.
   std::shared_ptr<const TokenBook> tokens() const ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
@@ -171,6 +177,7 @@ class AccessControl {
   Published<Grants> grants_;  // null: off
 
   mutable Mutex mutex_;
+  std::function<void()> on_change_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const AccessPolicy> policy_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const TokenBook> tokens_ ABSL_GUARDED_BY(mutex_) =
       std::make_shared<const TokenBook>();

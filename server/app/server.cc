@@ -52,6 +52,10 @@ absl::StatusOr<Server::Base> Server::MakeBase(const ServerOptions& options, Cloc
   if (!state.ok()) return base.config->InFile(state.status());
   base.state = *std::move(state);
   base.throttle_log = (*config)->throttle_log;
+  const config::LineSettings& line = (*config)->server.line;
+  base.line = {.max_waiting = static_cast<size_t>(line.max_waiting),
+               .max_waiting_share = line.max_waiting_share,
+               .priority_floor = line.priority_floor};
   base.grpc_address = options.grpc_address.value_or((*config)->server.grpc_address);
   return base;
 }
@@ -63,6 +67,11 @@ Server::Server(const ServerOptions& options, Clock& clock, Base base)
       config_(std::move(base.config)),
       listens_at_(std::move(base.grpc_address)),
       state_(std::move(base.state)),
+      line_(base.line,
+            [&engine = state_->engine()](const engine::CheckRequest& request, Now now,
+                                         engine::CheckAnswer& answer) {
+              return engine.Check(request, now, answer);
+            }),
       access_(state_->seed(), clock),
       targets_(state_->engine(), clock, state_->seed()),
       log_({.settings = std::move(base.throttle_log),
@@ -85,6 +94,7 @@ Server::Server(const ServerOptions& options, Clock& clock, Base base)
                     .seed = state_->seed(),
                     .access = access_.control()}),
       web_(std::move(base.web)) {
+  state_->engine().AttachLine(&line_);
   override_service_.Observe(calls_);
   cost_service_.Observe(calls_);
   log_service_.Observe(calls_);
@@ -113,7 +123,8 @@ absl::Status Server::Run() {
                .call_log = call_log_,
                .status = *this,
                .access = access_.control(),
-               .rpc = *rpc_});
+               .rpc = *rpc_,
+               .lines = line_});
   LogInfo("serving", {{"version", kVersion},
                       {"port", absl::StrCat(port())},
                       {"http_port", absl::StrCat(web_->port())}});
@@ -190,6 +201,7 @@ absl::Status Server::Listen() {
                                                                      .activity = targets_,
                                                                      .recorder = log_.recorder(),
                                                                      .access = access_.control(),
+                                                                     .lines = line_,
                                                                      .calls = calls_});
   if (!server.ok()) return server.status();
   rpc_ = *std::move(server);

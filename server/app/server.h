@@ -32,6 +32,7 @@
 #include "server/app/web.h"
 #include "server/config/config.h"
 #include "server/config/reloader.h"
+#include "server/line/waiting_lines.h"
 #include "server/rpc/cost_service.h"
 #include "server/rpc/override_service.h"
 #include "server/rpc/rpc_server.h"
@@ -83,6 +84,7 @@ class Server final : private rpc::StatusSource {
     std::unique_ptr<config::ConfigStore> config;
     std::unique_ptr<StateFolder> state;
     config::ThrottleLogSettings throttle_log;
+    line::LineOptions line;
     std::string grpc_address;
   };
 
@@ -117,6 +119,7 @@ class Server final : private rpc::StatusSource {
   const std::unique_ptr<config::ConfigStore> config_;
   const std::string listens_at_;
   const std::unique_ptr<StateFolder> state_;
+  line::WaitingLines line_;
   ConfiguredAccess access_;
   app::Targets targets_;
   app::ThrottleLog log_;

@@ -33,6 +33,7 @@ void Web::Serve(const Sources& from) {
       web::AddCalls(from.calls, out);
       web::AddHealth(from.status.Targets(), *policy, now, out);
       web::AddEngine(from.engine, now, out);
+      web::AddWaiting(from.lines.ReadStats(now), out);
       web::AddThrottleLog(from.status.ThrottleLog(), from.recorder.State(), out);
       web::AddConfig(from.status.Config(), out);
       web::AddOverrides(from.status.Overrides(), out);

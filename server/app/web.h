@@ -47,6 +47,7 @@ class Web {
     const rpc::StatusSource& status;
     const access::AccessControl& access;
     const rpc::RpcServer& rpc;
+    const line::WaitingLines& lines;
   };
 
   // The clock outlives the Web. Unavailable: the address cannot be listened on.

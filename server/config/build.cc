@@ -54,6 +54,25 @@ void Builder::BuildServer() {
   }
 }
 
+void Builder::BuildLine() {
+  using Proto = v1::LineConfig;
+  const Proto& from = proto.server().line();
+  LineSettings& to = config.server.line;
+  if (from.has_max_waiting()) {
+    to.max_waiting = from.max_waiting();
+    findings.InRange(from, Proto::kMaxWaitingFieldNumber, to.max_waiting, int64_t{0},
+                     int64_t{1} << 20);
+  }
+  if (from.has_max_waiting_share()) {
+    to.max_waiting_share = from.max_waiting_share();
+    findings.InRange(from, Proto::kMaxWaitingShareFieldNumber, to.max_waiting_share, 0.001, 1.0);
+  }
+  if (from.has_priority_floor()) {
+    to.priority_floor = from.priority_floor();
+    findings.InRange(from, Proto::kPriorityFloorFieldNumber, to.priority_floor, 0.0, 0.25);
+  }
+}
+
 void Builder::BuildEngine() {
   using Proto = v1::EngineConfig;
   const Proto& from = proto.engine();
@@ -124,6 +143,7 @@ Config BuildConfig(const v1::Config& proto, Findings& findings, const BuildOptio
                   .other_files = options.other_files,
                   .now = options.now};
   builder.BuildServer();
+  builder.BuildLine();
   builder.BuildEngine();
   builder.BuildTargets();
   builder.BuildProfiles();

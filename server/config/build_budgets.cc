@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/strings.h"
 #include "server/config/builder.h"
 #include "server/config/suggest.h"
@@ -90,6 +93,7 @@ class BudgetBuilder {
     if (proto_.unit() == v1::UNIT_COST) spec_.unit = engine::BudgetUnit::kCost;
     if (proto_.unit() == v1::UNIT_BUSY_TIME) spec_.unit = engine::BudgetUnit::kBusyTime;
     if (proto_.has_max_overrun()) spec_.max_overrun = proto_.max_overrun();
+    if (proto_.has_max_debt()) spec_.max_debt = ToDuration(proto_.max_debt());
     if (proto_.has_max_cost()) spec_.max_cost = proto_.max_cost();
     if (proto_.has_max_concurrency()) {
       spec_.max_concurrency = proto_.max_concurrency();
@@ -118,12 +122,11 @@ class BudgetBuilder {
       constexpr double kRounding = 1e-9;
       return limit > 0 && limit * (1 + kRounding) < spec_.default_cost;
     };
-    const bool busy = engine::UnitOf(spec_) == engine::BudgetUnit::kBusyTime;
     const auto say = [&](int field, double limit, std::string_view where) {
       const std::string& name = Proto::descriptor()->FindFieldByNumber(field)->name();
       findings_.Say(proto_, field,
-                    absl::StrCat(name, " of ", limit, busy ? " busy seconds" : " cost units",
-                                 Sv(where), " is less than default_cost, ", spec_.default_cost,
+                    absl::StrCat(name, " of ", limit, Unit(), Sv(where),
+                                 " is less than default_cost, ", spec_.default_cost,
                                  ": a Check without an estimate would never be admitted"));
     };
     if (spec_.max_cost.has_value() && too_small(*spec_.max_cost)) {
@@ -132,10 +135,10 @@ class BudgetBuilder {
     if (!spec_.rate.has_value()) return;
     const bool one_target = policy_.targets.size() < 2;
     if (policy_.targets.empty()) policy_.targets.emplace_back();
+    WarnOfMaxCost();
     for (const engine::TargetSpec& target : policy_.targets) {
       const std::optional<double> rate = engine::RateOf(spec_, target);
       const double burst = engine::BurstOf(spec_, rate);
-      if (!is_auto_ && rate != 0 && burst > 0 && spec_.max_cost > burst) WarnOfMaxCost(burst);
       if (rate == 0 || !too_small(burst)) continue;
       say(Proto::kBurstFieldNumber, burst,
           one_target ? "" : absl::StrCat(" on target ", Quoted(target.name)));
@@ -143,12 +146,39 @@ class BudgetBuilder {
     }
   }
 
-  void WarnOfMaxCost(double burst) {
+  const char* Unit() const {
+    return engine::UnitOf(spec_) == engine::BudgetUnit::kBusyTime ? " busy seconds" : " cost units";
+  }
+
+  // Says it once, however many targets there are. A burst in time is another amount on each target
+  // whose capacity is another.
+  void WarnOfMaxCost() {
+    if (is_auto_ || !spec_.max_cost.has_value()) return;
+    constexpr size_t kMostNamed = 3;
+    std::vector<std::string> places;
+    size_t above = 0;
+    std::set<double> bursts;
+    for (const engine::TargetSpec& target : policy_.targets) {
+      const std::optional<double> rate = engine::RateOf(spec_, target);
+      const double burst = engine::BurstOf(spec_, rate);
+      bursts.insert(burst);
+      if (rate == 0 || burst <= 0 || *spec_.max_cost <= burst) continue;
+      if (++above > kMostNamed) continue;
+      places.push_back(absl::StrCat(Quoted(target.name), " (", burst, Unit(), ")"));
+    }
+    if (above == 0) return;
+    const bool everywhere = bursts.size() == 1;
+    const std::string where =
+        everywhere
+            ? absl::StrCat(" of ", *bursts.begin(), Unit())
+            : absl::StrCat(
+                  " on target ", absl::StrJoin(places, ", "),
+                  above > kMostNamed ? absl::StrCat(" and ", above - kMostNamed, " more") : "");
     findings_.Warn(proto_, Proto::kMaxCostFieldNumber,
                    absl::StrCat("budget ", Quoted(spec_.name), ": max_cost of ", *spec_.max_cost,
-                                " is above the burst of ", burst,
-                                " cost units: a Check that costs more than the burst is never "
-                                "admitted, whatever max_cost says"));
+                                " is above the burst", where,
+                                ": a Check that costs more than the burst is never admitted",
+                                everywhere ? "" : " there", ", whatever max_cost says"));
   }
 
   Builder& builder_;

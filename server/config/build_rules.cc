@@ -183,10 +183,12 @@ class RuleBuilder {
     std::vector<int> given;
     for (const int field :
          {Proto::kChargeFieldNumber, Proto::kExemptFieldNumber, Proto::kDenyFieldNumber,
-          Proto::kRejectRatioFieldNumber, Proto::kHealthFieldNumber, Proto::kPriorityFieldNumber}) {
+          Proto::kRejectRatioFieldNumber, Proto::kHealthFieldNumber, Proto::kPriorityFieldNumber,
+          Proto::kWeightFieldNumber}) {
       if (positions().Given(proto_, field)) given.push_back(field);
     }
-    constexpr std::string_view kActions = "charge, exempt, deny, reject_ratio, health, priority";
+    constexpr std::string_view kActions =
+        "charge, exempt, deny, reject_ratio, health, priority, weight";
     if (given.empty()) {
       findings_.Say(proto_, absl::StrCat("a rule needs an action: one of ", Sv(kActions)));
     }
@@ -216,6 +218,9 @@ class RuleBuilder {
       case Proto::kHealthFieldNumber:
         spec_.action = engine::HealthAction{.profile = proto_.health()};
         return builder_.RequireProfile(proto_, field, proto_.health());
+      case Proto::kWeightFieldNumber:
+        spec_.action = engine::WeightAction{.weight = proto_.weight()};
+        return;
       default:
         spec_.action = engine::PriorityAction{.priority = proto_.priority()};
     }

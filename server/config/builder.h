@@ -26,6 +26,7 @@ struct Builder {
 
   // In this order: each uses what those before it have built.
   void BuildServer();
+  void BuildLine();
   void BuildEngine();
   void BuildTargets();
   void BuildProfiles();

@@ -17,11 +17,20 @@
 
 namespace headgate::config {
 
-// One thread serves about 70,000 Checks a second; more than this would only be in each other's way.
+// Queues of calls, each with two threads: more would only be in each other's way.
 inline constexpr int kMaxThreads = 64;
 
 // More than most systems let a process have open files.
 inline constexpr int kMaxConnections = 1 << 20;
+
+// Checks that wait in the server for their turn.
+struct LineSettings {
+  int64_t max_waiting = int64_t{1} << 16;  // 0: nobody waits
+  double max_waiting_share = 0.5;          // of it, what one caller may have
+  double priority_floor = 0.05;            // share of the admitted cost that each priority gets
+
+  friend bool operator==(const LineSettings&, const LineSettings&) = default;
+};
 
 struct ServerSettings {
   std::string grpc_address = "127.0.0.1:8081";
@@ -31,6 +40,7 @@ struct ServerSettings {
   std::string state_dir;  // empty: nothing outlives the process
   int max_connections = 4096;
   absl::Duration max_connection_age = absl::Minutes(30);
+  LineSettings line;
 
   friend bool operator==(const ServerSettings&, const ServerSettings&) = default;
 };

@@ -53,7 +53,6 @@ LoadResult Parse(std::string_view text, const std::string& filename, OtherFiles 
     ReadMessage(*tree, proto, positions, problems);
     Findings findings(positions, problems, warnings);
     Config config = BuildConfig(proto, findings, {.other_files = other_files, .now = now});
-    result.has_rules = !config.policy.rules.empty();
     if (problems.empty()) result.config = std::move(config);
   }
   result.problems = std::move(problems).Take();

@@ -32,7 +32,6 @@ struct LoadResult {
   std::optional<Config> config;   // absent if there is any problem
   std::vector<Problem> problems;  // in the order of the file
   std::vector<Problem> warnings = {};
-  bool has_rules = false;  // without any nothing is limited
 
   // "file:line:column: what", each on one line.
   std::vector<std::string> Errors() const;

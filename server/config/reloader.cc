@@ -25,6 +25,7 @@ std::vector<std::string> PendingRestart(const Config& running, const Config& wan
   compare("server.state_dir", server.state_dir, wanted.server.state_dir);
   compare("server.max_connections", server.max_connections, wanted.server.max_connections);
   compare("server.max_connection_age", server.max_connection_age, wanted.server.max_connection_age);
+  compare("server.line", server.line, wanted.server.line);
   compare("tls", running.tls, wanted.tls);
   const engine::EngineOptions& engine = running.engine;
   compare("engine.permit_ttl", engine.permit_ttl, wanted.engine.permit_ttl);
@@ -55,10 +56,7 @@ absl::StatusOr<ConfigStore::Loaded> ConfigStore::Read(const absl::StatusOr<std::
   if (!text.ok()) return InFile(text.status());
   LoadResult loaded = Parse(*text, path_, other_files, clock_.Read().wall());
   if (!loaded.config.has_value()) return loaded.status();
-  return Loaded{.text = *text,
-                .config = *std::move(loaded.config),
-                .warnings = loaded.Warnings(),
-                .has_rules = loaded.has_rules};
+  return Loaded{.text = *text, .config = *std::move(loaded.config), .warnings = loaded.Warnings()};
 }
 
 absl::StatusOr<const Config*> ConfigStore::Load() {
@@ -97,7 +95,9 @@ void ConfigStore::Retry() {
 
 absl::Status ConfigStore::Replace(absl::StatusOr<Loaded> loaded) {
   absl::Status status = loaded.status();
-  if (status.ok() && has_rules_ && !loaded->has_rules) {
+  const std::shared_ptr<const Config> in_force = current();
+  const bool had_rules = in_force != nullptr && !in_force->policy.rules.empty();
+  if (status.ok() && had_rules && loaded->config.policy.rules.empty()) {
     status =
         InFile(absl::FailedPreconditionError("all rules were taken out, and without any nothing "
                                              "is limited: that takes a restart; the "
@@ -114,7 +114,6 @@ absl::Status ConfigStore::Replace(absl::StatusOr<Loaded> loaded) {
     return status;
   }
   text_ = loaded->text;
-  has_rules_ = loaded->has_rules;
   Accept(*std::move(loaded));
   return absl::OkStatus();
 }

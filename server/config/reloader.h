@@ -70,7 +70,6 @@ class ConfigStore {
     std::string text;
     Config config;
     std::vector<std::string> warnings;
-    bool has_rules = false;
   };
 
   absl::StatusOr<Loaded> Read(const absl::StatusOr<std::string>& text,
@@ -88,7 +87,6 @@ class ConfigStore {
   Apply apply_ ABSL_GUARDED_BY(update_mutex_);
   std::optional<Loaded> loaded_ ABSL_GUARDED_BY(update_mutex_);  // until Start
   std::string text_ ABSL_GUARDED_BY(update_mutex_);              // in force
-  bool has_rules_ ABSL_GUARDED_BY(update_mutex_) = false;        // the text in force
   // The newest, if `apply` refused it.
   std::optional<std::string> not_applied_ ABSL_GUARDED_BY(update_mutex_);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "common/hash.h"
 
 namespace headgate::rpc {
@@ -24,6 +25,31 @@ bool SameTags(absl::Span<const engine::Tag> a, absl::Span<const engine::Tag> b) 
 }
 
 }  // namespace
+
+absl::StatusOr<absl::Duration> MaxWaitOf(const v1::CheckRequest& check) {
+  if (!check.has_max_wait()) [[likely]]
+    return absl::ZeroDuration();
+  const google::protobuf::Duration& wait = check.max_wait();
+  constexpr int32_t kNanosInSecond = 1'000'000'000;
+  if (wait.nanos() <= -kNanosInSecond || wait.nanos() >= kNanosInSecond ||
+      (wait.seconds() > 0 && wait.nanos() < 0) || (wait.seconds() < 0 && wait.nanos() > 0)) {
+    return absl::InvalidArgumentError("max_wait: is no duration: its parts do not go together");
+  }
+  if (wait.seconds() < 0 || wait.nanos() < 0) {
+    return absl::InvalidArgumentError("max_wait: must not be negative");
+  }
+  const absl::Duration span = absl::Seconds(wait.seconds()) + absl::Nanoseconds(wait.nanos());
+  if (span > kLongestMaxWait) {
+    return absl::InvalidArgumentError(absl::StrCat("max_wait: is ", absl::FormatDuration(span),
+                                                   "; at most ",
+                                                   absl::FormatDuration(kLongestMaxWait)));
+  }
+  if (span > absl::ZeroDuration() && check.validate_only()) {
+    return absl::InvalidArgumentError(
+        "max_wait: a Check with validate_only is answered at once, and cannot wait");
+  }
+  return span;
+}
 
 void CheckRequests::Start(size_t requests, size_t tags, uint64_t scope, std::string_view caller) {
   scope_ = scope;
@@ -71,6 +97,8 @@ void CheckRequests::Add(const v1::CheckRequest& check, const engine::IpAddress* 
   request.remote_address = address;
   request.caller = caller_;
   request.request_id = ScopedId(check.request_id());
+  // One of no length is none: who does not wait may have a poller's place.
+  request.waits = check.max_wait().seconds() > 0 || check.max_wait().nanos() > 0;
   requests_.push_back(request);
 }
 

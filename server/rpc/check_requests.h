@@ -24,11 +24,20 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "server/engine/answer.h"
 #include "server/engine/ip_prefix.h"
 
 namespace headgate::rpc {
+
+// How long a Check may wait in the server at most.
+inline constexpr absl::Duration kLongestMaxWait = absl::Hours(1);
+
+// How long this one will wait; zero: not at all. InvalidArgument: no such time, or it is only to be
+// validated.
+absl::StatusOr<absl::Duration> MaxWaitOf(const v1::CheckRequest& check);
 
 class CheckRequests {
  public:

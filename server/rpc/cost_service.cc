@@ -27,13 +27,6 @@ constexpr int kMaxCostsOnPage = 1000;
 constexpr size_t kMaxPatternBytes = 1024;
 constexpr char kWhoChanged[] = "who changed what";
 
-grpc::Status ChangeError(const absl::Status& status) {
-  if (absl::IsUnavailable(status)) {
-    return transport::Failure(status.code(), "STORE", std::string(status.message()));
-  }
-  return ToGrpcStatus(status, {});
-}
-
 std::string OnTarget(const std::string& target) {
   return target.empty() ? "" : absl::StrCat(" on ", target);
 }
@@ -117,18 +110,18 @@ grpc::Status CostService::List(const Asked& asked, const v1::ListCostsRequest& r
       .target = request.target(), .identity = request.identity(), .pattern = request.pattern()};
   if (grpc::Status may = Narrow(asked.who, request.identity(), filter); !may.ok()) return may;
   const auto size = PageSizeOf(request.page_size(), kCostsOnPage, kMaxCostsOnPage);
-  if (!size.ok()) return ChangeError(size.status());
-  if (absl::Status valid = ValidateFilter(filter); !valid.ok()) return ChangeError(valid);
+  if (!size.ok()) return ChangeToGrpcStatus(size.status());
+  if (absl::Status valid = ValidateFilter(filter); !valid.ok()) return ChangeToGrpcStatus(valid);
   if (!request.target().empty()) {
     const auto target = TargetOf(on_.engine, request.target());
-    if (!target.ok()) return ChangeError(target.status());
+    if (!target.ok()) return ChangeToGrpcStatus(target.status());
   }
   const std::vector<engine::LearntCost> costs =
       on_.engine.ReadLearntCosts(filter, on_.clock.Read());
   auto next = costs.begin();
   if (!request.page_token().empty()) {
     const absl::StatusOr<engine::LearntCost> last = ReadCostToken(request.page_token());
-    if (!last.ok()) return ChangeError(last.status());
+    if (!last.ok()) return ChangeToGrpcStatus(last.status());
     next = std::upper_bound(costs.begin(), costs.end(), *last, ComesBefore);
   }
   const auto end = next + std::min<ptrdiff_t>(static_cast<ptrdiff_t>(*size), costs.end() - next);
@@ -146,7 +139,7 @@ grpc::Status CostService::Attributed(const access::Asker& who, const std::string
   const absl::Status valid = who.caller != nullptr
                                  ? Attribute(*who.caller, deed.actor, deed.reason)
                                  : overrides::ValidateWho(deed.actor, deed.reason);
-  return valid.ok() ? grpc::Status() : ChangeError(valid);
+  return valid.ok() ? grpc::Status() : ChangeToGrpcStatus(valid);
 }
 
 grpc::Status CostService::Forget(const Asked& asked, const v1::ForgetCostsRequest& request,
@@ -166,27 +159,27 @@ grpc::Status CostService::Forget(const Asked& asked, const v1::ForgetCostsReques
     return transport::FieldError(request.has_pattern() ? "pattern" : "identity",
                                  "must not be empty");
   }
-  if (absl::Status valid = ValidateFilter(filter); !valid.ok()) return ChangeError(valid);
+  if (absl::Status valid = ValidateFilter(filter); !valid.ok()) return ChangeToGrpcStatus(valid);
   overrides::Deed deed{.kind = overrides::EventKind::kCostsForgotten};
   grpc::Status who = Attributed(asked.who, request.actor(), request.reason(), deed);
   if (!who.ok()) return who;
   const absl::StatusOr<std::string> target = TargetOf(on_.engine, request.target());
-  if (!target.ok()) return ChangeError(target.status());
+  if (!target.ok()) return ChangeToGrpcStatus(target.status());
   filter.target = *target;
 
   MutexLock lock(&changes_);
   const Now now = on_.clock.Read();
   const size_t count = on_.engine.ReadLearntCosts(filter, now).size();
   if (count == 0) {
-    return ChangeError(absl::NotFoundError(
+    return ChangeToGrpcStatus(absl::NotFoundError(
         absl::StrCat(request.has_pattern() ? "pattern: nothing was learnt of it"
                                            : "identity: nothing was learnt of its root",
                      OnTarget(*target))));
   }
   deed.change = ForgottenText(count, request, filter, *target);
-  if (absl::Status kept = on_.registry->Record(deed); !kept.ok()) return ChangeError(kept);
+  if (absl::Status kept = on_.registry->Record(deed); !kept.ok()) return ChangeToGrpcStatus(kept);
   const absl::StatusOr<engine::ForgottenCosts> forgotten = on_.engine.ForgetCosts(filter, now);
-  if (!forgotten.ok()) return ChangeError(forgotten.status());
+  if (!forgotten.ok()) return ChangeToGrpcStatus(forgotten.status());
   TellChange(asked.context, "ForgetCosts", "costs forgotten",
              {{"change", deed.change}, {"actor", deed.actor}, {"reason", deed.reason}});
   response.set_count(static_cast<int64_t>(forgotten->count));
@@ -202,24 +195,24 @@ grpc::Status CostService::Forgive(const Asked& asked, const v1::ForgiveDebtReque
   if (refused.has_value()) return ToGrpcStatus(*refused);
   if (on_.registry == nullptr) return NoStateFolder(kWhoChanged);
   absl::Status valid = Identity::Parse(request.identity(), 0).status();
-  if (!valid.ok()) return ChangeError(valid);
+  if (!valid.ok()) return ChangeToGrpcStatus(valid);
   if (request.budget().empty()) return transport::FieldError("budget", "must not be empty");
   overrides::Deed deed{.kind = overrides::EventKind::kDebtForgiven};
   grpc::Status who = Attributed(asked.who, request.actor(), request.reason(), deed);
   if (!who.ok()) return who;
   const absl::StatusOr<std::string> target = TargetOf(on_.engine, request.target());
-  if (!target.ok()) return ChangeError(target.status());
+  if (!target.ok()) return ChangeToGrpcStatus(target.status());
 
   MutexLock lock(&changes_);
   const Now now = on_.clock.Read();
   const absl::StatusOr<engine::ForgivenDebt> debt =
       on_.engine.ReadDebt(*target, request.identity(), request.budget(), request.tag_value(), now);
-  if (!debt.ok()) return ChangeError(debt.status());
+  if (!debt.ok()) return ChangeToGrpcStatus(debt.status());
   deed.change = ForgivenText(request, *debt, *target);
-  if (absl::Status kept = on_.registry->Record(deed); !kept.ok()) return ChangeError(kept);
+  if (absl::Status kept = on_.registry->Record(deed); !kept.ok()) return ChangeToGrpcStatus(kept);
   const absl::StatusOr<engine::ForgivenDebt> forgiven = on_.engine.ForgiveDebt(
       *target, request.identity(), request.budget(), request.tag_value(), on_.clock.Read());
-  if (!forgiven.ok()) return ChangeError(forgiven.status());
+  if (!forgiven.ok()) return ChangeToGrpcStatus(forgiven.status());
   TellChange(asked.context, "ForgiveDebt", "debt forgiven",
              {{"change", deed.change}, {"actor", deed.actor}, {"reason", deed.reason}});
   response.set_bucket(forgiven->bucket);

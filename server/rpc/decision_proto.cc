@@ -30,6 +30,8 @@ static_assert(v1::REASON_MAX_CONCURRENCY == static_cast<int>(engine::Reason::kMa
 static_assert(v1::REASON_CAPACITY == static_cast<int>(engine::Reason::kCapacity));
 static_assert(v1::REASON_PERMITS == static_cast<int>(engine::Reason::kPermits));
 static_assert(v1::REASON_UNMATCHED == static_cast<int>(engine::Reason::kUnmatched));
+static_assert(v1::REASON_LINE == static_cast<int>(engine::Reason::kLine));
+static_assert(v1::REASON_LINE_FULL == static_cast<int>(engine::Reason::kLineFull));
 
 constexpr int kFromLimit = 1;
 static_assert(v1::LIMIT_KIND_RULE == static_cast<int>(engine::Limit::kRule) + kFromLimit);
@@ -41,6 +43,8 @@ static_assert(v1::LIMIT_KIND_MAX_CONCURRENCY ==
               static_cast<int>(engine::Limit::kMaxConcurrency) + kFromLimit);
 static_assert(v1::LIMIT_KIND_PROBE == static_cast<int>(engine::Limit::kProbe) + kFromLimit);
 static_assert(v1::LIMIT_KIND_PERMITS == static_cast<int>(engine::Limit::kPermits) + kFromLimit);
+static_assert(v1::LIMIT_KIND_LINE == static_cast<int>(engine::Limit::kLine) + kFromLimit);
+static_assert(v1::LIMIT_KIND_LINE_FULL == static_cast<int>(engine::Limit::kLineFull) + kFromLimit);
 
 constexpr int kFromState = 1;
 static_assert(v1::HEALTH_STATE_UNMONITORED ==

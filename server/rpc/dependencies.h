@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "server/access/access_control.h"
 #include "server/engine/engine.h"
+#include "server/line/waiting_lines.h"
 #include "server/rpc/sources.h"
 #include "server/throttle_log/recorder.h"
 #include "server/transport/calls.h"
@@ -24,7 +25,8 @@ struct Dependencies {
   CheckListener& activity;
   throttle_log::Recorder& recorder;  // counts decided Checks
   access::AccessControl& access;
-  transport::Calls& calls;  // counts our own services' calls
+  line::WaitingLines& lines;  // those of the engine, worked off while a server serves
+  transport::Calls& calls;    // counts our own services' calls
 };
 
 }  // namespace headgate::rpc

@@ -74,6 +74,13 @@ grpc::Status ToGrpcStatus(const absl::Status& status, const Subject& subject) {
   return transport::MakeStatus(status.code(), reason, fault);
 }
 
+grpc::Status ChangeToGrpcStatus(const absl::Status& status) {
+  if (absl::IsUnavailable(status)) {
+    return transport::Failure(status.code(), "STORE", std::string(status.message()));
+  }
+  return ToGrpcStatus(status, {});
+}
+
 void FillError(const absl::Status& status, const Subject& subject, v1::Error& error) {
   const Fault fault = Split(status, subject);
   error.set_code(static_cast<int>(status.code()));

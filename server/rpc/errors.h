@@ -28,6 +28,8 @@ struct Subject {
 };
 
 grpc::Status ToGrpcStatus(const absl::Status& status, const Subject& subject);
+// Of a change that is written down: where that cannot be, the reason is STORE.
+grpc::Status ChangeToGrpcStatus(const absl::Status& status);
 // The same for one item of several.
 void FillError(const absl::Status& status, const Subject& subject, v1::Error& error);
 

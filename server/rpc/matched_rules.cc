@@ -73,7 +73,7 @@ Overruled OverruledBy(const RuleSet::View& view, uint32_t rule, const RuleSet& r
     if (rule == strongest.priority) return {};
     return {strongest.priority, "the deepest selector's priority counts"};
   }
-  if (view.kind == RuleKind::kExempt) return {};
+  if (view.kind == RuleKind::kExempt || view.kind == RuleKind::kWeight) return {};
   if (strongest.exempt != kNoRule) return {strongest.exempt, "exempt wins over everything"};
   if (strongest.resume != kNoRule && rules.Lifts(strongest.resume, rule)) {
     return {strongest.resume, "resume lets through what rules refuse"};
@@ -121,6 +121,8 @@ std::string Action(const RuleSet::View& view, const engine::Policy& policy) {
       return absl::StrCat("gates by health profile ", policy.profiles[view.profile].name);
     case RuleKind::kPriority:
       return absl::StrCat("sets priority ", view.priority);
+    case RuleKind::kWeight:
+      return absl::StrCat("weighs ", view.weight);
   }
   return "";
 }

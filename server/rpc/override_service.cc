@@ -28,15 +28,10 @@ constexpr int kOverridesOnPage = 100;
 constexpr int kMaxOverridesOnPage = 1000;
 
 grpc::Status ToGrpc(const absl::Status& status) {
-  const std::string what(status.message());
-  switch (status.code()) {
-    case absl::StatusCode::kResourceExhausted:
-      return transport::Overloaded("TOO_MANY_OVERRIDES", what);
-    case absl::StatusCode::kUnavailable:
-      return transport::Failure(status.code(), "STORE", what);
-    default:
-      return ToGrpcStatus(status, {});
+  if (absl::IsResourceExhausted(status)) {
+    return transport::Overloaded("TOO_MANY_OVERRIDES", std::string(status.message()));
   }
+  return ChangeToGrpcStatus(status);
 }
 
 // As the registry says it.

@@ -26,9 +26,8 @@ absl::Status Validate(const RpcServerOptions& options) {
   return status;
 }
 
-transport::GrpcServerOptions GrpcOptions(const RpcServerOptions& options,
-                                         access::AccessControl& access, ThrottlerService& throttler,
-                                         StatusService& status) {
+transport::GrpcServerOptions GrpcOptions(const RpcServerOptions& options, const Dependencies& on,
+                                         ThrottlerService& throttler, StatusService& status) {
   transport::GrpcServerOptions grpc{
       .ports = {.address = options.address,
                 .credentials = options.credentials,
@@ -36,11 +35,12 @@ transport::GrpcServerOptions GrpcOptions(const RpcServerOptions& options,
                 .limits = options.connections},
       .max_message_bytes = options.max_message_bytes,
       .threads = options.threads,
+      .clock = &on.clock,
       .max_health_watches = options.max_health_watches,
       .unread_answers = options.unread_answers,
       .reflection = options.reflection,
       .may_reflect =
-          [&access](grpc::ServerContext& context) {
+          [&access = on.access](grpc::ServerContext& context) {
             access::Asker asker;
             return Identify(access, CallEvidence(context), asker);
           },
@@ -58,12 +58,24 @@ RpcServer::RpcServer(const RpcServerOptions& options, const Dependencies& on)
     : throttler_(std::make_unique<ThrottlerService>(on, options.streams)),
       status_(
           std::make_unique<StatusService>(options.version, on, [this] { return connections(); })),
-      grpc_(GrpcOptions(options, on.access, *throttler_, *status_)) {
+      on_(on),
+      line_thread_(on.lines, on.clock),
+      grpc_(GrpcOptions(options, on, *throttler_, *status_)) {
+  on.access.SetOnChange([&lines = on.lines] { lines.AskAgain(); });
   throttler_->Observe(on.calls);
   status_->Observe(on.calls);
 }
 
-RpcServer::~RpcServer() = default;
+RpcServer::~RpcServer() {
+  Shutdown(absl::ZeroDuration());
+  on_.access.SetOnChange({});
+}
+
+void RpcServer::Shutdown(absl::Duration grace) {
+  on_.lines.Close(absl::UnavailableError("the server is shutting down"), on_.clock.Read());
+  grpc_.Shutdown(grace);
+  line_thread_.Stop();
+}
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcServerOptions& options,
                                                             const Dependencies& on) {

@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/rpc/dependencies.h"
+#include "server/rpc/line_thread.h"
 #include "server/transport/grpc_server.h"
 #include "server/transport/stream_count.h"
 
@@ -37,7 +38,7 @@ struct RpcServerOptions {
   transport::ConnectionLimits connections = {};
   bool reflection = true;
   int64_t max_message_bytes = int64_t{4} << 20;  // 1 kB to 1 GB; larger requests are refused
-  int threads = 1;                               // that serve Checks; 1 to config::kMaxThreads
+  int threads = 1;                               // see GrpcServerOptions; 1 to config::kMaxThreads
   transport::StreamLimits streams = {};          // CheckStreams open at once
   int max_health_watches = 64;                   // each has a thread
   // Answers, besides those to Checks and reports, that nobody reads for so long are cancelled.
@@ -65,8 +66,8 @@ class RpcServer {
   // 0: there is none.
   int health_port() const { return grpc_.health_port(); }
   void SetServing(bool serving) { grpc_.SetServing(serving); }
-  // Returns when the last call has ended.
-  void Shutdown(absl::Duration grace) { grpc_.Shutdown(grace); }
+  // Returns when the last call has ended. Those who wait in line are told to go elsewhere first.
+  void Shutdown(absl::Duration grace);
 
   // Those of health_address, which has room of its own, are not counted.
   transport::ConnectionCounts connections() const { return grpc_.connections(); }
@@ -82,6 +83,8 @@ class RpcServer {
 
   std::unique_ptr<ThrottlerService> throttler_;
   std::unique_ptr<StatusService> status_;
+  const Dependencies on_;
+  LineThread line_thread_;
   transport::GrpcServer grpc_;
 };
 

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/rpc/access_status.h"
 #include "server/rpc/errors.h"
+#include "server/rpc/line_proto.h"
 #include "server/rpc/page_size.h"
 #include "server/rpc/proto_time.h"
 #include "server/rpc/status_proto.h"
@@ -22,6 +23,12 @@ namespace {
 constexpr int kMaxOnPage = 1000;
 constexpr int kBudgetsOnPage = 100;
 constexpr int kBucketsOnPage = 20;
+constexpr int kLinesOnPage = 20;
+constexpr int kMaxWaiters = 100;
+constexpr int kWaitersOfALine = 5;
+// Of GetStatus, for a first look.
+constexpr size_t kLinesOfStatus = 5;
+constexpr size_t kWaitersOfStatus = 3;
 
 // A token is the place of the next page's first item.
 absl::Status FindStart(const std::string& token, size_t items, size_t& start) {
@@ -49,6 +56,15 @@ absl::Status Exists(const engine::Engine& engine, const std::string& target,
   return absl::OkStatus();
 }
 
+// `usual` where none is asked for. InvalidArgument: below 0 or above the most.
+absl::StatusOr<size_t> WaitersOf(int32_t asked) {
+  if (asked >= 0 && asked <= kMaxWaiters) {
+    return static_cast<size_t>(asked == 0 ? kWaitersOfALine : asked);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("waiters: must be 0 to ", kMaxWaiters, "; it is ", asked));
+}
+
 }  // namespace
 
 template <typename Request, typename Response>
@@ -68,10 +84,12 @@ StatusService::StatusService(std::string version, const Dependencies& on,
       engine_(on.engine),
       clock_(on.clock),
       source_(on.status),
+      lines_(on.lines),
       connections_(std::move(connections)) {
   AddForReaders("/headgate.v1.StatusService/GetStatus", &StatusService::GetStatus);
   AddForReaders("/headgate.v1.StatusService/ListBudgets", &StatusService::ListBudgets);
   AddForReaders("/headgate.v1.StatusService/ListBuckets", &StatusService::ListBuckets);
+  AddForReaders("/headgate.v1.StatusService/ListLines", &StatusService::ListLines);
 }
 
 grpc::Status StatusService::GetStatus(const v1::GetStatusRequest& request,
@@ -116,7 +134,22 @@ grpc::Status StatusService::GetStatus(const v1::GetStatusRequest& request,
   if (access.is_on) FillAccess(access, *response.mutable_access());
   if (!access.exposed_at.empty()) response.add_warnings(access::ExposedText(access.exposed_at));
   FillConnections(connections_(), *response.mutable_connections());
+  FillLines(request.target(), now, response);
   return grpc::Status();
+}
+
+void StatusService::FillLines(const std::string& target, Now now,
+                              v1::GetStatusResponse& response) const {
+  const line::LineStats stats = lines_.ReadStats(now);
+  const std::shared_ptr<const engine::Policy> policy = engine_.policy();
+  if (stats.max_waiting == 0 || policy == nullptr) return;
+  v1::WaitingStatus& waiting = *response.mutable_waiting();
+  FillWaiting(stats, waiting);
+  const line::LineQuery longest{
+      .target = target, .most_lines = kLinesOfStatus, .most_waiting = kWaitersOfStatus};
+  for (const line::LineView& line : lines_.ReadLines(longest, now).lines) {
+    FillLine(line, *policy, *waiting.add_longest());
+  }
 }
 
 grpc::Status StatusService::ListBudgets(const v1::ListBudgetsRequest& request,
@@ -149,6 +182,25 @@ grpc::Status StatusService::ListBuckets(const v1::ListBucketsRequest& request,
        engine_.ReadFullestBuckets(request.target(), request.budget(), *size, clock_.Read())) {
     FillBucketStatus(bucket, *response.add_buckets());
   }
+  return grpc::Status();
+}
+
+grpc::Status StatusService::ListLines(const v1::ListLinesRequest& request,
+                                      v1::ListLinesResponse& response) {
+  const auto size = PageSizeOf(request.page_size(), kLinesOnPage, kMaxOnPage);
+  const auto waiters = WaitersOf(request.waiters());
+  absl::Status status = size.ok() ? waiters.status() : size.status();
+  if (status.ok()) status = Exists(engine_, request.target(), request.budget());
+  if (!status.ok()) return ToGrpcStatus(status, {});
+  const line::LinesView view = lines_.ReadLines({.target = request.target(),
+                                                 .budget = request.budget(),
+                                                 .most_lines = *size,
+                                                 .most_waiting = *waiters},
+                                                clock_.Read());
+  const std::shared_ptr<const engine::Policy> policy = engine_.policy();
+  for (const line::LineView& line : view.lines) FillLine(line, *policy, *response.add_lines());
+  response.set_lines_in_all(static_cast<int64_t>(view.in_all));
+  response.set_waiting(static_cast<int64_t>(view.waiting));
   return grpc::Status();
 }
 

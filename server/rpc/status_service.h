@@ -10,6 +10,7 @@
 #include <functional>
 #include <string>
 
+#include "server/line/waiting_lines.h"
 #include "server/rpc/dependencies.h"
 #include "server/rpc/guarded_service.h"
 #include "server/transport/acceptor.h"
@@ -33,11 +34,14 @@ class StatusService final : public GuardedService {
                            v1::ListBudgetsResponse& response);
   grpc::Status ListBuckets(const v1::ListBucketsRequest& request,
                            v1::ListBucketsResponse& response);
+  void FillLines(const std::string& target, Now now, v1::GetStatusResponse& response) const;
+  grpc::Status ListLines(const v1::ListLinesRequest& request, v1::ListLinesResponse& response);
 
   const std::string version_;
   engine::Engine& engine_;
   Clock& clock_;
   StatusSource& source_;
+  const line::WaitingLines& lines_;
   const std::function<transport::ConnectionCounts()> connections_;
 };
 

@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/line/curable.h"
 #include "server/rpc/access_status.h"
 #include "server/rpc/decision_proto.h"
 #include "server/rpc/errors.h"
+#include "server/rpc/line_proto.h"
 #include "server/rpc/report_proto.h"
 #include "server/transport/error_status.h"
 
@@ -62,21 +64,25 @@ void Resize(google::protobuf::RepeatedPtrField<Message>& list, int size) {
 }  // namespace
 
 grpc::Status Throttler::Check(const v1::CheckRequest& check, const Asker& asker,
-                              v1::Decision& decision) {
+                              v1::Decision& decision, CallToWait& call) {
   if (asker.caller != nullptr) {
     const auto refused = access_.MayCheck(asker, check.identity(), check.tags());
     if (refused.has_value()) [[unlikely]]
       return ToGrpcStatus(*refused);
   }
+  const absl::StatusOr<absl::Duration> max_wait = MaxWaitOf(check);
+  if (!max_wait.ok()) [[unlikely]]
+    return ToGrpcStatus(max_wait.status(), {});
+  checks_ = 1;
   activity_.OnCheck(check.target());
   requests_.Assign(check, asker.address, check.request_id().empty() ? 0 : ScopeOf(asker.caller),
                    NameOf(asker.caller));
   const engine::CheckRequest& request = requests_.all()[0];
   engine::CheckAnswer& answer = answers_[0];
+  const Now now = clock_.Read();
   if (check.validate_only()) {
-    ExplainInstead(0, clock_.Read());
+    ExplainInstead(0, now);
   } else {
-    const Now now = clock_.Read();
     statuses_[0] = engine_.Check(request, now, answer);
     if (decisions_++ % kTimedOf == 0) [[unlikely]]
       latency_.Add(clock_.Read().monotonic_ns - now.monotonic_ns);
@@ -86,20 +92,32 @@ grpc::Status Throttler::Check(const v1::CheckRequest& check, const Asker& asker,
   if (answers_.size() > 1 && answers_.back().policy != answer.policy) [[unlikely]]
     answers_.resize(1);
   if (!statuses_[0].ok()) return ToGrpcStatus(statuses_[0], {.tags = request.tags});
+  if (*max_wait > absl::ZeroDuration() && line::BindingViolation(answer) != nullptr &&
+      Wait(0, 0, *max_wait, asker, now, call)) {
+    return grpc::Status();
+  }
   FillDecision(answer, check.identity(), decision);
   SealFor(asker.caller, decision);
   return grpc::Status();
 }
 
-grpc::Status Throttler::BatchCheck(const Checks& checks, const Asker& asker, Results& results) {
+grpc::Status Throttler::BatchCheck(const Checks& checks, const Asker& asker, Results& results,
+                                   CallToWait& call) {
   if (checks.size() > kMaxInBatch) return TooMany("checks", checks.size());
+  checks_ = checks.size();
   FindRefused(checks, asker);
+  ReadWaits(checks);
   NoteChecks(checks);
   Resize(results, checks.size());
   const Now now = clock_.Read();
+  admitted_.clear();
+  waiting_ = nullptr;
   for (int first = 0; first < checks.size(); first += kAtOnce) {
-    DecideSome(checks, first, std::min(kAtOnce, checks.size() - first), asker, now, results);
+    DecideSome(checks, first, std::min(kAtOnce, checks.size() - first), asker, now, results, call);
   }
+  // Whoever leaves while others of the batch wait does not hear of these either.
+  if (waiting_ != nullptr) [[unlikely]]
+    waiting_->NoteAdmitted(std::move(admitted_));
   return grpc::Status();
 }
 
@@ -133,7 +151,7 @@ void Throttler::NoteChecks(const Checks& checks) {
 }
 
 void Throttler::DecideSome(const Checks& checks, int first, int count, const Asker& asker, Now now,
-                           Results& results) {
+                           Results& results, CallToWait& call) {
   const auto size = static_cast<size_t>(count);
   requests_.Assign(checks, first, count, asker.address, ScopeOf(asker.caller),
                    NameOf(asker.caller));
@@ -142,7 +160,7 @@ void Throttler::DecideSome(const Checks& checks, int first, int count, const Ask
   for (int begin = 0; begin < count;) {
     int end = begin;
     const auto is_plain = [&](int place) {
-      return !checks[place].validate_only() && RefusalOf(place) == nullptr;
+      return !checks[place].validate_only() && RefusalOf(place) == nullptr && IsWaitValid(place);
     };
     while (end < count && is_plain(first + end)) ++end;
     const auto from = static_cast<size_t>(begin);
@@ -150,18 +168,67 @@ void Throttler::DecideSome(const Checks& checks, int first, int count, const Ask
     engine_.CheckBatch(requests_.all().subspan(from, run), now,
                        absl::MakeSpan(answers_).subspan(from, run),
                        absl::MakeSpan(statuses_).subspan(from, run));
-    if (end < count && RefusalOf(first + end) != nullptr) {
-      statuses_[from + run] = absl::PermissionDeniedError("");  // the refusal says more
-      answers_[from + run].Clear();
-    } else if (end < count) {
-      ExplainInstead(from + run, now);
-    }
+    if (end < count) DecideWithoutEngine(from + run, first + end, now);
     begin = end + 1;
   }
   RecordSome(checks, first, count, now);
   FillResults(checks, first, count, asker.caller, results);
+  if (!waits_.empty()) [[unlikely]]
+    WaitWithSome(checks, first, count, asker, now, results, call);
   // Answers beyond these may be of an older policy, and would keep it alive.
   if (answers_.back().policy != answers_.front().policy) answers_.resize(size);
+}
+
+void Throttler::DecideWithoutEngine(size_t at, int place, Now now) {
+  if (RefusalOf(place) != nullptr) {
+    statuses_[at] = absl::PermissionDeniedError("");  // the refusal says more
+    answers_[at].Clear();
+  } else if (!IsWaitValid(place)) {
+    statuses_[at] = waits_[static_cast<size_t>(place)].status();
+    answers_[at].Clear();
+  } else {
+    ExplainInstead(at, now);
+  }
+}
+
+void Throttler::ReadWaits(const Checks& checks) {
+  waits_.clear();
+  for (const v1::CheckRequest& check : checks) {
+    if (!check.has_max_wait()) continue;
+    for (const v1::CheckRequest& each : checks) waits_.push_back(MaxWaitOf(each));
+    return;
+  }
+}
+
+void Throttler::WaitWithSome(const Checks& checks, int first, int count, const Asker& asker,
+                             Now now, Results& results, CallToWait& call) {
+  for (int i = 0; i < count; ++i) {
+    const auto at = static_cast<size_t>(i);
+    const absl::StatusOr<absl::Duration>& wait = waits_[static_cast<size_t>(first) + at];
+    if (statuses_[at].ok()) AddAdmitted(requests_.all()[at], answers_[at], admitted_);
+    if (!statuses_[at].ok() || !wait.ok() || *wait <= absl::ZeroDuration()) continue;
+    if (line::BindingViolation(answers_[at]) == nullptr) continue;
+    if (Wait(at, first + i, *wait, asker, now, call)) continue;
+    FillDecision(answers_[at], checks[first + i].identity(),
+                 *results.Mutable(first + i)->mutable_decision());
+  }
+}
+
+bool Throttler::Wait(size_t at, int place, absl::Duration max_wait, const Asker& asker, Now now,
+                     CallToWait& call) {
+  engine::CheckAnswer& answer = answers_[at];
+  WaitingCall* const waiting = call.Park(asker, checks_, now);
+  if (waiting == nullptr) {
+    lines_.TellWhyNot(line::Entered::kFull, answer);
+    return false;
+  }
+  waiting_ = waiting;
+  const absl::Duration most = std::min(max_wait, call.TimeLeft());
+  const line::Entered entered = waiting->Enter(requests_.all()[at], answer, place,
+                                               now.monotonic_ns + absl::ToInt64Nanoseconds(most));
+  if (entered == line::Entered::kWaits) return true;
+  lines_.TellWhyNot(entered, answer);
+  return false;
 }
 
 void Throttler::FillResults(const Checks& checks, int first, int count,
@@ -240,17 +307,18 @@ void Throttler::ReportOne(const v1::PermitReport& report, int place, const acces
   FillError(status, {.path = Path("reports", place)}, *result.mutable_error());
 }
 
-grpc::Status Throttler::Explain(engine::Engine& engine, Clock& clock,
-                                const v1::ExplainRequest& request, const Asker& asker,
-                                v1::ExplainResponse& response) {
+grpc::Status Throttler::Explain(const Dependencies& on, const v1::ExplainRequest& request,
+                                const Asker& asker, v1::ExplainResponse& response) {
   CheckRequests requests;
   requests.Assign(request.check(), asker.address, 0, NameOf(asker.caller));
   const engine::CheckRequest& check = requests.all()[0];
-  const absl::StatusOr<engine::Explanation> explanation = engine.Explain(check, clock.Read());
+  const Now now = on.clock.Read();
+  const absl::StatusOr<engine::Explanation> explanation = on.engine.Explain(check, now);
   if (!explanation.ok()) {
     return ToGrpcStatus(explanation.status(), {.path = "check", .tags = check.tags});
   }
   FillExplanation(*explanation, request.check().identity(), response);
+  FillPlaces(*explanation, on.lines, now, response);
   return grpc::Status();
 }
 

@@ -1,14 +1,18 @@
 // headgate.v1.ThrottlerService: which method runs where.
 //
-// Check, BatchCheck, CheckStream and Report are decided on the serving loops, without a lock or a
-// queue between them and the wire. Explain, which is rare and looks at more, runs on gRPC's
-// threads.
+// Check, BatchCheck, CheckStream and Report are decided on the serving loops, without a queue
+// between them and the wire, or a lock that is held for long. Explain, which is rare and looks at
+// more, runs on gRPC's threads.
 //
 // Thread-safe.
 
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
 #include "server/rpc/dependencies.h"
+#include "server/rpc/waiting_call.h"
 #include "server/transport/service.h"
 #include "server/transport/serving_loop.h"
 #include "server/transport/stream_count.h"
@@ -25,6 +29,8 @@ class ThrottlerService final : public transport::AsyncService {
 
  private:
   const Dependencies on_;
+  std::atomic<int64_t> parked_bytes_ = 0;
+  const WaitingNeeds waiting_;
   transport::StreamCount streams_;
   const int check_;
   const int batch_check_;

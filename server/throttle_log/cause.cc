@@ -39,6 +39,10 @@ Reason StageOf(Limit limit) {
       return Reason::kMaxConcurrency;
     case Limit::kPermits:
       return Reason::kPermits;
+    case Limit::kLine:
+      return Reason::kLine;
+    case Limit::kLineFull:
+      return Reason::kLineFull;
     default:
       return Reason::kCapacity;
   }

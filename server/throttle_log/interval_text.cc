@@ -74,6 +74,8 @@ std::string LimitOf(const Cause& cause, const Counts& counts) {
     case engine::Limit::kRate:
     case engine::Limit::kProbe:
     case engine::Limit::kPermits:
+    case engine::Limit::kLine:
+    case engine::Limit::kLineFull:
       break;
   }
   return "";
@@ -84,6 +86,9 @@ std::string DescribeBudget(const Cause& cause, const Counts& counts) {
   if (cause.limit == engine::Limit::kRate) return absl::StrCat(budget, ", whose rate is 0");
   if (cause.limit == engine::Limit::kProbe) {
     return absl::StrCat(budget, ": the foreground was being measured without batch work");
+  }
+  if (cause.limit == engine::Limit::kLine) {
+    return absl::StrCat(budget, ": others were waiting for it, and were before it");
   }
   if (cause.signal.empty()) return absl::StrCat(budget, LimitOf(cause, counts));
   return absl::StrCat(budget, ", slowed by ", cause.signal, Reading(cause.signal, counts));
@@ -146,10 +151,14 @@ std::string Describe(const CauseCount& count) {
     case engine::Reason::kMaxCost:
     case engine::Reason::kMaxConcurrency:
     case engine::Reason::kCapacity:
+    case engine::Reason::kLine:
       return DescribeBudget(cause, counts);
     case engine::Reason::kPermits:
       return absl::StrCat("permits: ", Number(counts.peak), " outstanding of the ",
                           Number(counts.limit), " that its caller may have");
+    case engine::Reason::kLineFull:
+      return absl::StrCat("line: ", Number(counts.peak), " Checks were waiting of ",
+                          Number(counts.limit), " that may");
     case engine::Reason::kNone:
     case engine::Reason::kExempt:
     case engine::Reason::kUnmatched:

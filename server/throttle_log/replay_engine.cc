@@ -100,7 +100,8 @@ bool ReplayEngine::StaysDenied(const Row& row) {
     facts_.kept_by_concurrency += stays ? 1 : 0;
     return stays;
   }
-  const bool by_debt = cause.limit == engine::Limit::kBurst || cause.limit == engine::Limit::kProbe;
+  const bool by_debt = cause.limit == engine::Limit::kBurst ||
+                       cause.limit == engine::Limit::kProbe || cause.limit == engine::Limit::kLine;
   const bool stays = by_debt && IsCharged([&](const engine::Budget& budget) {
                        const engine::BudgetSpec& spec = policy_.budgets[budget.spec];
                        return engine::IsAuto(spec) && spec.name == cause.budget;

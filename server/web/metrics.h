@@ -20,6 +20,7 @@
 #include "server/config/load_status.h"
 #include "server/engine/engine.h"
 #include "server/health/snapshot.h"
+#include "server/line/line_view.h"
 #include "server/overrides/status.h"
 #include "server/snapshot/status.h"
 #include "server/throttle_log/check_totals.h"
@@ -49,6 +50,9 @@ void AddHealth(absl::Span<const health::TargetSnapshot> targets, const engine::P
 
 // Budgets, buckets and permits.
 void AddEngine(const engine::Engine& engine, Now now, Exposition& out);
+
+// Checks that wait in the server, and how such waits have ended.
+void AddWaiting(const line::LineStats& lines, Exposition& out);
 
 void AddConfig(const config::LoadStatus& status, Exposition& out);
 void AddOverrides(const overrides::OverridesSnapshot& overrides, Exposition& out);

@@ -44,11 +44,11 @@ TEST(Load, AnEmptyMappingIsTheDefaults) {
   for (const LoadResult& loaded :
        {Parse("{}", "f.yaml"), Parse("{}  # nothing", "f.yaml"), Parse("", "")}) {
     ASSERT_TRUE(loaded.config.has_value());
-    EXPECT_FALSE(loaded.has_rules);
     const Config& config = *loaded.config;
     EXPECT_EQ(config.server, ServerSettings());
     EXPECT_EQ(config.engine.max_permits, engine::EngineOptions().max_permits);
     EXPECT_TRUE(config.targets.empty());
+    EXPECT_TRUE(config.policy.rules.empty());
     EXPECT_TRUE(config.policy.budgets.empty());
   }
 }
@@ -80,6 +80,31 @@ engine: {permit_ttl: 1m30s, max_permits: 64, max_patterns: 128, bucket_bytes: 10
   EXPECT_EQ(config.engine.max_patterns, 128U);
   EXPECT_EQ(config.engine.bucket_bytes, 1048576U);
   EXPECT_EQ(config.engine.max_permit_share, 0.25);
+}
+
+TEST(Load, TheLineAndItsDefaults) {
+  const LineSettings line =
+      Good("server: {line: {max_waiting: 100, max_waiting_share: 0.25, priority_floor: 0.1}}")
+          .server.line;
+  EXPECT_EQ(line.max_waiting, 100);
+  EXPECT_EQ(line.max_waiting_share, 0.25);
+  EXPECT_EQ(line.priority_floor, 0.1);
+  const LineSettings unsaid = Good("server: {line: {}}").server.line;
+  EXPECT_EQ(unsaid.max_waiting, 65536);
+  EXPECT_EQ(unsaid.max_waiting_share, 0.5);
+  EXPECT_EQ(unsaid.priority_floor, 0.05);
+  const LineSettings least =
+      Good("server: {line: {max_waiting: 0, max_waiting_share: 0.001, priority_floor: 0}}")
+          .server.line;
+  EXPECT_EQ(least.max_waiting, 0);
+  EXPECT_EQ(least.max_waiting_share, 0.001);
+  EXPECT_EQ(least.priority_floor, 0);
+  const LineSettings most =
+      Good("server: {line: {max_waiting: 1048576, max_waiting_share: 1, priority_floor: 0.25}}")
+          .server.line;
+  EXPECT_EQ(most.max_waiting, 1048576);
+  EXPECT_EQ(most.max_waiting_share, 1);
+  EXPECT_EQ(most.priority_floor, 0.25);
 }
 
 TEST(Load, Durations) {
@@ -253,6 +278,8 @@ TEST(Load, BudgetWithEverything) {
   EXPECT_EQ(std::get<engine::SplitByDepth>(Budget("split: {depth: 2}").split).depth, 2);
   EXPECT_EQ(budget.unit, std::nullopt);
   EXPECT_EQ(budget.max_overrun, 10);
+  EXPECT_EQ(budget.max_debt, absl::Minutes(1));
+  EXPECT_EQ(Budget("max_debt: 1h30m").max_debt, absl::Minutes(90));
   const engine::BudgetSpec busy = Budget("unit: BUSY_TIME, max_overrun: 2.5");
   EXPECT_EQ(busy.unit, engine::BudgetUnit::kBusyTime);
   EXPECT_EQ(busy.max_overrun, 2.5);
@@ -352,6 +379,7 @@ rules:
   - {name: c, reject_ratio: 0.25}
   - {name: d, health: p}
   - {name: e, priority: -3}
+  - {name: g, weight: 2.5}
 )");
   const auto& rules = config.policy.rules;
   EXPECT_TRUE(std::holds_alternative<engine::ExemptAction>(rules[0].action));
@@ -359,6 +387,7 @@ rules:
   EXPECT_EQ(std::get<engine::RejectAction>(rules[2].action).ratio, 0.25);
   EXPECT_EQ(std::get<engine::HealthAction>(rules[3].action).profile, "p");
   EXPECT_EQ(std::get<engine::PriorityAction>(rules[4].action).priority, -3);
+  EXPECT_EQ(std::get<engine::WeightAction>(rules[5].action).weight, 2.5);
   EXPECT_EQ(rules[4].expires_at, absl::InfiniteFuture());
 }
 

@@ -234,6 +234,8 @@ TEST_F(ConfigStoreTest, ListsWhatOnlyARestartChanges) {
        "tls: {certificate_file: a.crt, key_file: a.key}"});
   EXPECT_THAT(store_.status().pending_restart,
               ElementsAre("server.max_connections", "server.max_connection_age", "tls"));
+  store_.Update({"server: {line: {max_waiting: 10}}"});
+  EXPECT_THAT(store_.status().pending_restart, ElementsAre("server.line"));
   store_.Update({"server: {}"});
   EXPECT_THAT(store_.status().pending_restart, IsEmpty());
 }

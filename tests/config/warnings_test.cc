@@ -49,6 +49,45 @@ TEST(ConfigWarnings, OfMaxCostAboveTheBurst) {
                           "whatever max_cost says"));
 }
 
+// However many targets there are, it is one mistake in one line of the file.
+TEST(ConfigWarnings, OfMaxCostAboveTheBurstOnce) {
+  EXPECT_THAT(WarningsOf("targets: [{name: a}, {name: b}, {name: c}]\n"
+                         "budgets: [{name: b, rate: 10, burst: 100, max_cost: 500}]\n"
+                         "rules: [{name: r, charge: [b]}]"),
+              ElementsAre("f.yaml:2:53: budget 'b': max_cost of 500 is above the burst of 100 cost "
+                          "units: a Check that costs more than the burst is never admitted, "
+                          "whatever max_cost says"));
+}
+
+TEST(ConfigWarnings, OfMaxCostAboveTheBurstOfSomeTargets) {
+  EXPECT_THAT(WarningsOf("targets: [{name: a, capacity: 100}, {name: b, capacity: 10000},\n"
+                         "          {name: c, capacity: 200}]\n"
+                         "budgets: [{name: b, rate: 10%, burst: 10s, max_cost: 500}]\n"
+                         "rules: [{name: r, charge: [b]}]"),
+              ElementsAre("f.yaml:3:54: budget 'b': max_cost of 500 is above the burst on target "
+                          "'a' (100 cost units), 'c' (200 cost units): a Check that costs more "
+                          "than the burst is never admitted there, whatever max_cost says"));
+}
+
+TEST(ConfigWarnings, OfMaxCostAboveTheBurstOfManyTargetsNamesThree) {
+  const std::string target = ", capacity: 100}, ";
+  EXPECT_THAT(WarningsOf(absl::StrCat("targets: [{name: a", target, "{name: b", target, "{name: c",
+                                      target, "{name: d", target, "{name: e", target,
+                                      "{name: f, capacity: 100000}]\n",
+                                      "budgets: [{name: b, rate: 10%, burst: 10s, max_cost: 500}]\n"
+                                      "rules: [{name: r, charge: [b]}]")),
+              ElementsAre("f.yaml:2:54: budget 'b': max_cost of 500 is above the burst on target "
+                          "'a' (100 cost units), 'b' (100 cost units), 'c' (100 cost units) and 2 "
+                          "more: a Check that costs more than the burst is never admitted there, "
+                          "whatever max_cost says"));
+}
+
+TEST(ConfigWarnings, OfMaxCostAboveTheBurstInTheBudgetsOwnUnit) {
+  EXPECT_THAT(WarningsOf("budgets: [{name: b, unit: BUSY_TIME, rate: 2, burst: 10, max_cost: 50}]\n"
+                         "rules: [{name: r, charge: [b]}]"),
+              ElementsAre(testing::HasSubstr("is above the burst of 10 busy seconds: ")));
+}
+
 TEST(ConfigWarnings, OfWordsInConnectionStringsThatLibpqDoesNotKnow) {
   TempFolder folder;
   folder.WriteInPlace("dsn", "host=db sslmod=require password='a b=c'");

@@ -40,6 +40,21 @@ budgets:
 f.yaml:7:11: budget 'a': unit cannot be BUSY_TIME where the rate is a share of a capacity in cost units: give the rate in busy seconds a second
 f.yaml:11:18: budget 'b': max_overrun must be 1 to 1e+06; it is 0.5
 )e"},
+    {"MaxDebtOutOfRange", R"y(
+budgets:
+  - {name: a, max_debt: 0s}
+  - {name: b, max_debt: 999ms}
+  - {name: c, max_debt: 25h}
+  - {name: d, max_debt: -5s}
+  - {name: e, max_debt: 60}
+)y",
+     R"e(
+f.yaml:2:25: budget 'a': max_debt must be 1s to 24h; it is 0
+f.yaml:3:25: budget 'b': max_debt must be 1s to 24h; it is 999ms
+f.yaml:4:25: budget 'c': max_debt must be 1s to 24h; it is 25h
+f.yaml:5:25: max_debt: expected a duration of 0s or more, got '-5s'
+f.yaml:6:25: max_debt: a duration needs a unit: write 60s for seconds, or use ns, us, ms, m or h
+)e"},
     {"NegativeNumbers", R"y(
 budgets:
   - name: b

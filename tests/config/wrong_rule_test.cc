@@ -13,7 +13,7 @@ rules:
     match: {identity: a}
 )y",
      R"e(
-f.yaml:2:5: a rule needs an action: one of charge, exempt, deny, reject_ratio, health, priority
+f.yaml:2:5: a rule needs an action: one of charge, exempt, deny, reject_ratio, health, priority, weight
 )e"},
     {"RuleWithTwoActions", R"y(
 budgets: [{name: b}]
@@ -73,6 +73,31 @@ rules:
 )y",
      R"e(
 f.yaml:3:19: rule 'r': reject_ratio must be 0 to 1; it is 1.5
+)e"},
+    {"RuleWeightOutOfRange", R"y(
+rules:
+  - {name: a, weight: 0}
+  - {name: b, weight: -1}
+  - {name: c, weight: 1e9}
+  - {name: d, weight: 0.0009}
+  - name: e
+    weight: .nan
+)y",
+     R"e(
+f.yaml:2:23: rule 'a': weight must be 0.001 to 1000; it is 0
+f.yaml:3:23: rule 'b': weight must be 0.001 to 1000; it is -1
+f.yaml:4:23: rule 'c': weight must be 0.001 to 1000; it is 1e+09
+f.yaml:5:23: rule 'd': weight must be 0.001 to 1000; it is 0.0009
+f.yaml:7:13: weight: expected a finite number, got '.nan'
+)e"},
+    {"RuleWithAWeightBesideAPriority", R"y(
+rules:
+  - name: r
+    priority: 3
+    weight: 2
+)y",
+     R"e(
+f.yaml:4:13: a rule has one action, and this one has priority as well; write two rules
 )e"},
     {"RuleOfUnknownProfile", R"y(
 targets: [{name: t, primary: {dsn_env: D}}]

@@ -60,13 +60,37 @@ f.yaml:1:1: expected a mapping with server, engine, targets, health_profiles, bu
 server: postgres://u:secret@h
 )y",
      R"e(
-f.yaml:1:9: server: expected a mapping with grpc_address, reflection, max_message_bytes, threads, state_dir, max_connections or max_connection_age, got a plain value
+f.yaml:1:9: server: expected a mapping with grpc_address, reflection, max_message_bytes, threads, state_dir, max_connections, max_connection_age or line, got a plain value
 )e"},
     {"ListForMapping", R"y(
 server: []
 )y",
      R"e(
-f.yaml:1:9: server: expected a mapping with grpc_address, reflection, max_message_bytes, threads, state_dir, max_connections or max_connection_age, got a list
+f.yaml:1:9: server: expected a mapping with grpc_address, reflection, max_message_bytes, threads, state_dir, max_connections, max_connection_age or line, got a list
+)e"},
+    {"LineBelowZero", R"y(
+server:
+  line:
+    max_waiting: -1
+    max_waiting_share: 0
+    priority_floor: -0.1
+)y",
+     R"e(
+f.yaml:3:18: max_waiting must be 0 to 1048576; it is -1
+f.yaml:4:24: max_waiting_share must be 0.001 to 1; it is 0
+f.yaml:5:21: priority_floor must be 0 to 0.25; it is -0.1
+)e"},
+    {"LineTooLarge", R"y(
+server:
+  line:
+    max_waiting: 1048577
+    max_waiting_share: 1.5
+    priority_floor: 0.5
+)y",
+     R"e(
+f.yaml:3:18: max_waiting must be 0 to 1048576; it is 1048577
+f.yaml:4:24: max_waiting_share must be 0.001 to 1; it is 1.5
+f.yaml:5:21: priority_floor must be 0 to 0.25; it is 0.5
 )e"},
     {"ScalarForList", R"y(
 targets: a
@@ -91,7 +115,7 @@ budgets:
   - etl
 )y",
      R"e(
-f.yaml:2:5: budgets: expected a mapping with name, rate, burst, max_cost, max_concurrency, mode, split, health, default_cost, max_buckets, auto_tuning, unit or max_overrun, got a plain value
+f.yaml:2:5: budgets: expected a mapping with name, rate, burst, max_cost, max_concurrency, mode, split, health, default_cost, max_buckets, auto_tuning, unit, max_overrun or max_debt, got a plain value
 )e"},
     {"ListForText", R"y(
 budgets:

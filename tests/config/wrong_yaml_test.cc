@@ -25,7 +25,7 @@ server:
   <<: {threads: 1}
 )y",
      R"e(
-f.yaml:2:3: unknown key '<<'; known: 'grpc_address', 'reflection', 'max_message_bytes', 'threads', 'state_dir', 'max_connections', 'max_connection_age'
+f.yaml:2:3: unknown key '<<'; known: 'grpc_address', 'reflection', 'max_message_bytes', 'threads', 'state_dir', 'max_connections', 'max_connection_age', 'line'
 )e"},
     {"Tagged", R"y(
 server:

@@ -185,6 +185,8 @@ TEST_F(BadRequest, BytesThatAreNoMessageAreInvalidAndNotInternal) {
       {"/headgate.v1.StatusService/GetStatus", text, {"target"}},
       {"/headgate.v1.StatusService/ListBudgets", text, {"target"}},
       {"/headgate.v1.StatusService/ListBuckets", cut, {}},
+      {"/headgate.v1.StatusService/ListLines", text, {"target"}},
+      {"/headgate.v1.StatusService/ListLines", cut, {}},
   };
   for (const auto& one : cases) {
     SCOPED_TRACE(one.method);

@@ -86,10 +86,7 @@ TEST_F(OverrideRpc, ErrorsNameTheField) {
   const auto field = [&](auto change) -> std::string {
     v1::CreateOverrideRequest request = Pause("etl");
     change(request);
-    const grpc::Status status = CreateError(request);
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
-    const ErrorDetails details = DetailsOf(status);
-    return details.fields.empty() ? "none" : details.fields[0];
+    return FieldAtFault(CreateError(request));
   };
   using R = v1::CreateOverrideRequest;
   EXPECT_EQ(field([](R& r) { r.clear_kind(); }), "kind");

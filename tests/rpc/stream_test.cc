@@ -1,6 +1,9 @@
 // CheckStream: what its messages mean, and which of them end it. What is true of every stream is in
 // tests/transport/stream_route_test.cc.
 
+#include <grpcpp/create_channel.h>
+
+#include "absl/strings/str_cat.h"
 #include "tests/testing/in_process_server.h"
 #include "tests/testing/wait_until.h"
 
@@ -95,6 +98,24 @@ TEST(CheckStream, OverTheLimitItIsRefusedUntilAnotherOneEnds) {
   EXPECT_TRUE(fourth.Exchange());
   EXPECT_TRUE(fourth.Close().ok());
   EXPECT_TRUE(second.Close().ok());
+}
+
+TEST(CheckStream, WhoeverHasNoNameSharesWithItsAddressAlone) {
+  RpcServerOptions options = InProcessServer::Rpc();
+  options.address = "[::]:0";
+  options.streams.of_one_caller = 1;
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)), {.rpc = options});
+  const auto connect = [&](const char* host) {
+    return grpc::CreateChannel(absl::StrCat(host, ":", server.port()),
+                               grpc::InsecureChannelCredentials());
+  };
+  OpenStream first(connect("127.0.0.1")), second(connect("127.0.0.1")), other(connect("[::1]"));
+  EXPECT_TRUE(first.Exchange());
+  EXPECT_FALSE(second.Exchange());
+  EXPECT_EQ(second.Close().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_TRUE(other.Exchange());
+  EXPECT_TRUE(first.Close().ok());
+  EXPECT_TRUE(other.Close().ok());
 }
 
 }  // namespace

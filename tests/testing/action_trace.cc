@@ -234,6 +234,7 @@ class TraceRunner {
       if (charge.extra_ns > 0) Count(charge.moved ? "extra cost after a move" : "extra cost");
       if (charge.too_old) Count("refund forfeited");
       if (charge.overrun) Count("overrun");
+      if (charge.forgiven) Count("debt forgiven");
     }
   }
 

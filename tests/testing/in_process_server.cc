@@ -1,17 +1,22 @@
 #include "tests/testing/in_process_server.h"
 
 #include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/security/credentials.h>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/testing/own_channel.h"
 
 namespace headgate {
 
 InProcessServer::InProcessServer(engine::PolicySpec policy, const InProcessOptions& options)
     : clock(options.clock == nullptr ? own_clock_ : *options.clock),
       engine(options.engine),
+      lines(options.lines,
+            [this](const engine::CheckRequest& request, Now now, engine::CheckAnswer& answer) {
+              return engine.Check(request, now, answer);
+            }),
       access({.seed = 7, .on_refused = options.on_refused}, clock) {
+  engine.AttachLine(&lines);
   rpc::RpcServerOptions rpc_options = options.rpc;
   if (options.overrides == InProcessOptions::kKept) {
     auto opened = overrides::Registry::Open(
@@ -65,17 +70,13 @@ rpc::Dependencies InProcessServer::dependencies() {
           .activity = activity,
           .recorder = recorder,
           .access = access,
+          .lines = lines,
           .calls = calls_};
 }
 
 std::string InProcessServer::address() const { return absl::StrCat("127.0.0.1:", port()); }
 
-std::shared_ptr<grpc::Channel> InProcessServer::Connect() const {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-  return grpc::CreateCustomChannel(address(), grpc::InsecureChannelCredentials(), arguments);
-}
+std::shared_ptr<grpc::Channel> InProcessServer::Connect() const { return OwnChannel(port()); }
 
 grpc::Status InProcessServer::TryCheck(const v1::CheckRequest& request, v1::Decision& decision) {
   Context context;

@@ -73,6 +73,7 @@ struct InProcessOptions {
   std::function<std::shared_ptr<const config::Config>()> in_force = nullptr;
   std::function<void(const access::ToldRefusal&)> on_refused = {};
   FakeClock* clock = nullptr;  // null: one of its own
+  line::LineOptions lines = {};
 };
 
 class InProcessServer {
@@ -84,6 +85,12 @@ class InProcessServer {
   rpc::RpcServer* operator->() const { return server_.get(); }
   rpc::Dependencies dependencies();
   void Stop() { server_ = nullptr; }
+  line::LineStats line_stats() { return lines.ReadStats(clock.Read()); }
+  // Moves the clock, and lets those who wait see it.
+  void Advance(absl::Duration span) {
+    clock.Advance(span);
+    lines.Changed();
+  }
   int port() const { return server_->port(); }
   std::string address() const;
   // A connection of its own, in plaintext.
@@ -111,6 +118,7 @@ class InProcessServer {
  public:
   FakeClock& clock;
   engine::Engine engine;
+  line::WaitingLines lines;  // a server that stops closes them for good
   FakeStatus status;
   RecordedActivity activity;
   throttle_log::Recorder recorder{{.seed = 7}};

@@ -109,15 +109,19 @@ ModelLedger::Place ModelLedger::AfterRestart(const std::string& bucket, Place pl
 }
 
 ModelLedger::Settled ModelLedger::Settle(const std::string& bucket, Place place, uint64_t version,
-                                         double cost, double actual, int64_t real_ns) {
+                                         double cost, double actual, std::optional<int64_t> most_ns,
+                                         int64_t real_ns) {
   Settled settled;
   if (version < since_) return settled;  // its bucket means nothing under this split
   settled.moved = version < version_;
   if (settled.moved) place.number.reset();
   const int64_t more_ns = ToNs(actual) - ToNs(cost);
   if (more_ns > 0) {
-    Charge(bucket, more_ns, real_ns);
-    settled.extra_ns = more_ns;
+    const int64_t room_ns =
+        most_ns.has_value() ? std::max<int64_t>(*most_ns - Debt(bucket, real_ns), 0) : more_ns;
+    settled.extra_ns = std::min(more_ns, room_ns);
+    settled.forgiven = settled.extra_ns < more_ns;
+    if (settled.extra_ns > 0) Charge(bucket, settled.extra_ns, real_ns);
     return settled;
   }
   const std::optional<int64_t> end_ns = EndOf(bucket, place, version);

@@ -54,9 +54,10 @@ class ModelLedger {
   struct Settled {
     int64_t refund_ns = 0;
     int64_t extra_ns = 0;
-    bool moved = false;    // the charge was made before the last move
-    bool overrun = false;  // it was more than one Report may charge
-    bool too_old = false;  // a refund was due but its place is not known any more
+    bool moved = false;     // the charge was made before the last move
+    bool overrun = false;   // it was more than one Report may charge
+    bool forgiven = false;  // it would have lifted the debt above `most_ns`
+    bool too_old = false;   // a refund was due but its place is not known any more
   };
 
   // `version` is the number of the policy that brings the ledger.
@@ -93,9 +94,10 @@ class ModelLedger {
   }
 
   Place Charge(const std::string& bucket, int64_t cost_ns, int64_t real_ns);
-  // Settles a charge of `cost` units that was made under policy `version`.
+  // Settles a charge of `cost` units that was made under policy `version`, so that no more debt is
+  // left than `most_ns`, or than there was.
   Settled Settle(const std::string& bucket, Place place, uint64_t version, double cost,
-                 double actual, int64_t real_ns);
+                 double actual, std::optional<int64_t> most_ns, int64_t real_ns);
   // Such a charge's place as an engine knows it that was restarted.
   Place AfterRestart(const std::string& bucket, Place place, uint64_t version) const;
 

@@ -12,11 +12,14 @@
 #include <cstring>
 #include <deque>
 #include <fstream>
+#include <string>
+#include <string_view>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/strings.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate {
@@ -103,19 +106,33 @@ absl::Status RunProgram(const std::vector<std::string>& argv, const Account& acc
 
 bool HasEnded(pid_t child) { return waitpid(child, nullptr, WNOHANG) != 0; }
 
+namespace {
+
+// What follows the name in "pid (name) state ppid ...", and the name may hold anything; nothing:
+// there is no such process.
+std::vector<std::string> StatOf(std::string_view pid) {
+  std::ifstream file(absl::StrCat("/proc/", Sv(pid), "/stat"));
+  std::string line;
+  std::getline(file, line);
+  const size_t name_end = line.rfind(')');
+  if (name_end == std::string::npos) return {};
+  return absl::StrSplit(line.substr(name_end + 1), ' ');
+}
+
+}  // namespace
+
+bool IsRunning(pid_t pid) {
+  const std::vector<std::string> stat = StatOf(std::to_string(pid));
+  return stat.size() > 1 && stat[1] != "Z" && stat[1] != "X";
+}
+
 std::vector<pid_t> ChildrenOf(pid_t parent) {
   std::vector<pid_t> children;
   DIR* folder = opendir("/proc");
   while (const dirent* entry = folder == nullptr ? nullptr : readdir(folder)) {
     pid_t pid = 0;
     if (!absl::SimpleAtoi(entry->d_name, &pid)) continue;
-    std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
-    std::string line;
-    std::getline(file, line);
-    // "pid (name) state ppid ...", and the name may hold anything.
-    const size_t name_end = line.rfind(')');
-    if (name_end == std::string::npos) continue;
-    const std::vector<std::string> fields = absl::StrSplit(line.substr(name_end + 1), ' ');
+    const std::vector<std::string> fields = StatOf(entry->d_name);
     if (fields.size() > 2 && fields[2] == absl::StrCat(parent)) children.push_back(pid);
   }
   if (folder != nullptr) closedir(folder);

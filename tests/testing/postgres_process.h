@@ -35,6 +35,8 @@ absl::Status RunProgram(const std::vector<std::string>& argv, const Account& acc
 // Whether the child has ended, which this call notes; it may be asked once more only.
 bool HasEnded(pid_t child);
 
+// Whether there is such a process, and it still holds memory: a zombie does not.
+bool IsRunning(pid_t pid);
 std::vector<pid_t> ChildrenOf(pid_t parent);
 
 // The last lines of a file.

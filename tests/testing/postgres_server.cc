@@ -6,9 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <fstream>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -135,9 +137,12 @@ absl::Status PostgresServer::Stop(StopMode mode) {
 void PostgresServer::Kill() {
   if (pid_ == 0) return;
   SignalAll(SIGSTOP);
-  SignalAll(SIGKILL);
+  const std::vector<pid_t> children = SignalAll(SIGKILL);
   waitpid(pid_, nullptr, 0);
   pid_ = 0;
+  // Its shared memory is in use until the last of them is gone, and nobody may start before.
+  WaitUntil([&] { return std::none_of(children.begin(), children.end(), IsRunning); },
+            kServerLimit);
 }
 
 // The postmaster first: once it has stopped it starts no more children.
@@ -148,11 +153,13 @@ void PostgresServer::Suspend() {
 
 void PostgresServer::Resume() { SignalAll(SIGCONT); }
 
-void PostgresServer::SignalAll(int signal) {
-  if (pid_ == 0) return;
+std::vector<pid_t> PostgresServer::SignalAll(int signal) {
+  if (pid_ == 0) return {};
   if (signal != SIGKILL) kill(pid_, signal);
-  for (const pid_t child : ChildrenOf(pid_)) kill(child, signal);
+  std::vector<pid_t> children = ChildrenOf(pid_);
+  for (const pid_t child : children) kill(child, signal);
   if (signal == SIGKILL) kill(pid_, signal);
+  return children;
 }
 
 absl::Status PostgresServer::Promote() {

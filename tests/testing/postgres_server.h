@@ -81,7 +81,8 @@ class PostgresServer {
  private:
   absl::Status StartOnce();
   absl::Status WaitForReplay(const std::string& state);
-  void SignalAll(int signal);
+  // Returns the children that got it.
+  std::vector<pid_t> SignalAll(int signal);
 
   const std::string name_;
   const std::string bin_;

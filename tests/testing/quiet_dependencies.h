@@ -15,6 +15,10 @@ struct QuietDependencies {
   QuietDependencies(engine::Engine& engine, Clock& clock)
       : recorder({.seed = 7, .max_identities = 64, .max_labels = 64, .max_denials = 64}),
         access({.seed = 7}, clock),
+        lines({},
+              [&engine](const engine::CheckRequest& request, Now now, engine::CheckAnswer& answer) {
+                return engine.Check(request, now, answer);
+              }),
         calls(clock, 7, call_listener),
         all{.engine = engine,
             .clock = clock,
@@ -22,13 +26,17 @@ struct QuietDependencies {
             .activity = activity,
             .recorder = recorder,
             .access = access,
-            .calls = calls} {}
+            .lines = lines,
+            .calls = calls} {
+    engine.AttachLine(&lines);
+  }
 
   FakeStatus status;
   CheckListener activity;
   transport::CallListener call_listener;
   throttle_log::Recorder recorder;
   access::AccessControl access;
+  line::WaitingLines lines;
   transport::Calls calls;
   const Dependencies all;
 };

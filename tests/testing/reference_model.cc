@@ -238,8 +238,8 @@ void ReferenceModel::Admit(const Decision& decision, PermitId id, Now now) {
     requests_[decision.request_key] = {id, decision.answer, shape_};
 }
 
-double ReferenceModel::MostCharged(const Permit& permit, const Charge& charge,
-                                   const ModelLedger& ledger) const {
+ReferenceModel::Most ReferenceModel::MostCharged(const Permit& permit, const Charge& charge,
+                                                 const ModelLedger& ledger) const {
   double predicted = charge.cost;
   if (ledger.is_auto()) {  // which is charged a burst at most beforehand
     const auto busy_time = costs_.PredictBusyTime(permit.pattern, permit.estimate).value;
@@ -252,11 +252,15 @@ double ReferenceModel::MostCharged(const Permit& permit, const Charge& charge,
       const engine::BudgetSpec& budget = policy_->spec().budgets[i];
       if (budget.name != name || !budget.rate.has_value()) continue;
       if (budget.mode == engine::Mode::kDisabled) continue;
-      const double burst = ledger.ToUnits(ledger.BurstToNs(policy_->BurstOf(at, i)));
-      return std::max(budget.max_overrun * predicted, burst);
+      const int64_t burst_ns = ledger.BurstToNs(policy_->BurstOf(at, i));
+      // Of an auto budget, a second of the clock at one busy second a second.
+      const double max_debt_ns = absl::ToDoubleSeconds(budget.max_debt) *
+                                 (ledger.is_auto() ? engine::Ledger::kAutoNsPerUnit : kNsPerSecond);
+      return {.cost = std::max(budget.max_overrun * predicted, ledger.ToUnits(burst_ns)),
+              .debt_ns = burst_ns + static_cast<int64_t>(max_debt_ns)};
     }
   }
-  return engine::kDefaultMaxOverrun * predicted;
+  return {.cost = engine::kDefaultMaxOverrun * predicted, .debt_ns = {}};
 }
 
 Reported ReferenceModel::Report(PermitId id, const engine::ActualCost& actual, Now now) {
@@ -289,11 +293,11 @@ Reported ReferenceModel::Report(PermitId id, const engine::ActualCost& actual, N
       if (ledger == ledgers_.end()) continue;  // gone, and owed nothing any more
       if (!is_busy && !actual.cost.has_value()) continue;
       const double all = is_busy ? busy : *actual.cost;
-      const double most = MostCharged(permit, charge, ledger->second);
+      const Most most = MostCharged(permit, charge, ledger->second);
       reported.charges.push_back(ledger->second.Settle(charge.bucket, *charge.place, permit.version,
-                                                       charge.cost, std::min(all, most),
-                                                       now.monotonic_ns));
-      reported.charges.back().overrun = all > most;
+                                                       charge.cost, std::min(all, most.cost),
+                                                       most.debt_ns, now.monotonic_ns));
+      reported.charges.back().overrun = all > most.cost;
     }
     if (permit.teaches.contains(engine::BudgetUnit::kCost)) lesson.cost = actual.cost;
     if (permit.teaches.contains(engine::BudgetUnit::kBusyTime)) lesson.busy = busy;

@@ -180,8 +180,12 @@ class ReferenceModel {
 
   class Examination;
 
-  // What one Report may charge for a charge that was made.
-  double MostCharged(const Permit& permit, const Charge& charge, const ModelLedger& ledger) const;
+  // What one Report may charge for a charge that was made, and the most debt that it may leave.
+  struct Most {
+    double cost = 0;
+    std::optional<int64_t> debt_ns;  // none: the budget has gone
+  };
+  Most MostCharged(const Permit& permit, const Charge& charge, const ModelLedger& ledger) const;
   bool IsLive(engine::PermitId permit, Now now) const;
   std::set<absl::StatusCode> Faults(const engine::CheckRequest& request, Purpose purpose) const;
   // Permits of a bucket that are outstanding, and those past their time.

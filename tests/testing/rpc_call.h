@@ -76,6 +76,13 @@ inline ErrorDetails DetailsOf(const grpc::Status& status) {
   return details.value_or(ErrorDetails());
 }
 
+// Of a request that was refused: the field at fault.
+inline std::string FieldAtFault(const grpc::Status& status) {
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
+  const ErrorDetails details = DetailsOf(status);
+  return details.fields.empty() ? "none" : details.fields[0];
+}
+
 inline v1::CheckRequest CheckOf(const std::string& identity, double cost) {
   v1::CheckRequest request;
   request.set_identity(identity);

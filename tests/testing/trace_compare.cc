@@ -15,12 +15,13 @@ namespace {
 using engine::Limit;
 using engine::Violation;
 
-constexpr std::array<const char*, 8> kLimits = {"rule",     "health",          "rate",  "burst",
-                                                "max_cost", "max_concurrency", "probe", "permits"};
-static_assert(kLimits.size() == static_cast<size_t>(Limit::kPermits) + 1);
-constexpr std::array<const char*, 9> kReasons = {
-    "none",     "exempt",          "deny rule", "reject ratio", "health",
-    "max cost", "max concurrency", "capacity",  "permits"};
+constexpr std::array<const char*, 10> kLimits = {"rule",     "health",          "rate",  "burst",
+                                                 "max_cost", "max_concurrency", "probe", "permits",
+                                                 "line",     "line_full"};
+static_assert(kLimits.size() == static_cast<size_t>(Limit::kLineFull) + 1);
+constexpr std::array<const char*, 12> kReasons = {
+    "none",     "exempt",  "deny rule", "reject ratio", "health",   "max cost", "max concurrency",
+    "capacity", "permits", "unmatched", "line",         "line full"};
 
 std::string Exact(double value) { return absl::StrFormat("%.17g", value); }
 
