@@ -47,6 +47,10 @@ Reason FromProto(v1::Reason reason) {
       return Reason::kCapacity;
     case v1::REASON_PERMITS:
       return Reason::kPermits;
+    case v1::REASON_LINE:
+      return Reason::kLine;
+    case v1::REASON_LINE_FULL:
+      return Reason::kLineFull;
     case v1::Reason_INT_MIN_SENTINEL_DO_NOT_USE_:
     case v1::Reason_INT_MAX_SENTINEL_DO_NOT_USE_:
       break;
@@ -72,6 +76,10 @@ LimitKind FromProto(v1::LimitKind kind) {
       return LimitKind::kProbe;
     case v1::LIMIT_KIND_PERMITS:
       return LimitKind::kPermits;
+    case v1::LIMIT_KIND_LINE:
+      return LimitKind::kLine;
+    case v1::LIMIT_KIND_LINE_FULL:
+      return LimitKind::kLineFull;
     case v1::LIMIT_KIND_UNSPECIFIED:
     case v1::LimitKind_INT_MIN_SENTINEL_DO_NOT_USE_:
     case v1::LimitKind_INT_MAX_SENTINEL_DO_NOT_USE_:
@@ -173,6 +181,9 @@ v1::CheckRequest ToProto(const CheckRequest& request) {
   proto.mutable_tags()->insert(request.tags.begin(), request.tags.end());
   proto.set_request_id(request.request_id);
   proto.set_validate_only(request.validate_only);
+  if (request.max_wait != absl::ZeroDuration()) {
+    SetDuration(request.max_wait, *proto.mutable_max_wait());
+  }
   return proto;
 }
 
@@ -205,6 +216,7 @@ absl::StatusOr<Answer> FromProto(const v1::CheckResponse& response) {
     answer.predicted_busy_time = FromProto(decision.predicted_busy_time());
   }
   if (decision.has_chunk_scale()) answer.chunk_scale = decision.chunk_scale();
+  if (decision.has_waited()) answer.waited = FromProto(decision.waited());
   return answer;
 }
 

@@ -19,6 +19,17 @@ constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
 constexpr absl::Duration kLongestPause = absl::Seconds(2);
 // However soon the server lets one come back.
 constexpr absl::Duration kShortestWait = absl::Milliseconds(1);
+// The longest that one Check stands in the server's line: so soon a connection that died silently
+// is noticed.
+constexpr absl::Duration kLongestSlice = absl::Seconds(30);
+
+absl::Status ValidWait(absl::Duration max_wait) {
+  if (max_wait >= absl::ZeroDuration() && max_wait < absl::InfiniteDuration()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("max_wait: ", absl::FormatDuration(max_wait),
+                                                 " is not a time that the server could wait for"));
+}
 
 absl::Status ValidCost(double cost, const char* field) {
   if (cost >= 0 && cost <= kMaxCost) return absl::OkStatus();
@@ -42,6 +53,20 @@ absl::Status Valid(const WorkDone& done) {
 
 bool IsUnreachable(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
+
+// By a server that stops, and says when to come back: to the same address, where another is by
+// then.
+bool IsSentAway(const absl::Status& status) {
+  return absl::IsUnavailable(status) && RetryDelay(status).has_value();
+}
+
+// Whether the server let it stand in line, so that it need not wait here. One that does not, since
+// it knows no line or this one is full, answers at once. By both clocks, so that nothing that a
+// server says makes the client spin.
+bool StoodInLine(const absl::StatusOr<Answer>& answer, absl::Duration sent, absl::Duration took) {
+  return answer.ok() && sent > absl::ZeroDuration() && answer->waited >= sent / 2 &&
+         took >= sent / 2;
 }
 
 std::string Sentence(const absl::StatusOr<Answer>& answer) {
@@ -71,6 +96,7 @@ absl::StatusOr<CheckRequest> Core::Complete(const CheckRequest& request) {
     const absl::Status valid = ValidCost(*request.estimated_cost, "estimated_cost");
     if (!valid.ok()) return valid;
   }
+  if (absl::Status valid = ValidWait(request.max_wait); !valid.ok()) return valid;
   CheckRequest complete = request;
   if (complete.identity.empty()) complete.identity = options_.identity;
   if (complete.target.empty()) complete.target = options_.target;
@@ -79,13 +105,13 @@ absl::StatusOr<CheckRequest> Core::Complete(const CheckRequest& request) {
   return complete;
 }
 
-absl::Status Core::Retry(const std::stop_token& stop,
+absl::Status Core::Retry(absl::Duration timeout, const std::stop_token& stop,
                          absl::FunctionRef<absl::Status(absl::Duration timeout)> call) {
-  const absl::Duration give_up_at = time_.Now() + options_.check_deadline;
-  absl::Duration timeout = options_.check_deadline;
+  absl::Duration give_up_at = time_.Now() + timeout;
   for (int failures = 0;; ++failures) {
     absl::Status status = call(timeout);
     if (!absl::IsUnavailable(status)) return status;
+    if (failures == 0) give_up_at = std::min(give_up_at, time_.Now() + options_.check_deadline);
     const absl::Duration pause = std::max(jitter_.Backoff(failures, kFirstRetry, kLongestRetry),
                                           RetryDelay(status).value_or(absl::ZeroDuration()));
     if (time_.Now() + pause >= give_up_at) return status;
@@ -96,11 +122,16 @@ absl::Status Core::Retry(const std::stop_token& stop,
   }
 }
 
-absl::StatusOr<Answer> Core::Ask(const CheckRequest& request, const std::stop_token& stop) {
+absl::StatusOr<Answer> Core::Ask(CheckRequest& request, absl::Duration timeout,
+                                 const std::stop_token& stop) {
   if (!fallback_.MayAsk(time_.Now())) return fallback_.Decide(request, time_.Now());
+  const bool waits = request.max_wait > absl::ZeroDuration();
   absl::StatusOr<Answer> answer;
-  const absl::Status status = Retry(stop, [&](absl::Duration timeout) {
-    answer = transport_->Check(request, timeout, stop);
+  const absl::Status status = Retry(timeout, stop, [&](absl::Duration left) {
+    // The rest is for the way there and back.
+    request.max_wait =
+        std::min(request.max_wait, std::max(left - options_.check_deadline, left / 2));
+    answer = transport_->Check(request, left, stop);
     return answer.status();
   });
   if (status.ok()) {
@@ -111,47 +142,75 @@ absl::StatusOr<Answer> Core::Ask(const CheckRequest& request, const std::stop_to
     if (!absl::IsCancelled(status)) fallback_.Succeeded();  // it answered, if with an error
     return status;
   }
+  if (waits && IsSentAway(status)) {
+    fallback_.SentAway();
+    return status;
+  }
   fallback_.Failed(time_.Now());
   if (fallback_.Decides()) return fallback_.Decide(request, time_.Now());
   return status;
 }
 
+absl::StatusOr<Answer> Core::AskInLine(CheckRequest& request, absl::Duration left,
+                                       const std::stop_token& stop) {
+  request.max_wait = absl::ZeroDuration();
+  absl::Duration timeout = options_.check_deadline;
+  if (request.validate_only || left < kShortestWait) return Ask(request, timeout, stop);
+  if (fallback_.IsAnswered()) {
+    request.max_wait = std::min(left, kLongestSlice);
+    timeout += request.max_wait;
+  } else {
+    request.max_wait = std::min({left, kLongestSlice, options_.check_deadline / 2});
+  }
+  return Ask(request, timeout, stop);
+}
+
 absl::StatusOr<Answer> Core::Check(const CheckRequest& request, const std::stop_token& stop) {
-  const absl::StatusOr<CheckRequest> complete = Complete(request);
+  absl::StatusOr<CheckRequest> complete = Complete(request);
   if (!complete.ok()) return complete.status();
-  return Ask(*complete, stop);
+  return Ask(*complete, complete->max_wait + options_.check_deadline, stop);
 }
 
 absl::StatusOr<absl::Duration> Core::PauseAfter(const absl::StatusOr<Answer>& answer,
-                                                int& failures) {
+                                                Patience& patience) {
   if (answer.ok()) {
-    failures = 0;
+    patience.failures = 0;
     if (answer->retry_after.has_value()) return *answer->retry_after;
     return absl::FailedPreconditionError(
         absl::StrCat("denied, and waiting will not change that: ", answer->message));
   }
   const absl::Status& status = answer.status();
-  const bool waits = options_.on_unreachable.kind() == OnUnreachable::Kind::kWait;
+  const absl::Duration now = time_.Now();
+  if (IsSentAway(status)) patience.returns_until = now + options_.longest_wait;
+  const bool waits =
+      options_.on_unreachable.kind() == OnUnreachable::Kind::kWait || now < patience.returns_until;
   if (!absl::IsResourceExhausted(status) && !(waits && IsUnreachable(status))) return status;
-  return std::max(jitter_.Backoff(failures++, kFirstPause, kLongestPause),
+  return std::max(jitter_.Backoff(patience.failures++, kFirstPause, kLongestPause),
                   RetryDelay(status).value_or(absl::ZeroDuration()));
 }
 
 absl::StatusOr<Permit> Core::CheckOrWait(const CheckRequest& request, absl::Duration max_wait,
                                          const std::stop_token& stop) {
-  const absl::StatusOr<CheckRequest> complete = Complete(request);
+  absl::StatusOr<CheckRequest> complete = Complete(request);
   if (!complete.ok()) return complete.status();
   const absl::Duration deadline = time_.Now() + max_wait;
-  int failures = 0;
+  Patience patience;
   for (int asked = 1;; ++asked) {
-    absl::StatusOr<Answer> answer = Ask(*complete, stop);
+    const absl::Duration asked_at = time_.Now();
+    absl::StatusOr<Answer> answer = AskInLine(*complete, deadline - asked_at, stop);
     if (answer.ok() && answer->allowed()) return Permit(shared_from_this(), *std::move(answer));
-    const absl::StatusOr<absl::Duration> pause = PauseAfter(answer, failures);
+    const absl::StatusOr<absl::Duration> pause = PauseAfter(answer, patience);
     if (!pause.ok()) return pause.status();
 
-    const absl::Duration wait = std::max(std::min(*pause, options_.longest_wait), kShortestWait);
-    const absl::Duration left = deadline - time_.Now();
+    const absl::Duration now = time_.Now();
+    const absl::Duration left = deadline - now;
     if (left <= absl::ZeroDuration()) return TooLate(*complete, max_wait, asked, answer);
+    if (StoodInLine(answer, complete->max_wait, now - asked_at)) {
+      if (stop.stop_requested()) return absl::CancelledError("cancelled before a permit was given");
+      if (left < kShortestWait) return TooLate(*complete, max_wait, asked, answer);
+      continue;
+    }
+    const absl::Duration wait = std::max(std::min(*pause, options_.longest_wait), kShortestWait);
     // To the end even if it will be too early: who calls in a loop then doesn't call all the time.
     time_.Wait(std::min(jitter_.AtLeast(wait), left), stop);
     if (stop.stop_requested()) return absl::CancelledError("cancelled before a permit was given");
@@ -170,7 +229,7 @@ absl::StatusOr<ReportResult> Core::ReportNow(const PermitReport& report,
   absl::Status status = Valid(report.done);
   if (!status.ok()) return status;
   absl::StatusOr<std::vector<absl::StatusOr<ReportResult>>> results;
-  status = Retry(stop, [&](absl::Duration timeout) {
+  status = Retry(options_.check_deadline, stop, [&](absl::Duration timeout) {
     results = transport_->Report({&report, 1}, timeout, stop);
     return results.status();
   });

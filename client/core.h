@@ -1,5 +1,11 @@
 // Core: what a Client and its Permits share. It asks, waits, and decides when nobody answers.
 //
+// CheckOrWait waits in the server, in slices: one Check stands in line for at most 30 s, and the
+// next one takes its place. The first Check, and the one after a failure, stands there for half of
+// check_deadline only, so that a server which does not answer is noticed within check_deadline. A
+// server that does not let a Check wait answers at once; then CheckOrWait waits here for
+// retry_after, with jitter.
+//
 // Thread-safe. Permits keep it alive; after Stop it reports nothing more.
 
 #pragma once
@@ -36,16 +42,29 @@ class Core : public std::enable_shared_from_this<Core> {
   Reporter& reporter() { return reporter_; }
 
  private:
+  // What one CheckOrWait remembers from question to question.
+  struct Patience {
+    int failures = 0;  // errors in a row
+    // A server that stopped has sent it away: until then nobody answering is no failure.
+    absl::Duration returns_until = -absl::InfiniteDuration();
+  };
+
   // With the client's own names and an id where the request has none. InvalidArgument for a cost
   // that no policy could count.
   absl::StatusOr<CheckRequest> Complete(const CheckRequest& request);
-  absl::StatusOr<Answer> Ask(const CheckRequest& request, const std::stop_token& stop);
-  // Calls until the result is something else than Unavailable, or the deadline too near.
-  absl::Status Retry(const std::stop_token& stop,
+  // Within `timeout`. request.max_wait becomes what was sent last: a retry may wait for less.
+  absl::StatusOr<Answer> Ask(CheckRequest& request, absl::Duration timeout,
+                             const std::stop_token& stop);
+  // The same as one slice of a wait that may last for `left`.
+  absl::StatusOr<Answer> AskInLine(CheckRequest& request, absl::Duration left,
+                                   const std::stop_token& stop);
+  // Calls until the result is something else than Unavailable, or the deadline too near. After the
+  // first failure no more time is left than check_deadline.
+  absl::Status Retry(absl::Duration timeout, const std::stop_token& stop,
                      absl::FunctionRef<absl::Status(absl::Duration timeout)> call);
   // How long to wait after an answer that is no permit; the error to end with if that won't help.
-  // `failures` counts errors in a row.
-  absl::StatusOr<absl::Duration> PauseAfter(const absl::StatusOr<Answer>& answer, int& failures);
+  absl::StatusOr<absl::Duration> PauseAfter(const absl::StatusOr<Answer>& answer,
+                                            Patience& patience);
 
   const ClientOptions options_;
   TimeSource& time_;

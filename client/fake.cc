@@ -1,9 +1,11 @@
 #include <headgate/fake.h>
 #include <headgate/transport.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -39,14 +41,39 @@ absl::Duration FakeTime::Waited() const {
   return std::accumulate(waits.begin(), waits.end(), absl::ZeroDuration());
 }
 
-// What the fake's clients talk to.
-class FakeHeadgate::Server final : public Transport {
+// What all clients of the fake talk to. It answers at once; see Line.
+class FakeHeadgate::Server final {
  public:
-  absl::StatusOr<Answer> Check(const CheckRequest& request, absl::Duration timeout,
-                               const std::stop_token& stop) override;
-  absl::StatusOr<std::vector<absl::StatusOr<ReportResult>>> Report(
-      absl::Span<const PermitReport> reports, absl::Duration timeout,
-      const std::stop_token& stop) override;
+  struct Decision {
+    absl::StatusOr<Answer> answer;
+    bool scripted = false;
+  };
+
+  absl::Status Reached() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    if (network_ == Network::kUp) return absl::OkStatus();
+    return absl::UnavailableError("the fake's network is down");
+  }
+  void Remember(const CheckRequest& request) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    checks_.push_back(request);
+  }
+  Decision Decide(const CheckRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
+  // What is left of a scripted denial that nobody could wait for any longer.
+  void PutBack(const Answer& denial) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    script_.emplace_front(denial);
+  }
+  std::vector<absl::StatusOr<ReportResult>> Report(absl::Span<const PermitReport> reports)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  Waiting waiting() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    return waiting_;
+  }
+  void SetWaiting(Waiting waiting) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    waiting_ = waiting;
+  }
 
   void Script(absl::StatusOr<Answer> answer) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
@@ -78,14 +105,11 @@ class FakeHeadgate::Server final : public Transport {
   }
 
  private:
-  absl::Status Reached() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (network_ == Network::kUp) return absl::OkStatus();
-    return absl::UnavailableError("the fake's network is down");
-  }
   ReportResult Settle(const PermitReport& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
   Network network_ ABSL_GUARDED_BY(mutex_) = Network::kUp;
+  Waiting waiting_ ABSL_GUARDED_BY(mutex_) = Waiting::kInServer;
   std::deque<absl::StatusOr<Answer>> script_ ABSL_GUARDED_BY(mutex_);
   Handler handler_ ABSL_GUARDED_BY(mutex_) = [](const CheckRequest&) {
     return Answer{.verdict = Verdict::kAllowed};
@@ -97,14 +121,11 @@ class FakeHeadgate::Server final : public Transport {
   std::set<uint64_t> outstanding_ ABSL_GUARDED_BY(mutex_);
 };
 
-absl::StatusOr<Answer> FakeHeadgate::Server::Check(const CheckRequest& request, absl::Duration,
-                                                   const std::stop_token&) {
+FakeHeadgate::Server::Decision FakeHeadgate::Server::Decide(const CheckRequest& request) {
   std::optional<absl::StatusOr<Answer>> scripted;
   Handler handler;
   {
     MutexLock lock(&mutex_);
-    if (const absl::Status reached = Reached(); !reached.ok()) return reached;
-    checks_.push_back(request);
     if (script_.empty()) {
       handler = handler_;
     } else {
@@ -113,18 +134,19 @@ absl::StatusOr<Answer> FakeHeadgate::Server::Check(const CheckRequest& request, 
     }
   }
   // Without the lock, so that the handler may use the fake.
-  absl::StatusOr<Answer> answer = scripted.has_value() ? *std::move(scripted) : handler(request);
-  if (!answer.ok() || !answer->allowed() || request.validate_only) return answer;
+  Decision decision{.answer = scripted.has_value() ? *scripted : handler(request),
+                    .scripted = scripted.has_value()};
+  absl::StatusOr<Answer>& answer = decision.answer;
+  if (!answer.ok() || !answer->allowed() || request.validate_only) return decision;
   MutexLock lock(&mutex_);
   if (!answer->permit_id.has_value()) answer->permit_id = next_permit_++;
   outstanding_.insert(*answer->permit_id);
-  return answer;
+  return decision;
 }
 
-absl::StatusOr<std::vector<absl::StatusOr<ReportResult>>> FakeHeadgate::Server::Report(
-    absl::Span<const PermitReport> reports, absl::Duration, const std::stop_token&) {
+std::vector<absl::StatusOr<ReportResult>> FakeHeadgate::Server::Report(
+    absl::Span<const PermitReport> reports) {
   MutexLock lock(&mutex_);
-  if (const absl::Status reached = Reached(); !reached.ok()) return reached;
   std::vector<absl::StatusOr<ReportResult>> results;
   for (const PermitReport& report : reports) results.emplace_back(Settle(report));
   return results;
@@ -137,13 +159,66 @@ ReportResult FakeHeadgate::Server::Settle(const PermitReport& report) {
           .overruns = held ? overruns_ : std::vector<Overrun>()};
 }
 
+// One client's way to the server. Whoever waits there does so by that client's time.
+class FakeHeadgate::Line final : public Transport {
+ public:
+  Line(std::shared_ptr<Server> server, std::shared_ptr<TimeSource> time)
+      : server_(std::move(server)), time_(std::move(time)) {}
+
+  absl::StatusOr<Answer> Check(const CheckRequest& request, absl::Duration,
+                               const std::stop_token& stop) override {
+    if (absl::Status reached = server_->Reached(); !reached.ok()) return reached;
+    server_->Remember(request);
+    Server::Decision decision = server_->Decide(request);
+    const bool waits =
+        request.max_wait > absl::ZeroDuration() && server_->waiting() == Waiting::kInServer;
+    return waits ? Wait(request, std::move(decision), stop) : std::move(decision.answer);
+  }
+  absl::StatusOr<std::vector<absl::StatusOr<ReportResult>>> Report(
+      absl::Span<const PermitReport> reports, absl::Duration, const std::stop_token&) override {
+    if (absl::Status reached = server_->Reached(); !reached.ok()) return reached;
+    return server_->Report(reports);
+  }
+
+ private:
+  // Waits until the denial is over and is decided again, until the time is up.
+  absl::StatusOr<Answer> Wait(const CheckRequest& request, Server::Decision decision,
+                              const std::stop_token& stop) {
+    absl::StatusOr<Answer>& answer = decision.answer;
+    absl::Duration waited;
+    while (answer.ok() && !answer->allowed() && answer->retry_after.has_value() &&
+           waited < request.max_wait) {
+      const absl::Duration denied_for = std::max(*answer->retry_after, kShortestStep);
+      const absl::Duration step = std::min(denied_for, request.max_wait - waited);
+      time_->Wait(step, stop);
+      waited += step;
+      if (stop.stop_requested()) return absl::CancelledError("the caller left the fake's line");
+      if (absl::Status reached = server_->Reached(); !reached.ok()) return reached;
+      if (step < denied_for) {
+        answer->retry_after = denied_for - step;
+        if (decision.scripted) server_->PutBack(*answer);
+      } else {
+        decision = server_->Decide(request);
+      }
+    }
+    if (answer.ok() && waited > absl::ZeroDuration()) answer->waited = waited;
+    return std::move(answer);
+  }
+
+  // However soon a denial lets a Check come back: a handler's may be the same for ever.
+  static constexpr absl::Duration kShortestStep = absl::Milliseconds(1);
+
+  const std::shared_ptr<Server> server_;
+  const std::shared_ptr<TimeSource> time_;
+};
+
 FakeHeadgate::FakeHeadgate()
     : time_(std::make_shared<FakeTime>()), server_(std::make_shared<Server>()) {}
 
 absl::StatusOr<std::unique_ptr<Client>> FakeHeadgate::NewClient(ClientOptions options) {
   if (options.time == nullptr) options.time = time_;
   if (!options.seed.has_value()) options.seed = 1;
-  return Client::Create(options, server_);
+  return Client::Create(options, std::make_shared<Line>(server_, options.time));
 }
 
 void FakeHeadgate::Allow(Answer answer) {
@@ -169,6 +244,8 @@ void FakeHeadgate::SetOverruns(std::vector<Overrun> overruns) {
 }
 
 void FakeHeadgate::SetNetwork(Network network) { server_->SetNetwork(network); }
+
+void FakeHeadgate::SetWaiting(Waiting waiting) { server_->SetWaiting(waiting); }
 
 std::vector<CheckRequest> FakeHeadgate::checks() const { return server_->checks(); }
 

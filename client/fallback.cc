@@ -21,13 +21,25 @@ bool Fallback::MayAsk(absl::Duration now) {
 
 void Fallback::Failed(absl::Duration now) {
   MutexLock lock(&mutex_);
+  answered_ = false;
   outage_ = true;
   ask_at_ = now + pause_;
 }
 
 void Fallback::Succeeded() {
   MutexLock lock(&mutex_);
+  answered_ = true;
   outage_ = false;
+}
+
+void Fallback::SentAway() {
+  MutexLock lock(&mutex_);
+  answered_ = false;
+}
+
+bool Fallback::IsAnswered() const {
+  MutexLock lock(&mutex_);
+  return answered_;
 }
 
 Answer Fallback::Decide(const CheckRequest& request, absl::Duration now) {

@@ -39,6 +39,10 @@ class Fallback {
   // How it went.
   void Failed(absl::Duration now) ABSL_LOCKS_EXCLUDED(mutex_);
   void Succeeded() ABSL_LOCKS_EXCLUDED(mutex_);
+  // The server that answered stops: no outage, but nobody knows which one answers next.
+  void SentAway() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether the newest call was answered, so that the next one may be expected to be.
+  bool IsAnswered() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Instead of the server. The estimate is absent, or a cost.
   Answer Decide(const CheckRequest& request, absl::Duration now) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -47,7 +51,8 @@ class Fallback {
   const OnUnreachable policy_;
   const absl::Duration pause_;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
+  bool answered_ ABSL_GUARDED_BY(mutex_) = false;
   bool outage_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Duration ask_at_ ABSL_GUARDED_BY(mutex_);
   absl::Duration drained_at_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();

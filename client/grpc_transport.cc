@@ -59,17 +59,74 @@ class Call {
   std::stop_callback<std::function<void()>> cancel_;  // last: it uses the context
 };
 
+// A server takes 128 calls of a connection at a time, and lets others wait.
+constexpr int kWaitingOnOneConnection = 100;
+
+using Stub = v1::ThrottlerService::Stub;
+
+// A connection, and how many Checks wait on it.
+class Connection {
+ public:
+  explicit Connection(std::shared_ptr<internal::ChannelSource> channels)
+      : channels_(std::move(channels)) {}
+
+  // Of the channel at present: certificates may have changed.
+  std::shared_ptr<Stub> CurrentStub() {
+    std::shared_ptr<grpc::Channel> channel = channels_->Get();
+    const MutexLock lock(&mutex_);
+    if (channel != channel_) {
+      stub_ = v1::ThrottlerService::NewStub(channel);
+      channel_ = std::move(channel);
+    }
+    return stub_;
+  }
+
+ private:
+  const std::shared_ptr<internal::ChannelSource> channels_;
+  Mutex mutex_;
+  std::shared_ptr<grpc::Channel> channel_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<Stub> stub_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Connections for Checks that wait in the server, a few of which would otherwise hold up all
+// Reports. There are as many as it takes, and they stay.
+class WaitingConnections {
+ public:
+  using MakeSource = std::function<absl::StatusOr<std::shared_ptr<internal::ChannelSource>>(int)>;
+  explicit WaitingConnections(MakeSource make) : make_(std::move(make)) {}
+
+  // One with room, until it is let go of; null: there is none and none can be made.
+  std::shared_ptr<Connection> Take() {
+    const MutexLock lock(&mutex_);
+    for (const auto& each : connections_) {
+      // Each that waits has one reference, and this list has one.
+      if (each.use_count() <= kWaitingOnOneConnection) return each;
+    }
+    auto source = make_(static_cast<int>(connections_.size()) + 1);
+    if (!source.ok()) return nullptr;
+    return connections_.emplace_back(std::make_shared<Connection>(*std::move(source)));
+  }
+
+ private:
+  const MakeSource make_;
+  Mutex mutex_;
+  std::vector<std::shared_ptr<Connection>> connections_ ABSL_GUARDED_BY(mutex_);
+};
+
 class GrpcTransport final : public Transport {
  public:
-  explicit GrpcTransport(std::shared_ptr<internal::ChannelSource> channels)
-      : channels_(std::move(channels)) {}
+  GrpcTransport(std::shared_ptr<internal::ChannelSource> channels,
+                WaitingConnections::MakeSource make)
+      : connection_(std::move(channels)), waiting_(std::move(make)) {}
 
   absl::StatusOr<Answer> Check(const CheckRequest& request, absl::Duration timeout,
                                const std::stop_token& stop) override {
     Call call(timeout, stop);
     const v1::CheckRequest sent = internal::ToProto(request);
     v1::CheckResponse response;
-    const auto stub = Stub();
+    std::shared_ptr<Connection> waits;
+    if (request.max_wait > absl::ZeroDuration()) waits = waiting_.Take();
+    const auto stub = waits == nullptr ? connection_.CurrentStub() : waits->CurrentStub();
     const grpc::Status status = internal::WaitForCall([&](auto done) {
       stub->async()->Check(call.context(), &sent, &response, std::move(done));
     });
@@ -84,7 +141,7 @@ class GrpcTransport final : public Transport {
     for (const PermitReport& report : reports) *request.add_reports() = internal::ToProto(report);
     Call call(timeout, stop);
     v1::ReportResponse response;
-    const auto stub = Stub();
+    const auto stub = connection_.CurrentStub();
     const grpc::Status status = internal::WaitForCall([&](auto done) {
       stub->async()->Report(call.context(), &request, &response, std::move(done));
     });
@@ -97,21 +154,8 @@ class GrpcTransport final : public Transport {
   }
 
  private:
-  // Of the channel at present: certificates may have changed.
-  std::shared_ptr<v1::ThrottlerService::Stub> Stub() {
-    std::shared_ptr<grpc::Channel> channel = channels_->Get();
-    MutexLock lock(&mutex_);
-    if (channel != channel_) {
-      stub_ = v1::ThrottlerService::NewStub(channel);
-      channel_ = std::move(channel);
-    }
-    return stub_;
-  }
-
-  const std::shared_ptr<internal::ChannelSource> channels_;
-  Mutex mutex_;
-  std::shared_ptr<grpc::Channel> channel_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<v1::ThrottlerService::Stub> stub_ ABSL_GUARDED_BY(mutex_);
+  Connection connection_;
+  WaitingConnections waiting_;
 };
 
 }  // namespace
@@ -122,10 +166,15 @@ std::shared_ptr<Transport> NewGrpcTransport(const std::string& address) {
 }
 
 absl::StatusOr<std::shared_ptr<Transport>> NewGrpcTransport(const ConnectionOptions& options) {
-  absl::StatusOr<std::shared_ptr<internal::ChannelSource>> channels =
-      internal::ChannelSource::Create(options, Arguments(), NewRealTime());
+  // gRPC shares connections between channels that are alike: a number tells them apart.
+  const auto make = [options](int number) {
+    grpc::ChannelArguments arguments = Arguments();
+    arguments.SetInt("headgate.connection", number);
+    return internal::ChannelSource::Create(options, arguments, NewRealTime());
+  };
+  absl::StatusOr<std::shared_ptr<internal::ChannelSource>> channels = make(0);
   if (!channels.ok()) return channels.status();
-  return std::make_shared<GrpcTransport>(*std::move(channels));
+  return std::make_shared<GrpcTransport>(*std::move(channels), make);
 }
 
 }  // namespace headgate::client

@@ -1,4 +1,5 @@
-// CheckOrWait, in virtual time.
+// CheckOrWait with a server that answers at once, in virtual time; wait_in_line_test.cc has the
+// others.
 
 #include <headgate/client.h>
 #include <headgate/fake.h>
@@ -38,7 +39,7 @@ TEST(CheckOrWait, GivesAPermitAtOnceWhereTheWorkIsAllowed) {
 }
 
 TEST(CheckOrWait, AsksAgainNeverBeforeRetryAfterAndAtMostAQuarterLater) {
-  FakeHeadgate headgate;
+  PollingHeadgate headgate;
   for (int i = 0; i < 200; ++i) headgate.Deny(absl::Seconds(4));
   const auto client = NewClient(headgate);
   EXPECT_TRUE(client->CheckOrWait({}, kForever).ok());
@@ -49,7 +50,7 @@ TEST(CheckOrWait, AsksAgainNeverBeforeRetryAfterAndAtMostAQuarterLater) {
 }
 
 std::vector<absl::Duration> WaitsOfSeed(uint64_t seed) {
-  FakeHeadgate headgate;
+  PollingHeadgate headgate;
   for (int i = 0; i < 5; ++i) headgate.Deny(absl::Seconds(4));
   ClientOptions options = Options();
   options.seed = seed;
@@ -63,7 +64,7 @@ TEST(CheckOrWait, JitterFollowsFromTheSeed) {
 }
 
 TEST(CheckOrWait, LooksAgainAfterTheLongestWaitEvenWhenToldToStayAwayForAnHour) {
-  FakeHeadgate headgate;
+  PollingHeadgate headgate;
   headgate.Deny(absl::Hours(1), Reason::kHealth);
   ClientOptions options = Options();
   options.longest_wait = absl::Seconds(10);
@@ -73,7 +74,7 @@ TEST(CheckOrWait, LooksAgainAfterTheLongestWaitEvenWhenToldToStayAwayForAnHour) 
 }
 
 TEST(CheckOrWait, NeverSpinsHoweverSoonItMayComeBack) {
-  FakeHeadgate headgate;
+  PollingHeadgate headgate;
   for (int i = 0; i < 100; ++i) headgate.Deny(absl::Nanoseconds(1));
   EXPECT_TRUE(NewClient(headgate)->CheckOrWait({}, kForever).ok());
   EXPECT_THAT(headgate.time().Waits(), Each(Ge(absl::Milliseconds(1))));
@@ -92,7 +93,7 @@ TEST(CheckOrWait, EndsWithDeadlineExceededWhichSaysWhoAskedAndWhatWasSaid) {
 }
 
 TEST(CheckOrWait, WaitsOutItsTimeWithoutAskingTooEarly) {
-  FakeHeadgate headgate;
+  PollingHeadgate headgate;
   headgate.Deny(absl::Seconds(8));
   const absl::Status status = NewClient(headgate)->CheckOrWait({}, absl::Seconds(5)).status();
   EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
@@ -101,7 +102,7 @@ TEST(CheckOrWait, WaitsOutItsTimeWithoutAskingTooEarly) {
 }
 
 TEST(CheckOrWait, AsksOnceMoreAtTheDeadlineWhenRetryAfterEndsJustBefore) {
-  FakeHeadgate headgate;
+  PollingHeadgate headgate;
   headgate.Deny(absl::Seconds(10) - absl::Nanoseconds(1));
   EXPECT_TRUE(NewClient(headgate)->CheckOrWait({}, absl::Seconds(10)).ok());
   EXPECT_EQ(headgate.time().Waited(), absl::Seconds(10));
@@ -145,7 +146,7 @@ TEST(CheckOrWait, EndsWithTheServersErrors) {
 }
 
 TEST(CheckOrWait, AsksUnderOneRequestIdUntilItIsDone) {
-  FakeHeadgate headgate;
+  PollingHeadgate headgate;
   headgate.Deny(absl::Seconds(1));
   headgate.Deny(absl::Seconds(1));
   const auto client = NewClient(headgate);

@@ -83,9 +83,12 @@ class ResumingTransport final : public PassingTransport {
   int asked_ = 0;
 };
 
+// So the client waits by itself, by its own time, and asks again.
+const line::LineOptions kNobodyWaits = {.max_waiting = 0};
+
 TEST(ClientAndServer, APauseWithoutAnEndIsWaitedOut) {
   RealServer server(Budgets({RateBudget("rows", 10, 10)}),
-                    InProcessOptions{.overrides = InProcessOptions::kKept});
+                    InProcessOptions{.overrides = InProcessOptions::kKept, .lines = kNobodyWaits});
   overrides::CreateRequest pause;
   pause.kind = overrides::Kind::kPause;
   pause.selector.identity = "etl";
@@ -104,7 +107,7 @@ TEST(ClientAndServer, APauseWithoutAnEndIsWaitedOut) {
 }
 
 TEST(ClientAndServer, WaitOfRetryAfterIsEnough) {
-  RealServer server(Budgets({RateBudget("rows", 10, 10)}));
+  RealServer server(Budgets({RateBudget("rows", 10, 10)}), InProcessOptions{.lines = kNobodyWaits});
   const auto client = server.NewClient(Options());
   EXPECT_TRUE(
       client->CheckOrWait({.estimated_cost = 10}, kForever)->Report({.actual_cost = 10}).ok());

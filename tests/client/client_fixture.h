@@ -14,6 +14,7 @@
 namespace headgate::client {
 
 inline constexpr absl::Duration kForever = absl::InfiniteDuration();
+inline constexpr absl::Duration kCheckDeadline = absl::Milliseconds(250);  // by default
 
 inline ClientOptions Options(OnUnreachable on_unreachable = OnUnreachable::Fail()) {
   return {.on_unreachable = on_unreachable, .identity = "backfill:etl"};
@@ -29,6 +30,12 @@ inline std::unique_ptr<Client> NewClient(FakeHeadgate& headgate,
                                          const ClientOptions& options = Options()) {
   return Take(headgate.NewClient(options));
 }
+
+// A server that knows no max_wait, or lets nobody wait: it answers each Check at once.
+class PollingHeadgate : public FakeHeadgate {
+ public:
+  PollingHeadgate() { SetWaiting(Waiting::kInClient); }
+};
 
 // Generous: it passes in an instant unless something is broken.
 inline bool Flushed(Client& client) { return client.Flush(absl::Seconds(60)); }

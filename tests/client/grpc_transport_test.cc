@@ -62,7 +62,8 @@ TEST(GrpcTransport, SendsAllOfARequest) {
                            .pattern = "insert-orders",
                            .tags = {{"team", "data"}},
                            .request_id = "r1",
-                           .validate_only = true})
+                           .validate_only = true,
+                           .max_wait = absl::Milliseconds(1500)})
                   .ok());
   const v1::CheckRequest sent = server.checks().front();
   EXPECT_EQ(sent.identity(), "job-7:etl");
@@ -73,12 +74,15 @@ TEST(GrpcTransport, SendsAllOfARequest) {
   EXPECT_EQ(sent.tags().at("team"), "data");
   EXPECT_EQ(sent.request_id(), "r1");
   EXPECT_TRUE(sent.validate_only());
+  EXPECT_EQ(sent.max_wait().seconds(), 1);
+  EXPECT_EQ(sent.max_wait().nanos(), 500'000'000);
 }
 
 TEST(GrpcTransport, TellsAMissingEstimateFromZero) {
   ScriptedServer server;
   EXPECT_TRUE(Connect(OptionsFor(server.address()))->Check({}).ok());
   EXPECT_FALSE(server.checks().front().has_estimated_cost());
+  EXPECT_FALSE(server.checks().front().has_max_wait());
 }
 
 TEST(GrpcTransport, ClientsSeedThemselvesSoThatTheirRequestIdsDiffer) {
@@ -115,6 +119,7 @@ v1::Decision HealthDenial() {
   decision.set_message("held back by replication lag");
   decision.set_priority(3);
   decision.set_chunk_scale(0.25);
+  decision.mutable_waited()->set_seconds(3);
   return decision;
 }
 
@@ -131,6 +136,7 @@ TEST(GrpcTransport, ReadsAllOfAnAnswer) {
   EXPECT_EQ(answer->message, "held back by replication lag");
   EXPECT_EQ(answer->priority, 3);
   EXPECT_EQ(answer->chunk_scale, 0.25);
+  EXPECT_EQ(answer->waited, absl::Seconds(3));
   EXPECT_FALSE(answer->local);
 }
 

@@ -27,7 +27,7 @@
 
 namespace headgate {
 
-class ScriptedServer final : public v1::ThrottlerService::Service {
+class ScriptedServer : public v1::ThrottlerService::Service {
  public:
   using Handler = std::function<grpc::Status(grpc::ServerContext&, const v1::CheckRequest&,
                                              v1::CheckResponse&)>;

@@ -22,8 +22,6 @@ using ::testing::Le;
 using ::testing::Lt;
 using ::testing::SizeIs;
 
-constexpr absl::Duration kCheckDeadline = absl::Milliseconds(250);
-
 void Disconnect(FakeHeadgate& headgate) { headgate.SetNetwork(FakeHeadgate::Network::kDown); }
 
 TEST(Retry, OfUnavailableHappensWithinTheDeadlineUnderTheSameRequestId) {

@@ -53,6 +53,8 @@ struct CheckArguments {
   WorkArguments work;
   std::string request_id;
   DryRun dry_run = DryRun::kNo;
+  // Wait in the server for so long; absent: be answered at once.
+  std::optional<absl::Duration> max_wait;
   std::optional<absl::Duration> wait;  // absent: ask once
 };
 

@@ -19,6 +19,16 @@ absl::StatusOr<absl::Duration> ParseWait(const std::string& text) {
   return DurationFromText(text);
 }
 
+// What the server takes; it says the same, in the API's words.
+absl::StatusOr<absl::Duration> ParseMaxWait(const std::string& text) {
+  absl::StatusOr<absl::Duration> wait = DurationFromText(text);
+  if (wait.ok() && *wait > absl::Hours(1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", Escaped(text), "' is more than 1h; --wait may be longer"));
+  }
+  return wait;
+}
+
 void ParseTag(const std::string& tag, WorkArguments& work) {
   const size_t equals = tag.find('=');
   if (equals == std::string::npos || equals == 0) {
@@ -63,10 +73,15 @@ CLI::App* AddCheck(CLI::App& app, CheckArguments& check) {
   command->add_option("identity", check.work.identity, "who asks, such as job-7:etl")->required();
   AddWork(*command, check.work);
   command->add_option("--request-id", check.request_id, "makes a repeated Check count once");
-  command->add_flag_callback(
+  CLI::Option* const dry_run = command->add_flag_callback(
       "--dry-run", [&check] { check.dry_run = DryRun::kYes; }, "answer, but charge nothing");
-  AddParsed<absl::Duration>(*command, "--wait", "DURATION", check.wait, ParseWait,
-                            "ask again until allowed, for so long or `forever`");
+  CLI::Option* const wait =
+      AddParsed<absl::Duration>(*command, "--wait", "DURATION", check.wait, ParseWait,
+                                "wait until allowed, for so long or `forever`");
+  AddParsed<absl::Duration>(*command, "--max-wait", "DURATION", check.max_wait, ParseMaxWait,
+                            "ask once, and wait in the server's line for so long, at most 1h")
+      ->excludes(dry_run)
+      ->excludes(wait);
   return command;
 }
 

@@ -7,6 +7,7 @@
 #include "client/cli/connection/connection.h"
 #include "client/cli/connection/permit_waiter.h"
 #include "client/cli/output/decision_text.h"
+#include "client/cli/output/proto_text.h"
 
 namespace headgate::cli {
 namespace {
@@ -15,7 +16,12 @@ absl::StatusOr<v1::CheckResponse> AskOnce(const Globals& globals, const CheckArg
   v1::CheckRequest request = ToProto(globals, arguments.work);
   request.set_request_id(arguments.request_id);
   request.set_validate_only(arguments.dry_run == DryRun::kYes);
-  return Connection(globals).Call(&v1::ThrottlerService::Stub::Check, request);
+  Globals patient = globals;
+  if (arguments.max_wait) {
+    SetDuration(*arguments.max_wait, *request.mutable_max_wait());
+    patient.timeout += *arguments.max_wait;
+  }
+  return Connection(patient).Call(&v1::ThrottlerService::Stub::Check, request);
 }
 
 absl::StatusOr<v1::CheckResponse> AskUntilAllowed(const Globals& globals,

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/arguments/server_address.h"
+#include "client/cli/connection/http_probe.h"
 #include "client/cli/connection/tls_probe.h"
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/output/value_text.h"
@@ -20,6 +21,10 @@ namespace {
 
 constexpr int kMaxAnswerBytes = 64 << 20;
 constexpr absl::Duration kMaxProbeTime = absl::Seconds(2);
+
+constexpr char kSpeaksHttp1[] =
+    "what answers there speaks HTTP/1, such as headgated's HTTP port; give the address of its gRPC "
+    "port (server.grpc_address)";
 
 // As the SDK has them: gRPC's own pauses between attempts to connect grow to two minutes.
 constexpr int kFirstReconnectMs = 100;
@@ -75,12 +80,21 @@ absl::Status DescribeUnreachable(const absl::Status& status, const std::string& 
   }
 }
 
-absl::Status WithTlsReason(absl::Status status, const Globals& globals) {
-  if (!absl::IsUnavailable(status)) return status;
-  const std::string why = WhyNoTls(OptionsOf(globals), std::min(globals.timeout, kMaxProbeTime));
-  if (why.empty()) return status;
-  return absl::UnavailableError(
-      absl::StrCat("cannot reach ", WithPort(globals.address), ": ", why));
+absl::Status WithReason(absl::Status status, const Globals& globals) {
+  const bool late = absl::IsDeadlineExceeded(status);
+  if (!late && !absl::IsUnavailable(status)) return status;
+  const absl::Duration limit = std::min(globals.timeout, kMaxProbeTime);
+  const client::ConnectionOptions options = OptionsOf(globals);
+  const auto unreachable = [&](std::string_view why) {
+    return absl::UnavailableError(absl::StrCat("cannot reach ", options.address, ": ", Sv(why)));
+  };
+  // TLS that failed would have been told of at once.
+  if (late && !SpeaksHttp1(options.address, limit)) return status;
+  const TlsFinding tls = ProbeTls(options, limit);
+  // A server that speaks TLS is not asked in plaintext, which it would log as an error.
+  const bool http1 = !tls.speaks_tls && (late || SpeaksHttp1(options.address, limit));
+  if (http1) return unreachable(kSpeaksHttp1);
+  return late || tls.why.empty() ? status : unreachable(tls.why);
 }
 
 Connection::Connection(const Globals& globals, const std::shared_ptr<client::TimeSource>& time)
@@ -101,7 +115,7 @@ absl::Status Connection::ToStatus(const grpc::Status& status) const {
   }
   const absl::Status error(static_cast<absl::StatusCode>(status.error_code()),
                            status.error_message());
-  return WithTlsReason(DescribeUnreachable(error, address_, timeout()), globals_);
+  return WithReason(DescribeUnreachable(error, address_, timeout()), globals_);
 }
 
 }  // namespace headgate::cli

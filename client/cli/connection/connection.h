@@ -39,8 +39,9 @@ void SetDeadline(grpc::ClientContext& context, absl::Duration timeout);
 absl::Status DescribeUnreachable(const absl::Status& status, const std::string& address,
                                  absl::Duration timeout);
 
-// The error again; where TLS is why the server could not be reached, it says so.
-absl::Status WithTlsReason(absl::Status status, const Globals& globals);
+// The error again. Where the server could not be reached or did not answer, and a look at what is
+// really there tells why, such as TLS or a port for HTTP/1, it says so.
+absl::Status WithReason(absl::Status status, const Globals& globals);
 
 class Connection {
  public:

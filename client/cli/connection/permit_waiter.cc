@@ -143,7 +143,7 @@ absl::StatusOr<client::Permit> PermitWaiter::Wait(const client::CheckRequest& re
   absl::StatusOr<client::Permit> permit = client_->CheckOrWait(request, most);
   // All other errors are the SDK's own, and say more than that there was no answer.
   if (!permit.ok() && permit.status() == recorder_->last_error()) {
-    return WithTlsReason(
+    return WithReason(
         DescribeUnreachable(permit.status(), WithPort(globals_.address), globals_.timeout),
         globals_);
   }

@@ -1,11 +1,9 @@
 #include "client/cli/connection/tls_probe.h"
 
 #include <arpa/inet.h>
-#include <netdb.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
-#include <sys/socket.h>
 
 #include <csignal>
 #include <memory>
@@ -13,6 +11,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/connection/dial.h"
 #include "common/file_descriptor.h"
 #include "common/freed.h"
 #include "common/host_port.h"
@@ -22,7 +21,6 @@ namespace {
 
 using Context = std::unique_ptr<SSL_CTX, Freed<SSL_CTX_free>>;
 using Session = std::unique_ptr<SSL, Freed<SSL_free>>;
-using Addresses = std::unique_ptr<addrinfo, Freed<freeaddrinfo>>;
 
 // Blocks SIGPIPE, because OpenSSL writes to a connection that the other end may have closed.
 class NoSigpipe {
@@ -47,26 +45,6 @@ class NoSigpipe {
 constexpr char kSpeaksNoTls[] = "the server speaks no TLS; try without --tls";
 constexpr char kClosesAtOnce[] =
     "the server closes the connection at once: it may be full (server.max_connections) or stopping";
-
-// Nothing: nobody listens.
-FileDescriptor Connect(const HostPort& to, absl::Duration timeout) {
-  addrinfo hints = {};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(to.host.c_str(), std::to_string(to.port).c_str(), &hints, &found) != 0) {
-    return {};
-  }
-  const Addresses addresses(found);
-  const timeval limit = absl::ToTimeval(timeout);
-  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
-    FileDescriptor opened(socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol));
-    if (!opened.ok()) continue;
-    setsockopt(opened.number(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-    setsockopt(opened.number(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-    if (connect(opened.number(), at->ai_addr, at->ai_addrlen) == 0) return opened;
-  }
-  return {};
-}
 
 Context NewContext(const client::TlsOptions* tls) {
   Context context(SSL_CTX_new(TLS_client_method()));
@@ -145,6 +123,14 @@ bool IsClosed(SSL* session, int result) {
 // something has come.
 bool HasSaidNothing(SSL* session) { return BIO_number_read(SSL_get_rbio(session)) == 0; }
 
+// With an alert or a hello. Without one the session stays where it was when it sent its own hello,
+// whatever else has come.
+bool HasAnsweredInTls(const SSL* session) {
+  if (AlertIn(ERR_peek_last_error()) >= 0) return true;
+  const OSSL_HANDSHAKE_STATE state = SSL_get_state(session);
+  return state != TLS_ST_BEFORE && state != TLS_ST_CW_CLNT_HELLO;
+}
+
 std::string WhyFailed(SSL* session, int result) {
   const long verified = SSL_get_verify_result(session);
   if (IsUnknownAuthority(verified)) {
@@ -191,15 +177,15 @@ std::string WhyRefused(SSL* session) {
 
 }  // namespace
 
-std::string WhyNoTls(const client::ConnectionOptions& options, absl::Duration timeout) {
+TlsFinding ProbeTls(const client::ConnectionOptions& options, absl::Duration timeout) {
   const std::optional<HostPort> to = ParseHostPort(options.address);
-  if (!to.has_value()) return "";
-  const FileDescriptor connection = Connect(*to, timeout);
-  if (!connection.ok()) return "";
+  if (!to.has_value()) return {};
+  const FileDescriptor connection = Dial(*to, timeout);
+  if (!connection.ok()) return {};
   const client::TlsOptions* const tls = options.tls.has_value() ? &*options.tls : nullptr;
   const NoSigpipe no_sigpipe;
   ERR_clear_error();
-  std::string why;
+  TlsFinding found;
   {
     const Context context = NewContext(tls);
     const Session session(context == nullptr ? nullptr : SSL_new(context.get()));
@@ -211,17 +197,18 @@ std::string WhyNoTls(const client::ConnectionOptions& options, absl::Duration ti
       SSL_set_fd(session.get(), connection.number());
       const int result = SSL_connect(session.get());
       const bool shaken = result == 1;
+      found.speaks_tls = shaken || HasAnsweredInTls(session.get());
       if (tls != nullptr) {
-        why = shaken ? WhyRefused(session.get()) : WhyFailed(session.get(), result);
-      } else if (shaken || AlertIn(ERR_peek_last_error()) >= 0) {
-        why = "the server speaks TLS; give --tls";
+        found.why = shaken ? WhyRefused(session.get()) : WhyFailed(session.get(), result);
+      } else if (found.speaks_tls) {
+        found.why = "the server speaks TLS; give --tls";
       } else if (IsClosed(session.get(), result) && HasSaidNothing(session.get())) {
-        why = kClosesAtOnce;
+        found.why = kClosesAtOnce;
       }
     }
   }
   ERR_clear_error();
-  return why;
+  return found;
 }
 
 }  // namespace headgate::cli

@@ -4,7 +4,7 @@
 // Makes one handshake of its own, by OpenSSL, and sends nothing over it. It takes as long as the
 // timeout at most, and is done once a call has failed.
 //
-//   std::string why = WhyNoTls({.address = "headgate:8081", .tls = ...}, absl::Seconds(2));
+//   std::string why = ProbeTls({.address = "headgate:8081", .tls = ...}, absl::Seconds(2)).why;
 
 #pragma once
 
@@ -16,8 +16,14 @@
 
 namespace headgate::cli {
 
-// A line for a person, such as "its certificate has expired"; where several causes look alike, it
-// names them all. Empty: TLS is not the reason, or the address is not of the form host:port.
-std::string WhyNoTls(const client::ConnectionOptions& options, absl::Duration timeout);
+struct TlsFinding {
+  bool speaks_tls = false;  // there was an answer, and it was TLS, be it a refusal
+  // A line for a person, such as "its certificate has expired"; where several causes look alike, it
+  // names them all. Empty: TLS is not the reason.
+  std::string why = {};
+};
+
+// Nothing is found where nobody listens, or the address is not of the form host:port.
+TlsFinding ProbeTls(const client::ConnectionOptions& options, absl::Duration timeout);
 
 }  // namespace headgate::cli

@@ -66,6 +66,23 @@ Table Buckets(const v1::ExplainResponse& explanation) {
   return table;
 }
 
+// Where others wait already, and where this Check would stand.
+Table Lines(const v1::ExplainResponse& explanation) {
+  Table table(
+      Titles("OTHERS WAIT FOR,>WAITING,>LONGEST,>YOUR PLACE,>PRIORITY,>COST AHEAD,>YOUR TURN IN"));
+  for (const v1::LineState& line : explanation.lines()) {
+    table.Add(
+        {{line.waits_for()},
+         {absl::StrCat(line.waiting())},
+         {ShortDuration(FromProto(line.longest_waited()))},
+         {absl::StrCat(line.position())},
+         {absl::StrCat(line.priority())},
+         {line.unit() == v1::BUDGET_UNIT_UNSPECIFIED ? "" : Amount(line.cost_ahead(), line.unit())},
+         {line.has_expected_turn() ? ShortDuration(FromProto(line.expected_turn())) : "unknown"}});
+  }
+  return table;
+}
+
 Cell Effect(const v1::MatchedRule& rule) {
   if (rule.effect() == v1::RULE_EFFECT_APPLIED) return {"applies", Paint::kGood};
   return {absl::StrCat("overruled by '", rule.overruled_by(), "': ", rule.overruled_because()),
@@ -104,6 +121,8 @@ std::string ExplanationText(const v1::ExplainResponse& explanation, Colours colo
   } else {
     absl::StrAppend(&text, "\n", Buckets(explanation).Text(colours));
   }
+  const Table lines = Lines(explanation);
+  if (!lines.empty()) absl::StrAppend(&text, "\n", lines.Text(colours));
   if (!explanation.to_be_allowed().empty()) absl::StrAppend(&text, "\nto be allowed:\n");
   for (const std::string& sentence : explanation.to_be_allowed()) {
     absl::StrAppend(&text, "  - ", Escaped(sentence), "\n");

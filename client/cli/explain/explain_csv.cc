@@ -72,6 +72,13 @@ std::vector<Cell> BucketRow(const v1::ExplainResponse& explanation, const v1::Bu
   row.push_back({Rfc3339(owed, bucket.reported_debt().reported_at())});
   row.push_back({owed ? ExactNumber(bucket.reported_debt().reported()) : ""});
   row.push_back({Seconds(owed, bucket.reported_debt().owed_for())});
+  if (!bucket.has_line()) return row;
+  const v1::LineState& line = bucket.line();
+  row.push_back({absl::StrCat(line.waiting())});
+  row.push_back({Seconds(line.has_longest_waited(), line.longest_waited())});
+  row.push_back({absl::StrCat(line.position())});
+  row.push_back({Seconds(line.has_expected_turn(), line.expected_turn())});
+  row.push_back({ExactNumber(line.cost_ahead())});
   return row;
 }
 
@@ -97,7 +104,7 @@ Table ExplanationCsv(const v1::ExplainResponse& explanation) {
   Table table(Titles(
       "verdict,budget,bucket,rule,cost,debt,burst,rate,speed,max_cost,outstanding,max_"
       "concurrency,room_in_s,reason,reject_ratio,ask_again,limit_kind,advice,unit,owed_since,"
-      "owed_report,owed_for_s"));
+      "owed_report,owed_for_s,waiting,longest_waited_s,position,expected_turn_s,cost_ahead"));
   std::vector<Refusal> refusals = RefusalsOf(explanation);
   for (const v1::BucketState& bucket : explanation.buckets()) {
     table.Add(BucketRow(explanation, bucket, refusals));

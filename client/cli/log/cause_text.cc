@@ -57,6 +57,7 @@ std::string CauseText(const v1::DenialCause& cause) {
                         cause.reason() == v1::REASON_REJECT_RATIO ? ", by chance" : "");
   }
   if (cause.limit_kind() == v1::LIMIT_KIND_PERMITS) return "its share of permits";
+  if (cause.limit_kind() == v1::LIMIT_KIND_LINE_FULL) return "too many waited already";
   return OfBudget(cause);
 }
 

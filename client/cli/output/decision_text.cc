@@ -61,6 +61,9 @@ Table Facts(const v1::Decision& decision) {
     facts.Add(
         {{"probe"}, {"let through to be measured: report it, and later ones are predicted by it"}});
   }
+  if (decision.has_waited()) {
+    facts.Add({{"waited"}, {ShortDuration(FromProto(decision.waited()))}});
+  }
   if (decision.verdict() == v1::VERDICT_DENIED) {
     facts.Add({{"retry after"}, {RetryAfter(decision)}});
   }
@@ -121,7 +124,8 @@ Table DecisionCsv(const v1::Decision& decision) {
   Table table(
       Titles("verdict,reason,permit_id,predicted_cost,retry_after_s,priority,chunk_scale,"
              "violations,health_profile,health_state,health_speed,health_pressure,health_signal,"
-             "sample_age_s,message,predicted_busy_time_s,probe,owed_since,owed_report,owed_for_s"));
+             "sample_age_s,message,predicted_busy_time_s,probe,owed_since,owed_report,owed_for_s,"
+             "waited_s"));
   const bool health = decision.has_health();
   const v1::Health& h = decision.health();
   const auto owes = std::find_if(decision.violations().begin(), decision.violations().end(),
@@ -148,7 +152,8 @@ Table DecisionCsv(const v1::Decision& decision) {
              {decision.probe() ? "true" : "false"},
              {Rfc3339(owed, debt.reported_at())},
              {owed ? ExactNumber(debt.reported()) : ""},
-             {Seconds(owed, debt.owed_for())}});
+             {Seconds(owed, debt.owed_for())},
+             {Seconds(decision.has_waited(), decision.waited())}});
   return table;
 }
 

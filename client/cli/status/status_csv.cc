@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/output/line_text.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/value_text.h"
 #include "client/cli/status/status_text.h"
@@ -69,6 +70,41 @@ void AddPermits(const v1::GetStatusResponse& status, Table& table) {
          .value = absl::StrCat(holder.permits()),
          .detail = absl::StrCat("turned away ", holder.turned_away())},
         table);
+  }
+}
+
+void AddWaiting(const v1::GetStatusResponse& status, Table& table) {
+  if (!status.has_waiting()) return;
+  const v1::WaitingStatus& waiting = status.waiting();
+  const auto count = [&table](const char* kind, int64_t value) {
+    Add({.kind = kind, .value = absl::StrCat(value)}, table);
+  };
+  Add({.kind = "waiting",
+       .value = absl::StrCat(waiting.waiting()),
+       .age_s = Seconds(waiting.has_longest_waited(), waiting.longest_waited())},
+      table);
+  count("waiting_most", waiting.max_waiting());
+  count("waiting_admitted", waiting.admitted());
+  count("waiting_timed_out", waiting.timed_out());
+  count("waiting_left", waiting.left());
+  count("waiting_turned_away", waiting.turned_away());
+  for (const v1::LineStatus& line : waiting.longest()) {
+    Add({.kind = "line",
+         .target = line.target(),
+         .name = WaitsFor(line),
+         .value = absl::StrCat(line.waiting()),
+         .age_s = Seconds(line.has_longest_waited(), line.longest_waited())},
+        table);
+    for (const v1::LineWaiter& waiter : line.next()) {
+      Add({.kind = "waiter",
+           .target = line.target(),
+           .name = waiter.identity(),
+           .state = absl::StrCat("place ", waiter.position()),
+           .value = ExactNumber(waiter.cost()),
+           .age_s = Seconds(true, waiter.waited()),
+           .detail = WaitsFor(line)},
+          table);
+    }
   }
 }
 
@@ -210,6 +246,7 @@ Table StatusCsv(const v1::GetStatusResponse& status) {
   Add({.kind = "buckets_capacity", .value = absl::StrCat(status.buckets_capacity())}, table);
   Add({.kind = "live_evictions", .value = absl::StrCat(status.live_evictions())}, table);
   AddPermits(status, table);
+  AddWaiting(status, table);
   AddThrottleLog(status.throttle_log(), table);
   AddOverrides(status, table);
   AddSnapshot(status, table);

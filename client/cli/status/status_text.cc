@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "client/cli/output/line_text.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/server_text.h"
 #include "client/cli/output/terminal_text.h"
@@ -201,9 +202,11 @@ std::string StatusText(const v1::GetStatusResponse& status, const std::string& a
                   ConfigText(status.config(), colours), "permits outstanding ",
                   status.permits_outstanding(), "; buckets owing ", status.buckets_owing(), " of ",
                   status.buckets_capacity(), ", evicted while owing ", status.live_evictions(),
-                  "\n", PermitsText(status.permits(), colours),
+                  "\n", PermitsText(status.permits(), colours), WaitingText(status, colours),
                   ThrottleLogText(status.throttle_log(), colours), OverridesText(status, colours),
                   SnapshotText(status, colours), TransportText(status, colours));
+  const Table lines = Lines(status.waiting().longest());
+  if (!lines.empty()) absl::StrAppend(&text, "\n", lines.Text(colours));
   for (const v1::TargetStatus& target : status.targets()) {
     const std::string name =
         target.name().empty() ? "target without a name" : absl::StrCat("target ", target.name());

@@ -26,6 +26,7 @@ struct TopAnswers {
   v1::GetStatusResponse status;
   v1::ListBudgetsResponse budgets;
   v1::ListBucketsResponse buckets;
+  v1::ListLinesResponse lines;  // none from a server that is older
 };
 
 class TopFetch {

@@ -2,10 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/output/console.h"
+#include "client/cli/output/line_text.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/server_text.h"
 #include "client/cli/output/terminal_text.h"
@@ -94,6 +99,44 @@ std::string TargetText(const v1::TargetStatus& target, Colours colours) {
       "\n");
 }
 
+// The columns of a line come after those that budgets and buckets have.
+void AddLine(const v1::LineStatus& line, Table& table) {
+  constexpr size_t kUnit = 12;
+  constexpr size_t kWaitsFor = 14;
+  const auto row = [&](const char* kind) {
+    std::vector<Cell> cells = {{kind}, {line.target()}, {line.budget()}, {line.bucket()}};
+    cells.resize(kWaitsFor);
+    cells[kUnit] = {Word(line.unit())};
+    cells.push_back({WaitsFor(line)});
+    return cells;
+  };
+  std::vector<Cell> cells = row("line");
+  for (Cell& cell : std::vector<Cell>{{absl::StrCat(line.waiting())},
+                                      {Seconds(line.has_longest_waited(), line.longest_waited())},
+                                      {Seconds(line.has_expected_turn(), line.expected_turn())},
+                                      {},
+                                      {ExactNumber(line.cost())}}) {
+    cells.push_back(std::move(cell));
+  }
+  table.Add(std::move(cells));
+  for (const v1::LineWaiter& waiter : line.next()) {
+    cells = row("waiter");
+    for (Cell& cell :
+         std::vector<Cell>{{},
+                           {},
+                           {Seconds(waiter.has_expected_turn(), waiter.expected_turn())},
+                           {waiter.identity()},
+                           {ExactNumber(waiter.cost())},
+                           {Seconds(waiter.has_waited(), waiter.waited())},
+                           {absl::StrCat(waiter.position())},
+                           {Seconds(waiter.has_max_wait_left(), waiter.max_wait_left())},
+                           {absl::StrCat(waiter.priority())}}) {
+      cells.push_back(std::move(cell));
+    }
+    table.Add(std::move(cells));
+  }
+}
+
 }  // namespace
 
 std::string Bar(double share) {
@@ -110,14 +153,18 @@ std::string TopText(const TopAnswers& answers, const std::string& address, Colou
   std::string text = absl::StrCat(
       "headgated ", Escaped(status.version()), " at ", address, "; permits outstanding ",
       status.permits_outstanding(), "; buckets owing ", status.buckets_owing(), " of ",
-      status.buckets_capacity(), "\n", StopsText(status.overrides(), colours),
-      ConfigText(status.config(), colours), "\n");
+      status.buckets_capacity(), "\n", WaitingText(status, colours),
+      StopsText(status.overrides(), colours), ConfigText(status.config(), colours), "\n");
   for (const v1::TargetStatus& target : status.targets()) {
     absl::StrAppend(&text, TargetText(target, colours));
   }
   const Table budgets = Budgets(answers);
   absl::StrAppend(&text, budgets.empty() ? "there are no budgets\n" : budgets.Text(colours));
   if (!answers.budgets.next_page_token().empty()) absl::StrAppend(&text, "and more budgets\n");
+  const Table lines = Lines(answers.lines.lines());
+  if (!lines.empty()) absl::StrAppend(&text, "\n", lines.Text(colours));
+  const int64_t left_out = answers.lines.lines_in_all() - answers.lines.lines_size();
+  if (left_out > 0) absl::StrAppend(&text, "and ", left_out, " more lines\n");
   const Table buckets = Buckets(answers);
   if (!buckets.empty()) absl::StrAppend(&text, "\n", buckets.Text(colours));
   return text;
@@ -126,7 +173,8 @@ std::string TopText(const TopAnswers& answers, const std::string& address, Colou
 Table TopCsv(const TopAnswers& answers) {
   Table table(Titles(
       "kind,target,budget,bucket,mode,debt,burst,rate,speed,outstanding,fill,empty_in_s,unit,"
-      "overruns"));
+      "overruns,waits_for,waiting,longest_waited_s,expected_turn_s,identity,cost,waited_s,"
+      "position,max_wait_left_s,priority"));
   for (const v1::BudgetStatus& budget : answers.budgets.budgets()) {
     table.Add({{"budget"},
                {budget.target()},
@@ -158,13 +206,14 @@ Table TopCsv(const TopAnswers& answers) {
                {Seconds(bucket.has_empty_in(), bucket.empty_in())},
                {Word(bucket.unit())}});
   }
+  for (const v1::LineStatus& line : answers.lines.lines()) AddLine(line, table);
   return table;
 }
 
 std::string TopJson(const TopAnswers& answers) {
-  return absl::StrCat("{\"status\": ", Json(answers.status),
-                      ", \"budgets\": ", Json(answers.budgets),
-                      ", \"buckets\": ", Json(answers.buckets), "}\n");
+  return absl::StrCat(
+      "{\"status\": ", Json(answers.status), ", \"budgets\": ", Json(answers.budgets),
+      ", \"buckets\": ", Json(answers.buckets), ", \"lines\": ", Json(answers.lines), "}\n");
 }
 
 }  // namespace headgate::cli

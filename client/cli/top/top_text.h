@@ -11,13 +11,13 @@
 
 namespace headgate::cli {
 
-// Health, budgets with bars of debt, the fullest buckets. Not cut to any width.
+// Health, budgets with bars of debt, who waits, the fullest buckets. Not cut to any width.
 std::string TopText(const TopAnswers& answers, const std::string& address, Colours colours);
 
-// Budgets, then buckets; the first column tells them apart.
+// Budgets, buckets, lines and who waits in them; the first column tells them apart.
 Table TopCsv(const TopAnswers& answers);
 
-// Of the three responses as the API has them.
+// Of the responses as the API has them.
 std::string TopJson(const TopAnswers& answers);
 
 // "##########..........  50%" of a share, which may be above 1.

@@ -40,6 +40,9 @@ struct CheckRequest {
   // so that it may retry.
   std::string request_id = {};
   bool validate_only = false;  // answer without charging anything and without a permit
+  // How long the Check may wait in the server for its fair turn, at most an hour; zero: it is
+  // answered at once. CheckOrWait sets it by itself.
+  absl::Duration max_wait = {};
 };
 
 enum class Verdict { kAllowed, kDenied };
@@ -54,8 +57,10 @@ enum class Reason {
   kMaxCost,
   kMaxConcurrency,
   kCapacity,
-  kPermits,  // the caller has its share of the server's permits
-  kUnknown,  // of a server newer than this client
+  kPermits,   // the caller has its share of the server's permits
+  kLine,      // others wait, and are before it
+  kLineFull,  // it would have waited, but too many wait already
+  kUnknown,   // of a server newer than this client
 };
 
 enum class LimitKind {
@@ -67,6 +72,8 @@ enum class LimitKind {
   kMaxConcurrency,
   kProbe,
   kPermits,
+  kLine,
+  kLineFull,
   kUnknown,  // of a server newer than this client
 };
 
@@ -129,6 +136,8 @@ struct Answer {
   int priority = 0;
   // Advice: multiply the size of the next chunk by this.
   std::optional<double> chunk_scale = {};
+  // How long this Check waited in the server. Absent: it was answered at once.
+  std::optional<absl::Duration> waited = {};
   bool local = false;  // Headgate was unreachable: this is what OnUnreachable says
 
   bool allowed() const { return verdict == Verdict::kAllowed; }

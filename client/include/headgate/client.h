@@ -1,10 +1,16 @@
 // Client: a job's side of Headgate. Ask before each chunk of work, say afterwards what it cost.
 //
 // Guarantees:
-// - CheckOrWait asks again when the server said it may, never before (but see longest_wait), and up
-//   to a quarter later, so that jobs that were refused together do not come back together.
-// - No call blocks longer than it was told to. Check takes at most check_deadline, CheckOrWait at
-//   most that much more than it may wait, Report no time at all.
+// - CheckOrWait waits in the server's line for its fair turn, in slices of at most 30 s. With a
+// server
+//   that lets nobody wait it asks again when the server said it may, never before (but see
+//   longest_wait), and up to a quarter later, so that jobs that were refused together do not come
+//   back together.
+// - A server that stops sends away those who wait. CheckOrWait comes back to the next one for up to
+//   longest_wait, whatever `on_unreachable` says.
+// - No call blocks longer than it was told to. Check and CheckOrWait take at most check_deadline
+// more
+//   than they may wait, Report no time at all.
 // - Only UNAVAILABLE is retried, which a call is that the server cuts when it stops; and under one
 //   request id: a Check that is retried is charged once.
 // - What happens while Headgate is unreachable is what `on_unreachable` says, nothing else.
@@ -79,10 +85,10 @@ struct ClientOptions {
   OnUnreachable on_unreachable;  // required
   std::string identity = {};     // of Checks that name none
   std::string target = {};       // of Checks that name none
-  // For one answer, retries included.
+  // For one answer, retries included, beyond the time for which it may wait in the server.
   absl::Duration check_deadline = absl::Milliseconds(250);
-  // CheckOrWait asks again after this long at most, whatever retry_after says: meanwhile the
-  // database may have recovered, or the rules been changed.
+  // Where CheckOrWait does not wait in the server, it asks again after this long at most, whatever
+  // retry_after says: meanwhile the database may have recovered, or the rules been changed.
   absl::Duration longest_wait = absl::Seconds(10);
   // Once Headgate was unreachable, Proceed and FloorRate decide without asking for this long, so
   // that an outage does not cost each chunk a deadline.

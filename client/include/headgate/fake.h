@@ -4,6 +4,10 @@
 // asked and told. Clients made by it tell the time by FakeTime, which is virtual: a wait is over at
 // once, and moves the time.
 //
+// As the real one it lets a Check with max_wait wait in its line: one that is denied for a time
+// waits until that is over or its own time is up, and then gets what comes next. CheckOrWait waits
+// so. What is left of a scripted denial when a Check's time is up is for the next Check.
+//
 // Reports come in the background even here: call Client::Flush before looking at them.
 //
 // Thread-safe. Clients may outlive it.
@@ -13,7 +17,7 @@
 //   headgate.Deny(absl::Seconds(3));           // the next Check; the one after is allowed
 //   RunBackfill(**client);                     // the code under test
 //   (*client)->Flush(absl::Seconds(10));
-//   EXPECT_EQ(headgate.reports().size(), headgate.checks().size() - 1);
+//   EXPECT_THAT(headgate.outstanding(), testing::IsEmpty());  // every permit was reported
 //   EXPECT_GE(headgate.time().Waited(), absl::Seconds(3));
 
 #ifndef HEADGATE_FAKE_H_
@@ -76,6 +80,10 @@ class FakeHeadgate {
   // Whether calls arrive at all. Those that do not are UNAVAILABLE, and not remembered.
   enum class Network { kUp, kDown };
   void SetNetwork(Network network);
+  // Where a Check waits that may: in the line of this server, at first; or, as with a server that
+  // knows no max_wait and answers each Check at once, in the client.
+  enum class Waiting { kInServer, kInClient };
+  void SetWaiting(Waiting waiting);
 
   // What arrived, oldest first.
   std::vector<CheckRequest> checks() const;
@@ -85,6 +93,7 @@ class FakeHeadgate {
 
  private:
   class Server;
+  class Line;
 
   const std::shared_ptr<FakeTime> time_;
   const std::shared_ptr<Server> server_;

@@ -85,6 +85,16 @@ TEST(Arguments, CheckTakesEverythingThatDescribesTheWork) {
   EXPECT_EQ(check.wait, absl::Minutes(90));
 }
 
+TEST(Arguments, CheckWaitsInTheServerForAnHourAtMost) {
+  EXPECT_EQ(ParseAs<CheckArguments>({"check", "job", "--max-wait", "1h"}).max_wait, absl::Hours(1));
+  EXPECT_EQ(ParseAs<CheckArguments>({"check", "job"}).max_wait, std::nullopt);
+  EXPECT_THAT(Refusal({"check", "job", "--max-wait", "1h1s"}), HasSubstr("more than 1h"));
+  EXPECT_THAT(Refusal({"check", "job", "--max-wait", "forever"}), HasSubstr("--max-wait"));
+  EXPECT_THAT(Refusal({"check", "job", "--max-wait", "1s", "--wait", "1s"}),
+              HasSubstr("--max-wait"));
+  EXPECT_THAT(Refusal({"check", "job", "--max-wait", "1s", "--dry-run"}), HasSubstr("--max-wait"));
+}
+
 TEST(Arguments, CheckLeavesOutWhatIsNotGiven) {
   const auto check = ParseAs<CheckArguments>({"check", "job"});
   EXPECT_EQ(check.work.cost, std::nullopt);

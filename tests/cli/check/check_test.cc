@@ -8,6 +8,7 @@
 #include "tests/cli/json.h"
 #include "tests/cli/test_server.h"
 #include "tests/testing/silent_server.h"
+#include "tests/testing/subprocess.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate::cli {
@@ -165,11 +166,18 @@ TEST(CheckCommand, WaitsUntilItIsAllowed) {
 }
 
 TEST(CheckCommand, GivesUpWaitingWithTheDenial) {
-  TestServer server(OneBudget(RateBudget("rows", 100, 100)));
+  TestServer server(OneBudget(RateBudget("rows", 0.001, 100)));
   server.Headgate({"check", "job:etl", "--cost", "100"});
-  const Finished check = server.Headgate({"check", "job:etl", "--cost", "1", "--wait", "30ms"});
-  EXPECT_EQ(check.status, 1);
-  EXPECT_THAT(check.out, StartsWith("DENIED by CAPACITY\n"));
+  Subprocess check({HEADGATE_PROGRAM, "check", "job:etl", "--cost", "1", "--wait", "30ms"},
+                   server.Options());
+  // It waits at the server, whose time passes by this alone.
+  EXPECT_TRUE(WaitUntil([&] {
+    server.Advance(absl::Milliseconds(10));
+    return check.HasEnded();
+  }));
+  const Finished finished = check.Wait();
+  EXPECT_EQ(finished.status, 1);
+  EXPECT_THAT(finished.out, StartsWith("DENIED by CAPACITY\n"));
 }
 
 TEST(CheckCommand, DoesNotWaitForWhatWaitingWillNotChange) {
@@ -235,9 +243,9 @@ TEST(CheckCommand, ShowsThePredictedBusyTimeAndItsUnit) {
   EXPECT_THAT(allowed.out, HasSubstr("predicted busy time"));
   const Finished explain = server.Headgate({"explain", "job:etl", "--cost", "700"});
   EXPECT_THAT(explain.out, AllOf(HasSubstr(" 2 s "), HasSubstr(" 0.5 s ")));
-  EXPECT_THAT(
-      server.Headgate({"explain", "job:etl", "-o", "csv"}).out,
-      AllOf(HasSubstr(",unit,owed_since,owed_report,owed_for_s\r\n"), HasSubstr(",BUSY_TIME,")));
+  EXPECT_THAT(server.Headgate({"explain", "job:etl", "-o", "csv"}).out,
+              AllOf(HasSubstr(",unit,owed_since,owed_report,owed_for_s,waiting,"),
+                    HasSubstr(",BUSY_TIME,")));
 }
 
 // "owes 909 s since a Report of 1,000 s": who is locked out by an earlier Report is told so.
@@ -326,7 +334,7 @@ TEST(ExplainCommand, HasTheAdviceInEveryFormat) {
   EXPECT_EQ(json["to_be_allowed"].list_value().values(0).string_value(), advice);
   EXPECT_THAT(server.Headgate({"explain", "job:etl", "--cost", "40", "-o", "csv"}).out,
               HasSubstr("\r\nDENIED,rows,,charge,40,90,100,10,1,,,,3,CAPACITY,0,false,burst,\"" +
-                        advice + "\",COST,,,\r\n"));
+                        advice + "\",COST,,,,,,,,\r\n"));
 }
 
 TEST(ExplainCommand, HasARowForARuleThatDeniesWhatIsChargedToNothing) {
@@ -338,9 +346,9 @@ TEST(ExplainCommand, HasARowForARuleThatDeniesWhatIsChargedToNothing) {
   EXPECT_THAT(csv.out,
               HasSubstr("\r\nDENIED,,,freeze,,,,,,,,,,DENY_RULE,0,,rule,\"rule 'freeze' has to be "
                         "removed, or no longer match this identity; headgate resume lets it "
-                        "through meanwhile\",,,,\r\n"));
+                        "through meanwhile\",,,,,,,,,\r\n"));
   const Finished allowed = server.Headgate({"explain", "job:other", "-o", "csv"});
-  EXPECT_THAT(allowed.out, HasSubstr("\r\nALLOWED,,,,,,,,,,,,,,0,,,,,,,\r\n"));
+  EXPECT_THAT(allowed.out, HasSubstr("\r\nALLOWED,,,,,,,,,,,,,,0,,,,,,,,,,,,\r\n"));
 }
 
 TEST(ExplainCommand, SaysInTheHeadlineWhatChanceRejects) {
@@ -392,7 +400,7 @@ TEST(ExplainCommand, AllowedIsZeroInEveryFormat) {
   const Finished csv = server.Headgate({"explain", "job:etl", "--cost", "40", "-o", "csv"});
   EXPECT_EQ(csv.status, 0);
   EXPECT_THAT(csv.out,
-              HasSubstr("\r\nALLOWED,rows,,charge,40,0,100,10,1,,,,0,,0,false,,,COST,,,\r\n"));
+              HasSubstr("\r\nALLOWED,rows,,charge,40,0,100,10,1,,,,0,,0,false,,,COST,,,,,,,,\r\n"));
 }
 
 }  // namespace

@@ -55,7 +55,8 @@ TEST_F(CommandOverTls, EveryKindOfCallIsMade) {
   EXPECT_EQ(Run({"check", "job:etl"}, All()).status, 0);
   EXPECT_EQ(Run({"check", "job:etl", "--wait", "10s"}, All()).status, 0);
   EXPECT_EQ(Run({"explain", "job:etl"}, All()).status, 0);
-  EXPECT_EQ(Run({"top", "--once"}, All()).status, 0);
+  const Finished top = Run({"top", "--once"}, All());
+  EXPECT_EQ(top.status, 0) << top.err;
   const Finished status = Run({"status", "-o", "json"}, All());
   EXPECT_EQ(status.status, 0) << status.err;
 }

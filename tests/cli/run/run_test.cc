@@ -49,7 +49,9 @@ class RunCommand : public ::testing::Test {
   }
 
   TempFolder folder_;
-  TestServer server_{OneBudget(RateBudget("seconds", 1, 100))};
+  // Its clock stands still, so whoever waited there would wait for good: the client waits.
+  TestServer server_{OneBudget(RateBudget("seconds", 1, 100)),
+                     InProcessOptions{.lines = {.max_waiting = 0}}};
 };
 
 TEST_F(RunCommand, ExitStatusIsTheCommands) {
@@ -215,8 +217,9 @@ TEST_F(RunCommand, EndsAsItsCommandThatASignalEnded) {
 }
 
 TEST_F(RunCommand, WaitsWhileItIsPausedForGood) {
-  TestServer server(OneBudget(RateBudget("seconds", 1, 100)),
-                    InProcessOptions{.overrides = InProcessOptions::kKept});
+  TestServer server(
+      OneBudget(RateBudget("seconds", 1, 100)),
+      InProcessOptions{.overrides = InProcessOptions::kKept, .lines = {.max_waiting = 0}});
   ASSERT_EQ(server.Headgate({"pause", "etl", "--for", "never", "--reason", "stuck shard"}).status,
             0);
   const Finished run = server.Headgate(RunWords({"--wait", "100ms"}, {"true"}));

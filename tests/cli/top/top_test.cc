@@ -92,8 +92,8 @@ TEST_F(TopCommand, SpeaksJsonAndCsv) {
   EXPECT_EQ(At(At(fields["buckets"], "buckets").list_value().values(0), "debt").number_value(), 50);
   EXPECT_THAT(server_.Headgate({"top", "-o", "csv"}).out,
               AllOf(StartsWith("kind,target,budget,bucket,"),
-                    HasSubstr("\r\nbudget,,rows,,ENFORCE,50,200,10,1,,,,COST,0\r\n"),
-                    HasSubstr("\r\nbucket,,by-job,job-7:etl,,50,,,,,0.5,5,COST,\r\n")));
+                    HasSubstr("\r\nbudget,,rows,,ENFORCE,50,200,10,1,,,,COST,0,,,,,,,,,,\r\n"),
+                    HasSubstr("\r\nbucket,,by-job,job-7:etl,,50,,,,,0.5,5,COST,,,,,,,,,,,\r\n")));
 }
 
 TEST_F(TopCommand, RefreshesUntilAKeyEndsItAndGivesTheTerminalBack) {
