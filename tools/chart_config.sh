@@ -29,11 +29,17 @@ CHART_PLANTS='
       elif .pattern and (.pattern | startswith("^\\+")) then "5s"
       else "2027-01-31T18:00:00Z" end;
   def plant($word; $value): {word: $word, value: $value};
+  def too_far($name):
+    (.minimum // empty | plant($name; . - 1)), (.maximum // empty | plant($name; . + 1)),
+    (.exclusiveMinimum // empty | plant($name; .));
   def plants($name):
     resolve
     | if has("anyOf") then
-        plant($name; "wings"), plant($name; []),
-        (.anyOf[] | select(.properties) | plants($name) | select(.value | type == "object"))
+        ([$name] + [.anyOf[].properties // {} | keys[]] | join("|")) as $names
+        | plant($name; "wings"), plant($name; []),
+          (.anyOf[] | select(is("number")) | too_far($names)),
+          (.anyOf[] | select(.properties) | plants($name) | select(.value | type == "object")
+            | .word += "|\($name)")
       elif has("const") then plant($name; false), plant($name; "wings")
       elif has("enum") then plant($name; "WINGS"), plant($name; [])
       elif is("object") then
@@ -57,8 +63,7 @@ CHART_PLANTS='
       elif is("integer") or is("number") then
         plant($name; "wings"), plant($name; []),
         (if is("integer") then plant($name; 1.5) else empty end),
-        (.minimum // empty | plant($name; . - 1)),
-        (.maximum // empty | plant($name; . + 1))
+        too_far($name)
       elif is("boolean") then plant($name; "wings")
       elif .pattern and (.pattern | startswith("^\\+")) then plant($name; "5"), plant($name; "1 day"), plant($name; [])
       else plant($name; "tomorrow"), plant($name; []) end;
@@ -80,7 +85,7 @@ refused_by_schema() {
 }
 
 # check_planted REGEX: what the schema has to refuse, all of it that matches: the server does, and names the
-# field.
+# field, or that which a plain value may stand for.
 check_planted() {
   local folder=$CHART_WORK/planted word value said name count=0
   rm -rf "$folder" && mkdir "$folder"
@@ -94,7 +99,7 @@ check_planted() {
     if said=$("$CHART_BIN/headgate" config check "$folder/$name" 2>&1); then
       wrong "the schema refuses what the server takes: $value"
     fi
-    [[ $said == *"${word%s}"* ]] || wrong "of $value the server says nothing of $word: $said"
+    [[ $said =~ ${word%s} ]] || wrong "of $value the server says nothing of $word: $said"
   done <"$folder/list"
   jq --slurp '{configs: add}' "$folder/all" >"$folder/values.json"
   refused_by_schema "$folder/values.json" >"$folder/refused"
@@ -145,9 +150,22 @@ check_taken() {
   CHART_TAKEN=$((CHART_TAKEN + count))
 }
 
+# Only of these does the server take any number: a field's comment in the proto says its range.
+check_ranges() {
+  local boundless
+  boundless=$(jq --raw-output '[.definitions | to_entries[] | select(.key | startswith("config.")) | .value
+    | (.properties // {}, (.anyOf[]?.properties // {})) | to_entries[]
+    | select((.value.type == "number" or .value.type == "integer")
+        and (.value | has("minimum") or has("exclusiveMinimum") | not)).key] | unique | join(" ")' \
+    "$CHART/values.schema.json")
+  [[ $boundless == "hard priority soft" ]] ||
+    wrong "numbers without a range are hard, priority and soft, but the schema has none of: $boundless"
+}
+
 check_config_schema() {
   local said
   said=$(tools/chart_schema.sh check "$CHART/values.schema.json") || wrong "$said"
+  check_ranges
   check_planted ''
   ((CHART_PLANTED > 100)) || wrong "only $CHART_PLANTED wrong configurations come from the schema"
   check_taken

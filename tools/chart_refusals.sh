@@ -228,12 +228,31 @@ refuses_foreign_configuration() {
 
 # What the server would refuse, helm refuses before anything is sent. check_config_schema tries every field.
 refuses_wrong_configuration() {
+  local rate budget=(--set 'config.budgets[0].name=a' --set 'config.budgets[0].burst=5s')
   refuses "at '/config': additional properties 'budget' not allowed" --set 'config.budget[0].name=a'
   refuses "at '/config/budgets/0': missing property 'name'" --set 'config.budgets[0].burst=5s'
   refuses "at '/config/budgets/0/mode': value must be one of 'ENFORCE', 'WARN', 'DISABLED'" \
     --set 'config.budgets[0].name=a' --set 'config.budgets[0].mode=warn'
   refuses "at '/config/engine/max_permits': minimum: got 1, want 64" --set config.engine.max_permits=1
   refuses "at '/config/engine/permit_ttl': got number, want string" --set config.engine.permit_ttl=60
+  refuses "at '/config/engine/max_permit_share': maximum: got 7, want 1" --set config.engine.max_permit_share=7
+  refuses "at '/config/engine/max_permit_share': exclusiveMinimum: got 0, want 0" \
+    --set config.engine.max_permit_share=0
+  refuses "at '/config/budgets/0/split/depth': maximum: got 99, want 8" "${budget[@]}" \
+    --set 'config.budgets[0].split.depth=99'
+  refuses "at '/config/budgets/0/rate': minimum: got -5, want 0" "${budget[@]}" --set 'config.budgets[0].rate=-5'
+  refuses "at '/config/budgets/0/burst': minimum: got -5, want 0" "${budget[@]}" --set 'config.budgets[0].burst=-5'
+  for rate in -1% 101% 100.5% 2000%; do
+    refuses "at '/config/budgets/0/rate': '$rate' does not match pattern" "${budget[@]}" \
+      --set "config.budgets[0].rate=$rate"
+  done
+  for rate in 0% -0% 5.5% 100% 100.0% .5% 007% 1e1%; do
+    takes "${budget[@]}" --set "config.budgets[0].rate=$rate"
+  done
+  refuses "at '/config/budgets/0/rate': additional properties 'unit_per_second' not allowed" "${budget[@]}" \
+    --set 'config.budgets[0].rate.unit_per_second=5'
+  refuses "at '/config/rules/0': additional properties 'chagre' not allowed" --set 'config.rules[0].name=a' \
+    --set 'config.rules[0].chagre[0]=a'
 }
 
 # Nobody is let in by what is left out.

@@ -7,8 +7,8 @@
 #
 # Names, types, words of enums and alternatives are those of the proto. Its comments, which are the
 # documentation of the fields, bring the rest by sentences of a fixed form: "Required.", "At least
-# one.", "1 to 64", "At least 1048576", "Exactly one of dsn, dsn_file and dsn_env is set". What only the server can
-# tell, such as whether a rule charges a budget that exists, is left to it.
+# one.", "1 to 64", "At least 1048576", "Above 0, up to 1", "Exactly one of dsn, dsn_file and dsn_env is set". What
+# only the server can tell, such as whether a rule charges a budget that exists, is left to it.
 # shellcheck disable=SC2016  # jq's variables, not the shell's
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -24,12 +24,13 @@ PROTO=headgate/v1/config.proto
 FIRST='    "config.first":'
 LAST='    "config.last":'
 
-# A plain value that may stand for a message: what server/config/shorthand.cc reads.
+# A plain value that may stand for a message, as server/config/shorthand.cc reads it: a schema, or the name
+# of the field that it stands for. Of percentages: any zero, up to 100, and whatever has an exponent.
 PLAIN='{
-  "Rate": [{"type": "number"}, {"enum": ["auto"]},
-           {"type": "string", "pattern": "^-?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([eE][-+]?[0-9]+)?%$"}],
-  "Burst": [{"type": "number"}, {"$ref": "#/definitions/config.duration"}],
-  "OnStale": [{"enum": ["DENY", "ALLOW"]}, {"type": "number"}]
+  "Rate": ["units_per_second", {"enum": ["auto"]},
+           {"type": "string", "pattern": "^(-?(0+(\\.0*)?|\\.0+)([eE][-+]?[0-9]+)?|0*(100(\\.0*)?|[0-9]{1,2}(\\.[0-9]*)?|\\.[0-9]+)|([0-9]+(\\.[0-9]*)?|\\.[0-9]+)[eE][-+]?[0-9]+)%$"}],
+  "Burst": ["units", "duration"],
+  "OnStale": [{"enum": ["DENY", "ALLOW"]}, "speed"]
 }'
 
 # One line for each definition and property: lines of jq's own would be three times as many.
@@ -44,7 +45,11 @@ def bounds:
   number_after(""; " to [0-9]+(?:\\.[0-9]+)?") as $least
   | number_after("[0-9]+(?:\\.[0-9]+)? to "; "") as $most
   | number_after("At least "; "") as $floor
-  | (if $least then {minimum: $least, maximum: $most} elif $floor then {minimum: $floor} else {} end);
+  | number_after("Above "; ", up to [0-9]+(?:\\.[0-9]+)?") as $above
+  | number_after("Above [0-9]+(?:\\.[0-9]+)?, up to "; "") as $top
+  | (if $least then {minimum: $least, maximum: $most}
+     elif $above then {exclusiveMinimum: $above, maximum: $top}
+     elif $floor then {minimum: $floor} else {} end);
 def is_required: test("(^| )(Required|At least one)\\.( |$)");
 def has_one: test("(^| )At least one\\.( |$)");
 def alternatives: {oneOf: map({required: [.]})};
@@ -97,7 +102,11 @@ def choices($comment):
 | ([$fields[] | .comment as $about | .field
     | "        \(.name | tojson): \(property($enums; $maps; $about) | tojson)"] | join(",\n")) as $properties
 | if $plain[$name] then
-    ([$plain[$name][] | tojson] | join(", ")) as $alternatives
+    ([$plain[$name][] as $one
+      | if $one | type == "string" then
+          $fields[] | select(.field.name == $one) | .comment as $about | .field | scalar($enums; $about)
+        else $one end
+      | tojson] | join(", ")) as $alternatives
     | "    \("config.\($name)" | tojson): {\"anyOf\": [\($alternatives),\n"
       + "      \($head), \"properties\": {\n\($properties)\n      }}]},"
   else "    \("config.\($name)" | tojson): \($head), \"properties\": {\n\($properties)\n    }},"

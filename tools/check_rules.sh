@@ -15,6 +15,7 @@ ARROWS='
 proto            proto
 common           common
 server/engine    common server/engine
+server/line      common server/engine server/line
 server/sqlite    common server/sqlite
 server/throttle_log common server/engine server/sqlite server/throttle_log
 server/overrides common server/engine server/sqlite server/overrides
@@ -26,8 +27,8 @@ server/config    common server/engine server/health server/access server/dsn pro
 server/tls       common server/config server/tls
 server/snapshot  common server/engine server/snapshot
 server/transport common proto server/transport
-server/rpc       common server/engine server/health server/access server/config server/throttle_log server/overrides server/snapshot server/tls server/transport proto server/rpc
-server/web       common server/engine server/health server/access server/config server/throttle_log server/overrides server/snapshot server/tls server/transport server/web
+server/rpc       common server/engine server/line server/health server/access server/config server/throttle_log server/overrides server/snapshot server/tls server/transport proto server/rpc
+server/web       common server/engine server/line server/health server/access server/config server/throttle_log server/overrides server/snapshot server/tls server/transport server/web
 server/app       common server
 server/main.cc   common server
 client           client common proto

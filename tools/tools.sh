@@ -115,25 +115,35 @@ runtime_is_there() {
   esac
 }
 
-# require_tool NAME: installs the pinned version where it is missing. Status 77: it cannot be had
-# here, because its runtime is missing, or too old.
+tool_is_there() { [[ -e $TOOLS/$1.$(tool_version "$1") && -x $(tool_path "$1") ]]; }
+
+# require_tool NAME: installs the pinned version where it is missing, once where several tests want it at
+# the same time. Status 77: it cannot be had here, because its runtime is missing, or too old.
 require_tool() {
-  local name=$1 stamp log
-  stamp=$TOOLS/$name.$(tool_version "$name")
-  [[ ! -e $stamp || ! -x $(tool_path "$name") ]] || return 0
+  local name=$1 lock status=0
+  ! tool_is_there "$name" || return 0
   if ! runtime_is_there "$(tool_runtime "$name")"; then
     say "$name takes $(tool_runtime_text "$name"), which is not installed"
     return 77
   fi
-  say "install $name $(tool_version "$name")" >&2
   mkdir -p "$TOOLS"
-  log=$TOOLS/$name.log
+  exec {lock}>"$TOOLS/$name.lock"
+  flock "$lock"
+  tool_is_there "$name" || install_tool "$name" || status=1
+  exec {lock}>&-
+  return "$status"
+}
+
+# Under the tool's lock.
+install_tool() {
+  local name=$1 log=$TOOLS/$1.log
+  say "install $name $(tool_version "$name")" >&2
   if ! "install_$name" >"$log" 2>&1; then
     tail --lines=20 "$log"
     say "could not install $name"
     return 1
   fi
-  touch "$stamp"
+  touch "$TOOLS/$name.$(tool_version "$name")"
 }
 
 # skip_without COMMAND...: ends a shell test that cannot have what the command requires, as status 77 of

@@ -7,7 +7,6 @@
 // are to access off.
 
 #include <google/protobuf/empty.pb.h>
-#include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/security/server_credentials.h>
@@ -31,6 +30,7 @@
 #include "server/rpc/rpc_server.h"
 #include "server/transport/service.h"
 #include "tests/testing/certificates.h"
+#include "tests/testing/own_channel.h"
 #include "tests/testing/quiet_dependencies.h"
 
 namespace headgate::bench {
@@ -136,10 +136,8 @@ class Stage {
       tls.pem_private_key = own.key;
       tls.pem_cert_chain = own.certificate;
     }
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    const auto channel = grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_->port()),
-                                                   grpc::SslCredentials(tls), arguments);
+    const auto channel =
+        OwnChannel(absl::StrCat("127.0.0.1:", server_->port()), grpc::SslCredentials(tls));
     for (int i = 0; i < kCalls; ++i) Call(channel, token);
     auto& fresh = service_.fresh_ns;
     std::nth_element(fresh.begin(), fresh.begin() + kCalls / 2, fresh.end());

@@ -209,28 +209,28 @@ void CheckOne(Rig& rig, std::string_view identity, CheckAnswer& answer) {
   rig.permits.push_back(answer.permit);
 }
 
-double TimeFloor(Floor& floor, Clock& clock, uint32_t identities, int chunks) {
+// Of `operate`, which is given another identity each time.
+template <typename Operate, typename After>
+double TimeEach(Clock& clock, uint32_t identities, int chunks, Operate operate, After after) {
   Identities drawn(identities);
   return NsPerOperation(
       clock, chunks,
       [&](int) {
-        for (int i = 0; i < kChunk; ++i) {
-          floor.Touch(drawn.Next());
-        }
+        for (int i = 0; i < kChunk; ++i) operate(drawn.Next());
       },
-      [] {});
+      after);
+}
+
+double TimeFloor(Floor& floor, Clock& clock, uint32_t identities, int chunks) {
+  return TimeEach(
+      clock, identities, chunks, [&](std::string_view identity) { floor.Touch(identity); }, [] {});
 }
 
 double TimeChecks(Rig& rig, uint32_t identities, int chunks) {
   CheckAnswer answer;
-  Identities drawn(identities);
-  return NsPerOperation(
-      rig.clock, chunks,
-      [&](int) {
-        for (int i = 0; i < kChunk; ++i) {
-          CheckOne(rig, drawn.Next(), answer);
-        }
-      },
+  return TimeEach(
+      rig.clock, identities, chunks,
+      [&](std::string_view identity) { CheckOne(rig, identity, answer); },
       [&] { rig.ReportAll(); });
 }
 
@@ -260,15 +260,12 @@ double TimeBatches(Rig& rig, uint32_t identities, int chunks) {
 
 double TimeRefusals(Rig& rig, uint32_t identities, int chunks) {
   CheckAnswer answer;
-  Identities drawn(identities);
-  return NsPerOperation(
-      rig.clock, chunks,
-      [&](int) {
-        for (int i = 0; i < kChunk; ++i) {
-          const absl::Status status = rig.engine.Check(
-              {.identity = drawn.Next(), .estimated_cost = 2e12}, rig.clock.Read(), answer);
-          if (!status.ok() || answer.verdict != Verdict::kDenied) Fail("a Check was not refused");
-        }
+  return TimeEach(
+      rig.clock, identities, chunks,
+      [&](std::string_view identity) {
+        const absl::Status status = rig.engine.Check({.identity = identity, .estimated_cost = 2e12},
+                                                     rig.clock.Read(), answer);
+        if (!status.ok() || answer.verdict != Verdict::kDenied) Fail("a Check was not refused");
       },
       [] {});
 }
@@ -286,16 +283,12 @@ void TakeAllPermits(Rig& rig) {
 // Of Checks for which there is no permit.
 double TimeTurnedAway(Rig& rig, uint32_t identities, int chunks) {
   CheckAnswer answer;
-  Identities drawn(identities);
-  return NsPerOperation(
-      rig.clock, chunks,
-      [&](int) {
-        for (int i = 0; i < kChunk; ++i) {
-          rig.engine
-              .Check({.identity = drawn.Next(), .estimated_cost = 1}, rig.clock.Read(), answer)
-              .IgnoreError();
-          if (answer.reason != Reason::kPermits) Fail("a Check was not turned away");
-        }
+  return TimeEach(
+      rig.clock, identities, chunks,
+      [&](std::string_view identity) {
+        rig.engine.Check({.identity = identity, .estimated_cost = 1}, rig.clock.Read(), answer)
+            .IgnoreError();
+        if (answer.reason != Reason::kPermits) Fail("a Check was not turned away");
       },
       [] {});
 }

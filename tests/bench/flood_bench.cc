@@ -29,6 +29,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "tests/testing/headgated_process.h"
+#include "tests/testing/own_channel.h"
 #include "tests/testing/process_usage.h"
 #include "tests/testing/wait_until.h"
 
@@ -69,10 +70,7 @@ double Median(std::vector<double> values) {
 }
 
 std::unique_ptr<v1::ThrottlerService::Stub> Connect(const std::string& address) {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection for each
-  return v1::ThrottlerService::NewStub(
-      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+  return v1::ThrottlerService::NewStub(OwnChannel(address));
 }
 
 // Sends Checks by the batch, and reports what was admitted, from one thread.

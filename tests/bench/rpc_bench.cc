@@ -11,11 +11,8 @@
 // Slices of both take turns, and the ratio is the median of the ratios of neighbours: whatever else
 // goes on in the machine hits both.
 
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <memory>
@@ -29,10 +26,9 @@
 #include "server/throttle_log/recorder.h"
 #include "server/transport/service.h"
 #include "server/transport/unary_route.h"
+#include "tests/bench/other_process.h"
 #include "tests/bench/rpc_load.h"
 #include "tests/testing/quiet_dependencies.h"
-
-extern char** environ;
 
 namespace headgate::bench {
 namespace {
@@ -54,7 +50,7 @@ class EmptyService final : public transport::AsyncService {
   void Open(transport::ServingLoop& loop) override {
     using google::protobuf::Empty;
     loop.Own(std::make_unique<transport::UnaryRoute<Empty, Empty>>(
-        *this, call_, loop, 128, [](auto&, auto&, auto&) { return grpc::Status(); }));
+        *this, call_, loop, 128, [](size_t, auto&, auto&, auto&) { return grpc::Status(); }));
   }
 
  private:
@@ -109,55 +105,6 @@ engine::PolicySpec Policy() {
   return spec;
 }
 
-// The process that calls.
-class Callers {
- public:
-  explicit Callers(int port) {
-    int in[2], out[2];
-    if (pipe(in) != 0 || pipe(out) != 0) Fail("no pipe");
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-    for (const int fd : {in[0], in[1], out[0], out[1]}) {
-      posix_spawn_file_actions_addclose(&actions, fd);
-    }
-    const std::string flag = absl::StrCat("--callers-of=", port);
-    const char* arguments[] = {"/proc/self/exe", flag.c_str(), nullptr};
-    if (posix_spawn(&pid_, arguments[0], &actions, nullptr, const_cast<char**>(arguments),
-                    environ) != 0) {
-      Fail("cannot start the callers");
-    }
-    posix_spawn_file_actions_destroy(&actions);
-    close(in[0]);
-    close(out[1]);
-    to_ = fdopen(in[1], "w");
-    from_ = fdopen(out[0], "r");
-  }
-  ~Callers() {
-    std::fclose(to_);
-    std::fclose(from_);
-    waitpid(pid_, nullptr, 0);
-  }
-  Callers(const Callers&) = delete;
-  Callers& operator=(const Callers&) = delete;
-
-  // The 99th percentile of the latencies, microseconds.
-  double Do(const std::string& what) {
-    double p99_us = 0;
-    if (std::fprintf(to_, "%s\n", what.c_str()) < 0 || std::fflush(to_) != 0 ||
-        std::fscanf(from_, "%lf", &p99_us) != 1) {
-      Fail("the callers are gone");
-    }
-    return p99_us;
-  }
-
- private:
-  pid_t pid_ = 0;
-  FILE* to_ = nullptr;
-  FILE* from_ = nullptr;
-};
-
 double CpuSeconds() {
   timespec used;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
@@ -174,9 +121,11 @@ struct Row {
   std::vector<double> us;
   std::vector<double> p99_us;
 
-  void Measure(Callers& callers, const char* what, int count, int units_each) {
+  void Measure(OtherProcess& callers, const char* what, int count, int units_each) {
     const double before = CpuSeconds();
-    p99_us.push_back(callers.Do(absl::StrCat(what, " ", count)));
+    double p99 = 0;
+    if (!absl::SimpleAtod(callers.Do(absl::StrCat(what, " ", count)), &p99)) Fail("no latency");
+    p99_us.push_back(p99);
     us.push_back((CpuSeconds() - before) * 1e6 / (static_cast<double>(count) * units_each));
     callers.Do("settle");
   }
@@ -220,9 +169,10 @@ int Run(double seconds) {
                                                 .activity = activity,
                                                 .recorder = recorder,
                                                 .access = quiet.access,
+                                                .lines = quiet.lines,
                                                 .calls = quiet.calls});
   if (!server.ok()) Fail(std::string(server.status().message()));
-  Callers callers((*server)->port());
+  OtherProcess callers(absl::StrCat("--callers-of=", (*server)->port()));
   Row warm_up, empty, check, batch, stream;
   warm_up.Measure(callers, "empty", kRpcs, 1);
   warm_up.Measure(callers, "check", kRpcs, 1);

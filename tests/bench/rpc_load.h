@@ -12,7 +12,6 @@
 #include <google/protobuf/empty.pb.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
-#include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <headgate/v1/throttler_service.grpc.pb.h>
@@ -29,6 +28,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/testing/own_channel.h"
 
 namespace headgate::bench {
 
@@ -42,10 +42,7 @@ class RpcLoad {
  public:
   explicit RpcLoad(int port) {
     for (int i = 0; i < kChannels; ++i) {
-      grpc::ChannelArguments arguments;
-      arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection for each
-      channels_.push_back(grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", port),
-                                                    grpc::InsecureChannelCredentials(), arguments));
+      channels_.push_back(OwnChannel(port));
       stubs_.push_back(std::make_unique<grpc::GenericStub>(channels_.back()));
     }
     empty_.push_back(Serialise(google::protobuf::Empty()));

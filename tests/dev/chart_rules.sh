@@ -161,16 +161,23 @@ configuration() {
   planted values.schema.json '/^        "max_permits":/d' "tools/chart_schema.sh write" chart_schema_is_made
   planted values.schema.json 's/"minimum":64,"maximum":16777216/"minimum":65,"maximum":16777216/' \
     "the schema refuses what the server takes" check_planted max_permits
+  planted values.schema.json '/"capacity":/s/"minimum":0,//' "the schema has none of: capacity" check_ranges
+  planted values.schema.json '/"config.OnStale":/s/"minimum":0/"minimum":2/' \
+    "the server says nothing of on_stale" check_planted speed
   planted values.schema.json 's/"(WARN|DISABLED)",?//g; s/,\]/]/' "the schema refuses what the server takes" check_taken
   # A field that the proto gets comes by itself.
   cp -r proto "$protos"
-  sed --in-place 's/^message Budget {/&\n  \/\/ Flaps a second. 1 to 9.\n  optional int32 wings = 99;/' \
+  sed --in-place -e 's/^message Budget {/&\n  \/\/ Flaps a second. 1 to 9.\n  optional int32 wings = 99;/' \
+    -e 's/^message Budget {/&\n  \/\/ Metres. Above 0, up to 2.5; default 1.\n  optional double span = 98;/' \
     "$protos/headgate/v1/config.proto"
   cp "$ORIGINAL/values.schema.json" "$schema"
   if tools/chart_schema.sh check "$schema" "$protos" >"$CHART_WORK/output"; then fail "a new field is not missed"; fi
   tools/chart_schema.sh write "$schema" "$protos"
   [[ $(jq --compact-output '.definitions["config.Budget"].properties.wings | {type, minimum, maximum}' "$schema") == \
     '{"type":"integer","minimum":1,"maximum":9}' ]] || fail "a new field does not get into the schema"
+  [[ $(jq --compact-output '.definitions["config.Budget"].properties.span | {type, exclusiveMinimum, maximum}' \
+    "$schema") == '{"type":"number","exclusiveMinimum":0,"maximum":2.5}' ]] ||
+    fail "a range that leaves its end out does not get into the schema"
   CAUGHT=$((CAUGHT + 1))
 }
 

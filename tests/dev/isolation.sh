@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # An honest job beside hostile neighbours, some of them in a short run, all of them in a long one: it is denied
 # nothing, waits little longer, and the server stays small. The latencies are a ratio of neighbouring phases, so that a
-# busy machine is in both.
+# busy machine is in both. Where the job and the server may not go before the neighbour's own side, as they do as root
+# with CAP_SYS_NICE, the latency is not judged, and a line says so.
 # Needs: headgate-bench-isolation
 set -euo pipefail
 
@@ -10,11 +11,13 @@ arguments=(--rounds=3 --phase-ms=500)
 arguments+=('--neighbours=compressed_bombs,many_parts,half_sent_messages,frames_of_one_byte,reset_calls,huge_tag_maps')
 if [[ -n ${HEADGATE_LONG:-} ]]; then arguments=(); fi
 
-# meets LINE: whether the goals are met. In a short run the 99th percentile is one of some hundred Checks, and only a
-# neighbour that keeps an honest job waiting for tens of milliseconds is told from a busy machine.
+# In a short run the 99th percentile is one of the two or three slowest of some hundred Checks.
+most_ratio=${HEADGATE_LONG:+3}
+most_ratio=${most_ratio:-10}
+
+# meets LINE: whether the goals are met.
 meets() {
-  awk -v line="$1" -v most_ratio="${HEADGATE_LONG:+3}" 'BEGIN {
-    if (most_ratio == "") most_ratio = 100
+  awk -v line="$1" -v most_ratio="$most_ratio" 'BEGIN {
     count = split(line, words, /[ =]/)
     for (i = 1; i < count; ++i) value[words[i]] = words[i + 1]
     exit !(value["honest_denied"] == "0" && value["honest_p99_ratio"] > 0 &&
@@ -32,7 +35,7 @@ refuses() {
 }
 
 meets "isolation: honest_p99_ratio=1.50 honest_denied=0 peak_mib=300 learnt_shift=0.0000"
-refuses "isolation: honest_p99_ratio=101.00 honest_denied=0 peak_mib=300 learnt_shift=0.0000"
+refuses "isolation: honest_p99_ratio=10.10 honest_denied=0 peak_mib=300 learnt_shift=0.0000"
 refuses "isolation: honest_p99_ratio=1.50 honest_denied=1 peak_mib=300 learnt_shift=0.0000"
 refuses "isolation: honest_p99_ratio=1.50 honest_denied=0 peak_mib=601 learnt_shift=0.0000"
 refuses "isolation: honest_p99_ratio=1.50 honest_denied=0 peak_mib=300 learnt_shift=0.0200"
@@ -41,6 +44,10 @@ refuses "isolation: broken"
 status=0
 report=$("$bench" "${arguments[@]}") || status=$?
 echo "$report"
+if [[ $report == "may not go first"* ]]; then
+  most_ratio=1000000
+  status=0
+fi
 line=${report##*$'\n'}
 if ! meets "$line" || { [[ -n ${HEADGATE_LONG:-} ]] && ((status != 0)); }; then
   echo "beyond its goals (nothing denied, 600 MiB, learnt costs within 1 %, latency): $line"

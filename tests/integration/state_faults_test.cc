@@ -25,7 +25,7 @@ namespace {
 
 constexpr char kYaml[] = "throttle_log: {max_buffered_rows: 200000}\n";
 
-grpc::Status Pause(const RunningHeadgated& server, const std::string& identity) {
+grpc::Status TryToPause(const RunningHeadgated& server, const std::string& identity) {
   return CallRpc(server.channel(), &v1::OverrideService::Stub::CreateOverride,
                  PauseForGood(identity));
 }
@@ -93,7 +93,7 @@ TEST_F(StateFaults, WhileTheDiskIsFullCountsWaitAndOverridesStay) {
   const SmallDisk disk(folder() / "disk");
   if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small tmpfs takes root";
   RunningHeadgated server({.yaml = kYaml, .state = disk.path()});
-  ASSERT_TRUE(Pause(server, "etl").ok());
+  ASSERT_TRUE(TryToPause(server, "etl").ok());
   Ask(server, "before-", 100);
   server.AwaitStatus([](const auto& status) { return IsWritten(status, 100); });
 
@@ -103,7 +103,7 @@ TEST_F(StateFaults, WhileTheDiskIsFullCountsWaitAndOverridesStay) {
       [](const auto& status) { return LogErrorHas(status, "make room on its disk"); });
   Ask(server, "later-", 1000);
   EXPECT_TRUE(IsPaused(server, "etl"));
-  const grpc::Status refused = Pause(server, "other");
+  const grpc::Status refused = TryToPause(server, "other");
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_TRUE(absl::StartsWith(refused.error_message(), "nothing has changed"))
       << refused.error_message();
@@ -115,7 +115,7 @@ TEST_F(StateFaults, WhileTheDiskIsFullCountsWaitAndOverridesStay) {
   server.AwaitStatus([](const auto& status) { return IsWritten(status, 2100); });
   EXPECT_EQ(LoggedChecks(server), 2100);
   EXPECT_EQ(server.Status().throttle_log().dropped_checks(), 0);
-  EXPECT_TRUE(Pause(server, "other").ok());
+  EXPECT_TRUE(TryToPause(server, "other").ok());
   EXPECT_EQ(server.Status().overrides().error(), "");
 }
 
@@ -124,7 +124,7 @@ TEST_F(StateFaults, AServerStartsOnAFullDisk) {
   if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small tmpfs takes root";
   {
     RunningHeadgated server({.yaml = kYaml, .state = disk.path()});
-    ASSERT_TRUE(Pause(server, "etl").ok());
+    ASSERT_TRUE(TryToPause(server, "etl").ok());
     Ask(server, "before-", 100);
   }
   disk.Fill();
@@ -148,13 +148,13 @@ TEST_F(StateFaults, AServerStartsInAFolderThatItMayNotWrite) {
   if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small tmpfs takes root";
   {
     RunningHeadgated server({.yaml = kYaml, .state = disk.path()});
-    ASSERT_TRUE(Pause(server, "etl").ok());
+    ASSERT_TRUE(TryToPause(server, "etl").ok());
   }
   disk.MakeReadOnly();
   RunningHeadgated server({.yaml = kYaml, .state = disk.path()});
   Ask(server, "during-", 100);
   EXPECT_TRUE(IsPaused(server, "etl"));
-  EXPECT_EQ(Pause(server, "other").error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(TryToPause(server, "other").error_code(), grpc::StatusCode::UNAVAILABLE);
   const v1::GetStatusResponse status = server.Status();
   EXPECT_TRUE(absl::StrContains(status.overrides().error(), "Read-only")) << status.DebugString();
   EXPECT_TRUE(absl::StrContains(status.throttle_log().error(), "Read-only"))
@@ -169,7 +169,7 @@ TEST_F(StateFaults, AFolderThatIsNotThereIsAWrongSetting) {
 TEST_F(StateFaults, FilesThatWereDamagedAreSetAsideAndNoOverrideIsLost) {
   {
     RunningHeadgated server({.yaml = kYaml, .state = folder()});
-    ASSERT_TRUE(Pause(server, "etl").ok());
+    ASSERT_TRUE(TryToPause(server, "etl").ok());
     Ask(server, "before-", 100);
   }
   for (const char* name : {"overrides.db", "throttle_log.db"}) {
@@ -180,7 +180,7 @@ TEST_F(StateFaults, FilesThatWereDamagedAreSetAsideAndNoOverrideIsLost) {
   Ask(server, "after-", 100);
   server.AwaitStatus([](const auto& status) { return IsWritten(status, 100); });
   EXPECT_EQ(LoggedChecks(server), 100);
-  EXPECT_TRUE(Pause(server, "other").ok());
+  EXPECT_TRUE(TryToPause(server, "other").ok());
   EXPECT_EQ(SetAside(), 2);
 }
 
@@ -219,7 +219,7 @@ TEST_F(StateFaults, WhileTheLogsDatabaseIsDownCountsWait) {
   server.AwaitStatus([](const auto& status) { return !status.throttle_log().error().empty(); });
   Ask(server, "later-", 1000);
   EXPECT_EQ(server.Status().throttle_log().store(), "postgres");
-  EXPECT_TRUE(Pause(server, "etl").ok());  // which is another store's
+  EXPECT_TRUE(TryToPause(server, "etl").ok());  // which is another store's
 
   ASSERT_TRUE(database.Start().ok());
   server.AwaitStatus([](const auto& status) { return IsWritten(status, 2100); });

@@ -77,7 +77,8 @@ TEST_F(ClusterTest, TakesItsSettingsAndKeepsWhatWasWrittenThroughACrash) {
   PostgresServer& primary = (*cluster)->primary();
   ASSERT_TRUE(primary.RunSql("CREATE TABLE kept AS SELECT 42 AS i").ok());
   primary.Kill();
-  ASSERT_TRUE(primary.Start().ok());
+  const absl::Status started = primary.Start();
+  ASSERT_TRUE(started.ok()) << started;
   absl::StatusOr<SqlRows> rows = primary.RunSql("SELECT i, current_setting('work_mem') FROM kept");
   ASSERT_TRUE(rows.ok()) << rows.status();
   EXPECT_THAT((*rows)[0], testing::ElementsAre("42", "7MB"));

@@ -172,6 +172,7 @@ TEST_F(OperatorLimits, ActorAndReason) {
 TEST_F(OperatorLimits, Pages) {
   ExpectPages(&v1::StatusService::Stub::ListBudgets, 1000);
   ExpectPages(&v1::StatusService::Stub::ListBuckets, 1000);
+  ExpectPages(&v1::StatusService::Stub::ListLines, 1000);
   ExpectPages(&v1::OverrideService::Stub::ListOverrides, 1000);
   ExpectPages(&v1::OverrideService::Stub::ListOverrideEvents, 1000);
   ExpectPages(&v1::ThrottleLogService::Stub::QueryThrottleLog, 10'000);
@@ -219,12 +220,17 @@ TEST(LimitsOfCallers, ACallerHasOnlyItsShareOfCheckStreams) {
   EXPECT_TRUE(other.Close().ok());
 }
 
-TEST(LimitsOfCallers, WhoeverHasNoNameSharesNothingWithOthersWhoHaveNone) {
+TEST(LimitsOfCallers, WhoeverHasNoNameHasTheShareOfItsAddress) {
   GuardedServer server(
       access::PolicySpec{.callers = {{.name = "guest", .anybody = true, .identities = {"etl"}}}});
-  std::list<OpenStream> streams;
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(streams.emplace_back(server.Bare()).Exchange());
-  for (OpenStream& stream : streams) EXPECT_TRUE(stream.Close().ok());
+  OpenStream first(server.Bare()), second(server.Bare());
+  EXPECT_TRUE(first.Exchange() && second.Exchange());
+  OpenStream third(server.Bare());
+  EXPECT_FALSE(third.Exchange());
+  EXPECT_EQ(third.Close().error_message(),
+            "no room for another CheckStream of caller at 127.0.0.1, which has as many as one may");
+  EXPECT_TRUE(first.Close().ok());
+  EXPECT_TRUE(second.Close().ok());
 }
 
 TEST(LimitsOfCallers, ACallerHasOnlyItsShareOfOverrides) {

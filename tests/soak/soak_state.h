@@ -16,6 +16,7 @@
 
 #include "tests/soak/admitted.h"
 #include "tests/soak/calls.h"
+#include "tests/testing/own_channel.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate::soak {
@@ -24,13 +25,7 @@ struct SoakState {
   SoakState(std::string server, const Bound& rows_bound)
       : address(std::move(server)), rows(rows_bound, MonotonicNs()) {}
 
-  // A connection of its own, which does not call twice what is called once.
-  std::shared_ptr<grpc::Channel> Connect() const {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-    return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
-  }
+  std::shared_ptr<grpc::Channel> Connect() const { return OwnChannel(address); }
 
   // Between two calls; ends early with the soak.
   void Rest(int milliseconds) const {

@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/own_channel.h"
 #include "tests/testing/process_usage.h"
 #include "tests/testing/running_headgated.h"
 
@@ -62,10 +63,7 @@ class CostlyMessages : public testing::Test {
       return queue.Next(&tag, &ok) && ok;
     };
     // A connection for each: one that brings as much as all of these is cut.
-    grpc::ChannelArguments own;
-    own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    grpc::GenericStub stub(
-        grpc::CreateCustomChannel(server_.address(), grpc::InsecureChannelCredentials(), own));
+    grpc::GenericStub stub(OwnChannel(server_.address()));
     const auto call = stub.PrepareCall(&context, "/" + method, &queue);
     call->StartCall(nullptr);
     next();

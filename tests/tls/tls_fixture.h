@@ -14,6 +14,7 @@
 #include "server/tls/server_tls.h"
 #include "tests/testing/certificates.h"
 #include "tests/testing/in_process_server.h"
+#include "tests/testing/own_channel.h"
 #include "tests/testing/temp_folder.h"
 
 namespace headgate::tls {
@@ -66,9 +67,7 @@ class TlsServer : public TlsFiles, public InProcessServer {
   }
 
   std::shared_ptr<grpc::Channel> Connect(const grpc::SslCredentialsOptions& caller) const {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    return grpc::CreateCustomChannel(address(), grpc::SslCredentials(caller), arguments);
+    return OwnChannel(address(), grpc::SslCredentials(caller));
   }
   static grpc::Status CheckOver(const std::shared_ptr<grpc::Channel>& channel) {
     return CallRpc(channel, &v1::ThrottlerService::Stub::Check, CheckOf("job:etl", 1));

@@ -15,15 +15,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/bench/isolation/neighbours.h"
+#include "tests/testing/own_channel.h"
 
 namespace headgate::bench {
 
-inline std::shared_ptr<grpc::Channel> OwnChannel(const AttackedServer& server) {
+inline std::shared_ptr<grpc::Channel> ChannelTo(const AttackedServer& server) {
   grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 100);
   arguments.SetMaxReceiveMessageSize(-1);
-  return grpc::CreateCustomChannel(server.address, grpc::InsecureChannelCredentials(), arguments);
+  return OwnChannel(server.address, grpc::InsecureChannelCredentials(), arguments);
 }
 
 inline void SetTwoSeconds(grpc::ClientContext& context) {
@@ -31,7 +31,7 @@ inline void SetTwoSeconds(grpc::ClientContext& context) {
 }
 
 struct Calls {
-  explicit Calls(const AttackedServer& server) : channel(OwnChannel(server)) {}
+  explicit Calls(const AttackedServer& server) : channel(ChannelTo(server)) {}
 
   template <typename Stub, typename Request, typename Response>
   Response Make(Stub& stub,

@@ -92,6 +92,15 @@ Act ReportsInWrongUnits(const AttackedServer& server) {
   });
 }
 
+// An hour of the database's time for ten rows.
+Act ReportsOfBusyTime(const AttackedServer& server) {
+  return Batches(server, 10, SetSharedPattern, [](v1::PermitReport& report) {
+    report.set_actual_cost(10);
+    report.mutable_busy_time()->set_seconds(3600);
+    return true;
+  });
+}
+
 Act ReportsOfWorkWithoutPattern(const AttackedServer& server) {
   return Batches(
       server, 10,
@@ -176,6 +185,7 @@ constexpr auto kCheckNeighbours = std::to_array<Neighbour>({
     {"flood_of_patterns", FloodOfPatterns},
     {"reports_of_huge_costs", ReportsOfHugeCosts},
     {"reports_in_wrong_units", ReportsInWrongUnits},
+    {"reports_of_busy_time", ReportsOfBusyTime},
     {"reports_without_pattern", ReportsOfWorkWithoutPattern},
     {"reports_of_others_permits", ReportsOfOthersPermits},
     {"denied_loop", DeniedLoop},

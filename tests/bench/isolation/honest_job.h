@@ -1,95 +1,55 @@
-// HonestJob: does what the documentation asks of a job: a Check before each chunk, and a Report of
-// what it came to. It asks some hundred times a second, from one thread.
+// HonestJob: a job that works when it is told to (honest_worker.h).
+//
+// It is another process, as jobs are: in this one gRPC would let its thread do the work of its
+// neighbour's connections.
 //
 //   HonestJob job(server);
 //   const Experience alone = job.Work(absl::Seconds(1));
+//
+// The process gets kHonestJobFlag with the server's address as its argument.
 
 #pragma once
 
-#include <poll.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <sstream>
 #include <string>
-#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "tests/bench/isolation/calls.h"
-#include "tests/testing/wait_until.h"
+#include "tests/bench/isolation/going_first.h"
+#include "tests/bench/isolation/honest_worker.h"
+#include "tests/bench/isolation/neighbours.h"
+#include "tests/bench/other_process.h"
 
 namespace headgate::bench {
 
-struct Experience {
-  double p99_us = 0;  // of a Check
-  int checks = 0;
-  int denied = 0;        // or failed, or its Report did
-  std::string why = {};  // of the last one
-  double shift = 0;      // by how much the predicted cost was off, at most, as a ratio
-};
+inline constexpr char kHonestJobFlag[] = "--honest-job-at=";
 
 class HonestJob {
  public:
-  explicit HonestJob(const AttackedServer& server) : calls_(server) {}
+  explicit HonestJob(const AttackedServer& server)
+      : process_(Start(absl::StrCat(kHonestJobFlag, server.address))) {}
 
   Experience Work(absl::Duration period) {
     Experience experience;
-    std::vector<double> us;
-    const int64_t end_ns = MonotonicNs() + absl::ToInt64Nanoseconds(period);
-    while (MonotonicNs() < end_ns) {
-      us.push_back(Chunk(experience));
-      poll(nullptr, 0, 2);
+    std::istringstream answer(process_.Do(absl::StrCat(absl::ToInt64Milliseconds(period))));
+    answer >> experience.p99_us >> experience.checks >> experience.denied >> experience.shift;
+    if (!answer || experience.checks == 0) {
+      std::cerr << "the honest job says: " << answer.str() << '\n';
+      std::exit(EXIT_FAILURE);
     }
-    std::sort(us.begin(), us.end());
-    experience.p99_us = us[us.size() * 99 / 100];
-    experience.checks = static_cast<int>(us.size());
+    std::getline(answer >> std::ws, experience.why);
     return experience;
   }
 
  private:
-  static constexpr double kRows = 10;
-
-  // How long its Check took.
-  double Chunk(Experience& experience) {
-    v1::CheckRequest check;
-    check.set_identity("job-7:backfill");
-    check.set_pattern(kSharedPattern);
-    check.set_estimated_cost(kRows);
-    v1::CheckResponse response;
-    grpc::ClientContext context;
-    SetTwoSeconds(context);
-    const int64_t began_ns = MonotonicNs();
-    const grpc::Status status = calls_.throttler.Check(&context, check, &response);
-    const double took_us = 1e-3 * static_cast<double>(MonotonicNs() - began_ns);
-    const v1::Decision& decision = response.decision();
-    if (!status.ok()) return Failed(experience, status.error_message(), took_us);
-    experience.shift = std::max(experience.shift, std::abs(decision.predicted_cost() / kRows - 1));
-    if (decision.verdict() != v1::VERDICT_ALLOWED) {
-      return Failed(experience, decision.message(), took_us);
-    }
-    if (decision.has_permit_id()) Report(decision.permit_id(), experience);
-    return took_us;
+  static OtherProcess Start(const std::string& argument) {
+    const GoingFirst first(2);
+    return OtherProcess(argument);
   }
 
-  void Report(uint64_t permit, Experience& experience) {
-    v1::ReportRequest request;
-    v1::PermitReport& report = *request.add_reports();
-    report.set_permit_id(permit);
-    report.set_actual_cost(kRows);
-    v1::ReportResponse response;
-    grpc::ClientContext context;
-    SetTwoSeconds(context);
-    const grpc::Status status = calls_.throttler.Report(&context, request, &response);
-    if (!status.ok()) Failed(experience, "Report: " + status.error_message(), 0);
-  }
-
-  static double Failed(Experience& experience, const std::string& why, double took_us) {
-    ++experience.denied;
-    experience.why = why;
-    return took_us;
-  }
-
-  Calls calls_;
+  OtherProcess process_;
 };
 
 }  // namespace headgate::bench

@@ -51,7 +51,7 @@ void SendBytes(grpc::GenericStub& stub, const std::string& method, const grpc::B
 
 Act Bytes(const AttackedServer& server, const std::string& method, const std::string& bytes) {
   const grpc::Slice slice(bytes);
-  const auto stub = std::make_shared<grpc::GenericStub>(OwnChannel(server));
+  const auto stub = std::make_shared<grpc::GenericStub>(ChannelTo(server));
   return [=, buffer = grpc::ByteBuffer(&slice, 1)] { SendBytes(*stub, method, buffer); };
 }
 

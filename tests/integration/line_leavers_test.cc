@@ -1,0 +1,147 @@
+// A thousand callers go away while they wait in line, in every way that there is: they are killed,
+// they cancel, their deadlines pass, or the time that they would wait is up. Nothing is left of
+// them: no debt, no permit, nobody who waits.
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "tests/testing/rpc_call.h"
+#include "tests/testing/running_headgated.h"
+#include "tests/testing/subprocess.h"
+#include "tests/testing/wait_until.h"
+#include "tests/testing/waiting_checks.h"
+
+namespace headgate {
+namespace {
+
+// Work of etl waits for room, that of seats for a permit; both is charged to what never drains.
+constexpr char kPolicy[] = R"(
+server: {line: {max_waiting_share: 1}}
+budgets:
+  - {name: room, rate: 0.001, burst: 1000}
+  - {name: seats, max_concurrency: 1}
+  - {name: pace, rate: 200, burst: 5}
+  - {name: sum, rate: 0.001, burst: 1000000}
+rules:
+  - {name: etl, match: {identity: etl}, charge: [room, sum]}
+  - {name: seats, match: {identity: seats}, charge: [seats, sum]}
+  - {name: pace, match: {identity: pace}, charge: [pace, sum]}
+)";
+constexpr double kDrained = 1;  // more than all budgets that hardly drain drain in a test
+
+class LineLeavers : public testing::Test {
+ protected:
+  v1::Decision Take(const std::string& identity, double cost) const {
+    v1::Decision decision = server_.Check(identity, cost);
+    EXPECT_EQ(decision.verdict(), v1::VERDICT_ALLOWED) << decision.DebugString();
+    return decision;
+  }
+  // That it cost nothing.
+  void GiveBack(const v1::Decision& decision) const {
+    v1::ReportRequest request;
+    request.add_reports()->set_permit_id(decision.permit_id());
+    request.mutable_reports(0)->set_actual_cost(0);
+    const v1::ReportResponse response =
+        AnswerOf(server_.channel(), &v1::ThrottlerService::Stub::Report, request);
+    EXPECT_EQ(response.results(0).outcome(), v1::REPORT_OUTCOME_SETTLED);
+  }
+  double Owed(const std::string& budget) const {
+    const v1::ListBudgetsResponse response =
+        AnswerOf(server_.channel(), &v1::StatusService::Stub::ListBudgets);
+    for (const v1::BudgetStatus& one : response.budgets()) {
+      if (one.budget() == budget) return one.debt();
+    }
+    ADD_FAILURE() << "no budget " << budget;
+    return 0;
+  }
+  std::unique_ptr<Subprocess> Waiters(int checks, const std::string& identity) const {
+    return std::make_unique<Subprocess>(std::vector<std::string>{
+        HEADGATE_WAITERS, server_.address(), absl::StrCat(checks), identity});
+  }
+  bool AwaitWaiting(int64_t checks) const {
+    return server_.AwaitStatus(
+        [&](const auto& status) { return status.waiting().waiting() == checks; });
+  }
+
+  RunningHeadgated server_{{.yaml = kPolicy}};
+};
+
+TEST_F(LineLeavers, OweNothingAndHoldNothingHoweverTheyWent) {
+  const v1::Decision room = Take("first:etl", 1000);
+  const v1::Decision seat = Take("first:seats", 1);
+  std::vector<std::unique_ptr<Subprocess>> killed;
+  for (int i = 0; i < 3; ++i) {
+    killed.push_back(Waiters(100, absl::StrCat("team-", i, ":etl")));
+    killed.push_back(Waiters(50, absl::StrCat("team-", i, ":seats")));
+  }
+  WaitingChecks cancelled(server_.address(), {.checks = 250, .identity = "cancel:etl"});
+  WaitingChecks cancelled_seats(server_.address(), {.checks = 50, .identity = "cancel:seats"});
+  cancelled.Send();
+  cancelled_seats.Send();
+  ASSERT_TRUE(AwaitWaiting(750));
+  WaitingChecks late(server_.address(),
+                     {.checks = 125, .identity = "late:etl", .max_wait = absl::Seconds(6)});
+  WaitingChecks cut(server_.address(),
+                    {.checks = 125, .identity = "cut:seats", .patience = absl::Seconds(8)});
+  late.Send();
+  cut.Send();
+  ASSERT_TRUE(
+      server_.AwaitStatus([](const auto& status) { return status.waiting().waiting() >= 1000; }));
+
+  for (const auto& process : killed) process->Kill();
+  cancelled.Cancel();
+  cancelled_seats.Cancel();
+  EXPECT_EQ(late.Await(absl::Seconds(30)).denied, 125);
+  // Before their own deadline, so that they hear of it.
+  EXPECT_EQ(cut.Await(absl::Seconds(30)).denied, 125);
+  EXPECT_EQ(cancelled.Await(absl::Seconds(30)).cancelled, 250);
+  EXPECT_EQ(cancelled_seats.Await(absl::Seconds(30)).cancelled, 50);
+  ASSERT_TRUE(AwaitWaiting(0));
+
+  GiveBack(room);
+  GiveBack(seat);
+  EXPECT_LT(Owed("room"), 1e-3);
+  EXPECT_LT(Owed("sum"), 1e-3);
+  const v1::GetStatusResponse status = server_.Status();
+  EXPECT_EQ(status.permits_outstanding(), 0);
+  EXPECT_EQ(status.waiting().waiting(), 0);
+  EXPECT_EQ(status.waiting().lines(), 0);
+  // And what they waited for is there for others, at once.
+  GiveBack(Take("next:etl", 1000));
+  GiveBack(Take("next:seats", 1));
+}
+
+// While turns come, those go whose turn it is: what is admitted and not heard of is undone.
+TEST_F(LineLeavers, AreNotChargedForTurnsThatTheyDidNotHearOf) {
+  std::vector<std::unique_ptr<Subprocess>> killed;
+  for (int i = 0; i < 5; ++i) killed.push_back(Waiters(100, absl::StrCat("team-", i, ":pace")));
+  WaitingChecks cancelled(server_.address(), {.checks = 250, .identity = "cancel:pace"});
+  WaitingChecks staying(server_.address(), {.checks = 250, .identity = "stay:pace"});
+  cancelled.Send();
+  staying.Send();
+  ASSERT_TRUE(
+      server_.AwaitStatus([](const auto& status) { return status.waiting().admitted() >= 100; }));
+  cancelled.Cancel();
+  const double owed_before = Owed("sum");
+  for (const auto& process : killed) process->Kill();
+  const int heard = cancelled.Await(absl::Seconds(30)).allowed;
+  const WaitingOutcomes stayed = staying.Await(absl::Seconds(30));
+  EXPECT_EQ(stayed.allowed, 250) << stayed.last_error;
+  ASSERT_TRUE(AwaitWaiting(0));
+  const double owed = Owed("sum");
+  const auto permits = static_cast<double>(server_.Status().permits_outstanding());
+  std::printf("%.0f owed, %.0f permits, %d and 250 heard of their turns, %.0f owed at the kill\n",
+              owed, permits, heard, owed_before);
+  EXPECT_NEAR(owed, permits, kDrained);
+  // The killed were sent a share of what was owed until then, and nothing afterwards.
+  EXPECT_LE(owed, owed_before + 250 + kDrained);
+}
+
+}  // namespace
+}  // namespace headgate
