@@ -110,7 +110,8 @@ TEST(CheckInLine, TheTimeoutBeginsWhenTheWaitIsOver) {
   EXPECT_THAT(check.err, HasSubstr("within 250ms"));
 }
 
-// Lets the first Check wait out its time, and admits the next one.
+// Lets the first Check wait for more than half of its time, from where on the program takes the
+// server's word for all of it, and admits the next one.
 ScriptedServer::Handler AdmitsTheSecond() {
   return [asked = std::make_shared<std::atomic<int>>(0)](
              grpc::ServerContext&, const v1::CheckRequest& request, v1::CheckResponse& response) {
@@ -120,7 +121,7 @@ ScriptedServer::Handler AdmitsTheSecond() {
       decision.set_verdict(v1::VERDICT_ALLOWED);
       return grpc::Status::OK;
     }
-    absl::Notification().WaitForNotificationWithTimeout(FromProto(request.max_wait()));
+    absl::Notification().WaitForNotificationWithTimeout(0.6 * FromProto(request.max_wait()));
     decision.set_verdict(v1::VERDICT_DENIED);
     decision.set_message("4 wait before it.");
     decision.mutable_retry_after()->set_seconds(3600);
@@ -132,11 +133,11 @@ ScriptedServer::Handler AdmitsTheSecond() {
 TEST(CheckInLine, WaitStandsInTheServersLine) {
   Scripted server;
   server.OnCheck(AdmitsTheSecond());
-  EXPECT_EQ(server.Headgate({"check", "job:etl", "--wait", "forever", "--timeout", "1s"}).status,
+  EXPECT_EQ(server.Headgate({"check", "job:etl", "--wait", "forever", "--timeout", "4s"}).status,
             0);
   const std::vector<v1::CheckRequest> checks = server.checks();
   ASSERT_THAT(checks, SizeIs(2));
-  EXPECT_EQ(checks[0].max_wait().nanos(), 500'000'000);  // half of --timeout
+  EXPECT_EQ(checks[0].max_wait().seconds(), 2);  // half of --timeout
   EXPECT_EQ(checks[1].max_wait().seconds(), 30);
   EXPECT_EQ(checks[1].request_id(), checks[0].request_id());
 }
@@ -145,7 +146,7 @@ TEST(RunInLine, WaitsInTheServersLineAndSaysWhy) {
   Scripted server;
   server.OnCheck(AdmitsTheSecond());
   const Finished run =
-      server.Headgate({"run", "--identity", "job:etl", "--timeout", "1s", "--", "true"});
+      server.Headgate({"run", "--identity", "job:etl", "--timeout", "4s", "--", "true"});
   EXPECT_EQ(run.status, 0);
   EXPECT_EQ(run.err, "headgate: waiting: 4 wait before it.\n");
   ASSERT_THAT(server.checks(), SizeIs(2));

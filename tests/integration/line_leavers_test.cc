@@ -1,7 +1,11 @@
 // A thousand callers go away while they wait in line, in every way that there is: they are killed,
 // they cancel, their deadlines pass, or the time that they would wait is up. Nothing is left of
 // them: no debt, no permit, nobody who waits.
+//
+// Whether an answer shortly before a deadline still comes before it is for the machine to say. So
+// either end of such a call will do; how it ended for the server is counted there.
 
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -20,20 +24,25 @@
 namespace headgate {
 namespace {
 
-// Work of etl waits for room, that of seats for a permit; both is charged to what never drains.
+// Work of etl waits for room, that of seats for a permit, that of pace and brisk for turns that
+// come all the time; all of it is charged to what never drains.
 constexpr char kPolicy[] = R"(
 server: {line: {max_waiting_share: 1}}
 budgets:
   - {name: room, rate: 0.001, burst: 1000}
   - {name: seats, max_concurrency: 1}
   - {name: pace, rate: 200, burst: 5}
+  - {name: brisk, rate: 200, burst: 5}
   - {name: sum, rate: 0.001, burst: 1000000}
+  - {name: sum of brisk, rate: 0.001, burst: 1000000}
 rules:
   - {name: etl, match: {identity: etl}, charge: [room, sum]}
   - {name: seats, match: {identity: seats}, charge: [seats, sum]}
   - {name: pace, match: {identity: pace}, charge: [pace, sum]}
+  - {name: brisk, match: {identity: brisk}, charge: [brisk, sum, sum of brisk]}
 )";
 constexpr double kDrained = 1;  // more than all budgets that hardly drain drain in a test
+constexpr absl::Duration kLong = absl::Minutes(2);  // that nothing takes
 
 class LineLeavers : public testing::Test {
  protected:
@@ -68,6 +77,23 @@ class LineLeavers : public testing::Test {
     return server_.AwaitStatus(
         [&](const auto& status) { return status.waiting().waiting() == checks; });
   }
+  // Nobody is there yet, or any more: 0.
+  int64_t WaitingFor(const std::string& budget) const {
+    const v1::ListLinesResponse response =
+        AnswerOf(server_.channel(), &v1::StatusService::Stub::ListLines);
+    int64_t waiting = 0;
+    for (const v1::LineStatus& line : response.lines()) {
+      if (line.budget() == budget) waiting += line.waiting();
+    }
+    return waiting;
+  }
+  // That have waited or do, however soon it was over.
+  bool AwaitEntered(int64_t checks) const {
+    return server_.AwaitStatus([&](const auto& status) {
+      const v1::WaitingStatus& its = status.waiting();
+      return its.waiting() + its.admitted() + its.timed_out() + its.left() == checks;
+    });
+  }
 
   RunningHeadgated server_{{.yaml = kPolicy}};
 };
@@ -91,17 +117,16 @@ TEST_F(LineLeavers, OweNothingAndHoldNothingHoweverTheyWent) {
                     {.checks = 125, .identity = "cut:seats", .patience = absl::Seconds(8)});
   late.Send();
   cut.Send();
-  ASSERT_TRUE(
-      server_.AwaitStatus([](const auto& status) { return status.waiting().waiting() >= 1000; }));
+  ASSERT_TRUE(AwaitEntered(1000));
 
   for (const auto& process : killed) process->Kill();
   cancelled.Cancel();
   cancelled_seats.Cancel();
-  EXPECT_EQ(late.Await(absl::Seconds(30)).denied, 125);
-  // Before their own deadline, so that they hear of it.
-  EXPECT_EQ(cut.Await(absl::Seconds(30)).denied, 125);
-  EXPECT_EQ(cancelled.Await(absl::Seconds(30)).cancelled, 250);
-  EXPECT_EQ(cancelled_seats.Await(absl::Seconds(30)).cancelled, 50);
+  EXPECT_EQ(late.Await(kLong).denied, 125);
+  const WaitingOutcomes at_deadline = cut.Await(kLong);
+  EXPECT_EQ(at_deadline.denied + at_deadline.out_of_time, 125) << at_deadline.last_error;
+  EXPECT_EQ(cancelled.Await(kLong).cancelled, 250);
+  EXPECT_EQ(cancelled_seats.Await(kLong).cancelled, 50);
   ASSERT_TRUE(AwaitWaiting(0));
 
   GiveBack(room);
@@ -112,6 +137,10 @@ TEST_F(LineLeavers, OweNothingAndHoldNothingHoweverTheyWent) {
   EXPECT_EQ(status.permits_outstanding(), 0);
   EXPECT_EQ(status.waiting().waiting(), 0);
   EXPECT_EQ(status.waiting().lines(), 0);
+  // Each ended once: it was told that its time is up, or had gone.
+  EXPECT_EQ(status.waiting().admitted(), 0);
+  EXPECT_EQ(status.waiting().timed_out() + status.waiting().left(), 1000);
+  EXPECT_GE(status.waiting().timed_out(), 125 + at_deadline.denied);
   // And what they waited for is there for others, at once.
   GiveBack(Take("next:etl", 1000));
   GiveBack(Take("next:seats", 1));
@@ -120,27 +149,39 @@ TEST_F(LineLeavers, OweNothingAndHoldNothingHoweverTheyWent) {
 // While turns come, those go whose turn it is: what is admitted and not heard of is undone.
 TEST_F(LineLeavers, AreNotChargedForTurnsThatTheyDidNotHearOf) {
   std::vector<std::unique_ptr<Subprocess>> killed;
-  for (int i = 0; i < 5; ++i) killed.push_back(Waiters(100, absl::StrCat("team-", i, ":pace")));
+  for (int i = 0; i < 5; ++i) killed.push_back(Waiters(100, absl::StrCat("team-", i, ":brisk")));
   WaitingChecks cancelled(server_.address(), {.checks = 250, .identity = "cancel:pace"});
   WaitingChecks staying(server_.address(), {.checks = 250, .identity = "stay:pace"});
   cancelled.Send();
   staying.Send();
-  ASSERT_TRUE(
-      server_.AwaitStatus([](const auto& status) { return status.waiting().admitted() >= 100; }));
-  cancelled.Cancel();
-  const double owed_before = Owed("sum");
+  // All have come, and some had their turn, which nobody reports.
+  ASSERT_TRUE(server_.AwaitStatus([](const auto& status) {
+    return status.waiting().waiting() + status.permits_outstanding() >= 1000 &&
+           status.permits_outstanding() >= 100;
+  }));
   for (const auto& process : killed) process->Kill();
-  const int heard = cancelled.Await(absl::Seconds(30)).allowed;
-  const WaitingOutcomes stayed = staying.Await(absl::Seconds(30));
+  cancelled.Cancel();
+  const int heard = cancelled.Await(kLong).allowed;
+  ASSERT_TRUE(WaitUntil([&] { return WaitingFor("brisk") == 0; }));
+  // From now on the killed are charged nothing.
+  const double owed_by_killed = Owed("sum of brisk");
+  const WaitingOutcomes stayed = staying.Await(kLong);
   EXPECT_EQ(stayed.allowed, 250) << stayed.last_error;
   ASSERT_TRUE(AwaitWaiting(0));
-  const double owed = Owed("sum");
-  const auto permits = static_cast<double>(server_.Status().permits_outstanding());
-  std::printf("%.0f owed, %.0f permits, %d and 250 heard of their turns, %.0f owed at the kill\n",
-              owed, permits, heard, owed_before);
-  EXPECT_NEAR(owed, permits, kDrained);
-  // The killed were sent a share of what was owed until then, and nothing afterwards.
-  EXPECT_LE(owed, owed_before + 250 + kDrained);
+  EXPECT_LE(Owed("sum of brisk"), owed_by_killed);
+  // What could not be delivered is undone, in a moment. Nobody has reported, so that each turn
+  // which somebody heard of, or which was on its way to one who left, is owed with its permit.
+  double owed = 0;
+  double permits = 0;
+  EXPECT_TRUE(WaitUntil([&] {
+    owed = Owed("sum");
+    permits = static_cast<double>(server_.Status().permits_outstanding());
+    return std::abs(owed - permits) <= kDrained;
+  })) << owed
+      << " owed, " << permits << " permits";
+  std::printf("%.0f owed, %.0f permits; %d and 250 heard of their turns; %.0f owed by the killed\n",
+              owed, permits, heard, owed_by_killed);
+  EXPECT_GE(owed + kDrained, heard + 250);
 }
 
 }  // namespace
