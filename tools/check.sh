@@ -202,6 +202,8 @@ run_checks() {
   check_step "length of files" tools/check_rules.sh length
   check_step "shell scripts (shellcheck)" check_shell
   check_step "protobuf style (buf lint)" check_protos
+  check_step "Go (gofmt)" check_go_format
+  check_step "Go that is generated" check_go_generated
   check_step "build files (cmake)" check_configuration
   check_step "locks, and each file by itself (clang)" check_each_file
   check_step "clang-tidy" check_tidy

@@ -18,12 +18,17 @@ PYTHON_GRPC_VERSION=1.85.1
 PYTHON_HEALTH_VERSION=1.62.3
 PYTHON_PROTOBUF_VERSION=7.36.2
 PYTHON_GOOGLEAPIS_VERSION=1.76.0
+# What generates and checks the Go SDK. The generator's version is that of the protobuf in client/go/go.mod.
+PROTOC_GEN_GO_VERSION=v1.36.5
+PROTOC_GEN_GO_GRPC_VERSION=v1.5.1
+STATICCHECK_VERSION=v0.8.2
 TOOLS=$PWD/build/tools
 
 # Which of Go, Node and Python a tool takes.
 tool_runtime() {
   case $1 in
     grpcurl | helm | kubeconform | oras | crane | schemas) echo go ;;
+    protoc-gen-go | protoc-gen-go-grpc | staticcheck) echo go ;;
     buf) echo npm ;;
     python) echo python3 ;;
   esac
@@ -40,6 +45,7 @@ tool_runtime_text() {
 tool_path() {
   case $1 in
     grpcurl | helm | kubeconform | oras | crane) echo "$TOOLS/bin/$1" ;;
+    protoc-gen-go | protoc-gen-go-grpc | staticcheck) echo "$TOOLS/bin/$1" ;;
     schemas) echo "$TOOLS/schemas" ;;
     buf) echo "$TOOLS/node_modules/.bin/buf" ;;
     python) echo "$TOOLS/python/bin/python" ;;
@@ -77,6 +83,20 @@ install_crane() {
     go install "github.com/google/go-containerregistry/cmd/crane@$CRANE_VERSION"
 }
 
+install_protoc-gen-go() {
+  GOBIN=$TOOLS/bin GOFLAGS=-modcacherw \
+    go install "google.golang.org/protobuf/cmd/protoc-gen-go@$PROTOC_GEN_GO_VERSION"
+}
+
+install_protoc-gen-go-grpc() {
+  GOBIN=$TOOLS/bin GOFLAGS=-modcacherw \
+    go install "google.golang.org/grpc/cmd/protoc-gen-go-grpc@$PROTOC_GEN_GO_GRPC_VERSION"
+}
+
+install_staticcheck() {
+  GOBIN=$TOOLS/bin GOFLAGS=-modcacherw go install "honnef.co/go/tools/cmd/staticcheck@$STATICCHECK_VERSION"
+}
+
 install_schemas() {
   rm -rf "$TOOLS/schemas"
   tools/kubernetes_schemas.sh "$KUBERNETES_VERSION" "$PROMETHEUS_OPERATOR_VERSION" "$CERT_MANAGER_VERSION" \
@@ -100,6 +120,9 @@ tool_version() {
     kubeconform) echo "$KUBECONFORM_VERSION" ;;
     oras) echo "$ORAS_VERSION" ;;
     crane) echo "$CRANE_VERSION" ;;
+    protoc-gen-go) echo "$PROTOC_GEN_GO_VERSION" ;;
+    protoc-gen-go-grpc) echo "$PROTOC_GEN_GO_GRPC_VERSION" ;;
+    staticcheck) echo "$STATICCHECK_VERSION" ;;
     schemas) echo "$KUBERNETES_VERSION-$PROMETHEUS_OPERATOR_VERSION-$CERT_MANAGER_VERSION" ;;
     python) echo "$PYTHON_GRPC_VERSION-$PYTHON_HEALTH_VERSION-$PYTHON_PROTOBUF_VERSION-$PYTHON_GOOGLEAPIS_VERSION" ;;
   esac
