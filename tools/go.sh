@@ -44,6 +44,31 @@ in_go_folders() {
   done
 }
 
+# Each block of Go in docs/go.md stands in the tests, but for the program, which this prints.
+go_program_of_docs() {
+  EXAMPLES=$(<"$GO_SDK/headgate/example_test.go") awk '
+    /^```go$/ { block = ""; inside = 1; began = FNR + 1; next }
+    inside && /^```$/ {
+      inside = 0
+      if (block ~ /^package main\n/) program = block
+      else if (!index(ENVIRON["EXAMPLES"] "\n", block)) {
+        print "docs/go.md:" began ": is not in the examples as it stands here" >"/dev/stderr"
+        wrong = 1
+      }
+      next
+    }
+    inside { block = block $0 "\n" }
+    END { printf "%s", program; exit wrong || program == "" }' docs/go.md
+}
+
+# run_go_program FOLDER: the program of docs/go.md, in a module of its own, as its readers make it.
+run_go_program() {
+  local sources=$PWD
+  go_program_of_docs >"$1/main.go" || return
+  (cd "$1" && go mod init copy-orders && go mod edit -replace "$GO_MODULE=$sources/$GO_SDK" &&
+    go mod tidy && go run .)
+}
+
 # What failed of `go test -v`.
 go_failures() { grep --invert-match --extended-regexp '^ *(=== |--- (PASS|SKIP)|PASS$|\?)' "$1" | head --lines=200; }
 
@@ -53,7 +78,7 @@ test_go() {
   local log=$1
   in_go_folders go vet ./... || return
   in_go_folders "$(tool_path staticcheck)" ./... || return
-  if ! in_go_folders go test -race -v -count=1 -timeout 5m ./... >"$log" 2>&1; then
+  if ! in_go_folders go test -race -v -count=1 -parallel 8 -timeout 5m ./... >"$log" 2>&1; then
     go_failures "$log"
     return 1
   fi

@@ -11,9 +11,19 @@ source tools/tools.sh
 # shellcheck source=tools/go.sh
 source tools/go.sh
 
-LOG=$(mktemp)
-trap 'rm -f "$LOG"' EXIT
+# shellcheck source=tools/test_server.sh
+source tools/test_server.sh
 export HEADGATE_BIN
 
 skip_without require_tool staticcheck
-test_go "$LOG"
+
+printf '%s\n' 'budgets: [{name: rows, rate: 100, burst: 100}]' 'rules: [{name: all, charge: [rows]}]' \
+  >"$WORK/headgate.yaml"
+start_server
+mkdir "$WORK/copy-orders"
+HEADGATE_ADDRESS=$ADDRESS run_go_program "$WORK/copy-orders" >"$WORK/said" 2>&1 ||
+  fail "the program of docs/go.md: $(<"$WORK/said")"
+grep --quiet '^rows 250 to 299$' "$WORK/said" || fail "the program of docs/go.md says: $(<"$WORK/said")"
+stop_server
+
+test_go "$WORK/go.log"

@@ -21,23 +21,27 @@ type Client struct {
 // takes. It makes no connection yet. An error names an option that is out of range, or a file of
 // Options.TLS or Options.TokenFile that is not what it should be.
 func NewClient(address string, onUnreachable OnUnreachable, options Options) (*Client, error) {
-	if err := onUnreachable.validate(); err != nil {
-		return nil, err
-	}
-	transport, err := newGRPCTransport(address, options)
-	if err != nil {
-		return nil, err
-	}
-	return NewClientOver(transport, onUnreachable, options)
+	return newClient(onUnreachable, options, func(options Options) (Transport, error) {
+		return newGRPCTransport(address, options)
+	})
 }
 
 // NewClientOver is NewClient over another transport; Options.TLS, TokenFile and DialOptions are not
 // used. Close closes the transport, if that is an io.Closer.
 func NewClientOver(transport Transport, onUnreachable OnUnreachable, options Options) (*Client, error) {
+	return newClient(onUnreachable, options, func(Options) (Transport, error) { return transport, nil })
+}
+
+// The transport comes last, since it has goroutines.
+func newClient(onUnreachable OnUnreachable, options Options, connect func(Options) (Transport, error)) (*Client, error) {
 	if err := onUnreachable.validate(); err != nil {
 		return nil, err
 	}
 	if err := options.complete(); err != nil {
+		return nil, err
+	}
+	transport, err := connect(options)
+	if err != nil {
 		return nil, err
 	}
 	return &Client{

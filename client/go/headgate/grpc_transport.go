@@ -53,7 +53,7 @@ type waitingConnection struct {
 	calls int
 }
 
-func newGRPCTransport(address string, options Options) (*grpcTransport, error) {
+func newGRPCTransport(address string, options Options) (Transport, error) {
 	if address == "" {
 		return nil, invalid("address: is empty")
 	}

@@ -149,6 +149,8 @@ func TestClientsAreNotMadeWithoutAPolicyOrAnAddress(t *testing.T) {
 	wantCode(t, err, codes.InvalidArgument)
 	_, err = headgate.NewClient("", headgate.Wait(), self)
 	wantCode(t, err, codes.InvalidArgument)
+	_, err = headgate.NewClient("headgate:8081", headgate.Wait(), headgate.Options{LongestWait: -1})
+	wantCode(t, err, codes.InvalidArgument)
 	_, err = headgate.NewClientOver(headgatetest.New().Transport(headgate.SystemClock{}), headgate.OnUnreachable{}, self)
 	wantCode(t, err, codes.InvalidArgument)
 }

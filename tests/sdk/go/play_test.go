@@ -53,7 +53,7 @@ func (s *step) verb() (string, error) {
 			continue
 		}
 		switch kind := field.Type.Kind(); {
-		case kind == reflect.Pointer && !value.Field(i).IsNil(), kind == reflect.Slice && value.Field(i).Len() > 0:
+		case kind == reflect.Pointer && !value.Field(i).IsNil(), (kind == reflect.Slice || kind == reflect.Map) && value.Field(i).Len() > 0:
 			found = append(found, strings.ToLower(field.Name))
 		}
 	}

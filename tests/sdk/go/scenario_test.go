@@ -19,7 +19,7 @@ type scenario struct {
 	Name, Claim  string
 	On           []string
 	Languages    []string
-	Server       yaml.Node
+	Server       map[string]any
 	State        bool
 	Certificates bool
 	Files        map[string]string
@@ -56,10 +56,10 @@ type step struct {
 	Join        *string
 	Cancel      *string
 	Pass        *duration
-	Fork        *yaml.Node
+	Fork        map[string]any
 	Server      *string
 	File        *file
-	Config      *yaml.Node
+	Config      map[string]any
 	Headgate    []string
 	Fake        *fakeWords
 	Seen        *struct{}

@@ -118,21 +118,18 @@ func (w *world) write(name string, text []byte) {
 	}
 }
 
-func (w *world) writeConfig(config *yaml.Node) {
+func (w *world) writeConfig(config map[string]any) {
 	w.t.Helper()
-	text := []byte("{}")
-	if !config.IsZero() {
-		var err error
-		if text, err = yaml.Marshal(config); err != nil {
-			w.t.Fatal(err)
-		}
+	text, err := yaml.Marshal(config) // `{}` of none
+	if err != nil {
+		w.t.Fatal(err)
 	}
 	w.write("headgate.yaml", text)
 }
 
 func (w *world) startServer(s scenario) {
 	w.t.Helper()
-	w.writeConfig(&s.Server)
+	w.writeConfig(s.Server)
 	w.server = &serverProcess{t: w.t, folder: w.folder, address: "127.0.0.1:0"}
 	if s.State {
 		state := filepath.Join(w.folder, "state")

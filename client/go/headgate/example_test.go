@@ -1,0 +1,73 @@
+package headgate_test
+
+// The code of docs/go.md, as it stands there.
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/headgate/headgate/client/go/headgate"
+	"github.com/headgate/headgate/client/go/headgate/headgatetest"
+)
+
+func backfill(ctx context.Context, client *headgate.Client, copyRows func(first, rows int) error) error {
+	job := headgate.Chunks{Total: 1_000_000, Start: 500, Smallest: 50, Largest: 50_000,
+		Request: headgate.Request{Pattern: "copy-orders"}, MaxWait: time.Hour}
+	return client.DoChunks(ctx, job, func(_ context.Context, chunk headgate.Chunk) error {
+		return copyRows(chunk.First, chunk.Rows)
+	})
+}
+
+func copyChunk(ctx context.Context, client *headgate.Client, copyRows func() (int, error)) error {
+	permit, err := client.CheckOrWait(ctx, headgate.Request{EstimatedCost: headgate.Cost(500)}, 10*time.Minute)
+	if err != nil {
+		return err
+	}
+	defer permit.Done() // reports its busy time, unless something was reported before
+	rows, err := copyRows()
+	if err != nil {
+		return err
+	}
+	return permit.Done(headgate.ActualCost(float64(rows))) // the estimate was in rows
+}
+
+func secure() (*headgate.Client, error) {
+	return headgate.NewClient("headgate:8081", headgate.Wait(), headgate.Options{
+		Identity: "copy-orders:backfill",
+		TLS: &headgate.TLS{CAFile: "/etc/headgate/ca.crt", CertificateFile: "/etc/headgate/tls.crt",
+			KeyFile: "/etc/headgate/tls.key"},
+		TokenFile: "/etc/headgate/token",
+	})
+}
+
+func TestBackfillWaitsWhileTheReplicaLags(t *testing.T) {
+	fake := headgatetest.New()
+	client := fake.NewClient(t, headgate.Fail(), headgate.Options{})
+	fake.Deny(30*time.Second, headgate.ReasonHealth) // the first Check; the others are allowed
+	copied := 0
+	err := backfill(context.Background(), client, func(_, rows int) error { copied += rows; return nil })
+	if err != nil || copied != 1_000_000 {
+		t.Errorf("%d rows, and %v", copied, err)
+	}
+	if waited := fake.Clock().Waited(); waited < 30*time.Second {
+		t.Errorf("it waited for %v", waited)
+	}
+	if err := client.Close(); err != nil || len(fake.Outstanding()) > 0 {
+		t.Errorf("permits %v were not reported: %v", fake.Outstanding(), err)
+	}
+}
+
+func TestCopyChunkReportsItsRows(t *testing.T) {
+	fake := headgatetest.New()
+	client := fake.NewClient(t, headgate.Fail(), self)
+	wantIs(t, copyChunk(ctx, client, func() (int, error) { return 480, nil }), nil)
+	wantEqual(t, *reported(t, client, fake).ActualCost, 480)
+}
+
+func TestSecureNamesTheFileThatIsMissing(t *testing.T) {
+	_, err := secure()
+	wantCode(t, err, codes.InvalidArgument)
+}
