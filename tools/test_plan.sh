@@ -4,8 +4,16 @@
 
 # They measure memory, or ratios of speeds: nothing else runs meanwhile.
 QUIET_UNITS=' tls dev/demo dev/flood dev/isolation '
+# What meets PostgreSQL's own differences runs with the newest one as well, as a unit of its own: "postgres@18".
+# Of a folder, the tests whose names match.
+POSTGRES_UNITS='
+postgres     .
+client       ^Pqxx
+integration  ^PostgresFaults
+dev/demo     .
+'
 # They take longest, and begin first, so that none is left over at the end.
-FIRST_UNITS='postgres integration dev/chart dev/soak cli dev/chart_rules restart dev/client_install common web throttle_log health dev/docs'
+FIRST_UNITS='postgres postgres@18 integration integration@18 dev/chart dev/soak cli dev/chart_rules restart dev/client_install common web throttle_log health dev/docs'
 # With sanitizers in a long run only: tests of the tests' own programs find hardly anything more, and
 # restarts stop and kill the program for minutes.
 LONG_SANITIZED_UNITS=' demo load restart soak '
@@ -15,7 +23,7 @@ SANITIZED_SHELL_TESTS='dev/client_install dev/grpcurl dev/readme_tour dev/sizing
 # them ThreadSanitizer reports races that are none.
 THREAD_UNITS='engine throttle_log'
 
-needs_quiet() { [[ $QUIET_UNITS == *" $1 "* ]]; }
+needs_quiet() { [[ $QUIET_UNITS == *" ${1%@*} "* ]]; }
 
 # The folders of tests that have a gtest program.
 test_rooms() {
@@ -30,11 +38,25 @@ files_as_units() { # files_as_units PREFIX SUFFIX PATTERN: "fuzz/config" of test
   done
 }
 
+# The regular expression of what runs with the newest PostgreSQL; nothing for all others.
+postgres_tests_of() { awk -v unit="${1%@*}" '$1 == unit { print $2 }' <<<"$POSTGRES_UNITS"; } # postgres_tests_of UNIT
+
+# Of the units on stdin, those that run with the newest PostgreSQL besides. Where the command line names a
+# version, all run with that one, and once.
+units_with_postgres() {
+  local unit
+  [[ -z ${POSTGRES_VERSION:-} ]] || return 0
+  while read -r unit; do
+    if [[ -n $(postgres_tests_of "$unit") ]]; then echo "$unit@${POSTGRES_TOOL#postgresql-}"; fi
+  done
+}
+
 # Each unit there is, those that take longest first.
 all_units() {
   local unit others
   others=$(test_rooms && files_as_units dev .sh 'tests/dev/*.sh' &&
     files_as_units fuzz _fuzz.cc 'tests/fuzz/*_fuzz.cc')
+  others+=$'\n'$(units_with_postgres <<<"$others")
   for unit in $FIRST_UNITS; do
     if grep --quiet --line-regexp --fixed-strings -e "$unit" <<<"$others"; then echo "$unit"; fi
   done
@@ -47,6 +69,7 @@ units_of_preset() { # units_of_preset PRESET
   for unit in $(all_units); do
     case $1:$unit in
       release:*) ;;
+      *@*) continue ;;
       asan:dev/*) [[ -n $TEST_LONG && " $SANITIZED_SHELL_TESTS " == *" $unit "* ]] || continue ;;
       asan:*)
         [[ -n $TEST_LONG || $LONG_SANITIZED_UNITS != *" $unit "* ]] || continue
@@ -69,13 +92,19 @@ tests_in_sources() { # tests_in_sources ROOM
     sed -E 's/.*\( *([A-Za-z0-9_]+), *([A-Za-z0-9_]+).*/\1.\2/'
 }
 
+# The names on stdin that a run of the unit has: those that -k chooses, and which meet its PostgreSQL.
+matching_tests() { # matching_tests UNIT
+  local tests=.
+  if [[ $1 == *@* ]]; then tests=$(postgres_tests_of "$1"); fi
+  grep --extended-regexp -e "$TEST_REGEX" | grep --extended-regexp -e "$tests"
+}
+
 # Whether -k may choose something in it. An instance of a test with parameters has more in its name
 # than the sources say.
 regex_may_match() { # regex_may_match UNIT
   case $1 in
     */*) grep --quiet --extended-regexp -e "$TEST_REGEX" <<<"$1" ;;
-    *) [[ $TEST_REGEX == */* ]] ||
-      tests_in_sources "$1" | grep --extended-regexp -e "$TEST_REGEX" >/dev/null ;;
+    *) [[ $TEST_REGEX == */* ]] || tests_in_sources "${1%@*}" | matching_tests "$1" >/dev/null ;;
   esac
 }
 
@@ -102,6 +131,7 @@ wanted_units() { # wanted_units PRESET
 targets_of() { # targets_of UNIT...
   local unit
   for unit; do
+    unit=${unit%@*}
     case $unit in
       fuzz/*) echo "headgate-fuzz-${unit#fuzz/}" ;;
       dev/*) sed -n 's/^# Needs: //p' "tests/$unit.sh" | tr ' ' '\n' ;;

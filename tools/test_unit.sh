@@ -33,11 +33,11 @@ unit_files() { echo "build/$1/test/${2//\//-}"; } # unit_files PRESET UNIT
 
 # --- gtest ---
 
-# The chosen tests of a binary as gtest's filter; empty when there are none.
+# gtest_filter BINARY UNIT: the chosen tests as gtest's filter; empty when there are none.
 gtest_filter() {
   "${TEST_PREFIX[@]}" "$1" --gtest_list_tests |
     awk '/^[^ ].*\.( |$)/ { suite = $1 } /^  / { print suite $1 }' |
-    { grep --extended-regexp -e "$TEST_REGEX" || true; } | paste --serial --delimiters=:
+    { matching_tests "$2" || true; } | paste --serial --delimiters=:
 }
 
 # Prints one line for each test from gtest's XML: passed, failed, or skipped and the reason.
@@ -108,16 +108,16 @@ gtest_finished() {
   fi
 }
 
-run_gtest() { # run_gtest PRESET ROOM
-  local preset=$1 room=$2 status=0 began=$SECONDS filter='*' out
-  local binary="build/$preset/bin/headgate_${room}_tests"
-  out=$(unit_files "$preset" "$room")
-  if [[ -n $TEST_REGEX ]]; then
-    filter=$(gtest_filter "$binary") || filter='*'
+run_gtest() { # run_gtest PRESET UNIT
+  local preset=$1 unit=$2 status=0 began=$SECONDS filter='*' out
+  local binary="build/$preset/bin/headgate_${unit%@*}_tests"
+  out=$(unit_files "$preset" "$unit")
+  if [[ -n $TEST_REGEX || $unit == *@* ]]; then
+    filter=$(gtest_filter "$binary" "$unit") || filter='*'
     [[ -n $filter ]] || return 0
   fi
   rm -f "$out.xml"
-  started "test $room"
+  started "test $unit"
   run_logged "$out.log" "${TEST_PREFIX[@]}" "$binary" --gtest_color=no \
     --gtest_output="xml:$out.xml" --gtest_filter="$filter" || status=$?
   if ((status == 77)); then
@@ -160,16 +160,46 @@ run_fuzzer() { # run_fuzzer PRESET NAME OUT
   if [[ -e $out.crash ]]; then echo "the input that failed: $out.crash"; fi
 }
 
-# run_unit PRESET UNIT: its output goes to the unit's report, its counts and seconds beside it.
+# --- with another PostgreSQL than Debian's ---
+
+# find_postgres UNIT: the one that "postgres@18" names is there, and what the unit runs finds it. A failure
+# is told and counted.
+find_postgres() {
+  local version=${1#*@} status=0 began=$SECONDS reason
+  [[ $1 == *@* ]] || return 0
+  reason=$(require_postgres "$version" 2>&1) || status=$?
+  if ((status == 0)); then
+    HEADGATE_POSTGRES=$(postgres_folder "$version")
+    export HEADGATE_POSTGRES
+    return 0
+  fi
+  started "$1"
+  if ((status == 77)); then
+    outcome "skipped" "$began"
+    count_skipped "$(tail --lines=1 <<<"$reason")"
+  else
+    FAILED=$((FAILED + 1))
+    outcome "FAILED with status $status" "$began"
+    echo "$reason"
+  fi
+  return 1
+}
+
+# run_unit PRESET UNIT: in a shell of its own. Its output goes to the unit's report, its counts and seconds
+# beside it.
 run_unit() {
   local preset=$1 unit=$2 out began=$SECONDS
   out=$(unit_files "$preset" "$unit")
   rm -f "$out.counts"
   PASSED=0 FAILED=0 SKIPPED=0
-  case $unit in
-    fuzz/*) run_fuzzer "$preset" "${unit#fuzz/}" "$out" ;;
-    dev/*) HEADGATE_BIN="$PWD/build/$preset/bin" run_whole "$unit" "$out.log" bash "tests/$unit.sh" ;;
-    *) run_gtest "$preset" "$unit" ;;
-  esac >"$out.report" 2>&1
+  if find_postgres "$unit"; then
+    case $unit in
+      fuzz/*) run_fuzzer "$preset" "${unit#fuzz/}" "$out" ;;
+      dev/*)
+        HEADGATE_BIN="$PWD/build/$preset/bin" run_whole "$unit" "$out.log" bash "tests/${unit%@*}.sh"
+        ;;
+      *) run_gtest "$preset" "$unit" ;;
+    esac
+  fi >"$out.report" 2>&1
   echo "$PASSED $FAILED $SKIPPED $((SECONDS - began))" >"$out.counts"
 }

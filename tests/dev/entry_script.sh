@@ -42,6 +42,8 @@ wrong_arguments_end_with_2() {
   expect 2 ./dev build no-such-preset
   expect 2 ./dev test --no-such-option
   expect 2 ./dev test -k
+  expect 2 ./dev test --postgres
+  expect 2 ./dev demo --postgres newest
   expect 2 ./dev bench
   expect 2 ./dev bench no-such-bench
   expect 2 ./dev chart no-such-chart

@@ -48,10 +48,17 @@ shell_test() { # shell_test NAME BODY
 run() {
   # shellcheck disable=SC2317
   say() { echo "$*"; }
+  # shellcheck source=tools/postgres.sh
+  source tools/postgres.sh
   # shellcheck source=tools/test.sh
   source tools/test.sh
   cd "$ROOT"
+  POSTGRES_UNITS=${PLANTED_UNITS:-$POSTGRES_UNITS}
   build_preset() { [[ ! -e build_fails ]]; }
+  # shellcheck disable=SC2317
+  require_postgres() { [[ ! -e no_python ]] || { echo "it takes python3" && return 77; }; }
+  # shellcheck disable=SC2317
+  postgres_folder() { echo "/pinned/$1"; }
   TEST_REGEX=${1:-}
   trap finish_tests EXIT
   test_release
@@ -71,7 +78,7 @@ claim() {
   exit 1
 }
 
-unset CI
+unset CI HEADGATE_POSTGRES
 
 room one passing
 mkdir "$ROOT/../kept.$$"
@@ -131,6 +138,30 @@ room one passing
 shell_test flood '[[ $(wc -l <order) == 2 ]] && echo "nothing else runs"'
 room two 'sleep 0.2; echo begun >>order; echo ended >>order; passing'
 HEADGATE_TEST_JOBS=3 claim "what needs quiet runs alone" 0 "3 passed, 0 failed" "nothing else runs"
+
+room postgres 'echo "${HEADGATE_POSTGRES:-Debian}" >>folders; passing'
+shell_test flood '[[ $(sort folders | tr "\n" " ") == "/pinned/18 Debian " ]] && echo with both'
+claim "what talks to PostgreSQL runs with the newest, too" 0 "3 passed, 0 failed" "with both"
+
+room postgres 'echo "${HEADGATE_POSTGRES:-Debian}" >>folders; passing'
+shell_test flood '[[ $(<folders) == Debian ]] && echo once'
+POSTGRES_VERSION=15 claim "where a version is named, that is the only one" 0 "2 passed, 0 failed" "once"
+
+room one 'echo "$@" >>arguments; passing'
+shell_test flood '[[ $(tail -n 1 arguments) == *"--gtest_filter=Suite.Two" ]] && echo a part'
+HEADGATE_TEST_JOBS=1 PLANTED_UNITS='one ^Suite.T' claim "of a folder, what talks to PostgreSQL does" 0 \
+  "3 passed, 0 failed" "a part"
+
+room one passing
+REGEX=Suite.One PLANTED_UNITS='one ^Suite.T' claim "unless it is not chosen" 0 "1 passed, 0 failed"
+
+room postgres passing
+: >"$ROOT/no_python"
+claim "a PostgreSQL that cannot be had is said aloud" 0 "1 passed, 0 failed, 1 skipped" "SKIPPED: it takes python3"
+
+room postgres passing
+: >"$ROOT/no_python"
+CI=true claim "and is a failure in CI" 1 "1 passed, 1 failed" "SKIPPED: it takes python3"
 
 room one 'sleep 1.2; passing'
 shell_test other 'echo fine'

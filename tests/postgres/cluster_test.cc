@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -33,6 +34,8 @@ class ClusterTest : public testing::Test {
     unsetenv("TMPDIR");
     std::filesystem::remove_all(folder_);
   }
+
+  const std::string& folder() const { return folder_; }
 
   bool IsGone() const {
     if (!std::filesystem::is_empty(folder_)) return false;
@@ -82,6 +85,48 @@ TEST_F(ClusterTest, TakesItsSettingsAndKeepsWhatWasWrittenThroughACrash) {
   absl::StatusOr<SqlRows> rows = primary.RunSql("SELECT i, current_setting('work_mem') FROM kept");
   ASSERT_TRUE(rows.ok()) << rows.status();
   EXPECT_THAT((*rows)[0], testing::ElementsAre("42", "7MB"));
+}
+
+// Names another installation for as long as it lives.
+class NamedInstallation {
+ public:
+  explicit NamedInstallation(const std::string& folder) {
+    if (const char* const before = getenv(kVariable); before != nullptr) before_ = before;
+    setenv(kVariable, folder.c_str(), 1);
+  }
+  ~NamedInstallation() {
+    unsetenv(kVariable);
+    if (before_.has_value()) setenv(kVariable, before_->c_str(), 1);
+  }
+  NamedInstallation(const NamedInstallation&) = delete;
+  NamedInstallation& operator=(const NamedInstallation&) = delete;
+
+ private:
+  static constexpr char kVariable[] = "HEADGATE_POSTGRES";
+  std::optional<std::string> before_;
+};
+
+// As one in a source tree that only root may read.
+TEST_F(ClusterTest, RunsAnInstallationThatItsAccountCannotReach) {
+  const std::filesystem::path bin = *PostgresCluster::BinFolder();
+  const std::string hidden = folder() + "/hidden";
+  ASSERT_EQ(mkdir(hidden.c_str(), 0700), 0);
+  std::filesystem::copy(
+      bin.parent_path(), hidden + "/postgresql",
+      std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks);
+  const NamedInstallation named(hidden + "/postgresql");
+  auto cluster = PostgresCluster::Start({.password = "right"});
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  absl::StatusOr<SqlRows> rows = (*cluster)->primary().RunSql("SELECT 1");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_THAT((*rows)[0], testing::ElementsAre("1"));
+}
+
+TEST_F(ClusterTest, SaysWhereThereIsNoInstallation) {
+  const NamedInstallation named(folder() + "/nowhere");
+  const absl::Status missing = PostgresCluster::BinFolder().status();
+  EXPECT_TRUE(absl::IsNotFound(missing));
+  EXPECT_THAT(std::string(missing.message()), testing::HasSubstr(folder() + "/nowhere"));
 }
 
 }  // namespace

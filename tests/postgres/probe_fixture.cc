@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/strings.h"
 
@@ -163,6 +164,12 @@ SqlRows ProbeTest::Run(SqlSession& session, const std::string& sql) {
 SqlRows ProbeTest::RunSql(const std::string& sql) {
   SqlSession session = Open();
   return Run(session, sql);
+}
+
+int ProbeTest::ServerVersion() {
+  int version = 0;
+  EXPECT_TRUE(absl::SimpleAtoi(RunSql("SHOW server_version_num").at(0).at(0), &version));
+  return version;
 }
 
 }  // namespace headgate::postgres

@@ -68,6 +68,8 @@ class ProbeTest : public testing::Test {
   static SqlSession Open(const std::string& role = "postgres", const std::string& more_of_dsn = "");
   static SqlRows Run(SqlSession& session, const std::string& sql);
   static SqlRows RunSql(const std::string& sql);
+  // As 150006 is 15.6.
+  static int ServerVersion();
 
   static double SecondsNow() {
     return static_cast<double>(SystemClock::ReadKernel().monotonic_ns) * 1e-9;

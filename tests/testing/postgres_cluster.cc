@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/file_descriptor.h"
 #include "tests/testing/wait_until.h"
 
@@ -52,24 +52,6 @@ std::vector<std::pair<std::string, std::string>> SettingsOf(const PostgresOption
 
 }  // namespace
 
-absl::StatusOr<std::string> PostgresCluster::BinFolder() {
-  std::string newest;
-  int newest_version = 0;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("/usr/lib/postgresql", ignored)) {
-    int version = 0;
-    const std::string bin = entry.path().string() + "/bin";
-    if (!absl::SimpleAtoi(entry.path().filename().string(), &version)) continue;
-    if (version <= newest_version || access((bin + "/initdb").c_str(), X_OK) != 0) continue;
-    newest_version = version;
-    newest = bin;
-  }
-  if (newest_version == 0) {
-    return absl::NotFoundError("PostgreSQL is not installed: apt-get install postgresql");
-  }
-  return newest;
-}
-
 absl::StatusOr<std::unique_ptr<PostgresCluster>> PostgresCluster::Start(
     const PostgresOptions& options) {
   absl::StatusOr<std::string> bin = BinFolder();
@@ -79,6 +61,7 @@ absl::StatusOr<std::unique_ptr<PostgresCluster>> PostgresCluster::Start(
   absl::StatusOr<std::string> folder = MakeFolder(*account);
   if (!folder.ok()) return folder.status();
   std::unique_ptr<PostgresCluster> cluster(new PostgresCluster(*bin, *folder, *account));
+  if (absl::Status status = cluster->EnsureReachable(); !status.ok()) return status;
   if (absl::Status status = cluster->Initialize(options); !status.ok()) return status;
   if (options.standbys > 0) {
     // Notes the settings in the data folder: a standby refuses those below the primary's.
@@ -92,6 +75,23 @@ absl::StatusOr<std::unique_ptr<PostgresCluster>> PostgresCluster::Start(
   }
   if (absl::Status status = cluster->StartAll(); !status.ok()) return status;
   return cluster;
+}
+
+// Whole, as PostgreSQL finds its libraries and other files by the way to them from its programs.
+absl::Status PostgresCluster::EnsureReachable() {
+  const std::string log = folder_ + "/installation.log";
+  if (RunProgram({bin_ + "/initdb", "--version"}, account_, log, kClusterLimit).ok()) {
+    return absl::OkStatus();
+  }
+  const std::string installation = std::filesystem::path(installed_bin_).parent_path().string();
+  const std::string copy = folder_ + "/postgresql";
+  const Account self{.uid = geteuid(), .gid = getegid()};
+  absl::Status status = RunProgram({"/bin/cp", "-a", installation, copy}, self, log, kClusterLimit);
+  if (status.ok()) {
+    status = RunProgram({"/bin/chmod", "-R", "a+rX", copy}, self, log, kClusterLimit);
+  }
+  bin_ = copy + "/bin";
+  return status;
 }
 
 absl::Status PostgresCluster::InitDb(const std::string& data, const std::string& log,
@@ -111,19 +111,20 @@ absl::Status PostgresCluster::InitDb(const std::string& data, const std::string&
 }
 
 // Whoever comes first makes the template; the lock holds the others up for so long.
-absl::Status PostgresCluster::CopyTemplate(const std::string& folder,
+absl::Status PostgresCluster::CopyTemplate(const std::string& templates,
                                            const PostgresServer& to) const {
-  FileDescriptor lock(open((folder + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  FileDescriptor lock(open((templates + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (flock(lock.number(), LOCK_EX) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("locking ", folder));
+    return absl::ErrnoToStatus(errno, absl::StrCat("locking ", templates));
   }
-  const std::string made = folder + "/data";
+  const std::string made =
+      absl::StrCat(templates, "/data", absl::StrReplaceAll(installed_bin_, {{"/", "-"}}));
   absl::Status status;
   if (!std::filesystem::exists(made)) {
-    const std::string unfinished = folder + "/unfinished";
+    const std::string unfinished = templates + "/unfinished";
     std::filesystem::remove_all(unfinished);  // of one that was killed
-    if (chown(folder.c_str(), account_.uid, account_.gid) != 0) {
-      status = absl::ErrnoToStatus(errno, absl::StrCat("giving ", folder, " away"));
+    if (chown(templates.c_str(), account_.uid, account_.gid) != 0) {
+      status = absl::ErrnoToStatus(errno, absl::StrCat("giving ", templates, " away"));
     }
     if (status.ok()) status = InitDb(unfinished, to.log(), "");
     if (status.ok()) std::filesystem::rename(unfinished, made);
@@ -136,9 +137,9 @@ absl::Status PostgresCluster::CopyTemplate(const std::string& folder,
 absl::Status PostgresCluster::Initialize(const PostgresOptions& options) {
   servers_.push_back(std::make_unique<PostgresServer>("primary", bin_, folder_, account_));
   PostgresServer& primary = *servers_[0];
-  const char* const folder = getenv("HEADGATE_POSTGRES_TEMPLATE");
-  absl::Status status = folder != nullptr && options.password.empty()
-                            ? CopyTemplate(folder, primary)
+  const char* const templates = getenv("HEADGATE_POSTGRES_TEMPLATE");
+  absl::Status status = templates != nullptr && options.password.empty()
+                            ? CopyTemplate(templates, primary)
                             : InitDb(primary.data(), primary.log(), options.password);
   if (status.ok()) status = primary.Configure(SettingsOf(options, folder_));
   return status.ok() ? primary.TakePort() : status;

@@ -1,6 +1,6 @@
 // PostgresCluster: a real PostgreSQL primary and its streaming standbys, in a temporary folder.
 //
-// The newest PostgreSQL that Debian installed, run by user "postgres" where the caller is root,
+// The PostgreSQL of postgres_installation.h, run by user "postgres" where the caller is root,
 // reachable from this machine only. Everything is ended and removed by the destructor, and also
 // when the program dies. About 1 s to start, 0.4 s more for each standby. It is for demonstrations
 // and benchmarks too. Thread-compatible.
@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tests/testing/postgres_installation.h"
 #include "tests/testing/postgres_process.h"
 #include "tests/testing/postgres_server.h"
 
@@ -37,7 +38,7 @@ struct PostgresOptions {
 class PostgresCluster {
  public:
   // Where the programs are; an error that says what is missing, if they are not installed.
-  static absl::StatusOr<std::string> BinFolder();
+  static absl::StatusOr<std::string> BinFolder() { return FindPostgresBin(); }
 
   static absl::StatusOr<std::unique_ptr<PostgresCluster>> Start(const PostgresOptions& options);
 
@@ -53,21 +54,26 @@ class PostgresCluster {
 
  private:
   PostgresCluster(std::string bin, std::string folder, Account account)
-      : bin_(std::move(bin)),
+      : installed_bin_(std::move(bin)),
+        bin_(installed_bin_),
         folder_(std::move(folder)),
         account_(account),
         cleanup_(std::make_unique<FolderCleanup>(folder_)) {}
 
+  // Puts a copy of the programs into the folder where the servers' account may not run them.
+  absl::Status EnsureReachable();
   // Into `data`, by initdb.
   absl::Status InitDb(const std::string& data, const std::string& log,
                       const std::string& password) const;
-  // The same by a copy of what initdb once made in `folder`.
-  absl::Status CopyTemplate(const std::string& folder, const PostgresServer& to) const;
+  // The same by a copy of what initdb once made in `templates`, where each installation has its
+  // own.
+  absl::Status CopyTemplate(const std::string& templates, const PostgresServer& to) const;
   absl::Status Initialize(const PostgresOptions& options);
   absl::Status AddStandby(const std::string& name);
   absl::Status StartAll();
 
-  const std::string bin_;
+  const std::string installed_bin_;
+  std::string bin_;
   const std::string folder_;
   const Account account_;
   std::unique_ptr<FolderCleanup> cleanup_;  // goes after the servers
