@@ -1,0 +1,87 @@
+"""Headgate's SDK for Python: ask before each chunk of work, say afterwards what it cost.
+
+with Client("headgate:8081", on_unreachable=OnUnreachable.wait(), identity="copy:etl") as client:
+    for chunk in client.chunks(total, start=500):
+        copy_rows(chunk.first, chunk.size)
+
+docs/python.md begins with a job that is throttled in five minutes; `headgate.testing` is for its tests.
+"""
+
+from headgate._async_client import AsyncClient
+from headgate._chunks import Chunk
+from headgate._client import Client
+from headgate._clock import Cancellation, Clock
+from headgate._errors import (
+    CancelledError,
+    Code,
+    DeniedForGoodError,
+    Error,
+    InvalidArgumentError,
+    NotFoundError,
+    NotInTimeError,
+    UnreachableError,
+)
+from headgate._options import OnUnreachable, TlsOptions
+from headgate._permit import Permit
+from headgate._settings import ClientOptions
+from headgate._transport import AsyncTransport, Transport
+from headgate._types import (
+    MAX_COST,
+    Answer,
+    BudgetUnit,
+    CheckRequest,
+    CheckWork,
+    Health,
+    HealthState,
+    LimitKind,
+    Overrun,
+    PermitReport,
+    Reason,
+    ReportedDebt,
+    ReportOutcome,
+    ReportResult,
+    ReportStats,
+    Verdict,
+    Violation,
+    Work,
+)
+
+__all__ = [
+    "MAX_COST",
+    "Answer",
+    "AsyncClient",
+    "AsyncTransport",
+    "BudgetUnit",
+    "Cancellation",
+    "CancelledError",
+    "CheckRequest",
+    "CheckWork",
+    "Chunk",
+    "Client",
+    "ClientOptions",
+    "Clock",
+    "Code",
+    "DeniedForGoodError",
+    "Error",
+    "Health",
+    "HealthState",
+    "InvalidArgumentError",
+    "LimitKind",
+    "NotFoundError",
+    "NotInTimeError",
+    "OnUnreachable",
+    "Overrun",
+    "Permit",
+    "PermitReport",
+    "Reason",
+    "ReportOutcome",
+    "ReportResult",
+    "ReportStats",
+    "ReportedDebt",
+    "TlsOptions",
+    "Transport",
+    "UnreachableError",
+    "Verdict",
+    "Violation",
+    "Work",
+]

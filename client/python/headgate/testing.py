@@ -1,0 +1,292 @@
+"""FakeHeadgate: Headgate in the process of a test, without sockets or waiting.
+
+It allows every Check unless it is told otherwise, hands out permits, and remembers what it was asked and
+told. Clients made by it tell the time by FakeClock, which is virtual: a wait is over at once, and moves
+the time.
+
+As the real one it lets a Check with max_wait wait in its line: one that is denied for a time waits until
+that is over or its own time is up, and then gets what comes next. `permit` and `chunks` wait so. What is
+left of a scripted denial when a Check's time is up is for the next Check.
+
+Reports come in the background even here: call the client's `flush` before looking at them.
+
+    def test_the_backfill_waits_while_a_replica_lags():
+        headgate = FakeHeadgate()
+        with headgate.client(on_unreachable=OnUnreachable.fail(), identity="backfill:etl") as client:
+            headgate.deny(30, Reason.HEALTH)  # the first Check; the others are allowed
+            backfill(client)
+        assert headgate.clock.waited >= 30
+        assert headgate.outstanding == set()  # every permit was reported
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from headgate._async_client import AsyncClient
+from headgate._client import Client
+from headgate._clock import Cancellation
+from headgate._core import run
+from headgate._errors import Code, Error, error
+from headgate._options import OnUnreachable
+from headgate._settings import ClientOptions
+from headgate._types import (
+    Answer,
+    CheckRequest,
+    Overrun,
+    PermitReport,
+    Reason,
+    ReportOutcome,
+    ReportResult,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["FakeClock", "FakeHeadgate", "Handler"]
+
+Handler = Callable[[CheckRequest], "Answer | Error"]
+
+# However soon a denial lets a Check come back: a handler's may be the same for ever.
+_SHORTEST_STEP = 0.001
+
+
+class FakeClock:
+    """Virtual time: stands still until something waits, or a test advances it. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._now = 1000.0
+        self._waits: list[float] = []
+
+    def now(self) -> float:
+        return self._now
+
+    def sleep(self, seconds: float, cancellation: Cancellation | None) -> None:
+        """Unless it was cancelled, it is then as much later, at once."""
+        if cancellation is not None and cancellation.is_cancelled:
+            return
+        with self._lock:
+            self._now += seconds
+            self._waits.append(seconds)
+
+    async def sleep_async(self, seconds: float) -> None:
+        await asyncio.sleep(0)  # a task that was cancelled ends here
+        self.sleep(seconds, None)
+
+    def advance(self, seconds: float) -> None:
+        with self._lock:
+            self._now += seconds
+
+    @property
+    def waits(self) -> list[float]:
+        """All that was waited for, in order."""
+        with self._lock:
+            return list(self._waits)
+
+    @property
+    def waited(self) -> float:
+        return sum(self.waits)
+
+
+def _allow_all(_request: CheckRequest) -> Answer:
+    return Answer(verdict=Verdict.ALLOWED)
+
+
+class FakeHeadgate:
+    """Thread-safe. Clients may outlive it."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self._lock = threading.Lock()  # guards what follows
+        self._script: deque[Answer | Error] = deque()
+        self._handler: Handler = _allow_all
+        self._overruns: tuple[Overrun, ...] = ()
+        self._reachable = True
+        self._lets_wait = True
+        self._permits = itertools.count(1)
+        self._checks: list[CheckRequest] = []
+        self._reports: list[PermitReport] = []
+        self._outstanding: set[int] = set()
+
+    def client(self, *, on_unreachable: OnUnreachable, **options: Unpack[ClientOptions]) -> Client:
+        """A client of this fake, on its time and with one seed unless the options have others."""
+        return Client(on_unreachable=on_unreachable, transport=_Line(self), **self._defaults(options))
+
+    def async_client(
+        self, *, on_unreachable: OnUnreachable, **options: Unpack[ClientOptions]
+    ) -> AsyncClient:
+        """The same with asyncio."""
+        return AsyncClient(
+            on_unreachable=on_unreachable, transport=_AsyncLine(self), **self._defaults(options)
+        )
+
+    def _defaults(self, options: ClientOptions) -> ClientOptions:
+        defaults: ClientOptions = {"clock": self.clock, "seed": 1}
+        defaults.update(options)
+        return defaults
+
+    # What the next Checks get, in the order of these calls. A permit is added where it is missing.
+
+    def allow(self, answer: Answer | None = None) -> None:
+        self._add(replace(answer or Answer(), verdict=Verdict.ALLOWED))
+
+    def deny(self, retry_after: float, reason: Reason = Reason.CAPACITY) -> None:
+        self._add(Answer(reason=reason, retry_after=retry_after, message="denied by the test's script"))
+
+    def deny_for_good(self, reason: Reason = Reason.DENY_RULE) -> None:
+        """A denial that waiting will not change."""
+        self._add(Answer(reason=reason, message="denied for good by the test's script"))
+
+    def fail(self, code: Code, message: str = "", retry_delay: float | None = None) -> None:
+        self._add(error(code, message, retry_delay))
+
+    # What all others get; at first, each is allowed.
+
+    def set_handler(self, handler: Handler) -> None:
+        """It may use this object."""
+        with self._lock:
+            self._handler = handler
+
+    def set_overruns(self, *overruns: Overrun) -> None:
+        """What reports that settle are told from now on; at first, nothing."""
+        with self._lock:
+            self._overruns = overruns
+
+    def set_reachable(self, reachable: bool) -> None:
+        """Whether calls arrive at all. Those that do not are UNAVAILABLE, and not remembered."""
+        with self._lock:
+            self._reachable = reachable
+
+    def set_lets_wait(self, lets_wait: bool) -> None:
+        """Whether a Check may wait in this fake's line, as it may at first; else it is answered at
+        once, as by a server that knows no max_wait."""
+        with self._lock:
+            self._lets_wait = lets_wait
+
+    # What arrived, oldest first.
+
+    @property
+    def checks(self) -> list[CheckRequest]:
+        with self._lock:
+            return list(self._checks)
+
+    @property
+    def reports(self) -> list[PermitReport]:
+        with self._lock:
+            return list(self._reports)
+
+    @property
+    def outstanding(self) -> set[int]:
+        """Permits that were given and not reported."""
+        with self._lock:
+            return set(self._outstanding)
+
+    def _add(self, said: Answer | Error) -> None:
+        with self._lock:
+            self._script.append(said)
+
+    def _check_reached(self) -> None:
+        with self._lock:
+            if not self._reachable:
+                raise error(Code.UNAVAILABLE, "the fake's network is down")
+
+    def _decide(self, request: CheckRequest) -> tuple[Answer, bool]:
+        """The answer, and whether it was scripted."""
+        with self._lock:
+            scripted = len(self._script) > 0
+            said = self._script.popleft() if scripted else None
+            handler = self._handler
+        if said is None:
+            said = handler(request)  # without the lock, so that it may use this object
+        if isinstance(said, Error):
+            raise said
+        if not said.allowed or request.validate_only:
+            return said, scripted
+        with self._lock:
+            if said.permit_id is None:
+                said = replace(said, permit_id=next(self._permits))
+            if said.permit_id is not None:
+                self._outstanding.add(said.permit_id)
+            return said, scripted
+
+    async def _answer(self, request: CheckRequest, sleep: Callable[[float], Awaitable[None]]) -> Answer:
+        """Waits until the denial is over and is decided again, until the Check's time is up."""
+        self._check_reached()
+        with self._lock:
+            self._checks.append(request)
+            may_wait = self._lets_wait
+        answer, scripted = self._decide(request)
+        waited = 0.0
+        while (
+            may_wait and not answer.allowed and answer.retry_after is not None and waited < request.max_wait
+        ):
+            denied_for = max(answer.retry_after, _SHORTEST_STEP)
+            step = min(denied_for, request.max_wait - waited)
+            await sleep(step)
+            waited += step
+            self._check_reached()
+            if step < denied_for:
+                answer = replace(answer, retry_after=denied_for - step)
+                if scripted:
+                    with self._lock:
+                        self._script.appendleft(answer)
+                break
+            answer, scripted = self._decide(request)
+        return replace(answer, waited=waited) if waited > 0 else answer
+
+    def _settle(self, reports: list[PermitReport]) -> list[ReportResult | Error]:
+        self._check_reached()
+        with self._lock:
+            return [self._settle_one(report) for report in reports]
+
+    def _settle_one(self, report: PermitReport) -> ReportResult:
+        self._reports.append(report)
+        if report.permit_id not in self._outstanding:
+            return ReportResult(ReportOutcome.ALREADY_SETTLED)
+        self._outstanding.remove(report.permit_id)
+        return ReportResult(ReportOutcome.SETTLED, self._overruns)
+
+
+class _Line:
+    """A client's way to the fake."""
+
+    def __init__(self, headgate: FakeHeadgate) -> None:
+        self._headgate = headgate
+
+    def check(self, request: CheckRequest, timeout: float, cancellation: Cancellation | None) -> Answer:
+        async def sleep(seconds: float) -> None:
+            self._headgate.clock.sleep(seconds, cancellation)
+            if cancellation is not None and cancellation.is_cancelled:
+                raise error(Code.CANCELLED, "the caller left the fake's line")
+
+        return run(self._headgate._answer(request, sleep))
+
+    def report(
+        self, reports: list[PermitReport], timeout: float, cancellation: Cancellation | None
+    ) -> list[ReportResult | Error]:
+        return self._headgate._settle(reports)
+
+    def close(self) -> None: ...
+
+
+class _AsyncLine:
+    """The same with asyncio."""
+
+    def __init__(self, headgate: FakeHeadgate) -> None:
+        self._headgate = headgate
+
+    async def check(self, request: CheckRequest, timeout: float) -> Answer:
+        return await self._headgate._answer(request, self._headgate.clock.sleep_async)
+
+    async def report(self, reports: list[PermitReport], timeout: float) -> list[ReportResult | Error]:
+        return self._headgate._settle(reports)
+
+    async def close(self) -> None: ...

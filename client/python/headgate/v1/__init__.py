@@ -1,0 +1,1 @@
+"""The API's messages, generated from proto/headgate/v1."""

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# What a permit takes beyond a pair of bare calls of the same language, Check and Report, with a server on
+# loopback and nobody who waits. The last line has a ratio for each SDK, `-` where its language is missing.
+# A language's part prints its ratio, and is a function here; the goal is 1.25 for each.
+# shellcheck disable=SC2317  # functions are called by the names of languages
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
+
+say() { echo "$*"; }
+# shellcheck source=tools/tools.sh
+source tools/tools.sh
+# shellcheck source=tools/python.sh
+source tools/python.sh
+# shellcheck source=tools/test_server.sh
+source tools/test_server.sh
+
+LANGUAGES='python'
+GOAL=1.25
+
+bench_python() {
+  require_tool python_sdk >&2 || return
+  build_python >&2 || return
+  PYTHONPATH=build/python/site "$(tool_path python_sdk)" tests/bench/sdk/python_bench.py "$ADDRESS"
+}
+
+cat >"$WORK/headgate.yaml" <<'YAML'
+budgets: [{name: rows, rate: 100000000, burst: 100000000}]
+rules: [{name: all, charge: [rows]}]
+YAML
+start_server
+
+line='sdk:' missed=0
+for language in $LANGUAGES; do
+  status=0
+  ratio=$("bench_$language") || status=$?
+  case $status in
+    0) awk -v ratio="$ratio" -v goal=$GOAL 'BEGIN { exit !(ratio <= goal) }' || missed=1 ;;
+    77) ratio=- ;;
+    *) exit "$status" ;;
+  esac
+  line+=" $language=$ratio"
+done
+echo "$line"
+exit "$missed"
