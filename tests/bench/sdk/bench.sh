@@ -9,13 +9,22 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 say() { echo "$*"; }
 # shellcheck source=tools/tools.sh
 source tools/tools.sh
+# shellcheck source=tools/go.sh
+source tools/go.sh
 # shellcheck source=tools/python.sh
 source tools/python.sh
 # shellcheck source=tools/test_server.sh
 source tools/test_server.sh
 
-LANGUAGES='python'
+LANGUAGES='cpp python go'
 GOAL=1.25
+
+bench_cpp() { "$HEADGATE_BIN/headgate-bench-sdk" "$ADDRESS"; }
+
+bench_go() {
+  require_go >&2 || return
+  (cd tests/sdk/go && go run ./bench "$ADDRESS")
+}
 
 bench_python() {
   require_tool python_sdk >&2 || return
