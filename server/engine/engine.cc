@@ -99,7 +99,7 @@ Engine::Engine(const EngineOptions& options)
       tables_{costs_, concurrency_, permits_, reported_debts_,
               absl::ToInt64Nanoseconds(options_.permit_ttl)},
       dice_(Mix(options_.seed ^ kDiceStream)),
-      book_(options_.bucket_bytes, options_.seed) {}
+      book_(options_.bucket_bytes, options_.max_permits, options_.seed) {}
 
 Now Engine::Bounded(Now now) {
   now.monotonic_ns = std::clamp<int64_t>(now.monotonic_ns, 0, VirtualClock::kHorizonNs);

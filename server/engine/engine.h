@@ -30,6 +30,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -69,7 +70,7 @@ struct EngineOptions {
   // the dice.
   uint64_t seed = 0;
   absl::Duration permit_ttl = absl::Minutes(1);  // 1 ms to one day
-  size_t max_permits = size_t{1} << 15;          // 2^6 to 2^24; 786 bytes each, counts included
+  size_t max_permits = size_t{1} << 15;          // 2^6 to 2^24; 826 bytes each, counts included
   double max_permit_share = 0.5;                 // of one holder; up to 1: see permit_holders.h
   size_t max_patterns = size_t{1} << 14;         // 2^6 to 2^24; 144 bytes each, and its names
   size_t bucket_bytes = size_t{256} << 20;       // of all split budgets on all targets
@@ -125,14 +126,17 @@ class Engine {
   // Forgets it: predictions begin anew. NotFound: the target, or nothing was learnt of it.
   // InvalidArgument: the identity is none, or there are several targets and none is named.
   absl::StatusOr<ForgottenCosts> ForgetCosts(const LearntCostFilter& filter, Now now);
-  // Empties the bucket that the identity's work is charged to; `tag_value` says which, where the
-  // budget is split by a tag. What is reported later of permits that were issued before gives
-  // nothing back. InvalidArgument as ForgetCosts; NotFound: target, budget, or no rule charges the
-  // identity to it; FailedPrecondition: the budget holds no debt, since it has no rate.
-  absl::StatusOr<ForgivenDebt> ForgiveDebt(std::string_view target, std::string_view identity,
-                                           std::string_view budget, std::string_view tag_value,
-                                           Now now);
-  // What ForgiveDebt would forgive, or its error.
+  // Takes what it owes, and `most_units` at most, from the bucket that the identity's work is
+  // charged to; `tag_value` says which, where the budget is split by a tag. What is reported later
+  // of permits that were issued before gives nothing back. InvalidArgument as ForgetCosts;
+  // NotFound: target, budget, or no rule charges the identity to it; FailedPrecondition: the budget
+  // holds no debt, since it has no rate.
+  absl::StatusOr<ForgivenDebt> ForgiveDebt(
+      std::string_view target, std::string_view identity, std::string_view budget,
+      std::string_view tag_value, Now now,
+      double most_units = std::numeric_limits<double>::infinity());
+  // What ForgiveDebt would forgive, or its error. Given that, and the same `now`, it forgives just
+  // as much, whatever is charged in between; less only where somebody has been refunded.
   absl::StatusOr<ForgivenDebt> ReadDebt(std::string_view target, std::string_view identity,
                                         std::string_view budget, std::string_view tag_value,
                                         Now now) const;

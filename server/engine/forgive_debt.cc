@@ -91,10 +91,12 @@ absl::StatusOr<ForgivenDebt> Engine::ReadDebt(std::string_view target, std::stri
 
 absl::StatusOr<ForgivenDebt> Engine::ForgiveDebt(std::string_view target, std::string_view identity,
                                                  std::string_view budget,
-                                                 std::string_view tag_value, Now now) {
+                                                 std::string_view tag_value, Now now,
+                                                 double most_units) {
   return DebtOf(target, identity, budget, tag_value, now,
-                [this](const Budget& from, uint64_t tag, int64_t now_ns) {
-                  const int64_t owed_ns = from.ledger->Forgive(tag, now_ns);
+                [this, most_units](const Budget& from, uint64_t tag, int64_t now_ns) {
+                  const int64_t most_ns = from.ledger->ToNs(most_units);
+                  const int64_t owed_ns = from.ledger->Forgive(tag, now_ns, most_ns);
                   if (owed_ns >= 0) reported_debts_.Forget(ConcurrencyKeyOf(from, tag));
                   LineGate* const gate = GateIfAnybodyIsHere();
                   if (owed_ns > 0 && gate != nullptr) gate->RoomFreed(LineKeyOf(from, tag));

@@ -3,16 +3,21 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/hash.h"
+
 namespace headgate::engine {
 
-Ledger::Ledger(Axis axis, size_t buckets, std::string split, uint64_t version, int64_t real_now_ns)
+Ledger::Ledger(Axis axis, size_t buckets, std::string split, uint64_t version, RefundOrders& orders,
+               int64_t real_now_ns)
     : axis_(std::move(axis)),
       split_(std::move(split)),
       version_(version),
       opened_at_ns_(axis_.clock->Read(real_now_ns).virtual_ns),
       lineage_(version),
       table_(buckets == 0 ? nullptr : std::make_unique<BucketTable>(buckets)),
-      refunds_(buckets == 0 ? 1 : kRefundStripes) {
+      orders_(orders),
+      number_(orders.NumberLedger()),
+      order_salt_(CombineHash(number_, 0)) {
   single_.tag.store(kSingleTag, std::memory_order_relaxed);
 }
 
@@ -56,9 +61,10 @@ int64_t Ledger::Refund(const Charged& charged, int64_t charged_ns, int64_t refun
   if (bucket == nullptr || refund_ns <= 0 || charged.ended_at_ns <= now_ns) return 0;
   const bool knows_order = KnowsOrder(charged);
   // Held over the whole refund, so that what is counted and what is noted agree.
-  RefundStripe& stripe = StripeOf(charged.tag);
-  MutexLock lock(&stripe.mutex);
-  const int64_t behind_ns = knows_order ? stripe.order.Behind(charged.tag, PlaceOf(charged)) : 0;
+  const uint64_t key = OrderKeyOf(charged.tag);
+  RefundOrders::List& list = orders_.ListOf(key);
+  MutexLock lock(&list.mutex);
+  const int64_t behind_ns = knows_order ? list.order.Behind(key, PlaceOf(charged)) : 0;
   int64_t ends_at_ns = 0, taken_ns = 0;
   bool is_last = false;
   {
@@ -75,7 +81,12 @@ int64_t Ledger::Refund(const Charged& charged, int64_t charged_ns, int64_t refun
                     is_last ? LockedBucket::Behind::kNobody : LockedBucket::Behind::kSomebody);
   }
   if (!is_last && knows_order) {
-    stripe.order.Add({charged.tag, PlaceOf(charged), taken_ns, ends_at_ns}, now_ns);
+    list.order.Add({.bucket = key,
+                    .place = PlaceOf(charged),
+                    .refunded_ns = taken_ns,
+                    .drained_at_ns = ends_at_ns,
+                    .ledger = number_},
+                   now_ns);
   }
   return taken_ns;
 }

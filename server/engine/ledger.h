@@ -26,11 +26,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "common/mutex.h"
 #include "server/engine/bucket_table.h"
-#include "server/engine/refund_order.h"
+#include "server/engine/refund_orders.h"
 #include "server/engine/refund_total.h"
 #include "server/engine/spec.h"
 #include "server/engine/virtual_clock.h"
@@ -65,7 +63,9 @@ class Ledger {
   // `buckets` 0: one bucket for the whole budget, whose tag is kSingleTag. `split` only tells
   // whether two ledgers split alike. `version` is the policy's that made this ledger, at
   // `real_now_ns`.
-  Ledger(Axis axis, size_t buckets, std::string split, uint64_t version, int64_t real_now_ns = 0);
+  // `orders` outlives the ledger.
+  Ledger(Axis axis, size_t buckets, std::string split, uint64_t version, RefundOrders& orders,
+         int64_t real_now_ns = 0);
 
   const VirtualClock& clock() const { return *axis_.clock; }
   // Now on the ledger's clock, given a reading of that clock. Time from before the ledger was made
@@ -87,9 +87,6 @@ class Ledger {
   int64_t ToNs(double cost) const { return ToNs(cost, axis_.ns_per_unit); }
   double ToUnits(int64_t span_ns) const { return static_cast<double>(span_ns) / axis_.ns_per_unit; }
 
-  void Prefetch(uint64_t tag) const {
-    if (table_ != nullptr) table_->Prefetch(tag);
-  }
   Bucket* Find(uint64_t tag) { return table_ == nullptr ? &single_ : table_->Find(tag); }
   // When `tag`'s bucket empties, or would if it were made now. May be Bucket::kMoved.
   int64_t EmptiesAt(uint64_t tag, int64_t now_ns) const;
@@ -128,7 +125,7 @@ class Ledger {
   // For Engine::Save: all but name, slot and clock. `clock_ns` is a reading of the clock.
   void Save(int64_t clock_ns, SavedLedger& saved) const;
   // Makes the ledger what it was when it was saved. Totals of refunds begin at 0.
-  Ledger(Axis axis, const SavedLedger& saved);
+  Ledger(Axis axis, const SavedLedger& saved, RefundOrders& orders);
   // What was refunded in front of a charge, at most, since it was made under policy `version`.
   int64_t RefundedSince(uint64_t version, const Charged& charged) const;
   // What such a charge remembers after a restart, as Charged::refunded_ns.
@@ -152,8 +149,9 @@ class Ledger {
   uint64_t overruns() const { return overruns_.load(std::memory_order_relaxed); }
   double overrun_sum() const { return overrun_sum_.load(std::memory_order_relaxed); }
 
-  // Empties a bucket. Returns what it owed; kMoved as -1. Charges from before count as refunded.
-  int64_t Forgive(uint64_t tag, int64_t now_ns);
+  // Takes what a bucket owes, and `most_ns` at most. Returns how much; kMoved as -1. Charges from
+  // before count as refunded.
+  int64_t Forgive(uint64_t tag, int64_t now_ns, int64_t most_ns);
 
   uint64_t checks() const { return checks_.load(std::memory_order_relaxed); }
   uint64_t reports() const { return reports_.load(std::memory_order_relaxed); }
@@ -162,13 +160,9 @@ class Ledger {
  private:
   static constexpr double kMaxCounted = 1e6;  // of one Report: a sum must not overflow
 
-  struct alignas(64) RefundStripe {
-    Mutex mutex;
-    RefundOrder order ABSL_GUARDED_BY(mutex);
-  };
-  static constexpr size_t kRefundStripes = 4;  // of a split budget; a power of two
-
-  RefundStripe& StripeOf(uint64_t tag) const { return refunds_[tag & (refunds_.size() - 1)]; }
+  // What the orders of refunds know a bucket by: its tag, which is well mixed or kSingleTag, and no
+  // other ledger's.
+  uint64_t OrderKeyOf(uint64_t tag) const { return tag ^ order_salt_; }
   static bool KnowsOrder(const Charged& charged) {
     return charged.moved_by == 1 && (charged.refunded_ns & kOrderUnknown) == 0;
   }
@@ -194,7 +188,9 @@ class Ledger {
   Origin origin_;
   Bucket single_;
   const std::unique_ptr<BucketTable> table_;
-  mutable std::vector<RefundStripe> refunds_;
+  RefundOrders& orders_;
+  const uint32_t number_;  // in `orders_`
+  const uint64_t order_salt_;
   std::atomic<uint64_t> checks_{0};
   std::atomic<uint64_t> reports_{0};
   std::atomic<int64_t> reported_ns_{0};

@@ -44,8 +44,11 @@ void BindSplit(const BudgetSpec& spec, Budget& budget) {
 
 }  // namespace
 
-LedgerBook::LedgerBook(size_t bucket_bytes, uint64_t seed)
-    : bucket_bytes_(bucket_bytes), seed_(seed), frozen_(std::make_shared<VirtualClock>(0)) {
+LedgerBook::LedgerBook(size_t bucket_bytes, size_t permits, uint64_t seed)
+    : bucket_bytes_(bucket_bytes),
+      refund_orders_(std::make_unique<RefundOrders>(permits)),
+      seed_(seed),
+      frozen_(std::make_shared<VirtualClock>(0)) {
   frozen_->Set({.speed = 0}, 0);
 }
 
@@ -163,11 +166,12 @@ void LedgerBook::BindBudget(Policy& policy, uint32_t target, uint32_t spec_place
   if (before == nullptr || before->axis().clock != axis.clock ||
       before->axis().ns_per_unit != axis.ns_per_unit || before->axis().unit != axis.unit ||
       before->split() != split || before->capacity() != buckets) {
-    ledger =
-        std::make_shared<Ledger>(std::move(axis), buckets, split, policy.version, now.monotonic_ns);
+    ledger = std::make_shared<Ledger>(std::move(axis), buckets, split, policy.version,
+                                      *refund_orders_, now.monotonic_ns);
     if (before != nullptr) change.moves.emplace_back(before, ledger);
   }
   budget.ledger = ledger.get();
+  budget.prefetches = ledger->capacity() >= BucketTable::kMoreThanCachesHold;
   budget.clock = ledger->axis().clock.get();
   budget.ns_per_unit = ledger->axis().ns_per_unit;
   const double burst = BurstOf(spec, RateOf(spec, policy.target_specs[target]));

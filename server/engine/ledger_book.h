@@ -28,6 +28,7 @@
 #include "common/clock.h"
 #include "server/engine/ledger.h"
 #include "server/engine/policy.h"
+#include "server/engine/refund_orders.h"
 
 namespace headgate::engine {
 
@@ -36,8 +37,9 @@ struct SavedState;
 
 class LedgerBook {
  public:
-  // `bucket_bytes`: the most memory that the buckets of split budgets may take.
-  LedgerBook(size_t bucket_bytes, uint64_t seed);
+  // `bucket_bytes`: the most memory that the buckets of split budgets may take. `permits`: how many
+  // may be out at a time.
+  LedgerBook(size_t bucket_bytes, size_t permits, uint64_t seed);
 
   struct Change {
     std::vector<std::pair<std::shared_ptr<Ledger>, std::shared_ptr<Ledger>>> moves;
@@ -77,6 +79,7 @@ class LedgerBook {
   void KeepOthers(Now now, Change& change) const;
 
   const size_t bucket_bytes_;
+  const std::unique_ptr<RefundOrders> refund_orders_;
   bool restored_ = false;  // and no policy since
   const uint64_t seed_;
   std::shared_ptr<VirtualClock> frozen_;

@@ -77,7 +77,8 @@ void LedgerBook::Restore(const SavedState& state, Now now, int64_t elapsed_ns) {
     auto clock = saved.clock == SavedLedger::kFrozenClock ? frozen_ : clocks[saved.clock];
     if (ledgers_.size() <= saved.slot) ledgers_.resize(saved.slot + 1);
     ledgers_[saved.slot] = std::make_shared<Ledger>(
-        Ledger::Axis{std::move(clock), saved.ns_per_unit, saved.is_auto, saved.unit}, saved);
+        Ledger::Axis{std::move(clock), saved.ns_per_unit, saved.is_auto, saved.unit}, saved,
+        *refund_orders_);
     slots_[saved.name] = saved.slot;
     if (saved.idle) idle_.insert(saved.name);
   }

@@ -30,9 +30,9 @@ void Ledger::Save(int64_t clock_ns, SavedLedger& saved) const {
   if (at > Now(clock_ns) && at != Bucket::kMoved) saved.empties_at_ns = at;
 }
 
-Ledger::Ledger(Axis axis, const SavedLedger& saved)
+Ledger::Ledger(Axis axis, const SavedLedger& saved, RefundOrders& orders)
     : Ledger(std::move(axis), saved.table.lines.size() * BucketTable::kWays, saved.split,
-             saved.version) {
+             saved.version, orders) {
   lineage_ = saved.lineage;
   opened_at_ns_ = saved.opened_at_ns;
   origin_ = {.version = saved.origin_version,
@@ -49,11 +49,12 @@ int64_t Ledger::RefundedSince(uint64_t version, const Charged& charged) const {
   if (version < version_ && (origin_.version == 0 || version < origin_.version)) {
     return 0;  // nothing is refunded across two moves
   }
-  RefundStripe& stripe = StripeOf(charged.tag);
-  MutexLock lock(&stripe.mutex);
+  const uint64_t key = OrderKeyOf(charged.tag);
+  RefundOrders::List& list = orders_.ListOf(key);
+  MutexLock lock(&list.mutex);
   int64_t behind_ns = 0;
   if (version >= version_ && KnowsOrder(charged)) {
-    behind_ns = stripe.order.Behind(charged.tag, PlaceOf(charged));
+    behind_ns = list.order.Behind(key, PlaceOf(charged));
   }
   bool evicted = false;
   // acquire: a count belongs to the time that was saved before.

@@ -44,6 +44,7 @@ struct alignas(64) Budget {
   uint8_t split_depth = 0;
   bool warn = false;
   bool limits_more = false;  // than the debt: look at the second line
+  bool prefetches = false;   // its buckets, which are more than caches hold
   BudgetUnit unit = BudgetUnit::kCost;
 
   double max_cost = kNoLimit;

@@ -12,20 +12,22 @@ bool IsBehind(int64_t place, int64_t other) { return TotalSince(place, other) > 
 
 }  // namespace
 
-int64_t RefundOrder::Behind(uint64_t tag, int64_t place) const {
+int64_t RefundOrder::Behind(uint64_t bucket, int64_t place) const {
+  const Note* const end = notes_.data() + used_;
+  const Note* note = std::lower_bound(
+      notes_.data(), end, bucket, [](const Note& a, uint64_t sought) { return a.bucket < sought; });
   int64_t behind = 0;
-  for (size_t i = 0; i < used_; ++i) {
-    const Note& note = notes_[i];
-    if (note.tag == tag && IsBehind(note.place, place)) behind += note.refunded_ns;
+  for (; note != end && note->bucket == bucket; ++note) {
+    if (IsBehind(note->place, place)) behind += note->refunded_ns;
   }
   return behind;
 }
 
 void RefundOrder::Add(const Note& note, int64_t now_ns) {
-  if (used_ == kMaxNotes) ForgetDrained(now_ns);
+  if (used_ == kMaxNotes) ForgetDrained(note.ledger, now_ns);
   if (used_ == kMaxNotes) MakeRoom();
   const auto comes_first = [](const Note& a, const Note& b) {
-    return a.tag != b.tag ? a.tag < b.tag : IsBehind(b.place, a.place);
+    return a.bucket != b.bucket ? a.bucket < b.bucket : IsBehind(b.place, a.place);
   };
   Note* const end = notes_.data() + used_;
   Note* const at = std::upper_bound(notes_.data(), end, note, comes_first);
@@ -34,10 +36,11 @@ void RefundOrder::Add(const Note& note, int64_t now_ns) {
   ++used_;
 }
 
-void RefundOrder::ForgetDrained(int64_t now_ns) {
+void RefundOrder::ForgetDrained(uint32_t ledger, int64_t now_ns) {
   Note* const end = notes_.data() + used_;
-  Note* const kept = std::remove_if(notes_.data(), end,
-                                    [&](const Note& note) { return note.drained_at_ns <= now_ns; });
+  Note* const kept = std::remove_if(notes_.data(), end, [&](const Note& note) {
+    return note.ledger == ledger && note.drained_at_ns <= now_ns;
+  });
   used_ = static_cast<size_t>(kept - notes_.data());
 }
 
@@ -60,18 +63,15 @@ size_t RefundOrder::ChoosePair(size_t first, size_t last) const {
 }
 
 void RefundOrder::MakeRoom() {
-  size_t most_first = 0, most = 0;  // of the tag with the most
-  size_t soonest = 0;
+  size_t most_first = 0, most = 0;  // of the bucket with the most
   for (size_t note = 0, first = 0; note < used_; ++note) {
-    if (notes_[note].tag != notes_[first].tag) first = note;
+    if (notes_[note].bucket != notes_[first].bucket) first = note;
     if (note - first + 1 > most) {
       most = note - first + 1;
       most_first = first;
     }
-    if (notes_[note].drained_at_ns < notes_[soonest].drained_at_ns) soonest = note;
   }
-  // Where each bucket has one, the one that drains first is of use for the shortest time.
-  if (most < 2) return Remove(soonest);
+  if (most < 2) return Remove(turn_++ % used_);
   const size_t in_front = ChoosePair(most_first, most_first + most);
   notes_[in_front].refunded_ns += notes_[in_front + 1].refunded_ns;
   Remove(in_front + 1);

@@ -10,11 +10,12 @@
 // A note may be lost, or be joined with one in front of it: then a charge seems to have been moved
 // forward by more than it was, and its refund is smaller than it could be, never larger. Where
 // there is no room the bucket that has most notes joins two of its own, those that confuse least:
-// one caller's many refunds do not take the notes of the others.
+// one caller's many refunds do not take the notes of the others. Where each has one, they give way
+// in turn: those of different ledgers have no time in common.
 //
 // Thread-compatible: whoever owns it holds a lock.
 //
-//   in_front = total since the charge - order.Behind(tag, place of the charge);
+//   in_front = total since the charge - order.Behind(bucket, place of the charge);
 
 #pragma once
 
@@ -26,30 +27,33 @@ namespace headgate::engine {
 
 class RefundOrder {
  public:
-  static constexpr size_t kMaxNotes = 32;
+  static constexpr size_t kMaxNotes = 128;
 
   struct Note {
-    uint64_t tag = 0;
+    uint64_t bucket = 0;
     int64_t place = 0;          // of the charge that was refunded, or of one in front of it
     int64_t refunded_ns = 0;    // in the bucket's total
     int64_t drained_at_ns = 0;  // from then on nothing in front of `place` is left to refund
+    uint32_t ledger = 0;        // on whose clock that is
   };
 
   // What was refunded behind `place`, as far as it is known.
-  int64_t Behind(uint64_t tag, int64_t place) const;
+  int64_t Behind(uint64_t bucket, int64_t place) const;
+  // `now_ns` is on the clock of the note's ledger.
   void Add(const Note& note, int64_t now_ns);
 
   size_t size() const { return used_; }
 
  private:
-  void ForgetDrained(int64_t now_ns);
+  void ForgetDrained(uint32_t ledger, int64_t now_ns);
   void MakeRoom();
   // The two neighbours among those from `first` to `last` that confuse least as one: the former.
   size_t ChoosePair(size_t first, size_t last) const;
   void Remove(size_t note);
 
-  std::array<Note, kMaxNotes> notes_;  // by tag, and those of a tag by place
+  std::array<Note, kMaxNotes> notes_;  // by bucket, and those of a bucket by place
   size_t used_ = 0;
+  size_t turn_ = 0;  // which gives way next where each bucket has one
 };
 
 }  // namespace headgate::engine

@@ -69,7 +69,8 @@ void AddCandidates(const Policy& policy, uint64_t seed, const CheckRequest& requ
     } else if (budget.split == SplitKind::kTag) {
       candidate.tag = TagValueTag(budget, request.tags, seed);
     }
-    if (budget.ledger != nullptr) budget.ledger->Prefetch(candidate.tag);
+    if (budget.prefetches) [[unlikely]]
+      budget.ledger->table()->Prefetch(candidate.tag);
   }
 }
 

@@ -210,8 +210,9 @@ grpc::Status CostService::Forgive(const Asked& asked, const v1::ForgiveDebtReque
   if (!debt.ok()) return ChangeToGrpcStatus(debt.status());
   deed.change = ForgivenText(request, *debt, *target);
   if (absl::Status kept = on_.registry->Record(deed); !kept.ok()) return ChangeToGrpcStatus(kept);
+  // What is kept is what is forgiven, although time has passed meanwhile.
   const absl::StatusOr<engine::ForgivenDebt> forgiven = on_.engine.ForgiveDebt(
-      *target, request.identity(), request.budget(), request.tag_value(), on_.clock.Read());
+      *target, request.identity(), request.budget(), request.tag_value(), now, debt->units);
   if (!forgiven.ok()) return ChangeToGrpcStatus(forgiven.status());
   TellChange(asked.context, "ForgiveDebt", "debt forgiven",
              {{"change", deed.change}, {"actor", deed.actor}, {"reason", deed.reason}});

@@ -364,8 +364,14 @@ double PrintRefundShares() {
   const std::pair<const char*, double> shares[] = {
       {"refunded of what is due, 10,001 jobs", RefundShare::OfOneAmong(10'000)},
       {"the same, noisy estimates", RefundShare::OfNoisyJobs(10'000)},
-      {"the same, two permits each, LIFO", RefundShare::LastInFirstOut(10'000)},
-      {"the same, 100 permits on one bucket", RefundShare::OnOneBucket(100)}};
+      {"two permits each, LIFO", RefundShare::LastInFirstOut(10'000, 2)},
+      {"three permits each, LIFO", RefundShare::LastInFirstOut(10'000, 3)},
+      {"three permits each, any order", RefundShare::InAnyOrder(10'000, 3)},
+      {"2,000 jobs, 16 each, LIFO", RefundShare::LastInFirstOut(2'000, 16)},
+      {"2,000 jobs, 16 each, any order", RefundShare::InAnyOrder(2'000, 16)},
+      {"one bucket, 100 permits, any order", RefundShare::OnOneBucket(100)},
+      {"one bucket, 1,000 permits, any order", RefundShare::OnOneBucket(1'000)},
+      {"one bucket, 30,000 permits, any order", RefundShare::OnOneBucket(30'000)}};
   double least = 1;
   for (const auto& [name, share] : shares) {
     std::printf("%-38s %8.3f\n", name, share);

@@ -26,10 +26,14 @@ class RefundShare {
     RefundShare rig(/*split=*/true);
     return rig.Run(others + 1, 1, Order::kAny);
   }
-  // Two permits each; the second is reported before the first.
-  static double LastInFirstOut(int jobs) {
+  // So many permits each; the last of all is reported first.
+  static double LastInFirstOut(int jobs, int permits_each) {
     RefundShare rig(/*split=*/true);
-    return rig.Run(jobs, 2, Order::kLastFirst);
+    return rig.Run(jobs, permits_each, Order::kLastFirst);
+  }
+  static double InAnyOrder(int jobs, int permits_each) {
+    RefundShare rig(/*split=*/true);
+    return rig.Run(jobs, permits_each, Order::kAny);
   }
   static double OnOneBucket(int permits) {
     RefundShare rig(/*split=*/false);
@@ -55,7 +59,7 @@ class RefundShare {
     BudgetSpec budget;
     budget.name = "b";
     budget.rate = UnitsPerSecond{1};
-    budget.burst = 1e6;
+    budget.burst = 1e7;
     if (split) budget.split = SplitByDepth{2};
     budget.max_buckets = 65'536;
     spec.budgets.push_back(budget);
@@ -87,7 +91,8 @@ class RefundShare {
     std::mt19937_64 random(1);
     std::vector<std::pair<int, PermitId>> out;
     for (int job = 0; job < jobs; ++job) {
-      Admit(job, 50);
+      const PermitId in_front = Admit(job, 50);
+      engine_.Report(in_front, {.cost = 50}, At(0)).IgnoreError();  // its place is for others
       for (int i = 0; i < permits_each; ++i) out.emplace_back(job, Admit(job, 100));
     }
     if (order == Order::kAny) std::shuffle(out.begin(), out.end(), random);

@@ -15,16 +15,18 @@ namespace {
 constexpr int64_t kNoBurst = std::numeric_limits<int64_t>::max();
 constexpr uint64_t kTag = Ledger::kSingleTag;
 
+RefundOrders orders(1024);
+
 // A clock that shows the real time, so that numbers stay legible.
 std::shared_ptr<VirtualClock> RealTime() { return std::make_shared<VirtualClock>(0); }
 
 std::unique_ptr<Ledger> Whole(double ns_per_unit = 1, uint64_t version = 1) {
   return std::make_unique<Ledger>(Ledger::Axis{.clock = RealTime(), .ns_per_unit = ns_per_unit}, 0,
-                                  "", version);
+                                  "", version, orders);
 }
 std::unique_ptr<Ledger> Split(std::string by, double ns_per_unit = 1, uint64_t version = 1) {
   return std::make_unique<Ledger>(Ledger::Axis{.clock = RealTime(), .ns_per_unit = ns_per_unit}, 64,
-                                  std::move(by), version);
+                                  std::move(by), version, orders);
 }
 
 Ledger::Charged ChargeIt(Ledger& ledger, int64_t now, int64_t cost, uint64_t tag = kTag) {
@@ -187,7 +189,7 @@ TEST(LedgerMove, KeepsDebtOfEveryBucket) {
 TEST(LedgerMove, ToAnotherClockTranslatesTheTimes) {
   auto slow = std::make_shared<VirtualClock>(0);
   slow->Set({.speed = 0.5}, 0);
-  Ledger before({.clock = slow, .ns_per_unit = 10}, 0, "", 1);
+  Ledger before({.clock = slow, .ns_per_unit = 10}, 0, "", 1, orders);
   const auto after = Whole(10, 2);
   ChargeIt(before, 0, 70);
   before.MoveTo(*after, 40);  // the slow clock shows 20
@@ -297,7 +299,8 @@ std::unique_ptr<Ledger> AfterRestart(const Ledger& ledger, std::vector<Ledger::C
   for (Ledger::Charged* charged : permits) {
     charged->refunded_ns = Ledger::StampAfterRestart(ledger.RefundedSince(1, *charged));
   }
-  return std::make_unique<Ledger>(Ledger::Axis{.clock = RealTime(), .ns_per_unit = 1}, saved);
+  return std::make_unique<Ledger>(Ledger::Axis{.clock = RealTime(), .ns_per_unit = 1}, saved,
+                                  orders);
 }
 
 TEST(LedgerRestart, ChargeKeepsItsPlace) {
@@ -331,7 +334,7 @@ TEST(LedgerRestart, ChargeWhosePlaceIsNotKnownExactlyIsMovedByEveryRefund) {
 }
 
 TEST(LedgerRestart, ChargeOfAnEvictedKeyDoesNotKnowItsOrder) {
-  Ledger ledger({.clock = RealTime(), .ns_per_unit = 1}, 8, "depth 2", 1);
+  Ledger ledger({.clock = RealTime(), .ns_per_unit = 1}, 8, "depth 2", 1, orders);
   constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;
   const Ledger::Charged first = ChargeIt(ledger, 0, 100, kSpread);
   EXPECT_EQ(ledger.RefundedSince(1, first), 0);

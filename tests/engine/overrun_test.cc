@@ -118,6 +118,19 @@ TEST(ForgiveDebt, EmptiesTheBucketOfTheIdentity) {
   EXPECT_EQ(engine.Debt("job-8:etl", "rows", At()), 500);
 }
 
+TEST(ForgiveDebt, ForgivesWhatWasReadWhateverIsChargedInBetween) {
+  TestEngine engine(OneBudget(Rows()));
+  EXPECT_TRUE(engine.Admits("etl", 8'000));
+  const Now then = At(absl::Seconds(1));
+  const auto read = engine->ReadDebt("", "etl", "rows", "", then);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_TRUE(engine.Admits("etl", 1'000, At(absl::Seconds(2))));
+  const auto forgiven = engine->ForgiveDebt("", "etl", "rows", "", then, read->units);
+  ASSERT_TRUE(forgiven.ok()) << forgiven.status();
+  EXPECT_EQ(forgiven->units, read->units);
+  EXPECT_EQ(engine.Debt("etl", "rows", then), 1'000);
+}
+
 TEST(ForgiveDebt, LaterReportsOfEarlierPermitsGiveNothingBack) {
   TestEngine engine(OneBudget(Rows()));
   const CheckAnswer early = engine.Check("etl", 10'000);

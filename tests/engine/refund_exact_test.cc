@@ -88,7 +88,7 @@ class Pair {
   explicit Pair(size_t buckets)
       : clock_(std::make_shared<VirtualClock>(0)),
         ledger_(std::make_unique<Ledger>(Ledger::Axis{.clock = clock_, .ns_per_unit = 1}, buckets,
-                                         buckets == 0 ? "" : "depth 2", 1)) {}
+                                         buckets == 0 ? "" : "depth 2", 1, orders_)) {}
 
   int64_t now_ns = 0;
 
@@ -125,10 +125,12 @@ class Pair {
       const int64_t since = ledger_->RefundedSince(1, out.charged);
       out.charged.refunded_ns = Ledger::StampAfterRestart(since);
     }
-    ledger_ = std::make_unique<Ledger>(Ledger::Axis{.clock = clock_, .ns_per_unit = 1}, saved);
+    ledger_ =
+        std::make_unique<Ledger>(Ledger::Axis{.clock = clock_, .ns_per_unit = 1}, saved, orders_);
   }
 
  private:
+  RefundOrders orders_{1024};
   std::shared_ptr<VirtualClock> clock_;
   std::unique_ptr<Ledger> ledger_;
   std::map<uint64_t, ExactBucket> exact_;

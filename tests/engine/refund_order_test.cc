@@ -11,9 +11,9 @@ namespace {
 constexpr int64_t kLate = 1'000'000;
 constexpr auto kMost = static_cast<int64_t>(RefundOrder::kMaxNotes);
 
-RefundOrder::Note NoteAt(int64_t place, int64_t refunded_ns, uint64_t tag = 1,
-                         int64_t drained_at_ns = kLate) {
-  return {tag, place, refunded_ns, drained_at_ns};
+RefundOrder::Note NoteAt(int64_t place, int64_t refunded_ns, uint64_t bucket = 1,
+                         int64_t drained_at_ns = kLate, uint32_t ledger = 1) {
+  return {bucket, place, refunded_ns, drained_at_ns, ledger};
 }
 
 TEST(RefundOrder, TellsWhatWentBehindAPlace) {
@@ -87,15 +87,22 @@ TEST(RefundOrder, OfOneBucketWithManyRefundsLeavesTheOthersTheirs) {
   EXPECT_EQ(order.Behind(2, 100), 7);
 }
 
-TEST(RefundOrder, DropsTheOneThatDrainsFirstWhereEachBucketHasOne) {
+TEST(RefundOrder, ForgetsNothingOfALedgerWhoseTimeIsNotKnown) {
   RefundOrder order;
-  for (int64_t i = 0; i < kMost; ++i) {
-    order.Add(NoteAt(10, 1, static_cast<uint64_t>(i + 1), kLate - i), 0);
-  }
-  order.Add(NoteAt(10, 1, 1000), 0);
-  EXPECT_EQ(order.Behind(static_cast<uint64_t>(kMost), 0), 0);
-  EXPECT_EQ(order.Behind(1, 0), 1);
-  EXPECT_EQ(order.Behind(1000, 0), 1);
+  for (int64_t i = 0; i < kMost; ++i) order.Add(NoteAt(i, 1, 1, 50, /*ledger=*/2), 0);
+  order.Add(NoteAt(kMost, 1, 3), 60);
+  EXPECT_EQ(order.size(), RefundOrder::kMaxNotes);  // two were joined
+  EXPECT_EQ(order.Behind(1, -1), kMost);
+}
+
+TEST(RefundOrder, DropsThemInTurnWhereEachBucketHasOne) {
+  RefundOrder order;
+  for (int64_t i = 0; i < kMost; ++i) order.Add(NoteAt(10, 1, static_cast<uint64_t>(i + 1)), 0);
+  for (int64_t i = 0; i < 3; ++i) order.Add(NoteAt(10, 1, static_cast<uint64_t>(i + 1000)), 0);
+  int64_t kept = 0;
+  for (int64_t i = 0; i < kMost; ++i) kept += order.Behind(static_cast<uint64_t>(i + 1), 0);
+  EXPECT_EQ(kept, kMost - 3);
+  for (uint64_t i = 0; i < 3; ++i) EXPECT_EQ(order.Behind(1000 + i, 0), 1);
 }
 
 }  // namespace

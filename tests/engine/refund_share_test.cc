@@ -107,6 +107,41 @@ TEST(RefundShare, WithChargesBehindTheOneRefundedIsEachItsOwn) {
   EXPECT_DOUBLE_EQ(engine.Debt("etl", "b", later), 0);
 }
 
+// A permit of 100 each that is reported as 10, so many permits a job, with 50 in front that have
+// drained when the Reports come: nothing of the permits has.
+double ShareOfJobs(int jobs, int permits_each, bool last_first) {
+  TestEngine engine(OneBudget(OneBucketForEachJob()), ManyPermits());
+  std::mt19937_64 random(20261125);
+  std::vector<std::pair<int, PermitId>> out;
+  for (int job = 0; job < jobs; ++job) {
+    EXPECT_TRUE(engine.Admits(Job(job), 50));
+    for (int i = 0; i < permits_each; ++i) {
+      out.emplace_back(job, engine.Check(Job(job), 100).permit);
+    }
+  }
+  if (last_first) {
+    std::reverse(out.begin(), out.end());
+  } else {
+    std::shuffle(out.begin(), out.end(), random);
+  }
+  const Now later = At(absl::Seconds(50));
+  for (const auto& [job, permit] : out) engine.Report(permit, 10, later);
+  double owed = 0;
+  for (int job = 0; job < jobs; ++job) owed += engine.Debt(Job(job), "b", later);
+  const double charged = 100.0 * jobs * permits_each;
+  return (charged - owed) / (0.9 * charged);
+}
+
+TEST(RefundShare, OfManyJobsWithPermitsInAnyOrderIsAlmostWhole) {
+  for (const bool last_first : {true, false}) {
+    for (const auto& [jobs, permits_each] :
+         std::vector<std::pair<int, int>>{{8'000, 3}, {2'000, 12}, {100, 240}, {1, 1'000}}) {
+      EXPECT_GE(ShareOfJobs(jobs, permits_each, last_first), 0.98)
+          << jobs << " with " << permits_each << (last_first ? ", last first" : ", any order");
+    }
+  }
+}
+
 // Many workers on one bucket, whose Reports come in any order: 50 units a permit wait to drain.
 TEST(RefundShare, OfManyPermitsOnOneBucketInAnyOrderIsAlmostWhole) {
   constexpr int kPermits = 24;

@@ -34,8 +34,9 @@ struct RaceResult {
 // of what is left has drained, and the first ones behind ask for their refunds first: to them
 // nothing is due.
 RaceResult RaceOnce(size_t buckets, uint64_t tag, int permits) {
+  RefundOrders orders(1024);
   Ledger ledger({.clock = std::make_shared<VirtualClock>(0), .ns_per_unit = 1}, buckets,
-                buckets == 0 ? "" : "depth 2", 1);
+                buckets == 0 ? "" : "depth 2", 1, orders);
   std::vector<Ledger::Charged> front, back;
   for (int i = 0; i < permits; ++i) front.push_back(ChargeBucket(ledger, tag));
   std::atomic<int> ready{0};

@@ -1,6 +1,11 @@
 // CostService: what was learnt is shown, forgotten and forgiven, and who did it is kept first.
 
+#include <atomic>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "server/engine/text.h"
 #include "tests/testing/full_disk.h"
 #include "tests/testing/in_process_server.h"
 
@@ -189,6 +194,24 @@ TEST_F(CostRpc, ForgivesTheBucketOfTheIdentityAndNoOther) {
   const v1::OverrideEvent event = Events().events(0);
   EXPECT_EQ(event.kind(), v1::OVERRIDE_EVENT_KIND_DEBT_FORGIVEN);
   EXPECT_EQ(event.change(), "700 that job-7:etl owed to rows");
+}
+
+// Debt drains while it is written down.
+TEST_F(CostRpc, ForgivesWhatItsEventSays) {
+  Permit("a:job-7:etl", 700);
+  std::atomic<bool> stop{false};
+  std::thread time([&] {
+    while (!stop.load()) {
+      server_.clock.Advance(absl::Microseconds(1));
+      std::this_thread::yield();
+    }
+  });
+  const v1::ForgiveDebtResponse forgiven =
+      AnswerOf(server_.channel, &Costs::ForgiveDebt, Forgiving("b:job-7:etl"));
+  stop.store(true);
+  time.join();
+  EXPECT_EQ(Events().events(0).change(),
+            absl::StrCat(engine::Grouped(forgiven.forgiven()), " that job-7:etl owed to rows"));
 }
 
 // What is not on the disk has not happened.
