@@ -20,7 +20,7 @@ namespace {
 
 constexpr char kEmpty[] =
     "has no content, and without any nothing is limited: it was emptied by mistake, or is about to "
-    "be written; {} says so on purpose";
+    "be written; start with {} where no limits are meant";
 
 std::vector<std::string> Texts(const std::vector<Problem>& problems) {
   std::vector<std::string> texts;

@@ -33,8 +33,10 @@
 #include "tests/bench/isolation/going_first.h"
 #include "tests/bench/isolation/honest_job.h"
 #include "tests/bench/isolation/neighbours.h"
+#include "tests/testing/certificates.h"
 #include "tests/testing/headgated_process.h"
 #include "tests/testing/process_usage.h"
+#include "tests/testing/temp_folder.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate::bench {
@@ -129,12 +131,17 @@ class Experiment {
       : neighbour_(neighbour), options_(options) {}
 
   Result Run() {
-    HeadgatedProcess server({.yaml = kConfiguration});
+    const TempFolder folder;
+    const bool over_tls = neighbour_.over == Neighbour::Over::kTls;
+    HeadgatedProcess server(
+        {.yaml = absl::StrCat(kConfiguration, over_tls ? WriteTls(folder) : "")});
     if (const absl::Status started = StartFirst(server); !started.ok()) {
       Fail(std::string(started.message()));
     }
     // Its callers are gone before it stops: a channel that nobody polls hears of that after 5 s.
-    Measure({.port = server.port(), .address = server.address()});
+    Measure({.port = server.port(),
+             .address = server.address(),
+             .ca_file = over_tls ? folder.File("ca.crt") : ""});
     result_.alone_us = Median(alone_us_);
     result_.beside_us = Median(beside_us_);
     Leave(server);
@@ -142,6 +149,17 @@ class Experiment {
   }
 
  private:
+  // Certificates, and the configuration that takes them.
+  static std::string WriteTls(const TempFolder& folder) {
+    CertificateAuthority authority("isolation");
+    const TestCertificate own = authority.SignServer();
+    ReplaceFile(folder.File("ca.crt"), authority.certificate());
+    ReplaceFile(folder.File("tls.crt"), own.certificate);
+    ReplaceFile(folder.File("tls.key"), own.key);
+    return absl::StrCat("tls: {certificate_file: ", folder.File("tls.crt"),
+                        ", key_file: ", folder.File("tls.key"), "}\n");
+  }
+
   static absl::Status StartFirst(HeadgatedProcess& server) {
     const GoingFirst first(1);
     return server.Start();
@@ -186,7 +204,8 @@ class Experiment {
 
 std::vector<Neighbour> AllNeighbours() {
   std::vector<Neighbour> all;
-  for (const auto& some : {WireNeighbours(), CheckNeighbours(), ReadNeighbours()}) {
+  for (const auto& some :
+       {WireNeighbours(), TlsNeighbours(), CheckNeighbours(), ReadNeighbours()}) {
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;
@@ -232,7 +251,8 @@ int Run(const Options& options) {
   return missed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-std::vector<std::string> SplitNames(std::string_view names) {
+// At commas.
+std::vector<std::string> Split(std::string_view names) {
   std::vector<std::string> split;
   for (size_t begin = 0; begin <= names.size();) {
     const size_t comma = std::min(names.find(',', begin), names.size());
@@ -250,7 +270,7 @@ bool Take(std::string_view argument, Options& options) {
     return is_it ? std::string(argument.substr(name.size())) : std::string();
   };
   if (const std::string names = value_of("--neighbours="); !names.empty()) {
-    options.neighbours = SplitNames(names);
+    options.neighbours = Split(names);
     return true;
   }
   if (const std::string rounds = value_of("--rounds="); !rounds.empty()) {
@@ -272,8 +292,9 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument(argv[i]);
     if (argument.starts_with(headgate::bench::kHonestJobFlag)) {
-      headgate::bench::WorkAsTold(
-          std::string(argument.substr(sizeof(headgate::bench::kHonestJobFlag) - 1)));
+      const auto told =
+          headgate::bench::Split(argument.substr(sizeof(headgate::bench::kHonestJobFlag) - 1));
+      headgate::bench::WorkAsTold({.port = 0, .address = told[0], .ca_file = told[1]});
       return EXIT_SUCCESS;
     }
     if (argument == "--list") {

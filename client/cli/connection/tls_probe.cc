@@ -131,11 +131,13 @@ bool HasAnsweredInTls(const SSL* session) {
   return state != TLS_ST_BEFORE && state != TLS_ST_CW_CLNT_HELLO;
 }
 
-std::string WhyFailed(SSL* session, int result) {
+std::string WhyFailed(SSL* session, int result, const client::TlsOptions& tls) {
   const long verified = SSL_get_verify_result(session);
   if (IsUnknownAuthority(verified)) {
-    return absl::StrCat("the server's certificate is refused: its authority is not in --tls-ca (",
-                        X509_verify_cert_error_string(verified), ")");
+    return absl::StrCat(
+        "the server's certificate is refused: its authority is ",
+        tls.ca_file.empty() ? "none of the system's; give it with --tls-ca" : "not in --tls-ca",
+        " (", X509_verify_cert_error_string(verified), ")");
   }
   if (verified != X509_V_OK) {
     return absl::StrCat("the server's certificate is refused: ",
@@ -199,7 +201,7 @@ TlsFinding ProbeTls(const client::ConnectionOptions& options, absl::Duration tim
       const bool shaken = result == 1;
       found.speaks_tls = shaken || HasAnsweredInTls(session.get());
       if (tls != nullptr) {
-        found.why = shaken ? WhyRefused(session.get()) : WhyFailed(session.get(), result);
+        found.why = shaken ? WhyRefused(session.get()) : WhyFailed(session.get(), result, *tls);
       } else if (found.speaks_tls) {
         found.why = "the server speaks TLS; give --tls";
       } else if (IsClosed(session.get(), result) && HasSaidNothing(session.get())) {

@@ -11,7 +11,9 @@
 #include <headgate/v1/throttle_log_service.grpc.pb.h>
 #include <headgate/v1/throttler_service.grpc.pb.h>
 
+#include <fstream>
 #include <memory>
+#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "tests/bench/isolation/neighbours.h"
@@ -23,7 +25,14 @@ inline std::shared_ptr<grpc::Channel> ChannelTo(const AttackedServer& server) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 100);
   arguments.SetMaxReceiveMessageSize(-1);
-  return OwnChannel(server.address, grpc::InsecureChannelCredentials(), arguments);
+  if (server.ca_file.empty()) {
+    return OwnChannel(server.address, grpc::InsecureChannelCredentials(), arguments);
+  }
+  std::ostringstream authority;
+  authority << std::ifstream(server.ca_file).rdbuf();
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = authority.str();
+  return OwnChannel(server.address, grpc::SslCredentials(options), arguments);
 }
 
 inline void SetTwoSeconds(grpc::ClientContext& context) {

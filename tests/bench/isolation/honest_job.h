@@ -6,7 +6,8 @@
 //   HonestJob job(server);
 //   const Experience alone = job.Work(absl::Seconds(1));
 //
-// The process gets kHonestJobFlag with the server's address as its argument.
+// The process gets kHonestJobFlag with the server's address as its argument, and where the server
+// speaks TLS, behind a comma, with the file of its authority.
 
 #pragma once
 
@@ -29,7 +30,7 @@ inline constexpr char kHonestJobFlag[] = "--honest-job-at=";
 class HonestJob {
  public:
   explicit HonestJob(const AttackedServer& server)
-      : process_(Start(absl::StrCat(kHonestJobFlag, server.address))) {}
+      : process_(Start(absl::StrCat(kHonestJobFlag, server.address, ",", server.ca_file))) {}
 
   Experience Work(absl::Duration period) {
     Experience experience;

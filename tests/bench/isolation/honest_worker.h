@@ -1,7 +1,7 @@
 // HonestWorker: does what the documentation asks of a job: a Check before each chunk, and a Report
 // of what it came to. It asks some hundred times a second, from one thread.
 //
-//   WorkAsTold("127.0.0.1:8081");  // in a process of its own
+//   WorkAsTold({.address = "127.0.0.1:8081"});  // in a process of its own
 
 #pragma once
 
@@ -94,8 +94,8 @@ class HonestWorker {
 };
 
 // Works for so many milliseconds each time that it is told so, until the input ends.
-inline void WorkAsTold(const std::string& address) {
-  HonestWorker worker({.port = 0, .address = address});
+inline void WorkAsTold(const AttackedServer& server) {
+  HonestWorker worker(server);
   for (int ms = 0; std::cin >> ms;) {
     const Experience had = worker.Work(absl::Milliseconds(ms));
     std::cout << had.p99_us << ' ' << had.checks << ' ' << had.denied << ' ' << had.shift << ' '

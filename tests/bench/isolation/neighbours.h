@@ -10,6 +10,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -19,13 +20,17 @@ namespace headgate::bench {
 struct AttackedServer {
   int port;
   std::string address;  // host:port
+  std::string ca_file;  // of its certificate; empty: it speaks no TLS
 };
 
 using Act = std::function<void()>;
 
 struct Neighbour {
+  enum class Over : uint8_t { kPlaintext, kTls };  // what the server speaks, to the honest job too
+
   const char* name;
   Act (*begin)(const AttackedServer& server);
+  Over over = Over::kPlaintext;
 };
 
 // The rules of the benchmark's policy that neighbours fall under. Their identities end so.
@@ -35,6 +40,8 @@ inline constexpr char kSharedPattern[] = "INSERT INTO orders";
 
 // By means of HTTP/2 and below.
 std::span<const Neighbour> WireNeighbours();
+// By handshakes.
+std::span<const Neighbour> TlsNeighbours();
 // By Checks and Reports.
 std::span<const Neighbour> CheckNeighbours();
 // By all other calls.

@@ -204,6 +204,8 @@ TEST(CommandToNobody, BlamesNoTls) {
 }
 
 TEST_F(CommandOverTls, SaysWhatIsWrongWithTheServersCertificate) {
+  EXPECT_THAT(Run({"check", "job:etl"}, {"--tls"}).err,
+              HasSubstr("its authority is none of the system's; give it with --tls-ca ("));
   ReplaceFile(folder_.File("ca.crt"), CertificateAuthority("stranger").certificate());
   EXPECT_THAT(Run({"check", "job:etl"}, All()).err,
               HasSubstr("the server's certificate is refused: its authority is not in --tls-ca"));
