@@ -31,9 +31,8 @@ v1::CheckRequest WaitingCheck(const std::string& identity, double cost, int64_t 
   return check;
 }
 
-// Events that are still to come are not of interest.
-void Drain(grpc::CompletionQueue& queue) {
-  queue.Shutdown();
+// Until it is shut down. No event is of interest.
+void Poll(grpc::CompletionQueue& queue) {
   void* tag = nullptr;
   bool ok = false;
   while (queue.Next(&tag, &ok)) {
@@ -78,7 +77,8 @@ WaitingStreams::WaitingStreams(int port, const Options& options) : options_(opti
 
 WaitingStreams::~WaitingStreams() {
   for (const auto& stream : streams_) stream->context.TryCancel();
-  Drain(queue_);
+  queue_.Shutdown();
+  Poll(queue_);
 }
 
 void WaitingStreams::Write(Stream& stream) {
@@ -136,11 +136,13 @@ WaitingCalls::WaitingCalls(int port, int calls, const std::string& identity) {
         &call.context, WaitingCheck(absl::StrCat("job:", identity), 1, kLongWaitSeconds), &queue_);
     call.reader->Finish(&call.response, &call.status, &call);
   }
+  polling_ = std::thread([this] { Poll(queue_); });
 }
 
 WaitingCalls::~WaitingCalls() {
   for (const auto& call : calls_) call->context.TryCancel();
-  Drain(queue_);
+  queue_.Shutdown();
+  polling_.join();
 }
 
 }  // namespace headgate::bench

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -64,6 +65,7 @@ class WaitingCalls {
   grpc::CompletionQueue queue_;
   std::vector<std::unique_ptr<v1::ThrottlerService::Stub>> stubs_;
   std::vector<std::unique_ptr<Call>> calls_;
+  std::thread polling_;  // else nothing is sent
 };
 
 }  // namespace headgate::bench
