@@ -27,6 +27,13 @@ void FairQueue::Push(uint64_t id, const engine::LineFlow& flow, double cost, uin
   tree_.Push(PriorityOf(flow.priority).root, id, flow, cost, order);
 }
 
+engine::LineFlow FairQueue::FlowOf(uint64_t id) const {
+  const uint32_t root = tree_.RootOf(id);
+  const auto its = std::find_if(priorities_.begin(), priorities_.end(),
+                                [root](const auto& each) { return each.second.root == root; });
+  return tree_.FlowOf(id, its->first);
+}
+
 FairQueue::Priorities::const_iterator FairQueue::NextPriority() const {
   auto next = priorities_.end();
   double most_owed = 0;

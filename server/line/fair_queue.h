@@ -54,6 +54,9 @@ class FairQueue {
   bool Remove(uint64_t id) { return tree_.Remove(id); }
   std::optional<uint64_t> Head() const;
 
+  // Of one in the queue.
+  engine::LineFlow FlowOf(uint64_t id) const;
+
   // Somebody was admitted: from the queue or past it.
   void Charge(const engine::LineFlow& flow, double cost);
   // A Report charged an identity more, or gave some of it back: in the priority in which it was

@@ -14,7 +14,6 @@ namespace headgate::line {
 
 class KeptFlow {
  public:
-  KeptFlow() = default;
   explicit KeptFlow(const engine::LineFlow& flow)
       : priority_(flow.priority),
         depth_(flow.depth),
@@ -29,7 +28,6 @@ class KeptFlow {
     std::copy_n(levels_.get(), depth_, flow.levels.begin());
     return flow;
   }
-  int priority() const { return priority_; }
 
  private:
   int priority_ = 0;

@@ -36,13 +36,14 @@ struct Turn {
 };
 
 // Who is told what became of a Check that waits.
+// It may have several, each with a number of its own, `place`.
 class Waiter {
  public:
   virtual ~Waiter() = default;
 
-  // Once, without locks, by the thread that runs Advance or Close: the answer, admitted or denied
-  // with what refuses it, or an error. Not after Leave has returned true.
-  virtual void Answer(const absl::Status& status, const engine::CheckRequest& request,
+  // Once for each, without locks, by the thread that runs Advance or Close: the answer, admitted or
+  // denied with what refuses it, or an error. Not after Leave has returned true.
+  virtual void Answer(int place, const absl::Status& status, const engine::CheckRequest& request,
                       engine::CheckAnswer& answer, Now now) = 0;
   // Whether its caller still has the right to ask; without locks.
   virtual bool MayWait(const engine::CheckRequest& /*request*/) { return true; }
@@ -54,33 +55,42 @@ enum class Under : uint8_t {
   kExamination,  // by a thread that does not hold the mutex
 };
 
+// Who waits, and until when at most: a monotonic instant.
+struct Wait {
+  std::shared_ptr<Waiter> waiter;
+  int place = 0;  // of the Check, for the waiter
+  int64_t until_ns = 0;
+};
+
 // One Check that waits. It has one place: in the queue of the line `key`, or, while all of a line
-// are looked at, beside it.
+// are looked at, beside it. There may be a hundred thousand of them, so each byte counts.
 struct Waiting {
-  Waiting(const engine::CheckRequest& asked, std::unique_ptr<Waiter> who)
-      : request(asked), waiter(std::move(who)) {}
+  explicit Waiting(const engine::CheckRequest& request) : asked(request) {}
 
   uint64_t ticket = 0;  // counts up with arrivals: the order of an identity's Checks
   uint64_t key = 0;
   uint64_t caller = 0;
-  uint64_t subject = 0;
-  KeptFlow flow;
   double cost = 0;  // at its line
   int64_t since_ns = 0;
-  int64_t until_ns = 0;
-  int64_t looked_at_ns = -1;  // the last time, and how often at that time
-  int looks = 0;
+  int64_t looked_at_ns = -1;     // the last time; `looks` says how often at that time
   int64_t expected_ns = kNever;  // when its line has room for it, as the engine told
-  int refused_again = 0;         // at such an instant, in a row
+  int looks = 0;
+  int refused_again = 0;  // at such an instant, in a row
   Under under = Under::kNothing;
-  bool has_turn = false;              // at its line, while it is examined
-  bool left = false;                  // its caller went away meanwhile
-  bool beside = false;                // its queue, until all of the line have been looked at
-  std::optional<absl::Status> ended;  // by whom it was ended meanwhile
+  bool has_turn = false;  // at its line, while it is examined
+  bool left = false;      // its caller went away meanwhile
+  bool beside = false;    // its queue, until all of the line have been looked at
+  absl::Status ended;     // not ok: by whom it was ended meanwhile
   absl::InlinedVector<Turn, 1> turns;
-  KeptRequest request;
-  std::unique_ptr<Waiter> waiter;
+  KeptRequest asked;
+  Wait wait;
 
+  engine::CheckRequest Request() const {
+    engine::CheckRequest request = asked.request();
+    request.waits = true;
+    request.ticket = ticket;
+    return request;
+  }
   Turn* TurnAt(uint64_t line_key) {
     for (Turn& turn : turns) {
       if (turn.key == line_key) return &turn;
@@ -124,6 +134,12 @@ struct BucketState {
   }
 };
 
+// One that was looked at and refused while all of its line are looked at.
+struct Beside {
+  uint64_t ticket;
+  KeptFlow flow;
+};
+
 struct Line {
   Line(uint64_t line_key, const FairQueue::Options& options) : key(line_key), queue(options) {}
 
@@ -136,8 +152,8 @@ struct Line {
   size_t waiting = 0;                  // Checks, those beside the queue included
   size_t places = 0;
   bool is_bucket = true;
-  bool look_at_all = false;
-  std::vector<uint64_t> beside;  // who was looked at and refused, while all are looked at
+  bool look_at_all = false;    // some of them may be let go behind others that are not
+  std::vector<Beside> beside;  // the queue
   int64_t empty_since_ns = 0;
   int64_t interval_ns = 0;  // between admissions, smoothed; 0: not known
   int64_t admitted_at_ns = 0;

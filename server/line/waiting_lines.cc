@@ -22,6 +22,20 @@ size_t MaxOfCaller(const LineOptions& options) {
   return std::max<size_t>(static_cast<size_t>(most), 1);
 }
 
+size_t KeptForFew(const LineOptions& options) {
+  const double share = std::min(0.125, (1 - options.max_waiting_share) / 2);
+  return static_cast<size_t>(static_cast<double>(options.max_waiting) * share);
+}
+
+void DenyForWantOfRoom(size_t waiting, size_t most, CheckAnswer& denial) {
+  Violation& violation = denial.violations.emplace_back();
+  violation.limit = engine::Limit::kLineFull;
+  violation.observed = static_cast<double>(waiting);
+  violation.limit_value = static_cast<double>(most);
+  violation.retry_after = denial.retry_after;
+  denial.reason = engine::Reason::kLineFull;
+}
+
 uint64_t CallerOf(const CheckRequest& request, const engine::LineFlow& flow) {
   if (request.caller.empty()) return flow.depth > 0 ? flow.levels[0].key : 0;
   return absl::HashOf(request.caller);
@@ -69,6 +83,7 @@ void NameLine(Line& line, const Violation& violation, const CheckAnswer& answer,
 WaitingLines::WaitingLines(const LineOptions& options, Examine examine)
     : options_(options),
       max_of_caller_(MaxOfCaller(options)),
+      kept_for_few_(KeptForFew(options)),
       max_places_(std::min<size_t>(options.max_waiting, 16384)),
       examine_(std::move(examine)) {}
 
@@ -96,38 +111,25 @@ Line& WaitingLines::LineOf(const Violation& violation, const CheckAnswer& answer
 }
 
 Entered WaitingLines::Enter(const CheckRequest& request, const CheckAnswer& denial, Now now,
-                            int64_t until_ns, std::unique_ptr<Waiter>&& waiter, uint64_t* ticket) {
+                            Wait wait, uint64_t* ticket) {
   const Violation* const binding = BindingViolation(denial);
   if (binding == nullptr) return Entered::kNotCurable;
-  auto waiting = std::make_unique<Waiting>(request, nullptr);
+  auto waiting = std::make_unique<Waiting>(request);
   bool wake = false;
   {
     MutexLock lock(&mutex_);
     if (closed_) return Entered::kClosed;
-    if (tickets_.size() >= options_.max_waiting) {
-      ++stats_.refused_full;
-      return Entered::kFull;
-    }
-    waiting->flow = KeptFlow(denial.flow);
     waiting->caller = CallerOf(request, denial.flow);
-    if (const auto found = callers_.find(waiting->caller);
-        found != callers_.end() && found->second >= max_of_caller_) {
-      ++stats_.refused_caller_full;
-      return Entered::kCallerFull;
-    }
+    if (const Entered room = RoomFor(waiting->caller); room != Entered::kWaits) return room;
     now_ns_ = now.monotonic_ns;
     ++callers_[waiting->caller];
-    waiting->waiter = std::move(waiter);
-    waiting->subject = denial.subject_key;
+    waiting->wait = std::move(wait);
     waiting->since_ns = now.monotonic_ns;
-    waiting->until_ns = until_ns;
     waiting->ticket = next_id_++;
-    waiting->request.request().waits = true;
-    waiting->request.request().ticket = waiting->ticket;
     *ticket = waiting->ticket;
     Waiting& its = *waiting;
     tickets_.emplace(its.ticket, std::move(waiting));
-    deadlines_.insert({until_ns, its.ticket});
+    deadlines_.insert({its.wait.until_ns, its.ticket});
     ++stats_.entered;
     // Room may have come since it was refused: then nobody knew that there is a line to be told.
     Touch(Join(its, *binding, denial));
@@ -137,16 +139,34 @@ Entered WaitingLines::Enter(const CheckRequest& request, const CheckAnswer& deni
   return Entered::kWaits;
 }
 
+Entered WaitingLines::RoomFor(uint64_t caller) {
+  const auto found = callers_.find(caller);
+  const size_t its = found == callers_.end() ? 0 : found->second;
+  const bool has_few = its < std::max<size_t>(kept_for_few_ / 8, 1);
+  if (tickets_.size() >= options_.max_waiting - (has_few ? 0 : kept_for_few_)) {
+    ++stats_.refused_full;
+    return Entered::kFull;
+  }
+  if (its < max_of_caller_) return Entered::kWaits;
+  ++stats_.refused_caller_full;
+  return Entered::kCallerFull;
+}
+
 void WaitingLines::TellWhyNot(Entered entered, engine::CheckAnswer& denial) const {
-  if (entered != Entered::kFull && entered != Entered::kCallerFull) return;
-  const size_t most = entered == Entered::kFull ? options_.max_waiting : max_of_caller_;
   if (options_.max_waiting == 0) return;  // nobody waits at all
-  engine::Violation& violation = denial.violations.emplace_back();
-  violation.limit = engine::Limit::kLineFull;
-  violation.observed = static_cast<double>(most);
-  violation.limit_value = static_cast<double>(most);
-  violation.retry_after = denial.retry_after;
-  denial.reason = engine::Reason::kLineFull;
+  if (entered == Entered::kCallerFull) {
+    DenyForWantOfRoom(max_of_caller_, max_of_caller_, denial);
+  } else if (entered == Entered::kFull) {
+    MutexLock lock(&mutex_);
+    DenyForWantOfRoom(tickets_.size(), options_.max_waiting, denial);
+  }
+}
+
+void WaitingLines::TurnAway(size_t most, engine::CheckAnswer& denial) {
+  if (options_.max_waiting == 0) return;
+  DenyForWantOfRoom(most, most, denial);
+  MutexLock lock(&mutex_);
+  ++stats_.refused_full;
 }
 
 bool WaitingLines::Leave(uint64_t ticket) {
@@ -201,21 +221,28 @@ void WaitingLines::Close(const absl::Status& status, Now now) {
   }
   CheckAnswer none;
   for (const std::unique_ptr<Waiting>& waiting : all) {
-    waiting->waiter->Answer(status, waiting->request.request(), none, now);
+    waiting->wait.waiter->Answer(waiting->wait.place, status, waiting->Request(), none, now);
   }
 }
 
 Line& WaitingLines::Join(Waiting& waiting, const Violation& binding, const CheckAnswer& answer) {
-  Line& line = LineOf(binding, answer, waiting.request.request());
+  Line& line = LineOf(binding, answer, waiting.Request());
   waiting.key = line.key;
   waiting.cost = CostAt(binding, answer);
   waiting.refused_again = 0;
   waiting.expected_ns = kNever;
   // In the queue it is its place that counts: what it held would hold up those before it.
   ReleaseTurn(waiting, line);
-  line.queue.Push(waiting.ticket, waiting.flow.Flow(), waiting.cost, waiting.ticket);
+  line.queue.Push(waiting.ticket, answer.flow, waiting.cost, waiting.ticket);
   ++line.waiting;
   return line;
+}
+
+engine::LineFlow WaitingLines::FlowOf(const Line& line, const Waiting& waiting) {
+  if (!waiting.beside) return line.queue.FlowOf(waiting.ticket);
+  return std::find_if(line.beside.begin(), line.beside.end(),
+                      [&](const Beside& each) { return each.ticket == waiting.ticket; })
+      ->flow.Flow();
 }
 
 void WaitingLines::Part(Waiting& waiting) {
@@ -251,7 +278,7 @@ void WaitingLines::CountEnd(const Waiting& waiting, WaitEnd end, int64_t now_ns)
 std::unique_ptr<Waiting> WaitingLines::Remove(Waiting& waiting) {
   ReleaseTurns(waiting);
   Part(waiting);
-  deadlines_.erase({waiting.until_ns, waiting.ticket});
+  deadlines_.erase({waiting.wait.until_ns, waiting.ticket});
   if (const auto caller = callers_.find(waiting.caller);
       caller != callers_.end() && --caller->second == 0) {
     callers_.erase(caller);

@@ -18,7 +18,7 @@
 // of
 //   that time later, finds its turn, with room held for it.
 // - A line remembers shares for 10 s after its last Check.
-// - Memory is bounded by the options: below 1 kB for a Check with a short identity.
+// - Memory is bounded by the options: below 400 bytes for a Check with a short identity.
 // - A look at a head that changes nothing sets a later instant: no work is done twice at one time.
 //
 // Thread-safe, and Advance is for one thread at a time. Its one mutex is a leaf: neither the engine
@@ -29,7 +29,7 @@
 //     return engine.Check(request, now, answer);
 //   });
 //   engine.AttachLine(&lines);
-//   if (lines.Enter(request, denial, now, until_ns, waiter, &ticket) == Entered::kWaits) return;
+//   if (lines.Enter(request, denial, now, wait, &ticket) == Entered::kWaits) return;
 //   ... one thread: next_ns = lines.Advance(clock.Read()), then sleeps until next_ns or a wake ...
 
 #pragma once
@@ -58,16 +58,19 @@ namespace headgate::line {
 // What became of a Check that would wait.
 enum class Entered : uint8_t {
   kWaits,
-  kFull,        // as many wait as may
+  kFull,        // as many wait as may, but for callers of whom few do
   kCallerFull,  // as many of this caller wait as may
   kNotCurable,  // time does not cure what refuses it
   kClosed,
 };
 
 struct LineOptions {
-  size_t max_waiting = 65536;      // Checks; 0: nobody waits
-  double max_waiting_share = 0.5;  // of one caller; of one root identity where nobody is named
-  double priority_floor = 0.05;    // see FairQueue
+  size_t max_waiting = 65536;  // Checks; 0: nobody waits
+  // Of one caller; of one root identity where nobody is named. The last eighth, or half of what one
+  // leaves to others if that is less, is for those who have less than an eighth of it: so a third
+  // one finds room where two take all they may.
+  double max_waiting_share = 0.5;
+  double priority_floor = 0.05;  // see FairQueue
 };
 
 class WaitingLines final : public engine::LineGate {
@@ -88,14 +91,15 @@ class WaitingLines final : public engine::LineGate {
     wake_ = std::move(wake);
   }
 
-  // After the engine refused `request` with `denial`: copies the request, and takes the waiter, if
-  // it waits. `until_ns`: the monotonic instant at which it is answered in any case.
+  // After the engine refused `request` with `denial`: copies the request, and keeps the waiter, if
+  // it waits.
   Entered Enter(const engine::CheckRequest& request, const engine::CheckAnswer& denial, Now now,
-                int64_t until_ns, std::unique_ptr<Waiter>&& waiter, uint64_t* ticket)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+                Wait wait, uint64_t* ticket) ABSL_LOCKS_EXCLUDED(mutex_);
   // Says in the denial why it does not wait, where that is for want of room.
-  void TellWhyNot(Entered entered, engine::CheckAnswer& denial) const;
-  // Its caller is gone. True: its waiter is destroyed, unanswered. False: it has been answered, or
+  void TellWhyNot(Entered entered, engine::CheckAnswer& denial) const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Likewise of a Check that came no further than to whoever would keep its call: `most` are kept.
+  void TurnAway(size_t most, engine::CheckAnswer& denial) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Its caller is gone. True: its waiter is let go of, unanswered. False: it has been answered, or
   // will be in a moment.
   bool Leave(uint64_t ticket) ABSL_LOCKS_EXCLUDED(mutex_);
   // Answers those whose turn or time has come: some of them. Returns when to call again, in
@@ -134,12 +138,16 @@ class WaitingLines final : public engine::LineGate {
   };
 
   // --- waiting_lines.cc: who is in the lines, and the agenda.
+  // kWaits: there is room for another of this caller.
+  Entered RoomFor(uint64_t caller) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Line* FindLine(uint64_t key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Line& LineOf(const engine::Violation& violation, const engine::CheckAnswer& answer,
                const engine::CheckRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Into the line of what refuses it.
   Line& Join(Waiting& waiting, const engine::Violation& binding, const engine::CheckAnswer& answer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of one in this line.
+  static engine::LineFlow FlowOf(const Line& line, const Waiting& waiting);
   // Out of its line.
   void Part(Waiting& waiting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReleaseTurn(Waiting& waiting, Line& line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -197,6 +205,8 @@ class WaitingLines final : public engine::LineGate {
 
   const LineOptions options_;
   const size_t max_of_caller_;
+  // The last places are for callers of whom few wait.
+  const size_t kept_for_few_;
   const size_t max_places_;
   const Examine examine_;
   mutable Mutex wake_mutex_;  // a leaf as well

@@ -60,8 +60,8 @@ bool WaitingLines::Step(const Now& now) {
   if (waiting == nullptr) return work != Work::kNone;
   absl::Status status;
   if (work == Work::kExamine) {
-    status = examine_(waiting->request.request(), now, answer_);
-  } else if (!waiting->waiter->MayWait(waiting->request.request())) {
+    status = examine_(waiting->Request(), now, answer_);
+  } else if (!waiting->wait.waiter->MayWait(waiting->Request())) {
     status = absl::PermissionDeniedError("the right to ask was withdrawn while the Check waited");
   }
   Departure departure;
@@ -71,7 +71,7 @@ bool WaitingLines::Step(const Now& now) {
       departure = Conclude(*waiting, status, answer_, now);
     } else {
       waiting->under = Under::kNothing;
-      if (waiting->ended.has_value()) status = *waiting->ended;
+      if (!waiting->ended.ok()) status = waiting->ended;
       if (waiting->left) status = absl::CancelledError("its caller is gone");
       if (!status.ok()) {
         const WaitEnd end = waiting->left ? WaitEnd::kLeft : WaitEnd::kEnded;
@@ -81,8 +81,8 @@ bool WaitingLines::Step(const Now& now) {
   }
   if (departure.waiting == nullptr) return true;
   if (!departure.status.ok()) answer_.Clear();
-  departure.waiting->waiter->Answer(departure.status, departure.waiting->request.request(), answer_,
-                                    now);
+  const Wait& wait = departure.waiting->wait;
+  wait.waiter->Answer(wait.place, departure.status, departure.waiting->Request(), answer_, now);
   return true;
 }
 
@@ -146,13 +146,13 @@ WaitingLines::Work WaitingLines::LookAtLine(Line& line, const Now& now, Waiting*
 void WaitingLines::LookAtEmptyLine(Line& line, const Now& now) {
   if (!line.beside.empty()) {
     line.look_at_all = false;
-    for (const uint64_t ticket : std::exchange(line.beside, {})) {
-      const auto found = tickets_.find(ticket);
+    for (const Beside& each : std::exchange(line.beside, {})) {
+      const auto found = tickets_.find(each.ticket);
       if (found == tickets_.end() || !found->second->beside || found->second->key != line.key) {
         continue;
       }
       found->second->beside = false;
-      line.queue.Push(ticket, found->second->flow.Flow(), found->second->cost, ticket);
+      line.queue.Push(each.ticket, each.flow.Flow(), found->second->cost, each.ticket);
     }
     // All have just been looked at.
     line.head_asked = line.queue.Head();
@@ -186,21 +186,21 @@ WaitingLines::Departure WaitingLines::Conclude(Waiting& waiting, const absl::Sta
   const bool allowed = status.ok() && answer.verdict == engine::Verdict::kAllowed;
   if (allowed || !status.ok()) {
     // No room for its permit: that is curable, and the answer says so.
-    const bool full = absl::IsResourceExhausted(status) && !waiting.ended.has_value();
+    const bool full = absl::IsResourceExhausted(status) && waiting.ended.ok();
     if (allowed || !full || BindingViolation(answer) == nullptr) {
-      if (allowed && !line.is_bucket) line.queue.Charge(waiting.flow.Flow(), waiting.cost);
+      if (allowed && !line.is_bucket) line.queue.Charge(FlowOf(line, waiting), waiting.cost);
       const WaitEnd end = allowed ? WaitEnd::kAdmitted : WaitEnd::kEnded;
       return Depart(waiting, status, end, now.monotonic_ns);
     }
   }
-  if (waiting.left || waiting.ended.has_value()) {
+  if (waiting.left || !waiting.ended.ok()) {
     const absl::Status why =
-        waiting.left ? absl::CancelledError("its caller is gone") : *waiting.ended;
+        waiting.left ? absl::CancelledError("its caller is gone") : waiting.ended;
     const WaitEnd end = waiting.left ? WaitEnd::kLeft : WaitEnd::kEnded;
     return Depart(waiting, why, end, now.monotonic_ns);
   }
   const engine::Violation* const binding = BindingViolation(answer);
-  if (now.monotonic_ns >= waiting.until_ns || binding == nullptr) {
+  if (now.monotonic_ns >= waiting.wait.until_ns || binding == nullptr) {
     const WaitEnd end = binding == nullptr ? WaitEnd::kEnded : WaitEnd::kTimedOut;
     return Depart(waiting, absl::OkStatus(), end, now.monotonic_ns);
   }
@@ -228,16 +228,15 @@ void WaitingLines::KeepWaiting(Waiting& waiting, Line& line, bool had_turn,
     waiting.expected_ns = due_ns;
     if (binding.limit != engine::Limit::kLine) line.limit = binding.limit;
     if (!line.look_at_all) return SetDue(line, circles ? due_ns : std::min(line.due_ns, due_ns));
+    line.beside.push_back({waiting.ticket, KeptFlow(FlowOf(line, waiting))});
     line.queue.Remove(waiting.ticket);
     waiting.beside = true;
-    line.beside.push_back(waiting.ticket);
     return SetDue(line, kAtOnce);
   }
   // At a gate all wait, and nobody takes the room.
   if (had_turn && line.is_bucket && IsOfBucket(binding.limit)) Hold(line, waiting);
-  if (!line.is_bucket) line.queue.Charge(waiting.flow.Flow(), waiting.cost);
+  if (!line.is_bucket) line.queue.Charge(FlowOf(line, waiting), waiting.cost);
   Part(waiting);
-  waiting.flow = KeptFlow(answer.flow);
   Line& next = Join(waiting, binding, answer);
   SetDue(line, kAtOnce);
   const bool is_head = next.queue.Head() == waiting.ticket;

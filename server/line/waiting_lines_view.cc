@@ -84,16 +84,16 @@ LineView WaitingLines::View(const Line& line, size_t most_waiting, int64_t now_n
   });
   order.resize(std::min(order.size(), most_waiting));
   for (const auto& [position, waiting] : order) {
-    const engine::CheckRequest& request = waiting->request.request();
+    const engine::CheckRequest request = waiting->Request();
     const uint64_t id = waiting->beside ? 0 : waiting->ticket;
     view.first.push_back({.ticket = waiting->ticket,
                           .identity = std::string(request.identity),
                           .caller = std::string(request.caller),
-                          .priority = waiting->flow.priority(),
+                          .priority = FlowOf(line, *waiting).priority,
                           .cost_ns = OwedBy(line, waiting->cost),
                           .position = position,
                           .waited = Between(waiting->since_ns, now_ns),
-                          .left = Between(now_ns, waiting->until_ns),
+                          .left = Between(now_ns, waiting->wait.until_ns),
                           .expected = Between(now_ns, TurnAt(line, id, waiting->cost, now_ns))});
   }
   return view;

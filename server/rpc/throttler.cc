@@ -86,16 +86,18 @@ grpc::Status Throttler::Check(const v1::CheckRequest& check, const Asker& asker,
     statuses_[0] = engine_.Check(request, now, answer);
     if (decisions_++ % kTimedOf == 0) [[unlikely]]
       latency_.Add(clock_.Read().monotonic_ns - now.monotonic_ns);
-    if (IsDecided(statuses_[0], answer)) thread_counts_.Record(request, answer, now);
   }
   // Answers of a batch before would keep an older policy.
   if (answers_.size() > 1 && answers_.back().policy != answer.policy) [[unlikely]]
     answers_.resize(1);
-  if (!statuses_[0].ok()) return ToGrpcStatus(statuses_[0], {.tags = request.tags});
-  if (*max_wait > absl::ZeroDuration() && line::BindingViolation(answer) != nullptr &&
-      Wait(0, 0, *max_wait, asker, now, call)) {
+  if (*max_wait > absl::ZeroDuration() && statuses_[0].ok() &&
+      line::BindingViolation(answer) != nullptr && Wait(0, 0, *max_wait, asker, now, call)) {
     return grpc::Status();
   }
+  if (!check.validate_only() && IsDecided(statuses_[0], answer)) {
+    thread_counts_.Record(request, answer, now);
+  }
+  if (!statuses_[0].ok()) return ToGrpcStatus(statuses_[0], {.tags = request.tags});
   FillDecision(answer, check.identity(), decision);
   SealFor(asker.caller, decision);
   return grpc::Status();
@@ -171,10 +173,11 @@ void Throttler::DecideSome(const Checks& checks, int first, int count, const Ask
     if (end < count) DecideWithoutEngine(from + run, first + end, now);
     begin = end + 1;
   }
+  in_line_.clear();
+  if (!waits_.empty()) [[unlikely]]
+    WaitWithSome(first, count, asker, now, call);
   RecordSome(checks, first, count, now);
   FillResults(checks, first, count, asker.caller, results);
-  if (!waits_.empty()) [[unlikely]]
-    WaitWithSome(checks, first, count, asker, now, results, call);
   // Answers beyond these may be of an older policy, and would keep it alive.
   if (answers_.back().policy != answers_.front().policy) answers_.resize(size);
 }
@@ -200,17 +203,15 @@ void Throttler::ReadWaits(const Checks& checks) {
   }
 }
 
-void Throttler::WaitWithSome(const Checks& checks, int first, int count, const Asker& asker,
-                             Now now, Results& results, CallToWait& call) {
+void Throttler::WaitWithSome(int first, int count, const Asker& asker, Now now, CallToWait& call) {
+  in_line_.resize(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) {
     const auto at = static_cast<size_t>(i);
     const absl::StatusOr<absl::Duration>& wait = waits_[static_cast<size_t>(first) + at];
     if (statuses_[at].ok()) AddAdmitted(requests_.all()[at], answers_[at], admitted_);
     if (!statuses_[at].ok() || !wait.ok() || *wait <= absl::ZeroDuration()) continue;
     if (line::BindingViolation(answers_[at]) == nullptr) continue;
-    if (Wait(at, first + i, *wait, asker, now, call)) continue;
-    FillDecision(answers_[at], checks[first + i].identity(),
-                 *results.Mutable(first + i)->mutable_decision());
+    in_line_[at] = Wait(at, first + i, *wait, asker, now, call);
   }
 }
 
@@ -219,7 +220,7 @@ bool Throttler::Wait(size_t at, int place, absl::Duration max_wait, const Asker&
   engine::CheckAnswer& answer = answers_[at];
   WaitingCall* const waiting = call.Park(asker, checks_, now);
   if (waiting == nullptr) {
-    lines_.TellWhyNot(line::Entered::kFull, answer);
+    lines_.TurnAway(kMaxParkedCalls, answer);
     return false;
   }
   waiting_ = waiting;
@@ -255,6 +256,7 @@ void Throttler::RecordSome(const Checks& checks, int first, int count, Now now) 
     const auto place = static_cast<size_t>(i);
     if (!IsDecided(statuses_[place], answers_[place])) continue;
     if (checks[first + i].validate_only()) continue;
+    if (!in_line_.empty() && in_line_[place]) continue;
     thread_counts_.Record(requests_.all()[place], answers_[place], now);
   }
 }

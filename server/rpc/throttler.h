@@ -75,7 +75,7 @@ class Throttler {
   // Why this one is refused; null: it is not.
   const access::Refusal* RefusalOf(int place) const;
   void NoteChecks(const Checks& checks);
-  // Counts the Checks that were decided.
+  // Counts the Checks that were decided, and do not wait.
   void RecordSome(const Checks& checks, int first, int count, Now now);
   // Decides `count` Checks from `first` on.
   void DecideSome(const Checks& checks, int first, int count, const Asker& asker, Now now,
@@ -88,8 +88,7 @@ class Throttler {
     return waits_.empty() || waits_[static_cast<size_t>(place)].ok();
   }
   // Lets those wait that were refused and may.
-  void WaitWithSome(const Checks& checks, int first, int count, const Asker& asker, Now now,
-                    Results& results, CallToWait& call);
+  void WaitWithSome(int first, int count, const Asker& asker, Now now, CallToWait& call);
   // One that time cures. False: it does not wait, and its answer says why.
   bool Wait(size_t at, int place, absl::Duration max_wait, const Asker& asker, Now now,
             CallToWait& call);
@@ -108,8 +107,9 @@ class Throttler {
   std::vector<std::pair<int, access::Refusal>> refused_;  // of the batch, by place
   std::vector<absl::StatusOr<absl::Duration>> waits_;     // of the batch; empty: nobody waits
   std::vector<AdmittedCheck> admitted_;                   // of the batch, where any may wait
-  WaitingCall* waiting_ = nullptr;                        // the batch, where one of it does
-  const line::WaitingLines& lines_;
+  std::vector<bool> in_line_;       // of those decided last, which wait; empty: none may
+  WaitingCall* waiting_ = nullptr;  // the batch, where one of it does
+  line::WaitingLines& lines_;
   transport::LatencyHistogram& latency_;
   uint32_t decisions_ = 0;
   int checks_ = 0;  // of the call

@@ -24,11 +24,11 @@ namespace {
 // Calls that wait for callers, on each loop. More callers at once wait in gRPC for a moment.
 constexpr int kWaitingChecks = 128;
 constexpr int kWaitingBatches = 32;
-// Of all parked calls, on all loops: 10,240 with one Check. MemoryLimit ends connections from 192
-// MiB on. What a call takes is nearly all gRPC's own.
+// Of all parked calls, on all loops. MemoryLimit ends connections from 192 MiB on. What a call
+// takes is nearly all gRPC's own.
 constexpr int64_t kBytesOfCall = 15'000;
 constexpr int64_t kBytesOfResult = 500;
-constexpr int64_t kMaxParkedBytes = 10'240 * kBytesOfCall;
+constexpr int64_t kMaxParkedBytes = static_cast<int64_t>(kMaxParkedCalls) * kBytesOfCall;
 
 // An answer at a call's own deadline would come too late: it has so much time to get there. And the
 // caller's deadline is earlier than the one that came here: gRPC sends three digits of what is

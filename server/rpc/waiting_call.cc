@@ -12,23 +12,6 @@
 
 namespace headgate::rpc {
 
-// One Check, as the lines know it.
-class WaitingCall::WaitingCheck final : public line::Waiter {
- public:
-  WaitingCheck(std::shared_ptr<WaitingCall> call, int place)
-      : call_(std::move(call)), place_(place) {}
-
-  void Answer(const absl::Status& status, const engine::CheckRequest& request,
-              engine::CheckAnswer& answer, Now now) override {
-    call_->Decided(place_, status, request, answer, now);
-  }
-  bool MayWait(const engine::CheckRequest& request) override { return call_->MayWait(request); }
-
- private:
-  const std::shared_ptr<WaitingCall> call_;
-  const int place_;
-};
-
 WaitingCall::WaitingCall(const WaitingNeeds& on, const access::Asker& asker, Now now)
     : on_(on),
       since_(now),
@@ -54,9 +37,9 @@ line::Entered WaitingCall::Enter(const engine::CheckRequest& request,
     entered_ = true;
   }
   uint64_t ticket = 0;
-  const line::Entered entered =
-      on_.lines.Enter(request, denial, since_, until_ns,
-                      std::make_unique<WaitingCheck>(shared_from_this(), place), &ticket);
+  const line::Entered entered = on_.lines.Enter(
+      request, denial, since_, {.waiter = shared_from_this(), .place = place, .until_ns = until_ns},
+      &ticket);
   bool gone = false;
   {
     const MutexLock lock(&mutex_);
@@ -98,22 +81,22 @@ access::AccessControl::Refused WaitingCall::Judge(const engine::CheckRequest& re
   return on_.access.MayCheck(asker, request.identity, tags);
 }
 
-bool WaitingCall::MayWait(const engine::CheckRequest& request) const {
+bool WaitingCall::MayWait(const engine::CheckRequest& request) {
   access::Asker asker;
   return !Judge(request, asker).has_value();
 }
 
-void WaitingCall::Decided(int place, const absl::Status& status,
-                          const engine::CheckRequest& request, engine::CheckAnswer& answer,
-                          Now now) {
+void WaitingCall::Answer(int place, const absl::Status& status, const engine::CheckRequest& request,
+                         engine::CheckAnswer& answer, Now now) {
   access::Asker asker;
   const auto refused = Judge(request, asker);
   const bool admitted = status.ok() && answer.verdict == engine::Verdict::kAllowed;
   grpc::Status error;
-  // A denial was counted when it began to wait.
-  if (admitted) on_.counts.Record(request, answer, now);
   {
     const MutexLock lock(&mutex_);
+    // A Check that waits counts once, by what became of it: not by the refusal that made it wait,
+    // nor where its caller hears of no decision.
+    if (status.ok() && !refused.has_value() && !gone_) on_.counts.Record(request, answer, now);
     if (admitted && !refused.has_value()) AddAdmitted(request, answer, OutcomeNow().admitted);
     if (refused.has_value()) {
       error = SetError(place, ToGrpcStatus(*refused));

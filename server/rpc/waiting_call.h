@@ -40,6 +40,10 @@
 
 namespace headgate::rpc {
 
+// Calls that may wait at a time, on all connections, each with one Check; fewer with batches. Not
+// counted are messages of streams.
+inline constexpr size_t kMaxParkedCalls = 10'240;
+
 // What calls that wait work with. Only the thread that works off the lines counts.
 struct WaitingNeeds {
   engine::Engine& engine;
@@ -64,6 +68,7 @@ void AddAdmitted(const engine::CheckRequest& request, const engine::CheckAnswer&
                  std::vector<AdmittedCheck>& admitted);
 
 class WaitingCall : public transport::ParkListener,
+                    public line::Waiter,
                     public std::enable_shared_from_this<WaitingCall> {
  public:
   // `asker` as Identify has set it.
@@ -88,6 +93,10 @@ class WaitingCall : public transport::ParkListener,
   void OnGone() override ABSL_LOCKS_EXCLUDED(mutex_);
   void OnAnswered(bool delivered) override ABSL_LOCKS_EXCLUDED(mutex_);
 
+  void Answer(int place, const absl::Status& status, const engine::CheckRequest& request,
+              engine::CheckAnswer& answer, Now now) override ABSL_LOCKS_EXCLUDED(mutex_);
+  bool MayWait(const engine::CheckRequest& request) override;
+
  protected:
   // The outcome of one Check, which is allowed or denied, to be overwritten. Under the mutex.
   virtual v1::Decision& DecisionAt(int place) = 0;
@@ -99,7 +108,6 @@ class WaitingCall : public transport::ParkListener,
   mutable Mutex mutex_;
 
  private:
-  class WaitingCheck;
   // Of a call; most have none while they wait.
   struct Outcome {
     grpc::Status error;
@@ -110,10 +118,6 @@ class WaitingCall : public transport::ParkListener,
     return *outcome_;
   }
 
-  // By the thread that works off the lines.
-  void Decided(int place, const absl::Status& status, const engine::CheckRequest& request,
-               engine::CheckAnswer& answer, Now now) ABSL_LOCKS_EXCLUDED(mutex_);
-  bool MayWait(const engine::CheckRequest& request) const;
   access::AccessControl::Refused Judge(const engine::CheckRequest& request,
                                        access::Asker& asker) const;
   void OneIsDecided(const grpc::Status& error) ABSL_LOCKS_EXCLUDED(mutex_);

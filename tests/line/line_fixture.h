@@ -60,8 +60,10 @@ class TestLines {
       return 0;
     }
     uint64_t ticket = 0;
-    entered = lines.Enter(request, answer, now(), now_ns + absl::ToInt64Nanoseconds(max_wait),
-                          std::make_unique<Teller>(*this), &ticket);
+    entered = lines.Enter(request, answer, now(),
+                          {.waiter = std::make_shared<Teller>(*this),
+                           .until_ns = now_ns + absl::ToInt64Nanoseconds(max_wait)},
+                          &ticket);
     return entered == Entered::kWaits ? ticket : 0;
   }
 
@@ -98,7 +100,7 @@ class TestLines {
   class Teller final : public Waiter {
    public:
     explicit Teller(TestLines& world) : world_(world) {}
-    void Answer(const absl::Status& status, const engine::CheckRequest& request,
+    void Answer(int, const absl::Status& status, const engine::CheckRequest& request,
                 engine::CheckAnswer& answer, Now) override {
       const bool admitted = status.ok() && answer.verdict == engine::Verdict::kAllowed;
       if (status.ok() && !admitted) world_.denials.push_back(answer);

@@ -136,7 +136,7 @@ class World {
    public:
     Teller(World& world, size_t bucket, int64_t number)
         : world_(world), bucket_(bucket), number_(number) {}
-    void Answer(const absl::Status& status, const engine::CheckRequest&,
+    void Answer(int, const absl::Status& status, const engine::CheckRequest&,
                 engine::CheckAnswer& answer, Now now) override {
       EXPECT_TRUE(status.ok()) << status;
       world_.events_[bucket_].push_back(
@@ -172,8 +172,10 @@ class World {
     for (const ModelBucket& each : model_) all += each.waiting.size();
     const int64_t number = ++number_;
     uint64_t ticket = 0;
-    const Entered entered = lines_.Enter(request, answer, now(), now_ns_ + wait_ns,
-                                         std::make_unique<Teller>(*this, b, number), &ticket);
+    const Entered entered = lines_.Enter(
+        request, answer, now(),
+        {.waiter = std::make_shared<Teller>(*this, b, number), .until_ns = now_ns_ + wait_ns},
+        &ticket);
     ASSERT_EQ(entered, all < 64 ? Entered::kWaits : Entered::kFull);
     if (entered != Entered::kWaits) return;
     tickets_[number] = ticket;

@@ -102,7 +102,7 @@ class Simulation {
   class Teller final : public Waiter {
    public:
     Teller(Simulation& simulation, size_t job) : simulation_(simulation), job_(job) {}
-    void Answer(const absl::Status& status, const engine::CheckRequest&,
+    void Answer(int, const absl::Status& status, const engine::CheckRequest&,
                 engine::CheckAnswer& answer, Now) override {
       EXPECT_TRUE(status.ok()) << status;
       simulation_.Told(job_, answer);
@@ -131,8 +131,10 @@ class Simulation {
     if (answer.verdict == engine::Verdict::kAllowed || job.polls) return Told(event.job, answer);
     uint64_t ticket = 0;
     const Entered entered =
-        lines_.Enter(request, answer, now(), now_ns_ + absl::ToInt64Nanoseconds(job.max_wait),
-                     std::make_unique<Teller>(*this, event.job), &ticket);
+        lines_.Enter(request, answer, now(),
+                     {.waiter = std::make_shared<Teller>(*this, event.job),
+                      .until_ns = now_ns_ + absl::ToInt64Nanoseconds(job.max_wait)},
+                     &ticket);
     ASSERT_EQ(entered, Entered::kWaits);
   }
 

@@ -20,7 +20,7 @@ namespace {
 class Counter final : public Waiter {
  public:
   explicit Counter(std::atomic<int64_t>& answered) : answered_(answered) {}
-  void Answer(const absl::Status&, const engine::CheckRequest&, engine::CheckAnswer&,
+  void Answer(int, const absl::Status&, const engine::CheckRequest&, engine::CheckAnswer&,
               Now) override {
     ++answered_;
   }
@@ -56,8 +56,10 @@ TEST(LineThreads, EachWhoEntersIsAnsweredOnceOrHasLeft) {
       if (!request.waits) continue;
       uint64_t ticket = 0;
       const Now at = now();
-      if (lines.Enter(request, answer, at, at.monotonic_ns + 5'000'000,
-                      std::make_unique<Counter>(answered), &ticket) != Entered::kWaits) {
+      if (lines.Enter(request, answer, at,
+                      {.waiter = std::make_shared<Counter>(answered),
+                       .until_ns = at.monotonic_ns + 5'000'000},
+                      &ticket) != Entered::kWaits) {
         continue;
       }
       ++entered;
@@ -74,6 +76,51 @@ TEST(LineThreads, EachWhoEntersIsAnsweredOnceOrHasLeft) {
   EXPECT_EQ(answered + left, entered);
   EXPECT_GT(entered, 0);
   EXPECT_EQ(lines.ReadStats(now()).waiting, 0u);
+}
+
+// Lets everybody pass, and adds up what it is told.
+class AddingGate final : public engine::LineGate {
+ public:
+  AddingGate() { lines_ = 1; }
+  engine::LineStanding Arrive(const engine::LineArrival&) override { return {}; }
+  void Admitted(uint64_t, const engine::LineFlow&, uint64_t, int64_t cost_ns, uint64_t) override {
+    charged_ns += cost_ns;
+  }
+  void Settled(uint64_t, uint64_t, int64_t delta_ns) override { charged_ns += delta_ns; }
+  void RoomFreed(uint64_t) override {}
+  void Changed() override {}
+
+  std::atomic<int64_t> charged_ns{0};
+};
+
+// Time stands still, so nothing drains. In the smaller budget there is room for one at a time, and
+// another may find so when the larger one has been charged for it already.
+TEST(LineThreads, WhatTheGateIsToldAddsUpToWhatTheBucketsOwe) {
+  engine::TestEngine engine(engine::Budgets(
+      {engine::RateBudget("large", 1000, 1000), engine::RateBudget("small", 1000, 60)}));
+  AddingGate gate;
+  engine->AttachLine(&gate);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(engine.Admits("t0:etl", 15));
+  std::atomic<int64_t> allowed{0};
+  const auto work = [&](int thread) {
+    const std::string identity = absl::StrCat("t", thread, ":etl");
+    for (int i = 0; i < Scaled(20'000); ++i) {
+      const engine::CheckRequest request{.identity = identity, .estimated_cost = 15};
+      engine::CheckAnswer answer;
+      ASSERT_TRUE(engine->Check(request, engine::At(), answer).ok());
+      if (answer.verdict != engine::Verdict::kAllowed) continue;
+      ++allowed;
+      engine->Withdraw(request, answer, engine::At());
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 3; ++thread) threads.emplace_back(work, thread);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(allowed, 0);
+  constexpr double kNsPerUnit = 1e6;
+  const double owed =
+      engine.Debt("t0:etl", "large", engine::At()) + engine.Debt("t0:etl", "small", engine::At());
+  EXPECT_NEAR(static_cast<double>(gate.charged_ns) / kNsPerUnit, owed, 1e-3);
 }
 
 }  // namespace

@@ -154,6 +154,45 @@ TEST_F(WaitingLinesTest, OneCallerMayOnlyHaveItsShare) {
   EXPECT_EQ(world.entered, Entered::kWaits);
 }
 
+TEST_F(WaitingLinesTest, AThirdCallerFindsRoomWhereTwoTakeAllTheyMay) {
+  TestLines world({.max_waiting = 128, .max_waiting_share = 0.5});
+  world.limits.AddBucket("a", absl::Milliseconds(10));
+  world.Ask("job:full", "a", 10, kLong);
+  const auto ask = [&](const std::string& caller) {
+    world.Ask("job:etl", "a", 10, kLong, caller);
+    return world.entered;
+  };
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(ask("first"), Entered::kWaits);
+  EXPECT_EQ(ask("first"), Entered::kCallerFull);
+  // All but the last eighth.
+  for (int i = 0; i < 48; ++i) EXPECT_EQ(ask("second"), Entered::kWaits);
+  EXPECT_EQ(ask("second"), Entered::kFull);
+  // An eighth of that for each of the others.
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ask("third"), Entered::kWaits);
+  EXPECT_EQ(ask("third"), Entered::kFull);
+  for (int i = 0; i < 14; ++i) EXPECT_EQ(ask(absl::StrCat("more-", i)), Entered::kWaits);
+  EXPECT_EQ(ask("last"), Entered::kFull);
+  EXPECT_EQ(world.lines.ReadStats(world.now()).waiting, 128u);
+}
+
+TEST_F(WaitingLinesTest, ADenialForWantOfRoomSaysHowManyWait) {
+  TestLines world({.max_waiting = 16, .max_waiting_share = 0.5});
+  world.limits.AddBucket("a", absl::Milliseconds(10));
+  // The first one is admitted.
+  for (int i = 0; i < 16; ++i) world.Ask(absl::StrCat("job:r", i % 2), "a", 10, kLong);
+  ASSERT_EQ(world.entered, Entered::kFull);
+  engine::CheckAnswer denial;
+  world.lines.TellWhyNot(world.entered, denial);
+  EXPECT_EQ(denial.reason, engine::Reason::kLineFull);
+  EXPECT_EQ(denial.violations.back().observed, 14);
+  EXPECT_EQ(denial.violations.back().limit_value, 16);
+  denial.Clear();
+  world.lines.TurnAway(3, denial);
+  EXPECT_EQ(denial.violations.back().observed, 3);
+  EXPECT_EQ(denial.violations.back().limit_value, 3);
+  EXPECT_EQ(world.lines.ReadStats(world.now()).refused_full, 2u);
+}
+
 TEST_F(WaitingLinesTest, WhatTimeDoesNotCureIsNotWaitedFor) {
   world_.Ask("job:etl", "a", 101, kLong);
   EXPECT_EQ(world_.entered, Entered::kNotCurable);

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "tests/rpc/waiting_fixture.h"
 #include "tests/testing/in_process_server.h"
 
 namespace headgate::rpc {
@@ -81,6 +82,51 @@ TEST_F(RecordTest, CountsWhatComesInStreams) {
   EXPECT_TRUE(open.Close().ok());
   EXPECT_EQ(Counted(Outcome::kAllowed), 100);
   EXPECT_EQ(Counted(Outcome::kDenied), 20);
+}
+
+TEST_F(RecordTest, CountsACheckThatWaitsOnceByWhatBecameOfIt) {
+  server_.Check(CheckOf("job:etl", 100));
+  WaitingCaller admitted(server_.channel, WaitingCheck("job:etl", 50));
+  ASSERT_TRUE(Waiting(server_, 1));
+  WaitingCaller denied(server_.channel, WaitingCheck("job:etl", 60, absl::Seconds(6)));
+  ASSERT_TRUE(Waiting(server_, 2));
+  EXPECT_EQ(Counted(Outcome::kAllowed), 1);
+  EXPECT_EQ(Counted(Outcome::kDenied), 0);
+  server_.Advance(absl::Seconds(5));
+  EXPECT_EQ(admitted.Decision().verdict(), v1::VERDICT_ALLOWED);
+  server_.Advance(absl::Seconds(1));
+  EXPECT_EQ(denied.Decision().verdict(), v1::VERDICT_DENIED);
+  EXPECT_EQ(Counted(Outcome::kAllowed), 2);
+  EXPECT_EQ(sums_[Outcome::kAllowed].cost, 150);
+  EXPECT_EQ(Counted(Outcome::kDenied), 1);
+  EXPECT_EQ(sums_[Outcome::kDenied].cost, 60);
+  EXPECT_EQ(server_.recorder.RecentDenials("etl", 0, 10).size(), 1);
+}
+
+TEST_F(RecordTest, CountsTheWaitingChecksOfABatchWithTheOthersOfIt) {
+  v1::BatchCheckRequest batch;
+  *batch.add_checks() = CheckOf("job:etl", 100);
+  *batch.add_checks() = WaitingCheck("job:etl", 50);
+  *batch.add_checks() = CheckOf("job:etl", 70);
+  WaitingBatchCaller caller(server_.channel, batch);
+  ASSERT_TRUE(Waiting(server_, 1));
+  EXPECT_EQ(Counted(Outcome::kAllowed), 1);
+  EXPECT_EQ(Counted(Outcome::kDenied), 1);
+  server_.Advance(absl::Seconds(5));
+  EXPECT_EQ(caller.Answer().results_size(), 3);
+  EXPECT_EQ(Counted(Outcome::kAllowed), 2);
+  EXPECT_EQ(Counted(Outcome::kDenied), 1);
+}
+
+TEST_F(RecordTest, DoesNotCountWhoLeavesBeforeADecision) {
+  server_.Check(CheckOf("job:etl", 100));
+  WaitingCaller caller(server_.channel, WaitingCheck("job:etl", 50));
+  ASSERT_TRUE(Waiting(server_, 1));
+  caller.context.TryCancel();
+  EXPECT_FALSE(caller.Status().ok());
+  ASSERT_TRUE(Waiting(server_, 0));
+  EXPECT_EQ(Counted(Outcome::kAllowed), 1);
+  EXPECT_EQ(Counted(Outcome::kDenied), 0);
 }
 
 class RecordOnTwoThreads : public RecordTest {

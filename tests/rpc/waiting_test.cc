@@ -3,8 +3,10 @@
 #include <string>
 
 #include "gmock/gmock.h"
+#include "server/rpc/throttler.h"
 #include "tests/rpc/waiting_fixture.h"
 #include "tests/testing/override_requests.h"
+#include "tests/testing/quiet_dependencies.h"
 
 namespace headgate::rpc {
 namespace {
@@ -206,6 +208,22 @@ struct FullLines : WaitingCheckTest {
     EXPECT_TRUE(server_.engine.Install(std::move(spec), server_.clock.Read()).ok());
   }
 };
+
+// Unary calls have a bound of their own, whatever the lines have room for.
+TEST(FullOfCalls, SaysHowManyMayWait) {
+  FakeClock clock;
+  engine::Engine engine(engine::TestEngine::Options());
+  ASSERT_TRUE(engine.Install(OneBudget(RateBudget("b", 10, 100)), clock.Read()).ok());
+  QuietDependencies quiet(engine, clock);
+  Throttler throttler(quiet.all);
+  CallThatCannotWait call;
+  v1::Decision decision;
+  ASSERT_TRUE(throttler.Check(CheckOf("job:etl", 100), {}, decision, call).ok());
+  ASSERT_TRUE(throttler.Check(WaitingCheck("job:etl", 50), {}, decision, call).ok());
+  EXPECT_EQ(decision.reason(), v1::REASON_LINE_FULL);
+  EXPECT_EQ(decision.violations(decision.violations_size() - 1).limit(), kMaxParkedCalls);
+  EXPECT_EQ(quiet.all.lines.ReadStats(clock.Read()).refused_full, 1u);
+}
 
 TEST_F(FullLines, DenyAtOnceAndSaySo) {
   WaitingCaller a(server_.channel, WaitingCheck("a:etl", 50));
