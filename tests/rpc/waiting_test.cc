@@ -221,7 +221,7 @@ TEST(FullOfCalls, SaysHowManyMayWait) {
   ASSERT_TRUE(throttler.Check(CheckOf("job:etl", 100), {}, decision, call).ok());
   ASSERT_TRUE(throttler.Check(WaitingCheck("job:etl", 50), {}, decision, call).ok());
   EXPECT_EQ(decision.reason(), v1::REASON_LINE_FULL);
-  EXPECT_EQ(decision.violations(decision.violations_size() - 1).limit(), kMaxParkedCalls);
+  EXPECT_EQ(decision.violations(decision.violations_size() - 1).limit(), 10'240);
   EXPECT_EQ(quiet.all.lines.ReadStats(clock.Read()).refused_full, 1u);
 }
 
