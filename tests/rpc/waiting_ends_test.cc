@@ -4,10 +4,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
+#include "server/access/evidence.h"
+#include "server/rpc/kept_evidence.h"
 #include "tests/rpc/raw_callers.h"
 #include "tests/rpc/waiting_fixture.h"
 
@@ -245,6 +249,35 @@ TEST_F(WaitingEnds, AtOnceWhenAccessControlIsTurnedOn) {
   server_.access.SetPolicy(std::nullopt);
   ReportAllHeld();
   NothingIsLeft();
+}
+
+// What a call brought, while it is under way.
+class Brought final : public access::Evidence {
+ public:
+  access::KnownConnection* Connection() const override { return &connection_; }
+  bool IsTls() const override { return true; }
+  std::vector<std::string> CertificateNames() const override { return {"DNS:dba.example", ""}; }
+  absl::InlinedVector<std::string_view, 2> Authorization() const override {
+    return {header_, "Basic x", ""};
+  }
+  std::string Peer() const override { return "ipv4:10.0.0.1:4711"; }
+
+ private:
+  mutable access::KnownConnection connection_;
+  std::string header_ = "Bearer of a token that is long enough to be elsewhere";
+};
+
+TEST(EvidenceOfAWaitingCall, IsKeptWhenTheCallIsGone) {
+  std::optional<Brought> call(std::in_place);
+  const KeptEvidence kept(*call);
+  call.reset();
+  EXPECT_EQ(kept.Connection(), nullptr);
+  EXPECT_TRUE(kept.IsTls());
+  EXPECT_EQ(kept.CertificateNames(), (std::vector<std::string>{"DNS:dba.example", ""}));
+  EXPECT_EQ(kept.Authorization(),
+            (absl::InlinedVector<std::string_view, 2>{
+                "Bearer of a token that is long enough to be elsewhere", "Basic x", ""}));
+  EXPECT_EQ(kept.Peer(), "ipv4:10.0.0.1:4711");
 }
 
 TEST_F(WaitingEnds, WithAPermitThatIsSealedForItsCaller) {
