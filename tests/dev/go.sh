@@ -14,6 +14,8 @@ source tools/go.sh
 # shellcheck source=tools/test_server.sh
 source tools/test_server.sh
 export HEADGATE_BIN
+# For all commands alike: what a package depends on is compiled once.
+export GOFLAGS="${GOFLAGS:-} -race"
 
 skip_without require_tool staticcheck
 
