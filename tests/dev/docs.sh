@@ -9,8 +9,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-THIRD_PARTY='--build-arg|apt-get|buildah|cmake|curl|docker|git|go|grep|grpcurl|helm|jq|kubectl'
-THIRD_PARTY+='|kubeconform|ninja|npm|openssl|pg_dump|pgbench|podman|promtool|psql|sed|systemctl'
+THIRD_PARTY='--build-arg|apt-get|buildah|cmake|curl|dbt|docker|git|go|grep|grpcurl|helm|jq|kubectl'
+THIRD_PARTY+='|kubeconform|ninja|npm|openssl|pg_dump|pgbench|podman|promtool|psql|python|sed|systemctl'
 
 WORK=$(mktemp --directory)
 trap 'rm -rf "$WORK"' EXIT
