@@ -75,13 +75,23 @@ CLI::Option* AddDuration(CLI::App& cli, const char* name, absl::Duration& durati
 }
 
 void DeclareHttp(CLI::App& cli, Flags& flags) {
-  cli.add_option("--http-address", flags.http_address,
-                 "host:port for /metrics, /healthz and /readyz; port 0 picks a free one, off: none")
+  cli.add_option(
+         "--http-address", flags.http_address,
+         "host:port for the API over HTTP, /metrics, /healthz and /readyz; port 0 picks a free "
+         "one, off: none")
       ->envname("HEADGATE_HTTP_ADDRESS")
       ->check(CheckHostPortOrOff)
       ->capture_default_str();
   cli.add_option("--http-port-file", flags.server.web.port_file,
                  "File that the HTTP port is written to, once it is listened on");
+  cli.add_option(
+         "--probe-address", flags.server.web.probe_address,
+         "host:port in plaintext for /metrics, /healthz and /readyz alone, besides the HTTP "
+         "port, with a thread of its own")
+      ->envname("HEADGATE_PROBE_ADDRESS")
+      ->check(CheckHostPort);
+  cli.add_option("--probe-port-file", flags.server.web.probe_port_file,
+                 "File that the port for probes is written to, once it is listened on");
   AddDuration(cli, "--ready-after", flags.server.web.ready_after,
               "How long /readyz waits for the first sample of each target; then the server is "
               "ready in a degraded mode")

@@ -204,6 +204,7 @@ run_checks() {
   check_step "protobuf style (buf lint)" check_protos
   check_step "Go (gofmt)" check_go_format
   check_step "Go that is generated" check_go_generated
+  check_step "OpenAPI document" tools/openapi.sh check
   check_step "build files (cmake)" check_configuration
   check_step "locks, and each file by itself (clang)" check_each_file
   check_step "clang-tidy" check_tidy

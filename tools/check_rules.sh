@@ -28,7 +28,10 @@ server/tls       common server/config server/tls
 server/snapshot  common server/engine server/snapshot
 server/transport common proto server/transport
 server/rpc       common server/engine server/line server/health server/access server/config server/throttle_log server/overrides server/snapshot server/tls server/transport proto server/rpc
-server/web       common server/engine server/line server/health server/access server/config server/throttle_log server/overrides server/snapshot server/tls server/transport server/web
+server/json      common proto server/json
+server/http      common server/access server/transport server/http
+server/gateway   common proto server/access server/transport server/rpc server/json server/http server/gateway
+server/web       common server/engine server/line server/health server/access server/config server/throttle_log server/overrides server/snapshot server/tls server/transport server/http server/web
 server/app       common server
 server/main.cc   common server
 client           client common proto

@@ -3,17 +3,17 @@
 
 # What it takes to build, tests and benchmarks included; the Dockerfile installs these too.
 COMPILE_PACKAGES=(
-  cmake g++ libabsl-dev libbenchmark-dev libcli11-dev libcpp-httplib-dev libgmock-dev libgrpc++-dev
+  cmake g++ libabsl-dev libbenchmark-dev libboost1.81-dev libcli11-dev libcpp-httplib-dev libgmock-dev libgrpc++-dev
   libgtest-dev libpq-dev libpqxx-dev libprotobuf-dev libspdlog-dev libsqlite3-dev libssl-dev
   libxxhash-dev libyaml-cpp-dev ninja-build nlohmann-json3-dev pkgconf prometheus-cpp-dev
-  protobuf-compiler protobuf-compiler-grpc)
+  protobuf-compiler protobuf-compiler-grpc rapidjson-dev)
 # What the demo, benchmarks and the soak run with besides.
 DEMO_PACKAGES=("${COMPILE_PACKAGES[@]}" postgresql-15)
 BENCH_PACKAGES=("${DEMO_PACKAGES[@]}" openssl tzdata)
 # What it takes to build and to test. `./dev test` on a bare machine installs these alone. Of
 # prometheus only promtool is used, but Debian starts its service with it: hence for tests alone.
 TEST_PACKAGES=("${BENCH_PACKAGES[@]}" curl prometheus)
-CHECK_PACKAGES=(clang-14 clang-format-14 clang-tidy-14 shellcheck)
+CHECK_PACKAGES=(clang-14 clang-format-14 clang-tidy-14 jq shellcheck)
 # Not needed, but welcome: faster rebuilds, and libFuzzer.
 COMFORT_PACKAGES=(ccache libclang-rt-14-dev)
 # What `./dev chart` reads YAML and JSON with, and makes certificates and schedules with.

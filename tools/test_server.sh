@@ -11,11 +11,12 @@ fail() {
   exit 1
 }
 
-# start_server: until it listens on $ADDRESS. What it says is in $WORK/log.
+# start_server: until it listens on $ADDRESS, and for HTTP on $HTTP_ADDRESS. What it says is in $WORK/log.
 start_server() {
-  rm -f "$WORK/port"
+  rm -f "$WORK/port" "$WORK/http_port"
   "$HEADGATE_BIN/headgated" --config "$WORK/headgate.yaml" --grpc-address 127.0.0.1:0 \
-    --http-address off --port-file "$WORK/port" 2>"$WORK/log" &
+    --http-address 127.0.0.1:0 --http-port-file "$WORK/http_port" --port-file "$WORK/port" \
+    2>"$WORK/log" &
   SERVER=$!
   for _ in {1..400}; do
     if [[ -s $WORK/port ]]; then break; fi
@@ -24,7 +25,7 @@ start_server() {
   done
   [[ -s $WORK/port ]] || fail "the server does not listen with: $(<"$WORK/headgate.yaml")"
   # shellcheck disable=SC2034
-  ADDRESS=127.0.0.1:$(<"$WORK/port")
+  ADDRESS=127.0.0.1:$(<"$WORK/port") HTTP_ADDRESS=127.0.0.1:$(<"$WORK/http_port")
 }
 
 # Ends with the server's status; 0 where there is none.

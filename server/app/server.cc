@@ -124,10 +124,14 @@ absl::Status Server::Run() {
                .status = *this,
                .access = access_.control(),
                .rpc = *rpc_,
-               .lines = line_});
+               .lines = line_,
+               .tls = tls_.get()});
   LogInfo("serving", {{"version", kVersion},
                       {"port", absl::StrCat(port())},
                       {"http_port", absl::StrCat(web_->port())}});
+  if (web_->probe_port() != 0) {
+    LogInfo("serving metrics and probes", {{"port", absl::StrCat(web_->probe_port())}});
+  }
   if (rpc_->health_port() != 0) {
     LogInfo("serving probes", {{"port", absl::StrCat(rpc_->health_port())}});
   }
@@ -168,9 +172,10 @@ absl::Status Server::OpenTls() {
 access::AccessSnapshot Server::Access() const {
   access::AccessSnapshot access = access_.Snapshot();
   if (access.is_on || tls_ != nullptr) return access;
-  const std::string& address = listens_at_;
-  const std::optional<HostPort> place = ParseHostPort(address);
-  if (place.has_value() && !IsLoopback(place->host)) access.exposed_at = address;
+  for (const std::string& address : {options_.web.address, listens_at_}) {
+    const std::optional<HostPort> place = ParseHostPort(address);
+    if (place.has_value() && !IsLoopback(place->host)) access.exposed_at = address;
+  }
   return access;
 }
 
@@ -189,7 +194,7 @@ rpc::RpcServerOptions Server::RpcOptions(const config::ServerSettings& settings)
   options.max_message_bytes = settings.max_message_bytes;
   options.threads = settings.threads;
   options.version = kVersion;
-  options.more_services = {&override_service_, &cost_service_, &log_service_};
+  options.guarded_services = {&override_service_, &cost_service_, &log_service_};
   return options;
 }
 
@@ -255,6 +260,7 @@ void Server::Stop() {
   if (rpc_ == nullptr) return;
   AnnounceStop();
   watcher_ = nullptr;  // no target is started any more
+  web_->EndApi();
   rpc_->Shutdown(options_.grace);
   access_.Stop();
   targets_.Stop();

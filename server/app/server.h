@@ -71,6 +71,7 @@ class Server final : private rpc::StatusSource {
   // 0: there is none.
   int health_port() const { return rpc_->health_port(); }
   int http_port() const { return web_->port(); }
+  int probe_port() const { return web_->probe_port(); }
   // From now on health says NOT_SERVING; calls are still answered.
   void AnnounceStop();
   void Stop();

@@ -1,7 +1,7 @@
-// The HTTP port of the whole server: when it is ready, and which metrics there are.
+// The HTTP ports of the whole server: when it is ready, which metrics there are, and the API.
 //
-// It starts before anything else and stops after everything else, so that probes are always
-// answered.
+// They start before anything else and stop after everything else, so that probes are always
+// answered. The API is there from Serve to EndApi.
 //
 // Thread-safe, but for Serve, which is called once.
 //
@@ -15,15 +15,19 @@
 #include <memory>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "common/mutex.h"
 #include "server/access/access_control.h"
 #include "server/app/call_log.h"
 #include "server/engine/engine.h"
+#include "server/gateway/gateway.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/sources.h"
 #include "server/throttle_log/recorder.h"
+#include "server/tls/server_tls.h"
 #include "server/transport/calls.h"
 #include "server/web/readiness.h"
 #include "server/web/web_server.h"
@@ -33,6 +37,8 @@ namespace headgate::app {
 struct WebOptions {
   std::string address = {};  // "host:port"; empty: there is no port
   std::string port_file = {};
+  std::string probe_address = {};  // of the port for metrics and probes alone, likewise
+  std::string probe_port_file = {};
   absl::Duration ready_after = absl::Seconds(30);  // see Readiness
 };
 
@@ -48,6 +54,7 @@ class Web {
     const access::AccessControl& access;
     const rpc::RpcServer& rpc;
     const line::WaitingLines& lines;
+    const tls::ServerTls* tls;  // null: plaintext
   };
 
   // The clock outlives the Web. Unavailable: the address cannot be listened on.
@@ -60,16 +67,26 @@ class Web {
   // No more calls are taken; probes and scrapes are answered until the end.
   void Drain() { readiness_.Drain(); }
 
+  // Calls of the API are refused from now on; those that wait in line are answered when the lines
+  // are closed, and those that have threads have ended when this returns.
+  void EndApi();
+
   // 0: there is none.
-  int port() const { return server_ == nullptr ? 0 : server_->port(); }
+  int port() const { return server_->port(); }
+  int probe_port() const { return server_->probe_port(); }
 
  private:
   Web(const WebOptions& options, Clock& clock)
       : clock_(clock), readiness_(clock, options.ready_after) {}
 
+  std::shared_ptr<SSL_CTX> TlsContext() ABSL_LOCKS_EXCLUDED(mutex_);
+
   Clock& clock_;
   web::Readiness readiness_;
-  std::unique_ptr<web::WebServer> server_;  // null: there is no port
+  Mutex mutex_;
+  const tls::ServerTls* tls_ ABSL_GUARDED_BY(mutex_) = nullptr;  // null: plaintext
+  std::unique_ptr<gateway::Gateway> gateway_;                    // null: there is no API
+  std::unique_ptr<web::WebServer> server_;                       // the last: it uses all above
 };
 
 }  // namespace headgate::app

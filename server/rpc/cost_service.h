@@ -10,7 +10,7 @@
 // Runs on gRPC's threads; a change waits for the disk, and for another one. Thread-safe.
 //
 //   CostService service({.engine = engine, .clock = clock, .registry = registry, .access =
-//   access}); options.more_services = {&service};
+//   access}); options.guarded_services = {&service};
 
 #pragma once
 

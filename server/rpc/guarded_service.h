@@ -1,7 +1,7 @@
 // GuardedService: a service whose unary methods are told who calls.
 //
 // Who is not known is refused before a method runs; what each caller may is the methods' own to
-// ask. Runs on gRPC's threads. Thread-safe.
+// ask. Runs on gRPC's threads, and on those of whoever else takes calls. Thread-safe.
 //
 //   class CostService final : public GuardedService {
 //    public:
@@ -18,18 +18,26 @@
 #include <grpcpp/support/status.h>
 
 #include <functional>
+#include <vector>
 
 #include "server/access/access_control.h"
 #include "server/rpc/access_status.h"
+#include "server/rpc/call_evidence.h"
+#include "server/rpc/method.h"
+#include "server/transport/call_context.h"
 #include "server/transport/service.h"
 
 namespace headgate::rpc {
 
 class GuardedService : public transport::Service {
+ public:
+  // All of them, for calls that come otherwise than by gRPC.
+  const std::vector<Method>& methods() const { return methods_; }
+
  protected:
   // Who calls, and by which call.
   struct Asked {
-    const grpc::ServerContext& context;
+    transport::CallContext& context;
     access::Asker who = {};
   };
 
@@ -39,13 +47,18 @@ class GuardedService : public transport::Service {
   // `run` is called as run(asked, request, response).
   template <typename Request, typename Response, typename Run>
   void AddGuarded(const char* path, Run run) {
-    AddSync<Request, Response>(path, [this, run](grpc::ServerContext& context,
-                                                 const Request& request, Response& response) {
-      const CallEvidence call(context);
-      Asked asked{.context = context};
-      grpc::Status known = Identify(access_, call, asked.who);
+    const auto guarded = [this, run](transport::CallContext& call, const access::Evidence& evidence,
+                                     const Request& request, Response& response) {
+      Asked asked{.context = call};
+      grpc::Status known = Identify(access_, evidence, asked.who);
       return known.ok() ? run(asked, request, response) : known;
-    });
+    };
+    AddSync<Request, Response>(
+        path, [guarded](grpc::ServerContext& context, const Request& request, Response& response) {
+          transport::GrpcCallContext call(context);
+          return guarded(call, CallEvidence(context), request, response);
+        });
+    methods_.push_back(MakeMethod<Request, Response>(path, guarded));
   }
   template <typename Self, typename Request, typename Response>
   void AddGuarded(const char* path,
@@ -54,6 +67,9 @@ class GuardedService : public transport::Service {
   }
 
   access::AccessControl& access_;
+
+ private:
+  std::vector<Method> methods_;
 };
 
 }  // namespace headgate::rpc

@@ -3,7 +3,7 @@
 // Runs on gRPC's threads; a change waits for the disk. Thread-safe.
 //
 //   OverrideService service(registry.get(), access);
-//   options.more_services = {&service};
+//   options.guarded_services = {&service};
 
 #pragma once
 

@@ -1,5 +1,8 @@
 #include "server/rpc/rpc_server.h"
 
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "server/config/config.h"
 #include "server/rpc/access_status.h"
@@ -48,8 +51,20 @@ transport::GrpcServerOptions GrpcOptions(const RpcServerOptions& options, const 
       .async_services = options.more_async_services,
       .services = options.more_services};
   grpc.async_services.insert(grpc.async_services.begin(), &throttler);
+  grpc.services.insert(grpc.services.begin(), options.guarded_services.begin(),
+                       options.guarded_services.end());
   grpc.services.insert(grpc.services.begin(), &status);
   return grpc;
+}
+
+std::unique_ptr<const Api> MakeApi(const RpcServerOptions& options, const Dependencies& on,
+                                   ThrottlerService& throttler, const StatusService& status) {
+  std::vector<Method> methods = status.methods();
+  methods.push_back(throttler.explain());
+  for (const GuardedService* const service : options.guarded_services) {
+    methods.insert(methods.end(), service->methods().begin(), service->methods().end());
+  }
+  return std::make_unique<const Api>(on, throttler.waiting(), std::move(methods));
 }
 
 }  // namespace
@@ -59,6 +74,7 @@ RpcServer::RpcServer(const RpcServerOptions& options, const Dependencies& on)
       status_(
           std::make_unique<StatusService>(options.version, on, [this] { return connections(); })),
       on_(on),
+      api_(MakeApi(options, on, *throttler_, *status_)),
       line_thread_(on.lines, on.clock),
       grpc_(GrpcOptions(options, on, *throttler_, *status_)) {
   on.access.SetOnChange([&lines = on.lines] { lines.AskAgain(); });

@@ -21,7 +21,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/rpc/api.h"
 #include "server/rpc/dependencies.h"
+#include "server/rpc/guarded_service.h"
 #include "server/rpc/line_thread.h"
 #include "server/transport/grpc_server.h"
 #include "server/transport/stream_count.h"
@@ -46,7 +48,10 @@ struct RpcServerOptions {
   std::string version = "unknown";  // of the server, for GetStatus
   // Served along with ours on the same threads, such as a benchmark's. They outlive the server.
   std::vector<transport::AsyncService*> more_async_services = {};
-  // Further ones, which outlive the server. grpc.health.v1 does not list them. With a
+  // Served besides ours, by the API too. They outlive the server. grpc.health.v1 does not list
+  // them.
+  std::vector<GuardedService*> guarded_services = {};
+  // Further ones, by gRPC alone, which outlive the server. With a
   // health_address they have to be of class Service, which refuses calls over it.
   std::vector<grpc::Service*> more_services = {};
 };
@@ -65,6 +70,8 @@ class RpcServer {
   int port() const { return grpc_.port(); }
   // 0: there is none.
   int health_port() const { return grpc_.health_port(); }
+  // For calls that come otherwise than by gRPC, while this serves.
+  const Api& api() const { return *api_; }
   void SetServing(bool serving) { grpc_.SetServing(serving); }
   // Returns when the last call has ended. Those who wait in line are told to go elsewhere first.
   void Shutdown(absl::Duration grace);
@@ -84,6 +91,7 @@ class RpcServer {
   std::unique_ptr<ThrottlerService> throttler_;
   std::unique_ptr<StatusService> status_;
   const Dependencies on_;
+  const std::unique_ptr<const Api> api_;
   LineThread line_thread_;
   transport::GrpcServer grpc_;
 };

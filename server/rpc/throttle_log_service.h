@@ -6,11 +6,10 @@
 //
 //   ThrottleLogService service({.store = store, .recorder = recorder, .clock = clock,
 //                               .keeping = keeping, .seed = seed, .access = access});
-//   options.more_services.push_back(&service);  // of the RpcServer
+//   options.guarded_services.push_back(&service);  // of the RpcServer
 
 #pragma once
 
-#include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
 #include <headgate/v1/throttle_log_service.pb.h>
 
@@ -80,7 +79,7 @@ class ThrottleLogService final : public GuardedService {
   explicit ThrottleLogService(const ThrottleLogSources& sources);
 
  private:
-  using Context = grpc::ServerContext;
+  using Context = transport::CallContext;
 
   // A method for those who may read the log of the identity that the request names.
   template <typename Request, typename Response>

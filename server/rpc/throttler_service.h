@@ -8,10 +8,15 @@
 
 #pragma once
 
+#include <grpcpp/support/status.h>
+#include <headgate/v1/throttler_service.pb.h>
+
 #include <atomic>
 #include <cstdint>
 
+#include "server/access/evidence.h"
 #include "server/rpc/dependencies.h"
+#include "server/rpc/method.h"
 #include "server/rpc/waiting_call.h"
 #include "server/transport/service.h"
 #include "server/transport/serving_loop.h"
@@ -27,7 +32,14 @@ class ThrottlerService final : public transport::AsyncService {
 
   int streams_open() const { return streams_.open(); }
 
+  // For calls that come otherwise than by gRPC.
+  const WaitingNeeds& waiting() const { return waiting_; }
+  Method explain();
+
  private:
+  grpc::Status Explain(const access::Evidence& call, const v1::ExplainRequest& request,
+                       v1::ExplainResponse& response);
+
   const Dependencies on_;
   std::atomic<int64_t> parked_bytes_ = 0;
   const WaitingNeeds waiting_;

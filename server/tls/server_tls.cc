@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/tls/current_credentials.h"
+#include "server/tls/server_context.h"
 
 namespace headgate::tls {
 
@@ -30,11 +31,17 @@ ServerTls::ServerTls(const config::TlsSettings& settings, Clock& clock, OnChange
     : files_{.certificates = settings.certificate_file,
              .key = settings.key_file,
              .authorities = settings.client_ca_file},
+      clients_(settings.client_certificates),
       settled_(PathsOf(files_)),
       clock_(clock),
       on_change_(std::move(on_change)),
       current_(std::make_shared<CurrentCredentials>()),
       credentials_(NewServerCredentials(current_, settings.client_certificates)) {}
+
+std::shared_ptr<SSL_CTX> ServerTls::context() const {
+  MutexLock lock(&mutex_);
+  return context_;
+}
 
 TlsSnapshot ServerTls::state() const {
   MutexLock lock(&mutex_);
@@ -59,6 +66,7 @@ bool ServerTls::Take(absl::StatusOr<TlsCredentials> read) {
   state_.expires_at = read->expires_at;
   state_.loaded_at = now;
   ++state_.loads;
+  context_ = MakeServerContext(*read, clients_);
   current_->Set(*std::move(read));
   return true;
 }

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <grpcpp/security/server_credentials.h>
+#include <openssl/ssl.h>
 
 #include <cstdint>
 #include <functional>
@@ -53,6 +54,8 @@ class ServerTls {
   ServerTls& operator=(const ServerTls&) = delete;
 
   const std::shared_ptr<grpc::ServerCredentials>& credentials() const { return credentials_; }
+  // For HTTP, of what is in force now.
+  std::shared_ptr<SSL_CTX> context() const ABSL_LOCKS_EXCLUDED(mutex_);
   TlsSnapshot state() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -62,6 +65,7 @@ class ServerTls {
   bool Take(absl::StatusOr<TlsCredentials> read) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const TlsFiles files_;
+  const config::ClientCertificates clients_;
   const SettledFiles settled_;  // of files_; the watcher looks with a copy
   Clock& clock_;
   const OnChange on_change_;
@@ -70,6 +74,7 @@ class ServerTls {
 
   mutable Mutex mutex_;
   TlsSnapshot state_ ABSL_GUARDED_BY(mutex_) = {.is_on = true};
+  std::shared_ptr<SSL_CTX> context_ ABSL_GUARDED_BY(mutex_);
 
   std::unique_ptr<FileWatcher> watcher_;  // calls Take: destroyed first
 };

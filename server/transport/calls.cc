@@ -15,11 +15,8 @@ constexpr size_t kMaxIdBytes = 128;
 
 bool IsVisible(char c) { return c > 0x20 && c < 0x7f; }
 
-std::optional<std::string> IdOfCaller(const grpc::ServerContext& context) {
-  const auto& metadata = context.client_metadata();
-  const auto found = metadata.find(kRequestIdKey);
-  if (found == metadata.end()) return std::nullopt;
-  const std::string_view id(found->second.data(), found->second.size());
+std::optional<std::string> IdOfCaller(const CallContext& call) {
+  const std::string_view id = call.RequestId();
   if (id.empty() || id.size() > kMaxIdBytes || !std::all_of(id.begin(), id.end(), IsVisible)) {
     return std::nullopt;
   }
@@ -38,14 +35,13 @@ int64_t MethodCalls::AddLatency(int64_t started_ns) {
   return took_ns;
 }
 
-void MethodCalls::EndRarely(grpc::ServerContext& context, int64_t started_ns,
-                            const grpc::Status& status) {
+void MethodCalls::EndRarely(CallContext& context, int64_t started_ns, const grpc::Status& status) {
   const int64_t took_ns = started_ns == 0 ? 0 : AddLatency(started_ns);
   const bool slow = took_ns > absl::ToInt64Nanoseconds(kSlow);
   if (status.ok() && !slow) return;
   const std::string id = calls_.RequestIdOf(context);
-  if (!status.ok()) context.AddTrailingMetadata(kRequestIdKey, id);
-  const std::string peer = context.peer();
+  if (!status.ok()) context.SetRequestId(id);
+  const std::string peer = context.Peer();
   const CallListener::Call call{.method = method_, .request_id = id, .peer = peer};
   if (!status.ok()) calls_.listener_.OnFailed(call, status);
   if (slow) calls_.listener_.OnSlow(call, absl::Nanoseconds(took_ns));
@@ -74,15 +70,15 @@ std::string_view Calls::MethodOf(std::string_view path) {
   return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
 }
 
-void Calls::TellChange(const grpc::ServerContext& context, std::string_view method,
-                       std::string_view event, CallListener::Fields fields) {
-  const std::string id = RequestIdOf(context);
-  const std::string peer = context.peer();
+void Calls::TellChange(const CallContext& call, std::string_view method, std::string_view event,
+                       CallListener::Fields fields) {
+  const std::string id = RequestIdOf(call);
+  const std::string peer = call.Peer();
   listener_.OnChange({.method = method, .request_id = id, .peer = peer}, event, fields);
 }
 
-std::string Calls::RequestIdOf(const grpc::ServerContext& context) {
-  if (std::optional<std::string> id = IdOfCaller(context); id.has_value()) return *std::move(id);
+std::string Calls::RequestIdOf(const CallContext& call) {
+  if (std::optional<std::string> id = IdOfCaller(call); id.has_value()) return *std::move(id);
   // relaxed: numbers only have to differ.
   const uint64_t number = ids_.fetch_add(1, std::memory_order_relaxed);
   return absl::StrCat(absl::Hex(FinishHash(CombineHash(seed_, number)), absl::kZeroPad16));

@@ -38,11 +38,10 @@
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "common/mutex.h"
+#include "server/transport/call_context.h"
 #include "server/transport/latency_histogram.h"
 
 namespace headgate::transport {
-
-inline constexpr char kRequestIdKey[] = "x-request-id";
 
 // Hears of calls that somebody may ask about. On the thread that serves the call: it must not wait.
 // Thread-safe. By itself it does nothing.
@@ -81,12 +80,15 @@ class MethodCalls {
       return 0;
     return StartTime();
   }
-  // Before the status goes to the caller.
-  void End(grpc::ServerContext& context, int64_t started_ns, const grpc::Status& status) {
+  // Before the status goes to the caller. Of a CallContext, or of gRPC's own.
+  template <typename Context>
+  void End(Context& context, int64_t started_ns, const grpc::Status& status) {
     Count(status.error_code());
     if (started_ns != 0 || !status.ok()) [[unlikely]]
       EndRarely(context, started_ns, status);
   }
+  // One that is not timed and has not failed, of which nothing is told.
+  void EndOk() { Count(grpc::StatusCode::OK); }
   // Times a part of a call, which End will count.
   void EndPart(grpc::ServerContext& context, int64_t started_ns) {
     if (started_ns != 0) [[unlikely]]
@@ -121,7 +123,11 @@ class MethodCalls {
   int64_t StartTime() const;
   // How long it took.
   int64_t AddLatency(int64_t started_ns);
-  void EndRarely(grpc::ServerContext& context, int64_t started_ns, const grpc::Status& status);
+  void EndRarely(CallContext& call, int64_t started_ns, const grpc::Status& status);
+  void EndRarely(grpc::ServerContext& context, int64_t started_ns, const grpc::Status& status) {
+    GrpcCallContext call(context);
+    EndRarely(call, started_ns, status);
+  }
 
   Calls& calls_;
   const std::string method_;
@@ -155,8 +161,8 @@ class Calls {
   static std::string_view MethodOf(std::string_view path);
 
   // Tells the listener of a change that an operator made by this call.
-  void TellChange(const grpc::ServerContext& context, std::string_view method,
-                  std::string_view event, CallListener::Fields fields);
+  void TellChange(const CallContext& call, std::string_view method, std::string_view event,
+                  CallListener::Fields fields);
 
   struct MethodTotals {
     std::array<uint64_t, MethodCalls::kCodes> codes{};
@@ -170,7 +176,7 @@ class Calls {
   friend class MethodCalls;
 
   // The caller's id, or a new one.
-  std::string RequestIdOf(const grpc::ServerContext& context);
+  std::string RequestIdOf(const CallContext& call);
 
   Clock& clock_;
   const uint64_t seed_;

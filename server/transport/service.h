@@ -32,6 +32,7 @@
 #include <utility>
 
 #include "server/transport/answer_watch.h"
+#include "server/transport/call_context.h"
 #include "server/transport/call_origin.h"
 #include "server/transport/calls.h"
 #include "server/transport/error_status.h"
@@ -153,9 +154,9 @@ class Service : public grpc::Service {
   }
 
   // Tells that an operator has changed something by this call.
-  void TellChange(const grpc::ServerContext& context, std::string_view method,
-                  std::string_view event, CallListener::Fields fields) const {
-    if (calls_ != nullptr) calls_->TellChange(context, method, event, fields);
+  void TellChange(const CallContext& call, std::string_view method, std::string_view event,
+                  CallListener::Fields fields) const {
+    if (calls_ != nullptr) calls_->TellChange(call, method, event, fields);
   }
 
  private:

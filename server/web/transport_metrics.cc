@@ -41,7 +41,8 @@ void AddAccess(const access::RefusalCounts& denials, const access::AccessSnapsho
             "Whether callers are asked who they are; 0: everybody may do everything.")
       .Set({}, access.is_on ? 1 : 0);
   out.Gauge("headgate_unprotected",
-            "1: the gRPC port is in plaintext, without access, and not on the loopback.")
+            "1: the gRPC or the HTTP port is in plaintext, without access, and not on the "
+            "loopback.")
       .Set({}, access.exposed_at.empty() ? 0 : 1);
   auto success = out.Gauge("headgate_access_tokens_reload_success",
                            "Whether the newest token file is in force; 0: it was refused. Absent "

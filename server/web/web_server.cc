@@ -1,13 +1,9 @@
 #include "server/web/web_server.h"
 
 #include <algorithm>
-#include <optional>
-#include <string_view>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "common/strings.h"
 
 namespace headgate::web {
 namespace {
@@ -16,38 +12,38 @@ constexpr absl::Duration kBetweenCollections = absl::Milliseconds(100);
 constexpr char kPlainText[] = "text/plain; charset=utf-8";
 constexpr char kMetricsText[] = "text/plain; version=0.0.4; charset=utf-8";
 constexpr char kMetrics[] = "/metrics";
+constexpr char kHealthz[] = "/healthz";
+constexpr char kReadyz[] = "/readyz";
 constexpr char kOther[] = "other";
 
-// Of a response, which begins with "HTTP/1.1 200 ".
-int StatusOf(std::string_view response) {
-  int status = 0;
-  const bool is_number = absl::SimpleAtoi(Sv(response).substr(9, 3), &status);
-  return is_number ? status : 0;
+http::Response Text(int status, std::string text) {
+  return {.status = status, .content_type = kPlainText, .body = std::move(text)};
+}
+
+http::Response Unknown() { return Text(404, "there are /metrics, /healthz and /readyz\n"); }
+
+http::Response Unavailable(std::string text) {
+  http::Response response = Text(503, std::move(text));
+  response.retry_after_s = 1;
+  return response;
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(const HttpPortOptions& options,
+absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(const WebServerOptions& options,
                                                             Clock& clock, Readiness& readiness) {
   std::unique_ptr<WebServer> server(new WebServer(clock, readiness));
-  absl::StatusOr<std::unique_ptr<HttpPort>> port = HttpPort::Listen(
-      options, clock,
-      [web = server.get()](std::string_view request) -> std::optional<std::string> {
-        web->deferred_ = false;
-        web->path_at_once_ = kOther;
-        std::string response = web->at_once_.To(request);
-        if (web->deferred_) return std::nullopt;
-        web->Count(web->path_at_once_, StatusOf(response));
-        return response;
-      },
-      [web = server.get()](std::string_view request) {
-        std::string response = web->in_time_.To(request);
-        web->Count(kMetrics, StatusOf(response));
-        return response;
-      },
-      [web = server.get()](int status) { web->Count(kOther, status); });
-  if (!port.ok()) return port.status();
-  server->port_ = *std::move(port);
+  const auto listen = [&](const std::optional<http::HttpServerOptions>& port, Port& handler,
+                          std::unique_ptr<http::HttpServer>& started) -> absl::Status {
+    if (!port.has_value()) return absl::OkStatus();
+    auto listening = http::HttpServer::Start(*port, clock, handler);
+    if (!listening.ok()) return listening.status();
+    started = *std::move(listening);
+    return absl::OkStatus();
+  };
+  absl::Status status = listen(options.main, server->main_, server->main_server_);
+  status.Update(listen(options.probes, server->probes_, server->probe_server_));
+  if (!status.ok()) return status;
   return server;
 }
 
@@ -56,23 +52,80 @@ void WebServer::Add(Collector collector) {
   collectors_.push_back(std::move(collector));
 }
 
-HttpPage WebServer::PageAtOnce(const std::string& path) {
-  deferred_ = path == kMetrics;
-  if (deferred_) return {};
-  const bool is_probe = path == "/healthz" || path == "/readyz";
-  if (!is_probe) return {404, kPlainText, "there are /metrics, /healthz and /readyz\n"};
-  path_at_once_ = path;
-  return path == "/readyz" ? Ready() : HttpPage{200, kPlainText, "ok\n"};
+void WebServer::SetApi(http::Handler* api) {
+  MutexLock lock(&api_mutex_);
+  api_ = api;
 }
 
-void WebServer::Count(const std::string& path, int status) {
+void WebServer::EndApi() {
+  MutexLock lock(&api_mutex_);
+  api_ = nullptr;
+  api_has_ended_ = true;
+}
+
+bool WebServer::Port::Handle(const http::Request& request, http::Response& response,
+                             http::Exchange& exchange) {
+  const std::string_view path = request.path;
+  const bool is_metrics = path == kMetrics;
+  if (!is_metrics && path != kHealthz && path != kReadyz) {
+    if (has_api_) return server_.HandleByApi(request, response, exchange);
+    response = Unknown();
+    server_.Count(kOther, response.status);
+    return true;
+  }
+  if (!request.reads()) {
+    response = Text(405, "only GET and HEAD\n");
+    response.allow = "GET, HEAD";
+    server_.Count(kOther, response.status);
+    return true;
+  }
+  if (is_metrics) return server_.TellMetrics(response, exchange);
+  response = path == kReadyz ? server_.Ready() : Text(200, "ok\n");
+  server_.Count(path, response.status);
+  return true;
+}
+
+void WebServer::Port::OnRefused(int status) { server_.Count(kOther, status); }
+
+bool WebServer::HandleByApi(const http::Request& request, http::Response& response,
+                            http::Exchange& exchange) {
+  {
+    MutexLock lock(&api_mutex_);
+    if (api_ != nullptr) return api_->Handle(request, response, exchange);
+    response = api_has_ended_ ? Unavailable("the server is shutting down\n")
+                              : Unavailable("the server is starting\n");
+  }
+  Count(kOther, response.status);
+  return true;
+}
+
+bool WebServer::TellMetrics(http::Response& response, http::Exchange& exchange) {
+  const std::shared_ptr<http::Deferred> deferred = exchange.Defer(nullptr);
+  const bool will_be = deferred != nullptr && collecting_.Run([this, deferred] {
+    if (deferred->gone()) return;
+    Count(kMetrics, 200);
+    const std::string metrics = Metrics();
+    // Nobody waits for them any more, if not.
+    (void)deferred->Respond(
+        [&] { return http::Response{.content_type = kMetricsText, .body = metrics}; });
+  });
+  if (will_be) return false;
+  response = Unavailable("too many scrapes wait\n");
+  Count(kOther, response.status);
+  if (deferred == nullptr) return true;
+  (void)deferred->Respond([&] { return response; });
+  return false;
+}
+
+void WebServer::Count(std::string_view path, int status) {
   MutexLock lock(&requests_mutex_);
-  ++requests_[{path, status}];
+  ++requests_[{std::string(path), status}];
 }
 
 void WebServer::AddRequests(Exposition& out) {
-  auto requests =
-      out.Counter("headgate_http_requests_total", "Requests that the HTTP port has answered.");
+  auto requests = out.Counter("headgate_http_requests_total",
+                              "Requests for metrics and probes, and those that were refused before "
+                              "the API has seen them.");
   MutexLock lock(&requests_mutex_);
   for (const auto& [key, count] : requests_) {
     requests.Set({{"path", key.first}, {"code", absl::StrCat(key.second)}},
@@ -80,18 +133,18 @@ void WebServer::AddRequests(Exposition& out) {
   }
 }
 
-HttpPage WebServer::Ready() {
+http::Response WebServer::Ready() {
   const Readiness::View view = readiness_.Read();
   const std::string_view state = NameOf(view.state);
-  return {view.ready() ? 200 : 503, kPlainText,
-          absl::StrCat(std::string(state), view.why.empty() ? "" : ": ", view.why, "\n")};
+  return Text(view.ready() ? 200 : 503,
+              absl::StrCat(std::string(state), view.why.empty() ? "" : ": ", view.why, "\n"));
 }
 
-HttpPage WebServer::Metrics() {
+std::string WebServer::Metrics() {
   const int64_t now_ns = clock_.Read().monotonic_ns;
   if (collected_ns_ != 0 &&
       now_ns - collected_ns_ < absl::ToInt64Nanoseconds(kBetweenCollections)) {
-    return {200, kMetricsText, metrics_};
+    return metrics_;
   }
   collected_ns_ = std::max<int64_t>(now_ns, 1);
   Exposition out;
@@ -104,7 +157,7 @@ HttpPage WebServer::Metrics() {
   out.Gauge("headgate_scrape_duration_seconds", "How long it took to collect these metrics.")
       .Set({}, static_cast<double>(clock_.Read().monotonic_ns - now_ns) * 1e-9);
   metrics_ = out.Text();
-  return {200, kMetricsText, metrics_};
+  return metrics_;
 }
 
 }  // namespace headgate::web

@@ -21,11 +21,11 @@
 #include "absl/strings/str_cat.h"
 #include "common/system_clock.h"
 #include "server/engine/engine.h"
-#include "server/health/check_activity.h"
 #include "server/rpc/rpc_server.h"
 #include "server/throttle_log/recorder.h"
 #include "server/transport/service.h"
 #include "server/transport/unary_route.h"
+#include "tests/bench/charged_checks.h"
 #include "tests/bench/other_process.h"
 #include "tests/bench/rpc_load.h"
 #include "tests/testing/quiet_dependencies.h"
@@ -33,8 +33,6 @@
 namespace headgate::bench {
 namespace {
 
-constexpr int kLevels = 4;
-constexpr int kRules = 10'000;
 // In one slice; few enough for all permits of a slice to be held at once.
 constexpr int kRpcs = 3'000;
 constexpr int kBatches = 200;
@@ -56,65 +54,6 @@ class EmptyService final : public transport::AsyncService {
  private:
   const int call_ = AddAsync(kEmptyMethod, Kind::NORMAL_RPC);
 };
-
-// As app::Targets, which hands each Check to the same book, but without its monitors: what they
-// cost is not a Check's.
-class MonitoredTarget final : public rpc::CheckListener {
- public:
-  MonitoredTarget() {
-    activity_->SetWaker([] {});
-    book_.Set({{"main", activity_}});
-  }
-  void OnCheck(std::string_view target) override { book_.OnCheck(target); }
-  void EndPoll() { activity_->Rearm(); }
-
- private:
-  const std::shared_ptr<health::CheckActivity> activity_ =
-      std::make_shared<health::CheckActivity>();
-  health::CheckActivityBook book_;
-};
-
-// Four budgets, one for each level, that never refuse; a rule at each level, and others that match
-// nothing here.
-engine::PolicySpec Policy() {
-  engine::PolicySpec spec;
-  spec.profiles = {{.name = "default", .signals = {"replication_lag_seconds"}}};
-  spec.targets = {{.name = "main", .capacity = std::nullopt, .default_health = "default"}};
-  const char* const levels[kLevels] = {"online-ddl", "vreplication:online-ddl",
-                                       "vcopier:vreplication:online-ddl", "online-ddl"};
-  for (int depth = 1; depth <= kLevels; ++depth) {
-    engine::BudgetSpec budget;
-    budget.name = absl::StrCat("level-", depth);
-    budget.rate = engine::UnitsPerSecond{1e9};
-    budget.burst = 1e12;
-    budget.split = engine::SplitByDepth{depth};
-    spec.budgets.push_back(budget);
-    engine::RuleSpec rule;
-    rule.name = absl::StrCat("charge-", depth);
-    rule.match.identity = levels[depth - 1];
-    rule.action = engine::ChargeAction{{budget.name}};
-    spec.rules.push_back(rule);
-  }
-  while (spec.rules.size() < kRules) {
-    engine::RuleSpec rule;
-    rule.name = absl::StrCat("other-", spec.rules.size());
-    rule.match.identity = absl::StrCat("job-", spec.rules.size(), ":etl");
-    rule.action = engine::ChargeAction{{"level-1"}};
-    spec.rules.push_back(rule);
-  }
-  return spec;
-}
-
-double CpuSeconds() {
-  timespec used;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 // Microseconds of CPU for each unit, and the latencies.
 struct Row {
@@ -148,15 +87,7 @@ void Report(const Row& empty, const Row& check, const Row& batch, const Row& str
 int Run(double seconds) {
   SystemClock clock;
   engine::Engine engine({.seed = 0x1234567890abcdef});
-  absl::Status status = engine.Install(Policy(), clock.Read());
-  if (status.ok()) {
-    status = engine.SetHealth("main", "default",
-                              {.speed = 1,
-                               .status = engine::HealthStatus::kHealthy,
-                               .sampled_at_ns = clock.Read().monotonic_ns},
-                              clock.Read());
-  }
-  if (!status.ok()) Fail(std::string(status.message()));
+  if (absl::Status ready = Prepare(engine, clock); !ready.ok()) Fail(std::string(ready.message()));
   EmptyService empty_service;
   MonitoredTarget activity;
   throttle_log::Recorder recorder({.seed = 0x1234567890abcdef});

@@ -9,7 +9,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-THIRD_PARTY='--build-arg|apt-get|buildah|cmake|curl|dbt|docker|git|go|grep|grpcurl|helm|jq|kubectl'
+THIRD_PARTY='--build-arg|apt-get|buildah|cmake|curl|dbt|docker|gh-ost|git|go|grep|grpcurl|helm|jq|kubectl'
 THIRD_PARTY+='|kubeconform|ninja|npm|openssl|pg_dump|pgbench|podman|promtool|psql|python|sed|systemctl'
 
 WORK=$(mktemp --directory)

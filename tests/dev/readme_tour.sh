@@ -13,6 +13,8 @@ REPOSITORY=$PWD
 say() { echo "$*"; }
 # shellcheck source=tools/tools.sh
 source tools/tools.sh
+# shellcheck source=tools/test_shown.sh
+source tools/test_shown.sh
 
 fail() {
   echo "FAILED: $*"
@@ -106,22 +108,6 @@ run_steps() {
 }
 
 # --- comparing ---
-
-# What is shown, as a regular expression for the whole of what is printed.
-expression() { # expression FILE
-  # shellcheck disable=SC2016
-  sed -E -e 's/[[:space:]]+$//' -e 's/[][\.*^$(){}?+|]/\\&/g' "$1" |
-    awk '/^…$/ { printf "(.*\n)?"; next } { gsub(/…/, "[^\n]+"); printf "%s\n", $0 }'
-}
-
-matches() { # matches SHOWN PRINTED
-  local printed regex
-  # The dots keep the line ends, which $() would drop.
-  printed=$(sed -E 's/[[:space:]]+$//' "$2" && echo .)
-  regex=$(expression "$1" && echo .)
-  regex=${regex%.} printed=${printed%.}
-  [[ $printed =~ ^$regex$ ]]
-}
 
 # Each line that is shown counts: without its first letter or digit it must not match any more.
 every_line_counts() { # every_line_counts SHOWN PRINTED

@@ -12,6 +12,7 @@
 
 #include "server/access/access_control.h"
 #include "tests/access/literal_evidence.h"
+#include "tests/testing/http_caller.h"
 #include "tests/testing/override_requests.h"
 #include "tests/throttle_log/fake_store.h"
 #include "tests/tls/tls_fixture.h"
@@ -136,6 +137,12 @@ class GuardedServer : public RefusalsAndStore, public tls::TlsServer {
     return {Connect(options), authorization};
   }
 
+  // The same over HTTP.
+  Peer CertifiedOverHttp(const TestCertificateSpec& spec) {
+    return OverHttp(authority.Sign(spec), "");
+  }
+  Peer BareOverHttp(const std::string& authorization = "") { return OverHttp({}, authorization); }
+
   static char Check(const Peer& peer, const v1::CheckRequest& request,
                     v1::Decision* decision = nullptr) {
     v1::CheckResponse response;
@@ -182,6 +189,11 @@ class GuardedServer : public RefusalsAndStore, public tls::TlsServer {
   }
 
  private:
+  Peer OverHttp(const TestCertificate& own, const std::string& authorization) const {
+    Peer peer(nullptr, authorization);
+    peer.other_way = std::make_shared<HttpCaller>(http_port(), authority.certificate(), own);
+    return peer;
+  }
   InProcessOptions Options(size_t max_overrides, const engine::EngineOptions& engine) {
     InProcessOptions options{
         .engine = engine,
@@ -190,6 +202,7 @@ class GuardedServer : public RefusalsAndStore, public tls::TlsServer {
         .log_store = &store,
         .on_refused = [this](const access::ToldRefusal& refusal) { Take(refusal); }};
     options.rpc.streams.of_one_caller = 2;
+    options.http = true;
     return options;
   }
 };

@@ -35,15 +35,15 @@ InProcessServer::InProcessServer(engine::PolicySpec policy, const InProcessOptio
                                      : registry->Install(std::move(policy));
   EXPECT_TRUE(installed.ok()) << installed;
   if (options.overrides != InProcessOptions::kNoService) {
-    rpc_options.more_services.push_back(&override_service_.emplace(registry.get(), access));
-    rpc_options.more_services.push_back(&cost_service_.emplace(rpc::CostService::Sources{
+    rpc_options.guarded_services.push_back(&override_service_.emplace(registry.get(), access));
+    rpc_options.guarded_services.push_back(&cost_service_.emplace(rpc::CostService::Sources{
         .engine = engine, .clock = clock, .registry = registry.get(), .access = access}));
   }
   if (options.written_log != nullptr) {
     log_writer.emplace(recorder, *options.written_log, clock, throttle_log::WriterOptions());
   }
   if (options.log_store != nullptr) {
-    rpc_options.more_services.push_back(
+    rpc_options.guarded_services.push_back(
         &log_service_.emplace(rpc::ThrottleLogSources{.store = *options.log_store,
                                                       .recorder = recorder,
                                                       .writer = log_writer ? &*log_writer : nullptr,
@@ -57,6 +57,15 @@ InProcessServer::InProcessServer(engine::PolicySpec policy, const InProcessOptio
   EXPECT_TRUE(started.ok()) << started.status();
   server_ = *std::move(started);
   server_->SetServing(true);
+  if (options.http) {
+    http::HttpServerOptions http_options = options.http_options;
+    http_options.address = "127.0.0.1:0";
+    gateway_.emplace(server_->api(),
+                     gateway::GatewayOptions{.requires_tls = http_options.tls != nullptr});
+    auto listening = http::HttpServer::Start(http_options, clock, *gateway_);
+    EXPECT_TRUE(listening.ok()) << listening.status();
+    http_ = *std::move(listening);
+  }
   channel = Connect();
   throttler = v1::ThrottlerService::NewStub(channel);
   status_service = v1::StatusService::NewStub(channel);
@@ -72,6 +81,13 @@ rpc::Dependencies InProcessServer::dependencies() {
           .access = access,
           .lines = lines,
           .calls = calls_};
+}
+
+void InProcessServer::Stop() {
+  if (server_ != nullptr) server_->Shutdown(absl::ZeroDuration());
+  http_ = nullptr;
+  gateway_.reset();
+  server_ = nullptr;
 }
 
 std::string InProcessServer::address() const { return absl::StrCat("127.0.0.1:", port()); }

@@ -27,6 +27,8 @@
 
 #include "common/fake_clock.h"
 #include "common/mutex.h"
+#include "server/gateway/gateway.h"
+#include "server/http/http_server.h"
 #include "server/overrides/registry.h"
 #include "server/rpc/cost_service.h"
 #include "server/rpc/override_service.h"
@@ -73,6 +75,9 @@ struct InProcessOptions {
   std::function<std::shared_ptr<const config::Config>()> in_force = nullptr;
   std::function<void(const access::ToldRefusal&)> on_refused = {};
   FakeClock* clock = nullptr;  // null: one of its own
+  bool http = false;           // whether the API is there over HTTP too
+  // Its options but the address; a port with TLS takes calls over nothing else.
+  http::HttpServerOptions http_options = {};
   line::LineOptions lines = {};
 };
 
@@ -84,7 +89,8 @@ class InProcessServer {
 
   rpc::RpcServer* operator->() const { return server_.get(); }
   rpc::Dependencies dependencies();
-  void Stop() { server_ = nullptr; }
+  // Whoever waits is told so, over HTTP too.
+  void Stop();
   line::LineStats line_stats() { return lines.ReadStats(clock.Read()); }
   // Moves the clock, and lets those who wait see it.
   void Advance(absl::Duration span) {
@@ -93,6 +99,8 @@ class InProcessServer {
   }
   int port() const { return server_->port(); }
   std::string address() const;
+  int http_port() const { return http_->port(); }
+  http::HttpConnectionCounts http_connections() const { return http_->connections(); }
   // A connection of its own, in plaintext.
   std::shared_ptr<grpc::Channel> Connect() const;
 
@@ -135,6 +143,8 @@ class InProcessServer {
   std::optional<rpc::CostService> cost_service_;
   std::optional<rpc::ThrottleLogService> log_service_;
   std::unique_ptr<rpc::RpcServer> server_;
+  std::optional<gateway::Gateway> gateway_;
+  std::unique_ptr<http::HttpServer> http_;  // null: the API is there over gRPC alone
 
  public:
   std::shared_ptr<grpc::Channel> channel;

@@ -80,6 +80,7 @@ class TlsServer : public TlsFiles, public InProcessServer {
  private:
   InProcessOptions WithTls(InProcessOptions options) {
     options.rpc.credentials = tls->credentials();
+    options.http_options.tls = [this] { return tls->context(); };
     options.clock = &tls_clock;
     return options;
   }

@@ -146,7 +146,7 @@ TEST_F(HeadgatedTest, SaysThatTheHttpAddressIsTaken) {
   const absl::Status second = HeadgatedProcess({.http_address = address}).Start();
   EXPECT_THAT(
       std::string(second.message()),
-      HasSubstr(absl::StrCat("cannot listen on '", address, "' for HTTP: Address already in use")));
+      HasSubstr(absl::StrCat("HTTP: cannot listen on '", address, "': Address already in use")));
 }
 
 }  // namespace

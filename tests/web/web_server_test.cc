@@ -23,19 +23,31 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr char kHealthz[] = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+// A request that ends its connection.
+std::string Get(const std::string& path, const std::string& more = "") {
+  return absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n", more, "\r\n");
+}
+
+class Hello final : public http::Handler {
+ public:
+  bool Handle(const http::Request& /*request*/, http::Response& response,
+              http::Exchange& /*exchange*/) override {
+    response.body = "hello";
+    return true;
+  }
+};
 
 class WebServerTest : public testing::Test {
  protected:
-  void Start(HttpPortOptions options = {}) {
+  void Start(http::HttpServerOptions options = {}) {
     options.address = "127.0.0.1:0";
-    auto started = WebServer::Start(options, clock_, readiness_);
+    auto started = WebServer::Start({.probes = options}, clock_, readiness_);
     ASSERT_TRUE(started.ok()) << started.status();
     server_ = *std::move(started);
-    client_ = std::make_unique<httplib::Client>("127.0.0.1", server_->port());
+    client_ = std::make_unique<httplib::Client>("127.0.0.1", server_->probe_port());
   }
   std::string Say(const std::string& request) {
-    RawSocket socket(server_->port());
+    RawSocket socket(server_->probe_port());
     EXPECT_TRUE(socket.SendAll(request));
     return socket.ReceiveAll();
   }
@@ -116,13 +128,12 @@ TEST_F(WebServerTest, CountsItsRequests) {
 TEST_F(WebServerTest, CountsWhatItRefuses) {
   Start();
   Say("nonsense\r\n\r\n");
-  Say(absl::StrCat("GET /", std::string(9'000, 'x'), " HTTP/1.1\r\n\r\n"));
   Say(absl::StrCat("GET /healthz HTTP/1.1\r\nX: ", std::string(20'000, 'x')));
   client_->Post("/metrics", "body", "text/plain");
   client_->Get("/readyz");
   const auto response = client_->Get("/metrics");
   ASSERT_TRUE(response);
-  for (const char* code : {"400", "414", "431", "405"}) {
+  for (const char* code : {"400", "431", "405"}) {
     EXPECT_THAT(response->body,
                 HasSubstr(absl::StrCat("headgate_http_requests_total{path=\"other\",code=\"", code,
                                        "\"} 1\n")));
@@ -134,9 +145,10 @@ TEST_F(WebServerTest, CountsWhatItRefuses) {
 TEST_F(WebServerTest, RefusesWhatIsNoRequest) {
   Start();
   for (const std::string request :
-       {"nonsense\r\n\r\n", "GET\r\n\r\n", "GET /healthz HTTP/9.9\r\n\r\n"}) {
+       {"nonsense\r\n\r\n", "GET\r\n\r\n", "GET /healthz HTTP/1.1\r\n\r\n"}) {
     EXPECT_THAT(Say(request), StartsWith("HTTP/1.1 400")) << request;
   }
+  EXPECT_THAT(Say("GET /healthz HTTP/9.9\r\nHost: x\r\n\r\n"), StartsWith("HTTP/1.1 505"));
   EXPECT_EQ(client_->Get("/healthz")->status, 200);
 }
 
@@ -151,15 +163,14 @@ TEST_F(WebServerTest, IgnoresRangesThatWouldMultiplyTheResponse) {
   Start();
   std::string ranges = "0-2";
   for (int i = 0; i < 500; ++i) ranges += ",0-2";
-  const std::string response =
-      Say(absl::StrCat("GET /healthz HTTP/1.1\r\nRange: bytes=", ranges, "\r\n\r\n"));
+  const std::string response = Say(Get("/healthz", absl::StrCat("Range: bytes=", ranges, "\r\n")));
   EXPECT_THAT(response, StartsWith("HTTP/1.1 200"));
   EXPECT_LT(response.size(), 1000);
 }
 
 TEST_F(WebServerTest, CutsAClientThatDoesNotFinishItsRequest) {
   Start({.request_timeout = absl::Milliseconds(50)});
-  RawSocket slow(server_->port());
+  RawSocket slow(server_->probe_port());
   EXPECT_TRUE(slow.SendAll("GET /healthz HTTP/1.1\r\n"));
   EXPECT_EQ(slow.ReceiveAll(), "");  // it returns when the server has ended it
 }
@@ -168,8 +179,8 @@ TEST_F(WebServerTest, CutsAClientThatDoesNotReadItsResponse) {
   Start({.response_timeout = absl::Milliseconds(50)});
   const std::string large(16 << 20, 'x');
   server_->Add([&](Exposition& out) { out.Gauge("headgate_a", large).Set({}, 1); });
-  RawSocket slow(server_->port());
-  EXPECT_TRUE(slow.SendAll("GET /metrics HTTP/1.1\r\n\r\n"));
+  RawSocket slow(server_->probe_port());
+  EXPECT_TRUE(slow.SendAll(Get("/metrics")));
   EXPECT_TRUE(WaitUntil([&] { return !slow.SendAll("x"); }));  // the server's side is gone
   server_ = nullptr;                                           // it may still be collecting
 }
@@ -178,7 +189,7 @@ TEST_F(WebServerTest, AnswersWhileManyClientsSayNothing) {
   Start({.max_connections = 8, .request_timeout = absl::Minutes(5)});
   std::deque<RawSocket> silent;
   for (int i = 0; i < 50; ++i) {
-    silent.emplace_back(server_->port());
+    silent.emplace_back(server_->probe_port());
     EXPECT_TRUE(silent.back().SendAll("GET /hea"));
   }
   for (int i = 0; i < 10; ++i) {
@@ -200,13 +211,13 @@ TEST_F(WebServerTest, AnswersProbesWhileAScrapeHangsAndOthersWait) {
     collecting.Notify();
     go_on.WaitForNotification();
   });
-  RawSocket scrape(server_->port());
-  EXPECT_TRUE(scrape.SendAll("GET /metrics HTTP/1.1\r\n\r\n"));
+  RawSocket scrape(server_->probe_port());
+  EXPECT_TRUE(scrape.SendAll(Get("/metrics")));
   collecting.WaitForNotification();
   std::deque<RawSocket> others;
   for (size_t i = 0; i < kMax - 3; ++i) {
-    others.emplace_back(server_->port());
-    EXPECT_TRUE(others.back().SendAll("GET /metrics HTTP/1.1\r\n\r\n"));
+    others.emplace_back(server_->probe_port());
+    EXPECT_TRUE(others.back().SendAll(Get("/metrics")));
   }
   for (const char* probe : {"/healthz", "/readyz"}) {
     const auto response = client_->Get(probe);
@@ -218,37 +229,63 @@ TEST_F(WebServerTest, AnswersProbesWhileAScrapeHangsAndOthersWait) {
   server_ = nullptr;
 }
 
-TEST_F(WebServerTest, GivesUpAScrapeThatTakesTooLong) {
-  Start({.response_timeout = absl::Milliseconds(50)});
-  absl::Notification go_on;
-  server_->Add([&](Exposition&) { go_on.WaitForNotification(); });
-  EXPECT_EQ(Say("GET /metrics HTTP/1.1\r\n\r\n"), "");
-  EXPECT_THAT(Say(kHealthz), StartsWith("HTTP/1.1 200"));
-  go_on.Notify();
-  server_ = nullptr;  // it may still be collecting
+TEST_F(WebServerTest, AnswersMetricsAndProbesAloneOnAPortOfTheirOwn) {
+  auto started = WebServer::Start({.main = http::HttpServerOptions{.address = "127.0.0.1:0"},
+                                   .probes = http::HttpServerOptions{.address = "127.0.0.1:0"}},
+                                  clock_, readiness_);
+  ASSERT_TRUE(started.ok()) << started.status();
+  Hello api;
+  (*started)->SetApi(&api);
+  httplib::Client main("127.0.0.1", (*started)->port());
+  httplib::Client probes("127.0.0.1", (*started)->probe_port());
+  EXPECT_EQ(main.Get("/hello")->body, "hello");
+  EXPECT_EQ(probes.Get("/hello")->status, 404);
+  for (httplib::Client* const client : {&main, &probes}) {
+    EXPECT_EQ(client->Get("/healthz")->status, 200);
+    EXPECT_EQ(client->Get("/readyz")->status, 503);
+    EXPECT_EQ(client->Get("/metrics")->status, 200);
+  }
+}
+
+TEST_F(WebServerTest, SaysWhenTheApiIsNotThereYetOrAnyMore) {
+  auto started = WebServer::Start({.main = http::HttpServerOptions{.address = "127.0.0.1:0"}},
+                                  clock_, readiness_);
+  ASSERT_TRUE(started.ok()) << started.status();
+  Hello api;
+  httplib::Client client("127.0.0.1", (*started)->port());
+  const auto before = client.Get("/hello");
+  EXPECT_EQ(before->status, 503);
+  EXPECT_EQ(before->get_header_value("Retry-After"), "1");
+  EXPECT_EQ(before->body, "the server is starting\n");
+  (*started)->SetApi(&api);
+  EXPECT_EQ(client.Get("/hello")->status, 200);
+  (*started)->EndApi();
+  EXPECT_EQ(client.Get("/hello")->body, "the server is shutting down\n");
 }
 
 TEST_F(WebServerTest, AnswersARequestThatComesInPieces) {
   Start();
-  RawSocket socket(server_->port());
-  for (const char byte : std::string(kHealthz)) ASSERT_TRUE(socket.SendAll(std::string(1, byte)));
+  RawSocket socket(server_->probe_port());
+  for (const char byte : Get("/healthz")) ASSERT_TRUE(socket.SendAll(std::string(1, byte)));
   EXPECT_THAT(socket.ReceiveAll(), StartsWith("HTTP/1.1 200"));
 }
 
 TEST_F(WebServerTest, SaysThatItsAddressIsTaken) {
   Start();
-  const std::string address = absl::StrCat("127.0.0.1:", server_->port());
-  const auto second = WebServer::Start({.address = address}, clock_, readiness_);
+  const std::string address = absl::StrCat("127.0.0.1:", server_->probe_port());
+  const auto second =
+      WebServer::Start({.main = http::HttpServerOptions{.address = address}}, clock_, readiness_);
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(second.status().message(),
-            absl::StrCat("cannot listen on '", address, "' for HTTP: Address already in use"));
+            absl::StrCat("HTTP: cannot listen on '", address, "': Address already in use"));
 }
 
 TEST_F(WebServerTest, ListensOnIpv6) {
-  auto started = WebServer::Start({.address = "[::1]:0"}, clock_, readiness_);
+  auto started = WebServer::Start({.probes = http::HttpServerOptions{.address = "[::1]:0"}}, clock_,
+                                  readiness_);
   if (!started.ok()) GTEST_SKIP() << started.status();
-  EXPECT_EQ(httplib::Client("::1", (*started)->port()).Get("/healthz")->status, 200);
+  EXPECT_EQ(httplib::Client("::1", (*started)->probe_port()).Get("/healthz")->status, 200);
 }
 
 }  // namespace

@@ -1,0 +1,96 @@
+// HttpParking: parks a call that came over HTTP, as the API has calls parked.
+//
+// It has no deadline but its Checks' own, and it is counted when it is answered, or when its caller
+// has hung up.
+//
+//   HttpParking<v1::CheckResponse> parking(request, exchange, counts);
+//   grpc::Status status = thread.Check(evidence, check, response, parking);
+//   if (parking.parked()) return false;
+
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "server/gateway/answer.h"
+#include "server/gateway/http_call.h"
+#include "server/http/handler.h"
+#include "server/transport/calls.h"
+#include "server/transport/parked_call.h"
+
+namespace headgate::gateway {
+
+// Counts those that nobody waits for any more.
+class CountedListener final : public transport::ParkListener {
+ public:
+  CountedListener(std::shared_ptr<transport::ParkListener> listener, transport::MethodCalls& counts)
+      : listener_(std::move(listener)), counts_(counts) {}
+
+  void OnGone() override {
+    counts_.CountGone();
+    listener_->OnGone();
+  }
+  void OnAnswered(bool delivered) override { listener_->OnAnswered(delivered); }
+
+ private:
+  const std::shared_ptr<transport::ParkListener> listener_;
+  transport::MethodCalls& counts_;
+};
+
+template <typename Message>
+class HttpParkedCall final : public transport::ParkedCall<Message> {
+ public:
+  HttpParkedCall(HttpCall call, std::shared_ptr<http::Deferred> deferred,
+                 transport::MethodCalls& counts)
+      : transport::ParkedCall<Message>(INT64_MAX),
+        call_(std::move(call)),
+        deferred_(std::move(deferred)),
+        counts_(counts) {}
+
+  bool Answer(const grpc::Status& status, Message& message) override {
+    return deferred_->Respond([&] {
+      counts_.End(call_, 0, status);
+      http::Response response{.request_id = call_.answered_id()};
+      json::JsonWriter writer;
+      FillAnswer(status, message, writer, response);
+      return response;
+    });
+  }
+
+ private:
+  HttpCall call_;
+  const std::shared_ptr<http::Deferred> deferred_;
+  transport::MethodCalls& counts_;
+};
+
+template <typename Message>
+class HttpParking final : public transport::Parking<Message> {
+ public:
+  // `counts` may be written by any thread. All outlive this, and `counts` the call.
+  HttpParking(const http::Request& request, http::Exchange& exchange,
+              transport::MethodCalls& counts)
+      : request_(request), exchange_(exchange), counts_(counts) {}
+
+  std::shared_ptr<transport::ParkedCall<Message>> Park(
+      std::shared_ptr<transport::ParkListener> listener) override {
+    std::shared_ptr<http::Deferred> deferred =
+        exchange_.Defer(std::make_shared<CountedListener>(std::move(listener), counts_));
+    if (deferred == nullptr) return nullptr;
+    parked_ = true;
+    return std::make_shared<HttpParkedCall<Message>>(HttpCall(request_), std::move(deferred),
+                                                     counts_);
+  }
+
+  bool parked() const { return parked_; }
+
+ private:
+  const http::Request& request_;
+  http::Exchange& exchange_;
+  transport::MethodCalls& counts_;
+  bool parked_ = false;
+};
+
+}  // namespace headgate::gateway

@@ -1,0 +1,54 @@
+// A request as it came, and the response to it. Plain data.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "server/access/evidence.h"
+
+namespace headgate::http {
+
+inline constexpr char kJson[] = "application/json";
+
+// The other end of a connection.
+struct Peer {
+  std::string address;  // as gRPC has it: "ipv4:10.0.0.1:4711"
+  bool is_tls = false;
+  // Of a certificate that was verified: "URI:spiffe://prod/sa/backfill", "DNS:dba.example".
+  std::vector<std::string> certificate_names;
+  // For whoever judges who it is, while a request is handled.
+  access::KnownConnection known;
+};
+
+// The texts live until the handler returns.
+struct Request {
+  enum class Method : uint8_t { kGet, kHead, kPost, kOther };
+
+  Method method = Method::kOther;
+  std::string_view path;  // without a query, as it was sent
+  std::string_view body;
+  std::string_view content_type;
+  std::string_view request_id;  // of `x-request-id`
+  // Of each `authorization`.
+  absl::InlinedVector<std::string_view, 2> authorization;
+  bool has_origin = false;  // a web page sends it
+  Peer* peer = nullptr;
+
+  bool reads() const { return method == Method::kGet || method == Method::kHead; }
+};
+
+struct Response {
+  int status = 200;
+  std::string_view content_type = kJson;  // a literal
+  std::string body = {};
+  std::string request_id = {};  // for `x-request-id`; empty: none
+  int64_t retry_after_s = 0;    // 0: it does not say
+  std::string_view allow = {};  // a literal: the methods, with status 405
+  bool close = false;           // and so is the connection
+};
+
+}  // namespace headgate::http
