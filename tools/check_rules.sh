@@ -20,6 +20,7 @@ server/sqlite    common server/sqlite
 server/throttle_log common server/engine server/sqlite server/throttle_log
 server/overrides common server/engine server/sqlite server/overrides
 server/health    common server/engine server/health
+server/control   common server/engine server/health server/control
 server/dsn       common server/dsn
 server/postgres  common server/health server/throttle_log server/dsn server/postgres
 server/access    common server/engine server/access

@@ -9,7 +9,7 @@
 
 namespace headgate::app {
 
-using health::ControlOptions;
+using control::ControlOptions;
 using postgres::PostgresProbe;
 using postgres::PostgresProbeOptions;
 using postgres::ServerRole;
@@ -27,7 +27,7 @@ std::shared_ptr<WatchedTarget> WatchedTarget::Start(const config::Config& config
     return target;
   }
   target->control_ =
-      std::make_unique<health::ControlLoop>(target->ControlSpecOf(config, place), engine);
+      std::make_unique<control::ControlLoop>(target->ControlSpecOf(config, place), engine);
   target->monitor_ = std::make_unique<health::TargetMonitor>(
       target->MonitorSpecOf(config, place), target->MakeProbes(),
       health::MonitorOptions{
@@ -97,8 +97,9 @@ bool WatchedTarget::Reconfigure(const config::Config& config, size_t place) {
   return monitor_->Reconfigure(MonitorSpecOf(config, place)).ok();
 }
 
-health::ControlSpec WatchedTarget::ControlSpecOf(const config::Config& config, size_t place) const {
-  health::ControlSpec spec{.target = name(), .budgets = {}, .options = {}};
+control::ControlSpec WatchedTarget::ControlSpecOf(const config::Config& config,
+                                                  size_t place) const {
+  control::ControlSpec spec{.target = name(), .budgets = {}, .options = {}};
   for (const config::AutoBudget& found : config.auto_budgets) {
     const auto budget =
         std::find_if(config.policy.budgets.begin(), config.policy.budgets.end(),
@@ -106,16 +107,21 @@ health::ControlSpec WatchedTarget::ControlSpecOf(const config::Config& config, s
     if (budget == config.policy.budgets.end()) continue;
     const std::string& profile =
         budget->health.empty() ? config.policy.targets[place].default_health : budget->health;
-    spec.budgets.push_back({found.budget, profile});
+    spec.budgets.push_back({found.budget, profile, found.weight});
     // One controller for all of them: the most careful of their wishes counts.
     ControlOptions& options = spec.options;
     const bool first = spec.budgets.size() == 1;
     const double cores =
         found.cores.value_or(static_cast<int>(std::thread::hardware_concurrency()));
     const double max_rate = found.max_rate.value_or(2 * cores);
-    options.tolerance = first ? found.tolerance : std::min(options.tolerance, found.tolerance);
-    options.cores = first ? cores : std::min(options.cores, cores);
-    options.max_rate = first ? max_rate : std::min(options.max_rate, max_rate);
+    const auto careful = [first](double& option, double wish) {
+      option = first ? wish : std::min(option, wish);
+    };
+    careful(options.tolerance, found.tolerance);
+    careful(options.latency_tolerance, found.latency_tolerance);
+    careful(options.tail_tolerance, found.tail_tolerance);
+    careful(options.cores, cores);
+    careful(options.max_rate, max_rate);
   }
   return spec;
 }

@@ -18,8 +18,8 @@
 
 #include "common/clock.h"
 #include "server/config/config.h"
+#include "server/control/control_loop.h"
 #include "server/engine/engine.h"
-#include "server/health/control_loop.h"
 #include "server/health/health_changes.h"
 #include "server/health/health_sink.h"
 #include "server/health/monitor.h"
@@ -61,7 +61,7 @@ class WatchedTarget final : public health::HealthSink {
   health::MonitorSpec MonitorSpecOf(const config::Config& config, size_t place) const;
   health::MonitorProbes MakeProbes() const;
 
-  health::ControlSpec ControlSpecOf(const config::Config& config, size_t place) const;
+  control::ControlSpec ControlSpecOf(const config::Config& config, size_t place) const;
   // The engine goes on as if nothing had ever measured this target.
   void ForgetHealth();
 
@@ -74,7 +74,7 @@ class WatchedTarget final : public health::HealthSink {
   engine::Engine& engine_;
   Clock& clock_;
   health::HealthChanges changes_;                   // of the monitor's threads, one at a time
-  std::unique_ptr<health::ControlLoop> control_;    // null: nothing is measured
+  std::unique_ptr<control::ControlLoop> control_;   // null: nothing is measured
   std::unique_ptr<health::TargetMonitor> monitor_;  // null: nothing is measured
 };
 

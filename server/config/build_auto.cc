@@ -49,6 +49,20 @@ class AutoBuilder {
       budget_.tolerance = tuning.tolerance();
       findings_.InRange(tuning, Field::kToleranceFieldNumber, tuning.tolerance(), 0.01, 0.5);
     }
+    if (tuning.has_latency_tolerance()) {
+      budget_.latency_tolerance = tuning.latency_tolerance();
+      findings_.InRange(tuning, Field::kLatencyToleranceFieldNumber, tuning.latency_tolerance(),
+                        0.01, 1.0);
+    }
+    if (tuning.has_tail_tolerance()) {
+      budget_.tail_tolerance = tuning.tail_tolerance();
+      findings_.InRange(tuning, Field::kTailToleranceFieldNumber, tuning.tail_tolerance(), 0.01,
+                        4.0);
+    }
+    if (tuning.has_weight()) {
+      budget_.weight = tuning.weight();
+      findings_.InRange(tuning, Field::kWeightFieldNumber, tuning.weight(), 0.001, 1000.0);
+    }
     if (tuning.has_max_rate()) {
       budget_.max_rate = tuning.max_rate();
       findings_.InRange(tuning, Field::kMaxRateFieldNumber, tuning.max_rate(), 0.01, 1024.0);

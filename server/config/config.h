@@ -80,9 +80,12 @@ struct TargetSettings {
 // The controller of one budget with `rate: auto`.
 struct AutoBudget {
   std::string budget;
-  double tolerance = 0.05;         // share by which the foreground may get slower
-  std::optional<double> max_rate;  // busy seconds a second
-  std::optional<int> cores;        // of the database server
+  double tolerance = 0.05;          // share of its throughput that the foreground may lose
+  double latency_tolerance = 0.10;  // by which its statements may take longer on average
+  double tail_tolerance = 0.25;     // by which their standard deviation may grow
+  double weight = 1;                // of its share, among those of its target
+  std::optional<double> max_rate;   // busy seconds a second
+  std::optional<int> cores;         // of the database server
 };
 
 struct ThrottleLogSettings {

@@ -25,12 +25,14 @@ void PredictBusyTime(Decision& decision) {
   decision.answer.predicted_busy_time = absl::Seconds(largest);
 }
 
-double ChunkScaleFor(double busy_seconds) {
+double ChunkScaleFor(double busy_seconds, double best) {
   constexpr double kShortestChunk = 0.005, kBestChunk = 0.02, kLongestChunk = 0.05;
   constexpr double kMaxScale = 16;
   if (!(busy_seconds > 0)) return 0;
-  if (busy_seconds >= kShortestChunk && busy_seconds <= kLongestChunk) return 0;
-  return std::clamp(kBestChunk / busy_seconds, 1 / kMaxScale, kMaxScale);
+  const double shortest = best > 0 ? best * 2 / 3 : kShortestChunk;
+  const double longest = best > 0 ? best * 4 / 3 : kLongestChunk;
+  if (busy_seconds >= shortest && busy_seconds <= longest) return 0;
+  return std::clamp((best > 0 ? best : kBestChunk) / busy_seconds, 1 / kMaxScale, kMaxScale);
 }
 
 absl::Status ValidateBusyTime(absl::Duration busy_time, absl::Duration permit_ttl) {

@@ -18,8 +18,9 @@ namespace headgate::engine {
 // is: the largest, where nothing is known and the budgets' defaults differ.
 void PredictBusyTime(Decision& decision);
 
-// How far from 5 to 50 ms this much busy time is, as a factor for the next chunk; 0: it is right.
-double ChunkScaleFor(double busy_seconds);
+// How far this much busy time is from what a chunk should take, as a factor for the next chunk; 0:
+// it is right, which is from two thirds to four thirds of `best`, or 5 to 50 ms where that is 0.
+double ChunkScaleFor(double busy_seconds, double best);
 
 // Ok, or InvalidArgument: no work can have kept a database busy for so long.
 absl::Status ValidateBusyTime(absl::Duration busy_time, absl::Duration permit_ttl);

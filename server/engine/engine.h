@@ -151,6 +151,7 @@ class Engine {
     // Monotonic; when the controller will think again, so that no denial is told to wait for
     // longer. 0: not known.
     int64_t next_change_at_ns = 0;
+    double chunk_seconds = 0;  // busy time that a chunk should take; 0: as usual, 5 to 50 ms
   };
   absl::Status SetAutoRate(std::string_view target, std::string_view budget,
                            const AutoRateSetting& setting, Now now);

@@ -52,6 +52,7 @@ absl::Status Engine::SetAutoRate(std::string_view target, std::string_view budge
              .gate_shut = setting.shut,
              .next_sample_at_ns = setting.next_change_at_ns},
             now.monotonic_ns);
+  (*found)->ledger->AdviseChunk(setting.chunk_seconds);
   if (before.speed != speed || before.gate_shut != setting.shut) TellChanged();
   return absl::OkStatus();
 }

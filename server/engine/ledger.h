@@ -135,6 +135,11 @@ class Ledger {
   // The largest debt of any bucket.
   int64_t LargestDebt(int64_t now_ns) const;
 
+  // Busy seconds that a chunk of an auto budget should take; 0: as usual. relaxed: advice orders
+  // nothing.
+  void AdviseChunk(double seconds) { chunk_seconds_.store(seconds, std::memory_order_relaxed); }
+  double chunk_seconds() const { return chunk_seconds_.load(std::memory_order_relaxed); }
+
   // What an auto budget's controller wants to know. relaxed: counts that order nothing.
   void CountCheck() { checks_.fetch_add(1, std::memory_order_relaxed); }
   void CountReport(double busy_seconds) {
@@ -193,6 +198,7 @@ class Ledger {
   const uint64_t order_salt_;
   std::atomic<uint64_t> checks_{0};
   std::atomic<uint64_t> reports_{0};
+  std::atomic<double> chunk_seconds_{0};
   std::atomic<int64_t> reported_ns_{0};
   std::atomic<uint64_t> overruns_{0};
   std::atomic<double> overrun_sum_{0};

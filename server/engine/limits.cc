@@ -97,7 +97,7 @@ bool ExamineAuto(Decision& decision, Candidate& candidate) {
   const Budget& budget = *candidate.budget;
   budget.ledger->CountCheck();
   if (decision.busy_time.by != nullptr) {
-    decision.answer.chunk_scale = ChunkScaleFor(candidate.cost);
+    decision.answer.chunk_scale = ChunkScaleFor(candidate.cost, budget.ledger->chunk_seconds());
   }
   candidate.cost = std::min(candidate.cost, budget.max_charged);
   const Health health = budget.clock->Read(decision.now.monotonic_ns).health;

@@ -159,7 +159,7 @@ void TargetMonitor::Poll(size_t connection) {
 }
 
 void TargetMonitor::SampleWork() {
-  const absl::StatusOr<WorkCounters> sample = probes_[0]->SampleWork();
+  const absl::StatusOr<WorkCounters> sample = probes_[0]->SampleWork(statements_wish_);
   {
     MutexLock lock(&mutex_);
     if (stopping_) return;
@@ -178,7 +178,9 @@ void TargetMonitor::TellWork(const absl::StatusOr<WorkCounters>& sample) {
     plan = watch_.schedule(0).plan();
   }
   // Meanwhile a reload may make another plan, of which this answer says nothing.
-  const absl::Duration wait = std::max(options_.work->OnWork(sample, now), kLeastWorkWait);
+  const WorkWish wish = options_.work->OnWork(sample, now);
+  statements_wish_ = wish.statements;
+  const absl::Duration wait = std::max(wish.after, kLeastWorkWait);
   MutexLock lock(&mutex_);
   watch_.schedule(0).WantWork(plan, wait == absl::InfiniteDuration()
                                         ? PollSchedule::kNever

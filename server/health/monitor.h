@@ -98,6 +98,7 @@ class TargetMonitor {
   const std::vector<std::unique_ptr<Probe>> probes_;  // one for each connection
   const std::shared_ptr<CheckActivity> activity_ = std::make_shared<CheckActivity>();
   std::vector<std::thread> threads_;
+  StatementsWish statements_wish_ = StatementsWish::kNow;  // of the primary's thread alone
 
   mutable Mutex mutex_;
   std::condition_variable_any changed_;

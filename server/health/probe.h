@@ -45,16 +45,32 @@ struct WorkCounters {
   // Sessions running a statement now, this one left out.
   double foreground_active = 0;
   double batch_active = 0;
-  // From pg_stat_statements, of roles that are not batch work; absent where it is not loaded, or
-  // where batch work is told apart by application name, which it does not know. Where it has
-  // thousands of entries reading it is dear, and some samples in between are without it: take
-  // differences between samples that have it.
+  // From pg_stat_statements, of roles that are not batch work. They grow by what was counted
+  // between two readings for certain: what was reset or evicted in between is left out. Take
+  // differences between samples that have them.
   struct Statements {
     double calls = 0;
     double busy_seconds = 0;  // total execution time
-    int64_t generation = 0;   // changes when the statistics were reset or entries evicted
+    // Of the statements that run often enough to be judged by their times: how many, their
+    // execution time, and the sum of its squares, from which their mean and variance follow.
+    double timed_calls = 0;
+    double timed_seconds = 0;
+    double timed_squares = 0;  // s^2
+    int64_t generation = 0;    // changes where the readings before and after cannot be compared
   };
   std::optional<Statements> statements;
+  // Why there can be none, in words; empty: they were only not asked for this time.
+  std::string statements_missing;
+  // What makes them worse than they could be, in words; empty: nothing.
+  std::string statements_note;
+};
+
+// Whether the next sample should have statement statistics, which are dear where they have
+// thousands of entries: a probe reads them no more often than its server bears.
+enum class StatementsWish : uint8_t {
+  kSpare,  // if there is plenty to spare
+  kPair,   // if it may be read now, and once more soon
+  kNow,    // in any case
 };
 
 class Probe {
@@ -67,7 +83,7 @@ class Probe {
   // read by itself is a Reading with an error.
   virtual absl::StatusOr<std::vector<Reading>> Poll(absl::Span<const SignalQuery> queries) = 0;
 
-  virtual absl::StatusOr<WorkCounters> SampleWork() = 0;
+  virtual absl::StatusOr<WorkCounters> SampleWork(StatementsWish wish) = 0;
 
   // Makes a call that is running in another thread fail soon, and every later one at once. For
   // shutting down. Thread-safe.

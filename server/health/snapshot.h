@@ -37,12 +37,24 @@ struct ProfileSnapshot {
   std::string signal;  // the binding one's instance; empty for none
 };
 
+// What batch work does to the foreground in one respect, as shares.
+struct EffectSnapshot {
+  std::string kind;  // "throughput", "latency" or "tail"
+  double effect = 0;
+  double uncertainty = 0;
+  double tolerance = 0;
+  bool known = false;  // it was measured lately
+  bool binds = false;  // it keeps the rate from being higher
+};
+
 struct ControllerSnapshot {
   std::string budget;
-  std::string phase;                 // "rest", "idle", "off", "on" or "blind"
-  double rate = 0;                   // busy seconds a second
-  double foreground_alone = 0;       // transactions a second
-  double foreground_with_batch = 0;  // transactions a second
+  std::string phase;                         // "rest", "idle", "work", "pause" or "blind"
+  double rate = 0;                           // busy seconds a second
+  double foreground_alone = 0;               // transactions a second
+  double foreground_with_batch = 0;          // transactions a second
+  std::vector<EffectSnapshot> effects = {};  // empty: there is no foreground
+  std::string explanation;  // what keeps the rate from being higher, and what cannot be seen
 };
 
 struct TargetSnapshot {

@@ -16,14 +16,21 @@
 
 namespace headgate::health {
 
+// What a listener wants next.
+struct WorkWish {
+  // How long after this sample was complete. InfiniteDuration: not until the target wakes from
+  // idleness, recovers or is reconfigured.
+  absl::Duration after;
+  StatementsWish statements = StatementsWish::kSpare;
+};
+
 class WorkListener {
  public:
   virtual ~WorkListener() = default;
 
-  // Returns how long after `now`, at which the sample was complete, it wants the next one.
-  // InfiniteDuration: not until the target wakes from idleness, recovers or is reconfigured.
-  // Always called by the same thread, which polls nothing meanwhile.
-  virtual absl::Duration OnWork(const absl::StatusOr<WorkCounters>& sample, Now now) = 0;
+  // `now` is when the sample was complete. Always called by the same thread, which polls nothing
+  // meanwhile.
+  virtual WorkWish OnWork(const absl::StatusOr<WorkCounters>& sample, Now now) = 0;
 };
 
 }  // namespace headgate::health

@@ -63,9 +63,9 @@ absl::StatusOr<std::vector<health::Reading>> PostgresProbe::Poll(
   return readings;
 }
 
-absl::StatusOr<health::WorkCounters> PostgresProbe::SampleWork() {
+absl::StatusOr<health::WorkCounters> PostgresProbe::SampleWork(health::StatementsWish wish) {
   const Deadline deadline(clock_, options_.timeout);
-  absl::StatusOr<health::WorkCounters> work = SampleOnce(deadline);
+  absl::StatusOr<health::WorkCounters> work = SampleOnce(wish, deadline);
   if (!work.ok()) pipeline_.Close();
   return work;
 }
@@ -188,10 +188,12 @@ absl::StatusOr<std::vector<health::Reading>> PostgresProbe::PollBuiltIn(
   return readings;
 }
 
-absl::StatusOr<health::WorkCounters> PostgresProbe::SampleOnce(const Deadline& deadline) {
+absl::StatusOr<health::WorkCounters> PostgresProbe::SampleOnce(health::StatementsWish wish,
+                                                               const Deadline& deadline) {
   if (absl::Status status = EnsureOpen(deadline); !status.ok()) return status;
   const int64_t began_ns = clock_.Read().monotonic_ns;
-  std::vector<Statement> statements = sampler_.Statements(began_ns);
+  std::vector<Statement> statements =
+      sampler_.Statements(began_ns, wish, pipeline_.server_version());
   statements.push_back(BuiltIn(Query::kServer));
   auto tables = Run(statements, deadline);
   if (!tables.ok()) return tables.status();

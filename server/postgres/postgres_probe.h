@@ -56,7 +56,7 @@ class PostgresProbe final : public health::Probe {
 
   absl::StatusOr<std::vector<health::Reading>> Poll(
       absl::Span<const health::SignalQuery> queries) override;
-  absl::StatusOr<health::WorkCounters> SampleWork() override;
+  absl::StatusOr<health::WorkCounters> SampleWork(health::StatementsWish wish) override;
   void Cancel() override { pipeline_.Cancel(); }
 
  private:
@@ -68,7 +68,8 @@ class PostgresProbe final : public health::Probe {
   // What a custom query returned, or its own error; the error of the call is the server's.
   absl::StatusOr<absl::StatusOr<Table>> AskCustom(const health::SignalQuery& query,
                                                   const Deadline& deadline);
-  absl::StatusOr<health::WorkCounters> SampleOnce(const Deadline& deadline);
+  absl::StatusOr<health::WorkCounters> SampleOnce(health::StatementsWish wish,
+                                                  const Deadline& deadline);
 
   absl::Status EnsureOpen(const Deadline& deadline);
   // Notes what the server says of itself; an error if it is not what this probe is for.

@@ -1,8 +1,8 @@
 #include "server/postgres/work_sampler.h"
 
 #include <cstddef>
-#include <functional>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -13,8 +13,8 @@ namespace headgate::postgres {
 namespace {
 
 constexpr int64_t kLookAgainNs = 30'000'000'000;
-// 2.5 µs an entry, 3 % of the time.
-constexpr int64_t kPauseForEntryNs = 83'000;
+constexpr int kStatsSinceVersion = 170000;
+constexpr int64_t kMostEntries = 5000;  // as the extension has it, where nobody asked for more
 
 // $1: roles of batch work, $2: patterns of its application names.
 constexpr std::string_view kWork = R"sql(
@@ -39,22 +39,26 @@ SELECT quote_ident(n.nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n
 WHERE e.extname = 'pg_stat_statements'
   AND string_to_array(e.extversion, '.')::int[] >= '{1,9}')sql";
 
-// $1: roles of batch work, $schema: of the extension. Without the statements' texts, which are in
-// a file.
+// $1: roles of batch work, $schema: of the extension, $since: what tells an entry from the one that
+// was there before it was evicted. Without the statements' texts, which are in a file. Those that
+// run most often are the foreground; a mean of squares is deviation^2 + mean^2.
 constexpr std::string_view kStatements = R"sql(
-SELECT coalesce(sum(calls) FILTER (WHERE counts), 0),
-       coalesce(sum(total_exec_time) FILTER (WHERE counts), 0) / 1000,
-       count(*),
-       (SELECT dealloc || ' ' || stats_reset FROM $schema.pg_stat_statements_info)
-         || ' ' || pg_postmaster_start_time()
-FROM (SELECT calls, total_exec_time, toplevel AND userid <> ALL (ARRAY(
-        SELECT oid FROM pg_roles WHERE rolname = ANY ($1::text[]) OR rolname = current_user))
-        AS counts
-      FROM $schema.pg_stat_statements(false)) AS s)sql";
-constexpr size_t kCalls = 0;
-constexpr size_t kBusySeconds = 1;
-constexpr size_t kEntries = 2;
-constexpr size_t kGeneration = 3;
+SELECT userid || ' ' || dbid || ' ' || queryid$since, calls, total_exec_time / 1e3,
+       calls * (stddev_exec_time ^ 2 + mean_exec_time ^ 2) / 1e6, entries,
+       (SELECT dealloc FROM $schema.pg_stat_statements_info),
+       (SELECT stats_reset FROM $schema.pg_stat_statements_info) || ' ' ||
+         pg_postmaster_start_time()
+FROM (SELECT *, count(*) OVER () AS entries FROM $schema.pg_stat_statements(false)) AS s
+WHERE toplevel AND queryid IS NOT NULL AND userid <> ALL (ARRAY(
+  SELECT oid FROM pg_roles WHERE rolname = ANY ($1::text[]) OR rolname = current_user))
+ORDER BY calls DESC LIMIT 200)sql";
+constexpr size_t kKey = 0;
+constexpr size_t kCalls = 1;
+constexpr size_t kSeconds = 2;
+constexpr size_t kSquares = 3;
+constexpr size_t kEntries = 4;
+constexpr size_t kEvictions = 5;
+constexpr size_t kSource = 6;
 
 // An array as PostgreSQL writes it: {"a","b"}.
 std::string ArrayOf(const std::vector<std::string>& values) {
@@ -80,9 +84,9 @@ std::vector<std::string> PatternsOf(std::vector<std::string> names) {
 
 // 0 for what is no number, which none of these queries returns.
 template <typename Number>
-Number NumberIn(const Table& table, size_t column) {
+Number NumberIn(const Table& table, size_t column, size_t row = 0) {
   Number number = 0;
-  const std::string text = table[0][column].value_or("");
+  const std::string text = table[row][column].value_or("");
   if constexpr (std::is_floating_point_v<Number>) {
     return absl::SimpleAtod(text, &number) ? number : 0;
   } else {
@@ -95,25 +99,33 @@ Number NumberIn(const Table& table, size_t column) {
 WorkSampler::WorkSampler(const health::BatchWorkSpec& batch_work)
     : roles_(ArrayOf(batch_work.roles)),
       application_names_(ArrayOf(PatternsOf(batch_work.application_names))),
-      told_by_role_(batch_work.application_names.empty()) {}
+      told_by_role_(batch_work.application_names.empty()) {
+  if (!told_by_role_) {
+    missing_ = "batch_work names applications, which pg_stat_statements does not know; name roles";
+  }
+}
 
-std::vector<Statement> WorkSampler::Statements(int64_t now_ns) {
+std::vector<Statement> WorkSampler::Statements(int64_t now_ns, health::StatementsWish wish,
+                                               int server_version) {
   std::vector<Statement> statements = {{.label = "work",
                                         .sql = std::string(kWork),
                                         .name = "work",
                                         .parameters = {roles_, application_names_}}};
   asked_ = Asked::kNothing;
-  if (!told_by_role_ || now_ns < ask_at_ns_) return statements;
-  if (schema_.empty()) {
+  if (!told_by_role_) return statements;
+  if (schema_.empty() && now_ns >= look_at_ns_) {
     asked_ = Asked::kSchema;
     statements.push_back(
         {.label = "pg_stat_statements", .sql = std::string(kSchema), .name = "schema"});
-    return statements;
   }
+  if (schema_.empty() || !reading_.Allows(wish, now_ns)) return statements;
   asked_ = Asked::kStatements;
+  const bool has_since = server_version >= kStatsSinceVersion;
   statements.push_back(
       {.label = "pg_stat_statements",
-       .sql = absl::StrReplaceAll(absl::string_view(kStatements.data()), {{"$schema", schema_}}),
+       .sql = absl::StrReplaceAll(
+           absl::string_view(kStatements.data()),
+           {{"$schema", schema_}, {"$since", has_since ? " || ' ' || stats_since" : ""}}),
        .name = absl::StrCat("statements in ", schema_),
        .parameters = {roles_}});
   return statements;
@@ -130,33 +142,59 @@ absl::StatusOr<health::WorkCounters> WorkSampler::Read(
   work.batch_active = NumberIn<double>(counted, kBatch);
   if (asked_ == Asked::kSchema) ReadSchema(tables[1], sampled_at_ns);
   if (asked_ == Asked::kStatements) ReadStatements(tables[1], sampled_at_ns, work);
-  if (counted[0][kRoleIsShared] == "t") work.statements.reset();
+  work.statements_missing = missing_;
+  work.statements_note = note_;
+  if (counted[0][kRoleIsShared] == "t") {
+    work.statements.reset();
+    work.statements_missing =
+        "others log in with Headgate's role too, whose statements count as its";
+  }
   return work;
 }
 
 void WorkSampler::ReadSchema(const absl::StatusOr<Table>& table, int64_t now_ns) {
   const bool found = table.ok() && !table->empty() && (*table)[0][0].has_value();
-  if (found) schema_ = *(*table)[0][0];
-  if (!found) ask_at_ns_ = now_ns + kLookAgainNs;
+  if (found) {
+    schema_ = *(*table)[0][0];
+    missing_.clear();
+  } else {
+    look_at_ns_ = now_ns + kLookAgainNs;
+    missing_ = table.ok()
+                   ? "pg_stat_statements is not installed in this database, or older than 1.9"
+                   : std::string(table.status().message());
+  }
 }
 
 void WorkSampler::ReadStatements(const absl::StatusOr<Table>& table, int64_t now_ns,
                                  health::WorkCounters& work) {
-  if (!table.ok() || table->empty()) {
+  if (!table.ok()) {
     // Created but not loaded, or dropped.
     schema_.clear();
-    ask_at_ns_ = now_ns + kLookAgainNs;
+    totals_.Forget();
+    look_at_ns_ = now_ns + kLookAgainNs;
+    missing_ = std::string(table.status().message());
     return;
   }
-  const double calls = NumberIn<double>(*table, kCalls);
-  if (calls < calls_) ++decreases_;
-  calls_ = calls;
-  const std::string generation = (*table)[0][kGeneration].value_or("");
-  work.statements = {.calls = calls,
-                     .busy_seconds = NumberIn<double>(*table, kBusySeconds),
-                     .generation = static_cast<int64_t>(
-                         std::hash<std::string>()(absl::StrCat(generation, " ", decreases_)))};
-  ask_at_ns_ = now_ns + NumberIn<int64_t>(*table, kEntries) * kPauseForEntryNs;
+  missing_.clear();
+  reading_.Spend(table->empty() ? kMostEntries : NumberIn<int64_t>(*table, kEntries), now_ns);
+  std::vector<StatementTotals::Row> rows(table->size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    rows[i] = {.key = (*table)[i][kKey].value_or(""),
+               .calls = NumberIn<double>(*table, kCalls, i),
+               .seconds = NumberIn<double>(*table, kSeconds, i),
+               .squares = NumberIn<double>(*table, kSquares, i)};
+  }
+  if (!table->empty()) {
+    source_ = (*table)[0][kSource].value_or("");
+    const int64_t evictions = NumberIn<int64_t>(*table, kEvictions);
+    note_ = evictions_ >= 0 && evictions > evictions_
+                ? "pg_stat_statements is full and forgets statements: raise pg_stat_statements.max"
+                : "";
+    evictions_ = evictions;
+  }
+  totals_.Add(std::move(rows), source_, static_cast<double>(now_ns - read_at_ns_) / 1e9);
+  read_at_ns_ = now_ns;
+  work.statements = totals_.counted();
 }
 
 }  // namespace headgate::postgres

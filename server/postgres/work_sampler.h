@@ -6,13 +6,13 @@
 // has to be Headgate's own: while others use it too there are no statement statistics, since its
 // statements could not be told from theirs.
 //
-// The counters themselves take 0.2 ms. pg_stat_statements costs the server 2.5 µs for each of its
-// entries, 13 ms with all 5000: it is asked so seldom that this stays below 3 % of one core, and is
-// absent in between. Where the extension is missing it is looked for again every 30 s.
+// What each reading costs the server, and how often pg_stat_statements is read therefore, is in
+// reading_budget.h. Where the extension is missing it is looked for again every 30 s; what is
+// missing, and why, is said in each sample.
 //
 // Thread-compatible. No I/O.
 //
-//   std::vector<Statement> statements = sampler.Statements(now_ns);
+//   std::vector<Statement> statements = sampler.Statements(now_ns, wish, server_version);
 //   absl::StatusOr<health::WorkCounters> work = sampler.Read(tables, sampled_at_ns);
 #pragma once
 
@@ -25,6 +25,8 @@
 #include "server/health/probe.h"
 #include "server/health/profile.h"
 #include "server/postgres/pipeline.h"
+#include "server/postgres/reading_budget.h"
+#include "server/postgres/statement_totals.h"
 
 namespace headgate::postgres {
 
@@ -32,8 +34,9 @@ class WorkSampler {
  public:
   explicit WorkSampler(const health::BatchWorkSpec& batch_work);
 
-  // What to run at `now_ns`, monotonic.
-  std::vector<Statement> Statements(int64_t now_ns);
+  // What to run at `now_ns`, monotonic, on a server of this version (150006).
+  std::vector<Statement> Statements(int64_t now_ns, health::StatementsWish wish,
+                                    int server_version);
 
   // From what those returned.
   absl::StatusOr<health::WorkCounters> Read(absl::Span<const absl::StatusOr<Table>> tables,
@@ -51,9 +54,14 @@ class WorkSampler {
   const bool told_by_role_;
   std::string schema_;  // of the extension, quoted; empty: not found
   Asked asked_ = Asked::kNothing;
-  int64_t ask_at_ns_ = 0;  // when statement statistics are due, or the extension is looked for
-  double calls_ = 0;
-  int64_t decreases_ = 0;  // of calls_: some were reset, which the extension does not tell
+  int64_t look_at_ns_ = 0;  // when the extension is looked for
+  ReadingBudget reading_;
+  StatementTotals totals_;
+  int64_t read_at_ns_ = 0;       // statements
+  std::string source_ = "none";  // of the counters, as far as it was seen
+  std::string missing_;          // why there are none
+  int64_t evictions_ = -1;       // so far; below 0: not known
+  std::string note_;
 };
 
 }  // namespace headgate::postgres

@@ -46,6 +46,16 @@ void FillController(const health::ControllerSnapshot& from, v1::ControllerStatus
   to.set_rate(from.rate);
   to.set_foreground_alone(from.foreground_alone);
   to.set_foreground_with_batch(from.foreground_with_batch);
+  for (const health::EffectSnapshot& effect : from.effects) {
+    v1::ForegroundEffect& proto = *to.add_effects();
+    proto.set_kind(effect.kind);
+    proto.set_effect(effect.effect);
+    proto.set_uncertainty(effect.uncertainty);
+    proto.set_tolerance(effect.tolerance);
+    proto.set_known(effect.known);
+    proto.set_binds(effect.binds);
+  }
+  to.set_explanation(from.explanation);
 }
 
 const char* ModeName(engine::Mode mode) {

@@ -309,6 +309,19 @@ void Throttler::ReportOne(const v1::PermitReport& report, int place, const acces
   FillError(status, {.path = Path("reports", place)}, *result.mutable_error());
 }
 
+// Of those whose rate is auto: what keeps it from being higher. An empty target is the only one.
+void FillFound(const std::vector<health::TargetSnapshot>& targets, std::string_view target,
+               v1::ExplainResponse& response) {
+  for (v1::BucketState& bucket : *response.mutable_buckets()) {
+    for (const health::TargetSnapshot& snapshot : targets) {
+      if (!target.empty() && snapshot.name != target) continue;
+      for (const health::ControllerSnapshot& controller : snapshot.controllers) {
+        if (controller.budget == bucket.budget()) bucket.set_found(controller.explanation);
+      }
+    }
+  }
+}
+
 grpc::Status Throttler::Explain(const Dependencies& on, const v1::ExplainRequest& request,
                                 const Asker& asker, v1::ExplainResponse& response) {
   CheckRequests requests;
@@ -321,6 +334,7 @@ grpc::Status Throttler::Explain(const Dependencies& on, const v1::ExplainRequest
   }
   FillExplanation(*explanation, request.check().identity(), response);
   FillPlaces(*explanation, on.lines, now, response);
+  FillFound(on.status.Targets(), check.target, response);
   return grpc::Status();
 }
 

@@ -6,16 +6,11 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <stop_token>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -23,12 +18,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "absl/types/span.h"
 #include "common/system_clock.h"
 #include "server/engine/engine.h"
-#include "server/health/control_loop.h"
 #include "server/health/monitor.h"
 #include "server/postgres/postgres_probe.h"
+#include "tests/bench/control_driver.h"
+#include "tests/bench/cpu_time.h"
 #include "tests/demo/results.h"
 #include "tests/load/batch_workers.h"
 #include "tests/load/chunk_log.h"
@@ -38,10 +33,10 @@
 namespace headgate {
 
 inline constexpr int kScale = 20;
-inline constexpr int kGateSessions = 8;
-inline constexpr absl::Duration kFixedSlice = absl::Seconds(1);
-// Busy seconds a second; twice as many again while the foreground bears it, up to the cores.
-inline constexpr double kFirstFixedRates[] = {0.1, 0.2, 0.4};
+inline constexpr absl::Duration kFixedSlice = absl::Milliseconds(2500);
+inline constexpr absl::Duration kAloneSlice = absl::Seconds(2);
+// Busy seconds a second that are tried besides what the controller found.
+inline constexpr double kFixedRates[] = {0.1, 0.2, 0.4};
 
 [[noreturn]] inline void Die(const absl::Status& status) {
   std::fprintf(stderr, "control: %s\n", status.ToString().c_str());
@@ -60,6 +55,7 @@ struct Workload {
   std::string name;
   std::string builtin = "tpcb-like";  // empty: no foreground
   std::optional<double> pace = {};
+  int clients = 8;
   absl::Duration period = absl::InfiniteDuration();  // the foreground is there every other one
   int64_t chunk_rows = 10'000;
   load::Statement statement = load::AccountsBackfill;
@@ -80,101 +76,20 @@ inline std::vector<Workload> Workloads() {
           {.name = "w3", .builtin = "select-only", .statement = Scan},
           {.name = "w4", .statement = UpdateOther},
           {.name = "w5", .pace = 800},
+          {.name = "reads", .builtin = "select-only", .statement = UpdateOther},
+          {.name = "open", .pace = 1000, .statement = UpdateOther},
+          {.name = "one", .clients = 1, .statement = UpdateOther},
           {.name = "w6", .builtin = ""},
           {.name = "w7", .period = absl::Seconds(10)}};
 }
 
-enum class Law { kAlone, kGreedy, kController, kHardGate };
-
-// The engine's side of a phase: who sets the rate of the one budget.
-class Driver final : public health::WorkListener, public health::HealthSink {
- public:
-  Driver(engine::Engine& engine, Clock& clock)
-      : engine_(engine), clock_(clock), cores_(std::thread::hardware_concurrency()) {
-    Set(Law::kAlone);
-  }
-
-  void Set(Law law) {
-    std::lock_guard lock(mutex_);
-    law_ = law;
-    loop_ = std::make_unique<health::ControlLoop>(
-        health::ControlSpec{.target = "",
-                            .budgets = {{"batch", ""}},
-                            .options = {.cores = cores_, .max_rate = 2 * cores_, .seed = 1}},
-        engine_);
-    if (law != Law::kController) {
-      (void)engine_.SetAutoRate("", "batch", {.rate = 1000}, clock_.Read());
-    }
-  }
-
-  absl::Duration OnWork(const absl::StatusOr<health::WorkCounters>& sample, Now now) override {
-    std::lock_guard lock(mutex_);
-    if (law_ == Law::kController) return loop_->OnWork(sample, now);
-    const absl::Duration next = absl::Milliseconds(500);
-    const bool shut = law_ == Law::kHardGate && sample.ok() &&
-                      sample->foreground_active + sample->batch_active >= kGateSessions;
-    (void)engine_.SetAutoRate(
-        "", "batch",
-        {.rate = 1000,
-         .shut = shut,
-         .next_change_at_ns = now.monotonic_ns + absl::ToInt64Nanoseconds(next)},
-        now);
-    return next;
-  }
-  void OnHealth(std::string_view, std::string_view, const engine::Health&, Now) override {}
-
-  absl::StatusOr<load::Turn> Ask(int worker, int64_t rows, const std::stop_token& stop) {
-    const std::string identity = absl::StrCat("worker-", worker, ":batch");
-    while (!stop.stop_requested()) {
-      engine::CheckAnswer answer;
-      const absl::Status asked =
-          engine_.Check({.identity = identity, .estimated_cost = rows, .pattern = "chunk"},
-                        clock_.Read(), answer);
-      if (!asked.ok()) return asked;
-      activity_->Note();
-      if (answer.verdict == engine::Verdict::kAllowed) return Granted(answer, rows);
-      std::mutex mutex;
-      std::condition_variable_any never;
-      std::unique_lock lock(mutex);
-      const auto wait = std::min(answer.retry_after, absl::Seconds(1));
-      never.wait_for(lock, stop, absl::ToChronoNanoseconds(wait), [] { return false; });
-    }
-    return absl::CancelledError();
-  }
-
-  void Watch(std::shared_ptr<health::CheckActivity> activity) { activity_ = std::move(activity); }
-  // That was last advised; 0: none was.
-  double cores() const { return cores_; }
-  int64_t advised_rows() const { return advised_rows_.load(std::memory_order_relaxed); }
-
- private:
-  load::Turn Granted(const engine::CheckAnswer& answer, int64_t rows) {
-    load::Turn turn;
-    turn.done = [this, permit = answer.permit](absl::Duration took) {
-      (void)engine_.Report(permit, {.busy_time = took}, clock_.Read());
-    };
-    if (answer.chunk_scale > 0) {
-      const double scaled = static_cast<double>(rows) * answer.chunk_scale;
-      turn.next_rows = std::clamp<int64_t>(static_cast<int64_t>(scaled), 100, 10'000);
-      advised_rows_.store(turn.next_rows, std::memory_order_relaxed);
-    }
-    return turn;
-  }
-
-  engine::Engine& engine_;
-  Clock& clock_;
-  const double cores_;
-  std::shared_ptr<health::CheckActivity> activity_;
-  std::atomic<int64_t> advised_rows_{0};
-  std::mutex mutex_;
-  Law law_ = Law::kAlone;
-  std::unique_ptr<health::ControlLoop> loop_;
-};
-
-struct Result {
-  double per_second = 0;  // foreground
-  double p99_ms = 0;
-  load::BatchStats batch;
+// Of one workload.
+struct Outcome {
+  demo::Results results;
+  std::vector<FoundRate> found;
+  absl::Time began;       // the foreground
+  absl::Time settled_by;  // up to when the controller alone was tried
+  std::string words;      // what the controller says in the end
 };
 
 class ControlStage {
@@ -201,63 +116,165 @@ class ControlStage {
     Watch();
   }
 
-  Result Run(const Workload& workload, Law law, absl::Duration length) {
-    driver_.Set(law);
-    load::ChunkLog log;
-    std::unique_ptr<load::BatchWorkers> batch;
-    if (law != Law::kAlone) batch = StartBatch(workload, law, log);
-    const absl::Time from = absl::Now() + absl::Milliseconds(300);
-    Result result = RunForeground(workload, from, length);
-    const absl::Time to = absl::Now();
-    if (batch != nullptr) {
-      Must(batch->Stop());
-      result.batch = log.Over({.from = from, .to = to});
+  // The controller alone for `settle`, then by turns the controller for `turn` and each fixed rate,
+  // with the foreground alone in between.
+  Outcome Alternate(const Workload& workload, absl::Duration settle, int rounds,
+                    absl::Duration turn) {
+    Stretch stretch(*this, workload);
+    Outcome outcome;
+    outcome.began = absl::Now();
+    stretch.Hold(demo::Phase::kPause, settle, 0);
+    outcome.settled_by = absl::Now();
+    // As the controller works from there on.
+    const load::BatchStats stats =
+        stretch.chunks().Over({.from = absl::Now() - settle / 2, .to = absl::Now()});
+    const double rows_each = stats.in_flight > 0 ? stats.rows_per_second / stats.in_flight : 0;
+    stretch.StartFixed(driver_.advised_rows() > 0 ? driver_.advised_rows() : workload.chunk_rows);
+    for (int round = 0; round < rounds; ++round) {
+      stretch.Hold(demo::Phase::kAlone, kAloneSlice, 0);
+      stretch.Hold(demo::Phase::kThrottled, turn, 0);
+      for (const double rate : kFixedRates) {
+        stretch.Hold(demo::Phase::kAlone, kAloneSlice, 0);
+        stretch.Hold(demo::Phase::kFixed, kFixedSlice, rate * rows_each);
+      }
     }
-    return result;
+    stretch.Hold(demo::Phase::kAlone, kAloneSlice, 0);
+    outcome.results = stretch.Finish();
+    outcome.found = driver_.found();
+    outcome.words = driver_.words();
+    return outcome;
   }
 
-  // Fixed rates in turn, `length` each in all, with chunks as they were advised before.
-  demo::Results TryFixedRates(const Workload& workload, double rows_in_busy_second,
-                              absl::Duration length) {
-    driver_.Set(Law::kGreedy);
-    load::PgbenchOptions options = foreground_;
-    options.builtin = workload.builtin;
-    options.rate_per_second = workload.pace;
-    const auto pgbench = Must(load::Pgbench::Start(options));
+  // The foreground comes and goes under the controller, and then comes alone.
+  Outcome ComeAndGo(const Workload& workload, int rounds) {
+    Stretch stretch(*this, workload, /*with_foreground=*/false);
+    Outcome outcome;
     demo::Record record;
-    load::Pace pace(0);
-    const auto batch = Must(load::BatchWorkers::Start(FixedBatch(workload, pace), &record.chunks));
-    const auto hold = [&](demo::Phase phase, double rows) {
-      pace.Set(rows);
-      demo::Slice slice = {
-          .phase = phase, .window = {.from = absl::Now(), .to = {}}, .fixed_rate = rows};
-      absl::SleepFor(kFixedSlice);
-      slice.window.to = absl::Now();
-      record.slices.push_back(slice);
+    const auto come = [&](demo::Phase phase) {
+      load::PgbenchOptions options = stretch.Foreground();
+      options.duration = workload.period;
+      auto pgbench = Must(load::Pgbench::Start(options));
+      const absl::Time from = absl::Now();
+      outcome.began = from;
+      Must(pgbench->WaitForEnd());
+      record.slices.push_back(
+          {.phase = phase,
+           .window = {.from = from + absl::Milliseconds(500), .to = from + workload.period}});
+      pgbench->transactions().CopyTo(record.transactions);
     };
-    const auto try_rates = [&](absl::Span<const double> rates) {
-      for (absl::Duration done; done < length; done += kFixedSlice) {
-        for (const double rate : rates) {
-          hold(demo::Phase::kAlone, 0);
-          hold(demo::Phase::kFixed, rate * rows_in_busy_second);
-        }
-      }
-      hold(demo::Phase::kAlone, 0);
-      Must(pgbench->Poll());
-      record.transactions = pgbench->transactions();
-      return demo::Evaluate(record);
-    };
-    hold(demo::Phase::kPause, 0);
-    demo::Results results = try_rates(kFirstFixedRates);
-    for (double rate = 0.8; results.best_fixed_is_higher && rate <= driver_.cores(); rate *= 2) {
-      results = try_rates({rate});
+    for (int round = 0; round < rounds; ++round) {
+      driver_.Let(false);
+      come(demo::Phase::kAlone);
+      driver_.Let(true);
+      stretch.Hold(demo::Phase::kPause, workload.period, 0);
+      come(demo::Phase::kThrottled);
+      outcome.settled_by = absl::Now();
+      outcome.found = driver_.found();
     }
-    Must(batch->Stop());
-    Must(pgbench->Stop());
-    return results;
+    driver_.Let(false);
+    come(demo::Phase::kAlone);
+    (void)stretch.Finish();
+    outcome.results = demo::Evaluate(record);
+    return outcome;
+  }
+
+  // Rows a second with no foreground: under the controller, and as fast as it goes.
+  std::pair<double, double> Idle(const Workload& workload, absl::Duration each) {
+    double rows[2] = {};
+    for (const bool greedy : {false, true, true, false}) {
+      driver_.Forget();
+      driver_.Let(true);
+      load::ChunkLog log;
+      const auto batch = StartBatch(workload, greedy, log);
+      absl::SleepFor(absl::Seconds(2));
+      const absl::Time from = absl::Now();
+      absl::SleepFor(each);
+      rows[greedy ? 1 : 0] += log.Over({.from = from, .to = absl::Now()}).rows_per_second / 2;
+      Must(batch->Stop());
+    }
+    return {rows[0], rows[1]};
+  }
+
+  // What sampling costs the server with the view of pg_stat_statements full, while batch work asks
+  // beside the workload's foreground: seconds of a core a second.
+  double SamplingCost(const Workload& workload, absl::Duration length) {
+    // Each pair of tables is a statement of its own.
+    (void)Must(cluster_->primary().RunSql(
+        "SET pg_stat_statements.track = 'all'; DO $$BEGIN "
+        "FOR i IN 1..71 LOOP EXECUTE format('CREATE TABLE few_%s ()', i); END LOOP; "
+        "FOR i IN 1..71 LOOP FOR j IN 1..71 LOOP "
+        "EXECUTE format('SELECT FROM few_%s AS a, few_%s AS b', i, j); END LOOP; END LOOP; END$$"));
+    Stretch stretch(*this, workload);
+    stretch.Hold(demo::Phase::kPause, absl::Seconds(5), 0);
+    const SqlRows rows = Must(cluster_->primary().RunSql(
+        "SELECT pid FROM pg_stat_activity WHERE application_name = 'headgate'"));
+    const int pid = std::atoi(rows[0][0].c_str());
+    const absl::Duration before = CpuTimeOf(pid);
+    stretch.Hold(demo::Phase::kPause, length, 0);
+    const absl::Duration after = CpuTimeOf(pid);
+    (void)stretch.Finish();
+    return absl::ToDoubleSeconds(after - before) / absl::ToDoubleSeconds(length);
   }
 
  private:
+  // A foreground with batch work beside it that asks, or is paced, or waits.
+  class Stretch {
+   public:
+    Stretch(ControlStage& stage, const Workload& workload, bool with_foreground = true)
+        : stage_(stage), workload_(workload) {
+      stage.driver_.Forget();
+      stage.driver_.Let(true);
+      batch_ = stage.StartBatch(workload, /*greedy=*/false, record_.chunks);
+      absl::SleepFor(absl::Seconds(2));  // with no foreground, as the controller has it easiest
+      if (with_foreground) pgbench_ = Must(load::Pgbench::Start(Foreground()));
+    }
+
+    load::PgbenchOptions Foreground() const {
+      load::PgbenchOptions options = stage_.foreground_;
+      options.builtin = workload_.builtin;
+      options.rate_per_second = workload_.pace;
+      options.clients = workload_.clients;
+      return options;
+    }
+    void StartFixed(int64_t chunk_rows) {
+      load::BatchOptions options = stage_.Batch(workload_);
+      options.chunk_rows = chunk_rows;
+      options.ask = pace_.Asker();
+      fixed_ = Must(load::BatchWorkers::Start(options, &record_.chunks));
+    }
+
+    void Hold(demo::Phase phase, absl::Duration length, double rows) {
+      stage_.driver_.Let(phase == demo::Phase::kThrottled || phase == demo::Phase::kPause);
+      pace_.Set(rows);
+      absl::SleepFor(absl::Milliseconds(100));  // chunks that are under way end
+      demo::Slice slice{
+          .phase = phase, .window = {.from = absl::Now(), .to = {}}, .fixed_rate = rows};
+      absl::SleepFor(length);
+      slice.window.to = absl::Now();
+      record_.slices.push_back(slice);
+    }
+
+    demo::Results Finish() {
+      Must(batch_->Stop());
+      if (fixed_ != nullptr) Must(fixed_->Stop());
+      if (pgbench_ == nullptr) return {};
+      absl::SleepFor(absl::Milliseconds(500));
+      Must(pgbench_->Poll());
+      pgbench_->transactions().CopyTo(record_.transactions);
+      Must(pgbench_->Stop());
+      return demo::Evaluate(record_);
+    }
+    const load::ChunkLog& chunks() const { return record_.chunks; }
+
+   private:
+    ControlStage& stage_;
+    const Workload& workload_;
+    load::Pace pace_{0};
+    demo::Record record_;
+    std::unique_ptr<load::Pgbench> pgbench_;
+    std::unique_ptr<load::BatchWorkers> batch_, fixed_;
+  };
+
   static engine::PolicySpec Policy() {
     engine::PolicySpec policy;
     engine::BudgetSpec& budget = policy.budgets.emplace_back();
@@ -289,59 +306,23 @@ class ControlStage {
     monitor_->Start();
   }
 
-  std::unique_ptr<load::BatchWorkers> StartBatch(const Workload& workload, Law law,
-                                                 load::ChunkLog& log) {
+  load::BatchOptions Batch(const Workload& workload) const {
     load::BatchOptions options;
     options.dsn = cluster_->primary().SocketDsn("batch");
     options.table_rows = kScale * load::kAccountsPerScale;
     options.chunk_rows = workload.chunk_rows;
     options.statement = workload.statement;
-    if (law != Law::kGreedy) {
+    return options;
+  }
+  std::unique_ptr<load::BatchWorkers> StartBatch(const Workload& workload, bool greedy,
+                                                 load::ChunkLog& log) {
+    load::BatchOptions options = Batch(workload);
+    if (!greedy) {
       options.ask = [this](int worker, int64_t rows, const std::stop_token& stop) {
         return driver_.Ask(worker, rows, stop);
       };
     }
     return Must(load::BatchWorkers::Start(options, &log));
-  }
-
-  load::BatchOptions FixedBatch(const Workload& workload, load::Pace& pace) const {
-    load::BatchOptions options;
-    options.dsn = cluster_->primary().SocketDsn("batch");
-    options.table_rows = kScale * load::kAccountsPerScale;
-    options.chunk_rows = workload.chunk_rows;
-    if (driver_.advised_rows() > 0) options.chunk_rows = driver_.advised_rows();
-    options.statement = workload.statement;
-    options.ask = pace.Asker();
-    return options;
-  }
-
-  // The foreground's throughput is of the time when there is one.
-  Result RunForeground(const Workload& workload, absl::Time from, absl::Duration length) {
-    Result result;
-    const absl::Time end = from + length;
-    double seconds = 0, count = 0;
-    for (absl::Time at = from; at < end;) {
-      const absl::Duration piece = std::min(workload.period, end - at);
-      if (!workload.builtin.empty()) {
-        load::PgbenchOptions options = foreground_;
-        options.builtin = workload.builtin;
-        options.rate_per_second = workload.pace;
-        options.duration = piece;
-        auto pgbench = Must(load::Pgbench::Start(options));
-        Must(pgbench->WaitForEnd());
-        const load::ForegroundStats stats = pgbench->transactions().Over(
-            {{.from = at + absl::Milliseconds(500), .to = at + piece}});
-        count += static_cast<double>(stats.count);
-        seconds += absl::ToDoubleSeconds(piece - absl::Milliseconds(500));
-        result.p99_ms = std::max(result.p99_ms, absl::ToDoubleMilliseconds(stats.p99));
-        at = absl::Now();
-      }
-      const bool pause = workload.builtin.empty() || workload.period != absl::InfiniteDuration();
-      if (pause && at < end) absl::SleepFor(std::min(workload.period, end - at));
-      if (pause) at = absl::Now();
-    }
-    if (seconds > 0) result.per_second = count / seconds;
-    return result;
   }
 
   SystemClock clock_;

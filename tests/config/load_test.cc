@@ -298,7 +298,7 @@ budgets:
     burst: 2
     default_cost: 0.5
     max_concurrency: 7
-    auto_tuning: {tolerance: 0.1, max_rate: 3, cores: 16}
+    auto_tuning: {tolerance: 0.1, latency_tolerance: 0.3, tail_tolerance: 0.5, weight: 3, max_rate: 3, cores: 16}
   - {name: off for now, rate: auto, mode: DISABLED}
 )");
   const engine::BudgetSpec& plain = config.policy.budgets[0];
@@ -313,7 +313,13 @@ budgets:
   ASSERT_EQ(config.auto_budgets.size(), 2U);
   EXPECT_EQ(config.auto_budgets[0].budget, "a");
   EXPECT_EQ(config.auto_budgets[0].tolerance, 0.05);
+  EXPECT_EQ(config.auto_budgets[0].latency_tolerance, 0.1);
+  EXPECT_EQ(config.auto_budgets[0].tail_tolerance, 0.25);
+  EXPECT_EQ(config.auto_budgets[0].weight, 1);
   EXPECT_EQ(config.auto_budgets[0].max_rate, std::nullopt);
+  EXPECT_EQ(config.auto_budgets[1].latency_tolerance, 0.3);
+  EXPECT_EQ(config.auto_budgets[1].tail_tolerance, 0.5);
+  EXPECT_EQ(config.auto_budgets[1].weight, 3);
   EXPECT_EQ(config.auto_budgets[1].tolerance, 0.1);
   EXPECT_EQ(config.auto_budgets[1].max_rate, 3);
   EXPECT_EQ(config.auto_budgets[1].cores, 16);

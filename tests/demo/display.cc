@@ -55,10 +55,10 @@ std::vector<load::Window> Bars(const Moment& moment) {
 
 std::string Controller(const ServerView& server) {
   if (server.phase.empty()) return absl::StrCat("database ", server.health);
-  const char* what = server.phase == "rest"   ? "nobody asks"
-                     : server.phase == "idle" ? "no foreground to look after"
-                     : server.phase == "off"  ? "measuring the foreground without the backfill"
-                                              : "measuring the foreground with the backfill";
+  const char* what = server.phase == "rest"    ? "nobody asks"
+                     : server.phase == "idle"  ? "no foreground to look after"
+                     : server.phase == "pause" ? "measuring the foreground without the backfill"
+                                               : "measuring the foreground with the backfill";
   std::string line = absl::StrFormat("%.3f busy s/s, %s", server.rate, what);
   if (server.speed < 1 && !server.signal.empty()) {
     absl::StrAppendFormat(&line, "; slowed to %.2f by %s", server.speed, server.signal);

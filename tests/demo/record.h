@@ -34,7 +34,7 @@ struct Slice {
 struct ControllerSample {
   absl::Time at;
   double rate = 0;         // busy seconds a second
-  std::string phase = {};  // "idle", "off", "on"
+  std::string phase = {};  // "idle", "work", "pause"
 };
 
 struct CheckCounts {

@@ -70,25 +70,42 @@ PhaseResult Compare(const Record& record, const Windows& windows) {
   result.foreground = record.transactions.Over(windows);
   result.batch = BatchOver(record.chunks, windows);
   result.tps_ratio = Ratio(result.foreground.per_second * seconds, expected);
-  result.p99_ratio = Ratio(absl::ToDoubleSeconds(result.foreground.p99),
-                           absl::ToDoubleSeconds(record.transactions.Over(neighbours).p99));
+  const load::ForegroundStats near = record.transactions.Over(neighbours);
+  const auto times = [&](absl::Duration load::ForegroundStats::*value) {
+    return Ratio(absl::ToDoubleSeconds(result.foreground.*value),
+                 absl::ToDoubleSeconds(near.*value));
+  };
+  result.mean_ratio = times(&load::ForegroundStats::mean);
+  result.deviation_ratio = times(&load::ForegroundStats::deviation);
+  result.p99_ratio = times(&load::ForegroundStats::p99);
   return result;
 }
 
-// The least squares of harm = slope x rate.
+// How much of what is tolerated of one harm is used up.
+using Harm = double (*)(const PhaseResult&);
+constexpr Harm kHarms[] = {
+    [](const PhaseResult& one) { return (1 - one.tps_ratio) / (1 - kToleratedRatio); },
+    [](const PhaseResult& one) { return (one.mean_ratio - 1) / (kToleratedMean - 1); },
+    [](const PhaseResult& one) { return (one.deviation_ratio - 1) / (kToleratedDeviation - 1); },
+};
+
+// The least squares of harm = slope x rate, of the harm that grows fastest.
 void FitBestFixed(Results& results) {
-  double products = 0;
-  double squares = 0;
+  double slope = 0;
   double highest = 0;
-  for (const PhaseResult& one : results.fixed) {
-    const double rate = one.batch.rows_per_second;
-    products += rate * (1 - one.tps_ratio);
-    squares += rate * rate;
-    highest = std::max(highest, rate);
+  for (const Harm harm : kHarms) {
+    double products = 0;
+    double squares = 0;
+    for (const PhaseResult& one : results.fixed) {
+      const double rate = one.batch.rows_per_second;
+      products += rate * harm(one);
+      squares += rate * rate;
+      highest = std::max(highest, rate);
+    }
+    slope = std::max(slope, Ratio(products, squares));
   }
-  const double slope = Ratio(products, squares);
-  results.best_fixed_is_higher = slope * highest <= 1 - kToleratedRatio;
-  results.best_fixed = results.best_fixed_is_higher ? highest : (1 - kToleratedRatio) / slope;
+  results.best_fixed_is_higher = slope * highest <= 1;
+  results.best_fixed = results.best_fixed_is_higher ? highest : 1 / slope;
 }
 
 }  // namespace

@@ -18,6 +18,8 @@ struct PhaseResult {
   load::ForegroundStats foreground;
   load::BatchStats batch;
   double tps_ratio = 0;
+  double mean_ratio = 0;
+  double deviation_ratio = 0;
   double p99_ratio = 0;
 };
 
@@ -26,14 +28,17 @@ struct Results {
   PhaseResult greedy;
   PhaseResult throttled;
   std::vector<PhaseResult> fixed;  // one for each rate
-  // Rows a second that leave the foreground kToleratedRatio of its throughput, on the straight line
-  // through the rates that were tried: what they cost the foreground one by one is hardly more than
-  // the noise. Never above the highest of them.
+  // Rows a second that leave the foreground kToleratedRatio of its throughput, and its latency
+  // within kToleratedMean and kToleratedDeviation, each on the straight line through the rates that
+  // were tried: what they cost the foreground one by one is hardly more than the noise. Never above
+  // the highest of them.
   double best_fixed = 0;
   bool best_fixed_is_higher = false;  // than the highest that was tried
 };
 
 inline constexpr double kToleratedRatio = 0.95;
+inline constexpr double kToleratedMean = 1.1;
+inline constexpr double kToleratedDeviation = 1.25;
 
 Results Evaluate(const Record& record);
 

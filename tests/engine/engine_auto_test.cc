@@ -125,6 +125,17 @@ TEST(EngineAuto, AdvisesAChunkOfTwentyMillisecondsOnceReportsSayWhatOneTakes) {
   EXPECT_EQ(engine.Check("etl", 1e6, At()).chunk_scale, 1.0 / 16);
 }
 
+TEST(EngineAuto, AdvisesTheChunkThatItsControllerWants) {
+  TestEngine engine(Auto());
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 1000, .chunk_seconds = 0.0075}, At()).ok());
+  const CheckAnswer first = engine.Check("etl", 1000, At());
+  ASSERT_TRUE(engine->Report(first.permit, {.busy_time = absl::Seconds(0.1)}, At()).ok());
+  EXPECT_NEAR(engine.Check("etl", 200, At()).chunk_scale, 0.375, 1e-6);  // 20 ms
+  EXPECT_EQ(engine.Check("etl", 60, At()).chunk_scale, 0);               // 6 ms
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 1000, .chunk_seconds = 0.035}, At()).ok());
+  EXPECT_NEAR(engine.Check("etl", 70, At()).chunk_scale, 5, 1e-5);  // 7 ms
+}
+
 TEST(EngineAuto, ActivityCountsWhatAControllerWantsToKnow) {
   TestEngine engine(Auto(100, 4));
   const CheckAnswer first = engine.Check("etl", 4, At());

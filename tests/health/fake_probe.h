@@ -132,7 +132,7 @@ class FakeProbe final : public Probe {
     return readings;
   }
 
-  absl::StatusOr<WorkCounters> SampleWork() override {
+  absl::StatusOr<WorkCounters> SampleWork(StatementsWish) override {
     server_->changing_.Do([&] { ++server_->work_samples_; });
     if (absl::Status status = server_->Call(); !status.ok()) return status;
     WorkCounters counters;

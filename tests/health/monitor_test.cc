@@ -65,14 +65,14 @@ class RecordingSink : public HealthSink {
 // Wants the next sample after `wait`, and remembers what it was told.
 class RecordingListener : public WorkListener {
  public:
-  absl::Duration OnWork(const absl::StatusOr<WorkCounters>& sample, Now) override {
+  WorkWish OnWork(const absl::StatusOr<WorkCounters>& sample, Now) override {
     absl::Duration wait;
     changing_.Do([&] {
       statuses_.push_back(sample.status());
       wait = wait_;
     });
     if (meanwhile_ != nullptr) std::exchange(meanwhile_, nullptr)();
-    return wait;
+    return {.after = wait};
   }
   // During the first call. Before the monitor starts.
   void Meanwhile(std::function<void()> meanwhile) { meanwhile_ = std::move(meanwhile); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 
 namespace headgate::load {
@@ -66,6 +67,12 @@ ForegroundStats Transactions::Over(absl::Span<const Window> windows) const {
   if (stats.count == 0 || length <= absl::ZeroDuration()) return stats;
   stats.per_second = static_cast<double>(stats.count) / absl::ToDoubleSeconds(length);
   stats.mean = absl::Microseconds(sum_us) / stats.count;
+  double squares = 0;
+  for (const int64_t latency_us : latencies_us) {
+    const double off = static_cast<double>(latency_us) - absl::ToDoubleMicroseconds(stats.mean);
+    squares += off * off;
+  }
+  stats.deviation = absl::Microseconds(std::sqrt(squares / static_cast<double>(stats.count)));
   stats.p99 = Quantile(latencies_us, .99);
   stats.p50 = Quantile(latencies_us, .5);
   return stats;

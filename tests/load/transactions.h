@@ -32,6 +32,7 @@ struct ForegroundStats {
   int64_t count = 0;
   double per_second = 0;
   absl::Duration mean = {};
+  absl::Duration deviation = {};  // standard, of the latencies
   absl::Duration p50 = {};
   absl::Duration p99 = {};
 };
@@ -44,6 +45,10 @@ class Transactions {
 
   // Those that ended in the windows, taken together. The windows must not overlap.
   ForegroundStats Over(absl::Span<const Window> windows) const;
+
+  void CopyTo(Transactions& other) const {
+    for (const Transaction& transaction : all_) other.Add(transaction);
+  }
 
   bool empty() const { return all_.empty(); }
   absl::Time last() const { return absl::FromUnixMicros(all_.back().ended_us); }

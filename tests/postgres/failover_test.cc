@@ -80,9 +80,9 @@ TEST_F(Failover, IsFollowedAndTheOldPrimaryIsRefused) {
   ASSERT_TRUE(first().BecomeStandbyOf(second()).ok());
   ASSERT_TRUE(first().Start().ok());
   ASSERT_TRUE(WaitUntil([&] { return absl::IsFailedPrecondition(of_first.Poll({}).status()); }));
-  status = of_first.SampleWork().status();
+  status = of_first.SampleWork(health::StatementsWish::kNow).status();
   EXPECT_THAT(std::string(status.message()), HasSubstr("is a standby"));
-  EXPECT_TRUE(probe.SampleWork().ok());
+  EXPECT_TRUE(probe.SampleWork(health::StatementsWish::kNow).ok());
 }
 
 }  // namespace

@@ -108,13 +108,13 @@ TEST_F(Fault, AHungServerIsGivenUpInTimeAndItsSessionFreed) {
 
 TEST_F(Fault, AHungServerIsGivenUpInTimeByWorkSamples) {
   PostgresProbe probe = ImpatientProbe("");
-  ASSERT_TRUE(WaitUntil([&] { return probe.SampleWork().ok(); }));
+  ASSERT_TRUE(WaitUntil([&] { return probe.SampleWork(health::StatementsWish::kNow).ok(); }));
   primary().Suspend();
   const double began = SecondsNow();
-  EXPECT_TRUE(absl::IsDeadlineExceeded(probe.SampleWork().status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(probe.SampleWork(health::StatementsWish::kNow).status()));
   EXPECT_LT(SecondsNow() - began, absl::ToDoubleSeconds(kTimeout) + 0.5);
   primary().Resume();
-  EXPECT_TRUE(WaitUntil([&] { return probe.SampleWork().ok(); }));
+  EXPECT_TRUE(WaitUntil([&] { return probe.SampleWork(health::StatementsWish::kNow).ok(); }));
 }
 
 TEST_F(Fault, CancelEndsACallThatHangsAndAllLaterOnes) {
@@ -129,7 +129,7 @@ TEST_F(Fault, CancelEndsACallThatHangsAndAllLaterOnes) {
   EXPECT_TRUE(absl::IsCancelled(status)) << status;
   primary().Resume();
   EXPECT_TRUE(absl::IsCancelled(probe.Poll({}).status()));
-  EXPECT_TRUE(absl::IsCancelled(probe.SampleWork().status()));
+  EXPECT_TRUE(absl::IsCancelled(probe.SampleWork(health::StatementsWish::kNow).status()));
   EXPECT_LT(SecondsNow() - began, 2);  // where the timeout is 5 s
 }
 
@@ -230,7 +230,7 @@ TEST_F(Fault, ARoleThatLosesOrDoesNotInheritPgMonitorIsAnError) {
   RunSql(grant_inherits ? message.substr(message.find("GRANT ")) : "ALTER ROLE watcher INHERIT");
   EXPECT_TRUE(probe.Poll({}).ok());
   RunSql("REVOKE pg_monitor FROM watcher");
-  EXPECT_TRUE(absl::IsFailedPrecondition(probe.SampleWork().status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(probe.SampleWork(health::StatementsWish::kNow).status()));
   RunSql("DROP ROLE watcher");
 }
 

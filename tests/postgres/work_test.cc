@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "tests/postgres/probe_fixture.h"
 
 namespace headgate::postgres {
@@ -17,7 +18,7 @@ class Work : public ProbeTest {
   }
 
   static health::WorkCounters Sample(PostgresProbe& probe) {
-    absl::StatusOr<health::WorkCounters> work = probe.SampleWork();
+    absl::StatusOr<health::WorkCounters> work = probe.SampleWork(health::StatementsWish::kNow);
     EXPECT_TRUE(work.ok()) << work.status();
     return work.ok() ? *work : health::WorkCounters();
   }
@@ -73,36 +74,49 @@ TEST_F(Work, SessionsAreToldApartByApplicationNameWithAnyRest) {
     ASSERT_TRUE(session->Start("SELECT pg_sleep(60)").ok());
   }
   EXPECT_TRUE(CountsBecome(probe, 2, 2));
-  EXPECT_FALSE(Sample(probe).statements.has_value());
+  const health::WorkCounters work = Sample(probe);
+  EXPECT_FALSE(work.statements.has_value());
+  EXPECT_THAT(work.statements_missing, testing::HasSubstr("name roles"));
   RunSql("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = 'app'");
 }
 
 TEST_F(Work, StatementsAreThoseOfOtherRolesThanTheBatchs) {
   PostgresProbe probe = ProbeFor({.roles = {"etl"}, .application_names = {}});
-  const health::WorkCounters::Statements before = SampleStatements(probe);
   SqlSession app = Open("app"), etl = Open("etl");
+  Run(app, "SELECT pg_sleep(0.01)");
+  const health::WorkCounters::Statements before = SampleStatements(probe);
   for (int i = 0; i < 10; ++i) Run(app, "SELECT pg_sleep(0.01)");
   for (int i = 0; i < 20; ++i) Run(etl, "SELECT pg_sleep(0.01)");
   const health::WorkCounters::Statements after = SampleStatements(probe);
   EXPECT_EQ(after.calls - before.calls, 10);
   EXPECT_GE(after.busy_seconds - before.busy_seconds, 0.1);
+  // They run often, so their times count: the mean and the variance of these ten.
+  ASSERT_EQ(after.timed_calls - before.timed_calls, 10);
+  const double mean = (after.timed_seconds - before.timed_seconds) / 10;
+  EXPECT_GE(mean, 0.01);
+  EXPECT_GE((after.timed_squares - before.timed_squares) / 10, mean * mean * 0.999);
   EXPECT_EQ(after.generation, before.generation);
 }
 
 TEST_F(Work, ResetStatisticsAreAnotherGeneration) {
   PostgresProbe probe = ProbeFor({.roles = {"etl"}, .application_names = {}});
   SqlSession app = Open("app");
-  for (int i = 0; i < 10; ++i) Run(app, "SELECT 1");
-  const health::WorkCounters::Statements before = SampleStatements(probe);
+  const auto after_ten = [&] {
+    for (int i = 0; i < 10; ++i) Run(app, "SELECT 1");
+    return SampleStatements(probe);
+  };
+  (void)after_ten();
+  const health::WorkCounters::Statements before = after_ten();
   RunSql("SELECT pg_stat_statements_reset()");
-  const health::WorkCounters::Statements after = SampleStatements(probe);
+  (void)after_ten();
+  const health::WorkCounters::Statements after = after_ten();
   EXPECT_NE(after.generation, before.generation);
+  EXPECT_EQ(after_ten().generation, after.generation);
   // Of one role alone, which the extension does not note.
-  for (int i = 0; i < 10; ++i) Run(app, "SELECT 1");
-  const health::WorkCounters::Statements again = SampleStatements(probe);
-  EXPECT_EQ(again.generation, after.generation);
   RunSql("SELECT pg_stat_statements_reset('app'::regrole)");
-  EXPECT_NE(SampleStatements(probe).generation, again.generation);
+  const health::WorkCounters::Statements again = SampleStatements(probe);
+  EXPECT_NE(again.generation, after.generation);
+  EXPECT_LE(again.calls - after.calls, 10);
 }
 
 TEST_F(Work, WithoutTheExtensionThereAreNoStatements) {
@@ -114,7 +128,25 @@ TEST_F(Work, WithoutTheExtensionThereAreNoStatements) {
     const health::WorkCounters work = Sample(probe);
     EXPECT_GT(work.next_xid, 0);
     EXPECT_FALSE(work.statements.has_value());
+    EXPECT_THAT(work.statements_missing, testing::HasSubstr("not installed"));
   }
+}
+
+TEST_F(Work, StatementsThatAreDroppedAreSaidToBeMissingAndFoundAgain) {
+  RunSql("CREATE SCHEMA IF NOT EXISTS public");
+  PostgresProbe probe = ProbeFor({.roles = {"etl"}, .application_names = {}});
+  (void)SampleStatements(probe);
+  RunSql("DROP EXTENSION pg_stat_statements");
+  health::WorkCounters work;
+  EXPECT_TRUE(WaitUntil([&] {
+    work = Sample(probe);
+    return !work.statements_missing.empty();
+  }));
+  EXPECT_GT(work.next_xid, 0);
+  EXPECT_FALSE(work.statements.has_value());
+  RunSql("CREATE EXTENSION pg_stat_statements");
+  PostgresProbe fresh = ProbeFor({.roles = {"etl"}, .application_names = {}});
+  (void)SampleStatements(fresh);
 }
 
 TEST_F(Work, OfARoleThatOthersUseTooHasNoStatements) {
@@ -130,7 +162,7 @@ TEST_F(Work, OfARoleThatOthersUseTooHasNoStatements) {
 TEST_F(Work, OfAStandbyIsRefused) {
   PostgresProbeOptions options = On(standby());
   PostgresProbe probe = MakeProbe(options);
-  EXPECT_TRUE(absl::IsFailedPrecondition(probe.SampleWork().status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(probe.SampleWork(health::StatementsWish::kNow).status()));
 }
 
 }  // namespace

@@ -52,10 +52,17 @@ health::TargetSnapshot Snapshot(InProcessServer& server) {
                                  .sampled_at_ns = now_ns - 1'000'000'000},
                       .signal = "lag"}};
   target.controllers = {{.budget = "auto",
-                         .phase = "on",
+                         .phase = "work",
                          .rate = 0.7,
                          .foreground_alone = 100,
-                         .foreground_with_batch = 97}};
+                         .foreground_with_batch = 97,
+                         .effects = {{.kind = "latency",
+                                      .effect = 0.08,
+                                      .uncertainty = 0.02,
+                                      .tolerance = 0.1,
+                                      .known = true,
+                                      .binds = true}},
+                         .explanation = "latency binds"}};
   return target;
 }
 
@@ -117,7 +124,16 @@ TEST(GetStatus, ShowsWhatIsMeasured) {
   EXPECT_EQ(target.profiles(0).state(), v1::HEALTH_STATE_HEALTHY);
   EXPECT_EQ(target.profiles(0).signal(), "lag");
   EXPECT_EQ(target.profiles(0).sample_age().seconds(), 1);
-  EXPECT_EQ(target.controllers(0).phase(), "on");
+  EXPECT_EQ(target.controllers(0).phase(), "work");
+  ASSERT_EQ(target.controllers(0).effects_size(), 1);
+  const v1::ForegroundEffect& effect = target.controllers(0).effects(0);
+  EXPECT_EQ(effect.kind(), "latency");
+  EXPECT_EQ(effect.effect(), 0.08);
+  EXPECT_EQ(effect.uncertainty(), 0.02);
+  EXPECT_EQ(effect.tolerance(), 0.1);
+  EXPECT_TRUE(effect.known());
+  EXPECT_TRUE(effect.binds());
+  EXPECT_EQ(target.controllers(0).explanation(), "latency binds");
   EXPECT_EQ(target.controllers(0).foreground_with_batch(), 97);
 }
 

@@ -11,13 +11,15 @@ namespace {
 constexpr double kMoment = 0.05;        // s
 constexpr double kWobbleSeconds = 2;    // memory of the machine's speed
 constexpr double kNeighboursStay = 15;  // s on average
-constexpr int kFirstWorker = 1 << 20;   // jobs of workers, above those of clients
+constexpr double kTideSeconds = 60;     // memory of the machine's drift
+constexpr int kFirstAnalyst = 1 << 19;  // jobs of analysts, above those of clients
+constexpr int kFirstWorker = 1 << 20;   // jobs of workers, above those
 constexpr double kLongestWait = 1;      // s until a worker asks again, whatever it was told
 
 }  // namespace
 
 ModelDatabase::ModelDatabase(const ModelSpec& spec, BatchGate& gate, uint64_t seed)
-    : spec_(spec), gate_(gate), dice_(seed), cores_(spec.cores) {
+    : spec_(spec), gate_(gate), dice_(seed), machine_dice_(~seed), cores_(spec.cores) {
   const ForegroundModel& foreground = spec_.foreground;
   clients_.resize(static_cast<size_t>(foreground.clients));
   if (foreground.pace > 0) {
@@ -25,6 +27,8 @@ ModelDatabase::ModelDatabase(const ModelSpec& spec, BatchGate& gate, uint64_t se
   } else {
     for (int i = 0; i < foreground.clients; ++i) Schedule(foreground.from, What::kNext, i);
   }
+  asked_at_.resize(static_cast<size_t>(foreground.analysts));
+  for (int i = 0; i < foreground.analysts; ++i) Schedule(foreground.from, What::kAnalyst, i);
   const int workers = spec_.batch.workers + spec_.batch.unasked;
   workers_.resize(static_cast<size_t>(workers));
   for (size_t i = 0; i < workers_.size(); ++i) {
@@ -34,11 +38,11 @@ ModelDatabase::ModelDatabase(const ModelSpec& spec, BatchGate& gate, uint64_t se
   Schedule(0, What::kMoment, 0);
 }
 
-double ModelDatabase::Uniform() { return static_cast<double>(dice_() >> 11) * 0x1p-53; }
+double ModelDatabase::Uniform(Dice& dice) { return static_cast<double>(dice() >> 11) * 0x1p-53; }
 double ModelDatabase::Exponential(double mean) { return -mean * std::log(1 - Uniform()); }
-double ModelDatabase::Normal() {
-  const double radius = std::sqrt(Exponential(2));
-  return radius * std::cos(2 * std::numbers::pi * Uniform());
+double ModelDatabase::Normal(Dice& dice) {
+  const double radius = std::sqrt(-2 * std::log(1 - Uniform(dice)));
+  return radius * std::cos(2 * std::numbers::pi * Uniform(dice));
 }
 
 void ModelDatabase::Schedule(double at, What what, int who) {
@@ -54,7 +58,11 @@ void ModelDatabase::RunUntil(double time) {
     cores_.Advance(now_);
     if (job_ends <= events_.top().at) {
       const int job = cores_.TakeDone();
-      job >= kFirstWorker ? EndChunk(job - kFirstWorker) : EndCpu(job);
+      if (job >= kFirstWorker) {
+        EndCpuOfChunk(job - kFirstWorker);
+      } else {
+        job >= kFirstAnalyst ? Answer(job - kFirstAnalyst) : EndCpu(job);
+      }
       continue;
     }
     const Event event = events_.top();
@@ -73,6 +81,10 @@ void ModelDatabase::Handle(const Event& event) {
       return Begin(event.who, now_);
     case What::kCommitted:
       return End(event.who);
+    case What::kFlushed:
+      return Flushed();
+    case What::kAnalyst:
+      return Ask(event.who);
     case What::kWorker:
       return Wake(event.who);
     case What::kMoment:
@@ -82,9 +94,14 @@ void ModelDatabase::Handle(const Event& event) {
 
 void ModelDatabase::Moment() {
   const double keep = std::exp(-kMoment / kWobbleSeconds);
-  mood_ = mood_ * keep + spec_.wobble * std::sqrt(1 - keep * keep) * Normal();
-  if (Uniform() < kMoment / kNeighboursStay) neighbours_ = !neighbours_;
-  cores_.SetSpeed(std::exp(mood_ + spec_.flicker * Normal()) *
+  mood_ = mood_ * keep + spec_.wobble * std::sqrt(1 - keep * keep) * Normal(machine_dice_);
+  if (Uniform(machine_dice_) < kMoment / kNeighboursStay) neighbours_ = !neighbours_;
+  const double keep_tide = std::exp(-kMoment / kTideSeconds);
+  if (spec_.drift > 0) {
+    tide_ = tide_ * keep_tide +
+            spec_.drift * std::sqrt(1 - keep_tide * keep_tide) * Normal(machine_dice_);
+  }
+  cores_.SetSpeed(std::exp(mood_ + tide_ + spec_.flicker * Normal(machine_dice_)) *
                   (neighbours_ ? spec_.neighbours : 1));
   to_be_written_ = std::max(0.0, to_be_written_ - kMoment);
   if (Present()) tally_.present += kMoment;
@@ -139,11 +156,54 @@ void ModelDatabase::EndCpu(int who) {
 }
 
 void ModelDatabase::Commit(int who) {
-  busy_ += now_ - clients_[static_cast<size_t>(who)].began_at;
-  calls_ += spec_.foreground.statements;
+  // One of the statements takes half of the time.
+  const double busy = now_ - clients_[static_cast<size_t>(who)].began_at;
+  const double statements = spec_.foreground.statements;
+  const double rest = statements > 1 ? busy * busy / 4 / (statements - 1) : 0;
+  Count(statements, busy, statements > 1 ? busy * busy / 4 + rest : busy * busy);
   if (spec_.foreground.commit <= 0) return End(who);
+  if (spec_.log.flush > 0) return Write(who, 0);
   const double drag = spec_.batch.on_commit.Of(at_work_) + spec_.batch.leaves * to_be_written_;
   Schedule(now_ + Exponential(spec_.foreground.commit) * drag, What::kCommitted, who);
+}
+
+void ModelDatabase::Count(double calls, double busy, double squares) {
+  counted_.calls += calls;
+  counted_.busy_seconds += busy;
+  counted_.timed_calls += calls;
+  counted_.timed_seconds += busy;
+  counted_.timed_squares += squares;
+}
+
+void ModelDatabase::Write(int job, double seconds) {
+  to_flush_.push_back(job);
+  to_write_ += seconds;
+  if (flushing_.empty()) Flush();
+}
+
+void ModelDatabase::Flush() {
+  flushing_ = std::exchange(to_flush_, {});
+  const double seconds = spec_.log.flush * (0.5 + Exponential(0.5)) + std::exchange(to_write_, 0);
+  Schedule(now_ + seconds, What::kFlushed, 0);
+}
+
+void ModelDatabase::Flushed() {
+  for (const int job : std::exchange(flushing_, {})) {
+    job >= kFirstWorker ? EndChunk(job - kFirstWorker) : End(job);
+  }
+  if (flushing_.empty() && !to_flush_.empty()) Flush();
+}
+
+void ModelDatabase::Ask(int analyst) {
+  asked_at_[static_cast<size_t>(analyst)] = now_;
+  cores_.Start(kFirstAnalyst + analyst, Exponential(spec_.foreground.query));
+}
+
+// So seldom that statistics of times leave it out.
+void ModelDatabase::Answer(int analyst) {
+  counted_.calls += 1;
+  counted_.busy_seconds += now_ - asked_at_[static_cast<size_t>(analyst)];
+  Schedule(now_ + Exponential(spec_.foreground.thought), What::kAnalyst, analyst);
 }
 
 void ModelDatabase::End(int who) {
@@ -184,6 +244,11 @@ void ModelDatabase::BeginChunk(int who) {
   cores_.Start(kFirstWorker + who, worker.work);
 }
 
+void ModelDatabase::EndCpuOfChunk(int who) {
+  if (spec_.log.flush <= 0 || spec_.batch.log_share <= 0) return EndChunk(who);
+  Write(kFirstWorker + who, workers_[static_cast<size_t>(who)].work * spec_.batch.log_share);
+}
+
 void ModelDatabase::EndChunk(int who) {
   Worker& worker = workers_[static_cast<size_t>(who)];
   const double busy = now_ - worker.began_at;
@@ -192,8 +257,7 @@ void ModelDatabase::EndChunk(int who) {
   next_id_ += static_cast<int64_t>(spec_.batch.transactions_each);
   to_be_written_ += busy;
   if (!spec_.told_apart) {
-    calls_ += 1;
-    busy_ += busy;
+    Count(1, busy, busy * busy);
   }
   for (const int client : std::exchange(worker.waiting, {})) Commit(client);
   if (!worker.asks) return Schedule(now_ + Exponential(busy), What::kWorker, who);
@@ -211,15 +275,12 @@ health::WorkCounters ModelDatabase::Counters() const {
   for (const Client& client : clients_) counters.foreground_active += client.active ? 1 : 0;
   (spec_.told_apart ? counters.batch_active : counters.foreground_active) += at_work_;
   if (spec_.statements) {
-    counters.statements = {.calls = calls_, .busy_seconds = busy_, .generation = generation_};
+    counters.statements = counted_;
   }
   return counters;
 }
 
-void ModelDatabase::ResetStatements() {
-  calls_ = busy_ = 0;
-  ++generation_;
-}
+void ModelDatabase::ResetStatements() { counted_ = {.generation = counted_.generation + 1}; }
 
 Tally ModelDatabase::TakeTally() {
   tally_.seconds = now_ - std::exchange(tally_from_, now_);

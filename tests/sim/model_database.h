@@ -69,7 +69,7 @@ class ModelDatabase {
   Tally TakeTally();
 
  private:
-  enum class What : uint8_t { kArrival, kNext, kCommitted, kWorker, kMoment };
+  enum class What : uint8_t { kArrival, kNext, kCommitted, kFlushed, kAnalyst, kWorker, kMoment };
   struct Event {
     double at = 0;
     uint64_t order = 0;
@@ -102,35 +102,50 @@ class ModelDatabase {
   void Begin(int client, double arrived_at);
   void EndCpu(int client);
   void Commit(int client);
+  // Joins the next flush of the log, which takes that much longer.
+  void Write(int job, double seconds);
+  void Flush();
+  void Flushed();
+  void Ask(int analyst);
+  void Answer(int analyst);
+  void Count(double calls, double busy, double squares);
   void End(int client);
   int LockedBy();  // a worker; -1: none
 
   void Wake(int worker);
   void BeginChunk(int worker);
+  void EndCpuOfChunk(int worker);
   void EndChunk(int worker);
 
-  double Uniform();
+  using Dice = std::mt19937_64;
+  static double Uniform(Dice& dice);
+  static double Normal(Dice& dice);
+  double Uniform() { return Uniform(dice_); }
+  double Normal() { return Normal(dice_); }
   double Exponential(double mean);
-  double Normal();
 
   const ModelSpec spec_;
   BatchGate& gate_;
-  std::mt19937_64 dice_;
+  Dice dice_;
+  Dice machine_dice_;  // of their own, so that two laws see the same machine
   Processors cores_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   uint64_t events_made_ = 0;
   double now_ = 0;
   double mood_ = 0;  // logarithm of the machine's speed, without flicker
+  double tide_ = 0;  // the same, of its drift
   bool neighbours_ = false;
-  double to_be_written_ = 0;  // busy seconds
-  int at_work_ = 0;           // chunks
+  std::vector<int> flushing_ = {}, to_flush_ = {};  // jobs
+  double to_write_ = 0;                             // s
+  std::vector<double> asked_at_;                    // of analysts
+  double to_be_written_ = 0;                        // busy seconds
+  int at_work_ = 0;                                 // chunks
   std::vector<Client> clients_;
   std::vector<Worker> workers_;
   std::deque<double> queue_;  // arrivals that no client was free for
 
   int64_t next_id_ = 1000;
-  double calls_ = 0, busy_ = 0;
-  int64_t generation_ = 1;
+  health::WorkCounters::Statements counted_ = {.generation = 1};
   Tally tally_;
   double tally_from_ = 0;
 };

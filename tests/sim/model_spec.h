@@ -16,6 +16,9 @@ struct ForegroundModel {
   double present = 0, absent = 0;  // in turn; 0: always there
   double from = 0;                 // when it comes first
   double swing = 0, period = 1;    // how its need of a core rises and falls, and in how long
+  // Sessions beside it that run long queries one after another, of the same role.
+  int analysts = 0;
+  double query = 0.5, thought = 2;  // of a core; between two queries
 };
 
 // How many times as long something takes with so many chunks at work.
@@ -35,6 +38,15 @@ struct BatchModel {
   // A busy second leaves as much to be written later, which slows commits by this share of them.
   double leaves = 0;
   int unasked = 0;  // more workers, that never ask
+  // Where there is a log: what a chunk has written to it when it ends, as a share of its need of a
+  // core.
+  double log_share = 0.1;
+};
+
+// The write-ahead log. It is flushed for all who wait at once; who comes meanwhile waits for the
+// next time. So commits wait longer the more there is to be written, as in any queue.
+struct LogModel {
+  double flush = 0;  // s that one takes; 0: there is none, and a commit waits by itself
 };
 
 struct ModelSpec {
@@ -42,8 +54,11 @@ struct ModelSpec {
   double wobble = 0.05;    // of the machine's speed from one moment to the next: over 2 s,
   double flicker = 0.15;   // and over a twentieth of a second
   double neighbours = 1;   // speed while others use the machine, 15 s in 30 on average
+  double drift = 0;        // of the machine's speed over minutes
   bool statements = true;  // pg_stat_statements is loaded
   bool told_apart = true;  // sessions of batch work are known as such
+  int entries = 50;        // in the view of pg_stat_statements, each of which has to be read
+  LogModel log = {};
   ForegroundModel foreground = {};
   BatchModel batch = {};
 };

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <optional>
 
+#include "tests/sim/pulse_law.h"
+
 namespace headgate::sim {
 namespace {
 
-using health::ControlSample;
+using control::ControlSample;
 
 constexpr double kLeastRate = 0.02;
 
@@ -175,8 +177,27 @@ class PairedProbing final : public ReferenceLaw {
   Window off_, on_;
 };
 
+class Pulses final : public ReferenceLaw {
+ public:
+  Pulses(double cores, uint64_t seed)
+      : law_({.cores = cores, .max_rate = 2 * cores, .seed = seed}) {}
+  Verdict Look(const ControlSample& sample) override {
+    const pulses::PulseSetting setting = law_.Step(sample);
+    return {.rate = setting.drain,
+            .shut = setting.shut,
+            .next = absl::ToDoubleSeconds(setting.next),
+            .found = setting.rate};
+  }
+
+ private:
+  pulses::PulseLaw law_;
+};
+
 }  // namespace
 
+std::unique_ptr<ReferenceLaw> MakePulses(double cores, uint64_t seed) {
+  return std::make_unique<Pulses>(cores, seed);
+}
 std::unique_ptr<ReferenceLaw> MakeFixedRate(double rate) {
   return std::make_unique<FixedRate>(rate);
 }

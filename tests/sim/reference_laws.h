@@ -8,9 +8,10 @@
 
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
-#include "server/health/flow_meter.h"
+#include "server/control/flow_meter.h"
 
 namespace headgate::sim {
 
@@ -22,8 +23,9 @@ class ReferenceLaw {
     double rate = 0;  // busy seconds a second
     bool shut = false;
     double next = 0.25;  // s until the next sample
+    double found = -1;   // the rate over time, where `rate` is that of the moment
   };
-  virtual Verdict Look(const health::ControlSample& sample) = 0;
+  virtual Verdict Look(const control::ControlSample& sample) = 0;
 };
 
 // The same rate at all times.
@@ -39,5 +41,9 @@ std::unique_ptr<ReferenceLaw> MakeAimd();
 // Alternating windows with and without batch work, whose sums decay, and a rate that moves by the
 // harm that they show: the best of the laws that were tried by hand.
 std::unique_ptr<ReferenceLaw> MakePairedProbing(double cores);
+
+// Dense pulses of batch work with pauses between them (pulse_law.h): the law that was in force
+// before.
+std::unique_ptr<ReferenceLaw> MakePulses(double cores, uint64_t seed);
 
 }  // namespace headgate::sim

@@ -28,6 +28,7 @@ enum class Law : uint8_t {
   kHardGate,
   kAimd,
   kPairedProbing,
+  kPulses,  // the law that was in force before
   kController,
 };
 
@@ -46,7 +47,7 @@ struct Scenario {
 
 struct Outcome {
   double foreground = 0;  // transactions a second, while there is one
-  double mean_ms = 0, p99_ms = 0;
+  double mean_ms = 0, deviation_ms = 0, p99_ms = 0;
   double work = 0;  // of the batch, seconds of a core a second
   double busy = 0;  // of the batch, busy seconds a second
   // The rate that was found, ten times a second, warm-up included.
@@ -55,7 +56,9 @@ struct Outcome {
 
 Outcome Simulate(const Scenario& scenario);
 
-// The best fixed rate: what does most work and leaves the foreground 0.95 of `alone`.
-Outcome FindOracle(Scenario scenario, double alone);
+// What the best fixed rate does, in seconds of a core a second: the one that leaves the foreground
+// 0.95 of what it does alone, with a mean latency up to 1.1 and a deviation up to 1.25 times as
+// large.
+double OracleWork(Scenario scenario, int seeds);
 
 }  // namespace headgate::sim

@@ -61,4 +61,85 @@ inline ModelSpec ComesAndGoes() {
   return model;
 }
 
+// From here on latency follows load: commits queue for a log, and chunks of 8 ms go between.
+
+// Eight clients, each as fast as it can.
+inline ModelSpec ClosedLoop() {
+  ModelSpec model;
+  model.log.flush = 4e-4;
+  model.batch.cpu = 0.006;
+  return model;
+}
+
+// As many as come, a thousand a second.
+inline ModelSpec OpenLoop() {
+  ModelSpec model = ClosedLoop();
+  model.foreground.clients = 40;
+  model.foreground.pace = 1000;
+  return model;
+}
+
+inline ModelSpec ReadOnly() {
+  ModelSpec model = ClosedLoop();
+  model.foreground.commit = 0;
+  model.foreground.cpu = 1e-4;
+  model.foreground.outside = 1e-4;
+  model.foreground.statements = 1;
+  return model;
+}
+
+inline ModelSpec OneClient() {
+  ModelSpec model = ClosedLoop();
+  model.foreground.clients = 1;
+  return model;
+}
+
+// Its need of a core rises and falls by half.
+inline ModelSpec Periodic(double seconds) {
+  ModelSpec model = ClosedLoop();
+  model.foreground.swing = 0.5;
+  model.foreground.period = seconds;
+  return model;
+}
+
+// Two sessions of the same role run queries of half a second.
+inline ModelSpec Analytics() {
+  ModelSpec model = ClosedLoop();
+  model.foreground.analysts = 2;
+  return model;
+}
+
+// Batch work beside it that does not ask, and is not told apart either.
+inline ModelSpec UnaskedNeighbour() {
+  ModelSpec model = ClosedLoop();
+  model.batch.unasked = 1;
+  return model;
+}
+
+// Another server on the machine takes half of it by turns.
+inline ModelSpec NoisyMachine() {
+  ModelSpec model = ClosedLoop();
+  model.neighbours = 0.5;
+  return model;
+}
+
+inline ModelSpec LongChunks() {
+  ModelSpec model = ClosedLoop();
+  model.batch.cpu = 3;
+  model.batch.log_share = 0.005;
+  return model;
+}
+
+inline ModelSpec DriftingMachine() {
+  ModelSpec model = ClosedLoop();
+  model.drift = 0.2;
+  return model;
+}
+
+inline ModelSpec ManyStatements() {
+  ModelSpec model = ClosedLoop();
+  model.entries = 5000;
+  return model;
+}
+
 }  // namespace headgate::sim

@@ -121,6 +121,11 @@ std::string ExplanationText(const v1::ExplainResponse& explanation, Colours colo
   } else {
     absl::StrAppend(&text, "\n", Buckets(explanation).Text(colours));
   }
+  for (const v1::BucketState& bucket : explanation.buckets()) {
+    if (bucket.found().empty()) continue;
+    absl::StrAppend(&text, "the rate of budget ", Escaped(bucket.budget()),
+                    " is found: ", Escaped(bucket.found()), "\n");
+  }
   const Table lines = Lines(explanation);
   if (!lines.empty()) absl::StrAppend(&text, "\n", lines.Text(colours));
   if (!explanation.to_be_allowed().empty()) absl::StrAppend(&text, "\nto be allowed:\n");

@@ -1,6 +1,9 @@
 #include "client/cli/output/server_text.h"
 
+#include <string_view>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/terminal_text.h"
@@ -69,14 +72,36 @@ Table Profiles(const v1::TargetStatus& target) {
   return table;
 }
 
+namespace {
+
+// "-2.1 +-0.6 %": what batch work does to the foreground in one respect. What binds stands out.
+Cell EffectOn(std::string_view kind, const v1::ControllerStatus& controller) {
+  for (const v1::ForegroundEffect& effect : controller.effects()) {
+    if (effect.kind() != kind) continue;
+    if (!effect.known()) return {"?", Paint::kDim};
+    return {absl::StrFormat("%s%.1f +-%.1f %%", kind == "throughput" ? "-" : "+",
+                            100 * effect.effect(), 100 * effect.uncertainty()),
+            effect.binds() ? Paint::kWarn : Paint::kPlain};
+  }
+  return {""};
+}
+
+}  // namespace
+
 Table Controllers(const v1::TargetStatus& target) {
-  Table table(Titles("AUTO BUDGET,MEASURING,>RATE FOUND/s,>FOREGROUND/s ALONE,>WITH BATCH"));
+  Table table(
+      Titles("AUTO BUDGET,PHASE,>RATE FOUND/s,>FOREGROUND/s ALONE,>WITH BATCH,>THROUGHPUT,>LATENCY,"
+             ">TAIL,BECAUSE"));
   for (const v1::ControllerStatus& controller : target.controllers()) {
     table.Add({{controller.budget()},
                {controller.phase()},
                {Amount(controller.rate(), v1::BUDGET_UNIT_BUSY_TIME)},
                {ShortNumber(controller.foreground_alone())},
-               {ShortNumber(controller.foreground_with_batch())}});
+               {ShortNumber(controller.foreground_with_batch())},
+               EffectOn("throughput", controller),
+               EffectOn("latency", controller),
+               EffectOn("tail", controller),
+               {controller.explanation()}});
   }
   return table;
 }

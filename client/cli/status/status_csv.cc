@@ -231,7 +231,8 @@ void AddDerived(const v1::TargetStatus& target, Table& table) {
          .target = target.name(),
          .name = controller.budget(),
          .state = controller.phase(),
-         .value = ExactNumber(controller.rate())},
+         .value = ExactNumber(controller.rate()),
+         .detail = controller.explanation()},
         table);
   }
 }

@@ -14,6 +14,7 @@ namespace {
 using engine::OneBudget;
 using engine::RateBudget;
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
@@ -51,10 +52,17 @@ std::vector<health::TargetSnapshot> OneTarget() {
   profile.signal = "active_sessions";
   target.profiles = {profile};
   target.controllers = {{.budget = "busy",
-                         .phase = "off",
+                         .phase = "pause",
                          .rate = 1.5,
                          .foreground_alone = 900,
-                         .foreground_with_batch = 880}};
+                         .foreground_with_batch = 880,
+                         .effects = {{.kind = "latency",
+                                      .effect = 0.08,
+                                      .uncertainty = 0.02,
+                                      .tolerance = 0.1,
+                                      .known = true,
+                                      .binds = true}},
+                         .explanation = "latency binds"}};
   return {target};
 }
 
@@ -93,7 +101,7 @@ TEST_F(StatusCommand, ShowsConfigurationTargetsAndHealth) {
             HasSubstr("  active_sessions                          12.5  300ms ago\n"),
             HasSubstr("unknown  never      permission denied, ask for pg_monitor\n"),
             HasSubstr("  careful  HEALTHY   0.25      0.75  300ms ago  active_sessions\n"),
-            HasSubstr("  busy         off               1.5 s                 900         880\n")));
+            ContainsRegex("  busy  +pause +1.5 s +900 +880 .*\\+8.0 \\+-2.0 %.*latency binds\n")));
 }
 
 TEST_F(StatusCommand, EscapesWhatComesFromServers) {

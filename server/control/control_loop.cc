@@ -1,0 +1,159 @@
+#include "server/control/control_loop.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "server/control/control_words.h"
+#include "server/control/rate_shares.h"
+
+namespace headgate::control {
+namespace {
+
+constexpr int64_t kLatelyNs = 5'000'000'000;
+constexpr double kMaxDrain = 1024;  // that the engine takes
+constexpr double kUsedFor = 3;      // s over which what is used is smoothed
+constexpr int64_t kJudgedAfterNs = 5'000'000'000;
+
+}  // namespace
+
+health::WorkWish ControlLoop::OnWork(const absl::StatusOr<health::WorkCounters>& sample, Now now) {
+  MutexLock lock(&mutex_);
+  if (spec_.budgets.empty()) return {.after = absl::InfiniteDuration()};
+  now_ns_ = now.monotonic_ns;
+  setting_ =
+      sample.ok() ? controller_.Step(Read(*sample, now)) : controller_.Miss(now.monotonic_ns);
+  asked_budgets_.resize(spec_.budgets.size());
+  if (sample.ok()) {
+    missing_ = sample->statements_missing;
+    note_ = sample->statements_note;
+  }
+  Divide();
+  next_ns_ = now.monotonic_ns + absl::ToInt64Nanoseconds(setting_.next);
+  Apply(now);
+  return {.after = setting_.next, .statements = setting_.statements};
+}
+
+ControlSample ControlLoop::Read(const health::WorkCounters& work, Now now) {
+  ControlSample sample;
+  sample.work = work;
+  asked_budgets_.resize(spec_.budgets.size());
+  for (size_t i = 0; i < spec_.budgets.size(); ++i) {
+    const absl::StatusOr<engine::AutoActivity> activity =
+        engine_.ReadAutoActivity(spec_.target, spec_.budgets[i].budget, now);
+    if (!activity.ok()) continue;  // a reload has just taken it away
+    sample.checks += activity->checks;
+    sample.transactions += activity->reports;
+    sample.busy_seconds += activity->reported_cost;
+    sample.outstanding += activity->outstanding;
+    Note(i, *activity, now);
+  }
+  read_at_ns_ = now.monotonic_ns;
+  return sample;
+}
+
+void ControlLoop::Note(size_t place, const engine::AutoActivity& activity, Now now) {
+  AskedBudget& asked = asked_budgets_[place];
+  const double seconds = static_cast<double>(now.monotonic_ns - read_at_ns_) / 1e9;
+  if (read_at_ns_ != 0 && seconds > 0) {
+    const double newest = (activity.reported_cost - asked.busy_seconds) / seconds;
+    asked.used += (1 - std::exp(-seconds / kUsedFor)) * (newest - asked.used);
+  }
+  asked.busy_seconds = activity.reported_cost;
+  if (activity.checks > asked.checks) {
+    if (now.monotonic_ns - asked.asked_at_ns > kLatelyNs) asked.asked_since_ns = now.monotonic_ns;
+    asked.asked_at_ns = now.monotonic_ns;
+  }
+  asked.checks = activity.checks;
+}
+
+bool ControlLoop::Asked(size_t place) const {
+  if (place >= asked_budgets_.size() || asked_budgets_[place].asked_at_ns == 0) return false;
+  return now_ns_ - asked_budgets_[place].asked_at_ns < kLatelyNs;
+}
+
+// What one uses is known when it has asked for a while.
+void ControlLoop::Divide() {
+  std::vector<ShareClaim> claims(spec_.budgets.size());
+  for (size_t i = 0; i < claims.size(); ++i) {
+    const AskedBudget& asked = asked_budgets_[i];
+    const bool is_judged = now_ns_ - asked.asked_since_ns > kJudgedAfterNs;
+    claims[i] = {.weight = spec_.budgets[i].weight,
+                 .asks = Asked(i),
+                 .had = asked.share,
+                 .used = is_judged && setting_.rate > 0
+                             ? asked.used / (setting_.rate * SpeedOf(spec_.budgets[i].profile))
+                             : 1};
+  }
+  const std::vector<double> shares = DivideByWeight(claims);
+  for (size_t i = 0; i < claims.size(); ++i) asked_budgets_[i].share = shares[i];
+}
+
+double ControlLoop::ShareOf(size_t place) const {
+  return place < asked_budgets_.size() ? asked_budgets_[place].share : 1;
+}
+
+double ControlLoop::SpeedOf(std::string_view profile) const {
+  for (const HealthSpeed& speed : speeds_) {
+    if (speed.profile == profile) return speed.speed;
+  }
+  return 1;
+}
+
+void ControlLoop::Apply(Now now) {
+  for (size_t i = 0; i < spec_.budgets.size(); ++i) {
+    const ControlledBudget& budget = spec_.budgets[i];
+    (void)engine_.SetAutoRate(
+        spec_.target, budget.budget,
+        {.rate = std::min(kMaxDrain, setting_.drain * ShareOf(i)) * SpeedOf(budget.profile),
+         .shut = setting_.shut,
+         .next_change_at_ns = next_ns_,
+         .chunk_seconds = setting_.chunk},
+        now);
+  }
+}
+
+void ControlLoop::OnHealth(std::string_view profile, const engine::Health& health, Now now) {
+  MutexLock lock(&mutex_);
+  const bool changed = SpeedOf(profile) != health.speed;
+  const auto known = std::find_if(speeds_.begin(), speeds_.end(), [&](const HealthSpeed& speed) {
+    return speed.profile == profile;
+  });
+  if (known != speeds_.end()) {
+    known->speed = health.speed;
+  } else {
+    speeds_.push_back({std::string(profile), health.speed});
+  }
+  if (changed && next_ns_ != 0) Apply(now);
+}
+
+void ControlLoop::Reconfigure(ControlSpec spec) {
+  MutexLock lock(&mutex_);
+  if (spec.options != spec_.options) controller_ = Controller(spec.options);
+  const auto same = [](const ControlledBudget& a, const ControlledBudget& b) {
+    return a.budget == b.budget;
+  };
+  if (!std::equal(spec.budgets.begin(), spec.budgets.end(), spec_.budgets.begin(),
+                  spec_.budgets.end(), same)) {
+    asked_budgets_.clear();
+  }
+  spec_ = std::move(spec);
+}
+
+std::vector<health::ControllerSnapshot> ControlLoop::Snapshot() const {
+  MutexLock lock(&mutex_);
+  std::vector<health::ControllerSnapshot> snapshots;
+  for (size_t i = 0; i < spec_.budgets.size(); ++i) {
+    const ControlledBudget& budget = spec_.budgets[i];
+    snapshots.push_back({.budget = budget.budget,
+                         .phase = NameOf(setting_.phase),
+                         .rate = setting_.rate * ShareOf(i) * SpeedOf(budget.profile),
+                         .foreground_alone = setting_.alone,
+                         .foreground_with_batch = setting_.with_batch,
+                         .effects = EffectsOf(setting_),
+                         .explanation = Explain(setting_, missing_, note_)});
+  }
+  return snapshots;
+}
+
+}  // namespace headgate::control

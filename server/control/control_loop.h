@@ -1,0 +1,105 @@
+// ControlLoop: drives the controller of one target's auto budgets from samples of its work.
+//
+// A target without any is not sampled, until a reload gives it one.
+//
+// All auto budgets of a target have one controller, since what is tolerated is the harm that they
+// do together. The rate that it finds is divided by their weights among the budgets that were asked
+// for lately, and what one does not use goes to the others (rate_shares.h); one that was not asked
+// for gets what would be its share, so that its first Check is not denied for that. A budget's rate
+// is its share times the speed of its health profile: health speeds watch what the foreground's
+// speed does not show, such as lag. Auto budgets are not split, which the configuration sees to.
+//
+// Thread-safe.
+//
+//   ControlLoop loop({.target = "orders", .budgets = {{"backfill", "standard"}}}, engine);
+//   health::TargetMonitor monitor(spec, probes, {.work = &loop, ...});
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "common/mutex.h"
+#include "server/control/controller.h"
+#include "server/engine/engine.h"
+#include "server/health/probe.h"
+#include "server/health/snapshot.h"
+#include "server/health/work_listener.h"
+
+namespace headgate::control {
+
+struct ControlledBudget {
+  std::string budget;
+  std::string profile;  // that guards it; empty: none
+  double weight = 1;    // of its share
+};
+
+struct ControlSpec {
+  std::string target;
+  std::vector<ControlledBudget> budgets;
+  ControlOptions options;
+};
+
+class ControlLoop final : public health::WorkListener {
+ public:
+  // The engine outlives the loop.
+  ControlLoop(ControlSpec spec, engine::Engine& engine)
+      : spec_(std::move(spec)), engine_(engine), controller_(spec_.options) {}
+
+  health::WorkWish OnWork(const absl::StatusOr<health::WorkCounters>& sample, Now now) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // From the target's monitor.
+  void OnHealth(std::string_view profile, const engine::Health& health, Now now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of the same target. What was found stays, unless the options are others.
+  void Reconfigure(ControlSpec spec) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  std::vector<health::ControllerSnapshot> Snapshot() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct HealthSpeed {
+    std::string profile;
+    double speed = 1;
+  };
+  // For one budget, in their order.
+  struct AskedBudget {
+    uint64_t checks = 0;
+    int64_t asked_at_ns = 0;     // 0: never
+    int64_t asked_since_ns = 0;  // without a break
+    double busy_seconds = 0;     // reported so far
+    double used = 0;             // busy seconds a second, smoothed
+    double share = 1;            // of what was found
+  };
+
+  ControlSample Read(const health::WorkCounters& work, Now now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Note(size_t place, const engine::AutoActivity& activity, Now now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Asked(size_t place) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Divide() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  double ShareOf(size_t place) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  double SpeedOf(std::string_view profile) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Apply(Now now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable Mutex mutex_;
+  ControlSpec spec_ ABSL_GUARDED_BY(mutex_);
+  engine::Engine& engine_;
+  Controller controller_ ABSL_GUARDED_BY(mutex_);
+  ControlSetting setting_ ABSL_GUARDED_BY(mutex_);
+  int64_t now_ns_ ABSL_GUARDED_BY(mutex_) = 0;      // of the last sample
+  int64_t next_ns_ ABSL_GUARDED_BY(mutex_) = 0;     // of the next one
+  int64_t read_at_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // when the engine was asked
+  std::string missing_ ABSL_GUARDED_BY(mutex_), note_ ABSL_GUARDED_BY(mutex_);  // of statements
+  std::vector<AskedBudget> asked_budgets_ ABSL_GUARDED_BY(mutex_);
+  std::vector<HealthSpeed> speeds_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace headgate::control

@@ -1,0 +1,286 @@
+#include "server/control/controller.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headgate::control {
+namespace {
+
+constexpr double kLeastRate = 0.02;  // so that something is always learnt, and nobody starves
+constexpr double kMaxGrowth = 1.6;   // from one time of work to the next
+constexpr double kFirstRate = 0.1;   // for each core
+constexpr double kIdleGrowth = 16;   // a second
+constexpr double kSpareCore = 0.5;   // cores that are left to a foreground too sparse to measure
+
+// How long work and pauses last, from not knowing anything to being sure.
+constexpr double kShortWork = 3, kLongWork = 10;  // s
+constexpr double kFirstPause = 1, kPause = 1.5;   // s
+constexpr double kUnsure = 0.8, kSure = 0.3;      // spread of the limit
+constexpr double kJitter = 0.2;                   // a periodic foreground must not fall into step
+constexpr double kLongChunk = 1;                  // s; each is a time of work by itself
+constexpr double kShortestPause = 3, kLongestPause = 30;  // s, where batch work does not end
+constexpr double kChunksPause = 3;                        // times as long as a chunk
+
+constexpr double kHeldBack = 0.7;  // of what was allowed is used where somebody waits for it
+constexpr double kUnusedFor = 60,
+                 kUnusedRoom = 1.5;  // s in which W falls to so much of what is used
+
+constexpr double kTick = 0.5, kIdleTick = 0.2, kRestTick = 0.5;  // s
+constexpr double kBlindAfter = 2;                                // s
+constexpr double kOtherForeground = 0.15;  // weight of the prior against what was learnt before
+constexpr double kNotTheSame = 0.5;        // the same, where it does another amount of work
+constexpr double kAlikeWork = 0.5;         // logarithm
+constexpr double kNone = 1, kFew = 20;     // transactions a second
+constexpr double kSmooth = 0.3;            // of what status shows
+constexpr double kWritesFor = 3;           // s over which transactions are smoothed
+
+constexpr double kBusyChunk = 0.0075, kIdleChunk = 0.035;  // s
+
+}  // namespace
+
+Controller::Controller(const ControlOptions& options)
+    : options_(options),
+      dice_(options.seed),
+      limits_(options),
+      rate_(std::clamp(limits_.CarefulLimit(), kLeastRate, options.max_rate)),
+      pause_for_(kFirstPause) {}
+
+double Controller::Jitter() {
+  // Knuth's MMIX generator: any would do.
+  dice_ = dice_ * 6364136223846793005 + 1442695040888963407;
+  const double unit = static_cast<double>(dice_ >> 11) * 0x1p-53;
+  return 1 + kJitter * (2 * unit - 1);
+}
+
+ControlSetting Controller::Step(const ControlSample& sample) {
+  sampled_at_ns_ = sample.work.sampled_at_ns;
+  Flow flow, glance;
+  const FlowMeter::Outcome outcome = meter_.Take(sample, flow, glance);
+  if (outcome == FlowMeter::Outcome::kBroken) {
+    presence_.Begin(meter_.active());
+    contrast_.Clear();
+    glances_.Clear();
+    if (phase_ != ControlPhase::kIdle) Enter(ControlPhase::kPause);
+    return Setting(absl::Seconds(kIdleTick * Jitter()));
+  }
+  const bool complete = outcome == FlowMeter::Outcome::kFlow;
+  if (complete) {
+    presence_.Look(flow, meter_.active());
+    contrast_.Add(flow);
+  } else {
+    presence_.Glance(glance, meter_.active());
+  }
+  glances_.Add(glance);
+  age_ += glance.seconds;
+  since_learnt_ += glance.seconds;
+  used_ += glance.in_flight * glance.seconds;
+  transactions_ +=
+      (1 - std::exp(-glance.seconds / kWritesFor)) * (glance.transactions - transactions_);
+  const Foreground foreground = presence_.foreground();
+  if (!presence_.somebody_asks() && sample.outstanding == 0) {
+    if (phase_ != ControlPhase::kRest) Enter(ControlPhase::kRest);
+    for (Contrast* contrast : {&contrast_, &glances_}) contrast->KeepLast(kBaseline);
+    return Setting(absl::Seconds(kRestTick * Jitter()));
+  }
+  if (foreground == Foreground::kNone) {
+    // What went as soon as batch work was kept out may have been its own transactions.
+    const bool went_in_pause =
+        phase_ == ControlPhase::kPause && glances_.Seconds(Contrast::Kind::kWorked) > 0;
+    if (went_in_pause) meter_.BlameBatch();
+    StepIdle(glance.seconds);
+  } else if (foreground != met_ && (foreground == Foreground::kBusy || met_ == Foreground::kNone)) {
+    Meet();
+  } else {
+    StepBusy({.glance = glance, .completes_flow = complete, .outstanding = sample.outstanding});
+  }
+  met_ = foreground;
+  const bool fast = phase_ == ControlPhase::kIdle || ChunksAreLong();
+  return Setting(absl::Seconds((fast ? kIdleTick : kTick) * Jitter()));
+}
+
+void Controller::StepBusy(const News& news) {
+  if (phase_ == ControlPhase::kPause) {
+    StepPause(news);
+  } else if (phase_ == ControlPhase::kWork) {
+    StepWork(news);
+  } else {
+    Open();
+  }
+}
+
+void Controller::Enter(ControlPhase phase) {
+  phase_ = phase;
+  age_ = worked_ = used_ = 0;
+}
+
+void Controller::StepIdle(double seconds) {
+  if (phase_ != ControlPhase::kIdle) Enter(ControlPhase::kIdle);
+  contrast_.Clear();
+  glances_.Clear();
+  rate_ = std::min(options_.max_rate, std::max(rate_, 1.0) * std::pow(kIdleGrowth, seconds));
+}
+
+void Controller::Meet() {
+  met_ = presence_.foreground();
+  limits_.Doubt(kOtherForeground, Prior());
+  rate_ = FindRate();
+  contrast_.Clear();
+  glances_.Clear();
+  pause_for_ = kFirstPause;
+  Enter(ControlPhase::kPause);
+}
+
+// Where nothing is known: what the foreground leaves of the cores, halved, or a tenth of them.
+double Controller::Prior() const {
+  if (met_ == Foreground::kSparse) return Ceiling();
+  return std::max(kFirstRate * options_.cores, (options_.cores - presence_.active()) / 2);
+}
+
+double Controller::Ceiling() const {
+  const double sparse = std::max(kFirstRate * options_.cores, options_.cores - kSpareCore);
+  return met_ == Foreground::kSparse ? std::min(options_.max_rate, sparse) : options_.max_rate;
+}
+
+double Controller::FindRate() const {
+  return std::clamp(limits_.CarefulLimit(), kLeastRate, std::max(kLeastRate, Ceiling()));
+}
+
+double Controller::LongestPause() const {
+  return std::clamp(kChunksPause * meter_.chunk(), kShortestPause, kLongestPause);
+}
+
+bool Controller::Writes() const { return transactions_ > kFew; }
+
+// Readers are seen in whole flows alone.
+void Controller::StepPause(const News& news) {
+  const bool seen = glances_.QuietEnd() >= pause_for_ && (news.completes_flow || Writes());
+  if (!seen && age_ < LongestPause()) return;
+  Conclude();
+  Open();
+}
+
+void Controller::Open() {
+  // Nobody needs more than what is not used up.
+  const double most =
+      held_back_ ? kMaxGrowth * std::max(rate_, kFirstRate * options_.cores) : rate_;
+  rate_ = std::min(FindRate(), most);
+  const double sure = std::clamp((kUnsure - limits_.Spread()) / (kUnsure - kSure), 0.0, 1.0);
+  work_for_ = (kShortWork + (kLongWork - kShortWork) * sure) * Jitter();
+  pause_for_ = kPause * Jitter();
+  // Long chunks go on through the pause.
+  drain_ = ChunksAreLong() ? rate_ : rate_ * (1 + pause_for_ / work_for_);
+  Enter(ControlPhase::kWork);
+}
+
+void Controller::StepWork(const News& news) {
+  using Source = WorkLimits::Source;
+  const bool at_work = news.outstanding > 0 || news.glance.in_flight >= kNoWork;
+  if (at_work || worked_ > 0) worked_ += news.glance.seconds;
+  if (worked_ == 0) {
+    for (Contrast* contrast : {&contrast_, &glances_}) contrast->KeepLast(kBaseline);
+  }
+  const bool enough = worked_ >= work_for_ && (news.completes_flow || Writes());
+  const bool hurts = (news.completes_flow && limits_.HurtsBadly(contrast_, Source::kFlows)) ||
+                     limits_.HurtsBadly(glances_, Source::kGlances);
+  if (!enough && !hurts && !(at_work && ChunksAreLong())) return;
+  held_back_ = WasHeldBack();
+  if (!held_back_) {
+    const double room = std::max(kLeastRate, kUnusedRoom * used_ / age_);
+    if (rate_ > room) rate_ = std::max(room, rate_ * std::exp(-age_ / kUnusedFor));
+  }
+  paused_by_flow_ = news.completes_flow;
+  Enter(ControlPhase::kPause);
+}
+
+// Long chunks come so seldom that nothing follows from one time of work.
+bool Controller::WasHeldBack() const {
+  return ChunksAreLong() || used_ >= kHeldBack * drain_ * age_;
+}
+
+// Or nobody knows yet. A bucket is charged for one when it has ended, and would let others follow.
+bool Controller::ChunksAreLong() const {
+  return meter_.chunk() == 0 || meter_.chunk() > kLongChunk;
+}
+
+void Controller::Conclude() {
+  using Kind = Contrast::Kind;
+  using Source = WorkLimits::Source;
+  limits_.Age(since_learnt_, Prior());
+  since_learnt_ = 0;
+  if (glances_.Seconds(Kind::kWorked) > 0) {
+    if (Writes()) limits_.Learn(glances_, Source::kGlances, Prior());
+    glances_.KeepQuietEnd();
+  }
+  // A flow that ends with the pause, and not one that goes on.
+  if (contrast_.QuietEnd() <= 0 || contrast_.Seconds(Kind::kWorked) <= 0) return;
+  limits_.Learn(contrast_, Source::kFlows, Prior());
+  Remember();
+  contrast_.KeepQuietEnd();
+}
+
+void Controller::Remember() {
+  using Kind = Contrast::Kind;
+  const auto shown = Writes() ? &Flow::transactions : &Flow::throughput;
+  const double alone = contrast_.Mean(Kind::kQuiet, shown);
+  if (alone_ > 0 && alone > 0 && std::abs(std::log(alone / alone_)) > kAlikeWork) {
+    limits_.Doubt(kNotTheSame, Prior());
+    alone_ = with_batch_ = 0;
+  }
+  const auto smooth = [](double& value, double newest) {
+    value += (value == 0 ? 1 : kSmooth) * (newest - value);
+  };
+  smooth(alone_, alone);
+  smooth(with_batch_, contrast_.Mean(Kind::kAll, shown));
+  const bool came_and_went_with_batch = contrast_.Mean(Kind::kQuiet, &Flow::throughput) < kNone &&
+                                        contrast_.Mean(Kind::kWorked, &Flow::throughput) > kFew;
+  if (came_and_went_with_batch) meter_.BlameBatch();
+}
+
+ControlSetting Controller::Miss(int64_t now_ns) {
+  meter_.Forget();
+  const double blind = static_cast<double>(now_ns - sampled_at_ns_) / 1e9;
+  if (blind > kBlindAfter) {
+    rate_ = std::min(rate_, kLeastRate);
+    Enter(ControlPhase::kBlind);
+  } else if (phase_ == ControlPhase::kPause) {
+    drain_ = rate_;
+    Enter(ControlPhase::kWork);
+  }
+  return Setting(absl::Seconds(kIdleTick));
+}
+
+// Statements where a phase may end; in between only if they are cheap.
+health::StatementsWish Controller::Wish(double next) const {
+  using Wish = health::StatementsWish;
+  if (!meter_.has_statements()) return Wish::kNow;
+  if (phase_ == ControlPhase::kPause && age_ + next >= pause_for_) {
+    return paused_by_flow_ || !Writes() ? Wish::kNow : Wish::kSpare;
+  }
+  if (phase_ == ControlPhase::kWork && age_ + next >= work_for_) return Wish::kPair;
+  return Wish::kSpare;
+}
+
+ControlSetting Controller::Setting(absl::Duration next) const {
+  const bool shut = phase_ == ControlPhase::kPause;
+  const bool foreground = phase_ == ControlPhase::kWork || phase_ == ControlPhase::kPause;
+  ControlSetting setting{.rate = rate_,
+                         .drain = phase_ == ControlPhase::kWork ? drain_
+                                  : shut && !ChunksAreLong()    ? 0
+                                                                : rate_,
+                         .shut = shut,
+                         .phase = phase_,
+                         .alone = alone_,
+                         .with_batch = with_batch_,
+                         .binding = limits_.binding(),
+                         .foreground = met_,
+                         .held_back = held_back_,
+                         .chunk = foreground ? kBusyChunk : kIdleChunk,
+                         .next = next,
+                         .statements = Wish(absl::ToDoubleSeconds(next))};
+  for (size_t i = 0; i < kHarms; ++i) {
+    setting.harms[i] = limits_.View(static_cast<Harm>(i), rate_);
+  }
+  return setting;
+}
+
+}  // namespace headgate::control

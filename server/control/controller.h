@@ -1,0 +1,125 @@
+// Controller: finds how much batch work a database bears, when nobody knows the right number.
+//
+// It controls the average in-flight work W, in busy seconds of batch work a second, and measures
+// the goal itself: how the foreground fares with batch work and without. Batch work runs evenly at
+// W and pauses briefly now and then; what the foreground does meanwhile is the reference. W is just
+// inside the smallest limit that follows (work_limits.h):
+//
+//   rest --asked--> work <--> pause   (busy database; W on average, pauses included)
+//     |               |
+//     +----> idle <---+               (no foreground; W grows to the most, and nothing is probed)
+//
+// It is raised only while work waits for it. Harm beyond doubt begins a pause at once. What it
+// weighs, and against which other laws it was chosen, is in docs/control.md.
+//
+// A pure function of what it is given: no I/O, no clock, and chance from its seed alone.
+// Thread-compatible.
+//
+//   Controller controller({.cores = 4});
+//   ControlSetting setting = controller.Step(sample);
+//   ... engine.SetAutoRate(..., {.rate = setting.drain, .shut = setting.shut, ...}) ...
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "server/control/contrast.h"
+#include "server/control/flow_meter.h"
+#include "server/control/foreground_presence.h"
+#include "server/control/work_limits.h"
+
+namespace headgate::control {
+
+enum class ControlPhase : uint8_t {
+  kRest,   // nobody asks
+  kIdle,   // no foreground
+  kPause,  // batch work is kept out: the reference
+  kWork,   // batch work runs
+  kBlind,  // the database cannot be sampled: next to no batch work
+};
+
+struct ControlSetting {
+  double rate = 0;   // W
+  double drain = 0;  // at which budgets drain for now, so that it comes to W over time
+  bool shut = false;
+  ControlPhase phase = ControlPhase::kRest;
+  double alone = 0;       // foreground transactions a second while batch work is kept out
+  double with_batch = 0;  // and over all
+  std::array<HarmView, kHarms> harms = {};
+  Harm binding = Harm::kThroughput;
+  Foreground foreground = Foreground::kNone;
+  bool held_back = true;  // work waits for the rate to be higher
+  double chunk = 0;       // busy seconds that a chunk should take
+  absl::Duration next;    // when to sample again
+  health::StatementsWish statements = health::StatementsWish::kSpare;  // and whether with those
+};
+
+class Controller {
+ public:
+  explicit Controller(const ControlOptions& options);
+
+  ControlSetting Step(const ControlSample& sample);
+  // The database could not be sampled at `now_ns`. What was found is kept for a while; after it
+  // batch work is all but stopped.
+  ControlSetting Miss(int64_t now_ns);
+
+ private:
+  static constexpr double kBaseline = 3;  // s that the foreground alone is remembered
+
+  // What happened since the sample before: a flow may have been completed by it.
+  struct News {
+    const Flow& glance;
+    bool completes_flow = false;
+    int64_t outstanding = 0;
+  };
+  void StepBusy(const News& news);
+  void StepWork(const News& news);
+  void StepPause(const News& news);
+  void StepIdle(double seconds);
+  // A foreground came, or became another.
+  void Meet();
+  void Enter(ControlPhase phase);
+  // Begins a time of work.
+  void Open();
+  // Learns from the work and the pauses round it.
+  void Conclude();
+  void Remember();
+  double FindRate() const;
+  double Prior() const;
+  double Ceiling() const;
+  double LongestPause() const;
+  bool ChunksAreLong() const;
+  // Whether the foreground can be seen in a glance.
+  bool Writes() const;
+  bool WasHeldBack() const;
+  double Jitter();
+  ControlSetting Setting(absl::Duration next) const;
+  health::StatementsWish Wish(double next) const;
+
+  ControlOptions options_;
+  uint64_t dice_;
+  FlowMeter meter_;
+  Presence presence_;
+  Contrast contrast_;  // of whole flows
+  Contrast glances_;
+  WorkLimits limits_;
+
+  int64_t sampled_at_ns_ = 0;
+  Foreground met_ = Foreground::kNone;
+  ControlPhase phase_ = ControlPhase::kPause;
+  double age_ = 0;                       // s of the phase
+  double since_learnt_ = 0;              // s
+  double rate_;                          // W
+  double drain_ = 0;                     // while working
+  double work_for_ = 0, pause_for_ = 0;  // s
+  double worked_ = 0;                    // s since batch work was first seen in this phase
+  double used_ = 0;                      // busy seconds in this phase
+  double transactions_ = 0;              // a second, smoothed
+  bool paused_by_flow_ = false;          // a flow ended where the pause began
+  bool held_back_ = true;                // work waited for the rate to be higher
+  double alone_ = 0, with_batch_ = 0;
+};
+
+}  // namespace headgate::control

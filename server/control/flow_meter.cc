@@ -1,0 +1,155 @@
+#include "server/control/flow_meter.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headgate::control {
+namespace {
+
+// Where statistics are reset or evicted again and again they are of no use.
+constexpr int64_t kDistrustNs = 10'000'000'000;
+// How long to wait for statements, which are not in every sample.
+constexpr int64_t kPatienceNs = 90'000'000'000;
+// After a longer gap between samples the counters say nothing about now.
+constexpr int64_t kLongestNs = 3'000'000'000;
+// Fewer statements have no mean worth knowing.
+constexpr double kLeastTimed = 5;
+constexpr double kMaxIdsEach = 20;
+constexpr double kAlikeShare = 0.3;
+// As often must permits be outstanding with no session of batch work in sight.
+constexpr int kUnseen = 8;
+constexpr double kNewestChunk = 0.3;  // its weight in the average
+
+}  // namespace
+
+bool FlowMeter::Continues(const ControlSample& sample) const {
+  if (!from_.has_value()) return false;
+  const int64_t elapsed_ns = sample.work.sampled_at_ns - last_.work.sampled_at_ns;
+  return elapsed_ns > 0 && elapsed_ns <= kLongestNs &&
+         sample.work.next_xid >= last_.work.next_xid && sample.checks >= last_.checks &&
+         sample.transactions >= last_.transactions && sample.busy_seconds >= last_.busy_seconds;
+}
+
+bool FlowMeter::CanTrust(const ControlSample& sample) {
+  const auto& before = from_->work.statements;
+  const auto& after = sample.work.statements;
+  if (before.has_value() && after.has_value() &&
+      (before->generation != after->generation || after->calls < before->calls ||
+       after->busy_seconds < before->busy_seconds)) {
+    distrusted_until_ns_ = sample.work.sampled_at_ns + kDistrustNs;
+  }
+  return before.has_value() && sample.work.statements_missing.empty() &&
+         sample.work.sampled_at_ns >= distrusted_until_ns_;
+}
+
+FlowMeter::Outcome FlowMeter::Take(const ControlSample& sample, Flow& flow, Flow& glance) {
+  TellApart(sample);
+  active_ = std::max(0.0, sample.work.foreground_active - OwnSessions(sample));
+  if (!Continues(sample)) {
+    from_ = last_ = sample;
+    session_seconds_ = 0;
+    return Outcome::kBroken;
+  }
+  Glance(sample, glance);
+  last_ = sample;
+  const int64_t elapsed_ns = sample.work.sampled_at_ns - from_->work.sampled_at_ns;
+  const bool trusted = CanTrust(sample);
+  const bool has_statements = sample.work.statements.has_value();
+  if (trusted && !has_statements && elapsed_ns < kPatienceNs) return Outcome::kMore;
+
+  flow = {};
+  flow.seconds = static_cast<double>(elapsed_ns) / 1e9;
+  flow.at = static_cast<double>(sample.work.sampled_at_ns) / 1e9 - flow.seconds / 2;
+  flow.asked = sample.checks > from_->checks;
+  flow.in_flight = InFlight(*from_, sample, flow.seconds);
+  CountTransactions(*from_, sample, flow);
+  flow.sessions = session_seconds_ / flow.seconds;
+  if (trusted && has_statements) CountStatements(sample, flow);
+  if (flow.throughput > 0) flow.residence = flow.sessions / flow.throughput;
+  from_ = sample;
+  session_seconds_ = 0;
+  return Outcome::kFlow;
+}
+
+// The chunks that were reported are counted here, once each.
+void FlowMeter::Glance(const ControlSample& sample, Flow& glance) {
+  const auto reported = static_cast<double>(sample.transactions - last_.transactions);
+  if (reported > 0) {
+    const double mean = (sample.busy_seconds - last_.busy_seconds) / reported;
+    chunk_ += (chunk_ == 0 ? 1 : kNewestChunk) * (mean - chunk_);
+  }
+  glance = {};
+  glance.seconds = static_cast<double>(sample.work.sampled_at_ns - last_.work.sampled_at_ns) / 1e9;
+  glance.asked = sample.checks > last_.checks;
+  glance.in_flight = InFlight(last_, sample, glance.seconds);
+  CountTransactions(last_, sample, glance);
+  session_seconds_ += glance.sessions * glance.seconds;
+}
+
+void FlowMeter::TellApart(const ControlSample& sample) {
+  const bool at_work = sample.outstanding > 0;
+  counts_permits_ |= at_work;
+  sees_batch_ |= sample.work.batch_active > 0;
+  if (at_work && !sees_batch_) ++unseen_;
+}
+
+// A permit that nobody will report counts for nothing where its session is not seen either.
+double FlowMeter::Permits(const ControlSample& sample) const {
+  const auto outstanding = static_cast<double>(sample.outstanding);
+  if (!counts_permits_) return sample.work.batch_active;
+  return sees_batch_ ? std::min(outstanding, sample.work.batch_active) : outstanding;
+}
+
+double FlowMeter::OwnSessions(const ControlSample& sample) const {
+  const bool mingled = !sees_batch_ && unseen_ >= kUnseen;
+  return mingled ? static_cast<double>(sample.outstanding) : 0;
+}
+
+// A permit that is there at both ends was there all the time, and one that was given out or
+// reported in between cannot have worked for longer than that. Of what is outstanding at an end,
+// half lies on the other side on average.
+double FlowMeter::InFlight(const ControlSample& from, const ControlSample& sample, double seconds) {
+  const double before = Permits(from), after = Permits(sample);
+  const auto reported = static_cast<double>(sample.transactions - from.transactions);
+  const double busy = sample.busy_seconds - from.busy_seconds;
+  const double least = std::max(0.0, std::min(before, after) - reported);
+  const double likely = (busy + (after - before) * chunk_ / 2) / seconds;
+  return std::max(least, std::min(likely, after + reported));
+}
+
+void FlowMeter::CountTransactions(const ControlSample& from, const ControlSample& sample,
+                                  Flow& flow) {
+  const auto own = static_cast<double>(sample.transactions - from.transactions);
+  const auto all = static_cast<double>(sample.work.next_xid - from.work.next_xid);
+  if (own > 0) seen_each_ = all / own;
+  flow.transactions = flow.throughput = std::max(0.0, all - own * ids_each_) / flow.seconds;
+  flow.sessions = (std::max(0.0, from.work.foreground_active - OwnSessions(from)) + active_) / 2;
+}
+
+void FlowMeter::CountStatements(const ControlSample& sample, Flow& flow) const {
+  const health::WorkCounters::Statements& before = *from_->work.statements;
+  const health::WorkCounters::Statements& after = *sample.work.statements;
+  const bool mingled = !sees_batch_ && unseen_ >= kUnseen;
+  const auto own = static_cast<double>(sample.transactions - from_->transactions);
+  const double own_busy = sample.busy_seconds - from_->busy_seconds;
+  const auto rate = [&](double value, double of_batch) {
+    return std::max(0.0, value - (mingled ? of_batch : 0)) / flow.seconds;
+  };
+  flow.source = Flow::Source::kStatements;
+  flow.throughput = rate(after.calls - before.calls, own);
+  flow.occupancy = rate(after.busy_seconds - before.busy_seconds, own_busy);
+  const double calls = after.timed_calls - before.timed_calls;
+  // Long chunks among short statements would look like harm: first it must be seen that they are not.
+  if (!sees_batch_ || calls < kLeastTimed) return;
+  flow.mean = (after.timed_seconds - before.timed_seconds) / calls;
+  const double square = (after.timed_squares - before.timed_squares) / calls;
+  flow.deviation = std::sqrt(std::max(0.0, square - flow.mean * flow.mean));
+}
+
+void FlowMeter::BlameBatch() {
+  if (seen_each_ > kMaxIdsEach) return;
+  if (std::abs(seen_each_ - blamed_each_) < kAlikeShare * blamed_each_) ids_each_ = seen_each_;
+  blamed_each_ = seen_each_;
+}
+
+}  // namespace headgate::control

@@ -1,0 +1,47 @@
+// Presence: whether there is a foreground, and whether anybody asks for batch work.
+//
+// A busy foreground is seen at its first sample. One of a few transactions now and then is told
+// from none by a short memory, since not every sample has one.
+//
+// Thread-compatible.
+
+#pragma once
+
+#include <cstdint>
+
+#include "server/control/flow_meter.h"
+
+namespace headgate::control {
+
+enum class Foreground : uint8_t {
+  kNone,
+  kSparse,  // a few transactions a second, too few to see whether they are slowed
+  kBusy,
+};
+
+class Presence {
+ public:
+  // `active`: foreground sessions at work at the end of the flow.
+  void Look(const Flow& flow, double active);
+  // What a glance shows, where the throughput of readers is still to come: that there is a
+  // foreground may be seen, that there is none may not.
+  void Glance(const Flow& glance, double active);
+  void Begin(double active) { active_ = active; }
+
+  Foreground foreground() const { return foreground_; }
+  double active() const { return active_; }  // sessions, smoothed
+  bool somebody_asks() const { return unasked_ < kRestAfter; }
+
+ private:
+  static constexpr double kRestAfter = 2;  // s
+
+  void Age(const Flow& flow, double active);
+
+  Foreground foreground_ = Foreground::kNone;
+  double active_ = 0;
+  double few_ = 0;      // throughput, smoothed, many counting as few
+  int many_ = 0;        // flows in a row with many transactions
+  double unasked_ = 0;  // s since somebody asked
+};
+
+}  // namespace headgate::control

@@ -1,0 +1,99 @@
+// WorkLimits: how much batch work in flight the foreground tolerates, from one stretch of time
+// after another.
+//
+// Harm is of three kinds. A foreground in a closed loop gets less done; one that comes at its own
+// pace gets as much done, but each statement takes longer; and in both some take much longer than
+// most. So throughput, the mean of statements' times and their standard deviation are compared with
+// and without batch work, each by its logarithm and within its own tolerance; the mean also by the
+// sessions that are seen at work, which wait for commits too, and throughput also by transaction
+// ids, which are there in every glance while statements may be dear to read. For each there is a
+// belief about its limit (limit_belief.h), that every stretch sharpens by as much as it says, and
+// time blurs. The smallest limit counts.
+//
+// Thread-compatible.
+//
+//   WorkLimits limits(options);
+//   limits.Learn(contrast, WorkLimits::Source::kFlows, /*prior=*/0.2);
+//   double rate = limits.CarefulLimit();
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "server/control/contrast.h"
+#include "server/control/limit_belief.h"
+
+namespace headgate::control {
+
+struct ControlOptions {
+  double tolerance = 0.05;          // share of its throughput that the foreground may lose
+  double latency_tolerance = 0.10;  // by which its statements may take longer on average
+  double tail_tolerance = 0.25;     // by which their standard deviation may grow
+  double cores = 2;                 // of the database server
+  double max_rate = 4;              // busy seconds a second
+  uint64_t seed = 0;                // of the windows' jitter
+
+  friend bool operator==(const ControlOptions&, const ControlOptions&) = default;
+};
+
+enum class Harm : uint8_t { kThroughput, kLatency, kTail };
+inline constexpr size_t kHarms = 3;
+
+// What batch work does to the foreground in one respect, as shares.
+struct HarmView {
+  double expected = 0;     // by which it is worse
+  double uncertainty = 0;  // standard deviation of that
+  double tolerance = 0;
+  bool known = false;  // it was measured lately
+};
+
+class WorkLimits {
+ public:
+  explicit WorkLimits(const ControlOptions& options);
+
+  // The foreground may be another one. `prior` is a limit that suits one of which nothing is known.
+  void Doubt(double share, double prior);
+  // Time passes, in which limits may move.
+  void Age(double seconds, double prior);
+  // From whole flows, or from glances, whichever it is given.
+  enum class Source : uint8_t { kFlows, kGlances };
+  void Learn(const Contrast& contrast, Source source, double prior);
+
+  // With a probability of kConfidence each of the limits is above this.
+  double CarefulLimit() const;
+  Harm binding() const;
+  // How sure the smallest limit is: standard deviation of its logarithm.
+  double Spread() const;
+  HarmView View(Harm harm, double rate) const;
+
+  // Whether the stretch so far shows harm that is certain, and several times what is tolerated.
+  bool HurtsBadly(const Contrast& contrast, Source source) const;
+
+  static constexpr double kConfidence = 0.6;
+
+ private:
+  struct Face {
+    Harm harm;
+    Source source;
+    double Flow::*value;
+    double tolerance = 0;  // share
+    double tolerated = 0;  // as a difference of logarithms
+    LimitBelief belief;
+    double noise = 0;       // variance of the logarithm over one second that work does not explain
+    double unseen_for = 0;  // s since it was measured
+    bool ever = false;
+  };
+
+  static Face MakeFace(Harm harm, Source source, double Flow::*value,
+                       const ControlOptions& options);
+  const Face& Smallest() const;
+  void LearnFace(const Contrast& contrast, Face& face);
+  double UnknownOf(const Face& face, double prior) const;
+
+  ControlOptions options_;
+  std::array<Face, 5> faces_;
+};
+
+}  // namespace headgate::control

@@ -1,0 +1,136 @@
+// The engine's side of the control bench: whom jobs ask, and the controller that sets the one
+// budget's rate.
+//
+// Thread-safe, but for Watch.
+
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "server/control/control_loop.h"
+#include "server/engine/engine.h"
+#include "server/health/check_activity.h"
+#include "server/health/health_sink.h"
+#include "server/health/work_listener.h"
+#include "tests/load/batch_workers.h"
+
+namespace headgate {
+
+// What the controller held to be right at some time.
+struct FoundRate {
+  absl::Time at;
+  double rate = 0;
+};
+
+// The engine's side: who sets the rate of the one budget.
+class Driver final : public health::WorkListener, public health::HealthSink {
+ public:
+  Driver(engine::Engine& engine, Clock& clock)
+      : engine_(engine), clock_(clock), cores_(std::thread::hardware_concurrency()) {
+    Forget();
+  }
+
+  // A controller that knows nothing.
+  void Forget() {
+    std::lock_guard lock(mutex_);
+    loop_ = std::make_unique<control::ControlLoop>(
+        control::ControlSpec{.target = "",
+                             .budgets = {{"batch", ""}},
+                             .options = {.cores = cores_, .max_rate = 2 * cores_, .seed = 1}},
+        engine_);
+    found_.clear();
+  }
+  // Whether the controller sees what happens, and jobs may ask.
+  void Let(bool see) {
+    std::lock_guard lock(mutex_);
+    sees_ = see;
+  }
+
+  health::WorkWish OnWork(const absl::StatusOr<health::WorkCounters>& sample, Now now) override {
+    std::lock_guard lock(mutex_);
+    if (!sees_) return {.after = absl::Milliseconds(100)};
+    const health::WorkWish wish = loop_->OnWork(sample, now);
+    const health::ControllerSnapshot snapshot = loop_->Snapshot()[0];
+    found_.push_back({absl::Now(), snapshot.rate});
+    words_ = snapshot.explanation;
+    return wish;
+  }
+  void OnHealth(std::string_view, std::string_view, const engine::Health&, Now) override {}
+
+  absl::StatusOr<load::Turn> Ask(int worker, int64_t rows, const std::stop_token& stop) {
+    const std::string identity = absl::StrCat("worker-", worker, ":batch");
+    while (!stop.stop_requested()) {
+      absl::Duration wait = absl::Milliseconds(50);
+      if (sees_) {
+        engine::CheckAnswer answer;
+        const absl::Status asked = engine_.Check(
+            {.identity = identity, .estimated_cost = static_cast<double>(rows), .pattern = "chunk"},
+            clock_.Read(), answer);
+        if (!asked.ok()) return asked;
+        activity_->Note();
+        if (answer.verdict == engine::Verdict::kAllowed) return Granted(answer, rows);
+        wait = std::min(answer.retry_after, absl::Seconds(1));
+      }
+      std::mutex mutex;
+      std::condition_variable_any never;
+      std::unique_lock lock(mutex);
+      never.wait_for(lock, stop, absl::ToChronoNanoseconds(wait), [] { return false; });
+    }
+    return absl::CancelledError();
+  }
+
+  void Watch(std::shared_ptr<health::CheckActivity> activity) { activity_ = std::move(activity); }
+  double cores() const { return cores_; }
+  // That was last advised; 0: none was.
+  int64_t advised_rows() const { return advised_rows_.load(std::memory_order_relaxed); }
+  std::vector<FoundRate> found() {
+    std::lock_guard lock(mutex_);
+    return found_;
+  }
+  std::string words() {
+    std::lock_guard lock(mutex_);
+    return words_;
+  }
+
+ private:
+  load::Turn Granted(const engine::CheckAnswer& answer, int64_t rows) {
+    load::Turn turn;
+    turn.done = [this, permit = answer.permit](absl::Duration took) {
+      (void)engine_.Report(permit, {.busy_time = took}, clock_.Read());
+    };
+    if (answer.chunk_scale > 0) {
+      const double scaled = static_cast<double>(rows) * answer.chunk_scale;
+      turn.next_rows = std::clamp<int64_t>(static_cast<int64_t>(scaled), 50, 10'000);
+      advised_rows_.store(turn.next_rows, std::memory_order_relaxed);
+    }
+    return turn;
+  }
+
+  engine::Engine& engine_;
+  Clock& clock_;
+  const double cores_;
+  std::shared_ptr<health::CheckActivity> activity_;
+  std::atomic<int64_t> advised_rows_{0};
+  std::atomic<bool> sees_{true};
+  std::mutex mutex_;
+  std::unique_ptr<control::ControlLoop> loop_;
+  std::vector<FoundRate> found_;
+  std::string words_;
+};
+
+}  // namespace headgate

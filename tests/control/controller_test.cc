@@ -1,0 +1,326 @@
+// The controller step by step, with numbers by hand. How well it does is in
+// simulation_test.cc.
+
+#include "server/control/controller.h"
+
+#include <algorithm>
+#include <set>
+
+#include "gtest/gtest.h"
+
+namespace headgate::control {
+namespace {
+
+// A database whose foreground does `alone_` transactions a second, less `each_` of them for each
+// unit of batch work, of which the controller gets as much as it allows.
+class Database {
+ public:
+  explicit Database(double alone) : alone_(alone) {}
+
+  ControlSetting Obey(Controller& controller) {
+    const double seconds = std::max(0.01, absl::ToDoubleSeconds(setting_.next));
+    now_ += seconds;
+    const double work = !asks_ || setting_.shut ? 0 : std::min(setting_.drain, takes_most_);
+    done_ += alone_ * std::max(0.0, 1 - each_ * work) * seconds;
+    busy_ += work * seconds;
+    sample_.work.sampled_at_ns = static_cast<int64_t>(now_ * 1e9);
+    sample_.transactions = static_cast<uint64_t>(busy_ / 0.01);  // chunks of 10 ms
+    sample_.work.next_xid =
+        1000 + static_cast<int64_t>(done_) + static_cast<int64_t>(sample_.transactions);
+    sample_.work.foreground_active = alone_ > 50 ? 4 * (1 + slower_each_ * work) : 0;
+    sample_.busy_seconds = 0.01 * static_cast<double>(sample_.transactions);
+    sample_.outstanding = stuck_;
+    sample_.checks += asks_ ? 1 : 0;
+    return setting_ = controller.Step(sample_);
+  }
+
+  // Until the phase is another one, and for so many seconds at most.
+  ControlSetting ObeyUntilLeft(Controller& controller, ControlPhase phase, double most = 60) {
+    const double end = now_ + most;
+    do {
+      (void)Obey(controller);
+    } while (setting_.phase == phase && now_ < end);
+    return setting_;
+  }
+  ControlSetting ObeyFor(Controller& controller, double seconds) {
+    const double end = now_ + seconds;
+    while (now_ < end) (void)Obey(controller);
+    return setting_;
+  }
+
+  double alone_;
+  double each_ = 0;
+  double slower_each_ = 0;  // by which a unit of work makes transactions longer
+  double takes_most_ = 1000;
+  bool asks_ = true;
+  int64_t stuck_ = 0;
+  double now_ = 1;
+  ControlSetting setting_;
+  ControlSample sample_;
+
+ private:
+  double done_ = 0, busy_ = 0;
+};
+
+TEST(Controller, BeginsByMeasuringTheForegroundAlone) {
+  Controller controller({});
+  Database database(1000);
+  const ControlSetting setting = database.Obey(controller);
+  EXPECT_EQ(setting.phase, ControlPhase::kPause);
+  EXPECT_TRUE(setting.shut);
+  EXPECT_GT(setting.next, absl::Milliseconds(100));
+}
+
+TEST(Controller, OpensAfterAPauseOfASecond) {
+  Controller controller({});
+  Database database(1000);
+  (void)database.Obey(controller);
+  const ControlSetting setting = database.ObeyUntilLeft(controller, ControlPhase::kPause);
+  EXPECT_EQ(setting.phase, ControlPhase::kWork);
+  EXPECT_FALSE(setting.shut);
+  EXPECT_NEAR(database.now_, 2.4, 0.5);
+}
+
+TEST(Controller, WorkIsEvenAndComesToTheRatePausesIncluded) {
+  Controller controller({});
+  Database database(10'000);
+  database.each_ = 0.5;  // a limit of 0.1
+  (void)database.ObeyFor(controller, 60);
+  double drained = 0, found = 0, most = 0, seconds = 0, shut = 0;
+  while (seconds < 60) {
+    const ControlSetting before = database.setting_;
+    const double next = absl::ToDoubleSeconds(before.next);
+    (void)database.Obey(controller);
+    drained += before.drain * next;
+    found += before.rate * next;
+    shut += before.shut ? next : 0;
+    most = std::max(most, before.drain);
+    seconds += next;
+  }
+  EXPECT_NEAR(drained / found, 1, 0.1);
+  EXPECT_LT(most, 1.6 * found / seconds);
+  EXPECT_LT(shut / seconds, 0.25);
+}
+
+TEST(Controller, FindsTheLimitAndStaysJustInside) {
+  for (const double each : {0.1, 0.5, 2.0}) {
+    Controller controller({});
+    Database database(10'000);
+    database.each_ = each;
+    const double limit = 0.05 / each;
+    const ControlSetting setting = database.ObeyFor(controller, 90);
+    EXPECT_LT(setting.rate, 1.05 * limit) << each;
+    EXPECT_GT(setting.rate, 0.6 * limit) << each;
+    EXPECT_NEAR(setting.alone, 10'000, 200) << each;
+    EXPECT_NEAR(setting.with_batch / setting.alone, 1 - each * setting.rate, 0.03) << each;
+    const HarmView& lost = setting.harms[static_cast<size_t>(Harm::kThroughput)];
+    EXPECT_TRUE(lost.known) << each;
+    EXPECT_NEAR(lost.expected, each * setting.rate, 0.015) << each;
+    EXPECT_EQ(setting.binding, Harm::kThroughput) << each;
+  }
+}
+
+TEST(Controller, IsRaisedOnlyWhileWorkWaitsForIt) {
+  Controller controller({});
+  Database database(10'000);
+  database.takes_most_ = 0.05;
+  const ControlSetting setting = database.ObeyFor(controller, 120);
+  EXPECT_FALSE(setting.held_back);
+  EXPECT_LT(setting.rate, 0.25);
+  database.takes_most_ = 4;
+  EXPECT_GT(database.ObeyFor(controller, 60).rate, 0.5);
+  EXPECT_TRUE(database.setting_.held_back);
+}
+
+TEST(Controller, HarmBeyondDoubtEndsTheWorkAtOnce) {
+  Controller controller({});
+  Database database(10'000);
+  (void)database.ObeyFor(controller, 20);  // nothing was felt
+  (void)database.ObeyUntilLeft(controller, ControlPhase::kWork);
+  (void)database.ObeyUntilLeft(controller, ControlPhase::kPause);
+  database.each_ = 1;
+  const double from = database.now_, before = database.setting_.rate;
+  EXPECT_EQ(database.ObeyUntilLeft(controller, ControlPhase::kWork).phase, ControlPhase::kPause);
+  EXPECT_LT(database.now_ - from, 1.6);
+  EXPECT_LT(database.ObeyUntilLeft(controller, ControlPhase::kPause).rate, 0.6 * before);
+}
+
+TEST(Controller, ALimitOnLatencyBindsWhereThroughputDoesNotFall) {
+  Controller controller({});
+  Database database(1000);
+  database.slower_each_ = 1;  // sessions grow: 0.1 of work makes each transaction 10 % longer
+  const ControlSetting setting = database.ObeyFor(controller, 240);
+  EXPECT_EQ(setting.binding, Harm::kLatency);
+  EXPECT_LT(setting.rate, 0.2);
+  EXPECT_GT(setting.rate, 0.04);
+}
+
+TEST(Controller, ChunksAreToBeShortBesideAForegroundAndLongerWithoutOne) {
+  Controller controller({});
+  Database database(1000);
+  EXPECT_NEAR(database.ObeyFor(controller, 5).chunk, 0.0075, 1e-9);
+  database.alone_ = 0;
+  EXPECT_NEAR(database.ObeyFor(controller, 5).chunk, 0.035, 1e-9);
+}
+
+TEST(Controller, AsksForStatementsWhereAPhaseEnds) {
+  Controller controller({});
+  Database database(1000);
+  (void)database.ObeyFor(controller, 10);
+  int pairs = 0;
+  for (int i = 0; i < 100; ++i) {
+    pairs += database.Obey(controller).statements == health::StatementsWish::kNow ? 1 : 0;
+  }
+  EXPECT_GT(pairs, 3);
+}
+
+TEST(Controller, WorkDiffersInLengthSoThatNothingFallsIntoStep) {
+  Controller controller({.seed = 7});
+  Database database(1000);
+  database.each_ = 0.5;
+  std::set<int> lengths;
+  for (int i = 0; i < 12; ++i) {
+    (void)database.ObeyUntilLeft(controller, ControlPhase::kPause);
+    const double from = database.now_;
+    (void)database.ObeyUntilLeft(controller, ControlPhase::kWork);
+    lengths.insert(static_cast<int>((database.now_ - from) * 100));
+  }
+  EXPECT_GE(lengths.size(), 8U);
+}
+
+TEST(Controller, AToleranceTwiceAsLargeAllowsTwiceAsMuch) {
+  const auto found = [](double tolerance) {
+    Controller controller({.tolerance = tolerance});
+    Database database(10'000);
+    database.each_ = 0.5;
+    return database.ObeyFor(controller, 90).rate;
+  };
+  EXPECT_NEAR(found(0.1) / found(0.05), 2, 0.4);
+}
+
+TEST(Controller, AForegroundThatFeelsNothingLetsTheRateGrow) {
+  Controller controller({});
+  Database database(10'000);
+  EXPECT_GT(database.ObeyFor(controller, 20).rate, 0.7);
+}
+
+TEST(Controller, TheRateStaysWithinItsBounds) {
+  Controller controller({.max_rate = 0.5});
+  Database database(1000);
+  for (int i = 0; i < 600; ++i) {
+    EXPECT_LE(database.Obey(controller).rate, 0.5);
+  }
+  database.each_ = 1000;
+  EXPECT_GE(database.ObeyFor(controller, 30).rate, 0.02);
+}
+
+TEST(Controller, WaitsForBatchWorkToEndButNotForEver) {
+  Controller controller({});
+  Database database(1000);
+  database.stuck_ = 3;
+  database.sample_.work.batch_active = 3;
+  (void)database.Obey(controller);
+  EXPECT_EQ(database.ObeyUntilLeft(controller, ControlPhase::kPause).phase, ControlPhase::kWork);
+  EXPECT_NEAR(database.now_, 4, 0.8);
+}
+
+TEST(Controller, NoForegroundMeansFullSpeedWithinTwoSeconds) {
+  Controller controller({.max_rate = 4});
+  Database database(0);
+  const ControlSetting setting = database.ObeyFor(controller, 2);
+  EXPECT_EQ(setting.phase, ControlPhase::kIdle);
+  EXPECT_FALSE(setting.shut);
+  EXPECT_EQ(setting.rate, 4);
+  EXPECT_EQ(setting.drain, 4);
+}
+
+TEST(Controller, AForegroundThatComesEndsFullSpeedAtOnce) {
+  Controller controller({});
+  Database database(0);
+  (void)database.ObeyFor(controller, 3);
+  database.alone_ = 1000;
+  const ControlSetting setting = database.Obey(controller);
+  EXPECT_EQ(setting.phase, ControlPhase::kPause);
+  EXPECT_LE(setting.rate, 0.2);
+}
+
+TEST(Controller, RemembersWhatAForegroundBoreThatComesBack) {
+  Controller controller({});
+  Database database(10'000);
+  database.each_ = 5;  // a limit of 0.01, below where it begins
+  const double found = database.ObeyFor(controller, 40).rate;
+  database.alone_ = 0;
+  (void)database.ObeyFor(controller, 5);
+  database.alone_ = 10'000;
+  (void)database.ObeyUntilLeft(controller, ControlPhase::kIdle);
+  const double again = database.ObeyUntilLeft(controller, ControlPhase::kPause).rate;
+  EXPECT_LT(again, 0.06);
+  EXPECT_LT(found, 0.03);
+}
+
+TEST(Controller, AFewTransactionsASecondAreLeftPartOfACore) {
+  Controller controller({.cores = 2, .max_rate = 4});
+  Database database(10);
+  (void)database.ObeyFor(controller, 3);
+  double most = 0;
+  for (int i = 0; i < 300; ++i) most = std::max(most, database.Obey(controller).rate);
+  EXPECT_LE(most, 1.5);
+  EXPECT_GT(most, 0.2);
+}
+
+TEST(Controller, WithNobodyAskingItRestsAndIsNotShut) {
+  Controller controller({});
+  Database database(1000);
+  database.asks_ = false;
+  const ControlSetting setting = database.ObeyFor(controller, 4);
+  EXPECT_EQ(setting.phase, ControlPhase::kRest);
+  EXPECT_FALSE(setting.shut);
+  EXPECT_LE(setting.rate, 0.2);
+  // The foreground alone has been measured meanwhile.
+  database.asks_ = true;
+  EXPECT_EQ(database.Obey(controller).phase, ControlPhase::kWork);
+}
+
+TEST(Controller, ADatabaseThatCannotBeSeenIsNotShutAndSoonAllButStopped) {
+  Controller controller({});
+  Database database(1000);
+  (void)database.Obey(controller);
+  const auto after = [&](double seconds) {
+    return controller.Miss(static_cast<int64_t>((database.now_ + seconds) * 1e9));
+  };
+  const ControlSetting first = after(0.5);
+  EXPECT_FALSE(first.shut);
+  EXPECT_GT(first.rate, 0.05);
+  const ControlSetting later = after(3);
+  EXPECT_FALSE(later.shut);
+  EXPECT_EQ(later.phase, ControlPhase::kBlind);
+  EXPECT_EQ(later.rate, 0.02);
+  // And begins anew when it is seen again.
+  database.now_ += 5;
+  EXPECT_EQ(database.Obey(controller).phase, ControlPhase::kPause);
+  EXPECT_GT(database.ObeyUntilLeft(controller, ControlPhase::kPause).rate, 0.05);
+}
+
+TEST(Controller, CountersThatGoBackwardsBeginAnew) {
+  Controller controller({});
+  Database database(1000);
+  (void)database.Obey(controller);
+  (void)database.ObeyUntilLeft(controller, ControlPhase::kPause);
+  Database another(10);
+  another.now_ = database.now_;
+  EXPECT_EQ(another.Obey(controller).phase, ControlPhase::kPause);
+}
+
+TEST(Controller, TheSameSamplesGiveTheSameSettings) {
+  Controller a({.seed = 3}), b({.seed = 3});
+  Database left(1000), right(1000);
+  left.each_ = right.each_ = 0.5;
+  for (int i = 0; i < 500; ++i) {
+    const ControlSetting one = left.Obey(a), other = right.Obey(b);
+    ASSERT_EQ(one.drain, other.drain);
+    ASSERT_EQ(one.next, other.next);
+  }
+}
+
+}  // namespace
+}  // namespace headgate::control

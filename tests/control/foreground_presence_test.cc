@@ -1,0 +1,69 @@
+#include "server/control/foreground_presence.h"
+
+#include "gtest/gtest.h"
+
+namespace headgate::control {
+namespace {
+
+class PresenceTest : public testing::Test {
+ protected:
+  Foreground After(double throughput, double active = 0, bool asked = true) {
+    Flow flow;
+    flow.seconds = 0.2;
+    flow.throughput = throughput;
+    flow.asked = asked;
+    presence_.Look(flow, active);
+    return presence_.foreground();
+  }
+  Foreground AfterMany(int flows, double throughput) {
+    for (int i = 1; i < flows; ++i) (void)After(throughput);
+    return After(throughput);
+  }
+
+  Presence presence_;
+};
+
+TEST_F(PresenceTest, ManyActiveSessionsAreAForegroundAtOnce) {
+  EXPECT_EQ(After(0), Foreground::kNone);
+  EXPECT_EQ(After(100, 4), Foreground::kBusy);
+}
+
+TEST_F(PresenceTest, ManyTransactionsAreOneAtTheirSecondFlow) {
+  EXPECT_NE(After(1000), Foreground::kBusy);
+  EXPECT_EQ(After(1000), Foreground::kBusy);
+}
+
+TEST_F(PresenceTest, OneBurstOfAMonitorsStatementsIsNotBusy) {
+  (void)AfterMany(5, 0);
+  EXPECT_NE(After(500), Foreground::kBusy);
+  EXPECT_NE(After(0), Foreground::kBusy);
+}
+
+TEST_F(PresenceTest, AFewTransactionsASecondAreSparse) {
+  EXPECT_EQ(AfterMany(10, 5), Foreground::kSparse);
+  // One in each second flow.
+  for (int i = 0; i < 10; ++i) {
+    (void)After(0);
+    EXPECT_EQ(After(5), Foreground::kSparse);
+  }
+}
+
+TEST_F(PresenceTest, AForegroundThatWentIsForgottenInASecond) {
+  (void)AfterMany(10, 5000);
+  EXPECT_EQ(After(0), Foreground::kSparse);
+  EXPECT_EQ(AfterMany(4, 0), Foreground::kNone);
+}
+
+TEST_F(PresenceTest, NobodyAsksAfterTwoSecondsWithoutACheck) {
+  (void)After(0);
+  for (int i = 0; i < 9; ++i) (void)After(0, 0, /*asked=*/false);
+  EXPECT_TRUE(presence_.somebody_asks());
+  (void)After(0, 0, false);
+  (void)After(0, 0, false);
+  EXPECT_FALSE(presence_.somebody_asks());
+  (void)After(0);
+  EXPECT_TRUE(presence_.somebody_asks());
+}
+
+}  // namespace
+}  // namespace headgate::control

@@ -1,0 +1,95 @@
+#include "server/postgres/statement_totals.h"
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "server/postgres/reading_budget.h"
+
+namespace headgate::postgres {
+namespace {
+
+using Rows = std::vector<StatementTotals::Row>;
+using health::StatementsWish;
+
+TEST(StatementTotals, GrowByWhatIsInBothReadings) {
+  StatementTotals totals;
+  totals.Add({{.key = "a", .calls = 1000, .seconds = 5, .squares = 1}}, "x", 1);
+  const auto before = totals.counted();
+  totals.Add({{.key = "a", .calls = 1100, .seconds = 5.2, .squares = 1.001}}, "x", 1);
+  EXPECT_DOUBLE_EQ(totals.counted().calls - before.calls, 100);
+  EXPECT_NEAR(totals.counted().timed_seconds - before.timed_seconds, 0.2, 1e-9);
+  EXPECT_NEAR(totals.counted().timed_squares - before.timed_squares, 0.001, 1e-9);
+  EXPECT_EQ(totals.counted().generation, before.generation);
+}
+
+TEST(StatementTotals, AnEvictedEntryOfLittleWeightChangesNothing) {
+  StatementTotals totals;
+  const auto reading = [&](double hot, Rows more) {
+    more.push_back({.key = "hot", .calls = hot, .seconds = hot / 1000, .squares = 0});
+    totals.Add(std::move(more), "x", 1);
+  };
+  reading(1000, {{.key = "rare", .calls = 1}});
+  reading(1500, {{.key = "rare", .calls = 2}});
+  const auto before = totals.counted();
+  reading(2000, {});
+  reading(2500, {{.key = "rare", .calls = 1}});
+  EXPECT_DOUBLE_EQ(totals.counted().calls - before.calls, 1000);
+  EXPECT_EQ(totals.counted().generation, before.generation);
+}
+
+TEST(StatementTotals, WhereMostOfItWasResetNothingIsComparedAcross) {
+  StatementTotals totals;
+  for (const double calls : {1000.0, 1500.0, 2000.0}) {
+    totals.Add({{.key = "a", .calls = calls}}, "x", 1);
+  }
+  const auto before = totals.counted();
+  totals.Add({{.key = "a", .calls = 10}}, "x", 1);  // of its role alone
+  EXPECT_NE(totals.counted().generation, before.generation);
+  EXPECT_DOUBLE_EQ(totals.counted().calls, before.calls);
+  totals.Add({{.key = "a", .calls = 20}}, "y", 1);  // all of it
+  EXPECT_DOUBLE_EQ(totals.counted().calls, before.calls);
+}
+
+TEST(StatementTotals, LongQueriesThatRunSeldomHaveNoSayInTheTimes) {
+  StatementTotals totals;
+  for (int i = 0; i < 5; ++i) {
+    totals.Add({{.key = "short", .calls = 1000.0 * i, .seconds = 0.5 * i},
+                {.key = "report", .calls = 0.5 * i, .seconds = 20.0 * i}},
+               "x", 1);
+  }
+  EXPECT_DOUBLE_EQ(totals.counted().timed_seconds, 2);
+  EXPECT_DOUBLE_EQ(totals.counted().calls, 4002);
+  EXPECT_DOUBLE_EQ(totals.counted().busy_seconds, 82);
+}
+
+TEST(ReadingBudget, ReadingsTakeNoMoreThanTheirShareOfACore) {
+  for (const int64_t entries : {50, 5000}) {
+    ReadingBudget budget;
+    double spent = 0;
+    int64_t now_ns = 0;
+    for (; now_ns < 600'000'000'000; now_ns += 500'000'000) {
+      if (!budget.Allows(StatementsWish::kSpare, now_ns)) continue;
+      budget.Spend(entries, now_ns);
+      spent += ReadingBudget::kReadingSeconds +
+               ReadingBudget::kEntrySeconds * static_cast<double>(entries);
+    }
+    EXPECT_LT(spent / 600, 0.0007) << entries;
+    EXPECT_GT(spent / 600, 0.0002) << entries;
+  }
+}
+
+TEST(ReadingBudget, TwoReadingsMayFollowEachOtherClosely) {
+  ReadingBudget budget;
+  int64_t now_ns = 100'000'000'000;
+  budget.Spend(5000, now_ns);
+  EXPECT_FALSE(budget.Allows(StatementsWish::kPair, now_ns));
+  while (!budget.Allows(StatementsWish::kPair, now_ns)) now_ns += 1'000'000'000;
+  budget.Spend(5000, now_ns);
+  now_ns += 1'500'000'000;
+  EXPECT_FALSE(budget.Allows(StatementsWish::kSpare, now_ns));
+  EXPECT_TRUE(budget.Allows(StatementsWish::kNow, now_ns));
+}
+
+}  // namespace
+}  // namespace headgate::postgres
