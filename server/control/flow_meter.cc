@@ -139,7 +139,8 @@ void FlowMeter::CountStatements(const ControlSample& sample, Flow& flow) const {
   flow.throughput = rate(after.calls - before.calls, own);
   flow.occupancy = rate(after.busy_seconds - before.busy_seconds, own_busy);
   const double calls = after.timed_calls - before.timed_calls;
-  // Long chunks among short statements would look like harm: first it must be seen that they are not.
+  // Long chunks among short statements would look like harm: first it must be seen that they are
+  // not.
   if (!sees_batch_ || calls < kLeastTimed) return;
   flow.mean = (after.timed_seconds - before.timed_seconds) / calls;
   const double square = (after.timed_squares - before.timed_squares) / calls;

@@ -9,7 +9,8 @@
 // each end of a flow.
 //
 // Where the batch's sessions are not told apart (no role or application name is configured, or a
-// wrong one), its own work is taken off the foreground's figures, and times of statements are not known.
+// wrong one), its own work is taken off the foreground's figures, and times of statements are not
+// known.
 //
 // Pure and thread-compatible.
 
