@@ -106,7 +106,7 @@ TEST_F(Versions, ResetOfExtremesIsNoOtherGenerationOfStatements) {
   const auto generation = [&] {
     std::optional<health::WorkCounters::Statements> statements;
     EXPECT_TRUE(WaitUntil([&] {
-      const absl::StatusOr<health::WorkCounters> work = probe.SampleWork();
+      const absl::StatusOr<health::WorkCounters> work = probe.SampleWork(health::StatementsWish::kNow);
       if (work.ok()) statements = work->statements;
       return statements.has_value();
     }));
