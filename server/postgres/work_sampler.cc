@@ -43,15 +43,16 @@ WHERE e.extname = 'pg_stat_statements'
 // was there before it was evicted. Without the statements' texts, which are in a file. Those that
 // run most often are the foreground; a mean of squares is deviation^2 + mean^2.
 constexpr std::string_view kStatements = R"sql(
-SELECT userid || ' ' || dbid || ' ' || queryid$since, calls, total_exec_time / 1e3,
-       calls * (stddev_exec_time ^ 2 + mean_exec_time ^ 2) / 1e6, entries,
-       (SELECT dealloc FROM $schema.pg_stat_statements_info),
-       (SELECT stats_reset FROM $schema.pg_stat_statements_info) || ' ' ||
-         pg_postmaster_start_time()
-FROM (SELECT *, count(*) OVER () AS entries FROM $schema.pg_stat_statements(false)) AS s
-WHERE toplevel AND queryid IS NOT NULL AND userid <> ALL (ARRAY(
-  SELECT oid FROM pg_roles WHERE rolname = ANY ($1::text[]) OR rolname = current_user))
-ORDER BY calls DESC LIMIT 200)sql";
+SELECT key, calls, seconds, squares, entries, dealloc,
+       stats_reset || ' ' || pg_postmaster_start_time()
+FROM $schema.pg_stat_statements_info LEFT JOIN (
+  SELECT userid || ' ' || dbid || ' ' || queryid$since AS key, calls,
+         total_exec_time / 1e3 AS seconds,
+         calls * (stddev_exec_time ^ 2 + mean_exec_time ^ 2) / 1e6 AS squares, entries
+  FROM (SELECT *, count(*) OVER () AS entries FROM $schema.pg_stat_statements(false)) AS s
+  WHERE toplevel AND queryid IS NOT NULL AND userid <> ALL (ARRAY(
+    SELECT oid FROM pg_roles WHERE rolname = ANY ($1::text[]) OR rolname = current_user))
+  ORDER BY calls DESC LIMIT 200) AS often ON true)sql";
 constexpr size_t kKey = 0;
 constexpr size_t kCalls = 1;
 constexpr size_t kSeconds = 2;
@@ -176,23 +177,26 @@ void WorkSampler::ReadStatements(const absl::StatusOr<Table>& table, int64_t now
     return;
   }
   missing_.clear();
-  reading_.Spend(table->empty() ? kMostEntries : NumberIn<int64_t>(*table, kEntries), now_ns);
-  std::vector<StatementTotals::Row> rows(table->size());
+  // Without any there is one row, whose key is absent.
+  const bool has_rows = !table->empty() && (*table)[0][kKey].has_value();
+  reading_.Spend(has_rows ? NumberIn<int64_t>(*table, kEntries) : kMostEntries, now_ns);
+  std::vector<StatementTotals::Row> rows(has_rows ? table->size() : 0);
   for (size_t i = 0; i < rows.size(); ++i) {
     rows[i] = {.key = (*table)[i][kKey].value_or(""),
                .calls = NumberIn<double>(*table, kCalls, i),
                .seconds = NumberIn<double>(*table, kSeconds, i),
                .squares = NumberIn<double>(*table, kSquares, i)};
   }
+  std::string source;
   if (!table->empty()) {
-    source_ = (*table)[0][kSource].value_or("");
+    source = (*table)[0][kSource].value_or("");
     const int64_t evictions = NumberIn<int64_t>(*table, kEvictions);
     note_ = evictions_ >= 0 && evictions > evictions_
                 ? "pg_stat_statements is full and forgets statements: raise pg_stat_statements.max"
                 : "";
     evictions_ = evictions;
   }
-  totals_.Add(std::move(rows), source_, static_cast<double>(now_ns - read_at_ns_) / 1e9);
+  totals_.Add(std::move(rows), source, static_cast<double>(now_ns - read_at_ns_) / 1e9);
   read_at_ns_ = now_ns;
   work.statements = totals_.counted();
 }

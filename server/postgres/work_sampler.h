@@ -57,10 +57,9 @@ class WorkSampler {
   int64_t look_at_ns_ = 0;  // when the extension is looked for
   ReadingBudget reading_;
   StatementTotals totals_;
-  int64_t read_at_ns_ = 0;       // statements
-  std::string source_ = "none";  // of the counters, as far as it was seen
-  std::string missing_;          // why there are none
-  int64_t evictions_ = -1;       // so far; below 0: not known
+  int64_t read_at_ns_ = 0;  // statements
+  std::string missing_;     // why there are none
+  int64_t evictions_ = -1;  // so far; below 0: not known
   std::string note_;
 };
 

@@ -106,7 +106,8 @@ TEST_F(Versions, ResetOfExtremesIsNoOtherGenerationOfStatements) {
   const auto generation = [&] {
     std::optional<health::WorkCounters::Statements> statements;
     EXPECT_TRUE(WaitUntil([&] {
-      const absl::StatusOr<health::WorkCounters> work = probe.SampleWork(health::StatementsWish::kNow);
+      const absl::StatusOr<health::WorkCounters> work =
+          probe.SampleWork(health::StatementsWish::kNow);
       if (work.ok()) statements = work->statements;
       return statements.has_value();
     }));
