@@ -237,11 +237,11 @@ budgets:
 )y",
      R"e(
 f.yaml:6:18: tolerance must be 0.01 to 0.5; it is 0.6
+f.yaml:7:17: max_rate must be 0.01 to 1024; it is 0
+f.yaml:8:14: cores must be 1 to 4096; it is 0
 f.yaml:9:26: latency_tolerance must be 0.01 to 1; it is 2
 f.yaml:10:23: tail_tolerance must be 0.01 to 4; it is 0
 f.yaml:11:15: weight must be 0.001 to 1000; it is 0
-f.yaml:7:17: max_rate must be 0.01 to 1024; it is 0
-f.yaml:8:14: cores must be 1 to 4096; it is 0
 )e"},
     {"AutoTuningWithoutAuto", R"y(
 budgets:
