@@ -378,7 +378,7 @@ class MatchedRule(_message.Message):
     def __init__(self, name: _Optional[str] = ..., action: _Optional[str] = ..., effect: _Optional[_Union[RuleEffect, str]] = ..., overruled_by: _Optional[str] = ..., overruled_because: _Optional[str] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class BucketState(_message.Message):
-    __slots__ = ("budget", "rule", "bucket", "cost", "debt", "burst", "rate", "speed", "outstanding", "max_concurrency", "max_cost", "room_in", "ask_again", "unit", "reported_debt", "line")
+    __slots__ = ("budget", "rule", "bucket", "cost", "debt", "burst", "rate", "speed", "outstanding", "max_concurrency", "max_cost", "room_in", "ask_again", "unit", "reported_debt", "line", "found")
     BUDGET_FIELD_NUMBER: _ClassVar[int]
     RULE_FIELD_NUMBER: _ClassVar[int]
     BUCKET_FIELD_NUMBER: _ClassVar[int]
@@ -395,6 +395,7 @@ class BucketState(_message.Message):
     UNIT_FIELD_NUMBER: _ClassVar[int]
     REPORTED_DEBT_FIELD_NUMBER: _ClassVar[int]
     LINE_FIELD_NUMBER: _ClassVar[int]
+    FOUND_FIELD_NUMBER: _ClassVar[int]
     budget: str
     rule: str
     bucket: str
@@ -411,4 +412,5 @@ class BucketState(_message.Message):
     unit: BudgetUnit
     reported_debt: ReportedDebt
     line: LineState
-    def __init__(self, budget: _Optional[str] = ..., rule: _Optional[str] = ..., bucket: _Optional[str] = ..., cost: _Optional[float] = ..., debt: _Optional[float] = ..., burst: _Optional[float] = ..., rate: _Optional[float] = ..., speed: _Optional[float] = ..., outstanding: _Optional[int] = ..., max_concurrency: _Optional[int] = ..., max_cost: _Optional[float] = ..., room_in: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., ask_again: bool = ..., unit: _Optional[_Union[BudgetUnit, str]] = ..., reported_debt: _Optional[_Union[ReportedDebt, _Mapping]] = ..., line: _Optional[_Union[LineState, _Mapping]] = ...) -> None: ...
+    found: str
+    def __init__(self, budget: _Optional[str] = ..., rule: _Optional[str] = ..., bucket: _Optional[str] = ..., cost: _Optional[float] = ..., debt: _Optional[float] = ..., burst: _Optional[float] = ..., rate: _Optional[float] = ..., speed: _Optional[float] = ..., outstanding: _Optional[int] = ..., max_concurrency: _Optional[int] = ..., max_cost: _Optional[float] = ..., room_in: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., ask_again: bool = ..., unit: _Optional[_Union[BudgetUnit, str]] = ..., reported_debt: _Optional[_Union[ReportedDebt, _Mapping]] = ..., line: _Optional[_Union[LineState, _Mapping]] = ..., found: _Optional[str] = ...) -> None: ...
