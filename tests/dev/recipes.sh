@@ -15,6 +15,9 @@ source tools/test_server.sh
 
 skip_without require_tool recipes
 skip_without require_tool python_sdk
+for program in curl ruby; do
+  command -v "$program" >/dev/null || { echo "SKIPPED: $program is not installed" && exit 77; }
+done
 FIXTURES=$PWD/tests/recipes
 ROWS=200
 
@@ -197,6 +200,30 @@ recipe_airflow() {
   was_throttled airflow 4
 }
 
+recipe_shell() {
+  fill_orders
+  run bash backfill.sh
+  totals_are_there orders
+  was_throttled curl:fill-total:backfill 4
+}
+
+recipe_ruby() {
+  fill_orders
+  cp "$FIXTURES/ruby/run_task.rb" "$WORK/app"
+  run ruby run_task.rb
+  totals_are_there orders
+  was_throttled ruby:fill-total:backfill 4
+}
+
+# Its checks charge nothing, so the log has none of them. The pause ends by itself.
+recipe_freno() {
+  fill_orders
+  "$HEADGATE_BIN/headgate" pause freno:fill-total:backfill --for 4s --actor test --reason 'to be waited for' >"$SAID"
+  run bash freno_client.sh
+  totals_are_there orders
+  grep --quiet '^held back before row 1$' "$SAID" || fail "freno's client was never held back: $(<"$SAID")"
+}
+
 # run_recipe NAME: in a shell and a database of its own.
 run_recipe() {
   trap - EXIT
@@ -206,16 +233,16 @@ run_recipe() {
   say "$1: $((SECONDS - began)) s"
 }
 
-export HEADGATE_ADDRESS DATABASE_URL DBT_SEND_ANONYMOUS_USAGE_STATS=false DO_NOT_TRACK=1
+export HEADGATE_ADDRESS HEADGATE_URL DATABASE_URL DBT_SEND_ANONYMOUS_USAGE_STATS=false DO_NOT_TRACK=1
 export PYTHONPATH=$PWD/client/python
 PYTHON=$(tool_path recipes)
-read -r -a recipes <<<"${RECIPES:-sqlalchemy psycopg django celery dbt airflow}"
+read -r -a recipes <<<"${RECIPES:-sqlalchemy psycopg django celery dbt airflow shell ruby freno}"
 mkdir "$WORK/app"
 extract_recipes
 check_style
 write_configuration
 start_server
-HEADGATE_ADDRESS=$ADDRESS
+HEADGATE_ADDRESS=$ADDRESS HEADGATE_URL=http://$HTTP_ADDRESS
 start_postgres
 running=()
 for recipe in "${recipes[@]}"; do
