@@ -9,16 +9,14 @@
 //
 // Guarantees:
 // - Whoever waits owes nothing. Each is answered once: when it is admitted, when its time is up,
-// when
-//   what refuses it is not cured by time any more, or when the lines are closed. With no caller
-//   left it is not answered at all.
+//   when what refuses it is not cured by time any more, or when the lines are closed. With no
+//   caller left it is not answered at all.
 // - Nobody is admitted by these lines: the engine does that, in the order that they ask it. A Check
 //   of those who do not wait is told that others are before it.
 // - A poller's place: who was told when its turn is expected, and comes back by then or a quarter
-// of
-//   that time later, finds its turn, with room held for it.
+//   of that time later, finds its turn, with room held for it.
 // - A line remembers shares for 10 s after its last Check.
-// - Memory is bounded by the options: below 400 bytes for a Check with a short identity.
+// - Memory is bounded by the options: below 450 bytes for a Check with a short identity.
 // - A look at a head that changes nothing sets a later instant: no work is done twice at one time.
 //
 // Thread-safe, and Advance is for one thread at a time. Its one mutex is a leaf: neither the engine

@@ -21,12 +21,16 @@ class NoWaiter final : public Waiter {
               Now) override {}
 };
 
-TEST(LineMemory, ACheckThatWaitsTakesLessThan400Bytes) {
+TEST(LineMemory, ACheckThatWaitsTakesLessThan450Bytes) {
   FakeLimits limits;
   limits.AddBucket("a", absl::Milliseconds(10));
   WaitingLines lines({.max_waiting = 65'536, .max_waiting_share = 1}, limits.Examine());
   limits.Attach(&lines);
-  const auto in_use = [] { return static_cast<double>(mallinfo2().uordblks); };
+  // Large tables have pages of their own, or not, by what was allocated in the process before.
+  const auto in_use = [] {
+    const struct mallinfo2 info = mallinfo2();
+    return static_cast<double>(info.uordblks + info.hblkhd);
+  };
   engine::CheckAnswer answer;
   const engine::CheckRequest first{.identity = "f:etl", .estimated_cost = 10, .pattern = "a"};
   ASSERT_TRUE(limits.Check(first, AtNs(0), answer).ok());
@@ -43,7 +47,7 @@ TEST(LineMemory, ACheckThatWaitsTakesLessThan400Bytes) {
                     {.waiter = std::make_shared<NoWaiter>(), .until_ns = 1'000'000'000}, &ticket),
         Entered::kWaits);
   }
-  EXPECT_LT((in_use() - before) / kChecks, 400);
+  EXPECT_LT((in_use() - before) / kChecks, 450);
 }
 
 #endif
