@@ -1,8 +1,11 @@
 // headgate-demo: what a greedy backfill does to a busy PostgreSQL, and what it does when it asks
 // Headgate. Everything runs here, in a temporary folder, and is gone afterwards.
 
+#include <grpc/support/log.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <string>
@@ -95,7 +98,15 @@ std::string OneLine(const absl::Status& status) {
   return absl::StrCat(lines[0], " ", why);
 }
 
+// The last line is the result. What fails is in our own error line.
+void SilenceGrpc() {
+  if (std::getenv("GRPC_VERBOSITY") == nullptr) {
+    gpr_set_log_function([](gpr_log_func_args*) {});
+  }
+}
+
 int Main(int argc, char** argv) {
+  SilenceGrpc();
   CLI::App cli("A greedy backfill on a busy PostgreSQL, with and without Headgate.",
                "headgate-demo");
   Flags flags;
