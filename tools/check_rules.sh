@@ -19,6 +19,7 @@ server/line      common server/engine server/line
 server/sqlite    common server/sqlite
 server/throttle_log common server/engine server/sqlite server/throttle_log
 server/overrides common server/engine server/sqlite server/overrides
+server/cluster   common server/cluster
 server/health    common server/engine server/health
 server/control   common server/engine server/health server/control
 server/dsn       common server/dsn

@@ -21,7 +21,7 @@ LONG_SANITIZED_UNITS=' demo load restart sdk soak '
 SANITIZED_SHELL_TESTS='dev/client_install dev/grpcurl dev/readme_tour dev/sizing dev/soak dev/tokens'
 # Where threads share without locks. Debian's libraries are not instrumented, and through the larger of
 # them ThreadSanitizer reports races that are none.
-THREAD_UNITS='engine throttle_log'
+THREAD_UNITS='engine throttle_log cluster'
 
 needs_quiet() { [[ $QUIET_UNITS == *" ${1%@*} "* ]]; }
 
