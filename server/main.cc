@@ -22,6 +22,7 @@
 #include "common/system_clock.h"
 #include "server/app/server.h"
 #include "server/app/server_log.h"
+#include "server/app/store_command.h"
 #include "server/config/load.h"
 
 namespace headgate {
@@ -37,6 +38,7 @@ constexpr absl::Duration kLogLimit = absl::Seconds(1);
 struct Flags {
   app::ServerOptions server;
   std::string check_config;
+  app::StoreCommand store;
   std::string log_level = "info";
   std::string log_format = "text";
   std::string http_address = "127.0.0.1:8080";
@@ -98,6 +100,17 @@ void DeclareHttp(CLI::App& cli, Flags& flags) {
       ->envname("HEADGATE_READY_AFTER");
 }
 
+void DeclareStore(CLI::App& cli, Flags& flags) {
+  cli.add_option("--store-tables", flags.store.action,
+                 "Only make (init), upgrade or check the tables that several servers agree "
+                 "through, and say what came of it: what headgate store runs. With --config its "
+                 "targets are asked too, for none of them may be the store")
+      ->check(CLI::IsMember({"init", "upgrade", "check"}));
+  cli.add_option("--store-dsn", flags.store.dsn,
+                 "Connection string of the store's database, for --store-tables")
+      ->envname("HEADGATE_STORE_DSN");
+}
+
 void Declare(CLI::App& cli, Flags& flags) {
   cli.set_version_flag("--version", std::string("headgated ") + app::kVersion);
   cli.add_option("--config", flags.server.config_path,
@@ -138,6 +151,7 @@ void Declare(CLI::App& cli, Flags& flags) {
       ->envname("HEADGATE_LOG_FORMAT")
       ->check(CLI::IsMember({"text", "json"}));
   DeclareHttp(cli, flags);
+  DeclareStore(cli, flags);
   cli.add_option("--check-config", flags.check_config,
                  "Only say what is wrong with this file: exit status 0 if nothing is, else 2")
       ->check(NotEmpty);
@@ -153,6 +167,19 @@ int CheckConfig(const std::string& path) {
   }
   if (!loaded.config.has_value()) return kWrongUsage;
   std::cout << path << ": ok\n";
+  return 0;
+}
+
+int DoWithStore(app::StoreCommand command, const std::string& config_path) {
+  command.config_path = config_path;
+  SystemClock clock;
+  const absl::StatusOr<app::StoreAnswer> answer = app::RunStoreCommand(command, clock);
+  if (!answer.ok()) {
+    std::cerr << answer.status().message() << '\n';
+    return absl::IsInvalidArgument(answer.status()) ? kWrongUsage : kFailed;
+  }
+  for (const std::string& warning : answer->warnings) std::cerr << "warning: " << warning << '\n';
+  std::cout << answer->said << '\n';
   return 0;
 }
 
@@ -267,6 +294,7 @@ int Main(int argc, char** argv) {
   // It would write a line for each string that is not UTF-8, and callers choose the strings: what
   // is wrong with a request they are told in its error.
   google::protobuf::SetLogHandler(nullptr);
+  if (!flags.store.action.empty()) return DoWithStore(flags.store, flags.server.config_path);
   return flags.check_config.empty() ? Serve(flags.server) : CheckConfig(flags.check_config);
 }
 

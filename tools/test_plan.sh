@@ -10,6 +10,7 @@ POSTGRES_UNITS='
 postgres     .
 client       ^Pqxx
 integration  ^PostgresFaults
+store        ^(Admin|Round|State)Test
 dev/demo     .
 '
 # They take longest, and begin first, so that none is left over at the end.

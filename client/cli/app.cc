@@ -40,6 +40,7 @@ struct Dispatch {
     return RunForgetCosts(globals, a, console);
   }
   int operator()(const ForgiveArguments& a) const { return RunForgive(globals, a, console); }
+  int operator()(const StoreArguments& a) const { return RunStore(globals, a, console); }
 };
 
 Colours ColoursFor(ColourChoice choice) {

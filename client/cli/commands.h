@@ -38,6 +38,9 @@ int RunForgetCosts(const Globals& globals, const ForgetCostsArguments& arguments
                    const Console& console);
 int RunForgive(const Globals& globals, const ForgiveArguments& arguments, const Console& console);
 
+// 2: wrong connection string or configuration, 4: the store says no, or there is no server to ask.
+int RunStore(const Globals& globals, const StoreArguments& arguments, const Console& console);
+
 // The whole program: `words` without its name.
 int Main(const std::vector<std::string>& words);
 

@@ -161,7 +161,7 @@ check_paths() {
   done < <(spans)
 }
 
-# headgate_log is a schema of PostgreSQL, and headgate_..._tests are programs.
+# headgate_log and headgate_store are schemas of PostgreSQL, and headgate_..._tests are programs.
 check_metrics() {
   local file line metric
   if [[ ! -e $OPERATIONS ]]; then
@@ -172,7 +172,7 @@ check_metrics() {
     grep --quiet --word-regexp --fixed-strings -e "$metric" "$OPERATIONS" ||
       complain "$file:$line: $OPERATIONS does not have the metric $metric"
   done < <(spans | grep -v '^docs/operations.md' | awk -F '\t' -v OFS='\t' '
-    $3 ~ /^headgate_[a-z_]+($|{)/ { sub(/{.*/, "", $3); if ($3 != "headgate_log" && $3 !~ /_tests$/) print }')
+    $3 ~ /^headgate_[a-z_]+($|{)/ { sub(/{.*/, "", $3); if ($3 !~ /^headgate_(log|store)$/ && $3 !~ /_tests$/) print }')
 }
 
 # The events that the server writes into its log: what it writes by a variable is not seen.

@@ -38,6 +38,24 @@ CLI::App* AddTop(CLI::App& app, TopArguments& top) {
   return command;
 }
 
+CLI::App* AddStore(CLI::App& app, StoreArguments& store) {
+  CLI::App* command =
+      app.add_subcommand("store", "Make, upgrade or check the tables of several servers");
+  command->require_subcommand(1);
+  command->add_option("--dsn", store.dsn,
+                      "connection string of the store's database [$HEADGATE_STORE_DSN]");
+  command->add_option("--config", store.config,
+                      "the servers' configuration: none of its targets may be the store");
+  for (const auto& [action, what] :
+       {std::pair("init", "Make the tables"), std::pair("upgrade", "Bring them to this version"),
+        std::pair("check", "Say whether a server could use them")}) {
+    command->add_subcommand(action, what)->callback([&store, text = action] {
+      store.action = text;
+    });
+  }
+  return command;
+}
+
 // Everything that CLI11 writes into while it parses.
 struct Grammar {
   CLI::App app{"Headgate throttles work on PostgreSQL by budgets and by the database's health.",
@@ -57,6 +75,7 @@ struct Grammar {
   CostsArguments costs;
   ForgetCostsArguments forget_costs;
   ForgiveArguments forgive;
+  StoreArguments store;
   CLI::App* run_command = nullptr;
   CLI::App* log_command = nullptr;
   CLI::App* replay_command = nullptr;
@@ -99,6 +118,7 @@ struct Grammar {
     commands.emplace_back(of_costs.forget, [this] { return forget_costs; });
     commands.emplace_back(of_costs.list, [this] { return costs; });
     commands.emplace_back(AddForgive(app, forgive), [this] { return forgive; });
+    commands.emplace_back(AddStore(app, store), [this] { return store; });
   }
 };
 

@@ -91,12 +91,19 @@ struct ConfigCheckArguments {
   std::string file;
 };
 
+// Its text is what --store-tables of the server takes.
+struct StoreArguments {
+  std::string action;
+  std::string dsn;     // empty: the environment has it
+  std::string config;  // whose targets must not be the store; empty: none is looked at
+};
+
 struct Arguments {
   Globals globals;
   std::variant<CheckArguments, ReportArguments, ExplainArguments, RunArguments, StatusArguments,
                TopArguments, ConfigCheckArguments, LogArguments, ReplayArguments, OverrideArguments,
                OverridesArguments, DeleteOverrideArguments, CostsArguments, ForgetCostsArguments,
-               ForgiveArguments>
+               ForgiveArguments, StoreArguments>
       command;
 };
 

@@ -1,12 +1,9 @@
 // headgate config check: what the server would say about a configuration file. The server itself is
 // asked, so that there is one judge.
 
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
 #include <optional>
-#include <system_error>
+#include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -14,30 +11,10 @@
 #include "client/cli/commands.h"
 #include "client/cli/output/config_verdict.h"
 #include "client/cli/process/child_process.h"
+#include "client/cli/process/find_server.h"
 
 namespace headgate::cli {
 namespace {
-
-constexpr char kServer[] = "headgated";
-
-bool IsExecutable(const std::filesystem::path& path) {
-  std::error_code error;
-  return std::filesystem::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
-}
-
-// The server's program beside this one, or else on PATH.
-std::optional<std::string> FindServer() {
-  std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (!error && IsExecutable(self.parent_path() / kServer)) return self.parent_path() / kServer;
-  const char* path = std::getenv("PATH");
-  for (const auto& folder : absl::StrSplit(path == nullptr ? "" : path, ':')) {
-    const auto candidate =
-        std::filesystem::path(folder.empty() ? "." : std::string(folder)) / kServer;
-    if (IsExecutable(candidate)) return candidate.string();
-  }
-  return std::nullopt;
-}
 
 std::vector<std::string> Lines(const std::string& text) {
   return absl::StrSplit(text, '\n', absl::SkipWhitespace());

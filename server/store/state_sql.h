@@ -1,0 +1,30 @@
+// What an owner knows of a target, in rows of the store: a whole, and changes since.
+//
+// A write is one statement. It changes the target's row of ownership where that has the writer's
+// generation still, and where the write's number follows the newest one that the row names; only
+// then are bytes written, and all that a whole replaces removed. So a server that lost the target
+// writes nothing, and neither does a write that was given up long ago and reaches the store late.
+// Whoever takes the target over waits for a write that is just being committed, and reads it.
+//
+// A write that is repeated, as its outcome was not known, is harmless.
+//
+// Functions throw as libpqxx does.
+#pragma once
+
+#include <optional>
+#include <pqxx/transaction_base>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/cluster/store.h"
+
+namespace headgate::store {
+
+// As cluster::Store::WriteState.
+absl::Status WriteState(pqxx::transaction_base& work, const cluster::StateWrite& write);
+
+// As cluster::Store::ReadState. DataLoss: a change is missing among those that were written.
+absl::StatusOr<std::optional<cluster::StoredState>> ReadState(pqxx::transaction_base& work,
+                                                              const cluster::Held& held);
+
+}  // namespace headgate::store

@@ -1,0 +1,170 @@
+// What an owner writes of a target, and who reads it: fenced by generation, in order, and not lost.
+
+#include <optional>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "server/store/postgres_store.h"
+#include "tests/store/store_database.h"
+
+namespace headgate::store {
+namespace {
+
+using cluster::StateWrite;
+using cluster::StoredState;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr auto kWhole = StateWrite::Kind::kWhole;
+constexpr auto kChange = StateWrite::Kind::kChange;
+
+class StateTest : public testing::Test {
+ protected:
+  void SetUp() override { Own("a", 0); }
+
+  // The target becomes this server's, by the next generation.
+  void Own(const std::string& name, uint64_t generation) {
+    cluster::RoundRequest request;
+    request.self = {.name = name, .incarnation = 1, .address = ""};
+    request.lease = absl::Seconds(3);
+    request.claim = {{.target = "t",
+                      .generation = generation,
+                      .renewal = generation,
+                      .condition = cluster::Claim::Condition::kUnchanged}};
+    const absl::StatusOr<cluster::RoundReply> reply = store_.Round(request, kLong);
+    ASSERT_TRUE(reply.ok()) << reply.status();
+    ASSERT_EQ(reply->ownership.at(0).owner, name);
+  }
+  absl::Status Write(uint64_t generation, uint64_t sequence, StateWrite::Kind kind,
+                     std::string_view bytes, bool is_final = false) {
+    return store_.WriteState({.target = "t",
+                              .generation = generation,
+                              .sequence = sequence,
+                              .kind = kind,
+                              .age = absl::Milliseconds(100),
+                              .is_final = is_final,
+                              .bytes = bytes},
+                             kLong);
+  }
+  absl::StatusOr<std::optional<StoredState>> Read(uint64_t generation) {
+    return store_.ReadState({.target = "t", .generation = generation}, kLong);
+  }
+  StoredState Stored(uint64_t generation) {
+    absl::StatusOr<std::optional<StoredState>> state = Read(generation);
+    EXPECT_TRUE(state.ok()) << state.status();
+    EXPECT_TRUE(state.ok() && state->has_value());
+    return state.ok() ? state->value_or(StoredState()) : StoredState();
+  }
+
+  SystemClock clock_;
+  StoreDatabase database_;
+  PostgresStore store_{database_.Options(), clock_};
+};
+
+TEST_F(StateTest, WhatNobodyWroteIsNone) {
+  const auto state = Read(1);
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_FALSE(state->has_value());
+}
+
+TEST_F(StateTest, AWholeAndItsChangesAreReadInOrder) {
+  const std::string bytes("\0'\\\xff whole", 10);
+  ASSERT_TRUE(Write(1, 1, kWhole, bytes).ok());
+  ASSERT_TRUE(Write(1, 2, kChange, "one").ok());
+  ASSERT_TRUE(Write(1, 3, kChange, "").ok());
+  const StoredState state = Stored(1);
+  EXPECT_EQ(state.generation, 1U);
+  EXPECT_EQ(state.whole, bytes);
+  EXPECT_THAT(state.changes, ElementsAre("one", ""));
+  EXPECT_GE(state.age, absl::Milliseconds(100));
+  EXPECT_LT(state.age, kLong);
+  EXPECT_FALSE(state.is_final);
+}
+
+TEST_F(StateTest, AWholeReplacesWhatWasBefore) {
+  ASSERT_TRUE(Write(1, 1, kWhole, "first").ok());
+  ASSERT_TRUE(Write(1, 2, kChange, "one").ok());
+  ASSERT_TRUE(Write(1, 3, kWhole, "second", /*is_final=*/true).ok());
+  const StoredState state = Stored(1);
+  EXPECT_EQ(state.whole, "second");
+  EXPECT_THAT(state.changes, IsEmpty());
+  EXPECT_TRUE(state.is_final);
+  EXPECT_EQ(database_.RunSql("SELECT count(*) FROM headgate_store.state")[0][0], "1");
+}
+
+TEST_F(StateTest, AnOwnerThatLostTheTargetWritesAndReadsNothing) {
+  ASSERT_TRUE(Write(1, 1, kWhole, "first").ok());
+  Own("b", 1);
+  EXPECT_TRUE(absl::IsAborted(Write(1, 2, kChange, "late")));
+  EXPECT_TRUE(absl::IsAborted(Write(1, 2, kWhole, "late")));
+  EXPECT_TRUE(absl::IsAborted(Read(1).status()));
+  const StoredState state = Stored(2);
+  EXPECT_EQ(state.whole, "first");
+  EXPECT_EQ(state.generation, 1U);
+}
+
+TEST_F(StateTest, ANewOwnersFirstWholeReplacesTheLastOnes) {
+  ASSERT_TRUE(Write(1, 1, kWhole, "first").ok());
+  ASSERT_TRUE(Write(1, 2, kChange, "one").ok());
+  Own("b", 1);
+  EXPECT_TRUE(absl::IsDataLoss(Write(2, 3, kChange, "of another's")));
+  ASSERT_TRUE(Write(2, 1, kWhole, "second").ok());
+  EXPECT_EQ(Stored(2).whole, "second");
+  EXPECT_THAT(Stored(2).changes, IsEmpty());
+}
+
+TEST_F(StateTest, AChangeThatDoesNotFollowIsRefused) {
+  EXPECT_TRUE(absl::IsDataLoss(Write(1, 1, kChange, "of nothing")));
+  ASSERT_TRUE(Write(1, 1, kWhole, "first").ok());
+  EXPECT_TRUE(absl::IsDataLoss(Write(1, 3, kChange, "too far")));
+  EXPECT_THAT(Stored(1).changes, IsEmpty());
+}
+
+// The first try may have got through though nobody heard of it.
+TEST_F(StateTest, AWriteThatIsRepeatedIsHarmless) {
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(Write(1, 1, kWhole, "first").ok());
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(Write(1, 2, kChange, "one").ok());
+  EXPECT_EQ(Stored(1).whole, "first");
+  EXPECT_THAT(Stored(1).changes, ElementsAre("one"));
+}
+
+// One that was given up and reaches the store after those that followed it.
+TEST_F(StateTest, AWriteThatComesTooLateChangesNothing) {
+  ASSERT_TRUE(Write(1, 1, kWhole, "first").ok());
+  ASSERT_TRUE(Write(1, 2, kChange, "one").ok());
+  ASSERT_TRUE(Write(1, 3, kWhole, "second").ok());
+  EXPECT_TRUE(absl::IsDataLoss(Write(1, 1, kWhole, "first")));
+  EXPECT_TRUE(absl::IsDataLoss(Write(1, 2, kChange, "one")));
+  EXPECT_EQ(Stored(1).whole, "second");
+}
+
+TEST_F(StateTest, AChangeThatIsMissingIsNoticed) {
+  ASSERT_TRUE(Write(1, 1, kWhole, "first").ok());
+  ASSERT_TRUE(Write(1, 2, kChange, "one").ok());
+  ASSERT_TRUE(Write(1, 3, kChange, "two").ok());
+  database_.RunSql("DELETE FROM headgate_store.state WHERE sequence = 2");
+  const absl::Status status = Read(1).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("target t"));
+}
+
+TEST_F(StateTest, SerializableTransactionsWriteAndReadTheSame) {
+  database_.MakeSerializable();
+  PostgresStore store(database_.Options(), clock_);
+  const StateWrite write{
+      .target = "t", .generation = 1, .sequence = 1, .age = {}, .bytes = "first"};
+  ASSERT_TRUE(store.WriteState(write, kLong).ok());
+  const auto state = store.ReadState({.target = "t", .generation = 1}, kLong);
+  ASSERT_TRUE(state.ok() && state->has_value());
+  EXPECT_EQ((*state)->whole, "first");
+}
+
+TEST_F(StateTest, SixteenMebibytesAreNoTrouble) {
+  const std::string large(16 << 20, '\x80');
+  ASSERT_TRUE(Write(1, 1, kWhole, large).ok());
+  EXPECT_EQ(Stored(1).whole, large);
+}
+
+}  // namespace
+}  // namespace headgate::store
