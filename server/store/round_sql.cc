@@ -52,8 +52,8 @@ renewed AS (
   RETURNING o.*
 ),
 given AS (
-  UPDATE headgate_store.ownership AS o SET owner = g.receiver, generation = o.generation + 1,
-    renewal = o.renewal + 1,
+  UPDATE headgate_store.ownership AS o SET owner = g.receiver, renewal = o.renewal + 1,
+    generation = CASE WHEN g.receiver = '' THEN o.generation ELSE o.generation + 1 END,
     expires_at = CASE WHEN g.receiver = '' THEN now() ELSE now() + $1 END
   FROM give AS g
   WHERE EXISTS (SELECT FROM self) AND o.target = g.target AND o.owner = $0
@@ -73,7 +73,7 @@ taken AS (
     renewal = o.renewal + 1, expires_at = now() + $1
   FROM claim AS c
   WHERE EXISTS (SELECT FROM self) AND o.target = c.target AND o.generation = c.generation
-    AND o.renewal = c.renewal AND (c.unchanged OR o.expires_at <= now())
+    AND o.renewal = c.renewal AND (c.unchanged OR o.owner = '' OR o.expires_at <= now())
   RETURNING o.*
 ),
 changed AS (
