@@ -24,6 +24,7 @@
 #include "server/app/server_log.h"
 #include "server/app/store_command.h"
 #include "server/config/load.h"
+#include "server/gateway/page_rules.h"
 
 namespace headgate {
 namespace {
@@ -111,6 +112,35 @@ void DeclareStore(CLI::App& cli, Flags& flags) {
       ->envname("HEADGATE_STORE_DSN");
 }
 
+std::string CheckOrigin(const std::string& origin) {
+  if (gateway::IsOrigin(origin)) return "";
+  return absl::StrCat("must be as browsers write it, such as https://headgate.example.com; it is '",
+                      absl::Utf8SafeCEscape(origin), "'");
+}
+
+void DeclarePage(CLI::App& cli, Flags& flags) {
+  using gateway::PageChanges;
+  cli.add_option_function<std::string>(
+         "--page",
+         [&pages = flags.server.web.pages](const std::string& word) {
+           pages.are_served = word != "off";
+           pages.changes = word == "changes"     ? PageChanges::kAlways
+                           : word == "read-only" ? PageChanges::kNever
+                                                 : PageChanges::kWhereCallersAreKnown;
+         },
+         "The web page at / on the HTTP port: by-access, where it can change something only while "
+         "`access` says who may; changes, without `access` too; read-only; or off")
+      ->envname("HEADGATE_PAGE")
+      ->check(CLI::IsMember({"by-access", "changes", "read-only", "off"}))
+      ->default_str("by-access");
+  cli.add_option("--page-origin", flags.server.web.pages.origins,
+                 "Origin under which the page may call, besides an address, localhost, and any "
+                 "name over TLS: that of a proxy, or a name in plaintext; may be repeated")
+      ->envname("HEADGATE_PAGE_ORIGIN")
+      ->type_name("ORIGIN")
+      ->check(CheckOrigin);
+}
+
 void Declare(CLI::App& cli, Flags& flags) {
   cli.set_version_flag("--version", std::string("headgated ") + app::kVersion);
   cli.add_option("--config", flags.server.config_path,
@@ -152,6 +182,7 @@ void Declare(CLI::App& cli, Flags& flags) {
       ->check(CLI::IsMember({"text", "json"}));
   DeclareHttp(cli, flags);
   DeclareStore(cli, flags);
+  DeclarePage(cli, flags);
   cli.add_option("--check-config", flags.check_config,
                  "Only say what is wrong with this file: exit status 0 if nothing is, else 2")
       ->check(NotEmpty);

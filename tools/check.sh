@@ -205,6 +205,7 @@ run_checks() {
   check_step "Go (gofmt)" check_go_format
   check_step "Go that is generated" check_go_generated
   check_step "OpenAPI document" tools/openapi.sh check
+  check_step "page (types, and what is built)" check_web
   check_step "build files (cmake)" check_configuration
   check_step "locks, and each file by itself (clang)" check_each_file
   check_step "clang-tidy" check_tidy

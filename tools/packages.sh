@@ -18,6 +18,8 @@ CHECK_PACKAGES=(clang-14 clang-format-14 clang-tidy-14 jq shellcheck)
 COMFORT_PACKAGES=(ccache libclang-rt-14-dev)
 # What `./dev chart` reads YAML and JSON with, and makes certificates and schedules with.
 CHART_PACKAGES=(jq openssl tzdata yq)
+# The browser that the page is tried in; where there is no Node, it is not.
+WEB_PACKAGES=(chromium fonts-dejavu-core openssl)
 # What `./dev image` builds with, and looks at the result with.
 IMAGE_PACKAGES=(buildah curl debootstrap iproute2 jq util-linux)
 

@@ -39,6 +39,7 @@ tool_runtime() {
     grpcurl | helm | kubeconform | oras | crane | schemas) echo go ;;
     protoc-gen-go | protoc-gen-go-grpc | staticcheck) echo go ;;
     buf) echo npm ;;
+    web) echo node ;;
     python | python_sdk | recipes | postgresql-18) echo python3 ;;
   esac
 }
@@ -47,6 +48,7 @@ tool_runtime_text() {
   case $(tool_runtime "$1") in
     go) echo "go, 1.21 or later" ;;
     python3) echo "python3, 3.10 or later, with venv" ;;
+    node) echo "Node, 20 or later, with npm" ;;
     *) tool_runtime "$1" ;;
   esac
 }
@@ -57,6 +59,7 @@ tool_path() {
     protoc-gen-go | protoc-gen-go-grpc | staticcheck) echo "$TOOLS/bin/$1" ;;
     schemas) echo "$TOOLS/schemas" ;;
     buf) echo "$TOOLS/node_modules/.bin/buf" ;;
+    web) echo "$TOOLS/web/node_modules/.bin/tsc" ;;
     python | python_sdk | recipes) echo "$TOOLS/$1/bin/python" ;;
     postgresql-18) echo "$TOOLS/postgresql-18/bin/postgres" ;;
   esac
@@ -151,6 +154,14 @@ install_recipes() {
     "$TOOLS/recipes/bin/pip" install --quiet --only-binary :all: --no-deps --no-compile --requirement "$RECIPES_PINS"
 }
 
+# What the page is built, checked and tested with: all of it is in the lock file.
+WEB_LOCK=$PWD/client/web/package-lock.json
+install_web() {
+  rm -rf "$TOOLS/web"
+  mkdir -p "$TOOLS/web" && cp "${WEB_LOCK%/*}/package.json" "$WEB_LOCK" "$TOOLS/web" &&
+    (cd "$TOOLS/web" && npm ci --no-audit --no-fund --fetch-retries 5)
+}
+
 tool_version() {
   case $1 in
     grpcurl) echo "$GRPCURL_VERSION" ;;
@@ -163,6 +174,7 @@ tool_version() {
     protoc-gen-go-grpc) echo "$PROTOC_GEN_GO_GRPC_VERSION" ;;
     staticcheck) echo "$STATICCHECK_VERSION" ;;
     postgresql-18) echo "$POSTGRESQL_18_VERSION" ;;
+    web) cksum <"$WEB_LOCK" | cut --delimiter=' ' --fields=1 ;;
     schemas) echo "$KUBERNETES_VERSION-$PROMETHEUS_OPERATOR_VERSION-$CERT_MANAGER_VERSION" ;;
     recipes) cksum <"$RECIPES_PINS" | cut --delimiter=' ' --fields=1 ;;
     python_sdk) cksum <<<"$PYTHON_SDK_PINS" | cut --delimiter=' ' --fields=1 ;;
@@ -175,6 +187,7 @@ tool_version() {
 runtime_is_there() {
   command -v "$1" >/dev/null || return
   case $1 in
+    node) command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' ;;
     go) [[ $(go env GOVERSION) =~ ^(go1\.(2[1-9]|[3-9][0-9])|devel) ]] ;;
     python3) python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null ;;
   esac

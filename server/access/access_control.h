@@ -84,6 +84,9 @@ class AccessControl {
     return tokens_;
   }
 
+  // Whether there is a policy.
+  bool is_on() { return grants_.Get() != nullptr; }
+
   using Refused = std::optional<Refusal>;
 
   // Sets who asks. The caller stays valid until this thread's next Identify, and is asked about

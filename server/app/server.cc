@@ -12,13 +12,6 @@
 namespace headgate::app {
 namespace {
 
-// What is said of gRPC's connections and messages is so over HTTP, too.
-http::HttpLimits HttpLimitsOf(const config::ServerSettings& settings) {
-  return {.max_connections = static_cast<size_t>(settings.max_connections),
-          .max_body_bytes = static_cast<size_t>(settings.max_message_bytes),
-          .max_age = settings.max_connection_age};
-}
-
 void LogCertificates(const tls::TlsSnapshot& state) {
   if (!state.status.ok()) {
     LogError("certificates refused", {{"error", std::string(state.status.message())}});
@@ -132,8 +125,7 @@ absl::Status Server::Run() {
                .access = access_.control(),
                .rpc = *rpc_,
                .lines = line_,
-               .tls = tls_.get(),
-               .limits = HttpLimitsOf(config_->current()->server)});
+               .tls = tls_.get()});
   LogInfo("serving", {{"version", kVersion},
                       {"port", absl::StrCat(port())},
                       {"http_port", absl::StrCat(web_->port())}});
@@ -254,9 +246,6 @@ void Server::Load(absl::FunctionRef<void()> load) {
   } else if (after.refused_at != before.refused_at) {
     for (const std::string& error : after.errors) {
       LogError("configuration refused", {{"error", error}});
-    }
-    if (after.errors.empty()) {
-      LogInfo("configuration restored", {{"version", absl::StrCat(after.version)}});
     }
   }
 }

@@ -27,7 +27,7 @@ absl::StatusOr<std::unique_ptr<Web>> Web::Start(const WebOptions& options, Clock
                   .tls = [web = made.get()] { return web->TlsContext(); }};
   }
   if (!options.probe_address.empty()) {
-    ports.probes = {.address = options.probe_address, .limits = {.max_connections = kMaxProbes}};
+    ports.probes = {.address = options.probe_address, .max_connections = kMaxProbes};
   }
   absl::StatusOr<std::unique_ptr<web::WebServer>> server =
       web::WebServer::Start(ports, clock, made->readiness_);
@@ -46,6 +46,7 @@ std::shared_ptr<SSL_CTX> Web::TlsContext() {
 
 void Web::EndApi() {
   server_->EndApi();
+  page_ = nullptr;
   gateway_ = nullptr;
 }
 
@@ -54,7 +55,6 @@ void Web::Serve(const Sources& from) {
     MutexLock lock(&mutex_);
     tls_ = from.tls;
   }
-  server_->SetLimits(from.limits);
   server_->Add([from, &clock = clock_](web::Exposition& out) {
     const std::shared_ptr<const engine::Policy> policy = from.engine.policy();
     const Now now = clock.Read();
@@ -77,9 +77,15 @@ void Web::Serve(const Sources& from) {
                 "too many.")
         .Set({}, from.call_log.suppressed());
   });
+  const bool has_tls = from.tls != nullptr;
   gateway_ = std::make_unique<gateway::Gateway>(
-      from.rpc.api(), gateway::GatewayOptions{.requires_tls = from.tls != nullptr});
-  server_->SetApi(gateway_.get());
+      from.rpc.api(), gateway::GatewayOptions{.requires_tls = has_tls, .pages = pages_});
+  if (pages_.are_served) {
+    page_ = std::make_unique<web::Page>(*gateway_, web::PageOptions{.requires_tls = has_tls});
+    server_->SetApi(page_.get());
+  } else {
+    server_->SetApi(gateway_.get());
+  }
   readiness_.Serve([&status = from.status] { return status.Targets(); });
 }
 

@@ -29,6 +29,7 @@
 #include "server/throttle_log/recorder.h"
 #include "server/tls/server_tls.h"
 #include "server/transport/calls.h"
+#include "server/web/page.h"
 #include "server/web/readiness.h"
 #include "server/web/web_server.h"
 
@@ -40,6 +41,7 @@ struct WebOptions {
   std::string probe_address = {};  // of the port for metrics and probes alone, likewise
   std::string probe_port_file = {};
   absl::Duration ready_after = absl::Seconds(30);  // see Readiness
+  gateway::PageRules pages = {};
 };
 
 class Web {
@@ -55,7 +57,6 @@ class Web {
     const rpc::RpcServer& rpc;
     const line::WaitingLines& lines;
     const tls::ServerTls* tls;  // null: plaintext
-    http::HttpLimits limits;
   };
 
   // The clock outlives the Web. Unavailable: the address cannot be listened on.
@@ -78,15 +79,17 @@ class Web {
 
  private:
   Web(const WebOptions& options, Clock& clock)
-      : clock_(clock), readiness_(clock, options.ready_after) {}
+      : clock_(clock), readiness_(clock, options.ready_after), pages_(options.pages) {}
 
   std::shared_ptr<SSL_CTX> TlsContext() ABSL_LOCKS_EXCLUDED(mutex_);
 
   Clock& clock_;
   web::Readiness readiness_;
+  const gateway::PageRules pages_;
   Mutex mutex_;
   const tls::ServerTls* tls_ ABSL_GUARDED_BY(mutex_) = nullptr;  // null: plaintext
   std::unique_ptr<gateway::Gateway> gateway_;                    // null: there is no API
+  std::unique_ptr<web::Page> page_;                              // null: there is no page
   std::unique_ptr<web::WebServer> server_;                       // the last: it uses all above
 };
 

@@ -26,7 +26,7 @@ struct Peer {
 
 // The texts live until the handler returns.
 struct Request {
-  enum class Method : uint8_t { kGet, kHead, kPost, kOther };
+  enum class Method : uint8_t { kGet, kHead, kPost, kOptions, kOther };
 
   Method method = Method::kOther;
   std::string_view path;  // without a query, as it was sent
@@ -35,7 +35,10 @@ struct Request {
   std::string_view request_id;  // of `x-request-id`
   // Of each `authorization`.
   absl::InlinedVector<std::string_view, 2> authorization;
-  bool has_origin = false;  // a web page sends it
+  std::string_view host;
+  // Of `origin`, which a browser sends for whatever a web page does but reading what is its own.
+  std::string_view origin;
+  bool has_origin = false;
   Peer* peer = nullptr;
 
   bool reads() const { return method == Method::kGet || method == Method::kHead; }
@@ -45,10 +48,11 @@ struct Response {
   int status = 200;
   std::string_view content_type = kJson;  // a literal
   std::string body = {};
-  std::string request_id = {};  // for `x-request-id`; empty: none
-  int64_t retry_after_s = 0;    // 0: it does not say
-  std::string_view allow = {};  // a literal: the methods, with status 405
-  bool close = false;           // and so is the connection
+  std::string request_id = {};    // for `x-request-id`; empty: none
+  int64_t retry_after_s = 0;      // 0: it does not say
+  std::string_view allow = {};    // a literal: the methods, with status 405 and for OPTIONS
+  std::string_view headers = {};  // a literal: further lines, each with its end
+  bool close = false;             // and so is the connection
 };
 
 }  // namespace headgate::http

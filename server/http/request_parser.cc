@@ -39,6 +39,8 @@ const Request& RequestParser::request() {
   request_.path = target.substr(0, target.find('?'));
   request_.content_type = At(content_type_);
   request_.request_id = At(request_id_);
+  request_.host = At(host_);
+  request_.origin = At(origin_);
   request_.authorization.clear();
   for (const Place place : authorization_) request_.authorization.push_back(At(place));
   request_.body = body_;
@@ -62,6 +64,7 @@ void RequestParser::on_request_impl(Verb method, View /*method_text*/, View targ
   if (method == Verb::get) request_.method = Request::Method::kGet;
   if (method == Verb::head) request_.method = Request::Method::kHead;
   if (method == Verb::post) request_.method = Request::Method::kPost;
+  if (method == Verb::options) request_.method = Request::Method::kOptions;
   if (!target.starts_with('/')) return Refuse(400, error);
   target_ = Store(target);
 }
@@ -71,6 +74,7 @@ void RequestParser::on_field_impl(Field field, View name, View value, Error& err
   switch (field) {
     case Field::host:
       ++hosts_;
+      host_ = Store(value);
       break;
     case Field::content_length:
       if (++lengths_ > 1 || value.contains(',')) Refuse(400, error);
@@ -85,6 +89,8 @@ void RequestParser::on_field_impl(Field field, View name, View value, Error& err
       content_type_ = Store(value);
       break;
     case Field::origin:
+      // Two are nobody's.
+      origin_ = request_.has_origin ? Place() : Store(value);
       request_.has_origin = true;
       break;
     case Field::authorization:

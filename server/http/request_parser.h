@@ -53,7 +53,6 @@ class RequestParser final : private boost::beast::http::basic_parser<true> {
 
   // Of a whole request, while this lives; its peer is not set.
   const Request& request();
-  std::string TakeBody() { return std::move(body_); }
   bool keeps_alive() const { return keep_alive() && version_ >= 11; }
 
  private:
@@ -95,6 +94,8 @@ class RequestParser final : private boost::beast::http::basic_parser<true> {
   std::string texts_;  // all below
   Place target_;
   Place content_type_;
+  Place host_;
+  Place origin_;
   Place request_id_;
   absl::InlinedVector<Place, 2> authorization_;
   std::string body_;

@@ -59,6 +59,7 @@ void AppendResponse(const Response& response, const ResponseFraming& framing, st
   if (response.retry_after_s > 0) {
     absl::StrAppend(&to, "Retry-After: ", response.retry_after_s, "\r\n");
   }
+  to += response.headers;
   if (!response.allow.empty()) absl::StrAppend(&to, "Allow: ", Sv(response.allow), "\r\n");
   if (response.status == 401) to += "WWW-Authenticate: Bearer\r\n";
   if (!response.request_id.empty()) {

@@ -42,6 +42,8 @@ class Api {
     access::Asker asker;
     return Identify(on_.access, call, asker);
   }
+  // Whether callers are asked who they are.
+  bool AsksWhoCalls() const { return on_.access.is_on(); }
   transport::Calls& calls() const { return on_.calls; }
 
  private:

@@ -33,6 +33,20 @@ void FillServer(const health::ServerSnapshot& from, const Now& now, v1::ServerSt
   }
 }
 
+// Of each profile that watches this instance of a signal.
+void FillThresholds(const std::string& instance, const engine::Policy& policy,
+                    v1::SignalStatus& to) {
+  for (const engine::HealthProfileSpec& profile : policy.profiles) {
+    const auto found = std::find(profile.signals.begin(), profile.signals.end(), instance);
+    const auto place = static_cast<size_t>(found - profile.signals.begin());
+    if (place >= profile.thresholds.size()) continue;
+    v1::SignalThresholds& thresholds = *to.add_thresholds();
+    thresholds.set_profile(profile.name);
+    thresholds.set_soft(profile.thresholds[place].soft);
+    thresholds.set_hard(profile.thresholds[place].hard);
+  }
+}
+
 void FillSignal(const health::SignalSnapshot& from, const Now& now, v1::SignalStatus& to) {
   to.set_name(from.instance);
   if (from.value.has_value()) to.set_value(*from.value);
@@ -94,10 +108,20 @@ void FillConfig(const config::LoadStatus& from, v1::ConfigStatus& to) {
   for (const std::string& warning : from.warnings) to.add_warnings(warning);
 }
 
-void FillTarget(const health::TargetSnapshot& from, const Now& now, v1::TargetStatus& to) {
+void FillTarget(const health::TargetSnapshot& from, const engine::Policy* policy, const Now& now,
+                v1::TargetStatus& to) {
   to.set_name(from.name);
+  if (policy != nullptr) {
+    for (const engine::TargetSpec& target : policy->target_specs) {
+      if (target.name == from.name) to.set_default_health(target.default_health);
+    }
+  }
   for (const auto& server : from.servers) FillServer(server, now, *to.add_servers());
-  for (const auto& signal : from.signals) FillSignal(signal, now, *to.add_signals());
+  for (const auto& signal : from.signals) {
+    v1::SignalStatus& filled = *to.add_signals();
+    FillSignal(signal, now, filled);
+    if (policy != nullptr) FillThresholds(signal.instance, *policy, filled);
+  }
   for (const auto& profile : from.profiles) {
     v1::Health& health = *to.add_profiles();
     health.set_profile(profile.profile);

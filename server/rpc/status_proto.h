@@ -10,6 +10,7 @@
 #include "server/config/load_status.h"
 #include "server/engine/budget_view.h"
 #include "server/engine/engine.h"
+#include "server/engine/policy.h"
 #include "server/health/snapshot.h"
 #include "server/rpc/sources.h"
 #include "server/transport/acceptor.h"
@@ -17,7 +18,9 @@
 namespace headgate::rpc {
 
 void FillConfig(const config::LoadStatus& from, v1::ConfigStatus& to);
-void FillTarget(const health::TargetSnapshot& from, const Now& now, v1::TargetStatus& to);
+// The policy, for what signals are compared with; null: there is none yet.
+void FillTarget(const health::TargetSnapshot& from, const engine::Policy* policy, const Now& now,
+                v1::TargetStatus& to);
 void FillPermits(const engine::Engine& engine, const Now& now, v1::PermitsStatus& to);
 void FillThrottleLog(const throttle_log::ThrottleLogSnapshot& from, v1::ThrottleLogStatus& to);
 void FillOverrides(const overrides::OverridesSnapshot& from, v1::OverridesStatus& to);

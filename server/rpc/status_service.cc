@@ -99,6 +99,7 @@ grpc::Status StatusService::GetStatus(const v1::GetStatusRequest& request,
   SetTimestamp(source_.StartedAt(), *response.mutable_started_at());
   FillConfig(source_.Config(), *response.mutable_config());
   std::vector<engine::BudgetView> budgets = engine_.ReadBudgets(now);
+  const std::shared_ptr<const engine::Policy> policy = engine_.policy();
   for (health::TargetSnapshot& target : source_.Targets()) {
     if (!request.target().empty() && target.name != request.target()) continue;
     std::erase_if(target.controllers, [&](const auto& controller) {
@@ -107,7 +108,7 @@ grpc::Status StatusService::GetStatus(const v1::GetStatusRequest& request,
                budget.budget == controller.budget;
       });
     });
-    FillTarget(target, now, *response.add_targets());
+    FillTarget(target, policy.get(), now, *response.add_targets());
   }
   if (!request.target().empty() && response.targets().empty()) {
     return ToGrpcStatus(absl::NotFoundError(absl::StrCat("target: no target '", request.target(),

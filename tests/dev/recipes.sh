@@ -12,6 +12,8 @@ say() { echo "$*"; }
 source tools/tools.sh
 # shellcheck source=tools/test_server.sh
 source tools/test_server.sh
+# shellcheck source=tools/test_postgres.sh
+source tools/test_postgres.sh
 
 skip_without require_tool recipes
 skip_without require_tool python_sdk
@@ -23,41 +25,10 @@ ROWS=200
 
 # --- what the recipes run against ---
 
-postgres_bin() {
-  if [[ -n ${HEADGATE_POSTGRES:-} ]]; then
-    echo "$HEADGATE_POSTGRES/bin"
-  else
-    find /usr/lib/postgresql -mindepth 2 -maxdepth 2 -name bin | sort --version-sort | tail --lines=1
-  fi
-}
-
-# PostgreSQL refuses to run as root.
-as_postgres() {
-  if ((EUID == 0)); then runuser -u postgres -- "$@"; else "$@"; fi
-}
-
-POSTGRES=
-start_postgres() {
-  local bin
-  bin=$(postgres_bin)
-  chmod 755 "$WORK"
-  mkdir "$WORK/postgres"
-  if ((EUID == 0)); then chown postgres "$WORK/postgres"; fi
-  as_postgres "$bin/initdb" --pgdata "$WORK/postgres/data" --username postgres --auth trust --no-sync \
-    >"$WORK/initdb.log" 2>&1 || fail "initdb: $(<"$WORK/initdb.log")"
-  POSTGRES=$bin/pg_ctl
-  as_postgres "$POSTGRES" start --wait --silent --pgdata "$WORK/postgres/data" --log "$WORK/postgres/log" \
-    --options "-c listen_addresses= -c unix_socket_directories=$WORK/postgres -c fsync=off" ||
-    fail "PostgreSQL: $(<"$WORK/postgres/log")"
-  export PGHOST=$WORK/postgres PGUSER=postgres PGDATABASE=postgres
-}
-
 clean_up() {
   local recipe
   for recipe in $(jobs -p); do kill "$recipe" 2>/dev/null || true; done
-  if [[ -n $POSTGRES ]]; then
-    as_postgres "$POSTGRES" stop --silent --mode immediate --pgdata "$WORK/postgres/data" || true
-  fi
+  stop_postgres
   stop_server || true
   rm -rf "$WORK"
 }

@@ -103,6 +103,26 @@ TEST(GetStatus, WithoutARefusedFileSaysNothingOfOne) {
   EXPECT_FALSE(response.config().has_loaded_at());
 }
 
+TEST(GetStatus, TellsWhatASignalIsComparedWithByEachProfileThatWatchesIt) {
+  engine::PolicySpec policy = OneBudget(RateBudget("b", 10, 100));
+  policy.profiles = {
+      {.name = "default", .signals = {"lag"}, .thresholds = {{.soft = 1, .hard = 5}}},
+      {.name = "strict", .signals = {"lag"}, .thresholds = {{.soft = 0, .hard = 2}}}};
+  policy.targets = {{.name = "main", .capacity = {}, .default_health = "default"}};
+  InProcessServer server(policy);
+  server.status.targets = {Snapshot(server)};
+  v1::GetStatusResponse response;
+  ASSERT_TRUE(GetStatus(server, "main", response).ok());
+  const v1::TargetStatus& target = response.targets(0);
+  EXPECT_EQ(target.default_health(), "default");
+  ASSERT_EQ(target.signals(0).thresholds_size(), 2);
+  EXPECT_EQ(target.signals(0).thresholds(0).profile(), "default");
+  EXPECT_EQ(target.signals(0).thresholds(0).soft(), 1);
+  EXPECT_EQ(target.signals(0).thresholds(0).hard(), 5);
+  EXPECT_EQ(target.signals(0).thresholds(1).profile(), "strict");
+  EXPECT_EQ(target.signals(1).thresholds_size(), 0);
+}
+
 TEST(GetStatus, ShowsWhatIsMeasured) {
   InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   server.status.targets = {Snapshot(server)};

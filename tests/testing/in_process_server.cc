@@ -61,7 +61,8 @@ InProcessServer::InProcessServer(engine::PolicySpec policy, const InProcessOptio
     http::HttpServerOptions http_options = options.http_options;
     http_options.address = "127.0.0.1:0";
     gateway_.emplace(server_->api(),
-                     gateway::GatewayOptions{.requires_tls = http_options.tls != nullptr});
+                     gateway::GatewayOptions{.requires_tls = http_options.tls != nullptr,
+                                             .pages = options.pages});
     auto listening = http::HttpServer::Start(http_options, clock, *gateway_);
     EXPECT_TRUE(listening.ok()) << listening.status();
     http_ = *std::move(listening);

@@ -78,6 +78,7 @@ struct InProcessOptions {
   bool http = false;           // whether the API is there over HTTP too
   // Its options but the address; a port with TLS takes calls over nothing else.
   http::HttpServerOptions http_options = {};
+  gateway::PageRules pages = {};
   line::LineOptions lines = {};
 };
 

@@ -6,7 +6,6 @@
 #include <httplib.h>
 #include <signal.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -71,38 +70,6 @@ TEST_F(HeadgatedTest, LogsOneJsonObjectALine) {
   EXPECT_EQ(serving["level"], "info");
   EXPECT_EQ(serving["http_port"], absl::StrCat(server_.http_port()));
   EXPECT_THAT(std::string(serving["ts"]), testing::MatchesRegex("....-..-..T..:..:..\\....Z"));
-}
-
-// The last line must not be that it was refused.
-TEST(HeadgatedsConfiguration, IsSaidToBeRestoredWhereItsFileComesBack) {
-  const std::string yaml = "server: {max_connections: 100}";
-  const RunningHeadgated server({.yaml = yaml});
-  std::filesystem::remove(server.config_path());
-  ASSERT_TRUE(server.AwaitLog("configuration refused"));
-  const size_t from = server.Log().size();
-  server.Rewrite(yaml);
-  EXPECT_TRUE(server.AwaitLog("configuration restored", from));
-}
-
-// What the configuration says of gRPC's port holds for that of HTTP.
-TEST(HeadgatedsLimits, AreThoseOfItsConfigurationOverHttp) {
-  const RunningHeadgated server(
-      {.yaml = "server: {max_message_bytes: 2000, max_connection_age: 1s}",
-       .http_address = "127.0.0.1:0"});
-  const auto post = [&](size_t bytes) {
-    const auto answer =
-        httplib::Client("127.0.0.1", server.http_port())
-            .Post("/v1/get_status", "{}" + std::string(bytes - 2, ' '), "application/json");
-    return answer ? answer->status : 0;
-  };
-  EXPECT_TRUE(WaitUntil([&] { return post(2000) == 200; }));  // it has started
-  EXPECT_EQ(post(2001), 413);
-  httplib::Client client("127.0.0.1", server.http_port());
-  client.set_keep_alive(true);
-  EXPECT_TRUE(WaitUntil([&] {
-    const auto answer = client.Get("/healthz");
-    return answer && answer->get_header_value("Connection") == "close";
-  }));
 }
 
 TEST_F(HeadgatedTest, GivesBackTheIdOfACallerWhoseCallFails) {

@@ -1,0 +1,33 @@
+// Builds the page: `node build.mjs FOLDER` writes index.html, page.js and page.css there. The same sources
+// and the same package-lock.json make the same bytes.
+import { build } from "esbuild";
+import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
+import openapi, { astToString } from "openapi-typescript";
+
+const here = new URL(".", import.meta.url);
+const folder = process.argv[2];
+if (!folder) {
+  console.error("usage: node build.mjs FOLDER");
+  process.exit(2);
+}
+
+// The types of the API are those of the document that the server has of it.
+const document = JSON.parse(await readFile(new URL("../../server/gateway/openapi.json", here), "utf8"));
+await writeFile(new URL("src/api/schema.d.ts", here), astToString(await openapi(document)));
+
+await mkdir(folder, { recursive: true });
+await build({
+  absWorkingDir: new URL(".", here).pathname,
+  entryPoints: { page: "src/main.tsx" },
+  outdir: folder,
+  bundle: true,
+  minify: true,
+  charset: "utf8",
+  legalComments: "none",
+  format: "iife",
+  target: "es2022",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  logLevel: "warning",
+});
+await copyFile(new URL("src/index.html", here), `${folder}/index.html`);

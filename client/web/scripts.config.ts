@@ -1,0 +1,6 @@
+import { defineConfig } from "vitest/config";
+
+// `./dev web --picture` and `./dev web --cost` run these; no test does.
+export default defineConfig({
+  test: { include: ["tests/picture.ts", "tests/cost.ts"], testTimeout: 300_000, hookTimeout: 180_000 },
+});

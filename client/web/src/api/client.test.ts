@@ -1,0 +1,68 @@
+import { expect, test } from "vitest";
+import { pauseAfter, questionOf } from "../state/live";
+import { again, requestOf } from "../views/override_forms";
+import { Api, ApiError, errorOf } from "./client";
+
+test("an error says who lacks what, and one that is not the API's is said as it is", () => {
+  const body = { code: 7, message: "no", details: [{ "@type": "x" }, { reason: "R", metadata: { caller: "ann", missing: "logs" } }] };
+  expect(errorOf(403, JSON.stringify(body), null)).toMatchObject({ message: "no", reason: "R", caller: "ann", missing: "logs", isRefusal: true });
+  expect(errorOf(503, "the server is starting\n", "1")).toMatchObject({ message: "the server is starting", retryAfterMs: 1000 });
+  expect(errorOf(502, "", null).message).toBe("the server answered 502");
+});
+
+test("the token goes with each call, and nothing else does", async () => {
+  const seen: RequestInit[] = [];
+  const api = new Api(async (_url, init) => {
+    seen.push(init!);
+    return new Response('{"version":"1"}');
+  });
+  expect(await api.call("get_status", {})).toEqual({ version: "1" });
+  api.setToken(" secret\n");
+  await api.call("get_status", {});
+  expect(seen.map((init) => init.headers)).toEqual([
+    { "Content-Type": "application/json" },
+    { "Content-Type": "application/json", Authorization: "Bearer secret" },
+  ]);
+});
+
+test("a server that cannot be reached is an error with status 0", async () => {
+  const api = new Api(() => Promise.reject(new TypeError("refused")));
+  await expect(api.call("get_status", {})).rejects.toMatchObject({ status: 0 } satisfies Partial<ApiError>);
+});
+
+test("polls are a second apart, further where answers take long, and back off while they fail", () => {
+  expect(pauseAfter(1000, 20, 0)).toBe(980);
+  expect(pauseAfter(1000, 300, 0)).toBe(2700);
+  expect([1, 2, 3, 4, 9].map((failures) => pauseAfter(1000, 5, failures))).toEqual([1000, 2000, 4000, 5000, 5000]);
+  expect(pauseAfter(1000, 5, 1, 7000)).toBe(7000);
+});
+
+test("a question stays the same while its period moves along", () => {
+  const ask = (from: string, identity: string) => questionOf(JSON.stringify({ filter: { from, identity }, page_size: 1 }));
+  expect(ask("2026-03-01T06:00:00Z", "etl")).toBe(ask("2026-03-01T06:00:10Z", "etl"));
+  expect(ask("2026-03-01T06:00:00Z", "etl")).not.toBe(ask("2026-03-01T06:00:00Z", "job"));
+});
+
+test("an override is asked for as it was drafted, and once more as it was", () => {
+  const draft = {
+    kind: "OVERRIDE_KIND_THROTTLE" as const,
+    whom: "segment" as const,
+    name: " copier ",
+    target: "main",
+    percent: 25,
+    actor: "ann ",
+    reason: " busy ",
+    ends: "600s",
+  };
+  const request = { kind: draft.kind, selector: { segment: "copier", target: "main" }, ratio: 0.25, actor: "ann", reason: "busy", expires_in: "600s" };
+  expect(requestOf(draft)).toEqual(request);
+  expect(requestOf({ ...draft, kind: "OVERRIDE_KIND_PAUSE", whom: "everything", ends: "never" })).toEqual({
+    kind: "OVERRIDE_KIND_PAUSE",
+    selector: { everything: true, target: "main" },
+    actor: "ann",
+    reason: "busy",
+    never_expires: true,
+  });
+  const made = { id: "3", kind: "OVERRIDE_KIND_PAUSE" as const, selector: { identity: "etl" }, reason: "r", expires_at: "2026-03-01T00:00:00Z" };
+  expect(again(made, "")).toEqual({ kind: made.kind, selector: made.selector, reason: "undone: r", expires_at: made.expires_at });
+});

@@ -1,0 +1,195 @@
+// The frame of the page: where one is, how old what is shown is, and who one is to the server.
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { ApiError } from "./api/client";
+import { Session, SessionContext, useLive, useNow, useSession } from "./state/live";
+import { go, usePlace, type View } from "./state/url";
+import { span } from "./text/format";
+import { Link } from "./ui/link";
+import { Name } from "./ui/parts";
+import { SignIn } from "./ui/sign_in";
+import { Force } from "./views/force";
+import { Now } from "./views/now";
+import { WhatIf } from "./views/whatif";
+import { Who } from "./views/who";
+
+const VIEWS: readonly [View, string][] = [
+  ["now", "Now"],
+  ["who", "Who"],
+  ["force", "In force"],
+  ["whatif", "What if"],
+];
+
+export function App() {
+  const session = useMemo(() => new Session(), []);
+  return (
+    <SessionContext.Provider value={session}>
+      <Frame />
+    </SessionContext.Provider>
+  );
+}
+
+function Frame() {
+  const place = usePlace();
+  const session = useSession();
+  const [unknown, setUnknown] = useState<ApiError>();
+  session.onUnknownCaller = setUnknown;
+  // For the names of targets and the server's own state; the views ask for what they show.
+  const status = useLive("get_status", unknown ? undefined : {}, 10_000);
+  const [targets, setTargets] = useState<readonly string[]>();
+  useEffect(() => {
+    if (status.data) setTargets((status.data.targets ?? []).map((target) => target.name ?? ""));
+    else if (status.error?.isRefusal) setTargets([]);
+    else if (unknown) setTargets(undefined);
+  }, [status.data, status.error, unknown]);
+  useSearchKey();
+  useEffect(() => {
+    const name = VIEWS.find(([view]) => view === place.view)![1];
+    document.title = `${place.target ? `${place.target} · ` : ""}${name} · Headgate`;
+  }, [place.view, place.target]);
+
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to what is shown
+      </a>
+      <header class="top">
+        <div class="brand">
+          <svg viewBox="0 0 32 32" width="26" height="26" aria-hidden="true">
+            <rect width="32" height="32" rx="7" fill="var(--brand)" />
+            <path d="M8 7v18M24 7v18M8 13h16M8 19h9" stroke="#fff" stroke-width="3" stroke-linecap="round" />
+          </svg>
+          <h1>Headgate</h1>
+        </div>
+        <nav class="views" aria-label="Views">
+          {VIEWS.map(([view, name]) => (
+            <Link key={view} to={{ view }} current={place.view === view}>
+              {name}
+            </Link>
+          ))}
+        </nav>
+        {(targets?.length ?? 0) > 1 && <TargetPicker targets={targets!} />}
+        <Age />
+        {session.api.hasToken && !unknown && (
+          <button
+            type="button"
+            class="small"
+            onClick={() => {
+              session.api.setToken("");
+              session.askAgain();
+            }}
+          >
+            Sign out
+          </button>
+        )}
+      </header>
+      <main id="main" tabIndex={-1}>
+        {unknown ? (
+          <SignIn
+            error={unknown}
+            had={session.api.hasToken}
+            onToken={(token) => {
+              session.api.setToken(token);
+              setUnknown(undefined);
+              session.askAgain();
+            }}
+          />
+        ) : (
+          <>
+            <Warnings errors={status.data?.config?.errors} warnings={status.data?.warnings} />
+            {place.view === "now" && targets !== undefined && <Now targets={targets} />}
+            {place.view === "now" && targets === undefined && <p class="empty">{status.error ? status.error.message : "Loading…"}</p>}
+            {place.view === "who" && <Who />}
+            {place.view === "force" && <Force targets={targets ?? []} />}
+            {place.view === "whatif" && <WhatIf />}
+          </>
+        )}
+      </main>
+      <footer>
+        {status.data?.version && <>headgated {status.data.version} · </>}times are UTC · all that is here is in the <a href="/openapi.json">API</a>
+      </footer>
+      <datalist id="targets">
+        {targets?.map((name) => <option key={name} value={name} />)}
+      </datalist>
+    </>
+  );
+}
+
+function TargetPicker({ targets }: { targets: readonly string[] }) {
+  const place = usePlace();
+  return (
+    <label class="picker">
+      <span class="hidden">Target</span>
+      <input
+        key={place.target}
+        list="targets"
+        placeholder={`all ${targets.length} targets`}
+        defaultValue={place.target}
+        onChange={(event) => {
+          const name = event.currentTarget.value.trim();
+          if (name === "" || targets.includes(name)) go({ target: name, page: 0 });
+        }}
+      />
+      {place.target && (
+        <button type="button" class="small" aria-label="All targets" onClick={() => go({ target: "", page: 0 })}>
+          ✕
+        </button>
+      )}
+    </label>
+  );
+}
+
+// How old what is shown is, and whether it can be asked again.
+function Age() {
+  useNow(500);
+  const { freshness } = useSession();
+  const fresh = freshness.read();
+  if (!fresh) return null;
+  const { at, error } = fresh;
+  const ageS = at === undefined ? undefined : (performance.now() - at) / 1000;
+  const old = ageS === undefined || ageS > 15;
+  const tone = error ? "bad" : old ? "warn" : "good";
+  return (
+    <div class={`age ${tone}`} data-age={ageS ?? -1}>
+      <i aria-hidden="true" />
+      <span role={error ? "alert" : undefined}>
+        {error && <Name>{error.message}</Name>}
+        {error && ageS !== undefined && ": what is shown is "}
+        {ageS !== undefined ? `${span(Math.round(ageS))} old` : !error && "connecting"}
+      </span>
+    </div>
+  );
+}
+
+function Warnings({ errors, warnings }: { errors: readonly string[] | undefined; warnings: readonly string[] | undefined }) {
+  if (!errors?.length && !warnings?.length) return null;
+  return (
+    <div class="notice" role="status">
+      {errors?.map((error) => (
+        <p key={error} class="trouble">
+          The configuration file is refused: <Name>{error}</Name>
+        </p>
+      ))}
+      {warnings?.map((warning) => (
+        <p key={warning}>
+          <Name>{warning}</Name>
+        </p>
+      ))}
+    </div>
+  );
+}
+
+// "/" goes to the search, as elsewhere.
+function useSearchKey() {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const typing = event.target instanceof HTMLElement && event.target.matches("input, textarea, select");
+      if (event.key !== "/" || typing || event.ctrlKey || event.metaKey) return;
+      const search = document.querySelector<HTMLInputElement>("[data-search]");
+      if (!search) return;
+      event.preventDefault();
+      search.focus();
+    };
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, []);
+}

@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { HOME, isPeriod, periodOf, rangeMs, readPlace, writePlace } from "./url";
+
+test("a place is read as it was written, whatever is in it", () => {
+  const place = { ...HOME, view: "who" as const, identity: "a&b=c:d", q: "100 % <b>", range: "6h", sort: "-denied", page: 3 };
+  expect(readPlace(new URL(writePlace(place), "http://x").search)).toEqual(place);
+  expect(writePlace(HOME)).toBe("/");
+});
+
+test("what makes no sense is the usual", () => {
+  expect(readPlace("?view=x&page=-1&range=<script>")).toEqual(HOME);
+  expect(readPlace("?page=1.5&range=2026-03-02T00:00:00Z/2026-03-01T00:00:00Z")).toEqual(HOME);
+});
+
+test("ranges are back from now, in whole steps, or from one time to another", () => {
+  expect([rangeMs("15m"), rangeMs("7d"), rangeMs("0m"), rangeMs("1y")]).toEqual([900_000, 604_800_000, undefined, undefined]);
+  const now = Date.parse("2026-03-01T12:00:07.5Z");
+  expect(periodOf("1h", now)).toEqual({ from: "2026-03-01T11:00:00.000Z" });
+  const period = "2026-03-01T06:00:00Z/2026-03-01T07:00:00Z";
+  expect(isPeriod(period)).toBe(true);
+  expect(periodOf(period, now)).toEqual({ from: "2026-03-01T06:00:00Z", to: "2026-03-01T07:00:00Z" });
+});

@@ -1,0 +1,109 @@
+// What is looked at is in the address, so that it can be sent to somebody: ?view=who&identity=etl&range=6h.
+import { useSyncExternalStore } from "preact/compat";
+
+export type View = "now" | "who" | "force" | "whatif";
+const VIEWS: readonly View[] = ["now", "who", "force", "whatif"];
+
+export interface Place {
+  view: View;
+  target: string;
+  identity: string; // this level and everything below it
+  segment: string;
+  range: string; // "1h" back from now, or "2026-03-01T06:00:00Z/2026-03-01T07:00:00Z"
+  q: string; // what a table is searched for
+  sort: string; // "denied" or "-denied"
+  page: number; // from 0
+}
+
+export const HOME: Place = {
+  view: "now",
+  target: "",
+  identity: "",
+  segment: "",
+  range: "1h",
+  q: "",
+  sort: "",
+  page: 0,
+};
+
+export function readPlace(search: string): Place {
+  const params = new URLSearchParams(search);
+  const view = params.get("view") as View;
+  const page = Number(params.get("page") ?? 1);
+  const text = (name: keyof Place) => params.get(name) ?? String(HOME[name]);
+  return {
+    view: VIEWS.includes(view) ? view : "now",
+    target: text("target"),
+    identity: text("identity"),
+    segment: text("segment"),
+    range: rangeMs(text("range")) === undefined && !isPeriod(text("range")) ? HOME.range : text("range"),
+    q: text("q"),
+    sort: text("sort"),
+    page: Number.isInteger(page) && page > 0 ? page - 1 : 0,
+  };
+}
+
+export function writePlace(place: Place): string {
+  const params = new URLSearchParams();
+  for (const name of ["view", "target", "identity", "segment", "range", "q", "sort"] as const) {
+    if (place[name] !== HOME[name]) params.set(name, place[name]);
+  }
+  if (place.page > 0) params.set("page", String(place.page + 1));
+  const text = params.toString();
+  return text ? `/?${text}` : "/";
+}
+
+const UNITS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+// Of "15m", "6h", "7d"; undefined: it is none of those.
+export function rangeMs(range: string): number | undefined {
+  const match = /^([1-9]\d{0,3})([mhd])$/.exec(range);
+  return match ? Number(match[1]) * UNITS[match[2]!]! : undefined;
+}
+
+export function isPeriod(range: string): boolean {
+  const [from, to, more] = range.split("/");
+  return more === undefined && Date.parse(from ?? "") < Date.parse(to ?? "");
+}
+
+// In whole steps of ten seconds, as the log has them: so that all pages ask the same.
+export function periodOf(range: string, nowMs: number): { from: string; to?: string } {
+  if (isPeriod(range)) {
+    const [from, to] = range.split("/") as [string, string];
+    return { from, to };
+  }
+  const from = Math.floor((nowMs - (rangeMs(range) ?? UNITS["h"]!)) / 10_000) * 10_000;
+  return { from: new Date(from).toISOString() };
+}
+
+const listeners = new Set<() => void>();
+let place = readPlace(globalThis.location?.search ?? "");
+
+function changed() {
+  for (const listener of listeners) listener();
+}
+
+// Goes there. `replace` leaves no step back behind: for what is typed.
+export function go(change: Partial<Place>, replace = false) {
+  const next = { ...place, ...change };
+  const url = writePlace(next);
+  if (replace) history.replaceState(null, "", url);
+  else if (url !== writePlace(place)) history.pushState(null, "", url);
+  place = next;
+  changed();
+}
+
+export function usePlace(): Place {
+  return useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    () => place,
+  );
+}
+
+globalThis.addEventListener?.("popstate", () => {
+  place = readPlace(location.search);
+  changed();
+});

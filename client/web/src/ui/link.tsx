@@ -1,0 +1,22 @@
+// A link within the page: its address can be copied, and opened in another tab.
+import type { ComponentChildren } from "preact";
+import { go, HOME, usePlace, writePlace, type Place } from "../state/url";
+
+export function Link(props: { to: Partial<Place>; class?: string; current?: boolean; children: ComponentChildren }) {
+  const place = usePlace();
+  const to = { ...place, q: HOME.q, sort: HOME.sort, page: HOME.page, ...props.to };
+  return (
+    <a
+      href={writePlace(to)}
+      class={props.class}
+      aria-current={props.current ? "page" : undefined}
+      onClick={(event) => {
+        if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
+        event.preventDefault();
+        go(to);
+      }}
+    >
+      {props.children}
+    </a>
+  );
+}

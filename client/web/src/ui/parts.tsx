@@ -1,0 +1,100 @@
+// The small parts that all views are made of.
+import type { ComponentChildren } from "preact";
+import type { ApiError } from "../api/client";
+import type { Live } from "../state/live";
+import { visible } from "../text/format";
+
+export type Tone = "good" | "warn" | "bad" | "quiet";
+
+// Whatever others have named or written. It is text and nothing else, all of it is seen, it is broken where it is
+// long, and its direction is its own.
+export function Name({ children, mono }: { children: string | undefined; mono?: boolean }) {
+  return <bdi class={mono ? "name mono" : "name"}>{children ? visible(children) : "–"}</bdi>;
+}
+
+export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
+  return <span class={`badge ${tone}`}>{children}</span>;
+}
+
+export function Card(props: {
+  title: ComponentChildren;
+  aside?: ComponentChildren;
+  children: ComponentChildren;
+  wide?: boolean;
+  id?: string;
+  element?: (element: Element | null) => void;
+}) {
+  return (
+    <section class={props.wide ? "card wide" : "card"} aria-labelledby={props.id} ref={props.element}>
+      <header class="card-head">
+        <h2 id={props.id}>{props.title}</h2>
+        {props.aside && <div class="aside">{props.aside}</div>}
+      </header>
+      {props.children}
+    </section>
+  );
+}
+
+export const Empty = ({ children }: { children: ComponentChildren }) => <p class="empty">{children}</p>;
+
+// What may not be seen, or went wrong, and why.
+export function Trouble({ error }: { error: ApiError }) {
+  if (error.isRefusal) {
+    return (
+      <p class="refusal">
+        {error.caller ? (
+          <>
+            <Name>{error.caller}</Name> may not see this
+            {error.missing && (
+              <>
+                : <code>{error.missing}</code> is not granted
+              </>
+            )}
+            .
+          </>
+        ) : (
+          error.message
+        )}
+      </p>
+    );
+  }
+  return (
+    <p class="trouble" role="alert">
+      <Name>{error.message}</Name>
+    </p>
+  );
+}
+
+// What is asked for, once it is there; until then why it is not.
+export function Loaded<T>({ live, children }: { live: Live<T>; children: (data: T) => ComponentChildren }) {
+  if (live.data !== undefined) return <>{children(live.data)}</>;
+  if (live.error) return <Trouble error={live.error} />;
+  return <p class="empty">Loading…</p>;
+}
+
+// How much of something is used: 0 to 1, with marks where it matters.
+export function Meter(props: { value: number; tone: Tone; label: string; marks?: readonly number[] }) {
+  const share = Math.min(Math.max(props.value, 0), 1);
+  return (
+    <div
+      class={`meter ${props.tone}`}
+      role="meter"
+      aria-label={props.label}
+      aria-valuemin={0}
+      aria-valuemax={100}
+      aria-valuenow={Math.round(share * 100)}
+    >
+      <div class="fill" style={{ width: `${share * 100}%` }} />
+      {props.marks?.map((mark) => <div key={mark} class="mark" style={{ left: `${mark * 100}%` }} />)}
+    </div>
+  );
+}
+
+export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div class="fact">
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}

@@ -1,0 +1,100 @@
+// All targets, the worst first.
+import type { Schemas } from "../api/client";
+import { duration, number, percent } from "../text/format";
+import { targetVerdict, type TargetStatus, type Verdict } from "../text/health";
+import { Link } from "../ui/link";
+import { Badge, Card, Meter, Name, type Tone } from "../ui/parts";
+import { Table, type Column } from "../ui/table";
+
+interface Row extends Verdict {
+  target: TargetStatus;
+  name: string;
+  down: string[];
+  age: number;
+}
+
+function rowOf(target: TargetStatus): Row {
+  const verdict = targetVerdict(target);
+  const ages = (target.servers ?? []).map((server) => (server.sample_age ? parseFloat(server.sample_age) : Infinity));
+  return {
+    ...verdict,
+    target,
+    name: target.name ?? "",
+    down: (target.servers ?? []).filter((server) => !server.reachable && !server.set_aside_until).map((server) => server.name ?? ""),
+    age: Math.max(-1, ...ages),
+  };
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  {
+    key: "name",
+    title: "Target",
+    cell: (row) => (
+      <Link to={{ target: row.name }}>
+        <Name>{row.name}</Name>
+      </Link>
+    ),
+    by: (row) => row.name,
+  },
+  { key: "state", title: "Health", cell: (row) => <Badge tone={row.tone}>{row.word}</Badge>, by: (row) => row.rank, number: false },
+  {
+    key: "pressure",
+    title: "Pressure",
+    cell: (row) => (
+      <div class="measure">
+        <Meter value={row.pressure} tone={row.tone} label={`Pressure on ${row.name}`} />
+        <span>{number(row.pressure)}</span>
+      </div>
+    ),
+    by: (row) => row.pressure,
+    number: true,
+  },
+  { key: "signal", title: "Binding signal", cell: (row) => <Name mono>{row.signal}</Name>, by: (row) => row.signal },
+  { key: "speed", title: "Speed", cell: (row) => percent(row.speed), by: (row) => row.speed, number: true },
+  {
+    key: "age",
+    title: "Sample age",
+    cell: (row) => (row.age < 0 ? "–" : row.age === Infinity ? "never" : duration(`${row.age}s`)),
+    by: (row) => row.age,
+    number: true,
+  },
+  { key: "down", title: "Out of reach", cell: (row) => <Name>{row.down.join(", ")}</Name>, by: (row) => row.down.length },
+];
+
+// How many are how: what is wrong is seen before it is looked for.
+const GROUPS: readonly [string, Tone, (row: Row) => boolean][] = [
+  ["shut", "bad", (row) => row.rank === 6],
+  ["stale", "bad", (row) => row.rank === 5],
+  ["slowed or recovering", "warn", (row) => row.rank === 4 || row.rank === 2],
+  ["warming", "warn", (row) => row.rank === 3],
+  ["healthy", "good", (row) => row.rank === 1],
+  ["not measured", "quiet", (row) => row.rank === 0],
+];
+
+export function Fleet({ status }: { status: Schemas["GetStatusResponse"] }) {
+  const rows = (status.targets ?? []).map(rowOf);
+  rows.sort((a, b) => b.rank - a.rank || b.pressure - a.pressure || a.name.localeCompare(b.name));
+  return (
+    <>
+      <ul class="tiles">
+        {GROUPS.map(([name, tone, is]) => [name, tone, rows.filter(is).length] as const)
+          .filter(([, , count]) => count > 0)
+          .map(([name, tone, count]) => (
+            <li key={name} class={`tile ${tone}`}>
+              <strong>{number(count)}</strong> {name}
+            </li>
+          ))}
+      </ul>
+      <Card title="Targets" id="fleet" wide>
+        <Table
+          caption="All targets, the worst first"
+          rows={rows}
+          columns={COLUMNS}
+          id={(row) => row.name}
+          text={(row) => `${row.name} ${row.word} ${row.signal} ${row.down.join(" ")}`}
+          empty="No target is configured."
+        />
+      </Card>
+    </>
+  );
+}

@@ -1,0 +1,144 @@
+// What is in force: overrides, what applies to one job, and who did what.
+import { useEffect, useState } from "preact/hooks";
+import type { ApiError, Schemas } from "../api/client";
+import { useLive, useNow, useSession } from "../state/live";
+import { percent, span, time } from "../text/format";
+import { numberOf } from "../text/health";
+import { Badge, Card, Empty, Loaded, Name, Trouble, type Tone } from "../ui/parts";
+import { Audit } from "./audit";
+import { Applies } from "./applies";
+import { EndOverride, NewOverride } from "./override_forms";
+
+type Override = Schemas["Override"];
+
+const KINDS: Record<string, [string, Tone]> = {
+  OVERRIDE_KIND_PAUSE: ["paused", "bad"],
+  OVERRIDE_KIND_THROTTLE: ["throttled", "warn"],
+  OVERRIDE_KIND_EXEMPT: ["exempt", "good"],
+  OVERRIDE_KIND_RESUME: ["resumed", "good"],
+};
+
+export function WhatItDoes({ override }: { override: Override }) {
+  const [text, tone] = KINDS[override.kind ?? ""] ?? ["unknown", "quiet"];
+  return (
+    <Badge tone={tone}>
+      {text}
+      {override.ratio ? ` ${percent(numberOf(override.ratio))}` : ""}
+    </Badge>
+  );
+}
+
+export function Whom({ selector }: { selector: Override["selector"] }) {
+  return (
+    <>
+      {selector?.everything ? (
+        <strong>everything</strong>
+      ) : selector?.segment ? (
+        <>
+          segment <Name mono>{selector.segment}</Name>
+        </>
+      ) : (
+        <Name mono>{selector?.identity}</Name>
+      )}
+      {selector?.target && (
+        <span class="muted">
+          {" "}
+          on <Name>{selector.target}</Name>
+        </span>
+      )}
+    </>
+  );
+}
+
+// Whether the page may change anything at all, as the server says it; nothing until it has.
+function useMayChange(): { known: boolean; refusal?: ApiError } {
+  const { api } = useSession();
+  const [answer, setAnswer] = useState<{ known: boolean; refusal?: ApiError }>({ known: false });
+  useEffect(() => {
+    let gone = false;
+    api.refusalOf("create_override").then(
+      (refusal) => gone || setAnswer({ known: true, ...(refusal && { refusal }) }),
+      () => {},
+    );
+    return () => {
+      gone = true;
+    };
+  }, [api]);
+  return answer;
+}
+
+export function Force({ targets }: { targets: readonly string[] }) {
+  const status = useLive("get_status", {}, 5000);
+  const may = useMayChange();
+  const asksWho = status.data?.access !== undefined;
+  const canChange = may.known && !may.refusal;
+  return (
+    <>
+      {may.refusal && (
+        <div class="notice" role="status">
+          <Trouble error={may.refusal} />
+        </div>
+      )}
+      <div class="cards">
+        <InForce asksWho={asksWho} canChange={canChange} />
+        <div class="column">
+          {canChange && <NewOverride targets={targets} asksWho={asksWho} />}
+          {!canChange && <Audit />}
+        </div>
+        <div class="column">
+          <Applies targets={targets} />
+          {canChange && <Audit />}
+        </div>
+      </div>
+    </>
+  );
+}
+
+function InForce({ asksWho, canChange }: { asksWho: boolean; canChange: boolean }) {
+  const live = useLive("list_overrides", { page_size: 1000 });
+  const now = useNow();
+  const [ending, setEnding] = useState<Override>();
+  return (
+    <Card title="Overrides in force" id="overrides" wide>
+      {ending && <EndOverride override={ending} asksWho={asksWho} onDone={() => setEnding(undefined)} />}
+      <Loaded live={live}>
+        {(data) =>
+          data.overrides?.length ? (
+            <ul class="rows">
+              {data.overrides.map((override) => (
+                <li class="row" key={override.id}>
+                  <div class="row-head">
+                    <WhatItDoes override={override} />
+                    <Whom selector={override.selector} />
+                    <span class="muted end">
+                      {override.expires_at ? (
+                        <span title={`${time(override.expires_at, now)} UTC`}>
+                          ends in {span(Math.max(0, Math.round((Date.parse(override.expires_at) - now) / 1000)))}
+                        </span>
+                      ) : (
+                        "never ends"
+                      )}
+                    </span>
+                    {canChange && (
+                      <button type="button" class="small" onClick={() => setEnding(override)} aria-label={`End override ${override.id}`}>
+                        End
+                      </button>
+                    )}
+                  </div>
+                  <p>
+                    <Name>{override.reason}</Name>
+                  </p>
+                  <p class="muted">
+                    by <Name>{override.actor}</Name>, {time(override.created_at, now)} UTC · override {override.id}
+                  </p>
+                </li>
+              ))}
+            </ul>
+          ) : (
+            <Empty>No override is in force.</Empty>
+          )
+        }
+      </Loaded>
+    </Card>
+  );
+}

@@ -1,0 +1,53 @@
+// Who is held back, by what and since when: the intervals of the last quarter of an hour, in sentences.
+import { useLive, useNow } from "../state/live";
+import { periodOf } from "../state/url";
+import { plural, span } from "../text/format";
+import { Link } from "../ui/link";
+import { Badge, Card, Empty, Loaded, Name } from "../ui/parts";
+
+const RECENT_MS = 30_000;
+
+export function HeldBack({ target }: { target: string }) {
+  const now = useNow(10_000);
+  const filter = { ...(target && { target }), ...periodOf("15m", now) };
+  const live = useLive("list_throttled_intervals", { filter, page_size: 100 });
+  return (
+    <Card title="Held back" id="held-back" aside={<span class="muted">last 15 min</span>} wide>
+      <Loaded live={live}>
+        {(data) => {
+          const intervals = [...(data.intervals ?? [])].sort(
+            (a, b) => Date.parse(b.to ?? "") - Date.parse(a.to ?? "") || Number(b.denied ?? 0) - Number(a.denied ?? 0),
+          );
+          if (intervals.length === 0) return <Empty>Nobody was held back in the last 15 minutes.</Empty>;
+          return (
+            <ul class="rows">
+              {intervals.slice(0, 8).map((interval, i) => {
+                const isNow = now - Date.parse(interval.to ?? "") < RECENT_MS;
+                const sinceS = (now - Date.parse(interval.from ?? "")) / 1000;
+                return (
+                  <li class="row" key={i}>
+                    <div class="row-head">
+                      <Link to={{ view: "who", identity: interval.identity ?? "" }}>
+                        <Name mono>{interval.identity}</Name>
+                      </Link>
+                      {isNow ? <Badge tone="bad">now, for {span(Math.max(0, sinceS))}</Badge> : <Badge tone="quiet">over</Badge>}
+                      <strong class="end">{plural(Number(interval.denied ?? 0), "denial")}</strong>
+                    </div>
+                    <p>
+                      <Name>{interval.message}</Name>
+                    </p>
+                  </li>
+                );
+              })}
+              {intervals.length > 8 && (
+                <li class="row">
+                  <Link to={{ view: "who", range: "15m" }}>{plural(intervals.length - 8, "more interval")} under Who</Link>
+                </li>
+              )}
+            </ul>
+          );
+        }}
+      </Loaded>
+    </Card>
+  );
+}

@@ -1,0 +1,159 @@
+// Identities of one level, with counts and a strip of how much was denied when.
+import type { Schemas } from "../api/client";
+import { useLive } from "../state/live";
+import { usePlace } from "../state/url";
+import { number, percent } from "../text/format";
+import { numberOf } from "../text/health";
+import { Link } from "../ui/link";
+import { Badge, Card, Loaded, Name } from "../ui/parts";
+import { Table, type Column } from "../ui/table";
+import type { Filter } from "./who";
+
+// Of more identities than this there are no strips: each has sixty sums.
+const STRIPS = 100;
+const MOST = 10_000;
+
+interface Row {
+  identity: string;
+  allowed: number;
+  denied: number;
+  share: number;
+  allowedCost: number;
+  deniedCost: number;
+  strip: number[] | undefined;
+}
+
+type Sum = Schemas["LogSum"];
+
+function rowOf(sum: Sum, strips: Map<string, number[]> | undefined): Row {
+  const allowed = numberOf(sum.allowed) + numberOf(sum.would_be_denied);
+  const denied = numberOf(sum.denied);
+  const identity = sum.identity ?? "";
+  return {
+    identity,
+    allowed,
+    denied,
+    share: allowed + denied > 0 ? denied / (allowed + denied) : 0,
+    allowedCost: numberOf(sum.allowed_cost),
+    deniedCost: numberOf(sum.denied_cost),
+    strip: strips?.get(identity),
+  };
+}
+
+// For each identity the share that was denied in each step; -1 where it asked nothing.
+export function stripsOf(sums: readonly Sum[], fromMs: number, toMs: number, stepS: number): Map<string, number[]> {
+  const first = Math.floor(fromMs / 1000 / stepS) * stepS;
+  const steps = Math.max(1, Math.ceil((toMs / 1000 - first) / stepS));
+  const strips = new Map<string, number[]>();
+  for (const sum of sums) {
+    const identity = sum.identity ?? "";
+    const strip = strips.get(identity) ?? Array<number>(steps).fill(-1);
+    strips.set(identity, strip);
+    const place = Math.round((Date.parse(sum.from ?? "") / 1000 - first) / stepS);
+    const denied = numberOf(sum.denied);
+    const all = denied + numberOf(sum.allowed) + numberOf(sum.would_be_denied);
+    if (place >= 0 && place < steps && all > 0) strip[place] = denied / all;
+  }
+  return strips;
+}
+
+// Stretches that are alike are one box: an hour of calm is not sixty elements.
+export function runsOf(strip: readonly number[]): { start: number; length: number; level: number }[] {
+  const runs: { start: number; length: number; level: number }[] = [];
+  strip.forEach((share, i) => {
+    const level = share < 0 ? -1 : Math.ceil(share * 4);
+    const last = runs.at(-1);
+    if (last && last.level === level) ++last.length;
+    else runs.push({ start: i, length: 1, level });
+  });
+  return runs.filter((run) => run.level >= 0);
+}
+
+function Strip({ row }: { row: Row }) {
+  if (!row.strip) return <span class="muted">–</span>;
+  const steps = row.strip.length;
+  const worst = Math.max(0, ...row.strip);
+  return (
+    <div class="strip" role="img" aria-label={`Over time: at most ${percent(worst)} denied`}>
+      {runsOf(row.strip).map((run) => (
+        <i
+          key={run.start}
+          class={`heat${run.level}`}
+          style={{ left: `${(100 * run.start) / steps}%`, width: `${(100 * run.length) / steps}%` }}
+        />
+      ))}
+    </div>
+  );
+}
+
+function columns(current: string): Column<Row>[] {
+  return [
+    {
+      key: "identity",
+      title: "Identity",
+      by: (row) => row.identity,
+      cell: (row) =>
+        row.identity === current ? (
+          <span>
+            <Name mono>{row.identity}</Name> <span class="muted">itself</span>
+          </span>
+        ) : (
+          <Link to={{ identity: row.identity }}>
+            <Name mono>{row.identity}</Name>
+          </Link>
+        ),
+    },
+    { key: "strip", title: "Over time", cell: (row) => <Strip row={row} /> },
+    { key: "denied", title: "Denied", by: (row) => row.denied, number: true, cell: (row) => number(row.denied) },
+    {
+      key: "share",
+      title: "Share",
+      by: (row) => row.share,
+      number: true,
+      cell: (row) =>
+        row.denied === 0 ? <span class="muted">0 %</span> : <Badge tone={row.share >= 0.5 ? "bad" : "warn"}>{percent(row.share)}</Badge>,
+    },
+    { key: "allowed", title: "Allowed", by: (row) => row.allowed, number: true, cell: (row) => number(row.allowed) },
+    { key: "cost", title: "Cost allowed", by: (row) => row.allowedCost, number: true, cell: (row) => number(row.allowedCost) },
+    { key: "lost", title: "Cost denied", by: (row) => row.deniedCost, number: true, cell: (row) => number(row.deniedCost) },
+  ];
+}
+
+export function Identities(props: { filter: Filter; step: number; toMs: number; level: number }) {
+  const { filter, step, toMs, level } = props;
+  const place = usePlace();
+  const live = useLive("query_throttle_log", {
+    filter,
+    group_by: ["LOG_GROUP_IDENTITY"],
+    level,
+    order: "LOG_ORDER_MOST_DENIED",
+    page_size: MOST,
+  });
+  const few = live.data !== undefined && (live.data.sums?.length ?? 0) <= STRIPS;
+  const strips = useLive(
+    "query_throttle_log",
+    few ? { filter, group_by: ["LOG_GROUP_IDENTITY", "LOG_GROUP_STEP"], level, step: `${step}s`, page_size: MOST } : undefined,
+    5000,
+  );
+  const heat = strips.data && stripsOf(strips.data.sums ?? [], Date.parse(strips.data.from ?? ""), toMs, step);
+  return (
+    <Card title="Identities" id="identities" wide aside={<span class="muted">level {level}</span>}>
+      <Loaded live={live}>
+        {(data) => (
+          <>
+            <Table
+              caption="Identities of this level"
+              rows={(data.sums ?? []).map((sum) => rowOf(sum, heat))}
+              columns={few ? columns(place.identity) : columns(place.identity).filter((column) => column.key !== "strip")}
+              id={(row) => row.identity}
+              text={(row) => row.identity}
+              sort="-denied"
+              empty="Nobody asked in this time."
+            />
+            {data.next_page_token && <p class="muted">These are the {number(MOST)} that were denied most; narrow it down to see others.</p>}
+          </>
+        )}
+      </Loaded>
+    </Card>
+  );
+}

@@ -1,0 +1,59 @@
+// Whom an override would have hit in the last hour, before it is made.
+import type { RequestOf } from "../api/client";
+import { useLive } from "../state/live";
+import { number, plural } from "../text/format";
+import { numberOf } from "../text/health";
+import { Loaded, Name } from "../ui/parts";
+
+const SHOWN = 6;
+const MOST = 10_000;
+
+export function Preview({ request }: { request: RequestOf<"create_override"> }) {
+  const { selector } = request;
+  const live = useLive(
+    "query_throttle_log",
+    {
+      filter: {
+        ...(selector?.identity && { identity: selector.identity }),
+        ...(selector?.segment && { segment: selector.segment }),
+        ...(selector?.target && { target: selector.target }),
+      },
+      group_by: ["LOG_GROUP_IDENTITY"],
+      order: "LOG_ORDER_MOST_CHECKS",
+      page_size: MOST,
+    },
+    5000,
+  );
+  return (
+    <Loaded live={live}>
+      {(data) => {
+        const rows = (data.sums ?? []).map((sum) => {
+          const passed = numberOf(sum.allowed) + numberOf(sum.would_be_denied);
+          return { identity: sum.identity, passed, checks: passed + numberOf(sum.denied), cost: numberOf(sum.allowed_cost) };
+        });
+        const total = (name: "passed" | "checks" | "cost") => rows.reduce((all, row) => all + row[name], 0);
+        if (rows.length === 0) return <p>In the last hour this would have hit nobody: no such Check was made.</p>;
+        return (
+          <div>
+            <p>
+              In the last hour this would have hit{" "}
+              <strong>
+                {plural(rows.length, "identity", "identities")}
+                {data.next_page_token && " or more"}, {plural(total("checks"), "Check")}
+              </strong>
+              , of which {number(total("passed"))} were allowed at a cost of {number(total("cost"))}:
+            </p>
+            <ul class="hit">
+              {rows.slice(0, SHOWN).map((row) => (
+                <li key={row.identity}>
+                  <Name mono>{row.identity}</Name> <span class="muted">{plural(row.checks, "Check")}</span>
+                </li>
+              ))}
+              {rows.length > SHOWN && <li class="muted">and {number(rows.length - SHOWN)} more</li>}
+            </ul>
+          </div>
+        );
+      }}
+    </Loaded>
+  );
+}

@@ -1,0 +1,130 @@
+// One target: its health, its budgets, what was held back, and who waits.
+import type { Schemas } from "../api/client";
+import { useLive } from "../state/live";
+import { targetVerdict, verdictOf, type TargetStatus } from "../text/health";
+import { duration, span, seconds, time } from "../text/format";
+import { Badge, Card, Empty, Loaded, Name } from "../ui/parts";
+import { Budgets, Buckets } from "./budgets";
+import { Controllers } from "./controllers";
+import { HeldBack } from "./held_back";
+import { Lines } from "./lines";
+import { Signals } from "./signals";
+
+export function Target({ name }: { name: string }) {
+  const status = useLive("get_status", name ? { target: name } : {});
+  return (
+    <Loaded live={status}>
+      {(data) => {
+        // Without a name it is all that there is, configured or not.
+        const target = data.targets?.[0] ?? {};
+        const waiting = Number(data.waiting?.waiting ?? 0);
+        return (
+          <>
+            <Headline target={target} status={data} />
+            <div class="cards">
+              <HeldBack target={name} />
+              <div class="column">
+                <Profiles target={target} />
+                {(target.servers?.length ?? 0) > 0 && <Servers target={target} />}
+              </div>
+              <div class="column">
+                <Lines target={name} waiting={waiting} has={data.waiting !== undefined} />
+                <Budgets target={name} />
+                <Controllers controllers={target.controllers ?? []} />
+                <Buckets target={name} owing={Number(data.buckets_owing ?? 0)} />
+              </div>
+            </div>
+          </>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+function Headline({ target, status }: { target: TargetStatus; status: Schemas["GetStatusResponse"] }) {
+  const verdict = targetVerdict(target);
+  const stops = status.overrides?.stops ?? [];
+  return (
+    <div class={`headline ${stops.length > 0 ? "bad" : verdict.tone}`}>
+      <h2>
+        <Name>{target.name || "This server"}</Name> <span class="verdict">{verdict.word}</span>
+      </h2>
+      <p>{verdict.sentence}</p>
+      {stops.map((stop) => (
+        <p key={stop.id} class="stop">
+          <strong>{stop.kind === "OVERRIDE_KIND_PAUSE" ? "Everything is paused" : "Everything is throttled"}</strong> by{" "}
+          <Name>{stop.actor}</Name> since {time(stop.created_at, Date.now())} UTC: <Name>{stop.reason}</Name>
+        </p>
+      ))}
+    </div>
+  );
+}
+
+function Profiles({ target }: { target: TargetStatus }) {
+  const isDefault = (profile: { profile?: string }) => Number(profile.profile === target.default_health);
+  const profiles = [...(target.profiles ?? [])].sort((a, b) => isDefault(b) - isDefault(a));
+  if (profiles.length === 0) {
+    return (
+      <Card title="Health" id="health">
+        <Empty>No health profile applies to this target: budgets run in real time.</Empty>
+      </Card>
+    );
+  }
+  return (
+    <>
+      {profiles.map((profile, i) => {
+        const verdict = verdictOf(profile);
+        return (
+          <Card
+            key={profile.profile}
+            id={`health-${i}`}
+            title={
+              <>
+                Health <Name>{profile.profile}</Name>
+                {!isDefault(profile) && target.default_health && <span class="muted"> for budgets that name it</span>}
+              </>
+            }
+            aside={
+              <>
+                <Badge tone={verdict.tone}>{verdict.word}</Badge>
+                {profile.sample_age && <span class="muted">{duration(profile.sample_age)} old</span>}
+              </>
+            }
+          >
+            <Signals target={target} profile={profile} />
+          </Card>
+        );
+      })}
+    </>
+  );
+}
+
+function Servers({ target }: { target: TargetStatus }) {
+  return (
+    <Card title="Servers" id="servers">
+      <ul class="rows">
+        {(target.servers ?? []).map((server) => (
+          <li key={server.name} class="row">
+            <div class="row-head">
+              <Name>{server.name}</Name>
+              {server.set_aside_until ? (
+                <Badge tone="quiet">set aside until {time(server.set_aside_until, Date.now())}</Badge>
+              ) : (
+                <Badge tone={server.reachable ? "good" : "bad"}>{server.reachable ? "reached" : "out of reach"}</Badge>
+              )}
+              <span class="muted end">
+                {server.sample_age ? `sample ${span(seconds(server.sample_age)!)} old` : "no sample"} · polled in{" "}
+                {duration(server.poll_time)} every {duration(server.poll_interval)}
+              </span>
+            </div>
+            {server.error && (
+              <p class="trouble">
+                <Name>{server.error}</Name>
+              </p>
+            )}
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}

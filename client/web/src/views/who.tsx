@@ -1,0 +1,189 @@
+// Who: the tree of identities with what was allowed and denied, over a range; a click narrows it down.
+import { useState } from "preact/hooks";
+import { useLive, useNow } from "../state/live";
+import { go, periodOf, usePlace, isPeriod, rangeMs } from "../state/url";
+import type { RequestOf } from "../api/client";
+import { duration, number, time, word } from "../text/format";
+import { Link } from "../ui/link";
+import { Card, Empty, Loaded, Name } from "../ui/parts";
+import { History } from "./history";
+import { Identities } from "./identities";
+
+export type Filter = NonNullable<RequestOf<"query_throttle_log">["filter"]>;
+
+const RANGES = ["15m", "1h", "6h", "24h", "7d", "30d"];
+
+// About sixty steps, each a multiple of the log's own.
+export function stepSeconds(rangeS: number): number {
+  const steps = [10, 30, 60, 300, 600, 1800, 3600, 14400, 43200];
+  return steps.find((step) => rangeS / step <= 90) ?? 86400;
+}
+
+export function Who() {
+  const place = usePlace();
+  const now = useNow(10_000);
+  const period = periodOf(place.range, now);
+  const filter: Filter = {
+    ...period,
+    ...(place.target && { target: place.target }),
+    ...(place.identity && { identity: place.identity }),
+    ...(place.segment && { segment: place.segment }),
+  };
+  const toMs = period.to ? Date.parse(period.to) : now;
+  const step = stepSeconds((toMs - Date.parse(period.from)) / 1000);
+  return (
+    <>
+      <Narrow />
+      <div class="cards">
+        <History filter={filter} step={step} toMs={toMs} />
+        <Identities filter={filter} step={step} toMs={toMs} level={place.identity ? place.identity.split(":").length + 1 : 1} />
+        <Intervals filter={filter} now={now} />
+        <Denials identity={place.identity} now={now} />
+      </div>
+    </>
+  );
+}
+
+// The levels of what is looked at, each a way back, and what else it can be narrowed down by.
+function Narrow() {
+  const place = usePlace();
+  const [typed, setTyped] = useState("");
+  const segments = place.identity ? place.identity.split(":") : [];
+  const levels = segments.map((_, i) => segments.slice(segments.length - 1 - i).join(":"));
+  const narrow = (event: Event) => {
+    event.preventDefault();
+    const text = typed.trim();
+    if (text) go(text.startsWith("segment:") ? { segment: text.slice(8).trim(), page: 0 } : { identity: text, page: 0 });
+    setTyped("");
+  };
+  return (
+    <div class="bar">
+      <nav class="crumbs" aria-label="Level">
+        <Link to={{ identity: "", segment: "" }}>Everybody</Link>
+        {levels.map((level) => (
+          <Link key={level} to={{ identity: level }} current={level === place.identity}>
+            <Name mono>{level.split(":")[0]}</Name>
+          </Link>
+        ))}
+        {place.segment && (
+          <button type="button" class="chip" onClick={() => go({ segment: "" })}>
+            segment <Name mono>{place.segment}</Name> ✕
+          </button>
+        )}
+      </nav>
+      <form class="inline" onSubmit={narrow}>
+        <input
+          aria-label="Identity, or segment: and a segment"
+          placeholder="vcopier:online-ddl, or segment:vcopier"
+          value={typed}
+          onInput={(event) => setTyped(event.currentTarget.value)}
+        />
+        <button type="submit">Show</button>
+      </form>
+      <Range />
+    </div>
+  );
+}
+
+export function Range() {
+  const place = usePlace();
+  const own = !RANGES.includes(place.range);
+  return (
+    <label class="range">
+      <span>Time</span>
+      <select value={place.range} onChange={(event) => go({ range: event.currentTarget.value, page: 0 })}>
+        {RANGES.map((range) => (
+          <option key={range} value={range}>
+            last {range}
+          </option>
+        ))}
+        {own && (
+          <option value={place.range}>
+            {isPeriod(place.range)
+              ? place.range
+                  .split("/")
+                  .map((at) => time(at, Date.now()))
+                  .join(" to ")
+              : rangeMs(place.range) && `last ${place.range}`}
+          </option>
+        )}
+      </select>
+    </label>
+  );
+}
+
+function Intervals({ filter, now }: { filter: Filter; now: number }) {
+  const live = useLive("list_throttled_intervals", { filter, page_size: 200 }, 2000);
+  return (
+    <Card title="When, and by what" id="intervals">
+      <Loaded live={live}>
+        {(data) =>
+          data.intervals?.length ? (
+            <ul class="rows tall" tabIndex={0}>
+              {[...data.intervals].reverse().map((interval, i) => (
+                <li class="row" key={i}>
+                  <Link to={{ identity: interval.identity ?? "" }}>
+                    <Name mono>{interval.identity}</Name>
+                  </Link>
+                  {interval.target && (
+                    <span class="muted">
+                      {" "}
+                      on <Name>{interval.target}</Name>
+                    </span>
+                  )}
+                  <p title={`${time(interval.from, now)} to ${time(interval.to, now)} UTC`}>
+                    <Name>{interval.message}</Name>
+                  </p>
+                </li>
+              ))}
+            </ul>
+          ) : (
+            <Empty>Nobody was held back for half of a step or more.</Empty>
+          )
+        }
+      </Loaded>
+    </Card>
+  );
+}
+
+function Denials({ identity, now }: { identity: string; now: number }) {
+  const live = useLive("list_denials", { ...(identity && { identity }), page_size: 30 });
+  return (
+    <Card title="Last denials" id="denials">
+      <Loaded live={live}>
+        {(data) =>
+          data.denials?.length ? (
+            <ul class="rows tall" tabIndex={0}>
+              {data.denials.map((denial) => (
+                <li class="row" key={denial.number}>
+                  <div class="row-head">
+                    <span class="muted">{time(denial.at, now)}</span>
+                    <Name mono>{denial.identity}</Name>
+                    <span class="muted end">cost {number(denial.predicted_cost)}</span>
+                  </div>
+                  <p>
+                    {denial.outcome === "OUTCOME_WOULD_BE_DENIED" && "would be denied by "}
+                    {word(denial.cause?.reason, "REASON_")}
+                    {(["budget", "rule", "signal"] as const).map(
+                      (kind) =>
+                        denial.cause?.[kind] && (
+                          <span key={kind}>
+                            {" "}
+                            · {kind} <Name>{denial.cause[kind]}</Name>
+                          </span>
+                        ),
+                    )}
+                    {denial.cause?.limit !== undefined && ` · ${number(denial.cause.peak)} where the limit is ${number(denial.cause.limit)}`}
+                    <span class="muted"> · {denial.retry_after ? `again in ${duration(denial.retry_after)}` : "waiting cannot help"}</span>
+                  </p>
+                </li>
+              ))}
+            </ul>
+          ) : (
+            <Empty>The server has denied nothing since it started.</Empty>
+          )
+        }
+      </Loaded>
+    </Card>
+  );
+}

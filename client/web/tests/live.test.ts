@@ -1,0 +1,60 @@
+// What is shown is live: it says how old it is, rests while nobody looks, and comes back by itself.
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Headgated, until } from "./headgated";
+import { open, openBrowser } from "./look";
+
+const server = new Headgated("budgets: [{name: rows, rate: 1, burst: 1000}]\nrules: [{name: all, charge: [rows]}]\n");
+let browser: Browser;
+
+beforeAll(async () => {
+  [browser] = await Promise.all([openBrowser(), server.start()]);
+});
+afterAll(async () => {
+  await browser.close();
+  await server.remove();
+});
+
+test("what changes in the server is on the page within a second or two, without anybody's doing", async () => {
+  const { page } = await open(browser, server.url);
+  await page.getByText(/owes 0 of 1,000/).waitFor();
+  await server.check("job", 700);
+  await page.getByText(/owes (69\d|700) of 1,000/).waitFor();
+  let calls = 0;
+  page.on("request", (request) => (calls += Number(request.url().endsWith("/v1/list_budgets"))));
+  await until("it asks again and again", () => calls >= 3);
+  await page.context().close();
+});
+
+test("a restart is said, what was known stays with its age, and the page goes on by itself", async () => {
+  const { page, faults } = await open(browser, server.url);
+  await page.getByText(/of 1,000/).waitFor();
+  await server.stop();
+  await page.getByRole("alert").getByText(/cannot be reached/).waitFor();
+  await page.getByText(/of 1,000/).waitFor();
+  await until("its age is said", async () => Number(await page.locator("[data-age]").getAttribute("data-age")) > 2);
+  await server.start();
+  await page.locator(".age.good").waitFor();
+  expect(await page.getByRole("alert").count()).toBe(0);
+  expect(faults).toEqual([]);
+  await page.context().close();
+});
+
+test("a page that is hidden asks for nothing", async () => {
+  const { page } = await open(browser, server.url);
+  await page.getByText(/of 1,000/).waitFor();
+  const hide = (hidden: boolean) =>
+    page.evaluate((value) => {
+      Object.defineProperty(document, "hidden", { configurable: true, get: () => value });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, hidden);
+  await hide(true);
+  await page.waitForTimeout(500); // for those that are under way
+  let calls = 0;
+  page.on("request", () => ++calls);
+  await page.waitForTimeout(2500);
+  expect(calls).toBe(0);
+  await hide(false);
+  await until("it asks again", () => calls > 0);
+  await page.context().close();
+});
