@@ -12,6 +12,13 @@
 namespace headgate::app {
 namespace {
 
+// What is said of gRPC's connections and messages is so over HTTP, too.
+http::HttpLimits HttpLimitsOf(const config::ServerSettings& settings) {
+  return {.max_connections = static_cast<size_t>(settings.max_connections),
+          .max_body_bytes = static_cast<size_t>(settings.max_message_bytes),
+          .max_age = settings.max_connection_age};
+}
+
 void LogCertificates(const tls::TlsSnapshot& state) {
   if (!state.status.ok()) {
     LogError("certificates refused", {{"error", std::string(state.status.message())}});
@@ -125,7 +132,8 @@ absl::Status Server::Run() {
                .access = access_.control(),
                .rpc = *rpc_,
                .lines = line_,
-               .tls = tls_.get()});
+               .tls = tls_.get(),
+               .limits = HttpLimitsOf(config_->current()->server)});
   LogInfo("serving", {{"version", kVersion},
                       {"port", absl::StrCat(port())},
                       {"http_port", absl::StrCat(web_->port())}});

@@ -27,7 +27,7 @@ absl::StatusOr<std::unique_ptr<Web>> Web::Start(const WebOptions& options, Clock
                   .tls = [web = made.get()] { return web->TlsContext(); }};
   }
   if (!options.probe_address.empty()) {
-    ports.probes = {.address = options.probe_address, .max_connections = kMaxProbes};
+    ports.probes = {.address = options.probe_address, .limits = {.max_connections = kMaxProbes}};
   }
   absl::StatusOr<std::unique_ptr<web::WebServer>> server =
       web::WebServer::Start(ports, clock, made->readiness_);
@@ -55,6 +55,7 @@ void Web::Serve(const Sources& from) {
     MutexLock lock(&mutex_);
     tls_ = from.tls;
   }
+  server_->SetLimits(from.limits);
   server_->Add([from, &clock = clock_](web::Exposition& out) {
     const std::shared_ptr<const engine::Policy> policy = from.engine.policy();
     const Now now = clock.Read();

@@ -57,6 +57,7 @@ class Web {
     const rpc::RpcServer& rpc;
     const line::WaitingLines& lines;
     const tls::ServerTls* tls;  // null: plaintext
+    http::HttpLimits limits;
   };
 
   // The clock outlives the Web. Unavailable: the address cannot be listened on.

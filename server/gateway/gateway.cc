@@ -24,8 +24,8 @@ namespace {
 using google::protobuf::Message;
 
 constexpr char kStream[] = "/v1/check_stream";
-// Of messages up to so many bytes the memory is kept.
-constexpr size_t kKeptBytes = size_t{1} << 18;
+// Larger ones take so long that others would wait for them.
+constexpr size_t kMaxQuickBytes = size_t{8} << 10;
 
 bool IsJson(std::string_view content_type) {
   content_type = content_type.substr(0, content_type.find(';'));
@@ -38,30 +38,6 @@ void Refuse(int status, absl::StatusCode code, std::string_view reason, std::str
   FillError(transport::Failure(code, reason, what), response);
   response.status = status;
 }
-
-// As it is read; else what is wrong.
-grpc::Status Read(json::JsonReader& reader, std::string_view body, Message& message) {
-  const std::optional<json::JsonFault> fault = reader.Read(body, message);
-  return fault.has_value() ? ToStatus(*fault) : grpc::Status();
-}
-
-void ClearFor(size_t body_bytes, Message& message) {
-  if (body_bytes > kKeptBytes) {
-    const std::unique_ptr<Message> fresh(message.New());
-    message.GetReflection()->Swap(fresh.get(), &message);
-  } else {
-    message.Clear();
-  }
-}
-
-// For calls that never wait.
-class NoParking final : public transport::Parking<v1::CheckResponse> {
- public:
-  std::shared_ptr<transport::ParkedCall<v1::CheckResponse>> Park(
-      std::shared_ptr<transport::ParkListener> /*listener*/) override {
-    return nullptr;
-  }
-};
 
 }  // namespace
 
@@ -79,14 +55,12 @@ std::string PathOf(std::string_view method_path) {
 Gateway::Gateway(const rpc::Api& api, const GatewayOptions& options)
     : options_(options),
       api_(api),
-      thread_(api.AddThread()),
-      reader_(transport::kMaxParts),
-      check_(api.calls(), "Check"),
-      batch_check_(api.calls(), "BatchCheck"),
-      report_(api.calls(), "Report"),
-      quick_({{"/v1/check", &Gateway::Check},
-              {"/v1/batch_check", &Gateway::BatchCheck},
-              {"/v1/report", &Gateway::Report}}),
+      quick_({{"/v1/check", QuickMethod::kCheck},
+              {"/v1/batch_check", QuickMethod::kBatchCheck},
+              {"/v1/report", QuickMethod::kReport}}),
+      calls_(api),
+      large_calls_(api),
+      large_worker_({.threads = 1}),
       workers_(options.workers) {
   for (const rpc::Method& method : api.methods()) {
     slow_.emplace(PathOf(method.path),
@@ -129,7 +103,10 @@ grpc::Status Gateway::AdmitPage(const http::Request& request) const {
 
 bool Gateway::Handle(const http::Request& request, http::Response& response,
                      http::Exchange& exchange) {
-  if (ReadFrenoPath(request.path, check_.request)) return AnswerFreno(request, response);
+  if (ReadFrenoPath(request.path, calls_.freno_check())) {
+    AnswerFreno(request, response);
+    return true;
+  }
   if (request.path == "/openapi.json" && request.reads()) {
     TellOpenApi(request, response);
     return true;
@@ -166,54 +143,12 @@ bool Gateway::Handle(const http::Request& request, http::Response& response,
            "the request needs Content-Type: application/json (curl --json, or -H)", response);
     return true;
   }
-  return quick == quick_.end() ? RunSlow(slow->second, request, response, exchange)
-                               : (this->*quick->second)(request, response, exchange);
-}
-
-template <typename Method, typename Decide>
-bool Gateway::Answer(Method& method, const http::Request& request, http::Response& response,
-                     http::Exchange& exchange, Decide decide) {
-  HttpParking<decltype(method.response)> parking(request, exchange, method.parked_counts);
-  const int64_t started_ns = method.counts.Begin();
-  ClearFor(request.body.size(), method.request);
-  grpc::Status status = Read(reader_, request.body, method.request);
-  if (status.ok()) status = decide(parking);
-  if (parking.parked()) {
-    method.counts.EndParked(started_ns);
-    return false;
+  if (quick == quick_.end()) return RunSlow(slow->second, request, response, exchange);
+  if (request.body.size() > kMaxQuickBytes) {
+    return RunLarge(quick->second, request, response, exchange);
   }
-  if (status.ok() && started_ns == 0) [[likely]] {
-    method.counts.EndOk();
-  } else {
-    HttpCall call(request);
-    method.counts.End(call, started_ns, status);
-    response.request_id = call.answered_id();
-  }
-  FillAnswer(status, method.response, writer_, response);
-  if (request.body.size() > kKeptBytes) ClearFor(request.body.size(), method.response);
-  return true;
-}
-
-bool Gateway::Check(const http::Request& request, http::Response& response,
-                    http::Exchange& exchange) {
-  return Answer(check_, request, response, exchange, [&](auto& parking) {
-    return thread_->Check(HttpEvidence(request), check_.request, check_.response, parking);
-  });
-}
-
-bool Gateway::BatchCheck(const http::Request& request, http::Response& response,
-                         http::Exchange& exchange) {
-  return Answer(batch_check_, request, response, exchange, [&](auto& parking) {
-    return thread_->BatchCheck(HttpEvidence(request), batch_check_.request.checks(),
-                               batch_check_.response, parking);
-  });
-}
-
-bool Gateway::Report(const http::Request& request, http::Response& response,
-                     http::Exchange& exchange) {
-  return Answer(report_, request, response, exchange, [&](auto& /*parking*/) {
-    return thread_->Report(HttpEvidence(request), report_.request, report_.response);
-  });
+  CallOnPort call(request, exchange);
+  return calls_.Answer(quick->second, call, response);
 }
 
 void Gateway::TellOpenApi(const http::Request& request, http::Response& response) const {
@@ -223,65 +158,62 @@ void Gateway::TellOpenApi(const http::Request& request, http::Response& response
   response.body = OpenApi();
 }
 
-bool Gateway::AnswerFreno(const http::Request& request, http::Response& response) {
-  if (!request.reads()) {
-    response.allow = "GET, HEAD";
-    Refuse(405, absl::StatusCode::kUnimplemented, "METHOD",
-           "freno's checks are read by GET or HEAD", response);
-    return true;
-  }
-  const int64_t started_ns = check_.counts.Begin();
-  grpc::Status status = Admit(request);
-  if (status.ok()) {
-    NoParking nowhere;
-    status = thread_->Check(HttpEvidence(request), check_.request, check_.response, nowhere);
-  }
-  HttpCall call(request);
-  check_.counts.End(call, started_ns, status);
-  response.request_id = call.answered_id();
-  if (!status.ok()) check_.response.Clear();
-  FillFrenoAnswer(status, check_.response.decision(), response);
-  return true;
+void Gateway::AnswerFreno(const http::Request& request, http::Response& response) {
+  if (request.reads()) return calls_.AnswerFreno(Admit(request), request, response);
+  response.allow = "GET, HEAD";
+  Refuse(405, absl::StatusCode::kUnimplemented, "METHOD", "freno's checks are read by GET or HEAD",
+         response);
+}
+
+bool Gateway::RunLarge(QuickMethod method, const http::Request& request, http::Response& response,
+                       http::Exchange& exchange) {
+  return RunOn(large_worker_, request, response, exchange, [this, method](CallOnWorker& call) {
+    if (call.deferred().gone()) return large_calls_.CountGone(method);
+    http::Response answer;
+    if (ending_.load(std::memory_order_relaxed)) {
+      FillError(transport::ShuttingDown(), answer);
+    } else if (!large_calls_.Answer(method, call, answer)) {
+      return;
+    }
+    // Nobody waits for it, if not.
+    (void)call.deferred().Respond([&] { return std::move(answer); });
+  });
 }
 
 bool Gateway::RunSlow(const Slow& slow, const http::Request& request, http::Response& response,
                       http::Exchange& exchange) {
-  const std::shared_ptr<http::Deferred> deferred = exchange.Defer(nullptr);
-  if (deferred == nullptr) {
-    FillError(transport::Overloaded("TOO_MANY_CALLS", "too many calls wait for an answer"),
-              response);
-    return true;
-  }
-  // Over HTTP nothing of a call is left when it is answered later.
-  struct Kept {
-    HttpCall call;
-    rpc::KeptEvidence evidence;
-    std::string body;
-  };
-  const auto kept =
-      std::make_shared<Kept>(Kept{.call = HttpCall(request, deferred),
-                                  .evidence = rpc::KeptEvidence(HttpEvidence(request)),
-                                  .body = std::string(request.body)});
-  const auto run = [this, slow, deferred, kept] {
-    if (deferred->gone()) return slow.counts->CountGone();
+  return RunOn(workers_, request, response, exchange, [this, slow](CallOnWorker& call) {
+    if (call.deferred().gone()) return slow.counts->CountGone();
+    HttpCall context = call.Context();
     const int64_t started_ns = slow.counts->Begin();
     const std::unique_ptr<Message> message(slow.method->request->New());
     const std::unique_ptr<Message> answer(slow.method->response->New());
     json::JsonReader reader(transport::kMaxParts);
     grpc::Status status = ending_.load(std::memory_order_relaxed)
                               ? transport::ShuttingDown()
-                              : Read(reader, kept->body, *message);
-    if (status.ok()) status = slow.method->run(kept->call, kept->evidence, *message, *answer);
-    slow.counts->End(kept->call, started_ns, status);
-    // Nobody waits for it, if not.
-    (void)deferred->Respond([&] {
-      http::Response late{.request_id = kept->call.answered_id()};
+                              : ReadJson(reader, call.body(), *message);
+    if (status.ok()) status = slow.method->run(context, call.evidence(), *message, *answer);
+    slow.counts->End(context, started_ns, status);
+    (void)call.deferred().Respond([&] {
+      http::Response late{.request_id = context.answered_id()};
       json::JsonWriter writer;
       FillAnswer(status, *answer, writer, late);
       return late;
     });
-  };
-  if (workers_.Run(run)) return false;
+  });
+}
+
+bool Gateway::RunOn(http::Workers& workers, const http::Request& request, http::Response& response,
+                    http::Exchange& exchange, std::function<void(CallOnWorker&)> run) {
+  const std::shared_ptr<http::Deferred> deferred = exchange.Defer(nullptr);
+  if (deferred == nullptr) {
+    FillError(transport::Overloaded("TOO_MANY_CALLS", "too many calls wait for an answer"),
+              response);
+    return true;
+  }
+  const size_t bytes = request.body.size();
+  const auto call = std::make_shared<CallOnWorker>(request, exchange.TakeBody(), deferred);
+  if (workers.Run(bytes, [call, run = std::move(run)] { run(*call); })) return false;
   FillError(transport::Overloaded("TOO_MANY_CALLS", "too many calls wait for a thread"), response);
   (void)deferred->Respond([&] { return response; });
   return false;

@@ -4,8 +4,9 @@
 // hear an answer while they still speak: /v1/batch_check and connections that are kept open do as
 // well. docs/http.md has the rest: statuses, headers, and what freno's clients ask.
 //
-// Check, BatchCheck and Report are answered on the port's thread; one that has to wait in line is
-// put off. What may take longer has threads of its own, and a bound.
+// Check, BatchCheck and Report are answered on the port's thread, and those that are large, such as
+// batches of a thousand, on one of their own, so that nobody waits for them who asks for little.
+// What may take longer has threads of its own, too. All that waits for a thread has a bound.
 //
 // Belongs to the port's thread. The API outlives it; its end waits for the calls that have threads,
 // and refuses those that wait for one.
@@ -15,20 +16,18 @@
 
 #pragma once
 
-#include <headgate/v1/throttler_service.pb.h>
-
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
-#include "server/gateway/http_call.h"
+#include "server/gateway/incoming_call.h"
 #include "server/gateway/page_rules.h"
+#include "server/gateway/quick_calls.h"
 #include "server/http/handler.h"
 #include "server/http/workers.h"
-#include "server/json/json_reader.h"
-#include "server/json/json_writer.h"
 #include "server/rpc/api.h"
 #include "server/transport/calls.h"
 
@@ -37,7 +36,7 @@ namespace headgate::gateway {
 struct GatewayOptions {
   bool requires_tls = false;  // whether calls in plaintext are refused
   PageRules pages = {};
-  http::WorkersOptions workers = {.threads = 2, .most = 64};
+  http::WorkersOptions workers = {.threads = 2};
 };
 
 class Gateway final : public http::Handler {
@@ -49,53 +48,38 @@ class Gateway final : public http::Handler {
               http::Exchange& exchange) override;
 
  private:
-  // What the port's thread answers itself, and counts.
-  template <typename Request, typename Response>
-  struct Quick {
-    Quick(transport::Calls& calls, std::string_view name)
-        : counts(calls.AddThread(name)), parked_counts(calls.Shared(name)) {}
-
-    transport::MethodCalls& counts;
-    transport::MethodCalls& parked_counts;  // any thread's
-    Request request;
-    Response response;
-  };
   // What may take longer.
   struct Slow {
     const rpc::Method* method;
     transport::MethodCalls* counts;
   };
-  using Run = bool (Gateway::*)(const http::Request&, http::Response&, http::Exchange&);
 
   // Whether the API may be called in this way at all.
   grpc::Status Admit(const http::Request& request) const;
   // Whether a page may call this method, if it is one that calls.
   grpc::Status AdmitPage(const http::Request& request) const;
-  bool Check(const http::Request& request, http::Response& response, http::Exchange& exchange);
-  bool BatchCheck(const http::Request& request, http::Response& response, http::Exchange& exchange);
-  bool Report(const http::Request& request, http::Response& response, http::Exchange& exchange);
-  template <typename Method, typename Decide>
-  bool Answer(Method& method, const http::Request& request, http::Response& response,
-              http::Exchange& exchange, Decide decide);
   // What there is to call, for those who may call anything.
   void TellOpenApi(const http::Request& request, http::Response& response) const;
   // For freno's clients.
-  bool AnswerFreno(const http::Request& request, http::Response& response);
+  void AnswerFreno(const http::Request& request, http::Response& response);
+  // These return as Handle does.
+  bool RunLarge(QuickMethod method, const http::Request& request, http::Response& response,
+                http::Exchange& exchange);
   bool RunSlow(const Slow& slow, const http::Request& request, http::Response& response,
                http::Exchange& exchange);
+  static bool RunOn(http::Workers& workers, const http::Request& request, http::Response& response,
+                    http::Exchange& exchange, std::function<void(CallOnWorker&)> run);
 
   const GatewayOptions options_;
   const rpc::Api& api_;
-  const std::unique_ptr<rpc::ServingThread> thread_;
-  json::JsonReader reader_;
-  json::JsonWriter writer_;
-  Quick<v1::CheckRequest, v1::CheckResponse> check_;
-  Quick<v1::BatchCheckRequest, v1::BatchCheckResponse> batch_check_;
-  Quick<v1::ReportRequest, v1::ReportResponse> report_;
-  absl::flat_hash_map<std::string, Run> quick_;  // by path
+  absl::flat_hash_map<std::string, QuickMethod> quick_;  // by path
   absl::flat_hash_map<std::string, Slow> slow_;
   std::atomic<bool> ending_{false};  // relaxed: a word that nothing hangs on
-  http::Workers workers_;            // the last: they use all above
+  QuickCalls calls_;                 // the port's thread's
+  QuickCalls large_calls_;           // the large worker's
+  // The last: they use all above.
+  http::Workers large_worker_;
+  http::Workers workers_;
 };
 
 // "/v1/list_budgets" of "/headgate.v1.StatusService/ListBudgets".

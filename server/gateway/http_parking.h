@@ -3,7 +3,7 @@
 // It has no deadline but its Checks' own, and it is counted when it is answered, or when its caller
 // has hung up.
 //
-//   HttpParking<v1::CheckResponse> parking(request, exchange, counts);
+//   HttpParking<v1::CheckResponse> parking(call, counts);
 //   grpc::Status status = thread.Check(evidence, check, response, parking);
 //   if (parking.parked()) return false;
 
@@ -17,6 +17,7 @@
 
 #include "server/gateway/answer.h"
 #include "server/gateway/http_call.h"
+#include "server/gateway/incoming_call.h"
 #include "server/http/handler.h"
 #include "server/transport/calls.h"
 #include "server/transport/parked_call.h"
@@ -70,25 +71,21 @@ template <typename Message>
 class HttpParking final : public transport::Parking<Message> {
  public:
   // `counts` may be written by any thread. All outlive this, and `counts` the call.
-  HttpParking(const http::Request& request, http::Exchange& exchange,
-              transport::MethodCalls& counts)
-      : request_(request), exchange_(exchange), counts_(counts) {}
+  HttpParking(IncomingCall& call, transport::MethodCalls& counts) : call_(call), counts_(counts) {}
 
   std::shared_ptr<transport::ParkedCall<Message>> Park(
       std::shared_ptr<transport::ParkListener> listener) override {
     std::shared_ptr<http::Deferred> deferred =
-        exchange_.Defer(std::make_shared<CountedListener>(std::move(listener), counts_));
+        call_.Defer(std::make_shared<CountedListener>(std::move(listener), counts_));
     if (deferred == nullptr) return nullptr;
     parked_ = true;
-    return std::make_shared<HttpParkedCall<Message>>(HttpCall(request_), std::move(deferred),
-                                                     counts_);
+    return std::make_shared<HttpParkedCall<Message>>(call_.Context(), std::move(deferred), counts_);
   }
 
   bool parked() const { return parked_; }
 
  private:
-  const http::Request& request_;
-  http::Exchange& exchange_;
+  IncomingCall& call_;
   transport::MethodCalls& counts_;
   bool parked_ = false;
 };

@@ -30,6 +30,12 @@ class DeferredExchange final : public Deferred,
         [connection = connection_, response = make()] { connection->RespondLater(response); });
     return true;
   }
+  bool Listen(std::shared_ptr<transport::ParkListener> listener) override {
+    const MutexLock lock(&mutex_);
+    if (owner_ == nullptr) return false;
+    listener_ = std::move(listener);
+    return true;
+  }
   bool gone() const override {
     const MutexLock lock(&mutex_);
     return owner_ == nullptr;

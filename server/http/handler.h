@@ -15,6 +15,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "absl/functional/function_ref.h"
 #include "server/http/message.h"
@@ -30,6 +31,8 @@ class Deferred {
   // Any thread, which does not wait for the caller. False: nothing is sent or made, since there is
   // an answer already, or the caller is gone, or the port has stopped.
   [[nodiscard]] virtual bool Respond(absl::FunctionRef<Response()> make) = 0;
+  // What is to hear of its end, where Defer was given nobody. False: the caller is gone.
+  [[nodiscard]] virtual bool Listen(std::shared_ptr<transport::ParkListener> listener) = 0;
   // Whether nobody waits any more.
   virtual bool gone() const = 0;
 };
@@ -39,6 +42,8 @@ class Exchange {
  public:
   // Once. Null: too many are put off already. The listener may be null.
   virtual std::shared_ptr<Deferred> Defer(std::shared_ptr<transport::ParkListener> listener) = 0;
+  // The request's, which it does not have any more.
+  virtual std::string TakeBody() = 0;
 
  protected:
   ~Exchange() = default;

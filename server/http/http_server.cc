@@ -64,11 +64,11 @@ class HttpServer::Port final : private ConnectionOwner {
  public:
   Port(const HttpServerOptions& options, Clock& clock, Handler& handler)
       : options_(options),
-        max_connections_(MaxConnections(options.max_connections)),
-        limits_{.max_header_bytes = options.max_header_bytes,
-                .max_body_bytes = options.max_body_bytes},
         clock_(clock),
-        handler_(handler) {}
+        handler_(handler),
+        limits_{.max_header_bytes = options.max_header_bytes} {
+    Take(options.limits);
+  }
 
   void Run(const transport::Listener& listener) {
     for (const FileDescriptor& socket : listener.sockets()) {
@@ -79,6 +79,9 @@ class HttpServer::Port final : private ConnectionOwner {
     for (tcp::acceptor& acceptor : acceptors_) Accept(acceptor);
     Sweep();
     thread_ = std::thread([this] { io_.run(); });
+  }
+  void SetLimits(const HttpLimits& limits) {
+    boost::asio::post(io_, [this, limits] { Take(limits); });
   }
   // Whatever was posted before is still done.
   void Stop() {
@@ -96,13 +99,21 @@ class HttpServer::Port final : private ConnectionOwner {
   HttpConnectionCounts counts() const {
     // relaxed, all: numbers that order nothing.
     return {.open = open_.load(std::memory_order_relaxed),
-            .max_open = static_cast<int64_t>(max_connections_),
+            .max_open = max_open_.load(std::memory_order_relaxed),
             .accepted = accepted_.load(std::memory_order_relaxed),
             .evicted = evicted_.load(std::memory_order_relaxed)};
   }
 
  private:
   using Connections = std::list<std::shared_ptr<Connection>>;
+
+  void Take(const HttpLimits& limits) {
+    max_connections_ = MaxConnections(limits.max_connections);
+    max_open_.store(static_cast<int64_t>(max_connections_), std::memory_order_relaxed);
+    limits_.max_body_bytes = limits.max_body_bytes;
+    max_shared_bytes_ = std::max(options_.max_shared_bytes, 2 * limits.max_body_bytes);
+    max_age_ = limits.max_age;
+  }
 
   void Accept(tcp::acceptor& acceptor) {
     acceptor.async_accept([this, &acceptor](Error error, tcp::socket socket) {
@@ -135,9 +146,10 @@ class HttpServer::Port final : private ConnectionOwner {
   // What has come with a connection is read before the next one is accepted: only who dawdles can
   // be pushed out by others.
   void MakeRoom() {
-    if (loose_.size() + deferred_.size() < max_connections_ || loose_.empty()) return;
-    evicted_.fetch_add(1, std::memory_order_relaxed);
-    loose_.front()->Close();
+    while (loose_.size() + deferred_.size() >= max_connections_ && !loose_.empty()) {
+      evicted_.fetch_add(1, std::memory_order_relaxed);
+      loose_.front()->Close();
+    }
   }
 
   void Sweep() {
@@ -185,7 +197,7 @@ class HttpServer::Port final : private ConnectionOwner {
     return text_;
   }
   bool Reserve(size_t before, size_t after) override {
-    if (after > before && shared_bytes_ - before + after > options_.max_shared_bytes) return false;
+    if (after > before && shared_bytes_ - before + after > max_shared_bytes_) return false;
     shared_bytes_ = shared_bytes_ - before + after;
     return true;
   }
@@ -207,17 +219,21 @@ class HttpServer::Port final : private ConnectionOwner {
   int64_t ResponseTimeoutNs() const override {
     return absl::ToInt64Nanoseconds(options_.response_timeout);
   }
-  int64_t MaxAgeNs() const override { return absl::ToInt64Nanoseconds(options_.max_age); }
+  int64_t MaxAgeNs() const override { return absl::ToInt64Nanoseconds(max_age_); }
 
   const HttpServerOptions options_;
-  const size_t max_connections_;
-  const RequestLimits limits_;
   Clock& clock_;
   Handler& handler_;
+  std::atomic<int64_t> max_open_{0};
   std::atomic<int64_t> open_{0};
   std::atomic<int64_t> accepted_{0};
   std::atomic<int64_t> evicted_{0};
-  // The thread's, all below. Destroyed before io_ are whatever has sockets of it.
+  // The thread's, all below.
+  RequestLimits limits_;
+  size_t max_connections_ = 0;
+  size_t max_shared_bytes_ = 0;
+  absl::Duration max_age_;
+  // Destroyed before io_ are whatever has sockets of it.
   boost::asio::io_context io_{1};
   boost::asio::steady_timer sweep_{io_};
   std::list<tcp::acceptor> acceptors_;
@@ -246,6 +262,8 @@ HttpServer::HttpServer(std::unique_ptr<Port> port, int number)
     : server_(std::move(port)), port_(number) {}
 
 HttpServer::~HttpServer() { server_->Stop(); }
+
+void HttpServer::SetLimits(const HttpLimits& limits) { server_->SetLimits(limits); }
 
 HttpConnectionCounts HttpServer::connections() const { return server_->counts(); }
 

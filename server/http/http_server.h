@@ -32,17 +32,23 @@
 
 namespace headgate::http {
 
-struct HttpServerOptions {
-  std::string address = "127.0.0.1:8080";  // as host_port.h has it; port 0 picks a free one
+// What may be changed while it runs.
+struct HttpLimits {
   // Fewer where the process may open few files.
   size_t max_connections = 4096;
-  size_t max_header_bytes = size_t{16} << 10;
   size_t max_body_bytes = size_t{4} << 20;
+  absl::Duration max_age = absl::Minutes(30);  // then a connection ends with its answer
+};
+
+struct HttpServerOptions {
+  std::string address = "127.0.0.1:8080";  // as host_port.h has it; port 0 picks a free one
+  HttpLimits limits = {};
+  size_t max_header_bytes = size_t{16} << 10;
+  // Of what goes beyond a few kilobytes for each. Two of the largest bodies have room at least.
   size_t max_shared_bytes = size_t{32} << 20;
   absl::Duration request_timeout = absl::Seconds(5);    // from its first byte to its last
   absl::Duration idle_timeout = absl::Minutes(2);       // between requests
   absl::Duration response_timeout = absl::Seconds(10);  // until the caller has read it
-  absl::Duration max_age = absl::Minutes(30);           // then a connection ends with its answer
   // What connections that begin with TLS get; asked for each one. Null: there is only plaintext.
   std::function<std::shared_ptr<SSL_CTX>()> tls = nullptr;
 };
@@ -62,6 +68,9 @@ class HttpServer {
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
+
+  // For requests and connections to come, soon after this returns.
+  void SetLimits(const HttpLimits& limits);
 
   int port() const { return port_; }
   HttpConnectionCounts connections() const;

@@ -53,6 +53,7 @@ class RequestParser final : private boost::beast::http::basic_parser<true> {
 
   // Of a whole request, while this lives; its peer is not set.
   const Request& request();
+  std::string TakeBody() { return std::move(body_); }
   bool keeps_alive() const { return keep_alive() && version_ >= 11; }
 
  private:

@@ -1,39 +1,57 @@
 #include "server/http/workers.h"
 
-#include <atomic>
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "common/mutex.h"
 
 namespace headgate::http {
 
 class Workers::Pool {
  public:
-  explicit Pool(const WorkersOptions& options) : most_(options.most), threads_(options.threads) {}
+  explicit Pool(const WorkersOptions& options) : options_(options), threads_(options.threads) {}
   ~Pool() { threads_.join(); }
 
-  bool Run(std::function<void()> task) {
-    // relaxed, both: a bound, which orders nothing.
-    if (count_.fetch_add(1, std::memory_order_relaxed) >= most_) {
-      count_.fetch_sub(1, std::memory_order_relaxed);
-      return false;
-    }
-    boost::asio::post(threads_, [this, task = std::move(task)] {
+  bool Run(size_t bytes, std::function<void()> task) {
+    if (!Take(bytes)) return false;
+    boost::asio::post(threads_, [this, bytes, task = std::move(task)]() mutable {
       task();
-      count_.fetch_sub(1, std::memory_order_relaxed);
+      task = nullptr;  // and what it keeps
+      Leave(bytes);
     });
     return true;
   }
 
  private:
-  const size_t most_;
-  std::atomic<size_t> count_{0};
-  boost::asio::thread_pool threads_;
+  bool Take(size_t bytes) {
+    const MutexLock lock(&mutex_);
+    if (tasks_ == options_.max_tasks || (tasks_ > 0 && bytes_ + bytes > options_.max_bytes)) {
+      return false;
+    }
+    ++tasks_;
+    bytes_ += bytes;
+    return true;
+  }
+  void Leave(size_t bytes) {
+    const MutexLock lock(&mutex_);
+    --tasks_;
+    bytes_ -= bytes;
+  }
+
+  const WorkersOptions options_;
+  Mutex mutex_;
+  size_t tasks_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  boost::asio::thread_pool threads_;  // the last: they use all above
 };
 
 Workers::Workers(const WorkersOptions& options) : pool_(std::make_unique<Pool>(options)) {}
 Workers::~Workers() = default;
 
-bool Workers::Run(std::function<void()> task) { return pool_->Run(std::move(task)); }
+bool Workers::Run(size_t bytes, std::function<void()> task) {
+  return pool_->Run(bytes, std::move(task));
+}
 
 }  // namespace headgate::http

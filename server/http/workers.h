@@ -2,8 +2,8 @@
 //
 // Thread-safe. Its end waits until all that was taken has run.
 //
-//   Workers workers({.threads = 2, .most = 64});
-//   if (!workers.Run([=] { ... deferred->Respond(...) ... })) return Overloaded();
+//   Workers workers({.threads = 2});
+//   if (!workers.Run(body.size(), [=] { ... deferred->Respond(...) ... })) return Overloaded();
 
 #pragma once
 
@@ -15,7 +15,9 @@ namespace headgate::http {
 
 struct WorkersOptions {
   size_t threads = 1;
-  size_t most = 64;  // that wait or run
+  // Of what waits or runs. One alone may have more bytes.
+  size_t max_tasks = 64;
+  size_t max_bytes = size_t{16} << 20;
 };
 
 class Workers {
@@ -25,8 +27,8 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  // False: too many wait.
-  [[nodiscard]] bool Run(std::function<void()> task);
+  // A task that keeps so many bytes. False: too many wait.
+  [[nodiscard]] bool Run(size_t bytes, std::function<void()> task);
 
  private:
   class Pool;

@@ -101,7 +101,7 @@ bool WebServer::HandleByApi(const http::Request& request, http::Response& respon
 
 bool WebServer::TellMetrics(http::Response& response, http::Exchange& exchange) {
   const std::shared_ptr<http::Deferred> deferred = exchange.Defer(nullptr);
-  const bool will_be = deferred != nullptr && collecting_.Run([this, deferred] {
+  const bool will_be = deferred != nullptr && collecting_.Run(0, [this, deferred] {
     if (deferred->gone()) return;
     Count(kMetrics, 200);
     const std::string metrics = Metrics();

@@ -52,6 +52,10 @@ class WebServer {
   // 0: there is none.
   int port() const { return main_server_ == nullptr ? 0 : main_server_->port(); }
   int probe_port() const { return probe_server_ == nullptr ? 0 : probe_server_->port(); }
+  // Of the main port, if there is one.
+  void SetLimits(const http::HttpLimits& limits) {
+    if (main_server_ != nullptr) main_server_->SetLimits(limits);
+  }
   // What it uses outlives the server.
   void Add(Collector collector) ABSL_LOCKS_EXCLUDED(mutex_);
   // It answers what is not answered here. Null: nobody does. When this returns, the one before is
@@ -100,7 +104,7 @@ class WebServer {
   int64_t collected_ns_ = 0;  // 0: never
   Port main_{*this, /*has_api=*/true};
   Port probes_{*this, /*has_api=*/false};
-  http::Workers collecting_{{.threads = 1, .most = 64}};
+  http::Workers collecting_{{.threads = 1}};
   // The last: their threads use all above.
   std::unique_ptr<http::HttpServer> probe_server_;
   std::unique_ptr<http::HttpServer> main_server_;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/http_caller.h"
@@ -156,6 +157,35 @@ TEST_F(GatewayTest, ReadsStatusAndExplains) {
   ASSERT_TRUE(explained);
   EXPECT_EQ(explained->status, 200);
   EXPECT_EQ(Body(explained)["decision"]["verdict"], "VERDICT_DENIED");
+}
+
+// Larger ones have a thread of their own, which nobody is to notice.
+TEST_F(GatewayTest, AnswersALargeCallAsASmallOne) {
+  json checks;
+  for (int i = 0; i < 600; ++i) {
+    checks.push_back({{"identity", absl::StrCat("job-", i, ":etl")}, {"estimated_cost", 0.1}});
+  }
+  checks.push_back({{"identity", "job:etl"}, {"estimated_cost", 90}});
+  const std::string body = json({{"checks", checks}}).dump();
+  ASSERT_GT(body.size(), 16'384U);
+  const auto result = caller_.Post("/v1/batch_check", body);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->status, 200);
+  const json results = Body(result)["results"];
+  ASSERT_EQ(results.size(), 601U);
+  EXPECT_EQ(results[0]["decision"]["verdict"], "VERDICT_ALLOWED");
+  EXPECT_EQ(results[600]["decision"]["verdict"], "VERDICT_DENIED");
+  const std::string padded =
+      R"({"identity": "job:etl", "estimated_cost": 90})" + std::string(20'000, ' ');
+  EXPECT_EQ(caller_.Post("/v1/check", padded)->status, 429);
+  const auto wrong = caller_.client().Post("/v1/report", {{"X-Request-Id", "mine-7"}},
+                                           std::string(20'000, '['), "application/json");
+  EXPECT_EQ(wrong->status, 400);
+  EXPECT_EQ(wrong->get_header_value("X-Request-Id"), "mine-7");
+  const auto methods = server_.dependencies().calls.ReadMethods();
+  EXPECT_EQ(methods.at("BatchCheck").codes[0], 1U);
+  EXPECT_EQ(methods.at("Check").codes[0], 1U);
+  EXPECT_EQ(methods.at("Report").codes[3], 1U);
 }
 
 TEST_F(GatewayTest, GivesBackTheRequestIdOfACallThatFails) {

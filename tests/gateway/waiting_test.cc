@@ -72,6 +72,25 @@ TEST_F(WaitingOverHttp, LeavesTheLineWhenItsCallerHangsUpAndOwesNothing) {
   EXPECT_EQ(server_.dependencies().calls.ReadMethods().at("Check").codes[1], 1U);  // CANCELLED
 }
 
+// Which is decided by another thread than that of the port.
+TEST_F(WaitingOverHttp, ALargeOneWaitsAndLeavesAsASmallOne) {
+  const std::string large =
+      PostOf("/v1/check", R"({"identity": "job:etl", "estimated_cost": 50, "max_wait": "60s"})" +
+                              std::string(20'000, ' '));
+  {
+    RawSocket leaving(server_.http_port());
+    ASSERT_TRUE(leaving.SendAll(large));
+    ASSERT_TRUE(Waiting(server_, 1));
+  }
+  EXPECT_TRUE(Waiting(server_, 0));
+  RawSocket staying(server_.http_port());
+  ASSERT_TRUE(staying.SendAll(large));
+  ASSERT_TRUE(Waiting(server_, 1));
+  server_.Advance(absl::Seconds(5));
+  EXPECT_THAT(staying.ReceiveAll(), HasSubstr(R"("waited":"5s")"));
+  EXPECT_EQ(server_.Debt("job:etl"), 100);
+}
+
 TEST_F(WaitingOverHttp, ABatchIsAnsweredWhenTheLastOfItIsDecided) {
   RawSocket caller(server_.http_port());
   ASSERT_TRUE(caller.SendAll(PostOf("/v1/batch_check", R"({"checks": [
@@ -128,7 +147,7 @@ TEST_F(WaitingOverHttp, DropsWhatIsSentBehindACallThatWaits) {
 
 TEST_F(WaitingOverHttp, AnswersAtOnceWhereTooManyConnectionsWait) {
   InProcessServer small(engine::OneBudget(engine::RateBudget("b", 10, 100)),
-                        {.http = true, .http_options = {.max_connections = 16}});
+                        {.http = true, .http_options = {.limits = {.max_connections = 16}}});
   small.Allowed("first:etl", 100);
   std::deque<RawSocket> waiting;
   for (int i = 0; i < 14; ++i) {

@@ -148,7 +148,7 @@ TEST_F(HttpServerTest, RefusesRequestsThatCouldHideAnother) {
 }
 
 TEST_F(HttpServerTest, RefusesWhatIsTooLargeOrCompressed) {
-  Start({.max_body_bytes = 1000});
+  Start({.limits = {.max_body_bytes = 1000}});
   EXPECT_THAT(Say(Get(std::string(20'000, 'x'))), StartsWith("HTTP/1.1 4"));
   EXPECT_THAT(Say(Get("/", absl::StrCat("A: ", std::string(20'000, 'x'), "\r\n"))),
               StartsWith("HTTP/1.1 431"));
@@ -166,6 +166,13 @@ TEST_F(HttpServerTest, RefusesWhatIsTooLargeOrCompressed) {
 }
 
 // Neither fields behind a body nor what is said of a chunk has a length.
+TEST_F(HttpServerTest, TakesOtherLimitsWhileItRuns) {
+  Start({.limits = {.max_connections = 8}});
+  server_->SetLimits({.max_connections = 16, .max_body_bytes = 3});
+  EXPECT_THAT(Say(Post("Content-Length: 4\r\n", "abcd")), StartsWith("HTTP/1.1 413 "));
+  EXPECT_EQ(server_->connections().max_open, 16);
+}
+
 TEST_F(HttpServerTest, RefusesWhatHasNoEnd) {
   Start();
   for (const std::string& begin : {std::string("0\r\nA: "), std::string("5;a=")}) {
@@ -215,7 +222,7 @@ TEST_F(HttpServerTest, BoundsWhatAllResponsesTake) {
 }
 
 TEST_F(HttpServerTest, AnswersWhileManySayNothing) {
-  Start({.max_connections = 16, .request_timeout = absl::Minutes(5)});
+  Start({.limits = {.max_connections = 16}, .request_timeout = absl::Minutes(5)});
   std::deque<RawSocket> silent;
   for (int i = 0; i < 60; ++i) {
     silent.emplace_back(server_->port());
@@ -292,6 +299,15 @@ TEST_F(DeferredTest, APortThatStopsTellsWhoWaits) {
   server_ = nullptr;
   EXPECT_TRUE(putter_.heard->gone);
   EXPECT_FALSE(Answer());
+}
+
+TEST_F(DeferredTest, WhoeverListensLaterHearsOfItsEnd) {
+  const auto later = std::make_shared<Heard>();
+  EXPECT_TRUE(putter_.deferred->Listen(later));
+  socket_.reset();
+  EXPECT_TRUE(WaitUntil([&] { return later->gone.load(); }));
+  EXPECT_FALSE(putter_.heard->gone);
+  EXPECT_FALSE(putter_.deferred->Listen(std::make_shared<Heard>()));
 }
 
 TEST(HttpServer, SaysThatItsAddressIsTaken) {

@@ -72,6 +72,27 @@ TEST_F(HeadgatedTest, LogsOneJsonObjectALine) {
   EXPECT_THAT(std::string(serving["ts"]), testing::MatchesRegex("....-..-..T..:..:..\\....Z"));
 }
 
+// What the configuration says of gRPC's port holds for that of HTTP.
+TEST(HeadgatedsLimits, AreThoseOfItsConfigurationOverHttp) {
+  const RunningHeadgated server(
+      {.yaml = "server: {max_message_bytes: 2000, max_connection_age: 1s}",
+       .http_address = "127.0.0.1:0"});
+  const auto post = [&](size_t bytes) {
+    const auto answer =
+        httplib::Client("127.0.0.1", server.http_port())
+            .Post("/v1/get_status", "{}" + std::string(bytes - 2, ' '), "application/json");
+    return answer ? answer->status : 0;
+  };
+  EXPECT_TRUE(WaitUntil([&] { return post(2000) == 200; }));  // it has started
+  EXPECT_EQ(post(2001), 413);
+  httplib::Client client("127.0.0.1", server.http_port());
+  client.set_keep_alive(true);
+  EXPECT_TRUE(WaitUntil([&] {
+    const auto answer = client.Get("/healthz");
+    return answer && answer->get_header_value("Connection") == "close";
+  }));
+}
+
 TEST_F(HeadgatedTest, GivesBackTheIdOfACallerWhoseCallFails) {
   EXPECT_EQ(CheckBadly("trace-7f"), "trace-7f");
   nlohmann::json line = AwaitLine("call refused");

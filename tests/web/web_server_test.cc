@@ -186,7 +186,7 @@ TEST_F(WebServerTest, CutsAClientThatDoesNotReadItsResponse) {
 }
 
 TEST_F(WebServerTest, AnswersWhileManyClientsSayNothing) {
-  Start({.max_connections = 8, .request_timeout = absl::Minutes(5)});
+  Start({.limits = {.max_connections = 8}, .request_timeout = absl::Minutes(5)});
   std::deque<RawSocket> silent;
   for (int i = 0; i < 50; ++i) {
     silent.emplace_back(server_->probe_port());
@@ -202,7 +202,7 @@ TEST_F(WebServerTest, AnswersWhileManyClientsSayNothing) {
 
 TEST_F(WebServerTest, AnswersProbesWhileAScrapeHangsAndOthersWait) {
   constexpr size_t kMax = 8;
-  Start({.max_connections = kMax});
+  Start({.limits = {.max_connections = kMax}});
   readiness_.Serve([] { return std::vector<health::TargetSnapshot>(); });
   absl::Notification collecting;
   absl::Notification go_on;

@@ -6,8 +6,8 @@
 //   HonestJob job(server);
 //   const Experience alone = job.Work(absl::Seconds(1));
 //
-// The process gets kHonestJobFlag with the server's address as its argument, and where the server
-// speaks TLS, behind a comma, with the file of its authority.
+// The process gets kHonestJobFlag with the server's address, its port for HTTP and, where it speaks
+// TLS, the file of its authority as its argument, with commas between them.
 
 #pragma once
 
@@ -30,12 +30,14 @@ inline constexpr char kHonestJobFlag[] = "--honest-job-at=";
 class HonestJob {
  public:
   explicit HonestJob(const AttackedServer& server)
-      : process_(Start(absl::StrCat(kHonestJobFlag, server.address, ",", server.ca_file))) {}
+      : process_(Start(absl::StrCat(kHonestJobFlag, server.address, ",", server.http_port, ",",
+                                    server.ca_file))) {}
 
   Experience Work(absl::Duration period) {
     Experience experience;
     std::istringstream answer(process_.Do(absl::StrCat(absl::ToInt64Milliseconds(period))));
-    answer >> experience.p99_us >> experience.checks >> experience.denied >> experience.shift;
+    answer >> experience.grpc_p99_us >> experience.http_p99_us >> experience.checks >>
+        experience.denied >> experience.shift;
     if (!answer || experience.checks == 0) {
       std::cerr << "the honest job says: " << answer.str() << '\n';
       std::exit(EXIT_FAILURE);

@@ -5,7 +5,8 @@
 // a neighbour do to others and not how two processes share a processor. What becomes of an act is
 // not looked at: it may be refused, and its connection closed.
 //
-//   const Act act = neighbour.begin({.port = server.port(), .address = server.address()});
+//   const Act act = neighbour.begin({.port = server.port(), .http_port = server.http_port(),
+//                                    .address = server.address()});
 //   while (!stop) act();
 
 #pragma once
@@ -18,8 +19,9 @@
 namespace headgate::bench {
 
 struct AttackedServer {
-  int port;
-  std::string address;  // host:port
+  int port;  // of gRPC
+  int http_port;
+  std::string address;  // host:port, of gRPC
   std::string ca_file;  // of its certificate; empty: it speaks no TLS
 };
 
@@ -40,6 +42,10 @@ inline constexpr char kSharedPattern[] = "INSERT INTO orders";
 
 // By means of HTTP/2 and below.
 std::span<const Neighbour> WireNeighbours();
+// By means of HTTP/1.1 and below.
+std::span<const Neighbour> HttpNeighbours();
+// By what is asked over HTTP.
+std::span<const Neighbour> JsonNeighbours();
 // By handshakes.
 std::span<const Neighbour> TlsNeighbours();
 // By Checks and Reports.

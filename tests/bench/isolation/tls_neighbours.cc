@@ -17,7 +17,7 @@ namespace {
 using Context = std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)>;
 using Session = std::unique_ptr<SSL, decltype(&SSL_free)>;
 
-// Trusts anybody, resumes nothing, and asks for HTTP/2.
+// Trusts anybody, resumes nothing, and asks for HTTP/2, which the port for HTTP does not mind.
 std::shared_ptr<Context> NewContext() {
   constexpr unsigned char kHttp2[] = {2, 'h', '2'};
   Context context(SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);
@@ -39,8 +39,8 @@ std::string ClientHello(const Context& context) {
 }
 
 // Full handshakes one after the other, each on a connection of its own.
-Act Handshakes(const AttackedServer& server) {
-  return [port = server.port, context = NewContext()] {
+Act HandshakesAt(int port) {
+  return [port, context = NewContext()] {
     for (int i = 0; i < 5; ++i) {
       const tls::Raw raw(port);
       const Session session = NewSession(*context);
@@ -52,10 +52,10 @@ Act Handshakes(const AttackedServer& server) {
 
 // Connections that begin a handshake and say no more: half of the first message, or all of it, so
 // that the server has signed and waits.
-Act StalledHandshakes(const AttackedServer& server) {
+Act StalledHandshakesAt(int port) {
   constexpr size_t kConnections = 64;
   auto stalled = std::make_shared<std::deque<tls::Raw>>();
-  return [=, port = server.port, hello = ClientHello(*NewContext()), turn = 0]() mutable {
+  return [=, hello = ClientHello(*NewContext()), turn = 0]() mutable {
     if (stalled->size() == kConnections) stalled->pop_front();
     stalled->emplace_back(port);
     const bool whole = turn++ % 2 == 0;
@@ -63,9 +63,18 @@ Act StalledHandshakes(const AttackedServer& server) {
   };
 }
 
+Act Handshakes(const AttackedServer& server) { return HandshakesAt(server.port); }
+Act StalledHandshakes(const AttackedServer& server) { return StalledHandshakesAt(server.port); }
+Act HttpHandshakes(const AttackedServer& server) { return HandshakesAt(server.http_port); }
+Act StalledHttpHandshakes(const AttackedServer& server) {
+  return StalledHandshakesAt(server.http_port);
+}
+
 constexpr auto kTlsNeighbours = std::to_array<Neighbour>({
     {"tls_handshakes", Handshakes, Neighbour::Over::kTls},
     {"stalled_tls_handshakes", StalledHandshakes, Neighbour::Over::kTls},
+    {"http_tls_handshakes", HttpHandshakes, Neighbour::Over::kTls},
+    {"http_stalled_handshakes", StalledHttpHandshakes, Neighbour::Over::kTls},
 });
 
 }  // namespace

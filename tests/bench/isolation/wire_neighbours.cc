@@ -1,5 +1,4 @@
 #include <grpcpp/generic/generic_stub.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "tests/bench/isolation/bytes.h"
 #include "tests/bench/isolation/calls.h"
 #include "tests/bench/isolation/neighbours.h"
 #include "tests/tls/raw_caller.h"
@@ -26,13 +26,6 @@ using tls::Raw;
 constexpr char kCheck[] = "/headgate.v1.ThrottlerService/Check";
 constexpr char kBatchCheck[] = "/headgate.v1.ThrottlerService/BatchCheck";
 constexpr uint32_t kMostBytes = (4 << 20) - 16;
-
-std::string Times(size_t count, const std::string& text) {
-  std::string all;
-  all.reserve(count * text.size());
-  for (size_t i = 0; i < count; ++i) all += text;
-  return all;
-}
 
 // A message of any bytes, by any method that takes one.
 void SendBytes(grpc::GenericStub& stub, const std::string& method, const grpc::ByteBuffer& bytes) {
@@ -92,14 +85,9 @@ class Sender {
   uint32_t stream_ = 1;
 };
 
-// 60 kB that become 60 MiB, made once, so that a bomb costs its sender nothing.
 Act CompressedBombs(const AttackedServer& server) {
-  const std::string zeros(size_t{60} << 20, '\0');
-  uLongf size = compressBound(zeros.size());
-  std::string bomb(size, '\0');
-  compress2(reinterpret_cast<Bytef*>(bomb.data()), &size,
-            reinterpret_cast<const Bytef*>(zeros.data()), zeros.size(), Z_BEST_COMPRESSION);
-  bomb.resize(size);
+  const std::string bomb = Bomb();
+  const size_t size = bomb.size();
   const std::string headers = Headers(1, kCheck).substr(9) + std::string("\0\x0d", 2) +
                               "grpc-encoding" + "\x07" + "deflate";
   std::string call = Frame(1, 4, 1, headers) +
@@ -163,12 +151,8 @@ Act Reconnects(const AttackedServer& server) {
 }
 
 Act Garbage(const AttackedServer& server) {
-  return [port = server.port, state = uint32_t{1}]() mutable {
-    std::string bytes;
-    for (int i = 0; i < 16'384; ++i) {
-      state = state * 1'664'525 + 1'013'904'223;
-      bytes += static_cast<char>(state >> 24);
-    }
+  return [port = server.port, random = RandomBytes()]() mutable {
+    const std::string bytes = random.Next(16'384);
     const Raw plain(port);
     plain.Send(bytes);
     const Raw framed(port);

@@ -726,7 +726,8 @@ type ServerConfig struct {
 	// An existing folder for what must outlive the process: the throttle log and overrides. Empty:
 	// the log is kept in memory, and overrides are refused.
 	StateDir string `protobuf:"bytes,5,opt,name=state_dir,json=stateDir,proto3" json:"state_dir,omitempty"`
-	// Connections at once; further ones are closed. 1 to 1048576, default 4096. Fewer where there are
+	// Connections at once to gRPC, and as many over HTTP; of the former further ones are closed, of the
+	// latter the one that was silent for longest. 1 to 1048576, default 4096. Fewer where there are
 	// not so many open files.
 	MaxConnections *int32 `protobuf:"varint,6,opt,name=max_connections,json=maxConnections,proto3,oneof" json:"max_connections,omitempty"`
 	// A connection as old as this is closed once its calls have had a minute to end, so that callers
