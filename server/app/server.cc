@@ -255,6 +255,9 @@ void Server::Load(absl::FunctionRef<void()> load) {
     for (const std::string& error : after.errors) {
       LogError("configuration refused", {{"error", error}});
     }
+    if (after.errors.empty()) {
+      LogInfo("configuration restored", {{"version", absl::StrCat(after.version)}});
+    }
   }
 }
 

@@ -1,9 +1,10 @@
-// headgate-bench-sdk ADDRESS: what a permit of the C++ SDK takes beyond bare calls; prints the
-// ratio.
+// headgate-bench-sdk ADDRESS: what a permit of the C++ SDK takes beyond bare calls, and what a
+// Check alone does; prints both ratios.
 //
 // Alternately the same number of permits, with all their reports delivered, and of pairs of bare
-// calls, Check and then Report, over one channel each. Nobody waits. The median of the rounds'
-// ratios counts. tests/bench/sdk has the same of the other SDKs, and runs all of them.
+// calls, Check and then Report, over one channel each. Then Checks that no rule charges, after
+// which there is nothing to report, and bare ones. Nobody waits. The median of the rounds' ratios
+// counts. tests/bench/sdk has the same of the other SDKs, and runs all of them.
 
 #include <grpcpp/grpcpp.h>
 #include <headgate/client.h>
@@ -29,6 +30,8 @@ using client::OnUnreachable;
 
 constexpr int kPairs = 1000;
 constexpr int kRounds = 9;
+constexpr char kCharged[] = "job:etl";
+constexpr char kFree[] = "job:free";
 
 [[noreturn]] void Fail(const std::string& why) {
   std::fprintf(stderr, "%s\n", why.c_str());
@@ -39,13 +42,13 @@ void Require(const grpc::Status& status) {
   if (!status.ok()) Fail(status.error_message());
 }
 
-// With what the SDK sends.
-absl::Duration Bare(v1::ThrottlerService::Stub& stub) {
+// With what the SDK sends. Who is free has nothing to report.
+absl::Duration Bare(v1::ThrottlerService::Stub& stub, const std::string& identity) {
   const absl::Time began = absl::Now();
   for (int i = 0; i < kPairs; ++i) {
     const auto deadline = std::chrono::system_clock::now() + std::chrono::seconds(5);
     v1::CheckRequest request;
-    request.set_identity("job:etl");
+    request.set_identity(identity);
     request.set_estimated_cost(1);
     request.set_pattern("copy");
     request.set_request_id(absl::StrCat(absl::Hex(absl::ToUnixNanos(began)), "-", absl::Hex(i)));
@@ -53,6 +56,7 @@ absl::Duration Bare(v1::ThrottlerService::Stub& stub) {
     grpc::ClientContext checking;
     checking.set_deadline(deadline);
     Require(stub.Check(&checking, request, &checked));
+    if (!checked.decision().has_permit_id()) continue;
     v1::ReportRequest reports;
     reports.add_reports()->set_permit_id(checked.decision().permit_id());
     v1::ReportResponse reported;
@@ -63,33 +67,44 @@ absl::Duration Bare(v1::ThrottlerService::Stub& stub) {
   return absl::Now() - began;
 }
 
-absl::Duration Permits(Client& client) {
+absl::Duration Permits(Client& client, const std::string& identity) {
   const absl::Time began = absl::Now();
   for (int i = 0; i < kPairs; ++i) {
     const auto permit = client.CheckOrWait(
-        {.identity = "job:etl", .estimated_cost = 1, .pattern = "copy"}, absl::ZeroDuration());
+        {.identity = identity, .estimated_cost = 1, .pattern = "copy"}, absl::ZeroDuration());
     if (!permit.ok()) Fail(permit.status().ToString());
   }
   if (!client.Flush(absl::Seconds(20))) Fail("not all reports were sent");
   return absl::Now() - began;
 }
 
-double Ratio(const std::string& address) {
+struct Ratios {
+  double permit = 0;
+  double check = 0;
+};
+
+double Ratio(Client& client, v1::ThrottlerService::Stub& stub, const std::string& identity) {
+  std::vector<double> ratios;
+  for (int round = 0; round <= kRounds; ++round) {
+    const absl::Duration permits = Permits(client, identity);
+    ratios.push_back(absl::FDivDuration(permits, Bare(stub, identity)));
+  }
+  ratios.erase(ratios.begin());  // the first round connects
+  std::sort(ratios.begin(), ratios.end());
+  return ratios[ratios.size() / 2];
+}
+
+Ratios Measure(const std::string& address) {
   const auto stub = v1::ThrottlerService::NewStub(
       grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
   const auto client = Client::Create({.address = address,
                                       .on_unreachable = OnUnreachable::Fail(),
                                       .check_deadline = absl::Seconds(5)});
   if (!client.ok()) Fail(client.status().ToString());
-  std::vector<double> ratios;
-  for (int round = 0; round <= kRounds; ++round) {
-    const absl::Duration permits = Permits(**client);
-    ratios.push_back(absl::FDivDuration(permits, Bare(*stub)));
-  }
+  const Ratios ratios = {.permit = Ratio(**client, *stub, kCharged),
+                         .check = Ratio(**client, *stub, kFree)};
   if ((*client)->report_stats().delivered != kPairs * (kRounds + 1)) Fail("reports were lost");
-  ratios.erase(ratios.begin());  // the first round connects
-  std::sort(ratios.begin(), ratios.end());
-  return ratios[ratios.size() / 2];
+  return ratios;
 }
 
 }  // namespace
@@ -97,5 +112,6 @@ double Ratio(const std::string& address) {
 
 int main(int argc, char** argv) {
   if (argc != 2) headgate::Fail("usage: headgate-bench-sdk ADDRESS");
-  std::printf("%.2f\n", headgate::Ratio(argv[1]));
+  const headgate::Ratios ratios = headgate::Measure(argv[1]);
+  std::printf("%.2f %.2f\n", ratios.permit, ratios.check);
 }

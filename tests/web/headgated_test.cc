@@ -6,6 +6,7 @@
 #include <httplib.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -70,6 +71,17 @@ TEST_F(HeadgatedTest, LogsOneJsonObjectALine) {
   EXPECT_EQ(serving["level"], "info");
   EXPECT_EQ(serving["http_port"], absl::StrCat(server_.http_port()));
   EXPECT_THAT(std::string(serving["ts"]), testing::MatchesRegex("....-..-..T..:..:..\\....Z"));
+}
+
+// The last line must not be that it was refused.
+TEST(HeadgatedsConfiguration, IsSaidToBeRestoredWhereItsFileComesBack) {
+  const std::string yaml = "server: {max_connections: 100}";
+  const RunningHeadgated server({.yaml = yaml});
+  std::filesystem::remove(server.config_path());
+  ASSERT_TRUE(server.AwaitLog("configuration refused"));
+  const size_t from = server.Log().size();
+  server.Rewrite(yaml);
+  EXPECT_TRUE(server.AwaitLog("configuration restored", from));
 }
 
 // What the configuration says of gRPC's port holds for that of HTTP.

@@ -171,6 +171,13 @@ Parsed Finish(Grammar& grammar) {
                      "' is neither host, host:port nor [address]:port with a port of 1 to "
                      "65535, nor a name of gRPC's such as unix:/path or dns:///host:port")};
   }
+  const std::optional<client::TlsOptions>& tls = grammar.globals.tls;
+  if (tls.has_value() && tls->certificate_file.empty() != tls->key_file.empty()) {
+    const bool has_certificate = !tls->certificate_file.empty();
+    return Ended{ExitStatus::kUsage,
+                 absl::StrCat(has_certificate ? "--tls-cert" : "--tls-key", ": it takes ",
+                              has_certificate ? "--tls-key" : "--tls-cert", " too")};
+  }
   for (const auto& [command, arguments] : grammar.commands) {
     if (command->parsed()) return Arguments{grammar.globals, arguments()};
   }

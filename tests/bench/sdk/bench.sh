@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What a permit takes beyond a pair of bare calls of the same language, Check and Report, with a server on
-# loopback and nobody who waits. The last line has a ratio for each SDK, `-` where its language is missing.
-# A language's part prints its ratio, and is a function here; the goal is 1.25 for each.
+# loopback and nobody who waits; and since reports go in batches, what a Check takes alone beyond a bare one. The
+# last line has both ratios for each SDK, `-` where its language is missing. A language's part prints its two, and is
+# a function here; the goal is 1.25 for each.
 # shellcheck disable=SC2317  # functions are called by the names of languages
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
@@ -34,20 +35,20 @@ bench_python() {
 
 cat >"$WORK/headgate.yaml" <<'YAML'
 budgets: [{name: rows, rate: 100000000, burst: 100000000}]
-rules: [{name: all, charge: [rows]}]
+rules: [{name: etl, match: {identity: etl}, charge: [rows]}]  # what no rule charges has no permit to report
 YAML
 start_server
 
 line='sdk:' missed=0
 for language in $LANGUAGES; do
   status=0
-  ratio=$("bench_$language") || status=$?
+  ratios=$("bench_$language") || status=$?
   case $status in
-    0) awk -v ratio="$ratio" -v goal=$GOAL 'BEGIN { exit !(ratio <= goal) }' || missed=1 ;;
-    77) ratio=- ;;
+    0) awk -v goal=$GOAL '{ exit !($1 <= goal && $2 <= goal) }' <<<"$ratios" || missed=1 ;;
+    77) ratios='- -' ;;
     *) exit "$status" ;;
   esac
-  line+=" $language=$ratio"
+  line+=" $language=${ratios% *} ${language}_check=${ratios#* }"
 done
 echo "$line"
 exit "$missed"

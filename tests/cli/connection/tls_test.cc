@@ -237,7 +237,11 @@ TEST_F(CommandOverTls, RefusesFilesThatAreOfNoUse) {
   EXPECT_EQ(missing.status, 2);
   EXPECT_EQ(missing.err,
             absl::StrCat("headgate: ", folder_.File("none"), ": No such file or directory\n"));
-  EXPECT_EQ(Run({"status"}, {"--tls-cert", folder_.File("own.crt")}).status, 2);
+  const Finished half = Run({"status"}, {"--tls-cert", folder_.File("own.crt")});
+  EXPECT_EQ(half.status, 2);
+  EXPECT_THAT(half.err, HasSubstr("--tls-cert: it takes --tls-key too"));
+  EXPECT_THAT(Run({"status"}, {"--tls-key", folder_.File("own.key")}).err,
+              HasSubstr("--tls-key: it takes --tls-cert too"));
   EXPECT_EQ(Run({"status"}, {"--token-file", folder_.File("own.crt")}).status, 2);
 }
 
