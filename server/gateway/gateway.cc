@@ -59,7 +59,6 @@ Gateway::Gateway(const rpc::Api& api, const GatewayOptions& options)
               {"/v1/batch_check", QuickMethod::kBatchCheck},
               {"/v1/report", QuickMethod::kReport}}),
       calls_(api),
-      large_calls_(api),
       large_worker_({.threads = 1}),
       workers_(options.workers) {
   for (const rpc::Method& method : api.methods()) {
@@ -168,11 +167,12 @@ void Gateway::AnswerFreno(const http::Request& request, http::Response& response
 bool Gateway::RunLarge(QuickMethod method, const http::Request& request, http::Response& response,
                        http::Exchange& exchange) {
   return RunOn(large_worker_, request, response, exchange, [this, method](CallOnWorker& call) {
-    if (call.deferred().gone()) return large_calls_.CountGone(method);
+    if (large_calls_ == nullptr) large_calls_ = std::make_unique<QuickCalls>(api_);
+    if (call.deferred().gone()) return large_calls_->CountGone(method);
     http::Response answer;
     if (ending_.load(std::memory_order_relaxed)) {
       FillError(transport::ShuttingDown(), answer);
-    } else if (!large_calls_.Answer(method, call, answer)) {
+    } else if (!large_calls_->Answer(method, call, answer)) {
       return;
     }
     // Nobody waits for it, if not.

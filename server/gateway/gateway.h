@@ -76,7 +76,8 @@ class Gateway final : public http::Handler {
   absl::flat_hash_map<std::string, Slow> slow_;
   std::atomic<bool> ending_{false};  // relaxed: a word that nothing hangs on
   QuickCalls calls_;                 // the port's thread's
-  QuickCalls large_calls_;           // the large worker's
+  // The large worker's; null until there is something for it, since it has counts of its own.
+  std::unique_ptr<QuickCalls> large_calls_;
   // The last: they use all above.
   http::Workers large_worker_;
   http::Workers workers_;
