@@ -182,7 +182,13 @@ bool Gateway::RunLarge(QuickMethod method, const http::Request& request, http::R
 
 bool Gateway::RunSlow(const Slow& slow, const http::Request& request, http::Response& response,
                       http::Exchange& exchange) {
-  return RunOn(workers_, request, response, exchange, [this, slow](CallOnWorker& call) {
+  std::string shared_as = SharedAnswers::KeyOf(request);
+  if (!shared_as.empty() &&
+      shared_.Find(shared_as, api_.clock().Read().monotonic_ns, response.body)) {
+    return true;
+  }
+  const bool changes = !IsRead(request.path);
+  const auto run = [this, slow, shared_as = std::move(shared_as), changes](CallOnWorker& call) {
     if (call.deferred().gone()) return slow.counts->CountGone();
     HttpCall context = call.Context();
     const int64_t started_ns = slow.counts->Begin();
@@ -194,13 +200,16 @@ bool Gateway::RunSlow(const Slow& slow, const http::Request& request, http::Resp
                               : ReadJson(reader, call.body(), *message);
     if (status.ok()) status = slow.method->run(context, call.evidence(), *message, *answer);
     slow.counts->End(context, started_ns, status);
-    (void)call.deferred().Respond([&] {
-      http::Response late{.request_id = context.answered_id()};
-      json::JsonWriter writer;
-      FillAnswer(status, *answer, writer, late);
-      return late;
-    });
-  });
+    http::Response late{.request_id = context.answered_id()};
+    json::JsonWriter writer;
+    FillAnswer(status, *answer, writer, late);
+    if (changes) shared_.Clear();
+    if (status.ok() && !shared_as.empty()) {
+      shared_.Keep(shared_as, api_.clock().Read().monotonic_ns, late.body);
+    }
+    (void)call.deferred().Respond([&] { return std::move(late); });
+  };
+  return RunOn(workers_, request, response, exchange, run);
 }
 
 bool Gateway::RunOn(http::Workers& workers, const http::Request& request, http::Response& response,

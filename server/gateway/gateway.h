@@ -26,6 +26,7 @@
 #include "server/gateway/incoming_call.h"
 #include "server/gateway/page_rules.h"
 #include "server/gateway/quick_calls.h"
+#include "server/gateway/shared_answers.h"
 #include "server/http/handler.h"
 #include "server/http/workers.h"
 #include "server/rpc/api.h"
@@ -74,6 +75,7 @@ class Gateway final : public http::Handler {
   const rpc::Api& api_;
   absl::flat_hash_map<std::string, QuickMethod> quick_;  // by path
   absl::flat_hash_map<std::string, Slow> slow_;
+  SharedAnswers shared_;
   std::atomic<bool> ending_{false};  // relaxed: a word that nothing hangs on
   QuickCalls calls_;                 // the port's thread's
   // The large worker's; null until there is something for it, since it has counts of its own.

@@ -42,6 +42,7 @@ class Api {
     access::Asker asker;
     return Identify(on_.access, call, asker);
   }
+  Clock& clock() const { return on_.clock; }
   // Whether callers are asked who they are.
   bool AsksWhoCalls() const { return on_.access.is_on(); }
   transport::Calls& calls() const { return on_.calls; }

@@ -86,6 +86,7 @@ test("who may see a part sees that, and is told what else there is and whose lea
 test("a caller that is granted it steps in under its own name", async () => {
   const { page } = await look("?view=force");
   await signIn(page, SRE);
+  await page.getByRole("heading", { name: "Step in" }).waitFor();
   expect(await page.getByLabel("Your name").count()).toBe(0);
   await page.getByLabel("Identity", { exact: true }).fill("etl");
   await page.getByLabel("Reason").fill("a good reason");

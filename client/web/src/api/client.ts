@@ -8,7 +8,6 @@ export interface Methods {
   get_status: [Schemas["GetStatusRequest"], Schemas["GetStatusResponse"]];
   list_budgets: [Schemas["ListBudgetsRequest"], Schemas["ListBudgetsResponse"]];
   list_buckets: [Schemas["ListBucketsRequest"], Schemas["ListBucketsResponse"]];
-  list_lines: [Schemas["ListLinesRequest"], Schemas["ListLinesResponse"]];
   list_overrides: [Schemas["ListOverridesRequest"], Schemas["ListOverridesResponse"]];
   list_override_events: [Schemas["ListOverrideEventsRequest"], Schemas["ListOverrideEventsResponse"]];
   create_override: [Schemas["CreateOverrideRequest"], Schemas["CreateOverrideResponse"]];

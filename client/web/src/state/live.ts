@@ -102,7 +102,8 @@ export function useLive<M extends Method>(
         retryAfterMs = error.retryAfterMs;
         if (error.isUnknownCaller) session.onUnknownCaller(error);
         // What somebody may not see any more is not kept.
-        tell({ ...(error.isRefusal || error.isUnknownCaller ? {} : known), error });
+        if (error.isRefusal) tell({ error, at: performance.now() });
+        else tell({ ...(error.isUnknownCaller ? {} : known), error });
       } finally {
         running = false;
       }

@@ -70,8 +70,10 @@ function useMayChange(): { known: boolean; refusal?: ApiError } {
 export function Force({ targets }: { targets: readonly string[] }) {
   const status = useLive("get_status", {}, 5000);
   const may = useMayChange();
-  const asksWho = status.data?.access !== undefined;
-  const canChange = may.known && !may.refusal;
+  // Who may not see status is somebody.
+  const asksWho = status.data?.access !== undefined || status.error?.isRefusal === true;
+  const isKnown = status.data !== undefined || asksWho;
+  const canChange = isKnown && may.known && !may.refusal;
   return (
     <>
       {may.refusal && (

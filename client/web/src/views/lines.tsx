@@ -1,37 +1,22 @@
 // The lines of those who wait: what for, who is next, and when.
 import type { Schemas } from "../api/client";
-import { useLive, useOnScreen } from "../state/live";
 import { duration, number, plural } from "../text/format";
-import { Card, Empty, Loaded, Name } from "../ui/parts";
+import { Card, Empty, Name } from "../ui/parts";
 import { Link } from "../ui/link";
 
 type Line = Schemas["LineStatus"];
 
-export function Lines({ target, waiting, has }: { target: string; waiting: number; has: boolean }) {
-  const [element, seen] = useOnScreen();
-  const live = useLive("list_lines", seen && waiting > 0 ? { target, page_size: 8, waiters: 5 } : undefined);
+// Status has the longest of them, so they are not asked for once more.
+export function Lines({ waiting }: { waiting: Schemas["WaitingStatus"] | undefined }) {
+  const lines = waiting?.longest ?? [];
+  const more = Number(waiting?.lines ?? 0) - lines.length;
   return (
-    <Card title="Who waits" id="lines" element={element} aside={<span class="muted">{number(waiting)} in line</span>}>
-      {waiting === 0 ? (
-        <Empty>{has ? "Nobody waits." : "This server lets nobody wait."}</Empty>
-      ) : (
-        <Loaded live={live}>
-          {(data) =>
-            data.lines?.length ? (
-              <>
-                {data.lines.map((line, i) => (
-                  <OneLine key={i} line={line} />
-                ))}
-                {Number(data.lines_in_all ?? 0) > data.lines.length && (
-                  <p class="muted">{number(Number(data.lines_in_all) - data.lines.length)} more lines, shorter waits</p>
-                )}
-              </>
-            ) : (
-              <Empty>Nobody waits here.</Empty>
-            )
-          }
-        </Loaded>
-      )}
+    <Card title="Who waits" id="lines" aside={<span class="muted">{number(waiting?.waiting)} in line</span>}>
+      {lines.length === 0 && <Empty>{waiting ? "Nobody waits here." : "This server lets nobody wait."}</Empty>}
+      {lines.map((line, i) => (
+        <OneLine key={i} line={line} />
+      ))}
+      {lines.length > 0 && more > 0 && <p class="muted">{plural(more, "more line")} on the server</p>}
     </Card>
   );
 }

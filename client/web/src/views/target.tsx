@@ -17,7 +17,6 @@ export function Target({ name }: { name: string }) {
       {(data) => {
         // Without a name it is all that there is, configured or not.
         const target = data.targets?.[0] ?? {};
-        const waiting = Number(data.waiting?.waiting ?? 0);
         return (
           <>
             <Headline target={target} status={data} />
@@ -28,7 +27,7 @@ export function Target({ name }: { name: string }) {
                 {(target.servers?.length ?? 0) > 0 && <Servers target={target} />}
               </div>
               <div class="column">
-                <Lines target={name} waiting={waiting} has={data.waiting !== undefined} />
+                <Lines waiting={data.waiting} />
                 <Budgets target={name} />
                 <Controllers controllers={target.controllers ?? []} />
                 <Buckets target={name} owing={Number(data.buckets_owing ?? 0)} />
