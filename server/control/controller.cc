@@ -7,31 +7,37 @@ namespace headgate::control {
 namespace {
 
 constexpr double kLeastRate = 0.02;  // so that something is always learnt, and nobody starves
-constexpr double kMaxGrowth = 1.6;   // from one time of work to the next
+constexpr double kMaxGrowth = 1.25;  // from one time of work to the next
 constexpr double kFirstRate = 0.1;   // for each core
 constexpr double kIdleGrowth = 16;   // a second
 constexpr double kSpareCore = 0.5;   // cores that are left to a foreground too sparse to measure
 
-// How long work and pauses last, from not knowing anything to being sure.
-constexpr double kShortWork = 3, kLongWork = 10;  // s
-constexpr double kFirstPause = 1, kPause = 1.5;   // s
-constexpr double kUnsure = 0.8, kSure = 0.3;      // spread of the limit
-constexpr double kJitter = 0.2;                   // a periodic foreground must not fall into step
-constexpr double kLongChunk = 1;                  // s; each is a time of work by itself
+// Machines have better and worse moments of all lengths. The shorter the times that are compared,
+// the more of them there are, and each says as much.
+constexpr double kWork = 1, kPause = 0.3;  // s
+// A reading of statements that had to be waited for is worth a longer pause: this share of the time
+// since the one before.
+constexpr double kPauseShare = 0.15, kMostPause = 1.5;  // s
+constexpr double kDrain = 0.03;                         // s in which chunks under way end, at least
+constexpr double kJitter = 0.2;   // a periodic foreground must not fall into step
+constexpr double kLongChunk = 1;  // s; each is a time of work by itself
 constexpr double kShortestPause = 3, kLongestPause = 30;  // s, where batch work does not end
-constexpr double kChunksPause = 3;                        // times as long as a chunk
+constexpr double kChunksPause = 3, kChunksEnd = 2;        // times as long as a chunk
 
-constexpr double kHeldBack = 0.7;  // of what was allowed is used where somebody waits for it
+constexpr double kHeldBack = 0.7;   // of what was allowed is used where somebody waits for it,
+constexpr double kNewestUse = 0.3;  // smoothed
 constexpr double kUnusedFor = 60,
                  kUnusedRoom = 1.5;  // s in which W falls to so much of what is used
 
 constexpr double kTick = 0.5, kIdleTick = 0.2, kRestTick = 0.5;  // s
-constexpr double kBlindAfter = 2;                                // s
+constexpr double kShortestTick = 0.02;                           // s
+constexpr double kWholePause = 0.95;       // of what was meant: timers are not exact
+constexpr double kBlindAfter = 2;          // s
 constexpr double kOtherForeground = 0.15;  // weight of the prior against what was learnt before
 constexpr double kNotTheSame = 0.5;        // the same, where it does another amount of work
 constexpr double kAlikeWork = 0.5;         // logarithm
 constexpr double kNone = 1, kFew = 20;     // transactions a second
-constexpr double kSmooth = 0.3;            // of what status shows
+constexpr double kSmooth = 0.1;            // of what status shows
 constexpr double kWritesFor = 3;           // s over which transactions are smoothed
 
 constexpr double kBusyChunk = 0.0075, kIdleChunk = 0.035;  // s
@@ -43,7 +49,7 @@ Controller::Controller(const ControlOptions& options)
       dice_(options.seed),
       limits_(options),
       rate_(std::clamp(limits_.CarefulLimit(), kLeastRate, options.max_rate)),
-      pause_for_(kFirstPause) {}
+      pause_for_(kPause) {}
 
 double Controller::Jitter() {
   // Knuth's MMIX generator: any would do.
@@ -91,11 +97,25 @@ ControlSetting Controller::Step(const ControlSample& sample) {
   } else if (foreground != met_ && (foreground == Foreground::kBusy || met_ == Foreground::kNone)) {
     Meet();
   } else {
-    StepBusy({.glance = glance, .completes_flow = complete, .outstanding = sample.outstanding});
+    StepBusy({.glance = glance,
+              .completes_flow = complete,
+              .flow_seconds = complete ? flow.seconds : 0,
+              .outstanding = sample.outstanding});
   }
   met_ = foreground;
-  const bool fast = phase_ == ControlPhase::kIdle || ChunksAreLong();
-  return Setting(absl::Seconds((fast ? kIdleTick : kTick) * Jitter()));
+  return Setting(absl::Seconds(Next(sample.outstanding)));
+}
+
+// Where a phase is going to end, if it is known.
+double Controller::Next(int64_t outstanding) {
+  if (phase_ == ControlPhase::kIdle || ChunksAreLong()) return kIdleTick * Jitter();
+  const double tick = kTick * Jitter();
+  if (phase_ == ControlPhase::kWork) {
+    const double rest = work_for_ - worked_;
+    return rest > kShortestTick ? std::min(tick, rest) : tick;
+  }
+  if (is_draining_) return outstanding > 0 ? std::max(kDrain, kChunksEnd * meter_.chunk()) : kDrain;
+  return std::max(kShortestTick, pause_for_ - glances_.QuietEnd());
 }
 
 void Controller::StepBusy(const News& news) {
@@ -110,6 +130,7 @@ void Controller::StepBusy(const News& news) {
 
 void Controller::Enter(ControlPhase phase) {
   phase_ = phase;
+  is_draining_ = phase == ControlPhase::kPause;
   age_ = worked_ = used_ = 0;
 }
 
@@ -126,7 +147,6 @@ void Controller::Meet() {
   rate_ = FindRate();
   contrast_.Clear();
   glances_.Clear();
-  pause_for_ = kFirstPause;
   Enter(ControlPhase::kPause);
 }
 
@@ -151,10 +171,21 @@ double Controller::LongestPause() const {
 
 bool Controller::Writes() const { return transactions_ > kFew; }
 
-// Readers are seen in whole flows alone.
+// Chunks that are under way end first. Readers are seen in whole flows alone: where statements
+// cannot be read now, their pause is for another time.
 void Controller::StepPause(const News& news) {
-  const bool seen = glances_.QuietEnd() >= pause_for_ && (news.completes_flow || Writes());
-  if (!seen && age_ < LongestPause()) return;
+  const bool waited_long = age_ >= LongestPause();
+  if (is_draining_) {
+    if (news.outstanding > 0 && !waited_long) return;
+    is_draining_ = false;
+    begins_with_flow_ = news.completes_flow;
+    pause_for_ = std::clamp(kPauseShare * news.flow_seconds, pause_for_, kMostPause);
+    if (!begins_with_flow_ && !Writes() && meter_.has_statements()) Open();
+    return;
+  }
+  const bool is_over = glances_.QuietEnd() >= kWholePause * pause_for_;
+  const bool is_seen = news.completes_flow || Writes();
+  if (!(is_over && is_seen) && !waited_long) return;
   Conclude();
   Open();
 }
@@ -164,8 +195,7 @@ void Controller::Open() {
   const double most =
       held_back_ ? kMaxGrowth * std::max(rate_, kFirstRate * options_.cores) : rate_;
   rate_ = std::min(FindRate(), most);
-  const double sure = std::clamp((kUnsure - limits_.Spread()) / (kUnsure - kSure), 0.0, 1.0);
-  work_for_ = (kShortWork + (kLongWork - kShortWork) * sure) * Jitter();
+  work_for_ = kWork * Jitter();
   pause_for_ = kPause * Jitter();
   // Long chunks go on through the pause.
   drain_ = ChunksAreLong() ? rate_ : rate_ * (1 + pause_for_ / work_for_);
@@ -179,23 +209,22 @@ void Controller::StepWork(const News& news) {
   if (worked_ == 0) {
     for (Contrast* contrast : {&contrast_, &glances_}) contrast->KeepLast(kBaseline);
   }
-  const bool enough = worked_ >= work_for_ && (news.completes_flow || Writes());
+  const bool enough = worked_ >= kWholePause * work_for_;
   const bool hurts = (news.completes_flow && limits_.HurtsBadly(contrast_, Source::kFlows)) ||
                      limits_.HurtsBadly(glances_, Source::kGlances);
   if (!enough && !hurts && !(at_work && ChunksAreLong())) return;
+  used_share_ += kNewestUse * (used_ / (drain_ * age_) - used_share_);
   held_back_ = WasHeldBack();
   if (!held_back_) {
     const double room = std::max(kLeastRate, kUnusedRoom * used_ / age_);
     if (rate_ > room) rate_ = std::max(room, rate_ * std::exp(-age_ / kUnusedFor));
   }
-  paused_by_flow_ = news.completes_flow;
+  pause_for_ = std::clamp(kPauseShare * age_, pause_for_, kMostPause);
   Enter(ControlPhase::kPause);
 }
 
 // Long chunks come so seldom that nothing follows from one time of work.
-bool Controller::WasHeldBack() const {
-  return ChunksAreLong() || used_ >= kHeldBack * drain_ * age_;
-}
+bool Controller::WasHeldBack() const { return ChunksAreLong() || used_share_ >= kHeldBack; }
 
 // Or nobody knows yet. A bucket is charged for one when it has ended, and would let others follow.
 bool Controller::ChunksAreLong() const {
@@ -250,13 +279,13 @@ ControlSetting Controller::Miss(int64_t now_ns) {
 }
 
 // Statements where a phase may end; in between only if they are cheap.
-health::StatementsWish Controller::Wish(double next) const {
+health::StatementsWish Controller::Wish() const {
   using Wish = health::StatementsWish;
   if (!meter_.has_statements()) return Wish::kNow;
-  if (phase_ == ControlPhase::kPause && age_ + next >= pause_for_) {
-    return paused_by_flow_ || !Writes() ? Wish::kNow : Wish::kSpare;
+  if (phase_ == ControlPhase::kPause) {
+    if (is_draining_) return Wish::kPair;
+    return begins_with_flow_ || !Writes() ? Wish::kNow : Wish::kSpare;
   }
-  if (phase_ == ControlPhase::kWork && age_ + next >= work_for_) return Wish::kPair;
   return Wish::kSpare;
 }
 
@@ -276,7 +305,7 @@ ControlSetting Controller::Setting(absl::Duration next) const {
                          .held_back = held_back_,
                          .chunk = foreground ? kBusyChunk : kIdleChunk,
                          .next = next,
-                         .statements = Wish(absl::ToDoubleSeconds(next))};
+                         .statements = Wish()};
   for (size_t i = 0; i < kHarms; ++i) {
     setting.harms[i] = limits_.View(static_cast<Harm>(i), rate_);
   }

@@ -72,6 +72,7 @@ class Controller {
   struct News {
     const Flow& glance;
     bool completes_flow = false;
+    double flow_seconds = 0;
     int64_t outstanding = 0;
   };
   void StepBusy(const News& news);
@@ -89,6 +90,7 @@ class Controller {
   double FindRate() const;
   double Prior() const;
   double Ceiling() const;
+  double Next(int64_t outstanding);
   double LongestPause() const;
   bool ChunksAreLong() const;
   // Whether the foreground can be seen in a glance.
@@ -96,7 +98,7 @@ class Controller {
   bool WasHeldBack() const;
   double Jitter();
   ControlSetting Setting(absl::Duration next) const;
-  health::StatementsWish Wish(double next) const;
+  health::StatementsWish Wish() const;
 
   ControlOptions options_;
   uint64_t dice_;
@@ -117,7 +119,9 @@ class Controller {
   double worked_ = 0;                    // s since batch work was first seen in this phase
   double used_ = 0;                      // busy seconds in this phase
   double transactions_ = 0;              // a second, smoothed
-  bool paused_by_flow_ = false;          // a flow ended where the pause began
+  double used_share_ = 1;                // of what was allowed, smoothed
+  bool is_draining_ = true;              // a pause has begun, and chunks are under way
+  bool begins_with_flow_ = false;        // a flow ended where the pause began
   bool held_back_ = true;                // work waited for the rate to be higher
   double alone_ = 0, with_batch_ = 0;
 };

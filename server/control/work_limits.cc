@@ -19,6 +19,8 @@ constexpr double kVague = 1.2;  // spread of a belief without evidence: a factor
 // Limits wander by a factor of e^kDrift in a second, and once in 300 s the foreground is another.
 constexpr double kDrift = 0.04, kChange = 0.0033;
 constexpr double kAlike = 1.5;
+constexpr double kNewest = 0.1;        // weight of a stretch in what is usual
+constexpr double kAnother = 1.5;       // times as much
 constexpr double kNoiseFreedom = 12;   // degrees that the variance from before counts for
 constexpr double kFirstNoise = 0.003;  // 5 % in a second
 constexpr double kSmallStep = 0.15, kLargeStep = 0.7;
@@ -34,12 +36,13 @@ constexpr double kKurtosis = 9;
 
 double Square(double x) { return x * x; }
 
-// A time of 0 is not known; a throughput of 0 is the worst there is, and less than one in the flow.
-auto LogOf(double Flow::*value) {
-  return [value](const Flow& flow) -> std::optional<double> {
-    if (value == &Flow::throughput) return std::log(std::max(flow.throughput, 0.5 / flow.seconds));
-    if (flow.*value <= 0) return std::nullopt;
-    return std::log(flow.*value);
+// In terms of what is usual, and not by its logarithm: those of a short flow, of which little is
+// known, are lower on average than those of a long one, and pauses are short. A time of 0 is not
+// known.
+auto ShareOf(double Flow::*value, double usual) {
+  return [value, usual](const Flow& flow) -> std::optional<double> {
+    if (value != &Flow::throughput && flow.*value <= 0) return std::nullopt;
+    return flow.*value / usual;
   };
 }
 
@@ -78,8 +81,7 @@ WorkLimits::Face WorkLimits::MakeFace(Harm harm, Source source, double Flow::*va
   switch (harm) {
     case Harm::kThroughput:
       face.tolerance = options.tolerance;
-      face.tolerated = -std::log1p(-options.tolerance);
-      return face;
+      break;
     case Harm::kLatency:
       face.tolerance = options.latency_tolerance;
       break;
@@ -87,7 +89,6 @@ WorkLimits::Face WorkLimits::MakeFace(Harm harm, Source source, double Flow::*va
       face.tolerance = options.tail_tolerance;
       break;
   }
-  face.tolerated = std::log1p(face.tolerance);
   return face;
 }
 
@@ -132,16 +133,26 @@ void WorkLimits::Learn(const Contrast& contrast, Source source, double prior) {
   }
 }
 
+// What is usual, without batch work. Where it is quite another, it is so from now on.
+void WorkLimits::Note(const Contrast& contrast, Face& face) {
+  const double quiet = contrast.Mean(Contrast::Kind::kQuiet, face.value);
+  if (quiet <= 0) return;
+  const bool is_alike = std::max(quiet, face.usual) < kAnother * std::min(quiet, face.usual);
+  face.usual += (is_alike ? kNewest : 1) * (quiet - face.usual);
+}
+
 void WorkLimits::LearnFace(const Contrast& contrast, Face& face) {
-  const std::optional<Effect> effect = contrast.EffectOn(LogOf(face.value));
+  Note(contrast, face);
+  if (face.usual <= 0) return;
+  const std::optional<Effect> effect = contrast.EffectOn(ShareOf(face.value, face.usual));
   if (!effect.has_value()) return;
   face.noise = Pool(face.noise, *effect);
   face.unseen_for = 0;
   face.ever = true;
   const double noise = std::max(face.noise, LeastNoise(face.harm, face.value, contrast));
   const double step = 1 + Square(contrast.Step() / kSmallStep);
-  face.belief.Observe(SignOf(face.harm) * effect->each / face.tolerated,
-                      kAlike * step * noise / effect->contrast / Square(face.tolerated));
+  face.belief.Observe(SignOf(face.harm) * effect->each / face.tolerance,
+                      kAlike * step * noise / effect->contrast / Square(face.tolerance));
 }
 
 const WorkLimits::Face& WorkLimits::Smallest() const {
@@ -176,11 +187,14 @@ bool WorkLimits::HurtsBadly(const Contrast& contrast, Source source) const {
   if (worked_for < kLookAfter || quiet_for <= 0) return false;
   return std::any_of(faces_.begin(), faces_.end(), [&](const Face& face) {
     if (face.source != source) return false;
-    const std::optional<double> difference = contrast.Difference(LogOf(face.value));
+    const double usual =
+        face.usual > 0 ? face.usual : contrast.Mean(Contrast::Kind::kQuiet, face.value);
+    if (usual <= 0) return false;
+    const std::optional<double> difference = contrast.Difference(ShareOf(face.value, usual));
     if (!difference.has_value()) return false;
     const double noise = std::max(face.noise, LeastNoise(face.harm, face.value, contrast));
     const double deviation = std::sqrt(kAlike * noise * (1 / quiet_for + 1 / worked_for));
-    return SignOf(face.harm) * *difference - kCertain * deviation > kBadly * face.tolerated;
+    return SignOf(face.harm) * *difference - kCertain * deviation > kBadly * face.tolerance;
   });
 }
 

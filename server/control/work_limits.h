@@ -79,9 +79,9 @@ class WorkLimits {
     Source source;
     double Flow::*value;
     double tolerance = 0;  // share
-    double tolerated = 0;  // as a difference of logarithms
     LimitBelief belief;
-    double noise = 0;       // variance of the logarithm over one second that work does not explain
+    double usual = 0;       // without batch work; 0: not known
+    double noise = 0;       // variance of the share over one second that work does not explain
     double unseen_for = 0;  // s since it was measured
     bool ever = false;
   };
@@ -89,6 +89,7 @@ class WorkLimits {
   static Face MakeFace(Harm harm, Source source, double Flow::*value,
                        const ControlOptions& options);
   const Face& Smallest() const;
+  static void Note(const Contrast& contrast, Face& face);
   void LearnFace(const Contrast& contrast, Face& face);
   double UnknownOf(const Face& face, double prior) const;
 

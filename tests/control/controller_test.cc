@@ -71,14 +71,14 @@ TEST(Controller, BeginsByMeasuringTheForegroundAlone) {
   EXPECT_GT(setting.next, absl::Milliseconds(100));
 }
 
-TEST(Controller, OpensAfterAPauseOfASecond) {
+TEST(Controller, OpensAfterAShortPause) {
   Controller controller({});
   Database database(1000);
   (void)database.Obey(controller);
   const ControlSetting setting = database.ObeyUntilLeft(controller, ControlPhase::kPause);
   EXPECT_EQ(setting.phase, ControlPhase::kWork);
   EXPECT_FALSE(setting.shut);
-  EXPECT_NEAR(database.now_, 2.4, 0.5);
+  EXPECT_NEAR(database.now_, 1.5, 0.3);
 }
 
 TEST(Controller, WorkIsEvenAndComesToTheRatePausesIncluded) {
@@ -109,7 +109,7 @@ TEST(Controller, FindsTheLimitAndStaysJustInside) {
     database.each_ = each;
     const double limit = 0.05 / each;
     const ControlSetting setting = database.ObeyFor(controller, 90);
-    EXPECT_LT(setting.rate, 1.05 * limit) << each;
+    EXPECT_LT(setting.rate, 1.1 * limit) << each;
     EXPECT_GT(setting.rate, 0.6 * limit) << each;
     EXPECT_NEAR(setting.alone, 10'000, 200) << each;
     EXPECT_NEAR(setting.with_batch / setting.alone, 1 - each * setting.rate, 0.03) << each;

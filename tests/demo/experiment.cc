@@ -9,6 +9,7 @@ namespace headgate::demo {
 namespace {
 
 constexpr absl::Duration kTick = absl::Milliseconds(250);
+constexpr int64_t kFirstRows = 500;  // of a chunk
 constexpr double kLeastFixed = 200;  // rows a second
 constexpr double kMaxFactor = 64;    // of a fixed rate: beyond it is the greedy backfill
 
@@ -42,10 +43,10 @@ load::BatchOptions Experiment::GreedyBatch() const {
   return {.dsn = stage_.batch_dsn(), .table_rows = Stage::kRows};
 }
 
-// At first with the chunks of the greedy backfill: what is better it is told.
+// Small chunks at first, as SDKs begin: what is better it is told.
 absl::Status Experiment::Throttled(Throttle& throttle) {
   load::BatchOptions options = GreedyBatch();
-  if (advised_rows_ > 0) options.chunk_rows = advised_rows_;
+  options.chunk_rows = advised_rows_ > 0 ? advised_rows_ : kFirstRows;
   options.ask = throttle.Asker();
   absl::Status status = Backfill(Phase::kThrottled, timing_.throttled, options);
   advised_rows_ = throttle.chunk_rows();

@@ -51,8 +51,8 @@ struct LogModel {
 
 struct ModelSpec {
   double cores = 2;
-  double wobble = 0.05;    // of the machine's speed from one moment to the next: over 2 s,
-  double flicker = 0.15;   // and over a twentieth of a second
+  double wobble = 0.085;   // of the machine's speed from one moment to the next: over 2 s,
+  double flicker = 0.08;   // and over a twentieth of a second
   double neighbours = 1;   // speed while others use the machine, 15 s in 30 on average
   double drift = 0;        // of the machine's speed over minutes
   bool statements = true;  // pg_stat_statements is loaded
