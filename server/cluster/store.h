@@ -2,9 +2,9 @@
 //
 // A PostgreSQL-compatible database keeps three kinds of rows for it:
 // - members: a name, which process has it (`incarnation`), its address, and when it was last here;
-// - ownership: for each target its owner, a generation that counts up with each owner, a number
-// that
-//   counts up with each renewal, and until when it is owned, by the store's clock;
+// - ownership: for each target its owner, which is a name and an incarnation, a generation that
+//   counts up with each owner, a number that counts up with each renewal, and until when it is
+//   owned, by the store's clock;
 // - state: for each target, what its owner wrote.
 //
 // One Round each half second does all that membership and ownership need. Each call is one short
@@ -55,7 +55,7 @@ struct Held {
 // has this generation and renewal (0 and 0: there is no row yet), and the condition holds.
 struct Claim {
   enum class Condition : uint8_t {
-    kExpired,    // its lease has ended by the store's clock
+    kExpired,    // nobody owns it, or its lease has ended by the store's clock
     kUnchanged,  // none: the claimant itself has waited long enough, and the store's clock is wrong
   };
   std::string target;
@@ -67,8 +67,10 @@ struct Claim {
 struct Handover {
   std::string target;
   uint64_t generation = 0;  // the giver's
-  // Who owns it by the next generation, `lease` long; empty: nobody, it is free at once.
-  std::string to;
+  // Who owns it by the next generation, `lease` long; empty: nobody, it is free at once, and keeps
+  // its generation.
+  std::string to = {};
+  uint64_t to_incarnation = 0;  // the process of that name; 0: nobody
 };
 
 // What is in it is done in this order, each where its condition holds, else left as it is.
@@ -77,7 +79,8 @@ struct RoundRequest {
   // `lease` ago, nothing at all is done, and the reply says `name_is_taken`.
   MemberRow self;
   absl::Duration lease;
-  std::vector<Held> renew = {};  // of rows that have this owner and generation
+  // Of rows that this very process owns, by this generation; none of them is also given.
+  std::vector<Held> renew = {};
   std::vector<Handover> give = {};
   std::vector<Claim> claim = {};
   // Removes this member's row: it has nothing any more, and stops.
@@ -95,6 +98,7 @@ struct MemberView {
 struct OwnershipView {
   std::string target;
   std::string owner;         // empty: nobody
+  uint64_t incarnation = 0;  // the owner's; 0: nobody
   uint64_t generation = 0;   // from 1 on; counts up with each owner, and never back
   uint64_t renewal = 0;      // counts up with each change of the row
   absl::Duration remaining;  // of the lease, by the store's clock; zero or less: it has ended
@@ -143,7 +147,7 @@ class Store {
 
   // Aborted: the target has another generation by now, so that this server is not its owner, and
   // nothing was written. The lease's end by the clock does not matter: nobody has taken it since.
-  // DataLoss: a change does not follow what is there; write the whole.
+  // DataLoss: it does not follow what is there; write the whole.
   virtual absl::Status WriteState(const StateWrite& write, absl::Duration timeout) = 0;
 
   // Of the owner by this generation. None: nobody ever wrote any. Aborted: as above.

@@ -39,37 +39,38 @@ gone AS (
   RETURNING m.name
 ))sql";
 
-// $0 name, $1 lease, $2 renewals, $3 handovers, $4 claims
+// $0 name, $1 lease, $2 renewals, $3 handovers, $4 claims, $5 incarnation
 constexpr char kOwn[] = R"sql(,
 renew (target, generation) AS ($2),
-give (target, generation, receiver) AS ($3),
+give (target, generation, receiver, receiver_incarnation) AS ($3),
 claim (target, generation, renewal, unchanged) AS ($4),
 renewed AS (
   UPDATE headgate_store.ownership AS o SET renewal = o.renewal + 1, expires_at = now() + $1
   FROM renew AS r
   WHERE EXISTS (SELECT FROM self) AND o.target = r.target AND o.owner = $0
-    AND o.generation = r.generation
+    AND o.incarnation = $5 AND o.generation = r.generation
   RETURNING o.*
 ),
 given AS (
-  UPDATE headgate_store.ownership AS o SET owner = g.receiver, renewal = o.renewal + 1,
+  UPDATE headgate_store.ownership AS o SET owner = g.receiver,
+    incarnation = g.receiver_incarnation, renewal = o.renewal + 1,
     generation = CASE WHEN g.receiver = '' THEN o.generation ELSE o.generation + 1 END,
     expires_at = CASE WHEN g.receiver = '' THEN now() ELSE now() + $1 END
   FROM give AS g
   WHERE EXISTS (SELECT FROM self) AND o.target = g.target AND o.owner = $0
-    AND o.generation = g.generation
+    AND o.incarnation = $5 AND o.generation = g.generation
   RETURNING o.*
 ),
 founded AS (
   INSERT INTO headgate_store.ownership AS o
-    (target, owner, generation, renewal, expires_at, preferred, state_generation, state_sequence)
-  SELECT c.target, $0, 1, 1, now() + $1, '', 0, 0 FROM claim AS c
+    (target, owner, incarnation, generation, renewal, expires_at, preferred, state_generation, state_sequence)
+  SELECT c.target, $0, $5, 1, 1, now() + $1, '', 0, 0 FROM claim AS c
   WHERE EXISTS (SELECT FROM self) AND c.generation = 0 AND c.renewal = 0
   ON CONFLICT (target) DO NOTHING
   RETURNING o.*
 ),
 taken AS (
-  UPDATE headgate_store.ownership AS o SET owner = $0, generation = o.generation + 1,
+  UPDATE headgate_store.ownership AS o SET owner = $0, incarnation = $5, generation = o.generation + 1,
     renewal = o.renewal + 1, expires_at = now() + $1
   FROM claim AS c
   WHERE EXISTS (SELECT FROM self) AND o.target = c.target AND o.generation = c.generation
@@ -85,7 +86,7 @@ owned AS (
   UNION ALL
   SELECT o.* FROM headgate_store.ownership AS o
   WHERE NOT EXISTS (SELECT FROM changed AS c WHERE c.target = o.target)
-    AND NOT (o.owner = $0 AND EXISTS (
+    AND NOT (o.owner = $0 AND o.incarnation = $5 AND EXISTS (
       SELECT FROM (SELECT target, generation FROM renew UNION ALL SELECT target, generation FROM give)
         AS a
       WHERE EXISTS (SELECT FROM self) AND a.target = o.target AND a.generation = o.generation))
@@ -105,7 +106,7 @@ SELECT 'm', name, address, '', incarnation, round, state,
   (extract(epoch FROM now() - last_seen) * 1000000)::bigint, drained
 FROM ($0) AS members
 UNION ALL
-SELECT 'o', target, owner, preferred, generation, renewal, 0,
+SELECT 'o', target, owner, preferred, generation, renewal, incarnation,
   (extract(epoch FROM expires_at - now()) * 1000000)::bigint, false
 FROM owned
 )sql";
@@ -145,9 +146,10 @@ std::string GiveRows(const pqxx::transaction_base& work, const RoundRequest& req
   std::vector<std::string> rows;
   for (const cluster::Handover& handover : request.give) {
     rows.push_back(absl::StrCat("(", work.quote(handover.target), ", ", handover.generation, ", ",
-                                work.quote(handover.to), ")"));
+                                work.quote(handover.to), ", ", ToSql(handover.to_incarnation),
+                                ")"));
   }
-  return Values(rows, "''::text, 0::bigint, ''::text");
+  return Values(rows, "''::text, 0::bigint, ''::text, 0::bigint");
 }
 
 std::string ClaimRows(const pqxx::transaction_base& work, const RoundRequest& request) {
@@ -173,7 +175,7 @@ std::string RoundSql(const pqxx::transaction_base& work, const RoundRequest& req
       absl::Substitute(request.leave ? kLeave : kBeHere, name, ToSql(self.incarnation),
                        work.quote(self.address), static_cast<int>(self.state), lease, known),
       absl::Substitute(kOwn, name, lease, RenewRows(work, request), GiveRows(work, request),
-                       ClaimRows(work, request)),
+                       ClaimRows(work, request), ToSql(self.incarnation)),
       absl::Substitute(kTell, request.leave ? kMembersWithoutSelf : kMembersWithSelf));
 }
 
@@ -203,6 +205,7 @@ absl::StatusOr<RoundReply> ReadRound(const pqxx::result& rows) {
       default:
         reply.ownership.push_back({.target = text(kA),
                                    .owner = text(kB),
+                                   .incarnation = FromSql(number(kK)),
                                    .generation = FromSql(number(kI)),
                                    .renewal = FromSql(number(kJ)),
                                    .remaining = span,

@@ -35,6 +35,7 @@ COMMENT ON COLUMN headgate_store.member.drained IS 'by an operator: it is to own
 CREATE TABLE IF NOT EXISTS headgate_store.ownership (
   target text COLLATE "C" PRIMARY KEY,
   owner text COLLATE "C" NOT NULL,
+  incarnation bigint NOT NULL,
   generation bigint NOT NULL,
   renewal bigint NOT NULL,
   expires_at timestamptz NOT NULL,
@@ -44,6 +45,7 @@ CREATE TABLE IF NOT EXISTS headgate_store.ownership (
 );
 COMMENT ON TABLE headgate_store.ownership IS 'Which server decides for a target, and until when';
 COMMENT ON COLUMN headgate_store.ownership.owner IS 'empty: nobody';
+COMMENT ON COLUMN headgate_store.ownership.incarnation IS 'which process of that name; or 0';
 COMMENT ON COLUMN headgate_store.ownership.generation IS 'counts owners, and never goes back';
 COMMENT ON COLUMN headgate_store.ownership.renewal IS 'counts changes of owner and lease';
 COMMENT ON COLUMN headgate_store.ownership.preferred IS 'where an operator wants it; or empty';

@@ -47,7 +47,10 @@ class RoundTest : public testing::Test {
   RoundRequest Giving(const std::string& name, const std::string& target, uint64_t generation,
                       const std::string& to) {
     RoundRequest request = From(name);
-    request.give = {{.target = target, .generation = generation, .to = to}};
+    request.give = {{.target = target,
+                     .generation = generation,
+                     .to = to,
+                     .to_incarnation = to.empty() ? 0 : ~uint64_t{0}}};
     return request;
   }
   RoundReply Ask(const RoundRequest& request) { return Ask(store_, request); }
@@ -174,6 +177,21 @@ TEST_F(RoundTest, ANameThatAnotherProcessHasIsRefusedAndNothingIsDone) {
   EXPECT_FALSE(taken.name_is_taken);
   EXPECT_EQ(taken.members[0].row.incarnation, 2U);
   EXPECT_EQ(Row(taken, "t"), "a 1.1");
+}
+
+TEST_F(RoundTest, AnotherProcessOfTheSameNameOwnsNothingOfIt) {
+  RoundRequest first = From("a", 1);
+  first.claim = {{.target = "t"}};
+  EXPECT_EQ(Ask(first).ownership.at(0).incarnation, 1U);
+  database_.RunSql("UPDATE headgate_store.member SET last_seen = now() - interval '3 s'");
+  RoundRequest second = From("a", 2);
+  second.renew = {{.target = "t", .generation = 1}};
+  const RoundReply reply = Ask(second);
+  EXPECT_FALSE(reply.name_is_taken);
+  EXPECT_EQ(Row(reply, "t"), "a 1.1");
+  second.renew = {};
+  second.give = {{.target = "t", .generation = 1, .to = "a", .to_incarnation = 2}};
+  EXPECT_EQ(Row(Ask(second), "t"), "a 1.1");
 }
 
 TEST_F(RoundTest, WhoLeavesIsGoneAndCanGiveAwayInTheSameRound) {

@@ -1,0 +1,306 @@
+#include "server/cluster/protocol.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/cluster/placement.h"
+
+namespace headgate::cluster {
+
+void Protocol::SetTargets(std::set<std::string> targets) {
+  targets_ = std::move(targets);
+  is_urgent_ = true;
+}
+
+void Protocol::Leave() {
+  is_leaving_ = true;
+  is_urgent_ = true;
+}
+
+void Protocol::Enter(Holding& holding, Phase phase, int64_t now_ns) {
+  holding.phase = phase;
+  holding.since_ns = now_ns;
+  holding.is_asked = false;
+  holding.retry_at_ns = 0;
+}
+
+Holding* Protocol::Find(const Held& held) {
+  const auto found = holdings_.find(held.target);
+  if (found == holdings_.end() || found->second.generation != held.generation) return nullptr;
+  return &found->second;
+}
+
+void Protocol::OnTaken(const Held& held, const absl::Status& status, int64_t now_ns) {
+  Holding* const holding = Find(held);
+  if (holding == nullptr || holding->phase != Phase::kTaking) return;
+  holding->status = status;
+  if (status.ok()) return Enter(*holding, Phase::kServing, now_ns);
+  holding->is_asked = false;
+  holding->retry_at_ns = now_ns + absl::ToInt64Nanoseconds(options_.period());
+}
+
+void Protocol::OnSaved(const Held& held, const absl::Status& status, int64_t now_ns) {
+  Holding* const holding = Find(held);
+  if (holding == nullptr || holding->phase != Phase::kSaving) return;
+  holding->status = status;
+  if (status.ok()) {
+    Enter(*holding, Phase::kGiving, now_ns);
+    is_urgent_ = true;
+    return;
+  }
+  holding->is_asked = false;
+  holding->retry_at_ns = now_ns + absl::ToInt64Nanoseconds(options_.period());
+}
+
+void Protocol::OnTold(uint64_t to_incarnation, const Held& held, int64_t /*now_ns*/) {
+  if (to_incarnation != options_.incarnation || is_leaving_ || !seen_.HasAny()) return;
+  if (!targets_.contains(held.target)) return;
+  const ObservedRow* const row = seen_.Row(held.target);
+  if (row != nullptr && row->view.generation >= held.generation) return;
+  told_[held.target] = held.generation;
+  is_urgent_ = true;
+}
+
+bool Protocol::WasRenewed(const Held& held) const {
+  return std::ranges::any_of(round_->renew, [&](const Held& renewed) {
+    return renewed.target == held.target && renewed.generation == held.generation;
+  });
+}
+
+void Protocol::NoteOwn(const RoundReply& reply, int64_t started_ns, int64_t now_ns) {
+  for (const OwnershipView& row : reply.ownership) {
+    const auto found = holdings_.find(row.target);
+    const bool is_held =
+        found != holdings_.end() && IsOwn(row) && row.generation == found->second.generation;
+    if (found != holdings_.end() && !is_held) {
+      due_.push_back(Drop{{row.target, found->second.generation}});
+      const ObservedMember* const to = seen_.MemberHere(row.owner, now_ns);
+      const bool was_given =
+          found->second.phase == Phase::kGiving && row.generation == found->second.generation + 1;
+      if (was_given && to != nullptr && row.owner != options_.name) {
+        due_.push_back(Tell{to->view.row, {row.target, row.generation}});
+      }
+      holdings_.erase(found);
+    }
+    if (!IsOwn(row)) continue;
+    if (!targets_.contains(row.target) && !is_held) continue;
+    Holding& holding = holdings_[row.target];
+    if (!is_held) {
+      holding.generation = row.generation;
+      Enter(holding, Phase::kTaking, now_ns);
+    }
+    if (!reply.name_is_taken && WasRenewed({row.target, row.generation})) {
+      holding.trusted_until_ns = std::max(holding.trusted_until_ns,
+                                          started_ns + absl::ToInt64Nanoseconds(options_.trust()));
+    } else if (!is_held) {
+      is_urgent_ = true;
+    }
+  }
+}
+
+void Protocol::OnRound(const absl::StatusOr<RoundReply>& reply, int64_t started_ns,
+                       int64_t now_ns) {
+  if (!round_.has_value()) return;
+  if (round_status_.code() != reply.status().code()) round_status_since_ns_ = now_ns;
+  round_status_ = reply.status();
+  next_round_ns_ = started_ns + absl::ToInt64Nanoseconds(options_.period());
+  is_urgent_ = false;
+  if (reply.ok()) {
+    if (round_->leave && !reply->name_is_taken) has_left_ = true;
+    name_is_taken_ = reply->name_is_taken;
+    is_urgent_ = !seen_.HasAny();  // now it is known what can be claimed
+    seen_.Note(*reply, now_ns);
+    NoteOwn(*reply, started_ns, now_ns);
+    std::erase_if(told_, [&](const auto& told) {
+      const ObservedRow* const row = seen_.Row(told.first);
+      return row != nullptr && row->view.generation >= told.second;
+    });
+  }
+  round_.reset();
+}
+
+bool Protocol::IsMine(const std::string& target, int64_t now_ns) const {
+  const auto found = holdings_.find(target);
+  return found != holdings_.end() && found->second.phase == Phase::kServing &&
+         now_ns < found->second.trusted_until_ns;
+}
+
+std::string Protocol::PlaceAmong(const std::string& target,
+                                 const std::vector<std::string>& members) const {
+  const ObservedRow* const row = seen_.Row(target);
+  return std::string(PlaceOf(target, row == nullptr ? "" : row->view.preferred, members));
+}
+
+std::string Protocol::DestinationOf(const std::string& target, int64_t now_ns) const {
+  std::vector<std::string> candidates = seen_.Candidates(now_ns);
+  if (is_leaving_) std::erase(candidates, options_.name);
+  return PlaceAmong(target, candidates);
+}
+
+bool Protocol::IsClaimable(const std::string& target, int64_t now_ns) const {
+  if (is_leaving_ || name_is_taken_ || holdings_.contains(target) || told_.contains(target)) {
+    return false;
+  }
+  const ObservedRow* const row = seen_.Row(target);
+  return (row == nullptr || now_ns >= seen_.ClaimableAt(*row)) &&
+         PlaceAmong(target, seen_.SettledCandidates(now_ns)) == options_.name;
+}
+
+bool Protocol::MaySettle(const std::string& target, const std::string& to, int64_t now_ns) const {
+  if (is_leaving_) return true;  // whoever it is
+  if (to.empty() || to == options_.name) return false;
+  const ObservedRow* const row = seen_.Row(target);
+  if (row != nullptr && row->view.preferred == to) return true;
+  const auto self = seen_.members().find(options_.name);
+  if (self != seen_.members().end() && self->second.view.is_drained) return true;
+  const ObservedMember* const member = seen_.MemberHere(to, now_ns);
+  return member != nullptr && seen_.IsSettled(*member, now_ns);
+}
+
+// One at a time, so that what is being handed over finishes first; all at once where this server
+// goes, since they have to go.
+void Protocol::BeginHandovers(int64_t now_ns) {
+  bool is_one_under_way = std::ranges::any_of(holdings_, [](const auto& entry) {
+    return entry.second.phase == Phase::kSaving || entry.second.phase == Phase::kGiving;
+  });
+  for (auto& [target, holding] : holdings_) {
+    if (is_one_under_way && !is_leaving_) return;
+    if (!IsMine(target, now_ns)) continue;
+    const bool is_configured = targets_.contains(target);
+    if (is_configured && !MaySettle(target, DestinationOf(target, now_ns), now_ns)) continue;
+    Enter(holding, Phase::kSaving, now_ns);
+    is_one_under_way = true;
+  }
+}
+
+void Protocol::AskForStates(int64_t now_ns, std::vector<Action>& actions) {
+  for (auto& [target, holding] : holdings_) {
+    if (holding.is_asked || now_ns < holding.retry_at_ns) continue;
+    if (holding.phase == Phase::kTaking) {
+      actions.push_back(Take{{target, holding.generation}});
+    } else if (holding.phase == Phase::kSaving) {
+      actions.push_back(Save{{target, holding.generation}});
+    } else {
+      continue;
+    }
+    holding.is_asked = true;
+  }
+}
+
+bool Protocol::IsRoundDue(int64_t now_ns) const {
+  if (round_.has_value() || has_left_) return false;
+  if (is_urgent_ || now_ns >= next_round_ns_) return true;
+  if (is_leaving_ && holdings_.empty()) return true;
+  return seen_.HasAny() && std::ranges::any_of(targets_, [&](const std::string& target) {
+           const ObservedRow* const row = seen_.Row(target);
+           // Once for each state of the row; after that with the rounds that come anyway.
+           return row != nullptr && row->tried_renewal != row->view.renewal &&
+                  IsClaimable(target, now_ns);
+         });
+}
+
+Handover Protocol::HandoverOf(const std::string& target, uint64_t generation,
+                              int64_t now_ns) const {
+  Handover give;
+  give.target = target;
+  give.generation = generation;
+  if (!targets_.contains(target)) return give;
+  const ObservedMember* const to = seen_.MemberHere(DestinationOf(target, now_ns), now_ns);
+  if (to == nullptr) return give;
+  give.to = to->view.row.name;
+  give.to_incarnation = to->view.row.incarnation;
+  return give;
+}
+
+RoundRequest Protocol::MakeRound(int64_t now_ns) {
+  RoundRequest request = {
+      .self = {.name = options_.name,
+               .incarnation = options_.incarnation,
+               .address = options_.address,
+               .state = is_leaving_ ? MemberState::kLeaving : MemberState::kServing},
+      .lease = options_.lease};
+  for (const auto& [target, holding] : holdings_) {
+    if (holding.phase == Phase::kGiving) {
+      request.give.push_back(HandoverOf(target, holding.generation, now_ns));
+    } else {
+      request.renew.push_back({target, holding.generation});
+    }
+  }
+  for (const auto& [target, generation] : told_) request.renew.push_back({target, generation});
+  if (seen_.HasAny()) {  // only who knows what there is may claim
+    for (const std::string& target : targets_) {
+      if (!IsClaimable(target, now_ns)) continue;
+      const auto row = seen_.rows().find(target);
+      const bool is_there = row != seen_.rows().end();
+      request.claim.push_back(seen_.ClaimOf(target, is_there ? &row->second : nullptr, now_ns));
+      if (is_there) row->second.tried_renewal = row->second.view.renewal;
+    }
+  }
+  request.leave = is_leaving_ && holdings_.empty();
+  return request;
+}
+
+std::vector<Action> Protocol::Tick(int64_t now_ns) {
+  std::vector<Action> actions = std::move(due_);
+  due_.clear();
+  BeginHandovers(now_ns);
+  AskForStates(now_ns, actions);
+  if (IsRoundDue(now_ns)) {
+    round_ = MakeRound(now_ns);
+    is_urgent_ = false;
+    actions.push_back(StartRound{*round_});
+  }
+  return actions;
+}
+
+int64_t Protocol::NextTick(int64_t now_ns) const {
+  if (!due_.empty()) return now_ns;
+  int64_t next = now_ns + absl::ToInt64Nanoseconds(options_.period());
+  const auto at = [&](int64_t time_ns) {
+    if (time_ns > now_ns) next = std::min(next, time_ns);
+  };
+  if (!round_.has_value()) {
+    if (IsRoundDue(now_ns)) return now_ns;
+    at(next_round_ns_);
+    for (const auto& [target, row] : seen_.rows()) at(seen_.ClaimableAt(row));
+  }
+  for (const auto& [target, holding] : holdings_) {
+    at(holding.trusted_until_ns);
+    const bool is_to_ask = holding.phase == Phase::kTaking || holding.phase == Phase::kSaving;
+    if (!is_to_ask || holding.is_asked) continue;
+    if (holding.retry_at_ns <= now_ns) return now_ns;
+    at(holding.retry_at_ns);
+  }
+  return next;
+}
+
+std::map<std::string, OwnerRow> Protocol::Owners(int64_t now_ns) const {
+  std::map<std::string, OwnerRow> owners;
+  for (const std::string& target : targets_) {
+    OwnerRow& owner = owners[target];
+    const auto holding = holdings_.find(target);
+    if (holding != holdings_.end()) {
+      owner.generation = holding->second.generation;
+      if (!IsMine(target, now_ns)) continue;
+      owner.kind = OwnerRow::Kind::kSelf;
+      owner.trusted_until_ns = holding->second.trusted_until_ns;
+      continue;
+    }
+    const ObservedRow* const row = seen_.Row(target);
+    if (row == nullptr) continue;
+    owner.generation = row->view.generation;
+    // As of the newest reply: who has lost the store asks the last known owner, which knows best
+    // whether it still is.
+    const ObservedMember* const member = seen_.MemberHere(row->view.owner, seen_.newest_ns());
+    if (member == nullptr || member->view.row.incarnation != row->view.incarnation ||
+        IsOwn(row->view)) {
+      continue;
+    }
+    owner.kind = OwnerRow::Kind::kOther;
+    owner.member = row->view.owner;
+    owner.address = member->view.row.address;
+  }
+  return owners;
+}
+
+}  // namespace headgate::cluster

@@ -1,0 +1,173 @@
+// The protocol by which servers divide targets among them, as a state machine without I/O.
+//
+// Events come in as calls, with the time; Tick says what to do. Whoever drives it does that, and
+// reports what became of it, in any order and after any time: nothing here depends on an answer
+// being quick, or coming at all.
+//
+// What it guarantees, given that no clock runs at less than half the rate of the store's, or of
+// another server's where the store's is set meanwhile:
+// - At no time do two servers find a target their own. A lease is trusted for half its length from
+//   the start of the attempt that renewed it, and nobody claims it before all of it has passed,
+//   without a renewal, by the store's clock and by the claimant's own.
+// - What an owner writes is found by the next one, or refused: writes carry the generation.
+// - An owner whose lease ran out, and has not been taken by another, goes on with what it has.
+// - From the beginning of a handover its giver only goes forward: its last state says that it is
+// the
+//   last, and a lost answer may mean that the next owner is at work already. Where that one has
+//   gone, the giver gives to somebody else, or anew to itself.
+//
+// Thread-compatible. Times are monotonic nanoseconds of one clock.
+//
+//   Protocol protocol(options);
+//   protocol.SetTargets({"main"});
+//   for (const Action& action : protocol.Tick(now_ns)) Do(action);
+//   ... wait for an answer, or until protocol.NextTick(now_ns) ...
+//   protocol.OnRound(reply, started_ns, now_ns);
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/cluster/observations.h"
+#include "server/cluster/protocol_options.h"
+#include "server/cluster/store.h"
+
+namespace headgate::cluster {
+
+// To do; each is answered once, by the event that is named.
+struct StartRound {  // OnRound
+  RoundRequest request;
+};
+// Read what the owner before wrote, and go on from there.
+struct Take {  // OnTaken
+  Held held;
+};
+// The target is held: wait for the decisions that are under way, and write the whole as final.
+struct Save {  // OnSaved
+  Held held;
+};
+// Without an answer:
+struct Drop {  // it has another owner: forget it
+  Held held;
+};
+// Let its new owner look into the store now, rather than in its next round. It may be lost.
+struct Tell {
+  MemberRow to;
+  Held held;
+};
+using Action = std::variant<StartRound, Take, Save, Drop, Tell>;
+
+// How a target of one's own fares.
+enum class Phase : uint8_t {
+  kTaking = 1,  // reading what the owner before wrote
+  kServing,
+  kSaving,  // held, and being written for the next owner
+  kGiving,  // written; the next round gives it away
+};
+
+struct Holding {
+  uint64_t generation = 0;
+  Phase phase = Phase::kTaking;
+  int64_t since_ns = 0;  // of the phase
+  // From the start of the attempt that renewed it last.
+  int64_t trusted_until_ns = 0;
+  bool is_asked = false;    // its Take or Save is under way
+  int64_t retry_at_ns = 0;  // of that
+  absl::Status status;      // of the newest attempt
+};
+
+// Who decides for a target, as of one moment.
+struct OwnerRow {
+  enum class Kind : uint8_t { kNobody, kSelf, kOther } kind = Kind::kNobody;
+  uint64_t generation = 0;
+  std::string member, address;   // of kOther
+  int64_t trusted_until_ns = 0;  // of kSelf
+};
+
+class Protocol {
+ public:
+  explicit Protocol(ProtocolOptions options) : options_(std::move(options)), seen_(options_) {}
+  Protocol(const Protocol&) = delete;
+  Protocol& operator=(const Protocol&) = delete;
+
+  // Those that are configured, in place of what was said before.
+  void SetTargets(std::set<std::string> targets);
+
+  std::vector<Action> Tick(int64_t now_ns);
+  // When there is something to do, unless an event comes before.
+  int64_t NextTick(int64_t now_ns) const;
+
+  // `started_ns` was read before the attempt began. An error may come though the store did it all.
+  void OnRound(const absl::StatusOr<RoundReply>& reply, int64_t started_ns, int64_t now_ns);
+  void OnTaken(const Held& held, const absl::Status& status, int64_t now_ns);
+  void OnSaved(const Held& held, const absl::Status& status, int64_t now_ns);
+  // Another server says that it gave this one a target, which it may have said to an earlier
+  // process.
+  void OnTold(uint64_t to_incarnation, const Held& held, int64_t now_ns);
+  // Gives everything away, and goes.
+  void Leave();
+  // After Leave: everything is given away, and the row removed.
+  bool HasLeft() const { return has_left_; }
+
+  // Of each target that is configured.
+  std::map<std::string, OwnerRow> Owners(int64_t now_ns) const;
+
+  // For status.
+  const ProtocolOptions& options() const { return options_; }
+  const std::map<std::string, Holding>& holdings() const { return holdings_; }
+  const Observations& seen() const { return seen_; }
+  bool name_is_taken() const { return name_is_taken_; }
+  bool is_leaving() const { return is_leaving_; }
+  const absl::Status& round_status() const { return round_status_; }  // of the newest one
+  int64_t round_status_since_ns() const { return round_status_since_ns_; }
+
+ private:
+  void NoteOwn(const RoundReply& reply, int64_t started_ns, int64_t now_ns);
+  // Whether the round that was answered renewed it. Only then it is trusted: what looks like the
+  // grant of a claim may be that of an earlier one, whose answer was lost.
+  bool WasRenewed(const Held& held) const;
+  // Of this very process: one of the same name may still believe in a generation of its own.
+  bool IsOwn(const OwnershipView& row) const {
+    return row.owner == options_.name && row.incarnation == options_.incarnation;
+  }
+  Handover HandoverOf(const std::string& target, uint64_t generation, int64_t now_ns) const;
+  std::string PlaceAmong(const std::string& target, const std::vector<std::string>& members) const;
+  // To whom a target should go; empty: to nobody, and it stays.
+  std::string DestinationOf(const std::string& target, int64_t now_ns) const;
+  bool IsMine(const std::string& target, int64_t now_ns) const;
+  bool MaySettle(const std::string& target, const std::string& to, int64_t now_ns) const;
+  // Whether this server should claim it, now.
+  bool IsClaimable(const std::string& target, int64_t now_ns) const;
+  void BeginHandovers(int64_t now_ns);
+  void AskForStates(int64_t now_ns, std::vector<Action>& actions);
+  RoundRequest MakeRound(int64_t now_ns);
+  bool IsRoundDue(int64_t now_ns) const;
+  Holding* Find(const Held& held);
+  static void Enter(Holding& holding, Phase phase, int64_t now_ns);
+
+  const ProtocolOptions options_;
+  Observations seen_;
+  std::set<std::string> targets_;
+  std::map<std::string, Holding> holdings_;
+  std::map<std::string, uint64_t> told_;  // generations, to be renewed although not seen yet
+  std::vector<Action> due_;               // of events, for the next Tick
+
+  std::optional<RoundRequest> round_;  // under way
+  int64_t next_round_ns_ = 0;
+  bool is_urgent_ = true;
+  absl::Status round_status_ = absl::UnavailableError("no round yet");
+  int64_t round_status_since_ns_ = 0;
+  bool name_is_taken_ = false;
+  bool is_leaving_ = false;
+  bool has_left_ = false;
+};
+
+}  // namespace headgate::cluster

@@ -1,0 +1,201 @@
+// What each rule of the protocol is, one at a time; simulation_test.cc has all of them at once.
+
+#include "server/cluster/protocol.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/cluster/takeover.h"
+#include "tests/sim/cluster/model_store.h"
+
+namespace headgate::cluster {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+class ProtocolTest : public testing::Test {
+ protected:
+  struct Server {
+    explicit Server(const std::string& name, uint64_t incarnation)
+        : protocol({.name = name, .incarnation = incarnation, .address = name + ":7000"}) {
+      protocol.SetTargets({"t"});
+    }
+    Protocol protocol;
+    std::vector<Action> others;  // actions but rounds
+  };
+
+  // Everything that a server wants done now; rounds at once, by a store whose clock is right.
+  void Run(Server& server) {
+    for (int step = 0; step < 10; ++step) {
+      const std::vector<Action> actions = server.protocol.Tick(now_ns_);
+      if (actions.empty()) return;
+      for (const Action& action : actions) {
+        if (const auto* round = std::get_if<StartRound>(&action)) {
+          server.protocol.OnRound(store_.Round(round->request, absl::FromUnixNanos(now_ns_)),
+                                  now_ns_, now_ns_);
+        } else if (const auto* take = std::get_if<Take>(&action)) {
+          server.protocol.OnTaken(take->held, absl::OkStatus(), now_ns_);
+        } else {
+          server.others.push_back(action);
+        }
+      }
+    }
+    FAIL() << "there is always more to do";
+  }
+  void RunFor(double seconds, const std::vector<Server*>& servers) {
+    for (const int64_t end_ns = now_ns_ + static_cast<int64_t>(seconds * kSecond); now_ns_ < end_ns;
+         now_ns_ += kSecond / 10) {
+      for (Server* server : servers) Run(*server);
+    }
+  }
+  OwnerRow OwnerOf(const Server& server) { return server.protocol.Owners(now_ns_).at("t"); }
+  bool Owns(const Server& server) { return OwnerOf(server).kind == OwnerRow::Kind::kSelf; }
+  int64_t now_ns_ = 1000 * kSecond;
+  ModelStore store_;
+  Server a_{"a", 1};
+  Server b_{"b", 2};
+};
+
+TEST_F(ProtocolTest, FirstServerOwnsWhatNobodyOwned) {
+  Run(a_);
+  EXPECT_TRUE(Owns(a_));
+  EXPECT_EQ(OwnerOf(a_).generation, 1U);
+}
+
+TEST_F(ProtocolTest, OthersKnowTheOwnerAndItsAddress) {
+  Run(a_);
+  Run(b_);
+  EXPECT_EQ(OwnerOf(b_).kind, OwnerRow::Kind::kOther);
+  EXPECT_EQ(OwnerOf(b_).member, "a");
+  EXPECT_EQ(OwnerOf(b_).address, "a:7000");
+}
+
+TEST_F(ProtocolTest, OwnerTrustsItsLeaseForHalfOfIt) {
+  Run(a_);
+  now_ns_ += kSecond * 149 / 100;
+  EXPECT_TRUE(Owns(a_));
+  now_ns_ += kSecond / 100;
+  EXPECT_FALSE(Owns(a_));
+}
+
+TEST_F(ProtocolTest, OwnerThatComesBackUntakenGoesOn) {
+  Run(a_);
+  now_ns_ += 60 * kSecond;
+  EXPECT_FALSE(Owns(a_));
+  Run(a_);
+  EXPECT_TRUE(Owns(a_));
+  EXPECT_EQ(OwnerOf(a_).generation, 1U);
+}
+
+TEST_F(ProtocolTest, CrashedOwnersTargetIsTakenWhenItsLeaseHasEnded) {
+  Run(a_);
+  Run(b_);
+  RunFor(2.9, {&b_});
+  EXPECT_FALSE(Owns(b_));
+  RunFor(0.3, {&b_});
+  EXPECT_TRUE(Owns(b_));
+  EXPECT_EQ(OwnerOf(b_).generation, 2U);
+}
+
+TEST_F(ProtocolTest, OwnerThatWasReplacedForgetsTheTarget) {
+  Run(a_);
+  Run(b_);
+  RunFor(4, {&b_});
+  Run(a_);
+  EXPECT_EQ(OwnerOf(a_).kind, OwnerRow::Kind::kOther);
+  EXPECT_TRUE(std::holds_alternative<Drop>(a_.others.at(0)));
+}
+
+TEST_F(ProtocolTest, LeavingServerSavesGivesAndTells) {
+  Run(a_);
+  RunFor(1, {&a_, &b_});
+  a_.protocol.Leave();
+  Run(a_);
+  EXPECT_FALSE(Owns(a_));
+  const Held held = std::get<Save>(a_.others.at(0)).held;
+  EXPECT_FALSE(a_.protocol.HasLeft());
+  a_.protocol.OnSaved(held, absl::OkStatus(), now_ns_);
+  Run(a_);
+  EXPECT_TRUE(a_.protocol.HasLeft());
+  const Tell tell = std::get<Tell>(a_.others.back());
+  EXPECT_EQ(tell.to.name, "b");
+  b_.protocol.OnTold(tell.to.incarnation, tell.held, now_ns_);
+  Run(b_);
+  EXPECT_TRUE(Owns(b_));
+}
+
+TEST_F(ProtocolTest, WhatWasToldToAnEarlierProcessIsNotHeard) {
+  Run(b_);
+  b_.protocol.OnTold(77, {"t", 9}, now_ns_);
+  for (const Action& action : b_.protocol.Tick(now_ns_)) {
+    EXPECT_FALSE(std::holds_alternative<StartRound>(action));
+  }
+}
+
+TEST_F(ProtocolTest, LastServerLeavesTheTargetFreeAndTheNextOneTakesAllOfIt) {
+  Run(a_);
+  a_.protocol.Leave();
+  Run(a_);
+  a_.protocol.OnSaved(std::get<Save>(a_.others.at(0)).held, absl::OkStatus(), now_ns_);
+  Run(a_);
+  ASSERT_TRUE(a_.protocol.HasLeft());
+  Run(b_);
+  EXPECT_TRUE(Owns(b_));
+  EXPECT_EQ(OwnerOf(b_).generation, 2U);  // that after the one that wrote the final state
+}
+
+TEST_F(ProtocolTest, ServerWhoseNameIsTakenOwnsNothingAndKnowsTheOwner) {
+  Run(a_);
+  Server second("a", 3);
+  Run(second);
+  EXPECT_TRUE(second.protocol.name_is_taken());
+  EXPECT_FALSE(Owns(second));
+  EXPECT_EQ(OwnerOf(second).address, "a:7000");
+}
+
+TEST_F(ProtocolTest, GrantThatMayBeAnEarlierOneIsNotTrusted) {
+  const auto next_round = [&] {
+    for (const Action& action : a_.protocol.Tick(now_ns_)) {
+      if (const auto* round = std::get_if<StartRound>(&action)) return round->request;
+    }
+    return RoundRequest();
+  };
+  const auto answer = [&](const absl::StatusOr<RoundReply>& reply) {
+    a_.protocol.OnRound(reply, now_ns_, now_ns_);
+  };
+  const auto store_does = [&](const RoundRequest& request) {
+    return store_.Round(request, absl::FromUnixNanos(now_ns_));
+  };
+  answer(store_does(next_round()));
+  now_ns_ += kSecond;
+  const RoundRequest lost = next_round();
+  ASSERT_EQ(lost.claim.size(), 1U);
+  store_does(lost);
+  answer(absl::DeadlineExceededError("the answer is lost"));
+  now_ns_ += kSecond;
+  const RoundRequest again = next_round();
+  ASSERT_EQ(again.claim.size(), 1U);
+  answer(store_does(again));
+  EXPECT_EQ(a_.protocol.holdings().at("t").trusted_until_ns, 0);
+}
+
+TEST(Takeover, OnlyTheFinalStateOfTheGenerationBeforeTellsAll) {
+  const auto of = [](uint64_t held, uint64_t wrote, bool is_final) {
+    StoredState state;
+    state.generation = wrote;
+    state.is_final = is_final;
+    return TakeoverOf({"t", held}, state);
+  };
+  EXPECT_EQ(TakeoverOf({"t", 1}, std::nullopt), Takeover::kFresh);
+  EXPECT_EQ(TakeoverOf({"t", 2}, std::nullopt), Takeover::kLearning);
+  EXPECT_EQ(of(5, 4, true), Takeover::kHandedOver);
+  EXPECT_EQ(of(5, 4, false), Takeover::kLearning);
+  EXPECT_EQ(of(6, 4, true), Takeover::kLearning);
+}
+
+}  // namespace
+}  // namespace headgate::cluster

@@ -1,0 +1,50 @@
+// One server of a simulation: a process on a machine whose clock has a rate of its own.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "server/cluster/protocol.h"
+#include "tests/sim/cluster/simulated_target.h"
+#include "tests/sim/cluster/simulation.h"
+
+namespace headgate::cluster {
+
+struct Simulation::Machine {
+  Machine(ProtocolOptions options, int at, uint64_t number)
+      : protocol(std::move(options)), index(at), process(number) {}
+
+  int64_t Local(int64_t true_ns) const {
+    return base_ns + static_cast<int64_t>(static_cast<double>(true_ns - started_ns) * rate);
+  }
+  // How long a span of its clock takes; rounded up.
+  int64_t TrueSpan(int64_t local_ns) const {
+    return static_cast<int64_t>(static_cast<double>(local_ns) / rate) + 1;
+  }
+  bool Decides(const std::string& target, int64_t true_ns) const {
+    if (!is_up || true_ns < stopped_until_ns) return false;
+    const auto holding = protocol.holdings().find(target);
+    return holding != protocol.holdings().end() && holding->second.phase == Phase::kServing &&
+           Local(true_ns) < holding->second.trusted_until_ns;
+  }
+
+  Protocol protocol;
+  const int index;
+  const uint64_t process;
+  double rate = 1;
+  int64_t base_ns = 0;
+  int64_t started_ns = 0;  // true
+  bool is_up = true;
+  bool is_cut_from_store = false;
+  bool is_cut_from_peers = false;
+  int64_t stopped_until_ns = 0;  // true
+  int64_t wake_ns = 0;           // true
+  std::map<std::string, SimulatedBucket> buckets;
+  uint64_t writes = 0;
+  uint64_t overrides = 0;  // revision that it has read
+};
+
+}  // namespace headgate::cluster

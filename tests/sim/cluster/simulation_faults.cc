@@ -1,0 +1,112 @@
+// What goes wrong in a simulation, and when it has to be right again.
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tests/sim/cluster/simulated_machine.h"
+#include "tests/sim/cluster/simulation.h"
+
+namespace headgate::cluster {
+namespace {
+
+constexpr double kFaultySeconds = 30;
+constexpr double kCalmSeconds = 30;
+// How long the slowest clock needs for two leases.
+constexpr double kTwoLeases = 6;
+// Where the store's clock was set back, a dead owner's lease ends by the claimants' clocks alone.
+constexpr double kFourLeases = 12;
+
+}  // namespace
+
+// Half a minute of faults, then none until everything is owned.
+void Simulation::Faults() {
+  is_calm_ = false;
+  for (double at = 0; at < kFaultySeconds; at += Uniform(0.2, 2)) {
+    After(at, [this] { Fault(); });
+  }
+  After(kFaultySeconds, [this] { Heal(); });
+}
+
+void Simulation::Fault() {
+  Machine& machine = *machines_[static_cast<size_t>(Pick(options_.machines))];
+  const int index = machine.index;
+  const auto later = [this, index](double seconds, std::function<void(Machine&)> what) {
+    After(seconds,
+          [this, index, what = std::move(what)] { what(*machines_[static_cast<size_t>(index)]); });
+  };
+  switch (Pick(options_.store_clock_is_set ? 11 : 10)) {
+    case 0:
+    case 1:
+      return Crash(machine);
+    case 2:
+      machine.stopped_until_ns = now_ns_ + static_cast<int64_t>(Uniform(0.1, 12) * 1e9);
+      return;
+    case 3:
+      machine.is_cut_from_store = true;
+      return later(Uniform(0.1, 8), [](Machine& on) { on.is_cut_from_store = false; });
+    case 4:
+      machine.is_cut_from_peers = true;
+      return later(Uniform(0.1, 8), [](Machine& on) { on.is_cut_from_peers = false; });
+    case 5:
+      is_store_away_ = Happens(0.5);
+      return After(Uniform(0.1, 5), [this] { is_store_away_ = false; });
+    case 6:
+      loss_ = Happens(0.5) ? Uniform(0, 0.4) : 0;
+      return;
+    case 7:
+      machine.protocol.Leave();
+      return On(index, now_ns_, [this](Machine& on) { Wake(on); });
+    case 8:
+      return store_.SetPreferred(absl::StrCat("target-", Pick(options_.targets)),
+                                 Happens(0.3) ? "" : absl::StrCat("headgate-", index));
+    case 9:
+      if (Happens(0.5)) {
+        // A second one of a name that somebody has.
+        Crash(machine);
+        return Start(index, absl::StrCat("headgate-", Pick(options_.machines)));
+      }
+      store_.SetDrained(absl::StrCat("headgate-", index), Happens(0.4));
+      return;
+    default:
+      store_offset_ns_ += static_cast<int64_t>(Uniform(-20, 20) * 1e9);
+      return;
+  }
+}
+
+void Simulation::Heal() {
+  is_calm_ = true;
+  calm_since_ns_ = now_ns_;
+  is_store_away_ = false;
+  loss_ = 0;
+  for (auto& machine : machines_) {
+    if (!machine->is_up) {
+      Start(machine->index, absl::StrCat("headgate-", machine->index));
+      continue;
+    }
+    machine->is_cut_from_store = false;
+    machine->is_cut_from_peers = false;
+    machine->stopped_until_ns = std::min(machine->stopped_until_ns, now_ns_);
+  }
+  // Somebody makes an override, and is told so.
+  acknowledged_ = store_.AddOverride();
+  After(kCalmSeconds, [this] {
+    CheckOverrides();
+    Faults();
+  });
+}
+
+int64_t Simulation::NoOwnerAtMost() const {
+  const double seconds = options_.store_clock_is_set ? kFourLeases : kTwoLeases;
+  return static_cast<int64_t>(seconds / options_.slowest_clock * 1e9);
+}
+
+void Simulation::CheckOverrides() {
+  for (const auto& machine : machines_) {
+    if (machine->is_up && machine->overrides < acknowledged_) {
+      Violate(absl::StrCat("override ", acknowledged_, " is not known to all"));
+    }
+  }
+}
+
+}  // namespace headgate::cluster
