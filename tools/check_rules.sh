@@ -30,7 +30,8 @@ server/config    common server/engine server/health server/access server/dsn pro
 server/tls       common server/config server/tls
 server/snapshot  common server/engine server/snapshot
 server/transport common proto server/transport
-server/rpc       common server/engine server/line server/health server/access server/config server/throttle_log server/overrides server/snapshot server/tls server/transport proto server/rpc
+server/rpc       common server/engine server/line server/health server/access server/cluster server/config server/throttle_log server/overrides server/snapshot server/tls server/transport proto server/rpc
+server/peers     common proto server/engine server/access server/cluster server/transport server/rpc server/peers
 server/json      common proto server/json
 server/http      common server/access server/transport server/http
 server/gateway   common proto server/access server/transport server/rpc server/json server/http server/gateway

@@ -53,6 +53,8 @@ AccessControl::Refused AccessControl::IdentifyUnder(const Grants& grants, Asker&
   const AccessPolicy& policy = *grants.policy;
   const Evidence& evidence = *asker.evidence;
   const Caller*& caller = asker.caller;
+  if (const std::string* const name = evidence.NameFromPeer(); name != nullptr) [[unlikely]]
+    return IdentifyForwarded(policy, *name, asker);
   if (!policy.knows_certificates() && !policy.knows_tokens() && policy.anybody() != nullptr) {
     caller = policy.anybody();
     return std::nullopt;
@@ -77,6 +79,36 @@ AccessControl::Refused AccessControl::IdentifyUnder(const Grants& grants, Asker&
   caller = policy.anybody();
   if (caller != nullptr) return std::nullopt;
   return Refuse(asker, Nobody(policy, evidence));
+}
+
+AccessControl::Refused AccessControl::IdentifyForwarded(const AccessPolicy& policy,
+                                                        const std::string& name, Asker& asker) {
+  asker.caller = name.empty() ? policy.anybody() : policy.ByName(name);
+  if (asker.caller != nullptr) return std::nullopt;
+  return Refuse(asker, {.code = "UNKNOWN_CALLER",
+                        .missing = "a caller that is configured",
+                        .text = absl::StrCat("no caller ", Quoted(name),
+                                             " is configured at the server that decides")});
+}
+
+void AccessControl::SetPeers(const std::vector<std::string>& certificates) {
+  const MutexLock lock(&mutex_);
+  peers_.clear();
+  for (const std::string& certificate : certificates) peers_.insert(CanonicalName(certificate));
+}
+
+AccessControl::Refused AccessControl::MustBePeer(const Evidence& evidence) {
+  if (evidence.IsTls()) {
+    const std::vector<std::string> names = evidence.CertificateNames();
+    const MutexLock lock(&mutex_);
+    for (const std::string& name : names) {
+      if (peers_.contains(CanonicalName(name))) return std::nullopt;
+    }
+  }
+  const Asker nobody{.evidence = &evidence};
+  return Refuse(nobody, {.code = "NOT_A_PEER",
+                         .missing = "a peer's certificate",
+                         .text = "only servers that share targets with this one may call it so"});
 }
 
 Refusal AccessControl::Nobody(const AccessPolicy& policy, const Evidence& evidence) {

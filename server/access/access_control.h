@@ -5,7 +5,9 @@
 // 1. the verified certificate of the connection (caller_by_certificate.h);
 // 2. the token of the call (caller_by_token.h);
 // 3. `anybody`, if there is such a caller.
-// What a call brings is gathered by whoever takes calls (evidence.h): nothing here knows gRPC.
+// Of a call that a peer forwards, that peer has decided it, and its certificate is no caller's.
+// Which certificates are peers' is set apart from the policy: without any, nobody is a peer. What a
+// call brings is gathered by whoever takes calls (evidence.h): nothing here knows gRPC.
 //
 // Grants are replaced while calls run: a call is answered under those that it began with, and each
 // message of a stream counts as a call. Every refusal is counted and, seldom enough, told.
@@ -23,10 +25,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "common/published.h"
@@ -53,6 +58,8 @@ enum class OverrideGrant : uint8_t {
 
 class AccessControl {
  public:
+  using Refused = std::optional<Refusal>;
+
   struct Options {
     // Secret; after a restart the same, where permits outlive it.
     uint64_t seed = 0;
@@ -72,6 +79,12 @@ class AccessControl {
   // Both at once: no call sees the one without the other.
   void Set(const std::optional<PolicySpec>& spec, TokenBook tokens) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // The alternative names of peers' certificates: "URI:..." or "DNS:...".
+  void SetPeers(const std::vector<std::string>& certificates) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether a call comes from a peer; the refusal, if it does not. It reads the certificate: for
+  // connections and streams rather than for each of their messages.
+  [[nodiscard]] Refused MustBePeer(const Evidence& evidence) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Called after each change, by whoever makes it. Nothing: nobody.
   void SetOnChange(std::function<void()> on_change) ABSL_LOCKS_EXCLUDED(mutex_) {
     const MutexLock lock(&mutex_);
@@ -86,8 +99,6 @@ class AccessControl {
 
   // Whether there is a policy.
   bool is_on() { return grants_.Get() != nullptr; }
-
-  using Refused = std::optional<Refusal>;
 
   // Sets who asks. The caller stays valid until this thread's next Identify, and is asked about
   // only while that call, whose evidence this is, is answered.
@@ -158,6 +169,7 @@ class AccessControl {
 
   void Publish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Refused IdentifyUnder(const Grants& grants, Asker& asker);
+  Refused IdentifyForwarded(const AccessPolicy& policy, const std::string& name, Asker& asker);
   static Refusal Nobody(const AccessPolicy& policy, const Evidence& evidence);
 
   // Counts, and perhaps tells, a refusal of this call.
@@ -181,6 +193,7 @@ class AccessControl {
 
   mutable Mutex mutex_;
   std::function<void()> on_change_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<std::string> peers_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const AccessPolicy> policy_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const TokenBook> tokens_ ABSL_GUARDED_BY(mutex_) =
       std::make_shared<const TokenBook>();

@@ -42,6 +42,9 @@ class Evidence {
   virtual absl::InlinedVector<std::string_view, 2> Authorization() const = 0;
   // "ipv4:10.0.0.1:4711", for people.
   virtual std::string Peer() const = 0;
+  // The name of the caller as another server found it, which is a peer and has shown so; empty: it
+  // found nobody in particular. Null: the caller called this server itself.
+  virtual const std::string* NameFromPeer() const { return nullptr; }
 };
 
 }  // namespace headgate::access

@@ -73,6 +73,7 @@ AccessPolicy::AccessPolicy(const PolicySpec& spec, uint64_t seed)
       protected_segments_(spec.protected_segments.begin(), spec.protected_segments.end()) {
   for (const CallerSpec& from : spec.callers) {
     const Caller* const caller = &callers_.emplace_back(from, seed, *this);
+    by_name_.emplace(from.name, caller);
     if (!from.certificate.empty()) by_certificate_.emplace(CanonicalName(from.certificate), caller);
     if (!from.token.empty()) by_token_.emplace(from.token, caller);
     if (from.anybody && anybody_ == nullptr) anybody_ = caller;
@@ -87,6 +88,11 @@ const Caller* AccessPolicy::ByCertificate(std::string_view name) const {
 const Caller* AccessPolicy::ByToken(std::string_view name) const {
   const auto found = by_token_.find(Sv(name));
   return found == by_token_.end() ? nullptr : found->second;
+}
+
+const Caller* AccessPolicy::ByName(std::string_view name) const {
+  const auto found = by_name_.find(Sv(name));
+  return found == by_name_.end() ? nullptr : found->second;
 }
 
 std::string_view AccessPolicy::ForeignSegment(const Caller& caller, std::string_view identity,

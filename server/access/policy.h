@@ -109,6 +109,8 @@ class AccessPolicy {
   // Null: there is none. `name` is "URI:..." or "DNS:...".
   const Caller* ByCertificate(std::string_view name) const;
   const Caller* ByToken(std::string_view name) const;
+  // The one that the configuration calls so.
+  const Caller* ByName(std::string_view name) const;
   const Caller* anybody() const { return anybody_; }
 
   bool knows_certificates() const { return !by_certificate_.empty(); }
@@ -125,6 +127,7 @@ class AccessPolicy {
   std::deque<Caller> callers_;  // others point there
   absl::flat_hash_map<std::string, const Caller*> by_certificate_;
   absl::flat_hash_map<std::string, const Caller*> by_token_;
+  absl::flat_hash_map<std::string, const Caller*> by_name_;
   const Caller* anybody_ = nullptr;
   const TagSet protected_tags_;
   const absl::flat_hash_set<std::string> protected_segments_;

@@ -23,6 +23,7 @@
 #include "server/rpc/method.h"
 #include "server/rpc/serving_thread.h"
 #include "server/rpc/waiting_call.h"
+#include "server/transport/service.h"
 
 namespace headgate::rpc {
 
@@ -37,6 +38,13 @@ class Api {
   std::unique_ptr<ServingThread> AddThread() const {
     return std::make_unique<ServingThread>(on_, waiting_);
   }
+  // For what other servers hand over: it hands nothing to others.
+  std::unique_ptr<ServingThread> AddThreadForPeers() const {
+    Dependencies on = on_;
+    on.elsewhere = nullptr;
+    return std::make_unique<ServingThread>(on, waiting_);
+  }
+  access::AccessControl& access() const { return on_.access; }
   // Whether whoever calls is known.
   grpc::Status MayCall(const access::Evidence& call) const {
     access::Asker asker;
@@ -51,6 +59,13 @@ class Api {
   const Dependencies on_;
   const WaitingNeeds& waiting_;
   const std::vector<Method> methods_;
+};
+
+// A service on the serving loops that answers by the same handlers.
+class ApiService : public transport::AsyncService {
+ public:
+  // Before the server starts. The API outlives the service's calls.
+  virtual void Use(const Api& api) = 0;
 };
 
 }  // namespace headgate::rpc

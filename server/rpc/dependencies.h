@@ -1,8 +1,8 @@
 // What the gRPC server and its services work with: references, all of which outlive them.
 //
-// Nothing here is optional. What does nothing by itself serves where nobody is interested: a
-// CheckListener, a CallListener, an AccessControl without a policy, a Recorder that nobody
-// collects.
+// Nothing here is optional but `elsewhere`. What does nothing by itself serves where nobody is
+// interested: a CheckListener, a CallListener, an AccessControl without a policy, a Recorder that
+// nobody collects.
 //
 //   auto server = RpcServer::Start(options, {.engine = engine, .clock = clock, ...});
 
@@ -12,6 +12,7 @@
 #include "server/access/access_control.h"
 #include "server/engine/engine.h"
 #include "server/line/waiting_lines.h"
+#include "server/rpc/elsewhere.h"
 #include "server/rpc/sources.h"
 #include "server/throttle_log/recorder.h"
 #include "server/transport/calls.h"
@@ -25,8 +26,9 @@ struct Dependencies {
   CheckListener& activity;
   throttle_log::Recorder& recorder;  // counts decided Checks
   access::AccessControl& access;
-  line::WaitingLines& lines;  // those of the engine, worked off while a server serves
-  transport::Calls& calls;    // counts our own services' calls
+  line::WaitingLines& lines;       // those of the engine, worked off while a server serves
+  transport::Calls& calls;         // counts our own services' calls
+  Elsewhere* elsewhere = nullptr;  // null: this server decides for every target
 };
 
 }  // namespace headgate::rpc

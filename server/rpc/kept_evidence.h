@@ -26,6 +26,9 @@ namespace headgate::rpc {
 class KeptEvidence final : public access::Evidence {
  public:
   explicit KeptEvidence(const access::Evidence& call) : is_tls_(call.IsTls()) {
+    if (const std::string* const name = call.NameFromPeer(); name != nullptr) {
+      name_from_peer_ = std::make_unique<const std::string>(*name);
+    }
     const std::string peer = call.Peer();
     const std::vector<std::string> names = call.CertificateNames();
     const auto headers = call.Authorization();
@@ -57,6 +60,7 @@ class KeptEvidence final : public access::Evidence {
     return Texts(1 + names_, headers_);
   }
   std::string Peer() const override { return std::string(Texts(0, 1).front()); }
+  const std::string* NameFromPeer() const override { return name_from_peer_.get(); }
 
  private:
   using Size = uint32_t;
@@ -79,6 +83,7 @@ class KeptEvidence final : public access::Evidence {
   uint32_t names_ = 0;
   uint32_t headers_ = 0;
   const bool is_tls_;
+  std::unique_ptr<const std::string> name_from_peer_;
 };
 
 }  // namespace headgate::rpc

@@ -50,6 +50,7 @@ transport::GrpcServerOptions GrpcOptions(const RpcServerOptions& options, const 
       .health_names = {"headgate.v1.ThrottlerService", "headgate.v1.StatusService"},
       .async_services = options.more_async_services,
       .services = options.more_services};
+  if (options.peers != nullptr) grpc.async_services.push_back(options.peers);
   grpc.async_services.insert(grpc.async_services.begin(), &throttler);
   grpc.services.insert(grpc.services.begin(), options.guarded_services.begin(),
                        options.guarded_services.end());
@@ -78,6 +79,10 @@ RpcServer::RpcServer(const RpcServerOptions& options, const Dependencies& on)
       line_thread_(on.lines, on.clock),
       grpc_(GrpcOptions(options, on, *throttler_, *status_)) {
   on.access.SetOnChange([&lines = on.lines] { lines.AskAgain(); });
+  if (options.peers != nullptr) {
+    options.peers->Use(*api_);
+    options.peers->Observe(on.calls);
+  }
   throttler_->Observe(on.calls);
   status_->Observe(on.calls);
 }
@@ -89,6 +94,7 @@ RpcServer::~RpcServer() {
 
 void RpcServer::Shutdown(absl::Duration grace) {
   on_.lines.Close(absl::UnavailableError("the server is shutting down"), on_.clock.Read());
+  if (on_.elsewhere != nullptr) on_.elsewhere->Close();
   grpc_.Shutdown(grace);
   line_thread_.Stop();
 }

@@ -48,6 +48,8 @@ struct RpcServerOptions {
   std::string version = "unknown";  // of the server, for GetStatus
   // Served along with ours on the same threads, such as a benchmark's. They outlive the server.
   std::vector<transport::AsyncService*> more_async_services = {};
+  // Likewise, of those that answer by the API's handlers: what peers call. Null: there is none.
+  ApiService* peers = nullptr;
   // Served besides ours, by the API too. They outlive the server. grpc.health.v1 does not list
   // them.
   std::vector<GuardedService*> guarded_services = {};

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "server/rpc/access_status.h"
+#include "server/rpc/way_back.h"
 
 namespace headgate::rpc {
 namespace {
@@ -19,16 +20,6 @@ namespace {
 constexpr int64_t kBytesOfCall = 15'000;
 constexpr int64_t kBytesOfResult = 500;
 constexpr int64_t kMaxParkedBytes = static_cast<int64_t>(kMaxParkedCalls) * kBytesOfCall;
-
-// An answer at a call's own deadline would come too late: it has so much time to get there. And the
-// caller's deadline is earlier than the one that came here: gRPC sends three digits of what is
-// left, rounded up.
-absl::Duration WithoutTheWayBack(absl::Duration left) {
-  constexpr absl::Duration kLeast = absl::Milliseconds(5), kMost = absl::Milliseconds(100);
-  absl::Duration digit = absl::Milliseconds(1);
-  while (left >= 1000 * digit) digit *= 10;
-  return std::max(left - digit - std::clamp(left / 10, kLeast, kMost), absl::ZeroDuration());
-}
 
 // What is decided at once, kept where others of the call wait or where nothing waits after all.
 void Keep(WaitingSingleCheck& call, const v1::CheckResponse& response) {
@@ -96,6 +87,16 @@ grpc::Status ServingThread::FindAsker(const access::Evidence& call, Asker& asker
 grpc::Status ServingThread::Check(const access::Evidence& call, const v1::CheckRequest& check,
                                   v1::CheckResponse& response,
                                   transport::Parking<v1::CheckResponse>& parking) {
+  if (elsewhere_ == nullptr) [[likely]]
+    return CheckHere(call, check, response, parking);
+  const cluster::DecisionScope scope(elsewhere_->decisions());
+  return elsewhere_->DecidesHere(check.target()) ? CheckHere(call, check, response, parking)
+                                                 : CheckElsewhere(call, check, parking);
+}
+
+grpc::Status ServingThread::CheckHere(const access::Evidence& call, const v1::CheckRequest& check,
+                                      v1::CheckResponse& response,
+                                      transport::Parking<v1::CheckResponse>& parking) {
   Asker asker;
   grpc::Status status = FindAsker(call, asker);
   if (!status.ok()) [[unlikely]]
@@ -110,6 +111,17 @@ template <typename Response>
 grpc::Status ServingThread::BatchCheck(const access::Evidence& call,
                                        const Throttler::Checks& checks, Response& response,
                                        transport::Parking<Response>& parking) {
+  if (elsewhere_ == nullptr) [[likely]]
+    return BatchCheckHere(call, checks, response, parking);
+  const cluster::DecisionScope scope(elsewhere_->decisions());
+  return DecidesAllHere(checks) ? BatchCheckHere(call, checks, response, parking)
+                                : SplitBatchCheck(call, checks, parking);
+}
+
+template <typename Response>
+grpc::Status ServingThread::BatchCheckHere(const access::Evidence& call,
+                                           const Throttler::Checks& checks, Response& response,
+                                           transport::Parking<Response>& parking) {
   Asker asker;
   grpc::Status status = FindAsker(call, asker);
   if (!status.ok()) [[unlikely]]
@@ -133,7 +145,19 @@ grpc::Status ServingThread::Report(const access::Evidence& call, const v1::Repor
   grpc::Status known = Identify(access_, call, asker);
   if (!known.ok()) [[unlikely]]
     return known;
+  if (elsewhere_ == nullptr) [[likely]]
+    return throttler_.Report(request, asker, response);
+  const cluster::DecisionScope scope(elsewhere_->decisions());
   return throttler_.Report(request, asker, response);
+}
+
+grpc::Status ServingThread::Report(const access::Evidence& call, const v1::ReportRequest& request,
+                                   v1::ReportResponse& response,
+                                   transport::Parking<v1::ReportResponse>& parking) {
+  grpc::Status status = Report(call, request, response);
+  if (elsewhere_ == nullptr || !status.ok()) [[likely]]
+    return status;
+  return ReportElsewhere(call, request, response, parking);
 }
 
 grpc::Status ServingThread::AdmitStream(const access::Evidence& call, std::string& name) {

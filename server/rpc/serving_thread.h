@@ -2,7 +2,8 @@
 // come to it.
 //
 // Who asks is judged first; then the Throttler answers, and a call of which a Check has to wait is
-// parked. Belongs to one thread.
+// parked. So is what another server decides (elsewhere.h, serving_thread_elsewhere.cc). Belongs to
+// one thread.
 //
 //   ServingThread thread(dependencies, waiting);
 //   grpc::Status status = thread.Check(evidence, request, response, parking);
@@ -16,6 +17,7 @@
 
 #include "server/access/evidence.h"
 #include "server/rpc/dependencies.h"
+#include "server/rpc/elsewhere.h"
 #include "server/rpc/peer_addresses.h"
 #include "server/rpc/throttler.h"
 #include "server/rpc/waiting_call.h"
@@ -27,7 +29,7 @@ class ServingThread {
  public:
   // Both outlive this.
   ServingThread(const Dependencies& on, const WaitingNeeds& waiting)
-      : access_(on.access), throttler_(on), waiting_(waiting) {}
+      : access_(on.access), elsewhere_(on.elsewhere), throttler_(on), waiting_(waiting) {}
   ServingThread(const ServingThread&) = delete;
   ServingThread& operator=(const ServingThread&) = delete;
 
@@ -39,6 +41,10 @@ class ServingThread {
   grpc::Status BatchCheck(const access::Evidence& call, const Throttler::Checks& checks,
                           Response& response, transport::Parking<Response>& parking);
   grpc::Status Report(const access::Evidence& call, const v1::ReportRequest& request,
+                      v1::ReportResponse& response,
+                      transport::Parking<v1::ReportResponse>& parking);
+  // Of permits that this server issued.
+  grpc::Status Report(const access::Evidence& call, const v1::ReportRequest& request,
                       v1::ReportResponse& response);
   // Whether the caller may have a stream, and whom it is counted for: one without a name, for all
   // such at its address.
@@ -48,7 +54,25 @@ class ServingThread {
   // Ok, with who asks.
   grpc::Status FindAsker(const access::Evidence& call, Asker& asker);
 
+  grpc::Status CheckHere(const access::Evidence& call, const v1::CheckRequest& check,
+                         v1::CheckResponse& response,
+                         transport::Parking<v1::CheckResponse>& parking);
+  template <typename Response>
+  grpc::Status BatchCheckHere(const access::Evidence& call, const Throttler::Checks& checks,
+                              Response& response, transport::Parking<Response>& parking);
+  // What another server decides, all or some of it.
+  grpc::Status CheckElsewhere(const access::Evidence& call, const v1::CheckRequest& check,
+                              transport::Parking<v1::CheckResponse>& parking);
+  bool DecidesAllHere(const Throttler::Checks& checks) const;
+  template <typename Response>
+  grpc::Status SplitBatchCheck(const access::Evidence& call, const Throttler::Checks& checks,
+                               transport::Parking<Response>& parking);
+  grpc::Status ReportElsewhere(const access::Evidence& call, const v1::ReportRequest& request,
+                               const v1::ReportResponse& here,
+                               transport::Parking<v1::ReportResponse>& parking);
+
   access::AccessControl& access_;
+  Elsewhere* const elsewhere_;  // null: this server decides for every target
   Throttler throttler_;
   const WaitingNeeds& waiting_;
   PeerAddresses peers_;

@@ -299,7 +299,10 @@ void Throttler::ReportOne(const v1::PermitReport& report, int place, const acces
     }
     status = settled.status();
     if (absl::IsNotFound(status)) {
-      if (asker.caller != nullptr) access_.NoteForeignPermit(asker);
+      // Where others may have issued it, who asks them knows in the end.
+      if (asker.caller != nullptr && !has_peers_ && asker.evidence->NameFromPeer() == nullptr) {
+        access_.NoteForeignPermit(asker);
+      }
       status = absl::NotFoundError(
           absl::StrCat("permit_id: ", report.permit_id(), " was not issued by this server"));
     }

@@ -50,6 +50,7 @@ class Throttler {
         thread_counts_(on.recorder.AddThread()),
         access_(on.access),
         lines_(on.lines),
+        has_peers_(on.elsewhere != nullptr),
         latency_(on.calls.AddDecisionThread()) {}
 
   using Checks = google::protobuf::RepeatedPtrField<v1::CheckRequest>;
@@ -110,6 +111,7 @@ class Throttler {
   std::vector<bool> in_line_;       // of those decided last, which wait; empty: none may
   WaitingCall* waiting_ = nullptr;  // the batch, where one of it does
   line::WaitingLines& lines_;
+  const bool has_peers_;
   transport::LatencyHistogram& latency_;
   uint32_t decisions_ = 0;
   int checks_ = 0;  // of the call

@@ -121,13 +121,25 @@ void ThrottlerService::Open(transport::ServingLoop& loop) {
                                          parking);
           },
           on_.calls, "CheckStream"));
-  loop.Own(std::make_unique<transport::UnaryRoute<v1::ReportRequest, v1::ReportResponse>>(
-      *this, report_, loop, kWaitingBatches,
-      [&threads](size_t thread, auto& context, auto& request, auto& response) {
-        LoopThread& on = threads[thread];
-        return on.serving.Report(on.EvidenceOf(context), request, response);
-      },
-      &on_.calls, "Report"));
+  using ReportRoute = transport::UnaryRoute<v1::ReportRequest, v1::ReportResponse>;
+  if (on_.elsewhere == nullptr) {
+    // Nothing is parked, and a route that knows it is cheaper.
+    const auto report = [&threads](size_t thread, auto& context, auto& request, auto& response) {
+      LoopThread& on = threads[thread];
+      return on.serving.Report(on.EvidenceOf(context), request, response);
+    };
+    loop.Own(std::make_unique<ReportRoute>(*this, report_, loop, kWaitingBatches,
+                                           ReportRoute::Handler(report), &on_.calls, "Report"));
+    return;
+  }
+  const auto report = [&threads](size_t thread, auto& context, auto& request, auto& response,
+                                 auto& parking) {
+    LoopThread& on = threads[thread];
+    return on.serving.Report(on.EvidenceOf(context), request, response, parking);
+  };
+  loop.Own(std::make_unique<ReportRoute>(*this, report_, loop, kWaitingBatches,
+                                         ReportRoute::ParkingHandler(report), &on_.calls,
+                                         "Report"));
 }
 
 }  // namespace headgate::rpc

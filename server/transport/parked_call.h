@@ -32,6 +32,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace headgate::transport {
@@ -69,6 +70,9 @@ class Parking {
  public:
   // Once at most.
   virtual std::shared_ptr<ParkedCall<Response>> Park(std::shared_ptr<ParkListener> listener) = 0;
+  // For the caller, beside the answer; where there is no place for it, it is left out. Before the
+  // call can be answered. The key is in small letters, the value visible ASCII and spaces.
+  virtual void AddMetadata(const char* /*key*/, const std::string& /*value*/) {}
 
  protected:
   ~Parking() = default;

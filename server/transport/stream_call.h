@@ -50,9 +50,6 @@ void SetNumber(uint64_t number, Message& message) {
 template <typename Route, typename Response>
 class StreamCall final : public Event {
  public:
-  // Of one stream, that are parked.
-  static constexpr size_t kMaxParked = 1024;
-
   explicit StreamCall(Route& route) : route_(route) {}
 
   void Post() {
@@ -283,7 +280,7 @@ class StreamCall final : public Event {
     if (cancelled_ && !reading_) End({grpc::StatusCode::CANCELLED, "the caller is gone"});
     if (route_.loop().refusing()) End(ShuttingDown());
     if (ended_) return Finish(*route_.ThreadOf(thread).counts);
-    if (reading_ || half_closed_ || parked_.size() >= kMaxParked) return;
+    if (reading_ || half_closed_ || parked_.size() >= route_.max_parked()) return;
     reading_ = true;
     stream_.Read(&request_, static_cast<Event*>(&read_event_));
   }

@@ -43,6 +43,9 @@
 
 namespace headgate::transport {
 
+// Of one stream, that are parked, where its route says nothing else.
+inline constexpr size_t kMaxParkedMessages = 1024;
+
 template <typename Request, typename Response>
 class StreamRoute final : public Route {
  public:
@@ -71,13 +74,15 @@ class StreamRoute final : public Route {
                     }),
                     calls, name) {}
   StreamRoute(Service& service, int method, ServingLoop& loop, StreamCount& count,
-              Admission admission, ParkingHandler handler, Calls& calls, std::string_view name)
+              Admission admission, ParkingHandler handler, Calls& calls, std::string_view name,
+              size_t max_parked = kMaxParkedMessages)
       : service_(service),
         method_(method),
         loop_(loop),
         count_(count),
         admission_(std::move(admission)),
         handler_(std::move(handler)),
+        max_parked_(max_parked),
         parked_counts_(calls.Shared(name)) {
     for (Thread& thread : threads_) thread.counts = &calls.AddThread(name);
     for (int i = 0; i < kWaitingCalls; ++i) Post();
@@ -99,6 +104,7 @@ class StreamRoute final : public Route {
 
   // What its calls use.
   ServingLoop& loop() { return loop_; }
+  size_t max_parked() const { return max_parked_; }
   Thread& ThreadOf(size_t thread) { return threads_[thread]; }
   MethodCalls& parked_counts() { return parked_counts_; }
   void RequestCall(grpc::ServerContext& context,
@@ -156,6 +162,7 @@ class StreamRoute final : public Route {
   StreamCount& count_;
   const Admission admission_;
   const ParkingHandler handler_;
+  const size_t max_parked_;     // of one stream
   MethodCalls& parked_counts_;  // of threads that are not the loop's
   std::array<Thread, ServingLoop::kThreads> threads_;
   Mutex mutex_;

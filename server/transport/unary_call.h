@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -72,6 +73,10 @@ class UnaryCall final : public Event, public HeldCall, public Parking<Response> 
     route_.SetAside(*this);
     parked_ = std::make_shared<Parked>(*this, std::move(listener));
     return parked_;
+  }
+
+  void AddMetadata(const char* key, const std::string& value) override {
+    context().AddTrailingMetadata(key, value);
   }
 
   grpc::ServerContext& context() { return (*rpc_)->context; }

@@ -53,6 +53,11 @@ InProcessServer::InProcessServer(engine::PolicySpec policy, const InProcessOptio
                                                       .seed = 7,
                                                       .access = access}));
   }
+  if (options.join) {
+    const PeerParts parts = options.join(*this);
+    elsewhere_ = parts.elsewhere;
+    rpc_options.peers = parts.service;
+  }
   auto started = rpc::RpcServer::Start(rpc_options, dependencies());
   EXPECT_TRUE(started.ok()) << started.status();
   server_ = *std::move(started);
@@ -81,7 +86,8 @@ rpc::Dependencies InProcessServer::dependencies() {
           .recorder = recorder,
           .access = access,
           .lines = lines,
-          .calls = calls_};
+          .calls = calls_,
+          .elsewhere = elsewhere_};
 }
 
 void InProcessServer::Stop() {

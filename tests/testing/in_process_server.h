@@ -63,6 +63,14 @@ class RecordedActivity final : public rpc::CheckListener {
   std::vector<std::string> targets_ ABSL_GUARDED_BY(mutex_);
 };
 
+class InProcessServer;
+
+// What makes a server one of several: see server/peers.
+struct PeerParts {
+  rpc::Elsewhere* elsewhere = nullptr;
+  rpc::ApiService* service = nullptr;
+};
+
 struct InProcessOptions {
   rpc::RpcServerOptions rpc = {.address = "127.0.0.1:0", .version = "1.2.3"};
   engine::EngineOptions engine = engine::TestEngine::Options();
@@ -80,6 +88,9 @@ struct InProcessOptions {
   http::HttpServerOptions http_options = {};
   gateway::PageRules pages = {};
   line::LineOptions lines = {};
+  // Called when all but the server is there; what it returns outlives the server. Null: it is
+  // alone.
+  std::function<PeerParts(InProcessServer&)> join = nullptr;
 };
 
 class InProcessServer {
@@ -144,6 +155,7 @@ class InProcessServer {
   std::optional<rpc::CostService> cost_service_;
   std::optional<rpc::ThrottleLogService> log_service_;
   std::unique_ptr<rpc::RpcServer> server_;
+  rpc::Elsewhere* elsewhere_ = nullptr;  // null: the server is alone
   std::optional<gateway::Gateway> gateway_;
   std::unique_ptr<http::HttpServer> http_;  // null: the API is there over gRPC alone
 

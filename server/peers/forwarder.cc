@@ -1,0 +1,341 @@
+#include "server/peers/forwarder.h"
+
+#include <grpc/support/time.h>
+#include <grpcpp/alarm.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "common/strings.h"
+#include "server/peers/local_wait.h"
+#include "server/peers/report_poll.h"
+#include "server/rpc/way_back.h"
+#include "server/transport/error_status.h"
+
+namespace headgate::peers {
+namespace {
+
+constexpr int kTickMs = 20;
+// Whose server does not answer is not waited for any longer, by those who ask all servers.
+constexpr int64_t kLongestHoldForOneNs = 1'000'000'000;
+// None that is valid has as many bytes.
+constexpr size_t kMaxCheckBytes = size_t{64} << 10;
+
+grpc::Status NoOwner() {
+  return transport::Failure(absl::StatusCode::kUnavailable, "NO_OWNER",
+                            "no server decides for this target at the moment");
+}
+
+grpc::Status NoRoom() {
+  return transport::Overloaded("TOO_MANY_FORWARDED",
+                               "too many calls are on their way to other servers");
+}
+
+bool MayWait(const headgate::v1::CheckRequest& check) { return check.has_max_wait(); }
+
+void SetTimeLeft(int64_t left_ns, ForwardedCall& call) {
+  left_ns = std::max<int64_t>(left_ns, 0);
+  call.mutable_time_left()->set_seconds(left_ns / 1'000'000'000);
+  call.mutable_time_left()->set_nanos(static_cast<int32_t>(left_ns % 1'000'000'000));
+}
+
+ForwardedCall CallOf(const rpc::Elsewhere::Caller& caller) {
+  ForwardedCall call;
+  call.set_caller(caller.name.data(), caller.name.size());
+  call.set_peer(caller.peer);
+  return call;
+}
+
+// Waits for nothing: nobody hears of a report's end.
+class Unheard final : public transport::ParkListener {
+ public:
+  void OnGone() override {}
+  void OnAnswered(bool /*delivered*/) override {}
+};
+
+}  // namespace
+
+// Goes off fifty times a second, on the loop.
+class Forwarder::Ticks final : public transport::Route, public transport::Event {
+ public:
+  Ticks(Forwarder& forwarder, transport::ServingLoop& loop) : forwarder_(forwarder), loop_(loop) {
+    Set();
+  }
+  ~Ticks() override { forwarder_.EndLoop(); }
+
+  void Done(bool ok, size_t /*thread*/) override {
+    if (!ok || draining_.load(std::memory_order_relaxed)) return;
+    forwarder_.Tick();
+    Set();
+  }
+  void Drain(size_t /*thread*/) override {
+    draining_.store(true, std::memory_order_relaxed);  // relaxed: one tick more does no harm
+    alarm_.Cancel();
+    forwarder_.EndLoop();
+  }
+
+ private:
+  void Set() {
+    loop_.WhileQueueIsOpen([this] {
+      alarm_.Set(&loop_.queue(), gpr_time_from_millis(kTickMs, GPR_TIMESPAN),
+                 static_cast<transport::Event*>(this));
+    });
+  }
+
+  Forwarder& forwarder_;
+  transport::ServingLoop& loop_;
+  std::atomic<bool> draining_ = false;
+  grpc::Alarm alarm_;
+};
+
+void Forwarder::Use(const rpc::Api& api) {
+  const MutexLock lock(&here_mutex_);
+  here_ = std::make_unique<Decider>(api);
+}
+
+void Forwarder::Open(transport::ServingLoop& loop) {
+  {
+    const MutexLock lock(&mutex_);
+    if (loop_ != nullptr) return;
+    loop_ = &loop;
+  }
+  loop.Own(std::make_unique<Ticks>(*this, loop));
+}
+
+std::optional<std::string> Forwarder::NameOf(std::string_view target) const {
+  const std::shared_ptr<const engine::Policy> policy = options_.engine.policy();
+  uint32_t place = 0;
+  if (policy == nullptr || !policy->ResolveTarget(target, place).ok()) return std::nullopt;
+  return policy->target_specs[place].name;
+}
+
+bool Forwarder::DecidesHere(std::string_view target) {
+  const std::shared_ptr<const engine::Policy> policy = options_.engine.policy();
+  uint32_t place = 0;
+  if (policy == nullptr || !policy->ResolveTarget(target, place).ok()) return true;
+  return options_.owners.OwnerOf(policy->target_specs[place].name, options_.clock.Read()).kind ==
+         cluster::Owner::Kind::kSelf;
+}
+
+grpc::Status Forwarder::Check(const headgate::v1::CheckRequest& check, const Caller& caller,
+                              transport::Parking<headgate::v1::CheckResponse>& parking) {
+  std::optional<std::string> name = NameOf(check.target());
+  if (!name.has_value()) return NoOwner();  // the configuration has changed just now
+  ForwardedCall call = CallOf(caller);
+  *call.mutable_check() = check;
+  if (check.ByteSizeLong() > kMaxCheckBytes) [[unlikely]] {
+    call.mutable_check()->DiscardUnknownFields();
+    if (call.check().ByteSizeLong() > kMaxCheckBytes) {
+      return transport::FieldError("", "the Check has more bytes than any valid one");
+    }
+  }
+  if (const std::string hint = HintFor(*name, check.target()); !hint.empty()) {
+    parking.AddMetadata(kOwnerKey, hint);
+  }
+  return Forward({.target = *std::move(name)}, MayWait(check), std::move(call), parking);
+}
+
+grpc::Status Forwarder::BatchCheck(const headgate::v1::BatchCheckRequest& batch,
+                                   const Caller& caller,
+                                   transport::Parking<headgate::v1::BatchCheckResponse>& parking) {
+  const std::string& target = batch.checks(0).target();
+  std::optional<std::string> name = NameOf(target);
+  if (!name.has_value()) return NoOwner();
+  if (const std::string hint = HintFor(*name, target); !hint.empty()) {
+    parking.AddMetadata(kOwnerKey, hint);
+  }
+  ForwardedCall call = CallOf(caller);
+  *call.mutable_batch() = batch;
+  const bool waits = std::any_of(batch.checks().begin(), batch.checks().end(), MayWait);
+  return Forward({.target = *std::move(name)}, waits, std::move(call), parking);
+}
+
+grpc::Status Forwarder::Report(const headgate::v1::ReportRequest& reports, const Caller& caller,
+                               transport::Parking<headgate::v1::ReportResponse>& parking) {
+  const std::vector<std::string> others = options_.others();
+  if (others.empty()) {
+    headgate::v1::ReportResponse nothing;
+    for (const auto& report : reports.reports()) {
+      headgate::v1::Error& error = *nothing.add_results()->mutable_error();
+      error.set_code(grpc::StatusCode::NOT_FOUND);
+      error.set_message(
+          absl::StrCat("permit_id: ", report.permit_id(), " was not issued by any server"));
+    }
+    auto parked = parking.Park(std::make_shared<Unheard>());
+    if (parked != nullptr) (void)parked->Answer(grpc::Status(), nothing);
+    return parked == nullptr ? NoRoom() : grpc::Status();
+  }
+  auto parked = parking.Park(std::make_shared<Unheard>());
+  if (parked == nullptr) return NoRoom();
+  const auto poll = std::make_shared<ReportPoll>(std::move(parked), others.size());
+  ForwardedCall call = CallOf(caller);
+  *call.mutable_report() = reports;
+  call.mutable_report()->DiscardUnknownFields();
+  for (const std::string& address : others) {
+    ReportPoll::Parking part(poll);
+    const grpc::Status forwarded = Forward({.address = address}, false, call, part);
+    if (forwarded.ok()) continue;
+    headgate::v1::ReportResponse nothing;
+    (void)part.Park(nullptr)->Answer(forwarded, nothing);
+  }
+  return grpc::Status();
+}
+
+template <typename Response>
+grpc::Status Forwarder::Forward(Destination to, bool waits, ForwardedCall request,
+                                transport::Parking<Response>& parking) {
+  if (taken_.load(std::memory_order_relaxed) > kMaxForwardedBytes) [[unlikely]]
+    return NoRoom();
+  const bool to_one = !to.address.empty();
+  auto call =
+      std::make_shared<OutgoingCallOf<Response>>(std::move(to), waits, std::move(request), taken_);
+  if (!call->Park(parking)) return NoRoom();
+  const int64_t now_ns = options_.clock.Read().monotonic_ns;
+  const int64_t left_ns = call->time_left_ns();
+  const absl::Duration hold = left_ns == INT64_MAX
+                                  ? options_.longest_hold
+                                  : rpc::WithoutTheWayBack(absl::Nanoseconds(left_ns));
+  int64_t until_ns = now_ns + absl::ToInt64Nanoseconds(hold);
+  if (to_one) until_ns = std::min(until_ns, now_ns + kLongestHoldForOneNs);
+  call->SetUntil(until_ns);
+  if (left_ns == INT64_MAX) call->SetEndless();
+  if (!Route(call)) Hold(std::move(call));
+  return grpc::Status();
+}
+
+std::string Forwarder::HintFor(const std::string& name, std::string_view target) const {
+  const cluster::Owner owner = options_.owners.OwnerOf(name, options_.clock.Read());
+  std::string hint = absl::StrCat(owner.address, " ", Sv(target));
+  const auto may_be_sent = [](unsigned char c) { return absl::ascii_isprint(c); };
+  if (owner.address.empty() || !std::all_of(hint.begin(), hint.end(), may_be_sent)) return {};
+  return hint;
+}
+
+bool Forwarder::Route(const std::shared_ptr<OutgoingCall>& call) {
+  std::string address = call->to().address;
+  const cluster::DecisionScope scope(decisions());
+  const Now now = options_.clock.Read();
+  if (address.empty()) {
+    cluster::Owner owner = options_.owners.OwnerOf(call->to().target, now);
+    if (owner.kind == cluster::Owner::Kind::kSelf) {
+      DecideHere(call);
+      return true;
+    }
+    if (owner.kind == cluster::Owner::Kind::kNobody) return false;
+    address = std::move(owner.address);
+  }
+  const std::shared_ptr<Link> link = LinkTo(address);
+  if (link == nullptr) return false;
+  if (call->waits() && !call->endless()) {
+    SetTimeLeft(call->until_ns() - now.monotonic_ns, call->request);
+  }
+  return link->Send(call);
+}
+
+void Forwarder::DecideHere(const std::shared_ptr<OutgoingCall>& call) {
+  LocalParking parking(
+      call, call->endless() ? INT64_MAX : call->until_ns() - options_.clock.Read().monotonic_ns);
+  ForwardedAnswer answer;
+  bool decided = false;
+  {
+    const MutexLock lock(&here_mutex_);
+    decided = here_->Decide(call->request, answer, parking);
+  }
+  if (decided) call->Take(answer);
+}
+
+void Forwarder::Hold(std::shared_ptr<OutgoingCall> call) {
+  {
+    const MutexLock lock(&mutex_);
+    if (!closed_ && loop_ != nullptr) {
+      held_.push_back(std::move(call));
+      return;
+    }
+  }
+  call->Fail(transport::ShuttingDown());
+}
+
+void Forwarder::OnReturned(Calls calls) {
+  returned_.fetch_add(static_cast<int64_t>(calls.size()), std::memory_order_relaxed);
+  for (std::shared_ptr<OutgoingCall>& call : calls) Hold(std::move(call));
+}
+
+void Forwarder::RouteHeld() {
+  Held held;
+  {
+    const MutexLock lock(&mutex_);
+    held.swap(held_);
+  }
+  if (held.empty()) return;
+  const int64_t now_ns = options_.clock.Read().monotonic_ns;
+  Held left;
+  for (std::shared_ptr<OutgoingCall>& call : held) {
+    if (call->gone()) continue;
+    if (call->until_ns() <= now_ns) {
+      call->Fail(NoOwner());
+    } else if (!Route(call)) {
+      left.push_back(std::move(call));
+    }
+  }
+  const MutexLock lock(&mutex_);
+  // Before those that came meanwhile.
+  held_.insert(held_.begin(), std::make_move_iterator(left.begin()),
+               std::make_move_iterator(left.end()));
+}
+
+std::shared_ptr<Link> Forwarder::LinkTo(const std::string& address) {
+  const MutexLock lock(&mutex_);
+  if (loop_ == nullptr || closed_) return nullptr;
+  std::shared_ptr<Link>& link = links_[address];
+  if (link == nullptr) {
+    LinkListener& listener = *this;
+    link = std::make_shared<Link>(*loop_, options_.connect(address), options_.clock, listener);
+  }
+  return link;
+}
+
+void Forwarder::Tick() {
+  std::vector<std::shared_ptr<Link>> links;
+  {
+    const MutexLock lock(&mutex_);
+    for (const auto& [address, link] : links_) links.push_back(link);
+  }
+  for (const auto& link : links) link->Look();
+  RouteHeld();
+}
+
+void Forwarder::Close() {
+  Held held;
+  std::vector<std::shared_ptr<Link>> links;
+  {
+    const MutexLock lock(&mutex_);
+    closed_ = true;
+    held.swap(held_);
+    for (const auto& [address, link] : links_) links.push_back(link);
+  }
+  for (const auto& call : held) call->Fail(transport::ShuttingDown());
+  for (const auto& link : links) link->EndWaiting();
+}
+
+void Forwarder::EndLoop() {
+  std::map<std::string, std::shared_ptr<Link>, std::less<>> links;
+  Held held;
+  {
+    const MutexLock lock(&mutex_);
+    loop_ = nullptr;
+    links.swap(links_);
+    held.swap(held_);
+  }
+  for (const auto& [address, link] : links) link->Close();
+  for (const auto& call : held) call->Fail(transport::ShuttingDown());
+}
+
+size_t Forwarder::held() const {
+  const MutexLock lock(&mutex_);
+  return held_.size();
+}
+
+}  // namespace headgate::peers

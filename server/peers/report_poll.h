@@ -1,0 +1,98 @@
+// ReportPoll: reports of permits that may be any other server's, asked of all of them.
+//
+// Permit ids are unique across servers, so at most one knows each. The answer comes when all have
+// answered; where one has not, and so might know a permit that nobody else does, it is an error,
+// and the caller reports again: that is harmless.
+//
+// Thread-safe.
+//
+//   auto poll = std::make_shared<ReportPoll>(parking.Park(listener), others.size());
+//   for (...) forward(ReportPoll::Part(poll));
+
+#pragma once
+
+#include <grpcpp/support/status.h>
+#include <headgate/v1/throttler_service.pb.h>
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "common/mutex.h"
+#include "server/transport/parked_call.h"
+
+namespace headgate::peers {
+
+class ReportPoll final : public std::enable_shared_from_this<ReportPoll> {
+ public:
+  using Response = headgate::v1::ReportResponse;
+  using Parked = transport::ParkedCall<Response>;
+
+  ReportPoll(std::shared_ptr<Parked> parked, size_t others)
+      : parked_(std::move(parked)), unanswered_(others) {}
+
+  // Where one server's answer goes.
+  class Parking final : public transport::Parking<Response> {
+   public:
+    explicit Parking(std::shared_ptr<ReportPoll> poll) : poll_(std::move(poll)) {}
+    std::shared_ptr<Parked> Park(std::shared_ptr<transport::ParkListener> /*listener*/) override {
+      return std::make_shared<Part>(poll_);
+    }
+
+   private:
+    const std::shared_ptr<ReportPoll> poll_;
+  };
+
+ private:
+  class Part final : public Parked {
+   public:
+    explicit Part(std::shared_ptr<ReportPoll> poll)
+        : Parked(poll->parked_->time_left_ns()), poll_(std::move(poll)) {}
+    // Each server answers once.
+    bool Answer(const grpc::Status& status, Response& response) override {
+      poll_->Take(status, response);
+      return true;
+    }
+
+   private:
+    const std::shared_ptr<ReportPoll> poll_;
+  };
+
+  static bool IsUnknown(const headgate::v1::ReportResult& result) {
+    return result.error().code() == static_cast<int>(grpc::StatusCode::NOT_FOUND);
+  }
+
+  void Take(const grpc::Status& status, Response& response) ABSL_LOCKS_EXCLUDED(mutex_) {
+    {
+      const MutexLock lock(&mutex_);
+      if (!status.ok()) {
+        error_ = status;
+      } else if (merged_.results_size() == 0) {
+        merged_.Swap(&response);
+      } else {
+        for (int i = 0; i < merged_.results_size() && i < response.results_size(); ++i) {
+          if (!IsUnknown(*merged_.mutable_results(i))) continue;
+          merged_.mutable_results(i)->Swap(response.mutable_results(i));
+        }
+      }
+      if (--unanswered_ > 0) return;
+    }
+    // From here on nobody else touches it.
+    End();
+  }
+  void End() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    bool settled = merged_.results_size() > 0;
+    for (const auto& result : merged_.results()) settled = settled && !IsUnknown(result);
+    // Whoever is gone has reported.
+    (void)parked_->Answer(settled ? grpc::Status() : error_, merged_);
+  }
+
+  const std::shared_ptr<Parked> parked_;
+  Mutex mutex_;
+  size_t unanswered_ ABSL_GUARDED_BY(mutex_);
+  Response merged_ ABSL_GUARDED_BY(mutex_);
+  grpc::Status error_ ABSL_GUARDED_BY(mutex_);  // of one that has not answered
+};
+
+}  // namespace headgate::peers

@@ -1,0 +1,179 @@
+// Several servers in this process that share their targets, over real connections with mutual TLS,
+// with owners that a test sets and one clock that it moves.
+//
+// Targets are t0, t1 and so on: as many as there are servers, and each is owned by the server of
+// its number. Each has a budget `b` of its own.
+//
+//   Servers servers(2);
+//   EXPECT_EQ(servers[0].Decide(CheckAt("t1", "job:etl", 5)).verdict(), v1::VERDICT_ALLOWED);
+
+#pragma once
+
+#include <grpcpp/security/credentials.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/peers/forwarder.h"
+#include "server/peers/peer_service.h"
+#include "tests/peers/fixed_owners.h"
+#include "tests/rpc/waiting_fixture.h"
+#include "tests/testing/certificates.h"
+#include "tests/testing/in_process_server.h"
+#include "tests/testing/own_channel.h"
+
+namespace headgate::peers {
+
+inline v1::CheckRequest CheckAt(const std::string& target, const std::string& identity,
+                                double cost) {
+  v1::CheckRequest check = CheckOf(identity, cost);
+  check.set_target(target);
+  return check;
+}
+
+inline constexpr char kPeer[] = "spiffe://prod/headgate";
+
+// What they share.
+struct Shared {
+  grpc::SslCredentialsOptions Shown(const TestCertificate& own) const {
+    return {.pem_root_certs = authority.certificate(),
+            .pem_private_key = own.key,
+            .pem_cert_chain = own.certificate};
+  }
+  TestCertificate PeerCertificate() {
+    return authority.Sign({.dns = {"localhost"}, .ip = {"127.0.0.1"}, .uri = {kPeer}});
+  }
+
+  CertificateAuthority authority{"authority"};
+  TestCertificate certificate = PeerCertificate();
+  FakeClock clock;
+  engine::PolicySpec policy;
+  InProcessOptions options;
+  std::function<std::vector<std::string>()> addresses;  // of all that run
+};
+
+// What is there before the server.
+struct Parts {
+  explicit Parts(Shared& all) : shared(all) {}
+
+  InProcessOptions OptionsOf() {
+    InProcessOptions options = shared.options;
+    grpc::SslServerCredentialsOptions tls(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY);
+    tls.pem_root_certs = shared.authority.certificate();
+    tls.pem_key_cert_pairs = {{shared.certificate.key, shared.certificate.certificate}};
+    options.rpc.credentials = grpc::SslServerCredentials(tls);
+    options.clock = &shared.clock;
+    options.join = [this](InProcessServer& server) {
+      forwarder.emplace(Forwarder::Options{
+          .owners = owners,
+          .engine = server.engine,
+          .clock = shared.clock,
+          .connect =
+              [this](const std::string& address) {
+                return OwnChannel(address, grpc::SslCredentials(shared.Shown(shared.certificate)));
+              },
+          .others =
+              [this] {
+                std::vector<std::string> others = shared.addresses();
+                std::erase(others, own_address);
+                return others;
+              }});
+      service.emplace(*forwarder);
+      server.access.SetPeers({absl::StrCat("URI:", kPeer)});
+      return PeerParts{.elsewhere = &*forwarder, .service = &*service};
+    };
+    return options;
+  }
+
+  Shared& shared;
+  FixedOwners owners;
+  std::optional<Forwarder> forwarder;
+  std::optional<PeerService> service;
+  std::string own_address;
+};
+
+class OneOfSeveral : public Parts, public InProcessServer {
+ public:
+  explicit OneOfSeveral(Shared& all) : Parts(all), InProcessServer(all.policy, OptionsOf()) {
+    own_address = address();
+    caller = Connect(shared.authority.Sign({.uri = {"spiffe://prod/ns/jobs/sa/backfill"}}));
+  }
+  ~OneOfSeveral() { Stop(); }
+
+  Peer Connect(const TestCertificate& own) const {
+    return OwnChannel(address(), grpc::SslCredentials(shared.Shown(own)));
+  }
+  v1::Decision Decide(const v1::CheckRequest& check) const {
+    return AnswerOf(caller, &v1::ThrottlerService::Stub::Check, check).decision();
+  }
+  grpc::Status Try(const v1::CheckRequest& check) const {
+    return CallRpc(caller, &v1::ThrottlerService::Stub::Check, check);
+  }
+
+  Peer caller{nullptr};
+};
+
+class Servers {
+ public:
+  explicit Servers(int count, InProcessOptions options = {}) {
+    shared_.options = std::move(options);
+    shared_.policy = engine::OneBudget(engine::RateBudget("b", 10, 100));
+    shared_.policy.targets.clear();
+    for (int i = 0; i < count; ++i) {
+      engine::TargetSpec target;
+      target.name = absl::StrCat("t", i);
+      shared_.policy.targets.push_back(target);
+    }
+    shared_.addresses = [this] {
+      std::vector<std::string> addresses;
+      for (const auto& server : servers_) {
+        if (server != nullptr) addresses.push_back(server->own_address);
+      }
+      return addresses;
+    };
+    for (int i = 0; i < count; ++i) servers_.push_back(std::make_unique<OneOfSeveral>(shared_));
+    for (int i = 0; i < count; ++i) Give(absl::StrCat("t", i), i);
+  }
+
+  OneOfSeveral& operator[](int number) { return *servers_[static_cast<size_t>(number)]; }
+  Shared& shared() { return shared_; }
+
+  // The target is this server's from now on; below zero: nobody's.
+  void Give(const std::string& target, int number) {
+    using Kind = cluster::Owner::Kind;
+    // Whoever loses it hears of it first.
+    for (const Kind kind : {Kind::kOther, Kind::kSelf}) {
+      for (size_t i = 0; i < servers_.size(); ++i) {
+        if (servers_[i] == nullptr) continue;
+        const bool self = static_cast<int>(i) == number;
+        if (self != (kind == Kind::kSelf)) continue;
+        cluster::Owner owner{.kind = number < 0 ? Kind::kNobody : kind};
+        if (owner.kind == Kind::kOther) {
+          owner.address = servers_[static_cast<size_t>(number)]->own_address;
+        }
+        servers_[i]->owners.Set(target, owner);
+      }
+    }
+  }
+  // Without a word to anybody.
+  void Kill(int number) { servers_[static_cast<size_t>(number)] = nullptr; }
+
+  // Moves the clock of all, and lets those who wait see it.
+  void Advance(absl::Duration span) {
+    shared_.clock.Advance(span);
+    for (const auto& server : servers_) {
+      if (server != nullptr) server->lines.Changed();
+    }
+  }
+
+ private:
+  Shared shared_;
+  std::vector<std::unique_ptr<OneOfSeveral>> servers_;
+};
+
+}  // namespace headgate::peers
