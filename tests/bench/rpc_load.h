@@ -40,9 +40,12 @@ inline constexpr int kInMessage = 64;
 
 class RpcLoad {
  public:
-  explicit RpcLoad(int port) {
+  explicit RpcLoad(int port) : RpcLoad(absl::StrCat("127.0.0.1:", port)) {}
+  explicit RpcLoad(const std::string& address,
+                   const std::shared_ptr<grpc::ChannelCredentials>& credentials =
+                       grpc::InsecureChannelCredentials()) {
     for (int i = 0; i < kChannels; ++i) {
-      channels_.push_back(OwnChannel(port));
+      channels_.push_back(OwnChannel(address, credentials));
       stubs_.push_back(std::make_unique<grpc::GenericStub>(channels_.back()));
     }
     empty_.push_back(Serialise(google::protobuf::Empty()));
