@@ -179,6 +179,9 @@ class BucketTable {
   void Save(int64_t now_ns, SavedTable& saved) const;
   // Into a table of the same shape that nobody uses yet; of one that Validate finds right.
   void Restore(const SavedTable& saved);
+  // The same into a table in use, for whose keys nobody holds a charge any more: all that it knows
+  // is forgotten. `here` says of what was owed, 0 included, when it is paid here.
+  void Overwrite(const SavedTable& owed, absl::FunctionRef<int64_t(int64_t)> here);
   // Whether such a bucket could have stood in a line of a table with so many.
   static bool MayStandIn(uint64_t tag, size_t line, size_t lines);
 

@@ -43,6 +43,34 @@ void BucketTable::Restore(const SavedTable& saved) {
   }
 }
 
+void BucketTable::Overwrite(const SavedTable& owed, absl::FunctionRef<int64_t(int64_t)> here) {
+  filled_until_ = here(owed.filled_until_ns);
+  // relaxed, all of it: nobody decides by this table meanwhile, and each cell's time is stored
+  // last, with release. The lock keeps out what only looks like an owner: a Report that comes late.
+  live_evictions_.store(owed.live_evictions, std::memory_order_relaxed);
+  for (Left& left : left_) {
+    left.refunded.store(0, std::memory_order_relaxed);
+    left.place.store(0, std::memory_order_relaxed);
+  }
+  auto from = owed.buckets.begin();
+  for (size_t i = 0; i <= mask_; ++i) {
+    for (int way = 0; way < kWays; ++way) {
+      const bool owes = (owed.lines[i] >> way & 1) != 0;
+      const SavedBucket saved = owes ? *from++ : SavedBucket{};
+      Bucket& bucket = lines_[i].ways[way];
+      int64_t at = bucket.EmptiesAt();
+      while (at != Bucket::kMoved &&
+             !bucket.empties_at.compare_exchange_weak(
+                 at, Bucket::kLocked, std::memory_order_acquire, std::memory_order_acquire)) {
+        if (at == Bucket::kLocked) at = bucket.EmptiesAt();
+      }
+      bucket.refunded.store(0, std::memory_order_relaxed);
+      bucket.tag.store(saved.tag, std::memory_order_relaxed);
+      bucket.empties_at.store(here(saved.empties_at_ns), std::memory_order_release);
+    }
+  }
+}
+
 bool BucketTable::MayStandIn(uint64_t tag, size_t line, size_t lines) {
   // Tag 0: a newcomer's place in a table that was filled.
   return tag == 0 || FirstPlace(tag, lines - 1) == line || SecondPlace(tag, lines - 1) == line;

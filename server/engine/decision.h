@@ -29,6 +29,7 @@
 #include "absl/types/span.h"
 #include "common/clock.h"
 #include "common/hash.h"
+#include "server/engine/adopted_permits.h"
 #include "server/engine/answer.h"
 #include "server/engine/concurrency_table.h"
 #include "server/engine/cost_model.h"
@@ -45,6 +46,7 @@ struct Tables {
   CostModel& costs;
   ConcurrencyTable& concurrency;
   PermitTable& permits;
+  AdoptedPermits& adopted;
   const ReportedDebts& reported_debts;
   int64_t permit_ttl_ns;
 };

@@ -93,11 +93,13 @@ Engine::Engine(const EngineOptions& options)
     : options_(BoundedOptions(options)),
       costs_(options_.max_patterns),
       concurrency_(4 * options_.max_permits),
-      permits_(options_.max_permits, Mix(options_.seed ^ kPermitStream), concurrency_,
+      permits_(options_.max_permits,
+               Mix(options_.permit_seed.value_or(options_.seed) ^ kPermitStream), concurrency_,
                TableOptions(options_)),
+      adopted_(concurrency_, absl::ToInt64Nanoseconds(options_.permit_ttl)),
       requests_(permits_),
-      tables_{costs_, concurrency_, permits_, reported_debts_,
-              absl::ToInt64Nanoseconds(options_.permit_ttl)},
+      tables_{costs_,   concurrency_,    permits_,
+              adopted_, reported_debts_, absl::ToInt64Nanoseconds(options_.permit_ttl)},
       dice_(Mix(options_.seed ^ kDiceStream)),
       book_(options_.bucket_bytes, options_.max_permits, options_.seed) {}
 

@@ -45,6 +45,7 @@
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "common/published.h"
+#include "server/engine/adopted_permits.h"
 #include "server/engine/answer.h"
 #include "server/engine/bucket_names.h"
 #include "server/engine/budget_view.h"
@@ -60,6 +61,7 @@
 #include "server/engine/request_index.h"
 #include "server/engine/resolve.h"
 #include "server/engine/saved_state.h"
+#include "server/engine/saved_target.h"
 #include "server/engine/settlement.h"
 #include "server/engine/spec.h"
 
@@ -69,6 +71,9 @@ struct EngineOptions {
   // Secret and random, or the one of the state to restore: keys the hashes, starts permit ids and
   // the dice.
   uint64_t seed = 0;
+  // Random, where others have the same seed: starts permit ids instead of it, so that no two
+  // processes issue the same ones.
+  std::optional<uint64_t> permit_seed = std::nullopt;
   absl::Duration permit_ttl = absl::Minutes(1);  // 1 ms to one day
   size_t max_permits = size_t{1} << 15;          // 2^6 to 2^24; 826 bytes each, counts included
   double max_permit_share = 0.5;                 // of one holder; up to 1: see permit_holders.h
@@ -87,6 +92,7 @@ class Engine {
   void AttachLine(LineGate* gate) {
     line_ = gate;
     permits_.AttachLine(gate);
+    adopted_.AttachLine(gate);
   }
 
   // Replaces the policy as a whole; the old one stays in force where this fails. Checks go on
@@ -166,6 +172,21 @@ class Engine {
   // ResourceExhausted: permit ids have run out. The engine is then of no use.
   absl::Status Restore(const SavedState& state, Now now, int64_t elapsed_ns)
       ABSL_LOCKS_EXCLUDED(install_mutex_);
+
+  // Of a server that decides for some of its targets only: what the next owner of one has to know.
+  // As Save; nothing is to be decided for the target meanwhile, or the next owner will not know of
+  // it. NotFound: there is no such target.
+  absl::Status SaveTarget(std::string_view target, Now now, SavedTarget& saved)
+      ABSL_LOCKS_EXCLUDED(install_mutex_);
+  // What the owner before may have admitted beyond what it saved.
+  enum class Unsaved : uint8_t { kNothing, kUpToBurst };
+  // Goes on with a target where its owner before left it; null: that one saved nothing. Debts are
+  // what they were then, as nobody knows for certain how much has drained since. What this engine
+  // knew of the target itself is forgotten. kUpToBurst: every bucket may be full; so what is
+  // admitted first is what drains from now on. Nothing is to be decided for the target meanwhile.
+  // NotFound; InvalidArgument: no engine saved this, or not with this one's seed.
+  absl::Status AdoptTarget(std::string_view target, const SavedTarget* saved, Unsaved unsaved,
+                           Now now) ABSL_LOCKS_EXCLUDED(install_mutex_);
 
   // The policy in force; null before the first Install.
   std::shared_ptr<const Policy> policy() const { return policies_.Get(); }
@@ -273,6 +294,9 @@ class Engine {
     if (LineGate* const gate = GateIfAnybodyIsHere(); gate != nullptr) gate->Changed();
   }
   uint64_t RequestKeyOf(uint64_t subject_key, const CheckRequest& request) const;
+  // As Report does it.
+  void SettlePermit(const Permit& permit, const ActualCost& actual, const Now& now,
+                    Settlement& settlement);
   // The permit's charge at a place.
   void SettleCharge(const Permit& permit, uint32_t place, const ActualAmounts& actual, Now now,
                     Settlement& settlement);
@@ -298,6 +322,7 @@ class Engine {
   CostModel costs_;
   ConcurrencyTable concurrency_;
   PermitTable permits_;
+  AdoptedPermits adopted_;
   RequestIndex requests_;
   BucketNames names_;
   ReportedDebts reported_debts_;

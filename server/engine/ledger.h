@@ -35,6 +35,7 @@
 
 namespace headgate::engine {
 
+struct SavedDebts;
 struct SavedLedger;
 
 class Ledger {
@@ -130,6 +131,17 @@ class Ledger {
   int64_t RefundedSince(uint64_t version, const Charged& charged) const;
   // What such a charge remembers after a restart, as Charged::refunded_ns.
   static int64_t StampAfterRestart(int64_t refunded_since_ns);
+
+  // Takes over what another engine's ledger of this budget is owed, in place of what this one is;
+  // null: nothing is known. Each bucket is then owed at least `least_ns`. Where the two are split
+  // differently, whose debt is whose is not known, as in MoveTo. Returns where charges of that
+  // ledger stand: nowhere, if their buckets are not known.
+  struct Adopted {
+    bool knows_places = false;
+    double scale = 1;  // nanoseconds here for one there
+    int64_t now_ns = 0;
+  };
+  Adopted Adopt(const SavedDebts* saved, int64_t least_ns, int64_t real_now_ns);
 
   bool Owes(int64_t real_now_ns) const;
   // The largest debt of any bucket.

@@ -3,6 +3,7 @@
 
 #include "server/engine/ledger.h"
 #include "server/engine/saved_state.h"
+#include "server/engine/saved_target.h"
 
 namespace headgate::engine {
 void Ledger::Save(int64_t clock_ns, SavedLedger& saved) const {
@@ -64,6 +65,44 @@ int64_t Ledger::RefundedSince(uint64_t version, const Charged& charged) const {
   // Its bucket will be another one after the restart, and its order not known: see the stamp.
   if (evicted) return std::clamp<int64_t>(since_ns, 1, Bucket::kHorizonNs);
   return std::min(since_ns, Bucket::kHorizonNs);
+}
+
+Ledger::Adopted Ledger::Adopt(const SavedDebts* saved, int64_t least_ns, int64_t real_now_ns) {
+  Adopted adopted{.now_ns = Now(clock().Read(real_now_ns).virtual_ns)};
+  static const SavedDebts nothing;
+  const SavedDebts& owed = saved != nullptr ? *saved : nothing;
+  const bool same_unit = saved != nullptr && owed.unit == axis_.unit;
+  if (same_unit) {
+    adopted.scale = axis_.ns_per_unit / owed.ns_per_unit;
+  } else {
+    adopted.scale = axis_.UsualSpeed() / (owed.is_auto ? kAutoSpeed : 1);
+  }
+  const auto here = [&](int64_t owed_ns) {
+    const int64_t span_ns = std::min(kMaxSpanNs, ToNs(static_cast<double>(owed_ns), adopted.scale));
+    const int64_t most_ns = std::max(span_ns, least_ns);
+    return most_ns == 0 ? 0 : adopted.now_ns + most_ns;
+  };
+  const bool alike = saved != nullptr && owed.split == split_ &&
+                     owed.table.lines.size() * BucketTable::kWays == capacity();
+  adopted.knows_places = alike && same_unit;
+  if (alike && table_ != nullptr) {
+    table_->Overwrite(owed.table, here);
+    return adopted;
+  }
+  int64_t largest_ns = std::max(owed.owed_ns, owed.table.filled_until_ns);
+  for (const SavedBucket& bucket : owed.table.buckets) {
+    largest_ns = std::max(largest_ns, bucket.empties_at_ns);
+  }
+  if (table_ != nullptr) {
+    SavedTable empty;
+    empty.lines.resize(capacity() / BucketTable::kWays);
+    table_->Overwrite(empty, [&](int64_t) { return here(largest_ns); });
+  } else {
+    // relaxed: nobody decides by it meanwhile.
+    single_.refunded.store(0, std::memory_order_relaxed);
+    single_.empties_at.store(here(largest_ns), std::memory_order_release);
+  }
+  return adopted;
 }
 
 // With nothing refunded in front of it since, its place is where it ended. Otherwise that may be

@@ -236,6 +236,7 @@ int64_t CountOutstanding(const Tables& tables, const Budget& budget, uint64_t ta
   const uint32_t cell = tables.concurrency.Find(key);
   if (cell == ConcurrencyTable::kNone) return 0;
   if (tables.concurrency.EarliestExpiry(key) <= now_ns) {
+    tables.adopted.Expire(now_ns);
     tables.permits.Sweep(cell, now_ns, now_ns + tables.permit_ttl_ns / 2);
   }
   return tables.concurrency.Count(key);

@@ -189,6 +189,19 @@ bool PermitTable::Expire(uint32_t slot, uint64_t word) {
   return true;
 }
 
+void PermitTable::ForgetTarget(uint64_t target_key) {
+  for (uint32_t slot = 0; slot < slots_; ++slot) {
+    // acquire: the body as published.
+    const uint64_t word = heads_[slot].word.load(std::memory_order_acquire);
+    const State state = StateOf(word);
+    if (state != State::kLive && state != State::kExpired) continue;
+    if (bodies_[slot].target_key != target_key) continue;
+    // Where the slot has another permit by now, nothing is found.
+    uint32_t found = 0;
+    if (Settle(IdOf(word >> kStateBits, slot), found) == Found::kSettling) Settled(found);
+  }
+}
+
 bool PermitTable::IsLive(PermitId id, int64_t now_ns) const {
   const uint64_t index = id & ((uint64_t{1} << kIndexBits) - 1);
   if (id == 0 || index >= slots_) return false;

@@ -168,7 +168,7 @@ class PermitTable {
     // release: whoever takes the permit sees its body.
     head.word.store(With(generation << kStateBits | holds, State::kLive),
                     std::memory_order_release);
-    return generation << kIndexBits | slot;
+    return IdOf(generation, slot);
   }
   void Abandon(uint32_t slot);
 
@@ -181,6 +181,13 @@ class PermitTable {
   // Takes the permit away from all other reporters. It may have expired.
   Found Settle(PermitId id, uint32_t& slot);
   void Settled(uint32_t slot);
+
+  // Ends the permits of a target whose owner is another one by now, as if they had been reported.
+  void ForgetTarget(uint64_t target_key);
+  // Of a permit that Save has saved with this generation of its slot.
+  static PermitId IdOf(uint64_t generation, uint32_t slot) {
+    return generation << kIndexBits | slot;
+  }
 
   // Neither reported nor expired.
   bool IsLive(PermitId id, int64_t now_ns) const;

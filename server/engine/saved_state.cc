@@ -152,6 +152,8 @@ absl::Status ValidatePermits(const SavedState& state) {
 
 }  // namespace
 
+bool IsSound(const SavedTable& table) { return IsTable(table); }
+
 Health Storable(Health health) {
   health.sampled_at_ns = std::clamp<int64_t>(health.sampled_at_ns, 0, 2 * kMaxNs);
   health.next_sample_at_ns = std::clamp<int64_t>(health.next_sample_at_ns, 0, 2 * kMaxNs);

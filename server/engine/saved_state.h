@@ -164,6 +164,9 @@ struct SavedState {
 // Health as it can be saved: whoever sets it may say anything of its times.
 Health Storable(Health health);
 
+// Whether a table could have saved this.
+bool IsSound(const SavedTable& table);
+
 // Ok, or InvalidArgument with the first thing that no Engine would have saved.
 absl::Status Validate(const SavedState& state);
 

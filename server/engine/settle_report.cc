@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/busy_time.h"
@@ -28,6 +29,19 @@ absl::StatusOr<Settlement> Engine::Report(PermitId id, const ActualCost& actual,
     if (!valid.ok()) return valid;
   }
   Settlement settlement;
+  if (!adopted_.IsEmpty()) {
+    std::unique_ptr<Permit> permit;
+    switch (adopted_.Take(id, permit)) {
+      case AdoptedPermits::Found::kTaken:
+        SettlePermit(*permit, actual, now, settlement);
+        return settlement;
+      case AdoptedPermits::Found::kReported:
+        settlement.outcome = ReportOutcome::kAlreadySettled;
+        return settlement;
+      case AdoptedPermits::Found::kNo:
+        break;
+    }
+  }
   uint32_t slot = 0;
   switch (permits_.Settle(id, slot)) {
     case PermitTable::Found::kNeverIssued:
@@ -41,15 +55,19 @@ absl::StatusOr<Settlement> Engine::Report(PermitId id, const ActualCost& actual,
     case PermitTable::Found::kSettling:
       break;
   }
-  const Permit& permit = permits_.body(slot);
+  SettlePermit(permits_.body(slot), actual, now, settlement);
+  permits_.Settled(slot);
+  return settlement;
+}
+
+void Engine::SettlePermit(const Permit& permit, const ActualCost& actual, const Now& now,
+                          Settlement& settlement) {
   const ActualAmounts amounts{
       .cost = actual.cost, .busy_seconds = BusySecondsOf(actual, permit, now, options_.permit_ttl)};
   for (uint32_t i = 0; i < permit.charges_used; ++i) {
     SettleCharge(permit, i, amounts, now, settlement);
   }
   LearnFrom(permit, amounts, now);
-  permits_.Settled(slot);
-  return settlement;
 }
 
 void Engine::LearnFrom(const Permit& permit, const ActualAmounts& actual, Now now) {

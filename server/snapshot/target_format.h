@@ -1,0 +1,30 @@
+// The bytes of one target's state, as an owner writes it for the next one (engine/saved_target.h).
+//
+// Little-endian, with a version and a checksum, as format.h has it for the state of all. Decode
+// believes nothing: what it returns is sound, or it says what is wrong.
+//
+// Pure functions.
+//
+//   std::string bytes = EncodeTarget(saved);
+//   absl::StatusOr<engine::SavedTarget> read = DecodeTarget(bytes);
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "server/engine/saved_target.h"
+
+namespace headgate::snapshot {
+
+inline constexpr uint32_t kTargetFormatVersion = 1;
+
+std::string EncodeTarget(const engine::SavedTarget& saved);
+
+// DataLoss: cut short or altered. FailedPrecondition: of another version. InvalidArgument: sound,
+// but no engine has saved this.
+absl::StatusOr<engine::SavedTarget> DecodeTarget(std::string_view bytes);
+
+}  // namespace headgate::snapshot
