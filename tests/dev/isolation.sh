@@ -9,7 +9,7 @@ set -euo pipefail
 bench=${HEADGATE_BIN:-build/release/bin}/headgate-bench-isolation
 arguments=(--rounds=3 --phase-ms=300)
 arguments+=("--neighbours=compressed_bombs,many_parts,half_sent_messages,frames_of_one_byte,reset_calls,huge_tag_maps,\
-http_many_connections,http_half_bodies,http_smuggled,json_many_parts")
+http_half_bodies,http_smuggled,json_many_parts")
 if [[ -n ${HEADGATE_LONG:-} ]]; then arguments=(); fi
 
 # In a short run the 99th percentile is one of the two or three slowest of some hundred Checks.

@@ -1,4 +1,4 @@
-"""python_bench.py ADDRESS: what a permit of the SDK takes beyond bare calls, and what a Check alone does; prints both ratios.
+"""python_bench.py ADDRESS: what a permit takes beyond bare calls, and what a Check alone does; prints both.
 
 Alternately the same number of permits, with all their reports delivered, and of pairs of bare calls, Check
 and then Report, over one channel each. Then Checks that no rule charges, after which there is nothing to
