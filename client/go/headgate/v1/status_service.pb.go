@@ -1473,6 +1473,7 @@ func (x *SignalStatus) GetThresholds() []*SignalThresholds {
 	return nil
 }
 
+// SignalThresholds is what one profile compares a signal with.
 type SignalThresholds struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The profile's name.
