@@ -163,7 +163,6 @@ const WorkLimits::Face& WorkLimits::Smallest() const {
 
 Harm WorkLimits::binding() const { return Smallest().harm; }
 double WorkLimits::CarefulLimit() const { return Smallest().belief.Quantile(1 - kConfidence); }
-double WorkLimits::Spread() const { return Smallest().belief.Spread(); }
 
 // Of two faces of the same harm the one that is known shows it, and the worse if both are.
 HarmView WorkLimits::View(Harm harm, double rate) const {

@@ -64,8 +64,6 @@ class WorkLimits {
   // With a probability of kConfidence each of the limits is above this.
   double CarefulLimit() const;
   Harm binding() const;
-  // How sure the smallest limit is: standard deviation of its logarithm.
-  double Spread() const;
   HarmView View(Harm harm, double rate) const;
 
   // Whether the stretch so far shows harm that is certain, and several times what is tolerated.

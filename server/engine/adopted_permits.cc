@@ -5,14 +5,7 @@
 namespace headgate::engine {
 
 void AdoptedPermits::Release(Permit& permit) {
-  for (uint32_t i = 0; i < permit.charges_used; ++i) {
-    PermitCharge& charge = permit.charges[i];
-    if (charge.concurrency == ConcurrencyTable::kNone) continue;
-    const uint64_t key = concurrency_.KeyOf(charge.concurrency);
-    concurrency_.Release(charge.concurrency);
-    charge.concurrency = ConcurrencyTable::kNone;
-    if (line_ != nullptr && line_->IsAnybodyHere()) line_->RoomFreed(key);
-  }
+  ReleaseConcurrency(permit, concurrency_, line_);
   permit.holds_concurrency = false;
 }
 

@@ -8,7 +8,7 @@
 // Thread-safe. Concurrency that permits hold is acquired by who adopts them and released here.
 //
 //   adopted.Adopt(id, std::move(permit), expires_at_ns);
-//   if (!adopted.IsEmpty()) outcome = adopted.Take(id, now_ns, permit);
+//   if (!adopted.IsEmpty()) outcome = adopted.Take(id, permit);
 
 #pragma once
 

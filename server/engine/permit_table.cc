@@ -158,7 +158,7 @@ PermitTable::Found PermitTable::Settle(PermitId id, uint32_t& slot) {
     if (head.compare_exchange_weak(word, With(word, State::kBusy), std::memory_order_acquire,
                                    std::memory_order_relaxed)) {
       if (StateOf(word) == State::kLive) {
-        ReleaseConcurrency(bodies_[slot]);
+        ReleaseConcurrency(bodies_[slot], concurrency_, line_);
         ReleaseHolder(slot);
       }
       return Found::kSettling;
@@ -166,14 +166,14 @@ PermitTable::Found PermitTable::Settle(PermitId id, uint32_t& slot) {
   }
 }
 
-void PermitTable::ReleaseConcurrency(Permit& permit) {
+void ReleaseConcurrency(Permit& permit, ConcurrencyTable& concurrency, LineGate* line) {
   for (uint32_t i = 0; i < permit.charges_used; ++i) {
     PermitCharge& charge = permit.charges[i];
     if (charge.concurrency == ConcurrencyTable::kNone) continue;
-    const uint64_t key = concurrency_.KeyOf(charge.concurrency);
-    concurrency_.Release(charge.concurrency);
+    const uint64_t key = concurrency.KeyOf(charge.concurrency);
+    concurrency.Release(charge.concurrency);
     charge.concurrency = ConcurrencyTable::kNone;
-    if (line_ != nullptr && line_->IsAnybodyHere()) line_->RoomFreed(key);
+    if (line != nullptr && line->IsAnybodyHere()) line->RoomFreed(key);
   }
 }
 
@@ -183,7 +183,7 @@ bool PermitTable::Expire(uint32_t slot, uint64_t word) {
                                     std::memory_order_relaxed)) {
     return false;
   }
-  ReleaseConcurrency(bodies_[slot]);
+  ReleaseConcurrency(bodies_[slot], concurrency_, line_);
   ReleaseHolder(slot);
   head.store(With(word & ~kHoldsConcurrency, State::kExpired), std::memory_order_release);
   return true;

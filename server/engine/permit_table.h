@@ -121,6 +121,10 @@ struct alignas(64) Permit {
   }
 };
 
+// Gives back what the permit's charges hold of concurrency, and tells the line, if there is one,
+// that room came free.
+void ReleaseConcurrency(Permit& permit, ConcurrencyTable& concurrency, LineGate* line);
+
 struct PermitTableOptions {
   double max_share = 1;  // see PermitHolders
   // A refused Claim looks for what has expired, in as many slots as are looked at in microseconds,
@@ -315,7 +319,6 @@ class PermitTable {
   void MakeRoom(const SavedState& state, const TimeShift& shift);
   void RestoreOne(const SavedState& state, size_t place, size_t first_charge,
                   const TimeShift& shift);
-  void ReleaseConcurrency(Permit& permit);
 
   std::unique_ptr<Head[]> heads_;
   std::unique_ptr<Permit[]> bodies_;
