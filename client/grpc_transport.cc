@@ -1,5 +1,4 @@
 #include <grpc/support/time.h>
-#include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/channel_arguments.h>
 #include <headgate/time_source.h>
@@ -10,14 +9,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "client/channel_source.h"
 #include "client/convert.h"
 #include "client/grpc_call.h"
-#include "common/mutex.h"
+#include "client/known_owners.h"
+#include "client/server_connections.h"
 
 namespace headgate::client {
 namespace {
@@ -26,6 +25,7 @@ namespace {
 // that is back after a restart of seconds.
 constexpr int kFirstReconnectMs = 100;
 constexpr int kLongestReconnectMs = 2000;
+constexpr int kLongestOwnerReconnectMs = 30'000;
 constexpr int kConnectTimeoutMs = 5000;
 // Finds connections whose other end has vanished: what was sent has to be acknowledged in time.
 constexpr int kKeepaliveMs = 30'000;
@@ -59,89 +59,104 @@ class Call {
   std::stop_callback<std::function<void()>> cancel_;  // last: it uses the context
 };
 
-// A server takes 128 calls of a connection at a time, and lets others wait.
-constexpr int kWaitingOnOneConnection = 100;
+// The owner of a target, as a server says that forwards: "ADDRESS TARGET".
+constexpr char kOwnerKey[] = "headgate-owner";
 
-using Stub = v1::ThrottlerService::Stub;
+// The address; empty: it decided itself, or what it says is about another target.
+std::string_view OwnerIn(const grpc::ClientContext& context, std::string_view target) {
+  const auto& metadata = context.GetServerTrailingMetadata();
+  const auto found = metadata.find(kOwnerKey);
+  if (found == metadata.end()) return {};
+  const std::string_view hint(found->second.data(), found->second.size());
+  const size_t space = std::min(hint.find(' '), hint.size());
+  const std::string_view about = hint.substr(std::min(space + 1, hint.size()));
+  return about == target ? hint.substr(0, space) : std::string_view();
+}
 
-// A connection, and how many Checks wait on it.
-class Connection {
- public:
-  explicit Connection(std::shared_ptr<internal::ChannelSource> channels)
-      : channels_(std::move(channels)) {}
+// Whether a server that was asked directly has decided, if only to refuse. What else may have
+// become of the call is not told to the caller, as long as there is another way to ask.
+bool IsDecided(const absl::Status& status) {
+  return status.ok() || absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
+         absl::IsFailedPrecondition(status) || absl::IsResourceExhausted(status) ||
+         absl::IsCancelled(status);
+}
 
-  // Of the channel at present: certificates may have changed.
-  std::shared_ptr<Stub> CurrentStub() {
-    std::shared_ptr<grpc::Channel> channel = channels_->Get();
-    const MutexLock lock(&mutex_);
-    if (channel != channel_) {
-      stub_ = v1::ThrottlerService::NewStub(channel);
-      channel_ = std::move(channel);
-    }
-    return stub_;
-  }
-
- private:
-  const std::shared_ptr<internal::ChannelSource> channels_;
-  Mutex mutex_;
-  std::shared_ptr<grpc::Channel> channel_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<Stub> stub_ ABSL_GUARDED_BY(mutex_);
-};
-
-// Connections for Checks that wait in the server, a few of which would otherwise hold up all
-// Reports. There are as many as it takes, and they stay.
-class WaitingConnections {
- public:
-  using MakeSource = std::function<absl::StatusOr<std::shared_ptr<internal::ChannelSource>>(int)>;
-  explicit WaitingConnections(MakeSource make) : make_(std::move(make)) {}
-
-  // One with room, until it is let go of; null: there is none and none can be made.
-  std::shared_ptr<Connection> Take() {
-    const MutexLock lock(&mutex_);
-    for (const auto& each : connections_) {
-      // Each that waits has one reference, and this list has one.
-      if (each.use_count() <= kWaitingOnOneConnection) return each;
-    }
-    auto source = make_(static_cast<int>(connections_.size()) + 1);
-    if (!source.ok()) return nullptr;
-    return connections_.emplace_back(std::make_shared<Connection>(*std::move(source)));
-  }
-
- private:
-  const MakeSource make_;
-  Mutex mutex_;
-  std::vector<std::shared_ptr<Connection>> connections_ ABSL_GUARDED_BY(mutex_);
-};
+// What a call that goes to an owner leaves of its time for the way round by the configured address.
+absl::Duration LeftForTheOtherWay(absl::Duration timeout, absl::Duration max_wait) {
+  return std::max(timeout - max_wait, absl::ZeroDuration()) / 2;
+}
 
 class GrpcTransport final : public Transport {
  public:
-  GrpcTransport(std::shared_ptr<internal::ChannelSource> channels,
-                WaitingConnections::MakeSource make)
-      : connection_(std::move(channels)), waiting_(std::move(make)) {}
+  using Server = std::shared_ptr<internal::ServerConnections>;
+  using Results = absl::StatusOr<std::vector<absl::StatusOr<ReportResult>>>;
+
+  GrpcTransport(Server configured, const ConnectionOptions& options)
+      : configured_(std::move(configured)), owners_(options, OwnerArguments()) {}
 
   absl::StatusOr<Answer> Check(const CheckRequest& request, absl::Duration timeout,
                                const std::stop_token& stop) override {
+    const Server owner = owners_.ReadyFor(request.target);
+    if (owner == nullptr) return CheckAt(configured_, request, timeout, stop);
+    const absl::Duration rest = LeftForTheOtherWay(timeout, request.max_wait);
+    const absl::Duration end = time_->Now() + timeout;
+    absl::StatusOr<Answer> answer = CheckAt(owner, request, timeout - rest, stop);
+    if (IsDecided(answer.status())) return answer;
+    owners_.Forget(owner);
+    const absl::Duration left = end - time_->Now();
+    if (left <= absl::ZeroDuration()) return answer;
+    // The same request, by its id: whatever the owner did counts once.
+    CheckRequest again = request;
+    again.max_wait = std::clamp(left - rest, absl::ZeroDuration(), request.max_wait);
+    return CheckAt(configured_, again, left, stop);
+  }
+
+  Results Report(absl::Span<const PermitReport> reports, absl::Duration timeout,
+                 const std::stop_token& stop) override {
+    v1::ReportRequest request;
+    for (const PermitReport& report : reports) *request.add_reports() = internal::ToProto(report);
+    // Any server settles them all; that which answered last has most likely issued the permits.
+    const Server owner = owners_.ReadyLast();
+    if (owner == nullptr) return ReportAt(configured_, request, timeout, stop);
+    const absl::Duration end = time_->Now() + timeout;
+    Results results = ReportAt(owner, request, timeout / 2, stop);
+    if (IsDecided(results.status())) return results;
+    owners_.Forget(owner);
+    return ReportAt(configured_, request, end - time_->Now(), stop);
+  }
+
+ private:
+  // Who is not to be reached from here is tried less and less often.
+  static grpc::ChannelArguments OwnerArguments() {
+    grpc::ChannelArguments arguments = Arguments();
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestOwnerReconnectMs);
+    return arguments;
+  }
+
+  absl::StatusOr<Answer> CheckAt(const Server& server, const CheckRequest& request,
+                                 absl::Duration timeout, const std::stop_token& stop) {
+    using Kind = internal::ServerConnections::Call;
+    const auto connection = server->Take(
+        request.max_wait > absl::ZeroDuration() ? Kind::kWaitsInLine : Kind::kAnsweredAtOnce);
     Call call(timeout, stop);
     const v1::CheckRequest sent = internal::ToProto(request);
     v1::CheckResponse response;
-    std::shared_ptr<Connection> waits;
-    if (request.max_wait > absl::ZeroDuration()) waits = waiting_.Take();
-    const auto stub = waits == nullptr ? connection_.CurrentStub() : waits->CurrentStub();
+    const auto stub = connection->CurrentStub();
     const grpc::Status status = internal::WaitForCall([&](auto done) {
       stub->async()->Check(call.context(), &sent, &response, std::move(done));
     });
     if (!status.ok()) return internal::FromCall(status, stop);
+    const std::string_view owner = OwnerIn(*call.context(), request.target);
+    if (server == configured_ || !owner.empty()) owners_.Learn(request.target, owner);
     return internal::FromProto(response);
   }
 
-  absl::StatusOr<std::vector<absl::StatusOr<ReportResult>>> Report(
-      absl::Span<const PermitReport> reports, absl::Duration timeout,
-      const std::stop_token& stop) override {
-    v1::ReportRequest request;
-    for (const PermitReport& report : reports) *request.add_reports() = internal::ToProto(report);
+  static Results ReportAt(const Server& server, const v1::ReportRequest& request,
+                          absl::Duration timeout, const std::stop_token& stop) {
     Call call(timeout, stop);
     v1::ReportResponse response;
-    const auto stub = connection_.CurrentStub();
+    const auto stub =
+        server->Take(internal::ServerConnections::Call::kAnsweredAtOnce)->CurrentStub();
     const grpc::Status status = internal::WaitForCall([&](auto done) {
       stub->async()->Report(call.context(), &request, &response, std::move(done));
     });
@@ -153,9 +168,9 @@ class GrpcTransport final : public Transport {
     return results;
   }
 
- private:
-  Connection connection_;
-  WaitingConnections waiting_;
+  const std::shared_ptr<TimeSource> time_ = NewRealTime();
+  const Server configured_;
+  internal::KnownOwners owners_;
 };
 
 }  // namespace
@@ -166,15 +181,10 @@ std::shared_ptr<Transport> NewGrpcTransport(const std::string& address) {
 }
 
 absl::StatusOr<std::shared_ptr<Transport>> NewGrpcTransport(const ConnectionOptions& options) {
-  // gRPC shares connections between channels that are alike: a number tells them apart.
-  const auto make = [options](int number) {
-    grpc::ChannelArguments arguments = Arguments();
-    arguments.SetInt("headgate.connection", number);
-    return internal::ChannelSource::Create(options, arguments, NewRealTime());
-  };
-  absl::StatusOr<std::shared_ptr<internal::ChannelSource>> channels = make(0);
-  if (!channels.ok()) return channels.status();
-  return std::make_shared<GrpcTransport>(*std::move(channels), make);
+  absl::StatusOr<std::shared_ptr<internal::ServerConnections>> configured =
+      internal::ServerConnections::Create(options, Arguments());
+  if (!configured.ok()) return configured.status();
+  return std::make_shared<GrpcTransport>(*std::move(configured), options);
 }
 
 }  // namespace headgate::client

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The Go SDK: vet, staticcheck, its own tests, and every scenario of tests/sdk against a real server and
 # against its fake, all of it under the race detector.
-# Needs: headgated headgate
+# Needs: headgated headgate headgate-two-servers
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

@@ -12,6 +12,7 @@
 #include <grpcpp/security/credentials.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -145,6 +146,7 @@ class Servers {
 
   // The target is this server's from now on; below zero: nobody's.
   void Give(const std::string& target, int number) {
+    given_[target] = number;
     using Kind = cluster::Owner::Kind;
     // Whoever loses it hears of it first.
     for (const Kind kind : {Kind::kOther, Kind::kSelf}) {
@@ -162,6 +164,12 @@ class Servers {
   }
   // Without a word to anybody.
   void Kill(int number) { servers_[static_cast<size_t>(number)] = nullptr; }
+  // One that was killed, at another port. It knows who owns what.
+  void Start(int number) {
+    servers_[static_cast<size_t>(number)] = std::make_unique<OneOfSeveral>(shared_);
+    const std::map<std::string, int> given = given_;
+    for (const auto& [target, owner] : given) Give(target, owner);
+  }
 
   // Moves the clock of all, and lets those who wait see it.
   void Advance(absl::Duration span) {
@@ -174,6 +182,7 @@ class Servers {
  private:
   Shared shared_;
   std::vector<std::unique_ptr<OneOfSeveral>> servers_;
+  std::map<std::string, int> given_;
 };
 
 }  // namespace headgate::peers

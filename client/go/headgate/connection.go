@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
 )
 
@@ -74,6 +75,17 @@ func (c *connection) drop(used *channel) {
 func (c *connection) end(used *channel) {
 	delete(c.open, used)
 	_ = used.Close() // fails only where it is closed already
+}
+
+// isReady tells whether a call would be sent at once. If not, it is being connected from now on.
+func (c *connection) isReady() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current == nil {
+		return false
+	}
+	c.current.Connect()
+	return c.current.GetState() == connectivity.Ready
 }
 
 // close ends the calls that run, too.

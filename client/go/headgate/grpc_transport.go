@@ -2,7 +2,8 @@ package headgate
 
 import (
 	"context"
-	"sync"
+	"errors"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -10,17 +11,23 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
 
 	headgatev1 "github.com/headgate/headgate/client/go/headgate/v1"
 )
 
 const (
-	// A server takes 128 calls of a connection at a time, and lets others wait.
-	waitingOnOneConnection = 100
-	longestTimeout         = 365 * 24 * time.Hour
+	longestTimeout = 365 * 24 * time.Hour
+
+	longestReconnectPause = 2 * time.Second
+	// Who is not to be reached from here is tried less and less often.
+	longestOwnerReconnectPause = 30 * time.Second
+
+	// The owner of a target, as a server says that forwards: "ADDRESS TARGET".
+	ownerKey = "headgate-owner"
 )
 
-func dialOptions() []grpc.DialOption {
+func dialOptions(longestPause time.Duration) []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithNoProxy(), // Headgate is near
 		grpc.WithDisableServiceConfig(),
@@ -28,7 +35,7 @@ func dialOptions() []grpc.DialOption {
 		// service that is back after a restart of seconds.
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
-				MaxDelay: 2 * time.Second},
+				MaxDelay: longestPause},
 			MinConnectTimeout: 5 * time.Second,
 		}),
 		// Finds connections whose other end has vanished: what was sent has to be acknowledged in time.
@@ -36,21 +43,11 @@ func dialOptions() []grpc.DialOption {
 	}
 }
 
-// grpcTransport is the transport that a Client uses by itself. Checks that wait in the server have
-// connections of their own: a few of them would otherwise hold up all reports. There are as many as
-// it takes, and they stay.
+// grpcTransport is the transport that a Client uses by itself. It asks the owner of a target directly
+// where it knows one and can reach it, and else the address that it was given, which answers for all.
 type grpcTransport struct {
-	connect func() (*connection, error)
-	main    *connection
-
-	mu      sync.Mutex // guards what follows
-	waiting []*waitingConnection
-	closed  bool
-}
-
-type waitingConnection struct {
-	*connection
-	calls int
+	configured *server
+	owners     *owners
 }
 
 func newGRPCTransport(address string, options Options) (Transport, error) {
@@ -60,57 +57,107 @@ func newGRPCTransport(address string, options Options) (Transport, error) {
 	if err := options.TLS.validate(options.TokenFile); err != nil {
 		return nil, err
 	}
-	common := dialOptions()
+	var credential []grpc.DialOption
 	if options.TokenFile != "" {
 		token, err := loadToken(options.TokenFile, time.Now)
 		if err != nil {
 			return nil, err
 		}
-		common = append(common, grpc.WithPerRPCCredentials(token))
+		credential = append(credential, grpc.WithPerRPCCredentials(token))
 	}
-	connect := func() (*connection, error) {
-		files, err := watch(options.TLS.paths(), time.Now)
-		if err != nil {
-			return nil, err
-		}
-		made := &connection{tls: options.TLS, files: files, open: map[*channel]bool{},
-			dial: func(credentials credentials.TransportCredentials) (*grpc.ClientConn, error) {
-				all := append(common[:len(common):len(common)], grpc.WithTransportCredentials(credentials))
-				return grpc.NewClient(address, append(all, options.DialOptions...)...)
-			}}
-		return made, made.connect(files.told)
+	serverAt := func(address string, longestPause time.Duration) (*server, error) {
+		common := append(dialOptions(longestPause), credential...)
+		return newServer(address, func() (*connection, error) {
+			files, err := watch(options.TLS.paths(), time.Now)
+			if err != nil {
+				return nil, err
+			}
+			made := &connection{tls: options.TLS, files: files, open: map[*channel]bool{},
+				dial: func(credentials credentials.TransportCredentials) (*grpc.ClientConn, error) {
+					all := append(common[:len(common):len(common)], grpc.WithTransportCredentials(credentials))
+					return grpc.NewClient(address, append(all, options.DialOptions...)...)
+				}}
+			return made, made.connect(files.told)
+		})
 	}
-	main, err := connect()
+	configured, err := serverAt(address, longestReconnectPause)
 	if err != nil {
 		return nil, err
 	}
-	return &grpcTransport{connect: connect, main: main}, nil
+	return &grpcTransport{configured: configured, owners: newOwners(address, func(address string) (*server, error) {
+		return serverAt(address, longestOwnerReconnectPause)
+	})}, nil
 }
 
-// Check is one call.
-func (t *grpcTransport) Check(ctx context.Context, request Request, timeout time.Duration) (answer Answer, err error) {
-	connection := t.main
-	if request.MaxWait > 0 {
-		waiting, err := t.takeWaiting()
-		if err != nil {
-			return Answer{}, err
-		}
-		defer t.letGo(waiting)
-		connection = waiting.connection
+// Check is one call; two where the owner that is asked directly does not answer.
+func (t *grpcTransport) Check(ctx context.Context, request Request, timeout time.Duration) (Answer, error) {
+	owner := t.owners.readyFor(request.Target)
+	if owner == nil {
+		return t.checkAt(ctx, t.configured, request, timeout)
 	}
+	// Of the time, this is left for the other way.
+	rest := max(timeout-request.MaxWait, 0) / 2
+	began := time.Now()
+	answer, err := t.checkAt(ctx, owner, request, timeout-rest)
+	if isDecided(ctx, err) {
+		return answer, err
+	}
+	t.owners.forget(owner)
+	left := timeout - time.Since(began)
+	if left <= 0 {
+		return answer, err
+	}
+	// The same request, by its id: whatever the owner did counts once.
+	request.MaxWait = min(request.MaxWait, max(left-rest, 0))
+	return t.checkAt(ctx, t.configured, request, left)
+}
+
+func (t *grpcTransport) checkAt(ctx context.Context, server *server, request Request, timeout time.Duration) (answer Answer, err error) {
+	connection, release, err := server.take(request.MaxWait > 0)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer release()
+	var trailer metadata.MD
 	err = call(ctx, connection, timeout, func(ctx context.Context, stub headgatev1.ThrottlerServiceClient) error {
-		response, err := stub.Check(ctx, requestToProto(request))
+		response, err := stub.Check(ctx, requestToProto(request), grpc.Trailer(&trailer))
 		if err == nil {
 			answer, err = answerFromProto(response)
 		}
 		return err
 	})
-	return answer, err
+	if err != nil {
+		return answer, err
+	}
+	if owner := ownerIn(trailer, request.Target); owner != "" || server == t.configured {
+		t.owners.learn(request.Target, owner)
+	}
+	return answer, nil
 }
 
-// Report is one call.
-func (t *grpcTransport) Report(ctx context.Context, reports []PermitReport, timeout time.Duration) (results []Reported, err error) {
-	err = call(ctx, t.main, timeout, func(ctx context.Context, stub headgatev1.ThrottlerServiceClient) error {
+// Report is one call; two where the server that answered last answers no more. Any server settles them
+// all; that one has most likely issued the permits.
+func (t *grpcTransport) Report(ctx context.Context, reports []PermitReport, timeout time.Duration) ([]Reported, error) {
+	owner := t.owners.readyLast()
+	if owner == nil {
+		return t.reportAt(ctx, t.configured, reports, timeout)
+	}
+	began := time.Now()
+	results, err := t.reportAt(ctx, owner, reports, timeout/2)
+	if isDecided(ctx, err) {
+		return results, err
+	}
+	t.owners.forget(owner)
+	return t.reportAt(ctx, t.configured, reports, timeout-time.Since(began))
+}
+
+func (t *grpcTransport) reportAt(ctx context.Context, server *server, reports []PermitReport, timeout time.Duration) (results []Reported, err error) {
+	connection, release, err := server.take(false)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	err = call(ctx, connection, timeout, func(ctx context.Context, stub headgatev1.ThrottlerServiceClient) error {
 		response, err := stub.Report(ctx, reportsToProto(reports))
 		for _, result := range response.GetResults() {
 			results = append(results, reportedFromProto(result))
@@ -118,6 +165,38 @@ func (t *grpcTransport) Report(ctx context.Context, reports []PermitReport, time
 		return err
 	})
 	return results, err
+}
+
+// Close ends all connections and the calls on them.
+func (t *grpcTransport) Close() error {
+	t.owners.close()
+	t.configured.close()
+	return nil
+}
+
+// ownerIn is the address of the owner that an answer names; empty: whoever answered has decided
+// itself, or what it says is about another target.
+func ownerIn(trailer metadata.MD, target string) string {
+	for _, hint := range trailer.Get(ownerKey) {
+		if address, about, _ := strings.Cut(hint, " "); about == target {
+			return address
+		}
+	}
+	return ""
+}
+
+// isDecided tells whether a server that was asked directly has decided, if only to refuse, or the
+// caller has given up. What else may have become of the call is not told to the caller, as long as
+// there is another way to ask.
+func isDecided(ctx context.Context, err error) bool {
+	if err == nil || ctx.Err() != nil || isGivenUp(err) && !errors.Is(err, ErrClosed) {
+		return true
+	}
+	switch errorOf(err).Code {
+	case codes.InvalidArgument, codes.NotFound, codes.FailedPrecondition, codes.ResourceExhausted:
+		return true
+	}
+	return false
 }
 
 // call tells a call that its caller gives up from one that the server, or the way to it, fails.
@@ -149,44 +228,4 @@ func call(ctx context.Context, connection *connection, timeout time.Duration,
 		return &Error{Code: codes.Unavailable, Message: "the server cut the call: " + told.Message}
 	}
 	return told
-}
-
-// takeWaiting is a connection with room for a call that waits, until it is let go of.
-func (t *grpcTransport) takeWaiting() (*waitingConnection, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
-		return nil, ErrClosed
-	}
-	for _, each := range t.waiting {
-		if each.calls < waitingOnOneConnection {
-			each.calls++
-			return each, nil
-		}
-	}
-	made, err := t.connect()
-	if err != nil {
-		return nil, err
-	}
-	another := &waitingConnection{connection: made, calls: 1}
-	t.waiting = append(t.waiting, another)
-	return another, nil
-}
-
-func (t *grpcTransport) letGo(waiting *waitingConnection) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	waiting.calls--
-}
-
-// Close ends all connections and the calls on them.
-func (t *grpcTransport) Close() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.closed = true
-	t.main.close()
-	for _, each := range t.waiting {
-		each.close()
-	}
-	return nil
 }

@@ -7,6 +7,7 @@ There are as many as it takes, and they stay.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from headgate._options import ConnectionOptions
 from headgate.v1 import throttler_service_pb2 as v1
 
 _WAITING_ON_ONE_CONNECTION = 100
+_numbers = itertools.count()
 
 _SERVICE = "/headgate.v1.ThrottlerService/"
 _OPTIONS: list[tuple[str, Any]] = [
@@ -126,7 +128,7 @@ class Connections:
     """Thread-safe."""
 
     def __init__(self, options: ConnectionOptions, clock: Clock, make: MakeChannel) -> None:
-        self._address = options.address
+        self.address = options.address
         self._make = make
         self._options = list(_OPTIONS)
         if options.tls is not None and options.tls.server_name:
@@ -177,8 +179,8 @@ class Connections:
             if connection is not None:
                 self._retire(connection)
             # gRPC shares connections between channels that are alike: a number tells them apart.
-            options = [*self._options, ("headgate.connection", place)]
-            channel = self._make(self._address, self._credentials.channel, options)
+            options = [*self._options, ("headgate.connection", next(_numbers))]
+            channel = self._make(self.address, self._credentials.channel, options)
             connection = Connection(channel, self._credentials.generation)
             self._all[place] = connection
         return connection

@@ -1,8 +1,13 @@
-"""The transports that clients use by themselves. They connect when they are first used."""
+"""The transports that clients use by themselves. They connect when they are first used.
+
+They ask the owner of a target directly where they know one and can reach it, and else the address that they
+were given, which answers for all.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import threading
 import time
@@ -14,9 +19,11 @@ import grpc.aio
 
 from headgate import _convert, _forks
 from headgate._clock import LONGEST, Cancellation, Clock
-from headgate._connections import Connection, Connections, Metadata, make_channel
+from headgate._connections import Connections, Metadata, make_channel
 from headgate._errors import Code, Error, error
 from headgate._options import ConnectionOptions
+from headgate._owners import KnownOwners, is_decided, left_for_the_other_way, owner_in
+from headgate._probe import Probes
 from headgate._types import Answer, CheckRequest, PermitReport, ReportResult
 
 # How long calls may take to end before a fork. Those that wait are cut, others last for milliseconds.
@@ -32,6 +39,8 @@ class GrpcTransport:
 
     def __init__(self, options: ConnectionOptions, clock: Clock) -> None:
         self._connections = Connections(options, clock, make_channel)
+        self._probes = Probes(self._keep, self._forget)
+        self._owners = KnownOwners(options, clock, make_channel, self._probes.is_answered)
         self._changed = threading.Condition()  # guards what follows
         self._calls = 0
         self._long_calls: set[Any] = set()  # those of them that somebody may cut short
@@ -39,46 +48,104 @@ class GrpcTransport:
         _forks.register(self)
 
     def check(self, request: CheckRequest, timeout: float, cancellation: Cancellation | None) -> Answer:
+        with self._call_in_progress():
+            owner = self._owners.ready_for(request.target)
+            if owner is None:
+                return self._check_at(self._connections, request, timeout, cancellation)
+            rest = left_for_the_other_way(timeout, request.max_wait)
+            end = time.monotonic() + timeout
+            try:
+                return self._check_at(owner, request, timeout - rest, cancellation)
+            except Error as failure:
+                left = end - time.monotonic()
+                if is_decided(failure):
+                    raise
+                self._owners.forget(owner)
+                if left <= 0:
+                    raise
+            # The same request, by its id: whatever the owner did counts once.
+            max_wait = min(request.max_wait, max(left - rest, 0.0))
+            again = dataclasses.replace(request, max_wait=max_wait)
+            return self._check_at(self._connections, again, left, cancellation)
+
+    def _check_at(
+        self,
+        server: Connections,
+        request: CheckRequest,
+        timeout: float,
+        cancellation: Cancellation | None,
+    ) -> Answer:
         proto = _convert.check_request(request)
         waits = request.max_wait > 0
-        with self._call_in_progress():
-            connection, metadata = self._connections.take(waits)
-            try:
-                if waits or cancellation is not None:
-                    return _convert.answer(
-                        self._call_long(connection.check, proto, timeout, metadata, cancellation)
-                    )
-                return _convert.answer(_call(connection.check, proto, timeout, metadata))
-            finally:
-                if waits:
-                    self._connections.give_back(connection)
+        connection, metadata = server.take(waits)
+        try:
+            if waits or cancellation is not None:
+                response, trailer = self._call_long(
+                    connection.check, proto, timeout, metadata, cancellation
+                )
+            else:
+                response, trailer = _call(connection.check, proto, timeout, metadata)
+        finally:
+            if waits:
+                server.give_back(connection)
+        owner = owner_in(trailer, request.target)
+        if owner or server is self._connections:
+            self._owners.learn(request.target, owner)
+        return _convert.answer(response)
 
     def report(
         self, reports: list[PermitReport], timeout: float, cancellation: Cancellation | None
     ) -> list[ReportResult | Error]:
-        proto = _convert.report_request(reports)
         with self._call_in_progress():
-            connection, metadata = self._connections.take(False)
-            return _convert.results(
-                self._call_long(connection.report, proto, timeout, metadata, cancellation)
-            )
+            # Any server settles them all; the one that answered last has most likely issued the permits.
+            owner = self._owners.ready_last()
+            if owner is None:
+                return self._report_at(self._connections, reports, timeout, cancellation)
+            end = time.monotonic() + timeout
+            try:
+                return self._report_at(owner, reports, timeout / 2, cancellation)
+            except Error as failure:
+                if is_decided(failure):
+                    raise
+                self._owners.forget(owner)
+            return self._report_at(self._connections, reports, end - time.monotonic(), cancellation)
+
+    def _report_at(
+        self,
+        server: Connections,
+        reports: list[PermitReport],
+        timeout: float,
+        cancellation: Cancellation | None,
+    ) -> list[ReportResult | Error]:
+        proto = _convert.report_request(reports)
+        connection, metadata = server.take(False)
+        response, _ = self._call_long(connection.report, proto, timeout, metadata, cancellation)
+        return _convert.results(response)
 
     def close(self) -> None:
-        for channel in self._connections.take_all():
+        for channel in [*self._connections.take_all(), *self._owners.take_all()]:
             channel.close()
+
+    def _keep(self, call: Any) -> None:
+        """It is cut when the process forks."""
+        with self._changed:
+            self._long_calls.add(call)
+            if self._forking:
+                call.cancel()
+
+    def _forget(self, call: Any) -> None:
+        with self._changed:
+            self._long_calls.discard(call)
 
     def _call_long(
         self, method: Any, proto: Any, timeout: float, metadata: Metadata, cancellation: Cancellation | None
     ) -> Any:
         """A call that is cut when the caller cancels it, or the process forks."""
         future = method.future(proto, timeout=_bounded(timeout), metadata=metadata)
-        with self._changed:
-            self._long_calls.add(future)
-            if self._forking:
-                future.cancel()
+        self._keep(future)
         forget = cancellation.on_cancel(future.cancel) if cancellation is not None else None
         try:
-            return future.result()
+            return future.result(), future.trailing_metadata()
         except (grpc.RpcError, grpc.FutureCancelledError) as failure:
             cancelled = cancellation is not None and cancellation.is_cancelled
             if isinstance(failure, grpc.RpcError):
@@ -88,8 +155,7 @@ class GrpcTransport:
         finally:
             if forget is not None:
                 forget()
-            with self._changed:
-                self._long_calls.discard(future)
+            self._forget(future)
 
     @contextlib.contextmanager
     def _call_in_progress(self) -> Iterator[None]:
@@ -127,12 +193,14 @@ class GrpcTransport:
         self._calls = 0
         self._long_calls = set()
         self._forking = False
-        _ABANDONED.extend(self._connections.abandon())
+        _ABANDONED.extend([*self._connections.abandon(), *self._owners.abandon()])
+        self._probes.abandon()
 
 
 def _call(method: Any, proto: Any, timeout: float, metadata: Metadata) -> Any:
     try:
-        return method(proto, timeout=_bounded(timeout), metadata=metadata)
+        response, call = method.with_call(proto, timeout=_bounded(timeout), metadata=metadata)
+        return response, call.trailing_metadata()
     except grpc.RpcError as failure:
         raise _convert.call_error(failure, cancelled=False) from failure
 
@@ -154,38 +222,85 @@ class AsyncGrpcTransport:
 
     def __init__(self, options: ConnectionOptions, clock: Clock) -> None:
         self._connections = Connections(options, clock, _make_aio_channel)
+        self._owners = KnownOwners(options, clock, _make_aio_channel, _is_connected)
         self._process = os.getpid()
 
     async def check(self, request: CheckRequest, timeout: float) -> Answer:
+        self._must_not_be_forked()
+        owner = self._owners.ready_for(request.target)
+        if owner is None:
+            return await self._check_at(self._connections, request, timeout)
+        rest = left_for_the_other_way(timeout, request.max_wait)
+        end = time.monotonic() + timeout
+        try:
+            return await self._check_at(owner, request, timeout - rest)
+        except Error as failure:
+            left = end - time.monotonic()
+            if is_decided(failure):
+                raise
+            self._owners.forget(owner)
+            if left <= 0:
+                raise
+        # The same request, by its id: whatever the owner did counts once.
+        again = dataclasses.replace(request, max_wait=min(request.max_wait, max(left - rest, 0.0)))
+        return await self._check_at(self._connections, again, left)
+
+    async def _check_at(self, server: Connections, request: CheckRequest, timeout: float) -> Answer:
         waits = request.max_wait > 0
-        connection, metadata = self._take(waits)
+        connection, metadata = server.take(waits)
         try:
             proto = _convert.check_request(request)
-            return _convert.answer(await _await(connection.check, proto, timeout, metadata))
+            response, trailer = await _await(connection.check, proto, timeout, metadata)
         finally:
             if waits:
-                self._connections.give_back(connection)
+                server.give_back(connection)
+        owner = owner_in(trailer, request.target)
+        if owner or server is self._connections:
+            self._owners.learn(request.target, owner)
+        return _convert.answer(response)
 
     async def report(self, reports: list[PermitReport], timeout: float) -> list[ReportResult | Error]:
-        connection, metadata = self._take(False)
-        proto = _convert.report_request(reports)
-        return _convert.results(await _await(connection.report, proto, timeout, metadata))
+        self._must_not_be_forked()
+        owner = self._owners.ready_last()
+        if owner is None:
+            return await self._report_at(self._connections, reports, timeout)
+        end = time.monotonic() + timeout
+        try:
+            return await self._report_at(owner, reports, timeout / 2)
+        except Error as failure:
+            if is_decided(failure):
+                raise
+            self._owners.forget(owner)
+        return await self._report_at(self._connections, reports, end - time.monotonic())
+
+    async def _report_at(
+        self, server: Connections, reports: list[PermitReport], timeout: float
+    ) -> list[ReportResult | Error]:
+        connection, metadata = server.take(False)
+        response, _ = await _await(connection.report, _convert.report_request(reports), timeout, metadata)
+        return _convert.results(response)
 
     async def close(self) -> None:
-        for channel in self._connections.take_all():
+        for channel in [*self._connections.take_all(), *self._owners.take_all()]:
             await channel.close()
 
-    def _take(self, waits: bool) -> tuple[Connection, Metadata]:
+    def _must_not_be_forked(self) -> None:
         if os.getpid() != self._process:
             raise RuntimeError(
                 "an AsyncClient does not work in a process that was forked since: gRPC's asyncio has a"
                 " thread, which stays behind. Fork before the first event loop, or use a Client"
             )
-        return self._connections.take(waits)
+
+
+def _is_connected(server: Connections) -> bool:
+    """If not, it is being connected from now on."""
+    connection, _ = server.take(False)
+    return bool(connection.channel.get_state(try_to_connect=True) is grpc.ChannelConnectivity.READY)
 
 
 async def _await(method: Any, proto: Any, timeout: float, metadata: Metadata) -> Any:
+    call = method(proto, timeout=_bounded(timeout), metadata=metadata)
     try:
-        return await method(proto, timeout=_bounded(timeout), metadata=metadata)
+        return await call, await call.trailing_metadata()
     except grpc.RpcError as failure:
         raise _convert.call_error(failure, cancelled=False) from failure

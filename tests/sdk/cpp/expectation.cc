@@ -340,6 +340,8 @@ Complaints Comparison::Run(const YAML::Node& want) {
       Message(value);
     } else if (key == "took") {
       Time(key, value, got_.took);
+    } else if (key == "asked") {
+      Same(key, value, got_.asked);
     } else if (key == "retry_delay") {
       Value(key, value, Seconds(RetryDelay(got_.status)));
     } else if (!OfAnswer(key, value) && !OfTimes(key, value) && !OfReports(key, value) &&

@@ -36,6 +36,7 @@ struct Outcome {
   std::optional<ReportStats> stats;
   std::optional<ReportResult> report;
   std::optional<Seen> seen;
+  std::string asked;  // "first" or "second"; empty: nobody wants to know
 };
 
 using Complaints = std::vector<std::string>;

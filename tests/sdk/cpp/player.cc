@@ -18,7 +18,7 @@ const std::set<std::string>& Verbs() {
   static const auto* const kVerbs = new std::set<std::string>{
       "check", "check_or_wait", "report", "end",  "dismiss",    "report_id", "report_now",
       "flush", "stats",         "close",  "join", "new_client", "cancel",    "pass",
-      "file",  "server",        "config", "fake", "headgate",   "seen"};
+      "file",  "server",        "config", "fake", "headgate",   "seen",      "servers"};
   return *kVerbs;
 }
 
@@ -228,9 +228,12 @@ Outcome Player::Do(const YAML::Node& step, const std::string& verb, const std::s
     token = cancelled.get_token();
   }
   Outcome outcome;
+  const bool who = step["expect"].IsDefined() && step["expect"]["asked"].IsDefined();
+  const std::string asked = who ? world_.DoWithServers("asked") : "";
   const absl::Duration began = world_.Now();
   if (!DoAsJob(step, verb, token, outcome)) Happen(step[verb], verb);
   outcome.took = world_.Now() - began;
+  if (who) outcome.asked = world_.DoWithServers("asked") == asked ? "second" : "first";
   return outcome;
 }
 
@@ -336,6 +339,9 @@ void Player::Happen(const YAML::Node& what, const std::string& verb) {
     world_.Pass(DurationOf(what));
   } else if (verb == "server") {
     world_.DoWithServer(what.as<std::string>());
+  } else if (verb == "servers") {
+    const std::string said = world_.DoWithServers(what.as<std::string>());
+    if (said != "done") throw std::invalid_argument(said);
   } else if (verb == "file") {
     Fields fields(what, verb);
     const auto copy = fields.Maybe<std::string>("copy");

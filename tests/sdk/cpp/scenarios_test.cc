@@ -53,8 +53,8 @@ void Append(const YAML::Node& node, std::set<std::string>& names, std::vector<Pl
   EXPECT_FALSE(play.claim.empty()) << play.name;
   const bool ours = IsFor(fields.Find("languages"), "cpp");
   const std::optional<YAML::Node> on = fields.Find("on");
-  for (const char* key :
-       {"server", "state", "certificates", "files", "copies", "client", "clients", "steps"}) {
+  for (const char* key : {"server", "servers", "state", "certificates", "files", "copies", "client",
+                          "clients", "steps"}) {
     fields.Find(key);
   }
   fields.Finish();

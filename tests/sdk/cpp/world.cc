@@ -102,6 +102,11 @@ void World::PrepareFiles() {
 }
 
 void World::StartServer() {
+  const YAML::Node several = scenario_["servers"];
+  if (several.IsDefined() && several.as<bool>()) {
+    servers_.emplace(folder_.path().string());
+    return;
+  }
   HeadgatedOptions options{.yaml = YAML::Dump(OrEmpty(scenario_["server"])),
                            .folder = folder_.path()};
   const YAML::Node state = scenario_["state"];
@@ -153,6 +158,11 @@ void World::DoWithServer(const std::string& what) {
   if (what == "stop") status = server_->Stop();
   if (what == "kill") server_->Kill();
   if (!status.ok()) throw std::runtime_error(status.ToString());
+}
+
+std::string World::DoWithServers(const std::string& what) {
+  if (!servers_.has_value()) throw std::invalid_argument("there are no two servers");
+  return servers_->Do(what);
 }
 
 Seen World::News() {

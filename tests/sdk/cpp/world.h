@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "tests/sdk/cpp/expectation.h"
+#include "tests/sdk/servers/two_servers.h"
 #include "tests/testing/headgated_process.h"
 #include "tests/testing/temp_folder.h"
 
@@ -29,7 +30,7 @@ class World {
   const YAML::Node& scenario() const { return scenario_; }
   Place place() const { return place_; }
   FakeHeadgate& fake() { return fake_; }
-  std::string Address() const { return server_->address(); }
+  std::string Address() { return servers_ ? servers_->address() : server_->address(); }
   std::string ServerLog() const { return server_.has_value() ? server_->Log() : ""; }
 
   absl::StatusOr<std::unique_ptr<Client>> NewClient(const YAML::Node& options);
@@ -48,6 +49,8 @@ class World {
   std::string Read(const std::string& name) const;
   void Rewrite(const YAML::Node& config) const { server_->Rewrite(YAML::Dump(config)); }
   void DoWithServer(const std::string& what);
+  // Of `servers: true` only.
+  std::string DoWithServers(const std::string& what);
   Seen News();
 
  private:
@@ -60,6 +63,7 @@ class World {
   const std::shared_ptr<TimeSource> real_time_ = NewRealTime();
   FakeHeadgate fake_;
   std::optional<HeadgatedProcess> server_;
+  std::optional<TwoServers> servers_;
   std::map<std::string, std::unique_ptr<Client>> clients_;  // last: they end before the server
   size_t checks_shown_ = 0;
   size_t reports_shown_ = 0;

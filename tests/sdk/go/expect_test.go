@@ -39,6 +39,7 @@ type expectation struct {
 	Violations        *[]violation
 	Health            *health
 	Took              *bounds
+	Asked             string
 	// Of the other verbs.
 	Done                                                  *bool
 	Pending, Delivered, Refused, Failed, Dropped, Overrun *bounds
@@ -193,6 +194,7 @@ type result struct {
 	answer *headgate.Answer // of a Check, or of the permit
 	permit *headgate.Permit
 	took   time.Duration
+	asked  string // first or second; empty: nobody wants to know
 	done   *bool
 	stats  *headgate.ReportStats
 	report *headgate.ReportResult
@@ -215,6 +217,9 @@ func (e *expectation) against(got result, w *world) complaints {
 	e.ofErrors(&c, got)
 	if e.Took != nil {
 		c.span("it took", w.judged(e.Took), got.took, true)
+	}
+	if e.Asked != "" && got.asked != e.Asked {
+		c.say("the %s server was asked, want the %s", got.asked, e.Asked)
 	}
 	if got.answer != nil {
 		e.ofAnswers(&c, got.answer, w)

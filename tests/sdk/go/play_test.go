@@ -167,9 +167,20 @@ func (w *world) do(ctx context.Context, s step) result {
 		cancel()
 		ctx = cancelled
 	}
+	wantsToKnow := s.Expect != nil && s.Expect.Asked != ""
+	asked := ""
+	if wantsToKnow {
+		asked = w.servers.do(w.t, "asked")
+	}
 	began := w.now()
 	got := w.doAsJob(ctx, s)
 	got.took = w.now().Sub(began)
+	if wantsToKnow {
+		got.asked = "first"
+		if w.servers.do(w.t, "asked") == asked {
+			got.asked = "second"
+		}
+	}
 	return got
 }
 
@@ -249,6 +260,10 @@ func (w *world) happen(s step) {
 			w.server.start()
 		default:
 			w.t.Fatalf("a server cannot %s", *s.Server)
+		}
+	case s.Servers != nil:
+		if said := w.servers.do(w.t, *s.Servers); said != "done" {
+			w.t.Fatal(said)
 		}
 	case s.File != nil && s.File.Copy != "":
 		w.write(s.File.Name, w.read(s.File.Copy))

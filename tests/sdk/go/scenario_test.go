@@ -20,6 +20,7 @@ type scenario struct {
 	On           []string
 	Languages    []string
 	Server       map[string]any
+	Servers      bool
 	State        bool
 	Certificates bool
 	Files        map[string]string
@@ -58,6 +59,7 @@ type step struct {
 	Pass        *duration
 	Fork        map[string]any
 	Server      *string
+	Servers     *string
 	File        *file
 	Config      map[string]any
 	Headgate    []string

@@ -26,6 +26,7 @@ type world struct {
 	folder  string
 	fake    *headgatetest.Fake
 	server  *serverProcess
+	servers *twoServers // nil but where the scenario has `servers: true`
 	clients map[string]*headgate.Client
 	running map[string]*background
 	shown   seen // that an earlier `seen` has told
@@ -71,6 +72,8 @@ func newWorld(t *testing.T, text written, place string) (*world, scenario) {
 	w.prepareFiles(s)
 	if place == "fake" {
 		w.fake = headgatetest.New()
+	} else if s.Servers {
+		w.servers = startTwoServers(t, w.folder)
 	} else {
 		w.startServer(s)
 	}
@@ -209,12 +212,19 @@ func (w *world) client(given clientOptions) (*headgate.Client, error) {
 		options.Clock = w.fake.Clock()
 		client, err = headgate.NewClientOver(w.fake.Transport(options.Clock), given.OnUnreachable.policy(), options)
 	} else {
-		client, err = headgate.NewClient(w.server.address, given.OnUnreachable.policy(), options)
+		client, err = headgate.NewClient(w.address(), given.OnUnreachable.policy(), options)
 	}
 	if err == nil {
 		w.t.Cleanup(func() { _ = client.Close() }) // says what it could not report
 	}
 	return client, err
+}
+
+func (w *world) address() string {
+	if w.servers != nil {
+		return w.servers.address
+	}
+	return w.server.address
 }
 
 func (w *world) addClient(name string, options clientOptions) {

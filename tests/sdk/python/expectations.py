@@ -30,6 +30,7 @@ class Outcome:
     result: Any = None
     error: headgate.Error | None = None
     took: float = 0.0
+    asked: str = ""  # which of two servers: first, or second
 
     @property
     def answer(self) -> headgate.Answer:
@@ -61,6 +62,8 @@ class Judge:
             return
         if key == "took":
             check_value(key, outcome.took, wanted, judges_upper=self._judges_upper)
+        elif key == "asked":
+            assert outcome.asked == wanted, f"the {outcome.asked} server was asked"
         elif key == "retry_delay":
             assert outcome.error is not None
             check_value(key, outcome.error.retry_delay, wanted)

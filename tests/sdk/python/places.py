@@ -13,6 +13,7 @@ from headgate.testing import FakeHeadgate
 from drivers import Driver
 from headgated import Headgated, replace_file
 from seen import Seen
+from two_servers import TwoServers
 from values import number, seconds
 
 _CERTIFICATES = Path(__file__).parent.parent / "certificates.sh"
@@ -28,6 +29,10 @@ class Place(Protocol):
     def passes(self, duration: float) -> None: ...
 
     def set_server(self, action: str) -> None: ...
+
+    def asked(self) -> str:
+        """How often the first of two servers was asked; always the same where there are no two."""
+        ...
 
     def finish(self) -> None: ...
 
@@ -53,6 +58,9 @@ class OnServer:
     def passes(self, duration: float) -> None:
         time.sleep(duration)
 
+    def asked(self) -> str:
+        return ""
+
     def set_server(self, action: str) -> None:
         {"kill": self._server.kill, "stop": self._server.stop, "start": self._server.start}[action]()
 
@@ -70,6 +78,36 @@ class OnServer:
         self._server.headgate(words)
 
 
+class OnTwoServers:
+    """Of which scenarios set who owns what."""
+
+    def __init__(self, folder: Path) -> None:
+        self._servers = TwoServers(folder)
+
+    def new_client(self, driver: Driver, options: dict[str, Any]) -> Any:
+        # A busy machine must not fail a test.
+        return driver.new_client(self._servers.address, {"check_deadline": 10.0, **options})
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def passes(self, duration: float) -> None:
+        time.sleep(duration)
+
+    def set_server(self, action: str) -> None:
+        raise AssertionError(f"of two servers, which one is to {action}?")
+
+    def asked(self) -> str:
+        return self._servers.do("asked")
+
+    def do(self, what: str) -> None:
+        said = self._servers.do(what)
+        assert said == "done", said
+
+    def finish(self) -> None:
+        self._servers.end()
+
+
 class OnFake:
     def __init__(self) -> None:
         self.fake = FakeHeadgate()
@@ -83,6 +121,9 @@ class OnFake:
 
     def passes(self, duration: float) -> None:
         self.fake.clock.advance(duration)
+
+    def asked(self) -> str:
+        return ""
 
     def set_server(self, action: str) -> None:
         assert action in ("kill", "stop", "start")

@@ -11,11 +11,12 @@ import headgate
 
 from drivers import ChunksError, Driver, Pending
 from expectations import Judge, Outcome
-from places import OnFake, OnServer, Place, Scenario
+from places import OnFake, OnServer, OnTwoServers, Place, Scenario
 from values import number, seconds
 
 _SCENARIO_KEYS = {
-    *("name", "claim", "on", "languages", "server", "state", "certificates", "files", "copies"),
+    *("name", "claim", "on", "languages", "server", "servers", "state", "certificates", "files"),
+    "copies",
     *("client", "clients", "steps"),
 }
 _MODIFIERS = {
@@ -23,7 +24,7 @@ _MODIFIERS = {
 }
 _BETWEEN_TRIES = 0.05
 _OF_THE_FAKE = ("fake", "seen")
-_OF_THE_SERVER = ("headgate", "config", "file")
+_OF_THE_SERVER = ("headgate", "config", "file", "servers")
 
 
 class Player:
@@ -110,12 +111,16 @@ class Player:
         return self._call(client, action, work, cancelled=step.get("cancelled", False))
 
     def _call(self, client: Any, action: Any, work: dict[str, Any], *, cancelled: bool = False) -> Outcome:
+        asked = self._place.asked()
+        outcome = Outcome()
         began = self._place.now()
         try:
-            result = self._driver.call(action, client, work, cancelled=cancelled)
+            outcome.result = self._driver.call(action, client, work, cancelled=cancelled)
         except headgate.Error as failure:
-            return Outcome(error=failure, took=self._place.now() - began)
-        return Outcome(result=result, took=self._place.now() - began)
+            outcome.error = failure
+        outcome.took = self._place.now() - began
+        outcome.asked = "second" if self._place.asked() == asked else "first"
+        return outcome
 
     def _do_join(self, name: str, step: dict[str, Any]) -> None:
         expect = dict(step.get("expect", {}))
@@ -205,6 +210,10 @@ class Player:
 
     def _do_server(self, action: str, _step: dict[str, Any]) -> None:
         self._place.set_server(action)
+
+    def _do_servers(self, what: str, _step: dict[str, Any]) -> None:
+        assert isinstance(self._place, OnTwoServers)
+        self._place.do(what)
 
     def _do_file(self, file: dict[str, str], _step: dict[str, Any]) -> None:
         assert isinstance(self._place, OnServer)

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from drivers import AsyncDriver, Driver, SyncDriver
-from places import OnFake, OnServer, Place, Scenario
+from places import OnFake, OnServer, OnTwoServers, Place, Scenario
 from scenario import Player, in_folder
 
 _TABLE = Path(__file__).parent.parent / "scenarios"
@@ -50,11 +50,17 @@ def test_the_table_has_no_name_twice() -> None:
     assert len(names) >= 40
 
 
+def _where(scenario: Scenario, place: str, folder: Path) -> Place:
+    if place == "fake":
+        return OnFake()
+    return OnTwoServers(folder) if scenario.get("servers") else OnServer(scenario, folder)
+
+
 @pytest.mark.parametrize(("scenario", "place", "client"), _cases())
 def test_scenario(scenario: Scenario, place: str, client: str, tmp_path: Path) -> None:
     scenario = in_folder(scenario, tmp_path)
     driver: Driver = SyncDriver() if client == "Client" else AsyncDriver()
-    where: Place = OnFake() if place == "fake" else OnServer(scenario, tmp_path)
+    where = _where(scenario, place, tmp_path)
     try:
         Player(scenario, driver, where).play()
     finally:
