@@ -24,7 +24,7 @@ server/health    common server/engine server/health
 server/control   common server/engine server/health server/control
 server/dsn       common server/dsn
 server/postgres  common server/health server/throttle_log server/dsn server/postgres
-server/store     common server/cluster server/postgres server/store
+server/store     common server/cluster server/overrides server/postgres server/store
 server/access    common server/engine server/access
 server/config    common server/engine server/health server/access server/dsn proto server/config
 server/tls       common server/config server/tls

@@ -7,9 +7,18 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "server/overrides/local_store.h"
 #include "server/overrides/rules.h"
 
 namespace headgate::overrides {
+namespace {
+
+// Of a change that others overtake again and again.
+constexpr int kAttempts = 8;
+
+const absl::Status& StatusOf(const absl::StatusOr<Override>& result) { return result.status(); }
+
+}  // namespace
 
 void Registry::Keep(InForce next) {
   in_force_ = std::move(next);
@@ -21,6 +30,8 @@ void Registry::Keep(InForce next) {
     if (override.IsStop()) stops.insert(stops.begin(), override);
   }
   MutexLock lock(&state_mutex_);
+  told_loaded_ = is_loaded_;
+  told_revision_ = revision_;
   ends_ = std::move(ends);
   stops_ = std::move(stops);
 }
@@ -36,29 +47,67 @@ absl::Status Registry::NothingChanged(const absl::Status& why) {
 }
 
 absl::StatusOr<std::unique_ptr<Registry>> Registry::Open(RegistryOptions options, Clock& clock) {
-  absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(options.path, clock.Read().wall());
+  absl::StatusOr<std::unique_ptr<LocalStore>> store =
+      LocalStore::Open(options.path, clock.Read().wall());
   if (!store.ok()) return store.status();
+  return Open(*std::move(store), std::move(options), clock);
+}
+
+absl::StatusOr<std::unique_ptr<Registry>> Registry::Open(std::unique_ptr<Store> store,
+                                                         RegistryOptions options, Clock& clock) {
   // make_unique cannot call the private constructor.
-  std::unique_ptr<Registry> registry(new Registry(std::move(options), clock, *std::move(store)));
+  std::unique_ptr<Registry> registry(new Registry(std::move(options), clock, std::move(store)));
   if (absl::Status loaded = registry->Load(); !loaded.ok()) return loaded;
   return registry;
 }
 
 absl::Status Registry::Load() {
   MutexLock lock(&mutex_);
-  absl::StatusOr<std::vector<Override>> open = store_->ReadOpen();
-  if (!open.ok()) return open.status();
-  const absl::StatusOr<int64_t> last = store_->LastId();
-  if (!last.ok()) return last.status();
-  next_id_ = *last + 1;
-  InForce in_force;
-  for (Override& override : *open) in_force.emplace(override.id, std::move(override));
-  Keep(std::move(in_force));
-  EndExpired(clock_.Read());
+  const Now now = clock_.Read();
+  if (absl::Status read = ReadNews(now); !read.ok()) {
+    KeepStatus(read);
+    return store_->IsShared() ? absl::OkStatus() : read;
+  }
+  EndExpired(now);
   KeepStatus(store_->unwritable());
   MutexLock state_lock(&state_mutex_);
   restored_ = store_->restored();
   return absl::OkStatus();
+}
+
+absl::Status Registry::ReadNews(const Now& now) {
+  absl::StatusOr<Contents> contents = store_->Read();
+  if (!contents.ok()) return contents.status();
+  InForce in_force;
+  for (Override& override : contents->open) in_force.emplace(override.id, std::move(override));
+  if (base_.has_value()) {
+    if (absl::Status put = Put(*base_, in_force, now); !put.ok()) return put;
+  }
+  is_loaded_ = true;
+  revision_ = contents->revision;
+  next_id_ = std::max(next_id_, contents->last_id + 1);
+  Keep(std::move(in_force));
+  return absl::OkStatus();
+}
+
+absl::Status Registry::Follow(uint64_t revision) {
+  MutexLock lock(&mutex_);
+  if (is_loaded_ && revision == revision_) return absl::OkStatus();
+  const absl::Status read = ReadNews(clock_.Read());
+  KeepStatus(read);
+  return read;
+}
+
+template <typename Result>
+Result Registry::Retried(absl::FunctionRef<Result(const Now&)> change) {
+  absl::Status news;
+  if (!is_loaded_) news = ReadNews(clock_.Read());
+  for (int attempt = 1; news.ok(); ++attempt) {
+    Result result = change(clock_.Read());
+    if (!absl::IsAborted(StatusOf(result)) || attempt == kAttempts) return result;
+    news = ReadNews(clock_.Read());
+  }
+  return NothingChanged(news);
 }
 
 absl::Status Registry::Put(const engine::PolicySpec& base, const InForce& in_force,
@@ -80,10 +129,14 @@ absl::Status Registry::Install(engine::PolicySpec base) {
   return absl::OkStatus();
 }
 
-absl::Status Registry::Commit(sqlite::Transaction change, InForce next, const Now& now) {
+absl::Status Registry::Commit(const Edit& edit, InForce next, const Now& now) {
+  absl::StatusOr<std::unique_ptr<Change>> change = store_->Prepare(edit, revision_);
+  if (!change.ok()) return NothingChanged(change.status());
   if (absl::Status status = Put(*base_, next, now); !status.ok()) return NothingChanged(status);
-  absl::Status status = change.Commit();
+  absl::Status status = (*change)->Commit();
+  if (absl::IsUnknown(status)) status = FindOut(edit);
   if (status.ok()) {
+    if (store_->IsShared()) ++revision_;
     Keep(std::move(next));
     KeepStatus(store_->Copy());
     return status;
@@ -94,7 +147,33 @@ absl::Status Registry::Commit(sqlite::Transaction change, InForce next, const No
         absl::StrCat("in force, but not on disk, until the server restarts: ", status.message(),
                      "; ", undone.message()));
   }
-  return NothingChanged(status);
+  if (absl::IsAborted(status)) return status;
+  if (!absl::IsUnknown(status)) return NothingChanged(status);
+  KeepStatus(status);
+  return absl::UnavailableError(status.message());
+}
+
+absl::Status Registry::FindOut(const Edit& edit) {
+  const absl::StatusOr<Contents> contents = store_->Read();
+  // What is still on its way to the store may happen as long as nothing else does.
+  if (!contents.ok() || contents->revision == revision_) {
+    return absl::UnknownError(
+        "the store did not answer, and nobody knows whether this was done, or will be yet: look "
+        "what is in force before it is tried again");
+  }
+  const auto is_open = [&](int64_t id) {
+    return std::any_of(contents->open.begin(), contents->open.end(),
+                       [id](const Override& open) { return open.id == id; });
+  };
+  const auto was_made = [&](const Override& made) {
+    return std::find(contents->open.begin(), contents->open.end(), made) != contents->open.end();
+  };
+  const bool happened = contents->revision == revision_ + 1 &&
+                        std::all_of(edit.made.begin(), edit.made.end(), was_made) &&
+                        std::none_of(edit.ended.begin(), edit.ended.end(),
+                                     [&](const auto& ended) { return is_open(ended.first); });
+  if (happened) return absl::OkStatus();
+  return absl::AbortedError("others have changed the overrides meanwhile");
 }
 
 absl::Status Registry::LiftsNoStop(const CreateRequest& request, const Now& now) const {
@@ -134,7 +213,11 @@ absl::Status Registry::HasRoom(const CreateRequest& request) const {
 
 absl::StatusOr<Override> Registry::Create(const CreateRequest& request) {
   MutexLock lock(&mutex_);
-  const Now now = clock_.Read();
+  return Retried<absl::StatusOr<Override>>(
+      [&](const Now& now) ABSL_NO_THREAD_SAFETY_ANALYSIS { return TryToCreate(request, now); });
+}
+
+absl::StatusOr<Override> Registry::TryToCreate(const CreateRequest& request, const Now& now) {
   absl::StatusOr<Override> made = Draft(request, now);
   if (!made.ok()) return made;
   if (!base_.has_value()) return absl::FailedPreconditionError("no policy is installed yet");
@@ -147,12 +230,9 @@ absl::StatusOr<Override> Registry::Create(const CreateRequest& request) {
   if (absl::Status room = HasRoom(request); !room.ok()) return room;
   // Answers of this process may have named it although it was never made: it names no other one.
   made->id = next_id_++;
-  absl::StatusOr<sqlite::Transaction> change = store_->Begin();
-  if (!change.ok()) return NothingChanged(change.status());
-  if (absl::Status added = store_->Add(*made); !added.ok()) return NothingChanged(added);
   InForce next = in_force_;
   next.emplace(made->id, *made);
-  absl::Status committed = Commit(*std::move(change), std::move(next), now);
+  absl::Status committed = Commit({.made = {*made}}, std::move(next), now);
   if (!committed.ok()) return committed;
   return made;
 }
@@ -160,23 +240,24 @@ absl::StatusOr<Override> Registry::Create(const CreateRequest& request) {
 absl::StatusOr<Override> Registry::Delete(const DeleteRequest& request) {
   if (absl::Status valid = Validate(request); !valid.ok()) return valid;
   MutexLock lock(&mutex_);
-  const Now now = clock_.Read();
+  return Retried<absl::StatusOr<Override>>(
+      [&](const Now& now) ABSL_NO_THREAD_SAFETY_ANALYSIS { return TryToDelete(request, now); });
+}
+
+absl::StatusOr<Override> Registry::TryToDelete(const DeleteRequest& request, const Now& now) {
   EndExpired(now);
   const auto found = in_force_.find(request.id);
   if (found == in_force_.end() || !found->second.AppliesAt(now.wall())) {
     return absl::NotFoundError(absl::StrCat("id: override ", request.id, " is not in force"));
   }
   Override ended = found->second;
-  absl::StatusOr<sqlite::Transaction> change = store_->Begin();
-  if (!change.ok()) return NothingChanged(change.status());
-  absl::Status status = store_->Finish(request.id, {.kind = EventKind::kDeleted,
-                                                    .at = now.wall(),
-                                                    .actor = request.actor,
-                                                    .reason = request.reason});
-  if (!status.ok()) return NothingChanged(status);
+  const End end{.kind = EventKind::kDeleted,
+                .at = now.wall(),
+                .actor = request.actor,
+                .reason = request.reason};
   InForce next = in_force_;
   next.erase(request.id);
-  status = Commit(*std::move(change), std::move(next), now);
+  absl::Status status = Commit({.ended = {{request.id, end}}}, std::move(next), now);
   if (!status.ok()) return status;
   return ended;
 }
@@ -186,10 +267,9 @@ absl::Status Registry::Record(const Deed& deed) {
   MutexLock lock(&mutex_);
   const Now now = clock_.Read();
   EndExpired(now);
-  absl::StatusOr<sqlite::Transaction> change = store_->Begin();
-  if (!change.ok()) return NothingChanged(change.status());
-  absl::Status status = store_->AddDeed(deed, now.wall());
-  if (status.ok()) status = change->Commit();
+  absl::StatusOr<std::unique_ptr<Change>> change =
+      store_->Prepare({.deed = deed, .deed_at = now.wall()}, revision_);
+  absl::Status status = change.ok() ? (*change)->Commit() : change.status();
   if (!status.ok()) return NothingChanged(status);
   KeepStatus(store_->Copy());
   return status;
@@ -204,15 +284,16 @@ void Registry::EndExpired(const Now& now) {
   std::sort(expired.begin(), expired.end(), [](const Override* a, const Override* b) {
     return std::tie(a->expires_at, a->id) < std::tie(b->expires_at, b->id);
   });
-  absl::StatusOr<sqlite::Transaction> change = store_->Begin();
-  if (!change.ok()) return;
   InForce next = in_force_;
+  Edit edit;
   for (const Override* override : expired) {
-    const End end{.kind = EventKind::kExpired, .at = override->expires_at};
-    if (!store_->Finish(override->id, end).ok()) return;
+    edit.ended.emplace_back(override->id,
+                            End{.kind = EventKind::kExpired, .at = override->expires_at});
     next.erase(override->id);
   }
-  if (!change->Commit().ok()) return;
+  absl::StatusOr<std::unique_ptr<Change>> change = store_->Prepare(edit, revision_);
+  if (!change.ok() || !(*change)->Commit().ok()) return;
+  if (store_->IsShared()) ++revision_;
   Keep(std::move(next));
   // So that they do not apply again should the clock be set back: what was written counts.
   if (base_.has_value()) Put(*base_, in_force_, now).IgnoreError();
@@ -272,7 +353,9 @@ Registry::State Registry::GetState() {
   std::vector<Override> stops;
   std::copy_if(stops_.begin(), stops_.end(), std::back_inserter(stops),
                [wall](const Override& stop) { return stop.AppliesAt(wall); });
-  return {.in_force = static_cast<size_t>(std::count_if(ends_.begin(), ends_.end(), applies)),
+  return {.is_loaded = told_loaded_,
+          .revision = told_revision_,
+          .in_force = static_cast<size_t>(std::count_if(ends_.begin(), ends_.end(), applies)),
           .stops = std::move(stops),
           .status = status_,
           .restored = restored_};

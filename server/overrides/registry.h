@@ -1,10 +1,12 @@
-// Registry: the overrides in force, on disk and in the engine, which it keeps the same.
+// Registry: the overrides in force, in a store and in the engine, which it keeps the same.
 //
 // A change is written, put into force, committed, and copied, in this order; what fails before it
-// is committed leaves all as it was. Configurations go through Install, so that the rules of both
-// meet in one place. An expiry is exact, since the engine itself looks at each rule's; the event of
-// it is written at the next opportunity, which is any call here but GetState, and bears the exact
-// instant.
+// is committed leaves all as it was. Where other servers change the store too, each change is made
+// to what is there by then, and Follow puts into force what they have changed.
+//
+// Configurations go through Install, so that the rules of both meet in one place. An expiry is
+// exact, since the engine itself looks at each rule's; the event of it is written at the next
+// opportunity, which is any call here but GetState and Follow, and bears the exact instant.
 //
 // An override on a target that a new configuration no longer has is kept, and waits.
 //
@@ -14,6 +16,7 @@
 //   auto registry = Registry::Open({.path = "overrides.db", .put = put}, clock);
 //   absl::Status status = (*registry)->Install(config.policy);
 //   absl::StatusOr<Override> made = (*registry)->Create(request);
+//   (*registry)->Follow(reply.overrides_revision);  // of a store that others change too
 
 #pragma once
 
@@ -26,6 +29,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/clock.h"
@@ -62,8 +66,13 @@ struct ListQuery {
 
 class Registry {
  public:
-  // Reads what is in force; see Store::Open for errors. The clock outlives the registry.
+  // Reads what is in force in the file; see LocalStore::Open for errors. The clock outlives the
+  // registry.
   static absl::StatusOr<std::unique_ptr<Registry>> Open(RegistryOptions options, Clock& clock);
+  // The same of another store. One that is shared may be away: then nothing is in force here, and
+  // nothing can be changed, until it was read.
+  static absl::StatusOr<std::unique_ptr<Registry>> Open(std::unique_ptr<Store> store,
+                                                        RegistryOptions options, Clock& clock);
 
   // Puts a configuration's policy into force, the overrides' rules on top, and keeps it for when
   // those change. An error is that of `put`.
@@ -72,7 +81,7 @@ class Registry {
   // Returns what is in force and on disk. InvalidArgument, ResourceExhausted (too many in force, or
   // too many of this caller), FailedPrecondition (nothing is installed yet), PermissionDenied (it
   // would lift the emergency stop that the message names, and may not), Unavailable (nothing has
-  // changed).
+  // changed; or nobody knows, which the message says then).
   absl::StatusOr<Override> Create(const CreateRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns what was ended. InvalidArgument, NotFound (it is not in force), Unavailable.
   absl::StatusOr<Override> Delete(const DeleteRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -87,7 +96,15 @@ class Registry {
   // Unavailable: the file cannot be read.
   absl::StatusOr<std::vector<Event>> Events(const EventQuery& query) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // A shared store has this revision by now: puts into force what is there, unless it is already.
+  // Reads the store only where something has changed.
+  absl::Status Follow(uint64_t revision) ABSL_LOCKS_EXCLUDED(mutex_);
+
   struct State {
+    // What is in force is known. Of a shared store it is not before that was read for the first
+    // time: until then nothing may be decided.
+    bool is_loaded = false;
+    uint64_t revision = 0;  // of a shared store
     size_t in_force = 0;
     std::vector<Override> stops;  // those of everything that pause or throttle, the newest first
     absl::Status status;          // of the newest change, or why there can be none
@@ -103,6 +120,17 @@ class Registry {
       : options_(std::move(options)), clock_(clock), store_(std::move(store)) {}
 
   absl::Status Load() ABSL_LOCKS_EXCLUDED(mutex_);
+  // What is in the store by now becomes what is in force.
+  absl::Status ReadNews(const Now& now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes a change, and makes it again to what others have changed meanwhile. `change` returns a
+  // status, or something that has one.
+  template <typename Result>
+  Result Retried(absl::FunctionRef<Result(const Now&)> change)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<Override> TryToCreate(const CreateRequest& request, const Now& now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<Override> TryToDelete(const DeleteRequest& request, const Now& now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether it is no resume that would lift an emergency stop without being allowed to.
   absl::Status LiftsNoStop(const CreateRequest& request, const Now& now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -117,9 +145,13 @@ class Registry {
   // Puts a policy with the rules of `in_force` into force.
   absl::Status Put(const engine::PolicySpec& base, const InForce& in_force, const Now& now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Makes `next` what is in force, and what was written of it durable.
-  absl::Status Commit(sqlite::Transaction change, InForce next, const Now& now)
+  // Makes `next`, which has the edit, what is in force, and the edit durable. Aborted: others have
+  // changed something.
+  absl::Status Commit(const Edit& edit, InForce next, const Now& now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether an edit has happened whose outcome nobody told. Unavailable: nobody knows. Aborted: it
+  // has not, and never will.
+  absl::Status FindOut(const Edit& edit) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends what has expired, the first to expire first. Where that cannot be written, it stays
   // among `in_force_` until it can.
   void EndExpired(const Now& now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -130,11 +162,15 @@ class Registry {
   Mutex mutex_;
   const std::unique_ptr<Store> store_ ABSL_PT_GUARDED_BY(mutex_);
   InForce in_force_ ABSL_GUARDED_BY(mutex_);  // by id
+  bool is_loaded_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t revision_ ABSL_GUARDED_BY(mutex_) = 0;  // that in_force_ is of
   int64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
   std::optional<engine::PolicySpec> base_ ABSL_GUARDED_BY(mutex_);
 
   // What GetState tells, as of the end of the newest change. Taken last, and never for long.
   Mutex state_mutex_;
+  bool told_loaded_ ABSL_GUARDED_BY(state_mutex_) = false;
+  uint64_t told_revision_ ABSL_GUARDED_BY(state_mutex_) = 0;
   std::vector<absl::Time> ends_ ABSL_GUARDED_BY(state_mutex_);  // of each that is in force
   std::vector<Override> stops_ ABSL_GUARDED_BY(state_mutex_);   // the newest first
   absl::Status status_ ABSL_GUARDED_BY(state_mutex_);

@@ -99,6 +99,13 @@ absl::Status Validate(const DeleteRequest& request) {
   return ValidateWho(request.actor, request.reason);
 }
 
+bool MakesSense(const Override& override) {
+  const bool known = override.kind >= Kind::kPause && override.kind <= Kind::kResume;
+  const bool throttles = override.kind == Kind::kThrottle;
+  const bool ratio = throttles ? override.ratio > 0 && override.ratio <= 1 : override.ratio == 0;
+  return known && ratio && override.id > 0 && ValidateSelector(override.selector).ok();
+}
+
 absl::StatusOr<Override> Draft(const CreateRequest& request, const Now& now) {
   Override draft{.kind = request.kind,
                  .selector = request.selector,

@@ -56,6 +56,8 @@ inline constexpr size_t kMaxReasonBytes = 1024;
 absl::Status ValidateWho(const std::string& actor, const std::string& reason);
 absl::Status ValidateSelector(const Selector& selector);
 absl::Status Validate(const DeleteRequest& request);
+// Whether what was read of one could have been made.
+bool MakesSense(const Override& override);
 
 // The override, but for its id.
 absl::StatusOr<Override> Draft(const CreateRequest& request, const Now& now);

@@ -1,24 +1,26 @@
-// Overrides and their events in a SQLite file.
+// Store: where overrides and their events are kept, so that they outlive the process.
 //
-// A change and its event are one transaction, and on the disk when Commit returns. Nothing is ever
-// deleted: what has ended is marked, so that events can show it. One process at a time.
+// There are two kinds: a file of this server (local_store.h), and rows that several servers share
+// (server/store). A change and its event are one transaction, and durable when Commit returns.
+// Nothing is ever deleted: what has ended is marked, so that events can show it.
 //
-// Beside the file is a copy, PATH.copy, with all that was acknowledged. A file that is damaged is
-// set aside, and the copy takes its place. Where nothing can be written (a full disk, a folder of
-// somebody else's) the copy is read, and Begin fails until the next Open.
+// A revision counts changes of what is in force, whoever makes them. A change is made to what its
+// maker knows: where others have changed something since, it is refused with Aborted, and nothing
+// has happened.
 //
 // Thread-compatible.
 //
-//   absl::StatusOr<sqlite::Transaction> change = store->Begin();
-//   absl::Status status = store->Add(override);
-//   if (status.ok()) status = change->Commit();  // else it is undone
-//   store->Copy();
+//   absl::StatusOr<Contents> contents = store->Read();
+//   auto change = store->Prepare({.made = {override}}, contents->revision);
+//   ... put it into force ...
+//   absl::Status status = (*change)->Commit();  // else it is undone
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,7 +30,6 @@
 #include "absl/time/time.h"
 #include "server/overrides/override.h"
 #include "server/overrides/request.h"
-#include "server/sqlite/database.h"
 
 namespace headgate::overrides {
 
@@ -49,56 +50,47 @@ struct End {
   std::string reason = {};
 };
 
+struct Contents {
+  uint64_t revision = 0;
+  std::vector<Override> open = {};  // what has not ended; some may have expired
+  int64_t last_id = 0;              // the highest there ever was; 0: none
+};
+
+// What is written together, in this order, each with its event.
+struct Edit {
+  std::vector<Override> made = {};
+  std::vector<std::pair<int64_t, End>> ended = {};  // by id
+  std::optional<Deed> deed = {};                    // changes nothing that is in force
+  absl::Time deed_at = {};
+};
+
+class Change {
+ public:
+  virtual ~Change() = default;  // of what was not committed: it is undone
+  // Once. Aborted: see above. Unknown: nobody knows whether it has happened, or will yet. Of any
+  // other error nothing has happened.
+  virtual absl::Status Commit() = 0;
+};
+
 class Store {
  public:
-  // Makes the file where there is none. DataLoss: it is damaged or no file of ours, and there is no
-  // copy; the message says what to do. FailedPrecondition: a newer Headgate's. AlreadyExists:
-  // another process has it. NotFound: there is no such folder. Others: it can be neither written
-  // nor read.
-  static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& path, absl::Time now);
+  virtual ~Store() = default;
 
-  // Why nothing can be written; OK: all can.
-  const absl::Status& unwritable() const { return unwritable_; }
-  // That the file was damaged, and where it is now; empty: it was not.
-  const std::string& restored() const { return restored_; }
+  // DataLoss for what makes no sense.
+  virtual absl::StatusOr<Contents> Read() = 0;
+  // `revision` is of the contents that the edit was made to.
+  virtual absl::StatusOr<std::unique_ptr<Change>> Prepare(const Edit& edit, uint64_t revision) = 0;
+  virtual absl::StatusOr<std::vector<Event>> ReadEvents(const EventQuery& query) = 0;
 
-  // What has not ended; some may have expired. DataLoss for what makes no sense.
-  absl::StatusOr<std::vector<Override>> ReadOpen();
-  // The highest id there ever was; 0: none.
-  absl::StatusOr<int64_t> LastId();
-  absl::StatusOr<std::vector<Event>> ReadEvents(const EventQuery& query);
-
-  absl::StatusOr<sqlite::Transaction> Begin();
-  // Within a transaction.
-  absl::Status Add(const Override& override);
-  absl::Status Finish(int64_t id, const End& end);
-  absl::Status AddDeed(const Deed& deed, absl::Time at);
-
-  // After a change, before it is acknowledged. Where it cannot be written there is none, so that
-  // an old one is never taken for a new one.
-  absl::Status Copy();
-
- private:
-  using Opened = absl::StatusOr<std::unique_ptr<Store>>;
-
-  Store(std::string path, sqlite::Database database)
-      : path_(std::move(path)), database_(std::move(database)) {}
-
-  static Opened OpenFile(const std::string& path);
-  // From the copy, as `why` says that nothing can be written.
-  static Opened OpenCopy(const std::string& path, const absl::Status& why);
-  // The copy in the place of a damaged file.
-  static Opened Restore(const std::string& path, const absl::Status& why, absl::Time now);
-
-  absl::Status Check();
-  absl::Status SetUp();
-  // `id` 0: no override is concerned.
-  absl::Status AddEvent(int64_t id, const End& event, const std::string& change = {});
-
-  const std::string path_;
-  sqlite::Database database_;
-  absl::Status unwritable_;
-  std::string restored_;
+  // Whether others change it too.
+  virtual bool IsShared() const = 0;
+  // After a change: writes a copy of all, where one is kept. Its error is worth knowing, and undoes
+  // nothing.
+  virtual absl::Status Copy() { return absl::OkStatus(); }
+  // Why nothing can be written; OK: all can, as far as is known.
+  virtual absl::Status unwritable() const { return absl::OkStatus(); }
+  // That what was kept was damaged, and where it is now; empty: it was not.
+  virtual std::string restored() const { return {}; }
 };
 
 }  // namespace headgate::overrides

@@ -98,7 +98,7 @@ constexpr char kStore = 's', kMember = 'm';
 // $0 members as they are now. Each kind of row has its own meaning of the columns.
 constexpr char kTell[] = R"sql(
 SELECT 's' AS kind, '' AS a, '' AS b, '' AS c, version::bigint AS i, works_with::bigint AS j,
-  (SELECT coalesce(max(revision), 0) FROM headgate_store.override) AS k, 0::bigint AS micros,
+  (SELECT revision FROM headgate_store.override_revision) AS k, 0::bigint AS micros,
   EXISTS (SELECT FROM self) AS flag
 FROM headgate_store.version
 UNION ALL

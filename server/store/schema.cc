@@ -64,14 +64,49 @@ CREATE TABLE IF NOT EXISTS headgate_store.state (
 COMMENT ON TABLE headgate_store.state IS
   'What the owner of a target knows: a whole, and the changes since';
 
-CREATE TABLE IF NOT EXISTS headgate_store.override (
-  id text COLLATE "C" PRIMARY KEY,
+CREATE TABLE IF NOT EXISTS headgate_store.override_revision (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
   revision bigint NOT NULL,
-  body bytea NOT NULL
+  last_id bigint NOT NULL,
+  last_event bigint NOT NULL
 );
-CREATE INDEX IF NOT EXISTS override_revision ON headgate_store.override (revision);
+INSERT INTO headgate_store.override_revision (revision, last_id, last_event) VALUES (0, 0, 0)
+  ON CONFLICT (one) DO NOTHING;
+COMMENT ON TABLE headgate_store.override_revision IS 'Counts changes of the overrides in force';
+
+CREATE TABLE IF NOT EXISTS headgate_store.override (
+  id bigint PRIMARY KEY,
+  kind smallint NOT NULL,
+  identity text NOT NULL,
+  segment text NOT NULL,
+  everything boolean NOT NULL,
+  target text NOT NULL,
+  ratio double precision NOT NULL,
+  actor text NOT NULL,
+  reason text NOT NULL,
+  created_at_ns bigint NOT NULL,
+  expires_at_ns bigint,
+  ended boolean NOT NULL
+);
+CREATE INDEX IF NOT EXISTS override_open ON headgate_store.override (id) WHERE NOT ended;
 COMMENT ON TABLE headgate_store.override IS 'What operators have ordered';
-COMMENT ON COLUMN headgate_store.override.revision IS 'counts changes of the table'
+COMMENT ON COLUMN headgate_store.override.kind IS '1 pause, 2 throttle, 3 exempt, 4 resume';
+COMMENT ON COLUMN headgate_store.override.expires_at_ns IS 'null: never';
+
+CREATE TABLE IF NOT EXISTS headgate_store.override_event (
+  id bigint PRIMARY KEY,
+  happened_at_ns bigint NOT NULL,
+  kind smallint NOT NULL,
+  override_id bigint NOT NULL,
+  actor text NOT NULL,
+  reason text NOT NULL,
+  change text NOT NULL
+);
+CREATE INDEX IF NOT EXISTS override_event_of ON headgate_store.override_event (override_id, id);
+COMMENT ON TABLE headgate_store.override_event IS 'Who ordered what, and when it ended';
+COMMENT ON COLUMN headgate_store.override_event.kind IS
+  '1 created, 2 deleted, 3 expired, 4 costs forgotten, 5 debt forgiven';
+COMMENT ON COLUMN headgate_store.override_event.override_id IS '0: it concerns none'
 )sql";
 
 constexpr char kReadVersion[] = "SELECT version, works_with FROM headgate_store.version";
@@ -133,7 +168,8 @@ void Migrate(pqxx::transaction_base& work, const SchemaVersion& schema,
 std::vector<std::string> MissingPrivileges(pqxx::transaction_base& work) {
   const pqxx::result rows = work.exec(R"sql(
 SELECT privilege || ' on headgate_store.' || name
-FROM (VALUES ('member'), ('ownership'), ('state'), ('override')) AS t (name),
+FROM (VALUES ('member'), ('ownership'), ('state'), ('override'), ('override_event'),
+    ('override_revision')) AS t (name),
   (VALUES ('SELECT'), ('INSERT'), ('UPDATE'), ('DELETE')) AS p (privilege)
 WHERE NOT has_table_privilege('headgate_store.' || name, privilege)
 ORDER BY 1

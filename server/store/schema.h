@@ -4,7 +4,8 @@
 //   member     name, incarnation, address, last_seen, ...: which servers there are
 //   ownership  target, owner, generation, expires_at, ...: who decides for a target, until when
 //   state      target, generation, sequence, bytes, ...: what an owner knows of it
-//   override   id, revision, body: what operators have ordered
+//   override   what operators have ordered; override_event: who, why, and how it ended; and
+//              override_revision, which counts changes of what is in force
 //
 // They are made and changed by `headgate store`, never by a server: its role needs to read and
 // write rows, and nothing else. docs/cluster.md has the exact grants.

@@ -1,4 +1,4 @@
-#include "server/overrides/store.h"
+#include "server/overrides/local_store.h"
 
 #include <cstdio>
 #include <filesystem>
@@ -80,13 +80,6 @@ Override ReadOverride(const sqlite::Statement& row) {
   return override;
 }
 
-bool MakesSense(const Override& override) {
-  const bool known = override.kind >= Kind::kPause && override.kind <= Kind::kResume;
-  const bool throttles = override.kind == Kind::kThrottle;
-  const bool ratio = throttles ? override.ratio > 0 && override.ratio <= 1 : override.ratio == 0;
-  return known && ratio && override.id > 0 && ValidateSelector(override.selector).ok();
-}
-
 std::string CopyOf(const std::string& path) { return absl::StrCat(path, ".copy"); }
 
 // Who wants to begin with none removes both.
@@ -112,7 +105,7 @@ absl::Status Explained(const std::string& path, const absl::Status& status) {
 
 }  // namespace
 
-Store::Opened Store::Open(const std::string& path, absl::Time now) {
+LocalStore::Opened LocalStore::Open(const std::string& path, absl::Time now) {
   Opened opened =
       IsLost(path) ? absl::DataLossError(absl::StrCat(path, " is gone")) : OpenFile(path);
   if (opened.ok()) {
@@ -128,16 +121,17 @@ Store::Opened Store::Open(const std::string& path, absl::Time now) {
   return opened.ok() ? std::move(opened) : Explained(path, why);
 }
 
-Store::Opened Store::OpenFile(const std::string& path) {
+LocalStore::Opened LocalStore::OpenFile(const std::string& path) {
   absl::StatusOr<sqlite::Database> database =
       sqlite::Database::Open(path, {.durability = sqlite::Durability::kFull});
   if (!database.ok()) return database.status();
-  std::unique_ptr<Store> store(new Store(path, *std::move(database)));
+  std::unique_ptr<LocalStore> store(new LocalStore(path, *std::move(database)));
   if (absl::Status status = store->SetUp(); !status.ok()) return status;
   return store;
 }
 
-Store::Opened Store::Restore(const std::string& path, const absl::Status& why, absl::Time now) {
+LocalStore::Opened LocalStore::Restore(const std::string& path, const absl::Status& why,
+                                       absl::Time now) {
   const Opened copy = OpenCopy(path, why);
   if (!copy.ok()) return copy.status();
   const absl::StatusOr<std::string> aside = sqlite::RestoreCopy(CopyOf(path), path, now);
@@ -151,7 +145,7 @@ Store::Opened Store::Restore(const std::string& path, const absl::Status& why, a
   return opened;
 }
 
-Store::Opened Store::OpenCopy(const std::string& path, const absl::Status& why) {
+LocalStore::Opened LocalStore::OpenCopy(const std::string& path, const absl::Status& why) {
   std::error_code error;
   const bool has_copy = std::filesystem::exists(CopyOf(path), error);
   // Without a file nothing was ever acknowledged.
@@ -160,7 +154,7 @@ Store::Opened Store::OpenCopy(const std::string& path, const absl::Status& why) 
       has_copy ? CopyOf(path) : ":memory:",
       {.access = has_copy ? sqlite::Access::kReadCopy : sqlite::Access::kWrite});
   if (!database.ok()) return database.status();
-  std::unique_ptr<Store> store(new Store(path, *std::move(database)));
+  std::unique_ptr<LocalStore> store(new LocalStore(path, *std::move(database)));
   absl::Status status = has_copy ? store->Check() : store->SetUp();
   if (!status.ok()) return status;
   store->unwritable_ = absl::Status(
@@ -169,7 +163,7 @@ Store::Opened Store::OpenCopy(const std::string& path, const absl::Status& why) 
 }
 
 // Whether it is one of ours, and whole.
-absl::Status Store::Check() {
+absl::Status LocalStore::Check() {
   absl::StatusOr<sqlite::Statement> check = database_.Prepare("PRAGMA integrity_check(1)");
   if (!check.ok()) return check.status();
   const absl::StatusOr<bool> row = check->Step();
@@ -182,7 +176,7 @@ absl::Status Store::Check() {
   return ReadOpen().status();
 }
 
-absl::Status Store::SetUp() {
+absl::Status LocalStore::SetUp() {
   const absl::StatusOr<int64_t> version = database_.QueryInt("PRAGMA user_version");
   if (!version.ok()) return version.status();
   if (*version > kSchemaVersion) {
@@ -206,18 +200,47 @@ absl::Status Store::SetUp() {
   return status.ok() ? change->Commit() : status;
 }
 
-absl::StatusOr<sqlite::Transaction> Store::Begin() {
+class LocalStore::LocalChange final : public Change {
+ public:
+  explicit LocalChange(sqlite::Transaction transaction) : transaction_(std::move(transaction)) {}
+  absl::Status Commit() override { return transaction_.Commit(); }
+
+ private:
+  sqlite::Transaction transaction_;
+};
+
+absl::StatusOr<std::unique_ptr<Change>> LocalStore::Prepare(const Edit& edit,
+                                                            uint64_t /*revision*/) {
   if (!unwritable_.ok()) return unwritable_;
-  return sqlite::Transaction::Begin(database_);
+  absl::StatusOr<sqlite::Transaction> transaction = sqlite::Transaction::Begin(database_);
+  if (!transaction.ok()) return transaction.status();
+  if (absl::Status written = Write(edit); !written.ok()) return written;
+  return std::make_unique<LocalChange>(*std::move(transaction));
 }
 
-absl::Status Store::Copy() {
+absl::Status LocalStore::Write(const Edit& edit) {
+  for (const Override& override : edit.made) {
+    if (absl::Status added = Add(override); !added.ok()) return added;
+  }
+  for (const auto& [id, end] : edit.ended) {
+    if (absl::Status finished = Finish(id, end); !finished.ok()) return finished;
+  }
+  if (!edit.deed.has_value()) return absl::OkStatus();
+  return AddEvent(0,
+                  {.kind = edit.deed->kind,
+                   .at = edit.deed_at,
+                   .actor = edit.deed->actor,
+                   .reason = edit.deed->reason},
+                  edit.deed->change);
+}
+
+absl::Status LocalStore::Copy() {
   absl::Status status = sqlite::WriteCopy(database_, CopyOf(path_));
   if (!status.ok()) std::remove(CopyOf(path_).c_str());
   return status;
 }
 
-absl::StatusOr<std::vector<Override>> Store::ReadOpen() {
+absl::StatusOr<std::vector<Override>> LocalStore::ReadOpen() {
   absl::StatusOr<sqlite::Statement> query = database_.Prepare(
       absl::StrCat("SELECT ", kColumns, " FROM overrides o WHERE o.ended = 0 ORDER BY o.id"));
   std::vector<Override> open;
@@ -237,11 +260,16 @@ absl::StatusOr<std::vector<Override>> Store::ReadOpen() {
   return open;
 }
 
-absl::StatusOr<int64_t> Store::LastId() {
-  return database_.QueryInt("SELECT coalesce(max(id), 0) FROM overrides");
+absl::StatusOr<Contents> LocalStore::Read() {
+  absl::StatusOr<std::vector<Override>> open = ReadOpen();
+  if (!open.ok()) return open.status();
+  const absl::StatusOr<int64_t> last =
+      database_.QueryInt("SELECT coalesce(max(id), 0) FROM overrides");
+  if (!last.ok()) return last.status();
+  return Contents{.open = *std::move(open), .last_id = *last};
 }
 
-absl::StatusOr<std::vector<Event>> Store::ReadEvents(const EventQuery& query) {
+absl::StatusOr<std::vector<Event>> LocalStore::ReadEvents(const EventQuery& query) {
   // An older Headgate's file that cannot be written has none.
   const absl::StatusOr<int64_t> has_changes =
       database_.QueryInt("SELECT count(*) FROM sqlite_master WHERE name = 'changes'");
@@ -273,7 +301,7 @@ absl::StatusOr<std::vector<Event>> Store::ReadEvents(const EventQuery& query) {
   return found;
 }
 
-absl::Status Store::Add(const Override& override) {
+absl::Status LocalStore::Add(const Override& override) {
   absl::StatusOr<sqlite::Statement> insert =
       database_.Prepare("INSERT INTO overrides VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)");
   if (!insert.ok()) return insert.status();
@@ -298,7 +326,7 @@ absl::Status Store::Add(const Override& override) {
                                 .reason = override.reason});
 }
 
-absl::Status Store::Finish(int64_t id, const End& end) {
+absl::Status LocalStore::Finish(int64_t id, const End& end) {
   absl::StatusOr<sqlite::Statement> update =
       database_.Prepare("UPDATE overrides SET ended = 1 WHERE id = ?");
   if (!update.ok()) return update.status();
@@ -306,12 +334,7 @@ absl::Status Store::Finish(int64_t id, const End& end) {
   return AddEvent(id, end);
 }
 
-absl::Status Store::AddDeed(const Deed& deed, absl::Time at) {
-  return AddEvent(0, {.kind = deed.kind, .at = at, .actor = deed.actor, .reason = deed.reason},
-                  deed.change);
-}
-
-absl::Status Store::AddEvent(int64_t id, const End& event, const std::string& change) {
+absl::Status LocalStore::AddEvent(int64_t id, const End& event, const std::string& change) {
   absl::StatusOr<sqlite::Statement> insert =
       database_.Prepare("INSERT INTO events VALUES (NULL, ?, ?, ?, ?, ?)");
   if (!insert.ok()) return insert.status();
