@@ -141,6 +141,17 @@ void DeclarePage(CLI::App& cli, Flags& flags) {
       ->check(CheckOrigin);
 }
 
+void DeclareMember(CLI::App& cli, Flags& flags) {
+  cli.add_option("--member", flags.server.member,
+                 "What this server is called among those that share its targets, each by another "
+                 "name. Goes with cluster in the file")
+      ->envname("HEADGATE_MEMBER");
+  cli.add_option("--member-address", flags.server.member_address,
+                 "host:port of its gRPC port where the others reach it")
+      ->envname("HEADGATE_MEMBER_ADDRESS")
+      ->check(CheckHostPort);
+}
+
 void Declare(CLI::App& cli, Flags& flags) {
   cli.set_version_flag("--version", std::string("headgated ") + app::kVersion);
   cli.add_option("--config", flags.server.config_path,
@@ -182,6 +193,7 @@ void Declare(CLI::App& cli, Flags& flags) {
       ->check(CLI::IsMember({"text", "json"}));
   DeclareHttp(cli, flags);
   DeclareStore(cli, flags);
+  DeclareMember(cli, flags);
   DeclarePage(cli, flags);
   cli.add_option("--check-config", flags.check_config,
                  "Only say what is wrong with this file: exit status 0 if nothing is, else 2")

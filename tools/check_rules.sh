@@ -29,6 +29,7 @@ server/access    common server/engine server/access
 server/config    common server/engine server/health server/access server/dsn proto server/config
 server/tls       common server/config server/tls
 server/snapshot  common server/engine server/snapshot
+server/membership common server/engine server/cluster server/snapshot server/membership
 server/transport common proto server/transport
 server/rpc       common server/engine server/line server/health server/access server/cluster server/config server/throttle_log server/overrides server/snapshot server/tls server/transport proto server/rpc
 server/peers     common proto server/engine server/access server/cluster server/transport server/rpc server/peers

@@ -54,10 +54,19 @@ absl::StatusOr<Server::Base> Server::MakeBase(const ServerOptions& options, Cloc
   base.id_seed = *id_seed;
   engine::EngineOptions engine = (*config)->engine;
   engine.seed = *seed;
-  absl::StatusOr<std::unique_ptr<StateFolder>> state =
-      StateFolder::Open(options.state_dir.value_or((*config)->server.state_dir), engine, clock);
-  if (!state.ok()) return base.config->InFile(state.status());
-  base.state = *std::move(state);
+  absl::StatusOr<std::unique_ptr<Cluster>> cluster = MakeCluster(options, **config, clock);
+  if (!cluster.ok()) return cluster.status();
+  base.cluster = *std::move(cluster);
+  const std::string folder = options.state_dir.value_or((*config)->server.state_dir);
+  if (base.cluster != nullptr) {
+    engine.permit_seed = *seed;
+    engine.seed = base.cluster->seed();
+    base.state = StateFolder::Shared(folder, engine, clock);
+  } else {
+    absl::StatusOr<std::unique_ptr<StateFolder>> state = StateFolder::Open(folder, engine, clock);
+    if (!state.ok()) return base.config->InFile(state.status());
+    base.state = *std::move(state);
+  }
   base.throttle_log = (*config)->throttle_log;
   const config::LineSettings& line = (*config)->server.line;
   base.line = {.max_waiting = static_cast<size_t>(line.max_waiting),
@@ -67,17 +76,41 @@ absl::StatusOr<Server::Base> Server::MakeBase(const ServerOptions& options, Cloc
   return base;
 }
 
+absl::StatusOr<std::unique_ptr<Cluster>> Server::MakeCluster(const ServerOptions& options,
+                                                             const config::Config& config,
+                                                             Clock& clock) {
+  const bool is_named = !options.member.empty() || !options.member_address.empty();
+  if (!config.cluster.has_value()) {
+    if (!is_named) return nullptr;
+    return absl::InvalidArgumentError(
+        "--member and --member-address go with cluster in the configuration: without it this "
+        "server is alone");
+  }
+  if (options.member.empty() || options.member_address.empty()) {
+    return absl::InvalidArgumentError(
+        "cluster in the configuration takes --member, this server's name among the others, and "
+        "--member-address, the host:port where they reach it");
+  }
+  return Cluster::Make({.settings = *config.cluster,
+                        .tls = *config.tls,
+                        .member = options.member,
+                        .address = options.member_address},
+                       clock);
+}
+
 Server::Server(const ServerOptions& options, Clock& clock, Base base)
     : options_(options),
       clock_(clock),
       started_at_(base.started_at),
       config_(std::move(base.config)),
       listens_at_(std::move(base.grpc_address)),
+      cluster_(std::move(base.cluster)),
       state_(std::move(base.state)),
       line_(base.line,
-            [&engine = state_->engine()](const engine::CheckRequest& request, Now now,
-                                         engine::CheckAnswer& answer) {
-              return engine.Check(request, now, answer);
+            [&engine = state_->engine(), cluster = cluster_.get()](
+                const engine::CheckRequest& request, Now now, engine::CheckAnswer& answer) {
+              return cluster == nullptr ? engine.Check(request, now, answer)
+                                        : cluster->Check(request, now, answer);
             }),
       access_(state_->seed(), clock),
       targets_(state_->engine(), clock, state_->seed()),
@@ -102,6 +135,9 @@ Server::Server(const ServerOptions& options, Clock& clock, Base base)
                     .access = access_.control()}),
       web_(std::move(base.web)) {
   state_->engine().AttachLine(&line_);
+  if (cluster_ != nullptr) {
+    cluster_->Attach(state_->engine(), targets_, line_, access_.control());
+  }
   override_service_.Observe(calls_);
   cost_service_.Observe(calls_);
   log_service_.Observe(calls_);
@@ -123,7 +159,11 @@ absl::Status Server::Run() {
         FileWatcher::Callbacks{.on_change = [this](const auto& read) { Update(read.front()); },
                                .on_quiet = [this] { TryAgain(); }});
   }
-  rpc_->SetServing(true);
+  if (cluster_ == nullptr) {
+    rpc_->SetServing(true);
+  } else {  // who has not heard of the others can neither decide nor hand on
+    cluster_->Start([this] { rpc_->SetServing(true); });
+  }
   web_->Serve({.engine = state_->engine(),
                .recorder = log_.recorder(),
                .calls = calls_,
@@ -158,6 +198,7 @@ absl::Status Server::Apply(const config::Config& config) {
   web_->BeforeChange();
   access_.Apply(config);
   targets_.Apply(config);
+  if (cluster_ != nullptr) cluster_->SetTargets(config);
   return absl::OkStatus();
 }
 
@@ -203,10 +244,12 @@ rpc::RpcServerOptions Server::RpcOptions(const config::ServerSettings& settings)
   options.threads = settings.threads;
   options.version = kVersion;
   options.guarded_services = {&override_service_, &cost_service_, &log_service_};
+  if (cluster_ != nullptr) options.peers = &cluster_->peers();
   return options;
 }
 
 absl::Status Server::Listen() {
+  rpc::Elsewhere* const elsewhere = cluster_ == nullptr ? nullptr : &cluster_->forwarder();
   absl::StatusOr<std::unique_ptr<rpc::RpcServer>> server =
       rpc::RpcServer::Start(RpcOptions(config_->current()->server), {.engine = state_->engine(),
                                                                      .clock = clock_,
@@ -215,7 +258,8 @@ absl::Status Server::Listen() {
                                                                      .recorder = log_.recorder(),
                                                                      .access = access_.control(),
                                                                      .lines = line_,
-                                                                     .calls = calls_});
+                                                                     .calls = calls_,
+                                                                     .elsewhere = elsewhere});
   if (!server.ok()) return server.status();
   rpc_ = *std::move(server);
   if (const std::string exposed_at = Access().exposed_at; !exposed_at.empty()) {
@@ -270,9 +314,11 @@ void Server::AnnounceStop() {
 void Server::Stop() {
   if (rpc_ == nullptr) return;
   AnnounceStop();
-  watcher_ = nullptr;  // no target is started any more
+  watcher_ = nullptr;  // no configuration is loaded any more
+  if (cluster_ != nullptr) cluster_->Leave(options_.grace);
   web_->EndApi();
   rpc_->Shutdown(options_.grace);
+  if (cluster_ != nullptr) cluster_->Stop();
   access_.Stop();
   targets_.Stop();
   state_->Stop();  // first: the log may have to wait for its store

@@ -25,6 +25,7 @@
 #include "common/clock.h"
 #include "common/file_watcher.h"
 #include "server/app/call_log.h"
+#include "server/app/cluster.h"
 #include "server/app/configured_access.h"
 #include "server/app/state_folder.h"
 #include "server/app/targets.h"
@@ -56,6 +57,10 @@ struct ServerOptions {
   absl::Duration grace = absl::Seconds(10);      // for calls that run when it stops
   // Between NOT_SERVING and the end of serving: for load balancers, which take a while to look.
   absl::Duration pre_stop = absl::ZeroDuration();
+  // With `cluster` in the configuration: what this server is called, and "host:port" for the
+  // others.
+  std::string member = {};
+  std::string member_address = {};
 };
 
 class Server final : private rpc::StatusSource {
@@ -87,9 +92,14 @@ class Server final : private rpc::StatusSource {
     config::ThrottleLogSettings throttle_log;
     line::LineOptions line;
     std::string grpc_address;
+    std::unique_ptr<Cluster> cluster;  // null: this server is alone
   };
 
   static absl::StatusOr<Base> MakeBase(const ServerOptions& options, Clock& clock);
+  // Nothing: this server is alone.
+  static absl::StatusOr<std::unique_ptr<Cluster>> MakeCluster(const ServerOptions& options,
+                                                              const config::Config& config,
+                                                              Clock& clock);
   Server(const ServerOptions& options, Clock& clock, Base base);
 
   absl::Status Run();
@@ -119,6 +129,7 @@ class Server final : private rpc::StatusSource {
   const absl::Time started_at_;
   const std::unique_ptr<config::ConfigStore> config_;
   const std::string listens_at_;
+  const std::unique_ptr<Cluster> cluster_;  // null: this server is alone
   const std::unique_ptr<StateFolder> state_;
   line::WaitingLines line_;
   ConfiguredAccess access_;

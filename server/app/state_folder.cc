@@ -19,6 +19,14 @@ absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Open(const std::string
   return opened;
 }
 
+std::unique_ptr<StateFolder> StateFolder::Shared(const std::string& folder,
+                                                 engine::EngineOptions options, Clock& clock) {
+  std::unique_ptr<StateFolder> shared(new StateFolder(folder, clock));
+  shared->engine_ = std::make_unique<engine::Engine>(options);
+  shared->seed_ = options.seed;
+  return shared;
+}
+
 // An operator's word must not be forgotten: where it cannot be read the server does not start.
 absl::Status StateFolder::OpenOverrides() {
   if (path_.empty()) return absl::OkStatus();

@@ -35,6 +35,10 @@ class StateFolder {
   static absl::StatusOr<std::unique_ptr<StateFolder>> Open(const std::string& folder,
                                                            engine::EngineOptions options,
                                                            Clock& clock);
+  // Of a server that shares its targets: what outlives it is in their store, and the folder is for
+  // others to use.
+  static std::unique_ptr<StateFolder> Shared(const std::string& folder,
+                                             engine::EngineOptions options, Clock& clock);
 
   const std::string& path() const { return path_; }  // empty: there is none
   engine::Engine& engine() { return *engine_; }

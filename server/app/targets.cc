@@ -1,6 +1,7 @@
 #include "server/app/targets.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -11,7 +12,44 @@ std::vector<std::shared_ptr<WatchedTarget>> Targets::Current() const {
   return targets_;
 }
 
+void Targets::OwnNone() {
+  const MutexLock lock(&apply_mutex_);
+  shared_.emplace();
+}
+
+void Targets::SetOwned(std::string_view target, bool owned) {
+  const MutexLock lock(&owned_mutex_);
+  if (owned) {
+    owned_.emplace(target);
+  } else if (const auto found = owned_.find(target); found != owned_.end()) {
+    owned_.erase(found);
+  }
+}
+
+void Targets::Settle() {
+  const MutexLock lock(&apply_mutex_);
+  if (shared_.has_value() && !is_stopped_) Install(OfOwned());
+}
+
+config::Config Targets::OfOwned() {
+  config::Config config = *shared_;
+  const MutexLock lock(&owned_mutex_);
+  for (config::TargetSettings& target : config.targets) {
+    if (owned_.contains(target.name)) continue;
+    target.primary.reset();
+    std::ranges::fill(target.standby_sources, std::nullopt);
+  }
+  return config;
+}
+
 void Targets::Apply(const config::Config& config) {
+  const MutexLock lock(&apply_mutex_);
+  if (!shared_.has_value()) return Install(config);
+  shared_ = config;
+  Install(OfOwned());
+}
+
+void Targets::Install(const config::Config& config) {
   const std::vector<std::shared_ptr<WatchedTarget>> before = Current();
   std::vector<std::shared_ptr<WatchedTarget>> after;
   for (size_t i = 0; i < config.targets.size(); ++i) {
@@ -39,6 +77,10 @@ void Targets::Apply(const config::Config& config) {
 }
 
 void Targets::Stop() {
+  {
+    const MutexLock lock(&apply_mutex_);
+    is_stopped_ = true;
+  }
   for (const auto& target : Current()) target->Stop();
 }
 

@@ -29,6 +29,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 
 namespace headgate::cluster {
 
@@ -145,10 +146,15 @@ class Store {
 
   virtual absl::StatusOr<RoundReply> Round(const RoundRequest& request, absl::Duration timeout) = 0;
 
+  // Of several targets, none of them twice, in one statement: what became of each, in order.
   // Aborted: the target has another generation by now, so that this server is not its owner, and
   // nothing was written. The lease's end by the clock does not matter: nobody has taken it since.
   // DataLoss: it does not follow what is there; write the whole.
-  virtual absl::Status WriteState(const StateWrite& write, absl::Duration timeout) = 0;
+  virtual std::vector<absl::Status> WriteStates(absl::Span<const StateWrite> writes,
+                                                absl::Duration timeout) = 0;
+  absl::Status WriteState(const StateWrite& write, absl::Duration timeout) {
+    return WriteStates({&write, 1}, timeout).front();
+  }
 
   // Of the owner by this generation. None: nobody ever wrote any. Aborted: as above.
   virtual absl::StatusOr<std::optional<StoredState>> ReadState(const Held& held,

@@ -152,6 +152,7 @@ Config BuildConfig(const v1::Config& proto, Findings& findings, const BuildOptio
   builder.BuildThrottleLog();
   builder.BuildTls();
   builder.BuildAccess();
+  builder.BuildCluster();
   return config;
 }
 

@@ -35,6 +35,7 @@ struct Builder {
   void BuildThrottleLog();
   void BuildTls();
   void BuildAccess();
+  void BuildCluster();
 
   PostgresSource BuildSource(const v1::Postgres& from);
   // Of what libpq will not take from where the connection string comes from.

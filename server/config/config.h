@@ -102,6 +102,16 @@ struct ThrottleLogSettings {
   friend bool operator==(const ThrottleLogSettings&, const ThrottleLogSettings&) = default;
 };
 
+// Several servers that share the targets.
+struct ClusterSettings {
+  PostgresSource store;
+  std::string secret_file;
+  std::vector<std::string> peer_certificates;  // "DNS:..." or "URI:..."
+  absl::Duration lease = absl::Seconds(3);
+
+  friend bool operator==(const ClusterSettings&, const ClusterSettings&) = default;
+};
+
 struct Config {
   ServerSettings server;
   engine::EngineOptions engine;  // without the seed
@@ -113,6 +123,7 @@ struct Config {
   ThrottleLogSettings throttle_log;
   std::optional<TlsSettings> tls;            // absent: plaintext
   std::optional<access::PolicySpec> access;  // absent: everybody may do everything
+  std::optional<ClusterSettings> cluster;    // absent: this server decides for all targets
 };
 
 }  // namespace headgate::config

@@ -33,6 +33,7 @@ std::vector<std::string> PendingRestart(const Config& running, const Config& wan
   compare("engine.max_permit_share", engine.max_permit_share, wanted.engine.max_permit_share);
   compare("engine.max_patterns", engine.max_patterns, wanted.engine.max_patterns);
   compare("engine.bucket_bytes", engine.bucket_bytes, wanted.engine.bucket_bytes);
+  compare("cluster", running.cluster, wanted.cluster);
   compare("throttle_log", running.throttle_log, wanted.throttle_log);
   return pending;
 }

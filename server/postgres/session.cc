@@ -17,15 +17,21 @@ namespace {
 
 // A dead peer is noticed by TCP; a stopped one is for the watchdog. A lock that is not to be had
 // soon is tried again later.
-Connector::Options OptionsFor(absl::Duration statement_timeout) {
-  const int64_t limit_ms = std::max<int64_t>(1, absl::ToInt64Milliseconds(statement_timeout));
+Connector::Options OptionsFor(const SessionOptions& options) {
+  const auto at_least_one = [](absl::Duration limit) {
+    return std::max<int64_t>(1, absl::ToInt64Milliseconds(limit));
+  };
+  const int64_t limit_ms = at_least_one(options.statement_timeout);
+  const int64_t lock_ms = options.lock_timeout > absl::ZeroDuration()
+                              ? at_least_one(options.lock_timeout)
+                              : at_least_one(options.statement_timeout / 2);
   const std::string limit = absl::StrCat(limit_ms);
   return {.defaults = {{"keepalives_idle", "10"},
                        {"keepalives_interval", "5"},
                        {"keepalives_count", "3"},
                        {"tcp_user_timeout", limit}},
           .settings = {{"statement_timeout", limit},
-                       {"lock_timeout", absl::StrCat(std::max<int64_t>(1, limit_ms / 2))},
+                       {"lock_timeout", absl::StrCat(lock_ms)},
                        {"TimeZone", "UTC"},
                        {"jit", "off"},
                        {"client_min_messages", "error"}}};
@@ -36,8 +42,7 @@ Connector::Options OptionsFor(absl::Duration statement_timeout) {
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(Connector& connector,
                                                        const SessionOptions& options,
                                                        const Deadline& deadline) {
-  absl::StatusOr<PgConnection> opened =
-      connector.Open(options.dsn, OptionsFor(options.statement_timeout), deadline);
+  absl::StatusOr<PgConnection> opened = connector.Open(options.dsn, OptionsFor(options), deadline);
   if (absl::IsDeadlineExceeded(opened.status())) {
     return absl::UnavailableError(opened.status().message());
   }

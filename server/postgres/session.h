@@ -32,8 +32,10 @@ namespace headgate::postgres {
 struct SessionOptions {
   std::string dsn;
   std::string store = "the store";  // what the database is, in errors
-  // What the server itself gives a statement; for a lock half of that.
+  // What the server itself gives a statement.
   absl::Duration statement_timeout = absl::Seconds(5);
+  // And what it gives a lock, within that; zero: half of it.
+  absl::Duration lock_timeout = absl::ZeroDuration();
 };
 
 class Session {

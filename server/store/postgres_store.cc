@@ -13,9 +13,13 @@ namespace {
 
 using postgres::Deadline;
 
+// Below the second after which PostgreSQL looks for a deadlock.
+constexpr absl::Duration kStateLockTimeout = absl::Milliseconds(200);
+
 // Two sessions of one server do not pause alike.
-TransactorOptions Differing(TransactorOptions options) {
+TransactorOptions ForStates(TransactorOptions options) {
   options.seed = ~options.seed;
+  options.lock_timeout = kStateLockTimeout;
   return options;
 }
 
@@ -25,7 +29,7 @@ PostgresStore::PostgresStore(const TransactorOptions& options, Clock& clock)
     : options_(options),
       clock_(clock),
       rounds_(options, clock),
-      states_(Differing(options), clock) {}
+      states_(ForStates(options), clock) {}
 
 void PostgresStore::Cancel() {
   rounds_.Cancel();
@@ -50,14 +54,17 @@ absl::StatusOr<cluster::RoundReply> PostgresStore::Round(const cluster::RoundReq
   return reply;
 }
 
-absl::Status PostgresStore::WriteState(const cluster::StateWrite& write, absl::Duration timeout) {
+std::vector<absl::Status> PostgresStore::WriteStates(absl::Span<const cluster::StateWrite> writes,
+                                                     absl::Duration timeout) {
+  if (writes.empty()) return {};
   const Deadline deadline(clock_, timeout);
-  absl::Status written;
+  std::vector<absl::Status> written;
   MutexLock lock(&states_mutex_);
-  absl::Status ran =
-      states_.Run(Scope::kStatement, deadline.Left(),
-                  [&](pqxx::transaction_base& work) { written = store::WriteState(work, write); });
-  return ran.ok() ? written : ran;
+  absl::Status ran = states_.Run(
+      Scope::kStatement, deadline.Left(),
+      [&](pqxx::transaction_base& work) { written = store::WriteStates(work, writes); });
+  if (!ran.ok()) written.assign(writes.size(), ran);
+  return written;
 }
 
 absl::StatusOr<std::optional<cluster::StoredState>> PostgresStore::ReadState(

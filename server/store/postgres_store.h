@@ -1,8 +1,10 @@
 // PostgresStore: cluster::Store in a PostgreSQL-compatible database (schema.h, docs/cluster.md).
 //
 // It has two sessions, opened when they are needed: one for rounds, so that a large state never
-// delays a lease, and one for states. What operators order, which is seldom, opens its own. Every
-// call is one statement, which the database commits by itself, at whatever isolation it has.
+// delays a lease, and one for states, which waits for a row that a round changes no longer than it
+// takes to try again: where the two want each other's rows, the round wins. What operators order,
+// which is seldom, opens its own. Every call is one statement, which the database commits by
+// itself, at whatever isolation it has.
 //
 // Thread-safe. Rounds wait for each other, and states do; beside `timeout`, which each then has
 // left of its own.
@@ -14,12 +16,14 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "server/cluster/store.h"
@@ -34,7 +38,8 @@ class PostgresStore final : public cluster::Store {
 
   absl::StatusOr<cluster::RoundReply> Round(const cluster::RoundRequest& request,
                                             absl::Duration timeout) override;
-  absl::Status WriteState(const cluster::StateWrite& write, absl::Duration timeout) override;
+  std::vector<absl::Status> WriteStates(absl::Span<const cluster::StateWrite> writes,
+                                        absl::Duration timeout) override;
   absl::StatusOr<std::optional<cluster::StoredState>> ReadState(const cluster::Held& held,
                                                                 absl::Duration timeout) override;
   absl::Status SetDrained(std::string_view member, bool drained, absl::Duration timeout) override;

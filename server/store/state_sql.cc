@@ -1,13 +1,18 @@
 #include "server/store/state_sql.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <pqxx/binarystring>
+#include <pqxx/prepared_statement>
 #include <pqxx/result>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/substitute.h"
 #include "absl/time/time.h"
 #include "common/strings.h"
 
@@ -17,29 +22,37 @@ namespace {
 using cluster::StateWrite;
 using cluster::StoredState;
 
-// $1 target, $2 generation, $3 sequence, $4 is a whole, $5 is final, $6 age, $7 bytes
+// $0 rows of targets that are given; their bytes are parameters.
 constexpr char kWrite[] = R"sql(
-WITH fenced AS (
-  UPDATE headgate_store.ownership SET state_generation = generation, state_sequence = $3
-  WHERE target = $1 AND generation = $2 AND CASE WHEN $4::boolean
-    THEN state_generation < $2 OR state_sequence <= $3
-    ELSE state_generation = $2 AND state_sequence IN ($3::bigint - 1, $3) END
-  RETURNING target
+WITH given (target, generation, sequence, is_whole, is_final, age, bytes) AS (VALUES $0),
+fenced AS (
+  UPDATE headgate_store.ownership AS o
+  SET state_generation = o.generation, state_sequence = g.sequence
+  FROM given AS g
+  WHERE o.target = g.target AND o.generation = g.generation AND CASE WHEN g.is_whole
+    THEN o.state_generation < g.generation OR o.state_sequence <= g.sequence
+    ELSE o.state_generation = g.generation AND o.state_sequence IN (g.sequence - 1, g.sequence) END
+  RETURNING g.*
 ),
 removed AS (
-  DELETE FROM headgate_store.state AS s USING fenced
-  WHERE $4::boolean AND s.target = fenced.target AND (s.generation <> $2 OR s.sequence < $3)
+  DELETE FROM headgate_store.state AS s USING fenced AS f
+  WHERE f.is_whole AND s.target = f.target
+    AND (s.generation <> f.generation OR s.sequence < f.sequence)
 ),
 written AS (
   INSERT INTO headgate_store.state AS s
     (target, generation, sequence, is_whole, is_final, copied_at, bytes)
-  SELECT target, $2, $3, $4, $5, now() - $6::bigint * interval '1 microsecond', $7 FROM fenced
+  SELECT target, generation, sequence, is_whole, is_final,
+    now() - age * interval '1 microsecond', bytes FROM fenced
   ON CONFLICT (target, generation, sequence) DO UPDATE SET is_whole = excluded.is_whole,
     is_final = excluded.is_final, copied_at = excluded.copied_at, bytes = excluded.bytes
 )
-SELECT EXISTS (SELECT FROM fenced), EXISTS (SELECT FROM headgate_store.ownership
-  WHERE target = $1 AND generation = $2)
+SELECT g.target, EXISTS (SELECT FROM fenced AS f WHERE f.target = g.target),
+  EXISTS (SELECT FROM headgate_store.ownership AS o
+    WHERE o.target = g.target AND o.generation = g.generation)
+FROM given AS g
 )sql";
+enum WriteColumn { kTarget, kIsWritten, kIsOwner };
 
 // $1 target, $2 generation
 constexpr char kRead[] = R"sql(
@@ -60,17 +73,35 @@ absl::Status NotTheOwner(std::string_view target, uint64_t generation) {
 
 }  // namespace
 
-absl::Status WriteState(pqxx::transaction_base& work, const StateWrite& write) {
-  const std::string target(write.target);
-  const bool is_whole = write.kind == StateWrite::Kind::kWhole;
-  const pqxx::result done = work.exec_params(
-      kWrite, target, static_cast<int64_t>(write.generation), static_cast<int64_t>(write.sequence),
-      is_whole, write.is_final, absl::ToInt64Microseconds(write.age),
-      pqxx::binarystring(write.bytes.data(), write.bytes.size()));
-  if (done[0][0].as<bool>()) return absl::OkStatus();
-  if (!done[0][1].as<bool>()) return NotTheOwner(write.target, write.generation);
-  return absl::DataLossError(absl::StrCat("state ", write.sequence, " of target ", target,
-                                          " does not follow what is there"));
+std::vector<absl::Status> WriteStates(pqxx::transaction_base& work,
+                                      absl::Span<const StateWrite> writes) {
+  std::vector<std::string> rows;
+  std::vector<pqxx::binarystring> bytes;
+  std::map<std::string, size_t> places;
+  for (const StateWrite& write : writes) {
+    const std::string target(write.target);
+    const auto word = [](bool is) { return is ? "true" : "false"; };
+    places[target] = rows.size();
+    bytes.emplace_back(write.bytes.data(), write.bytes.size());
+    rows.push_back(absl::StrCat(
+        "(", work.quote(target), "::text, ", write.generation, "::bigint, ", write.sequence,
+        "::bigint, ", word(write.kind == StateWrite::Kind::kWhole), ", ", word(write.is_final),
+        ", ", absl::ToInt64Microseconds(write.age), "::bigint, $", bytes.size(), "::bytea)"));
+  }
+  const pqxx::result done = work.exec_params(absl::Substitute(kWrite, absl::StrJoin(rows, ", ")),
+                                             pqxx::prepare::make_dynamic_params(bytes));
+  std::vector<absl::Status> statuses(writes.size());
+  for (const auto& row : done) {
+    const size_t place = places.at(row[kTarget].as<std::string>());
+    const StateWrite& write = writes[place];
+    if (row[kIsWritten].as<bool>()) continue;
+    statuses[place] =
+        row[kIsOwner].as<bool>()
+            ? absl::DataLossError(absl::StrCat("state ", write.sequence, " of target ",
+                                               Sv(write.target), " does not follow what is there"))
+            : NotTheOwner(write.target, write.generation);
+  }
+  return statuses;
 }
 
 absl::StatusOr<std::optional<StoredState>> ReadState(pqxx::transaction_base& work,

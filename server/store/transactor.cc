@@ -50,10 +50,13 @@ absl::Status Transactor::Try(Scope scope, absl::FunctionRef<void(pqxx::transacti
 absl::Status Transactor::Connect(const Deadline& deadline) {
   absl::StatusOr<std::string> dsn = options_.dsn();
   if (!dsn.ok()) return dsn.status();
-  absl::StatusOr<std::unique_ptr<Session>> session = Session::Open(
-      connector_,
-      {.dsn = *dsn, .store = "the store", .statement_timeout = options_.statement_timeout},
-      deadline);
+  absl::StatusOr<std::unique_ptr<Session>> session =
+      Session::Open(connector_,
+                    {.dsn = *dsn,
+                     .store = "the store",
+                     .statement_timeout = options_.statement_timeout,
+                     .lock_timeout = options_.lock_timeout},
+                    deadline);
   if (!session.ok()) return session.status();
   session_ = *std::move(session);
   absl::Status status = Examine(deadline);

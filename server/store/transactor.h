@@ -39,6 +39,7 @@ struct TransactorOptions {
   std::function<absl::StatusOr<std::string>()> dsn = {};
   // What the store itself gives a statement.
   absl::Duration statement_timeout = absl::Seconds(2);
+  absl::Duration lock_timeout = absl::ZeroDuration();  // of a row; zero: half of that
   Retry::Options retry = {};
   uint64_t seed = 0;  // of the pauses
   // An error: this database cannot be the store.

@@ -1,51 +1,23 @@
 #include "tests/testing/postgres_server.h"
 
-#include <arpa/inet.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <fstream>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "tests/testing/free_port.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate {
 namespace {
 
 constexpr absl::Duration kServerLimit = absl::Seconds(30);
-
-bool IsFree(int port) {
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const bool free = bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
-  close(fd);
-  return free;
-}
-
-// Below the ports that the kernel gives to outgoing connections, or one of those could take the
-// port while the server is down. Programs that run at the same time start at different places.
-int FreePort() {
-  constexpr int kFirst = 20'000;
-  constexpr int kCount = 12'000;
-  static std::atomic<unsigned> next = static_cast<unsigned>(getpid()) * 37;
-  for (int tries = 0; tries < kCount; ++tries) {
-    // Relaxed: all that matters is that no two callers get the same number.
-    const int port =
-        kFirst + static_cast<int>(next.fetch_add(1, std::memory_order_relaxed) % kCount);
-    if (IsFree(port)) return port;
-  }
-  return 0;
-}
 
 // The eighth line of postmaster.pid says how far the start is.
 bool IsReady(const std::string& data, pid_t pid) {

@@ -1,0 +1,207 @@
+#include "server/app/cluster.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_credentials_options.h>
+#include <openssl/sha.h>
+
+#include <array>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/file_text.h"
+#include "common/random_seed.h"
+#include "server/app/connection_string.h"
+#include "server/app/server_log.h"
+
+namespace headgate::app {
+namespace {
+
+constexpr size_t kMinSecretBytes = 16;
+constexpr size_t kMaxSecretBytes = 4096;
+constexpr unsigned int kCertificateRefreshSeconds = 5;
+// How often the thread that settles looks at what nobody rings for.
+constexpr int64_t kLookNs = int64_t{100} * 1'000'000;
+
+absl::StatusOr<uint64_t> SeedOf(const std::string& path) {
+  const absl::StatusOr<std::string> secret = ReadFileText(path, kMaxSecretBytes);
+  if (!secret.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cluster.secret_file ", path, " ", secret.status().message()));
+  }
+  if (secret->size() < kMinSecretBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cluster.secret_file ", path, " has fewer than ", kMinSecretBytes, " bytes"));
+  }
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(secret->data()), secret->size(), digest.data());
+  uint64_t seed = 0;
+  std::memcpy(&seed, digest.data(), sizeof(seed));
+  return seed;
+}
+
+// The files are read again while the server runs, by gRPC.
+std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const config::TlsSettings& tls) {
+  namespace tls_api = grpc::experimental;
+  tls_api::TlsChannelCredentialsOptions options;
+  options.set_certificate_provider(std::make_shared<tls_api::FileWatcherCertificateProvider>(
+      tls.key_file, tls.certificate_file, tls.client_ca_file, kCertificateRefreshSeconds));
+  options.watch_root_certs();
+  options.watch_identity_key_cert_pairs();
+  return tls_api::TlsCredentials(options);
+}
+
+store::TransactorOptions StoreOptionsOf(const config::ClusterSettings& settings, uint64_t seed) {
+  return {.dsn = [source = settings.store] { return ReadConnectionString(source); },
+          .statement_timeout = settings.lease / 2,
+          .seed = seed};
+}
+
+}  // namespace
+
+class Cluster::States final : public membership::EngineStates {
+ public:
+  States(engine::Engine& engine, Clock& clock, Targets& targets, membership::Bell& changed)
+      : EngineStates(engine, clock,
+                     [](std::string_view target, const absl::Status& why) {
+                       LogError("a target's state cannot be read: it starts with full buckets",
+                                {{"target", target}, {"why", std::string(why.message())}});
+                     }),
+        targets_(targets),
+        changed_(changed) {}
+
+  // Measuring begins first: nothing is decided with the health of nobody's database.
+  absl::Status Adopt(std::string_view target, cluster::Takeover takeover,
+                     const std::optional<cluster::StoredState>& state) override {
+    targets_.SetOwned(target, true);
+    targets_.Settle();
+    absl::Status adopted = EngineStates::Adopt(target, takeover, state);
+    if (adopted.ok()) {
+      LogInfo("decides for a target", {{"target", target}, {"from", NameOf(takeover)}});
+    }
+    return adopted;
+  }
+  // It ends beside, since a poll of a database that hangs takes a while.
+  void Forget(std::string_view target) override {
+    EngineStates::Forget(target);
+    targets_.SetOwned(target, false);
+    changed_.Ring();
+    LogInfo("decides for a target no longer", {{"target", target}});
+  }
+
+ private:
+  static const char* NameOf(cluster::Takeover takeover) {
+    switch (takeover) {
+      case cluster::Takeover::kFresh:
+        return "nobody before";
+      case cluster::Takeover::kHandedOver:
+        return "its owner, who handed it over";
+      case cluster::Takeover::kLearning:
+        return "an owner who died; buckets start full";
+    }
+    return "";
+  }
+
+  Targets& targets_;
+  membership::Bell& changed_;
+};
+
+absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Make(const ClusterOptions& options,
+                                                       Clock& clock) {
+  const absl::StatusOr<uint64_t> seed = SeedOf(options.settings.secret_file);
+  if (!seed.ok()) return seed.status();
+  absl::StatusOr<uint64_t> incarnation = RandomSeed();
+  if (!incarnation.ok()) return incarnation.status();
+  // make_unique cannot call the private constructor.
+  return std::unique_ptr<Cluster>(
+      new Cluster(options, *seed, *incarnation == 0 ? 1 : *incarnation, clock));
+}
+
+Cluster::Cluster(const ClusterOptions& options, uint64_t seed, uint64_t incarnation, Clock& clock)
+    : options_(options),
+      seed_(seed),
+      incarnation_(incarnation),
+      clock_(clock),
+      credentials_(CredentialsOf(options.tls)),
+      store_(StoreOptionsOf(options.settings, incarnation), clock) {}
+
+void Cluster::Attach(engine::Engine& engine, Targets& targets, line::WaitingLines& lines,
+                     access::AccessControl& access) {
+  engine_ = &engine;
+  targets_ = &targets;
+  lines_ = &lines;
+  targets.OwnNone();
+  access.SetPeers(options_.settings.peer_certificates);
+  states_ = std::make_unique<States>(engine, clock_, targets, changed_);
+  member_ = std::make_unique<membership::Member>(
+      membership::MemberOptions{.protocol = {.name = options_.member,
+                                             .incarnation = incarnation_,
+                                             .address = options_.address,
+                                             .lease = options_.settings.lease}},
+      store_, *states_, clock_);
+  forwarder_.emplace(peers::Forwarder::Options{
+      .owners = *member_,
+      .engine = engine,
+      .clock = clock_,
+      .connect =
+          [this](const std::string& address) { return grpc::CreateChannel(address, credentials_); },
+      .others = [this] { return member_->Addresses(); }});
+  peers_.emplace(*forwarder_);
+}
+
+void Cluster::SetTargets(const config::Config& config) {
+  std::set<std::string> targets;
+  for (const config::TargetSettings& target : config.targets) targets.insert(target.name);
+  member_->SetTargets(std::move(targets));
+}
+
+void Cluster::Start(std::function<void()> joined) {
+  member_->Listen(this);
+  member_->Start();
+  settler_ = std::thread([this, joined = std::move(joined)] {
+    bool has_joined = false;
+    // acquire: Stop rings after it.
+    while (!stopping_.load(std::memory_order_acquire)) {
+      const uint64_t seen = changed_.rings();
+      targets_->Settle();
+      if (!has_joined && member_->HasJoined()) {
+        has_joined = true;
+        joined();
+      }
+      changed_.Wait(seen, has_joined ? 60 * 10 * kLookNs : kLookNs);
+    }
+  });
+}
+
+// Who waits in line for a target that has gone is told so when it is next examined.
+void Cluster::OwnersChanged() { lines_->Changed(); }
+
+void Cluster::Leave(absl::Duration longest) {
+  if (!member_->Leave(longest)) {
+    LogWarning("not all targets were handed over in time",
+               {{"members", absl::StrCat(member_->Addresses().size() + 1)}});
+  }
+}
+
+void Cluster::Stop() {
+  if (stopping_.exchange(true)) return;
+  changed_.Ring();
+  if (settler_.joinable()) settler_.join();
+  if (member_ == nullptr) return;
+  member_->Leave(static_cast<cluster::OwnersListener*>(this));
+  store_.Cancel();
+  member_->Stop();
+}
+
+absl::Status Cluster::Check(const engine::CheckRequest& request, Now now,
+                            engine::CheckAnswer& answer) {
+  const cluster::DecisionScope scope(member_->decisions());
+  if (!forwarder_->DecidesHere(request.target)) {
+    return absl::UnavailableError("another server decides for this target now");
+  }
+  return engine_->Check(request, now, answer);
+}
+
+}  // namespace headgate::app

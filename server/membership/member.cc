@@ -1,0 +1,237 @@
+#include "server/membership/member.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace headgate::membership {
+
+using cluster::Action;
+using cluster::Held;
+using cluster::Phase;
+
+namespace {
+
+constexpr int64_t kLongestSleepNs = int64_t{60} * 1'000'000'000;
+
+}  // namespace
+
+Member::Member(MemberOptions options, cluster::Store& store, TargetStates& states, Clock& clock)
+    : options_(std::move(options)),
+      store_(store),
+      clock_(clock),
+      mover_(store, states, decisions_, clock, options_.protocol.trust()),
+      protocol_(options_.protocol) {}
+
+void Member::SetTargets(std::set<std::string> targets) {
+  {
+    const MutexLock lock(&mutex_);
+    protocol_.SetTargets(std::move(targets));
+  }
+  changed_.Ring();
+}
+
+void Member::Start() {
+  threads_.emplace_back([this] { Follow(); });
+  threads_.emplace_back([this] { AskForRounds(); });
+  threads_.emplace_back([this] { MoveStates(); });
+}
+
+bool Member::IsStopping() const {
+  const MutexLock lock(&mutex_);
+  return stopping_;
+}
+
+void Member::Follow() {
+  while (!IsStopping()) {
+    const uint64_t seen = changed_.rings();
+    std::vector<Action> actions;
+    int64_t next_ns = 0;
+    bool has_changed = false;
+    {
+      const MutexLock lock(&mutex_);
+      const int64_t now_ns = NowNs();
+      actions = protocol_.Tick(now_ns);
+      // Before anything is done: a target that is to be written is nobody's from now on.
+      has_changed = table_.Publish(protocol_.Owners(now_ns));
+      next_ns = protocol_.NextTick(now_ns);
+    }
+    Dispatch(std::move(actions));
+    if (has_changed) TellListeners();
+    changed_.Wait(seen, std::max<int64_t>(next_ns - NowNs(), 0));
+  }
+}
+
+void Member::Dispatch(std::vector<Action> actions) {
+  bool is_for_threads = false;
+  for (Action& action : actions) {
+    if (const auto* const told = std::get_if<cluster::Tell>(&action)) {
+      if (options_.tell) options_.tell(told->to, told->held);
+      continue;
+    }
+    is_for_threads = true;
+    const MutexLock lock(&mutex_);
+    if (auto* const start = std::get_if<cluster::StartRound>(&action)) {
+      round_ = std::move(start->request);
+    } else {
+      moves_.push_back(std::move(action));
+    }
+  }
+  if (is_for_threads) changed_.Ring();
+}
+
+void Member::AskForRounds() {
+  while (!IsStopping()) {
+    const uint64_t seen = changed_.rings();
+    if (!AskForOneRound()) changed_.Wait(seen, kLongestSleepNs);
+  }
+}
+
+bool Member::AskForOneRound() {
+  cluster::RoundRequest request;
+  {
+    const MutexLock lock(&mutex_);
+    if (!round_.has_value()) return false;
+    request = *std::move(round_);
+    round_.reset();
+  }
+  const int64_t started_ns = NowNs();
+  const absl::StatusOr<cluster::RoundReply> reply =
+      store_.Round(request, options_.protocol.period());
+  {
+    const MutexLock lock(&mutex_);
+    protocol_.OnRound(reply, started_ns, NowNs());
+  }
+  changed_.Ring();
+  return true;
+}
+
+void Member::MoveStates() {
+  int64_t copy_at_ns = NowNs();
+  while (!IsStopping()) {
+    const uint64_t seen = changed_.rings();
+    if (MoveOneState()) continue;
+    const int64_t left_ns = copy_at_ns - NowNs();
+    if (left_ns > 0) {
+      changed_.Wait(seen, left_ns);
+      continue;
+    }
+    copy_at_ns = NowNs() + absl::ToInt64Nanoseconds(options_.copy_every);
+    mover_.Copy(Served());
+  }
+}
+
+bool Member::MoveOneState() {
+  std::optional<Action> action;
+  {
+    const MutexLock lock(&mutex_);
+    if (moves_.empty()) return false;
+    action = std::move(moves_.front());
+    moves_.pop_front();
+  }
+  if (const auto* const take = std::get_if<cluster::Take>(&*action)) {
+    const absl::Status status = mover_.Take(take->held);
+    const MutexLock lock(&mutex_);
+    protocol_.OnTaken(take->held, status, NowNs());
+  } else if (const auto* const save = std::get_if<cluster::Save>(&*action)) {
+    const absl::Status status = mover_.Save(save->held);
+    const MutexLock lock(&mutex_);
+    protocol_.OnSaved(save->held, status, NowNs());
+  } else if (const auto* const drop = std::get_if<cluster::Drop>(&*action)) {
+    mover_.Drop(drop->held);
+  }
+  changed_.Ring();
+  return true;
+}
+
+std::vector<Held> Member::Served() const {
+  const MutexLock lock(&mutex_);
+  std::vector<Held> served;
+  for (const auto& [target, holding] : protocol_.holdings()) {
+    if (holding.phase == Phase::kServing) served.push_back({target, holding.generation});
+  }
+  return served;
+}
+
+bool Member::Leave(absl::Duration longest) {
+  const int64_t until_ns = NowNs() + absl::ToInt64Nanoseconds(longest);
+  {
+    const MutexLock lock(&mutex_);
+    protocol_.Leave();
+  }
+  changed_.Ring();
+  for (;;) {
+    const uint64_t seen = changed_.rings();
+    {
+      const MutexLock lock(&mutex_);
+      if (protocol_.HasLeft()) return true;
+    }
+    const int64_t left_ns = until_ns - NowNs();
+    if (left_ns <= 0) return false;
+    changed_.Wait(seen, left_ns);
+  }
+}
+
+void Member::Stop() {
+  {
+    const MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  changed_.Ring();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+void Member::OnTold(uint64_t to_incarnation, const Held& held) {
+  {
+    const MutexLock lock(&mutex_);
+    protocol_.OnTold(to_incarnation, held, NowNs());
+  }
+  changed_.Ring();
+}
+
+bool Member::HasJoined() const {
+  const MutexLock lock(&mutex_);
+  return protocol_.seen().HasAny() && !protocol_.name_is_taken();
+}
+
+MembershipView Member::View() const {
+  const MutexLock lock(&mutex_);
+  const int64_t now_ns = NowNs();
+  return {.self = protocol_.options(),
+          .is_leaving = protocol_.is_leaving(),
+          .name_is_taken = protocol_.name_is_taken(),
+          .store = protocol_.round_status(),
+          .store_since = absl::Nanoseconds(now_ns - protocol_.round_status_since_ns()),
+          .members = protocol_.seen().members(),
+          .owners = protocol_.Owners(now_ns),
+          .now_ns = now_ns};
+}
+
+std::vector<std::string> Member::Addresses() const {
+  const MutexLock lock(&mutex_);
+  std::vector<std::string> addresses;
+  for (const auto& [name, member] : protocol_.seen().members()) {
+    if (name == options_.protocol.name) continue;
+    // As of the newest reply: who has lost the store asks those that were there last.
+    if (protocol_.seen().MemberHere(name, protocol_.seen().newest_ns()) == nullptr) continue;
+    addresses.push_back(member.view.row.address);
+  }
+  return addresses;
+}
+
+void Member::Listen(cluster::OwnersListener* listener) {
+  const MutexLock lock(&listeners_mutex_);
+  listeners_.insert(listener);
+}
+
+void Member::Leave(cluster::OwnersListener* listener) {
+  const MutexLock lock(&listeners_mutex_);
+  listeners_.erase(listener);
+}
+
+void Member::TellListeners() {
+  const MutexLock lock(&listeners_mutex_);
+  for (cluster::OwnersListener* const listener : listeners_) listener->OwnersChanged();
+}
+
+}  // namespace headgate::membership

@@ -1,0 +1,97 @@
+#include "server/membership/state_mover.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace headgate::membership {
+
+using cluster::Held;
+using cluster::StateWrite;
+using cluster::StoredState;
+using cluster::Takeover;
+
+StateMover::Written& StateMover::WrittenOf(const Held& held) {
+  Written& written = written_[held.target];
+  if (written.generation != held.generation) written = {.generation = held.generation};
+  return written;
+}
+
+void StateMover::Drain() {
+  decisions_.BeginDrain();
+  while (!decisions_.IsDrained()) std::this_thread::sleep_for(std::chrono::microseconds(200));
+}
+
+absl::Status StateMover::Take(const Held& held) {
+  absl::StatusOr<std::optional<StoredState>> state = store_.ReadState(held, timeout_);
+  // What cannot be put together again is as good as none: the owner before has admitted something.
+  const bool is_lost = absl::IsDataLoss(state.status());
+  if (!state.ok() && !is_lost) return state.status();
+  const std::optional<StoredState> known = is_lost ? std::nullopt : *std::move(state);
+  const Takeover takeover = is_lost ? Takeover::kLearning : cluster::TakeoverOf(held, known);
+  written_.erase(held.target);
+  return states_.Adopt(held.target, takeover, known);
+}
+
+absl::Status StateMover::Save(const Held& held) {
+  Written& written = WrittenOf(held);
+  if (!written.last.has_value()) {
+    Drain();
+    absl::StatusOr<std::string> bytes = states_.Copy(held.target);
+    // Of a target that the configuration does not have any more nothing is known.
+    if (!bytes.ok() && !absl::IsNotFound(bytes.status())) return bytes.status();
+    written.last = bytes.ok() ? *std::move(bytes) : std::string();
+    written.last_at_ns = clock_.Read().monotonic_ns;
+    // A Report that comes now is not for here: the one who has the last state has its permit.
+    states_.Forget(held.target);
+  }
+  return store_.WriteState(
+      {.target = held.target,
+       .generation = held.generation,
+       .sequence = ++written.sequence,
+       .age = absl::Nanoseconds(clock_.Read().monotonic_ns - written.last_at_ns),
+       .is_final = true,
+       .bytes = *written.last},
+      timeout_);
+}
+
+void StateMover::Drop(const Held& held) {
+  const auto found = written_.find(held.target);
+  const bool is_forgotten = found != written_.end() &&
+                            found->second.generation == held.generation &&
+                            found->second.last.has_value();
+  if (found != written_.end()) written_.erase(found);
+  if (is_forgotten) return;
+  Drain();
+  states_.Forget(held.target);
+}
+
+void StateMover::Copy(const std::vector<Held>& served) {
+  std::vector<std::string> copies;
+  std::vector<const Held*> owners;
+  for (const Held& held : served) {
+    absl::StatusOr<std::string> bytes = states_.Copy(held.target);
+    if (!bytes.ok()) continue;  // the configuration has changed just now
+    Written& written = WrittenOf(held);
+    // What is owed nothing, and was so before, has not changed. All else has, as time goes on.
+    if (bytes->empty() && written.bytes.has_value() && written.bytes->empty()) continue;
+    copies.push_back(*std::move(bytes));
+    owners.push_back(&held);
+  }
+  if (owners.empty()) return;
+  std::vector<StateWrite> writes;
+  for (size_t i = 0; i < owners.size(); ++i) {
+    writes.push_back({.target = owners[i]->target,
+                      .generation = owners[i]->generation,
+                      .sequence = ++WrittenOf(*owners[i]).sequence,
+                      .bytes = copies[i]});
+  }
+  const std::vector<absl::Status> done = store_.WriteStates(writes, timeout_);
+  for (size_t i = 0; i < owners.size(); ++i) {
+    Written& written = WrittenOf(*owners[i]);
+    written.bytes.reset();
+    if (done[i].ok()) written.bytes = std::move(copies[i]);
+  }
+}
+
+}  // namespace headgate::membership

@@ -1,0 +1,64 @@
+// StateMover: moves states of targets between this server and the store.
+//
+// A state is written as a whole, with a number that counts up, on condition that this server's
+// generation is still the target's (fencing, as Temporal's range id and Kubernetes' resource
+// version): who has lost a target writes nothing of it any more. What a target's last state is, is
+// kept until the store has it, and nothing is taken out of the engine twice.
+//
+// Belongs to one thread. Calls block.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "server/cluster/decisions.h"
+#include "server/cluster/store.h"
+#include "server/membership/target_states.h"
+
+namespace headgate::membership {
+
+class StateMover {
+ public:
+  // All outlive this. `timeout` is for one call of the store.
+  StateMover(cluster::Store& store, TargetStates& states, cluster::Decisions& decisions,
+             Clock& clock, absl::Duration timeout)
+      : store_(store), states_(states), decisions_(decisions), clock_(clock), timeout_(timeout) {}
+
+  // The target is this server's, and nobody is decided for yet.
+  absl::Status Take(const cluster::Held& held);
+  // It is published as nobody's; ends what is being decided, and writes the last state.
+  absl::Status Save(const cluster::Held& held);
+  // It is somebody else's.
+  void Drop(const cluster::Held& held);
+  // Of those that are served: what has changed, in one statement.
+  void Copy(const std::vector<cluster::Held>& served);
+
+ private:
+  struct Written {
+    uint64_t generation = 0;
+    uint64_t sequence = 0;             // of the newest write that was tried
+    std::optional<std::string> bytes;  // that the store has for certain
+    std::optional<std::string> last;   // once it was taken out of the engine
+    int64_t last_at_ns = 0;
+  };
+
+  Written& WrittenOf(const cluster::Held& held);
+  // Decisions for a target that is published as nobody's have ended.
+  void Drain();
+
+  cluster::Store& store_;
+  TargetStates& states_;
+  cluster::Decisions& decisions_;
+  Clock& clock_;
+  const absl::Duration timeout_;
+  std::map<std::string, Written> written_;  // by target
+};
+
+}  // namespace headgate::membership

@@ -1,0 +1,32 @@
+// TargetStates: what becomes of a target when this server begins to own it, and when it ends.
+//
+// One thread calls these, in turn; never while anything is decided for the target.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/cluster/store.h"
+#include "server/cluster/takeover.h"
+
+namespace headgate::membership {
+
+class TargetStates {
+ public:
+  virtual ~TargetStates() = default;
+
+  // Goes on where the owner before left the target: `state` is what that one wrote, if anything.
+  // After an error it is asked again.
+  virtual absl::Status Adopt(std::string_view target, cluster::Takeover takeover,
+                             const std::optional<cluster::StoredState>& state) = 0;
+  // What the next owner has to know. Empty: nothing is owed, and nothing is out.
+  virtual absl::StatusOr<std::string> Copy(std::string_view target) = 0;
+  // Another server decides from now on: nothing of it is to be answered from here any more.
+  virtual void Forget(std::string_view target) = 0;
+};
+
+}  // namespace headgate::membership

@@ -1,0 +1,79 @@
+// A store of states in memory that a test makes fail, and states of targets that are plain text.
+
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/membership/target_states.h"
+
+namespace headgate::membership {
+
+class FakeStates final : public TargetStates {
+ public:
+  absl::Status Adopt(std::string_view target, cluster::Takeover takeover,
+                     const std::optional<cluster::StoredState>& state) override {
+    adopted[std::string(target)] = takeover;
+    known[std::string(target)] = state.has_value() ? state->whole : "";
+    return adopt_status;
+  }
+  absl::StatusOr<std::string> Copy(std::string_view target) override {
+    const auto found = known.find(std::string(target));
+    if (found == known.end()) return absl::NotFoundError("no such target");
+    return found->second;
+  }
+  void Forget(std::string_view target) override { known.erase(std::string(target)); }
+
+  std::map<std::string, std::string> known;
+  std::map<std::string, cluster::Takeover> adopted;
+  absl::Status adopt_status;
+};
+
+class FakeStore final : public cluster::Store {
+ public:
+  absl::StatusOr<cluster::RoundReply> Round(const cluster::RoundRequest& /*request*/,
+                                            absl::Duration /*timeout*/) override {
+    return absl::UnavailableError("nobody asks for rounds");
+  }
+  std::vector<absl::Status> WriteStates(absl::Span<const cluster::StateWrite> writes,
+                                        absl::Duration /*timeout*/) override {
+    ++statements;
+    std::vector<absl::Status> done;
+    for (const cluster::StateWrite& write : writes) {
+      done.push_back(status);
+      if (!status.ok()) continue;
+      sequences.push_back(write.sequence);
+      stored[std::string(write.target)] = cluster::StoredState{.generation = write.generation,
+                                                               .whole = std::string(write.bytes),
+                                                               .age = write.age,
+                                                               .is_final = write.is_final};
+    }
+    return done;
+  }
+  absl::StatusOr<std::optional<cluster::StoredState>> ReadState(
+      const cluster::Held& held, absl::Duration /*timeout*/) override {
+    if (!status.ok()) return status;
+    const auto found = stored.find(held.target);
+    if (found == stored.end()) return std::nullopt;
+    return found->second;
+  }
+  absl::Status SetDrained(std::string_view /*member*/, bool /*drained*/,
+                          absl::Duration /*timeout*/) override {
+    return absl::OkStatus();
+  }
+  absl::Status SetPreferred(std::string_view /*target*/, std::string_view /*member*/,
+                            absl::Duration /*timeout*/) override {
+    return absl::OkStatus();
+  }
+
+  absl::Status status;
+  int statements = 0;
+  std::vector<uint64_t> sequences;  // of what was written
+  std::map<std::string, cluster::StoredState> stored;
+};
+
+}  // namespace headgate::membership

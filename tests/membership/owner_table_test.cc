@@ -1,0 +1,80 @@
+// Who owns what, as it is published and looked up.
+
+#include "server/membership/owner_table.h"
+
+#include "gtest/gtest.h"
+
+namespace headgate::membership {
+namespace {
+
+using cluster::Owner;
+using cluster::OwnerRow;
+
+Now At(int64_t monotonic_ns) {
+  Now now;
+  now.monotonic_ns = monotonic_ns;
+  return now;
+}
+
+OwnerRow Own(uint64_t generation, int64_t until_ns) {
+  return {
+      .kind = OwnerRow::Kind::kSelf, .generation = generation, .trusted_until_ns = until_ns};
+}
+
+OwnerRow OfB(uint64_t generation) {
+  return {
+      .kind = OwnerRow::Kind::kOther, .generation = generation, .member = "b", .address = "b:1"};
+}
+
+TEST(OwnerTable, KnowsNobodyAtFirst) {
+  EXPECT_EQ(OwnerTable().Find("orders", At(1)).kind, Owner::Kind::kNobody);
+}
+
+TEST(OwnerTable, TrustsAnOwnLeaseUntilItEnds) {
+  OwnerTable table;
+  EXPECT_TRUE(table.Publish({{"orders", Own(3, 100)}}));
+  EXPECT_EQ(table.Find("orders", At(99)).kind, Owner::Kind::kSelf);
+  EXPECT_EQ(table.Find("orders", At(99)).generation, 3U);
+  EXPECT_EQ(table.Find("orders", At(100)).kind, Owner::Kind::kNobody);
+}
+
+TEST(OwnerTable, ARenewedLeaseIsNoChange) {
+  OwnerTable table;
+  table.Publish({{"orders", Own(3, 100)}});
+  EXPECT_FALSE(table.Publish({{"orders", Own(3, 200)}}));
+  EXPECT_EQ(table.Find("orders", At(150)).kind, Owner::Kind::kSelf);
+}
+
+TEST(OwnerTable, TellsWhoElseOwnsIt) {
+  OwnerTable table;
+  table.Publish({{"orders", Own(3, 100)}});
+  EXPECT_TRUE(table.Publish({{"orders", OfB(4)}}));
+  const Owner owner = table.Find("orders", At(1));
+  EXPECT_EQ(owner.kind, Owner::Kind::kOther);
+  EXPECT_EQ(owner.member, "b");
+  EXPECT_EQ(owner.address, "b:1");
+  EXPECT_EQ(owner.generation, 4U);
+}
+
+TEST(OwnerTable, WhatIsConfiguredNoLongerIsNobodys) {
+  OwnerTable table;
+  table.Publish({{"orders", Own(3, 100)}, {"billing", OfB(1)}});
+  EXPECT_TRUE(table.Publish({{"billing", OfB(1)}}));
+  EXPECT_EQ(table.Find("orders", At(1)).kind, Owner::Kind::kNobody);
+  EXPECT_EQ(table.Find("billing", At(1)).kind, Owner::Kind::kOther);
+}
+
+TEST(OwnerTable, ManyNamesMayComeOneByOne) {
+  OwnerTable table;
+  std::map<std::string, OwnerRow> owners;
+  for (int i = 0; i < 100; ++i) {
+    owners["t" + std::to_string(i)] = Own(1, 100);
+    table.Publish(owners);
+  }
+  for (const auto& [target, row] : owners) {
+    EXPECT_EQ(table.Find(target, At(1)).kind, Owner::Kind::kSelf) << target;
+  }
+}
+
+}  // namespace
+}  // namespace headgate::membership

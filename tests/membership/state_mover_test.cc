@@ -1,0 +1,114 @@
+// States that go to the store and come from there.
+
+#include "server/membership/state_mover.h"
+
+#include "common/fake_clock.h"
+#include "gmock/gmock.h"
+#include "tests/membership/fake_states.h"
+
+namespace headgate::membership {
+namespace {
+
+using cluster::Takeover;
+using testing::ElementsAre;
+
+class StateMoverTest : public testing::Test {
+ protected:
+  FakeStore store_;
+  FakeStates states_;
+  cluster::Decisions decisions_;
+  FakeClock clock_;
+  StateMover mover_{store_, states_, decisions_, clock_, absl::Seconds(1)};
+};
+
+TEST_F(StateMoverTest, TheFirstOwnerBeginsAfresh) {
+  EXPECT_TRUE(mover_.Take({"orders", 1}).ok());
+  EXPECT_EQ(states_.adopted["orders"], Takeover::kFresh);
+}
+
+TEST_F(StateMoverTest, WhatIsSavedAsTheLastIsHandedOver) {
+  states_.known["orders"] = "debt";
+  EXPECT_TRUE(mover_.Save({"orders", 1}).ok());
+  EXPECT_FALSE(states_.known.contains("orders"));
+  EXPECT_TRUE(store_.stored["orders"].is_final);
+  EXPECT_TRUE(mover_.Take({"orders", 2}).ok());
+  EXPECT_EQ(states_.adopted["orders"], Takeover::kHandedOver);
+  EXPECT_EQ(states_.known["orders"], "debt");
+}
+
+TEST_F(StateMoverTest, ACopyIsNotTheLast) {
+  states_.known["orders"] = "debt";
+  mover_.Copy({{"orders", 1}});
+  EXPECT_FALSE(store_.stored["orders"].is_final);
+  EXPECT_TRUE(mover_.Take({"orders", 2}).ok());
+  EXPECT_EQ(states_.adopted["orders"], Takeover::kLearning);
+  EXPECT_EQ(states_.known["orders"], "debt");
+}
+
+// It is in no engine any more.
+TEST_F(StateMoverTest, ALastStateThatCouldNotBeWrittenIsKept) {
+  states_.known["orders"] = "debt";
+  store_.status = absl::UnavailableError("away");
+  EXPECT_TRUE(absl::IsUnavailable(mover_.Save({"orders", 1})));
+  clock_.Advance(absl::Seconds(2));
+  store_.status = absl::OkStatus();
+  EXPECT_TRUE(mover_.Save({"orders", 1}).ok());
+  EXPECT_EQ(store_.stored["orders"].whole, "debt");
+  EXPECT_EQ(store_.stored["orders"].age, absl::Seconds(2));
+}
+
+TEST_F(StateMoverTest, AllTargetsAreCopiedByOneStatement) {
+  states_.known = {{"orders", "debt"}, {"billing", "more"}};
+  mover_.Copy({{"billing", 1}, {"orders", 1}});
+  EXPECT_EQ(store_.statements, 1);
+  EXPECT_EQ(store_.stored["orders"].whole, "debt");
+  EXPECT_EQ(store_.stored["billing"].whole, "more");
+}
+
+TEST_F(StateMoverTest, WhatOwesNothingIsWrittenOnce) {
+  states_.known["orders"] = "";
+  for (int i = 0; i < 3; ++i) mover_.Copy({{"orders", 1}});
+  EXPECT_EQ(store_.statements, 1);
+  states_.known["orders"] = "debt";
+  for (int i = 0; i < 2; ++i) mover_.Copy({{"orders", 1}});
+  EXPECT_EQ(store_.statements, 3);
+  EXPECT_THAT(store_.sequences, ElementsAre(1, 2, 3));
+}
+
+TEST_F(StateMoverTest, AWriteThatFailedIsTriedAgain) {
+  states_.known["orders"] = "";
+  store_.status = absl::UnavailableError("away");
+  mover_.Copy({{"orders", 1}});
+  store_.status = absl::OkStatus();
+  mover_.Copy({{"orders", 1}});
+  EXPECT_THAT(store_.sequences, ElementsAre(2));
+}
+
+TEST_F(StateMoverTest, AnotherGenerationCountsAnew) {
+  states_.known["orders"] = "debt";
+  mover_.Copy({{"orders", 1}});
+  mover_.Copy({{"orders", 3}});
+  EXPECT_THAT(store_.sequences, ElementsAre(1, 1));
+}
+
+TEST_F(StateMoverTest, WhatCannotBePutTogetherIsLearnt) {
+  store_.status = absl::DataLossError("a change is missing");
+  EXPECT_TRUE(mover_.Take({"orders", 2}).ok());
+  EXPECT_EQ(states_.adopted["orders"], Takeover::kLearning);
+}
+
+TEST_F(StateMoverTest, WithoutTheStoreNothingIsAdopted) {
+  store_.status = absl::UnavailableError("away");
+  EXPECT_TRUE(absl::IsUnavailable(mover_.Take({"orders", 2})));
+  EXPECT_TRUE(states_.adopted.empty());
+}
+
+TEST_F(StateMoverTest, WhatIsLostIsForgotten) {
+  states_.known["orders"] = "debt";
+  mover_.Copy({{"orders", 1}});
+  mover_.Drop({"orders", 1});
+  EXPECT_FALSE(states_.known.contains("orders"));
+}
+
+}  // namespace
+}  // namespace headgate::membership
