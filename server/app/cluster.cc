@@ -127,6 +127,8 @@ Cluster::Cluster(const ClusterOptions& options, uint64_t seed, uint64_t incarnat
       credentials_(CredentialsOf(options.tls)),
       store_(StoreOptionsOf(options.settings, incarnation), clock) {}
 
+Cluster::~Cluster() { Stop(); }
+
 void Cluster::Attach(engine::Engine& engine, Targets& targets, line::WaitingLines& lines,
                      access::AccessControl& access) {
   engine_ = &engine;

@@ -55,7 +55,7 @@ class Cluster final : private cluster::OwnersListener {
  public:
   // Reads the secret; asks nobody yet. The clock outlives it. InvalidArgument names what is wrong.
   static absl::StatusOr<std::unique_ptr<Cluster>> Make(const ClusterOptions& options, Clock& clock);
-  ~Cluster() override { Stop(); }
+  ~Cluster() override;
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "common/strings.h"
+
 namespace headgate::membership {
 
 using cluster::Owner;
@@ -41,7 +43,7 @@ bool OwnerTable::Publish(const std::map<std::string, OwnerRow>& owners) {
 
 Owner OwnerTable::Find(std::string_view target, const Now& now) const {
   const Names& names = *current_.load(std::memory_order_acquire);
-  const auto found = names.find(target);
+  const auto found = names.find(Sv(target));
   if (found == names.end()) return {};
   const Entry& entry = *found->second;
   if (now.monotonic_ns < entry.trusted_until_ns.load(std::memory_order_acquire)) {

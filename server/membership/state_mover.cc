@@ -1,7 +1,5 @@
 #include "server/membership/state_mover.h"
 
-#include <chrono>
-#include <thread>
 #include <utility>
 
 namespace headgate::membership {
@@ -11,6 +9,12 @@ using cluster::StateWrite;
 using cluster::StoredState;
 using cluster::Takeover;
 
+namespace {
+
+constexpr int64_t kPauseNs = 200'000;
+
+}  // namespace
+
 StateMover::Written& StateMover::WrittenOf(const Held& held) {
   Written& written = written_[held.target];
   if (written.generation != held.generation) written = {.generation = held.generation};
@@ -19,7 +23,7 @@ StateMover::Written& StateMover::WrittenOf(const Held& held) {
 
 void StateMover::Drain() {
   decisions_.BeginDrain();
-  while (!decisions_.IsDrained()) std::this_thread::sleep_for(std::chrono::microseconds(200));
+  while (!decisions_.IsDrained()) pause_.Wait(pause_.rings(), kPauseNs);
 }
 
 absl::Status StateMover::Take(const Held& held) {
@@ -84,6 +88,7 @@ void StateMover::Copy(const std::vector<Held>& served) {
     writes.push_back({.target = owners[i]->target,
                       .generation = owners[i]->generation,
                       .sequence = ++WrittenOf(*owners[i]).sequence,
+                      .age = absl::ZeroDuration(),
                       .bytes = copies[i]});
   }
   const std::vector<absl::Status> done = store_.WriteStates(writes, timeout_);

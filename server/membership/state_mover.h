@@ -20,6 +20,7 @@
 #include "common/clock.h"
 #include "server/cluster/decisions.h"
 #include "server/cluster/store.h"
+#include "server/membership/bell.h"
 #include "server/membership/target_states.h"
 
 namespace headgate::membership {
@@ -43,9 +44,9 @@ class StateMover {
  private:
   struct Written {
     uint64_t generation = 0;
-    uint64_t sequence = 0;             // of the newest write that was tried
-    std::optional<std::string> bytes;  // that the store has for certain
-    std::optional<std::string> last;   // once it was taken out of the engine
+    uint64_t sequence = 0;                  // of the newest write that was tried
+    std::optional<std::string> bytes = {};  // that the store has for certain
+    std::optional<std::string> last = {};   // once it was taken out of the engine
     int64_t last_at_ns = 0;
   };
 
@@ -58,6 +59,7 @@ class StateMover {
   cluster::Decisions& decisions_;
   Clock& clock_;
   const absl::Duration timeout_;
+  Bell pause_;                              // that nobody rings
   std::map<std::string, Written> written_;  // by target
 };
 

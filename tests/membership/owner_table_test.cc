@@ -17,8 +17,11 @@ Now At(int64_t monotonic_ns) {
 }
 
 OwnerRow Own(uint64_t generation, int64_t until_ns) {
-  return {
-      .kind = OwnerRow::Kind::kSelf, .generation = generation, .trusted_until_ns = until_ns};
+  OwnerRow row;
+  row.kind = OwnerRow::Kind::kSelf;
+  row.generation = generation;
+  row.trusted_until_ns = until_ns;
+  return row;
 }
 
 OwnerRow OfB(uint64_t generation) {

@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <grpc/support/time.h>
 #include <grpcpp/grpcpp.h>
 #include <headgate/v1/throttler_service.grpc.pb.h>
 
@@ -49,8 +50,8 @@ class Deployment {
     cluster_ = *std::move(cluster);
     const auto made = store::Init({.dsn = store().Dsn(), .timeout = absl::Seconds(30)}, clock_);
     EXPECT_TRUE(made.ok()) << made.status();
-    const TestCertificate own = authority_.Sign(
-        {.dns = {"localhost", "headgate-peer"}, .ip = {"127.0.0.1"}});
+    const TestCertificate own =
+        authority_.Sign({.dns = {"localhost", "headgate-peer"}, .ip = {"127.0.0.1"}});
     ReplaceFile(folder_.File("ca.crt"), authority_.certificate());
     ReplaceFile(folder_.File("peer.crt"), own.certificate);
     ReplaceFile(folder_.File("peer.key"), own.key);
@@ -93,7 +94,7 @@ class Deployment {
     request.set_estimated_cost(cost);
     v1::CheckResponse response;
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(limit));
+    context.set_deadline(gpr_time_from_millis(absl::ToInt64Milliseconds(limit), GPR_TIMESPAN));
     const auto stub = v1::ThrottlerService::NewStub(channels_[static_cast<size_t>(server)]);
     grpc::Status status = stub->Check(&context, request, &response);
     if (decision != nullptr) *decision = response.decision();
@@ -118,8 +119,8 @@ class Deployment {
   }
   // Who owns what, as the store has it: names, by target's order.
   std::string Owner(const std::string& target) {
-    const auto rows = store().RunSql(absl::StrCat(
-        "SELECT owner FROM headgate_store.ownership WHERE target = '", target, "'"));
+    const auto rows = store().RunSql(
+        absl::StrCat("SELECT owner FROM headgate_store.ownership WHERE target = '", target, "'"));
     return rows.ok() && !rows->empty() ? (*rows)[0][0] : "";
   }
   int OwnerNumber(const std::string& target) {
@@ -139,14 +140,15 @@ class Deployment {
     for (const std::string& target : options_.targets) {
       targets.push_back(absl::StrCat("{name: ", target, "}"));
     }
-    return absl::StrCat(
-        "cluster:\n  store: {dsn: \"", store().Dsn(), "\"}\n  secret_file: ",
-        folder_.File("secret"), "\n  peer_certificates: [\"DNS:headgate-peer\"]\n  lease: ",
-        options_.lease, "\ntls: {certificate_file: ", folder_.File("peer.crt"), ", key_file: ",
-        folder_.File("peer.key"), ", client_ca_file: ", folder_.File("ca.crt"),
-        "}\ntargets: [", absl::StrJoin(targets, ", "), "]\nbudgets: [{name: b, rate: ",
-        options_.rate, ", burst: ", options_.burst,
-        "}]\nrules: [{name: r, charge: [b]}]\n");
+    return absl::StrCat("cluster:\n  store: {dsn: \"", store().Dsn(),
+                        "\"}\n  secret_file: ", folder_.File("secret"),
+                        "\n  peer_certificates: [\"DNS:headgate-peer\"]\n  lease: ", options_.lease,
+                        "\ntls: {certificate_file: ", folder_.File("peer.crt"),
+                        ", key_file: ", folder_.File("peer.key"),
+                        ", client_ca_file: ", folder_.File("ca.crt"), "}\ntargets: [",
+                        absl::StrJoin(targets, ", "),
+                        "]\nbudgets: [{name: b, rate: ", options_.rate, ", burst: ", options_.burst,
+                        "}]\nrules: [{name: r, charge: [b]}]\n");
   }
 
   const DeploymentOptions options_;

@@ -60,8 +60,8 @@ class SteadyCaller {
       longest_ns_ = std::max(longest_ns_, MonotonicNs() - before_ns);
       if (!status.ok()) {
         ++failed_;
-        last_error_ = absl::StrCat(static_cast<int>(status.error_code()), " ",
-                                   status.error_message());
+        last_error_ =
+            absl::StrCat(static_cast<int>(status.error_code()), " ", status.error_message());
       } else if (decision.verdict() == v1::VERDICT_ALLOWED) {
         admitted_ += cost_;
       }

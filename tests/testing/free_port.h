@@ -25,8 +25,9 @@ inline bool IsFree(int port) {
   return free;
 }
 
-// Zero: there is none. Below the ports that the kernel gives to outgoing connections, or one of those could take the
-// port while the server is down. Programs that run at the same time start at different places.
+// Zero: there is none. Below the ports that the kernel gives to outgoing connections, or one of
+// those could take the port while the server is down. Programs that run at the same time start at
+// different places.
 inline int FreePort() {
   constexpr int kFirst = 20'000;
   constexpr int kCount = 12'000;
