@@ -59,6 +59,13 @@ def operation($service; $comment):
           {"429": (answer("Denied."; .outputType | local) + {headers: later})} else {} end)
      + errors)};
 
+def batch_read:
+  {operationId: "BatchRead", summary: "Several reads in one request, each answered as by itself.",
+   description: "What reads: get_, list_, query_ and replay_ methods, and explain.",
+   requestBody: {required: true, content: content(ref("BatchReadRequest"))},
+   responses: ({"200": answer("The answers, in the order of the calls."; "BatchReadResponse")}
+     + (errors | del(.["404"])))};
+
 def freno($body):
   def code($what): {description: $what} + $body;
   {tags: ["freno"],
@@ -86,6 +93,7 @@ def freno($body):
        | select(.value | (.clientStreaming or .serverStreaming) | not)
        | {key: (.value.name | path),
           value: {post: (.key as $m | .value | operation($service; $comments["6,\($s),2,\($m)"]))}}] | from_entries)
+     + {"/v1/batch_read": {post: batch_read}}
      + {"/check/{app}/{store_type}/{store}": {
           get: (freno({content: content(ref("FrenoAnswer"))}) + {operationId: "FrenoCheck", summary: "What freno answers."}),
           head: (freno({}) + {operationId: "FrenoCheckStatus", summary: "The same, without a body."})}}),
@@ -105,7 +113,17 @@ def freno($body):
                    | from_entries)} end)
                + (if $required == [] then {} else {$required} end)
                | described($comments[$path] // ""))}] | from_entries)
-       + {Status: {type: "object", description: "A google.rpc.Status.",
+       + {BatchReadRequest: {type: "object", required: ["calls"],
+            properties: {calls: {type: "array", minItems: 1, maxItems: 8, items: {type: "object", minProperties: 1,
+              maxProperties: 1, additionalProperties: {type: "object"},
+              description: "The name of a method, as in its path, and its request."}}}},
+          BatchReadResponse: {type: "object",
+            properties: {answers: {type: "array", items: {type: "object", required: ["status", "body"],
+              properties: {status: {type: "integer", description: "As the method alone would be answered."},
+                body: {type: "object", description: "Likewise."},
+                retry_after: {type: "integer", description: "Whole seconds; absent: it does not say."},
+                request_id: {type: "string", description: "Of a call that failed."}}}}}},
+          Status: {type: "object", description: "A google.rpc.Status.",
             properties: {code: {type: "integer", description: "A google.rpc.Code."}, message: {type: "string"},
               details: {type: "array", items: {type: "object", required: ["@type"],
                 properties: {"@type": {type: "string"}}, additionalProperties: true}}}},

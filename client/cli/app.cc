@@ -24,6 +24,7 @@ struct Dispatch {
   int operator()(const ExplainArguments& a) const { return RunExplain(globals, a, console); }
   int operator()(const RunArguments& a) const { return RunRun(globals, a, console); }
   int operator()(const StatusArguments& a) const { return RunStatus(globals, a, console); }
+  int operator()(const RulesArguments& a) const { return RunRules(globals, a, console); }
   int operator()(const TopArguments& a) const { return RunTop(globals, a, console); }
   int operator()(const ConfigCheckArguments& a) const {
     return RunConfigCheck(globals, a, console);

@@ -15,6 +15,31 @@ int DepthOf(std::string_view selector) {
   return 1 + static_cast<int>(std::count(selector.begin(), selector.end(), ':'));
 }
 
+// Each text with its length, so that no two specs have the same.
+std::string RightsOf(CallerSpec spec) {
+  std::string rights;
+  const auto add = [&rights](const std::string& text) {
+    absl::StrAppend(&rights, text.size(), ":", text);
+  };
+  std::sort(spec.identities.begin(), spec.identities.end());
+  for (const std::string& identity : spec.identities) add(identity);
+  rights += ';';
+  std::sort(spec.tags.begin(), spec.tags.end());
+  for (const auto& [key, value] : spec.tags) {
+    add(key);
+    add(value);
+  }
+  rights += ';';
+  std::sort(spec.segments.begin(), spec.segments.end());
+  for (const std::string& segment : spec.segments) add(segment);
+  rights += ';';
+  for (const bool grant : {spec.overrides, spec.exempt_overrides, spec.everything, spec.costs,
+                           spec.forgive, spec.logs, spec.status}) {
+    rights += grant ? '1' : '0';
+  }
+  return rights;
+}
+
 }  // namespace
 
 std::string CanonicalName(std::string_view certificate) {
@@ -38,6 +63,7 @@ Caller::Caller(const CallerSpec& spec, uint64_t seed, const AccessPolicy& policy
       forgive_(spec.forgive),
       logs_(spec.logs),
       status_(spec.status),
+      rights_(RightsOf(spec)),
       seal_(seed, spec.name) {
   for (const std::string& selector : spec.identities) {
     if (selector == kAnyIdentity) {

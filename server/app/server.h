@@ -117,6 +117,7 @@ class Server final : private rpc::StatusSource {
 
   absl::Time StartedAt() const override { return started_at_; }
   config::LoadStatus Config() const override { return config_->status(); }
+  std::shared_ptr<const config::Config> InForce() const override { return config_->current(); }
   std::vector<health::TargetSnapshot> Targets() const override { return targets_.Snapshots(); }
   throttle_log::ThrottleLogSnapshot ThrottleLog() const override { return log_.Snapshot(); }
   overrides::OverridesSnapshot Overrides() const override { return state_->OverridesView(); }

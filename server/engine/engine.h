@@ -111,8 +111,11 @@ class Engine {
   void CheckBatch(absl::Span<const CheckRequest> requests, Now now, absl::Span<CheckAnswer> answers,
                   absl::Span<absl::Status> statuses);
 
-  // What Check would answer, and why; nothing is charged and no dice are rolled.
-  absl::StatusOr<Explanation> Explain(const CheckRequest& request, Now now);
+  // What Check would answer, and why; nothing is charged. A rule that denies a share of Checks
+  // denies none of these, which are told the share, or its share of them.
+  enum class Dice : uint8_t { kNotRolled, kRolled };
+  absl::StatusOr<Explanation> Explain(const CheckRequest& request, Now now,
+                                      Dice dice = Dice::kNotRolled);
 
   // Settles a permit with what the work cost, and learns from it. Harmless if repeated.
   // InvalidArgument for a bad cost or busy time, NotFound for a permit that this process never

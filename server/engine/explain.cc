@@ -135,7 +135,7 @@ void ExplainRules(const CheckRequest& request, const Resolved& resolved, const N
 
 }  // namespace
 
-absl::StatusOr<Explanation> Engine::Explain(const CheckRequest& request, Now now) {
+absl::StatusOr<Explanation> Engine::Explain(const CheckRequest& request, Now now, Dice dice) {
   now = Bounded(now);
   const PolicyRef& policy = policies_.Get();
   if (policy == nullptr) return NotInstalled();
@@ -152,8 +152,9 @@ absl::StatusOr<Explanation> Engine::Explain(const CheckRequest& request, Now now
     decision.explains = true;
     decision.gate = GateIfAnybodyIsHere();
     decision.request = &request;
-    const double dice = resolved.match.reject_ratio >= 1 ? 0 : 1;  // 1 loses no roll
-    if (ExamineLimits(decision, dice) == Outcome::kMoved) {
+    const double wins = resolved.match.reject_ratio >= 1 ? 0 : 1;  // but where all are denied
+    const double rolled = dice == Dice::kRolled ? Roll(resolved.match) : wins;
+    if (ExamineLimits(decision, rolled) == Outcome::kMoved) {
       AwaitNewer(policy->version);
       continue;
     }

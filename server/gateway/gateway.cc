@@ -1,8 +1,5 @@
 #include "server/gateway/gateway.h"
 
-#include <google/protobuf/message.h>
-
-#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -12,16 +9,12 @@
 #include "common/strings.h"
 #include "server/gateway/answer.h"
 #include "server/gateway/freno.h"
-#include "server/gateway/http_parking.h"
 #include "server/gateway/openapi.h"
-#include "server/rpc/kept_evidence.h"
+#include "server/gateway/run_on_worker.h"
 #include "server/transport/error_status.h"
-#include "server/transport/received_bytes.h"
 
 namespace headgate::gateway {
 namespace {
-
-using google::protobuf::Message;
 
 constexpr char kStream[] = "/v1/check_stream";
 // Larger ones take so long that others would wait for them.
@@ -41,17 +34,6 @@ void Refuse(int status, absl::StatusCode code, std::string_view reason, std::str
 
 }  // namespace
 
-std::string PathOf(std::string_view method_path) {
-  std::string path = "/v1/";
-  const std::string_view name = transport::Calls::MethodOf(method_path);
-  for (size_t i = 0; i < name.size(); ++i) {
-    const auto c = static_cast<unsigned char>(name[i]);
-    if (absl::ascii_isupper(c) && i > 0) path += '_';
-    path += absl::ascii_tolower(c);
-  }
-  return path;
-}
-
 Gateway::Gateway(const rpc::Api& api, const GatewayOptions& options)
     : options_(options),
       api_(api),
@@ -60,13 +42,7 @@ Gateway::Gateway(const rpc::Api& api, const GatewayOptions& options)
               {"/v1/report", QuickMethod::kReport}}),
       calls_(api),
       large_worker_({.threads = 1}),
-      workers_(options.workers) {
-  for (const rpc::Method& method : api.methods()) {
-    slow_.emplace(PathOf(method.path),
-                  Slow{.method = &method,
-                       .counts = &api.calls().Shared(transport::Calls::MethodOf(method.path))});
-  }
-}
+      worker_calls_(api, options.workers, ending_) {}
 
 Gateway::~Gateway() { ending_.store(true, std::memory_order_relaxed); }
 
@@ -111,8 +87,7 @@ bool Gateway::Handle(const http::Request& request, http::Response& response,
     return true;
   }
   const auto quick = quick_.find(Sv(request.path));
-  const auto slow = quick == quick_.end() ? slow_.find(Sv(request.path)) : slow_.end();
-  if (quick == quick_.end() && slow == slow_.end()) {
+  if (quick == quick_.end() && !worker_calls_.Has(request.path)) {
     const bool is_stream = request.path == kStream;
     Refuse(is_stream ? 501 : 404,
            is_stream ? absl::StatusCode::kUnimplemented : absl::StatusCode::kNotFound,
@@ -142,7 +117,7 @@ bool Gateway::Handle(const http::Request& request, http::Response& response,
            "the request needs Content-Type: application/json (curl --json, or -H)", response);
     return true;
   }
-  if (quick == quick_.end()) return RunSlow(slow->second, request, response, exchange);
+  if (quick == quick_.end()) return worker_calls_.Answer(request, response, exchange);
   if (request.body.size() > kMaxQuickBytes) {
     return RunLarge(quick->second, request, response, exchange);
   }
@@ -166,66 +141,20 @@ void Gateway::AnswerFreno(const http::Request& request, http::Response& response
 
 bool Gateway::RunLarge(QuickMethod method, const http::Request& request, http::Response& response,
                        http::Exchange& exchange) {
-  return RunOn(large_worker_, request, response, exchange, [this, method](CallOnWorker& call) {
-    if (large_calls_ == nullptr) large_calls_ = std::make_unique<QuickCalls>(api_);
-    if (call.deferred().gone()) return large_calls_->CountGone(method);
-    http::Response answer;
-    if (ending_.load(std::memory_order_relaxed)) {
-      FillError(transport::ShuttingDown(), answer);
-    } else if (!large_calls_->Answer(method, call, answer)) {
-      return;
-    }
-    // Nobody waits for it, if not.
-    (void)call.deferred().Respond([&] { return std::move(answer); });
-  });
-}
-
-bool Gateway::RunSlow(const Slow& slow, const http::Request& request, http::Response& response,
-                      http::Exchange& exchange) {
-  std::string shared_as = SharedAnswers::KeyOf(request);
-  if (!shared_as.empty() &&
-      shared_.Find(shared_as, api_.clock().Read().monotonic_ns, response.body)) {
-    return true;
-  }
-  const bool changes = !IsRead(request.path);
-  const auto run = [this, slow, shared_as = std::move(shared_as), changes](CallOnWorker& call) {
-    if (call.deferred().gone()) return slow.counts->CountGone();
-    HttpCall context = call.Context();
-    const int64_t started_ns = slow.counts->Begin();
-    const std::unique_ptr<Message> message(slow.method->request->New());
-    const std::unique_ptr<Message> answer(slow.method->response->New());
-    json::JsonReader reader(transport::kMaxParts);
-    grpc::Status status = ending_.load(std::memory_order_relaxed)
-                              ? transport::ShuttingDown()
-                              : ReadJson(reader, call.body(), *message);
-    if (status.ok()) status = slow.method->run(context, call.evidence(), *message, *answer);
-    slow.counts->End(context, started_ns, status);
-    http::Response late{.request_id = context.answered_id()};
-    json::JsonWriter writer;
-    FillAnswer(status, *answer, writer, late);
-    if (changes) shared_.Clear();
-    if (status.ok() && !shared_as.empty()) {
-      shared_.Keep(shared_as, api_.clock().Read().monotonic_ns, late.body);
-    }
-    (void)call.deferred().Respond([&] { return std::move(late); });
-  };
-  return RunOn(workers_, request, response, exchange, run);
-}
-
-bool Gateway::RunOn(http::Workers& workers, const http::Request& request, http::Response& response,
-                    http::Exchange& exchange, std::function<void(CallOnWorker&)> run) {
-  const std::shared_ptr<http::Deferred> deferred = exchange.Defer(nullptr);
-  if (deferred == nullptr) {
-    FillError(transport::Overloaded("TOO_MANY_CALLS", "too many calls wait for an answer"),
-              response);
-    return true;
-  }
-  const size_t bytes = request.body.size();
-  const auto call = std::make_shared<CallOnWorker>(request, exchange.TakeBody(), deferred);
-  if (workers.Run(bytes, [call, run = std::move(run)] { run(*call); })) return false;
-  FillError(transport::Overloaded("TOO_MANY_CALLS", "too many calls wait for a thread"), response);
-  (void)deferred->Respond([&] { return response; });
-  return false;
+  return RunOnWorker(large_worker_, request, response, exchange,
+                     [this, method](CallOnWorker& call) {
+                       if (large_calls_ == nullptr)
+                         large_calls_ = std::make_unique<QuickCalls>(api_);
+                       if (call.deferred().gone()) return large_calls_->CountGone(method);
+                       http::Response answer;
+                       if (ending_.load(std::memory_order_relaxed)) {
+                         FillError(transport::ShuttingDown(), answer);
+                       } else if (!large_calls_->Answer(method, call, answer)) {
+                         return;
+                       }
+                       // Nobody waits for it, if not.
+                       (void)call.deferred().Respond([&] { return std::move(answer); });
+                     });
 }
 
 }  // namespace headgate::gateway

@@ -6,7 +6,8 @@
 //
 // Check, BatchCheck and Report are answered on the port's thread, and those that are large, such as
 // batches of a thousand, on one of their own, so that nobody waits for them who asks for little.
-// What may take longer has threads of its own, too. All that waits for a thread has a bound.
+// What may take longer has threads of its own, too (worker_calls.h). All that waits for a thread
+// has a bound.
 //
 // Belongs to the port's thread. The API outlives it; its end waits for the calls that have threads,
 // and refuses those that wait for one.
@@ -17,7 +18,6 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -26,11 +26,10 @@
 #include "server/gateway/incoming_call.h"
 #include "server/gateway/page_rules.h"
 #include "server/gateway/quick_calls.h"
-#include "server/gateway/shared_answers.h"
+#include "server/gateway/worker_calls.h"
 #include "server/http/handler.h"
 #include "server/http/workers.h"
 #include "server/rpc/api.h"
-#include "server/transport/calls.h"
 
 namespace headgate::gateway {
 
@@ -49,12 +48,6 @@ class Gateway final : public http::Handler {
               http::Exchange& exchange) override;
 
  private:
-  // What may take longer.
-  struct Slow {
-    const rpc::Method* method;
-    transport::MethodCalls* counts;
-  };
-
   // Whether the API may be called in this way at all.
   grpc::Status Admit(const http::Request& request) const;
   // Whether a page may call this method, if it is one that calls.
@@ -63,29 +56,20 @@ class Gateway final : public http::Handler {
   void TellOpenApi(const http::Request& request, http::Response& response) const;
   // For freno's clients.
   void AnswerFreno(const http::Request& request, http::Response& response);
-  // These return as Handle does.
+  // Returns as Handle does.
   bool RunLarge(QuickMethod method, const http::Request& request, http::Response& response,
                 http::Exchange& exchange);
-  bool RunSlow(const Slow& slow, const http::Request& request, http::Response& response,
-               http::Exchange& exchange);
-  static bool RunOn(http::Workers& workers, const http::Request& request, http::Response& response,
-                    http::Exchange& exchange, std::function<void(CallOnWorker&)> run);
 
   const GatewayOptions options_;
   const rpc::Api& api_;
   absl::flat_hash_map<std::string, QuickMethod> quick_;  // by path
-  absl::flat_hash_map<std::string, Slow> slow_;
-  SharedAnswers shared_;
-  std::atomic<bool> ending_{false};  // relaxed: a word that nothing hangs on
-  QuickCalls calls_;                 // the port's thread's
+  std::atomic<bool> ending_{false};                      // relaxed: a word that nothing hangs on
+  QuickCalls calls_;                                     // the port's thread's
   // The large worker's; null until there is something for it, since it has counts of its own.
   std::unique_ptr<QuickCalls> large_calls_;
   // The last: they use all above.
   http::Workers large_worker_;
-  http::Workers workers_;
+  WorkerCalls worker_calls_;
 };
-
-// "/v1/list_budgets" of "/headgate.v1.StatusService/ListBudgets".
-std::string PathOf(std::string_view method_path);
 
 }  // namespace headgate::gateway

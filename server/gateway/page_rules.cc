@@ -14,8 +14,8 @@ namespace {
 constexpr char kHttp[] = "http://";
 constexpr char kHttps[] = "https://";
 // A method that is new may change something until it is written down here.
-constexpr std::array<std::string_view, 5> kReads = {"/v1/get_", "/v1/list_", "/v1/query_",
-                                                    "/v1/replay_", "/v1/explain"};
+constexpr std::array<std::string_view, 6> kReads = {"/v1/get_",    "/v1/list_",   "/v1/query_",
+                                                    "/v1/replay_", "/v1/explain", "/v1/batch_read"};
 
 // "[::1]:8080" is "::1", "localhost:8080" is "localhost".
 std::string_view NameOf(std::string_view host) {

@@ -3,11 +3,13 @@
 
 #pragma once
 
+#include <memory>
 #include <string_view>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "server/access/status.h"
+#include "server/config/config.h"
 #include "server/config/load_status.h"
 #include "server/health/snapshot.h"
 #include "server/overrides/status.h"
@@ -24,6 +26,8 @@ class StatusSource {
 
   virtual absl::Time StartedAt() const = 0;
   virtual config::LoadStatus Config() const = 0;
+  // The configuration itself; null: there is none.
+  virtual std::shared_ptr<const config::Config> InForce() const { return nullptr; }
   virtual std::vector<health::TargetSnapshot> Targets() const = 0;
   virtual throttle_log::ThrottleLogSnapshot ThrottleLog() const = 0;
   virtual overrides::OverridesSnapshot Overrides() const = 0;

@@ -15,6 +15,7 @@
 #include "server/rpc/line_proto.h"
 #include "server/rpc/page_size.h"
 #include "server/rpc/proto_time.h"
+#include "server/rpc/rule_text.h"
 #include "server/rpc/status_proto.h"
 
 namespace headgate::rpc {
@@ -24,6 +25,7 @@ constexpr int kMaxOnPage = 1000;
 constexpr int kBudgetsOnPage = 100;
 constexpr int kBucketsOnPage = 20;
 constexpr int kLinesOnPage = 20;
+constexpr int kRulesOnPage = 100;
 constexpr int kMaxWaiters = 100;
 constexpr int kWaitersOfALine = 5;
 // Of GetStatus, for a first look.
@@ -36,7 +38,7 @@ absl::Status FindStart(const std::string& token, size_t items, size_t& start) {
   if (token.empty()) return absl::OkStatus();
   if (absl::SimpleAtoi(token, &start) && start > 0 && start < items) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "page_token: is not one that this server gave out, or the budgets have changed since");
+      "page_token: is not one that this server gave out, or the configuration has changed since");
 }
 
 // NotFound for a name, if there is one, that no target or budget has.
@@ -65,6 +67,15 @@ absl::StatusOr<size_t> WaitersOf(int32_t asked) {
       absl::StrCat("waiters: must be 0 to ", kMaxWaiters, "; it is ", asked));
 }
 
+void FillRule(const engine::RuleSpec& rule, v1::RuleStatus& to) {
+  to.set_name(rule.name);
+  to.set_match(MatchText(rule.match));
+  to.set_action(ActionText(rule.action));
+  if (rule.expires_at != absl::InfiniteFuture()) {
+    SetTimestamp(rule.expires_at, *to.mutable_expires_at());
+  }
+}
+
 }  // namespace
 
 template <typename Request, typename Response>
@@ -90,6 +101,7 @@ StatusService::StatusService(std::string version, const Dependencies& on,
   AddForReaders("/headgate.v1.StatusService/ListBudgets", &StatusService::ListBudgets);
   AddForReaders("/headgate.v1.StatusService/ListBuckets", &StatusService::ListBuckets);
   AddForReaders("/headgate.v1.StatusService/ListLines", &StatusService::ListLines);
+  AddForReaders("/headgate.v1.StatusService/ListRules", &StatusService::ListRules);
 }
 
 grpc::Status StatusService::GetStatus(const v1::GetStatusRequest& request,
@@ -202,6 +214,29 @@ grpc::Status StatusService::ListLines(const v1::ListLinesRequest& request,
   for (const line::LineView& line : view.lines) FillLine(line, *policy, *response.add_lines());
   response.set_lines_in_all(static_cast<int64_t>(view.in_all));
   response.set_waiting(static_cast<int64_t>(view.waiting));
+  return grpc::Status();
+}
+
+grpc::Status StatusService::ListRules(const v1::ListRulesRequest& request,
+                                      v1::ListRulesResponse& response) {
+  size_t start = 0;
+  const auto size = PageSizeOf(request.page_size(), kRulesOnPage, kMaxOnPage);
+  absl::Status status = size.status();
+  if (status.ok()) status = Exists(engine_, request.target(), "");
+  if (!status.ok()) return ToGrpcStatus(status, {});
+  const std::shared_ptr<const config::Config> config = source_.InForce();
+  std::vector<const engine::RuleSpec*> rules;
+  if (config != nullptr) {
+    for (const engine::RuleSpec& rule : config->policy.rules) {
+      const std::string& on = rule.match.target;
+      if (on.empty() || request.target().empty() || on == request.target()) rules.push_back(&rule);
+    }
+  }
+  status = FindStart(request.page_token(), rules.size(), start);
+  if (!status.ok()) return ToGrpcStatus(status, {});
+  const size_t end = std::min(start + *size, rules.size());
+  for (size_t i = start; i < end; ++i) FillRule(*rules[i], *response.add_rules());
+  if (end < rules.size()) response.set_next_page_token(absl::StrCat(end));
   return grpc::Status();
 }
 

@@ -36,6 +36,7 @@ class StatusService final : public GuardedService {
                            v1::ListBucketsResponse& response);
   void FillLines(const std::string& target, Now now, v1::GetStatusResponse& response) const;
   grpc::Status ListLines(const v1::ListLinesRequest& request, v1::ListLinesResponse& response);
+  grpc::Status ListRules(const v1::ListRulesRequest& request, v1::ListRulesResponse& response);
 
   const std::string version_;
   engine::Engine& engine_;

@@ -262,7 +262,8 @@ void Throttler::RecordSome(const Checks& checks, int first, int count, Now now) 
 }
 
 void Throttler::ExplainInstead(size_t at, Now now) {
-  absl::StatusOr<engine::Explanation> explained = engine_.Explain(requests_.all()[at], now);
+  absl::StatusOr<engine::Explanation> explained =
+      engine_.Explain(requests_.all()[at], now, engine::Engine::Dice::kRolled);
   statuses_[at] = explained.status();
   if (explained.ok()) answers_[at] = std::move(explained->answer);
 }

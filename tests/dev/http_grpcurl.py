@@ -18,8 +18,8 @@ REQUESTS = 200
 SERVICES = {
     "Check": "ThrottlerService", "BatchCheck": "ThrottlerService", "Report": "ThrottlerService",
     "Explain": "ThrottlerService", "GetStatus": "StatusService", "ListBudgets": "StatusService",
-    "ListBuckets": "StatusService", "ListLines": "StatusService", "ListOverrides": "OverrideService",
-    "DeleteOverride": "OverrideService", "CreateOverride": "OverrideService",
+    "ListBuckets": "StatusService", "ListLines": "StatusService", "ListRules": "StatusService",
+    "ListOverrides": "OverrideService", "DeleteOverride": "OverrideService", "CreateOverride": "OverrideService",
     "ListOverrideEvents": "OverrideService", "ListCosts": "CostService",
     "ForgetCosts": "CostService", "ForgiveDebt": "CostService",
     "QueryThrottleLog": "ThrottleLogService", "ListDenials": "ThrottleLogService",
@@ -70,6 +70,7 @@ def generate(dice):
         "ListBuckets": lambda: {"budget": dice.choice(["", "backfills", "nothing"]),
                                 "page_size": page["page_size"]},
         "ListLines": lambda: {"waiters": dice.choice([0, 5, 101, -1])},
+        "ListRules": lambda: page,
         "ListOverrides": lambda: page,
         "DeleteOverride": lambda: {"id": str(dice.choice([0, -1, 4711])), "actor": text(),
                                    "reason": text()},

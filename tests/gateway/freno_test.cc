@@ -23,6 +23,11 @@ engine::PolicySpec Policy() {
   never.match.identity = "banned";
   never.action = engine::DenyAction{};
   policy.rules.push_back(never);
+  engine::RuleSpec half;
+  half.name = "half";
+  half.match.identity = "throttled";
+  half.action = engine::RejectAction{0.5};
+  policy.rules.push_back(half);
   return policy;
 }
 
@@ -66,6 +71,18 @@ TEST_F(FrenoTest, NobodyMayWhereItIsNot) {
 }
 
 TEST_F(FrenoTest, AnAppIsForbiddenByARule) { EXPECT_EQ(Head("/check/banned/mysql/main"), 417); }
+
+// As an app that freno's /throttle-app has with a ratio.
+TEST_F(FrenoTest, AnAppIsForbiddenInTheShareThatARuleDenies) {
+  int forbidden = 0;
+  for (int i = 0; i < 400; ++i) {
+    const int status = Head("/check/throttled/mysql/main");
+    EXPECT_TRUE(status == 200 || status == 417) << status;
+    forbidden += status == 417 ? 1 : 0;
+  }
+  EXPECT_GT(forbidden, 160);
+  EXPECT_LT(forbidden, 240);
+}
 
 TEST_F(FrenoTest, AStoreThatIsNotKnownIsNotFound) {
   EXPECT_EQ(Head("/check/orders:etl/mysql/elsewhere"), 404);

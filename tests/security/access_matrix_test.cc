@@ -139,6 +139,7 @@ std::vector<Row> Rows() {
       {"StatusService.ListBudgets", "", "PPP++PPPUUU", Call(&Status::Stub::ListBudgets)},
       {"StatusService.ListBuckets", "", "PPP++PPPUUU", Call(&Status::Stub::ListBuckets)},
       {"StatusService.ListLines", "", "PPP++PPPUUU", Call(&Status::Stub::ListLines)},
+      {"StatusService.ListRules", "", "PPP++PPPUUU", Call(&Status::Stub::ListRules)},
       {"grpc.reflection.v1alpha.ServerReflection.ServerReflectionInfo", "", "++++++++UUU", Reflect},
       {"grpc.health.v1.Health.Check", "", "+++++++++++",
        Call(&grpc::health::v1::Health::Stub::Check)},

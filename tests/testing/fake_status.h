@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,7 @@ class FakeStatus final : public rpc::StatusSource {
  public:
   absl::Time StartedAt() const override { return started_at.Get(); }
   config::LoadStatus Config() const override { return config.Get(); }
+  std::shared_ptr<const config::Config> InForce() const override { return in_force.Get(); }
   std::vector<health::TargetSnapshot> Targets() const override { return targets.Get(); }
   throttle_log::ThrottleLogSnapshot ThrottleLog() const override { return throttle_log.Get(); }
   overrides::OverridesSnapshot Overrides() const override { return overrides.Get(); }
@@ -47,6 +49,7 @@ class FakeStatus final : public rpc::StatusSource {
 
   Settable<absl::Time> started_at{absl::FromUnixSeconds(1'767'225'600)};
   Settable<config::LoadStatus> config;
+  Settable<std::shared_ptr<const config::Config>> in_force;
   Settable<std::vector<health::TargetSnapshot>> targets;
   Settable<throttle_log::ThrottleLogSnapshot> throttle_log;
   Settable<overrides::OverridesSnapshot> overrides;

@@ -94,6 +94,8 @@ struct Grammar {
     commands.emplace_back(run_command, [this] { return run; });
     commands.emplace_back(app.add_subcommand("status", "Show configuration, targets and health"),
                           [] { return StatusArguments{}; });
+    commands.emplace_back(app.add_subcommand("rules", "Show the rules of the configuration"),
+                          [] { return RulesArguments{}; });
     commands.emplace_back(AddTop(app, top), [this] { return top; });
     CLI::App* config = app.add_subcommand("config", "Look at configuration files");
     config->require_subcommand(1);

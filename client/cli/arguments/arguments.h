@@ -81,6 +81,8 @@ struct RunArguments {
 
 struct StatusArguments {};
 
+struct RulesArguments {};
+
 struct TopArguments {
   enum class Mode { kLive, kOnce };
   Mode mode = Mode::kLive;
@@ -101,9 +103,9 @@ struct StoreArguments {
 struct Arguments {
   Globals globals;
   std::variant<CheckArguments, ReportArguments, ExplainArguments, RunArguments, StatusArguments,
-               TopArguments, ConfigCheckArguments, LogArguments, ReplayArguments, OverrideArguments,
-               OverridesArguments, DeleteOverrideArguments, CostsArguments, ForgetCostsArguments,
-               ForgiveArguments, StoreArguments>
+               RulesArguments, TopArguments, ConfigCheckArguments, LogArguments, ReplayArguments,
+               OverrideArguments, OverridesArguments, DeleteOverrideArguments, CostsArguments,
+               ForgetCostsArguments, ForgiveArguments, StoreArguments>
       command;
 };
 

@@ -75,7 +75,7 @@ function Frame() {
             class="small"
             onClick={() => {
               session.api.setToken("");
-              session.askAgain();
+              session.rounds.askAgain();
             }}
           >
             Sign out
@@ -90,7 +90,7 @@ function Frame() {
             onToken={(token) => {
               session.api.setToken(token);
               setUnknown(undefined);
-              session.askAgain();
+              session.rounds.askAgain();
             }}
           />
         ) : (

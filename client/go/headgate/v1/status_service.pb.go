@@ -2684,6 +2684,198 @@ func (x *LineWaiter) GetCaller() string {
 	return ""
 }
 
+// ListRulesRequest asks for rules.
+type ListRulesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only those that may apply on this target; empty: all.
+	Target string `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
+	// 1 to 1,000; 0: 100.
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// next_page_token of the page before; empty: the first page.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRulesRequest) Reset() {
+	*x = ListRulesRequest{}
+	mi := &file_headgate_v1_status_service_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRulesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRulesRequest) ProtoMessage() {}
+
+func (x *ListRulesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_headgate_v1_status_service_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRulesRequest.ProtoReflect.Descriptor instead.
+func (*ListRulesRequest) Descriptor() ([]byte, []int) {
+	return file_headgate_v1_status_service_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ListRulesRequest) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+func (x *ListRulesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListRulesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListRulesResponse is one page of rules, in the order of the configuration.
+type ListRulesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The rules.
+	Rules []*RuleStatus `protobuf:"bytes,1,rep,name=rules,proto3" json:"rules,omitempty"`
+	// Where the next page begins; empty: this is the last one.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRulesResponse) Reset() {
+	*x = ListRulesResponse{}
+	mi := &file_headgate_v1_status_service_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRulesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRulesResponse) ProtoMessage() {}
+
+func (x *ListRulesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_headgate_v1_status_service_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRulesResponse.ProtoReflect.Descriptor instead.
+func (*ListRulesResponse) Descriptor() ([]byte, []int) {
+	return file_headgate_v1_status_service_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *ListRulesResponse) GetRules() []*RuleStatus {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
+}
+
+func (x *ListRulesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// RuleStatus is one rule of the configuration in force.
+type RuleStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The rule's name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Which Checks it is for, in words: "backfill and what is below it; on target orders". Empty: all.
+	Match string `protobuf:"bytes,2,opt,name=match,proto3" json:"match,omitempty"`
+	// What it does, in words: "charges rows, per-job".
+	Action string `protobuf:"bytes,3,opt,name=action,proto3" json:"action,omitempty"`
+	// From this instant on it does not apply. Absent: it never expires.
+	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RuleStatus) Reset() {
+	*x = RuleStatus{}
+	mi := &file_headgate_v1_status_service_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RuleStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RuleStatus) ProtoMessage() {}
+
+func (x *RuleStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_headgate_v1_status_service_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RuleStatus.ProtoReflect.Descriptor instead.
+func (*RuleStatus) Descriptor() ([]byte, []int) {
+	return file_headgate_v1_status_service_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *RuleStatus) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RuleStatus) GetMatch() string {
+	if x != nil {
+		return x.Match
+	}
+	return ""
+}
+
+func (x *RuleStatus) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
+func (x *RuleStatus) GetExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpiresAt
+	}
+	return nil
+}
+
 var File_headgate_v1_status_service_proto protoreflect.FileDescriptor
 
 var file_headgate_v1_status_service_proto_rawDesc = string([]byte{
@@ -3120,7 +3312,29 @@ var file_headgate_v1_status_service_proto_rawDesc = string([]byte{
 	0x1a, 0x0a, 0x08, 0x70, 0x72, 0x69, 0x6f, 0x72, 0x69, 0x74, 0x79, 0x18, 0x07, 0x20, 0x01, 0x28,
 	0x05, 0x52, 0x08, 0x70, 0x72, 0x69, 0x6f, 0x72, 0x69, 0x74, 0x79, 0x12, 0x16, 0x0a, 0x06, 0x63,
 	0x61, 0x6c, 0x6c, 0x65, 0x72, 0x18, 0x08, 0x20, 0x01, 0x28, 0x09, 0x52, 0x06, 0x63, 0x61, 0x6c,
-	0x6c, 0x65, 0x72, 0x32, 0xcb, 0x02, 0x0a, 0x0d, 0x53, 0x74, 0x61, 0x74, 0x75, 0x73, 0x53, 0x65,
+	0x6c, 0x65, 0x72, 0x22, 0x66, 0x0a, 0x10, 0x4c, 0x69, 0x73, 0x74, 0x52, 0x75, 0x6c, 0x65, 0x73,
+	0x52, 0x65, 0x71, 0x75, 0x65, 0x73, 0x74, 0x12, 0x16, 0x0a, 0x06, 0x74, 0x61, 0x72, 0x67, 0x65,
+	0x74, 0x18, 0x01, 0x20, 0x01, 0x28, 0x09, 0x52, 0x06, 0x74, 0x61, 0x72, 0x67, 0x65, 0x74, 0x12,
+	0x1b, 0x0a, 0x09, 0x70, 0x61, 0x67, 0x65, 0x5f, 0x73, 0x69, 0x7a, 0x65, 0x18, 0x02, 0x20, 0x01,
+	0x28, 0x05, 0x52, 0x08, 0x70, 0x61, 0x67, 0x65, 0x53, 0x69, 0x7a, 0x65, 0x12, 0x1d, 0x0a, 0x0a,
+	0x70, 0x61, 0x67, 0x65, 0x5f, 0x74, 0x6f, 0x6b, 0x65, 0x6e, 0x18, 0x03, 0x20, 0x01, 0x28, 0x09,
+	0x52, 0x09, 0x70, 0x61, 0x67, 0x65, 0x54, 0x6f, 0x6b, 0x65, 0x6e, 0x22, 0x6a, 0x0a, 0x11, 0x4c,
+	0x69, 0x73, 0x74, 0x52, 0x75, 0x6c, 0x65, 0x73, 0x52, 0x65, 0x73, 0x70, 0x6f, 0x6e, 0x73, 0x65,
+	0x12, 0x2d, 0x0a, 0x05, 0x72, 0x75, 0x6c, 0x65, 0x73, 0x18, 0x01, 0x20, 0x03, 0x28, 0x0b, 0x32,
+	0x17, 0x2e, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2e, 0x76, 0x31, 0x2e, 0x52, 0x75,
+	0x6c, 0x65, 0x53, 0x74, 0x61, 0x74, 0x75, 0x73, 0x52, 0x05, 0x72, 0x75, 0x6c, 0x65, 0x73, 0x12,
+	0x26, 0x0a, 0x0f, 0x6e, 0x65, 0x78, 0x74, 0x5f, 0x70, 0x61, 0x67, 0x65, 0x5f, 0x74, 0x6f, 0x6b,
+	0x65, 0x6e, 0x18, 0x02, 0x20, 0x01, 0x28, 0x09, 0x52, 0x0d, 0x6e, 0x65, 0x78, 0x74, 0x50, 0x61,
+	0x67, 0x65, 0x54, 0x6f, 0x6b, 0x65, 0x6e, 0x22, 0x89, 0x01, 0x0a, 0x0a, 0x52, 0x75, 0x6c, 0x65,
+	0x53, 0x74, 0x61, 0x74, 0x75, 0x73, 0x12, 0x12, 0x0a, 0x04, 0x6e, 0x61, 0x6d, 0x65, 0x18, 0x01,
+	0x20, 0x01, 0x28, 0x09, 0x52, 0x04, 0x6e, 0x61, 0x6d, 0x65, 0x12, 0x14, 0x0a, 0x05, 0x6d, 0x61,
+	0x74, 0x63, 0x68, 0x18, 0x02, 0x20, 0x01, 0x28, 0x09, 0x52, 0x05, 0x6d, 0x61, 0x74, 0x63, 0x68,
+	0x12, 0x16, 0x0a, 0x06, 0x61, 0x63, 0x74, 0x69, 0x6f, 0x6e, 0x18, 0x03, 0x20, 0x01, 0x28, 0x09,
+	0x52, 0x06, 0x61, 0x63, 0x74, 0x69, 0x6f, 0x6e, 0x12, 0x39, 0x0a, 0x0a, 0x65, 0x78, 0x70, 0x69,
+	0x72, 0x65, 0x73, 0x5f, 0x61, 0x74, 0x18, 0x04, 0x20, 0x01, 0x28, 0x0b, 0x32, 0x1a, 0x2e, 0x67,
+	0x6f, 0x6f, 0x67, 0x6c, 0x65, 0x2e, 0x70, 0x72, 0x6f, 0x74, 0x6f, 0x62, 0x75, 0x66, 0x2e, 0x54,
+	0x69, 0x6d, 0x65, 0x73, 0x74, 0x61, 0x6d, 0x70, 0x52, 0x09, 0x65, 0x78, 0x70, 0x69, 0x72, 0x65,
+	0x73, 0x41, 0x74, 0x32, 0x97, 0x03, 0x0a, 0x0d, 0x53, 0x74, 0x61, 0x74, 0x75, 0x73, 0x53, 0x65,
 	0x72, 0x76, 0x69, 0x63, 0x65, 0x12, 0x4a, 0x0a, 0x09, 0x47, 0x65, 0x74, 0x53, 0x74, 0x61, 0x74,
 	0x75, 0x73, 0x12, 0x1d, 0x2e, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2e, 0x76, 0x31,
 	0x2e, 0x47, 0x65, 0x74, 0x53, 0x74, 0x61, 0x74, 0x75, 0x73, 0x52, 0x65, 0x71, 0x75, 0x65, 0x73,
@@ -3141,11 +3355,16 @@ var file_headgate_v1_status_service_proto_rawDesc = string([]byte{
 	0x2e, 0x4c, 0x69, 0x73, 0x74, 0x4c, 0x69, 0x6e, 0x65, 0x73, 0x52, 0x65, 0x71, 0x75, 0x65, 0x73,
 	0x74, 0x1a, 0x1e, 0x2e, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2e, 0x76, 0x31, 0x2e,
 	0x4c, 0x69, 0x73, 0x74, 0x4c, 0x69, 0x6e, 0x65, 0x73, 0x52, 0x65, 0x73, 0x70, 0x6f, 0x6e, 0x73,
-	0x65, 0x42, 0x42, 0x5a, 0x3d, 0x67, 0x69, 0x74, 0x68, 0x75, 0x62, 0x2e, 0x63, 0x6f, 0x6d, 0x2f,
-	0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2f, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74,
-	0x65, 0x2f, 0x63, 0x6c, 0x69, 0x65, 0x6e, 0x74, 0x2f, 0x67, 0x6f, 0x2f, 0x68, 0x65, 0x61, 0x64,
-	0x67, 0x61, 0x74, 0x65, 0x2f, 0x76, 0x31, 0x3b, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65,
-	0x76, 0x31, 0xf8, 0x01, 0x01, 0x62, 0x06, 0x70, 0x72, 0x6f, 0x74, 0x6f, 0x33,
+	0x65, 0x12, 0x4a, 0x0a, 0x09, 0x4c, 0x69, 0x73, 0x74, 0x52, 0x75, 0x6c, 0x65, 0x73, 0x12, 0x1d,
+	0x2e, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2e, 0x76, 0x31, 0x2e, 0x4c, 0x69, 0x73,
+	0x74, 0x52, 0x75, 0x6c, 0x65, 0x73, 0x52, 0x65, 0x71, 0x75, 0x65, 0x73, 0x74, 0x1a, 0x1e, 0x2e,
+	0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2e, 0x76, 0x31, 0x2e, 0x4c, 0x69, 0x73, 0x74,
+	0x52, 0x75, 0x6c, 0x65, 0x73, 0x52, 0x65, 0x73, 0x70, 0x6f, 0x6e, 0x73, 0x65, 0x42, 0x42, 0x5a,
+	0x3d, 0x67, 0x69, 0x74, 0x68, 0x75, 0x62, 0x2e, 0x63, 0x6f, 0x6d, 0x2f, 0x68, 0x65, 0x61, 0x64,
+	0x67, 0x61, 0x74, 0x65, 0x2f, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2f, 0x63, 0x6c,
+	0x69, 0x65, 0x6e, 0x74, 0x2f, 0x67, 0x6f, 0x2f, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65,
+	0x2f, 0x76, 0x31, 0x3b, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x76, 0x31, 0xf8, 0x01,
+	0x01, 0x62, 0x06, 0x70, 0x72, 0x6f, 0x74, 0x6f, 0x33,
 })
 
 var (
@@ -3160,7 +3379,7 @@ func file_headgate_v1_status_service_proto_rawDescGZIP() []byte {
 	return file_headgate_v1_status_service_proto_rawDescData
 }
 
-var file_headgate_v1_status_service_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_headgate_v1_status_service_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_headgate_v1_status_service_proto_goTypes = []any{
 	(*GetStatusRequest)(nil),      // 0: headgate.v1.GetStatusRequest
 	(*GetStatusResponse)(nil),     // 1: headgate.v1.GetStatusResponse
@@ -3190,14 +3409,17 @@ var file_headgate_v1_status_service_proto_goTypes = []any{
 	(*ListLinesResponse)(nil),     // 25: headgate.v1.ListLinesResponse
 	(*LineStatus)(nil),            // 26: headgate.v1.LineStatus
 	(*LineWaiter)(nil),            // 27: headgate.v1.LineWaiter
-	(*timestamppb.Timestamp)(nil), // 28: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 29: google.protobuf.Duration
-	(*Override)(nil),              // 30: headgate.v1.Override
-	(*Health)(nil),                // 31: headgate.v1.Health
-	(BudgetUnit)(0),               // 32: headgate.v1.BudgetUnit
+	(*ListRulesRequest)(nil),      // 28: headgate.v1.ListRulesRequest
+	(*ListRulesResponse)(nil),     // 29: headgate.v1.ListRulesResponse
+	(*RuleStatus)(nil),            // 30: headgate.v1.RuleStatus
+	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 32: google.protobuf.Duration
+	(*Override)(nil),              // 33: headgate.v1.Override
+	(*Health)(nil),                // 34: headgate.v1.Health
+	(BudgetUnit)(0),               // 35: headgate.v1.BudgetUnit
 }
 var file_headgate_v1_status_service_proto_depIdxs = []int32{
-	28, // 0: headgate.v1.GetStatusResponse.started_at:type_name -> google.protobuf.Timestamp
+	31, // 0: headgate.v1.GetStatusResponse.started_at:type_name -> google.protobuf.Timestamp
 	11, // 1: headgate.v1.GetStatusResponse.config:type_name -> headgate.v1.ConfigStatus
 	12, // 2: headgate.v1.GetStatusResponse.targets:type_name -> headgate.v1.TargetStatus
 	10, // 3: headgate.v1.GetStatusResponse.throttle_log:type_name -> headgate.v1.ThrottleLogStatus
@@ -3208,55 +3430,59 @@ var file_headgate_v1_status_service_proto_depIdxs = []int32{
 	8,  // 8: headgate.v1.GetStatusResponse.access:type_name -> headgate.v1.AccessStatus
 	3,  // 9: headgate.v1.GetStatusResponse.permits:type_name -> headgate.v1.PermitsStatus
 	2,  // 10: headgate.v1.GetStatusResponse.waiting:type_name -> headgate.v1.WaitingStatus
-	29, // 11: headgate.v1.WaitingStatus.longest_waited:type_name -> google.protobuf.Duration
+	32, // 11: headgate.v1.WaitingStatus.longest_waited:type_name -> google.protobuf.Duration
 	26, // 12: headgate.v1.WaitingStatus.longest:type_name -> headgate.v1.LineStatus
 	4,  // 13: headgate.v1.PermitsStatus.holders:type_name -> headgate.v1.PermitHolder
-	28, // 14: headgate.v1.SnapshotStatus.as_of:type_name -> google.protobuf.Timestamp
-	29, // 15: headgate.v1.SnapshotStatus.age:type_name -> google.protobuf.Duration
-	28, // 16: headgate.v1.SnapshotStatus.restored_from:type_name -> google.protobuf.Timestamp
-	30, // 17: headgate.v1.OverridesStatus.stops:type_name -> headgate.v1.Override
-	28, // 18: headgate.v1.TlsStatus.certificate_expires_at:type_name -> google.protobuf.Timestamp
-	28, // 19: headgate.v1.TlsStatus.loaded_at:type_name -> google.protobuf.Timestamp
-	28, // 20: headgate.v1.ThrottleLogStatus.oldest:type_name -> google.protobuf.Timestamp
-	28, // 21: headgate.v1.ConfigStatus.loaded_at:type_name -> google.protobuf.Timestamp
-	28, // 22: headgate.v1.ConfigStatus.refused_at:type_name -> google.protobuf.Timestamp
+	31, // 14: headgate.v1.SnapshotStatus.as_of:type_name -> google.protobuf.Timestamp
+	32, // 15: headgate.v1.SnapshotStatus.age:type_name -> google.protobuf.Duration
+	31, // 16: headgate.v1.SnapshotStatus.restored_from:type_name -> google.protobuf.Timestamp
+	33, // 17: headgate.v1.OverridesStatus.stops:type_name -> headgate.v1.Override
+	31, // 18: headgate.v1.TlsStatus.certificate_expires_at:type_name -> google.protobuf.Timestamp
+	31, // 19: headgate.v1.TlsStatus.loaded_at:type_name -> google.protobuf.Timestamp
+	31, // 20: headgate.v1.ThrottleLogStatus.oldest:type_name -> google.protobuf.Timestamp
+	31, // 21: headgate.v1.ConfigStatus.loaded_at:type_name -> google.protobuf.Timestamp
+	31, // 22: headgate.v1.ConfigStatus.refused_at:type_name -> google.protobuf.Timestamp
 	13, // 23: headgate.v1.TargetStatus.servers:type_name -> headgate.v1.ServerStatus
 	14, // 24: headgate.v1.TargetStatus.signals:type_name -> headgate.v1.SignalStatus
-	31, // 25: headgate.v1.TargetStatus.profiles:type_name -> headgate.v1.Health
+	34, // 25: headgate.v1.TargetStatus.profiles:type_name -> headgate.v1.Health
 	16, // 26: headgate.v1.TargetStatus.controllers:type_name -> headgate.v1.ControllerStatus
-	29, // 27: headgate.v1.ServerStatus.sample_age:type_name -> google.protobuf.Duration
-	29, // 28: headgate.v1.ServerStatus.poll_time:type_name -> google.protobuf.Duration
-	29, // 29: headgate.v1.ServerStatus.poll_interval:type_name -> google.protobuf.Duration
-	28, // 30: headgate.v1.ServerStatus.set_aside_until:type_name -> google.protobuf.Timestamp
-	29, // 31: headgate.v1.SignalStatus.age:type_name -> google.protobuf.Duration
+	32, // 27: headgate.v1.ServerStatus.sample_age:type_name -> google.protobuf.Duration
+	32, // 28: headgate.v1.ServerStatus.poll_time:type_name -> google.protobuf.Duration
+	32, // 29: headgate.v1.ServerStatus.poll_interval:type_name -> google.protobuf.Duration
+	31, // 30: headgate.v1.ServerStatus.set_aside_until:type_name -> google.protobuf.Timestamp
+	32, // 31: headgate.v1.SignalStatus.age:type_name -> google.protobuf.Duration
 	15, // 32: headgate.v1.SignalStatus.thresholds:type_name -> headgate.v1.SignalThresholds
 	17, // 33: headgate.v1.ControllerStatus.effects:type_name -> headgate.v1.ForegroundEffect
 	20, // 34: headgate.v1.ListBudgetsResponse.budgets:type_name -> headgate.v1.BudgetStatus
-	32, // 35: headgate.v1.BudgetStatus.unit:type_name -> headgate.v1.BudgetUnit
+	35, // 35: headgate.v1.BudgetStatus.unit:type_name -> headgate.v1.BudgetUnit
 	23, // 36: headgate.v1.ListBucketsResponse.buckets:type_name -> headgate.v1.BucketStatus
-	29, // 37: headgate.v1.BucketStatus.empty_in:type_name -> google.protobuf.Duration
-	32, // 38: headgate.v1.BucketStatus.unit:type_name -> headgate.v1.BudgetUnit
+	32, // 37: headgate.v1.BucketStatus.empty_in:type_name -> google.protobuf.Duration
+	35, // 38: headgate.v1.BucketStatus.unit:type_name -> headgate.v1.BudgetUnit
 	26, // 39: headgate.v1.ListLinesResponse.lines:type_name -> headgate.v1.LineStatus
-	29, // 40: headgate.v1.LineStatus.longest_waited:type_name -> google.protobuf.Duration
-	29, // 41: headgate.v1.LineStatus.expected_turn:type_name -> google.protobuf.Duration
-	32, // 42: headgate.v1.LineStatus.unit:type_name -> headgate.v1.BudgetUnit
+	32, // 40: headgate.v1.LineStatus.longest_waited:type_name -> google.protobuf.Duration
+	32, // 41: headgate.v1.LineStatus.expected_turn:type_name -> google.protobuf.Duration
+	35, // 42: headgate.v1.LineStatus.unit:type_name -> headgate.v1.BudgetUnit
 	27, // 43: headgate.v1.LineStatus.next:type_name -> headgate.v1.LineWaiter
-	29, // 44: headgate.v1.LineWaiter.waited:type_name -> google.protobuf.Duration
-	29, // 45: headgate.v1.LineWaiter.expected_turn:type_name -> google.protobuf.Duration
-	29, // 46: headgate.v1.LineWaiter.max_wait_left:type_name -> google.protobuf.Duration
-	0,  // 47: headgate.v1.StatusService.GetStatus:input_type -> headgate.v1.GetStatusRequest
-	18, // 48: headgate.v1.StatusService.ListBudgets:input_type -> headgate.v1.ListBudgetsRequest
-	21, // 49: headgate.v1.StatusService.ListBuckets:input_type -> headgate.v1.ListBucketsRequest
-	24, // 50: headgate.v1.StatusService.ListLines:input_type -> headgate.v1.ListLinesRequest
-	1,  // 51: headgate.v1.StatusService.GetStatus:output_type -> headgate.v1.GetStatusResponse
-	19, // 52: headgate.v1.StatusService.ListBudgets:output_type -> headgate.v1.ListBudgetsResponse
-	22, // 53: headgate.v1.StatusService.ListBuckets:output_type -> headgate.v1.ListBucketsResponse
-	25, // 54: headgate.v1.StatusService.ListLines:output_type -> headgate.v1.ListLinesResponse
-	51, // [51:55] is the sub-list for method output_type
-	47, // [47:51] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	32, // 44: headgate.v1.LineWaiter.waited:type_name -> google.protobuf.Duration
+	32, // 45: headgate.v1.LineWaiter.expected_turn:type_name -> google.protobuf.Duration
+	32, // 46: headgate.v1.LineWaiter.max_wait_left:type_name -> google.protobuf.Duration
+	30, // 47: headgate.v1.ListRulesResponse.rules:type_name -> headgate.v1.RuleStatus
+	31, // 48: headgate.v1.RuleStatus.expires_at:type_name -> google.protobuf.Timestamp
+	0,  // 49: headgate.v1.StatusService.GetStatus:input_type -> headgate.v1.GetStatusRequest
+	18, // 50: headgate.v1.StatusService.ListBudgets:input_type -> headgate.v1.ListBudgetsRequest
+	21, // 51: headgate.v1.StatusService.ListBuckets:input_type -> headgate.v1.ListBucketsRequest
+	24, // 52: headgate.v1.StatusService.ListLines:input_type -> headgate.v1.ListLinesRequest
+	28, // 53: headgate.v1.StatusService.ListRules:input_type -> headgate.v1.ListRulesRequest
+	1,  // 54: headgate.v1.StatusService.GetStatus:output_type -> headgate.v1.GetStatusResponse
+	19, // 55: headgate.v1.StatusService.ListBudgets:output_type -> headgate.v1.ListBudgetsResponse
+	22, // 56: headgate.v1.StatusService.ListBuckets:output_type -> headgate.v1.ListBucketsResponse
+	25, // 57: headgate.v1.StatusService.ListLines:output_type -> headgate.v1.ListLinesResponse
+	29, // 58: headgate.v1.StatusService.ListRules:output_type -> headgate.v1.ListRulesResponse
+	54, // [54:59] is the sub-list for method output_type
+	49, // [49:54] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_headgate_v1_status_service_proto_init() }
@@ -3279,7 +3505,7 @@ func file_headgate_v1_status_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_headgate_v1_status_service_proto_rawDesc), len(file_headgate_v1_status_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   28,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

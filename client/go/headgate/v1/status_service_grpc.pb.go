@@ -25,6 +25,7 @@ const (
 	StatusService_ListBudgets_FullMethodName = "/headgate.v1.StatusService/ListBudgets"
 	StatusService_ListBuckets_FullMethodName = "/headgate.v1.StatusService/ListBuckets"
 	StatusService_ListLines_FullMethodName   = "/headgate.v1.StatusService/ListLines"
+	StatusService_ListRules_FullMethodName   = "/headgate.v1.StatusService/ListRules"
 )
 
 // StatusServiceClient is the client API for StatusService service.
@@ -46,6 +47,9 @@ type StatusServiceClient interface {
 	// waited in for longest first. Errors: INVALID_ARGUMENT (page size, waiters), NOT_FOUND (target or
 	// budget).
 	ListLines(ctx context.Context, in *ListLinesRequest, opts ...grpc.CallOption) (*ListLinesResponse, error)
+	// ListRules shows the rules of the configuration in force, in its order. What operators set besides
+	// is in ListOverrides, and what a rule does to one job in Explain. Errors: INVALID_ARGUMENT (page), NOT_FOUND (target).
+	ListRules(ctx context.Context, in *ListRulesRequest, opts ...grpc.CallOption) (*ListRulesResponse, error)
 }
 
 type statusServiceClient struct {
@@ -96,6 +100,16 @@ func (c *statusServiceClient) ListLines(ctx context.Context, in *ListLinesReques
 	return out, nil
 }
 
+func (c *statusServiceClient) ListRules(ctx context.Context, in *ListRulesRequest, opts ...grpc.CallOption) (*ListRulesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListRulesResponse)
+	err := c.cc.Invoke(ctx, StatusService_ListRules_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // StatusServiceServer is the server API for StatusService service.
 // All implementations must embed UnimplementedStatusServiceServer
 // for forward compatibility.
@@ -115,6 +129,9 @@ type StatusServiceServer interface {
 	// waited in for longest first. Errors: INVALID_ARGUMENT (page size, waiters), NOT_FOUND (target or
 	// budget).
 	ListLines(context.Context, *ListLinesRequest) (*ListLinesResponse, error)
+	// ListRules shows the rules of the configuration in force, in its order. What operators set besides
+	// is in ListOverrides, and what a rule does to one job in Explain. Errors: INVALID_ARGUMENT (page), NOT_FOUND (target).
+	ListRules(context.Context, *ListRulesRequest) (*ListRulesResponse, error)
 	mustEmbedUnimplementedStatusServiceServer()
 }
 
@@ -136,6 +153,9 @@ func (UnimplementedStatusServiceServer) ListBuckets(context.Context, *ListBucket
 }
 func (UnimplementedStatusServiceServer) ListLines(context.Context, *ListLinesRequest) (*ListLinesResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method ListLines not implemented")
+}
+func (UnimplementedStatusServiceServer) ListRules(context.Context, *ListRulesRequest) (*ListRulesResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method ListRules not implemented")
 }
 func (UnimplementedStatusServiceServer) mustEmbedUnimplementedStatusServiceServer() {}
 func (UnimplementedStatusServiceServer) testEmbeddedByValue()                       {}
@@ -230,6 +250,24 @@ func _StatusService_ListLines_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _StatusService_ListRules_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListRulesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StatusServiceServer).ListRules(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: StatusService_ListRules_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StatusServiceServer).ListRules(ctx, req.(*ListRulesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // StatusService_ServiceDesc is the grpc.ServiceDesc for StatusService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -252,6 +290,10 @@ var StatusService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListLines",
 			Handler:    _StatusService_ListLines_Handler,
+		},
+		{
+			MethodName: "ListRules",
+			Handler:    _StatusService_ListRules_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

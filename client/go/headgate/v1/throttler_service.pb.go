@@ -500,7 +500,8 @@ type CheckRequest struct {
 	// Makes a retry safe: within the permit's life the same id from the same identity gets the same
 	// answer and is charged once. An answer without a permit is not kept. At most 128 bytes. Empty: each call is a Check of its own.
 	RequestId string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// Answer without charging anything and without a permit.
+	// Answer without charging anything and without a permit. A rule that denies a share of Checks denies
+	// its share of these.
 	ValidateOnly bool `protobuf:"varint,7,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
 	// Wait in the server for so long at most, where what refuses is cured by time: a budget's burst or
 	// concurrency, a shut gate, a pause. The Check stands in line for its fair turn, owes nothing

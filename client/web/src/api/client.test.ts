@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { pauseAfter, questionOf } from "../state/live";
+import { questionOf } from "../state/live";
 import { again, requestOf } from "../views/override_forms";
 import { Api, ApiError, errorOf } from "./client";
 
@@ -30,11 +30,26 @@ test("a server that cannot be reached is an error with status 0", async () => {
   await expect(api.call("get_status", {})).rejects.toMatchObject({ status: 0 } satisfies Partial<ApiError>);
 });
 
-test("polls are a second apart, further where answers take long, and back off while they fail", () => {
-  expect(pauseAfter(1000, 20, 0)).toBe(980);
-  expect(pauseAfter(1000, 300, 0)).toBe(2700);
-  expect([1, 2, 3, 4, 9].map((failures) => pauseAfter(1000, 5, failures))).toEqual([1000, 2000, 4000, 5000, 5000]);
-  expect(pauseAfter(1000, 5, 1, 7000)).toBe(7000);
+test("several questions go in one request, and each has its own outcome", async () => {
+  const seen: unknown[] = [];
+  const answers = [
+    { status: 200, body: { version: "1" } },
+    { status: 403, body: { code: 7, message: "no" } },
+    { status: 503, retry_after: 2, body: {} },
+  ];
+  const api = new Api(async (url, init) => {
+    seen.push([url, JSON.parse(init!.body as string)]);
+    return new Response(JSON.stringify({ answers }));
+  });
+  const [status, budgets, lines] = await api.readAll([
+    { method: "get_status", request: { target: "a" } },
+    { method: "list_budgets", request: {} },
+    { method: "list_budgets", request: {} },
+  ]);
+  expect(seen).toEqual([["/v1/batch_read", { calls: [{ get_status: { target: "a" } }, { list_budgets: {} }, { list_budgets: {} }] }]]);
+  expect(status).toEqual({ data: { version: "1" } });
+  expect(budgets).toMatchObject({ isRefusal: true, message: "no" });
+  expect(lines).toMatchObject({ status: 503, message: "the server answered 503", retryAfterMs: 2000 });
 });
 
 test("a question stays the same while its period moves along", () => {

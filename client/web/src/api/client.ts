@@ -8,6 +8,7 @@ export interface Methods {
   get_status: [Schemas["GetStatusRequest"], Schemas["GetStatusResponse"]];
   list_budgets: [Schemas["ListBudgetsRequest"], Schemas["ListBudgetsResponse"]];
   list_buckets: [Schemas["ListBucketsRequest"], Schemas["ListBucketsResponse"]];
+  list_rules: [Schemas["ListRulesRequest"], Schemas["ListRulesResponse"]];
   list_overrides: [Schemas["ListOverridesRequest"], Schemas["ListOverridesResponse"]];
   list_override_events: [Schemas["ListOverrideEventsRequest"], Schemas["ListOverrideEventsResponse"]];
   create_override: [Schemas["CreateOverrideRequest"], Schemas["CreateOverrideResponse"]];
@@ -51,13 +52,7 @@ interface RpcStatus {
   details?: { reason?: string; metadata?: Record<string, string> }[];
 }
 
-export function errorOf(status: number, text: string, retryAfter: string | null): ApiError {
-  let body: RpcStatus = {};
-  try {
-    body = JSON.parse(text) as RpcStatus;
-  } catch {
-    // Not the API's own: a proxy's, or the server is starting.
-  }
+function errorFrom(status: number, body: RpcStatus, retryAfterS: number, text = ""): ApiError {
   const info = body.details?.find((detail) => detail.reason !== undefined);
   return new ApiError(
     status,
@@ -65,8 +60,31 @@ export function errorOf(status: number, text: string, retryAfter: string | null)
     info?.reason,
     info?.metadata?.["caller"],
     info?.metadata?.["missing"],
-    1000 * Number(retryAfter ?? 0),
+    1000 * retryAfterS,
   );
+}
+
+export function errorOf(status: number, text: string, retryAfter: string | null): ApiError {
+  let body: RpcStatus = {};
+  try {
+    body = JSON.parse(text) as RpcStatus;
+  } catch {
+    // Not the API's own: a proxy's, or the server is starting.
+  }
+  return errorFrom(status, body, Number(retryAfter ?? 0), text);
+}
+
+// One of several questions that go in one request.
+export interface Question {
+  readonly method: Method;
+  readonly request: unknown;
+}
+// That many at most.
+export const MOST_QUESTIONS = 8;
+interface BatchAnswer {
+  status: number;
+  retry_after?: number;
+  body: unknown;
 }
 
 // Calls with a token, or without. The token lives in this object and nowhere else: what a browser
@@ -92,6 +110,18 @@ export class Api {
     // A Check that is denied is an answer; the page makes none.
     if (!response.ok) throw errorOf(response.status, text, response.headers.get("Retry-After"));
     return JSON.parse(text) as ResponseOf<M>;
+  }
+
+  // Asks all of them in one request. Each has its own outcome, in their order.
+  async readAll(questions: readonly Question[], options: { signal?: AbortSignal } = {}): Promise<(ApiError | { data: unknown })[]> {
+    const calls = questions.map(({ method, request }) => ({ [method]: request }));
+    const response = await this.send("/v1/batch_read", "POST", options, JSON.stringify({ calls }));
+    const text = await response.text();
+    if (!response.ok) throw errorOf(response.status, text, response.headers.get("Retry-After"));
+    const { answers } = JSON.parse(text) as { answers: BatchAnswer[] };
+    return answers.map(({ status, body, retry_after }) =>
+      status === 200 ? { data: body } : errorFrom(status, body as RpcStatus, retry_after ?? 0),
+    );
   }
 
   // Whether this page may call the method at all; else why not. What its reader may do is said by each call.

@@ -1,8 +1,8 @@
-// What is on the screen, asked for again and again: once a second, or less often where an answer takes long, so
-// that pages take no more than a tenth of one thread's time each. Nothing is asked while nobody can see it.
+// What is on the screen, asked for again and again, and how old it is.
 import { createContext } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import { Api, ApiError, type Method, type RequestOf, type ResponseOf } from "../api/client";
+import { Poll, Rounds } from "./rounds";
 
 // What is asked for less often than this is not what the page says the age of.
 const LIVE_MS = 2000;
@@ -11,12 +11,6 @@ export interface Live<T> {
   data?: T;
   at?: number; // when the answer came, on performance.now()'s clock
   error?: ApiError; // of the newest try
-}
-
-// How long until the next try.
-export function pauseAfter(everyMs: number, tookMs: number, failures: number, retryAfterMs = 0): number {
-  if (failures > 0) return Math.max(retryAfterMs, Math.min(1000 * 2 ** (failures - 1), 5000));
-  return Math.max(everyMs, 10 * tookMs) - tookMs;
 }
 
 // Whose answers are on the screen, for the word on how old they are.
@@ -42,13 +36,9 @@ class Freshness {
 export class Session {
   readonly api = new Api();
   readonly freshness = new Freshness();
+  readonly rounds = new Rounds(this.api);
   // A caller that is not known: the page asks for a token.
   onUnknownCaller: (error: ApiError) => void = () => {};
-  // Counts up whenever everything is to be asked again: a token was given, or something was changed.
-  readonly listeners = new Set<() => void>();
-  askAgain() {
-    for (const listener of this.listeners) listener();
-  }
 }
 export const SessionContext = createContext(new Session());
 export const useSession = () => useContext(SessionContext);
@@ -71,57 +61,25 @@ export function useLive<M extends Method>(
 
   useEffect(() => {
     if (key === undefined) return;
-    const poll = {};
-    const ended = new AbortController();
-    let timer = 0;
-    let failures = 0;
-    let running = false;
     let known: Live<ResponseOf<M>> = {};
     if (last.current.question === question) known = { ...last.current };
-    if (everyMs <= LIVE_MS) session.freshness.set(poll, known);
     const tell = (next: Live<ResponseOf<M>>) => {
       known = next;
       if (everyMs <= LIVE_MS) session.freshness.set(poll, next);
       last.current = { ...next, ...(question !== undefined && { question }) };
       setLive(last.current);
     };
-    const ask = async () => {
-      clearTimeout(timer);
-      if (running || document.hidden) return;
-      running = true;
-      const began = performance.now();
-      let retryAfterMs = 0;
-      try {
-        const data = await session.api.call(method, JSON.parse(key) as RequestOf<M>, { signal: ended.signal });
-        failures = 0;
-        tell({ data, at: performance.now() });
-      } catch (thrown) {
-        if (ended.signal.aborted) return;
-        const error = thrown instanceof ApiError ? thrown : new ApiError(0, String(thrown));
-        ++failures;
-        retryAfterMs = error.retryAfterMs;
-        if (error.isUnknownCaller) session.onUnknownCaller(error);
-        // What somebody may not see any more is not kept.
-        if (error.isRefusal) tell({ error, at: performance.now() });
-        else tell({ ...(error.isUnknownCaller ? {} : known), error });
-      } finally {
-        running = false;
-      }
-      if (ended.signal.aborted) return;
-      timer = window.setTimeout(ask, pauseAfter(everyMs, performance.now() - began, failures, retryAfterMs));
-    };
-    const askNow = () => {
-      failures = 0;
-      void ask();
-    };
-    document.addEventListener("visibilitychange", askNow);
-    session.listeners.add(askNow);
-    void ask();
+    const poll = new Poll(method, JSON.parse(key), everyMs, (outcome) => {
+      if (!(outcome instanceof ApiError)) return tell({ data: outcome.data as ResponseOf<M>, at: performance.now() });
+      if (outcome.isUnknownCaller) session.onUnknownCaller(outcome);
+      // What somebody may not see any more is not kept.
+      if (outcome.isRefusal) tell({ error: outcome, at: performance.now() });
+      else tell({ ...(outcome.isUnknownCaller ? {} : known), error: outcome });
+    });
+    if (everyMs <= LIVE_MS) session.freshness.set(poll, known);
+    session.rounds.add(poll);
     return () => {
-      ended.abort();
-      clearTimeout(timer);
-      document.removeEventListener("visibilitychange", askNow);
-      session.listeners.delete(askNow);
+      session.rounds.delete(poll);
       session.freshness.delete(poll);
     };
   }, [session, method, key, question, everyMs]);

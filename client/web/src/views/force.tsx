@@ -1,4 +1,4 @@
-// What is in force: overrides, what applies to one job, and who did what.
+// What is in force: overrides, the rules of the configuration, what applies to one job, and who did what.
 import { useEffect, useState } from "preact/hooks";
 import type { ApiError, Schemas } from "../api/client";
 import { useLive, useNow, useSession } from "../state/live";
@@ -8,6 +8,7 @@ import { Badge, Card, Empty, Loaded, Name, Trouble, type Tone } from "../ui/part
 import { Audit } from "./audit";
 import { Applies } from "./applies";
 import { EndOverride, NewOverride } from "./override_forms";
+import { Rules } from "./rules";
 
 type Override = Schemas["Override"];
 
@@ -85,6 +86,7 @@ export function Force({ targets }: { targets: readonly string[] }) {
         <InForce asksWho={asksWho} canChange={canChange} />
         <div class="column">
           {canChange && <NewOverride targets={targets} asksWho={asksWho} />}
+          <Rules />
           {!canChange && <Audit />}
         </div>
         <div class="column">

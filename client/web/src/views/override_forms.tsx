@@ -75,7 +75,7 @@ function useChange() {
     setError(undefined);
     try {
       await change();
-      session.askAgain();
+      session.rounds.askAgain();
     } catch (thrown) {
       const failure = thrown instanceof ApiError ? thrown : new ApiError(0, String(thrown));
       if (failure.isUnknownCaller) session.onUnknownCaller(failure);
