@@ -3,9 +3,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "common/strings.h"
 #include "server/gateway/answer.h"
 #include "server/gateway/freno.h"

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "server/gateway/answer.h"
 #include "server/gateway/incoming_call.h"
