@@ -89,8 +89,8 @@ const VIEWS: readonly View[] = [
     query: "?view=force&target=orders&identity=orders-1:copy:backfill",
     ready: async (page) => {
       await text(page, "failover drill");
-      await text(page, /charges backfills/, "#applies");
-      await text(page, "with the segment urgent", "#rules");
+      await text(page, /charges backfills/, "[aria-labelledby=applies]");
+      await text(page, "with the segment urgent", "[aria-labelledby=rules]");
       await text(page, "Preview");
     },
   },
