@@ -143,8 +143,7 @@ void FlowMeter::CountStatements(const ControlSample& sample, Flow& flow) const {
   // not.
   if (!sees_batch_ || calls < kLeastTimed) return;
   flow.mean = (after.timed_seconds - before.timed_seconds) / calls;
-  const double square = (after.timed_squares - before.timed_squares) / calls;
-  flow.deviation = std::sqrt(std::max(0.0, square - flow.mean * flow.mean));
+  flow.deviation = std::sqrt((after.timed_deviations - before.timed_deviations) / calls);
 }
 
 void FlowMeter::BlameBatch() {

@@ -52,11 +52,11 @@ struct WorkCounters {
     double calls = 0;
     double busy_seconds = 0;  // total execution time
     // Of the statements that run often enough to be judged by their times: how many, their
-    // execution time, and the sum of its squares, from which their mean and variance follow.
+    // execution time, and the squares of how far each was from the mean of its own statement.
     double timed_calls = 0;
     double timed_seconds = 0;
-    double timed_squares = 0;  // s^2
-    int64_t generation = 0;    // changes where the readings before and after cannot be compared
+    double timed_deviations = 0;  // s^2
+    int64_t generation = 0;       // changes where the readings before and after cannot be compared
   };
   std::optional<Statements> statements;
   // Why there can be none, in words; empty: they were only not asked for this time.

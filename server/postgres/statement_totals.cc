@@ -1,5 +1,6 @@
 #include "server/postgres/statement_totals.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace headgate::postgres {
@@ -8,12 +9,13 @@ void StatementTotals::Grow(Entry& entry, const Row& row, double seconds) {
   const double calls = row.calls - entry.row.calls;
   entry.rate = (entry.rate + calls / seconds) / 2;
   entry.is_timed = entry.rate >= (entry.is_timed ? kSeldom : kOften);
+  const double busy = row.seconds - entry.row.seconds;
   counted_.calls += calls;
-  counted_.busy_seconds += row.seconds - entry.row.seconds;
-  if (!entry.is_timed) return;
+  counted_.busy_seconds += busy;
+  if (!entry.is_timed || calls <= 0) return;
   counted_.timed_calls += calls;
-  counted_.timed_seconds += row.seconds - entry.row.seconds;
-  counted_.timed_squares += row.squares - entry.row.squares;
+  counted_.timed_seconds += busy;
+  counted_.timed_deviations += std::max(0.0, row.squares - entry.row.squares - busy * busy / calls);
 }
 
 void StatementTotals::Add(std::vector<Row> rows, const std::string& source, double seconds) {

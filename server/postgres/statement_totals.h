@@ -3,8 +3,10 @@
 //
 // Entries are compared one by one, so that resets and evictions spoil little: what is in both
 // readings and has grown counts. Where what cannot be compared was more than a tenth of what ran,
-// the difference says nothing, and another generation begins. The mean and the variance of the
-// times between two readings follow exactly, from sums of times and of their squares.
+// the difference says nothing, and another generation begins. The mean and the variance of each
+// statement's times between two readings follow exactly, from sums of times and of their squares.
+// The variance that counts is within statements: what differs between short and long ones is large,
+// always there, and would hide how much less even each of them has become.
 //
 // A statement that runs seldom has a time that says nothing about now, and a report of minutes
 // would drown a thousand short ones; so the times are of those that run at least kOften times a

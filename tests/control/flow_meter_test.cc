@@ -125,13 +125,13 @@ TEST_F(FlowMeterTest, TheMeanAndTheDeviationOfTimesAreThoseOfTheFlowAlone) {
                 .busy_seconds = 1e3,
                 .timed_calls = 1e6,
                 .timed_seconds = 1e3,
-                .timed_squares = 2,
+                .timed_deviations = 2,
                 .generation = 1};
   (void)Take(meter_, samples_.After(0.5));
   statements.calls += 100;
   statements.timed_calls += 100;  // half of them take 1 ms, half 3 ms
   statements.timed_seconds += 0.2;
-  statements.timed_squares += 50 * 1e-6 + 50 * 9e-6;
+  statements.timed_deviations += 100 * 1e-6;
   const Flow flow = Take(meter_, samples_.After(0.5));
   EXPECT_NEAR(flow.mean, 0.002, 1e-9);
   EXPECT_NEAR(flow.deviation, 0.001, 1e-9);

@@ -19,8 +19,30 @@ TEST(StatementTotals, GrowByWhatIsInBothReadings) {
   totals.Add({{.key = "a", .calls = 1100, .seconds = 5.2, .squares = 1.001}}, "x", 1);
   EXPECT_DOUBLE_EQ(totals.counted().calls - before.calls, 100);
   EXPECT_NEAR(totals.counted().timed_seconds - before.timed_seconds, 0.2, 1e-9);
-  EXPECT_NEAR(totals.counted().timed_squares - before.timed_squares, 0.001, 1e-9);
+  // A mean of 2 ms: 100 times 4 µs^2 of the squares are not deviation.
+  EXPECT_NEAR(totals.counted().timed_deviations - before.timed_deviations, 0.0006, 1e-9);
   EXPECT_EQ(totals.counted().generation, before.generation);
+}
+
+TEST(StatementTotals, WhatDiffersBetweenStatementsIsNoDeviation) {
+  StatementTotals totals;
+  const auto squares = [](double calls, double mean, double deviation) {
+    return calls * (mean * mean + deviation * deviation);
+  };
+  totals.Add({{.key = "short"}, {.key = "long"}}, "x", 1);
+  const auto before = totals.counted();
+  totals.Add({{.key = "short", .calls = 100, .seconds = 0.1, .squares = squares(100, 0.001, 0.002)},
+              {.key = "long", .calls = 300, .seconds = 30, .squares = squares(300, 0.1, 0.002)}},
+             "x", 1);
+  const auto& after = totals.counted();
+  EXPECT_NEAR((after.timed_deviations - before.timed_deviations) / 400, 0.002 * 0.002, 1e-12);
+}
+
+TEST(StatementTotals, RoundingDoesNotMakeADeviationNegative) {
+  StatementTotals totals;
+  totals.Add({{.key = "a", .calls = 1, .seconds = 0.1, .squares = 0.01}}, "x", 1);
+  totals.Add({{.key = "a", .calls = 11, .seconds = 1.1, .squares = 0.1099999}}, "x", 1);
+  EXPECT_GE(totals.counted().timed_deviations, 0);
 }
 
 TEST(StatementTotals, AnEvictedEntryOfLittleWeightChangesNothing) {

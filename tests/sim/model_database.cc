@@ -159,20 +159,24 @@ void ModelDatabase::Commit(int who) {
   // One of the statements takes half of the time.
   const double busy = now_ - clients_[static_cast<size_t>(who)].began_at;
   const double statements = spec_.foreground.statements;
-  const double rest = statements > 1 ? busy * busy / 4 / (statements - 1) : 0;
-  Count(statements, busy, statements > 1 ? busy * busy / 4 + rest : busy * busy);
+  const double others = statements > 1 ? busy / 2 : 0;
+  Count(slow_, 1, busy - others);
+  if (statements > 1) Count(quick_, statements - 1, others);
   if (spec_.foreground.commit <= 0) return End(who);
   if (spec_.log.flush > 0) return Write(who, 0);
   const double drag = spec_.batch.on_commit.Of(at_work_) + spec_.batch.leaves * to_be_written_;
   Schedule(now_ + Exponential(spec_.foreground.commit) * drag, What::kCommitted, who);
 }
 
-void ModelDatabase::Count(double calls, double busy, double squares) {
+void ModelDatabase::Count(Statement& statement, double calls, double busy) {
+  const double each = busy / calls, before = each - statement.mean;
+  statement.calls += calls;
+  statement.mean += calls / statement.calls * before;
+  counted_.timed_deviations += calls * before * (each - statement.mean);
   counted_.calls += calls;
   counted_.busy_seconds += busy;
   counted_.timed_calls += calls;
   counted_.timed_seconds += busy;
-  counted_.timed_squares += squares;
 }
 
 void ModelDatabase::Write(int job, double seconds) {
@@ -257,7 +261,7 @@ void ModelDatabase::EndChunk(int who) {
   next_id_ += static_cast<int64_t>(spec_.batch.transactions_each);
   to_be_written_ += busy;
   if (!spec_.told_apart) {
-    Count(1, busy, busy * busy);
+    Count(chunk_, 1, busy);
   }
   for (const int client : std::exchange(worker.waiting, {})) Commit(client);
   if (!worker.asks) return Schedule(now_ + Exponential(busy), What::kWorker, who);

@@ -108,7 +108,12 @@ class ModelDatabase {
   void Flushed();
   void Ask(int analyst);
   void Answer(int analyst);
-  void Count(double calls, double busy, double squares);
+  // A statement of pg_stat_statements, as far as its deviation takes it.
+  struct Statement {
+    double calls = 0, mean = 0;  // s
+  };
+  // So many calls took `busy` together, each as long as the others.
+  void Count(Statement& statement, double calls, double busy);
   void End(int client);
   int LockedBy();  // a worker; -1: none
 
@@ -146,6 +151,7 @@ class ModelDatabase {
 
   int64_t next_id_ = 1000;
   health::WorkCounters::Statements counted_ = {.generation = 1};
+  Statement slow_, quick_, chunk_;  // a transaction's slowest, all its others, batch work's
   Tally tally_;
   double tally_from_ = 0;
 };
