@@ -1,5 +1,7 @@
 // Explain: what a Check would answer, and why.
 
+#include "gmock/gmock.h"
+#include "server/control/control_loop.h"
 #include "tests/testing/in_process_server.h"
 
 namespace headgate::rpc {
@@ -87,6 +89,70 @@ TEST(Explain, SaysWhereTheTimeToRoomIsNotKnown) {
   EXPECT_FALSE(Explain(server, CheckOf("job:etl", 1)).buckets(0).ask_again());
   server.Allowed("job:etl", 1);
   EXPECT_TRUE(Explain(server, CheckOf("job:etl", 1)).buckets(0).ask_again());
+}
+
+engine::PolicySpec AutoBudget() {
+  engine::BudgetSpec budget;
+  budget.name = "found";
+  budget.rate = engine::AutoRate{};
+  budget.burst = budget.default_cost = 0.1;
+  budget.max_concurrency = 100;
+  return OneBudget(budget);
+}
+
+// Batch work takes what the budget gives it, in chunks of 10 ms, beside a foreground that loses a
+// twentieth of its thousand transactions a second to a tenth of a busy second.
+void WorkBesideAForeground(InProcessServer& server, absl::Duration length) {
+  control::ControlLoop loop({.target = "", .budgets = {{"found", ""}}, .options = {}},
+                            server.engine);
+  health::WorkCounters work;
+  work.foreground_active = 4;
+  work.statements_missing = "pg_stat_statements is not installed";
+  double done = 1000;
+  int64_t chunks = 0;
+  for (const absl::Time end = server.clock.Read().wall() + length;
+       server.clock.Read().wall() < end;) {
+    work.sampled_at_ns = server.clock.Read().monotonic_ns;
+    work.next_xid = static_cast<int64_t>(done) + chunks;
+    const absl::Duration wait = loop.OnWork(work, server.clock.Read()).after;
+    const int64_t before = chunks;
+    engine::CheckAnswer answer;
+    for (absl::Duration passed; passed < wait; passed += absl::Milliseconds(10)) {
+      ASSERT_TRUE(server.engine.Check({.identity = "job:etl"}, server.clock.Read(), answer).ok());
+      server.clock.Advance(absl::Milliseconds(10));
+      if (answer.verdict != engine::Verdict::kAllowed) continue;
+      ++chunks;
+      ASSERT_TRUE(
+          server.engine
+              .Report(answer.permit, {.busy_time = absl::Milliseconds(10)}, server.clock.Read())
+              .ok());
+    }
+    done += 1000 * absl::ToDoubleSeconds(wait) - 5 * static_cast<double>(chunks - before);
+  }
+  health::TargetSnapshot target;
+  target.controllers = loop.Snapshot();
+  server.status.targets = {target};
+}
+
+TEST(Explain, OfAnAutoBudgetThatDeniesSaysWhichHarmBinds) {
+  InProcessServer server(AutoBudget());
+  WorkBesideAForeground(server, absl::Seconds(60));
+  v1::ExplainResponse response;
+  do {
+    response = Explain(server, CheckOf("job:etl", 1));
+    (void)server.Check("job:etl", 1);
+  } while (response.decision().verdict() == v1::VERDICT_ALLOWED);
+  EXPECT_EQ(response.decision().violations(0).budget(), "found");
+  ASSERT_EQ(response.buckets_size(), 1);
+  EXPECT_THAT(response.buckets(0).found(),
+              testing::MatchesRegex("throughput binds: it costs the foreground .* ± .* % of its "
+                                    "throughput, of 5 % that are tolerated; .* not seen: "
+                                    "pg_stat_statements is not installed"));
+}
+
+TEST(Explain, OfABudgetWithARateHasNothingFound) {
+  InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
+  EXPECT_EQ(Explain(server, CheckOf("job:etl", 1)).buckets(0).found(), "");
 }
 
 TEST(Explain, SeesTheAddressOfTheConnection) {
