@@ -6,9 +6,11 @@
 namespace headgate::control {
 namespace {
 
-constexpr double kLeastRate = 0.02;  // so that something is always learnt, and nobody starves
+// So that something is learnt, and nobody starves; beside a database that cannot be seen, the
+// latter.
+constexpr double kLeastRate = 0.03, kBlindRate = 0.02;
 constexpr double kMaxGrowth = 1.25;  // from one time of work to the next
-constexpr double kFirstRate = 0.1;   // for each core
+constexpr double kFirstRate = 0.08;  // for each core
 constexpr double kIdleGrowth = 16;   // a second
 constexpr double kSpareCore = 0.5;   // cores that are left to a foreground too sparse to measure
 
@@ -150,7 +152,7 @@ void Controller::Meet() {
   Enter(ControlPhase::kPause);
 }
 
-// Where nothing is known: what the foreground leaves of the cores, halved, or a tenth of them.
+// Where nothing is known: what the foreground leaves of the cores, halved, or the first rate.
 double Controller::Prior() const {
   if (met_ == Foreground::kSparse) return Ceiling();
   return std::max(kFirstRate * options_.cores, (options_.cores - presence_.active()) / 2);
@@ -269,7 +271,7 @@ ControlSetting Controller::Miss(int64_t now_ns) {
   meter_.Forget();
   const double blind = static_cast<double>(now_ns - sampled_at_ns_) / 1e9;
   if (blind > kBlindAfter) {
-    rate_ = std::min(rate_, kLeastRate);
+    rate_ = std::min(rate_, kBlindRate);
     Enter(ControlPhase::kBlind);
   } else if (phase_ == ControlPhase::kPause) {
     drain_ = rate_;
@@ -291,7 +293,8 @@ health::StatementsWish Controller::Wish() const {
 
 ControlSetting Controller::Setting(absl::Duration next) const {
   const bool shut = phase_ == ControlPhase::kPause;
-  const bool foreground = phase_ == ControlPhase::kWork || phase_ == ControlPhase::kPause;
+  // At rest too: the first chunks come then, from all workers at once.
+  const bool is_alone = presence_.foreground() == Foreground::kNone;
   ControlSetting setting{.rate = rate_,
                          .drain = phase_ == ControlPhase::kWork ? drain_
                                   : shut && !ChunksAreLong()    ? 0
@@ -303,7 +306,7 @@ ControlSetting Controller::Setting(absl::Duration next) const {
                          .binding = limits_.binding(),
                          .foreground = met_,
                          .held_back = held_back_,
-                         .chunk = foreground ? kBusyChunk : kIdleChunk,
+                         .chunk = is_alone ? kIdleChunk : kBusyChunk,
                          .next = next,
                          .statements = Wish()};
   for (size_t i = 0; i < kHarms; ++i) {

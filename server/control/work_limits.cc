@@ -8,13 +8,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 namespace headgate::control {
 namespace {
 
 constexpr double kLeastLimit = 0.005;
-constexpr double kFirstLimit = 0.1;  // for each core
+constexpr double kFirstLimit = 0.08;  // for each core
+// Limits of other harm than to throughput are higher than its limit, as far as nothing is known.
+constexpr double kOtherHarm = 6;
 constexpr double kVague = 1.2;  // spread of a belief without evidence: a factor of 3.3 either way
 // Limits wander by a factor of e^kDrift in a second, and once in 300 s the foreground is another.
 constexpr double kDrift = 0.04, kChange = 0.0033;
@@ -104,10 +107,15 @@ WorkLimits::WorkLimits(const ControlOptions& options)
   }
 }
 
-// What was never seen does not hold work back as long as throughput speaks.
+// Sessions are seen so badly that a vague belief about them would hold work back for ever.
 double WorkLimits::UnknownOf(const Face& face, double prior) const {
-  const bool speaks = face.harm == Harm::kThroughput && face.source == Source::kFlows;
-  return speaks ? prior : std::max(prior, options_.max_rate);
+  if (Speaks(face)) return prior;
+  const double most = std::max(prior, options_.max_rate);
+  return face.value == &Flow::residence ? most : std::min(kOtherHarm * prior, most);
+}
+
+bool WorkLimits::Speaks(const Face& face) {
+  return face.harm == Harm::kThroughput && face.source == Source::kFlows;
 }
 
 void WorkLimits::Doubt(double share, double prior) {
@@ -155,10 +163,14 @@ void WorkLimits::LearnFace(const Contrast& contrast, Face& face) {
                       kAlike * step * noise / effect->contrast / Square(face.tolerance));
 }
 
+// What was never seen does not hold work back as long as throughput speaks.
 const WorkLimits::Face& WorkLimits::Smallest() const {
-  return *std::min_element(faces_.begin(), faces_.end(), [](const Face& a, const Face& b) {
-    return a.belief.Quantile(1 - kConfidence) < b.belief.Quantile(1 - kConfidence);
-  });
+  const auto limit = [](const Face& face) {
+    return face.ever || Speaks(face) ? face.belief.Quantile(1 - kConfidence)
+                                     : std::numeric_limits<double>::infinity();
+  };
+  return *std::min_element(faces_.begin(), faces_.end(),
+                           [&](const Face& a, const Face& b) { return limit(a) < limit(b); });
 }
 
 Harm WorkLimits::binding() const { return Smallest().harm; }

@@ -4,11 +4,11 @@
 // Harm is of three kinds. A foreground in a closed loop gets less done; one that comes at its own
 // pace gets as much done, but each statement takes longer; and in both some take much longer than
 // most. So throughput, the mean of statements' times and their standard deviation are compared with
-// and without batch work, each by its logarithm and within its own tolerance; the mean also by the
-// sessions that are seen at work, which wait for commits too, and throughput also by transaction
-// ids, which are there in every glance while statements may be dear to read. For each there is a
-// belief about its limit (limit_belief.h), that every stretch sharpens by as much as it says, and
-// time blurs. The smallest limit counts.
+// and without batch work, each as a share of what is usual and within its own tolerance; the mean
+// also by the sessions that are seen at work, which wait for commits too, and throughput also by
+// transaction ids, which are there in every glance while statements may be dear to read. For each
+// there is a belief about its limit (limit_belief.h), that every stretch sharpens by as much as it
+// says, and time blurs. The smallest limit counts.
 //
 // Thread-compatible.
 //
@@ -86,6 +86,8 @@ class WorkLimits {
 
   static Face MakeFace(Harm harm, Source source, double Flow::*value,
                        const ControlOptions& options);
+  // Throughput of whole flows, which there always is.
+  static bool Speaks(const Face& face);
   const Face& Smallest() const;
   static void Note(const Contrast& contrast, Face& face);
   void LearnFace(const Contrast& contrast, Face& face);

@@ -103,7 +103,7 @@ TEST(Controller, WorkIsEvenAndComesToTheRatePausesIncluded) {
 }
 
 TEST(Controller, FindsTheLimitAndStaysJustInside) {
-  for (const double each : {0.1, 0.5, 2.0}) {
+  for (const double each : {0.1, 0.5, 1.5}) {
     Controller controller({});
     Database database(10'000);
     database.each_ = each;
@@ -163,6 +163,15 @@ TEST(Controller, ChunksAreToBeShortBesideAForegroundAndLongerWithoutOne) {
   EXPECT_NEAR(database.ObeyFor(controller, 5).chunk, 0.035, 1e-9);
 }
 
+TEST(Controller, TheFirstChunksAfterARestAreToBeShortToo) {
+  Controller controller({});
+  Database database(1000);
+  database.asks_ = false;
+  const ControlSetting setting = database.ObeyFor(controller, 5);
+  EXPECT_EQ(setting.phase, ControlPhase::kRest);
+  EXPECT_NEAR(setting.chunk, 0.0075, 1e-9);
+}
+
 TEST(Controller, AsksForStatementsWhereAPhaseEnds) {
   Controller controller({});
   Database database(1000);
@@ -211,7 +220,7 @@ TEST(Controller, TheRateStaysWithinItsBounds) {
     EXPECT_LE(database.Obey(controller).rate, 0.5);
   }
   database.each_ = 1000;
-  EXPECT_GE(database.ObeyFor(controller, 30).rate, 0.02);
+  EXPECT_GE(database.ObeyFor(controller, 30).rate, 0.03);
 }
 
 TEST(Controller, WaitsForBatchWorkToEndButNotForEver) {
@@ -247,7 +256,7 @@ TEST(Controller, AForegroundThatComesEndsFullSpeedAtOnce) {
 TEST(Controller, RemembersWhatAForegroundBoreThatComesBack) {
   Controller controller({});
   Database database(10'000);
-  database.each_ = 5;  // a limit of 0.01, below where it begins
+  database.each_ = 5;  // a limit of 0.01, below what is let through in any case
   const double found = database.ObeyFor(controller, 40).rate;
   database.alone_ = 0;
   (void)database.ObeyFor(controller, 5);
@@ -255,7 +264,7 @@ TEST(Controller, RemembersWhatAForegroundBoreThatComesBack) {
   (void)database.ObeyUntilLeft(controller, ControlPhase::kIdle);
   const double again = database.ObeyUntilLeft(controller, ControlPhase::kPause).rate;
   EXPECT_LT(again, 0.06);
-  EXPECT_LT(found, 0.03);
+  EXPECT_LE(found, 0.03);
 }
 
 TEST(Controller, AFewTransactionsASecondAreLeftPartOfACore) {
