@@ -19,7 +19,7 @@ namespace headgate::postgres {
 
 class ReadingBudget {
  public:
-  static constexpr double kShare = 0.0006;  // of one core
+  static constexpr double kShare = 0.00045;  // of one core
   static constexpr double kReadingSeconds = 3e-4, kEntrySeconds = 2.6e-6;
 
   bool Allows(health::StatementsWish wish, int64_t now_ns) {
