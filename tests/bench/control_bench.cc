@@ -1,7 +1,8 @@
 // How well `rate: auto` protects a foreground, and what it leaves to the batch, against a real
 // PostgreSQL: the workloads of docs/control.md.
 //
-//   ./dev bench control [--rounds=2] [--only=w1,open]
+//   ./dev bench control [--rounds=2] [--only=w1,open,chunks,neighbour,sampling]
+//   ./dev bench control --only=w1 --record=tests/control/recorded/w1.txt
 //
 // The engine, the monitor, the probe and the controller are the server's own, in this process. The
 // controller, three fixed even rates and the foreground alone take turns within each workload, so
@@ -11,7 +12,9 @@
 //   control: worst_foreground_ratio=… median_foreground_ratio=… worst_p99_ratio=…
 //   median_p99_ratio=… median_batch_share=… worst_batch_share=… idle_share=… settle_s=…
 // in one line. settle_s is the time after which the rate found stayed within 30 % of what it was in
-// the end, from when a foreground came: the median of the workloads.
+// the end, from when a foreground came: the median of the workloads. Only when they are asked for:
+// `chunks` compares lengths of chunks at one even rate, and `neighbour` adds a second, noisy
+// database to the machine.
 
 #include <algorithm>
 #include <cmath>
@@ -20,8 +23,10 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "tests/bench/control_neighbour.h"
 #include "tests/bench/control_stage.h"
 
 namespace headgate {
@@ -29,6 +34,8 @@ namespace {
 
 constexpr absl::Duration kSettle = absl::Seconds(20);
 constexpr absl::Duration kTurn = absl::Seconds(10);
+constexpr double kChunksRate = 8'000;  // rows a second, where the length of chunks is compared
+constexpr absl::Duration kRecorded = absl::Seconds(75);
 
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -88,6 +95,15 @@ class Table {
     std::fflush(stdout);
   }
 
+  void MeasureChunks(const Workload& workload, double rows_per_second) {
+    const int rounds = 4 * rounds_;
+    for (const demo::PhaseResult& fixed :
+         stage_.ChunkLengths(workload, rows_per_second, rounds).fixed) {
+      Print(workload, absl::StrFormat("by %.0f", fixed.fixed_rate).c_str(), fixed);
+    }
+    std::fflush(stdout);
+  }
+
   void PrintSummary() const {
     std::printf(
         "control: worst_foreground_ratio=%.3f median_foreground_ratio=%.3f worst_p99_ratio=%.2f "
@@ -119,34 +135,83 @@ class Table {
   double idle_share_ = 0;
 };
 
-int Main(int argc, char** argv) {
+struct Flags {
   int rounds = 2;
-  std::string only;
+  std::vector<std::string> only = {};
+  std::string record = {};
+
+  bool Wants(const std::string& name) const {
+    return std::find(only.begin(), only.end(), name) != only.end();
+  }
+};
+
+bool Parse(absl::string_view argument, Flags& flags) {
+  if (absl::ConsumePrefix(&argument, "--rounds=")) {
+    return absl::SimpleAtoi(argument, &flags.rounds) && flags.rounds >= 1;
+  }
+  if (absl::ConsumePrefix(&argument, "--record=")) {
+    flags.record = std::string(argument);
+    return true;
+  }
+  if (!absl::ConsumePrefix(&argument, "--only=")) return false;
+  flags.only = absl::StrSplit(argument, ',', absl::SkipEmpty());
+  return true;
+}
+
+void Record(ControlStage& stage, const Workload& workload, const std::string& path) {
+  std::FILE* const file = std::fopen(path.c_str(), "w");
+  if (file == nullptr) Die(absl::UnavailableError(absl::StrCat("cannot write ", path)));
+  stage.Record(workload, kRecorded, file);
+  std::fclose(file);
+}
+
+void MeasureNeighbour(ControlStage& stage, const Workload& workload) {
+  const NeighbourOutcome outcome = BesideANeighbour(stage, workload);
+  std::printf(
+      "beside a noisy database: %.3f busy s/s found, %.3f before; %.0f rows/s, %.0f before; less "
+      "than a quarter of the rows before for %.0f s at most\n",
+      outcome.rate_beside, outcome.rate_before, outcome.rows_beside, outcome.rows_before,
+      outcome.starved_s);
+}
+
+void MeasureSampling(ControlStage& stage, const Workload& workload) {
+  const double cost = stage.SamplingCost(workload, absl::Seconds(45));
+  std::printf("sampling takes %.3f %% of a core of the server, with 5,000 entries in the view\n",
+              100 * cost);
+}
+
+int Main(int argc, char** argv) {
+  Flags flags;
   for (int i = 1; i < argc; ++i) {
-    absl::string_view argument = argv[i];
-    if (absl::ConsumePrefix(&argument, "--rounds=") && absl::SimpleAtoi(argument, &rounds) &&
-        rounds >= 1) {
-      continue;
-    }
-    if (absl::ConsumePrefix(&argument, "--only=")) {
-      only = std::string(argument);
-      continue;
-    }
-    std::fprintf(stderr, "usage: %s [--rounds=2] [--only=w1,open]\n", argv[0]);
+    if (Parse(argv[i], flags)) continue;
+    std::fprintf(stderr,
+                 "usage: %s [--rounds=2] [--only=w1,open,chunks,neighbour,sampling] "
+                 "[--record=FILE]\n",
+                 argv[0]);
     return 2;
   }
   ControlStage stage;
-  Table table(stage, rounds);
-  for (const Workload& workload : Workloads()) {
-    const std::vector<std::string> names = absl::StrSplit(only, ',', absl::SkipEmpty());
-    const bool wanted = std::find(names.begin(), names.end(), workload.name) != names.end();
-    if (names.empty() || wanted) table.Measure(workload);
+  const std::vector<Workload> workloads = Workloads();
+  const Workload& usual = workloads[3];
+  if (!flags.record.empty()) {
+    for (const Workload& workload : workloads) {
+      if (flags.Wants(workload.name)) Record(stage, workload, flags.record);
+    }
+    return 0;
   }
-  if (only.empty() || only == "sampling") {
-    const double cost = stage.SamplingCost(Workloads()[3], absl::Seconds(45));
-    std::printf("sampling takes %.3f %% of a core of the server, with 5,000 entries in the view\n",
-                100 * cost);
+  Table table(stage, flags.rounds);
+  for (const Workload& workload : workloads) {
+    if (flags.only.empty() || flags.Wants(workload.name)) table.Measure(workload);
   }
+  if (flags.Wants("chunks")) {
+    for (const Workload& workload : workloads) {
+      if (workload.name == "w4" || workload.name == "open") {
+        table.MeasureChunks(workload, kChunksRate);
+      }
+    }
+  }
+  if (flags.Wants("neighbour")) MeasureNeighbour(stage, usual);
+  if (flags.only.empty() || flags.Wants("sampling")) MeasureSampling(stage, usual);
   table.PrintSummary();
   return 0;
 }

@@ -27,6 +27,7 @@
 #include "server/health/check_activity.h"
 #include "server/health/health_sink.h"
 #include "server/health/work_listener.h"
+#include "tests/bench/control_recorder.h"
 #include "tests/load/batch_workers.h"
 
 namespace headgate {
@@ -64,6 +65,7 @@ class Driver final : public health::WorkListener, public health::HealthSink {
   health::WorkWish OnWork(const absl::StatusOr<health::WorkCounters>& sample, Now now) override {
     std::lock_guard lock(mutex_);
     if (!sees_) return {.after = absl::Milliseconds(100)};
+    if (recorder_ != nullptr) return recorder_->Take(sample, engine_, now);
     const health::WorkWish wish = loop_->OnWork(sample, now);
     const health::ControllerSnapshot snapshot = loop_->Snapshot()[0];
     found_.push_back({absl::Now(), snapshot.rate});
@@ -94,6 +96,11 @@ class Driver final : public health::WorkListener, public health::HealthSink {
     return absl::CancelledError();
   }
 
+  // In the place of the controller; null: of nothing any more.
+  void Record(std::unique_ptr<ControlRecorder> recorder) {
+    std::lock_guard lock(mutex_);
+    recorder_ = std::move(recorder);
+  }
   void Watch(std::shared_ptr<health::CheckActivity> activity) { activity_ = std::move(activity); }
   double cores() const { return cores_; }
   // That was last advised; 0: none was.
@@ -129,6 +136,7 @@ class Driver final : public health::WorkListener, public health::HealthSink {
   std::atomic<bool> sees_{true};
   std::mutex mutex_;
   std::unique_ptr<control::ControlLoop> loop_;
+  std::unique_ptr<ControlRecorder> recorder_;
   std::vector<FoundRate> found_;
   std::string words_;
 };

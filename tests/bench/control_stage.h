@@ -37,6 +37,7 @@ inline constexpr absl::Duration kFixedSlice = absl::Milliseconds(2500);
 inline constexpr absl::Duration kAloneSlice = absl::Seconds(2);
 // Busy seconds a second that are tried besides what the controller found.
 inline constexpr double kFixedRates[] = {0.1, 0.2, 0.4};
+inline constexpr int64_t kChunkSizes[] = {100, 300, 1'000, 3'000};  // rows
 
 [[noreturn]] inline void Die(const absl::Status& status) {
   std::fprintf(stderr, "control: %s\n", status.ToString().c_str());
@@ -145,6 +146,22 @@ class ControlStage {
     return outcome;
   }
 
+  // Even work of so many rows a second, in chunks of each size by turns, with the foreground alone
+  // in between. In the results sizes stand for rates.
+  demo::Results ChunkLengths(const Workload& workload, double rows_per_second, int rounds) {
+    Stretch stretch(*this, workload);
+    for (int round = 0; round < rounds; ++round) {
+      for (const int64_t rows : kChunkSizes) {
+        stretch.Hold(demo::Phase::kAlone, kAloneSlice, 0);
+        stretch.StartFixed(rows);
+        stretch.Hold(demo::Phase::kFixed, kFixedSlice, rows_per_second, static_cast<double>(rows));
+        stretch.StopFixed();
+      }
+    }
+    stretch.Hold(demo::Phase::kAlone, kAloneSlice, 0);
+    return stretch.Finish();
+  }
+
   // The foreground comes and goes under the controller, and then comes alone.
   Outcome ComeAndGo(const Workload& workload, int rounds) {
     Stretch stretch(*this, workload, /*with_foreground=*/false);
@@ -216,7 +233,19 @@ class ControlStage {
     return absl::ToDoubleSeconds(after - before) / absl::ToDoubleSeconds(length);
   }
 
- private:
+  // What the controller held to be right since it knew nothing.
+  std::vector<FoundRate> found() { return driver_.found(); }
+
+  // What happens at several even rates by turns with pauses, written down.
+  void Record(const Workload& workload, absl::Duration length, std::FILE* file) {
+    Stretch stretch(*this, workload);
+    stretch.Hold(demo::Phase::kPause, absl::Seconds(5), 0);
+    driver_.Record(std::make_unique<ControlRecorder>(file));
+    stretch.Hold(demo::Phase::kPause, length, 0);
+    driver_.Record(nullptr);
+    (void)stretch.Finish();
+  }
+
   // A foreground with batch work beside it that asks, or is paced, or waits.
   class Stretch {
    public:
@@ -243,12 +272,21 @@ class ControlStage {
       fixed_ = Must(load::BatchWorkers::Start(options, &record_.chunks));
     }
 
+    void StopFixed() {
+      Must(fixed_->Stop());
+      fixed_ = nullptr;
+    }
+
     void Hold(demo::Phase phase, absl::Duration length, double rows) {
+      Hold(phase, length, rows, rows);
+    }
+    // `name`: what the slice is held under.
+    void Hold(demo::Phase phase, absl::Duration length, double rows, double name) {
       stage_.driver_.Let(phase == demo::Phase::kThrottled || phase == demo::Phase::kPause);
       pace_.Set(rows);
       absl::SleepFor(absl::Milliseconds(100));  // chunks that are under way end
       demo::Slice slice{
-          .phase = phase, .window = {.from = absl::Now(), .to = {}}, .fixed_rate = rows};
+          .phase = phase, .window = {.from = absl::Now(), .to = {}}, .fixed_rate = name};
       absl::SleepFor(length);
       slice.window.to = absl::Now();
       record_.slices.push_back(slice);
@@ -275,6 +313,7 @@ class ControlStage {
     std::unique_ptr<load::BatchWorkers> batch_, fixed_;
   };
 
+ private:
   static engine::PolicySpec Policy() {
     engine::PolicySpec policy;
     engine::BudgetSpec& budget = policy.budgets.emplace_back();
