@@ -80,7 +80,7 @@ class OverrideStoreTest : public testing::Test {
  protected:
   // As a server's next round would tell.
   uint64_t Revision() {
-    PostgresStore store(database_.Options(), system_clock_);
+    PostgresStore store(database_.Options(), real_clock_);
     const auto reply = store.Round(
         {.self = {.name = "r", .incarnation = 1, .address = "r:1"}, .lease = absl::Seconds(3)},
         kLong);
@@ -89,7 +89,7 @@ class OverrideStoreTest : public testing::Test {
   }
 
   StoreDatabase database_;
-  SystemClock system_clock_;
+  SystemClock real_clock_;
   FakeClock clock_;
 };
 
