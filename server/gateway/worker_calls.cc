@@ -112,7 +112,8 @@ bool WorkerCalls::TakeShared(const http::Request& request, Questions& asked,
     FillError(known, response);
     return false;
   }
-  const std::string_view rights = asker.caller == nullptr ? "" : asker.caller->rights();
+  std::string_view rights;  // the caller's, which outlives this
+  if (asker.caller != nullptr) rights = asker.caller->rights();
   for (Question& question : asked.all) {
     const std::string_view body = asked.is_batch ? question.body : request.body;
     question.shared_as = SharedAnswers::KeyOf(question.method->path, body, rights);
