@@ -17,7 +17,7 @@ f.yaml:1:1: unknown key 'budgts'; did you mean 'budgets'?
 zzzzzz: 1
 )y",
      R"e(
-f.yaml:1:1: unknown key 'zzzzzz'; known: 'server', 'engine', 'targets', 'health_profiles', 'budgets', 'rules', 'throttle_log', 'tls', 'access'
+f.yaml:1:1: unknown key 'zzzzzz'; known: 'server', 'engine', 'targets', 'health_profiles', 'budgets', 'rules', 'throttle_log', 'tls', 'access', 'cluster'
 )e"},
     {"UnknownKeyInside", R"y(
 budgets:
@@ -48,13 +48,13 @@ f.yaml:2:3: a key must be text
 - a
 )y",
      R"e(
-f.yaml:1:1: expected a mapping with server, engine, targets, health_profiles, budgets, rules, throttle_log, tls or access, got a list
+f.yaml:1:1: expected a mapping with server, engine, targets, health_profiles, budgets, rules, throttle_log, tls, access or cluster, got a list
 )e"},
     {"TextAtTheTop", R"y(
 hello
 )y",
      R"e(
-f.yaml:1:1: expected a mapping with server, engine, targets, health_profiles, budgets, rules, throttle_log, tls or access, got a plain value
+f.yaml:1:1: expected a mapping with server, engine, targets, health_profiles, budgets, rules, throttle_log, tls, access or cluster, got a plain value
 )e"},
     {"ScalarForMapping", R"y(
 server: postgres://u:secret@h
