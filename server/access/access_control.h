@@ -154,6 +154,8 @@ class AccessControl {
   [[nodiscard]] Refused MayReadLogs(const Asker& asker, std::string_view identity,
                                     const char* field);
   [[nodiscard]] Refused MayReadStatus(const Asker& asker);
+  // To say which server decides for which target.
+  [[nodiscard]] Refused MayArrangeServers(const Asker& asker);
   // Counts a Report of a permit that was never given to this caller.
   void NoteForeignPermit(const Asker& asker);
 

@@ -156,6 +156,12 @@ AccessControl::Refused AccessControl::MayReadStatus(const Asker& asker) {
                 Lacks(*asker.caller, RefusalReason::kStatus, "STATUS_NOT_GRANTED", "status"));
 }
 
+AccessControl::Refused AccessControl::MayArrangeServers(const Asker& asker) {
+  if (asker.caller == nullptr || asker.caller->servers()) return std::nullopt;
+  return Refuse(asker,
+                Lacks(*asker.caller, RefusalReason::kServers, "SERVERS_NOT_GRANTED", "servers"));
+}
+
 void AccessControl::NoteForeignPermit(const Asker& asker) {
   if (asker.caller == nullptr) return;
   Refuse(asker, {.reason = RefusalReason::kPermit,

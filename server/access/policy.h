@@ -76,6 +76,7 @@ class Caller {
   bool forgive() const { return forgive_; }
   bool logs() const { return logs_; }
   bool status() const { return status_; }
+  bool servers() const { return servers_; }
   // All that is granted, as one text: callers with the same one may do the same.
   const std::string& rights() const { return rights_; }
   // Whoever has no name of their own.
@@ -98,6 +99,7 @@ class Caller {
   const bool forgive_;
   const bool logs_;
   const bool status_;
+  const bool servers_;
   const std::string rights_;
   const PermitSeal seal_;
 };

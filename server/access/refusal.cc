@@ -26,6 +26,8 @@ std::string_view ReasonLabel(RefusalReason reason) {
       return "costs";
     case RefusalReason::kForgive:
       return "forgive";
+    case RefusalReason::kServers:
+      return "servers";
   }
   return "unknown";
 }

@@ -23,13 +23,14 @@ enum class RefusalReason : uint8_t {
   kPermit,  // reports a permit that is not its own, or none
   kCosts,
   kForgive,
+  kServers,
 };
-inline constexpr size_t kRefusalReasons = 9;
+inline constexpr size_t kRefusalReasons = 10;
 
 using RefusalCounts = std::array<uint64_t, kRefusalReasons>;  // by reason
 
-// "unauthenticated", "identity", "tag", "overrides", "logs", "status", "permit", "costs" or
-// "forgive".
+// "unauthenticated", "identity", "tag", "overrides", "logs", "status", "permit", "costs",
+// "forgive" or "servers".
 std::string_view ReasonLabel(RefusalReason reason);
 
 struct Refusal {

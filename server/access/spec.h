@@ -32,6 +32,7 @@ struct CallerSpec {
   bool forgive = false;  // may forgive what its identities owe
   bool logs = false;     // may read the throttle log of its identities
   bool status = false;   // may read status, budgets, buckets and overrides
+  bool servers = false;  // may move targets between servers, and drain those
 
   friend bool operator==(const CallerSpec&, const CallerSpec&) = default;
 };

@@ -3,6 +3,7 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>
+#include <grpcpp/support/channel_arguments.h>
 #include <openssl/sha.h>
 
 #include <array>
@@ -15,10 +16,13 @@
 #include "common/random_seed.h"
 #include "server/app/connection_string.h"
 #include "server/app/server_log.h"
+#include "server/store/override_store.h"
 
 namespace headgate::app {
 namespace {
 
+// For what an operator orders: less than the command line waits for the answer.
+constexpr absl::Duration kOrderTimeout = absl::Milliseconds(1500);
 constexpr size_t kMinSecretBytes = 16;
 constexpr size_t kMaxSecretBytes = 4096;
 constexpr unsigned int kCertificateRefreshSeconds = 5;
@@ -63,18 +67,29 @@ store::TransactorOptions StoreOptionsOf(const config::ClusterSettings& settings,
 
 class Cluster::States final : public membership::EngineStates {
  public:
-  States(engine::Engine& engine, Clock& clock, Targets& targets, membership::Bell& changed)
+  States(engine::Engine& engine, Clock& clock, Targets& targets, overrides::Registry& overrides,
+         membership::Bell& changed)
       : EngineStates(engine, clock,
                      [](std::string_view target, const absl::Status& why) {
                        LogError("a target's state cannot be read: it starts with full buckets",
                                 {{"target", target}, {"why", std::string(why.message())}});
                      }),
         targets_(targets),
+        overrides_(overrides),
         changed_(changed) {}
+
+  // Of the thread that asks for rounds.
+  void NoteOverrides(uint64_t revision) { revision_.store(revision, std::memory_order_relaxed); }
 
   // Measuring begins first: nothing is decided with the health of nobody's database.
   absl::Status Adopt(std::string_view target, cluster::Takeover takeover,
                      const std::optional<cluster::StoredState>& state) override {
+    // Who has been paused is not known before the overrides were read: nothing is decided so far.
+    if (!overrides_.GetState().is_loaded) {
+      // relaxed: any revision that was told will do.
+      absl::Status read = overrides_.Follow(revision_.load(std::memory_order_relaxed));
+      if (!read.ok()) return read;
+    }
     targets_.SetOwned(target, true);
     targets_.Settle();
     absl::Status adopted = EngineStates::Adopt(target, takeover, state);
@@ -105,7 +120,9 @@ class Cluster::States final : public membership::EngineStates {
   }
 
   Targets& targets_;
+  overrides::Registry& overrides_;
   membership::Bell& changed_;
+  std::atomic<uint64_t> revision_{0};
 };
 
 absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Make(const ClusterOptions& options,
@@ -129,28 +146,64 @@ Cluster::Cluster(const ClusterOptions& options, uint64_t seed, uint64_t incarnat
 
 Cluster::~Cluster() { Stop(); }
 
+std::unique_ptr<overrides::Store> Cluster::OpenOverrides() {
+  return std::make_unique<store::OverrideStore>(StoreOptionsOf(options_.settings, ~incarnation_),
+                                                clock_, kOrderTimeout);
+}
+
+absl::Status Cluster::SetDrained(std::string_view member, bool drained) {
+  return store_.SetDrained(member, drained, kOrderTimeout);
+}
+
+absl::Status Cluster::SetPreferred(std::string_view target, std::string_view member) {
+  return store_.SetPreferred(target, member, kOrderTimeout);
+}
+
 void Cluster::Attach(engine::Engine& engine, Targets& targets, line::WaitingLines& lines,
-                     access::AccessControl& access) {
+                     access::AccessControl& access, overrides::Registry& overrides) {
   engine_ = &engine;
   targets_ = &targets;
   lines_ = &lines;
   targets.OwnNone();
   access.SetPeers(options_.settings.peer_certificates);
-  states_ = std::make_unique<States>(engine, clock_, targets, changed_);
+  states_ = std::make_unique<States>(engine, clock_, targets, overrides, changed_);
   member_ = std::make_unique<membership::Member>(
-      membership::MemberOptions{.protocol = {.name = options_.member,
-                                             .incarnation = incarnation_,
-                                             .address = options_.address,
-                                             .lease = options_.settings.lease}},
+      membership::MemberOptions{
+          .protocol = {.name = options_.member,
+                       .incarnation = incarnation_,
+                       .address = options_.address,
+                       .lease = options_.settings.lease},
+          .on_round = [this](const auto& reply) { NoteRound(reply); },
+          .tell =
+              [this](const cluster::MemberRow& to, const cluster::Held& held) {
+                peer::v1::GivenTarget given;
+                given.set_target(held.target);
+                given.set_generation(held.generation);
+                given.set_incarnation(to.incarnation);
+                forwarder_->Tell(to.address, given);
+              }},
       store_, *states_, clock_);
   forwarder_.emplace(peers::Forwarder::Options{
       .owners = *member_,
       .engine = engine,
       .clock = clock_,
-      .connect =
-          [this](const std::string& address) { return grpc::CreateChannel(address, credentials_); },
+      .connect = [this](const std::string& address) { return Connect(address); },
       .others = [this] { return member_->Addresses(); }});
-  peers_.emplace(*forwarder_);
+  peers_.emplace(*forwarder_, [this](const peer::v1::GivenTarget& given) {
+    member_->OnTold(given.incarnation(), {given.target(), given.generation()});
+  });
+  questioner_.emplace(peers::Questioner::Options{
+      .control = *this,
+      .connect = [this](const std::string& address) { return Connect(address); }});
+  questions_.emplace([&overrides](uint64_t revision) { return overrides.Follow(revision); });
+  follower_.emplace(overrides);
+}
+
+std::shared_ptr<grpc::Channel> Cluster::Connect(const std::string& address) const {
+  grpc::ChannelArguments arguments;
+  // The answers to as many Checks as a message may have are larger than they are.
+  arguments.SetMaxReceiveMessageSize(-1);
+  return grpc::CreateCustomChannel(address, credentials_, arguments);
 }
 
 void Cluster::SetTargets(const config::Config& config) {
@@ -177,6 +230,24 @@ void Cluster::Start(std::function<void()> joined) {
   });
 }
 
+void Cluster::NoteRound(const absl::StatusOr<cluster::RoundReply>& reply) {
+  if (!reply.ok()) {
+    if (!std::exchange(store_is_away_, true)) {
+      LogWarning("the store does not answer: targets are decided for until their leases end",
+                 {{"why", std::string(reply.status().message())}});
+    }
+    return;
+  }
+  if (std::exchange(store_is_away_, false)) LogInfo("the store answers again");
+  if (reply->name_is_taken && !std::exchange(name_is_taken_, true)) {
+    LogError("another server has this one's name: this one decides for nothing",
+             {{"member", options_.member}});
+  }
+  name_is_taken_ = reply->name_is_taken;
+  states_->NoteOverrides(reply->overrides_revision);
+  follower_->Notify(reply->overrides_revision);
+}
+
 // Who waits in line for a target that has gone is told so when it is next examined.
 void Cluster::OwnersChanged() { lines_->Changed(); }
 
@@ -185,6 +256,10 @@ void Cluster::Leave(absl::Duration longest) {
     LogWarning("not all targets were handed over in time",
                {{"members", absl::StrCat(member_->Addresses().size() + 1)}});
   }
+  // Who was given nothing hears of it in a round of its own, and hands calls to this server until
+  // then.
+  membership::Bell nobody_rings;
+  nobody_rings.Wait(nobody_rings.rings(), absl::ToInt64Nanoseconds(options_.settings.lease / 4));
 }
 
 void Cluster::Stop() {
@@ -195,13 +270,14 @@ void Cluster::Stop() {
   member_->Leave(static_cast<cluster::OwnersListener*>(this));
   store_.Cancel();
   member_->Stop();
+  follower_.reset();  // it follows with what goes before this does
 }
 
 absl::Status Cluster::Check(const engine::CheckRequest& request, Now now,
                             engine::CheckAnswer& answer) {
   const cluster::DecisionScope scope(member_->decisions());
   if (!forwarder_->DecidesHere(request.target)) {
-    return absl::UnavailableError("another server decides for this target now");
+    return absl::AbortedError("another server decides for this target from now on");
   }
   return engine_->Check(request, now, answer);
 }

@@ -14,6 +14,7 @@
 
 #pragma once
 
+#include <grpcpp/channel.h>
 #include <grpcpp/security/credentials.h>
 
 #include <atomic>
@@ -25,6 +26,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -32,14 +34,19 @@
 #include "common/clock.h"
 #include "server/access/access_control.h"
 #include "server/app/targets.h"
+#include "server/cluster/view.h"
 #include "server/config/config.h"
 #include "server/engine/engine.h"
 #include "server/line/waiting_lines.h"
 #include "server/membership/bell.h"
 #include "server/membership/engine_states.h"
 #include "server/membership/member.h"
+#include "server/overrides/follower.h"
+#include "server/overrides/registry.h"
 #include "server/peers/forwarder.h"
 #include "server/peers/peer_service.h"
+#include "server/peers/question_service.h"
+#include "server/peers/questioner.h"
 #include "server/store/postgres_store.h"
 
 namespace headgate::app {
@@ -51,7 +58,7 @@ struct ClusterOptions {
   std::string address;  // where the others reach it
 };
 
-class Cluster final : private cluster::OwnersListener {
+class Cluster final : public cluster::Control, private cluster::OwnersListener {
  public:
   // Reads the secret; asks nobody yet. The clock outlives it. InvalidArgument names what is wrong.
   static absl::StatusOr<std::unique_ptr<Cluster>> Make(const ClusterOptions& options, Clock& clock);
@@ -64,7 +71,7 @@ class Cluster final : private cluster::OwnersListener {
 
   // What this works with. All outlive it, or its Stop. Once, before all that follows.
   void Attach(engine::Engine& engine, Targets& targets, line::WaitingLines& lines,
-              access::AccessControl& access);
+              access::AccessControl& access, overrides::Registry& overrides);
   void SetTargets(const config::Config& config);
   // `joined` is called once, when the store has answered for the first time.
   void Start(std::function<void()> joined);
@@ -72,13 +79,23 @@ class Cluster final : private cluster::OwnersListener {
   void Leave(absl::Duration longest);
   void Stop();
 
-  // What is asked of a target that this server decides for is asked of its engine; else
-  // Unavailable.
+  // What is asked of a target that this server decides for is asked of its engine; else Aborted.
   absl::Status Check(const engine::CheckRequest& request, Now now, engine::CheckAnswer& answer);
 
   peers::Forwarder& forwarder() { return *forwarder_; }
   peers::PeerService& peers() { return *peers_; }
-  membership::Member& member() { return *member_; }
+  // To another server; this one shows its own certificate.
+  std::shared_ptr<grpc::Channel> Connect(const std::string& address) const;
+  bool HasJoined() const { return member_->HasJoined(); }
+  peers::Questioner& questioner() { return *questioner_; }
+  peers::QuestionService& questions() { return *questions_; }
+
+  cluster::ClusterView View() const { return member_->View(); }
+  cluster::ClusterView View() override { return std::as_const(*this).View(); }
+  absl::Status SetDrained(std::string_view member, bool drained) override;
+  absl::Status SetPreferred(std::string_view target, std::string_view member) override;
+  // Where the overrides are kept, for all servers.
+  std::unique_ptr<overrides::Store> OpenOverrides();
 
  private:
   // Measures what this server owns, beside handing its state over.
@@ -87,7 +104,8 @@ class Cluster final : private cluster::OwnersListener {
   Cluster(const ClusterOptions& options, uint64_t seed, uint64_t incarnation, Clock& clock);
 
   void OwnersChanged() override;
-  void Settle();
+  // Says what has changed since the round before.
+  void NoteRound(const absl::StatusOr<cluster::RoundReply>& reply);
 
   const ClusterOptions options_;
   const uint64_t seed_;
@@ -102,6 +120,13 @@ class Cluster final : private cluster::OwnersListener {
   std::unique_ptr<membership::Member> member_;
   std::optional<peers::Forwarder> forwarder_;
   std::optional<peers::PeerService> peers_;
+  std::optional<peers::Questioner> questioner_;
+  std::optional<peers::QuestionService> questions_;
+  std::optional<overrides::Follower> follower_;
+
+  // Of the thread that asks for rounds: what was said last.
+  bool store_is_away_ = false;
+  bool name_is_taken_ = false;
 
   // The thread that stops measuring what this server owns no longer, and says when it has joined.
   membership::Bell changed_;

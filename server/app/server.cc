@@ -61,7 +61,10 @@ absl::StatusOr<Server::Base> Server::MakeBase(const ServerOptions& options, Cloc
   if (base.cluster != nullptr) {
     engine.permit_seed = *seed;
     engine.seed = base.cluster->seed();
-    base.state = StateFolder::Shared(folder, engine, clock);
+    absl::StatusOr<std::unique_ptr<StateFolder>> state =
+        StateFolder::Shared(folder, engine, base.cluster->OpenOverrides(), clock);
+    if (!state.ok()) return state.status();
+    base.state = *std::move(state);
   } else {
     absl::StatusOr<std::unique_ptr<StateFolder>> state = StateFolder::Open(folder, engine, clock);
     if (!state.ok()) return base.config->InFile(state.status());
@@ -133,14 +136,20 @@ Server::Server(const ServerOptions& options, Clock& clock, Base base)
                     .keeping = log_.keeping(),
                     .seed = state_->seed(),
                     .access = access_.control()}),
+      cluster_service_({.control = cluster_.get(),
+                        .registry = state_->overrides(),
+                        .access = access_.control()}),
       web_(std::move(base.web)) {
   state_->engine().AttachLine(&line_);
   if (cluster_ != nullptr) {
-    cluster_->Attach(state_->engine(), targets_, line_, access_.control());
+    cluster_->Attach(state_->engine(), targets_, line_, access_.control(), *state_->overrides());
+    override_service_.Tell(cluster_->questioner());
+    cost_service_.Tell(cluster_->questioner());
   }
   override_service_.Observe(calls_);
   cost_service_.Observe(calls_);
   log_service_.Observe(calls_);
+  cluster_service_.Observe(calls_);
 }
 
 absl::Status Server::Run() {
@@ -172,6 +181,7 @@ absl::Status Server::Run() {
                .access = access_.control(),
                .rpc = *rpc_,
                .lines = line_,
+               .cluster = cluster_.get(),
                .tls = tls_.get(),
                .limits = HttpLimitsOf(config_->current()->server)});
   LogInfo("serving", {{"version", kVersion},
@@ -243,13 +253,17 @@ rpc::RpcServerOptions Server::RpcOptions(const config::ServerSettings& settings)
   options.max_message_bytes = settings.max_message_bytes;
   options.threads = settings.threads;
   options.version = kVersion;
-  options.guarded_services = {&override_service_, &cost_service_, &log_service_};
-  if (cluster_ != nullptr) options.peers = &cluster_->peers();
+  options.guarded_services = {&override_service_, &cost_service_, &log_service_, &cluster_service_};
+  if (cluster_ != nullptr) {
+    options.peers = &cluster_->peers();
+    options.questions = &cluster_->questions();
+  }
   return options;
 }
 
 absl::Status Server::Listen() {
   rpc::Elsewhere* const elsewhere = cluster_ == nullptr ? nullptr : &cluster_->forwarder();
+  rpc::Fleet* const fleet = cluster_ == nullptr ? nullptr : &cluster_->questioner();
   absl::StatusOr<std::unique_ptr<rpc::RpcServer>> server =
       rpc::RpcServer::Start(RpcOptions(config_->current()->server), {.engine = state_->engine(),
                                                                      .clock = clock_,
@@ -259,7 +273,8 @@ absl::Status Server::Listen() {
                                                                      .access = access_.control(),
                                                                      .lines = line_,
                                                                      .calls = calls_,
-                                                                     .elsewhere = elsewhere});
+                                                                     .elsewhere = elsewhere,
+                                                                     .fleet = fleet});
   if (!server.ok()) return server.status();
   rpc_ = *std::move(server);
   if (const std::string exposed_at = Access().exposed_at; !exposed_at.empty()) {

@@ -34,6 +34,7 @@
 #include "server/config/config.h"
 #include "server/config/reloader.h"
 #include "server/line/waiting_lines.h"
+#include "server/rpc/cluster_service.h"
 #include "server/rpc/cost_service.h"
 #include "server/rpc/override_service.h"
 #include "server/rpc/rpc_server.h"
@@ -141,6 +142,7 @@ class Server final : private rpc::StatusSource {
   rpc::OverrideService override_service_;
   rpc::CostService cost_service_;
   rpc::ThrottleLogService log_service_;
+  rpc::ClusterService cluster_service_;
   std::unique_ptr<tls::ServerTls> tls_;  // null: plaintext
   std::unique_ptr<rpc::RpcServer> rpc_;  // null: not listening yet, or stopped
   int port_ = 0;

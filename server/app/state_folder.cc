@@ -19,24 +19,30 @@ absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Open(const std::string
   return opened;
 }
 
-std::unique_ptr<StateFolder> StateFolder::Shared(const std::string& folder,
-                                                 engine::EngineOptions options, Clock& clock) {
+absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Shared(
+    const std::string& folder, engine::EngineOptions options,
+    std::unique_ptr<overrides::Store> overrides, Clock& clock) {
   std::unique_ptr<StateFolder> shared(new StateFolder(folder, clock));
   shared->engine_ = std::make_unique<engine::Engine>(options);
   shared->seed_ = options.seed;
+  absl::StatusOr<std::unique_ptr<overrides::Registry>> opened =
+      overrides::Registry::Open(std::move(overrides), {.put = shared->PutIntoEngine()}, clock);
+  if (!opened.ok()) return opened.status();
+  shared->overrides_ = *std::move(opened);
   return shared;
+}
+
+std::function<absl::Status(engine::PolicySpec)> StateFolder::PutIntoEngine() {
+  return [this](engine::PolicySpec policy) {
+    return engine_->Install(std::move(policy), clock_.Read());
+  };
 }
 
 // An operator's word must not be forgotten: where it cannot be read the server does not start.
 absl::Status StateFolder::OpenOverrides() {
   if (path_.empty()) return absl::OkStatus();
-  absl::StatusOr<std::unique_ptr<overrides::Registry>> opened =
-      overrides::Registry::Open({.path = absl::StrCat(path_, "/overrides.db"),
-                                 .put =
-                                     [this](engine::PolicySpec policy) {
-                                       return engine_->Install(std::move(policy), clock_.Read());
-                                     }},
-                                clock_);
+  absl::StatusOr<std::unique_ptr<overrides::Registry>> opened = overrides::Registry::Open(
+      {.path = absl::StrCat(path_, "/overrides.db"), .put = PutIntoEngine()}, clock_);
   if (!opened.ok()) return opened.status();
   overrides_ = *std::move(opened);
   const overrides::Registry::State state = overrides_->GetState();

@@ -14,6 +14,7 @@
 
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -37,8 +38,9 @@ class StateFolder {
                                                            Clock& clock);
   // Of a server that shares its targets: what outlives it is in their store, and the folder is for
   // others to use.
-  static std::unique_ptr<StateFolder> Shared(const std::string& folder,
-                                             engine::EngineOptions options, Clock& clock);
+  static absl::StatusOr<std::unique_ptr<StateFolder>> Shared(
+      const std::string& folder, engine::EngineOptions options,
+      std::unique_ptr<overrides::Store> overrides, Clock& clock);
 
   const std::string& path() const { return path_; }  // empty: there is none
   engine::Engine& engine() { return *engine_; }
@@ -60,6 +62,7 @@ class StateFolder {
   StateFolder(std::string path, Clock& clock) : path_(std::move(path)), clock_(clock) {}
 
   absl::Status OpenOverrides();
+  std::function<absl::Status(engine::PolicySpec)> PutIntoEngine();
   absl::Status MakeEngine(engine::EngineOptions options);
 
   const std::string path_;

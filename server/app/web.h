@@ -22,6 +22,7 @@
 #include "common/mutex.h"
 #include "server/access/access_control.h"
 #include "server/app/call_log.h"
+#include "server/app/cluster.h"
 #include "server/engine/engine.h"
 #include "server/gateway/gateway.h"
 #include "server/rpc/rpc_server.h"
@@ -56,6 +57,7 @@ class Web {
     const access::AccessControl& access;
     const rpc::RpcServer& rpc;
     const line::WaitingLines& lines;
+    const Cluster* cluster;     // null: this server is alone
     const tls::ServerTls* tls;  // null: plaintext
     http::HttpLimits limits;
   };

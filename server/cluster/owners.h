@@ -55,6 +55,11 @@ class Owners {
   // owner.
   virtual Owner OwnerOf(std::string_view target, const Now& now) const = 0;
 
+  // False: a target is nobody's just now, or was given away by this server so lately that its new
+  // owner may not know yet. What was issued for it may then be known soon, though nobody knows it
+  // now.
+  virtual bool AllAreSettled(const Now& now) const = 0;
+
   // What a decision for a target of one's own happens within: a target is handed over when all that
   // began before it was held have ended.
   virtual Decisions& decisions() = 0;
@@ -70,6 +75,7 @@ class AloneOwners : public Owners {
   Owner OwnerOf(std::string_view /*target*/, const Now& /*now*/) const override {
     return {.kind = Owner::Kind::kSelf};
   }
+  bool AllAreSettled(const Now& /*now*/) const override { return true; }
   Decisions& decisions() override { return decisions_; }
   void Listen(OwnersListener* /*listener*/) override {}
   void Leave(OwnersListener* /*listener*/) override {}

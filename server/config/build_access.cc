@@ -102,6 +102,7 @@ class AccessBuilder {
     to.forgive = from.forgive();
     to.logs = from.logs();
     to.status = from.status();
+    to.servers = from.servers();
     Something(from, to);
   }
 
@@ -223,7 +224,7 @@ class AccessBuilder {
     if (!to.tags.empty() || !to.segments.empty() || for_identities) {
       findings_.Say(from, absl::StrCat("caller ", Quoted(to.name),
                                        " is granted something for its identities, and has none"));
-    } else if (!to.status && !to.everything) {
+    } else if (!to.status && !to.everything && !to.servers) {
       findings_.Say(from, absl::StrCat("caller ", Quoted(to.name),
                                        " is granted nothing; give it identities or status"));
     }

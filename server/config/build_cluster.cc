@@ -10,6 +10,8 @@
 namespace headgate::config {
 namespace {
 
+constexpr int64_t kMinMessageBytes = int64_t{1} << 20;
+
 bool IsAlternativeName(const std::string& name) {
   for (const char* const kind : {"DNS:", "URI:"}) {
     if (absl::StartsWith(name, kind) && name.size() > 4) return true;
@@ -52,6 +54,11 @@ void Builder::BuildCluster() {
   if (!positions().Given(proto.tls(), v1::Tls::kClientCaFileFieldNumber)) {
     findings.Say(
         from, "cluster needs tls with a client_ca_file: servers prove to each other who they are");
+  }
+  if (config.server.max_message_bytes < kMinMessageBytes) {
+    findings.Say(proto.server(), v1::ServerConfig::kMaxMessageBytesFieldNumber,
+                 absl::StrCat("max_message_bytes must be at least ", kMinMessageBytes,
+                              " with cluster: servers hand each other calls in messages as large"));
   }
   if (proto.targets().empty() && !positions().Spoilt(proto, v1::Config::kTargetsFieldNumber)) {
     findings.Say(from, "cluster needs targets: they are what servers share");

@@ -90,8 +90,8 @@ bool QuickCalls::Answer(QuickMethod method, IncomingCall& call, http::Response& 
     case QuickMethod::kReport:
       break;
   }
-  return Answer(report_, call, response, [&](auto& /*parking*/) {
-    return thread_->Report(call.evidence(), report_.request, report_.response);
+  return Answer(report_, call, response, [&](auto& parking) {
+    return thread_->Report(call.evidence(), report_.request, report_.response, parking);
   });
 }
 

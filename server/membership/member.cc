@@ -52,7 +52,7 @@ void Member::Follow() {
       const int64_t now_ns = NowNs();
       actions = protocol_.Tick(now_ns);
       // Before anything is done: a target that is to be written is nobody's from now on.
-      has_changed = table_.Publish(protocol_.Owners(now_ns));
+      has_changed = table_.Publish(protocol_.Owners(now_ns), now_ns);
       next_ns = protocol_.NextTick(now_ns);
     }
     Dispatch(std::move(actions));
@@ -102,6 +102,7 @@ bool Member::AskForOneRound() {
     protocol_.OnRound(reply, started_ns, NowNs());
   }
   changed_.Ring();
+  if (options_.on_round) options_.on_round(reply);
   return true;
 }
 
@@ -122,20 +123,27 @@ void Member::MoveStates() {
 
 bool Member::MoveOneState() {
   std::optional<Action> action;
+  std::vector<Held> saves;  // those that come one after the other are written together
   {
     const MutexLock lock(&mutex_);
     if (moves_.empty()) return false;
-    action = std::move(moves_.front());
-    moves_.pop_front();
+    while (!moves_.empty() && std::holds_alternative<cluster::Save>(moves_.front())) {
+      saves.push_back(std::get<cluster::Save>(moves_.front()).held);
+      moves_.pop_front();
+    }
+    if (saves.empty()) {
+      action = std::move(moves_.front());
+      moves_.pop_front();
+    }
   }
-  if (const auto* const take = std::get_if<cluster::Take>(&*action)) {
+  if (!saves.empty()) {
+    const std::vector<absl::Status> done = mover_.Save(saves);
+    const MutexLock lock(&mutex_);
+    for (size_t i = 0; i < saves.size(); ++i) protocol_.OnSaved(saves[i], done[i], NowNs());
+  } else if (const auto* const take = std::get_if<cluster::Take>(&*action)) {
     const absl::Status status = mover_.Take(take->held);
     const MutexLock lock(&mutex_);
     protocol_.OnTaken(take->held, status, NowNs());
-  } else if (const auto* const save = std::get_if<cluster::Save>(&*action)) {
-    const absl::Status status = mover_.Save(save->held);
-    const MutexLock lock(&mutex_);
-    protocol_.OnSaved(save->held, status, NowNs());
   } else if (const auto* const drop = std::get_if<cluster::Drop>(&*action)) {
     mover_.Drop(drop->held);
   }
@@ -189,22 +197,23 @@ void Member::OnTold(uint64_t to_incarnation, const Held& held) {
   changed_.Ring();
 }
 
+// The next owner hears of it by its next round at the latest.
+bool Member::AllAreSettled(const Now& now) const {
+  const int64_t lost_at_ns = table_.lost_at_ns();
+  const bool has_lost_none =
+      lost_at_ns == INT64_MIN ||
+      absl::Nanoseconds(now.monotonic_ns - lost_at_ns) > options_.protocol.lease;
+  return has_lost_none && !table_.IsAnybodyMissing();
+}
+
 bool Member::HasJoined() const {
   const MutexLock lock(&mutex_);
   return protocol_.seen().HasAny() && !protocol_.name_is_taken();
 }
 
-MembershipView Member::View() const {
+cluster::ClusterView Member::View() const {
   const MutexLock lock(&mutex_);
-  const int64_t now_ns = NowNs();
-  return {.self = protocol_.options(),
-          .is_leaving = protocol_.is_leaving(),
-          .name_is_taken = protocol_.name_is_taken(),
-          .store = protocol_.round_status(),
-          .store_since = absl::Nanoseconds(now_ns - protocol_.round_status_since_ns()),
-          .members = protocol_.seen().members(),
-          .owners = protocol_.Owners(now_ns),
-          .now_ns = now_ns};
+  return cluster::ViewOf(protocol_, NowNs());
 }
 
 std::vector<std::string> Member::Addresses() const {

@@ -33,12 +33,14 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "server/cluster/owners.h"
 #include "server/cluster/protocol.h"
 #include "server/cluster/store.h"
+#include "server/cluster/view.h"
 #include "server/membership/bell.h"
 #include "server/membership/owner_table.h"
 #include "server/membership/state_mover.h"
@@ -51,20 +53,10 @@ struct MemberOptions {
   // Between two copies of what is owed; a crash costs the next owner's callers that much of
   // caution.
   absl::Duration copy_every = absl::Milliseconds(750);
+  // Told what each round came to, by the thread that asks for them. It must return soon.
+  std::function<void(const absl::StatusOr<cluster::RoundReply>& reply)> on_round = {};
   // Lets the new owner of a target look into the store at once. It must not block, and may be lost.
   std::function<void(const cluster::MemberRow& to, const cluster::Held& held)> tell = {};
-};
-
-// As of one moment, for status.
-struct MembershipView {
-  cluster::ProtocolOptions self;
-  bool is_leaving = false;
-  bool name_is_taken = false;  // another process has this name, and this one does nothing
-  absl::Status store;          // of the newest round
-  absl::Duration store_since;  // for how long it has been so
-  std::map<std::string, cluster::ObservedMember> members;  // by name
-  std::map<std::string, cluster::OwnerRow> owners;         // by target
-  int64_t now_ns = 0;                                      // when this was so
 };
 
 class Member final : public cluster::Owners {
@@ -88,13 +80,15 @@ class Member final : public cluster::Owners {
 
   // Whether the store has answered at all: before, nothing is known of the others.
   bool HasJoined() const ABSL_LOCKS_EXCLUDED(mutex_);
-  MembershipView View() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // As of now, for people.
+  cluster::ClusterView View() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Of all other members that are here.
   std::vector<std::string> Addresses() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   cluster::Owner OwnerOf(std::string_view target, const Now& now) const override {
     return table_.Find(target, now);
   }
+  bool AllAreSettled(const Now& now) const override;
   cluster::Decisions& decisions() override { return decisions_; }
   void Listen(cluster::OwnersListener* listener) override ABSL_LOCKS_EXCLUDED(listeners_mutex_);
   void Leave(cluster::OwnersListener* listener) override ABSL_LOCKS_EXCLUDED(listeners_mutex_);

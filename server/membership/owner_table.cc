@@ -20,13 +20,21 @@ OwnerTable::Entry& OwnerTable::EntryOf(const std::string& target) {
   return *entry;
 }
 
-bool OwnerTable::Publish(const std::map<std::string, OwnerRow>& owners) {
+bool OwnerTable::Publish(const std::map<std::string, OwnerRow>& owners, int64_t now_ns) {
   bool has_changed = false;
+  bool is_anybody_missing = owners.empty();
+  for (const auto& [target, row] : owners) {
+    is_anybody_missing = is_anybody_missing || row.kind == OwnerRow::Kind::kNobody;
+  }
+  is_anybody_missing_.store(is_anybody_missing, std::memory_order_release);
   for (const auto& [target, row] : owners) EntryOf(target);
   for (const auto& [target, entry] : entries_) {
     const auto found = owners.find(target);
     const OwnerRow row = found == owners.end() ? OwnerRow() : found->second;
     const bool is_own = row.kind == OwnerRow::Kind::kSelf;
+    if (!is_own && entry->trusted_until_ns.load(std::memory_order_relaxed) != 0) {
+      lost_at_ns_.store(now_ns, std::memory_order_release);
+    }
     {
       const MutexLock lock(&entry->mutex);
       has_changed = has_changed || row.kind != entry->row.kind ||

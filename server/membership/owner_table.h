@@ -8,7 +8,7 @@
 // Thread-safe; Publish belongs to one thread at a time.
 //
 //   OwnerTable table;
-//   if (table.Publish(protocol.Owners(now_ns))) tell_listeners();
+//   if (table.Publish(protocol.Owners(now_ns), now_ns)) tell_listeners();
 //   table.Find("orders", now).kind ...
 
 #pragma once
@@ -38,9 +38,14 @@ class OwnerTable {
 
   // Whether anybody may be answered differently from now on. What a lease that was renewed says
   // longer is no difference.
-  bool Publish(const std::map<std::string, cluster::OwnerRow>& owners);
+  bool Publish(const std::map<std::string, cluster::OwnerRow>& owners, int64_t now_ns);
 
   cluster::Owner Find(std::string_view target, const Now& now) const;
+
+  // As of the newest publication: a target of these is nobody's, one of this server's was until so
+  // long ago.
+  bool IsAnybodyMissing() const { return is_anybody_missing_.load(std::memory_order_acquire); }
+  int64_t lost_at_ns() const { return lost_at_ns_.load(std::memory_order_acquire); }
 
  private:
   struct Entry {
@@ -57,6 +62,9 @@ class OwnerTable {
   std::unique_ptr<Names> names_;                           // likewise: the current one
   std::vector<std::unique_ptr<Names>> replaced_;           // likewise
   std::atomic<const Names*> current_{nullptr};
+  // release and acquire, both: who finds that something was forgotten here finds these set.
+  std::atomic<bool> is_anybody_missing_{true};
+  std::atomic<int64_t> lost_at_ns_{INT64_MIN};
 };
 
 }  // namespace headgate::membership

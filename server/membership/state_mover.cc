@@ -1,5 +1,7 @@
 #include "server/membership/state_mover.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace headgate::membership {
@@ -37,26 +39,40 @@ absl::Status StateMover::Take(const Held& held) {
   return states_.Adopt(held.target, takeover, known);
 }
 
-absl::Status StateMover::Save(const Held& held) {
+absl::Status StateMover::TakeOut(const Held& held) {
   Written& written = WrittenOf(held);
-  if (!written.last.has_value()) {
-    Drain();
-    absl::StatusOr<std::string> bytes = states_.Copy(held.target);
-    // Of a target that the configuration does not have any more nothing is known.
-    if (!bytes.ok() && !absl::IsNotFound(bytes.status())) return bytes.status();
-    written.last = bytes.ok() ? *std::move(bytes) : std::string();
-    written.last_at_ns = clock_.Read().monotonic_ns;
-    // A Report that comes now is not for here: the one who has the last state has its permit.
-    states_.Forget(held.target);
+  if (written.last.has_value()) return absl::OkStatus();
+  absl::StatusOr<std::string> bytes = states_.Copy(held.target);
+  // Of a target that the configuration does not have any more nothing is known.
+  if (!bytes.ok() && !absl::IsNotFound(bytes.status())) return bytes.status();
+  written.last = bytes.ok() ? *std::move(bytes) : std::string();
+  written.last_at_ns = clock_.Read().monotonic_ns;
+  // A Report that comes now is not for here: the one who has the last state has its permit.
+  states_.Forget(held.target);
+  return absl::OkStatus();
+}
+
+std::vector<absl::Status> StateMover::Save(const std::vector<Held>& targets) {
+  Drain();
+  std::vector<absl::Status> done;
+  std::vector<StateWrite> writes;
+  std::vector<size_t> places;  // of those
+  const int64_t now_ns = clock_.Read().monotonic_ns;
+  for (const Held& held : targets) {
+    done.push_back(TakeOut(held));
+    if (!done.back().ok()) continue;
+    Written& written = WrittenOf(held);
+    places.push_back(done.size() - 1);
+    writes.push_back({.target = held.target,
+                      .generation = held.generation,
+                      .sequence = ++written.sequence,
+                      .age = absl::Nanoseconds(std::max<int64_t>(now_ns - written.last_at_ns, 0)),
+                      .is_final = true,
+                      .bytes = *written.last});
   }
-  return store_.WriteState(
-      {.target = held.target,
-       .generation = held.generation,
-       .sequence = ++written.sequence,
-       .age = absl::Nanoseconds(clock_.Read().monotonic_ns - written.last_at_ns),
-       .is_final = true,
-       .bytes = *written.last},
-      timeout_);
+  std::vector<absl::Status> statuses = store_.WriteStates(writes, timeout_);
+  for (size_t i = 0; i < places.size(); ++i) done[places[i]] = std::move(statuses[i]);
+  return done;
 }
 
 void StateMover::Drop(const Held& held) {

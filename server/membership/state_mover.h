@@ -34,8 +34,9 @@ class StateMover {
 
   // The target is this server's, and nobody is decided for yet.
   absl::Status Take(const cluster::Held& held);
-  // It is published as nobody's; ends what is being decided, and writes the last state.
-  absl::Status Save(const cluster::Held& held);
+  // They are published as nobody's; ends what is being decided, and writes the last states, in one
+  // statement. What became of each.
+  std::vector<absl::Status> Save(const std::vector<cluster::Held>& targets);
   // It is somebody else's.
   void Drop(const cluster::Held& held);
   // Of those that are served: what has changed, in one statement.
@@ -51,6 +52,8 @@ class StateMover {
   };
 
   Written& WrittenOf(const cluster::Held& held);
+  // The last state, out of the engine: once.
+  absl::Status TakeOut(const cluster::Held& held);
   // Decisions for a target that is published as nobody's have ended.
   void Drain();
 

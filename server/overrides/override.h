@@ -53,8 +53,9 @@ enum class EventKind : uint8_t {
   kCreated = 1,
   kDeleted = 2,
   kExpired = 3,
-  kCostsForgotten = 4,  // this and the next one concern no override
+  kCostsForgotten = 4,  // this and those that follow concern no override
   kDebtForgiven = 5,
+  kServersChanged = 6,
 };
 
 struct Event {
@@ -64,7 +65,7 @@ struct Event {
   Override override;  // id 0: none was concerned
   std::string actor;  // empty for an expiry, as is the reason
   std::string reason;
-  std::string change;  // what was forgotten or forgiven; empty where an override says it
+  std::string change;  // what was forgotten, forgiven or arranged; empty where an override says it
 };
 
 }  // namespace headgate::overrides

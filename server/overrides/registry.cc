@@ -104,7 +104,11 @@ Result Registry::Retried(absl::FunctionRef<Result(const Now&)> change) {
   if (!is_loaded_) news = ReadNews(clock_.Read());
   for (int attempt = 1; news.ok(); ++attempt) {
     Result result = change(clock_.Read());
-    if (!absl::IsAborted(StatusOf(result)) || attempt == kAttempts) return result;
+    // What is not here may have been ordered elsewhere just now.
+    const bool is_to_be_read =
+        absl::IsAborted(StatusOf(result)) ||
+        (attempt == 1 && store_->IsShared() && absl::IsNotFound(StatusOf(result)));
+    if (!is_to_be_read || attempt == kAttempts) return result;
     news = ReadNews(clock_.Read());
   }
   return NothingChanged(news);

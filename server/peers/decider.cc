@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/peers/forwarded_evidence.h"
+#include "server/rpc/errors.h"
 #include "server/transport/error_status.h"
 
 namespace headgate::peers {
@@ -36,6 +37,8 @@ class ParkedAnswer final : public transport::ParkedCall<Response> {
     ForwardedAnswer answer;
     if (status.ok()) {
       ResponseIn<Response>(answer).Swap(&response);
+    } else if (rpc::IsOwnerChanged(status)) {
+      answer.set_not_the_owner(true);  // nothing was charged: whoever forwarded it knows where to
     } else {
       SetError(status, answer);
     }
@@ -76,8 +79,7 @@ bool DecideAs(ForwardedAnswer& answer, ForwardParking& parking, Run decide) {
 
 }  // namespace
 
-void SetError(const grpc::Status& status, ForwardedAnswer& answer) {
-  google::rpc::Status& error = *answer.mutable_error();
+void SetError(const grpc::Status& status, google::rpc::Status& error) {
   // Our own errors have all of it in their details.
   if (error.ParseFromString(status.error_details()) && error.code() != 0) return;
   error.Clear();

@@ -36,6 +36,10 @@ class Decider {
   const std::unique_ptr<rpc::ServingThread> thread_;
 };
 
-void SetError(const grpc::Status& status, ForwardedAnswer& answer);
+// With its details.
+void SetError(const grpc::Status& status, google::rpc::Status& error);
+inline void SetError(const grpc::Status& status, ForwardedAnswer& answer) {
+  SetError(status, *answer.mutable_error());
+}
 
 }  // namespace headgate::peers

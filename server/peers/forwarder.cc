@@ -58,6 +58,12 @@ class Unheard final : public transport::ParkListener {
 
 }  // namespace
 
+grpc::Status Moving() {
+  return transport::Failure(absl::StatusCode::kUnavailable, "OWNER_CHANGES",
+                            "nobody knows these permits now, and targets are changing owners: "
+                            "report again");
+}
+
 // Goes off fifty times a second, on the loop.
 class Forwarder::Ticks final : public transport::Route, public transport::Event {
  public:
@@ -156,6 +162,8 @@ grpc::Status Forwarder::BatchCheck(const headgate::v1::BatchCheckRequest& batch,
 grpc::Status Forwarder::Report(const headgate::v1::ReportRequest& reports, const Caller& caller,
                                transport::Parking<headgate::v1::ReportResponse>& parking) {
   const std::vector<std::string> others = options_.others();
+  const bool may_be_known_soon = !AllAreSettled();
+  if (others.empty() && may_be_known_soon) return Moving();
   if (others.empty()) {
     headgate::v1::ReportResponse nothing;
     for (const auto& report : reports.reports()) {
@@ -170,7 +178,8 @@ grpc::Status Forwarder::Report(const headgate::v1::ReportRequest& reports, const
   }
   auto parked = parking.Park(std::make_shared<Unheard>());
   if (parked == nullptr) return NoRoom();
-  const auto poll = std::make_shared<ReportPoll>(std::move(parked), others.size());
+  const auto poll = std::make_shared<ReportPoll>(std::move(parked), others.size(),
+                                                 may_be_known_soon ? Moving() : grpc::Status());
   ForwardedCall call = CallOf(caller);
   *call.mutable_report() = reports;
   call.mutable_report()->DiscardUnknownFields();
@@ -331,6 +340,10 @@ void Forwarder::EndLoop() {
   }
   for (const auto& [address, link] : links) link->Close();
   for (const auto& call : held) call->Fail(transport::ShuttingDown());
+}
+
+void Forwarder::Tell(const std::string& address, const peer::v1::GivenTarget& given) {
+  if (const std::shared_ptr<Link> link = LinkTo(address); link != nullptr) link->Tell(given);
 }
 
 size_t Forwarder::held() const {

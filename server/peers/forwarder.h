@@ -50,6 +50,10 @@ inline constexpr char kOwnerKey[] = "headgate-owner";
 // What all that is held or under way may take.
 inline constexpr int64_t kMaxForwardedBytes = int64_t{64} << 20;
 
+// UNAVAILABLE: a permit that nobody knows may be with a target that is on its way from one server
+// to another.
+grpc::Status Moving();
+
 class Forwarder final : public rpc::Elsewhere, private LinkListener {
  public:
   // All outlive the forwarder.
@@ -81,6 +85,11 @@ class Forwarder final : public rpc::Elsewhere, private LinkListener {
   grpc::Status Report(const v1::ReportRequest& reports, const Caller& caller,
                       transport::Parking<v1::ReportResponse>& parking) override;
   void Close() override ABSL_LOCKS_EXCLUDED(mutex_);
+  // Says to the server at this address that it was given a target. Never blocks, and may be lost.
+  void Tell(const std::string& address, const peer::v1::GivenTarget& given)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether a permit that nobody knows now may be known soon: see cluster::Owners.
+  bool AllAreSettled() const { return options_.owners.AllAreSettled(options_.clock.Read()); }
 
   // Calls that are held now.
   size_t held() const ABSL_LOCKS_EXCLUDED(mutex_);

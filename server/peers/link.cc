@@ -48,6 +48,15 @@ void Link::CallerEnded(uint64_t number, bool delivered) {
   Pump();
 }
 
+void Link::Tell(const peer::v1::GivenTarget& given) {
+  const MutexLock lock(&mutex_);
+  if (closed_) return;
+  given_.push_back(given);
+  if (state_ == State::kShut) Start();
+  if (state_ == State::kShut) given_.clear();  // it was tried just now
+  Pump();
+}
+
 void Link::Start() {
   const int64_t now_ns = clock_.Read().monotonic_ns;
   if (closed_ || now_ns < next_try_ns_) return;
@@ -136,10 +145,11 @@ void Link::Ended() {
     writing_ = false;
     delivered_.clear();
     gone_.clear();
+    given_.clear();
     outcome = TakeAll(PeerLost());
     self = std::move(self_);
   }
-  Tell(std::move(outcome));
+  End(std::move(outcome));
 }
 
 void Link::Pump() {
@@ -149,7 +159,7 @@ void Link::Pump() {
 }
 
 bool Link::Fill(Message& message) {
-  const bool more = !calls_.empty() || !delivered_.empty() || !gone_.empty();
+  const bool more = !calls_.empty() || !delivered_.empty() || !gone_.empty() || !given_.empty();
   if (!more || under_way_ >= kUnderWay) {
     if (waiting_.empty()) return false;
     message.waits = true;
@@ -158,8 +168,10 @@ bool Link::Fill(Message& message) {
   }
   message.request.mutable_delivered()->Add(delivered_.begin(), delivered_.end());
   message.request.mutable_gone()->Add(gone_.begin(), gone_.end());
+  message.request.mutable_given()->Add(given_.begin(), given_.end());
   delivered_.clear();
   gone_.clear();
+  given_.clear();
   for (size_t bytes = 0; !calls_.empty() && message.calls.size() < kMaxCalls && bytes < kMaxBytes;
        bytes += message.calls.back()->request_bytes()) {
     Add(calls_, message);
@@ -242,7 +254,7 @@ void Link::EndWaiting() {
       if (message.waits) outcome.failed.push_back(message.calls.front());
     }
   }
-  Tell(std::move(outcome));
+  End(std::move(outcome));
 }
 
 void Link::Close() {
@@ -255,7 +267,7 @@ void Link::Close() {
     outcome.failed.insert(outcome.failed.end(), outcome.returned.begin(), outcome.returned.end());
     outcome.returned.clear();
   }
-  Tell(std::move(outcome));
+  End(std::move(outcome));
 }
 
 Link::Outcome Link::TakeAll(const grpc::Status& why) {
@@ -270,7 +282,7 @@ Link::Outcome Link::TakeAll(const grpc::Status& why) {
   return outcome;
 }
 
-void Link::Tell(Outcome outcome) {
+void Link::End(Outcome outcome) {
   for (const auto& call : outcome.failed) call->Fail(outcome.why);
   if (!outcome.returned.empty()) listener_.OnReturned(std::move(outcome.returned));
 }

@@ -65,6 +65,8 @@ class Link final : public WaitingEnd, public std::enable_shared_from_this<Link> 
   // False: it is not open, and will be tried.
   bool Send(const std::shared_ptr<OutgoingCall>& call) ABSL_LOCKS_EXCLUDED(mutex_);
   void CallerEnded(uint64_t number, bool delivered) override ABSL_LOCKS_EXCLUDED(mutex_);
+  // Says that the peer was given a target. It is lost where the link cannot be opened.
+  void Tell(const peer::v1::GivenTarget& given) ABSL_LOCKS_EXCLUDED(mutex_);
   // By and by: looks whether the peer is silent, or a failed link may be tried again.
   void Look() ABSL_LOCKS_EXCLUDED(mutex_);
   // Whoever waits there is told to ask again.
@@ -118,7 +120,7 @@ class Link final : public WaitingEnd, public std::enable_shared_from_this<Link> 
   // One event less is outstanding.
   void Ended() ABSL_LOCKS_EXCLUDED(mutex_);
   Outcome TakeAll(const grpc::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Tell(Outcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
+  void End(Outcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
 
   transport::ServingLoop& loop_;
   Clock& clock_;
@@ -151,6 +153,7 @@ class Link final : public WaitingEnd, public std::enable_shared_from_this<Link> 
   std::deque<std::shared_ptr<OutgoingCall>> waiting_ ABSL_GUARDED_BY(mutex_);  // likewise
   std::vector<uint64_t> delivered_ ABSL_GUARDED_BY(mutex_);                    // yet to be told
   std::vector<uint64_t> gone_ ABSL_GUARDED_BY(mutex_);                         // likewise
+  std::vector<peer::v1::GivenTarget> given_ ABSL_GUARDED_BY(mutex_);           // likewise
 };
 
 }  // namespace headgate::peers

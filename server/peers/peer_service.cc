@@ -1,9 +1,11 @@
 #include "server/peers/peer_service.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <utility>
 
+#include "server/peers/report_poll.h"
 #include "server/rpc/access_status.h"
 #include "server/rpc/call_evidence.h"
 #include "server/transport/error_status.h"
@@ -65,8 +67,9 @@ class MessageParking final : public ForwardParking {
 
 }  // namespace
 
-PeerService::PeerService(Forwarder& forwarder)
+PeerService::PeerService(Forwarder& forwarder, OnGiven on_given)
     : forwarder_(forwarder),
+      on_given_(std::move(on_given)),
       forward_(AddAsync("/headgate.peer.v1.PeerService/Forward", Kind::BIDI_STREAMING)),
       streams_count_(kStreams, streams_gauge_) {}
 
@@ -109,6 +112,9 @@ grpc::Status PeerService::Forward(Decider& decider, grpc::ServerContext& context
     for (const uint64_t number : request.delivered()) stream->CallerEnded(number, true);
     for (const uint64_t number : request.gone()) stream->CallerEnded(number, false);
   }
+  if (on_given_) {
+    for (const peer::v1::GivenTarget& given : request.given()) on_given_(given);
+  }
   response.clear_answers();
   const cluster::DecisionScope scope(forwarder_.decisions());
   for (const ForwardedCall& call : request.calls()) {
@@ -139,8 +145,21 @@ std::shared_ptr<PeerStream> PeerService::StreamOf(const grpc::ServerContext& con
 
 bool PeerService::Decide(Decider& decider, const ForwardedCall& call, ForwardedAnswer& answer,
                          ForwardParking& parking) {
+  if (call.has_report()) return DecideReport(decider, call, answer, parking);
   if (DecidesAllHere(call)) return decider.Decide(call, answer, parking);
   answer.set_not_the_owner(true);
+  return true;
+}
+
+// Of a permit that is unknown here the other servers are asked as well, at about this time: what is
+// being taken over here must not be denied by all.
+bool PeerService::DecideReport(Decider& decider, const ForwardedCall& call, ForwardedAnswer& answer,
+                               ForwardParking& parking) {
+  const bool decided = decider.Decide(call, answer, parking);
+  if (!decided || !answer.has_report() || forwarder_.AllAreSettled()) return decided;
+  const auto& results = answer.report().results();
+  if (std::any_of(results.begin(), results.end(), ReportPoll::IsUnknown))
+    SetError(Moving(), answer);
   return true;
 }
 

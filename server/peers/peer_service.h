@@ -17,6 +17,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
@@ -32,8 +33,11 @@ namespace headgate::peers {
 
 class PeerService final : public rpc::ApiService {
  public:
+  // Is told of targets that a peer has given to this server; returns at once.
+  using OnGiven = std::function<void(const peer::v1::GivenTarget& given)>;
+
   // The forwarder outlives this.
-  explicit PeerService(Forwarder& forwarder);
+  explicit PeerService(Forwarder& forwarder, OnGiven on_given = {});
 
   void Use(const rpc::Api& api) override;
   void Open(transport::ServingLoop& loop) override;
@@ -53,9 +57,12 @@ class PeerService final : public rpc::ApiService {
   // False: it is parked.
   bool Decide(Decider& decider, const ForwardedCall& call, ForwardedAnswer& answer,
               ForwardParking& parking);
+  bool DecideReport(Decider& decider, const ForwardedCall& call, ForwardedAnswer& answer,
+                    ForwardParking& parking);
   bool DecidesAllHere(const ForwardedCall& call);
 
   Forwarder& forwarder_;
+  const OnGiven on_given_;
   const rpc::Api* api_ = nullptr;
   const int forward_;
   std::atomic<int64_t> streams_gauge_{0};  // relaxed: a number that orders nothing

@@ -6,7 +6,7 @@
 //
 // Thread-safe.
 //
-//   auto poll = std::make_shared<ReportPoll>(parking.Park(listener), others.size());
+//   auto poll = std::make_shared<ReportPoll>(parking.Park(listener), others.size(), status);
 //   for (...) forward(ReportPoll::Part(poll));
 
 #pragma once
@@ -29,8 +29,13 @@ class ReportPoll final : public std::enable_shared_from_this<ReportPoll> {
   using Response = headgate::v1::ReportResponse;
   using Parked = transport::ParkedCall<Response>;
 
-  ReportPoll(std::shared_ptr<Parked> parked, size_t others)
-      : parked_(std::move(parked)), unanswered_(others) {}
+  // `if_unknown`: the answer where nobody knows a permit; ok: what they say of it is.
+  ReportPoll(std::shared_ptr<Parked> parked, size_t others, grpc::Status if_unknown)
+      : parked_(std::move(parked)), unanswered_(others), error_(std::move(if_unknown)) {}
+
+  static bool IsUnknown(const headgate::v1::ReportResult& result) {
+    return result.error().code() == static_cast<int>(grpc::StatusCode::NOT_FOUND);
+  }
 
   // Where one server's answer goes.
   class Parking final : public transport::Parking<Response> {
@@ -58,10 +63,6 @@ class ReportPoll final : public std::enable_shared_from_this<ReportPoll> {
    private:
     const std::shared_ptr<ReportPoll> poll_;
   };
-
-  static bool IsUnknown(const headgate::v1::ReportResult& result) {
-    return result.error().code() == static_cast<int>(grpc::StatusCode::NOT_FOUND);
-  }
 
   void Take(const grpc::Status& status, Response& response) ABSL_LOCKS_EXCLUDED(mutex_) {
     {
@@ -92,7 +93,8 @@ class ReportPoll final : public std::enable_shared_from_this<ReportPoll> {
   Mutex mutex_;
   size_t unanswered_ ABSL_GUARDED_BY(mutex_);
   Response merged_ ABSL_GUARDED_BY(mutex_);
-  grpc::Status error_ ABSL_GUARDED_BY(mutex_);  // of one that has not answered
+  // Of one that has not answered, or why somebody may know what nobody did.
+  grpc::Status error_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace headgate::peers

@@ -68,4 +68,11 @@ class ApiService : public transport::AsyncService {
   virtual void Use(const Api& api) = 0;
 };
 
+// A service on gRPC's threads that answers other servers by the same handlers.
+class PeerQuestions : public transport::Service {
+ public:
+  // As ApiService's.
+  virtual void Use(const Api& api) = 0;
+};
+
 }  // namespace headgate::rpc

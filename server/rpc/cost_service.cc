@@ -15,6 +15,7 @@
 #include "server/rpc/cost_proto.h"
 #include "server/rpc/decision_proto.h"
 #include "server/rpc/errors.h"
+#include "server/rpc/fleet_answers.h"
 #include "server/rpc/operator_change.h"
 #include "server/rpc/page_size.h"
 #include "server/transport/error_status.h"
@@ -22,6 +23,7 @@
 namespace headgate::rpc {
 namespace {
 
+constexpr char kForgiveDebt[] = "/headgate.v1.CostService/ForgiveDebt";
 constexpr int kCostsOnPage = 100;
 constexpr int kMaxCostsOnPage = 1000;
 constexpr size_t kMaxPatternBytes = 1024;
@@ -85,7 +87,7 @@ std::string ForgivenText(const v1::ForgiveDebtRequest& request, const engine::Fo
 CostService::CostService(const Sources& sources) : GuardedService(sources.access), on_(sources) {
   AddGuarded("/headgate.v1.CostService/ListCosts", &CostService::List);
   AddGuarded("/headgate.v1.CostService/ForgetCosts", &CostService::Forget);
-  AddGuarded("/headgate.v1.CostService/ForgiveDebt", &CostService::Forgive);
+  AddGuarded(kForgiveDebt, &CostService::Forgive);
 }
 
 grpc::Status CostService::Narrow(const access::Asker& who, const std::string& identity,
@@ -197,6 +199,9 @@ grpc::Status CostService::Forgive(const Asked& asked, const v1::ForgiveDebtReque
   absl::Status valid = Identity::Parse(request.identity(), 0).status();
   if (!valid.ok()) return ChangeToGrpcStatus(valid);
   if (request.budget().empty()) return transport::FieldError("budget", "must not be empty");
+  const auto forgiven_elsewhere =
+      AskOwner(fleet_, asked.who, kForgiveDebt, on_.engine, request.target(), request, response);
+  if (forgiven_elsewhere.has_value()) return *forgiven_elsewhere;
   overrides::Deed deed{.kind = overrides::EventKind::kDebtForgiven};
   grpc::Status who = Attributed(asked.who, request.actor(), request.reason(), deed);
   if (!who.ok()) return who;

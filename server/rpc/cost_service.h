@@ -24,6 +24,7 @@
 #include "server/access/access_control.h"
 #include "server/engine/engine.h"
 #include "server/overrides/registry.h"
+#include "server/rpc/fleet.h"
 #include "server/rpc/guarded_service.h"
 
 namespace headgate::rpc {
@@ -39,6 +40,10 @@ class CostService final : public GuardedService {
   };
 
   explicit CostService(const Sources& sources);
+
+  // Debts are forgiven by the owner of their target. Before the server starts; `fleet` outlives
+  // this.
+  void Tell(Fleet& fleet) { fleet_ = &fleet; }
 
  private:
   grpc::Status List(const Asked& asked, const v1::ListCostsRequest& request,
@@ -57,7 +62,8 @@ class CostService final : public GuardedService {
                           const std::string& reason, overrides::Deed& deed);
 
   const Sources on_;
-  Mutex changes_;  // one at a time, so that what is written down is what is done
+  Fleet* fleet_ = nullptr;  // null: this server is alone
+  Mutex changes_;           // one at a time, so that what is written down is what is done
 };
 
 }  // namespace headgate::rpc

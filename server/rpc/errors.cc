@@ -88,4 +88,14 @@ void FillError(const absl::Status& status, const Subject& subject, v1::Error& er
   error.set_field(PathOf(fault, subject));
 }
 
+grpc::Status OwnerChanged() {
+  return transport::Failure(absl::StatusCode::kUnavailable, "OWNER_CHANGED",
+                            "another server decides for this target from now on: ask again");
+}
+
+bool IsOwnerChanged(const grpc::Status& status) {
+  static const std::string details = OwnerChanged().error_details();
+  return status.error_details() == details;
+}
+
 }  // namespace headgate::rpc

@@ -33,4 +33,9 @@ grpc::Status ChangeToGrpcStatus(const absl::Status& status);
 // The same for one item of several.
 void FillError(const absl::Status& status, const Subject& subject, v1::Error& error);
 
+// UNAVAILABLE: whoever waited here for a target that another server decides for by now has to ask
+// again.
+grpc::Status OwnerChanged();
+bool IsOwnerChanged(const grpc::Status& status);
+
 }  // namespace headgate::rpc

@@ -57,6 +57,8 @@ v1::OverrideEventKind ToProto(EventKind kind) {
       return v1::OVERRIDE_EVENT_KIND_COSTS_FORGOTTEN;
     case EventKind::kDebtForgiven:
       return v1::OVERRIDE_EVENT_KIND_DEBT_FORGIVEN;
+    case EventKind::kServersChanged:
+      return v1::OVERRIDE_EVENT_KIND_SERVERS_CHANGED;
   }
   return v1::OVERRIDE_EVENT_KIND_UNSPECIFIED;
 }

@@ -94,6 +94,14 @@ OverrideService::OverrideService(overrides::Registry* registry, access::AccessCo
   AddGuarded("/headgate.v1.OverrideService/ListOverrideEvents", &OverrideService::ListEvents);
 }
 
+template <typename Response>
+void OverrideService::Spread(Response& response) const {
+  if (fleet_ == nullptr) return;
+  for (std::string& server : fleet_->SpreadOverrides(registry_->GetState().revision)) {
+    response.add_servers_not_reached(std::move(server));
+  }
+}
+
 grpc::Status OverrideService::Create(const Asked& asked, const v1::CreateOverrideRequest& request,
                                      v1::CreateOverrideResponse& response) {
   const access::Caller* const caller = asked.who.caller;
@@ -125,6 +133,7 @@ grpc::Status OverrideService::Create(const Asked& asked, const v1::CreateOverrid
               {"reason", made->reason},
               {"expires_at",
                absl::FormatTime(absl::RFC3339_full, made->expires_at, absl::UTCTimeZone())}});
+  Spread(response);
   FillOverride(*made, *response.mutable_override());
   if (made->IsStop()) {
     const overrides::Exemptions exempt =
@@ -195,6 +204,7 @@ grpc::Status OverrideService::Delete(const Asked& asked, const v1::DeleteOverrid
   }
   const absl::StatusOr<overrides::Override> ended = registry_->Delete(deletion);
   if (!ended.ok()) return ToGrpc(ended.status());
+  Spread(response);
   TellChange(
       asked.context, "DeleteOverride", "override ended",
       {{"id", absl::StrCat(ended->id)}, {"actor", deletion.actor}, {"reason", deletion.reason}});

@@ -14,6 +14,7 @@
 
 #include "server/access/access_control.h"
 #include "server/overrides/registry.h"
+#include "server/rpc/fleet.h"
 #include "server/rpc/guarded_service.h"
 
 namespace headgate::rpc {
@@ -22,6 +23,10 @@ class OverrideService final : public GuardedService {
  public:
   // Both outlive this. Without a registry there is no state folder, and so there are no overrides.
   OverrideService(overrides::Registry* registry, access::AccessControl& access);
+
+  // Other servers put into force at once what is ordered here. Before the server starts; `fleet`
+  // outlives this.
+  void Tell(Fleet& fleet) { fleet_ = &fleet; }
 
  private:
   grpc::Status Create(const Asked& asked, const v1::CreateOverrideRequest& request,
@@ -36,7 +41,12 @@ class OverrideService final : public GuardedService {
   // Ok if the caller may end the override, or if there is none with this id.
   grpc::Status MayDelete(const access::Asker& who, int64_t id);
 
+  // Has all others put into force what was changed here; the names of those that did not say so.
+  template <typename Response>
+  void Spread(Response& response) const;
+
   overrides::Registry* const registry_;
+  Fleet* fleet_ = nullptr;  // null: this server is alone
 };
 
 }  // namespace headgate::rpc

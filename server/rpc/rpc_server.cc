@@ -52,6 +52,7 @@ transport::GrpcServerOptions GrpcOptions(const RpcServerOptions& options, const 
       .services = options.more_services};
   if (options.peers != nullptr) grpc.async_services.push_back(options.peers);
   grpc.async_services.insert(grpc.async_services.begin(), &throttler);
+  if (options.questions != nullptr) grpc.services.push_back(options.questions);
   grpc.services.insert(grpc.services.begin(), options.guarded_services.begin(),
                        options.guarded_services.end());
   grpc.services.insert(grpc.services.begin(), &status);
@@ -82,6 +83,10 @@ RpcServer::RpcServer(const RpcServerOptions& options, const Dependencies& on)
   if (options.peers != nullptr) {
     options.peers->Use(*api_);
     options.peers->Observe(on.calls);
+  }
+  if (options.questions != nullptr) {
+    options.questions->Use(*api_);
+    options.questions->Observe(on.calls);
   }
   throttler_->Observe(on.calls);
   status_->Observe(on.calls);

@@ -50,6 +50,7 @@ struct RpcServerOptions {
   std::vector<transport::AsyncService*> more_async_services = {};
   // Likewise, of those that answer by the API's handlers: what peers call. Null: there is none.
   ApiService* peers = nullptr;
+  PeerQuestions* questions = nullptr;  // on gRPC's threads
   // Served besides ours, by the API too. They outlive the server. grpc.health.v1 does not list
   // them.
   std::vector<GuardedService*> guarded_services = {};

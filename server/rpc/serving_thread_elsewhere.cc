@@ -18,6 +18,9 @@ namespace headgate::rpc {
 namespace {
 
 constexpr int kMaxInBatch = 1000;
+// Of the Checks that are handed to another server together, and of any valid one: so that whatever
+// callers send, what servers send each other is no larger than they read.
+constexpr size_t kMaxPartBytes = size_t{64} << 10;
 
 grpc::Status NoRoom() {
   return transport::Overloaded("TOO_MANY_CALLS", "too many calls wait for an answer");
@@ -109,28 +112,41 @@ grpc::Status ServingThread::SplitBatchCheck(const access::Evidence& call,
   struct Some {
     std::vector<int> places;
     v1::BatchCheckRequest batch;
-    void Add(int place, const v1::CheckRequest& check) {
+    size_t bytes = 0;
+    void Add(int place, v1::CheckRequest check) {
       places.push_back(place);
-      *batch.add_checks() = check;
+      bytes += check.ByteSizeLong();
+      *batch.add_checks() = std::move(check);
     }
   };
   access::Asker asker;
   if (grpc::Status known = Identify(access_, call, asker); !known.ok()) return known;
   const Elsewhere::Caller caller = CallerOf(asker, call);
   Some here;
-  absl::flat_hash_map<std::string, Some> elsewhere;
+  absl::flat_hash_map<std::string, std::vector<Some>> elsewhere;
   for (int i = 0; i < checks.size(); ++i) {
-    const std::string& target = checks[i].target();
-    const auto known = elsewhere.find(target);
-    const bool is_here = known == elsewhere.end() && elsewhere_->DecidesHere(target);
-    (is_here ? here : elsewhere[target]).Add(i, checks[i]);
+    v1::CheckRequest check = checks[i];
+    check.DiscardUnknownFields();
+    const bool is_invalid = check.ByteSizeLong() > kMaxPartBytes;  // anybody can say so
+    const auto known = elsewhere.find(check.target());
+    if (is_invalid || (known == elsewhere.end() && elsewhere_->DecidesHere(check.target()))) {
+      here.Add(i, std::move(check));
+      continue;
+    }
+    std::vector<Some>& parts = elsewhere[check.target()];
+    if (parts.empty() || parts.back().bytes + check.ByteSizeLong() > kMaxPartBytes) {
+      parts.emplace_back();
+    }
+    parts.back().Add(i, std::move(check));
   }
   auto whole = std::make_shared<Whole>("checks", PartError::kIsOfItems);
   if (!whole->Park(parking, checks.size())) return NoRoom();
   v1::BatchCheckResponse response;
-  for (auto& [target, some] : elsewhere) {
-    AssemblyPart part(*whole, std::move(some.places));
-    part.End(elsewhere_->BatchCheck(some.batch, caller, part), response);
+  for (auto& [target, parts] : elsewhere) {
+    for (Some& some : parts) {
+      AssemblyPart part(*whole, std::move(some.places));
+      part.End(elsewhere_->BatchCheck(some.batch, caller, part), response);
+    }
   }
   if (!here.places.empty()) {
     AssemblyPart part(*whole, std::move(here.places));

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/rpc/access_status.h"
 #include "server/rpc/errors.h"
+#include "server/rpc/fleet_answers.h"
 #include "server/rpc/line_proto.h"
 #include "server/rpc/page_size.h"
 #include "server/rpc/proto_time.h"
@@ -20,6 +21,11 @@
 
 namespace headgate::rpc {
 namespace {
+
+constexpr char kGetStatus[] = "/headgate.v1.StatusService/GetStatus";
+constexpr char kListBudgets[] = "/headgate.v1.StatusService/ListBudgets";
+constexpr char kListBuckets[] = "/headgate.v1.StatusService/ListBuckets";
+constexpr char kListLines[] = "/headgate.v1.StatusService/ListLines";
 
 constexpr int kMaxOnPage = 1000;
 constexpr int kBudgetsOnPage = 100;
@@ -80,12 +86,13 @@ void FillRule(const engine::RuleSpec& rule, v1::RuleStatus& to) {
 
 template <typename Request, typename Response>
 void StatusService::AddForReaders(const char* path,
-                                  grpc::Status (StatusService::*run)(const Request&, Response&)) {
-  AddGuarded<Request, Response>(
-      path, [this, run](const Asked& asked, const Request& request, Response& response) {
-        const auto refused = access_.MayReadStatus(asked.who);
-        return refused.has_value() ? ToGrpcStatus(*refused) : (this->*run)(request, response);
-      });
+                                  grpc::Status (StatusService::*run)(const Asked&, const Request&,
+                                                                     Response&)) {
+  AddGuarded<Request, Response>(path, [this, run](const Asked& asked, const Request& request,
+                                                  Response& response) {
+    const auto refused = access_.MayReadStatus(asked.who);
+    return refused.has_value() ? ToGrpcStatus(*refused) : (this->*run)(asked, request, response);
+  });
 }
 
 StatusService::StatusService(std::string version, const Dependencies& on,
@@ -96,15 +103,16 @@ StatusService::StatusService(std::string version, const Dependencies& on,
       clock_(on.clock),
       source_(on.status),
       lines_(on.lines),
+      fleet_(on.fleet),
       connections_(std::move(connections)) {
-  AddForReaders("/headgate.v1.StatusService/GetStatus", &StatusService::GetStatus);
-  AddForReaders("/headgate.v1.StatusService/ListBudgets", &StatusService::ListBudgets);
-  AddForReaders("/headgate.v1.StatusService/ListBuckets", &StatusService::ListBuckets);
-  AddForReaders("/headgate.v1.StatusService/ListLines", &StatusService::ListLines);
+  AddForReaders(kGetStatus, &StatusService::GetStatus);
+  AddForReaders(kListBudgets, &StatusService::ListBudgets);
+  AddForReaders(kListBuckets, &StatusService::ListBuckets);
+  AddForReaders(kListLines, &StatusService::ListLines);
   AddForReaders("/headgate.v1.StatusService/ListRules", &StatusService::ListRules);
 }
 
-grpc::Status StatusService::GetStatus(const v1::GetStatusRequest& request,
+grpc::Status StatusService::GetStatus(const Asked& asked, const v1::GetStatusRequest& request,
                                       v1::GetStatusResponse& response) {
   const Now now = clock_.Read();
   response.set_version(version_);
@@ -148,6 +156,8 @@ grpc::Status StatusService::GetStatus(const v1::GetStatusRequest& request,
   if (!access.exposed_at.empty()) response.add_warnings(access::ExposedText(access.exposed_at));
   FillConnections(connections_(), *response.mutable_connections());
   FillLines(request.target(), now, response);
+  auto others = AskOthers<v1::GetStatusResponse>(fleet_, asked.who, kGetStatus, request);
+  if (others.has_value()) Merge(*std::move(others), response);
   return grpc::Status();
 }
 
@@ -165,27 +175,48 @@ void StatusService::FillLines(const std::string& target, Now now,
   }
 }
 
-grpc::Status StatusService::ListBudgets(const v1::ListBudgetsRequest& request,
+grpc::Status StatusService::ListBudgets(const Asked& asked, const v1::ListBudgetsRequest& request,
                                         v1::ListBudgetsResponse& response) {
   size_t start = 0;
   const auto size = PageSizeOf(request.page_size(), kBudgetsOnPage, kMaxOnPage);
   absl::Status status = size.status();
   if (status.ok()) status = Exists(engine_, request.target(), "");
   if (!status.ok()) return ToGrpcStatus(status, {});
-  std::vector<engine::BudgetView> budgets = engine_.ReadBudgets(clock_.Read());
-  std::erase_if(budgets, [&](const auto& budget) {
-    return (!request.target().empty() && budget.target != request.target()) ||
-           (!budget.is_charged && !request.include_uncharged());
-  });
+  std::vector<v1::BudgetStatus> budgets;
+  for (const engine::BudgetView& budget : engine_.ReadBudgets(clock_.Read())) {
+    if (!request.target().empty() && budget.target != request.target()) continue;
+    if (budget.is_charged || request.include_uncharged())
+      FillBudget(budget, budgets.emplace_back());
+  }
   status = FindStart(request.page_token(), budgets.size(), start);
   if (!status.ok()) return ToGrpcStatus(status, {});
+  MergeBudgets(asked, request, budgets);
   const size_t end = std::min(start + *size, budgets.size());
-  for (size_t i = start; i < end; ++i) FillBudget(budgets[i], *response.add_budgets());
+  for (size_t i = start; i < end; ++i) response.add_budgets()->Swap(&budgets[i]);
   if (end < budgets.size()) response.set_next_page_token(absl::StrCat(end));
   return grpc::Status();
 }
 
-grpc::Status StatusService::ListBuckets(const v1::ListBucketsRequest& request,
+void StatusService::MergeBudgets(const Asked& asked, const v1::ListBudgetsRequest& request,
+                                 std::vector<v1::BudgetStatus>& budgets) {
+  v1::ListBudgetsRequest all = request;
+  all.set_page_size(kMaxOnPage);
+  for (all.clear_page_token();;) {
+    auto others = AskOthers<v1::ListBudgetsResponse>(fleet_, asked.who, kListBudgets, all);
+    if (!others.has_value()) return;
+    // Servers of one configuration have as many pages.
+    all.clear_page_token();
+    for (const auto& one : others->others) {
+      if (!one.response.next_page_token().empty()) {
+        all.set_page_token(one.response.next_page_token());
+      }
+    }
+    Merge(*std::move(others), budgets);
+    if (all.page_token().empty()) return;
+  }
+}
+
+grpc::Status StatusService::ListBuckets(const Asked& asked, const v1::ListBucketsRequest& request,
                                         v1::ListBucketsResponse& response) {
   const auto size = PageSizeOf(request.page_size(), kBucketsOnPage, kMaxOnPage);
   absl::Status status = size.status();
@@ -195,10 +226,12 @@ grpc::Status StatusService::ListBuckets(const v1::ListBucketsRequest& request,
        engine_.ReadFullestBuckets(request.target(), request.budget(), *size, clock_.Read())) {
     FillBucketStatus(bucket, *response.add_buckets());
   }
+  auto others = AskOthers<v1::ListBucketsResponse>(fleet_, asked.who, kListBuckets, request);
+  if (others.has_value()) Merge(*std::move(others), *size, response);
   return grpc::Status();
 }
 
-grpc::Status StatusService::ListLines(const v1::ListLinesRequest& request,
+grpc::Status StatusService::ListLines(const Asked& asked, const v1::ListLinesRequest& request,
                                       v1::ListLinesResponse& response) {
   const auto size = PageSizeOf(request.page_size(), kLinesOnPage, kMaxOnPage);
   const auto waiters = WaitersOf(request.waiters());
@@ -214,10 +247,12 @@ grpc::Status StatusService::ListLines(const v1::ListLinesRequest& request,
   for (const line::LineView& line : view.lines) FillLine(line, *policy, *response.add_lines());
   response.set_lines_in_all(static_cast<int64_t>(view.in_all));
   response.set_waiting(static_cast<int64_t>(view.waiting));
+  auto others = AskOthers<v1::ListLinesResponse>(fleet_, asked.who, kListLines, request);
+  if (others.has_value()) Merge(*std::move(others), *size, response);
   return grpc::Status();
 }
 
-grpc::Status StatusService::ListRules(const v1::ListRulesRequest& request,
+grpc::Status StatusService::ListRules(const Asked& /*asked*/, const v1::ListRulesRequest& request,
                                       v1::ListRulesResponse& response) {
   size_t start = 0;
   const auto size = PageSizeOf(request.page_size(), kRulesOnPage, kMaxOnPage);

@@ -1,6 +1,7 @@
 // headgate.v1.StatusService: what is configured, what is measured, who is held back now.
 //
-// Runs on gRPC's threads and reads whole tables: for people and their tools. Thread-safe.
+// Runs on gRPC's threads and reads whole tables: for people and their tools. Where there are other
+// servers, it asks them too, which may take seconds. Thread-safe.
 
 #pragma once
 
@@ -9,6 +10,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "server/line/waiting_lines.h"
 #include "server/rpc/dependencies.h"
@@ -27,22 +29,29 @@ class StatusService final : public GuardedService {
   // A method for those who may read status.
   template <typename Request, typename Response>
   void AddForReaders(const char* path,
-                     grpc::Status (StatusService::*run)(const Request&, Response&));
+                     grpc::Status (StatusService::*run)(const Asked&, const Request&, Response&));
 
-  grpc::Status GetStatus(const v1::GetStatusRequest& request, v1::GetStatusResponse& response);
-  grpc::Status ListBudgets(const v1::ListBudgetsRequest& request,
+  grpc::Status GetStatus(const Asked& asked, const v1::GetStatusRequest& request,
+                         v1::GetStatusResponse& response);
+  grpc::Status ListBudgets(const Asked& asked, const v1::ListBudgetsRequest& request,
                            v1::ListBudgetsResponse& response);
-  grpc::Status ListBuckets(const v1::ListBucketsRequest& request,
+  // As the owners of their targets have them.
+  void MergeBudgets(const Asked& asked, const v1::ListBudgetsRequest& request,
+                    std::vector<v1::BudgetStatus>& budgets);
+  grpc::Status ListBuckets(const Asked& asked, const v1::ListBucketsRequest& request,
                            v1::ListBucketsResponse& response);
   void FillLines(const std::string& target, Now now, v1::GetStatusResponse& response) const;
-  grpc::Status ListLines(const v1::ListLinesRequest& request, v1::ListLinesResponse& response);
-  grpc::Status ListRules(const v1::ListRulesRequest& request, v1::ListRulesResponse& response);
+  grpc::Status ListLines(const Asked& asked, const v1::ListLinesRequest& request,
+                         v1::ListLinesResponse& response);
+  grpc::Status ListRules(const Asked& asked, const v1::ListRulesRequest& request,
+                         v1::ListRulesResponse& response);
 
   const std::string version_;
   engine::Engine& engine_;
   Clock& clock_;
   StatusSource& source_;
   const line::WaitingLines& lines_;
+  Fleet* const fleet_;  // null: this server is alone
   const std::function<transport::ConnectionCounts()> connections_;
 };
 

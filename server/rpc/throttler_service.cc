@@ -10,6 +10,7 @@
 #include "server/engine/ip_prefix.h"
 #include "server/rpc/access_status.h"
 #include "server/rpc/call_evidence.h"
+#include "server/rpc/fleet_answers.h"
 #include "server/rpc/peer_addresses.h"
 #include "server/rpc/serving_thread.h"
 #include "server/rpc/throttler.h"
@@ -85,6 +86,9 @@ grpc::Status ThrottlerService::Explain(const access::Evidence& call,
   const v1::CheckRequest& check = request.check();
   const auto refused = on_.access.MayCheck(asker, check.identity(), check.tags());
   if (refused.has_value()) return ToGrpcStatus(*refused);
+  const auto explained =
+      AskOwner(on_.fleet, asker, kExplain, on_.engine, check.target(), request, response);
+  if (explained.has_value()) return *explained;
   const std::optional<engine::IpAddress> address = ParsePeer(call.Peer());
   if (address.has_value()) asker.address = &*address;
   return Throttler::Explain(on_, request, asker, response);

@@ -86,6 +86,12 @@ bool WaitingCall::MayWait(const engine::CheckRequest& request) {
   return !Judge(request, asker).has_value();
 }
 
+grpc::Status WaitingCall::ErrorOf(const absl::Status& status, const engine::CheckRequest& request) {
+  if (absl::IsUnavailable(status)) return transport::ShuttingDown();
+  if (absl::IsAborted(status)) return OwnerChanged();
+  return ToGrpcStatus(status, {.tags = request.tags});
+}
+
 void WaitingCall::Answer(int place, const absl::Status& status, const engine::CheckRequest& request,
                          engine::CheckAnswer& answer, Now now) {
   access::Asker asker;
@@ -101,9 +107,7 @@ void WaitingCall::Answer(int place, const absl::Status& status, const engine::Ch
     if (refused.has_value()) {
       error = SetError(place, ToGrpcStatus(*refused));
     } else if (!status.ok()) {
-      error = SetError(place, absl::IsUnavailable(status)
-                                  ? transport::ShuttingDown()
-                                  : ToGrpcStatus(status, {.tags = request.tags}));
+      error = SetError(place, ErrorOf(status, request));
     } else {
       v1::Decision& decision = DecisionAt(place);
       FillDecision(answer, request.identity, decision);

@@ -120,6 +120,7 @@ class WaitingCall : public transport::ParkListener,
 
   access::AccessControl::Refused Judge(const engine::CheckRequest& request,
                                        access::Asker& asker) const;
+  static grpc::Status ErrorOf(const absl::Status& status, const engine::CheckRequest& request);
   void OneIsDecided(const grpc::Status& error) ABSL_LOCKS_EXCLUDED(mutex_);
   void WithdrawAll() ABSL_LOCKS_EXCLUDED(mutex_);
 

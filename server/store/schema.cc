@@ -105,7 +105,7 @@ CREATE TABLE IF NOT EXISTS headgate_store.override_event (
 CREATE INDEX IF NOT EXISTS override_event_of ON headgate_store.override_event (override_id, id);
 COMMENT ON TABLE headgate_store.override_event IS 'Who ordered what, and when it ended';
 COMMENT ON COLUMN headgate_store.override_event.kind IS
-  '1 created, 2 deleted, 3 expired, 4 costs forgotten, 5 debt forgiven';
+  '1 created, 2 deleted, 3 expired, 4 costs forgotten, 5 debt forgiven, 6 servers changed';
 COMMENT ON COLUMN headgate_store.override_event.override_id IS '0: it concerns none'
 )sql";
 

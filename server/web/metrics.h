@@ -10,7 +10,9 @@
 
 #pragma once
 
+#include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "absl/types/span.h"
@@ -53,6 +55,21 @@ void AddEngine(const engine::Engine& engine, Now now, Exposition& out);
 
 // Checks that wait in the server, and how such waits have ended.
 void AddWaiting(const line::LineStats& lines, Exposition& out);
+
+// Of a server that shares its targets with others.
+struct SharingFigures {
+  bool store_answers = false;
+  absl::Duration store_since;  // for how long that has been so
+  int64_t members = 0;         // that are here, this one too
+  struct Target {
+    std::string_view name;
+    bool is_own = false;
+    bool has_owner = false;
+    uint64_t generation = 0;
+  };
+  std::vector<Target> targets = {};
+};
+void AddSharing(const SharingFigures& sharing, Exposition& out);
 
 void AddConfig(const config::LoadStatus& status, Exposition& out);
 void AddOverrides(const overrides::OverridesSnapshot& overrides, Exposition& out);

@@ -45,26 +45,29 @@ std::string_view NameOf(Readiness::State state) {
 Readiness::Readiness(Clock& clock, absl::Duration ready_after)
     : clock_(clock), started_ns_(clock.Read().monotonic_ns), ready_after_(ready_after) {}
 
-void Readiness::Serve(Targets targets) {
+void Readiness::Serve(Targets targets, Sharing sharing) {
   MutexLock lock(&mutex_);
   targets_ = std::move(targets);
+  sharing_ = std::move(sharing);
 }
 
 void Readiness::Drain() {
   MutexLock lock(&mutex_);
   draining_ = true;
   targets_ = nullptr;
+  sharing_ = nullptr;
 }
 
 Readiness::View Readiness::Read() {
   MutexLock lock(&mutex_);
   if (draining_) return {State::kDraining, "the server is stopping"};
   if (targets_ == nullptr) return {State::kStarting, "the configuration is not in force yet"};
-  if (was_ready_) return {State::kReady, ""};
+  const View sharing = sharing_ == nullptr ? View{State::kReady, ""} : sharing_();
+  if (was_ready_ || !sharing.ready()) return sharing;
   const std::string unsampled = Unsampled(targets_());
   if (unsampled.empty()) {
     was_ready_ = true;
-    return {State::kReady, ""};
+    return sharing;
   }
   const absl::Duration since = absl::Nanoseconds(clock_.Read().monotonic_ns - started_ns_);
   if (since < ready_after_) {
@@ -81,7 +84,7 @@ void Readiness::Collect(Exposition& out) {
   auto ready =
       out.Gauge("headgate_ready",
                 "1 for the state that the server is in: starting, ready, degraded (a target "
-                "was never sampled) or draining.");
+                "was never sampled, or the store of several servers does not answer) or draining.");
   for (const State state : {State::kStarting, State::kReady, State::kDegraded, State::kDraining}) {
     ready.Set({{"state", NameOf(state)}}, state == now ? 1 : 0);
   }

@@ -40,13 +40,16 @@ class Readiness {
     bool ready() const { return state == State::kReady || state == State::kDegraded; }
   };
   using Targets = std::function<std::vector<health::TargetSnapshot>()>;
+  // How a server fares among several that share their targets.
+  using Sharing = std::function<View()>;
 
   // Time counts from now on. The clock outlives this.
   Readiness(Clock& clock, absl::Duration ready_after);
 
   // The configuration is in force and calls are answered. `targets` is asked until all of them were
-  // sampled.
-  void Serve(Targets targets) ABSL_LOCKS_EXCLUDED(mutex_);
+  // sampled; `sharing`, where there is one, always: who has not heard of the others yet is not
+  // ready however long that takes, and who has lost the store is degraded.
+  void Serve(Targets targets, Sharing sharing = {}) ABSL_LOCKS_EXCLUDED(mutex_);
   // For good.
   void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -64,6 +67,7 @@ class Readiness {
   const absl::Duration ready_after_;
   Mutex mutex_;
   Targets targets_ ABSL_GUARDED_BY(mutex_);
+  Sharing sharing_ ABSL_GUARDED_BY(mutex_);
   bool was_ready_ ABSL_GUARDED_BY(mutex_) = false;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
 };

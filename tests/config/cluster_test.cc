@@ -56,6 +56,15 @@ targets: [{name: orders}]
 f.yaml:4:22: peer_certificates must be "DNS:name" or "URI:name"; one is 'headgate-peer'
 f.yaml:5:10: lease must be 1s to 1m; it is 10ms
 )e"},
+    {"MessagesThatAreTooSmall", R"y(
+server: {max_message_bytes: 65536}
+cluster: {store: {dsn: dbname=headgate}, secret_file: secret, peer_certificates: ["DNS:peer"]}
+tls: {certificate_file: a.crt, key_file: a.key, client_ca_file: ca.crt}
+targets: [{name: orders}]
+)y",
+     R"e(
+f.yaml:1:29: max_message_bytes must be at least 1048576 with cluster: servers hand each other calls in messages as large
+)e"},
 };
 
 class WrongCluster : public testing::TestWithParam<WrongCase> {};

@@ -35,7 +35,7 @@ TEST(OwnerTable, KnowsNobodyAtFirst) {
 
 TEST(OwnerTable, TrustsAnOwnLeaseUntilItEnds) {
   OwnerTable table;
-  EXPECT_TRUE(table.Publish({{"orders", Own(3, 100)}}));
+  EXPECT_TRUE(table.Publish({{"orders", Own(3, 100)}}, 1));
   EXPECT_EQ(table.Find("orders", At(99)).kind, Owner::Kind::kSelf);
   EXPECT_EQ(table.Find("orders", At(99)).generation, 3U);
   EXPECT_EQ(table.Find("orders", At(100)).kind, Owner::Kind::kNobody);
@@ -43,15 +43,15 @@ TEST(OwnerTable, TrustsAnOwnLeaseUntilItEnds) {
 
 TEST(OwnerTable, ARenewedLeaseIsNoChange) {
   OwnerTable table;
-  table.Publish({{"orders", Own(3, 100)}});
-  EXPECT_FALSE(table.Publish({{"orders", Own(3, 200)}}));
+  table.Publish({{"orders", Own(3, 100)}}, 1);
+  EXPECT_FALSE(table.Publish({{"orders", Own(3, 200)}}, 1));
   EXPECT_EQ(table.Find("orders", At(150)).kind, Owner::Kind::kSelf);
 }
 
 TEST(OwnerTable, TellsWhoElseOwnsIt) {
   OwnerTable table;
-  table.Publish({{"orders", Own(3, 100)}});
-  EXPECT_TRUE(table.Publish({{"orders", OfB(4)}}));
+  table.Publish({{"orders", Own(3, 100)}}, 1);
+  EXPECT_TRUE(table.Publish({{"orders", OfB(4)}}, 1));
   const Owner owner = table.Find("orders", At(1));
   EXPECT_EQ(owner.kind, Owner::Kind::kOther);
   EXPECT_EQ(owner.member, "b");
@@ -61,10 +61,25 @@ TEST(OwnerTable, TellsWhoElseOwnsIt) {
 
 TEST(OwnerTable, WhatIsConfiguredNoLongerIsNobodys) {
   OwnerTable table;
-  table.Publish({{"orders", Own(3, 100)}, {"billing", OfB(1)}});
-  EXPECT_TRUE(table.Publish({{"billing", OfB(1)}}));
+  table.Publish({{"orders", Own(3, 100)}, {"billing", OfB(1)}}, 1);
+  EXPECT_TRUE(table.Publish({{"billing", OfB(1)}}, 1));
   EXPECT_EQ(table.Find("orders", At(1)).kind, Owner::Kind::kNobody);
   EXPECT_EQ(table.Find("billing", At(1)).kind, Owner::Kind::kOther);
+}
+
+// What was issued for it is with nobody, or on its way.
+TEST(OwnerTable, KnowsWhenATargetOfItsOwnWasGivenAway) {
+  OwnerTable table;
+  EXPECT_TRUE(table.IsAnybodyMissing());
+  table.Publish({{"orders", Own(3, 100)}}, 10);
+  EXPECT_FALSE(table.IsAnybodyMissing());
+  EXPECT_EQ(table.lost_at_ns(), INT64_MIN);
+  table.Publish({{"orders", {}}}, 20);
+  EXPECT_TRUE(table.IsAnybodyMissing());
+  EXPECT_EQ(table.lost_at_ns(), 20);
+  table.Publish({{"orders", OfB(4)}}, 30);
+  EXPECT_FALSE(table.IsAnybodyMissing());
+  EXPECT_EQ(table.lost_at_ns(), 20);
 }
 
 TEST(OwnerTable, ManyNamesMayComeOneByOne) {
@@ -72,7 +87,7 @@ TEST(OwnerTable, ManyNamesMayComeOneByOne) {
   std::map<std::string, OwnerRow> owners;
   for (int i = 0; i < 100; ++i) {
     owners["t" + std::to_string(i)] = Own(1, 100);
-    table.Publish(owners);
+    table.Publish(owners, 1);
   }
   for (const auto& [target, row] : owners) {
     EXPECT_EQ(table.Find(target, At(1)).kind, Owner::Kind::kSelf) << target;

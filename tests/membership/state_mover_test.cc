@@ -28,7 +28,7 @@ TEST_F(StateMoverTest, TheFirstOwnerBeginsAfresh) {
 
 TEST_F(StateMoverTest, WhatIsSavedAsTheLastIsHandedOver) {
   states_.known["orders"] = "debt";
-  EXPECT_TRUE(mover_.Save({"orders", 1}).ok());
+  EXPECT_TRUE(mover_.Save({{"orders", 1}}).front().ok());
   EXPECT_FALSE(states_.known.contains("orders"));
   EXPECT_TRUE(store_.stored["orders"].is_final);
   EXPECT_TRUE(mover_.Take({"orders", 2}).ok());
@@ -49,12 +49,23 @@ TEST_F(StateMoverTest, ACopyIsNotTheLast) {
 TEST_F(StateMoverTest, ALastStateThatCouldNotBeWrittenIsKept) {
   states_.known["orders"] = "debt";
   store_.status = absl::UnavailableError("away");
-  EXPECT_TRUE(absl::IsUnavailable(mover_.Save({"orders", 1})));
+  EXPECT_TRUE(absl::IsUnavailable(mover_.Save({{"orders", 1}}).front()));
   clock_.Advance(absl::Seconds(2));
   store_.status = absl::OkStatus();
-  EXPECT_TRUE(mover_.Save({"orders", 1}).ok());
+  EXPECT_TRUE(mover_.Save({{"orders", 1}}).front().ok());
   EXPECT_EQ(store_.stored["orders"].whole, "debt");
   EXPECT_EQ(store_.stored["orders"].age, absl::Seconds(2));
+}
+
+TEST_F(StateMoverTest, AllThatGoAreSavedByOneStatement) {
+  states_.known = {{"orders", "debt"}, {"billing", "more"}};
+  for (const absl::Status& status : mover_.Save({{"billing", 1}, {"orders", 1}})) {
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  EXPECT_EQ(store_.statements, 1);
+  EXPECT_EQ(store_.stored["orders"].whole, "debt");
+  EXPECT_TRUE(store_.stored["billing"].is_final);
+  EXPECT_TRUE(states_.known.empty());
 }
 
 TEST_F(StateMoverTest, AllTargetsAreCopiedByOneStatement) {

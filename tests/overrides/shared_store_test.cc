@@ -126,6 +126,16 @@ TEST_F(SharedStoreTest, AChangeThatOthersOvertakeIsMadeToTheirs) {
   EXPECT_EQ(registry->GetState().revision, 2U);
 }
 
+// Whoever was told its id there may end it here at once.
+TEST_F(SharedStoreTest, WhatWasOrderedElsewhereJustNowCanBeEnded) {
+  const auto registry = Open();
+  const Override made = Elsewhere(1);
+  rows_.MakeElsewhere(made);
+  EXPECT_TRUE(registry->Delete(Ending(made.id)).ok());
+  EXPECT_EQ(rules_, 0U);
+  EXPECT_TRUE(absl::IsNotFound(registry->Delete(Ending(made.id)).status()));
+}
+
 TEST_F(SharedStoreTest, ALostAnswerOfWhatHappenedIsFoundOut) {
   const auto registry = Open();
   rows_.outcome = Rows::Outcome::kDoneButLost;

@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
@@ -23,6 +24,12 @@ class FixedOwners final : public cluster::Owners {
     const MutexLock lock(&mutex_);
     const auto found = owners_.find(target);
     return found == owners_.end() ? cluster::Owner() : found->second;
+  }
+  bool AllAreSettled(const Now& /*now*/) const override {
+    const MutexLock lock(&mutex_);
+    return std::ranges::none_of(owners_, [](const auto& owned) {
+      return owned.second.kind == cluster::Owner::Kind::kNobody;
+    });
   }
   cluster::Decisions& decisions() override { return decisions_; }
   void Listen(cluster::OwnersListener* listener) override {

@@ -73,6 +73,31 @@ TEST(Forward, BatchIsSplitByOwnerAndPutTogetherInOrder) {
   EXPECT_EQ(DebtAt(servers[2], "t2"), 30);
 }
 
+// Whatever it takes to say whose it is comes on top.
+TEST(Forward, BatchAsLargeAsAServerReadsIsHandedOverInParts) {
+  InProcessOptions options;
+  options.rpc.max_message_bytes = int64_t{1} << 20;  // what calls are read by, too
+  Servers servers(2, std::move(options));
+  v1::BatchCheckRequest batch;
+  constexpr size_t kMost = size_t{1} << 20;
+  while (batch.ByteSizeLong() < kMost - 1'100) {
+    v1::CheckRequest& check = *batch.add_checks() = CheckAt("t1", "job:etl", 0);
+    for (int tag = 0; tag < 8; ++tag) {
+      (*check.mutable_tags())[absl::StrCat("tag", tag)] = std::string(120, 'x');
+    }
+  }
+  const size_t half = (kMost - batch.ByteSizeLong()) / 2 - 6;
+  for (const int place : {0, 1}) batch.mutable_checks(place)->set_pattern(std::string(half, 'p'));
+  ASSERT_LE(batch.checks_size(), 1'000);
+  ASSERT_GT(batch.ByteSizeLong(), kMost - 20);
+  const v1::BatchCheckResponse response =
+      AnswerOf(servers[0].caller, &v1::ThrottlerService::Stub::BatchCheck, batch);
+  ASSERT_EQ(response.results_size(), batch.checks_size());
+  for (const v1::CheckResult& result : response.results()) {
+    ASSERT_FALSE(result.has_error()) << result.error().message();
+  }
+}
+
 TEST(Forward, StreamsAreSplitLikeBatches) {
   Servers servers(2);
   Context context;

@@ -11,6 +11,7 @@
 
 #include <grpcpp/security/credentials.h>
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,14 +20,19 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "common/mutex.h"
 #include "server/peers/forwarder.h"
 #include "server/peers/peer_service.h"
+#include "server/peers/question_service.h"
+#include "server/peers/questioner.h"
 #include "tests/peers/fixed_owners.h"
 #include "tests/rpc/waiting_fixture.h"
 #include "tests/testing/certificates.h"
 #include "tests/testing/in_process_server.h"
 #include "tests/testing/own_channel.h"
+#include "tests/testing/set_control.h"
 
 namespace headgate::peers {
 
@@ -56,6 +62,8 @@ struct Shared {
   engine::PolicySpec policy;
   InProcessOptions options;
   std::function<std::vector<std::string>()> addresses;  // of all that run
+  // As the one at this address sees all. Those that were killed may be here still.
+  std::function<cluster::ClusterView(const std::string& self)> view;
 };
 
 // What is there before the server.
@@ -84,9 +92,25 @@ struct Parts {
                 std::erase(others, own_address);
                 return others;
               }});
-      service.emplace(*forwarder);
+      service.emplace(*forwarder, [this](const peer::v1::GivenTarget& given) {
+        const MutexLock lock(&mutex);
+        told.push_back(given);
+      });
+      control.emplace([this] { return shared.view(own_address); });
+      questioner.emplace(Questioner::Options{
+          .control = *control, .connect = [this](const auto& to) {
+            return OwnChannel(to, grpc::SslCredentials(shared.Shown(shared.certificate)));
+          }});
+      questions.emplace([this](uint64_t /*revision*/) {
+        ++followed;
+        return absl::OkStatus();
+      });
       server.access.SetPeers({absl::StrCat("URI:", kPeer)});
-      return PeerParts{.elsewhere = &*forwarder, .service = &*service};
+      return PeerParts{.elsewhere = &*forwarder,
+                       .service = &*service,
+                       .fleet = &*questioner,
+                       .questions = &*questions,
+                       .control = &*control};
     };
     return options;
   }
@@ -95,6 +119,12 @@ struct Parts {
   FixedOwners owners;
   std::optional<Forwarder> forwarder;
   std::optional<PeerService> service;
+  std::optional<SetControl> control;
+  std::optional<Questioner> questioner;
+  std::optional<QuestionService> questions;
+  std::atomic<int> followed{0};  // overrides, as others told
+  Mutex mutex;
+  std::vector<peer::v1::GivenTarget> told ABSL_GUARDED_BY(mutex);  // by others
   std::string own_address;
 };
 
@@ -137,7 +167,12 @@ class Servers {
       }
       return addresses;
     };
-    for (int i = 0; i < count; ++i) servers_.push_back(std::make_unique<OneOfSeveral>(shared_));
+    shared_.view = [this](const std::string& self) { return ViewOf(self); };
+    addresses_.resize(static_cast<size_t>(count));
+    for (int i = 0; i < count; ++i) {
+      servers_.push_back(std::make_unique<OneOfSeveral>(shared_));
+      addresses_[static_cast<size_t>(i)] = servers_.back()->own_address;
+    }
     for (int i = 0; i < count; ++i) Give(absl::StrCat("t", i), i);
   }
 
@@ -166,7 +201,9 @@ class Servers {
   void Kill(int number) { servers_[static_cast<size_t>(number)] = nullptr; }
   // One that was killed, at another port. It knows who owns what.
   void Start(int number) {
-    servers_[static_cast<size_t>(number)] = std::make_unique<OneOfSeveral>(shared_);
+    const auto place = static_cast<size_t>(number);
+    servers_[place] = std::make_unique<OneOfSeveral>(shared_);
+    addresses_[place] = servers_[place]->own_address;
     const std::map<std::string, int> given = given_;
     for (const auto& [target, owner] : given) Give(target, owner);
   }
@@ -180,8 +217,29 @@ class Servers {
   }
 
  private:
+  static std::string NameOf(int number) {
+    return number < 0 ? std::string() : absl::StrCat("s", number);
+  }
+  cluster::ClusterView ViewOf(const std::string& self) const {
+    cluster::ClusterView view;
+    for (size_t i = 0; i < addresses_.size(); ++i) {
+      const std::string name = NameOf(static_cast<int>(i));
+      const bool is_self = addresses_[i] == self;
+      if (is_self) view.self = name;
+      view.members.push_back({.row = {.name = name, .incarnation = 1, .address = addresses_[i]},
+                              .is_self = is_self,
+                              .is_here = true});
+    }
+    for (const auto& [target, owner] : given_) {
+      view.targets.push_back(
+          {.target = target, .owner = NameOf(owner), .generation = 1, .is_self = false});
+    }
+    return view;
+  }
+
   Shared shared_;
   std::vector<std::unique_ptr<OneOfSeveral>> servers_;
+  std::vector<std::string> addresses_;  // of those that were killed too
   std::map<std::string, int> given_;
 };
 

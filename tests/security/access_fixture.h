@@ -14,6 +14,7 @@
 #include "tests/access/literal_evidence.h"
 #include "tests/testing/http_caller.h"
 #include "tests/testing/override_requests.h"
+#include "tests/testing/set_control.h"
 #include "tests/throttle_log/fake_store.h"
 #include "tests/tls/tls_fixture.h"
 
@@ -52,7 +53,8 @@ inline access::PolicySpec MatrixPolicy() {
        .costs = true,
        .forgive = true,
        .logs = true,
-       .status = true},
+       .status = true,
+       .servers = true},
       {.name = "exempter",
        .certificate = "DNS:exempter.example",
        .identities = {"backfill"},
@@ -111,6 +113,7 @@ struct RefusalsAndStore {
   std::vector<std::string> denied;        // what was told: "identity backfill +0"
   std::vector<std::string> denied_peers;  // of each
   throttle_log::FakeStore store;
+  SetControl control{ViewOfOne};
 };
 
 class GuardedServer : public RefusalsAndStore, public tls::TlsServer {
@@ -200,7 +203,8 @@ class GuardedServer : public RefusalsAndStore, public tls::TlsServer {
         .overrides = InProcessOptions::kKept,
         .max_overrides = max_overrides,
         .log_store = &store,
-        .on_refused = [this](const access::ToldRefusal& refusal) { Take(refusal); }};
+        .on_refused = [this](const access::ToldRefusal& refusal) { Take(refusal); },
+        .control = &control};
     options.rpc.streams.of_one_caller = 2;
     options.http = true;
     return options;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <grpc/reflection/v1alpha/reflection.grpc.pb.h>
+#include <headgate/v1/cluster_service.grpc.pb.h>
 
 #include <cstdint>
 #include <functional>
@@ -159,6 +160,29 @@ inline v1::ForgetCostsRequest Forgetting(const std::string& identity,
   }
   request.set_actor("ann");
   request.set_reason("units were mixed up");
+  return request;
+}
+
+inline v1::MoveTargetRequest Moving() {
+  v1::MoveTargetRequest request;
+  request.set_target("t0");
+  request.set_member("s0");
+  request.set_actor("ann");
+  request.set_reason("nearer");
+  return request;
+}
+inline v1::DrainMemberRequest Draining() {
+  v1::DrainMemberRequest request;
+  request.set_member("s0");
+  request.set_actor("ann");
+  request.set_reason("its node goes");
+  return request;
+}
+inline v1::UndrainMemberRequest Undraining() {
+  v1::UndrainMemberRequest request;
+  request.set_member("s0");
+  request.set_actor("ann");
+  request.set_reason("it is back");
   return request;
 }
 

@@ -53,11 +53,21 @@ InProcessServer::InProcessServer(engine::PolicySpec policy, const InProcessOptio
                                                       .seed = 7,
                                                       .access = access}));
   }
+  cluster::Control* control = options.control;
   if (options.join) {
     const PeerParts parts = options.join(*this);
     elsewhere_ = parts.elsewhere;
+    fleet_ = parts.fleet;
     rpc_options.peers = parts.service;
+    rpc_options.questions = parts.questions;
+    if (fleet_ != nullptr && override_service_.has_value()) {
+      override_service_->Tell(*fleet_);
+      cost_service_->Tell(*fleet_);
+    }
+    control = parts.control;
   }
+  rpc_options.guarded_services.push_back(&cluster_service_.emplace(rpc::ClusterService::Sources{
+      .control = control, .registry = registry.get(), .access = access}));
   auto started = rpc::RpcServer::Start(rpc_options, dependencies());
   EXPECT_TRUE(started.ok()) << started.status();
   server_ = *std::move(started);
@@ -87,7 +97,8 @@ rpc::Dependencies InProcessServer::dependencies() {
           .access = access,
           .lines = lines,
           .calls = calls_,
-          .elsewhere = elsewhere_};
+          .elsewhere = elsewhere_,
+          .fleet = fleet_};
 }
 
 void InProcessServer::Stop() {

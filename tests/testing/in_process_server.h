@@ -30,6 +30,7 @@
 #include "server/gateway/gateway.h"
 #include "server/http/http_server.h"
 #include "server/overrides/registry.h"
+#include "server/rpc/cluster_service.h"
 #include "server/rpc/cost_service.h"
 #include "server/rpc/override_service.h"
 #include "server/rpc/rpc_server.h"
@@ -69,6 +70,9 @@ class InProcessServer;
 struct PeerParts {
   rpc::Elsewhere* elsewhere = nullptr;
   rpc::ApiService* service = nullptr;
+  rpc::Fleet* fleet = nullptr;
+  rpc::PeerQuestions* questions = nullptr;
+  cluster::Control* control = nullptr;
 };
 
 struct InProcessOptions {
@@ -88,6 +92,8 @@ struct InProcessOptions {
   http::HttpServerOptions http_options = {};
   gateway::PageRules pages = {};
   line::LineOptions lines = {};
+  // What it knows of several servers; null: it is alone.
+  cluster::Control* control = nullptr;
   // Called when all but the server is there; what it returns outlives the server. Null: it is
   // alone.
   std::function<PeerParts(InProcessServer&)> join = nullptr;
@@ -154,8 +160,10 @@ class InProcessServer {
   std::optional<rpc::OverrideService> override_service_;
   std::optional<rpc::CostService> cost_service_;
   std::optional<rpc::ThrottleLogService> log_service_;
+  std::optional<rpc::ClusterService> cluster_service_;
   std::unique_ptr<rpc::RpcServer> server_;
   rpc::Elsewhere* elsewhere_ = nullptr;  // null: the server is alone
+  rpc::Fleet* fleet_ = nullptr;          // likewise
   std::optional<gateway::Gateway> gateway_;
   std::unique_ptr<http::HttpServer> http_;  // null: the API is there over gRPC alone
 

@@ -165,6 +165,28 @@ class MetricNames : public testing::Test {
     const Scrape scrape = encrypted.Scraped();
     scrape_.Include(scrape, "headgate_tls_");
     scrape_.Include(scrape, "headgate_access_tokens_");
+    ReplaceFile(folder.File("ca.crt"), authority.certificate());
+    IncludeShared(folder);
+  }
+
+  // A server that is alone has none of the figures of one of several; that its store is away does
+  // not matter to their names.
+  void IncludeShared(const TempFolder& folder) {
+    ReplaceFile(folder.File("secret"), "0123456789abcdef");
+    ScrapedHeadgated shared(
+        absl::StrCat("tls: {certificate_file: ", folder.File("tls.crt"),
+                     ", key_file: ", folder.File("tls.key"),
+                     ", client_ca_file: ", folder.File("ca.crt"),
+                     ", client_certificates: OPTIONAL}\ncluster: {store: {dsn: host=127.0.0.1 "
+                     "port=1}, secret_file: ",
+                     folder.File("secret"),
+                     ", peer_certificates: [\"DNS:localhost\"]}\ntargets: [{name: orders}]\n"),
+        {"--member=a", "--member-address=localhost:1"});
+    const Scrape scrape = shared.AwaitScrape(
+        [](const Scrape& seen) { return seen.HasSeries("headgate_target_owned"); });
+    for (const char* const prefix : {"headgate_store_", "headgate_members", "headgate_target_"}) {
+      scrape_.Include(scrape, prefix);
+    }
   }
 
   bool HasLabel(const PromqlNames& names, const std::string& label) const {

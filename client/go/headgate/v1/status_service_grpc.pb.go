@@ -32,7 +32,8 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// StatusService shows the state of a running server. It changes nothing.
+// StatusService shows the state of a running server. It changes nothing. Where several servers share their
+// targets, any of them answers for all: what is said of a target is what its owner says.
 type StatusServiceClient interface {
 	// GetStatus shows the server, its configuration, and the health of each target.
 	// Errors: NOT_FOUND (target).
@@ -114,7 +115,8 @@ func (c *statusServiceClient) ListRules(ctx context.Context, in *ListRulesReques
 // All implementations must embed UnimplementedStatusServiceServer
 // for forward compatibility.
 //
-// StatusService shows the state of a running server. It changes nothing.
+// StatusService shows the state of a running server. It changes nothing. Where several servers share their
+// targets, any of them answers for all: what is said of a target is what its owner says.
 type StatusServiceServer interface {
 	// GetStatus shows the server, its configuration, and the health of each target.
 	// Errors: NOT_FOUND (target).

@@ -1,0 +1,44 @@
+// headgate.peer.v1.QuestionService: what other servers ask on behalf of people. Nobody else is
+// answered, whatever they say of themselves.
+//
+// A question goes to the handler that a call of the API would get, as a call of whoever asked the
+// other server. Runs on gRPC's threads. Thread-safe.
+//
+//   QuestionService questions(follow);
+//   auto server = RpcServer::Start({..., .questions = &questions}, ...);
+
+#pragma once
+
+#include <grpcpp/server_context.h>
+#include <headgate/peer/v1/question_service.pb.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "server/rpc/api.h"
+
+namespace headgate::peers {
+
+class QuestionService final : public rpc::PeerQuestions {
+ public:
+  // Puts into force what overrides there are by this revision.
+  using Follow = std::function<absl::Status(uint64_t revision)>;
+
+  explicit QuestionService(Follow follow);
+
+  void Use(const rpc::Api& api) override;
+
+ private:
+  grpc::Status MustBePeer(grpc::ServerContext& context) const;
+  grpc::Status Ask(grpc::ServerContext& context, const peer::v1::AskRequest& request,
+                   peer::v1::AskResponse& response);
+
+  const Follow follow_;
+  const rpc::Api* api_ = nullptr;
+  std::map<std::string, const rpc::Method*, std::less<>> methods_;  // by path; set before calls
+};
+
+}  // namespace headgate::peers

@@ -1,0 +1,34 @@
+// What callers ask over HTTP, of targets that another server decides for.
+
+#include <memory>
+
+#include "gtest/gtest.h"
+#include "tests/peers/peers_fixture.h"
+#include "tests/testing/http_caller.h"
+
+namespace headgate::peers {
+namespace {
+
+TEST(OverHttp, CheckAndReportGoToWhoeverDecides) {
+  Servers servers(2, {.http = true});
+  Peer caller(nullptr);
+  caller.other_way = std::make_shared<HttpCaller>(servers[0].http_port());
+  v1::CheckResponse decided;
+  ASSERT_TRUE(
+      CallRpc(caller, &v1::ThrottlerService::Stub::Check, CheckAt("t1", "job:etl", 5), decided)
+          .ok());
+  EXPECT_EQ(decided.decision().verdict(), v1::VERDICT_ALLOWED);
+  EXPECT_EQ(servers[1].permits(), 1U);
+  v1::ReportRequest request;
+  v1::PermitReport& report = *request.add_reports();
+  report.set_permit_id(decided.decision().permit_id());
+  report.set_actual_cost(2);
+  v1::ReportResponse reported;
+  ASSERT_TRUE(CallRpc(caller, &v1::ThrottlerService::Stub::Report, request, reported).ok());
+  ASSERT_EQ(reported.results_size(), 1);
+  EXPECT_EQ(reported.results(0).outcome(), v1::REPORT_OUTCOME_SETTLED);
+  EXPECT_EQ(servers[1].permits(), 0U);
+}
+
+}  // namespace
+}  // namespace headgate::peers
