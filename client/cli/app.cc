@@ -41,6 +41,9 @@ struct Dispatch {
     return RunForgetCosts(globals, a, console);
   }
   int operator()(const ForgiveArguments& a) const { return RunForgive(globals, a, console); }
+  int operator()(const MembersArguments& a) const { return RunMembers(globals, a, console); }
+  int operator()(const MoveArguments& a) const { return RunMove(globals, a, console); }
+  int operator()(const DrainArguments& a) const { return RunDrain(globals, a, console); }
   int operator()(const StoreArguments& a) const { return RunStore(globals, a, console); }
 };
 

@@ -39,6 +39,11 @@ int RunForgetCosts(const Globals& globals, const ForgetCostsArguments& arguments
                    const Console& console);
 int RunForgive(const Globals& globals, const ForgiveArguments& arguments, const Console& console);
 
+// Which server decides for which target. 2: there is no such server or target.
+int RunMembers(const Globals& globals, const MembersArguments& arguments, const Console& console);
+int RunMove(const Globals& globals, const MoveArguments& arguments, const Console& console);
+int RunDrain(const Globals& globals, const DrainArguments& arguments, const Console& console);
+
 // 2: wrong connection string or configuration, 4: the store says no, or there is no server to ask.
 int RunStore(const Globals& globals, const StoreArguments& arguments, const Console& console);
 

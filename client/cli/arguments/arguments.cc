@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/arguments/cluster_options.h"
 #include "client/cli/arguments/cost_options.h"
 #include "client/cli/arguments/global_options.h"
 #include "client/cli/arguments/log_options.h"
@@ -76,6 +77,9 @@ struct Grammar {
   ForgetCostsArguments forget_costs;
   ForgiveArguments forgive;
   StoreArguments store;
+  MoveArguments move;
+  DrainArguments drain;
+  DrainArguments undrain{.action = DrainArguments::Action::kUndrain};
   CLI::App* run_command = nullptr;
   CLI::App* log_command = nullptr;
   CLI::App* replay_command = nullptr;
@@ -120,6 +124,10 @@ struct Grammar {
     commands.emplace_back(of_costs.forget, [this] { return forget_costs; });
     commands.emplace_back(of_costs.list, [this] { return costs; });
     commands.emplace_back(AddForgive(app, forgive), [this] { return forgive; });
+    commands.emplace_back(AddMembers(app), [] { return MembersArguments{}; });
+    commands.emplace_back(AddMove(app, move), [this] { return move; });
+    commands.emplace_back(AddDrain(app, drain), [this] { return drain; });
+    commands.emplace_back(AddDrain(app, undrain), [this] { return undrain; });
     commands.emplace_back(AddStore(app, store), [this] { return store; });
   }
 };

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "client/cli/arguments/cluster_arguments.h"
 #include "client/cli/arguments/cost_arguments.h"
 #include "client/cli/arguments/log_arguments.h"
 #include "client/cli/arguments/override_arguments.h"
@@ -105,7 +106,8 @@ struct Arguments {
   std::variant<CheckArguments, ReportArguments, ExplainArguments, RunArguments, StatusArguments,
                RulesArguments, TopArguments, ConfigCheckArguments, LogArguments, ReplayArguments,
                OverrideArguments, OverridesArguments, DeleteOverrideArguments, CostsArguments,
-               ForgetCostsArguments, ForgiveArguments, StoreArguments>
+               ForgetCostsArguments, ForgiveArguments, StoreArguments, MembersArguments,
+               MoveArguments, DrainArguments>
       command;
 };
 

@@ -166,7 +166,11 @@ int RunOverride(const Globals& globals, const OverrideArguments& arguments,
   v1::ListOverridesResponse one;
   *one.add_overrides() = made->override();
   return console.Print(
-      *made, [&] { return ChangesText(one, Change::kMade) + StopText(*made); },
+      *made,
+      [&] {
+        return ChangesText(one, Change::kMade) + StopText(*made) +
+               NotReachedText(made->servers_not_reached());
+      },
       [&] { return OverridesCsv(one); });
 }
 

@@ -127,6 +127,13 @@ std::string StopText(const v1::CreateOverrideResponse& made) {
                       " --reason 'what has changed'\n");
 }
 
+std::string NotReachedText(const google::protobuf::RepeatedPtrField<std::string>& servers) {
+  if (servers.empty()) return "";
+  return absl::StrCat("not reached: ", Escaped(absl::StrJoin(servers, ", ")),
+                      "; it follows within a second of when it has the store again, and decides "
+                      "for nothing without it\n");
+}
+
 Table OverridesTable(const v1::ListOverridesResponse& overrides) {
   Table table(Titles(">ID,WHAT,WHOM,UNTIL,BY,REASON,MADE"));
   for (const v1::Override& override : overrides.overrides()) {

@@ -24,6 +24,9 @@ std::string ChangesText(const v1::ListOverridesResponse& overrides, Change chang
 // Whom an emergency stop does not stop, and how it is ended, in a line each. Empty: it is no stop.
 std::string StopText(const v1::CreateOverrideResponse& made);
 
+// Which of several servers do not know of it yet, in a line. Empty: all do.
+std::string NotReachedText(const google::protobuf::RepeatedPtrField<std::string>& servers);
+
 Table OverridesTable(const v1::ListOverridesResponse& overrides);
 Table OverridesCsv(const v1::ListOverridesResponse& overrides);
 Table EventsTable(const v1::ListOverrideEventsResponse& events);

@@ -68,7 +68,11 @@ int RunDeleteOverride(const Globals& globals, const DeleteOverrideArguments& arg
   v1::ListOverridesResponse one;
   *one.add_overrides() = ended->override();
   return console.Print(
-      *ended, [&] { return ChangesText(one, Change::kEnded); }, [&] { return OverridesCsv(one); });
+      *ended,
+      [&] {
+        return ChangesText(one, Change::kEnded) + NotReachedText(ended->servers_not_reached());
+      },
+      [&] { return OverridesCsv(one); });
 }
 
 int RunOverrides(const Globals& globals, const OverridesArguments& arguments,

@@ -19,7 +19,7 @@ namespace {
 
 // A replay of the configuration in force shows how inexact a replay is: what differs from that is
 // the other configuration's doing.
-int64_t Change(const v1::ReplayedIdentity& replayed) {
+int64_t ChangeOf(const v1::ReplayedIdentity& replayed) {
   return replayed.denied_after() -
          (replayed.has_denied_in_force() ? replayed.denied_in_force() : replayed.denied_before());
 }
@@ -85,7 +85,7 @@ Table ChangedTable(const v1::ReplayThrottleLogResponse& response, int lines) {
                                   targets ? "TARGET" : "")));
   for (int i = 0; i < lines; ++i) {
     const v1::ReplayedIdentity& replayed = response.identities(i);
-    const int64_t change = Change(replayed);
+    const int64_t change = ChangeOf(replayed);
     std::vector<Cell> row = {{replayed.identity()},
                              {absl::StrCat(ChecksBefore(replayed))},
                              {absl::StrCat(replayed.denied_before())},
@@ -110,7 +110,7 @@ Table ChangedTable(const v1::ReplayThrottleLogResponse& response, int lines) {
 void SortByChange(v1::ReplayThrottleLogResponse& replayed) {
   std::stable_sort(replayed.mutable_identities()->begin(), replayed.mutable_identities()->end(),
                    [](const v1::ReplayedIdentity& a, const v1::ReplayedIdentity& b) {
-                     return std::abs(Change(a)) > std::abs(Change(b));
+                     return std::abs(ChangeOf(a)) > std::abs(ChangeOf(b));
                    });
 }
 
@@ -121,7 +121,7 @@ std::string ReplayText(const v1::ReplayThrottleLogResponse& response,
       Escaped(Summary(response, arguments.config)), "\n");
   const auto changed = static_cast<int>(
       std::count_if(response.identities().begin(), response.identities().end(),
-                    [](const v1::ReplayedIdentity& replayed) { return Change(replayed) != 0; }));
+                    [](const v1::ReplayedIdentity& replayed) { return ChangeOf(replayed) != 0; }));
   const int lines = std::min(changed, arguments.past.limit.value_or(changed));
   if (lines > 0) {
     absl::StrAppend(&text, "\n", ChangedTable(response, lines).Text(colours));

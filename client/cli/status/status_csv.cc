@@ -237,6 +237,31 @@ void AddDerived(const v1::TargetStatus& target, Table& table) {
   }
 }
 
+void AddServers(const v1::ClusterStatus& cluster, Table& table) {
+  for (const v1::MemberStatus& member : cluster.members()) {
+    Add({.kind = "server",
+         .name = member.name(),
+         .state = !member.is_here()     ? "gone"
+                  : member.is_leaving() ? "leaving"
+                  : member.is_drained() ? "drained"
+                                        : "here",
+         .value = absl::StrCat(member.targets()),
+         .age_s = Seconds(member.has_seen_ago(), member.seen_ago()),
+         .detail = member.error()},
+        table);
+  }
+  for (const v1::TargetOwner& target : cluster.targets()) {
+    Add({.kind = "owner",
+         .target = target.target(),
+         .name = target.owner(),
+         .value = absl::StrCat(target.generation()),
+         .detail = target.preferred()},
+        table);
+  }
+  if (cluster.store_error().empty()) return;
+  Add({.kind = "store_error", .detail = cluster.store_error()}, table);
+}
+
 }  // namespace
 
 Table StatusCsv(const v1::GetStatusResponse& status) {
@@ -253,6 +278,7 @@ Table StatusCsv(const v1::GetStatusResponse& status) {
   AddSnapshot(status, table);
   AddTransport(status, table);
   AddConfig(status.config(), table);
+  AddServers(status.cluster(), table);
   for (const v1::TargetStatus& target : status.targets()) {
     AddMeasured(target, table);
     AddDerived(target, table);

@@ -7,6 +7,7 @@
 #include "client/cli/output/line_text.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/server_text.h"
+#include "client/cli/output/servers_text.h"
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/output/value_text.h"
 
@@ -205,6 +206,7 @@ std::string StatusText(const v1::GetStatusResponse& status, const std::string& a
                   "\n", PermitsText(status.permits(), colours), WaitingText(status, colours),
                   ThrottleLogText(status.throttle_log(), colours), OverridesText(status, colours),
                   SnapshotText(status, colours), TransportText(status, colours));
+  if (status.has_cluster()) absl::StrAppend(&text, "\n", ServersText(status.cluster(), colours));
   const Table lines = Lines(status.waiting().longest());
   if (!lines.empty()) absl::StrAppend(&text, "\n", lines.Text(colours));
   for (const v1::TargetStatus& target : status.targets()) {

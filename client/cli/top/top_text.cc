@@ -13,6 +13,7 @@
 #include "client/cli/output/line_text.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/server_text.h"
+#include "client/cli/output/servers_text.h"
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/output/value_text.h"
 
@@ -155,6 +156,7 @@ std::string TopText(const TopAnswers& answers, const std::string& address, Colou
       status.permits_outstanding(), "; buckets owing ", status.buckets_owing(), " of ",
       status.buckets_capacity(), "\n", WaitingText(status, colours),
       StopsText(status.overrides(), colours), ConfigText(status.config(), colours), "\n");
+  if (status.has_cluster()) absl::StrAppend(&text, ServersText(status.cluster(), colours), "\n");
   for (const v1::TargetStatus& target : status.targets()) {
     absl::StrAppend(&text, TargetText(target, colours));
   }

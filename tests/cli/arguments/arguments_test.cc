@@ -146,6 +146,27 @@ TEST(Arguments, CostsAndForgiveShowWhatIsMissing) {
   EXPECT_THAT(Refusal({"forgive", "--budget", "rows", "--reason", "x"}), HasSubstr("identity"));
 }
 
+TEST(Arguments, OrdersAboutServersTakeWhichAndWhy) {
+  const auto move = ParseAs<MoveArguments>(
+      {"move", "orders", "--to", "headgate-1", "--reason", "nearer", "--actor", "ann"});
+  EXPECT_EQ(move.target, "orders");
+  EXPECT_EQ(move.member, "headgate-1");
+  EXPECT_EQ(move.who.reason, "nearer");
+  EXPECT_EQ(ParseAs<MoveArguments>({"move", "orders", "--anywhere", "--reason", "r"}).member, "");
+  EXPECT_THAT(Refusal({"move", "orders", "--reason", "r"}), HasSubstr("--to MEMBER or --anywhere"));
+  EXPECT_THAT(Refusal({"move", "orders", "--to", "", "--reason", "r"}), HasSubstr("is empty"));
+  EXPECT_THAT(Refusal({"move", "orders", "--to", "a", "--anywhere", "--reason", "r"}),
+              HasSubstr("--anywhere"));
+  EXPECT_THAT(Refusal({"move", "orders", "--to", "a"}), HasSubstr("needs --reason"));
+  const auto drain = ParseAs<DrainArguments>({"drain", "headgate-1", "--reason", "r"});
+  EXPECT_EQ(drain.action, DrainArguments::Action::kDrain);
+  EXPECT_EQ(drain.member, "headgate-1");
+  EXPECT_EQ(ParseAs<DrainArguments>({"undrain", "headgate-1", "--reason", "r"}).action,
+            DrainArguments::Action::kUndrain);
+  EXPECT_THAT(Refusal({"drain", "headgate-1"}), HasSubstr("needs --reason"));
+  EXPECT_THAT(Refusal({"drain", "--reason", "r"}), HasSubstr("member"));
+}
+
 TEST(Arguments, RunLeavesItsCommandUntouched) {
   const auto run = ParseAs<RunArguments>({"run", "--identity", "job", "--wait", "forever",
                                           "--on-unreachable", "proceed", "--report-cost", "3", "--",
