@@ -34,6 +34,7 @@ PLACES=(
   'rules: [{match: {schedule: {wings: 1}}}]'
   'rules: [{match: {schedule: {windows: [{wings: 1}]}}}]'
   'throttle_log: {wings: 1}'
+  'cluster: {wings: 1}'
 )
 
 fail() {

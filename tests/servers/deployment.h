@@ -12,14 +12,15 @@
 #include <grpcpp/grpcpp.h>
 #include <headgate/v1/throttler_service.grpc.pb.h>
 
+#include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/system_clock.h"
 #include "gtest/gtest.h"
 #include "server/store/admin.h"
@@ -38,14 +39,17 @@ struct DeploymentOptions {
   std::vector<std::string> targets = {"orders", "billing", "stock"};
   std::string lease = "3s";
   std::string rate = "100";
-  std::string burst = "5s";  // at that rate
-  int standbys = 0;          // of the store
+  std::string burst = "5s";      // at that rate
+  std::string budget_more = {};  // ", split: ..." and the like
+  int standbys = 0;              // of the store
+  std::vector<std::pair<std::string, std::string>> store_settings = {};
 };
 
 class Deployment {
  public:
   explicit Deployment(DeploymentOptions options = {}) : options_(std::move(options)) {
-    auto cluster = PostgresCluster::Start({.standbys = options_.standbys});
+    auto cluster = PostgresCluster::Start(
+        {.standbys = options_.standbys, .settings = options_.store_settings});
     EXPECT_TRUE(cluster.ok()) << cluster.status();
     cluster_ = *std::move(cluster);
     const auto made = store::Init({.dsn = store().Dsn(), .timeout = absl::Seconds(30)}, clock_);
@@ -77,9 +81,18 @@ class Deployment {
     const absl::Status started = servers_[place]->Start();
     EXPECT_TRUE(started.ok()) << started << servers_[place]->Log();
   }
+  // One more server, under a name of its own or another's. Returns its number.
+  int Add(const std::string& name = "") {
+    servers_.emplace_back();
+    Start(size() - 1, name);
+    return size() - 1;
+  }
   static std::string NameOf(int number) { return std::string(1, static_cast<char>('a' + number)); }
 
   HeadgatedProcess& operator[](int number) { return *servers_[static_cast<size_t>(number)]; }
+  const std::shared_ptr<grpc::Channel>& channel(int number) const {
+    return channels_[static_cast<size_t>(number)];
+  }
   PostgresServer& store() { return cluster_->primary(); }
   PostgresCluster& stores() { return *cluster_; }
   int size() const { return static_cast<int>(servers_.size()); }
@@ -93,12 +106,18 @@ class Deployment {
     request.set_target(target);
     request.set_estimated_cost(cost);
     v1::CheckResponse response;
-    grpc::ClientContext context;
-    context.set_deadline(gpr_time_from_millis(absl::ToInt64Milliseconds(limit), GPR_TIMESPAN));
-    const auto stub = v1::ThrottlerService::NewStub(channels_[static_cast<size_t>(server)]);
-    grpc::Status status = stub->Check(&context, request, &response);
+    grpc::Status status = Try(server, &v1::ThrottlerService::Stub::Check, request, response, limit);
     if (decision != nullptr) *decision = response.decision();
     return status;
+  }
+  // Any method of one server.
+  template <typename Method, typename Request, typename Response>
+  grpc::Status Try(int server, Method method, const Request& request, Response& response,
+                   absl::Duration limit = absl::Seconds(5)) const {
+    grpc::ClientContext context;
+    context.set_deadline(gpr_time_from_millis(absl::ToInt64Milliseconds(limit), GPR_TIMESPAN));
+    v1::ThrottlerService::Stub stub(channels_[static_cast<size_t>(server)]);
+    return (stub.*method)(&context, request, &response);
   }
   v1::Decision Check(int server, const std::string& target, const std::string& identity,
                      double cost = 1) const {
@@ -117,7 +136,14 @@ class Deployment {
         },
         limit);
   }
-  // Who owns what, as the store has it: names, by target's order.
+  // Whether this stood in the log of a server in time.
+  bool AwaitLog(int server, const std::string& text) {
+    const HeadgatedProcess& process = *servers_[static_cast<size_t>(server)];
+    const bool came = WaitUntil([&] { return process.Log().find(text) != std::string::npos; });
+    EXPECT_TRUE(came) << text << " is not in the log:\n" << process.Log();
+    return came;
+  }
+  // Who owns a target, as the store has it; empty: nobody.
   std::string Owner(const std::string& target) {
     const auto rows = store().RunSql(
         absl::StrCat("SELECT owner FROM headgate_store.ownership WHERE target = '", target, "'"));
@@ -135,20 +161,30 @@ class Deployment {
                                             .pem_private_key = caller_.key,
                                             .pem_cert_chain = caller_.certificate}));
   }
+  // Of all servers of the store: whichever takes writes.
+  std::string StoreDsn() {
+    std::string hosts = "127.0.0.1";
+    std::string ports = absl::StrCat(store().port());
+    for (int i = 0; i < options_.standbys; ++i) {
+      absl::StrAppend(&hosts, ",127.0.0.1");
+      absl::StrAppend(&ports, ",", stores().standby(static_cast<size_t>(i)).port());
+    }
+    return absl::StrCat("host=", hosts, " port=", ports,
+                        " user=postgres dbname=postgres target_session_attrs=read-write");
+  }
   std::string Yaml() {
     std::vector<std::string> targets;
     for (const std::string& target : options_.targets) {
       targets.push_back(absl::StrCat("{name: ", target, "}"));
     }
-    return absl::StrCat("cluster:\n  store: {dsn: \"", store().Dsn(),
-                        "\"}\n  secret_file: ", folder_.File("secret"),
-                        "\n  peer_certificates: [\"DNS:headgate-peer\"]\n  lease: ", options_.lease,
-                        "\ntls: {certificate_file: ", folder_.File("peer.crt"),
-                        ", key_file: ", folder_.File("peer.key"),
-                        ", client_ca_file: ", folder_.File("ca.crt"), "}\ntargets: [",
-                        absl::StrJoin(targets, ", "),
-                        "]\nbudgets: [{name: b, rate: ", options_.rate, ", burst: ", options_.burst,
-                        "}]\nrules: [{name: r, charge: [b]}]\n");
+    return absl::StrCat(
+        "cluster:\n  store: {dsn: \"", StoreDsn(), "\"}\n  secret_file: ", folder_.File("secret"),
+        "\n  peer_certificates: [\"DNS:headgate-peer\"]\n  lease: ", options_.lease,
+        "\ntls: {certificate_file: ", folder_.File("peer.crt"),
+        ", key_file: ", folder_.File("peer.key"), ", client_ca_file: ", folder_.File("ca.crt"),
+        "}\ntargets: [", absl::StrJoin(targets, ", "),
+        "]\nbudgets: [{name: b, rate: ", options_.rate, ", burst: ", options_.burst,
+        options_.budget_more, "}]\nrules: [{name: r, charge: [b]}]\n");
   }
 
   const DeploymentOptions options_;

@@ -1,5 +1,5 @@
 // A job that asks one server about one target on and on, a hundred times a second, and tries what
-// failed once more.
+// failed once more, at the next server.
 //
 //   SteadyCaller caller(deployment, 1, "orders", 10);
 //   ...
@@ -54,7 +54,8 @@ class SteadyCaller {
       v1::Decision decision;
       grpc::Status status;
       for (int tries = 0; tries < 2; ++tries) {
-        status = servers_.TryCheck(server_, target_, "job", &decision, cost_, absl::Seconds(10));
+        const int server = (server_ + tries) % servers_.size();
+        status = servers_.TryCheck(server, target_, "job", &decision, cost_, absl::Seconds(10));
         if (status.ok()) break;
       }
       longest_ns_ = std::max(longest_ns_, MonotonicNs() - before_ns);

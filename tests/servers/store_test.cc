@@ -1,0 +1,154 @@
+// The store dies, hangs, refuses, or is another one than before: callers count what they are told.
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/servers/deployment.h"
+#include "tests/servers/steady_caller.h"
+#include "tests/testing/error_details.h"
+
+namespace headgate {
+namespace {
+
+constexpr double kBurst = 500;
+constexpr double kRate = 100;
+
+double Promise(absl::Duration span) { return kBurst + kRate * absl::ToDoubleSeconds(span); }
+
+class StoreLoss : public testing::Test {
+ protected:
+  explicit StoreLoss(DeploymentOptions options = {.servers = 2, .targets = {"orders", "billing"}})
+      : servers_(std::move(options)) {}
+
+  // Nobody decides any more, and whoever asks is told so in time.
+  void AwaitStop() {
+    grpc::Status status;
+    EXPECT_TRUE(WaitUntil([&] {
+      status = servers_.TryCheck(0, "orders", "job", nullptr, 1, absl::Seconds(1));
+      return !status.ok();
+    }));
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
+    EXPECT_EQ(ReadDetails(status).value_or(ErrorDetails()).reason, "NO_OWNER");
+    EXPECT_TRUE(servers_.AwaitLog(0, "the store does not answer"));
+  }
+  void AwaitReturn() {
+    EXPECT_TRUE(servers_.AwaitOwners(0));
+    EXPECT_TRUE(servers_.AwaitOwners(1));
+    EXPECT_TRUE(servers_.AwaitLog(0, "the store answers again"));
+  }
+
+  Deployment servers_;
+};
+
+TEST_F(StoreLoss, AStoreThatCrashesAndRestartsAdmitsNothingExtra) {
+  ASSERT_TRUE(servers_.AwaitOwners());
+  SteadyCaller caller(servers_, 0, "orders", 10);
+  servers_.store().Kill();
+  AwaitStop();
+  ASSERT_TRUE(servers_.store().Start().ok());
+  AwaitReturn();
+  caller.Stop();
+  EXPECT_EQ(caller.failed(), 0) << caller.last_error();  // it was held
+  EXPECT_LE(caller.admitted(), Promise(caller.span()));
+}
+
+TEST_F(StoreLoss, AStoreThatHangsStopsDecisionsWhenLeasesEnd) {
+  ASSERT_TRUE(servers_.AwaitOwners());
+  SteadyCaller caller(servers_, 0, "orders", 10);
+  servers_.store().Suspend();
+  AwaitStop();
+  servers_.store().Resume();
+  AwaitReturn();
+  caller.Stop();
+  EXPECT_LE(caller.admitted(), Promise(caller.span()));
+}
+
+TEST_F(StoreLoss, AStoreThatIsReadOnlyIsAsGoodAsAway) {
+  ASSERT_TRUE(servers_.AwaitOwners());
+  const auto set = [&](const char* value) {
+    ASSERT_TRUE(servers_.store().Configure({{"default_transaction_read_only", value}}).ok());
+    ASSERT_TRUE(servers_.store().RunSql("SELECT pg_reload_conf()").ok());
+  };
+  set("on");
+  AwaitStop();
+  set("off");
+  AwaitReturn();
+}
+
+TEST_F(StoreLoss, AStoreWhoseTablesAreOfAnotherVersionIsNotUsed) {
+  ASSERT_TRUE(servers_.AwaitOwners());
+  ASSERT_TRUE(servers_.store()
+                  .RunSql("UPDATE headgate_store.version SET version = 99, works_with = 99")
+                  .ok());
+  AwaitStop();
+  EXPECT_TRUE(servers_.AwaitLog(0, "tables are of version 99"));
+  ASSERT_TRUE(servers_.store()
+                  .RunSql("UPDATE headgate_store.version SET version = 1, works_with = 1")
+                  .ok());
+  AwaitReturn();
+}
+
+TEST_F(StoreLoss, AServerThatStartsWithoutTheStoreWaitsForIt) {
+  ASSERT_TRUE(servers_.AwaitOwners());
+  ASSERT_TRUE(servers_[1].Stop().ok());
+  servers_.store().Kill();
+  servers_.Start(1);
+  EXPECT_TRUE(servers_.AwaitLog(1, "the store does not answer"));
+  EXPECT_EQ(servers_.TryCheck(1, "orders", "job", nullptr, 1, absl::Seconds(1)).error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+  ASSERT_TRUE(servers_.store().Start().ok());
+  EXPECT_TRUE(servers_.AwaitOwners(1));
+}
+
+class FullStore : public StoreLoss {
+ protected:
+  FullStore()
+      : StoreLoss({.servers = 2,
+                   .targets = {"orders", "billing"},
+                   .store_settings = {{"max_connections", "16"},
+                                      {"superuser_reserved_connections", "0"}}}) {}
+};
+
+TEST_F(FullStore, WithoutAFreeConnectionIsAsGoodAsAway) {
+  ASSERT_TRUE(servers_.AwaitOwners());
+  std::vector<SqlSession> taken;
+  const auto open = [&] {
+    absl::StatusOr<SqlSession> session = servers_.store().Open();
+    if (session.ok()) taken.push_back(*std::move(session));
+    return session.ok();
+  };
+  ASSERT_TRUE(open());
+  // Each place that a server loses is taken before it can come back, sooner or later.
+  ASSERT_TRUE(WaitUntil([&] {
+    while (open()) {
+    }
+    const auto ended = taken.front().Run(
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <>"
+        " pg_backend_pid() AND backend_type = 'client backend' AND application_name LIKE"
+        " 'headgate%'");
+    return ended.ok() && (*ended)[0][0] == "0";
+  }));
+  AwaitStop();
+  taken.clear();
+  AwaitReturn();
+}
+
+class StoreWithStandby : public StoreLoss {
+ protected:
+  StoreWithStandby() : StoreLoss({.servers = 2, .targets = {"orders", "billing"}, .standbys = 1}) {}
+};
+
+TEST_F(StoreWithStandby, AStandbyThatIsPromotedTakesItsPlace) {
+  ASSERT_TRUE(servers_.AwaitOwners());
+  ASSERT_TRUE(servers_.stores().WaitForStandbys().ok());
+  SteadyCaller caller(servers_, 0, "orders", 10);
+  servers_.store().Kill();
+  ASSERT_TRUE(servers_.stores().standby().Promote().ok());
+  AwaitReturn();
+  caller.Stop();
+  EXPECT_LE(caller.admitted(), Promise(caller.span()));
+}
+
+}  // namespace
+}  // namespace headgate
