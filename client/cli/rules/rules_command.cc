@@ -8,7 +8,7 @@
 #include "client/cli/connection/fetch_pages.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/table.h"
-#include "client/cli/output/time_style.h"
+#include "client/cli/output/value_text.h"
 
 namespace headgate::cli {
 namespace {
