@@ -174,9 +174,8 @@ class MetricNames : public testing::Test {
   void IncludeShared(const TempFolder& folder) {
     ReplaceFile(folder.File("secret"), "0123456789abcdef");
     ScrapedHeadgated shared(
-        absl::StrCat("tls: {certificate_file: ", folder.File("tls.crt"),
-                     ", key_file: ", folder.File("tls.key"),
-                     ", client_ca_file: ", folder.File("ca.crt"),
+        absl::StrCat("tls: {certificate_file: ", folder.File("tls.crt"), ", key_file: ",
+                     folder.File("tls.key"), ", client_ca_file: ", folder.File("ca.crt"),
                      ", client_certificates: OPTIONAL}\ncluster: {store: {dsn: host=127.0.0.1 "
                      "port=1}, secret_file: ",
                      folder.File("secret"),
