@@ -93,7 +93,7 @@ absl::Status Registry::ReadNews(const Now& now) {
 absl::Status Registry::Follow(uint64_t revision) {
   MutexLock lock(&mutex_);
   if (is_loaded_ && revision == revision_) return absl::OkStatus();
-  const absl::Status read = ReadNews(clock_.Read());
+  absl::Status read = ReadNews(clock_.Read());
   KeepStatus(read);
   return read;
 }

@@ -62,7 +62,7 @@ Readiness::View Readiness::Read() {
   MutexLock lock(&mutex_);
   if (draining_) return {State::kDraining, "the server is stopping"};
   if (targets_ == nullptr) return {State::kStarting, "the configuration is not in force yet"};
-  const View sharing = sharing_ == nullptr ? View{State::kReady, ""} : sharing_();
+  View sharing = sharing_ == nullptr ? View{State::kReady, ""} : sharing_();
   if (was_ready_ || !sharing.ready()) return sharing;
   const std::string unsampled = Unsampled(targets_());
   if (unsampled.empty()) {
