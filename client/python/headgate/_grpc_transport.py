@@ -7,7 +7,6 @@ were given, which answers for all.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import threading
 import time
@@ -22,7 +21,7 @@ from headgate._clock import LONGEST, Cancellation, Clock
 from headgate._connections import Connections, Metadata, make_channel
 from headgate._errors import Code, Error, error
 from headgate._options import ConnectionOptions
-from headgate._owners import KnownOwners, is_decided, left_for_the_other_way, owner_in
+from headgate._owners import KnownOwners, is_decided, left_for_the_other_way, once_more, owner_in
 from headgate._probe import Probes
 from headgate._types import Answer, CheckRequest, PermitReport, ReportResult
 
@@ -63,10 +62,7 @@ class GrpcTransport:
                 self._owners.forget(owner)
                 if left <= 0:
                     raise
-            # The same request, by its id: whatever the owner did counts once.
-            max_wait = min(request.max_wait, max(left - rest, 0.0))
-            again = dataclasses.replace(request, max_wait=max_wait)
-            return self._check_at(self._connections, again, left, cancellation)
+            return self._check_at(self._connections, once_more(request, left, rest), left, cancellation)
 
     def _check_at(
         self,
@@ -241,9 +237,7 @@ class AsyncGrpcTransport:
             self._owners.forget(owner)
             if left <= 0:
                 raise
-        # The same request, by its id: whatever the owner did counts once.
-        again = dataclasses.replace(request, max_wait=min(request.max_wait, max(left - rest, 0.0)))
-        return await self._check_at(self._connections, again, left)
+        return await self._check_at(self._connections, once_more(request, left, rest), left)
 
     async def _check_at(self, server: Connections, request: CheckRequest, timeout: float) -> Answer:
         waits = request.max_wait > 0

@@ -16,6 +16,7 @@ from headgate._clock import Clock
 from headgate._connections import Connections, MakeChannel
 from headgate._errors import Code, Error
 from headgate._options import ConnectionOptions
+from headgate._types import CheckRequest
 
 # As a server says it that forwards: "ADDRESS TARGET".
 _OWNER_KEY = "headgate-owner"
@@ -50,6 +51,11 @@ def is_decided(failure: Error) -> bool:
 def left_for_the_other_way(timeout: float, max_wait: float) -> float:
     """Of the time of a call that goes to an owner."""
     return max(timeout - max_wait, 0.0) / 2
+
+
+def once_more(request: CheckRequest, left: float, rest: float) -> CheckRequest:
+    """The same request, by its id: whatever an owner that failed did counts once."""
+    return dataclasses.replace(request, max_wait=min(request.max_wait, max(left - rest, 0.0)))
 
 
 class KnownOwners:
