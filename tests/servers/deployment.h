@@ -149,6 +149,13 @@ class Deployment {
         absl::StrCat("SELECT owner FROM headgate_store.ownership WHERE target = '", target, "'"));
     return rows.ok() && !rows->empty() ? (*rows)[0][0] : "";
   }
+  // Once it has one.
+  int AwaitOwnerNumber(const std::string& target) {
+    EXPECT_TRUE(AwaitOwners());
+    const int owner = OwnerNumber(target);
+    EXPECT_GE(owner, 0) << target;
+    return std::max(owner, 0);
+  }
   int OwnerNumber(const std::string& target) {
     const std::string owner = Owner(target);
     return owner.empty() ? -1 : owner[0] - 'a';

@@ -67,8 +67,7 @@ TEST_F(Operators, APauseHoldsEverywhereBeforeItsAnswer) {
 }
 
 TEST_F(Operators, APauseOutlivesTheServerThatTookIt) {
-  const int owner = servers_.OwnerNumber("orders");
-  ASSERT_GE(owner, 0);
+  const int owner = servers_.AwaitOwnerNumber("orders");
   Pause(owner);
   servers_[owner].Kill();
   const int other = (owner + 1) % servers_.size();
@@ -83,8 +82,7 @@ TEST_F(Operators, APauseOutlivesTheServerThatTookIt) {
 }
 
 TEST_F(Operators, ATargetThatIsMovedGoesThereAndNoCheckFails) {
-  const int owner = servers_.OwnerNumber("orders");
-  ASSERT_GE(owner, 0);
+  const int owner = servers_.AwaitOwnerNumber("orders");
   const int to = (owner + 1) % servers_.size();
   SteadyCaller caller(servers_, owner, "orders", 1);
   v1::MoveTargetRequest move;
@@ -101,8 +99,7 @@ TEST_F(Operators, ATargetThatIsMovedGoesThereAndNoCheckFails) {
 }
 
 TEST_F(Operators, AServerThatIsDrainedOwnsNothingUntilItIsUndrained) {
-  const int owner = servers_.OwnerNumber("orders");
-  ASSERT_GE(owner, 0);
+  const int owner = servers_.AwaitOwnerNumber("orders");
   const auto is_without = [&] {
     return std::ranges::none_of(servers_.targets(), [&](const std::string& target) {
       return servers_.OwnerNumber(target) == owner;
@@ -130,8 +127,7 @@ TEST_F(Operators, AServerThatIsDrainedOwnsNothingUntilItIsUndrained) {
 
 TEST_F(Operators, StatusIsThatOfAllAndNamesWhoDoesNotAnswer) {
   for (const std::string& target : servers_.targets()) Verdict(0, target);
-  const int owner = servers_.OwnerNumber("orders");
-  ASSERT_GE(owner, 0);
+  const int owner = servers_.AwaitOwnerNumber("orders");
   const int other = (owner + 1) % servers_.size();
   const auto status = AnswerOf(At(other), &v1::StatusService::Stub::GetStatus);
   EXPECT_GE(status.permits_outstanding(), 3);

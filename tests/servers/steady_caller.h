@@ -22,11 +22,19 @@ namespace headgate {
 
 class SteadyCaller {
  public:
+  // At the given server first, then at the one after it, and so on.
+  struct Habit {
+    int tries = 2;
+    int pause_ms = 10;
+  };
   SteadyCaller(const Deployment& servers, int server, std::string target, double cost)
+      : SteadyCaller(servers, server, std::move(target), cost, Habit()) {}
+  SteadyCaller(const Deployment& servers, int server, std::string target, double cost, Habit habit)
       : servers_(servers),
         server_(server),
         target_(std::move(target)),
         cost_(cost),
+        habit_(habit),
         started_ns_(MonotonicNs()),
         thread_([this] { Run(); }) {}
   ~SteadyCaller() { Stop(); }
@@ -38,13 +46,18 @@ class SteadyCaller {
     span_ = absl::Nanoseconds(MonotonicNs() - started_ns_);
   }
 
+  // `failed` and `longest` count from here on.
+  void Begin() {
+    longest_ns_ = 0;
+    failed_ = 0;
+  }
   int64_t asked() const { return asked_; }
-  // After Stop.
   int64_t failed() const { return failed_; }
+  // The longest that one Check took, with all its tries.
+  absl::Duration longest() const { return absl::Nanoseconds(longest_ns_.load()); }
+  // After Stop.
   double admitted() const { return admitted_; }
   absl::Duration span() const { return span_; }
-  // The longest that one Check took, with its second try.
-  absl::Duration longest() const { return absl::Nanoseconds(longest_ns_); }
   const std::string& last_error() const { return last_error_; }
 
  private:
@@ -53,12 +66,12 @@ class SteadyCaller {
       const int64_t before_ns = MonotonicNs();
       v1::Decision decision;
       grpc::Status status;
-      for (int tries = 0; tries < 2; ++tries) {
+      for (int tries = 0; tries < habit_.tries; ++tries) {
         const int server = (server_ + tries) % servers_.size();
         status = servers_.TryCheck(server, target_, "job", &decision, cost_, absl::Seconds(10));
         if (status.ok()) break;
       }
-      longest_ns_ = std::max(longest_ns_, MonotonicNs() - before_ns);
+      longest_ns_ = std::max<int64_t>(longest_ns_, MonotonicNs() - before_ns);
       if (!status.ok()) {
         ++failed_;
         last_error_ =
@@ -67,7 +80,7 @@ class SteadyCaller {
         admitted_ += cost_;
       }
       ++asked_;
-      poll(nullptr, 0, 10);
+      poll(nullptr, 0, habit_.pause_ms);
     }
   }
 
@@ -75,11 +88,12 @@ class SteadyCaller {
   const int server_;
   const std::string target_;
   const double cost_;
+  const Habit habit_;
   const int64_t started_ns_;
   std::atomic<bool> stopping_{false};
   std::atomic<int64_t> asked_{0};
-  int64_t failed_ = 0;
-  int64_t longest_ns_ = 0;
+  std::atomic<int64_t> failed_{0};
+  std::atomic<int64_t> longest_ns_{0};
   double admitted_ = 0;
   absl::Duration span_;
   std::string last_error_;

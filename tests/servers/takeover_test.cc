@@ -44,9 +44,7 @@ TEST_F(Takeover, ABudgetIsOneForAllServers) {
 }
 
 TEST_F(Takeover, AServerThatStopsHandsItsTargetsOver) {
-  ASSERT_TRUE(servers_.AwaitOwners());
-  const int owner = servers_.OwnerNumber("orders");
-  ASSERT_GE(owner, 0);
+  const int owner = servers_.AwaitOwnerNumber("orders");
   const int other = (owner + 1) % servers_.size();
   SteadyCaller caller(servers_, other, "orders", 10);
   ASSERT_TRUE(WaitUntil([&] { return caller.asked() > 100; }));
@@ -60,9 +58,7 @@ TEST_F(Takeover, AServerThatStopsHandsItsTargetsOver) {
 }
 
 TEST_F(Takeover, AServerThatIsKilledIsReplaced) {
-  ASSERT_TRUE(servers_.AwaitOwners());
-  const int owner = servers_.OwnerNumber("orders");
-  ASSERT_GE(owner, 0);
+  const int owner = servers_.AwaitOwnerNumber("orders");
   const int other = (owner + 1) % servers_.size();
   SteadyCaller caller(servers_, other, "orders", 10);
   ASSERT_TRUE(WaitUntil([&] { return caller.asked() > 100; }));
@@ -79,9 +75,7 @@ TEST_F(Takeover, AServerThatIsKilledIsReplaced) {
 
 // It wakes up with a target that is somebody else's by then.
 TEST_F(Takeover, AServerThatSleptThroughItsLeaseAdmitsNothing) {
-  ASSERT_TRUE(servers_.AwaitOwners());
-  const int owner = servers_.OwnerNumber("orders");
-  ASSERT_GE(owner, 0);
+  const int owner = servers_.AwaitOwnerNumber("orders");
   SteadyCaller at_owner(servers_, owner, "orders", 10);
   SteadyCaller at_other(servers_, (owner + 1) % servers_.size(), "orders", 10);
   ASSERT_TRUE(WaitUntil([&] { return at_owner.asked() > 50 && at_other.asked() > 50; }));

@@ -9,12 +9,12 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "tests/servers/deployment.h"
+#include "tests/servers/steady_caller.h"
 
 namespace headgate::bench {
 namespace {
@@ -37,49 +37,6 @@ double Milliseconds(int64_t ns) { return static_cast<double>(ns) / 1e6; }
 void Pause(absl::Duration span) {
   poll(nullptr, 0, static_cast<int>(absl::ToInt64Milliseconds(span)));
 }
-
-// Asks one server about the target on and on, every few milliseconds, for more than its budget has.
-class Asking {
- public:
-  Asking(const Deployment& servers, int server)
-      : servers_(servers), server_(server), thread_([this] { Run(); }) {}
-  ~Asking() { Stop(); }
-
-  void Stop() {
-    stopping_ = true;
-    if (thread_.joinable()) thread_.join();
-  }
-  double admitted() const { return admitted_; }
-  // Of what has begun since the last Begin.
-  void Begin() {
-    longest_ns_ = 0;
-    failed_ = 0;
-  }
-  double longest_ms() const { return Milliseconds(longest_ns_); }
-  int64_t failed() const { return failed_; }
-
- private:
-  void Run() {
-    while (!stopping_) {
-      const int64_t before_ns = MonotonicNs();
-      v1::Decision decision;
-      const grpc::Status status =
-          servers_.TryCheck(server_, kTarget, "job", &decision, kCost, absl::Seconds(10));
-      longest_ns_ = std::max<int64_t>(longest_ns_, MonotonicNs() - before_ns);
-      if (!status.ok()) ++failed_;
-      if (status.ok() && decision.verdict() == v1::VERDICT_ALLOWED) admitted_ = admitted_ + kCost;
-      Pause(absl::Milliseconds(2));
-    }
-  }
-
-  const Deployment& servers_;
-  const int server_;
-  std::atomic<bool> stopping_{false};
-  std::atomic<int64_t> longest_ns_{0};
-  std::atomic<int64_t> failed_{0};
-  std::atomic<double> admitted_{0};
-  std::thread thread_;  // the last: it uses all above
-};
 
 double Number(Deployment& servers, const std::string& sql) {
   // From another database, so that it does not count itself.
@@ -136,9 +93,11 @@ void MeasureRounds(int rounds, Failovers& found) {
   Deployment servers({.rate = absl::StrCat(kRate)});
   Settle(servers);
   const int64_t started_ns = MonotonicNs();
-  std::vector<std::unique_ptr<Asking>> asking;
+  // Each for more than the budget has, and once: what fails is to be seen.
+  std::vector<std::unique_ptr<SteadyCaller>> asking;
   for (int server = 0; server < servers.size(); ++server) {
-    asking.push_back(std::make_unique<Asking>(servers, server));
+    asking.push_back(std::make_unique<SteadyCaller>(
+        servers, server, kTarget, kCost, SteadyCaller::Habit{.tries = 1, .pause_ms = 2}));
   }
   for (int round = 0; round < rounds; ++round) {
     found.crash_ms.push_back(Crash(servers));
@@ -149,8 +108,9 @@ void MeasureRounds(int rounds, Failovers& found) {
     for (int server = 0; server < servers.size(); ++server) {
       // Whoever asks the one that stops goes elsewhere, which is for its SDK to do.
       if (server == owner) continue;
-      planned_ms = std::max(planned_ms, asking[static_cast<size_t>(server)]->longest_ms());
-      found.failed_planned += asking[static_cast<size_t>(server)]->failed();
+      const SteadyCaller& one = *asking[static_cast<size_t>(server)];
+      planned_ms = std::max(planned_ms, absl::ToDoubleMilliseconds(one.longest()));
+      found.failed_planned += one.failed();
     }
     found.planned_ms.push_back(planned_ms);
     Restart(servers, owner);
