@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "server/engine/policy.h"
 #include "server/rpc/proto_time.h"
+#include "server/rpc/rule_text.h"
 
 namespace headgate::rpc {
 namespace {
@@ -98,11 +98,12 @@ Overruled OverruledBy(const RuleSet::View& view, uint32_t rule, const RuleSet& r
 }
 
 std::string Charges(const RuleSet::View& view, const engine::Policy& policy) {
-  std::string text;
+  engine::ChargeAction charged;
   for (const uint32_t budget : view.charges) {
-    absl::StrAppend(&text, text.empty() ? "charges " : ", ", policy.budget_specs[budget].name);
+    charged.budgets.push_back(policy.budget_specs[budget].name);
   }
-  return text.empty() ? "charges only budgets that are DISABLED" : text;
+  return charged.budgets.empty() ? "charges only budgets that are DISABLED"
+                                 : ActionText(std::move(charged));
 }
 
 std::string Action(const RuleSet::View& view, const engine::Policy& policy) {
@@ -110,19 +111,19 @@ std::string Action(const RuleSet::View& view, const engine::Policy& policy) {
     case RuleKind::kCharge:
       return Charges(view, policy);
     case RuleKind::kExempt:
-      return "exempts";
+      return ActionText(engine::ExemptAction());
     case RuleKind::kResume:
-      return "resumes";
+      return ActionText(engine::ResumeAction());
     case RuleKind::kDeny:
-      return "denies";
+      return ActionText(engine::DenyAction());
     case RuleKind::kReject:
-      return absl::StrCat("rejects ", 100 * view.ratio, " % by chance");
+      return ActionText(engine::RejectAction{view.ratio});
     case RuleKind::kHealth:
-      return absl::StrCat("gates by health profile ", policy.profiles[view.profile].name);
+      return ActionText(engine::HealthAction{policy.profiles[view.profile].name});
     case RuleKind::kPriority:
-      return absl::StrCat("sets priority ", view.priority);
+      return ActionText(engine::PriorityAction{view.priority});
     case RuleKind::kWeight:
-      return absl::StrCat("weighs ", view.weight);
+      return ActionText(engine::WeightAction{view.weight});
   }
   return "";
 }
