@@ -78,16 +78,12 @@ class Cluster::States final : public membership::EngineStates {
         overrides_(overrides),
         changed_(changed) {}
 
-  // Of the thread that asks for rounds.
-  void NoteOverrides(uint64_t revision) { revision_.store(revision, std::memory_order_relaxed); }
-
   // Measuring begins first: nothing is decided with the health of nobody's database.
   absl::Status Adopt(std::string_view target, cluster::Takeover takeover,
                      const std::optional<cluster::StoredState>& state) override {
     // Who has been paused is not known before the overrides were read: nothing is decided so far.
     if (!overrides_.GetState().is_loaded) {
-      // relaxed: any revision that was told will do.
-      absl::Status read = overrides_.Follow(revision_.load(std::memory_order_relaxed));
+      absl::Status read = overrides_.Follow(0);  // which no store has that was written to
       if (!read.ok()) return read;
     }
     targets_.SetOwned(target, true);
@@ -122,7 +118,6 @@ class Cluster::States final : public membership::EngineStates {
   Targets& targets_;
   overrides::Registry& overrides_;
   membership::Bell& changed_;
-  std::atomic<uint64_t> revision_{0};
 };
 
 absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Make(const ClusterOptions& options,
@@ -244,7 +239,6 @@ void Cluster::NoteRound(const absl::StatusOr<cluster::RoundReply>& reply) {
              {{"member", options_.member}});
   }
   name_is_taken_ = reply->name_is_taken;
-  states_->NoteOverrides(reply->overrides_revision);
   follower_->Notify(reply->overrides_revision);
 }
 

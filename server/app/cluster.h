@@ -26,7 +26,6 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -90,8 +89,7 @@ class Cluster final : public cluster::Control, private cluster::OwnersListener {
   peers::Questioner& questioner() { return *questioner_; }
   peers::QuestionService& questions() { return *questions_; }
 
-  cluster::ClusterView View() const { return member_->View(); }
-  cluster::ClusterView View() override { return std::as_const(*this).View(); }
+  cluster::ClusterView View() const override { return member_->View(); }
   absl::Status SetDrained(std::string_view member, bool drained) override;
   absl::Status SetPreferred(std::string_view target, std::string_view member) override;
   // Where the overrides are kept, for all servers.

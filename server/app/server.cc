@@ -61,15 +61,13 @@ absl::StatusOr<Server::Base> Server::MakeBase(const ServerOptions& options, Cloc
   if (base.cluster != nullptr) {
     engine.permit_seed = *seed;
     engine.seed = base.cluster->seed();
-    absl::StatusOr<std::unique_ptr<StateFolder>> state =
-        StateFolder::Shared(folder, engine, base.cluster->OpenOverrides(), clock);
-    if (!state.ok()) return state.status();
-    base.state = *std::move(state);
-  } else {
-    absl::StatusOr<std::unique_ptr<StateFolder>> state = StateFolder::Open(folder, engine, clock);
-    if (!state.ok()) return base.config->InFile(state.status());
-    base.state = *std::move(state);
   }
+  absl::StatusOr<std::unique_ptr<StateFolder>> state =
+      base.cluster == nullptr
+          ? StateFolder::Open(folder, engine, clock)
+          : StateFolder::Shared(folder, engine, base.cluster->OpenOverrides(), clock);
+  if (!state.ok()) return base.config->InFile(state.status());
+  base.state = *std::move(state);
   base.throttle_log = (*config)->throttle_log;
   const config::LineSettings& line = (*config)->server.line;
   base.line = {.max_waiting = static_cast<size_t>(line.max_waiting),

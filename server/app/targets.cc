@@ -19,21 +19,30 @@ void Targets::OwnNone() {
 
 void Targets::SetOwned(std::string_view target, bool owned) {
   const MutexLock lock(&owned_mutex_);
+  const auto found = owned_.find(target);
+  if (owned == (found != owned_.end())) return;
   if (owned) {
     owned_.emplace(target);
-  } else if (const auto found = owned_.find(target); found != owned_.end()) {
+  } else {
     owned_.erase(found);
   }
+  is_settled_ = false;
 }
 
 void Targets::Settle() {
   const MutexLock lock(&apply_mutex_);
-  if (shared_.has_value() && !is_stopped_) Install(OfOwned());
+  if (!shared_.has_value() || is_stopped_) return;
+  {
+    const MutexLock owned_lock(&owned_mutex_);
+    if (is_settled_) return;
+  }
+  Install(OfOwned());
 }
 
 config::Config Targets::OfOwned() {
   config::Config config = *shared_;
   const MutexLock lock(&owned_mutex_);
+  is_settled_ = true;
   for (config::TargetSettings& target : config.targets) {
     if (owned_.contains(target.name)) continue;
     target.primary.reset();

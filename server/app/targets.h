@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -44,7 +43,8 @@ class Targets final : public rpc::CheckListener {
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Whether this server decides for a target, and so measures it: from Settle on, which waits for
-  // polls of what is measured no longer. May be called by several threads.
+  // polls of what is measured no longer, and does nothing where nothing has changed. May be called
+  // by several threads.
   void SetOwned(std::string_view target, bool owned) ABSL_LOCKS_EXCLUDED(owned_mutex_);
   void Settle() ABSL_LOCKS_EXCLUDED(apply_mutex_, owned_mutex_, mutex_);
 
@@ -71,6 +71,7 @@ class Targets final : public rpc::CheckListener {
   bool is_stopped_ ABSL_GUARDED_BY(apply_mutex_) = false;
   Mutex owned_mutex_;
   std::set<std::string, std::less<>> owned_ ABSL_GUARDED_BY(owned_mutex_);
+  bool is_settled_ ABSL_GUARDED_BY(owned_mutex_) = true;  // what is measured is what is owned
   mutable Mutex mutex_;
   std::vector<std::shared_ptr<WatchedTarget>> targets_ ABSL_GUARDED_BY(mutex_);
 };

@@ -53,7 +53,7 @@ class Control {
  public:
   virtual ~Control() = default;
 
-  virtual ClusterView View() = 0;
+  virtual ClusterView View() const = 0;
   // As Store's, durable when they return; servers act on it in their next rounds.
   virtual absl::Status SetDrained(std::string_view member, bool drained) = 0;
   virtual absl::Status SetPreferred(std::string_view target, std::string_view member) = 0;

@@ -16,6 +16,8 @@ namespace {
 
 using peer::v1::AskRequest;
 using peer::v1::AskResponse;
+using peer::v1::FollowOverridesRequest;
+using peer::v1::FollowOverridesResponse;
 using peer::v1::QuestionService;
 using Async = QuestionService::Stub::async_interface;
 
@@ -32,20 +34,19 @@ struct UnderWay {
 };
 
 // The same of all at once; returns when each has answered, or did not in time.
-template <typename Request, typename Response>
-std::deque<UnderWay<Response>> CallAll(const std::vector<std::shared_ptr<grpc::Channel>>& channels,
-                                       AsyncMethod<Request, Response> method,
+template <typename Request, typename Response, typename Peers>
+std::deque<UnderWay<Response>> CallAll(const Peers& peers, AsyncMethod<Request, Response> method,
                                        const Request& request, absl::Duration patience) {
-  std::deque<UnderWay<Response>> calls(channels.size());
-  absl::BlockingCounter left(static_cast<int>(channels.size()));
-  for (size_t i = 0; i < channels.size(); ++i) {
+  std::deque<UnderWay<Response>> calls(peers.size());
+  absl::BlockingCounter left(static_cast<int>(peers.size()));
+  for (size_t i = 0; i < peers.size(); ++i) {
     UnderWay<Response>& call = calls[i];
-    call.stub = QuestionService::NewStub(channels[i]);
+    call.stub = QuestionService::NewStub(peers[i].channel);
     call.context.set_deadline(
         gpr_time_from_millis(absl::ToInt64Milliseconds(patience), GPR_TIMESPAN));
     (call.stub->async()->*method)(&call.context, &request, &call.response,
-                                  [&call, &left](grpc::Status status) {
-                                    call.status = std::move(status);
+                                  [&call, &left](const grpc::Status& status) {
+                                    call.status = status;
                                     left.DecrementCount();
                                   });
   }
@@ -83,10 +84,8 @@ std::vector<rpc::Fleet::Reply> Questioner::AskEach(const std::vector<Peer>& peer
   request.set_peer(question.peer);
   request.set_method(question.path);
   request.set_request(question.request.SerializeAsString());
-  std::vector<std::shared_ptr<grpc::Channel>> channels;
-  for (const Peer& peer : peers) channels.push_back(peer.channel);
   AsyncMethod<AskRequest, AskResponse> const ask = &Async::Ask;
-  auto calls = CallAll<AskRequest, AskResponse>(channels, ask, request, kPatience);
+  auto calls = CallAll(peers, ask, request, kPatience);
   std::vector<Reply> replies;
   for (size_t i = 0; i < peers.size(); ++i) {
     Reply& reply = replies.emplace_back();
@@ -113,16 +112,11 @@ rpc::Fleet::Reply Questioner::Ask(const std::string& member, const Question& que
 
 std::vector<std::string> Questioner::SpreadOverrides(uint64_t revision) {
   const std::vector<Peer> others = Others();
-  std::vector<std::shared_ptr<grpc::Channel>> channels;
-  for (const Peer& peer : others) channels.push_back(peer.channel);
-  peer::v1::FollowOverridesRequest request;
+  FollowOverridesRequest request;
   request.set_revision(revision);
-  using peer::v1::FollowOverridesRequest;
-  using peer::v1::FollowOverridesResponse;
   AsyncMethod<FollowOverridesRequest, FollowOverridesResponse> const follow =
       &Async::FollowOverrides;
-  const auto calls = CallAll<FollowOverridesRequest, FollowOverridesResponse>(channels, follow,
-                                                                              request, kSpreading);
+  const auto calls = CallAll(others, follow, request, kSpreading);
   std::vector<std::string> silent;
   for (size_t i = 0; i < others.size(); ++i) {
     if (!calls[i].status.ok()) silent.push_back(others[i].name);

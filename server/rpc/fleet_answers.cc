@@ -10,9 +10,6 @@
 namespace headgate::rpc {
 namespace {
 
-// Of GetStatus, for a first look.
-constexpr size_t kLinesOfStatus = 5;
-
 double SecondsOf(const google::protobuf::Duration& duration) {
   return static_cast<double>(duration.seconds()) + static_cast<double>(duration.nanos()) * 1e-9;
 }
@@ -58,7 +55,7 @@ void TakeTargets(FleetAnswers<Response>& answers, v1::GetStatusResponse& respons
   for (auto& one : answers.others) {
     for (v1::TargetStatus& target : *one.response.mutable_targets()) {
       const auto found = own.find(target.name());
-      if (found == own.end() || answers.OwnerOf(target.name()) != one.member) continue;
+      if (found == own.end() || !answers.IsOwnersAnswer(one, target.name())) continue;
       found->second->Swap(&target);
     }
   }
@@ -143,7 +140,7 @@ void Merge(FleetAnswers<v1::ListBudgetsResponse> answers, std::vector<v1::Budget
   std::map<std::pair<std::string, std::string>, v1::BudgetStatus*> of_owners;
   for (auto& one : answers.others) {
     for (v1::BudgetStatus& budget : *one.response.mutable_budgets()) {
-      if (answers.OwnerOf(budget.target()) != one.member) continue;
+      if (!answers.IsOwnersAnswer(one, budget.target())) continue;
       of_owners[{budget.target(), budget.budget()}] = &budget;
     }
   }

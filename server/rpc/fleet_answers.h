@@ -13,6 +13,7 @@
 #include <headgate/v1/status_service.pb.h>
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,6 +24,9 @@
 #include "server/rpc/fleet.h"
 
 namespace headgate::rpc {
+
+// How many lines GetStatus shows, for a first look.
+inline constexpr size_t kLinesOfStatus = 5;
 
 // What a server is asked by another one it answers by itself.
 inline bool MayAskOthers(const Fleet* fleet, const access::Asker& who) {
@@ -43,22 +47,12 @@ struct FleetAnswers {
     Response response;  // of one that answered
   };
   cluster::ClusterView view;
-  std::vector<One> others;
+  std::map<std::string, std::string> owners = {};  // by target; empty: nobody just now
+  std::vector<One> others = {};
 
-  // Who decides for the target; empty: nobody just now.
-  std::string OwnerOf(const std::string& target) const {
-    for (const cluster::ViewedTarget& viewed : view.targets) {
-      if (viewed.target == target) return viewed.owner;
-    }
-    return {};
-  }
-  // Whether somebody else's answer about the target counts.
-  bool IsAnsweredElsewhere(const std::string& target) const {
-    const std::string owner = OwnerOf(target);
-    for (const One& one : others) {
-      if (one.member == owner) return one.status.ok();
-    }
-    return false;
+  bool IsOwnersAnswer(const One& one, const std::string& target) const {
+    const auto owner = owners.find(target);
+    return owner != owners.end() && owner->second == one.member;
   }
 };
 
@@ -71,6 +65,9 @@ std::optional<FleetAnswers<Response>> AskOthers(Fleet* fleet, const access::Aske
   FleetAnswers<Response> answers;
   // First, so that what has moved meanwhile is asked of both.
   answers.view = fleet->View();
+  for (const cluster::ViewedTarget& viewed : answers.view.targets) {
+    answers.owners.emplace(viewed.target, viewed.owner);
+  }
   for (Fleet::Reply& reply : fleet->AskOthers(QuestionOf(path, request, who))) {
     auto& one = answers.others.emplace_back();
     one.member = std::move(reply.member);

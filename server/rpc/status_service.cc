@@ -34,9 +34,7 @@ constexpr int kLinesOnPage = 20;
 constexpr int kRulesOnPage = 100;
 constexpr int kMaxWaiters = 100;
 constexpr int kWaitersOfALine = 5;
-// Of GetStatus, for a first look.
-constexpr size_t kLinesOfStatus = 5;
-constexpr size_t kWaitersOfStatus = 3;
+constexpr size_t kWaitersOfStatus = 3;  // of GetStatus, for a first look
 
 // A token is the place of the next page's first item.
 absl::Status FindStart(const std::string& token, size_t items, size_t& start) {

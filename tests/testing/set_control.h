@@ -23,7 +23,7 @@ class SetControl final : public cluster::Control {
  public:
   explicit SetControl(std::function<cluster::ClusterView()> view) : view_(std::move(view)) {}
 
-  cluster::ClusterView View() override { return view_(); }
+  cluster::ClusterView View() const override { return view_(); }
   absl::Status SetDrained(std::string_view member, bool drained) override {
     orders.push_back(absl::StrCat(drained ? "drain " : "undrain ", Sv(member)));
     return absl::OkStatus();
