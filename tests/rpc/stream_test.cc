@@ -109,10 +109,12 @@ TEST(CheckStream, WhoeverHasNoNameSharesWithItsAddressAlone) {
     return grpc::CreateChannel(absl::StrCat(host, ":", server.port()),
                                grpc::InsecureChannelCredentials());
   };
-  OpenStream first(connect("127.0.0.1")), second(connect("127.0.0.1")), other(connect("[::1]"));
-  EXPECT_TRUE(first.Exchange());
+  OpenStream first(connect("127.0.0.1"));
+  ASSERT_TRUE(first.Exchange());
+  OpenStream second(connect("127.0.0.1"));
   EXPECT_FALSE(second.Exchange());
   EXPECT_EQ(second.Close().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  OpenStream other(connect("[::1]"));
   EXPECT_TRUE(other.Exchange());
   EXPECT_TRUE(first.Close().ok());
   EXPECT_TRUE(other.Close().ok());
