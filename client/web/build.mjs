@@ -2,14 +2,15 @@
 // and the same package-lock.json make the same bytes.
 import { build } from "esbuild";
 import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import openapi, { astToString } from "openapi-typescript";
 
 const here = new URL(".", import.meta.url);
-const folder = process.argv[2];
-if (!folder) {
+if (!process.argv[2]) {
   console.error("usage: node build.mjs FOLDER");
   process.exit(2);
 }
+const folder = resolve(process.argv[2]); // esbuild would look for it beside the sources
 
 // The types of the API are those of the document that the server has of it.
 const document = JSON.parse(await readFile(new URL("../../server/gateway/openapi.json", here), "utf8"));

@@ -1,10 +1,11 @@
 // A real headgated for tests: with a configuration, on free ports, stopped at the end.
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const BIN = process.env["HEADGATE_BIN"] ?? join(import.meta.dirname, "../../../build/release/bin");
+export const BIN = process.env["HEADGATE_BIN"] ?? join(import.meta.dirname, "../../../build/release/bin");
 
 // Until it is true, for as long as a busy machine may take.
 export async function until(what: string, is: () => unknown | Promise<unknown>, limitMs = 60_000): Promise<void> {
@@ -25,6 +26,7 @@ export class Headgated {
     private readonly config: string,
     private readonly flags: readonly string[] = [],
     readonly scheme: "http" | "https" = "http",
+    private readonly grpcAddress = "127.0.0.1:0",
   ) {
     this.write("headgate.yaml", config);
   }
@@ -48,7 +50,7 @@ export class Headgated {
     const child = spawn(
       join(BIN, "headgated"),
       [
-        ...["--config", this.path("headgate.yaml"), "--state-dir", this.folder, "--grpc-address", "127.0.0.1:0"],
+        ...["--config", this.path("headgate.yaml"), "--state-dir", this.folder, "--grpc-address", this.grpcAddress],
         ...["--http-address", `127.0.0.1:${this.port}`, "--http-port-file", this.path("port"), ...this.flags],
       ],
       { stdio: ["ignore", "ignore", "pipe"] },
@@ -95,6 +97,15 @@ export class Headgated {
   check(identity: string, cost = 1, more: Record<string, unknown> = {}) {
     return this.call("check", { identity, estimated_cost: cost, ...more });
   }
+}
+
+// One that nobody listens on just now.
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }
 
 // A certificate authority, a server's certificate, and one of a caller, in a folder.

@@ -76,7 +76,7 @@ export function Buckets({ target, owing }: { target: string; owing: number }) {
   const [element, seen] = useOnScreen();
   const live = useLive("list_buckets", seen && owing > 0 ? { target, page_size: 12 } : undefined);
   return (
-    <Card title="Fullest buckets" id="buckets" element={element} aside={<span class="muted">{number(owing)} owe</span>}>
+    <Card title="Fullest buckets" id="buckets" element={element} aside={<span class="muted">{number(owing)} owe{target && " on all targets"}</span>}>
       {owing === 0 ? (
         <Empty>No bucket of a split budget owes anything.</Empty>
       ) : (

@@ -3,6 +3,7 @@ import type { Schemas } from "../api/client";
 import { duration, number, percent } from "../text/format";
 import { targetVerdict, type TargetStatus, type Verdict } from "../text/health";
 import { Link } from "../ui/link";
+import { Members, ownerOf } from "./members";
 import { Badge, Card, Meter, Name, type Tone } from "../ui/parts";
 import { Table, type Column } from "../ui/table";
 
@@ -11,9 +12,10 @@ interface Row extends Verdict {
   name: string;
   down: string[];
   age: number;
+  owner: string;
 }
 
-function rowOf(target: TargetStatus): Row {
+function rowOf(target: TargetStatus, cluster: Schemas["ClusterStatus"] | undefined): Row {
   const verdict = targetVerdict(target);
   const ages = (target.servers ?? []).map((server) => (server.sample_age ? parseFloat(server.sample_age) : Infinity));
   return {
@@ -22,6 +24,7 @@ function rowOf(target: TargetStatus): Row {
     name: target.name ?? "",
     down: (target.servers ?? []).filter((server) => !server.reachable && !server.set_aside_until).map((server) => server.name ?? ""),
     age: Math.max(-1, ...ages),
+    owner: ownerOf(cluster, target.name),
   };
 }
 
@@ -61,6 +64,8 @@ const COLUMNS: readonly Column<Row>[] = [
   { key: "down", title: "Out of reach", cell: (row) => <Name>{row.down.join(", ")}</Name>, by: (row) => row.down.length },
 ];
 
+const OWNER: Column<Row> = { key: "owner", title: "Decided by", cell: (row) => <Name>{row.owner}</Name>, by: (row) => row.owner };
+
 // How many are how: what is wrong is seen before it is looked for.
 const GROUPS: readonly [string, Tone, (row: Row) => boolean][] = [
   ["shut", "bad", (row) => row.rank === 6],
@@ -72,7 +77,7 @@ const GROUPS: readonly [string, Tone, (row: Row) => boolean][] = [
 ];
 
 export function Fleet({ status }: { status: Schemas["GetStatusResponse"] }) {
-  const rows = (status.targets ?? []).map(rowOf);
+  const rows = (status.targets ?? []).map((target) => rowOf(target, status.cluster));
   rows.sort((a, b) => b.rank - a.rank || b.pressure - a.pressure || a.name.localeCompare(b.name));
   return (
     <>
@@ -85,16 +90,19 @@ export function Fleet({ status }: { status: Schemas["GetStatusResponse"] }) {
             </li>
           ))}
       </ul>
-      <Card title="Targets" id="fleet" wide>
-        <Table
-          caption="All targets, the worst first"
-          rows={rows}
-          columns={COLUMNS}
-          id={(row) => row.name}
-          text={(row) => `${row.name} ${row.word} ${row.signal} ${row.down.join(" ")}`}
-          empty="No target is configured."
-        />
-      </Card>
+      <div class="column">
+        <Card title="Targets" id="fleet">
+          <Table
+            caption="All targets, the worst first"
+            rows={rows}
+            columns={status.cluster ? [...COLUMNS, OWNER] : COLUMNS}
+            id={(row) => row.name}
+            text={(row) => `${row.name} ${row.word} ${row.signal} ${row.down.join(" ")} ${row.owner}`}
+            empty="No target is configured."
+          />
+        </Card>
+        {status.cluster && <Members cluster={status.cluster} />}
+      </div>
     </>
   );
 }

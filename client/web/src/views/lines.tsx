@@ -7,16 +7,17 @@ import { Link } from "../ui/link";
 type Line = Schemas["LineStatus"];
 
 // Status has the longest of them, so they are not asked for once more.
-export function Lines({ waiting }: { waiting: Schemas["WaitingStatus"] | undefined }) {
+export function Lines({ waiting, of }: { waiting: Schemas["WaitingStatus"] | undefined; of: string | undefined }) {
   const lines = waiting?.longest ?? [];
+  const where = of && " on all targets";
   const more = Number(waiting?.lines ?? 0) - lines.length;
   return (
-    <Card title="Who waits" id="lines" aside={<span class="muted">{number(waiting?.waiting)} in line</span>}>
+    <Card title="Who waits" id="lines" aside={<span class="muted">{number(waiting?.waiting)} in line{where}</span>}>
       {lines.length === 0 && <Empty>{waiting ? "Nobody waits here." : "This server lets nobody wait."}</Empty>}
       {lines.map((line, i) => (
         <OneLine key={i} line={line} />
       ))}
-      {lines.length > 0 && more > 0 && <p class="muted">{plural(more, "more line")} on the server</p>}
+      {lines.length > 0 && more > 0 && <p class="muted">{plural(more, "more line")}{where}</p>}
     </Card>
   );
 }

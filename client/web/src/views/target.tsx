@@ -8,6 +8,7 @@ import { Budgets, Buckets } from "./budgets";
 import { Controllers } from "./controllers";
 import { HeldBack } from "./held_back";
 import { Lines } from "./lines";
+import { DecidedBy, Members } from "./members";
 import { Signals } from "./signals";
 
 export function Target({ name }: { name: string }) {
@@ -25,9 +26,10 @@ export function Target({ name }: { name: string }) {
               <div class="column">
                 <Profiles target={target} />
                 {(target.servers?.length ?? 0) > 0 && <Servers target={target} />}
+                {data.cluster && <Members cluster={data.cluster} />}
               </div>
               <div class="column">
-                <Lines waiting={data.waiting} />
+                <Lines waiting={data.waiting} of={target.name} />
                 <Budgets target={name} />
                 <Controllers controllers={target.controllers ?? []} />
                 <Buckets target={name} owing={Number(data.buckets_owing ?? 0)} />
@@ -49,6 +51,7 @@ function Headline({ target, status }: { target: TargetStatus; status: Schemas["G
         <Name>{target.name || "This server"}</Name> <span class="verdict">{verdict.word}</span>
       </h2>
       <p>{verdict.sentence}</p>
+      <DecidedBy cluster={status.cluster} target={target.name} />
       {stops.map((stop) => (
         <p key={stop.id} class="stop">
           <strong>{stop.kind === "OVERRIDE_KIND_PAUSE" ? "Everything is paused" : "Everything is throttled"}</strong> by{" "}
@@ -100,7 +103,7 @@ function Profiles({ target }: { target: TargetStatus }) {
 
 function Servers({ target }: { target: TargetStatus }) {
   return (
-    <Card title="Servers" id="servers">
+    <Card title="Database servers" id="servers">
       <ul class="rows">
         {(target.servers ?? []).map((server) => (
           <li key={server.name} class="row">
