@@ -10,6 +10,8 @@ source tools/chart_config.sh
 source tools/chart_metadata.sh
 # shellcheck source=tools/chart_refusals.sh
 source tools/chart_refusals.sh
+# shellcheck source=tools/chart_servers.sh
+source tools/chart_servers.sh
 # shellcheck source=tools/chart_serving.sh
 source tools/chart_serving.sh
 
@@ -30,6 +32,7 @@ require_chart_tools() {
   local tool
   require_packages "${CHART_PACKAGES[@]}" || return
   for tool in helm kubeconform schemas grpcurl buf; do require_tool "$tool" || return; done
+  can_name_pods || { say "the names of pods take a namespace of mounts, which cannot be had here" && return 77; }
 }
 
 # Without a cluster, and without what the user has told helm.
@@ -128,8 +131,6 @@ check_references() { # check_references NAME JSON
     | select(($http | length) != 1
         or any($http[].from[]; (.namespaceSelector | .matchLabels // .matchExpressions // {}) == {})
         or all($http[].from[]; .namespaceSelector.matchLabels["kubernetes.io/metadata.name"] == null)) | tojson'
-  none "$1" "$2" "a PodDisruptionBudget of one pod protects nothing, or blocks drains" '
-    .[] | select(.kind == "PodDisruptionBudget").metadata.name'
   none "$1" "$2" "the Secret of the certificate is not the one that is mounted" '
     (.[] | select(.kind == "Certificate").spec.secretName) as $made
     | [.[] | select(.kind == "StatefulSet").spec.template.spec.volumes[] | select(.name == "tls").secret.secretName]
@@ -223,6 +224,7 @@ check_rendering() {
   check_pods "$name" "$json"
   check_reload "$name" "$json"
   check_references "$name" "$json"
+  check_members "$name" "$json"
   check_hooks "$name" "$json"
   check_monitoring "$name" "$json"
 }
@@ -233,12 +235,18 @@ check_values_file() { # check_values_file FILE
   if check_rendering "$1"; then check_serving "$name" "$1" "$CHART_WORK/$name.json"; fi
 }
 
+end_chart() {
+  stop_serving || true
+  end_store
+  rm -rf "$CHART_WORK"
+}
+
 # check_chart BIN: BIN is the folder of headgated and headgate. The last line sums up.
 check_chart() {
   local file files=0
   CHART_BIN=$1
   CHART_WORK=$(mktemp --directory)
-  trap 'stop_serving; rm -rf "$CHART_WORK"' EXIT
+  trap end_chart EXIT
   make_credentials
   for file in "$CHART"/ci/*.yaml; do
     check_values_file "$file"

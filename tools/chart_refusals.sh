@@ -85,7 +85,7 @@ refuses_wrong_shapes() {
 # A section whose lines are all commented out is null, and would take the defaults with it.
 refuses_empty_sections() {
   local section
-  for section in image config configCheck networkPolicy server postgres tls tokens service persistence \
+  for section in image cluster config configCheck networkPolicy server postgres tls tokens service persistence \
     resources probes security serviceAccount commonLabels tests; do
     refuses "missing property '$section'" --set "$section=null"
   done
@@ -213,6 +213,39 @@ refuses_contradictions() {
     --set tls.certManager.enabled=true
 }
 
+# Several servers, and what they take.
+refuses_servers_that_share_nothing() {
+  local file=$CHART/ci/three-servers.yaml
+  takes --values "$file" --set replicaCount=1 --set insecure=false
+  takes --values "$file" --set networkPolicy.egress=null --set networkPolicy.store=null
+  takes --values "$file" --set terminationGracePeriodSeconds=45 --set cluster.lease=1m
+  refuses "at '/replicaCount': maximum: got 3, want 1" --values "$file" --set cluster.store.existingSecret= \
+    --set cluster.secret.existingSecret=
+  refuses "at '/replicaCount': maximum: got 3, want 1" --set replicaCount=3 --set cluster.secret.existingSecret=a
+  refuses "cluster.store takes cluster.secret.existingSecret" --values "$file" --set cluster.secret.existingSecret=
+  refuses "cluster.secret takes cluster.store.existingSecret" --set cluster.secret.existingSecret=a
+  refuses "cluster.store takes tls.enabled and tls.clientCa" --values "$file" --set tls.clientCa.existingSecret=
+  refuses "cluster.store takes config.targets" --values "$file" --set config.targets=null
+  refuses "cluster.store takes persistence.enabled: false" --values "$file" --set persistence.enabled=true
+  refuses "say in networkPolicy.store where cluster.store is" --values "$file" --set networkPolicy.store=null
+  refuses "networkPolicy.store takes cluster.store.existingSecret" --set 'networkPolicy.store[0].ports[0].port=5432'
+  refuses "the server may take 30 s to stop" --values "$file" --set terminationGracePeriodSeconds=29
+  refuses "the server may take 45 s to stop" --values "$file" --set cluster.lease=1m
+  refuses "at '/cluster/peerCertificates/0': 'headgate' does not match pattern" --values "$file" \
+    --set 'cluster.peerCertificates={headgate}'
+  refuses "at '/cluster/lease': '3' does not match pattern" --values "$file" --set-string cluster.lease=3
+  refuses "config.cluster: the chart writes it" --set config.cluster.secret_file=/a --set config.cluster.store.dsn=a \
+    --set 'config.cluster.peer_certificates={DNS:a}'
+  refuses "extraArgs: the chart writes --member; set cluster.store instead" --set 'extraArgs={--member=a}'
+  refuses "extraArgs: the chart writes --member-address; set cluster.store instead" \
+    --set 'extraArgs={--member-address=a:1}'
+  refuses "extraEnv: the chart writes HEADGATE_MEMBER; set cluster.store instead" \
+    --set 'extraEnv[0].name=HEADGATE_MEMBER' --set 'extraEnv[0].value=a'
+  refuses "tls.csi takes tls.enabled" --set tls.csi.driver=a
+  refuses "tls.csi takes tls.enabled, and neither existingSecret nor certManager.enabled" --values "$file" \
+    --set tls.csi.driver=a
+}
+
 # What the chart writes into the configuration itself.
 refuses_foreign_configuration() {
   refuses "config.tls: the chart writes it" --set config.tls.key_file=/a \
@@ -288,5 +321,6 @@ check_refusals() {
   refuses_a_volume_too_small
   refuses_passwords
   refuses_contradictions
+  refuses_servers_that_share_nothing
   refuses_foreign_configuration
 }

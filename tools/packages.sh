@@ -16,8 +16,8 @@ TEST_PACKAGES=("${BENCH_PACKAGES[@]}" curl prometheus ruby)
 CHECK_PACKAGES=(clang-14 clang-format-14 clang-tidy-14 jq shellcheck)
 # Not needed, but welcome: faster rebuilds, and libFuzzer.
 COMFORT_PACKAGES=(ccache libclang-rt-14-dev)
-# What `./dev chart` reads YAML and JSON with, and makes certificates and schedules with.
-CHART_PACKAGES=(jq openssl tzdata yq)
+# What `./dev chart` reads YAML and JSON with, makes certificates and schedules with, and the store of several servers.
+CHART_PACKAGES=(jq openssl postgresql-15 tzdata yq)
 # The browser that the page is tried in; where there is no Node, it is not.
 WEB_PACKAGES=(chromium fonts-dejavu-core openssl)
 # What `./dev image` builds with, and looks at the result with.

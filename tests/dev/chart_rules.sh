@@ -16,7 +16,7 @@ skip_without require_chart_tools
 
 ORIGINAL=$CHART
 CHART_WORK=$(mktemp --directory)
-trap 'rm -rf "$CHART_WORK"' EXIT
+trap end_chart EXIT
 CHART=$CHART_WORK/headgate
 CAUGHT=0
 
@@ -130,10 +130,27 @@ services() {
     's/(serviceName: .*)headgate.headless/\1headgate.fullname/'
   caught "does not select exactly the Service with its port" monitoring headless.yaml \
     's/^    .*headgate.labels.*/&\n    app.kubernetes.io\/component: http/'
-  caught "protects nothing, or blocks drains" minimal headless.yaml \
-    '$a---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: a}\nspec: {maxUnavailable: 1}'
   caught "not the one that is mounted" cert-manager certificate.yaml 's/(secretName: ).*/\1other/'
   caught "issuerReff" cert-manager certificate.yaml 's/issuerRef:/issuerReff:/'
+}
+
+# shellcheck disable=SC2016
+several_servers() {
+  local pdb=poddisruptionbudget.yaml certificate="a certificate that servers do not accept"
+  caught "of several one at a time may go" three-servers "$pdb" 's/maxUnavailable: 1/maxUnavailable: 2/'
+  caught "of several one at a time may go" minimal "$pdb" 's/\) 1 \}\}/) 0 }}/'
+  caught "several servers without a store" three-servers _pod.tpl '/headgate.member" \./d'
+  caught "servers that are not spread" three-servers statefulset.yaml \
+    '/^          labelSelector:/,+2d'
+  caught "are not those of their pods" three-servers _pod.tpl 's/headgate.headlessHost/headgate.host/'
+  caught "are not those of their pods" three-servers headless.yaml 's/port: 8081/port: 9081/'
+  caught "is not found any more" three-servers headless.yaml '/publishNotReadyAddresses/d'
+  caught "do not reach each other, or the store" three-servers networkpolicy.yaml \
+    '0,/^        - podSelector: &servers/s//        - namespaceSelector: \&servers/'
+  caught "do not reach each other, or the store" three-servers networkpolicy.yaml \
+    's/podSelector: \*servers/namespaceSelector: {}/'
+  caught "$certificate" three-servers certificate.yaml '/- "\*\./d'
+  caught "$certificate" three-servers certificate.yaml 's/, client auth//'
 }
 
 checks_of_configuration() {
@@ -203,6 +220,7 @@ documentation
 units
 openness
 services
+several_servers
 checks_of_configuration
 metadata
 configuration

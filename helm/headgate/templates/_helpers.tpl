@@ -64,6 +64,16 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- default (printf "%s-tls" (include "headgate.fullname" .)) .Values.tls.existingSecret -}}
 {{- end -}}
 
+{{/* Empty: one server alone, which decides for all its targets. */}}
+{{- define "headgate.isCluster" -}}
+{{- if .Values.cluster.store.existingSecret -}}true{{- end -}}
+{{- end -}}
+
+{{/* Each pod's name stands before it. */}}
+{{- define "headgate.headlessHost" -}}
+{{ include "headgate.headless" . }}.{{ .Release.Namespace }}.svc
+{{- end -}}
+
 {{/* What a certificate has to be issued for. */}}
 {{- define "headgate.host" -}}
 {{ include "headgate.fullname" . }}.{{ .Release.Namespace }}.svc
@@ -99,6 +109,19 @@ seccompProfile:
 {{- if or .Values.tls.clientCa.existingSecret .Values.tls.clientCa.existingConfigMap -}}true{{- end -}}
 {{- end -}}
 
+{{/* The section of the configuration. */}}
+{{- define "headgate.clusterConfig" -}}
+{{- $cluster := .Values.cluster -}}
+store:
+  dsn_file: /etc/headgate/store/{{ $cluster.store.key }}
+secret_file: /etc/headgate/cluster/secret
+peer_certificates:
+  {{- toYaml (default (list (printf "DNS:%s" (include "headgate.headlessHost" .))) $cluster.peerCertificates) | nindent 2 }}
+{{- with $cluster.lease }}
+lease: {{ . }}
+{{- end }}
+{{- end -}}
+
 {{/* The configuration file: what `config` says, and what only the chart knows. */}}
 {{- define "headgate.config" -}}
 {{- $config := deepCopy .Values.config -}}
@@ -109,6 +132,9 @@ seccompProfile:
 {{- $_ := set $tls "client_certificates" .Values.tls.clientCertificates -}}
 {{- end -}}
 {{- $_ := set $config "tls" $tls -}}
+{{- end -}}
+{{- if include "headgate.isCluster" . -}}
+{{- $_ := set $config "cluster" (include "headgate.clusterConfig" . | fromYaml) -}}
 {{- end -}}
 {{- if .Values.tokens.existingSecret -}}
 {{- $access := default dict $config.access -}}
@@ -123,12 +149,12 @@ seccompProfile:
 {{- end -}}
 {{- end -}}
 
-{{/* Whether the test pod is let in to ask for the status. */}}
+{{/* Whether the test pod is let in to ask for the status, and knows what to verify the server with. */}}
 {{- define "headgate.testMayAsk" -}}
 {{- $certificate := and (include "headgate.mutualTls" .) .Values.tests.clientSecret -}}
 {{- $needsCertificate := and (include "headgate.mutualTls" .) (eq .Values.tls.clientCertificates "REQUIRE") -}}
 {{- $isKnown := or (not .Values.config.access) $certificate .Values.tests.tokenSecret -}}
-{{- if and $isKnown (or $certificate (not $needsCertificate)) -}}true{{- end -}}
+{{- if and $isKnown (not .Values.tls.csi) (or $certificate (not $needsCertificate)) -}}true{{- end -}}
 {{- end -}}
 
 {{- define "headgate.grpcurlFlags" -}}

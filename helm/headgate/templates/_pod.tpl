@@ -13,6 +13,10 @@
 - --health-address={{ $host }}:8082
 {{- end }}
 - --state-dir=/var/lib/headgate
+{{- if and (include "headgate.isCluster" .) (not (include "headgate.flagText" (list . "pre-stop" ""))) }}
+# Until the Service has heard that this pod goes, it goes on answering.
+- --pre-stop={{ include "headgate.preStop" . }}
+{{- end }}
 - --ready-after={{ .Values.server.readyAfter }}
 - --log-level={{ .Values.server.logLevel }}
 - --log-format={{ .Values.server.logFormat }}
@@ -51,10 +55,26 @@ readinessProbe:
   {{- toYaml .Values.probes.readiness | nindent 2 }}
 {{- end -}}
 
+{{/* Who this server is among the others, and where they reach it. */}}
+{{- define "headgate.member" -}}
+- name: HEADGATE_MEMBER
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.name
+- name: HEADGATE_MEMBER_ADDRESS
+  value: $(HEADGATE_MEMBER).{{ include "headgate.headlessHost" . }}:8081
+{{- end -}}
+
 {{- define "headgate.environment" -}}
-{{- with .Values.extraEnv -}}
+{{- $isCluster := include "headgate.isCluster" . -}}
+{{- if or $isCluster .Values.extraEnv -}}
 env:
+  {{- if $isCluster }}
+  {{- include "headgate.member" . | nindent 2 }}
+  {{- end }}
+  {{- with .Values.extraEnv }}
   {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{ end }}
 {{- with .Values.extraEnvFrom -}}
 envFrom:
@@ -72,6 +92,14 @@ envFrom:
 {{- if .Values.postgres.existingSecret }}
 - name: dsn
   mountPath: /etc/headgate/dsn
+  readOnly: true
+{{- end }}
+{{- if include "headgate.isCluster" . }}
+- name: store
+  mountPath: /etc/headgate/store
+  readOnly: true
+- name: cluster
+  mountPath: /etc/headgate/cluster
   readOnly: true
 {{- end }}
 {{- if .Values.tls.enabled }}
@@ -112,7 +140,24 @@ envFrom:
     secretName: {{ . }}
     defaultMode: 0440
 {{- end }}
-{{- if .Values.tls.enabled }}
+{{- if include "headgate.isCluster" . }}
+- name: store
+  secret:
+    secretName: {{ .Values.cluster.store.existingSecret }}
+    defaultMode: 0440
+- name: cluster
+  secret:
+    secretName: {{ .Values.cluster.secret.existingSecret }}
+    defaultMode: 0440
+    items:
+      - key: {{ .Values.cluster.secret.key }}
+        path: secret
+{{- end }}
+{{- if .Values.tls.csi }}
+- name: tls
+  csi:
+    {{- toYaml (merge (dict "readOnly" true) .Values.tls.csi) | nindent 4 }}
+{{- else if .Values.tls.enabled }}
 - name: tls
   secret:
     secretName: {{ include "headgate.tlsSecret" . }}

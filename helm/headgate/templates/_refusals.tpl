@@ -5,6 +5,7 @@ What values.schema.json cannot say in words that help. Each refusal names the va
 {{- include "headgate.refuseOpen" . -}}
 {{- include "headgate.refuseConfig" . -}}
 {{- include "headgate.refuseTls" . -}}
+{{- include "headgate.refuseCluster" . -}}
 {{- include "headgate.refuseCallers" . -}}
 {{- include "headgate.refusePasswords" . -}}
 {{- include "headgate.refuseArgs" . -}}
@@ -27,6 +28,9 @@ What values.schema.json cannot say in words that help. Each refusal names the va
 
 {{- define "headgate.refuseConfig" -}}
 {{- $config := .Values.config -}}
+{{- if hasKey $config "cluster" -}}
+{{- fail "config.cluster: the chart writes it; set cluster.store.existingSecret and what is beside it instead" -}}
+{{- end -}}
 {{- if hasKey $config "tls" -}}
 {{- fail "config.tls: the chart writes it; set tls.enabled and tls.existingSecret instead" -}}
 {{- end -}}
@@ -48,8 +52,11 @@ What values.schema.json cannot say in words that help. Each refusal names the va
 {{- define "headgate.refuseTls" -}}
 {{- $tls := .Values.tls -}}
 {{- $ca := $tls.clientCa -}}
-{{- if and $tls.enabled (not (or $tls.existingSecret $tls.certManager.enabled)) -}}
-{{- fail "tls.enabled takes tls.existingSecret, the name of a Secret of type kubernetes.io/tls, or tls.certManager.enabled" -}}
+{{- if and $tls.enabled (not (or $tls.existingSecret $tls.csi $tls.certManager.enabled)) -}}
+{{- fail "tls.enabled takes tls.existingSecret, the name of a Secret of type kubernetes.io/tls, or tls.certManager.enabled, or tls.csi" -}}
+{{- end -}}
+{{- if and $tls.csi (or (not $tls.enabled) $tls.existingSecret $tls.certManager.enabled) -}}
+{{- fail "tls.csi takes tls.enabled, and neither existingSecret nor certManager.enabled: its volume has the certificate" -}}
 {{- end -}}
 {{- if and $tls.certManager.enabled (not $tls.enabled) -}}
 {{- fail "tls.certManager.enabled takes tls.enabled: the certificate would be for nothing" -}}
@@ -74,6 +81,34 @@ What values.schema.json cannot say in words that help. Each refusal names the va
 {{- end -}}
 {{- if and .Values.tokens.existingSecret (not .Values.config.access) -}}
 {{- fail "tokens.existingSecret takes config.access.callers, which say what the owner of a token may do" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "headgate.refuseCluster" -}}
+{{- $cluster := .Values.cluster -}}
+{{- if include "headgate.isCluster" . -}}
+{{- if not $cluster.secret.existingSecret -}}
+{{- fail "cluster.store takes cluster.secret.existingSecret: a Secret with at least 16 random bytes, which servers read each other's states by" -}}
+{{- end -}}
+{{- if not (and .Values.tls.enabled (include "headgate.mutualTls" .)) -}}
+{{- fail "cluster.store takes tls.enabled and tls.clientCa: servers prove to each other who they are by their certificates" -}}
+{{- end -}}
+{{- if not .Values.config.targets -}}
+{{- fail "cluster.store takes config.targets: they are what servers share" -}}
+{{- end -}}
+{{- if .Values.persistence.enabled -}}
+{{- fail "cluster.store takes persistence.enabled: false: debt and overrides are in the store, and several pods cannot share a volume. A throttle log of all servers that outlives them is config.throttle_log.postgres" -}}
+{{- end -}}
+{{- if and .Values.networkPolicy.enabled .Values.networkPolicy.egress (not .Values.networkPolicy.store) -}}
+{{- fail "networkPolicy.egress limits what servers reach: say in networkPolicy.store where cluster.store is" -}}
+{{- end -}}
+{{- else -}}
+{{- if $cluster.secret.existingSecret -}}
+{{- fail "cluster.secret takes cluster.store.existingSecret: one server alone has nobody to share it with" -}}
+{{- end -}}
+{{- if .Values.networkPolicy.store -}}
+{{- fail "networkPolicy.store takes cluster.store.existingSecret: otherwise there is no store" -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 
@@ -114,7 +149,14 @@ What values.schema.json cannot say in words that help. Each refusal names the va
   "state-dir" "persistence"
   "ready-after" "server.readyAfter"
   "log-level" "server.logLevel"
-  "log-format" "server.logFormat" -}}
+  "log-format" "server.logFormat"
+  "member" "cluster.store"
+  "member-address" "cluster.store" -}}
+{{- range .Values.extraEnv -}}
+{{- if has (toString .name) (list "HEADGATE_MEMBER" "HEADGATE_MEMBER_ADDRESS") -}}
+{{- fail (printf "extraEnv: the chart writes %s; set cluster.store instead" .name) -}}
+{{- end -}}
+{{- end -}}
 {{- $seen := dict -}}
 {{- range .Values.extraArgs -}}
 {{- $flag := regexFind "[a-z][a-z0-9-]*" . -}}
@@ -142,8 +184,8 @@ What values.schema.json cannot say in words that help. Each refusal names the va
 {{- $seconds -}}
 {{- end -}}
 
-{{/* (list $ flag default): the seconds that a flag in extraArgs says, or else its variable in extraEnv. */}}
-{{- define "headgate.flagSeconds" -}}
+{{/* (list $ flag default): what a flag in extraArgs says, or else its variable in extraEnv. */}}
+{{- define "headgate.flagText" -}}
 {{- $prefix := printf "--%s=" (index . 1) -}}
 {{- $variable := printf "HEADGATE_%s" (index . 1 | upper | replace "-" "_") -}}
 {{- $text := index . 2 -}}
@@ -162,14 +204,29 @@ What values.schema.json cannot say in words that help. Each refusal names the va
 {{- $text = toString .value -}}
 {{- end -}}
 {{- end -}}
-{{- include "headgate.seconds" $text -}}
+{{- $text -}}
 {{- end -}}
 
-{{/* Killed in the middle of it, the server would lose the last second. 5 s are for log and snapshot. */}}
+{{- define "headgate.flagSeconds" -}}
+{{- include "headgate.flagText" . | include "headgate.seconds" -}}
+{{- end -}}
+
+{{/* As long as Services take to hear of a pod that goes. A server alone has nobody who answers meanwhile. */}}
+{{- define "headgate.preStop" -}}
+{{- ternary "5s" "0s" (include "headgate.isCluster" . | not | not) -}}
+{{- end -}}
+
+{{/*
+Killed in the middle of it, the server would lose the last second. 5 s are for log and snapshot. One of several
+hands its targets over first, and is asked for a quarter of a lease by those who have not heard of it.
+*/}}
 {{- define "headgate.refuseStop" -}}
 {{- $grace := include "headgate.flagSeconds" (list . "grace" "10s") -}}
-{{- $preStop := include "headgate.flagSeconds" (list . "pre-stop" "0s") -}}
+{{- $preStop := include "headgate.flagSeconds" (list . "pre-stop" (include "headgate.preStop" .)) -}}
 {{- $needs := addf $grace $preStop 5 -}}
+{{- if include "headgate.isCluster" . -}}
+{{- $needs = addf $needs $grace (divf (include "headgate.seconds" .Values.cluster.lease) 4) -}}
+{{- end -}}
 {{- if gt $needs (float64 .Values.terminationGracePeriodSeconds) -}}
 {{- fail (printf "terminationGracePeriodSeconds: %v, but with --grace and --pre-stop in extraArgs, or their variables in extraEnv, the server may take %v s to stop" .Values.terminationGracePeriodSeconds $needs) -}}
 {{- end -}}
