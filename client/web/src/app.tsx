@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import type { ApiError } from "./api/client";
 import { Session, SessionContext, useLive, useNow, useSession } from "./state/live";
 import { go, usePlace, type View } from "./state/url";
-import { span } from "./text/format";
+import { span, visible } from "./text/format";
 import { Link } from "./ui/link";
 import { Name } from "./ui/parts";
 import { SignIn } from "./ui/sign_in";
@@ -44,7 +44,7 @@ function Frame() {
   useSearchKey();
   useEffect(() => {
     const name = VIEWS.find(([view]) => view === place.view)![1];
-    document.title = `${place.target ? `${place.target} · ` : ""}${name} · Headgate`;
+    document.title = `${place.target ? `${visible(place.target)} · ` : ""}${name} · Headgate`;
   }, [place.view, place.target]);
 
   return (
@@ -67,7 +67,7 @@ function Frame() {
             </Link>
           ))}
         </nav>
-        {(targets?.length ?? 0) > 1 && <TargetPicker targets={targets!} />}
+        {targets && (targets.length > 1 || (place.target !== "" && !targets.includes(place.target))) && <TargetPicker targets={targets} />}
         <Age />
         {session.api.hasToken && !unknown && (
           <button
@@ -105,7 +105,10 @@ function Frame() {
         )}
       </main>
       <footer>
-        {status.data?.version && <>headgated {status.data.version} · </>}times are UTC · all that is here is in the <a href="/openapi.json">API</a>
+        {status.data?.version && <>headgated {status.data.version} · </>}times are UTC · all that is here is in the{" "}
+        <a href="/openapi.json" target="_blank" rel="noopener">
+          API
+        </a>
       </footer>
       <datalist id="targets">
         {targets?.map((name) => <option key={name} value={name} />)}
@@ -125,8 +128,12 @@ function TargetPicker({ targets }: { targets: readonly string[] }) {
         placeholder={`all ${targets.length} targets`}
         defaultValue={place.target}
         onChange={(event) => {
-          const name = event.currentTarget.value.trim();
-          if (name === "" || targets.includes(name)) go({ target: name, page: 0 });
+          const input = event.currentTarget;
+          const name = input.value.trim();
+          const isKnown = name === "" || targets.includes(name);
+          input.setCustomValidity(isKnown ? "" : "There is no such target.");
+          if (isKnown) go({ target: name, page: 0 });
+          else input.reportValidity();
         }}
       />
       {place.target && (

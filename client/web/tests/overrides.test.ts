@@ -36,15 +36,19 @@ test("a pause says whom it would have hit, is made, undone, and made again; all 
   await fill(look, "etl", "disk is full");
   const { page } = look;
   await page.getByText("2 identities, 8 Checks").waitFor();
+  expect(await page.evaluate(() => document.activeElement?.className)).toBe("confirm");
   expect(await verdict(changing, "job-1:etl")).toBe("VERDICT_ALLOWED");
 
   await page.getByRole("button", { name: "Pause etl" }).click();
   await page.locator(".done").getByText(/^Override \d+ is in force/).waitFor();
   expect(await verdict(changing, "job-1:etl")).toBe("VERDICT_DENIED");
   await page.locator("section", { hasText: "Overrides in force" }).getByText("disk is full").waitFor();
+  // It can still be undone after a look at something else.
+  await page.getByRole("link", { name: "Now" }).click();
+  await page.getByRole("link", { name: "In force" }).click();
 
   await page.getByRole("button", { name: "Undo" }).click();
-  await page.locator(".done").getByText(/is undone/).waitFor();
+  await page.locator(".done").getByText(/has ended/).waitFor();
   expect(await verdict(changing, "job-1:etl")).toBe("VERDICT_ALLOWED");
 
   await page.getByRole("button", { name: "Undo" }).click();
@@ -61,6 +65,12 @@ test("a pause says whom it would have hit, is made, undone, and made again; all 
   const audit = page.locator("section", { hasText: "Who did what" });
   await audit.getByText("there is room again").waitFor();
   await audit.getByText("disk is full").first().waitFor();
+  // Ending it, too.
+  await page.getByRole("button", { name: "Undo" }).click();
+  await page.locator(".done").getByText(/is in force/).waitFor();
+  expect(await verdict(changing, "job-1:etl")).toBe("VERDICT_DENIED");
+  await page.getByRole("button", { name: "Undo" }).click();
+  await page.locator(".done").getByText(/has ended/).waitFor();
   expect(look.faults).toEqual([]);
   await page.context().close();
 });
@@ -77,6 +87,63 @@ test("the emergency stop is seen by whoever looks at Now", async () => {
   await page.getByText("Everything is paused").waitFor();
   await page.getByText("corruption").waitFor();
   await page.context().close();
+});
+
+test("with several targets the one that is looked at is meant, and said; what all of them share is seen on Now", async () => {
+  const server = await new Headgated(`targets: [{name: orders}, {name: billing}]\n${CONFIG}`, ["--page", "changes"]).start();
+  await server.check("job-1:etl", 5, { target: "orders" });
+  const look = await open(browser, `${server.url}/?view=force&target=orders`);
+  const { page } = look;
+  await fill(look, "etl", "late");
+  await page.getByRole("button", { name: "Pause etl on orders" }).click();
+  await page.locator(".done").getByText(/is in force/).waitFor();
+  await page.getByLabel("Target", { exact: true }).last().fill("");
+  await page.getByLabel("Whom").selectOption("everything");
+  await page.getByLabel("Reason").fill("corruption");
+  await page.getByRole("button", { name: "Preview" }).click();
+  await page.getByRole("button", { name: "Pause everything on all targets" }).click();
+  await page.locator("section", { hasText: "Overrides in force" }).getByText("corruption").waitFor();
+  await page.getByRole("link", { name: "Now" }).click();
+  await page.getByRole("button", { name: "All targets" }).click();
+  await page.getByText("Everything is paused").waitFor();
+  await server.check("job-1:etl", 5, { target: "orders" });
+  await page.getByRole("heading", { name: "Held back" }).waitFor();
+  // A target that the configuration has lost is said to be gone, and there is a way on.
+  server.write("headgate.yaml", `targets: [{name: billing}]\n${CONFIG}`);
+  process.kill(server.pid, "SIGHUP");
+  await page.goto(`${server.url}/?target=orders`);
+  await page.getByText("has no target of this name").waitFor();
+  await page.getByRole("link", { name: "All that there is" }).click();
+  await page.getByRole("heading", { name: "Budgets" }).waitFor();
+  expect(look.faults).toEqual([]);
+  await page.context().close();
+  await server.remove();
+});
+
+test("many overrides are searched, in pages, and ended where they stand", async () => {
+  const server = await new Headgated(CONFIG, ["--page", "changes"]).start();
+  for (let i = 0; i < 120; ++i) {
+    await server.call("create_override", {
+      kind: "OVERRIDE_KIND_PAUSE",
+      selector: { identity: `job-${i}:etl` },
+      actor: "alice",
+      reason: `reason ${i}`,
+      expires_in: "600s",
+    });
+  }
+  const { page } = await open(browser, `${server.url}/?view=force`);
+  const card = page.locator("section", { hasText: "Overrides in force" });
+  await card.getByText("1 of 3").waitFor();
+  await card.getByLabel("Search these overrides").fill("job-77:etl");
+  await card.getByText("1 of 120").waitFor();
+  await card.getByRole("button", { name: /End override/ }).click();
+  await page.keyboard.type("it is over"); // the form has the focus
+  await card.getByLabel("Your name").fill("bob");
+  await card.getByRole("button", { name: "End it" }).click();
+  await card.getByText("Nothing fits the search.").waitFor();
+  expect(await verdict(server, "job-77:etl")).toBe("VERDICT_ALLOWED");
+  await page.context().close();
+  await server.remove();
 });
 
 test("where nobody is asked who they are, the page changes nothing, and says why", async () => {

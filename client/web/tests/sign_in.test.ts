@@ -55,6 +55,8 @@ test("nobody sees anything before signing in, and a wrong token is refused in wo
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
   await shoot(page, "sign-in");
   expect(await seriousFaults(page)).toEqual([]);
+  await page.getByLabel("Token").fill("а-token-with-a-letter-of-another-script");
+  expect(await page.getByLabel("Token").evaluate((input: HTMLInputElement) => input.validationMessage)).toMatch(/none of these characters/);
   await signIn(page, "not-a-token-of-anybody-0123456789");
   await page.getByRole("alert").getByText(/token/).waitFor();
   expect(await page.getByRole("heading", { name: "Budgets" }).count()).toBe(0);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { questionOf } from "../state/live";
-import { again, requestOf } from "../views/override_forms";
+import { again, changed, EMPTY, requestOf } from "../views/draft";
 import { Api, ApiError, errorOf } from "./client";
 
 test("an error says who lacks what, and one that is not the API's is said as it is", () => {
@@ -70,8 +70,12 @@ test("an override is asked for as it was drafted, and once more as it was", () =
     ends: "600s",
   };
   const request = { kind: draft.kind, selector: { segment: "copier", target: "main" }, ratio: 0.25, actor: "ann", reason: "busy", expires_in: "600s" };
-  expect(requestOf(draft)).toEqual(request);
-  expect(requestOf({ ...draft, kind: "OVERRIDE_KIND_PAUSE", whom: "everything", ends: "never" })).toEqual({
+  expect(requestOf(draft, "another")).toEqual(request);
+  // What nobody has typed is what is looked at; what was emptied is all.
+  expect(requestOf({ ...EMPTY, name: "etl" }, "orders").selector).toEqual({ identity: "etl", target: "orders" });
+  expect(requestOf({ ...EMPTY, name: "etl", target: "" }, "orders").selector).toEqual({ identity: "etl" });
+  expect(changed({ ...EMPTY, whom: "everything" }, { kind: "OVERRIDE_KIND_EXEMPT" }).whom).toBe("identity");
+  expect(requestOf({ ...draft, kind: "OVERRIDE_KIND_PAUSE", whom: "everything", ends: "never" }, "")).toEqual({
     kind: "OVERRIDE_KIND_PAUSE",
     selector: { everything: true, target: "main" },
     actor: "ann",

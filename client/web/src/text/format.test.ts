@@ -34,7 +34,9 @@ test("a reading is in the unit that its signal's name says", () => {
 
 test("what is not seen, or turns others round, is shown as its number", () => {
   expect(visible("a\u202Egnp.exe\u2066\u200b\n")).toBe("a\\u202egnp.exe\\u2066\\u200b\\u000a");
-  expect(visible("שלום مرحبا <b> ñ 漢字")).toBe("שלום مرحبا <b> ñ 漢字");
+  expect(visible("a\u{e0041}\u034f\u3164")).toBe("a\\u{e0041}\\u034f\\u3164");
+  expect(visible("Z\u0301\u0302\u0303\u0304")).toBe("Z\u0301\u0302\\u0303\\u0304");
+  expect(visible("שלום مرحبا <b> ñ 漢字 नमस्ते Việt")).toBe("שלום مرحبا <b> ñ 漢字 नमस्ते Việt");
 });
 
 test("words are words", () => {

@@ -83,9 +83,13 @@ export function bytes(n: number): string {
 }
 
 // Characters that are not seen, and that turn round or hide what stands beside them, as their numbers. An element of
-// its own does not keep them in: an isolate that a text opens ends where the element's should.
-const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+// its own does not keep them in: an isolate that a text opens ends where the element's should. So are marks that pile up
+// on a letter: more than two draw over the lines around.
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u202f]|(?<=\p{M}{2})\p{M}/gu;
 export const visible = (text: string) =>
-  text.replace(UNSEEN, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  text.replace(UNSEEN, (c) => {
+    const code = c.codePointAt(0)!.toString(16);
+    return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, "0")}`;
+  });
 
 export const plural = (n: number, one: string, many = `${one}s`) => `${number(n)} ${n === 1 ? one : many}`;

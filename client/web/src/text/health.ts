@@ -31,7 +31,7 @@ export function verdictOf(health: Health): Verdict {
     case "HEALTH_STATE_WARMING":
       return { ...of, word: "warming", tone: "warn", rank: 3, sentence: "There has been no sample yet." };
     case "HEALTH_STATE_STALE":
-      return { ...of, word: "stale", tone: "bad", rank: 5, sentence: `What is known is too old: ${age}.` };
+      return { ...of, word: "stale", tone: "bad", rank: 5, sentence: `${signal ? `${signal} cannot be read, or its reading is too old` : "What is known is too old"}: ${age}.` };
   }
   if (pressure >= 1) {
     return { ...of, word: "shut", tone: "bad", rank: 6, sentence: `The gate is shut by ${signal}.` };

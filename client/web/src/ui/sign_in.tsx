@@ -26,7 +26,11 @@ export function SignIn(props: { error: ApiError; had: boolean; onToken: (token: 
             autofocus
             autocomplete="current-password"
             value={token}
-            onInput={(event) => setToken(event.currentTarget.value)}
+            onInput={(event) => {
+              const input = event.currentTarget;
+              input.setCustomValidity(/^[\x20-\x7e]*$/.test(input.value) ? "" : "A token has none of these characters: is it the token?");
+              setToken(input.value);
+            }}
           />
         </label>
         <button type="submit" class="primary">

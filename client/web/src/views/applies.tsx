@@ -1,7 +1,7 @@
 // Which rules and budgets apply to one job, and what it would be answered now.
 import { useState } from "preact/hooks";
 import { useLive } from "../state/live";
-import { usePlace } from "../state/url";
+import { go, usePlace } from "../state/url";
 import { duration, number, time } from "../text/format";
 import { numberOf } from "../text/health";
 import { Badge, Card, Empty, Loaded, Name } from "../ui/parts";
@@ -10,7 +10,7 @@ export function Applies({ targets }: { targets: readonly string[] }) {
   const place = usePlace();
   const [identity, setIdentity] = useState(place.identity);
   const [target, setTarget] = useState(place.target);
-  const [asked, setAsked] = useState(place.identity ? { identity: place.identity, target: place.target } : undefined);
+  const asked = place.identity ? { identity: place.identity, target: place.target } : undefined;
   const check = asked && { identity: asked.identity, ...(asked.target && { target: asked.target }) };
   const live = useLive("explain", check && { check });
   return (
@@ -19,7 +19,7 @@ export function Applies({ targets }: { targets: readonly string[] }) {
         class="inline"
         onSubmit={(event) => {
           event.preventDefault();
-          setAsked({ identity: identity.trim(), target: target.trim() });
+          go({ identity: identity.trim(), target: target.trim() });
         }}
       >
         <input required aria-label="Identity of the job" class="mono" placeholder="job-7:etl" value={identity} onInput={(event) => setIdentity(event.currentTarget.value)} />

@@ -3,6 +3,7 @@ import type { Schemas } from "../api/client";
 import { useLive, useOnScreen } from "../state/live";
 import { duration, number, percent } from "../text/format";
 import { numberOf } from "../text/health";
+import { Paged } from "../ui/paged";
 import { Badge, Card, Empty, Loaded, Meter, Name, type Tone } from "../ui/parts";
 
 type Budget = Schemas["BudgetStatus"];
@@ -18,11 +19,13 @@ export function Budgets({ target }: { target: string }) {
       <Loaded live={live}>
         {(data) =>
           data.budgets?.length ? (
-            <ul class="rows">
-              {data.budgets.map((budget) => (
-                <BudgetRow key={`${budget.target} ${budget.budget}`} budget={budget} />
-              ))}
-            </ul>
+            <Paged
+              name="budgets"
+              rows={data.budgets}
+              isCut={Boolean(data.next_page_token)}
+              text={(budget) => budget.budget ?? ""}
+              row={(budget) => <BudgetRow key={`${budget.target} ${budget.budget}`} budget={budget} />}
+            />
           ) : (
             <Empty>No rule charges a budget here: nothing is limited.</Empty>
           )

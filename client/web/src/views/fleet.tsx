@@ -3,7 +3,10 @@ import type { Schemas } from "../api/client";
 import { duration, number, percent } from "../text/format";
 import { targetVerdict, type TargetStatus, type Verdict } from "../text/health";
 import { Link } from "../ui/link";
+import { HeldBack } from "./held_back";
+import { Lines } from "./lines";
 import { Members, ownerOf } from "./members";
+import { Stops } from "./stops";
 import { Badge, Card, Meter, Name, type Tone } from "../ui/parts";
 import { Table, type Column } from "../ui/table";
 
@@ -81,6 +84,7 @@ export function Fleet({ status }: { status: Schemas["GetStatusResponse"] }) {
   rows.sort((a, b) => b.rank - a.rank || b.pressure - a.pressure || a.name.localeCompare(b.name));
   return (
     <>
+      <Stops stops={status.overrides?.stops} />
       <ul class="tiles">
         {GROUPS.map(([name, tone, is]) => [name, tone, rows.filter(is).length] as const)
           .filter(([, , count]) => count > 0)
@@ -101,6 +105,8 @@ export function Fleet({ status }: { status: Schemas["GetStatusResponse"] }) {
             empty="No target is configured."
           />
         </Card>
+        <HeldBack target="" />
+        {Number(status.waiting?.waiting ?? 0) > 0 && <Lines waiting={status.waiting} of="" />}
         {status.cluster && <Members cluster={status.cluster} />}
       </div>
     </>

@@ -4,6 +4,7 @@ import type { ApiError, Schemas } from "../api/client";
 import { useLive, useNow, useSession } from "../state/live";
 import { percent, span, time } from "../text/format";
 import { numberOf } from "../text/health";
+import { Paged } from "../ui/paged";
 import { Badge, Card, Empty, Loaded, Name, Trouble, type Tone } from "../ui/parts";
 import { Audit } from "./audit";
 import { Applies } from "./applies";
@@ -101,43 +102,46 @@ export function Force({ targets }: { targets: readonly string[] }) {
 function InForce({ asksWho, canChange }: { asksWho: boolean; canChange: boolean }) {
   const live = useLive("list_overrides", { page_size: 1000 });
   const now = useNow();
-  const [ending, setEnding] = useState<Override>();
+  const [ending, setEnding] = useState<string>();
+  const one = (override: Override) => (
+    <li class="row" key={override.id}>
+      <div class="row-head">
+        <WhatItDoes override={override} />
+        <Whom selector={override.selector} />
+        <span class="muted end">
+          {override.expires_at ? (
+            <span title={`${time(override.expires_at, now)} UTC`}>ends in {span(Math.max(0, Math.round((Date.parse(override.expires_at) - now) / 1000)))}</span>
+          ) : (
+            "never ends"
+          )}
+        </span>
+        {canChange && (
+          <button type="button" class="small" onClick={() => setEnding(override.id)} aria-label={`End override ${override.id}`}>
+            End
+          </button>
+        )}
+      </div>
+      <p>
+        <Name>{override.reason}</Name>
+      </p>
+      <p class="muted">
+        by <Name>{override.actor}</Name>, {time(override.created_at, now)} UTC · override {override.id}
+      </p>
+      {ending === override.id && <EndOverride override={override} asksWho={asksWho} onDone={() => setEnding(undefined)} />}
+    </li>
+  );
   return (
     <Card title="Overrides in force" id="overrides" wide>
-      {ending && <EndOverride override={ending} asksWho={asksWho} onDone={() => setEnding(undefined)} />}
       <Loaded live={live}>
         {(data) =>
           data.overrides?.length ? (
-            <ul class="rows">
-              {data.overrides.map((override) => (
-                <li class="row" key={override.id}>
-                  <div class="row-head">
-                    <WhatItDoes override={override} />
-                    <Whom selector={override.selector} />
-                    <span class="muted end">
-                      {override.expires_at ? (
-                        <span title={`${time(override.expires_at, now)} UTC`}>
-                          ends in {span(Math.max(0, Math.round((Date.parse(override.expires_at) - now) / 1000)))}
-                        </span>
-                      ) : (
-                        "never ends"
-                      )}
-                    </span>
-                    {canChange && (
-                      <button type="button" class="small" onClick={() => setEnding(override)} aria-label={`End override ${override.id}`}>
-                        End
-                      </button>
-                    )}
-                  </div>
-                  <p>
-                    <Name>{override.reason}</Name>
-                  </p>
-                  <p class="muted">
-                    by <Name>{override.actor}</Name>, {time(override.created_at, now)} UTC · override {override.id}
-                  </p>
-                </li>
-              ))}
-            </ul>
+            <Paged
+              name="overrides"
+              rows={data.overrides}
+              isCut={Boolean(data.next_page_token)}
+              text={({ id, selector, actor, reason }) => [id, selector?.identity, selector?.segment, selector?.target, actor, reason].join(" ")}
+              row={one}
+            />
           ) : (
             <Empty>No override is in force.</Empty>
           )

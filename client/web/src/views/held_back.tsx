@@ -30,6 +30,11 @@ export function HeldBack({ target }: { target: string }) {
                       <Link to={{ view: "who", identity: interval.identity ?? "" }}>
                         <Name mono>{interval.identity}</Name>
                       </Link>
+                      {!target && interval.target && (
+                        <span class="muted">
+                          on <Name>{interval.target}</Name>
+                        </span>
+                      )}
                       {isNow ? <Badge tone="bad">now, for {span(Math.max(0, sinceS))}</Badge> : <Badge tone="quiet">over</Badge>}
                       <strong class="end">{plural(Number(interval.denied ?? 0), "denial")}</strong>
                     </div>

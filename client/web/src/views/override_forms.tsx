@@ -1,14 +1,13 @@
-// Making an override in two steps, first whom it would have hit, then doing it; and ending one. Either can be undone.
+// Making an override in two steps, first whom it would have hit, then doing it; and ending one.
 import { useState } from "preact/hooks";
-import { ApiError, type RequestOf, type Schemas } from "../api/client";
-import { useSession } from "../state/live";
-import { Name, Card, Trouble } from "../ui/parts";
-import { Preview } from "./preview";
+import { useKept } from "../state/kept";
+import { usePlace } from "../state/url";
+import { Card, Name, Trouble } from "../ui/parts";
+import { end, make, takeFocus, useChange, WhatWasDone } from "./changes";
+import { changed, EMPTY, requestOf, type Create, type Draft, type Override } from "./draft";
+import { Preview, useHits } from "./preview";
 
-type Override = Schemas["Override"];
-type Create = RequestOf<"create_override">;
-
-const DOES: readonly [NonNullable<Create["kind"]>, string, string][] = [
+const DOES: readonly [Draft["kind"], string, string][] = [
   ["OVERRIDE_KIND_PAUSE", "Pause", "Every Check is denied."],
   ["OVERRIDE_KIND_THROTTLE", "Throttle", "A share of Checks is denied."],
   ["OVERRIDE_KIND_EXEMPT", "Exempt", "Every Check passes, held back by nothing."],
@@ -23,122 +22,31 @@ const ENDS: readonly [string, string][] = [
   ["never", "never"],
 ];
 
-export interface Draft {
-  kind: NonNullable<Create["kind"]>;
-  whom: "identity" | "segment" | "everything";
-  name: string;
-  target: string;
-  percent: number;
-  actor: string;
-  reason: string;
-  ends: string;
-}
-
-export function requestOf(draft: Draft): Create {
-  return {
-    kind: draft.kind,
-    selector: {
-      ...(draft.whom === "everything" ? { everything: true } : { [draft.whom]: draft.name.trim() }),
-      ...(draft.target && { target: draft.target }),
-    },
-    ...(draft.kind === "OVERRIDE_KIND_THROTTLE" && { ratio: draft.percent / 100 }),
-    ...(draft.actor.trim() && { actor: draft.actor.trim() }),
-    reason: draft.reason.trim(),
-    ...(draft.ends === "never" ? { never_expires: true } : { expires_in: draft.ends }),
-  } as Create;
-}
-
-// What makes the same override again, until the instant at which this one would have ended.
-export function again(override: Override, actor: string): Create {
-  return {
-    kind: override.kind,
-    selector: override.selector,
-    ...(override.ratio && { ratio: override.ratio }),
-    ...(actor && { actor }),
-    reason: `undone: ${override.reason}`.slice(0, 250),
-    ...(override.expires_at ? { expires_at: override.expires_at } : { never_expires: true }),
-  } as Create;
-}
-
-interface Done {
-  text: string;
-  undo: () => Promise<void>;
-}
-
-// Runs what changes something: one at a time, with what went wrong, and then everything is asked again.
-function useChange() {
-  const session = useSession();
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<ApiError>();
-  const run = async (change: () => Promise<void>) => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      await change();
-      session.rounds.askAgain();
-    } catch (thrown) {
-      const failure = thrown instanceof ApiError ? thrown : new ApiError(0, String(thrown));
-      if (failure.isUnknownCaller) session.onUnknownCaller(failure);
-      setError(failure);
-    } finally {
-      setBusy(false);
-    }
-  };
-  return { busy, error, run, api: session.api };
-}
-
-const EMPTY: Draft = {
-  kind: "OVERRIDE_KIND_PAUSE",
-  whom: "identity",
-  name: "",
-  target: "",
-  percent: 50,
-  actor: "",
-  reason: "",
-  ends: "3600s",
-};
-
 export function NewOverride({ targets, asksWho }: { targets: readonly string[]; asksWho: boolean }) {
-  const [draft, setDraft] = useState(EMPTY);
+  const place = usePlace();
+  const [draft, setDraft] = useKept("draft", EMPTY);
   const [previewed, setPreviewed] = useState<Create>();
-  const [done, setDone] = useState<Done>();
-  const { busy, error, run, api } = useChange();
+  const { busy, error, done, run } = useChange();
   const set = (change: Partial<Draft>) => {
-    setDraft({ ...draft, ...change });
+    setDraft(changed(draft, change));
     setPreviewed(undefined);
   };
+  const target = draft.target ?? place.target;
   const [, verb, effect] = DOES.find(([kind]) => kind === draft.kind)!;
-
-  const make = (request: Create) =>
-    run(async () => {
-      const { override } = await api.call("create_override", request);
-      setPreviewed(undefined);
-      setDraft({ ...EMPTY, actor: draft.actor });
-      setDone({
-        text: `Override ${override?.id} is in force.`,
-        undo: async () => {
-          await api.call("delete_override", { id: override?.id ?? "", reason: "undone", ...(request.actor && { actor: request.actor }) });
-          setDone({ text: `Override ${override?.id} is undone.`, undo: () => make(again(override!, draft.actor)) });
-        },
-      });
-    });
+  const doIt = async (request: Create) => {
+    if (!(await run((api) => make(api, request)))) return;
+    setPreviewed(undefined);
+    setDraft({ ...EMPTY, actor: draft.actor });
+  };
 
   return (
     <Card title="Step in" id="step-in">
-      {done && (
-        <p class="done" role="status">
-          {done.text}{" "}
-          <button type="button" class="small" disabled={busy} onClick={() => run(done.undo)}>
-            Undo
-          </button>
-        </p>
-      )}
+      {done && <WhatWasDone done={done} busy={busy} run={run} />}
       <form
         class="form"
         onSubmit={(event) => {
           event.preventDefault();
-          setDone(undefined);
-          setPreviewed(requestOf(draft));
+          setPreviewed(requestOf(draft, place.target));
         }}
       >
         <fieldset class="choice">
@@ -173,10 +81,10 @@ export function NewOverride({ targets, asksWho }: { targets: readonly string[]; 
             </label>
           )}
         </div>
-        {targets.length > 1 && (
+        {targets.length !== 1 && (
           <label>
             Target
-            <input list="targets" placeholder="all targets" value={draft.target} onInput={(event) => set({ target: event.currentTarget.value })} />
+            <input list="targets" placeholder="all targets" value={target} onInput={(event) => set({ target: event.currentTarget.value })} />
           </label>
         )}
         <label>
@@ -208,50 +116,62 @@ export function NewOverride({ targets, asksWho }: { targets: readonly string[]; 
         )}
       </form>
       {previewed && (
-        <div class="confirm">
-          <Preview request={previewed} />
-          <div class="actions">
-            <button type="button" class={draft.kind === "OVERRIDE_KIND_PAUSE" ? "danger" : "primary"} disabled={busy} onClick={() => make(previewed)}>
-              {verb} {draft.whom === "everything" ? "everything" : <Name mono>{draft.name}</Name>}
-            </button>
-            <button type="button" onClick={() => setPreviewed(undefined)}>
-              Change it
-            </button>
-          </div>
-        </div>
+        <Confirm request={previewed} busy={busy} onDo={() => void doIt(previewed)} onChange={() => setPreviewed(undefined)}>
+          {verb} {draft.whom === "everything" ? "everything" : <Name mono>{draft.name}</Name>}
+          {targets.length !== 1 && (target ? (
+            <>
+              {" "}
+              on <Name>{target}</Name>
+            </>
+          ) : (
+            " on all targets"
+          ))}
+        </Confirm>
       )}
       {error && <Trouble error={error} />}
     </Card>
   );
 }
 
+// It can be done once the answer is there, or nobody can have it.
+function Confirm(props: { request: Create; busy: boolean; onDo: () => void; onChange: () => void; children: preact.ComponentChildren }) {
+  const hits = useHits(props.request);
+  const isKnown = hits.data !== undefined || hits.error !== undefined;
+  const isPause = props.request.kind === "OVERRIDE_KIND_PAUSE";
+  return (
+    <div class="confirm" tabIndex={-1} ref={takeFocus} role="group" aria-label="Whom it would have hit">
+      <div aria-live="polite">
+        <Preview hits={hits} />
+      </div>
+      <div class="actions">
+        <button type="button" class={isPause ? "danger" : "primary"} disabled={props.busy || !isKnown} onClick={props.onDo}>
+          {props.children}
+        </button>
+        <button type="button" onClick={props.onChange}>
+          Change it
+        </button>
+      </div>
+    </div>
+  );
+}
+
 export function EndOverride({ override, asksWho, onDone }: { override: Override; asksWho: boolean; onDone: () => void }) {
   const [reason, setReason] = useState("");
   const [actor, setActor] = useState("");
-  const { busy, error, run, api } = useChange();
-  const end = (event: Event) => {
+  const { busy, error, run } = useChange();
+  const submit = async (event: Event) => {
     event.preventDefault();
-    void run(async () => {
-      await api.call("delete_override", { id: override.id ?? "", reason: reason.trim(), ...(actor.trim() && { actor: actor.trim() }) });
-      onDone();
-    });
+    if (await run((api) => end(api, override, reason.trim(), actor.trim()))) onDone();
   };
   return (
-    <form class="form confirm" onSubmit={end} aria-label={`End override ${override.id}`}>
+    <form class="form confirm" onSubmit={(event) => void submit(event)} aria-label={`End override ${override.id}`}>
       <p>
-        End override {override.id}, made by <Name>{override.actor}</Name>
-        {override.reason && (
-          <>
-            {" "}
-            because <Name>{override.reason}</Name>
-          </>
-        )}
-        ?
+        End override {override.id}, made by <Name>{override.actor}</Name>?
       </p>
       <div class="pair">
         <label>
           Reason
-          <input required autofocus maxLength={256} value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
+          <input required ref={takeFocus} maxLength={256} value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
         </label>
         {!asksWho && (
           <label>
@@ -272,4 +192,3 @@ export function EndOverride({ override, asksWho, onDone }: { override: Override;
     </form>
   );
 }
-

@@ -1,16 +1,18 @@
 // Whom an override would have hit in the last hour, before it is made.
-import type { RequestOf } from "../api/client";
-import { useLive } from "../state/live";
+import type { RequestOf, ResponseOf } from "../api/client";
+import { useLive, type Live } from "../state/live";
 import { number, plural } from "../text/format";
 import { numberOf } from "../text/health";
-import { Loaded, Name } from "../ui/parts";
+import { Name, Trouble } from "../ui/parts";
+import { useLogOf } from "./log_of";
 
 const SHOWN = 6;
 const MOST = 10_000;
 
-export function Preview({ request }: { request: RequestOf<"create_override"> }) {
-  const { selector } = request;
-  const live = useLive(
+type Hits = Live<ResponseOf<"query_throttle_log">>;
+
+export function useHits({ selector }: RequestOf<"create_override">): Hits {
+  return useLive(
     "query_throttle_log",
     {
       filter: {
@@ -24,36 +26,57 @@ export function Preview({ request }: { request: RequestOf<"create_override"> }) 
     },
     5000,
   );
+}
+
+export function Preview({ hits }: { hits: Hits }) {
+  const where = useLogOf();
+  const { data, error } = hits;
+  if (data === undefined) {
+    if (!error) return <p class="empty">Loading…</p>;
+    return (
+      <>
+        <p>Whom it would have hit is not known:</p>
+        <Trouble error={error} />
+      </>
+    );
+  }
+  const rows = (data.sums ?? []).map((sum) => {
+    const passed = numberOf(sum.allowed) + numberOf(sum.would_be_denied);
+    return { identity: sum.identity, passed, checks: passed + numberOf(sum.denied), cost: numberOf(sum.allowed_cost) };
+  });
+  const total = (name: "passed" | "checks" | "cost") => rows.reduce((all, row) => all + row[name], 0);
+  const source = where && (
+    <p class="muted">
+      By the log of server <Name>{where}</Name>; what the others decided is in theirs.
+    </p>
+  );
+  if (rows.length === 0) {
+    return (
+      <>
+        <p>{where ? "In the last hour this server decided no such Check." : "In the last hour this would have hit nobody: no such Check was made."}</p>
+        {source}
+      </>
+    );
+  }
   return (
-    <Loaded live={live}>
-      {(data) => {
-        const rows = (data.sums ?? []).map((sum) => {
-          const passed = numberOf(sum.allowed) + numberOf(sum.would_be_denied);
-          return { identity: sum.identity, passed, checks: passed + numberOf(sum.denied), cost: numberOf(sum.allowed_cost) };
-        });
-        const total = (name: "passed" | "checks" | "cost") => rows.reduce((all, row) => all + row[name], 0);
-        if (rows.length === 0) return <p>In the last hour this would have hit nobody: no such Check was made.</p>;
-        return (
-          <div>
-            <p>
-              In the last hour this would have hit{" "}
-              <strong>
-                {plural(rows.length, "identity", "identities")}
-                {data.next_page_token && " or more"}, {plural(total("checks"), "Check")}
-              </strong>
-              , of which {number(total("passed"))} were allowed at a cost of {number(total("cost"))}:
-            </p>
-            <ul class="hit">
-              {rows.slice(0, SHOWN).map((row) => (
-                <li key={row.identity}>
-                  <Name mono>{row.identity}</Name> <span class="muted">{plural(row.checks, "Check")}</span>
-                </li>
-              ))}
-              {rows.length > SHOWN && <li class="muted">and {number(rows.length - SHOWN)} more</li>}
-            </ul>
-          </div>
-        );
-      }}
-    </Loaded>
+    <>
+      <p>
+        In the last hour this would have hit{" "}
+        <strong>
+          {plural(rows.length, "identity", "identities")}
+          {data.next_page_token && " or more"}, {plural(total("checks"), "Check")}
+        </strong>
+        , of which {number(total("passed"))} were allowed at a cost of {number(total("cost"))}:
+      </p>
+      <ul class="hit">
+        {rows.slice(0, SHOWN).map((row) => (
+          <li key={row.identity}>
+            <Name mono>{row.identity}</Name> <span class="muted">{plural(row.checks, "Check")}</span>
+          </li>
+        ))}
+        {rows.length > SHOWN && <li class="muted">and {number(rows.length - SHOWN)} more</li>}
+      </ul>
+      {source}
+    </>
   );
 }

@@ -3,16 +3,30 @@ import type { Schemas } from "../api/client";
 import { useLive } from "../state/live";
 import { targetVerdict, verdictOf, type TargetStatus } from "../text/health";
 import { duration, span, seconds, time } from "../text/format";
-import { Badge, Card, Empty, Loaded, Name } from "../ui/parts";
+import { Link } from "../ui/link";
+import { Badge, Card, Empty, Loaded, Name, Trouble } from "../ui/parts";
 import { Budgets, Buckets } from "./budgets";
 import { Controllers } from "./controllers";
 import { HeldBack } from "./held_back";
 import { Lines } from "./lines";
 import { DecidedBy, Members } from "./members";
 import { Signals } from "./signals";
+import { Stops } from "./stops";
 
 export function Target({ name }: { name: string }) {
   const status = useLive("get_status", name ? { target: name } : {});
+  if (name && status.error?.status === 404) return <Gone name={name} />;
+  // What the log has is granted by itself.
+  if (status.error?.isRefusal) {
+    return (
+      <div class="cards">
+        <Card title="Status" id="status" wide>
+          <Trouble error={status.error} />
+        </Card>
+        <HeldBack target={name} />
+      </div>
+    );
+  }
   return (
     <Loaded live={status}>
       {(data) => {
@@ -42,9 +56,18 @@ export function Target({ name }: { name: string }) {
   );
 }
 
+function Gone({ name }: { name: string }) {
+  return (
+    <Card title={<Name>{name}</Name>} id="gone">
+      <Empty>The configuration in force has no target of this name.</Empty>
+      <Link to={{ target: "" }}>All that there is</Link>
+    </Card>
+  );
+}
+
 function Headline({ target, status }: { target: TargetStatus; status: Schemas["GetStatusResponse"] }) {
   const verdict = targetVerdict(target);
-  const stops = status.overrides?.stops ?? [];
+  const stops = (status.overrides?.stops ?? []).filter(({ selector }) => !selector?.target || selector.target === target.name);
   return (
     <div class={`headline ${stops.length > 0 ? "bad" : verdict.tone}`}>
       <h2>
@@ -52,12 +75,7 @@ function Headline({ target, status }: { target: TargetStatus; status: Schemas["G
       </h2>
       <p>{verdict.sentence}</p>
       <DecidedBy cluster={status.cluster} target={target.name} />
-      {stops.map((stop) => (
-        <p key={stop.id} class="stop">
-          <strong>{stop.kind === "OVERRIDE_KIND_PAUSE" ? "Everything is paused" : "Everything is throttled"}</strong> by{" "}
-          <Name>{stop.actor}</Name> since {time(stop.created_at, Date.now())} UTC: <Name>{stop.reason}</Name>
-        </p>
-      ))}
+      <Stops stops={stops} />
     </div>
   );
 }
