@@ -19,7 +19,11 @@ constexpr std::array<std::string_view, 6> kReads = {"/v1/get_",    "/v1/list_", 
 
 // "[::1]:8080" is "::1", "localhost:8080" is "localhost".
 std::string_view NameOf(std::string_view host) {
-  if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
+  if (host.starts_with('[')) {
+    const size_t end = host.find(']');
+    const bool ends_there = end != host.npos && (end + 1 == host.size() || host[end + 1] == ':');
+    return ends_there ? host.substr(1, end - 1) : std::string_view();
+  }
   return host.substr(0, host.find(':'));
 }
 

@@ -47,6 +47,7 @@ TEST(PageRules, KeepOutNamesInPlaintextThatSomebodyMayHavePointedHere) {
   EXPECT_FALSE(MayCall("http://evil.example:8080", "evil.example:8080"));
   EXPECT_FALSE(MayCall("http://localhost.evil.example", "localhost.evil.example"));
   EXPECT_FALSE(MayCall("http://127.0.0.1.evil.example", "127.0.0.1.evil.example"));
+  EXPECT_FALSE(MayCall("http://[::1].evil.example", "[::1].evil.example"));
   EXPECT_TRUE(MayCall("https://headgate.example", "headgate.example", /*is_tls=*/true));
 }
 
