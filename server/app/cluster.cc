@@ -26,6 +26,8 @@ constexpr absl::Duration kOrderTimeout = absl::Milliseconds(1500);
 constexpr size_t kMinSecretBytes = 16;
 constexpr size_t kMaxSecretBytes = 4096;
 constexpr unsigned int kCertificateRefreshSeconds = 5;
+// Between two attempts to reach another server.
+constexpr int kReconnectMs = 500;
 // How often the thread that settles looks at what nobody rings for.
 constexpr int64_t kLookNs = int64_t{100} * 1'000'000;
 
@@ -79,15 +81,18 @@ class Cluster::States final : public membership::EngineStates {
         changed_(changed) {}
 
   // Measuring begins first: nothing is decided with the health of nobody's database.
-  absl::Status Adopt(std::string_view target, cluster::Takeover takeover,
-                     const std::optional<cluster::StoredState>& state) override {
+  absl::Status Prepare(absl::Span<const cluster::Held> targets) override {
     // Who has been paused is not known before the overrides were read: nothing is decided so far.
     if (!overrides_.GetState().is_loaded) {
       absl::Status read = overrides_.Follow(0);  // which no store has that was written to
       if (!read.ok()) return read;
     }
-    targets_.SetOwned(target, true);
+    for (const cluster::Held& held : targets) targets_.SetOwned(held.target, true);
     targets_.Settle();
+    return absl::OkStatus();
+  }
+  absl::Status Adopt(std::string_view target, cluster::Takeover takeover,
+                     const std::optional<cluster::StoredState>& state) override {
     absl::Status adopted = EngineStates::Adopt(target, takeover, state);
     if (adopted.ok()) {
       LogInfo("decides for a target", {{"target", target}, {"from", NameOf(takeover)}});
@@ -163,20 +168,19 @@ void Cluster::Attach(engine::Engine& engine, Targets& targets, line::WaitingLine
   access.SetPeers(options_.settings.peer_certificates);
   states_ = std::make_unique<States>(engine, clock_, targets, overrides, changed_);
   member_ = std::make_unique<membership::Member>(
-      membership::MemberOptions{
-          .protocol = {.name = options_.member,
-                       .incarnation = incarnation_,
-                       .address = options_.address,
-                       .lease = options_.settings.lease},
-          .on_round = [this](const auto& reply) { NoteRound(reply); },
-          .tell =
-              [this](const cluster::MemberRow& to, const cluster::Held& held) {
-                peer::v1::GivenTarget given;
-                given.set_target(held.target);
-                given.set_generation(held.generation);
-                given.set_incarnation(to.incarnation);
-                forwarder_->Tell(to.address, given);
-              }},
+      membership::MemberOptions{.protocol = {.name = options_.member,
+                                             .incarnation = incarnation_,
+                                             .address = options_.address,
+                                             .lease = options_.settings.lease},
+                                .on_round = [this](const auto& reply) { NoteRound(reply); },
+                                .tell =
+                                    [this](const cluster::Tell& tell) {
+                                      peer::v1::GivenTarget given;
+                                      given.set_target(tell.held.target);
+                                      given.set_generation(tell.held.generation);
+                                      given.set_incarnation(tell.owner_incarnation);
+                                      forwarder_->Tell(tell.to.address, given);
+                                    }},
       store_, *states_, clock_);
   forwarder_.emplace(peers::Forwarder::Options{
       .owners = *member_,
@@ -198,6 +202,9 @@ std::shared_ptr<grpc::Channel> Cluster::Connect(const std::string& address) cons
   grpc::ChannelArguments arguments;
   // The answers to as many Checks as a message may have are larger than they are.
   arguments.SetMaxReceiveMessageSize(-1);
+  // A server that comes back is reached at once; gRPC by itself waits for up to two minutes.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMs);
   return grpc::CreateCustomChannel(address, credentials_, arguments);
 }
 
@@ -246,9 +253,10 @@ void Cluster::NoteRound(const absl::StatusOr<cluster::RoundReply>& reply) {
 void Cluster::OwnersChanged() { lines_->Changed(); }
 
 void Cluster::Leave(absl::Duration longest) {
-  if (!member_->Leave(longest)) {
-    LogWarning("not all targets were handed over in time",
-               {{"members", absl::StrCat(member_->Addresses().size() + 1)}});
+  if (const absl::Status left = member_->Leave(longest); !left.ok()) {
+    return LogWarning("not all targets were handed over",
+                      {{"why", std::string(left.message())},
+                       {"members", absl::StrCat(member_->Addresses().size() + 1)}});
   }
   // Who was given nothing hears of it in a round of its own, and hands calls to this server until
   // then.

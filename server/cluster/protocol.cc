@@ -34,7 +34,10 @@ void Protocol::OnTaken(const Held& held, const absl::Status& status, int64_t now
   Holding* const holding = Find(held);
   if (holding == nullptr || holding->phase != Phase::kTaking) return;
   holding->status = status;
-  if (status.ok()) return Enter(*holding, Phase::kServing, now_ns);
+  if (status.ok()) {
+    Enter(*holding, Phase::kServing, now_ns);
+    return Announce(held);
+  }
   holding->is_asked = false;
   holding->retry_at_ns = now_ns + absl::ToInt64Nanoseconds(options_.period());
 }
@@ -52,13 +55,33 @@ void Protocol::OnSaved(const Held& held, const absl::Status& status, int64_t now
   holding->retry_at_ns = now_ns + absl::ToInt64Nanoseconds(options_.period());
 }
 
-void Protocol::OnTold(uint64_t to_incarnation, const Held& held, int64_t /*now_ns*/) {
-  if (to_incarnation != options_.incarnation || is_leaving_ || !seen_.HasAny()) return;
-  if (!targets_.contains(held.target)) return;
+void Protocol::Announce(const Held& held) {
+  for (const auto& [name, member] : seen_.members()) {
+    if (name == options_.name || seen_.MemberHere(name, seen_.newest_ns()) == nullptr) continue;
+    due_.push_back(Tell{member.view.row, held, options_.incarnation});
+  }
+}
+
+bool Protocol::IsNewerThanSeen(const Held& held) const {
   const ObservedRow* const row = seen_.Row(held.target);
-  if (row != nullptr && row->view.generation >= held.generation) return;
+  return row == nullptr || row->view.generation < held.generation;
+}
+
+void Protocol::OnTold(uint64_t owner_incarnation, const Held& held, int64_t now_ns) {
+  if (!seen_.HasAny() || !targets_.contains(held.target) || !IsNewerThanSeen(held)) return;
+  if (owner_incarnation != options_.incarnation) {
+    News& news = news_[held.target];
+    if (news.generation < held.generation) news = {held.generation, owner_incarnation, now_ns};
+    return;
+  }
+  if (is_leaving_) return;
   told_[held.target] = held.generation;
   is_urgent_ = true;
+}
+
+bool Protocol::LeavesInVain(int64_t now_ns) const {
+  if (!is_leaving_ || round_status_.ok()) return false;
+  return !seen_.HasAny() || absl::Nanoseconds(now_ns - seen_.newest_ns()) >= options_.lease;
 }
 
 bool Protocol::WasRenewed(const Held& held) const {
@@ -78,7 +101,7 @@ void Protocol::NoteOwn(const RoundReply& reply, int64_t started_ns, int64_t now_
       const bool was_given =
           found->second.phase == Phase::kGiving && row.generation == found->second.generation + 1;
       if (was_given && to != nullptr && row.owner != options_.name) {
-        due_.push_back(Tell{to->view.row, {row.target, row.generation}});
+        due_.push_back(Tell{to->view.row, {row.target, row.generation}, row.incarnation});
       }
       holdings_.erase(found);
     }
@@ -112,8 +135,12 @@ void Protocol::OnRound(const absl::StatusOr<RoundReply>& reply, int64_t started_
     seen_.Note(*reply, now_ns);
     NoteOwn(*reply, started_ns, now_ns);
     std::erase_if(told_, [&](const auto& told) {
-      const ObservedRow* const row = seen_.Row(told.first);
-      return row != nullptr && row->view.generation >= told.second;
+      return !IsNewerThanSeen({told.first, told.second});
+    });
+    // What was told before the round began the store knew by then.
+    std::erase_if(news_, [&](const auto& news) {
+      return news.second.heard_ns <= started_ns ||
+             !IsNewerThanSeen({news.first, news.second.generation});
     });
   }
   round_.reset();
@@ -274,6 +301,20 @@ int64_t Protocol::NextTick(int64_t now_ns) const {
   return next;
 }
 
+// As of the newest reply: who has lost the store asks the last known owner, which knows best
+// whether it still is.
+void Protocol::FillOwner(uint64_t generation, uint64_t incarnation, OwnerRow& owner) const {
+  owner.generation = generation;
+  if (incarnation == options_.incarnation) return;
+  for (const auto& [name, member] : seen_.members()) {
+    if (member.view.row.incarnation != incarnation) continue;
+    if (seen_.MemberHere(name, seen_.newest_ns()) == nullptr) return;
+    owner.kind = OwnerRow::Kind::kOther;
+    owner.member = name;
+    owner.address = member.view.row.address;
+  }
+}
+
 std::map<std::string, OwnerRow> Protocol::Owners(int64_t now_ns) const {
   std::map<std::string, OwnerRow> owners;
   for (const std::string& target : targets_) {
@@ -286,19 +327,13 @@ std::map<std::string, OwnerRow> Protocol::Owners(int64_t now_ns) const {
       owner.trusted_until_ns = holding->second.trusted_until_ns;
       continue;
     }
+    const auto news = news_.find(target);
     const ObservedRow* const row = seen_.Row(target);
-    if (row == nullptr) continue;
-    owner.generation = row->view.generation;
-    // As of the newest reply: who has lost the store asks the last known owner, which knows best
-    // whether it still is.
-    const ObservedMember* const member = seen_.MemberHere(row->view.owner, seen_.newest_ns());
-    if (member == nullptr || member->view.row.incarnation != row->view.incarnation ||
-        IsOwn(row->view)) {
-      continue;
+    if (news != news_.end()) {
+      FillOwner(news->second.generation, news->second.incarnation, owner);
+    } else if (row != nullptr) {
+      FillOwner(row->view.generation, row->view.incarnation, owner);
     }
-    owner.kind = OwnerRow::Kind::kOther;
-    owner.member = row->view.owner;
-    owner.address = member->view.row.address;
   }
   return owners;
 }

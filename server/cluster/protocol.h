@@ -58,10 +58,12 @@ struct Save {  // OnSaved
 struct Drop {  // it has another owner: forget it
   Held held;
 };
-// Let its new owner look into the store now, rather than in its next round. It may be lost.
+// Let another server know now, rather than in its next round, who owns a target: the one that it
+// was given to, or all that it has a new owner who decides. It may be lost.
 struct Tell {
   MemberRow to;
   Held held;
+  uint64_t owner_incarnation = 0;
 };
 using Action = std::variant<StartRound, Take, Save, Drop, Tell>;
 
@@ -109,13 +111,15 @@ class Protocol {
   void OnRound(const absl::StatusOr<RoundReply>& reply, int64_t started_ns, int64_t now_ns);
   void OnTaken(const Held& held, const absl::Status& status, int64_t now_ns);
   void OnSaved(const Held& held, const absl::Status& status, int64_t now_ns);
-  // Another server says that it gave this one a target, which it may have said to an earlier
-  // process.
-  void OnTold(uint64_t to_incarnation, const Held& held, int64_t now_ns);
+  // Another server says that a target has a new owner: this one, or an earlier process of its name,
+  // or a third.
+  void OnTold(uint64_t owner_incarnation, const Held& held, int64_t now_ns);
   // Gives everything away, and goes.
   void Leave();
   // After Leave: everything is given away, and the row removed.
   bool HasLeft() const { return has_left_; }
+  // After Leave: nothing can be given away, since the store has not answered for a lease, or never.
+  bool LeavesInVain(int64_t now_ns) const;
 
   // Of each target that is configured.
   std::map<std::string, OwnerRow> Owners(int64_t now_ns) const;
@@ -143,6 +147,11 @@ class Protocol {
   // To whom a target should go; empty: to nobody, and it stays.
   std::string DestinationOf(const std::string& target, int64_t now_ns) const;
   bool IsMine(const std::string& target, int64_t now_ns) const;
+  bool IsNewerThanSeen(const Held& held) const;
+  // Fills in who is the owner, if that is a member that was seen.
+  void FillOwner(uint64_t generation, uint64_t incarnation, OwnerRow& owner) const;
+  // Lets all others know that this server decides from now on.
+  void Announce(const Held& held);
   bool MaySettle(const std::string& target, const std::string& to, int64_t now_ns) const;
   // Whether this server should claim it, now.
   bool IsClaimable(const std::string& target, int64_t now_ns) const;
@@ -158,7 +167,14 @@ class Protocol {
   std::set<std::string> targets_;
   std::map<std::string, Holding> holdings_;
   std::map<std::string, uint64_t> told_;  // generations, to be renewed although not seen yet
-  std::vector<Action> due_;               // of events, for the next Tick
+  // Newer owners than the store's newest answer knows, as others told.
+  struct News {
+    uint64_t generation = 0;
+    uint64_t incarnation = 0;
+    int64_t heard_ns = 0;
+  };
+  std::map<std::string, News> news_;
+  std::vector<Action> due_;  // of events, for the next Tick
 
   std::optional<RoundRequest> round_;  // under way
   int64_t next_round_ns_ = 0;

@@ -64,8 +64,8 @@ void Member::Follow() {
 void Member::Dispatch(std::vector<Action> actions) {
   bool is_for_threads = false;
   for (Action& action : actions) {
-    if (const auto* const told = std::get_if<cluster::Tell>(&action)) {
-      if (options_.tell) options_.tell(told->to, told->held);
+    if (const auto* const tell = std::get_if<cluster::Tell>(&action)) {
+      if (options_.tell) options_.tell(*tell);
       continue;
     }
     is_for_threads = true;
@@ -110,7 +110,7 @@ void Member::MoveStates() {
   int64_t copy_at_ns = NowNs();
   while (!IsStopping()) {
     const uint64_t seen = changed_.rings();
-    if (MoveOneState()) continue;
+    if (MoveStatesOnce()) continue;
     const int64_t left_ns = copy_at_ns - NowNs();
     if (left_ns > 0) {
       changed_.Wait(seen, left_ns);
@@ -121,31 +121,33 @@ void Member::MoveStates() {
   }
 }
 
-bool Member::MoveOneState() {
-  std::optional<Action> action;
-  std::vector<Held> saves;  // those that come one after the other are written together
-  {
-    const MutexLock lock(&mutex_);
-    if (moves_.empty()) return false;
-    while (!moves_.empty() && std::holds_alternative<cluster::Save>(moves_.front())) {
-      saves.push_back(std::get<cluster::Save>(moves_.front()).held);
-      moves_.pop_front();
-    }
-    if (saves.empty()) {
-      action = std::move(moves_.front());
-      moves_.pop_front();
-    }
+template <typename Move>
+std::vector<Held> Member::NextMoves() {
+  std::vector<Held> next;
+  const MutexLock lock(&mutex_);
+  while (!moves_.empty() && std::holds_alternative<Move>(moves_.front())) {
+    next.push_back(std::move(std::get<Move>(moves_.front()).held));
+    moves_.pop_front();
   }
+  return next;
+}
+
+bool Member::MoveStatesOnce() {
+  // Of those that come one after the other of one kind: they are written and read together.
+  const std::vector<Held> saves = NextMoves<cluster::Save>();
+  const std::vector<Held> takes = saves.empty() ? NextMoves<cluster::Take>() : std::vector<Held>();
   if (!saves.empty()) {
     const std::vector<absl::Status> done = mover_.Save(saves);
     const MutexLock lock(&mutex_);
     for (size_t i = 0; i < saves.size(); ++i) protocol_.OnSaved(saves[i], done[i], NowNs());
-  } else if (const auto* const take = std::get_if<cluster::Take>(&*action)) {
-    const absl::Status status = mover_.Take(take->held);
+  } else if (!takes.empty()) {
+    const std::vector<absl::Status> done = mover_.Take(takes);
     const MutexLock lock(&mutex_);
-    protocol_.OnTaken(take->held, status, NowNs());
-  } else if (const auto* const drop = std::get_if<cluster::Drop>(&*action)) {
-    mover_.Drop(drop->held);
+    for (size_t i = 0; i < takes.size(); ++i) protocol_.OnTaken(takes[i], done[i], NowNs());
+  } else {
+    const std::vector<Held> drops = NextMoves<cluster::Drop>();
+    if (drops.empty()) return false;
+    for (const Held& held : drops) mover_.Drop(held);
   }
   changed_.Ring();
   return true;
@@ -160,7 +162,7 @@ std::vector<Held> Member::Served() const {
   return served;
 }
 
-bool Member::Leave(absl::Duration longest) {
+absl::Status Member::Leave(absl::Duration longest) {
   const int64_t until_ns = NowNs() + absl::ToInt64Nanoseconds(longest);
   {
     const MutexLock lock(&mutex_);
@@ -171,10 +173,13 @@ bool Member::Leave(absl::Duration longest) {
     const uint64_t seen = changed_.rings();
     {
       const MutexLock lock(&mutex_);
-      if (protocol_.HasLeft()) return true;
+      if (protocol_.HasLeft()) return absl::OkStatus();
+      if (protocol_.LeavesInVain(NowNs())) {
+        return absl::UnavailableError("the store does not answer");
+      }
     }
     const int64_t left_ns = until_ns - NowNs();
-    if (left_ns <= 0) return false;
+    if (left_ns <= 0) return absl::DeadlineExceededError("no time is left");
     changed_.Wait(seen, left_ns);
   }
 }
@@ -189,10 +194,10 @@ void Member::Stop() {
   threads_.clear();
 }
 
-void Member::OnTold(uint64_t to_incarnation, const Held& held) {
+void Member::OnTold(uint64_t owner_incarnation, const Held& held) {
   {
     const MutexLock lock(&mutex_);
-    protocol_.OnTold(to_incarnation, held, NowNs());
+    protocol_.OnTold(owner_incarnation, held, NowNs());
   }
   changed_.Ring();
 }

@@ -55,8 +55,8 @@ struct MemberOptions {
   absl::Duration copy_every = absl::Milliseconds(750);
   // Told what each round came to, by the thread that asks for them. It must return soon.
   std::function<void(const absl::StatusOr<cluster::RoundReply>& reply)> on_round = {};
-  // Lets the new owner of a target look into the store at once. It must not block, and may be lost.
-  std::function<void(const cluster::MemberRow& to, const cluster::Held& held)> tell = {};
+  // Lets another server know of a target's new owner. It must not block, and may be lost.
+  std::function<void(const cluster::Tell& tell)> tell = {};
 };
 
 class Member final : public cluster::Owners {
@@ -71,12 +71,13 @@ class Member final : public cluster::Owners {
   void SetTargets(std::set<std::string> targets) ABSL_LOCKS_EXCLUDED(mutex_);
   void Start();
   // Gives all targets away, each to another member that is here, and removes this one from the
-  // store. False: not all of it within `longest`.
-  bool Leave(absl::Duration longest) ABSL_LOCKS_EXCLUDED(mutex_);
+  // store. DeadlineExceeded: not all of it within `longest`. Unavailable: the store has been away
+  // for so long that there is no sense in waiting.
+  absl::Status Leave(absl::Duration longest) ABSL_LOCKS_EXCLUDED(mutex_);
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // What another member says (MemberOptions::tell).
-  void OnTold(uint64_t to_incarnation, const cluster::Held& held) ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnTold(uint64_t owner_incarnation, const cluster::Held& held) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Whether the store has answered at all: before, nothing is known of the others.
   bool HasJoined() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -99,7 +100,10 @@ class Member final : public cluster::Owners {
   void MoveStates() ABSL_LOCKS_EXCLUDED(mutex_);
   // Does what is next. False: there is nothing.
   bool AskForOneRound() ABSL_LOCKS_EXCLUDED(mutex_);
-  bool MoveOneState() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool MoveStatesOnce() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Those of this kind that are next, in order.
+  template <typename Move>
+  std::vector<cluster::Held> NextMoves() ABSL_LOCKS_EXCLUDED(mutex_);
   bool IsStopping() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // To whoever does it. Without the mutex: `tell` is somebody else's.

@@ -19,6 +19,7 @@ namespace headgate::peers {
 namespace {
 
 constexpr int kTickMs = 20;
+constexpr int64_t kTicksBetweenLinks = 25;
 // Whose server does not answer is not waited for any longer, by those who ask all servers.
 constexpr int64_t kLongestHoldForOneNs = 1'000'000'000;
 // None that is valid has as many bytes.
@@ -306,7 +307,14 @@ std::shared_ptr<Link> Forwarder::LinkTo(const std::string& address) {
   return link;
 }
 
+void Forwarder::KeepLinksOpen() {
+  for (const std::string& address : options_.others()) {
+    if (const std::shared_ptr<Link> link = LinkTo(address); link != nullptr) link->Look();
+  }
+}
+
 void Forwarder::Tick() {
+  if (++ticks_ % kTicksBetweenLinks == 1) KeepLinksOpen();
   std::vector<std::shared_ptr<Link>> links;
   {
     const MutexLock lock(&mutex_);

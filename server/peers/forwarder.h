@@ -122,6 +122,8 @@ class Forwarder final : public rpc::Elsewhere, private LinkListener {
   std::shared_ptr<Link> LinkTo(const std::string& address) ABSL_LOCKS_EXCLUDED(mutex_);
   // Fifty times a second: whose time is up, and who may go on.
   void Tick();
+  // Nobody who hands a target over, or asks for one that was, waits for a handshake.
+  void KeepLinksOpen() ABSL_LOCKS_EXCLUDED(mutex_);
   void EndLoop() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Options options_;
@@ -134,6 +136,7 @@ class Forwarder final : public rpc::Elsewhere, private LinkListener {
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, std::shared_ptr<Link>, std::less<>> links_ ABSL_GUARDED_BY(mutex_);
   Held held_ ABSL_GUARDED_BY(mutex_);
+  int64_t ticks_ = 0;  // of the loop's thread
 };
 
 }  // namespace headgate::peers

@@ -215,6 +215,18 @@ int Run(double seconds, int rounds) {
   return Report(MeasureFailovers(rounds), Median(forwarded.us()), Median(hinted.us()));
 }
 
+int RunHandovers(int rounds) {
+  const Failovers found = MeasureFailovers(rounds, FailoverParts::kHandovers);
+  for (const double ms : found.planned_ms) std::printf("%.0f ", ms);
+  std::printf(
+      "\nhandovers: planned_handover_ms=%.0f/%.0f failed_checks_planned=%lld over_admitted=%.0f\n",
+      Median(found.planned_ms), Worst(found.planned_ms),
+      static_cast<long long>(found.failed_planned), found.over_admitted);
+  return Worst(found.planned_ms) <= 300 && found.failed_planned == 0 && found.over_admitted == 0
+             ? 0
+             : 1;
+}
+
 // "--callers-of=PORT:FOLDER", "--alone:FOLDER" or "--server:FOLDER".
 bool IsChild(const std::string& argument) {
   const std::vector<std::string> parts = absl::StrSplit(argument, absl::MaxSplits(':', 1));
@@ -234,6 +246,7 @@ bool IsChild(const std::string& argument) {
 int main(int argc, char** argv) {
   double seconds = 20;
   int rounds = 20;
+  bool only_handovers = false;
   for (int i = 1; i < argc; ++i) {
     if (headgate::bench::IsChild(argv[i])) return 0;
     const std::string argument = argv[i];
@@ -241,10 +254,14 @@ int main(int argc, char** argv) {
                             absl::SimpleAtod(argument.substr(10), &seconds) && seconds >= 0;
     const bool is_rounds = argument.starts_with("--rounds=") &&
                            absl::SimpleAtoi(argument.substr(9), &rounds) && rounds > 0;
-    if (!is_seconds && !is_rounds) {
-      std::fprintf(stderr, "usage: headgate-bench-cluster [--seconds=N] [--rounds=N]\n");
+    const bool is_only = argument == "--only=handovers";
+    only_handovers = only_handovers || is_only;
+    if (!is_seconds && !is_rounds && !is_only) {
+      std::fprintf(stderr,
+                   "usage: headgate-bench-cluster [--seconds=N] [--rounds=N] [--only=handovers]\n");
       return 2;
     }
   }
+  if (only_handovers) return headgate::bench::RunHandovers(rounds);
   return headgate::bench::Run(seconds, rounds);
 }

@@ -123,9 +123,66 @@ TEST_F(ProtocolTest, LeavingServerSavesGivesAndTells) {
   EXPECT_TRUE(a_.protocol.HasLeft());
   const Tell tell = std::get<Tell>(a_.others.back());
   EXPECT_EQ(tell.to.name, "b");
-  b_.protocol.OnTold(tell.to.incarnation, tell.held, now_ns_);
+  b_.protocol.OnTold(tell.owner_incarnation, tell.held, now_ns_);
   Run(b_);
   EXPECT_TRUE(Owns(b_));
+}
+
+// Whoever neither gave nor took the target would else hear of it in its next round.
+TEST_F(ProtocolTest, ANewOwnerTellsAllOthers) {
+  Server c("c", 3);
+  Run(a_);
+  RunFor(1, {&a_, &b_, &c});
+  b_.protocol.OnTold(2, {"t", 2}, now_ns_);
+  store_.Round({.self = {.name = "a", .incarnation = 1, .address = "a:7000"},
+                .lease = absl::Seconds(3),
+                .give = {{"t", 1, "b", 2}}},
+               absl::FromUnixNanos(now_ns_));
+  b_.others.clear();
+  Run(b_);
+  ASSERT_TRUE(Owns(b_));
+  ASSERT_EQ(b_.others.size(), 2U);
+  const Tell tell = std::get<Tell>(b_.others.back());
+  EXPECT_EQ(tell.to.name, "c");
+  EXPECT_EQ(OwnerOf(c).member, "a");
+  c.protocol.OnTold(tell.owner_incarnation, tell.held, now_ns_);
+  EXPECT_EQ(OwnerOf(c).member, "b");
+  EXPECT_EQ(OwnerOf(c).generation, 2U);
+}
+
+TEST_F(ProtocolTest, WhatTheStoreSaysLaterIsBelievedRatherThanWhatWasTold) {
+  Run(a_);
+  RunFor(1, {&a_, &b_});
+  Server c("c", 3);
+  Run(c);
+  c.protocol.OnTold(2, {"t", 2}, now_ns_);
+  EXPECT_EQ(OwnerOf(c).member, "b");
+  RunFor(1, {&a_, &b_, &c});
+  EXPECT_EQ(OwnerOf(c).member, "a");
+}
+
+TEST_F(ProtocolTest, LeavingIsInVainWhenTheStoreHasBeenAwayForALease) {
+  const auto fail_rounds = [&] {
+    for (const Action& action : a_.protocol.Tick(now_ns_)) {
+      if (!std::holds_alternative<StartRound>(action)) continue;
+      a_.protocol.OnRound(absl::UnavailableError("away"), now_ns_, now_ns_);
+    }
+  };
+  Run(a_);
+  now_ns_ += kSecond;
+  a_.protocol.Leave();
+  EXPECT_FALSE(a_.protocol.LeavesInVain(now_ns_));  // the store has not failed yet
+  fail_rounds();
+  EXPECT_FALSE(a_.protocol.LeavesInVain(now_ns_));  // it may be back soon
+  now_ns_ += 2 * kSecond;
+  EXPECT_TRUE(a_.protocol.LeavesInVain(now_ns_));
+  Run(a_);
+  EXPECT_FALSE(a_.protocol.LeavesInVain(now_ns_));
+}
+
+TEST_F(ProtocolTest, LeavingIsInVainWhereTheStoreWasNeverThere) {
+  a_.protocol.Leave();
+  EXPECT_TRUE(a_.protocol.LeavesInVain(now_ns_));
 }
 
 TEST_F(ProtocolTest, WhatWasToldToAnEarlierProcessIsNotHeard) {

@@ -89,7 +89,7 @@ double OverAdmitted(double admitted, int64_t started_ns) {
   return std::max(0.0, admitted - kBurst - kRate * seconds);
 }
 
-void MeasureRounds(int rounds, Failovers& found) {
+void MeasureRounds(int rounds, FailoverParts parts, Failovers& found) {
   Deployment servers({.rate = absl::StrCat(kRate)});
   Settle(servers);
   const int64_t started_ns = MonotonicNs();
@@ -100,7 +100,7 @@ void MeasureRounds(int rounds, Failovers& found) {
         servers, server, kTarget, kCost, SteadyCaller::Habit{.tries = 1, .pause_ms = 2}));
   }
   for (int round = 0; round < rounds; ++round) {
-    found.crash_ms.push_back(Crash(servers));
+    if (parts == FailoverParts::kAll) found.crash_ms.push_back(Crash(servers));
     const int owner = OwnerOf(servers);
     for (auto& one : asking) one->Begin();
     Require(servers[owner].Stop().ok(), "a server does not stop well");
@@ -187,10 +187,10 @@ void MeasureStore(Failovers& found) {
 
 }  // namespace
 
-Failovers MeasureFailovers(int rounds) {
+Failovers MeasureFailovers(int rounds, FailoverParts parts) {
   Failovers found;
-  MeasureRounds(rounds, found);
-  MeasureStore(found);
+  MeasureRounds(rounds, parts, found);
+  if (parts == FailoverParts::kAll) MeasureStore(found);
   return found;
 }
 

@@ -22,6 +22,11 @@ struct Failovers {
   double state_bytes_per_s = 0;  // of a target with 10,000 buckets that change all the time
 };
 
-Failovers MeasureFailovers(int rounds);
+enum class FailoverParts : uint8_t {
+  kAll = 1,
+  kHandovers,  // the owner stops, and nothing else
+};
+
+Failovers MeasureFailovers(int rounds, FailoverParts parts = FailoverParts::kAll);
 
 }  // namespace headgate::bench

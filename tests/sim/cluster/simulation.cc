@@ -217,7 +217,7 @@ void Simulation::DoTell(Machine& machine, const Tell& tell) {
     if (to->protocol.options().name != tell.to.name) continue;
     if (Happens(loss_) || machine.is_cut_from_peers || to->is_cut_from_peers) continue;
     On(to->index, now_ns_ + Delay(), [this, tell](Machine& on) {
-      on.protocol.OnTold(tell.to.incarnation, tell.held, on.Local(now_ns_));
+      on.protocol.OnTold(tell.owner_incarnation, tell.held, on.Local(now_ns_));
       Wake(on);
     });
   }
