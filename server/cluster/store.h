@@ -24,6 +24,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -140,6 +141,9 @@ struct StoredState {
   bool is_final = false;
 };
 
+// Of one target.
+using ReadState = absl::StatusOr<std::optional<StoredState>>;
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -156,9 +160,13 @@ class Store {
     return WriteStates({&write, 1}, timeout).front();
   }
 
-  // Of the owner by this generation. None: nobody ever wrote any. Aborted: as above.
-  virtual absl::StatusOr<std::optional<StoredState>> ReadState(const Held& held,
-                                                               absl::Duration timeout) = 0;
+  // Of the owner by these generations, of several targets, none of them twice, in one statement.
+  // None: nobody ever wrote any. Aborted: as above. DataLoss: what is there makes no whole.
+  virtual std::vector<ReadState> ReadStates(absl::Span<const Held> targets,
+                                            absl::Duration timeout) = 0;
+  ReadState ReadOne(const Held& held, absl::Duration timeout) {
+    return std::move(ReadStates({&held, 1}, timeout).front());
+  }
 
   // What operators order, durable before the answer; each server sees it in its next Round.
   // NotFound: there is no such member, or target.

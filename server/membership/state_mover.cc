@@ -28,8 +28,25 @@ void StateMover::Drain() {
   while (!decisions_.IsDrained()) pause_.Wait(pause_.rings(), kPauseNs);
 }
 
-absl::Status StateMover::Take(const Held& held) {
-  absl::StatusOr<std::optional<StoredState>> state = store_.ReadState(held, timeout_);
+std::vector<absl::Status> StateMover::Take(absl::Span<const Held> targets) {
+  std::vector<absl::Status> done;
+  bool is_any_late = false;
+  while (done.size() < targets.size()) {
+    const absl::Span<const Held> some = targets.subspan(done.size(), read_at_once_);
+    std::vector<cluster::ReadState> states = store_.ReadStates(some, timeout_);
+    const bool is_late = absl::IsDeadlineExceeded(states.front().status());
+    if (is_late) read_at_once_ = std::max<size_t>(some.size() / 2, 1);
+    is_any_late = is_any_late || is_late;
+    absl::Status prepared = is_late ? absl::OkStatus() : states_.Prepare(some);
+    for (size_t i = 0; i < some.size(); ++i) {
+      done.push_back(prepared.ok() ? Adopt(some[i], std::move(states[i])) : prepared);
+    }
+  }
+  if (!is_any_late) read_at_once_ = kReadAtOnce;
+  return done;
+}
+
+absl::Status StateMover::Adopt(const Held& held, cluster::ReadState state) {
   // What cannot be put together again is as good as none: the owner before has admitted something.
   const bool is_lost = absl::IsDataLoss(state.status());
   if (!state.ok() && !is_lost) return state.status();

@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -17,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "common/clock.h"
 #include "server/cluster/decisions.h"
 #include "server/cluster/store.h"
@@ -32,8 +34,9 @@ class StateMover {
              Clock& clock, absl::Duration timeout)
       : store_(store), states_(states), decisions_(decisions), clock_(clock), timeout_(timeout) {}
 
-  // The target is this server's, and nobody is decided for yet.
-  absl::Status Take(const cluster::Held& held);
+  // They are this server's, and nobody is decided for yet; reads their states, in one statement
+  // where that is quick enough. What became of each.
+  std::vector<absl::Status> Take(absl::Span<const cluster::Held> targets);
   // They are published as nobody's; ends what is being decided, and writes the last states, in one
   // statement. What became of each.
   std::vector<absl::Status> Save(const std::vector<cluster::Held>& targets);
@@ -43,6 +46,8 @@ class StateMover {
   void Copy(const std::vector<cluster::Held>& served);
 
  private:
+  static constexpr size_t kReadAtOnce = 1024;
+
   struct Written {
     uint64_t generation = 0;
     uint64_t sequence = 0;                  // of the newest write that was tried
@@ -56,12 +61,14 @@ class StateMover {
   absl::Status TakeOut(const cluster::Held& held);
   // Decisions for a target that is published as nobody's have ended.
   void Drain();
+  absl::Status Adopt(const cluster::Held& held, cluster::ReadState state);
 
   cluster::Store& store_;
   TargetStates& states_;
   cluster::Decisions& decisions_;
   Clock& clock_;
   const absl::Duration timeout_;
+  size_t read_at_once_ = kReadAtOnce;       // what takes too long is read in halves next time
   Bell pause_;                              // that nobody rings
   std::map<std::string, Written> written_;  // by target
 };

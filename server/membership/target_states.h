@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "server/cluster/store.h"
 #include "server/cluster/takeover.h"
 
@@ -19,6 +20,10 @@ class TargetStates {
  public:
   virtual ~TargetStates() = default;
 
+  // Before these are adopted, all that are taken together.
+  virtual absl::Status Prepare(absl::Span<const cluster::Held> /*targets*/) {
+    return absl::OkStatus();
+  }
   // Goes on where the owner before left the target: `state` is what that one wrote, if anything.
   // After an error it is asked again.
   virtual absl::Status Adopt(std::string_view target, cluster::Takeover takeover,

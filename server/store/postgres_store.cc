@@ -67,16 +67,17 @@ std::vector<absl::Status> PostgresStore::WriteStates(absl::Span<const cluster::S
   return written;
 }
 
-absl::StatusOr<std::optional<cluster::StoredState>> PostgresStore::ReadState(
-    const cluster::Held& held, absl::Duration timeout) {
+std::vector<cluster::ReadState> PostgresStore::ReadStates(absl::Span<const cluster::Held> targets,
+                                                          absl::Duration timeout) {
+  if (targets.empty()) return {};
   const Deadline deadline(clock_, timeout);
-  absl::StatusOr<std::optional<cluster::StoredState>> state;
+  std::vector<cluster::ReadState> states;
   MutexLock lock(&states_mutex_);
   absl::Status ran =
       states_.Run(Scope::kStatement, deadline.Left(),
-                  [&](pqxx::transaction_base& work) { state = store::ReadState(work, held); });
-  if (!ran.ok()) return ran;
-  return state;
+                  [&](pqxx::transaction_base& work) { states = store::ReadStates(work, targets); });
+  if (!ran.ok()) states.assign(targets.size(), ran);
+  return states;
 }
 
 absl::Status PostgresStore::Order(absl::FunctionRef<bool(pqxx::transaction_base&)> change,

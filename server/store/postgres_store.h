@@ -14,7 +14,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -40,8 +39,8 @@ class PostgresStore final : public cluster::Store {
                                             absl::Duration timeout) override;
   std::vector<absl::Status> WriteStates(absl::Span<const cluster::StateWrite> writes,
                                         absl::Duration timeout) override;
-  absl::StatusOr<std::optional<cluster::StoredState>> ReadState(const cluster::Held& held,
-                                                                absl::Duration timeout) override;
+  std::vector<cluster::ReadState> ReadStates(absl::Span<const cluster::Held> targets,
+                                             absl::Duration timeout) override;
   absl::Status SetDrained(std::string_view member, bool drained, absl::Duration timeout) override;
   absl::Status SetPreferred(std::string_view target, std::string_view member,
                             absl::Duration timeout) override;

@@ -7,6 +7,7 @@
 #include <pqxx/binarystring>
 #include <pqxx/prepared_statement>
 #include <pqxx/result>
+#include <pqxx/row>
 #include <string>
 #include <utility>
 
@@ -54,21 +55,53 @@ FROM given AS g
 )sql";
 enum WriteColumn { kTarget, kIsWritten, kIsOwner };
 
-// $1 target, $2 generation
+// $0 rows of targets and generations
 constexpr char kRead[] = R"sql(
-SELECT o.state_sequence, s.generation, s.sequence, s.is_whole, s.is_final,
+WITH asked (target, generation) AS (VALUES $0)
+SELECT a.target, o.state_sequence, s.generation, s.sequence, s.is_whole, s.is_final,
   (extract(epoch FROM now() - s.copied_at) * 1000000)::bigint, s.bytes
-FROM headgate_store.ownership AS o
+FROM asked AS a
+  JOIN headgate_store.ownership AS o ON o.target = a.target AND o.generation = a.generation
   LEFT JOIN headgate_store.state AS s ON s.target = o.target
     AND s.generation = o.state_generation AND s.sequence <= o.state_sequence
-WHERE o.target = $1 AND o.generation = $2
-ORDER BY s.sequence
+ORDER BY a.target, s.sequence
 )sql";
-enum StateColumn { kNewest, kGeneration, kSequence, kIsWhole, kIsFinal, kAge, kBytes };
+enum StateColumn { kOf, kNewest, kGeneration, kSequence, kIsWhole, kIsFinal, kAge, kBytes };
 
 absl::Status NotTheOwner(std::string_view target, uint64_t generation) {
   return absl::AbortedError(
       absl::StrCat("target ", Sv(target), " is not owned by generation ", generation, " any more"));
+}
+
+// Rows of one target, in order.
+cluster::ReadState PutTogether(const std::string& target, const std::vector<pqxx::row>& rows) {
+  const auto newest = rows.front()[kNewest].as<int64_t>();
+  if (newest == 0) return std::nullopt;
+  std::optional<StoredState> state;
+  int64_t sequence = 0;
+  for (const pqxx::row& row : rows) {
+    if (row[kSequence].is_null()) break;
+    const pqxx::binarystring bytes(row[kBytes]);
+    const bool is_whole = row[kIsWhole].as<bool>();
+    const auto number = row[kSequence].as<int64_t>();
+    if (is_whole) {
+      state.emplace().whole = bytes.str();
+    } else if (!state.has_value() || number != sequence + 1) {
+      state.reset();  // of what an interrupted removal left
+      continue;
+    } else {
+      state->changes.push_back(bytes.str());
+    }
+    sequence = number;
+    state->generation = static_cast<uint64_t>(row[kGeneration].as<int64_t>());
+    state->age = absl::Microseconds(row[kAge].as<int64_t>());
+    state->is_final = row[kIsFinal].as<bool>();
+  }
+  if (!state.has_value() || sequence != newest) {
+    return absl::DataLossError(absl::StrCat("state ", newest, " of target ", target,
+                                            " is not in the store, or not what it follows"));
+  }
+  return state;
 }
 
 }  // namespace
@@ -104,38 +137,26 @@ std::vector<absl::Status> WriteStates(pqxx::transaction_base& work,
   return statuses;
 }
 
-absl::StatusOr<std::optional<StoredState>> ReadState(pqxx::transaction_base& work,
-                                                     const cluster::Held& held) {
-  const pqxx::result rows =
-      work.exec_params(kRead, held.target, static_cast<int64_t>(held.generation));
-  if (rows.empty()) return NotTheOwner(held.target, held.generation);
-  const auto newest = rows[0][kNewest].as<int64_t>();
-  if (newest == 0) return std::nullopt;
-  std::optional<StoredState> state;
-  int64_t sequence = 0;
-  for (const auto& row : rows) {
-    if (row[kSequence].is_null()) break;
-    const pqxx::binarystring bytes(row[kBytes]);
-    const bool is_whole = row[kIsWhole].as<bool>();
-    const auto number = row[kSequence].as<int64_t>();
-    if (is_whole) {
-      state.emplace().whole = bytes.str();
-    } else if (!state.has_value() || number != sequence + 1) {
-      state.reset();  // of what an interrupted removal left
-      continue;
+std::vector<cluster::ReadState> ReadStates(pqxx::transaction_base& work,
+                                           absl::Span<const cluster::Held> targets) {
+  std::vector<std::string> asked;
+  for (const cluster::Held& held : targets) {
+    asked.push_back(
+        absl::StrCat("(", work.quote(held.target), "::text, ", held.generation, "::bigint)"));
+  }
+  const pqxx::result rows = work.exec(absl::Substitute(kRead, absl::StrJoin(asked, ", ")));
+  std::map<std::string, std::vector<pqxx::row>> of_targets;
+  for (const auto& row : rows) of_targets[row[kOf].as<std::string>()].push_back(row);
+  std::vector<cluster::ReadState> states;
+  for (const cluster::Held& held : targets) {
+    const auto found = of_targets.find(held.target);
+    if (found == of_targets.end()) {
+      states.emplace_back(NotTheOwner(held.target, held.generation));
     } else {
-      state->changes.push_back(bytes.str());
+      states.push_back(PutTogether(held.target, found->second));
     }
-    sequence = number;
-    state->generation = static_cast<uint64_t>(row[kGeneration].as<int64_t>());
-    state->age = absl::Microseconds(row[kAge].as<int64_t>());
-    state->is_final = row[kIsFinal].as<bool>();
   }
-  if (!state.has_value() || sequence != newest) {
-    return absl::DataLossError(absl::StrCat("state ", newest, " of target ", held.target,
-                                            " is not in the store, or not what it follows"));
-  }
-  return state;
+  return states;
 }
 
 }  // namespace headgate::store

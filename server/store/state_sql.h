@@ -12,12 +12,10 @@
 // Functions throw as libpqxx does.
 #pragma once
 
-#include <optional>
 #include <pqxx/transaction_base>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "server/cluster/store.h"
 
@@ -27,8 +25,8 @@ namespace headgate::store {
 std::vector<absl::Status> WriteStates(pqxx::transaction_base& work,
                                       absl::Span<const cluster::StateWrite> writes);
 
-// As cluster::Store::ReadState. DataLoss: a change is missing among those that were written.
-absl::StatusOr<std::optional<cluster::StoredState>> ReadState(pqxx::transaction_base& work,
-                                                              const cluster::Held& held);
+// As cluster::Store::ReadStates. DataLoss: a change is missing among those that were written.
+std::vector<cluster::ReadState> ReadStates(pqxx::transaction_base& work,
+                                           absl::Span<const cluster::Held> targets);
 
 }  // namespace headgate::store

@@ -54,12 +54,23 @@ class FakeStore final : public cluster::Store {
     }
     return done;
   }
-  absl::StatusOr<std::optional<cluster::StoredState>> ReadState(
-      const cluster::Held& held, absl::Duration /*timeout*/) override {
-    if (!status.ok()) return status;
-    const auto found = stored.find(held.target);
-    if (found == stored.end()) return std::nullopt;
-    return found->second;
+  std::vector<cluster::ReadState> ReadStates(absl::Span<const cluster::Held> targets,
+                                             absl::Duration /*timeout*/) override {
+    ++statements;
+    std::vector<cluster::ReadState> states;
+    for (const cluster::Held& held : targets) {
+      const auto found = stored.find(held.target);
+      if (targets.size() > most_at_once) {
+        states.emplace_back(absl::DeadlineExceededError("that is too much"));
+      } else if (!status.ok()) {
+        states.emplace_back(status);
+      } else if (found == stored.end()) {
+        states.emplace_back(std::nullopt);
+      } else {
+        states.emplace_back(found->second);
+      }
+    }
+    return states;
   }
   absl::Status SetDrained(std::string_view /*member*/, bool /*drained*/,
                           absl::Duration /*timeout*/) override {
@@ -72,6 +83,7 @@ class FakeStore final : public cluster::Store {
 
   absl::Status status;
   int statements = 0;
+  size_t most_at_once = 1000;       // states that are read in time
   std::vector<uint64_t> sequences;  // of what was written
   std::map<std::string, cluster::StoredState> stored;
 };

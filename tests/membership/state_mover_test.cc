@@ -2,6 +2,10 @@
 
 #include "server/membership/state_mover.h"
 
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "common/fake_clock.h"
 #include "gmock/gmock.h"
 #include "tests/membership/fake_states.h"
@@ -14,6 +18,10 @@ using testing::ElementsAre;
 
 class StateMoverTest : public testing::Test {
  protected:
+  absl::Status TakeOne(uint64_t generation) {
+    return mover_.Take({{"orders", generation}}).front();
+  }
+
   FakeStore store_;
   FakeStates states_;
   cluster::Decisions decisions_;
@@ -22,7 +30,7 @@ class StateMoverTest : public testing::Test {
 };
 
 TEST_F(StateMoverTest, TheFirstOwnerBeginsAfresh) {
-  EXPECT_TRUE(mover_.Take({"orders", 1}).ok());
+  EXPECT_TRUE(TakeOne(1).ok());
   EXPECT_EQ(states_.adopted["orders"], Takeover::kFresh);
 }
 
@@ -31,7 +39,7 @@ TEST_F(StateMoverTest, WhatIsSavedAsTheLastIsHandedOver) {
   EXPECT_TRUE(mover_.Save({{"orders", 1}}).front().ok());
   EXPECT_FALSE(states_.known.contains("orders"));
   EXPECT_TRUE(store_.stored["orders"].is_final);
-  EXPECT_TRUE(mover_.Take({"orders", 2}).ok());
+  EXPECT_TRUE(TakeOne(2).ok());
   EXPECT_EQ(states_.adopted["orders"], Takeover::kHandedOver);
   EXPECT_EQ(states_.known["orders"], "debt");
 }
@@ -40,7 +48,7 @@ TEST_F(StateMoverTest, ACopyIsNotTheLast) {
   states_.known["orders"] = "debt";
   mover_.Copy({{"orders", 1}});
   EXPECT_FALSE(store_.stored["orders"].is_final);
-  EXPECT_TRUE(mover_.Take({"orders", 2}).ok());
+  EXPECT_TRUE(TakeOne(2).ok());
   EXPECT_EQ(states_.adopted["orders"], Takeover::kLearning);
   EXPECT_EQ(states_.known["orders"], "debt");
 }
@@ -104,14 +112,42 @@ TEST_F(StateMoverTest, AnotherGenerationCountsAnew) {
 
 TEST_F(StateMoverTest, WhatCannotBePutTogetherIsLearnt) {
   store_.status = absl::DataLossError("a change is missing");
-  EXPECT_TRUE(mover_.Take({"orders", 2}).ok());
+  EXPECT_TRUE(TakeOne(2).ok());
   EXPECT_EQ(states_.adopted["orders"], Takeover::kLearning);
 }
 
 TEST_F(StateMoverTest, WithoutTheStoreNothingIsAdopted) {
   store_.status = absl::UnavailableError("away");
-  EXPECT_TRUE(absl::IsUnavailable(mover_.Take({"orders", 2})));
+  EXPECT_TRUE(absl::IsUnavailable(TakeOne(2)));
   EXPECT_TRUE(states_.adopted.empty());
+}
+
+TEST_F(StateMoverTest, AllThatComeAreReadByOneStatement) {
+  states_.known = {{"orders", "debt"}, {"billing", "more"}};
+  (void)mover_.Save({{"billing", 1}, {"orders", 1}});
+  for (const absl::Status& status : mover_.Take({{"billing", 2}, {"orders", 2}})) {
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  EXPECT_EQ(store_.statements, 2);
+  EXPECT_EQ(states_.known["orders"], "debt");
+  EXPECT_EQ(states_.known["billing"], "more");
+}
+
+TEST_F(StateMoverTest, WhatTakesTooLongIsReadInHalvesNextTime) {
+  store_.most_at_once = 2;
+  std::vector<cluster::Held> targets;
+  for (int i = 0; i < 8; ++i) targets.push_back({absl::StrCat("t", i), 1});
+  int rounds = 0;
+  while (!targets.empty()) {
+    ASSERT_LT(++rounds, 4);
+    const std::vector<absl::Status> done = mover_.Take(targets);
+    std::vector<cluster::Held> left;
+    for (size_t i = 0; i < done.size(); ++i) {
+      if (!done[i].ok()) left.push_back(targets[i]);
+    }
+    targets = left;
+  }
+  EXPECT_EQ(states_.adopted.size(), 8U);
 }
 
 TEST_F(StateMoverTest, WhatIsLostIsForgotten) {

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "server/store/postgres_store.h"
@@ -48,7 +49,7 @@ class StateTest : public testing::Test {
                              kLong);
   }
   absl::StatusOr<std::optional<StoredState>> Read(uint64_t generation) {
-    return store_.ReadState({.target = "t", .generation = generation}, kLong);
+    return store_.ReadOne({.target = "t", .generation = generation}, kLong);
   }
   StoredState Stored(uint64_t generation) {
     absl::StatusOr<std::optional<StoredState>> state = Read(generation);
@@ -80,6 +81,21 @@ TEST_F(StateTest, AWholeAndItsChangesAreReadInOrder) {
   EXPECT_GE(state.age, absl::Milliseconds(100));
   EXPECT_LT(state.age, kLong);
   EXPECT_FALSE(state.is_final);
+}
+
+TEST_F(StateTest, SeveralTargetsAreReadTogetherAndEachHasItsOwnAnswer) {
+  database_.RunSql(
+      "INSERT INTO headgate_store.ownership SELECT 'u', owner, incarnation, generation, renewal,"
+      " expires_at, preferred, state_generation, state_sequence FROM headgate_store.ownership");
+  ASSERT_TRUE(Write(1, 1, kWhole, "of t").ok());
+  const std::vector<cluster::ReadState> states =
+      store_.ReadStates(std::vector<cluster::Held>{{"u", 1}, {"t", 1}, {"v", 1}}, kLong);
+  ASSERT_EQ(states.size(), 3U);
+  ASSERT_TRUE(states[0].ok()) << states[0].status();
+  EXPECT_FALSE(states[0]->has_value());
+  ASSERT_TRUE(states[1].ok() && states[1]->has_value());
+  EXPECT_EQ((*states[1])->whole, "of t");
+  EXPECT_TRUE(absl::IsAborted(states[2].status())) << states[2].status();
 }
 
 TEST_F(StateTest, AWholeReplacesWhatWasBefore) {
@@ -155,7 +171,7 @@ TEST_F(StateTest, SerializableTransactionsWriteAndReadTheSame) {
   const StateWrite write{
       .target = "t", .generation = 1, .sequence = 1, .age = {}, .bytes = "first"};
   ASSERT_TRUE(store.WriteState(write, kLong).ok());
-  const auto state = store.ReadState({.target = "t", .generation = 1}, kLong);
+  const auto state = store.ReadOne({.target = "t", .generation = 1}, kLong);
   ASSERT_TRUE(state.ok() && state->has_value());
   EXPECT_EQ((*state)->whole, "first");
 }
