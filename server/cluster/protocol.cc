@@ -127,11 +127,10 @@ void Protocol::OnRound(const absl::StatusOr<RoundReply>& reply, int64_t started_
   if (round_status_.code() != reply.status().code()) round_status_since_ns_ = now_ns;
   round_status_ = reply.status();
   next_round_ns_ = started_ns + absl::ToInt64Nanoseconds(options_.period());
-  is_urgent_ = false;
   if (reply.ok()) {
     if (round_->leave && !reply->name_is_taken) has_left_ = true;
     name_is_taken_ = reply->name_is_taken;
-    is_urgent_ = !seen_.HasAny();  // now it is known what can be claimed
+    is_urgent_ = is_urgent_ || !seen_.HasAny();  // now it is known what can be claimed
     seen_.Note(*reply, now_ns);
     NoteOwn(*reply, started_ns, now_ns);
     std::erase_if(told_, [&](const auto& told) {

@@ -128,6 +128,30 @@ TEST_F(ProtocolTest, LeavingServerSavesGivesAndTells) {
   EXPECT_TRUE(Owns(b_));
 }
 
+// The round that says so may be under way when the state has been written.
+TEST_F(ProtocolTest, WhatBecomesUrgentDuringARoundIsDoneRightAfterIt) {
+  const auto start = [&] {
+    std::optional<RoundRequest> started;
+    for (const Action& action : a_.protocol.Tick(now_ns_)) {
+      if (const auto* round = std::get_if<StartRound>(&action)) started = round->request;
+    }
+    return started;
+  };
+  const auto answer = [&](const RoundRequest& request) {
+    a_.protocol.OnRound(store_.Round(request, absl::FromUnixNanos(now_ns_)), now_ns_, now_ns_);
+  };
+  Run(a_);
+  RunFor(1, {&a_, &b_});
+  a_.protocol.Leave();
+  const std::optional<RoundRequest> leaving = start();
+  ASSERT_TRUE(leaving.has_value());
+  a_.protocol.OnSaved({"t", 1}, absl::OkStatus(), now_ns_);
+  answer(*leaving);
+  const std::optional<RoundRequest> giving = start();
+  ASSERT_TRUE(giving.has_value());
+  EXPECT_EQ(giving->give.size(), 1U);
+}
+
 // Whoever neither gave nor took the target would else hear of it in its next round.
 TEST_F(ProtocolTest, ANewOwnerTellsAllOthers) {
   Server c("c", 3);
