@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import AsyncIterator
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
+from headgate._block import AsyncPermitBlock
+from headgate._checked import check_permit_id, check_report, refuse_to_copy
 from headgate._chunks import Chunk, ChunkSizes
 from headgate._clock import Clock, RealClock
-from headgate._core import Core, check_report
+from headgate._core import Core
 from headgate._errors import Error
 from headgate._grpc_transport import AsyncGrpcTransport
 from headgate._options import ConnectionOptions, OnUnreachable
@@ -72,12 +73,10 @@ class AsyncClient:
         answer = await self._core.check_or_wait(self._io, work, max_wait)
         return Permit(answer, self._clock, self._reporter.add)
 
-    @contextlib.asynccontextmanager
-    async def permit(self, *, max_wait: float = math.inf, **work: Unpack[Work]) -> AsyncIterator[Permit]:
+    def permit(self, *, max_wait: float = math.inf, **work: Unpack[Work]) -> AsyncPermitBlock:
         """`async with client.permit(...) as permit:`, or `@client.permit(...)` on a coroutine function;
         as Client.permit."""
-        with await self.check_or_wait(max_wait=max_wait, **work) as permit:
-            yield permit
+        return AsyncPermitBlock(lambda: self.check_or_wait(max_wait=max_wait, **work))
 
     async def chunks(
         self,
@@ -103,6 +102,7 @@ class AsyncClient:
         self, permit_id: int, *, actual_cost: float | None = None, busy_time: float | None = None
     ) -> None:
         """Queues a report and returns. A permit's number alone is a good report for every budget."""
+        check_permit_id(permit_id)
         check_report(actual_cost, busy_time)
         self._reporter.add(PermitReport(permit_id, actual_cost, busy_time))
 
@@ -122,11 +122,16 @@ class AsyncClient:
         return self._reporter.stats
 
     async def close(self) -> None:
-        """Sends what is queued, for at most flush_timeout, and ends connections."""
+        """Sends what is queued, for at most flush_timeout, and ends connections; as Client.close."""
+        self._core.closed = True
         await self._reporter.stop(self._core.options.flush_timeout)
         await self._transport.close()
 
+    def __reduce__(self) -> NoReturn:
+        refuse_to_copy(self)
+
     async def __aenter__(self) -> AsyncClient:
+        self._core.must_be_open()
         return self
 
     async def __aexit__(

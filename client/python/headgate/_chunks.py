@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headgate._checked import check_whole
 from headgate._errors import invalid
 from headgate._permit import Permit
 from headgate._types import Answer
@@ -31,18 +32,18 @@ class ChunkSizes:
     """
 
     def __init__(self, total: int | None, start: int, smallest: int, largest: int | None) -> None:
-        if total is not None and total < 0:
+        if total is not None and check_whole(total, "total") < 0:
             raise invalid(f"total: {total} is below zero")
-        if smallest < 1:
+        if check_whole(smallest, "smallest") < 1:
             raise invalid(f"smallest: {smallest} is below 1")
-        if largest is not None and largest < smallest:
+        if largest is not None and check_whole(largest, "largest") < smallest:
             raise invalid(f"largest: {largest} is below smallest")
         self._total = total
         self._smallest = smallest
         self._largest = largest
         self._size = start
         self.first = 0
-        if start < 1 or start != self._bounded(start):
+        if check_whole(start, "start") < 1 or start != self._bounded(start):
             raise invalid(f"start: {start} is not between smallest and largest")
 
     def next(self) -> int:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import weakref
 from collections.abc import Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from headgate import _forks
+from headgate._block import PermitBlock
+from headgate._checked import check_permit_id, check_report, refuse_to_copy
 from headgate._chunks import Chunk, ChunkSizes
 from headgate._clock import Cancellation, Clock, RealClock
-from headgate._core import Core, check_report, run
+from headgate._core import Core, run
 from headgate._errors import Code, Error, error
 from headgate._grpc_transport import GrpcTransport
 from headgate._options import ConnectionOptions, OnUnreachable
@@ -111,20 +112,18 @@ class Client:
         answer = run(self._core.check_or_wait(io, work, max_wait))
         return Permit(answer, self._clock, self._reporter.add)
 
-    @contextlib.contextmanager
     def permit(
         self,
         *,
         max_wait: float = math.inf,
         cancellation: Cancellation | None = None,
         **work: Unpack[Work],
-    ) -> Iterator[Permit]:
+    ) -> PermitBlock:
         """`with client.permit(...) as permit:` waits, and reports at the end, after an exception too.
 
         As a decorator, `@client.permit(...)`, it does so for each call of a function.
         """
-        with self.check_or_wait(max_wait=max_wait, cancellation=cancellation, **work) as permit:
-            yield permit
+        return PermitBlock(lambda: self.check_or_wait(max_wait=max_wait, cancellation=cancellation, **work))
 
     def chunks(
         self,
@@ -156,6 +155,7 @@ class Client:
         self, permit_id: int, *, actual_cost: float | None = None, busy_time: float | None = None
     ) -> None:
         """Queues a report and returns. A permit's number alone is a good report for every budget."""
+        check_permit_id(permit_id)
         check_report(actual_cost, busy_time)
         self._reporter.add(PermitReport(permit_id, actual_cost, busy_time))
 
@@ -180,10 +180,18 @@ class Client:
         return self._reporter.stats
 
     def close(self) -> None:
-        """Sends what is queued, for at most flush_timeout, and ends connections."""
+        """Sends what is queued, for at most flush_timeout, and ends connections.
+
+        Whoever still waits, and whoever calls later, gets RuntimeError.
+        """
+        self._core.closed = True
         self._close()
 
+    def __reduce__(self) -> NoReturn:
+        refuse_to_copy(self)
+
     def __enter__(self) -> Client:
+        self._core.must_be_open()
         return self
 
     def __exit__(

@@ -15,6 +15,7 @@ from typing import Any
 
 import grpc
 
+from headgate._checked import check_address
 from headgate._clock import Clock
 from headgate._errors import Error, invalid
 from headgate._files import WatchedFiles, certificates, tls_paths, token_in
@@ -80,8 +81,7 @@ class Credentials:
     """
 
     def __init__(self, options: ConnectionOptions, clock: Clock) -> None:
-        if not options.address:
-            raise invalid("address: is empty")
+        check_address(options.address)
         if options.tls is None and options.token_file:
             raise invalid("token_file: a token is sent over TLS only")
         self.generation = 0

@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
-from headgate._errors import Code, Error, error, invalid
+from headgate._checked import check_permit_id, check_report, check_request, check_wait
+from headgate._errors import Code, Error, error
 from headgate._fallback import Fallback
 from headgate._jitter import Jitter
 from headgate._options import CallOptions
 from headgate._types import (
-    MAX_COST,
     Answer,
     CheckRequest,
     PermitReport,
@@ -63,19 +63,6 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     raise RuntimeError("a synchronous call was suspended")
 
 
-def _check_cost(cost: float, field: str) -> None:
-    if not 0 <= cost <= MAX_COST:
-        raise invalid(f"{field}: {cost} is not a cost; it has to be from 0 to {MAX_COST:g}")
-
-
-def check_report(actual_cost: float | None, busy_time: float | None) -> None:
-    """Raises InvalidArgumentError where these cannot be reported."""
-    if actual_cost is not None:
-        _check_cost(actual_cost, "actual_cost")
-    if busy_time is not None and not 0 <= busy_time < math.inf:
-        raise invalid(f"busy_time: {busy_time} is no busy time; it has to be finite and not below zero")
-
-
 def _is_unreachable(failure: Error) -> bool:
     return failure.code in (Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED)
 
@@ -102,6 +89,12 @@ class Core:
         self.options = options
         self.jitter = Jitter(seed)
         self._fallback = Fallback(options.on_unreachable, options.outage_pause)
+        self.closed = False
+
+    def must_be_open(self) -> None:
+        """Else a call that waits would connect again, and nobody would send the report of its permit."""
+        if self.closed:
+            raise RuntimeError("the client is closed")
 
     def after_fork(self) -> None:
         self.jitter.after_fork()
@@ -110,10 +103,8 @@ class Core:
     def complete(self, work: Work) -> CheckRequest:
         """With the client's own names where the work has none. Raises InvalidArgumentError."""
         request = CheckRequest(**work)
-        if request.estimated_cost is not None:
-            _check_cost(request.estimated_cost, "estimated_cost")
-        if not 0 <= request.max_wait < math.inf:
-            raise invalid(f"max_wait: {request.max_wait} is not a time that the server could wait for")
+        check_request(request)
+        self.must_be_open()
         new_id = "" if request.validate_only else self.jitter.request_id()
         return replace(
             request,
@@ -129,14 +120,14 @@ class Core:
     async def check_or_wait(self, io: Io, work: Work, max_wait: float) -> Answer:
         """The answer that allows it."""
         request = self.complete(work)
-        if math.isnan(max_wait):
-            raise invalid("max_wait: is not a number")
+        check_wait(max_wait)
         return await _Wait(self, io, request, max_wait).run()
 
     async def report_now(self, io: Io, report: PermitReport) -> ReportResult:
         async def call(timeout: float) -> list[ReportResult | Error]:
             return await io.report([report], timeout)
 
+        check_permit_id(report.permit_id)
         check_report(report.actual_cost, report.busy_time)
         results = await self._retry(io, self.options.check_deadline, call)
         if len(results) != 1:
@@ -193,9 +184,11 @@ class Core:
         give_up_at = io.now() + timeout
         failures = 0
         while True:
+            self.must_be_open()
             try:
                 return await call(timeout)
             except Error as failure:
+                self.must_be_open()
                 if failure.code is not Code.UNAVAILABLE:
                     raise
                 if failures == 0:

@@ -6,6 +6,7 @@ were given, which answers for all.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import threading
@@ -137,7 +138,10 @@ class GrpcTransport:
         self, method: Any, proto: Any, timeout: float, metadata: Metadata, cancellation: Cancellation | None
     ) -> Any:
         """A call that is cut when the caller cancels it, or the process forks."""
-        future = method.future(proto, timeout=_bounded(timeout), metadata=metadata)
+        try:
+            future = method.future(proto, timeout=_bounded(timeout), metadata=metadata)
+        except ValueError as closed:
+            raise _closed() from closed
         self._keep(future)
         forget = cancellation.on_cancel(future.cancel) if cancellation is not None else None
         try:
@@ -199,6 +203,13 @@ def _call(method: Any, proto: Any, timeout: float, metadata: Metadata) -> Any:
         return response, call.trailing_metadata()
     except grpc.RpcError as failure:
         raise _convert.call_error(failure, cancelled=False) from failure
+    except ValueError as closed:
+        raise _closed() from closed
+
+
+def _closed() -> Error:
+    """By another thread, between this call and its channel."""
+    return error(Code.UNAVAILABLE, "the client is closed")
 
 
 def _bounded(timeout: float) -> float:
@@ -220,9 +231,11 @@ class AsyncGrpcTransport:
         self._connections = Connections(options, clock, _make_aio_channel)
         self._owners = KnownOwners(options, clock, _make_aio_channel, _is_connected)
         self._process = os.getpid()
+        self._loop: asyncio.AbstractEventLoop | None = None  # none has used it yet
+        self._closed = False
 
     async def check(self, request: CheckRequest, timeout: float) -> Answer:
-        self._must_not_be_forked()
+        self._must_be_at_home()
         owner = self._owners.ready_for(request.target)
         if owner is None:
             return await self._check_at(self._connections, request, timeout)
@@ -244,7 +257,7 @@ class AsyncGrpcTransport:
         connection, metadata = server.take(waits)
         try:
             proto = _convert.check_request(request)
-            response, trailer = await _await(connection.check, proto, timeout, metadata)
+            response, trailer = await self._await(connection.check, proto, timeout, metadata)
         finally:
             if waits:
                 server.give_back(connection)
@@ -254,7 +267,7 @@ class AsyncGrpcTransport:
         return _convert.answer(response)
 
     async def report(self, reports: list[PermitReport], timeout: float) -> list[ReportResult | Error]:
-        self._must_not_be_forked()
+        self._must_be_at_home()
         owner = self._owners.ready_last()
         if owner is None:
             return await self._report_at(self._connections, reports, timeout)
@@ -271,18 +284,41 @@ class AsyncGrpcTransport:
         self, server: Connections, reports: list[PermitReport], timeout: float
     ) -> list[ReportResult | Error]:
         connection, metadata = server.take(False)
-        response, _ = await _await(connection.report, _convert.report_request(reports), timeout, metadata)
+        response, _ = await self._await(
+            connection.report, _convert.report_request(reports), timeout, metadata
+        )
         return _convert.results(response)
 
     async def close(self) -> None:
+        self._must_be_at_home()
+        self._closed = True
         for channel in [*self._connections.take_all(), *self._owners.take_all()]:
             await channel.close()
 
-    def _must_not_be_forked(self) -> None:
+    async def _await(self, method: Any, proto: Any, timeout: float, metadata: Metadata) -> Any:
+        call = method(proto, timeout=_bounded(timeout), metadata=metadata)
+        try:
+            return await call, await call.trailing_metadata()
+        except grpc.RpcError as failure:
+            raise _convert.call_error(failure, cancelled=False) from failure
+        except asyncio.CancelledError:
+            # That is how gRPC ends the calls of a channel that is closed, too.
+            if self._closed and not _is_cancelled(asyncio.current_task()):
+                raise _closed() from None
+            raise
+
+    def _must_be_at_home(self) -> None:
         if os.getpid() != self._process:
             raise RuntimeError(
                 "an AsyncClient does not work in a process that was forked since: gRPC's asyncio has a"
                 " thread, which stays behind. Fork before the first event loop, or use a Client"
+            )
+        loop = asyncio.get_running_loop()
+        if self._loop is None:
+            self._loop = loop
+        if self._loop is not loop:
+            raise RuntimeError(
+                "an AsyncClient is for the event loop that uses it first: make another one for this loop"
             )
 
 
@@ -292,9 +328,6 @@ def _is_connected(server: Connections) -> bool:
     return bool(connection.channel.get_state(try_to_connect=True) is grpc.ChannelConnectivity.READY)
 
 
-async def _await(method: Any, proto: Any, timeout: float, metadata: Metadata) -> Any:
-    call = method(proto, timeout=_bounded(timeout), metadata=metadata)
-    try:
-        return await call, await call.trailing_metadata()
-    except grpc.RpcError as failure:
-        raise _convert.call_error(failure, cancelled=False) from failure
+def _is_cancelled(task: asyncio.Task[Any] | None) -> bool:
+    """By somebody. Before Python 3.11 a task does not tell: then it is not."""
+    return task is not None and hasattr(task, "cancelling") and task.cancelling() > 0

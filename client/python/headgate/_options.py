@@ -6,6 +6,7 @@ import enum
 import math
 from dataclasses import dataclass
 
+from headgate._checked import check_seconds, check_text
 from headgate._errors import invalid
 
 
@@ -98,11 +99,18 @@ class CallOptions:
     flush_timeout: float = 2.0
 
     def __post_init__(self) -> None:
+        if not isinstance(self.on_unreachable, OnUnreachable):
+            raise invalid(
+                "on_unreachable: has to be OnUnreachable.wait(), .fail(), .proceed() or .floor_rate(...);"
+                f" it is {self.on_unreachable!r}"
+            )
+        check_text(self.identity, "identity")
+        check_text(self.target, "target")
         for name in ("check_deadline", "longest_wait", "outage_pause"):
             value = getattr(self, name)
-            if not value > 0:
+            if not check_seconds(value, name) > 0:
                 raise invalid(f"{name}: {value} is not above zero")
-        if not self.flush_timeout >= 0:
+        if not check_seconds(self.flush_timeout, "flush_timeout") >= 0:
             raise invalid("flush_timeout: is below zero")
         if self.max_queued_reports < 1:
             raise invalid("max_queued_reports: has to be at least 1")

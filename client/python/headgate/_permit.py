@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from types import TracebackType
+from typing import NoReturn
 
+from headgate._checked import check_report, refuse_to_copy
 from headgate._clock import Clock
-from headgate._core import check_report
 from headgate._types import Answer, PermitReport
 
 
@@ -71,6 +72,9 @@ class Permit:
     def dismiss(self) -> None:
         """Reports nothing, now or later: what was predicted stays charged."""
         self._add = None
+
+    def __reduce__(self) -> NoReturn:
+        refuse_to_copy(self)
 
     def __enter__(self) -> Permit:
         return self

@@ -7,7 +7,7 @@ import threading
 import time
 
 from headgate._clock import LONGEST, Cancellation
-from headgate._errors import Error
+from headgate._errors import Code, Error, error
 from headgate._jitter import Jitter
 from headgate._reports import CALL_TIMEOUT, WINDOW, ReportQueue
 from headgate._transport import AsyncTransport, Transport
@@ -107,6 +107,9 @@ class Reporter:
             failure = None
         except Error as caught:
             failure = caught
+        except Exception as caught:
+            # Of a transport that somebody else has written: it costs one batch, and not all that come.
+            failure = error(Code.INTERNAL, repr(caught))
         finally:
             self._lock.acquire()
         if failure is None:
@@ -198,13 +201,16 @@ class AsyncReporter:
 
     async def _send_batch(self) -> float:
         batch = self._queue.batch()
+        failure = None
         try:
             results = await self._transport.report(batch, CALL_TIMEOUT)
-        except Error as failure:
-            pause = self._queue.fail(batch, failure, self._stopping)
-            if pause > 0:
-                return pause
-        else:
+        except Error as caught:
+            failure = caught
+        except Exception as caught:
+            failure = error(Code.INTERNAL, repr(caught))
+        if failure is None:
             self._queue.settle(batch, results)
+        elif (pause := self._queue.fail(batch, failure, self._stopping)) > 0:
+            return pause
         self._finished.set()
         return 0.0

@@ -66,8 +66,15 @@ class Headgated:
             self._process.wait()
             self._process = None
 
-    def headgate(self, words: list[str]) -> None:
-        """The command line, against this server."""
+    def await_waiting(self, count: int) -> None:
+        """Until so many Checks stand in its line."""
+        give_up_at = time.monotonic() + 30
+        while json.loads(self.headgate(["status", "-o", "json"]))["waiting"]["waiting"] != str(count):
+            assert time.monotonic() < give_up_at, f"not {count} Checks wait"
+            time.sleep(0.005)
+
+    def headgate(self, words: list[str]) -> str:
+        """What the command line says, against this server."""
         done = subprocess.run(
             [str(BIN / "headgate"), *words],
             env={**os.environ, "HEADGATE_ADDRESS": self.address},
@@ -77,6 +84,7 @@ class Headgated:
             timeout=60,
         )
         assert done.returncode == 0, f"headgate {' '.join(words)}: {done.stdout}{done.stderr}"
+        return done.stdout
 
 
 def replace_file(path: Path, text: bytes) -> None:
