@@ -7,6 +7,9 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
 namespace headgate::client::internal {
 namespace {
 
@@ -19,6 +22,12 @@ TlsFiles FilesOf(const ConnectionOptions& options) {
 
 absl::Status Validate(const ConnectionOptions& options) {
   if (options.address.empty()) return absl::InvalidArgumentError("address: is empty");
+  if (absl::StartsWith(options.address, "http://") ||
+      absl::StartsWith(options.address, "https://")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("address: ", options.address,
+                     " is a URL; it has to be the host and the port of gRPC, as host:8081"));
+  }
   if (!options.tls.has_value()) {
     if (options.token_file.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError("token_file: a token is sent over TLS only");

@@ -93,6 +93,12 @@ TEST(GrpcTransport, ClientsSeedThemselvesSoThatTheirRequestIdsDiffer) {
   EXPECT_NE(server.checks()[0].request_id(), server.checks()[1].request_id());
 }
 
+TEST(GrpcTransport, AnAddressIsNoUrl) {
+  const auto client = Client::Create(OptionsFor("http://headgate:8080"));
+  EXPECT_EQ(client.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(client.status().message(), testing::HasSubstr("is a URL"));
+}
+
 v1::Decision HealthDenial() {
   v1::Decision decision;
   decision.set_verdict(v1::VERDICT_DENIED);

@@ -211,6 +211,13 @@ func TestWhereNobodyListensItIsUnavailable(t *testing.T) {
 }
 
 // The caller's own end of patience says nothing of the server.
+func TestAnAddressIsNoURL(t *testing.T) {
+	for _, url := range []string{"http://headgate:8080", "https://headgate"} {
+		_, err := headgate.NewClient(url, headgate.Wait(), headgate.Options{})
+		wantCode(t, err, codes.InvalidArgument)
+	}
+}
+
 func TestADeadlineOfTheContextIsNoOutage(t *testing.T) {
 	client := newServer(t, hangs).client(t, headgate.Options{})
 	soon, cancel := context.WithTimeout(ctx, 50*time.Millisecond)

@@ -54,6 +54,10 @@ func newGRPCTransport(address string, options Options) (Transport, error) {
 	if address == "" {
 		return nil, invalid("address: is empty")
 	}
+	if strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://") {
+		return nil, invalid("address: %s is a URL; it has to be the host and the port of gRPC, as host:8081",
+			address)
+	}
 	if err := options.TLS.validate(options.TokenFile); err != nil {
 		return nil, err
 	}

@@ -69,11 +69,8 @@ func newPermit(client *Client, answer Answer) *Permit {
 func (p *Permit) Done(work ...Work) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.settled {
-		return nil
-	}
 	report, err := newReport(p.answer.PermitID, work)
-	if err != nil {
+	if err != nil || p.settled {
 		return err
 	}
 	if report.BusyTime == nil {

@@ -3,6 +3,7 @@ package headgate
 import (
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"google.golang.org/grpc/codes"
 )
@@ -46,6 +47,9 @@ func (c *Client) complete(request Request) (Request, error) {
 			return Request{}, err
 		}
 	}
+	if field := notText(&request); field != "" {
+		return Request{}, invalid("%s: is not text in UTF-8", field)
+	}
 	if request.MaxWait < 0 || request.MaxWait == Forever {
 		return Request{}, invalid("max_wait: %v is not a time that the server could wait for",
 			request.MaxWait)
@@ -60,6 +64,22 @@ func (c *Client) complete(request Request) (Request, error) {
 		request.RequestID = c.jitter.requestID()
 	}
 	return request, nil
+}
+
+// notText names the field that is not UTF-8, which no message can hold; empty: all are.
+func notText(request *Request) string {
+	for _, each := range []struct{ field, text string }{{"identity", request.Identity}, {"target", request.Target},
+		{"pattern", request.Pattern}, {"request_id", request.RequestID}} {
+		if !utf8.ValidString(each.text) {
+			return each.field
+		}
+	}
+	for key, value := range request.Tags {
+		if !utf8.ValidString(key) || !utf8.ValidString(value) {
+			return "tags"
+		}
+	}
+	return ""
 }
 
 func validCost(cost float64, field string) error {

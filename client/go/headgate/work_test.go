@@ -49,6 +49,25 @@ func TestOnlyTheFirstReportOfAPermitCounts(t *testing.T) {
 	wantEqual(t, report.Measured, false)
 }
 
+func TestAPermitWithNothingToReportRefusesTheSame(t *testing.T) {
+	fake := headgatetest.New()
+	fake.SetDown(true)
+	client := fake.NewClient(t, headgate.Proceed(), self)
+	permit := allowed(t, client, headgate.Request{})
+	wantCode(t, permit.Done(headgate.ActualCost(-1)), codes.InvalidArgument)
+}
+
+func TestWhatIsNoTextIsRefusedBeforeItIsSent(t *testing.T) {
+	fake := headgatetest.New()
+	client := fake.NewClient(t, headgate.Wait(), self)
+	for _, request := range []headgate.Request{{Identity: "\xff"}, {Target: "\xff"}, {Pattern: "\xff"},
+		{RequestID: "\xff"}, {Tags: map[string]string{"\xff": ""}}, {Tags: map[string]string{"": "\xff"}}} {
+		_, err := client.CheckOrWait(context.Background(), request, 0)
+		wantCode(t, err, codes.InvalidArgument)
+	}
+	wantEqual(t, len(fake.Checks()), 0)
+}
+
 func TestPermitRefusesWhatIsNoCostAndNoBusyTimeAndStaysAsItWas(t *testing.T) {
 	fake := headgatetest.New()
 	client := fake.NewClient(t, headgate.Fail(), self)
