@@ -1,6 +1,7 @@
 // headgated: the throttler's server. Flags, signals and the exit status; everything else is in
 // server/app.
 
+#include <fcntl.h>
 #include <google/protobuf/stubs/logging.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <exception>
 #include <iostream>
@@ -18,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/file_descriptor.h"
 #include "common/host_port.h"
 #include "common/system_clock.h"
 #include "server/app/server.h"
@@ -248,6 +251,9 @@ void BoundHeap() {
   // Large buffers (snapshots, messages, rows of the log) are to leave no holes in the heap. Unless
   // it is set, the threshold rises with each of them that is freed.
   mallopt(M_MMAP_THRESHOLD, 256 << 10);
+  // Small pieces that are freed are joined at once. Else they pile up, and whichever thread asks
+  // for a larger one next joins all of them: 6 ms for an honest Check beside one of 100,000 tags.
+  mallopt(M_MXFAST, 0);
 }
 
 // Every connection is an open file. The soft limit is mostly 1024, for the sake of select(), which
@@ -257,6 +263,19 @@ void RaiseFileLimit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
   limit.rlim_cur = limit.rlim_max;
   if (setrlimit(RLIMIT_NOFILE, &limit) != 0) app::LogWarning("the limit of open files stays low");
+}
+
+// The kernel doubles its table of a process's files when that is full, and the thread whose file is
+// one too many waits until every processor has taken note: on a busy machine each time up to 15 ms,
+// in which a port accepts nobody. While there is one thread it costs nothing. This is for twice the
+// connections that there are by default, and 128 KiB of the kernel's memory.
+void MakeRoomForFiles() {
+  constexpr rlim_t kFiles = 16 << 10;
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const FileDescriptor any(open("/", O_PATH | O_CLOEXEC));
+  const FileDescriptor last(
+      fcntl(any.number(), F_DUPFD_CLOEXEC, std::min(kFiles, limit.rlim_cur) - 1));
 }
 
 // Whoever asks twice does not want to wait any longer.
@@ -313,6 +332,7 @@ int Serve(const app::ServerOptions& options) {
   BoundHeap();
   const sigset_t signals = BlockSignals();
   RaiseFileLimit();
+  MakeRoomForFiles();
   SystemClock clock;
   absl::StatusOr<std::unique_ptr<app::Server>> server = app::Server::Start(options, clock);
   if (!server.ok()) return Fail(server.status());

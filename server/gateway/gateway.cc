@@ -116,7 +116,7 @@ bool Gateway::Handle(const http::Request& request, http::Response& response,
     return true;
   }
   if (quick == quick_.end()) return worker_calls_.Answer(request, response, exchange);
-  if (request.body.size() > kMaxQuickBytes) {
+  if (request.has_long_body || request.body.size() > kMaxQuickBytes) {
     return RunLarge(quick->second, request, response, exchange);
   }
   CallOnPort call(request, exchange);

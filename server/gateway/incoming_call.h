@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "server/gateway/http_call.h"
 #include "server/http/handler.h"
 #include "server/rpc/kept_evidence.h"
@@ -55,7 +56,7 @@ class CallOnPort final : public IncomingCall {
 class CallOnWorker final : public IncomingCall {
  public:
   // The request outlives this constructor.
-  CallOnWorker(const http::Request& request, std::string body,
+  CallOnWorker(const http::Request& request, absl::Cord body,
                std::shared_ptr<http::Deferred> deferred)
       : context_(request, deferred),
         evidence_(HttpEvidence(request)),
@@ -63,7 +64,11 @@ class CallOnWorker final : public IncomingCall {
         deferred_(std::move(deferred)) {}
 
   const access::Evidence& evidence() const override { return evidence_; }
-  std::string_view body() const override { return body_; }
+  // By the worker, whom it costs time if it is long.
+  std::string_view body() const override {
+    const absl::string_view body = body_.Flatten();
+    return std::string_view(body.data(), body.size());
+  }
   HttpCall Context() const override { return context_; }
   std::shared_ptr<http::Deferred> Defer(
       std::shared_ptr<transport::ParkListener> listener) override {
@@ -76,7 +81,7 @@ class CallOnWorker final : public IncomingCall {
  private:
   const HttpCall context_;
   const rpc::KeptEvidence evidence_;
-  const std::string body_;
+  mutable absl::Cord body_;  // the same text, in one piece or in several
   const std::shared_ptr<http::Deferred> deferred_;
 };
 

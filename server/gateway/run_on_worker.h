@@ -26,9 +26,12 @@ inline bool RunOnWorker(http::Workers& workers, const http::Request& request,
               response);
     return true;
   }
-  const size_t bytes = request.body.size();
-  const auto call = std::make_shared<CallOnWorker>(request, exchange.TakeBody(), deferred);
-  if (workers.Run(bytes, [call, run = std::move(run)] { run(*call); })) return false;
+  absl::Cord body = exchange.TakeBody();
+  const size_t bytes = body.size();
+  auto call = std::make_shared<CallOnWorker>(request, std::move(body), deferred);
+  if (workers.Run(bytes, [call = std::move(call), run = std::move(run)] { run(*call); })) {
+    return false;
+  }
   FillError(transport::Overloaded("TOO_MANY_CALLS", "too many calls wait for a thread"), response);
   (void)deferred->Respond([&] { return response; });
   return false;

@@ -24,7 +24,7 @@ namespace {
 using google::protobuf::Message;
 
 // What is asked at once is short.
-constexpr size_t kMostBatchBytes = size_t{16} << 10;
+constexpr size_t kMostBatchBytes = http::kMaxBodyText;
 constexpr char kNoRead[] =
     "is no method that reads: those of get_, list_, query_ and replay_, and explain";
 
@@ -81,7 +81,7 @@ bool WorkerCalls::Read(const http::Request& request, Questions& asked,
   asked.is_batch = true;
   std::vector<json::JsonCall> calls;
   std::optional<json::JsonFault> fault;
-  if (request.body.size() > kMostBatchBytes) {
+  if (request.has_long_body) {
     fault = {.what = absl::StrCat("a batch has at most ", kMostBatchBytes, " bytes")};
   } else {
     fault = json::SplitCalls(request.body, kMostCalls, calls);
@@ -101,7 +101,7 @@ bool WorkerCalls::Read(const http::Request& request, Questions& asked,
 
 bool WorkerCalls::TakeShared(const http::Request& request, Questions& asked,
                              http::Response& response) {
-  if (!request.has_origin || asked.changes) return true;
+  if (!request.has_origin || asked.changes || request.has_long_body) return true;
   const HttpEvidence evidence(request);
   access::Asker asker;
   if (const grpc::Status known = rpc::Identify(api_.access(), evidence, asker); !known.ok()) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/http/deferred_exchange.h"
+#include "server/http/refusal.h"
 #include "server/http/response_text.h"
 
 namespace headgate::http {
@@ -171,7 +172,8 @@ void Connection::Fail(int status) {
   response.status = status;
   response.close = true;
   response.retry_after_s = status == 503 ? 1 : 0;
-  is_head_ = true;  // whatever was asked for, there is nothing more to say
+  response.body = RefusalText(status);
+  is_head_ = parser_->is_head();
   Respond(response);
 }
 

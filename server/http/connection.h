@@ -73,7 +73,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   int64_t deadline_ns() const { return deadline_ns_; }
 
   std::shared_ptr<Deferred> Defer(std::shared_ptr<transport::ParkListener> listener) override;
-  std::string TakeBody() override { return parser_->TakeBody(); }
+  absl::Cord TakeBody() override { return parser_->TakeBody(); }
   // By a DeferredExchange.
   void RespondLater(const Response& response);
 

@@ -18,6 +18,7 @@
 #include <string>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/cord.h"
 #include "server/http/message.h"
 #include "server/transport/parked_call.h"
 
@@ -43,7 +44,7 @@ class Exchange {
   // Once. Null: too many are put off already. The listener may be null.
   virtual std::shared_ptr<Deferred> Defer(std::shared_ptr<transport::ParkListener> listener) = 0;
   // The request's, which it does not have any more.
-  virtual std::string TakeBody() = 0;
+  virtual absl::Cord TakeBody() = 0;
 
  protected:
   ~Exchange() = default;

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -24,13 +25,18 @@ struct Peer {
   access::KnownConnection known;
 };
 
+// A body of so many bytes is one text; a longer one stays in pieces until somebody takes it, so
+// that whoever sends it does not hold the port's thread, which would move it time and again.
+inline constexpr size_t kMaxBodyText = size_t{16} << 10;
+
 // The texts live until the handler returns.
 struct Request {
   enum class Method : uint8_t { kGet, kHead, kPost, kOptions, kOther };
 
   Method method = Method::kOther;
   std::string_view path;  // without a query, as it was sent
-  std::string_view body;
+  std::string_view body;  // empty, if it is long
+  bool has_long_body = false;
   std::string_view content_type;
   std::string_view request_id;  // of `x-request-id`
   // Of each `authorization`.

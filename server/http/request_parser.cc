@@ -43,7 +43,11 @@ const Request& RequestParser::request() {
   request_.origin = At(origin_);
   request_.authorization.clear();
   for (const Place place : authorization_) request_.authorization.push_back(At(place));
-  request_.body = body_;
+  request_.has_long_body = body_.size() > kMaxBodyText;
+  if (!request_.has_long_body) {
+    const absl::string_view body = body_.Flatten();
+    request_.body = std::string_view(body.data(), body.size());
+  }
   return request_;
 }
 
@@ -112,12 +116,12 @@ void RequestParser::on_header_impl(Error& error) {
 }
 
 size_t RequestParser::on_body_impl(View body, Error& /*error*/) {
-  body_.append(body.data(), body.size());
+  body_.Append(absl::string_view(body.data(), body.size()));
   return body.size();
 }
 
 size_t RequestParser::on_chunk_body_impl(uint64_t /*remain*/, View body, Error& /*error*/) {
-  body_.append(body.data(), body.size());
+  body_.Append(absl::string_view(body.data(), body.size()));
   return body.size();
 }
 

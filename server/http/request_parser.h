@@ -23,6 +23,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "server/http/message.h"
 
 namespace headgate::http {
@@ -47,13 +48,15 @@ class RequestParser final : private boost::beast::http::basic_parser<true> {
   bool TakeExpectation() {
     return is_header_done() && !is_done() && std::exchange(expects_, false);
   }
-  size_t body_bytes() const { return body_.capacity(); }
+  size_t body_bytes() const { return body_.size(); }
+  // As far as it has come.
+  bool is_head() const { return request_.method == Request::Method::kHead; }
   // Whether the header is there, and more is to come.
   bool is_in_body() const { return is_header_done() && !is_done(); }
 
   // Of a whole request, while this lives; its peer is not set.
   const Request& request();
-  std::string TakeBody() { return std::move(body_); }
+  absl::Cord TakeBody() { return std::move(body_); }
   bool keeps_alive() const { return keep_alive() && version_ >= 11; }
 
  private:
@@ -99,7 +102,7 @@ class RequestParser final : private boost::beast::http::basic_parser<true> {
   Place origin_;
   Place request_id_;
   absl::InlinedVector<Place, 2> authorization_;
-  std::string body_;
+  absl::Cord body_;
   Request request_;
 };
 

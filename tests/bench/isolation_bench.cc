@@ -32,7 +32,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "tests/bench/isolation/going_first.h"
+#include "tests/bench/going_first.h"
 #include "tests/bench/isolation/honest_job.h"
 #include "tests/bench/isolation/neighbours.h"
 #include "tests/testing/certificates.h"

@@ -30,7 +30,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "tests/bench/isolation/going_first.h"
+#include "tests/bench/going_first.h"
 #include "tests/bench/line/holding_server.h"
 #include "tests/bench/line/shares.h"
 #include "tests/bench/line/waiting_streams.h"

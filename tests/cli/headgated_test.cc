@@ -5,9 +5,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -90,6 +92,20 @@ TEST(RunningHeadgated, MayOpenAsManyFilesAsTheSystemAllows) {
   rlimit limit = {};
   ASSERT_EQ(prlimit(server.pid(), RLIMIT_NOFILE, nullptr, &limit), 0);
   EXPECT_EQ(limit.rlim_cur, limit.rlim_max);
+}
+
+// A table that grew later would hold up whoever accepts a connection.
+TEST(RunningHeadgated, HasATableOfFilesForAllItsConnectionsFromTheStart) {
+  const RunningHeadgated server({.stateless = true});
+  std::ifstream status(absl::StrCat("/proc/", server.pid(), "/status"));
+  std::string name;
+  int64_t places = 0;
+  while (status >> name && name != "FDSize:") {
+  }
+  status >> places;
+  rlimit limit = {};
+  ASSERT_EQ(prlimit(server.pid(), RLIMIT_NOFILE, nullptr, &limit), 0);
+  EXPECT_GE(places, std::min<int64_t>(2 * 4096, static_cast<int64_t>(limit.rlim_cur)));
 }
 
 #if !defined(__SANITIZE_ADDRESS__)

@@ -49,6 +49,7 @@ Outcome Parse(std::string_view bytes, size_t piece) {
   const Request& request = parser.request();
   outcome.path = request.path;
   outcome.body = request.body;
+  if (request.has_long_body) outcome.body = std::string(parser.TakeBody());
   outcome.left = buffered + std::string(bytes);
   return outcome;
 }

@@ -158,14 +158,21 @@ TEST_F(HttpServerTest, RefusesWhatIsTooLargeOrCompressed) {
                        absl::StrCat("3e9\r\n", std::string(1001, 'x'), "\r\n0\r\n\r\n"))),
               StartsWith("HTTP/1.1 413"));
   EXPECT_THAT(Say(Post("Content-Length: 5\r\nContent-Encoding: gzip\r\n", "hello")),
-              StartsWith("HTTP/1.1 415"));
+              testing::AllOf(StartsWith("HTTP/1.1 415"),
+                             EndsWith(R"({"code":3,"message":"compressed bodies are not taken: )"
+                                      R"(send it without a Content-Encoding"})")));
   EXPECT_THAT(Say(Post("Content-Length: 5\r\nExpect: tea\r\n", "hello")),
               StartsWith("HTTP/1.1 417"));
   EXPECT_EQ(echo_.handled, 0);
   EXPECT_THAT(Say(Last("/")), StartsWith("HTTP/1.1 200"));
 }
 
-// Neither fields behind a body nor what is said of a chunk has a length.
+TEST_F(HttpServerTest, HasNoBodyForARefusedHead) {
+  Start();
+  EXPECT_THAT(Say("HEAD / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n"),
+              testing::AllOf(StartsWith("HTTP/1.1 400"), EndsWith("\r\n\r\n")));
+}
+
 TEST_F(HttpServerTest, TakesOtherLimitsWhileItRuns) {
   Start({.limits = {.max_connections = 8}});
   server_->SetLimits({.max_connections = 16, .max_body_bytes = 3});
@@ -173,6 +180,7 @@ TEST_F(HttpServerTest, TakesOtherLimitsWhileItRuns) {
   EXPECT_EQ(server_->connections().max_open, 16);
 }
 
+// Neither fields behind a body nor what is said of a chunk has a length.
 TEST_F(HttpServerTest, RefusesWhatHasNoEnd) {
   Start();
   for (const std::string& begin : {std::string("0\r\nA: "), std::string("5;a=")}) {

@@ -30,7 +30,7 @@ class NoExchange final : public http::Exchange {
   std::shared_ptr<http::Deferred> Defer(std::shared_ptr<transport::ParkListener>) override {
     return nullptr;
   }
-  std::string TakeBody() override { return {}; }
+  absl::Cord TakeBody() override { return {}; }
 };
 
 class PageTest : public testing::Test {

@@ -18,7 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "tests/bench/isolation/going_first.h"
+#include "tests/bench/going_first.h"
 #include "tests/bench/isolation/honest_worker.h"
 #include "tests/bench/isolation/neighbours.h"
 #include "tests/bench/other_process.h"
