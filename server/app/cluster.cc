@@ -205,6 +205,10 @@ std::shared_ptr<grpc::Channel> Cluster::Connect(const std::string& address) cons
   // A server that comes back is reached at once; gRPC by itself waits for up to two minutes.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMs);
+  // An attempt, too: what is sent to an address that nobody has any more is lost without a word.
+  // And the server may have come back with another one.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2 * kReconnectMs);
+  arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 2 * kReconnectMs);
   return grpc::CreateCustomChannel(address, credentials_, arguments);
 }
 

@@ -13,6 +13,8 @@
 #include <headgate/v1/throttler_service.grpc.pb.h>
 
 #include <algorithm>
+#include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -24,6 +26,7 @@
 #include "common/system_clock.h"
 #include "gtest/gtest.h"
 #include "server/store/admin.h"
+#include "tests/servers/networks.h"
 #include "tests/testing/certificates.h"
 #include "tests/testing/free_port.h"
 #include "tests/testing/headgated_process.h"
@@ -43,19 +46,28 @@ struct DeploymentOptions {
   std::string budget_more = {};  // ", split: ..." and the like
   int standbys = 0;              // of the store
   std::vector<std::pair<std::string, std::string>> store_settings = {};
+  Networks* networks = nullptr;                                  // each server is in one of its own
+  std::map<std::string, std::string> environment_of_first = {};  // of that server alone
 };
 
 class Deployment {
  public:
   explicit Deployment(DeploymentOptions options = {}) : options_(std::move(options)) {
-    auto cluster = PostgresCluster::Start(
-        {.standbys = options_.standbys, .settings = options_.store_settings});
+    auto settings = options_.store_settings;
+    if (options_.networks != nullptr) settings.emplace_back("listen_addresses", "*");
+    auto cluster = PostgresCluster::Start({.standbys = options_.standbys, .settings = settings});
     EXPECT_TRUE(cluster.ok()) << cluster.status();
     cluster_ = *std::move(cluster);
+    if (options_.networks != nullptr) {
+      std::ofstream(store().data() + "/pg_hba.conf", std::ios::app)
+          << "host all all 10.77.0.0/16 trust\n";
+      EXPECT_TRUE(store().RunSql("SELECT pg_reload_conf()").ok());
+    }
     const auto made = store::Init({.dsn = store().Dsn(), .timeout = absl::Seconds(30)}, clock_);
     EXPECT_TRUE(made.ok()) << made.status();
-    const TestCertificate own =
-        authority_.Sign({.dns = {"localhost", "headgate-peer"}, .ip = {"127.0.0.1"}});
+    TestCertificateSpec peer = {.dns = {"localhost", "headgate-peer"}, .ip = {"127.0.0.1"}};
+    for (int i = 0; i < options_.servers; ++i) peer.ip.push_back(HostOf(i));
+    const TestCertificate own = authority_.Sign(peer);
     ReplaceFile(folder_.File("ca.crt"), authority_.certificate());
     ReplaceFile(folder_.File("peer.crt"), own.certificate);
     ReplaceFile(folder_.File("peer.key"), own.key);
@@ -73,13 +85,16 @@ class Deployment {
       servers_[place] = std::make_unique<HeadgatedProcess>(HeadgatedOptions{
           .yaml = Yaml(),
           .stateless = true,
-          .grpc_address = absl::StrCat("127.0.0.1:", port),
+          .grpc_address = absl::StrCat(options_.networks ? "0.0.0.0" : "127.0.0.1", ":", port),
           .flags = {absl::StrCat("--member=", name.empty() ? NameOf(number) : name),
-                    absl::StrCat("--member-address=127.0.0.1:", port)}});
-      channels_.push_back(Connect(port));
+                    absl::StrCat("--member-address=", HostOf(number), ":", port)},
+          .wrapper = options_.networks ? Networks::Wrapper() : std::vector<std::string>(),
+          .environment = number == 0 ? options_.environment_of_first : Environment()});
+      channels_.push_back(Connect(absl::StrCat(HostOf(number), ":", port)));
     }
     const absl::Status started = servers_[place]->Start();
     EXPECT_TRUE(started.ok()) << started << servers_[place]->Log();
+    if (options_.networks != nullptr) Networks::Connect(number, servers_[place]->pid());
   }
   // One more server, under a name of its own or another's. Returns its number.
   int Add(const std::string& name = "") {
@@ -162,15 +177,19 @@ class Deployment {
   }
 
  private:
-  std::shared_ptr<grpc::Channel> Connect(int port) const {
-    return OwnChannel(absl::StrCat("127.0.0.1:", port),
-                      grpc::SslCredentials({.pem_root_certs = authority_.certificate(),
-                                            .pem_private_key = caller_.key,
-                                            .pem_cert_chain = caller_.certificate}));
+  using Environment = std::map<std::string, std::string>;
+
+  std::string HostOf(int number) const {
+    return options_.networks ? Networks::HostOf(number) : "127.0.0.1";
+  }
+  std::shared_ptr<grpc::Channel> Connect(const std::string& address) const {
+    return OwnChannel(address, grpc::SslCredentials({.pem_root_certs = authority_.certificate(),
+                                                     .pem_private_key = caller_.key,
+                                                     .pem_cert_chain = caller_.certificate}));
   }
   // Of all servers of the store: whichever takes writes.
   std::string StoreDsn() {
-    std::string hosts = "127.0.0.1";
+    std::string hosts = options_.networks ? Networks::kStore : "127.0.0.1";
     std::string ports = absl::StrCat(store().port());
     for (int i = 0; i < options_.standbys; ++i) {
       absl::StrAppend(&hosts, ",127.0.0.1");

@@ -26,6 +26,7 @@ class SteadyCaller {
   struct Habit {
     int tries = 2;
     int pause_ms = 10;
+    absl::Duration limit = absl::Seconds(10);  // of each try
   };
   SteadyCaller(const Deployment& servers, int server, std::string target, double cost)
       : SteadyCaller(servers, server, std::move(target), cost, Habit()) {}
@@ -68,7 +69,7 @@ class SteadyCaller {
       grpc::Status status;
       for (int tries = 0; tries < habit_.tries; ++tries) {
         const int server = (server_ + tries) % servers_.size();
-        status = servers_.TryCheck(server, target_, "job", &decision, cost_, absl::Seconds(10));
+        status = servers_.TryCheck(server, target_, "job", &decision, cost_, habit_.limit);
         if (status.ok()) break;
       }
       longest_ns_ = std::max<int64_t>(longest_ns_, MonotonicNs() - before_ns);
