@@ -108,7 +108,8 @@ void ControlLoop::Apply(Now now) {
         {.rate = std::min(kMaxDrain, setting_.drain * ShareOf(i)) * SpeedOf(budget.profile),
          .shut = setting_.shut,
          .next_change_at_ns = next_ns_,
-         .chunk_seconds = setting_.chunk},
+         .chunk_seconds = setting_.chunk,
+         .start_level = setting_.start_level},
         now);
   }
 }

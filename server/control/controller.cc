@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace headgate::control {
 namespace {
@@ -43,6 +44,9 @@ constexpr double kSmooth = 0.1;            // of what status shows
 constexpr double kWritesFor = 3;           // s over which transactions are smoothed
 
 constexpr double kBusyChunk = 0.0075, kIdleChunk = 0.035;  // s
+// Beside a foreground chunks start one after another, each when the one before has drained but for
+// this: jobs come back later than they are told, and nothing else makes up for that.
+constexpr double kStartEarly = kBusyChunk / 2, kLate = 0.01;  // busy seconds; s at the rate
 
 }  // namespace
 
@@ -307,6 +311,8 @@ ControlSetting Controller::Setting(absl::Duration next) const {
                          .foreground = met_,
                          .held_back = held_back_,
                          .chunk = is_alone ? kIdleChunk : kBusyChunk,
+                         .start_level = is_alone ? std::numeric_limits<double>::infinity()
+                                                 : std::max(kStartEarly, rate_ * kLate),
                          .next = next,
                          .statements = Wish()};
   for (size_t i = 0; i < kHarms; ++i) {

@@ -50,9 +50,10 @@ struct ControlSetting {
   std::array<HarmView, kHarms> harms = {};
   Harm binding = Harm::kThroughput;
   Foreground foreground = Foreground::kNone;
-  bool held_back = true;  // work waits for the rate to be higher
-  double chunk = 0;       // busy seconds that a chunk should take
-  absl::Duration next;    // when to sample again
+  bool held_back = true;   // work waits for the rate to be higher
+  double chunk = 0;        // busy seconds that a chunk should take
+  double start_level = 0;  // that may be owed where one starts
+  absl::Duration next;     // when to sample again
   health::StatementsWish statements = health::StatementsWish::kSpare;  // and whether with those
 };
 

@@ -147,10 +147,13 @@ std::string Describe(const Policy& policy, const Violation& violation, Reason re
       return DescribeGate(policy, violation);
     case Limit::kRate:
       break;  // only ever 0
-    case Limit::kBurst:
+    case Limit::kBurst: {
+      // The burst of an auto budget is smaller at times than what is configured.
+      const bool is_auto = IsAuto(policy.budget_specs[violation.budget]);
       return absl::StrCat(BudgetName(policy, violation), ": debt would be ", observed,
-                          ", over its burst of ", limit, Slowed(policy, violation),
-                          DescribeReportedDebt(violation));
+                          is_auto ? ", over its present burst of " : ", over its burst of ", limit,
+                          Slowed(policy, violation), DescribeReportedDebt(violation));
+    }
     case Limit::kMaxCost:
       return absl::StrCat(BudgetName(policy, violation), ": cost ", observed,
                           " is over its max_cost of ", limit);

@@ -161,6 +161,9 @@ class Engine {
     // longer. 0: not known.
     int64_t next_change_at_ns = 0;
     double chunk_seconds = 0;  // busy time that a chunk should take; 0: as usual, 5 to 50 ms
+    // Busy seconds that may be owed where a Check begins. Below the burst it makes chunks start one
+    // after another, at the rate, also after a pause in which all has drained.
+    double start_level = std::numeric_limits<double>::infinity();
   };
   absl::Status SetAutoRate(std::string_view target, std::string_view budget,
                            const AutoRateSetting& setting, Now now);

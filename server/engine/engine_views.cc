@@ -42,6 +42,10 @@ absl::Status Engine::SetAutoRate(std::string_view target, std::string_view budge
     return absl::InvalidArgumentError(
         absl::StrCat("rate: must be 0 to ", kMaxAutoRate, "; it is ", setting.rate));
   }
+  if (!(setting.start_level >= 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("start_level: must not be below 0; it is ", setting.start_level));
+  }
   absl::StatusOr<const Budget*> found = FindAuto(*policy, target, budget);
   if (!found.ok()) return found.status();
   VirtualClock& clock = *(*found)->ledger->axis().clock;
@@ -52,8 +56,14 @@ absl::Status Engine::SetAutoRate(std::string_view target, std::string_view budge
              .gate_shut = setting.shut,
              .next_sample_at_ns = setting.next_change_at_ns},
             now.monotonic_ns);
-  (*found)->ledger->AdviseChunk(setting.chunk_seconds);
-  if (before.speed != speed || before.gate_shut != setting.shut) TellChanged();
+  Ledger& ledger = *(*found)->ledger;
+  const int64_t level_before_ns = ledger.start_level_ns();
+  ledger.AdviseChunk(setting.chunk_seconds);
+  ledger.SetStartLevel(setting.start_level);
+  if (before.speed != speed || before.gate_shut != setting.shut ||
+      ledger.start_level_ns() != level_before_ns) {
+    TellChanged();
+  }
   return absl::OkStatus();
 }
 

@@ -151,6 +151,12 @@ class Ledger {
   // nothing.
   void AdviseChunk(double seconds) { chunk_seconds_.store(seconds, std::memory_order_relaxed); }
   double chunk_seconds() const { return chunk_seconds_.load(std::memory_order_relaxed); }
+  // What may be owed where a Check begins, whatever its burst would allow: of an auto budget, so
+  // that chunks start one after another. relaxed: likewise.
+  void SetStartLevel(double units) {
+    start_level_ns_.store(ToNs(units), std::memory_order_relaxed);
+  }
+  int64_t start_level_ns() const { return start_level_ns_.load(std::memory_order_relaxed); }
 
   // What an auto budget's controller wants to know. relaxed: counts that order nothing.
   void CountCheck() { checks_.fetch_add(1, std::memory_order_relaxed); }
@@ -211,6 +217,7 @@ class Ledger {
   std::atomic<uint64_t> checks_{0};
   std::atomic<uint64_t> reports_{0};
   std::atomic<double> chunk_seconds_{0};
+  std::atomic<int64_t> start_level_ns_{kMaxSpanNs};
   std::atomic<int64_t> reported_ns_{0};
   std::atomic<uint64_t> overruns_{0};
   std::atomic<double> overrun_sum_{0};

@@ -100,6 +100,8 @@ bool ExamineAuto(Decision& decision, Candidate& candidate) {
     decision.answer.chunk_scale = ChunkScaleFor(candidate.cost, budget.ledger->chunk_seconds());
   }
   candidate.cost = std::min(candidate.cost, budget.max_charged);
+  candidate.cost_ns = budget.FittedNs(Ledger::ToNs(candidate.cost, budget.ns_per_unit));
+  candidate.held_ns = UnusedBurstOf(candidate);
   const Health health = budget.clock->Read(decision.now.monotonic_ns).health;
   if (!health.gate_shut) return true;
   ViolateLimit(decision, candidate, Limit::kProbe, {candidate.cost, 0},
@@ -222,7 +224,7 @@ Outcome ExamineLimits(Decision& decision, double dice) {
     }
     if (decision.gate != nullptr) [[unlikely]] {
       ExamineInLine(decision, candidate);
-    } else if (candidate.debt_ns() > budget.burst_ns - candidate.cost_ns) [[unlikely]] {
+    } else if (candidate.debt_ns() > candidate.burst_ns() - candidate.cost_ns) [[unlikely]] {
       ExamineFull(decision, candidate);
     }
   }

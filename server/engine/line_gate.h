@@ -24,6 +24,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 
 #include "absl/time/time.h"
 #include "common/clock.h"
@@ -58,6 +59,8 @@ struct LineArrival {
   // debt but permits: each Check then costs 1.
   int64_t cost_ns = 0;
   int64_t burst_ns = 0;
+  // That may be owed where a Check begins, if that is less than its burst leaves.
+  int64_t start_level_ns = std::numeric_limits<int64_t>::max();
   int64_t debt_ns = 0;
   double speed = 1;  // virtual nanoseconds in a real one
   Now now;

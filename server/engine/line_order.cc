@@ -79,11 +79,13 @@ bool IsBehindOthers(Decision& decision, Candidate& candidate) {
       .waits = decision.request->waits || decision.explains,
       .cost_ns = owes ? candidate.cost_ns : 0,
       .burst_ns = owes ? budget.burst_ns : 0,
+      .start_level_ns = owes ? budget.ledger->start_level_ns() : 0,
       .debt_ns = owes ? candidate.debt_ns() : 0,
       .speed = owes ? budget.clock->Read(decision.now.monotonic_ns).health.speed : 1,
       .now = decision.now};
   const LineStanding standing = decision.gate->Arrive(arrival);
-  candidate.held_ns = std::clamp<int64_t>(standing.held_ns, 0, arrival.burst_ns);
+  candidate.held_ns =
+      std::clamp<int64_t>(candidate.held_ns + standing.held_ns, 0, arrival.burst_ns);
   if (!standing.behind) return false;
   Measured measured;
   if (owes) {

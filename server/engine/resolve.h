@@ -33,7 +33,7 @@ struct Candidate {
   Bucket* bucket;  // null: not there yet
   double cost;     // in the unit of the budget
   int64_t cost_ns;
-  int64_t held_ns;        // of the burst, for those who are before it in line
+  int64_t held_ns;        // of the burst: unused, or for those who are before it in line
   int64_t now_ns;         // on the budget's clock
   int64_t empties_at_ns;  // before the charge, and after it
   int64_t refunded_ns;    // see Ledger::Charged
@@ -43,6 +43,14 @@ struct Candidate {
   // As this Check sees it.
   int64_t burst_ns() const { return budget->burst_ns - held_ns; }
 };
+
+// Of its burst, what its cost and the level at which it may start leave: where chunks are to start
+// one after another, nobody gets it. The cost in nanoseconds is known.
+inline int64_t UnusedBurstOf(const Candidate& candidate) {
+  const Budget& budget = *candidate.budget;
+  return std::max<int64_t>(budget.burst_ns - candidate.cost_ns - budget.ledger->start_level_ns(),
+                           0);
+}
 
 struct Resolved {
   // NOLINTNEXTLINE(modernize-use-equals-default): leaves unset what Resolve sets in any case

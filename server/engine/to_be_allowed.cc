@@ -10,6 +10,8 @@
 namespace headgate::engine {
 namespace {
 
+constexpr double kRounding = 1e-9;
+
 std::string BudgetName(const Explanation& explanation, uint32_t budget) {
   return absl::StrCat("budget '", explanation.answer.policy->budget_specs[budget].name, "'");
 }
@@ -100,11 +102,16 @@ std::string AboutBurst(const Violation& violation, const std::string& budget,
     return absl::StrCat(budget, " never holds a cost of ", Number(bucket->cost),
                         ": ask for at most its burst of ", Number(burst), ", or raise that");
   }
-  std::string text = absl::StrCat(
-      budget, " owes ", Amount(Number(bucket->debt), bucket->unit), " and has to drain to ",
-      Amount(Number(burst - bucket->cost), bucket->unit), Drains(violation, *bucket));
+  // Of the burst, for others or so that chunks start one after another.
+  const double kept =
+      burst - violation.limit_value + violation.observed - bucket->cost - bucket->debt;
+  const bool is_kept = kept > kRounding * burst;
+  const double drained = burst - bucket->cost - (is_kept ? kept : 0);
+  std::string text = absl::StrCat(budget, " owes ", Amount(Number(bucket->debt), bucket->unit),
+                                  " and has to drain to ", Amount(Number(drained), bucket->unit),
+                                  Drains(violation, *bucket));
   const double room = burst - bucket->debt;
-  if (room > 0) absl::StrAppend(&text, "; or ask for at most ", Number(room), " now");
+  if (room > 0 && !is_kept) absl::StrAppend(&text, "; or ask for at most ", Number(room), " now");
   return text;
 }
 

@@ -74,10 +74,12 @@ void ViolateLimit(Decision& decision, Candidate& candidate, Limit limit, const M
 
 void ViolateBurst(Decision& decision, Candidate& candidate) {
   const Ledger& ledger = *candidate.budget->ledger;
+  const int64_t unused_ns = UnusedBurstOf(candidate);
   // What is held for others is as good as owed.
+  const int64_t owed_ns = candidate.debt_ns() + candidate.held_ns - unused_ns;
   ViolateLimit(decision, candidate, Limit::kBurst,
-               {ledger.ToUnits(candidate.debt_ns() + candidate.held_ns) + candidate.cost,
-                ledger.ToUnits(candidate.budget->burst_ns)},
+               {ledger.ToUnits(owed_ns) + candidate.cost,
+                ledger.ToUnits(candidate.budget->burst_ns - unused_ns)},
                RoomAt(candidate, decision.now).in);
   decision.answer.violations.back().reported_debt = ReportedDebtOf(decision, candidate);
 }

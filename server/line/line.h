@@ -116,17 +116,21 @@ struct BucketState {
   int64_t at_ns = 0;
   int64_t debt_ns = 0;  // of virtual time, as burst and costs are
   int64_t burst_ns = 0;
+  int64_t start_level_ns = kNever;  // that may be owed where a Check begins
   double speed = 1;
 
   double DebtAt(int64_t now_ns) const {
     const double drained = static_cast<double>(std::max<int64_t>(now_ns - at_ns, 0)) * speed;
     return std::max(static_cast<double>(debt_ns) - drained, 0.0);
   }
-  // When so much fits in, beside what is held; kNever: not at this speed.
-  int64_t FitsAt(double cost_ns, int64_t held_ns, int64_t now_ns) const {
+  // Of all who have had their turn, together: half of what may be owed where another begins.
+  int64_t MostHeld() const { return std::min(burst_ns, start_level_ns) / 2; }
+  // When so much fits in, behind what is ahead of it or held; kNever: not at this speed.
+  int64_t FitsAt(double cost_ns, double ahead_ns, int64_t now_ns) const {
     if (burst_ns <= 0) return now_ns;  // it has permits: nobody knows
-    const double over =
-        DebtAt(now_ns) + cost_ns + static_cast<double>(held_ns) - static_cast<double>(burst_ns);
+    const double room_ns =
+        std::min(static_cast<double>(burst_ns) - cost_ns, static_cast<double>(start_level_ns));
+    const double over = DebtAt(now_ns) + ahead_ns - room_ns;
     if (over <= 0) return now_ns;
     constexpr double kFar = 1e17;
     if (!(speed > 0) || over / speed > kFar) return kNever;
@@ -161,8 +165,8 @@ struct Line {
   engine::Limit limit = engine::Limit::kBurst;
   std::string target, budget, bucket_name, rule, profile;
 
-  // How much more of the burst may be held: together at most half of it.
-  int64_t RoomToHold() const { return std::max<int64_t>(bucket.burst_ns / 2 - held_ns, 0); }
+  // How much more may be held.
+  int64_t RoomToHold() const { return std::max<int64_t>(bucket.MostHeld() - held_ns, 0); }
   bool IsEmpty() const { return waiting == 0 && queue.size() == 0; }
 };
 

@@ -38,12 +38,13 @@ void Note(BucketState& bucket, const LineArrival& arrival) {
   bucket.at_ns = arrival.now.monotonic_ns;
   bucket.debt_ns = arrival.debt_ns;
   bucket.burst_ns = arrival.burst_ns;
+  bucket.start_level_ns = arrival.start_level_ns;
   bucket.speed = arrival.speed;
 }
 
 // What others hold, which may be more than half of a burst that has become smaller.
 int64_t HeldByOthers(const Line& line, int64_t own_ns) {
-  return std::clamp<int64_t>(line.held_ns - own_ns, 0, line.bucket.burst_ns / 2);
+  return std::clamp<int64_t>(line.held_ns - own_ns, 0, line.bucket.MostHeld());
 }
 
 double CostOf(int64_t cost_ns) { return static_cast<double>(std::max<int64_t>(cost_ns, 1)); }
@@ -92,7 +93,7 @@ LineStanding WaitingLines::ArrivePolling(Line& line, const LineArrival& arrival)
   const double cost = CostOf(arrival.cost_ns);
   Place* place = FindPlace(line.key, arrival.subject_key);
   const int64_t held_ns = HeldByOthers(line, place == nullptr ? 0 : place->held_ns);
-  const bool fits = line.bucket.FitsAt(cost, held_ns, now_ns) <= now_ns;
+  const bool fits = line.bucket.FitsAt(cost, static_cast<double>(held_ns), now_ns) <= now_ns;
   if (place != nullptr && place->had_turn && fits)
     return {.held_ns = held_ns, .turn_in = absl::ZeroDuration()};
   if (place == nullptr && fits && line.queue.size() == 0)
@@ -169,7 +170,8 @@ void WaitingLines::DropPlace(Place& place) {
 
 void WaitingLines::TurnOfPlace(Line& line, Place& place, int64_t now_ns) {
   const int64_t others_ns = HeldByOthers(line, place.held_ns);
-  const int64_t fits_ns = line.bucket.FitsAt(CostOf(place.cost_ns), others_ns, now_ns);
+  const int64_t fits_ns =
+      line.bucket.FitsAt(CostOf(place.cost_ns), static_cast<double>(others_ns), now_ns);
   if (fits_ns > now_ns) {
     return SetDue(line, fits_ns == kNever ? now_ns + kAskAgainNs : fits_ns);
   }
@@ -198,9 +200,10 @@ int64_t WaitingLines::TurnAt(const Line& line, uint64_t id, double cost_ns, int6
     least_ns = now_ns + kLeastTurnNs;
     if (line.due_ns != kNever) least_ns = std::max(least_ns, line.due_ns);
   }
-  const double ahead = id == 0 ? 0 : line.queue.CostAhead(id);
   if (line.bucket.burst_ns > 0) {
-    return std::max(line.bucket.FitsAt(cost_ns + ahead, line.held_ns, now_ns), least_ns);
+    const double ahead_ns =
+        static_cast<double>(line.held_ns) + (id == 0 ? 0 : line.queue.CostAhead(id));
+    return std::max(line.bucket.FitsAt(cost_ns, ahead_ns, now_ns), least_ns);
   }
   if (line.interval_ns == 0) return kNever;
   // Of permits, nobody knows more than how often one comes.

@@ -81,6 +81,18 @@ TEST(Controller, OpensAfterAShortPause) {
   EXPECT_NEAR(database.now_, 1.5, 0.3);
 }
 
+TEST(Controller, ChunksStartOneByOneBesideAForegroundAndAtRest) {
+  Controller controller({});
+  Database database(1000);
+  database.each_ = 0.5;
+  database.asks_ = false;
+  EXPECT_LT(database.ObeyFor(controller, 5).start_level, 0.0075);
+  database.asks_ = true;
+  EXPECT_LT(database.ObeyFor(controller, 20).start_level, 0.0075);
+  database.alone_ = 0;
+  EXPECT_GT(database.ObeyFor(controller, 10).start_level, 1);
+}
+
 TEST(Controller, WorkIsEvenAndComesToTheRatePausesIncluded) {
   Controller controller({});
   Database database(10'000);

@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/engine/to_be_allowed.h"
 #include "tests/testing/engine_fixture.h"
 
 namespace headgate::engine {
@@ -134,6 +137,86 @@ TEST(EngineAuto, AdvisesTheChunkThatItsControllerWants) {
   EXPECT_EQ(engine.Check("etl", 60, At()).chunk_scale, 0);               // 6 ms
   ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 1000, .chunk_seconds = 0.035}, At()).ok());
   EXPECT_NEAR(engine.Check("etl", 70, At()).chunk_scale, 5, 1e-5);  // 7 ms
+}
+
+// When each of eight that wait is let through, asking again when it is told to, from `from` on.
+std::vector<absl::Duration> StartsOfEight(TestEngine& engine, double cost, absl::Duration from) {
+  std::vector<absl::Duration> starts;
+  absl::Duration at = from;
+  while (starts.size() < 8) {
+    const CheckAnswer answer = engine.Check({.identity = "etl", .pattern = "p"}, At(at));
+    if (answer.verdict == Verdict::kAllowed) {
+      EXPECT_NEAR(absl::ToDoubleSeconds(*answer.predicted_busy_time), cost, 1e-6);
+      starts.push_back(at - from);
+    } else {
+      at += answer.retry_after;
+    }
+  }
+  return starts;
+}
+
+TEST(EngineAuto, AfterAPauseChunksStartOneAfterAnother) {
+  constexpr double kRate = 0.5, kCost = 0.01, kLevel = 0.004;
+  TestEngine engine(Auto({}, kCost));
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = kRate, .start_level = kLevel}, At()).ok());
+  ASSERT_EQ(StartsOfEight(engine, kCost, absl::ZeroDuration()).size(), 8u);
+  // All of it drains while nobody asks: the burst is empty.
+  const absl::Duration later = absl::Seconds(60);
+  ASSERT_EQ(engine.Debt("etl", "b", At(later)), 0);
+  const std::vector<absl::Duration> starts = StartsOfEight(engine, kCost, later);
+  // The first is let through at once, and the second so much earlier as the level allows.
+  for (size_t i = 1; i < starts.size(); ++i) {
+    const double due = (static_cast<double>(i) * kCost - kLevel) / kRate;
+    EXPECT_NEAR(absl::ToDoubleSeconds(starts[i]), due, 1e-6) << i;
+  }
+}
+
+TEST(EngineAuto, WithoutAStartLevelTheBurstIsThereAfterAPause) {
+  TestEngine engine(Auto({}, 1));
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 0.5}, At()).ok());
+  const std::vector<absl::Duration> starts = StartsOfEight(engine, 1, absl::Seconds(60));
+  for (const absl::Duration start : starts) EXPECT_EQ(start, absl::ZeroDuration());
+}
+
+TEST(EngineAuto, ACheckAsLargeAsTheBurstStartsWhenNothingIsOwed) {
+  TestEngine engine(Auto({}, 10));
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 5, .start_level = 1}, At()).ok());
+  EXPECT_TRUE(engine.Admits("etl", 1));
+  EXPECT_EQ(engine.Check("etl", 1, At(absl::Seconds(1))).retry_after, absl::Seconds(1));
+  EXPECT_TRUE(engine.Admits("etl", 1, At(absl::Seconds(2))));
+}
+
+TEST(EngineAuto, StartLevelIsLiftedAtOnceWhereNothingIsToBeKeptEven) {
+  TestEngine engine(Auto({}, 1));
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 0.5, .start_level = 0.5}, At()).ok());
+  EXPECT_TRUE(engine.Admits("etl", 1));
+  EXPECT_FALSE(engine.Admits("etl", 1));
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 0.5}, At()).ok());
+  EXPECT_TRUE(engine.Admits("etl", 1));
+}
+
+TEST(EngineAuto, StartLevelMustBeANumberNotBelowZero) {
+  TestEngine engine(Auto());
+  for (const double level : {-0.1, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_EQ(engine->SetAutoRate("", "b", {.rate = 1, .start_level = level}, At()).code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST(EngineAuto, ExplainSaysWhenTheNextOneMayStart) {
+  TestEngine engine(Auto({}, 1));
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 0.5, .start_level = 0.5}, At()).ok());
+  EXPECT_TRUE(engine.Admits("etl", 1));
+  EXPECT_EQ(engine.Check({.identity = "etl", .pattern = "p"}, At()).Sentence(),
+            "Denied by budget 'b': debt would be 2 s, over its present burst of 1.5 s. Try again "
+            "in 1s.");
+  const Explanation explanation = engine.Explain({.identity = "etl", .pattern = "p"}, At());
+  ASSERT_EQ(explanation.buckets.size(), 1u);
+  EXPECT_EQ(explanation.buckets[0].room_in, absl::Seconds(1));
+  EXPECT_THAT(
+      WhatWouldHelp(explanation),
+      testing::ElementsAre("budget 'b' owes 1 s and has to drain to 0.5 s, which it does in "
+                           "1s"));
 }
 
 TEST(EngineAuto, ActivityCountsWhatAControllerWantsToKnow) {

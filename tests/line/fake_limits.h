@@ -33,6 +33,7 @@ class FakeLimits {
  public:
   struct Bucket {
     int64_t burst_ns = 0;
+    int64_t start_level_ns = kNever;
     int64_t debt_ns = 0;  // as of `at_ns`
     int64_t at_ns = 0;
     int64_t speed = 1;
@@ -143,16 +144,17 @@ class FakeLimits {
     engine::LineStanding standing{};
     const bool counts = bucket.permits >= 0;
     if (gate_ != nullptr && gate_->IsAnybodyHere()) {
-      engine::LineArrival arrival{0, answer.flow, 0, 0, false, 0, 0, 0, 1, now};
-      arrival.key = bucket.key;
-      arrival.speed = static_cast<double>(bucket.speed);
-      arrival.subject_key = answer.subject_key;
-      arrival.ticket = request.ticket;
-      arrival.waits = request.waits;
-      arrival.cost_ns = counts ? 1 : cost_ns;
-      arrival.burst_ns = counts ? 0 : bucket.burst_ns;
-      arrival.debt_ns = counts ? 0 : debt_ns;
-      standing = gate_->Arrive(arrival);
+      standing = gate_->Arrive({.key = bucket.key,
+                                .flow = answer.flow,
+                                .subject_key = answer.subject_key,
+                                .ticket = request.ticket,
+                                .waits = request.waits,
+                                .cost_ns = counts ? 1 : cost_ns,
+                                .burst_ns = counts ? 0 : bucket.burst_ns,
+                                .start_level_ns = bucket.start_level_ns,
+                                .debt_ns = counts ? 0 : debt_ns,
+                                .speed = static_cast<double>(bucket.speed),
+                                .now = now});
     }
     if (standing.behind) {
       return Refuse(answer, engine::Limit::kLine, name, counts ? 0 : cost_ns, standing.turn_in);
@@ -161,7 +163,8 @@ class FakeLimits {
       if (bucket.out < bucket.permits) return;
       return Refuse(answer, engine::Limit::kMaxConcurrency, name, 0, absl::Milliseconds(100));
     }
-    const int64_t over_ns = debt_ns + cost_ns + standing.held_ns - bucket.burst_ns;
+    const int64_t room_ns = std::min(bucket.burst_ns - cost_ns, bucket.start_level_ns);
+    const int64_t over_ns = debt_ns + standing.held_ns - room_ns;
     if (over_ns <= 0) return;
     absl::Duration retry_after = absl::Seconds(1);  // of a bucket that stands still
     if (bucket.speed > 0) {

@@ -127,6 +127,50 @@ TEST_F(WaitingLinesTest, APlaceThatNobodyComesBackForIsDropped) {
   EXPECT_EQ(world_.lines.ReadStats(world_.now()).places, 0u);
 }
 
+// As budgets with `rate: auto` are kept beside a foreground.
+TEST_F(WaitingLinesTest, WhereChunksStartOneByOneNobodyIsEarlyAfterAPause) {
+  world_.limits.bucket("a").start_level_ns = 5 * kMs;
+  for (int i = 0; i < 4; ++i) world_.Ask(absl::StrCat("w", i, ":etl"), "a", 10, kLong);
+  world_.RunTo(absl::Seconds(1));
+  EXPECT_THAT(
+      world_.TakeLog(),
+      ElementsAre(Answered{95, "w0:etl", "admitted"}, Answered{105, "w1:etl", "admitted"},
+                  Answered{115, "w2:etl", "admitted"}, Answered{125, "w3:etl", "admitted"}));
+  // In between all has drained.
+  for (int i = 0; i < 3; ++i) world_.Ask(absl::StrCat("w", i, ":etl"), "a", 10, kLong);
+  world_.RunTo(absl::Seconds(2));
+  EXPECT_THAT(world_.log, ElementsAre(Answered{1000, "w0:etl", "admitted"},
+                                      Answered{1005, "w1:etl", "admitted"},
+                                      Answered{1015, "w2:etl", "admitted"}));
+}
+
+TEST_F(WaitingLinesTest, WhereChunksStartOneByOneAPollerIsToldItsTurn) {
+  world_.limits.bucket("a").start_level_ns = 5 * kMs;
+  for (int i = 0; i < 3; ++i) world_.Ask(absl::StrCat("w", i, ":etl"), "a", 10, kLong);
+  world_.RunTo(absl::Milliseconds(1));
+  // Behind three of 10 ms, of whom the first has its turn at 95 ms.
+  world_.Ask("polls:etl", "a", 40, absl::ZeroDuration());
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(world_.last_retry_after), 124, 0.001);
+  world_.RunTo(absl::Milliseconds(126));
+  world_.TakeLog();
+  world_.Ask("polls:etl", "a", 40, absl::ZeroDuration());
+  EXPECT_THAT(world_.log, ElementsAre(Answered{126, "polls:etl", "admitted"}));
+}
+
+TEST_F(WaitingLinesTest, WhereChunksStartOneByOneAPlaceDoesNotShutOthersOut) {
+  world_.limits.bucket("a").start_level_ns = 5 * kMs;
+  world_.Ask("waits:etl", "a", 20, kLong);
+  world_.RunTo(absl::Milliseconds(1));
+  world_.Ask("polls:etl", "a", 50, absl::ZeroDuration());
+  world_.RunTo(absl::Milliseconds(95));
+  world_.Ask("waits:etl", "a", 20, kLong);
+  world_.RunTo(absl::Milliseconds(130));
+  // The place has its turn at 115 ms and holds half of the level: the next comes in at 117.5.
+  EXPECT_THAT(world_.log,
+              ElementsAre(Answered{1, "polls:etl", "denied"}, Answered{95, "waits:etl", "admitted"},
+                          Answered{117, "waits:etl", "admitted"}));
+}
+
 TEST_F(WaitingLinesTest, AFullLineRefuses) {
   TestLines world({.max_waiting = 2, .max_waiting_share = 1});
   world.limits.AddBucket("a", absl::Milliseconds(10));
