@@ -12,6 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import grpc
@@ -28,10 +29,16 @@ from headgate._types import Answer, CheckRequest, PermitReport, ReportResult
 
 # How long calls may take to end before a fork. Those that wait are cut, others last for milliseconds.
 _LONGEST_FORK = 2.0
-# gRPC has a thread for calls that may be cut, which ends a moment after the last of them.
+# gRPC has a thread for calls that may be cut, which ends a moment after the last of them. While it is in
+# gRPC, gRPC leaves out its own part of a fork, and parent and child then share what they wait on. So it is
+# waited for; and this long, where it is not known, since its only call had ended before anybody could ask.
 _THREAD_ENDS = 0.005
 # Channels of the parent, in a forked child. To destroy one would take threads that are not there.
 _ABANDONED: list[Any] = []
+
+
+class _CutByForkError(Exception):
+    """Nobody has failed: it is to be made again afterwards."""
 
 
 class GrpcTransport:
@@ -39,31 +46,49 @@ class GrpcTransport:
 
     def __init__(self, options: ConnectionOptions, clock: Clock) -> None:
         self._connections = Connections(options, clock, make_channel)
-        self._probes = Probes(self._keep, self._forget)
+        self._probes = Probes(self._keep)
         self._owners = KnownOwners(options, clock, make_channel, self._probes.is_answered)
         self._changed = threading.Condition()  # guards what follows
         self._calls = 0
-        self._long_calls: set[Any] = set()  # those of them that somebody may cut short
+        self._long_calls: set[Any] = set()  # that may be cut short; until gRPC's thread has done with them
+        self._threads_of_grpc: set[threading.Thread] = set()  # that have done with calls
+        self._cut: set[Any] = set()  # by the fork that is under way
         self._forking = False
         _forks.register(self)
 
     def check(self, request: CheckRequest, timeout: float, cancellation: Cancellation | None) -> Answer:
-        with self._call_in_progress():
-            owner = self._owners.ready_for(request.target)
-            if owner is None:
-                return self._check_at(self._connections, request, timeout, cancellation)
-            rest = left_for_the_other_way(timeout, request.max_wait)
-            end = time.monotonic() + timeout
+        began = time.monotonic()
+        left, waited = timeout, 0.0
+        while True:
             try:
-                return self._check_at(owner, request, timeout - rest, cancellation)
-            except Error as failure:
-                left = end - time.monotonic()
-                if is_decided(failure):
-                    raise
-                self._owners.forget(owner)
-                if left <= 0:
-                    raise
-            return self._check_at(self._connections, once_more(request, left, rest), left, cancellation)
+                with self._call_in_progress():
+                    answer = self._check(request, left, cancellation)
+                break
+            except _CutByForkError:
+                # It is the same Check, and has been in line for all that time.
+                waited = time.monotonic() - began
+                left = timeout - waited
+                request = replace(request, max_wait=max(request.max_wait - waited, 0.0))
+        if waited == 0 or answer.waited is None:
+            return answer
+        return replace(answer, waited=answer.waited + waited)
+
+    def _check(self, request: CheckRequest, timeout: float, cancellation: Cancellation | None) -> Answer:
+        owner = self._owners.ready_for(request.target)
+        if owner is None:
+            return self._check_at(self._connections, request, timeout, cancellation)
+        rest = left_for_the_other_way(timeout, request.max_wait)
+        end = time.monotonic() + timeout
+        try:
+            return self._check_at(owner, request, timeout - rest, cancellation)
+        except Error as failure:
+            left = end - time.monotonic()
+            if is_decided(failure):
+                raise
+            self._owners.forget(owner)
+            if left <= 0:
+                raise
+        return self._check_at(self._connections, once_more(request, left, rest), left, cancellation)
 
     def _check_at(
         self,
@@ -93,19 +118,29 @@ class GrpcTransport:
     def report(
         self, reports: list[PermitReport], timeout: float, cancellation: Cancellation | None
     ) -> list[ReportResult | Error]:
-        with self._call_in_progress():
-            # Any server settles them all; the one that answered last has most likely issued the permits.
-            owner = self._owners.ready_last()
-            if owner is None:
-                return self._report_at(self._connections, reports, timeout, cancellation)
-            end = time.monotonic() + timeout
+        end = time.monotonic() + timeout
+        while True:
             try:
-                return self._report_at(owner, reports, timeout / 2, cancellation)
-            except Error as failure:
-                if is_decided(failure):
-                    raise
-                self._owners.forget(owner)
-            return self._report_at(self._connections, reports, end - time.monotonic(), cancellation)
+                with self._call_in_progress():
+                    return self._report(reports, end - time.monotonic(), cancellation)
+            except _CutByForkError:
+                continue
+
+    def _report(
+        self, reports: list[PermitReport], timeout: float, cancellation: Cancellation | None
+    ) -> list[ReportResult | Error]:
+        # Any server settles them all; the one that answered last has most likely issued the permits.
+        owner = self._owners.ready_last()
+        if owner is None:
+            return self._report_at(self._connections, reports, timeout, cancellation)
+        end = time.monotonic() + timeout
+        try:
+            return self._report_at(owner, reports, timeout / 2, cancellation)
+        except Error as failure:
+            if is_decided(failure):
+                raise
+            self._owners.forget(owner)
+        return self._report_at(self._connections, reports, end - time.monotonic(), cancellation)
 
     def _report_at(
         self,
@@ -128,11 +163,22 @@ class GrpcTransport:
         with self._changed:
             self._long_calls.add(call)
             if self._forking:
+                self._cut.add(call)
                 call.cancel()
+        caller = threading.current_thread()
+        call.add_done_callback(lambda ended: self._forget(ended, caller))
 
-    def _forget(self, call: Any) -> None:
+    def _forget(self, call: Any, caller: threading.Thread) -> None:
+        """By gRPC's thread, or by the caller's, if the call had ended before."""
+        thread = threading.current_thread()
         with self._changed:
             self._long_calls.discard(call)
+            if thread is not caller:
+                self._threads_of_grpc = {each for each in self._threads_of_grpc if each.is_alive()} | {
+                    thread
+                }
+            if self._forking:
+                self._changed.notify_all()
 
     def _call_long(
         self, method: Any, proto: Any, timeout: float, metadata: Metadata, cancellation: Cancellation | None
@@ -148,6 +194,8 @@ class GrpcTransport:
             return future.result(), future.trailing_metadata()
         except (grpc.RpcError, grpc.FutureCancelledError) as failure:
             cancelled = cancellation is not None and cancellation.is_cancelled
+            if not cancelled and self._is_cut_by_fork(future):
+                raise _CutByForkError from failure
             if isinstance(failure, grpc.RpcError):
                 raise _convert.call_error(failure, cancelled) from failure
             code = Code.CANCELLED if cancelled else Code.UNAVAILABLE
@@ -155,7 +203,6 @@ class GrpcTransport:
         finally:
             if forget is not None:
                 forget()
-            self._forget(future)
 
     @contextlib.contextmanager
     def _call_in_progress(self) -> Iterator[None]:
@@ -172,14 +219,22 @@ class GrpcTransport:
                 if self._forking:
                     self._changed.notify_all()
 
+    def _is_cut_by_fork(self, call: Any) -> bool:
+        with self._changed:
+            return call in self._cut
+
     def before_fork(self) -> None:
         with self._changed:
             self._forking = True
             long_calls = list(self._long_calls)
+            self._cut = set(long_calls)
         for call in long_calls:
             call.cancel()
         with self._changed:
-            self._changed.wait_for(lambda: self._calls == 0, _LONGEST_FORK)
+            self._changed.wait_for(lambda: self._calls == 0 and not self._long_calls, _LONGEST_FORK)
+            threads = self._threads_of_grpc - {threading.current_thread()}
+        for thread in threads:
+            thread.join(_LONGEST_FORK)
         if long_calls:
             time.sleep(_THREAD_ENDS)
 
@@ -192,6 +247,8 @@ class GrpcTransport:
         self._changed = threading.Condition()
         self._calls = 0
         self._long_calls = set()
+        self._threads_of_grpc = set()
+        self._cut = set()
         self._forking = False
         _ABANDONED.extend([*self._connections.abandon(), *self._owners.abandon()])
         self._probes.abandon()

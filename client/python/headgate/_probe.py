@@ -32,14 +32,13 @@ class _Probe:
 
 
 class Probes:
-    """`keep` and `forget` are told of each call that is under way.
+    """`keep` is told of each call that is under way.
 
     Used under the lock of those who ask; calls end on gRPC's threads, which set single fields.
     """
 
-    def __init__(self, keep: Callable[[Any], None], forget: Callable[[Any], None]) -> None:
+    def __init__(self, keep: Callable[[Any], None]) -> None:
         self._keep = keep
-        self._forget = forget
         self._probes: WeakKeyDictionary[Connections, _Probe] = WeakKeyDictionary()
 
     def is_answered(self, server: Connections) -> bool:
@@ -59,7 +58,6 @@ class Probes:
         probe.call.add_done_callback(lambda call: self._end(probe, call))
 
     def _end(self, probe: _Probe, call: Any) -> None:
-        self._forget(call)
         probe.answered = call.code() in (grpc.StatusCode.OK, grpc.StatusCode.INVALID_ARGUMENT)
         probe.again_at = time.monotonic() + probe.pause
         probe.pause = min(2 * probe.pause, _LONGEST_PAUSE)

@@ -1,4 +1,5 @@
 """forking.py ADDRESS CHILDREN: forks so often with a client in use, and says what became of the children.
+forking.py ADDRESS: forks without a pause, for longer than a client's check_deadline.
 
 A thread waits in the server's line all the time, and the parent works between two forks. Children end in
 both ways that there are, with what Python does at its end and without.
@@ -16,12 +17,29 @@ import headgate
 _LONGEST = 20.0
 
 
-def _wait(client: headgate.Client, stop: headgate.Cancellation) -> None:
-    try:
-        client.check_or_wait(identity="slow", estimated_cost=10, cancellation=stop)
-    except headgate.CancelledError:
-        return
-    raise AssertionError("the one that waits was let in")
+class _Waiting:
+    """A thread that waits in line from now on."""
+
+    def __init__(self, client: headgate.Client) -> None:
+        self._client = client
+        self._stop = headgate.Cancellation()
+        self._raised: BaseException | None = None
+        assert client.check(identity="slow", estimated_cost=10).allowed
+        self._thread = threading.Thread(target=self._wait)
+        self._thread.start()
+
+    def _wait(self) -> None:
+        try:
+            self._client.check_or_wait(identity="slow", estimated_cost=10, cancellation=self._stop)
+        except headgate.Error as raised:
+            self._raised = raised
+
+    def end(self) -> None:
+        assert self._thread.is_alive(), f"it waits no more: {self._raised!r}"
+        self._stop.cancel()
+        self._thread.join(_LONGEST)
+        assert not self._thread.is_alive(), "the one that waits does not end"
+        assert isinstance(self._raised, headgate.CancelledError), f"it got {self._raised!r}"
 
 
 def _work(client: headgate.Client) -> None:
@@ -51,14 +69,28 @@ def _status(child: int) -> str:
     return "hung"
 
 
-def main(address: str, children: int) -> None:
-    client = headgate.Client(
-        address, on_unreachable=headgate.OnUnreachable.fail(), identity="job:etl", check_deadline=10
+def _client(address: str, deadline: float) -> headgate.Client:
+    return headgate.Client(
+        address, on_unreachable=headgate.OnUnreachable.fail(), identity="job:etl", check_deadline=deadline
     )
-    stop = headgate.Cancellation()
-    assert client.check(identity="slow", estimated_cost=10).allowed
-    waiting = threading.Thread(target=_wait, args=(client, stop))
-    waiting.start()
+
+
+def fork_without_a_pause(address: str) -> None:
+    deadline = 2.0
+    with _client(address, deadline) as client:
+        waiting = _Waiting(client)
+        end = time.monotonic() + 1.5 * deadline
+        while time.monotonic() < end:
+            child = os.fork()
+            if child == 0:
+                os._exit(0)
+            os.waitpid(child, 0)
+        waiting.end()
+
+
+def fork_and_work(address: str, children: int) -> None:
+    client = _client(address, 10)
+    waiting = _Waiting(client)
     ends = {"good": 0, "failed": 0, "hung": 0}
     for number in range(children):
         _work(client)
@@ -67,13 +99,14 @@ def main(address: str, children: int) -> None:
             _child(client, number)
         ends[_status(child)] += 1
     _work(client)
-    stop.cancel()
-    waiting.join(_LONGEST)
-    assert not waiting.is_alive(), "the one that waits does not end"
+    waiting.end()
     assert client.report_stats.delivered == children + 1, client.report_stats
     client.close()
     print(" ".join(f"{how}={count}" for how, count in ends.items()))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    if len(sys.argv) > 2:
+        fork_and_work(sys.argv[1], int(sys.argv[2]))
+    else:
+        fork_without_a_pause(sys.argv[1])
