@@ -22,10 +22,11 @@ http::Response Text(int status, std::string text) {
 
 http::Response Unknown() { return Text(404, "there are /metrics, /healthz and /readyz\n"); }
 
-http::Response Unavailable(std::string text) {
-  http::Response response = Text(503, std::move(text));
-  response.retry_after_s = 1;
-  return response;
+// As the API says it, once it is there: a google.rpc.Status in JSON.
+http::Response Unavailable(const char* why) {
+  return {.status = 503,
+          .body = absl::StrCat("{\"code\":14,\"message\":\"", why, "\"}"),
+          .retry_after_s = 1};
 }
 
 }  // namespace
@@ -92,8 +93,8 @@ bool WebServer::HandleByApi(const http::Request& request, http::Response& respon
   {
     MutexLock lock(&api_mutex_);
     if (api_ != nullptr) return api_->Handle(request, response, exchange);
-    response = api_has_ended_ ? Unavailable("the server is shutting down\n")
-                              : Unavailable("the server is starting\n");
+    response = api_has_ended_ ? Unavailable("the server is shutting down")
+                              : Unavailable("the server is starting");
   }
   Count(kOther, response.status);
   return true;
@@ -110,7 +111,7 @@ bool WebServer::TellMetrics(http::Response& response, http::Exchange& exchange) 
         [&] { return http::Response{.content_type = kMetricsText, .body = metrics}; });
   });
   if (will_be) return false;
-  response = Unavailable("too many scrapes wait\n");
+  response = Unavailable("too many scrapes wait");
   Count(kOther, response.status);
   if (deferred == nullptr) return true;
   (void)deferred->Respond([&] { return response; });

@@ -256,11 +256,11 @@ TEST_F(WebServerTest, SaysWhenTheApiIsNotThereYetOrAnyMore) {
   const auto before = client.Get("/hello");
   EXPECT_EQ(before->status, 503);
   EXPECT_EQ(before->get_header_value("Retry-After"), "1");
-  EXPECT_EQ(before->body, "the server is starting\n");
+  EXPECT_EQ(before->body, R"({"code":14,"message":"the server is starting"})");
   (*started)->SetApi(&api);
   EXPECT_EQ(client.Get("/hello")->status, 200);
   (*started)->EndApi();
-  EXPECT_EQ(client.Get("/hello")->body, "the server is shutting down\n");
+  EXPECT_EQ(client.Get("/hello")->body, R"({"code":14,"message":"the server is shutting down"})");
 }
 
 TEST_F(WebServerTest, AnswersARequestThatComesInPieces) {
