@@ -25,6 +25,9 @@ class Axis {
 
   explicit Axis(const Options& options) : options_(options) {}
 
+  double first_pixel() const { return options_.pixel_from; }
+  double last_pixel() const { return options_.pixel_to; }
+
   // Values beyond the axis are drawn at its end.
   double At(double value) const {
     const double inside = std::clamp(value, options_.from, options_.to);

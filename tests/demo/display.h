@@ -11,11 +11,11 @@
 
 #include <cstdio>
 #include <string>
-#include <vector>
 
 #include "absl/time/time.h"
 #include "tests/demo/headgated.h"
 #include "tests/demo/record.h"
+#include "tests/demo/screen.h"
 
 namespace headgate::demo {
 
@@ -32,23 +32,16 @@ struct Moment {
 
 class Display {
  public:
-  explicit Display(FILE* out);
-  ~Display() { Close(); }
-  Display(const Display&) = delete;
-  Display& operator=(const Display&) = delete;
+  explicit Display(FILE* out) : screen_(out) {}
 
   // A line that stays.
   void Say(const std::string& line);
   void Show(const Moment& moment);
   // Leaves what is shown where it is.
-  void Close();
+  void Close() { screen_.Close(); }
 
  private:
-  void Draw(const std::vector<std::string>& lines);
-
-  FILE* const out_;
-  const bool is_terminal_;
-  int drawn_ = 0;  // lines of the panel on the screen
+  Screen screen_;
   Phase last_phase_ = Phase::kPause;
   absl::Time last_line_ = absl::InfinitePast();
 };

@@ -1,9 +1,11 @@
 // headgate-demo: what a greedy backfill does to a busy PostgreSQL, and what it does when it asks
-// Headgate. Everything runs here, in a temporary folder, and is gone afterwards.
+// Headgate; or what becomes of jobs when servers that share databases die and come. Everything runs
+// here, in a temporary folder, and is gone afterwards.
 
 #include <grpc/support/log.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -18,7 +20,12 @@
 #include "tests/demo/interrupt.h"
 #include "tests/demo/plot.h"
 #include "tests/demo/report.h"
+#include "tests/demo/screen.h"
 #include "tests/demo/series.h"
+#include "tests/demo/servers/fleet.h"
+#include "tests/demo/servers/plot.h"
+#include "tests/demo/servers/results.h"
+#include "tests/demo/servers/script.h"
 #include "tests/demo/stage.h"
 
 namespace headgate::demo {
@@ -29,7 +36,8 @@ constexpr int kWrongUsage = 2;
 constexpr int kInterrupted = 130;
 
 struct Flags {
-  std::string plot = "./headgate-demo.svg";
+  std::string plot = {};
+  bool servers = false;
   std::string series;
   double pace = 1;
 };
@@ -85,6 +93,27 @@ absl::Status Run(const Flags& flags, const Interrupt& interrupt) {
   return status.ok() ? Conclude(experiment.record(), flags) : status;
 }
 
+absl::Status RunServers(const Flags& flags, const Interrupt& interrupt) {
+  if (!std::ofstream(flags.plot, std::ios::app)) {
+    return absl::UnavailableError(absl::StrCat("cannot write ", flags.plot));
+  }
+  Screen screen(stdout);
+  // In a short run the lease is shorter, too: a server that is stopped shall lose what it has.
+  const FleetOptions options = {
+      .lease = std::clamp(flags.pace * absl::Seconds(3), absl::Seconds(1), absl::Seconds(3))};
+  absl::StatusOr<std::unique_ptr<Fleet>> fleet =
+      Fleet::Start(options, interrupt, [&](const std::string& line) { screen.Say(line); });
+  if (!fleet.ok()) return fleet.status();
+  Script script(**fleet, options, interrupt, screen, flags.pace);
+  if (absl::Status status = script.Run(); !status.ok()) return status;
+  if (absl::Status status = Write(flags.plot, PlotServers(script.record())); !status.ok()) {
+    return status;
+  }
+  std::cout << "plot: " << flags.plot << "\n"
+            << ServersLine(Evaluate(script.record())) << std::endl;
+  return absl::OkStatus();
+}
+
 // The first line of an error says what failed, and the last one that a program printed says why.
 std::string OneLine(const absl::Status& status) {
   const std::string message(status.message());
@@ -110,7 +139,11 @@ int Main(int argc, char** argv) {
   CLI::App cli("A greedy backfill on a busy PostgreSQL, with and without Headgate.",
                "headgate-demo");
   Flags flags;
-  cli.add_option("--plot", flags.plot, "Where the picture goes (SVG)")->capture_default_str();
+  cli.add_flag("--servers", flags.servers,
+               "Instead: three servers that share two databases, of which one is killed, one "
+               "stopped for 10 s and one upgraded, in about 90 s");
+  cli.add_option("--plot", flags.plot,
+                 "Where the picture goes (SVG), ./headgate-demo.svg or ./headgate-servers.svg");
   cli.add_option("--series", flags.series, "Where the time series go (CSV), if anywhere");
   cli.add_option("--pace", flags.pace, "Factor for the length of all phases")
       ->capture_default_str()
@@ -120,8 +153,11 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return cli.exit(error) == 0 ? 0 : kWrongUsage;
   }
+  if (flags.plot.empty()) {
+    flags.plot = flags.servers ? "./headgate-servers.svg" : "./headgate-demo.svg";
+  }
   const Interrupt interrupt;
-  const absl::Status status = Run(flags, interrupt);
+  const absl::Status status = flags.servers ? RunServers(flags, interrupt) : Run(flags, interrupt);
   if (status.ok()) return 0;
   if (absl::IsCancelled(status)) {
     std::cerr << "demo: stopped; everything it started is gone\n";

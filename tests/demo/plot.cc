@@ -1,14 +1,12 @@
 #include "tests/demo/plot.h"
 
-#include <algorithm>
 #include <optional>
 #include <vector>
 
-#include "absl/strings/str_format.h"
 #include "tests/demo/axis.h"
+#include "tests/demo/panel.h"
 #include "tests/demo/results.h"
 #include "tests/demo/svg.h"
-#include "tests/demo/text.h"
 
 namespace headgate::demo {
 namespace {
@@ -17,18 +15,6 @@ constexpr double kWidth = 1040, kHeight = 820;
 constexpr double kLeft = 78, kRight = 20, kTop = 92;
 constexpr double kPanelHeight = 150, kGap = 22;
 constexpr absl::Duration kStep = absl::Milliseconds(500);
-
-// Measured on both axes; x in seconds since the record began.
-using Series = std::vector<Point>;
-
-struct Panel {
-  std::string title;  // with its unit
-  std::string colour;
-  Series series;
-  Axis::Scale scale = Axis::Scale::kLinear;
-  double least = 0;      // where the axis begins
-  double reference = 0;  // a dashed line; 0: none
-};
 
 struct Look {
   std::string shade;
@@ -120,10 +106,10 @@ class Plot {
     const double bottom = kTop + static_cast<double>(panels.size()) * (kPanelHeight + kGap) - kGap;
     Phases(bottom);
     for (const Panel& panel : panels) {
-      DrawPanel(panel, top);
+      DrawPanel(panel, x_, {.top = top, .bottom = top + kPanelHeight}, svg_);
       top += kPanelHeight + kGap;
     }
-    TimeAxis(bottom);
+    DrawTimeAxis(x_, bottom, svg_);
     return svg_.Finish();
   }
 
@@ -173,56 +159,6 @@ class Plot {
   }
 
   double At(absl::Time time) const { return x_.At(SecondsIn(record_, time)); }
-
-  void DrawPanel(const Panel& panel, double top) {
-    double most = std::max(panel.reference, panel.least * 10);
-    for (const Point& point : panel.series) most = std::max(most, point.y);
-    const double bottom = top + kPanelHeight;
-    const Axis y({.from = panel.least,
-                  .to = most * 1.05,
-                  .pixel_from = bottom,
-                  .pixel_to = top,
-                  .scale = panel.scale});
-    for (const double mark : y.Marks()) {
-      svg_.Line({{kLeft, y.At(mark)}, {kWidth - kRight, y.At(mark)}},
-                {.colour = "#d5d5d5", .width = .6});
-      svg_.Text({.x = kLeft - 6,
-                 .y = y.At(mark) + 4,
-                 .text = mark < 1 && mark > 0 ? absl::StrFormat("%g", mark) : Whole(mark),
-                 .size = 11,
-                 .anchor = "end"});
-    }
-    svg_.Line({{kLeft, top}, {kLeft, bottom}, {kWidth - kRight, bottom}}, {});
-    if (panel.reference > 0) {
-      svg_.Line({{kLeft, y.At(panel.reference)}, {kWidth - kRight, y.At(panel.reference)}},
-                {.colour = "#777", .dashes = "5 4"});
-    }
-    Series pixels;
-    for (const Point& point : panel.series) pixels.push_back({x_.At(point.x), y.At(point.y)});
-    svg_.Line(pixels, {.colour = panel.colour, .width = 1.6});
-    svg_.Text({.x = 16,
-               .y = (top + bottom) / 2,
-               .text = panel.title,
-               .anchor = "middle",
-               .colour = panel.colour,
-               .bold = true,
-               .upwards = true});
-  }
-
-  void TimeAxis(double bottom) {
-    for (const double mark : x_.Marks()) {
-      svg_.Line({{x_.At(mark), bottom}, {x_.At(mark), bottom + 4}}, {});
-      svg_.Text({.x = x_.At(mark),
-                 .y = bottom + 17,
-                 .text = Whole(mark),
-                 .size = 11,
-                 .anchor = "middle"});
-    }
-    svg_.Text({.x = (kLeft + kWidth - kRight) / 2,
-               .y = bottom + 34,
-               .text = "time, s",
-               .anchor = "middle"});
-  }
 
   const Record& record_;
   const Axis x_;

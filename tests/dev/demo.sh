@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The demonstration, shortened: what it ends with, and that nothing is left of it, even if it is
-# stopped half-way.
-# Needs: headgate-demo
+# The demonstration and that of several servers, shortened: what they end with, and that nothing is left of them, even
+# if they are stopped half-way.
+# Needs: headgate-demo headgated
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -21,7 +21,6 @@ chmod 755 "$WORK"
 mkdir -m 755 "$WORK/tmp"
 
 start_demo() { # start_demo ARGS...: in the background, with what it prints in $WORK/out
-  : >"$WORK/out"
   : >"$WORK/out"
   TMPDIR="$WORK/tmp" "$HEADGATE_BIN/headgate-demo" --plot "$WORK/demo.svg" "$@" >"$WORK/out" 2>&1 &
   DEMO=$!
@@ -49,6 +48,20 @@ it_ends_with_its_figures() {
   nothing_is_left
 }
 
+three_servers_end_with_their_figures() {
+  local last
+  start_demo --servers --pace 0.2
+  wait "$DEMO" || fail "it ended with $?: $(cat "$WORK/out")"
+  DEMO=
+  last=$(tail --lines=1 "$WORK/out")
+  [[ $last =~ ^servers:\ failed_checks=0\ over_admitted=0\ longest_gap_ms=[0-9]+\  ]] ||
+    fail "the last line is: $last: $(cat "$WORK/out")"
+  [[ $(grep --count --extended-regexp 'headgate-[0-2] (is killed|is started again|is stopped|goes on|is upgraded)' \
+    "$WORK/out") == 5 ]] || fail "not all has happened: $(cat "$WORK/out")"
+  grep --quiet '</svg>' "$WORK/demo.svg" || fail "there is no picture of the servers"
+  nothing_is_left
+}
+
 it_stops_when_it_is_told_to() {
   local status=0 tries
   start_demo
@@ -73,4 +86,5 @@ it_cannot_write_there() {
 it_cannot_write_there
 it_stops_when_it_is_told_to
 it_ends_with_its_figures
+three_servers_end_with_their_figures
 tail --lines=1 "$WORK/out"
