@@ -3,9 +3,9 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "server/app/port_file.h"
 #include "server/app/server.h"
+#include "server/app/sharing.h"
 #include "server/engine/policy.h"
 #include "server/web/metrics.h"
 
@@ -17,33 +17,6 @@ constexpr size_t kMaxProbes = 64;
 
 absl::Status WriteIfWanted(const std::string& path, int port) {
   return path.empty() || port == 0 ? absl::OkStatus() : WritePort(path, port);
-}
-
-web::Readiness::View ReadinessOf(const Cluster& cluster) {
-  using State = web::Readiness::State;
-  const cluster::ClusterView view = cluster.View();
-  if (view.name_is_taken) {
-    return {State::kStarting, absl::StrCat("another server has the name ", view.self)};
-  }
-  if (view.store.ok()) return {State::kReady, ""};
-  const std::string away =
-      absl::StrCat("the store has not answered for ", absl::FormatDuration(view.store_since), ": ",
-                   view.store.message());
-  return {cluster.HasJoined() ? State::kDegraded : State::kStarting, away};
-}
-
-void AddCluster(const Cluster& cluster, web::Exposition& out) {
-  const cluster::ClusterView view = cluster.View();
-  web::SharingFigures figures{.store_answers = view.store.ok(), .store_since = view.store_since};
-  for (const cluster::ViewedMember& member : view.members)
-    figures.members += member.is_here ? 1 : 0;
-  for (const cluster::ViewedTarget& target : view.targets) {
-    figures.targets.push_back({.name = target.target,
-                               .is_own = target.owner == view.self,
-                               .has_owner = !target.owner.empty(),
-                               .generation = target.generation});
-  }
-  web::AddSharing(figures, out);
 }
 
 }  // namespace
@@ -94,7 +67,7 @@ void Web::Serve(const Sources& from) {
     web::AddHealth(from.status.Targets(), *policy, now, out);
     web::AddEngine(from.engine, now, out);
     web::AddWaiting(from.lines.ReadStats(now), out);
-    if (from.cluster != nullptr) AddCluster(*from.cluster, out);
+    if (from.cluster != nullptr) web::AddSharing(SharingOf(from.cluster->View()), out);
     web::AddThrottleLog(from.status.ThrottleLog(), from.recorder.State(), out);
     web::AddConfig(from.status.Config(), out);
     web::AddOverrides(from.status.Overrides(), out);
@@ -118,7 +91,10 @@ void Web::Serve(const Sources& from) {
     server_->SetApi(gateway_.get());
   }
   web::Readiness::Sharing sharing;
-  if (from.cluster != nullptr) sharing = [cluster = from.cluster] { return ReadinessOf(*cluster); };
+  if (from.cluster != nullptr)
+    sharing = [cluster = from.cluster] {
+      return ReadinessOf(cluster->View(), cluster->HasJoined());
+    };
   readiness_.Serve([&status = from.status] { return status.Targets(); }, std::move(sharing));
 }
 

@@ -124,7 +124,7 @@ void Protocol::NoteOwn(const RoundReply& reply, int64_t started_ns, int64_t now_
 void Protocol::OnRound(const absl::StatusOr<RoundReply>& reply, int64_t started_ns,
                        int64_t now_ns) {
   if (!round_.has_value()) return;
-  if (round_status_.code() != reply.status().code()) round_status_since_ns_ = now_ns;
+  if (round_status_.ok() != reply.ok()) round_status_since_ns_ = now_ns;
   round_status_ = reply.status();
   next_round_ns_ = started_ns + absl::ToInt64Nanoseconds(options_.period());
   if (reply.ok()) {
@@ -267,6 +267,7 @@ RoundRequest Protocol::MakeRound(int64_t now_ns) {
 }
 
 std::vector<Action> Protocol::Tick(int64_t now_ns) {
+  if (!round_status_since_ns_.has_value()) round_status_since_ns_ = now_ns;
   std::vector<Action> actions = std::move(due_);
   due_.clear();
   BeginHandovers(now_ns);

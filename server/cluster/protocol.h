@@ -131,7 +131,10 @@ class Protocol {
   bool name_is_taken() const { return name_is_taken_; }
   bool is_leaving() const { return is_leaving_; }
   const absl::Status& round_status() const { return round_status_; }  // of the newest one
-  int64_t round_status_since_ns() const { return round_status_since_ns_; }
+  // Since when rounds have gone well, or have not; at first, since the first of them was wanted.
+  int64_t round_status_since_ns(int64_t now_ns) const {
+    return round_status_since_ns_.value_or(now_ns);
+  }
 
  private:
   void NoteOwn(const RoundReply& reply, int64_t started_ns, int64_t now_ns);
@@ -180,7 +183,7 @@ class Protocol {
   int64_t next_round_ns_ = 0;
   bool is_urgent_ = true;
   absl::Status round_status_ = absl::UnavailableError("no round yet");
-  int64_t round_status_since_ns_ = 0;
+  std::optional<int64_t> round_status_since_ns_;
   bool name_is_taken_ = false;
   bool is_leaving_ = false;
   bool has_left_ = false;

@@ -4,11 +4,12 @@ namespace headgate::cluster {
 
 ClusterView ViewOf(const Protocol& protocol, int64_t now_ns) {
   const Observations& seen = protocol.seen();
-  ClusterView view{.self = protocol.options().name,
-                   .store = protocol.round_status(),
-                   .store_since = absl::Nanoseconds(now_ns - protocol.round_status_since_ns()),
-                   .name_is_taken = protocol.name_is_taken(),
-                   .is_leaving = protocol.is_leaving()};
+  ClusterView view{
+      .self = protocol.options().name,
+      .store = protocol.round_status(),
+      .store_since = absl::Nanoseconds(now_ns - protocol.round_status_since_ns(now_ns)),
+      .name_is_taken = protocol.name_is_taken(),
+      .is_leaving = protocol.is_leaving()};
   for (const auto& [name, member] : seen.members()) {
     // As of the newest reply: where the store is away nobody is known to be gone.
     view.members.push_back({.row = member.view.row,
