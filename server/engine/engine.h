@@ -179,11 +179,12 @@ class Engine {
   absl::Status Restore(const SavedState& state, Now now, int64_t elapsed_ns)
       ABSL_LOCKS_EXCLUDED(install_mutex_);
 
-  // Of a server that decides for some of its targets only: what the next owner of one has to know.
-  // As Save; nothing is to be decided for the target meanwhile, or the next owner will not know of
-  // it. NotFound: there is no such target.
-  absl::Status SaveTarget(std::string_view target, Now now, SavedTarget& saved)
-      ABSL_LOCKS_EXCLUDED(install_mutex_);
+  // Of a server that decides for some of its targets only: what the next owner of each has to know,
+  // in the order of the targets, none of which is named twice. The permits are gone through once,
+  // however many targets there are. As Save; nothing is to be decided for a target meanwhile, or
+  // its next owner will not know of it. NotFound: there is no such target.
+  std::vector<absl::StatusOr<SavedTarget>> SaveTargets(absl::Span<const std::string> targets,
+                                                       Now now) ABSL_LOCKS_EXCLUDED(install_mutex_);
   // What the owner before may have admitted beyond what it saved.
   enum class Unsaved : uint8_t { kNothing, kUpToBurst };
   // Goes on with a target where its owner before left it; null: that one saved nothing. Debts are

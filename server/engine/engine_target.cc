@@ -42,12 +42,25 @@ SavedDebts SaveDebts(const BudgetSpec& spec, const Ledger& ledger, const Now& no
   return debts;
 }
 
+// Of debts, by the slots of their ledgers.
+using DebtPlaces = absl::flat_hash_map<uint32_t, uint32_t>;
+
+void SaveAllDebts(const Policy& policy, uint32_t target, const Now& now, DebtPlaces& places,
+                  std::vector<SavedDebts>& debts) {
+  for (size_t i = 0; i < policy.budget_specs.size(); ++i) {
+    const Budget& budget = policy.BudgetsOf(target)[i];
+    if (budget.ledger == nullptr) continue;
+    places[budget.slot] = static_cast<uint32_t>(debts.size());
+    debts.push_back(SaveDebts(policy.budget_specs[i], *budget.ledger, now));
+  }
+}
+
 // Permits that are out, each with what is known of its charges.
 class PermitSaver {
  public:
-  // `places` of debts, by the slots of their ledgers.
-  PermitSaver(const Policy& policy, const absl::flat_hash_map<uint32_t, uint32_t>& places,
-              const Now& now, std::vector<SavedTargetPermit>& permits)
+  // All outlive it.
+  PermitSaver(const Policy& policy, const DebtPlaces& places, const Now& now,
+              std::vector<SavedTargetPermit>& permits)
       : policy_(policy), places_(places), now_(now), permits_(permits) {}
 
   // As the permit table saves it.
@@ -112,7 +125,7 @@ class PermitSaver {
   }
 
   const Policy& policy_;
-  const absl::flat_hash_map<uint32_t, uint32_t>& places_;
+  const DebtPlaces& places_;
   const Now now_;
   std::vector<SavedTargetPermit>& permits_;
 };
@@ -174,40 +187,48 @@ void HoldConcurrency(const SavedTargetPermit& saved, int64_t expires_at_ns,
 
 }  // namespace
 
-absl::Status Engine::SaveTarget(std::string_view target, Now now, SavedTarget& saved) {
+std::vector<absl::StatusOr<SavedTarget>> Engine::SaveTargets(absl::Span<const std::string> targets,
+                                                             Now now) {
   now = Bounded(now);
   MutexLock lock(&install_mutex_);
   const std::shared_ptr<const Policy> policy = policies_.Get();
-  if (policy == nullptr) return NotInstalled();
-  uint32_t place = 0;
-  if (absl::Status found = policy->FindTarget(target, place); !found.ok()) return found;
-  saved = {};
-  saved.seed = options_.seed;
-  saved.target = std::string(target);
-  const uint64_t key = policy->targets[place].key;
+  if (policy == nullptr)
+    return std::vector<absl::StatusOr<SavedTarget>>(targets.size(), NotInstalled());
   const PermitTable::SlotStates before = permits_.ReadSlotStates();
-  absl::flat_hash_map<uint32_t, uint32_t> places;
-  for (size_t i = 0; i < policy->budget_specs.size(); ++i) {
-    const Budget& budget = policy->BudgetsOf(place)[i];
-    if (budget.ledger == nullptr) continue;
-    places[budget.slot] = static_cast<uint32_t>(saved.debts.size());
-    saved.debts.push_back(SaveDebts(policy->budget_specs[i], *budget.ledger, now));
+  std::vector<absl::StatusOr<SavedTarget>> saved;
+  saved.reserve(targets.size());  // savers stay where they are
+  std::vector<DebtPlaces> places(targets.size());
+  absl::flat_hash_map<uint64_t, PermitSaver> savers;  // by the targets' keys
+  for (size_t i = 0; i < targets.size(); ++i) {
+    uint32_t place = 0;
+    if (absl::Status found = policy->FindTarget(targets[i], place); !found.ok()) {
+      saved.emplace_back(std::move(found));
+      continue;
+    }
+    SavedTarget& one = saved.emplace_back(SavedTarget()).value();
+    one.seed = options_.seed;
+    one.target = targets[i];
+    SaveAllDebts(*policy, place, now, places[i], one.debts);
+    savers.try_emplace(policy->targets[place].key, *policy, places[i], now, one.permits);
   }
-  PermitSaver saver(*policy, places, now, saved.permits);
   SavedState state;
   permits_.Save(before, state);
   size_t charge = 0;
   for (const SavedPermit& permit : state.permits) {
-    if (permit.subject.target == key) {
-      saver.Add(PermitTable::IdOf(state.generations[permit.slot], permit.slot), permit,
-                absl::MakeConstSpan(state.charges).subspan(charge, permit.charges));
+    const auto saver = savers.find(permit.subject.target);
+    if (saver != savers.end()) {
+      saver->second.Add(PermitTable::IdOf(state.generations[permit.slot], permit.slot), permit,
+                        absl::MakeConstSpan(state.charges).subspan(charge, permit.charges));
     }
     charge += permit.charges;
   }
-  adopted_.ForEach(key, [&](PermitId id, const Permit& permit, int64_t expires_at_ns) {
-    saver.Add(id, permit, expires_at_ns, concurrency_);
-  });
-  return absl::OkStatus();
+  for (auto& [key, saver] : savers) {
+    adopted_.ForEach(key,
+                     [&, &to = saver](PermitId id, const Permit& permit, int64_t expires_at_ns) {
+                       to.Add(id, permit, expires_at_ns, concurrency_);
+                     });
+  }
+  return saved;
 }
 
 absl::Status Engine::AdoptTarget(std::string_view target, const SavedTarget* saved, Unsaved unsaved,

@@ -34,11 +34,17 @@ absl::Status EngineStates::Adopt(std::string_view target, cluster::Takeover take
   return engine_.AdoptTarget(target, nullptr, Unsaved::kUpToBurst, clock_.Read());
 }
 
-absl::StatusOr<std::string> EngineStates::Copy(std::string_view target) {
-  engine::SavedTarget saved;
-  absl::Status copied = engine_.SaveTarget(target, clock_.Read(), saved);
-  if (!copied.ok()) return copied;
-  return IsEmpty(saved) ? std::string() : snapshot::EncodeTarget(saved);
+std::vector<absl::StatusOr<std::string>> EngineStates::Copy(absl::Span<const std::string> targets) {
+  std::vector<absl::StatusOr<std::string>> copies;
+  for (const absl::StatusOr<engine::SavedTarget>& saved :
+       engine_.SaveTargets(targets, clock_.Read())) {
+    if (!saved.ok()) {
+      copies.emplace_back(saved.status());
+    } else {
+      copies.emplace_back(IsEmpty(*saved) ? std::string() : snapshot::EncodeTarget(*saved));
+    }
+  }
+  return copies;
 }
 
 void EngineStates::Forget(std::string_view target) {

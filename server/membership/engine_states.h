@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "common/clock.h"
 #include "server/engine/engine.h"
@@ -30,7 +31,7 @@ class EngineStates : public TargetStates {
 
   absl::Status Adopt(std::string_view target, cluster::Takeover takeover,
                      const std::optional<cluster::StoredState>& state) override;
-  absl::StatusOr<std::string> Copy(std::string_view target) override;
+  std::vector<absl::StatusOr<std::string>> Copy(absl::Span<const std::string> targets) override;
   void Forget(std::string_view target) override;
 
  private:

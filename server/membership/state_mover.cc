@@ -56,32 +56,45 @@ absl::Status StateMover::Adopt(const Held& held, cluster::ReadState state) {
   return states_.Adopt(held.target, takeover, known);
 }
 
-absl::Status StateMover::TakeOut(const Held& held) {
-  Written& written = WrittenOf(held);
-  if (written.last.has_value()) return absl::OkStatus();
-  absl::StatusOr<std::string> bytes = states_.Copy(held.target);
-  // Of a target that the configuration does not have any more nothing is known.
-  if (!bytes.ok() && !absl::IsNotFound(bytes.status())) return bytes.status();
-  written.last = bytes.ok() ? *std::move(bytes) : std::string();
-  written.last_at_ns = clock_.Read().monotonic_ns;
-  // A Report that comes now is not for here: the one who has the last state has its permit.
-  states_.Forget(held.target);
-  return absl::OkStatus();
+std::vector<absl::Status> StateMover::TakeOut(const std::vector<Held>& targets) {
+  std::vector<absl::Status> done(targets.size());
+  std::vector<std::string> names;
+  std::vector<size_t> places;  // of those
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (WrittenOf(targets[i]).last.has_value()) continue;
+    names.push_back(targets[i].target);
+    places.push_back(i);
+  }
+  if (names.empty()) return done;
+  std::vector<absl::StatusOr<std::string>> copies = states_.Copy(names);
+  for (size_t i = 0; i < names.size(); ++i) {
+    absl::StatusOr<std::string>& bytes = copies[i];
+    // Of a target that the configuration does not have any more nothing is known.
+    if (!bytes.ok() && !absl::IsNotFound(bytes.status())) {
+      done[places[i]] = bytes.status();
+      continue;
+    }
+    Written& written = WrittenOf(targets[places[i]]);
+    written.last = bytes.ok() ? *std::move(bytes) : std::string();
+    written.last_at_ns = clock_.Read().monotonic_ns;
+    // A Report that comes now is not for here: the one who has the last state has its permit.
+    states_.Forget(names[i]);
+  }
+  return done;
 }
 
 std::vector<absl::Status> StateMover::Save(const std::vector<Held>& targets) {
   Drain();
-  std::vector<absl::Status> done;
+  const int64_t now_ns = clock_.Read().monotonic_ns;
+  std::vector<absl::Status> done = TakeOut(targets);
   std::vector<StateWrite> writes;
   std::vector<size_t> places;  // of those
-  const int64_t now_ns = clock_.Read().monotonic_ns;
-  for (const Held& held : targets) {
-    done.push_back(TakeOut(held));
-    if (!done.back().ok()) continue;
-    Written& written = WrittenOf(held);
-    places.push_back(done.size() - 1);
-    writes.push_back({.target = held.target,
-                      .generation = held.generation,
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (!done[i].ok()) continue;
+    Written& written = WrittenOf(targets[i]);
+    places.push_back(i);
+    writes.push_back({.target = targets[i].target,
+                      .generation = targets[i].generation,
                       .sequence = ++written.sequence,
                       .age = absl::Nanoseconds(std::max<int64_t>(now_ns - written.last_at_ns, 0)),
                       .is_final = true,
@@ -104,10 +117,15 @@ void StateMover::Drop(const Held& held) {
 }
 
 void StateMover::Copy(const std::vector<Held>& served) {
+  std::vector<std::string> names;
+  names.reserve(served.size());
+  for (const Held& held : served) names.push_back(held.target);
+  std::vector<absl::StatusOr<std::string>> known = states_.Copy(names);
   std::vector<std::string> copies;
   std::vector<const Held*> owners;
-  for (const Held& held : served) {
-    absl::StatusOr<std::string> bytes = states_.Copy(held.target);
+  for (size_t i = 0; i < served.size(); ++i) {
+    const Held& held = served[i];
+    absl::StatusOr<std::string>& bytes = known[i];
     if (!bytes.ok()) continue;  // the configuration has changed just now
     Written& written = WrittenOf(held);
     // What is owed nothing, and was so before, has not changed. All else has, as time goes on.

@@ -57,8 +57,8 @@ class StateMover {
   };
 
   Written& WrittenOf(const cluster::Held& held);
-  // The last state, out of the engine: once.
-  absl::Status TakeOut(const cluster::Held& held);
+  // The last states, out of the engine: each once.
+  std::vector<absl::Status> TakeOut(const std::vector<cluster::Held>& targets);
   // Decisions for a target that is published as nobody's have ended.
   void Drain();
   absl::Status Adopt(const cluster::Held& held, cluster::ReadState state);

@@ -140,6 +140,7 @@ std::vector<absl::Status> WriteStates(pqxx::transaction_base& work,
 std::vector<cluster::ReadState> ReadStates(pqxx::transaction_base& work,
                                            absl::Span<const cluster::Held> targets) {
   std::vector<std::string> asked;
+  asked.reserve(targets.size());
   for (const cluster::Held& held : targets) {
     asked.push_back(
         absl::StrCat("(", work.quote(held.target), "::text, ", held.generation, "::bigint)"));
@@ -148,6 +149,7 @@ std::vector<cluster::ReadState> ReadStates(pqxx::transaction_base& work,
   std::map<std::string, std::vector<pqxx::row>> of_targets;
   for (const auto& row : rows) of_targets[row[kOf].as<std::string>()].push_back(row);
   std::vector<cluster::ReadState> states;
+  states.reserve(targets.size());
   for (const cluster::Held& held : targets) {
     const auto found = of_targets.find(held.target);
     if (found == of_targets.end()) {

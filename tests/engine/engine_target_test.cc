@@ -45,10 +45,9 @@ class EngineTarget : public testing::Test {
     return request;
   }
   SavedTarget Saved(TestEngine& engine, Now now) {
-    SavedTarget saved;
-    const absl::Status status = engine->SaveTarget("orders", now, saved);
-    EXPECT_TRUE(status.ok()) << status;
-    return saved;
+    absl::StatusOr<SavedTarget> saved = std::move(engine->SaveTargets({"orders"}, now).front());
+    EXPECT_TRUE(saved.ok()) << saved.status();
+    return saved.value_or(SavedTarget());
   }
   void Adopt(const SavedTarget* saved, Unsaved unsaved = Unsaved::kNothing) {
     const absl::Status status = to_->AdoptTarget("orders", saved, unsaved, There());
@@ -67,6 +66,22 @@ class EngineTarget : public testing::Test {
   TestEngine from_;
   TestEngine to_;
 };
+
+TEST_F(EngineTarget, SeveralAreSavedTogetherEachWithItsOwn) {
+  from_.Check(On("orders", "job:etl", 10), At());
+  from_.Check(On("billing", "job:etl", 20), At());
+  from_.Check(On("billing", "job:etl", 30), At());
+  const auto saved = from_->SaveTargets({"billing", "nowhere", "orders"}, At());
+  ASSERT_EQ(saved.size(), 3U);
+  ASSERT_TRUE(saved[0].ok() && saved[2].ok());
+  EXPECT_TRUE(absl::IsNotFound(saved[1].status())) << saved[1].status();
+  EXPECT_EQ(saved[0]->target, "billing");
+  EXPECT_EQ(saved[0]->permits.size(), 2U);
+  EXPECT_EQ(saved[2]->target, "orders");
+  EXPECT_EQ(saved[2]->permits.size(), 1U);
+  EXPECT_EQ(saved[2]->debts.at(0).owed_ns, Saved(from_, At()).debts.at(0).owed_ns);
+  EXPECT_EQ(saved[0]->debts.at(0).owed_ns, 5 * saved[2]->debts.at(0).owed_ns);
+}
 
 TEST_F(EngineTarget, DebtGoesOnWhereItStood) {
   ASSERT_TRUE(from_.Check(On("orders", "job:etl", 80)).verdict == Verdict::kAllowed);

@@ -21,10 +21,17 @@ class FakeStates final : public TargetStates {
     known[std::string(target)] = state.has_value() ? state->whole : "";
     return adopt_status;
   }
-  absl::StatusOr<std::string> Copy(std::string_view target) override {
-    const auto found = known.find(std::string(target));
-    if (found == known.end()) return absl::NotFoundError("no such target");
-    return found->second;
+  std::vector<absl::StatusOr<std::string>> Copy(absl::Span<const std::string> targets) override {
+    std::vector<absl::StatusOr<std::string>> copies;
+    for (const std::string& target : targets) {
+      const auto found = known.find(target);
+      if (found == known.end()) {
+        copies.emplace_back(absl::NotFoundError("no such target"));
+      } else {
+        copies.emplace_back(found->second);
+      }
+    }
+    return copies;
   }
   void Forget(std::string_view target) override { known.erase(std::string(target)); }
 

@@ -29,11 +29,7 @@ class TargetFormat : public testing::Test {
     return policy;
   }
 
-  SavedTarget Saved() {
-    SavedTarget saved;
-    EXPECT_TRUE(engine_->SaveTarget("orders", At(), saved).ok());
-    return saved;
-  }
+  SavedTarget Saved() { return engine_->SaveTargets({"orders"}, At()).front().value(); }
 
   TestEngine engine_{Policy()};
 };
