@@ -58,6 +58,7 @@ class GrpcTransport:
 
     def check(self, request: CheckRequest, timeout: float, cancellation: Cancellation | None) -> Answer:
         began = time.monotonic()
+        max_wait = request.max_wait
         left, waited = timeout, 0.0
         while True:
             try:
@@ -65,10 +66,10 @@ class GrpcTransport:
                     answer = self._check(request, left, cancellation)
                 break
             except _CutByForkError:
-                # It is the same Check, and has been in line for all that time.
+                # It is the same Check, and has been in line for all that time. The server was not slow.
                 waited = time.monotonic() - began
-                left = timeout - waited
-                request = replace(request, max_wait=max(request.max_wait - waited, 0.0))
+                left = max(timeout - waited, timeout - max_wait)
+                request = replace(request, max_wait=max(max_wait - waited, 0.0))
         if waited == 0 or answer.waited is None:
             return answer
         return replace(answer, waited=answer.waited + waited)

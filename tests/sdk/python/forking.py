@@ -76,7 +76,7 @@ def _client(address: str, deadline: float) -> headgate.Client:
 
 
 def fork_without_a_pause(address: str) -> None:
-    deadline = 2.0
+    deadline = 3.0
     with _client(address, deadline) as client:
         waiting = _Waiting(client)
         end = time.monotonic() + 1.5 * deadline
