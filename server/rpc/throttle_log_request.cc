@@ -168,14 +168,19 @@ absl::Status ValidateSelector(const char* field, const std::string& identity) {
   return status.ok() ? status : Wrong(field, std::string(status.message()));
 }
 
+absl::Status ValidateSegment(const char* field, const std::string& segment) {
+  if (segment.empty()) return absl::OkStatus();
+  const absl::Status status = Identity::ValidateSegment(segment);
+  return status.ok() ? status : Wrong(field, std::string(status.message()));
+}
+
 absl::StatusOr<throttle_log::ScanFilter> ToScanFilter(const v1::LogFilter& from,
                                                       const Keeping& keeping, absl::Time now) {
   if (absl::Status valid = ValidateSelector("filter.identity", from.identity()); !valid.ok()) {
     return valid;
   }
-  if (!from.segment().empty()) {
-    const absl::Status valid = Identity::ValidateSegment(from.segment());
-    if (!valid.ok()) return Wrong("filter.segment", std::string(valid.message()));
+  if (absl::Status valid = ValidateSegment("filter.segment", from.segment()); !valid.ok()) {
+    return valid;
   }
   absl::StatusOr<throttle_log::Period> period = PeriodOf(from, now);
   if (!period.ok()) return period.status();
@@ -246,6 +251,7 @@ absl::StatusOr<throttle_log::IntervalQuery> ToIntervalQuery(
   if (!status.ok()) return status;
   query.filter = *std::move(filter);
   query.level = from.level();
+  query.newest_first = from.newest_first();
   query.page_size = *page_size;
   if (from.page_token().empty()) return query;
   throttle_log::Sum after;
@@ -254,7 +260,7 @@ absl::StatusOr<throttle_log::IntervalQuery> ToIntervalQuery(
   query.after.emplace();
   query.after->identity = std::move(after.key.identity);
   query.after->target = std::move(after.key.target);
-  query.after->tally.from_s = after.key.step_s;
+  (query.newest_first ? query.after->tally.to_s : query.after->tally.from_s) = after.key.step_s;
   return query;
 }
 

@@ -24,6 +24,9 @@ namespace headgate::rpc {
 // Ok, or InvalidArgument: empty, "*" (counted under no identity), or an identity.
 absl::Status ValidateSelector(const char* field, const std::string& identity);
 
+// Ok, or InvalidArgument: empty, or a segment of an identity.
+absl::Status ValidateSegment(const char* field, const std::string& segment);
+
 // The filter, its period widened to whole steps of the log.
 absl::StatusOr<throttle_log::ScanFilter> ToScanFilter(const v1::LogFilter& from,
                                                       const throttle_log::Keeping& keeping,

@@ -218,7 +218,7 @@ grpc::Status ThrottleLogService::ListIntervals(const Context&,
   if (page->more) {
     const throttle_log::Interval& last = page->intervals.back();
     PageStart next{{query->filter.from_s, query->filter.to_s}, {}};
-    next.after.key.step_s = last.tally.from_s;
+    next.after.key.step_s = query->newest_first ? last.tally.to_s : last.tally.from_s;
     next.after.key.identity = last.identity;
     next.after.key.target = last.target;
     response.set_next_page_token(MakePageToken(next));
@@ -230,13 +230,18 @@ grpc::Status ThrottleLogService::ListDenials(const Context&, const v1::ListDenia
                                              v1::ListDenialsResponse& response) {
   const auto page_size = PageSizeOf(request.page_size(), kDenialsOnPage, kMaxDenialsOnPage);
   absl::Status status = ValidateSelector("identity", request.identity());
+  status.Update(ValidateSegment("segment", request.segment()));
   status.Update(page_size.status());
   if (request.after() < 0) {
     status.Update(absl::InvalidArgumentError("after: must not be negative"));
   }
   if (!status.ok()) return ToGrpcStatus(status, {});
+  throttle_log::ScanFilter whose;
+  whose.identity = request.identity();
+  whose.segment = request.segment();
+  whose.target = request.target();
   for (const throttle_log::Denial& denial :
-       sources_.recorder.RecentDenials(request.identity(), request.after(), *page_size)) {
+       sources_.recorder.RecentDenials(whose, request.after(), *page_size)) {
     FillDenial(denial, *response.add_denials());
   }
   return grpc::Status();

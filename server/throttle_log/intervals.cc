@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -15,16 +17,18 @@
 namespace headgate::throttle_log {
 namespace {
 
-using Place = std::tuple<int64_t, std::string, std::string>;  // beginning, identity, target
+using Place = std::tuple<int64_t, std::string, std::string>;  // time, identity, target
 
-Place PlaceOf(const Interval& interval) {
-  return {interval.tally.from_s, interval.identity, interval.target};
+Place PlaceOf(const Interval& interval, bool newest_first) {
+  const int64_t time = newest_first ? -interval.tally.to_s : interval.tally.from_s;
+  return {time, interval.identity, interval.target};
 }
 
 class Finder {
  public:
   explicit Finder(const IntervalQuery& query) : query_(query), denials_(query.filter) {
     denials_.outcomes.clear();
+    if (query.after.has_value()) after_ = PlaceOf(*query.after, query.newest_first);
   }
 
   // False: too many identities.
@@ -89,8 +93,8 @@ class Finder {
     track.since = {};
     if (tally.empty()) return;
     Interval interval{who.first, who.second, std::move(tally)};
-    Place place = PlaceOf(interval);
-    if (query_.after.has_value() && place <= PlaceOf(*query_.after)) return;
+    Place place = PlaceOf(interval, query_.newest_first);
+    if (after_.has_value() && place <= *after_) return;
     if (found_.size() > query_.page_size && place > found_.rbegin()->first) return;
     auto& causes = interval.tally.causes;
     std::sort(causes.begin(), causes.end(), [](const CauseCount& a, const CauseCount& b) {
@@ -102,6 +106,7 @@ class Finder {
 
   const IntervalQuery& query_;
   ScanFilter denials_;
+  std::optional<Place> after_;
   absl::flat_hash_map<Who, Track> tracks_;
   std::map<Place, Interval> found_;  // the page, and one more
 };

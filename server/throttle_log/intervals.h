@@ -57,12 +57,13 @@ struct IntervalQuery {
   int level = 0;           // of identities: see LevelOf
   double min_denied_ratio = 0.5;
   int64_t max_gap_s = 60;
+  bool newest_first = false;  // by their end, the latest first
   size_t page_size = 100;
   std::optional<Interval> after = {};  // the last of the page before
 };
 
 struct IntervalPage {
-  std::vector<Interval> intervals;  // by beginning, identity and target
+  std::vector<Interval> intervals;  // by beginning or end, identity and target
   bool more = false;
 };
 

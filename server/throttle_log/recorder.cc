@@ -68,14 +68,17 @@ void Recorder::TakeDenials() {
   }
 }
 
-std::vector<Denial> Recorder::RecentDenials(std::string_view selector, int64_t after,
+std::vector<Denial> Recorder::RecentDenials(const ScanFilter& whose, int64_t after,
                                             size_t max_count) {
   MutexLock lock(&mutex_);
   TakeDenials();
   std::vector<Denial> found;
   for (auto denial = denials_.rbegin(); denial != denials_.rend(); ++denial) {
     if (denial->number <= after || found.size() >= max_count) break;
-    if (Selects(selector, denial->identity)) found.push_back(*denial);
+    if (Selects(whose.identity, denial->identity) &&
+        TakesWho(whose, denial->identity, denial->target)) {
+      found.push_back(*denial);
+    }
   }
   return found;
 }

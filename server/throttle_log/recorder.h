@@ -18,7 +18,6 @@
 #include <deque>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -26,6 +25,7 @@
 #include "common/mutex.h"
 #include "server/throttle_log/check_totals.h"
 #include "server/throttle_log/row.h"
+#include "server/throttle_log/store.h"
 #include "server/throttle_log/thread_counts.h"
 
 namespace headgate::throttle_log {
@@ -71,9 +71,9 @@ class Recorder {
   // a second: a slot is free for another identity after so many calls without a count.
   void Collect(Take take);
 
-  // Of this identity and everything below it (empty: of all), numbered higher than `after`, the
-  // newest first, at most `most`.
-  std::vector<Denial> RecentDenials(std::string_view selector, int64_t after, size_t max_count);
+  // Of the filter's identity, segment and target, numbered higher than `after`, the newest first,
+  // at most `max_count`. Nothing else of the filter is looked at.
+  std::vector<Denial> RecentDenials(const ScanFilter& whose, int64_t after, size_t max_count);
 
   RecorderState State() const;
 

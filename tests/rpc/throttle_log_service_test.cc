@@ -221,6 +221,25 @@ TEST_F(ThrottleLog, PagesOfIntervalsGoOn) {
                                 "3a:etl", "3b:etl", "4a:etl", "4b:etl"));
 }
 
+TEST_F(ThrottleLog, PagesOfIntervalsGoOnFromTheNewest) {
+  for (int hour = 0; hour < 3; ++hour) {
+    store_.Add(Denied(At(hour, 0), "a:etl", 1, ByBurst("rows")));
+    store_.Add(Denied(At(hour, 0), "b:etl", 1, ByBurst("rows")));
+  }
+  auto request = OfTheDay<v1::ListThrottledIntervalsRequest>();
+  request.set_newest_first(true);
+  request.set_page_size(1);
+  std::vector<std::string> seen;
+  do {
+    ASSERT_TRUE(Intervals(request).ok());
+    for (const auto& interval : intervals_.intervals()) {
+      seen.push_back(absl::StrCat((interval.from().seconds() - kDay) / 3600, interval.identity()));
+    }
+    request.set_page_token(intervals_.next_page_token());
+  } while (!request.page_token().empty());
+  EXPECT_THAT(seen, ElementsAre("2a:etl", "2b:etl", "1a:etl", "1b:etl", "0a:etl", "0b:etl"));
+}
+
 TEST_F(ThrottleLog, ListsNoDenialsBeforeThereAreAny) {
   ASSERT_TRUE(Denials({}).ok());
   EXPECT_EQ(denials_.denials_size(), 0);
@@ -265,6 +284,14 @@ TEST_F(ThrottleLog, ListsSingleDenialsTheNewestFirst) {
   ASSERT_TRUE(Denials(request).ok());
   ASSERT_EQ(denials_.denials_size(), 1);
   EXPECT_EQ(denials_.denials(0).number(), 2);
+  request.clear_identity();
+  request.set_segment("report");
+  ASSERT_TRUE(Denials(request).ok());
+  ASSERT_EQ(denials_.denials_size(), 1);
+  EXPECT_EQ(denials_.denials(0).number(), 3);
+  request.set_target("elsewhere");
+  ASSERT_TRUE(Denials(request).ok());
+  EXPECT_EQ(denials_.denials_size(), 0);
 }
 
 TEST_F(ThrottleLog, ReplaysAgainstAnotherConfiguration) {
@@ -436,6 +463,9 @@ TEST_F(ThrottleLog, NamesTheFieldThatIsWrongInOtherRequests) {
   EXPECT_THAT(DetailsOf(Denials(denials)).fields, ElementsAre("after"));
   denials.set_identity("not an identity");
   EXPECT_THAT(DetailsOf(Denials(denials)).fields, ElementsAre("identity"));
+  denials.clear_identity();
+  denials.set_segment("a:b");
+  EXPECT_THAT(DetailsOf(Denials(denials)).fields, ElementsAre("segment"));
   auto replay = OfTheDay<v1::ReplayThrottleLogRequest>();
   replay.mutable_filter()->add_budgets("rows");
   EXPECT_THAT(DetailsOf(Replay(replay)).fields, ElementsAre("filter.budgets"));

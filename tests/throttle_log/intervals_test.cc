@@ -191,6 +191,29 @@ TEST(FindIntervals, PagesNeitherRepeatNorSkipWhileRowsArrive) {
   for (int i = 0; i < 20; ++i) EXPECT_EQ(seen[i], absl::StrCat(i / 4, " job-", i % 4));
 }
 
+TEST(FindIntervals, PutsWhoIsHeldBackNowBeforeWhatIsOver) {
+  FakeStore store;
+  for (int minute = 0; minute < 20; minute += 4) {
+    for (const char* identity : {"a", "b"}) AddStep(store, TimeOfDay(7, minute), identity, 10);
+  }
+  // It began before all of them, and goes on.
+  for (int s = 0; s < 1200; s += 10) AddStep(store, TimeOfDay(7, 0, s), "now", 10);
+  IntervalQuery query = OfTheDay();
+  query.newest_first = true;
+  query.page_size = 4;
+  std::vector<std::string> seen;
+  for (;;) {
+    const IntervalPage page = Find(store, query);
+    for (const Interval& interval : page.intervals) {
+      seen.push_back(absl::StrCat((interval.tally.to_s - TimeOfDay(7, 0)) / 60, interval.identity));
+    }
+    if (!page.more) break;
+    query.after = page.intervals.back();
+  }
+  EXPECT_THAT(seen, ElementsAre("20now", "16a", "16b", "12a", "12b", "8a", "8b", "4a", "4b", "0a",
+                                "0b"));
+}
+
 Interval Example(Cause cause, double peak, double limit) {
   Interval interval{"etl", "main", {}};
   interval.tally.Add(Measured(Denied(TimeOfDay(7, 0), "etl", 10, std::move(cause)), peak, limit));

@@ -318,7 +318,7 @@ TEST(Denials, AreShownNewestFirstWithAllThatWasSaid) {
   log.engine.SetHealth("p", {.gate_shut = true, .pressure = 1.5F, .signal = 0});
   log.Check("a:etl", 1, At());
   log.Check("b:etl", 2, At(absl::Seconds(1)));
-  const std::vector<Denial> denials = log.recorder.RecentDenials("", 0, 10);
+  const std::vector<Denial> denials = log.recorder.RecentDenials({}, 0, 10);
   ASSERT_EQ(denials.size(), 2);
   const Denial& newest = denials[0];
   EXPECT_EQ(newest.number, 2);
@@ -340,18 +340,20 @@ std::vector<std::string> IdentitiesOf(const std::vector<Denial>& denials) {
   return identities;
 }
 
-TEST(Denials, AreSelectedByLevelAndByNumber) {
+TEST(Denials, AreSelectedByWhoseTheyAreAndByNumber) {
   engine::PolicySpec spec;
   spec.rules = {RuleOn("stop", "", engine::DenyAction{})};
   Recording log(std::move(spec));
   for (const char* identity : {"a:etl", "b:etl", "c:metl", "etl"}) log.Check(identity, 1);
-  const auto of = [&](std::string_view selector, int64_t after, size_t most) {
-    return IdentitiesOf(log.recorder.RecentDenials(selector, after, most));
+  const auto of = [&](const ScanFilter& whose, int64_t after, size_t most) {
+    return IdentitiesOf(log.recorder.RecentDenials(whose, after, most));
   };
-  EXPECT_THAT(of("etl", 0, 10), ElementsAre("etl", "b:etl", "a:etl"));
-  EXPECT_THAT(of("", 2, 10), ElementsAre("etl", "c:metl"));
-  EXPECT_THAT(of("", 0, 1), ElementsAre("etl"));
-  EXPECT_THAT(of("", 4, 10), ElementsAre());
+  EXPECT_THAT(of({.identity = "etl"}, 0, 10), ElementsAre("etl", "b:etl", "a:etl"));
+  EXPECT_THAT(of({.segment = "c"}, 0, 10), ElementsAre("c:metl"));
+  EXPECT_THAT(of({.target = "elsewhere"}, 0, 10), ElementsAre());
+  EXPECT_THAT(of({}, 2, 10), ElementsAre("etl", "c:metl"));
+  EXPECT_THAT(of({}, 0, 1), ElementsAre("etl"));
+  EXPECT_THAT(of({}, 4, 10), ElementsAre());
 }
 
 TEST(Denials, OfAllLanesAreNumberedInTheOrderOfTime) {
@@ -365,7 +367,7 @@ TEST(Denials, OfAllLanesAreNumberedInTheOrderOfTime) {
     const engine::CheckAnswer answer = log.engine.Check(identity, 1, now);
     (i % 2 == 0 ? log.counts : other).Record(Request(identity, 1), answer, now);
   }
-  EXPECT_THAT(IdentitiesOf(log.recorder.RecentDenials("", 0, 10)),
+  EXPECT_THAT(IdentitiesOf(log.recorder.RecentDenials({}, 0, 10)),
               ElementsAre("job-3", "job-2", "job-1", "job-0"));
 }
 
@@ -376,7 +378,7 @@ TEST(Denials, ThatNobodyAskedForInTimeLeaveAGapInTheNumbers) {
   spec.rules = {RuleOn("stop", "", engine::DenyAction{})};
   Recording log(std::move(spec), options);
   for (int i = 0; i < 2000; ++i) log.Check("etl", 1);
-  const std::vector<Denial> denials = log.recorder.RecentDenials("", 0, 1000);
+  const std::vector<Denial> denials = log.recorder.RecentDenials({}, 0, 1000);
   ASSERT_EQ(denials.size(), 100);
   EXPECT_EQ(denials[0].number, 2000);
   EXPECT_EQ(denials[99].number, 1901);
@@ -390,7 +392,7 @@ TEST(Denials, KeepLongIdentitiesWhole) {
   const std::string identity = absl::StrCat(segment, ":", segment, ":", segment, ":", segment, "y");
   ASSERT_EQ(identity.size(), 512);
   log.Check(identity, 1);
-  EXPECT_EQ(log.recorder.RecentDenials("", 0, 1)[0].identity, identity);
+  EXPECT_EQ(log.recorder.RecentDenials({}, 0, 1)[0].identity, identity);
   EXPECT_EQ(log.Collect().begin()->first.identity, identity);
 }
 

@@ -97,7 +97,7 @@ TEST(RecorderThreads, AgreeWithTheAnswersThatCallersGot) {
       [&] {
         AddTo(sums, log.recorder);
         log.engine.Install(spec);
-        log.recorder.RecentDenials("etl", 0, 10);
+        log.recorder.RecentDenials({.identity = "etl"}, 0, 10);
       });
   AddTo(sums, log.recorder);
   EXPECT_EQ(ChecksIn(sums), int64_t{kThreads} * checks);
@@ -129,14 +129,14 @@ TEST(RecorderThreads, SeeEachDenialWholeOrNotAtAll) {
         }
       },
       [&] {
-        for (const Denial& denial : log.recorder.RecentDenials("", newest, 1000)) {
+        for (const Denial& denial : log.recorder.RecentDenials({}, newest, 1000)) {
           const auto place = static_cast<size_t>(denial.predicted_cost) - 1;
           ASSERT_LT(place, size_t{kThreads});
           EXPECT_EQ(denial.identity, identities[place]);
           newest = std::max(newest, denial.number);
         }
       });
-  EXPECT_EQ(log.recorder.RecentDenials("", 0, 1)[0].number, int64_t{kThreads} * checks);
+  EXPECT_EQ(log.recorder.RecentDenials({}, 0, 1)[0].number, int64_t{kThreads} * checks);
 }
 
 }  // namespace
