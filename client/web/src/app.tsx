@@ -1,9 +1,11 @@
 // The frame of the page: where one is, how old what is shown is, and who one is to the server.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { ApiError } from "./api/client";
-import { Session, SessionContext, useLive, useNow, useSession } from "./state/live";
-import { go, usePlace, type View } from "./state/url";
-import { span, visible } from "./text/format";
+import { Session, SessionContext, useLive, useSession } from "./state/live";
+import { go, usePlace, writePlace, type View } from "./state/url";
+import { visible } from "./text/format";
+import { Age } from "./ui/age";
+import { Boundary } from "./ui/boundary";
 import { Link } from "./ui/link";
 import { Name } from "./ui/parts";
 import { SignIn } from "./ui/sign_in";
@@ -94,14 +96,14 @@ function Frame() {
             }}
           />
         ) : (
-          <>
+          <Boundary at={writePlace(place)}>
             <Warnings errors={status.data?.config?.errors} warnings={status.data?.warnings} />
             {place.view === "now" && targets !== undefined && <Now targets={targets} />}
             {place.view === "now" && targets === undefined && <p class="empty">{status.error ? status.error.message : "Loading…"}</p>}
             {place.view === "who" && <Who />}
             {place.view === "force" && <Force targets={targets ?? []} />}
             {place.view === "whatif" && <WhatIf />}
-          </>
+          </Boundary>
         )}
       </main>
       <footer>
@@ -142,28 +144,6 @@ function TargetPicker({ targets }: { targets: readonly string[] }) {
         </button>
       )}
     </label>
-  );
-}
-
-// How old what is shown is, and whether it can be asked again.
-function Age() {
-  useNow(500);
-  const { freshness } = useSession();
-  const fresh = freshness.read();
-  if (!fresh) return null;
-  const { at, error } = fresh;
-  const ageS = at === undefined ? undefined : (performance.now() - at) / 1000;
-  const old = ageS === undefined || ageS > 15;
-  const tone = error ? "bad" : old ? "warn" : "good";
-  return (
-    <div class={`age ${tone}`} data-age={ageS ?? -1}>
-      <i aria-hidden="true" />
-      <span role={error ? "alert" : undefined}>
-        {error && <Name>{error.message}</Name>}
-        {error && ageS !== undefined && ": what is shown is "}
-        {ageS !== undefined ? `${span(Math.round(ageS))} old` : !error && "connecting"}
-      </span>
-    </div>
   );
 }
 

@@ -17,7 +17,7 @@ const TURNS = 40; // of each kind
 // What a page asks once a second on Now with one target, all of which is on the screen.
 const NOW = () => [
   { get_status: { target: "orders" } },
-  { list_throttled_intervals: { filter: { target: "orders", ...periodOf("15m", Date.now()) }, page_size: 100 } },
+  { list_throttled_intervals: { filter: { target: "orders", ...periodOf("15m", Date.now()) }, newest_first: true, page_size: 100 } },
   { list_budgets: { target: "orders", page_size: 200 } },
   { list_buckets: { target: "orders", page_size: 12 } },
 ];

@@ -60,8 +60,9 @@ test("500 targets: the worst come first, and one is found by a word of its name"
 
 test("10,000 identities: sorted by what was denied, searched, and in pages", async () => {
   const { page, faults } = await open(browser, `${server.url}/?view=who&identity=mass`);
-  await page.getByText("1 of 200").waitFor();
+  await page.getByText("500, and the server has more").waitFor();
   await page.getByRole("button", { name: "Identity" }).click();
+  await page.getByText("1 of 200").waitFor();
   await page.locator("tbody tr").first().getByText("job-0:mass").waitFor();
   await page.keyboard.press("/");
   await page.keyboard.type("job-9999");

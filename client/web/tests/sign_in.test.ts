@@ -98,7 +98,7 @@ test("a caller that is granted it steps in under its own name", async () => {
   await page.context().close();
 });
 
-test("a token that is replaced meanwhile is asked for again, and the page goes on with the next", async () => {
+test("a token that is replaced meanwhile is asked for again, and the page goes on with the next, and what was typed", async () => {
   const { page } = await look();
   await signIn(page, SRE);
   await page.getByRole("heading", { name: "Budgets" }).waitFor();
@@ -106,7 +106,12 @@ test("a token that is replaced meanwhile is asked for again, and the page goes o
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
   await signIn(page, NEXT);
   await page.getByRole("heading", { name: "Budgets" }).waitFor();
+  await page.getByRole("link", { name: "What if" }).click();
+  await page.getByLabel("The changed headgate.yaml").fill("budgets: []");
   server.write("tokens", tokens(SRE));
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  await signIn(page, SRE);
+  expect(await page.getByLabel("The changed headgate.yaml").inputValue()).toBe("budgets: []");
   await page.context().close();
 });
 

@@ -1,4 +1,5 @@
 // The API as everybody has it: POST /v1/METHOD with JSON. Nothing here is the page's own.
+import { clock } from "../state/clock";
 import type { components } from "./schema";
 
 export type Schemas = components["schemas"];
@@ -139,8 +140,9 @@ export class Api {
     const limit = AbortSignal.timeout(timeoutMs);
     const headers: Record<string, string> = { "Content-Type": "application/json" };
     if (this.token) headers["Authorization"] = `Bearer ${this.token}`;
+    const sentAt = performance.now();
     try {
-      return await this.fetcher(path, {
+      const response = await this.fetcher(path, {
         method: verb,
         headers,
         body: body ?? null,
@@ -149,6 +151,8 @@ export class Api {
         credentials: "same-origin",
         redirect: "error",
       });
+      clock.hear(response.headers.get("Date"), sentAt, performance.now());
+      return response;
     } catch (error) {
       if (signal?.aborted) throw error;
       throw new ApiError(

@@ -2,10 +2,13 @@
 import { createContext } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import { Api, ApiError, type Method, type RequestOf, type ResponseOf } from "../api/client";
+import { clock, serverNow } from "./clock";
 import { Poll, Rounds } from "./rounds";
 
 // What is asked for less often than this is not what the page says the age of.
 const LIVE_MS = 2000;
+// What is older than this is late.
+const LATE_MS = 3000;
 
 export interface Live<T> {
   data?: T;
@@ -14,21 +17,22 @@ export interface Live<T> {
 }
 
 // Whose answers are on the screen, for the word on how old they are.
-class Freshness {
-  private readonly polls = new Map<object, Live<unknown>>();
-  set(poll: object, live: Live<unknown>) {
+export class Freshness {
+  private readonly polls = new Map<unknown, Live<unknown>>();
+  set(poll: unknown, live: Live<unknown>) {
     this.polls.set(poll, live);
   }
-  delete(poll: object) {
+  delete(poll: unknown) {
     this.polls.delete(poll);
   }
-  // The oldest of them, and whether one could not be asked again; nothing: none is on the screen.
-  read(): { at?: number; error?: ApiError } | undefined {
+  // The oldest of them, whether one is late, and whether one could not be asked again; nothing: none is on the screen.
+  read(now = performance.now()): { at?: number; isLate: boolean; error?: ApiError } | undefined {
     const all = [...this.polls.values()];
     if (all.length === 0) return undefined;
     const times = all.flatMap((live) => (live.at === undefined ? [] : [live.at]));
     const error = all.find((live) => live.error && !live.error.isRefusal && live.error.status !== 400)?.error;
-    return { ...(times.length > 0 && { at: Math.min(...times) }), ...(error && { error }) };
+    const isLate = times.length === 0 || now - Math.min(...times) > LATE_MS;
+    return { ...(times.length > 0 && { at: Math.min(...times) }), isLate, ...(error && { error }) };
   }
 }
 
@@ -87,12 +91,16 @@ export function useLive<M extends Method>(
   return live.question === question ? live : {};
 }
 
-// The time, every so often, for ages and countdowns.
+// The server's time, every so often, for ages and countdowns.
 export function useNow(everyMs = 1000): number {
-  const [now, setNow] = useState(Date.now);
+  const [now, setNow] = useState(serverNow);
   useEffect(() => {
-    const timer = setInterval(() => document.hidden || setNow(Date.now()), everyMs);
-    return () => clearInterval(timer);
+    const timer = setInterval(() => document.hidden || setNow(serverNow()), everyMs);
+    const deaf = clock.onMove(() => setNow(serverNow()));
+    return () => {
+      clearInterval(timer);
+      deaf();
+    };
   }, [everyMs]);
   return now;
 }

@@ -20,6 +20,8 @@ const poll = (method: Question["method"], everyMs = 1000, tell: (outcome: Outcom
 test("polls are a second apart, further where answers take long, and back off while they fail", () => {
   expect(pauseAfter(1000, 20, 0)).toBe(980);
   expect(pauseAfter(1000, 300, 0)).toBe(2700);
+  expect([600, 7000, 60_000].map((tookMs) => pauseAfter(1000, tookMs, 0))).toEqual([5000, 5000, 5000]);
+  expect(pauseAfter(10_000, 2000, 0)).toBe(8000);
   expect([1, 2, 3, 4, 9].map((failures) => pauseAfter(1000, 5, failures))).toEqual([1000, 2000, 4000, 5000, 5000]);
   expect(pauseAfter(1000, 5, 1, 7000)).toBe(7000);
 });
@@ -63,6 +65,26 @@ test("an answer that takes long delays nothing that is new, and is given up when
   expect(asked.map(({ methods }) => methods)).toEqual([["query_throttle_log"], ["get_status"]]);
   rounds.delete(slow);
   expect(asked.map(({ signal }) => signal.aborted)).toEqual([true, false]);
+});
+
+test("what was slow is asked for by itself, and soon again", async () => {
+  const asked: { at: number; methods: string[] }[] = [];
+  const readAll = async (questions: readonly Question[]) => {
+    asked.push({ at: Math.round(performance.now() - began), methods: questions.map((q) => q.method) });
+    const isSlow = questions.some(({ method }) => method === "query_throttle_log");
+    await new Promise((resolve) => setTimeout(resolve, isSlow ? 6000 : 10));
+    return questions.map(() => ({ data: 1 }));
+  };
+  const began = performance.now();
+  const rounds = new Rounds({ readAll });
+  for (const method of ["get_status", "query_throttle_log", "list_budgets"] as const) rounds.add(poll(method));
+  await vi.advanceTimersByTimeAsync(40_000);
+  const of = (method: string) => asked.filter(({ methods }) => methods.includes(method));
+  expect(of("query_throttle_log").map(({ at }) => Math.round(at / 100))).toEqual([0, 110, 220, 330]);
+  expect(of("query_throttle_log").slice(1).every(({ methods }) => methods.length === 1)).toBe(true);
+  const later = of("get_status").slice(1);
+  expect(later.length).toBeGreaterThan(25);
+  expect(Math.max(...later.slice(1).map(({ at }, i) => at - later[i]!.at))).toBeLessThanOrEqual(1010);
 });
 
 test("everything is asked again when something was changed", async () => {

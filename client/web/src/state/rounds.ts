@@ -1,14 +1,19 @@
 // All that is on the screen is asked for together, in one request: once a second, or less often where an answer takes
-// long, so that pages take no more than a tenth of one thread's time each. Nothing is asked while nobody can see it.
+// long, so that a page takes a tenth of one thread's time, and more only where it would have to wait for longer than
+// 5 s. What is slow is asked for by itself, and holds nothing else up. Nothing is asked while nobody can see it.
 import { Api, ApiError, MOST_QUESTIONS, type Method, type Question } from "../api/client";
 
 // What is due so much later goes along with what is due now, so that all of it falls into one rhythm.
 const EARLY_MS = 500;
+// However long an answer took, it is asked for again after so long.
+const LONGEST_PAUSE_MS = 5000;
+// What took longer does not go along with anything else.
+const SLOW_MS = 1000;
 
 // How long until the next try.
 export function pauseAfter(everyMs: number, tookMs: number, failures: number, retryAfterMs = 0): number {
   if (failures > 0) return Math.max(retryAfterMs, Math.min(1000 * 2 ** (failures - 1), 5000));
-  return Math.max(everyMs, 10 * tookMs) - tookMs;
+  return Math.max(everyMs - tookMs, Math.min(9 * tookMs, LONGEST_PAUSE_MS));
 }
 
 export type Outcome = ApiError | { data: unknown };
@@ -17,6 +22,7 @@ export type Outcome = ApiError | { data: unknown };
 export class Poll implements Question {
   dueAt = 0; // on performance.now()'s clock
   failures = 0; // in a row
+  isSlow = false;
   asked: AbortController | undefined; // its answer is under way
   constructor(
     readonly method: Method,
@@ -31,6 +37,7 @@ export class Poll implements Question {
   settle(outcome: Outcome, now: number, tookMs: number) {
     const failed = outcome instanceof ApiError;
     this.failures = failed ? this.failures + 1 : 0;
+    this.isSlow = tookMs > SLOW_MS;
     this.dueAt = now + pauseAfter(this.everyMs, tookMs, this.failures, failed ? outcome.retryAfterMs : 0);
   }
 }
@@ -69,7 +76,9 @@ export class Rounds {
 
   private async ask() {
     const began = performance.now();
-    const due = [...this.polls].filter((poll) => !poll.asked && poll.isDue(began)).slice(0, MOST_QUESTIONS);
+    const all = [...this.polls].filter((poll) => !poll.asked && poll.isDue(began));
+    const quick = all.filter((poll) => !poll.isSlow);
+    const due = quick.length > 0 ? quick.slice(0, MOST_QUESTIONS) : all.slice(0, 1);
     if (due.length === 0) return this.plan();
     const asked = new AbortController();
     for (const poll of due) poll.asked = asked;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { HOME, isPeriod, periodOf, rangeMs, readPlace, writePlace } from "./url";
+import { HOME, isPast, isPeriod, periodOf, rangeMs, readPlace, writePlace } from "./url";
 
 test("a place is read as it was written, whatever is in it", () => {
   const place = { ...HOME, view: "who" as const, identity: "a&b=c:d", q: "100 % <b>", range: "6h", sort: "-denied", page: 3 };
@@ -18,5 +18,15 @@ test("ranges are back from now, in whole steps, or from one time to another", ()
   expect(periodOf("1h", now)).toEqual({ from: "2026-03-01T11:00:00.000Z" });
   const period = "2026-03-01T06:00:00Z/2026-03-01T07:00:00Z";
   expect(isPeriod(period)).toBe(true);
-  expect(periodOf(period, now)).toEqual({ from: "2026-03-01T06:00:00Z", to: "2026-03-01T07:00:00Z" });
+  expect(periodOf(period, now)).toEqual({ from: "2026-03-01T06:00:00.000Z", to: "2026-03-01T07:00:00.000Z" });
+  expect([isPast(period, now), isPast("2026-03-01T06:00:00Z/2026-03-01T12:00:00Z", now), isPast("1h", now)]).toEqual([true, false, false]);
+});
+
+test("a period of a link ends now at the latest, and is at most a year", () => {
+  const now = Date.parse("2026-03-01T12:00:07.5Z");
+  expect(periodOf("2026-03-01T00:00:00Z/9999-01-01T00:00:00Z", now)).toEqual({ from: "2026-03-01T00:00:00.000Z" });
+  expect(periodOf("0001-01-01T00:00:00Z/9999-01-01T00:00:00Z", now)).toEqual({ from: "2025-02-28T12:00:00.000Z" });
+  expect(periodOf("9998-01-01T00:00:00Z/9999-01-01T00:00:00Z", now)).toEqual({ from: "2026-03-01T11:59:50.000Z" });
+  expect(periodOf("0001-01-01T00:00:00Z/2026-01-01T00:00:00Z", now)).toEqual({ from: "2024-12-31T00:00:00.000Z", to: "2026-01-01T00:00:00.000Z" });
+  expect([rangeMs("366d"), rangeMs("367d"), rangeMs("9999d")]).toEqual([366 * 86_400_000, undefined, undefined]);
 });

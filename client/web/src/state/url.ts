@@ -53,12 +53,17 @@ export function writePlace(place: Place): string {
   return text ? `/?${text}` : "/";
 }
 
+const STEP_MS = 10_000;
 const UNITS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+// More than this is not looked at, whatever a link says: what is shown has a point for each day.
+const LONGEST_MS = 366 * 86_400_000;
 
 // Of "15m", "6h", "7d"; undefined: it is none of those.
 export function rangeMs(range: string): number | undefined {
   const match = /^([1-9]\d{0,3})([mhd])$/.exec(range);
-  return match ? Number(match[1]) * UNITS[match[2]!]! : undefined;
+  const ms = match ? Number(match[1]) * UNITS[match[2]!]! : Infinity;
+  return ms <= LONGEST_MS ? ms : undefined;
 }
 
 export function isPeriod(range: string): boolean {
@@ -66,14 +71,17 @@ export function isPeriod(range: string): boolean {
   return more === undefined && Date.parse(from ?? "") < Date.parse(to ?? "");
 }
 
-// In whole steps of ten seconds, as the log has them: so that all pages ask the same.
+// Whether nothing is added to it any more.
+export const isPast = (range: string, nowMs: number) => isPeriod(range) && Date.parse(range.split("/")[1]!) < nowMs - UNITS["m"]!;
+
+// Without `to` it goes on until now. In whole steps of ten seconds, as the log has them: so that all pages ask the same.
 export function periodOf(range: string, nowMs: number): { from: string; to?: string } {
-  if (isPeriod(range)) {
-    const [from, to] = range.split("/") as [string, string];
-    return { from, to };
-  }
-  const from = Math.floor((nowMs - (rangeMs(range) ?? UNITS["h"]!)) / 10_000) * 10_000;
-  return { from: new Date(from).toISOString() };
+  const whole = (ms: number) => new Date(Math.floor(ms / STEP_MS) * STEP_MS).toISOString();
+  if (!isPeriod(range)) return { from: whole(nowMs - (rangeMs(range) ?? UNITS["h"]!)) };
+  const [from, to] = range.split("/").map((text) => Date.parse(text)) as [number, number];
+  const end = Math.min(to, nowMs);
+  const begin = Math.max(Math.min(from, end - STEP_MS), end - LONGEST_MS);
+  return to > nowMs ? { from: whole(begin) } : { from: whole(begin), to: new Date(end).toISOString() };
 }
 
 const listeners = new Set<() => void>();

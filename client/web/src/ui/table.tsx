@@ -48,6 +48,7 @@ interface Props<Row> {
   text?: (row: Row) => string;
   sort?: string;
   pageSize?: number;
+  isCut?: boolean; // the server has more than these
   empty: string;
 }
 
@@ -87,7 +88,7 @@ export function Table<Row>(props: Props<Row>) {
 
   return (
     <>
-      {isMain && props.rows.length > 8 && <Search count={rows.length} of={props.rows.length} />}
+      {isMain && props.rows.length > 8 && <Search count={rows.length} of={props.rows.length} isCut={props.isCut ?? false} />}
       {rows.length === 0 ? (
         <p class="empty">{place.q && isMain && props.rows.length > 0 ? "Nothing fits the search." : props.empty}</p>
       ) : (
@@ -116,7 +117,7 @@ export function Table<Row>(props: Props<Row>) {
   );
 }
 
-function Search({ count, of }: { count: number; of: number }) {
+function Search({ count, of, isCut }: { count: number; of: number; isCut: boolean }) {
   const place = usePlace();
   return (
     <div class="search">
@@ -130,6 +131,7 @@ function Search({ count, of }: { count: number; of: number }) {
       />
       <span class="muted" role="status">
         {count === of ? number(of) : `${number(count)} of ${number(of)}`}
+        {isCut && ", and the server has more"}
       </span>
     </div>
   );

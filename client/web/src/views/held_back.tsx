@@ -1,4 +1,5 @@
 // Who is held back, by what and since when: the intervals of the last quarter of an hour, in sentences.
+import { clock } from "../state/clock";
 import { useLive, useNow } from "../state/live";
 import { periodOf } from "../state/url";
 import { plural, span } from "../text/format";
@@ -6,11 +7,15 @@ import { Link } from "../ui/link";
 import { Badge, Card, Empty, Loaded, Name } from "../ui/parts";
 
 const RECENT_MS = 30_000;
+const MOST = 100;
+const SHOWN = 8;
 
 export function HeldBack({ target }: { target: string }) {
   const now = useNow(10_000);
   const filter = { ...(target && { target }), ...periodOf("15m", now) };
-  const live = useLive("list_throttled_intervals", { filter, page_size: 100 });
+  const live = useLive("list_throttled_intervals", { filter, newest_first: true, page_size: MOST });
+  // What was so when the server last answered: a page without a server does not know that something has ended.
+  const asOf = live.at === undefined ? now : clock.now(live.at);
   return (
     <Card title="Held back" id="held-back" aside={<span class="muted">last 15 min</span>} wide>
       <Loaded live={live}>
@@ -21,9 +26,9 @@ export function HeldBack({ target }: { target: string }) {
           if (intervals.length === 0) return <Empty>Nobody was held back in the last 15 minutes.</Empty>;
           return (
             <ul class="rows">
-              {intervals.slice(0, 8).map((interval, i) => {
-                const isNow = now - Date.parse(interval.to ?? "") < RECENT_MS;
-                const sinceS = (now - Date.parse(interval.from ?? "")) / 1000;
+              {intervals.slice(0, SHOWN).map((interval, i) => {
+                const isNow = asOf - Date.parse(interval.to ?? "") < RECENT_MS;
+                const sinceS = (asOf - Date.parse(interval.from ?? "")) / 1000;
                 return (
                   <li class="row" key={i}>
                     <div class="row-head">
@@ -44,9 +49,12 @@ export function HeldBack({ target }: { target: string }) {
                   </li>
                 );
               })}
-              {intervals.length > 8 && (
+              {intervals.length > SHOWN && (
                 <li class="row">
-                  <Link to={{ view: "who", range: "15m" }}>{plural(intervals.length - 8, "more interval")} under Who</Link>
+                  <Link to={{ view: "who", range: "15m" }}>
+                    {data.next_page_token && "more than "}
+                    {plural(intervals.length - SHOWN, "more interval")} under Who
+                  </Link>
                 </li>
               )}
             </ul>

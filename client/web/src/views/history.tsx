@@ -1,5 +1,6 @@
-// What was allowed and denied over time. Dragging over a stretch narrows the range down to it.
-import { useEffect, useRef } from "preact/hooks";
+// What was allowed and denied over time. Dragging over a stretch narrows the range down to it, and so does typing
+// where it begins and ends.
+import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Schemas } from "../api/client";
@@ -26,13 +27,15 @@ export function seriesOf(sums: Sums, fromMs: number, toMs: number, stepS: number
   return [at, all, denied];
 }
 
-export function History({ filter, step, toMs }: { filter: Filter; step: number; toMs: number }) {
+const largest = (values: readonly number[]) => values.reduce((most, value) => Math.max(most, value), 0);
+
+export function History({ filter, step, toMs, everyMs }: { filter: Filter; step: number; toMs: number; everyMs: number }) {
   const live = useLive("query_throttle_log", {
     filter,
     group_by: ["LOG_GROUP_STEP"],
     step: `${step}s`,
     page_size: 1000,
-  });
+  }, everyMs);
   return (
     <Card
       title="Checks"
@@ -54,14 +57,55 @@ export function History({ filter, step, toMs }: { filter: Filter; step: number; 
             <>
               <Plot data={seriesOf(sums, fromMs, toMs, step)} step={step} />
               <p class="muted">
-                {number(allowed)} allowed, {number(total("denied"))} denied in steps of {step} s; drag to narrow the time down.
+                {number(allowed)} allowed, {number(total("denied"))} denied in steps of {step} s; drag to narrow the time down, or say from when to when.
                 {numberOf(data.waiting_checks) > 0 && ` ${number(data.waiting_checks)} Checks are not in the log's store yet.`}
               </p>
+              <Stretch fromMs={fromMs} toMs={toMs} />
             </>
           );
         }}
       </Loaded>
     </Card>
+  );
+}
+
+// "2026-03-01T06:00:00", as a browser's input for times has it.
+const typedOf = (ms: number) => new Date(ms).toISOString().slice(0, 19);
+
+// From when to when, for who cannot drag. What is typed stays while the time goes on.
+function Stretch({ fromMs, toMs }: { fromMs: number; toMs: number }) {
+  const [typed, setTyped] = useState<{ from?: string; to?: string }>({});
+  const from = typed.from ?? typedOf(fromMs);
+  const to = typed.to ?? typedOf(toMs);
+  const isOrdered = Date.parse(`${from}Z`) < Date.parse(`${to}Z`);
+  const show = (event: Event) => {
+    event.preventDefault();
+    if (!isOrdered) return;
+    const [begin, end] = [from, to].map((text) => new Date(`${text}Z`).toISOString());
+    setTyped({});
+    go({ range: `${begin}/${end}`, page: 0 });
+  };
+  const input = (name: "from" | "to", value: string) => (
+    <input
+      type="datetime-local"
+      step={1}
+      required
+      value={value}
+      aria-invalid={!isOrdered}
+      onInput={(event) => setTyped({ ...typed, [name]: event.currentTarget.value })}
+    />
+  );
+  return (
+    <form class="stretch" onSubmit={show}>
+      <label>From (UTC) {input("from", from)}</label>
+      <label>To (UTC) {input("to", to)}</label>
+      <button type="submit">Show this time</button>
+      {!isOrdered && (
+        <span class="trouble" role="alert">
+          It has to begin before it ends.
+        </span>
+      )}
+    </form>
   );
 }
 
@@ -88,13 +132,12 @@ function Plot({ data, step }: { data: [number[], number[], number[]]; step: numb
   }, [step]);
   useEffect(() => plot.current?.setData(data), [data]);
   const [at, all, denied] = data;
-  const most = Math.max(...denied, 0);
   return (
     <div
       class="plot"
       ref={folder}
       role="img"
-      aria-label={`${at.length} steps; at most ${Math.max(...all, 0)} Checks in one, of which at most ${most} were denied`}
+      aria-label={`${at.length} steps; at most ${largest(all)} Checks in one, of which at most ${largest(denied)} were denied`}
     />
   );
 }

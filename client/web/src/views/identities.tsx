@@ -1,7 +1,7 @@
 // Identities of one level, with counts and a strip of how much was denied when.
 import type { Schemas } from "../api/client";
 import { useLive } from "../state/live";
-import { usePlace } from "../state/url";
+import { usePlace, type Place } from "../state/url";
 import { number, percent } from "../text/format";
 import { numberOf } from "../text/health";
 import { Link } from "../ui/link";
@@ -11,7 +11,14 @@ import type { Filter } from "./who";
 
 // Of more identities than this there are no strips: each has sixty sums.
 const STRIPS = 100;
+// So many of those that were denied most are asked for, and all of them, which are megabytes, where they are needed.
+const FIRST = 500;
 const MOST = 10_000;
+const ALL_EVERY_MS = 10_000;
+const STRIPS_EVERY_MS = 10_000;
+
+const SORT = "-denied";
+const PAGE = 50;
 
 interface Row {
   identity: string;
@@ -72,7 +79,7 @@ export function runsOf(strip: readonly number[]): { start: number; length: numbe
 function Strip({ row }: { row: Row }) {
   if (!row.strip) return <span class="muted">–</span>;
   const steps = row.strip.length;
-  const worst = Math.max(0, ...row.strip);
+  const worst = row.strip.reduce((most, share) => Math.max(most, share), 0);
   return (
     <div class="strip" role="img" aria-label={`Over time: at most ${percent(worst)} denied`}>
       {runsOf(row.strip).map((run) => (
@@ -119,21 +126,23 @@ function columns(current: string): Column<Row>[] {
   ];
 }
 
-export function Identities(props: { filter: Filter; step: number; toMs: number; level: number }) {
-  const { filter, step, toMs, level } = props;
+// To search through all, to sort them by something else, and to go to the end of the first ones takes all.
+export const needsAll = (place: Pick<Place, "q" | "sort" | "page">) =>
+  place.q.trim() !== "" || (place.sort !== "" && place.sort !== SORT) || (place.page + 1) * PAGE >= FIRST;
+
+export function Identities(props: { filter: Filter; step: number; toMs: number; level: number; everyMs: number }) {
+  const { filter, step, toMs, level, everyMs } = props;
   const place = usePlace();
-  const live = useLive("query_throttle_log", {
-    filter,
-    group_by: ["LOG_GROUP_IDENTITY"],
-    level,
-    order: "LOG_ORDER_MOST_DENIED",
-    page_size: MOST,
-  });
+  const question = { filter, group_by: ["LOG_GROUP_IDENTITY" as const], level, order: "LOG_ORDER_MOST_DENIED" as const };
+  const first = useLive("query_throttle_log", { ...question, page_size: FIRST }, everyMs);
+  const isCut = Boolean(first.data?.next_page_token);
+  const all = useLive("query_throttle_log", isCut && needsAll(place) ? { ...question, page_size: MOST } : undefined, ALL_EVERY_MS);
+  const live = all.data ? all : first;
   const few = live.data !== undefined && (live.data.sums?.length ?? 0) <= STRIPS;
   const strips = useLive(
     "query_throttle_log",
     few ? { filter, group_by: ["LOG_GROUP_IDENTITY", "LOG_GROUP_STEP"], level, step: `${step}s`, page_size: MOST } : undefined,
-    5000,
+    Math.max(everyMs, STRIPS_EVERY_MS),
   );
   const heat = strips.data && stripsOf(strips.data.sums ?? [], Date.parse(strips.data.from ?? ""), toMs, step);
   return (
@@ -147,10 +156,16 @@ export function Identities(props: { filter: Filter; step: number; toMs: number; 
               columns={few ? columns(place.identity) : columns(place.identity).filter((column) => column.key !== "strip")}
               id={(row) => row.identity}
               text={(row) => row.identity}
-              sort="-denied"
+              sort={SORT}
+              pageSize={PAGE}
+              isCut={Boolean(data.next_page_token)}
               empty="Nobody asked in this time."
             />
-            {data.next_page_token && <p class="muted">These are the {number(MOST)} that were denied most; narrow it down to see others.</p>}
+            {data.next_page_token && (
+              <p class="muted">
+                These are the {number(data.sums?.length)} that were denied most; {live === all ? "narrow it down" : "search, sort or go on"} to see others.
+              </p>
+            )}
           </>
         )}
       </Loaded>

@@ -1,7 +1,7 @@
 // What is made of the log's sums: points, strips and their boxes.
 import { expect, test } from "vitest";
 import { seriesOf } from "./history";
-import { runsOf, stripsOf } from "./identities";
+import { needsAll, runsOf, stripsOf } from "./identities";
 import { stepSeconds } from "./who";
 
 const at = (s: number) => new Date(s * 1000).toISOString();
@@ -33,6 +33,12 @@ test("steps that are alike are one box", () => {
     { start: 3, length: 2, level: 1 },
     { start: 5, length: 1, level: 4 },
   ]);
+});
+
+test("all identities are asked for where the first ones will not do", () => {
+  const place = { q: "", sort: "", page: 0 };
+  expect([place, { ...place, sort: "-denied" }, { ...place, page: 8 }].map(needsAll)).toEqual([false, false, false]);
+  expect([{ ...place, q: "etl" }, { ...place, sort: "denied" }, { ...place, page: 9 }].map(needsAll)).toEqual([true, true, true]);
 });
 
 test("a range has at most ninety steps", () => {

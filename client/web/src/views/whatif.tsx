@@ -1,6 +1,8 @@
 // What if: the recorded demand, decided again under another configuration.
 import { useState } from "preact/hooks";
 import { ApiError, type ResponseOf, type Schemas } from "../api/client";
+import { serverNow } from "../state/clock";
+import { useKept } from "../state/kept";
 import { useSession } from "../state/live";
 import { periodOf, usePlace } from "../state/url";
 import { number, plural, time } from "../text/format";
@@ -56,7 +58,7 @@ const COLUMNS: readonly Column<Row>[] = [
 export function WhatIf() {
   const place = usePlace();
   const session = useSession();
-  const [yaml, setYaml] = useState("");
+  const [yaml, setYaml] = useKept("another configuration", "");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<ApiError>();
   const [result, setResult] = useState<ResponseOf<"replay_throttle_log">>();
@@ -66,7 +68,7 @@ export function WhatIf() {
     setError(undefined);
     try {
       const filter = {
-        ...periodOf(place.range, Date.now()),
+        ...periodOf(place.range, serverNow()),
         ...(place.target && { target: place.target }),
         ...(place.identity && { identity: place.identity }),
       };
@@ -114,7 +116,7 @@ const PLACEHOLDER = "budgets:\n  - {name: backfills, rate: 500, burst: 5000}\nru
 function Result({ result }: { result: ResponseOf<"replay_throttle_log"> }) {
   const rows = (result.identities ?? []).map(rowOf);
   const sum = (name: "before" | "inForce" | "after") => rows.reduce((all, row) => all + row[name], 0);
-  const now = Date.now();
+  const now = serverNow();
   return (
     <Card title="What would have been" id="result" wide>
       <p role="status">

@@ -1,7 +1,8 @@
 // Who: the tree of identities with what was allowed and denied, over a range; a click narrows it down.
 import { useState } from "preact/hooks";
 import { useLive, useNow } from "../state/live";
-import { go, periodOf, usePlace, isPeriod, rangeMs } from "../state/url";
+import { serverNow } from "../state/clock";
+import { go, periodOf, usePlace, isPast, isPeriod, rangeMs } from "../state/url";
 import type { RequestOf } from "../api/client";
 import { duration, number, time, word } from "../text/format";
 import { Link } from "../ui/link";
@@ -10,6 +11,11 @@ import { History } from "./history";
 import { Identities } from "./identities";
 
 export type Filter = NonNullable<RequestOf<"query_throttle_log">["filter"]>;
+
+// What is asked for so often: now, and of what is over.
+const EVERY_MS = 1000;
+const PAST_EVERY_MS = 30_000;
+const MOST_INTERVALS = 200;
 
 const RANGES = ["15m", "1h", "6h", "24h", "7d", "30d"];
 
@@ -31,14 +37,15 @@ export function Who() {
   };
   const toMs = period.to ? Date.parse(period.to) : now;
   const step = stepSeconds((toMs - Date.parse(period.from)) / 1000);
+  const everyMs = isPast(place.range, now) ? PAST_EVERY_MS : EVERY_MS;
   return (
     <>
       <Narrow />
       <div class="cards">
-        <History filter={filter} step={step} toMs={toMs} />
-        <Identities filter={filter} step={step} toMs={toMs} level={place.identity ? place.identity.split(":").length + 1 : 1} />
-        <Intervals filter={filter} now={now} />
-        <Denials identity={place.identity} now={now} />
+        <History filter={filter} step={step} toMs={toMs} everyMs={everyMs} />
+        <Identities filter={filter} step={step} toMs={toMs} level={place.identity ? place.identity.split(":").length + 1 : 1} everyMs={everyMs} />
+        <Intervals filter={filter} now={now} everyMs={Math.max(everyMs, 2000)} />
+        <Denials now={now} />
       </div>
     </>
   );
@@ -102,7 +109,7 @@ export function Range() {
             {isPeriod(place.range)
               ? place.range
                   .split("/")
-                  .map((at) => time(at, Date.now()))
+                  .map((at) => time(at, serverNow()))
                   .join(" to ")
               : rangeMs(place.range) && `last ${place.range}`}
           </option>
@@ -112,15 +119,16 @@ export function Range() {
   );
 }
 
-function Intervals({ filter, now }: { filter: Filter; now: number }) {
-  const live = useLive("list_throttled_intervals", { filter, page_size: 200 }, 2000);
+function Intervals({ filter, now, everyMs }: { filter: Filter; now: number; everyMs: number }) {
+  const live = useLive("list_throttled_intervals", { filter, newest_first: true, page_size: MOST_INTERVALS }, everyMs);
+  const isCut = Boolean(live.data?.next_page_token);
   return (
-    <Card title="When, and by what" id="intervals">
+    <Card title="When, and by what" id="intervals" aside={isCut && <span class="muted">the newest {MOST_INTERVALS} of more</span>}>
       <Loaded live={live}>
         {(data) =>
           data.intervals?.length ? (
             <ul class="rows tall" tabIndex={0}>
-              {[...data.intervals].reverse().map((interval, i) => (
+              {data.intervals.map((interval, i) => (
                 <li class="row" key={i}>
                   <Link to={{ identity: interval.identity ?? "" }}>
                     <Name mono>{interval.identity}</Name>
@@ -146,8 +154,10 @@ function Intervals({ filter, now }: { filter: Filter; now: number }) {
   );
 }
 
-function Denials({ identity, now }: { identity: string; now: number }) {
-  const live = useLive("list_denials", { ...(identity && { identity }), page_size: 30 });
+function Denials({ now }: { now: number }) {
+  const { identity, segment, target } = usePlace();
+  const whose = { ...(identity && { identity }), ...(segment && { segment }), ...(target && { target }) };
+  const live = useLive("list_denials", { ...whose, page_size: 30 });
   return (
     <Card title="Last denials" id="denials">
       <Loaded live={live}>
@@ -159,6 +169,11 @@ function Denials({ identity, now }: { identity: string; now: number }) {
                   <div class="row-head">
                     <span class="muted">{time(denial.at, now)}</span>
                     <Name mono>{denial.identity}</Name>
+                    {!target && denial.target && (
+                      <span class="muted">
+                        on <Name>{denial.target}</Name>
+                      </span>
+                    )}
                     <span class="muted end">cost {number(denial.predicted_cost)}</span>
                   </div>
                   <p>
@@ -180,7 +195,7 @@ function Denials({ identity, now }: { identity: string; now: number }) {
               ))}
             </ul>
           ) : (
-            <Empty>The server has denied nothing since it started.</Empty>
+            <Empty>The server has denied nothing of this since it started.</Empty>
           )
         }
       </Loaded>
