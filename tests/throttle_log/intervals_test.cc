@@ -210,8 +210,8 @@ TEST(FindIntervals, PutsWhoIsHeldBackNowBeforeWhatIsOver) {
     if (!page.more) break;
     query.after = page.intervals.back();
   }
-  EXPECT_THAT(seen, ElementsAre("20now", "16a", "16b", "12a", "12b", "8a", "8b", "4a", "4b", "0a",
-                                "0b"));
+  EXPECT_THAT(seen,
+              ElementsAre("20now", "16a", "16b", "12a", "12b", "8a", "8b", "4a", "4b", "0a", "0b"));
 }
 
 Interval Example(Cause cause, double peak, double limit) {
