@@ -77,10 +77,11 @@ function Stretch({ fromMs, toMs }: { fromMs: number; toMs: number }) {
   const [typed, setTyped] = useState<{ from?: string; to?: string }>({});
   const from = typed.from ?? typedOf(fromMs);
   const to = typed.to ?? typedOf(toMs);
-  const isOrdered = Date.parse(`${from}Z`) < Date.parse(`${to}Z`);
+  // What is half typed is no time yet, and not wrong.
+  const isWrong = Date.parse(`${from}Z`) >= Date.parse(`${to}Z`);
   const show = (event: Event) => {
     event.preventDefault();
-    if (!isOrdered) return;
+    if (isWrong) return;
     const [begin, end] = [from, to].map((text) => new Date(`${text}Z`).toISOString());
     setTyped({});
     go({ range: `${begin}/${end}`, page: 0 });
@@ -91,7 +92,7 @@ function Stretch({ fromMs, toMs }: { fromMs: number; toMs: number }) {
       step={1}
       required
       value={value}
-      aria-invalid={!isOrdered}
+      aria-invalid={isWrong}
       onInput={(event) => setTyped({ ...typed, [name]: event.currentTarget.value })}
     />
   );
@@ -100,7 +101,7 @@ function Stretch({ fromMs, toMs }: { fromMs: number; toMs: number }) {
       <label>From (UTC) {input("from", from)}</label>
       <label>To (UTC) {input("to", to)}</label>
       <button type="submit">Show this time</button>
-      {!isOrdered && (
+      {isWrong && (
         <span class="trouble" role="alert">
           It has to begin before it ends.
         </span>
