@@ -111,7 +111,9 @@ TEST_F(PermitFlood, IsInTheLogWithACauseOfItsOwn) {
         denied += counts.checks;
       });
   EXPECT_THAT(20 * kBatch - denied, IsTheShare());
-  const auto newest = server_.recorder.RecentDenials({.identity = "bulk"}, 0, 1);
+  throttle_log::ScanFilter bulk;
+  bulk.identity = "bulk";
+  const auto newest = server_.recorder.RecentDenials(bulk, 0, 1);
   ASSERT_EQ(newest.size(), 1U);
   EXPECT_EQ(newest[0].identity, "job-19999:bulk");
   EXPECT_EQ(newest[0].observed, 20 * kBatch - denied);

@@ -348,9 +348,15 @@ TEST(Denials, AreSelectedByWhoseTheyAreAndByNumber) {
   const auto of = [&](const ScanFilter& whose, int64_t after, size_t most) {
     return IdentitiesOf(log.recorder.RecentDenials(whose, after, most));
   };
-  EXPECT_THAT(of({.identity = "etl"}, 0, 10), ElementsAre("etl", "b:etl", "a:etl"));
-  EXPECT_THAT(of({.segment = "c"}, 0, 10), ElementsAre("c:metl"));
-  EXPECT_THAT(of({.target = "elsewhere"}, 0, 10), ElementsAre());
+  ScanFilter level;
+  level.identity = "etl";
+  EXPECT_THAT(of(level, 0, 10), ElementsAre("etl", "b:etl", "a:etl"));
+  ScanFilter segment;
+  segment.segment = "c";
+  EXPECT_THAT(of(segment, 0, 10), ElementsAre("c:metl"));
+  ScanFilter target;
+  target.target = "elsewhere";
+  EXPECT_THAT(of(target, 0, 10), ElementsAre());
   EXPECT_THAT(of({}, 2, 10), ElementsAre("etl", "c:metl"));
   EXPECT_THAT(of({}, 0, 1), ElementsAre("etl"));
   EXPECT_THAT(of({}, 4, 10), ElementsAre());
