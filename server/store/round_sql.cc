@@ -16,7 +16,9 @@ namespace {
 using cluster::RoundReply;
 using cluster::RoundRequest;
 
-// $0 name, $1 incarnation, $2 address, $3 state, $4 lease, $5 condition on the version
+// $0 name, $1 incarnation, $2 address, $3 state, $4 lease, $5 condition on the version. A process
+// that was seen in the time to come was seen before the store's clock was set back; one that lives
+// on is seen anew in a round.
 constexpr char kBeHere[] = R"sql(
 self AS (
   INSERT INTO headgate_store.member AS m
@@ -25,6 +27,7 @@ self AS (
   ON CONFLICT (name) DO UPDATE SET incarnation = excluded.incarnation, address = excluded.address,
     state = excluded.state, round = m.round + 1, last_seen = excluded.last_seen
   WHERE m.incarnation = excluded.incarnation OR m.last_seen <= now() - $4
+    OR m.last_seen >= now() + $4
   RETURNING *
 ))sql";
 
@@ -32,7 +35,8 @@ constexpr char kLeave[] = R"sql(
 self AS (
   SELECT FROM headgate_store.version WHERE $5 AND NOT EXISTS (
     SELECT FROM headgate_store.member AS m
-    WHERE m.name = $0 AND m.incarnation <> $1 AND m.last_seen > now() - $4)
+    WHERE m.name = $0 AND m.incarnation <> $1 AND m.last_seen > now() - $4
+      AND m.last_seen < now() + $4)
 ),
 gone AS (
   DELETE FROM headgate_store.member AS m USING self WHERE m.name = $0

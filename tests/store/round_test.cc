@@ -179,6 +179,15 @@ TEST_F(RoundTest, ANameThatAnotherProcessHasIsRefusedAndNothingIsDone) {
   EXPECT_EQ(Row(taken, "t"), "a 1.1");
 }
 
+// Otherwise a server that restarts would be refused for as long as the clock was set back.
+TEST_F(RoundTest, ANameIsFreeWhoseProcessWasSeenBeforeTheStoresClockWasSetBack) {
+  Ask(From("a", 1));
+  database_.RunSql("UPDATE headgate_store.member SET last_seen = now() + interval '1 h'");
+  EXPECT_FALSE(Ask(From("a", 2)).name_is_taken);
+  database_.RunSql("UPDATE headgate_store.member SET last_seen = now() + interval '2 s'");
+  EXPECT_TRUE(Ask(From("a", 3)).name_is_taken);
+}
+
 TEST_F(RoundTest, AnotherProcessOfTheSameNameOwnsNothingOfIt) {
   RoundRequest first = From("a", 1);
   first.claim = {{.target = "t"}};

@@ -60,7 +60,7 @@ RoundReply ModelStore::Round(const RoundRequest& request, absl::Time now) {
   const auto known = members_.find(request.self.name);
   reply.name_is_taken = known != members_.end() &&
                         known->second.row.incarnation != request.self.incarnation &&
-                        now - known->second.last_seen < request.lease;
+                        absl::AbsDuration(now - known->second.last_seen) < request.lease;
   if (!reply.name_is_taken) {
     Member& self = members_[request.self.name];
     self.row = request.self;

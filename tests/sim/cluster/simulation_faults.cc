@@ -14,8 +14,10 @@ constexpr double kFaultySeconds = 30;
 constexpr double kCalmSeconds = 30;
 // How long the slowest clock needs for two leases.
 constexpr double kTwoLeases = 6;
-// Where the store's clock was set back, a dead owner's lease ends by the claimants' clocks alone.
-constexpr double kFourLeases = 12;
+// Where the store's clock was set back, a dead owner's lease ends by the claimants' clocks alone,
+// after three leases; and where it was by less than a lease, a name is refused to the next process
+// for up to two.
+constexpr double kFiveLeases = 15;
 
 }  // namespace
 
@@ -97,7 +99,7 @@ void Simulation::Heal() {
 }
 
 int64_t Simulation::NoOwnerAtMost() const {
-  const double seconds = options_.store_clock_is_set ? kFourLeases : kTwoLeases;
+  const double seconds = options_.store_clock_is_set ? kFiveLeases : kTwoLeases;
   return static_cast<int64_t>(seconds / options_.slowest_clock * 1e9);
 }
 
