@@ -52,6 +52,7 @@ test("who decides for what, and who has gone", async () => {
 
   await page.getByRole("link", { name: "orders" }).click();
   await page.getByText(/Server headgate-. decides for it/).waitFor();
+  await page.getByText("by the log of headgate-0 alone").waitFor();
   await page.setViewportSize({ width: 360, height: 800 });
   expect(await overflow(page)).toBe(0);
   await shoot(page, "cluster-360");

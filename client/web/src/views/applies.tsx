@@ -1,5 +1,6 @@
 // Which rules and budgets apply to one job, and what it would be answered now.
 import { useState } from "preact/hooks";
+import { serverNow } from "../state/clock";
 import { useLive } from "../state/live";
 import { go, usePlace } from "../state/url";
 import { duration, number, time } from "../text/format";
@@ -54,7 +55,7 @@ export function Applies({ targets }: { targets: readonly string[] }) {
                         <Name>{rule.name}</Name>
                         {rule.effect === "RULE_EFFECT_OVERRULED" && <Badge tone="quiet">overruled</Badge>}
                         <span class="muted end">
-                          {rule.expires_at ? `until ${time(rule.expires_at, Date.now())} UTC` : "without an end"}
+                          {rule.expires_at ? `until ${time(rule.expires_at, serverNow())} UTC` : "without an end"}
                         </span>
                       </div>
                       <p>

@@ -5,6 +5,7 @@ import { periodOf } from "../state/url";
 import { plural, span } from "../text/format";
 import { Link } from "../ui/link";
 import { Badge, Card, Empty, Loaded, Name } from "../ui/parts";
+import { LogOf } from "./log_of";
 
 const RECENT_MS = 30_000;
 const MOST = 100;
@@ -17,7 +18,17 @@ export function HeldBack({ target }: { target: string }) {
   // What was so when the server last answered: a page without a server does not know that something has ended.
   const asOf = live.at === undefined ? now : clock.now(live.at);
   return (
-    <Card title="Held back" id="held-back" aside={<span class="muted">last 15 min</span>} wide>
+    <Card
+      title="Held back"
+      id="held-back"
+      aside={
+        <>
+          <LogOf />
+          <span class="muted">last 15 min</span>
+        </>
+      }
+      wide
+    >
       <Loaded live={live}>
         {(data) => {
           const intervals = [...(data.intervals ?? [])].sort(

@@ -1,5 +1,6 @@
 // Overrides of everything, which nobody should have to look for.
 import type { Schemas } from "../api/client";
+import { serverNow } from "../state/clock";
 import { time } from "../text/format";
 import { Name } from "../ui/parts";
 
@@ -14,7 +15,7 @@ export function Stops({ stops }: { stops: readonly Stop[] | undefined }) {
             {stop.selector?.target ? <Name>{stop.selector.target}</Name> : "Everything"} is{" "}
             {stop.kind === "OVERRIDE_KIND_PAUSE" ? "paused" : "throttled"}
           </strong>{" "}
-          by <Name>{stop.actor}</Name> since {time(stop.created_at, Date.now())} UTC: <Name>{stop.reason}</Name>
+          by <Name>{stop.actor}</Name> since {time(stop.created_at, serverNow())} UTC: <Name>{stop.reason}</Name>
         </p>
       ))}
     </>

@@ -1,5 +1,6 @@
 // One target: its health, its budgets, what was held back, and who waits.
 import type { Schemas } from "../api/client";
+import { serverNow } from "../state/clock";
 import { useLive } from "../state/live";
 import { targetVerdict, verdictOf, type TargetStatus } from "../text/health";
 import { duration, span, seconds, time } from "../text/format";
@@ -128,7 +129,7 @@ function Servers({ target }: { target: TargetStatus }) {
             <div class="row-head">
               <Name>{server.name}</Name>
               {server.set_aside_until ? (
-                <Badge tone="quiet">set aside until {time(server.set_aside_until, Date.now())}</Badge>
+                <Badge tone="quiet">set aside until {time(server.set_aside_until, serverNow())}</Badge>
               ) : (
                 <Badge tone={server.reachable ? "good" : "bad"}>{server.reachable ? "reached" : "out of reach"}</Badge>
               )}

@@ -9,6 +9,7 @@ import { Link } from "../ui/link";
 import { Card, Empty, Loaded, Name } from "../ui/parts";
 import { History } from "./history";
 import { Identities } from "./identities";
+import { LogOf } from "./log_of";
 
 export type Filter = NonNullable<RequestOf<"query_throttle_log">["filter"]>;
 
@@ -41,6 +42,7 @@ export function Who() {
   return (
     <>
       <Narrow />
+      <LogOf />
       <div class="cards">
         <History filter={filter} step={step} toMs={toMs} everyMs={everyMs} />
         <Identities filter={filter} step={step} toMs={toMs} level={place.identity ? place.identity.split(":").length + 1 : 1} everyMs={everyMs} />
