@@ -45,6 +45,19 @@ class ThrottleLog : public ::testing::Test {
     return CallRpc(server_.channel, &v1::ThrottleLogService::Stub::ListThrottledIntervals, request,
                    intervals_);
   }
+  // "2a:etl": who was held back, and in which hour from.
+  std::vector<std::string> AllPagesOf(v1::ListThrottledIntervalsRequest request) {
+    std::vector<std::string> seen;
+    do {
+      EXPECT_TRUE(Intervals(request).ok());
+      for (const auto& interval : intervals_.intervals()) {
+        seen.push_back(
+            absl::StrCat((interval.from().seconds() - kDay) / 3600, interval.identity()));
+      }
+      request.set_page_token(intervals_.next_page_token());
+    } while (!request.page_token().empty());
+    return seen;
+  }
   grpc::Status Denials(const v1::ListDenialsRequest& request) {
     return CallRpc(server_.channel, &v1::ThrottleLogService::Stub::ListDenials, request, denials_);
   }
@@ -209,16 +222,8 @@ TEST_F(ThrottleLog, PagesOfIntervalsGoOn) {
   }
   auto request = OfTheDay<v1::ListThrottledIntervalsRequest>();
   request.set_page_size(3);
-  std::vector<std::string> seen;
-  do {
-    ASSERT_TRUE(Intervals(request).ok());
-    for (const auto& interval : intervals_.intervals()) {
-      seen.push_back(absl::StrCat((interval.from().seconds() - kDay) / 3600, interval.identity()));
-    }
-    request.set_page_token(intervals_.next_page_token());
-  } while (!request.page_token().empty());
-  EXPECT_THAT(seen, ElementsAre("0a:etl", "0b:etl", "1a:etl", "1b:etl", "2a:etl", "2b:etl",
-                                "3a:etl", "3b:etl", "4a:etl", "4b:etl"));
+  EXPECT_THAT(AllPagesOf(request), ElementsAre("0a:etl", "0b:etl", "1a:etl", "1b:etl", "2a:etl",
+                                               "2b:etl", "3a:etl", "3b:etl", "4a:etl", "4b:etl"));
 }
 
 TEST_F(ThrottleLog, PagesOfIntervalsGoOnFromTheNewest) {
@@ -229,15 +234,8 @@ TEST_F(ThrottleLog, PagesOfIntervalsGoOnFromTheNewest) {
   auto request = OfTheDay<v1::ListThrottledIntervalsRequest>();
   request.set_newest_first(true);
   request.set_page_size(1);
-  std::vector<std::string> seen;
-  do {
-    ASSERT_TRUE(Intervals(request).ok());
-    for (const auto& interval : intervals_.intervals()) {
-      seen.push_back(absl::StrCat((interval.from().seconds() - kDay) / 3600, interval.identity()));
-    }
-    request.set_page_token(intervals_.next_page_token());
-  } while (!request.page_token().empty());
-  EXPECT_THAT(seen, ElementsAre("2a:etl", "2b:etl", "1a:etl", "1b:etl", "0a:etl", "0b:etl"));
+  EXPECT_THAT(AllPagesOf(request),
+              ElementsAre("2a:etl", "2b:etl", "1a:etl", "1b:etl", "0a:etl", "0b:etl"));
 }
 
 TEST_F(ThrottleLog, ListsNoDenialsBeforeThereAreAny) {

@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { ApiError } from "./api/client";
 import { Session, SessionContext, useLive, useSession } from "./state/live";
+import { ServerStatus } from "./state/server_status";
 import { go, usePlace, writePlace, type View } from "./state/url";
 import { visible } from "./text/format";
 import { Age } from "./ui/age";
@@ -97,12 +98,14 @@ function Frame() {
           />
         ) : (
           <Boundary at={writePlace(place)}>
-            <Warnings errors={status.data?.config?.errors} warnings={status.data?.warnings} />
-            {place.view === "now" && targets !== undefined && <Now targets={targets} />}
-            {place.view === "now" && targets === undefined && <p class="empty">{status.error ? status.error.message : "Loading…"}</p>}
-            {place.view === "who" && <Who />}
-            {place.view === "force" && <Force targets={targets ?? []} />}
-            {place.view === "whatif" && <WhatIf />}
+            <ServerStatus.Provider value={status.data}>
+              <Warnings errors={status.data?.config?.errors} warnings={status.data?.warnings} />
+              {place.view === "now" && targets !== undefined && <Now targets={targets} />}
+              {place.view === "now" && targets === undefined && <p class="empty">{status.error ? status.error.message : "Loading…"}</p>}
+              {place.view === "who" && <Who />}
+              {place.view === "force" && <Force targets={targets ?? []} />}
+              {place.view === "whatif" && <WhatIf />}
+            </ServerStatus.Provider>
           </Boundary>
         )}
       </main>

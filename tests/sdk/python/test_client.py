@@ -7,7 +7,6 @@ import pickle
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,17 +14,6 @@ import pytest
 import headgate
 from headgate import Client, OnUnreachable, Reason
 from headgate.testing import FakeHeadgate
-
-
-@pytest.fixture
-def fake() -> FakeHeadgate:
-    return FakeHeadgate()
-
-
-@pytest.fixture
-def client(fake: FakeHeadgate) -> Iterator[Client]:
-    with fake.client(on_unreachable=OnUnreachable.fail(), identity="job:etl") as client:
-        yield client
 
 
 def test_a_permit_is_a_context_that_reports(fake: FakeHeadgate, client: Client) -> None:

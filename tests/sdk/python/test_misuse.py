@@ -30,17 +30,6 @@ _SLOW = {
 
 
 @pytest.fixture
-def fake() -> FakeHeadgate:
-    return FakeHeadgate()
-
-
-@pytest.fixture
-def client(fake: FakeHeadgate) -> Iterator[Client]:
-    with fake.client(on_unreachable=OnUnreachable.fail(), identity="job:etl") as client:
-        yield client
-
-
-@pytest.fixture
 def server(tmp_path: Path) -> Iterator[Headgated]:
     """Whose only budget has nothing left, for whoever waits."""
     server = Headgated(tmp_path, _SLOW)

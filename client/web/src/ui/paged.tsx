@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { number } from "../text/format";
+import { Pages } from "./pages";
 import { matches } from "./table";
 
 const SIZE = 50;
@@ -40,19 +41,7 @@ export function Paged<Row>(props: {
         </div>
       )}
       {found.length === 0 ? <p class="empty">Nothing fits the search.</p> : <ul class="rows">{found.slice(page * SIZE, (page + 1) * SIZE).map(props.row)}</ul>}
-      {pages > 1 && (
-        <nav class="pages" aria-label={`Pages of ${props.name}`}>
-          <button type="button" disabled={page === 0} onClick={() => setPage(page - 1)}>
-            Back
-          </button>
-          <span>
-            {number(page + 1)} of {number(pages)}
-          </span>
-          <button type="button" disabled={page + 1 >= pages} onClick={() => setPage(page + 1)}>
-            Next
-          </button>
-        </nav>
-      )}
+      {pages > 1 && <Pages of={props.name} page={page} pages={pages} onPage={setPage} />}
     </>
   );
 }

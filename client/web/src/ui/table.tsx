@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { go, usePlace } from "../state/url";
 import { number } from "../text/format";
+import { Pages } from "./pages";
 
 export interface Column<Row> {
   key: string;
@@ -112,7 +113,7 @@ export function Table<Row>(props: Props<Row>) {
           </table>
         </div>
       )}
-      {pages > 1 && isMain && <Pages page={page} pages={pages} />}
+      {pages > 1 && isMain && <Pages of="this table" page={page} pages={pages} onPage={(next) => go({ page: next })} />}
     </>
   );
 }
@@ -134,21 +135,5 @@ function Search({ count, of, isCut }: { count: number; of: number; isCut: boolea
         {isCut && ", and the server has more"}
       </span>
     </div>
-  );
-}
-
-function Pages({ page, pages }: { page: number; pages: number }) {
-  return (
-    <nav class="pages" aria-label="Pages of this table">
-      <button type="button" disabled={page === 0} onClick={() => go({ page: page - 1 })}>
-        Back
-      </button>
-      <span>
-        {number(page + 1)} of {number(pages)}
-      </span>
-      <button type="button" disabled={page + 1 >= pages} onClick={() => go({ page: page + 1 })}>
-        Next
-      </button>
-    </nav>
   );
 }

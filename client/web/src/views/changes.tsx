@@ -7,7 +7,8 @@ import { Name } from "../ui/parts";
 import { again, type Create, type Override } from "./draft";
 
 export interface Done {
-  text: string;
+  id: string; // of the override
+  became: string; // "is in force"
   notes?: readonly string[];
   // Does the opposite, until its instant: what has ended by itself cannot be ended, nor made again.
   undo: (api: Api) => Promise<Done>;
@@ -20,7 +21,8 @@ export async function make(api: Api, request: Create): Promise<Done> {
   const { override, exempt_rules, exempt_rule_count, servers_not_reached } = await api.call("create_override", request);
   const more = Number(exempt_rule_count ?? 0) - (exempt_rules?.length ?? 0);
   return {
-    text: `Override ${override?.id} is in force.`,
+    id: override?.id ?? "",
+    became: "is in force",
     notes: [
       ...(exempt_rules?.length
         ? [`It does not stop whom these rules exempt: ${exempt_rules.join(", ")}${more > 0 ? ` and ${more} more` : ""}.`]
@@ -35,7 +37,8 @@ export async function make(api: Api, request: Create): Promise<Done> {
 export async function end(api: Api, override: Override, reason: string, actor: string): Promise<Done> {
   const { servers_not_reached } = await api.call("delete_override", { id: override.id ?? "", reason, ...(actor && { actor }) });
   return {
-    text: `Override ${override.id} has ended.`,
+    id: override.id ?? "",
+    became: "has ended",
     notes: notReached(servers_not_reached),
     undo: (api) => make(api, again(override, actor)),
     ...endOf(override),
@@ -77,8 +80,8 @@ export const takeFocus = (element: HTMLElement | null) => element?.focus();
 export function WhatWasDone({ done, busy, run }: { done: Done; busy: boolean; run: (undo: Done["undo"]) => void }) {
   const isOver = useNow() > (done.untilMs ?? Infinity);
   return (
-    <div class="done" role="status" tabIndex={-1} ref={takeFocus} key={done.text}>
-      {isOver ? `${done.text.split(" ").slice(0, 2).join(" ")} has reached its end.` : done.text}{" "}
+    <div class="done" role="status" tabIndex={-1} ref={takeFocus} key={`${done.id} ${done.became}`}>
+      Override {done.id} {isOver ? "has reached its end" : done.became}.{" "}
       {!isOver && (
         <button type="button" class="small" disabled={busy} onClick={() => run(done.undo)}>
           Undo
