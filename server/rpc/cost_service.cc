@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -23,6 +24,8 @@
 namespace headgate::rpc {
 namespace {
 
+constexpr char kListCosts[] = "/headgate.v1.CostService/ListCosts";
+constexpr char kForgetCosts[] = "/headgate.v1.CostService/ForgetCosts";
 constexpr char kForgiveDebt[] = "/headgate.v1.CostService/ForgiveDebt";
 constexpr int kCostsOnPage = 100;
 constexpr int kMaxCostsOnPage = 1000;
@@ -61,6 +64,56 @@ bool ComesBefore(const engine::LearntCost& a, const engine::LearntCost& b) {
   return key(a) < key(b);
 }
 
+// Likewise, as one server told it.
+engine::LearntCost PlaceOf(const v1::LearntCost& cost) {
+  engine::LearntCost place;
+  place.target = cost.target();
+  place.root = cost.root();
+  place.caller = cost.caller();
+  place.pattern = cost.pattern();
+  place.last_reported_at = absl::FromUnixSeconds(cost.last_reported_at().seconds()) +
+                           absl::Nanoseconds(cost.last_reported_at().nanos());
+  return place;
+}
+
+// Of each target what its owner has learnt. Each server's page begins behind the last one's end;
+// what comes behind the end of any that goes on is left for the next page.
+void Merge(FleetAnswers<v1::ListCostsResponse> answers, size_t most,
+           v1::ListCostsResponse& response) {
+  std::optional<engine::LearntCost> end;
+  const auto note_end = [&end](const v1::ListCostsResponse& page) {
+    if (page.next_page_token().empty() || page.costs().empty()) return;
+    engine::LearntCost last = PlaceOf(*page.costs().rbegin());
+    if (!end.has_value() || ComesBefore(last, *end)) end = std::move(last);
+  };
+  std::vector<v1::LearntCost> costs;
+  note_end(response);
+  for (v1::LearntCost& cost : *response.mutable_costs()) {
+    const bool is_anothers = std::ranges::any_of(answers.others, [&](const auto& one) {
+      return one.status.ok() && answers.IsOwnersAnswer(one, cost.target());
+    });
+    if (!is_anothers) costs.push_back(std::move(cost));
+  }
+  for (auto& one : answers.others) {
+    note_end(one.response);
+    for (v1::LearntCost& cost : *one.response.mutable_costs()) {
+      if (answers.IsOwnersAnswer(one, cost.target())) costs.push_back(std::move(cost));
+    }
+  }
+  std::ranges::sort(costs, ComesBefore, PlaceOf);
+  response.Clear();
+  for (v1::LearntCost& cost : costs) {
+    const bool is_on_page = static_cast<size_t>(response.costs_size()) < most &&
+                            (!end.has_value() || !ComesBefore(*end, PlaceOf(cost)));
+    if (!is_on_page) {
+      if (response.costs_size() > 0) end = PlaceOf(*response.costs().rbegin());
+      break;
+    }
+    *response.add_costs() = std::move(cost);
+  }
+  if (end.has_value()) response.set_next_page_token(MakeCostToken(*end));
+}
+
 std::string ForgottenText(size_t count, const v1::ForgetCostsRequest& request,
                           const engine::LearntCostFilter& filter, const std::string& target) {
   std::string of;
@@ -85,8 +138,8 @@ std::string ForgivenText(const v1::ForgiveDebtRequest& request, const engine::Fo
 }  // namespace
 
 CostService::CostService(const Sources& sources) : GuardedService(sources.access), on_(sources) {
-  AddGuarded("/headgate.v1.CostService/ListCosts", &CostService::List);
-  AddGuarded("/headgate.v1.CostService/ForgetCosts", &CostService::Forget);
+  AddGuarded(kListCosts, &CostService::List);
+  AddGuarded(kForgetCosts, &CostService::Forget);
   AddGuarded(kForgiveDebt, &CostService::Forgive);
 }
 
@@ -117,6 +170,9 @@ grpc::Status CostService::List(const Asked& asked, const v1::ListCostsRequest& r
   if (!request.target().empty()) {
     const auto target = TargetOf(on_.engine, request.target());
     if (!target.ok()) return ChangeToGrpcStatus(target.status());
+    const auto listed =
+        AskOwner(fleet_, asked.who, kListCosts, on_.engine, request.target(), request, response);
+    if (listed.has_value()) return *listed;
   }
   const std::vector<engine::LearntCost> costs =
       on_.engine.ReadLearntCosts(filter, on_.clock.Read());
@@ -131,6 +187,9 @@ grpc::Status CostService::List(const Asked& asked, const v1::ListCostsRequest& r
     FillLearntCost(*next, *response.add_costs());
   }
   if (next != costs.end()) response.set_next_page_token(MakeCostToken(*(next - 1)));
+  if (!request.target().empty()) return grpc::Status();
+  auto others = AskOthers<v1::ListCostsResponse>(fleet_, asked.who, kListCosts, request);
+  if (others.has_value()) Merge(*std::move(others), *size, response);
   return grpc::Status();
 }
 
@@ -162,6 +221,9 @@ grpc::Status CostService::Forget(const Asked& asked, const v1::ForgetCostsReques
                                  "must not be empty");
   }
   if (absl::Status valid = ValidateFilter(filter); !valid.ok()) return ChangeToGrpcStatus(valid);
+  const auto forgotten_elsewhere =
+      AskOwner(fleet_, asked.who, kForgetCosts, on_.engine, request.target(), request, response);
+  if (forgotten_elsewhere.has_value()) return *forgotten_elsewhere;
   overrides::Deed deed{.kind = overrides::EventKind::kCostsForgotten};
   grpc::Status who = Attributed(asked.who, request.actor(), request.reason(), deed);
   if (!who.ok()) return who;

@@ -41,8 +41,8 @@ class CostService final : public GuardedService {
 
   explicit CostService(const Sources& sources);
 
-  // Debts are forgiven by the owner of their target. Before the server starts; `fleet` outlives
-  // this.
+  // Each target's owner lists and forgets what it has learnt, and forgives debts. Before the server
+  // starts; `fleet` outlives this.
   void Tell(Fleet& fleet) { fleet_ = &fleet; }
 
  private:

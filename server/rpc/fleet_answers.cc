@@ -136,7 +136,8 @@ void Merge(FleetAnswers<v1::GetStatusResponse> answers, v1::GetStatusResponse& r
   Keep(kLinesOfStatus, WaitedLonger, *response.mutable_waiting()->mutable_longest());
 }
 
-void Merge(FleetAnswers<v1::ListBudgetsResponse> answers, std::vector<v1::BudgetStatus>& budgets) {
+void Merge(FleetAnswers<v1::ListBudgetsResponse> answers,
+           google::protobuf::RepeatedPtrField<v1::BudgetStatus>& budgets) {
   std::map<std::pair<std::string, std::string>, v1::BudgetStatus*> of_owners;
   for (auto& one : answers.others) {
     for (v1::BudgetStatus& budget : *one.response.mutable_budgets()) {

@@ -98,7 +98,8 @@ void FillCluster(const cluster::ClusterView& view, v1::ClusterStatus& status);
 
 // `response` is this server's own.
 void Merge(FleetAnswers<v1::GetStatusResponse> answers, v1::GetStatusResponse& response);
-void Merge(FleetAnswers<v1::ListBudgetsResponse> answers, std::vector<v1::BudgetStatus>& budgets);
+void Merge(FleetAnswers<v1::ListBudgetsResponse> answers,
+           google::protobuf::RepeatedPtrField<v1::BudgetStatus>& budgets);
 void Merge(FleetAnswers<v1::ListBucketsResponse> answers, size_t most,
            v1::ListBucketsResponse& response);
 void Merge(FleetAnswers<v1::ListLinesResponse> answers, size_t most,

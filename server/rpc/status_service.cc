@@ -188,30 +188,13 @@ grpc::Status StatusService::ListBudgets(const Asked& asked, const v1::ListBudget
   }
   status = FindStart(request.page_token(), budgets.size(), start);
   if (!status.ok()) return ToGrpcStatus(status, {});
-  MergeBudgets(asked, request, budgets);
   const size_t end = std::min(start + *size, budgets.size());
   for (size_t i = start; i < end; ++i) response.add_budgets()->Swap(&budgets[i]);
   if (end < budgets.size()) response.set_next_page_token(absl::StrCat(end));
+  // Servers of one configuration have the same budgets on the same page.
+  auto others = AskOthers<v1::ListBudgetsResponse>(fleet_, asked.who, kListBudgets, request);
+  if (others.has_value()) Merge(*std::move(others), *response.mutable_budgets());
   return grpc::Status();
-}
-
-void StatusService::MergeBudgets(const Asked& asked, const v1::ListBudgetsRequest& request,
-                                 std::vector<v1::BudgetStatus>& budgets) {
-  v1::ListBudgetsRequest all = request;
-  all.set_page_size(kMaxOnPage);
-  for (all.clear_page_token();;) {
-    auto others = AskOthers<v1::ListBudgetsResponse>(fleet_, asked.who, kListBudgets, all);
-    if (!others.has_value()) return;
-    // Servers of one configuration have as many pages.
-    all.clear_page_token();
-    for (const auto& one : others->others) {
-      if (!one.response.next_page_token().empty()) {
-        all.set_page_token(one.response.next_page_token());
-      }
-    }
-    Merge(*std::move(others), budgets);
-    if (all.page_token().empty()) return;
-  }
 }
 
 grpc::Status StatusService::ListBuckets(const Asked& asked, const v1::ListBucketsRequest& request,

@@ -35,9 +35,6 @@ class StatusService final : public GuardedService {
                          v1::GetStatusResponse& response);
   grpc::Status ListBudgets(const Asked& asked, const v1::ListBudgetsRequest& request,
                            v1::ListBudgetsResponse& response);
-  // As the owners of their targets have them.
-  void MergeBudgets(const Asked& asked, const v1::ListBudgetsRequest& request,
-                    std::vector<v1::BudgetStatus>& budgets);
   grpc::Status ListBuckets(const Asked& asked, const v1::ListBucketsRequest& request,
                            v1::ListBucketsResponse& response);
   void FillLines(const std::string& target, Now now, v1::GetStatusResponse& response) const;

@@ -130,6 +130,73 @@ TEST(Fleet, DebtIsForgivenByTheOwner) {
   EXPECT_EQ(servers[0].Decide(CheckAt("t1", "job:etl", 100)).verdict(), v1::VERDICT_ALLOWED);
 }
 
+// Learns that the target's work costs twice what is said.
+void Teach(const OneOfSeveral& server, const std::string& target) {
+  v1::ReportRequest request;
+  v1::PermitReport& report = *request.add_reports();
+  report.set_permit_id(server.Decide(CheckAt(target, "job:etl", 5)).permit_id());
+  report.set_actual_cost(10);
+  AnswerOf(server.caller, &v1::ThrottlerService::Stub::Report, request);
+}
+
+std::vector<std::string> TargetsOf(const v1::ListCostsResponse& costs) {
+  std::vector<std::string> targets;
+  for (const v1::LearntCost& cost : costs.costs()) {
+    if (cost.pattern().empty()) targets.push_back(cost.target());
+  }
+  return targets;
+}
+
+TEST(Fleet, LearntCostsAreThoseOfTheirTargetsOwners) {
+  Servers servers(3, WithOverrides());
+  for (const char* target : {"t0", "t1", "t2"}) Teach(servers[0], target);
+  const auto list = &v1::CostService::Stub::ListCosts;
+  for (int asked = 0; asked < 3; ++asked) {
+    EXPECT_THAT(TargetsOf(AnswerOf(servers[asked].caller, list)),
+                testing::UnorderedElementsAre("t0", "t1", "t2"));
+    v1::ListCostsRequest request;
+    request.set_target("t1");
+    EXPECT_THAT(TargetsOf(AnswerOf(servers[asked].caller, list, request)), ElementsAre("t1"));
+  }
+  // What the owner before has learnt counts no more.
+  servers.Give("t1", 2);
+  EXPECT_THAT(TargetsOf(AnswerOf(servers[0].caller, list)),
+              testing::UnorderedElementsAre("t0", "t2"));
+}
+
+TEST(Fleet, LearntCostsHavePagesOverAllServers) {
+  Servers servers(3, WithOverrides());
+  for (const char* target : {"t0", "t1", "t2"}) Teach(servers[0], target);
+  const auto list = &v1::CostService::Stub::ListCosts;
+  const auto whole = AnswerOf(servers[0].caller, list);
+  v1::ListCostsRequest request;
+  request.set_page_size(1);
+  v1::ListCostsResponse pages;
+  do {
+    const auto page = AnswerOf(servers[0].caller, list, request);
+    ASSERT_LE(page.costs_size(), 1);
+    pages.MergeFrom(page);
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty() && pages.costs_size() <= whole.costs_size());
+  ASSERT_EQ(pages.costs_size(), whole.costs_size());
+  for (int i = 0; i < whole.costs_size(); ++i) {
+    EXPECT_EQ(pages.costs(i).SerializeAsString(), whole.costs(i).SerializeAsString());
+  }
+}
+
+TEST(Fleet, CostsAreForgottenByTheOwner) {
+  Servers servers(2, WithOverrides());
+  Teach(servers[0], "t1");
+  v1::ForgetCostsRequest request;
+  request.set_target("t1");
+  request.set_identity("job:etl");
+  request.set_actor("ann");
+  request.set_reason("a mistake");
+  const auto forgotten = AnswerOf(servers[0].caller, &v1::CostService::Stub::ForgetCosts, request);
+  EXPECT_GT(forgotten.count(), 0);
+  EXPECT_THAT(TargetsOf(AnswerOf(servers[0].caller, &v1::CostService::Stub::ListCosts)), IsEmpty());
+}
+
 TEST(Fleet, RightsAreThoseThatTheAskedServersGrant) {
   Servers servers(2);
   access::PolicySpec spec;
