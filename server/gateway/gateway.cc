@@ -77,8 +77,7 @@ grpc::Status Gateway::AdmitPage(const http::Request& request) const {
 bool Gateway::Handle(const http::Request& request, http::Response& response,
                      http::Exchange& exchange) {
   if (ReadFrenoPath(request.path, calls_.freno_check())) {
-    AnswerFreno(request, response);
-    return true;
+    return AnswerFreno(request, exchange, response);
   }
   if (request.path == "/openapi.json" && request.reads()) {
     TellOpenApi(request, response);
@@ -130,11 +129,13 @@ void Gateway::TellOpenApi(const http::Request& request, http::Response& response
   response.body = OpenApi();
 }
 
-void Gateway::AnswerFreno(const http::Request& request, http::Response& response) {
-  if (request.reads()) return calls_.AnswerFreno(Admit(request), request, response);
+bool Gateway::AnswerFreno(const http::Request& request, http::Exchange& exchange,
+                          http::Response& response) {
+  if (request.reads()) return calls_.AnswerFreno(Admit(request), request, exchange, response);
   response.allow = "GET, HEAD";
   Refuse(405, absl::StatusCode::kUnimplemented, "METHOD", "freno's checks are read by GET or HEAD",
          response);
+  return true;
 }
 
 bool Gateway::RunLarge(QuickMethod method, const http::Request& request, http::Response& response,

@@ -55,7 +55,8 @@ class Gateway final : public http::Handler {
   // What there is to call, for those who may call anything.
   void TellOpenApi(const http::Request& request, http::Response& response) const;
   // For freno's clients.
-  void AnswerFreno(const http::Request& request, http::Response& response);
+  bool AnswerFreno(const http::Request& request, http::Exchange& exchange,
+                   http::Response& response);
   // Returns as Handle does.
   bool RunLarge(QuickMethod method, const http::Request& request, http::Response& response,
                 http::Exchange& exchange);

@@ -41,22 +41,33 @@ class CountedListener final : public transport::ParkListener {
   transport::MethodCalls& counts_;
 };
 
+// How an answer is written.
+template <typename Message>
+using FillResponse = void (*)(const grpc::Status& status, const Message& message,
+                              http::Response& response);
+
+template <typename Message>
+void FillJson(const grpc::Status& status, const Message& message, http::Response& response) {
+  json::JsonWriter writer;
+  FillAnswer(status, message, writer, response);
+}
+
 template <typename Message>
 class HttpParkedCall final : public transport::ParkedCall<Message> {
  public:
   HttpParkedCall(HttpCall call, std::shared_ptr<http::Deferred> deferred,
-                 transport::MethodCalls& counts)
+                 transport::MethodCalls& counts, FillResponse<Message> fill)
       : transport::ParkedCall<Message>(INT64_MAX),
         call_(std::move(call)),
         deferred_(std::move(deferred)),
-        counts_(counts) {}
+        counts_(counts),
+        fill_(fill) {}
 
   bool Answer(const grpc::Status& status, Message& message) override {
     return deferred_->Respond([&] {
       counts_.End(call_, 0, status);
       http::Response response{.request_id = call_.answered_id()};
-      json::JsonWriter writer;
-      FillAnswer(status, message, writer, response);
+      fill_(status, message, response);
       return response;
     });
   }
@@ -65,13 +76,16 @@ class HttpParkedCall final : public transport::ParkedCall<Message> {
   HttpCall call_;
   const std::shared_ptr<http::Deferred> deferred_;
   transport::MethodCalls& counts_;
+  const FillResponse<Message> fill_;
 };
 
 template <typename Message>
 class HttpParking final : public transport::Parking<Message> {
  public:
   // `counts` may be written by any thread. All outlive this, and `counts` the call.
-  HttpParking(IncomingCall& call, transport::MethodCalls& counts) : call_(call), counts_(counts) {}
+  HttpParking(IncomingCall& call, transport::MethodCalls& counts,
+              FillResponse<Message> fill = &FillJson<Message>)
+      : call_(call), counts_(counts), fill_(fill) {}
 
   std::shared_ptr<transport::ParkedCall<Message>> Park(
       std::shared_ptr<transport::ParkListener> listener) override {
@@ -79,7 +93,8 @@ class HttpParking final : public transport::Parking<Message> {
         call_.Defer(std::make_shared<CountedListener>(std::move(listener), counts_));
     if (deferred == nullptr) return nullptr;
     parked_ = true;
-    return std::make_shared<HttpParkedCall<Message>>(call_.Context(), std::move(deferred), counts_);
+    return std::make_shared<HttpParkedCall<Message>>(call_.Context(), std::move(deferred), counts_,
+                                                     fill_);
   }
 
   bool parked() const { return parked_; }
@@ -87,6 +102,7 @@ class HttpParking final : public transport::Parking<Message> {
  private:
   IncomingCall& call_;
   transport::MethodCalls& counts_;
+  const FillResponse<Message> fill_;
   bool parked_ = false;
 };
 

@@ -28,14 +28,10 @@ void ClearFor(size_t body_bytes, Message& message) {
   }
 }
 
-// For calls that never wait.
-class NoParking final : public transport::Parking<v1::CheckResponse> {
- public:
-  std::shared_ptr<transport::ParkedCall<v1::CheckResponse>> Park(
-      std::shared_ptr<transport::ParkListener> /*listener*/) override {
-    return nullptr;
-  }
-};
+void FillFreno(const grpc::Status& status, const v1::CheckResponse& check,
+               http::Response& response) {
+  FillFrenoAnswer(status, status.ok() ? check.decision() : v1::Decision(), response);
+}
 
 }  // namespace
 
@@ -101,19 +97,24 @@ void QuickCalls::CountGone(QuickMethod method) {
   if (method == QuickMethod::kReport) report_.counts.CountGone();
 }
 
-void QuickCalls::AnswerFreno(const grpc::Status& admitted, const http::Request& request,
-                             http::Response& response) {
+bool QuickCalls::AnswerFreno(const grpc::Status& admitted, const http::Request& request,
+                             http::Exchange& exchange, http::Response& response) {
+  CallOnPort call(request, exchange);
+  HttpParking<v1::CheckResponse> parking(call, check_.parked_counts, &FillFreno);
   const int64_t started_ns = check_.counts.Begin();
   grpc::Status status = admitted;
   if (status.ok()) {
-    NoParking nowhere;
-    status = thread_->Check(HttpEvidence(request), check_.request, check_.response, nowhere);
+    status = thread_->Check(call.evidence(), check_.request, check_.response, parking);
   }
-  HttpCall call(request);
-  check_.counts.End(call, started_ns, status);
-  response.request_id = call.answered_id();
-  if (!status.ok()) check_.response.Clear();
-  FillFrenoAnswer(status, check_.response.decision(), response);
+  if (parking.parked()) {
+    check_.counts.EndParked(started_ns);
+    return false;
+  }
+  HttpCall context = call.Context();
+  check_.counts.End(context, started_ns, status);
+  response.request_id = context.answered_id();
+  FillFreno(status, check_.response, response);
+  return true;
 }
 
 }  // namespace headgate::gateway

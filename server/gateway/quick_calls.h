@@ -39,9 +39,9 @@ class QuickCalls {
 
   // What freno's clients ask is the Check that was put here, and which charges nothing.
   v1::CheckRequest& freno_check() { return check_.request; }
-  // `admitted`: whether it may be asked at all.
-  void AnswerFreno(const grpc::Status& admitted, const http::Request& request,
-                   http::Response& response);
+  // `admitted`: whether it may be asked at all. False: its answer was put off.
+  bool AnswerFreno(const grpc::Status& admitted, const http::Request& request,
+                   http::Exchange& exchange, http::Response& response);
 
  private:
   template <typename Request, typename Response>

@@ -1,7 +1,9 @@
 // What callers ask over HTTP, of targets that another server decides for.
 
 #include <memory>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/peers/peers_fixture.h"
 #include "tests/testing/http_caller.h"
@@ -28,6 +30,18 @@ TEST(OverHttp, CheckAndReportGoToWhoeverDecides) {
   ASSERT_EQ(reported.results_size(), 1);
   EXPECT_EQ(reported.results(0).outcome(), v1::REPORT_OUTCOME_SETTLED);
   EXPECT_EQ(servers[1].permits(), 0U);
+}
+
+TEST(OverHttp, WhatFrenosClientsAskIsAnsweredByWhoeverDecides) {
+  Servers servers(2, {.http = true});
+  HttpCaller caller(servers[0].http_port());
+  for (const char* target : {"t0", "t1"}) {
+    const auto answer = caller.client().Get(absl::StrCat("/check/job:etl/postgresql/", target));
+    EXPECT_EQ(answer->status, 200) << target << ": " << answer->body;
+    EXPECT_NE(answer->body.find("\"Threshold\":1"), std::string::npos) << answer->body;
+  }
+  EXPECT_EQ(caller.client().Head("/check/job:etl/postgresql/t1")->status, 200);
+  EXPECT_EQ(caller.client().Head("/check/job:etl/postgresql/elsewhere")->status, 404);
 }
 
 }  // namespace
