@@ -59,10 +59,15 @@ std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const config::TlsSetting
   return tls_api::TlsCredentials(options);
 }
 
-store::TransactorOptions StoreOptionsOf(const config::ClusterSettings& settings, uint64_t seed) {
+store::TransactorOptions StoreOptionsOf(const config::ClusterSettings& settings, uint64_t seed,
+                                        ProtectedTargets& protected_targets) {
   return {.dsn = [source = settings.store] { return ReadConnectionString(source); },
           .statement_timeout = settings.lease / 2,
-          .seed = seed};
+          .seed = seed,
+          .accept =
+              [&protected_targets](const store::DatabaseIdentity& database) {
+                return protected_targets.Accept(database);
+              }};
 }
 
 }  // namespace
@@ -142,13 +147,14 @@ Cluster::Cluster(const ClusterOptions& options, uint64_t seed, uint64_t incarnat
       incarnation_(incarnation),
       clock_(clock),
       credentials_(CredentialsOf(options.tls)),
-      store_(StoreOptionsOf(options.settings, incarnation), clock) {}
+      protected_targets_(clock),
+      store_(StoreOptionsOf(options.settings, incarnation, protected_targets_), clock) {}
 
 Cluster::~Cluster() { Stop(); }
 
 std::unique_ptr<overrides::Store> Cluster::OpenOverrides() {
-  return std::make_unique<store::OverrideStore>(StoreOptionsOf(options_.settings, ~incarnation_),
-                                                clock_, kOrderTimeout);
+  return std::make_unique<store::OverrideStore>(
+      StoreOptionsOf(options_.settings, ~incarnation_, protected_targets_), clock_, kOrderTimeout);
 }
 
 absl::Status Cluster::SetDrained(std::string_view member, bool drained) {
@@ -210,6 +216,10 @@ std::shared_ptr<grpc::Channel> Cluster::Connect(const std::string& address) cons
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2 * kReconnectMs);
   arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 2 * kReconnectMs);
   return grpc::CreateCustomChannel(address, credentials_, arguments);
+}
+
+absl::Status Cluster::AcceptTargets(const config::Config& config) {
+  return protected_targets_.Update(config.targets);
 }
 
 void Cluster::SetTargets(const config::Config& config) {

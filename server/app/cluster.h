@@ -32,6 +32,7 @@
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "server/access/access_control.h"
+#include "server/app/protected_targets.h"
 #include "server/app/targets.h"
 #include "server/cluster/view.h"
 #include "server/config/config.h"
@@ -71,6 +72,8 @@ class Cluster final : public cluster::Control, private cluster::OwnersListener {
   // What this works with. All outlive it, or its Stop. Once, before all that follows.
   void Attach(engine::Engine& engine, Targets& targets, line::WaitingLines& lines,
               access::AccessControl& access, overrides::Registry& overrides);
+  // FailedPrecondition: one of the targets is the store. It may take some seconds.
+  absl::Status AcceptTargets(const config::Config& config);
   void SetTargets(const config::Config& config);
   // `joined` is called once, when the store has answered for the first time.
   void Start(std::function<void()> joined);
@@ -110,6 +113,7 @@ class Cluster final : public cluster::Control, private cluster::OwnersListener {
   const uint64_t incarnation_;
   Clock& clock_;
   const std::shared_ptr<grpc::ChannelCredentials> credentials_;  // shown to the other servers
+  ProtectedTargets protected_targets_;
   store::PostgresStore store_;
   engine::Engine* engine_ = nullptr;
   Targets* targets_ = nullptr;

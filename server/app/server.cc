@@ -196,6 +196,9 @@ absl::Status Server::Run() {
 }
 
 absl::Status Server::Apply(const config::Config& config) {
+  if (cluster_ != nullptr) {
+    if (absl::Status accepted = cluster_->AcceptTargets(config); !accepted.ok()) return accepted;
+  }
   if (absl::Status prepared = access_.Prepare(config); !prepared.ok()) return prepared;
   const int64_t before_bytes = transport::AllocatedBytes();
   if (absl::Status installed = state_->Install(config.policy); !installed.ok()) {

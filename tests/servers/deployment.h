@@ -175,6 +175,21 @@ class Deployment {
     const std::string owner = Owner(target);
     return owner.empty() ? -1 : owner[0] - 'a';
   }
+  // The servers' configuration, with more about each target.
+  std::string Yaml(const std::string& more_of_targets = "") {
+    std::vector<std::string> targets;
+    for (const std::string& target : options_.targets) {
+      targets.push_back(absl::StrCat("{name: ", target, more_of_targets, "}"));
+    }
+    return absl::StrCat(
+        "cluster:\n  store: {dsn: \"", StoreDsn(), "\"}\n  secret_file: ", folder_.File("secret"),
+        "\n  peer_certificates: [\"DNS:headgate-peer\"]\n  lease: ", options_.lease,
+        "\ntls: {certificate_file: ", folder_.File("peer.crt"),
+        ", key_file: ", folder_.File("peer.key"), ", client_ca_file: ", folder_.File("ca.crt"),
+        "}\ntargets: [", absl::StrJoin(targets, ", "),
+        "]\nbudgets: [{name: b, rate: ", options_.rate, ", burst: ", options_.burst,
+        options_.budget_more, "}]\nrules: [{name: r, charge: [b]}]\n");
+  }
 
  private:
   using Environment = std::map<std::string, std::string>;
@@ -197,20 +212,6 @@ class Deployment {
     }
     return absl::StrCat("host=", hosts, " port=", ports,
                         " user=postgres dbname=postgres target_session_attrs=read-write");
-  }
-  std::string Yaml() {
-    std::vector<std::string> targets;
-    for (const std::string& target : options_.targets) {
-      targets.push_back(absl::StrCat("{name: ", target, "}"));
-    }
-    return absl::StrCat(
-        "cluster:\n  store: {dsn: \"", StoreDsn(), "\"}\n  secret_file: ", folder_.File("secret"),
-        "\n  peer_certificates: [\"DNS:headgate-peer\"]\n  lease: ", options_.lease,
-        "\ntls: {certificate_file: ", folder_.File("peer.crt"),
-        ", key_file: ", folder_.File("peer.key"), ", client_ca_file: ", folder_.File("ca.crt"),
-        "}\ntargets: [", absl::StrJoin(targets, ", "),
-        "]\nbudgets: [{name: b, rate: ", options_.rate, ", burst: ", options_.burst,
-        options_.budget_more, "}]\nrules: [{name: r, charge: [b]}]\n");
   }
 
   const DeploymentOptions options_;

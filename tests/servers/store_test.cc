@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/servers/deployment.h"
 #include "tests/servers/steady_caller.h"
@@ -99,6 +100,23 @@ TEST_F(StoreLoss, AServerThatStartsWithoutTheStoreWaitsForIt) {
             grpc::StatusCode::UNAVAILABLE);
   ASSERT_TRUE(servers_.store().Start().ok());
   EXPECT_TRUE(servers_.AwaitOwners(1));
+}
+
+TEST_F(StoreLoss, AConfigurationThatHasTheStoreAmongItsTargetsIsNotTaken) {
+  ASSERT_TRUE(servers_.AwaitOwners());
+  const std::string store = absl::StrCat(", primary: {dsn: \"", servers_.store().Dsn(), "\"}");
+  servers_[0].Rewrite(servers_.Yaml(store));
+  EXPECT_TRUE(servers_.AwaitLog(0, "database postgres cannot be the store: it is target orders"));
+  EXPECT_EQ(servers_.Check(0, "orders", "job").verdict(), v1::VERDICT_ALLOWED);
+}
+
+TEST_F(StoreLoss, AServerWithTheStoreAmongItsTargetsDoesNotStart) {
+  ASSERT_TRUE(servers_.AwaitOwners());
+  ASSERT_TRUE(servers_[0].Stop().ok());
+  const std::string store = absl::StrCat(", primary: {dsn: \"", servers_.store().Dsn(), "\"}");
+  servers_[0].Rewrite(servers_.Yaml(store));
+  EXPECT_FALSE(servers_[0].Start().ok());
+  EXPECT_TRUE(servers_.AwaitLog(0, "database postgres cannot be the store: it is target orders"));
 }
 
 class FullStore : public StoreLoss {
