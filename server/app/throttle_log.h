@@ -29,6 +29,7 @@ struct ThrottleLogOptions {
   config::ThrottleLogSettings settings;
   std::string state_dir;  // empty: none
   uint64_t seed = 0;
+  std::string server = {};  // this one's name among several
 };
 
 class ThrottleLog {

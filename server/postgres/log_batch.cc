@@ -22,7 +22,8 @@ using throttle_log::Row;
 constexpr char kStage[] = R"sql(
 CREATE TEMPORARY TABLE IF NOT EXISTS headgate_batch (
   at_s bigint, step_s int, path text COLLATE "C", target text COLLATE "C", folded boolean,
-  identity text COLLATE "C", outcome smallint, reason smallint, limit_kind smallint,
+  identity text COLLATE "C", server text COLLATE "C",
+  outcome smallint, reason smallint, limit_kind smallint,
   budget text COLLATE "C", rule text COLLATE "C", signal text COLLATE "C",
   checks bigint, cost float8, peak float8, threshold float8
 ) ON COMMIT DELETE ROWS
@@ -31,11 +32,11 @@ CREATE TEMPORARY TABLE IF NOT EXISTS headgate_batch (
 // Names in one order, so that two writers do not wait for each other. Those that are there are not
 // tried, as every try would take a number.
 constexpr char kNames[] = R"sql(
-INSERT INTO headgate_log.whos (path, target, folded, identity, seen)
-SELECT path, target, folded, identity, max(at_s) / 86400 FROM headgate_batch AS b
+INSERT INTO headgate_log.whos (path, target, folded, server, identity, seen)
+SELECT path, target, folded, server, identity, max(at_s) / 86400 FROM headgate_batch AS b
 WHERE NOT EXISTS (SELECT FROM headgate_log.whos AS w
-  WHERE (w.path, w.target, w.folded) = (b.path, b.target, b.folded))
-GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3 ON CONFLICT DO NOTHING;
+  WHERE (w.path, w.target, w.folded, w.server) = (b.path, b.target, b.folded, b.server))
+GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4 ON CONFLICT DO NOTHING;
 
 INSERT INTO headgate_log.whats (step_s, outcome, reason, limit_kind, budget, rule, signal, seen)
 SELECT step_s, outcome, reason, limit_kind, budget, rule, signal, max(at_s) / 86400
@@ -46,9 +47,10 @@ WHERE NOT EXISTS (SELECT FROM headgate_log.whats AS w
 GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3, 4, 5, 6, 7 ON CONFLICT DO NOTHING;
 
 UPDATE headgate_log.whos AS w SET seen = b.day
-FROM (SELECT path, target, folded, max(at_s) / 86400 AS day FROM headgate_batch GROUP BY 1, 2, 3)
-  AS b
-WHERE (w.path, w.target, w.folded) = (b.path, b.target, b.folded) AND w.seen < b.day;
+FROM (SELECT path, target, folded, server, max(at_s) / 86400 AS day FROM headgate_batch
+  GROUP BY 1, 2, 3, 4) AS b
+WHERE (w.path, w.target, w.folded, w.server) = (b.path, b.target, b.folded, b.server)
+  AND w.seen < b.day;
 
 UPDATE headgate_log.whats AS w SET seen = b.day
 FROM (SELECT step_s, outcome, reason, limit_kind, budget, rule, signal,
@@ -63,7 +65,7 @@ constexpr char kCounts[] = R"sql(
 INSERT INTO headgate_log.fine AS f (at, who, what, checks, cost, peak, threshold)
 SELECT to_timestamp(at_s), w.id, x.id, checks, cost, peak, threshold
 FROM headgate_batch
-  JOIN headgate_log.whos AS w USING (path, target, folded)
+  JOIN headgate_log.whos AS w USING (path, target, folded, server)
   JOIN headgate_log.whats AS x
     USING (step_s, outcome, reason, limit_kind, budget, rule, signal)
 ORDER BY w.id, at_s, x.id
@@ -99,7 +101,7 @@ void Copy(pqxx::transaction_base& work, const std::vector<Row>& rows) {
     const throttle_log::Cause& cause = row.key.cause;
     stream << std::make_tuple(
         row.step_s, row.length_s, throttle_log::PathOf(row.key.identity), row.key.target,
-        std::string(row.key.folded ? "t" : "f"), row.key.identity,
+        std::string(row.key.folded ? "t" : "f"), row.key.identity, row.key.server,
         static_cast<int>(row.key.outcome), static_cast<int>(cause.reason),
         static_cast<int>(cause.limit), cause.budget, cause.rule, cause.signal, row.counts.checks,
         Number(row.counts.cost), Number(row.counts.peak), Number(row.counts.limit));

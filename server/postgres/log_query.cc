@@ -20,7 +20,7 @@ using throttle_log::ScanFilter;
 
 constexpr char kFetch[] = "FETCH 5000 FROM headgate_rows";
 constexpr char kNameColumns[] =
-    "identity, target, folded, outcome, reason, limit_kind, budget, rule, signal";
+    "identity, target, folded, server, outcome, reason, limit_kind, budget, rule, signal";
 constexpr int64_t kMaxSeconds = int64_t{1} << 40;  // beyond, PostgreSQL has no timestamps
 
 // Conditions, and the ids that fulfil them where they narrow things down.
@@ -54,6 +54,7 @@ std::string WhoCondition(const pqxx::work& work, const ScanFilter& filter) {
     conditions.Add(absl::StrCat(work.quote(filter.segment), " = ANY(string_to_array(path, ':'))"));
   }
   if (!filter.target.empty()) conditions.Add("target = " + work.quote(filter.target));
+  if (!filter.server.empty()) conditions.Add("server = " + work.quote(filter.server));
   return conditions.On("who");
 }
 
@@ -122,7 +123,7 @@ std::string Sql(const pqxx::work& work, const ScanFilter& filter) {
                       ") AS counts JOIN headgate_log.whos ON whos.id = who"
                       " JOIN headgate_log.whats ON whats.id = what GROUP BY bucket, length, ",
                       kNameColumns,
-                      " ORDER BY bucket, identity, target, folded, length,"
+                      " ORDER BY bucket, identity, target, folded, server, length,"
                       " outcome, reason, limit_kind, budget, rule, signal");
 }
 
@@ -140,6 +141,7 @@ Row RowOf(const pqxx::row& columns) {
   row.key.identity = next().c_str();
   row.key.target = next().c_str();
   row.key.folded = next().as<bool>();
+  row.key.server = next().c_str();
   row.key.outcome = static_cast<throttle_log::Outcome>(next().as<int>());
   row.key.cause.reason = static_cast<engine::Reason>(next().as<int>());
   row.key.cause.limit = static_cast<engine::Limit>(next().as<int>());

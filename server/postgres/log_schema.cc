@@ -10,7 +10,7 @@
 namespace headgate::postgres {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 // Any number: of the lock that headgated holds while it changes the schema.
 constexpr char kLock[] = "SELECT pg_advisory_xact_lock(4712650293)";
 
@@ -23,10 +23,11 @@ CREATE TABLE headgate_log.version (version int NOT NULL);
 CREATE TABLE headgate_log.whos (
   id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   path text COLLATE "C" NOT NULL, target text COLLATE "C" NOT NULL, folded boolean NOT NULL,
-  identity text COLLATE "C" NOT NULL, seen int NOT NULL,
-  UNIQUE (path, target, folded)
+  identity text COLLATE "C" NOT NULL, seen int NOT NULL, server text COLLATE "C" NOT NULL,
+  UNIQUE (path, target, folded, server)
 );
 COMMENT ON TABLE headgate_log.whos IS 'Who was counted; folded: under a level above who asked';
+COMMENT ON COLUMN headgate_log.whos.server IS 'which of several decided; or empty';
 COMMENT ON COLUMN headgate_log.whos.path IS 'the identity, its root first';
 COMMENT ON COLUMN headgate_log.whos.seen IS 'last day it was counted in, since 1970-01-01';
 
@@ -53,20 +54,32 @@ CREATE TABLE headgate_log.writers (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   batch bigint, wrote_at timestamptz NOT NULL DEFAULT now()
 );
-COMMENT ON TABLE headgate_log.writers IS 'Which batch each run of headgated wrote last';
+COMMENT ON TABLE headgate_log.writers IS 'Which batch each run of headgated wrote last'
+)sql";
 
-CREATE VIEW headgate_log.log AS
+constexpr char kView[] = R"sql(
+CREATE OR REPLACE VIEW headgate_log.log AS
 SELECT at, make_interval(secs => step_s) AS step, identity, target, folded,
   (ARRAY['allowed', 'would_be_denied', 'denied'])[outcome + 1] AS outcome,
   (ARRAY['none', 'exempt', 'deny_rule', 'reject_ratio', 'health', 'max_cost', 'max_concurrency',
          'capacity', 'permits'])[reason + 1] AS reason,
   (ARRAY['rule', 'health', 'rate', 'burst', 'max_cost', 'max_concurrency',
          'probe', 'permits'])[limit_kind + 1] AS limit_kind,
-  budget, rule, signal, checks, cost, peak, threshold
+  budget, rule, signal, checks, cost, peak, threshold, server
 FROM (SELECT * FROM headgate_log.fine UNION ALL SELECT * FROM headgate_log.coarse) AS counts
   JOIN headgate_log.whos ON whos.id = who JOIN headgate_log.whats ON whats.id = what;
 COMMENT ON VIEW headgate_log.log IS
   'Checks by time and identity. cost: predicted, cost units; peak: the highest observed, and the threshold it was compared with'
+)sql";
+
+// Of version 1, which knew no servers. The view is replaced by itself, so that who may read it
+// still may.
+constexpr char kToVersion2[] = R"sql(
+ALTER TABLE headgate_log.whos ADD COLUMN server text COLLATE "C" NOT NULL DEFAULT '';
+ALTER TABLE headgate_log.whos DROP CONSTRAINT whos_path_target_folded_key,
+  ADD UNIQUE (path, target, folded, server);
+COMMENT ON COLUMN headgate_log.whos.server IS 'which of several decided; or empty';
+UPDATE headgate_log.version SET version = 2
 )sql";
 
 // Not by to_regclass(), which may remember from before a lock was taken.
@@ -87,10 +100,16 @@ void EnsureLogSchema(pqxx::transaction_base& work) {
       work.exec("CREATE SCHEMA headgate_log");
     }
     work.exec(kSchema);
+    work.exec(kView);
     work.exec(absl::StrCat("INSERT INTO headgate_log.version VALUES (", kVersion, ")"));
     return;
   }
   const int version = work.exec1("SELECT version FROM headgate_log.version")[0].as<int>();
+  if (version == 1) {
+    work.exec(kToVersion2);
+    work.exec(kView);
+    return;
+  }
   if (version != kVersion) {
     throw pqxx::failure(absl::StrCat("the schema headgate_log is of a newer Headgate (version ",
                                      version, "; this one knows ", kVersion, ")"));

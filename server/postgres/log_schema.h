@@ -1,10 +1,10 @@
 // The throttle log's tables in a PostgreSQL database, schema "headgate_log".
 //
 //   log      a view for people: at, step, identity, target, folded, outcome, reason, limit_kind,
-//            budget, rule, signal, checks, cost, peak, threshold
+//            budget, rule, signal, checks, cost, peak, threshold, server
 //   fine     at, who, what, checks, cost, peak, threshold; a partition for each UTC day
 //   coarse   the same, in longer steps
-//   whos     id, identity, target, folded; path is the identity with its root first
+//   whos     id, identity, target, folded, server; path is the identity with its root first
 //   whats    id, step_s, outcome, reason, limit_kind, budget, rule, signal
 //   writers  which batch each headgated wrote last
 //
@@ -26,8 +26,8 @@
 
 namespace headgate::postgres {
 
-// Makes what is missing; several headgated may do so at once. Throws pqxx::failure if it is of a
-// newer Headgate.
+// Makes what is missing, and brings what an older Headgate made up to date; several headgated may
+// do so at once. Throws pqxx::failure if it is of a newer Headgate.
 void EnsureLogSchema(pqxx::transaction_base& work);
 
 inline constexpr int64_t kSecondsInDay = 86'400;

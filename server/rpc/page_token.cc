@@ -25,7 +25,8 @@ constexpr throttle_log::Grouping kEverything = {.step = true,
                                                 .reason = true,
                                                 .budget = true,
                                                 .rule = true,
-                                                .signal = true};
+                                                .signal = true,
+                                                .server = true};
 
 bool IsValid(const v1::QueryThrottleLogResponse& page) {
   const auto in_range = [](const google::protobuf::Timestamp& time) {
@@ -75,7 +76,8 @@ absl::StatusOr<PageStart> ReadPageToken(const std::string& token) {
                      .reason = static_cast<engine::Reason>(sum.reason()),
                      .budget = sum.budget(),
                      .rule = sum.rule(),
-                     .signal = sum.signal()};
+                     .signal = sum.signal(),
+                     .server = sum.server()};
   start.after.allowed = sum.allowed();
   start.after.would_be_denied = sum.would_be_denied();
   start.after.denied = sum.denied();

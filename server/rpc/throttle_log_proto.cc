@@ -40,6 +40,7 @@ void FillSum(const throttle_log::Sum& from, const throttle_log::Grouping& by, v1
   to.set_budget(from.key.budget);
   to.set_rule(from.key.rule);
   to.set_signal(from.key.signal);
+  to.set_server(from.key.server);
   to.set_allowed(from.allowed);
   to.set_would_be_denied(from.would_be_denied);
   to.set_denied(from.denied);

@@ -119,6 +119,8 @@ absl::StatusOr<throttle_log::Grouping> GroupingOf(const v1::QueryThrottleLogRequ
         return &by.rule;
       case v1::LOG_GROUP_SIGNAL:
         return &by.signal;
+      case v1::LOG_GROUP_SERVER:
+        return &by.server;
       case v1::LOG_GROUP_STEP:
         return &by.step;
       default:
@@ -194,6 +196,7 @@ absl::StatusOr<throttle_log::ScanFilter> ToScanFilter(const v1::LogFilter& from,
   to.identity = from.identity();
   to.segment = from.segment();
   to.target = from.target();
+  to.server = from.server();
   for (int outcome : from.outcomes()) {
     to.outcomes.push_back(static_cast<Outcome>(outcome - kFromOutcome));
   }

@@ -77,6 +77,7 @@ class Summing {
     if (by.budget) key.budget = row.key.cause.budget;
     if (by.rule) key.rule = row.key.cause.rule;
     if (by.signal) key.signal = row.key.cause.signal;
+    if (by.server) key.server = row.key.server;
     return key;
   }
 

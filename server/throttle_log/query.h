@@ -48,6 +48,7 @@ struct Grouping {
   bool budget = false;
   bool rule = false;
   bool signal = false;
+  bool server = false;
 };
 
 // Fields that are not split by are as they are here. Ordered by time, then by name.
@@ -60,6 +61,7 @@ struct GroupKey {
   std::string budget = {};
   std::string rule = {};
   std::string signal = {};
+  std::string server = {};
 
   // NOLINTNEXTLINE(modernize-use-nullptr): the check stumbles over its defaulted body.
   friend auto operator<=>(const GroupKey&, const GroupKey&) = default;

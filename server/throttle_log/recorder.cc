@@ -35,7 +35,8 @@ ThreadCounts& Recorder::AddThread() {
                           .max_identities = options_.max_identities,
                           .max_labels = options_.max_labels,
                           .ring_denials = std::min(options_.max_denials, kMaxInRing),
-                          .quiet_rounds = options_.quiet_rounds});
+                          .quiet_rounds = options_.quiet_rounds,
+                          .server = options_.server});
   MutexLock lock(&mutex_);
   return *threads_.emplace_back(std::move(counts));
 }
@@ -76,7 +77,7 @@ std::vector<Denial> Recorder::RecentDenials(const ScanFilter& whose, int64_t aft
   for (auto denial = denials_.rbegin(); denial != denials_.rend(); ++denial) {
     if (denial->number <= after || found.size() >= max_count) break;
     if (Selects(whose.identity, denial->identity) &&
-        TakesWho(whose, denial->identity, denial->target)) {
+        TakesWho(whose, denial->identity, denial->target, options_.server)) {
       found.push_back(*denial);
     }
   }

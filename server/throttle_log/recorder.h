@@ -36,6 +36,7 @@ struct RecorderOptions {
   size_t max_labels = 1024;
   size_t max_denials = 4096;  // the newest of all threads
   int quiet_rounds = 10;
+  std::string server = {};  // of all rows
 };
 
 // One Check that was denied, or would have been.

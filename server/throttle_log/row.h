@@ -39,6 +39,8 @@ struct RowKey {
   // Where the table was full, the level that it was counted under; "*": none.
   std::string identity = {};
   bool folded = false;  // counted under a level above the identity that asked
+  // Which of several servers decided; empty: one that shares its targets with nobody.
+  std::string server = {};
   Outcome outcome = Outcome::kAllowed;
   Cause cause = {};
 

@@ -48,8 +48,10 @@ bool Selects(std::string_view selector, std::string_view identity) {
   return above == 0 || identity[above - 1] == ':';
 }
 
-bool TakesWho(const ScanFilter& filter, std::string_view identity, std::string_view target) {
+bool TakesWho(const ScanFilter& filter, std::string_view identity, std::string_view target,
+              std::string_view server) {
   return (filter.target.empty() || filter.target == target) &&
+         (filter.server.empty() || filter.server == server) &&
          (filter.segment.empty() || HasSegment(identity, filter.segment));
 }
 
@@ -63,7 +65,8 @@ bool TakesWhat(const ScanFilter& filter, Outcome outcome, const Cause& cause) {
 
 bool Takes(const ScanFilter& filter, int64_t step_s, const RowKey& key) {
   return step_s >= filter.from_s && step_s < filter.to_s &&
-         Selects(filter.identity, key.identity) && TakesWho(filter, key.identity, key.target) &&
+         Selects(filter.identity, key.identity) &&
+         TakesWho(filter, key.identity, key.target, key.server) &&
          TakesWhat(filter, key.outcome, key.cause);
 }
 

@@ -24,7 +24,8 @@ std::string PathOf(std::string_view identity);
 bool Selects(std::string_view selector, std::string_view identity);
 
 // `from` and `to` are not looked at. The identity is examined for the filter's segment alone.
-bool TakesWho(const ScanFilter& filter, std::string_view identity, std::string_view target);
+bool TakesWho(const ScanFilter& filter, std::string_view identity, std::string_view target,
+              std::string_view server);
 bool TakesWhat(const ScanFilter& filter, Outcome outcome, const Cause& cause);
 
 // All of the filter, of a row that begins at `step_s`.

@@ -15,9 +15,10 @@ constexpr size_t kMaxCached = 65'536;
 
 // The first parameter is the day in all of them.
 constexpr std::string_view kFindWho =
-    "SELECT id, seen FROM whos WHERE path = ?2 AND target = ?3 AND folded = ?4";
+    "SELECT id, seen FROM whos WHERE path = ?2 AND target = ?3 AND folded = ?4 AND server = ?5";
 constexpr std::string_view kInsertWho =
-    "INSERT INTO whos (seen, path, target, folded) VALUES (?1, ?2, ?3, ?4) RETURNING id, seen";
+    "INSERT INTO whos (seen, path, target, folded, server) VALUES (?1, ?2, ?3, ?4, ?5)"
+    " RETURNING id, seen";
 constexpr std::string_view kSeeWho = "UPDATE whos SET seen = ?1 WHERE id = ?2";
 constexpr std::string_view kFindWhat =
     "SELECT id, seen FROM whats WHERE length = ?2 AND outcome = ?3 AND reason = ?4 AND lim = ?5"
@@ -61,9 +62,10 @@ absl::StatusOr<SqliteNames> SqliteNames::Make(sqlite::Database& database) {
 absl::StatusOr<int64_t> SqliteNames::WhoOf(const RowKey& key, int64_t step_s) {
   key_.assign(key.identity).push_back('\0');
   key_.append(key.target).push_back(key.folded ? '1' : '0');
+  key_.append(key.server);
   const int64_t day = step_s / kDayS;
   return IdOf(whos_, who_, day, [&](sqlite::Statement& statement) {
-    statement.BindAll(day, PathOf(key.identity), key.target, key.folded ? 1 : 0);
+    statement.BindAll(day, PathOf(key.identity), key.target, key.folded ? 1 : 0, key.server);
   });
 }
 

@@ -24,7 +24,7 @@ class SqliteNames {
   // The database outlives it.
   static absl::StatusOr<SqliteNames> Make(sqlite::Database& database);
 
-  // Who was counted: identity, target, folded.
+  // Who was counted: identity, target, folded, server.
   absl::StatusOr<int64_t> WhoOf(const RowKey& key, int64_t step_s);
   // What was counted: outcome and cause, in steps of this length.
   absl::StatusOr<int64_t> WhatOf(const RowKey& key, int32_t length_s, int64_t step_s);

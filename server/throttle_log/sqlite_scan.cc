@@ -154,6 +154,7 @@ Row SqliteScan::RowOf(const Key& key, const Counts& counts) const {
           .key = {.target = who.target,
                   .identity = who.identity,
                   .folded = who.folded,
+                  .server = who.server,
                   .outcome = what.outcome,
                   .cause = what.cause},
           .counts = counts};

@@ -54,6 +54,7 @@ class SqliteScan {
   struct Who {
     std::string identity, target;
     bool folded = false;
+    std::string server;
     int64_t id = 0;
 
     friend auto operator<=>(const Who&, const Who&) = default;  // NOLINT(modernize-use-nullptr)

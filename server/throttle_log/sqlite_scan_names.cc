@@ -14,8 +14,8 @@ absl::Status SqliteScan::ReadWhos(sqlite::Database& database) {
   all_whos_ = *all;
   // Below a level is what begins with its path and ":", the character before ";".
   absl::StatusOr<sqlite::Statement> query = database.Prepare(
-      filter_.identity.empty() ? "SELECT path, target, folded, id FROM whos"
-                               : "SELECT path, target, folded, id FROM whos"
+      filter_.identity.empty() ? "SELECT path, target, folded, server, id FROM whos"
+                               : "SELECT path, target, folded, server, id FROM whos"
                                  " WHERE path = ?1 OR (path >= ?1 || ':' AND path < ?1 || ';')");
   if (!query.ok()) return query.status();
   if (!filter_.identity.empty()) query->BindAll(PathOf(filter_.identity));
@@ -23,8 +23,9 @@ absl::Status SqliteScan::ReadWhos(sqlite::Database& database) {
     Who who = {.identity = PathOf(query->Text(0)),
                .target = std::string(query->Text(1)),
                .folded = query->Int(2) != 0,
-               .id = query->Int(3)};
-    if (TakesWho(filter_, who.identity, who.target)) whos_.push_back(std::move(who));
+               .server = std::string(query->Text(3)),
+               .id = query->Int(4)};
+    if (TakesWho(filter_, who.identity, who.target, who.server)) whos_.push_back(std::move(who));
     return true;
   });
   std::sort(whos_.begin(), whos_.end());

@@ -7,15 +7,15 @@ namespace headgate::throttle_log {
 namespace {
 
 constexpr int64_t kApplication = 0x48674c67;  // "HgLg", in the file's header
-constexpr int64_t kVersion = 1;
+constexpr int64_t kVersion = 2;
 
 // A limit's name is `lim`, as LIMIT is a word of SQL.
 constexpr std::string_view kNames = R"sql(
 CREATE TABLE whos (
   id INTEGER PRIMARY KEY,
-  path TEXT NOT NULL, target TEXT NOT NULL, folded INTEGER NOT NULL,
+  path TEXT NOT NULL, target TEXT NOT NULL, folded INTEGER NOT NULL, server TEXT NOT NULL,
   seen INTEGER NOT NULL,
-  UNIQUE (path, target, folded)
+  UNIQUE (path, target, folded, server)
 );
 CREATE TABLE whats (
   id INTEGER PRIMARY KEY,
@@ -27,6 +27,20 @@ CREATE TABLE whats (
 );
 CREATE TABLE total (rows INTEGER NOT NULL);
 INSERT INTO total VALUES (0);
+)sql";
+
+// Of version 1, which knew no servers.
+constexpr std::string_view kToVersion2 = R"sql(
+CREATE TABLE whos_of_servers (
+  id INTEGER PRIMARY KEY,
+  path TEXT NOT NULL, target TEXT NOT NULL, folded INTEGER NOT NULL, server TEXT NOT NULL,
+  seen INTEGER NOT NULL,
+  UNIQUE (path, target, folded, server)
+);
+INSERT INTO whos_of_servers SELECT id, path, target, folded, '', seen FROM whos;
+DROP TABLE whos;
+ALTER TABLE whos_of_servers RENAME TO whos;
+PRAGMA user_version = 2;
 )sql";
 
 std::string RowsSql(const TableSpec& table) {
@@ -46,6 +60,13 @@ absl::Status Make(sqlite::Database& database) {
   return transaction->Commit();
 }
 
+absl::Status Upgrade(sqlite::Database& database) {
+  absl::StatusOr<sqlite::Transaction> transaction = sqlite::Transaction::Begin(database);
+  if (!transaction.ok()) return transaction.status();
+  if (absl::Status status = database.Run(std::string(kToVersion2)); !status.ok()) return status;
+  return transaction->Commit();
+}
+
 // Makes the schema in an empty file; refuses one that this program did not make.
 absl::Status EnsureSchema(sqlite::Database& database) {
   absl::StatusOr<int64_t> tables = database.QueryInt("SELECT count(*) FROM sqlite_schema");
@@ -60,6 +81,7 @@ absl::Status EnsureSchema(sqlite::Database& database) {
   absl::StatusOr<int64_t> version = database.QueryInt("PRAGMA user_version");
   if (!version.ok()) return version.status();
   if (*version == kVersion) return absl::OkStatus();
+  if (*version == 1) return Upgrade(database);
   return absl::FailedPreconditionError(
       absl::StrCat(database.path(), ": written by a newer Headgate (version ", *version,
                    " of the throttle log; this one knows ", kVersion,

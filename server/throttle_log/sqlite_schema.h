@@ -1,6 +1,6 @@
 // The SQLite file of the throttle log: its tables, and where in them a row belongs.
 //
-//   whos    id, path (the identity with its root first), target, folded, seen
+//   whos    id, path (the identity with its root first), target, folded, server, seen
 //   whats   id, length of the step in s, outcome, reason, limit kind, budget, rule, signal, seen
 //   fine    block, who, step, what -> checks, cost, peak, lim
 //   coarse  the same
@@ -39,8 +39,8 @@ constexpr int64_t FirstStepOf(const TableSpec& table, int64_t block, int64_t len
   return (block * table.block_s + length_s - 1) / length_s;
 }
 
-// Opens for writing, and makes what is missing. DataLoss: corrupt, or another program's;
-// FailedPrecondition: of a newer Headgate.
+// Opens for writing, and makes what is missing, or brings what an older Headgate made up to date.
+// DataLoss: corrupt, or another program's; FailedPrecondition: of a newer Headgate.
 absl::StatusOr<sqlite::Database> OpenLogDatabase(const std::string& path);
 
 }  // namespace headgate::throttle_log

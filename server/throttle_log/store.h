@@ -35,6 +35,7 @@ struct ScanFilter {
   std::string identity;  // selector: this level and everything below it
   std::string segment;   // any identity that has this segment
   std::string target;
+  std::string server;
   std::vector<Outcome> outcomes;
   std::vector<engine::Reason> reasons;
   std::vector<std::string> budgets;

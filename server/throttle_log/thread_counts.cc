@@ -26,6 +26,7 @@ ThreadCounts::ThreadCounts(const ThreadCountsOptions& options)
       denials_(std::max<size_t>(options.ring_denials, 1)),
       taken_(mask_ + 1),
       taken_rest_(labels_.capacity()) {
+  row_.server = options.server;
   for (uint32_t i = 0; i < labels_.capacity(); ++i) {
     rest_[i].label = i;
     rest_[i].folded = true;

@@ -43,6 +43,7 @@ struct ThreadCountsOptions {
   size_t max_labels = 1024;
   size_t ring_denials = 4096;  // that wait to be collected; 600 bytes each
   int quiet_rounds = 10;       // collections without a count until a slot may be given away
+  std::string server = {};     // of all rows
 };
 
 class ThreadCounts {

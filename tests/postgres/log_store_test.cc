@@ -134,9 +134,36 @@ TEST_F(LogStoreTest, AConnectionStringThatCannotBeReadIsNotShown) {
   EXPECT_THAT(std::string(status.message()), testing::Not(HasSubstr("secret")));
 }
 
+// Version 1 knew no servers.
+TEST_F(LogStoreTest, AnOlderSchemaIsBroughtUpToDate) {
+  ASSERT_TRUE(Append(1).ok());
+  database_.RunSql(R"sql(
+DROP VIEW headgate_log.log;
+ALTER TABLE headgate_log.whos DROP COLUMN server,
+  ADD CONSTRAINT whos_path_target_folded_key UNIQUE (path, target, folded);
+CREATE VIEW headgate_log.log AS
+SELECT at, make_interval(secs => step_s) AS step, identity, target, folded,
+  (ARRAY['allowed', 'would_be_denied', 'denied'])[outcome + 1] AS outcome,
+  (ARRAY['none', 'exempt', 'deny_rule', 'reject_ratio', 'health', 'max_cost', 'max_concurrency',
+         'capacity', 'permits'])[reason + 1] AS reason,
+  (ARRAY['rule', 'health', 'rate', 'burst', 'max_cost', 'max_concurrency',
+         'probe', 'permits'])[limit_kind + 1] AS limit_kind,
+  budget, rule, signal, checks, cost, peak, threshold
+FROM (SELECT * FROM headgate_log.fine UNION ALL SELECT * FROM headgate_log.coarse) AS counts
+  JOIN headgate_log.whos ON whos.id = who JOIN headgate_log.whats ON whats.id = what;
+UPDATE headgate_log.version SET version = 1)sql");
+  const std::unique_ptr<PostgresLogStore> store = database_.Open({});
+  Row row = AllowedRow(kLogBegin, "a", 2);
+  row.key.server = "headgate-1";
+  ASSERT_TRUE(store->Append(std::vector<Row>{AllowedRow(kLogBegin, "a", 4), row}, 1).ok());
+  EXPECT_THAT(database_.RunSql("SELECT server, checks FROM headgate_log.log ORDER BY server"),
+              ElementsAre(ElementsAre("", "5"), ElementsAre("headgate-1", "2")));
+  EXPECT_EQ(database_.RunSql("SELECT version FROM headgate_log.version")[0][0], "2");
+}
+
 TEST_F(LogStoreTest, ANewerSchemaIsRefused) {
   ASSERT_TRUE(Append(1).ok());
-  database_.RunSql("UPDATE headgate_log.version SET version = 2");
+  database_.RunSql("UPDATE headgate_log.version SET version = 3");
   const absl::Status status =
       database_.Open({})->Append(std::vector<Row>{AllowedRow(kLogBegin, "a", 1)}, 1);
   EXPECT_THAT(std::string(status.message()), HasSubstr("newer Headgate"));

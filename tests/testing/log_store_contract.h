@@ -323,6 +323,19 @@ TYPED_TEST_P(LogStoreContract, OtherFiltersTakeAnyOfWhatTheyName) {
               testing::IsEmpty());
 }
 
+TYPED_TEST_P(LogStoreContract, EachServerThatDecidedIsCountedByItself) {
+  std::vector<Row> rows = {AllowedRow(kLogBegin, "a", 1), AllowedRow(kLogBegin, "a", 2),
+                           AllowedRow(kLogBegin, "a", 4)};
+  rows[1].key.server = "headgate-0";
+  rows[2].key.server = "headgate-1";
+  this->Open();
+  this->Append(rows);
+  EXPECT_EQ(ScanAll(*this->store_, Everything()), rows);
+  ScanFilter filter = Everything();
+  filter.server = "headgate-1";
+  EXPECT_EQ(ScanAll(*this->store_, filter), std::vector<Row>{rows[2]});
+}
+
 TYPED_TEST_P(LogStoreContract, StepsAreSummedUpWithinMultiplesOfTheSum) {
   this->Open();
   this->Append({AllowedRow(kLogBegin + 590, "a", 1, 0.5), AllowedRow(kLogBegin + 1190, "a", 2, 0.5),
@@ -451,18 +464,16 @@ TYPED_TEST_P(LogStoreContract, RandomRowsAddUpAsInAModel) {
   EXPECT_THAT(ScanAll(*this->store_, filter), testing::UnorderedElementsAreArray(expected));
 }
 
-REGISTER_TYPED_TEST_SUITE_P(LogStoreContract, AnEmptyLogHasNothing, WhatIsAppendedComesBackWhole,
-                            CountsAddUpAndThePeakKeepsItsLimit, OneKeyTwiceInABatchAddsUp,
-                            TheLastBatchIsNotAddedAgain, ABatchWithARowThatIsWrongLeavesNothing,
-                            WhatWasAppendedIsThereAfterItWasOpenedAnew,
-                            ANewOpenersFirstBatchIsTakenWhateverItsNumber,
-                            RowsComeByTimeThenByIdentity, AVisitorThatHasEnoughSeesNoMore,
-                            ARangeOfTimeTakesTheStepsThatBeginInIt,
-                            ASelectorTakesItsLevelAndWhatIsBelow, ASegmentIsFoundWhereverItStands,
-                            OtherFiltersTakeAnyOfWhatTheyName,
-                            StepsAreSummedUpWithinMultiplesOfTheSum, MoreThanTheRangeSumsUpToOne,
-                            OldStepsBecomeCoarserWithTheSameTotals,
-                            WhatComesLateIsAddedToTheCoarseSteps, WhatIsTooOldGoesAndItsNamesWithIt,
-                            BeyondTheSizeCapTheOldestGoes, RandomRowsAddUpAsInAModel);
+REGISTER_TYPED_TEST_SUITE_P(
+    LogStoreContract, AnEmptyLogHasNothing, WhatIsAppendedComesBackWhole,
+    CountsAddUpAndThePeakKeepsItsLimit, OneKeyTwiceInABatchAddsUp, TheLastBatchIsNotAddedAgain,
+    ABatchWithARowThatIsWrongLeavesNothing, WhatWasAppendedIsThereAfterItWasOpenedAnew,
+    ANewOpenersFirstBatchIsTakenWhateverItsNumber, RowsComeByTimeThenByIdentity,
+    AVisitorThatHasEnoughSeesNoMore, ARangeOfTimeTakesTheStepsThatBeginInIt,
+    ASelectorTakesItsLevelAndWhatIsBelow, ASegmentIsFoundWhereverItStands,
+    OtherFiltersTakeAnyOfWhatTheyName, EachServerThatDecidedIsCountedByItself,
+    StepsAreSummedUpWithinMultiplesOfTheSum, MoreThanTheRangeSumsUpToOne,
+    OldStepsBecomeCoarserWithTheSameTotals, WhatComesLateIsAddedToTheCoarseSteps,
+    WhatIsTooOldGoesAndItsNamesWithIt, BeyondTheSizeCapTheOldestGoes, RandomRowsAddUpAsInAModel);
 
 }  // namespace headgate

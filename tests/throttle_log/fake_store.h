@@ -84,7 +84,7 @@ class FakeStore final : public Store {
   static bool Takes(const ScanFilter& filter, const Row& row) {
     return row.step_s >= filter.from_s && row.step_s < filter.to_s &&
            IsBelow(row.key.identity, filter.identity) &&
-           TakesWho(filter, row.key.identity, row.key.target) &&
+           TakesWho(filter, row.key.identity, row.key.target, row.key.server) &&
            TakesWhat(filter, row.key.outcome, row.key.cause);
   }
   static Row Summed(const ScanFilter& filter, Row row) {

@@ -15,11 +15,11 @@ TEST(RowFilter, APathBeginsWithTheRootAndIsItsOwnInverse) {
 TEST(RowFilter, ASegmentIsAWholeOne) {
   ScanFilter filter;
   filter.segment = "b";
-  EXPECT_TRUE(TakesWho(filter, "b", ""));
-  EXPECT_TRUE(TakesWho(filter, "a:b:c", ""));
-  EXPECT_TRUE(TakesWho(filter, "a:b", ""));
-  EXPECT_FALSE(TakesWho(filter, "ab:bc:c", ""));
-  EXPECT_FALSE(TakesWho(filter, "", ""));
+  EXPECT_TRUE(TakesWho(filter, "b", "", ""));
+  EXPECT_TRUE(TakesWho(filter, "a:b:c", "", ""));
+  EXPECT_TRUE(TakesWho(filter, "a:b", "", ""));
+  EXPECT_FALSE(TakesWho(filter, "ab:bc:c", "", ""));
+  EXPECT_FALSE(TakesWho(filter, "", "", ""));
 }
 
 TEST(RowFilter, ASignalTakesItsInstancesAndNotItsNamesakes) {

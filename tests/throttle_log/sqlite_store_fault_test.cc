@@ -104,9 +104,29 @@ TEST_F(SqliteStoreFault, AFileWhoseFirstPagesAreOverwrittenIsSetAside) {
   ExpectSetAside();
 }
 
+// Version 1 knew no servers.
+TEST_F(SqliteStoreFault, AnOlderVersionIsBroughtUpToDate) {
+  FillAndClose(1);
+  ASSERT_TRUE(sqlite::Database::Open(path_, {})
+                  ->Run("CREATE TABLE old (id INTEGER PRIMARY KEY, path TEXT NOT NULL,"
+                        " target TEXT NOT NULL, folded INTEGER NOT NULL, seen INTEGER NOT NULL,"
+                        " UNIQUE (path, target, folded));"
+                        "INSERT INTO old SELECT id, path, target, folded, seen FROM whos;"
+                        "DROP TABLE whos; ALTER TABLE old RENAME TO whos;"
+                        "PRAGMA user_version = 1")
+                  .ok());
+  const std::unique_ptr<SqliteStore> store = OpenOrDie(path_);
+  const int64_t before = ChecksIn(*store);
+  EXPECT_GT(before, 0);
+  Row row = AllowedRow(kLogBegin, "a", 100);
+  row.key.server = "headgate-1";
+  ASSERT_TRUE(store->Append(std::vector<Row>{row}, 1).ok());
+  EXPECT_EQ(ChecksIn(*store), before + 100);
+}
+
 TEST_F(SqliteStoreFault, ANewerVersionIsLeftAloneAndSaidSo) {
   FillAndClose(1);
-  ASSERT_TRUE(sqlite::Database::Open(path_, {})->Run("PRAGMA user_version = 2").ok());
+  ASSERT_TRUE(sqlite::Database::Open(path_, {})->Run("PRAGMA user_version = 3").ok());
   const absl::Status status = OpenAnyway().why;
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("newer Headgate"));

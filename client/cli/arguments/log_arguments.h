@@ -35,6 +35,7 @@ struct LogArguments {
   std::vector<v1::Reason> reasons;
   std::vector<std::string> budgets;
   std::vector<std::string> signals;
+  std::string server;
   std::vector<v1::LogGroup> by;
   int level = 0;                       // of the identity; 0: the whole
   std::optional<absl::Duration> step;  // absent: as it suits

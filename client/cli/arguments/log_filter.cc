@@ -43,6 +43,7 @@ absl::StatusOr<v1::LogFilter> ToFilter(const LogArguments& log, const std::strin
   for (const v1::Reason reason : log.reasons) filter->add_reasons(reason);
   for (const std::string& budget : log.budgets) filter->add_budgets(budget);
   for (const std::string& signal : log.signals) filter->add_signals(signal);
+  filter->set_server(log.server);
   return filter;
 }
 

@@ -115,6 +115,8 @@ void AddFilter(CLI::App& app, LogArguments& log) {
   AddEach(
       app, "--signal", "NAME", [&log](const std::string& name) { log.signals.push_back(name); },
       "only what this health signal was behind, on any server or 'NAME on SERVER'");
+  app.add_option("--server", log.server, "only what this server decided, of several")
+      ->type_name("NAME");
 }
 
 // One of "signal", "level=2", "step", "step=1m", ...
@@ -208,7 +210,7 @@ CLI::App* AddLog(CLI::App& app, LogArguments& log) {
   AddFilter(*command, log);
   AddEach(
       *command, "--by", "GROUP", [&log](const std::string& group) { ParseGroup(group, log); },
-      "sums by identity|level=N|target|outcome|reason|budget|rule|signal|step[=1m]")
+      "sums by identity|level=N|target|outcome|reason|budget|rule|signal|server|step[=1m]")
       ->delimiter(',');
   AddCount(
       *command, "--level", [&log](int level) { log.level = level; },

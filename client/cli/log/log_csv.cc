@@ -37,7 +37,7 @@ Table IntervalsCsv(const v1::ListThrottledIntervalsResponse& response) {
 Table SumsCsv(const v1::QueryThrottleLogResponse& sums) {
   Table table(
       Titles("from,identity,target,outcome,reason,budget,rule,signal,allowed,would_be_denied,"
-             "denied,allowed_cost,denied_cost,folded"));
+             "denied,allowed_cost,denied_cost,folded,server"));
   for (const v1::LogSum& sum : sums.sums()) {
     table.Add({{Rfc3339(sum.has_from(), sum.from())},
                {sum.identity()},
@@ -52,7 +52,8 @@ Table SumsCsv(const v1::QueryThrottleLogResponse& sums) {
                {absl::StrCat(sum.denied())},
                {ExactNumber(sum.allowed_cost())},
                {ExactNumber(sum.denied_cost())},
-               {absl::StrCat(sum.folded())}});
+               {absl::StrCat(sum.folded())},
+               {sum.server()}});
   }
   return table;
 }

@@ -38,6 +38,8 @@ std::string Value(const v1::LogSum& sum, v1::LogGroup group, const TimeStyle& st
       return sum.rule();
     case v1::LOG_GROUP_SIGNAL:
       return sum.signal();
+    case v1::LOG_GROUP_SERVER:
+      return sum.server();
     case v1::LOG_GROUP_STEP:
       return style.Text(FromProto(sum.from()));
     default:

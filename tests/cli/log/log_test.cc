@@ -239,12 +239,22 @@ TEST_F(LogCommand, TopIsByIdentityMostDeniedFirst) {
   EXPECT_EQ(log().queries().at(1).page_size(), 10);
 }
 
+TEST_F(LogCommand, SumsAndFiltersByTheServerThatDecided) {
+  v1::LogSum sum = Sum("", 90, 1410);
+  sum.set_server("headgate-1");
+  SetSums({sum});
+  EXPECT_THAT(Headgate({"log", "--by", "server", "--server", "headgate-1"}).out,
+              AllOf(HasSubstr("SERVER"), HasSubstr("headgate-1")));
+  EXPECT_EQ(log().queries().at(0).group_by(0), v1::LOG_GROUP_SERVER);
+  EXPECT_EQ(log().queries().at(0).filter().server(), "headgate-1");
+}
+
 TEST_F(LogCommand, CsvHasTheSameColumnsWhateverIsAsked) {
   SetSums({Sum("job-7:etl", 90, 1410)});
   EXPECT_EQ(Headgate({"log", "--top", "-o", "csv"}).out,
             "from,identity,target,outcome,reason,budget,rule,signal,allowed,would_be_denied,denied,"
-            "allowed_cost,denied_cost,folded\r\n"
-            ",job-7:etl,,,,,,,90,0,1410,900,14100,0\r\n");
+            "allowed_cost,denied_cost,folded,server\r\n"
+            ",job-7:etl,,,,,,,90,0,1410,900,14100,0,\r\n");
   EXPECT_THAT(Headgate({"log", "-o", "csv"}).out,
               AllOf(StartsWith("from,to,identity,target,allowed,denied,denied_cost,reason,"),
                     HasSubstr("\r\n2020-11-20T07:00:00+00:00,2020-11-20T07:25:00+00:00,"
