@@ -73,7 +73,7 @@ double Contrast::Seconds(Kind kind) const {
 double Contrast::Mean(Kind kind, double Flow::*value) const {
   double sum = 0, seconds = 0;
   for (const Flow& flow : flows_) {
-    if (!Is(flow, kind)) continue;
+    if (!Is(flow, kind) || !flow.Knows(value)) continue;
     sum += flow.*value * flow.seconds;
     seconds += flow.seconds;
   }

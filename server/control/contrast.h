@@ -48,8 +48,9 @@ class Contrast {
     return flows_.empty() ? Flow::Source::kTransactionIds : flows_.back().source;
   }
   double Seconds(Kind kind) const;
-  double Mean(Kind kind, double Flow::*value) const;  // 0 where there is nothing
-  double QuietEnd() const;                            // seconds since batch work ran last
+  // Of the flows that know it; 0 where none does.
+  double Mean(Kind kind, double Flow::*value) const;
+  double QuietEnd() const;  // seconds since batch work ran last
   // Logarithm of how throughput changed from before batch work ran to after it; 0: not known.
   double Step() const;
 

@@ -49,6 +49,13 @@ struct Flow {
   double residence = 0;
   double in_flight = 0;  // batch work, busy seconds a second
   bool asked = false;    // for batch work
+
+  // Times that are not known are 0.
+  bool Knows(double Flow::*value) const {
+    const bool is_time =
+        value == &Flow::mean || value == &Flow::deviation || value == &Flow::residence;
+    return !is_time || this->*value > 0;
+  }
 };
 
 class FlowMeter {

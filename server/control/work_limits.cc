@@ -40,11 +40,10 @@ constexpr double kKurtosis = 9;
 double Square(double x) { return x * x; }
 
 // In terms of what is usual, and not by its logarithm: those of a short flow, of which little is
-// known, are lower on average than those of a long one, and pauses are short. A time of 0 is not
-// known.
+// known, are lower on average than those of a long one, and pauses are short.
 auto ShareOf(double Flow::*value, double usual) {
   return [value, usual](const Flow& flow) -> std::optional<double> {
-    if (value != &Flow::throughput && flow.*value <= 0) return std::nullopt;
+    if (!flow.Knows(value)) return std::nullopt;
     return flow.*value / usual;
   };
 }

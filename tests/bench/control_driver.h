@@ -27,6 +27,8 @@
 #include "server/health/check_activity.h"
 #include "server/health/health_sink.h"
 #include "server/health/work_listener.h"
+#include "server/line/waiting_lines.h"
+#include "server/rpc/line_thread.h"
 #include "tests/bench/control_recorder.h"
 #include "tests/load/batch_workers.h"
 
@@ -43,6 +45,7 @@ class Driver final : public health::WorkListener, public health::HealthSink {
  public:
   Driver(engine::Engine& engine, Clock& clock)
       : engine_(engine), clock_(clock), cores_(std::thread::hardware_concurrency()) {
+    engine_.AttachLine(&lines_);
     Forget();
   }
 
@@ -56,10 +59,12 @@ class Driver final : public health::WorkListener, public health::HealthSink {
         engine_);
     found_.clear();
   }
-  // Whether the controller sees what happens, and jobs may ask.
+  // Whether the controller sees what happens, and jobs may work.
   void Let(bool see) {
     std::lock_guard lock(mutex_);
     sees_ = see;
+    // Those who wait stay where they are; the controller's next step opens it again.
+    if (!see) (void)engine_.SetAutoRate("", "batch", {.rate = 1, .shut = true}, clock_.Read());
   }
 
   health::WorkWish OnWork(const absl::StatusOr<health::WorkCounters>& sample, Now now) override {
@@ -74,24 +79,33 @@ class Driver final : public health::WorkListener, public health::HealthSink {
   }
   void OnHealth(std::string_view, std::string_view, const engine::Health&, Now) override {}
 
+  // Waits in line, as SDKs do.
   absl::StatusOr<load::Turn> Ask(int worker, int64_t rows, const std::stop_token& stop) {
     const std::string identity = absl::StrCat("worker-", worker, ":batch");
     while (!stop.stop_requested()) {
-      absl::Duration wait = absl::Milliseconds(50);
-      if (sees_) {
-        engine::CheckAnswer answer;
-        const absl::Status asked = engine_.Check(
-            {.identity = identity, .estimated_cost = static_cast<double>(rows), .pattern = "chunk"},
-            clock_.Read(), answer);
-        if (!asked.ok()) return asked;
-        activity_->Note();
-        if (answer.verdict == engine::Verdict::kAllowed) return Granted(answer, rows);
-        wait = std::min(answer.retry_after, absl::Seconds(1));
+      if (!sees_) {
+        absl::SleepFor(absl::Milliseconds(5));
+        continue;
       }
-      std::mutex mutex;
-      std::condition_variable_any never;
-      std::unique_lock lock(mutex);
-      never.wait_for(lock, stop, absl::ToChronoNanoseconds(wait), [] { return false; });
+      const Now now = clock_.Read();
+      const engine::CheckRequest request = {.identity = identity,
+                                            .estimated_cost = static_cast<double>(rows),
+                                            .pattern = "chunk",
+                                            .waits = true};
+      engine::CheckAnswer answer;
+      if (absl::Status asked = engine_.Check(request, now, answer); !asked.ok()) return asked;
+      activity_->Note();
+      if (answer.verdict == engine::Verdict::kAllowed) return Granted(answer, rows);
+      const auto turn = std::make_shared<Turn>();
+      uint64_t ticket = 0;
+      const line::Wait wait = {.waiter = turn,
+                               .until_ns = now.monotonic_ns + absl::ToInt64Nanoseconds(kSlice)};
+      if (lines_.Enter(request, answer, now, wait, &ticket) != line::Entered::kWaits) {
+        return absl::InternalError("control: no place in the line");
+      }
+      if (!turn->WaitFor(stop) && lines_.Leave(ticket)) break;
+      turn->Wait();
+      if (turn->answer.verdict == engine::Verdict::kAllowed) return Granted(turn->answer, rows);
     }
     return absl::CancelledError();
   }
@@ -115,6 +129,33 @@ class Driver final : public health::WorkListener, public health::HealthSink {
   }
 
  private:
+  static constexpr absl::Duration kSlice = absl::Seconds(30);
+
+  // One worker's, in the line.
+  class Turn final : public line::Waiter {
+   public:
+    void Answer(int, const absl::Status&, const engine::CheckRequest&, engine::CheckAnswer& told,
+                Now) override {
+      std::lock_guard lock(mutex_);
+      answer = told;
+      has_come_ = true;
+      come_.notify_all();
+    }
+    // False: the worker is stopped first.
+    bool WaitFor(const std::stop_token& stop) {
+      std::unique_lock lock(mutex_);
+      return come_.wait(lock, stop, [this] { return has_come_; });
+    }
+    void Wait() { (void)WaitFor({}); }
+
+    engine::CheckAnswer answer;  // to be read when it has come
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable_any come_;
+    bool has_come_ = false;
+  };
+
   load::Turn Granted(const engine::CheckAnswer& answer, int64_t rows) {
     load::Turn turn;
     turn.done = [this, permit = answer.permit](absl::Duration took) {
@@ -131,6 +172,11 @@ class Driver final : public health::WorkListener, public health::HealthSink {
   engine::Engine& engine_;
   Clock& clock_;
   const double cores_;
+  line::WaitingLines lines_{
+      {}, [this](const engine::CheckRequest& request, Now now, engine::CheckAnswer& answer) {
+        return engine_.Check(request, now, answer);
+      }};
+  rpc::LineThread line_thread_{lines_, clock_};
   std::shared_ptr<health::CheckActivity> activity_;
   std::atomic<int64_t> advised_rows_{0};
   std::atomic<bool> sees_{true};
