@@ -11,7 +11,7 @@ namespace {
 // latter.
 constexpr double kLeastRate = 0.03, kBlindRate = 0.02;
 constexpr double kMaxGrowth = 1.25;  // from one time of work to the next
-constexpr double kFirstRate = 0.08;  // for each core
+constexpr double kFirstRate = 0.05;  // for each core
 constexpr double kIdleGrowth = 16;   // a second
 constexpr double kSpareCore = 0.5;   // cores that are left to a foreground too sparse to measure
 

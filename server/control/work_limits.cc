@@ -15,9 +15,9 @@ namespace headgate::control {
 namespace {
 
 constexpr double kLeastLimit = 0.005;
-constexpr double kFirstLimit = 0.08;  // for each core
+constexpr double kFirstLimit = 0.05;  // for each core
 // Limits of other harm than to throughput are higher than its limit, as far as nothing is known.
-constexpr double kOtherHarm = 6;
+constexpr double kOtherHarm = 3;
 constexpr double kVague = 1.2;  // spread of a belief without evidence: a factor of 3.3 either way
 // Limits wander by a factor of e^kDrift in a second, and once in 300 s the foreground is another.
 constexpr double kDrift = 0.04, kChange = 0.0033;
@@ -26,6 +26,7 @@ constexpr double kNewest = 0.1;        // weight of a stretch in what is usual
 constexpr double kAnother = 1.5;       // times as much
 constexpr double kNoiseFreedom = 12;   // degrees that the variance from before counts for
 constexpr double kFirstNoise = 0.003;  // 5 % in a second
+constexpr double kWild = 4;            // times the noise from before
 constexpr double kSmallStep = 0.15, kLargeStep = 0.7;
 constexpr double kAfterLargeStep = 0.3;                  // weight of the prior after a large step
 constexpr double kLeastQuiet = 0.2, kLeastWorked = 0.1;  // s
@@ -66,9 +67,10 @@ double LeastNoise(Harm harm, double Flow::*value, const Contrast& contrast) {
   return mean > 0 ? std::max(1.0, Square(deviation / mean)) / each_second : 1;
 }
 
+// One wild stretch, as where a statement hung, says little about the next ones.
 double Pool(double before, const Effect& effect) {
-  return (kNoiseFreedom * before + effect.freedom * effect.noise) /
-         (kNoiseFreedom + effect.freedom);
+  const double newest = std::min(effect.noise, kWild * before);
+  return (kNoiseFreedom * before + effect.freedom * newest) / (kNoiseFreedom + effect.freedom);
 }
 
 }  // namespace
