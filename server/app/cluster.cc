@@ -70,6 +70,20 @@ store::TransactorOptions StoreOptionsOf(const config::ClusterSettings& settings,
               }};
 }
 
+cluster::OnStoreLoss PolicyOf(const config::ClusterSettings& settings) {
+  return settings.on_store_loss == config::OnStoreLoss::kKeep ? cluster::OnStoreLoss::kKeep
+                                                              : cluster::OnStoreLoss::kStop;
+}
+
+cluster::KeepQuestion QuestionIn(const peer::v1::KeepRequest& request) {
+  cluster::KeepQuestion question{
+      .to = request.to(), .name = request.member(), .incarnation = request.incarnation()};
+  for (const peer::v1::KeptTarget& target : request.targets()) {
+    question.held.push_back({target.target(), target.generation()});
+  }
+  return question;
+}
+
 }  // namespace
 
 class Cluster::States final : public membership::EngineStates {
@@ -148,7 +162,8 @@ Cluster::Cluster(const ClusterOptions& options, uint64_t seed, uint64_t incarnat
       clock_(clock),
       credentials_(CredentialsOf(options.tls)),
       protected_targets_(clock),
-      store_(StoreOptionsOf(options.settings, incarnation, protected_targets_), clock) {}
+      store_(StoreOptionsOf(options.settings, incarnation, protected_targets_), clock),
+      keep_asker_([this](const std::string& address) { return Connect(address); }) {}
 
 Cluster::~Cluster() { Stop(); }
 
@@ -174,19 +189,22 @@ void Cluster::Attach(engine::Engine& engine, Targets& targets, line::WaitingLine
   access.SetPeers(options_.settings.peer_certificates);
   states_ = std::make_unique<States>(engine, clock_, targets, overrides, changed_);
   member_ = std::make_unique<membership::Member>(
-      membership::MemberOptions{.protocol = {.name = options_.member,
-                                             .incarnation = incarnation_,
-                                             .address = options_.address,
-                                             .lease = options_.settings.lease},
-                                .on_round = [this](const auto& reply) { NoteRound(reply); },
-                                .tell =
-                                    [this](const cluster::Tell& tell) {
-                                      peer::v1::GivenTarget given;
-                                      given.set_target(tell.held.target);
-                                      given.set_generation(tell.held.generation);
-                                      given.set_incarnation(tell.owner_incarnation);
-                                      forwarder_->Tell(tell.to.address, given);
-                                    }},
+      membership::MemberOptions{
+          .protocol = {.name = options_.member,
+                       .incarnation = incarnation_,
+                       .address = options_.address,
+                       .lease = options_.settings.lease,
+                       .on_store_loss = PolicyOf(options_.settings)},
+          .on_round = [this](const auto& reply) { NoteRound(reply); },
+          .tell =
+              [this](const cluster::Tell& tell) {
+                peer::v1::GivenTarget given;
+                given.set_target(tell.held.target);
+                given.set_generation(tell.held.generation);
+                given.set_incarnation(tell.owner_incarnation);
+                forwarder_->Tell(tell.to.address, given);
+              },
+          .ask_to_keep = [this](const auto& ask, auto then) { AskToKeep(ask, std::move(then)); }},
       store_, *states_, clock_);
   forwarder_.emplace(peers::Forwarder::Options{
       .owners = *member_,
@@ -200,7 +218,9 @@ void Cluster::Attach(engine::Engine& engine, Targets& targets, line::WaitingLine
   questioner_.emplace(peers::Questioner::Options{
       .control = *this,
       .connect = [this](const std::string& address) { return Connect(address); }});
-  questions_.emplace([&overrides](uint64_t revision) { return overrides.Follow(revision); });
+  questions_.emplace(
+      [&overrides](uint64_t revision) { return overrides.Follow(revision); },
+      [this](const peer::v1::KeepRequest& request) { return member_->Agree(QuestionIn(request)); });
   follower_.emplace(overrides);
 }
 
@@ -220,6 +240,19 @@ std::shared_ptr<grpc::Channel> Cluster::Connect(const std::string& address) cons
 
 absl::Status Cluster::AcceptTargets(const config::Config& config) {
   return protected_targets_.Update(config.targets);
+}
+
+void Cluster::AskToKeep(const cluster::AskToKeep& ask, peers::KeepAsker::Then then) {
+  peer::v1::KeepRequest request;
+  request.set_to(ask.to.name);
+  request.set_member(options_.member);
+  request.set_incarnation(incarnation_);
+  for (const cluster::Held& held : ask.held) {
+    peer::v1::KeptTarget& target = *request.add_targets();
+    target.set_target(held.target);
+    target.set_generation(held.generation);
+  }
+  keep_asker_.Ask(ask.to.address, request, options_.settings.lease / 5, std::move(then));
 }
 
 void Cluster::SetTargets(const config::Config& config) {
@@ -286,6 +319,7 @@ void Cluster::Stop() {
   member_->Leave(static_cast<cluster::OwnersListener*>(this));
   store_.Cancel();
   member_->Stop();
+  keep_asker_.Close();
   follower_.reset();  // it follows with what goes before this does
 }
 

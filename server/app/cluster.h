@@ -44,6 +44,7 @@
 #include "server/overrides/follower.h"
 #include "server/overrides/registry.h"
 #include "server/peers/forwarder.h"
+#include "server/peers/keep_asker.h"
 #include "server/peers/peer_service.h"
 #include "server/peers/question_service.h"
 #include "server/peers/questioner.h"
@@ -105,6 +106,7 @@ class Cluster final : public cluster::Control, private cluster::OwnersListener {
   Cluster(const ClusterOptions& options, uint64_t seed, uint64_t incarnation, Clock& clock);
 
   void OwnersChanged() override;
+  void AskToKeep(const cluster::AskToKeep& ask, peers::KeepAsker::Then then);
   // Says what has changed since the round before.
   void NoteRound(const absl::StatusOr<cluster::RoundReply>& reply);
 
@@ -125,6 +127,7 @@ class Cluster final : public cluster::Control, private cluster::OwnersListener {
   std::optional<peers::Questioner> questioner_;
   std::optional<peers::QuestionService> questions_;
   std::optional<overrides::Follower> follower_;
+  peers::KeepAsker keep_asker_;
 
   // Of the thread that asks for rounds: what was said last.
   bool store_is_away_ = false;

@@ -13,14 +13,15 @@ web::Readiness::View ReadinessOf(const cluster::ClusterView& view, bool has_join
     return {State::kStarting, absl::StrCat("another server has the name ", view.self)};
   }
   if (view.store.ok()) return {State::kReady, ""};
-  const std::string away =
-      absl::StrCat("the store has not answered for ", absl::FormatDuration(view.store_since), ": ",
-                   view.store.message());
+  const std::string away = absl::StrCat(
+      "the store has not answered for ", absl::FormatDuration(view.store_since), ": ",
+      view.store.message(), view.is_kept ? "; targets are decided for, as all servers agree" : "");
   return {has_joined ? State::kDegraded : State::kStarting, away};
 }
 
 web::SharingFigures SharingOf(const cluster::ClusterView& view) {
-  web::SharingFigures figures{.store_answers = view.store.ok(), .store_since = view.store_since};
+  web::SharingFigures figures{
+      .store_answers = view.store.ok(), .store_since = view.store_since, .is_kept = view.is_kept};
   for (const cluster::ViewedMember& member : view.members) {
     figures.members += member.is_here ? 1 : 0;
   }

@@ -1,5 +1,6 @@
 #include "server/cluster/observations.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace headgate::cluster {
@@ -7,6 +8,11 @@ namespace {
 
 bool IsSameLife(const MemberView& a, const MemberView& b) {
   return a.row.incarnation == b.row.incarnation && a.round == b.round;
+}
+
+bool MayReplace(const std::string& name, const MemberRow* keeper) {
+  return keeper == nullptr || name == keeper->name ||
+         std::ranges::find(*keeper->asks, name) != keeper->asks->end();
 }
 
 }  // namespace
@@ -61,10 +67,11 @@ const ObservedRow* Observations::Row(const std::string& target) const {
   return found == rows_.end() ? nullptr : &found->second;
 }
 
-std::vector<std::string> Observations::Candidates(int64_t now_ns) const {
+std::vector<std::string> Observations::Candidates(int64_t now_ns, const MemberRow* keeper) const {
   std::vector<std::string> candidates;
   std::vector<std::string> drained;
   for (const auto& [name, member] : members_) {
+    if (!MayReplace(name, keeper)) continue;
     if (!IsHere(member, now_ns) || member.view.row.state != MemberState::kServing) continue;
     (member.view.is_drained ? drained : candidates).push_back(name);
   }
@@ -75,8 +82,9 @@ bool Observations::IsSettled(const ObservedMember& member, int64_t now_ns) const
   return absl::Nanoseconds(now_ns - member.here_since_ns) >= options_.settling();
 }
 
-std::vector<std::string> Observations::SettledCandidates(int64_t now_ns) const {
-  const std::vector<std::string> all = Candidates(now_ns);
+std::vector<std::string> Observations::SettledCandidates(int64_t now_ns,
+                                                         const MemberRow* keeper) const {
+  const std::vector<std::string> all = Candidates(now_ns, keeper);
   std::vector<std::string> settled;
   for (const std::string& name : all) {
     if (IsSettled(members_.at(name), now_ns)) settled.push_back(name);

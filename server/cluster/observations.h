@@ -50,10 +50,10 @@ class Observations {
 
   // Who may be given targets: is here, stays, and is not drained. Where there is nobody, drained
   // members too.
-  std::vector<std::string> Candidates(int64_t now_ns) const;
+  std::vector<std::string> Candidates(int64_t now_ns) const { return Candidates(now_ns, nullptr); }
   // Those of them that have been here for a while: who came just now knows least of what became
-  // free. Where there is nobody, all.
-  std::vector<std::string> SettledCandidates(int64_t now_ns) const;
+  // free. Where there is nobody, all. Of a target whose owner only some may replace: of those.
+  std::vector<std::string> SettledCandidates(int64_t now_ns, const MemberRow* keeper) const;
   bool IsSettled(const ObservedMember& member, int64_t now_ns) const;
 
   // From when on a row may be claimed, and under which condition from now on.
@@ -61,6 +61,7 @@ class Observations {
   Claim ClaimOf(const std::string& target, const ObservedRow* row, int64_t now_ns) const;
 
  private:
+  std::vector<std::string> Candidates(int64_t now_ns, const MemberRow* keeper) const;
   bool IsHere(const ObservedMember& member, int64_t now_ns) const;
 
   const ProtocolOptions& options_;

@@ -56,10 +56,8 @@ void Protocol::OnSaved(const Held& held, const absl::Status& status, int64_t now
 }
 
 void Protocol::Announce(const Held& held) {
-  for (const auto& [name, member] : seen_.members()) {
-    if (name == options_.name || seen_.MemberHere(name, seen_.newest_ns()) == nullptr) continue;
-    due_.push_back(Tell{member.view.row, held, options_.incarnation});
-  }
+  for (const auto& [name, row] : OthersHere())
+    due_.push_back(Tell{row, held, options_.incarnation});
 }
 
 bool Protocol::IsNewerThanSeen(const Held& held) const {
@@ -128,6 +126,8 @@ void Protocol::OnRound(const absl::StatusOr<RoundReply>& reply, int64_t started_
   round_status_ = reply.status();
   next_round_ns_ = started_ns + absl::ToInt64Nanoseconds(options_.period());
   if (reply.ok()) {
+    keeping_.EndRound();
+    keeping_.ForgetClaims();  // whatever they came to, it is in the answer
     if (round_->leave && !reply->name_is_taken) has_left_ = true;
     name_is_taken_ = reply->name_is_taken;
     is_urgent_ = is_urgent_ || !seen_.HasAny();  // now it is known what can be claimed
@@ -148,7 +148,7 @@ void Protocol::OnRound(const absl::StatusOr<RoundReply>& reply, int64_t started_
 bool Protocol::IsMine(const std::string& target, int64_t now_ns) const {
   const auto found = holdings_.find(target);
   return found != holdings_.end() && found->second.phase == Phase::kServing &&
-         now_ns < found->second.trusted_until_ns;
+         now_ns < TrustedUntil(found->second, now_ns);
 }
 
 std::string Protocol::PlaceAmong(const std::string& target,
@@ -168,8 +168,12 @@ bool Protocol::IsClaimable(const std::string& target, int64_t now_ns) const {
     return false;
   }
   const ObservedRow* const row = seen_.Row(target);
-  return (row == nullptr || now_ns >= seen_.ClaimableAt(*row)) &&
-         PlaceAmong(target, seen_.SettledCandidates(now_ns)) == options_.name;
+  const MemberRow* const keeper = row == nullptr ? nullptr : KeeperOf(*row);
+  if (row != nullptr && now_ns < std::max(seen_.ClaimableAt(*row), MayReplaceAt(*row)))
+    return false;
+  // What was seen before the store was away is no reason: the owner may be deciding on.
+  if (keeper != nullptr && !round_status_.ok()) return false;
+  return PlaceAmong(target, seen_.SettledCandidates(now_ns, keeper)) == options_.name;
 }
 
 bool Protocol::MaySettle(const std::string& target, const std::string& to, int64_t now_ns) const {
@@ -186,6 +190,7 @@ bool Protocol::MaySettle(const std::string& target, const std::string& to, int64
 // One at a time, so that what is being handed over finishes first; all at once where this server
 // goes, since they have to go.
 void Protocol::BeginHandovers(int64_t now_ns) {
+  if (!round_status_.ok() && !is_leaving_) return;  // nobody could be given anything
   bool is_one_under_way = std::ranges::any_of(holdings_, [](const auto& entry) {
     return entry.second.phase == Phase::kSaving || entry.second.phase == Phase::kGiving;
   });
@@ -244,7 +249,14 @@ RoundRequest Protocol::MakeRound(int64_t now_ns) {
                .incarnation = options_.incarnation,
                .address = options_.address,
                .state = is_leaving_ ? MemberState::kLeaving : MemberState::kServing},
+      .number = ++round_number_,
       .lease = options_.lease};
+  if (options_.on_store_loss == OnStoreLoss::kKeep) {
+    std::map<std::string, MemberRow> others = OthersHere();
+    std::vector<std::string>& asks = request.self.asks.emplace();
+    for (const auto& [name, row] : others) asks.push_back(name);
+    keeping_.BeginRound(std::move(others));
+  }
   for (const auto& [target, holding] : holdings_) {
     if (holding.phase == Phase::kGiving) {
       request.give.push_back(HandoverOf(target, holding.generation, now_ns));
@@ -258,6 +270,7 @@ RoundRequest Protocol::MakeRound(int64_t now_ns) {
       if (!IsClaimable(target, now_ns)) continue;
       const auto row = seen_.rows().find(target);
       const bool is_there = row != seen_.rows().end();
+      if (is_there) keeping_.NoteClaim(row->second.view.owner);
       request.claim.push_back(seen_.ClaimOf(target, is_there ? &row->second : nullptr, now_ns));
       if (is_there) row->second.tried_renewal = row->second.view.renewal;
     }
@@ -268,10 +281,12 @@ RoundRequest Protocol::MakeRound(int64_t now_ns) {
 
 std::vector<Action> Protocol::Tick(int64_t now_ns) {
   if (!round_status_since_ns_.has_value()) round_status_since_ns_ = now_ns;
+  if (!started_ns_.has_value()) started_ns_ = now_ns;
   std::vector<Action> actions = std::move(due_);
   due_.clear();
   BeginHandovers(now_ns);
   AskForStates(now_ns, actions);
+  AskAllToKeep(now_ns, actions);
   if (IsRoundDue(now_ns)) {
     round_ = MakeRound(now_ns);
     is_urgent_ = false;
@@ -289,7 +304,15 @@ int64_t Protocol::NextTick(int64_t now_ns) const {
   if (!round_.has_value()) {
     if (IsRoundDue(now_ns)) return now_ns;
     at(next_round_ns_);
-    for (const auto& [target, row] : seen_.rows()) at(seen_.ClaimableAt(row));
+    for (const auto& [target, row] : seen_.rows()) {
+      at(seen_.ClaimableAt(row));
+      at(MayReplaceAt(row));
+    }
+  }
+  if (AsksToKeep()) {
+    if (keeping_.NextAsk() <= now_ns) return now_ns;
+    at(keeping_.NextAsk());
+    at(keeping_.AgreedUntil(now_ns));
   }
   for (const auto& [target, holding] : holdings_) {
     at(holding.trusted_until_ns);
@@ -324,7 +347,7 @@ std::map<std::string, OwnerRow> Protocol::Owners(int64_t now_ns) const {
       owner.generation = holding->second.generation;
       if (!IsMine(target, now_ns)) continue;
       owner.kind = OwnerRow::Kind::kSelf;
-      owner.trusted_until_ns = holding->second.trusted_until_ns;
+      owner.trusted_until_ns = TrustedUntil(holding->second, now_ns);
       continue;
     }
     const auto news = news_.find(target);

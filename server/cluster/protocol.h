@@ -11,6 +11,8 @@
 //   without a renewal, by the store's clock and by the claimant's own.
 // - What an owner writes is found by the next one, or refused: writes carry the generation.
 // - An owner whose lease ran out, and has not been taken by another, goes on with what it has.
+// - Where owners may decide on without the store, that holds while no two processes have one name
+//   at a time, whatever else happens (keeping.h).
 // - From the beginning of a handover its giver only goes forward: its last state says that it is
 // the
 //   last, and a lost answer may mean that the next owner is at work already. Where that one has
@@ -36,6 +38,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/cluster/keeping.h"
 #include "server/cluster/observations.h"
 #include "server/cluster/protocol_options.h"
 #include "server/cluster/store.h"
@@ -65,7 +68,21 @@ struct Tell {
   Held held;
   uint64_t owner_incarnation = 0;
 };
-using Action = std::variant<StartRound, Take, Save, Drop, Tell>;
+// Ask a member whether this server may decide on while the store is away (OnKeepAnswer).
+struct AskToKeep {
+  MemberRow to;
+  uint64_t asking = 0;
+  std::vector<Held> held = {};
+};
+using Action = std::variant<StartRound, Take, Save, Drop, Tell, AskToKeep>;
+
+// What another server asks by that.
+struct KeepQuestion {
+  std::string to;    // whom it means
+  std::string name;  // its own
+  uint64_t incarnation = 0;
+  std::vector<Held> held = {};
+};
 
 // How a target of one's own fares.
 enum class Phase : uint8_t {
@@ -96,7 +113,8 @@ struct OwnerRow {
 
 class Protocol {
  public:
-  explicit Protocol(ProtocolOptions options) : options_(std::move(options)), seen_(options_) {}
+  explicit Protocol(ProtocolOptions options)
+      : options_(std::move(options)), seen_(options_), keeping_(options_) {}
   Protocol(const Protocol&) = delete;
   Protocol& operator=(const Protocol&) = delete;
 
@@ -114,6 +132,10 @@ class Protocol {
   // Another server says that a target has a new owner: this one, or an earlier process of its name,
   // or a third.
   void OnTold(uint64_t owner_incarnation, const Held& held, int64_t now_ns);
+  // `asking` is the question's; `started_ns` was read before it was asked. No answer is a refusal.
+  void OnKeepAnswer(const std::string& name, uint64_t asking, bool agrees, int64_t started_ns);
+  // OK: this server agrees, and is bound by it. Else why not.
+  absl::Status Agree(const KeepQuestion& question, int64_t now_ns);
   // Gives everything away, and goes.
   void Leave();
   // After Leave: everything is given away, and the row removed.
@@ -123,6 +145,8 @@ class Protocol {
 
   // Of each target that is configured.
   std::map<std::string, OwnerRow> Owners(int64_t now_ns) const;
+  // This server decides for it now.
+  bool IsMine(const std::string& target, int64_t now_ns) const;
 
   // For status.
   const ProtocolOptions& options() const { return options_; }
@@ -135,6 +159,9 @@ class Protocol {
   int64_t round_status_since_ns(int64_t now_ns) const {
     return round_status_since_ns_.value_or(now_ns);
   }
+  // The store is away, and this server asks whether it may decide on with what it has.
+  bool AsksToKeep() const;
+  const Keeping& keeping() const { return keeping_; }
 
  private:
   void NoteOwn(const RoundReply& reply, int64_t started_ns, int64_t now_ns);
@@ -149,12 +176,19 @@ class Protocol {
   std::string PlaceAmong(const std::string& target, const std::vector<std::string>& members) const;
   // To whom a target should go; empty: to nobody, and it stays.
   std::string DestinationOf(const std::string& target, int64_t now_ns) const;
-  bool IsMine(const std::string& target, int64_t now_ns) const;
   bool IsNewerThanSeen(const Held& held) const;
   // Fills in who is the owner, if that is a member that was seen.
   void FillOwner(uint64_t generation, uint64_t incarnation, OwnerRow& owner) const;
   // Lets all others know that this server decides from now on.
   void Announce(const Held& held);
+  int64_t TrustedUntil(const Holding& holding, int64_t now_ns) const;
+  // The row of an owner that may decide without the store, and so be replaced by some alone. Null:
+  // anybody may.
+  const MemberRow* KeeperOf(const ObservedRow& row) const;
+  // From when on what was agreed, by this process or an earlier one, no longer forbids a claim.
+  int64_t MayReplaceAt(const ObservedRow& row) const;
+  std::map<std::string, MemberRow> OthersHere() const;
+  void AskAllToKeep(int64_t now_ns, std::vector<Action>& actions);
   bool MaySettle(const std::string& target, const std::string& to, int64_t now_ns) const;
   // Whether this server should claim it, now.
   bool IsClaimable(const std::string& target, int64_t now_ns) const;
@@ -167,6 +201,9 @@ class Protocol {
 
   const ProtocolOptions options_;
   Observations seen_;
+  Keeping keeping_;
+  std::optional<int64_t> started_ns_;
+  uint64_t round_number_ = 0;
   std::set<std::string> targets_;
   std::map<std::string, Holding> holdings_;
   std::map<std::string, uint64_t> told_;  // generations, to be renewed although not seen yet

@@ -11,11 +11,18 @@
 
 namespace headgate::cluster {
 
+// What an owner does whose lease has ended because the store is away.
+enum class OnStoreLoss : uint8_t {
+  kStop = 1,
+  kKeep,  // it decides on while every server that could replace it agrees
+};
+
 struct ProtocolOptions {
   std::string name;          // of this member: no two servers have the same at a time
   uint64_t incarnation = 0;  // random, drawn at start; not 0
   std::string address;       // where other servers reach it, "host:port"
   absl::Duration lease = absl::Seconds(3);
+  OnStoreLoss on_store_loss = OnStoreLoss::kStop;
 
   // Between the starts of two rounds: two may fail, or hang for that long, before a lease is no
   // longer trusted.
@@ -29,6 +36,9 @@ struct ProtocolOptions {
   absl::Duration patience() const { return lease; }
   // And after which it no longer asks the store's clock, which was set back then.
   absl::Duration long_patience() const { return 3 * lease; }
+  // For how long who has agreed that an owner goes on without the store claims nothing of it, by
+  // its own clock; the owner trusts the agreement for trust(), from the start of asking.
+  absl::Duration promise() const { return 2 * lease; }
   // A member that came just now, and may go again, is given nothing before.
   absl::Duration settling() const { return lease; }
 };

@@ -45,6 +45,9 @@ struct MemberRow {
   uint64_t incarnation = 0;  // random, drawn by each process at its start; not 0
   std::string address;       // "host:port", for other servers
   MemberState state = MemberState::kServing;
+  // Whom it asks whether it may decide on while the store is away, and who alone may claim what it
+  // owns; absent: it never does, and anybody may.
+  std::optional<std::vector<std::string>> asks = {};
 };
 
 // A target's owner, as a compare-and-set wants it.
@@ -78,8 +81,10 @@ struct Handover {
 // What is in it is done in this order, each where its condition holds, else left as it is.
 struct RoundRequest {
   // Makes or renews the row of this name. Where another incarnation has it that was here less than
-  // `lease` ago, nothing at all is done, and the reply says `name_is_taken`.
+  // `lease` ago, nothing at all is done, and the reply says `name_is_taken`. Nor is where a later
+  // round of this one was done already: nobody waits for that reply.
   MemberRow self;
+  uint64_t number = 0;  // counts up from 1 on
   absl::Duration lease;
   // Of rows that this very process owns, by this generation; none of them is also given.
   std::vector<Held> renew = {};
@@ -91,7 +96,7 @@ struct RoundRequest {
 
 struct MemberView {
   MemberRow row;
-  // Counts up with each Round of it, so that others see it live by their own clocks.
+  // The number of its newest Round, by which others see it live by their own clocks.
   uint64_t round = 0;
   absl::Duration last_seen;  // how long ago, by the store's clock
   bool is_drained = false;   // by an operator: it is given nothing, and gives away what it has

@@ -10,6 +10,10 @@ ClusterView ViewOf(const Protocol& protocol, int64_t now_ns) {
       .store_since = absl::Nanoseconds(now_ns - protocol.round_status_since_ns(now_ns)),
       .name_is_taken = protocol.name_is_taken(),
       .is_leaving = protocol.is_leaving()};
+  if (protocol.AsksToKeep()) {
+    view.not_agreeing = protocol.keeping().Missing(now_ns);
+    view.is_kept = view.not_agreeing.empty();
+  }
   for (const auto& [name, member] : seen.members()) {
     // As of the newest reply: where the store is away nobody is known to be gone.
     view.members.push_back({.row = member.view.row,

@@ -44,6 +44,10 @@ struct ClusterView {
   // Another process has this server's name, which therefore owns nothing.
   bool name_is_taken = false;
   bool is_leaving = false;
+  // While the store is away: whether all let this server decide on, or who does not. Of one that
+  // never asks neither.
+  bool is_kept = false;
+  std::vector<std::string> not_agreeing = {};
 };
 
 ClusterView ViewOf(const Protocol& protocol, int64_t now_ns);

@@ -51,6 +51,8 @@ void Builder::BuildCluster() {
     to.lease = findings.InRange(from, Proto::kLeaseFieldNumber, from.lease(), absl::Seconds(1),
                                 absl::Minutes(1));
   }
+  to.on_store_loss =
+      from.on_store_loss() == v1::ON_STORE_LOSS_KEEP ? OnStoreLoss::kKeep : OnStoreLoss::kStop;
   if (!positions().Given(proto.tls(), v1::Tls::kClientCaFileFieldNumber)) {
     findings.Say(
         from, "cluster needs tls with a client_ca_file: servers prove to each other who they are");

@@ -102,12 +102,15 @@ struct ThrottleLogSettings {
   friend bool operator==(const ThrottleLogSettings&, const ThrottleLogSettings&) = default;
 };
 
+enum class OnStoreLoss : uint8_t { kStop, kKeep };
+
 // Several servers that share the targets.
 struct ClusterSettings {
   PostgresSource store;
   std::string secret_file;
   std::vector<std::string> peer_certificates;  // "DNS:..." or "URI:..."
   absl::Duration lease = absl::Seconds(3);
+  OnStoreLoss on_store_loss = OnStoreLoss::kStop;
 
   friend bool operator==(const ClusterSettings&, const ClusterSettings&) = default;
 };

@@ -68,6 +68,10 @@ void Member::Dispatch(std::vector<Action> actions) {
       if (options_.tell) options_.tell(*tell);
       continue;
     }
+    if (const auto* const ask = std::get_if<cluster::AskToKeep>(&action)) {
+      AskToKeep(*ask);
+      continue;
+    }
     is_for_threads = true;
     const MutexLock lock(&mutex_);
     if (auto* const start = std::get_if<cluster::StartRound>(&action)) {
@@ -77,6 +81,24 @@ void Member::Dispatch(std::vector<Action> actions) {
     }
   }
   if (is_for_threads) changed_.Ring();
+}
+
+void Member::AskToKeep(const cluster::AskToKeep& ask) {
+  const auto then = [this, name = ask.to.name, asking = ask.asking,
+                     started_ns = NowNs()](bool agrees) {
+    {
+      const MutexLock lock(&mutex_);
+      protocol_.OnKeepAnswer(name, asking, agrees, started_ns);
+    }
+    changed_.Ring();
+  };
+  if (!options_.ask_to_keep) return then(false);
+  options_.ask_to_keep(ask, then);
+}
+
+absl::Status Member::Agree(const cluster::KeepQuestion& question) {
+  const MutexLock lock(&mutex_);
+  return protocol_.Agree(question, NowNs());
 }
 
 void Member::AskForRounds() {

@@ -57,6 +57,10 @@ struct MemberOptions {
   std::function<void(const absl::StatusOr<cluster::RoundReply>& reply)> on_round = {};
   // Lets another server know of a target's new owner. It must not block, and may be lost.
   std::function<void(const cluster::Tell& tell)> tell = {};
+  // Asks another server, and calls `then` once, within the protocol's period, from any thread;
+  // false where there is no answer. It must not block.
+  std::function<void(const cluster::AskToKeep& ask, std::function<void(bool agrees)> then)>
+      ask_to_keep = {};
 };
 
 class Member final : public cluster::Owners {
@@ -78,6 +82,9 @@ class Member final : public cluster::Owners {
 
   // What another member says (MemberOptions::tell).
   void OnTold(uint64_t owner_incarnation, const cluster::Held& held) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // OK: this server lets the asker decide on while the store is away.
+  absl::Status Agree(const cluster::KeepQuestion& question) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Whether the store has answered at all: before, nothing is known of the others.
   bool HasJoined() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -108,6 +115,7 @@ class Member final : public cluster::Owners {
 
   // To whoever does it. Without the mutex: `tell` is somebody else's.
   void Dispatch(std::vector<cluster::Action> actions) ABSL_LOCKS_EXCLUDED(mutex_);
+  void AskToKeep(const cluster::AskToKeep& ask) ABSL_LOCKS_EXCLUDED(mutex_);
   void TellListeners() ABSL_LOCKS_EXCLUDED(listeners_mutex_);
   // Those that this server serves, with their generations.
   std::vector<cluster::Held> Served() const ABSL_LOCKS_EXCLUDED(mutex_);

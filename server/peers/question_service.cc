@@ -17,6 +17,8 @@ using peer::v1::AskRequest;
 using peer::v1::AskResponse;
 using peer::v1::FollowOverridesRequest;
 using peer::v1::FollowOverridesResponse;
+using peer::v1::KeepRequest;
+using peer::v1::KeepResponse;
 
 // As the handlers know it, of the caller of another server.
 class AskedContext final : public transport::CallContext {
@@ -36,7 +38,8 @@ class AskedContext final : public transport::CallContext {
 
 }  // namespace
 
-QuestionService::QuestionService(Follow follow) : follow_(std::move(follow)) {
+QuestionService::QuestionService(Follow follow, Agree agree)
+    : follow_(std::move(follow)), agree_(std::move(agree)) {
   AddSync<AskRequest, AskResponse>(
       "/headgate.peer.v1.QuestionService/Ask",
       [this](grpc::ServerContext& context, const AskRequest& request, AskResponse& response) {
@@ -51,6 +54,15 @@ QuestionService::QuestionService(Follow follow) : follow_(std::move(follow)) {
         if (followed.ok()) return grpc::Status();
         return transport::Failure(absl::StatusCode::kUnavailable, "NOT_IN_FORCE",
                                   std::string(followed.message()));
+      });
+  AddSync<KeepRequest, KeepResponse>(
+      "/headgate.peer.v1.QuestionService/Keep",
+      [this](grpc::ServerContext& context, const KeepRequest& request, KeepResponse& /*response*/) {
+        if (grpc::Status peer = MustBePeer(context); !peer.ok()) return peer;
+        const absl::Status agreed = agree_(request);
+        if (agreed.ok()) return grpc::Status();
+        return transport::Failure(absl::StatusCode::kFailedPrecondition, "DOES_NOT_AGREE",
+                                  std::string(agreed.message()));
       });
 }
 

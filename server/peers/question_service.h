@@ -4,7 +4,7 @@
 // A question goes to the handler that a call of the API would get, as a call of whoever asked the
 // other server. Runs on gRPC's threads. Thread-safe.
 //
-//   QuestionService questions(follow);
+//   QuestionService questions(follow, agree);
 //   auto server = RpcServer::Start({..., .questions = &questions}, ...);
 
 #pragma once
@@ -26,8 +26,10 @@ class QuestionService final : public rpc::PeerQuestions {
  public:
   // Puts into force what overrides there are by this revision.
   using Follow = std::function<absl::Status(uint64_t revision)>;
+  // OK: this server agrees that the asker decides on while the store is away.
+  using Agree = std::function<absl::Status(const peer::v1::KeepRequest& request)>;
 
-  explicit QuestionService(Follow follow);
+  QuestionService(Follow follow, Agree agree);
 
   void Use(const rpc::Api& api) override;
 
@@ -37,6 +39,7 @@ class QuestionService final : public rpc::PeerQuestions {
                    peer::v1::AskResponse& response);
 
   const Follow follow_;
+  const Agree agree_;
   const rpc::Api* api_ = nullptr;
   std::map<std::string, const rpc::Method*, std::less<>> methods_;  // by path; set before calls
 };

@@ -111,6 +111,8 @@ void FillCluster(const cluster::ClusterView& view, v1::ClusterStatus& status) {
   if (!view.store.ok()) status.set_store_error(std::string(view.store.message()));
   SetDuration(std::max(view.store_since, absl::ZeroDuration()), *status.mutable_store_since());
   status.set_name_is_taken(view.name_is_taken);
+  status.set_decides_on(view.is_kept);
+  for (const std::string& name : view.not_agreeing) status.add_not_agreeing(name);
 }
 
 void Merge(FleetAnswers<v1::GetStatusResponse> answers, v1::GetStatusResponse& response) {

@@ -2,6 +2,9 @@
 
 #include <bit>
 #include <cstdint>
+#include <optional>
+#include <pqxx/array>
+#include <pqxx/field>
 #include <pqxx/result>
 #include <vector>
 
@@ -16,18 +19,20 @@ namespace {
 using cluster::RoundReply;
 using cluster::RoundRequest;
 
-// $0 name, $1 incarnation, $2 address, $3 state, $4 lease, $5 condition on the version. A process
-// that was seen in the time to come was seen before the store's clock was set back; one that lives
-// on is seen anew in a round.
+// $0 name, $1 incarnation, $2 address, $3 state, $4 lease, $5 condition on the version, $6 number
+// of the round, $7 whom it asks. A round of a smaller number was given up long ago. A process that
+// was seen in the time to come was seen before the store's clock was set back; one that lives on is
+// seen anew in a round.
 constexpr char kBeHere[] = R"sql(
 self AS (
   INSERT INTO headgate_store.member AS m
-    (name, incarnation, address, state, round, last_seen, drained)
-  SELECT $0, $1, $2, $3, 1, now(), false FROM headgate_store.version WHERE $5
+    (name, incarnation, address, state, round, last_seen, drained, asks)
+  SELECT $0, $1, $2, $3, $6, now(), false, $7 FROM headgate_store.version WHERE $5
   ON CONFLICT (name) DO UPDATE SET incarnation = excluded.incarnation, address = excluded.address,
-    state = excluded.state, round = m.round + 1, last_seen = excluded.last_seen
-  WHERE m.incarnation = excluded.incarnation OR m.last_seen <= now() - $4
-    OR m.last_seen >= now() + $4
+    state = excluded.state, round = excluded.round, last_seen = excluded.last_seen,
+    asks = excluded.asks
+  WHERE CASE WHEN m.incarnation = excluded.incarnation THEN m.round <= excluded.round
+    ELSE m.last_seen <= now() - $4 OR m.last_seen >= now() + $4 END
   RETURNING *
 ))sql";
 
@@ -103,18 +108,18 @@ constexpr char kStore = 's', kMember = 'm';
 constexpr char kTell[] = R"sql(
 SELECT 's' AS kind, '' AS a, '' AS b, '' AS c, version::bigint AS i, works_with::bigint AS j,
   (SELECT revision FROM headgate_store.override_revision) AS k, 0::bigint AS micros,
-  EXISTS (SELECT FROM self) AS flag
+  EXISTS (SELECT FROM self) AS flag, NULL::text[] AS names
 FROM headgate_store.version
 UNION ALL
 SELECT 'm', name, address, '', incarnation, round, state,
-  (extract(epoch FROM now() - last_seen) * 1000000)::bigint, drained
+  (extract(epoch FROM now() - last_seen) * 1000000)::bigint, drained, asks
 FROM ($0) AS members
 UNION ALL
 SELECT 'o', target, owner, preferred, generation, renewal, incarnation,
-  (extract(epoch FROM expires_at - now()) * 1000000)::bigint, false
+  (extract(epoch FROM expires_at - now()) * 1000000)::bigint, false, NULL
 FROM owned
 )sql";
-enum RoundColumn { kKind, kA, kB, kC, kI, kJ, kK, kMicros, kFlag };
+enum RoundColumn { kKind, kA, kB, kC, kI, kJ, kK, kMicros, kFlag, kNames };
 
 constexpr char kMembersWithSelf[] =
     "SELECT * FROM self UNION ALL SELECT m.* FROM headgate_store.member AS m"
@@ -136,6 +141,26 @@ std::string Values(const std::vector<std::string>& rows, const std::string& type
   std::string none = absl::StrCat("SELECT ", types, " WHERE false");
   if (rows.empty()) return none;
   return absl::StrCat(none, " UNION ALL VALUES ", absl::StrJoin(rows, ", "));
+}
+
+std::string Names(const pqxx::transaction_base& work,
+                  const std::optional<std::vector<std::string>>& names) {
+  if (!names.has_value()) return "NULL::text[]";
+  const auto quoted = [&](std::string* out, const std::string& name) {
+    out->append(work.quote(name));
+  };
+  return absl::StrCat("ARRAY[", absl::StrJoin(*names, ", ", quoted), "]::text[]");
+}
+
+std::optional<std::vector<std::string>> NamesIn(const pqxx::field& field) {
+  if (field.is_null()) return std::nullopt;
+  std::vector<std::string> names;
+  pqxx::array_parser parser = field.as_array();
+  for (;;) {
+    const auto [kind, text] = parser.get_next();
+    if (kind == pqxx::array_parser::done) return names;
+    if (kind == pqxx::array_parser::string_value) names.push_back(text);
+  }
 }
 
 std::string RenewRows(const pqxx::transaction_base& work, const RoundRequest& request) {
@@ -177,7 +202,8 @@ std::string RoundSql(const pqxx::transaction_base& work, const RoundRequest& req
   return absl::StrCat(
       "WITH",
       absl::Substitute(request.leave ? kLeave : kBeHere, name, ToSql(self.incarnation),
-                       work.quote(self.address), static_cast<int>(self.state), lease, known),
+                       work.quote(self.address), static_cast<int>(self.state), lease, known,
+                       request.number, Names(work, self.asks)),
       absl::Substitute(kOwn, name, lease, RenewRows(work, request), GiveRows(work, request),
                        ClaimRows(work, request), ToSql(self.incarnation)),
       absl::Substitute(kTell, request.leave ? kMembersWithoutSelf : kMembersWithSelf));
@@ -201,7 +227,8 @@ absl::StatusOr<RoundReply> ReadRound(const pqxx::result& rows) {
         reply.members.push_back({.row = {.name = text(kA),
                                          .incarnation = FromSql(number(kI)),
                                          .address = text(kB),
-                                         .state = static_cast<cluster::MemberState>(number(kK))},
+                                         .state = static_cast<cluster::MemberState>(number(kK)),
+                                         .asks = NamesIn(row[kNames])},
                                  .round = FromSql(number(kJ)),
                                  .last_seen = span,
                                  .is_drained = row[kFlag].as<bool>()});

@@ -25,12 +25,15 @@ CREATE TABLE IF NOT EXISTS headgate_store.member (
   state smallint NOT NULL,
   round bigint NOT NULL,
   last_seen timestamptz NOT NULL,
-  drained boolean NOT NULL
+  drained boolean NOT NULL,
+  asks text[]
 );
 COMMENT ON TABLE headgate_store.member IS 'Servers, and when each was here last';
 COMMENT ON COLUMN headgate_store.member.incarnation IS 'which process has the name';
 COMMENT ON COLUMN headgate_store.member.state IS '1 serving, 2 leaving';
 COMMENT ON COLUMN headgate_store.member.drained IS 'by an operator: it is to own nothing';
+COMMENT ON COLUMN headgate_store.member.asks IS
+  'who alone may take what it owns, as it may decide on without this store; null: anybody';
 
 CREATE TABLE IF NOT EXISTS headgate_store.ownership (
   target text COLLATE "C" PRIMARY KEY,

@@ -60,6 +60,7 @@ void AddWaiting(const line::LineStats& lines, Exposition& out);
 struct SharingFigures {
   bool store_answers = false;
   absl::Duration store_since;  // for how long that has been so
+  bool is_kept = false;        // it decides on without the store
   int64_t members = 0;         // that are here, this one too
   struct Target {
     std::string_view name;

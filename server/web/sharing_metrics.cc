@@ -9,6 +9,9 @@ void AddSharing(const SharingFigures& sharing, Exposition& out) {
       .Set({}, sharing.store_answers ? 1 : 0);
   out.Gauge("headgate_store_state_seconds", "For how long headgate_store_up has been what it is.")
       .Set({}, absl::ToDoubleSeconds(sharing.store_since));
+  out.Gauge("headgate_decides_without_store",
+            "1: the store does not answer, and all servers agree that this one decides on.")
+      .Set({}, sharing.is_kept ? 1 : 0);
   out.Gauge("headgate_members", "Servers that are here, as of the newest round.")
       .Set({}, sharing.members);
   auto owned = out.Gauge("headgate_target_owned", "1: this server decides for the target.");

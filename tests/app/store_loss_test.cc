@@ -32,7 +32,11 @@ constexpr absl::Duration kStep = absl::Milliseconds(100);
 
 class StoreLossTest : public testing::Test {
  protected:
-  StoreLossTest() { protocol_.SetTargets({"orders"}); }
+  explicit StoreLossTest(cluster::OnStoreLoss on_store_loss = cluster::OnStoreLoss::kStop)
+      : protocol_(
+            {.name = "a", .incarnation = 1, .address = "a:8081", .on_store_loss = on_store_loss}) {
+    protocol_.SetTargets({"orders"});
+  }
 
   // A round that fails takes no time: more of them are asked for than by a store that hangs.
   void RunFor(absl::Duration span) {
@@ -104,7 +108,7 @@ class StoreLossTest : public testing::Test {
 
   absl::Time now_ = absl::FromUnixSeconds(1'000);
   cluster::ModelStore store_;
-  cluster::Protocol protocol_{{.name = "a", .incarnation = 1, .address = "a:8081"}};
+  cluster::Protocol protocol_;
 };
 
 TEST_F(StoreLossTest, FromTheStartNobodyDecidesAndTheServerIsNotReady) {
@@ -164,6 +168,29 @@ TEST_F(StoreLossTest, LostForAnHourTheServerDecidesAgainAsTheSameOwner) {
   is_store_away_ = false;
   RunFor(absl::Seconds(1));
   ExpectThisServerDecides(1);
+}
+
+class KeptStoreLossTest : public StoreLossTest {
+ protected:
+  KeptStoreLossTest() : StoreLossTest(cluster::OnStoreLoss::kKeep) {}
+};
+
+// Nobody else is there who could take what it has.
+TEST_F(KeptStoreLossTest, LostForAnHourTheServerDecidesOnAndSaysSo) {
+  RunFor(absl::Seconds(10));
+  EXPECT_THAT(Metrics(), HasSubstr("headgate_decides_without_store 0\n"));
+  is_store_away_ = true;
+  RunFor(absl::Hours(1));
+  EXPECT_EQ(Readiness().state, State::kDegraded);
+  EXPECT_THAT(Readiness().why, HasSubstr("; targets are decided for, as all servers agree"));
+  EXPECT_THAT(Metrics(), HasSubstr("headgate_decides_without_store 1\n"));
+  EXPECT_THAT(Metrics(), HasSubstr("headgate_target_owned{target=\"orders\"} 1\n"));
+  EXPECT_TRUE(Status().decides_on());
+  EXPECT_EQ(Status().targets(0).owner(), "a");
+  is_store_away_ = false;
+  RunFor(absl::Seconds(1));
+  ExpectThisServerDecides(1);
+  EXPECT_FALSE(Status().decides_on());
 }
 
 // A store that is overloaded is not asked more often for it.

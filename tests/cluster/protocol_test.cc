@@ -10,55 +10,10 @@
 #include <vector>
 
 #include "server/cluster/takeover.h"
-#include "tests/sim/cluster/model_store.h"
+#include "tests/cluster/protocol_fixture.h"
 
 namespace headgate::cluster {
 namespace {
-
-constexpr int64_t kSecond = 1'000'000'000;
-
-class ProtocolTest : public testing::Test {
- protected:
-  struct Server {
-    explicit Server(const std::string& name, uint64_t incarnation)
-        : protocol({.name = name, .incarnation = incarnation, .address = name + ":7000"}) {
-      protocol.SetTargets({"t"});
-    }
-    Protocol protocol;
-    std::vector<Action> others;  // actions but rounds
-  };
-
-  // Everything that a server wants done now; rounds at once, by a store whose clock is right.
-  void Run(Server& server) {
-    for (int step = 0; step < 10; ++step) {
-      const std::vector<Action> actions = server.protocol.Tick(now_ns_);
-      if (actions.empty()) return;
-      for (const Action& action : actions) {
-        if (const auto* round = std::get_if<StartRound>(&action)) {
-          server.protocol.OnRound(store_.Round(round->request, absl::FromUnixNanos(now_ns_)),
-                                  now_ns_, now_ns_);
-        } else if (const auto* take = std::get_if<Take>(&action)) {
-          server.protocol.OnTaken(take->held, absl::OkStatus(), now_ns_);
-        } else {
-          server.others.push_back(action);
-        }
-      }
-    }
-    FAIL() << "there is always more to do";
-  }
-  void RunFor(double seconds, const std::vector<Server*>& servers) {
-    for (const int64_t end_ns = now_ns_ + static_cast<int64_t>(seconds * kSecond); now_ns_ < end_ns;
-         now_ns_ += kSecond / 10) {
-      for (Server* server : servers) Run(*server);
-    }
-  }
-  OwnerRow OwnerOf(const Server& server) { return server.protocol.Owners(now_ns_).at("t"); }
-  bool Owns(const Server& server) { return OwnerOf(server).kind == OwnerRow::Kind::kSelf; }
-  int64_t now_ns_ = 1000 * kSecond;
-  ModelStore store_;
-  Server a_{"a", 1};
-  Server b_{"b", 2};
-};
 
 TEST_F(ProtocolTest, FirstServerOwnsWhatNobodyOwned) {
   Run(a_);
@@ -159,6 +114,7 @@ TEST_F(ProtocolTest, ANewOwnerTellsAllOthers) {
   RunFor(1, {&a_, &b_, &c});
   b_.protocol.OnTold(2, {"t", 2}, now_ns_);
   store_.Round({.self = {.name = "a", .incarnation = 1, .address = "a:7000"},
+                .number = 1000,
                 .lease = absl::Seconds(3),
                 .give = {{"t", 1, "b", 2}}},
                absl::FromUnixNanos(now_ns_));

@@ -56,6 +56,16 @@ TEST(Simulation, PromisesHoldThoughTheClockOfTheStoreIsSet) {
   EXPECT_EQ(RunSeeds(Handovers(3'000), options).violation, "");
 }
 
+TEST(Simulation, PromisesHoldThoughOwnersGoOnWithoutTheStore) {
+  EXPECT_EQ(RunSeeds(Handovers(5'000), {.on_store_loss = OnStoreLoss::kKeep}).violation, "");
+}
+
+TEST(Simulation, OwnersGoOnWithoutTheStore) {
+  Simulation simulation({.seed = 7, .on_store_loss = OnStoreLoss::kKeep});
+  simulation.Run(absl::Minutes(10));
+  EXPECT_GT(simulation.kept(), 200);
+}
+
 TEST(Simulation, SameSeedDoesTheSame) {
   const auto run = [](uint64_t seed) {
     Simulation simulation({.seed = seed});
@@ -78,6 +88,24 @@ TEST(Simulation, CatchesTrustFromTheEndOfTheAttempt) {
 TEST(Simulation, CatchesAnOwnerThatDoesNotLearn) {
   EXPECT_THAT(RunSeeds(100'000, {.broken = Broken::kLearning}).violation,
               HasSubstr("more than promised"));
+}
+
+// What most agree to is what one may be against who takes the target.
+TEST(Simulation, CatchesOwnersThatGoOnWhereMostAgree) {
+  const SimulationOptions options = {.on_store_loss = OnStoreLoss::kKeep, .broken = Broken::kAll};
+  EXPECT_THAT(RunSeeds(100'000, options).violation, HasSubstr("that admit"));
+}
+
+TEST(Simulation, CatchesAnAgreementThatBindsNobody) {
+  const SimulationOptions options = {.on_store_loss = OnStoreLoss::kKeep,
+                                     .broken = Broken::kPromise};
+  EXPECT_THAT(RunSeeds(100'000, options).violation, HasSubstr("that admit"));
+}
+
+TEST(Simulation, CatchesAServerThatReplacesAnOwnerWhichDoesNotAskIt) {
+  const SimulationOptions options = {.on_store_loss = OnStoreLoss::kKeep,
+                                     .broken = Broken::kListed};
+  EXPECT_THAT(RunSeeds(100'000, options).violation, HasSubstr("that admit"));
 }
 
 }  // namespace

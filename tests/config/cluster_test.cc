@@ -13,6 +13,7 @@ cluster:
   secret_file: /run/secret
   peer_certificates: ["DNS:headgate-peer", "URI:spiffe://prod/headgate"]
   lease: 5s
+  on_store_loss: KEEP
 tls: {certificate_file: a.crt, key_file: a.key, client_ca_file: ca.crt}
 targets: [{name: orders}]
 )y";
@@ -30,6 +31,7 @@ TEST(ClusterSettings, AreReadWhole) {
   EXPECT_EQ(cluster.peer_certificates,
             (std::vector<std::string>{"DNS:headgate-peer", "URI:spiffe://prod/headgate"}));
   EXPECT_EQ(cluster.lease, absl::Seconds(5));
+  EXPECT_EQ(cluster.on_store_loss, OnStoreLoss::kKeep);
 }
 
 const WrongCase kWrongClusters[] = {

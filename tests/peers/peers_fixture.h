@@ -101,10 +101,15 @@ struct Parts {
           .control = *control, .connect = [this](const auto& to) {
             return OwnChannel(to, grpc::SslCredentials(shared.Shown(shared.certificate)));
           }});
-      questions.emplace([this](uint64_t /*revision*/) {
-        ++followed;
-        return absl::OkStatus();
-      });
+      questions.emplace(
+          [this](uint64_t /*revision*/) {
+            ++followed;
+            return absl::OkStatus();
+          },
+          [](const peer::v1::KeepRequest& request) {
+            return request.to() == "agrees" ? absl::OkStatus()
+                                            : absl::FailedPreconditionError("it does not agree");
+          });
       server.access.SetPeers({absl::StrCat("URI:", kPeer)});
       return PeerParts{.elsewhere = &*forwarder,
                        .service = &*service,

@@ -41,6 +41,7 @@ struct DeploymentOptions {
   int servers = 3;
   std::vector<std::string> targets = {"orders", "billing", "stock"};
   std::string lease = "3s";
+  std::string cluster_more = {};  // "  on_store_loss: KEEP\n" and the like
   std::string rate = "100";
   std::string burst = "5s";      // at that rate
   std::string budget_more = {};  // ", split: ..." and the like
@@ -183,8 +184,8 @@ class Deployment {
     }
     return absl::StrCat(
         "cluster:\n  store: {dsn: \"", StoreDsn(), "\"}\n  secret_file: ", folder_.File("secret"),
-        "\n  peer_certificates: [\"DNS:headgate-peer\"]\n  lease: ", options_.lease,
-        "\ntls: {certificate_file: ", folder_.File("peer.crt"),
+        "\n  peer_certificates: [\"DNS:headgate-peer\"]\n  lease: ", options_.lease, "\n",
+        options_.cluster_more, "tls: {certificate_file: ", folder_.File("peer.crt"),
         ", key_file: ", folder_.File("peer.key"), ", client_ca_file: ", folder_.File("ca.crt"),
         "}\ntargets: [", absl::StrJoin(targets, ", "),
         "]\nbudgets: [{name: b, rate: ", options_.rate, ", burst: ", options_.burst,

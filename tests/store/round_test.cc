@@ -1,5 +1,6 @@
 // Rounds: who is here, who owns what, and that no two servers get the same target.
 
+#include <atomic>
 #include <barrier>
 #include <fstream>
 #include <memory>
@@ -31,6 +32,7 @@ class RoundTest : public testing::Test {
   RoundRequest From(const std::string& name, uint64_t incarnation = ~uint64_t{0}) {
     RoundRequest request;
     request.self = {.name = name, .incarnation = incarnation, .address = name + ":8083"};
+    request.number = ++rounds_;
     request.lease = absl::Seconds(3);
     return request;
   }
@@ -80,6 +82,7 @@ class RoundTest : public testing::Test {
   SystemClock clock_;
   StoreDatabase database_;
   PostgresStore store_{database_.Options(), clock_};
+  std::atomic<uint64_t> rounds_ = 0;  // asked for, by all threads
 };
 
 TEST_F(RoundTest, MakesAMemberAndCountsItsRounds) {
@@ -95,6 +98,29 @@ TEST_F(RoundTest, MakesAMemberAndCountsItsRounds) {
   EXPECT_FALSE(reply.members[0].is_drained);
   EXPECT_FALSE(reply.name_is_taken);
   EXPECT_THAT(reply.ownership, IsEmpty());
+}
+
+TEST_F(RoundTest, TellsWhomAMemberAsks) {
+  RoundRequest request = From("a");
+  request.self.asks = {"b", "it's \\ \"c\", {d}"};
+  EXPECT_EQ(Ask(request).members[0].row.asks, request.self.asks);
+  request.self.asks->clear();
+  EXPECT_EQ(Ask(request).members[0].row.asks, request.self.asks);
+  EXPECT_EQ(Ask(From("a")).members[0].row.asks, std::nullopt);
+}
+
+// One that was given up and reaches the store after those that followed it.
+TEST_F(RoundTest, ARoundThatComesTooLateChangesNothing) {
+  RoundRequest late = Claiming("a", {.target = "t"});
+  late.self.asks = {"b"};
+  Ask(From("a"));
+  Ask(late);
+  const RoundReply reply = Ask(From("b"));
+  EXPECT_EQ(Row(reply, "t"), "");
+  ASSERT_EQ(reply.members.size(), 2U);
+  const cluster::MemberView& a = reply.members[reply.members[0].row.name == "a" ? 0 : 1];
+  EXPECT_EQ(a.row.asks, std::nullopt);
+  EXPECT_EQ(a.round, 2U);
 }
 
 TEST_F(RoundTest, TellsOfTheOthers) {

@@ -183,7 +183,8 @@ class MetricNames : public testing::Test {
         {"--member=a", "--member-address=localhost:1"});
     const Scrape scrape = shared.AwaitScrape(
         [](const Scrape& seen) { return seen.HasSeries("headgate_target_owned"); });
-    for (const char* const prefix : {"headgate_store_", "headgate_members", "headgate_target_"}) {
+    for (const char* const prefix :
+         {"headgate_store_", "headgate_decides_", "headgate_members", "headgate_target_"}) {
       scrape_.Include(scrape, prefix);
     }
   }

@@ -1,6 +1,7 @@
 #include "client/cli/output/servers_text.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/output/value_text.h"
@@ -58,6 +59,14 @@ std::string ServersText(const v1::ClusterStatus& cluster, Colours colours) {
     absl::StrAppend(&text, Painted("the store DOES NOT ANSWER:", Paint::kBad, colours), " ",
                     Escaped(cluster.store_error()), ", for ",
                     ShortDuration(FromProto(cluster.store_since())), "\n");
+  }
+  if (cluster.decides_on()) {
+    absl::StrAppend(&text, Escaped(cluster.server()),
+                    " decides on for what it owns, as all servers that it knows agree\n");
+  } else if (!cluster.not_agreeing().empty()) {
+    absl::StrAppend(&text, Escaped(cluster.server()),
+                    " decides for nothing once its leases have ended, without the agreement of ",
+                    Escaped(absl::StrJoin(cluster.not_agreeing(), ", ")), "\n");
   }
   absl::StrAppend(&text, Members(cluster).Text(colours));
   const Table targets = Targets(cluster);

@@ -120,6 +120,9 @@ peer_certificates:
 {{- with $cluster.lease }}
 lease: {{ . }}
 {{- end }}
+{{- with $cluster.onStoreLoss }}
+on_store_loss: {{ . }}
+{{- end }}
 {{- end -}}
 
 {{/* The configuration file: what `config` says, and what only the chart knows. */}}

@@ -56,6 +56,19 @@ TEST(ServersText, SaysWhatIsWrong) {
                     Not(HasSubstr("\x1b"))));
 }
 
+TEST(ServersText, SaysWhetherTheServerDecidesOnWithoutTheStore) {
+  v1::ClusterStatus cluster = TwoServers();
+  cluster.set_store_error("connection refused");
+  cluster.set_decides_on(true);
+  EXPECT_THAT(ServersText(cluster, Colours::kOff),
+              HasSubstr("headgate-0 decides on for what it owns, as all servers that it knows"));
+  cluster.set_decides_on(false);
+  cluster.add_not_agreeing("headgate-1");
+  cluster.add_not_agreeing("headgate-2");
+  EXPECT_THAT(ServersText(cluster, Colours::kOff),
+              HasSubstr("without the agreement of headgate-1, headgate-2\n"));
+}
+
 TEST(ServersCsv, HasARowForEachServerAndTarget) {
   EXPECT_EQ(ServersCsv(TwoServers()).Csv(),
             "kind,name,state,owner,targets,seen_ago_s,address,version,generation,moved_to,error\r\n"

@@ -61,11 +61,16 @@ RoundReply ModelStore::Round(const RoundRequest& request, absl::Time now) {
   reply.name_is_taken = known != members_.end() &&
                         known->second.row.incarnation != request.self.incarnation &&
                         absl::AbsDuration(now - known->second.last_seen) < request.lease;
+  // One that was given up, and comes after those that followed it: nobody waits for the reply.
+  if (known != members_.end() && known->second.row.incarnation == request.self.incarnation &&
+      known->second.round > request.number) {
+    reply.name_is_taken = true;
+  }
   if (!reply.name_is_taken) {
     Member& self = members_[request.self.name];
     self.row = request.self;
     self.last_seen = now;
-    ++self.round;
+    self.round = request.number;
     Renew(request, now);
     Give(request, now);
     Grant(request, now);

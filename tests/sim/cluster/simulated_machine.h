@@ -25,10 +25,12 @@ struct Simulation::Machine {
     return static_cast<int64_t>(static_cast<double>(local_ns) / rate) + 1;
   }
   bool Decides(const std::string& target, int64_t true_ns) const {
-    if (!is_up || true_ns < stopped_until_ns) return false;
-    const auto holding = protocol.holdings().find(target);
-    return holding != protocol.holdings().end() && holding->second.phase == Phase::kServing &&
-           Local(true_ns) < holding->second.trusted_until_ns;
+    return is_up && true_ns >= stopped_until_ns && protocol.IsMine(target, Local(true_ns));
+  }
+  // Without a lease.
+  bool Keeps(const std::string& target, int64_t true_ns) const {
+    return Decides(target, true_ns) &&
+           Local(true_ns) >= protocol.holdings().at(target).trusted_until_ns;
   }
 
   Protocol protocol;
@@ -44,7 +46,8 @@ struct Simulation::Machine {
   int64_t wake_ns = 0;           // true
   std::map<std::string, SimulatedBucket> buckets;
   uint64_t writes = 0;
-  uint64_t overrides = 0;  // revision that it has read
+  uint64_t overrides = 0;             // revision that it has read
+  std::map<std::string, bool> agree;  // how others answered last
 };
 
 }  // namespace headgate::cluster

@@ -78,7 +78,8 @@ void Simulation::Start(int machine, const std::string& name) {
   auto started = std::make_unique<Machine>(
       ProtocolOptions{.name = name,
                       .incarnation = process,
-                      .address = absl::StrCat("10.0.0.", machine, ":7000")},
+                      .address = absl::StrCat("10.0.0.", machine, ":7000"),
+                      .on_store_loss = options_.on_store_loss},
       machine, process);
   started->rate = Uniform(options_.slowest_clock, options_.fastest_clock);
   started->base_ns = static_cast<int64_t>(Uniform(0, 1000) * kSecond);
@@ -149,7 +150,11 @@ void Simulation::DoRound(Machine& machine, const RoundRequest& request) {
       machine, [this, request] { return Reply(store_.Round(request, StoreNow())); },
       [this, started_ns](Machine& on, const Reply& reply) {
         const int64_t local_ns = on.Local(now_ns_);
-        on.protocol.OnRound(reply, options_.broken == Broken::kTrust ? local_ns : started_ns,
+        Reply heard = reply;
+        if (heard.ok() && options_.broken == Broken::kListed) {
+          for (MemberView& member : heard->members) member.row.asks.reset();
+        }
+        on.protocol.OnRound(heard, options_.broken == Broken::kTrust ? local_ns : started_ns,
                             local_ns);
         Wake(on);
       },
@@ -212,10 +217,55 @@ void Simulation::WriteStates(int machine, uint64_t process) {
      [this, machine, process](Machine&) { WriteStates(machine, process); });
 }
 
+bool Simulation::IsLost(const Machine& from, const Machine& to) {
+  return Happens(loss_) || from.is_cut_from_peers || to.is_cut_from_peers;
+}
+
+bool Simulation::Agrees(Machine& machine, const KeepQuestion& question) const {
+  if (options_.broken == Broken::kPromise) return !machine.protocol.round_status().ok();
+  return machine.protocol.Agree(question, machine.Local(now_ns_)).ok();
+}
+
+bool Simulation::IsAgreed(Machine& machine, const std::string& by, bool agrees) const {
+  machine.agree[by] = agrees;
+  if (options_.broken != Broken::kAll) return agrees;
+  const auto all = static_cast<size_t>(
+      std::ranges::count_if(machine.agree, [](const auto& answer) { return answer.second; }));
+  return 2 * all >= machine.agree.size();
+}
+
+void Simulation::DoAskToKeep(Machine& machine, const AskToKeep& ask) {
+  const int64_t started_ns = machine.Local(now_ns_);
+  auto is_done = std::make_shared<bool>(false);
+  const auto finish = [this, is_done, ask, started_ns](Machine& on, bool agrees) {
+    if (std::exchange(*is_done, true)) return;
+    on.protocol.OnKeepAnswer(ask.to.name, ask.asking, IsAgreed(on, ask.to.name, agrees),
+                             started_ns);
+    Wake(on);
+  };
+  const KeepQuestion question{.to = ask.to.name,
+                              .name = machine.protocol.options().name,
+                              .incarnation = machine.protocol.options().incarnation,
+                              .held = ask.held};
+  const int index = machine.index;
+  const uint64_t process = machine.process;
+  for (const auto& to : machines_) {
+    if (to->protocol.options().name != ask.to.name || IsLost(machine, *to)) continue;
+    On(to->index, now_ns_ + Delay(), [this, index, process, question, finish](Machine& asked) {
+      const bool agrees = Agrees(asked, question);
+      const Machine& from = *machines_[static_cast<size_t>(index)];
+      if (from.process != process || IsLost(asked, from)) return;
+      On(index, now_ns_ + Delay(), [finish, agrees](Machine& on) { finish(on, agrees); });
+    });
+  }
+  On(index,
+     now_ns_ + machine.TrueSpan(absl::ToInt64Nanoseconds(machine.protocol.options().period())),
+     [finish](Machine& on) { finish(on, false); });
+}
+
 void Simulation::DoTell(Machine& machine, const Tell& tell) {
   for (const auto& to : machines_) {
-    if (to->protocol.options().name != tell.to.name) continue;
-    if (Happens(loss_) || machine.is_cut_from_peers || to->is_cut_from_peers) continue;
+    if (to->protocol.options().name != tell.to.name || IsLost(machine, *to)) continue;
     On(to->index, now_ns_ + Delay(), [this, tell](Machine& on) {
       on.protocol.OnTold(tell.owner_incarnation, tell.held, on.Local(now_ns_));
       Wake(on);
@@ -228,6 +278,7 @@ void Simulation::Do(Machine& machine, const Action& action) {
   if (const auto* take = std::get_if<Take>(&action)) return DoTake(machine, take->held);
   if (const auto* save = std::get_if<Save>(&action)) return DoSave(machine, save->held);
   if (const auto* tell = std::get_if<Tell>(&action)) return DoTell(machine, *tell);
+  if (const auto* ask = std::get_if<AskToKeep>(&action)) return DoAskToKeep(machine, *ask);
   machine.buckets.erase(std::get<Drop>(action).held.target);
 }
 
@@ -256,7 +307,10 @@ void Simulation::Ask(Machine& machine, const std::string& target) {
 
 void Simulation::CheckOwners(const std::string& target) {
   int deciders = 0;
-  for (const auto& machine : machines_) deciders += machine->Decides(target, now_ns_) ? 1 : 0;
+  for (const auto& machine : machines_) {
+    deciders += machine->Decides(target, now_ns_) ? 1 : 0;
+    kept_ += machine->Keeps(target, now_ns_) ? 1 : 0;
+  }
   if (deciders > 0) last_owned_ns_[target] = now_ns_;
   if (is_calm_ && now_ns_ - std::max(calm_since_ns_, last_owned_ns_[target]) > NoOwnerAtMost()) {
     Violate(absl::StrCat(target, " has no owner though nothing is wrong"));

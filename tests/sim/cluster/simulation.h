@@ -35,6 +35,9 @@ enum class Broken : uint8_t {
   kFencing,   // the store looks at no generation
   kTrust,     // a lease is trusted from the end of the attempt
   kLearning,  // what is not known of a crashed owner is taken for nothing
+  kAll,       // an owner decides on without the store where most agree, and not all
+  kPromise,   // who agreed to that is not bound by it
+  kListed,    // whom an owner does not ask may replace it all the same
 };
 
 struct SimulationOptions {
@@ -44,6 +47,8 @@ struct SimulationOptions {
   double slowest_clock = 0.5;
   double fastest_clock = 1.5;
   bool store_clock_is_set = false;  // now and then, by up to 20 s either way
+  // With kKeep the store is away for longer, and no two servers have one name.
+  OnStoreLoss on_store_loss = OnStoreLoss::kStop;
   Broken broken = Broken::kNothing;
 };
 
@@ -62,6 +67,8 @@ class Simulation {
   const std::string& violation() const { return violation_; }
   int64_t handovers() const { return store_.handovers(); }
   int64_t admitted() const { return admitted_; }
+  // How often somebody was seen to decide whose lease had ended.
+  int64_t kept() const { return kept_; }
   // Equal for equal runs.
   uint64_t fingerprint() const { return fingerprint_; }
 
@@ -98,6 +105,10 @@ class Simulation {
   void DoTake(Machine& machine, const Held& held);
   void DoSave(Machine& machine, const Held& held);
   void DoTell(Machine& machine, const Tell& tell);
+  void DoAskToKeep(Machine& machine, const AskToKeep& ask);
+  bool Agrees(Machine& machine, const KeepQuestion& question) const;
+  bool IsAgreed(Machine& machine, const std::string& by, bool agrees) const;
+  bool IsLost(const Machine& from, const Machine& to);
   void Write(Machine& machine, const Held& held, bool is_final,
              std::function<void(Machine&, const absl::Status&)> then);
   void WriteStates(int machine, uint64_t process);
@@ -136,6 +147,7 @@ class Simulation {
   uint64_t acknowledged_ = 0;  // the newest override that somebody was told is kept
   uint64_t next_process_ = 1;
   int64_t admitted_ = 0;
+  int64_t kept_ = 0;
   uint64_t fingerprint_ = 0;
   std::string violation_;
 };

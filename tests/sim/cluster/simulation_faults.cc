@@ -14,6 +14,8 @@ constexpr double kFaultySeconds = 30;
 constexpr double kCalmSeconds = 30;
 // How long the slowest clock needs for two leases.
 constexpr double kTwoLeases = 6;
+// Where owners may decide on without the store: who agreed to that then waits for two leases more.
+constexpr double kFourLeases = 12;
 // Where the store's clock was set back, a dead owner's lease ends by the claimants' clocks alone,
 // after three leases; and where it was by less than a lease, a name is refused to the next process
 // for up to two.
@@ -37,6 +39,10 @@ void Simulation::Fault() {
     After(seconds,
           [this, index, what = std::move(what)] { what(*machines_[static_cast<size_t>(index)]); });
   };
+  if (options_.on_store_loss == OnStoreLoss::kKeep && Happens(0.25)) {
+    is_store_away_ = true;
+    return After(Uniform(1, 20), [this] { is_store_away_ = false; });
+  }
   switch (Pick(options_.store_clock_is_set ? 11 : 10)) {
     case 0:
     case 1:
@@ -63,7 +69,7 @@ void Simulation::Fault() {
       return store_.SetPreferred(absl::StrCat("target-", Pick(options_.targets)),
                                  Happens(0.3) ? "" : absl::StrCat("headgate-", index));
     case 9:
-      if (Happens(0.5)) {
+      if (options_.on_store_loss == OnStoreLoss::kStop && Happens(0.5)) {
         // A second one of a name that somebody has.
         Crash(machine);
         return Start(index, absl::StrCat("headgate-", Pick(options_.machines)));
@@ -99,7 +105,9 @@ void Simulation::Heal() {
 }
 
 int64_t Simulation::NoOwnerAtMost() const {
-  const double seconds = options_.store_clock_is_set ? kFiveLeases : kTwoLeases;
+  double seconds = kTwoLeases;
+  if (options_.on_store_loss == OnStoreLoss::kKeep) seconds = kFourLeases;
+  if (options_.store_clock_is_set) seconds = kFiveLeases;
   return static_cast<int64_t>(seconds / options_.slowest_clock * 1e9);
 }
 
