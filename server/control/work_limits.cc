@@ -26,7 +26,7 @@ constexpr double kNewest = 0.1;        // weight of a stretch in what is usual
 constexpr double kAnother = 1.5;       // times as much
 constexpr double kNoiseFreedom = 12;   // degrees that the variance from before counts for
 constexpr double kFirstNoise = 0.003;  // 5 % in a second
-constexpr double kWild = 4;            // times the noise from before
+constexpr double kWild = 16;           // times the noise from before
 constexpr double kSmallStep = 0.15, kLargeStep = 0.7;
 constexpr double kAfterLargeStep = 0.3;                  // weight of the prior after a large step
 constexpr double kLeastQuiet = 0.2, kLeastWorked = 0.1;  // s
