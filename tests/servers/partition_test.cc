@@ -22,7 +22,8 @@ const testing::Environment* const kMoveIn = testing::AddGlobalTestEnvironment(ne
 class Partition : public testing::Test {
  protected:
   // A Check is held at most so long where nobody is known to decide: longer than a takeover takes.
-  static constexpr SteadyCaller::Habit kHabit = {.limit = absl::Seconds(4)};
+  // Whoever asks again at once may do so at a server that has not noticed yet.
+  static constexpr SteadyCaller::Habit kHabit = {.retry_after_ms = 1000, .limit = absl::Seconds(4)};
 
   void SetUp() override {
     if (!Networks::AreThere()) GTEST_SKIP() << Networks::WhyNot();

@@ -26,6 +26,7 @@ class SteadyCaller {
   struct Habit {
     int tries = 2;
     int pause_ms = 10;
+    int retry_after_ms = 0;
     absl::Duration limit = absl::Seconds(10);  // of each try
   };
   SteadyCaller(const Deployment& servers, int server, std::string target, double cost)
@@ -68,6 +69,7 @@ class SteadyCaller {
       v1::Decision decision;
       grpc::Status status;
       for (int tries = 0; tries < habit_.tries; ++tries) {
+        if (tries > 0) poll(nullptr, 0, habit_.retry_after_ms);
         const int server = (server_ + tries) % servers_.size();
         status = servers_.TryCheck(server, target_, "job", &decision, cost_, habit_.limit);
         if (status.ok()) break;

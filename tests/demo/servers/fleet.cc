@@ -54,9 +54,15 @@ absl::Status Fleet::StartPostgres(const Interrupt& interrupt) {
                      ") AS id; ALTER TABLE items ADD PRIMARY KEY (id)"));
     if (!made.ok()) return made.status();
   }
+  if (auto made = store_->primary().RunSql("CREATE DATABASE headgate"); !made.ok()) {
+    return made.status();
+  }
   SystemClock clock;
-  return store::Init({.dsn = store_->primary().Dsn(), .timeout = kPatience}, clock).status();
+  return store::Init({.dsn = StoreDsn(), .timeout = kPatience}, clock).status();
 }
+
+// The clusters are copies of one, so they cannot be told apart by it alone.
+std::string Fleet::StoreDsn() { return store_->primary().Dsn("postgres", "headgate"); }
 
 std::string Fleet::Configuration() {
   std::string targets;
@@ -65,8 +71,7 @@ std::string Fleet::Configuration() {
                     "\n    default_health: database\n    primary:\n      dsn: ", DsnOf(i), "\n");
   }
   return absl::StrCat(
-      "cluster:\n  store: {dsn: \"", store_->primary().Dsn(),
-      "\"}\n  secret_file: ", folder_.File("secret"),
+      "cluster:\n  store: {dsn: \"", StoreDsn(), "\"}\n  secret_file: ", folder_.File("secret"),
       "\n  peer_certificates: [\"DNS:headgate-peer\"]\n  lease: ",
       absl::FormatDuration(options_.lease), "\ntls: {certificate_file: ", folder_.File("own.crt"),
       ", key_file: ", folder_.File("own.key"), ", client_ca_file: ", folder_.File("ca.crt"),

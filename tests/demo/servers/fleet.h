@@ -85,6 +85,7 @@ class Fleet {
   absl::Status StartServers();
   absl::Status AwaitShares(const Interrupt& interrupt);
   std::string Configuration();
+  std::string StoreDsn();
 
   const FleetOptions options_;
   const TempFolder folder_;
