@@ -252,7 +252,7 @@ void Cluster::AskToKeep(const cluster::AskToKeep& ask, peers::KeepAsker::Then th
     target.set_target(held.target);
     target.set_generation(held.generation);
   }
-  keep_asker_.Ask(ask.to.address, request, options_.settings.lease / 5, std::move(then));
+  keep_asker_.Ask(ask.to.address, request, ask.patience, std::move(then));
 }
 
 void Cluster::SetTargets(const config::Config& config) {

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <thread>
 
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/app/connection_string.h"
 #include "server/store/admin.h"
@@ -13,11 +12,17 @@
 namespace headgate::app {
 namespace {
 
-// For a target, which may well be overloaded.
 constexpr absl::Duration kTargetTimeout = absl::Seconds(3);
 constexpr size_t kAtOnce = 16;
 
 }  // namespace
+
+absl::StatusOr<store::DatabaseIdentity> Identify(const config::PostgresSource& target,
+                                                 Clock& clock) {
+  absl::StatusOr<std::string> dsn = ReadConnectionString(target);
+  if (!dsn.ok()) return dsn.status();
+  return store::Identify(*dsn, kTargetTimeout, clock);
+}
 
 std::vector<std::pair<std::string, store::DatabaseIdentity>> ProtectedTargets::NamesOf(
     const std::vector<Known>& known) {
@@ -51,9 +56,7 @@ absl::Status ProtectedTargets::Update(const std::vector<config::TargetSettings>&
     // relaxed: each takes another one.
     for (size_t i = next.fetch_add(1, std::memory_order_relaxed); i < unknown.size();
          i = next.fetch_add(1, std::memory_order_relaxed)) {
-      const absl::StatusOr<std::string> dsn = ReadConnectionString(unknown[i].source);
-      if (!dsn.ok()) continue;
-      auto identity = store::Identify(*dsn, kTargetTimeout, clock_);
+      auto identity = Identify(unknown[i].source, clock_);
       if (identity.ok()) unknown[i].identity = *std::move(identity);
     }
   };

@@ -19,12 +19,17 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "server/config/config.h"
 #include "server/store/database_identity.h"
 
 namespace headgate::app {
+
+// Asks a target, which may well be overloaded, for some seconds at most.
+absl::StatusOr<store::DatabaseIdentity> Identify(const config::PostgresSource& target,
+                                                 Clock& clock);
 
 class ProtectedTargets {
  public:

@@ -3,23 +3,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
-#include "server/app/connection_string.h"
+#include "server/app/protected_targets.h"
 #include "server/config/load.h"
 #include "server/store/admin.h"
 
 namespace headgate::app {
 namespace {
-
-// For a target, which may well be overloaded.
-constexpr absl::Duration kTargetTimeout = absl::Seconds(3);
-
-absl::StatusOr<store::DatabaseIdentity> Identify(const config::PostgresSource& source,
-                                                 Clock& clock) {
-  absl::StatusOr<std::string> dsn = ReadConnectionString(source);
-  if (!dsn.ok()) return dsn.status();
-  return store::Identify(*dsn, kTargetTimeout, clock);
-}
 
 // A target that cannot be asked now is a warning: the store is to be had while targets are down.
 absl::Status FindProtected(const std::string& config_path, Clock& clock,

@@ -72,6 +72,7 @@ struct Tell {
 struct AskToKeep {
   MemberRow to;
   uint64_t asking = 0;
+  absl::Duration patience;  // for an answer
   std::vector<Held> held = {};
 };
 using Action = std::variant<StartRound, Take, Save, Drop, Tell, AskToKeep>;

@@ -52,7 +52,7 @@ void Protocol::AskAllToKeep(int64_t now_ns, std::vector<Action>& actions) {
   held.reserve(holdings_.size());
   for (const auto& [target, holding] : holdings_) held.push_back({target, holding.generation});
   for (const MemberRow& row : keeping_.Ask(now_ns)) {
-    actions.push_back(AskToKeep{row, keeping_.asking(), held});
+    actions.push_back(AskToKeep{row, keeping_.asking(), options_.period(), held});
   }
 }
 

@@ -11,7 +11,6 @@ namespace {
 // latter.
 constexpr double kLeastRate = 0.03, kBlindRate = 0.02;
 constexpr double kMaxGrowth = 1.25;  // from one time of work to the next
-constexpr double kFirstRate = 0.05;  // for each core
 constexpr double kIdleGrowth = 16;   // a second
 constexpr double kSpareCore = 0.5;   // cores that are left to a foreground too sparse to measure
 
@@ -159,11 +158,13 @@ void Controller::Meet() {
 // Where nothing is known: what the foreground leaves of the cores, halved, or the first rate.
 double Controller::Prior() const {
   if (met_ == Foreground::kSparse) return Ceiling();
-  return std::max(kFirstRate * options_.cores, (options_.cores - presence_.active()) / 2);
+  return std::max(WorkLimits::kFirstLimit * options_.cores,
+                  (options_.cores - presence_.active()) / 2);
 }
 
 double Controller::Ceiling() const {
-  const double sparse = std::max(kFirstRate * options_.cores, options_.cores - kSpareCore);
+  const double sparse =
+      std::max(WorkLimits::kFirstLimit * options_.cores, options_.cores - kSpareCore);
   return met_ == Foreground::kSparse ? std::min(options_.max_rate, sparse) : options_.max_rate;
 }
 
@@ -199,7 +200,7 @@ void Controller::StepPause(const News& news) {
 void Controller::Open() {
   // Nobody needs more than what is not used up.
   const double most =
-      held_back_ ? kMaxGrowth * std::max(rate_, kFirstRate * options_.cores) : rate_;
+      held_back_ ? kMaxGrowth * std::max(rate_, WorkLimits::kFirstLimit * options_.cores) : rate_;
   rate_ = std::min(FindRate(), most);
   work_for_ = kWork * Jitter();
   pause_for_ = kPause * Jitter();

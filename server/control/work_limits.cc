@@ -15,7 +15,6 @@ namespace headgate::control {
 namespace {
 
 constexpr double kLeastLimit = 0.005;
-constexpr double kFirstLimit = 0.05;  // for each core
 // Limits of other harm than to throughput are higher than its limit, as far as nothing is known.
 constexpr double kOtherHarm = 3;
 constexpr double kVague = 1.2;  // spread of a belief without evidence: a factor of 3.3 either way

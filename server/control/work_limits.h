@@ -70,6 +70,8 @@ class WorkLimits {
   bool HurtsBadly(const Contrast& contrast, Source source) const;
 
   static constexpr double kConfidence = 0.6;
+  // Of a foreground of which nothing is known, for each core.
+  static constexpr double kFirstLimit = 0.05;
 
  private:
   struct Face {

@@ -57,7 +57,7 @@ struct MemberOptions {
   std::function<void(const absl::StatusOr<cluster::RoundReply>& reply)> on_round = {};
   // Lets another server know of a target's new owner. It must not block, and may be lost.
   std::function<void(const cluster::Tell& tell)> tell = {};
-  // Asks another server, and calls `then` once, within the protocol's period, from any thread;
+  // Asks another server, and calls `then` once, within its patience, from any thread;
   // false where there is no answer. It must not block.
   std::function<void(const cluster::AskToKeep& ask, std::function<void(bool agrees)> then)>
       ask_to_keep = {};

@@ -45,13 +45,17 @@ absl::StatusOr<engine::LearntCost> ReadCostToken(const std::string& token) {
       at.seconds() > kLastUnixSecond || at.nanos() < 0) {
     return absl::InvalidArgumentError("page_token: is not one that this server gave out");
   }
-  engine::LearntCost last;
-  last.target = place.target();
-  last.root = place.root();
-  last.caller = place.caller();
-  last.pattern = place.pattern();
-  last.last_reported_at = absl::FromUnixSeconds(at.seconds()) + absl::Nanoseconds(at.nanos());
-  return last;
+  return PlaceOf(place);
+}
+
+engine::LearntCost PlaceOf(const v1::LearntCost& cost) {
+  engine::LearntCost place;
+  place.target = cost.target();
+  place.root = cost.root();
+  place.caller = cost.caller();
+  place.pattern = cost.pattern();
+  place.last_reported_at = TimeOf(cost.last_reported_at());
+  return place;
 }
 
 }  // namespace headgate::rpc

@@ -17,6 +17,9 @@ namespace headgate::rpc {
 
 void FillLearntCost(const engine::LearntCost& from, v1::LearntCost& to);
 
+// Of all that is said of one, what tells where it stands in a list: which it is, and when it was
+// reported last.
+engine::LearntCost PlaceOf(const v1::LearntCost& cost);
 // A token is the last one on the page before: which it was and when it was reported, for that is
 // what lists are ordered by. Opaque to callers, who may tamper with it: it only says where to
 // begin.

@@ -64,18 +64,6 @@ bool ComesBefore(const engine::LearntCost& a, const engine::LearntCost& b) {
   return key(a) < key(b);
 }
 
-// Likewise, as one server told it.
-engine::LearntCost PlaceOf(const v1::LearntCost& cost) {
-  engine::LearntCost place;
-  place.target = cost.target();
-  place.root = cost.root();
-  place.caller = cost.caller();
-  place.pattern = cost.pattern();
-  place.last_reported_at = absl::FromUnixSeconds(cost.last_reported_at().seconds()) +
-                           absl::Nanoseconds(cost.last_reported_at().nanos());
-  return place;
-}
-
 // Of each target what its owner has learnt. Each server's page begins behind the last one's end;
 // what comes behind the end of any that goes on is left for the next page.
 void Merge(FleetAnswers<v1::ListCostsResponse> answers, size_t most,

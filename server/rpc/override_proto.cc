@@ -95,7 +95,7 @@ absl::StatusOr<absl::Time> FromProto(const char* field, const google::protobuf::
       time.seconds() > kLastUnixSecond) {
     return absl::InvalidArgumentError(absl::StrCat(field, ": is no valid Timestamp"));
   }
-  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
+  return TimeOf(time);
 }
 
 absl::StatusOr<overrides::Selector> FromProto(const v1::Selector& selector) {

@@ -43,4 +43,9 @@ inline void SetTimestamp(absl::Time from, google::protobuf::Timestamp& to) {
   to.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
 }
 
+// Of one that is valid.
+inline absl::Time TimeOf(const google::protobuf::Timestamp& at) {
+  return absl::FromUnixSeconds(at.seconds()) + absl::Nanoseconds(at.nanos());
+}
+
 }  // namespace headgate::rpc

@@ -9,14 +9,17 @@ namespace {
 constexpr int64_t kApplication = 0x48674c67;  // "HgLg", in the file's header
 constexpr int64_t kVersion = 2;
 
-// A limit's name is `lim`, as LIMIT is a word of SQL.
-constexpr std::string_view kNames = R"sql(
+constexpr std::string_view kWhos = R"sql(
 CREATE TABLE whos (
   id INTEGER PRIMARY KEY,
   path TEXT NOT NULL, target TEXT NOT NULL, folded INTEGER NOT NULL, server TEXT NOT NULL,
   seen INTEGER NOT NULL,
   UNIQUE (path, target, folded, server)
 );
+)sql";
+
+// A limit's name is `lim`, as LIMIT is a word of SQL.
+constexpr std::string_view kOtherNames = R"sql(
 CREATE TABLE whats (
   id INTEGER PRIMARY KEY,
   length INTEGER NOT NULL,
@@ -30,16 +33,10 @@ INSERT INTO total VALUES (0);
 )sql";
 
 // Of version 1, which knew no servers.
-constexpr std::string_view kToVersion2 = R"sql(
-CREATE TABLE whos_of_servers (
-  id INTEGER PRIMARY KEY,
-  path TEXT NOT NULL, target TEXT NOT NULL, folded INTEGER NOT NULL, server TEXT NOT NULL,
-  seen INTEGER NOT NULL,
-  UNIQUE (path, target, folded, server)
-);
-INSERT INTO whos_of_servers SELECT id, path, target, folded, '', seen FROM whos;
-DROP TABLE whos;
-ALTER TABLE whos_of_servers RENAME TO whos;
+constexpr std::string_view kSetAside = "ALTER TABLE whos RENAME TO whos_of_version_1;";
+constexpr std::string_view kTakeOver = R"sql(
+INSERT INTO whos SELECT id, path, target, folded, '', seen FROM whos_of_version_1;
+DROP TABLE whos_of_version_1;
 PRAGMA user_version = 2;
 )sql";
 
@@ -50,21 +47,22 @@ std::string RowsSql(const TableSpec& table) {
                       " PRIMARY KEY (block, who, step, what)) WITHOUT ROWID;");
 }
 
-absl::Status Make(sqlite::Database& database) {
+// All of it or nothing.
+absl::Status RunWhole(sqlite::Database& database, const std::string& sql) {
   absl::StatusOr<sqlite::Transaction> transaction = sqlite::Transaction::Begin(database);
   if (!transaction.ok()) return transaction.status();
-  absl::Status status = database.Run(absl::StrCat(Sv(kNames), RowsSql(kFine), RowsSql(kCoarse),
-                                                  "PRAGMA application_id = ", kApplication,
-                                                  "; PRAGMA user_version = ", kVersion));
-  if (!status.ok()) return status;
+  if (absl::Status status = database.Run(sql); !status.ok()) return status;
   return transaction->Commit();
 }
 
+absl::Status Make(sqlite::Database& database) {
+  return RunWhole(database, absl::StrCat(Sv(kWhos), Sv(kOtherNames), RowsSql(kFine),
+                                         RowsSql(kCoarse), "PRAGMA application_id = ", kApplication,
+                                         "; PRAGMA user_version = ", kVersion));
+}
+
 absl::Status Upgrade(sqlite::Database& database) {
-  absl::StatusOr<sqlite::Transaction> transaction = sqlite::Transaction::Begin(database);
-  if (!transaction.ok()) return transaction.status();
-  if (absl::Status status = database.Run(std::string(kToVersion2)); !status.ok()) return status;
-  return transaction->Commit();
+  return RunWhole(database, absl::StrCat(Sv(kSetAside), Sv(kWhos), Sv(kTakeOver)));
 }
 
 // Makes the schema in an empty file; refuses one that this program did not make.

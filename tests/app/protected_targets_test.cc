@@ -2,7 +2,6 @@
 
 #include "server/app/protected_targets.h"
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,7 +9,7 @@
 #include "common/system_clock.h"
 #include "gmock/gmock.h"
 #include "server/store/admin.h"
-#include "tests/testing/postgres_cluster.h"
+#include "tests/testing/shared_postgres.h"
 
 namespace headgate::app {
 namespace {
@@ -19,14 +18,7 @@ using testing::HasSubstr;
 
 class ProtectedTargetsTest : public testing::Test {
  protected:
-  static PostgresServer& server() {
-    static const std::unique_ptr<PostgresCluster> cluster = [] {
-      auto started = PostgresCluster::Start({});
-      EXPECT_TRUE(started.ok()) << started.status();
-      return *std::move(started);
-    }();
-    return cluster->primary();
-  }
+  static PostgresServer& server() { return SharedPostgres(); }
   static std::vector<config::TargetSettings> Target(const std::string& dsn) {
     config::TargetSettings target;
     target.name = "orders";

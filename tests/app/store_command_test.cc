@@ -3,13 +3,12 @@
 #include "server/app/store_command.h"
 
 #include <fstream>
-#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "common/system_clock.h"
 #include "gmock/gmock.h"
-#include "tests/testing/postgres_cluster.h"
+#include "tests/testing/shared_postgres.h"
 #include "tests/testing/temp_folder.h"
 
 namespace headgate::app {
@@ -21,14 +20,7 @@ using testing::IsEmpty;
 
 class StoreCommandTest : public testing::Test {
  protected:
-  static PostgresServer& server() {
-    static const std::unique_ptr<PostgresCluster> cluster = [] {
-      auto started = PostgresCluster::Start({});
-      EXPECT_TRUE(started.ok()) << started.status();
-      return *std::move(started);
-    }();
-    return cluster->primary();
-  }
+  static PostgresServer& server() { return SharedPostgres(); }
 
   absl::StatusOr<StoreAnswer> Run(const std::string& action, const std::string& target_dsn) {
     const std::string config = folder_.File("headgate.yaml");

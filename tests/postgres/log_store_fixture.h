@@ -9,7 +9,7 @@
 #include "common/system_clock.h"
 #include "gtest/gtest.h"
 #include "server/postgres/log_store.h"
-#include "tests/testing/postgres_cluster.h"
+#include "tests/testing/shared_postgres.h"
 
 namespace headgate::postgres {
 
@@ -43,14 +43,7 @@ class LogDatabase {
     return rows.ok() ? *rows : SqlRows();
   }
 
-  static PostgresServer& server() {
-    static const std::unique_ptr<PostgresCluster> cluster = [] {
-      auto started = PostgresCluster::Start({});
-      EXPECT_TRUE(started.ok()) << started.status();
-      return *std::move(started);
-    }();
-    return cluster->primary();
-  }
+  static PostgresServer& server() { return SharedPostgres(); }
 
  private:
   std::string name_;

@@ -11,8 +11,15 @@ Processes that are started by `subprocess`, or by `multiprocessing` with "spawn"
 from __future__ import annotations
 
 import os
+import threading
+import time
 import weakref
 from typing import Protocol
+
+# A thread of gRPC that no client knows, and which may be another's who uses gRPC in this process, is
+# waited for this long at most: all of them together, once for a fork.
+_THREADS_END = 0.1
+_NAME_OF_GRPCS = "(_run)"  # threads are named after their function
 
 
 class Forked(Protocol):
@@ -32,8 +39,18 @@ def register(member: Forked) -> None:
 
 
 def _before() -> None:
-    for member in list(_members):
+    members = list(_members)
+    for member in members:
         member.before_fork()
+    if members:
+        _let_threads_of_grpc_end()
+
+
+def _let_threads_of_grpc_end() -> None:
+    end = time.monotonic() + _THREADS_END
+    for thread in threading.enumerate():
+        if thread.name.endswith(_NAME_OF_GRPCS) and thread is not threading.current_thread():
+            thread.join(max(end - time.monotonic(), 0))
 
 
 def _in_parent() -> None:

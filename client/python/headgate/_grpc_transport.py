@@ -31,10 +31,7 @@ from headgate._types import Answer, CheckRequest, PermitReport, ReportResult
 _LONGEST_FORK = 2.0
 # gRPC has a thread for calls that may be cut, which ends a moment after the last of them. While it is in
 # gRPC, gRPC leaves out its own part of a fork, and parent and child then share what they wait on. So it is
-# waited for. Where its only call had ended before anybody could ask, it is not known, and may be another's
-# who uses gRPC in this process: such threads are waited for this long at most, all together.
-_THREADS_END = 0.1
-_NAME_OF_GRPCS = "(_run)"  # threads are named after their function
+# waited for. (Where its only call had ended before anybody could ask, it is not known: see _forks.)
 # Channels of the parent, in a forked child. To destroy one would take threads that are not there.
 _ABANDONED: list[Any] = []
 
@@ -238,10 +235,6 @@ class GrpcTransport:
             threads = self._threads_of_grpc - {threading.current_thread()}
         for thread in threads:
             thread.join(_LONGEST_FORK)
-        end = time.monotonic() + _THREADS_END
-        for thread in threading.enumerate():
-            if thread.name.endswith(_NAME_OF_GRPCS) and thread is not threading.current_thread():
-                thread.join(max(end - time.monotonic(), 0))
 
     def after_fork_in_parent(self) -> None:
         with self._changed:

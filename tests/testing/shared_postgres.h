@@ -1,0 +1,24 @@
+// SharedPostgres: one PostgreSQL for all tests of a program, started when it is first asked for.
+//
+//   SharedPostgres().RunSql("CREATE DATABASE mine");
+
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "tests/testing/postgres_cluster.h"
+
+namespace headgate {
+
+inline PostgresServer& SharedPostgres() {
+  static const std::unique_ptr<PostgresCluster> cluster = [] {
+    auto started = PostgresCluster::Start({});
+    EXPECT_TRUE(started.ok()) << started.status();
+    return *std::move(started);
+  }();
+  return cluster->primary();
+}
+
+}  // namespace headgate
