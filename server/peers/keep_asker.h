@@ -9,6 +9,7 @@
 #pragma once
 
 #include <grpcpp/channel.h>
+#include <grpcpp/support/status.h>
 #include <headgate/peer/v1/question_service.pb.h>
 
 #include <condition_variable>
@@ -43,13 +44,13 @@ class KeepAsker {
  private:
   struct UnderWay;
 
-  void End(std::unique_ptr<UnderWay> call, bool agrees);
+  void End(std::unique_ptr<UnderWay> call, const grpc::Status& status);
 
   const Connect connect_;
   std::mutex mutex_;
   std::condition_variable ended_;
   bool closed_ = false;
-  std::map<std::string, std::shared_ptr<grpc::Channel>> channels_;
+  std::map<std::string, std::shared_ptr<grpc::Channel>> channels_;  // to those that answer
   int under_way_ = 0;
 };
 

@@ -34,9 +34,9 @@ namespace headgate {
 
 inline constexpr int kScale = 20;
 inline constexpr absl::Duration kFixedSlice = absl::Milliseconds(2500);
-inline constexpr absl::Duration kAloneSlice = absl::Seconds(2);
-// Busy seconds a second that are tried besides what the controller found.
-inline constexpr double kFixedRates[] = {0.1, 0.2, 0.4};
+inline constexpr absl::Duration kAloneSlice = absl::Milliseconds(1500);
+// Even rates that are tried, as multiples of what the controller had found when they began.
+inline constexpr double kFixedRates[] = {1, 2, 4};
 inline constexpr int64_t kChunkSizes[] = {100, 300, 1'000, 3'000};  // rows
 
 [[noreturn]] inline void Die(const absl::Status& status) {
@@ -129,14 +129,13 @@ class ControlStage {
     // As the controller works from there on.
     const load::BatchStats stats =
         stretch.chunks().Over({.from = absl::Now() - settle / 2, .to = absl::Now()});
-    const double rows_each = stats.in_flight > 0 ? stats.rows_per_second / stats.in_flight : 0;
     stretch.StartFixed(driver_.advised_rows() > 0 ? driver_.advised_rows() : workload.chunk_rows);
     for (int round = 0; round < rounds; ++round) {
       stretch.Hold(demo::Phase::kAlone, kAloneSlice, 0);
       stretch.Hold(demo::Phase::kThrottled, turn, 0);
       for (const double rate : kFixedRates) {
         stretch.Hold(demo::Phase::kAlone, kAloneSlice, 0);
-        stretch.Hold(demo::Phase::kFixed, kFixedSlice, rate * rows_each);
+        stretch.Hold(demo::Phase::kFixed, kFixedSlice, rate * stats.rows_per_second);
       }
     }
     stretch.Hold(demo::Phase::kAlone, kAloneSlice, 0);

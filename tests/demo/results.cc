@@ -89,23 +89,31 @@ constexpr Harm kHarms[] = {
     [](const PhaseResult& one) { return (one.deviation_ratio - 1) / (kToleratedDeviation - 1); },
 };
 
-// The least squares of harm = slope x rate, of the harm that grows fastest.
+// Of harm = slope x rate, by least squares.
+double Slope(const std::vector<PhaseResult>& fixed, Harm harm) {
+  double products = 0;
+  double squares = 0;
+  for (const PhaseResult& one : fixed) {
+    const double rate = one.batch.rows_per_second;
+    products += rate * harm(one);
+    squares += rate * rate;
+  }
+  return Ratio(products, squares);
+}
+
+// By the harm that grows fastest.
 void FitBestFixed(Results& results) {
   double slope = 0;
+  for (const Harm harm : kHarms) slope = std::max(slope, Slope(results.fixed, harm));
   double highest = 0;
-  for (const Harm harm : kHarms) {
-    double products = 0;
-    double squares = 0;
-    for (const PhaseResult& one : results.fixed) {
-      const double rate = one.batch.rows_per_second;
-      products += rate * harm(one);
-      squares += rate * rate;
-      highest = std::max(highest, rate);
-    }
-    slope = std::max(slope, Ratio(products, squares));
+  for (const PhaseResult& one : results.fixed) {
+    highest = std::max(highest, one.batch.rows_per_second);
   }
   results.best_fixed_is_higher = slope * highest <= 1;
   results.best_fixed = results.best_fixed_is_higher ? highest : 1 / slope;
+  results.best_fixed_p99 =
+      1 + results.best_fixed *
+              Slope(results.fixed, [](const PhaseResult& one) { return one.p99_ratio - 1; });
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ struct Results {
   // the highest of them.
   double best_fixed = 0;
   bool best_fixed_is_higher = false;  // than the highest that was tried
+  double best_fixed_p99 = 0;          // ratio, on the same kind of line
 };
 
 inline constexpr double kToleratedRatio = 0.95;

@@ -73,6 +73,17 @@ TEST(DemoResults, BestFixedRateIsOnTheLineThroughWhatWasTried) {
   EXPECT_NEAR(results.best_fixed, 0.05 / (0.93 / 46) * 1000, 1);
 }
 
+TEST(DemoResults, BestFixedRateHasAPercentileOfItsOwn) {
+  const Script script = Script()
+                            .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kFixed, 1000, 1000, 1200)
+                            .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kFixed, 1000, 2000, 1400);
+  const Results results = Evaluate(script.record());
+  EXPECT_NEAR(results.best_fixed, 500, 1e-6);  // the mean may grow by a tenth
+  EXPECT_NEAR(results.best_fixed_p99, 1.1, 1e-6);
+}
+
 TEST(DemoResults, RoundsOfOneFixedRateAreTakenTogether) {
   const Script script = Script()
                             .Add(Phase::kAlone, 1000)
