@@ -42,7 +42,7 @@ constexpr double kNone = 1, kFew = 20;     // transactions a second
 constexpr double kSmooth = 0.1;            // of what status shows
 constexpr double kWritesFor = 3;           // s over which transactions are smoothed
 
-constexpr double kBusyChunk = 0.0075, kIdleChunk = 0.035;  // s
+constexpr double kBusyChunk = 0.0075, kIdleChunk = 0.07;  // s
 // Beside a foreground chunks start one after another, each when the one before has drained but for
 // this: jobs come back later than they are told, and nothing else makes up for that.
 constexpr double kStartEarly = kBusyChunk / 2, kLate = 0.01;  // busy seconds; s at the rate

@@ -71,7 +71,7 @@ class WorkLimits {
 
   static constexpr double kConfidence = 0.6;
   // Of a foreground of which nothing is known, for each core.
-  static constexpr double kFirstLimit = 0.05;
+  static constexpr double kFirstLimit = 0.04;
 
  private:
   struct Face {

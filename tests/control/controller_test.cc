@@ -172,7 +172,7 @@ TEST(Controller, ChunksAreToBeShortBesideAForegroundAndLongerWithoutOne) {
   Database database(1000);
   EXPECT_NEAR(database.ObeyFor(controller, 5).chunk, 0.0075, 1e-9);
   database.alone_ = 0;
-  EXPECT_NEAR(database.ObeyFor(controller, 5).chunk, 0.035, 1e-9);
+  EXPECT_NEAR(database.ObeyFor(controller, 5).chunk, 0.07, 1e-9);
 }
 
 TEST(Controller, TheFirstChunksAfterARestAreToBeShortToo) {
