@@ -174,7 +174,7 @@ struct CheckAnswer {
   std::optional<absl::Duration> predicted_busy_time;
   Probe probe;
   // Advice where an auto budget was charged: the factor by which the next chunk should be larger to
-  // take 20 ms. 0: not known, or within 5 to 50 ms.
+  // take what a chunk should. 0: not known, or it is right.
   double chunk_scale = 0;
   // Above zero on a denial. Infinite where waiting cannot help.
   absl::Duration retry_after;

@@ -32,7 +32,7 @@ type Chunk struct {
 }
 
 // DoChunks does a job chunk by chunk, each under a permit, and each as large as Headgate advises: for
-// an auto budget, so that it takes between 5 and 50 ms. A chunk is reported when work returns, after a
+// an auto budget, so that it takes between 5 and 100 ms. A chunk is reported when work returns, after a
 // panic as well; work may report it before, and better. It ends with the first error, of CheckOrWait
 // or of work.
 //
