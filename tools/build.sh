@@ -22,7 +22,7 @@ heavy_jobs() {
 }
 
 known_preset() {
-  case $1 in dev | release | asan | tsan) ;; *) return 1 ;; esac
+  case $1 in dev | release | tour | asan | tsan) ;; *) return 1 ;; esac
 }
 
 # Ninja notices by itself when a CMakeLists.txt changes, but not the presets.

@@ -27,6 +27,20 @@ help_lists_every_command() {
   done < <(sed -n 's/^cmd_\([a-z]*\)() {$/\1/p' dev)
 }
 
+# The one that clang-tidy reads is made by ./dev check alone.
+help_lists_every_preset() {
+  local preset presets build
+  expect 0 ./dev help
+  build=$(grep -A 4 '^  build ' <<<"$OUT")
+  mapfile -t presets < <(sed -n -E 's/.*"name": "(.*)", "configurePreset".*/\1/p' CMakePresets.json | grep -v '^tidy-')
+  ((${#presets[@]} >= 5)) || fail "found no more presets than ${presets[*]}"
+  for preset in "${presets[@]}"; do
+    grep -q "\b$preset\b" <<<"$build" || fail "help does not say that there is a preset $preset"
+    bash -c 'source tools/build.sh && known_preset "$1"' - "$preset" ||
+      fail "./dev build does not know the preset $preset"
+  done
+}
+
 help_is_what_no_command_means() {
   expect 0 ./dev
   [[ $OUT == *'usage: ./dev COMMAND'* ]] || fail "./dev alone prints no help"
@@ -54,7 +68,8 @@ wrong_arguments_end_with_2() {
 }
 
 help_lists_every_command
+help_lists_every_preset
 help_is_what_no_command_means
 unknown_commands_print_help_on_stderr
 wrong_arguments_end_with_2
-echo "help, unknown commands and exit statuses are as promised"
+echo "help, presets, unknown commands and exit statuses are as promised"

@@ -72,7 +72,7 @@ write_program() { # write_program FILE, the script on stdin
 }
 
 write_programs() {
-  local bin=$WORK/build/release/bin tools=$WORK/build/tools/bin waits program
+  local bin=$WORK/build/tour/bin tools=$WORK/build/tools/bin waits program
   waits="for _ in {1..400}; do [[ -s $WORK/http && -s $WORK/grpc ]] && break; sleep 0.05; done"
   write_program "$bin/headgated" <<SCRIPT
 echo \$\$ >"$WORK/pid"
