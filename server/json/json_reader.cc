@@ -32,6 +32,7 @@ using google::protobuf::Reflection;
 
 constexpr size_t kMaxFields = 64;
 constexpr size_t kShownBytes = 64;
+constexpr char kSurrogateLead = '\xed';  // the first byte of one, and of characters below them
 
 bool IsText(const Descriptor& type) {
   return type.well_known_type() == Descriptor::WELLKNOWNTYPE_DURATION ||
@@ -122,6 +123,7 @@ class JsonReader::Parser final
   }
   bool String(const char* bytes, rapidjson::SizeType size, bool /*copy*/) {
     const std::string_view text(bytes, size);
+    if (!IsUtf8(text)) return false;
     Slot slot;
     return FindSlot(text, slot) && (PutText(slot, text) || RefuseValue(Quoted(text))) && Placed();
   }
@@ -147,6 +149,7 @@ class JsonReader::Parser final
   bool Key(const char* bytes, rapidjson::SizeType size, bool /*copy*/) {
     Frame& in = frames_.back();
     key_.assign(bytes, size);
+    if (!IsUtf8(key_)) return false;
     if (in.kind == Kind::kMap) {
       if (in.keys == nullptr) in.keys = std::make_unique<absl::flat_hash_set<std::string>>();
       return in.keys->insert(key_).second || RefuseName("is there twice");
@@ -207,6 +210,19 @@ class JsonReader::Parser final
       return true;
     fault_ = {.what = absl::StrCat("has more than ", most_values_, " values"), .too_many = true};
     return false;
+  }
+  // The parser takes the escape of a low surrogate without a high one: what it makes of it is no
+  // UTF-8. All else it has looked at.
+  bool IsUtf8(std::string_view text) {
+    constexpr size_t kNone = std::string_view::npos;
+    for (size_t at = text.find(kSurrogateLead); at != kNone;
+         at = text.find(kSurrogateLead, at + 1)) {
+      const std::string_view next = text.substr(at + 1, 1);
+      if (next.empty() || static_cast<unsigned char>(next[0]) < 0xa0) continue;
+      fault_ = NotJson("The surrogate pair in string is invalid.");
+      return false;
+    }
+    return true;
   }
   bool Open(Frame frame) {
     if (frames_.size() >= kMaxDepth)
