@@ -5,8 +5,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/utf8.h"
 #include "server/gateway/answer.h"
 #include "server/json/json_writer.h"
+#include "server/transport/error_status.h"
 
 namespace headgate::gateway {
 namespace {
@@ -70,6 +72,13 @@ bool ReadFrenoPath(std::string_view path, v1::CheckRequest& check) {
   check.set_estimated_cost(0);
   check.set_validate_only(true);
   return true;
+}
+
+grpc::Status ValidateFreno(const v1::CheckRequest& check) {
+  constexpr std::string_view kNoText = "is not printable UTF-8";
+  if (FindBadByte(check.identity())) return transport::FieldError("identity", kNoText);
+  if (FindBadByte(check.target())) return transport::FieldError("target", kNoText);
+  return grpc::Status();
 }
 
 void FillFrenoAnswer(const grpc::Status& status, const v1::Decision& decision,

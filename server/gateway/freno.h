@@ -23,8 +23,13 @@
 
 namespace headgate::gateway {
 
-// Whether the path is one of these: then that is what is to be checked.
+// Whether the path is one of these: then that is what is to be checked. Its strings are whatever
+// bytes were sent.
 bool ReadFrenoPath(std::string_view path, v1::CheckRequest& check);
+
+// INVALID_ARGUMENT where they are not text, as strings of other calls always are: another server
+// that is to decide could not read them.
+grpc::Status ValidateFreno(const v1::CheckRequest& check);
 
 // With freno's body: StatusCode, Value, Threshold, Message. The value is the pressure of the worst
 // signal, whose threshold is 1.

@@ -103,6 +103,7 @@ bool QuickCalls::AnswerFreno(const grpc::Status& admitted, const http::Request& 
   HttpParking<v1::CheckResponse> parking(call, check_.parked_counts, &FillFreno);
   const int64_t started_ns = check_.counts.Begin();
   grpc::Status status = admitted;
+  if (status.ok()) status = ValidateFreno(check_.request);
   if (status.ok()) {
     status = thread_->Check(call.evidence(), check_.request, check_.response, parking);
   }

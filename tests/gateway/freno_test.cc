@@ -98,6 +98,8 @@ TEST_F(FrenoTest, NothingIsChargedAndNoPermitTaken) {
 TEST_F(FrenoTest, AnAppHasToBeAnIdentityAndAPathWhole) {
   EXPECT_EQ(Head("/check/not%20one/mysql/main"), 400);
   EXPECT_EQ(Head("/check/a%2Fb:etl/mysql/main"), 200);
+  EXPECT_EQ(Get("/check/%ff/mysql/main")["Message"], "identity: is not printable UTF-8");
+  EXPECT_EQ(Head("/check/etl/mysql/%c3"), 400);
   for (const char* path :
        {"/check/", "/check/etl", "/check/etl/mysql", "/check/etl/mysql/", "/check/etl//main",
         "/check/etl/mysql/main/more", "/check/%zz/mysql/main"}) {

@@ -44,5 +44,18 @@ TEST(OverHttp, WhatFrenosClientsAskIsAnsweredByWhoeverDecides) {
   EXPECT_EQ(caller.client().Head("/check/job:etl/postgresql/elsewhere")->status, 404);
 }
 
+// It would end the connection that all share: a path is bytes, what servers tell each other is
+// text.
+TEST(OverHttp, APathThatIsNoTextDisturbsNobodyWhoseCallIsUnderWay) {
+  Servers servers(2, {.http = true});
+  HttpCaller caller(servers[0].http_port());
+  for (const char* path : {"/check/%ff/postgresql/t1", "/check/job%c3:etl/postgresql/t1"}) {
+    const auto answer = caller.client().Get(path);
+    EXPECT_EQ(answer->status, 400) << path << ": " << answer->body;
+    EXPECT_NE(answer->body.find("identity"), std::string::npos) << answer->body;
+  }
+  EXPECT_EQ(caller.client().Head("/check/job:etl/postgresql/t1%ff")->status, 400);
+}
+
 }  // namespace
 }  // namespace headgate::peers
