@@ -1,5 +1,7 @@
 #include "server/peers/forwarder.h"
 
+#include <google/protobuf/message.h>
+#include <google/protobuf/unknown_field_set.h>
 #include <grpc/support/time.h>
 #include <grpcpp/alarm.h>
 
@@ -36,6 +38,22 @@ grpc::Status NoRoom() {
 }
 
 bool MayWait(const headgate::v1::CheckRequest& check) { return check.has_max_wait(); }
+
+bool HasGroup(const google::protobuf::Message& message) {
+  const auto& fields = message.GetReflection()->GetUnknownFields(message);
+  for (int i = 0; i < fields.field_count(); ++i) {
+    if (fields.field(i).type() == google::protobuf::UnknownField::TYPE_GROUP) return true;
+  }
+  return false;
+}
+
+// What a newer API may have added goes along. Groups, which none has, may be nested so deep that
+// the owner cannot read them within one message more; and what it cannot read ends the connection
+// that all share.
+void DropGroups(headgate::v1::CheckRequest& check) {
+  if (HasGroup(check) || HasGroup(check.max_wait())) [[unlikely]]
+    check.DiscardUnknownFields();
+}
 
 void SetTimeLeft(int64_t left_ns, ForwardedCall& call) {
   left_ns = std::max<int64_t>(left_ns, 0);
@@ -133,6 +151,7 @@ grpc::Status Forwarder::Check(const headgate::v1::CheckRequest& check, const Cal
   if (!name.has_value()) return NoOwner();  // the configuration has changed just now
   ForwardedCall call = CallOf(caller);
   *call.mutable_check() = check;
+  DropGroups(*call.mutable_check());
   if (check.ByteSizeLong() > kMaxCheckBytes) [[unlikely]] {
     call.mutable_check()->DiscardUnknownFields();
     if (call.check().ByteSizeLong() > kMaxCheckBytes) {
@@ -156,6 +175,8 @@ grpc::Status Forwarder::BatchCheck(const headgate::v1::BatchCheckRequest& batch,
   }
   ForwardedCall call = CallOf(caller);
   *call.mutable_batch() = batch;
+  if (HasGroup(batch)) call.mutable_batch()->DiscardUnknownFields();
+  for (auto& check : *call.mutable_batch()->mutable_checks()) DropGroups(check);
   const bool waits = std::any_of(batch.checks().begin(), batch.checks().end(), MayWait);
   return Forward({.target = *std::move(name)}, waits, std::move(call), parking);
 }

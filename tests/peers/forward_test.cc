@@ -1,3 +1,5 @@
+#include <google/protobuf/message.h>
+#include <google/protobuf/unknown_field_set.h>
 #include <grpcpp/client_context.h>
 
 #include <string>
@@ -95,6 +97,38 @@ TEST(Forward, BatchAsLargeAsAServerReadsIsHandedOverInParts) {
   ASSERT_EQ(response.results_size(), batch.checks_size());
   for (const v1::CheckResult& result : response.results()) {
     ASSERT_FALSE(result.has_error()) << result.error().message();
+  }
+}
+
+// As deep as a server reads them: within one message more they would be too deep for the next one,
+// and end the connection that all share.
+TEST(Forward, WhatIsNestedAsDeepAsAServerReadsDisturbsNobody) {
+  constexpr int kUnknownField = 1000;
+  constexpr int kDeep = 98;  // below a Check of a batch
+  const auto fill = [](google::protobuf::Message& message) {
+    auto* fields = message.GetReflection()->MutableUnknownFields(&message);
+    for (int depth = 0; depth < kDeep; ++depth) fields = fields->AddGroup(kUnknownField);
+  };
+  Servers servers(2);
+  for (const bool within_a_duration : {false, true}) {
+    v1::CheckRequest check = CheckAt("t1", "job:etl", 1);
+    if (within_a_duration) {
+      fill(*check.mutable_max_wait());
+    } else {
+      fill(check);
+    }
+    v1::CheckResponse decided;
+    const grpc::Status status =
+        CallRpc(servers[0].caller, &v1::ThrottlerService::Stub::Check, check, decided);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    v1::BatchCheckRequest batch;
+    *batch.add_checks() = check;
+    batch.mutable_checks(0)->clear_max_wait();
+    v1::BatchCheckResponse answers;
+    const grpc::Status all =
+        CallRpc(servers[0].caller, &v1::ThrottlerService::Stub::BatchCheck, batch, answers);
+    ASSERT_TRUE(all.ok()) << all.error_message();
+    EXPECT_EQ(answers.results(0).error().message(), "");
   }
 }
 
