@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <libpq-fe.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -65,6 +66,13 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(Connector& connector,
 Session::~Session() {
   if (is_broken_) shutdown(socket_.number(), SHUT_RDWR);
   connection_ = nullptr;
+}
+
+bool Session::is_broken() const {
+  if (is_broken_) return true;
+  // There may be something to be read before the end: why the server ends.
+  pollfd farewell{.fd = socket_.number(), .events = POLLRDHUP, .revents = 0};
+  return poll(&farewell, 1, 0) > 0;
 }
 
 absl::Status Session::Do(const Deadline& deadline,

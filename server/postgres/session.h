@@ -58,8 +58,9 @@ class Session {
   // throw as above.
   absl::Status Do(const Deadline& deadline, absl::FunctionRef<void(AdoptedConnection&)> work);
 
-  // Lost, or given up: nothing more is to be asked of it.
-  bool is_broken() const { return is_broken_; }
+  // Lost, or given up: nothing more is to be asked of it. Asks nobody: that the server has ended an
+  // idle session is known where its farewell has come.
+  bool is_broken() const;
 
  private:
   explicit Session(std::string store) : store_(std::move(store)) {}

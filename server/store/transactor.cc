@@ -30,6 +30,8 @@ absl::Status Transactor::Run(Scope scope, absl::Duration timeout,
 
 absl::Status Transactor::Try(Scope scope, absl::FunctionRef<void(pqxx::transaction_base&)> work,
                              const Deadline& deadline) {
+  // Such as after a failover: what is asked now has not been, and can be asked of the next one.
+  if (session_ != nullptr && session_->is_broken()) session_ = nullptr;
   if (session_ == nullptr) {
     if (absl::Status connected = Connect(deadline); !connected.ok()) return connected;
   }

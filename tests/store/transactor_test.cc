@@ -118,6 +118,15 @@ TEST_F(TransactorTest, AStoreThatWasKilledIsFoundAgain) {
   EXPECT_TRUE(Run("SELECT 1").ok());
 }
 
+// An order that an operator gives after a failover is not to be the one that finds out.
+TEST_F(TransactorTest, AStoreThatWasRestartedSinceTheLastCallIsAskedAnew) {
+  ASSERT_TRUE(Run("SELECT 1").ok());
+  server().Kill();
+  ASSERT_TRUE(server().Start().ok());
+  const absl::Status status = Run("SELECT 1");
+  EXPECT_TRUE(status.ok()) << status;
+}
+
 // As a primary that has become a standby: the next session may find another server.
 TEST_F(TransactorTest, AReadOnlyStoreIsAnErrorAndIsConnectedToAnew) {
   const std::string insert =
