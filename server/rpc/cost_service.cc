@@ -78,7 +78,7 @@ void Merge(FleetAnswers<v1::ListCostsResponse> answers, size_t most,
   note_end(response);
   for (v1::LearntCost& cost : *response.mutable_costs()) {
     const bool is_anothers = std::ranges::any_of(answers.others, [&](const auto& one) {
-      return one.status.ok() && answers.IsOwnersAnswer(one, cost.target());
+      return answers.IsOwnersAnswer(one, cost.target());
     });
     if (!is_anothers) costs.push_back(std::move(cost));
   }
@@ -100,6 +100,21 @@ void Merge(FleetAnswers<v1::ListCostsResponse> answers, size_t most,
     *response.add_costs() = std::move(cost);
   }
   if (end.has_value()) response.set_next_page_token(MakeCostToken(*end));
+}
+
+// Where the owner of a target did not answer: what only it knows would be missing without a word.
+grpc::Status MissingOwner(const FleetAnswers<v1::ListCostsResponse>& answers) {
+  for (const auto& one : answers.others) {
+    if (one.status.ok()) continue;
+    for (const auto& [target, owner] : answers.owners) {
+      if (owner != one.member) continue;
+      return transport::Failure(absl::StatusCode::kUnavailable, "OWNER_SILENT",
+                                absl::StrCat(owner, ", which decides for ", target,
+                                             ", did not answer: ", one.status.error_message(),
+                                             "; ask again, or for another target by its name"));
+    }
+  }
+  return grpc::Status();
 }
 
 std::string ForgottenText(size_t count, const v1::ForgetCostsRequest& request,
@@ -177,7 +192,9 @@ grpc::Status CostService::List(const Asked& asked, const v1::ListCostsRequest& r
   if (next != costs.end()) response.set_next_page_token(MakeCostToken(*(next - 1)));
   if (!request.target().empty()) return grpc::Status();
   auto others = AskOthers<v1::ListCostsResponse>(fleet_, asked.who, kListCosts, request);
-  if (others.has_value()) Merge(*std::move(others), *size, response);
+  if (!others.has_value()) return grpc::Status();
+  if (grpc::Status missing = MissingOwner(*others); !missing.ok()) return missing;
+  Merge(*std::move(others), *size, response);
   return grpc::Status();
 }
 

@@ -164,6 +164,22 @@ TEST(Fleet, LearntCostsAreThoseOfTheirTargetsOwners) {
               testing::UnorderedElementsAre("t0", "t2"));
 }
 
+TEST(Fleet, LearntCostsOfAnOwnerThatDoesNotAnswerAreNotLeftOutWithoutAWord) {
+  Servers servers(3, WithOverrides());
+  for (const char* target : {"t0", "t1", "t2"}) Teach(servers[0], target);
+  servers.Kill(1);
+  const auto list = &v1::CostService::Stub::ListCosts;
+  const grpc::Status refused = CallRpc(servers[0].caller, list);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(refused.error_message(), HasSubstr("s1, which decides for t1, did not answer"));
+  v1::ListCostsRequest request;
+  request.set_target("t2");
+  EXPECT_THAT(TargetsOf(AnswerOf(servers[0].caller, list, request)), ElementsAre("t2"));
+  // Who decides for nothing is not missed.
+  servers.Give("t1", 2);
+  EXPECT_TRUE(CallRpc(servers[0].caller, list).ok());
+}
+
 TEST(Fleet, LearntCostsHavePagesOverAllServers) {
   Servers servers(3, WithOverrides());
   for (const char* target : {"t0", "t1", "t2"}) Teach(servers[0], target);
