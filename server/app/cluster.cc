@@ -282,8 +282,9 @@ void Cluster::Start(std::function<void()> joined) {
 void Cluster::NoteRound(const absl::StatusOr<cluster::RoundReply>& reply) {
   if (!reply.ok()) {
     if (!std::exchange(store_is_away_, true)) {
-      LogWarning("the store does not answer: targets are decided for until their leases end",
-                 {{"why", std::string(reply.status().message())}});
+      const bool keeps = options_.settings.on_store_loss == config::OnStoreLoss::kKeep;
+      LogWarning("the store does not answer", {{"why", std::string(reply.status().message())},
+                                               {"on_store_loss", keeps ? "KEEP" : "STOP"}});
     }
     return;
   }
