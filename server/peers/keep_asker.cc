@@ -37,10 +37,9 @@ void KeepAsker::Ask(const std::string& address, const peer::v1::KeepRequest& req
   call->context.set_deadline(
       gpr_time_from_millis(absl::ToInt64Milliseconds(patience), GPR_TIMESPAN));
   UnderWay* const owned = call.release();
-  owned->stub->async()->Keep(&owned->context, &owned->request, &owned->response,
-                             [this, owned](const grpc::Status& status) {
-                               End(std::unique_ptr<UnderWay>(owned), status);
-                             });
+  owned->stub->async()->Keep(
+      &owned->context, &owned->request, &owned->response,
+      [this, owned](const grpc::Status& status) { End(std::unique_ptr<UnderWay>(owned), status); });
 }
 
 // Where nobody answers the server may have gone, and another address come in its place.
