@@ -19,13 +19,13 @@ constexpr double kVague = 1.2;  // spread of a belief without evidence: a factor
 // Limits wander by a factor of e^kDrift in a second, and once in 300 s the foreground is another.
 constexpr double kDrift = 0.04, kChange = 0.0033;
 constexpr double kAlike = 1.5;
-constexpr double kNewest = 0.1;        // weight of a stretch in what is usual
-constexpr double kAnother = 1.5;       // times as much
-constexpr double kNoiseFreedom = 12;   // degrees that the variance from before counts for
+constexpr double kNewest = 0.1;       // weight of a stretch in what is usual
+constexpr double kAnother = 1.5;      // times as much
+constexpr double kNoiseFreedom = 12;  // degrees that the variance from before counts for
 // Before it is known: variance of the share over a second of what is seen of eight clients on two
 // cores, whom nobody disturbs (0.002, 0.0043 and 0.024).
 constexpr double kFirstThroughputNoise = 0.003, kFirstLatencyNoise = 0.005, kFirstTailNoise = 0.025;
-constexpr double kWild = 16;           // times the noise from before
+constexpr double kWild = 16;  // times the noise from before
 constexpr double kSmallStep = 0.15, kLargeStep = 0.7;
 constexpr double kAfterLargeStep = 0.3;                  // weight of the prior after a large step
 constexpr double kLeastQuiet = 0.2, kLeastWorked = 0.1;  // s

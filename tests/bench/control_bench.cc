@@ -85,7 +85,8 @@ class Table {
       for (const demo::PhaseResult& fixed : results.fixed) Print(workload, "fixed", fixed);
       const double share = results.throttled.batch.rows_per_second / results.best_fixed;
       std::printf(
-          "%-5s best fixed rate%s: %.0f rows/s at %.2f times the 99th percentile; the controller got "
+          "%-5s best fixed rate%s: %.0f rows/s at %.2f times the 99th percentile; the controller "
+          "got "
           "%.2f of it\n",
           workload.name.c_str(), results.best_fixed_is_higher ? " (or more)" : "",
           results.best_fixed, results.best_fixed_p99, share);
