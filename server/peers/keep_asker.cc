@@ -4,13 +4,11 @@
 #include <grpcpp/client_context.h>
 #include <headgate/peer/v1/question_service.grpc.pb.h>
 
-#include <string>
 #include <utility>
 
 namespace headgate::peers {
 
 struct KeepAsker::UnderWay {
-  std::string address;
   std::unique_ptr<peer::v1::QuestionService::Stub> stub;
   grpc::ClientContext context;
   peer::v1::KeepRequest request;
@@ -31,25 +29,19 @@ void KeepAsker::Ask(const std::string& address, const peer::v1::KeepRequest& req
     }
   }
   if (call->stub == nullptr) return then(false);
-  call->address = address;
   call->request = request;
   call->then = std::move(then);
   call->context.set_deadline(
       gpr_time_from_millis(absl::ToInt64Milliseconds(patience), GPR_TIMESPAN));
   UnderWay* const owned = call.release();
-  owned->stub->async()->Keep(
-      &owned->context, &owned->request, &owned->response,
-      [this, owned](const grpc::Status& status) { End(std::unique_ptr<UnderWay>(owned), status); });
+  owned->stub->async()->Keep(&owned->context, &owned->request, &owned->response,
+                             [this, owned](const grpc::Status& status) {
+                               End(std::unique_ptr<UnderWay>(owned), status.ok());
+                             });
 }
 
-// Where nobody answers the server may have gone, and another address come in its place.
-void KeepAsker::End(std::unique_ptr<UnderWay> call, const grpc::Status& status) {
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE ||
-      status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    channels_.erase(call->address);
-  }
-  call->then(status.ok());
+void KeepAsker::End(std::unique_ptr<UnderWay> call, bool agrees) {
+  call->then(agrees);
   call = nullptr;
   const std::lock_guard<std::mutex> lock(mutex_);
   --under_way_;

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <grpcpp/channel.h>
-#include <grpcpp/support/status.h>
 #include <headgate/peer/v1/question_service.pb.h>
 
 #include <condition_variable>
@@ -44,13 +43,14 @@ class KeepAsker {
  private:
   struct UnderWay;
 
-  void End(std::unique_ptr<UnderWay> call, const grpc::Status& status);
+  void End(std::unique_ptr<UnderWay> call, bool agrees);
 
   const Connect connect_;
   std::mutex mutex_;
   std::condition_variable ended_;
   bool closed_ = false;
-  std::map<std::string, std::shared_ptr<grpc::Channel>> channels_;  // to those that answer
+  // None is let go before the end: gRPC cannot lose its last one in a callback, where calls end.
+  std::map<std::string, std::shared_ptr<grpc::Channel>> channels_;
   int under_way_ = 0;
 };
 

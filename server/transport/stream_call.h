@@ -300,6 +300,8 @@ class StreamCall final : public Event {
   template <typename Counts>
   void Finish(Counts& counts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     finish_started_ = true;
+    // Before the caller hears of the end: it may open another one at once.
+    if (std::exchange(counted_, false)) route_.Close(caller_);
     counts.End(context_, 0, status_);
     stream_.Finish(status_, static_cast<Event*>(&finish_event_));
   }

@@ -128,6 +128,8 @@ class StreamRoute final : public Route {
     counted = outcome == StreamCount::Outcome::kOpened;
     return counted ? grpc::Status() : NoRoom(outcome, caller);
   }
+  // A stream that was counted has ended.
+  void Close(const std::string& caller) { count_.Close(caller); }
   grpc::Status NoRoom(StreamCount::Outcome outcome, const std::string& caller) const {
     std::string what = absl::StrCat("no room for another ", threads_[0].counts->method());
     if (outcome == StreamCount::Outcome::kTooManyOfCaller) {
@@ -153,7 +155,7 @@ class StreamRoute final : public Route {
     const auto found = calls_.find(call);
     removed = std::move(found->second);
     calls_.erase(found);
-    if (call->counted()) count_.Close(call->caller());
+    if (call->counted()) Close(call->caller());
   }
 
   Service& service_;

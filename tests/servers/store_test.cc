@@ -1,5 +1,7 @@
 // The store dies, hangs, refuses, or is another one than before: callers count what they are told.
 
+#include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -163,7 +165,16 @@ TEST_F(StoreWithStandby, AStandbyThatIsPromotedTakesItsPlace) {
   SteadyCaller caller(servers_, 0, "orders", 10);
   servers_.store().Kill();
   ASSERT_TRUE(servers_.stores().standby().Promote().ok());
-  AwaitReturn();
+  // Both go on there, whether or not they noticed that the other was gone.
+  const auto rounds = [this] {
+    const auto rows =
+        servers_.stores().standby().RunSql("SELECT min(round) FROM headgate_store.member");
+    return rows.ok() ? std::atoll((*rows)[0][0].c_str()) : 0;
+  };
+  const int64_t before = rounds();
+  EXPECT_TRUE(WaitUntil([&] { return rounds() > before + 1; }));
+  EXPECT_TRUE(servers_.AwaitOwners(0));
+  EXPECT_TRUE(servers_.AwaitOwners(1));
   caller.Stop();
   EXPECT_LE(caller.admitted(), Promise(caller.span()));
 }
