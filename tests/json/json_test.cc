@@ -2,7 +2,6 @@
 
 #include <google/protobuf/dynamic_message.h>
 #include <google/protobuf/util/json_util.h>
-#include <google/protobuf/util/message_differencer.h>
 #include <google/rpc/error_details.pb.h>
 #include <google/rpc/status.pb.h>
 #include <headgate/v1/cost_service.pb.h>
@@ -31,7 +30,6 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
-using google::protobuf::util::MessageDifferencer;
 
 // Messages with any of their fields set to values that are at the edges, or any.
 class Generator {

@@ -132,18 +132,14 @@ class FullStore : public StoreLoss {
 
 TEST_F(FullStore, WithoutAFreeConnectionIsAsGoodAsAway) {
   ASSERT_TRUE(servers_.AwaitOwners());
-  std::vector<SqlSession> taken;
-  const auto open = [&] {
-    absl::StatusOr<SqlSession> session = servers_.store().Open();
-    if (session.ok()) taken.push_back(*std::move(session));
-    return session.ok();
-  };
+  std::vector<absl::StatusOr<SqlSession>> taken;
+  const auto open = [&] { return taken.emplace_back(servers_.store().Open()).ok(); };
   ASSERT_TRUE(open());
   // Each place that a server loses is taken before it can come back, sooner or later.
   ASSERT_TRUE(WaitUntil([&] {
     while (open()) {
     }
-    const auto ended = taken.front().Run(
+    const auto ended = taken.front()->Run(
         "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <>"
         " pg_backend_pid() AND backend_type = 'client backend' AND application_name LIKE"
         " 'headgate%'");
