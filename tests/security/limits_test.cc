@@ -214,6 +214,7 @@ TEST(LimitsOfCallers, ACallerHasOnlyItsShareOfCheckStreams) {
   OpenStream other(server.Bare(Bearer(kAuditorToken)));
   EXPECT_TRUE(other.Exchange());
   EXPECT_TRUE(first.Close().ok());
+  EXPECT_TRUE(OpenStream(sre).Exchange());
   EXPECT_TRUE(second.Close().ok());
   EXPECT_TRUE(other.Close().ok());
 }
