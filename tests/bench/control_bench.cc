@@ -1,13 +1,14 @@
 // How well `rate: auto` protects a foreground, and what it leaves to the batch, against a real
 // PostgreSQL: the workloads of docs/control.md.
 //
-//   ./dev bench control [--rounds=3] [--only=w1,open,chunks,neighbour,sampling]
+//   ./dev bench control [--rounds=6] [--only=w1,open,chunks,neighbour,sampling]
 //   ./dev bench control --only=w1 --record=tests/control/recorded/w1.txt
 //
 // The engine, the monitor, the probe and the controller are the server's own, in this process. The
-// controller, three fixed even rates and the foreground alone take turns within each workload, so
+// controller, two fixed even rates and the foreground alone take turns within each workload, so
 // that a machine that drifts does so under all of them. The oracle is the fixed rate that keeps all
-// three tolerances, on the line through those that were tried. A run takes about 14 minutes, and
+// three tolerances, on the line through those that were tried. Rows called "alone" compare the
+// foreground with itself: by so much figures differ by chance. A run takes about 15 minutes, and
 // ends with
 //   control: worst_foreground_ratio=… median_foreground_ratio=… worst_p99_ratio=…
 //   median_p99_ratio=… median_batch_share=… worst_batch_share=… idle_share=… settle_s=…
@@ -33,16 +34,10 @@ namespace headgate {
 namespace {
 
 constexpr absl::Duration kSettle = absl::Seconds(20);
-constexpr absl::Duration kTurn = absl::Seconds(6);
 constexpr double kChunksRate = 8'000;  // rows a second, where the length of chunks is compared
 constexpr absl::Duration kRecorded = absl::Seconds(75);
 
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
+using demo::Median;
 double Least(const std::vector<double>& values) {
   return values.empty() ? 0 : *std::min_element(values.begin(), values.end());
 }
@@ -68,17 +63,20 @@ double SettleTime(const Outcome& outcome) {
 class Table {
  public:
   Table(ControlStage& stage, int rounds) : stage_(stage), rounds_(rounds) {
-    std::printf("%-5s %-10s %8s %6s %6s %6s %6s %9s %8s %7s\n", "", "", "TPS", "ratio", "mean",
-                "dev", "p99", "rows/s", "busy s/s", "chunk");
+    std::printf("%-5s %-10s %8s %6s %5s %6s %6s %6s %5s %9s %8s %7s\n", "", "", "TPS", "ratio",
+                "+-", "mean", "dev", "p99", "+-", "rows/s", "busy s/s", "chunk");
   }
 
   void Measure(const Workload& workload) {
     if (workload.builtin.empty()) return MeasureIdle(workload);
     const bool comes_and_goes = workload.period != absl::InfiniteDuration();
-    const Outcome outcome = comes_and_goes ? stage_.ComeAndGo(workload, rounds_)
-                                           : stage_.Alternate(workload, kSettle, rounds_, kTurn);
+    const Outcome outcome = comes_and_goes ? stage_.ComeAndGo(workload, (rounds_ + 1) / 2)
+                                           : stage_.Alternate(workload, kSettle, rounds_);
     const demo::Results& results = outcome.results;
+    Print(workload, "alone", results.itself);
     Print(workload, "controller", results.throttled);
+    by_chance_.push_back(results.itself.tps_ratio);
+    p99_by_chance_.push_back(results.itself.p99_ratio);
     ratios_.push_back(results.throttled.tps_ratio);
     p99s_.push_back(results.throttled.p99_ratio);
     if (!comes_and_goes) {
@@ -100,7 +98,7 @@ class Table {
   }
 
   void MeasureChunks(const Workload& workload, double rows_per_second) {
-    const int rounds = 4 * rounds_;
+    const int rounds = 3 * rounds_;
     for (const demo::PhaseResult& fixed :
          stage_.ChunkLengths(workload, rows_per_second, rounds).fixed) {
       Print(workload, absl::StrFormat("by %.0f", fixed.fixed_rate).c_str(), fixed);
@@ -109,8 +107,11 @@ class Table {
   }
 
   void PrintSummary() const {
+    if (ratios_.empty()) return;
     std::printf("99th percentile at the best fixed rates: worst %.2f, median %.2f\n",
                 Most(oracle_p99s_), Median(oracle_p99s_));
+    std::printf("alone, by chance: throughput %.3f to %.3f, 99th percentile %.2f to %.2f\n",
+                Least(by_chance_), Most(by_chance_), Least(p99_by_chance_), Most(p99_by_chance_));
     std::printf(
         "control: worst_foreground_ratio=%.3f median_foreground_ratio=%.3f worst_p99_ratio=%.2f "
         "median_p99_ratio=%.2f median_batch_share=%.2f worst_batch_share=%.2f idle_share=%.2f "
@@ -121,28 +122,34 @@ class Table {
 
  private:
   void MeasureIdle(const Workload& workload) {
-    const auto [held, greedy] = stage_.Idle(workload, absl::Seconds(4));
-    idle_share_ = greedy > 0 ? held / greedy : 0;
-    std::printf("%-5s controller %.0f rows/s, greedy %.0f: %.2f\n", workload.name.c_str(), held,
-                greedy, idle_share_);
+    double rows[2] = {};
+    for (const IdleTurn& turn : stage_.Idle(workload, absl::Seconds(4))) {
+      demo::PhaseResult row;
+      row.batch = turn.batch;
+      Print(workload, turn.greedy ? "greedy" : "controller", row);
+      rows[turn.greedy ? 1 : 0] += turn.batch.rows_per_second;
+    }
+    idle_share_ = rows[1] > 0 ? rows[0] / rows[1] : 0;
+    std::printf("%-5s the controller got %.2f of it\n", workload.name.c_str(), idle_share_);
     std::fflush(stdout);
   }
 
   static void Print(const Workload& workload, const char* law, const demo::PhaseResult& row) {
-    std::printf("%-5s %-10s %8.0f %6.3f %6.2f %6.2f %6.2f %9.0f %8.3f %7.1f\n",
-                workload.name.c_str(), law, row.foreground.per_second, row.tps_ratio,
-                row.mean_ratio, row.deviation_ratio, row.p99_ratio, row.batch.rows_per_second,
-                row.batch.in_flight, absl::ToDoubleMilliseconds(row.batch.mean_chunk));
+    std::printf("%-5s %-10s %8.0f %6.3f %5.3f %6.2f %6.2f %6.2f %5.2f %9.0f %8.3f %7.1f\n",
+                workload.name.c_str(), law, row.foreground.per_second, row.tps_ratio, row.tps_error,
+                row.mean_ratio, row.deviation_ratio, row.p99_ratio, row.p99_error,
+                row.batch.rows_per_second, row.batch.in_flight,
+                absl::ToDoubleMilliseconds(row.batch.mean_chunk));
   }
 
   ControlStage& stage_;
   const int rounds_;
-  std::vector<double> ratios_, p99s_, oracle_p99s_, shares_, settle_;
+  std::vector<double> ratios_, p99s_, by_chance_, p99_by_chance_, oracle_p99s_, shares_, settle_;
   double idle_share_ = 0;
 };
 
 struct Flags {
-  int rounds = 3;
+  int rounds = 6;
   std::vector<std::string> only = {};
   std::string record = {};
 
@@ -191,7 +198,7 @@ int Main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (Parse(argv[i], flags)) continue;
     std::fprintf(stderr,
-                 "usage: %s [--rounds=3] [--only=w1,open,chunks,neighbour,sampling] "
+                 "usage: %s [--rounds=6] [--only=w1,open,chunks,neighbour,sampling] "
                  "[--record=FILE]\n",
                  argv[0]);
     return 2;

@@ -33,10 +33,15 @@
 namespace headgate {
 
 inline constexpr int kScale = 20;
-inline constexpr absl::Duration kFixedSlice = absl::Milliseconds(2500);
-inline constexpr absl::Duration kAloneSlice = absl::Milliseconds(1500);
+// Machines differ from themselves as much over a second as over ten: many short turns say more than
+// a few long ones.
+inline constexpr absl::Duration kTurn = absl::Milliseconds(2500);
+inline constexpr absl::Duration kFixedSlice = absl::Milliseconds(1200);
+inline constexpr absl::Duration kAloneSlice = absl::Milliseconds(1200);
+// After each break the controller begins with a pause, which must not count twice.
+inline constexpr absl::Duration kLeadIn = absl::Milliseconds(600);
 // Even rates that are tried, as multiples of what the controller had found when they began.
-inline constexpr double kFixedRates[] = {1, 2, 4};
+inline constexpr double kFixedRates[] = {2, 4};
 inline constexpr int64_t kChunkSizes[] = {100, 300, 1'000, 3'000};  // rows
 
 [[noreturn]] inline void Die(const absl::Status& status) {
@@ -93,6 +98,12 @@ struct Outcome {
   std::string words;      // what the controller says in the end
 };
 
+// Batch work while there is no foreground.
+struct IdleTurn {
+  bool greedy = false;
+  load::BatchStats batch;
+};
+
 class ControlStage {
  public:
   ControlStage() {
@@ -117,10 +128,9 @@ class ControlStage {
     Watch();
   }
 
-  // The controller alone for `settle`, then by turns the controller for `turn` and each fixed rate,
-  // with the foreground alone in between.
-  Outcome Alternate(const Workload& workload, absl::Duration settle, int rounds,
-                    absl::Duration turn) {
+  // The controller alone for `settle`, then by turns the controller and each fixed rate, with the
+  // foreground alone in between.
+  Outcome Alternate(const Workload& workload, absl::Duration settle, int rounds) {
     Stretch stretch(*this, workload);
     Outcome outcome;
     outcome.began = absl::Now();
@@ -132,7 +142,8 @@ class ControlStage {
     stretch.StartFixed(driver_.advised_rows() > 0 ? driver_.advised_rows() : workload.chunk_rows);
     for (int round = 0; round < rounds; ++round) {
       stretch.Hold(demo::Phase::kAlone, kAloneSlice, 0);
-      stretch.Hold(demo::Phase::kThrottled, turn, 0);
+      stretch.Hold(demo::Phase::kPause, kLeadIn, 0);
+      stretch.Hold(demo::Phase::kThrottled, kTurn, 0);
       for (const double rate : kFixedRates) {
         stretch.Hold(demo::Phase::kAlone, kAloneSlice, 0);
         stretch.Hold(demo::Phase::kFixed, kFixedSlice, rate * stats.rows_per_second);
@@ -194,10 +205,10 @@ class ControlStage {
     return outcome;
   }
 
-  // Rows a second with no foreground: under the controller, and as fast as it goes.
-  std::pair<double, double> Idle(const Workload& workload, absl::Duration each) {
-    double rows[2] = {};
-    for (const bool greedy : {false, true, true, false}) {
+  // With no foreground: under the controller, and as fast as it goes, by turns.
+  std::vector<IdleTurn> Idle(const Workload& workload, absl::Duration each) {
+    std::vector<IdleTurn> turns;
+    for (const bool greedy : {false, true, true, false, false, true}) {
       driver_.Forget();
       driver_.Let(true);
       load::ChunkLog log;
@@ -205,10 +216,10 @@ class ControlStage {
       absl::SleepFor(absl::Seconds(2));
       const absl::Time from = absl::Now();
       absl::SleepFor(each);
-      rows[greedy ? 1 : 0] += log.Over({.from = from, .to = absl::Now()}).rows_per_second / 2;
+      turns.push_back({greedy, log.Over({.from = from, .to = absl::Now()})});
       Must(batch->Stop());
     }
-    return {rows[0], rows[1]};
+    return turns;
   }
 
   // What sampling costs the server with the view of pg_stat_statements full, while batch work asks

@@ -44,7 +44,7 @@ std::string Now(const Moment& moment, const load::ForegroundStats& foreground,
   if (batch.rows_per_second > 0) {
     absl::StrAppend(&line, "  backfill ", Whole(batch.rows_per_second), " rows/s");
   }
-  if (moment.slice.phase == Phase::kThrottled) {
+  if (moment.slice.phase == Phase::kSettling || moment.slice.phase == Phase::kThrottled) {
     absl::StrAppendFormat(&line, "  rate %.3f (%s)", moment.server.rate, moment.server.phase);
   }
   return line;
@@ -71,6 +71,8 @@ std::string NameOf(const Slice& slice) {
   switch (slice.phase) {
     case Phase::kAlone:
       return "foreground alone";
+    case Phase::kSettling:
+      return "Headgate finds its rate";
     case Phase::kThrottled:
       return "backfill asks Headgate";
     case Phase::kFixed:

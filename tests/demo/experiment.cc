@@ -27,12 +27,15 @@ absl::Status Experiment::Run() {
   record_.began = WallTime();
   absl::Status status = Hold({.phase = Phase::kPause}, timing_.warm_up);
   if (status.ok()) status = Hold({.phase = Phase::kAlone}, timing_.alone);
+  const PhaseLength throttled[] = {{Phase::kSettling, timing_.settling},
+                                   {Phase::kThrottled, timing_.throttled}};
   for (int i = 0; i < timing_.throttled_phases; ++i) {
-    if (status.ok()) status = Throttled(**throttle);
+    if (status.ok())
+      status = Throttled(**throttle, absl::MakeConstSpan(throttled).subspan(i == 0 ? 0 : 1));
     if (status.ok()) status = Hold({.phase = Phase::kAlone}, timing_.alone);
   }
   if (status.ok()) status = Fixed();
-  if (status.ok()) status = Backfill(Phase::kGreedy, timing_.greedy, GreedyBatch());
+  if (status.ok()) status = Backfill({{Phase::kGreedy, timing_.greedy}}, GreedyBatch());
   if (absl::Status stopped = foreground_->Stop(); status.ok()) status = stopped;
   record_.checks = (*throttle)->counts();
   record_.transactions = foreground_->transactions();
@@ -44,11 +47,11 @@ load::BatchOptions Experiment::GreedyBatch() const {
 }
 
 // Small chunks at first, as SDKs begin: what is better it is told.
-absl::Status Experiment::Throttled(Throttle& throttle) {
+absl::Status Experiment::Throttled(Throttle& throttle, absl::Span<const PhaseLength> phases) {
   load::BatchOptions options = GreedyBatch();
   options.chunk_rows = advised_rows_ > 0 ? advised_rows_ : kFirstRows;
   options.ask = throttle.Asker();
-  absl::Status status = Backfill(Phase::kThrottled, timing_.throttled, options);
+  absl::Status status = Backfill(phases, options);
   advised_rows_ = throttle.chunk_rows();
   return status;
 }
@@ -90,13 +93,16 @@ absl::Status Experiment::TryRates(load::Pace& pace, double unit, absl::Span<cons
   return status;
 }
 
-absl::Status Experiment::Backfill(Phase phase, absl::Duration length,
+absl::Status Experiment::Backfill(absl::Span<const PhaseLength> phases,
                                   const load::BatchOptions& options) {
   absl::StatusOr<std::unique_ptr<load::BatchWorkers>> batch =
       load::BatchWorkers::Start(options, &record_.chunks);
   if (!batch.ok()) return batch.status();
   batch_ = *std::move(batch);
-  absl::Status status = Hold({.phase = phase}, length);
+  absl::Status status;
+  for (const PhaseLength& next : phases) {
+    if (status.ok()) status = Hold({.phase = next.phase}, next.length);
+  }
   if (absl::Status ended = EndBackfill(); status.ok()) status = ended;
   return status.ok() ? Hold({.phase = Phase::kPause}, timing_.pause) : status;
 }

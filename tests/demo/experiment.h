@@ -1,9 +1,10 @@
 // Experiment: the phases one after the other, with one foreground that never stops.
 //
 // Alone - throttled - alone - throttled - alone - fixed rates, each a second at a time with a
-// second alone between, up to one that the foreground does not bear - greedy. The greedy phase
-// comes last because what it leaves behind in the tables would weigh on whatever followed. The
-// fixed rates are multiples of what the throttled backfill came to. Thread-compatible.
+// second alone between, up to one that the foreground does not bear - greedy. The first throttled
+// phase begins with a while in which the rate is found, which is told apart. The greedy phase comes
+// last because what it leaves behind in the tables would weigh on whatever followed. The fixed
+// rates are multiples of what the throttled backfill came to. Thread-compatible.
 //
 //   Experiment experiment(stage, headgated, interrupt, display, {});
 //   absl::Status status = experiment.Run();
@@ -29,23 +30,30 @@
 namespace headgate::demo {
 
 // Of the fixed rates, in what the throttled backfill came to.
-inline constexpr std::array<double, 3> kFixedRates = {1, 2, 4};
+inline constexpr std::array<double, 2> kFixedRates = {2, 4};
 
 struct Timing {
   absl::Duration warm_up = absl::Seconds(3);
-  absl::Duration alone = absl::Seconds(5);  // before and after each throttled phase
+  absl::Duration alone = absl::Seconds(5);      // before and after each throttled phase
+  absl::Duration settling = absl::Seconds(12);  // of the first throttled phase, from a cold start
   absl::Duration throttled = absl::Seconds(10);
   int throttled_phases = 2;
   absl::Duration fixed = absl::Seconds(1);  // and as long alone
-  int rounds = 3;                           // through all fixed rates
+  int rounds = 5;                           // through all fixed rates
   absl::Duration greedy = absl::Seconds(8);
   absl::Duration pause = absl::Seconds(1);  // after each backfill
 
   absl::Duration total() const {
     const absl::Duration one_throttled = throttled + pause + alone;
     const absl::Duration one_round = 2 * kFixedRates.size() * fixed;
-    return warm_up + alone + throttled_phases * one_throttled + rounds * one_round + greedy + pause;
+    return warm_up + alone + settling + throttled_phases * one_throttled + rounds * one_round +
+           greedy + pause;
   }
+};
+
+struct PhaseLength {
+  Phase phase = Phase::kPause;
+  absl::Duration length;
 };
 
 class Experiment {
@@ -66,10 +74,11 @@ class Experiment {
  private:
   // Lets time pass, and watches.
   absl::Status Hold(const Slice& slice, absl::Duration length);
-  absl::Status Backfill(Phase phase, absl::Duration length, const load::BatchOptions& options);
+  // One and the same backfill through its phases.
+  absl::Status Backfill(absl::Span<const PhaseLength> phases, const load::BatchOptions& options);
   // Ends what there is of a backfill.
   absl::Status EndBackfill();
-  absl::Status Throttled(Throttle& throttle);
+  absl::Status Throttled(Throttle& throttle, absl::Span<const PhaseLength> phases);
   absl::Status Fixed();
   absl::Status TryRates(load::Pace& pace, double unit, absl::Span<const double> factors);
   absl::Status Watch(const Slice& slice);

@@ -51,8 +51,8 @@ absl::Status Write(const std::string& path, const std::string& text) {
 
 Timing TimingAt(double pace) {
   Timing timing;
-  for (absl::Duration* length : {&timing.warm_up, &timing.alone, &timing.throttled, &timing.fixed,
-                                 &timing.greedy, &timing.pause}) {
+  for (absl::Duration* length : {&timing.warm_up, &timing.alone, &timing.settling,
+                                 &timing.throttled, &timing.fixed, &timing.greedy, &timing.pause}) {
     *length *= pace;
   }
   return timing;

@@ -25,6 +25,8 @@ Look LookOf(Phase phase) {
   switch (phase) {
     case Phase::kAlone:
       return {"#f1f1f1", "alone"};
+    case Phase::kSettling:
+      return {"#edf8ee", "it finds its rate"};
     case Phase::kThrottled:
       return {"#d9f0dd", "backfill asks Headgate"};
     case Phase::kFixed:

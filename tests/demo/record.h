@@ -18,7 +18,8 @@ namespace headgate::demo {
 enum class Phase {
   kPause,      // nothing; not measured, while the database settles
   kAlone,      // nothing
-  kThrottled,  // the backfill, which asks Headgate
+  kSettling,   // the backfill, which asks Headgate, that does not know its rate yet
+  kThrottled,  // the same from then on
   kFixed,      // the backfill at a fixed rate
   kGreedy,     // the backfill as fast as it can
 };

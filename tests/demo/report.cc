@@ -57,6 +57,9 @@ std::string Table(const Results& results, const CheckCounts& checks) {
   std::string text = kHead;
   absl::StrAppend(&text, Row("foreground alone", alone), Row("greedy backfill", results.greedy),
                   Row("backfill asks Headgate", results.throttled));
+  if (results.settling.foreground.count > 0) {
+    absl::StrAppend(&text, Row("  before, from knowing nothing", results.settling));
+  }
   for (const PhaseResult& fixed : results.fixed) {
     absl::StrAppend(&text,
                     Row(absl::StrCat("backfill, ", Whole(fixed.fixed_rate), " rows/s"), fixed));

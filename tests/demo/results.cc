@@ -1,6 +1,7 @@
 #include "tests/demo/results.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <map>
 
@@ -53,31 +54,46 @@ load::BatchStats BatchOver(const load::ChunkLog& chunks, const Windows& windows)
   return sum;
 }
 
+// Of the mean, and near enough of the median.
+double StandardError(const std::vector<double>& values) {
+  if (values.size() < 2) return 0;
+  const auto number = static_cast<double>(values.size());
+  double mean = 0;
+  for (const double value : values) mean += value / number;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / (number - 1) / number);
+}
+
 // Each window weighs as much as its neighbours do.
 PhaseResult Compare(const Record& record, const Windows& windows) {
   const Windows alone = Alone(record);
   double expected = 0;
   double seconds = 0;
-  Windows neighbours;
+  std::vector<double> tps, mean, deviation, p99;
   for (const load::Window& window : windows) {
-    const Windows near = NeighboursOf(alone, window);
+    const load::ForegroundStats own = record.transactions.Over({window});
+    const load::ForegroundStats near = record.transactions.Over(NeighboursOf(alone, window));
     const double length = absl::ToDoubleSeconds(window.to - window.from);
-    expected += record.transactions.Over(near).per_second * length;
+    expected += near.per_second * length;
     seconds += length;
-    neighbours.insert(neighbours.end(), near.begin(), near.end());
+    const auto times = [&](absl::Duration load::ForegroundStats::*value) {
+      return Ratio(absl::ToDoubleSeconds(own.*value), absl::ToDoubleSeconds(near.*value));
+    };
+    tps.push_back(Ratio(own.per_second, near.per_second));
+    mean.push_back(times(&load::ForegroundStats::mean));
+    deviation.push_back(times(&load::ForegroundStats::deviation));
+    p99.push_back(times(&load::ForegroundStats::p99));
   }
   PhaseResult result;
   result.foreground = record.transactions.Over(windows);
   result.batch = BatchOver(record.chunks, windows);
   result.tps_ratio = Ratio(result.foreground.per_second * seconds, expected);
-  const load::ForegroundStats near = record.transactions.Over(neighbours);
-  const auto times = [&](absl::Duration load::ForegroundStats::*value) {
-    return Ratio(absl::ToDoubleSeconds(result.foreground.*value),
-                 absl::ToDoubleSeconds(near.*value));
-  };
-  result.mean_ratio = times(&load::ForegroundStats::mean);
-  result.deviation_ratio = times(&load::ForegroundStats::deviation);
-  result.p99_ratio = times(&load::ForegroundStats::p99);
+  result.mean_ratio = Median(mean);
+  result.deviation_ratio = Median(deviation);
+  result.p99_ratio = Median(p99);
+  result.tps_error = StandardError(tps);
+  result.p99_error = StandardError(p99);
   return result;
 }
 
@@ -118,17 +134,27 @@ void FitBestFixed(Results& results) {
 
 }  // namespace
 
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
 Results Evaluate(const Record& record) {
-  Windows greedy, throttled;
+  Windows greedy, settling, throttled;
   std::map<double, Windows> fixed;
   for (const Slice& slice : record.slices) {
     if (slice.phase == Phase::kGreedy) greedy.push_back(slice.window);
+    if (slice.phase == Phase::kSettling) settling.push_back(slice.window);
     if (slice.phase == Phase::kThrottled) throttled.push_back(slice.window);
     if (slice.phase == Phase::kFixed) fixed[slice.fixed_rate].push_back(slice.window);
   }
   Results results;
   results.alone = record.transactions.Over(Alone(record));
+  results.itself = Compare(record, Alone(record));
   results.greedy = Compare(record, greedy);
+  results.settling = Compare(record, settling);
   results.throttled = Compare(record, throttled);
   for (const auto& [rate, windows] : fixed) {
     results.fixed.push_back(Compare(record, windows));

@@ -1,5 +1,9 @@
-// What a record says: each phase against the foreground alone just before and after it, since a
-// shared machine drifts, and the fixed rate that a patient person would have found.
+// What a record says: each turn of a phase against the foreground alone just before and after it,
+// since a shared machine drifts, and the fixed rate that a patient person would have found.
+//
+// Throughput is that of all turns together. Of what happened to times it is the median of the
+// turns: a machine that stands still for a moment in one of them would else be all that a
+// percentile shows.
 //
 // Pure functions of the record. Thread-compatible.
 //
@@ -12,7 +16,7 @@
 
 namespace headgate::demo {
 
-// All slices of one kind together.
+// All slices of one kind together: the turns of the phase.
 struct PhaseResult {
   double fixed_rate = 0;  // that was aimed at, of fixed phases
   load::ForegroundStats foreground;
@@ -21,11 +25,17 @@ struct PhaseResult {
   double mean_ratio = 0;
   double deviation_ratio = 0;
   double p99_ratio = 0;
+  // Standard errors, by how the turns differ; 0: there was but one.
+  double tps_error = 0;
+  double p99_error = 0;
 };
 
 struct Results {
   load::ForegroundStats alone;  // all of it
+  // The foreground alone against itself: what differs by chance.
+  PhaseResult itself;
   PhaseResult greedy;
+  PhaseResult settling;
   PhaseResult throttled;
   std::vector<PhaseResult> fixed;  // one for each rate
   // Rows a second that leave the foreground kToleratedRatio of its throughput, and its latency
@@ -42,5 +52,8 @@ inline constexpr double kToleratedMean = 1.1;
 inline constexpr double kToleratedDeviation = 1.25;
 
 Results Evaluate(const Record& record);
+
+// 0 of nothing.
+double Median(std::vector<double> values);
 
 }  // namespace headgate::demo

@@ -11,6 +11,8 @@ const char* PhaseAt(const Record& record, absl::Time at) {
     switch (slice.phase) {
       case Phase::kAlone:
         return "alone";
+      case Phase::kSettling:
+        return "settling";
       case Phase::kThrottled:
         return "throttled";
       case Phase::kFixed:
