@@ -49,6 +49,7 @@ ControlSample ControlLoop::Read(const health::WorkCounters& work, Now now) {
     Note(i, *activity, now);
   }
   read_at_ns_ = now.monotonic_ns;
+  sample.speed = Speed();
   return sample;
 }
 
@@ -91,6 +92,16 @@ void ControlLoop::Divide() {
 
 double ControlLoop::ShareOf(size_t place) const {
   return place < asked_budgets_.size() ? asked_budgets_[place].share : 1;
+}
+
+double ControlLoop::Speed() const {
+  double speed = 0, shares = 0;
+  for (size_t i = 0; i < spec_.budgets.size(); ++i) {
+    if (!Asked(i)) continue;
+    speed += ShareOf(i) * SpeedOf(spec_.budgets[i].profile);
+    shares += ShareOf(i);
+  }
+  return shares > 0 ? speed / shares : 1;
 }
 
 double ControlLoop::SpeedOf(std::string_view profile) const {

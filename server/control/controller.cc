@@ -10,9 +10,10 @@ namespace {
 // So that something is learnt, and nobody starves; beside a database that cannot be seen, the
 // latter.
 constexpr double kLeastRate = 0.03, kBlindRate = 0.02;
-constexpr double kMaxGrowth = 1.25;  // from one time of work to the next
-constexpr double kIdleGrowth = 16;   // a second
-constexpr double kSpareCore = 0.5;   // cores that are left to a foreground too sparse to measure
+constexpr double kMaxGrowth = 1.25;     // from one time of work to the next
+constexpr double kIdleGrowth = 16;      // a second
+constexpr double kMostDrainedEach = 2;  // for what is used: else nobody waits for it
+constexpr double kSpareCore = 0.5;      // cores that are left to a foreground too sparse to measure
 
 // Machines have better and worse moments of all lengths. The shorter the times that are compared,
 // the more of them there are, and each says as much.
@@ -98,7 +99,7 @@ ControlSetting Controller::Step(const ControlSample& sample) {
     const bool went_in_pause =
         phase_ == ControlPhase::kPause && glances_.Seconds(Contrast::Kind::kWorked) > 0;
     if (went_in_pause) meter_.BlameBatch();
-    StepIdle(glance.seconds);
+    StepIdle(glance, sample.speed);
   } else if (foreground != met_ && (foreground == Foreground::kBusy || met_ == Foreground::kNone)) {
     Meet();
   } else {
@@ -139,11 +140,22 @@ void Controller::Enter(ControlPhase phase) {
   age_ = worked_ = used_ = 0;
 }
 
-void Controller::StepIdle(double seconds) {
-  if (phase_ != ControlPhase::kIdle) Enter(ControlPhase::kIdle);
+// A chunk that was quicker than predicted gets back only what has not drained, and at such a rate
+// all has drained before it ends. So less than what drains is used, however many wait.
+void Controller::StepIdle(const Flow& glance, double speed) {
+  if (phase_ != ControlPhase::kIdle) {
+    Enter(ControlPhase::kIdle);
+    drain_ = rate_;
+    drained_each_ = 1;
+  }
   contrast_.Clear();
   glances_.Clear();
-  rate_ = std::min(options_.max_rate, std::max(rate_, 1.0) * std::pow(kIdleGrowth, seconds));
+  const double drained = speed * drain_;
+  const bool is_used = kMostDrainedEach * glance.in_flight > drained;
+  const double drained_each = is_used ? std::max(1.0, drained / glance.in_flight) : 1;
+  drained_each_ += kNewestUse * (drained_each - drained_each_);
+  rate_ = std::min(options_.max_rate, std::max(rate_, 1.0) * std::pow(kIdleGrowth, glance.seconds));
+  drain_ = rate_ * drained_each_;
 }
 
 void Controller::Meet() {
@@ -301,9 +313,10 @@ ControlSetting Controller::Setting(absl::Duration next) const {
   // At rest too: the first chunks come then, from all workers at once.
   const bool is_alone = presence_.foreground() == Foreground::kNone;
   ControlSetting setting{.rate = rate_,
-                         .drain = phase_ == ControlPhase::kWork ? drain_
-                                  : shut && !ChunksAreLong()    ? 0
-                                                                : rate_,
+                         .drain = phase_ == ControlPhase::kWork || phase_ == ControlPhase::kIdle
+                                      ? drain_
+                                  : shut && !ChunksAreLong() ? 0
+                                                             : rate_,
                          .shut = shut,
                          .phase = phase_,
                          .alone = alone_,

@@ -79,7 +79,8 @@ class Controller {
   void StepBusy(const News& news);
   void StepWork(const News& news);
   void StepPause(const News& news);
-  void StepIdle(double seconds);
+  // At `speed` drains what was found.
+  void StepIdle(const Flow& glance, double speed);
   // A foreground came, or became another.
   void Meet();
   void Enter(ControlPhase phase);
@@ -115,7 +116,8 @@ class Controller {
   double age_ = 0;                       // s of the phase
   double since_learnt_ = 0;              // s
   double rate_;                          // W
-  double drain_ = 0;                     // while working
+  double drain_ = 0;                     // while working, or idle
+  double drained_each_ = 1;              // for what is used, while idle, smoothed
   double work_for_ = 0, pause_for_ = 0;  // s
   double worked_ = 0;                    // s since batch work was first seen in this phase
   double used_ = 0;                      // busy seconds in this phase

@@ -30,6 +30,7 @@ struct ControlSample {
   uint64_t transactions = 0;  // of batch work, reported so far
   double busy_seconds = 0;    // that those took
   int64_t outstanding = 0;    // permits
+  double speed = 1;           // of their health: the share of what was found that drains
 };
 
 struct Flow {

@@ -20,7 +20,8 @@ class Database {
   ControlSetting Obey(Controller& controller) {
     const double seconds = std::max(0.01, absl::ToDoubleSeconds(setting_.next));
     now_ += seconds;
-    const double work = !asks_ || setting_.shut ? 0 : std::min(setting_.drain, takes_most_);
+    const double used = setting_.drain * sample_.speed * used_share_;
+    const double work = !asks_ || setting_.shut ? 0 : std::min(used, takes_most_);
     done_ += alone_ * std::max(0.0, 1 - each_ * work) * seconds;
     busy_ += work * seconds;
     sample_.work.sampled_at_ns = static_cast<int64_t>(now_ * 1e9);
@@ -52,6 +53,7 @@ class Database {
   double each_ = 0;
   double slower_each_ = 0;  // by which a unit of work makes transactions longer
   double takes_most_ = 1000;
+  double used_share_ = 1;  // of what drains, where chunks are quicker than predicted
   bool asks_ = true;
   int64_t stuck_ = 0;
   double now_ = 1;
@@ -252,7 +254,30 @@ TEST(Controller, NoForegroundMeansFullSpeedWithinTwoSeconds) {
   EXPECT_EQ(setting.phase, ControlPhase::kIdle);
   EXPECT_FALSE(setting.shut);
   EXPECT_EQ(setting.rate, 4);
-  EXPECT_EQ(setting.drain, 4);
+  EXPECT_NEAR(setting.drain, 4, 0.04);
+}
+
+TEST(Controller, WithNoForegroundWhatDrainsUnusedIsMadeUpForButNeverMoreThanDoubled) {
+  Controller controller({.max_rate = 4});
+  Database database(0);
+  database.used_share_ = 0.7;
+  const ControlSetting setting = database.ObeyFor(controller, 10);
+  EXPECT_EQ(setting.rate, 4);
+  EXPECT_NEAR(setting.drain * database.used_share_, 4, 0.1);
+  database.takes_most_ = 0.5;  // nobody waits for more
+  EXPECT_NEAR(database.ObeyFor(controller, 10).drain, 4, 0.1);
+  database.takes_most_ = 1000;
+  for (const double share : {0.55, 0.4, 0.1}) {
+    database.used_share_ = share;
+    EXPECT_LE(database.ObeyFor(controller, 10).drain, 8) << share;
+  }
+}
+
+TEST(Controller, WhatHealthSlowsIsNotMadeUpFor) {
+  Controller controller({.max_rate = 4});
+  Database database(0);
+  database.sample_.speed = 0.7;
+  EXPECT_NEAR(database.ObeyFor(controller, 10).drain, 4, 0.1);
 }
 
 TEST(Controller, AForegroundThatComesEndsFullSpeedAtOnce) {
