@@ -135,7 +135,11 @@ absl::Status Engine::Install(PolicySpec spec, Now now) {
   }
   book_.Commit(*std::move(change), now);
   version_ = policy->version;
-  policies_.Set(std::move(policy));
+  std::vector<std::string_view> targets;
+  for (const TargetSpec& target : policy->target_specs) targets.push_back(target.name);
+  std::sort(targets.begin(), targets.end());
+  policies_.Set(policy);
+  control_states_.KeepOnly(targets);
   // Last, because a Check that waits for the new policy holds a stripe of the index.
   requests_.DropEnded(now.monotonic_ns);
   TellChanged();

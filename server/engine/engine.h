@@ -50,6 +50,7 @@
 #include "server/engine/bucket_names.h"
 #include "server/engine/budget_view.h"
 #include "server/engine/concurrency_table.h"
+#include "server/engine/control_states.h"
 #include "server/engine/cost_model.h"
 #include "server/engine/decision.h"
 #include "server/engine/learnt_cost.h"
@@ -167,6 +168,14 @@ class Engine {
   };
   absl::Status SetAutoRate(std::string_view target, std::string_view budget,
                            const AutoRateSetting& setting, Now now);
+
+  // What the controller of a target's auto budgets learnt, for the one that comes after it: in
+  // another process, or with the target's next owner. The engine carries it unread, with a count of
+  // the adoptions that it came by. Of targets that a policy does not have any more it is dropped.
+  ControlState ReadControlState(std::string_view target) const;
+  // NotFound: the target. InvalidArgument: longer than kMaxControlBytes. Aborted: the target has
+  // been adopted since its state was read, so what is known is another owner's.
+  absl::Status SetControlState(std::string_view target, std::string_view bytes, uint64_t adoption);
 
   // What has to survive a restart, as it is now. Checks and Reports go on, one with a request id
   // once its stripe is copied; Install waits. A Check or a Report that is under way may be in it,
@@ -333,6 +342,7 @@ class Engine {
   RequestIndex requests_;
   BucketNames names_;
   ReportedDebts reported_debts_;
+  ControlStates control_states_;
   const Tables tables_;
   LineGate* line_ = nullptr;
   std::atomic<uint64_t> dice_;

@@ -70,6 +70,7 @@ void Engine::Save(Now now, SavedState& state) {
   requests_.Save(state, policy.get());
   costs_.Save(state);
   reported_debts_.Save(state);
+  control_states_.Save(state);
 }
 
 absl::Status Engine::Restore(const SavedState& state, Now now, int64_t elapsed_ns) {
@@ -100,6 +101,7 @@ absl::Status Engine::Restore(const SavedState& state, Now now, int64_t elapsed_n
   book_.Restore(state, now, elapsed_ns);
   costs_.Restore(state);
   reported_debts_.Restore(state);
+  control_states_.Restore(state);
   requests_.Restore(state, shift, now.monotonic_ns);
   dice_.store(state.dice, std::memory_order_relaxed);  // nobody else uses the engine yet
   version_ = state.policy_version;

@@ -208,6 +208,7 @@ std::vector<absl::StatusOr<SavedTarget>> Engine::SaveTargets(absl::Span<const st
     SavedTarget& one = saved.emplace_back(SavedTarget()).value();
     one.seed = options_.seed;
     one.target = targets[i];
+    one.control = control_states_.Get(targets[i]).bytes;
     SaveAllDebts(*policy, place, now, places[i], one.debts);
     savers.try_emplace(policy->targets[place].key, *policy, places[i], now, one.permits);
   }
@@ -250,6 +251,7 @@ absl::Status Engine::AdoptTarget(std::string_view target, const SavedTarget* sav
   const uint64_t key = policy->targets[place].key;
   permits_.ForgetTarget(key);
   adopted_.Forget(key);
+  control_states_.Adopt(target, saved != nullptr ? saved->control : std::string_view());
 
   static const std::vector<SavedDebts> none;
   const std::vector<SavedDebts>& debts = saved != nullptr ? saved->debts : none;

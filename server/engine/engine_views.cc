@@ -67,6 +67,29 @@ absl::Status Engine::SetAutoRate(std::string_view target, std::string_view budge
   return absl::OkStatus();
 }
 
+ControlState Engine::ReadControlState(std::string_view target) const {
+  const std::shared_ptr<const Policy> policy = policies_.Get();
+  uint32_t place = 0;
+  if (policy == nullptr || !policy->ResolveTarget(target, place).ok()) return {};
+  return control_states_.Get(policy->target_specs[place].name);
+}
+
+absl::Status Engine::SetControlState(std::string_view target, std::string_view bytes,
+                                     uint64_t adoption) {
+  const std::shared_ptr<const Policy> policy = policies_.Get();
+  if (policy == nullptr) return NotInstalled();
+  uint32_t place = 0;
+  if (absl::Status found = policy->ResolveTarget(target, place); !found.ok()) return found;
+  if (!IsControl(bytes)) {
+    return absl::InvalidArgumentError(absl::StrCat("the state of a controller has ", bytes.size(),
+                                                   " bytes; at most ", kMaxControlBytes));
+  }
+  if (!control_states_.Set(policy->target_specs[place].name, bytes, adoption)) {
+    return absl::AbortedError("the target has been adopted from another owner");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<AutoActivity> Engine::ReadAutoActivity(std::string_view target,
                                                       std::string_view budget, Now now) const {
   const std::shared_ptr<const Policy> policy = policies_.Get();

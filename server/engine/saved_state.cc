@@ -150,7 +150,17 @@ absl::Status ValidatePermits(const SavedState& state) {
   return absl::OkStatus();
 }
 
+absl::Status ValidateControls(const SavedState& state) {
+  for (size_t i = 0; i < state.controls.size(); ++i) {
+    const bool in_order = i == 0 || state.controls[i].target > state.controls[i - 1].target;
+    if (!in_order || !IsControl(state.controls[i].bytes)) return Wrong("controller", i);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+bool IsControl(std::string_view bytes) { return bytes.size() <= kMaxControlBytes; }
 
 bool IsSound(const SavedTable& table) { return IsTable(table); }
 
@@ -181,7 +191,7 @@ absl::Status Validate(const SavedState& state) {
   for (size_t i = 0; i < state.reported_debts.size(); ++i) {
     if (!IsReportedDebt(state.reported_debts[i])) return Wrong("reported debt", i);
   }
-  return absl::OkStatus();
+  return ValidateControls(state);
 }
 
 }  // namespace headgate::engine

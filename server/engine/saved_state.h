@@ -15,8 +15,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -139,6 +141,13 @@ struct SavedReportedDebt {
   double reported = 0;
 };
 
+// What the controller of a target's auto budgets learnt: see ControlStates.
+struct SavedControl {
+  std::string target;
+  std::string bytes;  // at most kMaxControlBytes, which the engine does not read
+};
+inline constexpr size_t kMaxControlBytes = 4096;
+
 struct SavedState {
   uint64_t seed = 0;
   Now saved_at;
@@ -159,10 +168,14 @@ struct SavedState {
   std::vector<SavedRequest> requests;
   std::vector<SavedPattern> patterns;
   std::vector<SavedReportedDebt> reported_debts;
+  std::vector<SavedControl> controls;  // in the order of their targets, each once
 };
 
 // Health as it can be saved: whoever sets it may say anything of its times.
 Health Storable(Health health);
+
+// Whether a controller could have learnt this.
+bool IsControl(std::string_view bytes);
 
 // Whether a table could have saved this.
 bool IsSound(const SavedTable& table);

@@ -48,6 +48,7 @@ absl::Status Validate(const SavedTarget& saved) {
   for (size_t i = 0; i < saved.permits.size(); ++i) {
     if (!IsSound(saved, saved.permits[i])) return Unsound("permit", i);
   }
+  if (!IsControl(saved.control)) return Unsound("controller", 0);
   return absl::OkStatus();
 }
 

@@ -64,6 +64,8 @@ struct SavedTarget {
   std::string target;
   std::vector<SavedDebts> debts;
   std::vector<SavedTargetPermit> permits;
+  // What the controller of its auto budgets learnt, which the engine does not read; empty: nothing.
+  std::string control;
 };
 
 // Ok, or InvalidArgument with the first thing that no engine would have saved.

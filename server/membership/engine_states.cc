@@ -10,7 +10,7 @@ namespace {
 using Unsaved = engine::Engine::Unsaved;
 
 bool IsEmpty(const engine::SavedTarget& saved) {
-  return saved.permits.empty() &&
+  return saved.permits.empty() && saved.control.empty() &&
          std::ranges::all_of(saved.debts, [](const engine::SavedDebts& debts) {
            return debts.owed_ns == 0 && debts.table.buckets.empty();
          });

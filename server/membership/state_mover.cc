@@ -128,8 +128,8 @@ void StateMover::Copy(const std::vector<Held>& served) {
     absl::StatusOr<std::string>& bytes = known[i];
     if (!bytes.ok()) continue;  // the configuration has changed just now
     Written& written = WrittenOf(held);
-    // What is owed nothing, and was so before, has not changed. All else has, as time goes on.
-    if (bytes->empty() && written.bytes.has_value() && written.bytes->empty()) continue;
+    // Where nothing is owed and nobody asks, nothing changes. All else does, as time goes on.
+    if (written.bytes == *bytes) continue;
     copies.push_back(*std::move(bytes));
     owners.push_back(&held);
   }

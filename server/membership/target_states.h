@@ -29,7 +29,8 @@ class TargetStates {
   // After an error it is asked again.
   virtual absl::Status Adopt(std::string_view target, cluster::Takeover takeover,
                              const std::optional<cluster::StoredState>& state) = 0;
-  // What the next owner of each has to know, in order. Empty: nothing is owed, and nothing is out.
+  // What the next owner of each has to know, in order. Empty: nothing is owed, nothing is out, and
+  // nothing was learnt of how much the target bears.
   virtual std::vector<absl::StatusOr<std::string>> Copy(absl::Span<const std::string> targets) = 0;
   // Another server decides from now on: nothing of it is to be answered from here any more.
   virtual void Forget(std::string_view target) = 0;

@@ -122,4 +122,10 @@ void ReportedDebtFields(Pass& pass, Debt& debt) {
   pass.Numbers(debt.key, debt.reported_at_ns, debt.reported);
 }
 
+template <typename Pass, typename Control>
+void ControlFields(Pass& pass, Control& control) {
+  pass.Text(control.target);
+  pass.Text(control.bytes);
+}
+
 }  // namespace headgate::snapshot

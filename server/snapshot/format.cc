@@ -69,12 +69,14 @@ void WriteRest(const engine::SavedState& state, Writer& to) {
   for (const engine::SavedPattern& pattern : state.patterns) PatternFields(to, pattern);
   to.Count(state.reported_debts.size());
   for (const engine::SavedReportedDebt& debt : state.reported_debts) ReportedDebtFields(to, debt);
+  to.Count(state.controls.size());
+  for (const engine::SavedControl& control : state.controls) ControlFields(to, control);
 }
 
 // Bytes that the smallest of each takes.
 constexpr size_t kLeastClock = 50, kLeastLedger = 120, kLeastPermit = 84, kLeastCharge = 44,
                  kLeastHolder = 16, kLeastRequest = 100, kLeastWarning = 50, kLeastPattern = 129,
-                 kLeastReportedDebt = 24;
+                 kLeastReportedDebt = 24, kLeastControl = 16;
 
 template <typename Item, typename Fields>
 void ReadList(Reader& from, size_t least_bytes, std::vector<Item>& items, const Fields& fields) {
@@ -107,6 +109,8 @@ void ReadBody(Reader& from, engine::SavedState& state) {
            [](Reader& in, engine::SavedPattern& pattern) { PatternFields(in, pattern); });
   ReadList(from, kLeastReportedDebt, state.reported_debts,
            [](Reader& in, engine::SavedReportedDebt& debt) { ReportedDebtFields(in, debt); });
+  ReadList(from, kLeastControl, state.controls,
+           [](Reader& in, engine::SavedControl& control) { ControlFields(in, control); });
 }
 
 bool OwesOrHolds(const engine::SavedState& state) {

@@ -10,6 +10,7 @@
 namespace headgate::snapshot {
 namespace {
 
+constexpr uint32_t kWithoutControl = 1;
 constexpr uint64_t kTargetMagic = 0x5447525454474847;  // "GHGTTRGT"
 // Magic, version, and a checksum of what follows.
 constexpr size_t kPrefixBytes = sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint64_t);
@@ -40,7 +41,7 @@ void TargetChargeFields(Pass& pass, Charge& charge) {
 // Bytes that the smallest of each takes.
 constexpr size_t kLeastDebts = 66, kLeastTargetPermit = 75, kLeastTargetCharge = 44;
 
-void ReadTarget(Reader& from, engine::SavedTarget& saved) {
+void ReadTarget(Reader& from, uint32_t version, engine::SavedTarget& saved) {
   from.Number(saved.seed);
   from.Text(saved.target);
   saved.debts.resize(from.Count(kLeastDebts));
@@ -51,6 +52,7 @@ void ReadTarget(Reader& from, engine::SavedTarget& saved) {
     permit.charges.resize(from.Count(kLeastTargetCharge));
     for (engine::SavedTargetCharge& charge : permit.charges) TargetChargeFields(from, charge);
   }
+  if (version > kWithoutControl) from.Text(saved.control);
 }
 
 }  // namespace
@@ -68,10 +70,11 @@ std::string EncodeTarget(const engine::SavedTarget& saved) {
     to.Count(permit.charges.size());
     for (const engine::SavedTargetCharge& charge : permit.charges) TargetChargeFields(to, charge);
   }
+  const uint32_t version = saved.control.empty() ? kWithoutControl : kTargetFormatVersion;
+  if (version > kWithoutControl) to.Text(saved.control);
   std::string bytes;
   bytes.reserve(kPrefixBytes + body.size());
-  Writer(bytes).Numbers(kTargetMagic, kTargetFormatVersion,
-                        uint64_t{XXH3_64bits(body.data(), body.size())});
+  Writer(bytes).Numbers(kTargetMagic, version, uint64_t{XXH3_64bits(body.data(), body.size())});
   return bytes + body;
 }
 
@@ -83,10 +86,10 @@ absl::StatusOr<engine::SavedTarget> DecodeTarget(std::string_view bytes) {
   if (!prefix.ok() || magic != kTargetMagic) {
     return absl::DataLossError("is not the state of a target");
   }
-  if (version != kTargetFormatVersion) {
-    return absl::FailedPreconditionError(absl::StrCat("the state of a target is of format ",
-                                                      version, ", and this release reads ",
-                                                      kTargetFormatVersion));
+  if (version < kWithoutControl || version > kTargetFormatVersion) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the state of a target is of format ", version, ", and this release reads ",
+                     kWithoutControl, " to ", kTargetFormatVersion));
   }
   const std::string_view body = bytes.substr(kPrefixBytes);
   if (checksum != XXH3_64bits(body.data(), body.size())) {
@@ -94,7 +97,7 @@ absl::StatusOr<engine::SavedTarget> DecodeTarget(std::string_view bytes) {
   }
   engine::SavedTarget saved;
   Reader from(body);
-  ReadTarget(from, saved);
+  ReadTarget(from, version, saved);
   if (!from.ok() || !from.at_end()) {
     return absl::InvalidArgumentError("the state of a target has lists that do not fit in it");
   }

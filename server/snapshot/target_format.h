@@ -3,6 +3,10 @@
 // Little-endian, with a version and a checksum, as format.h has it for the state of all. Decode
 // believes nothing: what it returns is sound, or it says what is wrong.
 //
+// Version 2 has at its end what the controller of the target's auto budgets learnt. Where that is
+// nothing, version 1 is written; and both are read, so that servers of two releases hand targets to
+// each other.
+//
 // Pure functions.
 //
 //   std::string bytes = EncodeTarget(saved);
@@ -19,7 +23,7 @@
 
 namespace headgate::snapshot {
 
-inline constexpr uint32_t kTargetFormatVersion = 1;
+inline constexpr uint32_t kTargetFormatVersion = 2;
 
 std::string EncodeTarget(const engine::SavedTarget& saved);
 

@@ -84,12 +84,15 @@ TEST_F(StateMoverTest, AllTargetsAreCopiedByOneStatement) {
   EXPECT_EQ(store_.stored["billing"].whole, "more");
 }
 
-TEST_F(StateMoverTest, WhatOwesNothingIsWrittenOnce) {
+TEST_F(StateMoverTest, WhatHasNotChangedIsWrittenOnce) {
   states_.known["orders"] = "";
   for (int i = 0; i < 3; ++i) mover_.Copy({{"orders", 1}});
   EXPECT_EQ(store_.statements, 1);
+  states_.known["orders"] = "learnt";
+  for (int i = 0; i < 3; ++i) mover_.Copy({{"orders", 1}});
+  EXPECT_EQ(store_.statements, 2);
   states_.known["orders"] = "debt";
-  for (int i = 0; i < 2; ++i) mover_.Copy({{"orders", 1}});
+  for (int i = 0; i < 3; ++i) mover_.Copy({{"orders", 1}});
   EXPECT_EQ(store_.statements, 3);
   EXPECT_THAT(store_.sequences, ElementsAre(1, 2, 3));
 }

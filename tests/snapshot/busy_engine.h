@@ -31,11 +31,13 @@ inline engine::EngineOptions SmallOptions() {
   return options;
 }
 
-// Permits, some reported; debts; a learnt cost; and answers to repeat, one of them with a warning.
+// Permits, some reported; debts; a learnt cost; answers to repeat, one of them with a warning; and
+// what a controller learnt.
 inline std::unique_ptr<engine::Engine> BusyEngine() {
   auto engine = std::make_unique<engine::Engine>(SmallOptions());
   EXPECT_TRUE(engine->Install(BusyPolicy(), engine::At()).ok());
   EXPECT_TRUE(engine->SetHealth("orders", "lag", {.speed = 0.5, .signal = 0}, engine::At()).ok());
+  EXPECT_TRUE(engine->SetControlState("orders", "learnt", 0).ok());
   engine::CheckAnswer answer;
   for (int i = 0; i < 12; ++i) {
     const std::string identity = "job-" + std::to_string(i) + ":etl";

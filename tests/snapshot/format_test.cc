@@ -38,6 +38,9 @@ TEST(SnapshotFormat, WhatIsReadIsWhatWasWritten) {
   EXPECT_EQ(decoded->state.saved_at.wall_ns, At().wall_ns);
   EXPECT_EQ(decoded->state.permits.size(), 8U);
   EXPECT_GE(decoded->state.requests.size(), 8U);
+  ASSERT_EQ(decoded->state.controls.size(), 1U);
+  EXPECT_EQ(decoded->state.controls[0].target, "orders");
+  EXPECT_EQ(decoded->state.controls[0].bytes, "learnt");
   Encoded again;
   Encode(decoded->state, decoded->boot, again);
   EXPECT_EQ(again.bytes, bytes);
@@ -116,6 +119,14 @@ TEST(SnapshotFormat, SoundButImpossibleContentsAreRefused) {
   EXPECT_EQ(Decode(encoded.bytes).status().code(), absl::StatusCode::kInvalidArgument);
   Seal(encoded.bytes, kFormatVersion + 7);
   EXPECT_EQ(Decode(encoded.bytes).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(SnapshotFormat, WhatAControllerLearntIsAChangeThoughNothingIsOwed) {
+  engine::Engine engine(SmallOptions());
+  ASSERT_TRUE(engine.Install(BusyPolicy(), At()).ok());
+  const uint64_t before = FingerprintOf(engine);
+  ASSERT_TRUE(engine.SetControlState("orders", "learnt", 0).ok());
+  EXPECT_NE(FingerprintOf(engine), before);
 }
 
 TEST(SnapshotFormat, TimeAloneIsNoChangeWhereNothingIsOwed) {

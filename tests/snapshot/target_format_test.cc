@@ -58,9 +58,31 @@ TEST_F(TargetFormat, WhatWasCutShortOrAlteredIsRefused) {
 
 TEST_F(TargetFormat, AnotherVersionIsSaidToBeOne) {
   std::string bytes = EncodeTarget(Saved());
-  ++bytes[8];
+  bytes[8] = kTargetFormatVersion + 1;
   const absl::Status status = DecodeTarget(bytes).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+}
+
+TEST_F(TargetFormat, WhatAControllerLearntGoesWithIt) {
+  engine_.Check("job:etl", 5);
+  ASSERT_TRUE(engine_->SetControlState("orders", "learnt", 0).ok());
+  const std::string bytes = EncodeTarget(Saved());
+  EXPECT_EQ(bytes[8], 2);
+  const absl::StatusOr<SavedTarget> read = DecodeTarget(bytes);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->control, "learnt");
+  EXPECT_EQ(read->permits.size(), 1U);
+}
+
+// As servers write it that know nothing of controllers, and as they can read it.
+TEST_F(TargetFormat, VersionOneIsReadAndWrittenWhereNoControllerLearntAnything) {
+  engine_.Check("job:etl", 5);
+  const std::string bytes = EncodeTarget(Saved());
+  EXPECT_EQ(bytes[8], 1);
+  const absl::StatusOr<SavedTarget> read = DecodeTarget(bytes);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->control, "");
+  EXPECT_EQ(read->permits.size(), 1U);
 }
 
 // What an owner writes each 750 ms while so many buckets are charged all the time.
