@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/control/control_words.h"
+#include "server/control/learnt_control.h"
 #include "server/control/rate_shares.h"
 
 namespace headgate::control {
@@ -14,6 +15,7 @@ constexpr int64_t kLatelyNs = 5'000'000'000;
 constexpr double kMaxDrain = 1024;  // that the engine takes
 constexpr double kUsedFor = 3;      // s over which what is used is smoothed
 constexpr int64_t kJudgedAfterNs = 5'000'000'000;
+constexpr int64_t kKeepAfterNs = 1'000'000'000;
 
 }  // namespace
 
@@ -21,6 +23,8 @@ health::WorkWish ControlLoop::OnWork(const absl::StatusOr<health::WorkCounters>&
   MutexLock lock(&mutex_);
   if (spec_.budgets.empty()) return {.after = absl::InfiniteDuration()};
   now_ns_ = now.monotonic_ns;
+  // Of a database that cannot be seen yet the rate would fall, and have to grow again.
+  if (sample.ok()) TakeUp(now);
   setting_ =
       sample.ok() ? controller_.Step(Read(*sample, now)) : controller_.Miss(now.monotonic_ns);
   asked_budgets_.resize(spec_.budgets.size());
@@ -31,6 +35,7 @@ health::WorkWish ControlLoop::OnWork(const absl::StatusOr<health::WorkCounters>&
   Divide();
   next_ns_ = now.monotonic_ns + absl::ToInt64Nanoseconds(setting_.next);
   Apply(now);
+  Keep(now);
   return {.after = setting_.next, .statements = setting_.statements};
 }
 
@@ -125,6 +130,33 @@ void ControlLoop::Apply(Now now) {
   }
 }
 
+// Whoever gives a target away, or takes one over of which nothing is left, begins anew: what it
+// learnt as its owner may be long ago.
+void ControlLoop::TakeUp(Now now) {
+  const engine::ControlState known = engine_.ReadControlState(spec_.target);
+  if (known.adoption == adoption_) return;
+  adoption_ = known.adoption;
+  const absl::StatusOr<LearntControl> learnt = ParseLearntControl(known.bytes);
+  const bool is_of_use = learnt.ok() && learnt->IsWith(spec_.options);
+  if (is_of_use) {
+    controller_.TakeUp(*learnt, learnt->SecondsUntil(now.wall_ns));
+  } else if (controller_.lessons() > 0) {
+    controller_ = Controller(spec_.options);
+  }
+  lessons_ = controller_.lessons();
+}
+
+// Where the target has been adopted in between, it is taken up at the next sample.
+void ControlLoop::Keep(Now now) {
+  if (controller_.lessons() == lessons_) return;
+  if (kept_at_ns_ != 0 && now.monotonic_ns - kept_at_ns_ < kKeepAfterNs) return;
+  LearntControl learnt = controller_.Learnt();
+  learnt.at_wall_ns = now.wall_ns;
+  (void)engine_.SetControlState(spec_.target, ToText(learnt), *adoption_);
+  lessons_ = controller_.lessons();
+  kept_at_ns_ = now.monotonic_ns;
+}
+
 void ControlLoop::OnHealth(std::string_view profile, const engine::Health& health, Now now) {
   MutexLock lock(&mutex_);
   const bool changed = SpeedOf(profile) != health.speed;
@@ -141,7 +173,10 @@ void ControlLoop::OnHealth(std::string_view profile, const engine::Health& healt
 
 void ControlLoop::Reconfigure(ControlSpec spec) {
   MutexLock lock(&mutex_);
-  if (spec.options != spec_.options) controller_ = Controller(spec.options);
+  if (spec.options != spec_.options) {
+    controller_ = Controller(spec.options);
+    lessons_ = 0;
+  }
   const auto same = [](const ControlledBudget& a, const ControlledBudget& b) {
     return a.budget == b.budget;
   };

@@ -9,6 +9,10 @@
 // is its share times the speed of its health profile: health speeds watch what the foreground's
 // speed does not show, such as lag. Auto budgets are not split, which the configuration sees to.
 //
+// What was learnt is kept in the engine, at most once a second, and so goes with its snapshot to
+// the next process, and with the target to its next owner. Where another loop or another owner has
+// left something there, this one goes on from it.
+//
 // Thread-safe.
 //
 //   ControlLoop loop({.target = "orders", .budgets = {{"backfill", "standard"}}}, engine);
@@ -18,6 +22,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -90,15 +95,21 @@ class ControlLoop final : public health::WorkListener {
   double Speed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   double SpeedOf(std::string_view profile) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(Now now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Where another owner has decided since, or this one begins.
+  void TakeUp(Now now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Keep(Now now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
   ControlSpec spec_ ABSL_GUARDED_BY(mutex_);
   engine::Engine& engine_;
   Controller controller_ ABSL_GUARDED_BY(mutex_);
   ControlSetting setting_ ABSL_GUARDED_BY(mutex_);
-  int64_t now_ns_ ABSL_GUARDED_BY(mutex_) = 0;      // of the last sample
-  int64_t next_ns_ ABSL_GUARDED_BY(mutex_) = 0;     // of the next one
-  int64_t read_at_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // when the engine was asked
+  int64_t now_ns_ ABSL_GUARDED_BY(mutex_) = 0;                // of the last sample
+  int64_t next_ns_ ABSL_GUARDED_BY(mutex_) = 0;               // of the next one
+  int64_t read_at_ns_ ABSL_GUARDED_BY(mutex_) = 0;            // when the engine was asked
+  std::optional<uint64_t> adoption_ ABSL_GUARDED_BY(mutex_);  // of what was taken up; none: nothing
+  uint64_t lessons_ ABSL_GUARDED_BY(mutex_) = 0;              // of the controller, that were kept
+  int64_t kept_at_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string missing_ ABSL_GUARDED_BY(mutex_), note_ ABSL_GUARDED_BY(mutex_);  // of statements
   std::vector<AskedBudget> asked_budgets_ ABSL_GUARDED_BY(mutex_);
   std::vector<HealthSpeed> speeds_ ABSL_GUARDED_BY(mutex_);

@@ -42,6 +42,7 @@ constexpr double kAlikeWork = 0.5;         // logarithm
 constexpr double kNone = 1, kFew = 20;     // transactions a second
 constexpr double kSmooth = 0.1;            // of what status shows
 constexpr double kWritesFor = 3;           // s over which transactions are smoothed
+constexpr double kForgotten = 3600;        // s after which nothing is left of what was learnt
 
 constexpr double kBusyChunk = 0.0075, kIdleChunk = 0.07;  // s
 // Beside a foreground chunks start one after another, each when the one before has drained but for
@@ -56,6 +57,27 @@ Controller::Controller(const ControlOptions& options)
       limits_(options),
       rate_(std::clamp(limits_.CarefulLimit(), kLeastRate, options.max_rate)),
       pause_for_(kPause) {}
+
+LearntControl Controller::Learnt() const {
+  return {.options = options_,
+          .foreground = met_,
+          .alone = alone_,
+          .with_batch = with_batch_,
+          .faces = limits_.Learnt()};
+}
+
+// The foreground is the same until it is seen to be another. What time has blurred is filled up by
+// the most careful prior, since nothing is known yet of what the foreground leaves.
+void Controller::TakeUp(const LearntControl& learnt, double seconds) {
+  limits_.TakeUp(learnt.faces);
+  limits_.Age(std::min(seconds, kForgotten), WorkLimits::kFirstLimit * options_.cores);
+  since_learnt_ = 0;
+  met_ = learnt.foreground;
+  if (sampled_at_ns_ == 0) presence_.Expect(met_);
+  alone_ = learnt.alone;
+  with_batch_ = learnt.with_batch;
+  rate_ = FindRate();
+}
 
 double Controller::Jitter() {
   // Knuth's MMIX generator: any would do.
@@ -256,12 +278,16 @@ void Controller::Conclude() {
   limits_.Age(since_learnt_, Prior());
   since_learnt_ = 0;
   if (glances_.Seconds(Kind::kWorked) > 0) {
-    if (Writes()) limits_.Learn(glances_, Source::kGlances, Prior());
+    if (Writes()) {
+      limits_.Learn(glances_, Source::kGlances, Prior());
+      ++lessons_;
+    }
     glances_.KeepQuietEnd();
   }
   // A flow that ends with the pause, and not one that goes on.
   if (contrast_.QuietEnd() <= 0 || contrast_.Seconds(Kind::kWorked) <= 0) return;
   limits_.Learn(contrast_, Source::kFlows, Prior());
+  ++lessons_;
   Remember();
   contrast_.KeepQuietEnd();
 }

@@ -28,6 +28,7 @@
 #include "server/control/contrast.h"
 #include "server/control/flow_meter.h"
 #include "server/control/foreground_presence.h"
+#include "server/control/learnt_control.h"
 #include "server/control/work_limits.h"
 
 namespace headgate::control {
@@ -65,6 +66,14 @@ class Controller {
   // The database could not be sampled at `now_ns`. What was found is kept for a while; after it
   // batch work is all but stopped.
   ControlSetting Miss(int64_t now_ns);
+
+  // What another one needs to know to go on from here; its time is the caller's.
+  LearntControl Learnt() const;
+  // How often something was learnt.
+  uint64_t lessons() const { return lessons_; }
+  // Goes on from what another one with the same options had learnt `seconds` ago: as sure of it as
+  // that one would be now. What this one has seen of the database it still knows.
+  void TakeUp(const LearntControl& learnt, double seconds);
 
  private:
   static constexpr double kBaseline = 3;  // s that the foreground alone is remembered
@@ -127,6 +136,7 @@ class Controller {
   bool begins_with_flow_ = false;        // a flow ended where the pause began
   bool held_back_ = true;                // work waited for the rate to be higher
   double alone_ = 0, with_batch_ = 0;
+  uint64_t lessons_ = 0;
 };
 
 }  // namespace headgate::control

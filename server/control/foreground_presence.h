@@ -27,6 +27,8 @@ class Presence {
   // foreground may be seen, that there is none may not.
   void Glance(const Flow& glance, double active);
   void Begin(double active) { active_ = active; }
+  // Before the first flow: what was there a moment ago.
+  void Expect(Foreground foreground) { foreground_ = foreground; }
 
   Foreground foreground() const { return foreground_; }
   double active() const { return active_; }  // sessions, smoothed

@@ -41,6 +41,11 @@ void LimitBelief::Normalize() {
 
 void LimitBelief::Believe(double median, double spread) { share_ = Normal(median, spread); }
 
+void LimitBelief::TakeUp(const Cells& cells) {
+  share_ = cells;
+  Normalize();
+}
+
 void LimitBelief::Doubt(double share, double median, double spread) {
   const Cells other = Normal(median, spread);
   for (size_t i = 0; i < kCells; ++i) share_[i] += share * (other[i] - share_[i]);

@@ -21,6 +21,9 @@ namespace headgate::control {
 
 class LimitBelief {
  public:
+  static constexpr size_t kCells = 64;
+  using Cells = std::array<double, kCells>;
+
   LimitBelief(double least, double most);
 
   // Starts anew: a normal distribution of the logarithm, round `median`.
@@ -42,10 +45,12 @@ class LimitBelief {
   // Standard deviation of the logarithm.
   double Spread() const;
 
- private:
-  static constexpr size_t kCells = 64;
-  using Cells = std::array<double, kCells>;
+  // How likely each limit is, from the least to the most: what another belief between the same two
+  // goes on from. They are not below 0, and not all of them 0.
+  const Cells& cells() const { return share_; }
+  void TakeUp(const Cells& cells);
 
+ private:
   double LogOf(size_t cell) const { return log_least_ + static_cast<double>(cell) * step_; }
   Cells Normal(double median, double spread) const;
   void Normalize();

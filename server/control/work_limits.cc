@@ -109,6 +109,30 @@ WorkLimits::WorkLimits(const ControlOptions& options)
   }
 }
 
+WorkLimits::LearntFaces WorkLimits::Learnt() const {
+  LearntFaces learnt;
+  for (size_t i = 0; i < kFaces; ++i) {
+    const Face& face = faces_[i];
+    learnt[i] = {.ever = face.ever,
+                 .usual = face.usual,
+                 .noise = face.noise,
+                 .unseen_for = face.unseen_for,
+                 .limits = face.belief.cells()};
+  }
+  return learnt;
+}
+
+void WorkLimits::TakeUp(const LearntFaces& learnt) {
+  for (size_t i = 0; i < kFaces; ++i) {
+    Face& face = faces_[i];
+    face.ever = learnt[i].ever;
+    face.usual = learnt[i].usual;
+    face.noise = learnt[i].noise;
+    face.unseen_for = learnt[i].unseen_for;
+    face.belief.TakeUp(learnt[i].limits);
+  }
+}
+
 // Sessions are seen so badly that a vague belief about them would hold work back for ever.
 double WorkLimits::UnknownOf(const Face& face, double prior) const {
   return face.value == &Flow::residence ? std::max(prior, options_.max_rate) : prior;

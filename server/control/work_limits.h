@@ -49,9 +49,23 @@ struct HarmView {
   bool known = false;  // it was measured lately
 };
 
+// What is known in one respect, for the limits that come after these: see learnt_control.h.
+struct LearntFace {
+  bool ever = false;  // it was measured
+  double usual = 0, noise = 0, unseen_for = 0;
+  LimitBelief::Cells limits = {};
+};
+
 class WorkLimits {
  public:
+  static constexpr size_t kFaces = 5;
+  using LearntFaces = std::array<LearntFace, kFaces>;
+
   explicit WorkLimits(const ControlOptions& options);
+
+  // Limits with the same options go on from there.
+  LearntFaces Learnt() const;
+  void TakeUp(const LearntFaces& learnt);
 
   // The foreground may be another one. `prior` is a limit that suits one of which nothing is known.
   void Doubt(double share, double prior);
@@ -96,7 +110,7 @@ class WorkLimits {
   double UnknownOf(const Face& face, double prior) const;
 
   ControlOptions options_;
-  std::array<Face, 5> faces_;
+  std::array<Face, kFaces> faces_;
 };
 
 }  // namespace headgate::control

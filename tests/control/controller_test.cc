@@ -357,6 +357,58 @@ TEST(Controller, CountersThatGoBackwardsBeginAnew) {
   EXPECT_EQ(another.Obey(controller).phase, ControlPhase::kPause);
 }
 
+// One that has found how much a database bears, and another one that goes on `age` seconds later.
+class Successor {
+ public:
+  explicit Successor(double age) {
+    database_.each_ = 0.05;  // a limit of 1
+    Controller before({});
+    found_ = database_.ObeyFor(before, 90).rate;
+    learnt_ = before.Learnt();
+    controller_.TakeUp(learnt_, age);
+  }
+  ControlSetting Obey() { return database_.Obey(controller_); }
+  ControlSetting ObeyFor(double seconds) { return database_.ObeyFor(controller_, seconds); }
+
+  double found_ = 0;
+  LearntControl learnt_;
+  Database database_{10'000};
+  Controller controller_{{}};
+};
+
+TEST(Controller, AnotherOneGoesOnWithTheRateThatWasFound) {
+  Successor successor(/*age=*/0);
+  EXPECT_GT(successor.found_, 0.6);
+  EXPECT_NEAR(successor.Obey().rate / successor.found_, 1, 0.05);
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_NEAR(successor.Obey().rate / successor.found_, 1, 0.25) << i;
+  }
+}
+
+TEST(Controller, WhatWasLearntAWhileAgoIsLessSure) {
+  double before = 1e9;
+  for (const double age : {0.0, 30.0, 120.0, 600.0}) {
+    const double rate = Successor(age).Obey().rate;
+    EXPECT_LT(rate, before) << age;
+    before = rate;
+  }
+}
+
+TEST(Controller, WhatWasLearntAnHourAgoIsForgotten) {
+  Controller fresh({});
+  Database database(10'000);
+  const double first = database.Obey(fresh).rate;
+  EXPECT_NEAR(Successor(3600).Obey().rate / first, 1, 0.05);
+  EXPECT_NEAR(Successor(1e12).Obey().rate / first, 1, 0.05);
+}
+
+TEST(Controller, AnotherOneSeesThatTheForegroundIsAnother) {
+  Successor successor(/*age=*/0);
+  successor.database_ = Database(1'000);
+  successor.database_.each_ = 1;  // a limit of 0.05
+  EXPECT_LT(successor.ObeyFor(20).rate, 0.2 * successor.found_);
+}
+
 TEST(Controller, TheSameSamplesGiveTheSameSettings) {
   Controller a({.seed = 3}), b({.seed = 3});
   Database left(1000), right(1000);

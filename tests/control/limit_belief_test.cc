@@ -94,6 +94,17 @@ TEST(LimitBelief, ExactEvidenceSettlesItWhateverWasBelieved) {
   EXPECT_NEAR(belief.Quantile(0.5), 0.1, 0.01);
 }
 
+TEST(LimitBelief, AnotherOneGoesOnFromItsCells) {
+  LimitBelief belief(0.005, 16), next(0.005, 16);
+  belief.Believe(0.2, 0.1);
+  belief.Doubt(0.3, 2, 1);
+  next.TakeUp(belief.cells());
+  for (const double share : {0.1, 0.4, 0.9}) {
+    EXPECT_NEAR(next.Quantile(share), belief.Quantile(share), 1e-9);
+  }
+  EXPECT_NEAR(next.Spread(), belief.Spread(), 1e-9);
+}
+
 TEST(LimitBelief, StaysFiniteWhateverItIsTold) {
   LimitBelief belief(0.005, 16);
   belief.Believe(0.2, 1.2);

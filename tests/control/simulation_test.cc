@@ -133,6 +133,30 @@ TEST(ControlSimulation, SettlesFromColdWithinSixSeconds) {
   }
 }
 
+// What was found is known again at the first sample, so the foreground fares as before, and the
+// batch too.
+TEST(ControlSimulation, ARestartInTheMiddleCostsNothing) {
+  for (const ModelSpec& model : {SmallChunks(), Scans(), OtherTable()}) {
+    for (const double down_for : {0.0, 2.0}) {
+      double before = 0, first = 0, after = 0;
+      for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+        const std::vector<double> rates = Simulate({.model = model,
+                                                    .seconds = 60,
+                                                    .seed = seed,
+                                                    .restart_at = 40,
+                                                    .down_for = down_for})
+                                              .rates;
+        const auto up = static_cast<size_t>(10 * (40 + down_for));
+        before += Mean(rates, 370, 400);
+        first += Mean(rates, up + 1, up + 5);
+        after += Mean(rates, up + 5, up + 30);
+      }
+      EXPECT_NEAR(first / before, 1, 0.3) << down_for;
+      EXPECT_NEAR(after / before, 1, 0.3) << down_for;
+    }
+  }
+}
+
 TEST(ControlSimulation, DoesNotOscillateForEver) {
   for (const ModelSpec& model : {SameTable(), SmallChunks(), OtherTable()}) {
     const std::vector<double> rates = Simulate({.model = model, .seconds = 120}).rates;

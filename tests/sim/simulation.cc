@@ -5,6 +5,7 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/control/control_loop.h"
@@ -17,7 +18,9 @@ namespace {
 
 constexpr double kGateSessions = 8;
 constexpr double kRatesEvery = 0.1;  // s
-constexpr double kBurst = 0.1;       // busy seconds, as the configuration's default
+constexpr double kNever = 1e9;
+constexpr double kAskAgain = 0.05;  // s, where no server answers
+constexpr double kBurst = 0.1;      // busy seconds, as the configuration's default
 
 Now At(double seconds) {
   const auto ns = static_cast<int64_t>((seconds + 1000) * 1e9);
@@ -62,16 +65,12 @@ class Run final : private BatchGate {
  public:
   explicit Run(const Scenario& scenario)
       : scenario_(scenario),
-        engine_({.seed = scenario.seed, .max_permits = 1024, .max_patterns = 64}),
-        loop_({.target = "",
-               .budgets = {{"batch", ""}},
-               .options = {.cores = scenario.model.cores,
-                           .max_rate = 2 * scenario.model.cores,
-                           .seed = scenario.seed}},
-              engine_),
+        engine_(MakeEngine()),
+        loop_(MakeLoop()),
         reference_(ReferenceFor(scenario)),
-        database_(scenario.model, *this, scenario.seed) {
-    (void)engine_.Install(Policy(), At(0));
+        database_(scenario.model, *this, scenario.seed),
+        restart_at_(scenario.restart_at > 0 ? scenario.restart_at : kNever) {
+    (void)engine_->Install(Policy(), At(0));
     for (int i = 0; i < scenario.model.batch.workers; ++i) {
       identities_.push_back(absl::StrCat("worker-", i, ":batch"));
     }
@@ -102,10 +101,45 @@ class Run final : private BatchGate {
   }
 
  private:
+  std::unique_ptr<engine::Engine> MakeEngine() const {
+    return std::make_unique<engine::Engine>(
+        engine::EngineOptions{.seed = scenario_.seed, .max_permits = 1024, .max_patterns = 64});
+  }
+  std::unique_ptr<control::ControlLoop> MakeLoop() {
+    return std::make_unique<control::ControlLoop>(
+        control::ControlSpec{.target = "",
+                             .budgets = {{"batch", ""}},
+                             .options = {.cores = scenario_.model.cores,
+                                         .max_rate = 2 * scenario_.model.cores,
+                                         .seed = scenario_.seed}},
+        *engine_);
+  }
+
+  void Stop() {
+    engine_->Save(At(database_.now()), saved_);
+    loop_.reset();
+    engine_.reset();
+    control_at_ = restart_at_ = database_.now() + scenario_.down_for;
+  }
+  void StartAgain() {
+    const Now now = At(database_.now());
+    engine_ = MakeEngine();
+    (void)engine_->Restore(saved_, now, now.monotonic_ns - saved_.saved_at.monotonic_ns);
+    (void)engine_->Install(Policy(), now);
+    for (const auto& [permit, busy_seconds] : std::exchange(unreported_, {})) {
+      Report(permit, busy_seconds, database_.now());
+    }
+    loop_ = MakeLoop();
+    wish_ = health::StatementsWish::kNow;
+    restart_at_ = kNever;
+  }
+
   void RunUntil(double time) {
     while (database_.now() < time) {
-      const double next = std::min({time, control_at_, rates_at_});
+      const double next = std::min({time, control_at_, rates_at_, restart_at_});
       database_.RunUntil(next);
+      if (next == restart_at_ && engine_ != nullptr) Stop();
+      if (next == restart_at_ && engine_ == nullptr) StartAgain();
       if (next == control_at_) Control();
       if (next == rates_at_) {
         outcome_.rates.push_back(rate_);
@@ -121,11 +155,11 @@ class Run final : private BatchGate {
       const ReferenceLaw::Verdict verdict = reference_->Look(Sample());
       rate_ = verdict.found >= 0 ? verdict.found : verdict.rate;
       control_at_ = now + verdict.next;
-      (void)engine_.SetAutoRate("", "batch",
-                                {.rate = verdict.rate,
-                                 .shut = verdict.shut,
-                                 .next_change_at_ns = At(control_at_).monotonic_ns},
-                                At(now));
+      (void)engine_->SetAutoRate("", "batch",
+                                 {.rate = verdict.rate,
+                                  .shut = verdict.shut,
+                                  .next_change_at_ns = At(control_at_).monotonic_ns},
+                                 At(now));
       return;
     }
     absl::StatusOr<health::WorkCounters> counters = database_.Counters();
@@ -138,14 +172,14 @@ class Run final : private BatchGate {
     if (scenario_.fails != nullptr && scenario_.fails(now)) {
       counters = absl::UnavailableError("the database is away");
     }
-    const health::WorkWish wish = loop_.OnWork(counters, At(now));
+    const health::WorkWish wish = loop_->OnWork(counters, At(now));
     control_at_ = now + absl::ToDoubleSeconds(wish.after);
     wish_ = wish.statements;
-    rate_ = loop_.Snapshot()[0].rate;
+    rate_ = loop_->Snapshot()[0].rate;
   }
 
   control::ControlSample Sample() {
-    const auto activity = engine_.ReadAutoActivity("", "batch", At(database_.now()));
+    const auto activity = engine_->ReadAutoActivity("", "batch", At(database_.now()));
     return {.work = database_.Counters(),
             .checks = activity->checks,
             .transactions = activity->reports,
@@ -156,21 +190,28 @@ class Run final : private BatchGate {
   Leave Ask(int worker, double now) override {
     if (scenario_.law == Law::kGreedy) return {};
     if (scenario_.law == Law::kAlone) return {.granted = false, .retry_after = 1};
-    (void)engine_.Check({.identity = identities_[static_cast<size_t>(worker)], .pattern = "chunk"},
-                        At(now), answer_);
+    if (engine_ == nullptr) return {.granted = false, .retry_after = kAskAgain};
+    (void)engine_->Check({.identity = identities_[static_cast<size_t>(worker)], .pattern = "chunk"},
+                         At(now), answer_);
     return {.granted = answer_.verdict == engine::Verdict::kAllowed,
             .permit = answer_.permit,
             .retry_after = absl::ToDoubleSeconds(answer_.retry_after)};
   }
 
   void Report(uint64_t permit, double busy_seconds, double now) override {
-    if (permit != 0)
-      (void)engine_.Report(permit, {.busy_time = absl::Seconds(busy_seconds)}, At(now));
+    if (permit == 0) return;
+    if (engine_ == nullptr) {
+      unreported_.push_back({permit, busy_seconds});
+      return;
+    }
+    (void)engine_->Report(permit, {.busy_time = absl::Seconds(busy_seconds)}, At(now));
   }
 
   const Scenario& scenario_;
-  engine::Engine engine_;
-  control::ControlLoop loop_;
+  std::unique_ptr<engine::Engine> engine_;  // null: the server is down
+  std::unique_ptr<control::ControlLoop> loop_;
+  engine::SavedState saved_;                             // while it is down,
+  std::vector<std::pair<uint64_t, double>> unreported_;  // and what its callers will say
   const std::unique_ptr<ReferenceLaw> reference_;
   postgres::ReadingBudget reading_;
   health::StatementsWish wish_ = health::StatementsWish::kNow;
@@ -179,6 +220,7 @@ class Run final : private BatchGate {
   engine::CheckAnswer answer_;
   double control_at_ = 0.0005;  // before anybody asks
   double rates_at_ = kRatesEvery;
+  double restart_at_;  // where it stops, or begins again
   double rate_ = 0;
   Outcome outcome_;
 };

@@ -39,6 +39,9 @@ struct Scenario {
   double warm_up = 5;     // s that do not count
   double seconds = 60;    // s that do
   uint64_t seed = 1;
+  // s; the server stops and its next process begins where it left its snapshot. 0: it does not.
+  double restart_at = 0;
+  double down_for = 0;  // s, in which workers get no answer, and keep their reports
   // Whether a sample taken now fails.
   std::function<bool(double now)> fails = nullptr;
   // Before each sample.

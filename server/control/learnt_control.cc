@@ -1,0 +1,149 @@
+#include "server/control/learnt_control.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "common/strings.h"
+
+namespace headgate::control {
+namespace {
+
+constexpr absl::string_view kTitle = "headgate control 1";
+constexpr size_t kMaxBytes = 4096;
+constexpr double kMillion = 1e6;
+// Each share is rounded by itself.
+constexpr double kRounding = LimitBelief::kCells;
+// Beyond what any database does, so that nothing that is computed from it overflows.
+constexpr double kMost = 1e12, kLeastUsual = 1e-9;
+// A variance as large as that says nothing at all, and it takes long to come down from it.
+constexpr double kMostNoise = 1000;
+
+// With as many digits as it takes to be read as the same number.
+std::string Exactly(double number) { return absl::StrFormat("%.17g", number); }
+
+absl::Status Unsound(absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("what a controller learnt is not sound: ", what));
+}
+
+// Takes one number of a line after another, each between 0 and a most. After the first that is
+// wrong, or missing, nothing more is right.
+class Numbers {
+ public:
+  explicit Numbers(absl::string_view line) : words_(absl::StrSplit(line, ' ')) {}
+
+  double Next(double most = kMost) {
+    double number = 0;
+    ok_ = ok_ && place_ < words_.size() && absl::SimpleAtod(words_[place_], &number) &&
+          number >= 0 && number <= most;
+    ++place_;
+    return ok_ ? number : 0;
+  }
+  int64_t NextInteger(int64_t most) {
+    int64_t number = 0;
+    ok_ = ok_ && place_ < words_.size() && absl::SimpleAtoi(words_[place_], &number) &&
+          number >= 0 && number <= most;
+    ++place_;
+    return ok_ ? number : 0;
+  }
+  bool AllRight() const { return ok_ && place_ == words_.size(); }
+
+ private:
+  std::vector<absl::string_view> words_;
+  size_t place_ = 0;
+  bool ok_ = true;
+};
+
+void AddFace(const LearntFace& face, std::string& text) {
+  absl::StrAppend(&text, face.ever ? 1 : 0, " ", Exactly(face.usual), " ", Exactly(face.noise), " ",
+                  Exactly(face.unseen_for));
+  for (const double share : face.limits) {
+    absl::StrAppend(&text, " ", std::llround(share * kMillion));
+  }
+  text += '\n';
+}
+
+bool ReadHead(absl::string_view line, LearntControl& learnt) {
+  Numbers numbers(line);
+  learnt.at_wall_ns = numbers.NextInteger(std::numeric_limits<int64_t>::max());
+  ControlOptions& options = learnt.options;
+  for (double* option : {&options.tolerance, &options.latency_tolerance, &options.tail_tolerance,
+                         &options.cores, &options.max_rate}) {
+    *option = numbers.Next();
+  }
+  return numbers.AllRight();
+}
+
+bool ReadForeground(absl::string_view line, LearntControl& learnt) {
+  Numbers numbers(line);
+  constexpr auto kLast = static_cast<int64_t>(Foreground::kBusy);
+  learnt.foreground = static_cast<Foreground>(numbers.NextInteger(kLast));
+  learnt.alone = numbers.Next();
+  learnt.with_batch = numbers.Next();
+  return numbers.AllRight();
+}
+
+bool ReadFace(absl::string_view line, LearntFace& face) {
+  Numbers numbers(line);
+  face.ever = numbers.NextInteger(1) == 1;
+  face.usual = numbers.Next();
+  face.noise = numbers.Next(kMostNoise);
+  face.unseen_for = numbers.Next();
+  double sum = 0;
+  for (double& share : face.limits) {
+    const auto millionths = static_cast<double>(numbers.NextInteger(int64_t{1'000'000}));
+    share = millionths / kMillion;
+    sum += millionths;
+  }
+  const bool is_usual = face.usual == 0 || face.usual >= kLeastUsual;
+  return numbers.AllRight() && is_usual && std::abs(sum - kMillion) <= kRounding;
+}
+
+}  // namespace
+
+bool LearntControl::IsWith(ControlOptions others) const {
+  others.seed = options.seed;
+  return others == options;
+}
+
+double LearntControl::SecondsUntil(int64_t wall_ns) const {
+  return std::max(0.0, (static_cast<double>(wall_ns) - static_cast<double>(at_wall_ns)) / 1e9);
+}
+
+std::string ToText(const LearntControl& learnt) {
+  const ControlOptions& options = learnt.options;
+  std::string text =
+      absl::StrCat(kTitle, "\n", learnt.at_wall_ns, " ", Exactly(options.tolerance), " ",
+                   Exactly(options.latency_tolerance), " ", Exactly(options.tail_tolerance), " ",
+                   Exactly(options.cores), " ", Exactly(options.max_rate), "\n",
+                   static_cast<int>(learnt.foreground), " ", Exactly(learnt.alone), " ",
+                   Exactly(learnt.with_batch), "\n");
+  for (const LearntFace& face : learnt.faces) AddFace(face, text);
+  return text;
+}
+
+absl::StatusOr<LearntControl> ParseLearntControl(std::string_view text) {
+  if (text.size() > kMaxBytes) return Unsound("it is too long");
+  const std::vector<absl::string_view> lines = absl::StrSplit(Sv(text), '\n');
+  if (lines[0] != kTitle) return Unsound("it is of another version");
+  // Title, head, foreground, faces, and nothing behind the last newline.
+  if (lines.size() != 3 + WorkLimits::kFaces + 1) return Unsound("it has not as many lines");
+  LearntControl learnt;
+  if (!ReadHead(lines[1], learnt)) return Unsound("its time and options");
+  if (!ReadForeground(lines[2], learnt)) return Unsound("its foreground");
+  for (size_t i = 0; i < WorkLimits::kFaces; ++i) {
+    if (!ReadFace(lines[3 + i], learnt.faces[i])) return Unsound(absl::StrCat("face ", i));
+  }
+  // Signs, spaces and digits that say nothing.
+  if (ToText(learnt) != text) return Unsound("it is not as it would be written");
+  return learnt;
+}
+
+}  // namespace headgate::control

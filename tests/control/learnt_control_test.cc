@@ -1,0 +1,172 @@
+// What a controller learnt, as text: read back as it was, and refused where no controller has
+// written it.
+
+#include "server/control/learnt_control.h"
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
+#include "common/strings.h"
+#include "gtest/gtest.h"
+#include "server/engine/saved_state.h"
+#include "tests/testing/test_scale.h"
+
+namespace headgate::control {
+namespace {
+
+LearntControl Some() {
+  WorkLimits limits(ControlOptions{.cores = 4, .max_rate = 8});
+  limits.Age(100, 0.3);
+  LearntControl learnt{.at_wall_ns = 1'767'225'600'000'000'000,
+                       .options = {.tolerance = 0.1 / 3, .cores = 4, .max_rate = 8, .seed = 5},
+                       .foreground = Foreground::kBusy,
+                       .alone = 1234.5678901234567,
+                       .with_batch = 1100,
+                       .faces = limits.Learnt()};
+  learnt.faces[2].ever = true;
+  learnt.faces[2].usual = 1e-7 / 3;
+  return learnt;
+}
+
+TEST(LearntControl, ReadsWhatItWrote) {
+  const LearntControl learnt = Some();
+  const absl::StatusOr<LearntControl> read = ParseLearntControl(ToText(learnt));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->at_wall_ns, learnt.at_wall_ns);
+  EXPECT_EQ(read->foreground, Foreground::kBusy);
+  EXPECT_EQ(read->alone, learnt.alone);
+  EXPECT_EQ(read->with_batch, 1100);
+  EXPECT_TRUE(read->IsWith(learnt.options));
+  EXPECT_TRUE(read->faces[2].ever);
+  EXPECT_FALSE(read->faces[1].ever);
+  EXPECT_EQ(read->faces[2].usual, learnt.faces[2].usual);
+  EXPECT_EQ(read->faces[2].unseen_for, 100);
+  for (size_t cell = 0; cell < LimitBelief::kCells; ++cell) {
+    EXPECT_NEAR(read->faces[0].limits[cell], learnt.faces[0].limits[cell], 1e-6);
+  }
+}
+
+TEST(LearntControl, FitsIntoWhatTheEngineCarries) {
+  LearntControl learnt = Some();
+  learnt.at_wall_ns = std::numeric_limits<int64_t>::max();
+  learnt.alone = learnt.with_batch = learnt.options.tolerance = 1e-300 / 3;
+  for (LearntFace& face : learnt.faces) {
+    face.noise = face.unseen_for = 1e-300 / 3;
+    face.usual = 1e-8 / 3;
+    face.limits.fill(1.0 / LimitBelief::kCells);
+  }
+  EXPECT_LT(ToText(learnt).size(), engine::kMaxControlBytes * 2 / 3);
+  EXPECT_TRUE(ParseLearntControl(ToText(learnt)).ok());
+}
+
+TEST(LearntControl, IsOfUseWithTheSameOptionsAlone) {
+  const LearntControl learnt = Some();
+  ControlOptions options = learnt.options;
+  options.seed = 77;
+  EXPECT_TRUE(learnt.IsWith(options));
+  for (double ControlOptions::*option :
+       {&ControlOptions::tolerance, &ControlOptions::latency_tolerance,
+        &ControlOptions::tail_tolerance, &ControlOptions::cores, &ControlOptions::max_rate}) {
+    ControlOptions other = options;
+    other.*option *= 1.01;
+    EXPECT_FALSE(learnt.IsWith(other));
+  }
+}
+
+TEST(LearntControl, AClockThatWasSetBackMakesItNoYoungerThanNow) {
+  LearntControl learnt;
+  learnt.at_wall_ns = 10'000'000'000;
+  EXPECT_DOUBLE_EQ(learnt.SecondsUntil(12'500'000'000), 2.5);
+  EXPECT_EQ(learnt.SecondsUntil(9'000'000'000), 0);
+  EXPECT_EQ(learnt.SecondsUntil(std::numeric_limits<int64_t>::min()), 0);
+  EXPECT_GT(learnt.SecondsUntil(std::numeric_limits<int64_t>::max()), 9e9);
+}
+
+TEST(LearntControl, WhatNoControllerWroteIsRefused) {
+  const std::string text = ToText(Some());
+  const auto refused = [&](std::string_view from, std::string_view to) {
+    EXPECT_TRUE(absl::StrContains(text, Sv(from))) << from;
+    const absl::Status status =
+        ParseLearntControl(absl::StrReplaceAll(text, {{Sv(from), Sv(to)}})).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << from << " -> " << to << ": " << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), "is not sound")) << status;
+  };
+  refused("control 1", "control 2");
+  refused("control 1\n", "control 1\n\n");
+  refused("1767225600000000000 ", "-1 ");
+  refused("1767225600000000000 ", "9223372036854775808 ");
+  refused("2 1234.5678901234567 ", "3 1234.5678901234567 ");
+  refused("1234.5678901234567", "nan");
+  refused("1234.5678901234567", "inf");
+  refused("1234.5678901234567", "1e13");
+  refused("1234.5678901234567", "-1");
+  refused("1234.5678901234567", "+1234.5678901234567");
+  refused("1234.5678901234567", "01234.5678901234567");
+  refused("1234.5678901234567", "0x1p3");
+  refused("1234.5678901234567", "");
+  refused("1234.5678901234567", "1234.5678901234567 1");
+  refused(" 1100\n", " 1100 \n");
+  refused(" 100 ", " 100 1 ");   // a share too many
+  refused("\n1 ", "\n2 ");       // neither measured nor not
+  refused("\n0 ", "\n0 0\n0 ");  // a line too many
+  EXPECT_FALSE(ParseLearntControl("").ok());
+  EXPECT_FALSE(ParseLearntControl(text + "\n").ok());
+  EXPECT_FALSE(ParseLearntControl(std::string(1 << 20, '\n')).ok());
+  for (size_t size = 0; size < text.size(); ++size) {
+    ASSERT_FALSE(ParseLearntControl(text.substr(0, size)).ok()) << size;
+  }
+}
+
+TEST(LearntControl, SharesComeToOne) {
+  LearntControl learnt = Some();
+  learnt.faces[3].limits.fill(0);
+  EXPECT_FALSE(ParseLearntControl(ToText(learnt)).ok());
+  learnt.faces[3].limits[7] = 0.999;
+  EXPECT_FALSE(ParseLearntControl(ToText(learnt)).ok());
+  learnt.faces[3].limits[8] = 0.001;
+  EXPECT_TRUE(ParseLearntControl(ToText(learnt)).ok());
+}
+
+// Bytes that were changed, lost or doubled: what is taken all the same is one that limits go on
+// from with a rate within their bounds, and that is written as it was read.
+TEST(LearntControl, WhateverIsTakenIsSound) {
+  const std::string text = ToText(Some());
+  std::mt19937_64 random(1);
+  int taken = 0;
+  for (int i = 0; i < Scaled(100'000); ++i) {
+    std::string spoilt = text;
+    for (uint64_t spoils = 1 + random() % 3; spoils > 0; --spoils) {
+      const size_t at = random() % spoilt.size();
+      constexpr std::string_view kLikely = "0123456789 \n.-+einfax";
+      const char byte = kLikely[random() % kLikely.size()];
+      switch (random() % 4) {
+        case 0:
+          spoilt.erase(at, 1 + random() % 8);
+          break;
+        case 1:
+          spoilt.insert(at, 1, byte);
+          break;
+        default:
+          spoilt[at] = byte;
+      }
+    }
+    const absl::StatusOr<LearntControl> read = ParseLearntControl(spoilt);
+    if (!read.ok()) continue;
+    ++taken;
+    ASSERT_EQ(ToText(*read), spoilt);
+    WorkLimits limits(ControlOptions{.cores = 4, .max_rate = 8});
+    limits.TakeUp(read->faces);
+    limits.Age(5, 0.16);
+    ASSERT_GT(limits.CarefulLimit(), 0.004);
+    ASSERT_LT(limits.CarefulLimit(), 36);
+    ASSERT_TRUE(std::isfinite(limits.View(Harm::kTail, 1).uncertainty));
+  }
+  EXPECT_GT(taken, 0);
+}
+
+}  // namespace
+}  // namespace headgate::control
