@@ -151,8 +151,8 @@ TEST(ControlSimulation, ARestartInTheMiddleCostsNothing) {
         first += Mean(rates, up + 1, up + 5);
         after += Mean(rates, up + 5, up + 30);
       }
-      EXPECT_NEAR(first / before, 1, 0.3) << down_for;
-      EXPECT_NEAR(after / before, 1, 0.3) << down_for;
+      EXPECT_NEAR(first / before, 1, 0.2) << down_for;
+      EXPECT_NEAR(after / before, 1, 0.2) << down_for;
     }
   }
 }
