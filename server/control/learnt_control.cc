@@ -131,6 +131,8 @@ std::string ToText(const LearntControl& learnt) {
 
 absl::StatusOr<LearntControl> ParseLearntControl(std::string_view text) {
   if (text.size() > kMaxBytes) return Unsound("it is too long");
+  // Of a view of nothing at all there would not even be one line.
+  if (text.empty()) return Unsound("it is empty");
   const std::vector<absl::string_view> lines = absl::StrSplit(Sv(text), '\n');
   if (lines[0] != kTitle) return Unsound("it is of another version");
   // Title, head, foreground, faces, and nothing behind the last newline.

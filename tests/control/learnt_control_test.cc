@@ -114,6 +114,7 @@ TEST(LearntControl, WhatNoControllerWroteIsRefused) {
   refused("\n1 ", "\n2 ");       // neither measured nor not
   refused("\n0 ", "\n0 0\n0 ");  // a line too many
   EXPECT_FALSE(ParseLearntControl("").ok());
+  EXPECT_FALSE(ParseLearntControl(std::string_view()).ok());
   EXPECT_FALSE(ParseLearntControl(text + "\n").ok());
   EXPECT_FALSE(ParseLearntControl(std::string(1 << 20, '\n')).ok());
   for (size_t size = 0; size < text.size(); ++size) {

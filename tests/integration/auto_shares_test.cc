@@ -7,32 +7,24 @@
 // who ask, as it should be. So the jobs are measured in windows, until one shows equal shares: by
 // order of arrival, or for those who ask most often, none would.
 
-#include <headgate/client.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <string>
-#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "absl/time/time.h"
 #include "common/system_clock.h"
 #include "gtest/gtest.h"
-#include "tests/load/batch_workers.h"
+#include "tests/integration/batch_job.h"
 #include "tests/load/chunk_log.h"
 #include "tests/load/pgbench.h"
 #include "tests/testing/postgres_cluster.h"
 #include "tests/testing/running_headgated.h"
 #include "tests/testing/test_scale.h"
-#include "tests/testing/wait_until.h"
 
 namespace headgate {
 namespace {
 
-constexpr int kScale = 2;
-constexpr int64_t kChunkRows = 50'000;  // about ten milliseconds of one core
 constexpr absl::Duration kWarmUp = absl::Seconds(4);
 constexpr int kWindows = 6;
 
@@ -54,86 +46,10 @@ rules:
                           dsn);
 }
 
-std::string CountUp(int64_t first, int64_t last) {
-  return absl::StrCat("SELECT sum(i) FROM generate_series(", first, ", ", last, ") i");
-}
-
-// Waits in line before each chunk, and says afterwards for how long it kept the database busy.
-class Job {
- public:
-  Job(const RunningHeadgated& server, PostgresServer& database, std::string name, int workers)
-      : identity_(absl::StrCat(name, ":etl")) {
-    auto client = client::Client::Create({.address = server.address(),
-                                          .on_unreachable = client::OnUnreachable::Wait(),
-                                          .check_deadline = absl::Seconds(30)});
-    EXPECT_TRUE(client.ok()) << client.status();
-    client_ = *std::move(client);
-    auto batch = load::BatchWorkers::Start({.dsn = database.SocketDsn("batch"),
-                                            .workers = workers,
-                                            .table_rows = int64_t{1} << 40,
-                                            .chunk_rows = kChunkRows,
-                                            .statement = CountUp,
-                                            .ask = Asker()},
-                                           &chunks_);
-    EXPECT_TRUE(batch.ok()) << batch.status();
-    batch_ = *std::move(batch);
-  }
-
-  void Stop() {
-    const absl::Status stopped = batch_->Stop();
-    EXPECT_TRUE(stopped.ok()) << stopped;
-  }
-  load::BatchStats Over(const load::Window& window) const { return chunks_.Over(window); }
-
- private:
-  load::Ask Asker() {
-    return [this](int, int64_t rows, const std::stop_token& stop) -> absl::StatusOr<load::Turn> {
-      absl::StatusOr<client::Permit> granted =
-          client_->CheckOrWait({.identity = identity_,
-                                .estimated_cost = static_cast<double>(rows),
-                                .pattern = "count-up"},
-                               absl::InfiniteDuration(), stop);
-      if (!granted.ok()) return granted.status();
-      auto permit = std::make_shared<client::Permit>(*std::move(granted));
-      return load::Turn{.done = [permit](absl::Duration took) {
-        permit->Report({.busy_time = took}).IgnoreError();
-      }};
-    };
-  }
-
-  const std::string identity_;
-  load::ChunkLog chunks_;
-  std::unique_ptr<client::Client> client_;
-  std::unique_ptr<load::BatchWorkers> batch_;  // goes first
-};
-
-// Tables and roles for a foreground.
-std::unique_ptr<PostgresCluster> ClusterWithForeground() {
-  auto cluster = PostgresCluster::Start({});
-  EXPECT_TRUE(cluster.ok()) << cluster.status();
-  if (!cluster.ok()) return nullptr;
-  const load::PgbenchOptions filling{.bin = (*cluster)->bin(),
-                                     .folder = (*cluster)->folder(),
-                                     .dsn = (*cluster)->primary().SocketDsn()};
-  const absl::Status filled = load::RunToEnd(load::PgbenchInitialization(filling, kScale),
-                                             (*cluster)->folder() + "/filling.log");
-  EXPECT_TRUE(filled.ok()) << filled;
-  const auto roles = (*cluster)->primary().RunSql(
-      "CREATE ROLE app LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO app;"
-      "CREATE ROLE batch LOGIN; CREATE ROLE headgate LOGIN IN ROLE pg_monitor");
-  EXPECT_TRUE(roles.ok()) << roles.status();
-  return *std::move(cluster);
-}
-
-void Pass(absl::Duration time) {
-  const int64_t until_ns = MonotonicNs() + absl::ToInt64Nanoseconds(time);
-  (void)WaitUntil([&] { return MonotonicNs() >= until_ns; }, time + absl::Minutes(1));
-}
-
 absl::Time WallTime() { return SystemClock::ReadKernel().wall(); }
 
 // Jain's index of what the two got.
-double MeasuredIn(const load::Window& window, const Job& many, const Job& one) {
+double MeasuredIn(const load::Window& window, const BatchJob& many, const BatchJob& one) {
   const load::BatchStats of_many = many.Over(window);
   const load::BatchStats of_one = one.Over(window);
   const double a = of_many.in_flight;
@@ -160,8 +76,8 @@ TEST(AutoShares, EightWorkersGetNoMoreOfAFoundRateThanOneWhereAllWaitInLine) {
   ASSERT_TRUE(foreground.ok()) << foreground.status();
   RunningHeadgated server({.yaml = TwoJobsPolicy(cluster->primary().Dsn("headgate"))});
   ASSERT_TRUE(server.AwaitHealth(v1::HEALTH_STATE_HEALTHY));
-  Job many(server, cluster->primary(), "many", 8);
-  Job one(server, cluster->primary(), "one", 1);
+  BatchJob many(server, cluster->primary(), "many", 8);
+  BatchJob one(server, cluster->primary(), "one", 1);
   Pass(kWarmUp);
   const double equal = is_long ? 0.95 : 0.9;
   double best = 0;
