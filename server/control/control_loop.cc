@@ -152,7 +152,7 @@ void ControlLoop::Keep(Now now) {
   if (kept_at_ns_ != 0 && now.monotonic_ns - kept_at_ns_ < kKeepAfterNs) return;
   LearntControl learnt = controller_.Learnt();
   learnt.at_wall_ns = now.wall_ns;
-  (void)engine_.SetControlState(spec_.target, ToText(learnt), *adoption_);
+  (void)engine_.SetControlState(spec_.target, ToText(learnt), adoption_.value_or(0));
   lessons_ = controller_.lessons();
   kept_at_ns_ = now.monotonic_ns;
 }
