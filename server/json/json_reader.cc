@@ -123,7 +123,7 @@ class JsonReader::Parser final
   }
   bool String(const char* bytes, rapidjson::SizeType size, bool /*copy*/) {
     const std::string_view text(bytes, size);
-    if (!IsUtf8(text)) return false;
+    if (!HasPairedSurrogates(text)) return false;
     Slot slot;
     return FindSlot(text, slot) && (PutText(slot, text) || RefuseValue(Quoted(text))) && Placed();
   }
@@ -149,7 +149,7 @@ class JsonReader::Parser final
   bool Key(const char* bytes, rapidjson::SizeType size, bool /*copy*/) {
     Frame& in = frames_.back();
     key_.assign(bytes, size);
-    if (!IsUtf8(key_)) return false;
+    if (!HasPairedSurrogates(key_)) return false;
     if (in.kind == Kind::kMap) {
       if (in.keys == nullptr) in.keys = std::make_unique<absl::flat_hash_set<std::string>>();
       return in.keys->insert(key_).second || RefuseName("is there twice");
@@ -213,7 +213,7 @@ class JsonReader::Parser final
   }
   // The parser takes the escape of a low surrogate without a high one: what it makes of it is no
   // UTF-8. All else it has looked at.
-  bool IsUtf8(std::string_view text) {
+  bool HasPairedSurrogates(std::string_view text) {
     constexpr size_t kNone = std::string_view::npos;
     for (size_t at = text.find(kSurrogateLead); at != kNone;
          at = text.find(kSurrogateLead, at + 1)) {

@@ -1,5 +1,9 @@
 #include "client/cli/output/servers_text.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/output/proto_text.h"
@@ -16,20 +20,26 @@ Cell StateOf(const v1::MemberStatus& member) {
   return {"here", Paint::kGood};
 }
 
+// Versions are known where all servers were asked, and not by what each sees of the others.
 Table Members(const v1::ClusterStatus& cluster) {
-  Table table(Titles("SERVER,STATE,>TARGETS,SEEN,ADDRESS,VERSION,NOTE"));
+  const bool has_versions =
+      std::any_of(cluster.members().begin(), cluster.members().end(),
+                  [](const v1::MemberStatus& member) { return !member.version().empty(); });
+  Table table(Titles(has_versions ? "SERVER,STATE,>TARGETS,SEEN,ADDRESS,VERSION,NOTE"
+                                  : "SERVER,STATE,>TARGETS,SEEN,ADDRESS,NOTE"));
   for (const v1::MemberStatus& member : cluster.members()) {
     const bool is_asked = member.name() == cluster.server();
     const Cell note = member.error().empty()
                           ? Cell{is_asked ? "was asked" : "", Paint::kDim}
                           : Cell{absl::StrCat("DID NOT ANSWER: ", member.error()), Paint::kBad};
-    table.Add({{member.name()},
-               StateOf(member),
-               {absl::StrCat(member.targets())},
-               {absl::StrCat(ShortDuration(FromProto(member.seen_ago())), " ago")},
-               {member.address()},
-               {member.version()},
-               note});
+    std::vector<Cell> row = {{member.name()},
+                             StateOf(member),
+                             {absl::StrCat(member.targets())},
+                             {absl::StrCat(ShortDuration(FromProto(member.seen_ago())), " ago")},
+                             {member.address()}};
+    if (has_versions) row.push_back({member.version()});
+    row.push_back(note);
+    table.Add(std::move(row));
   }
   return table;
 }

@@ -30,12 +30,21 @@ v1::ClusterStatus TwoServers() {
 
 TEST(ServersText, ShowsWhoIsHereAndWhoDecides) {
   EXPECT_EQ(ServersText(TwoServers(), Colours::kOff),
-            "SERVER      STATE  TARGETS  SEEN       ADDRESS        VERSION  NOTE\n"
-            "headgate-0  here         1  200ms ago  10.0.0.1:8081           was asked\n"
+            "SERVER      STATE  TARGETS  SEEN       ADDRESS        NOTE\n"
+            "headgate-0  here         1  200ms ago  10.0.0.1:8081  was asked\n"
             "headgate-1  here         0  200ms ago  10.0.0.1:8081\n"
             "\n"
             "TARGET  DECIDES     OWNERS SO FAR  MOVED TO\n"
             "orders  headgate-0              3\n");
+}
+
+TEST(ServersText, ShowsVersionsWhereTheyAreKnown) {
+  v1::ClusterStatus cluster = TwoServers();
+  cluster.mutable_members(1)->set_version("0.1.0");
+  EXPECT_THAT(ServersText(cluster, Colours::kOff),
+              HasSubstr("ADDRESS        VERSION  NOTE\n"
+                        "headgate-0  here         1  200ms ago  10.0.0.1:8081           was asked\n"
+                        "headgate-1  here         0  200ms ago  10.0.0.1:8081  0.1.0\n"));
 }
 
 TEST(ServersText, SaysWhatIsWrong) {
