@@ -84,12 +84,11 @@ void ControlLoop::Divide() {
   for (size_t i = 0; i < claims.size(); ++i) {
     const AskedBudget& asked = asked_budgets_[i];
     const bool is_judged = now_ns_ - asked.asked_since_ns > kJudgedAfterNs;
+    const double allowed = setting_.rate * SpeedOf(spec_.budgets[i].profile);
     claims[i] = {.weight = spec_.budgets[i].weight,
                  .asks = Asked(i),
                  .had = asked.share,
-                 .used = is_judged && setting_.rate > 0
-                             ? asked.used / (setting_.rate * SpeedOf(spec_.budgets[i].profile))
-                             : 1};
+                 .used = is_judged && allowed > 0 ? asked.used / allowed : 1};
   }
   const std::vector<double> shares = DivideByWeight(claims);
   for (size_t i = 0; i < claims.size(); ++i) asked_budgets_[i].share = shares[i];

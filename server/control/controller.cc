@@ -12,7 +12,8 @@ namespace {
 constexpr double kLeastRate = 0.03, kBlindRate = 0.02;
 constexpr double kMaxGrowth = 1.25;     // from one time of work to the next
 constexpr double kIdleGrowth = 16;      // a second
-constexpr double kMostDrainedEach = 2;  // for what is used: else nobody waits for it
+constexpr double kIdleSmooth = 1.5;     // s over which it is seen what is used meanwhile
+constexpr double kMostDrainedEach = 2;  // for what is used; else nobody waits for it
 constexpr double kSpareCore = 0.5;      // cores that are left to a foreground too sparse to measure
 
 // Machines have better and worse moments of all lengths. The shorter the times that are compared,
@@ -163,21 +164,22 @@ void Controller::Enter(ControlPhase phase) {
 }
 
 // A chunk that was quicker than predicted gets back only what has not drained, and at such a rate
-// all has drained before it ends. So less than what drains is used, however many wait.
+// all has drained before it ends. So less than what drains is used, however many wait. What is used
+// is seen in steps of chunks, hence the long averages.
 void Controller::StepIdle(const Flow& glance, double speed) {
   if (phase_ != ControlPhase::kIdle) {
     Enter(ControlPhase::kIdle);
-    drain_ = rate_;
-    drained_each_ = 1;
+    drain_ = idle_drained_ = idle_used_ = rate_;
   }
   contrast_.Clear();
   glances_.Clear();
-  const double drained = speed * drain_;
-  const bool is_used = kMostDrainedEach * glance.in_flight > drained;
-  const double drained_each = is_used ? std::max(1.0, drained / glance.in_flight) : 1;
-  drained_each_ += kNewestUse * (drained_each - drained_each_);
+  const double newest = 1 - std::exp(-glance.seconds / kIdleSmooth);
+  idle_drained_ += newest * (speed * drain_ - idle_drained_);
+  idle_used_ += newest * (glance.in_flight - idle_used_);
+  const bool is_used = kMostDrainedEach * idle_used_ > idle_drained_;
+  const double drained_each = is_used ? std::max(1.0, idle_drained_ / idle_used_) : 1;
   rate_ = std::min(options_.max_rate, std::max(rate_, 1.0) * std::pow(kIdleGrowth, glance.seconds));
-  drain_ = rate_ * drained_each_;
+  drain_ = rate_ * drained_each;
 }
 
 void Controller::Meet() {

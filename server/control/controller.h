@@ -122,19 +122,19 @@ class Controller {
   int64_t sampled_at_ns_ = 0;
   Foreground met_ = Foreground::kNone;
   ControlPhase phase_ = ControlPhase::kPause;
-  double age_ = 0;                       // s of the phase
-  double since_learnt_ = 0;              // s
-  double rate_;                          // W
-  double drain_ = 0;                     // while working, or idle
-  double drained_each_ = 1;              // for what is used, while idle, smoothed
-  double work_for_ = 0, pause_for_ = 0;  // s
-  double worked_ = 0;                    // s since batch work was first seen in this phase
-  double used_ = 0;                      // busy seconds in this phase
-  double transactions_ = 0;              // a second, smoothed
-  double used_share_ = 1;                // of what was allowed, smoothed
-  bool is_draining_ = true;              // a pause has begun, and chunks are under way
-  bool begins_with_flow_ = false;        // a flow ended where the pause began
-  bool held_back_ = true;                // work waited for the rate to be higher
+  double age_ = 0;                           // s of the phase
+  double since_learnt_ = 0;                  // s
+  double rate_;                              // W
+  double drain_ = 0;                         // while working, or idle
+  double idle_drained_ = 0, idle_used_ = 0;  // busy seconds a second while idle, smoothed
+  double work_for_ = 0, pause_for_ = 0;      // s
+  double worked_ = 0;                        // s since batch work was first seen in this phase
+  double used_ = 0;                          // busy seconds in this phase
+  double transactions_ = 0;                  // a second, smoothed
+  double used_share_ = 1;                    // of what was allowed, smoothed
+  bool is_draining_ = true;                  // a pause has begun, and chunks are under way
+  bool begins_with_flow_ = false;            // a flow ended where the pause began
+  bool held_back_ = true;                    // work waited for the rate to be higher
   double alone_ = 0, with_batch_ = 0;
   uint64_t lessons_ = 0;
 };

@@ -98,6 +98,13 @@ TEST_F(ControlLoopTest, AGuardSlowsItsBudgetAtOnceAndNoOther) {
   EXPECT_NEAR(DrainOf(1), 2, 0.02);
 }
 
+TEST_F(ControlLoopTest, AGateThatIsShutFromTheBeginningLeavesTheOthersTheirShare) {
+  loop_.OnHealth("guard", {.speed = 0}, At(now_));
+  Pass(10, {"a", "b"});
+  EXPECT_EQ(DrainOf(0), 0);
+  EXPECT_NEAR(DrainOf(1), 2, 0.02);
+}
+
 TEST_F(ControlLoopTest, ADatabaseThatCannotBeSeenIsSaidToBe) {
   Pass(5, {"a"});
   now_ += 3;

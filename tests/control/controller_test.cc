@@ -25,11 +25,11 @@ class Database {
     done_ += alone_ * std::max(0.0, 1 - each_ * work) * seconds;
     busy_ += work * seconds;
     sample_.work.sampled_at_ns = static_cast<int64_t>(now_ * 1e9);
-    sample_.transactions = static_cast<uint64_t>(busy_ / 0.01);  // chunks of 10 ms
+    sample_.transactions = static_cast<uint64_t>(busy_ / chunk_);
     sample_.work.next_xid =
         1000 + static_cast<int64_t>(done_) + static_cast<int64_t>(sample_.transactions);
     sample_.work.foreground_active = alone_ > 50 ? 4 * (1 + slower_each_ * work) : 0;
-    sample_.busy_seconds = 0.01 * static_cast<double>(sample_.transactions);
+    sample_.busy_seconds = chunk_ * static_cast<double>(sample_.transactions);
     sample_.outstanding = stuck_;
     sample_.checks += asks_ ? 1 : 0;
     return setting_ = controller.Step(sample_);
@@ -53,6 +53,7 @@ class Database {
   double each_ = 0;
   double slower_each_ = 0;  // by which a unit of work makes transactions longer
   double takes_most_ = 1000;
+  double chunk_ = 0.01;    // s
   double used_share_ = 1;  // of what drains, where chunks are quicker than predicted
   bool asks_ = true;
   int64_t stuck_ = 0;
@@ -270,6 +271,23 @@ TEST(Controller, WithNoForegroundWhatDrainsUnusedIsMadeUpForButNeverMoreThanDoub
   for (const double share : {0.55, 0.4, 0.1}) {
     database.used_share_ = share;
     EXPECT_LE(database.ObeyFor(controller, 10).drain, 8) << share;
+  }
+}
+
+TEST(Controller, StepsOfWholeChunksAreNotTakenForDrainUnused) {
+  for (const double most : {1.0, 4.0}) {
+    Controller controller({.max_rate = most});
+    Database database(0);
+    database.chunk_ = 0.07;
+    (void)database.ObeyFor(controller, 10);
+    double drained = 0, seconds = 0;
+    while (seconds < 60) {
+      const double next = absl::ToDoubleSeconds(database.setting_.next);
+      drained += database.setting_.drain * next;
+      seconds += next;
+      (void)database.Obey(controller);
+    }
+    EXPECT_LT(drained / seconds, 1.05 * most) << most;
   }
 }
 
