@@ -52,6 +52,7 @@ class Driver final : public health::WorkListener, public health::HealthSink {
   // A controller that knows nothing.
   void Forget() {
     std::lock_guard lock(mutex_);
+    (void)engine_.SetControlState("", "", engine_.ReadControlState("").adoption);
     loop_ = std::make_unique<control::ControlLoop>(
         control::ControlSpec{.target = "",
                              .budgets = {{"batch", ""}},

@@ -58,14 +58,14 @@ std::string Table(const Results& results, const CheckCounts& checks) {
   absl::StrAppend(&text, Row("foreground alone", alone), Row("greedy backfill", results.greedy),
                   Row("backfill asks Headgate", results.throttled));
   if (results.settling.foreground.count > 0) {
-    absl::StrAppend(&text, Row("  before, from knowing nothing", results.settling));
+    absl::StrAppend(&text, Row("  before, knowing nothing", results.settling));
   }
   for (const PhaseResult& fixed : results.fixed) {
     absl::StrAppend(&text,
                     Row(absl::StrCat("backfill, ", Whole(fixed.fixed_rate), " rows/s"), fixed));
   }
   absl::StrAppendFormat(&text,
-                        "Ratios are to the foreground alone just before and after each phase.\n\n"
+                        "Ratios are to the foreground alone before and after each phase.\n\n"
                         "Best fixed rate, leaving the foreground %.2f: %s%s rows/s. Nobody told "
                         "Headgate, and the backfill went at %.2f of that.\n\n",
                         kToleratedRatio, results.best_fixed_is_higher ? "above " : "",

@@ -54,8 +54,7 @@ load::BatchStats BatchOver(const load::ChunkLog& chunks, const Windows& windows)
   return sum;
 }
 
-// Of the mean, and near enough of the median.
-double StandardError(const std::vector<double>& values) {
+double ErrorOfMean(const std::vector<double>& values) {
   if (values.size() < 2) return 0;
   const auto number = static_cast<double>(values.size());
   double mean = 0;
@@ -65,9 +64,19 @@ double StandardError(const std::vector<double>& values) {
   return std::sqrt(squares / (number - 1) / number);
 }
 
-// Each window weighs as much as its neighbours do.
-PhaseResult Compare(const Record& record, const Windows& windows) {
-  const Windows alone = Alone(record);
+// By the median distance from it, as of normal distributions: wild turns must not count here
+// either.
+double ErrorOfMedian(const std::vector<double>& values) {
+  if (values.size() < 2) return 0;
+  constexpr double kDeviation = 1.4826, kOfMedian = 1.2533;
+  const double median = Median(values);
+  std::vector<double> distances;
+  for (const double value : values) distances.push_back(std::abs(value - median));
+  return kDeviation * kOfMedian * Median(distances) / std::sqrt(static_cast<double>(values.size()));
+}
+
+// Each window weighs as much as its neighbours do among those `alone`.
+PhaseResult Compare(const Record& record, const Windows& windows, const Windows& alone) {
   double expected = 0;
   double seconds = 0;
   std::vector<double> tps, mean, deviation, p99;
@@ -92,9 +101,17 @@ PhaseResult Compare(const Record& record, const Windows& windows) {
   result.mean_ratio = Median(mean);
   result.deviation_ratio = Median(deviation);
   result.p99_ratio = Median(p99);
-  result.tps_error = StandardError(tps);
-  result.p99_error = StandardError(p99);
+  result.tps_error = ErrorOfMean(tps);
+  result.p99_error = ErrorOfMedian(p99);
   return result;
+}
+
+// Every other window against the rest: against all, each would stand on both sides, and throughput
+// would come out as 1 whatever happened.
+PhaseResult CompareWithItself(const Record& record, const Windows& alone) {
+  Windows even, odd;
+  for (size_t i = 0; i < alone.size(); ++i) (i % 2 == 0 ? even : odd).push_back(alone[i]);
+  return Compare(record, odd, even);
 }
 
 // How much of what is tolerated of one harm is used up.
@@ -150,14 +167,15 @@ Results Evaluate(const Record& record) {
     if (slice.phase == Phase::kThrottled) throttled.push_back(slice.window);
     if (slice.phase == Phase::kFixed) fixed[slice.fixed_rate].push_back(slice.window);
   }
+  const Windows alone = Alone(record);
   Results results;
-  results.alone = record.transactions.Over(Alone(record));
-  results.itself = Compare(record, Alone(record));
-  results.greedy = Compare(record, greedy);
-  results.settling = Compare(record, settling);
-  results.throttled = Compare(record, throttled);
+  results.alone = record.transactions.Over(alone);
+  results.itself = CompareWithItself(record, alone);
+  results.greedy = Compare(record, greedy, alone);
+  results.settling = Compare(record, settling, alone);
+  results.throttled = Compare(record, throttled, alone);
   for (const auto& [rate, windows] : fixed) {
-    results.fixed.push_back(Compare(record, windows));
+    results.fixed.push_back(Compare(record, windows, alone));
     results.fixed.back().fixed_rate = rate;
   }
   FitBestFixed(results);

@@ -2,8 +2,7 @@
 // since a shared machine drifts, and the fixed rate that a patient person would have found.
 //
 // Throughput is that of all turns together. Of what happened to times it is the median of the
-// turns: a machine that stands still for a moment in one of them would else be all that a
-// percentile shows.
+// turns: otherwise a moment in which the machine stood still would be all that a percentile shows.
 //
 // Pure functions of the record. Thread-compatible.
 //
@@ -32,7 +31,7 @@ struct PhaseResult {
 
 struct Results {
   load::ForegroundStats alone;  // all of it
-  // The foreground alone against itself: what differs by chance.
+  // Every other turn of the foreground alone against those round it: what differs by chance.
   PhaseResult itself;
   PhaseResult greedy;
   PhaseResult settling;

@@ -2,6 +2,7 @@
 
 #include "tests/demo/results.h"
 
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -95,6 +96,49 @@ TEST(DemoResults, RoundsOfOneFixedRateAreTakenTogether) {
   ASSERT_EQ(results.fixed.size(), 1u);
   EXPECT_NEAR(results.fixed[0].tps_ratio, 1300 / 1800.0, 1e-6);
   EXPECT_NEAR(results.fixed[0].batch.rows_per_second, 3000, 1e-6);
+}
+
+TEST(DemoResults, OneWildTurnIsNotAllThatAPercentileShows) {
+  const Script script = Script()
+                            .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kThrottled, 950, 100, 1200)
+                            .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kThrottled, 950, 100, 90'000)
+                            .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kThrottled, 980, 100, 1300)
+                            .Add(Phase::kAlone, 1000);
+  const PhaseResult throttled = Evaluate(script.record()).throttled;
+  EXPECT_DOUBLE_EQ(throttled.p99_ratio, 1.3);
+  EXPECT_DOUBLE_EQ(throttled.mean_ratio, 1.3);
+  EXPECT_NEAR(throttled.tps_ratio, 0.96, 1e-9);
+  // Of .95, .95 and .98; and of 1.2, 90 and 1.3, whose median distance is a tenth.
+  EXPECT_NEAR(throttled.tps_error, 0.01, 1e-9);
+  EXPECT_NEAR(throttled.p99_error, 1.4826 * 1.2533 * 0.1 / std::sqrt(3), 1e-9);
+}
+
+TEST(DemoResults, TheForegroundDiffersFromItselfByWhatHappenedAlone) {
+  const Script script = Script()
+                            .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kAlone, 800, 0, 3000)
+                            .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kAlone, 900)
+                            .Add(Phase::kAlone, 1000);
+  const PhaseResult itself = Evaluate(script.record()).itself;
+  EXPECT_NEAR(itself.tps_ratio, 0.85, 1e-9);
+  EXPECT_NEAR(itself.p99_ratio, 2, 1e-9);
+  EXPECT_NEAR(itself.tps_error, 0.05, 1e-9);
+}
+
+TEST(DemoResults, WhileARateIsFoundIsToldApart) {
+  const Script script = Script()
+                            .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kSettling, 800, 50)
+                            .Add(Phase::kThrottled, 960, 100)
+                            .Add(Phase::kAlone, 1000);
+  const Results results = Evaluate(script.record());
+  EXPECT_DOUBLE_EQ(results.settling.tps_ratio, 0.8);
+  EXPECT_DOUBLE_EQ(results.throttled.tps_ratio, 0.96);
+  EXPECT_THAT(Table(results, {}), HasSubstr("knowing nothing"));
 }
 
 TEST(DemoResults, SaysSoWhereEvenTheHighestRateWasHarmless) {
