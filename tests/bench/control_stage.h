@@ -33,6 +33,7 @@
 namespace headgate {
 
 inline constexpr int kScale = 20;
+inline constexpr int kWalSegments = 256;
 // Machines differ from themselves as much over a second as over ten: many short turns say more than
 // a few long ones.
 inline constexpr absl::Duration kTurn = absl::Milliseconds(2500);
@@ -109,6 +110,7 @@ class ControlStage {
   ControlStage() {
     cluster_ = Must(
         PostgresCluster::Start({.settings = {{"shared_buffers", "1GB"},
+                                             {"min_wal_size", "6GB"},
                                              {"max_wal_size", "8GB"},
                                              {"shared_preload_libraries", "pg_stat_statements"}}}));
     foreground_ = {.bin = cluster_->bin(), .folder = cluster_->folder()};
@@ -123,7 +125,8 @@ class ControlStage {
                         cluster_->folder() + "/initialization.log"));
     (void)Must(cluster_->primary().RunSql(
         "CREATE TABLE other AS SELECT aid AS id, filler FROM pgbench_accounts;"
-        "ALTER TABLE other ADD PRIMARY KEY (id); ANALYZE; CHECKPOINT"));
+        "ALTER TABLE other ADD PRIMARY KEY (id); ANALYZE"));
+    Must(cluster_->primary().FillWal(kWalSegments));
     Must(engine_.Install(Policy(), clock_.Read()));
     Watch();
   }

@@ -70,6 +70,16 @@ absl::StatusOr<SqlRows> PostgresServer::RunSql(const std::string& sql,
   return session->Run(sql);
 }
 
+absl::Status PostgresServer::FillWal(int segments) const {
+  const std::string fill = absl::StrCat(
+      "SELECT pg_logical_emit_message(false, 'headgate', ''), pg_switch_wal() "
+      "FROM generate_series(1, ",
+      segments, ")");
+  absl::StatusOr<SqlRows> filled = RunSql(fill);
+  if (!filled.ok()) return filled.status();
+  return RunSql("CHECKPOINT").status();
+}
+
 absl::Status PostgresServer::TakePort() {
   port_ = FreePort();
   if (port_ == 0) return absl::ResourceExhaustedError("no port is free on 127.0.0.1");

@@ -48,6 +48,10 @@ class PostgresServer {
   // As superuser, by the Unix socket.
   absl::StatusOr<SqlRows> RunSql(const std::string& sql,
                                  const std::string& database = "postgres") const;
+  // Writes so many segments of WAL, 16 MB each, and lets them be used again from then on, as those
+  // of a database that has been up for a while are. While one is made all commits stand still. Give
+  // a min_wal_size of more than that.
+  absl::Status FillWal(int segments) const;
   absl::StatusOr<SqlSession> Open(const std::string& database = "postgres") const;
 
   // Starts it and waits until it takes connections. It keeps its port for good.
