@@ -130,7 +130,8 @@ void ControlLoop::Apply(Now now) {
 }
 
 // Whoever gives a target away, or takes one over of which nothing is left, begins anew: what it
-// learnt as its owner may be long ago.
+// learnt as its owner may be long ago, and the foreground that it saw since may have been beside
+// another owner's batch.
 void ControlLoop::TakeUp(Now now) {
   const engine::ControlState known = engine_.ReadControlState(spec_.target);
   if (known.adoption == adoption_) return;
@@ -139,7 +140,7 @@ void ControlLoop::TakeUp(Now now) {
   const bool is_of_use = learnt.ok() && learnt->IsWith(spec_.options);
   if (is_of_use) {
     controller_.TakeUp(*learnt, learnt->SecondsUntil(now.wall_ns));
-  } else if (controller_.lessons() > 0) {
+  } else {
     controller_ = Controller(spec_.options);
   }
   lessons_ = controller_.lessons();
@@ -150,7 +151,8 @@ void ControlLoop::Keep(Now now) {
   if (controller_.lessons() == lessons_) return;
   if (kept_at_ns_ != 0 && now.monotonic_ns - kept_at_ns_ < kKeepAfterNs) return;
   LearntControl learnt = controller_.Learnt();
-  learnt.at_wall_ns = now.wall_ns;
+  const auto since_ns = static_cast<int64_t>(controller_.since_learnt() * 1e9);
+  learnt.at_wall_ns = std::max<int64_t>(0, now.wall_ns - since_ns);
   (void)engine_.SetControlState(spec_.target, ToText(learnt), adoption_.value_or(0));
   lessons_ = controller_.lessons();
   kept_at_ns_ = now.monotonic_ns;
@@ -175,6 +177,7 @@ void ControlLoop::Reconfigure(ControlSpec spec) {
   if (spec.options != spec_.options) {
     controller_ = Controller(spec.options);
     lessons_ = 0;
+    adoption_.reset();  // what is kept may have been learnt with these
   }
   const auto same = [](const ControlledBudget& a, const ControlledBudget& b) {
     return a.budget == b.budget;

@@ -64,7 +64,8 @@ class ControlLoop final : public health::WorkListener {
   // From the target's monitor.
   void OnHealth(std::string_view profile, const engine::Health& health, Now now)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Of the same target. What was found stays, unless the options are others.
+  // Of the same target. What was found stays, unless the options are others: then what is kept is
+  // taken up where it was learnt with those.
   void Reconfigure(ControlSpec spec) ABSL_LOCKS_EXCLUDED(mutex_);
 
   std::vector<health::ControllerSnapshot> Snapshot() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -95,7 +96,7 @@ class ControlLoop final : public health::WorkListener {
   double Speed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   double SpeedOf(std::string_view profile) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(Now now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Where another owner has decided since, or this one begins.
+  // Where another owner has decided since, or this one begins, or has other options.
   void TakeUp(Now now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Keep(Now now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -104,11 +105,12 @@ class ControlLoop final : public health::WorkListener {
   engine::Engine& engine_;
   Controller controller_ ABSL_GUARDED_BY(mutex_);
   ControlSetting setting_ ABSL_GUARDED_BY(mutex_);
-  int64_t now_ns_ ABSL_GUARDED_BY(mutex_) = 0;                // of the last sample
-  int64_t next_ns_ ABSL_GUARDED_BY(mutex_) = 0;               // of the next one
-  int64_t read_at_ns_ ABSL_GUARDED_BY(mutex_) = 0;            // when the engine was asked
-  std::optional<uint64_t> adoption_ ABSL_GUARDED_BY(mutex_);  // of what was taken up; none: nothing
-  uint64_t lessons_ ABSL_GUARDED_BY(mutex_) = 0;              // of the controller, that were kept
+  int64_t now_ns_ ABSL_GUARDED_BY(mutex_) = 0;      // of the last sample
+  int64_t next_ns_ ABSL_GUARDED_BY(mutex_) = 0;     // of the next one
+  int64_t read_at_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // when the engine was asked
+  // The adoption whose bytes were taken up last.
+  std::optional<uint64_t> adoption_ ABSL_GUARDED_BY(mutex_);
+  uint64_t lessons_ ABSL_GUARDED_BY(mutex_) = 0;  // of the controller, that were kept
   int64_t kept_at_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string missing_ ABSL_GUARDED_BY(mutex_), note_ ABSL_GUARDED_BY(mutex_);  // of statements
   std::vector<AskedBudget> asked_budgets_ ABSL_GUARDED_BY(mutex_);

@@ -43,7 +43,6 @@ constexpr double kAlikeWork = 0.5;         // logarithm
 constexpr double kNone = 1, kFew = 20;     // transactions a second
 constexpr double kSmooth = 0.1;            // of what status shows
 constexpr double kWritesFor = 3;           // s over which transactions are smoothed
-constexpr double kForgotten = 3600;        // s after which nothing is left of what was learnt
 
 constexpr double kBusyChunk = 0.0075, kIdleChunk = 0.07;  // s
 // Beside a foreground chunks start one after another, each when the one before has drained but for
@@ -60,23 +59,29 @@ Controller::Controller(const ControlOptions& options)
       pause_for_(kPause) {}
 
 LearntControl Controller::Learnt() const {
-  return {.options = options_,
-          .foreground = met_,
-          .alone = alone_,
-          .with_batch = with_batch_,
-          .faces = limits_.Learnt()};
+  LearntControl learnt;
+  learnt.options = options_;
+  learnt.foreground = met_;
+  learnt.faces = limits_.Learnt();
+  return learnt;
 }
 
 // The foreground is the same until it is seen to be another. What time has blurred is filled up by
-// the most careful prior, since nothing is known yet of what the foreground leaves.
+// the most careful prior, since nothing is known yet of what the foreground leaves. Of what was
+// seen here until now nothing is compared: the batch of another owner was at work, unseen.
 void Controller::TakeUp(const LearntControl& learnt, double seconds) {
   limits_.TakeUp(learnt.faces);
-  limits_.Age(std::min(seconds, kForgotten), WorkLimits::kFirstLimit * options_.cores);
+  limits_.Age(std::min(seconds, LearntControl::kForgottenAfter),
+              WorkLimits::kFirstLimit * options_.cores);
   since_learnt_ = 0;
+  ++lessons_;
   met_ = learnt.foreground;
   if (sampled_at_ns_ == 0) presence_.Expect(met_);
-  alone_ = learnt.alone;
-  with_batch_ = learnt.with_batch;
+  alone_ = with_batch_ = 0;
+  meter_.Forget();
+  contrast_.Clear();
+  glances_.Clear();
+  Enter(ControlPhase::kPause);
   rate_ = FindRate();
 }
 
@@ -185,6 +190,7 @@ void Controller::StepIdle(const Flow& glance, double speed) {
 void Controller::Meet() {
   met_ = presence_.foreground();
   limits_.Doubt(kOtherForeground, Prior());
+  if (lessons_ > 0) ++lessons_;  // else there was nothing to doubt
   rate_ = FindRate();
   contrast_.Clear();
   glances_.Clear();

@@ -67,8 +67,11 @@ class Controller {
   // batch work is all but stopped.
   ControlSetting Miss(int64_t now_ns);
 
-  // What another one needs to know to go on from here; its time is the caller's.
+  // What another one needs to know to go on from here; its time is the caller's, since_learnt()
+  // ago.
   LearntControl Learnt() const;
+  // s by which time has not blurred it yet.
+  double since_learnt() const { return since_learnt_; }
   // How often something was learnt.
   uint64_t lessons() const { return lessons_; }
   // Goes on from what another one with the same options had learnt `seconds` ago: as sure of it as

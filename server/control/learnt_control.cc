@@ -12,19 +12,18 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "common/strings.h"
+#include "server/engine/saved_state.h"
 
 namespace headgate::control {
 namespace {
 
 constexpr absl::string_view kTitle = "headgate control 1";
-constexpr size_t kMaxBytes = 4096;
 constexpr double kMillion = 1e6;
 // Each share is rounded by itself.
 constexpr double kRounding = LimitBelief::kCells;
 // Beyond what any database does, so that nothing that is computed from it overflows.
-constexpr double kMost = 1e12, kLeastUsual = 1e-9;
-// A variance as large as that says nothing at all, and it takes long to come down from it.
-constexpr double kMostNoise = 1000;
+constexpr double kMost = 1e12;
+constexpr double kClocksApart = 10;  // s, of two servers
 
 // With as many digits as it takes to be read as the same number.
 std::string Exactly(double number) { return absl::StrFormat("%.17g", number); }
@@ -33,16 +32,16 @@ absl::Status Unsound(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("what a controller learnt is not sound: ", what));
 }
 
-// Takes one number of a line after another, each between 0 and a most. After the first that is
-// wrong, or missing, nothing more is right.
+// Takes one number of a line after another, each between two bounds, 0 the least if not said. After
+// the first that is wrong, or missing, nothing more is right.
 class Numbers {
  public:
   explicit Numbers(absl::string_view line) : words_(absl::StrSplit(line, ' ')) {}
 
-  double Next(double most = kMost) {
+  double Next(double least = 0, double most = kMost) {
     double number = 0;
     ok_ = ok_ && place_ < words_.size() && absl::SimpleAtod(words_[place_], &number) &&
-          number >= 0 && number <= most;
+          number >= least && number <= most;
     ++place_;
     return ok_ ? number : 0;
   }
@@ -85,24 +84,22 @@ bool ReadForeground(absl::string_view line, LearntControl& learnt) {
   Numbers numbers(line);
   constexpr auto kLast = static_cast<int64_t>(Foreground::kBusy);
   learnt.foreground = static_cast<Foreground>(numbers.NextInteger(kLast));
-  learnt.alone = numbers.Next();
-  learnt.with_batch = numbers.Next();
   return numbers.AllRight();
 }
 
 bool ReadFace(absl::string_view line, LearntFace& face) {
   Numbers numbers(line);
   face.ever = numbers.NextInteger(1) == 1;
-  face.usual = numbers.Next();
-  face.noise = numbers.Next(kMostNoise);
-  face.unseen_for = numbers.Next();
+  face.usual = numbers.Next(0, LearntFace::kMostUsual);
+  face.noise = numbers.Next(LearntFace::kLeastNoise, LearntFace::kMostNoise);
+  face.unseen_for = numbers.Next(0, LearntFace::kMostUnseen);
   double sum = 0;
   for (double& share : face.limits) {
     const auto millionths = static_cast<double>(numbers.NextInteger(int64_t{1'000'000}));
     share = millionths / kMillion;
     sum += millionths;
   }
-  const bool is_usual = face.usual == 0 || face.usual >= kLeastUsual;
+  const bool is_usual = face.usual == 0 || face.usual >= LearntFace::kLeastUsual;
   return numbers.AllRight() && is_usual && std::abs(sum - kMillion) <= kRounding;
 }
 
@@ -114,7 +111,8 @@ bool LearntControl::IsWith(ControlOptions others) const {
 }
 
 double LearntControl::SecondsUntil(int64_t wall_ns) const {
-  return std::max(0.0, (static_cast<double>(wall_ns) - static_cast<double>(at_wall_ns)) / 1e9);
+  const double seconds = (static_cast<double>(wall_ns) - static_cast<double>(at_wall_ns)) / 1e9;
+  return seconds < -kClocksApart ? kForgottenAfter : std::max(0.0, seconds);
 }
 
 std::string ToText(const LearntControl& learnt) {
@@ -123,14 +121,13 @@ std::string ToText(const LearntControl& learnt) {
       absl::StrCat(kTitle, "\n", learnt.at_wall_ns, " ", Exactly(options.tolerance), " ",
                    Exactly(options.latency_tolerance), " ", Exactly(options.tail_tolerance), " ",
                    Exactly(options.cores), " ", Exactly(options.max_rate), "\n",
-                   static_cast<int>(learnt.foreground), " ", Exactly(learnt.alone), " ",
-                   Exactly(learnt.with_batch), "\n");
+                   static_cast<int>(learnt.foreground), "\n");
   for (const LearntFace& face : learnt.faces) AddFace(face, text);
   return text;
 }
 
 absl::StatusOr<LearntControl> ParseLearntControl(std::string_view text) {
-  if (text.size() > kMaxBytes) return Unsound("it is too long");
+  if (text.size() > engine::kMaxControlBytes) return Unsound("it is too long");
   // Of a view of nothing at all there would not even be one line.
   if (text.empty()) return Unsound("it is empty");
   const std::vector<absl::string_view> lines = absl::StrSplit(Sv(text), '\n');

@@ -8,7 +8,7 @@
 //
 //   headgate control 1
 //   <wall time, ns> <tolerance> <latency> <tail> <cores> <max rate>
-//   <foreground> <alone> <with batch>
+//   <foreground>
 //   <ever> <usual> <noise> <unseen for> <64 shares, in millionths>   for each face of WorkLimits
 //
 // The whole histogram of a belief is kept and not its middle and spread, since it is none of a
@@ -30,16 +30,19 @@
 namespace headgate::control {
 
 struct LearntControl {
+  // s after which nothing is left of it.
+  static constexpr double kForgottenAfter = 3600;
+
   int64_t at_wall_ns = 0;  // when it was so
   // With which it was learnt, all but the seed: what others found is of no use.
   ControlOptions options;
   Foreground foreground = Foreground::kNone;
-  double alone = 0, with_batch = 0;  // transactions a second, as status shows them
   WorkLimits::LearntFaces faces = {};
 
   // Whether it was learnt with these, whatever their seed.
   bool IsWith(ControlOptions others) const;
-  // Since it was so; 0 where clocks say that it is still to come.
+  // Since it was so. Clocks that say that it is still to come may be a little apart, as those of
+  // two servers are, and then it is 0; or wrong, and then it is forgotten, since nobody knows.
   double SecondsUntil(int64_t wall_ns) const;
 };
 

@@ -115,9 +115,11 @@ WorkLimits::LearntFaces WorkLimits::Learnt() const {
   for (size_t i = 0; i < kFaces; ++i) {
     const Face& face = faces_[i];
     learnt[i] = {.ever = face.ever,
-                 .usual = face.usual,
-                 .noise = face.noise,
-                 .unseen_for = face.unseen_for,
+                 .usual = face.usual == 0 ? 0
+                                          : std::clamp(face.usual, LearntFace::kLeastUsual,
+                                                       LearntFace::kMostUsual),
+                 .noise = std::clamp(face.noise, LearntFace::kLeastNoise, LearntFace::kMostNoise),
+                 .unseen_for = std::min(face.unseen_for, LearntFace::kMostUnseen),
                  .limits = face.belief.cells()};
   }
   return learnt;

@@ -51,8 +51,16 @@ struct HarmView {
 
 // What is known in one respect, for the limits that come after these: see learnt_control.h.
 struct LearntFace {
+  // Beyond what any database does, so that nothing that is computed from it overflows.
+  static constexpr double kLeastUsual = 1e-9, kMostUsual = 1e12;
+  // A variance that is larger says nothing at all, and it takes long to come down from it; from one
+  // of next to nothing limits never come up, since a stretch counts for a multiple of it at most.
+  static constexpr double kLeastNoise = 1e-6, kMostNoise = 1000;
+  static constexpr double kMostUnseen = 1e12;  // s
+
   bool ever = false;  // it was measured
-  double usual = 0, noise = 0, unseen_for = 0;
+  double usual = 0;   // 0: not known
+  double noise = kLeastNoise, unseen_for = 0;
   LimitBelief::Cells limits = {};
 };
 
@@ -63,7 +71,7 @@ class WorkLimits {
 
   explicit WorkLimits(const ControlOptions& options);
 
-  // Limits with the same options go on from there.
+  // Limits with the same options go on from there. All of it is within LearntFace's bounds.
   LearntFaces Learnt() const;
   void TakeUp(const LearntFaces& learnt);
 

@@ -61,11 +61,23 @@ class Server {
   void Begin(const ControlSpec& spec = BatchSpec()) {
     loop_ = std::make_unique<ControlLoop>(spec, *engine_);
   }
+  void Reconfigure(const ControlSpec& spec) { loop_->Reconfigure(spec); }
+  void Adopt(const engine::SavedTarget* saved) {
+    EXPECT_TRUE(
+        engine_->AdoptTarget("orders", saved, engine::Engine::Unsaved::kNothing, AtSecond(now_))
+            .ok());
+  }
+  void HaveForeground(bool is_there) {
+    left_at_ = is_there ? left_at_ : now_;
+    away_ += is_there ? now_ - left_at_ : 0;
+    is_foreground_there_ = is_there;
+  }
   void Sample() {
     health::WorkCounters work;
     work.sampled_at_ns = AtSecond(now_).monotonic_ns;
-    work.next_xid = static_cast<int64_t>(1'000'000 + 5000 * now_) + chunks_;
-    work.foreground_active = 4;
+    const double worked_until = is_foreground_there_ ? now_ : left_at_;
+    work.next_xid = static_cast<int64_t>(1'000'000 + 5000 * (worked_until - away_)) + chunks_;
+    work.foreground_active = is_foreground_there_ ? 4 : 0;
     wait_ = absl::ToDoubleSeconds(loop_->OnWork(work, AtSecond(now_)).after);
   }
   // Jobs ask all the time, for chunks of 10 ms.
@@ -84,6 +96,7 @@ class Server {
     }
   }
   double Rate() const { return loop_->Snapshot()[0].rate; }
+  std::string Phase() const { return loop_->Snapshot()[0].phase; }
   engine::Engine& engine() { return *engine_; }
   double now_;
 
@@ -96,6 +109,8 @@ class Server {
   std::unique_ptr<ControlLoop> loop_;
   double wait_ = 0;
   int64_t chunks_ = 0;
+  bool is_foreground_there_ = true;
+  double left_at_ = 0, away_ = 0;  // s
 };
 
 // Found what is far from what it began with.
@@ -174,10 +189,7 @@ TEST_F(KeptControl, TheNextOwnerGoesOnWithTheRateOfTheOneBefore) {
   EXPECT_LT(next.Rate(), 2 * kRateAtFirst);
   const auto saved = server_.engine().SaveTargets({"orders"}, AtSecond(server_.now_));
   ASSERT_TRUE(saved[0].ok());
-  ASSERT_TRUE(
-      next.engine()
-          .AdoptTarget("orders", &*saved[0], engine::Engine::Unsaved::kNothing, AtSecond(next.now_))
-          .ok());
+  next.Adopt(&*saved[0]);
   next.Sample();
   EXPECT_NEAR(next.Rate() / found_, 1, 0.2);
   next.now_ += 0.5;
@@ -186,10 +198,7 @@ TEST_F(KeptControl, TheNextOwnerGoesOnWithTheRateOfTheOneBefore) {
 }
 
 TEST_F(KeptControl, WhoGivesATargetAwayForgetsWhatItLearnt) {
-  ASSERT_TRUE(
-      server_.engine()
-          .AdoptTarget("orders", nullptr, engine::Engine::Unsaved::kNothing, AtSecond(server_.now_))
-          .ok());
+  server_.Adopt(nullptr);
   server_.Sample();
   EXPECT_NEAR(server_.Rate(), kRateAtFirst, 0.03);
   server_.now_ += 0.5;
@@ -198,6 +207,62 @@ TEST_F(KeptControl, WhoGivesATargetAwayForgetsWhatItLearnt) {
     server_.now_ += 0.5;
   }
   EXPECT_EQ(server_.engine().ReadControlState("orders").bytes, "");
+}
+
+// It had been given the target, and learnt nothing by itself.
+TEST_F(KeptControl, WhoGivesATargetAwayForgetsWhatItTookUp) {
+  Server next(server_.now_);
+  next.Begin();
+  const auto saved = server_.engine().SaveTargets({"orders"}, AtSecond(server_.now_));
+  ASSERT_TRUE(saved[0].ok());
+  next.Adopt(&*saved[0]);
+  next.Sample();
+  EXPECT_GT(next.Rate(), 0.7 * found_);
+  next.now_ += 0.5;
+  next.Adopt(nullptr);
+  next.Sample();
+  EXPECT_NEAR(next.Rate(), kRateAtFirst, 0.03);
+}
+
+// What it saw before may have been beside the batch of another owner.
+TEST_F(KeptControl, WhoTakesOverATargetOfWhichNothingIsLeftMeasuresTheForegroundAnew) {
+  Server next(server_.now_);
+  next.Begin();
+  for (int i = 0; i < 10; ++i) {
+    next.Sample();
+    next.now_ += 0.5;
+  }
+  EXPECT_EQ(next.Phase(), "rest");
+  next.Adopt(nullptr);
+  next.Sample();
+  EXPECT_EQ(next.Phase(), "pause");
+}
+
+TEST_F(KeptControl, GoingBackToTheOptionsOfBeforeFindsWhatWasLearntWithThem) {
+  server_.Reconfigure(BatchSpec({.tolerance = 0.04}));
+  server_.Sample();
+  EXPECT_NEAR(server_.Rate(), kRateAtFirst, 0.03);
+  server_.now_ += 0.5;
+  server_.Reconfigure(BatchSpec());
+  server_.Sample();
+  EXPECT_NEAR(server_.Rate() / found_, 1, 0.2);
+}
+
+// The foreground is away for a minute, in which nothing is learnt. That it comes back is a reason
+// to write, and makes the beliefs no younger.
+TEST_F(KeptControl, IsAsOldAsTheLastThatWasLearnt) {
+  server_.HaveForeground(false);
+  server_.Work(60);
+  const std::string before = server_.engine().ReadControlState("orders").bytes;
+  server_.HaveForeground(true);
+  std::string after;
+  do {
+    server_.Work(0.1);
+    after = server_.engine().ReadControlState("orders").bytes;
+  } while (after == before && server_.now_ < 200);
+  const auto learnt = ParseLearntControl(after);
+  ASSERT_TRUE(learnt.ok()) << learnt.status();
+  EXPECT_NEAR(learnt->SecondsUntil(AtSecond(server_.now_).wall_ns), 60, 5);
 }
 
 }  // namespace

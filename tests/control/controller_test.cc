@@ -427,6 +427,58 @@ TEST(Controller, AnotherOneSeesThatTheForegroundIsAnother) {
   EXPECT_LT(successor.ObeyFor(20).rate, 0.2 * successor.found_);
 }
 
+// Beside the last owner's batch the foreground did half of what it does alone.
+TEST(Controller, WhatTheLastOwnersBatchDidToTheForegroundIsNotTakenForQuiet) {
+  Successor successor(/*age=*/0);
+  Controller controller({});
+  Database& database = successor.database_;
+  database.alone_ = 5'000;
+  database.asks_ = false;
+  (void)database.ObeyFor(controller, 5);
+  controller.TakeUp(successor.learnt_, /*seconds=*/0);
+  (void)database.Obey(controller);  // the batch ran until then
+  database.alone_ = 10'000;
+  database.asks_ = true;
+  while (database.setting_.alone == 0 && database.now_ < 200) (void)database.Obey(controller);
+  EXPECT_NEAR(database.setting_.alone, 10'000, 100);
+}
+
+TEST(Controller, WhatWasTakenUpIsALesson) {
+  Successor successor(/*age=*/0);
+  EXPECT_EQ(successor.controller_.lessons(), 1U);
+}
+
+// Comes where none was, after so many seconds, and is met.
+void MeetForeground(Controller& controller, Database& database, double after) {
+  database.alone_ = 0;
+  (void)database.ObeyFor(controller, after);
+  EXPECT_EQ(database.setting_.foreground, Foreground::kNone);
+  database.alone_ = 10'000;
+  for (int i = 0; i < 20 && database.setting_.foreground == Foreground::kNone; ++i) {
+    (void)database.Obey(controller);
+  }
+  EXPECT_EQ(database.setting_.foreground, Foreground::kBusy);
+}
+
+TEST(Controller, ThatTheForegroundMayBeAnotherIsALesson) {
+  Controller controller({});
+  Database database(10'000);
+  (void)database.ObeyFor(controller, 30);
+  database.alone_ = 0;
+  (void)database.ObeyFor(controller, 5);
+  const uint64_t before = controller.lessons();
+  EXPECT_GT(before, 0U);
+  MeetForeground(controller, database, 5);
+  EXPECT_EQ(controller.lessons(), before + 1);
+}
+
+TEST(Controller, WhoKnowsNothingLearnsNothingFromMeetingAForeground) {
+  Controller controller({});
+  Database database(0);
+  MeetForeground(controller, database, 5);
+  EXPECT_EQ(controller.lessons(), 0U);
+}
+
 TEST(Controller, TheSameSamplesGiveTheSameSettings) {
   Controller a({.seed = 3}), b({.seed = 3});
   Database left(1000), right(1000);

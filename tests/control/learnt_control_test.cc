@@ -12,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/strings.h"
 #include "gtest/gtest.h"
+#include "server/control/contrast.h"
 #include "server/engine/saved_state.h"
 #include "tests/testing/test_scale.h"
 
@@ -24,11 +25,10 @@ LearntControl Some() {
   LearntControl learnt{.at_wall_ns = 1'767'225'600'000'000'000,
                        .options = {.tolerance = 0.1 / 3, .cores = 4, .max_rate = 8, .seed = 5},
                        .foreground = Foreground::kBusy,
-                       .alone = 1234.5678901234567,
-                       .with_batch = 1100,
                        .faces = limits.Learnt()};
   learnt.faces[2].ever = true;
   learnt.faces[2].usual = 1e-7 / 3;
+  learnt.faces[4].usual = 1234.5678901234567;
   return learnt;
 }
 
@@ -38,8 +38,6 @@ TEST(LearntControl, ReadsWhatItWrote) {
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->at_wall_ns, learnt.at_wall_ns);
   EXPECT_EQ(read->foreground, Foreground::kBusy);
-  EXPECT_EQ(read->alone, learnt.alone);
-  EXPECT_EQ(read->with_batch, 1100);
   EXPECT_TRUE(read->IsWith(learnt.options));
   EXPECT_TRUE(read->faces[2].ever);
   EXPECT_FALSE(read->faces[1].ever);
@@ -53,9 +51,10 @@ TEST(LearntControl, ReadsWhatItWrote) {
 TEST(LearntControl, FitsIntoWhatTheEngineCarries) {
   LearntControl learnt = Some();
   learnt.at_wall_ns = std::numeric_limits<int64_t>::max();
-  learnt.alone = learnt.with_batch = learnt.options.tolerance = 1e-300 / 3;
+  learnt.options.tolerance = learnt.options.max_rate = 1e-300 / 3;
   for (LearntFace& face : learnt.faces) {
-    face.noise = face.unseen_for = 1e-300 / 3;
+    face.noise = 1e-5 / 3;
+    face.unseen_for = 1e-300 / 3;
     face.usual = 1e-8 / 3;
     face.limits.fill(1.0 / LimitBelief::kCells);
   }
@@ -77,13 +76,22 @@ TEST(LearntControl, IsOfUseWithTheSameOptionsAlone) {
   }
 }
 
-TEST(LearntControl, AClockThatWasSetBackMakesItNoYoungerThanNow) {
+TEST(LearntControl, AClockThatIsALittleBehindMakesItNoYoungerThanNow) {
   LearntControl learnt;
-  learnt.at_wall_ns = 10'000'000'000;
-  EXPECT_DOUBLE_EQ(learnt.SecondsUntil(12'500'000'000), 2.5);
-  EXPECT_EQ(learnt.SecondsUntil(9'000'000'000), 0);
-  EXPECT_EQ(learnt.SecondsUntil(std::numeric_limits<int64_t>::min()), 0);
+  learnt.at_wall_ns = 50'000'000'000;
+  EXPECT_DOUBLE_EQ(learnt.SecondsUntil(52'500'000'000), 2.5);
+  EXPECT_EQ(learnt.SecondsUntil(49'000'000'000), 0);
+  EXPECT_EQ(learnt.SecondsUntil(40'000'000'000), 0);
   EXPECT_GT(learnt.SecondsUntil(std::numeric_limits<int64_t>::max()), 9e9);
+}
+
+// How old it is nobody knows then.
+TEST(LearntControl, AClockThatIsFarBehindMakesItForgotten) {
+  LearntControl learnt;
+  learnt.at_wall_ns = 50'000'000'000;
+  EXPECT_EQ(learnt.SecondsUntil(39'999'000'000), 3600);
+  EXPECT_EQ(learnt.SecondsUntil(0), 3600);
+  EXPECT_EQ(learnt.SecondsUntil(std::numeric_limits<int64_t>::min()), 3600);
 }
 
 TEST(LearntControl, WhatNoControllerWroteIsRefused) {
@@ -99,7 +107,9 @@ TEST(LearntControl, WhatNoControllerWroteIsRefused) {
   refused("control 1\n", "control 1\n\n");
   refused("1767225600000000000 ", "-1 ");
   refused("1767225600000000000 ", "9223372036854775808 ");
-  refused("2 1234.5678901234567 ", "3 1234.5678901234567 ");
+  refused("\n2\n", "\n3\n");
+  refused("\n2\n", "\n2 1\n");
+  refused("\n2\n", "\n2 \n");
   refused("1234.5678901234567", "nan");
   refused("1234.5678901234567", "inf");
   refused("1234.5678901234567", "1e13");
@@ -109,7 +119,6 @@ TEST(LearntControl, WhatNoControllerWroteIsRefused) {
   refused("1234.5678901234567", "0x1p3");
   refused("1234.5678901234567", "");
   refused("1234.5678901234567", "1234.5678901234567 1");
-  refused(" 1100\n", " 1100 \n");
   refused(" 100 ", " 100 1 ");   // a share too many
   refused("\n1 ", "\n2 ");       // neither measured nor not
   refused("\n0 ", "\n0 0\n0 ");  // a line too many
@@ -130,6 +139,55 @@ TEST(LearntControl, SharesComeToOne) {
   EXPECT_FALSE(ParseLearntControl(ToText(learnt)).ok());
   learnt.faces[3].limits[8] = 0.001;
   EXPECT_TRUE(ParseLearntControl(ToText(learnt)).ok());
+}
+
+// It would be believed for ever: the variance of a stretch is pooled with a multiple of it at most.
+TEST(LearntControl, ANoiseNextToNothingIsRefused) {
+  for (const double noise : {0.0, 1e-300, 0.9e-6, 1001.0}) {
+    LearntControl learnt = Some();
+    learnt.faces[3].noise = noise;
+    EXPECT_FALSE(ParseLearntControl(ToText(learnt)).ok()) << noise;
+  }
+  for (const double noise : {1e-6, 1000.0}) {
+    LearntControl learnt = Some();
+    learnt.faces[3].noise = noise;
+    EXPECT_TRUE(ParseLearntControl(ToText(learnt)).ok()) << noise;
+  }
+}
+
+// Databases of all speeds, from one that is as good as dead to what none can be; steady, or out of
+// their minds.
+TEST(LearntControl, WhateverLimitsLearntIsRead) {
+  std::mt19937_64 random(1);
+  const auto anything = [&](double most) {
+    return std::pow(10.0, std::uniform_real_distribution<>(-most, most)(random));
+  };
+  for (int database = 0; database < Scaled(200); ++database) {
+    WorkLimits limits(ControlOptions{});
+    const double speed = anything(20), wildness = anything(6);
+    const bool is_steady = database % 4 == 0;
+    for (int stretch = 0; stretch < 40; ++stretch) {
+      Contrast contrast;
+      for (int i = 0; i < 12; ++i) {
+        const auto some = [&] { return speed * (is_steady ? 1 : 1 + wildness * anything(2)); };
+        contrast.Add({.at = 0.2 * i,
+                      .seconds = 0.2,
+                      .throughput = some(),
+                      .sessions = some(),
+                      .mean = some(),
+                      .deviation = some(),
+                      .residence = some(),
+                      .in_flight = i % 4 < 2 ? 0.0 : 0.5});
+      }
+      limits.Learn(contrast, WorkLimits::Source::kFlows, 0.1);
+      limits.Learn(contrast, WorkLimits::Source::kGlances, 0.1);
+      limits.Age(stretch == 20 ? 1e13 : 1, 0.1);
+      LearntControl learnt;
+      learnt.faces = limits.Learnt();
+      const absl::StatusOr<LearntControl> read = ParseLearntControl(ToText(learnt));
+      ASSERT_TRUE(read.ok()) << read.status() << " at " << speed << ", " << wildness;
+    }
+  }
 }
 
 // Bytes that were changed, lost or doubled: what is taken all the same is one that limits go on
