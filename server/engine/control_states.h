@@ -29,7 +29,7 @@ namespace headgate::engine {
 
 struct ControlState {
   std::string bytes;      // empty: nothing is known
-  uint64_t adoption = 0;  // another one: the bytes are of another owner; 0: of none
+  uint64_t adoption = 0;  // Changes with each adoption. 0: never adopted.
 };
 
 class ControlStates {

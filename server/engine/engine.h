@@ -169,9 +169,9 @@ class Engine {
   absl::Status SetAutoRate(std::string_view target, std::string_view budget,
                            const AutoRateSetting& setting, Now now);
 
-  // What the controller of a target's auto budgets learnt, for the one that comes after it: in
-  // another process, or with the target's next owner. The engine carries it unread, with a count of
-  // the adoptions that it came by. Of targets that a policy does not have any more it is dropped.
+  // What the controller of a target's auto budgets learnt, for its successor: in another process or
+  // with the target's next owner. The engine carries it unread, with a count of the adoptions that
+  // it came by. Install drops that of targets that are gone; what is set meanwhile, the next one.
   ControlState ReadControlState(std::string_view target) const;
   // NotFound: the target. InvalidArgument: longer than kMaxControlBytes. Aborted: the target has
   // been adopted since its state was read, so what is known is another owner's.

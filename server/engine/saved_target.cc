@@ -3,14 +3,18 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "server/engine/bucket_table.h"
 
 namespace headgate::engine {
 namespace {
 
-absl::Status Unsound(const char* what, size_t place) {
+absl::Status Unsound(absl::string_view what) {
   return absl::InvalidArgumentError(
-      absl::StrCat("state of a target: ", what, " ", place, ": no engine has saved this"));
+      absl::StrCat("state of a target: ", what, ": no engine has saved this"));
+}
+absl::Status Unsound(absl::string_view what, size_t place) {
+  return Unsound(absl::StrCat(what, " ", place));
 }
 
 bool IsSpan(int64_t span_ns) {
@@ -48,7 +52,7 @@ absl::Status Validate(const SavedTarget& saved) {
   for (size_t i = 0; i < saved.permits.size(); ++i) {
     if (!IsSound(saved, saved.permits[i])) return Unsound("permit", i);
   }
-  if (!IsControl(saved.control)) return Unsound("controller", 0);
+  if (!IsControl(saved.control)) return Unsound("what its controller learnt");
   return absl::OkStatus();
 }
 

@@ -4,8 +4,9 @@
 // believes nothing: what it returns is sound, or it says what is wrong.
 //
 // Version 2 has at its end what the controller of the target's auto budgets learnt. Where that is
-// nothing, version 1 is written; and both are read, so that servers of two releases hand targets to
-// each other.
+// nothing, version 1 is written, and both are read. So a newer release reads an older one's, and an
+// older one a newer's only where no controller learnt anything: else it takes the target over as
+// one whose state is damaged.
 //
 // Pure functions.
 //
