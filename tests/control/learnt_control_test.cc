@@ -181,13 +181,24 @@ TEST(LearntControl, WhateverLimitsLearntIsRead) {
       }
       limits.Learn(contrast, WorkLimits::Source::kFlows, 0.1);
       limits.Learn(contrast, WorkLimits::Source::kGlances, 0.1);
-      limits.Age(stretch == 20 ? 1e13 : 1, 0.1);
+      limits.Age(1, 0.1);
       LearntControl learnt;
       learnt.faces = limits.Learnt();
       const absl::StatusOr<LearntControl> read = ParseLearntControl(ToText(learnt));
       ASSERT_TRUE(read.ok()) << read.status() << " at " << speed << ", " << wildness;
     }
   }
+}
+
+TEST(LearntControl, WhatWasNotSeenForEverIsReadASecondLater) {
+  LearntControl learnt = Some();
+  for (LearntFace& face : learnt.faces) face.unseen_for = LearntFace::kMostUnseen;
+  ASSERT_TRUE(ParseLearntControl(ToText(learnt)).ok());
+  WorkLimits limits(learnt.options);
+  limits.TakeUp(learnt.faces);
+  limits.Age(1, 0.1);
+  learnt.faces = limits.Learnt();
+  EXPECT_TRUE(ParseLearntControl(ToText(learnt)).ok());
 }
 
 // Bytes that were changed, lost or doubled: what is taken all the same is one that limits go on
