@@ -41,8 +41,9 @@ inline constexpr absl::Duration kFixedSlice = absl::Milliseconds(1200);
 inline constexpr absl::Duration kAloneSlice = absl::Milliseconds(1200);
 // After each break the controller begins with a pause, which must not count twice.
 inline constexpr absl::Duration kLeadIn = absl::Milliseconds(600);
-// Even rates that are tried, as multiples of what the controller had found when they began.
-inline constexpr double kFixedRates[] = {2, 4};
+// Even rates that are tried, as multiples of what the controller had found when they began. Harm
+// grows less than in proportion, so those further away would make the oracle's look greater.
+inline constexpr double kFixedRates[] = {1, 2};
 inline constexpr int64_t kChunkSizes[] = {100, 300, 1'000, 3'000};  // rows
 
 [[noreturn]] inline void Die(const absl::Status& status) {
