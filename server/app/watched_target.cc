@@ -113,7 +113,7 @@ control::ControlSpec WatchedTarget::ControlSpecOf(const config::Config& config,
     const bool first = spec.budgets.size() == 1;
     const double cores =
         found.cores.value_or(static_cast<int>(std::thread::hardware_concurrency()));
-    const double max_rate = found.max_rate.value_or(4 * cores);
+    const double max_rate = found.max_rate.value_or(2 * cores);
     const auto careful = [first](double& option, double wish) {
       option = first ? wish : std::min(option, wish);
     };

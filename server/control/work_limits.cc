@@ -15,7 +15,6 @@ namespace headgate::control {
 namespace {
 
 constexpr double kLeastLimit = 0.005;
-constexpr double kFirstResidence = 2;  // for each core
 constexpr double kVague = 1.2;  // spread of a belief without evidence: a factor of 3.3 either way
 // Limits wander by a factor of e^kDrift in a second, and once in 300 s the foreground is another.
 constexpr double kDrift = 0.04, kChange = 0.0033;
@@ -138,7 +137,7 @@ void WorkLimits::TakeUp(const LearntFaces& learnt) {
 
 // Sessions are seen so badly that a vague belief about them would hold work back for ever.
 double WorkLimits::UnknownOf(const Face& face, double prior) const {
-  return face.value == &Flow::residence ? std::max(prior, kFirstResidence * options_.cores) : prior;
+  return face.value == &Flow::residence ? std::max(prior, options_.max_rate) : prior;
 }
 
 bool WorkLimits::Speaks(const Face& face) {

@@ -56,7 +56,7 @@ class Driver final : public health::WorkListener, public health::HealthSink {
     loop_ = std::make_unique<control::ControlLoop>(
         control::ControlSpec{.target = "",
                              .budgets = {{"batch", ""}},
-                             .options = {.cores = cores_, .max_rate = 4 * cores_, .seed = 1}},
+                             .options = {.cores = cores_, .max_rate = 2 * cores_, .seed = 1}},
         engine_);
     found_.clear();
   }

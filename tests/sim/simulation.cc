@@ -110,7 +110,7 @@ class Run final : private BatchGate {
         control::ControlSpec{.target = "",
                              .budgets = {{"batch", ""}},
                              .options = {.cores = scenario_.model.cores,
-                                         .max_rate = 4 * scenario_.model.cores,
+                                         .max_rate = 2 * scenario_.model.cores,
                                          .seed = scenario_.seed}},
         *engine_);
   }

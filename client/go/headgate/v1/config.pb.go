@@ -2385,8 +2385,7 @@ type AutoTuning struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How much of its throughput the foreground may lose, as a share. 0.01 to 0.5, default 0.05.
 	Tolerance *float64 `protobuf:"fixed64,1,opt,name=tolerance,proto3,oneof" json:"tolerance,omitempty"`
-	// The most busy seconds a second. 0.01 to 1024; default: four times the server's cores, since work
-	// that waits for a disk is busy, too.
+	// The most busy seconds a second. 0.01 to 1024; default: twice the server's cores.
 	MaxRate *float64 `protobuf:"fixed64,2,opt,name=max_rate,json=maxRate,proto3,oneof" json:"max_rate,omitempty"`
 	// Cores of the database server. 1 to 4096; default: the cores that Headgate sees, which is right
 	// only where both share a machine.
