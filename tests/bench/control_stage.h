@@ -128,6 +128,7 @@ class ControlStage {
         "CREATE TABLE other AS SELECT aid AS id, filler FROM pgbench_accounts;"
         "ALTER TABLE other ADD PRIMARY KEY (id); ANALYZE"));
     Must(cluster_->primary().FillWal(kWalSegments));
+    (void)Must(cluster_->primary().RunSql("CHECKPOINT"));
     Must(engine_.Install(Policy(), clock_.Read()));
     Watch();
   }

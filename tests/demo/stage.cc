@@ -12,7 +12,7 @@ namespace {
 // Two copies of the tables, of what the backfill leaves behind in them, and of the log of it all.
 constexpr uintmax_t kDiskBytes = uintmax_t{7} << 30;
 // More than all phases write, so that none is made meanwhile.
-constexpr int kWalSegments = 96;
+constexpr int kWalSegments = 48;
 
 absl::Status CheckDisk() {
   const char* parent = getenv("TMPDIR");
@@ -52,8 +52,9 @@ absl::StatusOr<std::unique_ptr<Stage>> Stage::Build(const Interrupt& interrupt, 
   std::unique_ptr<Stage> stage(new Stage(std::move(*cluster)));
   say(absl::StrCat("filling pgbench's tables, ", kRows / 1'000'000, " million accounts"));
   absl::Status status = stage->FillTables(interrupt);
-  if (status.ok()) status = stage->MakeRoles();
   if (status.ok()) status = stage->cluster_->primary().FillWal(kWalSegments);
+  if (status.ok()) status = stage->cluster_->WaitForStandbys();
+  if (status.ok()) status = stage->MakeRoles();
   if (status.ok()) status = stage->cluster_->WaitForStandbys();
   if (!status.ok()) return status;
   return stage;

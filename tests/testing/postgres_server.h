@@ -48,9 +48,9 @@ class PostgresServer {
   // As superuser, by the Unix socket.
   absl::StatusOr<SqlRows> RunSql(const std::string& sql,
                                  const std::string& database = "postgres") const;
-  // Writes so many segments of WAL, 16 MB each, and lets them be used again from then on, as those
-  // of a database that has been up for a while are. While one is made all commits stand still. Give
-  // a min_wal_size of more than that.
+  // Writes so many segments of WAL, 16 MB each. From the next checkpoint on they are used again, as
+  // those of a database are that has been up for a while; while one is made all commits stand
+  // still. Give a min_wal_size of more than that, and let standbys have it before the checkpoint.
   absl::Status FillWal(int segments) const;
   absl::StatusOr<SqlSession> Open(const std::string& database = "postgres") const;
 
