@@ -124,7 +124,7 @@ tidy_sources() {
     sed -n "s|^#include \"$PWD/\(.*\)\"$|\1|p" "${handfuls[@]}") <<<"$chosen" || true
 }
 
-# clang-tidy-14, until HEADGATE_TIDY_MINUTES are over: from then on it is said what is left out.
+# clang-tidy-14, until HEADGATE_TIDY_MINUTES of a step are over: from then on it is said what is left out.
 tidy_in_time() {
   if (($(date +%s) > TIDY_UNTIL)); then
     printf '  no time left for %s\n' "$@" | grep -E '\.(cc|cxx)$'
