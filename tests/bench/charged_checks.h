@@ -6,12 +6,10 @@
 
 #pragma once
 
-#include <algorithm>
 #include <ctime>
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -87,11 +85,6 @@ inline double CpuSeconds() {
   timespec used;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
   return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
-}
-
-inline double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 }  // namespace headgate::bench

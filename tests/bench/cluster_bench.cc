@@ -36,6 +36,7 @@
 #include "tests/bench/rpc_load.h"
 #include "tests/peers/fixed_owners.h"
 #include "tests/testing/certificates.h"
+#include "tests/testing/median.h"
 #include "tests/testing/quiet_dependencies.h"
 #include "tests/testing/temp_folder.h"
 

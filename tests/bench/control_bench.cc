@@ -29,6 +29,7 @@
 #include "absl/strings/strip.h"
 #include "tests/bench/control_neighbour.h"
 #include "tests/bench/control_stage.h"
+#include "tests/testing/median.h"
 
 namespace headgate {
 namespace {
@@ -37,7 +38,6 @@ constexpr absl::Duration kSettle = absl::Seconds(20);
 constexpr double kChunksRate = 8'000;  // rows a second, where the length of chunks is compared
 constexpr absl::Duration kRecorded = absl::Seconds(75);
 
-using demo::Median;
 double Least(const std::vector<double>& values) {
   return values.empty() ? 0 : *std::min_element(values.begin(), values.end());
 }

@@ -27,6 +27,7 @@
 #include "server/engine/engine.h"
 #include "tests/bench/instruction_counter.h"
 #include "tests/bench/refund_share.h"
+#include "tests/testing/median.h"
 
 namespace {
 
@@ -160,11 +161,6 @@ double NsPerOperation(Clock& clock, int chunks, Chunk&& chunk, Between&& between
     between();
   }
   return static_cast<double>(total) / (static_cast<double>(chunks) * kChunk);
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // The suffix hashes of a text that is known to be valid.

@@ -29,6 +29,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "tests/testing/headgated_process.h"
+#include "tests/testing/median.h"
 #include "tests/testing/own_channel.h"
 #include "tests/testing/process_usage.h"
 #include "tests/testing/wait_until.h"
@@ -62,11 +63,6 @@ throttle_log: {max_bytes: 8388608}
 
 void Require(const grpc::Status& status) {
   if (!status.ok()) Fail(status.error_message());
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 std::unique_ptr<v1::ThrottlerService::Stub> Connect(const std::string& address) {

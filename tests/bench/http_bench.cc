@@ -35,6 +35,7 @@
 #include "tests/bench/http_load.h"
 #include "tests/bench/other_process.h"
 #include "tests/bench/rpc_load.h"
+#include "tests/testing/median.h"
 #include "tests/testing/quiet_dependencies.h"
 
 namespace headgate::bench {

@@ -37,6 +37,7 @@
 #include "tests/bench/isolation/neighbours.h"
 #include "tests/testing/certificates.h"
 #include "tests/testing/headgated_process.h"
+#include "tests/testing/median.h"
 #include "tests/testing/process_usage.h"
 #include "tests/testing/temp_folder.h"
 #include "tests/testing/wait_until.h"
@@ -67,11 +68,6 @@ rules:
 [[noreturn]] void Fail(const std::string& what) {
   std::fprintf(stderr, "isolation: %s\n", what.c_str());
   std::exit(EXIT_FAILURE);
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 struct Options {

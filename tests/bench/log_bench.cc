@@ -28,6 +28,7 @@
 #include "server/engine/engine.h"
 #include "server/throttle_log/recorder.h"
 #include "server/throttle_log/sqlite_store.h"
+#include "tests/testing/median.h"
 #include "tests/testing/temp_folder.h"
 
 namespace {
@@ -69,11 +70,6 @@ constexpr double kMaxCost = 1e12;
 
 void Require(const absl::Status& status) {
   if (!status.ok()) Fail(status.ToString());
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // d666bbfc_0000002a_11ef_b0b3_0a43f95f28a3:vcopier:vreplication:online-ddl, the number in hex.

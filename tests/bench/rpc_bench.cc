@@ -16,6 +16,7 @@
 #include <cstring>
 #include <ctime>
 #include <memory>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -28,6 +29,7 @@
 #include "tests/bench/charged_checks.h"
 #include "tests/bench/other_process.h"
 #include "tests/bench/rpc_load.h"
+#include "tests/testing/median.h"
 #include "tests/testing/quiet_dependencies.h"
 
 namespace headgate::bench {

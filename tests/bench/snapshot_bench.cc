@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -24,6 +25,7 @@
 #include "server/engine/engine.h"
 #include "server/snapshot/file.h"
 #include "server/snapshot/snapshot_writer.h"
+#include "tests/testing/median.h"
 #include "tests/testing/temp_folder.h"
 
 namespace headgate::snapshot {
@@ -42,8 +44,7 @@ double MedianMs(const std::function<void()>& step) {
     step();
     took.push_back(static_cast<double>(NowNs() - from) / 1e6);
   }
-  std::sort(took.begin(), took.end());
-  return took[kRounds / 2];
+  return Median(std::move(took));
 }
 
 engine::PolicySpec Policy(size_t buckets) {

@@ -6,7 +6,6 @@
 // both take turns, and the difference is the median of the differences of neighbours. The scrape is
 // of a server with 100 split budgets of 65,536 buckets.
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -20,6 +19,7 @@
 #include "server/throttle_log/recorder.h"
 #include "server/transport/calls.h"
 #include "server/web/metrics.h"
+#include "tests/testing/median.h"
 #include "tests/testing/quiet_dependencies.h"
 
 namespace headgate::bench {
@@ -32,12 +32,6 @@ constexpr int kTargets = 4;
 
 double NsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
-}
-
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
 }
 
 engine::BudgetSpec BudgetOf(const std::string& name, double rate, double burst) {

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <map>
 
+#include "tests/testing/median.h"
+
 namespace headgate::demo {
 namespace {
 
@@ -150,13 +152,6 @@ void FitBestFixed(Results& results) {
 }
 
 }  // namespace
-
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 Results Evaluate(const Record& record) {
   Windows greedy, settling, throttled;

@@ -52,7 +52,4 @@ inline constexpr double kToleratedDeviation = 1.25;
 
 Results Evaluate(const Record& record);
 
-// 0 of nothing.
-double Median(std::vector<double> values);
-
 }  // namespace headgate::demo
