@@ -64,6 +64,7 @@ class Driver final : public health::WorkListener, public health::HealthSink {
   void Let(bool see) {
     std::lock_guard lock(mutex_);
     sees_ = see;
+    seen_.notify_all();
     // Those who wait stay where they are; the controller's next step opens it again.
     if (!see) (void)engine_.SetAutoRate("", "batch", {.rate = 1, .shut = true}, clock_.Read());
   }
@@ -84,10 +85,7 @@ class Driver final : public health::WorkListener, public health::HealthSink {
   absl::StatusOr<load::Turn> Ask(int worker, int64_t rows, const std::stop_token& stop) {
     const std::string identity = absl::StrCat("worker-", worker, ":batch");
     while (!stop.stop_requested()) {
-      if (!sees_) {
-        absl::SleepFor(absl::Milliseconds(5));
-        continue;
-      }
+      if (!WaitToBeSeen(stop)) break;
       const Now now = clock_.Read();
       const engine::CheckRequest request = {.identity = identity,
                                             .estimated_cost = static_cast<double>(rows),
@@ -157,6 +155,13 @@ class Driver final : public health::WorkListener, public health::HealthSink {
     bool has_come_ = false;
   };
 
+  // Asleep, and not by looking now and then: that keeps a core awake, and so helps a foreground of
+  // one client. False: the worker is stopped first.
+  bool WaitToBeSeen(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    return seen_.wait(lock, stop, [this] { return sees_; });
+  }
+
   load::Turn Granted(const engine::CheckAnswer& answer, int64_t rows) {
     load::Turn turn;
     turn.done = [this, permit = answer.permit](absl::Duration took) {
@@ -180,8 +185,9 @@ class Driver final : public health::WorkListener, public health::HealthSink {
   rpc::LineThread line_thread_{lines_, clock_};
   std::shared_ptr<health::CheckActivity> activity_;
   std::atomic<int64_t> advised_rows_{0};
-  std::atomic<bool> sees_{true};
   std::mutex mutex_;
+  std::condition_variable_any seen_;
+  bool sees_ = true;
   std::unique_ptr<control::ControlLoop> loop_;
   std::unique_ptr<ControlRecorder> recorder_;
   std::vector<FoundRate> found_;
