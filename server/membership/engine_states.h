@@ -1,7 +1,8 @@
 // EngineStates: the targets of an engine, as they come and go.
 //
 // What is unreadable, or was saved by a server with another secret, is not adopted: then more may
-// have been admitted than anybody knows, as after a crash, and the target starts with full buckets.
+// have been admitted than anybody knows, as after a crash, and the target starts with full buckets:
+// nothing is admitted until they have drained.
 //
 // Belongs to one thread.
 
