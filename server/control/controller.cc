@@ -140,13 +140,13 @@ ControlSetting Controller::Step(const ControlSample& sample) {
   return Setting(absl::Seconds(Next(sample.outstanding)));
 }
 
-// Where a phase is going to end, if it is known.
+// Where a phase is going to end, if it is known, and in the middle of a time of work: each sample
+// costs the database something.
 double Controller::Next(int64_t outstanding) {
   if (phase_ == ControlPhase::kIdle || ChunksAreLong()) return kIdleTick * Jitter();
-  const double tick = kTick * Jitter();
   if (phase_ == ControlPhase::kWork) {
-    const double rest = work_for_ - worked_;
-    return rest > kShortestTick ? std::min(tick, rest) : tick;
+    const double rest = std::max(kShortestTick, work_for_ - worked_);
+    return rest / std::max(1.0, std::round(rest / kTick));
   }
   if (is_draining_) return outstanding > 0 ? std::max(kDrain, kChunksEnd * meter_.chunk()) : kDrain;
   return std::max(kShortestTick, pause_for_ - glances_.QuietEnd());
