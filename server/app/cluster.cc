@@ -92,10 +92,8 @@ class Cluster::States final : public membership::EngineStates {
          membership::Bell& changed)
       : EngineStates(engine, clock,
                      [](std::string_view target, const absl::Status& why) {
-                       LogError(
-                           "a target's state cannot be read: it admits nothing until full buckets "
-                           "have drained",
-                           {{"target", target}, {"why", std::string(why.message())}});
+                       LogError("a target's state cannot be read: nothing is admitted at first",
+                                {{"target", target}, {"why", std::string(why.message())}});
                      }),
         targets_(targets),
         overrides_(overrides),
