@@ -14,7 +14,7 @@ store        ^(Admin|Round|State)Test
 dev/demo     .
 '
 # They take longest, and begin first, so that none is left over at the end.
-FIRST_UNITS='postgres postgres@18 integration integration@18 dev/chart dev/soak dev/web dev/python dev/recipes dev/go cli dev/chart_rules restart servers dev/client_install common web throttle_log health dev/docs'
+FIRST_UNITS='postgres postgres@18 integration integration@18 control dev/chart dev/soak dev/web dev/python dev/recipes dev/go cli dev/chart_rules restart servers dev/client_install common web throttle_log health dev/docs'
 # With sanitizers in a long run only: tests of the tests' own programs find hardly anything more, and
 # restarts stop and kill the program for minutes. What the scenarios run of the SDK, `client` does too.
 LONG_SANITIZED_UNITS=' demo load restart sdk servers soak '
