@@ -14,10 +14,15 @@ store        ^(Admin|Round|State)Test
 dev/demo     .
 '
 # They take longest, and begin first, so that none is left over at the end.
-FIRST_UNITS='postgres postgres@18 integration integration@18 control dev/chart dev/soak dev/web dev/python dev/recipes dev/go cli dev/chart_rules restart servers dev/client_install common web throttle_log health dev/docs'
+FIRST_UNITS='postgres postgres@18 integration integration@18 dev/chart dev/soak dev/web dev/python dev/recipes dev/go cli dev/chart_rules restart servers dev/client_install common web throttle_log health dev/docs'
 # With sanitizers in a long run only: tests of the tests' own programs find hardly anything more, and
 # restarts stop and kill the program for minutes. What the scenarios run of the SDK, `client` does too.
 LONG_SANITIZED_UNITS=' demo load restart sdk servers soak '
+# The same of a unit's tests, as gtest's filter has it: simulations calculate for minutes, and what they call is
+# called by other tests too.
+LONG_SANITIZED_TESTS='
+control ControlSimulation.*
+'
 # Shell tests in which C++ of ours runs long enough to go wrong.
 SANITIZED_SHELL_TESTS='dev/client_install dev/grpcurl dev/readme_tour dev/sizing dev/soak dev/tokens'
 # Where threads share without locks. Debian's libraries are not instrumented, and through the larger of
@@ -79,6 +84,12 @@ units_of_preset() { # units_of_preset PRESET
     esac
     echo "$unit"
   done
+}
+
+# What a run leaves out of a unit, as the end of gtest's filter.
+tests_left_out() { # tests_left_out PRESET UNIT
+  [[ $1 == asan && -z $TEST_LONG ]] || return 0
+  awk -v unit="$2" '$1 == unit { printf "-%s", $2 }' <<<"$LONG_SANITIZED_TESTS"
 }
 
 # Names of the tests that a folder's sources have, and the headers of tests/ that they include:

@@ -109,9 +109,10 @@ gtest_finished() {
 }
 
 run_gtest() { # run_gtest PRESET UNIT
-  local preset=$1 unit=$2 status=0 began=$SECONDS filter='*' out
+  local preset=$1 unit=$2 status=0 began=$SECONDS filter out
   local binary="build/$preset/bin/headgate_${unit%@*}_tests"
   out=$(unit_files "$preset" "$unit")
+  filter="*$(tests_left_out "$preset" "$unit")"
   if [[ -n $TEST_REGEX || $unit == *@* ]]; then
     filter=$(gtest_filter "$binary" "$unit") || filter='*'
     [[ -n $filter ]] || return 0
