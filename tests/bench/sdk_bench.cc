@@ -10,17 +10,18 @@
 #include <headgate/client.h>
 #include <headgate/v1/throttler_service.grpc.pb.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "tests/testing/median.h"
 
 namespace headgate {
 namespace {
@@ -90,8 +91,7 @@ double Ratio(Client& client, v1::ThrottlerService::Stub& stub, const std::string
     ratios.push_back(absl::FDivDuration(permits, Bare(stub, identity)));
   }
   ratios.erase(ratios.begin());  // the first round connects
-  std::sort(ratios.begin(), ratios.end());
-  return ratios[ratios.size() / 2];
+  return Median(std::move(ratios));
 }
 
 Ratios Measure(const std::string& address) {
