@@ -41,8 +41,11 @@ constexpr double kOtherForeground = 0.15;  // weight of the prior against what w
 constexpr double kNotTheSame = 0.5;        // the same, where it does another amount of work
 constexpr double kAlikeWork = 0.5;         // logarithm
 constexpr double kNone = 1, kFew = 20;     // transactions a second
-constexpr double kSmooth = 0.1;            // of what status shows
-constexpr double kWritesFor = 3;           // s over which transactions are smoothed
+// Transactions that are missed in pauses, where there are some beside batch work: chance leaves out
+// as many once in 150 times.
+constexpr double kMissed = 5;
+constexpr double kSmooth = 0.1;   // of what status shows
+constexpr double kWritesFor = 3;  // s over which transactions are smoothed
 
 constexpr double kBusyChunk = 0.0075, kIdleChunk = 0.07;  // s
 // Beside a foreground chunks start one after another, each when the one before has drained but for
@@ -144,13 +147,14 @@ ControlSetting Controller::Step(const ControlSample& sample) {
 // costs the database something.
 double Controller::Next(int64_t outstanding) {
   if (phase_ == ControlPhase::kIdle || ChunksAreLong()) return kIdleTick * Jitter();
-  if (phase_ == ControlPhase::kWork) {
-    const double rest = std::max(kShortestTick, work_for_ - worked_);
-    return rest / std::max(1.0, std::round(rest / kTick));
-  }
+  if (phase_ == ControlPhase::kWork) return RestOfWork() / SamplesOfWork();
   if (is_draining_) return outstanding > 0 ? std::max(kDrain, kChunksEnd * meter_.chunk()) : kDrain;
   return std::max(kShortestTick, pause_for_ - glances_.QuietEnd());
 }
+
+double Controller::RestOfWork() const { return std::max(kShortestTick, work_for_ - worked_); }
+// That are still to come in a time of work, the one at its end included.
+double Controller::SamplesOfWork() const { return std::max(1.0, std::round(RestOfWork() / kTick)); }
 
 void Controller::StepBusy(const News& news) {
   if (phase_ == ControlPhase::kPause) {
@@ -163,6 +167,7 @@ void Controller::StepBusy(const News& news) {
 }
 
 void Controller::Enter(ControlPhase phase) {
+  pays_for_idle_ = phase_ == ControlPhase::kIdle && phase == ControlPhase::kPause;
   phase_ = phase;
   is_draining_ = phase == ControlPhase::kPause;
   age_ = worked_ = used_ = 0;
@@ -220,16 +225,11 @@ double Controller::LongestPause() const {
 
 bool Controller::Writes() const { return transactions_ > kFew; }
 
-// Chunks that are under way end first. Readers are seen in whole flows alone: where statements
-// cannot be read now, their pause is for another time.
+// Chunks that are under way end first.
 void Controller::StepPause(const News& news) {
   const bool waited_long = age_ >= LongestPause();
   if (is_draining_) {
-    if (news.outstanding > 0 && !waited_long) return;
-    is_draining_ = false;
-    begins_with_flow_ = news.completes_flow;
-    pause_for_ = std::clamp(kPauseShare * news.flow_seconds, pause_for_, kMostPause);
-    if (!begins_with_flow_ && !Writes() && meter_.has_statements()) Open();
+    if (news.outstanding == 0 || waited_long) BeginReference(news);
     return;
   }
   const bool is_over = glances_.QuietEnd() >= kWholePause * pause_for_;
@@ -237,6 +237,15 @@ void Controller::StepPause(const News& news) {
   if (!(is_over && is_seen) && !waited_long) return;
   Conclude();
   Open();
+}
+
+// The foreground is alone from here on. Readers are seen in whole flows alone: where statements
+// cannot be read now, their pause is for another time.
+void Controller::BeginReference(const News& news) {
+  is_draining_ = false;
+  begins_with_flow_ = news.completes_flow;
+  pause_for_ = std::clamp(kPauseShare * news.flow_seconds, pause_for_, kMostPause);
+  if (!begins_with_flow_ && !Writes() && meter_.has_statements()) Open();
 }
 
 void Controller::Open() {
@@ -270,6 +279,9 @@ void Controller::StepWork(const News& news) {
   }
   pause_for_ = std::clamp(kPauseShare * age_, pause_for_, kMostPause);
   Enter(ControlPhase::kPause);
+  // Where nothing is under way, this sample is the pause's first already. At an end that was not
+  // expected it has no statements.
+  if (news.outstanding == 0 && enough) BeginReference(news);
 }
 
 // Long chunks come so seldom that nothing follows from one time of work.
@@ -313,8 +325,10 @@ void Controller::Remember() {
   };
   smooth(alone_, alone);
   smooth(with_batch_, contrast_.Mean(Kind::kAll, shown));
-  const bool came_and_went_with_batch = contrast_.Mean(Kind::kQuiet, &Flow::throughput) < kNone &&
-                                        contrast_.Mean(Kind::kWorked, &Flow::throughput) > kFew;
+  const double missed =
+      contrast_.Mean(Kind::kWorked, &Flow::throughput) * contrast_.Seconds(Kind::kQuiet);
+  const bool came_and_went_with_batch =
+      contrast_.Mean(Kind::kQuiet, &Flow::throughput) < kNone && missed > kMissed;
   if (came_and_went_with_batch) meter_.BlameBatch();
 }
 
@@ -339,19 +353,32 @@ health::StatementsWish Controller::Wish() const {
     if (is_draining_) return Wish::kPair;
     return begins_with_flow_ || !Writes() ? Wish::kNow : Wish::kSpare;
   }
-  return Wish::kSpare;
+  return phase_ == ControlPhase::kWork && SamplesOfWork() == 1 ? Wish::kPair : Wish::kSpare;
+}
+
+// In a pause nothing drains, so that what it keeps back is worked off evenly after it. What is
+// still owed for work that was done without a foreground must not keep it waiting for seconds once
+// there is one. Long chunks go on through pauses.
+double Controller::Drain() const {
+  switch (phase_) {
+    case ControlPhase::kWork:
+    case ControlPhase::kIdle:
+      return drain_;
+    case ControlPhase::kPause:
+      return pays_for_idle_ ? drain_ : ChunksAreLong() ? rate_ : 0;
+    case ControlPhase::kRest:
+    case ControlPhase::kBlind:
+      break;
+  }
+  return rate_;
 }
 
 ControlSetting Controller::Setting(absl::Duration next) const {
-  const bool shut = phase_ == ControlPhase::kPause;
   // At rest too: the first chunks come then, from all workers at once.
   const bool is_alone = presence_.foreground() == Foreground::kNone;
   ControlSetting setting{.rate = rate_,
-                         .drain = phase_ == ControlPhase::kWork || phase_ == ControlPhase::kIdle
-                                      ? drain_
-                                  : shut && !ChunksAreLong() ? 0
-                                                             : rate_,
-                         .shut = shut,
+                         .drain = Drain(),
+                         .shut = phase_ == ControlPhase::kPause,
                          .phase = phase_,
                          .alone = alone_,
                          .with_batch = with_batch_,

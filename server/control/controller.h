@@ -91,6 +91,7 @@ class Controller {
   void StepBusy(const News& news);
   void StepWork(const News& news);
   void StepPause(const News& news);
+  void BeginReference(const News& news);
   // At `speed` drains what was found.
   void StepIdle(const Flow& glance, double speed);
   // A foreground came, or became another.
@@ -105,12 +106,15 @@ class Controller {
   double Prior() const;
   double Ceiling() const;
   double Next(int64_t outstanding);
+  double RestOfWork() const;
+  double SamplesOfWork() const;
   double LongestPause() const;
   bool ChunksAreLong() const;
   // Whether the foreground can be seen in a glance.
   bool Writes() const;
   bool WasHeldBack() const;
   double Jitter();
+  double Drain() const;
   ControlSetting Setting(absl::Duration next) const;
   health::StatementsWish Wish() const;
 
@@ -128,13 +132,14 @@ class Controller {
   double age_ = 0;                           // s of the phase
   double since_learnt_ = 0;                  // s
   double rate_;                              // W
-  double drain_ = 0;                         // while working, or idle
+  double drain_ = 0;                         // while working, or idle, and just after that
   double idle_drained_ = 0, idle_used_ = 0;  // busy seconds a second while idle, smoothed
   double work_for_ = 0, pause_for_ = 0;      // s
   double worked_ = 0;                        // s since batch work was first seen in this phase
   double used_ = 0;                          // busy seconds in this phase
   double transactions_ = 0;                  // a second, smoothed
   double used_share_ = 1;                    // of what was allowed, smoothed
+  bool pays_for_idle_ = false;               // the pause ends a time without a foreground
   bool is_draining_ = true;                  // a pause has begun, and chunks are under way
   bool begins_with_flow_ = false;            // a flow ended where the pause began
   bool held_back_ = true;                    // work waited for the rate to be higher

@@ -123,7 +123,7 @@ void FlowMeter::CountTransactions(const ControlSample& from, const ControlSample
   const auto all = static_cast<double>(sample.work.next_xid - from.work.next_xid);
   if (own > 0) seen_each_ = all / own;
   flow.transactions = flow.throughput = std::max(0.0, all - own * ids_each_) / flow.seconds;
-  flow.sessions = (std::max(0.0, from.work.foreground_active - OwnSessions(from)) + active_) / 2;
+  flow.sessions = active_;
 }
 
 void FlowMeter::CountStatements(const ControlSample& sample, Flow& flow) const {

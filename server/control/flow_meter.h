@@ -41,10 +41,12 @@ struct Flow {
   Source source = Source::kTransactionIds;
   double throughput = 0;    // of the foreground, transactions or statements a second
   double transactions = 0;  // of the foreground, as far as it writes, a second
-  double sessions = 0;      // of the foreground at work, on average
-  double occupancy = 0;     // the same by the time of statements: exact, but blind to commits
-  double mean = 0;          // s that a statement takes; 0: not known
-  double deviation = 0;     // s, standard, from the mean of the same statement; 0: not known
+  // Of the foreground at work, on average over the samples that came since it began: where it
+  // began, a time of work may have ended.
+  double sessions = 0;
+  double occupancy = 0;  // the same by the time of statements: exact, but blind to commits
+  double mean = 0;       // s that a statement takes; 0: not known
+  double deviation = 0;  // s, standard, from the mean of the same statement; 0: not known
   // s for which a session is at work for a statement, or a transaction, by Little's law: noisy, but
   // with what happens between statements, as commits.
   double residence = 0;

@@ -198,6 +198,32 @@ TEST(Controller, AsksForStatementsWhereAPhaseEnds) {
   EXPECT_GT(pairs, 3);
 }
 
+TEST(Controller, AsksForStatementsAtTheExpectedEndOfWork) {
+  Controller controller({});
+  Database database(1000);
+  database.sample_.work.statements = health::WorkCounters::Statements{};
+  for (int i = 0; i < 5; ++i) {
+    (void)database.ObeyUntilLeft(controller, ControlPhase::kPause);
+    health::StatementsWish wish = {};
+    while (database.setting_.phase == ControlPhase::kWork) {
+      wish = database.setting_.statements;
+      (void)database.Obey(controller);
+    }
+    EXPECT_EQ(wish, health::StatementsWish::kPair);
+  }
+}
+
+TEST(Controller, ThePauseBeginsWithTheLastSampleOfWorkWhereNothingIsUnderWay) {
+  Controller controller({});
+  Database database(1000);
+  for (const int64_t under_way : {0, 1}) {
+    (void)database.ObeyUntilLeft(controller, ControlPhase::kPause);
+    database.stuck_ = under_way;
+    const ControlSetting setting = database.ObeyUntilLeft(controller, ControlPhase::kWork);
+    EXPECT_EQ(setting.next > absl::Milliseconds(200), under_way == 0);
+  }
+}
+
 TEST(Controller, WorkDiffersInLengthSoThatNothingFallsIntoStep) {
   Controller controller({.seed = 7});
   Database database(1000);
@@ -306,6 +332,24 @@ TEST(Controller, AForegroundThatComesEndsFullSpeedAtOnce) {
   const ControlSetting setting = database.Obey(controller);
   EXPECT_EQ(setting.phase, ControlPhase::kPause);
   EXPECT_LE(setting.rate, 0.2);
+}
+
+// Else chunks that were begun without a foreground would keep all others waiting for seconds.
+TEST(Controller, WhatIsOwedForIdleTimesIsPaidAtTheirPaceInTheFirstPause) {
+  Controller controller({.max_rate = 4});
+  Database database(0);
+  const double idle = database.ObeyFor(controller, 3).drain;
+  database.alone_ = 1000;
+  ControlSetting setting = database.Obey(controller);
+  while (setting.phase == ControlPhase::kPause) {
+    EXPECT_TRUE(setting.shut);
+    EXPECT_EQ(setting.drain, idle);
+    setting = database.Obey(controller);
+  }
+  EXPECT_LT(setting.drain, 0.2);
+  setting = database.ObeyUntilLeft(controller, ControlPhase::kWork);
+  EXPECT_EQ(setting.phase, ControlPhase::kPause);
+  EXPECT_EQ(setting.drain, 0);
 }
 
 TEST(Controller, RemembersWhatAForegroundBoreThatComesBack) {

@@ -85,7 +85,7 @@ void ExpectWellHeld(const ModelSpec& model, double share) {
 TEST(ControlSimulation, UpdatesOfTheSameTableAreHeld) { ExpectWellHeld(SameTable(), 0.7); }
 TEST(ControlSimulation, SmallChunksAreHeldAndGetTheirShare) { ExpectWellHeld(SmallChunks(), 0.8); }
 TEST(ControlSimulation, ScansAreHeldThoughTheyTakeNoIds) { ExpectWellHeld(Scans(), 0.38); }
-TEST(ControlSimulation, UpdatesOfAnotherTableAreHeld) { ExpectWellHeld(OtherTable(), 0.63); }
+TEST(ControlSimulation, UpdatesOfAnotherTableAreHeld) { ExpectWellHeld(OtherTable(), 0.55); }
 
 TEST(ControlSimulation, AMachineThatSwaysMoreMakesItNeitherRashNorTimid) {
   ModelSpec model = SmallChunks();
@@ -125,9 +125,13 @@ TEST(ControlSimulation, AForegroundThatComesAndGoesKeepsMostOfItsSpeed) {
 
 TEST(ControlSimulation, SettlesFromColdWithinSixSeconds) {
   for (const ModelSpec& model : {SameTable(), OtherTable()}) {
-    const std::vector<double> rates = Simulate({.model = model, .warm_up = 0}).rates;
-    const double settled = Mean(rates, 300, 600);
-    const double early = Mean(rates, 60, 120);
+    double settled = 0, early = 0;
+    for (uint64_t seed = 1; seed <= 10; ++seed) {
+      const std::vector<double> rates =
+          Simulate({.model = model, .warm_up = 0, .seed = seed}).rates;
+      settled += Mean(rates, 300, 600);
+      early += Mean(rates, 60, 120);
+    }
     EXPECT_GT(early, settled / 2.5);
     EXPECT_LT(early, settled * 2);
   }
