@@ -1,7 +1,7 @@
 // How well `rate: auto` protects a foreground, and what it leaves to the batch, against a real
 // PostgreSQL: the workloads of docs/control.md.
 //
-//   ./dev bench control [--rounds=6] [--only=w1,open,chunks,neighbour,sampling]
+//   ./dev bench control [--rounds=6] [--runs=3] [--only=w1,open,chunks,neighbour,sampling]
 //   ./dev bench control --only=w1 --record=tests/control/recorded/w1.txt
 //
 // The engine, the monitor, the probe and the controller are the server's own, in this process. The
@@ -12,14 +12,16 @@
 // ends with
 //   control: worst_foreground_ratio=… median_foreground_ratio=… worst_p99_ratio=…
 //   median_p99_ratio=… median_batch_share=… worst_batch_share=… idle_share=… settle_s=…
-// in one line. settle_s is the time after which the rate found stayed within 30 % of what it was in
-// the end, from when a foreground came: the median of the workloads. Only when they are asked for:
-// `chunks` compares lengths of chunks at one even rate, and `neighbour` adds a second, noisy
-// database to the machine.
+// in one line. A single row of one run is as much luck as law, and the worst of nine is the
+// unluckiest: after several runs the same line follows for the median of each row. settle_s is the
+// time after which the rate found stayed within 30 % of what it was in the end, from when a
+// foreground came: the median of the workloads. Only when they are asked for: `chunks` compares
+// lengths of chunks at one even rate, and `neighbour` adds a second, noisy database to the machine.
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,6 +62,57 @@ double SettleTime(const Outcome& outcome) {
   return absl::ToDoubleSeconds(settled - outcome.began);
 }
 
+// Of one workload; what does not apply is not there.
+struct Figures {
+  std::optional<double> foreground = {}, p99 = {};
+  std::optional<double> alone = {}, alone_p99 = {};  // the foreground against itself
+  std::optional<double> share = {}, oracle_p99 = {}, settle = {}, idle_share = {};
+};
+using Rows = std::vector<Figures>;
+
+std::vector<double> Of(const Rows& rows, std::optional<double> Figures::*figure) {
+  std::vector<double> values;
+  for (const Figures& row : rows) {
+    if (row.*figure) values.push_back(*(row.*figure));
+  }
+  return values;
+}
+
+// Row by row; all runs have the same ones.
+Rows MedianOf(const std::vector<Rows>& runs) {
+  Rows medians(runs.front().size());
+  for (size_t i = 0; i < medians.size(); ++i) {
+    Rows same;
+    for (const Rows& run : runs) same.push_back(run[i]);
+    for (const auto figure :
+         {&Figures::foreground, &Figures::p99, &Figures::share, &Figures::oracle_p99,
+          &Figures::settle, &Figures::idle_share, &Figures::alone, &Figures::alone_p99}) {
+      const std::vector<double> values = Of(same, figure);
+      if (!values.empty()) medians[i].*figure = Median(values);
+    }
+  }
+  return medians;
+}
+
+void Print(const Rows& rows) {
+  const auto of = [&rows](std::optional<double> Figures::*figure) { return Of(rows, figure); };
+  const std::vector<double> ratios = of(&Figures::foreground), p99s = of(&Figures::p99),
+                            shares = of(&Figures::share), oracle = of(&Figures::oracle_p99),
+                            alone = of(&Figures::alone), alone_p99 = of(&Figures::alone_p99);
+  if (ratios.empty()) return;
+  std::printf("99th percentile at the best fixed rates: worst %.2f, median %.2f\n", Most(oracle),
+              Median(oracle));
+  std::printf("alone, by chance: throughput %.3f to %.3f, 99th percentile %.2f to %.2f\n",
+              Least(alone), Most(alone), Least(alone_p99), Most(alone_p99));
+  std::printf(
+      "control: worst_foreground_ratio=%.3f median_foreground_ratio=%.3f worst_p99_ratio=%.2f "
+      "median_p99_ratio=%.2f median_batch_share=%.2f worst_batch_share=%.2f idle_share=%.2f "
+      "settle_s=%.1f\n",
+      Least(ratios), Median(ratios), Most(p99s), Median(p99s), Median(shares), Least(shares),
+      Median(of(&Figures::idle_share)), Median(of(&Figures::settle)));
+  std::fflush(stdout);
+}
+
 class Table {
  public:
   Table(ControlStage& stage, int rounds) : stage_(stage), rounds_(rounds) {
@@ -75,25 +128,25 @@ class Table {
     const demo::Results& results = outcome.results;
     Print(workload, "alone", results.itself);
     Print(workload, "controller", results.throttled);
-    by_chance_.push_back(results.itself.tps_ratio);
-    p99_by_chance_.push_back(results.itself.p99_ratio);
-    ratios_.push_back(results.throttled.tps_ratio);
-    p99s_.push_back(results.throttled.p99_ratio);
+    Figures row = {.foreground = results.throttled.tps_ratio,
+                   .p99 = results.throttled.p99_ratio,
+                   .alone = results.itself.tps_ratio,
+                   .alone_p99 = results.itself.p99_ratio};
     if (!comes_and_goes) {
       for (const demo::PhaseResult& fixed : results.fixed) Print(workload, "fixed", fixed);
       const double share = results.throttled.batch.rows_per_second / results.best_fixed;
       std::printf(
           "%-5s best fixed rate%s: %.0f rows/s at %.2f times the 99th percentile; the controller "
-          "got "
-          "%.2f of it\n",
+          "got %.2f of it\n",
           workload.name.c_str(), results.best_fixed_is_higher ? " (or more)" : "",
           results.best_fixed, results.best_fixed_p99, share);
-      shares_.push_back(share);
-      oracle_p99s_.push_back(results.best_fixed_p99);
-      settle_.push_back(SettleTime(outcome));
-      std::printf("%-5s settled after %.1f s; %s\n", workload.name.c_str(), settle_.back(),
+      row.share = share;
+      row.oracle_p99 = results.best_fixed_p99;
+      row.settle = SettleTime(outcome);
+      std::printf("%-5s settled after %.1f s; %s\n", workload.name.c_str(), *row.settle,
                   outcome.words.c_str());
     }
+    rows_.push_back(row);
     std::fflush(stdout);
   }
 
@@ -106,31 +159,21 @@ class Table {
     std::fflush(stdout);
   }
 
-  void PrintSummary() const {
-    if (ratios_.empty()) return;
-    std::printf("99th percentile at the best fixed rates: worst %.2f, median %.2f\n",
-                Most(oracle_p99s_), Median(oracle_p99s_));
-    std::printf("alone, by chance: throughput %.3f to %.3f, 99th percentile %.2f to %.2f\n",
-                Least(by_chance_), Most(by_chance_), Least(p99_by_chance_), Most(p99_by_chance_));
-    std::printf(
-        "control: worst_foreground_ratio=%.3f median_foreground_ratio=%.3f worst_p99_ratio=%.2f "
-        "median_p99_ratio=%.2f median_batch_share=%.2f worst_batch_share=%.2f idle_share=%.2f "
-        "settle_s=%.1f\n",
-        Least(ratios_), Median(ratios_), Most(p99s_), Median(p99s_), Median(shares_),
-        Least(shares_), idle_share_, Median(settle_));
-  }
+  const Rows& rows() const { return rows_; }
 
  private:
   void MeasureIdle(const Workload& workload) {
     double rows[2] = {};
-    for (const IdleTurn& turn : stage_.Idle(workload, absl::Seconds(4))) {
+    for (const IdleTurn& turn : stage_.Idle(workload)) {
       demo::PhaseResult row;
       row.batch = turn.batch;
       Print(workload, turn.greedy ? "greedy" : "controller", row);
       rows[turn.greedy ? 1 : 0] += turn.batch.rows_per_second;
     }
-    idle_share_ = rows[1] > 0 ? rows[0] / rows[1] : 0;
-    std::printf("%-5s the controller got %.2f of it\n", workload.name.c_str(), idle_share_);
+    Figures figures;
+    figures.idle_share = rows[1] > 0 ? rows[0] / rows[1] : 0;
+    rows_.push_back(figures);
+    std::printf("%-5s the controller got %.2f of it\n", workload.name.c_str(), *figures.idle_share);
     std::fflush(stdout);
   }
 
@@ -144,12 +187,12 @@ class Table {
 
   ControlStage& stage_;
   const int rounds_;
-  std::vector<double> ratios_, p99s_, by_chance_, p99_by_chance_, oracle_p99s_, shares_, settle_;
-  double idle_share_ = 0;
+  Rows rows_;
 };
 
 struct Flags {
   int rounds = 6;
+  int runs = 1;
   std::vector<std::string> only = {};
   std::string record = {};
 
@@ -161,6 +204,9 @@ struct Flags {
 bool Parse(absl::string_view argument, Flags& flags) {
   if (absl::ConsumePrefix(&argument, "--rounds=")) {
     return absl::SimpleAtoi(argument, &flags.rounds) && flags.rounds >= 1;
+  }
+  if (absl::ConsumePrefix(&argument, "--runs=")) {
+    return absl::SimpleAtoi(argument, &flags.runs) && flags.runs >= 1;
   }
   if (absl::ConsumePrefix(&argument, "--record=")) {
     flags.record = std::string(argument);
@@ -193,25 +239,11 @@ void MeasureSampling(ControlStage& stage, const Workload& workload) {
               100 * cost);
 }
 
-int Main(int argc, char** argv) {
-  Flags flags;
-  for (int i = 1; i < argc; ++i) {
-    if (Parse(argv[i], flags)) continue;
-    std::fprintf(stderr,
-                 "usage: %s [--rounds=6] [--only=w1,open,chunks,neighbour,sampling] "
-                 "[--record=FILE]\n",
-                 argv[0]);
-    return 2;
-  }
+// On a database of its own, so that runs do not find what those before left.
+Rows Run(const Flags& flags) {
   ControlStage stage;
   const std::vector<Workload> workloads = Workloads();
   const Workload& usual = workloads[3];
-  if (!flags.record.empty()) {
-    for (const Workload& workload : workloads) {
-      if (flags.Wants(workload.name)) Record(stage, workload, flags.record);
-    }
-    return 0;
-  }
   Table table(stage, flags.rounds);
   for (const Workload& workload : workloads) {
     if (flags.only.empty() || flags.Wants(workload.name)) table.Measure(workload);
@@ -225,7 +257,33 @@ int Main(int argc, char** argv) {
   }
   if (flags.Wants("neighbour")) MeasureNeighbour(stage, usual);
   if (flags.only.empty() || flags.Wants("sampling")) MeasureSampling(stage, usual);
-  table.PrintSummary();
+  Print(table.rows());
+  return table.rows();
+}
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  for (int i = 1; i < argc; ++i) {
+    if (Parse(argv[i], flags)) continue;
+    std::fprintf(stderr,
+                 "usage: %s [--rounds=6] [--runs=1] [--only=w1,open,chunks,neighbour,sampling] "
+                 "[--record=FILE]\n",
+                 argv[0]);
+    return 2;
+  }
+  if (!flags.record.empty()) {
+    ControlStage stage;
+    for (const Workload& workload : Workloads()) {
+      if (flags.Wants(workload.name)) Record(stage, workload, flags.record);
+    }
+    return 0;
+  }
+  std::vector<Rows> runs;
+  for (int run = 0; run < flags.runs; ++run) runs.push_back(Run(flags));
+  if (flags.runs > 1) {
+    std::printf("the median of each row in %d runs:\n", flags.runs);
+    Print(MedianOf(runs));
+  }
   return 0;
 }
 

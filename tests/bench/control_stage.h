@@ -41,6 +41,8 @@ inline constexpr absl::Duration kFixedSlice = absl::Milliseconds(1200);
 inline constexpr absl::Duration kAloneSlice = absl::Milliseconds(1200);
 // After each break the controller begins with a pause, which must not count twice.
 inline constexpr absl::Duration kLeadIn = absl::Milliseconds(600);
+inline constexpr absl::Duration kIdleLeadIn = absl::Milliseconds(1500);
+inline constexpr int kIdleTurns = 12;
 // Even rates that are tried, as multiples of what the controller had found when they began. Harm
 // grows less than in proportion, so those further away would make the oracle's look greater.
 inline constexpr double kFixedRates[] = {1, 2};
@@ -211,16 +213,17 @@ class ControlStage {
   }
 
   // With no foreground: under the controller, and as fast as it goes, by turns.
-  std::vector<IdleTurn> Idle(const Workload& workload, absl::Duration each) {
+  std::vector<IdleTurn> Idle(const Workload& workload) {
     std::vector<IdleTurn> turns;
-    for (const bool greedy : {false, true, true, false, false, true}) {
+    for (int turn = 0; turn < kIdleTurns; ++turn) {
+      const bool greedy = turn % 4 == 1 || turn % 4 == 2;
       driver_.Forget();
       driver_.Let(true);
       load::ChunkLog log;
       const auto batch = StartBatch(workload, greedy, log);
-      absl::SleepFor(absl::Seconds(2));
+      absl::SleepFor(kIdleLeadIn);
       const absl::Time from = absl::Now();
-      absl::SleepFor(each);
+      absl::SleepFor(kTurn);
       turns.push_back({greedy, log.Over({.from = from, .to = absl::Now()})});
       Must(batch->Stop());
     }
