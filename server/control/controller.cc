@@ -40,10 +40,10 @@ constexpr double kBlindAfter = 2;          // s
 constexpr double kOtherForeground = 0.15;  // weight of the prior against what was learnt before
 constexpr double kNotTheSame = 0.5;        // the same, where it does another amount of work
 constexpr double kAlikeWork = 0.5;         // logarithm
-constexpr double kNone = 1, kFew = 20;     // transactions a second
-// Transactions that are missed in pauses, where there are some beside batch work: chance leaves out
-// as many once in 150 times.
-constexpr double kMissed = 5;
+constexpr double kFew = 20;                // transactions a second
+// Transactions that pauses would have had if there were as many in them as beside batch work.
+// Chance leaves out all of so many once in 150 times, and twice in a row once in 20,000.
+constexpr double kMissed = 5, kNone = 1;
 constexpr double kSmooth = 0.1;   // of what status shows
 constexpr double kWritesFor = 3;  // s over which transactions are smoothed
 
@@ -167,9 +167,12 @@ void Controller::StepBusy(const News& news) {
 }
 
 void Controller::Enter(ControlPhase phase) {
-  pays_for_idle_ = phase_ == ControlPhase::kIdle && phase == ControlPhase::kPause;
+  const bool pauses = phase == ControlPhase::kPause;
+  // Who came is often known in two steps, each of which begins the pause anew.
+  pays_for_idle_ = pauses && (phase_ == ControlPhase::kIdle || pays_for_idle_);
   phase_ = phase;
-  is_draining_ = phase == ControlPhase::kPause;
+  is_draining_ = pauses;
+  begins_with_flow_ = false;
   age_ = worked_ = used_ = 0;
 }
 
@@ -281,7 +284,8 @@ void Controller::StepWork(const News& news) {
   Enter(ControlPhase::kPause);
   // Where nothing is under way, this sample is the pause's first already. At an end that was not
   // expected it has no statements.
-  if (news.outstanding == 0 && enough) BeginReference(news);
+  if (news.outstanding == 0 && enough) return BeginReference(news);
+  begins_with_flow_ = news.completes_flow;
 }
 
 // Long chunks come so seldom that nothing follows from one time of work.
@@ -325,11 +329,19 @@ void Controller::Remember() {
   };
   smooth(alone_, alone);
   smooth(with_batch_, contrast_.Mean(Kind::kAll, shown));
-  const double missed =
-      contrast_.Mean(Kind::kWorked, &Flow::throughput) * contrast_.Seconds(Kind::kQuiet);
-  const bool came_and_went_with_batch =
-      contrast_.Mean(Kind::kQuiet, &Flow::throughput) < kNone && missed > kMissed;
-  if (came_and_went_with_batch) meter_.BlameBatch();
+  JudgeBatch();
+}
+
+// Whether what seems to be a foreground comes and goes with batch work.
+void Controller::JudgeBatch() {
+  using Kind = Contrast::Kind;
+  const double quiet_for = contrast_.Seconds(Kind::kQuiet);
+  if (quiet_for * contrast_.Mean(Kind::kWorked, &Flow::throughput) < kMissed) return;
+  if (quiet_for * contrast_.Mean(Kind::kQuiet, &Flow::throughput) < kNone) {
+    meter_.BlameBatch();
+  } else {
+    meter_.AcquitBatch();
+  }
 }
 
 ControlSetting Controller::Miss(int64_t now_ns) {
@@ -350,10 +362,12 @@ health::StatementsWish Controller::Wish() const {
   using Wish = health::StatementsWish;
   if (!meter_.has_statements()) return Wish::kNow;
   if (phase_ == ControlPhase::kPause) {
-    if (is_draining_) return Wish::kPair;
+    // A reading that chunks were still under way for is not to be in vain.
+    if (is_draining_) return begins_with_flow_ ? Wish::kNow : Wish::kPair;
     return begins_with_flow_ || !Writes() ? Wish::kNow : Wish::kSpare;
   }
-  return phase_ == ControlPhase::kWork && SamplesOfWork() == 1 ? Wish::kPair : Wish::kSpare;
+  const bool ends_next = phase_ == ControlPhase::kWork && !ChunksAreLong() && SamplesOfWork() == 1;
+  return ends_next ? Wish::kPair : Wish::kSpare;
 }
 
 // In a pause nothing drains, so that what it keeps back is worked off evenly after it. What is
@@ -365,7 +379,7 @@ double Controller::Drain() const {
     case ControlPhase::kIdle:
       return drain_;
     case ControlPhase::kPause:
-      return pays_for_idle_ ? drain_ : ChunksAreLong() ? rate_ : 0;
+      return ChunksAreLong() ? rate_ : pays_for_idle_ ? drain_ : 0;
     case ControlPhase::kRest:
     case ControlPhase::kBlind:
       break;

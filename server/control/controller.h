@@ -102,6 +102,7 @@ class Controller {
   // Learns from the work and the pauses round it.
   void Conclude();
   void Remember();
+  void JudgeBatch();
   double FindRate() const;
   double Prior() const;
   double Ceiling() const;
@@ -139,9 +140,9 @@ class Controller {
   double used_ = 0;                          // busy seconds in this phase
   double transactions_ = 0;                  // a second, smoothed
   double used_share_ = 1;                    // of what was allowed, smoothed
-  bool pays_for_idle_ = false;               // the pause ends a time without a foreground
+  bool pays_for_idle_ = false;               // the pause follows a time without a foreground
   bool is_draining_ = true;                  // a pause has begun, and chunks are under way
-  bool begins_with_flow_ = false;            // a flow ended where the pause began
+  bool begins_with_flow_ = false;            // a flow ended where the pause, or the draining, began
   bool held_back_ = true;                    // work waited for the rate to be higher
   double alone_ = 0, with_batch_ = 0;
   uint64_t lessons_ = 0;

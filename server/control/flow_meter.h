@@ -79,6 +79,8 @@ class FlowMeter {
   // What seemed to be a foreground went when batch work was kept out: it was the batch, whose
   // permits stand for more than one transaction. Believed when it is said twice.
   void BlameBatch();
+  // It was there without batch work: what was said once was chance.
+  void AcquitBatch() { blamed_each_ = 0; }
 
   // Foreground sessions at work, as the newest sample has it.
   double active() const { return active_; }

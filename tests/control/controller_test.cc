@@ -352,6 +352,20 @@ TEST(Controller, WhatIsOwedForIdleTimesIsPaidAtTheirPaceInTheFirstPause) {
   EXPECT_EQ(setting.drain, 0);
 }
 
+TEST(Controller, AlsoWhereItIsNotSeenAtOnceThatTheForegroundIsBusy) {
+  Controller controller({.max_rate = 4});
+  Database database(0);
+  const double idle = database.ObeyFor(controller, 3).drain;
+  database.alone_ = 45;  // never caught at work
+  ControlSetting setting = database.ObeyUntilLeft(controller, ControlPhase::kIdle);
+  EXPECT_EQ(setting.foreground, Foreground::kSparse);
+  while (setting.phase == ControlPhase::kPause) {
+    EXPECT_EQ(setting.drain, idle);
+    setting = database.Obey(controller);
+  }
+  EXPECT_EQ(setting.foreground, Foreground::kBusy);
+}
+
 TEST(Controller, RemembersWhatAForegroundBoreThatComesBack) {
   Controller controller({});
   Database database(10'000);

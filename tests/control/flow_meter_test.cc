@@ -234,6 +234,9 @@ TEST_F(FlowMeterTest, ABatchThatIsBlamedTwiceForItsIdsIsBelieved) {
   EXPECT_DOUBLE_EQ(chunks_of_five(), 80);
   meter_.BlameBatch();
   EXPECT_DOUBLE_EQ(chunks_of_five(), 80);
+  meter_.AcquitBatch();  // it was chance
+  meter_.BlameBatch();
+  EXPECT_DOUBLE_EQ(chunks_of_five(), 80);
   meter_.BlameBatch();
   EXPECT_DOUBLE_EQ(chunks_of_five(), 0);
 }

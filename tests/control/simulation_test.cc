@@ -85,6 +85,7 @@ void ExpectWellHeld(const ModelSpec& model, double share) {
 TEST(ControlSimulation, UpdatesOfTheSameTableAreHeld) { ExpectWellHeld(SameTable(), 0.7); }
 TEST(ControlSimulation, SmallChunksAreHeldAndGetTheirShare) { ExpectWellHeld(SmallChunks(), 0.8); }
 TEST(ControlSimulation, ScansAreHeldThoughTheyTakeNoIds) { ExpectWellHeld(Scans(), 0.38); }
+// Its limit is three times the first rate, and three runs of 30 s come to between 0.55 and 0.75.
 TEST(ControlSimulation, UpdatesOfAnotherTableAreHeld) { ExpectWellHeld(OtherTable(), 0.55); }
 
 TEST(ControlSimulation, AMachineThatSwaysMoreMakesItNeitherRashNorTimid) {
