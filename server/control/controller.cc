@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace headgate::control {
 namespace {
@@ -22,19 +21,17 @@ constexpr double kWork = 1, kPause = 0.3;  // s
 // A reading of statements that had to be waited for is worth a longer pause: this share of the time
 // since the one before.
 constexpr double kPauseShare = 0.15, kMostPause = 1.5;  // s
-constexpr double kDrain = 0.03;                         // s in which chunks under way end, at least
 constexpr double kJitter = 0.2;   // a periodic foreground must not fall into step
 constexpr double kLongChunk = 1;  // s; each is a time of work by itself
 constexpr double kShortestPause = 3, kLongestPause = 30;  // s, where batch work does not end
-constexpr double kChunksPause = 3, kChunksEnd = 2;        // times as long as a chunk
+constexpr double kChunksPause = 3;                        // times as long as a chunk
 
 constexpr double kHeldBack = 0.7;   // of what was allowed is used where somebody waits for it,
 constexpr double kNewestUse = 0.3;  // smoothed
 constexpr double kUnusedFor = 60,
                  kUnusedRoom = 1.5;  // s in which W falls to so much of what is used
 
-constexpr double kTick = 0.5, kIdleTick = 0.2, kRestTick = 0.5;  // s
-constexpr double kShortestTick = 0.02;                           // s
+constexpr double kRestTick = 0.5;          // s
 constexpr double kWholePause = 0.95;       // of what was meant: timers are not exact
 constexpr double kBlindAfter = 2;          // s
 constexpr double kOtherForeground = 0.15;  // weight of the prior against what was learnt before
@@ -46,11 +43,6 @@ constexpr double kFew = 20;                // transactions a second
 constexpr double kMissed = 5, kNone = 1;
 constexpr double kSmooth = 0.1;   // of what status shows
 constexpr double kWritesFor = 3;  // s over which transactions are smoothed
-
-constexpr double kBusyChunk = 0.0075, kIdleChunk = 0.07;  // s
-// Beside a foreground chunks start one after another, each when the one before has drained but for
-// this: jobs come back later than they are told, and nothing else makes up for that.
-constexpr double kStartEarly = kBusyChunk / 2, kLate = 0.01;  // busy seconds; s at the rate
 
 }  // namespace
 
@@ -142,19 +134,6 @@ ControlSetting Controller::Step(const ControlSample& sample) {
   met_ = foreground;
   return Setting(absl::Seconds(Next(sample.outstanding)));
 }
-
-// Where a phase is going to end, if it is known, and in the middle of a time of work: each sample
-// costs the database something.
-double Controller::Next(int64_t outstanding) {
-  if (phase_ == ControlPhase::kIdle || ChunksAreLong()) return kIdleTick * Jitter();
-  if (phase_ == ControlPhase::kWork) return RestOfWork() / SamplesOfWork();
-  if (is_draining_) return outstanding > 0 ? std::max(kDrain, kChunksEnd * meter_.chunk()) : kDrain;
-  return std::max(kShortestTick, pause_for_ - glances_.QuietEnd());
-}
-
-double Controller::RestOfWork() const { return std::max(kShortestTick, work_for_ - worked_); }
-// That are still to come in a time of work, the one at its end included.
-double Controller::SamplesOfWork() const { return std::max(1.0, std::round(RestOfWork() / kTick)); }
 
 void Controller::StepBusy(const News& news) {
   if (phase_ == ControlPhase::kPause) {
@@ -355,59 +334,6 @@ ControlSetting Controller::Miss(int64_t now_ns) {
     Enter(ControlPhase::kWork);
   }
   return Setting(absl::Seconds(kIdleTick));
-}
-
-// Statements where a phase may end; in between only if they are cheap.
-health::StatementsWish Controller::Wish() const {
-  using Wish = health::StatementsWish;
-  if (!meter_.has_statements()) return Wish::kNow;
-  if (phase_ == ControlPhase::kPause) {
-    // A reading that chunks were still under way for is not to be in vain.
-    if (is_draining_) return begins_with_flow_ ? Wish::kNow : Wish::kPair;
-    return begins_with_flow_ || !Writes() ? Wish::kNow : Wish::kSpare;
-  }
-  const bool ends_next = phase_ == ControlPhase::kWork && !ChunksAreLong() && SamplesOfWork() == 1;
-  return ends_next ? Wish::kPair : Wish::kSpare;
-}
-
-// In a pause nothing drains, so that what it keeps back is worked off evenly after it. What is
-// still owed for work that was done without a foreground must not keep it waiting for seconds once
-// there is one. Long chunks go on through pauses.
-double Controller::Drain() const {
-  switch (phase_) {
-    case ControlPhase::kWork:
-    case ControlPhase::kIdle:
-      return drain_;
-    case ControlPhase::kPause:
-      return ChunksAreLong() ? rate_ : pays_for_idle_ ? drain_ : 0;
-    case ControlPhase::kRest:
-    case ControlPhase::kBlind:
-      break;
-  }
-  return rate_;
-}
-
-ControlSetting Controller::Setting(absl::Duration next) const {
-  // At rest too: the first chunks come then, from all workers at once.
-  const bool is_alone = presence_.foreground() == Foreground::kNone;
-  ControlSetting setting{.rate = rate_,
-                         .drain = Drain(),
-                         .shut = phase_ == ControlPhase::kPause,
-                         .phase = phase_,
-                         .alone = alone_,
-                         .with_batch = with_batch_,
-                         .binding = limits_.binding(),
-                         .foreground = met_,
-                         .held_back = held_back_,
-                         .chunk = is_alone ? kIdleChunk : kBusyChunk,
-                         .start_level = is_alone ? std::numeric_limits<double>::infinity()
-                                                 : std::max(kStartEarly, rate_ * kLate),
-                         .next = next,
-                         .statements = Wish()};
-  for (size_t i = 0; i < kHarms; ++i) {
-    setting.harms[i] = limits_.View(static_cast<Harm>(i), rate_);
-  }
-  return setting;
 }
 
 }  // namespace headgate::control

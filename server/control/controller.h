@@ -79,7 +79,8 @@ class Controller {
   void TakeUp(const LearntControl& learnt, double seconds);
 
  private:
-  static constexpr double kBaseline = 3;  // s that the foreground alone is remembered
+  static constexpr double kBaseline = 3;    // s that the foreground alone is remembered
+  static constexpr double kIdleTick = 0.2;  // s from one sample to the next
 
   // What happened since the sample before: a flow may have been completed by it.
   struct News {
