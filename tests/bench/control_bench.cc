@@ -1,7 +1,7 @@
 // How well `rate: auto` protects a foreground, and what it leaves to the batch, against a real
 // PostgreSQL: the workloads of docs/control.md.
 //
-//   ./dev bench control [--rounds=6] [--runs=3] [--only=w1,open,chunks,neighbour,sampling]
+//   ./dev bench control [--rounds=5] [--runs=3] [--only=w1,open,chunks,neighbour,sampling]
 //   ./dev bench control --only=w1 --record=tests/control/recorded/w1.txt
 //
 // The engine, the monitor, the probe and the controller are the server's own, in this process. The
@@ -191,7 +191,7 @@ class Table {
 };
 
 struct Flags {
-  int rounds = 6;
+  int rounds = 5;
   int runs = 1;
   std::vector<std::string> only = {};
   std::string record = {};
@@ -234,7 +234,7 @@ void MeasureNeighbour(ControlStage& stage, const Workload& workload) {
 }
 
 void MeasureSampling(ControlStage& stage, const Workload& workload) {
-  const double cost = stage.SamplingCost(workload, absl::Seconds(45));
+  const double cost = stage.SamplingCost(workload, absl::Seconds(30));
   std::printf("sampling takes %.3f %% of a core of the server, with 5,000 entries in the view\n",
               100 * cost);
 }
@@ -266,7 +266,7 @@ int Main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (Parse(argv[i], flags)) continue;
     std::fprintf(stderr,
-                 "usage: %s [--rounds=6] [--runs=1] [--only=w1,open,chunks,neighbour,sampling] "
+                 "usage: %s [--rounds=5] [--runs=1] [--only=w1,open,chunks,neighbour,sampling] "
                  "[--record=FILE]\n",
                  argv[0]);
     return 2;
