@@ -37,7 +37,6 @@ namespace headgate {
 namespace {
 
 constexpr absl::Duration kSettle = absl::Seconds(20);
-constexpr double kChunksRate = 8'000;  // rows a second, where the length of chunks is compared
 constexpr absl::Duration kRecorded = absl::Seconds(75);
 
 double Least(const std::vector<double>& values) {
@@ -150,10 +149,8 @@ class Table {
     std::fflush(stdout);
   }
 
-  void MeasureChunks(const Workload& workload, double rows_per_second) {
-    const int rounds = 3 * rounds_;
-    for (const demo::PhaseResult& fixed :
-         stage_.ChunkLengths(workload, rows_per_second, rounds).fixed) {
+  void MeasureChunks(const Workload& workload) {
+    for (const demo::PhaseResult& fixed : stage_.ChunkLengths(workload, 4 * rounds_).fixed) {
       Print(workload, absl::StrFormat("by %.0f", fixed.fixed_rate).c_str(), fixed);
     }
     std::fflush(stdout);
@@ -250,9 +247,7 @@ Rows Run(const Flags& flags) {
   }
   if (flags.Wants("chunks")) {
     for (const Workload& workload : workloads) {
-      if (workload.name == "w4" || workload.name == "open") {
-        table.MeasureChunks(workload, kChunksRate);
-      }
+      if (workload.chunks_rate > 0) table.MeasureChunks(workload);
     }
   }
   if (flags.Wants("neighbour")) MeasureNeighbour(stage, usual);
@@ -278,8 +273,8 @@ int Main(int argc, char** argv) {
     }
     return 0;
   }
-  std::vector<Rows> runs;
-  for (int run = 0; run < flags.runs; ++run) runs.push_back(Run(flags));
+  std::vector<Rows> runs(static_cast<size_t>(flags.runs));
+  for (Rows& rows : runs) rows = Run(flags);
   if (flags.runs > 1) {
     std::printf("the median of each row in %d runs:\n", flags.runs);
     Print(MedianOf(runs));

@@ -46,7 +46,7 @@ inline constexpr int kIdleTurns = 12;
 // Even rates that are tried, as multiples of what the controller had found when they began. Harm
 // grows less than in proportion, so those further away would make the oracle's look greater.
 inline constexpr double kFixedRates[] = {1, 2};
-inline constexpr int64_t kChunkSizes[] = {100, 300, 1'000, 3'000};  // rows
+inline constexpr int64_t kChunkSizes[] = {100, 400, 1'000, 2'000};  // rows
 
 [[noreturn]] inline void Die(const absl::Status& status) {
   std::fprintf(stderr, "control: %s\n", status.ToString().c_str());
@@ -69,6 +69,8 @@ struct Workload {
   absl::Duration period = absl::InfiniteDuration();  // the foreground is there every other one
   int64_t chunk_rows = 10'000;
   load::Statement statement = load::AccountsBackfill;
+  // Rows a second at which lengths of chunks are compared: about what `rate: auto` finds here.
+  double chunks_rate = 0;
 };
 
 inline std::string UpdateOther(int64_t first, int64_t last) {
@@ -81,16 +83,17 @@ inline std::string Scan(int64_t first, int64_t last) {
 }
 
 inline std::vector<Workload> Workloads() {
-  return {{.name = "w1"},
-          {.name = "w2", .chunk_rows = 1'000},
-          {.name = "w3", .builtin = "select-only", .statement = Scan},
-          {.name = "w4", .statement = UpdateOther},
-          {.name = "w5", .pace = 800},
-          {.name = "reads", .builtin = "select-only", .statement = UpdateOther},
-          {.name = "open", .pace = 1000, .statement = UpdateOther},
-          {.name = "one", .clients = 1, .statement = UpdateOther},
-          {.name = "w6", .builtin = ""},
-          {.name = "w7", .period = absl::Seconds(10)}};
+  return {
+      {.name = "w1", .chunks_rate = 4'500},
+      {.name = "w2", .chunk_rows = 1'000},
+      {.name = "w3", .builtin = "select-only", .statement = Scan, .chunks_rate = 10'000},
+      {.name = "w4", .statement = UpdateOther},
+      {.name = "w5", .pace = 800},
+      {.name = "reads", .builtin = "select-only", .statement = UpdateOther, .chunks_rate = 4'500},
+      {.name = "open", .pace = 1000, .statement = UpdateOther, .chunks_rate = 4'500},
+      {.name = "one", .clients = 1, .statement = UpdateOther},
+      {.name = "w6", .builtin = ""},
+      {.name = "w7", .period = absl::Seconds(10)}};
 }
 
 // Of one workload.
@@ -163,15 +166,16 @@ class ControlStage {
     return outcome;
   }
 
-  // Even work of so many rows a second, in chunks of each size by turns, with the foreground alone
+  // Even work, in chunks of each size by turns, with the foreground alone
   // in between. In the results sizes stand for rates.
-  demo::Results ChunkLengths(const Workload& workload, double rows_per_second, int rounds) {
+  demo::Results ChunkLengths(const Workload& workload, int rounds) {
     Stretch stretch(*this, workload);
     for (int round = 0; round < rounds; ++round) {
       for (const int64_t rows : kChunkSizes) {
         stretch.Hold(demo::Phase::kAlone, kAloneSlice, 0);
         stretch.StartFixed(rows);
-        stretch.Hold(demo::Phase::kFixed, kFixedSlice, rows_per_second, static_cast<double>(rows));
+        stretch.Hold(demo::Phase::kFixed, kFixedSlice, workload.chunks_rate,
+                     static_cast<double>(rows));
         stretch.StopFixed();
       }
     }
