@@ -80,7 +80,7 @@ class Controller {
 
  private:
   static constexpr double kBaseline = 3;    // s that the foreground alone is remembered
-  static constexpr double kIdleTick = 0.2;  // s from one sample to the next
+  static constexpr double kIdleTick = 0.2;  // s between samples while no phase is going to end
 
   // What happened since the sample before: a flow may have been completed by it.
   struct News {

@@ -8,7 +8,7 @@
 // controller, two fixed even rates and the foreground alone take turns within each workload, so
 // that a machine that drifts does so under all of them. The oracle is the fixed rate that keeps all
 // three tolerances, on the line through those that were tried. Rows called "alone" compare the
-// foreground with itself: by so much figures differ by chance. A run takes about 15 minutes, and
+// foreground with itself: by so much figures differ by chance. A run takes about 14 minutes, and
 // ends with
 //   control: worst_foreground_ratio=… median_foreground_ratio=… worst_p99_ratio=…
 //   median_p99_ratio=… median_batch_share=… worst_batch_share=… idle_share=… settle_s=…
@@ -16,7 +16,8 @@
 // unluckiest: after several runs the same line follows for the median of each row. settle_s is the
 // time after which the rate found stayed within 30 % of what it was in the end, from when a
 // foreground came: the median of the workloads. Only when they are asked for: `chunks` compares
-// lengths of chunks at one even rate, and `neighbour` adds a second, noisy database to the machine.
+// lengths of chunks in four workloads, each at an even rate of its own, and `neighbour` adds a
+// second, noisy database to the machine.
 
 #include <algorithm>
 #include <cmath>
@@ -261,7 +262,7 @@ int Main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (Parse(argv[i], flags)) continue;
     std::fprintf(stderr,
-                 "usage: %s [--rounds=5] [--runs=1] [--only=w1,open,chunks,neighbour,sampling] "
+                 "usage: %s [--rounds=5] [--runs=3] [--only=w1,open,chunks,neighbour,sampling] "
                  "[--record=FILE]\n",
                  argv[0]);
     return 2;

@@ -69,7 +69,8 @@ struct Workload {
   absl::Duration period = absl::InfiniteDuration();  // the foreground is there every other one
   int64_t chunk_rows = 10'000;
   load::Statement statement = load::AccountsBackfill;
-  // Rows a second at which lengths of chunks are compared: about what `rate: auto` finds here.
+  // Rows a second at which lengths of chunks are compared, near what `rate: auto` finds; 0: they
+  // are not.
   double chunks_rate = 0;
 };
 
@@ -166,8 +167,8 @@ class ControlStage {
     return outcome;
   }
 
-  // Even work, in chunks of each size by turns, with the foreground alone
-  // in between. In the results sizes stand for rates.
+  // Even work in chunks of each size by turns, with the foreground alone in between. In the results
+  // sizes stand for rates.
   demo::Results ChunkLengths(const Workload& workload, int rounds) {
     Stretch stretch(*this, workload);
     for (int round = 0; round < rounds; ++round) {
