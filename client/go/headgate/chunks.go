@@ -89,5 +89,5 @@ func (j *Chunks) next(rows int, scale float64) int {
 	if advised >= float64(j.Largest) {
 		return j.Largest
 	}
-	return max(int(advised), j.Smallest)
+	return max(int(math.Round(advised)), j.Smallest)
 }

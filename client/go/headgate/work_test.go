@@ -3,6 +3,7 @@ package headgate_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -153,6 +154,18 @@ func TestChunksBearAnyAdvice(t *testing.T) {
 		wantIs(t, err, nil)
 		wantEqual(t, rows, 50)
 	}
+}
+
+// Advice to grow is never below 1.5; rounded down, a chunk of one row would stay as it is.
+func TestAChunkOfOneRowGrows(t *testing.T) {
+	fake := headgatetest.New()
+	fake.Allow(headgate.Answer{ChunkScale: 1.5})
+	client := fake.NewClient(t, headgate.Fail(), self)
+	var sizes []int
+	err := client.DoChunks(ctx, headgate.Chunks{Total: 3, Start: 1},
+		func(_ context.Context, chunk headgate.Chunk) error { sizes = append(sizes, chunk.Rows); return nil })
+	wantIs(t, err, nil)
+	wantEqual(t, fmt.Sprint(sizes), "[1 2]")
 }
 
 func TestChunksThatMakeNoSenseAreRefused(t *testing.T) {
