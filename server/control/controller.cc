@@ -66,8 +66,7 @@ LearntControl Controller::Learnt() const {
 // seen here until now nothing is compared: the batch of another owner was at work, unseen.
 void Controller::TakeUp(const LearntControl& learnt, double seconds) {
   limits_.TakeUp(learnt.faces);
-  limits_.Age(std::min(seconds, LearntControl::kForgottenAfter),
-              WorkLimits::kFirstLimit * options_.cores);
+  limits_.Age(seconds, WorkLimits::kFirstLimit * options_.cores);
   since_learnt_ = 0;
   ++lessons_;
   met_ = learnt.foreground;

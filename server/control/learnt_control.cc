@@ -112,7 +112,7 @@ bool LearntControl::IsWith(ControlOptions others) const {
 
 double LearntControl::SecondsUntil(int64_t wall_ns) const {
   const double seconds = (static_cast<double>(wall_ns) - static_cast<double>(at_wall_ns)) / 1e9;
-  return seconds < -kClocksApart ? kForgottenAfter : std::max(0.0, seconds);
+  return seconds < -kClocksApart ? WorkLimits::kForgottenAfter : std::max(0.0, seconds);
 }
 
 std::string ToText(const LearntControl& learnt) {

@@ -30,9 +30,6 @@
 namespace headgate::control {
 
 struct LearntControl {
-  // s after which nothing is left of it.
-  static constexpr double kForgottenAfter = 3600;
-
   int64_t at_wall_ns = 0;  // when it was so
   // With which it was learnt, all but the seed: what others found is of no use.
   ControlOptions options;

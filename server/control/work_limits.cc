@@ -149,10 +149,9 @@ void WorkLimits::Doubt(double share, double prior) {
 }
 
 void WorkLimits::Age(double seconds, double prior) {
-  for (Face& face : faces_) {
-    face.belief.Drift(kDrift * std::sqrt(seconds));
-    face.unseen_for += seconds;
-  }
+  for (Face& face : faces_) face.unseen_for += seconds;
+  seconds = std::min(seconds, kForgottenAfter);  // drifting takes steps in proportion
+  for (Face& face : faces_) face.belief.Drift(kDrift * std::sqrt(seconds));
   Doubt(1 - std::exp(-kChange * seconds), prior);
 }
 

@@ -77,7 +77,8 @@ class WorkLimits {
 
   // The foreground may be another one. `prior` is a limit that suits one of which nothing is known.
   void Doubt(double share, double prior);
-  // Time passes, in which limits may move.
+  // Time passes, in which limits may move; s after which nothing is left of what was learnt.
+  static constexpr double kForgottenAfter = 3600;
   void Age(double seconds, double prior);
   // From whole flows, or from glances, whichever it is given.
   enum class Source : uint8_t { kFlows, kGlances };

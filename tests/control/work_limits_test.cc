@@ -24,6 +24,7 @@ class Foreground {
     contrast_.KeepQuietEnd();
   }
   HarmView Tail() const { return limits_.View(Harm::kTail, 0.1); }
+  void Rest(double seconds) { limits_.Age(seconds, 0.1); }
 
  private:
   void Add(double in_flight, double deviation) {
@@ -49,6 +50,16 @@ TEST(WorkLimits, FindWhatAUnitOfWorkDoesToTheTail) {
   for (int i = 0; i < 20; ++i) foreground.Turn();
   EXPECT_NEAR(foreground.Tail().expected, 0.1 * kTailEach, 0.1);
   EXPECT_TRUE(foreground.Tail().known);
+}
+
+// It takes no longer than an hour does: the test would not end.
+TEST(WorkLimits, YearsAtRestLeaveNothingOfWhatWasLearnt) {
+  Foreground foreground, rested;
+  for (int i = 0; i < 20; ++i) foreground.Turn();
+  foreground.Rest(1e15);
+  rested.Rest(3600);
+  EXPECT_NEAR(foreground.Tail().expected, rested.Tail().expected, 1e-3);
+  EXPECT_FALSE(foreground.Tail().known);
 }
 
 // As before the first batch session was seen.
