@@ -37,6 +37,7 @@ Ask Pace::Asker() {
 
 absl::StatusOr<Turn> Pace::Wait(int64_t rows, const std::stop_token& stop) {
   constexpr absl::Duration kPaused = absl::Seconds(1);  // it is woken before
+  const std::lock_guard first(first_);
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     const absl::Time now = WallTime();

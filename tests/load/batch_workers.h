@@ -64,6 +64,8 @@ class Pace {
  private:
   absl::StatusOr<Turn> Wait(int64_t rows, const std::stop_token& stop);
 
+  // Held by the worker whose chunk is next: if all watched the clock, all would wake up for each.
+  std::mutex first_;
   std::mutex mutex_;  // guards what follows; of this kind for the condition variable
   std::condition_variable_any changed_;
   double rows_per_second_ = 0;
