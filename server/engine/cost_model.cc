@@ -31,6 +31,7 @@ CostModel::Prediction CostModel::PredictBusyTime(uint64_t owner, uint64_t patter
     if (cell == nullptr || estimate < 0 || !known.has_ratio()) return false;
     prediction.value = std::min(estimate * static_cast<double>(known.ratio), kMaxAmount);
     prediction.by = cell;
+    prediction.by_ratio = true;
     return true;
   };
   const auto by_mean = [&](Cell* cell, const Published& known) {

@@ -76,8 +76,9 @@ class CostModel {
 
   struct Prediction {
     double value = kNone;
-    Cell* by = nullptr;    // what was learnt there says so; null: nothing was learnt
-    bool unnamed = false;  // see NoteNames
+    Cell* by = nullptr;     // what was learnt there says so; null: nothing was learnt
+    bool by_ratio = false;  // it is in proportion to the estimate
+    bool unnamed = false;   // see NoteNames
   };
   // `owner` and `pattern` are keys, `pattern` 0 where the Check named none. Of nothing that is
   // known the estimate itself is predicted; kNone where there is none. Never above kMaxAmount

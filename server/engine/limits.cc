@@ -96,7 +96,8 @@ void ExamineConcurrency(Decision& decision, Candidate& candidate) {
 bool ExamineAuto(Decision& decision, Candidate& candidate) {
   const Budget& budget = *candidate.budget;
   budget.ledger->CountCheck();
-  if (decision.busy_time.by != nullptr) {
+  // A mean says nothing of a chunk of another size: its advice would be followed again and again.
+  if (decision.busy_time.by_ratio) {
     decision.answer.chunk_scale = ChunkScaleFor(candidate.cost, budget.ledger->chunk_seconds());
   }
   candidate.cost = std::min(candidate.cost, budget.max_charged);

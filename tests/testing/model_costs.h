@@ -25,6 +25,7 @@ class ModelCosts {
   struct Prediction {
     std::optional<double> value;
     std::optional<CostKey> by;  // none: nothing was learnt
+    bool by_ratio = false;      // and not a mean, whatever the estimate
   };
 
   Prediction PredictCost(const CostKey& pattern, std::optional<double> estimate) const {
@@ -42,7 +43,7 @@ class ModelCosts {
   Prediction PredictBusyTime(const CostKey& pattern, std::optional<double> estimate) const {
     for (const CostKey& key : {pattern, RootOf(pattern)}) {
       const auto k = RatioOf(key, &Learnt::busy);
-      if (estimate.has_value() && k.has_value()) return {Times(*estimate, *k), key};
+      if (estimate.has_value() && k.has_value()) return {Times(*estimate, *k), key, true};
     }
     for (const CostKey& key : {pattern, RootOf(pattern)}) {
       const auto it = learnt_.find(key);

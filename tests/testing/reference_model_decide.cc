@@ -90,7 +90,7 @@ class ReferenceModel::Examination {
       bucket.cost = bucket.asked;
       std::optional<double>& largest = is_busy ? busy : cost;
       largest = std::max(largest.value_or(0), bucket.asked);
-      if (IsAuto(bucket) && busy_.by.has_value()) advised_ = bucket.asked;
+      if (IsAuto(bucket) && busy_.by_ratio) advised_ = bucket.asked;
       if (IsAuto(bucket)) {
         bucket.cost = std::min(bucket.cost, policy_.BurstOf(target_, bucket.budget));
       }
@@ -410,7 +410,8 @@ class ReferenceModel::Examination {
     return {sample_in > 0 ? absl::Nanoseconds(sample_in) : absl::Seconds(1), true};
   }
 
-  // By how much the next chunk should be larger to take 20 ms, unless it takes 5 to 50.
+  // By how much the next chunk should be larger to take 20 ms, unless it takes 5 to 50. Where the
+  // estimate is not what that follows from, nobody knows.
   void Advise() {
     if (!advised_.has_value() || *advised_ == 0) return;
     if (*advised_ >= 0.005 && *advised_ <= 0.05) return;
@@ -446,7 +447,7 @@ class ReferenceModel::Examination {
   ExpectedAnswer& answer_;
   ModelCosts::Prediction cost_;
   ModelCosts::Prediction busy_;
-  std::optional<double> advised_;  // predicted busy time, where Reports are behind it
+  std::optional<double> advised_;  // predicted busy time, where it follows from the estimate
 };
 
 Decision ReferenceModel::Decide(const CheckRequest& request, Now now, Purpose purpose) const {

@@ -74,6 +74,12 @@ Table Profiles(const v1::TargetStatus& target) {
 
 namespace {
 
+// Of the foreground, as far as there is one.
+Cell Seen(double transactions, const v1::ControllerStatus& controller) {
+  if (transactions > 0) return {ShortNumber(transactions)};
+  return controller.effects().empty() ? Cell{""} : Cell{"?", Paint::kDim};
+}
+
 // "-2.1 +-0.6 %": what batch work does to the foreground in one respect. What binds stands out.
 Cell EffectOn(std::string_view kind, const v1::ControllerStatus& controller) {
   for (const v1::ForegroundEffect& effect : controller.effects()) {
@@ -96,8 +102,8 @@ Table Controllers(const v1::TargetStatus& target) {
     table.Add({{controller.budget()},
                {controller.phase()},
                {Amount(controller.rate(), v1::BUDGET_UNIT_BUSY_TIME)},
-               {ShortNumber(controller.foreground_alone())},
-               {ShortNumber(controller.foreground_with_batch())},
+               Seen(controller.foreground_alone(), controller),
+               Seen(controller.foreground_with_batch(), controller),
                EffectOn("throughput", controller),
                EffectOn("latency", controller),
                EffectOn("tail", controller),

@@ -16,10 +16,12 @@ type Chunks struct {
 	// what is left.
 	Smallest int
 	Largest  int
-	// What is asked before each chunk.
+	// What is asked before each chunk. The rows of the chunk are its EstimatedCost, which the advice
+	// rests on, unless it has one of its own.
 	Request Request
-	// Whether the rows of a chunk are its EstimatedCost.
-	Estimate bool
+	// Leaves the EstimatedCost absent, for budgets that count something else than rows. There is no
+	// advice then.
+	NoEstimate bool
 	// How long each chunk may wait for its permit. Zero: Forever.
 	MaxWait time.Duration
 }
@@ -32,7 +34,7 @@ type Chunk struct {
 }
 
 // DoChunks does a job chunk by chunk, each under a permit, and each as large as Headgate advises: for
-// an auto budget, so that it takes between 5 and 100 ms. A chunk is reported when work returns, after a
+// an auto budget, so that it takes 5 to 10 ms beside a foreground. A chunk is reported when work returns, after a
 // panic as well; work may report it before, and better. It ends with the first error, of CheckOrWait
 // or of work.
 //
@@ -48,7 +50,7 @@ func (c *Client) DoChunks(ctx context.Context, job Chunks, work func(context.Con
 	for first := 0; first < job.Total; {
 		chunk := Chunk{First: first, Rows: min(rows, job.Total-first)}
 		request := job.Request
-		if job.Estimate {
+		if !job.NoEstimate && request.EstimatedCost == nil {
 			request.EstimatedCost = Cost(float64(chunk.Rows))
 		}
 		err := c.Do(ctx, request, job.MaxWait, func(ctx context.Context, permit *Permit) error {

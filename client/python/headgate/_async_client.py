@@ -85,14 +85,15 @@ class AsyncClient:
         start: int,
         smallest: int = 1,
         largest: int | None = None,
-        estimate: bool = False,
+        estimate: bool = True,
         max_wait: float = math.inf,
         **work: Unpack[Work],
     ) -> AsyncIterator[Chunk]:
         """`async for chunk in client.chunks(total, start=500):`, as Client.chunks."""
         sizes = ChunkSizes(total, start, smallest, largest)
+        states_size = estimate and "estimated_cost" not in work
         while (size := sizes.next()) > 0:
-            if estimate:
+            if states_size:
                 work["estimated_cost"] = size
             with await self.check_or_wait(max_wait=max_wait, **work) as permit:
                 yield Chunk(sizes.first, size, permit)

@@ -28,7 +28,7 @@ class Chunk:
 class ChunkSizes:
     """How large each chunk is: the first `start`, then by the advice of the last answer.
 
-    Advice keeps chunks between 5 and 100 ms, and there is none while the size is right.
+    There is no advice while the size is right.
     """
 
     def __init__(self, total: int | None, start: int, smallest: int, largest: int | None) -> None:

@@ -132,7 +132,7 @@ class Client:
         start: int,
         smallest: int = 1,
         largest: int | None = None,
-        estimate: bool = False,
+        estimate: bool = True,
         max_wait: float = math.inf,
         cancellation: Cancellation | None = None,
         **work: Unpack[Work],
@@ -140,12 +140,14 @@ class Client:
         """Goes through `total` rows in chunks, each with a permit; None: until the loop is left.
 
         The first has `start` rows, and each later one as many as the server's advice makes of that,
-        between `smallest` and `largest`. With `estimate` the rows of a chunk are its estimated cost. A
-        chunk is reported when the next one begins or the generator is closed.
+        between `smallest` and `largest`. The rows of a chunk are its estimated cost, which the advice
+        rests on; with an `estimated_cost` of your own, or `estimate=False`, they are not. A chunk is
+        reported when the next one begins or the generator is closed.
         """
         sizes = ChunkSizes(total, start, smallest, largest)
+        states_size = estimate and "estimated_cost" not in work
         while (size := sizes.next()) > 0:
-            if estimate:
+            if states_size:
                 work["estimated_cost"] = size
             with self.check_or_wait(max_wait=max_wait, cancellation=cancellation, **work) as permit:
                 yield Chunk(sizes.first, size, permit)

@@ -312,7 +312,7 @@ func (w *world) number(n *numberWork) uint64 {
 }
 
 func (c *chunks) run(ctx context.Context, client *headgate.Client) ([]int, error) {
-	job := headgate.Chunks{Total: c.Total, Start: c.Start, Smallest: c.Smallest, Largest: c.Largest, Estimate: c.Estimate}
+	job := headgate.Chunks{Total: c.Total, Start: c.Start, Smallest: c.Smallest, Largest: c.Largest, NoEstimate: c.Estimate != nil && !*c.Estimate}
 	if c.MaxWait != nil {
 		job.MaxWait = time.Duration(*c.MaxWait)
 	}

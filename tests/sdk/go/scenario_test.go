@@ -92,7 +92,7 @@ type numberWork struct {
 
 type chunks struct {
 	Total, Start, Smallest, Largest int
-	Estimate                        bool
+	Estimate                        *bool
 	MaxWait                         *duration `yaml:"max_wait"`
 }
 

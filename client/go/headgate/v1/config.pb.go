@@ -1962,8 +1962,9 @@ type Budget struct {
 	AutoTuning *AutoTuning `protobuf:"bytes,11,opt,name=auto_tuning,json=autoTuning,proto3" json:"auto_tuning,omitempty"`
 	// What it is measured in. Default COST, of an auto budget BUSY_TIME.
 	Unit Unit `protobuf:"varint,12,opt,name=unit,proto3,enum=headgate.v1.Unit" json:"unit,omitempty"`
-	// The most that one Report may charge, as a multiple of what was predicted; at least a burst's
-	// worth may be charged. 1 to 1000000, default 10. What is beyond is counted and shown.
+	// The most that one Report may charge, as a multiple of what was predicted, or of busy time of the
+	// time since its Check was answered; at least a burst's worth may be charged. 1 to 1000000,
+	// default 10. What is beyond is counted and shown.
 	MaxOverrun *float64 `protobuf:"fixed64,13,opt,name=max_overrun,json=maxOverrun,proto3,oneof" json:"max_overrun,omitempty"`
 	// How long a bucket may have to drain what Reports have lifted above its burst, at the full rate;
 	// what is beyond is forgiven, counted and shown. 1 s to 24 h, default 60 s.
