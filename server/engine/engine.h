@@ -165,6 +165,11 @@ class Engine {
     // Busy seconds that may be owed where a Check begins. Below the burst it makes chunks start one
     // after another, at the rate, also after a pause in which all has drained.
     double start_level = std::numeric_limits<double>::infinity();
+    // What the rate comes to over time, for those who look; absent: as it is now.
+    std::optional<double> found = {};
+    // Reports say less than what is seen at work: busy time is the time since the permit was
+    // issued, where that is more.
+    bool measures_itself = false;
   };
   absl::Status SetAutoRate(std::string_view target, std::string_view budget,
                            const AutoRateSetting& setting, Now now);
@@ -295,6 +300,7 @@ class Engine {
   struct ActualAmounts {
     std::optional<double> cost;
     double busy_seconds = 0;
+    double seconds_since = 0;  // the permit was issued
   };
   // Where the permit's charge at a place stands; null: it is to be left as it is.
   static Ledger* LedgerOf(const Policy& policy, const Permit& permit, uint32_t place);
@@ -326,8 +332,10 @@ class Engine {
   // moved.
   std::optional<double> SettleTo(double amount, const SettledAt& at, const Permit& permit,
                                  uint32_t place, const Now& now);
-  // What a Report is measured by: see overrun.h.
-  double PredictedOf(const Permit& permit, const PermitCharge& charge, const Ledger& ledger) const;
+  // What a Report is measured by, `since` seconds after its permit was issued: see overrun.h.
+  static double ExpectedOf(const PermitCharge& charge, const Ledger& ledger, double since);
+  // Whether Reports of busy time are not believed for one of its budgets.
+  bool MeasuresItself(const Permit& permit) const;
   void LearnFrom(const Permit& permit, const ActualAmounts& actual, Now now);
   // Of a Check that a reject rule matches.
   double Roll(const Match& match);

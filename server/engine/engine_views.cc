@@ -60,6 +60,8 @@ absl::Status Engine::SetAutoRate(std::string_view target, std::string_view budge
   const int64_t level_before_ns = ledger.start_level_ns();
   ledger.AdviseChunk(setting.chunk_seconds);
   ledger.SetStartLevel(setting.start_level);
+  ledger.ShowRate(setting.found.value_or(setting.rate));
+  ledger.MeasureItself(setting.measures_itself);
   if (before.speed != speed || before.gate_shut != setting.shut ||
       ledger.start_level_ns() != level_before_ns) {
     TellChanged();
@@ -175,7 +177,8 @@ BudgetView Engine::ViewBudget(const Policy& policy, const Budget& budget, const 
     view.live_evictions = budget.ledger->table()->live_evictions();
   }
   if (budget.is_auto) {
-    view.rate = reading.health.speed / Ledger::kAutoSpeed;
+    const double shown = budget.ledger->shown_rate();
+    view.rate = shown >= 0 ? shown : reading.health.speed / Ledger::kAutoSpeed;
     view.speed = 1;
     view.activity = ActivityOf(budget, now);
   }

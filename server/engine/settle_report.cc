@@ -62,8 +62,11 @@ absl::StatusOr<Settlement> Engine::Report(PermitId id, const ActualCost& actual,
 
 void Engine::SettlePermit(const Permit& permit, const ActualCost& actual, const Now& now,
                           Settlement& settlement) {
-  const ActualAmounts amounts{
-      .cost = actual.cost, .busy_seconds = BusySecondsOf(actual, permit, now, options_.permit_ttl)};
+  const double since = BusySecondsOf({}, permit, now, options_.permit_ttl);
+  const double told = BusySecondsOf(actual, permit, now, options_.permit_ttl);
+  const ActualAmounts amounts{.cost = actual.cost,
+                              .busy_seconds = told < since && MeasuresItself(permit) ? since : told,
+                              .seconds_since = since};
   for (uint32_t i = 0; i < permit.charges_used; ++i) {
     SettleCharge(permit, i, amounts, now, settlement);
   }
@@ -91,16 +94,19 @@ void Engine::LearnFrom(const Permit& permit, const ActualAmounts& actual, Now no
   costs_.Learn(lesson);
 }
 
-double Engine::PredictedOf(const Permit& permit, const PermitCharge& charge,
-                           const Ledger& ledger) const {
-  if (!ledger.axis().is_auto) return charge.cost;
-  const CostSubject subject{.target = permit.target_key,
-                            .root = permit.root_key,
-                            .caller = permit.caller_key,
-                            .pattern = permit.pattern_key};
-  const CostModel::Prediction predicted = costs_.PredictBusyTime(
-      subject.Owner(), CostSubject::PatternKey(subject.Owner(), subject.pattern), permit.estimate);
-  return std::max(double{charge.cost}, predicted.value);
+double Engine::ExpectedOf(const PermitCharge& charge, const Ledger& ledger, double since) {
+  if (ledger.axis().unit == BudgetUnit::kCost) return charge.cost;
+  return ledger.axis().is_auto ? since : std::max(double{charge.cost}, since);
+}
+
+bool Engine::MeasuresItself(const Permit& permit) const {
+  const PolicyRef& policy = policies_.Get();
+  if (policy == nullptr) return false;
+  for (uint32_t i = 0; i < permit.charges_used; ++i) {
+    const Ledger* const ledger = LedgerOf(*policy, permit, i);
+    if (ledger != nullptr && ledger->measures_itself()) return true;
+  }
+  return false;
 }
 
 void Engine::SettleCharge(const Permit& permit, uint32_t place, const ActualAmounts& amounts,
@@ -116,10 +122,10 @@ void Engine::SettleCharge(const Permit& permit, uint32_t place, const ActualAmou
     if (ledger == nullptr) return;
     // A budget that has gone, and still owes, has no burst any more.
     const Budget* const budget = policy->BudgetOfSlot(charge.ledger);
-    const double predicted = PredictedOf(permit, charge, *ledger);
+    const double expected = ExpectedOf(charge, *ledger, amounts.seconds_since);
     const double most =
-        budget == nullptr ? kDefaultMaxOverrun * predicted : MostCharged(*budget, predicted);
-    if (ledger->axis().is_auto && !counted) ledger->CountReport(actual);
+        budget == nullptr ? kDefaultMaxOverrun * expected : MostCharged(*budget, expected);
+    if (ledger->axis().is_auto && !counted) ledger->CountReport(std::min(actual, most));
     counted = true;
     const std::optional<double> settled =
         SettleTo(std::min(actual, most), {ledger, budget, actual}, permit, place, now);

@@ -219,7 +219,7 @@ TEST(ControlSimulation, AForegroundThatSwaysWithTheProbeIsNotMistaken) {
 TEST(ControlSimulation, ChunksOfManySecondsAreHeldToo) {
   ModelSpec model = OtherTable();
   model.batch.cpu = 5;
-  const Held held = Hold({.model = model, .warm_up = 30, .seconds = 150});
+  const Held held = Hold({.model = model, .warm_up = 30, .seconds = 300});
   EXPECT_GE(held.ratio, 0.94);
   EXPECT_LE(held.p99, 1.3);
   EXPECT_GE(held.work, 0.025);

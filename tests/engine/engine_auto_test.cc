@@ -110,8 +110,63 @@ TEST(EngineAuto, AGuessAboveTheBurstIsChargedAsTheBurst) {
 TEST(EngineAuto, AReportMayExceedTheBurst) {
   TestEngine engine(Auto());
   const CheckAnswer answer = engine.Check("etl", 8000, At());
-  ASSERT_TRUE(engine->Report(answer.permit, {.busy_time = absl::Seconds(25)}, At()).ok());
-  EXPECT_NEAR(engine.Debt("etl", "b", At()), 25, 1e-6);
+  const Now then = At(absl::Seconds(25));
+  ASSERT_TRUE(engine->Report(answer.permit, {.busy_time = absl::Seconds(25)}, then).ok());
+  EXPECT_NEAR(engine.Debt("etl", "b", then), 25, 1e-6);
+}
+
+// Jobs of one root that name no pattern share a mean. What takes long beside many that are short
+// would else be forgiven for ever, and W exceeded.
+TEST(EngineAuto, WorkThatTookLongIsChargedHoweverShortThatOfOthersIs) {
+  TestEngine engine(Auto({}, 0.1));
+  for (int chunk = 0; chunk < 10; ++chunk) {
+    const CheckAnswer light = engine.Check({.identity = "light:etl"}, At());
+    engine.Settle(light.permit, {.busy_time = absl::Milliseconds(2)});
+  }
+  const double before = engine.Debt("etl", "b");
+  const CheckAnswer heavy = engine.Check({.identity = "heavy:etl"}, At());
+  const Now then = At(absl::Seconds(15));
+  EXPECT_TRUE(engine.Settle(heavy.permit, {.busy_time = absl::Seconds(15)}, then).overruns.empty());
+  EXPECT_NEAR(engine.Debt("etl", "b", then) - before, 15, 1e-6);
+}
+
+// Milliseconds for seconds. What the first one taught does not let the next one charge more.
+TEST(EngineAuto, AMistakeOfUnitsChargesTenTimesTheTimeOrABurst) {
+  TestEngine engine(Auto({}, 0.1));
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 1000}, At()).ok());
+  Now now = At();
+  for (int chunk = 0; chunk < 5; ++chunk) {
+    const CheckAnswer answer = engine.Check("etl", 1000, now);
+    ASSERT_EQ(answer.verdict, Verdict::kAllowed) << answer.Sentence();
+    now = now + absl::Seconds(2);
+    const Settlement settled = engine.Settle(answer.permit, {.busy_time = absl::Hours(0.5)}, now);
+    ASSERT_EQ(settled.overruns.size(), 1U);
+    EXPECT_NEAR(settled.overruns[0].charged, 20, 1e-6);
+    now = now + absl::Seconds(1);
+  }
+}
+
+TEST(EngineAuto, WhereReportsAreNotBelievedTheTimeSinceTheAnswerStands) {
+  TestEngine engine(Auto());
+  const auto tells = [&](absl::Duration busy_time, Now now) {
+    const double before = engine->ReadAutoActivity("", "b", now)->reported_cost;
+    const CheckAnswer answer = engine.Check("etl", 100, now);
+    engine.Settle(answer.permit, {.busy_time = busy_time}, now + absl::Seconds(2));
+    return engine->ReadAutoActivity("", "b", now)->reported_cost - before;
+  };
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 1000}, At()).ok());
+  EXPECT_NEAR(tells(absl::ZeroDuration(), At()), 0, 1e-9);
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 1000, .measures_itself = true}, At()).ok());
+  EXPECT_NEAR(tells(absl::ZeroDuration(), At(absl::Seconds(10))), 2, 1e-9);
+  EXPECT_NEAR(tells(absl::Seconds(3), At(absl::Seconds(20))), 3, 1e-9);
+}
+
+TEST(EngineAuto, ShowsWhatWasFoundAndNotWhatItsClockDoesJustNow) {
+  TestEngine engine(Auto());
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 2}, At()).ok());
+  EXPECT_EQ(engine->ReadBudgets(At())[0].rate, 2);
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 0, .shut = true, .found = 1.5}, At()).ok());
+  EXPECT_EQ(engine->ReadBudgets(At())[0].rate, 1.5);
 }
 
 TEST(EngineAuto, AdvisesAChunkOfTwentyMillisecondsOnceReportsSayWhatOneTakes) {
@@ -126,6 +181,19 @@ TEST(EngineAuto, AdvisesAChunkOfTwentyMillisecondsOnceReportsSayWhatOneTakes) {
   EXPECT_NEAR(engine.Check("etl", 40, At()).chunk_scale, 5, 1e-5);
   EXPECT_EQ(engine.Check("etl", 1, At()).chunk_scale, 16);
   EXPECT_EQ(engine.Check("etl", 1e6, At()).chunk_scale, 1.0 / 16);
+}
+
+// Followed again and again, the factor between what is right and a mean of those before would
+// make chunks of minutes.
+TEST(EngineAuto, GivesNoAdviceWhereItDoesNotKnowHowLargeAChunkIs) {
+  TestEngine engine(Auto());
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 1000}, At()).ok());
+  const CheckAnswer first = engine.Check({.identity = "etl"}, At());
+  ASSERT_TRUE(engine->Report(first.permit, {.busy_time = absl::Seconds(0.1)}, At()).ok());
+  const CheckAnswer next = engine.Check({.identity = "etl"}, At());
+  EXPECT_NEAR(absl::ToDoubleSeconds(*next.predicted_busy_time), 0.1, 1e-6);
+  EXPECT_EQ(next.chunk_scale, 0);
+  EXPECT_EQ(engine.Check("etl", 1000, At()).chunk_scale, 0);  // for how many it was is not known
 }
 
 TEST(EngineAuto, AdvisesTheChunkThatItsControllerWants) {

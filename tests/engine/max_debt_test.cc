@@ -57,8 +57,9 @@ TEST(MaxDebt, OfAnAutoBudgetIsOfOneBusySecondASecond) {
   budget.max_debt = absl::Seconds(20);
   TestEngine engine(OneBudget(budget));
   ASSERT_TRUE(engine->SetAutoRate("", "loop", {.rate = 0.5}, At()).ok());
-  engine.Settle(engine.Check("etl", 1).permit, {.busy_time = absl::Seconds(900)});
-  EXPECT_EQ(engine.Debt("etl", "loop"), 25);
+  const Now then = At(absl::Seconds(1));
+  engine.Settle(engine.Check("etl", 1).permit, {.busy_time = absl::Seconds(900)}, then);
+  EXPECT_EQ(engine.Debt("etl", "loop", then), 25);
 }
 
 TEST(MaxDebt, ARefundIsGivenInFullFromABucketThatIsFullToTheBound) {

@@ -238,12 +238,11 @@ void ReferenceModel::Admit(const Decision& decision, PermitId id, Now now) {
     requests_[decision.request_key] = {id, decision.answer, shape_};
 }
 
-ReferenceModel::Most ReferenceModel::MostCharged(const Permit& permit, const Charge& charge,
-                                                 const ModelLedger& ledger) const {
-  double predicted = charge.cost;
-  if (ledger.is_auto()) {  // which is charged a burst at most beforehand
-    const auto busy_time = costs_.PredictBusyTime(permit.pattern, permit.estimate).value;
-    predicted = std::max(predicted, busy_time.value_or(0));
+ReferenceModel::Most ReferenceModel::MostCharged(const Charge& charge, const ModelLedger& ledger,
+                                                 double since) const {
+  double expected = charge.cost;
+  if (charge.unit == engine::BudgetUnit::kBusyTime) {
+    expected = ledger.is_auto() ? since : std::max(expected, since);
   }
   const auto& [target, name] = charge.budget;
   for (uint32_t at = 0; at < policy_->spec().targets.size(); ++at) {
@@ -256,11 +255,11 @@ ReferenceModel::Most ReferenceModel::MostCharged(const Permit& permit, const Cha
       // Of an auto budget, a second of the clock at one busy second a second.
       const double max_debt_ns = absl::ToDoubleSeconds(budget.max_debt) *
                                  (ledger.is_auto() ? engine::Ledger::kAutoNsPerUnit : kNsPerSecond);
-      return {.cost = std::max(budget.max_overrun * predicted, ledger.ToUnits(burst_ns)),
+      return {.cost = std::max(budget.max_overrun * expected, ledger.ToUnits(burst_ns)),
               .debt_ns = burst_ns + static_cast<int64_t>(max_debt_ns)};
     }
   }
-  return {.cost = engine::kDefaultMaxOverrun * predicted, .debt_ns = {}};
+  return {.cost = engine::kDefaultMaxOverrun * expected, .debt_ns = {}};
 }
 
 Reported ReferenceModel::Report(PermitId id, const engine::ActualCost& actual, Now now) {
@@ -282,8 +281,10 @@ Reported ReferenceModel::Report(PermitId id, const engine::ActualCost& actual, N
     permit.reported = true;
     for (const ConcurrencyKey& key : permit.holds) holders_[key].erase(id);
     const absl::Duration since = absl::Nanoseconds(now.monotonic_ns - permit.issued_at_ns);
-    const double busy = absl::ToDoubleSeconds(
-        std::clamp(actual.busy_time.value_or(since), absl::ZeroDuration(), longest));
+    const auto seconds = [&](absl::Duration time) {
+      return absl::ToDoubleSeconds(std::clamp(time, absl::ZeroDuration(), longest));
+    };
+    const double waited = seconds(since), busy = seconds(actual.busy_time.value_or(since));
     ModelCosts::Lesson lesson{.estimate = permit.estimate};
     for (const Charge& charge : permit.charges) {
       const bool is_busy = charge.unit == engine::BudgetUnit::kBusyTime;
@@ -293,7 +294,7 @@ Reported ReferenceModel::Report(PermitId id, const engine::ActualCost& actual, N
       if (ledger == ledgers_.end()) continue;  // gone, and owed nothing any more
       if (!is_busy && !actual.cost.has_value()) continue;
       const double all = is_busy ? busy : *actual.cost;
-      const Most most = MostCharged(permit, charge, ledger->second);
+      const Most most = MostCharged(charge, ledger->second, waited);
       reported.charges.push_back(ledger->second.Settle(charge.bucket, *charge.place, permit.version,
                                                        charge.cost, std::min(all, most.cost),
                                                        most.debt_ns, now.monotonic_ns));

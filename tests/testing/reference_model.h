@@ -185,7 +185,8 @@ class ReferenceModel {
     double cost = 0;
     std::optional<int64_t> debt_ns;  // none: the budget has gone
   };
-  Most MostCharged(const Permit& permit, const Charge& charge, const ModelLedger& ledger) const;
+  // `since`: seconds since the permit was issued.
+  Most MostCharged(const Charge& charge, const ModelLedger& ledger, double since) const;
   bool IsLive(engine::PermitId permit, Now now) const;
   std::set<absl::StatusCode> Faults(const engine::CheckRequest& request, Purpose purpose) const;
   // Permits of a bucket that are outstanding, and those past their time.
