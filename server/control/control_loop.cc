@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/control/control_words.h"
 #include "server/control/learnt_control.h"
 #include "server/control/rate_shares.h"
@@ -124,7 +125,9 @@ void ControlLoop::Apply(Now now) {
          .shut = setting_.shut,
          .next_change_at_ns = next_ns_,
          .chunk_seconds = setting_.chunk,
-         .start_level = setting_.start_level},
+         .start_level = setting_.start_level,
+         .found = setting_.rate * ShareOf(i) * SpeedOf(budget.profile),
+         .measures_itself = setting_.understated},
         now);
   }
 }
@@ -160,14 +163,14 @@ void ControlLoop::Keep(Now now) {
 
 void ControlLoop::OnHealth(std::string_view profile, const engine::Health& health, Now now) {
   MutexLock lock(&mutex_);
-  const bool changed = SpeedOf(profile) != health.speed;
-  const auto known = std::find_if(speeds_.begin(), speeds_.end(), [&](const HealthSpeed& speed) {
-    return speed.profile == profile;
-  });
+  const double speed = health.gate_shut ? 0 : health.speed;
+  const bool changed = SpeedOf(profile) != speed;
+  const auto known = std::find_if(speeds_.begin(), speeds_.end(),
+                                  [&](const HealthSpeed& one) { return one.profile == profile; });
   if (known != speeds_.end()) {
-    known->speed = health.speed;
+    known->speed = speed;
   } else {
-    speeds_.push_back({std::string(profile), health.speed});
+    speeds_.push_back({std::string(profile), speed});
   }
   if (changed && next_ns_ != 0) Apply(now);
 }
@@ -194,13 +197,16 @@ std::vector<health::ControllerSnapshot> ControlLoop::Snapshot() const {
   std::vector<health::ControllerSnapshot> snapshots;
   for (size_t i = 0; i < spec_.budgets.size(); ++i) {
     const ControlledBudget& budget = spec_.budgets[i];
+    const double speed = SpeedOf(budget.profile);
+    const bool is_there = HasForeground(setting_);
     snapshots.push_back({.budget = budget.budget,
                          .phase = NameOf(setting_.phase),
-                         .rate = setting_.rate * ShareOf(i) * SpeedOf(budget.profile),
-                         .foreground_alone = setting_.alone,
-                         .foreground_with_batch = setting_.with_batch,
+                         .rate = setting_.rate * ShareOf(i) * speed,
+                         .foreground_alone = is_there ? setting_.alone : 0,
+                         .foreground_with_batch = is_there ? setting_.with_batch : 0,
                          .effects = EffectsOf(setting_),
-                         .explanation = Explain(setting_, missing_, note_)});
+                         .explanation = absl::StrCat(ExplainSpeed(budget.profile, speed),
+                                                     Explain(setting_, missing_, note_))});
   }
   return snapshots;
 }

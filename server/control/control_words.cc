@@ -8,10 +8,6 @@
 namespace headgate::control {
 namespace {
 
-bool HasForeground(const ControlSetting& setting) {
-  return setting.phase == ControlPhase::kWork || setting.phase == ControlPhase::kPause;
-}
-
 // "2.1 ± 0.6 % of its throughput are lost, of 5 % that may be".
 std::string Describe(Harm harm, const HarmView& view) {
   const double effect = 100 * view.expected, uncertainty = 100 * view.uncertainty;
@@ -31,6 +27,15 @@ std::string Describe(Harm harm, const HarmView& view) {
   return "";
 }
 
+// The limit that is next, where W is below it.
+std::string Nearest(const ControlSetting& setting) {
+  const HarmView& view = setting.harms[static_cast<size_t>(setting.binding)];
+  if (!view.known) return "nothing is known yet";
+  return absl::StrCat(NameOf(setting.binding),
+                      " is the nearest limit: ", Describe(setting.binding, view),
+                      " that are tolerated");
+}
+
 std::string WhatBinds(const ControlSetting& setting) {
   switch (setting.phase) {
     case ControlPhase::kRest:
@@ -47,14 +52,42 @@ std::string WhatBinds(const ControlSetting& setting) {
     return "the foreground is too sparse to be measured, and half a core is left to it";
   }
   const HarmView& view = setting.harms[static_cast<size_t>(setting.binding)];
-  const std::string why =
-      view.known ? absl::StrCat(NameOf(setting.binding),
-                                " binds: ", Describe(setting.binding, view), " that are tolerated")
-                 : "nothing is known yet, and it is raised step by step";
-  return setting.held_back ? why : absl::StrCat("nobody waits for more; ", why);
+  if (!setting.held_back) return absl::StrCat("less is used than it allows; ", Nearest(setting));
+  if (!view.known) return "nothing is known yet, and it is raised step by step";
+  if (!setting.at_limit) return absl::StrCat("it is raised step by step; ", Nearest(setting));
+  return absl::StrCat(NameOf(setting.binding), " binds: ", Describe(setting.binding, view),
+                      " that are tolerated");
+}
+
+// Of what jobs do, what makes it worse than it could be.
+std::string WhatJobsDo(const ControlSetting& setting) {
+  std::string text;
+  if (setting.long_chunk > 0) {
+    absl::StrAppendFormat(&text,
+                          "; chunks take %.1f s each, and the next one waits until the last "
+                          "is worked off: make them smaller, as chunk_scale says",
+                          setting.long_chunk);
+  }
+  if (setting.understated) {
+    absl::StrAppend(
+        &text,
+        "; Reports say far less busy time than sessions of batch_work are seen at work, "
+        "so what passes between answer and Report counts");
+  }
+  if (setting.mingled) {
+    absl::StrAppend(&text,
+                    "; no session of batch_work was ever seen at work, so that jobs' own work is "
+                    "taken off the foreground's by guess, and the times of statements are not "
+                    "known: are these the roles that jobs log in with?");
+  }
+  return text;
 }
 
 }  // namespace
+
+bool HasForeground(const ControlSetting& setting) {
+  return setting.phase == ControlPhase::kWork || setting.phase == ControlPhase::kPause;
+}
 
 const char* NameOf(ControlPhase phase) {
   switch (phase) {
@@ -108,7 +141,14 @@ std::string Explain(const ControlSetting& setting, std::string_view missing,
                     std::string(missing));
   }
   if (!note.empty()) absl::StrAppend(&text, "; ", std::string(note));
+  absl::StrAppend(&text, WhatJobsDo(setting));
   return text;
+}
+
+std::string ExplainSpeed(std::string_view profile, double speed) {
+  if (speed <= 0) return absl::StrFormat("health profile '%s' lets nothing through; ", profile);
+  if (speed >= 1) return "";
+  return absl::StrFormat("health profile '%s' slows it to %.0f %%; ", profile, 100 * speed);
 }
 
 }  // namespace headgate::control

@@ -50,7 +50,7 @@ Controller::Controller(const ControlOptions& options)
     : options_(options),
       dice_(options.seed),
       limits_(options),
-      rate_(std::clamp(limits_.CarefulLimit(), kLeastRate, options.max_rate)),
+      rate_(FindRate()),
       pause_for_(kPause) {}
 
 LearntControl Controller::Learnt() const {
@@ -88,6 +88,7 @@ double Controller::Jitter() {
 
 ControlSetting Controller::Step(const ControlSample& sample) {
   sampled_at_ns_ = sample.work.sampled_at_ns;
+  speed_ = sample.speed;
   Flow flow, glance;
   const FlowMeter::Outcome outcome = meter_.Take(sample, flow, glance);
   if (outcome == FlowMeter::Outcome::kBroken) {
@@ -121,7 +122,7 @@ ControlSetting Controller::Step(const ControlSample& sample) {
     const bool went_in_pause =
         phase_ == ControlPhase::kPause && glances_.Seconds(Contrast::Kind::kWorked) > 0;
     if (went_in_pause) meter_.BlameBatch();
-    StepIdle(glance, sample.speed);
+    StepIdle(glance);
   } else if (foreground != met_ && (foreground == Foreground::kBusy || met_ == Foreground::kNone)) {
     Meet();
   } else {
@@ -157,7 +158,7 @@ void Controller::Enter(ControlPhase phase) {
 // A chunk that was quicker than predicted gets back only what has not drained, and at such a rate
 // all has drained before it ends. So less than what drains is used, however many wait. What is used
 // is seen in steps of chunks, hence the long averages.
-void Controller::StepIdle(const Flow& glance, double speed) {
+void Controller::StepIdle(const Flow& glance) {
   if (phase_ != ControlPhase::kIdle) {
     Enter(ControlPhase::kIdle);
     drain_ = idle_drained_ = idle_used_ = rate_;
@@ -165,7 +166,7 @@ void Controller::StepIdle(const Flow& glance, double speed) {
   contrast_.Clear();
   glances_.Clear();
   const double newest = 1 - std::exp(-glance.seconds / kIdleSmooth);
-  idle_drained_ += newest * (speed * drain_ - idle_drained_);
+  idle_drained_ += newest * (speed_ * drain_ - idle_drained_);
   idle_used_ += newest * (glance.in_flight - idle_used_);
   const bool is_used = kMostDrainedEach * idle_used_ > idle_drained_;
   const double drained_each = is_used ? std::max(1.0, idle_drained_ / idle_used_) : 1;
@@ -196,8 +197,10 @@ double Controller::Ceiling() const {
   return met_ == Foreground::kSparse ? std::min(options_.max_rate, sparse) : options_.max_rate;
 }
 
+double Controller::LeastRate() const { return std::min(kLeastRate, options_.max_rate); }
+
 double Controller::FindRate() const {
-  return std::clamp(limits_.CarefulLimit(), kLeastRate, std::max(kLeastRate, Ceiling()));
+  return std::clamp(limits_.CarefulLimit(), LeastRate(), std::max(LeastRate(), Ceiling()));
 }
 
 double Controller::LongestPause() const {
@@ -233,7 +236,7 @@ void Controller::Open() {
   // Nobody needs more than what is not used up.
   const double most =
       held_back_ ? kMaxGrowth * std::max(rate_, WorkLimits::kFirstLimit * options_.cores) : rate_;
-  rate_ = std::min(FindRate(), most);
+  rate_ = std::min(FindRate(), std::max(most, LeastRate()));
   work_for_ = kWork * Jitter();
   pause_for_ = kPause * Jitter();
   // Long chunks go on through the pause.
@@ -252,10 +255,9 @@ void Controller::StepWork(const News& news) {
   const bool hurts = (news.completes_flow && limits_.HurtsBadly(contrast_, Source::kFlows)) ||
                      limits_.HurtsBadly(glances_, Source::kGlances);
   if (!enough && !hurts && !(at_work && ChunksAreLong())) return;
-  used_share_ += kNewestUse * (used_ / (drain_ * age_) - used_share_);
-  held_back_ = WasHeldBack();
+  JudgeUse();
   if (!held_back_) {
-    const double room = std::max(kLeastRate, kUnusedRoom * used_ / age_);
+    const double room = std::max(LeastRate(), kUnusedRoom * used_ / age_);
     if (rate_ > room) rate_ = std::max(room, rate_ * std::exp(-age_ / kUnusedFor));
   }
   pause_for_ = std::clamp(kPauseShare * age_, pause_for_, kMostPause);
@@ -264,6 +266,13 @@ void Controller::StepWork(const News& news) {
   // expected it has no statements.
   if (news.outstanding == 0 && enough) return BeginReference(news);
   begins_with_flow_ = news.completes_flow;
+}
+
+// What health slows, or a gate keeps out, is not for want of work.
+void Controller::JudgeUse() {
+  if (speed_ < 1) return;
+  used_share_ += kNewestUse * (used_ / (drain_ * age_) - used_share_);
+  held_back_ = WasHeldBack();
 }
 
 // Long chunks come so seldom that nothing follows from one time of work.
@@ -298,7 +307,8 @@ void Controller::Remember() {
   using Kind = Contrast::Kind;
   const auto shown = Writes() ? &Flow::transactions : &Flow::throughput;
   const double alone = contrast_.Mean(Kind::kQuiet, shown);
-  if (alone_ > 0 && alone > 0 && std::abs(std::log(alone / alone_)) > kAlikeWork) {
+  if (alone <= 0) return JudgeBatch();
+  if (alone_ > 0 && std::abs(std::log(alone / alone_)) > kAlikeWork) {
     limits_.Doubt(kNotTheSame, Prior());
     alone_ = with_batch_ = 0;
   }

@@ -51,10 +51,14 @@ struct ControlSetting {
   std::array<HarmView, kHarms> harms = {};
   Harm binding = Harm::kThroughput;
   Foreground foreground = Foreground::kNone;
-  bool held_back = true;   // work waits for the rate to be higher
-  double chunk = 0;        // busy seconds that a chunk should take
-  double start_level = 0;  // that may be owed where one starts
-  absl::Duration next;     // when to sample again
+  bool held_back = true;     // what was found is used up
+  bool at_limit = false;     // and not below it, on the way up
+  double long_chunk = 0;     // busy seconds, where chunks take too long to be held back
+  bool mingled = false;      // batch work is not told from the foreground: see FlowMeter
+  bool understated = false;  // Reports of busy time are not to be believed
+  double chunk = 0;          // busy seconds that a chunk should take
+  double start_level = 0;    // that may be owed where one starts
+  absl::Duration next;       // when to sample again
   health::StatementsWish statements = health::StatementsWish::kSpare;  // and whether with those
 };
 
@@ -93,8 +97,7 @@ class Controller {
   void StepWork(const News& news);
   void StepPause(const News& news);
   void BeginReference(const News& news);
-  // At `speed` drains what was found.
-  void StepIdle(const Flow& glance, double speed);
+  void StepIdle(const Flow& glance);
   // A foreground came, or became another.
   void Meet();
   void Enter(ControlPhase phase);
@@ -104,6 +107,8 @@ class Controller {
   void Conclude();
   void Remember();
   void JudgeBatch();
+  void JudgeUse();
+  double LeastRate() const;
   double FindRate() const;
   double Prior() const;
   double Ceiling() const;
@@ -134,6 +139,7 @@ class Controller {
   double age_ = 0;                           // s of the phase
   double since_learnt_ = 0;                  // s
   double rate_;                              // W
+  double speed_ = 1;                         // at which health lets drain what was found
   double drain_ = 0;                         // while working, or idle, and just after that
   double idle_drained_ = 0, idle_used_ = 0;  // busy seconds a second while idle, smoothed
   double work_for_ = 0, pause_for_ = 0;      // s

@@ -14,6 +14,8 @@ constexpr double kTick = 0.5, kShortestTick = 0.02;  // s
 constexpr double kDrain = 0.03;                      // s in which chunks under way end, at least
 constexpr double kChunksEnd = 2;                     // times as long as a chunk
 
+constexpr double kAtLimit = 0.9;
+
 constexpr double kBusyChunk = 0.0075, kIdleChunk = 0.07;  // s
 // Beside a foreground chunks start one after another, each when the one before has drained but for
 // this: jobs come back later than they are told, and nothing else makes up for that.
@@ -76,6 +78,10 @@ ControlSetting Controller::Setting(absl::Duration next) const {
                          .binding = limits_.binding(),
                          .foreground = met_,
                          .held_back = held_back_,
+                         .at_limit = rate_ > kAtLimit * FindRate(),
+                         .long_chunk = ChunksAreLong() ? meter_.chunk() : 0,
+                         .mingled = meter_.is_mingled(),
+                         .understated = meter_.is_understated(),
                          .chunk = is_alone ? kIdleChunk : kBusyChunk,
                          .start_level = is_alone ? std::numeric_limits<double>::infinity()
                                                  : std::max(kStartEarly, rate_ * kLate),

@@ -14,10 +14,13 @@ constexpr int64_t kPatienceNs = 90'000'000'000;
 constexpr int64_t kLongestNs = 3'000'000'000;
 // Fewer statements have no mean worth knowing.
 constexpr double kLeastTimed = 5;
-constexpr double kMaxIdsEach = 20;
+// A chunk that commits row by row. What is blamed wrongly makes the foreground look hurt.
+constexpr double kMaxIdsEach = 1000;
 constexpr double kAlikeShare = 0.3;
-// As often must permits be outstanding with no session of batch work in sight.
-constexpr int kUnseen = 8;
+// Reports are not believed where sessions were at work for so many times as long, and for so many
+// session-seconds more than by chance, over so long; and then for so long.
+constexpr double kUnderstated = 4, kByChance = 2, kComparedFor = 20;  // times; s; s
+constexpr int64_t kDisbeliefNs = 60'000'000'000;
 constexpr double kNewestChunk = 0.3;  // its weight in the average
 
 }  // namespace
@@ -51,6 +54,7 @@ FlowMeter::Outcome FlowMeter::Take(const ControlSample& sample, Flow& flow, Flow
     return Outcome::kBroken;
   }
   Glance(sample, glance);
+  CompareReports(sample, glance);
   last_ = sample;
   const int64_t elapsed_ns = sample.work.sampled_at_ns - from_->work.sampled_at_ns;
   const bool trusted = CanTrust(sample);
@@ -93,6 +97,17 @@ void FlowMeter::TellApart(const ControlSample& sample) {
   if (at_work && !sees_batch_) ++unseen_;
 }
 
+// Only sessions that permits stand for, since others may log in with the role of batch work.
+void FlowMeter::CompareReports(const ControlSample& sample, const Flow& glance) {
+  if (!sees_batch_) return;
+  const double keep = std::exp(-glance.seconds / kComparedFor);
+  seen_seconds_ = keep * seen_seconds_ + glance.seconds * Permits(sample);
+  told_seconds_ = keep * told_seconds_ + glance.seconds * glance.in_flight;
+  if (seen_seconds_ < kUnderstated * told_seconds_ + kByChance) return;
+  understated_until_ns_ = sample.work.sampled_at_ns + kDisbeliefNs;
+  seen_seconds_ = told_seconds_ = 0;
+}
+
 // A permit that nobody will report counts for nothing where its session is not seen either.
 double FlowMeter::Permits(const ControlSample& sample) const {
   const auto outstanding = static_cast<double>(sample.outstanding);
@@ -101,8 +116,7 @@ double FlowMeter::Permits(const ControlSample& sample) const {
 }
 
 double FlowMeter::OwnSessions(const ControlSample& sample) const {
-  const bool mingled = !sees_batch_ && unseen_ >= kUnseen;
-  return mingled ? static_cast<double>(sample.outstanding) : 0;
+  return is_mingled() ? static_cast<double>(sample.outstanding) : 0;
 }
 
 // A permit that is there at both ends was there all the time, and one that was given out or
@@ -129,11 +143,10 @@ void FlowMeter::CountTransactions(const ControlSample& from, const ControlSample
 void FlowMeter::CountStatements(const ControlSample& sample, Flow& flow) const {
   const health::WorkCounters::Statements& before = *from_->work.statements;
   const health::WorkCounters::Statements& after = *sample.work.statements;
-  const bool mingled = !sees_batch_ && unseen_ >= kUnseen;
   const auto own = static_cast<double>(sample.transactions - from_->transactions);
   const double own_busy = sample.busy_seconds - from_->busy_seconds;
   const auto rate = [&](double value, double of_batch) {
-    return std::max(0.0, value - (mingled ? of_batch : 0)) / flow.seconds;
+    return std::max(0.0, value - (is_mingled() ? of_batch : 0)) / flow.seconds;
   };
   flow.source = Flow::Source::kStatements;
   flow.throughput = rate(after.calls - before.calls, own);

@@ -82,18 +82,27 @@ class FlowMeter {
   // It was there without batch work: what was said once was chance.
   void AcquitBatch() { blamed_each_ = 0; }
 
+  // Sessions of batch work were never seen, though permits were out often enough.
+  bool is_mingled() const { return !sees_batch_ && unseen_ >= kUnseen; }
+  // Lately Reports said far less than sessions were seen at work: they are not to be believed.
+  bool is_understated() const { return last_.work.sampled_at_ns < understated_until_ns_; }
+
   // Foreground sessions at work, as the newest sample has it.
   double active() const { return active_; }
   // Busy seconds that a chunk takes, on average; 0: none was reported.
   double chunk() const { return chunk_; }
 
  private:
+  // As often must permits be outstanding with no session of batch work in sight.
+  static constexpr int kUnseen = 8;
+
   bool Continues(const ControlSample& sample) const;
   void Glance(const ControlSample& sample, Flow& glance);
   bool CanTrust(const ControlSample& sample);
   void TellApart(const ControlSample& sample);
   double Permits(const ControlSample& sample) const;
   double OwnSessions(const ControlSample& sample) const;
+  void CompareReports(const ControlSample& sample, const Flow& glance);
   double InFlight(const ControlSample& from, const ControlSample& sample, double seconds);
   void CountTransactions(const ControlSample& from, const ControlSample& sample, Flow& flow);
   void CountStatements(const ControlSample& sample, Flow& flow) const;
@@ -109,6 +118,9 @@ class FlowMeter {
   // Transaction ids for each permit: what is believed, what was seen last, what was blamed once.
   double ids_each_ = 1, seen_each_ = 1, blamed_each_ = 0;
   int64_t distrusted_until_ns_ = 0;
+  // Session-seconds of batch work: as they are seen, and as Reports have them.
+  double seen_seconds_ = 0, told_seconds_ = 0;
+  int64_t understated_until_ns_ = 0;
 };
 
 }  // namespace headgate::control

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kMany = 20;     // transactions or statements a second
 constexpr double kActive = 0.3;  // sessions
-constexpr double kActiveHalfLife = 0.25, kFewSeconds = 0.5;
+constexpr double kActiveHalfLife = 0.25, kFewSeconds = 0.5, kWriteSeconds = 1;
 // A foreground that has gone is forgotten in kFewSeconds * ln(kCounted / kFewest), 0.8 s.
 constexpr double kCounted = 8, kFewest = 1.5;
 // One burst of statements, as a monitor's, is not a foreground.
@@ -20,6 +20,10 @@ void Presence::Age(const Flow& flow, double active) {
   const double keep = std::exp2(-flow.seconds / kActiveHalfLife);
   active_ = active_ * keep + active * (1 - keep);
   unasked_ = flow.asked ? 0 : unasked_ + flow.seconds;
+  writes_ += (1 - std::exp(-flow.seconds / kWriteSeconds)) * (flow.transactions - writes_);
+  const bool runs = flow.source == Flow::Source::kStatements && flow.throughput > kMany;
+  const bool reads = std::max(writes_, flow.transactions) <= kMany && (active > 0 || runs);
+  unread_ = reads ? 0 : unread_ + flow.seconds;
 }
 
 void Presence::Glance(const Flow& glance, double active) {
@@ -35,7 +39,8 @@ void Presence::Look(const Flow& flow, double active) {
   many_ = flow.throughput > kMany ? many_ + 1 : 0;
 
   const bool was_busy = foreground_ == Foreground::kBusy;
-  if (many_ >= kInARow || (was_busy && many_ > 0) || active_ > kActive) {
+  const bool may_read = flow.source != Flow::Source::kStatements && unread_ < kReadAfter;
+  if (many_ >= kInARow || (was_busy && (many_ > 0 || may_read)) || active_ > kActive) {
     foreground_ = Foreground::kBusy;
   } else {
     foreground_ = few_ > kFewest ? Foreground::kSparse : Foreground::kNone;

@@ -1,7 +1,9 @@
 // Presence: whether there is a foreground, and whether anybody asks for batch work.
 //
 // A busy foreground is seen at its first sample. One of a few transactions now and then is told
-// from none by a short memory, since not every sample has one.
+// from none by a short memory, since not every sample has one. One that reads has no transactions:
+// where its statements are not counted, or not any more, it is known by the sessions that are met
+// at work, seldom enough for a long memory.
 //
 // Thread-compatible.
 
@@ -36,14 +38,19 @@ class Presence {
 
  private:
   static constexpr double kRestAfter = 2;  // s
+  // s in which readers whose sessions are at work for a hundredth of the time are met, nearly
+  // always.
+  static constexpr double kReadAfter = 60;
 
   void Age(const Flow& flow, double active);
 
   Foreground foreground_ = Foreground::kNone;
   double active_ = 0;
-  double few_ = 0;      // throughput, smoothed, many counting as few
-  int many_ = 0;        // flows in a row with many transactions
-  double unasked_ = 0;  // s since somebody asked
+  double few_ = 0;              // throughput, smoothed, many counting as few
+  double writes_ = 0;           // transactions a second, smoothed
+  double unread_ = kReadAfter;  // s since a reader was seen
+  int many_ = 0;                // flows in a row with many transactions
+  double unasked_ = 0;          // s since somebody asked
 };
 
 }  // namespace headgate::control

@@ -10,6 +10,7 @@ ControlSetting Working() {
   setting.phase = ControlPhase::kWork;
   setting.foreground = Foreground::kBusy;
   setting.binding = Harm::kLatency;
+  setting.at_limit = true;
   setting.harms[0] = {.expected = 0.021, .uncertainty = 0.006, .tolerance = 0.05, .known = true};
   setting.harms[1] = {.expected = 0.08, .uncertainty = 0.02, .tolerance = 0.1, .known = true};
   setting.harms[2] = {.tolerance = 0.25};
@@ -29,10 +30,30 @@ TEST(ControlWords, SayWhatCannotBeSeen) {
   EXPECT_NE(Explain(Working(), "", "it is full").find("; it is full"), std::string::npos);
 }
 
-TEST(ControlWords, SayThatNobodyWaits) {
+TEST(ControlWords, SayThatALimitIsNotReached) {
   ControlSetting setting = Working();
+  setting.at_limit = false;
+  EXPECT_EQ(Explain(setting, "", "").find("it is raised step by step; latency is the nearest"), 0U);
   setting.held_back = false;
-  EXPECT_EQ(Explain(setting, "", "").find("nobody waits for more"), 0U);
+  EXPECT_EQ(Explain(setting, "", "").find("less is used than it allows; latency is the near"), 0U);
+}
+
+TEST(ControlWords, SayWhatJobsDoWrong) {
+  const auto says = [](void (*make)(ControlSetting&), const char* what) {
+    ControlSetting setting = Working();
+    make(setting);
+    const std::string text = Explain(setting, "", "");
+    EXPECT_NE(text.find(what), std::string::npos) << text;
+  };
+  says([](ControlSetting& setting) { setting.long_chunk = 3; }, "; chunks take 3.0 s each");
+  says([](ControlSetting& setting) { setting.understated = true; }, "; Reports say far less");
+  says([](ControlSetting& setting) { setting.mingled = true; }, "; no session of batch_work");
+}
+
+TEST(ControlWords, SayWhatHealthDoes) {
+  EXPECT_EQ(ExplainSpeed("standard", 0), "health profile 'standard' lets nothing through; ");
+  EXPECT_EQ(ExplainSpeed("standard", 0.4), "health profile 'standard' slows it to 40 %; ");
+  EXPECT_EQ(ExplainSpeed("standard", 1), "");
 }
 
 TEST(ControlWords, EffectsAreThoseOnAForeground) {

@@ -26,9 +26,16 @@ class Database {
     busy_ += work * seconds;
     sample_.work.sampled_at_ns = static_cast<int64_t>(now_ * 1e9);
     sample_.transactions = static_cast<uint64_t>(busy_ / chunk_);
-    sample_.work.next_xid =
-        1000 + static_cast<int64_t>(done_) + static_cast<int64_t>(sample_.transactions);
-    sample_.work.foreground_active = alone_ > 50 ? 4 * (1 + slower_each_ * work) : 0;
+    sample_.work.next_xid = 1000 + static_cast<int64_t>(reads_ ? 0 : done_) +
+                            static_cast<int64_t>(sample_.transactions);
+    if (reads_) {
+      resets_ += resets_often_ ? 1 : 0;
+      sample_.work.statements = health::WorkCounters::Statements{
+          .calls = done_, .busy_seconds = 1e-4 * done_, .generation = 1 + resets_};
+    }
+    // Reads are over so soon that a session is met at work in one of ten samples.
+    const bool is_met = reads_ ? ++samples_ % 10 == 0 : alone_ > 50;
+    sample_.work.foreground_active = is_met ? (reads_ ? 1 : 4) * (1 + slower_each_ * work) : 0;
     sample_.busy_seconds = chunk_ * static_cast<double>(sample_.transactions);
     sample_.outstanding = stuck_;
     sample_.checks += asks_ ? 1 : 0;
@@ -56,6 +63,7 @@ class Database {
   double chunk_ = 0.01;    // s
   double used_share_ = 1;  // of what drains, where chunks are quicker than predicted
   bool asks_ = true;
+  bool reads_ = false, resets_often_ = false;  // its statements are counted; and reset each time
   int64_t stuck_ = 0;
   double now_ = 1;
   ControlSetting setting_;
@@ -63,6 +71,7 @@ class Database {
 
  private:
   double done_ = 0, busy_ = 0;
+  int64_t resets_ = 0, samples_ = 0;
 };
 
 TEST(Controller, BeginsByMeasuringTheForegroundAlone) {
@@ -546,6 +555,50 @@ TEST(Controller, TheSameSamplesGiveTheSameSettings) {
     ASSERT_EQ(one.drain, other.drain);
     ASSERT_EQ(one.next, other.next);
   }
+}
+
+TEST(Controller, ReadersAreNotForgottenWhileTheirStatementsAreReset) {
+  Controller controller({.cores = 2, .max_rate = 4});
+  Database database(2000);
+  database.reads_ = true;
+  database.each_ = 0.5;
+  const double known = database.ObeyFor(controller, 60).rate;
+  EXPECT_LT(known, 0.3);
+  database.resets_often_ = true;
+  for (int i = 0; i < 60; ++i) {
+    const ControlSetting setting = database.ObeyFor(controller, 1);
+    ASSERT_NE(setting.phase, ControlPhase::kIdle) << i;
+    ASSERT_LT(setting.rate, 2 * known) << i;
+  }
+}
+
+TEST(Controller, NeverExceedsItsMost) {
+  Controller controller({.cores = 2, .max_rate = 0.01});
+  Database database(1000);
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_LE(database.ObeyFor(controller, 1).rate, 0.01);
+    database.alone_ = i < 15 ? 1000 : 0;
+  }
+}
+
+TEST(Controller, AfterATimeInTheDarkItIsTheLeastAtOnce) {
+  Controller controller({});
+  Database database(1000);
+  (void)database.ObeyFor(controller, 20);
+  EXPECT_LT(controller.Miss(static_cast<int64_t>((database.now_ + 10) * 1e9)).rate, 0.03);
+  database.now_ += 10;
+  database.takes_most_ = 0;  // all that was let through is being worked off
+  EXPECT_GE(database.ObeyFor(controller, 5).rate, 0.03);
+}
+
+TEST(Controller, WhatHealthKeepsOutIsNotForWantOfWork) {
+  Controller controller({});
+  Database database(1000);
+  const double found = database.ObeyFor(controller, 60).rate;
+  database.sample_.speed = 0;
+  const ControlSetting setting = database.ObeyFor(controller, 60);
+  EXPECT_TRUE(setting.held_back);
+  EXPECT_GT(setting.rate, 0.5 * found);
 }
 
 }  // namespace

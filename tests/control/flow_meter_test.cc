@@ -241,5 +241,41 @@ TEST_F(FlowMeterTest, ABatchThatIsBlamedTwiceForItsIdsIsBelieved) {
   EXPECT_DOUBLE_EQ(chunks_of_five(), 0);
 }
 
+// Eight chunks a second, each of half a second on one of four sessions.
+class UnderstatedTest : public FlowMeterTest {
+ protected:
+  // After so many seconds of which each chunk reports `busy_seconds`.
+  bool AfterSeconds(int seconds, double busy_seconds) {
+    for (int i = 0; i < 2 * seconds; ++i) {
+      samples_.sample_.outstanding = 4;
+      samples_.sample_.work.batch_active = 5;  // one does not ask
+      samples_.Report(4, 4 * busy_seconds);
+      (void)Take(meter_, samples_.After(0.5));
+    }
+    return meter_.is_understated();
+  }
+};
+
+TEST_F(UnderstatedTest, HonestReportsAreBelieved) { EXPECT_FALSE(AfterSeconds(120, 0.5)); }
+
+TEST_F(UnderstatedTest, ReportsOfNothingAreNotBelievedForAMinute) {
+  EXPECT_TRUE(AfterSeconds(3, 0));
+  samples_.sample_.outstanding = 0;
+  samples_.sample_.work.batch_active = 0;
+  for (int i = 0; i < 100; ++i) (void)Take(meter_, samples_.After(0.5));
+  EXPECT_TRUE(meter_.is_understated());
+  for (int i = 0; i < 25; ++i) (void)Take(meter_, samples_.After(0.5));
+  EXPECT_FALSE(meter_.is_understated());
+}
+
+TEST_F(UnderstatedTest, NorThoseOfATenthOfTheTime) { EXPECT_TRUE(AfterSeconds(5, 0.05)); }
+
+TEST_F(UnderstatedTest, ALongChunkThatHasNotReportedYetIsAtWork) {
+  samples_.sample_.outstanding = 1;
+  samples_.sample_.work.batch_active = 1;
+  for (int i = 0; i < 60; ++i) (void)Take(meter_, samples_.After(0.5));
+  EXPECT_FALSE(meter_.is_understated());
+}
+
 }  // namespace
 }  // namespace headgate::control

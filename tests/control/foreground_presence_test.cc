@@ -7,11 +7,21 @@ namespace {
 
 class PresenceTest : public testing::Test {
  protected:
+  // Of writers, which transaction ids count.
   Foreground After(double throughput, double active = 0, bool asked = true) {
     Flow flow;
     flow.seconds = 0.2;
-    flow.throughput = throughput;
+    flow.throughput = flow.transactions = throughput;
     flow.asked = asked;
+    presence_.Look(flow, active);
+    return presence_.foreground();
+  }
+  // Of readers, which statements count alone.
+  Foreground AfterReads(double statements, Flow::Source source, double active = 0) {
+    Flow flow;
+    flow.seconds = 0.5;
+    flow.source = source;
+    flow.throughput = source == Flow::Source::kStatements ? statements : 0;
     presence_.Look(flow, active);
     return presence_.foreground();
   }
@@ -52,6 +62,23 @@ TEST_F(PresenceTest, AForegroundThatWentIsForgottenInASecond) {
   (void)AfterMany(10, 5000);
   EXPECT_EQ(After(0), Foreground::kSparse);
   EXPECT_EQ(AfterMany(4, 0), Foreground::kNone);
+}
+
+TEST_F(PresenceTest, ReadersWhoseStatementsAreNotCountedAnyMoreAreKnownByTheirSessions) {
+  for (int i = 0; i < 4; ++i) (void)AfterReads(2000, Flow::Source::kStatements);
+  // Reset, or not recorded: one in forty samples meets a session.
+  for (int i = 0; i < 400; ++i) {
+    const double active = i % 40 == 39 ? 1 : 0;
+    ASSERT_EQ(AfterReads(2000, Flow::Source::kTransactionIds, active), Foreground::kBusy) << i;
+  }
+  for (int i = 0; i < 120; ++i) (void)AfterReads(0, Flow::Source::kTransactionIds);
+  EXPECT_EQ(AfterReads(0, Flow::Source::kTransactionIds), Foreground::kNone);
+}
+
+TEST_F(PresenceTest, ReadersWhoseStatementsAreCountedAreForgottenAtOnce) {
+  for (int i = 0; i < 4; ++i) (void)AfterReads(2000, Flow::Source::kStatements, 1);
+  for (int i = 0; i < 3; ++i) (void)AfterReads(0, Flow::Source::kStatements);
+  EXPECT_EQ(AfterReads(0, Flow::Source::kStatements), Foreground::kNone);
 }
 
 TEST_F(PresenceTest, NobodyAsksAfterTwoSecondsWithoutACheck) {
