@@ -21,6 +21,7 @@
 #include "server/line/fair_queue.h"
 #include "server/line/kept_flow.h"
 #include "server/line/kept_request.h"
+#include "server/line/patience.h"
 
 namespace headgate::line {
 
@@ -106,9 +107,12 @@ struct Place {
   uint64_t subject = 0;
   engine::LineFlow flow;
   int64_t cost_ns = 0;
-  int64_t held_ns = 0;
+  int64_t held_ns = 0;     // see Line::HeldFor
+  uint64_t held_in = 0;    // of Line::yields
   int64_t ends_at_ns = 0;  // dropped if it has not come back by then
   bool had_turn = false;
+  bool came_back = false;  // at least once
+  bool is_large = false;   // in the queue, and shut out where half of the burst is held
 };
 
 // What is known of a line's bucket: as it was when somebody last came to it.
@@ -125,12 +129,20 @@ struct BucketState {
   }
   // Of all who have had their turn, together: half of what may be owed where another begins.
   int64_t MostHeld() const { return std::min(burst_ns, start_level_ns) / 2; }
-  // When so much fits in, behind what is ahead of it or held; kNever: not at this speed.
+  // That may be owed where so much begins, beside what is ahead of it or held. Below 0: it does not
+  // fit in however much drains.
+  double RoomFor(double cost_ns, double ahead_ns) const {
+    return std::min(static_cast<double>(burst_ns) - cost_ns, static_cast<double>(start_level_ns)) -
+           ahead_ns;
+  }
+  // When so much fits in, if what is ahead of it or held will be owed; kNever: not at this speed.
   int64_t FitsAt(double cost_ns, double ahead_ns, int64_t now_ns) const {
     if (burst_ns <= 0) return now_ns;  // it has permits: nobody knows
-    const double room_ns =
-        std::min(static_cast<double>(burst_ns) - cost_ns, static_cast<double>(start_level_ns));
-    const double over = DebtAt(now_ns) + ahead_ns - room_ns;
+    return DrainsTo(RoomFor(cost_ns, ahead_ns), now_ns);
+  }
+  // When no more than that is owed; kNever: not at this speed.
+  int64_t DrainsTo(double level_ns, int64_t now_ns) const {
+    const double over = DebtAt(now_ns) - level_ns;
     if (over <= 0) return now_ns;
     constexpr double kFar = 1e17;
     if (!(speed > 0) || over / speed > kFar) return kNever;
@@ -151,10 +163,14 @@ struct Line {
   FairQueue queue;
   BucketState bucket;
   int64_t held_ns = 0;                 // of all turns and places
+  int64_t held_for_absent_ns = 0;      // of that, of places
+  uint64_t yields = 0;                 // how often all of that was let go
+  Patience patience;                   // of those who are here with those who are not
   int64_t due_ns = kNever;             // when its head is looked at again
   std::optional<uint64_t> head_asked;  // at the last look, which set due_ns
   size_t waiting = 0;                  // Checks, those beside the queue included
   size_t places = 0;
+  size_t large_places = 0;
   bool is_bucket = true;
   bool look_at_all = false;    // some of them may be let go behind others that are not
   std::vector<Beside> beside;  // the queue
@@ -165,6 +181,29 @@ struct Line {
   engine::Limit limit = engine::Limit::kBurst;
   std::string target, budget, bucket_name, rule, profile;
 
+  // For a caller that is not here. What it held before all had to yield is held no more.
+  int64_t HeldFor(const Place& place) const { return place.held_in == yields ? place.held_ns : 0; }
+  void HoldFor(Place& place, int64_t in_all_ns) {
+    const int64_t more_ns = in_all_ns - HeldFor(place);
+    held_ns += more_ns;
+    held_for_absent_ns += more_ns;
+    place.held_ns = in_all_ns;
+    place.held_in = yields;
+  }
+  // Nothing is held any more for those who are not here.
+  void YieldHeld() {
+    held_ns -= held_for_absent_ns;
+    held_for_absent_ns = 0;
+    ++yields;
+  }
+  // Which may be more than half of a burst that has become smaller.
+  int64_t HeldByOthers(int64_t own_ns) const {
+    return std::clamp<int64_t>(held_ns - own_ns, 0, bucket.MostHeld());
+  }
+  // Whether such a cost has no room while so much is held, however much drains.
+  bool IsShutOut(double cost_ns, int64_t others_hold_ns) const {
+    return bucket.burst_ns > 0 && bucket.RoomFor(cost_ns, static_cast<double>(others_hold_ns)) < 0;
+  }
   // How much more may be held.
   int64_t RoomToHold() const { return std::max<int64_t>(bucket.MostHeld() - held_ns, 0); }
   bool IsEmpty() const { return waiting == 0 && queue.size() == 0; }

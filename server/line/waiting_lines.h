@@ -14,7 +14,9 @@
 // - Nobody is admitted by these lines: the engine does that, in the order that they ask it. A Check
 //   of those who do not wait is told that others are before it.
 // - A poller's place: who was told when its turn is expected, and comes back by then or a quarter
-//   of that time later, finds its turn, with room held for it.
+//   of that time later, finds its turn, with room held for it as long as the line has patience.
+// - All who do not come back, together, leave a budget idle while others wait for half a second and
+//   a twentieth of the time at most, however many they are and whatever they asked for.
 // - A line remembers shares for 10 s after its last Check.
 // - Memory is bounded by the options: below 450 bytes for a Check with a short identity.
 // - A look at a head that changes nothing sets a later instant: no work is done twice at one time.
@@ -184,7 +186,12 @@ class WaitingLines final : public engine::LineGate {
   void Hold(Line& line, Waiting& waiting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TurnOfPlace(Line& line, Place& place, int64_t now_ns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Place* FindPlace(uint64_t key, uint64_t subject) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static void Unqueue(Line& line, Place& place);
   void DropPlace(Place& place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // For a Check of this line's head that was refused for want of room: when those who are not there
+  // have to let go of what is held for them, which they do if that is now. kNever: it needs no more
+  // than that others drain.
+  static int64_t MakeRoom(Line& line, double cost_ns, int64_t now_ns);
   // Lets the place end then, and not before.
   void SetPlaceEnd(Place& place, int64_t ends_at_ns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   engine::LineStanding ArriveInTurn(Line& line, const engine::LineArrival& arrival)
@@ -193,8 +200,11 @@ class WaitingLines final : public engine::LineGate {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Place* KeepPlace(Line& line, const engine::LineArrival& arrival)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // When its turn is expected; kNever: nobody knows.
+  // When its turn is expected, if all come back who are before it; kNever: nobody knows.
   int64_t TurnAt(const Line& line, uint64_t id, double cost_ns, int64_t now_ns) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Likewise of somebody who waits, if none of those does who may keep it waiting.
+  int64_t ExpectedAt(const Line& line, uint64_t id, double cost_ns, int64_t now_ns) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // --- waiting_lines_view.cc

@@ -127,6 +127,7 @@ WaitingLines::Work WaitingLines::TakeWork(const Now& now, Waiting*& waiting) {
 WaitingLines::Work WaitingLines::LookAtLine(Line& line, const Now& now, Waiting*& waiting) {
   const std::optional<uint64_t> head = line.queue.Head();
   line.head_asked = head;
+  line.patience.Pass(now.monotonic_ns);
   if (!head.has_value()) {
     LookAtEmptyLine(line, now);
     return Work::kDone;
@@ -218,6 +219,10 @@ void WaitingLines::KeepWaiting(Waiting& waiting, Line& line, bool had_turn,
   const bool circles = waiting.looks >= kMaxLooks;
   if (circles) due_ns = std::max(due_ns, now_ns + kMillisecondNs);
   if (binding.line_key == line.key) {
+    if (binding.limit == engine::Limit::kBurst) {
+      const double cost = static_cast<double>(binding.cost_ns);
+      if (const int64_t room_ns = MakeRoom(line, cost, now_ns); room_ns != kNever) due_ns = room_ns;
+    }
     // An instant that proves wrong again and again is not trusted; once may be due to a Report.
     const bool was_wrong = now_ns >= waiting.expected_ns;
     waiting.refused_again = was_wrong ? waiting.refused_again + 1 : 0;

@@ -3,7 +3,9 @@
 // Whoever had its turn here holds room: others see the burst without it, until its holder is
 // admitted or goes away. A poller's place stands in the queue like a Check. When it is the head,
 // the line waits until its cost would fit, as it would for a Check; then its room is held until it
-// comes back, and the next one is the head.
+// comes back, and the next one is the head. Where that keeps others waiting although nothing drains
+// for them, it is for as long as the line has patience (patience.h): then what is held for all who
+// are not there is let go, and a place at the head has had its turn, with no room held.
 
 #include <algorithm>
 
@@ -42,11 +44,6 @@ void Note(BucketState& bucket, const LineArrival& arrival) {
   bucket.speed = arrival.speed;
 }
 
-// What others hold, which may be more than half of a burst that has become smaller.
-int64_t HeldByOthers(const Line& line, int64_t own_ns) {
-  return std::clamp<int64_t>(line.held_ns - own_ns, 0, line.bucket.MostHeld());
-}
-
 double CostOf(int64_t cost_ns) { return static_cast<double>(std::max<int64_t>(cost_ns, 1)); }
 
 }  // namespace
@@ -72,19 +69,19 @@ LineStanding WaitingLines::ArriveInTurn(Line& line, const LineArrival& arrival) 
   const auto found = tickets_.find(arrival.ticket);
   if (found == tickets_.end()) {  // it will join the line
     const bool behind = line.queue.size() > 0;
-    const int64_t turn_ns = behind ? TurnAt(line, 0, CostOf(arrival.cost_ns), now_ns) : now_ns;
-    return {.behind = behind, .held_ns = HeldByOthers(line, 0), .turn_in = Until(turn_ns, now_ns)};
+    const int64_t turn_ns = behind ? ExpectedAt(line, 0, CostOf(arrival.cost_ns), now_ns) : now_ns;
+    return {.behind = behind, .held_ns = line.HeldByOthers(0), .turn_in = Until(turn_ns, now_ns)};
   }
   Waiting& waiting = *found->second;
   const Turn* const turn = waiting.TurnAt(line.key);
   LineStanding standing;
-  standing.held_ns = HeldByOthers(line, turn == nullptr ? 0 : turn->held_ns);
+  standing.held_ns = line.HeldByOthers(turn == nullptr ? 0 : turn->held_ns);
   const bool has_turn = waiting.key == line.key && waiting.has_turn;
   const std::optional<uint64_t> head = line.queue.Head();
   if (has_turn || turn != nullptr || !head.has_value() || *head == arrival.ticket) return standing;
   standing.behind = true;
   const uint64_t behind = waiting.key == line.key ? arrival.ticket : 0;
-  standing.turn_in = Until(TurnAt(line, behind, CostOf(arrival.cost_ns), now_ns), now_ns);
+  standing.turn_in = Until(ExpectedAt(line, behind, CostOf(arrival.cost_ns), now_ns), now_ns);
   return standing;
 }
 
@@ -92,7 +89,8 @@ LineStanding WaitingLines::ArrivePolling(Line& line, const LineArrival& arrival)
   const int64_t now_ns = arrival.now.monotonic_ns;
   const double cost = CostOf(arrival.cost_ns);
   Place* place = FindPlace(line.key, arrival.subject_key);
-  const int64_t held_ns = HeldByOthers(line, place == nullptr ? 0 : place->held_ns);
+  if (place != nullptr) place->came_back = true;
+  const int64_t held_ns = line.HeldByOthers(place == nullptr ? 0 : line.HeldFor(*place));
   const bool fits = line.bucket.FitsAt(cost, static_cast<double>(held_ns), now_ns) <= now_ns;
   if (place != nullptr && place->had_turn && fits)
     return {.held_ns = held_ns, .turn_in = absl::ZeroDuration()};
@@ -135,11 +133,15 @@ Place* WaitingLines::KeepPlace(Line& line, const LineArrival& arrival) {
   } else if (!place->had_turn && place->cost_ns == arrival.cost_ns) {
     return place;
   }
-  line.queue.Remove(place->id);
+  Unqueue(line, *place);
   place->had_turn = false;
   place->flow = arrival.flow;
   place->cost_ns = arrival.cost_ns;
-  line.queue.Push(place->id, place->flow, CostOf(place->cost_ns), place->id);
+  place->is_large = line.IsShutOut(CostOf(place->cost_ns), line.bucket.MostHeld());
+  line.large_places += place->is_large ? 1 : 0;
+  // Who may never come back to take so much does not make the turns of others later.
+  const double counted = place->is_large && !place->came_back ? 0 : CostOf(place->cost_ns);
+  line.queue.Push(place->id, place->flow, counted, place->id);
   Touch(line);
   return place;
 }
@@ -155,13 +157,19 @@ void WaitingLines::SetPlaceEnd(Place& place, int64_t ends_at_ns) {
   place_ends_.insert({ends_at_ns, place.id});
 }
 
+void WaitingLines::Unqueue(Line& line, Place& place) {
+  line.queue.Remove(place.id);
+  line.large_places -= place.is_large ? 1 : 0;
+  place.is_large = false;
+}
+
 void WaitingLines::DropPlace(Place& place) {
   if (place.ends_at_ns != 0) place_ends_.erase({place.ends_at_ns, place.id});
   if (Line* const line = FindLine(place.key); line != nullptr) {
-    line->queue.Remove(place.id);
-    line->held_ns -= place.held_ns;
+    Unqueue(*line, place);
     --line->places;
-    if (place.held_ns > 0) SetDue(*line, kAtOnce);
+    if (line->HeldFor(place) > 0) SetDue(*line, kAtOnce);
+    line->HoldFor(place, 0);
     Touch(*line);
   }
   place_by_subject_.erase(CombineHash(place.key, place.subject));
@@ -169,19 +177,39 @@ void WaitingLines::DropPlace(Place& place) {
 }
 
 void WaitingLines::TurnOfPlace(Line& line, Place& place, int64_t now_ns) {
-  const int64_t others_ns = HeldByOthers(line, place.held_ns);
-  const int64_t fits_ns =
-      line.bucket.FitsAt(CostOf(place.cost_ns), static_cast<double>(others_ns), now_ns);
-  if (fits_ns > now_ns) {
-    return SetDue(line, fits_ns == kNever ? now_ns + kAskAgainNs : fits_ns);
+  const int64_t own_ns = line.HeldFor(place);
+  const int64_t others_ns = line.HeldByOthers(own_ns);
+  const double cost = CostOf(place.cost_ns);
+  const int64_t fits_ns = line.bucket.FitsAt(cost, static_cast<double>(others_ns), now_ns);
+  const bool fits = fits_ns <= now_ns;
+  if (!fits) {
+    const bool is_shut_out = line.IsShutOut(cost, others_ns);
+    // Who has never come back may not even let half of the burst stand empty.
+    const int64_t spare_ns = place.came_back ? 0 : line.bucket.MostHeld() - others_ns;
+    const int64_t out_ns =
+        line.patience.Try(line.bucket.DrainsTo(static_cast<double>(spare_ns), now_ns));
+    if (out_ns > now_ns) {
+      const int64_t due_ns = is_shut_out ? out_ns : std::min(fits_ns, out_ns);
+      return SetDue(line, due_ns == kNever ? now_ns + kAskAgainNs : due_ns);
+    }
+    if (is_shut_out && place.came_back && line.held_for_absent_ns > own_ns) {
+      line.YieldHeld();
+      return SetDue(line, kAtOnce);
+    }
   }
-  const int64_t more_ns = std::clamp<int64_t>(place.cost_ns - place.held_ns, 0, line.RoomToHold());
-  place.held_ns += more_ns;
-  line.held_ns += more_ns;
+  const int64_t wanted_ns = fits ? place.cost_ns - own_ns : 0;
+  line.HoldFor(place, own_ns + std::clamp<int64_t>(wanted_ns, 0, line.RoomToHold()));
   place.had_turn = true;
-  line.queue.Remove(place.id);
+  Unqueue(line, place);
   SetPlaceEnd(place, std::max(place.ends_at_ns, now_ns + kGraceNs));
   SetDue(line, kAtOnce);
+}
+
+int64_t WaitingLines::MakeRoom(Line& line, double cost_ns, int64_t now_ns) {
+  if (line.held_for_absent_ns == 0 || !line.IsShutOut(cost_ns, line.HeldByOthers(0))) return kNever;
+  const int64_t out_ns = line.patience.Try(line.bucket.DrainsTo(0, now_ns));
+  if (out_ns <= now_ns) line.YieldHeld();
+  return std::max(out_ns, now_ns);
 }
 
 void WaitingLines::Hold(Line& line, Waiting& waiting) {
@@ -211,6 +239,16 @@ int64_t WaitingLines::TurnAt(const Line& line, uint64_t id, double cost_ns, int6
   const double wait_ns = static_cast<double>(line.interval_ns) * static_cast<double>(position);
   const double most_ns = static_cast<double>(kLongestNs);
   return std::max(now_ns + static_cast<int64_t>(std::min(wait_ns, most_ns)), least_ns);
+}
+
+int64_t WaitingLines::ExpectedAt(const Line& line, uint64_t id, double cost_ns,
+                                 int64_t now_ns) const {
+  const int64_t turn_ns = TurnAt(line, id, cost_ns, now_ns);
+  const bool is_shut_out =
+      line.held_for_absent_ns > 0 && line.IsShutOut(cost_ns, line.HeldByOthers(0));
+  const bool behind_large = line.large_places > 0 && line.queue.Head() != id;
+  if (!is_shut_out && !behind_large) return turn_ns;
+  return std::max(turn_ns, line.patience.EndsAt(line.bucket.DrainsTo(0, now_ns)));
 }
 
 void WaitingLines::Admitted(uint64_t key, const engine::LineFlow& flow, uint64_t subject_key,

@@ -86,15 +86,16 @@ LineView WaitingLines::View(const Line& line, size_t most_waiting, int64_t now_n
   for (const auto& [position, waiting] : order) {
     const engine::CheckRequest request = waiting->Request();
     const uint64_t id = waiting->beside ? 0 : waiting->ticket;
-    view.first.push_back({.ticket = waiting->ticket,
-                          .identity = std::string(request.identity),
-                          .caller = std::string(request.caller),
-                          .priority = FlowOf(line, *waiting).priority,
-                          .cost_ns = OwedBy(line, waiting->cost),
-                          .position = position,
-                          .waited = Between(waiting->since_ns, now_ns),
-                          .left = Between(now_ns, waiting->wait.until_ns),
-                          .expected = Between(now_ns, TurnAt(line, id, waiting->cost, now_ns))});
+    view.first.push_back(
+        {.ticket = waiting->ticket,
+         .identity = std::string(request.identity),
+         .caller = std::string(request.caller),
+         .priority = FlowOf(line, *waiting).priority,
+         .cost_ns = OwedBy(line, waiting->cost),
+         .position = position,
+         .waited = Between(waiting->since_ns, now_ns),
+         .left = Between(now_ns, waiting->wait.until_ns),
+         .expected = Between(now_ns, ExpectedAt(line, id, waiting->cost, now_ns))});
   }
   return view;
 }
@@ -144,7 +145,7 @@ PlaceView WaitingLines::ReadPlace(const Newcomer& newcomer, Now now) {
   line->queue.Push(id, newcomer.flow, cost, id);
   view.position = line->queue.Position(id);
   view.cost_ahead_ns = OwedBy(*line, line->queue.CostAhead(id));
-  const int64_t turn_ns = TurnAt(*line, id, cost, now.monotonic_ns);
+  const int64_t turn_ns = ExpectedAt(*line, id, cost, now.monotonic_ns);
   view.expected = Between(now.monotonic_ns, turn_ns);
   line->queue.Remove(id);
   return view;
