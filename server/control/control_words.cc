@@ -53,6 +53,7 @@ std::string WhatBinds(const ControlSetting& setting) {
   }
   const HarmView& view = setting.harms[static_cast<size_t>(setting.binding)];
   if (!setting.held_back) return absl::StrCat("less is used than it allows; ", Nearest(setting));
+  if (setting.at_most) return absl::StrCat("max_rate is the limit; ", Nearest(setting));
   if (!view.known) return "nothing is known yet, and it is raised step by step";
   if (!setting.at_limit) return absl::StrCat("it is raised step by step; ", Nearest(setting));
   return absl::StrCat(NameOf(setting.binding), " binds: ", Describe(setting.binding, view),

@@ -307,7 +307,9 @@ void Controller::Remember() {
   using Kind = Contrast::Kind;
   const auto shown = Writes() ? &Flow::transactions : &Flow::throughput;
   const double alone = contrast_.Mean(Kind::kQuiet, shown);
-  if (alone <= 0) return JudgeBatch();
+  // Transaction ids say nothing of readers.
+  const bool is_seen = Writes() || contrast_.source() == Flow::Source::kStatements;
+  if (!is_seen || alone <= 0) return JudgeBatch();
   if (alone_ > 0 && std::abs(std::log(alone / alone_)) > kAlikeWork) {
     limits_.Doubt(kNotTheSame, Prior());
     alone_ = with_batch_ = 0;

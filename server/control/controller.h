@@ -52,6 +52,7 @@ struct ControlSetting {
   Harm binding = Harm::kThroughput;
   Foreground foreground = Foreground::kNone;
   bool held_back = true;     // what was found is used up
+  bool at_most = false;      // that is max_rate
   bool at_limit = false;     // and not below it, on the way up
   double long_chunk = 0;     // busy seconds, where chunks take too long to be held back
   bool mingled = false;      // batch work is not told from the foreground: see FlowMeter

@@ -78,6 +78,7 @@ ControlSetting Controller::Setting(absl::Duration next) const {
                          .binding = limits_.binding(),
                          .foreground = met_,
                          .held_back = held_back_,
+                         .at_most = rate_ >= options_.max_rate,
                          .at_limit = rate_ > kAtLimit * FindRate(),
                          .long_chunk = ChunksAreLong() ? meter_.chunk() : 0,
                          .mingled = meter_.is_mingled(),

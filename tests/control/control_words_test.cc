@@ -34,6 +34,8 @@ TEST(ControlWords, SayThatALimitIsNotReached) {
   ControlSetting setting = Working();
   setting.at_limit = false;
   EXPECT_EQ(Explain(setting, "", "").find("it is raised step by step; latency is the nearest"), 0U);
+  setting.at_most = true;
+  EXPECT_EQ(Explain(setting, "", "").find("max_rate is the limit; latency is the nearest"), 0U);
   setting.held_back = false;
   EXPECT_EQ(Explain(setting, "", "").find("less is used than it allows; latency is the near"), 0U);
 }
