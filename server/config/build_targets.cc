@@ -116,6 +116,15 @@ class TargetBuilder {
         !positions.Spoilt(from, Field::kApplicationNamesFieldNumber)) {
       findings_.Say(from, "batch_work needs roles or application_names");
     }
+    for (int i = 0; i < from.roles_size(); ++i) {
+      const bool is_blank = from.roles(i).find_first_not_of(' ') == std::string::npos;
+      if (!is_blank && from.roles(i).find('*') == std::string::npos) continue;
+      findings_.Say(positions.AtItem(from, Field::kRolesFieldNumber, i),
+                    is_blank ? std::string("a role of batch_work has no name")
+                             : absl::StrCat("role ", Quoted(from.roles(i)),
+                                            " has a '*', which stands for nothing else: name each "
+                                            "role that jobs run as"));
+    }
     for (int i = 0; i < from.application_names_size(); ++i) {
       const std::string& name = from.application_names(i);
       if (name == "*") {

@@ -342,6 +342,16 @@ targets:
      R"e(
 f.yaml:4:35: application name '*' is every session's: no foreground would be left to protect
 )e"},
+    {"BatchWorkRolesThatAreNone", R"y(
+targets:
+  - name: t
+    batch_work:
+      roles: [etl, "bat*", " "]
+)y",
+     R"e(
+f.yaml:4:20: role 'bat*' has a '*', which stands for nothing else: name each role that jobs run as
+f.yaml:4:28: a role of batch_work has no name
+)e"},
     {"BatchWorkStarInTheMiddle", R"y(
 targets:
   - name: t
