@@ -1558,7 +1558,8 @@ type ControllerStatus struct {
 	Phase string `protobuf:"bytes,2,opt,name=phase,proto3" json:"phase,omitempty"`
 	// The rate found: busy seconds of batch work a second.
 	Rate float64 `protobuf:"fixed64,3,opt,name=rate,proto3" json:"rate,omitempty"`
-	// Transactions a second of the foreground, without batch work.
+	// Transactions a second of the foreground, without batch work; of one that only reads, its
+	// statements. 0: there is no foreground, or it was not measured yet.
 	ForegroundAlone float64 `protobuf:"fixed64,4,opt,name=foreground_alone,json=foregroundAlone,proto3" json:"foreground_alone,omitempty"`
 	// The same, with batch work.
 	ForegroundWithBatch float64 `protobuf:"fixed64,5,opt,name=foreground_with_batch,json=foregroundWithBatch,proto3" json:"foreground_with_batch,omitempty"`
