@@ -6,6 +6,12 @@
 // has to be Headgate's own: while others use it too there are no statement statistics, since its
 // statements could not be told from theirs.
 //
+// Which of the view's entries are compared follows how often they ran of late, and not how often
+// ever: a new release of an application begins with new entries. So the server tells in each
+// reading what it has counted of each entry, and is told it again in the next one. That is kept as
+// it came, for no more than about 10,000 entries: in a larger view, for those that have run so many
+// times that there are no more of them.
+//
 // What each reading costs the server, and how often pg_stat_statements is read therefore, is in
 // reading_budget.h. Where the extension is missing it is looked for again every 30 s; what is
 // missing, and why, is said in each sample.
@@ -16,6 +22,7 @@
 //   absl::StatusOr<health::WorkCounters> work = sampler.Read(tables, sampled_at_ns);
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,7 +39,10 @@ namespace headgate::postgres {
 
 class WorkSampler {
  public:
-  explicit WorkSampler(const health::BatchWorkSpec& batch_work);
+  static constexpr size_t kMostRemembered = 200'000;  // characters, of about 10,000 entries
+
+  explicit WorkSampler(const health::BatchWorkSpec& batch_work,
+                       size_t most_remembered = kMostRemembered);
 
   // What to run at `now_ns`, monotonic, on a server of this version (150006).
   std::vector<Statement> Statements(int64_t now_ns, health::StatementsWish wish,
@@ -46,12 +56,15 @@ class WorkSampler {
   void ReadSchema(const absl::StatusOr<Table>& table, int64_t now_ns);
   void ReadStatements(const absl::StatusOr<Table>& table, int64_t now_ns,
                       health::WorkCounters& work);
+  void Remember(std::string entries);
+  std::string Note(int64_t now_ns) const;
 
   enum class Asked : uint8_t { kNothing, kSchema, kStatements };
 
   const std::string roles_;              // as an array literal
   const std::string application_names_;  // LIKE patterns, as an array literal
   const bool told_by_role_;
+  const size_t most_remembered_;
   std::string schema_;  // of the extension, quoted; empty: not found
   Asked asked_ = Asked::kNothing;
   int64_t look_at_ns_ = 0;  // when the extension is looked for
@@ -59,8 +72,14 @@ class WorkSampler {
   StatementTotals totals_;
   int64_t read_at_ns_ = 0;  // statements
   std::string missing_;     // why there are none
-  int64_t evictions_ = -1;  // so far; below 0: not known
-  std::string note_;
+  std::string source_;      // of the counters, as they were last reset
+  // What the server counted of each entry, as an array literal.
+  std::string remembered_ = "{}";
+  int64_t least_ = 1;            // calls of an entry that is remembered
+  int64_t forgotten_calls_ = 0;  // at most, of one that is not
+  int64_t evictions_ = -1;       // so far; below 0: not known
+  bool forgets_ = false;         // some were evicted between the newest readings
+  int64_t crowded_until_ns_ = 0;
 };
 
 }  // namespace headgate::postgres

@@ -1,9 +1,13 @@
 #include "server/postgres/statement_totals.h"
 
+#include <cstddef>
+#include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "gtest/gtest.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "server/postgres/reading_budget.h"
 
 namespace headgate::postgres {
@@ -83,6 +87,73 @@ TEST(StatementTotals, LongQueriesThatRunSeldomHaveNoSayInTheTimes) {
   EXPECT_DOUBLE_EQ(totals.counted().timed_seconds, 2);
   EXPECT_DOUBLE_EQ(totals.counted().calls, 4002);
   EXPECT_DOUBLE_EQ(totals.counted().busy_seconds, 82);
+}
+
+// As many as `count`, whose keys begin with `name`.
+Rows Many(const std::string& name, size_t count, double calls, double ran = 0) {
+  Rows rows;
+  for (size_t i = 0; i < count; ++i) {
+    rows.push_back({.key = absl::StrCat(name, i), .calls = calls, .ran = ran});
+  }
+  return rows;
+}
+
+Rows operator+(Rows rows, Rows more) {
+  std::move(more.begin(), more.end(), std::back_inserter(rows));
+  return rows;
+}
+
+TEST(StatementTotals, NewOnesThatRunTakeThePlaceOfOldOnesThatDoNot) {
+  StatementTotals totals;
+  totals.Add(Many("old", 200, 1e6) + Many("rare", 100, 10), "x", 1);
+  EXPECT_THAT(totals.Compared(), testing::Each(testing::StartsWith("old")));
+  totals.Add(Many("old", 200, 1e6) + Many("new", 50, 100, 100), "x", 30);
+  const auto before = totals.counted();
+  ASSERT_EQ(totals.Compared().size(), 200u);
+  totals.Add(Many("old", 150, 1e6) + Many("new", 50, 200), "x", 30);
+  EXPECT_DOUBLE_EQ(totals.counted().calls - before.calls, 5000);
+  EXPECT_EQ(totals.counted().generation, before.generation);
+}
+
+TEST(StatementTotals, NewOnesThatRunMuchMakeADifferenceThatSaysNothing) {
+  StatementTotals totals;
+  totals.Add({{.key = "a", .calls = 1000}}, "x", 1);
+  totals.Add({{.key = "a", .calls = 1100}}, "x", 1);
+  const auto before = totals.counted();
+  totals.Add({{.key = "a", .calls = 1200}, {.key = "b", .calls = 50, .ran = 50}}, "x", 1);
+  EXPECT_DOUBLE_EQ(totals.counted().calls - before.calls, 100);
+  EXPECT_NE(totals.counted().generation, before.generation);
+}
+
+TEST(StatementTotals, StatementsThatAreNewEachTimeHaveNoSay) {
+  StatementTotals totals;
+  totals.Add({{.key = "a", .calls = 1000}}, "x", 1);
+  const auto before = totals.counted();
+  for (int i = 1; i <= 20; ++i) {
+    totals.Add(Rows{{.key = "a", .calls = 1000.0 + 100 * i}} +
+                   Many(absl::StrCat("once", i, "."), 100, 1, 1),
+               "x", 1);
+    const std::vector<std::string> compared = totals.Compared();
+    EXPECT_LE(compared.size(), 200u);
+    EXPECT_THAT(compared, testing::Contains("a"));
+  }
+  EXPECT_DOUBLE_EQ(totals.counted().calls - before.calls, 2000);
+  EXPECT_EQ(totals.counted().generation, before.generation);
+}
+
+TEST(StatementTotals, WhereMoreRunTheSameAreComparedAndWhatIsLeftOutIsNotLost) {
+  StatementTotals totals;
+  totals.Add(Many("one", 200, 1000), "x", 1);
+  totals.Add(Many("one", 200, 1100) + Many("other", 200, 1000, 100), "x", 10);
+  const auto before = totals.counted();
+  EXPECT_EQ(totals.ran(), 400u);
+  for (int i = 2; i < 5; ++i) {
+    EXPECT_THAT(totals.Compared(), testing::Each(testing::StartsWith("one")));
+    // In a short time there are some that run more than once by chance.
+    totals.Add(Many("one", 200, 1000 + 100.0 * i) + Many("other", 200, 1e6, 3), "x", 0.3);
+    totals.Add(Many("one", 200, 1000 + 100.0 * i) + Many("other", 200, 1e6, 100), "x", 10);
+  }
+  EXPECT_EQ(totals.counted().generation, before.generation);
 }
 
 TEST(ReadingBudget, ReadingsTakeNoMoreThanTheirShareOfACore) {
