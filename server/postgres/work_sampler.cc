@@ -16,8 +16,9 @@ namespace {
 
 constexpr int64_t kLookAgainNs = 30'000'000'000;
 constexpr int kStatsSinceVersion = 170000;
-// How long it is said that more statements ran than are compared, which in short times is not so in
-// each reading.
+// How long it is said: that counts began anew, for as long as a FlowMeter does not trust them; and
+// that more statements ran than are compared, which in short times is not so in each reading.
+constexpr int64_t kAnewNs = 10'000'000'000;
 constexpr int64_t kCrowdedNs = 60'000'000'000;
 
 // $1: roles of batch work, $2: patterns of its application names.
@@ -61,7 +62,8 @@ WITH entries AS MATERIALIZED (
   FROM $schema.pg_stat_statements(false))
 SELECT NULL AS key, NULL AS calls, NULL AS seconds, NULL AS squares, NULL AS ran,
        entries, dealloc, stats_reset || ' ' || pg_postmaster_start_time(),
-       CASE WHEN entries > $most OR cardinality($3::bigint[]) > 0 THEN coalesce(remembered, '{}') END
+       CASE WHEN entries > $most OR cardinality($3::bigint[]) > 0 THEN coalesce(remembered, '{}') END,
+       current_setting('compute_query_id'), current_setting('pg_stat_statements.track', true)
 FROM $schema.pg_stat_statements_info, (
   SELECT count(*) AS entries,
          array_agg((key & ~16777215::bigint) | (calls & 16777215))
@@ -70,7 +72,7 @@ FROM $schema.pg_stat_statements_info, (
 UNION ALL (
   SELECT key, calls, total_exec_time / 1e3,
          calls * (stddev_exec_time ^ 2 + mean_exec_time ^ 2) / 1e6, ran,
-         NULL, NULL, NULL, NULL
+         NULL, NULL, NULL, NULL, NULL, NULL
   FROM (
     SELECT entries.*, compared IS NOT NULL AS is_compared,
            CASE WHEN remembered IS NULL THEN calls - $5::bigint
@@ -89,6 +91,8 @@ constexpr size_t kEntries = 5;
 constexpr size_t kEvictions = 6;
 constexpr size_t kSource = 7;
 constexpr size_t kRemembered = 8;
+constexpr size_t kComputesIds = 9;
+constexpr size_t kTrack = 10;
 
 constexpr std::string_view kNone = "{}";  // an empty array
 constexpr char kEntryKey[] = "hashint8extended(queryid, (userid::bigint << 32) | dbid::bigint)";
@@ -233,14 +237,21 @@ void WorkSampler::ReadStatements(const absl::StatusOr<Table>& table, int64_t now
   evictions_ = evictions;
   const std::string source = (*table)[view][kSource].value_or("");
   const bool is_anew = source != source_;
+  if (is_anew && !source_.empty()) anew_until_ns_ = now_ns + kAnewNs;
   totals_.Add(std::move(rows), source, static_cast<double>(now_ns - read_at_ns_) / 1e9);
   source_ = source;
   read_at_ns_ = now_ns;
   Remember((*table)[view][kRemembered].value_or(""));
   if (is_anew) least_ = 1;
   if (totals_.ran() > StatementTotals::kMost) crowded_until_ns_ = now_ns + kCrowdedNs;
+  // Of settings it is Headgate's own that are known, and identifiers may come from elsewhere.
   missing_.clear();
-  work.statements = totals_.counted();
+  if (totals_.ran() == 0 && (*table)[view][kComputesIds] == "off") {
+    missing_ = "compute_query_id is off, so that no statement is counted: set it to auto";
+  } else if (totals_.ran() == 0 && (*table)[view][kTrack] == "none") {
+    missing_ = "pg_stat_statements.track is none, so that no statement is counted: set it to top";
+  }
+  if (missing_.empty()) work.statements = totals_.counted();
 }
 
 void WorkSampler::Remember(std::string entries) {
@@ -258,6 +269,11 @@ void WorkSampler::Remember(std::string entries) {
 
 std::string WorkSampler::Note(int64_t now_ns) const {
   std::vector<std::string> notes;
+  if (now_ns < anew_until_ns_) {
+    notes.emplace_back(
+        "pg_stat_statements was reset, or PostgreSQL restarted, a moment ago: its counts begin "
+        "anew");
+  }
   if (forgets_) {
     notes.emplace_back(
         "pg_stat_statements is full and forgets statements: raise pg_stat_statements.max");

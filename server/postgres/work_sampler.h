@@ -79,7 +79,7 @@ class WorkSampler {
   int64_t forgotten_calls_ = 0;  // at most, of one that is not
   int64_t evictions_ = -1;       // so far; below 0: not known
   bool forgets_ = false;         // some were evicted between the newest readings
-  int64_t crowded_until_ns_ = 0;
+  int64_t anew_until_ns_ = 0, crowded_until_ns_ = 0;
 };
 
 }  // namespace headgate::postgres

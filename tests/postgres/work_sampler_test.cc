@@ -141,5 +141,40 @@ TEST_F(Sampler, OfARoleThatWasResetWithOthersLeftOutTheDifferenceIsThrownAway) {
   EXPECT_EQ(after.statements->calls, before.statements->calls);
 }
 
+// Each of the settings is of new sessions in this database.
+TEST_F(Sampler, WhereNothingIsRecordedTheSettingIsSaidToBeWhy) {
+  for (const std::string setting : {"compute_query_id = off", "pg_stat_statements.track = none"}) {
+    RunSql("ALTER DATABASE shop SET " + setting);
+    Connect();
+    (void)Read();  // of what ran before
+    const std::string name = setting.substr(0, setting.find(' '));
+    SqlSession app = Open("app");
+    for (int i = 0; i < 2; ++i) {
+      RunEach(app, 1, 10, 1);
+      const health::WorkCounters work = Read();
+      EXPECT_FALSE(work.statements.has_value()) << setting;
+      EXPECT_THAT(work.statements_missing, HasSubstr(name + " is"));
+    }
+    // As another module may, or settings of a role.
+    SqlSession other = Open();
+    Run(other, "SET compute_query_id = on; SET pg_stat_statements.track = 'top'");
+    RunEach(other, 1, 10, 1);
+    (void)Read();
+    RunEach(other, 1, 10, 1);
+    const health::WorkCounters work = Read();
+    EXPECT_TRUE(work.statements.has_value()) << setting;
+    EXPECT_EQ(work.statements_missing, "");
+    RunSql("ALTER DATABASE shop RESET " + name);
+  }
+}
+
+TEST_F(Sampler, AResetIsToldForAsLongAsItIsDistrusted) {
+  EXPECT_EQ(Read().statements_note, "");
+  RunSql("SELECT pg_stat_statements_reset()");
+  EXPECT_THAT(Read().statements_note, HasSubstr("its counts begin anew"));
+  EXPECT_THAT(Read(9).statements_note, HasSubstr("its counts begin anew"));
+  EXPECT_EQ(Read(1).statements_note, "");
+}
+
 }  // namespace
 }  // namespace headgate::postgres
