@@ -265,7 +265,7 @@ absl::Status Engine::AdoptTarget(std::string_view target, const SavedTarget* sav
     const bool known = of_budget != debts.end();
     const Ledger::Adopted adopted = budget.ledger->Adopt(
         known ? &*of_budget : nullptr, unsaved == Unsaved::kUpToBurst ? budget.burst_ns : 0,
-        now.monotonic_ns);
+        budget.burst_ns, now.monotonic_ns);
     if (known) places[static_cast<size_t>(of_budget - debts.begin())] = {&budget, adopted};
   }
   if (saved != nullptr) {

@@ -106,7 +106,7 @@ int64_t Ledger::Origin::Translate(int64_t at_ns) const {
   return now_ns + std::min(kMaxSpanNs, ToNs(std::max(span, 0.0), 1.0));
 }
 
-void Ledger::MoveTo(Ledger& successor, int64_t real_now_ns) {
+void Ledger::MoveTo(Ledger& successor, int64_t real_now_ns, int64_t burst_ns) {
   Origin& origin = successor.origin_;
   origin.version = version_;
   origin.then_ns = Now(clock().Read(real_now_ns).virtual_ns);
@@ -115,7 +115,8 @@ void Ledger::MoveTo(Ledger& successor, int64_t real_now_ns) {
   const bool same_unit = axis_.unit == successor.axis_.unit;
   origin.scale = same_unit ? successor.axis_.ns_per_unit / axis_.ns_per_unit
                            : successor.axis_.UsualSpeed() / axis_.UsualSpeed();
-  const auto translate = [&origin](int64_t at) { return origin.Translate(at); };
+  const int64_t latest_ns = origin.now_ns + (same_unit ? kMaxSpanNs : burst_ns);
+  const auto translate = [&](int64_t at) { return std::min(origin.Translate(at), latest_ns); };
 
   const bool same_split = split_ == successor.split_;
   if (same_split && same_unit) successor.lineage_ = lineage_;

@@ -6,8 +6,9 @@
 // debt over in cost units, so nobody owes more or less than before. A reload that changes the
 // *split* cannot say whose debt is whose: every bucket of the successor then starts with the
 // largest debt that any bucket had. One that changes the *unit* cannot say what a debt is worth: it
-// takes as long to drain as before, where an auto rate counts as 1, and charges from before are
-// left as they are. While a move runs, a Check that meets a moved bucket waits for the new policy.
+// takes as long to drain as before, where an auto rate counts as 1, but no bucket owes more than
+// its burst; and charges from before are left as they are. While a move runs, a Check that meets a
+// moved bucket waits for the new policy.
 //
 // Refunds take back only what has not drained. A permit remembers where its charge ended on the
 // axis; what lies beyond now has not drained yet. Refunds to charges that stood in front have moved
@@ -114,8 +115,9 @@ class Ledger {
   // Takes all of a charge back that was made for a Check which is then refused.
   void Undo(const Charged& charged, int64_t charged_ns);
 
-  // Moves the debt to `successor`. Both times are read at `real_now_ns`.
-  void MoveTo(Ledger& successor, int64_t real_now_ns);
+  // Moves the debt to `successor`. Both times are read at `real_now_ns`. Where the unit changes, no
+  // bucket there owes more than `burst_ns`.
+  void MoveTo(Ledger& successor, int64_t real_now_ns, int64_t burst_ns = kMaxSpanNs);
   // Whether the charges of a permit that was issued under policy `version` are this budget's, split
   // as it is now: if not, its tags mean nothing here.
   bool Knows(uint64_t version) const { return version >= lineage_; }
@@ -134,14 +136,14 @@ class Ledger {
 
   // Takes over what another engine's ledger of this budget is owed, in place of what this one is;
   // null: nothing is known. Each bucket is then owed at least `least_ns`. Where the two are split
-  // differently, whose debt is whose is not known, as in MoveTo. Returns where charges of that
-  // ledger stand: nowhere, if their buckets are not known.
+  // differently, or in another unit, what is not known is as in MoveTo. Returns where charges of
+  // that ledger stand: nowhere, if their buckets are not known.
   struct Adopted {
     bool knows_places = false;
     double scale = 1;  // nanoseconds here for one there
     int64_t now_ns = 0;
   };
-  Adopted Adopt(const SavedDebts* saved, int64_t least_ns, int64_t real_now_ns);
+  Adopted Adopt(const SavedDebts* saved, int64_t least_ns, int64_t burst_ns, int64_t real_now_ns);
 
   bool Owes(int64_t real_now_ns) const;
   // The largest debt of any bucket.

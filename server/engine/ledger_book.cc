@@ -168,7 +168,6 @@ void LedgerBook::BindBudget(Policy& policy, uint32_t target, uint32_t spec_place
       before->split() != split || before->capacity() != buckets) {
     ledger = std::make_shared<Ledger>(std::move(axis), buckets, split, policy.version,
                                       *refund_orders_, now.monotonic_ns);
-    if (before != nullptr) change.moves.emplace_back(before, ledger);
   }
   budget.ledger = ledger.get();
   budget.prefetches = ledger->capacity() >= BucketTable::kMoreThanCachesHold;
@@ -179,6 +178,9 @@ void LedgerBook::BindBudget(Policy& policy, uint32_t target, uint32_t spec_place
   const double max_debt_ns = absl::ToDoubleNanoseconds(spec.max_debt);
   budget.most_debt_ns =
       budget.burst_ns + static_cast<int64_t>(max_debt_ns * ledger->axis().UsualSpeed());
+  if (before != nullptr && before != ledger) {
+    change.moves.push_back({.before = before, .after = ledger, .burst_ns = budget.burst_ns});
+  }
 }
 
 absl::Status LedgerBook::CheckMemory(const Policy& policy, Now now) const {
@@ -249,7 +251,9 @@ absl::StatusOr<LedgerBook::Change> LedgerBook::Prepare(Policy& policy, Now now) 
 }
 
 void LedgerBook::Commit(Change change, Now now) noexcept {
-  for (const auto& [before, after] : change.moves) before->MoveTo(*after, now.monotonic_ns);
+  for (const Change::Move& move : change.moves) {
+    move.before->MoveTo(*move.after, now.monotonic_ns, move.burst_ns);
+  }
   slots_ = std::move(change.slots);
   idle_ = std::move(change.idle);
   ledgers_ = std::move(change.ledgers);

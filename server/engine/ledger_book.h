@@ -42,7 +42,11 @@ class LedgerBook {
   LedgerBook(size_t bucket_bytes, size_t permits, uint64_t seed);
 
   struct Change {
-    std::vector<std::pair<std::shared_ptr<Ledger>, std::shared_ptr<Ledger>>> moves;
+    struct Move {
+      std::shared_ptr<Ledger> before, after;
+      int64_t burst_ns;  // afterwards
+    };
+    std::vector<Move> moves;
     // What the book will hold.
     absl::flat_hash_map<std::string, std::shared_ptr<VirtualClock>> clocks;
     absl::flat_hash_map<std::string, uint32_t> slots;

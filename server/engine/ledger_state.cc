@@ -67,7 +67,8 @@ int64_t Ledger::RefundedSince(uint64_t version, const Charged& charged) const {
   return std::min(since_ns, Bucket::kHorizonNs);
 }
 
-Ledger::Adopted Ledger::Adopt(const SavedDebts* saved, int64_t least_ns, int64_t real_now_ns) {
+Ledger::Adopted Ledger::Adopt(const SavedDebts* saved, int64_t least_ns, int64_t burst_ns,
+                              int64_t real_now_ns) {
   Adopted adopted{.now_ns = Now(clock().Read(real_now_ns).virtual_ns)};
   static const SavedDebts nothing;
   const SavedDebts& owed = saved != nullptr ? *saved : nothing;
@@ -78,7 +79,8 @@ Ledger::Adopted Ledger::Adopt(const SavedDebts* saved, int64_t least_ns, int64_t
     adopted.scale = axis_.UsualSpeed() / (owed.is_auto ? kAutoSpeed : 1);
   }
   const auto here = [&](int64_t owed_ns) {
-    const int64_t span_ns = std::min(kMaxSpanNs, ToNs(static_cast<double>(owed_ns), adopted.scale));
+    const int64_t span_ns = std::min(same_unit ? kMaxSpanNs : burst_ns,
+                                     ToNs(static_cast<double>(owed_ns), adopted.scale));
     const int64_t most_ns = std::max(span_ns, least_ns);
     return most_ns == 0 ? 0 : adopted.now_ns + most_ns;
   };

@@ -131,6 +131,15 @@ TEST_F(EngineTarget, DebtAboveTheBurstIsNotForgivenByACrash) {
   EXPECT_DOUBLE_EQ(DebtThere(), 240);
 }
 
+TEST_F(EngineTarget, DebtInAnotherUnitIsNoMoreThanTheBurst) {
+  from_.Check(On("orders", "job:etl", 80));
+  policy_.budgets[0].unit = BudgetUnit::kBusyTime;
+  policy_.budgets[0].burst = 0.5;
+  to_.Install(policy_, There());
+  HandOver();
+  EXPECT_DOUBLE_EQ(DebtThere(), 0.5);
+}
+
 TEST_F(EngineTarget, APermitOfTheOwnerBeforeIsSettledOnce) {
   const CheckAnswer answer = from_.Check(On("orders", "job:etl", 80));
   HandOver(At(absl::Seconds(1)));

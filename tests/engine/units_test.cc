@@ -133,6 +133,36 @@ TEST(Units, AReloadThatChangesTheUnitKeepsTheTimeToDrainAndLeavesChargesAlone) {
   EXPECT_NEAR(engine.Debt("etl", "b"), 10, 1e-6);
 }
 
+// Its rows would take 10 s; nobody knows for how many busy seconds they kept the database.
+TEST(Units, AfterAReloadThatChangesTheUnitNobodyOwesMoreThanTheBurst) {
+  TestEngine engine(OneBudget(RateBudget("b", 5, 50)));
+  EXPECT_TRUE(engine.Admits("etl", 49));
+  BudgetSpec automatic = RateBudget("b", 0, 0.1);
+  automatic.rate = AutoRate{};
+  automatic.default_cost = 0.1;
+  engine.Install(OneBudget(automatic));
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 0.1}, At()).ok());
+  EXPECT_NEAR(engine.Debt("etl", "b"), 0.1, 1e-9);
+  EXPECT_TRUE(engine.Admits("etl", 1, At(absl::Milliseconds(1001))));
+  engine.Install(OneBudget(RateBudget("b", 5, 0.2)), At(absl::Milliseconds(1001)));
+  EXPECT_NEAR(engine.Debt("etl", "b", At(absl::Milliseconds(1001))), 0.2, 1e-9);
+}
+
+TEST(Units, AfterAReloadThatChangesTheUnitNoBucketOwesMoreThanTheBurst) {
+  BudgetSpec rows = RateBudget("b", 5, 50);
+  rows.split = SplitByDepth{2};
+  TestEngine engine(OneBudget(rows));
+  EXPECT_TRUE(engine.Admits("a:etl", 49));
+  EXPECT_TRUE(engine.Admits("b:etl", 1));
+  BudgetSpec busy = RateBudget("b", 0.5, 3);
+  busy.split = SplitByDepth{2};
+  busy.unit = BudgetUnit::kBusyTime;
+  engine.Install(OneBudget(busy));
+  EXPECT_NEAR(engine.Debt("a:etl", "b"), 3, 1e-6);
+  EXPECT_NEAR(engine.Debt("b:etl", "b"), 0.1, 1e-6);  // 200 ms at either rate
+  EXPECT_EQ(engine.Debt("c:etl", "b"), 0);
+}
+
 TEST(Units, WhatCannotBeIsRefused) {
   const auto why = [](BudgetSpec budget) {
     return Message(Validate(OneBudget(std::move(budget))));

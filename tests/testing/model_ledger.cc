@@ -143,18 +143,21 @@ int64_t ModelLedger::Move::Translate(int64_t at_ns) const {
 }
 
 ModelLedger ModelLedger::Successor(const ModelLedger& before, Shape shape, uint64_t version,
-                                   int64_t real_ns) {
+                                   int64_t real_ns, double burst) {
   Move move{.version = before.version_,
             .then_ns = before.NowAt(real_ns),
             .now_ns = shape.clock->VirtualAt(real_ns),
-            // What a debt in one unit is in another, nobody knows: it takes as long to drain.
+            // What a debt in one unit is in another, nobody knows: it takes as long to drain, but
+            // it is no more than the burst.
             .scale = shape.unit == before.shape_.unit
                          ? shape.ns_per_unit / before.shape_.ns_per_unit
                          : UsualSpeed(shape) / UsualSpeed(before.shape_)};
-  const auto moved = [&](int64_t at_ns) {
-    return at_ns > move.then_ns ? move.Translate(at_ns) : 0;
-  };
   ModelLedger after(shape, version, real_ns);
+  const int64_t most_ns =
+      shape.unit == before.shape_.unit ? engine::Ledger::kMaxSpanNs : after.BurstToNs(burst);
+  const auto moved = [&](int64_t at_ns) {
+    return at_ns > move.then_ns ? std::min(move.Translate(at_ns), move.now_ns + most_ns) : 0;
+  };
   if (before.shape_.split != shape.split) {
     after.floor_ns_ = moved(before.Latest());
     return after;

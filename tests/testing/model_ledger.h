@@ -67,9 +67,9 @@ class ModelLedger {
         since_(version),
         opened_at_ns_(shape_.clock->VirtualAt(real_ns)) {}
 
-  // The same debt in another shape.
+  // The same debt in another shape, of that burst in its unit.
   static ModelLedger Successor(const ModelLedger& before, Shape shape, uint64_t version,
-                               int64_t real_ns);
+                               int64_t real_ns, double burst);
 
   static int64_t ToNs(double cost, double ns_per_unit);
 

@@ -121,7 +121,8 @@ ReferenceModel::Moves ReferenceModel::Install(const engine::PolicySpec& spec, No
         after.emplace(key, *before);
       } else {
         ++(before->shape().split == shape.split ? moves.same_split : moves.new_split);
-        after.emplace(key, ModelLedger::Successor(*before, shape, installs_, now.monotonic_ns));
+        after.emplace(key, ModelLedger::Successor(*before, shape, installs_, now.monotonic_ns,
+                                                  policy_->BurstOf(target, i)));
       }
     }
   }
