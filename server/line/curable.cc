@@ -1,5 +1,7 @@
 #include "server/line/curable.h"
 
+#include <algorithm>
+
 namespace headgate::line {
 
 using engine::CheckAnswer;
@@ -38,6 +40,11 @@ const Violation* BindingViolation(const CheckAnswer& answer) {
 bool IsOfBucket(Limit limit) {
   return limit == Limit::kBurst || limit == Limit::kMaxConcurrency || limit == Limit::kProbe ||
          limit == Limit::kLine;
+}
+
+double CostAtLine(const Violation& violation, const CheckAnswer& answer) {
+  if (!IsOfBucket(violation.limit)) return std::max(answer.predicted_cost, 1e-9);
+  return static_cast<double>(std::max<int64_t>(violation.cost_ns, 1));
 }
 
 }  // namespace headgate::line

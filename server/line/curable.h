@@ -26,4 +26,7 @@ const engine::Violation* BindingViolation(const engine::CheckAnswer& answer);
 // the line is let go at once, as at a gate that opens.
 bool IsOfBucket(engine::Limit limit);
 
+// What a Check takes of its line: a bucket's room, or at a gate its share of those who are let go.
+double CostAtLine(const engine::Violation& violation, const engine::CheckAnswer& answer);
+
 }  // namespace headgate::line

@@ -171,6 +171,7 @@ struct Line {
   size_t waiting = 0;                  // Checks, those beside the queue included
   size_t places = 0;
   size_t large_places = 0;
+  uint64_t priced_by = 0;  // the policy's version that its costs are of
   bool is_bucket = true;
   bool look_at_all = false;    // some of them may be let go behind others that are not
   std::vector<Beside> beside;  // the queue

@@ -41,12 +41,6 @@ uint64_t CallerOf(const CheckRequest& request, const engine::LineFlow& flow) {
   return absl::HashOf(request.caller);
 }
 
-// What it takes of its line: a bucket's room, or at a gate its share of those who are let go.
-double CostAt(const Violation& violation, const CheckAnswer& answer) {
-  if (!IsOfBucket(violation.limit)) return std::max(answer.predicted_cost, 1e-9);
-  return static_cast<double>(std::max<int64_t>(violation.cost_ns, 1));
-}
-
 // The bucket's name, as people know it; empty: of the whole budget.
 std::string BucketName(const Violation& violation, const engine::BudgetSpec& budget,
                        const CheckRequest& request) {
@@ -102,6 +96,7 @@ Line& WaitingLines::LineOf(const Violation& violation, const CheckAnswer& answer
                                   FairQueue::Options{.priority_floor = options_.priority_floor});
     line->is_bucket = IsOfBucket(violation.limit);
     NameLine(*line, violation, answer, request);
+    if (answer.policy != nullptr) line->priced_by = answer.policy->version;
     // relaxed: whoever misses the new line is refused by the limit itself, as those in it were.
     lines_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -228,7 +223,7 @@ void WaitingLines::Close(const absl::Status& status, Now now) {
 Line& WaitingLines::Join(Waiting& waiting, const Violation& binding, const CheckAnswer& answer) {
   Line& line = LineOf(binding, answer, waiting.Request());
   waiting.key = line.key;
-  waiting.cost = CostAt(binding, answer);
+  waiting.cost = CostAtLine(binding, answer);
   waiting.refused_again = 0;
   waiting.expected_ns = kNever;
   // In the queue it is its place that counts: what it held would hold up those before it.
@@ -316,7 +311,9 @@ void WaitingLines::Forget(Line& line) {
 }
 
 int64_t WaitingLines::NextInstant() const {
-  if (changed_ || !changed_lines_.empty() || !to_ask_.empty()) return kAtOnce;
+  if (changed_ || !changed_lines_.empty() || !to_ask_.empty() || !to_price_.empty()) {
+    return kAtOnce;
+  }
   int64_t next = kNever;
   for (const absl::btree_set<Due>* instants : {&agenda_, &deadlines_, &place_ends_}) {
     if (!instants->empty()) next = std::min(next, instants->begin()->first);

@@ -169,12 +169,20 @@ class WaitingLines final : public engine::LineGate {
   Work TakeWork(const Now& now, Waiting*& waiting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Work LookAtLine(Line& line, const Now& now, Waiting*& waiting)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // One that another policy prices otherwise.
+  Work PriceNext(Waiting*& waiting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The queue is empty: who stood beside it goes back, or the line is forgotten in time.
   void LookAtEmptyLine(Line& line, const Now& now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeUp(Waiting& waiting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Departure Conclude(Waiting& waiting, const absl::Status& status,
                      const engine::CheckAnswer& answer, const Now& now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of one of a bucket's line that was refused there again: what it costs now.
+  void PriceAt(Line& line, Waiting& waiting, double cost, const engine::CheckAnswer& answer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Each Check of the line is priced anew. If the budget may be in another unit, what is known of
+  // costs is taken for `by` times as much until then, shares begin anew, and nothing is held.
+  void Reprice(Line& line, double by) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Refused again: it stays, or moves.
   void KeepWaiting(Waiting& waiting, Line& line, bool had_turn, const engine::Violation& binding,
                    const engine::CheckAnswer& answer, const Now& now)
@@ -198,6 +206,7 @@ class WaitingLines final : public engine::LineGate {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   engine::LineStanding ArrivePolling(Line& line, const engine::LineArrival& arrival)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static void Enqueue(Line& line, Place& place);
   Place* KeepPlace(Line& line, const engine::LineArrival& arrival)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // When its turn is expected, if all come back who are before it; kNever: nobody knows.
@@ -233,6 +242,7 @@ class WaitingLines final : public engine::LineGate {
   absl::btree_set<Due> place_ends_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint64_t> changed_lines_ ABSL_GUARDED_BY(mutex_);  // to be marked due
   std::vector<uint64_t> to_ask_ ABSL_GUARDED_BY(mutex_);         // tickets whose waiter is asked
+  std::vector<uint64_t> to_price_ ABSL_GUARDED_BY(mutex_);       // tickets of those to be priced
   bool changed_ ABSL_GUARDED_BY(mutex_) = false;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool advancing_ ABSL_GUARDED_BY(mutex_) = false;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/engine/policy.h"
 #include "server/line/curable.h"
 #include "server/line/waiting_lines.h"
 
@@ -24,6 +25,9 @@ constexpr int64_t kMillisecondNs = 1'000'000;
 constexpr int kMaxLooks = 64;
 // Instants in a row that may prove wrong.
 constexpr int kTrusted = 8;
+// From so many times the cost on, another policy measures in another way.
+constexpr double kOtherMeasure = 2;
+constexpr double kMostCostNs = 1e18;
 // Lines that nobody is in, of those who remember shares.
 constexpr size_t kMaxLines = size_t{1} << 17;
 
@@ -120,8 +124,18 @@ WaitingLines::Work WaitingLines::TakeWork(const Now& now, Waiting*& waiting) {
     TakeUp(*waiting);
     return Work::kAskWaiter;
   }
-  if (agenda_.empty() || agenda_.begin()->first > now_ns) return Work::kNone;
+  if (agenda_.empty() || agenda_.begin()->first > now_ns) return PriceNext(waiting);
   return LookAtLine(*FindLine(agenda_.begin()->second), now, waiting);
+}
+
+WaitingLines::Work WaitingLines::PriceNext(Waiting*& waiting) {
+  if (to_price_.empty()) return Work::kNone;
+  const auto found = tickets_.find(to_price_.back());
+  to_price_.pop_back();
+  if (found == tickets_.end()) return Work::kDone;
+  waiting = found->second.get();
+  TakeUp(*waiting);
+  return Work::kExamine;
 }
 
 WaitingLines::Work WaitingLines::LookAtLine(Line& line, const Now& now, Waiting*& waiting) {
@@ -209,6 +223,53 @@ WaitingLines::Departure WaitingLines::Conclude(Waiting& waiting, const absl::Sta
   return {};
 }
 
+void WaitingLines::PriceAt(Line& line, Waiting& waiting, double cost,
+                           const engine::CheckAnswer& answer) {
+  const uint64_t version = answer.policy == nullptr ? 0 : answer.policy->version;
+  const bool is_another_policy = std::exchange(line.priced_by, version) != version;
+  if (waiting.cost == cost) return;
+  if (is_another_policy) Reprice(line, cost / waiting.cost);
+  const engine::LineFlow flow = line.queue.FlowOf(waiting.ticket);
+  line.queue.Remove(waiting.ticket);
+  waiting.cost = cost;
+  line.queue.Push(waiting.ticket, flow, cost, waiting.ticket);
+}
+
+void WaitingLines::Reprice(Line& line, double by) {
+  std::vector<uint64_t> its;
+  for (const auto& [ticket, waiting] : tickets_) {
+    if (waiting->key == line.key) its.push_back(ticket);
+  }
+  // In the order of their arrival, whatever the table's is.
+  std::sort(its.begin(), its.end());
+  to_price_.insert(to_price_.end(), its.begin(), its.end());
+  if (by <= kOtherMeasure && by >= 1 / kOtherMeasure) return;
+  FairQueue queue({.priority_floor = options_.priority_floor});
+  for (const uint64_t ticket : its) {
+    Waiting& waiting = *tickets_.find(ticket)->second;
+    waiting.cost *= by;
+    queue.Push(ticket, line.queue.FlowOf(ticket), waiting.cost, ticket);
+  }
+  line.queue = std::move(queue);
+  line.large_places = 0;
+  std::vector<uint64_t> places;
+  for (const auto& [id, place] : places_) {
+    if (place->key == line.key) places.push_back(id);
+  }
+  std::sort(places.begin(), places.end());
+  for (const uint64_t id : places) {
+    Place& place = *places_.find(id)->second;
+    const double cost_ns = std::min(static_cast<double>(place.cost_ns) * by, kMostCostNs);
+    place.cost_ns = static_cast<int64_t>(cost_ns);
+    if (!place.had_turn) Enqueue(line, place);
+  }
+  for (const auto& [ticket, waiting] : tickets_) {
+    if (Turn* const turn = waiting->TurnAt(line.key); turn != nullptr) turn->held_ns = 0;
+  }
+  line.YieldHeld();
+  line.held_ns = 0;
+}
+
 void WaitingLines::KeepWaiting(Waiting& waiting, Line& line, bool had_turn,
                                const engine::Violation& binding, const engine::CheckAnswer& answer,
                                const Now& now) {
@@ -219,6 +280,8 @@ void WaitingLines::KeepWaiting(Waiting& waiting, Line& line, bool had_turn,
   const bool circles = waiting.looks >= kMaxLooks;
   if (circles) due_ns = std::max(due_ns, now_ns + kMillisecondNs);
   if (binding.line_key == line.key) {
+    if (line.is_bucket) PriceAt(line, waiting, CostAtLine(binding, answer), answer);
+    if (!had_turn) return;  // it was only to be priced
     if (binding.limit == engine::Limit::kBurst) {
       const double cost = static_cast<double>(binding.cost_ns);
       if (const int64_t room_ns = MakeRoom(line, cost, now_ns); room_ns != kNever) due_ns = room_ns;

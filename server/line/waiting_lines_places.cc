@@ -137,13 +137,18 @@ Place* WaitingLines::KeepPlace(Line& line, const LineArrival& arrival) {
   place->had_turn = false;
   place->flow = arrival.flow;
   place->cost_ns = arrival.cost_ns;
-  place->is_large = line.IsShutOut(CostOf(place->cost_ns), line.bucket.MostHeld());
-  line.large_places += place->is_large ? 1 : 0;
-  // Who may never come back to take so much does not make the turns of others later.
-  const double counted = place->is_large && !place->came_back ? 0 : CostOf(place->cost_ns);
-  line.queue.Push(place->id, place->flow, counted, place->id);
+  Enqueue(line, *place);
   Touch(line);
   return place;
+}
+
+void WaitingLines::Enqueue(Line& line, Place& place) {
+  const double cost = CostOf(place.cost_ns);
+  place.is_large = line.IsShutOut(cost, line.bucket.MostHeld());
+  line.large_places += place.is_large ? 1 : 0;
+  // Who may never come back to take so much does not make the turns of others later.
+  const double counted = place.is_large && !place.came_back ? 0 : cost;
+  line.queue.Push(place.id, place.flow, counted, place.id);
 }
 
 Place* WaitingLines::FindPlace(uint64_t key, uint64_t subject) {
