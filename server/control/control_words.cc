@@ -75,7 +75,7 @@ std::string WhatJobsDo(const ControlSetting& setting) {
         "; Reports say far less busy time than sessions of batch_work are seen at work, "
         "so what passes between answer and Report counts");
   }
-  if (setting.mingled) {
+  if (setting.misses_batch) {
     absl::StrAppend(&text,
                     "; no session of batch_work was ever seen at work, so that jobs' own work is "
                     "taken off the foreground's by guess, and the times of statements are not "

@@ -51,15 +51,15 @@ struct ControlSetting {
   std::array<HarmView, kHarms> harms = {};
   Harm binding = Harm::kThroughput;
   Foreground foreground = Foreground::kNone;
-  bool held_back = true;     // what was found is used up
-  bool at_most = false;      // that is max_rate
-  bool at_limit = false;     // and not below it, on the way up
-  double long_chunk = 0;     // busy seconds, where chunks take too long to be held back
-  bool mingled = false;      // batch work is not told from the foreground: see FlowMeter
-  bool understated = false;  // Reports of busy time are not to be believed
-  double chunk = 0;          // busy seconds that a chunk should take
-  double start_level = 0;    // that may be owed where one starts
-  absl::Duration next;       // when to sample again
+  bool held_back = true;      // what was found is used up
+  bool at_most = false;       // that is max_rate
+  bool at_limit = false;      // and not below it, on the way up
+  double long_chunk = 0;      // busy seconds, where chunks take too long to be held back
+  bool misses_batch = false;  // no session of batch work was ever seen: see FlowMeter
+  bool understated = false;   // Reports of busy time are not to be believed
+  double chunk = 0;           // busy seconds that a chunk should take
+  double start_level = 0;     // that may be owed where one starts
+  absl::Duration next;        // when to sample again
   health::StatementsWish statements = health::StatementsWish::kSpare;  // and whether with those
 };
 

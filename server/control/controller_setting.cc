@@ -81,7 +81,7 @@ ControlSetting Controller::Setting(absl::Duration next) const {
                          .at_most = rate_ >= options_.max_rate,
                          .at_limit = rate_ > kAtLimit * FindRate(),
                          .long_chunk = ChunksAreLong() ? meter_.chunk() : 0,
-                         .mingled = meter_.is_mingled(),
+                         .misses_batch = meter_.misses_batch(),
                          .understated = meter_.is_understated(),
                          .chunk = is_alone ? kIdleChunk : kBusyChunk,
                          .start_level = is_alone ? std::numeric_limits<double>::infinity()

@@ -82,8 +82,10 @@ class FlowMeter {
   // It was there without batch work: what was said once was chance.
   void AcquitBatch() { blamed_each_ = 0; }
 
-  // Sessions of batch work were never seen, though permits were out often enough.
+  // Sessions of batch work were never seen, though permits were out often enough: its work is taken
+  // off the foreground's. And so often that whoever configured it should know.
   bool is_mingled() const { return !sees_batch_ && unseen_ >= kUnseen; }
+  bool misses_batch() const { return !sees_batch_ && unseen_ >= kMissing; }
   // Lately Reports said far less than sessions were seen at work: they are not to be believed.
   bool is_understated() const { return last_.work.sampled_at_ns < understated_until_ns_; }
 
@@ -94,7 +96,7 @@ class FlowMeter {
 
  private:
   // As often must permits be outstanding with no session of batch work in sight.
-  static constexpr int kUnseen = 8;
+  static constexpr int kUnseen = 8, kMissing = 60;
 
   bool Continues(const ControlSample& sample) const;
   void Glance(const ControlSample& sample, Flow& glance);

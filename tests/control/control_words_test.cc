@@ -49,7 +49,7 @@ TEST(ControlWords, SayWhatJobsDoWrong) {
   };
   says([](ControlSetting& setting) { setting.long_chunk = 3; }, "; chunks take 3.0 s each");
   says([](ControlSetting& setting) { setting.understated = true; }, "; Reports say far less");
-  says([](ControlSetting& setting) { setting.mingled = true; }, "; no session of batch_work");
+  says([](ControlSetting& setting) { setting.misses_batch = true; }, "; no session of batch_work");
 }
 
 TEST(ControlWords, SayWhatHealthDoes) {
