@@ -209,13 +209,14 @@ void WorkSampler::ReadSchema(const absl::StatusOr<Table>& table, int64_t now_ns)
 
 void WorkSampler::ReadStatements(const absl::StatusOr<Table>& table, int64_t now_ns,
                                  health::WorkCounters& work) {
-  if (!table.ok()) {
+  if (!table.ok() || table->empty()) {
     // Created but not loaded, or dropped.
     schema_.clear();
     totals_.Forget();
     Remember("");
     look_at_ns_ = now_ns + kLookAgainNs;
-    missing_ = std::string(table.status().message());
+    missing_ =
+        table.ok() ? "pg_stat_statements_info is empty" : std::string(table.status().message());
     return;
   }
   const bool knows_ran = remembered_ != kNone;
