@@ -82,6 +82,7 @@ TEST_F(Work, SessionsAreToldApartByApplicationNameWithAnyRest) {
 }
 
 TEST_F(Work, StatementsAreThoseOfOtherRolesThanTheBatchs) {
+  RunSql("SELECT pg_stat_statements_reset()");  // with those of other tests not all are compared
   PostgresProbe probe = ProbeFor({.roles = {"etl"}, .application_names = {}});
   SqlSession app = Open("app"), etl = Open("etl");
   Run(app, "SELECT pg_sleep(0.01)");
