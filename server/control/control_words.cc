@@ -64,10 +64,11 @@ std::string WhatBinds(const ControlSetting& setting) {
 std::string WhatJobsDo(const ControlSetting& setting) {
   std::string text;
   if (setting.long_chunk > 0) {
-    absl::StrAppendFormat(&text,
-                          "; chunks take %.1f s each, and the next one waits until the last "
-                          "is worked off: make them smaller, as chunk_scale says",
-                          setting.long_chunk);
+    absl::StrAppendFormat(
+        &text,
+        "; chunks take %.1f s each, and the next one waits until the last "
+        "is worked off: make them smaller; with an estimate, chunk_scale says by how much",
+        setting.long_chunk);
   }
   if (setting.understated) {
     absl::StrAppend(

@@ -256,7 +256,7 @@ void Controller::StepWork(const News& news) {
                      limits_.HurtsBadly(glances_, Source::kGlances);
   if (!enough && !hurts && !(at_work && ChunksAreLong())) return;
   JudgeUse();
-  if (!held_back_) {
+  if (!held_back_ && speed_ >= 1) {
     const double room = std::max(LeastRate(), kUnusedRoom * used_ / age_);
     if (rate_ > room) rate_ = std::max(room, rate_ * std::exp(-age_ / kUnusedFor));
   }

@@ -11,6 +11,8 @@ constexpr double kActive = 0.3;  // sessions
 constexpr double kActiveHalfLife = 0.25, kFewSeconds = 0.5, kWriteSeconds = 1;
 // A foreground that has gone is forgotten in kFewSeconds * ln(kCounted / kFewest), 0.8 s.
 constexpr double kCounted = 8, kFewest = 1.5;
+// Times in a minute.
+constexpr double kOftenMet = 4;
 // One burst of statements, as a monitor's, is not a foreground.
 constexpr int kInARow = 2;
 
@@ -22,7 +24,11 @@ void Presence::Age(const Flow& flow, double active) {
   unasked_ = flow.asked ? 0 : unasked_ + flow.seconds;
   writes_ += (1 - std::exp(-flow.seconds / kWriteSeconds)) * (flow.transactions - writes_);
   const bool runs = flow.source == Flow::Source::kStatements && flow.throughput > kMany;
-  const bool reads = std::max(writes_, flow.transactions) <= kMany && (active > 0 || runs);
+  // Who is met at work goes on with what was seen to read, or is met too often for a monitor.
+  met_ = met_ * std::exp(-flow.seconds / kReadAfter) + (active > 0 ? 1 : 0);
+  const bool is_often_met = met_ >= kOftenMet && few_ <= kFewest;
+  const bool is_met = active > 0 && (unread_ < kReadAfter || is_often_met);
+  const bool reads = std::max(writes_, flow.transactions) <= kMany && (is_met || runs);
   unread_ = reads ? 0 : unread_ + flow.seconds;
 }
 

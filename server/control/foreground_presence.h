@@ -49,6 +49,7 @@ class Presence {
   double few_ = 0;              // throughput, smoothed, many counting as few
   double writes_ = 0;           // transactions a second, smoothed
   double unread_ = kReadAfter;  // s since a reader was seen
+  double met_ = 0;              // times that a session was met at work, of the last minute
   int many_ = 0;                // flows in a row with many transactions
   double unasked_ = 0;          // s since somebody asked
 };

@@ -243,7 +243,7 @@ void WorkSampler::ReadStatements(const absl::StatusOr<Table>& table, int64_t now
   source_ = source;
   read_at_ns_ = now_ns;
   Remember((*table)[view][kRemembered].value_or(""));
-  if (is_anew) least_ = 1;
+  if (is_anew && remembered_ != kNone) least_ = 1;
   if (totals_.ran() > StatementTotals::kMost) crowded_until_ns_ = now_ns + kCrowdedNs;
   // Of settings it is Headgate's own that are known, and identifiers may come from elsewhere.
   missing_.clear();

@@ -75,6 +75,22 @@ TEST_F(PresenceTest, ReadersWhoseStatementsAreNotCountedAnyMoreAreKnownByTheirSe
   EXPECT_EQ(AfterReads(0, Flow::Source::kTransactionIds), Foreground::kNone);
 }
 
+TEST_F(PresenceTest, ReadersWhoseStatementsWereNeverCountedAreKnownOnceTheyAreMetOften) {
+  for (int i = 0; i < 400; ++i) {
+    const Foreground seen = AfterReads(0, Flow::Source::kTransactionIds, i % 10 == 9 ? 1 : 0);
+    if (i <= 100) continue;
+    ASSERT_EQ(seen, Foreground::kBusy) << i;
+  }
+}
+
+TEST_F(PresenceTest, AMonitorThatIsMetEachMinuteIsNotAForeground) {
+  for (int i = 0; i < 1200; ++i) {
+    const Foreground seen = AfterReads(0, Flow::Source::kTransactionIds, i % 120 == 9 ? 1 : 0);
+    if (i % 120 <= 12) continue;
+    ASSERT_EQ(seen, Foreground::kNone) << i;
+  }
+}
+
 TEST_F(PresenceTest, ReadersWhoseStatementsAreCountedAreForgottenAtOnce) {
   for (int i = 0; i < 4; ++i) (void)AfterReads(2000, Flow::Source::kStatements, 1);
   for (int i = 0; i < 3; ++i) (void)AfterReads(0, Flow::Source::kStatements);

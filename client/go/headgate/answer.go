@@ -63,7 +63,8 @@ type Answer struct {
 	// One sentence for a person.
 	Message  string
 	Priority int
-	// Advice: multiply the size of the next chunk by this; DoChunks does. Zero: there is none.
+	// Advice, a factor on the estimate, without which there is none: multiply the size of the next
+	// chunk by this; DoChunks does. Zero: there is none.
 	ChunkScale float64
 	// How long this Check waited in the server. Zero: it was answered at once.
 	Waited time.Duration

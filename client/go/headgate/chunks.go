@@ -17,10 +17,10 @@ type Chunks struct {
 	Smallest int
 	Largest  int
 	// What is asked before each chunk. The rows of the chunk are its EstimatedCost, which the advice
-	// rests on, unless it has one of its own.
+	// rests on, unless it has one of its own. Then all chunks have Start rows.
 	Request Request
-	// Leaves the EstimatedCost absent, for budgets that count something else than rows. There is no
-	// advice then.
+	// Leaves the EstimatedCost absent, for budgets that count something else than rows. All chunks
+	// have Start rows then.
 	NoEstimate bool
 	// How long each chunk may wait for its permit. Zero: Forever.
 	MaxWait time.Duration
@@ -50,7 +50,8 @@ func (c *Client) DoChunks(ctx context.Context, job Chunks, work func(context.Con
 	for first := 0; first < job.Total; {
 		chunk := Chunk{First: first, Rows: min(rows, job.Total-first)}
 		request := job.Request
-		if !job.NoEstimate && request.EstimatedCost == nil {
+		statesRows := !job.NoEstimate && request.EstimatedCost == nil
+		if statesRows {
 			request.EstimatedCost = Cost(float64(chunk.Rows))
 		}
 		err := c.Do(ctx, request, job.MaxWait, func(ctx context.Context, permit *Permit) error {
@@ -61,7 +62,9 @@ func (c *Client) DoChunks(ctx context.Context, job Chunks, work func(context.Con
 			return err
 		}
 		first += chunk.Rows
-		rows = job.next(rows, chunk.Permit.answer.ChunkScale)
+		if statesRows {
+			rows = job.next(rows, chunk.Permit.answer.ChunkScale)
+		}
 	}
 	return nil
 }

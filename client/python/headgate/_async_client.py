@@ -91,13 +91,13 @@ class AsyncClient:
     ) -> AsyncIterator[Chunk]:
         """`async for chunk in client.chunks(total, start=500):`, as Client.chunks."""
         sizes = ChunkSizes(total, start, smallest, largest)
-        states_size = estimate and "estimated_cost" not in work
+        states_size = estimate and work.get("estimated_cost") is None
         while (size := sizes.next()) > 0:
             if states_size:
                 work["estimated_cost"] = size
             with await self.check_or_wait(max_wait=max_wait, **work) as permit:
                 yield Chunk(sizes.first, size, permit)
-            sizes.taken(size, permit.answer)
+            sizes.taken(size, permit.answer if states_size else None)
 
     def report(
         self, permit_id: int, *, actual_cost: float | None = None, busy_time: float | None = None

@@ -50,9 +50,10 @@ class ChunkSizes:
         """The size of the next chunk; 0: there is none."""
         return self._size if self._total is None else min(self._size, self._total - self.first)
 
-    def taken(self, size: int, answer: Answer) -> None:
+    def taken(self, size: int, answer: Answer | None) -> None:
+        """None: the answer was to a question that said nothing of the size."""
         self.first += size
-        if answer.chunk_scale is not None:
+        if answer is not None and answer.chunk_scale is not None:
             self._size = self._bounded(round(self._size * answer.chunk_scale))
 
     def _bounded(self, size: int) -> int:

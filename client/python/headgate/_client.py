@@ -141,17 +141,17 @@ class Client:
 
         The first has `start` rows, and each later one as many as the server's advice makes of that,
         between `smallest` and `largest`. The rows of a chunk are its estimated cost, which the advice
-        rests on; with an `estimated_cost` of your own, or `estimate=False`, they are not. A chunk is
+        rests on; with an `estimated_cost` of your own, or `estimate=False`, all have `start` rows. A chunk is
         reported when the next one begins or the generator is closed.
         """
         sizes = ChunkSizes(total, start, smallest, largest)
-        states_size = estimate and "estimated_cost" not in work
+        states_size = estimate and work.get("estimated_cost") is None
         while (size := sizes.next()) > 0:
             if states_size:
                 work["estimated_cost"] = size
             with self.check_or_wait(max_wait=max_wait, cancellation=cancellation, **work) as permit:
                 yield Chunk(sizes.first, size, permit)
-            sizes.taken(size, permit.answer)
+            sizes.taken(size, permit.answer if states_size else None)
 
     def report(
         self, permit_id: int, *, actual_cost: float | None = None, busy_time: float | None = None

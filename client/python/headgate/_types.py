@@ -155,7 +155,7 @@ class Answer:
     health: Health | None = None  # None where no health profile applies
     message: str = ""  # one sentence for a person
     priority: int = 0
-    chunk_scale: float | None = None  # advice: multiply the size of the next chunk by this
+    chunk_scale: float | None = None  # advice, a factor on the estimate: for the next chunk
     waited: float | None = None  # how long it waited in the server; None: it was answered at once
     local: bool = False  # Headgate was unreachable: this is what on_unreachable says
 
