@@ -141,8 +141,8 @@ class Client:
 
         The first has `start` rows, and each later one as many as the server's advice makes of that,
         between `smallest` and `largest`. The rows of a chunk are its estimated cost, which the advice
-        rests on; with an `estimated_cost` of your own, or `estimate=False`, all have `start` rows. A chunk is
-        reported when the next one begins or the generator is closed.
+        rests on; with an `estimated_cost` of your own, or `estimate=False`, all have `start` rows. A
+        chunk is reported when the next one begins or the generator is closed.
         """
         sizes = ChunkSizes(total, start, smallest, largest)
         states_size = estimate and work.get("estimated_cost") is None
