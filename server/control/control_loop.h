@@ -73,7 +73,7 @@ class ControlLoop final : public health::WorkListener {
  private:
   struct HealthSpeed {
     std::string profile;
-    double speed = 1;
+    double speed = 1;  // 0 where its gate is shut
   };
   // For one budget, in their order.
   struct AskedBudget {

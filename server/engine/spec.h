@@ -117,8 +117,8 @@ struct BudgetSpec {
   std::optional<BudgetUnit> unit = {};
   // Charged where nothing else predicts it, in the budget's unit.
   double default_cost = 1;
-  // The most that one Report may charge, as a multiple of what its permit was charged; a burst's
-  // worth may be charged in any case.
+  // The most that one Report may charge, as a multiple of what its permit was charged, or of busy
+  // time also of the time since then (overrun.h); a burst's worth may be charged in any case.
   double max_overrun = kDefaultMaxOverrun;
   // How long a bucket may take to drain what Reports have lifted above its burst, at the full rate;
   // of an auto budget, at one busy second a second. What is beyond is forgiven.

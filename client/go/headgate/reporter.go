@@ -30,7 +30,7 @@ type ReportStats struct {
 	Failed  uint64
 	Dropped uint64 // lost: the queue was full, or the client was closed
 	// Of those delivered: a budget was not charged all of it, since it was too far above what was
-	// predicted (max_overrun). Mostly a mistake of units.
+	// expected (max_overrun). Mostly a mistake of units.
 	Overrun uint64
 }
 

@@ -134,7 +134,8 @@ struct Answer {
   std::optional<Health> health = {};  // absent where no health profile applies
   std::string message = {};           // one sentence for a person
   int priority = 0;
-  // Advice: multiply the size of the next chunk by this.
+  // Advice, a factor on the estimate, without which there is none: multiply the size of the next
+  // chunk by this.
   std::optional<double> chunk_scale = {};
   // How long this Check waited in the server. Absent: it was answered at once.
   std::optional<absl::Duration> waited = {};

@@ -115,7 +115,7 @@ struct ReportStats {
   uint64_t failed = 0;
   uint64_t dropped = 0;  // lost: the queue was full, or the client's time was up
   // Of those delivered: a budget was not charged all of it, since it was too far above what was
-  // predicted (Budget.max_overrun). Mostly a mistake of units.
+  // expected (Budget.max_overrun). Mostly a mistake of units.
   uint64_t overrun = 0;
 };
 
