@@ -161,7 +161,8 @@ class Ledger {
   int64_t start_level_ns() const { return start_level_ns_.load(std::memory_order_relaxed); }
 
   // Of an auto budget, busy seconds a second that its controller lets it have over time, whatever
-  // its clock does just now, below 0: not known; and whether Reports that say too little are believed. relaxed: likewise.
+  // its clock does just now, below 0: not known; and whether Reports that say too little are
+  // believed. relaxed: likewise.
   void ShowRate(double rate) { shown_rate_.store(rate, std::memory_order_relaxed); }
   double shown_rate() const { return shown_rate_.load(std::memory_order_relaxed); }
   void MeasureItself(bool does) { measures_itself_.store(does, std::memory_order_relaxed); }
