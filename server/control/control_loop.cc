@@ -99,6 +99,10 @@ double ControlLoop::ShareOf(size_t place) const {
   return place < asked_budgets_.size() ? asked_budgets_[place].share : 1;
 }
 
+double ControlLoop::RateOf(size_t place) const {
+  return setting_.rate * ShareOf(place) * SpeedOf(spec_.budgets[place].profile);
+}
+
 double ControlLoop::Speed() const {
   double speed = 0, shares = 0;
   for (size_t i = 0; i < spec_.budgets.size(); ++i) {
@@ -126,8 +130,8 @@ void ControlLoop::Apply(Now now) {
          .next_change_at_ns = next_ns_,
          .chunk_seconds = setting_.chunk,
          .start_level = setting_.start_level,
-         .found = setting_.rate * ShareOf(i) * SpeedOf(budget.profile),
-         .measures_itself = setting_.understated},
+         .shown_rate = RateOf(i),
+         .distrusts_reports = setting_.understated},
         now);
   }
 }
@@ -201,7 +205,7 @@ std::vector<health::ControllerSnapshot> ControlLoop::Snapshot() const {
     const bool is_there = HasForeground(setting_);
     snapshots.push_back({.budget = budget.budget,
                          .phase = NameOf(setting_.phase),
-                         .rate = setting_.rate * ShareOf(i) * speed,
+                         .rate = RateOf(i),
                          .foreground_alone = is_there ? setting_.alone : 0,
                          .foreground_with_batch = is_there ? setting_.with_batch : 0,
                          .effects = EffectsOf(setting_),

@@ -92,6 +92,8 @@ class ControlLoop final : public health::WorkListener {
   bool Asked(size_t place) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Divide() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   double ShareOf(size_t place) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of what was found, what a budget has over time.
+  double RateOf(size_t place) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Of all budgets, by their shares.
   double Speed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   double SpeedOf(std::string_view profile) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -167,16 +167,16 @@ void WorkLimits::Learn(const Contrast& contrast, Source source, double prior) {
 }
 
 // What is usual, without batch work. Where it is quite another, it is so from now on.
-void WorkLimits::Note(const Contrast& contrast, Face& face) {
-  const double quiet = contrast.Mean(Contrast::Kind::kQuiet, face.value);
+void WorkLimits::Note(double quiet, Face& face) {
   const bool is_alike = std::max(quiet, face.usual) < kAnother * std::min(quiet, face.usual);
   face.usual += (is_alike ? kNewest : 1) * (quiet - face.usual);
 }
 
 void WorkLimits::LearnFace(const Contrast& contrast, Face& face) {
   // What is not there without batch work, such as transaction ids of readers, cannot be harmed.
-  if (contrast.Mean(Contrast::Kind::kQuiet, face.value) <= 0) return;
-  Note(contrast, face);
+  const double quiet = contrast.Mean(Contrast::Kind::kQuiet, face.value);
+  if (quiet <= 0) return;
+  Note(quiet, face);
   const std::optional<Effect> effect = contrast.EffectOn(ShareOf(face.value, face.usual));
   if (!effect.has_value()) return;
   face.noise = Pool(face.noise, *effect);

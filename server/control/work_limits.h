@@ -114,7 +114,7 @@ class WorkLimits {
   // Throughput of whole flows, which there always is.
   static bool Speaks(const Face& face);
   const Face& Smallest() const;
-  static void Note(const Contrast& contrast, Face& face);
+  static void Note(double quiet, Face& face);
   void LearnFace(const Contrast& contrast, Face& face);
   double UnknownOf(const Face& face, double prior) const;
 

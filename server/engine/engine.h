@@ -166,10 +166,10 @@ class Engine {
     // after another, at the rate, also after a pause in which all has drained.
     double start_level = std::numeric_limits<double>::infinity();
     // What the rate comes to over time, for those who look; absent: as it is now.
-    std::optional<double> found = {};
+    std::optional<double> shown_rate = {};
     // Reports say less than what is seen at work: busy time is the time since the permit was
     // issued, where that is more.
-    bool measures_itself = false;
+    bool distrusts_reports = false;
   };
   absl::Status SetAutoRate(std::string_view target, std::string_view budget,
                            const AutoRateSetting& setting, Now now);
@@ -335,7 +335,7 @@ class Engine {
   // What a Report is measured by, `since` seconds after its permit was issued: see overrun.h.
   static double ExpectedOf(const PermitCharge& charge, const Ledger& ledger, double since);
   // Whether Reports of busy time are not believed for one of its budgets.
-  bool MeasuresItself(const Permit& permit) const;
+  bool DistrustsReports(const Permit& permit) const;
   void LearnFrom(const Permit& permit, const ActualAmounts& actual, Now now);
   // Of a Check that a reject rule matches.
   double Roll(const Match& match);

@@ -60,8 +60,8 @@ absl::Status Engine::SetAutoRate(std::string_view target, std::string_view budge
   const int64_t level_before_ns = ledger.start_level_ns();
   ledger.AdviseChunk(setting.chunk_seconds);
   ledger.SetStartLevel(setting.start_level);
-  ledger.ShowRate(setting.found.value_or(setting.rate));
-  ledger.MeasureItself(setting.measures_itself);
+  ledger.ShowRate(setting.shown_rate.value_or(setting.rate));
+  ledger.DistrustReports(setting.distrusts_reports);
   if (before.speed != speed || before.gate_shut != setting.shut ||
       ledger.start_level_ns() != level_before_ns) {
     TellChanged();

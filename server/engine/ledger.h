@@ -165,8 +165,8 @@ class Ledger {
   // believed. relaxed: likewise.
   void ShowRate(double rate) { shown_rate_.store(rate, std::memory_order_relaxed); }
   double shown_rate() const { return shown_rate_.load(std::memory_order_relaxed); }
-  void MeasureItself(bool does) { measures_itself_.store(does, std::memory_order_relaxed); }
-  bool measures_itself() const { return measures_itself_.load(std::memory_order_relaxed); }
+  void DistrustReports(bool does) { distrusts_reports_.store(does, std::memory_order_relaxed); }
+  bool distrusts_reports() const { return distrusts_reports_.load(std::memory_order_relaxed); }
 
   // What an auto budget's controller wants to know. relaxed: counts that order nothing.
   void CountCheck() { checks_.fetch_add(1, std::memory_order_relaxed); }
@@ -229,7 +229,7 @@ class Ledger {
   std::atomic<double> chunk_seconds_{0};
   std::atomic<int64_t> start_level_ns_{kMaxSpanNs};
   std::atomic<double> shown_rate_{-1};
-  std::atomic<bool> measures_itself_{false};
+  std::atomic<bool> distrusts_reports_{false};
   std::atomic<int64_t> reported_ns_{0};
   std::atomic<uint64_t> overruns_{0};
   std::atomic<double> overrun_sum_{0};

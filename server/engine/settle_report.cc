@@ -64,9 +64,10 @@ void Engine::SettlePermit(const Permit& permit, const ActualCost& actual, const 
                           Settlement& settlement) {
   const double since = BusySecondsOf({}, permit, now, options_.permit_ttl);
   const double told = BusySecondsOf(actual, permit, now, options_.permit_ttl);
-  const ActualAmounts amounts{.cost = actual.cost,
-                              .busy_seconds = told < since && MeasuresItself(permit) ? since : told,
-                              .seconds_since = since};
+  const ActualAmounts amounts{
+      .cost = actual.cost,
+      .busy_seconds = told < since && DistrustsReports(permit) ? since : told,
+      .seconds_since = since};
   for (uint32_t i = 0; i < permit.charges_used; ++i) {
     SettleCharge(permit, i, amounts, now, settlement);
   }
@@ -99,12 +100,12 @@ double Engine::ExpectedOf(const PermitCharge& charge, const Ledger& ledger, doub
   return ledger.axis().is_auto ? since : std::max(double{charge.cost}, since);
 }
 
-bool Engine::MeasuresItself(const Permit& permit) const {
+bool Engine::DistrustsReports(const Permit& permit) const {
   const PolicyRef& policy = policies_.Get();
   if (policy == nullptr) return false;
   for (uint32_t i = 0; i < permit.charges_used; ++i) {
     const Ledger* const ledger = LedgerOf(*policy, permit, i);
-    if (ledger != nullptr && ledger->measures_itself()) return true;
+    if (ledger != nullptr && ledger->distrusts_reports()) return true;
   }
   return false;
 }

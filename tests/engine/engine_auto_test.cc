@@ -156,7 +156,7 @@ TEST(EngineAuto, WhereReportsAreNotBelievedTheTimeSinceTheAnswerStands) {
   };
   ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 1000}, At()).ok());
   EXPECT_NEAR(tells(absl::ZeroDuration(), At()), 0, 1e-9);
-  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 1000, .measures_itself = true}, At()).ok());
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 1000, .distrusts_reports = true}, At()).ok());
   EXPECT_NEAR(tells(absl::ZeroDuration(), At(absl::Seconds(10))), 2, 1e-9);
   EXPECT_NEAR(tells(absl::Seconds(3), At(absl::Seconds(20))), 3, 1e-9);
 }
@@ -165,7 +165,8 @@ TEST(EngineAuto, ShowsWhatWasFoundAndNotWhatItsClockDoesJustNow) {
   TestEngine engine(Auto());
   ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 2}, At()).ok());
   EXPECT_EQ(engine->ReadBudgets(At())[0].rate, 2);
-  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 0, .shut = true, .found = 1.5}, At()).ok());
+  ASSERT_TRUE(
+      engine->SetAutoRate("", "b", {.rate = 0, .shut = true, .shown_rate = 1.5}, At()).ok());
   EXPECT_EQ(engine->ReadBudgets(At())[0].rate, 1.5);
 }
 

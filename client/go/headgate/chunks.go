@@ -34,9 +34,9 @@ type Chunk struct {
 }
 
 // DoChunks does a job chunk by chunk, each under a permit, and each as large as Headgate advises: for
-// an auto budget, so that it takes 5 to 10 ms beside a foreground. A chunk is reported when work returns, after a
-// panic as well; work may report it before, and better. It ends with the first error, of CheckOrWait
-// or of work.
+// an auto budget, so that it takes 5 to 10 ms beside a foreground. A chunk is reported when work
+// returns, after a panic as well; work may report it before, and better. It ends with the first
+// error, of CheckOrWait or of work.
 //
 //	err := client.DoChunks(ctx, headgate.Chunks{Total: last, Start: 500, Largest: 50_000},
 //		func(ctx context.Context, chunk headgate.Chunk) error {
