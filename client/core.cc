@@ -15,8 +15,8 @@ namespace {
 constexpr absl::Duration kFirstRetry = absl::Milliseconds(10);
 constexpr absl::Duration kLongestRetry = absl::Milliseconds(100);
 // Between Checks while the server cannot be reached or is overloaded.
-constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
-constexpr absl::Duration kLongestPause = absl::Seconds(2);
+constexpr absl::Duration kFirstAskPause = absl::Milliseconds(100);
+constexpr absl::Duration kLongestAskPause = absl::Seconds(2);
 // However soon the server lets one come back.
 constexpr absl::Duration kShortestWait = absl::Milliseconds(1);
 // The longest that one Check stands in the server's line: so soon a connection that died silently
@@ -185,7 +185,7 @@ absl::StatusOr<absl::Duration> Core::PauseAfter(const absl::StatusOr<Answer>& an
   const bool waits =
       options_.on_unreachable.kind() == OnUnreachable::Kind::kWait || now < patience.returns_until;
   if (!absl::IsResourceExhausted(status) && !(waits && IsUnreachable(status))) return status;
-  return std::max(jitter_.Backoff(patience.failures++, kFirstPause, kLongestPause),
+  return std::max(jitter_.Backoff(patience.failures++, kFirstAskPause, kLongestAskPause),
                   RetryDelay(status).value_or(absl::ZeroDuration()));
 }
 

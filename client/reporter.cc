@@ -10,8 +10,8 @@ namespace {
 
 constexpr absl::Duration kWindow = absl::Milliseconds(50);
 constexpr absl::Duration kCallTimeout = absl::Seconds(1);
-constexpr absl::Duration kFirstPause = absl::Milliseconds(50);
-constexpr absl::Duration kLongestPause = absl::Seconds(2);
+constexpr absl::Duration kFirstReportPause = absl::Milliseconds(50);
+constexpr absl::Duration kLongestReportPause = absl::Seconds(2);
 constexpr absl::Duration kLongestLastPause = absl::Milliseconds(200);  // while being stopped
 
 }  // namespace
@@ -136,10 +136,10 @@ std::vector<PermitReport> Reporter::Count(const std::vector<PermitReport>& batch
 
 void Reporter::Pause(Lock& lock, int failures, const absl::Status& why) {
   const bool last = stopping_;
-  const absl::Duration longest = last ? kLongestLastPause : kLongestPause;
+  const absl::Duration longest = last ? kLongestLastPause : kLongestReportPause;
   const absl::Duration pause = absl::IsUnauthenticated(why)
                                    ? token_retry_.pause()
-                                   : jitter_.Backoff(failures, kFirstPause, longest);
+                                   : jitter_.Backoff(failures, kFirstReportPause, longest);
   wake_.wait_for(lock, BoundedWait(pause),
                  [&] { return stopping_ != last || abandon_.stop_requested(); });
 }

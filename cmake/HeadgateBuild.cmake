@@ -18,7 +18,8 @@ set(CMAKE_JOB_POOL_LINK heavy)
 
 find_program(HEADGATE_CCACHE ccache)
 if(HEADGATE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${HEADGATE_CCACHE}")
+  # What was compiled before is told by its content: without this, ccache keeps nothing that reads precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${HEADGATE_CCACHE}")
 endif()
 
 # What all of Headgate's own code is compiled with. Libraries from the
@@ -40,23 +41,58 @@ if(HEADGATE_LIBFUZZER)
   target_compile_options(headgate_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# What most rooms take longest to read. A room still includes all that it uses: the other presets hold it to that.
-if(HEADGATE_PRECOMPILE)
-  file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/precompiled.cc" CONTENT "")
-  add_library(headgate_precompiled OBJECT "${PROJECT_BINARY_DIR}/precompiled.cc")
-  target_precompile_headers(headgate_precompiled PRIVATE
-    <algorithm> <functional> <map> <optional> <thread> <vector>
-    <absl/container/flat_hash_map.h> <absl/status/statusor.h> <absl/strings/str_cat.h>
-    <absl/strings/str_format.h> <absl/time/time.h> <google/protobuf/message.h> <grpcpp/grpcpp.h>)
+# What takes longest to read. A room still includes all that it uses: the presets without this hold it to that.
+# There is one for rooms that speak gRPC and one for those that do not even link it, and the same for tests, which are
+# compiled otherwise.
+set(plain_headers <algorithm> <chrono> <filesystem> <functional> <map> <memory> <optional> <random> <string> <thread>
+  <variant> <vector> <absl/container/flat_hash_map.h> <absl/status/statusor.h> <absl/strings/str_cat.h>
+  <absl/strings/str_format.h> <absl/time/time.h>)
+set(rpc_headers <google/protobuf/message.h> <grpcpp/grpcpp.h>)
+
+# headgate_precompile(<kind> <header>...): what headgate_use_precompiled then takes for that kind.
+function(headgate_precompile kind)
+  set(source "${PROJECT_BINARY_DIR}/precompiled/${kind}.cc")
+  file(GENERATE OUTPUT "${source}" CONTENT "")
+  add_library(headgate_precompiled_${kind} OBJECT "${source}")
+  target_precompile_headers(headgate_precompiled_${kind} PRIVATE ${ARGN})
   # Who reads them has to be compiled as they were, and gRPC's own users are compiled with this.
-  target_compile_options(headgate_precompiled PRIVATE -pthread)
+  target_compile_options(headgate_precompiled_${kind} PRIVATE -pthread)
+endfunction()
+
+if(HEADGATE_PRECOMPILE)
+  headgate_precompile(plain ${plain_headers})
+  headgate_precompile(rpc ${plain_headers} ${rpc_headers})
 endif()
 
-# headgate_use_precompiled(<target>): reads these headers as they were compiled, where the option says so.
+# headgate_kind_of(<variable> <target>...): rpc where one of these links gRPC, by whatever way; else plain.
+function(headgate_kind_of variable)
+  set(kind plain)
+  foreach(target IN LISTS ARGN)
+    string(REGEX REPLACE "^\\$<[A-Z_]+:(.*)>$" "\\1" target "${target}")  # linked, but not handed on
+    if(target MATCHES "^gRPC::")
+      set(kind rpc)
+    elseif(target MATCHES "^headgate_" AND TARGET ${target})
+      get_target_property(links ${target} INTERFACE_LINK_LIBRARIES)
+      if(links)
+        headgate_kind_of(kind ${links})
+      endif()
+    endif()
+    if(kind STREQUAL "rpc")
+      break()
+    endif()
+  endforeach()
+  set(${variable} ${kind} PARENT_SCOPE)
+endfunction()
+
+# headgate_use_precompiled(<target> [<prefix>]): reads these headers as they were compiled, where the option says so.
 function(headgate_use_precompiled target)
   if(HEADGATE_PRECOMPILE)
-    target_precompile_headers(${target} REUSE_FROM headgate_precompiled)
-    target_compile_options(${target} PRIVATE -pthread)
+    get_target_property(links ${target} LINK_LIBRARIES)
+    headgate_kind_of(kind ${links})
+    target_precompile_headers(${target} REUSE_FROM headgate_precompiled_${ARGN}${kind})
+    # GCC forgets which of these headers are the system's, and is wrong about what it inlines from them.
+    target_compile_options(${target} PRIVATE -pthread
+      $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds$<SEMICOLON>-Wno-stringop-overflow$<SEMICOLON>-Wno-restrict>)
   endif()
 endfunction()
 
@@ -89,4 +125,5 @@ function(headgate_tests room)
   add_executable(headgate_${room}_tests ${sources})
   target_link_libraries(headgate_${room}_tests PRIVATE headgate_testing ${ARGN} GTest::gmock_main)
   headgate_compile_quickly(headgate_${room}_tests)
+  headgate_use_precompiled(headgate_${room}_tests tests_)
 endfunction()

@@ -23,11 +23,12 @@
 #include "common/file_descriptor.h"
 #include "common/host_port.h"
 #include "common/system_clock.h"
+#include "server/app/config_check.h"
+#include "server/app/monotonic_waits.h"
 #include "server/app/server.h"
 #include "server/app/server_log.h"
 #include "server/app/store_command.h"
-#include "server/config/load.h"
-#include "server/gateway/page_rules.h"
+#include "server/serve/gateway/page_rules.h"
 
 namespace headgate {
 namespace {
@@ -42,6 +43,7 @@ constexpr absl::Duration kLogLimit = absl::Seconds(1);
 struct Flags {
   app::ServerOptions server;
   std::string check_config;
+  bool ask_databases = false;
   app::StoreCommand store;
   std::string log_level = "info";
   std::string log_format = "text";
@@ -107,9 +109,10 @@ void DeclareHttp(CLI::App& cli, Flags& flags) {
 void DeclareStore(CLI::App& cli, Flags& flags) {
   cli.add_option("--store-tables", flags.store.action,
                  "Only make (init), upgrade or check the tables that several servers agree "
-                 "through, and say what came of it: what headgate store runs. With --config its "
-                 "targets are asked too, for none of them may be the store")
-      ->check(CLI::IsMember({"init", "upgrade", "check"}));
+                 "through, and say what came of it: what headgate store runs; or ensure, which "
+                 "makes or upgrades them, whichever it takes. With --config its targets are asked "
+                 "too, for none of them may be the store")
+      ->check(CLI::IsMember({"init", "upgrade", "ensure", "check"}));
   cli.add_option("--store-dsn", flags.store.dsn,
                  "Connection string of the store's database, for --store-tables")
       ->envname("HEADGATE_STORE_DSN");
@@ -142,6 +145,20 @@ void DeclarePage(CLI::App& cli, Flags& flags) {
       ->envname("HEADGATE_PAGE_ORIGIN")
       ->type_name("ORIGIN")
       ->check(CheckOrigin);
+}
+
+void DeclareExposure(CLI::App& cli, Flags& flags) {
+  cli.add_option_function<std::string>(
+         "--if-exposed",
+         [&to = flags.server.if_exposed](const std::string& word) {
+           to = word == "refuse" ? app::IfExposed::kRefuse : app::IfExposed::kWarn;
+         },
+         "What to do where whoever reaches the network may do everything, since a port is not on "
+         "the loopback and the file has neither tls nor access: warn, and serve; or refuse to "
+         "start, as the image does unless it is told otherwise")
+      ->envname("HEADGATE_IF_EXPOSED")
+      ->check(CLI::IsMember({"warn", "refuse"}))
+      ->default_str("warn");
 }
 
 void DeclareMember(CLI::App& cli, Flags& flags) {
@@ -197,23 +214,15 @@ void Declare(CLI::App& cli, Flags& flags) {
   DeclareHttp(cli, flags);
   DeclareStore(cli, flags);
   DeclareMember(cli, flags);
+  DeclareExposure(cli, flags);
   DeclarePage(cli, flags);
   cli.add_option("--check-config", flags.check_config,
                  "Only say what is wrong with this file: exit status 0 if nothing is, else 2")
       ->check(NotEmpty);
-}
-
-int CheckConfig(const std::string& path) {
-  const config::LoadResult loaded = config::Load(path, SystemClock::ReadKernel().wall());
-  for (const std::string& error : loaded.Errors()) std::cerr << error << '\n';
-  for (const config::Problem& warning : loaded.warnings) {
-    config::Problem told = warning;
-    told.text = absl::StrCat("warning: ", warning.text);
-    std::cerr << told.ToString() << '\n';
-  }
-  if (!loaded.config.has_value()) return kWrongUsage;
-  std::cout << path << ": ok\n";
-  return 0;
+  cli.add_flag(
+      "--ask-databases", flags.ask_databases,
+      "With --check-config: ask the databases that the file names too, for 2 s, and warn of "
+      "what they say. Those that are not reached from here are passed over");
 }
 
 int DoWithStore(app::StoreCommand command, const std::string& config_path) {
@@ -320,7 +329,7 @@ void Run(app::Server& server, absl::Duration pre_stop, const sigset_t& signals) 
 
 // Behind what was logged before, unless nobody reads it.
 void Complain(absl::string_view message) {
-  if (app::FlushLog(kLogLimit)) std::cerr << "headgated: " << message << '\n';
+  if (app::FlushLog(kLogLimit)) std::cerr << absl::StrCat("headgated: ", message, "\n");
 }
 
 int Fail(const absl::Status& status) {
@@ -329,6 +338,7 @@ int Fail(const absl::Status& status) {
 }
 
 int Serve(const app::ServerOptions& options) {
+  app::WaitByTheMonotonicClock();
   BoundHeap();
   const sigset_t signals = BlockSignals();
   RaiseFileLimit();
@@ -358,7 +368,8 @@ int Main(int argc, char** argv) {
   // is wrong with a request they are told in its error.
   google::protobuf::SetLogHandler(nullptr);
   if (!flags.store.action.empty()) return DoWithStore(flags.store, flags.server.config_path);
-  return flags.check_config.empty() ? Serve(flags.server) : CheckConfig(flags.check_config);
+  if (flags.check_config.empty()) return Serve(flags.server);
+  return app::CheckConfig(flags.check_config, flags.ask_databases) ? 0 : kWrongUsage;
 }
 
 }  // namespace

@@ -72,6 +72,11 @@ check_pods() { # check_pods NAME JSON
       (select(.securityContext | .runAsNonRoot != true or .seccompProfile.type != "RuntimeDefault")
         | "\($name): the pod may be root, or is without seccomp"),
       (.volumes[]? | select(.hostPath) | "\($name): mounts a folder of the node"),
+      (.volumes[]? | select(.emptyDir and .emptyDir.sizeLimit == null)
+        | "\($name): \(.name) takes what it likes of the disk of the node"),
+      (select(any(.volumes[]?; .emptyDir)
+          and all(.containers[].resources; .requests["ephemeral-storage"] == null))
+        | "\($name): does not request what it takes of the disk of the node"),
       (.containers[], .initContainers[]? | "\($name), \(.name)" as $at | .securityContext
         | select(.readOnlyRootFilesystem != true or .allowPrivilegeEscalation != false
             or .runAsNonRoot != true or .capabilities != {drop: ["ALL"]} or .privileged
@@ -116,9 +121,9 @@ check_references() { # check_references NAME JSON
       ($server | .startupProbe, .livenessProbe, .readinessProbe | .grpc.port // .httpGet.port),
       (.[] | select(.kind == "NetworkPolicy").spec.ingress[].ports[].port)
     | select(. as $port | $ports | index($port) | not)'
-  none "$1" "$2" "probes that TLS would refuse, or callers keep out" '
+  none "$1" "$2" "probes that TLS would refuse, callers keep out, or a store that is away" '
     .[] | select(.kind == "StatefulSet").spec.template.spec.containers[0]
-    | (if .args | any(startswith("--health-address=")) then {grpc: {port: 8082}}
+    | (if .args | any(startswith("--health-address=")) then {grpc: {port: 8082, service: "liveness"}}
        else {httpGet: {path: "/healthz", port: "http"}} end) as $right
     | .livenessProbe, .startupProbe | select({grpc, httpGet} | with_entries(select(.value)) != $right)
     | tojson'
@@ -157,7 +162,7 @@ check_hooks() { # check_hooks NAME JSON
          and .env == $pod.containers[0].env and .envFrom == $pod.containers[0].envFrom
        then empty else "the init container is \($pod.initContainers[0] | tojson)" end),
       (if ([$configs[].data["headgate.yaml"]] | unique | length) != 1 then "two configurations" else empty end),
-      (map(select(.kind == "Job"))[] | . as $job | .spec.template.spec as $check
+      (map(select(.kind == "Job" and (.metadata.name | endswith("-check"))))[] | . as $job | .spec.template.spec as $check
         | if (hooks | contains(["pre-install", "pre-upgrade", "pre-rollback"]))
             and $check.containers[0].args == $pod.containers[0].args + [check]
             and $check.containers[0].image == $pod.containers[0].image
@@ -260,6 +265,7 @@ check_chart() {
   check_table
   check_metadata
   check_version
+  check_base Dockerfile
   if ((CHART_BAD)); then
     echo "chart: $CHART_BAD wrong"
     return 1

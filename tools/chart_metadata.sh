@@ -16,17 +16,25 @@ check_table() {
     wrong "$CHART/README.md does not have the values of $CHART/values.yaml: $(<"$CHART_WORK/diff")"
 }
 
-# The chart's appVersion is the version that the image's programs say.
+# The chart's appVersion is the version that the image's programs say, and the image's own label.
 check_version() {
   local version
   version=$(project_version)
   [[ $(yq --raw-output '"\(.version) \(.appVersion)"' "$CHART/Chart.yaml") == "$version $version" ]] ||
     wrong "$CHART/Chart.yaml has another version or appVersion than $version, which is the project's"
+  [[ $(sed -n 's/^ARG VERSION=//p' Dockerfile) == "$version" ]] ||
+    wrong "the Dockerfile has another VERSION than $version, which is the project's"
   # The chart asks for an image of that tag.
   [[ $(grep --only-matching -E 'example\.com/headgate(:[0-9.]+)?( |$)' docs/kubernetes.md |
     grep --count -v -E "^example\.com/headgate:$version( |\$)") == "$(
       grep --count -F -e '--set image.repository=' docs/kubernetes.md)" ]] ||
     wrong "docs/kubernetes.md has an image with another tag than $version"
+}
+
+# Another image under the same tag is not what was tried.
+check_base() {
+  grep --quiet -E '^ARG BASE=[^@ ]+@sha256:[0-9a-f]{64}$' "$1" ||
+    wrong "the Dockerfile does not name its base by digest"
 }
 
 # What catalogues show of the chart.

@@ -68,8 +68,13 @@ refuses_wrong_shapes() {
     --set 'postgres.existingSecret=My Secret'
   refuses "at '/config': got string, want object" --set-string config=rules
   refuses "at '/extraArgs/0': 'reflection' does not match pattern" --set 'extraArgs[0]=reflection'
-  refuses "additional properties 'podDisruptionBudget' not allowed" \
-    --set podDisruptionBudget.enabled=true
+  refuses "at '/podDisruptionBudget': additional properties 'minAvailable' not allowed" \
+    --set podDisruptionBudget.minAvailable=3
+  refuses "at '/podDisruptionBudget/maxUnavailable'" --set podDisruptionBudget.maxUnavailable=0
+  refuses "at '/podDisruptionBudget/maxUnavailable'" --set podDisruptionBudget.maxUnavailable=0%
+  refuses "at '/updateStrategy/type': value must be one of 'RollingUpdate', 'OnDelete'" \
+    --set updateStrategy.type=Recreate
+  refuses "at '/minReadySeconds': minimum: got -1, want 0" --set minReadySeconds=-1
   refuses "at '/configCheck/timeoutSeconds': minimum: got 1, want 10" --set configCheck.timeoutSeconds=1
   refuses "at '/extraContainers/0': missing property 'image'" --set 'extraContainers[0].name=a'
   refuses "at '/extraInitContainers/0': missing property 'name'" --set 'extraInitContainers[0].image=a'
@@ -86,7 +91,7 @@ refuses_wrong_shapes() {
 refuses_empty_sections() {
   local section
   for section in image cluster config configCheck networkPolicy server postgres tls tokens service persistence \
-    resources probes security serviceAccount commonLabels tests; do
+    resources updateStrategy minReadySeconds podDisruptionBudget probes security serviceAccount commonLabels tests; do
     refuses "missing property '$section'" --set "$section=null"
   done
   refuses "at '/tls': missing property 'clientCa'" --set tls.clientCa=null
@@ -112,16 +117,42 @@ refuses_callers_that_nobody_is() {
 }
 
 refuses_too_little_time_to_stop() {
-  refuses "the server may take 35 s to stop" --set 'extraArgs[0]=--grace=30s'
-  refuses "the server may take 95 s to stop" --set 'extraArgs[0]=--grace=1m30s'
-  refuses "the server may take 31 s to stop" --set 'extraArgs[0]=--pre-stop=16s'
+  local seconds=terminationGracePeriodSeconds
+  refuses "the server may take 35 s to stop" --set $seconds=34 --set 'extraArgs[0]=--grace=30s'
+  refuses "the server may take 95 s to stop" --set $seconds=30 --set 'extraArgs[0]=--grace=1m30s'
+  refuses "the server may take 31 s to stop" --set $seconds=30 --set 'extraArgs[0]=--pre-stop=16s'
+  refuses "the server may take 32 s to stop" --set $seconds=31 --set 'extraArgs[0]=--pre-stop=16001ms'
+}
+
+# A time that nobody has set is long enough, and no reason to refuse anything.
+gives_time_to_stop() { # gives_time_to_stop SECONDS ARGUMENT...
+  local seconds=$1 given
+  shift
+  given=$(chart_render "$CHART" --set insecure=true --show-only templates/statefulset.yaml "$@" |
+    sed -n 's/^ *terminationGracePeriodSeconds: //p') || true
+  [[ $given == "$seconds" ]] || wrong "with $* a server gets '$given' seconds to stop, and not $seconds"
+}
+
+check_time_to_stop() {
+  local cluster=(--values "$CHART/ci/three-servers.yaml")
+  gives_time_to_stop 30
+  gives_time_to_stop 30 --set 'extraArgs[0]=--grace=25s'
+  gives_time_to_stop 95 --set 'extraArgs[0]=--grace=1m30s'
+  gives_time_to_stop 125 --set 'extraEnv[0].name=HEADGATE_GRACE' --set 'extraEnv[0].value=120s'
+  gives_time_to_stop 20 --set terminationGracePeriodSeconds=20
+  gives_time_to_stop 31 "${cluster[@]}"
+  gives_time_to_stop 31 "${cluster[@]}" --set cluster.lease=3s
+  gives_time_to_stop 31 "${cluster[@]}" --set cluster.lease=1s
+  gives_time_to_stop 45 "${cluster[@]}" --set cluster.lease=1m
+  gives_time_to_stop 45 "${cluster[@]}" --set cluster.lease=60s
+  gives_time_to_stop 55 "${cluster[@]}" --set cluster.lease=60s --set 'extraArgs[0]=--grace=15s'
 }
 
 refuses_time_to_stop_from_variables() {
-  local name='extraEnv[0].name'
-  refuses "the server may take 125 s to stop" --set "$name=HEADGATE_GRACE" \
+  local name='extraEnv[0].name' seconds=terminationGracePeriodSeconds
+  refuses "the server may take 125 s to stop" --set $seconds=30 --set "$name=HEADGATE_GRACE" \
     --set 'extraEnv[0].value=120s'
-  refuses "the server may take 55 s to stop" --set "$name=HEADGATE_PRE_STOP" \
+  refuses "the server may take 55 s to stop" --set $seconds=30 --set "$name=HEADGATE_PRE_STOP" \
     --set 'extraEnv[0].value=40s'
   refuses "HEADGATE_GRACE has a value that the chart cannot see; give --grace=DURATION in extraArgs" \
     --set "$name=HEADGATE_GRACE" --set 'extraEnv[0].valueFrom.configMapKeyRef.name=a'
@@ -179,6 +210,9 @@ refuses_a_volume_too_small() {
   refuses "persistence.size: 2Gi is less than the 2131 MiB" \
     --set config.throttle_log.max_bytes=2147483648
   refuses "persistence.size: 2Gi is less than the" --set config.engine.max_permits=16777216
+  # The kubelet ends a pod that takes more of the node's disk than it said.
+  refuses "persistence.size: 1Gi is less than the 1107 MiB" --set persistence.enabled=false \
+    --set persistence.size=1Gi
 }
 
 refuses_passwords() {
@@ -215,7 +249,7 @@ refuses_contradictions() {
 
 # Several servers, and what they take.
 refuses_servers_that_share_nothing() {
-  local file=$CHART/ci/three-servers.yaml
+  local file=$CHART/ci/three-servers.yaml lease
   takes --values "$file" --set replicaCount=1 --set insecure=false
   takes --values "$file" --set networkPolicy.egress=null --set networkPolicy.store=null
   takes --values "$file" --set terminationGracePeriodSeconds=45 --set cluster.lease=1m
@@ -229,8 +263,18 @@ refuses_servers_that_share_nothing() {
   refuses "cluster.store takes persistence.enabled: false" --values "$file" --set persistence.enabled=true
   refuses "say in networkPolicy.store where cluster.store is" --values "$file" --set networkPolicy.store=null
   refuses "networkPolicy.store takes cluster.store.existingSecret" --set 'networkPolicy.store[0].ports[0].port=5432'
-  refuses "the server may take 30 s to stop" --values "$file" --set terminationGracePeriodSeconds=29
-  refuses "the server may take 45 s to stop" --values "$file" --set cluster.lease=1m
+  refuses "the server may take 31 s to stop" --values "$file" --set terminationGracePeriodSeconds=30
+  refuses "the server may take 45 s to stop" --values "$file" --set terminationGracePeriodSeconds=44 \
+    --set cluster.lease=1m
+  takes --values "$file" --set cluster.lease=3s
+  takes --values "$file" --set cluster.lease=1000ms
+  takes --values "$file" --set cluster.lease=0m59s1000ms
+  for lease in 999ms 0s 0.5s 61s 1m1s 60001ms 2m 1h; do
+    refuses "cluster.lease: $lease, but a server takes 1s to 1m" --values "$file" --set "cluster.lease=$lease"
+  done
+  takes --values "$file" --set cluster.store.job.adminSecret= --set configCheck.enabled=false
+  refuses "cluster.store.job.adminSecret takes cluster.store.existingSecret" --set cluster.store.job.adminSecret=a
+  refuses "at '/cluster/store': missing property 'job'" --set cluster.store.job=null
   refuses "at '/cluster/peerCertificates/0': 'headgate' does not match pattern" --values "$file" \
     --set 'cluster.peerCertificates={headgate}'
   refuses "at '/cluster/lease': '3' does not match pattern" --values "$file" --set-string cluster.lease=3
@@ -314,6 +358,7 @@ check_refusals() {
   refuses_wrong_names
   refuses_callers_that_nobody_is
   refuses_too_little_time_to_stop
+  check_time_to_stop
   refuses_time_to_stop_from_variables
   refuses_flags_of_its_own
   refuses_addresses_that_nobody_reaches

@@ -24,7 +24,7 @@ PROTO=headgate/v1/config.proto
 FIRST='    "config.first":'
 LAST='    "config.last":'
 
-# A plain value that may stand for a message, as server/config/shorthand.cc reads it: a schema, or the name
+# A plain value that may stand for a message, as server/govern/config/shorthand.cc reads it: a schema, or the name
 # of the field that it stands for. Of percentages: any zero, up to 100, and whatever has an exponent.
 PLAIN='{
   "Rate": ["units_per_second", {"enum": ["auto"]},
@@ -131,9 +131,9 @@ JSON
 check_plain() {
   local known read
   known=$(jq --raw-output 'keys[]' <<<"$PLAIN")
-  read=$(sed -n 's/^ *{v1::\([A-Za-z]*\)::descriptor(), .*/\1/p' server/config/shorthand.cc | sort)
+  read=$(sed -n 's/^ *{v1::\([A-Za-z]*\)::descriptor(), .*/\1/p' server/govern/config/shorthand.cc | sort)
   [[ $known == "$read" ]] ||
-    { echo "chart_schema.sh has other plain values in PLAIN than server/config/shorthand.cc" && return 1; }
+    { echo "chart_schema.sh has other plain values in PLAIN than server/govern/config/shorthand.cc" && return 1; }
 }
 
 # The schema, with what is generated anew.

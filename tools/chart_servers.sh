@@ -15,9 +15,10 @@ fail() {
 check_members() {
   none "$1" "$2" "a PodDisruptionBudget of one pod protects nothing, or blocks drains; of several one at a time may go" '
     (.[] | select(.kind == "StatefulSet").spec) as $server
-    | [.[] | select(.kind == "PodDisruptionBudget").spec | {maxUnavailable, selector}] as $found
-    | (if $server.replicas > 1 then [{maxUnavailable: 1, selector: $server.selector}] else [] end) as $right
-    | select($found != $right) | $found | tojson'
+    | [.[] | select(.kind == "PodDisruptionBudget").spec] as $found
+    | select(($found | length) != (if $server.replicas > 1 then 1 else 0 end)
+        or any($found[]; .selector != $server.selector or (.maxUnavailable | . != 1 and . != "34%")))
+    | $found | tojson'
   none "$1" "$2" "several servers without a store" '
     .[] | select(.kind == "StatefulSet" and .spec.replicas > 1).spec.template.spec.containers[0].env
     | select(any(.[]?; .name == "HEADGATE_MEMBER") | not) | "\(.)"'
@@ -27,6 +28,17 @@ check_members() {
     | select(length == 0 or any(.[]; .labelSelector.matchLabels // {} | to_entries
         | length == 0 or any($labels[.key] != .value))) | tojson'
   is_cluster "$2" || return 0
+  none "$1" "$2" "nobody looks at the tables of the store before servers meet them" '
+    (map(select(.kind == "ConfigMap" and .data["headgate.yaml"]) | {key: .metadata.name, value: .}) | from_entries) as $configs
+    | (map(select(.kind == "StatefulSet"))[0].spec.template.spec) as $pod
+    | def hooks: .metadata.annotations["helm.sh/hook"] // "" | split(",");
+      def weight: .metadata.annotations["helm.sh/hook-weight"] | tonumber;
+    [.[] | select(.kind == "Job" and (.metadata.name | endswith("-store"))) | . as $job | .spec.template.spec
+      | $configs[.volumes[] | select(.name == "config").configMap.name] as $config
+      | select(($job | hooks) == ["pre-install", "pre-upgrade"] and ($config | hooks | contains(["pre-install", "pre-upgrade"]))
+          and ($config | weight) < ($job | weight) and .containers[0].args[0] == "--store-tables=check"
+          and all(.containers[], .initContainers[]?; .image == $pod.containers[0].image))]
+    | select(length != 1) | tojson'
   none "$1" "$2" "servers whose names or addresses are not those of their pods" '
     (.[] | select(.kind == "Service" and .spec.clusterIP == "None")) as $headless
     | .[] | select(.kind == "StatefulSet").spec.template.spec.containers[0].env
@@ -100,17 +112,68 @@ with_names_of_pods() {
   exec "${OWN_MOUNTS[@]}" bash -c 'mount --bind "$0" /etc/hosts && exec "$@"' "$CHART_WORK/hosts" "$@"
 }
 
-# prepare_store NAME JSON: a database of its own, with tables, and the Secret that leads there.
+# prepare_store NAME JSON: a database of its own, with tables, and the Secrets that lead there: of the servers' own role,
+# which may use what others make, and of one that makes it.
 prepare_store() {
   local file database=${1//-/_} said
   write_hosts "$2"
   is_cluster "$2" || return 0
   [[ -n $POSTGRES ]] || WORK=$CHART_WORK start_postgres
   unset PGHOST PGUSER PGDATABASE
-  file=$(yq --raw-output .cluster.store.dsn_file "$(pod_folder 0)/headgate.yaml")
-  echo "host=$CHART_WORK/postgres user=postgres dbname=$database" >"$file"
+  file=$(store_file)
+  echo "host=$CHART_WORK/postgres user=headgate dbname=$database" >"$file"
+  echo "host=$CHART_WORK/postgres user=postgres dbname=$database" >"$CHART_WORK/etc/store-admin/dsn"
   in_store postgres "CREATE DATABASE $database" || fail "no database for the store"
-  said=$(HEADGATE_STORE_DSN=$(<"$file") "$CHART_BIN/headgate" store init 2>&1) || fail "no store: $said"
+  in_store "$1" "$STORE_ROLE" || fail "no role for the servers"
+  if ! jq --exit-status "any(.[] | $STORE_JOB; .initContainers)" "$2" >/dev/null; then
+    said=$(HEADGATE_STORE_DSN=$(<"$CHART_WORK/etc/store-admin/dsn") "$CHART_BIN/headgate" store init 2>&1) ||
+      fail "no store: $said"
+  fi
+  run_store_job "$1" "$2"
+}
+
+# Where the servers' connection string is.
+store_file() { yq --raw-output .cluster.store.dsn_file "$(pod_folder 0)/headgate.yaml"; }
+
+# As docs/kubernetes.md has it, for tables that do not exist yet.
+STORE_ROLE='
+DO $$ BEGIN CREATE ROLE headgate LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
+ALTER DEFAULT PRIVILEGES GRANT USAGE ON SCHEMAS TO headgate;
+ALTER DEFAULT PRIVILEGES GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO headgate;'
+
+STORE_JOB='select(.kind == "Job" and (.metadata.name | endswith("-store"))).spec.template.spec'
+
+# run_store_job NAME JSON: what the Job runs, in its order, each with the connection string of its Secret.
+run_store_job() {
+  local line words said
+  while IFS= read -r line; do
+    mapfile -t words < <(jq --raw-output '.words[]' <<<"$line" | on_this_machine 0 | sed "s#^/usr/bin/#$CHART_BIN/#")
+    said=$(HEADGATE_STORE_DSN=$(<"$(jq --raw-output .file <<<"$line" | on_this_machine 0)") "${words[@]}" 2>&1) ||
+      wrong "$1: the Job's ${words[*]} fails: $said"
+  done < <(jq --compact-output ".[] | $STORE_JOB"' | .volumes as $volumes | (.initContainers // []) + .containers | .[]
+    | (.env[] | select(.name == "HEADGATE_STORE_DSN").valueFrom.secretKeyRef) as $from
+    | ($volumes[] | select(.secret.secretName == $from.name).name) as $volume
+    | {words: (.command + .args), file: "\(.volumeMounts[] | select(.name == $volume).mountPath)/\($from.key)"}' "$2")
+}
+
+# check_without_store NAME JSON: a server that starts while the store is away gets no calls, and is left alive until
+# it is back: the kubelet would not end it.
+check_without_store() {
+  local file store folder which said
+  file=$(store_file) folder=$(pod_folder 0)
+  store=$(<"$file")
+  echo "host=$CHART_WORK/nowhere dbname=nowhere" >"$file"
+  start_pod "$2" 0 "$(member_port "$2")"
+  if wait_for_file "$folder/port" "${CHART_SERVERS[0]}" && wait_for_file "$folder/http-port" "${CHART_SERVERS[0]}"; then
+    for which in startupProbe livenessProbe; do
+      said=$(ask_probe "$2" 0 "$which") || wrong "$1: while the store is away the $which fails: $said"
+    done
+    if said=$(ask_probe "$2" 0 readinessProbe); then wrong "$1: while the store is away the server is ready"; fi
+  else
+    wrong "$1: without the store the server does not start: $(tail --lines=5 "$folder/log")"
+  fi
+  stop_serving || wrong "$1: without the store the server ends badly: $(tail --lines=5 "$folder/log")"
+  echo "$store" >"$file"
 }
 
 in_store() { # in_store NAME SQL
@@ -122,8 +185,8 @@ end_store() { WORK=$CHART_WORK stop_postgres; }
 
 # wait_until_ready NAME POD
 wait_until_ready() {
-  local line _
-  for _ in {1..200}; do
+  local line end=$((SECONDS + CHART_PATIENCE))
+  while ((SECONDS <= end)); do
     line=$(http_status "$(<"$(pod_folder "$2")/http-port")" /readyz 2>&1) || true
     [[ ! $line =~ ^HTTP/1\.[01]\ 200 ]] || return 0
     sleep 0.1

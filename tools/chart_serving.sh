@@ -7,7 +7,7 @@ CHART_SERVERS=()  # Processes of the servers that run now, one for each pod.
 # The files that a cluster would mount, below $CHART_WORK/etc instead of /etc/headgate.
 make_credentials() {
   local etc=$CHART_WORK/etc
-  mkdir -p "$etc"/{tls,client-ca,tokens,dsn,ca,client,token,store,cluster}
+  mkdir -p "$etc"/{tls,client-ca,tokens,dsn,ca,client,token,store,store-admin,cluster}
   {
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=ca \
       -keyout "$etc/ca.key" -out "$etc/ca/ca.crt"
@@ -80,14 +80,16 @@ notes_call() { # notes_call VALUES
   chart_render "$copy" --values "$1" --show-only templates/notes.yaml | yq --raw-output .notes
 }
 
+# For as long as a busy machine may take.
+CHART_PATIENCE=120
+
 wait_for_file() { # wait_for_file FILE PROCESS
-  local _
-  for _ in {1..400}; do
-    [[ ! -s $1 ]] || return 0
+  local end=$((SECONDS + CHART_PATIENCE))
+  until [[ -s $1 ]]; do
     kill -0 "$2" 2>/dev/null || return 1
+    ((SECONDS <= end)) || return 1
     sleep 0.05
   done
-  return 1
 }
 
 # All at once. The status is that of one which does not end with 0.
@@ -104,7 +106,7 @@ http_status() { # http_status PORT PATH
   local line
   exec {connection}<>"/dev/tcp/127.0.0.1/$1" || return
   printf 'GET %s HTTP/1.0\r\n\r\n' "$2" >&"$connection"
-  IFS= read -r -t 5 line <&"$connection" || line="no answer"
+  IFS= read -r -t "$CHART_PATIENCE" line <&"$connection" || line="no answer"
   exec {connection}>&-
   echo "$line"
 }
@@ -192,20 +194,42 @@ check_checks() {
   while IFS= read -r line; do
     mapfile -t words < <(jq --raw-output '.[]' <<<"$line" | on_this_machine 0 | sed -e "s#^/usr/bin/#$CHART_BIN/#")
     output=$("${words[@]}" 2>&1) || wrong "$1: the check ${words[*]} fails: $output"
-  done < <(jq --compact-output '.[] | select(.kind == "Job" or .kind == "StatefulSet").spec.template.spec
-    | (.initContainers // .containers)[0] | .command + .args' "$2")
+  done < <(jq --compact-output '.[] | select(.kind == "StatefulSet" or (.kind == "Job" and (.metadata.name | endswith("-check"))))
+    .spec.template.spec | (.initContainers // .containers)[0] | .command + .args' "$2")
 }
 
-# check_alive NAME PATH: liveness does not wait for a database.
-check_alive() {
-  local line
-  line=$(http_status "$(<"$(pod_folder 0)/http-port")" "$2" 2>&1) || true
-  [[ $line =~ ^HTTP/1\.[01]\ 200 ]] || wrong "$1: $2 answers '$line'"
+# ask_probe JSON ORDINAL PROBE: as the kubelet does. Where the probe fails, so does this, and prints the answer.
+ask_probe() {
+  local probe answer
+  probe=$(jq --compact-output --arg probe "$3" \
+    '.[] | select(.kind == "StatefulSet").spec.template.spec.containers[0][$probe]' "$1")
+  if jq --exit-status 'has("grpc")' <<<"$probe" >/dev/null; then
+    answer=$("$(tool_path grpcurl)" -plaintext -max-time "$CHART_PATIENCE" -import-path proto -proto grpc/health/v1/health.proto \
+      -d "$(jq --compact-output '{service: (.grpc.service // "")}' <<<"$probe")" "127.0.0.1:$(health_port "$2")" \
+      grpc.health.v1.Health/Check 2>&1) || true
+    [[ $answer != *'"status": "SERVING"'* ]] || return 0
+  else
+    answer=$(http_status "$(<"$(pod_folder "$2")/http-port")" "$(jq --raw-output .httpGet.path <<<"$probe")" 2>&1) || true
+    [[ ! $answer =~ ^HTTP/1\.[01]\ 200 ]] || return 0
+  fi
+  echo "$answer"
+  return 1
+}
+
+# health_port ORDINAL: the server's log alone tells it.
+health_port() {
+  local port='' end=$((SECONDS + CHART_PATIENCE))
+  while ((SECONDS <= end)); do
+    port=$(sed -n 's/.*"event":"serving probes".*"port":"\([0-9]*\)".*/\1/p' "$(pod_folder "$1")/log" | tail --lines=1)
+    [[ -z $port ]] || break
+    sleep 0.05
+  done
+  echo "$port"
 }
 
 # check_serving NAME VALUES JSON
 check_serving() {
-  local path line alive pod
+  local path line which said pod
   for ((pod = 0; pod < $(replicas_of "$3"); pod++)); do make_pod "$3" "$pod"; done
   check_checks "$1" "$3"
   if start_serving "$1" "$3"; then
@@ -215,13 +239,15 @@ check_serving() {
     path=$(jq --raw-output '.[] | select(.kind == "StatefulSet")
       | .spec.template.spec.containers[0].readinessProbe.httpGet.path' "$3")
     line=$(http_status "$(<"$(pod_folder 0)/http-port")" "$path" 2>&1) || true
-    alive=$(jq --raw-output '.[] | select(.kind == "StatefulSet")
-      | .spec.template.spec.containers[0].livenessProbe.httpGet.path // empty' "$3")
-    if [[ -n $alive ]]; then check_alive "$1" "$alive"; fi
+    # Neither waits for a database.
+    for which in startupProbe livenessProbe; do
+      said=$(ask_probe "$3" 0 "$which") || wrong "$1: the $which fails: $said"
+    done
     # 503: the databases of the example cannot be reached.
     [[ $line =~ ^HTTP/1\.[01]\ (200|503) ]] || wrong "$1: $path answers '$line'"
     CHART_ASKED=$((CHART_ASKED + ${#CHART_SERVERS[@]}))
     stop_serving || wrong "$1: a server does not end with 0: $(tail --lines=5 "$CHART_WORK"/pod-*/log)"
+    if is_cluster "$3"; then check_without_store "$1" "$3"; fi
   fi
   stop_serving || true
 }

@@ -1,6 +1,11 @@
 # What ./dev check looks at.
 # shellcheck shell=bash
 
+# shellcheck source=tools/changed.sh
+source tools/changed.sh
+# shellcheck source=tools/fail_on_output.sh
+source tools/fail_on_output.sh
+
 FAILED_CHECKS=()
 # Clang's analyzer looks into files that another one includes only where that one's path has this word.
 TIDY=tidy-UnifiedSource
@@ -28,8 +33,6 @@ shell_files() {
   find tools tests -name '*.sh' | sort
 }
 
-fail_on_output() { awk '{ print } END { exit NR > 0 }'; }
-
 check_format() {
   local folders
   mapfile -t folders < <(cpp_folders common server client tests)
@@ -46,19 +49,10 @@ check_configuration() {
 
 # --- what clang looks at: what has changed, what includes that, and a share of the rest ---
 
-# The newest commit that is half a day older than the last one, or HEADGATE_BASE.
-changed_since() {
-  local newest base=${HEADGATE_BASE:-}
-  newest=$(git log -1 --format=%ct 2>/dev/null) || return 0
-  [[ -n $base ]] || base=$(git rev-list -1 --before=$((newest - 43200)) HEAD)
-  echo "${base:-$(git rev-list --max-parents=0 HEAD | tail --lines=1)}"
-}
-
 # Files of ours that have changed, and all that include one of them.
 changed_and_including() { # changed_and_including BASE
   local found more
-  found=$({ git diff --name-only "$1" && git ls-files --others --exclude-standard; } |
-    { grep -E '^(common|server|client)/.*\.(h|cc)$' || true; } | sort --unique)
+  found=$(changed_files "$1" | grep -E '^(common|server|client)/.*\.(h|cc)$' || true)
   while [[ -n $found ]]; do
     more=$({
       echo "$found"
@@ -81,7 +75,7 @@ has_its_turn() { # has_its_turn NAME LAST_COMMIT COMMITS
 
 # What every source depends on.
 changed_for_all() { # changed_for_all BASE
-  git diff --name-only "$1" | grep --extended-regexp '^(proto/|\.clang-tidy$|CMakePresets\.json$)' >/dev/null
+  changed_files "$1" | grep --extended-regexp '^(proto/|\.clang-tidy$|CMakePresets\.json$)' >/dev/null
 }
 
 # Keeps of the sources on standard input those that are to be looked at: all, where it is not known what
@@ -89,7 +83,7 @@ changed_for_all() { # changed_for_all BASE
 chosen_sources() {
   local base changed last commits source
   base=$(changed_since)
-  if [[ -n ${HEADGATE_BASE:-} ]] && ! git rev-parse --quiet --verify "$base^{commit}" >/dev/null; then
+  if [[ -n ${HEADGATE_BASE:-} ]] && ! is_commit "$base"; then
     echo "there is no commit $base; looking at all" >&2
     base=
   fi
@@ -98,7 +92,7 @@ chosen_sources() {
     return
   fi
   changed=$(changed_and_including "$base")
-  last=$(git rev-list --count HEAD) commits=$(git rev-list --count "$base..HEAD")
+  last=$(commit_count) commits=$(git rev-list --count "$base..HEAD")
   while read -r source; do
     if grep --quiet --line-regexp --fixed-strings -e "$source" <<<"$changed" ||
       has_its_turn "$source" "$last" "$commits"; then
@@ -196,6 +190,7 @@ check_step() {
 run_checks() {
   check_step "format (clang-format)" check_format
   check_step "rooms and their arrows" tools/check_rules.sh arrows
+  check_step "pages of the wings" tools/check_rules.sh wings
   check_step "table of the rooms" tools/check_rules.sh rooms
   check_step "packages of the protos" tools/check_rules.sh protos
   check_step "clock, sleeps and randomness" tools/check_rules.sh clock

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Rules of the house that no compiler knows.
 #
-#   tools/check_rules.sh arrows|rooms|protos|clock|length [ROOT]
+#   tools/check_rules.sh arrows|wings|rooms|protos|clock|length [ROOT]
 #   tools/check_rules.sh table [ROOT]
 #   tools/check_rules.sh write-table [ROOT]
 #
@@ -9,38 +9,11 @@
 # print the table of rooms that CONTRIBUTING.md has, and put it there.
 set -euo pipefail
 
-# Who may include and link whom. A new room gets a line here, and says in the comment at the top of its
-# CMakeLists.txt what it is for.
-ARROWS='
-proto            proto
-common           common
-server/engine    common server/engine
-server/line      common server/engine server/line
-server/sqlite    common server/sqlite
-server/throttle_log common server/engine server/sqlite server/throttle_log
-server/overrides common server/engine server/sqlite server/overrides
-server/cluster   common server/cluster
-server/health    common server/engine server/health
-server/control   common server/engine server/health server/control
-server/dsn       common server/dsn
-server/postgres  common server/health server/throttle_log server/dsn server/postgres
-server/store     common server/cluster server/overrides server/postgres server/store
-server/access    common server/engine server/access
-server/config    common server/engine server/health server/access server/dsn proto server/config
-server/tls       common server/config server/tls
-server/snapshot  common server/engine server/snapshot
-server/membership common server/engine server/cluster server/snapshot server/membership
-server/transport common proto server/transport
-server/rpc       common server/engine server/line server/health server/access server/cluster server/config server/throttle_log server/overrides server/snapshot server/tls server/transport proto server/rpc
-server/peers     common proto server/engine server/access server/cluster server/transport server/rpc server/peers
-server/json      common proto server/json
-server/http      common server/access server/transport server/http
-server/gateway   common proto server/access server/transport server/rpc server/json server/http server/gateway
-server/web       common server/engine server/line server/health server/access server/config server/throttle_log server/overrides server/snapshot server/tls server/transport server/http server/web
-server/app       common server
-server/main.cc   common server
-client           client common proto
-'
+# shellcheck source=tools/rooms.sh
+source "$(dirname "${BASH_SOURCE[0]}")/rooms.sh"
+# shellcheck source=tools/fail_on_output.sh
+source "$(dirname "${BASH_SOURCE[0]}")/fail_on_output.sh"
+PATHS=$(room_paths)
 
 # Whatever the engine needs from outside is handed to it.
 ENGINE_NEVER='^(grpc.*|pqxx.*|google/protobuf.*|iostream|fstream|filesystem|cstdio|stdio\.h|netdb\.h|sys/(socket|un|epoll)\.h|netinet/.*|arpa/.*|poll\.h)$'
@@ -49,8 +22,8 @@ ENGINE_NEVER='^(grpc.*|pqxx.*|google/protobuf.*|iostream|fstream|filesystem|cstd
 ACCESS_NEVER='^(grpc.*|google/protobuf.*|headgate/v1/.*)$'
 
 # Real time and real randomness enter at these places only. The tests' fuzz driver
-# stops after so many seconds.
-CLOCK_PLACES='^(common/(system_clock|random_seed)\.(h|cc)|tests/(bench|demo)/.*|tests/fuzz/replay_main\.cc)$'
+# stops after so many seconds, and clock_step stands in for the clock of a program.
+CLOCK_PLACES='^(common/(system_clock|random_seed)\.(h|cc)|tests/(bench|demo)/.*|tests/fuzz/replay_main\.cc|tests/testing/clock_step/clock_step\.cc)$'
 
 CLOCK_READS='(system|steady|high_resolution|utc|tai|gps|file)_clock|::now *\(|absl::(Now|GetCurrentTimeNanos)\b|clock_gettime|gettimeofday|timespec_get|\btime *\( *(nullptr|NULL|0|&)|rdtsc'
 SLEEPS='sleep_(for|until)|\b(u|nano|clock_nano)?sleep *\(|\bSleepFor *\('
@@ -59,9 +32,10 @@ RANDOMNESS='random_device|\b(s?rand|rand_r|s?random_r|getrandom|getentropy|arc4r
 SEEDED='(mt19937(_64)?|default_random_engine|minstd_rand0?)( +[A-Za-z_]+)? *[({] *[A-Za-z_]'
 
 MAX_LINES=400
+MAX_WING_LINES=14
 TALK_LINES=150
 
-# What awk reads ARROWS with: room_of(path), may_include(room, path), report(place, what).
+# What awk reads these paths with: room_of(path), may_include(room, path), report(place, what).
 # shellcheck disable=SC2016
 ROOMS_AWK='
   function report(place, what) { print place ": " what; bad = 1 }
@@ -126,7 +100,7 @@ includes() {
 }
 
 check_includes() {
-  includes common server client tests | awk -v arrows="$ARROWS" -v engine_never="$ENGINE_NEVER" \
+  includes common server client tests | awk -v arrows="$PATHS" -v engine_never="$ENGINE_NEVER" \
     -v access_never="$ACCESS_NEVER" "$ROOMS_AWK"'
     {
       path = $3
@@ -138,10 +112,10 @@ check_includes() {
       }
       if ($1 ~ /^tests\//) next
       room = room_of($1)
-      if (room == "") { report($1, "this room has no line in ARROWS of tools/check_rules.sh"); next }
+      if (room == "") { report($1, "this room has no line in ARROWS of tools/rooms.sh"); next }
       if (ours && !may_include(room, path)) report($1, room " may not include " path)
-      if (room == "server/engine" && path ~ engine_never) report($1, "the engine does no I/O: " path)
-      if (room == "server/access" && path ~ access_never) report($1, "access knows no gRPC: " path)
+      if (room == "server/decide/engine" && path ~ engine_never) report($1, "the engine does no I/O: " path)
+      if (room == "server/govern/access" && path ~ access_never) report($1, "access knows no gRPC: " path)
     }
     END { exit bad }'
 }
@@ -175,14 +149,14 @@ cmake_targets() {
 
 # The target graph has no arrow that the includes may not have.
 check_targets() {
-  cmake_targets | awk -v arrows="$ARROWS" "$ROOMS_AWK"'
+  cmake_targets | awk -v arrows="$PATHS" "$ROOMS_AWK"'
     { place[NR] = $1; target[NR] = $3; folder = $1; sub(/\/CMakeLists\.txt:.*/, "", folder); from[NR] = folder }
     $2 == "makes" { home[$3] = folder }
     END {
       for (i = 1; i <= NR; i++) {
         # A program is linked where its main.cc is.
         room = room_of(from[i] "/main.cc:")
-        if (room == "") report(place[i], "this room has no line in ARROWS of tools/check_rules.sh")
+        if (room == "") report(place[i], "this room has no line in ARROWS of tools/rooms.sh")
         else if (target[i] in home && home[target[i]] != from[i] && !may_include(room, home[target[i]]))
           report(place[i], room " may not link " target[i])
       }
@@ -195,6 +169,24 @@ check_arrows() {
   check_includes || status=1
   check_targets || status=1
   check_commands || status=1
+  arrows_against_wings | fail_on_output || status=1
+  return "$status"
+}
+
+# Each wing says on one page what it does and which rooms it has.
+check_wings() {
+  local wing room page status=0
+  for wing in $(wings); do
+    page=server/$wing/README.md
+    if [[ ! -e $page ]] || (($(wc -l <"$page") > MAX_WING_LINES)); then
+      echo "$page:1: each wing has a page of no more than $MAX_WING_LINES lines"
+      status=1
+      continue
+    fi
+    for room in $(rooms_of_wing "$wing"); do
+      grep --quiet --fixed-strings -e "\`$room\`" "$page" || { echo "$page:1: it does not name \`$room\`" && status=1; }
+    done
+  done
   return "$status"
 }
 
@@ -217,7 +209,7 @@ room_list() {
   for room in "$@"; do
     case $room in
       server) list+=", all of \`server\`" ;;
-      *) list+=", \`${room#server/}\`" ;;
+      *) list+=", \`${room##*/}\`" ;;
     esac
   done
   list=${list#, }
@@ -236,7 +228,7 @@ print_table() {
     done
     text=$(purpose "$room") || status=1
     echo "| \`$room\` | $text | $(room_list "${others[@]}") |"
-  done <<<"$ARROWS"
+  done <<<"$PATHS"
   return "$status"
 }
 
@@ -292,7 +284,7 @@ forbid() {
   code "$@" | awk -F: -v places="$CLOCK_PLACES" '$1 !~ places && $3 !~ /^[ \t]*#[ \t]*include/' |
     { grep -E "^[^:]+:[0-9]+:.*($pattern)" || true; } |
     sed -E "s/^([^:]+:[0-9]+):[ \t]*/\1: $what: /" |
-    awk '{ print } END { exit NR > 0 }'
+    fail_on_output
 }
 
 check_clock() {
@@ -343,11 +335,11 @@ check_length() {
 main() {
   cd "${2:-$(dirname "$0")/..}"
   case ${1:-} in
-    arrows | rooms | protos | clock | length) "check_$1" ;;
+    arrows | wings | rooms | protos | clock | length) "check_$1" ;;
     table) print_table ;;
     write-table) write_table ;;
     *)
-      echo "usage: tools/check_rules.sh arrows|rooms|protos|clock|length|table|write-table [ROOT]" >&2
+      echo "usage: tools/check_rules.sh arrows|wings|rooms|protos|clock|length|table|write-table [ROOT]" >&2
       exit 2
       ;;
   esac

@@ -56,8 +56,7 @@ image_make_base() {
 image_build() {
   mkdir -p "$IMAGE_FOLDER/ccache"
   image_buildah build --isolation chroot --format oci --build-arg "BASE=$IMAGE_BASE" \
-    --label "org.opencontainers.image.version=$(project_version)" \
-    --label "org.opencontainers.image.revision=$(project_revision)" \
+    --build-arg "VERSION=$(project_version)" --build-arg "REVISION=$(project_revision)" \
     --volume "$IMAGE_FOLDER/ccache:/ccache" --tag "$IMAGE_NAME" --file "${1:-Dockerfile}" .
 }
 

@@ -32,6 +32,7 @@ ip link set lo up
 exec env -i "$@" setpriv --no-new-privs chroot --userspec="$user" "$root" /usr/bin/headgated
 '
 
+# image_start [VARIABLE=VALUE...]: with these besides its own.
 image_start() {
   local user environment state=$IMAGE_FOLDER/state
   user=$(image_inspect .User)
@@ -43,7 +44,7 @@ image_start() {
   chown --reference="$IMAGE_ROOT/var/lib/headgate" "$state"
   chmod --reference="$IMAGE_ROOT/var/lib/headgate" "$state"
   unshare --mount --net bash -c "$IMAGE_ENTER" enter "$IMAGE_ROOT" "$IMAGE_MOUNT" \
-    "$state" "$user" "${environment[@]}" >"$IMAGE_FOLDER/headgated.log" 2>&1 &
+    "$state" "$user" "${environment[@]}" "$@" >"$IMAGE_FOLDER/headgated.log" 2>&1 &
   IMAGE_PID=$!
 }
 
@@ -54,8 +55,8 @@ image_inside() { nsenter --target "$IMAGE_PID" "$@"; }
 image_is_inside() { [[ ! /proc/$IMAGE_PID/ns/net -ef /proc/self/ns/net ]]; }
 
 image_wait() {
-  local _
-  for _ in {1..300}; do
+  local end=$((SECONDS + 120))
+  while ((SECONDS <= end)); do
     if image_is_inside &&
       image_inside --net curl --silent --fail http://127.0.0.1:8080/readyz >/dev/null; then
       return
@@ -124,6 +125,25 @@ image_check_writable() {
   [[ $found == *'Read-only file system'* ]] || image_fail "the root is not read-only, even for root"
 }
 
+# As it is it listens for the whole network, and lets in whoever comes: that takes somebody's word.
+image_check_refusal() {
+  local status=0
+  image_start
+  wait "$IMAGE_PID" || status=$?
+  IMAGE_PID=
+  if ((status != 2)) || ! grep --quiet 'refused to start: 0.0.0.0:8081 is in plaintext' "$IMAGE_FOLDER/headgated.log"; then
+    image_fail "it does not refuse to be open to everybody, but ends with $status: $(tail --lines=5 "$IMAGE_FOLDER/headgated.log")"
+  fi
+}
+
+# What registries and scanners show of it.
+image_check_labels() {
+  local label
+  for label in title description vendor url source documentation version revision; do
+    [[ $(image_inspect ".Labels[\"org.opencontainers.image.$label\"] // empty") ]] || image_fail "no label $label"
+  done
+}
+
 image_check_size() {
   IMAGE_MB=$(($(du --summarize --apparent-size --bytes "$IMAGE_ROOT" | cut --fields=1) / 1000000))
   ((IMAGE_MB <= IMAGE_MOST_MB)) || image_fail "$IMAGE_MB MB, over $IMAGE_MOST_MB"
@@ -146,7 +166,9 @@ try_image() {
   IMAGE_MOUNT=$(mktemp --directory)
   chmod 755 "$IMAGE_MOUNT"
   image_check_size
-  image_start
+  image_check_labels
+  image_check_refusal
+  image_start HEADGATE_IF_EXPOSED=warn
   image_wait
   image_ask
   image_check_confined

@@ -5,7 +5,7 @@
 #   tools/openapi.sh check [FILE]   says what differs
 #
 # Paths, names, types and words of enums are those of the protos, as the server maps them to JSON
-# (server/gateway, server/json); descriptions are the comments, and "Required." in one makes a field so.
+# (server/serve/gateway, server/serve/json); descriptions are the comments, and "Required." in one makes a field so.
 # shellcheck disable=SC2016  # jq's variables, not the shell's
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -14,7 +14,7 @@ say() { echo "$*"; }
 # shellcheck source=tools/tools.sh
 source tools/tools.sh
 
-FILE=${2:-server/gateway/openapi.json}
+FILE=${2:-server/serve/gateway/openapi.json}
 
 DOCUMENT='
 def clean: gsub("\\s+"; " ") | sub("^ "; "") | sub(" $"; "");
@@ -103,6 +103,10 @@ def freno($body):
        ([$files[] | .comments as $comments | .enumType // [] | to_entries[]
          | .key as $e | .value | {key: .name, value: ({type: "string", enum: [.value[].name]}
               | described($comments["5,\($e)"] // ""))}] | from_entries)
+       + ([$files[] | .comments as $comments | .messageType | to_entries[] | .key as $m | .value | .name as $outer
+         | .enumType // [] | to_entries[]
+         | .key as $e | .value | {key: "\($outer).\(.name)", value: ({type: "string", enum: [.value[].name]}
+              | described($comments["4,\($m),4,\($e)"] // ""))}] | from_entries)
        + ([$files[] | .comments as $comments | .messageType | to_entries[] | "4,\(.key)" as $path | .value
            | ([.field // [] | to_entries[] | {name: .value.name, field: .value,
                 comment: ($comments["\($path),2,\(.key)"] // "")}]) as $fields

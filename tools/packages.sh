@@ -11,8 +11,8 @@ COMPILE_PACKAGES=(
 DEMO_PACKAGES=("${COMPILE_PACKAGES[@]}" postgresql-15)
 BENCH_PACKAGES=("${DEMO_PACKAGES[@]}" openssl tzdata)
 # What it takes to build and to test. `./dev test` on a bare machine installs these alone. Of
-# prometheus only promtool is used, but Debian starts its service with it: hence for tests alone.
-TEST_PACKAGES=("${BENCH_PACKAGES[@]}" curl faketime iproute2 prometheus ruby)
+# prometheus only promtool is used, but Debian starts its service with it, as it does PgBouncer's: hence for tests alone.
+TEST_PACKAGES=("${BENCH_PACKAGES[@]}" curl faketime iproute2 pgbouncer prometheus ruby)
 CHECK_PACKAGES=(clang-14 clang-format-14 clang-tidy-14 jq shellcheck)
 # Not needed, but welcome: faster rebuilds, and libFuzzer.
 COMFORT_PACKAGES=(ccache libclang-rt-14-dev)

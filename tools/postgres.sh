@@ -2,17 +2,17 @@
 # VERSION. tests/testing/postgres_installation.h finds it by HEADGATE_POSTGRES.
 # shellcheck shell=bash
 
-# Newer than Debian's: tools.sh has its release.
-POSTGRES_TOOL=postgresql-18
+# All that are supported, but for Debian's: tools.sh has their releases.
+POSTGRES_PINNED=(14 16 17 18)
 
 # require_postgres VERSION: installs it where it is a pinned one. Status 77: it cannot be had here.
 require_postgres() {
   [[ ! -x /usr/lib/postgresql/$1/bin/initdb ]] || return 0
-  if [[ postgresql-$1 != "$POSTGRES_TOOL" ]]; then
-    say "PostgreSQL $1 is neither in /usr/lib/postgresql nor what is installed here, $POSTGRES_TOOL"
+  if [[ " ${POSTGRES_PINNED[*]} " != *" $1 "* ]]; then
+    say "PostgreSQL $1 is neither in /usr/lib/postgresql nor one that is installed here: ${POSTGRES_PINNED[*]}"
     return 77
   fi
-  require_tool "$POSTGRES_TOOL"
+  require_tool "postgresql-$1"
 }
 
 # postgres_folder VERSION: of one that is there.

@@ -9,6 +9,8 @@
 source tools/slowest.sh
 # shellcheck source=tools/test_plan.sh
 source tools/test_plan.sh
+# shellcheck source=tools/test_budget.sh
+source tools/test_budget.sh
 # shellcheck source=tools/test_unit.sh
 source tools/test_unit.sh
 
@@ -18,7 +20,10 @@ TEST_UNITS=()   # Named on the command line; none means all.
 TEST_LONG=      # --long: what takes time, too.
 TEST_PREFIX=()  # A command that test binaries are run with.
 OWN_TEMPLATE=   # The folder with PostgreSQL's new data folder, if this run made it.
+TEST_BASE=      # --changed: since which commit.
 PARTS=()        # "SECONDS WHAT", for the table of the slowest.
+RUN_UNITS=()    # "PRESET UNIT" of what has run.
+TEST_SECONDS=0  # What tests took, builds aside.
 
 summary() {
   local skipped=
@@ -40,8 +45,19 @@ finish_tests() {
   fi
   # Of units that ran side by side, the times add up to more than the whole took.
   slowest_parts 12 "slowest parts, of $SECONDS s in all:" ${PARTS[@]+"${PARTS[@]}"}
+  tell_budget
   summary
   exit $((TOTAL_FAILED > 0))
+}
+
+# How much of what it may take a run took, and what takes more than its own part; of .ci/run the last one here.
+tell_budget() {
+  ((${#RUN_UNITS[@]} == 0)) || printf '%s\n' "${RUN_UNITS[@]}" | above_budget
+  local ci
+  if [[ $TEST_RUN == short ]]; then
+    ci=$(awk '$1 == "ci" { last = $3 } END { print last == "" ? "never run here" : last }' "$TEST_TIMES" 2>/dev/null) || ci='never run here'
+    say "budget: short $TEST_SECONDS of $SHORT_SECONDS s, ci $ci of $CI_SECONDS s"
+  fi
 }
 
 # --- side by side ---
@@ -54,6 +70,8 @@ report_unit() { # report_unit PRESET UNIT
     TOTAL_PASSED=$((TOTAL_PASSED + passed)) TOTAL_FAILED=$((TOTAL_FAILED + failed))
     TOTAL_SKIPPED=$((TOTAL_SKIPPED + skipped))
     PARTS+=("$seconds $2 ($1)")
+    RUN_UNITS+=("$1 $2")
+    if ((passed && failed == 0)); then remember_time "$1" "$2" "$seconds"; fi
   else
     say "$2 did not come to its end"
     TOTAL_FAILED=$((TOTAL_FAILED + 1))
@@ -84,7 +102,7 @@ test_jobs() { echo "${HEADGATE_TEST_JOBS:-$(($(nproc) + 1))}"; }
 
 # run_tests PRESET UNIT...: those that need quiet come last, one at a time.
 run_tests() {
-  local preset=$1 unit together=() alone=()
+  local preset=$1 unit together=() alone=() began=$SECONDS
   shift
   # Servers that tests start have an HTTP port only where a test asks for one: 8080 may be taken.
   export HEADGATE_HTTP_ADDRESS=off
@@ -99,9 +117,37 @@ run_tests() {
   done
   run_side_by_side "$preset" "$(test_jobs)" ${together[@]+"${together[@]}"}
   run_side_by_side "$preset" 1 ${alone[@]+"${alone[@]}"}
+  TEST_SECONDS=$((TEST_SECONDS + SECONDS - began))
 }
 
 # --- presets ---
+
+# choose_run RUN: of short, when there is none, what the command line names. What has changed is looked at once.
+choose_run() {
+  TEST_RUN=${1:-short}
+  if [[ $TEST_RUN == short && (-n $TEST_REGEX || ${#TEST_UNITS[@]} -gt 0) ]]; then TEST_RUN=named; fi
+  if [[ $TEST_RUN == long ]]; then TEST_LONG=1; fi
+  if [[ $TEST_RUN == ci || $TEST_RUN == changed ]]; then
+    CHANGED_UNITS=$(changed_units)
+    CHANGED_THEMSELVES=$(changed_units itself)
+    say "changed since $(base_of_changes): $(in_one_line <<<"$CHANGED_UNITS")"
+  fi
+  if [[ $TEST_RUN == ci ]]; then
+    say "turn $(($(commit_count) % ROTATION)) of $ROTATION; left to other commits: $(left_to_others | in_one_line)"
+    say "changed, and more than goes into $REST_SECONDS s, so left to the next commits: $(left_to_others changed | in_one_line)"
+  fi
+}
+
+in_one_line() { paste --serial --delimiters=' ' | sed 's/^$/nothing/'; }
+
+# A unit without a line in the plan is in no run, and would never be missed.
+refuse_unplanned() {
+  local unit
+  for unit in $(unplanned_units); do
+    say "$unit: the plan in tools/test_plan.sh has no line for it: which runs does it belong to, and what may it cost?"
+    TOTAL_FAILED=$((TOTAL_FAILED + 1))
+  done
+}
 
 # set_amounts LONG_SCALE LONG_FUZZ_SECONDS: how much of its usual number of steps and rounds a test
 # does, and how long a fuzzer runs. A short run takes a tenth, and a second; the environment's own word
@@ -119,15 +165,12 @@ build_and_run() {
   local preset=$1 units targets=() began=$SECONDS
   mapfile -t units < <(wanted_units "$preset")
   ((${#units[@]})) || return 0
-  # All of release, benchmarks too, lest one no longer compiles.
-  if [[ $preset != release || -n $TEST_REGEX ]] || ((${#TEST_UNITS[@]})); then
-    mapfile -t targets < <(targets_of "${units[@]}")
-  fi
-  if ((${#TEST_UNITS[@]})) && ((${#targets[@]} == 0)); then
+  mapfile -t targets < <(targets_of "${units[@]}")
+  if ((${#targets[@]} == 0)); then
     run_tests "$preset" "${units[@]}"  # scripts that need nothing of ours
     return
   fi
-  if ! build_preset "$preset" ${targets[@]+"${targets[@]}"}; then
+  if ! build_preset "$preset" "${targets[@]}"; then
     TOTAL_FAILED=$((TOTAL_FAILED + 1))
     return
   fi
@@ -138,6 +181,7 @@ build_and_run() {
 
 test_release() {
   set_amounts 1 10
+  refuse_unplanned
   build_and_run release
 }
 

@@ -11,6 +11,22 @@ fail() {
   exit 1
 }
 
+# within SECONDS COMMAND...: until the command succeeds; asked twenty times a second, and once more at the end.
+within() {
+  local end=$((SECONDS + $1))
+  shift
+  while ((SECONDS <= end)); do
+    if "$@"; then return; fi
+    sleep 0.05
+  done
+  "$@"
+}
+
+server_listens() {
+  kill -0 "$SERVER" 2>/dev/null || fail "the server ended: $(cat "$WORK/log" "$WORK/headgate.yaml")"
+  [[ -s $WORK/port && -s $WORK/http_port ]]
+}
+
 # start_server: until it listens on $ADDRESS, and for HTTP on $HTTP_ADDRESS. What it says is in $WORK/log.
 start_server() {
   rm -f "$WORK/port" "$WORK/http_port"
@@ -18,12 +34,8 @@ start_server() {
     --http-address 127.0.0.1:0 --http-port-file "$WORK/http_port" --port-file "$WORK/port" \
     2>"$WORK/log" &
   SERVER=$!
-  for _ in {1..400}; do
-    if [[ -s $WORK/port ]]; then break; fi
-    kill -0 "$SERVER" 2>/dev/null || fail "the server ended: $(cat "$WORK/log" "$WORK/headgate.yaml")"
-    sleep 0.05
-  done
-  [[ -s $WORK/port ]] || fail "the server does not listen with: $(<"$WORK/headgate.yaml")"
+  # Each file comes whole, under its name at once.
+  within 120 server_listens || fail "the server does not listen with: $(<"$WORK/headgate.yaml")"
   # shellcheck disable=SC2034
   ADDRESS=127.0.0.1:$(<"$WORK/port") HTTP_ADDRESS=127.0.0.1:$(<"$WORK/http_port")
 }

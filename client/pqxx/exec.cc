@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "client/pqxx/plan.h"
+#include "client/pqxx/statement_plan.h"
 
 namespace headgate::client::internal {
 namespace {

@@ -13,7 +13,7 @@ if (!process.argv[2]) {
 const folder = resolve(process.argv[2]); // esbuild would look for it beside the sources
 
 // The types of the API are those of the document that the server has of it.
-const document = JSON.parse(await readFile(new URL("../../server/gateway/openapi.json", here), "utf8"));
+const document = JSON.parse(await readFile(new URL("../../server/serve/gateway/openapi.json", here), "utf8"));
 await writeFile(new URL("src/api/schema.d.ts", here), astToString(await openapi(document)));
 
 await mkdir(folder, { recursive: true });

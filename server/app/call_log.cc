@@ -39,7 +39,7 @@ void CallLog::OnChange(const Call& call, std::string_view event, Fields fields) 
   WriteLine(changes_, LogInfo, event, call, fields);
 }
 
-void CallLog::WriteLine(LineLimit& limit, Write write, std::string_view event, const Call& call,
+void CallLog::WriteLine(LogLineLimit& limit, Write write, std::string_view event, const Call& call,
                         Fields fields) {
   const std::optional<int64_t> before = limit.Admit(clock_.Read().monotonic_ns);
   if (!before.has_value()) return;
@@ -53,7 +53,7 @@ void CallLog::WriteLine(LineLimit& limit, Write write, std::string_view event, c
 
 int64_t CallLog::suppressed() const {
   int64_t sum = 0;
-  for (const LineLimit* limit : {&failed_, &full_, &refused_, &slow_, &changes_}) {
+  for (const LogLineLimit* limit : {&failed_, &full_, &refused_, &slow_, &changes_}) {
     sum += limit->suppressed();
   }
   return sum;

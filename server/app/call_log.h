@@ -2,7 +2,7 @@
 // operators changed. Each has the request's id, the method and the peer.
 //
 // A failure of the server's is an error; being full is a warning; what a caller did wrong, or is
-// told to try again, is information. A caller that hung up is no news. Each kind of line is
+// told to try again, is information. A caller that hung up is not told of. Each kind of line is
 // limited, and says how many lines were left out before it.
 //
 // Thread-safe.
@@ -15,9 +15,9 @@
 #include <cstdint>
 
 #include "common/clock.h"
-#include "server/app/line_limit.h"
+#include "server/app/log_line_limit.h"
 #include "server/app/server_log.h"
-#include "server/transport/calls.h"
+#include "server/serve/transport/calls.h"
 
 namespace headgate::app {
 
@@ -36,15 +36,15 @@ class CallLog final : public transport::CallListener {
  private:
   using Write = void (*)(std::string_view, LogFields);
 
-  void WriteLine(LineLimit& limit, Write write, std::string_view event, const Call& call,
+  void WriteLine(LogLineLimit& limit, Write write, std::string_view event, const Call& call,
                  Fields fields);
 
   Clock& clock_;
-  LineLimit failed_{{.at_once = 50, .per_second = 10}};
-  LineLimit full_{{}};
-  LineLimit refused_{{}};
-  LineLimit slow_{{}};
-  LineLimit changes_{{.at_once = 200, .per_second = 50}};
+  LogLineLimit failed_{{.at_once = 50, .per_second = 10}};
+  LogLineLimit full_{{}};
+  LogLineLimit refused_{{}};
+  LogLineLimit slow_{{}};
+  LogLineLimit changes_{{.at_once = 200, .per_second = 50}};
 };
 
 }  // namespace headgate::app

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstring>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -15,8 +16,10 @@
 #include "common/file_text.h"
 #include "common/random_seed.h"
 #include "server/app/connection_string.h"
+#include "server/app/health_handover.h"
+#include "server/app/peer_certificate.h"
 #include "server/app/server_log.h"
-#include "server/store/override_store.h"
+#include "server/share/store/override_store.h"
 
 namespace headgate::app {
 namespace {
@@ -28,7 +31,7 @@ constexpr size_t kMaxSecretBytes = 4096;
 constexpr unsigned int kCertificateRefreshSeconds = 5;
 // Between two attempts to reach another server.
 constexpr int kReconnectMs = 500;
-// How often the thread that settles looks at what nobody rings for.
+// How often the thread that settles looks at what nobody notifies it of.
 constexpr int64_t kLookNs = int64_t{100} * 1'000'000;
 
 absl::StatusOr<uint64_t> SeedOf(const std::string& path) {
@@ -60,19 +63,25 @@ std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const config::TlsSetting
 }
 
 store::TransactorOptions StoreOptionsOf(const config::ClusterSettings& settings, uint64_t seed,
-                                        ProtectedTargets& protected_targets) {
+                                        ProtectedTargets& protected_targets, StoreNote& note) {
   return {.dsn = [source = settings.store] { return ReadConnectionString(source); },
           .statement_timeout = settings.lease / 2,
           .seed = seed,
           .accept =
               [&protected_targets](const store::DatabaseIdentity& database) {
                 return protected_targets.Accept(database);
-              }};
+              },
+          .on_note = [&note](const std::string& text) { note.Set(text); }};
 }
 
 cluster::OnStoreLoss PolicyOf(const config::ClusterSettings& settings) {
   return settings.on_store_loss == config::OnStoreLoss::kKeep ? cluster::OnStoreLoss::kKeep
                                                               : cluster::OnStoreLoss::kStop;
+}
+
+PeerCertificateNeeds NeedsOf(const ClusterOptions& options) {
+  return {
+      .tls = options.tls, .names = options.settings.peer_certificates, .address = options.address};
 }
 
 cluster::KeepQuestion QuestionIn(const peer::v1::KeepRequest& request) {
@@ -88,41 +97,42 @@ cluster::KeepQuestion QuestionIn(const peer::v1::KeepRequest& request) {
 
 class Cluster::States final : public membership::EngineStates {
  public:
-  States(engine::Engine& engine, Clock& clock, Targets& targets, overrides::Registry& overrides,
-         membership::Bell& changed)
-      : EngineStates(engine, clock,
+  States(const Parts& parts, Clock& clock)
+      : EngineStates(parts.engine, clock,
                      [](std::string_view target, const absl::Status& why) {
                        LogError("a target's state cannot be read: nothing is admitted at first",
                                 {{"target", target}, {"why", std::string(why.message())}});
                      }),
-        targets_(targets),
-        overrides_(overrides),
-        changed_(changed) {}
+        targets_(parts.targets),
+        overrides_(parts.overrides) {}
 
-  // Measuring begins first: nothing is decided with the health of nobody's database.
-  absl::Status Prepare(absl::Span<const cluster::Held> targets) override {
+  // Measuring has begun, as the protocol wanted it before: nothing is decided with the health of
+  // nobody's database.
+  absl::Status Prepare(absl::Span<const cluster::Held> /*targets*/) override {
     // Who has been paused is not known before the overrides were read: nothing is decided so far.
     if (!overrides_.GetState().is_loaded) {
       absl::Status read = overrides_.Follow(0);  // which no store has that was written to
       if (!read.ok()) return read;
     }
-    for (const cluster::Held& held : targets) targets_.SetOwned(held.target, true);
     targets_.Settle();
     return absl::OkStatus();
   }
   absl::Status Adopt(std::string_view target, cluster::Takeover takeover,
                      const std::optional<cluster::StoredState>& state) override {
     absl::Status adopted = EngineStates::Adopt(target, takeover, state);
+    if (adopted.ok() && state.has_value() && !state->health.empty()) {
+      targets_.Adopt(target, DecodeHealth(state->health, state->age));
+    }
     if (adopted.ok()) {
       LogInfo("decides for a target", {{"target", target}, {"from", NameOf(takeover)}});
     }
     return adopted;
   }
-  // It ends beside, since a poll of a database that hangs takes a while.
+  std::string Health(const std::string& target) override {
+    return EncodeHealth(targets_.Hand(target));
+  }
   void Forget(std::string_view target) override {
     EngineStates::Forget(target);
-    targets_.SetOwned(target, false);
-    changed_.Ring();
     LogInfo("decides for a target no longer", {{"target", target}});
   }
 
@@ -141,13 +151,13 @@ class Cluster::States final : public membership::EngineStates {
 
   Targets& targets_;
   overrides::Registry& overrides_;
-  membership::Bell& changed_;
 };
 
 absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Make(const ClusterOptions& options,
                                                        Clock& clock) {
   const absl::StatusOr<uint64_t> seed = SeedOf(options.settings.secret_file);
   if (!seed.ok()) return seed.status();
+  if (absl::Status shown = CheckPeerCertificate(NeedsOf(options)); !shown.ok()) return shown;
   absl::StatusOr<uint64_t> incarnation = RandomSeed();
   if (!incarnation.ok()) return incarnation.status();
   // make_unique cannot call the private constructor.
@@ -162,14 +172,15 @@ Cluster::Cluster(const ClusterOptions& options, uint64_t seed, uint64_t incarnat
       clock_(clock),
       credentials_(CredentialsOf(options.tls)),
       protected_targets_(clock),
-      store_(StoreOptionsOf(options.settings, incarnation, protected_targets_), clock),
-      keep_asker_([this](const std::string& address) { return Connect(address); }) {}
+      store_(StoreOptionsOf(options.settings, incarnation, protected_targets_, store_note_),
+             clock) {}
 
 Cluster::~Cluster() { Stop(); }
 
 std::unique_ptr<overrides::Store> Cluster::OpenOverrides() {
   return std::make_unique<store::OverrideStore>(
-      StoreOptionsOf(options_.settings, ~incarnation_, protected_targets_), clock_, kOrderTimeout);
+      StoreOptionsOf(options_.settings, ~incarnation_, protected_targets_, store_note_), clock_,
+      kOrderTimeout);
 }
 
 absl::Status Cluster::SetDrained(std::string_view member, bool drained) {
@@ -180,14 +191,22 @@ absl::Status Cluster::SetPreferred(std::string_view target, std::string_view mem
   return store_.SetPreferred(target, member, kOrderTimeout);
 }
 
-void Cluster::Attach(engine::Engine& engine, Targets& targets, line::WaitingLines& lines,
-                     access::AccessControl& access, overrides::Registry& overrides) {
-  engine_ = &engine;
-  targets_ = &targets;
-  lines_ = &lines;
-  targets.OwnNone();
-  access.SetPeers(options_.settings.peer_certificates);
-  states_ = std::make_unique<States>(engine, clock_, targets, overrides, changed_);
+absl::StatusOr<cluster::Offer> Cluster::TryToMeasure(std::string_view target,
+                                                     std::string_view member) {
+  if (member == options_.member) return targets_->Try(target);
+  return fleet_client_->TryToMeasure(std::string(target), std::string(member));
+}
+
+void Cluster::Attach(const Parts& parts) {
+  engine_ = &parts.engine;
+  targets_ = &parts.targets;
+  lines_ = &parts.lines;
+  parts.targets.MeasureNone(
+      [this](const std::string& target, cluster::Measures measures, const std::string& why) {
+        member_->OnMeasured(target, measures, why);
+      });
+  parts.access.SetPeers(options_.settings.peer_certificates);
+  states_ = std::make_unique<States>(parts, clock_);
   member_ = std::make_unique<membership::Member>(
       membership::MemberOptions{
           .protocol = {.name = options_.member,
@@ -204,24 +223,41 @@ void Cluster::Attach(engine::Engine& engine, Targets& targets, line::WaitingLine
                 given.set_incarnation(tell.owner_incarnation);
                 forwarder_->Tell(tell.to.address, given);
               },
-          .ask_to_keep = [this](const auto& ask, auto then) { AskToKeep(ask, std::move(then)); }},
+          .ask_to_keep = [this](const auto& ask, auto then) { AskToKeep(ask, std::move(then)); },
+          // It begins and ends beside, since a poll of a database that hangs takes a while.
+          .measure =
+              [this](const cluster::Measure& measure) {
+                targets_->SetMeasured(measure.target, measure.wanted);
+                changed_.Notify();
+              }},
       store_, *states_, clock_);
-  forwarder_.emplace(peers::Forwarder::Options{
-      .owners = *member_,
-      .engine = engine,
-      .clock = clock_,
+  connections_.emplace(peers::PeerConnections::Options{
       .connect = [this](const std::string& address) { return Connect(address); },
-      .others = [this] { return member_->Addresses(); }});
+      .addresses = [this] { return member_->Addresses(); }});
+  forwarder_.emplace(peers::Forwarder::Options{
+      .owners = *member_, .engine = parts.engine, .clock = clock_, .connections = *connections_});
   peers_.emplace(*forwarder_, [this](const peer::v1::GivenTarget& given) {
     member_->OnTold(given.incarnation(), {given.target(), given.generation()});
   });
-  questioner_.emplace(peers::Questioner::Options{
-      .control = *this,
-      .connect = [this](const std::string& address) { return Connect(address); }});
-  questions_.emplace(
-      [&overrides](uint64_t revision) { return overrides.Follow(revision); },
-      [this](const peer::v1::KeepRequest& request) { return member_->Agree(QuestionIn(request)); });
-  follower_.emplace(overrides);
+  fleet_client_.emplace(
+      peers::FleetClient::Options{.control = *this, .connections = *connections_});
+  keep_client_.emplace(*connections_);
+  questions_.emplace(peers::QuestionService::Answers{
+      .follow = [&overrides =
+                     parts.overrides](uint64_t revision) { return overrides.Follow(revision); },
+      .agree =
+          [this](const peer::v1::KeepRequest& request) {
+            return member_->Agree(QuestionIn(request));
+          },
+      .try_to_measure = [this](const std::string& target) { return targets_->Try(target); }});
+  follower_.emplace(parts.overrides);
+}
+
+void Cluster::NoteCertificate() const {
+  const absl::Status shown = CheckPeerCertificate(NeedsOf(options_));
+  if (shown.ok()) return;
+  LogError("the other servers refuse this one's certificate",
+           {{"why", std::string(shown.message())}});
 }
 
 std::shared_ptr<grpc::Channel> Cluster::Connect(const std::string& address) const {
@@ -242,7 +278,7 @@ absl::Status Cluster::AcceptTargets(const config::Config& config) {
   return protected_targets_.Update(config.targets);
 }
 
-void Cluster::AskToKeep(const cluster::AskToKeep& ask, peers::KeepAsker::Then then) {
+void Cluster::AskToKeep(const cluster::AskToKeep& ask, peers::KeepClient::Then then) {
   peer::v1::KeepRequest request;
   request.set_to(ask.to.name);
   request.set_member(options_.member);
@@ -252,13 +288,18 @@ void Cluster::AskToKeep(const cluster::AskToKeep& ask, peers::KeepAsker::Then th
     target.set_target(held.target);
     target.set_generation(held.generation);
   }
-  keep_asker_.Ask(ask.to.address, request, ask.patience, std::move(then));
+  keep_client_->Ask({.address = ask.to.address,
+                     .request = std::move(request),
+                     .patience = ask.patience,
+                     .then = std::move(then)});
 }
 
 void Cluster::SetTargets(const config::Config& config) {
-  std::set<std::string> targets;
-  for (const config::TargetSettings& target : config.targets) targets.insert(target.name);
-  member_->SetTargets(std::move(targets));
+  std::map<std::string, uint64_t> targets;
+  for (const config::TargetSettings& target : config.targets) {
+    targets.emplace(target.name, target.fingerprint);
+  }
+  member_->SetTargets(targets);
 }
 
 void Cluster::Start(std::function<void()> joined) {
@@ -266,9 +307,9 @@ void Cluster::Start(std::function<void()> joined) {
   member_->Start();
   settler_ = std::thread([this, joined = std::move(joined)] {
     bool has_joined = false;
-    // acquire: Stop rings after it.
+    // acquire: Stop notifies after it.
     while (!stopping_.load(std::memory_order_acquire)) {
-      const uint64_t seen = changed_.rings();
+      const uint64_t seen = changed_.count();
       targets_->Settle();
       if (!has_joined && member_->HasJoined()) {
         has_joined = true;
@@ -289,12 +330,31 @@ void Cluster::NoteRound(const absl::StatusOr<cluster::RoundReply>& reply) {
     return;
   }
   if (std::exchange(store_is_away_, false)) LogInfo("the store answers again");
-  if (reply->name_is_taken && !std::exchange(name_is_taken_, true)) {
-    LogError("another server has this one's name: this one decides for nothing",
-             {{"member", options_.member}});
+  const bool was_taken = std::exchange(name_is_taken_, reply->name_is_taken);
+  if (name_is_taken_ && !was_taken) {
+    LogError(
+        "another server has this one's name, or had it a moment ago: this one decides for nothing",
+        {{"member", options_.member}});
+  } else if (was_taken && !name_is_taken_) {
+    LogInfo("this one's name is free now: it is one of the servers", {{"member", options_.member}});
   }
-  name_is_taken_ = reply->name_is_taken;
+  NoteConfigurations();
   follower_->Notify(reply->overrides_revision);
+}
+
+void Cluster::NoteConfigurations() {
+  std::map<std::string, std::string> differences = cluster::Differences(member_->View());
+  for (const auto& [target, servers] : differences) {
+    const auto before = differences_.find(target);
+    if (before != differences_.end() && before->second == servers) continue;
+    LogWarning("servers have a target configured differently, or lack it",
+               {{"target", target}, {"servers", servers}});
+  }
+  for (const auto& [target, servers] : differences_) {
+    if (differences.contains(target)) continue;
+    LogInfo("servers have a target configured alike again", {{"target", target}});
+  }
+  differences_ = std::move(differences);
 }
 
 // Who waits in line for a target that has gone is told so when it is next examined.
@@ -308,19 +368,20 @@ void Cluster::Leave(absl::Duration longest) {
   }
   // Who was given nothing hears of it in a round of its own, and hands calls to this server until
   // then.
-  membership::Bell nobody_rings;
-  nobody_rings.Wait(nobody_rings.rings(), absl::ToInt64Nanoseconds(options_.settings.lease / 4));
+  membership::EventCount never_notified;
+  never_notified.Wait(never_notified.count(),
+                      absl::ToInt64Nanoseconds(options_.settings.lease / 4));
 }
 
 void Cluster::Stop() {
   if (stopping_.exchange(true)) return;
-  changed_.Ring();
+  changed_.Notify();
   if (settler_.joinable()) settler_.join();
   if (member_ == nullptr) return;
   member_->Leave(static_cast<cluster::OwnersListener*>(this));
   store_.Cancel();
   member_->Stop();
-  keep_asker_.Close();
+  keep_client_->Close();
   follower_.reset();  // it follows with what goes before this does
 }
 

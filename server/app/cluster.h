@@ -8,8 +8,8 @@
 //
 //   auto cluster = Cluster::Make(options, clock);
 //   ... an engine with (*cluster)->seed() ...
-//   (*cluster)->Attach(engine, targets, lines, access);
-//   rpc::RpcServer::Start({..., .peers = &(*cluster)->peers()}, {..., .elsewhere = ...});
+//   (*cluster)->Attach({.engine = engine, .targets = targets, ...});
+//   rpc::RpcServer::Start({..., .peers = &(*cluster)->peers()}, {..., .remote_decider = ...});
 //   (*cluster)->Start();
 
 #pragma once
@@ -20,9 +20,9 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -31,24 +31,26 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
-#include "server/access/access_control.h"
 #include "server/app/protected_targets.h"
+#include "server/app/store_note.h"
 #include "server/app/targets.h"
-#include "server/cluster/view.h"
-#include "server/config/config.h"
-#include "server/engine/engine.h"
-#include "server/line/waiting_lines.h"
-#include "server/membership/bell.h"
-#include "server/membership/engine_states.h"
-#include "server/membership/member.h"
-#include "server/overrides/follower.h"
-#include "server/overrides/registry.h"
-#include "server/peers/forwarder.h"
-#include "server/peers/keep_asker.h"
-#include "server/peers/peer_service.h"
-#include "server/peers/question_service.h"
-#include "server/peers/questioner.h"
-#include "server/store/postgres_store.h"
+#include "server/decide/engine/engine.h"
+#include "server/decide/line/waiting_lines.h"
+#include "server/govern/access/access_control.h"
+#include "server/govern/config/config.h"
+#include "server/remember/overrides/follower.h"
+#include "server/remember/overrides/registry.h"
+#include "server/serve/peers/fleet_client.h"
+#include "server/serve/peers/forwarder.h"
+#include "server/serve/peers/keep_client.h"
+#include "server/serve/peers/peer_connections.h"
+#include "server/serve/peers/peer_service.h"
+#include "server/serve/peers/question_service.h"
+#include "server/share/cluster/view.h"
+#include "server/share/membership/engine_states.h"
+#include "server/share/membership/event_count.h"
+#include "server/share/membership/member.h"
+#include "server/share/store/postgres_store.h"
 
 namespace headgate::app {
 
@@ -61,7 +63,8 @@ struct ClusterOptions {
 
 class Cluster final : public cluster::Control, private cluster::OwnersListener {
  public:
-  // Reads the secret; asks nobody yet. The clock outlives it. InvalidArgument names what is wrong.
+  // Reads the secret and the certificate; asks nobody yet. The clock outlives it. InvalidArgument
+  // names what is wrong.
   static absl::StatusOr<std::unique_ptr<Cluster>> Make(const ClusterOptions& options, Clock& clock);
   ~Cluster() override;
   Cluster(const Cluster&) = delete;
@@ -70,9 +73,16 @@ class Cluster final : public cluster::Control, private cluster::OwnersListener {
   // Of the engine and of all that must be alike on all servers.
   uint64_t seed() const { return seed_; }
 
-  // What this works with. All outlive it, or its Stop. Once, before all that follows.
-  void Attach(engine::Engine& engine, Targets& targets, line::WaitingLines& lines,
-              access::AccessControl& access, overrides::Registry& overrides);
+  // What this works with. All outlive it, or its Stop.
+  struct Parts {
+    engine::Engine& engine;
+    Targets& targets;
+    line::WaitingLines& lines;
+    access::AccessControl& access;
+    overrides::Registry& overrides;
+  };
+  // Once, before all that follows.
+  void Attach(const Parts& parts);
   // FailedPrecondition: one of the targets is the store. It may take some seconds.
   absl::Status AcceptTargets(const config::Config& config);
   void SetTargets(const config::Config& config);
@@ -87,28 +97,37 @@ class Cluster final : public cluster::Control, private cluster::OwnersListener {
 
   peers::Forwarder& forwarder() { return *forwarder_; }
   peers::PeerService& peers() { return *peers_; }
+  // The files of the certificate have changed: says what of it the other servers would refuse.
+  void NoteCertificate() const;
   // To another server; this one shows its own certificate.
   std::shared_ptr<grpc::Channel> Connect(const std::string& address) const;
   bool HasJoined() const { return member_->HasJoined(); }
-  peers::Questioner& questioner() { return *questioner_; }
+  peers::FleetClient& fleet_client() { return *fleet_client_; }
   peers::QuestionService& questions() { return *questions_; }
 
-  cluster::ClusterView View() const override { return member_->View(); }
+  cluster::ClusterView View() const override {
+    cluster::ClusterView view = member_->View();
+    view.store_note = store_note_.text();
+    return view;
+  }
+  absl::StatusOr<cluster::Offer> TryToMeasure(std::string_view target,
+                                              std::string_view member) override;
   absl::Status SetDrained(std::string_view member, bool drained) override;
   absl::Status SetPreferred(std::string_view target, std::string_view member) override;
   // Where the overrides are kept, for all servers.
   std::unique_ptr<overrides::Store> OpenOverrides();
 
  private:
-  // Measures what this server owns, beside handing its state over.
+  // Hands over what is known of a target.
   class States;
 
   Cluster(const ClusterOptions& options, uint64_t seed, uint64_t incarnation, Clock& clock);
 
   void OwnersChanged() override;
-  void AskToKeep(const cluster::AskToKeep& ask, peers::KeepAsker::Then then);
+  void AskToKeep(const cluster::AskToKeep& ask, peers::KeepClient::Then then);
   // Says what has changed since the round before.
   void NoteRound(const absl::StatusOr<cluster::RoundReply>& reply);
+  void NoteConfigurations();
 
   const ClusterOptions options_;
   const uint64_t seed_;
@@ -116,25 +135,28 @@ class Cluster final : public cluster::Control, private cluster::OwnersListener {
   Clock& clock_;
   const std::shared_ptr<grpc::ChannelCredentials> credentials_;  // shown to the other servers
   ProtectedTargets protected_targets_;
+  StoreNote store_note_;  // before what reaches the store
   store::PostgresStore store_;
   engine::Engine* engine_ = nullptr;
   Targets* targets_ = nullptr;
   line::WaitingLines* lines_ = nullptr;
   std::unique_ptr<States> states_;
   std::unique_ptr<membership::Member> member_;
+  std::optional<peers::PeerConnections> connections_;
   std::optional<peers::Forwarder> forwarder_;
   std::optional<peers::PeerService> peers_;
-  std::optional<peers::Questioner> questioner_;
+  std::optional<peers::FleetClient> fleet_client_;
   std::optional<peers::QuestionService> questions_;
   std::optional<overrides::Follower> follower_;
-  peers::KeepAsker keep_asker_;
+  std::optional<peers::KeepClient> keep_client_;
 
   // Of the thread that asks for rounds: what was said last.
   bool store_is_away_ = false;
   bool name_is_taken_ = false;
+  std::map<std::string, std::string> differences_;  // by target: who has which configuration
 
   // The thread that stops measuring what this server owns no longer, and says when it has joined.
-  membership::Bell changed_;
+  membership::EventCount changed_;
   std::atomic<bool> stopping_{false};
   std::thread settler_;
 };

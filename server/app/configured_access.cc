@@ -76,7 +76,8 @@ absl::StatusOr<access::TokenBook> ConfiguredAccess::ReadTokens(const access::Pol
       waits && awaited_->text.has_value() ? *awaited_->text
                                           : ReadFileText(path, access::TokenBook::kMaxFileBytes),
       Wanted(spec));
-  // What it has told already must not be told again: it would be tried without end.
+  // Where the file is being waited for already, that wait goes on. A new one would report the same
+  // contents as a change, and the configuration would be tried again without end.
   if (!book.ok() && !waits) awaited_.emplace(path);
   return book;
 }

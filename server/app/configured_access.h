@@ -27,10 +27,10 @@
 #include "common/file_watcher.h"
 #include "common/mutex.h"
 #include "common/settled_files.h"
-#include "server/access/access_control.h"
-#include "server/access/status.h"
-#include "server/access/token_book.h"
-#include "server/config/config.h"
+#include "server/govern/access/access_control.h"
+#include "server/govern/access/status.h"
+#include "server/govern/access/token_book.h"
+#include "server/govern/config/config.h"
 
 namespace headgate::app {
 

@@ -5,7 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/file_text.h"
-#include "server/dsn/dsn.h"
+#include "server/observe/dsn/dsn.h"
 
 namespace headgate::app {
 namespace {

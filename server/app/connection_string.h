@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/config/config.h"
+#include "server/govern/config/config.h"
 
 namespace headgate::app {
 

@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 #include "server/app/connection_string.h"
-#include "server/store/admin.h"
+#include "server/share/store/admin.h"
 
 namespace headgate::app {
 namespace {

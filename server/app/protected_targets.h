@@ -22,8 +22,8 @@
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "common/mutex.h"
-#include "server/config/config.h"
-#include "server/store/database_identity.h"
+#include "server/govern/config/config.h"
+#include "server/share/store/database_identity.h"
 
 namespace headgate::app {
 

@@ -7,7 +7,8 @@
 #include "common/random_seed.h"
 #include "server/app/port_file.h"
 #include "server/app/server_log.h"
-#include "server/transport/process_memory.h"
+#include "server/remember/sqlite/database.h"
+#include "server/serve/transport/process_memory.h"
 
 namespace headgate::app {
 namespace {
@@ -17,6 +18,30 @@ http::HttpLimits HttpLimitsOf(const config::ServerSettings& settings) {
   return {.max_connections = static_cast<size_t>(settings.max_connections),
           .max_body_bytes = static_cast<size_t>(settings.max_message_bytes),
           .max_age = settings.max_connection_age};
+}
+
+// Where whoever reaches the network may do everything, by neither tls nor access; empty: nowhere.
+std::string ExposedAt(const std::string& http_address, const std::string& grpc_address) {
+  std::string exposed_at;
+  for (const std::string& address : {http_address, grpc_address}) {
+    const std::optional<HostPort> place = ParseHostPort(address);
+    if (place.has_value() && !IsLoopback(place->host)) exposed_at = address;
+  }
+  return exposed_at;
+}
+
+absl::Status RefuseExposed(const ServerOptions& options, const config::Config& config,
+                           const std::string& grpc_address) {
+  if (options.if_exposed == IfExposed::kWarn || config.tls.has_value() ||
+      config.access.has_value()) {
+    return absl::OkStatus();
+  }
+  const std::string exposed_at = ExposedAt(options.web.address, grpc_address);
+  if (exposed_at.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "refused to start: ", access::ExposedText(exposed_at),
+      "; or start it with --if-exposed=warn (HEADGATE_IF_EXPOSED=warn), where something else keeps "
+      "strangers away"));
 }
 
 void LogCertificates(const tls::TlsSnapshot& state) {
@@ -48,6 +73,9 @@ absl::StatusOr<Server::Base> Server::MakeBase(const ServerOptions& options, Cloc
   base.config = std::make_unique<config::ConfigStore>(options.config_path, clock);
   const absl::StatusOr<const config::Config*> config = base.config->Load();
   if (!config.ok()) return config.status();
+  base.grpc_address = options.grpc_address.value_or((*config)->server.grpc_address);
+  absl::Status refused = RefuseExposed(options, **config, base.grpc_address);
+  if (!refused.ok()) return refused;
   const absl::StatusOr<uint64_t> seed = RandomSeed();
   const absl::StatusOr<uint64_t> id_seed = RandomSeed();
   if (!seed.ok() || !id_seed.ok()) return seed.ok() ? id_seed.status() : seed.status();
@@ -73,7 +101,6 @@ absl::StatusOr<Server::Base> Server::MakeBase(const ServerOptions& options, Cloc
   base.line = {.max_waiting = static_cast<size_t>(line.max_waiting),
                .max_waiting_share = line.max_waiting_share,
                .priority_floor = line.priority_floor};
-  base.grpc_address = options.grpc_address.value_or((*config)->server.grpc_address);
   return base;
 }
 
@@ -115,10 +142,13 @@ Server::Server(const ServerOptions& options, Clock& clock, Base base)
             }),
       access_(state_->seed(), clock),
       targets_(state_->engine(), clock, state_->seed()),
+      unmatched_names_(clock),
       log_({.settings = std::move(base.throttle_log),
             .state_dir = state_->path(),
             .seed = state_->seed(),
-            .server = options.member},
+            .server = options.member,
+            .on_unmatched = [this](std::string_view identity,
+                                   int64_t checks) { unmatched_names_.Note(identity, checks); }},
            clock),
       call_log_(clock),
       calls_(clock, base.id_seed, call_log_),
@@ -132,7 +162,7 @@ Server::Server(const ServerOptions& options, Clock& clock, Base base)
                     .writer = &log_.writer(),
                     .clock = clock,
                     .in_force = [this] { return config_->current(); },
-                    .keeping = log_.keeping(),
+                    .retention = log_.retention(),
                     .seed = state_->seed(),
                     .access = access_.control()}),
       cluster_service_({.control = cluster_.get(),
@@ -140,10 +170,15 @@ Server::Server(const ServerOptions& options, Clock& clock, Base base)
                         .access = access_.control()}),
       web_(std::move(base.web)) {
   state_->engine().AttachLine(&line_);
+  targets_.SetAwaited([this](std::string_view target) { return line_.AnybodyWaitsFor(target); });
   if (cluster_ != nullptr) {
-    cluster_->Attach(state_->engine(), targets_, line_, access_.control(), *state_->overrides());
-    override_service_.Tell(cluster_->questioner());
-    cost_service_.Tell(cluster_->questioner());
+    cluster_->Attach({.engine = state_->engine(),
+                      .targets = targets_,
+                      .lines = line_,
+                      .access = access_.control(),
+                      .overrides = *state_->overrides()});
+    override_service_.Tell(cluster_->fleet_client());
+    cost_service_.Tell(cluster_->fleet_client());
   }
   override_service_.Observe(calls_);
   cost_service_.Observe(calls_);
@@ -201,17 +236,28 @@ absl::Status Server::Apply(const config::Config& config) {
     if (absl::Status accepted = cluster_->AcceptTargets(config); !accepted.ok()) return accepted;
   }
   if (absl::Status prepared = access_.Prepare(config); !prepared.ok()) return prepared;
-  const int64_t before_bytes = transport::AllocatedBytes();
-  if (absl::Status installed = state_->Install(config.policy); !installed.ok()) {
+  if (absl::Status installed = Install(config.policy); !installed.ok()) {
     access_.Revert();
     return installed;
   }
-  if (rpc_ != nullptr) rpc_->AllowMemory(transport::AllocatedBytes() - before_bytes);
   web_->BeforeChange();
   access_.Apply(config);
   targets_.Apply(config);
+  unmatched_names_.Apply(config.identity_names);
   if (cluster_ != nullptr) cluster_->SetTargets(config);
   return absl::OkStatus();
+}
+
+absl::Status Server::Install(const engine::PolicySpec& policy) {
+  if (rpc_ == nullptr) return state_->Install(policy);
+  // Its tables are no callers' doing. While they are made, they may be as large as they may ever
+  // be.
+  const auto most = static_cast<int64_t>(config_->current()->engine.bucket_bytes);
+  const int64_t before = transport::AllocatedBytes();
+  rpc_->AllowMemory(most);
+  absl::Status installed = state_->Install(policy);
+  rpc_->AllowMemory(transport::AllocatedBytes() - before - most);
+  return installed;
 }
 
 absl::Status Server::OpenTls() {
@@ -223,7 +269,10 @@ absl::Status Server::OpenTls() {
         "probes as well");
   }
   absl::StatusOr<std::unique_ptr<tls::ServerTls>> loaded =
-      tls::ServerTls::Load(*settings, clock_, LogCertificates);
+      tls::ServerTls::Load(*settings, clock_, [this](const tls::TlsSnapshot& state) {
+        LogCertificates(state);
+        if (cluster_ != nullptr && state.status.ok()) cluster_->NoteCertificate();
+      });
   if (!loaded.ok()) return loaded.status();
   tls_ = *std::move(loaded);
   LogCertificates(tls_->state());
@@ -232,10 +281,8 @@ absl::Status Server::OpenTls() {
 
 access::AccessSnapshot Server::Access() const {
   access::AccessSnapshot access = access_.Snapshot();
-  if (access.is_on || tls_ != nullptr) return access;
-  for (const std::string& address : {options_.web.address, listens_at_}) {
-    const std::optional<HostPort> place = ParseHostPort(address);
-    if (place.has_value() && !IsLoopback(place->host)) access.exposed_at = address;
+  if (!access.is_on && tls_ == nullptr) {
+    access.exposed_at = ExposedAt(options_.web.address, listens_at_);
   }
   return access;
 }
@@ -255,6 +302,9 @@ rpc::RpcServerOptions Server::RpcOptions(const config::ServerSettings& settings)
   options.max_message_bytes = settings.max_message_bytes;
   options.threads = settings.threads;
   options.version = kVersion;
+  options.memory_owners = {{"engine", [this] { return state_->engine().held_bytes(); }},
+                           {"log_reads", [this] { return log_service_.held_bytes(); }},
+                           {"sqlite", sqlite::MemoryBytes}};
   options.guarded_services = {&override_service_, &cost_service_, &log_service_, &cluster_service_};
   if (cluster_ != nullptr) {
     options.peers = &cluster_->peers();
@@ -264,19 +314,19 @@ rpc::RpcServerOptions Server::RpcOptions(const config::ServerSettings& settings)
 }
 
 absl::Status Server::Listen() {
-  rpc::Elsewhere* const elsewhere = cluster_ == nullptr ? nullptr : &cluster_->forwarder();
-  rpc::Fleet* const fleet = cluster_ == nullptr ? nullptr : &cluster_->questioner();
-  absl::StatusOr<std::unique_ptr<rpc::RpcServer>> server =
-      rpc::RpcServer::Start(RpcOptions(config_->current()->server), {.engine = state_->engine(),
-                                                                     .clock = clock_,
-                                                                     .status = *this,
-                                                                     .activity = targets_,
-                                                                     .recorder = log_.recorder(),
-                                                                     .access = access_.control(),
-                                                                     .lines = line_,
-                                                                     .calls = calls_,
-                                                                     .elsewhere = elsewhere,
-                                                                     .fleet = fleet});
+  rpc::RemoteDecider* const remote_decider = cluster_ == nullptr ? nullptr : &cluster_->forwarder();
+  rpc::Fleet* const fleet = cluster_ == nullptr ? nullptr : &cluster_->fleet_client();
+  absl::StatusOr<std::unique_ptr<rpc::RpcServer>> server = rpc::RpcServer::Start(
+      RpcOptions(config_->current()->server), {.engine = state_->engine(),
+                                               .clock = clock_,
+                                               .status = *this,
+                                               .activity = targets_,
+                                               .recorder = log_.recorder(),
+                                               .access = access_.control(),
+                                               .lines = line_,
+                                               .calls = calls_,
+                                               .remote_decider = remote_decider,
+                                               .fleet = fleet});
   if (!server.ok()) return server.status();
   rpc_ = *std::move(server);
   if (const std::string exposed_at = Access().exposed_at; !exposed_at.empty()) {

@@ -30,22 +30,27 @@
 #include "server/app/state_folder.h"
 #include "server/app/targets.h"
 #include "server/app/throttle_log.h"
+#include "server/app/unmatched_names.h"
 #include "server/app/web.h"
-#include "server/config/config.h"
-#include "server/config/reloader.h"
-#include "server/line/waiting_lines.h"
-#include "server/rpc/cluster_service.h"
-#include "server/rpc/cost_service.h"
-#include "server/rpc/override_service.h"
-#include "server/rpc/rpc_server.h"
-#include "server/rpc/sources.h"
-#include "server/rpc/throttle_log_service.h"
-#include "server/tls/server_tls.h"
-#include "server/transport/calls.h"
+#include "server/decide/line/waiting_lines.h"
+#include "server/govern/config/config.h"
+#include "server/govern/config/reloader.h"
+#include "server/govern/tls/server_tls.h"
+#include "server/serve/rpc/cluster_service.h"
+#include "server/serve/rpc/cost_service.h"
+#include "server/serve/rpc/override_service.h"
+#include "server/serve/rpc/rpc_server.h"
+#include "server/serve/rpc/sources.h"
+#include "server/serve/rpc/throttle_log_service.h"
+#include "server/serve/transport/calls.h"
 
 namespace headgate::app {
 
 inline constexpr char kVersion[] = HEADGATE_VERSION;
+
+// What to do where whoever reaches the network may do everything: a port is in plaintext and not on
+// the loopback, and there is no access.
+enum class IfExposed { kWarn, kRefuse };
 
 struct ServerOptions {
   std::string config_path = {};  // empty: the defaults, without a target that is measured
@@ -62,6 +67,7 @@ struct ServerOptions {
   // others.
   std::string member = {};
   std::string member_address = {};
+  IfExposed if_exposed = IfExposed::kWarn;
 };
 
 class Server final : private rpc::StatusSource {
@@ -96,6 +102,7 @@ class Server final : private rpc::StatusSource {
     std::unique_ptr<Cluster> cluster;  // null: this server is alone
   };
 
+  // InvalidArgument as well: it would be exposed, and is told to refuse that.
   static absl::StatusOr<Base> MakeBase(const ServerOptions& options, Clock& clock);
   // Nothing: this server is alone.
   static absl::StatusOr<std::unique_ptr<Cluster>> MakeCluster(const ServerOptions& options,
@@ -106,6 +113,8 @@ class Server final : private rpc::StatusSource {
   absl::Status Run();
   // Puts a configuration into force.
   absl::Status Apply(const config::Config& config);
+  // A policy into the engine, whose tables nobody is cut for.
+  absl::Status Install(const engine::PolicySpec& policy);
   absl::Status OpenTls();
   // The configuration file has this content now, or cannot be read.
   void Update(const absl::StatusOr<std::string>& text);
@@ -125,6 +134,7 @@ class Server final : private rpc::StatusSource {
   tls::TlsSnapshot Tls() const override;
   access::AccessSnapshot Access() const override;
   snapshot::SnapshotView Snapshot() const override { return state_->SnapshotView(); }
+  std::vector<std::string> Warnings() const override { return unmatched_names_.Warnings(); }
 
   const ServerOptions options_;
   Clock& clock_;
@@ -136,6 +146,7 @@ class Server final : private rpc::StatusSource {
   line::WaitingLines line_;
   ConfiguredAccess access_;
   app::Targets targets_;
+  UnmatchedNames unmatched_names_;
   app::ThrottleLog log_;
   CallLog call_log_;
   transport::Calls calls_;

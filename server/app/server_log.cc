@@ -19,8 +19,8 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
-#include "server/app/json_members.h"
-#include "server/app/text_line.h"
+#include "server/app/log_line_json.h"
+#include "server/app/log_line_text.h"
 
 namespace headgate::app {
 namespace {

@@ -97,7 +97,16 @@ void StateFile::Keep(engine::Engine& engine) {
 }
 
 void StateFile::Stop() {
-  if (writer_ != nullptr) writer_->Stop();
+  if (writer_ == nullptr || std::exchange(stopped_, true)) return;
+  writer_->Stop();
+  const snapshot::SnapshotView view = View();
+  if (view.status.ok()) return;
+  LogError("stopped without the engine's state: the next start forgets what was charged since",
+           {{"since", view.as_of == absl::InfinitePast()
+                          ? "the start"
+                          : absl::FormatTime(absl::RFC3339_sec, view.as_of, absl::UTCTimeZone())},
+            {"file", path_},
+            {"why", std::string(view.status.message())}});
 }
 
 snapshot::SnapshotView StateFile::View() const {

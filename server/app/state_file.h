@@ -22,9 +22,9 @@
 
 #include "absl/status/statusor.h"
 #include "common/clock.h"
-#include "server/engine/engine.h"
-#include "server/snapshot/snapshot_writer.h"
-#include "server/snapshot/status.h"
+#include "server/decide/engine/engine.h"
+#include "server/remember/snapshot/snapshot_writer.h"
+#include "server/remember/snapshot/status.h"
 
 namespace headgate::app {
 
@@ -38,7 +38,8 @@ class StateFile {
   absl::StatusOr<std::unique_ptr<engine::Engine>> MakeEngine(engine::EngineOptions& options);
   // Writes, and goes on writing. Before the first call. The engine outlives this.
   void Keep(engine::Engine& engine);
-  // Writes what there is after the last call. Harmless if repeated, or without Keep.
+  // Writes what there is after the last call, or logs what is lost. Harmless if repeated, or
+  // without Keep.
   void Stop();
 
   // `as_of` is by the wall clock as it goes now: the time since is right though it was set.
@@ -51,7 +52,8 @@ class StateFile {
   Clock& clock_;
   snapshot::Loaded loaded_;
   snapshot::SnapshotView at_start_;  // what does not change
-  bool in_the_way_ = false;          // a refused file is still at `path_`
+  bool stopped_ = false;
+  bool in_the_way_ = false;  // a refused file is still at `path_`
   std::unique_ptr<snapshot::SnapshotWriter> writer_;
 };
 

@@ -72,10 +72,13 @@ absl::Status StateFolder::Install(const engine::PolicySpec& policy) {
 }
 
 void StateFolder::Keep() {
-  if (file_ != nullptr) file_->Keep(*engine_);
+  if (file_ == nullptr) return;
+  file_->Keep(*engine_);
+  expiries_.emplace(*overrides_);
 }
 
 void StateFolder::Stop() {
+  expiries_.reset();
   if (file_ != nullptr) file_->Stop();
 }
 

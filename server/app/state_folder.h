@@ -16,15 +16,17 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "server/app/state_file.h"
-#include "server/engine/engine.h"
-#include "server/overrides/registry.h"
-#include "server/rpc/sources.h"
+#include "server/decide/engine/engine.h"
+#include "server/remember/overrides/expiry_writer.h"
+#include "server/remember/overrides/registry.h"
+#include "server/serve/rpc/sources.h"
 
 namespace headgate::app {
 
@@ -50,7 +52,7 @@ class StateFolder {
 
   // Puts a policy into force, with the overrides' rules on top.
   absl::Status Install(const engine::PolicySpec& policy);
-  // Writes the engine's state, and goes on writing. Before the first call.
+  // Writes the engine's state and what has expired, and goes on writing. Before the first call.
   void Keep();
   // Writes what there is after the last call. Harmless if repeated, or without Keep.
   void Stop();
@@ -72,6 +74,7 @@ class StateFolder {
   // Null, both: there is no folder.
   std::unique_ptr<overrides::Registry> overrides_;
   std::unique_ptr<StateFile> file_;
+  std::optional<overrides::ExpiryWriter> expiries_;  // from Keep to Stop
 };
 
 }  // namespace headgate::app

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/app/protected_targets.h"
-#include "server/config/load.h"
-#include "server/store/admin.h"
+#include "server/govern/config/load.h"
+#include "server/share/store/admin.h"
 
 namespace headgate::app {
 namespace {
@@ -31,6 +31,18 @@ absl::Status FindProtected(const std::string& config_path, Clock& clock,
   return absl::OkStatus();
 }
 
+// For a program, which cannot choose: tables that are missing are made, older ones upgraded, and
+// newer ones left alone, if servers of this release may use them.
+absl::StatusOr<std::string> Ensure(const store::AdminOptions& options, Clock& clock) {
+  absl::StatusOr<std::string> made = store::Init(options, clock);
+  if (made.ok()) return made;
+  for (const auto another : {&store::Upgrade, &store::Check}) {
+    absl::StatusOr<std::string> said = another(options, clock);
+    if (said.ok()) return said;
+  }
+  return made;  // what is wrong
+}
+
 }  // namespace
 
 absl::StatusOr<StoreAnswer> RunStoreCommand(const StoreCommand& command, Clock& clock) {
@@ -39,11 +51,14 @@ absl::StatusOr<StoreAnswer> RunStoreCommand(const StoreCommand& command, Clock& 
         "the store's connection string is missing: --dsn, or HEADGATE_STORE_DSN");
   }
   StoreAnswer answer;
-  store::AdminOptions options{.dsn = command.dsn};
+  store::AdminOptions options{.dsn = command.dsn, .on_note = [&answer](const std::string& note) {
+                                answer.warnings.push_back(note);
+                              }};
   absl::Status found = FindProtected(command.config_path, clock, options, answer.warnings);
   if (!found.ok()) return found;
   const auto run = command.action == "init"      ? &store::Init
                    : command.action == "upgrade" ? &store::Upgrade
+                   : command.action == "ensure"  ? &Ensure
                                                  : &store::Check;
   absl::StatusOr<std::string> said = run(options, clock);
   if (!said.ok()) return said.status();

@@ -1,5 +1,5 @@
-// `headgated --store-tables=init|upgrade|check`: what `headgate store` has this program do with the
-// store's tables (docs/cluster.md), instead of serving.
+// `headgated --store-tables=init|upgrade|ensure|check`: what `headgate store` has this program do
+// with the store's tables (docs/cluster.md), instead of serving.
 //
 // Blocks while the databases answer. A function of its arguments and of what the databases say.
 #pragma once
@@ -13,7 +13,7 @@
 namespace headgate::app {
 
 struct StoreCommand {
-  std::string action;  // init, upgrade or check
+  std::string action;  // init, upgrade, ensure (whichever of the two it takes) or check
   std::string dsn;     // of the store
   // Whose targets must not be the store; empty: no configuration is looked at.
   std::string config_path;

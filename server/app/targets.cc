@@ -5,6 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "common/strings.h"
+
 namespace headgate::app {
 
 std::vector<std::shared_ptr<WatchedTarget>> Targets::Current() const {
@@ -12,19 +15,25 @@ std::vector<std::shared_ptr<WatchedTarget>> Targets::Current() const {
   return targets_;
 }
 
-void Targets::OwnNone() {
+void Targets::SetAwaited(IsAwaited is_awaited) {
   const MutexLock lock(&apply_mutex_);
-  shared_.emplace();
+  is_awaited_ = std::move(is_awaited);
 }
 
-void Targets::SetOwned(std::string_view target, bool owned) {
-  const MutexLock lock(&owned_mutex_);
-  const auto found = owned_.find(target);
-  if (owned == (found != owned_.end())) return;
-  if (owned) {
-    owned_.emplace(target);
+void Targets::MeasureNone(WatchedTarget::OnMeasured on_measured) {
+  const MutexLock lock(&apply_mutex_);
+  shared_.emplace();
+  on_measured_ = std::move(on_measured);
+}
+
+void Targets::SetMeasured(std::string_view target, bool measured) {
+  const MutexLock lock(&measured_mutex_);
+  const auto found = measured_.find(target);
+  if (measured == (found != measured_.end())) return;
+  if (measured) {
+    measured_.emplace(target);
   } else {
-    owned_.erase(found);
+    measured_.erase(found);
   }
   is_settled_ = false;
 }
@@ -33,18 +42,62 @@ void Targets::Settle() {
   const MutexLock lock(&apply_mutex_);
   if (!shared_.has_value() || is_stopped_) return;
   {
-    const MutexLock owned_lock(&owned_mutex_);
+    const MutexLock measured_lock(&measured_mutex_);
     if (is_settled_) return;
   }
-  Install(OfOwned());
+  Install(OfMeasured());
+  TellMeasured();
 }
 
-config::Config Targets::OfOwned() {
+void Targets::TellMeasured() {
+  if (!on_measured_) return;
+  for (const auto& target : Current()) target->TellMeasured();
+  for (const config::TargetSettings& target : shared_->targets) {
+    if (target.primary.has_value()) continue;
+    {
+      const MutexLock measured_lock(&measured_mutex_);
+      if (!measured_.contains(target.name)) continue;
+    }
+    on_measured_(target.name, cluster::Measures::kAll, "");  // there is nothing to measure
+  }
+}
+
+absl::StatusOr<cluster::Offer> Targets::Try(std::string_view target) {
+  std::optional<config::TargetSettings> settings;
+  {
+    const MutexLock lock(&shared_mutex_);
+    const auto found = std::ranges::find_if(
+        all_, [&](const config::TargetSettings& known) { return known.name == target; });
+    if (found != all_.end()) settings = *found;
+  }
+  if (settings.has_value()) return WatchedTarget::Try(*settings, clock_);
+  return absl::NotFoundError(absl::StrCat("has no target ", Sv(target), " in its configuration"));
+}
+
+std::shared_ptr<WatchedTarget> Targets::Find(std::string_view target) const {
+  const std::vector<std::shared_ptr<WatchedTarget>> all = Current();
+  const auto found =
+      std::ranges::find_if(all, [&](const auto& known) { return known->name() == target; });
+  return found == all.end() ? nullptr : *found;
+}
+
+health::HandedSample Targets::Hand(std::string_view target) const {
+  const std::shared_ptr<WatchedTarget> found = Find(target);
+  return found == nullptr ? health::HandedSample() : found->Hand();
+}
+
+void Targets::Adopt(std::string_view target, const health::HandedSample& handed) {
+  if (const std::shared_ptr<WatchedTarget> found = Find(target); found != nullptr) {
+    found->Adopt(handed);
+  }
+}
+
+config::Config Targets::OfMeasured() {
   config::Config config = *shared_;
-  const MutexLock lock(&owned_mutex_);
+  const MutexLock lock(&measured_mutex_);
   is_settled_ = true;
   for (config::TargetSettings& target : config.targets) {
-    if (owned_.contains(target.name)) continue;
+    if (measured_.contains(target.name)) continue;
     target.primary.reset();
     std::ranges::fill(target.standby_sources, std::nullopt);
   }
@@ -55,7 +108,12 @@ void Targets::Apply(const config::Config& config) {
   const MutexLock lock(&apply_mutex_);
   if (!shared_.has_value()) return Install(config);
   shared_ = config;
-  Install(OfOwned());
+  {
+    const MutexLock shared_lock(&shared_mutex_);
+    all_ = config.targets;
+  }
+  Install(OfMeasured());
+  TellMeasured();
 }
 
 void Targets::Install(const config::Config& config) {
@@ -71,7 +129,10 @@ void Targets::Install(const config::Config& config) {
     }
     // Two at once would tell the engine different things.
     if (known != before.end()) (*known)->Stop();
-    after.push_back(WatchedTarget::Start(config, i, engine_, clock_, seed_ + i));
+    WatchedTarget::Parts parts{
+        .engine = engine_, .clock = clock_, .seed = seed_ + i, .on_measured = on_measured_};
+    if (is_awaited_) parts.is_awaited = [asks = is_awaited_, name] { return asks(name); };
+    after.push_back(WatchedTarget::Start(config, i, parts));
   }
   for (const auto& target : before) {
     if (std::find(after.begin(), after.end(), target) == after.end()) target->Stop();

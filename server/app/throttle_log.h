@@ -13,15 +13,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "common/clock.h"
-#include "server/config/config.h"
-#include "server/throttle_log/recorder.h"
-#include "server/throttle_log/status.h"
-#include "server/throttle_log/store.h"
-#include "server/throttle_log/writer.h"
+#include "server/govern/config/config.h"
+#include "server/remember/throttle_log/recorder.h"
+#include "server/remember/throttle_log/status.h"
+#include "server/remember/throttle_log/store.h"
+#include "server/remember/throttle_log/writer.h"
 
 namespace headgate::app {
 
@@ -30,6 +32,8 @@ struct ThrottleLogOptions {
   std::string state_dir;  // empty: none
   uint64_t seed = 0;
   std::string server = {};  // this one's name among several
+  // As the recorder's.
+  std::function<void(std::string_view identity, int64_t checks)> on_unmatched = nullptr;
 };
 
 class ThrottleLog {
@@ -40,22 +44,22 @@ class ThrottleLog {
   throttle_log::Recorder& recorder() { return recorder_; }
   throttle_log::Writer& writer() { return writer_; }
   const throttle_log::Store& store() const { return *kept_.store; }
-  const throttle_log::Keeping& keeping() const { return keeping_; }
+  const throttle_log::Retention& retention() const { return retention_; }
   throttle_log::ThrottleLogSnapshot Snapshot() const;
 
-  // Writes what is left.
-  void Stop() { writer_.Stop(); }
+  // Writes what is left, or logs how much of it cannot be.
+  void Stop();
 
  private:
   struct Kept {
     const char* kind;  // for status
     std::unique_ptr<throttle_log::Store> store;
   };
-  static Kept OpenStore(const ThrottleLogOptions& options, const throttle_log::Keeping& keeping,
+  static Kept OpenStore(const ThrottleLogOptions& options, const throttle_log::Retention& retention,
                         Clock& clock);
   void LogChange(const absl::Status& status) const;
 
-  const throttle_log::Keeping keeping_;
+  const throttle_log::Retention retention_;
   const Kept kept_;
   throttle_log::Recorder recorder_;
   throttle_log::Writer writer_;

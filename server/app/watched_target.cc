@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/app/connection_string.h"
 #include "server/app/server_log.h"
-#include "server/postgres/postgres_probe.h"
+#include "server/observe/postgres/postgres_probe.h"
 
 namespace headgate::app {
 
@@ -14,24 +16,40 @@ using postgres::PostgresProbe;
 using postgres::PostgresProbeOptions;
 using postgres::ServerRole;
 
-WatchedTarget::WatchedTarget(const config::Config& config, size_t place, engine::Engine& engine,
-                             Clock& clock)
-    : settings_(config.targets[place]), engine_(engine), clock_(clock) {}
+namespace {
+
+constexpr std::string_view kPrimary = "primary";
+
+size_t ConnectionsIn(const config::TargetSettings& settings) {
+  const auto has_one = [](const auto& source) { return source.has_value(); };
+  return 1 + static_cast<size_t>(std::ranges::count_if(settings.standby_sources, has_one));
+}
+
+}  // namespace
+
+WatchedTarget::WatchedTarget(const config::Config& config, size_t place, const Parts& parts)
+    : settings_(config.targets[place]),
+      engine_(parts.engine),
+      clock_(parts.clock),
+      on_measured_(parts.on_measured),
+      connections_(ConnectionsIn(settings_)) {}
 
 std::shared_ptr<WatchedTarget> WatchedTarget::Start(const config::Config& config, size_t place,
-                                                    engine::Engine& engine, Clock& clock,
-                                                    uint64_t seed) {
-  std::shared_ptr<WatchedTarget> target(new WatchedTarget(config, place, engine, clock));
+                                                    const Parts& parts) {
+  std::shared_ptr<WatchedTarget> target(new WatchedTarget(config, place, parts));
   if (!target->settings_.primary.has_value()) {
     target->ForgetHealth();
     return target;
   }
   target->control_ =
-      std::make_unique<control::ControlLoop>(target->ControlSpecOf(config, place), engine);
+      std::make_unique<control::ControlLoop>(target->ControlSpecOf(config, place), parts.engine);
   target->monitor_ = std::make_unique<health::TargetMonitor>(
-      target->MonitorSpecOf(config, place), target->MakeProbes(),
-      health::MonitorOptions{
-          .clock = &clock, .sink = target.get(), .work = target->control_.get(), .seed = seed});
+      target->MonitorSpecOf(config, place), MakeProbes(target->settings_, parts.clock),
+      health::MonitorOptions{.clock = &parts.clock,
+                             .sink = target.get(),
+                             .work = target->control_.get(),
+                             .seed = parts.seed,
+                             .is_awaited = parts.is_awaited});
   target->monitor_->Start();
   return target;
 }
@@ -47,6 +65,14 @@ health::TargetSnapshot WatchedTarget::Snapshot() const {
   snapshot = monitor_->Snapshot();
   snapshot.controllers = control_->Snapshot();
   return snapshot;
+}
+
+health::HandedSample WatchedTarget::Hand() const {
+  return monitor_ == nullptr ? health::HandedSample() : monitor_->Hand();
+}
+
+void WatchedTarget::Adopt(const health::HandedSample& handed) {
+  if (monitor_ != nullptr) monitor_->Adopt(handed);
 }
 
 WatchedTarget::Connections WatchedTarget::ConnectionsOf(const config::TargetSettings& settings) {
@@ -69,30 +95,78 @@ health::MonitorSpec WatchedTarget::MonitorSpecOf(const config::Config& config, s
   return spec;
 }
 
-health::MonitorProbes WatchedTarget::MakeProbes() const {
+health::MonitorProbes WatchedTarget::MakeProbes(const config::TargetSettings& settings,
+                                                Clock& clock) {
+  const auto position =
+      ConnectionsIn(settings) > 1 ? std::make_shared<postgres::PrimaryPosition>() : nullptr;
   const auto probe = [&](const std::string& server, ServerRole role,
                          const config::PostgresSource& source) {
     return std::make_unique<PostgresProbe>(
         PostgresProbeOptions{.server = server,
                              .role = role,
                              .dsn = [source] { return ReadConnectionString(source); },
-                             .timeout = settings_.polling.timeout,
-                             .batch_work = settings_.batch_work},
-        clock_);
+                             .timeout = settings.polling.timeout,
+                             .batch_work = settings.batch_work,
+                             .position = position},
+        clock);
   };
   health::MonitorProbes probes;
-  probes.primary = probe("primary", ServerRole::kPrimary, *settings_.primary);
-  for (size_t i = 0; i < settings_.standbys.size(); ++i) {
-    const std::optional<config::PostgresSource>& source = settings_.standby_sources[i];
+  probes.primary = probe(std::string(kPrimary), ServerRole::kPrimary, *settings.primary);
+  for (size_t i = 0; i < settings.standbys.size(); ++i) {
+    const std::optional<config::PostgresSource>& source = settings.standby_sources[i];
     if (!source.has_value()) continue;
-    probes.standbys.push_back(probe(settings_.standbys[i].name, ServerRole::kStandby, *source));
+    probes.standbys.push_back(probe(settings.standbys[i].name, ServerRole::kStandby, *source));
   }
   return probes;
+}
+
+cluster::Offer WatchedTarget::Try(const config::TargetSettings& settings, Clock& clock) {
+  if (!settings.primary.has_value()) return {.measures = cluster::Measures::kAll};
+  const health::MonitorProbes probes = MakeProbes(settings, clock);
+  absl::Status status = probes.primary->Poll({}).status();
+  if (!status.ok()) {
+    return {.measures = cluster::Measures::kNothing, .why = std::string(status.message())};
+  }
+  for (const auto& standby : probes.standbys) {
+    status = standby->Poll({}).status();
+    if (status.ok()) continue;
+    return {.measures = cluster::Measures::kPartly, .why = std::string(status.message())};
+  }
+  return {.measures = cluster::Measures::kAll};
+}
+
+void WatchedTarget::TellMeasured() {
+  if (!on_measured_ || monitor_ == nullptr) return;
+  cluster::Measures measures = cluster::Measures::kAll;
+  std::string why;
+  {
+    const MutexLock lock(&measured_mutex_);
+    const auto primary = measured_.servers.find(kPrimary);
+    if (primary == measured_.servers.end()) return;
+    if (!primary->second.ok()) {
+      measures = cluster::Measures::kNothing;
+      why = std::string(primary->second.message());
+    } else if (measured_.servers.size() < connections_) {
+      return;
+    }
+    for (const auto& [server, status] : measured_.servers) {
+      if (status.ok() || measures != cluster::Measures::kAll) continue;
+      measures = cluster::Measures::kPartly;
+      why = absl::StrCat(server, ": ", status.message());
+    }
+    // One that has no verdict yet, such as of a rate, which takes two samples, would deny.
+    if (measures == cluster::Measures::kAll && !measured_.warming.empty()) return;
+  }
+  on_measured_(name(), measures, why);
 }
 
 bool WatchedTarget::Reconfigure(const config::Config& config, size_t place) {
   if (ConnectionsOf(settings_) != ConnectionsOf(config.targets[place])) return false;
   if (monitor_ == nullptr) return true;
+  {
+    const MutexLock lock(&measured_mutex_);
+    measured_.warming.clear();  // which may be of profiles that are gone
+  }
   control_->Reconfigure(ControlSpecOf(config, place));
   return monitor_->Reconfigure(MonitorSpecOf(config, place)).ok();
 }
@@ -139,6 +213,16 @@ void WatchedTarget::OnHealth(std::string_view target, std::string_view profile,
   // A profile that a reload has just taken away is not found, and not missed.
   (void)engine_.SetHealth(target, profile, health, now);
   control_->OnHealth(profile, health, now);
+  {
+    const MutexLock lock(&measured_mutex_);
+    if (health.status == engine::HealthStatus::kWarming) {
+      measured_.warming.emplace(profile);
+    } else if (const auto found = measured_.warming.find(profile);
+               found != measured_.warming.end()) {
+      measured_.warming.erase(found);
+    }
+  }
+  TellMeasured();
   const auto before = changes_.OfProfile(profile, health.status, now);
   if (!before.has_value()) return;
   const LogField fields[] = {{"target", target},
@@ -156,12 +240,37 @@ void WatchedTarget::OnHealth(std::string_view target, std::string_view profile,
 
 void WatchedTarget::OnServer(std::string_view target, std::string_view server,
                              const absl::Status& newest, Now now) {
+  {
+    const MutexLock lock(&measured_mutex_);
+    measured_.servers.insert_or_assign(std::string(server), newest);
+  }
+  TellMeasured();
   if (!changes_.OfServer(server, newest.ok(), now)) return;
   if (newest.ok()) {
     LogInfo("PostgreSQL answers again", {{"target", target}, {"server", server}});
   } else {
     LogWarning("PostgreSQL does not answer",
                {{"target", target}, {"server", server}, {"why", std::string(newest.message())}});
+  }
+}
+
+void WatchedTarget::OnNotes(std::string_view target, const std::vector<std::string>& notes,
+                            Now now) {
+  for (const std::string& note : changes_.OfNotes(notes, now)) {
+    LogWarning("a target may not be measured as it is meant", {{"target", target}, {"what", note}});
+  }
+}
+
+void WatchedTarget::OnNote(std::string_view target, std::string_view server,
+                           const std::string& note) {
+  std::string& before = notes_.try_emplace(std::string(server)).first->second;
+  if (before == note) return;
+  before = note;
+  if (note.empty()) {
+    LogInfo("PostgreSQL is reached directly", {{"target", target}, {"server", server}});
+  } else {
+    LogWarning("PostgreSQL is not reached directly",
+               {{"target", target}, {"server", server}, {"what", note}});
   }
 }
 

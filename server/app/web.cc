@@ -3,11 +3,11 @@
 #include <string>
 #include <utility>
 
+#include "server/app/cluster_monitoring.h"
 #include "server/app/port_file.h"
 #include "server/app/server.h"
-#include "server/app/sharing.h"
-#include "server/engine/policy.h"
-#include "server/web/metrics.h"
+#include "server/decide/engine/policy.h"
+#include "server/serve/web/metrics.h"
 
 namespace headgate::app {
 
@@ -72,6 +72,7 @@ void Web::Serve(const Sources& from) {
     web::AddConfig(from.status.Config(), out);
     web::AddOverrides(from.status.Overrides(), out);
     web::AddConnections(from.rpc.connections(), out);
+    web::AddMemory(from.rpc.ReadMemory(), out);
     web::AddTls(from.status.Tls(), out);
     web::AddAccess(from.access.refusals(), from.status.Access(), out);
     web::AddSnapshot(from.status.Snapshot(), now.wall(), out);

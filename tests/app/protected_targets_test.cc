@@ -8,7 +8,7 @@
 #include "absl/time/time.h"
 #include "common/system_clock.h"
 #include "gmock/gmock.h"
-#include "server/store/admin.h"
+#include "server/share/store/admin.h"
 #include "tests/testing/shared_postgres.h"
 
 namespace headgate::app {

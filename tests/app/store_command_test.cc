@@ -54,6 +54,32 @@ TEST_F(StoreCommandTest, ATargetThatIsAwayIsAWarning) {
   EXPECT_THAT(answer->warnings, ElementsAre(HasSubstr("whether target orders is the store")));
 }
 
+// For a Job, which runs the same before each upgrade.
+TEST_F(StoreCommandTest, EnsureMakesWhatIsMissingAndLeavesAloneWhatIsNewer) {
+  ASSERT_TRUE(server().RunSql("CREATE DATABASE ensured TEMPLATE template0").ok());
+  auto session = server().Open("ensured");
+  ASSERT_TRUE(session.ok()) << session.status();
+  const auto ensure = [&] {
+    return RunStoreCommand(
+        {.action = "ensure", .dsn = server().Dsn("postgres", "ensured"), .config_path = ""},
+        clock_);
+  };
+  auto answer = ensure();
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_THAT(answer->said, HasSubstr("made: the store's tables"));
+  answer = ensure();
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_THAT(answer->said, HasSubstr("already; nothing was changed"));
+  ASSERT_TRUE(session->Run("UPDATE headgate_store.version SET version = 99").ok());
+  answer = ensure();
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_THAT(answer->said, HasSubstr("are of version 99, and role postgres may do"));
+  ASSERT_TRUE(session->Run("UPDATE headgate_store.version SET works_with = 99").ok());
+  answer = ensure();
+  EXPECT_TRUE(absl::IsFailedPrecondition(answer.status())) << answer.status();
+  EXPECT_THAT(std::string(answer.status().message()), HasSubstr("newer than what this headgated"));
+}
+
 TEST_F(StoreCommandTest, AConfigurationThatCannotBeReadIsTheInputsFault) {
   const auto answer = RunStoreCommand(
       {.action = "check", .dsn = server().Dsn(), .config_path = "/nowhere/headgate.yaml"}, clock_);

@@ -13,12 +13,12 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/app/sharing.h"
-#include "server/cluster/protocol.h"
-#include "server/cluster/view.h"
-#include "server/rpc/fleet_answers.h"
-#include "server/web/exposition.h"
-#include "server/web/metrics.h"
+#include "server/app/cluster_monitoring.h"
+#include "server/serve/rpc/fleet_answers.h"
+#include "server/serve/web/exposition.h"
+#include "server/serve/web/metrics.h"
+#include "server/share/cluster/protocol.h"
+#include "server/share/cluster/view.h"
 #include "tests/sim/cluster/model_store.h"
 
 namespace headgate::app {
@@ -35,7 +35,7 @@ class StoreLossTest : public testing::Test {
   explicit StoreLossTest(cluster::OnStoreLoss on_store_loss = cluster::OnStoreLoss::kStop)
       : protocol_(
             {.name = "a", .incarnation = 1, .address = "a:8081", .on_store_loss = on_store_loss}) {
-    protocol_.SetTargets({"orders"});
+    protocol_.SetTargets({{"orders", 1}});
   }
 
   // A round that fails takes no time: more of them are asked for than by a store that hangs.
@@ -75,6 +75,26 @@ class StoreLossTest : public testing::Test {
     ASSERT_EQ(Status().targets_size(), 1);
     EXPECT_EQ(Status().targets(0).owner(), "");
   }
+  // As this one sees it.
+  void ExpectOwner(const std::string& owner, int has_owner) const {
+    EXPECT_THAT(Metrics(), HasSubstr(absl::StrCat("headgate_target_has_owner{target=\"orders\"} ",
+                                                  has_owner, "\n")));
+    ASSERT_EQ(Status().targets_size(), 1);
+    EXPECT_EQ(Status().targets(0).owner(), owner);
+  }
+  std::string LastOwner() const { return View().targets.at(0).last_owner; }
+  // From now on, and it goes on to be there as long as the store is.
+  void AnotherServerHasIt() {
+    has_other_ = true;
+    for (const uint64_t generation : {uint64_t{0}, uint64_t{1}}) {
+      store_.Round({.self = {.name = "b", .incarnation = 2, .address = "b:8081"},
+                    .number = ++other_rounds_,
+                    .lease = absl::Seconds(3),
+                    .renew = {{"orders", generation}},
+                    .claim = {{.target = "orders", .generation = 0}}},
+                   now_);
+    }
+  }
   void ExpectThisServerDecides(int64_t generation) const {
     EXPECT_EQ(Readiness().state, State::kReady);
     EXPECT_THAT(Metrics(), HasSubstr("headgate_store_up 1\n"));
@@ -88,6 +108,8 @@ class StoreLossTest : public testing::Test {
   bool is_store_away_ = false;
   absl::Status why_ = absl::UnavailableError("connection refused");
   int rounds_ = 0;
+  bool has_other_ = false;
+  uint64_t other_rounds_ = 0;
 
  private:
   int64_t NowNs() const { return absl::ToUnixNanos(now_); }
@@ -96,10 +118,15 @@ class StoreLossTest : public testing::Test {
   void Do(const cluster::Action& action) {
     if (const auto* round = std::get_if<cluster::StartRound>(&action)) {
       ++rounds_;
+      if (has_other_ && !is_store_away_) AnotherServerHasIt();
       if (is_store_away_) {
         protocol_.OnRound(why_, NowNs(), NowNs());
       } else {
         protocol_.OnRound(store_.Round(round->request, now_), NowNs(), NowNs());
+      }
+    } else if (const auto* measure = std::get_if<cluster::Measure>(&action)) {
+      if (measure->wanted) {
+        protocol_.OnMeasured(measure->target, cluster::Measures::kAll, "", NowNs());
       }
     } else if (const auto* take = std::get_if<cluster::Take>(&action)) {
       protocol_.OnTaken(take->held, absl::OkStatus(), NowNs());
@@ -148,6 +175,23 @@ TEST_F(StoreLossTest, LostLaterTheServerIsDegradedAndSaysWhoDecidesUntilItsLease
   }
   EXPECT_GT(Status().store_since().seconds(), 3'600);
   EXPECT_EQ(Status().store_error(), "connection refused");
+}
+
+// Another one may have been given the target since.
+TEST_F(StoreLossTest, WhoDecidedLongAgoIsNotSaidToDecide) {
+  AnotherServerHasIt();
+  RunFor(absl::Seconds(10));
+  ExpectOwner("b", 1);
+  is_store_away_ = true;
+  RunFor(absl::Seconds(2));
+  ExpectOwner("b", 1);
+  RunFor(absl::Minutes(2));
+  ExpectOwner("", 0);
+  EXPECT_EQ(LastOwner(), "b");  // who is asked all the same
+  is_store_away_ = false;
+  AnotherServerHasIt();
+  RunFor(absl::Seconds(1));
+  ExpectOwner("b", 1);
 }
 
 // Hung instead of gone, and gone again: it has been away all the time.

@@ -14,9 +14,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
-#include "server/engine/engine.h"
-#include "server/health/check_activity.h"
-#include "server/rpc/sources.h"
+#include "server/decide/engine/engine.h"
+#include "server/observe/health/check_activity.h"
+#include "server/serve/rpc/sources.h"
 
 namespace headgate::bench {
 

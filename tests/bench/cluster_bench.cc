@@ -25,16 +25,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/system_clock.h"
-#include "server/engine/engine.h"
-#include "server/peers/forwarder.h"
-#include "server/peers/peer_service.h"
-#include "server/rpc/rpc_server.h"
-#include "server/throttle_log/recorder.h"
+#include "server/decide/engine/engine.h"
+#include "server/remember/throttle_log/recorder.h"
+#include "server/serve/peers/forwarder.h"
+#include "server/serve/peers/peer_connections.h"
+#include "server/serve/peers/peer_service.h"
+#include "server/serve/rpc/rpc_server.h"
 #include "tests/bench/charged_checks.h"
 #include "tests/bench/cluster/failovers.h"
 #include "tests/bench/other_process.h"
 #include "tests/bench/rpc_load.h"
-#include "tests/peers/fixed_owners.h"
+#include "tests/serve/peers/fixed_owners.h"
 #include "tests/testing/certificates.h"
 #include "tests/testing/median.h"
 #include "tests/testing/quiet_dependencies.h"
@@ -86,16 +87,15 @@ void Serve(bool alone, const Files& files) {
   throttle_log::Recorder recorder({.seed = 0x1234567890abcdef});
   rpc::QuietDependencies quiet(engine, clock);
   peers::FixedOwners owners;
-  peers::Forwarder forwarder(
-      {.owners = owners,
-       .engine = engine,
-       .clock = clock,
-       .connect = [&](const std::string& address) { return OwnChannel(address, files.Client()); },
-       .others =
+  peers::PeerConnections connections(
+      {.connect = [&](const std::string& address) { return OwnChannel(address, files.Client()); },
+       .addresses =
            [&] {
              const std::string owner = owners.OwnerOf("main", clock.Read()).address;
              return owner.empty() ? std::vector<std::string>() : std::vector<std::string>{owner};
            }});
+  peers::Forwarder forwarder(
+      {.owners = owners, .engine = engine, .clock = clock, .connections = connections});
   peers::PeerService service(forwarder);
   quiet.access.SetPeers({"DNS:localhost"});
   rpc::RpcServerOptions options{.address = "127.0.0.1:0", .credentials = files.Server()};
@@ -108,7 +108,7 @@ void Serve(bool alone, const Files& files) {
                                                 .access = quiet.access,
                                                 .lines = quiet.lines,
                                                 .calls = quiet.calls,
-                                                .elsewhere = alone ? nullptr : &forwarder});
+                                                .remote_decider = alone ? nullptr : &forwarder});
   if (!server.ok()) Fail(std::string(server.status().message()));
   std::string what;
   while (std::cin >> what) {

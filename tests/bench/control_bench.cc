@@ -2,7 +2,7 @@
 // PostgreSQL: the workloads of docs/control.md.
 //
 //   ./dev bench control [--rounds=5] [--runs=3] [--only=w1,open,chunks,neighbour,sampling]
-//   ./dev bench control --only=w1 --record=tests/control/recorded/w1.txt
+//   ./dev bench control --only=w1 --record=tests/observe/control/recorded/w1.txt
 //
 // The engine, the monitor, the probe and the controller are the server's own, in this process. The
 // controller, two fixed even rates and the foreground alone take turns within each workload, so

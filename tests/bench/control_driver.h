@@ -22,13 +22,13 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
-#include "server/control/control_loop.h"
-#include "server/engine/engine.h"
-#include "server/health/check_activity.h"
-#include "server/health/health_sink.h"
-#include "server/health/work_listener.h"
-#include "server/line/waiting_lines.h"
-#include "server/rpc/line_thread.h"
+#include "server/decide/engine/engine.h"
+#include "server/decide/line/waiting_lines.h"
+#include "server/observe/control/control_loop.h"
+#include "server/observe/health/check_activity.h"
+#include "server/observe/health/health_sink.h"
+#include "server/observe/health/work_listener.h"
+#include "server/serve/rpc/line_thread.h"
 #include "tests/bench/control_recorder.h"
 #include "tests/load/batch_workers.h"
 
@@ -52,7 +52,7 @@ class Driver final : public health::WorkListener, public health::HealthSink {
   // A controller that knows nothing.
   void Forget() {
     std::lock_guard lock(mutex_);
-    (void)engine_.SetControlState("", "", engine_.ReadControlState("").adoption);
+    (void)engine_.SetLearntControl("", "", engine_.ReadLearntControl("").adoption);
     loop_ = std::make_unique<control::ControlLoop>(
         control::ControlSpec{.target = "",
                              .budgets = {{"batch", ""}},
@@ -99,7 +99,7 @@ class Driver final : public health::WorkListener, public health::HealthSink {
       uint64_t ticket = 0;
       const line::Wait wait = {.waiter = turn,
                                .until_ns = now.monotonic_ns + absl::ToInt64Nanoseconds(kSlice)};
-      if (lines_.Enter(request, answer, now, wait, &ticket) != line::Entered::kWaits) {
+      if (lines_.Enter({request, answer, now}, wait, &ticket) != line::Entered::kWaits) {
         return absl::InternalError("control: no place in the line");
       }
       if (!turn->WaitFor(stop) && lines_.Leave(ticket)) break;
@@ -133,10 +133,9 @@ class Driver final : public health::WorkListener, public health::HealthSink {
   // One worker's, in the line.
   class Turn final : public line::Waiter {
    public:
-    void Answer(int, const absl::Status&, const engine::CheckRequest&, engine::CheckAnswer& told,
-                Now) override {
+    void Answer(int, const line::Decided& decided) override {
       std::lock_guard lock(mutex_);
-      answer = told;
+      answer = decided.answer;
       has_come_ = true;
       come_.notify_all();
     }

@@ -1,6 +1,6 @@
 // ControlRecorder: in the place of a controller, lets batch work run evenly at several rates by
 // turns with pauses between, and writes down what each sample said, for tests to replay
-// (tests/control/recorded_test.cc).
+// (tests/observe/control/recorded_test.cc).
 //
 // Thread-compatible.
 //
@@ -17,9 +17,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
-#include "server/engine/engine.h"
-#include "server/health/probe.h"
-#include "server/health/work_listener.h"
+#include "server/decide/engine/engine.h"
+#include "server/observe/health/probe.h"
+#include "server/observe/health/work_listener.h"
 
 namespace headgate {
 

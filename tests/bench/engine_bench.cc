@@ -24,7 +24,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/hash.h"
 #include "common/system_clock.h"
-#include "server/engine/engine.h"
+#include "server/decide/engine/engine.h"
 #include "tests/bench/instruction_counter.h"
 #include "tests/bench/refund_share.h"
 #include "tests/testing/median.h"

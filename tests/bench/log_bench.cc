@@ -25,9 +25,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/system_clock.h"
-#include "server/engine/engine.h"
-#include "server/throttle_log/recorder.h"
-#include "server/throttle_log/sqlite_store.h"
+#include "server/decide/engine/engine.h"
+#include "server/remember/throttle_log/recorder.h"
+#include "server/remember/throttle_log/sqlite_store.h"
 #include "tests/testing/median.h"
 #include "tests/testing/temp_folder.h"
 
@@ -285,7 +285,7 @@ int Run(int rounds, int64_t rows) {
   }
   const TempFolder folder;
   const Day day(rows);
-  auto store = SqliteStore::Open(folder.File("log.db"), Keeping{.max_bytes = int64_t{8} << 30});
+  auto store = SqliteStore::Open(folder.File("log.db"), Retention{.max_bytes = int64_t{8} << 30});
   Require(store.status());
   std::printf("writing %lld rows of %lld identities ...\n", static_cast<long long>(day.rows()),
               static_cast<long long>(day.identities()));

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/engine.h"
+#include "server/decide/engine/engine.h"
 
 namespace headgate::engine {
 

@@ -21,11 +21,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/system_clock.h"
-#include "server/engine/engine.h"
-#include "server/rpc/rpc_server.h"
-#include "server/throttle_log/recorder.h"
-#include "server/transport/service.h"
-#include "server/transport/unary_route.h"
+#include "server/decide/engine/engine.h"
+#include "server/remember/throttle_log/recorder.h"
+#include "server/serve/rpc/rpc_server.h"
+#include "server/serve/transport/service.h"
+#include "server/serve/transport/unary_route.h"
 #include "tests/bench/charged_checks.h"
 #include "tests/bench/other_process.h"
 #include "tests/bench/rpc_load.h"
@@ -50,7 +50,8 @@ class EmptyService final : public transport::AsyncService {
   void Open(transport::ServingLoop& loop) override {
     using google::protobuf::Empty;
     loop.Own(std::make_unique<transport::UnaryRoute<Empty, Empty>>(
-        *this, call_, loop, 128, [](size_t, auto&, auto&, auto&) { return grpc::Status(); }));
+        *this, transport::UnaryRouteOptions{.method = call_, .loop = loop, .waiting_calls = 128},
+        [](size_t, auto&, auto&, auto&) { return grpc::Status(); }));
   }
 
  private:

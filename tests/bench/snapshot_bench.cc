@@ -22,9 +22,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/system_clock.h"
-#include "server/engine/engine.h"
-#include "server/snapshot/file.h"
-#include "server/snapshot/snapshot_writer.h"
+#include "server/decide/engine/engine.h"
+#include "server/remember/snapshot/atomic_file.h"
+#include "server/remember/snapshot/snapshot_writer.h"
 #include "tests/testing/median.h"
 #include "tests/testing/temp_folder.h"
 

@@ -14,11 +14,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/system_clock.h"
-#include "server/engine/policy.h"
-#include "server/rpc/throttler.h"
-#include "server/throttle_log/recorder.h"
-#include "server/transport/calls.h"
-#include "server/web/metrics.h"
+#include "server/decide/engine/policy.h"
+#include "server/remember/throttle_log/recorder.h"
+#include "server/serve/rpc/throttler.h"
+#include "server/serve/transport/calls.h"
+#include "server/serve/web/metrics.h"
 #include "tests/testing/median.h"
 #include "tests/testing/quiet_dependencies.h"
 

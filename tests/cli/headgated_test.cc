@@ -63,11 +63,62 @@ TEST(RunningHeadgated, WarnsWhereAnybodyOnTheNetworkMayDoEverything) {
               HasSubstr("warning: 0.0.0.0:0 is in plaintext, reachable from elsewhere"));
 }
 
+// As the image is set up: it listens for whoever reaches the container.
+TEST(Headgated, ToldToRefuseDoesNotStartWhereAnybodyOnTheNetworkMayDoEverything) {
+  for (const char* address : {"0.0.0.0:0", "[::]:0"}) {
+    const Finished grpc =
+        RunHeadgated({"--grpc-address", address}, {{"HEADGATE_IF_EXPOSED", "refuse"}});
+    EXPECT_EQ(grpc.status, 2) << address;
+    EXPECT_THAT(grpc.err, HasSubstr(absl::StrCat("headgated: refused to start: ", address,
+                                                 " is in plaintext, reachable from elsewhere")));
+    EXPECT_THAT(grpc.err, HasSubstr("configure tls and access, or listen on 127.0.0.1; or start "
+                                    "it with --if-exposed=warn (HEADGATE_IF_EXPOSED=warn)"));
+  }
+  const Finished http = RunHeadgated(
+      {"--if-exposed=refuse", "--grpc-address=127.0.0.1:0", "--http-address=0.0.0.0:0"});
+  EXPECT_EQ(http.status, 2);
+  EXPECT_THAT(http.err, HasSubstr("refused to start: 0.0.0.0:0"));
+}
+
+TEST(RunningHeadgated, ToldToRefuseServesWhereCallersAreKnownOrOnLoopback) {
+  const RunningHeadgated known(
+      {.yaml = "access: {callers: [{name: all, anybody: true, identities: [\"*\"]}]}\n",
+       .stateless = true,
+       .grpc_address = "0.0.0.0:0",
+       .flags = {"--if-exposed=refuse"}});
+  EXPECT_EQ(RunHeadgate({"check", "job", "--address", known.address()}).status, 0);
+  const RunningHeadgated local({.stateless = true, .flags = {"--if-exposed=refuse"}});
+  EXPECT_EQ(RunHeadgate({"check", "job", "--address", local.address()}).status, 0);
+}
+
+// The flag goes before the image's own setting.
+TEST(RunningHeadgated, ToldOtherwiseServesTheNetworkAndWarns) {
+  RunningHeadgated server({.stateless = true,
+                           .grpc_address = "0.0.0.0:0",
+                           .flags = {"--if-exposed=warn"},
+                           .environment = {{"HEADGATE_IF_EXPOSED", "refuse"}}});
+  EXPECT_TRUE(server.AwaitLog("anybody on the network may do everything"));
+}
+
 TEST(RunningHeadgated, SaysNothingOfThatOnTheLoopback) {
   RunningHeadgated server({.stateless = true});
   const Finished status = RunHeadgate({"status", "--address", server.address()});
   EXPECT_THAT(status.out, HasSubstr("access is off"));
   EXPECT_THAT(status.out, testing::Not(HasSubstr("warning:")));
+}
+
+// The whole way: a job is counted, and who looks at the server is told.
+TEST(RunningHeadgated, WarnsOfAJobWhoseNameDiffersFromARulesInCapitalsAlone) {
+  const RunningHeadgated server(
+      {.yaml = "rules: [{name: freeze, match: {identity: etl}, deny: true}]\n"});
+  EXPECT_EQ(RunHeadgate({"check", "job-7:ETL", "--address", server.address()}).status, 0);
+  EXPECT_THAT(RunHeadgate({"log", "--unmatched", "--address", server.address()}).out,
+              HasSubstr("job-7:etl\n"));
+  // The log has collected it.
+  EXPECT_THAT(RunHeadgate({"status", "--address", server.address()}).out,
+              HasSubstr("warning: no rule matched 1 Check of 'ETL', such as of 'job-7:ETL', and "
+                        "nothing limits them: identities are case-sensitive; did you mean 'etl', "
+                        "which rule 'freeze' is for?"));
 }
 
 TEST(RunningHeadgated, KeepsWhatIsInForceWhereItsFileIsEmptied) {

@@ -17,9 +17,7 @@ namespace headgate::client {
 namespace {
 
 using engine::Budgets;
-using engine::ConcurrencyBudget;
 using engine::DenyAction;
-using engine::ExemptAction;
 using engine::RateBudget;
 using engine::RuleOn;
 using ::testing::AllOf;
@@ -209,37 +207,6 @@ TEST(ClientAndServer, ReportsAPermitThatWasHeldForTooLong) {
   EXPECT_NEAR(Debts(server, "backfill:etl")["busy"], 64 * 60, 2);
 }
 
-TEST(ClientAndServer, ReportNowTellsWhatWasNotCharged) {
-  RealServer server(Budgets({RateBudget("rows", 1e-6, 500)}));
-  const auto client = server.NewClient(Options());
-  auto permit = client->CheckOrWait({.estimated_cost = 10}, kForever);
-  ASSERT_TRUE(permit.ok()) << permit.status();
-  const uint64_t id = *permit->answer().permit_id;
-  permit->Dismiss();
-  const auto settled = client->ReportNow(id, {.actual_cost = 1e12});
-  ASSERT_TRUE(settled.ok()) << settled.status();
-  ASSERT_THAT(settled->overruns, SizeIs(1));
-  EXPECT_EQ(settled->overruns[0].budget, "rows");
-  EXPECT_EQ(settled->overruns[0].reported, 1e12);
-  EXPECT_NEAR(settled->overruns[0].charged, 500, 0.01);
-}
-
-TEST(ClientAndServer, DestroyedPermitFreesItsPlace) {
-  RealServer server(Budgets({ConcurrencyBudget("one-at-a-time", 1)}));
-  const auto client = server.NewClient(Options());
-  {
-    const auto permit = client->CheckOrWait({}, kForever);
-    ASSERT_TRUE(permit.ok()) << permit.status();
-    const auto answer = client->Check({});
-    EXPECT_EQ(answer->reason, Reason::kMaxConcurrency);
-    EXPECT_THAT(answer->violations, SizeIs(1));
-    EXPECT_EQ(answer->violations[0].budget, "one-at-a-time");
-    EXPECT_THAT(answer->message, HasSubstr("one-at-a-time"));
-  }
-  ASSERT_TRUE(Flushed(*client));
-  EXPECT_TRUE(client->Check({})->allowed());
-}
-
 TEST(ClientAndServer, DenialForGoodIsNotWaitedFor) {
   engine::PolicySpec policy = Budgets({RateBudget("rows", 10, 10)});
   policy.rules.push_back(RuleOn("not-now", "banned", DenyAction{}));
@@ -252,31 +219,6 @@ TEST(ClientAndServer, DenialForGoodIsNotWaitedFor) {
   EXPECT_TRUE(absl::IsFailedPrecondition(banned)) << banned;
   EXPECT_THAT(banned.ToString(), HasSubstr("not-now"));
   EXPECT_THAT(server.time().waits(), IsEmpty());
-}
-
-TEST(ClientAndServer, BadIdentityIsAnErrorThatNamesTheField) {
-  RealServer server(Budgets({RateBudget("rows", 10, 10)}));
-  const absl::Status status =
-      server.NewClient(Options())->Check({.identity = "no spaces"}).status();
-  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-  EXPECT_THAT(status.ToString(), HasSubstr("identity"));
-}
-
-TEST(ClientAndServer, UnknownPermitIsRefusedAndCounted) {
-  RealServer server(Budgets({RateBudget("rows", 10, 10)}));
-  const auto client = server.NewClient(Options());
-  EXPECT_TRUE(absl::IsNotFound(client->ReportNow(12345).status()));
-  EXPECT_TRUE(client->Report(12345).ok());
-  ASSERT_TRUE(Flushed(*client));
-  EXPECT_EQ(client->report_stats().refused, 1U);
-}
-
-TEST(ClientAndServer, ReportNowTellsWhatCameOfIt) {
-  RealServer server(Budgets({RateBudget("rows", 10, 10)}));
-  const auto client = server.NewClient(Options());
-  const uint64_t permit = client->Check({.estimated_cost = 1})->permit_id.value();
-  EXPECT_EQ(client->ReportNow(permit)->outcome, ReportOutcome::kSettled);
-  EXPECT_EQ(client->ReportNow(permit)->outcome, ReportOutcome::kAlreadySettled);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include <limits>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -74,26 +73,6 @@ TEST_F(PermitTest, MeasuresTheBusyTimeBesideACostThatItIsTold) {
   EXPECT_TRUE(Reports()[0].measured);
 }
 
-// Seconds were reported as the cost: in a budget of rows that took all but everything back.
-TEST_F(PermitTest, ReportsItsBusyTimeAndNoCostByItself) {
-  {
-    const Permit permit = NewPermit();
-    Work(absl::Milliseconds(1500));
-    EXPECT_EQ(permit.Elapsed(), absl::Milliseconds(1500));
-  }
-  EXPECT_THAT(BusyTimes(), ElementsAre(absl::Milliseconds(1500)));
-}
-
-TEST_F(PermitTest, ReportsWhenAnExceptionEndsTheWork) {
-  try {
-    const Permit permit = NewPermit();
-    Work(absl::Seconds(3));
-    throw std::runtime_error("the work failed");
-  } catch (const std::runtime_error&) {
-  }
-  EXPECT_THAT(BusyTimes(), ElementsAre(absl::Seconds(3)));
-}
-
 TEST_F(PermitTest, ReportsOnceAfterAMove) {
   {
     Permit permit = NewPermit();
@@ -113,15 +92,6 @@ TEST_F(PermitTest, SettlesWhatItHeldWhenAnotherIsAssigned) {
   }
   EXPECT_THAT(BusyTimes(), ElementsAre(absl::Seconds(1), absl::Seconds(2)));
   EXPECT_THAT(headgate_.outstanding(), IsEmpty());
-}
-
-TEST_F(PermitTest, ReportsNothingAfterDismiss) {
-  {
-    Permit permit = NewPermit();
-    permit.Dismiss();
-  }
-  EXPECT_THAT(Reports(), IsEmpty());
-  EXPECT_THAT(headgate_.outstanding(), SizeIs(1));
 }
 
 TEST_F(PermitTest, RefusesWhatIsNoCostAndNoBusyTimeAndStaysAsItWas) {

@@ -146,15 +146,6 @@ TEST_F(ReporterTest, SendsAMeasuredBusyTimeThatTheServerDoesNotTakeOnceMoreWitho
   EXPECT_EQ(reporter_.stats().pending, 0U);
 }
 
-TEST_F(ReporterTest, CountsReportsThatWereNotChargedInFull) {
-  server_->SetResult(ReportResult{.overruns = {{.budget = "rows", .reported = 9, .charged = 5}}});
-  server_->Open();
-  AddMany(0, 3);
-  ASSERT_TRUE(Flush());
-  EXPECT_EQ(reporter_.stats().delivered, 3U);
-  EXPECT_EQ(reporter_.stats().overrun, 3U);
-}
-
 TEST_F(ReporterTest, RepeatsABatchUntilTheServerTakesIt) {
   for (const absl::Status& error :
        {absl::UnavailableError("restarting"), absl::DeadlineExceededError("hung"),
@@ -166,16 +157,6 @@ TEST_F(ReporterTest, RepeatsABatchUntilTheServerTakesIt) {
   }
   EXPECT_THAT(server_->costs(), SizeIs(9));
   EXPECT_EQ(reporter_.stats().delivered, 9U);
-}
-
-TEST_F(ReporterTest, CountsWhatTheServerRefuses) {
-  server_->Open();
-  server_->SetResult(absl::NotFoundError("no such permit"));
-  AddMany(0, 3);
-  ASSERT_TRUE(Flush());
-  EXPECT_EQ(reporter_.stats().refused, 3U);
-  EXPECT_EQ(reporter_.stats().failed, 0U);
-  EXPECT_EQ(reporter_.stats().delivered, 0U);
 }
 
 // Nobody has refused these: whether the server knows the permits was not asked.
@@ -229,13 +210,6 @@ TEST_F(ReporterTest, CountsWhatAFullQueueDrops) {
   server_->Open();
   ASSERT_TRUE(Flush());
   EXPECT_EQ(reporter_.stats().delivered, 5000U);
-}
-
-TEST_F(ReporterTest, FlushSaysWhenItTakesTooLong) {
-  AddMany(0, 1);
-  EXPECT_FALSE(reporter_.Flush(absl::Milliseconds(1)));
-  server_->Open();
-  EXPECT_TRUE(Flush());
 }
 
 TEST_F(ReporterTest, FlushOfNothingIsDone) { EXPECT_TRUE(reporter_.Flush(absl::ZeroDuration())); }

@@ -1,8 +1,9 @@
 // What is read out of EXPLAIN, and what is refused.
 
+#include "client/pqxx/statement_plan.h"
+
 #include <string>
 
-#include "client/pqxx/plan.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

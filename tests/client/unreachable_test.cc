@@ -17,7 +17,6 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::Ge;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Le;
 using ::testing::Lt;
 using ::testing::SizeIs;
@@ -68,15 +67,6 @@ TEST(Retry, IsForUnavailableAlone) {
   }
 }
 
-TEST(OnUnreachableFail, ReturnsTheErrorFromBothCalls) {
-  FakeHeadgate headgate;
-  Disconnect(headgate);
-  const auto client = NewClient(headgate, Options(OnUnreachable::Fail()));
-  EXPECT_TRUE(absl::IsUnavailable(client->Check({}).status()));
-  EXPECT_TRUE(absl::IsUnavailable(client->CheckOrWait({}, kForever).status()));
-  EXPECT_LT(headgate.time().Waited(), 2 * kCheckDeadline);
-}
-
 TEST(OnUnreachableWait, KeepsAskingUntilHeadgateIsBack) {
   FakeHeadgate headgate;
   for (int i = 0; i < 100; ++i) headgate.Fail(absl::UnavailableError("restarting"));
@@ -100,99 +90,12 @@ TEST(OnUnreachableWait, SaysAtTheDeadlineThatHeadgateWasAway) {
               AllOf(Ge(absl::Seconds(60)), Lt(absl::Seconds(60) + kCheckDeadline)));
 }
 
-TEST(OnUnreachableWait, LeavesCheckWithTheError) {
-  FakeHeadgate headgate;
-  Disconnect(headgate);
-  const auto client = NewClient(headgate, Options(OnUnreachable::Wait()));
-  EXPECT_TRUE(absl::IsUnavailable(client->Check({}).status()));
-}
-
-TEST(OnUnreachableProceed, AllowsEverythingAndSaysSo) {
-  FakeHeadgate headgate;
-  Disconnect(headgate);
-  const auto client = NewClient(headgate, Options(OnUnreachable::Proceed()));
-  const auto answer = client->Check({});
-  ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_TRUE(answer->allowed());
-  EXPECT_TRUE(answer->local);
-  EXPECT_THAT(answer->message, HasSubstr("unreachable"));
-  EXPECT_TRUE(client->CheckOrWait({}, absl::ZeroDuration())->local());
-}
-
-TEST(OnUnreachableProceed, DoesNotReportPermitsOfItsOwn) {
-  FakeHeadgate headgate;
-  headgate.Fail(absl::DeadlineExceededError("hung"));
-  const auto client = NewClient(headgate, Options(OnUnreachable::Proceed()));
-  { EXPECT_TRUE(client->CheckOrWait({}, kForever)->local()); }
-  EXPECT_TRUE(Flushed(*client));
-  EXPECT_THAT(headgate.reports(), IsEmpty());
-}
-
-TEST(OnUnreachableProceed, PaysForAnOutageOncePerPause) {
-  FakeHeadgate headgate;
-  int asked = 0;
-  headgate.SetHandler([&](const CheckRequest&) {
-    ++asked;
-    return absl::DeadlineExceededError("hung");
-  });
-  const auto client = NewClient(headgate, Options(OnUnreachable::Proceed()));
-  for (int i = 0; i < 10; ++i) EXPECT_TRUE(client->Check({})->local);
-  EXPECT_EQ(asked, 1);
-  headgate.time().Advance(absl::Seconds(1));
-  for (int i = 0; i < 10; ++i) EXPECT_TRUE(client->Check({})->local);
-  EXPECT_EQ(asked, 2);
-}
-
-TEST(OnUnreachableProceed, AsksEachTimeOnceHeadgateIsBack) {
-  FakeHeadgate headgate;
-  headgate.Fail(absl::DeadlineExceededError("hung"));
-  const auto client = NewClient(headgate, Options(OnUnreachable::Proceed()));
-  EXPECT_TRUE(client->Check({})->local);
-  headgate.time().Advance(absl::Seconds(1));
-  for (int i = 0; i < 10; ++i) EXPECT_FALSE(client->Check({})->local);
-}
-
-TEST(OnUnreachableProceed, TakesAnErrorOfTheServersForTheEndOfTheOutage) {
-  FakeHeadgate headgate;
-  headgate.Fail(absl::DeadlineExceededError("hung"));
-  headgate.Fail(absl::NotFoundError("no target 'x' is configured"));
-  const auto client = NewClient(headgate, Options(OnUnreachable::Proceed()));
-  EXPECT_TRUE(client->Check({})->local);
-  headgate.time().Advance(absl::Seconds(1));
-  EXPECT_TRUE(absl::IsNotFound(client->Check({}).status()));
-  EXPECT_FALSE(client->Check({})->local);
-}
-
 TEST(Outage, HasOneCallAskOnBehalfOfAll) {
   internal::Fallback fallback(OnUnreachable::Proceed(), absl::Seconds(1));
   fallback.Failed(absl::ZeroDuration());
   EXPECT_FALSE(fallback.MayAsk(absl::Milliseconds(999)));
   EXPECT_TRUE(fallback.MayAsk(absl::Seconds(1)));
   EXPECT_FALSE(fallback.MayAsk(absl::Seconds(1)));  // while the one waits for its answer
-}
-
-TEST(OnUnreachableProceed, IsNotForErrorsOfAServerThatAnswers) {
-  FakeHeadgate headgate;
-  headgate.Fail(absl::NotFoundError("no target 'x' is configured"));
-  headgate.DenyForGood();
-  const auto client = NewClient(headgate, Options(OnUnreachable::Proceed()));
-  EXPECT_TRUE(absl::IsNotFound(client->Check({}).status()));
-  EXPECT_FALSE(client->Check({})->allowed());
-}
-
-TEST(OnUnreachableFloorRate, StartsAChunkWhenTheOnesBeforeHaveDrained) {
-  FakeHeadgate headgate;
-  Disconnect(headgate);
-  const auto client = NewClient(headgate, Options(OnUnreachable::FloorRate(10)));
-  const auto first = client->Check({.estimated_cost = 5});
-  ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_TRUE(first->allowed());
-  EXPECT_TRUE(first->local);
-  headgate.time().Advance(absl::Milliseconds(100));
-  const auto second = client->Check({.estimated_cost = 5});
-  EXPECT_FALSE(second->allowed());
-  EXPECT_TRUE(second->local);
-  EXPECT_EQ(second->retry_after, absl::Milliseconds(400));
 }
 
 TEST(OnUnreachableFloorRate, PacesCheckOrWait) {
@@ -247,16 +150,6 @@ TEST(FloorRate, CountsAMissingEstimateAsOneAndZeroAsNothing) {
     EXPECT_TRUE(floor.Decide({.estimated_cost = 0}, absl::ZeroDuration()).allowed());
   EXPECT_TRUE(floor.Decide({}, absl::ZeroDuration()).allowed());
   EXPECT_EQ(floor.Decide({}, absl::ZeroDuration()).retry_after, absl::Seconds(1));
-}
-
-// A mistake must not hold its process for good, nor in outages to come.
-TEST(FloorRate, ForgetsAHugeEstimateAfterADay) {
-  for (const double cost : {1e15, 1e300}) {
-    internal::Fallback floor = Floor(10);
-    EXPECT_TRUE(floor.Decide({.estimated_cost = cost}, absl::ZeroDuration()).allowed());
-    EXPECT_EQ(floor.Decide({}, absl::Hours(1)).retry_after, absl::Hours(23));
-    EXPECT_TRUE(floor.Decide({}, absl::Hours(24)).allowed());
-  }
 }
 
 TEST(OnUnreachableFloorRate, RefusesAnEstimateThatTheServerWouldRefuse) {

@@ -157,12 +157,12 @@ int64_t WorstDistance(int64_t Now::*time) {
   for (int i = 0; i < 20; ++i) {
     int64_t best = std::numeric_limits<int64_t>::max();
     const int64_t start = SystemClock::ReadKernel().monotonic_ns;
-    while (SystemClock::ReadKernel().monotonic_ns - start < 10'000'000) {
+    do {
       const int64_t before = SystemClock::ReadKernel().*time;
       const int64_t now = clock.Read().*time;
       const int64_t after = SystemClock::ReadKernel().*time;
       best = std::min(best, std::max({int64_t{0}, before - now, now - after}));
-    }
+    } while (SystemClock::ReadKernel().monotonic_ns - start < 10'000'000);
     worst = std::max(worst, best);
   }
   return worst;

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # The alert rules are sound, each one has its tests, and the tests hold.
+# Watches: helm/headgate/rules/ tests/serve/web/alerts_test.yaml
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "$0")/../.." && pwd)
 RULES=$ROOT/helm/headgate/rules/headgate.yaml
-TESTS=$ROOT/tests/web/alerts_test.yaml
+TESTS=$ROOT/tests/serve/web/alerts_test.yaml
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 
@@ -30,14 +31,14 @@ for alert in "${alerts[@]}"; do
 done
 
 # The tests notice: with rules that never hold, every test that one fires fails.
-mkdir -p "$WORK/helm/headgate/rules" "$WORK/tests/web"
-cp "$TESTS" "$WORK/tests/web/"
+mkdir -p "$WORK/helm/headgate/rules" "$WORK/tests/serve/web"
+cp "$TESTS" "$WORK/tests/serve/web/"
 awk '
   /^ *expr: [^|]/ { print "        expr: vector(1) == 2"; next }
   /^ *expr: \|/ { print; print "          vector(1) == 2"; skip = 1; next }
   skip && /^          / { next }
   { skip = 0; print }' "$RULES" >"$WORK/helm/headgate/rules/headgate.yaml"
-if promtool test rules "$WORK/tests/web/alerts_test.yaml" >"$WORK/out" 2>&1; then
+if promtool test rules "$WORK/tests/serve/web/alerts_test.yaml" >"$WORK/out" 2>&1; then
   fail "the tests pass without the rules"
 fi
 for alert in "${alerts[@]}"; do

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The Helm chart: every file of values renders to valid objects, which the real server runs with.
+# Watches: helm/ Dockerfile tools/chart* proto/headgate/v1/config.proto server/govern/config/
 # Needs: headgated headgate
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # ./dev release publishes an image and the chart of a commit, once, in a folder and in a registry; and what it
 # refuses to publish. The image is a small one: `./dev image` makes and tries the real one.
+# Watches: helm/ tools/release.sh tools/version.sh tools/chart_metadata.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -174,13 +175,16 @@ publishes_what_it_builds() {
 }
 
 start_registry() {
-  local _
+  local end=$((SECONDS + 120))
   : >"$WORK/registry.log"
   "$(tool_path crane)" registry serve --address 127.0.0.1:0 >"$WORK/registry.log" 2>&1 &
   REGISTRY=$!
-  for _ in {1..200}; do
-    PORT=$(sed -n 's/.*serving on port \([0-9]*\).*/\1/p' "$WORK/registry.log")
-    [[ -z $PORT ]] || return 0
+  while ((SECONDS <= end)); do
+    # The line to its end: it may be there in part.
+    if [[ $(cat "$WORK/registry.log" && echo .) =~ serving\ on\ port\ ([0-9]+)[^0-9.] ]]; then
+      PORT=${BASH_REMATCH[1]}
+      return
+    fi
     sleep 0.1
   done
   fail "no registry: $(<"$WORK/registry.log")"

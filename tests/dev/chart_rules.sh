@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # tools/chart.sh catches each kind of mistake in a chart, by planting it in a copy.
+# Watches: helm/ tools/chart* proto/headgate/v1/config.proto
 # Needs: headgated headgate
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -66,6 +67,11 @@ confinement() {
   caught "gets a token" minimal statefulset.yaml 's/(automountServiceAccountToken): false/\1: true/'
   caught "gone before helm test --logs reads it" minimal tests/status.yaml \
     's/before-hook-creation$/&,hook-succeeded/'
+  caught "takes what it likes of the disk of the node" no-persistence _pod.tpl \
+    's/^  emptyDir:$/  emptyDir: {}/; /^    sizeLimit: /d'
+  # shellcheck disable=SC2016
+  caught "does not request what it takes of the disk of the node" no-persistence _pod.tpl \
+    '/set \$requests "ephemeral-storage"/d'
   caught "is in a namespace of the node" minimal statefulset.yaml \
     's/^      enableServiceLinks: false/      hostNetwork: true/'
 }
@@ -81,7 +87,8 @@ references() {
   caught "a port that the server does not have" minimal service.yaml 's/targetPort: grpc/targetPort: rpc/'
   caught "does not select exactly the server" minimal tests/_status.tpl 's/(" \. \}\})-test/\1/'
   caught "probes that TLS would refuse" tls _pod.tpl 's/^  port: 8082$/  port: 8081/'
-  caught "or callers keep out" minimal _pod.tpl 's#^  path: /healthz#  path: /readyz#'
+  caught "callers keep out, or a store that is away" minimal _pod.tpl 's#^  path: /healthz#  path: /readyz#'
+  caught "or a store that is away" tls _pod.tpl '/^  service: liveness$/d'
   caught "a port that the server does not have" minimal _pod.tpl 's/^  port: http$/  port: web/'
   # shellcheck disable=SC2016
   caught "metrics in plaintext leave the cluster" load-balancer service.yaml \
@@ -136,9 +143,14 @@ services() {
 
 # shellcheck disable=SC2016
 several_servers() {
+  local tables="nobody looks at the tables of the store before servers meet them"
   local pdb=poddisruptionbudget.yaml certificate="a certificate that servers do not accept"
-  caught "of several one at a time may go" three-servers "$pdb" 's/maxUnavailable: 1/maxUnavailable: 2/'
-  caught "of several one at a time may go" minimal "$pdb" 's/\) 1 \}\}/) 0 }}/'
+  caught "of several one at a time may go" three-servers "$pdb" 's/maxUnavailable: .*/maxUnavailable: 2/'
+  caught "of several one at a time may go" three-servers "$pdb" 's/maxUnavailable: .*/maxUnavailable: 0/'
+  caught "of several one at a time may go" minimal "$pdb" 's/\) 1\) \}\}/) 0) }}/'
+  caught "$tables" three-servers store-tables.yaml 's/pre-install,//'
+  caught "$tables" three-servers store-tables.yaml 's/hook-weight: "1"/hook-weight: "-2"/'
+  caught "$tables" three-servers-csi store-tables.yaml 's/"check"/"upgrade"/'
   caught "several servers without a store" three-servers _pod.tpl '/headgate.member" \./d'
   caught "servers that are not spread" three-servers statefulset.yaml \
     '/^          labelSelector:/,+2d'
@@ -170,6 +182,14 @@ metadata() {
   planted Chart.yaml 's/^  - name: Headgate/  - name: Somebody/' "another maintainer" check_metadata
   planted Chart.yaml 's/^version: .*/version: 9.9.9/' "another version or appVersion" check_version
   planted README.md '/^\| `extraObjects`/d' "does not have the values" check_table
+}
+
+# What the image is made on is these very bytes.
+base() {
+  sed -E 's/^(ARG BASE=[^@]*)@.*/\1/' Dockerfile >"$CHART_WORK/Dockerfile"
+  check_base "$CHART_WORK/Dockerfile" >"$CHART_WORK/output"
+  grep --quiet "does not name its base by digest" "$CHART_WORK/output" || fail "nobody misses the digest of the base"
+  CAUGHT=$((CAUGHT + 1))
 }
 
 # The schema of `config` is what the proto says, and no stricter or laxer than the server.
@@ -223,5 +243,6 @@ services
 several_servers
 checks_of_configuration
 metadata
+base
 configuration
 echo "$CAUGHT planted mistakes caught"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The installed SDK is all that another project needs: find_package(Headgate), build, run.
+# Watches: client/include/ client/pqxx/ client/CMakeLists.txt cmake/ proto/
 # Needs: headgate_client headgate_pqxx headgated headgate
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The demonstration and that of several servers, shortened: what they end with, and that nothing is left of them, even
 # if they are stopped half-way.
+# Watches: tests/demo/ server/observe/ server/decide/ server/share/
 # Needs: headgate-demo headgated
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -29,7 +30,7 @@ start_demo() { # start_demo ARGS...: in the background, with what it prints in $
 # Its servers and their folder carry the name of the temporary folder.
 nothing_is_left() {
   local tries
-  for ((tries = 0; tries < 100; tries++)); do
+  for ((tries = 0; tries < 1200; tries++)); do
     if [[ -z $(ls "$WORK/tmp") ]] && ! pgrep --full "$WORK/tmp" >/dev/null; then return; fi
     sleep 0.1
   done
@@ -65,8 +66,9 @@ three_servers_end_with_their_figures() {
 it_stops_when_it_is_told_to() {
   local status=0 tries
   start_demo
-  for ((tries = 0; tries < 600; tries++)); do
+  for ((tries = 0; tries < 1800; tries++)); do
     if grep --quiet 'foreground alone' "$WORK/out"; then break; fi
+    kill -0 "$DEMO" 2>/dev/null || break
     sleep 0.1
   done
   kill -TERM "$DEMO" || fail "it ended by itself: $(cat "$WORK/out")"

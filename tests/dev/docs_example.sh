@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # headgate.example.yaml has every key that the server knows, in its section, and the server takes those
 # that are commented out there, too.
+# Watches: headgate.example.yaml proto/headgate/v1/config.proto server/govern/config/
 # Needs: headgated headgate
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # ./dev keeps its promises about help, unknown commands and exit statuses.
+# Watches: dev tools/
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

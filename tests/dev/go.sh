@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The Go SDK: vet, staticcheck, its own tests, and every scenario of tests/sdk against a real server and
 # against its fake, all of it under the race detector.
+# Watches: client/go/ tests/sdk/go/ tests/sdk/scenarios/ proto/ docs/go.md tools/go.sh
 # Needs: headgated headgate headgate-two-servers
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # tools/check_rules.sh catches each kind of violation, and only those.
+# Watches: tools/check_rules.sh tools/rooms.sh tools/fail_on_output.sh CONTRIBUTING.md
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -34,36 +35,36 @@ allowed() { # allowed RULE FILE LINE
 }
 
 arrows() {
-  caught arrows common/a.h '#include "server/engine/engine.h"'
-  caught arrows common/a.h '#include <server/engine/engine.h>'
+  caught arrows common/a.h '#include "server/decide/engine/engine.h"'
+  caught arrows common/a.h '#include <server/decide/engine/engine.h>'
   caught arrows common/a.cc '#include "client/client.h"'
   caught arrows common/a.h '#include "tests/testing/fake.h"'
-  caught arrows common/a.h '#include "../server/engine/engine.h"'
+  caught arrows common/a.h '#include "../server/decide/engine/engine.h"'
   caught arrows common/a.h '#include "a.h"'
-  caught arrows server/engine/a.cc '#include "server/health/health.h"'
-  caught arrows server/engine/a.cc '  #  include "tests/testing/fake.h"'
-  caught arrows client/a.cc '#include "server/engine/engine.h"'
+  caught arrows server/decide/engine/a.cc '#include "server/observe/health/health.h"'
+  caught arrows server/decide/engine/a.cc '  #  include "tests/testing/fake.h"'
+  caught arrows client/a.cc '#include "server/decide/engine/engine.h"'
   caught arrows client/a.cc '#include "client/cli/commands.h"'
   caught arrows client/cli/check/a.cc '#include "client/cli/log/log_csv.h"'
   caught arrows client/cli/output/a.cc '#include "client/cli/check/a.h"'
   caught arrows client/cli/output/a.cc '#include "client/cli/arguments/a.h"'
   caught arrows server/attic/a.cc '#include <vector>'
-  caught arrows server/access/a.cc '#include <grpcpp/server_context.h>'
-  caught arrows server/transport/a.cc '#include "server/rpc/errors.h"'
-  caught arrows server/web/a.cc '#include "server/rpc/sources.h"'
-  allowed arrows server/rpc/a.cc '#include "server/transport/service.h"'
+  caught arrows server/govern/access/a.cc '#include <grpcpp/server_context.h>'
+  caught arrows server/serve/transport/a.cc '#include "server/serve/rpc/errors.h"'
+  caught arrows server/serve/web/a.cc '#include "server/serve/rpc/sources.h"'
+  allowed arrows server/serve/rpc/a.cc '#include "server/serve/transport/service.h"'
   allowed arrows common/a.h '#include "common/b.h"'
-  allowed arrows server/engine/a.cc '#include "common/b.h"'
+  allowed arrows server/decide/engine/a.cc '#include "common/b.h"'
   allowed arrows client/cli/app.cc '#include "client/cli/check/a.h"'
   allowed arrows client/cli/check/a.cc '#include "client/cli/commands.h"'
   allowed arrows client/cli/check/a.cc '#include "client/cli/output/table.h"'
   allowed arrows client/cli/arguments/a.cc '#include "client/cli/output/table.h"'
-  allowed arrows server/engine/a.cc '#include "absl/time/time.h"'
-  allowed arrows tests/engine/a_test.cc '#include "server/engine/engine.h"'
-  allowed arrows common/a.h '// #include "server/engine/engine.h"'
-  caught arrows server/engine/a.cc '#include <headgate/v1/config.pb.h>'
-  caught arrows server/health/a.cc '#include <google/rpc/status.pb.h>'
-  allowed arrows server/rpc/a.cc '#include <google/rpc/status.pb.h>'
+  allowed arrows server/decide/engine/a.cc '#include "absl/time/time.h"'
+  allowed arrows tests/decide/engine/a_test.cc '#include "server/decide/engine/engine.h"'
+  allowed arrows common/a.h '// #include "server/decide/engine/engine.h"'
+  caught arrows server/decide/engine/a.cc '#include <headgate/v1/config.pb.h>'
+  caught arrows server/observe/health/a.cc '#include <google/rpc/status.pb.h>'
+  allowed arrows server/serve/rpc/a.cc '#include <google/rpc/status.pb.h>'
   allowed arrows client/a.cc '#include <headgate/v1/throttler_service.grpc.pb.h>'
 }
 
@@ -76,19 +77,19 @@ plant_target() {
 targets_follow_arrows() {
   local output linked
   rm -rf "${ROOT:?}"/*
-  plant_target server/health 'headgate_library(headgate_health)'
+  plant_target server/observe/health 'headgate_library(headgate_health)'
   plant_target proto 'add_library(headgate_proto STATIC a.cc)'
   for linked in 'headgate_library(headgate_engine headgate_health)' \
     $'headgate_library(headgate_engine absl::status\n  headgate_proto)' \
     $'headgate_library(headgate_engine)\ntarget_link_libraries(headgate_engine\n  PUBLIC headgate_health)'; do
-    plant_target server/engine "$linked"
+    plant_target server/decide/engine "$linked"
     TRIED=$((TRIED + 1))
     if output=$(tools/check_rules.sh arrows "$ROOT"); then fail "overlooked: $linked"; fi
-    grep -q '^server/engine/CMakeLists.txt:[0-9]*: server/engine may not link headgate_' <<<"$output" ||
+    grep -q '^server/decide/engine/CMakeLists.txt:[0-9]*: server/decide/engine may not link headgate_' <<<"$output" ||
       fail "not named: $linked: $output"
   done
-  plant_target server/engine '# headgate_library(headgate_engine headgate_health)' 'headgate_library(headgate_engine)'
-  plant_target server/rpc 'headgate_library(headgate_rpc headgate_engine headgate_health headgate_proto)'
+  plant_target server/decide/engine '# headgate_library(headgate_engine headgate_health)' 'headgate_library(headgate_engine)'
+  plant_target server/serve/rpc 'headgate_library(headgate_rpc headgate_engine headgate_health headgate_proto)'
   output=$(tools/check_rules.sh arrows "$ROOT") || fail "arrows objects to good targets: $output"
   plant_target server/attic 'headgate_library(headgate_attic)'
   if tools/check_rules.sh arrows "$ROOT" >/dev/null; then fail "a target in a room without arrows is let through"; fi
@@ -115,16 +116,38 @@ table_follows_arrows() {
   stale 'a page without a table' "^$page:1: "
   cp "$page" "$ROOT/"
   output=$(tools/check_rules.sh rooms "$ROOT") || fail "rooms objects to our own table: $output"
-  sed -i 's/^| `server\/tls` | .* | `common`/&, `engine`/' "$ROOT/$page"
+  sed -i 's/^| `server\/govern\/tls` | .* | `common`/&, `engine`/' "$ROOT/$page"
   stale 'a table with another arrow' "^$page:[0-9]*: the table is not what the arrows say"
-  sed -i '/^| `server\/tls` /d' "$ROOT/$page"
+  sed -i '/^| `server\/govern\/tls` /d' "$ROOT/$page"
   stale 'a table without a room' "^$page:[0-9]*: the table is not"
   tools/check_rules.sh write-table "$ROOT"
   cmp "$page" "$ROOT/$page" || fail "the table that is written is another one"
-  sed -i '1s/.*/# Nothing but certificates./' "$ROOT/server/tls/CMakeLists.txt"
+  sed -i '1s/.*/# Nothing but certificates./' "$ROOT/server/govern/tls/CMakeLists.txt"
   stale 'a room with another purpose' "^$page:[0-9]*: the table is not"
-  sed -i '1d' "$ROOT/server/tls/CMakeLists.txt"
-  stale 'a room without a purpose' '^server/tls/CMakeLists.txt:1: '
+  sed -i '1d' "$ROOT/server/govern/tls/CMakeLists.txt"
+  stale 'a room without a purpose' '^server/govern/tls/CMakeLists.txt:1: '
+}
+
+# A copy of the rules in which ARROWS or the pages of the wings are changed.
+# shellcheck disable=SC2016
+wings_hold() {
+  local output
+  rm -rf "${ROOT:?}"/*
+  mkdir "$ROOT/tools"
+  cp tools/check_rules.sh tools/rooms.sh tools/fail_on_output.sh "$ROOT/tools/"
+  sed -i 's/^decide\/line .*/& health/' "$ROOT/tools/rooms.sh"
+  TRIED=$((TRIED + 4))
+  if output=$("$ROOT/tools/check_rules.sh" arrows); then fail "an arrow upward is let through"; fi
+  grep -q '^server/decide/line may not use server/observe/health: ' <<<"$output" || fail "the arrow is not named: $output"
+  cp tools/rooms.sh "$ROOT/tools/"
+  sed -i 's/^govern\/access .*/& store/' "$ROOT/tools/rooms.sh"
+  if "$ROOT/tools/check_rules.sh" arrows >/dev/null; then fail "an arrow beside is let through"; fi
+  cp tools/rooms.sh "$ROOT/tools/"
+  find server -name README.md -exec cp --parents {} "$ROOT" \;
+  "$ROOT/tools/check_rules.sh" wings || fail "wings objects to our own pages"
+  sed -i '/`line`/d' "$ROOT/server/decide/README.md"
+  if output=$("$ROOT/tools/check_rules.sh" wings); then fail "a page without a room is let through"; fi
+  grep -q '^server/decide/README.md:1: ' <<<"$output" || fail "the page is not named: $output"
 }
 
 protos_name_a_go_package() {
@@ -138,8 +161,8 @@ engine_does_no_io() {
   local header
   for header in grpcpp/grpcpp.h grpc/grpc.h pqxx/pqxx google/protobuf/message.h iostream fstream \
     cstdio stdio.h sys/socket.h netinet/in.h; do
-    caught arrows server/engine/a.cc "#include <$header>"
-    allowed arrows tests/engine/a_test.cc "#include <$header>"
+    caught arrows server/decide/engine/a.cc "#include <$header>"
+    allowed arrows tests/decide/engine/a_test.cc "#include <$header>"
   done
 }
 
@@ -150,31 +173,31 @@ clock_is_injected() {
     'gettimeofday(&t, nullptr);' 'auto t = time(nullptr);' 'auto t = std::time( NULL );' \
     'auto t = __rdtsc();' 'std::this_thread::sleep_for(d);' 'usleep(5);' 'absl::SleepFor(d);' \
     'std::random_device device;' 'int i = rand();' 'absl::BitGen gen;' 'f(); /* x */ usleep(1);'; do
-    caught clock server/engine/a.cc "$line"
-    caught clock tests/engine/a_test.cc "$line"
+    caught clock server/decide/engine/a.cc "$line"
+    caught clock tests/decide/engine/a_test.cc "$line"
     allowed clock common/system_clock.cc "$line"
     allowed clock tests/bench/a_bench.cc "$line"
   done
 }
 
 seeds_are_literals() {
-  caught clock server/engine/a.cc 'std::mt19937_64 random(seed);'
+  caught clock server/decide/engine/a.cc 'std::mt19937_64 random(seed);'
   caught clock common/a.cc 'auto random = std::mt19937{Seed()};'
-  allowed clock server/engine/a.cc 'std::mt19937_64 random(42);'
-  allowed clock tests/engine/a_test.cc 'std::mt19937_64 random(seed);'
+  allowed clock server/decide/engine/a.cc 'std::mt19937_64 random(42);'
+  allowed clock tests/decide/engine/a_test.cc 'std::mt19937_64 random(seed);'
 }
 
 words_alone_are_no_clock() {
-  allowed clock server/engine/a.cc '// never calls absl::Now() or sleeps: usleep(1)'
-  allowed clock server/engine/a.cc 'Log("absl::Now() is forbidden");'
-  allowed clock server/engine/a.cc 'Decide(clock.Now(), operand (a), brand(1), runtime(0));'
+  allowed clock server/decide/engine/a.cc '// never calls absl::Now() or sleeps: usleep(1)'
+  allowed clock server/decide/engine/a.cc 'Log("absl::Now() is forbidden");'
+  allowed clock server/decide/engine/a.cc 'Decide(clock.Now(), operand (a), brand(1), runtime(0));'
   allowed clock server/app/a.cc '#include "common/system_clock.h"'
 }
 
 # lines NUMBER: a file of that length, with nothing else in the tree.
 lines() {
-  plant server/engine/a.cc ''
-  seq -f '// %g' "$1" >"$ROOT/server/engine/a.cc"
+  plant server/decide/engine/a.cc ''
+  seq -f '// %g' "$1" >"$ROOT/server/decide/engine/a.cc"
 }
 
 files_stay_short() {
@@ -183,7 +206,7 @@ files_stay_short() {
   if tools/check_rules.sh length "$ROOT" >/dev/null; then fail "401 lines are let through"; fi
   lines 400
   output=$(tools/check_rules.sh length "$ROOT") || fail "400 lines are not let through"
-  [[ $output == 'warning: server/engine/a.cc: 400 lines'* ]] || fail "400 lines give no warning"
+  [[ $output == 'warning: server/decide/engine/a.cc: 400 lines'* ]] || fail "400 lines give no warning"
   lines 150
   output=$(tools/check_rules.sh length "$ROOT") || fail "150 lines are not let through"
   [[ -z $output ]] || fail "150 lines give a warning: $output"
@@ -192,6 +215,7 @@ files_stay_short() {
 arrows
 targets_follow_arrows
 table_follows_arrows
+wings_hold
 protos_name_a_go_package
 engine_does_no_io
 clock_is_injected

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The examples in docs/http.md do what it says: its commands run as they stand, in order, against a real
 # server with its configuration, and print what it shows.
+# Watches: docs/http.md server/serve/http/ server/serve/gateway/ server/serve/json/
 # Needs: headgated
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Over HTTP the API answers as over gRPC: two hundred generated requests, good and bad, by clients that know
 # nothing of Headgate, Python's http.client and grpcurl.
+# Watches: proto/ server/serve/http/ server/serve/gateway/ server/serve/json/ tests/dev/http_grpcurl.py
 # Needs: headgated
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -2,6 +2,7 @@
 # A Python program may have our schemas and upstream's copies of google.rpc in one process, whichever
 # comes first, and reads a real error's details with either. That takes equal files: a descriptor pool
 # refuses two different ones of one name. Every schema goes through the compiler for Python.
+# Watches: proto/ tests/dev/python_protos.py
 # Needs: headgated
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -3,6 +3,7 @@
 # and a real PostgreSQL. It is held back, it reports all it was given, and its work is done.
 #
 # A block whose first line is a comment with a file's name is that file.
+# Watches: docs/recipes/ tests/recipes/ client/python/ client/cli/run/
 # Needs: headgated headgate
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -52,6 +53,9 @@ rules:
 YAML
 }
 
+# With time for an answer that a busy machine does not use up.
+headgate() { "$HEADGATE_BIN/headgate" --timeout 60s "$@"; }
+
 sql() { psql --no-psqlrc --quiet --tuples-only --no-align --set ON_ERROR_STOP=1 --command "$1"; }
 
 # --- what is in the documentation ---
@@ -85,19 +89,16 @@ check_style() {
 # was_throttled WHO ALLOWED: at least so many of its Checks were allowed, and some were denied.
 was_throttled() {
   local allowed denied
-  read -r allowed denied < <("$HEADGATE_BIN/headgate" log "$1" --top -o json | "$PYTHON" "$FIXTURES/counts.py")
+  read -r allowed denied < <(headgate log "$1" --top -o json | "$PYTHON" "$FIXTURES/counts.py")
   ((denied > 0)) || fail "$1 was never held back, and allowed $allowed times: $(<"$SAID")"
   ((allowed >= $2)) || fail "$1 was allowed only $allowed times: $(<"$SAID")"
 }
 
 # Reports go in the background, within a moment.
 all_is_reported() {
-  for _ in {1..100}; do
-    if "$HEADGATE_BIN/headgate" status | grep --quiet '^permits outstanding 0;'; then return; fi
-    sleep 0.1
-  done
-  fail "permits are not reported: $("$HEADGATE_BIN/headgate" log --top)"
+  within 120 no_permit_is_out || fail "permits are not reported: $(headgate log --top)"
 }
+no_permit_is_out() { headgate status | grep '^permits outstanding 0;' >"$WORK/permits"; }
 
 fill_orders() {
   sql "CREATE TABLE orders (id int PRIMARY KEY, net int, tax int, total int);
@@ -186,14 +187,21 @@ recipe_ruby() {
   was_throttled ruby:fill-total:backfill 4
 }
 
-# Its checks charge nothing, so the log has none of them. The pause ends by itself.
+# Its checks charge nothing, so the log has none of them. The pause ends once it is waited for.
 recipe_freno() {
+  local client
   fill_orders
-  "$HEADGATE_BIN/headgate" pause freno:fill-total:backfill --for 4s --actor test --reason 'to be waited for' >"$SAID"
-  run bash freno_client.sh
+  headgate pause freno:fill-total:backfill --for 1h --actor test --reason 'to be waited for' >"$SAID"
+  (cd "$WORK/app" && exec bash freno_client.sh) >"$SAID" 2>&1 &
+  client=$!
+  # shellcheck disable=SC2064
+  trap "kill $client 2>/dev/null || true" EXIT
+  within 120 is_held_back || fail "freno's client was never held back: $(<"$SAID")"
+  headgate resume freno:fill-total:backfill --actor test --reason 'it waits' >"$WORK/resumed"
+  wait "$client" || fail "freno's client ended with $?: $(<"$SAID")"
   totals_are_there orders
-  grep --quiet '^held back before row 1$' "$SAID" || fail "freno's client was never held back: $(<"$SAID")"
 }
+is_held_back() { grep --quiet '^held back before row 1$' "$SAID"; }
 
 # run_recipe NAME: in a shell and a database of its own.
 run_recipe() {

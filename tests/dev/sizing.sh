@@ -2,6 +2,7 @@
 # What docs/sizing.md says of memory is what the server takes: for each table in it, the server is
 # started with that one small and large, and the difference is compared with the formula. What the
 # throttle log has for identities is touched as they come: there it is the address space that counts.
+# Watches: docs/sizing.md server/decide/ server/remember/ server/serve/transport/
 # Needs: headgated headgate
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

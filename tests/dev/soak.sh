@@ -2,6 +2,7 @@
 # A real server under mixed load, reloads and faults: no answer that was not expected, no budget
 # overdrawn, and it recovers. In a long run, two minutes, memory, files and threads stay flat, too. See
 # tests/soak/soak.h.
+# Watches: tests/soak/ tests/load/ server/
 # Needs: headgate-soak
 set -euo pipefail
 

@@ -2,6 +2,7 @@
 # Jobs as strangers write them, in Python: one that reports its rows, one that reports nothing, one in
 # another unit and one that gets it wrong, under budgets of rows and of busy time. None is locked out
 # by another, nor by the unit of a budget; and an operator puts right what was wrong.
+# Watches: server/decide/ server/serve/rpc/ client/cli/cost/ tests/dev/strangers_costs.py
 # Needs: headgated headgate
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

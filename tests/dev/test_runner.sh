@@ -2,6 +2,7 @@
 # The test runner counts honestly: nothing that went wrong ends in "0 failed".
 # Code of the stand-ins is expanded when they run.
 # shellcheck disable=SC2016
+# Watches: tools/test* tools/slowest.sh tools/changed.sh tools/rooms.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -44,6 +45,13 @@ shell_test() { # shell_test NAME BODY
   echo "$2" >"$ROOT/tests/dev/$1.sh"
 }
 
+# Makes the planted tree a repository, and commits what is in it.
+commit() {
+  git -C "$ROOT" init --quiet
+  git -C "$ROOT" add --all
+  git -C "$ROOT" -c user.name=a -c user.email=a commit --quiet --allow-empty --message=a
+}
+
 # Runs the runner on the planted tree, in which everything counts as built.
 run() {
   # shellcheck disable=SC2317
@@ -53,13 +61,17 @@ run() {
   # shellcheck source=tools/test.sh
   source tools/test.sh
   cd "$ROOT"
-  POSTGRES_UNITS=${PLANTED_UNITS:-$POSTGRES_UNITS}
+  POSTGRES_UNITS=${PLANTED_UNITS:-postgres .}
+  read -r -a POSTGRES_PINNED <<<"${PLANTED_VERSIONS:-18}"
+  # What is planted is short where nothing else is said of it, and shell tests come last.
+  PLAN=${PLANTED_PLAN-$(all_units | sed '/^dev/ s/$/ short:9 - -/; /^dev/! s/$/ short:10 - -/')}
   build_preset() { [[ ! -e build_fails ]]; }
   # shellcheck disable=SC2317
   require_postgres() { [[ ! -e no_python ]] || { echo "it takes python3" && return 77; }; }
   # shellcheck disable=SC2317
   postgres_folder() { echo "/pinned/$1"; }
   TEST_REGEX=${1:-}
+  choose_run "${RUN:-}"
   trap finish_tests EXIT
   test_release
 }
@@ -129,9 +141,11 @@ room one passing
 shell_test other 'echo fine'
 REGEX='Suite.One' claim "a filter leaves out the rest" 0 "1 passed, 0 failed"
 
-room one 'echo begun >>order; sleep 0.3; echo ended >>order; passing'
-room two 'echo begun >>order; sleep 0.3; echo ended >>order; passing'
-shell_test last '[[ $(tr "\n" " " <order) == "begun begun ended ended "* ]] && echo side by side'
+# Each ends once both have begun, or after a minute.
+both='echo begun >>order; for _ in {1..600}; do (($(grep -c begun order) < 2)) && sleep 0.1; done; echo ended >>order; passing'
+room one "$both"
+room two "$both"
+shell_test flood '[[ $(tr "\n" " " <order) == "begun begun ended ended "* ]] && echo side by side'
 HEADGATE_TEST_JOBS=2 claim "units run side by side" 0 "3 passed, 0 failed" "side by side"
 
 room one passing
@@ -141,7 +155,13 @@ HEADGATE_TEST_JOBS=3 claim "what needs quiet runs alone" 0 "3 passed, 0 failed" 
 
 room postgres 'echo "${HEADGATE_POSTGRES:-Debian}" >>folders; passing'
 shell_test flood '[[ $(sort folders | tr "\n" " ") == "/pinned/18 Debian " ]] && echo with both'
-claim "what talks to PostgreSQL runs with the newest, too" 0 "3 passed, 0 failed" "with both"
+claim "what talks to PostgreSQL runs with a pinned one, too" 0 "3 passed, 0 failed" "with both"
+
+room postgres 'echo "${HEADGATE_POSTGRES:-Debian}" >>folders; passing'
+room other 'echo "other ${HEADGATE_POSTGRES:-Debian}" >>folders; passing'
+shell_test flood '[[ $(sort folders | tr "\n" " ") == "/pinned/14 /pinned/17 Debian other /pinned/17 other Debian " ]] && echo with all'
+PLANTED_VERSIONS='14 17' PLANTED_UNITS=$'postgres .\nother . 17' claim "and with each of them, or those that it names" 0 \
+  "6 passed, 0 failed" "with all"
 
 room postgres 'echo "${HEADGATE_POSTGRES:-Debian}" >>folders; passing'
 shell_test flood '[[ $(<folders) == Debian ]] && echo once'
@@ -173,5 +193,125 @@ claim "a unit whose runner is killed is a failure" 1 "0 passed, 1 failed"
 room one passing
 : >"$ROOT/build_fails"
 claim "a failed build is a failure" 1 "0 passed, 1 failed"
+
+# --- the plan ---
+
+# Ours: whoever adds to what is short makes room in it first.
+short_fits_its_budget() {
+  local seconds
+  # shellcheck disable=SC2317
+  say() { echo "$*"; }
+  # shellcheck source=tools/postgres.sh
+  source tools/postgres.sh
+  # shellcheck source=tools/test.sh
+  source tools/test.sh
+  seconds=$(planned_short_seconds)
+  if ((seconds > SHORT_SECONDS)); then
+    echo "what is short may take $seconds s by the plan, of $SHORT_SECONDS"
+    exit 1
+  fi
+  [[ -z $(unplanned_units) ]] || { echo "units without a plan: $(unplanned_units)" && exit 1; }
+}
+(short_fits_its_budget)
+CLAIMS=$((CLAIMS + 1))
+
+room one passing
+PLANTED_PLAN='' claim "a unit that the plan does not name is a failure" 1 "0 passed, 1 failed" "one: the plan in tools/test_plan.sh"
+
+room one passing
+room two passing
+PLANTED_PLAN=$'one short:1 - -\ntwo ci:1 - -' claim "what is not short is left out" 0 "1 passed, 0 failed"
+
+room one passing
+room two passing
+PLANTED_PLAN=$'one short:1 - -\ntwo ci:1 - -' RUN=ci claim "and .ci/run makes up for it" 0 "1 passed, 0 failed" "test two"
+
+room one passing
+room two passing
+PLANTED_PLAN=$'one short:1 - -\ntwo long:1 - -' RUN=long claim "a long run has all" 0 "2 passed, 0 failed"
+
+room one passing
+claim "the budget is told" 0 "1 passed, 0 failed" "budget: short "
+
+room one passing
+mkdir -p "$ROOT/build"
+printf 'release one 20\nrelease one 20\n' >"$ROOT/build/test_times"
+claim "two times above the budget are chance" 0 "1 passed, 0 failed"
+
+room one 'sleep 3.1; passing'
+mkdir -p "$ROOT/build"
+printf 'release one 20\nrelease one 1\nrelease one 3\nrelease one 9\n' >"$ROOT/build/test_times"
+PLANTED_PLAN='one short:1 - -' claim "three in a row are said aloud" 0 "1 passed, 0 failed" "and may take 1: above it by half in 3 runs"
+
+# --- what rotates ---
+
+# Each of eleven units has its turn once in eight commits, and the others are named.
+every_unit_has_its_turn() {
+  local number plan='' output ran='' left
+  for number in {1..11}; do
+    room "unit$number" passing
+    plan+="unit$number rotating:$number - -"$'\n'
+  done
+  for _ in {1..8}; do
+    commit
+    output=$(PLANTED_PLAN=$plan RUN=ci HEADGATE_BASE=HEAD run)
+    ran+=$(sed -n 's/^test \(unit[0-9]*\) .*/\1/p' <<<"$output")$'\n'
+    left=$(grep --only-matching 'left to other commits: .*' <<<"$output" | grep --only-matching --count 'unit') || true
+    [[ $left == 1 ]] || { echo "what is left out is not named: $output" && exit 1; }
+  done
+  rm -rf "${ROOT:?}"/* "${ROOT:?}/.git"
+  [[ $(sort <<<"$ran" | sed '/^$/d' | uniq --count | awk '$1 == 1' | wc -l) == 11 ]] ||
+    { echo "not so: each unit runs once in eight commits: $ran" && exit 1; }
+  CLAIMS=$((CLAIMS + 1))
+}
+every_unit_has_its_turn
+
+# changed FILE UNITS: which of four units run when that file has changed.
+changed() {
+  local plan=$'engine rotating:1 - -\nline rotating:1 - -\ntls rotating:1 - -\ndev/go rotating:1 - -' output ran
+  room engine passing
+  room line passing
+  room tls passing
+  mkdir -p "$ROOT/tests/testing"
+  echo '#include "tests/testing/certificates.h"' >>"$ROOT/tests/tls/a_test.cc"
+  : >"$ROOT/tests/testing/certificates.h"
+  shell_test go $'# Watches: client/go/ docs/go*\necho fine'
+  commit
+  mkdir -p "$ROOT/$(dirname "$1")"
+  echo '// changed' >>"$ROOT/$1"
+  output=$(PLANTED_PLAN=$plan RUN=changed HEADGATE_BASE=HEAD run) || true
+  rm -rf "${ROOT:?}"/* "${ROOT:?}/.git"
+  ran=$(sed -n -E 's/^(test )?([a-z/]+) .*passed, 0 failed.*/\2/p; s/^(dev\/go) .*/\1/p' <<<"$output" | sort | paste --serial --delimiters=' ')
+  [[ $ran == "$2" ]] || { echo "not so: a change of $1 runs '$2', but '$ran': $output" && exit 1; }
+  CLAIMS=$((CLAIMS + 1))
+}
+changed server/decide/line/line.cc 'line'
+changed server/decide/engine/engine.cc 'engine line'
+changed tests/engine/a_test.cc 'engine'
+changed tests/testing/certificates.h 'tls'
+changed docs/go_more.md 'dev/go'
+changed docs/other.md ''
+changed client/go/more.go 'dev/go'
+changed common/identity.h 'engine line tls'
+
+# Three units have changed, of which two go into the time; the one whose own files have changed is one of them.
+more_than_fits() {
+  local plan=$'engine rotating:1000 - -\nline rotating:1000 - -\nsqlite rotating:1000 - -' output
+  room engine passing
+  room line passing
+  room sqlite passing
+  commit
+  mkdir -p "$ROOT/common" "$ROOT/server/remember/sqlite"
+  echo '// changed' | tee "$ROOT/common/identity.h" >"$ROOT/server/remember/sqlite/sqlite.h"
+  output=$(PLANTED_PLAN=$plan RUN=ci HEADGATE_BASE=HEAD run)
+  rm -rf "${ROOT:?}"/* "${ROOT:?}/.git"
+  if [[ $output != *$'\n2 passed, 0 failed' || $output != *"test sqlite "* ]] ||
+    ! grep --quiet --extended-regexp 'left to the next commits: (engine|line) \(release\)$' <<<"$output"; then
+    echo "not so: what does not go into a run is left, and named: $output"
+    exit 1
+  fi
+  CLAIMS=$((CLAIMS + 1))
+}
+more_than_fits
 
 echo "$CLAIMS claims about the test runner hold"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What clang-tidy reads is all that there is: by the handful, and what is in none alone. Where there are
 # no handfuls, it is not known how files are compiled, and the check says so.
+# Watches: tools/check.sh tools/changed.sh CMakePresets.json cmake/
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A pinned tool is installed once, however many tests want it at the same time; one that could not be
 # installed is asked for again the next time.
+# Watches: tools/tools.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The page: its types and its own tests, and what it does in Debian's Chromium with a real headgated, a real
 # PostgreSQL and jobs. What it looked like stays in build/web/shots.
+# Watches: client/web/ server/serve/web/ server/serve/gateway/openapi.json tools/web.sh
 # Needs: headgated headgate
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

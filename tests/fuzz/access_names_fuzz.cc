@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "absl/strings/ascii.h"
-#include "server/access/policy.h"
-#include "server/access/token_book.h"
+#include "server/govern/access/access_policy.h"
+#include "server/govern/access/token_book.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/access/token_book.h"
+#include "server/govern/access/token_book.h"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "server/config/load.h"
-#include "server/engine/policy.h"
+#include "server/decide/engine/policy.h"
+#include "server/govern/config/load.h"
 
 namespace {
 

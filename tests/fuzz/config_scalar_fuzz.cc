@@ -14,8 +14,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "common/utf8.h"
-#include "server/config/scalar.h"
-#include "server/config/shorthand.h"
+#include "server/govern/config/scalar.h"
+#include "server/govern/config/shorthand.h"
 #include "tests/fuzz/require.h"
 
 namespace {

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "server/control/controller.h"
-#include "server/control/learnt_control.h"
-#include "server/engine/saved_state.h"
+#include "server/decide/engine/saved_state.h"
+#include "server/observe/control/controller.h"
+#include "server/observe/control/learnt_control.h"
 #include "tests/fuzz/require.h"
 
 namespace {
@@ -34,7 +34,7 @@ ControlSetting Look(Controller& controller, int sample) {
 void GoOnFrom(const LearntControl& learnt, double age) {
   constexpr double kMaxRate = 8;
   Controller controller({.cores = 4, .max_rate = kMaxRate});
-  controller.TakeUp(learnt, age);
+  controller.Restore(learnt, age);
   for (int sample = 0; sample < 12; ++sample) {
     const ControlSetting setting = Look(controller, sample);
     Require(setting.rate >= 0.01 && setting.rate <= kMaxRate, "a rate of ", setting.rate);

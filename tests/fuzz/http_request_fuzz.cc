@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/http/request_parser.h"
+#include "server/serve/http/request_parser.h"
 #include "tests/fuzz/require.h"
 
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/engine/ip_prefix.h"
+#include "server/decide/engine/ip_prefix.h"
 
 namespace {
 

@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/strings.h"
-#include "server/json/json_calls.h"
-#include "server/json/json_writer.h"
+#include "server/serve/json/json_calls.h"
+#include "server/serve/json/json_writer.h"
 #include "tests/fuzz/require.h"
 
 using headgate::Sv;

@@ -15,8 +15,8 @@
 #include <string>
 #include <string_view>
 
-#include "server/json/json_reader.h"
-#include "server/json/json_writer.h"
+#include "server/serve/json/json_reader.h"
+#include "server/serve/json/json_writer.h"
 #include "tests/fuzz/require.h"
 
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "tests/decide/line/fair_queue_trace.h"
 #include "tests/fuzz/require.h"
-#include "tests/line/fair_queue_trace.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr size_t kMaxBytes = 2048;  // some 400 actions

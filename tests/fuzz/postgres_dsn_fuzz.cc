@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "server/dsn/dsn.h"
+#include "server/observe/dsn/dsn.h"
 #include "tests/fuzz/require.h"
 
 namespace {

@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "common/fake_clock.h"
-#include "server/config/load.h"
-#include "server/engine/engine.h"
-#include "server/rpc/throttler.h"
-#include "server/throttle_log/recorder.h"
-#include "server/transport/error_status.h"
-#include "server/transport/wire.h"
+#include "server/decide/engine/engine.h"
+#include "server/govern/config/load.h"
+#include "server/remember/throttle_log/recorder.h"
+#include "server/serve/rpc/throttler.h"
+#include "server/serve/transport/error_status.h"
+#include "server/serve/transport/wire.h"
 #include "tests/fuzz/require.h"
 #include "tests/fuzz/rpc_status.h"
 #include "tests/testing/quiet_dependencies.h"

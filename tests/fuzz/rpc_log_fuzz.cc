@@ -12,17 +12,17 @@
 #include <string_view>
 
 #include "common/fake_clock.h"
-#include "server/overrides/request.h"
-#include "server/rpc/errors.h"
-#include "server/rpc/override_proto.h"
-#include "server/rpc/page_token.h"
-#include "server/rpc/throttle_log_request.h"
-#include "server/throttle_log/intervals.h"
-#include "server/throttle_log/query.h"
-#include "server/transport/error_status.h"
+#include "server/remember/overrides/request.h"
+#include "server/remember/throttle_log/intervals.h"
+#include "server/remember/throttle_log/query.h"
+#include "server/serve/rpc/errors.h"
+#include "server/serve/rpc/override_proto.h"
+#include "server/serve/rpc/page_token.h"
+#include "server/serve/rpc/throttle_log_request.h"
+#include "server/serve/transport/error_status.h"
 #include "tests/fuzz/require.h"
 #include "tests/fuzz/rpc_status.h"
-#include "tests/throttle_log/fake_store.h"
+#include "tests/remember/throttle_log/fake_store.h"
 
 namespace {
 
@@ -38,7 +38,7 @@ constexpr size_t kMaxSums = 10'000;
 constexpr size_t kMaxIntervals = 1000;
 constexpr int64_t kLastSecond = 253'402'300'799;
 
-const Keeping kKeeping;
+const Retention kRetention;
 
 headgate::Now TheNow() {
   headgate::FakeClock clock;
@@ -75,7 +75,7 @@ void RequirePeriod(const ScanFilter& filter) {
 }
 
 void Sums(const v1::QueryThrottleLogRequest& request) {
-  absl::StatusOr<SumQuery> query = rpc::ToSumQuery(request, kKeeping, TheNow().wall());
+  absl::StatusOr<SumQuery> query = rpc::ToSumQuery(request, kRetention, TheNow().wall());
   if (!query.ok()) return RequireRefused(query.status(), *request.GetDescriptor());
   RequirePeriod(query->filter);
   Require(query->page_size >= 1 && query->page_size <= kMaxSums, "page of ", query->page_size);
@@ -92,7 +92,7 @@ void Sums(const v1::QueryThrottleLogRequest& request) {
 }
 
 void Intervals(const v1::ListThrottledIntervalsRequest& request) {
-  absl::StatusOr<IntervalQuery> query = rpc::ToIntervalQuery(request, kKeeping, TheNow().wall());
+  absl::StatusOr<IntervalQuery> query = rpc::ToIntervalQuery(request, kRetention, TheNow().wall());
   if (!query.ok()) return RequireRefused(query.status(), *request.GetDescriptor());
   RequirePeriod(query->filter);
   Require(query->min_denied_ratio > 0 && query->min_denied_ratio <= 1, "a ratio beyond 1");

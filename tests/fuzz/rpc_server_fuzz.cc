@@ -17,8 +17,8 @@
 
 #include "tests/fuzz/require.h"
 #include "tests/fuzz/rpc_status.h"
+#include "tests/remember/throttle_log/fake_store.h"
 #include "tests/testing/in_process_server.h"
-#include "tests/throttle_log/fake_store.h"
 
 namespace {
 

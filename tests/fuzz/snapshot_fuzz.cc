@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "server/engine/engine.h"
-#include "server/snapshot/format.h"
+#include "server/decide/engine/engine.h"
+#include "server/remember/snapshot/format.h"
 
 namespace headgate {
 namespace {

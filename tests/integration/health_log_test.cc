@@ -17,7 +17,7 @@ using testing::HasSubstr;
 HeadgatedOptions Measuring(const std::string& dsn) {
   return {.yaml = absl::StrCat(
               "targets:\n  - name: orders\n    default_health: h\n    primary: {dsn: \"", dsn,
-              "\"}\n    polling: {interval: 50ms, timeout: 500ms}\nhealth_profiles:\n"
+              "\"}\n    polling: {interval: 50ms, timeout: 5s}\nhealth_profiles:\n"
               "  - name: h\n    signals: [{name: active_backends, soft: 50, hard: 100}]\n"),
           .flags = {"--log-format=json"}};
 }

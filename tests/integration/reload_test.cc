@@ -1,5 +1,7 @@
 // A configuration file that changes under a running server.
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -8,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "tests/testing/process_usage.h"
 #include "tests/testing/running_headgated.h"
 #include "tests/testing/wait_until.h"
 
@@ -22,10 +25,15 @@ std::string Denying(const std::string& identity) {
                       "}\n    deny: true\n");
 }
 
+// But for the time that the machine spent on others.
 absl::Duration TimeUntilDenied(RunningHeadgated& server, const std::string& identity) {
+  const auto waited = [&] {
+    return WaitedForProcessor(server.pid()) + WaitedForProcessor(getpid());
+  };
+  const absl::Duration waited_before = waited();
   const int64_t from_ns = MonotonicNs();
   EXPECT_TRUE(WaitUntil([&] { return server.Check(identity).verdict() == v1::VERDICT_DENIED; }));
-  return absl::Nanoseconds(MonotonicNs() - from_ns);
+  return absl::Nanoseconds(MonotonicNs() - from_ns) - (waited() - waited_before);
 }
 
 TEST(Reload, IsInForceWithinASecondOfSaving) {

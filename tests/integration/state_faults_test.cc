@@ -3,6 +3,7 @@
 
 #include <headgate/v1/override_service.grpc.pb.h>
 #include <headgate/v1/throttle_log_service.grpc.pb.h>
+#include <sys/stat.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -141,6 +142,44 @@ TEST_F(StateFaults, AServerStartsOnAFullDisk) {
   EXPECT_TRUE(IsPaused(server, "etl"));
   EXPECT_EQ(server.Status().overrides().error(), "");
   EXPECT_EQ(LoggedChecks(server), 100);  // the second server's had nowhere to go
+}
+
+TEST_F(StateFaults, AServerThatStopsOnAFullDiskSaysWhatIsLost) {
+  const SmallDisk disk(folder() / "disk");
+  if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small tmpfs takes root";
+  RunningHeadgated server({.yaml = kYaml, .state = disk.path()});
+  Ask(server, "before-", 100);
+  server.AwaitStatus([](const auto& status) { return IsWritten(status, 100); });
+  disk.Fill();
+  Ask(server, "during-", 1000);
+  server.AwaitStatus(
+      [](const auto& status) { return LogErrorHas(status, "make room on its disk"); });
+  const absl::Status stopped = server.Stop();
+  EXPECT_TRUE(stopped.ok()) << stopped;
+  EXPECT_TRUE(absl::StrContains(server.Log(), "stopped without the engine's state"))
+      << server.Log();
+  EXPECT_TRUE(absl::StrContains(server.Log(), "stopped without all of the throttle log"))
+      << server.Log();
+  EXPECT_TRUE(absl::StrContains(server.Log(), "checks=1000")) << server.Log();
+}
+
+// Whoever opens a pipe waits for the other end, which nobody has.
+TEST_F(StateFaults, APipeWithTheNameOfAnyFileHoldsUpNoStart) {
+  for (const char* const name :
+       {"engine.snapshot", "engine.snapshot.new", "overrides.db", "overrides.db-wal",
+        "overrides.db.copy", "overrides.db.copy.new", "overrides.db.lock", "overrides.db.new",
+        "throttle_log.db", "throttle_log.db-wal", "throttle_log.db-shm", "throttle_log.db.lock"}) {
+    const TempFolder state;
+    ASSERT_EQ(mkfifo(state.File(name).c_str(), 0600), 0);
+    HeadgatedProcess server({.yaml = kYaml, .state = state.path()});
+    const absl::Status started = server.Start();
+    const bool is_named = absl::StrContains(started.message(), "is a pipe or a device");
+    EXPECT_TRUE(started.ok() || is_named) << name << ": " << started;
+    if (started.ok()) {
+      const absl::Status stopped = server.Stop();
+      EXPECT_TRUE(stopped.ok()) << name << ": " << stopped;
+    }
+  }
 }
 
 TEST_F(StateFaults, AServerStartsInAFolderThatItMayNotWrite) {

@@ -60,7 +60,7 @@ TEST_F(StuckLog, HoldsUpNoCheckAndNoStop) {
     const grpc::Status status = CheckOnce(server_->address());
     ASSERT_TRUE(status.ok()) << "Check " << i << ": " << status.error_message();
   }
-  EXPECT_TRUE(IsFull());
+  EXPECT_TRUE(WaitUntil([&] { return IsFull(); }));
   const absl::Status stopped = server_->Stop();
   EXPECT_TRUE(stopped.ok()) << stopped;
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate {
@@ -23,6 +24,13 @@ struct Admission {
   int64_t sent_ns = 0;
   int64_t received_ns = 0;
   double cost = 0;
+};
+
+// When the server was killed, and how much of what it had answered until then it may have
+// forgotten.
+struct Kill {
+  int64_t at_ns = 0;
+  absl::Duration lost;
 };
 
 struct CallerCounts {
@@ -61,6 +69,8 @@ class RestartCaller {
     stop_ = true;
     if (thread_.joinable()) thread_.join();
   }
+  // Whether any of its Checks was admitted by now.
+  bool was_admitted() const { return was_admitted_; }
   // After Stop.
   const std::vector<Admission>& admissions() const { return admissions_; }
   const CallerCounts& counts() const { return counts_; }
@@ -78,6 +88,7 @@ class RestartCaller {
       if (!Ask(request, response)) continue;
       if (response.decision().verdict() == v1::VERDICT_ALLOWED) {
         admissions_.push_back({sent_ns, MonotonicNs(), cost_});
+        was_admitted_ = true;
       }
     }
   }
@@ -111,15 +122,17 @@ class RestartCaller {
   CallerCounts counts_;
   // relaxed would do: nothing is read on the strength of it but itself.
   std::atomic<bool> stop_{false};
+  std::atomic<bool> was_admitted_{false};  // likewise
   std::thread thread_;
 };
 
-// Those that were not admitted within `span` before one of the `kills`.
-inline std::vector<Admission> WithoutLast(absl::Duration span, const std::vector<int64_t>& kills,
+// Those that no kill may have taken.
+inline std::vector<Admission> WithoutLost(const std::vector<Kill>& kills,
                                           std::vector<Admission> admissions) {
   std::erase_if(admissions, [&](const Admission& one) {
-    return std::any_of(kills.begin(), kills.end(), [&](int64_t at) {
-      return one.received_ns <= at && one.received_ns > at - absl::ToInt64Nanoseconds(span);
+    return std::any_of(kills.begin(), kills.end(), [&](const Kill& kill) {
+      return one.sent_ns <= kill.at_ns &&
+             one.received_ns > kill.at_ns - absl::ToInt64Nanoseconds(kill.lost);
     });
   });
   return admissions;

@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "server/access/access_control.h"
-#include "tests/access/literal_evidence.h"
+#include "server/govern/access/access_control.h"
+#include "tests/govern/access/literal_evidence.h"
+#include "tests/govern/tls/tls_fixture.h"
+#include "tests/remember/throttle_log/fake_store.h"
 #include "tests/testing/http_caller.h"
 #include "tests/testing/override_requests.h"
 #include "tests/testing/set_control.h"
-#include "tests/throttle_log/fake_store.h"
-#include "tests/tls/tls_fixture.h"
 
 namespace headgate::security {
 

@@ -1,5 +1,5 @@
 // How callers of a real server are known, what changes while they are connected, and what they
-// cannot pretend. How they are judged: tests/access/access_control_test.cc.
+// cannot pretend. How they are judged: tests/govern/access/access_control_test.cc.
 
 #include "gmock/gmock.h"
 #include "tests/security/access_fixture.h"

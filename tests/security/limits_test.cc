@@ -1,5 +1,6 @@
 // Every limit on what a caller sends: at the limit it is taken, one beyond it is refused. What an
-// operator configures has its limits in tests/config; connections and slow callers in tests/tls.
+// operator configures has its limits in tests/govern/config; connections and slow callers in
+// tests/govern/tls.
 
 #include <grpc/reflection/v1alpha/reflection.grpc.pb.h>
 

@@ -25,9 +25,11 @@
 #include "absl/time/time.h"
 #include "common/system_clock.h"
 #include "gtest/gtest.h"
-#include "server/store/admin.h"
+#include "server/share/cluster/placement.h"
+#include "server/share/store/admin.h"
 #include "tests/servers/networks.h"
 #include "tests/testing/certificates.h"
+#include "tests/testing/error_details.h"
 #include "tests/testing/free_port.h"
 #include "tests/testing/headgated_process.h"
 #include "tests/testing/own_channel.h"
@@ -49,6 +51,14 @@ struct DeploymentOptions {
   std::vector<std::pair<std::string, std::string>> store_settings = {};
   Networks* networks = nullptr;                                  // each server is in one of its own
   std::map<std::string, std::string> environment_of_first = {};  // of that server alone
+  // What the file of a server has otherwise than the others'.
+  struct Otherwise {
+    std::string lacks = {};  // a target
+    std::string rate = {};
+  };
+  std::map<int, Otherwise> otherwise = {};
+  // Targets are measured, in a database beside the store, by a connection string of each server.
+  bool is_measured = false;
 };
 
 class Deployment {
@@ -63,6 +73,9 @@ class Deployment {
       std::ofstream(store().data() + "/pg_hba.conf", std::ios::app)
           << "host all all 10.77.0.0/16 trust\n";
       EXPECT_TRUE(store().RunSql("SELECT pg_reload_conf()").ok());
+    }
+    if (options_.is_measured) {
+      EXPECT_TRUE(store().RunSql("CREATE DATABASE measured").ok());
     }
     const auto made = store::Init({.dsn = store().Dsn(), .timeout = absl::Seconds(30)}, clock_);
     EXPECT_TRUE(made.ok()) << made.status();
@@ -81,10 +94,11 @@ class Deployment {
   // Server `number`, under its own name or another.
   void Start(int number, const std::string& name = "") {
     const auto place = static_cast<size_t>(number);
+    if (options_.is_measured && servers_[place] == nullptr) LetReach(number, true);
     if (servers_[place] == nullptr) {
       const int port = FreePort();
       servers_[place] = std::make_unique<HeadgatedProcess>(HeadgatedOptions{
-          .yaml = Yaml(),
+          .yaml = YamlOf(number),
           .stateless = true,
           .grpc_address = absl::StrCat(options_.networks ? "0.0.0.0" : "127.0.0.1", ":", port),
           .flags = {absl::StrCat("--member=", name.empty() ? NameOf(number) : name),
@@ -116,7 +130,7 @@ class Deployment {
 
   grpc::Status TryCheck(int server, const std::string& target, const std::string& identity,
                         v1::Decision* decision = nullptr, double cost = 1,
-                        absl::Duration limit = absl::Seconds(5)) const {
+                        absl::Duration limit = absl::Seconds(30)) const {
     v1::CheckRequest request;
     request.set_identity(identity);
     request.set_target(target);
@@ -129,7 +143,7 @@ class Deployment {
   // Any method of one server.
   template <typename Method, typename Request, typename Response>
   grpc::Status Try(int server, Method method, const Request& request, Response& response,
-                   absl::Duration limit = absl::Seconds(5)) const {
+                   absl::Duration limit = absl::Seconds(30)) const {
     grpc::ClientContext context;
     context.set_deadline(gpr_time_from_millis(absl::ToInt64Milliseconds(limit), GPR_TIMESPAN));
     v1::ThrottlerService::Stub stub(channels_[static_cast<size_t>(server)]);
@@ -143,7 +157,7 @@ class Deployment {
     return decision;
   }
   // Whether each target was decided by somebody, asked of this server, within the time.
-  bool AwaitOwners(int server = 0, absl::Duration limit = absl::Seconds(20)) const {
+  bool AwaitOwners(int server = 0, absl::Duration limit = absl::Minutes(2)) const {
     return WaitUntil(
         [&] {
           return std::ranges::all_of(options_.targets, [&](const std::string& target) {
@@ -151,6 +165,29 @@ class Deployment {
           });
         },
         limit);
+  }
+  // What a Check is told, that nobody decides, within the limit and in time. A machine that stands
+  // still for a moment uses the limit up, and is asked again.
+  bool AwaitNoOwner(int server, const std::string& target, absl::Duration limit) const {
+    grpc::Status status;
+    const bool came = WaitUntil([&] {
+      status = TryCheck(server, target, "probe", nullptr, 1, limit);
+      return status.error_code() == grpc::StatusCode::UNAVAILABLE &&
+             ReadDetails(status).value_or(ErrorDetails()).reason == "NO_OWNER";
+    });
+    EXPECT_TRUE(came) << status.error_code() << " " << status.error_message();
+    return came;
+  }
+  // Whether each target came to the server that placement names, in time: one that starts is given
+  // nothing for a while.
+  bool AwaitPlaces() {
+    std::vector<std::string> names;
+    for (int i = 0; i < size(); ++i) names.push_back(NameOf(i));
+    return WaitUntil([&] {
+      return std::ranges::all_of(options_.targets, [&](const std::string& target) {
+        return Owner(target) == cluster::PlaceOf(target, "", names);
+      });
+    });
   }
   // Whether this stood in the log of a server in time.
   bool AwaitLog(int server, const std::string& text) {
@@ -176,23 +213,48 @@ class Deployment {
     const std::string owner = Owner(target);
     return owner.empty() ? -1 : owner[0] - 'a';
   }
+  // Whether a server reaches the database of the targets, when it connects anew.
+  void LetReach(int number, bool is_reached) {
+    const int port = is_reached ? store().port() : 1;
+    ReplaceFile(DsnFile(number),
+                absl::StrCat("host=127.0.0.1 port=", port, " user=postgres dbname=measured"));
+  }
+  std::string YamlOf(int number) {
+    const std::string more =
+        options_.is_measured
+            ? absl::StrCat(", default_health: std, primary: {dsn_file: ", DsnFile(number), "}")
+            : "";
+    const auto otherwise = options_.otherwise.find(number);
+    return otherwise == options_.otherwise.end() ? Yaml(more) : Yaml(more, otherwise->second);
+  }
   // The servers' configuration, with more about each target.
-  std::string Yaml(const std::string& more_of_targets = "") {
+  std::string Yaml(const std::string& more_of_targets = "") { return Yaml(more_of_targets, {}); }
+  std::string Yaml(const std::string& more_of_targets,
+                   const DeploymentOptions::Otherwise& otherwise) {
     std::vector<std::string> targets;
     for (const std::string& target : options_.targets) {
+      if (target == otherwise.lacks) continue;
       targets.push_back(absl::StrCat("{name: ", target, more_of_targets, "}"));
     }
+    const char* const profiles =
+        options_.is_measured
+            ? "health_profiles: [{name: std, signals: [{name: active_backends, soft: 500, hard: "
+              "900}]}]\n"
+            : "";
     return absl::StrCat(
-        "cluster:\n  store: {dsn: \"", StoreDsn(), "\"}\n  secret_file: ", folder_.File("secret"),
+        profiles, "cluster:\n  store: {dsn: \"", StoreDsn(),
+        "\"}\n  secret_file: ", folder_.File("secret"),
         "\n  peer_certificates: [\"DNS:headgate-peer\"]\n  lease: ", options_.lease, "\n",
         options_.cluster_more, "tls: {certificate_file: ", folder_.File("peer.crt"),
         ", key_file: ", folder_.File("peer.key"), ", client_ca_file: ", folder_.File("ca.crt"),
         "}\ntargets: [", absl::StrJoin(targets, ", "),
-        "]\nbudgets: [{name: b, rate: ", options_.rate, ", burst: ", options_.burst,
-        options_.budget_more, "}]\nrules: [{name: r, charge: [b]}]\n");
+        "]\nbudgets: [{name: b, rate: ", otherwise.rate.empty() ? options_.rate : otherwise.rate,
+        ", burst: ", options_.burst, options_.budget_more, "}]\nrules: [{name: r, charge: [b]}]\n");
   }
 
  private:
+  std::string DsnFile(int number) const { return folder_.File(absl::StrCat("dsn-", number)); }
+
   using Environment = std::map<std::string, std::string>;
 
   std::string HostOf(int number) const {

@@ -1,6 +1,6 @@
 // Servers that come and go, and two that have one name.
 
-#include <poll.h>
+#include <headgate/v1/status_service.grpc.pb.h>
 
 #include <memory>
 #include <string>
@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/servers/deployment.h"
 #include "tests/servers/steady_caller.h"
+#include "tests/testing/rpc_call.h"
 
 namespace headgate {
 namespace {
@@ -25,6 +26,17 @@ TEST(Members, ASecondServerOfANameDecidesForNothing) {
   // It may hand on what it is asked.
   EXPECT_EQ(servers.Check(impostor, "orders", "job").verdict(), v1::VERDICT_ALLOWED);
   EXPECT_EQ(servers[impostor].Log().find("decides for a target"), std::string::npos);
+}
+
+// The process before has the name for a lease still.
+TEST(Members, AServerThatIsRestartedAtOnceAfterAKillSaysWhenItsNameIsFree) {
+  Deployment servers({.servers = 1, .targets = {"orders"}, .lease = "10s"});
+  ASSERT_TRUE(servers.AwaitOwners());
+  servers[0].Kill();
+  servers.Start(0);
+  EXPECT_TRUE(servers.AwaitLog(0, "another server has this one's name, or had it a moment ago"));
+  EXPECT_TRUE(servers.AwaitLog(0, "this one's name is free now"));
+  EXPECT_TRUE(servers.AwaitOwners());
 }
 
 // Each caller tries once more, at another server.
@@ -59,14 +71,17 @@ TEST(Members, WhoWaitsForATargetWaitsOnWithItsNextOwner) {
   request.set_identity("job");
   request.set_target("orders");
   request.set_estimated_cost(400);
-  request.mutable_max_wait()->set_seconds(20);
+  request.mutable_max_wait()->set_seconds(100);
   v1::CheckResponse response;
   grpc::Status status;
   std::thread waiting([&] {
     status = servers.Try(other, &v1::ThrottlerService::Stub::Check, request, response,
-                         absl::Seconds(25));
+                         absl::Seconds(120));
   });
-  poll(nullptr, 0, 500);
+  EXPECT_TRUE(WaitUntil([&] {
+    const Peer peer{servers.channel(owner)};
+    return AnswerOf(peer, &v1::StatusService::Stub::GetStatus).waiting().waiting() == 1;
+  }));
   EXPECT_TRUE(servers[owner].Stop().ok()) << servers[owner].Log();
   waiting.join();
   EXPECT_TRUE(status.ok()) << status.error_message();

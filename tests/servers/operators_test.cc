@@ -44,26 +44,38 @@ class Operators : public testing::Test {
     request.set_reason("a fire");
     return AnswerOf(At(server), &v1::OverrideService::Stub::CreateOverride, request);
   }
+  v1::DeleteOverrideResponse EndPause(int server, const v1::CreateOverrideResponse& made) {
+    v1::DeleteOverrideRequest end;
+    end.set_id(made.override().id());
+    end.set_actor("bob");
+    end.set_reason("it is out");
+    return AnswerOf(At(server), &v1::OverrideService::Stub::DeleteOverride, end);
+  }
 
   Deployment servers_;
 };
 
 TEST_F(Operators, APauseHoldsEverywhereBeforeItsAnswer) {
-  const v1::CreateOverrideResponse made = Pause(0);
+  // Whoever has not said within a second that it holds is named in the answer: one more is made
+  // then, as a machine that stands still for so long does not always do so.
+  v1::CreateOverrideResponse made = Pause(0);
+  int pauses = 1;
+  for (; pauses < 5 && !made.servers_not_reached().empty(); ++pauses) {
+    EndPause(0, made);
+    made = Pause(0);
+  }
   EXPECT_THAT(made.servers_not_reached(), IsEmpty());
   for (const std::string& target : servers_.targets()) {
     EXPECT_EQ(Verdict(1, target), v1::VERDICT_DENIED) << target;
   }
-  v1::DeleteOverrideRequest end;
-  end.set_id(made.override().id());
-  end.set_actor("bob");
-  end.set_reason("it is out");
-  EXPECT_EQ(CallRpc(At(2), &v1::OverrideService::Stub::DeleteOverride, end).error_message(), "");
+  const v1::DeleteOverrideResponse ended = EndPause(2, made);
   for (const std::string& target : servers_.targets()) {
-    EXPECT_EQ(Verdict(0, target), v1::VERDICT_ALLOWED) << target;
+    const auto is_over = [&] { return Verdict(0, target) == v1::VERDICT_ALLOWED; };
+    // Who was named follows with its next round.
+    EXPECT_TRUE(ended.servers_not_reached().empty() ? is_over() : WaitUntil(is_over)) << target;
   }
   const auto events = AnswerOf(At(1), &v1::OverrideService::Stub::ListOverrideEvents);
-  EXPECT_THAT(events.events(), SizeIs(2));
+  EXPECT_THAT(events.events(), SizeIs(2 * pauses));
 }
 
 TEST_F(Operators, APauseOutlivesTheServerThatTookIt) {
@@ -126,17 +138,32 @@ TEST_F(Operators, AServerThatIsDrainedOwnsNothingUntilItIsUndrained) {
 }
 
 TEST_F(Operators, StatusIsThatOfAllAndNamesWhoDoesNotAnswer) {
+  // Else targets go where they belong in the middle of it.
+  ASSERT_TRUE(servers_.AwaitPlaces());
   for (const std::string& target : servers_.targets()) Verdict(0, target);
-  const int owner = servers_.AwaitOwnerNumber("orders");
+  const int owner = servers_.OwnerNumber("orders");
   const int other = (owner + 1) % servers_.size();
-  const auto status = AnswerOf(At(other), &v1::StatusService::Stub::GetStatus);
-  EXPECT_GE(status.permits_outstanding(), 3);
-  ASSERT_EQ(status.cluster().targets_size(), 3);
-  EXPECT_EQ(status.cluster().targets(1).owner(), Deployment::NameOf(owner));
-  servers_[owner].Signal(SIGSTOP);
-  const auto without = AnswerOf(At(other), &v1::StatusService::Stub::GetStatus);
-  EXPECT_NE(without.cluster().members(owner).error(), "");
-  servers_[owner].Signal(SIGCONT);
+  // A server knows of an owner by its own rounds, and who does not answer within a second is left
+  // out.
+  v1::GetStatusResponse status;
+  EXPECT_TRUE(WaitUntil([&] {
+    status = AnswerOf(At(other), &v1::StatusService::Stub::GetStatus);
+    return status.permits_outstanding() >= 3 && status.cluster().targets_size() == 3 &&
+           status.cluster().targets(1).owner() == Deployment::NameOf(owner);
+  })) << status.DebugString();
+  // Who has said nothing to the store for its whole lease is not here any more, and is not asked:
+  // once more where the machine stood still for so long.
+  std::string error;
+  for (int tries = 0; tries < 5 && error.empty(); ++tries) {
+    ASSERT_TRUE(servers_.AwaitOwners(owner));
+    servers_[owner].Signal(SIGSTOP);
+    status = AnswerOf(At(other), &v1::StatusService::Stub::GetStatus);
+    servers_[owner].Signal(SIGCONT);
+    for (const v1::MemberStatus& member : status.cluster().members()) {
+      if (member.name() == Deployment::NameOf(owner)) error = member.error();
+    }
+  }
+  EXPECT_NE(error, "") << status.DebugString();
 }
 
 }  // namespace

@@ -55,6 +55,8 @@ class SteadyCaller {
   }
   int64_t asked() const { return asked_; }
   int64_t failed() const { return failed_; }
+  // Denied since nobody knew how the target was, or it was not well.
+  int64_t denied_by_health() const { return denied_by_health_; }
   // The longest that one Check took, with all its tries.
   absl::Duration longest() const { return absl::Nanoseconds(longest_ns_.load()); }
   // After Stop.
@@ -81,6 +83,8 @@ class SteadyCaller {
             absl::StrCat(static_cast<int>(status.error_code()), " ", status.error_message());
       } else if (decision.verdict() == v1::VERDICT_ALLOWED) {
         admitted_ += cost_;
+      } else if (decision.reason() == v1::REASON_HEALTH) {
+        ++denied_by_health_;
       }
       ++asked_;
       poll(nullptr, 0, habit_.pause_ms);
@@ -96,6 +100,7 @@ class SteadyCaller {
   std::atomic<bool> stopping_{false};
   std::atomic<int64_t> asked_{0};
   std::atomic<int64_t> failed_{0};
+  std::atomic<int64_t> denied_by_health_{0};
   std::atomic<int64_t> longest_ns_{0};
   double admitted_ = 0;
   absl::Duration span_;

@@ -1,5 +1,7 @@
 // The store dies, hangs, refuses, or is another one than before: callers count what they are told.
 
+#include <grpc/health/v1/health.grpc.pb.h>
+
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -9,10 +11,11 @@
 #include "gtest/gtest.h"
 #include "tests/servers/deployment.h"
 #include "tests/servers/steady_caller.h"
-#include "tests/testing/error_details.h"
 
 namespace headgate {
 namespace {
+
+using grpc::health::v1::HealthCheckResponse;
 
 constexpr double kBurst = 500;
 constexpr double kRate = 100;
@@ -26,14 +29,18 @@ class StoreLoss : public testing::Test {
 
   // Nobody decides any more, and whoever asks is told so in time.
   void AwaitStop() {
-    grpc::Status status;
-    EXPECT_TRUE(WaitUntil([&] {
-      status = servers_.TryCheck(0, "orders", "job", nullptr, 1, absl::Seconds(1));
-      return !status.ok();
-    }));
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
-    EXPECT_EQ(ReadDetails(status).value_or(ErrorDetails()).reason, "NO_OWNER");
+    EXPECT_TRUE(servers_.AwaitNoOwner(0, "orders", absl::Seconds(1)));
     EXPECT_TRUE(servers_.AwaitLog(0, "the store does not answer"));
+  }
+  HealthCheckResponse::ServingStatus HealthOf(int server, const std::string& service) {
+    grpc::health::v1::HealthCheckRequest request;
+    request.set_service(service);
+    grpc::ClientContext context;
+    HealthCheckResponse response;
+    const grpc::Status status = grpc::health::v1::Health::NewStub(servers_.channel(server))
+                                    ->Check(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.status();
   }
   void AwaitReturn() {
     EXPECT_TRUE(servers_.AwaitOwners(0));
@@ -87,7 +94,7 @@ TEST_F(StoreLoss, AStoreWhoseTablesAreOfAnotherVersionIsNotUsed) {
   AwaitStop();
   EXPECT_TRUE(servers_.AwaitLog(0, "tables are of version 99"));
   ASSERT_TRUE(servers_.store()
-                  .RunSql("UPDATE headgate_store.version SET version = 1, works_with = 1")
+                  .RunSql("UPDATE headgate_store.version SET version = 2, works_with = 1")
                   .ok());
   AwaitReturn();
 }
@@ -98,8 +105,10 @@ TEST_F(StoreLoss, AServerThatStartsWithoutTheStoreWaitsForIt) {
   servers_.store().Kill();
   servers_.Start(1);
   EXPECT_TRUE(servers_.AwaitLog(1, "the store does not answer"));
-  EXPECT_EQ(servers_.TryCheck(1, "orders", "job", nullptr, 1, absl::Seconds(1)).error_code(),
-            grpc::StatusCode::UNAVAILABLE);
+  EXPECT_TRUE(servers_.AwaitNoOwner(1, "orders", absl::Seconds(1)));
+  // It is not to be asked, and not to be ended either.
+  EXPECT_EQ(HealthOf(1, ""), HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(HealthOf(1, "liveness"), HealthCheckResponse::SERVING);
   ASSERT_TRUE(servers_.store().Start().ok());
   EXPECT_TRUE(servers_.AwaitOwners(1));
 }

@@ -23,7 +23,7 @@
 #include <tuple>
 #include <vector>
 
-#include "server/health/probe.h"
+#include "server/observe/health/probe.h"
 #include "tests/sim/model_spec.h"
 #include "tests/sim/processors.h"
 

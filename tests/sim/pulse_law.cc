@@ -41,7 +41,7 @@ PulseSetting PulseLaw::Step(const ControlSample& sample) {
   switch (meter_.Take(sample, flow, glance)) {
     case FlowMeter::Outcome::kBroken:
       presence_.Begin(meter_.active());
-      contrast_.Clear();
+      estimate_.Clear();
       if (phase_ != PulsePhase::kIdle) Enter(PulsePhase::kOff);
       return Setting(tick);
     case FlowMeter::Outcome::kMore:
@@ -55,8 +55,8 @@ PulseSetting PulseLaw::Step(const ControlSample& sample) {
   const Foreground foreground = presence_.foreground();
   if (!presence_.somebody_asks() && sample.outstanding == 0) {
     if (phase_ != PulsePhase::kRest) Enter(PulsePhase::kRest);
-    contrast_.Add(flow);
-    contrast_.KeepLast(kBaseline);
+    estimate_.Add(flow);
+    estimate_.KeepLast(kBaseline);
     return Setting(kRestTick * Jitter());
   }
   if (foreground == Foreground::kNone) {
@@ -64,7 +64,7 @@ PulseSetting PulseLaw::Step(const ControlSample& sample) {
   } else if (foreground != met_ && (foreground == Foreground::kBusy || met_ == Foreground::kNone)) {
     Meet();
   } else if (phase_ == PulsePhase::kRest) {
-    contrast_.Add(flow);
+    estimate_.Add(flow);
     Open();
   } else if (phase_ == PulsePhase::kOff) {
     StepOff(flow);
@@ -83,7 +83,7 @@ void PulseLaw::Enter(PulsePhase phase) {
 
 void PulseLaw::StepIdle(const Flow& flow) {
   if (phase_ != PulsePhase::kIdle) Enter(PulsePhase::kIdle);
-  contrast_.Clear();
+  estimate_.Clear();
   rate_ = std::min(options_.max_rate, std::max(rate_, 1.0) * std::pow(kIdleGrowth, flow.seconds));
 }
 

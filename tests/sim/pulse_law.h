@@ -25,16 +25,16 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
-#include "server/control/contrast.h"
-#include "server/control/flow_meter.h"
-#include "server/control/foreground_presence.h"
+#include "server/observe/control/effect_estimate.h"
+#include "server/observe/control/flow_meter.h"
+#include "server/observe/control/foreground_presence.h"
 #include "tests/sim/pulse_limits.h"
 
 namespace headgate::sim::pulses {
 
-using control::Contrast;
 using control::ControlSample;
 using control::Effect;
+using control::EffectEstimate;
 using control::Flow;
 using control::FlowMeter;
 using control::Foreground;
@@ -95,7 +95,7 @@ class PulseLaw {
   uint64_t dice_;
   FlowMeter meter_;
   Presence presence_;
-  Contrast contrast_;
+  EffectEstimate estimate_;
   PulseLimits limit_;
 
   int64_t sampled_at_ns_ = 0;

@@ -34,9 +34,9 @@ double PulseLaw::LongestOff() const {
 }
 
 void PulseLaw::StepOff(const Flow& flow) {
-  contrast_.Add(flow);
+  estimate_.Add(flow);
   if (!ChunksAreLong()) credit_ += rate_ * flow.seconds;
-  if (contrast_.QuietEnd() < off_for_ && age_ < LongestOff()) return;
+  if (estimate_.QuietEnd() < off_for_ && age_ < LongestOff()) return;
   Conclude();
   Open();
 }
@@ -54,35 +54,35 @@ void PulseLaw::Open() {
 }
 
 void PulseLaw::StepOn(const Flow& flow, int64_t outstanding) {
-  contrast_.Add(flow);
+  estimate_.Add(flow);
   const bool at_work = outstanding > 0 || flow.in_flight >= kNoWork;
   if (at_work || worked_ > 0) worked_ += flow.seconds;
-  if (worked_ == 0) contrast_.KeepLast(kBaseline);
+  if (worked_ == 0) estimate_.KeepLast(kBaseline);
   if (age_ >= on_for_) drain_ = rate_;
   const bool enough = worked_ >= on_for_ || (at_work && ChunksAreLong());
-  if (enough || limit_.HurtsBadly(contrast_)) Enter(PulsePhase::kOff);
+  if (enough || limit_.HurtsBadly(estimate_)) Enter(PulsePhase::kOff);
 }
 
 // Or nobody knows yet. A bucket is charged for one when it has ended, and would let others follow.
 bool PulseLaw::ChunksAreLong() const { return meter_.chunk() == 0 || meter_.chunk() > kShortPulse; }
 
 void PulseLaw::Conclude() {
-  using Kind = Contrast::Kind;
-  limit_.Learn(contrast_, since_learnt_, Prior());
+  using Kind = EffectEstimate::Kind;
+  limit_.Learn(estimate_, since_learnt_, Prior());
   since_learnt_ = 0;
-  if (contrast_.Seconds(Kind::kQuiet) > 0 && contrast_.Seconds(Kind::kWorked) > 0) {
-    const bool writes = contrast_.Mean(Kind::kQuiet, &Flow::transactions) > kFew;
+  if (estimate_.Seconds(Kind::kQuiet) > 0 && estimate_.Seconds(Kind::kWorked) > 0) {
+    const bool writes = estimate_.Mean(Kind::kQuiet, &Flow::transactions) > kFew;
     const auto shown = writes ? &Flow::transactions : &Flow::throughput;
     const auto smooth = [](double& value, double newest) {
       value += (value == 0 ? 1 : kSmooth) * (newest - value);
     };
-    smooth(alone_, contrast_.Mean(Kind::kQuiet, shown));
-    smooth(with_batch_, contrast_.Mean(Kind::kAll, shown));
-    const bool came_and_went_with_batch = contrast_.Mean(Kind::kQuiet, &Flow::throughput) < kNone &&
-                                          contrast_.Mean(Kind::kWorked, &Flow::throughput) > kFew;
+    smooth(alone_, estimate_.Mean(Kind::kQuiet, shown));
+    smooth(with_batch_, estimate_.Mean(Kind::kAll, shown));
+    const bool came_and_went_with_batch = estimate_.Mean(Kind::kQuiet, &Flow::throughput) < kNone &&
+                                          estimate_.Mean(Kind::kWorked, &Flow::throughput) > kFew;
     if (came_and_went_with_batch) meter_.BlameBatch();
   }
-  contrast_.KeepQuietEnd();
+  estimate_.KeepQuietEnd();
 }
 
 }  // namespace headgate::sim::pulses

@@ -38,9 +38,9 @@ double Pool(double before, const Effect& effect, double noise) {
 
 // Sessions are counted at instants. Where no look caught one at work, the next look might have: one
 // session in all looks of the stretch has this variance over a second, by Poisson.
-double LeastNoise(const Contrast& contrast, const Effect& effect) {
+double LeastNoise(const EffectEstimate& estimate, const Effect& effect) {
   const double looks = effect.freedom + 2;
-  return contrast.Seconds(Contrast::Kind::kAll) / Square(looks);
+  return estimate.Seconds(EffectEstimate::Kind::kAll) / Square(looks);
 }
 
 }  // namespace
@@ -64,38 +64,38 @@ void PulseLimits::Doubt(double share, double prior) {
   }
 }
 
-void PulseLimits::Learn(const Contrast& contrast, double seconds, double prior) {
+void PulseLimits::Learn(const EffectEstimate& estimate, double seconds, double prior) {
   for (Harm* harm : {&throughput_, &sessions_, &occupancy_}) {
     harm->belief.Drift(kDrift * std::sqrt(seconds));
   }
   Doubt(1 - std::exp(-kChange * seconds), prior);
-  if (contrast.Seconds(Contrast::Kind::kQuiet) < kLeastQuiet ||
-      contrast.Seconds(Contrast::Kind::kWorked) < kLeastWorked) {
+  if (estimate.Seconds(EffectEstimate::Kind::kQuiet) < kLeastQuiet ||
+      estimate.Seconds(EffectEstimate::Kind::kWorked) < kLeastWorked) {
     return;
   }
-  if (std::abs(contrast.Step()) > kLargeStep) return Doubt(kAfterLargeStep, prior);
-  LearnThroughput(contrast);
-  LearnSessions(contrast, sessions_);
-  if (contrast.source() == Flow::Source::kStatements) LearnSessions(contrast, occupancy_);
+  if (std::abs(estimate.Step()) > kLargeStep) return Doubt(kAfterLargeStep, prior);
+  LearnThroughput(estimate);
+  LearnSessions(estimate, sessions_);
+  if (estimate.source() == Flow::Source::kStatements) LearnSessions(estimate, occupancy_);
 }
 
-void PulseLimits::LearnThroughput(const Contrast& contrast) {
-  const std::optional<Effect> effect = contrast.EffectOn(throughput_.value);
+void PulseLimits::LearnThroughput(const EffectEstimate& estimate) {
+  const std::optional<Effect> effect = estimate.EffectOn(throughput_.value);
   if (!effect.has_value() || effect->alone < kPoissonLeast) return;
   throughput_.noise = Pool(throughput_.noise, *effect, effect->noise / Square(effect->alone));
   const double noise = std::max(throughput_.noise, 1 / effect->alone);  // no less than Poisson's
   const double slower_each = -effect->each / effect->alone;
-  const double step = 1 + Square(contrast.Step() / kSmallStep);
+  const double step = 1 + Square(estimate.Step() / kSmallStep);
   throughput_.belief.Observe(slower_each / options_.tolerance,
                              kAlike * step * noise / effect->contrast / Square(options_.tolerance));
 }
 
-void PulseLimits::LearnSessions(const Contrast& contrast, Harm& harm) {
-  const std::optional<Effect> effect = contrast.EffectOn(harm.value);
+void PulseLimits::LearnSessions(const EffectEstimate& estimate, Harm& harm) {
+  const std::optional<Effect> effect = estimate.EffectOn(harm.value);
   if (!effect.has_value()) return;
   const double tolerated = options_.tolerance * options_.cores;
   harm.noise = Pool(harm.noise, *effect, effect->noise);
-  const double noise = std::max(harm.noise, LeastNoise(contrast, *effect));
+  const double noise = std::max(harm.noise, LeastNoise(estimate, *effect));
   harm.belief.Observe(effect->each / tolerated,
                       kAlike * noise / effect->contrast / Square(tolerated));
 }
@@ -105,12 +105,12 @@ double PulseLimits::Limit() const {
                    occupancy_.belief.Quantile(kCareful)});
 }
 
-bool PulseLimits::HurtsBadly(const Contrast& contrast) const {
-  const double quiet_for = contrast.Seconds(Contrast::Kind::kQuiet);
-  const double worked_for = contrast.Seconds(Contrast::Kind::kWorked);
-  const double quiet = contrast.Mean(Contrast::Kind::kQuiet, &Flow::throughput);
+bool PulseLimits::HurtsBadly(const EffectEstimate& estimate) const {
+  const double quiet_for = estimate.Seconds(EffectEstimate::Kind::kQuiet);
+  const double worked_for = estimate.Seconds(EffectEstimate::Kind::kWorked);
+  const double quiet = estimate.Mean(EffectEstimate::Kind::kQuiet, &Flow::throughput);
   if (worked_for < kLookAfter || quiet_for <= 0 || quiet < kPoissonLeast) return false;
-  const double worked = contrast.Mean(Contrast::Kind::kWorked, &Flow::throughput);
+  const double worked = estimate.Mean(EffectEstimate::Kind::kWorked, &Flow::throughput);
   const double noise = std::max(throughput_.noise, 1 / quiet);
   const double deviation = std::sqrt(kAlike * noise * (1 / quiet_for + 1 / worked_for));
   return 1 - worked / quiet - kCertain * deviation > kBadly * options_.tolerance;

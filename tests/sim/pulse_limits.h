@@ -10,20 +10,20 @@
 // Thread-compatible.
 //
 //   PulseLimits finder(options);
-//   finder.Learn(contrast, /*seconds=*/2.5, /*prior=*/0.2);
+//   finder.Learn(estimate, /*seconds=*/2.5, /*prior=*/0.2);
 //   double limit = finder.Limit();
 
 #pragma once
 
 #include <cstdint>
 
-#include "server/control/contrast.h"
-#include "server/control/limit_belief.h"
+#include "server/observe/control/effect_estimate.h"
+#include "server/observe/control/limit_belief.h"
 
 namespace headgate::sim::pulses {
 
-using control::Contrast;
 using control::Effect;
+using control::EffectEstimate;
 using control::Flow;
 using control::LimitBelief;
 
@@ -43,13 +43,13 @@ class PulseLimits {
   // The foreground may be another one. `prior` is a limit that suits one of which nothing is known.
   void Doubt(double share, double prior);
   // `seconds` after the last stretch that was learnt from.
-  void Learn(const Contrast& contrast, double seconds, double prior);
+  void Learn(const EffectEstimate& estimate, double seconds, double prior);
 
   // On the careful side of what is likely.
   double Limit() const;
 
   // Whether the stretch so far shows harm that is certain, and several times what is tolerated.
-  bool HurtsBadly(const Contrast& contrast) const;
+  bool HurtsBadly(const EffectEstimate& estimate) const;
 
  private:
   // One kind of harm.
@@ -60,8 +60,8 @@ class PulseLimits {
     double noise;  // variance over one second that batch work does not explain
   };
 
-  void LearnThroughput(const Contrast& contrast);
-  void LearnSessions(const Contrast& contrast, Harm& harm);
+  void LearnThroughput(const EffectEstimate& estimate);
+  void LearnSessions(const EffectEstimate& estimate, Harm& harm);
 
   PulseOptions options_;
   Harm throughput_;  // whose noise is relative

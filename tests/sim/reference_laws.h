@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "server/control/flow_meter.h"
+#include "server/observe/control/flow_meter.h"
 
 namespace headgate::sim {
 

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/control/control_loop.h"
-#include "server/engine/engine.h"
-#include "server/postgres/reading_budget.h"
+#include "server/decide/engine/engine.h"
+#include "server/observe/control/control_loop.h"
+#include "server/observe/postgres/reading_budget.h"
 #include "tests/sim/reference_laws.h"
 
 namespace headgate::sim {

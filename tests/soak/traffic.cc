@@ -1,8 +1,8 @@
 #include "tests/soak/traffic.h"
 
+#include "tests/soak/bad_connections.h"
 #include "tests/soak/jobs.h"
 #include "tests/soak/other_callers.h"
-#include "tests/soak/sockets.h"
 
 namespace headgate::soak {
 namespace {
@@ -28,8 +28,8 @@ void Bother(SoakState& state, void (OtherCallers::*act)(), int rest_ms) {
 }
 
 void Disturb(SoakState& state, int rest_ms) {
-  Sockets sockets(state);
-  ActAgain(state, sockets, &Sockets::OpenOnce, rest_ms);
+  BadConnections sockets(state);
+  ActAgain(state, sockets, &BadConnections::OpenOnce, rest_ms);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/strings.h"
-#include "server/engine/engine.h"
+#include "server/decide/engine/engine.h"
 #include "tests/testing/reference_model.h"
 #include "tests/testing/trace_bytes.h"
 #include "tests/testing/trace_compare.h"
@@ -232,7 +232,7 @@ class TraceRunner {
       if (charge.refund_ns > 0) Count(charge.moved ? "refund after a move" : "refund");
       if (charge.refund_ns > 0 && expected.late) Count("late refund");
       if (charge.extra_ns > 0) Count(charge.moved ? "extra cost after a move" : "extra cost");
-      if (charge.too_old) Count("refund forfeited");
+      if (charge.moved_often) Count("settled after several moves");
       if (charge.overrun) Count("overrun");
       if (charge.forgiven) Count("debt forgiven");
     }

@@ -18,7 +18,7 @@
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "gtest/gtest.h"
-#include "server/engine/engine.h"
+#include "server/decide/engine/engine.h"
 #include "tests/testing/test_scale.h"
 
 namespace headgate::engine {

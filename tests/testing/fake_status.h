@@ -13,7 +13,7 @@
 
 #include "absl/time/time.h"
 #include "common/mutex.h"
-#include "server/rpc/sources.h"
+#include "server/serve/rpc/sources.h"
 
 namespace headgate {
 
@@ -46,6 +46,7 @@ class FakeStatus final : public rpc::StatusSource {
   overrides::OverridesSnapshot Overrides() const override { return overrides.Get(); }
   snapshot::SnapshotView Snapshot() const override { return snapshot.Get(); }
   access::AccessSnapshot Access() const override { return access.Get(); }
+  std::vector<std::string> Warnings() const override { return warnings.Get(); }
 
   Settable<absl::Time> started_at{absl::FromUnixSeconds(1'767'225'600)};
   Settable<config::LoadStatus> config;
@@ -55,6 +56,7 @@ class FakeStatus final : public rpc::StatusSource {
   Settable<overrides::OverridesSnapshot> overrides;
   Settable<snapshot::SnapshotView> snapshot;
   Settable<access::AccessSnapshot> access;
+  Settable<std::vector<std::string>> warnings;
 };
 
 }  // namespace headgate

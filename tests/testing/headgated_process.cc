@@ -11,7 +11,7 @@
 namespace headgate {
 namespace {
 
-constexpr absl::Duration kLimit = absl::Seconds(30);
+constexpr absl::Duration kLimit = absl::Minutes(2);
 constexpr char kPortFile[] = "headgated.port";
 constexpr char kHttpPortFile[] = "headgated.http_port";
 
@@ -56,6 +56,12 @@ void HeadgatedProcess::Rewrite(const std::string& yaml) const {
   const std::filesystem::path draft = folder() / "draft";
   std::ofstream(draft) << yaml;
   std::filesystem::rename(draft, config_path());
+}
+
+std::string HeadgatedProcess::Log() const {
+  std::string log = process_->Err();
+  log.resize(log.rfind('\n') + 1);  // npos + 1 is 0
+  return log;
 }
 
 std::vector<std::string> HeadgatedProcess::Command() const {

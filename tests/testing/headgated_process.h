@@ -67,8 +67,9 @@ class HeadgatedProcess {
 
   // Another configuration under its name, as an editor saves it.
   void Rewrite(const std::string& yaml) const;
-  // All that it has logged, since it was first started.
-  std::string Log() const { return process_->Err(); }
+  // All lines that it has logged, since it was first started. While it runs the last one may have
+  // come in part, and is left out.
+  std::string Log() const;
 
  private:
   std::vector<std::string> Command() const;

@@ -22,7 +22,7 @@
 
 #include "common/freed.h"
 #include "gtest/gtest.h"
-#include "server/gateway/gateway.h"
+#include "server/serve/gateway/gateway.h"
 #include "tests/testing/certificates.h"
 #include "tests/testing/rpc_call.h"
 

@@ -49,14 +49,14 @@ InProcessServer::InProcessServer(engine::PolicySpec policy, const InProcessOptio
                                                       .writer = log_writer ? &*log_writer : nullptr,
                                                       .clock = clock,
                                                       .in_force = options.in_force,
-                                                      .keeping = {},
+                                                      .retention = {},
                                                       .seed = 7,
                                                       .access = access}));
   }
   cluster::Control* control = options.control;
   if (options.join) {
     const PeerParts parts = options.join(*this);
-    elsewhere_ = parts.elsewhere;
+    remote_decider_ = parts.remote_decider;
     fleet_ = parts.fleet;
     rpc_options.peers = parts.service;
     rpc_options.questions = parts.questions;
@@ -97,7 +97,7 @@ rpc::Dependencies InProcessServer::dependencies() {
           .access = access,
           .lines = lines,
           .calls = calls_,
-          .elsewhere = elsewhere_,
+          .remote_decider = remote_decider_,
           .fleet = fleet_};
 }
 

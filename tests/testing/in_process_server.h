@@ -27,15 +27,15 @@
 
 #include "common/fake_clock.h"
 #include "common/mutex.h"
-#include "server/gateway/gateway.h"
-#include "server/http/http_server.h"
-#include "server/overrides/registry.h"
-#include "server/rpc/cluster_service.h"
-#include "server/rpc/cost_service.h"
-#include "server/rpc/override_service.h"
-#include "server/rpc/rpc_server.h"
-#include "server/rpc/throttle_log_service.h"
-#include "server/throttle_log/writer.h"
+#include "server/remember/overrides/registry.h"
+#include "server/remember/throttle_log/writer.h"
+#include "server/serve/gateway/gateway.h"
+#include "server/serve/http/http_server.h"
+#include "server/serve/rpc/cluster_service.h"
+#include "server/serve/rpc/cost_service.h"
+#include "server/serve/rpc/override_service.h"
+#include "server/serve/rpc/rpc_server.h"
+#include "server/serve/rpc/throttle_log_service.h"
 #include "tests/testing/engine_fixture.h"
 #include "tests/testing/fake_status.h"
 #include "tests/testing/rpc_call.h"
@@ -66,9 +66,9 @@ class RecordedActivity final : public rpc::CheckListener {
 
 class InProcessServer;
 
-// What makes a server one of several: see server/peers.
+// What makes a server one of several: see server/serve/peers.
 struct PeerParts {
-  rpc::Elsewhere* elsewhere = nullptr;
+  rpc::RemoteDecider* remote_decider = nullptr;
   rpc::ApiService* service = nullptr;
   rpc::Fleet* fleet = nullptr;
   rpc::PeerQuestions* questions = nullptr;
@@ -162,8 +162,8 @@ class InProcessServer {
   std::optional<rpc::ThrottleLogService> log_service_;
   std::optional<rpc::ClusterService> cluster_service_;
   std::unique_ptr<rpc::RpcServer> server_;
-  rpc::Elsewhere* elsewhere_ = nullptr;  // null: the server is alone
-  rpc::Fleet* fleet_ = nullptr;          // likewise
+  rpc::RemoteDecider* remote_decider_ = nullptr;  // null: the server is alone
+  rpc::Fleet* fleet_ = nullptr;                   // likewise
   std::optional<gateway::Gateway> gateway_;
   std::unique_ptr<http::HttpServer> http_;  // null: the API is there over gRPC alone
 

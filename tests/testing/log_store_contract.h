@@ -4,7 +4,7 @@
 // was closed:
 //
 //   struct SqliteMaker {
-//     std::unique_ptr<throttle_log::Store> Open(const throttle_log::Keeping& keeping);
+//     std::unique_ptr<throttle_log::Store> Open(const throttle_log::Retention& retention);
 //   };
 //   INSTANTIATE_TYPED_TEST_SUITE_P(Sqlite, LogStoreContract, SqliteMaker);
 #pragma once
@@ -21,8 +21,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "server/throttle_log/row.h"
-#include "server/throttle_log/store.h"
+#include "server/remember/throttle_log/row.h"
+#include "server/remember/throttle_log/store.h"
 
 namespace headgate::throttle_log {
 
@@ -48,8 +48,8 @@ inline bool operator==(const Row& a, const Row& b) {
 namespace headgate {
 
 using throttle_log::Counts;
-using throttle_log::Keeping;
 using throttle_log::Outcome;
+using throttle_log::Retention;
 using throttle_log::Row;
 using throttle_log::RowKey;
 using throttle_log::ScanFilter;
@@ -115,9 +115,9 @@ inline int64_t ChecksIn(const throttle_log::Store& store) {
 template <typename Maker>
 class LogStoreContract : public testing::Test {
  protected:
-  void Open(const Keeping& keeping = {}) {
+  void Open(const Retention& retention = {}) {
     store_ = nullptr;
-    store_ = maker_.Open(keeping);
+    store_ = maker_.Open(retention);
     ASSERT_NE(store_, nullptr);
   }
   void Append(const std::vector<Row>& rows) {
@@ -380,6 +380,28 @@ TYPED_TEST_P(LogStoreContract, OldStepsBecomeCoarserWithTheSameTotals) {
   EXPECT_EQ(this->store_->State().oldest, absl::FromUnixSeconds(kLogBegin));
 }
 
+// As an operator reads it who asks how far back the log goes: to the step, and not to the hour or
+// the day that the store keeps together.
+TYPED_TEST_P(LogStoreContract, TheOldestIsTheBeginningOfTheFirstStep) {
+  this->Open({.coarsen_after = absl::Hours(24)});
+  constexpr int64_t kFirst = kLogBegin + 15 * 3600 + 55 * 60 + 10;
+  const auto oldest_after = [this](std::vector<Row> rows, int64_t now_s) {
+    if (!rows.empty()) this->Append(rows);
+    this->MaintainAt(now_s);
+    return absl::ToUnixSeconds(this->store_->State().oldest);
+  };
+  EXPECT_EQ(
+      oldest_after({AllowedRow(kFirst + 40, "b", 1), AllowedRow(kFirst + 20, "a", 1)}, kFirst + 60),
+      kFirst + 20);
+  EXPECT_EQ(oldest_after({AllowedRow(kFirst + 600, "a", 1)}, kFirst + 660), kFirst + 20);
+  // Of another server, which could not write until now.
+  EXPECT_EQ(oldest_after({AllowedRow(kFirst, "c", 1)}, kFirst + 660), kFirst);
+  // Coarser, it begins where its step does.
+  EXPECT_EQ(oldest_after({AllowedRow(kFirst + 2 * 86'400, "a", 1)}, kFirst + 2 * 86'400 + 60),
+            kLogBegin + 15 * 3600 + 55 * 60);
+  EXPECT_EQ(oldest_after({}, kFirst + 32 * 86'400), kLogBegin + 2 * 86'400 + 15 * 3600 + 55 * 60);
+}
+
 TYPED_TEST_P(LogStoreContract, WhatComesLateIsAddedToTheCoarseSteps) {
   this->Open({.coarsen_after = absl::Hours(24)});
   this->Append({AllowedRow(kLogBegin, "a", 1)});
@@ -392,7 +414,7 @@ TYPED_TEST_P(LogStoreContract, WhatComesLateIsAddedToTheCoarseSteps) {
 }
 
 TYPED_TEST_P(LogStoreContract, WhatIsTooOldGoesAndItsNamesWithIt) {
-  this->Open({.coarsen_after = absl::Hours(48), .retention = absl::Hours(24 * 10)});
+  this->Open({.coarsen_after = absl::Hours(48), .keep_for = absl::Hours(24 * 10)});
   this->Append({AllowedRow(kLogBegin, "old", 1), AllowedRow(kLogBegin + 5 * 86'400, "middle", 1),
                 AllowedRow(kLogBegin + 12 * 86'400, "new", 1)});
   this->MaintainAt(kLogBegin + 12 * 86'400);
@@ -473,7 +495,8 @@ REGISTER_TYPED_TEST_SUITE_P(
     ASelectorTakesItsLevelAndWhatIsBelow, ASegmentIsFoundWhereverItStands,
     OtherFiltersTakeAnyOfWhatTheyName, EachServerThatDecidedIsCountedByItself,
     StepsAreSummedUpWithinMultiplesOfTheSum, MoreThanTheRangeSumsUpToOne,
-    OldStepsBecomeCoarserWithTheSameTotals, WhatComesLateIsAddedToTheCoarseSteps,
-    WhatIsTooOldGoesAndItsNamesWithIt, BeyondTheSizeCapTheOldestGoes, RandomRowsAddUpAsInAModel);
+    OldStepsBecomeCoarserWithTheSameTotals, TheOldestIsTheBeginningOfTheFirstStep,
+    WhatComesLateIsAddedToTheCoarseSteps, WhatIsTooOldGoesAndItsNamesWithIt,
+    BeyondTheSizeCapTheOldestGoes, RandomRowsAddUpAsInAModel);
 
 }  // namespace headgate

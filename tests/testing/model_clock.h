@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "server/engine/virtual_clock.h"
+#include "server/decide/engine/virtual_clock.h"
 
 namespace headgate::model {
 

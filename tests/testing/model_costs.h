@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -13,7 +14,7 @@
 #include <string>
 #include <tuple>
 
-#include "server/engine/spec.h"
+#include "server/decide/engine/spec.h"
 
 namespace headgate::model {
 
@@ -94,6 +95,45 @@ class ModelCosts {
     }
   };
 
+  // Reports in a row that may be mistakes, and how often there were such.
+  struct Surge {
+    float before = 0;
+    int run = 0, taught = 0, spread = 0;
+
+    static double Apart(double a, double b) {
+      return std::abs(std::log(std::max(a, 1e-15) / std::max(b, 1e-15)));
+    }
+    static bool IsFar(double a, double b) {
+      const double low = std::max(std::min(a, b), 1e-15);
+      return std::max({a, b, 1e-15}) > 8 * low;
+    }
+    // Whether one of them is taken back.
+    bool Meet(double sample, double now, int samples) {
+      const auto first = static_cast<double>(before);
+      if (run > 0 && !IsFar(sample, first) && Apart(sample, first) < Apart(sample, now))
+        return true;
+      if (run > 0) {
+        run = (run + 1) % 8;
+      } else if (!IsFar(sample, now)) {
+        spread = std::max(spread - 1, 0);
+      } else {
+        if (spread <= 8 && now < 1e30) {
+          before = static_cast<float>(now);
+          run = 1;
+          taught = samples;
+        }
+        spread = std::min(spread + 6, 20);
+      }
+      return false;
+    }
+    double WithoutTheLast(double now) {
+      const double part = static_cast<double>(run - 1) / run;
+      if (--run == 0) return before;
+      const double from = std::max(static_cast<double>(before), 1e-15);
+      return from * std::pow(std::max(now, 1e-15) / from, part);
+    }
+  };
+
   // No further from what it was than this, and never held down by a prediction of nothing.
   struct Bounds {
     double least = 0, most = 0;
@@ -102,6 +142,12 @@ class ModelCosts {
       least = is_guess || before == kInfinite ? 0 : before / factor;
       most = std::max(before, floor) * factor;
     }
+    // What is taken back after `reports` others.
+    static Bounds Back(double before, int reports, double floor) {
+      Bounds bounds(before, reports, false, floor);
+      if (before <= 8 * floor) bounds.least = 0;
+      return bounds;
+    }
     double Clamp(double value) const { return std::clamp(value, least, most); }
   };
 
@@ -109,6 +155,7 @@ class ModelCosts {
     Average estimates;
     Average actuals;  // of the work that had an estimate
     Average mean;     // of all
+    Surge of_ratios, of_means;
 
     std::optional<float> Ratio() const {
       if (!(estimates.value > 0)) return std::nullopt;
@@ -116,24 +163,50 @@ class ModelCosts {
     }
     void Teach(double estimate, double actual, double ratio_before, bool is_guess,
                double mean_before) {
-      const bool first_mean = mean.samples == 0;
-      const Bounds of_mean(first_mean ? mean_before : static_cast<double>(mean.value), mean.samples,
-                           first_mean && is_guess, 1e-3);
-      mean.Add(actual);
-      mean.value = static_cast<float>(of_mean.Clamp(static_cast<double>(mean.value)));
-      if (!(estimate > 0)) return;
+      TeachMean(actual, is_guess, mean_before);
+      if (estimate > 0) TeachRatio(estimate, actual, ratio_before, is_guess);
+    }
+    void TeachMean(double actual, bool is_guess, double mean_before) {
+      const bool first = mean.samples == 0;
+      const double before = first ? mean_before : static_cast<double>(mean.value);
+      const bool is_free = first && (is_guess || before == kInfinite);
+      Bounds bounds(before, mean.samples, first && is_guess, 1e-3);
+      bool adds = true;
+      if (!is_free && of_means.Meet(actual, before, mean.samples)) {
+        const int samples = std::max(mean.samples - 1, of_means.taught);
+        bounds = Bounds::Back(before, samples, 1e-3);
+        mean.value = static_cast<float>(of_means.WithoutTheLast(before));
+        adds = of_means.run == 0 && !Surge::IsFar(actual, static_cast<double>(mean.value));
+        mean.samples = adds ? samples : std::max(samples, 1);
+      }
+      if (adds) mean.Add(actual);
+      mean.value = static_cast<float>(bounds.Clamp(static_cast<double>(mean.value)));
+    }
+    void TeachRatio(double estimate, double actual, double ratio_before, bool is_guess) {
       const std::optional<float> known = Ratio();
-      Bounds of_ratio(known.has_value() ? static_cast<double>(*known) : ratio_before,
-                      estimates.samples, !known.has_value() && is_guess, 1e-6);
-      of_ratio.most = std::min(of_ratio.most, 1e30);
+      const double before = known.has_value() ? static_cast<double>(*known) : ratio_before;
+      Bounds of_ratio(before, estimates.samples, !known.has_value() && is_guess, 1e-6);
       if (known.has_value()) {
         const double average = estimates.value;
         const double weight = std::clamp(estimate, average / 8, average * 8);
         if (weight != estimate) actual *= std::min(weight / estimate, 1e30);
         estimate = weight;
       }
-      estimates.Add(estimate);
-      actuals.Add(actual);
+      const double sample = std::min(actual / estimate, 1e30);
+      bool adds = true;
+      if (of_ratios.Meet(sample, before, estimates.samples)) {
+        const int samples = std::max(estimates.samples - 1, of_ratios.taught);
+        of_ratio = Bounds::Back(before, samples, 1e-6);
+        const double back = of_ratios.WithoutTheLast(before);
+        actuals.value = static_cast<float>(back * static_cast<double>(estimates.value));
+        adds = of_ratios.run == 0 && !Surge::IsFar(sample, back);
+        estimates.samples = actuals.samples = adds ? samples : std::max(samples, 1);
+      }
+      of_ratio.most = std::min(of_ratio.most, 1e30);
+      if (adds) {
+        estimates.Add(estimate);
+        actuals.Add(actual);
+      }
       if (!(estimates.value > 0)) return;
       const double now = static_cast<double>(actuals.value) / static_cast<double>(estimates.value);
       if (of_ratio.Clamp(now) == now) return;

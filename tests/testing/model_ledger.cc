@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "server/engine/bucket_table.h"
-#include "server/engine/ledger.h"
+#include "server/decide/engine/bucket_table.h"
+#include "server/decide/engine/ledger.h"
 
 namespace headgate::model {
 namespace {
@@ -74,21 +74,25 @@ int64_t ModelLedger::RefundedTo(const std::string& bucket) const {
   return it == refunded_ns_.end() ? 0 : it->second;
 }
 
-std::optional<int64_t> ModelLedger::EndOf(const std::string& bucket, const Place& place,
-                                          uint64_t version) const {
+int64_t ModelLedger::EndOf(const std::string& bucket, const Place& place, uint64_t version) const {
   const int64_t since_ns = RefundedTo(bucket) - place.refunded_ns;
   if (version >= version_) {
     if (place.number.has_value()) return ends_.at(bucket).at(*place.number);
     return place.ended_at_ns - since_ns;
   }
-  if (!move_.has_value() || version < move_->version) return std::nullopt;
-  // Some was refunded on the axis before, some on this one.
-  const double moved_by = std::max(1.0, move_->scale);
-  return move_->Translate(place.ended_at_ns) - ToNs(static_cast<double>(since_ns), moved_by);
+  int64_t end_ns = place.ended_at_ns;
+  double moved_by = 1;  // some was refunded on the axes before, some on this one
+  for (size_t i = 0; i < moves_.size(); ++i) {
+    const uint64_t after = i + 1 < moves_.size() ? moves_[i + 1].version : version_;
+    if (version >= after) continue;  // it was made on the axis after this move
+    end_ns = moves_[i].Translate(end_ns);
+    moved_by = std::max(1.0, moved_by * moves_[i].scale);
+  }
+  return end_ns - ToNs(static_cast<double>(since_ns), moved_by);
 }
 
-void ModelLedger::TakeBack(const std::string& bucket, const Place& place, bool is_last,
-                           int64_t refund_ns) {
+void ModelLedger::Refund(const std::string& bucket, const Place& place, bool is_last,
+                         int64_t refund_ns) {
   empties_at_ns_[bucket] -= refund_ns;
   if (is_last) return;
   refunded_ns_[bucket] += refund_ns;
@@ -114,6 +118,7 @@ ModelLedger::Settled ModelLedger::Settle(const std::string& bucket, Place place,
   Settled settled;
   if (version < since_) return settled;  // its bucket means nothing under this split
   settled.moved = version < version_;
+  settled.moved_often = !moves_.empty() && version < moves_.back().version;
   if (settled.moved) place.number.reset();
   const int64_t more_ns = ToNs(actual) - ToNs(cost);
   if (more_ns > 0) {
@@ -124,15 +129,11 @@ ModelLedger::Settled ModelLedger::Settle(const std::string& bucket, Place place,
     if (settled.extra_ns > 0) Charge(bucket, settled.extra_ns, real_ns);
     return settled;
   }
-  const std::optional<int64_t> end_ns = EndOf(bucket, place, version);
-  if (!end_ns.has_value()) {
-    settled.too_old = more_ns < 0;
-    return settled;
-  }
-  const int64_t undrained_ns = std::min(*end_ns, EmptiesAt(bucket)) - NowAt(real_ns);
+  const int64_t end_ns = EndOf(bucket, place, version);
+  const int64_t undrained_ns = std::min(end_ns, EmptiesAt(bucket)) - NowAt(real_ns);
   settled.refund_ns = std::max<int64_t>(std::min({undrained_ns, ToNs(cost), -more_ns}), 0);
   if (settled.refund_ns == 0) return settled;
-  TakeBack(bucket, place, *end_ns == EmptiesAt(bucket), settled.refund_ns);
+  Refund(bucket, place, end_ns == EmptiesAt(bucket), settled.refund_ns);
   return settled;
 }
 
@@ -169,7 +170,8 @@ ModelLedger ModelLedger::Successor(const ModelLedger& before, Shape shape, uint6
     if (empties_at_ns <= move.then_ns) continue;  // nothing is owed
     after.empties_at_ns_[name] = moved(empties_at_ns);
   }
-  after.move_ = std::move(move);
+  after.moves_ = before.moves_;
+  after.moves_.push_back(move);
   return after;
 }
 

@@ -9,7 +9,8 @@
 //   charges from before is not known: whatever was refunded to the bucket since counts as in front
 //   of them, and what is refunded to them as in front of all others. Only a refund to the very last
 //   charge of a bucket moves nobody at all.
-// - When rate, clock or size change, debt and places move over in cost units. When the split
+// - When rate, clock or size change, debt and places move over in cost units, however often. When
+// the split
 //   changes, every bucket owes what the deepest in debt owed, and places lose their meaning.
 //
 // Thread-compatible.
@@ -23,6 +24,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tests/testing/model_clock.h"
 
@@ -54,10 +56,10 @@ class ModelLedger {
   struct Settled {
     int64_t refund_ns = 0;
     int64_t extra_ns = 0;
-    bool moved = false;     // the charge was made before the last move
-    bool overrun = false;   // it was more than one Report may charge
-    bool forgiven = false;  // it would have lifted the debt above `most_ns`
-    bool too_old = false;   // a refund was due but its place is not known any more
+    bool moved = false;        // the charge was made before the last move
+    bool moved_often = false;  // and before the one before that
+    bool overrun = false;      // it was more than one Report may charge
+    bool forgiven = false;     // it would have lifted the debt above `most_ns`
   };
 
   // `version` is the number of the policy that brings the ledger.
@@ -104,7 +106,7 @@ class ModelLedger {
  private:
   // Of the charges whose order is known and that were not settled, in order: when each ends now.
   using Ends = std::map<uint64_t, int64_t>;
-  // How times on the axis before the last move read on this one.
+  // How times on the axis before a move read on the one after it.
   struct Move {
     uint64_t version = 0;  // of the ledger before
     int64_t then_ns = 0;
@@ -121,16 +123,15 @@ class ModelLedger {
   int64_t EmptiesAt(const std::string& bucket) const;
   int64_t Latest() const;
   int64_t RefundedTo(const std::string& bucket) const;
-  // When such a charge ends, at the least. Empty: that is not known any more.
-  std::optional<int64_t> EndOf(const std::string& bucket, const Place& place,
-                               uint64_t version) const;
-  void TakeBack(const std::string& bucket, const Place& place, bool is_last, int64_t refund_ns);
+  // When such a charge ends, at the least.
+  int64_t EndOf(const std::string& bucket, const Place& place, uint64_t version) const;
+  void Refund(const std::string& bucket, const Place& place, bool is_last, int64_t refund_ns);
 
   Shape shape_;
   uint64_t version_;
-  uint64_t since_;        // policy that brought the budget with this split
-  int64_t opened_at_ns_;  // on the clock
-  std::optional<Move> move_;
+  uint64_t since_;           // policy that brought the budget with this split
+  int64_t opened_at_ns_;     // on the clock
+  std::vector<Move> moves_;  // the oldest first
   int64_t floor_ns_ = 0;
   std::map<std::string, int64_t> empties_at_ns_;
   std::map<std::string, int64_t> refunded_ns_;  // but for what moved nobody

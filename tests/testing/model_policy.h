@@ -15,8 +15,8 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
-#include "server/engine/answer.h"
-#include "server/engine/spec.h"
+#include "server/decide/engine/answer.h"
+#include "server/decide/engine/spec.h"
 
 namespace headgate::model {
 

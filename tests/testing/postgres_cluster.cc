@@ -17,7 +17,7 @@
 namespace headgate {
 namespace {
 
-constexpr absl::Duration kClusterLimit = absl::Seconds(60);
+constexpr absl::Duration kClusterLimit = absl::Minutes(2);
 
 absl::StatusOr<std::string> MakeFolder(const Account& account) {
   const char* parent = getenv("TMPDIR");

@@ -12,17 +12,12 @@
 namespace headgate {
 namespace {
 
-bool HasPrograms(const std::string& bin) { return access((bin + "/initdb").c_str(), X_OK) == 0; }
+bool HasProgram(const std::string& bin, const std::string& program) {
+  return access(absl::StrCat(bin, "/", program).c_str(), X_OK) == 0;
+}
 
-}  // namespace
-
-absl::StatusOr<std::string> FindPostgresBin() {
-  if (const char* const named = getenv("HEADGATE_POSTGRES"); named != nullptr) {
-    std::string bin = absl::StrCat(named, "/bin");
-    if (HasPrograms(bin)) return bin;
-    return absl::NotFoundError(
-        absl::StrCat("there is no PostgreSQL in ", named, ", which HEADGATE_POSTGRES names"));
-  }
+// The folder of programs of the newest version that has this one; empty: there is none.
+std::string DebiansNewestWith(const std::string& program) {
   std::string newest;
   int newest_version = 0;
   std::error_code ignored;
@@ -30,14 +25,36 @@ absl::StatusOr<std::string> FindPostgresBin() {
     int version = 0;
     const std::string bin = entry.path().string() + "/bin";
     if (!absl::SimpleAtoi(entry.path().filename().string(), &version)) continue;
-    if (version <= newest_version || !HasPrograms(bin)) continue;
+    if (version <= newest_version || !HasProgram(bin, program)) continue;
     newest_version = version;
     newest = bin;
   }
-  if (newest_version == 0) {
+  return newest;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> FindPostgresBin() {
+  if (const char* const named = getenv("HEADGATE_POSTGRES"); named != nullptr) {
+    std::string bin = absl::StrCat(named, "/bin");
+    if (HasProgram(bin, "initdb")) return bin;
+    return absl::NotFoundError(
+        absl::StrCat("there is no PostgreSQL in ", named, ", which HEADGATE_POSTGRES names"));
+  }
+  std::string newest = DebiansNewestWith("initdb");
+  if (newest.empty()) {
     return absl::NotFoundError("PostgreSQL is not installed: apt-get install postgresql");
   }
   return newest;
+}
+
+absl::StatusOr<std::string> FindPostgresClient(const std::string& bin, const std::string& program) {
+  const std::string from = HasProgram(bin, program) ? bin : DebiansNewestWith(program);
+  if (from.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat(program, " is not installed: apt-get install postgresql"));
+  }
+  return absl::StrCat(from, "/", program);
 }
 
 }  // namespace headgate

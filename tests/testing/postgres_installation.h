@@ -12,4 +12,8 @@ namespace headgate {
 // The folder of its programs. An error says what is missing.
 absl::StatusOr<std::string> FindPostgresBin();
 
+// A client program, such as psql, which does for servers of other versions too: that of `bin`, or
+// else Debian's.
+absl::StatusOr<std::string> FindPostgresClient(const std::string& bin, const std::string& program);
+
 }  // namespace headgate

@@ -17,7 +17,7 @@
 namespace headgate {
 namespace {
 
-constexpr absl::Duration kServerLimit = absl::Seconds(30);
+constexpr absl::Duration kServerLimit = absl::Minutes(2);
 
 // The eighth line of postmaster.pid says how far the start is.
 bool IsReady(const std::string& data, pid_t pid) {

@@ -1,5 +1,6 @@
 #include "tests/testing/process_usage.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -36,6 +37,19 @@ absl::StatusOr<ProcessUsage> UsageOf(pid_t pid) {
   }
   usage.files = std::distance(begin(files), end(files));
   return usage;
+}
+
+absl::Duration WaitedForProcessor(pid_t pid) {
+  absl::Duration waited;
+  std::error_code error;
+  for (const auto& thread :
+       std::filesystem::directory_iterator(absl::StrCat("/proc/", pid, "/task"), error)) {
+    std::ifstream counts(thread.path() / "schedstat");
+    int64_t ran_ns = 0;
+    int64_t waited_ns = 0;
+    if (counts >> ran_ns >> waited_ns) waited += absl::Nanoseconds(waited_ns);
+  }
+  return waited;
 }
 
 }  // namespace headgate

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 namespace headgate {
 
@@ -21,5 +22,10 @@ struct ProcessUsage {
 
 // NotFound: there is no such process, or it is not ours to look at.
 absl::StatusOr<ProcessUsage> UsageOf(pid_t pid);
+
+// For how long its threads were ready to run and had no processor: the sum of those that there are,
+// since each began. By so much a machine that is busy with something else may make it late. Zero
+// where the kernel does not count it.
+absl::Duration WaitedForProcessor(pid_t pid);
 
 }  // namespace headgate

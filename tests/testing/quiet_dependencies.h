@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include "server/rpc/dependencies.h"
+#include "server/serve/rpc/dependencies.h"
 #include "tests/testing/fake_status.h"
 
 namespace headgate::rpc {

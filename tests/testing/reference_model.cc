@@ -5,9 +5,9 @@
 #include <set>
 #include <variant>
 
-#include "server/engine/bucket_table.h"
-#include "server/engine/ledger.h"
-#include "server/engine/policy.h"
+#include "server/decide/engine/bucket_table.h"
+#include "server/decide/engine/ledger.h"
+#include "server/decide/engine/policy.h"
 
 namespace headgate::model {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <variant>
 
-#include "server/engine/ledger.h"
-#include "server/engine/policy.h"
+#include "server/decide/engine/ledger.h"
+#include "server/decide/engine/policy.h"
 #include "tests/testing/reference_model.h"
 
 namespace headgate::model {

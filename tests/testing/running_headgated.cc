@@ -16,8 +16,6 @@ RunningHeadgated::RunningHeadgated(HeadgatedOptions options)
 }
 
 RunningHeadgated::~RunningHeadgated() {
-  // A client that makes no call does not see that the server stops, and is waited for.
-  channel_ = nullptr;
   if (!HasEnded()) Terminate();
 }
 

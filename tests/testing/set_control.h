@@ -15,7 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/strings.h"
-#include "server/cluster/view.h"
+#include "server/share/cluster/view.h"
 
 namespace headgate {
 
@@ -24,6 +24,11 @@ class SetControl final : public cluster::Control {
   explicit SetControl(std::function<cluster::ClusterView()> view) : view_(std::move(view)) {}
 
   cluster::ClusterView View() const override { return view_(); }
+  absl::StatusOr<cluster::Offer> TryToMeasure(std::string_view target,
+                                              std::string_view member) override {
+    tried.push_back(absl::StrCat(Sv(member), " ", Sv(target)));
+    return measured;
+  }
   absl::Status SetDrained(std::string_view member, bool drained) override {
     orders.push_back(absl::StrCat(drained ? "drain " : "undrain ", Sv(member)));
     return absl::OkStatus();
@@ -34,6 +39,8 @@ class SetControl final : public cluster::Control {
   }
 
   std::vector<std::string> orders;
+  std::vector<std::string> tried;
+  absl::StatusOr<cluster::Offer> measured = cluster::Offer{.measures = cluster::Measures::kAll};
 
  private:
   const std::function<cluster::ClusterView()> view_;

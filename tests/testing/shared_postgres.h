@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "gtest/gtest.h"
@@ -12,13 +13,16 @@
 
 namespace headgate {
 
-inline PostgresServer& SharedPostgres() {
+inline PostgresCluster& SharedPostgresCluster() {
   static const std::unique_ptr<PostgresCluster> cluster = [] {
     auto started = PostgresCluster::Start({});
     EXPECT_TRUE(started.ok()) << started.status();
     return *std::move(started);
   }();
-  return cluster->primary();
+  return *cluster;
 }
+
+inline PostgresServer& SharedPostgres() { return SharedPostgresCluster().primary(); }
+inline const std::string& SharedPostgresFolder() { return SharedPostgresCluster().folder(); }
 
 }  // namespace headgate

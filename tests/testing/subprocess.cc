@@ -73,6 +73,11 @@ std::string LastLines(const std::string& text) {
   return begin == text.npos ? text : text.substr(std::min(begin + 1, text.size()));
 }
 
+bool HasLine(std::string_view all, std::string_view text) {
+  const size_t at = all.find(text);
+  return at != all.npos && all.find('\n', at) != all.npos;
+}
+
 struct Child {
   char* const* arguments;
   char* const* environment;
@@ -165,6 +170,14 @@ std::string Subprocess::Out() {
 }
 
 std::string Subprocess::Err() const { return err_ < 0 ? "" : Content(err_); }
+
+bool Subprocess::AwaitOut(std::string_view text) {
+  return WaitUntil([&] { return HasLine(Out(), text) || HasEnded(); }) && HasLine(Out(), text);
+}
+
+bool Subprocess::AwaitErr(std::string_view text) {
+  return WaitUntil([&] { return HasLine(Err(), text) || HasEnded(); }) && HasLine(Err(), text);
+}
 
 void Subprocess::Type(const std::string& keys) const {
   if (write(terminal_, keys.data(), keys.size()) < 0) Die("typing");

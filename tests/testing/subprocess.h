@@ -19,6 +19,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -52,6 +53,10 @@ class Subprocess {
   // What it has printed so far; on a terminal all of it is `Out`, and in a log all of it is both.
   std::string Out();
   std::string Err() const;
+  // Whether a line with this text came in time, to its end: what is read while it runs may end in
+  // the middle of one. Nothing is waited for once the program has ended.
+  bool AwaitOut(std::string_view text);
+  bool AwaitErr(std::string_view text);
   // Keys, on a terminal.
   void Type(const std::string& keys) const;
   // The terminal's end that the test holds.

@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "absl/types/span.h"
-#include "server/engine/answer.h"
+#include "server/decide/engine/answer.h"
 #include "tests/testing/trace_pool.h"
 
 namespace headgate::model {

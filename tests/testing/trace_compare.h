@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "server/engine/answer.h"
+#include "server/decide/engine/answer.h"
 #include "tests/testing/reference_model.h"
 
 namespace headgate::model {

@@ -7,8 +7,8 @@
 #include <memory>
 #include <set>
 
-#include "server/engine/bucket_table.h"
-#include "server/engine/resolve.h"
+#include "server/decide/engine/bucket_table.h"
+#include "server/decide/engine/resolve.h"
 
 namespace headgate::model {
 

@@ -13,9 +13,9 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "server/engine/answer.h"
-#include "server/engine/engine.h"
-#include "server/engine/spec.h"
+#include "server/decide/engine/answer.h"
+#include "server/decide/engine/engine.h"
+#include "server/decide/engine/spec.h"
 
 namespace headgate::model {
 

@@ -2,7 +2,7 @@
 //
 // Asks every few milliseconds and gives up after a generous limit. Thread-safe.
 //
-//   ASSERT_TRUE(WaitUntil([&] { return server.IsRunning(); }, absl::Seconds(30)));
+//   ASSERT_TRUE(WaitUntil([&] { return server.IsRunning(); }));
 #pragma once
 
 #include <poll.h>
@@ -19,7 +19,7 @@ inline int64_t MonotonicNs() { return SystemClock::ReadKernel().monotonic_ns; }
 
 // Whether `condition` held within `limit`. It is asked at least once.
 inline bool WaitUntil(absl::FunctionRef<bool()> condition,
-                      absl::Duration limit = absl::Seconds(30)) {
+                      absl::Duration limit = absl::Minutes(2)) {
   const int64_t end_ns = MonotonicNs() + absl::ToInt64Nanoseconds(limit);
   for (int pause_ms = 1; !condition(); pause_ms = pause_ms < 16 ? pause_ms * 2 : pause_ms) {
     if (MonotonicNs() >= end_ns) return false;

@@ -106,6 +106,8 @@ struct Grammar {
     CLI::App* command =
         config->add_subcommand("check", "Say what the server would say about a file");
     command->add_option("file", config_check.file, "the YAML file")->required();
+    command->add_flag("--offline", config_check.is_offline,
+                      "do not ask the databases that the file names");
     commands.emplace_back(config, [this] { return config_check; });
     log_command = AddLog(app, log);
     commands.emplace_back(log_command, [this] { return log; });

@@ -92,6 +92,7 @@ struct TopArguments {
 
 struct ConfigCheckArguments {
   std::string file;
+  bool is_offline = false;  // the databases that it names are not asked
 };
 
 // Its text is what --store-tables of the server takes.

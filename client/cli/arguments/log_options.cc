@@ -205,7 +205,7 @@ void AddTime(CLI::App& app, const std::string& name, std::string& value, const s
 }
 
 CLI::App* AddLog(CLI::App& app, LogArguments& log) {
-  CLI::App* command = app.add_subcommand("log", "Show who was held back, when, and by what");
+  CLI::App* command = app.add_subcommand("log", "Show who was denied, when, and by what");
   AddPast(*command, log.past);
   AddFilter(*command, log);
   AddEach(

@@ -29,8 +29,9 @@ int RunConfigCheck(const Globals&, const ConfigCheckArguments& arguments, const 
                                   ": headgated is neither beside headgate nor on PATH"));
     return ToInt(ExitStatus::kFailed);
   }
-  const absl::StatusOr<Captured> answer =
-      RunAndCapture({*server, absl::StrCat("--check-config=", arguments.file)});
+  std::vector<std::string> words = {*server, absl::StrCat("--check-config=", arguments.file)};
+  if (!arguments.is_offline) words.emplace_back("--ask-databases");
+  const absl::StatusOr<Captured> answer = RunAndCapture(words);
   if (!answer.ok()) {
     console.Complain(std::string(answer.status().message()));
     return ToInt(ExitStatus::kFailed);

@@ -13,9 +13,9 @@
 namespace headgate::cli {
 namespace {
 
-using Stub = v1::CostService::Stub;
+using CostStub = v1::CostService::Stub;
 
-constexpr int kPageSize = 1000;
+constexpr int kCostsInPage = 1000;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ int RunCosts(const Globals& globals, const CostsArguments& arguments, const Cons
   request.set_identity(arguments.identity);
   request.set_pattern(arguments.pattern);
   const absl::StatusOr<v1::ListCostsResponse> costs =
-      FetchPages(connection, &Stub::ListCosts, request, {.max_in_page = kPageSize},
+      FetchPages(connection, &CostStub::ListCosts, request, {.max_in_page = kCostsInPage},
                  [](const auto& response) { return response.costs_size(); });
   if (!costs.ok()) return ToInt(console.Fail(costs.status()));
   const auto text = [&] {
@@ -47,7 +47,7 @@ int RunForgetCosts(const Globals& globals, const ForgetCostsArguments& arguments
   request.set_actor(*actor);
   request.set_reason(arguments.who.reason);
   const absl::StatusOr<v1::ForgetCostsResponse> forgotten =
-      Connection(globals).Call(&Stub::ForgetCosts, request);
+      Connection(globals).Call(&CostStub::ForgetCosts, request);
   if (!forgotten.ok()) return ToInt(console.Fail(WithActorHelp(forgotten.status())));
   const auto text = [&] {
     return absl::StrCat("forgotten: ", forgotten->count(),

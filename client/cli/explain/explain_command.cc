@@ -14,6 +14,7 @@
 #include "client/cli/output/table.h"
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/output/value_text.h"
+#include "common/share_text.h"
 
 namespace headgate::cli {
 namespace {
@@ -104,8 +105,8 @@ Table Rules(const v1::ExplainResponse& explanation) {
 std::string ByChance(const v1::ExplainResponse& explanation) {
   const bool allowed = explanation.decision().verdict() == v1::VERDICT_ALLOWED;
   if (!allowed || !(explanation.reject_ratio() > 0)) return "";
-  return absl::StrCat(", but ", ShortNumber(100 * explanation.reject_ratio()),
-                      " % of such Checks are rejected by chance");
+  return absl::StrCat(", but ", ShareText(explanation.reject_ratio()),
+                      " of such Checks are rejected by chance");
 }
 
 std::string ExplanationText(const v1::ExplainResponse& explanation, Colours colours) {
@@ -113,8 +114,8 @@ std::string ExplanationText(const v1::ExplainResponse& explanation, Colours colo
   const Table rules = Rules(explanation);
   absl::StrAppend(&text, "\n", rules.empty() ? "no rule matches\n" : rules.Text(colours));
   if (explanation.reject_ratio() > 0) {
-    absl::StrAppend(&text, "rejected by chance: ", ShortNumber(100 * explanation.reject_ratio()),
-                    " % of Checks\n");
+    absl::StrAppend(&text, "rejected by chance: ", ShareText(explanation.reject_ratio()),
+                    " of Checks\n");
   }
   if (explanation.buckets().empty()) {
     absl::StrAppend(&text, "it would be charged to no budget\n");

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/value_text.h"
+#include "common/share_text.h"
 
 namespace headgate::cli {
 namespace {
@@ -69,7 +70,7 @@ std::string PeakText(const v1::DenialCause& cause) {
   switch (cause.limit_kind()) {
     case v1::LIMIT_KIND_RULE:
       if (cause.reason() != v1::REASON_REJECT_RATIO) return "";
-      return absl::StrCat("rejects ", ShortNumber(100 * cause.limit()), " %");
+      return absl::StrCat("rejects ", ShareText(cause.limit()));
     case v1::LIMIT_KIND_BURST:
       return absl::StrCat("debt ", peak, " over ", limit);
     case v1::LIMIT_KIND_MAX_COST:

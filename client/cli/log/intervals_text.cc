@@ -12,6 +12,7 @@
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/output/time_style.h"
 #include "client/cli/output/value_text.h"
+#include "common/share_text.h"
 
 namespace headgate::cli {
 namespace {
@@ -112,23 +113,28 @@ std::string SubjectText(const PastArguments& past, const std::string& target) {
   return text;
 }
 
+// A job that only waited was held back as well, and what made it wait is not counted.
+constexpr char kWaits[] = "; how long Checks waited is not in this log.";
+
 std::string Summary(const Intervals& intervals, const LogTotals& totals, const LogArguments& log,
                     const std::string& target) {
   const v1::LogSum& sum = totals.sum;
   const std::string subject = SubjectText(log.past, target);
   if (Checks(sum) + totals.denied_else == 0) {
-    return absl::StrCat("nothing of ", subject, " is in the log.");
+    return absl::StrCat("nothing of ", subject,
+                        " is in the log; a Check that waits is counted once it is decided.");
   }
   const std::string counts = IsNarrowed(log) ? TotalsOfSome(totals) : Totals(sum);
   if (!intervals.empty()) {
     return absl::StrCat(subject, " was held back for ", ShortDuration(Covered(intervals)),
                         MainCause(intervals), "; ", counts, ".");
   }
-  if (IsNarrowed(log))
-    return absl::StrCat("nothing like that held ", subject, " back; ", counts, ".");
-  if (sum.denied() == 0) return absl::StrCat("nothing held ", subject, " back; ", counts, ".");
-  return absl::StrCat("nothing held ", subject, " back; ", counts, ", at no time ",
-                      ShortNumber(100 * log.min_denied.value_or(kMinDenied)), " % of them.");
+  const std::string share = ShareText(log.min_denied.value_or(kMinDenied));
+  if (sum.denied() == 0 && !IsNarrowed(log)) {
+    return absl::StrCat("no Check of ", subject, " was denied; ", counts, kWaits);
+  }
+  return absl::StrCat("at no time were ", share, " of the Checks of ", subject, " denied",
+                      IsNarrowed(log) ? " like that; " : "; ", counts, kWaits);
 }
 
 Cell Denied(const v1::ThrottledInterval& interval) {

@@ -24,7 +24,7 @@
 namespace headgate::cli {
 namespace {
 
-using Stub = v1::ThrottleLogService::Stub;
+using LogStub = v1::ThrottleLogService::Stub;
 
 // As the server has them.
 constexpr int kMaxSums = 10'000;
@@ -53,7 +53,7 @@ v1::QueryThrottleLogRequest TotalRequest(const v1::LogFilter& filter) {
 // Where the question names causes, what they denied is counted apart from what others denied.
 absl::StatusOr<LogTotals> FetchTotals(const Question& question) {
   const auto total =
-      question.connection.Call(&Stub::QueryThrottleLog, TotalRequest(question.filter));
+      question.connection.Call(&LogStub::QueryThrottleLog, TotalRequest(question.filter));
   if (!total.ok()) return total.status();
   LogTotals totals{.from = FromProto(total->from()), .to = FromProto(total->to())};
   if (!total->sums().empty()) totals.sum = total->sums(0);
@@ -61,7 +61,7 @@ absl::StatusOr<LogTotals> FetchTotals(const Question& question) {
   v1::QueryThrottleLogRequest request;
   *request.mutable_filter() = question.filter;
   request.mutable_filter()->add_outcomes(v1::OUTCOME_DENIED);
-  const auto denied = question.connection.Call(&Stub::QueryThrottleLog, request);
+  const auto denied = question.connection.Call(&LogStub::QueryThrottleLog, request);
   if (!denied.ok()) return denied.status();
   const int64_t by_it = denied->sums().empty() ? 0 : denied->sums(0).denied();
   // Between the two calls the log may have grown, so the difference may be negative.
@@ -78,7 +78,7 @@ int ShowIntervals(const Question& question) {
   // The table's headline sums up all intervals, so none may be missing.
   const bool table = question.console.format == Format::kTable;
   const auto intervals = FetchPages(
-      question.connection, &Stub::ListThrottledIntervals, request,
+      question.connection, &LogStub::ListThrottledIntervals, request,
       {.max_in_page = kMaxIntervals, .limit = table ? std::nullopt : question.log.past.limit},
       [](const auto& page) { return page.intervals_size(); });
   if (!intervals.ok()) return ToInt(question.console.Fail(intervals.status()));
@@ -95,7 +95,7 @@ int ShowIntervals(const Question& question) {
 absl::StatusOr<v1::QueryThrottleLogResponse> FetchSums(const Question& question,
                                                        const v1::QueryThrottleLogRequest& request,
                                                        std::optional<int> limit) {
-  return FetchPages(question.connection, &Stub::QueryThrottleLog, request,
+  return FetchPages(question.connection, &LogStub::QueryThrottleLog, request,
                     {.max_in_page = kMaxSums, .limit = limit},
                     [](const auto& page) { return page.sums_size(); });
 }
@@ -165,7 +165,7 @@ int ShowDenials(const Question& question) {
   v1::ListDenialsRequest request;
   request.set_identity(question.filter.identity());
   request.set_page_size(kDenialsPerPage);
-  const auto newest = question.connection.Call(&Stub::ListDenials, request);
+  const auto newest = question.connection.Call(&LogStub::ListDenials, request);
   if (!newest.ok()) return ToInt(question.console.Fail(newest.status()));
   const int most = question.log.past.limit.value_or(kDenialsPerPage);
   v1::ListDenialsResponse denials;

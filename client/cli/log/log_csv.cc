@@ -37,7 +37,7 @@ Table IntervalsCsv(const v1::ListThrottledIntervalsResponse& response) {
 Table SumsCsv(const v1::QueryThrottleLogResponse& sums) {
   Table table(
       Titles("from,identity,target,outcome,reason,budget,rule,signal,allowed,would_be_denied,"
-             "denied,allowed_cost,denied_cost,folded,server"));
+             "denied,allowed_cost,denied_cost,folded,server,did_you_mean"));
   for (const v1::LogSum& sum : sums.sums()) {
     table.Add({{Rfc3339(sum.has_from(), sum.from())},
                {sum.identity()},
@@ -53,7 +53,8 @@ Table SumsCsv(const v1::QueryThrottleLogResponse& sums) {
                {ExactNumber(sum.allowed_cost())},
                {ExactNumber(sum.denied_cost())},
                {absl::StrCat(sum.folded())},
-               {sum.server()}});
+               {sum.server()},
+               {sum.did_you_mean()}});
   }
   return table;
 }

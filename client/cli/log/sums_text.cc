@@ -53,9 +53,11 @@ std::string OrDash(const std::string& value) { return value.empty() ? "-" : valu
 Table SumsTable(const v1::QueryThrottleLogResponse& sums, const LogArguments& log) {
   std::vector<absl::Time> times;
   bool warned = false;
+  bool meant = false;
   for (const v1::LogSum& sum : sums.sums()) {
     if (sum.has_from()) times.push_back(FromProto(sum.from()));
     warned = warned || sum.would_be_denied() > 0;
+    meant = meant || !sum.did_you_mean().empty();
   }
   const TimeStyle style(times, ZoneOf(log.past));
   std::vector<Column> columns;
@@ -63,6 +65,7 @@ Table SumsTable(const v1::QueryThrottleLogResponse& sums, const LogArguments& lo
   for (const char* title : {"CHECKS", "DENIED", "", "WOULD BE", "COST ALLOWED", "COST DENIED"}) {
     if (warned || std::string_view(title) != "WOULD BE") columns.push_back({title, Align::kRight});
   }
+  if (meant) columns.push_back({"DID YOU MEAN"});
   Table table(std::move(columns));
   for (const v1::LogSum& sum : sums.sums()) {
     std::vector<Cell> row;
@@ -74,6 +77,7 @@ Table SumsTable(const v1::QueryThrottleLogResponse& sums, const LogArguments& lo
     if (warned) row.push_back({absl::StrCat(sum.would_be_denied())});
     row.push_back({ShortNumber(sum.allowed_cost())});
     row.push_back({ShortNumber(sum.denied_cost())});
+    if (meant) row.push_back({sum.did_you_mean(), Paint::kWarn});
     table.Add(std::move(row));
   }
   return table;
@@ -106,8 +110,17 @@ std::string SumsText(const v1::QueryThrottleLogResponse& sums, const LogArgument
   absl::StrAppend(&text, "\n\n", SumsTable(sums, log).Text(colours));
   if (!sums.next_page_token().empty()) absl::StrAppend(&text, "and more\n");
   int64_t folded = 0;
-  for (const v1::LogSum& sum : sums.sums()) folded += sum.folded();
+  bool meant = false;
+  for (const v1::LogSum& sum : sums.sums()) {
+    folded += sum.folded();
+    meant = meant || !sum.did_you_mean().empty();
+  }
   absl::StrAppend(&text, FoldedText(folded), WaitingText(sums.waiting_checks()));
+  if (meant) {
+    absl::StrAppend(&text,
+                    "\nidentities are case-sensitive: rules are for what is under DID YOU "
+                    "MEAN, and limit nothing of what is under WHO\n");
+  }
   return text;
 }
 

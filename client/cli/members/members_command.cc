@@ -17,7 +17,7 @@
 namespace headgate::cli {
 namespace {
 
-using Stub = v1::ClusterService::Stub;
+using MemberStub = v1::ClusterService::Stub;
 
 // What was ordered is done by the servers themselves, as `members` shows.
 template <typename Request, typename Method>
@@ -45,7 +45,7 @@ int Order(const Globals& globals, const Console& console, const ActorArguments& 
 int RunMembers(const Globals& globals, const MembersArguments& /*arguments*/,
                const Console& console) {
   const absl::StatusOr<v1::ListMembersResponse> members =
-      Connection(globals).Call(&Stub::ListMembers, v1::ListMembersRequest());
+      Connection(globals).Call(&MemberStub::ListMembers, v1::ListMembersRequest());
   if (!members.ok()) return ToInt(console.Fail(members.status()));
   return console.Print(
       *members, [&] { return ServersText(members->cluster(), console.colours); },
@@ -60,19 +60,19 @@ int RunMove(const Globals& globals, const MoveArguments& arguments, const Consol
       arguments.member.empty()
           ? absl::StrCat("target ", arguments.target, " goes wherever it would be")
           : absl::StrCat("target ", arguments.target, " goes to ", arguments.member);
-  return Order(globals, console, arguments.who, request, &Stub::MoveTarget, said);
+  return Order(globals, console, arguments.who, request, &MemberStub::MoveTarget, said);
 }
 
 int RunDrain(const Globals& globals, const DrainArguments& arguments, const Console& console) {
   if (arguments.action == DrainArguments::Action::kUndrain) {
     v1::UndrainMemberRequest request;
     request.set_member(arguments.member);
-    return Order(globals, console, arguments.who, request, &Stub::UndrainMember,
+    return Order(globals, console, arguments.who, request, &MemberStub::UndrainMember,
                  absl::StrCat("server ", arguments.member, " decides again"));
   }
   v1::DrainMemberRequest request;
   request.set_member(arguments.member);
-  return Order(globals, console, arguments.who, request, &Stub::DrainMember,
+  return Order(globals, console, arguments.who, request, &MemberStub::DrainMember,
                absl::StrCat("server ", arguments.member, " gives away what it decides for"));
 }
 

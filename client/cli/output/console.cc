@@ -29,7 +29,8 @@ std::string Print(const google::protobuf::Message& message,
 
 void Console::Complain(std::string_view what) const {
   out.flush();
-  err << "headgate: " << Escaped(what) << std::endl;
+  // In one piece: whoever reads along sees all of a line or nothing.
+  err << absl::StrCat("headgate: ", Escaped(what), "\n") << std::flush;
 }
 
 ExitStatus ExitStatusOf(const absl::Status& status) {

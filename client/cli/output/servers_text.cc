@@ -1,6 +1,8 @@
 #include "client/cli/output/servers_text.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -44,14 +46,84 @@ Table Members(const v1::ClusterStatus& cluster) {
   return table;
 }
 
+const v1::MemberTarget* OfferOf(const v1::MemberStatus& member, const std::string& target) {
+  for (const v1::MemberTarget& offer : member.offers()) {
+    if (offer.target() == target) return &offer;
+  }
+  return nullptr;
+}
+
+std::string WhatIsWrong(const std::string& server, const v1::MemberTarget& offer) {
+  const std::string why = offer.why().empty() ? "" : absl::StrCat(": ", offer.why());
+  if (offer.keeps_no_state()) return absl::StrCat(server, " CANNOT KEEP its state", why);
+  if (offer.measured() == v1::MemberTarget::MEASURED_NOTHING) {
+    return absl::StrCat(server, " CANNOT MEASURE it", why);
+  }
+  if (offer.measured() == v1::MemberTarget::MEASURED_PARTLY) {
+    return absl::StrCat(server, " measures a part of it", why);
+  }
+  return "";
+}
+
+// What keeps servers from having it, and by what their configurations of it are told apart.
+std::string NoteOf(const v1::ClusterStatus& cluster, const std::string& target) {
+  constexpr size_t kDigits = 8;  // of a hash: enough for so few
+  std::map<std::string, std::vector<std::string>> by_configuration;
+  std::vector<std::string> lacking;
+  std::vector<std::string> notes;
+  for (const v1::MemberStatus& member : cluster.members()) {
+    if (!member.is_here() || member.says_no_targets()) continue;
+    const v1::MemberTarget* const offer = OfferOf(member, target);
+    if (offer == nullptr) {
+      lacking.push_back(member.name());
+      continue;
+    }
+    by_configuration[offer->configuration().substr(0, kDigits)].push_back(member.name());
+    std::string wrong = WhatIsWrong(member.name(), *offer);
+    if (!wrong.empty()) notes.push_back(std::move(wrong));
+  }
+  // A server that says nothing of any target, such as one of an earlier release, lacks none.
+  if (by_configuration.empty()) return "";
+  if (by_configuration.size() > 1) {
+    std::vector<std::string> kinds;
+    kinds.reserve(by_configuration.size());
+    for (const auto& [configuration, servers] : by_configuration) {
+      kinds.push_back(absl::StrCat(absl::StrJoin(servers, ", "), " ", configuration));
+    }
+    notes.insert(notes.begin(),
+                 absl::StrCat("CONFIGURED DIFFERENTLY: ", absl::StrJoin(kinds, "; ")));
+  }
+  if (!lacking.empty()) {
+    notes.push_back(absl::StrCat("not in the file of ", absl::StrJoin(lacking, ", ")));
+  }
+  return absl::StrJoin(notes, "; ");
+}
+
+// Who has lost the store does not know who decides.
+const char* NameOfNobody(const v1::ClusterStatus& cluster) {
+  return cluster.store_error().empty() ? "NOBODY" : "UNKNOWN";
+}
+
 Table Targets(const v1::ClusterStatus& cluster) {
-  Table table(Titles("TARGET,DECIDES,>OWNERS SO FAR,MOVED TO"));
+  std::vector<std::string> notes;
+  for (const v1::TargetOwner& target : cluster.targets()) {
+    notes.push_back(NoteOf(cluster, target.target()));
+  }
+  const bool has_notes =
+      std::any_of(notes.begin(), notes.end(), [](const auto& note) { return !note.empty(); });
+  Table table(Titles(has_notes ? "TARGET,DECIDES,>OWNERS SO FAR,MOVED TO,NOTE"
+                               : "TARGET,DECIDES,>OWNERS SO FAR,MOVED TO"));
+  size_t place = 0;
   for (const v1::TargetOwner& target : cluster.targets()) {
     const bool is_owned = !target.owner().empty();
-    table.Add({{target.target()},
-               is_owned ? Cell{target.owner()} : Cell{"NOBODY", Paint::kBad},
-               {absl::StrCat(target.generation())},
-               {target.preferred()}});
+    std::vector<Cell> row = {
+        {target.target()},
+        is_owned ? Cell{target.owner()} : Cell{NameOfNobody(cluster), Paint::kBad},
+        {absl::StrCat(target.generation())},
+        {target.preferred()}};
+    if (has_notes) row.push_back({notes[place], Paint::kWarn});
+    ++place;
+    table.Add(std::move(row));
   }
   return table;
 }
@@ -70,6 +142,10 @@ std::string ServersText(const v1::ClusterStatus& cluster, Colours colours) {
                     Escaped(cluster.store_error()), ", for ",
                     ShortDuration(FromProto(cluster.store_since())), "\n");
   }
+  if (!cluster.store_note().empty()) {
+    absl::StrAppend(&text, Painted("the store:", Paint::kWarn, colours), " ",
+                    Escaped(cluster.store_note()), "\n");
+  }
   if (cluster.decides_on()) {
     absl::StrAppend(&text, Escaped(cluster.server()),
                     " decides on for what it owns, as all servers that it knows agree\n");
@@ -85,8 +161,8 @@ std::string ServersText(const v1::ClusterStatus& cluster, Colours colours) {
 }
 
 Table ServersCsv(const v1::ClusterStatus& cluster) {
-  Table table(
-      Titles("kind,name,state,owner,targets,seen_ago_s,address,version,generation,moved_to,error"));
+  Table table(Titles(
+      "kind,name,state,owner,targets,seen_ago_s,address,version,generation,moved_to,error,note"));
   for (const v1::MemberStatus& member : cluster.members()) {
     table.Add({{"server"},
                {member.name()},
@@ -98,19 +174,22 @@ Table ServersCsv(const v1::ClusterStatus& cluster) {
                {member.version()},
                {},
                {},
-               {member.error()}});
+               {member.error()},
+               {}});
   }
   for (const v1::TargetOwner& target : cluster.targets()) {
     table.Add({{"target"},
                {target.target()},
-               {target.owner().empty() ? "NOBODY" : "owned"},
+               {target.owner().empty() ? NameOfNobody(cluster) : "owned"},
                {target.owner()},
                {},
                {},
                {},
                {},
                {absl::StrCat(target.generation())},
-               {target.preferred()}});
+               {target.preferred()},
+               {},
+               {NoteOf(cluster, target.target())}});
   }
   return table;
 }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/share_text.h"
 
 namespace headgate::cli {
 
@@ -24,10 +25,7 @@ std::string ExactNumber(double value) {
 }
 
 std::string Percent(int64_t part, int64_t whole) {
-  const double percent = 100 * static_cast<double>(part) / static_cast<double>(whole);
-  if (part > 0 && percent < 1) return "<1 %";
-  if (part < whole && percent > 99) return ">99 %";
-  return absl::StrCat(std::lround(percent), " %");
+  return RoundShareText(static_cast<double>(part) / static_cast<double>(whole));
 }
 
 std::string ShortDuration(absl::Duration duration) {

@@ -20,7 +20,7 @@
 namespace headgate::cli {
 namespace {
 
-using Stub = v1::OverrideService::Stub;
+using OverrideStub = v1::OverrideService::Stub;
 
 v1::Selector SelectorOf(const Globals& globals, const OverrideArguments& arguments) {
   v1::Selector selector;
@@ -125,7 +125,7 @@ int EndHolders(const Globals& globals, const OverrideArguments& arguments, const
     remove.set_actor(*actor);
     remove.set_reason(arguments.who.reason);
     const absl::StatusOr<v1::DeleteOverrideResponse> gone =
-        connection.Call(&Stub::DeleteOverride, remove);
+        connection.Call(&OverrideStub::DeleteOverride, remove);
     if (absl::IsNotFound(gone.status())) continue;  // it ended by itself meanwhile
     failure.Update(gone.status());
     if (gone.ok()) *ended.add_overrides() = gone->override();
@@ -161,7 +161,7 @@ int RunOverride(const Globals& globals, const OverrideArguments& arguments,
   const absl::Status expiry = SetExpiry(*arguments.expiry, request);
   if (!expiry.ok()) return ToInt(console.Fail(expiry));
   const absl::StatusOr<v1::CreateOverrideResponse> made =
-      Connection(globals).Call(&Stub::CreateOverride, request);
+      Connection(globals).Call(&OverrideStub::CreateOverride, request);
   if (!made.ok()) return ToInt(console.Fail(WithActorHelp(made.status())));
   v1::ListOverridesResponse one;
   *one.add_overrides() = made->override();

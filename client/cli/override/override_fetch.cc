@@ -7,9 +7,9 @@
 namespace headgate::cli {
 namespace {
 
-using Stub = v1::OverrideService::Stub;
+using OverrideFetchStub = v1::OverrideService::Stub;
 
-constexpr int kPageSize = 1000;
+constexpr int kOverridesInPage = 1000;
 
 }  // namespace
 
@@ -20,8 +20,8 @@ bool IsOn(const v1::Override& override, const std::string& target) {
 
 absl::StatusOr<v1::ListOverridesResponse> ListOverrides(Connection& connection,
                                                         v1::ListOverridesRequest request) {
-  return FetchPages(connection, &Stub::ListOverrides, std::move(request),
-                    {.max_in_page = kPageSize},
+  return FetchPages(connection, &OverrideFetchStub::ListOverrides, std::move(request),
+                    {.max_in_page = kOverridesInPage},
                     [](const auto& response) { return response.overrides_size(); });
 }
 
@@ -29,10 +29,10 @@ absl::StatusOr<v1::ListOverrideEventsResponse> ListEvents(Connection& connection
                                                           v1::ListOverrideEventsRequest request,
                                                           const std::string& target, int most) {
   v1::ListOverrideEventsResponse all;
-  request.set_page_size(kPageSize);
+  request.set_page_size(kOverridesInPage);
   for (;;) {
     absl::StatusOr<v1::ListOverrideEventsResponse> page =
-        connection.Call(&Stub::ListOverrideEvents, request);
+        connection.Call(&OverrideFetchStub::ListOverrideEvents, request);
     if (!page.ok()) return page.status();
     for (v1::OverrideEvent& event : *page->mutable_events()) {
       // What else was done is shown for every target: only its text says where.

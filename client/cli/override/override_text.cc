@@ -10,11 +10,10 @@
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/output/value_text.h"
+#include "common/share_text.h"
 
 namespace headgate::cli {
 namespace {
-
-std::string RatioText(double ratio) { return absl::StrCat(ShortNumber(100 * ratio), " %"); }
 
 std::string KindText(v1::OverrideKind kind) {
   return v1::OverrideKind_Name(kind).substr(std::strlen("OVERRIDE_KIND_"));
@@ -30,7 +29,7 @@ bool Throttles(const v1::Override& override) {
 
 std::string What(const v1::Override& override) {
   return absl::StrCat(KindText(override.kind()), Throttles(override) ? " " : "",
-                      Throttles(override) ? RatioText(override.ratio()) : "");
+                      Throttles(override) ? ShareText(override.ratio()) : "");
 }
 
 std::string ExpiryText(const v1::Override& override) {
@@ -67,7 +66,7 @@ std::string DoneText(const v1::Override& override) {
     case v1::OVERRIDE_KIND_PAUSE:
       return "paused";
     case v1::OVERRIDE_KIND_THROTTLE:
-      return absl::StrCat("throttled by ", RatioText(override.ratio()));
+      return absl::StrCat("throttled by ", ShareText(override.ratio()));
     case v1::OVERRIDE_KIND_EXEMPT:
       return "exempted";
     default:

@@ -2,6 +2,7 @@
 
 #include <headgate/v1/throttler_service.grpc.pb.h>
 
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,12 +15,15 @@
 namespace headgate::cli {
 namespace {
 
-// "rows: 500 of 1000000000000".
-std::string Overruns(const v1::ReportResult& result) {
+// "rows: 500 of 1000000000000; pages: what was predicted".
+std::string ChargedOnly(const v1::ReportResult& result) {
   std::string text;
   for (const v1::Overrun& overrun : result.overruns()) {
     absl::StrAppend(&text, text.empty() ? "" : "; ", overrun.budget(), ": ",
                     ShortNumber(overrun.charged()), " of ", ShortNumber(overrun.reported()));
+  }
+  for (const std::string& budget : result.unsettled()) {
+    absl::StrAppend(&text, text.empty() ? "" : "; ", budget, ": what was predicted");
   }
   return text;
 }
@@ -31,7 +35,7 @@ Table Outcome(const ReportArguments& arguments, const v1::ReportResult& result,
   table.Add({{absl::StrCat(arguments.permit)},
              {failed ? "REFUSED" : Word(result.outcome()), failed ? Paint::kBad : Paint::kPlain},
              {result.error().message()},
-             {Overruns(result), Paint::kWarn}});
+             {ChargedOnly(result), Paint::kWarn}});
   return table;
 }
 
@@ -51,10 +55,10 @@ int RunReport(const Globals& globals, const ReportArguments& arguments, const Co
   }
   const v1::ReportResult& result = response->results(0);
   const auto text = [&] {
-    const bool overran = !result.overruns().empty();
+    const bool says_what = !ChargedOnly(result).empty();
     return Outcome(
                arguments, result,
-               Titles(overran ? ">PERMIT,OUTCOME,ERROR,CHARGED ONLY" : ">PERMIT,OUTCOME,ERROR,"))
+               Titles(says_what ? ">PERMIT,OUTCOME,ERROR,CHARGED ONLY" : ">PERMIT,OUTCOME,ERROR,"))
         .Text(console.colours);
   };
   console.Print(*response, text, [&] {

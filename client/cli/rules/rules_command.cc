@@ -13,7 +13,7 @@
 namespace headgate::cli {
 namespace {
 
-constexpr int kPageSize = 1000;
+constexpr int kRulesInPage = 1000;
 
 Table RulesTable(const v1::ListRulesResponse& rules) {
   Table table(Titles("RULE,WHICH CHECKS,WHAT IT DOES,UNTIL"));
@@ -46,7 +46,7 @@ int RunRules(const Globals& globals, const RulesArguments&, const Console& conso
   request.set_target(globals.target);
   const absl::StatusOr<v1::ListRulesResponse> rules =
       FetchPages(connection, &v1::StatusService::Stub::ListRules, request,
-                 {.max_in_page = kPageSize}, [](const auto& page) { return page.rules_size(); });
+                 {.max_in_page = kRulesInPage}, [](const auto& page) { return page.rules_size(); });
   if (!rules.ok()) return ToInt(console.Fail(rules.status()));
   const auto text = [&] {
     return rules->rules().empty() ? "no rules are configured: nothing is limited\n"

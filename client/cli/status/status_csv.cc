@@ -114,7 +114,7 @@ void AddThrottleLog(const v1::ThrottleLogStatus& log, Table& table) {
        .name = log.store(),
        .state = log.error().empty() ? "written" : "cannot be written",
        .value = absl::StrCat(log.bytes()),
-       .detail = log.error()},
+       .detail = log.error().empty() ? log.note() : log.error()},
       table);
   const auto count = [&table](const char* kind, int64_t value) {
     Add({.kind = kind, .value = absl::StrCat(value)}, table);
@@ -200,7 +200,7 @@ void AddMeasured(const v1::TargetStatus& target, Table& table) {
                   : server.reachable()         ? "reachable"
                                                : "unreachable",
          .age_s = Seconds(server.has_sample_age(), server.sample_age()),
-         .detail = server.error()},
+         .detail = server.error().empty() ? server.note() : server.error()},
         table);
   }
   for (const v1::SignalStatus& signal : target.signals()) {
@@ -257,6 +257,9 @@ void AddServers(const v1::ClusterStatus& cluster, Table& table) {
          .value = absl::StrCat(target.generation()),
          .detail = target.preferred()},
         table);
+  }
+  if (!cluster.store_note().empty()) {
+    Add({.kind = "store_note", .detail = cluster.store_note()}, table);
   }
   if (cluster.store_error().empty()) return;
   Add({.kind = "store_error", .detail = cluster.store_error()}, table);

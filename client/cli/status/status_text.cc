@@ -1,8 +1,11 @@
 #include "client/cli/status/status_text.h"
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/output/line_text.h"
 #include "client/cli/output/proto_text.h"
@@ -21,9 +24,15 @@ std::string DurationOrNothing(bool present, const google::protobuf::Duration& du
 }
 
 std::string ServerNote(const v1::ServerStatus& server) {
-  if (!server.has_set_aside_until()) return server.error();
-  return absl::StrCat("set aside until ", LocalTimeText(FromProto(server.set_aside_until())),
-                      server.error().empty() ? "" : "; ", server.error());
+  std::vector<std::string> notes;
+  if (server.has_set_aside_until()) {
+    notes.push_back(
+        absl::StrCat("set aside until ", LocalTimeText(FromProto(server.set_aside_until()))));
+  }
+  for (const std::string& text : {server.error(), server.note()}) {
+    if (!text.empty()) notes.push_back(text);
+  }
+  return absl::StrJoin(notes, "; ");
 }
 
 // Where the throttle log is kept, and what keeps it from being complete.
@@ -42,6 +51,10 @@ std::string ThrottleLogText(const v1::ThrottleLogStatus& log, Colours colours) {
     absl::StrAppend(&text,
                     Painted("throttle log was damaged, and begun anew;", Paint::kBad, colours),
                     " the old one is ", Escaped(log.set_aside()), "\n");
+  }
+  if (!log.note().empty()) {
+    absl::StrAppend(&text, Painted("throttle log:", Paint::kWarn, colours), " ",
+                    Escaped(log.note()), "\n");
   }
   if (log.dropped_checks() > 0) {
     absl::StrAppend(&text, Painted("missing from the log:", Paint::kBad, colours), " ",

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "client/cli/output/servers_text.h"
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/output/value_text.h"
+#include "common/share_text.h"
 
 namespace headgate::cli {
 namespace {
@@ -145,8 +147,10 @@ std::string Bar(double share) {
   // Any debt shows at least one sign, and only a full bucket looks full.
   const auto filled = static_cast<size_t>(
       share >= 1 ? kBarColumns : std::min(std::ceil(within * kBarColumns), kBarColumns - 1.0));
-  return absl::StrFormat("%s%s %3.0f%%", std::string(filled, '#'),
-                         std::string(kBarColumns - filled, '.'), 100 * std::max(share, 0.0));
+  std::string percent = RoundShareText(std::max(share, 0.0));
+  std::erase(percent, ' ');  // there is no room
+  return absl::StrFormat("%s%s %4s", std::string(filled, '#'),
+                         std::string(kBarColumns - filled, '.'), percent);
 }
 
 std::string TopText(const TopAnswers& answers, const std::string& address, Colours colours) {

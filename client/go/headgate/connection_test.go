@@ -1,12 +1,16 @@
 package headgate
 
 import (
+	"context"
+	"net"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/status"
 )
 
 func newTestConnection(t *testing.T) *connection {
@@ -84,5 +88,25 @@ func TestCloseEndsChannelsThatAreStillInUse(t *testing.T) {
 	c.release(current)
 	if _, err := c.acquire(); err != ErrClosed {
 		t.Errorf("a call of a closed connection ends with %v", err)
+	}
+}
+
+// One call, without a client that tries again until its deadline: the last try may end with that.
+func TestWhereNobodyListensItIsUnavailable(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	transport, err := newGRPCTransport(address, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer transport.(*grpcTransport).Close()
+	if _, err := transport.Check(context.Background(), Request{Identity: "etl"}, time.Minute); status.Code(err) != codes.Unavailable {
+		t.Errorf("the error is %v", err)
 	}
 }

@@ -74,11 +74,3 @@ func wantBetween(t *testing.T, got, least, most time.Duration) {
 		t.Errorf("it is %v, want %v to %v", got, least, most)
 	}
 }
-
-func maxWaits(fake *headgatetest.Fake) []time.Duration {
-	var waits []time.Duration
-	for _, check := range fake.Checks() {
-		waits = append(waits, check.MaxWait)
-	}
-	return waits
-}

@@ -201,16 +201,6 @@ func TestAMachineThatNeverAnswersIsGivenUpAtTheDeadline(t *testing.T) {
 	wantIs(t, err, headgate.ErrUnreachable)
 }
 
-func TestWhereNobodyListensItIsUnavailable(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	wantIs(t, err, nil)
-	wantIs(t, listener.Close(), nil)
-	client := newClient(t, listener.Addr().String(), headgate.Options{CheckDeadline: 250 * time.Millisecond})
-	_, err = client.Check(ctx, headgate.Request{})
-	wantCode(t, err, codes.Unavailable)
-}
-
-// The caller's own end of patience says nothing of the server.
 func TestAnAddressIsNoURL(t *testing.T) {
 	for _, url := range []string{"http://headgate:8080", "https://headgate"} {
 		_, err := headgate.NewClient(url, headgate.Wait(), headgate.Options{})
@@ -218,6 +208,7 @@ func TestAnAddressIsNoURL(t *testing.T) {
 	}
 }
 
+// The caller's own end of patience says nothing of the server.
 func TestADeadlineOfTheContextIsNoOutage(t *testing.T) {
 	client := newServer(t, hangs).client(t, headgate.Options{})
 	soon, cancel := context.WithTimeout(ctx, 50*time.Millisecond)

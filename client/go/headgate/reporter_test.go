@@ -144,16 +144,6 @@ func TestReporterSendsAMeasuredBusyTimeThatTheServerDoesNotTakeOnceMoreWithoutIt
 	wantStats(t, r, ReportStats{Refused: 2}) // this server takes none
 }
 
-func TestReporterCountsReportsThatWereNotChargedInFull(t *testing.T) {
-	g := newGate()
-	g.result.Result.Overruns = []Overrun{{Budget: "rows", Reported: 9, Charged: 5}}
-	close(g.open)
-	r := newTestReporter(t, g)
-	addMany(r, 0, 3)
-	mustFlush(t, r)
-	wantStats(t, r, ReportStats{Delivered: 3, Overrun: 3})
-}
-
 func TestReporterRepeatsABatchUntilTheServerTakesIt(t *testing.T) {
 	for _, code := range []codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted} {
 		g := newGate()

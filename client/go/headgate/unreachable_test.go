@@ -24,15 +24,6 @@ func TestOutageHasOneCallAskOnBehalfOfAll(t *testing.T) {
 	}
 }
 
-func TestEveryCallAsksWhileThereIsNoOutage(t *testing.T) {
-	f := &fallback{policy: Proceed(), pause: time.Second}
-	for i := 0; i < 3; i++ {
-		if !f.mayAsk(epoch) {
-			t.Fatal("it may not ask")
-		}
-	}
-}
-
 func TestFloorRateAllowsExactlyItsRateAndOneChunk(t *testing.T) {
 	f, allowed := floor(10), 0
 	for ms := 0; ms <= 10_000; ms++ {
@@ -87,16 +78,5 @@ func TestFloorRateIsNotChargedForValidation(t *testing.T) {
 		if !f.decide(Request{ValidateOnly: true}, epoch).Allowed {
 			t.Error("it was charged")
 		}
-	}
-}
-
-func TestFloorRateForgetsAHugeEstimateAfterADay(t *testing.T) {
-	f := floor(10)
-	f.decide(Request{EstimatedCost: Cost(1e300)}, epoch)
-	if wait := f.decide(Request{}, after(time.Hour)).RetryAfter; wait != 23*time.Hour {
-		t.Errorf("after an hour %v are left", wait)
-	}
-	if !f.decide(Request{}, after(24*time.Hour)).Allowed {
-		t.Error("it holds its process for more than a day")
 	}
 }

@@ -13,42 +13,6 @@ import (
 	"github.com/headgate/headgate/client/go/headgate/headgatetest"
 )
 
-func TestWaitInLineGoesOnInSlicesUnderOneID(t *testing.T) {
-	fake := headgatetest.New()
-	client := answered(t, fake, headgate.Fail())
-	fake.Deny(70*time.Second, headgate.ReasonCapacity)
-	permit := allowed(t, client, headgate.Request{})
-	wantEqual(t, maxWaits(fake), []time.Duration{0, 30 * time.Second, 30 * time.Second, 30 * time.Second})
-	wantEqual(t, fake.Clock().Waited(), 70*time.Second)
-	wantEqual(t, permit.Elapsed(), 0) // the wait is no part of the busy time
-	checks := fake.Checks()
-	if id := checks[1].RequestID; id == "" || id != checks[2].RequestID || id != checks[3].RequestID {
-		t.Errorf("the ids are %q, %q and %q", id, checks[2].RequestID, checks[3].RequestID)
-	}
-}
-
-func TestWaitInLineAsksForNoMoreThanTheTimeThatIsLeft(t *testing.T) {
-	fake := headgatetest.New()
-	client := answered(t, fake, headgate.Fail())
-	fake.Deny(time.Hour, headgate.ReasonHealth)
-	_, err := client.CheckOrWait(ctx, headgate.Request{}, 45*time.Second)
-	wantIs(t, err, context.DeadlineExceeded)
-	wantCode(t, err, codes.DeadlineExceeded)
-	wantEqual(t, err.Error(), "headgate: backfill:etl got no permit within 45s, having asked 2 times; "+
-		"at last: denied by the test's script")
-	wantEqual(t, maxWaits(fake), []time.Duration{0, 30 * time.Second, 15 * time.Second})
-}
-
-// Else a server that hangs would be noticed after half a minute.
-func TestWaitInLineBeginsWithAShortWaitAfterAnOutage(t *testing.T) {
-	fake := headgatetest.New()
-	client := answered(t, fake, headgate.Wait())
-	fake.Fail(&headgate.Error{Code: codes.DeadlineExceeded, Message: "hung"})
-	fake.Deny(20*time.Second, headgate.ReasonCapacity)
-	allowed(t, client, headgate.Request{})
-	wantEqual(t, maxWaits(fake), []time.Duration{0, 30 * time.Second, 125 * time.Millisecond, 30 * time.Second})
-}
-
 func TestWaitInLineDoesNotSpinWhateverTheServerSays(t *testing.T) {
 	for name, waited := range map[string]time.Duration{"cuts waits short": 3 * time.Millisecond,
 		"only says that it waited": 30 * time.Second} {

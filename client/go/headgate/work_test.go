@@ -26,18 +26,6 @@ func reported(t *testing.T, client *headgate.Client, fake *headgatetest.Fake) he
 	return reports[0]
 }
 
-func TestPermitReportsItsBusyTimeAndNoCostByItself(t *testing.T) {
-	fake := headgatetest.New()
-	client := fake.NewClient(t, headgate.Fail(), self)
-	permit := allowed(t, client, headgate.Request{})
-	fake.Clock().Advance(1500 * time.Millisecond)
-	wantIs(t, permit.Done(), nil)
-	report := reported(t, client, fake)
-	wantEqual(t, report.ActualCost, nil)
-	wantEqual(t, *report.BusyTime, 1500*time.Millisecond)
-	wantEqual(t, report.Measured, true)
-}
-
 func TestOnlyTheFirstReportOfAPermitCounts(t *testing.T) {
 	fake := headgatetest.New()
 	client := fake.NewClient(t, headgate.Fail(), self)

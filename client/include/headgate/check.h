@@ -122,8 +122,10 @@ struct Answer {
   Reason reason = Reason::kNone;
   // What a report refers to. Absent: there is nothing to report.
   std::optional<uint64_t> permit_id = {};
-  double predicted_cost = 0;  // what was charged to budgets of cost, in the unit of the estimate
-  // What was charged to budgets of busy time. Absent: there is none among them.
+  // What is predicted of its cost, in the unit of the estimate, and charged to budgets of cost; the
+  // largest of their defaults, where nothing is known to predict from.
+  double predicted_cost = 0;
+  // The same of its busy time. Absent: no budget of busy time is charged.
   std::optional<absl::Duration> predicted_busy_time = {};
   // It was let through though more was predicted than a budget could ever admit, so that the
   // prediction is measured: the report of this one counts for those that follow.

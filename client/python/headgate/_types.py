@@ -147,8 +147,10 @@ class Answer:
     verdict: Verdict = Verdict.DENIED
     reason: Reason = Reason.NONE
     permit_id: int | None = None  # what a report refers to; None: there is nothing to report
-    predicted_cost: float = 0.0  # charged to budgets of cost, in the unit of the estimate
-    predicted_busy_time: float | None = None  # charged to budgets of busy time
+    # What is predicted of its cost, in the unit of the estimate, and charged to budgets of cost; the
+    # largest of their defaults, where nothing is known to predict from.
+    predicted_cost: float = 0.0
+    predicted_busy_time: float | None = None  # the same of its busy time; None: nothing is charged
     probe: bool = False  # let through to be measured: its report counts for those that follow
     retry_after: float | None = None  # on a denial, when to ask again; None: waiting will not help
     violations: tuple[Violation, ...] = ()

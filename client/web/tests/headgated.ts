@@ -1,7 +1,7 @@
 // A real headgated for tests: with a configuration, on free ports, stopped at the end.
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -99,13 +99,20 @@ export class Headgated {
   }
 }
 
-// One that nobody listens on just now.
+// One that nobody listens on just now, below those that the kernel gives to whoever connects: one of these could be taken
+// again at once.
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    const server = createServer().listen(port, "127.0.0.1");
+    const isFree = await new Promise((resolve) => {
+      server.once("listening", () => resolve(true));
+      server.once("error", () => resolve(false));
+    });
+    if (!isFree) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
 }
 
 // A certificate authority, a server's certificate, and one of a caller, in a folder.

@@ -1,7 +1,7 @@
 // Each view, with a real server, a real PostgreSQL and jobs at work: what is on it, that it can be read by everybody,
 // on any screen, and that it loads fast and from nowhere else.
 import { readFileSync } from "node:fs";
-import { cpus, loadavg } from "node:os";
+import { cpus } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { Browser, Page } from "playwright-core";
@@ -118,15 +118,25 @@ for (const view of VIEWS) {
 }
 
 test("all that the page loads is at most 100 kB, and its reader sees something useful within a second", async () => {
-  const folder = join(import.meta.dirname, "../../../server/web/page");
+  const folder = join(import.meta.dirname, "../../../server/serve/web/page");
   const bytes = ["index.html", "page.js", "page.css"].map((file) => gzipSync(readFileSync(join(folder, file)), { level: 9 }).length);
   expect(bytes.reduce((all, size) => all + size)).toBeLessThan(100_000);
 
   // The best of a few, and more leave where the machine is busy with something else, which is not the page's time.
-  const isBusy = loadavg()[0]! > 1.5 * cpus().length;
-  const limitMs = isBusy ? 5000 : 1000;
+  // At all times for half a second: more that runs, or would, than there are processors.
+  const isMachineBusy = async () => {
+    let least = Infinity;
+    for (let i = 0; i < 10; ++i) {
+      least = Math.min(least, Number(readFileSync("/proc/loadavg", "utf8").split(/[ /]/)[3]));
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    return least > cpus().length;
+  };
+  let isBusy = false;
+  const limitMs = () => (isBusy ? 20_000 : 1000);
   const times: number[] = [];
-  for (let i = 0; i < 10 && Math.min(...times, Infinity) > limitMs; ++i) {
+  for (let i = 0; i < 10 && Math.min(...times, Infinity) > limitMs(); ++i) {
+    isBusy ||= await isMachineBusy();
     const { page } = await open(browser, "about:blank");
     await page.goto(`${scene.server.url}/?target=orders`, { waitUntil: "commit" });
     await page.locator(".headline").waitFor();
@@ -134,7 +144,7 @@ test("all that the page loads is at most 100 kB, and its reader sees something u
     await page.context().close();
   }
   console.log(`first useful paint after ${Math.round(Math.min(...times))} ms; ${bytes.join(" + ")} bytes gzipped${isBusy ? "; the machine is busy" : ""}`);
-  expect(Math.min(...times)).toBeLessThan(limitMs);
+  expect(Math.min(...times)).toBeLessThan(limitMs());
 });
 
 test("what is looked at is in the address, and the way back leads back", async () => {

@@ -20,19 +20,22 @@
 - --ready-after={{ .Values.server.readyAfter }}
 - --log-level={{ .Values.server.logLevel }}
 - --log-format={{ .Values.server.logFormat }}
+- --if-exposed={{ ternary "warn" "refuse" .Values.insecure }}
 {{- with .Values.extraArgs }}
 {{ toYaml . }}
 {{- end }}
 {{- end -}}
 
 {{/*
-Whether the process answers, on a port that callers cannot fill: server.max_connections are the gRPC
-port's alone. The kubelet speaks plaintext.
+Whether the process answers, whatever it waits for, on a port that callers cannot fill: server.max_connections are
+the gRPC port's alone. The kubelet speaks plaintext. Whether the server decides is for readiness: one that is
+restarted because its store is away is not there when that is back.
 */}}
 {{- define "headgate.isAlive" -}}
 {{- if .Values.tls.enabled -}}
 grpc:
   port: 8082
+  service: liveness
 {{- else -}}
 httpGet:
   path: /healthz
@@ -53,6 +56,19 @@ readinessProbe:
     path: /readyz
     port: http
   {{- toYaml .Values.probes.readiness | nindent 2 }}
+{{- end -}}
+
+{{/* Without a volume the state takes the node's disk, which the scheduler has to know of. */}}
+{{- define "headgate.resources" -}}
+{{- $resources := deepCopy .Values.resources -}}
+{{- $requests := default dict $resources.requests -}}
+{{- $limits := default dict $resources.limits -}}
+{{- $isSaid := or (hasKey $requests "ephemeral-storage") (hasKey $limits "ephemeral-storage") -}}
+{{- if not (or .Values.persistence.enabled $isSaid) -}}
+{{- $_ := set $requests "ephemeral-storage" .Values.persistence.size -}}
+{{- $_ := set $resources "requests" $requests -}}
+{{- end -}}
+{{- toYaml $resources -}}
 {{- end -}}
 
 {{/* Who this server is among the others, and where they reach it. */}}
@@ -132,7 +148,8 @@ envFrom:
   persistentVolumeClaim:
     claimName: {{ default (include "headgate.fullname" .) .Values.persistence.existingClaim }}
   {{- else }}
-  emptyDir: {}
+  emptyDir:
+    sizeLimit: {{ .Values.persistence.size }}
   {{- end }}
 {{- with .Values.postgres.existingSecret }}
 - name: dsn

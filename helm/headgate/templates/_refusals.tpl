@@ -99,12 +99,19 @@ What values.schema.json cannot say in words that help. Each refusal names the va
 {{- if .Values.persistence.enabled -}}
 {{- fail "cluster.store takes persistence.enabled: false: debt and overrides are in the store, and several pods cannot share a volume. A throttle log of all servers that outlives them is config.throttle_log.postgres" -}}
 {{- end -}}
+{{- $lease := include "headgate.seconds" $cluster.lease | float64 -}}
+{{- if and $cluster.lease (or (lt $lease 1.0) (gt $lease 60.0)) -}}
+{{- fail (printf "cluster.lease: %s, but a server takes 1s to 1m" $cluster.lease) -}}
+{{- end -}}
 {{- if and .Values.networkPolicy.enabled .Values.networkPolicy.egress (not .Values.networkPolicy.store) -}}
 {{- fail "networkPolicy.egress limits what servers reach: say in networkPolicy.store where cluster.store is" -}}
 {{- end -}}
 {{- else -}}
 {{- if $cluster.secret.existingSecret -}}
 {{- fail "cluster.secret takes cluster.store.existingSecret: one server alone has nobody to share it with" -}}
+{{- end -}}
+{{- if $cluster.store.job.adminSecret -}}
+{{- fail "cluster.store.job.adminSecret takes cluster.store.existingSecret: otherwise there is no store" -}}
 {{- end -}}
 {{- if .Values.networkPolicy.store -}}
 {{- fail "networkPolicy.store takes cluster.store.existingSecret: otherwise there is no store" -}}
@@ -150,6 +157,7 @@ What values.schema.json cannot say in words that help. Each refusal names the va
   "ready-after" "server.readyAfter"
   "log-level" "server.logLevel"
   "log-format" "server.logFormat"
+  "if-exposed" "insecure"
   "member" "cluster.store"
   "member-address" "cluster.store" -}}
 {{- range .Values.extraEnv -}}
@@ -217,18 +225,35 @@ What values.schema.json cannot say in words that help. Each refusal names the va
 {{- end -}}
 
 {{/*
-Killed in the middle of it, the server would lose the last second. 5 s are for log and snapshot. One of several
-hands its targets over first, and is asked for a quarter of a lease by those who have not heard of it.
+Whole seconds that the server may take to stop. Killed in the middle of it, it would lose the last second. 5 s are
+for log and snapshot. One of several hands its targets over first, and is asked for a quarter of a lease by those who
+have not heard of it.
 */}}
-{{- define "headgate.refuseStop" -}}
+{{- define "headgate.stopSeconds" -}}
 {{- $grace := include "headgate.flagSeconds" (list . "grace" "10s") -}}
 {{- $preStop := include "headgate.flagSeconds" (list . "pre-stop" (include "headgate.preStop" .)) -}}
 {{- $needs := addf $grace $preStop 5 -}}
 {{- if include "headgate.isCluster" . -}}
-{{- $needs = addf $needs $grace (divf (include "headgate.seconds" .Values.cluster.lease) 4) -}}
+{{- $needs = addf $needs $grace (divf (default "3s" .Values.cluster.lease | include "headgate.seconds") 4) -}}
 {{- end -}}
-{{- if gt $needs (float64 .Values.terminationGracePeriodSeconds) -}}
-{{- fail (printf "terminationGracePeriodSeconds: %v, but with --grace and --pre-stop in extraArgs, or their variables in extraEnv, the server may take %v s to stop" .Values.terminationGracePeriodSeconds $needs) -}}
+{{- ceil $needs -}}
+{{- end -}}
+
+{{/* As long as the server may take, where nobody has said how long it gets. */}}
+{{- define "headgate.gracePeriod" -}}
+{{- $said := .Values.terminationGracePeriodSeconds -}}
+{{- if kindIs "invalid" $said -}}
+{{- max 30 (include "headgate.stopSeconds" . | float64 | int) -}}
+{{- else -}}
+{{- int $said -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "headgate.refuseStop" -}}
+{{- $needs := include "headgate.stopSeconds" . -}}
+{{- $said := .Values.terminationGracePeriodSeconds -}}
+{{- if and (not (kindIs "invalid" $said)) (gt (float64 $needs) (float64 $said)) -}}
+{{- fail (printf "terminationGracePeriodSeconds: %v, but with --grace and --pre-stop in extraArgs, or their variables in extraEnv, the server may take %s s to stop" $said $needs) -}}
 {{- end -}}
 {{- end -}}
 
@@ -279,7 +304,7 @@ server refuses.
 {{- $most := ternary 0.0 (float64 (default 1073741824 $log.max_bytes)) (hasKey $log "postgres") -}}
 {{- $rest := addf 67108864 (mulf 600 (float64 (default 32768 $engine.max_permits))) -}}
 {{- $size := include "headgate.bytes" .Values.persistence.size | float64 -}}
-{{- if and .Values.persistence.enabled (not .Values.persistence.existingClaim) (lt $size (addf $most $rest)) -}}
+{{- if and (not .Values.persistence.existingClaim) (lt $size (addf $most $rest)) -}}
 {{- fail (printf "persistence.size: %s is less than the %.0f MiB that config.throttle_log.max_bytes (%.0f MiB) and the snapshot may take" .Values.persistence.size (divf (addf $most $rest) 1048576) (divf $most 1048576)) -}}
 {{- end -}}
 {{- end -}}

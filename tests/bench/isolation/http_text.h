@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "tests/tls/raw_caller.h"
+#include "tests/govern/tls/raw_caller.h"
 
 namespace headgate::bench {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "tests/bench/isolation/neighbours.h"
-#include "tests/tls/raw_caller.h"
+#include "tests/govern/tls/raw_caller.h"
 
 namespace headgate::bench {
 namespace {

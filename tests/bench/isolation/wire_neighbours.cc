@@ -12,7 +12,7 @@
 #include "tests/bench/isolation/bytes.h"
 #include "tests/bench/isolation/calls.h"
 #include "tests/bench/isolation/neighbours.h"
-#include "tests/tls/raw_caller.h"
+#include "tests/govern/tls/raw_caller.h"
 
 namespace headgate::bench {
 namespace {

@@ -180,6 +180,8 @@ TEST(Arguments, RunLeavesItsCommandUntouched) {
 
 TEST(Arguments, ConfigCheckTakesAFile) {
   EXPECT_EQ(ParseAs<ConfigCheckArguments>({"config", "check", "a b.yaml"}).file, "a b.yaml");
+  EXPECT_FALSE(ParseAs<ConfigCheckArguments>({"config", "check", "a.yaml"}).is_offline);
+  EXPECT_TRUE(ParseAs<ConfigCheckArguments>({"config", "check", "--offline", "a"}).is_offline);
 }
 
 TEST(Arguments, WrongUsageSaysWhatIsWrong) {

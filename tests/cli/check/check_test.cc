@@ -153,7 +153,7 @@ TEST(CheckCommand, ColoursAreForTerminalsOrOnDemand) {
 TEST(CheckCommand, WaitsUntilItIsAllowed) {
   TestServer server(OneBudget(RateBudget("rows", 100, 100)));
   server.Headgate({"check", "job:etl", "--cost", "100"});
-  Subprocess waiting({HEADGATE_PROGRAM, "check", "job:etl", "--cost", "1", "--wait", "forever"},
+  Subprocess waiting(HeadgateCommand({"check", "job:etl", "--cost", "1", "--wait", "forever"}),
                      server.Options());
   ASSERT_TRUE(WaitUntil([&] { return server.activity.size() >= 2; }));
   server.clock.Advance(absl::Seconds(1));
@@ -168,7 +168,7 @@ TEST(CheckCommand, WaitsUntilItIsAllowed) {
 TEST(CheckCommand, GivesUpWaitingWithTheDenial) {
   TestServer server(OneBudget(RateBudget("rows", 0.001, 100)));
   server.Headgate({"check", "job:etl", "--cost", "100"});
-  Subprocess check({HEADGATE_PROGRAM, "check", "job:etl", "--cost", "1", "--wait", "30ms"},
+  Subprocess check(HeadgateCommand({"check", "job:etl", "--cost", "1", "--wait", "30ms"}),
                    server.Options());
   // It waits at the server, whose time passes by this alone.
   EXPECT_TRUE(WaitUntil([&] {

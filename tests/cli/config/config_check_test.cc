@@ -69,6 +69,27 @@ TEST_F(ConfigCheck, AServerThatBreaksIsNoVerdictWhereChildrenAreIgnored) {
   EXPECT_EQ(check.err, "headgate: " + server + " ended with status 70\n");
 }
 
+TEST_F(ConfigCheck, HasTheDatabasesAskedUnlessItIsOffline) {
+  std::filesystem::create_directory(folder_.File("bin"));
+  const std::string server = Write("bin/headgated", "#!/bin/sh\necho \"$@\" >&2\nexit 70\n");
+  ASSERT_EQ(chmod(server.c_str(), 0755), 0);
+  const std::string path = "/nowhere:" + folder_.File("bin");
+  EXPECT_THAT(CheckAlone(path, {"config", "check", "x"}).err,
+              HasSubstr(": --check-config=x --ask-databases\n"));
+  EXPECT_THAT(CheckAlone(path, {"config", "check", "--offline", "x"}).err,
+              HasSubstr(": --check-config=x\n"));
+}
+
+// Of a database that says something: DatabaseCheck, in tests/app.
+TEST_F(ConfigCheck, ADatabaseThatIsNotReachedIsNoFinding) {
+  const std::string file =
+      Write("f.yaml", "targets: [{name: main, primary: {dsn: host=127.0.0.1 port=1 user=u}}]\n");
+  const Finished check = RunHeadgate({"config", "check", file});
+  EXPECT_EQ(check.status, 0);
+  EXPECT_EQ(check.out, file + ": ok\n");
+  EXPECT_EQ(check.err, "");
+}
+
 TEST_F(ConfigCheck, GoodFileIsZero) {
   const std::string file = Write("good.yaml", "targets:\n  - name: main\n");
   const Finished check = RunHeadgate({"config", "check", file});

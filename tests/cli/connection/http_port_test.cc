@@ -38,7 +38,8 @@ TEST(CommandToHttpPort, SaysThatTheGrpcPortIsMeant) {
                                                {"check", "job:etl", "--wait", "1s"},
                                                {"status", "--tls"}}) {
     std::vector<std::string> words = more;
-    words.insert(words.end(), {"--address", address});
+    // One of them waits for it to the end: what speaks no TLS says nothing to somebody who does.
+    words.insert(words.end(), {"--address", address, "--timeout", "5s"});
     const Finished finished = RunHeadgate(words);
     EXPECT_EQ(finished.status, 3) << testing::PrintToString(more);
     EXPECT_EQ(finished.err, expected) << testing::PrintToString(more);

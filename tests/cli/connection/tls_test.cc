@@ -13,10 +13,10 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cli/run_headgate.h"
+#include "tests/govern/tls/manual_time.h"
+#include "tests/govern/tls/tls_fixture.h"
 #include "tests/testing/silent_server.h"
 #include "tests/testing/wait_until.h"
-#include "tests/tls/manual_time.h"
-#include "tests/tls/tls_fixture.h"
 
 namespace headgate::cli {
 namespace {

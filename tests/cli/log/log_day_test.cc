@@ -11,8 +11,8 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/throttle_log/sqlite_store.h"
-#include "server/throttle_log/writer.h"
+#include "server/remember/throttle_log/sqlite_store.h"
+#include "server/remember/throttle_log/writer.h"
 #include "tests/cli/test_server.h"
 #include "tests/testing/temp_folder.h"
 
@@ -100,13 +100,13 @@ class Day {
   }
 
   const TempFolder folder_;
-  const throttle_log::Keeping keeping_;
+  const throttle_log::Retention retention_;
   std::unique_ptr<throttle_log::SqliteStore> store_ =
-      *throttle_log::SqliteStore::Open(folder_.File("log.db"), keeping_);
+      *throttle_log::SqliteStore::Open(folder_.File("log.db"), retention_);
   TestServer server_{Policy(), {.log_store = store_.get()}};
   engine::CheckAnswer answer_;
   throttle_log::ThreadCounts& thread_counts_ = server_.recorder.AddThread();
-  throttle_log::Writer writer_{server_.recorder, *store_, server_.clock, {.step = keeping_.step}};
+  throttle_log::Writer writer_{server_.recorder, *store_, server_.clock, {.step = retention_.step}};
   int64_t denied_ = 0;
   int64_t allowed_meanwhile_ = 0;
 };

@@ -29,9 +29,6 @@ class LogFollowing : public ::testing::Test {
     more.insert(more.begin(), {HEADGATE_PROGRAM, "log", "-f", "--interval", "1ms"});
     return Subprocess(more, server_.Options());
   }
-  static bool WaitFor(Subprocess& follower, const std::string& text) {
-    return WaitUntil([&] { return follower.Out().find(text) != std::string::npos; });
-  }
   // Until it has asked a few times more.
   bool WaitForCalls() {
     const int calls = log().denial_calls() + 3;
@@ -44,10 +41,10 @@ class LogFollowing : public ::testing::Test {
 TEST_F(LogFollowing, BeginsWithTheNewestAndGoesOnUntilInterrupted) {
   for (int i = 1; i <= 12; ++i) log().AddDenial(DenialOf(i, "job-7:etl", Today(7, 0, i)));
   Subprocess follower = Follow();
-  ASSERT_TRUE(WaitFor(follower, "07:00:12.000"));
+  ASSERT_TRUE(follower.AwaitOut("07:00:12.000"));
   EXPECT_THAT(follower.Out(), StartsWith("2020-11-20 07:00:03.000  DENIED  job-7:etl  by "));
   log().AddDenial(DenialOf(13, "job-8:etl", Today(7, 1)));
-  ASSERT_TRUE(WaitFor(follower, "job-8"));
+  ASSERT_TRUE(follower.AwaitOut("job-8"));
   ASSERT_TRUE(WaitForCalls());
   follower.Signal(SIGINT);
   const Finished ended = follower.Wait();
@@ -63,16 +60,16 @@ TEST_F(LogFollowing, BeginsWithTheNewestAndGoesOnUntilInterrupted) {
 TEST_F(LogFollowing, BeginsWithAsManyAsItIsTold) {
   for (int i = 1; i <= 12; ++i) log().AddDenial(DenialOf(i, "job-7:etl", Today(7, 0, i)));
   Subprocess follower = Follow({"--denials", "2"});
-  ASSERT_TRUE(WaitFor(follower, "07:00:12.000"));
+  ASSERT_TRUE(follower.AwaitOut("07:00:12.000"));
   EXPECT_THAT(follower.Out(), StartsWith("2020-11-20 07:00:11.000 "));
 }
 
 TEST_F(LogFollowing, JsonIsAnObjectALine) {
   log().AddDenial(DenialOf(1, "job-7:etl", Today(7, 0)));
   Subprocess follower = Follow({"-o", "json"});
-  ASSERT_TRUE(WaitFor(follower, "}\n"));
+  ASSERT_TRUE(follower.AwaitOut("}\n"));
   log().AddDenial(DenialOf(2, "job-8:etl", Today(7, 1)));
-  ASSERT_TRUE(WaitFor(follower, "job-8"));
+  ASSERT_TRUE(follower.AwaitOut("job-8"));
   follower.Signal(SIGINT);
   const std::string out = follower.Wait().out;
   const size_t second = out.find('\n') + 1;
@@ -82,11 +79,11 @@ TEST_F(LogFollowing, JsonIsAnObjectALine) {
 
 TEST_F(LogFollowing, CsvHasItsTitlesOnce) {
   Subprocess follower = Follow({"-o", "csv"});
-  ASSERT_TRUE(WaitFor(follower, "priority\r\n"));
+  ASSERT_TRUE(follower.AwaitOut("priority\r\n"));
   log().AddDenial(DenialOf(1, "job-7:etl", Today(7, 0)));
-  ASSERT_TRUE(WaitFor(follower, "job-7"));
+  ASSERT_TRUE(follower.AwaitOut("job-7"));
   log().AddDenial(DenialOf(2, "job-8:etl", Today(7, 1)));
-  ASSERT_TRUE(WaitFor(follower, "job-8"));
+  ASSERT_TRUE(follower.AwaitOut("job-8"));
   const std::string out = follower.Out();
   EXPECT_THAT(out, StartsWith("number,at,identity,"));
   EXPECT_EQ(out.find("number,at", 1), std::string::npos);
@@ -99,19 +96,19 @@ TEST_F(LogFollowing, ShowsOnlyWhatItIsAskedFor) {
   v1::Denial full = DenialOf(2, "job-8:etl", Today(7, 1));
   *full.mutable_cause() = BurstCause();
   log().AddDenial(full);
-  ASSERT_TRUE(WaitFor(follower, "job-8"));
+  ASSERT_TRUE(follower.AwaitOut("job-8"));
   EXPECT_THAT(follower.Out(), Not(HasSubstr("job-7")));
 }
 
 TEST_F(LogFollowing, WaitsForAServerThatIsAwayAndSaysSoOnce) {
   log().AddDenial(DenialOf(1, "job-7:etl", Today(7, 0)));
   Subprocess follower = Follow();
-  ASSERT_TRUE(WaitFor(follower, "job-7"));
+  ASSERT_TRUE(follower.AwaitOut("job-7"));
   server_.Stop();
-  ASSERT_TRUE(WaitUntil([&] { return follower.Err().find("trying on") != std::string::npos; }));
+  ASSERT_TRUE(follower.AwaitErr("trying on"));
   log().AddDenial(DenialOf(2, "job-8:etl", Today(7, 1)));
   server_.Start();
-  ASSERT_TRUE(WaitFor(follower, "job-8"));
+  ASSERT_TRUE(follower.AwaitOut("job-8"));
   follower.Signal(SIGINT);
   const Finished ended = follower.Wait();
   EXPECT_EQ(ended.status, 0);
@@ -128,12 +125,12 @@ TEST_F(LogFollowing, GoesOnWithOneIdentityWhereTheCallerMaySeeNoOthers) {
   });
   log().AddDenial(DenialOf(1, "job-7:etl", Today(7, 0)));
   Subprocess follower = Follow({"etl"});
-  ASSERT_TRUE(WaitFor(follower, "job-7"));
+  ASSERT_TRUE(follower.AwaitOut("job-7"));
   log().AddDenial(DenialOf(2, "other", Today(7, 1)));
   log().AddDenial(DenialOf(3, "job-8:etl", Today(7, 2)));
-  ASSERT_TRUE(WaitFor(follower, "job-8"));
+  ASSERT_TRUE(follower.AwaitOut("job-8"));
   log().AddDenial(DenialOf(30, "job-9:etl", Today(7, 3)));
-  ASSERT_TRUE(WaitFor(follower, "job-9"));
+  ASSERT_TRUE(follower.AwaitOut("job-9"));
   ASSERT_TRUE(WaitForCalls());
   EXPECT_EQ(refused->load(), 1);
   EXPECT_EQ(follower.Err(),
@@ -150,11 +147,11 @@ TEST_F(LogFollowing, GoesOnWithOneIdentityWhoseNewestDenialIsNotKept) {
   });
   log().AddDenial(DenialOf(7, "job-7:etl", Today(7, 0)));
   Subprocess follower = Follow({"etl"});
-  ASSERT_TRUE(WaitFor(follower, "job-7"));
+  ASSERT_TRUE(follower.AwaitOut("job-7"));
   log().SetDenials({DenialOf(8, "other", Today(7, 1))});
   ASSERT_TRUE(WaitForCalls());
   log().AddDenial(DenialOf(9, "job-8:etl", Today(7, 2)));
-  ASSERT_TRUE(WaitFor(follower, "job-8"));
+  ASSERT_TRUE(follower.AwaitOut("job-8"));
   ASSERT_TRUE(WaitForCalls());
   EXPECT_EQ(follower.Out().find("job-8"), follower.Out().rfind("job-8"));
 }
@@ -166,7 +163,7 @@ TEST_F(LogFollowing, WaitsAfterAFailureOfItsSecondRound) {
   });
   Subprocess follower({HEADGATE_PROGRAM, "log", "-f", "--interval", "1h", "etl"},
                       server_.Options());
-  ASSERT_TRUE(WaitUntil([&] { return follower.Err().find("trying on") != std::string::npos; }));
+  ASSERT_TRUE(follower.AwaitErr("trying on"));
   EXPECT_FALSE(WaitUntil([&] { return log().denial_calls() > 2; }, absl::Milliseconds(300)));
 }
 
@@ -202,24 +199,24 @@ TEST_F(LogFollowing, TriesAFewTimesForAnotherToken) {
 TEST_F(LogFollowing, GoesOnWithAServerThatCountsAnew) {
   for (int i = 1; i <= 5; ++i) log().AddDenial(DenialOf(i, "old:etl", Today(7, 0, i)));
   Subprocess follower = Follow();
-  ASSERT_TRUE(WaitFor(follower, "07:00:05"));
+  ASSERT_TRUE(follower.AwaitOut("07:00:05"));
   log().SetDenials({});
   ASSERT_TRUE(WaitForCalls());
   log().AddDenial(DenialOf(1, "new:etl", Today(8, 0)));
-  ASSERT_TRUE(WaitFor(follower, "new:etl"));
+  ASSERT_TRUE(follower.AwaitOut("new:etl"));
   // Others under numbers that were seen already.
   log().SetDenials(
       {DenialOf(1, "newer-1:etl", Today(9, 0)), DenialOf(2, "newer-2:etl", Today(9, 1))});
-  ASSERT_TRUE(WaitFor(follower, "newer-2"));
+  ASSERT_TRUE(follower.AwaitOut("newer-2"));
   EXPECT_THAT(follower.Out(), HasSubstr("newer-1"));
 }
 
 TEST_F(LogFollowing, SaysWhatItMissed) {
   log().AddDenial(DenialOf(1, "job-7:etl", Today(7, 0)));
   Subprocess follower = Follow();
-  ASSERT_TRUE(WaitFor(follower, "job-7"));
+  ASSERT_TRUE(follower.AwaitOut("job-7"));
   log().SetDenials({DenialOf(5000, "job-8:etl", Today(7, 1))});
-  ASSERT_TRUE(WaitFor(follower, "job-8"));
+  ASSERT_TRUE(follower.AwaitOut("job-8"));
   EXPECT_EQ(follower.Err(),
             "headgate: 4998 denials are missing here, whoever's: more at once than "
             "the server keeps, or than an answer holds\n");
@@ -228,10 +225,10 @@ TEST_F(LogFollowing, SaysWhatItMissed) {
 TEST_F(LogFollowing, SaysWhatItMissedWithinAnAnswer) {
   log().AddDenial(DenialOf(1, "job-7:etl", Today(7, 0)));
   Subprocess follower = Follow();
-  ASSERT_TRUE(WaitFor(follower, "job-7"));
+  ASSERT_TRUE(follower.AwaitOut("job-7"));
   log().SetDenials({DenialOf(1, "job-7:etl", Today(7, 0)), DenialOf(2, "job-7:etl", Today(7, 0, 1)),
                     DenialOf(4, "job-8:etl", Today(7, 1))});
-  ASSERT_TRUE(WaitFor(follower, "job-8"));
+  ASSERT_TRUE(follower.AwaitOut("job-8"));
   EXPECT_THAT(follower.Err(), StartsWith("headgate: 1 denial is missing here"));
   EXPECT_EQ(follower.Err().find("missing"), follower.Err().rfind("missing"));
 }
@@ -240,14 +237,14 @@ TEST_F(LogFollowing, SaysWhatItMissedWhoeverItFollowsAndNotWhatOthersWereDenied)
   for (int i = 1; i <= 3; ++i) log().AddDenial(DenialOf(i, "job-7:etl", Today(7, 0, i)));
   log().AddDenial(DenialOf(4, "other", Today(7, 0, 4)));
   Subprocess follower = Follow({"etl"});
-  ASSERT_TRUE(WaitFor(follower, "07:00:03"));
+  ASSERT_TRUE(follower.AwaitOut("07:00:03"));
   ASSERT_TRUE(WaitForCalls());
   log().AddDenial(DenialOf(5, "other", Today(7, 0, 5)));
   log().AddDenial(DenialOf(6, "job-8:etl", Today(7, 0, 6)));
-  ASSERT_TRUE(WaitFor(follower, "job-8"));
+  ASSERT_TRUE(follower.AwaitOut("job-8"));
   EXPECT_EQ(follower.Err(), "");
   log().AddDenial(DenialOf(17, "job-9:etl", Today(7, 0, 17)));
-  ASSERT_TRUE(WaitFor(follower, "job-9"));
+  ASSERT_TRUE(follower.AwaitOut("job-9"));
   EXPECT_THAT(follower.Err(), StartsWith("headgate: 10 denials are missing here, whoever's"));
   EXPECT_THAT(follower.Out(), Not(HasSubstr("other")));
 }

@@ -72,6 +72,19 @@ TEST_F(LogCommand, ShowsWhomNoRuleMatches) {
   EXPECT_EQ(Headgate({"log", "--unmatched", "--heat"}).status, 2);
 }
 
+TEST_F(LogCommand, AsksWhetherARuleOfOtherCapitalsWasMeant) {
+  v1::LogSum capitals = Sum("job-7:ETL", 40, 0);
+  capitals.set_did_you_mean("job-7:etl");
+  SetSums({capitals, Sum("report", 3, 0)});
+  const Finished shown = Headgate({"log", "--unmatched"});
+  EXPECT_THAT(shown.out, HasSubstr("COST DENIED  DID YOU MEAN\n"));
+  EXPECT_THAT(shown.out, HasSubstr("job-7:ETL      40       0  0 %           400            0  "
+                                   "job-7:etl\n"));
+  EXPECT_THAT(shown.out, EndsWith("\nidentities are case-sensitive: rules are for what is under "
+                                  "DID YOU MEAN, and limit nothing of what is under WHO\n"));
+  EXPECT_THAT(Headgate({"log", "--unmatched", "-o", "csv"}).out, HasSubstr(",job-7:etl\r\n"));
+}
+
 TEST_F(LogCommand, SaysHowManyChecksAreMissingWhileTheStoreIsBehind) {
   SetSums({Sum("job-7:etl", 40, 2)});
   log().sums.set_waiting_checks(73);
@@ -119,24 +132,25 @@ TEST_F(LogCommand, LeavesToTheServerWhatIsNotTold) {
   EXPECT_FALSE(query.has_min_denied_ratio());
 }
 
-TEST_F(LogCommand, SaysSoWhereNothingWasHeldBack) {
+// A job that waited for its turn is held back too, and none of that is in the log.
+TEST_F(LogCommand, SaysThatNothingWasDeniedAndNotThatNobodyWasHeldBack) {
   log().intervals.clear();
   EXPECT_EQ(Headgate({"log", "online-ddl"}).out,
-            "2020-11-20 06:00–14:03 UTC: nothing held online-ddl back; 1422 of 2980 Checks were "
-            "denied (48 %), at no time 50 % of them.\n");
+            "2020-11-20 06:00–14:03 UTC: at no time were 50 % of the Checks of online-ddl denied; "
+            "1422 of 2980 Checks were denied (48 %); how long Checks waited is not in this log.\n");
   log().total = Sum("", 1558, 0);
-  EXPECT_EQ(
-      Headgate({"log", "--segment", "vcopier", "--target", "main"}).out,
-      "2020-11-20 06:00–14:03 UTC: nothing held segment vcopier on main back; all 1558 Checks "
-      "were allowed.\n");
+  EXPECT_EQ(Headgate({"log", "--segment", "vcopier", "--target", "main"}).out,
+            "2020-11-20 06:00–14:03 UTC: no Check of segment vcopier on main was denied; all 1558 "
+            "Checks were allowed; how long Checks waited is not in this log.\n");
   log().total.set_would_be_denied(3);
-  EXPECT_THAT(Headgate({"log"}).out, HasSubstr("nothing held work back; all 1561 Checks were "
+  EXPECT_THAT(Headgate({"log"}).out, HasSubstr("no Check of work was denied; all 1561 Checks were "
                                                "allowed, and budgets that only WARN would have "
-                                               "denied 3.\n"));
+                                               "denied 3; how long"));
   log().total = v1::LogSum();
   const Finished nobody = Headgate({"log", "online-ddl"});
   EXPECT_EQ(nobody.status, 0);
-  EXPECT_THAT(nobody.out, EndsWith(": nothing of online-ddl is in the log.\n"));
+  EXPECT_THAT(nobody.out, EndsWith(": nothing of online-ddl is in the log; a Check that waits is "
+                                   "counted once it is decided.\n"));
 }
 
 TEST_F(LogCommand, ShowsTimesOfSeveralDaysWithTheirDates) {
@@ -253,8 +267,8 @@ TEST_F(LogCommand, CsvHasTheSameColumnsWhateverIsAsked) {
   SetSums({Sum("job-7:etl", 90, 1410)});
   EXPECT_EQ(Headgate({"log", "--top", "-o", "csv"}).out,
             "from,identity,target,outcome,reason,budget,rule,signal,allowed,would_be_denied,denied,"
-            "allowed_cost,denied_cost,folded,server\r\n"
-            ",job-7:etl,,,,,,,90,0,1410,900,14100,0,\r\n");
+            "allowed_cost,denied_cost,folded,server,did_you_mean\r\n"
+            ",job-7:etl,,,,,,,90,0,1410,900,14100,0,,\r\n");
   EXPECT_THAT(Headgate({"log", "-o", "csv"}).out,
               AllOf(StartsWith("from,to,identity,target,allowed,denied,denied_cost,reason,"),
                     HasSubstr("\r\n2020-11-20T07:00:00+00:00,2020-11-20T07:25:00+00:00,"

@@ -61,7 +61,7 @@ TEST(ServersText, SaysWhatIsWrong) {
               AllOf(HasSubstr("two servers have one name: another process is headgate-0"),
                     HasSubstr("the store DOES NOT ANSWER: connection refused, for 1m30s\n"),
                     HasSubstr("headgate-0  drained"), HasSubstr("headgate-1  GONE"),
-                    HasSubstr("DID NOT ANSWER: deadline"), HasSubstr("orders  NOBODY"),
+                    HasSubstr("DID NOT ANSWER: deadline"), HasSubstr("orders  UNKNOWN"),
                     Not(HasSubstr("\x1b"))));
 }
 
@@ -78,12 +78,48 @@ TEST(ServersText, SaysWhetherTheServerDecidesOnWithoutTheStore) {
               HasSubstr("without the agreement of headgate-1, headgate-2\n"));
 }
 
+TEST(ServersText, SaysWhoLacksATargetOrHasItOtherwiseOrCannotMeasureIt) {
+  v1::ClusterStatus cluster = TwoServers();
+  for (const char* name : {"headgate-2", "headgate-3"}) {
+    v1::MemberStatus& member = *cluster.add_members();
+    member.set_name(name);
+    member.set_is_here(true);
+  }
+  const auto offer = [&](int member, const char* configuration) {
+    v1::MemberTarget& made = *cluster.mutable_members(member)->add_offers();
+    made.set_target("orders");
+    made.set_configuration(configuration);
+    made.set_measured(v1::MemberTarget::MEASURED_ALL);
+    return &made;
+  };
+  offer(0, "1111111122222222");
+  offer(1, "1111111122222222");
+  cluster.mutable_members(3)->set_says_no_targets(true);
+  EXPECT_THAT(
+      ServersText(cluster, Colours::kOff),
+      HasSubstr("TARGET  DECIDES     OWNERS SO FAR  MOVED TO  NOTE\n"
+                "orders  headgate-0              3            not in the file of headgate-2\n"));
+  offer(2, "3333333322222222");
+  EXPECT_THAT(ServersText(cluster, Colours::kOff),
+              HasSubstr("CONFIGURED DIFFERENTLY: headgate-0, headgate-1 11111111; "
+                        "headgate-2 33333333\n"));
+  cluster.mutable_members(2)->mutable_offers(0)->set_configuration("1111111122222222");
+  v1::MemberTarget& first = *cluster.mutable_members(0)->mutable_offers(0);
+  first.set_measured(v1::MemberTarget::MEASURED_NOTHING);
+  first.set_why("connection\x1b refused");
+  EXPECT_THAT(ServersText(cluster, Colours::kOff),
+              AllOf(HasSubstr("headgate-0 CANNOT MEASURE it: connection"), Not(HasSubstr("\x1b"))));
+  first.set_keeps_no_state(true);
+  EXPECT_THAT(ServersText(cluster, Colours::kOff), HasSubstr("headgate-0 CANNOT KEEP its state"));
+}
+
 TEST(ServersCsv, HasARowForEachServerAndTarget) {
-  EXPECT_EQ(ServersCsv(TwoServers()).Csv(),
-            "kind,name,state,owner,targets,seen_ago_s,address,version,generation,moved_to,error\r\n"
-            "server,headgate-0,here,,1,0.2,10.0.0.1:8081,,,,\r\n"
-            "server,headgate-1,here,,0,0.2,10.0.0.1:8081,,,,\r\n"
-            "target,orders,owned,headgate-0,,,,,3,,\r\n");
+  EXPECT_EQ(
+      ServersCsv(TwoServers()).Csv(),
+      "kind,name,state,owner,targets,seen_ago_s,address,version,generation,moved_to,error,note\r\n"
+      "server,headgate-0,here,,1,0.2,10.0.0.1:8081,,,,,\r\n"
+      "server,headgate-1,here,,0,0.2,10.0.0.1:8081,,,,,\r\n"
+      "target,orders,owned,headgate-0,,,,,3,,,\r\n");
 }
 
 }  // namespace

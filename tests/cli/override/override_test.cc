@@ -56,6 +56,18 @@ TEST_F(OverrideCommands, EachCommandSaysWhatItDid) {
             "override 3: resumed job:etl until 2026-01-01 06:00:00 UTC\n");
 }
 
+// One in a million gets through: whoever made it so wants to see that.
+TEST_F(OverrideCommands, AThrottleOfNearlyAllIsNotSaidToBeOfAll) {
+  EXPECT_EQ(Out({"throttle", "etl", "--ratio", "0.999999", "--for", "3d", "--reason", "r"}),
+            "override 1: throttled by 99.9999 % etl until 2026-01-04 00:00:00 UTC\n");
+  EXPECT_THAT(Out({"overrides"}), HasSubstr("THROTTLE 99.9999 %"));
+  EXPECT_THAT(Out({"explain", "job:etl"}),
+              AllOf(HasSubstr("99.9999 % of such Checks are rejected by chance"),
+                    HasSubstr("rejected by chance: 99.9999 % of Checks"),
+                    HasSubstr("override 1: throttled by 99.9999 %, by alice (r)"),
+                    HasSubstr("rejects 99.9999 % by chance"), Not(HasSubstr("100 %"))));
+}
+
 TEST_F(OverrideCommands, WhatIsMissingComesWithAnExample) {
   EXPECT_THAT(
       Refusal({"pause", "etl", "--reason", "r"}),

@@ -157,6 +157,23 @@ TEST_F(StatusCommand, SaysWhatKeepsTheThrottleLogFromBeingComplete) {
                     HasSubstr("\r\nthrottle_log_dropped_checks,,,,56,,,,\r\n")));
 }
 
+TEST_F(StatusCommand, SaysWhatIsWorthKnowingOfConnections) {
+  std::vector<health::TargetSnapshot> targets = server_.status.targets.Get();
+  targets[0].servers[0].note = "it leads through a pooler\x1b[2J";
+  targets[0].servers[1].note = "so does this";
+  server_.status.targets = targets;
+  server_.status.throttle_log = {
+      .store = "postgres", .status = absl::OkStatus(), .note = "and this"};
+  const std::string text = server_.Headgate({"status"}).out;
+  EXPECT_THAT(text, AllOf(HasSubstr("4ms  500ms  it leads through a pooler\\x1b[2J\n"),
+                          HasSubstr("connection refused\\x1b[2J; so does this\n"),
+                          HasSubstr("\nthrottle log: and this\n")));
+  const std::string csv = server_.Headgate({"status", "-o", "csv"}).out;
+  EXPECT_THAT(csv, AllOf(HasSubstr("\r\npostgres,main,primary,reachable,,,,0.3,it leads through"),
+                         HasSubstr("\r\nthrottle_log,,postgres,written,0,,,,and this\r\n")));
+  EXPECT_THAT(server_.Headgate({"status", "-o", "json"}).out, HasSubstr("so does this"));
+}
+
 TEST_F(StatusCommand, SaysWhatKeepsOverridesFromBeingMade) {
   EXPECT_THAT(server_.Headgate({"status"}).out, Not(HasSubstr("overrides")));
   server_.status.overrides = {.is_kept = true, .in_force = 2};

@@ -1,5 +1,5 @@
 // headgate store: what it has the server's program do, and what it says of the outcome. The tables
-// themselves are tests/store's.
+// themselves are tests/share/store's.
 
 #include <sys/stat.h>
 

@@ -45,9 +45,9 @@ int Count(const std::string& text, const std::string& part) {
 
 TEST(Bar, ShowsAnythingOwedAndIsFullOnlyWhenItIs) {
   EXPECT_EQ(Bar(0), "....................   0%");
-  EXPECT_EQ(Bar(0.001), "#...................   0%");
+  EXPECT_EQ(Bar(0.001), "#...................  <1%");
   EXPECT_EQ(Bar(0.5), "##########..........  50%");
-  EXPECT_EQ(Bar(0.999), "###################. 100%");
+  EXPECT_EQ(Bar(0.999), "###################. >99%");
   EXPECT_EQ(Bar(1), "#################### 100%");
   EXPECT_EQ(Bar(2.5), "#################### 250%");
 }
@@ -79,7 +79,7 @@ TEST_F(TopCommand, PrintsOneSnapshotWhereThereIsNoTerminal) {
 }
 
 TEST_F(TopCommand, PrintsOneSnapshotOnATerminalIfTold) {
-  Subprocess top({HEADGATE_PROGRAM, "top", "--once"}, OnTerminal());
+  Subprocess top(HeadgateCommand({"top", "--once"}), OnTerminal());
   const Finished finished = top.Wait();
   EXPECT_EQ(finished.status, 0);
   EXPECT_THAT(finished.out, AllOf(HasSubstr("rows"), Not(HasSubstr(kEnter))));
@@ -97,7 +97,7 @@ TEST_F(TopCommand, SpeaksJsonAndCsv) {
 }
 
 TEST_F(TopCommand, RefreshesUntilAKeyEndsItAndGivesTheTerminalBack) {
-  Subprocess top({HEADGATE_PROGRAM, "top", "--interval", "10ms"}, OnTerminal());
+  Subprocess top(HeadgateCommand({"top", "--interval", "10ms"}), OnTerminal());
   termios before = {};
   ASSERT_TRUE(WaitUntil([&] { return Count(top.Out(), kHome) >= 3; }));
   EXPECT_EQ(tcgetattr(top.terminal(), &before), 0);
@@ -112,7 +112,7 @@ TEST_F(TopCommand, RefreshesUntilAKeyEndsItAndGivesTheTerminalBack) {
 }
 
 TEST_F(TopCommand, InterruptGivesTheTerminalBack) {
-  Subprocess top({HEADGATE_PROGRAM, "top"}, OnTerminal());
+  Subprocess top(HeadgateCommand({"top"}), OnTerminal());
   ASSERT_TRUE(WaitUntil([&] { return Count(top.Out(), kHome) >= 1; }));
   top.Type("\x03");
   const Finished finished = top.Wait();
@@ -121,7 +121,7 @@ TEST_F(TopCommand, InterruptGivesTheTerminalBack) {
 }
 
 TEST_F(TopCommand, TerminationGivesTheTerminalBackToo) {
-  Subprocess top({HEADGATE_PROGRAM, "top"}, OnTerminal());
+  Subprocess top(HeadgateCommand({"top"}), OnTerminal());
   ASSERT_TRUE(WaitUntil([&] { return Count(top.Out(), kHome) >= 1; }));
   top.Signal(SIGTERM);
   const Finished finished = top.Wait();
@@ -138,7 +138,7 @@ TEST(TopOfASilentServer, EndsAtOnceWhenItIsTold) {
 }
 
 TEST_F(TopCommand, FollowsTheSizeOfTheWindow) {
-  Subprocess top({HEADGATE_PROGRAM, "top", "--interval", "1h"}, OnTerminal());
+  Subprocess top(HeadgateCommand({"top", "--interval", "1h"}), OnTerminal());
   ASSERT_TRUE(WaitUntil([&] { return Count(top.Out(), kFrameEnd) == 1; }));
   winsize size = {};
   size.ws_row = 3;
@@ -153,7 +153,7 @@ TEST_F(TopCommand, FollowsTheSizeOfTheWindow) {
 }
 
 TEST_F(TopCommand, StopsAndComesBack) {
-  Subprocess top({HEADGATE_PROGRAM, "top", "--interval", "1h"}, OnTerminal());
+  Subprocess top(HeadgateCommand({"top", "--interval", "1h"}), OnTerminal());
   ASSERT_TRUE(WaitUntil([&] { return Count(top.Out(), kHome) == 1; }));
   top.Type("\x1a");
   const auto stopped = [&] {
@@ -172,7 +172,7 @@ TEST_F(TopCommand, StopsAndComesBack) {
 }
 
 TEST_F(TopCommand, KeepsWhatItKnewWhileTheServerIsAway) {
-  Subprocess top({HEADGATE_PROGRAM, "top", "--interval", "10ms"}, OnTerminal());
+  Subprocess top(HeadgateCommand({"top", "--interval", "10ms"}), OnTerminal());
   ASSERT_TRUE(WaitUntil([&] { return Count(top.Out(), kHome) >= 1; }));
   server_.Stop();
   ASSERT_TRUE(WaitUntil([&] {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/system_clock.h"
-#include "server/store/admin.h"
+#include "server/share/store/admin.h"
 #include "tests/testing/free_port.h"
 #include "tests/testing/own_channel.h"
 #include "tests/testing/wait_until.h"

@@ -8,8 +8,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "tests/sdk/cpp/enum_words.h"
 #include "tests/sdk/cpp/fields.h"
-#include "tests/sdk/cpp/words.h"
 
 namespace headgate::client {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tests/sdk/cpp/enum_words.h"
 #include "tests/sdk/cpp/fields.h"
-#include "tests/sdk/cpp/words.h"
 #include "tests/testing/subprocess.h"
 
 namespace headgate::client {

@@ -272,7 +272,8 @@ func (w *world) happen(s step) {
 	case s.Config != nil:
 		w.writeConfig(s.Config)
 	case s.Headgate != nil:
-		command := exec.Command(program(w.t, "headgate"), s.Headgate...)
+		// With time for an answer that a busy machine does not use up.
+		command := exec.Command(program(w.t, "headgate"), append([]string{"--timeout", "60s"}, s.Headgate...)...)
 		command.Env = append(os.Environ(), "HEADGATE_ADDRESS="+w.server.address)
 		if said, err := command.CombinedOutput(); err != nil {
 			w.t.Fatalf("headgate %q: %v: %s", s.Headgate, err, said)

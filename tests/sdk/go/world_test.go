@@ -163,7 +163,7 @@ func (s *serverProcess) start() {
 	if err := s.process.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	for waited := time.Duration(0); waited < 30*time.Second; waited += 10 * time.Millisecond {
+	for waited := time.Duration(0); waited < 2*time.Minute; waited += 10 * time.Millisecond {
 		if port, err := os.ReadFile(portFile); err == nil && bytes.HasSuffix(port, []byte("\n")) {
 			s.address = "127.0.0.1:" + strings.TrimSpace(string(port))
 			return

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 BIN = Path(os.environ["HEADGATE_BIN"])
+_PATIENCE = 120  # of what a busy machine may take
 
 
 class Headgated:
@@ -46,7 +47,7 @@ class Headgated:
                 ],
                 stderr=log,
             )
-        give_up_at = time.monotonic() + 30
+        give_up_at = time.monotonic() + _PATIENCE
         while not (port_file.exists() and port_file.read_text().strip()):
             if self._process.poll() is not None or time.monotonic() > give_up_at:
                 raise AssertionError(f"headgated does not start: {(self._folder / 'log').read_text()}")
@@ -57,7 +58,7 @@ class Headgated:
         """As an operator does."""
         if self._process is not None:
             self._process.terminate()
-            assert self._process.wait(30) == 0, (self._folder / "log").read_text()
+            assert self._process.wait(_PATIENCE) == 0, (self._folder / "log").read_text()
             self._process = None
 
     def kill(self) -> None:
@@ -68,7 +69,7 @@ class Headgated:
 
     def await_waiting(self, count: int) -> None:
         """Until so many Checks stand in its line."""
-        give_up_at = time.monotonic() + 30
+        give_up_at = time.monotonic() + _PATIENCE
         while json.loads(self.headgate(["status", "-o", "json"]))["waiting"]["waiting"] != str(count):
             assert time.monotonic() < give_up_at, f"not {count} Checks wait"
             time.sleep(0.005)
@@ -76,12 +77,12 @@ class Headgated:
     def headgate(self, words: list[str]) -> str:
         """What the command line says, against this server."""
         done = subprocess.run(
-            [str(BIN / "headgate"), *words],
+            [str(BIN / "headgate"), "--timeout", "60s", *words],
             env={**os.environ, "HEADGATE_ADDRESS": self.address},
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=_PATIENCE,
         )
         assert done.returncode == 0, f"headgate {' '.join(words)}: {done.stdout}{done.stderr}"
         return done.stdout

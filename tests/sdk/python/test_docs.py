@@ -32,7 +32,7 @@ def test_the_first_job_is_throttled(tmp_path: Path) -> None:
     try:
         job = _EXAMPLES[0].replace("127.0.0.1:8081", server.address)
         done = subprocess.run(
-            [sys.executable, "-c", job], capture_output=True, text=True, check=True, timeout=60
+            [sys.executable, "-c", job], capture_output=True, text=True, check=True, timeout=300
         )
     finally:
         server.kill()

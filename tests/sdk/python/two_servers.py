@@ -28,7 +28,7 @@ class TwoServers:
     def end(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        assert self._process.wait(30) == 0
+        assert self._process.wait(120) == 0
         if self._process.stdout is not None:
             self._process.stdout.close()
 

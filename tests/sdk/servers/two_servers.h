@@ -12,7 +12,7 @@
 
 #include <string>
 
-#include "tests/peers/peers_fixture.h"
+#include "tests/serve/peers/peers_fixture.h"
 
 namespace headgate::client {
 

@@ -18,7 +18,7 @@ void ModelStore::Renew(const RoundRequest& request, absl::Time now) {
     if (row == ownership_.end()) continue;
     const bool is_its_own = row->second.incarnation == request.self.incarnation &&
                             row->second.generation == held.generation;
-    if (!is_its_own && fencing_ == Fencing::kByGeneration) continue;
+    if (!is_its_own && fencing_ != Fencing::kNone) continue;
     row->second.owner = request.self.name;
     row->second.incarnation = request.self.incarnation;
     row->second.generation = held.generation;
@@ -35,6 +35,7 @@ void ModelStore::Give(const RoundRequest& request, absl::Time now) {
       continue;
     }
     if (!give.to.empty()) {
+      if (!Receives(give)) continue;
       Own(row->second, give.to, give.to_incarnation, now + request.lease);
       continue;
     }
@@ -43,6 +44,12 @@ void ModelStore::Give(const RoundRequest& request, absl::Time now) {
     row->second.expires = now;
     ++row->second.renewal;
   }
+}
+
+bool ModelStore::Receives(const Handover& give) const {
+  const auto to = members_.find(give.to);
+  return to != members_.end() && to->second.row.incarnation == give.to_incarnation &&
+         to->second.row.state == MemberState::kServing;
 }
 
 void ModelStore::Grant(const RoundRequest& request, absl::Time now) {
@@ -111,7 +118,7 @@ absl::Status ModelStore::WriteState(const StateWrite& write, absl::Time now) {
   }
   State& state = states_[target];
   if (state.generation == generation && state.sequence >= write.sequence &&
-      fencing_ == Fencing::kByGeneration) {
+      fencing_ != Fencing::kNone) {
     return absl::DataLossError("a later write is there");
   }
   state = {.generation = generation,
@@ -122,15 +129,18 @@ absl::Status ModelStore::WriteState(const StateWrite& write, absl::Time now) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<StoredState>> ModelStore::ReadState(const Held& held,
-                                                                 absl::Time now) const {
+absl::StatusOr<std::optional<StoredState>> ModelStore::ReadState(const Held& held, absl::Time now) {
   if (!IsOwner(held)) return absl::AbortedError("the target has another owner");
-  const auto state = states_.find(held.target);
-  if (state == states_.end()) return std::nullopt;
-  return StoredState{.generation = state->second.generation,
-                     .whole = state->second.whole,
-                     .age = now - state->second.copied,
-                     .is_final = state->second.is_final};
+  const auto found = states_.find(held.target);
+  if (found == states_.end()) return std::nullopt;
+  State& state = found->second;
+  if (state.is_final && held.generation > state.generation) state.readers.insert(held.generation);
+  const bool is_another = !state.readers.empty() && *state.readers.begin() < held.generation;
+  return StoredState{
+      .generation = state.generation,
+      .whole = state.whole,
+      .age = now - state.copied,
+      .is_final = state.is_final && (!is_another || fencing_ == Fencing::kWithoutMarks)};
 }
 
 void ModelStore::SetDrained(const std::string& member, bool drained) {

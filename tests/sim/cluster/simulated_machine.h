@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "server/cluster/protocol.h"
+#include "server/share/cluster/protocol.h"
 #include "tests/sim/cluster/simulated_target.h"
 #include "tests/sim/cluster/simulation.h"
 
@@ -45,6 +45,9 @@ struct Simulation::Machine {
   int64_t stopped_until_ns = 0;  // true
   int64_t wake_ns = 0;           // true
   std::map<std::string, SimulatedBucket> buckets;
+  std::string lacks;                     // a target; empty: it has all
+  std::map<std::string, bool> measured;  // that it is to measure, and whether it reaches them
+  bool is_of_earlier_release = false;
   uint64_t writes = 0;
   uint64_t overrides = 0;             // revision that it has read
   std::map<std::string, bool> agree;  // how others answered last

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/hash.h"
-#include "server/cluster/takeover.h"
+#include "server/share/cluster/takeover.h"
 #include "tests/sim/cluster/simulated_machine.h"
 
 namespace headgate::cluster {
@@ -15,13 +15,16 @@ constexpr int64_t kSecond = 1'000'000'000;
 constexpr int kChecksAtOnce = 20;
 constexpr int64_t kStateEvery = 750'000'000;  // by the owner's clock
 
+ModelStore::Fencing FencingOf(Broken broken) {
+  if (broken == Broken::kFencing) return ModelStore::Fencing::kNone;
+  return broken == Broken::kMarks ? ModelStore::Fencing::kWithoutMarks
+                                  : ModelStore::Fencing::kByGeneration;
+}
+
 }  // namespace
 
 Simulation::Simulation(const SimulationOptions& options)
-    : options_(options),
-      random_(options.seed),
-      store_(options.broken == Broken::kFencing ? ModelStore::Fencing::kNone
-                                                : ModelStore::Fencing::kByGeneration) {
+    : options_(options), random_(options.seed), store_(FencingOf(options.broken)) {
   for (int i = 0; i < options.targets; ++i) {
     targets_.insert(absl::StrCat("target-", i));
     promises_.emplace(absl::StrCat("target-", i), Promise(budget_, options.fastest_clock));
@@ -84,7 +87,8 @@ void Simulation::Start(int machine, const std::string& name) {
   started->rate = Uniform(options_.slowest_clock, options_.fastest_clock);
   started->base_ns = static_cast<int64_t>(Uniform(0, 1000) * kSecond);
   started->started_ns = now_ns_;
-  started->protocol.SetTargets(targets_);
+  started->is_of_earlier_release = machine < options_.earlier_releases;
+  Configure(*started);
   machines_[static_cast<size_t>(machine)] = std::move(started);
   On(machine, now_ns_, [this](Machine& on) { Wake(on); });
   On(machine, now_ns_, [this, machine, process](Machine&) { WriteStates(machine, process); });
@@ -146,13 +150,18 @@ void Simulation::CallStore(Machine& machine, std::function<Answer()> ask,
 void Simulation::DoRound(Machine& machine, const RoundRequest& request) {
   using Reply = absl::StatusOr<RoundReply>;
   const int64_t started_ns = machine.Local(now_ns_);
+  RoundRequest asked = request;
+  if (machine.is_of_earlier_release) asked.self.offers.reset();
   CallStore<Reply>(
-      machine, [this, request] { return Reply(store_.Round(request, StoreNow())); },
+      machine, [this, asked] { return Reply(store_.Round(asked, StoreNow())); },
       [this, started_ns](Machine& on, const Reply& reply) {
         const int64_t local_ns = on.Local(now_ns_);
         Reply heard = reply;
         if (heard.ok() && options_.broken == Broken::kListed) {
           for (MemberView& member : heard->members) member.row.asks.reset();
+        }
+        if (heard.ok() && on.is_of_earlier_release) {
+          for (MemberView& member : heard->members) member.row.offers.reset();
         }
         on.protocol.OnRound(heard, options_.broken == Broken::kTrust ? local_ns : started_ns,
                             local_ns);
@@ -204,6 +213,30 @@ void Simulation::DoSave(Machine& machine, const Held& held) {
     on.protocol.OnSaved(held, status, on.Local(now_ns_));
     Wake(on);
   });
+}
+
+void Simulation::DoPassOn(Machine& machine, const Held& held) {
+  using State = absl::StatusOr<std::optional<StoredState>>;
+  const uint64_t sequence = ++machine.writes;
+  CallStore<absl::Status>(
+      machine,
+      [this, held, sequence] {
+        const State state = store_.ReadState(held, StoreNow());
+        if (!state.ok()) return state.status();
+        return store_.WriteState(
+            {.target = held.target,
+             .generation = held.generation,
+             .sequence = sequence,
+             .age = absl::ZeroDuration(),
+             .is_final = TakeoverOf(held, *state) != Takeover::kLearning,
+             .bytes = state->has_value() ? std::string_view((*state)->whole) : std::string_view()},
+            StoreNow());
+      },
+      [this, held](Machine& on, const absl::Status& status) {
+        on.protocol.OnSaved(held, status, on.Local(now_ns_));
+        Wake(on);
+      },
+      absl::DeadlineExceededError("the store does not answer"));
 }
 
 void Simulation::WriteStates(int machine, uint64_t process) {
@@ -277,6 +310,8 @@ void Simulation::Do(Machine& machine, const Action& action) {
   if (const auto* round = std::get_if<StartRound>(&action)) return DoRound(machine, round->request);
   if (const auto* take = std::get_if<Take>(&action)) return DoTake(machine, take->held);
   if (const auto* save = std::get_if<Save>(&action)) return DoSave(machine, save->held);
+  if (const auto* pass = std::get_if<PassOn>(&action)) return DoPassOn(machine, pass->held);
+  if (const auto* measure = std::get_if<Measure>(&action)) return DoMeasure(machine, *measure);
   if (const auto* tell = std::get_if<Tell>(&action)) return DoTell(machine, *tell);
   if (const auto* ask = std::get_if<AskToKeep>(&action)) return DoAskToKeep(machine, *ask);
   machine.buckets.erase(std::get<Drop>(action).held.target);
@@ -311,7 +346,7 @@ void Simulation::CheckOwners(const std::string& target) {
     deciders += machine->Decides(target, now_ns_) ? 1 : 0;
     kept_ += machine->Keeps(target, now_ns_) ? 1 : 0;
   }
-  if (deciders > 0) last_owned_ns_[target] = now_ns_;
+  if (deciders > 0 || !IsToBeOwned(target)) last_owned_ns_[target] = now_ns_;
   if (is_calm_ && now_ns_ - std::max(calm_since_ns_, last_owned_ns_[target]) > NoOwnerAtMost()) {
     Violate(absl::StrCat(target, " has no owner though nothing is wrong"));
   }

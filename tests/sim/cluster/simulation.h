@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "server/cluster/protocol.h"
+#include "server/share/cluster/protocol.h"
 #include "tests/sim/cluster/model_store.h"
 #include "tests/sim/cluster/simulated_target.h"
 
@@ -38,6 +38,7 @@ enum class Broken : uint8_t {
   kAll,       // an owner decides on without the store where most agree, and not all
   kPromise,   // who agreed to that is not bound by it
   kListed,    // whom an owner does not ask may replace it all the same
+  kMarks,     // who goes on from a final state leaves no mark on it
 };
 
 struct SimulationOptions {
@@ -47,6 +48,9 @@ struct SimulationOptions {
   double slowest_clock = 0.5;
   double fastest_clock = 1.5;
   bool store_clock_is_set = false;  // now and then, by up to 20 s either way
+  // Now and then a server lacks a target, or does not reach its database.
+  bool servers_differ = false;
+  int earlier_releases = 0;  // servers that say nothing of what they have, and do not hear of it
   // With kKeep the store is away for longer, and no two servers have one name.
   OnStoreLoss on_store_loss = OnStoreLoss::kStop;
   Broken broken = Broken::kNothing;
@@ -104,6 +108,13 @@ class Simulation {
   void DoRound(Machine& machine, const RoundRequest& request);
   void DoTake(Machine& machine, const Held& held);
   void DoSave(Machine& machine, const Held& held);
+  void DoPassOn(Machine& machine, const Held& held);
+  void DoMeasure(Machine& machine, const Measure& measure);
+  void TellMeasured(Machine& machine, const std::string& target);
+  // Another configuration, which may lack a target.
+  void Configure(Machine& machine);
+  // Somebody is there who has the target, and of whom the others know that.
+  bool IsToBeOwned(const std::string& target) const;
   void DoTell(Machine& machine, const Tell& tell);
   void DoAskToKeep(Machine& machine, const AskToKeep& ask);
   bool Agrees(Machine& machine, const KeepQuestion& question) const;
@@ -123,6 +134,8 @@ class Simulation {
   void Ask(Machine& machine, const std::string& target);
   void Faults();
   void Fault();
+  // Several at once, as when a deployment is stopped.
+  void LeaveTogether();
   void Heal();
   void CheckOwners(const std::string& target);
   int64_t NoOwnerAtMost() const;

@@ -43,6 +43,15 @@ void Simulation::Fault() {
     is_store_away_ = true;
     return After(Uniform(1, 20), [this] { is_store_away_ = false; });
   }
+  if (options_.servers_differ && Happens(0.2)) {
+    if (Happens(0.5) && !machine.measured.empty()) {
+      auto& [target, is_reached] = *machine.measured.begin();
+      is_reached = Happens(0.5);
+      return On(index, now_ns_, [this, target = target](Machine& on) { TellMeasured(on, target); });
+    }
+    Configure(machine);
+    return On(index, now_ns_, [this](Machine& on) { Wake(on); });
+  }
   switch (Pick(options_.store_clock_is_set ? 11 : 10)) {
     case 0:
     case 1:
@@ -63,6 +72,7 @@ void Simulation::Fault() {
       loss_ = Happens(0.5) ? Uniform(0, 0.4) : 0;
       return;
     case 7:
+      if (Happens(0.3)) return LeaveTogether();
       machine.protocol.Leave();
       return On(index, now_ns_, [this](Machine& on) { Wake(on); });
     case 8:
@@ -82,6 +92,16 @@ void Simulation::Fault() {
   }
 }
 
+void Simulation::LeaveTogether() {
+  for (const auto& machine : machines_) {
+    if (!machine->is_up || Happens(0.2)) continue;
+    On(machine->index, now_ns_ + Delay(), [this](Machine& on) {
+      on.protocol.Leave();
+      Wake(on);
+    });
+  }
+}
+
 void Simulation::Heal() {
   is_calm_ = true;
   calm_since_ns_ = now_ns_;
@@ -95,6 +115,11 @@ void Simulation::Heal() {
     machine->is_cut_from_store = false;
     machine->is_cut_from_peers = false;
     machine->stopped_until_ns = std::min(machine->stopped_until_ns, now_ns_);
+    for (auto& [target, is_reached] : machine->measured) {
+      is_reached = true;
+      On(machine->index, now_ns_,
+         [this, target = target](Machine& on) { TellMeasured(on, target); });
+    }
   }
   // Somebody makes an override, and is told so.
   acknowledged_ = store_.AddOverride();
@@ -108,6 +133,8 @@ int64_t Simulation::NoOwnerAtMost() const {
   double seconds = kTwoLeases;
   if (options_.on_store_loss == OnStoreLoss::kKeep) seconds = kFourLeases;
   if (options_.store_clock_is_set) seconds = kFiveLeases;
+  // Whose turn it is that one takes for able which is not: the others come a lease later each.
+  if (options_.earlier_releases > 0) seconds = kFiveLeases;
   return static_cast<int64_t>(seconds / options_.slowest_clock * 1e9);
 }
 

@@ -38,7 +38,8 @@ type ClusterServiceClient interface {
 	// ListMembers shows the servers, and who decides for which target.
 	ListMembers(ctx context.Context, in *ListMembersRequest, opts ...grpc.CallOption) (*ListMembersResponse, error)
 	// MoveTarget has a server decide for a target from now on, as long as it is there; no Check fails for it.
-	// Errors: INVALID_ARGUMENT (who, why), NOT_FOUND (member or target), UNAVAILABLE (the store).
+	// Errors: INVALID_ARGUMENT (who, why), NOT_FOUND (member or target), FAILED_PRECONDITION (the server lacks
+	// the target, or cannot measure it, and why), UNAVAILABLE (the store, or the server does not answer).
 	MoveTarget(ctx context.Context, in *MoveTargetRequest, opts ...grpc.CallOption) (*MoveTargetResponse, error)
 	// DrainMember has a server give away what it decides for, and be given nothing more, until it is
 	// undrained. It goes on to answer by way of the others. Errors: INVALID_ARGUMENT (who, why), NOT_FOUND
@@ -106,7 +107,8 @@ type ClusterServiceServer interface {
 	// ListMembers shows the servers, and who decides for which target.
 	ListMembers(context.Context, *ListMembersRequest) (*ListMembersResponse, error)
 	// MoveTarget has a server decide for a target from now on, as long as it is there; no Check fails for it.
-	// Errors: INVALID_ARGUMENT (who, why), NOT_FOUND (member or target), UNAVAILABLE (the store).
+	// Errors: INVALID_ARGUMENT (who, why), NOT_FOUND (member or target), FAILED_PRECONDITION (the server lacks
+	// the target, or cannot measure it, and why), UNAVAILABLE (the store, or the server does not answer).
 	MoveTarget(context.Context, *MoveTargetRequest) (*MoveTargetResponse, error)
 	// DrainMember has a server give away what it decides for, and be given nothing more, until it is
 	// undrained. It goes on to answer by way of the others. Errors: INVALID_ARGUMENT (who, why), NOT_FOUND

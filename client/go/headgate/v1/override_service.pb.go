@@ -250,7 +250,7 @@ type isSelector_Kind interface {
 }
 
 type Selector_Identity struct {
-	// This identity and everything below it.
+	// This identity and everything below it. Case-sensitive: "ETL" stops no job of "etl".
 	Identity string `protobuf:"bytes,1,opt,name=identity,proto3,oneof"`
 }
 

@@ -298,14 +298,16 @@ class ReportResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[ReportResult, _Mapping]]] = ...) -> None: ...
 
 class ReportResult(_message.Message):
-    __slots__ = ("outcome", "error", "overruns")
+    __slots__ = ("outcome", "error", "overruns", "unsettled")
     OUTCOME_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     OVERRUNS_FIELD_NUMBER: _ClassVar[int]
+    UNSETTLED_FIELD_NUMBER: _ClassVar[int]
     outcome: ReportOutcome
     error: Error
     overruns: _containers.RepeatedCompositeFieldContainer[Overrun]
-    def __init__(self, outcome: _Optional[_Union[ReportOutcome, str]] = ..., error: _Optional[_Union[Error, _Mapping]] = ..., overruns: _Optional[_Iterable[_Union[Overrun, _Mapping]]] = ...) -> None: ...
+    unsettled: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, outcome: _Optional[_Union[ReportOutcome, str]] = ..., error: _Optional[_Union[Error, _Mapping]] = ..., overruns: _Optional[_Iterable[_Union[Overrun, _Mapping]]] = ..., unsettled: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Overrun(_message.Message):
     __slots__ = ("budget", "reported", "charged")

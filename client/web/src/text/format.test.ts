@@ -43,3 +43,9 @@ test("words are words", () => {
   expect(word("REASON_MAX_COST", "REASON_")).toBe("max cost");
   expect(percent(0.0725)).toBe("7.3 %");
 });
+
+test("a share is all only where it is all, and nothing only where it is nothing", () => {
+  expect([0, 0.5, 1, 2.5].map(percent)).toEqual(["0 %", "50 %", "100 %", "250 %"]);
+  expect([0.9994, 0.9996, 0.999999, 1 - 1e-15].map(percent)).toEqual(["99.9 %", "99.96 %", "99.9999 %", "nearly 100 %"]);
+  expect([0.0006, 0.0004, 0.000001].map(percent)).toEqual(["0.1 %", "0.04 %", "0.0001 %"]);
+});

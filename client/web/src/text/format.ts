@@ -18,7 +18,14 @@ export function number(value: unknown): string {
   return String(Number(n.toPrecision(3)));
 }
 
-export const percent = (share: number) => `${number(Math.round(share * 1000) / 10)} %`;
+// "100 %" is only all, and "0 %" only nothing: as many digits as it takes to see that.
+export function percent(share: number): string {
+  const rounded = Math.round(share * 1000) / 10;
+  if (rounded === 0 && share > 0) return `${Number((share * 100).toPrecision(2))} %`;
+  if (rounded !== 100 || share >= 1) return `${number(rounded)} %`;
+  const digits = [2, 3, 4, 5, 6, 7, 8, 9, 10].find((count) => Number((share * 100).toFixed(count)) < 100);
+  return digits === undefined ? "nearly 100 %" : `${(share * 100).toFixed(digits)} %`;
+}
 
 // "1.5s" of the API, in seconds; undefined: it is not there.
 export function seconds(duration: string | undefined): number | undefined {

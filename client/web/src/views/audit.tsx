@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { useLive, useNow } from "../state/live";
 import { time, word } from "../text/format";
 import { Badge, Card, Empty, Loaded, Name } from "../ui/parts";
-import { WhatItDoes, Whom } from "./force";
+import { WhatItDoes, Whom } from "./override";
 
 export function Audit() {
   // The token of each page up to the one that is shown.

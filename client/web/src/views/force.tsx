@@ -1,56 +1,15 @@
 // What is in force: overrides, the rules of the configuration, what applies to one job, and who did what.
 import { useEffect, useState } from "preact/hooks";
-import type { ApiError, Schemas } from "../api/client";
+import type { ApiError } from "../api/client";
 import { useLive, useNow, useSession } from "../state/live";
-import { percent, span, time } from "../text/format";
-import { numberOf } from "../text/health";
+import { span, time } from "../text/format";
 import { Paged } from "../ui/paged";
-import { Badge, Card, Empty, Loaded, Name, Trouble, type Tone } from "../ui/parts";
+import { Card, Empty, Loaded, Name, Trouble } from "../ui/parts";
 import { Audit } from "./audit";
 import { Applies } from "./applies";
+import { type Override, WhatItDoes, Whom } from "./override";
 import { EndOverride, NewOverride } from "./override_forms";
 import { Rules } from "./rules";
-
-type Override = Schemas["Override"];
-
-const KINDS: Record<string, [string, Tone]> = {
-  OVERRIDE_KIND_PAUSE: ["paused", "bad"],
-  OVERRIDE_KIND_THROTTLE: ["throttled", "warn"],
-  OVERRIDE_KIND_EXEMPT: ["exempt", "good"],
-  OVERRIDE_KIND_RESUME: ["resumed", "good"],
-};
-
-export function WhatItDoes({ override }: { override: Override }) {
-  const [text, tone] = KINDS[override.kind ?? ""] ?? ["unknown", "quiet"];
-  return (
-    <Badge tone={tone}>
-      {text}
-      {override.ratio ? ` ${percent(numberOf(override.ratio))}` : ""}
-    </Badge>
-  );
-}
-
-export function Whom({ selector }: { selector: Override["selector"] }) {
-  return (
-    <>
-      {selector?.everything ? (
-        <strong>everything</strong>
-      ) : selector?.segment ? (
-        <>
-          segment <Name mono>{selector.segment}</Name>
-        </>
-      ) : (
-        <Name mono>{selector?.identity}</Name>
-      )}
-      {selector?.target && (
-        <span class="muted">
-          {" "}
-          on <Name>{selector.target}</Name>
-        </span>
-      )}
-    </>
-  );
-}
 
 // Whether the page may change anything at all, as the server says it; nothing until it has.
 function useMayChange(): { known: boolean; refusal?: ApiError } {

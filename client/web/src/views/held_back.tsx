@@ -1,4 +1,5 @@
-// Who is held back, by what and since when: the intervals of the last quarter of an hour, in sentences.
+// Who is denied, by what and since when: the intervals of the last quarter of an hour, in sentences.
+import type { Schemas } from "../api/client";
 import { clock } from "../state/clock";
 import { useLive, useNow } from "../state/live";
 import { periodOf } from "../state/url";
@@ -11,7 +12,8 @@ const RECENT_MS = 30_000;
 const MOST = 100;
 const SHOWN = 8;
 
-export function HeldBack({ target }: { target: string }) {
+// Whoever only waits is held back as well, and is in no interval: nobody is said to be free here.
+export function HeldBack({ target, waiting }: { target: string; waiting?: Schemas["WaitingStatus"] | undefined }) {
   const now = useNow(10_000);
   const filter = { ...(target && { target }), ...periodOf("15m", now) };
   const live = useLive("list_throttled_intervals", { filter, newest_first: true, page_size: MOST });
@@ -34,7 +36,15 @@ export function HeldBack({ target }: { target: string }) {
           const intervals = [...(data.intervals ?? [])].sort(
             (a, b) => Date.parse(b.to ?? "") - Date.parse(a.to ?? "") || Number(b.denied ?? 0) - Number(a.denied ?? 0),
           );
-          if (intervals.length === 0) return <Empty>Nobody was held back in the last 15 minutes.</Empty>;
+          if (intervals.length === 0) {
+            const inLine = Number(waiting?.waiting ?? 0);
+            return (
+              <Empty>
+                Nobody was denied for long in the last 15 minutes
+                {inLine > 0 ? `; ${plural(inLine, "Check waits", "Checks wait")} in line now.` : ". How long Checks waited is not counted here."}
+              </Empty>
+            );
+          }
           return (
             <ul class="rows">
               {intervals.slice(0, SHOWN).map((interval, i) => {

@@ -9,7 +9,7 @@ import { go } from "../state/url";
 import { number } from "../text/format";
 import { numberOf } from "../text/health";
 import { Card, Loaded } from "../ui/parts";
-import type { Filter } from "./who";
+import type { Filter } from "./log_filter";
 
 type Sums = readonly Schemas["LogSum"][];
 

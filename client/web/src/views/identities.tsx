@@ -7,7 +7,7 @@ import { numberOf } from "../text/health";
 import { Link } from "../ui/link";
 import { Badge, Card, Loaded, Name } from "../ui/parts";
 import { Table, type Column } from "../ui/table";
-import type { Filter } from "./who";
+import type { Filter } from "./log_filter";
 
 // Of more identities than this there are no strips: each has sixty sums.
 const STRIPS = 100;

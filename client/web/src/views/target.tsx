@@ -37,7 +37,7 @@ export function Target({ name }: { name: string }) {
           <>
             <Headline target={target} status={data} />
             <div class="cards">
-              <HeldBack target={name} />
+              <HeldBack target={name} waiting={data.waiting} />
               <div class="column">
                 <Profiles target={target} />
                 {(target.servers?.length ?? 0) > 0 && <Servers target={target} />}

@@ -3,15 +3,13 @@ import { useState } from "preact/hooks";
 import { useLive, useNow } from "../state/live";
 import { serverNow } from "../state/clock";
 import { go, periodOf, usePlace, isPast, isPeriod, rangeMs } from "../state/url";
-import type { RequestOf } from "../api/client";
 import { duration, number, time, word } from "../text/format";
 import { Link } from "../ui/link";
 import { Card, Empty, Loaded, Name } from "../ui/parts";
 import { History } from "./history";
 import { Identities } from "./identities";
+import type { Filter } from "./log_filter";
 import { LogOf } from "./log_of";
-
-export type Filter = NonNullable<RequestOf<"query_throttle_log">["filter"]>;
 
 // What is asked for so often: now, and of what is over.
 const EVERY_MS = 1000;
@@ -148,7 +146,7 @@ function Intervals({ filter, now, everyMs }: { filter: Filter; now: number; ever
               ))}
             </ul>
           ) : (
-            <Empty>Nobody was held back for half of a step or more.</Empty>
+            <Empty>At no time was half of the Checks denied, or more. How long Checks waited is not counted here.</Empty>
           )
         }
       </Loaded>

@@ -1,0 +1,39 @@
+#include "server/app/cluster_monitoring.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+namespace headgate::app {
+
+web::Readiness::View ReadinessOf(const cluster::ClusterView& view, bool has_joined) {
+  using State = web::Readiness::State;
+  if (view.name_is_taken) {
+    return {State::kStarting, absl::StrCat("another server has the name ", view.self)};
+  }
+  if (view.store.ok()) return {State::kReady, ""};
+  const std::string away = absl::StrCat(
+      "the store has not answered for ", absl::FormatDuration(view.store_since), ": ",
+      view.store.message(), view.is_kept ? "; targets are decided for, as all servers agree" : "");
+  return {has_joined ? State::kDegraded : State::kStarting, away};
+}
+
+web::SharingFigures SharingOf(const cluster::ClusterView& view) {
+  web::SharingFigures figures{
+      .store_answers = view.store.ok(), .store_since = view.store_since, .is_kept = view.is_kept};
+  for (const cluster::ViewedMember& member : view.members) {
+    figures.members += member.is_here ? 1 : 0;
+  }
+  for (const cluster::ViewedTarget& target : view.targets) {
+    figures.targets.push_back({.name = target.target,
+                               .is_own = target.owner == view.self,
+                               .has_owner = !target.owner.empty(),
+                               .generation = target.generation,
+                               .configurations = target.configurations,
+                               .servers = target.servers});
+  }
+  return figures;
+}
+
+}  // namespace headgate::app

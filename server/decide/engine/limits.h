@@ -1,0 +1,24 @@
+// Which limits refuse a Check: the first half of a decision, which only reads.
+//
+// The stages come in the order of the contract: exempt, deny, reject ratio, health gate, then every
+// limit of every budget. What refuses is written into the answer (violations.h).
+//
+// Thread-safe; a Decision belongs to one thread.
+//
+//   Outcome outcome = ExamineLimits(decision, dice);
+
+#pragma once
+
+#include <cstdint>
+
+#include "server/decide/engine/decision.h"
+
+namespace headgate::engine {
+
+// `dice` in [0, 1): the Check is rejected where it is below a rule's ratio; 1 never rejects.
+Outcome ExamineLimits(Decision& decision, double dice);
+
+// Permits of a bucket that are out and have not expired; the budget limits them.
+int64_t CountOutstanding(const Tables& tables, const Budget& budget, uint64_t tag, int64_t now_ns);
+
+}  // namespace headgate::engine

@@ -1,0 +1,68 @@
+// What a Report says, and what came of it.
+//
+// Work has two measures, which are never mixed: its cost, in the unit of the job's own estimate,
+// and its busy time, the seconds for which it kept the database busy. A Report may leave out
+// either: the predicted cost then stands, and the busy time is what has passed since the permit was
+// issued.
+//
+// Plain data, thread-compatible.
+//
+//   absl::StatusOr<Settlement> settled = engine.Report(permit, {.cost = 310}, clock.Read());
+//   for (const Overrun& overrun : settled->overruns) ...
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "server/decide/engine/spec.h"
+
+namespace headgate::engine {
+
+struct Policy;
+
+// The longest busy time that a Report may have, as a multiple of a permit's life.
+inline constexpr int kMaxBusyLives = 64;
+
+struct ActualCost {
+  std::optional<double> cost = {};  // in the unit of the estimate; absent: the prediction stands
+  std::optional<absl::Duration> busy_time = {};  // absent: the time since the permit was issued
+};
+
+enum class ReportOutcome : uint8_t {
+  kSettled,
+  kAlreadySettled,  // harmless, nothing changed
+  kForgotten,       // ended so long ago that the permit's place was needed: nothing changed
+};
+
+// What one budget was not charged of a Report, since it was too far above what was predicted.
+struct Overrun {
+  uint32_t budget = 0;  // place in PolicySpec::budgets
+  BudgetUnit unit = BudgetUnit::kCost;
+  double reported = 0;  // in that unit: cost, or seconds
+  double charged = 0;   // of it, what was predicted included
+};
+
+struct Settlement {
+  ReportOutcome outcome = ReportOutcome::kSettled;
+  std::vector<Overrun> overruns;
+  // Budgets that stay charged as they were, whatever the Report says: they are split or measured in
+  // another way by now, or their rate was changed more often than is remembered. Places in
+  // PolicySpec::budgets.
+  std::vector<uint32_t> unsettled;
+  // Which those name budgets of; null: there are none.
+  std::shared_ptr<const Policy> policy;
+};
+
+// What an operator forgave: see Engine::ForgiveDebt.
+struct ForgivenDebt {
+  std::string bucket;  // an identity level or a tag's value; empty where the budget has one bucket
+  double units = 0;    // what it owed
+  BudgetUnit unit = BudgetUnit::kCost;
+};
+
+}  // namespace headgate::engine

@@ -1,0 +1,338 @@
+// Callers whose headers take the server's memory: blocks that never end, more calls than it allows,
+// and whatever else gRPC 1.51 does not bound before, or although, its SETTINGS are acknowledged.
+// The server stays within a small memory and gets it back, and an honest job beside them notices
+// nothing.
+
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/govern/tls/flooding_caller.h"
+#include "tests/testing/certificates.h"
+#include "tests/testing/own_channel.h"
+#include "tests/testing/process_usage.h"
+#include "tests/testing/running_headgated.h"
+#include "tests/testing/temp_folder.h"
+#include "tests/testing/test_scale.h"
+#include "tests/testing/wait_until.h"
+
+namespace headgate::tls {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr double kMostFloodedMiB = 3072;  // they remember what was freed, and who touched it
+constexpr double kMostKeptMiB = 3072;     // and give nothing back
+#else
+constexpr double kMostFloodedMiB = 600;
+constexpr double kMostKeptMiB = 40;
+#endif
+constexpr char kFloodedPolicy[] = R"(
+budgets:
+- {name: b, rate: 1000, burst: 100000}
+rules:
+- {name: all, charge: [b]}
+)";
+constexpr char kFloodedMethod[] = "/headgate.v1.ThrottlerService/Check";
+constexpr char kHeadersFrame = 1;
+constexpr char kContinuationFrame = 9;
+constexpr char kEndHeaders = 4;
+constexpr size_t kFloodFrame = 16'384;
+
+std::string Repeat(size_t count, const std::string& text) {
+  std::string all;
+  all.reserve(count * text.size());
+  for (size_t i = 0; i < count; ++i) all += text;
+  return all;
+}
+
+// The fields of a call that may have more.
+std::string CallFields() { return Headers(1, kFloodedMethod).substr(9); }
+
+// What one kind of flood sends behind its preface: first `opening`, then `more` again and again,
+// each with the number of the turn.
+struct Flood {
+  std::string name;
+  std::function<std::string()> opening;
+  std::function<std::string(uint32_t turn)> more;
+  // Whether gRPC takes so little of it that what it takes at most is judged. Of the others that
+  // hangs on how late the thread that looks is, and is only told: 1.1 GiB was seen, and 4 of small
+  // frames.
+  bool has_bound = false;
+};
+
+// A field of five bytes, which is one of eighty in memory.
+Flood LiteralsWithoutEnd() {
+  return {"literals that never end", [] { return Frame(kHeadersFrame, 0, 1, CallFields()); },
+          [](uint32_t) {
+            return Repeat(
+                8, Frame(kContinuationFrame, 0, 1, Repeat(3200, std::string("\0\1a\1b", 5))));
+          }};
+}
+
+// One byte each: a field of the static table.
+Flood IndexesWithoutEnd() {
+  return {"indexes that never end", [] { return Frame(kHeadersFrame, 0, 1, CallFields()); },
+          [](uint32_t) {
+            return Repeat(8, Frame(kContinuationFrame, 0, 1, std::string(kFloodFrame, '\x8f')));
+          }};
+}
+
+// Frames that keep to the limit of 8 kB, which gRPC applies to each of them.
+Flood SmallFramesWithoutEnd() {
+  return {"small frames that never end", [] { return Frame(kHeadersFrame, 0, 1, CallFields()); },
+          [](uint32_t) {
+            return Repeat(200, Frame(kContinuationFrame, 0, 1, std::string(150, '\x8f')));
+          }};
+}
+
+// A text of 256 MiB, byte by byte: what came of it is copied with each.
+Flood TextWithoutEnd() {
+  return {"a text that never ends",
+          [] {
+            const std::string length("\x7f\x81\xff\xff\x7f", 5);
+            return Frame(kHeadersFrame, 0, 1, CallFields() + std::string("\0\1a", 3) + length);
+          },
+          [](uint32_t) { return Repeat(1000, Frame(kContinuationFrame, 0, 1, "b")); }, true};
+}
+
+// Whole headers of many calls, and nothing behind them.
+Flood CallsWithHeadersAlone() {
+  return {"calls with headers alone", [] { return std::string(); },
+          [](uint32_t turn) {
+            std::string frames;
+            for (uint32_t i = 0; i < 16; ++i) {
+              frames += Frame(kHeadersFrame, kEndHeaders, 2 * (16 * turn + i) + 1,
+                              CallFields() + std::string(8000, '\x8f'));
+            }
+            return frames;
+          }};
+}
+
+// As small as calls can be.
+Flood SmallCalls() {
+  return {"small calls", [] { return std::string(); },
+          [](uint32_t turn) {
+            std::string frames;
+            for (uint32_t i = 0; i < 200; ++i) {
+              frames += Frame(kHeadersFrame, kEndHeaders, 2 * (200 * turn + i) + 1, CallFields());
+            }
+            return frames;
+          },
+          true};
+}
+
+// An entry of the dynamic table as large as may be, and a byte for each time that it is meant.
+Flood LargeEntryOften() {
+  return {"a large entry of the table",
+          [] {
+            // 4,000 bytes: 127 and 3,873 in groups of seven bits.
+            const std::string entry =
+                std::string("\x40\1a\x7f\xa1\x1e", 6) + std::string(4000, 'b');
+            return Frame(kHeadersFrame, 0, 1, CallFields() + entry);
+          },
+          [](uint32_t) {
+            return Repeat(8, Frame(kContinuationFrame, 0, 1, std::string(kFloodFrame, '\xbe')));
+          },
+          true};
+}
+
+// Headers with a priority, and padding that gRPC takes for fields, and frames of priority between.
+Flood PaddedWithPriority() {
+  return {"padded headers with priority", [] { return std::string(); },
+          [](uint32_t turn) {
+            constexpr char kPriorityFlag = 0x20;
+            const std::string priority("\0\0\0\0\x10", 5);
+            std::string frames;
+            for (uint32_t i = 0; i < 16; ++i) {
+              const uint32_t stream = 2 * (16 * turn + i) + 1;
+              frames += Frame(2, 0, stream, priority);
+              frames += Frame(kHeadersFrame, kEndHeaders | kPriorityFlag, stream,
+                              priority + CallFields() + std::string(4000, '\x90'));
+            }
+            return frames;
+          }};
+}
+
+Flood PaddingAsHeaders() {
+  return {"padding",
+          [] { return Frame(kHeadersFrame, 8, 1, std::string(1, '\x82') + CallFields()); },
+          [](uint32_t) {
+            return Repeat(8, Frame(kContinuationFrame, 8, 1, std::string(kFloodFrame, '\x87')));
+          },
+          true};
+}
+
+// Behind headers that are whole: those at the end of a call.
+Flood TrailersWithoutEnd() {
+  return {"trailers that never end",
+          [] {
+            return Frame(kHeadersFrame, kEndHeaders, 1, CallFields()) +
+                   Frame(kHeadersFrame, 1, 1, std::string("\0\1a\1b", 5));
+          },
+          [](uint32_t) {
+            return Repeat(8, Frame(kContinuationFrame, 0, 1, std::string(kFloodFrame, '\x8f')));
+          }};
+}
+
+std::vector<Flood> AllFloods() {
+  return {LiteralsWithoutEnd(), IndexesWithoutEnd(),     SmallFramesWithoutEnd(),
+          TextWithoutEnd(),     CallsWithHeadersAlone(), SmallCalls(),
+          LargeEntryOften(),    PaddedWithPriority(),    PaddingAsHeaders(),
+          TrailersWithoutEnd()};
+}
+
+// A job that asks and reports at an easy pace, over one connection.
+class JobBeside {
+ public:
+  explicit JobBeside(std::shared_ptr<grpc::Channel> channel)
+      : stub_(v1::ThrottlerService::NewStub(channel)), thread_([this] { Run(); }) {}
+  ~JobBeside() { End(); }
+  // Returns what became of it.
+  void End() {
+    ended_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+
+  int calls() const { return calls_; }
+  const std::vector<std::string>& errors() const { return errors_; }
+  int64_t slowest_ms() const { return slowest_ns_ / 1'000'000; }
+
+ private:
+  void Run() {
+    while (!ended_) {
+      v1::CheckRequest check;
+      check.set_identity("honest:backfill");
+      v1::CheckResponse checked;
+      Note([&](auto& context) { return stub_->Check(&context, check, &checked); });
+      v1::ReportRequest report;
+      v1::ReportResponse reported;
+      report.add_reports()->set_permit_id(checked.decision().permit_id());
+      Note([&](auto& context) { return stub_->Report(&context, report, &reported); });
+      poll(nullptr, 0, 20);
+    }
+  }
+  void Note(const std::function<grpc::Status(grpc::ClientContext&)>& call) {
+    grpc::ClientContext context;
+    context.set_deadline(gpr_time_from_seconds(60, GPR_TIMESPAN));
+    const int64_t begun_ns = MonotonicNs();
+    const grpc::Status status = call(context);
+    slowest_ns_ = std::max(slowest_ns_, MonotonicNs() - begun_ns);
+    ++calls_;
+    if (!status.ok()) errors_.push_back(status.error_message());
+  }
+
+  const std::unique_ptr<v1::ThrottlerService::Stub> stub_;
+  std::atomic<bool> ended_ = false;
+  // The thread's until it has ended.
+  int calls_ = 0;
+  std::vector<std::string> errors_;
+  int64_t slowest_ns_ = 0;
+  std::thread thread_;
+};
+
+using Over = FloodingCaller::Over;
+enum class Ack { kNever, kAtOnce };
+
+class HeaderFlood : public testing::Test {
+ protected:
+  HeaderFlood() { std::signal(SIGPIPE, SIG_IGN); }
+
+  // So many connections at once, and again and again for so long.
+  static void Attack(int port, const Flood& flood, Over over, Ack ack) {
+    constexpr int kConnections = 24;
+    const int64_t end_ns = MonotonicNs() + (TestScale() == 1 ? 3'000'000'000 : 1'000'000'000);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kConnections; ++i) {
+      threads.emplace_back([&] {
+        while (MonotonicNs() < end_ns) {
+          FloodingCaller caller(port, over);
+          caller.Send(kPreface + (ack == Ack::kAtOnce ? Frame(4, 1, 0, "") : "") + flood.opening());
+          for (uint32_t turn = 0; MonotonicNs() < end_ns && caller.Send(flood.more(turn)); ++turn) {
+          }
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  void ExpectBounded(const Flood& flood, Over over, Ack ack) {
+    const std::string what = absl::StrCat(flood.name, over == Over::kTls ? ", TLS" : "",
+                                          ack == Ack::kNever ? "" : ", ACK");
+    const RunningHeadgated server(
+        {.yaml = absl::StrCat(kFloodedPolicy, over == Over::kTls ? tls_yaml_ : ""),
+         .stateless = true});
+    JobBeside job(over == Over::kTls
+                      ? OwnChannel(server.address(),
+                                   grpc::SslCredentials({.pem_root_certs = authority_.certificate(),
+                                                         .pem_private_key = "",
+                                                         .pem_cert_chain = ""}))
+                      : OwnChannel(server.address()));
+    const double before_mib = Usage(server).rss_mib;
+    Attack(server.port(), flood, over, ack);
+    const double peak_mib = Usage(server).peak_mib;
+    if (flood.has_bound) {
+      EXPECT_LT(peak_mib, kMostFloodedMiB) << what;
+    }
+    EXPECT_TRUE(WaitUntil([&] { return Usage(server).rss_mib < before_mib + kMostKeptMiB; }))
+        << what << ": " << Usage(server).rss_mib << " MiB stay of " << peak_mib;
+    job.End();
+    EXPECT_GT(job.calls(), 0);
+    EXPECT_TRUE(job.errors().empty())
+        << what << ": " << job.errors().size() << " of " << job.calls() << ", " << job.errors()[0];
+    std::cout << what << ": " << before_mib << " MiB, " << peak_mib << " at most, "
+              << Usage(server).rss_mib << " later; honest: " << job.calls() << " calls, "
+              << job.errors().size() << " errors, the slowest " << job.slowest_ms() << " ms\n";
+  }
+
+ private:
+  static ProcessUsage Usage(const RunningHeadgated& server) {
+    return UsageOf(server.pid()).value_or(ProcessUsage());
+  }
+
+  TempFolder folder_;
+  CertificateAuthority authority_{"authority"};
+  const TestCertificate pair_ = authority_.SignServer();
+  const std::string tls_yaml_ = [this] {
+    ReplaceFile(folder_.File("tls.crt"), pair_.certificate);
+    ReplaceFile(folder_.File("tls.key"), pair_.key);
+    return absl::StrCat("tls: {certificate_file: ", folder_.File("tls.crt"),
+                        ", key_file: ", folder_.File("tls.key"), "}\n");
+  }();
+};
+
+// In a short run every third.
+std::vector<Flood> SomeFloods(size_t first) {
+  const std::vector<Flood> all = AllFloods();
+  if (TestScale() == 1) return all;
+  std::vector<Flood> some;
+  for (size_t i = first; i < all.size(); i += 3) some.push_back(all[i]);
+  return some;
+}
+
+TEST_F(HeaderFlood, WithoutAcknowledgedSettingsTakesLittleMemoryAndNoAnswers) {
+  for (const Flood& flood : SomeFloods(0)) ExpectBounded(flood, Over::kPlaintext, Ack::kNever);
+}
+
+TEST_F(HeaderFlood, WithAcknowledgedSettingsTakesLittleMemoryAndNoAnswers) {
+  for (const Flood& flood : SomeFloods(2)) ExpectBounded(flood, Over::kPlaintext, Ack::kAtOnce);
+}
+
+TEST_F(HeaderFlood, ThroughTlsTakesLittleMemoryAndNoAnswers) {
+  for (const Flood& flood : SomeFloods(5)) ExpectBounded(flood, Over::kTls, Ack::kNever);
+}
+
+}  // namespace
+}  // namespace headgate::tls

@@ -1,0 +1,55 @@
+// A peer that takes what it is sent and says nothing: it opens its stream, reads, and never
+// answers.
+//
+// Thread-safe.
+//
+//   SilentPeer silent(servers.shared());
+//   servers[0].owners.Set("t1", {.kind = cluster::Owner::Kind::kOther, .address =
+//   silent.address()});
+
+#pragma once
+
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <headgate/peer/v1/peer_service.grpc.pb.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/serve/peers/peers_fixture.h"
+
+namespace headgate::peers {
+
+class SilentPeer final : public peer::v1::PeerService::Service {
+ public:
+  explicit SilentPeer(Shared& shared) {
+    grpc::SslServerCredentialsOptions tls(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY);
+    tls.pem_root_certs = shared.authority.certificate();
+    tls.pem_key_cert_pairs = {{shared.certificate.key, shared.certificate.certificate}};
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(tls), &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+  ~SilentPeer() override { server_->Shutdown(gpr_time_from_seconds(0, GPR_TIMESPAN)); }
+
+  std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
+  int calls() const { return calls_.load(); }
+
+ private:
+  grpc::Status Forward(grpc::ServerContext* /*context*/,
+                       grpc::ServerReaderWriter<peer::v1::ForwardResponse,
+                                                peer::v1::ForwardRequest>* stream) override {
+    peer::v1::ForwardRequest request;
+    while (stream->Read(&request)) calls_ += request.calls_size();
+    return grpc::Status();
+  }
+
+  int port_ = 0;
+  std::atomic<int> calls_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace headgate::peers

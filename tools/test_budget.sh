@@ -1,0 +1,39 @@
+# What a test run took, held against what it may take. Times are kept in build/test_times, which is this machine's
+# memory of its own runs.
+# shellcheck shell=bash
+
+TEST_TIMES=build/test_times
+
+# A unit's times that came out of runs, the newest last: "PRESET UNIT SECONDS".
+remember_time() { # remember_time PRESET UNIT SECONDS
+  mkdir -p "$(dirname "$TEST_TIMES")"
+  echo "$1 $2 $3" >>"$TEST_TIMES"
+}
+
+# What of this run has been above its own budget by half three times in a row. Within two seconds a machine that is
+# busy for a moment says more about itself than about a test.
+above_budget() { # above_budget: "PRESET UNIT" of this run on stdin
+  awk -v plan="$(planned)" -v times="$(tail --lines=20000 "$TEST_TIMES" 2>/dev/null)" '
+    BEGIN {
+      count = split(plan, rows, "\n")
+      for (i = 1; i <= count; i++) { split(rows[i], word, " "); budget[word[1], word[2]] = word[4] }
+      count = split(times, rows, "\n")
+      for (i = 1; i <= count; i++) {
+        split(rows[i], word, " "); key = word[1] SUBSEP word[2]
+        if (!(key in budget)) continue
+        above[key] = word[3] > 1.5 * budget[key] && word[3] > 2 ? above[key] + 1 : 0
+        last[key] = word[3]
+      }
+    }
+    {
+      key = $1 SUBSEP $2
+      if (above[key] >= 3) printf "%s (%s) takes %d s, and may take %d: above it by half in %d runs\n", $2, $1, last[key], budget[key], above[key]
+    }'
+}
+
+# What the plan allows all that is short to take, in seconds, so many beside each other as run.
+planned_short_seconds() {
+  planned | awk '$3 == "short" { print $2, $4 }' | while read -r unit seconds; do
+    if needs_quiet "$unit"; then echo "$seconds 1"; else echo "$seconds $(test_jobs)"; fi
+  done | awk '{ sum += $1 / $2 } END { printf "%d", sum }'
+}
