@@ -35,6 +35,15 @@ void CallLog::OnSlow(const Call& call, absl::Duration took) {
   WriteLine(slow_, LogWarning, "slow call", call, {{"seconds", seconds}});
 }
 
+void CallLog::OnUnguarded(const Call& call, transport::Encryption encryption) {
+  const bool is_tls = encryption == transport::Encryption::kTls;
+  LogError(
+      "headers are not bounded",
+      {{"encryption", is_tls ? "tls" : "none"},
+       {"peer", call.peer},
+       {"error", "what gRPC reads is not seen, as it was built in another way than is known"}});
+}
+
 void CallLog::OnChange(const Call& call, std::string_view event, Fields fields) {
   WriteLine(changes_, LogInfo, event, call, fields);
 }

@@ -28,6 +28,7 @@ class CallLog final : public transport::CallListener {
 
   void OnFailed(const Call& call, const grpc::Status& status) override;
   void OnSlow(const Call& call, absl::Duration took) override;
+  void OnUnguarded(const Call& call, transport::Encryption encryption) override;
   void OnChange(const Call& call, std::string_view event, Fields fields) override;
 
   // Lines that were left out.

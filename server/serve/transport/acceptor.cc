@@ -247,7 +247,8 @@ Acceptor::Accepted Acceptor::CloseNext(int socket) {
 void Acceptor::Welcome(int socket, FileDescriptor connection) {
   {
     MutexLock lock(&mutex_);
-    if (!connections_.Add(connection.number())) {
+    const bool is_admitted = options_.admit == nullptr || options_.admit(connection.number());
+    if (!is_admitted || !connections_.Add(connection.number())) {
       ++counts_.refused;
       return;
     }

@@ -54,6 +54,7 @@ struct ConnectionCounts {
   int64_t refused = 0;   // ever, for want of room
   int64_t failed = 0;    // ever, for want of open files or of the kernel's memory
   int64_t cut = 0;       // ever, since they brought too much
+  int64_t headers = 0;   // ever, for their headers
 };
 
 struct AcceptorOptions {
@@ -78,6 +79,9 @@ struct AcceptorOptions {
   std::function<void()> on_cut_for_memory = nullptr;
   // Where services tell what they have taken; it outlives the acceptor. Null: nobody does.
   TakenBytes* taken = nullptr;
+  // Called with each connection before it is handed over. False: it is closed instead. Null: nobody
+  // is asked.
+  std::function<bool(int connection)> admit = nullptr;
 };
 
 class Acceptor {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/hash.h"
+#include "server/serve/transport/call_origin.h"
 
 namespace headgate::transport {
 namespace {
@@ -45,6 +46,23 @@ void MethodCalls::EndRarely(CallContext& context, int64_t started_ns, const grpc
   const CallListener::Call call{.method = method_, .request_id = id, .peer = peer};
   if (!status.ok()) calls_.listener_.OnFailed(call, status);
   if (slow) calls_.listener_.OnSlow(call, absl::Nanoseconds(took_ns));
+}
+
+void MethodCalls::EndRarely(grpc::ServerContext& context, int64_t started_ns,
+                            const grpc::Status& status) {
+  const Encryption encryption = IsPlaintext(context) ? Encryption::kNone : Encryption::kTls;
+  if (!HasReadGuarded(encryption)) [[unlikely]] {
+    const std::string peer = context.peer();
+    calls_.TellUnguarded({.method = method_, .request_id = {}, .peer = peer}, encryption);
+  }
+  GrpcCallContext call(context);
+  EndRarely(call, started_ns, status);
+}
+
+void Calls::TellUnguarded(const CallListener::Call& call, Encryption encryption) {
+  if (call.peer.rfind("ipv4:", 0) != 0 && call.peer.rfind("ipv6:", 0) != 0) return;
+  std::atomic<bool>& told = told_unguarded_[static_cast<size_t>(encryption)];
+  if (!told.exchange(true, std::memory_order_relaxed)) listener_.OnUnguarded(call, encryption);
 }
 
 MethodCalls& Calls::AddThread(std::string_view method) {

@@ -39,6 +39,7 @@
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "server/serve/transport/call_context.h"
+#include "server/serve/transport/guarded_files.h"
 #include "server/serve/transport/latency_histogram.h"
 
 namespace headgate::transport {
@@ -58,6 +59,8 @@ class CallListener {
 
   virtual void OnFailed(const Call& /*call*/, const grpc::Status& /*status*/) {}
   virtual void OnSlow(const Call& /*call*/, absl::Duration /*took*/) {}
+  // One came over a connection of which no HeaderGuard has seen anything. Once for each encryption.
+  virtual void OnUnguarded(const Call& /*call*/, Encryption /*encryption*/) {}
   // An operator has changed something, such as "override created".
   virtual void OnChange(const Call& /*call*/, std::string_view /*event*/, Fields /*fields*/) {}
 };
@@ -124,10 +127,7 @@ class MethodCalls {
   // How long it took.
   int64_t AddLatency(int64_t started_ns);
   void EndRarely(CallContext& call, int64_t started_ns, const grpc::Status& status);
-  void EndRarely(grpc::ServerContext& context, int64_t started_ns, const grpc::Status& status) {
-    GrpcCallContext call(context);
-    EndRarely(call, started_ns, status);
-  }
+  void EndRarely(grpc::ServerContext& context, int64_t started_ns, const grpc::Status& status);
 
   Calls& calls_;
   const std::string method_;
@@ -170,7 +170,10 @@ class Calls {
   };
   // By method, all threads added up.
   std::map<std::string, MethodTotals> ReadMethods() const;
-  LatencyCounts ReadDecisions() const;
+
+  // Tells the listener of a call that came over a connection of which nothing was seen, as with a
+  // gRPC that reads in another way. Others than those over TCP are nothing to it.
+  void TellUnguarded(const CallListener::Call& call, Encryption encryption);
 
  private:
   friend class MethodCalls;
@@ -183,6 +186,7 @@ class Calls {
   CallListener& listener_;
   std::atomic<int64_t> streams_open_{0};  // relaxed: a number that orders nothing
   std::atomic<uint64_t> ids_{0};
+  std::array<std::atomic<bool>, 2> told_unguarded_{};  // by encryption; relaxed: likewise
   mutable Mutex mutex_;
   // Deques, whose elements stay where they are.
   std::deque<MethodCalls> methods_ ABSL_GUARDED_BY(mutex_);

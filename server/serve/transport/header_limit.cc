@@ -7,9 +7,6 @@
 namespace headgate::transport {
 namespace {
 
-// Calls at once on one connection, streams among them: the next ones wait on the caller's side. The
-// SDK's and the benchmarks' callers have fewer.
-constexpr int kMaxCallsOnConnection = 128;
 // What gRPC reads at once from one connection, before others have their turn. It is read before any
 // of it is understood: of headers a hundred times as much may become of it in memory, and whoever
 // is cut meanwhile takes nothing of it back.

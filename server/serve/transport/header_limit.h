@@ -4,7 +4,7 @@
 // gRPC 1.51 has no other way to refuse headers that are too large than to end their connection,
 // with all calls on it. And it holds a connection to what is said here of headers and calls only
 // once the other end has acknowledged the SETTINGS that say so, and then each frame of headers by
-// itself: who never acknowledges, or never ends its headers, is for the Acceptor.
+// itself: who never acknowledges, or never ends its headers, is for the HeaderGuard.
 //
 //   SetHeaderLimit(builder);
 //   SetMessageLimit(4 << 20, builder);
@@ -19,6 +19,9 @@ namespace headgate::transport {
 
 // Of one call's headers, as HTTP/2 counts them: names and values, and 32 bytes for each.
 inline constexpr int kMaxHeaderBytes = 64 << 10;
+// Calls at once on one connection, streams among them: the next ones wait on the caller's side. The
+// SDK's and the benchmarks' callers have fewer.
+inline constexpr int kMaxCallsOnConnection = 128;
 
 // Headers, calls at once, and how much gRPC reads of a connection before others have their turn.
 void SetHeaderLimit(grpc::ServerBuilder& builder);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "server/serve/transport/guarded_files.h"
 #include "server/serve/transport/header_limit.h"
 
 namespace headgate::transport {
@@ -64,14 +65,23 @@ absl::StatusOr<std::unique_ptr<Ports>> Ports::Open(const PortOptions& options) {
 absl::Status Ports::OpenPort(const std::string& address, int max_connections, Port& port) {
   absl::StatusOr<Listener> listener = Listener::Open(address);
   if (!listener.ok()) return listener.status();
+  // What TLS has deciphered is guarded where that is.
+  const bool is_plaintext = &port == &health_ || options_.credentials == nullptr;
   port.acceptor = std::make_unique<Acceptor>(
       *std::move(listener),
       AcceptorOptions{.max_connections = static_cast<size_t>(max_connections),
                       .unacknowledged = options_.limits.keepalive_timeout,
                       .callers = [this] { return memory_.LookAtCallers(); },
                       .on_cut_for_memory = [this] { memory_.ExpectRelease(); },
-                      .taken = &port == &main_ ? &taken_ : nullptr});
+                      .taken = &port == &main_ ? &taken_ : nullptr,
+                      .admit = is_plaintext ? GuardConnection : nullptr});
   return absl::OkStatus();
+}
+
+ConnectionCounts Ports::counts() const {
+  ConnectionCounts counts = main_.acceptor->counts();
+  counts.headers = CountEndedForHeaders();
+  return counts;
 }
 
 void Ports::AddTo(grpc::ServerBuilder& builder) {

@@ -79,8 +79,8 @@ class Ports {
   std::vector<OwnedMemory> ReadMemory() const { return memory_.Read(); }
   // For services to tell what they have taken of connections to the main port.
   TakenBytes& taken() { return taken_; }
-  // Of the main port.
-  ConnectionCounts counts() const { return main_.acceptor->counts(); }
+  // Of the main port; those that were ended for their headers are of all ports of this process.
+  ConnectionCounts counts() const;
 
  private:
   struct Port {
