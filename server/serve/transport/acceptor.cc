@@ -61,8 +61,8 @@ void AwaitAny(std::vector<pollfd>& polled, int timeout_ms) {
   for (pollfd& each : polled) each.revents = POLLIN;
 }
 
-// Those that brought more than a quarter of what one brought: in a flood of headers all that take
-// part, since each look that they are let be for takes tens of MiB.
+// Those that brought more than a quarter of what one brought: in a flood all that take part, since
+// each look that they are let be for takes tens of MiB.
 std::vector<int> LikeTheLargest(const MemoryLimit::Bytes& unanswered) {
   int64_t largest = 0;
   for (const auto& [connection, bytes] : unanswered) largest = std::max(largest, bytes);
@@ -178,7 +178,6 @@ void Acceptor::Look(const ProcessMemory::Callers& callers) {
   if (!unexplained_.Judge(callers.grown_lately - Explained(), brought.for_memory).empty()) {
     CutForMemory(LikeTheLargest(brought.for_memory.unanswered));
   }
-  Cut(brought.stuck);
   Cut(input_.Judge(brought.for_memory.lately, since_last));
   Cut(unanswered_.Judge(brought.unanswered, since_last));
   closing_.store(connections_.cut() > 0, std::memory_order_relaxed);

@@ -10,7 +10,6 @@
 // - connections that bring more than the server could answer are closed (see InputLimit);
 // - so are those that make callers hold more memory than they may, the less the less of it is
 //   explained by what connections brought and calls that wait (see MemoryLimit);
-// - so are those that gRPC cannot get through with, while it answers them nothing;
 // - no connection has more than 128 KiB waiting in the kernel.
 //
 // Two threads: one accepts, and in it gRPC may read a connection for as long as that brings
@@ -66,8 +65,9 @@ struct AcceptorOptions {
   InputLimit::Options unanswered = {.bytes_per_second = int64_t{8} << 20,
                                     .burst = int64_t{48} << 20};
   MemoryLimit::Options memory = {};
-  // Of what callers took lately beside what is explained. Headers are, of a few bytes each on the
-  // wire, fifty times as much in memory; honest callers have next to none that nobody has taken.
+  // Of what callers took lately beside what is explained, as calls that are reset at once are: a
+  // hundred bytes on the wire, and many KiB in memory until gRPC gets round to it. Honest callers
+  // have next to none that nobody has taken.
   MemoryLimit::Options unexplained = {.growth = int64_t{64} << 20,
                                       .least_brought = int64_t{1} << 10,
                                       .least_in_all = 64 << 10,

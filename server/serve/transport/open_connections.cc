@@ -5,7 +5,6 @@
 // Not netinet/tcp.h: the C library's tcp_info ends before the count of bytes.
 #include <linux/tcp.h>
 #include <netinet/in.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -25,9 +24,6 @@ namespace {
 constexpr int64_t kBroughtForSent = 8;
 // Half of what is unanswered is forgotten in 70 s.
 constexpr absl::Duration kForgottenIn = absl::Seconds(102);
-// What a message may bring before gRPC asks for more of it.
-constexpr int64_t kBeginning = int64_t{64} << 10;
-constexpr absl::Duration kMostStuck = absl::Seconds(1);
 // One that was cut may have calls that take longer, and holds little then.
 constexpr absl::Duration kMostClosing = absl::Seconds(2);
 
@@ -69,16 +65,6 @@ Traffic TrafficOf(int fd) {
   return {info.tcpi_bytes_received, info.tcpi_bytes_acked};
 }
 
-bool HasUnread(int fd) {
-  int bytes = 0;
-  return ioctl(fd, FIONREAD, &bytes) == 0 && bytes > 0;
-}
-
-// For how long it is stuck, if that was so long until the last look.
-absl::Duration StuckFor(absl::Duration before, absl::Duration since_last, bool is_unread) {
-  return is_unread ? before + since_last : std::max(before - since_last, absl::ZeroDuration());
-}
-
 }  // namespace
 
 template <typename Act>
@@ -108,7 +94,6 @@ void OpenConnections::Reserve() {
   brought_.for_memory.lately.reserve(most);
   brought_.for_memory.unanswered.reserve(most);
   brought_.unanswered.reserve(most);
-  brought_.stuck.reserve(most);
 }
 
 void OpenConnections::Sweep() {
@@ -120,13 +105,12 @@ const OpenConnections::Brought& OpenConnections::TakeBrought(absl::Duration sinc
   brought_.for_memory.lately.clear();
   brought_.for_memory.unanswered.clear();
   brought_.unanswered.clear();
-  brought_.stuck.clear();
   unanswered_bytes_ = 0;
   cut_ = 0;
   for (auto& [fd, connection] : connections_) {
     if (connection.is_cut) {
-      connection.stuck += since_last;
-      if (connection.stuck < kMostClosing) ++cut_;
+      connection.since_cut += since_last;
+      if (connection.since_cut < kMostClosing) ++cut_;
       continue;
     }
     Count(fd, since_last, connection);
@@ -157,12 +141,6 @@ void OpenConnections::Count(int fd, absl::Duration since_last, Connection& conne
   const double forgotten =
       static_cast<double>(unanswered) * absl::FDivDuration(since_last, kForgottenIn);
   connection.unanswered = unanswered - std::min(unanswered, static_cast<int64_t>(forgotten));
-  if (answered > 0 || taken > 0 || unanswered <= kBeginning) {
-    connection.stuck = absl::ZeroDuration();
-    return;
-  }
-  connection.stuck = StuckFor(connection.stuck, since_last, HasUnread(fd));
-  if (connection.stuck >= kMostStuck) brought_.stuck.push_back(fd);
 }
 
 void OpenConnections::EndStill(int times) {
@@ -184,7 +162,6 @@ bool OpenConnections::Cut(int fd) {
     const sockaddr nobody = {.sa_family = AF_UNSPEC, .sa_data = {}};
     return connect(same, &nobody, sizeof(nobody)) == 0 || shutdown(same, SHUT_RDWR) == 0;
   });
-  found->second.stuck = absl::ZeroDuration();
   if (found->second.is_cut) ++cut_;
   return found->second.is_cut;
 }

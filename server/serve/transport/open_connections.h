@@ -47,10 +47,6 @@ class OpenConnections {
     // All that was brought since, and what is unanswered over the last minutes.
     MemoryLimit::Brought for_memory;
     std::vector<InputLimit::Brought> unanswered;  // since
-    // Those that had bytes waiting all the time for a second, while they were answered nothing,
-    // nothing of them was taken, and it was more than a message's beginning: what gRPC has read of
-    // them already takes all its time.
-    std::vector<int> stuck;
   };
   // Since the last call, which was so long ago, and until the next one. About 0.5 us each, and no
   // memory: in a flood of allocations it takes long to get any.
@@ -77,8 +73,8 @@ class OpenConnections {
     uint64_t brought = 0;
     uint64_t sent = 0;
     int64_t unanswered = 0;
-    absl::Duration stuck = absl::ZeroDuration();  // or since it was cut
     bool is_cut = false;
+    absl::Duration since_cut = absl::ZeroDuration();
     int still = 0;  // how often EndStill found nothing sent
   };
 

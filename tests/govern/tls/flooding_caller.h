@@ -44,6 +44,9 @@ class FloodingCaller {
     return is_open_;
   }
 
+  // What has come is not read, and lost to TLS.
+  bool IsClosed() const { return raw_.IsClosed(); }
+
  private:
   template <auto kFree>
   struct Free {

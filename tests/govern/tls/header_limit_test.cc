@@ -47,6 +47,10 @@ class Careful {
   bool IsAnswered(uint32_t stream) {
     return WaitUntil([&] { return Next(0, stream) || is_over_; }) && !is_over_;
   }
+  // A call that is not ended, and taken back.
+  void CallAndReset(uint32_t stream, const std::string& path) {
+    raw_.SendAll(Headers(stream, path) + Frame(3, 0, stream, Number(8, 4)));
+  }
   bool IsClosed() const { return raw_.IsClosed(); }
 
  private:
@@ -82,6 +86,23 @@ TEST(HeaderLimit, CallWithLargerHeadersEndsItsConnection) {
   Careful caller(server.port());
   caller.Call(1, kProbe, 70'000);
   EXPECT_TRUE(WaitUntil([&] { return caller.IsClosed(); }));
+}
+
+// The guard sees the end of each call, however it ends, and forgets it.
+TEST(HeaderLimit, ConnectionHasAnyNumberOfCallsOneAfterAnother) {
+  const RunningHeadgated server({.stateless = true});
+  Careful caller(server.port());
+  uint32_t stream = 1;
+  for (int i = 0; i < 500; ++i) {
+    caller.Call(stream, kProbe);
+    ASSERT_TRUE(caller.IsAnswered(stream)) << i;
+    stream += 2;
+    caller.CallAndReset(stream, kProbeWatch);
+    stream += 2;
+    caller.Call(stream, "/no/such");
+    stream += 2;
+  }
+  EXPECT_FALSE(caller.IsClosed());
 }
 
 }  // namespace

@@ -159,22 +159,5 @@ TEST(Acceptor, ClosesWhatMakesCallersHoldMoreThanIsExplained) {
   EXPECT_EQ(releases, 1);
 }
 
-TEST(Acceptor, ClosesWhatIsNotGotThroughWith) {
-  RunningAcceptor running(8);
-  const FileDescriptor stuck = Caller();
-  const FileDescriptor read = Caller();
-  for (const FileDescriptor* caller : {&stuck, &read}) Connect(*caller, running.acceptor().port());
-  ASSERT_TRUE(WaitUntil([&] { return running.kept() == 2; }));
-  const std::string some(80 << 10, 'x');
-  EXPECT_TRUE(WaitUntil([&] {
-    for (const FileDescriptor* caller : {&stuck, &read}) {
-      send(caller->number(), some.data(), some.size(), MSG_NOSIGNAL);
-    }
-    running.ReadAllOfLast();
-    return IsClosed(stuck);
-  }));
-  EXPECT_FALSE(IsClosed(read));
-}
-
 }  // namespace
 }  // namespace headgate::transport

@@ -82,11 +82,6 @@ class RunningAcceptor {
     for (const FileDescriptor& connection : kept_) bytes += Read(connection);
     return bytes;
   }
-  // Of whoever came last.
-  void ReadAllOfLast() {
-    MutexLock lock(&mutex_);
-    Read(kept_.back());
-  }
   // Bytes that whoever came first has received.
   int AckedOfFirst() {
     MutexLock lock(&mutex_);
