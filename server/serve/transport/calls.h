@@ -170,6 +170,7 @@ class Calls {
   };
   // By method, all threads added up.
   std::map<std::string, MethodTotals> ReadMethods() const;
+  LatencyCounts ReadDecisions() const;
 
   // Tells the listener of a call that came over a connection of which nothing was seen, as with a
   // gRPC that reads in another way. Others than those over TCP are nothing to it.
