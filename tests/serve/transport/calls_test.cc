@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "common/fake_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -16,8 +15,8 @@ using testing::ElementsAre;
 class Unguarded final : public CallListener {
  public:
   void OnUnguarded(const Call& call, Encryption encryption) override {
-    heard.push_back(
-        absl::StrCat(call.peer, encryption == Encryption::kTls ? " TLS" : " plaintext"));
+    heard.push_back(std::string(call.peer) +
+                    (encryption == Encryption::kTls ? " TLS" : " plaintext"));
   }
 
   std::vector<std::string> heard;
