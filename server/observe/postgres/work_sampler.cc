@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "common/sql_text.h"
 
 namespace headgate::postgres {
 namespace {
@@ -115,28 +116,6 @@ constexpr int64_t kNothingKnown = std::numeric_limits<int64_t>::max();
 constexpr std::string_view kNone = "{}";  // an empty array
 constexpr char kEntryKey[] = "hashint8extended(queryid, (userid::bigint << 32) | dbid::bigint)";
 
-// An array as PostgreSQL writes it: {"a","b"}.
-std::string ArrayOf(const std::vector<std::string>& values) {
-  std::vector<std::string> quoted;
-  quoted.reserve(values.size());
-  for (const std::string& value : values) {
-    quoted.push_back(
-        absl::StrCat("\"", absl::StrReplaceAll(value, {{"\\", "\\\\"}, {"\"", "\\\""}}), "\""));
-  }
-  return absl::StrCat("{", absl::StrJoin(quoted, ","), "}");
-}
-
-// '*' at the end matches any rest, and nothing else is special.
-std::vector<std::string> PatternsOf(std::vector<std::string> names) {
-  for (std::string& name : names) {
-    const bool prefix = name.ends_with('*');
-    if (prefix) name.pop_back();
-    name = absl::StrReplaceAll(name, {{"\\", "\\\\"}, {"%", "\\%"}, {"_", "\\_"}});
-    if (prefix) name += '%';
-  }
-  return names;
-}
-
 // 0 for what is no number, which none of these queries returns.
 template <typename Number>
 Number NumberIn(const Table& table, size_t column, size_t row = 0) {
@@ -152,8 +131,8 @@ Number NumberIn(const Table& table, size_t column, size_t row = 0) {
 }  // namespace
 
 WorkSampler::WorkSampler(const health::BatchWorkSpec& batch_work, size_t most_remembered)
-    : roles_(ArrayOf(batch_work.roles)),
-      application_names_(ArrayOf(PatternsOf(batch_work.application_names))),
+    : roles_(PostgresArray(batch_work.roles)),
+      application_names_(PostgresArray(LikePatterns(batch_work.application_names))),
       told_by_role_(batch_work.application_names.empty()),
       most_remembered_(most_remembered) {
   if (!told_by_role_) {
