@@ -44,13 +44,14 @@ serve/gateway       common proto access transport rpc json http
 serve/web           common engine line health access config throttle_log overrides snapshot tls transport http
 server/app          common server
 server/main.cc      common server
+client/agent        common
 client              common proto
 '
 
 # ARROWS with whole paths: a room a line, and after it all that it may use, itself among them.
 room_paths() {
   awk '
-    { $1 = $1 ~ /^[a-z]+\// && $1 !~ /^server\// ? "server/" $1 : $1 }
+    { $1 = $1 ~ /^[a-z]+\// && $1 !~ /^(server|client)\// ? "server/" $1 : $1 }
     NF { lines[++count] = $0; name = $1; sub(/.*\//, "", name); path[name] = $1 }
     END {
       for (i = 1; i <= count; i++) {

@@ -27,6 +27,7 @@ source tools/test_changed.sh
 PLAN='
 # unit              release       asan          tsan
 access              short:2       rotating:2    -
+agent               short:25      rotating:40   -
 app                 short:2       rotating:2    -
 cli                 short:70      rotating:180  -
 client              short:18      rotating:16   -

@@ -45,6 +45,7 @@ struct Dispatch {
   int operator()(const MoveArguments& a) const { return RunMove(globals, a, console); }
   int operator()(const DrainArguments& a) const { return RunDrain(globals, a, console); }
   int operator()(const StoreArguments& a) const { return RunStore(globals, a, console); }
+  int operator()(const AgentArguments& a) const { return RunAgent(globals, a, console); }
 };
 
 Colours ColoursFor(ColourChoice choice) {

@@ -47,6 +47,9 @@ int RunDrain(const Globals& globals, const DrainArguments& arguments, const Cons
 // 2: wrong connection string or configuration, 4: the store says no, or there is no server to ask.
 int RunStore(const Globals& globals, const StoreArguments& arguments, const Console& console);
 
+// 0 when it is asked to end. With --check 4: yielding does not work here.
+int RunAgent(const Globals& globals, const AgentArguments& arguments, const Console& console);
+
 // The whole program: `words` without its name.
 int Main(const std::vector<std::string>& words);
 

@@ -55,6 +55,16 @@ void Examine(const ForgiveArguments& forgive) {
   Require(!forgive.budget.empty(), "a debt to no budget");
   Require(!forgive.who.reason.empty(), "it is forgiven for no reason");
 }
+void Examine(const AgentArguments& agent) {
+  const bool names_some = !agent.roles.empty() || !agent.application_names.empty();
+  Require(names_some || agent.action == AgentArguments::Action::kRestore, "nobody yields");
+  for (const std::string& role : agent.roles) {
+    Require(!role.empty() && role.find('*') == std::string::npos, "a role that nobody has");
+  }
+  for (const std::string& name : agent.application_names) {
+    Require(!name.empty() && name != "*", "a name that everybody has");
+  }
+}
 template <typename Other>
 void Examine(const Other& /*arguments*/) {}
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/arguments/agent_options.h"
 #include "client/cli/arguments/cluster_options.h"
 #include "client/cli/arguments/cost_options.h"
 #include "client/cli/arguments/global_options.h"
@@ -80,6 +81,7 @@ struct Grammar {
   MoveArguments move;
   DrainArguments drain;
   DrainArguments undrain{.action = DrainArguments::Action::kUndrain};
+  AgentArguments agent;
   CLI::App* run_command = nullptr;
   CLI::App* log_command = nullptr;
   CLI::App* replay_command = nullptr;
@@ -131,6 +133,7 @@ struct Grammar {
     commands.emplace_back(AddDrain(app, drain), [this] { return drain; });
     commands.emplace_back(AddDrain(app, undrain), [this] { return undrain; });
     commands.emplace_back(AddStore(app, store), [this] { return store; });
+    commands.emplace_back(AddAgent(app, agent), [this] { return agent; });
   }
 };
 

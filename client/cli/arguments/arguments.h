@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "client/cli/arguments/agent_arguments.h"
 #include "client/cli/arguments/cluster_arguments.h"
 #include "client/cli/arguments/cost_arguments.h"
 #include "client/cli/arguments/log_arguments.h"
@@ -108,7 +109,7 @@ struct Arguments {
                RulesArguments, TopArguments, ConfigCheckArguments, LogArguments, ReplayArguments,
                OverrideArguments, OverridesArguments, DeleteOverrideArguments, CostsArguments,
                ForgetCostsArguments, ForgiveArguments, StoreArguments, MembersArguments,
-               MoveArguments, DrainArguments>
+               MoveArguments, DrainArguments, AgentArguments>
       command;
 };
 

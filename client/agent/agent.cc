@@ -1,0 +1,281 @@
+#include "client/agent/agent.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/agent/change_text.h"
+#include "client/agent/journal.h"
+#include "client/agent/linux_processes.h"
+#include "client/agent/metrics.h"
+#include "client/agent/restore.h"
+#include "client/agent/watchdog.h"
+#include "client/agent/yield_plan.h"
+#include "client/agent/yield_probe.h"
+#include "client/agent/yielder.h"
+
+namespace headgate::agent {
+namespace {
+
+constexpr absl::Duration kLookEach = absl::Milliseconds(100);
+constexpr absl::Duration kLookEachAtRest = absl::Milliseconds(250);
+constexpr absl::Duration kConnectAgain = absl::Seconds(1);
+constexpr absl::Duration kProbeAgain = absl::Minutes(10);
+constexpr absl::Duration kProbeAgainSoon = absl::Seconds(10);  // where the machine was too busy
+// Longer than a watchdog restores where nothing hinders it.
+constexpr absl::Duration kLockLimit = absl::Seconds(3);
+constexpr int64_t kProcessorTimeEachNs = 450'000'000;
+constexpr int64_t kMetricsEachNs = 1'000'000'000;
+
+class Agent {
+ public:
+  explicit Agent(const AgentOptions& options) : options_(options) {}
+
+  absl::Status Run();
+  absl::StatusOr<bool> Check();
+  absl::Status RestoreNow();
+
+ private:
+  Database::Options DatabaseOptions() {
+    return {.dsn = options_.dsn,
+            .clock = options_.clock,
+            .processes = &processes_,
+            .stop_fd = options_.stop_fd};
+  }
+  void Log(const std::string& line) const { options_.log(line); }
+  int64_t NowNs() const { return options_.clock->Read().monotonic_ns; }
+  bool IsAskedToEnd() { return Pause(absl::ZeroDuration()); }
+  // Whether it is asked to end meanwhile.
+  bool Pause(absl::Duration time) const;
+  absl::Status OpenJournal();
+  absl::Status RestoreLeft();
+  void KeepWatchdog();
+
+  // What a connection is for, until it is lost or the agent is asked to end.
+  absl::Status Watch(Database& database);
+  absl::Status WaitToProbeAgain(Database& database, absl::Duration time);
+  absl::Status Look(Database& database, YieldPlan& plan, Yielder& yielder);
+  void LookAtProcessorTimes(const YieldPlan& plan, std::vector<BatchSession>& sessions);
+  void Tell(const std::vector<Yielder::Change>& changes);
+  void TellFigures(const Yielder* yielder);
+  // Says it once, until it has changed.
+  void TellTrouble(const std::string& what);
+
+  const AgentOptions& options_;
+  LinuxProcesses processes_;
+  std::unique_ptr<Journal> journal_;
+  std::unique_ptr<Watchdog> watchdog_;
+  Figures figures_;
+  std::string trouble_;
+  int64_t processor_times_at_ns_ = 0;
+  int64_t metrics_at_ns_ = 0;
+  bool metrics_fail_ = false;
+};
+
+bool Agent::Pause(absl::Duration time) const {
+  pollfd stop = {.fd = options_.stop_fd, .events = POLLIN, .revents = 0};
+  const int limit_ms = static_cast<int>(absl::ToInt64Milliseconds(time));
+  int ready = 0;
+  do {
+    ready = poll(&stop, 1, limit_ms);
+  } while (ready < 0 && errno == EINTR);
+  return ready > 0;
+}
+
+absl::Status Agent::OpenJournal() {
+  absl::StatusOr<std::unique_ptr<Journal>> journal =
+      Journal::Open(options_.state_folder, kLockLimit);
+  if (!journal.ok()) return journal.status();
+  journal_ = *std::move(journal);
+  return absl::OkStatus();
+}
+
+absl::Status Agent::RestoreLeft() {
+  if (journal_->Records().empty()) return absl::OkStatus();
+  Restored all;
+  // As long as it takes where the kernel takes one change in 0.1 s.
+  constexpr int kTries = 600;
+  for (int i = 0; i < kTries; ++i) {
+    const Restored some = Restore(*journal_, processes_);
+    all.raised += some.raised;
+    all.gone += some.gone;
+    all.left = some.left;
+    if (!absl::IsUnavailable(some.left) || Pause(kLookEach)) break;
+  }
+  Log(absl::StrCat("an earlier agent had left sessions that yield: ", all.raised,
+                   " are as they were, ", all.gone, " have ended",
+                   all.left.ok() ? "" : absl::StrCat("; not all: ", all.left.message())));
+  return all.left;
+}
+
+void Agent::KeepWatchdog() {
+  if (watchdog_ != nullptr && watchdog_->IsAlive()) return;
+  if (watchdog_ != nullptr) Log("the watchdog has ended; another one is started");
+  absl::StatusOr<std::unique_ptr<Watchdog>> started =
+      Watchdog::Start(*journal_, [this](const std::string& line) { Log(line); });
+  if (started.ok()) {
+    watchdog_ = *std::move(started);
+  } else {
+    TellTrouble(absl::StrCat("there is no watchdog: ", started.status().message()));
+  }
+}
+
+absl::Status Agent::Run() {
+  if (absl::Status status = OpenJournal(); !status.ok()) return status;
+  RestoreLeft().IgnoreError();  // it has said so, and what is left stays written down
+  KeepWatchdog();
+  while (!IsAskedToEnd()) {
+    absl::StatusOr<std::unique_ptr<Database>> database = Database::Open(DatabaseOptions());
+    const absl::Status status = database.ok() ? Watch(**database) : database.status();
+    if (absl::IsCancelled(status)) break;
+    if (status.ok()) continue;  // yielding is tried again
+    TellTrouble(absl::StrCat("PostgreSQL can't be watched: ", status.message()));
+    TellFigures(nullptr);
+    KeepWatchdog();
+    if (Pause(kConnectAgain)) break;
+  }
+  if (!options_.metrics_file.empty()) unlink(options_.metrics_file.c_str());
+  watchdog_.reset();
+  if (!journal_->Records().empty()) {
+    return absl::InternalError(
+        absl::StrCat(journal_->Records().size(),
+                     " sessions are not as they were; the watchdog goes on with them"));
+  }
+  Log("the agent ends; all sessions are as they were");
+  return absl::OkStatus();
+}
+
+absl::Status Agent::Watch(Database& database) {
+  const Database::Server& server = database.server();
+  const absl::StatusOr<YieldFindings> found =
+      FindMeans(DatabaseOptions(), server.postmaster, FindYield::kFirst);
+  if (!found.ok()) return found.status();
+  figures_.yields = found->means.has_value();
+  figures_.probe_share = found->share;
+  if (!found->means.has_value()) {
+    TellTrouble(absl::StrCat("yields: ", found->Words(), "; no session is touched"));
+    TellFigures(nullptr);
+    return WaitToProbeAgain(database, found->is_undecided ? kProbeAgainSoon : kProbeAgain);
+  }
+  Log(absl::StrCat("PostgreSQL ", server.version, ", process ", server.postmaster,
+                   ", is watched as role ", server.role, "; yields: ", found->Words()));
+  trouble_.clear();
+  YieldPlan plan;
+  Yielder yielder(processes_, *journal_, *found->means);
+  absl::Status status;
+  while (status.ok()) {
+    status = Look(database, plan, yielder);
+    if (!status.ok()) break;
+    KeepWatchdog();
+    TellFigures(&yielder);
+    const bool at_rest = yielder.yielding() + yielder.raised() == 0;
+    if (Pause(at_rest ? kLookEachAtRest : kLookEach)) status = absl::CancelledError("asked to end");
+  }
+  Tell(yielder.RestoreAll());
+  return status;
+}
+
+absl::Status Agent::WaitToProbeAgain(Database& database, absl::Duration time) {
+  for (absl::Duration left = time; left > absl::ZeroDuration(); left -= kConnectAgain) {
+    if (Pause(kConnectAgain)) return absl::CancelledError("asked to end");
+    // After a restart PostgreSQL may be elsewhere.
+    if (absl::Status status = database.Look(options_.batch).status(); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Agent::Look(Database& database, YieldPlan& plan, Yielder& yielder) {
+  absl::StatusOr<Database::Sight> sight = database.Look(options_.batch);
+  if (!sight.ok()) return sight.status();
+  ++figures_.looks;
+  std::vector<LockWait> waits;
+  if (sight->waiting > 0) {
+    absl::StatusOr<std::vector<LockWait>> asked = database.LockWaits();
+    if (!asked.ok()) return asked.status();
+    waits = *std::move(asked);
+  }
+  LookAtProcessorTimes(plan, sight->sessions);
+  Tell(yielder.Apply(plan.Decide(sight->sessions, waits, NowNs()), database.server().postmaster));
+  return absl::OkStatus();
+}
+
+void Agent::LookAtProcessorTimes(const YieldPlan& plan, std::vector<BatchSession>& sessions) {
+  const int64_t now_ns = NowNs();
+  if (now_ns - processor_times_at_ns_ < kProcessorTimeEachNs) return;
+  processor_times_at_ns_ = now_ns;
+  for (BatchSession& session : sessions) {
+    if (plan.AsksProcessorTime(session)) session.ran_ns = processes_.ProcessorNs(session.pid);
+  }
+}
+
+void Agent::Tell(const std::vector<Yielder::Change>& changes) {
+  for (const Yielder::Change& change : changes) {
+    if (change.kind == Yielder::Change::Kind::kFailed) ++figures_.failures;
+    if (change.kind != Yielder::Change::Kind::kRaised) continue;
+    const bool for_waiter = change.assignment.rank == Rank::kRaisedForWaiter;
+    ++(for_waiter ? figures_.raised_for_waiters : figures_.raised_for_starving);
+  }
+  for (const std::string& line : TextOf(changes)) Log(line);
+}
+
+void Agent::TellFigures(const Yielder* yielder) {
+  figures_.is_connected = yielder != nullptr;
+  figures_.yielding = yielder == nullptr ? 0 : yielder->yielding();
+  figures_.raised = yielder == nullptr ? 0 : yielder->raised();
+  const int64_t now_ns = NowNs();
+  if (options_.metrics_file.empty() ||
+      (yielder != nullptr && now_ns - metrics_at_ns_ < kMetricsEachNs)) {
+    return;
+  }
+  metrics_at_ns_ = now_ns;
+  const absl::Status status = WriteMetrics(options_.metrics_file, figures_);
+  if (!status.ok() && !metrics_fail_) Log(std::string(status.message()));
+  metrics_fail_ = !status.ok();
+}
+
+void Agent::TellTrouble(const std::string& what) {
+  if (what == trouble_) return;
+  trouble_ = what;
+  Log(what);
+}
+
+absl::Status Agent::RestoreNow() {
+  absl::Status status = OpenJournal();
+  return status.ok() ? RestoreLeft() : status;
+}
+
+absl::StatusOr<bool> Agent::Check() {
+  absl::StatusOr<std::unique_ptr<Database>> database = Database::Open(DatabaseOptions());
+  if (!database.ok()) return database.status();
+  const Database::Server& server = (*database)->server();
+  Log(absl::StrCat("PostgreSQL ", server.version, ", process ", server.postmaster, ", as role ",
+                   server.role));
+  const absl::StatusOr<Database::Sight> sight = (*database)->Look(options_.batch);
+  if (!sight.ok()) return sight.status();
+  Log(absl::StrCat("sessions of batch work: ", sight->sessions.size()));
+  const absl::StatusOr<YieldFindings> found =
+      FindMeans(DatabaseOptions(), server.postmaster, FindYield::kAll);
+  if (!found.ok()) return found.status();
+  for (const YieldFindings::Finding& finding : found->findings) {
+    Log(absl::StrCat(NameOf(finding.kind), ": ",
+                     finding.yields ? "yields: " : "does not: ", finding.said));
+  }
+  Log(absl::StrCat("yields: ",
+                   found->means.has_value() ? found->Words() : "no, for these reasons"));
+  return found->means.has_value();
+}
+
+}  // namespace
+
+absl::Status RunAgent(const AgentOptions& options) { return Agent(options).Run(); }
+
+absl::StatusOr<bool> CheckAgent(const AgentOptions& options) { return Agent(options).Check(); }
+
+absl::Status RestoreLeft(const AgentOptions& options) { return Agent(options).RestoreNow(); }
+
+}  // namespace headgate::agent

@@ -1,0 +1,79 @@
+// Yielder: has processes be what a plan says they should be, and knows which of them it has
+// lowered.
+//
+// A session is touched only if its process is a child of the given postmaster, and is still the
+// same afterwards: the instant at which the process began is read before, is in the journal, and is
+// read again after the change. A process whose number was used again meanwhile is put back.
+//
+// Thread-compatible.
+//
+//   Yielder yielder(processes, journal, {.kind = Means::Kind::kIdleClass});
+//   const std::vector<Yielder::Change> changes = yielder.Apply(assignments, postmaster);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "client/agent/journal.h"
+#include "client/agent/processes.h"
+#include "client/agent/yield_plan.h"
+
+namespace headgate::agent {
+
+class Yielder {
+ public:
+  struct Change {
+    enum class Kind : uint8_t {
+      kYields,    // or yields again
+      kRaised,    // for the assignment's reason
+      kRestored,  // is no batch work any more
+      kEnded,     // the process is gone
+      kFailed,    // it is as it was, and should not be, or the other way round; told once
+    };
+    Kind kind = Kind::kYields;
+    Assignment assignment = {};
+    absl::Status why = {};  // kFailed
+  };
+
+  Yielder(Processes& processes, Journal& journal, Means means)
+      : processes_(processes), journal_(journal), means_(std::move(means)) {}
+
+  // Of all batch sessions that there are: whoever is not among them is restored.
+  std::vector<Change> Apply(absl::Span<const Assignment> assignments, int postmaster);
+
+  // All of them are as they were, or `why` says what is left.
+  std::vector<Change> RestoreAll();
+
+  size_t yielding() const { return yielding_; }
+  size_t raised() const { return raised_; }
+
+ private:
+  struct Session {
+    Assignment assignment;
+    Record record;
+    bool is_lowered = false;
+    bool is_refused = false;  // nothing is tried again
+    bool told = false;        // that something failed
+  };
+
+  void Lower(Session& session, int postmaster, std::vector<Change>& changes);
+  absl::Status TryToLower(Session& session, int postmaster);
+  // Whether it is as it was.
+  bool Restore(Session& session, Change::Kind kind, std::vector<Change>& changes);
+  void Tell(Session& session, absl::Status why, std::vector<Change>& changes);
+  void Count();
+
+  Processes& processes_;
+  Journal& journal_;
+  const Means means_;
+  absl::flat_hash_map<int, Session> sessions_;  // by pid
+  size_t yielding_ = 0;
+  size_t raised_ = 0;
+};
+
+}  // namespace headgate::agent

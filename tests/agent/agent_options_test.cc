@@ -1,0 +1,57 @@
+// What the command line takes for `headgate agent`.
+
+#include "client/cli/arguments/arguments.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace headgate::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+AgentArguments ParseAgent(std::vector<std::string> words) {
+  words.insert(words.begin(), "agent");
+  const Parsed parsed = ParseArguments(words);
+  if (const auto* ended = std::get_if<Ended>(&parsed)) {
+    ADD_FAILURE() << ended->text;
+    return {};
+  }
+  return std::get<AgentArguments>(std::get<Arguments>(parsed).command);
+}
+
+std::string RefusalOfAgent(std::vector<std::string> words) {
+  words.insert(words.begin(), "agent");
+  const Parsed parsed = ParseArguments(words);
+  const auto* ended = std::get_if<Ended>(&parsed);
+  return ended == nullptr ? "taken" : ended->text;
+}
+
+TEST(AgentOptions, BatchWorkIsNamedByRolesAndApplicationNames) {
+  const AgentArguments agent = ParseAgent({"--batch", "role=etl,application_name=backfill*",
+                                           "--batch", "role=night shift", "--dsn", "dbname=x"});
+  EXPECT_EQ(agent.action, AgentArguments::Action::kRun);
+  EXPECT_THAT(agent.roles, ElementsAre("etl", "night shift"));
+  EXPECT_THAT(agent.application_names, ElementsAre("backfill*"));
+  EXPECT_EQ(agent.dsn, "dbname=x");
+  EXPECT_EQ(agent.state_folder, "/run/headgate-agent");
+}
+
+TEST(AgentOptions, WhatTheServerRefusesOfBatchWorkIsRefused) {
+  EXPECT_THAT(RefusalOfAgent({}), HasSubstr("--batch: is missing"));
+  EXPECT_THAT(RefusalOfAgent({"--batch", "role=etl,nightly"}), HasSubstr("'nightly' is neither"));
+  EXPECT_THAT(RefusalOfAgent({"--batch", "role= "}), HasSubstr("a role has no name"));
+  EXPECT_THAT(RefusalOfAgent({"--batch", "role=etl*"}), HasSubstr("has a '*'"));
+  EXPECT_THAT(RefusalOfAgent({"--batch", "application_name=*"}), HasSubstr("every session's"));
+  EXPECT_THAT(RefusalOfAgent({"--batch", "application_name="}), HasSubstr("is empty"));
+}
+
+TEST(AgentOptions, CheckAndRestoreAreOneOrTheOther) {
+  EXPECT_EQ(ParseAgent({"--batch", "role=a", "--check"}).action, AgentArguments::Action::kCheck);
+  EXPECT_EQ(ParseAgent({"--restore"}).action, AgentArguments::Action::kRestore);
+  EXPECT_THAT(RefusalOfAgent({"--restore", "--check"}), HasSubstr("excludes"));
+  EXPECT_THAT(RefusalOfAgent({"--restore", "--state-dir", ""}), HasSubstr("--state-dir"));
+}
+
+}  // namespace
+}  // namespace headgate::cli

@@ -1,0 +1,145 @@
+#include "client/agent/yield_plan.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace headgate::agent {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kSecond = 1000 * kMs;
+
+// The ranks of sessions 1, 2, ... that are all of batch work.
+std::vector<Rank> RanksOf(std::vector<BatchSession> sessions, std::vector<LockWait> waits) {
+  YieldPlan plan;
+  std::vector<Rank> ranks;
+  for (const Assignment& one : plan.Decide(sessions, waits, 0)) ranks.push_back(one.rank);
+  return ranks;
+}
+
+constexpr Rank kYields = Rank::kYields;
+constexpr Rank kAwaited = Rank::kRaisedForWaiter;
+constexpr Rank kStarves = Rank::kRaisedForStarving;
+
+TEST(YieldPlan, BatchSessionsYieldWhileNobodyElseWaitsForThem) {
+  struct Case {
+    const char* what;
+    std::vector<LockWait> waits;
+    std::vector<Rank> ranks;
+  };
+  // 1, 2 and 3 are batch work; 10, 11 and 12 are not.
+  const Case cases[] = {
+      {"nobody waits", {}, {kYields, kYields, kYields}},
+      {"one waits for 2", {{10, {2}}}, {kYields, kAwaited, kYields}},
+      {"one waits for two of them", {{10, {1, 3}}}, {kAwaited, kYields, kAwaited}},
+      {"batch waits for batch", {{1, {2}}}, {kYields, kYields, kYields}},
+      {"one waits for 1, which waits for 2", {{10, {1}}, {1, {2}}}, {kAwaited, kAwaited, kYields}},
+      {"one waits for another, which waits for 3",
+       {{10, {11}}, {11, {3}}},
+       {kYields, kYields, kAwaited}},
+      {"others wait for each other", {{10, {11}}, {12, {10}}}, {kYields, kYields, kYields}},
+      {"a deadlock is walked round once",
+       {{10, {1}}, {1, {2}}, {2, {1}}},
+       {kAwaited, kAwaited, kYields}},
+      {"batch waits for who waits for batch", {{1, {10}}, {10, {2}}}, {kYields, kAwaited, kYields}},
+  };
+  for (const Case& one : cases) {
+    EXPECT_EQ(RanksOf({{.pid = 1}, {.pid = 2}, {.pid = 3}}, one.waits), one.ranks) << one.what;
+  }
+}
+
+TEST(YieldPlan, NamesWhoWaits) {
+  YieldPlan plan;
+  EXPECT_THAT(plan.Decide({{{.pid = 1, .began_us = 5}}}, {{{.pid = 10, .blockers = {1}}}}, 0),
+              ElementsAre(Assignment{.pid = 1, .began_us = 5, .rank = kAwaited, .waiter = 10}));
+}
+
+TEST(YieldPlan, AParallelQueryHasOneRank) {
+  const std::vector<BatchSession> query = {{.pid = 1}, {.pid = 2, .leader = 1}, {.pid = 3}};
+  EXPECT_THAT(RanksOf(query, {{10, {1}}}), ElementsAre(kAwaited, kAwaited, kYields));
+  EXPECT_THAT(RanksOf(query, {{10, {2}}}), ElementsAre(kAwaited, kAwaited, kYields));
+  // Whose leader is seen no more stands for itself.
+  EXPECT_THAT(RanksOf({{.pid = 2, .leader = 1}}, {{10, {2}}}), ElementsAre(kAwaited));
+}
+
+// A session that is looked at each half second.
+class Starvation : public ::testing::Test {
+ protected:
+  BatchSession Session(int64_t ran_ns) const {
+    return {.pid = 1, .began_us = 5, .holds = true, .wants = true, .ran_ns = ran_ns};
+  }
+  Rank At(int64_t now_ns, const BatchSession& session) {
+    return plan_.Decide({session}, {}, now_ns)[0].rank;
+  }
+
+  YieldPlan plan_;
+};
+
+TEST_F(Starvation, RaisesWhoHoldsATransactionAndGetsNextToNothingForASecond) {
+  EXPECT_EQ(At(0, Session(100 * kMs)), kYields);
+  EXPECT_EQ(At(kSecond / 2, Session(105 * kMs)), kYields);
+  EXPECT_EQ(At(kSecond, Session(110 * kMs)), kStarves);
+  // Until it has run for 200 ms, which then counts from the beginning.
+  EXPECT_EQ(At(3 * kSecond / 2, Session(309 * kMs)), kStarves);
+  EXPECT_EQ(At(2 * kSecond, Session(310 * kMs)), kYields);
+  EXPECT_EQ(At(3 * kSecond - 1, Session(310 * kMs)), kYields);
+  EXPECT_EQ(At(3 * kSecond, Session(310 * kMs)), kStarves);
+}
+
+TEST_F(Starvation, DoesNotRaiseWhoRunsNowAndThen) {
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(At(i * kSecond, Session(i * 20 * kMs)), kYields) << i;
+}
+
+TEST_F(Starvation, DoesNotRaiseWhoWaitsForSomethingElse) {
+  BatchSession waits = Session(0);
+  waits.wants = false;
+  EXPECT_EQ(At(0, Session(0)), kYields);
+  EXPECT_EQ(At(kSecond / 2, waits), kYields);
+  EXPECT_EQ(At(kSecond, Session(0)), kYields);
+  EXPECT_EQ(At(3 * kSecond / 2, Session(0)), kYields);
+  EXPECT_EQ(At(2 * kSecond, Session(0)), kStarves);
+}
+
+TEST_F(Starvation, AsksForProcessorTimesOnlyWhereTheySaySomething) {
+  BatchSession waits = Session(0);
+  waits.wants = false;
+  EXPECT_TRUE(plan_.AsksProcessorTime(Session(0)));
+  EXPECT_FALSE(plan_.AsksProcessorTime(waits));
+  At(0, Session(0));
+  EXPECT_EQ(At(kSecond, Session(0)), kStarves);
+  EXPECT_TRUE(plan_.AsksProcessorTime(waits));
+  EXPECT_EQ(At(kSecond + 1, waits), kStarves);
+}
+
+TEST_F(Starvation, EndsWithTheTransaction) {
+  At(0, Session(0));
+  EXPECT_EQ(At(kSecond, Session(0)), kStarves);
+  BatchSession without_time = Session(0);
+  without_time.ran_ns.reset();
+  EXPECT_EQ(At(kSecond + 1, without_time), kStarves);
+  EXPECT_EQ(At(kSecond + 2, {.pid = 1, .began_us = 5, .ran_ns = 0}), kYields);
+  EXPECT_EQ(At(kSecond + 3, Session(0)), kYields);
+}
+
+TEST_F(Starvation, IsNotInheritedByASessionWithTheSameNumber) {
+  At(0, Session(0));
+  BatchSession other = Session(0);
+  other.began_us = 6;
+  EXPECT_EQ(At(kSecond, other), kYields);
+  EXPECT_EQ(At(2 * kSecond, other), kStarves);
+}
+
+TEST_F(Starvation, RaisesTheLeaderWithItsWorker) {
+  const BatchSession leader = {.pid = 2};
+  BatchSession worker = Session(0);
+  worker.leader = 2;
+  plan_.Decide({leader, worker}, {}, 0);
+  const std::vector<Assignment> made = plan_.Decide({leader, worker}, {}, kSecond);
+  EXPECT_EQ(made[0].rank, kStarves);
+  EXPECT_EQ(made[1].rank, kStarves);
+}
+
+}  // namespace
+}  // namespace headgate::agent

@@ -1,0 +1,170 @@
+#include "client/agent/yielder.h"
+
+#include "client/agent/change_text.h"
+#include "client/agent/restore.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/agent/fake_processes.h"
+#include "tests/testing/temp_folder.h"
+
+namespace headgate::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr int kPostmaster = 1;
+using Kind = Yielder::Change::Kind;
+
+class YielderTest : public ::testing::Test {
+ protected:
+  YielderTest() {
+    for (const int pid : {7, 8}) processes_.Start(pid, {});
+  }
+
+  static Assignment Session(int pid, Rank rank = Rank::kYields, int64_t began_us = 5) {
+    return {.pid = pid, .began_us = began_us, .rank = rank, .waiter = 40};
+  }
+  std::vector<Kind> Apply(std::vector<Assignment> assignments) {
+    changes_ = yielder_.Apply(assignments, kPostmaster);
+    std::vector<Kind> kinds;
+    for (const Yielder::Change& change : changes_) kinds.push_back(change.kind);
+    return kinds;
+  }
+
+  TempFolder folder_;
+  std::unique_ptr<Journal> journal_ = *Journal::Open(folder_.File("state"), absl::ZeroDuration());
+  FakeProcesses processes_;
+  Yielder yielder_{processes_, *journal_, {.kind = Means::Kind::kIdleClass}};
+  std::vector<Yielder::Change> changes_;
+};
+
+TEST_F(YielderTest, LowersOnceRaisesAndLowersAgain) {
+  EXPECT_THAT(Apply({Session(7), Session(8)}), ElementsAre(Kind::kYields, Kind::kYields));
+  EXPECT_THAT(Apply({Session(7), Session(8)}), IsEmpty());
+  EXPECT_THAT(Apply({Session(7, Rank::kRaisedForWaiter), Session(8)}), ElementsAre(Kind::kRaised));
+  EXPECT_FALSE(processes_.IsLowered(7));
+  EXPECT_TRUE(processes_.IsLowered(8));
+  EXPECT_EQ(yielder_.yielding(), 1u);
+  EXPECT_EQ(yielder_.raised(), 1u);
+  EXPECT_THAT(journal_->Records(), SizeIs(1));
+  EXPECT_THAT(TextOf(changes_), ElementsAre("session 7 is raised: session 40 waits for it"));
+  EXPECT_THAT(Apply({Session(7), Session(8)}), ElementsAre(Kind::kYields));
+  EXPECT_TRUE(processes_.IsLowered(7));
+}
+
+TEST_F(YielderTest, RestoresWhoIsNoBatchWorkAnyMore) {
+  Apply({Session(7), Session(8)});
+  EXPECT_THAT(Apply({Session(8)}), ElementsAre(Kind::kRestored));
+  EXPECT_FALSE(processes_.IsLowered(7));
+  EXPECT_THAT(yielder_.RestoreAll(), SizeIs(1));
+  EXPECT_FALSE(processes_.IsLowered(8));
+  EXPECT_THAT(journal_->Records(), IsEmpty());
+}
+
+TEST_F(YielderTest, NeverTouchesAProcessThatHasTheNumberOfOneThatEnded) {
+  Apply({Session(7)});
+  processes_.End(7);
+  processes_.Start(7, {.is_lowered = true});  // somebody else's business
+  EXPECT_THAT(Apply({}), ElementsAre(Kind::kEnded));
+  EXPECT_TRUE(processes_.IsLowered(7));
+  EXPECT_EQ(processes_.raises, 0);
+  EXPECT_THAT(journal_->Records(), IsEmpty());
+}
+
+TEST_F(YielderTest, ANewSessionWithTheSameNumberYieldsByItself) {
+  Apply({Session(7)});
+  processes_.End(7);
+  processes_.Start(7, {});
+  EXPECT_THAT(Apply({Session(7, Rank::kYields, 6)}), ElementsAre(Kind::kEnded, Kind::kYields));
+  EXPECT_TRUE(processes_.IsLowered(7));
+  EXPECT_THAT(journal_->Records(), SizeIs(1));
+}
+
+TEST_F(YielderTest, PutsBackAProcessWhoseNumberWasUsedAgainInThatMoment) {
+  processes_.before_change = [this](int pid) {
+    processes_.before_change = {};
+    processes_.Start(pid, {});
+  };
+  EXPECT_THAT(Apply({Session(7)}), IsEmpty());
+  EXPECT_FALSE(processes_.IsLowered(7));
+  EXPECT_THAT(journal_->Records(), IsEmpty());
+}
+
+TEST_F(YielderTest, NeverTouchesWhatIsNoChildOfThePostmaster) {
+  processes_.Start(9, {.parent = 2});
+  EXPECT_THAT(Apply({Session(9)}), ElementsAre(Kind::kFailed));
+  EXPECT_FALSE(processes_.IsLowered(9));
+  EXPECT_THAT(TextOf(changes_),
+              ElementsAre("session 9 can't be changed: its process is no child of PostgreSQL's"));
+  EXPECT_THAT(Apply({Session(9)}), IsEmpty());  // it is told once
+}
+
+TEST_F(YielderTest, NeverMovesAProcessOutOfACgroupOfItsOwn) {
+  Yielder by_group(processes_, *journal_, {.kind = Means::Kind::kGroup, .group = "/cg/child"});
+  processes_.Start(9, {.group = "/other"});
+  const auto changes = by_group.Apply({Session(7), Session(9)}, kPostmaster);
+  ASSERT_THAT(changes, SizeIs(2));
+  EXPECT_EQ(changes[1].kind, Kind::kFailed);
+  EXPECT_FALSE(processes_.IsLowered(9));
+  ASSERT_THAT(journal_->Records(), SizeIs(1));
+  EXPECT_EQ(journal_->Records()[0].before.group, "/cg");
+}
+
+TEST_F(YielderTest, WhatTheKernelTakesLaterIsTriedAgain) {
+  processes_.change = absl::UnavailableError("not now");
+  EXPECT_THAT(Apply({Session(7)}), IsEmpty());
+  EXPECT_THAT(journal_->Records(), IsEmpty());
+  processes_.change = absl::OkStatus();
+  EXPECT_THAT(Apply({Session(7)}), ElementsAre(Kind::kYields));
+  processes_.change = absl::UnavailableError("not now");
+  EXPECT_THAT(Apply({}), IsEmpty());
+  EXPECT_THAT(journal_->Records(), SizeIs(1));
+  EXPECT_THAT(yielder_.RestoreAll(), IsEmpty());
+  processes_.change = absl::OkStatus();
+  EXPECT_THAT(Apply({}), ElementsAre(Kind::kRestored));
+}
+
+TEST_F(YielderTest, WhatIsForbiddenIsToldOnce) {
+  processes_.change = absl::PermissionDeniedError("no");
+  EXPECT_THAT(Apply({Session(7)}), ElementsAre(Kind::kFailed));
+  EXPECT_THAT(Apply({Session(7)}), IsEmpty());
+  EXPECT_EQ(yielder_.yielding(), 0u);
+}
+
+TEST_F(YielderTest, TheNextAgentRestoresWhatIsWrittenDownAndNothingElse) {
+  Apply({Session(7), Session(8)});
+  processes_.End(8);
+  processes_.Start(8, {.is_lowered = true});
+  journal_.reset();
+  journal_ = *Journal::Open(folder_.File("state"), absl::ZeroDuration());
+  const Restored restored = Restore(*journal_, processes_);
+  EXPECT_EQ(restored.raised, 1u);
+  EXPECT_EQ(restored.gone, 1u);
+  EXPECT_TRUE(restored.left.ok());
+  EXPECT_FALSE(processes_.IsLowered(7));
+  EXPECT_TRUE(processes_.IsLowered(8));
+  EXPECT_THAT(journal_->Records(), IsEmpty());
+}
+
+TEST_F(YielderTest, WhatCannotBeRestoredStaysWrittenDown) {
+  Apply({Session(7)});
+  processes_.change = absl::PermissionDeniedError("no");
+  const Restored restored = Restore(*journal_, processes_);
+  EXPECT_EQ(restored.left.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(journal_->Records(), SizeIs(1));
+}
+
+TEST_F(YielderTest, ManyChangesAreOneLine) {
+  std::vector<Assignment> many;
+  for (int pid = 100; pid < 105; ++pid) {
+    processes_.Start(pid, {});
+    many.push_back(Session(pid));
+  }
+  Apply(many);
+  EXPECT_THAT(TextOf(changes_), ElementsAre("5 sessions yield"));
+}
+
+}  // namespace
+}  // namespace headgate::agent
