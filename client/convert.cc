@@ -229,6 +229,7 @@ absl::StatusOr<ReportResult> FromProto(const v1::ReportResult& result) {
                                     .reported = overrun.reported(),
                                     .charged = overrun.charged()});
       }
+      settled.unsettled.assign(result.unsettled().begin(), result.unsettled().end());
       return settled;
     case v1::REPORT_OUTCOME_ALREADY_SETTLED:
       settled.outcome = ReportOutcome::kAlreadySettled;

@@ -87,6 +87,10 @@ class FakeHeadgate::Server final {
     MutexLock lock(&mutex_);
     overruns_ = std::move(overruns);
   }
+  void SetUnsettled(std::vector<std::string> budgets) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    unsettled_ = std::move(budgets);
+  }
   void SetNetwork(Network network) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
     network_ = network;
@@ -117,6 +121,7 @@ class FakeHeadgate::Server final {
   std::vector<CheckRequest> checks_ ABSL_GUARDED_BY(mutex_);
   std::vector<PermitReport> reports_ ABSL_GUARDED_BY(mutex_);
   std::vector<Overrun> overruns_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> unsettled_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_permit_ ABSL_GUARDED_BY(mutex_) = 1;
   std::set<uint64_t> outstanding_ ABSL_GUARDED_BY(mutex_);
 };
@@ -155,8 +160,8 @@ std::vector<absl::StatusOr<ReportResult>> FakeHeadgate::Server::Report(
 ReportResult FakeHeadgate::Server::Settle(const PermitReport& report) {
   reports_.push_back(report);
   const bool held = outstanding_.erase(report.permit_id) > 0;
-  return {.outcome = held ? ReportOutcome::kSettled : ReportOutcome::kAlreadySettled,
-          .overruns = held ? overruns_ : std::vector<Overrun>()};
+  if (!held) return {.outcome = ReportOutcome::kAlreadySettled};
+  return {.outcome = ReportOutcome::kSettled, .overruns = overruns_, .unsettled = unsettled_};
 }
 
 // One client's way to the server. Whoever waits there does so by that client's time.
@@ -241,6 +246,10 @@ void FakeHeadgate::SetHandler(Handler handler) { server_->SetHandler(std::move(h
 
 void FakeHeadgate::SetOverruns(std::vector<Overrun> overruns) {
   server_->SetOverruns(std::move(overruns));
+}
+
+void FakeHeadgate::SetUnsettled(std::vector<std::string> budgets) {
+  server_->SetUnsettled(std::move(budgets));
 }
 
 void FakeHeadgate::SetNetwork(Network network) { server_->SetNetwork(network); }

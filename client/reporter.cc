@@ -122,6 +122,7 @@ std::vector<PermitReport> Reporter::Count(const std::vector<PermitReport>& batch
     if (result.ok()) {
       ++stats_.delivered;
       stats_.overrun += result->overruns.empty() ? 0 : 1;
+      stats_.unsettled += result->unsettled.empty() ? 0 : 1;
     } else if (absl::IsInvalidArgument(result.status()) && batch[i].measured) {
       again.push_back(batch[i]);
       again.back().done.busy_time.reset();

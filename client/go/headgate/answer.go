@@ -110,6 +110,9 @@ type Health struct {
 type ReportResult struct {
 	Outcome  ReportOutcome
 	Overruns []Overrun
+	// Unsettled budgets stay charged what was predicted: since the Check they were split or measured
+	// in another way, or changed more often than is remembered.
+	Unsettled []string
 }
 
 // Overrun is what a budget was not charged of a report, since it was too far above what was

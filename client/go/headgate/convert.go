@@ -109,7 +109,7 @@ func reportedFromProto(proto *headgatev1.ReportResult) Reported {
 		}
 		return Reported{Err: internal("the server's result of a report has neither outcome nor error")}
 	}
-	reported := Reported{Result: ReportResult{Outcome: outcome}}
+	reported := Reported{Result: ReportResult{Outcome: outcome, Unsettled: proto.GetUnsettled()}}
 	for _, overrun := range proto.GetOverruns() {
 		reported.Result.Overruns = append(reported.Result.Overruns, Overrun{
 			Budget: overrun.GetBudget(), Reported: overrun.GetReported(), Charged: overrun.GetCharged()})

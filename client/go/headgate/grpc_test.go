@@ -57,7 +57,8 @@ func (s *server) Report(_ context.Context, request *headgatev1.ReportRequest) (*
 	response := &headgatev1.ReportResponse{}
 	for _, report := range request.Reports {
 		result := &headgatev1.ReportResult{Outcome: headgate.OutcomeSettled,
-			Overruns: []*headgatev1.Overrun{{Budget: "rows", Reported: report.GetActualCost(), Charged: 5}}}
+			Overruns:  []*headgatev1.Overrun{{Budget: "rows", Reported: report.GetActualCost(), Charged: 5}},
+			Unsettled: []string{"pages"}}
 		if report.PermitId == 7 {
 			result = &headgatev1.ReportResult{Error: &headgatev1.Error{Code: int32(codes.NotFound), Message: "no such permit"}}
 		}
@@ -180,7 +181,8 @@ func TestReportsTellWhatCameOfThem(t *testing.T) {
 	settled, err := client.ReportNow(ctx, 1, headgate.ActualCost(1000))
 	wantIs(t, err, nil)
 	wantEqual(t, settled, headgate.ReportResult{Outcome: headgate.OutcomeSettled,
-		Overruns: []headgate.Overrun{{Budget: "rows", Reported: 1000, Charged: 5}}})
+		Overruns:  []headgate.Overrun{{Budget: "rows", Reported: 1000, Charged: 5}},
+		Unsettled: []string{"pages"}})
 	_, err = client.ReportNow(ctx, 7)
 	wantCode(t, err, codes.NotFound)
 }

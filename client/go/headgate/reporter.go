@@ -32,6 +32,8 @@ type ReportStats struct {
 	// Of those delivered: a budget was not charged all of it, since it was too far above what was
 	// expected (max_overrun). Mostly a mistake of units.
 	Overrun uint64
+	// Likewise: a budget stays charged what was predicted (ReportResult.Unsettled).
+	Unsettled uint64
 }
 
 // reporter sends reports in the background, in batches, and loses none without counting it.
@@ -250,6 +252,9 @@ func (r *reporter) count(batch []PermitReport, results []Reported) []PermitRepor
 			r.stats.Delivered++
 			if len(result.Result.Overruns) > 0 {
 				r.stats.Overrun++
+			}
+			if len(result.Result.Unsettled) > 0 {
+				r.stats.Unsettled++
 			}
 		case errorOf(result.Err).Code == codes.InvalidArgument && batch[i].Measured:
 			again = append(again, PermitReport{PermitID: batch[i].PermitID,

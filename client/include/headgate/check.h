@@ -181,6 +181,9 @@ struct Overrun {
 struct ReportResult {
   ReportOutcome outcome = ReportOutcome::kSettled;
   std::vector<Overrun> overruns = {};
+  // Budgets that stay charged what was predicted: since the Check they were split or measured in
+  // another way, or changed more often than is remembered.
+  std::vector<std::string> unsettled = {};
 };
 
 }  // namespace headgate::client

@@ -117,6 +117,8 @@ struct ReportStats {
   // Of those delivered: a budget was not charged all of it, since it was too far above what was
   // expected (Budget.max_overrun). Mostly a mistake of units.
   uint64_t overrun = 0;
+  // Likewise: a budget stays charged what was predicted (ReportResult::unsettled).
+  uint64_t unsettled = 0;
 };
 
 class Client {

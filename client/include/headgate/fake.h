@@ -77,6 +77,7 @@ class FakeHeadgate {
   void SetHandler(Handler handler);
   // What reports that settle are told from now on; at first, nothing.
   void SetOverruns(std::vector<Overrun> overruns);
+  void SetUnsettled(std::vector<std::string> budgets);  // likewise
   // Whether calls arrive at all. Those that do not are UNAVAILABLE, and not remembered.
   enum class Network { kUp, kDown };
   void SetNetwork(Network network);

@@ -146,6 +146,7 @@ def _result(proto: v1.ReportResult) -> ReportResult | Error:
                 Overrun(budget=each.budget, reported=each.reported, charged=each.charged)
                 for each in proto.overruns
             ),
+            unsettled=tuple(proto.unsettled),
         )
     if proto.HasField("error"):
         return error(_known(Code, proto.error.code, Code.UNKNOWN), proto.error.message)

@@ -76,7 +76,11 @@ class ReportQueue:
         again = []
         for report, result in zip(batch, results, strict=False):
             if isinstance(result, ReportResult):
-                self._count(delivered=1, overrun=1 if result.overruns else 0)
+                self._count(
+                    delivered=1,
+                    overrun=1 if result.overruns else 0,
+                    unsettled=1 if result.unsettled else 0,
+                )
             elif result.code is Code.INVALID_ARGUMENT and report.measured:
                 again.append(replace(report, busy_time=None, measured=False))
             else:

@@ -193,6 +193,9 @@ class ReportResult:
 
     outcome: ReportOutcome = ReportOutcome.SETTLED
     overruns: tuple[Overrun, ...] = ()
+    # Budgets that stay charged what was predicted: since the Check they were split or measured in
+    # another way, or changed more often than is remembered.
+    unsettled: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -205,3 +208,4 @@ class ReportStats:
     failed: int = 0  # lost with their call, by an error that is not repeated
     dropped: int = 0  # lost: the queue was full, or the client's time was up
     overrun: int = 0  # of those delivered: a budget was not charged all of it
+    unsettled: int = 0  # likewise: a budget stays charged what was predicted

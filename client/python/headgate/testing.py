@@ -109,6 +109,7 @@ class FakeHeadgate:
         self._script: deque[Answer | Error] = deque()
         self._handler: Handler = _allow_all
         self._overruns: tuple[Overrun, ...] = ()
+        self._unsettled: tuple[str, ...] = ()
         self._reachable = True
         self._lets_wait = True
         self._permits = itertools.count(1)
@@ -159,6 +160,11 @@ class FakeHeadgate:
         """What reports that settle are told from now on; at first, nothing."""
         with self._lock:
             self._overruns = overruns
+
+    def set_unsettled(self, *budgets: str) -> None:
+        """Which budgets reports that settle are told to have left as they were."""
+        with self._lock:
+            self._unsettled = budgets
 
     def set_reachable(self, reachable: bool) -> None:
         """Whether calls arrive at all. Those that do not are UNAVAILABLE, and not remembered."""
@@ -252,7 +258,7 @@ class FakeHeadgate:
         if report.permit_id not in self._outstanding:
             return ReportResult(ReportOutcome.ALREADY_SETTLED)
         self._outstanding.remove(report.permit_id)
-        return ReportResult(ReportOutcome.SETTLED, self._overruns)
+        return ReportResult(ReportOutcome.SETTLED, self._overruns, self._unsettled)
 
 
 class _Line:

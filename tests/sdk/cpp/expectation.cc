@@ -5,9 +5,12 @@
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tests/sdk/cpp/enum_words.h"
 #include "tests/sdk/cpp/fields.h"
 
@@ -237,6 +240,10 @@ bool Comparison::OfReports(const std::string& key, const YAML::Node& want) {
     Same(key, want, Word(kOutcomes, got_.report->outcome));
   } else if (key == "overruns" && got_.report.has_value()) {
     Overruns(want);
+  } else if (key == "unsettled_budgets" && got_.report.has_value()) {
+    if (want.as<std::vector<std::string>>() != got_.report->unsettled) {
+      Say(absl::StrCat("unsettled are ", absl::StrJoin(got_.report->unsettled, ", ")));
+    }
   } else {
     return false;
   }
@@ -247,8 +254,9 @@ bool Comparison::OfStats(const std::string& key, const YAML::Node& want) {
   if (!got_.stats.has_value()) return false;
   const ReportStats& stats = *got_.stats;
   const std::map<std::string, uint64_t> counts = {
-      {"pending", stats.pending}, {"delivered", stats.delivered}, {"refused", stats.refused},
-      {"failed", stats.failed},   {"dropped", stats.dropped},     {"overrun", stats.overrun}};
+      {"pending", stats.pending},    {"delivered", stats.delivered}, {"refused", stats.refused},
+      {"failed", stats.failed},      {"dropped", stats.dropped},     {"overrun", stats.overrun},
+      {"unsettled", stats.unsettled}};
   const auto count = counts.find(key);
   if (count == counts.end()) return false;
   Value(key, want, static_cast<double>(count->second));

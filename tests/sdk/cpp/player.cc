@@ -385,6 +385,9 @@ void Player::Instruct(const YAML::Node& words) {
     }
     world_.fake().SetOverruns(std::move(told));
   }
+  if (const auto unsettled = fields.Find("unsettled")) {
+    world_.fake().SetUnsettled(unsettled->as<std::vector<std::string>>());
+  }
   if (const auto always = fields.Find("always")) {
     Fields given(*always, "always");
     const auto answer = AnswerIn(given);

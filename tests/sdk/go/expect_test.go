@@ -43,8 +43,10 @@ type expectation struct {
 	// Of the other verbs.
 	Done                                                  *bool
 	Pending, Delivered, Refused, Failed, Dropped, Overrun *bounds
+	Unsettled                                             *bounds
 	Outcome                                               string
 	Overruns                                              *[]overrun
+	UnsettledBudgets                                      *[]string `yaml:"unsettled_budgets"`
 	Sizes                                                 *[]int
 	AllowedCount                                          *int `yaml:"allowed_count"`
 	// Of seen.
@@ -317,6 +319,7 @@ func (e *expectation) ofReports(c *complaints, got result) {
 		count("failed", e.Failed, got.stats.Failed)
 		count("dropped", e.Dropped, got.stats.Dropped)
 		count("overrun", e.Overrun, got.stats.Overrun)
+		count("unsettled", e.Unsettled, got.stats.Unsettled)
 	}
 	if got.report != nil {
 		c.word("outcome", e.Outcome, got.report.Outcome, "REPORT_OUTCOME_")
@@ -325,6 +328,7 @@ func (e *expectation) ofReports(c *complaints, got result) {
 			overruns = append(overruns, overrun(each))
 		}
 		same(c, "overruns", e.Overruns, overruns)
+		same(c, "unsettled_budgets", e.UnsettledBudgets, append([]string{}, got.report.Unsettled...))
 	}
 	if got.sizes != nil {
 		same(c, "sizes", e.Sizes, got.sizes)

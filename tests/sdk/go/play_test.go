@@ -341,6 +341,9 @@ func (w *world) instruct(words *fakeWords) {
 		}
 		w.fake.SetOverruns(overruns...)
 	}
+	if words.Unsettled != nil {
+		w.fake.SetUnsettled(words.Unsettled...)
+	}
 	if words.Always != nil {
 		answer, err := words.Always.toSDK(w.t)
 		w.fake.Handle(func(headgate.Request) (headgate.Answer, error) { return answer, err })

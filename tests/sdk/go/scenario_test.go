@@ -128,6 +128,7 @@ type fakeWords struct {
 	Always     *fakeAnswer
 	Waiting    string
 	Overruns   []overrun
+	Unsettled  []string
 }
 
 type fakeAnswer struct {

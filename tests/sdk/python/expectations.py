@@ -20,7 +20,7 @@ _ANSWER_VALUES = (
     "local",
     "allowed",
 )
-_STATS = ("pending", "delivered", "refused", "failed", "dropped", "overrun")
+_STATS = ("pending", "delivered", "refused", "failed", "dropped", "overrun", "unsettled")
 
 
 @dataclass
@@ -70,7 +70,7 @@ class Judge:
         elif key == "message":
             said = outcome.error.message if outcome.error is not None else outcome.answer.message
             assert wanted in said, f"{said!r} does not say {wanted!r}"
-        elif key in ("outcome", "overruns"):
+        elif key in ("outcome", "overruns", "unsettled_budgets"):
             self._check_result(key, wanted, outcome.result)
         elif key in _STATS:
             check_value(key, getattr(outcome.result, key), wanted)
@@ -113,6 +113,9 @@ class Judge:
         assert isinstance(result, headgate.ReportResult), f"{result} is no result of a report"
         if key == "outcome":
             assert result.outcome.name == wanted, f"outcome is {result.outcome.name}"
+            return
+        if key == "unsettled_budgets":
+            assert list(result.unsettled) == wanted, f"unsettled are {result.unsettled}"
             return
         assert len(result.overruns) == len(wanted), f"overruns are {result.overruns}"
         for overrun, fields in zip(result.overruns, wanted, strict=True):

@@ -139,6 +139,8 @@ class OnFake:
         if "overruns" in said:
             overruns = said.pop("overruns")
             self.fake.set_overruns(*(headgate.Overrun(**each) for each in overruns))
+        if "unsettled" in said:
+            self.fake.set_unsettled(*said.pop("unsettled"))
         if "always" in said:
             self._tell_always(said.pop("always"))
         if said:

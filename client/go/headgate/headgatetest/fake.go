@@ -50,6 +50,7 @@ type Fake struct {
 	checks      []headgate.Request
 	reports     []headgate.PermitReport
 	overruns    []headgate.Overrun
+	unsettled   []string
 	nextPermit  uint64
 	outstanding map[uint64]bool
 }
@@ -128,6 +129,13 @@ func (f *Fake) SetOverruns(overruns ...headgate.Overrun) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.overruns = overruns
+}
+
+// SetUnsettled says which budgets reports that settle are told to have left as they were.
+func (f *Fake) SetUnsettled(budgets ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unsettled = budgets
 }
 
 // SetDown says whether calls do not arrive. Those are UNAVAILABLE, and not remembered.
@@ -234,7 +242,8 @@ func (f *Fake) settle(reports []headgate.PermitReport) []headgate.Reported {
 		results[i].Result.Outcome = headgate.OutcomeAlreadySettled
 		if f.outstanding[report.PermitID] {
 			delete(f.outstanding, report.PermitID)
-			results[i].Result = headgate.ReportResult{Outcome: headgate.OutcomeSettled, Overruns: f.overruns}
+			results[i].Result = headgate.ReportResult{
+				Outcome: headgate.OutcomeSettled, Overruns: f.overruns, Unsettled: f.unsettled}
 		}
 	}
 	return results
