@@ -1,6 +1,7 @@
 // The servers that share the targets: who is here, who decides for what, and whether their store answers.
 import type { Schemas } from "../api/client";
 import { duration, plural } from "../text/format";
+import { differencesOf, notesOf } from "../text/servers";
 import { Badge, Card, Name, type Tone } from "../ui/parts";
 
 type Cluster = Schemas["ClusterStatus"];
@@ -39,10 +40,20 @@ export function Members({ cluster }: { cluster: Cluster }) {
                   <Name>{member.error}</Name>
                 </p>
               )}
+              {notesOf(member).map((note) => (
+                <p key={note} class="trouble">
+                  <Name>{note}</Name>
+                </p>
+              ))}
             </li>
           );
         })}
       </ul>
+      {[...(cluster.store_note ? [`The store: ${cluster.store_note}`] : []), ...differencesOf(cluster)].map((note) => (
+        <p key={note} class="muted">
+          <Name>{note}</Name>
+        </p>
+      ))}
     </Card>
   );
 }

@@ -143,6 +143,11 @@ function Servers({ target }: { target: TargetStatus }) {
                 <Name>{server.error}</Name>
               </p>
             )}
+            {server.note && (
+              <p class="muted">
+                <Name>{server.note}</Name>
+              </p>
+            )}
           </li>
         ))}
       </ul>
