@@ -12,6 +12,7 @@ namespace headgate::peers {
 namespace {
 
 const int64_t kSilenceNs = absl::ToInt64Nanoseconds(ForwardStream::kSilence);
+const int64_t kDoubtNs = absl::ToInt64Nanoseconds(ForwardStream::kDoubt);
 const int64_t kLateTickNs = absl::ToInt64Nanoseconds(ForwardStream::kLateTick);
 
 grpc::Status PeerLost() {
@@ -44,7 +45,7 @@ ForwardStream::ForwardStream(const std::shared_ptr<grpc::Channel>& channel, cons
 bool ForwardStream::Send(const std::shared_ptr<OutgoingCall>& call) {
   const MutexLock lock(&mutex_);
   if (state_ == State::kShut) Start();
-  if (state_ != State::kOpen || !MaySend()) return false;
+  if (!TakesCalls() || !MaySend()) return false;
   if (call->waits() && waiting_ended_) return false;
   (call->waits() ? waiting_ : calls_).push_back(call);
   Pump();
@@ -81,16 +82,17 @@ void ForwardStream::Start() {
   });
 }
 
+// Of a process that stands still its kernel takes whatever it is sent: what has been started says
+// nothing of the peer before that has answered.
 void ForwardStream::OnStarted(bool ok) {
-  bool opened = false;
   {
     const MutexLock lock(&mutex_);
     if (!ok || !MaySend()) {
       Finish();
     } else {
-      opened = true;
       state_ = State::kOpen;
-      opened_ns_ = clock_.Read().monotonic_ns;
+      is_heard_ = false;
+      asks_ = true;
       heard_ns_ = listened_ns_;
       peer::v1::ForwardRequest opening;
       opening.set_number(++number_);
@@ -102,17 +104,22 @@ void ForwardStream::OnStarted(bool ok) {
       });
     }
   }
-  if (opened) listener_.OnOpen();
   EventEnded();
 }
 
 void ForwardStream::OnRead(bool ok) {
+  bool takes_calls_again = false;
+  {
+    const MutexLock lock(&mutex_);
+    takes_calls_again = ok && state_ == State::kOpen && !TakesCalls();
+  }
   if (ok) Answer(response_);
   {
     const MutexLock lock(&mutex_);
     if (!ok || state_ != State::kOpen) {
       Finish();
     } else {
+      is_heard_ = true;
       heard_ns_ = listened_ns_;
       backoff_.OnSuccess();
       loop_.WhileQueueIsOpen([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
@@ -122,6 +129,7 @@ void ForwardStream::OnRead(bool ok) {
       Pump();
     }
   }
+  if (takes_calls_again) listener_.OnOpen();
   EventEnded();
 }
 
@@ -138,9 +146,6 @@ void ForwardStream::OnFinished(bool /*ok*/) { EventEnded(); }
 
 void ForwardStream::Finish() {
   if (state_ == State::kEnding) return;
-  const int64_t open_ns = clock_.Read().monotonic_ns - opened_ns_;
-  // A stream that stood for a while has worked, even if there was nothing to say.
-  if (state_ == State::kOpen && open_ns >= ReconnectBackoff::kLongestPauseNs) backoff_.OnSuccess();
   state_ = State::kEnding;
   loop_.WhileQueueIsOpen([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     ++outstanding_;
@@ -174,13 +179,15 @@ void ForwardStream::Pump() {
 }
 
 bool ForwardStream::Fill(Message& message) {
-  const bool more = !calls_.empty() || !delivered_.empty() || !gone_.empty() || !given_.empty();
+  const bool more =
+      asks_ || !calls_.empty() || !delivered_.empty() || !gone_.empty() || !given_.empty();
   if (!more || under_way_ >= kUnderWay) {
     if (waiting_.empty()) return false;
     message.waits = true;
     Add(waiting_, message);
     return true;
   }
+  asks_ = false;  // whatever it is, it is answered
   MoveTo(*message.request.mutable_delivered(), delivered_);
   MoveTo(*message.request.mutable_gone(), gone_);
   message.request.mutable_given()->Add(given_.begin(), given_.end());
@@ -247,7 +254,20 @@ void ForwardStream::Answer(peer::v1::ForwardResponse& response) {
 }
 
 void ForwardStream::OnTick() {
-  const MutexLock lock(&mutex_);
+  Outcome outcome;
+  {
+    const MutexLock lock(&mutex_);
+    LockedTick();
+    // Whoever may be lost gets nothing more: another one may be the owner soon.
+    if (state_ == State::kOpen && !TakesCalls()) {
+      MoveTo(outcome.returned, calls_);
+      MoveTo(outcome.returned, waiting_);
+    }
+  }
+  Report(std::move(outcome));
+}
+
+void ForwardStream::LockedTick() {
   const int64_t now_ns = clock_.Read().monotonic_ns;
   listened_ns_ += std::min(now_ns - ticked_ns_, kLateTickNs);
   ticked_ns_ = now_ns;
@@ -255,12 +275,21 @@ void ForwardStream::OnTick() {
   if (state_ == State::kShut) return Start();
   if (state_ != State::kOpen) return;
   if (under_way_ > 0) {
-    if (listened_ns_ - std::max(heard_ns_, asked_ns_) >= kSilenceNs) context_->TryCancel();
-  } else if (!messages_.empty() && listened_ns_ - heard_ns_ >= kSilenceNs / 2 && !writing_) {
-    // Calls wait there, and nothing else asks for an answer. An empty message does, so that a peer
-    // that is gone is noticed.
-    SendMessage({});
+    if (SilentNs() >= kSilenceNs) context_->TryCancel();
+  } else if (listened_ns_ - heard_ns_ >= kSilenceNs / 2) {
+    // Nothing else asks for an answer. An empty message does, so that a peer that is gone is
+    // noticed by those whose calls wait there, and before the next call is sent.
+    asks_ = true;
+    Pump();
   }
+}
+
+int64_t ForwardStream::SilentNs() const {
+  return under_way_ == 0 ? 0 : listened_ns_ - std::max(heard_ns_, asked_ns_);
+}
+
+bool ForwardStream::TakesCalls() const {
+  return state_ == State::kOpen && is_heard_ && SilentNs() < kDoubtNs;
 }
 
 void ForwardStream::EndIfIdle() {

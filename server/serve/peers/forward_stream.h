@@ -9,6 +9,10 @@
 // since nobody knows what became of them, and those that were not sent are returned. A stream that
 // is not open is opened when somebody asks for it, at the pace of ReconnectBackoff.
 //
+// A stream takes calls once its peer has answered on it, and none while something has been
+// unanswered for kDoubt and nothing was heard: so a caller whose call is lost with a peer is not
+// told so again and again. Where nothing else asks for an answer, the stream does each second.
+//
 // The events of a stream run on a serving loop, since a queue of its own would cost every call of
 // the server a few microseconds. Thread-safe. A stream may outlive the loop, and is of no use then.
 //
@@ -46,7 +50,7 @@ using Calls = std::vector<std::shared_ptr<OutgoingCall>>;
 class ForwardStreamListener {
  public:
   virtual ~ForwardStreamListener() = default;
-  // The stream has opened.
+  // The stream takes calls, for the first time or again.
   virtual void OnOpen() = 0;
   // These calls were not sent, or the peer does not own their target.
   virtual void OnReturned(Calls calls) = 0;
@@ -63,6 +67,8 @@ class ForwardStream final : public CallerEndListener,
   // Nothing is heard for so long from a peer that ought to answer. What counts is the time in which
   // this server listened: where it stood still itself, a peer's answers lie here unread.
   static constexpr absl::Duration kSilence = absl::Seconds(2);
+  // And for so long where one may be lost: it is sent no more calls until it is heard again.
+  static constexpr absl::Duration kDoubt = absl::Milliseconds(500);
   // A tick that comes later than this after the one before says that this server stood still.
   static constexpr absl::Duration kLateTick = absl::Milliseconds(500);
 
@@ -75,7 +81,8 @@ class ForwardStream final : public CallerEndListener,
   // The clock and the listener outlive this.
   ForwardStream(const std::shared_ptr<grpc::Channel>& channel, const Options& options);
 
-  // False: the stream is not open now. Unless it is retired, it is being opened.
+  // False: the stream takes no calls now. Unless it is retired, it is being opened, or the peer is
+  // being asked.
   bool Send(const std::shared_ptr<OutgoingCall>& call) ABSL_LOCKS_EXCLUDED(mutex_);
   void CallerEnded(uint64_t number, bool delivered) override ABSL_LOCKS_EXCLUDED(mutex_);
   // Says that the peer was given a target. It is lost where the stream cannot be opened.
@@ -140,6 +147,10 @@ class ForwardStream final : public CallerEndListener,
   void EventEnded() ABSL_LOCKS_EXCLUDED(mutex_);
   // Of a stream that is retired: ends it once all is answered, or time is up.
   void EndIfIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LockedTick() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // For how long something has been unanswered and nothing was heard.
+  int64_t SilentNs() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TakesCalls() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool MaySend() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !closed_ && !retired_; }
   Outcome RemoveCalls(const grpc::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Report(Outcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -161,7 +172,8 @@ class ForwardStream final : public CallerEndListener,
   ReconnectBackoff backoff_ ABSL_GUARDED_BY(mutex_);
   bool retired_ ABSL_GUARDED_BY(mutex_) = false;
   bool waiting_ended_ ABSL_GUARDED_BY(mutex_) = false;
-  int64_t opened_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_heard_ ABSL_GUARDED_BY(mutex_) = false;  // on the stream that there is
+  bool asks_ ABSL_GUARDED_BY(mutex_) = false;      // the next message goes out whatever is in it
   int64_t ticked_ns_ ABSL_GUARDED_BY(mutex_);
   int64_t listened_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // how long this server has listened
   // By listened_ns_: when it was retired, when something was heard, and since when something is

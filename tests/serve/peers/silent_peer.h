@@ -1,5 +1,5 @@
-// A peer that takes what it is sent and says nothing: it opens its stream, reads, and never
-// answers.
+// A peer that says it is there, and falls silent when it is sent the first call, or before: from
+// then on it takes what it is sent and never answers, as a process that was stopped.
 //
 // Thread-safe.
 //
@@ -37,18 +37,35 @@ class SilentPeer final : public peer::v1::PeerService::Service {
 
   std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
   int calls() const { return calls_.load(); }
+  // From now on.
+  void FallSilent() { is_silent_ = true; }
+  // Messages that it did not answer.
+  int ignored() const { return ignored_.load(); }
 
  private:
   grpc::Status Forward(grpc::ServerContext* /*context*/,
                        grpc::ServerReaderWriter<peer::v1::ForwardResponse,
                                                 peer::v1::ForwardRequest>* stream) override {
     peer::v1::ForwardRequest request;
-    while (stream->Read(&request)) calls_ += request.calls_size();
+    while (stream->Read(&request)) {
+      if (request.opening()) continue;  // which is answered when the stream ends
+      if (request.calls_size() > 0) is_silent_ = true;
+      calls_ += request.calls_size();
+      if (is_silent_) {
+        ++ignored_;
+        continue;
+      }
+      peer::v1::ForwardResponse response;
+      response.set_number(request.number());
+      stream->Write(response);
+    }
     return grpc::Status();
   }
 
   int port_ = 0;
   std::atomic<int> calls_ = 0;
+  std::atomic<int> ignored_ = 0;
+  std::atomic<bool> is_silent_ = false;
   std::unique_ptr<grpc::Server> server_;
 };
 
