@@ -171,6 +171,7 @@ Cluster::Cluster(const ClusterOptions& options, uint64_t seed, uint64_t incarnat
       incarnation_(incarnation),
       clock_(clock),
       credentials_(CredentialsOf(options.tls)),
+      log_(options.member, options.settings.on_store_loss),
       protected_targets_(clock),
       store_(StoreOptionsOf(options.settings, incarnation, protected_targets_, store_note_),
              clock) {}
@@ -321,40 +322,8 @@ void Cluster::Start(std::function<void()> joined) {
 }
 
 void Cluster::NoteRound(const absl::StatusOr<cluster::RoundReply>& reply) {
-  if (!reply.ok()) {
-    if (!std::exchange(store_is_away_, true)) {
-      const bool keeps = options_.settings.on_store_loss == config::OnStoreLoss::kKeep;
-      LogWarning("the store does not answer", {{"why", std::string(reply.status().message())},
-                                               {"on_store_loss", keeps ? "KEEP" : "STOP"}});
-    }
-    return;
-  }
-  if (std::exchange(store_is_away_, false)) LogInfo("the store answers again");
-  const bool was_taken = std::exchange(name_is_taken_, reply->name_is_taken);
-  if (name_is_taken_ && !was_taken) {
-    LogError(
-        "another server has this one's name, or had it a moment ago: this one decides for nothing",
-        {{"member", options_.member}});
-  } else if (was_taken && !name_is_taken_) {
-    LogInfo("this one's name is free now: it is one of the servers", {{"member", options_.member}});
-  }
-  NoteConfigurations();
-  follower_->Notify(reply->overrides_revision);
-}
-
-void Cluster::NoteConfigurations() {
-  std::map<std::string, std::string> differences = cluster::Differences(member_->View());
-  for (const auto& [target, servers] : differences) {
-    const auto before = differences_.find(target);
-    if (before != differences_.end() && before->second == servers) continue;
-    LogWarning("servers have a target configured differently, or lack it",
-               {{"target", target}, {"servers", servers}});
-  }
-  for (const auto& [target, servers] : differences_) {
-    if (differences.contains(target)) continue;
-    LogInfo("servers have a target configured alike again", {{"target", target}});
-  }
-  differences_ = std::move(differences);
+  log_.Note(reply.status(), member_->View());
+  if (reply.ok()) follower_->Notify(reply->overrides_revision);
 }
 
 // Who waits in line for a target that has gone is told so when it is next examined.

@@ -20,7 +20,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +30,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "server/app/cluster_log.h"
 #include "server/app/protected_targets.h"
 #include "server/app/store_note.h"
 #include "server/app/targets.h"
@@ -127,13 +127,13 @@ class Cluster final : public cluster::Control, private cluster::OwnersListener {
   void AskToKeep(const cluster::AskToKeep& ask, peers::KeepClient::Then then);
   // Says what has changed since the round before.
   void NoteRound(const absl::StatusOr<cluster::RoundReply>& reply);
-  void NoteConfigurations();
 
   const ClusterOptions options_;
   const uint64_t seed_;
   const uint64_t incarnation_;
   Clock& clock_;
   const std::shared_ptr<grpc::ChannelCredentials> credentials_;  // shown to the other servers
+  ClusterLog log_;
   ProtectedTargets protected_targets_;
   StoreNote store_note_;  // before what reaches the store
   store::PostgresStore store_;
@@ -149,11 +149,6 @@ class Cluster final : public cluster::Control, private cluster::OwnersListener {
   std::optional<peers::QuestionService> questions_;
   std::optional<overrides::Follower> follower_;
   std::optional<peers::KeepClient> keep_client_;
-
-  // Of the thread that asks for rounds: what was said last.
-  bool store_is_away_ = false;
-  bool name_is_taken_ = false;
-  std::map<std::string, std::string> differences_;  // by target: who has which configuration
 
   // The thread that stops measuring what this server owns no longer, and says when it has joined.
   membership::EventCount changed_;

@@ -16,7 +16,7 @@
 namespace headgate::app {
 
 // A server that the store has never answered is not ready, however long that takes; one that has
-// lost it later is ready, in a degraded mode.
+// lost it later, or cannot keep states in it, is ready, in a degraded mode: it hands calls on.
 web::Readiness::View ReadinessOf(const cluster::ClusterView& view, bool has_joined);
 
 web::SharingFigures SharingOf(const cluster::ClusterView& view);

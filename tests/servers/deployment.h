@@ -22,6 +22,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/substitute.h"
 #include "absl/time/time.h"
 #include "common/system_clock.h"
 #include "gtest/gtest.h"
@@ -48,6 +50,7 @@ struct DeploymentOptions {
   std::string burst = "5s";      // at that rate
   std::string budget_more = {};  // ", split: ..." and the like
   int standbys = 0;              // of the store
+  bool has_roles = false;        // each server has a role of its own in the store (RoleOf)
   std::vector<std::pair<std::string, std::string>> store_settings = {};
   Networks* networks = nullptr;                                  // each server is in one of its own
   std::map<std::string, std::string> environment_of_first = {};  // of that server alone
@@ -79,6 +82,7 @@ class Deployment {
     }
     const auto made = store::Init({.dsn = store().Dsn(), .timeout = absl::Seconds(30)}, clock_);
     EXPECT_TRUE(made.ok()) << made.status();
+    for (int i = 0; i < options_.servers && options_.has_roles; ++i) MakeRole(RoleOf(i));
     TestCertificateSpec peer = {.dns = {"localhost", "headgate-peer"}, .ip = {"127.0.0.1"}};
     for (int i = 0; i < options_.servers; ++i) peer.ip.push_back(HostOf(i));
     const TestCertificate own = authority_.Sign(peer);
@@ -117,6 +121,7 @@ class Deployment {
     Start(size() - 1, name);
     return size() - 1;
   }
+  static std::string RoleOf(int number) { return absl::StrCat("server_", NameOf(number)); }
   static std::string NameOf(int number) { return std::string(1, static_cast<char>('a' + number)); }
 
   HeadgatedProcess& operator[](int number) { return *servers_[static_cast<size_t>(number)]; }
@@ -225,7 +230,14 @@ class Deployment {
             ? absl::StrCat(", default_health: std, primary: {dsn_file: ", DsnFile(number), "}")
             : "";
     const auto otherwise = options_.otherwise.find(number);
-    return otherwise == options_.otherwise.end() ? Yaml(more) : Yaml(more, otherwise->second);
+    std::string yaml =
+        otherwise == options_.otherwise.end() ? Yaml(more) : Yaml(more, otherwise->second);
+    if (options_.has_roles) {
+      absl::StrReplaceAll({{" user=postgres dbname=postgres ",
+                            absl::StrCat(" user=", RoleOf(number), " dbname=postgres ")}},
+                          &yaml);
+    }
+    return yaml;
   }
   // The servers' configuration, with more about each target.
   std::string Yaml(const std::string& more_of_targets = "") { return Yaml(more_of_targets, {}); }
@@ -254,6 +266,15 @@ class Deployment {
 
  private:
   std::string DsnFile(int number) const { return folder_.File(absl::StrCat("dsn-", number)); }
+
+  // As docs/cluster.md has it.
+  void MakeRole(const std::string& role) {
+    for (const char* const sql :
+         {"CREATE ROLE $0 LOGIN", "GRANT USAGE ON SCHEMA headgate_store TO $0",
+          "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA headgate_store TO $0"}) {
+      EXPECT_TRUE(store().RunSql(absl::Substitute(sql, role)).ok()) << sql;
+    }
+  }
 
   using Environment = std::map<std::string, std::string>;
 

@@ -22,6 +22,23 @@ Cell StateOf(const v1::MemberStatus& member) {
   return {"here", Paint::kGood};
 }
 
+// Of one that is here, whatever target it is about; empty: nothing.
+std::string WithoutStates(const v1::MemberStatus& member) {
+  if (!member.is_here()) return "";
+  const auto offer =
+      std::ranges::find_if(member.offers(), [](const auto& one) { return one.keeps_no_state(); });
+  if (offer == member.offers().end()) return "";
+  return absl::StrCat("CANNOT KEEP states", offer->why().empty() ? "" : ": ", offer->why());
+}
+
+Cell NoteOf(const v1::MemberStatus& member, bool is_asked) {
+  if (!member.error().empty()) {
+    return {absl::StrCat("DID NOT ANSWER: ", member.error()), Paint::kBad};
+  }
+  if (std::string note = WithoutStates(member); !note.empty()) return {note, Paint::kBad};
+  return {is_asked ? "was asked" : "", Paint::kDim};
+}
+
 // Versions are known where all servers were asked, and not by what each sees of the others.
 Table Members(const v1::ClusterStatus& cluster) {
   const bool has_versions =
@@ -30,17 +47,13 @@ Table Members(const v1::ClusterStatus& cluster) {
   Table table(Titles(has_versions ? "SERVER,STATE,>TARGETS,SEEN,ADDRESS,VERSION,NOTE"
                                   : "SERVER,STATE,>TARGETS,SEEN,ADDRESS,NOTE"));
   for (const v1::MemberStatus& member : cluster.members()) {
-    const bool is_asked = member.name() == cluster.server();
-    const Cell note = member.error().empty()
-                          ? Cell{is_asked ? "was asked" : "", Paint::kDim}
-                          : Cell{absl::StrCat("DID NOT ANSWER: ", member.error()), Paint::kBad};
     std::vector<Cell> row = {{member.name()},
                              StateOf(member),
                              {absl::StrCat(member.targets())},
                              {absl::StrCat(ShortDuration(FromProto(member.seen_ago())), " ago")},
                              {member.address()}};
     if (has_versions) row.push_back({member.version()});
-    row.push_back(note);
+    row.push_back(NoteOf(member, member.name() == cluster.server()));
     table.Add(std::move(row));
   }
   return table;
@@ -54,8 +67,8 @@ const v1::MemberTarget* OfferOf(const v1::MemberStatus& member, const std::strin
 }
 
 std::string WhatIsWrong(const std::string& server, const v1::MemberTarget& offer) {
+  if (offer.keeps_no_state()) return absl::StrCat(server, " CANNOT KEEP its state");
   const std::string why = offer.why().empty() ? "" : absl::StrCat(": ", offer.why());
-  if (offer.keeps_no_state()) return absl::StrCat(server, " CANNOT KEEP its state", why);
   if (offer.measured() == v1::MemberTarget::MEASURED_NOTHING) {
     return absl::StrCat(server, " CANNOT MEASURE it", why);
   }
@@ -175,7 +188,7 @@ Table ServersCsv(const v1::ClusterStatus& cluster) {
                {},
                {},
                {member.error()},
-               {}});
+               {WithoutStates(member)}});
   }
   for (const v1::TargetOwner& target : cluster.targets()) {
     table.Add({{"target"},

@@ -62,6 +62,7 @@ struct SharingFigures {
   bool store_answers = false;
   absl::Duration store_since;  // for how long that has been so
   bool is_kept = false;        // it decides on without the store
+  bool keeps_states = true;    // it reads and writes there what owners know
   int64_t members = 0;         // that are here, this one too
   struct Target {
     std::string_view name;

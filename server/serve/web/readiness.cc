@@ -84,7 +84,8 @@ void Readiness::Collect(Exposition& out) {
   auto ready =
       out.Gauge("headgate_ready",
                 "1 for the state that the server is in: starting, ready, degraded (a target "
-                "was never sampled, or the store of several servers does not answer) or draining.");
+                "was never sampled, or the store of several servers does not answer, or keeps no "
+                "states) or draining.");
   for (const State state : {State::kStarting, State::kReady, State::kDegraded, State::kDraining}) {
     ready.Set({{"state", NameOf(state)}}, state == now ? 1 : 0);
   }

@@ -48,7 +48,7 @@ class Readiness {
 
   // The configuration is in force and calls are answered. `targets` is asked until all of them were
   // sampled; `sharing`, where there is one, always: who has not heard of the others yet is not
-  // ready however long that takes, and who has lost the store is degraded.
+  // ready however long that takes, and who has lost the store, or its states, is degraded.
   void Serve(Targets targets, Sharing sharing = {}) ABSL_LOCKS_EXCLUDED(mutex_);
   // For good.
   void Drain() ABSL_LOCKS_EXCLUDED(mutex_);

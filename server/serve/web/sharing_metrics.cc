@@ -9,6 +9,10 @@ void AddSharing(const SharingFigures& sharing, Exposition& out) {
       .Set({}, sharing.store_answers ? 1 : 0);
   out.Gauge("headgate_store_state_seconds", "For how long headgate_store_up has been what it is.")
       .Set({}, absl::ToDoubleSeconds(sharing.store_since));
+  out.Gauge("headgate_store_states_up",
+            "0: this server could not read or write states in the store for a lease, though its "
+            "rounds went well: other servers are given its targets.")
+      .Set({}, sharing.keeps_states ? 1 : 0);
   out.Gauge("headgate_decides_without_store",
             "1: the store does not answer, and all servers agree that this one decides on.")
       .Set({}, sharing.is_kept ? 1 : 0);

@@ -82,7 +82,7 @@ std::array<std::vector<std::string>, 7> Observations::CandidatesByKind(const Ask
   std::array<std::vector<std::string>, 7> kinds;
   const auto is_lacked = [&] {
     return std::ranges::any_of(members_, [&](const auto& member) {
-      return IsHere(member.second, asked.now_ns) && FitOf(member.first, asked.target) == Fit::kNone;
+      return IsHere(member.second, asked.now_ns) && !MayOwn(FitOf(member.first, asked.target));
     });
   };
   for (const auto& [name, member] : members_) {
@@ -90,7 +90,7 @@ std::array<std::vector<std::string>, 7> Observations::CandidatesByKind(const Ask
     if (!IsHere(member, asked.now_ns)) continue;
     if (member.view.row.state != MemberState::kServing) continue;
     const Fit fit = FitOf(name, asked.target);
-    if (fit == Fit::kNone) continue;
+    if (!MayOwn(fit)) continue;
     size_t kind = fit == Fit::kBlind ? 4 : fit == Fit::kPartly ? 2 : 0;
     if (member.view.is_drained) ++kind;
     const bool says_nothing = !member.view.row.offers.has_value() && name != options_.name;

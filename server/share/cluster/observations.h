@@ -57,10 +57,10 @@ class Observations {
   Fit OwnFit(const std::string& target) const { return cluster::FitOf(*own_offers_, target); }
   // Of one that says nothing of what it has: it is taken to have all, and to measure it.
   Fit FitOf(const std::string& name, const std::string& target) const;
-  // Who may be given a target: is here, stays, and has it. The first of these of which there is
-  // somebody: who measures all of it or has not tried, and is not drained; the same, and drained;
-  // who measures a part, likewise; who does not reach it. At last, where somebody lacks the target,
-  // who says nothing of what it has, as it would give the target to anybody.
+  // Who may be given a target: is here, stays, has it, and keeps its state. The first of these of
+  // which there is somebody: who measures all of it or has not tried, and is not drained; the same,
+  // and drained; who measures a part, likewise; who does not reach it. At last, where somebody
+  // lacks the target, who says nothing of what it has, as it would give the target to anybody.
   struct Asked {
     const std::string& target;
     int64_t now_ns = 0;

@@ -18,8 +18,12 @@ constexpr char kKeepsState = 's', kKeepsNoState = '-';
 
 Fit FitOf(const Offers& offers, std::string_view target) {
   const auto found = offers.find(target);
-  if (found == offers.end() || !found->second.keeps_state) return Fit::kNone;
-  switch (found->second.measures) {
+  if (found == offers.end()) return Fit::kNone;
+  return found->second.keeps_state ? FitOf(found->second.measures) : Fit::kStateless;
+}
+
+Fit FitOf(Measures measures) {
+  switch (measures) {
     case Measures::kUntried:
       return Fit::kUntried;
     case Measures::kNothing:

@@ -3,7 +3,8 @@
 // With each of its rounds a member writes which targets it has, and of each: a hash of all in its
 // configuration that matters for it, how well it could measure the target when it tried last, and
 // whether it reads and writes what owners know of it. Placement gives a target to nobody who lacks
-// it. Members of a release that says nothing of that are taken to have all, and to measure all.
+// it, or cannot keep its state. Members of a release that says nothing of that are taken to have
+// all, and to measure all.
 //
 // Plain data and pure functions; thread-safe.
 //
@@ -62,8 +63,19 @@ class SharedOffers {
 
 // How well a member could own a target; a higher one is better, but for kUntried, which has to be
 // tried before anything is given.
-enum class Fit : uint8_t { kNone = 0, kBlind, kPartly, kUntried, kFull };
+enum class Fit : uint8_t {
+  kNone = 0,   // it lacks the target
+  kStateless,  // it cannot keep its state: it may go on with what it has while nobody else can
+  kBlind,
+  kPartly,
+  kUntried,
+  kFull
+};
+// Who may be given it.
+inline bool MayOwn(Fit fit) { return fit > Fit::kStateless; }
 Fit FitOf(const Offers& offers, std::string_view target);
+// By that alone.
+Fit FitOf(Measures measures);
 
 // One line of text, without what is longer than a store needs to know.
 std::string EncodeOffer(std::string_view target, const Offer& offer);

@@ -43,7 +43,7 @@ void Protocol::OnSaved(const Held& held, const absl::Status& status, int64_t now
   Holding* const holding = Find(held);
   if (holding == nullptr || holding->phase != Phase::kSaving) return;
   holding->status = status;
-  if (status.ok()) {
+  if (status.ok() || GoesWithoutLastState(held.target, now_ns)) {
     Enter(*holding, Phase::kGiving, now_ns);
     is_urgent_ = true;
     return;

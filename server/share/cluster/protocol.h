@@ -18,6 +18,8 @@
 //   gone, the giver gives to somebody else, or anew to itself.
 // - A server that leaves is given nothing once the store knows that it does, and gives on what it
 //   was given before. What somebody was given who never took it up is handed over all the same.
+// - A server that cannot read or write states gives what it has to who can, and needs no last state
+//   for that: the next owner learns then, as after a crash.
 //
 // Thread-compatible. Times are monotonic nanoseconds of one clock.
 //
@@ -41,6 +43,7 @@
 #include "absl/status/statusor.h"
 #include "server/share/cluster/observations.h"
 #include "server/share/cluster/protocol_options.h"
+#include "server/share/cluster/state_keeping.h"
 #include "server/share/cluster/store.h"
 #include "server/share/cluster/store_outage.h"
 
@@ -129,7 +132,10 @@ struct OwnerRow {
 class Protocol {
  public:
   explicit Protocol(ProtocolOptions options)
-      : options_(std::move(options)), seen_(options_), outage_(options_) {}
+      : options_(std::move(options)),
+        seen_(options_),
+        outage_(options_),
+        states_(options_.lease, options_.tries_states) {}
   Protocol(const Protocol&) = delete;
   Protocol& operator=(const Protocol&) = delete;
 
@@ -149,9 +155,11 @@ class Protocol {
   // Whether that says anything new.
   bool OnMeasured(const std::string& target, Measures measures, const std::string& why,
                   int64_t now_ns);
-  // Whether this server reads and writes what owners know of a target. One that does not is given
-  // the target by nobody.
-  void SetKeepsState(const std::string& target, bool keeps_state, const std::string& why);
+  // What became of reading or writing states, or of trying to. Who cannot for a lease says so, is
+  // given nothing, and a lease later gives what it has to who can; by then others that fail alike
+  // have said so too. Where nobody can, owners go on with what they have.
+  // Whether that says anything new.
+  bool OnStatesTried(const absl::Status& status, int64_t now_ns);
   // Another server says that a target has a new owner: this one, or an earlier process of its name,
   // or a third.
   void OnTold(uint64_t owner_incarnation, const Held& held, int64_t now_ns);
@@ -186,8 +194,21 @@ class Protocol {
   // The store is away, and this server asks whether it may decide on with what it has.
   bool AsksToKeep() const;
   const StoreOutage& outage() const { return outage_; }
+  const StateKeeping& states() const { return states_; }
 
  private:
+  // What is configured here.
+  struct Own {
+    Offer offer;
+    std::string measured_why = {};  // as OnMeasured has it
+    bool is_measured = false;       // it was asked for
+    int64_t try_again_ns = 0;       // of one that could not be measured, or not all of it
+    int failures = 0;               // of that, one after the other
+    // Of one that is held: measuring goes worse since then, and counts when it lasts.
+    std::optional<int64_t> worse_since_ns;
+    Measures worse = Measures::kUntried;
+    std::string worse_why;
+  };
   void NoteOwn(const RoundReply& reply, int64_t started_ns, int64_t now_ns);
   // Whether the round that was answered renewed it. Only then it is trusted: what looks like the
   // grant of a claim may be that of an earlier one, whose answer was lost.
@@ -227,7 +248,10 @@ class Protocol {
   int64_t TakeUnmeasuredAt(const Holding& holding) const;
   // What this server was given, or was about to take, and cannot have.
   void PassOnWhatCannotBeHad(int64_t now_ns);
+  // This server cannot write the target's last state, and somebody else may go on without.
+  bool GoesWithoutLastState(const std::string& target, int64_t now_ns) const;
   void FollowMeasuring(int64_t now_ns, std::vector<Action>& actions);
+  void NoteStates(Own& own) const;
   void TellOffers();
   // Of whom Owners tells, and whether somebody who is here has it.
   std::map<std::string, bool> KnownTargets() const;
@@ -243,19 +267,9 @@ class Protocol {
   const ProtocolOptions options_;
   Observations seen_;
   StoreOutage outage_;
+  StateKeeping states_;
   std::optional<int64_t> started_ns_;
   uint64_t round_number_ = 0;
-  // What is configured here.
-  struct Own {
-    Offer offer;
-    bool is_measured = false;  // it was asked for
-    int64_t try_again_ns = 0;  // of one that could not be measured, or not all of it
-    int failures = 0;          // of that, one after the other
-    // Of one that is held: measuring goes worse since then, and counts when it lasts.
-    std::optional<int64_t> worse_since_ns;
-    Measures worse = Measures::kUntried;
-    std::string worse_why;
-  };
   std::map<std::string, Own> targets_;
   // Whose turn it is changes with what is seen and said, and by itself when a member goes.
   bool turns_may_have_changed_ = true;

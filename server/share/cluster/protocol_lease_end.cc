@@ -44,7 +44,7 @@ bool Protocol::IsClaimable(const std::string& target, int64_t now_ns) const {
   if (is_leaving_ || name_is_taken_ || holdings_.contains(target) || told_.contains(target)) {
     return false;
   }
-  if (seen_.OwnFit(target) == Fit::kNone) return false;
+  if (!MayOwn(seen_.OwnFit(target))) return false;
   const ObservedRow* const row = seen_.Row(target);
   const MemberRow* const keeper = row == nullptr ? nullptr : KeeperOf(*row);
   if (row != nullptr && now_ns < std::max(seen_.ClaimableAt(*row), MayReplaceAt(*row)))

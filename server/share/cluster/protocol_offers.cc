@@ -24,6 +24,12 @@ int64_t TryAgainAt(int64_t now_ns, int failures) {
 
 }  // namespace
 
+void Protocol::NoteStates(Own& own) const {
+  own.offer.keeps_state = states_.keeps();
+  own.offer.why =
+      states_.status().ok() ? own.measured_why : std::string(states_.status().message());
+}
+
 void Protocol::TellOffers() {
   Offers offers;
   for (const auto& [target, own] : targets_) offers.emplace(target, own.offer);
@@ -44,20 +50,18 @@ void Protocol::SetTargets(const std::map<std::string, uint64_t>& targets) {
       own.try_again_ns = INT64_MIN;
     }
     own.offer.configuration = configuration;
+    NoteStates(own);
   }
   TellOffers();
   is_urgent_ = true;
 }
 
-void Protocol::SetKeepsState(const std::string& target, bool keeps_state, const std::string& why) {
-  const auto found = targets_.find(target);
-  if (found == targets_.end()) return;
-  Offer& offer = found->second.offer;
-  if (offer.keeps_state == keeps_state) return;
-  offer.keeps_state = keeps_state;
-  offer.why = why;
+bool Protocol::OnStatesTried(const absl::Status& status, int64_t now_ns) {
+  if (!states_.OnTried(status, round_status_.ok(), now_ns)) return false;
+  for (auto& [target, own] : targets_) NoteStates(own);
   TellOffers();
   is_urgent_ = true;
+  return true;
 }
 
 bool Protocol::OnMeasured(const std::string& target, Measures measures, const std::string& why,
@@ -77,7 +81,8 @@ bool Protocol::OnMeasured(const std::string& target, Measures measures, const st
   own.try_again_ns = TryAgainAt(now_ns, own.failures);
   if (offer.measures == measures) return false;
   offer.measures = measures;
-  if (offer.keeps_state) offer.why = why;
+  own.measured_why = why;
+  NoteStates(own);
   TellOffers();
   is_urgent_ = true;
   return true;
@@ -90,7 +95,8 @@ void Protocol::FollowMeasuring(int64_t now_ns, std::vector<Action>& actions) {
   bool has_changed = false;
   const auto set = [&](Own& own, Measures measures, const std::string& why) {
     own.offer.measures = measures;
-    if (own.offer.keeps_state) own.offer.why = why;
+    own.measured_why = why;
+    NoteStates(own);
     has_changed = true;
   };
   const int64_t lasting_ns = absl::ToInt64Nanoseconds(2 * options_.lease);
@@ -128,8 +134,20 @@ int64_t Protocol::TakeUnmeasuredAt(const Holding& holding) const {
 void Protocol::PassOnWhatCannotBeHad(int64_t now_ns) {
   for (auto& [target, holding] : holdings_) {
     if (holding.phase != Phase::kTaking) continue;
-    if (is_leaving_ || !targets_.contains(target)) Enter(holding, Phase::kSaving, now_ns);
+    if (!states_.keeps()) {
+      // To whoever can, or to nobody: this server has not gone on from what is there, which is as
+      // final as it was.
+      Enter(holding, Phase::kGiving, now_ns);
+      is_urgent_ = true;
+    } else if (is_leaving_ || !targets_.contains(target)) {
+      Enter(holding, Phase::kSaving, now_ns);
+    }
   }
+}
+
+bool Protocol::GoesWithoutLastState(const std::string& target, int64_t now_ns) const {
+  if (is_leaving_) return !states_.keeps();
+  return states_.HasGivenUp(now_ns) && !DestinationOf(target, now_ns).empty();
 }
 
 bool Protocol::MaySettle(const std::string& target, const std::string& to, int64_t now_ns) const {
@@ -138,6 +156,12 @@ bool Protocol::MaySettle(const std::string& target, const std::string& to, int64
   // Nobody is given what it does not see, or sees less of than the owner does.
   const Fit fit = seen_.FitOf(to, target);
   if (fit == Fit::kUntried || fit < seen_.OwnFit(target)) return false;
+  if (seen_.OwnFit(target) == Fit::kStateless) {
+    // It decides all the same, and goes to nobody who sees less, or may be about to fail as well.
+    if (!states_.HasGivenUp(now_ns)) return false;
+    const Measures measures = targets_.at(target).offer.measures;
+    return measures == Measures::kUntried || fit >= FitOf(measures);
+  }
   const ObservedRow* const row = seen_.Row(target);
   if (row != nullptr && row->view.preferred == to) return true;
   const auto self = seen_.members().find(options_.name);

@@ -23,6 +23,8 @@ struct ProtocolOptions {
   std::string address;       // where other servers reach it, "host:port"
   absl::Duration lease = absl::Seconds(3);
   OnStoreLoss on_store_loss = OnStoreLoss::kStop;
+  // Whoever drives this tries whether states can be kept: nothing is taken before that went well.
+  bool tries_states = false;
 
   // Between the starts of two rounds: two may fail, or hang for that long, before a lease is no
   // longer trusted.

@@ -183,6 +183,11 @@ class Store {
     return std::move(ReadStates({&held, 1}, timeout).front());
   }
 
+  // Whether states can be read and written, by what WriteStates and ReadStates go through: writes a
+  // row of nobody's, and reads it. One row for each process, which is removed an hour after its
+  // last time by whoever tries then.
+  virtual absl::Status TryStates(uint64_t incarnation, absl::Duration timeout) = 0;
+
   // What operators order, durable before the answer; each server sees it in its next Round.
   // NotFound: there is no such member, or target.
   virtual absl::Status SetDrained(std::string_view member, bool drained,

@@ -48,7 +48,8 @@ ClusterView ViewOf(const Protocol& protocol, int64_t now_ns) {
       .store = protocol.round_status(),
       .store_since = absl::Nanoseconds(now_ns - protocol.round_status_since_ns(now_ns)),
       .name_is_taken = protocol.name_is_taken(),
-      .is_leaving = protocol.is_leaving()};
+      .is_leaving = protocol.is_leaving(),
+      .states = protocol.states().status()};
   if (protocol.AsksToKeep()) {
     view.not_agreeing = protocol.outage().Missing(now_ns);
     view.is_kept = view.not_agreeing.empty();

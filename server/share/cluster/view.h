@@ -55,6 +55,8 @@ struct ClusterView {
   // never asks neither.
   bool is_kept = false;
   std::vector<std::string> not_agreeing = {};
+  // OK: the server reads and writes what owners know; else why not.
+  absl::Status states = {};
   std::string store_note = {};  // what is worth knowing of how the store is reached; empty: nothing
 };
 

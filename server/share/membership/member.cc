@@ -13,10 +13,15 @@ namespace {
 
 constexpr int64_t kLongestSleepNs = int64_t{60} * 1'000'000'000;
 
+MemberOptions WhoTriesStates(MemberOptions options) {
+  options.protocol.tries_states = true;
+  return options;
+}
+
 }  // namespace
 
 Member::Member(MemberOptions options, cluster::Store& store, TargetStates& states, Clock& clock)
-    : options_(std::move(options)),
+    : options_(WhoTriesStates(std::move(options))),
       store_(store),
       clock_(clock),
       mover_({.store = store,
@@ -153,15 +158,39 @@ void Member::MoveStates() {
   int64_t copy_at_ns = NowNs();
   while (!IsStopping()) {
     const uint64_t seen = changed_.count();
-    if (MoveStatesOnce()) continue;
-    const int64_t left_ns = copy_at_ns - NowNs();
-    if (left_ns > 0) {
-      changed_.Wait(seen, left_ns);
+    const bool has_moved = MoveStatesOnce();
+    TryStates();
+    if (has_moved) continue;
+    const int64_t now_ns = NowNs();
+    if (now_ns < copy_at_ns) {
+      changed_.Wait(seen, std::max<int64_t>(std::min(copy_at_ns, try_at_ns_) - now_ns, 0));
       continue;
     }
-    copy_at_ns = NowNs() + absl::ToInt64Nanoseconds(options_.copy_every);
+    copy_at_ns = now_ns + absl::ToInt64Nanoseconds(options_.copy_every);
     mover_.Copy(Served());
   }
+}
+
+void Member::TryStates() {
+  const int64_t lease_ns = absl::ToInt64Nanoseconds(options_.protocol.lease);
+  std::optional<absl::Status> status = mover_.TakeEvidence();
+  int64_t now_ns = NowNs();
+  if (status.has_value() && !status->ok()) {
+    // One that failed may have been too large. It is tried at once, but not all the time.
+    try_at_ns_ = std::min(try_at_ns_, std::max(now_ns, tried_at_ns_ + lease_ns / 6));
+    status.reset();
+  }
+  if (!status.has_value()) {
+    if (now_ns < try_at_ns_) return;
+    status = store_.TryStates(options_.protocol.incarnation, options_.protocol.trust());
+    tried_at_ns_ = now_ns = NowNs();
+  }
+  try_at_ns_ = now_ns + lease_ns / 3;
+  {
+    const MutexLock lock(&mutex_);
+    if (!protocol_.OnStatesTried(*status, now_ns)) return;
+  }
+  changed_.Notify();
 }
 
 template <typename Move>

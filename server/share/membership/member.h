@@ -115,6 +115,8 @@ class Member final : public cluster::Owners {
   // Does what is next. False: there is nothing.
   bool AskForOneRound() ABSL_LOCKS_EXCLUDED(mutex_);
   bool MoveStatesOnce() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether states can be kept, by what became of them, or by trying where that is not known.
+  void TryStates() ABSL_LOCKS_EXCLUDED(mutex_);
   // Those of this kind that are next, in order.
   template <typename Move>
   std::vector<cluster::Held> NextMoves() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -132,7 +134,10 @@ class Member final : public cluster::Owners {
   cluster::Store& store_;
   Clock& clock_;
   cluster::Decisions decisions_;
-  StateMover mover_;  // of the thread that moves states
+  // Of the thread that moves states, likewise when they are to be tried.
+  StateMover mover_;
+  int64_t tried_at_ns_ = INT64_MIN;
+  int64_t try_at_ns_ = INT64_MIN;
   OwnerTable table_;
 
   EventCount changed_;  // any of what the mutex guards

@@ -15,6 +15,11 @@ namespace {
 
 constexpr int64_t kPauseNs = 200'000;
 
+// What became of one target says nothing of others.
+bool IsOfTarget(const absl::Status& status) {
+  return absl::IsAborted(status) || absl::IsDataLoss(status);
+}
+
 }  // namespace
 
 StateMover::Written& StateMover::WrittenOf(const Held& held) {
@@ -28,12 +33,29 @@ void StateMover::Drain() {
   while (!decisions_.IsDrained()) never_notified_.Wait(never_notified_.count(), kPauseNs);
 }
 
+std::vector<absl::Status> StateMover::Write(absl::Span<const StateWrite> writes) {
+  std::vector<absl::Status> done = store_.WriteStates(writes, timeout_);
+  const bool is_any_written = std::ranges::any_of(done, &absl::Status::ok);
+  if (is_any_written || !IsOfTarget(done.front())) {
+    evidence_ = is_any_written ? absl::OkStatus() : done.front();
+  }
+  return done;
+}
+
+// One that went well says nothing of writing.
+std::vector<cluster::ReadState> StateMover::Read(absl::Span<const Held> targets) {
+  std::vector<cluster::ReadState> states = store_.ReadStates(targets, timeout_);
+  const absl::Status& status = states.front().status();
+  if (!status.ok() && !IsOfTarget(status)) evidence_ = status;
+  return states;
+}
+
 std::vector<absl::Status> StateMover::Take(absl::Span<const Held> targets) {
   std::vector<absl::Status> done;
   bool is_any_late = false;
   while (done.size() < targets.size()) {
     const absl::Span<const Held> some = targets.subspan(done.size(), read_at_once_);
-    std::vector<cluster::ReadState> states = store_.ReadStates(some, timeout_);
+    std::vector<cluster::ReadState> states = Read(some);
     const bool is_late = absl::IsDeadlineExceeded(states.front().status());
     if (is_late) read_at_once_ = std::max<size_t>(some.size() / 2, 1);
     is_any_late = is_any_late || is_late;
@@ -105,13 +127,13 @@ std::vector<absl::Status> StateMover::Save(const std::vector<Held>& targets) {
                       .health = written.last_health});
   }
   if (writes.empty()) return done;
-  std::vector<absl::Status> statuses = store_.WriteStates(writes, timeout_);
+  std::vector<absl::Status> statuses = Write(writes);
   for (size_t i = 0; i < places.size(); ++i) done[places[i]] = std::move(statuses[i]);
   return done;
 }
 
 std::vector<absl::Status> StateMover::PassOn(const std::vector<Held>& targets) {
-  const std::vector<cluster::ReadState> states = store_.ReadStates(targets, timeout_);
+  const std::vector<cluster::ReadState> states = Read(targets);
   std::vector<absl::Status> done(targets.size());
   std::vector<StateWrite> writes;
   std::vector<size_t> places;  // of those
@@ -131,7 +153,7 @@ std::vector<absl::Status> StateMover::PassOn(const std::vector<Held>& targets) {
                       .health = is_known ? std::string_view((*read)->health) : std::string_view()});
   }
   if (writes.empty()) return done;
-  std::vector<absl::Status> statuses = store_.WriteStates(writes, timeout_);
+  std::vector<absl::Status> statuses = Write(writes);
   for (size_t i = 0; i < places.size(); ++i) done[places[i]] = std::move(statuses[i]);
   return done;
 }
@@ -176,7 +198,7 @@ void StateMover::Copy(const std::vector<Held>& served) {
                       .bytes = copies[i],
                       .health = healths[i]});
   }
-  const std::vector<absl::Status> done = store_.WriteStates(writes, timeout_);
+  const std::vector<absl::Status> done = Write(writes);
   for (size_t i = 0; i < owners.size(); ++i) {
     Written& written = WrittenOf(*owners[i]);
     written.bytes.reset();

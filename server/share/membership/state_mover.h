@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -59,6 +60,10 @@ class StateMover {
   // Of those that are served: what has changed, in one statement.
   void Copy(const std::vector<cluster::Held>& served);
 
+  // What the newest statement came to that wrote, or failed, since this was asked last: whether
+  // states can be kept. Nothing: there was none.
+  std::optional<absl::Status> TakeEvidence() { return std::exchange(evidence_, std::nullopt); }
+
  private:
   static constexpr size_t kReadAtOnce = 1024;
 
@@ -76,6 +81,8 @@ class StateMover {
   std::vector<absl::Status> TakeOut(const std::vector<cluster::Held>& targets);
   // Decisions for a target that is published as nobody's have ended.
   void Drain();
+  std::vector<absl::Status> Write(absl::Span<const cluster::StateWrite> writes);
+  std::vector<cluster::ReadState> Read(absl::Span<const cluster::Held> targets);
   absl::Status Adopt(const cluster::Held& held, cluster::ReadState state);
 
   cluster::Store& store_;
@@ -83,7 +90,8 @@ class StateMover {
   cluster::Decisions& decisions_;
   Clock& clock_;
   const absl::Duration timeout_;
-  size_t read_at_once_ = kReadAtOnce;       // halved after a read that took too long
+  size_t read_at_once_ = kReadAtOnce;  // halved after a read that took too long
+  std::optional<absl::Status> evidence_;
   EventCount never_notified_;               // for pauses
   std::map<std::string, Written> written_;  // by target
 };

@@ -80,6 +80,13 @@ std::vector<cluster::ReadState> PostgresStore::ReadStates(absl::Span<const clust
   return states;
 }
 
+absl::Status PostgresStore::TryStates(uint64_t incarnation, absl::Duration timeout) {
+  const Deadline deadline(clock_, timeout);
+  MutexLock lock(&states_mutex_);
+  return states_.Run(Scope::kStatement, deadline.Left(),
+                     [&](pqxx::transaction_base& work) { store::TryStates(work, incarnation); });
+}
+
 absl::Status PostgresStore::Order(absl::FunctionRef<bool(pqxx::transaction_base&)> change,
                                   std::string_view missing, absl::Duration timeout) {
   Transactor transactor(options_, clock_);

@@ -41,6 +41,7 @@ class PostgresStore final : public cluster::Store {
                                         absl::Duration timeout) override;
   std::vector<cluster::ReadState> ReadStates(absl::Span<const cluster::Held> targets,
                                              absl::Duration timeout) override;
+  absl::Status TryStates(uint64_t incarnation, absl::Duration timeout) override;
   absl::Status SetDrained(std::string_view member, bool drained, absl::Duration timeout) override;
   absl::Status SetPreferred(std::string_view target, std::string_view member,
                             absl::Duration timeout) override;

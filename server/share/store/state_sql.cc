@@ -1,5 +1,6 @@
 #include "server/share/store/state_sql.h"
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -95,6 +96,31 @@ enum StateColumn {
   kHealth
 };
 
+// $0 a process, which writes as a generation of the target without a name, which nobody has. It
+// touches every column that kWrite and kRead do. Rows of processes that have ended go after an
+// hour.
+constexpr char kTry[] = R"sql(
+WITH fenced AS (
+  UPDATE headgate_store.ownership AS o
+  SET state_generation = o.generation, state_sequence = o.state_sequence
+  WHERE o.target = ''
+),
+removed AS (
+  DELETE FROM headgate_store.state AS s
+  WHERE s.target = '' AND s.generation <> $0 AND s.copied_at < now() - interval '1 hour'
+),
+written AS (
+  INSERT INTO headgate_store.state AS s
+    (target, generation, sequence, is_whole, is_final, copied_at, bytes, health)
+  VALUES ('', $0, 0, true, false, now(), '', '')
+  ON CONFLICT (target, generation, sequence) DO UPDATE SET is_whole = excluded.is_whole,
+    is_final = excluded.is_final, copied_at = excluded.copied_at, bytes = excluded.bytes,
+    health = excluded.health
+  RETURNING s.is_whole AND NOT s.is_final AND s.bytes = '' AND s.health = '' AS is_there
+)
+SELECT is_there FROM written
+)sql";
+
 absl::Status NotTheOwner(std::string_view target, uint64_t generation) {
   return absl::AbortedError(
       absl::StrCat("target ", Sv(target), " is not owned by generation ", generation, " any more"));
@@ -165,6 +191,10 @@ std::vector<absl::Status> WriteStates(pqxx::transaction_base& work,
             : NotTheOwner(write.target, write.generation);
   }
   return statuses;
+}
+
+void TryStates(pqxx::transaction_base& work, uint64_t incarnation) {
+  (void)work.exec1(absl::Substitute(kTry, std::bit_cast<int64_t>(incarnation)));
 }
 
 std::vector<cluster::ReadState> ReadStates(pqxx::transaction_base& work,

@@ -12,6 +12,7 @@
 // Functions throw as libpqxx does.
 #pragma once
 
+#include <cstdint>
 #include <pqxx/transaction_base>
 #include <vector>
 
@@ -24,6 +25,9 @@ namespace headgate::store {
 // As cluster::Store::WriteStates.
 std::vector<absl::Status> WriteStates(pqxx::transaction_base& work,
                                       absl::Span<const cluster::StateWrite> writes);
+
+// As cluster::Store::TryStates.
+void TryStates(pqxx::transaction_base& work, uint64_t incarnation);
 
 // As cluster::Store::ReadStates. DataLoss: a change is missing among those that were written.
 std::vector<cluster::ReadState> ReadStates(pqxx::transaction_base& work,

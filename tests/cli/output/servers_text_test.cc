@@ -110,7 +110,11 @@ TEST(ServersText, SaysWhoLacksATargetOrHasItOtherwiseOrCannotMeasureIt) {
   EXPECT_THAT(ServersText(cluster, Colours::kOff),
               AllOf(HasSubstr("headgate-0 CANNOT MEASURE it: connection"), Not(HasSubstr("\x1b"))));
   first.set_keeps_no_state(true);
-  EXPECT_THAT(ServersText(cluster, Colours::kOff), HasSubstr("headgate-0 CANNOT KEEP its state"));
+  first.set_why("permission denied");
+  EXPECT_THAT(ServersText(cluster, Colours::kOff),
+              AllOf(HasSubstr("  CANNOT KEEP states: permission denied\n"),
+                    HasSubstr("headgate-0 CANNOT KEEP its state\n")));
+  EXPECT_THAT(ServersCsv(cluster).Csv(), HasSubstr(",CANNOT KEEP states: permission denied\r\n"));
 }
 
 TEST(ServersCsv, HasARowForEachServerAndTarget) {

@@ -315,18 +315,9 @@ TEST_F(OffersTest, TheViewCountsConfigurations) {
   EXPECT_TRUE(MayHave(view, "t", "a").ok());
   EXPECT_THAT(MayHave(view, "t", "c").message(), HasSubstr("server c has no target t"));
   EXPECT_TRUE(absl::IsNotFound(MayHave(view, "t", "d")));
-  b_.protocol.SetKeepsState("t", false, "permission denied");
+  b_.protocol.OnStatesTried(absl::PermissionDeniedError("permission denied"), now_ns_);
   EXPECT_THAT(MayHave(ViewOf(b_.protocol, now_ns_), "t", "b").message(),
               HasSubstr("cannot keep the state of target t: permission denied"));
-}
-
-TEST_F(OffersTest, WhoKeepsNoStateIsGivenNothing) {
-  Placed().protocol.SetKeepsState("t", false, "permission denied");
-  RunAll(5, {&a_, &b_});
-  EXPECT_TRUE(Owns(Other()));
-  store_.SetDrained(NameOf(Other()), true);
-  RunAll(5, {&a_, &b_});
-  EXPECT_TRUE(Owns(Other()));
 }
 
 }  // namespace

@@ -22,15 +22,18 @@ class ProtocolTest : public testing::Test {
  protected:
   struct Server {
     Server(const std::string& name, uint64_t incarnation,
-           OnStoreLoss on_store_loss = OnStoreLoss::kStop)
+           OnStoreLoss on_store_loss = OnStoreLoss::kStop, bool tries_states = false)
         : protocol({.name = name,
                     .incarnation = incarnation,
                     .address = name + ":7000",
-                    .on_store_loss = on_store_loss}) {
+                    .on_store_loss = on_store_loss,
+                    .tries_states = tries_states}) {
       protocol.SetTargets({{"t", 1}});
     }
     Protocol protocol;
     Measures measures = Measures::kAll;  // at once, when it is wanted
+    absl::Status rounds = {};            // what the store does with them; OK: what it is asked
+    absl::Status states = {};            // likewise
     bool is_measuring = false;
     int measured = 0;            // how often that began
     std::vector<Action> others;  // actions but rounds
@@ -42,6 +45,14 @@ class ProtocolTest : public testing::Test {
     ++server.measured;
     server.protocol.OnMeasured(measure.target, server.measures, "refused", now_ns_);
   }
+  absl::StatusOr<RoundReply> Round(const Server& server, const RoundRequest& request) {
+    if (!server.rounds.ok()) return server.rounds;
+    return store_.Round(request, absl::FromUnixNanos(now_ns_));
+  }
+  absl::Status Read(const Server& server, const Held& held) {
+    if (!server.states.ok()) return server.states;
+    return store_.ReadState(held, absl::FromUnixNanos(now_ns_)).status();
+  }
   // Everything that a server wants done now; rounds at once, by a store whose clock is right.
   void Run(Server& server) {
     for (int step = 0; step < 10; ++step) {
@@ -49,12 +60,11 @@ class ProtocolTest : public testing::Test {
       if (actions.empty()) return;
       for (const Action& action : actions) {
         if (const auto* round = std::get_if<StartRound>(&action)) {
-          server.protocol.OnRound(store_.Round(round->request, absl::FromUnixNanos(now_ns_)),
-                                  now_ns_, now_ns_);
+          server.protocol.OnRound(Round(server, round->request), now_ns_, now_ns_);
         } else if (const auto* measure = std::get_if<Measure>(&action)) {
           Do(server, *measure);
         } else if (const auto* take = std::get_if<Take>(&action)) {
-          server.protocol.OnTaken(take->held, absl::OkStatus(), now_ns_);
+          server.protocol.OnTaken(take->held, Read(server, take->held), now_ns_);
         } else {
           server.others.push_back(action);
         }

@@ -65,6 +65,13 @@ TEST(Simulation, PromisesHoldThoughServersDiffer) {
   EXPECT_EQ(RunSeeds(Handovers(4'000), {.servers_differ = true}).violation, "");
 }
 
+// Rounds go well, and what owners know cannot be written, or read.
+TEST(Simulation, PromisesHoldThoughStatesCannotBeKept) {
+  EXPECT_EQ(RunSeeds(Handovers(4'000), {.states_fail = true}).violation, "");
+  EXPECT_EQ(RunSeeds(Handovers(2'000), {.servers_differ = true, .states_fail = true}).violation,
+            "");
+}
+
 TEST(Simulation, PromisesHoldBesideAServerOfAnEarlierRelease) {
   const SimulationOptions options = {
       .slowest_clock = 0.8, .fastest_clock = 1.2, .servers_differ = true, .earlier_releases = 1};

@@ -82,6 +82,9 @@ class FakeStore final : public cluster::Store {
     }
     return states;
   }
+  absl::Status TryStates(uint64_t /*incarnation*/, absl::Duration /*timeout*/) override {
+    return status;
+  }
   absl::Status SetDrained(std::string_view /*member*/, bool /*drained*/,
                           absl::Duration /*timeout*/) override {
     return absl::OkStatus();

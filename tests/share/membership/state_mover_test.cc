@@ -2,6 +2,7 @@
 
 #include "server/share/membership/state_mover.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -194,6 +195,31 @@ TEST_F(StateMoverTest, WhatADeadOwnerLeftIsPassedOnAsThat) {
 TEST_F(StateMoverTest, WithoutTheStoreNothingIsPassedOn) {
   store_.status = absl::UnavailableError("away");
   EXPECT_TRUE(absl::IsUnavailable(mover_.PassOn({{"orders", 2}}).front()));
+}
+
+// Of reading alone: a table may be there to be read and not to be written.
+TEST_F(StateMoverTest, WhatWasWrittenOrFailedIsEvidenceOnce) {
+  EXPECT_EQ(mover_.TakeEvidence(), std::nullopt);
+  EXPECT_TRUE(TakeOne(1).ok());
+  EXPECT_EQ(mover_.TakeEvidence(), std::nullopt);
+  states_.known["orders"] = "debt";
+  mover_.Copy({{"orders", 1}});
+  EXPECT_EQ(mover_.TakeEvidence(), absl::OkStatus());
+  EXPECT_EQ(mover_.TakeEvidence(), std::nullopt);
+  store_.status = absl::PermissionDeniedError("no grant");
+  EXPECT_FALSE(TakeOne(3).ok());
+  EXPECT_EQ(mover_.TakeEvidence(), store_.status);
+  (void)mover_.Save({{"orders", 1}});
+  EXPECT_EQ(mover_.TakeEvidence(), store_.status);
+}
+
+TEST_F(StateMoverTest, WhatBecomesOfOneTargetIsNoEvidence) {
+  states_.known["orders"] = "debt";
+  store_.status = absl::AbortedError("it has another owner");
+  mover_.Copy({{"orders", 1}});
+  store_.status = absl::DataLossError("a change is missing");
+  EXPECT_TRUE(TakeOne(2).ok());
+  EXPECT_EQ(mover_.TakeEvidence(), std::nullopt);
 }
 
 TEST_F(StateMoverTest, WhatIsLostIsForgotten) {

@@ -220,6 +220,74 @@ TEST_F(StateTest, SerializableTransactionsWriteAndReadTheSame) {
   EXPECT_EQ((*state)->whole, "first");
 }
 
+class TryStatesTest : public testing::Test {
+ protected:
+  TryStatesTest() {
+    static int count = 0;
+    role_ = absl::StrCat("tries_", ++count);
+    database_.CreateServerRole(role_);
+  }
+  absl::Status Try(uint64_t incarnation = 1) {
+    TransactorOptions options = database_.Options();
+    options.dsn = [dsn = database_.Dsn(role_)] { return dsn; };
+    return PostgresStore(options, clock_).TryStates(incarnation, kLong);
+  }
+  std::string Rows() {
+    return database_.RunSql("SELECT count(*) FROM headgate_store.state WHERE target = ''")[0][0];
+  }
+
+  SystemClock clock_;
+  StoreDatabase database_;
+  std::string role_;
+};
+
+TEST_F(TryStatesTest, AProcessHasOneRowWhichGoesAnHourAfterIt) {
+  constexpr uint64_t kLast = ~uint64_t{0};
+  for (const uint64_t incarnation : {uint64_t{1}, uint64_t{1}, kLast}) {
+    EXPECT_TRUE(Try(incarnation).ok());
+  }
+  EXPECT_EQ(Rows(), "2");
+  database_.RunSql("UPDATE headgate_store.state SET copied_at = now() - interval '61 minutes'");
+  EXPECT_TRUE(Try(kLast).ok());
+  EXPECT_EQ(Rows(), "1");
+}
+
+TEST_F(TryStatesTest, WhateverAWriteOrAReadWouldMissIsMissed) {
+  for (const char* const right : {"SELECT", "INSERT", "UPDATE", "DELETE"}) {
+    for (const char* const table : {"state", "ownership"}) {
+      if (table == std::string("ownership") && right != std::string("UPDATE")) continue;
+      database_.RunSql(
+          absl::StrCat("REVOKE ", right, " ON headgate_store.", table, " FROM ", role_));
+      EXPECT_THAT(std::string(Try().message()), HasSubstr("permission denied")) << right << table;
+      database_.RunSql(absl::StrCat("GRANT ", right, " ON headgate_store.", table, " TO ", role_));
+      EXPECT_TRUE(Try().ok()) << right << table;
+    }
+  }
+  database_.RunSql("ALTER TABLE headgate_store.state DROP COLUMN health");
+  EXPECT_THAT(std::string(Try().message()), HasSubstr("health"));
+  database_.RunSql("DROP TABLE headgate_store.state");
+  EXPECT_THAT(std::string(Try().message()), HasSubstr("state"));
+}
+
+TEST_F(TryStatesTest, WhatOthersReadAndWriteIsLeftAlone) {
+  PostgresStore store(database_.Options(), clock_);
+  cluster::RoundRequest request;
+  request.self = {.name = "a", .incarnation = 1, .address = ""};
+  request.lease = absl::Minutes(1);
+  request.claim = {{.target = "t"}};
+  ASSERT_TRUE(store.Round(request, kLong).ok());
+  ASSERT_TRUE(
+      store
+          .WriteState({.target = "t", .generation = 1, .sequence = 1, .age = {}, .bytes = "x"},
+                      kLong)
+          .ok());
+  database_.RunSql("UPDATE headgate_store.state SET copied_at = now() - interval '61 minutes'");
+  EXPECT_TRUE(Try().ok());
+  const auto state = store.ReadOne({.target = "t", .generation = 1}, kLong);
+  ASSERT_TRUE(state.ok() && state->has_value());
+  EXPECT_EQ((*state)->whole, "x");
+}
+
 TEST_F(StateTest, SixteenMebibytesAreNoTrouble) {
   const std::string large(16 << 20, '\x80');
   ASSERT_TRUE(Write(1, 1, kWhole, large).ok());

@@ -42,8 +42,9 @@ struct Simulation::Machine {
   bool is_up = true;
   bool is_cut_from_store = false;
   bool is_cut_from_peers = false;
-  int64_t stopped_until_ns = 0;  // true
-  int64_t wake_ns = 0;           // true
+  bool is_cut_from_states = false;  // its rounds go on
+  int64_t stopped_until_ns = 0;     // true
+  int64_t wake_ns = 0;              // true
   std::map<std::string, SimulatedBucket> buckets;
   std::string lacks;                     // a target; empty: it has all
   std::map<std::string, bool> measured;  // that it is to measure, and whether it reaches them

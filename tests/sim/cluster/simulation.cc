@@ -14,6 +14,7 @@ namespace {
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr int kChecksAtOnce = 20;
 constexpr int64_t kStateEvery = 750'000'000;  // by the owner's clock
+constexpr int64_t kStateTryEvery = kSecond;   // likewise
 
 ModelStore::Fencing FencingOf(Broken broken) {
   if (broken == Broken::kFencing) return ModelStore::Fencing::kNone;
@@ -82,7 +83,8 @@ void Simulation::Start(int machine, const std::string& name) {
       ProtocolOptions{.name = name,
                       .incarnation = process,
                       .address = absl::StrCat("10.0.0.", machine, ":7000"),
-                      .on_store_loss = options_.on_store_loss},
+                      .on_store_loss = options_.on_store_loss,
+                      .tries_states = options_.states_fail},
       machine, process);
   started->rate = Uniform(options_.slowest_clock, options_.fastest_clock);
   started->base_ns = static_cast<int64_t>(Uniform(0, 1000) * kSecond);
@@ -92,6 +94,7 @@ void Simulation::Start(int machine, const std::string& name) {
   machines_[static_cast<size_t>(machine)] = std::move(started);
   On(machine, now_ns_, [this](Machine& on) { Wake(on); });
   On(machine, now_ns_, [this, machine, process](Machine&) { WriteStates(machine, process); });
+  if (options_.states_fail) TryStates(machine, process);
 }
 
 void Simulation::Crash(Machine& machine) {
@@ -173,7 +176,11 @@ void Simulation::DoRound(Machine& machine, const RoundRequest& request) {
 void Simulation::DoTake(Machine& machine, const Held& held) {
   using State = absl::StatusOr<std::optional<StoredState>>;
   CallStore<State>(
-      machine, [this, held] { return store_.ReadState(held, StoreNow()); },
+      machine,
+      [this, held, index = machine.index] {
+        if (absl::Status status = StatesOf(index); !status.ok()) return State(status);
+        return store_.ReadState(held, StoreNow());
+      },
       [this, held](Machine& on, const State& state) {
         const int64_t local_ns = on.Local(now_ns_);
         if (state.ok()) {
@@ -196,7 +203,8 @@ void Simulation::Write(Machine& machine, const Held& held, bool is_final,
   const uint64_t sequence = ++machine.writes;
   CallStore<absl::Status>(
       machine,
-      [this, held, bytes, sequence, is_final] {
+      [this, held, bytes, sequence, is_final, index = machine.index] {
+        if (absl::Status status = StatesOf(index); !status.ok()) return status;
         return store_.WriteState({.target = held.target,
                                   .generation = held.generation,
                                   .sequence = sequence,
@@ -220,7 +228,8 @@ void Simulation::DoPassOn(Machine& machine, const Held& held) {
   const uint64_t sequence = ++machine.writes;
   CallStore<absl::Status>(
       machine,
-      [this, held, sequence] {
+      [this, held, sequence, index = machine.index] {
+        if (absl::Status status = StatesOf(index); !status.ok()) return status;
         const State state = store_.ReadState(held, StoreNow());
         if (!state.ok()) return state.status();
         return store_.WriteState(
@@ -248,6 +257,25 @@ void Simulation::WriteStates(int machine, uint64_t process) {
   }
   On(machine, now_ns_ + on.TrueSpan(kStateEvery),
      [this, machine, process](Machine&) { WriteStates(machine, process); });
+}
+
+absl::Status Simulation::StatesOf(int machine) const {
+  return machines_[static_cast<size_t>(machine)]->is_cut_from_states
+             ? absl::PermissionDeniedError("permission denied for table state")
+             : absl::OkStatus();
+}
+
+void Simulation::TryStates(int machine, uint64_t process) {
+  Machine& on = *machines_[static_cast<size_t>(machine)];
+  if (on.process != process) return;
+  CallStore<absl::Status>(
+      on, [this, machine] { return StatesOf(machine); },
+      [this](Machine& now, const absl::Status& status) {
+        if (now.protocol.OnStatesTried(status, now.Local(now_ns_))) Wake(now);
+      },
+      absl::DeadlineExceededError("the store does not answer"));
+  On(machine, now_ns_ + on.TrueSpan(kStateTryEvery),
+     [this, machine, process](Machine&) { TryStates(machine, process); });
 }
 
 bool Simulation::IsLost(const Machine& from, const Machine& to) {

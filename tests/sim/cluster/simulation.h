@@ -50,6 +50,8 @@ struct SimulationOptions {
   bool store_clock_is_set = false;  // now and then, by up to 20 s either way
   // Now and then a server lacks a target, or does not reach its database.
   bool servers_differ = false;
+  // Now and then a server, or all of them, can neither read nor write states.
+  bool states_fail = false;
   int earlier_releases = 0;  // servers that say nothing of what they have, and do not hear of it
   // With kKeep the store is away for longer, and no two servers have one name.
   OnStoreLoss on_store_loss = OnStoreLoss::kStop;
@@ -123,6 +125,9 @@ class Simulation {
   void Write(Machine& machine, const Held& held, bool is_final,
              std::function<void(Machine&, const absl::Status&)> then);
   void WriteStates(int machine, uint64_t process);
+  void TryStates(int machine, uint64_t process);
+  // Of this machine, at the store.
+  absl::Status StatesOf(int machine) const;
   // A call of the store: `ask` happens there, maybe twice or never; `then` here, in time or with an
   // error.
   template <typename Answer>
@@ -134,6 +139,7 @@ class Simulation {
   void Ask(Machine& machine, const std::string& target);
   void Faults();
   void Fault();
+  void FailStates(Machine& machine);
   // Several at once, as when a deployment is stopped.
   void LeaveTogether();
   void Heal();

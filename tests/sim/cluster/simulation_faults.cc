@@ -43,6 +43,7 @@ void Simulation::Fault() {
     is_store_away_ = true;
     return After(Uniform(1, 20), [this] { is_store_away_ = false; });
   }
+  if (options_.states_fail && Happens(0.2)) return FailStates(machine);
   if (options_.servers_differ && Happens(0.2)) {
     if (Happens(0.5) && !machine.measured.empty()) {
       auto& [target, is_reached] = *machine.measured.begin();
@@ -92,6 +93,19 @@ void Simulation::Fault() {
   }
 }
 
+// Of one server, as by a missing grant, or of all, as of a table that is gone.
+void Simulation::FailStates(Machine& machine) {
+  const bool is_of_all = Happens(0.3);
+  for (const auto& one : machines_) {
+    if (is_of_all || one.get() == &machine) one->is_cut_from_states = true;
+  }
+  After(Uniform(0.1, 20), [this, index = machine.index, is_of_all] {
+    for (const auto& one : machines_) {
+      if (is_of_all || one->index == index) one->is_cut_from_states = false;
+    }
+  });
+}
+
 void Simulation::LeaveTogether() {
   for (const auto& machine : machines_) {
     if (!machine->is_up || Happens(0.2)) continue;
@@ -114,6 +128,7 @@ void Simulation::Heal() {
     }
     machine->is_cut_from_store = false;
     machine->is_cut_from_peers = false;
+    machine->is_cut_from_states = false;
     machine->stopped_until_ns = std::min(machine->stopped_until_ns, now_ns_);
     for (auto& [target, is_reached] : machine->measured) {
       is_reached = true;
@@ -132,6 +147,8 @@ void Simulation::Heal() {
 int64_t Simulation::NoOwnerAtMost() const {
   double seconds = kTwoLeases;
   if (options_.on_store_loss == OnStoreLoss::kKeep) seconds = kFourLeases;
+  // A server that keeps states again has done so for a lease before it is given anything.
+  if (options_.states_fail) seconds = kFourLeases;
   if (options_.store_clock_is_set) seconds = kFiveLeases;
   // Whose turn it is that one takes for able which is not: the others come a lease later each.
   if (options_.earlier_releases > 0) seconds = kFiveLeases;
