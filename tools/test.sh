@@ -22,6 +22,7 @@ TEST_PREFIX=()  # A command that test binaries are run with.
 OWN_TEMPLATE=   # The folder with PostgreSQL's new data folder, if this run made it.
 TEST_BASE=      # --changed: since which commit.
 PARTS=()        # "SECONDS WHAT", for the table of the slowest.
+FAILED_TESTS=() # "UNIT (PRESET): NAME" of each that failed.
 RUN_UNITS=()    # "PRESET UNIT" of what has run.
 TEST_SECONDS=0  # What tests took, builds aside.
 
@@ -46,8 +47,15 @@ finish_tests() {
   # Of units that ran side by side, the times add up to more than the whole took.
   slowest_parts 12 "slowest parts, of $SECONDS s in all:" ${PARTS[@]+"${PARTS[@]}"}
   tell_budget
+  tell_failed ${FAILED_TESTS[@]+"${FAILED_TESTS[@]}"}
   summary
   exit $((TOTAL_FAILED > 0))
+}
+
+# What went wrong, once more at the end: whoever has only the last lines of a log has the names.
+tell_failed() { # tell_failed WHAT...
+  (($#)) || return 0
+  printf 'failed: %s\n' "$@"
 }
 
 # How much of what it may take a run took, and what takes more than its own part; of .ci/run the last one here.
@@ -72,9 +80,11 @@ report_unit() { # report_unit PRESET UNIT
     PARTS+=("$seconds $2 ($1)")
     RUN_UNITS+=("$1 $2")
     if ((passed && failed == 0)); then remember_time "$1" "$2" "$seconds"; fi
+    mapfile -t -O "${#FAILED_TESTS[@]}" FAILED_TESTS < <(sed -n "s@.\+@$2 ($1): &@p" "$out.failed")
   else
     say "$2 did not come to its end"
     TOTAL_FAILED=$((TOTAL_FAILED + 1))
+    FAILED_TESTS+=("$2 ($1): did not come to its end")
   fi
 }
 
@@ -146,6 +156,7 @@ refuse_unplanned() {
   for unit in $(unplanned_units); do
     say "$unit: the plan in tools/test_plan.sh has no line for it: which runs does it belong to, and what may it cost?"
     TOTAL_FAILED=$((TOTAL_FAILED + 1))
+    FAILED_TESTS+=("$unit: no line in the plan")
   done
 }
 
@@ -172,6 +183,7 @@ build_and_run() {
   fi
   if ! build_preset "$preset" "${targets[@]}"; then
     TOTAL_FAILED=$((TOTAL_FAILED + 1))
+    FAILED_TESTS+=("build ($preset)")
     return
   fi
   PARTS+=("$((SECONDS - began)) build ($preset)")

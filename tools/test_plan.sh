@@ -14,7 +14,7 @@ source tools/test_changed.sh
 #   short     every ./dev test, and so every .ci/run
 #   ci        every .ci/run besides
 #   rotating  of each .ci/run in its turn, one commit in eight, and if what it is about has changed
-#             (tools/test_changed.sh), as far as that goes into REST_SECONDS
+#             (tools/test_changed.sh), as far as that goes into the time
 #   long      ./dev test --long, and where it is named
 #
 # Seconds are what it may take beside others on two cores, what is above by half in three runs is said aloud. The
@@ -99,11 +99,11 @@ dev/tour            rotating:290  -             -
 dev/web             rotating:110  -             -
 fuzz/*              long:10       rotating:4    -
 '
-# What all that is short may take after the build, and all of .ci/run, in seconds.
+# What all that is short may take after the build, all of .ci/run, and of that ./dev check, in seconds.
 # shellcheck disable=SC2034
-SHORT_SECONDS=480 CI_SECONDS=2700
-# What goes into .ci/run by the plan besides what is short, the build of release and ./dev check.
-REST_SECONDS=1300
+SHORT_SECONDS=480 CI_SECONDS=2700 CHECK_SECONDS=300
+# What goes into .ci/run by the plan besides what is short, the build of release and ./dev check: there, what is left.
+REST_SECONDS=${HEADGATE_REST_SECONDS:-1300}
 # What building another preset takes: once, and for each of its programs.
 BUILD_COSTS='
 asan 380 18

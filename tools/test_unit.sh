@@ -2,13 +2,19 @@
 # shellcheck shell=bash
 
 PASSED=0 FAILED=0 SKIPPED=0  # of this unit
+FAILURES=()                  # the names of what failed of it
+
+count_failed() { # count_failed NAME...
+  FAILED=$((FAILED + $#))
+  FAILURES+=("$@")
+}
 
 # A skip is said aloud, and is a failure where all tools must exist.
 count_skipped() {
   echo "  SKIPPED: $1"
   if [[ ${CI:-} == true ]]; then
     echo "  a skipped test is a failure under CI=true"
-    FAILED=$((FAILED + 1))
+    count_failed "skipped: $1"
   else
     SKIPPED=$((SKIPPED + 1))
   fi
@@ -40,7 +46,7 @@ gtest_filter() {
     { matching_tests "$2" || true; } | paste --serial --delimiters=:
 }
 
-# Prints one line for each test from gtest's XML: passed, failed, or skipped and the reason.
+# Prints one line for each test from gtest's XML: passed, failed and its name, or skipped and the reason.
 gtest_results() {
   awk '
     function attribute(name,   parts) {
@@ -57,7 +63,7 @@ gtest_results() {
       name = attribute("classname") "." attribute("name")
       result = /result="suppressed"/ ? "skipped " name ": disabled" : "passed"
     }
-    /^      <failure / { result = "failed" }
+    /^      <failure / { result = "failed " name }
     /^      <skipped / {
       reason = attribute("message")
       sub(/^[^&]*&#x0A;/, "", reason)
@@ -86,7 +92,7 @@ gtest_crashed() {
   local log=$1 status=$2 began=$3 passed
   passed=$(grep --count '^\[       OK \]' "$log") || true
   PASSED=$((PASSED + passed))
-  FAILED=$((FAILED + 1))
+  count_failed "$(sed -n 's/^\[ RUN      \] //p' "$log" | tail --lines=1) ended it with status $status"
   outcome "$passed passed, then it ended with status $status" "$began"
   tail --lines=80 "$log"
 }
@@ -95,14 +101,15 @@ gtest_finished() {
   local out=$1 status=$2 began=$3 results passed failed reason
   results=$(gtest_results "$out.xml")
   passed=$(grep --count '^passed' <<<"$results") || true
-  failed=$(grep --count '^failed' <<<"$results") || true
-  PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed))
-  outcome "$passed passed, $failed failed" "$began"
-  if ((failed)); then gtest_failures "$out.log"; fi
+  mapfile -t failed < <(sed -n 's/^failed //p' <<<"$results")
+  PASSED=$((PASSED + passed))
+  count_failed ${failed[@]+"${failed[@]}"}
+  outcome "$passed passed, ${#failed[@]} failed" "$began"
+  if ((${#failed[@]})); then gtest_failures "$out.log"; fi
   while read -r reason; do count_skipped "$reason"; done < <(sed -n 's/^skipped //p' <<<"$results")
   # Such as a sanitizer's report at exit, after the last test.
-  if ((status != 0 && failed == 0)); then
-    FAILED=$((FAILED + 1))
+  if ((status != 0 && ${#failed[@]} == 0)); then
+    count_failed "status $status after the last test"
     echo "no test failed, but the program ended with status $status"
     tail --lines=80 "$out.log"
   fi
@@ -149,7 +156,7 @@ run_whole() {
     outcome "skipped" "$began"
     count_skipped "$(tail --lines=1 "$log" | sed 's/^SKIPPED: *//')"
   else
-    FAILED=$((FAILED + 1))
+    count_failed "status $status, $(tail --lines=1 "$log" | cut --characters=-200)"
     outcome "FAILED with status $status" "$began"
     tail --lines=80 "$log"
   fi
@@ -182,7 +189,7 @@ find_postgres() {
     outcome "skipped" "$began"
     count_skipped "$(tail --lines=1 <<<"$reason")"
   else
-    FAILED=$((FAILED + 1))
+    count_failed "no PostgreSQL $version"
     outcome "FAILED with status $status" "$began"
     echo "$reason"
   fi
@@ -190,12 +197,12 @@ find_postgres() {
 }
 
 # run_unit PRESET UNIT: in a shell of its own. Its output goes to the unit's report, its counts and seconds
-# beside it.
+# beside it, and the names of what failed.
 run_unit() {
   local preset=$1 unit=$2 out began=$SECONDS
   out=$(unit_files "$preset" "$unit")
   rm -f "$out.counts"
-  PASSED=0 FAILED=0 SKIPPED=0
+  PASSED=0 FAILED=0 SKIPPED=0 FAILURES=()
   if find_postgres "$unit"; then
     case $unit in
       fuzz/*) run_fuzzer "$preset" "${unit#fuzz/}" "$out" ;;
@@ -205,5 +212,6 @@ run_unit() {
       *) run_gtest "$preset" "$unit" ;;
     esac
   fi >"$out.report" 2>&1
+  printf '%s\n' ${FAILURES[@]+"${FAILURES[@]}"} >"$out.failed"
   echo "$PASSED $FAILED $SKIPPED $((SECONDS - began))" >"$out.counts"
 }

@@ -104,6 +104,12 @@ claim "tests of all kinds add up" 0 "2 passed, 0 failed"
 room one 'passing; failing; exit 1'
 claim "a failing test is shown" 1 "1 passed, 1 failed" "what went wrong"
 
+room one 'passing; failing; exit 1'
+claim "and named once more at the end" 1 "1 passed, 1 failed" $'failed: one (release): Suite.Two\n1 passed, 1 failed'
+
+room one 'echo "[ RUN      ] Suite.One"; kill -SEGV $$'
+claim "so is a crash" 1 "0 passed, 1 failed" 'failed: one (release): Suite.One ended it with status 139'
+
 room one 'echo "[       OK ] Suite.One (0 ms)"; echo last words; kill -SEGV $$'
 claim "a crash before any results is a failure" 1 "1 passed, 1 failed" "last words"
 
@@ -122,7 +128,7 @@ shell_test lazy 'echo "SKIPPED: no grpcurl"; exit 77'
 claim "a shell test skips with status 77" 0 "1 passed, 0 failed, 1 skipped" "SKIPPED: no grpcurl"
 
 shell_test bad 'echo the reason; exit 3'
-claim "a failing shell test is shown" 1 "0 passed, 1 failed" "the reason"
+claim "a failing shell test is shown" 1 "0 passed, 1 failed" "failed: dev/bad (release): status 3, the reason"
 
 room one passing
 rm "$ROOT/build/release/bin/headgate_one_tests"
@@ -213,6 +219,23 @@ short_fits_its_budget() {
   [[ -z $(unplanned_units) ]] || { echo "units without a plan: $(unplanned_units)" && exit 1; }
 }
 (short_fits_its_budget)
+
+# A machine that is half as fast gets half as much to do in the same time, but something always.
+what_is_left_follows_the_pace() {
+  local planned left
+  # shellcheck disable=SC2317
+  say() { echo "$*"; }
+  # shellcheck source=tools/postgres.sh
+  source tools/postgres.sh
+  # shellcheck source=tools/test.sh
+  source tools/test.sh
+  CI_SECONDS=2700 CHECK_SECONDS=300
+  planned=$(planned_short_seconds)
+  left="$(rest_seconds 900 "$planned") $(rest_seconds 900 $((2 * planned))) $(rest_seconds 2700 "$planned") $(rest_seconds 900 1)"
+  [[ $left == "1500 600 300 1500" ]] || { echo "what is left of .ci/run is $left" && exit 1; }
+}
+(what_is_left_follows_the_pace)
+CLAIMS=$((CLAIMS + 1))
 CLAIMS=$((CLAIMS + 1))
 
 room one passing
