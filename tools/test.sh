@@ -64,6 +64,7 @@ tell_budget() {
   local ci
   if [[ $TEST_RUN == short ]]; then
     ci=$(awk '$1 == "ci" { last = $3 } END { print last == "" ? "never run here" : last }' "$TEST_TIMES" 2>/dev/null) || ci='never run here'
+    remember_time short all "$TEST_SECONDS"
     say "budget: short $TEST_SECONDS of $SHORT_SECONDS s, ci $ci of $CI_SECONDS s"
   fi
 }
@@ -143,6 +144,7 @@ choose_run() {
     say "changed since $(base_of_changes): $(in_one_line <<<"$CHANGED_UNITS")"
   fi
   if [[ $TEST_RUN == ci ]]; then
+    if [[ -n ${HEADGATE_CI_TOOK:-} ]]; then REST_SECONDS=$(rest_seconds "$HEADGATE_CI_TOOK"); fi
     say "turn $(($(commit_count) % ROTATION)) of $ROTATION; left to other commits: $(left_to_others | in_one_line)"
     say "changed, and more than goes into $REST_SECONDS s, so left to the next commits: $(left_to_others changed | in_one_line)"
   fi

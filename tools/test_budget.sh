@@ -40,11 +40,12 @@ planned_short_seconds() {
 
 # What .ci/run has left for what it adds to the short run, in seconds of the plan: of what all may take, without what has
 # been taken and what ./dev check takes then, at the pace that the short run had.
-rest_seconds() { # rest_seconds TAKEN SHORT_TOOK
-  awk -v all="$CI_SECONDS" -v taken="$1" -v check="$CHECK_SECONDS" -v planned="$(planned_short_seconds)" -v took="$2" '
-    BEGIN {
+rest_seconds() { # rest_seconds TAKEN
+  awk -v all="$CI_SECONDS" -v taken="$1" -v check="$CHECK_SECONDS" -v planned="$(planned_short_seconds)" '
+    $1 == "short" { took = $3 }
+    END {
       pace = took > planned ? took / planned : 1
       rest = (all - taken) / pace - check
       printf "%d", (rest > 300 ? rest : 300)
-    }'
+    }' "$TEST_TIMES"
 }
