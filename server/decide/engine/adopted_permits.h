@@ -21,7 +21,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "common/mutex.h"
 #include "server/decide/engine/concurrency_table.h"
-#include "server/decide/engine/line_gate.h"
+#include "server/decide/engine/line_interface.h"
 #include "server/decide/engine/permit.h"
 
 namespace headgate::engine {
@@ -32,7 +32,7 @@ class AdoptedPermits {
   AdoptedPermits(ConcurrencyTable& concurrency, int64_t ttl_ns)
       : concurrency_(concurrency), ttl_ns_(ttl_ns) {}
 
-  void AttachLine(LineGate* gate) { line_ = gate; }
+  void AttachLine(LineInterface* line) { line_ = line; }
 
   // relaxed: who reports a permit has heard of it from a server that had not handed it over yet, or
   // asks again.
@@ -71,7 +71,7 @@ class AdoptedPermits {
 
   ConcurrencyTable& concurrency_;
   const int64_t ttl_ns_;
-  LineGate* line_ = nullptr;
+  LineInterface* line_ = nullptr;
   std::atomic<size_t> size_{0};
   mutable Mutex mutex_;
   absl::flat_hash_map<PermitId, Entry> permits_ ABSL_GUARDED_BY(mutex_);

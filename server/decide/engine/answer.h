@@ -22,7 +22,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "server/decide/engine/ip_prefix.h"
-#include "server/decide/engine/line_gate.h"
+#include "server/decide/engine/line_interface.h"
 #include "server/decide/engine/permit.h"
 #include "server/decide/engine/rule_set.h"
 #include "server/decide/engine/settlement.h"

@@ -95,7 +95,7 @@ Outcome DenyForWantOfPermit(Decision& decision) {
 // Undoes this Check, and turns `why` into the outcome.
 Outcome Rollback(Decision& decision, Charged why) {
   UndoLast(decision, 1);
-  if (decision.gate != nullptr) TellUndone(decision);
+  if (decision.line != nullptr) TellUndone(decision);
   if (decision.HasProbe()) {
     ReturnProbes(decision);
     decision.answer.probe.budget = Violation::kNoBudget;
@@ -157,7 +157,7 @@ inline PermitId Issue(Decision& decision, uint32_t slot) {
   permit.busy_charges = 0;
   if (decision.resolved.charges_busy_time) NoteUnits(decision, permit);
   permit.KeepCharges(static_cast<size_t>(next - permit.charges.data()),
-                     decision.gate == nullptr ? 0 : decision.resolved.subject_key);
+                     decision.line == nullptr ? 0 : decision.resolved.subject_key);
   return tables.permits.Publish(slot, decision.now.monotonic_ns + tables.permit_ttl_ns);
 }
 
@@ -238,7 +238,7 @@ Outcome Admit(Decision& decision) {
     return Rollback(decision, charged);
   }
   decision.answer.permit = IssueOrNote(decision, slot);
-  if (decision.gate != nullptr) [[unlikely]]
+  if (decision.line != nullptr) [[unlikely]]
     TellAdmitted(decision);
   return Outcome::kDecided;
 }

@@ -77,8 +77,8 @@ absl::Status Checks::Decide(const CheckRequest& request, Subject& subject, Check
   const PolicyRef& policy = subject.policy;
   for (;;) {
     Decision decision(policy, core_.tables, subject.resolved, subject.now, answer, estimate);
-    decision.gate = core_.GateIfAnybodyIsHere();
-    if (decision.gate != nullptr) [[unlikely]] {
+    decision.line = core_.LineIfAnybodyIsHere();
+    if (decision.line != nullptr) [[unlikely]] {
       decision.request = &request;
       answer.flow.depth = 0;
     }
@@ -130,7 +130,7 @@ size_t Checks::CheckRun(const Batch& batch, Subject& subject) {
   const double estimate = EstimateOf(first);
   const bool valid = !first.estimated_cost.has_value() || ValidateCost("", estimate).ok();
   // In line each is looked at by itself.
-  if (run > 1 && valid && core_.GateIfAnybodyIsHere() == nullptr && Refresh(first, subject).ok()) {
+  if (run > 1 && valid && core_.LineIfAnybodyIsHere() == nullptr && Refresh(first, subject).ok()) {
     Decision decision(subject.policy, core_.tables, subject.resolved, subject.now, answer,
                       estimate);
     if (ExamineLimits(decision, kNoDice) == Outcome::kDecided &&

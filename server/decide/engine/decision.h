@@ -33,7 +33,7 @@
 #include "server/decide/engine/answer.h"
 #include "server/decide/engine/concurrency_table.h"
 #include "server/decide/engine/cost_model.h"
-#include "server/decide/engine/line_gate.h"
+#include "server/decide/engine/line_interface.h"
 #include "server/decide/engine/permit_table.h"
 #include "server/decide/engine/policy.h"
 #include "server/decide/engine/reported_debts.h"
@@ -118,7 +118,7 @@ struct Decision {
   bool denied = false;
   bool explains = false;  // and charges nothing
   // Where others wait, and only there: whom to ask, and for what. See line_order.h.
-  LineGate* gate = nullptr;
+  LineInterface* line = nullptr;
   const CheckRequest* request = nullptr;
   CostModel::Prediction cost;
   CostModel::Prediction busy_time;       // where budgets of it are charged

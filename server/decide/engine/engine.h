@@ -55,7 +55,7 @@
 #include "server/decide/engine/forgive_debt.h"
 #include "server/decide/engine/learnt_cost.h"
 #include "server/decide/engine/learnt_costs.h"
-#include "server/decide/engine/line_gate.h"
+#include "server/decide/engine/line_interface.h"
 #include "server/decide/engine/policy.h"
 #include "server/decide/engine/policy_install.h"
 #include "server/decide/engine/saved_state.h"
@@ -79,9 +79,9 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Whom to ask where others wait, and to tell of what is admitted (line_gate.h). Before Checks
-  // come; it outlives the engine, or what is asked of it.
-  void AttachLine(LineGate* gate) { core_.AttachLine(gate); }
+  // Whom to ask where others wait, and to tell of what is admitted (line_interface.h). Before
+  // Checks come; it outlives the engine, or what is asked of it.
+  void AttachLine(LineInterface* line) { core_.AttachLine(line); }
 
   // Which policy is in force: policy_install.h. Null before the first one.
   absl::Status Install(PolicySpec spec, Now now) {

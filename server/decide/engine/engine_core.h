@@ -38,7 +38,7 @@
 #include "server/decide/engine/engine_options.h"
 #include "server/decide/engine/learnt_controls.h"
 #include "server/decide/engine/ledger_book.h"
-#include "server/decide/engine/line_gate.h"
+#include "server/decide/engine/line_interface.h"
 #include "server/decide/engine/permit_table.h"
 #include "server/decide/engine/policy.h"
 #include "server/decide/engine/reported_debts.h"
@@ -58,10 +58,10 @@ struct EngineCore {
   EngineCore& operator=(const EngineCore&) = delete;
 
   // See Engine::AttachLine.
-  void AttachLine(LineGate* gate) {
-    line = gate;
-    permits.AttachLine(gate);
-    adopted.AttachLine(gate);
+  void AttachLine(LineInterface* attached) {
+    line = attached;
+    permits.AttachLine(attached);
+    adopted.AttachLine(attached);
   }
   // Far from where adding a time to live overflows.
   static Now Bounded(Now now);
@@ -74,12 +74,12 @@ struct EngineCore {
   // Rolls the dice for a Check that a reject rule matches.
   double Roll(const Match& match);
 
-  // The gate, where somebody is in line; else null.
-  LineGate* GateIfAnybodyIsHere() const {
+  // The line, where somebody is in it; else null.
+  LineInterface* LineIfAnybodyIsHere() const {
     return line != nullptr && line->IsAnybodyHere() ? line : nullptr;
   }
   void TellChanged() const {
-    if (LineGate* const gate = GateIfAnybodyIsHere(); gate != nullptr) gate->Changed();
+    if (LineInterface* const here = LineIfAnybodyIsHere(); here != nullptr) here->Changed();
   }
 
   const EngineOptions options;
@@ -92,7 +92,7 @@ struct EngineCore {
   ReportedDebts reported_debts;
   LearntControls learnt_controls;
   const Tables tables;
-  LineGate* line = nullptr;
+  LineInterface* line = nullptr;
   std::atomic<uint64_t> dice;
   Published<Policy> policies;
 

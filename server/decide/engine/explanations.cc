@@ -148,7 +148,7 @@ absl::StatusOr<Explanation> Explanations::Explain(const CheckRequest& request, N
     Decision decision(policy, core_.tables, resolved, now, explanation.answer,
                       request.estimated_cost.value_or(CostModel::kNone));
     decision.explains = true;
-    decision.gate = core_.GateIfAnybodyIsHere();
+    decision.line = core_.LineIfAnybodyIsHere();
     decision.request = &request;
     const double wins = resolved.match.reject_ratio >= 1 ? 0 : 1;  // but where all are denied
     const double rolled = dice == Dice::kRolled ? core_.Roll(resolved.match) : wins;

@@ -87,8 +87,8 @@ absl::StatusOr<ForgivenDebt> Debts::Forgive(const DebtQuery& query, Now now, dou
     const int64_t most_ns = from.ledger->ToNs(most_units);
     const int64_t owed_ns = from.ledger->Forgive(tag, now_ns, most_ns);
     if (owed_ns >= 0) core_.reported_debts.Forget(ConcurrencyKeyOf(from, tag));
-    LineGate* const gate = core_.GateIfAnybodyIsHere();
-    if (owed_ns > 0 && gate != nullptr) gate->RoomFreed(LineKeyOf(from, tag));
+    LineInterface* const line = core_.LineIfAnybodyIsHere();
+    if (owed_ns > 0 && line != nullptr) line->RoomFreed(LineKeyOf(from, tag));
     return owed_ns;
   });
 }

@@ -128,7 +128,7 @@ bool ExamineOtherLimits(Decision& decision, Candidate& candidate) {
   }
   if (budget.limits_concurrency) {
     ExamineConcurrency(decision, candidate);
-    const bool in_line = decision.gate != nullptr && budget.ledger == nullptr;
+    const bool in_line = decision.line != nullptr && budget.ledger == nullptr;
     if (in_line && budget.max_concurrency > 0) IsBehindOthers(decision, candidate);
   }
   if (budget.is_auto && !ExamineAuto(decision, candidate)) return false;
@@ -223,7 +223,7 @@ Outcome ExamineLimits(Decision& decision, double dice) {
       ReturnProbes(decision);
       return Outcome::kMoved;
     }
-    if (decision.gate != nullptr) [[unlikely]] {
+    if (decision.line != nullptr) [[unlikely]] {
       ExamineInLine(decision, candidate);
     } else if (candidate.debt_ns() > candidate.burst_ns() - candidate.cost_ns) [[unlikely]] {
       ExamineFull(decision, candidate);

@@ -83,7 +83,7 @@ bool IsBehindOthers(Decision& decision, Candidate& candidate) {
       .debt_ns = owes ? candidate.debt_ns() : 0,
       .speed = owes ? budget.clock->Read(decision.now.monotonic_ns).health.speed : 1,
       .now = decision.now};
-  const PlaceInLine standing = decision.gate->Arrive(arrival);
+  const PlaceInLine standing = decision.line->Arrive(arrival);
   candidate.held_ns =
       std::clamp<int64_t>(candidate.held_ns + standing.held_ns, 0, arrival.burst_ns);
   if (!standing.behind) return false;
@@ -101,7 +101,7 @@ void TellAdmitted(Decision& decision) {
   for (const Candidate& candidate : decision.Candidates()) {
     if (!candidate.charged) continue;
     const int64_t cost_ns = candidate.budget->ledger == nullptr ? 0 : candidate.cost_ns;
-    decision.gate->Admitted({.key = LineKeyOf(*candidate.budget, candidate.tag),
+    decision.line->Admitted({.key = LineKeyOf(*candidate.budget, candidate.tag),
                              .flow = FlowOf(decision),
                              .subject_key = decision.resolved.subject_key,
                              .cost_ns = cost_ns,
@@ -111,7 +111,7 @@ void TellAdmitted(Decision& decision) {
 
 void TellUndone(Decision& decision) {
   for (const Candidate& candidate : decision.Candidates()) {
-    if (candidate.charged) decision.gate->RoomFreed(LineKeyOf(*candidate.budget, candidate.tag));
+    if (candidate.charged) decision.line->RoomFreed(LineKeyOf(*candidate.budget, candidate.tag));
   }
 }
 

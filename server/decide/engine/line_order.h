@@ -1,12 +1,12 @@
-// The order of those who wait, as a decision respects it: it asks the gate (line_gate.h) before it
-// looks for room in a bucket, and tells it what was charged.
+// The order of those who wait, as a decision respects it: it asks the line (line_interface.h)
+// before it looks for room in a bucket, and tells it what was charged.
 //
 // A budget that only warns has no line, because nobody waits for it. Nor has one that could never
 // admit the Check, or a Check that something refuses for good.
 //
 // Thread-safe; a Decision belongs to one thread.
 //
-//   if (decision.gate != nullptr && IsBehindOthers(decision, candidate)) ... it is refused ...
+//   if (decision.line != nullptr && IsBehindOthers(decision, candidate)) ... it is refused ...
 
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "absl/types/span.h"
 #include "server/decide/engine/concurrency_table.h"
 #include "server/decide/engine/decision.h"
-#include "server/decide/engine/line_gate.h"
+#include "server/decide/engine/line_interface.h"
 #include "server/decide/engine/policy.h"
 #include "server/decide/engine/resolve.h"
 
@@ -39,13 +39,13 @@ LineFlow LineFlowOf(const Policy& policy, const Resolved& resolved, const CheckR
                     const Now& now);
 
 // Whether others are before the Check at the candidate's bucket, which the answer then says. If
-// not, the candidate knows what is held for others. The decision has a gate; debt and cost have
+// not, the candidate knows what is held for others. The decision has a line; debt and cost have
 // been read, where the budget has any.
 bool IsBehindOthers(Decision& decision, Candidate& candidate);
-// Tells the gate what an admitted Check was charged. The decision has a gate.
+// Tells the line what an admitted Check was charged. The decision has one.
 void TellAdmitted(Decision& decision);
 // What it was charged has been taken back, because another bucket refuses: meanwhile others may
-// have found no room. The decision has a gate.
+// have found no room. The decision has a line.
 void TellUndone(Decision& decision);
 
 }  // namespace headgate::engine

@@ -2,7 +2,7 @@
 
 namespace headgate::engine {
 
-void ReleaseConcurrency(Permit& permit, ConcurrencyTable& concurrency, LineGate* line) {
+void ReleaseConcurrency(Permit& permit, ConcurrencyTable& concurrency, LineInterface* line) {
   for (uint32_t i = 0; i < permit.charges_used; ++i) {
     PermitCharge& charge = permit.charges[i];
     if (charge.concurrency == ConcurrencyTable::kNone) continue;

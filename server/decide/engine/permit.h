@@ -12,7 +12,7 @@
 
 #include "server/decide/engine/concurrency_table.h"
 #include "server/decide/engine/ledger.h"
-#include "server/decide/engine/line_gate.h"
+#include "server/decide/engine/line_interface.h"
 #include "server/decide/engine/spec.h"
 
 namespace headgate::engine {
@@ -95,6 +95,6 @@ struct alignas(64) Permit {
 
 // Gives back what the permit's charges hold of concurrency, and tells the line, if there is one,
 // that room came free.
-void ReleaseConcurrency(Permit& permit, ConcurrencyTable& concurrency, LineGate* line);
+void ReleaseConcurrency(Permit& permit, ConcurrencyTable& concurrency, LineInterface* line);
 
 }  // namespace headgate::engine

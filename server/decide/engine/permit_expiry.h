@@ -17,7 +17,7 @@
 #include <cstdint>
 
 #include "server/decide/engine/concurrency_table.h"
-#include "server/decide/engine/line_gate.h"
+#include "server/decide/engine/line_interface.h"
 #include "server/decide/engine/permit_holders.h"
 #include "server/decide/engine/permit_slots.h"
 
@@ -34,7 +34,7 @@ class PermitExpiry {
   // than once in `least_between_looks_ns`.
   PermitExpiry(const Parts& parts, int64_t least_between_looks_ns);
 
-  void AttachLine(LineGate* gate) { line_ = gate; }
+  void AttachLine(LineInterface* line) { line_ = line; }
 
   // A permit that the caller has taken gives back its concurrency, and its holder may have another
   // in its place.
@@ -57,7 +57,7 @@ class PermitExpiry {
   static constexpr size_t kSlotsOfALook = 32768;
 
   const Parts parts_;
-  LineGate* line_ = nullptr;
+  LineInterface* line_ = nullptr;
   const int64_t least_between_looks_ns_;
   std::atomic<int64_t> next_look_ns_{0};
   std::atomic<uint64_t> looked_to_{0};  // where the next look begins

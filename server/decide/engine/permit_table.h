@@ -27,7 +27,7 @@
 #include "absl/base/attributes.h"
 #include "absl/status/status.h"
 #include "server/decide/engine/concurrency_table.h"
-#include "server/decide/engine/line_gate.h"
+#include "server/decide/engine/line_interface.h"
 #include "server/decide/engine/permit.h"
 #include "server/decide/engine/permit_claims.h"
 #include "server/decide/engine/permit_expiry.h"
@@ -104,7 +104,7 @@ class PermitTable {
 
   // Whom to tell of permits that are given back, reported or expired; before anything else is
   // called.
-  void AttachLine(LineGate* gate) { expiry_.AttachLine(gate); }
+  void AttachLine(LineInterface* line) { expiry_.AttachLine(line); }
 
   PermitHolders& holders() { return holders_; }
   const PermitHolders& holders() const { return holders_; }

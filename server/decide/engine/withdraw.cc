@@ -56,12 +56,12 @@ Ledger* Settlements::LedgerOf(const Policy& policy, const Permit& permit, uint32
 
 void Settlements::TellSettled(const Budget* budget, const ChargeOf& of, int64_t delta_ns) const {
   if (budget == nullptr || delta_ns == 0) return;
-  LineGate* const gate = core_.GateIfAnybodyIsHere();
-  if (gate == nullptr) return;
+  LineInterface* const line = core_.LineIfAnybodyIsHere();
+  if (line == nullptr) return;
   const uint64_t key = LineKeyOf(*budget, of.permit.charges[of.place].tag);
   const uint64_t leaf = of.permit.LeafKey();
-  if (leaf != 0) return gate->Settled(key, leaf, delta_ns);
-  if (delta_ns < 0) gate->RoomFreed(key);
+  if (leaf != 0) return line->Settled(key, leaf, delta_ns);
+  if (delta_ns < 0) line->RoomFreed(key);
 }
 
 }  // namespace headgate::engine

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "server/decide/engine/line_gate.h"
+#include "server/decide/engine/line_interface.h"
 #include "server/decide/line/instants.h"
 
 namespace headgate::line {

@@ -33,7 +33,7 @@
 #include <optional>
 #include <vector>
 
-#include "server/decide/engine/line_gate.h"
+#include "server/decide/engine/line_interface.h"
 #include "server/decide/line/flow_tree.h"
 
 namespace headgate::line {

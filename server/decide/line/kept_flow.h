@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "server/decide/engine/line_gate.h"
+#include "server/decide/engine/line_interface.h"
 
 namespace headgate::line {
 

@@ -14,7 +14,7 @@
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_set.h"
 #include "server/decide/engine/answer.h"
-#include "server/decide/engine/line_gate.h"
+#include "server/decide/engine/line_interface.h"
 #include "server/decide/line/bucket_state.h"
 #include "server/decide/line/fair_queue.h"
 #include "server/decide/line/instants.h"

@@ -11,7 +11,7 @@
 
 #pragma once
 
-#include "server/decide/engine/line_gate.h"
+#include "server/decide/engine/line_interface.h"
 #include "server/decide/line/line_state.h"
 
 namespace headgate::line {

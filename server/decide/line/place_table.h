@@ -26,7 +26,7 @@
 
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
-#include "server/decide/engine/line_gate.h"
+#include "server/decide/engine/line_interface.h"
 #include "server/decide/line/line_table.h"
 
 namespace headgate::line {

@@ -25,7 +25,7 @@
 // question; line_state.h lists them.
 //
 // Thread-safe, and Advance is for one thread at a time. Its one mutex is a leaf: neither the engine
-// nor a Waiter is called with it held, and the engine may call the gate while it holds locks of its
+// nor a Waiter is called with it held, and the engine may call the line while it holds locks of its
 // own. So may the wake function be called, which must not call back. Reads no clock.
 //
 //   WaitingLines lines({}, [&](const auto& request, Now now, auto& answer) {
@@ -49,7 +49,7 @@
 #include "common/held_bytes.h"
 #include "common/mutex.h"
 #include "server/decide/engine/answer.h"
-#include "server/decide/engine/line_gate.h"
+#include "server/decide/engine/line_interface.h"
 #include "server/decide/line/line_options.h"
 #include "server/decide/line/line_state.h"
 #include "server/decide/line/line_view.h"
@@ -57,7 +57,7 @@
 
 namespace headgate::line {
 
-class WaitingLines final : public engine::LineGate {
+class WaitingLines final : public engine::LineInterface {
  public:
   // Engine::Check, for instance.
   using Examine = std::function<absl::Status(const engine::CheckRequest& request, Now now,

@@ -1,4 +1,4 @@
-// What the engine asks a gate, what it tells it, and what it makes of the answers.
+// What the engine asks the line, what it tells it, and what it makes of the answers.
 
 #include <map>
 #include <optional>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/decide/engine/line_gate.h"
+#include "server/decide/engine/line_interface.h"
 #include "server/decide/engine/line_order.h"
 #include "tests/testing/engine_fixture.h"
 
@@ -15,7 +15,7 @@ namespace headgate::engine {
 namespace {
 
 // Answers as it is told to, and remembers what it was asked and told.
-class FakeGate final : public LineGate {
+class FakeLine final : public LineInterface {
  public:
   struct Arrived {
     uint64_t key, subject_key, ticket;
@@ -70,7 +70,7 @@ class EngineLine : public testing::Test {
     gate_.standing.turn_in = turn_in;
   }
 
-  FakeGate gate_;
+  FakeLine gate_;
   std::optional<TestEngine> engine_;
 };
 
@@ -112,7 +112,7 @@ TEST_F(EngineLine, TheGateIsToldWhatIsKnownOfTheBucket) {
   engine.Check({.identity = "job:etl", .estimated_cost = 20, .waits = true, .ticket = 9},
                At(absl::Seconds(10)));
   ASSERT_EQ(gate_.arrived.size(), 2U);
-  const FakeGate::Arrived& second = gate_.arrived[1];
+  const FakeLine::Arrived& second = gate_.arrived[1];
   EXPECT_EQ(second.key, gate_.arrived[0].key);
   EXPECT_EQ(second.ticket, 9U);
   EXPECT_TRUE(second.waits);

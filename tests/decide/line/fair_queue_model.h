@@ -12,7 +12,7 @@
 #include <set>
 #include <vector>
 
-#include "server/decide/engine/line_gate.h"
+#include "server/decide/engine/line_interface.h"
 #include "server/decide/line/flow_tag.h"
 
 namespace headgate::line {

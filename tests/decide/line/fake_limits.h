@@ -21,7 +21,7 @@
 #include "common/hash.h"
 #include "common/identity.h"
 #include "server/decide/engine/answer.h"
-#include "server/decide/engine/line_gate.h"
+#include "server/decide/engine/line_interface.h"
 #include "server/decide/line/waiting_lines.h"
 
 namespace headgate::line {
@@ -59,7 +59,7 @@ class FakeLimits {
   void SetDenied(bool denied) { denied_ = denied; }
   void SetPriority(const std::string& identity, int priority) { priorities_[identity] = priority; }
   void SetWeight(const std::string& root, double weight) { weights_[root] = weight; }
-  void Attach(engine::LineGate* gate) { gate_ = gate; }
+  void Attach(engine::LineInterface* gate) { gate_ = gate; }
   WaitingLines::Examine Examine() {
     return [this](const engine::CheckRequest& request, Now now, engine::CheckAnswer& answer) {
       ++checks;
@@ -191,7 +191,7 @@ class FakeLimits {
   std::map<std::string, int> priorities_;
   std::map<std::string, double> weights_;
   bool shut_ = false, denied_ = false;
-  engine::LineGate* gate_ = nullptr;
+  engine::LineInterface* gate_ = nullptr;
 };
 
 }  // namespace headgate::line

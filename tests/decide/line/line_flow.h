@@ -9,7 +9,7 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "server/decide/engine/line_gate.h"
+#include "server/decide/engine/line_interface.h"
 
 namespace headgate::line {
 

@@ -76,9 +76,9 @@ TEST(LineThreads, EachWhoEntersIsAnsweredOnceOrHasLeft) {
 }
 
 // Lets everybody pass, and adds up what it is told.
-class AddingGate final : public engine::LineGate {
+class AddingLine final : public engine::LineInterface {
  public:
-  AddingGate() { lines_ = 1; }
+  AddingLine() { lines_ = 1; }
   engine::PlaceInLine Arrive(const engine::LineArrival&) override { return {}; }
   void Admitted(const engine::LineAdmission& one) override { charged_ns += one.cost_ns; }
   void Settled(uint64_t, uint64_t, int64_t delta_ns) override { charged_ns += delta_ns; }
@@ -93,7 +93,7 @@ class AddingGate final : public engine::LineGate {
 TEST(LineThreads, WhatTheGateIsToldAddsUpToWhatTheBucketsOwe) {
   engine::TestEngine engine(engine::Budgets(
       {engine::RateBudget("large", 1000, 1000), engine::RateBudget("small", 1000, 60)}));
-  AddingGate gate;
+  AddingLine gate;
   engine->AttachLine(&gate);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(engine.Admits("t0:etl", 15));
   std::atomic<int64_t> allowed{0};

@@ -7,6 +7,7 @@ import { numberOf } from "../text/health";
 import { Link } from "../ui/link";
 import { Badge, Card, Loaded, Name } from "../ui/parts";
 import { Table, type Column } from "../ui/table";
+import { HeatStrip, stripsOf } from "./heat_strip";
 import type { Filter } from "./log_filter";
 
 // Of more identities than this there are no strips: each has sixty sums.
@@ -47,52 +48,6 @@ function rowOf(sum: Sum, strips: Map<string, number[]> | undefined): Row {
   };
 }
 
-// For each identity the share that was denied in each step; -1 where it asked nothing.
-export function stripsOf(sums: readonly Sum[], fromMs: number, toMs: number, stepS: number): Map<string, number[]> {
-  const first = Math.floor(fromMs / 1000 / stepS) * stepS;
-  const steps = Math.max(1, Math.ceil((toMs / 1000 - first) / stepS));
-  const strips = new Map<string, number[]>();
-  for (const sum of sums) {
-    const identity = sum.identity ?? "";
-    const strip = strips.get(identity) ?? Array<number>(steps).fill(-1);
-    strips.set(identity, strip);
-    const place = Math.round((Date.parse(sum.from ?? "") / 1000 - first) / stepS);
-    const denied = numberOf(sum.denied);
-    const all = denied + numberOf(sum.allowed) + numberOf(sum.would_be_denied);
-    if (place >= 0 && place < steps && all > 0) strip[place] = denied / all;
-  }
-  return strips;
-}
-
-// Stretches that are alike are one box: an hour of calm is not sixty elements.
-export function runsOf(strip: readonly number[]): { start: number; length: number; level: number }[] {
-  const runs: { start: number; length: number; level: number }[] = [];
-  strip.forEach((share, i) => {
-    const level = share < 0 ? -1 : Math.ceil(share * 4);
-    const last = runs.at(-1);
-    if (last && last.level === level) ++last.length;
-    else runs.push({ start: i, length: 1, level });
-  });
-  return runs.filter((run) => run.level >= 0);
-}
-
-function Strip({ row }: { row: Row }) {
-  if (!row.strip) return <span class="muted">–</span>;
-  const steps = row.strip.length;
-  const worst = row.strip.reduce((most, share) => Math.max(most, share), 0);
-  return (
-    <div class="strip" role="img" aria-label={`Over time: at most ${percent(worst)} denied`}>
-      {runsOf(row.strip).map((run) => (
-        <i
-          key={run.start}
-          class={`heat${run.level}`}
-          style={{ left: `${(100 * run.start) / steps}%`, width: `${(100 * run.length) / steps}%` }}
-        />
-      ))}
-    </div>
-  );
-}
-
 function columns(current: string): Column<Row>[] {
   return [
     {
@@ -110,7 +65,7 @@ function columns(current: string): Column<Row>[] {
           </Link>
         ),
     },
-    { key: "strip", title: "Over time", cell: (row) => <Strip row={row} /> },
+    { key: "strip", title: "Over time", cell: (row) => <HeatStrip shares={row.strip} /> },
     { key: "denied", title: "Denied", by: (row) => row.denied, number: true, cell: (row) => number(row.denied) },
     {
       key: "share",

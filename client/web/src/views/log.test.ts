@@ -1,7 +1,8 @@
 // What is made of the log's sums: points, strips and their boxes.
 import { expect, test } from "vitest";
 import { seriesOf } from "./history";
-import { needsAll, runsOf, stripsOf } from "./identities";
+import { runsOf, stripsOf } from "./heat_strip";
+import { needsAll } from "./identities";
 import { stepSeconds } from "./who";
 
 const at = (s: number) => new Date(s * 1000).toISOString();

@@ -1,21 +1,21 @@
 // What the engine asks of the line: whether a Check may pass a bucket while others wait for it.
 //
 // The engine decides by debts and permits alone, and knows neither who waits nor for how long.
-// Where somebody waits it asks this gate, bucket by bucket, whether others are before the Check,
-// and how much of the burst is held for them; and it tells the gate what it admits, what Reports
+// Where somebody waits it asks the line, bucket by bucket, whether others are before the Check,
+// and how much of the burst is held for them; and it tells the line what it admits, what Reports
 // change and where room has come. Lines are known by their key, which is that of the bucket
 // (ConcurrencyKeyOf in decision.h, the same for its debt and its permits); Checks that wait for
 // something else, a gate or the end of a pause, have the key that their violation names
 // (Violation::line_key).
 //
-// Guarantees: a Check that meets no line pays for one relaxed load. The gate may refuse for the
+// Guarantees: a Check that meets no line pays for one relaxed load. The line may refuse for the
 // sake of order, and never admits: what it lets pass still has to fit.
 //
-// Thread-safe: any thread may call any of these, and may hold locks of the engine's. So the gate
+// Thread-safe: any thread may call any of these, and may hold locks of the engine's. So the line
 // must not call the engine back, nor wait for anything that does.
 //
-//   if (gate.IsAnybodyHere()) {
-//     const PlaceInLine standing = gate.Arrive({.key = key, .flow = flow, .cost_ns = cost_ns,
+//   if (line.IsAnybodyHere()) {
+//     const PlaceInLine standing = line.Arrive({.key = key, .flow = flow, .cost_ns = cost_ns,
 //     ...}); if (standing.behind) ... refuse; its turn is expected in standing.turn_in ...
 //   }
 
@@ -84,9 +84,9 @@ struct LineAdmission {
   uint64_t ticket = 0;  // 0: it did not wait
 };
 
-class LineGate {
+class LineInterface {
  public:
-  virtual ~LineGate() = default;
+  virtual ~LineInterface() = default;
 
   // Whether anybody waits, or a line still remembers shares.
   // relaxed: who misses a line that is just being made is refused by what its first Check met.
@@ -105,7 +105,7 @@ class LineGate {
   virtual void Changed() = 0;
 
  protected:
-  LineGate() = default;
+  LineInterface() = default;
 
   std::atomic<int64_t> lines_{0};
 };

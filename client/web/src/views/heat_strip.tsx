@@ -1,0 +1,53 @@
+// The heat strip: how much of what an identity asked was denied, over time.
+import type { Schemas } from "../api/client";
+import { percent } from "../text/format";
+import { numberOf } from "../text/health";
+
+type Sum = Schemas["LogSum"];
+
+// For each identity the share that was denied in each step; -1 where it asked nothing.
+export function stripsOf(sums: readonly Sum[], fromMs: number, toMs: number, stepS: number): Map<string, number[]> {
+  const first = Math.floor(fromMs / 1000 / stepS) * stepS;
+  const steps = Math.max(1, Math.ceil((toMs / 1000 - first) / stepS));
+  const strips = new Map<string, number[]>();
+  for (const sum of sums) {
+    const identity = sum.identity ?? "";
+    const strip = strips.get(identity) ?? Array<number>(steps).fill(-1);
+    strips.set(identity, strip);
+    const place = Math.round((Date.parse(sum.from ?? "") / 1000 - first) / stepS);
+    const denied = numberOf(sum.denied);
+    const all = denied + numberOf(sum.allowed) + numberOf(sum.would_be_denied);
+    if (place >= 0 && place < steps && all > 0) strip[place] = denied / all;
+  }
+  return strips;
+}
+
+// Stretches that are alike are one box: an hour of calm is not sixty elements.
+export function runsOf(strip: readonly number[]): { start: number; length: number; level: number }[] {
+  const runs: { start: number; length: number; level: number }[] = [];
+  strip.forEach((share, i) => {
+    const level = share < 0 ? -1 : Math.ceil(share * 4);
+    const last = runs.at(-1);
+    if (last && last.level === level) ++last.length;
+    else runs.push({ start: i, length: 1, level });
+  });
+  return runs.filter((run) => run.level >= 0);
+}
+
+// `shares` is one of stripsOf; undefined while there is none.
+export function HeatStrip({ shares }: { shares: readonly number[] | undefined }) {
+  if (!shares) return <span class="muted">–</span>;
+  const steps = shares.length;
+  const worst = shares.reduce((most, share) => Math.max(most, share), 0);
+  return (
+    <div class="strip" role="img" aria-label={`Over time: at most ${percent(worst)} denied`}>
+      {runsOf(shares).map((run) => (
+        <i
+          key={run.start}
+          class={`heat${run.level}`}
+          style={{ left: `${(100 * run.start) / steps}%`, width: `${(100 * run.length) / steps}%` }}
+        />
+      ))}
+    </div>
+  );
+}
