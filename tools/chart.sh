@@ -149,6 +149,17 @@ check_references() { # check_references NAME JSON
         or all($found[].spec.ports[].name; . != $monitor.endpoints[0].port)) | .metadata.name'
 }
 
+# How pods are replaced, and how many may be gone at once, is what the values say.
+check_replacement() { # check_replacement NAME JSON FILE
+  local wanted
+  wanted=$(yq --compact-output --slurp '.[0] * (.[1] // {})
+    | {StatefulSet: {updateStrategy, minReadySeconds},
+       PodDisruptionBudget: .podDisruptionBudget | {maxUnavailable, unhealthyPodEvictionPolicy}}' "$CHART/values.yaml" "$3")
+  none "$1" "$2" "pods are replaced in another way than the values say" '
+    '"$wanted"' as $wanted | .[] | $wanted[.kind] as $of | select($of)
+    | .spec | with_entries(select(.key as $key | $of | has($key))) | select(. != $of) | tojson'
+}
+
 # The configuration is checked before anything is changed, by what runs in the pod later, too.
 check_hooks() { # check_hooks NAME JSON
   none "$1" "$2" "the configuration is not checked before the old pod goes" '
@@ -232,6 +243,7 @@ check_rendering() {
   check_members "$name" "$json"
   check_hooks "$name" "$json"
   check_monitoring "$name" "$json"
+  check_replacement "$name" "$json" "$1"
 }
 
 check_values_file() { # check_values_file FILE

@@ -1,4 +1,5 @@
-// Metrics of a server among several whose configurations are not alike.
+// What is told of a server among several: whose configurations are not alike, and one whose states
+// the store does not keep.
 
 #include "server/app/cluster_monitoring.h"
 
@@ -23,6 +24,28 @@ TEST(ClusterMonitoring, TellsHowDifferentlyServersHaveATargetAndHowManyHaveIt) {
   web::AddSharing(SharingOf(view), out);
   EXPECT_THAT(out.Text(), AllOf(HasSubstr("headgate_target_configurations{target=\"t0\"} 2\n"),
                                 HasSubstr("headgate_target_servers{target=\"t0\"} 3\n")));
+}
+
+std::string MetricsOf(const cluster::ClusterView& view) {
+  web::Exposition out;
+  web::AddSharing(SharingOf(view), out);
+  return out.Text();
+}
+
+TEST(ClusterMonitoring, AServerWhoseStatesAreNotKeptIsReadyAndDegraded) {
+  cluster::ClusterView view = ViewOfOne();
+  EXPECT_EQ(ReadinessOf(view, true).state, web::Readiness::State::kReady);
+  EXPECT_THAT(MetricsOf(view), HasSubstr("headgate_store_states_up 1\n"));
+
+  view.states = absl::PermissionDeniedError("no grant");
+  const web::Readiness::View shown = ReadinessOf(view, true);
+  EXPECT_EQ(shown.state, web::Readiness::State::kDegraded);
+  EXPECT_THAT(shown.why, AllOf(HasSubstr("does not keep this server's states: no grant"),
+                               HasSubstr("it has 1 target that nobody else could be given")));
+  EXPECT_THAT(MetricsOf(view), HasSubstr("headgate_store_states_up 0\n"));
+
+  view.targets[0].is_self = false;
+  EXPECT_THAT(ReadinessOf(view, true).why, HasSubstr("it decides for nothing"));
 }
 
 }  // namespace

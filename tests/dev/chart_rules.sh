@@ -98,6 +98,15 @@ references() {
   caught "mounts without a volume" existing-secret _pod.tpl '0,/^- name: dsn$/s//- name: dns/'
 }
 
+replacement() {
+  local what="pods are replaced in another way than the values say"
+  caught "$what" three-servers-csi statefulset.yaml 's/minReadySeconds: .*/minReadySeconds: 0/'
+  # shellcheck disable=SC2016
+  caught "$what" three-servers-csi statefulset.yaml \
+    's/\{\{- toYaml .Values.updateStrategy.*/type: RollingUpdate/'
+  caught "$what" three-servers-csi poddisruptionbudget.yaml 's/maxUnavailable: .*/maxUnavailable: 1/'
+}
+
 schemas() {
   caught "livenesProbe" minimal _pod.tpl 's/livenessProbe:/livenesProbe:/'
   caught "intervall" monitoring servicemonitor.yaml 's/ interval: / intervall: /'
@@ -235,6 +244,7 @@ documentation() {
 confinement
 reload
 references
+replacement
 schemas
 documentation
 units

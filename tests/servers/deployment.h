@@ -35,6 +35,7 @@
 #include "tests/testing/free_port.h"
 #include "tests/testing/headgated_process.h"
 #include "tests/testing/own_channel.h"
+#include "tests/testing/postgres_bouncer.h"
 #include "tests/testing/postgres_cluster.h"
 #include "tests/testing/temp_folder.h"
 #include "tests/testing/wait_until.h"
@@ -62,6 +63,8 @@ struct DeploymentOptions {
   std::map<int, Otherwise> otherwise = {};
   // Targets are measured, in a database beside the store, by a connection string of each server.
   bool is_measured = false;
+  // The store is reached through a connection pooler in this mode; empty: directly.
+  std::string pooler_mode = {};
 };
 
 class Deployment {
@@ -79,6 +82,12 @@ class Deployment {
     }
     if (options_.is_measured) {
       EXPECT_TRUE(store().RunSql("CREATE DATABASE measured").ok());
+    }
+    if (!options_.pooler_mode.empty()) {
+      auto bouncer =
+          PostgresBouncer::Start(cluster_->folder(), store(), {.mode = options_.pooler_mode});
+      EXPECT_TRUE(bouncer.ok()) << bouncer.status();
+      bouncer_ = *std::move(bouncer);
     }
     const auto made = store::Init({.dsn = store().Dsn(), .timeout = absl::Seconds(30)}, clock_);
     EXPECT_TRUE(made.ok()) << made.status();
@@ -288,6 +297,7 @@ class Deployment {
   }
   // Of all servers of the store: whichever takes writes.
   std::string StoreDsn() {
+    if (bouncer_ != nullptr) return bouncer_->Dsn("postgres", "postgres");
     std::string hosts = options_.networks ? Networks::kStore : "127.0.0.1";
     std::string ports = absl::StrCat(store().port());
     for (int i = 0; i < options_.standbys; ++i) {
@@ -304,6 +314,7 @@ class Deployment {
   CertificateAuthority authority_{"authority"};
   TestCertificate caller_;
   std::unique_ptr<PostgresCluster> cluster_;
+  std::unique_ptr<PostgresBouncer> bouncer_;
   std::vector<std::unique_ptr<HeadgatedProcess>> servers_;
   std::vector<std::shared_ptr<grpc::Channel>> channels_;
 };

@@ -48,9 +48,12 @@ type Answer struct {
 	Reason  Reason
 	// What a report refers to. Zero: there is nothing to report.
 	PermitID uint64
-	// What was charged to budgets of cost, in the unit of the estimate.
+	// What is predicted of the cost, in the unit of the estimate: what each budget of cost was charged.
+	// With neither an estimate nor anything learnt of the pattern each is charged its own default, and
+	// this is the largest of those.
 	PredictedCost float64
-	// What was charged to budgets of busy time. Zero: there is none among them.
+	// What is predicted of the time at work, which budgets of busy time were charged. Zero: there is
+	// none among them.
 	PredictedBusyTime time.Duration
 	// It was let through though more was predicted than a budget could ever admit, so that the
 	// prediction is measured: the report of this one counts for those that follow.

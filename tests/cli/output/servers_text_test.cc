@@ -117,6 +117,13 @@ TEST(ServersText, SaysWhoLacksATargetOrHasItOtherwiseOrCannotMeasureIt) {
   EXPECT_THAT(ServersCsv(cluster).Csv(), HasSubstr(",CANNOT KEEP states: permission denied\r\n"));
 }
 
+TEST(ServersText, SaysWhatIsWorthKnowingOfTheWayToTheStore) {
+  v1::ClusterStatus cluster = TwoServers();
+  cluster.set_store_note("it is PgBouncer\x1b[31m");
+  EXPECT_THAT(ServersText(cluster, Colours::kOff),
+              AllOf(HasSubstr("the store: it is PgBouncer"), Not(HasSubstr("\x1b"))));
+}
+
 TEST(ServersCsv, HasARowForEachServerAndTarget) {
   EXPECT_EQ(
       ServersCsv(TwoServers()).Csv(),

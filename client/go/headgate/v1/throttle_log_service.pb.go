@@ -1251,7 +1251,8 @@ type Denial struct {
 	Target string `protobuf:"bytes,4,opt,name=target,proto3" json:"target,omitempty"`
 	// Whether it was denied, or only would have been.
 	Outcome Outcome `protobuf:"varint,5,opt,name=outcome,proto3,enum=headgate.v1.Outcome" json:"outcome,omitempty"`
-	// What was charged, or would have been, in cost units.
+	// What was predicted of its cost, in the unit of the estimate: the largest that a budget was charged,
+	// or would have been.
 	PredictedCost float64 `protobuf:"fixed64,6,opt,name=predicted_cost,json=predictedCost,proto3" json:"predicted_cost,omitempty"`
 	// What did it.
 	Cause *DenialCause `protobuf:"bytes,7,opt,name=cause,proto3" json:"cause,omitempty"`
