@@ -114,7 +114,7 @@ export function Identities(props: { filter: Filter; step: number; toMs: number; 
               sort={SORT}
               pageSize={PAGE}
               isCut={Boolean(data.next_page_token)}
-              empty="Nobody asked in this time."
+              empty="Nobody was answered in this time."
             />
             {data.next_page_token && (
               <p class="muted">

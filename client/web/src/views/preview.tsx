@@ -53,7 +53,7 @@ export function Preview({ hits }: { hits: Hits }) {
   if (rows.length === 0) {
     return (
       <>
-        <p>{where ? "In the last hour this server decided no such Check." : "In the last hour this would have hit nobody: no such Check was made."}</p>
+        <p>{where ? "In the last hour this server decided no such Check." : "In the last hour no such Check was decided."}</p>
         {source}
       </>
     );

@@ -124,7 +124,7 @@ function Result({ result }: { result: ResponseOf<"replay_throttle_log"> }) {
         force denies {number(sum("inForce"))} in the same replay, and {number(sum("before"))} were denied then.
       </p>
       {rows.length === 0 ? (
-        <Empty>Nobody asked in this time.</Empty>
+        <Empty>Nobody was answered in this time.</Empty>
       ) : (
         <Table caption="Identities, before and after" rows={rows} columns={COLUMNS} id={(row) => `${row.target} ${row.identity}`} text={(row) => `${row.identity} ${row.target}`} sort="-change" empty="" />
       )}
