@@ -170,7 +170,7 @@ test("a stretch of time is chosen without a mouse, on a telephone too", async ()
   await page.getByLabel("To (UTC)").fill("2026-03-01T07:30:00");
   await page.getByLabel("To (UTC)").press("Enter");
   await expect.poll(() => new URL(page.url()).searchParams.get("range")).toBe("2026-03-01T06:00:00.000Z/2026-03-01T07:30:00.000Z");
-  await page.getByText("Nobody asked in this time.").waitFor();
+  await page.getByText("Nobody was answered in this time.").waitFor();
   await expect.poll(() => overflow(page)).toBeLessThanOrEqual(0);
   await page.context().close();
 });
