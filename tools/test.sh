@@ -81,7 +81,7 @@ report_unit() { # report_unit PRESET UNIT
     PARTS+=("$seconds $2 ($1)")
     RUN_UNITS+=("$1 $2")
     if ((passed && failed == 0)); then remember_time "$1" "$2" "$seconds"; fi
-    mapfile -t -O "${#FAILED_TESTS[@]}" FAILED_TESTS < <(sed -n "s@.\+@$2 ($1): &@p" "$out.failed")
+    mapfile -t -O "${#FAILED_TESTS[@]}" FAILED_TESTS < <(awk -v what="$2 ($1): " '/./ { print what $0 }' "$out.failed")
   else
     say "$2 did not come to its end"
     TOTAL_FAILED=$((TOTAL_FAILED + 1))

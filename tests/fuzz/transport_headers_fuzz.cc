@@ -14,7 +14,7 @@
 namespace {
 
 using headgate::fuzz::Require;
-using headgate::transport::HeaderBudget;
+using headgate::transport::CallBudgets;
 using headgate::transport::HeaderGuard;
 
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -28,10 +28,10 @@ struct Outcome {
 };
 
 Outcome Guard(std::string_view bytes, size_t piece) {
-  HeaderBudget budget({.most = 4096, .little = 1024});
+  CallBudgets budgets({.most = 4096, .little = 1024}, {.most = 1 << 30, .little = 1024});
   Outcome outcome;
   {
-    HeaderGuard guard(budget);
+    HeaderGuard guard(budgets);
     Require(guard.Receive(kPreface), "the preface is refused");
     while (!bytes.empty()) {
       const std::string_view some = bytes.substr(0, piece);
@@ -42,15 +42,18 @@ Outcome Guard(std::string_view bytes, size_t piece) {
       }
       outcome.passed += some.size();
       bytes.remove_prefix(some.size());
-      Require(budget.taken() >= 0 && budget.taken() <= 4096, "the budget is ", budget.taken());
+      const int64_t headers = budgets.headers.taken();
+      Require(headers >= 0 && headers <= 4096, "headers have ", headers);
+      Require(budgets.all.taken() >= headers, "calls have ", budgets.all.taken());
       Require(guard.open_calls() <= HeaderGuard::kMaxOpenCalls, "too many calls");
     }
     outcome.open_calls = guard.open_calls();
     // Whatever else the server may send, it is walked over.
     guard.Send(bytes);
   }
-  Require(budget.taken() == 0, "of the budget is kept ", budget.taken());
-  Require(budget.refused() == (outcome.is_refused ? 1 : 0), "it is counted otherwise");
+  Require(budgets.headers.taken() == 0, "of headers is kept ", budgets.headers.taken());
+  Require(budgets.all.taken() == 0, "of calls is kept ", budgets.all.taken());
+  Require(budgets.refused() == (outcome.is_refused ? 1 : 0), "it is counted otherwise");
   return outcome;
 }
 

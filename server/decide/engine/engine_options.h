@@ -20,7 +20,7 @@ struct EngineOptions {
   absl::Duration permit_ttl = absl::Minutes(1);  // 1 ms to one day
   size_t max_permits = size_t{1} << 15;          // 2^6 to 2^24; 826 bytes each, counts included
   double max_permit_share = 0.5;                 // of one holder; up to 1: see permit_holders.h
-  size_t max_patterns = size_t{1} << 14;         // 2^6 to 2^24; 144 bytes each, and its names
+  size_t max_patterns = size_t{1} << 14;         // 2^6 to 2^24; 176 bytes each, and its names
   size_t bucket_bytes = size_t{256} << 20;       // of all split budgets on all targets
 };
 

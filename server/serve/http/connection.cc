@@ -41,6 +41,7 @@ void Connection::Start(ConnectionOwner::Place place) {
     self->peer_.is_tls = self->stream_->is_tls();
     self->peer_.certificate_names = self->stream_->CertificateNames();
     self->state_ = State::kReading;
+    self->SetKind(ConnectionOwner::Kind::kLoose);
     self->StartRead();
   });
 }

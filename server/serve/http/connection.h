@@ -33,8 +33,9 @@ class DeferredExchange;
 class ConnectionOwner {
  public:
   using Place = std::list<std::shared_ptr<Connection>>::iterator;
-  // A connection may be closed for others to have room, unless it is kDeferred.
-  enum class Kind : uint8_t { kLoose, kDeferred };
+  // A connection may be closed for others to have room, unless it is kDeferred. Of those whose TLS
+  // is not agreed on yet there are few, since OpenSSL makes room for what they announce.
+  enum class Kind : uint8_t { kOpening, kLoose, kDeferred };
 
   virtual Handler& handler() = 0;
   virtual const RequestLimits& request_limits() const = 0;
@@ -111,7 +112,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   const std::unique_ptr<Stream> stream_;
   Peer peer_;
   ConnectionOwner::Place place_;
-  ConnectionOwner::Kind kind_ = ConnectionOwner::Kind::kLoose;
+  ConnectionOwner::Kind kind_ = ConnectionOwner::Kind::kOpening;
   State state_ = State::kOpening;
   bool reading_ = false;  // a read runs
   bool ends_ = false;     // with the response

@@ -35,6 +35,8 @@ constexpr auto kSweepInterval = std::chrono::milliseconds(250);
 // Before it is tried again to go on at all.
 constexpr int kGoOnPauseMs = 10;
 constexpr size_t kKeptBytes = size_t{64} << 10;
+// Handshakes at a time, for each of which OpenSSL may take 128 KiB.
+constexpr size_t kMostOpening = 128;
 
 // As gRPC writes it, so that addresses are read in one way.
 std::string AddressOf(const tcp::endpoint& peer) {
@@ -88,6 +90,7 @@ class HttpServer::Port final : private ConnectionOwner {
   void Stop() {
     try {
       boost::asio::post(io_, [this] {
+        while (!opening_.empty()) opening_.front()->Close();
         while (!loose_.empty()) loose_.front()->Close();
         while (!deferred_.empty()) deferred_.front()->Close();
         io_.stop();
@@ -170,40 +173,56 @@ class HttpServer::Port final : private ConnectionOwner {
     const std::shared_ptr<SSL_CTX> tls = options_.tls == nullptr ? nullptr : options_.tls();
     std::unique_ptr<Stream> stream = tls == nullptr ? MakePlainStream(std::move(socket))
                                                     : MakeEitherStream(std::move(socket), tls);
-    loose_.push_back(std::make_shared<Connection>(static_cast<ConnectionOwner&>(*this),
-                                                  std::move(stream), AddressOf(peer)));
+    opening_.push_back(std::make_shared<Connection>(static_cast<ConnectionOwner&>(*this),
+                                                    std::move(stream), AddressOf(peer)));
     accepted_.fetch_add(1, std::memory_order_relaxed);
     CountOpen();
-    loose_.back()->Start(std::prev(loose_.end()));
+    opening_.back()->Start(std::prev(opening_.end()));
   }
 
   // What has come with a connection is read before the next one is accepted: only who dawdles can
   // be pushed out by others.
   void MakeRoom() {
-    while (loose_.size() + deferred_.size() >= max_connections_ && !loose_.empty()) {
-      evicted_.fetch_add(1, std::memory_order_relaxed);
-      loose_.front()->Close();
-    }
+    while (opening_.size() >= kMostOpening) Evict(opening_);
+    while (open() >= max_connections_ && !loose_.empty()) Evict(loose_);
+    while (open() >= max_connections_ && !opening_.empty()) Evict(opening_);
+  }
+  void Evict(Connections& connections) {
+    evicted_.fetch_add(1, std::memory_order_relaxed);
+    connections.front()->Close();
   }
 
   void Sweep() {
     sweep_.expires_after(kSweepInterval);
     sweep_.async_wait([this](Error error) {
       if (error) return;
-      const int64_t now_ns = NowNs();
-      for (auto next = loose_.begin(); next != loose_.end();) {
-        const std::shared_ptr<Connection> connection = *next++;
-        if (connection->deadline_ns() < now_ns) connection->Close();
-      }
+      CloseOverdue(opening_);
+      CloseOverdue(loose_);
       Sweep();
     });
   }
-
-  void CountOpen() {
-    open_.store(static_cast<int64_t>(loose_.size() + deferred_.size()), std::memory_order_relaxed);
+  void CloseOverdue(Connections& connections) {
+    const int64_t now_ns = NowNs();
+    for (auto next = connections.begin(); next != connections.end();) {
+      const std::shared_ptr<Connection> connection = *next++;
+      if (connection->deadline_ns() < now_ns) connection->Close();
+    }
   }
 
-  Connections& Of(Kind kind) { return kind == Kind::kLoose ? loose_ : deferred_; }
+  size_t open() const { return opening_.size() + loose_.size() + deferred_.size(); }
+  void CountOpen() { open_.store(static_cast<int64_t>(open()), std::memory_order_relaxed); }
+
+  Connections& Of(Kind kind) {
+    switch (kind) {
+      case Kind::kOpening:
+        return opening_;
+      case Kind::kLoose:
+        return loose_;
+      case Kind::kDeferred:
+        break;
+    }
+    return deferred_;
+  }
 
   Handler& handler() override { return handler_; }
   const RequestLimits& request_limits() const override { return limits_; }
@@ -271,7 +290,9 @@ class HttpServer::Port final : private ConnectionOwner {
   boost::asio::io_context io_{1};
   boost::asio::steady_timer sweep_{io_};
   std::list<Acceptor> acceptors_;
-  Connections loose_;     // those that have been so for longest in front
+  // Those that have been so for longest in front.
+  Connections opening_;
+  Connections loose_;
   Connections deferred_;  // whose answers are put off
   size_t shared_bytes_ = 0;
   int64_t date_s_ = -1;

@@ -3,6 +3,8 @@
 // One thread serves all connections, with Boost.Asio, and handlers run on it. Nobody can hold it:
 // - a request has to be there within a time and sizes, and so does the reading of its response; a
 //   connection that says nothing is closed after a while;
+// - of connections whose TLS is not agreed on yet there are 128 at most: for another one that goes
+//   which has been at it longest;
 // - when there are too many connections, the one goes that has been waited for longest; an eighth
 //   of all is never put off, so that there is always one that may go;
 // - what requests and responses take beyond a few kilobytes each has one bound for all of them.

@@ -10,8 +10,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <utility>
 #include <vector>
+
+#include "server/serve/transport/header_guard.h"
 
 namespace headgate::transport {
 namespace {
@@ -24,8 +27,7 @@ constexpr absl::Duration kBetweenLooks = absl::Milliseconds(100);
 // Of what has come and is not read yet. It is what gRPC may find there at one time, and is not
 // counted by it; Checks are much smaller.
 constexpr int kReceiveBytes = 128 << 10;
-// What gRPC takes for a call that waits, and for a connection with TLS.
-constexpr int64_t kBytesOfParkedCall = 15 << 10;
+// What gRPC takes for a connection with TLS.
 constexpr int64_t kBytesOfConnection = 48 << 10;
 // What messages on their way may take, which gRPC bounds by its own quota.
 constexpr int64_t kMostMessages = int64_t{128} << 20;
@@ -86,7 +88,8 @@ Acceptor::Acceptor(Listener listener, const AcceptorOptions& options)
       input_(options.input),
       unanswered_(options.unanswered),
       memory_(options.memory),
-      unexplained_(options.unexplained) {}
+      unexplained_(options.unexplained),
+      greetings_(options.max_greetings) {}
 
 absl::Status Acceptor::Start(HandOver hand_over) {
   hand_over_ = std::move(hand_over);
@@ -164,6 +167,11 @@ void Acceptor::Tick() {
   ProcessMemory::Callers callers;
   if (options_.callers != nullptr) callers = options_.callers();
   MutexLock lock(&mutex_);
+  since_turn_ += since_last;
+  if (since_turn_ >= kBetweenLooks) {
+    since_turn_ = absl::ZeroDuration();
+    if (options_.on_turn != nullptr) options_.on_turn();
+  }
   since_look_ += since_last;
   const bool grows =
       memory_.IsBeyond(callers.held) || unexplained_.IsBeyond(callers.grown_lately - Explained());
@@ -178,17 +186,20 @@ void Acceptor::Look(const ProcessMemory::Callers& callers) {
   if (!unexplained_.Judge(callers.grown_lately - Explained(), brought.for_memory).empty()) {
     CutForMemory(LikeTheLargest(brought.for_memory.unanswered));
   }
-  Cut(input_.Judge(brought.for_memory.lately, since_last));
+  Cut(input_.Judge(brought.all, since_last));
   Cut(unanswered_.Judge(brought.unanswered, since_last));
   closing_.store(connections_.cut() > 0, std::memory_order_relaxed);
 }
 
 int64_t Acceptor::Explained() const {
   const int64_t parked = options_.taken == nullptr ? 0 : options_.taken->parked();
+  const int64_t guarded = options_.bytes_of_calls == nullptr ? 0 : options_.bytes_of_calls();
   const auto open = static_cast<int64_t>(connections_.count());
   const int64_t messages = std::min(
       connections_.unanswered_bytes() + connections_.unanswered_bytes() / 4, kMostMessages);
-  return messages + parked * kBytesOfParkedCall + open * kBytesOfConnection;
+  // Those that wait are among those that are open, but for the ones of other ports.
+  const int64_t calls = std::max(parked * HeaderGuard::kBytesOfCall, guarded);
+  return messages + calls + open * kBytesOfConnection;
 }
 
 void Acceptor::CutForMemory(const std::vector<int>& connections) {
@@ -252,9 +263,17 @@ void Acceptor::Welcome(int socket, FileDescriptor connection) {
       return;
     }
     ++counts_.accepted;
+    Greet(connection.number());
   }
   Tune(connection.number());
   hand_over_(socket, connection.Release());
+}
+
+void Acceptor::Greet(int connection) {
+  Greetings::IsOver is_over = options_.greet == nullptr ? nullptr : options_.greet(connection);
+  if (is_over == nullptr) return;
+  const std::optional<int> longest = greetings_.Add(connection, std::move(is_over));
+  if (longest.has_value() && connections_.End(*longest)) ++counts_.greeting;
 }
 
 // What gRPC sets on the sockets that it listens on itself.

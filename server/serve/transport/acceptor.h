@@ -10,6 +10,7 @@
 // - connections that bring more than the server could answer are closed (see InputLimit);
 // - so are those that make callers hold more memory than they may, the less the less of it is
 //   explained by what connections brought and calls that wait (see MemoryLimit);
+// - there are so many handshakes of TLS at a time at most (see Greetings);
 // - no connection has more than 128 KiB waiting in the kernel.
 //
 // Two threads: one accepts, and in it gRPC may read a connection for as long as that brings
@@ -37,6 +38,7 @@
 #include "absl/time/time.h"
 #include "common/file_descriptor.h"
 #include "common/mutex.h"
+#include "server/serve/transport/greetings.h"
 #include "server/serve/transport/input_limit.h"
 #include "server/serve/transport/listener.h"
 #include "server/serve/transport/memory_limit.h"
@@ -54,6 +56,7 @@ struct ConnectionCounts {
   int64_t failed = 0;    // ever, for want of open files or of the kernel's memory
   int64_t cut = 0;       // ever, since they brought too much
   int64_t headers = 0;   // ever, for their headers
+  int64_t greeting = 0;  // ever, since their handshake had gone on longest of too many
 };
 
 struct AcceptorOptions {
@@ -82,6 +85,15 @@ struct AcceptorOptions {
   // Called with each connection before it is handed over. False: it is closed instead. Null: nobody
   // is asked.
   std::function<bool(int connection)> admit = nullptr;
+  // Likewise, where connections begin with TLS: whether its handshake is over. Null, or where it
+  // returns that: it has none.
+  std::function<Greetings::IsOver(int connection)> greet = nullptr;
+  // For each of them OpenSSL may take 128 KiB.
+  size_t max_greetings = 384;
+  // What open calls take; null: that of calls that wait is known (TakenBytes).
+  std::function<int64_t()> bytes_of_calls = nullptr;
+  // Called ten times a second; null: nobody wants to know.
+  std::function<void()> on_turn = nullptr;
 };
 
 class Acceptor {
@@ -123,6 +135,7 @@ class Acceptor {
   Accepted AcceptOne(int socket);
   Accepted CloseNext(int socket);
   void Welcome(int socket, FileDescriptor connection);
+  void Greet(int connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Tune(int connection) const;
 
   const AcceptorOptions options_;
@@ -144,6 +157,8 @@ class Acceptor {
   MemoryLimit memory_ ABSL_GUARDED_BY(mutex_);
   MemoryLimit unexplained_ ABSL_GUARDED_BY(mutex_);
   absl::Duration since_look_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration since_turn_ ABSL_GUARDED_BY(mutex_);
+  Greetings greetings_ ABSL_GUARDED_BY(mutex_);
   ConnectionCounts counts_ ABSL_GUARDED_BY(mutex_);
 
   std::thread accepting_;

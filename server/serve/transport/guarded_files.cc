@@ -11,9 +11,11 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <memory>
 #include <string_view>
 
 #include "server/serve/transport/header_guard.h"
+#include "server/serve/transport/tls_greeting.h"
 
 namespace headgate::transport {
 namespace {
@@ -21,9 +23,9 @@ namespace {
 // A number is a place here. Only the pages of those that are used take memory.
 constexpr size_t kMostFiles = size_t{1} << 20;
 
-constinit HeaderBudget budget;
+constinit CallBudgets budgets;
 // release and acquire: who finds a guard finds it made.
-constinit std::array<std::atomic<HeaderGuard*>, kMostFiles> guards = {};
+constinit std::array<std::atomic<ConnectionGuard*>, kMostFiles> guards = {};
 // relaxed, both: they order nothing.
 constinit std::atomic<bool> read_plaintext = false;
 constinit std::atomic<bool> read_tls = false;
@@ -56,7 +58,7 @@ constinit Next<int(int)> next_close("close");
 constinit Next<int(SSL*, void*, int)> next_ssl_read("SSL_read");
 constinit Next<int(SSL*, const void*, int)> next_ssl_write("SSL_write");
 
-HeaderGuard* GuardOf(int fd) {
+ConnectionGuard* GuardOf(int fd) {
   const auto place = static_cast<size_t>(fd);
   return place < kMostFiles ? guards[place].load(std::memory_order_acquire) : nullptr;
 }
@@ -64,6 +66,12 @@ HeaderGuard* GuardOf(int fd) {
 // Nobody uses a file that is being closed, nor its guard.
 void Forget(int fd) {
   if (GuardOf(fd) != nullptr) delete guards[static_cast<size_t>(fd)].exchange(nullptr);
+}
+
+bool Guard(int fd, std::unique_ptr<ConnectionGuard> guard) {
+  if (fd < 0 || static_cast<size_t>(fd) >= kMostFiles) return false;
+  delete guards[static_cast<size_t>(fd)].exchange(guard.release());
+  return true;
 }
 
 void NoteRead(std::atomic<bool>& read) {
@@ -115,7 +123,7 @@ bool IsHttp2Server(const SSL* ssl) {
 HeaderGuard* GuardOf(SSL* ssl) {
   void* guard = SSL_get_ex_data(ssl, TlsIndex());
   if (guard == nullptr) [[unlikely]] {
-    guard = IsHttp2Server(ssl) ? static_cast<void*>(new HeaderGuard(budget)) : &unguarded;
+    guard = IsHttp2Server(ssl) ? static_cast<void*>(new HeaderGuard(budgets)) : &unguarded;
     SSL_set_ex_data(ssl, TlsIndex(), guard);
   }
   return guard == &unguarded ? nullptr : static_cast<HeaderGuard*>(guard);
@@ -123,10 +131,11 @@ HeaderGuard* GuardOf(SSL* ssl) {
 
 }  // namespace
 
-bool GuardConnection(int fd) {
-  if (fd < 0 || static_cast<size_t>(fd) >= kMostFiles) return false;
-  delete guards[static_cast<size_t>(fd)].exchange(new HeaderGuard(budget));
-  return true;
+bool GuardConnection(int fd) { return Guard(fd, std::make_unique<HeaderGuard>(budgets)); }
+
+std::shared_ptr<const std::atomic<bool>> GuardGreeting(int fd) {
+  auto is_over = std::make_shared<std::atomic<bool>>(false);
+  return Guard(fd, std::make_unique<TlsGreeting>(is_over)) ? is_over : nullptr;
 }
 
 bool HasReadGuarded(Encryption encryption) {
@@ -134,7 +143,11 @@ bool HasReadGuarded(Encryption encryption) {
   return read.load(std::memory_order_relaxed);
 }
 
-int64_t CountEndedForHeaders() { return budget.refused(); }
+int64_t CountEndedForHeaders() { return budgets.refused(); }
+
+int64_t BytesOfOpenCalls() { return budgets.all.taken(); }
+
+void NextTurnOfCalls() { budgets.NextTurn(); }
 
 }  // namespace headgate::transport
 
@@ -142,7 +155,7 @@ int64_t CountEndedForHeaders() { return budget.refused(); }
 extern "C" ssize_t recvmsg(int fd, msghdr* message, int flags) {
   using namespace headgate::transport;  // NOLINT(google-build-using-namespace): it is in extern "C"
   const ssize_t bytes = next_recvmsg(fd, message, flags);
-  HeaderGuard* const guard = GuardOf(fd);
+  ConnectionGuard* const guard = GuardOf(fd);
   if (guard == nullptr || bytes <= 0 || (flags & (MSG_ERRQUEUE | MSG_PEEK)) != 0) return bytes;
   NoteRead(read_plaintext);
   if (ForEachPart(*message, bytes, [&](std::string_view part) { return guard->Receive(part); })) {
@@ -155,7 +168,7 @@ extern "C" ssize_t recvmsg(int fd, msghdr* message, int flags) {
 extern "C" ssize_t sendmsg(int fd, const msghdr* message, int flags) {
   using namespace headgate::transport;  // NOLINT(google-build-using-namespace): likewise
   const ssize_t bytes = next_sendmsg(fd, message, flags);
-  HeaderGuard* const guard = GuardOf(fd);
+  ConnectionGuard* const guard = GuardOf(fd);
   if (guard == nullptr || bytes <= 0) return bytes;
   ForEachPart(*message, bytes, [&](std::string_view part) {
     guard->Send(part);

@@ -10,9 +10,16 @@ constexpr uint32_t kPriorityBytes = 5;
 
 }  // namespace
 
+HeaderGuard::~HeaderGuard() {
+  budgets_.headers.Return(of_headers_);
+  budgets_.all.Return(of_all_);
+}
+
 bool HeaderGuard::Receive(std::string_view bytes) {
   const MutexLock lock(&mutex_);
   if (is_over_) return false;
+  if (resets_.calls > 0) [[unlikely]]
+    ForgetResets();
   if (!TakePreface(bytes)) {
     // gRPC reads no further either, and tells why.
     is_over_ = true;
@@ -20,7 +27,7 @@ bool HeaderGuard::Receive(std::string_view bytes) {
   }
   if (Walk(bytes)) return true;
   is_over_ = true;
-  budget_.CountRefused();
+  budgets_.CountRefused();
   return false;
 }
 
@@ -60,7 +67,7 @@ bool HeaderGuard::Begin(const FrameHead& head) {
     case FrameHead::kContinuation:
       return false;
     case FrameHead::kReset:
-      EndCall(head.stream);
+      ResetCall(head.stream);
       return true;
     default:
       return true;
@@ -76,8 +83,8 @@ bool HeaderGuard::BeginBlock(const FrameHead& head) {
   if (head.size < block_.priority_bytes) return false;
   if (head.stream % 2 == 1 && head.stream > last_call_) {
     last_call_ = head.stream;
+    if (calls_.size() >= kMaxOpenCalls || !TakeForCall()) return false;
     calls_.emplace(head.stream, 0);
-    if (calls_.size() > kMaxOpenCalls) return false;
   }
   return AddFrame(head);
 }
@@ -99,8 +106,7 @@ bool HeaderGuard::Add(std::string_view part) {
   const int64_t more = takes - block_.taken;
   if (takes <= 0) [[likely]]
     return true;
-  if (!budget_.Take(more, taken_)) return false;
-  taken_ += more;
+  if (!TakeForHeaders(more)) return false;
   block_.taken += more;
   return true;
 }
@@ -113,24 +119,64 @@ bool HeaderGuard::EndFrame(const FrameHead& head) {
   if (call != calls_.end()) {
     call->second += block_.taken;
   } else {
-    Return(block_.taken);
+    ReturnOfHeaders(block_.taken);
   }
   block_ = Block{};
   return true;
 }
 
-void HeaderGuard::Return(int64_t bytes) {
+bool HeaderGuard::TakeForCall() {
+  if (!budgets_.all.Take(kBytesOfCall, of_all_)) return false;
+  of_all_ += kBytesOfCall;
+  return true;
+}
+
+bool HeaderGuard::TakeForHeaders(int64_t bytes) {
+  if (!budgets_.headers.Take(bytes, of_headers_)) return false;
+  of_headers_ += bytes;
+  // Where this fails, the connection ends, and all is given back.
+  if (!budgets_.all.Take(bytes, of_all_)) return false;
+  of_all_ += bytes;
+  return true;
+}
+
+void HeaderGuard::ReturnOfHeaders(int64_t bytes) {
   if (bytes == 0) [[likely]]
     return;
-  taken_ -= bytes;
-  budget_.Return(bytes);
+  of_headers_ -= bytes;
+  of_all_ -= bytes;
+  budgets_.headers.Return(bytes);
+  budgets_.all.Return(bytes);
 }
 
 void HeaderGuard::EndCall(uint32_t stream) {
   const auto call = calls_.find(stream);
   if (call == calls_.end()) return;
-  Return(call->second);
+  ReturnOfHeaders(call->second);
+  ReturnOfCalls(1);
   calls_.erase(call);
+}
+
+void HeaderGuard::ReturnOfCalls(int64_t calls) {
+  of_all_ -= calls * kBytesOfCall;
+  budgets_.all.Return(calls * kBytesOfCall);
+}
+
+void HeaderGuard::ResetCall(uint32_t stream) {
+  const auto call = calls_.find(stream);
+  if (call == calls_.end()) return;
+  resets_.turn = budgets_.turn();
+  ++resets_.calls;
+  resets_.of_headers += call->second;
+  calls_.erase(call);
+}
+
+// The turn in which the last one came may have been about to end.
+void HeaderGuard::ForgetResets() {
+  if (budgets_.turn() - resets_.turn < 2) return;
+  ReturnOfHeaders(resets_.of_headers);
+  ReturnOfCalls(resets_.calls);
+  resets_ = {};
 }
 
 void HeaderGuard::Send(std::string_view bytes) {

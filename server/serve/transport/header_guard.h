@@ -8,15 +8,15 @@
 // - a block of headers, which is a HEADERS frame and its CONTINUATIONs, has so many bytes, fields
 //   and frames at most, and does not end within a field;
 // - a connection has so many calls at most whose end the server has not sent;
-// - what the headers of these calls, and of a block that has not ended, take beyond what is usual
-//   is bounded for all connections together (HeaderBudget).
+// - what these calls take of gRPC's memory, and their headers and those of a block that has not
+//   ended beyond what is usual, is bounded for all connections together (CallBudgets).
 //
 // What gRPC ends a connection for itself is left to it, as far as nothing may hide behind it.
 // Messages, and everything else, are walked over.
 //
 // Thread-safe. It costs a few hundred nanoseconds for each call, and next to nothing for messages.
 //
-//   HeaderGuard guard(budget);
+//   HeaderGuard guard(budgets);
 //   if (!guard.Receive(bytes)) return EndConnection();
 //   guard.Send(bytes);
 
@@ -30,26 +30,26 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "common/mutex.h"
+#include "server/serve/transport/connection_guard.h"
 #include "server/serve/transport/field_counter.h"
 #include "server/serve/transport/frame_reader.h"
 #include "server/serve/transport/header_limit.h"
 
 namespace headgate::transport {
 
-// What headers may take, of all connections. A connection may have as much more as is left for all,
+// What may be taken of all connections. A connection may have as much more as is left for all,
 // so that a few cannot have everything, and a little in any case: who has that little is not ended
 // for what others have.
 //
 // Thread-safe. relaxed, all: a number that orders nothing.
-class HeaderBudget {
+class CallBudget {
  public:
   struct Options {
-    int64_t most = int64_t{64} << 20;     // bytes, of all
-    int64_t little = int64_t{128} << 10;  // bytes, of each
+    int64_t most = 0;    // bytes, of all
+    int64_t little = 0;  // bytes, of each
   };
 
-  constexpr HeaderBudget() = default;
-  explicit constexpr HeaderBudget(const Options& options) : options_(options) {}
+  explicit constexpr CallBudget(const Options& options) : options_(options) {}
 
   // For a connection that has `own` already. False: it is not to have them.
   bool Take(int64_t bytes, int64_t own) {
@@ -61,17 +61,42 @@ class HeaderBudget {
   void Return(int64_t bytes) { taken_.fetch_sub(bytes, std::memory_order_relaxed); }
   int64_t taken() const { return taken_.load(std::memory_order_relaxed); }
 
-  // Connections that were refused, for their share of this or for anything else.
+ private:
+  const Options options_;
+  std::atomic<int64_t> taken_{0};
+};
+
+// Of a process: what headers may take, and what they and all open calls may take together. As many
+// calls may be open as can wait, and a thousand and more besides.
+struct CallBudgets {
+  static constexpr CallBudget::Options kHeaders = {.most = int64_t{64} << 20,
+                                                   .little = int64_t{128} << 10};
+  static constexpr CallBudget::Options kAll = {.most = int64_t{176} << 20,
+                                               .little = int64_t{128} << 10};
+
+  constexpr CallBudgets() : CallBudgets(kHeaders, kAll) {}
+  constexpr CallBudgets(const CallBudget::Options& of_headers, const CallBudget::Options& of_all)
+      : headers(of_headers), all(of_all) {}
+
+  CallBudget headers;
+  CallBudget all;
+
+  // A call that its caller resets is kept by gRPC until it gets round to it, and nothing is sent
+  // then: it counts as open for a whole turn, of which there are some in a second.
+  void NextTurn() { turn_.fetch_add(1, std::memory_order_relaxed); }
+  uint64_t turn() const { return turn_.load(std::memory_order_relaxed); }
+
+  // Connections that were refused, for their share of these or for anything else.
   void CountRefused() { refused_.fetch_add(1, std::memory_order_relaxed); }
   int64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
-  Options options_ = {};
-  std::atomic<int64_t> taken_{0};
+  // relaxed, both: they order nothing.
+  std::atomic<uint64_t> turn_{0};
   std::atomic<int64_t> refused_{0};
 };
 
-class HeaderGuard {
+class HeaderGuard final : public ConnectionGuard {
  public:
   // As bytes on the wire: what is allowed as HTTP/2 counts it, which is more, and room for a
   // priority and for what gRPC refuses itself, with words.
@@ -87,17 +112,17 @@ class HeaderGuard {
   static constexpr int64_t kBytesOfField = 128;
   // Of each block, which is with what a call takes by itself.
   static constexpr int64_t kUsualBytes = 4 << 10;
+  // What a call takes in gRPC from its headers to its end.
+  static constexpr int64_t kBytesOfCall = 15 << 10;
 
-  // The budget outlives this.
-  explicit HeaderGuard(HeaderBudget& budget) : budget_(budget) {}
-  ~HeaderGuard() { budget_.Return(taken_); }
+  // The budgets outlive this.
+  explicit HeaderGuard(CallBudgets& budgets) : budgets_(budgets) {}
+  ~HeaderGuard() override;
   HeaderGuard(const HeaderGuard&) = delete;
   HeaderGuard& operator=(const HeaderGuard&) = delete;
 
-  // What the caller sent. False: gRPC must not have it, nor anything after it.
-  bool Receive(std::string_view bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-  // What the server sent.
-  void Send(std::string_view bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Receive(std::string_view bytes) override ABSL_LOCKS_EXCLUDED(mutex_);
+  void Send(std::string_view bytes) override ABSL_LOCKS_EXCLUDED(mutex_);
 
   size_t open_calls() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -109,7 +134,7 @@ class HeaderGuard {
     int frames = 0;
     uint32_t priority_bytes = 0;  // that come first, and are no fields
     int64_t received = 0;
-    int64_t taken = 0;  // of the budget
+    int64_t taken = 0;  // of the budgets
     FieldCounter fields{kMaxBlockBytes};
   };
 
@@ -122,10 +147,19 @@ class HeaderGuard {
   bool AddFrame(const FrameHead& head) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Add(std::string_view part) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool EndFrame(const FrameHead& head) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Return(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of the budgets; false: there is not so much left.
+  bool TakeForCall() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TakeForHeaders(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReturnOfHeaders(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReturnOfCalls(int64_t calls) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Its end was sent.
   void EndCall(uint32_t stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Its caller has reset it.
+  void ResetCall(uint32_t stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Gives back what was reset a turn ago.
+  void ForgetResets() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  HeaderBudget& budget_;
+  CallBudgets& budgets_;
   mutable Mutex mutex_;
   bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
   size_t preface_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes of it that have come
@@ -133,9 +167,17 @@ class HeaderGuard {
   FrameReader sent_ ABSL_GUARDED_BY(mutex_);
   Block block_ ABSL_GUARDED_BY(mutex_);
   uint32_t last_call_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Those that have not ended, by stream, each with what its headers took of the budget.
+  // Those that have not ended, by stream, each with what its headers took of the budgets.
   absl::flat_hash_map<uint32_t, int64_t> calls_ ABSL_GUARDED_BY(mutex_);
-  int64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;  // of the budget, in all
+  // Those that were reset, since that turn.
+  struct Resets {
+    uint64_t turn = 0;
+    int64_t calls = 0;
+    int64_t of_headers = 0;
+  };
+  Resets resets_ ABSL_GUARDED_BY(mutex_);
+  int64_t of_headers_ ABSL_GUARDED_BY(mutex_) = 0;  // taken, of both budgets
+  int64_t of_all_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace headgate::transport

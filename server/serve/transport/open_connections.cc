@@ -24,6 +24,10 @@ namespace {
 constexpr int64_t kBroughtForSent = 8;
 // Half of what is unanswered is forgotten in 70 s.
 constexpr absl::Duration kForgottenIn = absl::Seconds(102);
+// After a message was taken another one may be on its way for so long, and Reports, with no more
+// than the largest batches of Checks have.
+constexpr absl::Duration kServed = absl::Seconds(2);
+constexpr int64_t kMostUsual = 128 << 10;
 // One that was cut may have calls that take longer, and holds little then.
 constexpr absl::Duration kMostClosing = absl::Seconds(2);
 
@@ -91,6 +95,7 @@ bool OpenConnections::Add(int fd) {
 
 void OpenConnections::Reserve() {
   const size_t most = connections_.capacity();
+  brought_.all.reserve(most);
   brought_.for_memory.lately.reserve(most);
   brought_.for_memory.unanswered.reserve(most);
   brought_.unanswered.reserve(most);
@@ -102,6 +107,7 @@ void OpenConnections::Sweep() {
 }
 
 const OpenConnections::Brought& OpenConnections::TakeBrought(absl::Duration since_last) {
+  brought_.all.clear();
   brought_.for_memory.lately.clear();
   brought_.for_memory.unanswered.clear();
   brought_.unanswered.clear();
@@ -115,7 +121,7 @@ const OpenConnections::Brought& OpenConnections::TakeBrought(absl::Duration sinc
     }
     Count(fd, since_last, connection);
     unanswered_bytes_ += connection.unanswered;
-    if (connection.unanswered > 0) {
+    if (connection.unanswered > 0 && !IsServed(connection)) {
       brought_.for_memory.unanswered.emplace_back(fd, connection.unanswered);
     }
   }
@@ -132,7 +138,7 @@ void OpenConnections::Count(int fd, absl::Duration since_last, Connection& conne
   // Fewer: the number is another file's.
   if (now.brought < before.brought || now.sent < before.sent) return;
   const auto more = static_cast<int64_t>(now.brought - before.brought);
-  if (more > 0) brought_.for_memory.lately.emplace_back(fd, more);
+  if (more > 0) brought_.all.emplace_back(fd, more);
   const int64_t answered = kBroughtForSent * static_cast<int64_t>(now.sent - before.sent);
   const int64_t unanswered = std::max<int64_t>(0, connection.unanswered + more - answered - taken);
   if (unanswered != connection.unanswered) {
@@ -141,6 +147,18 @@ void OpenConnections::Count(int fd, absl::Duration since_last, Connection& conne
   const double forgotten =
       static_cast<double>(unanswered) * absl::FDivDuration(since_last, kForgottenIn);
   connection.unanswered = unanswered - std::min(unanswered, static_cast<int64_t>(forgotten));
+  connection.since_taken += since_last;
+  if (taken > 0) {
+    connection.taken_at_once = taken;
+    connection.since_taken = absl::ZeroDuration();
+  }
+  if (more > 0 && !IsServed(connection)) brought_.for_memory.lately.emplace_back(fd, more);
+}
+
+bool OpenConnections::IsServed(const Connection& connection) {
+  const int64_t usual = std::min(2 * connection.taken_at_once, kMostUsual);
+  return connection.taken_at_once > 0 && connection.since_taken < kServed &&
+         connection.unanswered <= usual;
 }
 
 void OpenConnections::EndStill(int times) {
@@ -157,13 +175,22 @@ void OpenConnections::EndStill(int times) {
 bool OpenConnections::Cut(int fd) {
   const auto found = connections_.find(fd);
   if (found == connections_.end() || found->second.is_cut) return false;
-  // Whoever is connected to nothing has no bytes either that could still be read.
-  found->second.is_cut = Do(fd, found->second, [](int same) {
+  found->second.is_cut = Disconnect(fd, found->second);
+  if (found->second.is_cut) ++cut_;
+  return found->second.is_cut;
+}
+
+bool OpenConnections::End(int fd) {
+  const auto found = connections_.find(fd);
+  return found != connections_.end() && !found->second.is_cut && Disconnect(fd, found->second);
+}
+
+// Whoever is connected to nothing has no bytes either that could still be read.
+bool OpenConnections::Disconnect(int fd, const Connection& connection) {
+  return Do(fd, connection, [](int same) {
     const sockaddr nobody = {.sa_family = AF_UNSPEC, .sa_data = {}};
     return connect(same, &nobody, sizeof(nobody)) == 0 || shutdown(same, SHUT_RDWR) == 0;
   });
-  if (found->second.is_cut) ++cut_;
-  return found->second.is_cut;
 }
 
 }  // namespace headgate::transport

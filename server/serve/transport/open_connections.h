@@ -9,7 +9,7 @@
 //
 //   if (connections.Add(fd)) HandOver(fd);
 //   connections.Sweep();  // from time to time
-//   for (const auto& [fd, bytes] : connections.TakeBrought(since_last).for_memory.lately) {
+//   for (const auto& [fd, bytes] : connections.TakeBrought(since_last).all) {
 //     if (bytes > 1 << 30) connections.Cut(fd);
 //   }
 
@@ -44,8 +44,10 @@ class OpenConnections {
   // unanswered a byte of an answer takes off eight, and what services have taken is taken off, so
   // that it may be less than before: negative.
   struct Brought {
-    // All that was brought since, and what is unanswered over the last minutes.
+    // What was brought since, and what is unanswered over the last minutes: of all but those of
+    // whom services have just taken as much.
     MemoryLimit::Brought for_memory;
+    std::vector<InputLimit::Brought> all;         // that was brought since
     std::vector<InputLimit::Brought> unanswered;  // since
   };
   // Since the last call, which was so long ago, and until the next one. About 0.5 us each, and no
@@ -61,6 +63,8 @@ class OpenConnections {
   // Nothing more goes through it, and its owner finds it closed, without what has come and was not
   // read yet. False: it is gone already.
   bool Cut(int fd);
+  // The same for one that holds nothing yet: nobody waits until its owner has closed it.
+  bool End(int fd);
   // As of the last Sweep.
   size_t count() const { return connections_.size(); }
   size_t max_open() const { return max_open_; }
@@ -73,11 +77,17 @@ class OpenConnections {
     uint64_t brought = 0;
     uint64_t sent = 0;
     int64_t unanswered = 0;
+    // What services have taken of it at once, and how long ago that was.
+    int64_t taken_at_once = 0;
+    absl::Duration since_taken = absl::ZeroDuration();
     bool is_cut = false;
     absl::Duration since_cut = absl::ZeroDuration();
     int still = 0;  // how often EndStill found nothing sent
   };
 
+  static bool Disconnect(int fd, const Connection& connection);
+  // Its messages are those of a caller who asks and is answered: no reason for memory that grows.
+  static bool IsServed(const Connection& connection);
   // Room for what all of them bring.
   void Reserve();
   // What it has brought by now, after so long.

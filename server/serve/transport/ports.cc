@@ -74,7 +74,10 @@ absl::Status Ports::OpenPort(const std::string& address, int max_connections, Po
                       .callers = [this] { return memory_.LookAtCallers(); },
                       .on_cut_for_memory = [this] { memory_.ExpectRelease(); },
                       .taken = &port == &main_ ? &taken_ : nullptr,
-                      .admit = is_plaintext ? GuardConnection : nullptr});
+                      .admit = is_plaintext ? GuardConnection : nullptr,
+                      .greet = is_plaintext ? nullptr : GuardGreeting,
+                      .bytes_of_calls = BytesOfOpenCalls,
+                      .on_turn = &port == &main_ ? NextTurnOfCalls : nullptr});
   return absl::OkStatus();
 }
 

@@ -9,15 +9,15 @@ void AddConnections(const transport::ConnectionCounts& connections, Exposition& 
       .Set({}, connections.max_open);
   out.Counter("headgate_connections_accepted_total", "Connections that were accepted.")
       .Set({}, connections.accepted);
-  out.Counter(
-         "headgate_connections_refused_total",
-         "Connections that were closed: the limit was reached, the process could open no "
-         "more files, they brought more than the server could answer, or more headers than calls "
-         "have.")
+  out.Counter("headgate_connections_refused_total",
+              "Connections that were closed: the limit was reached, the process could open no "
+              "more files, they brought more than the server could answer, more headers than calls "
+              "have, or their handshake had gone on longest of too many.")
       .Set({{"reason", "limit"}}, connections.refused)
       .Set({{"reason", "files"}}, connections.failed)
       .Set({{"reason", "input"}}, connections.cut)
-      .Set({{"reason", "headers"}}, connections.headers);
+      .Set({{"reason", "headers"}}, connections.headers)
+      .Set({{"reason", "handshake"}}, connections.greeting);
 }
 
 void AddMemory(const std::vector<transport::OwnedMemory>& memory, Exposition& out) {

@@ -20,31 +20,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/govern/tls/flooded_server.h"
 #include "tests/govern/tls/flooding_caller.h"
-#include "tests/testing/certificates.h"
-#include "tests/testing/own_channel.h"
-#include "tests/testing/process_usage.h"
 #include "tests/testing/running_headgated.h"
-#include "tests/testing/temp_folder.h"
 #include "tests/testing/test_scale.h"
 #include "tests/testing/wait_until.h"
 
 namespace headgate::tls {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double kMostTakenMiB = 3072;  // they remember what was freed, and who touched it
-constexpr double kMostKeptMiB = 3072;   // and give nothing back
-#else
-constexpr double kMostTakenMiB = 300;
-constexpr double kMostKeptMiB = 40;
-#endif
-constexpr char kFloodedPolicy[] = R"(
-budgets:
-- {name: b, rate: 1000, burst: 100000}
-rules:
-- {name: all, charge: [b]}
-)";
 constexpr char kFloodedMethod[] = "/headgate.v1.ThrottlerService/Check";
 constexpr char kHeadersFrame = 1;
 constexpr char kResetFrame = 3;
@@ -243,62 +227,11 @@ std::vector<Flood> AllFloods() {
           RestsOfOldHeaders(),     ResetCallsWithFields()};
 }
 
-// A job that asks and reports at an easy pace, over one connection.
-class JobBeside {
- public:
-  explicit JobBeside(std::shared_ptr<grpc::Channel> channel)
-      : stub_(v1::ThrottlerService::NewStub(channel)), thread_([this] { Run(); }) {}
-  ~JobBeside() { End(); }
-  // Returns what became of it.
-  void End() {
-    ended_ = true;
-    if (thread_.joinable()) thread_.join();
-  }
-
-  int calls() const { return calls_; }
-  const std::vector<std::string>& errors() const { return errors_; }
-  int64_t slowest_ms() const { return slowest_ns_ / 1'000'000; }
-
- private:
-  void Run() {
-    while (!ended_) {
-      v1::CheckRequest check;
-      check.set_identity("honest:backfill");
-      v1::CheckResponse checked;
-      Note([&](auto& context) { return stub_->Check(&context, check, &checked); });
-      v1::ReportRequest report;
-      v1::ReportResponse reported;
-      report.add_reports()->set_permit_id(checked.decision().permit_id());
-      Note([&](auto& context) { return stub_->Report(&context, report, &reported); });
-      poll(nullptr, 0, 20);
-    }
-  }
-  void Note(const std::function<grpc::Status(grpc::ClientContext&)>& call) {
-    grpc::ClientContext context;
-    context.set_deadline(gpr_time_from_seconds(60, GPR_TIMESPAN));
-    const int64_t begun_ns = MonotonicNs();
-    const grpc::Status status = call(context);
-    slowest_ns_ = std::max(slowest_ns_, MonotonicNs() - begun_ns);
-    ++calls_;
-    if (!status.ok()) errors_.push_back(status.error_message());
-  }
-
-  const std::unique_ptr<v1::ThrottlerService::Stub> stub_;
-  std::atomic<bool> ended_ = false;
-  // The thread's until it has ended, but for the first.
-  std::atomic<int> calls_ = 0;  // relaxed would do: it orders nothing
-  std::vector<std::string> errors_;
-  int64_t slowest_ns_ = 0;
-  std::thread thread_;
-};
-
 using Over = FloodingCaller::Over;
 enum class Ack { kNever, kAtOnce };
 
 class HeaderFlood : public testing::Test {
  protected:
-  HeaderFlood() { std::signal(SIGPIPE, SIG_IGN); }
-
   // So many connections at once, and again and again for so long.
   static void Attack(int port, const Flood& flood, Over over, Ack ack) {
     constexpr int kConnections = 24;
@@ -317,53 +250,27 @@ class HeaderFlood : public testing::Test {
     for (std::thread& thread : threads) thread.join();
   }
 
-  HeadgatedOptions Options(Over over) const {
-    return {.yaml = absl::StrCat(kFloodedPolicy, over == Over::kTls ? tls_yaml_ : ""),
-            .stateless = true};
-  }
-
-  std::shared_ptr<grpc::Channel> Connect(const RunningHeadgated& server, Over over) const {
-    if (over == Over::kPlaintext) return OwnChannel(server.address());
-    return OwnChannel(server.address(),
-                      grpc::SslCredentials({.pem_root_certs = authority_.certificate(),
-                                            .pem_private_key = "",
-                                            .pem_cert_chain = ""}));
-  }
-
   void ExpectBounded(const Flood& flood, Over over, Ack ack) {
     const std::string what = absl::StrCat(flood.name, over == Over::kTls ? ", TLS" : "",
                                           ack == Ack::kNever ? "" : ", ACK");
-    const RunningHeadgated server(Options(over));
-    JobBeside job(Connect(server, over));
-    const double before_mib = Usage(server).rss_mib;
+    const RunningHeadgated server(flooded_.Options(over));
+    JobBeside job(flooded_.Connect(server, over));
+    const double before_mib = MemoryOf(server).rss_mib;
     Attack(server.port(), flood, over, ack);
-    const double peak_mib = Usage(server).peak_mib;
+    const double peak_mib = MemoryOf(server).peak_mib;
     EXPECT_LT(peak_mib - before_mib, kMostTakenMiB) << what;
-    EXPECT_TRUE(WaitUntil([&] { return Usage(server).rss_mib < before_mib + kMostKeptMiB; }))
-        << what << ": " << Usage(server).rss_mib << " MiB stay of " << peak_mib;
+    EXPECT_TRUE(WaitUntil([&] { return MemoryOf(server).rss_mib < before_mib + kMostKeptMiB; }))
+        << what << ": " << MemoryOf(server).rss_mib << " MiB stay of " << peak_mib;
     job.End();
     EXPECT_GT(job.calls(), 0);
     EXPECT_TRUE(job.errors().empty())
         << what << ": " << job.errors().size() << " of " << job.calls() << ", " << job.errors()[0];
     std::cout << what << ": " << before_mib << " MiB, " << peak_mib << " at most, "
-              << Usage(server).rss_mib << " later; honest: " << job.calls() << " calls, "
+              << MemoryOf(server).rss_mib << " later; honest: " << job.calls() << " calls, "
               << job.errors().size() << " errors, the slowest " << job.slowest_ms() << " ms\n";
   }
 
- private:
-  static ProcessUsage Usage(const RunningHeadgated& server) {
-    return UsageOf(server.pid()).value_or(ProcessUsage());
-  }
-
-  TempFolder folder_;
-  CertificateAuthority authority_{"authority"};
-  const TestCertificate pair_ = authority_.SignServer();
-  const std::string tls_yaml_ = [this] {
-    ReplaceFile(folder_.File("tls.crt"), pair_.certificate);
-    ReplaceFile(folder_.File("tls.key"), pair_.key);
-    return absl::StrCat("tls: {certificate_file: ", folder_.File("tls.crt"),
-                        ", key_file: ", folder_.File("tls.key"), "}\n");
-  }();
+  const FloodedServer flooded_;
 };
 
 // In a short run every sixth.
@@ -394,13 +301,13 @@ TEST_F(HeaderFlood, ThroughTlsWithAcknowledgedSettingsTakesLittleMemoryAndNoAnsw
 // gRPC 1.51 would take so many fields, so it is the HeaderGuard that ends the connection.
 TEST_F(HeaderFlood, IsSeenInPlaintextAndThroughTls) {
   for (const Over over : {Over::kPlaintext, Over::kTls}) {
-    const RunningHeadgated server(Options(over));
+    const RunningHeadgated server(flooded_.Options(over));
     FloodingCaller caller(server.port(), over);
     const auto call = [](uint32_t stream, size_t more) {
       return Frame(kHeadersFrame, kEndHeaders, stream, CallFields() + std::string(more, '\x8f'));
     };
     ASSERT_TRUE(caller.Send(kPreface + call(1, 100)));
-    JobBeside job(Connect(server, over));
+    JobBeside job(flooded_.Connect(server, over));
     EXPECT_TRUE(WaitUntil([&] { return job.calls() > 10; }));
     EXPECT_FALSE(caller.IsClosed());
     ASSERT_TRUE(caller.Send(call(3, 200)));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/time/time.h"
@@ -15,6 +16,20 @@
 
 namespace headgate::transport {
 namespace {
+
+TEST(Acceptor, EndsTheLongestOfTooManyHandshakes) {
+  const auto never = std::make_shared<std::atomic<bool>>(false);
+  RunningAcceptor running({.greet = [&](int) { return never; }, .max_greetings = 2});
+  const FileDescriptor callers[] = {Caller(), Caller(), Caller()};
+  for (size_t i = 0; i < 3; ++i) {
+    Connect(callers[i], running.acceptor().port());
+    ASSERT_TRUE(WaitUntil([&] { return running.kept() == i + 1; }));
+  }
+  EXPECT_TRUE(WaitUntil([&] { return IsClosed(callers[0]); }));
+  EXPECT_FALSE(IsClosed(callers[1]));
+  EXPECT_FALSE(IsClosed(callers[2]));
+  EXPECT_EQ(running.acceptor().counts().greeting, 1);
+}
 
 TEST(Acceptor, ClosesWhatBringsMoreThanTheServerCouldAnswer) {
   constexpr int64_t kMiB = 1 << 20;

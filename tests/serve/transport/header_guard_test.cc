@@ -53,12 +53,13 @@ std::string Block(uint32_t stream, const std::string& fields, size_t in_frame = 
 
 class HeaderGuardTest : public testing::Test {
  protected:
-  HeaderBudget budget_{{.most = 1 << 20, .little = 32 << 10}};
+  CallBudgets budgets_{{.most = 1 << 20, .little = 32 << 10},
+                       {.most = int64_t{1} << 40, .little = 32 << 10}};
 };
 
 class Connection {
  public:
-  explicit Connection(HeaderBudget& budget) : guard_(budget) {
+  explicit Connection(CallBudgets& budgets) : guard_(budgets) {
     EXPECT_TRUE(guard_.Receive(kPreface));
   }
   bool Receive(const std::string& frames) { return guard_.Receive(frames); }
@@ -114,7 +115,7 @@ TEST_F(HeaderGuardTest, LetsCallsAndTheirMessagesThroughInPartsOfAnySize) {
                             Frame(kData, kEndStream, 3, std::string(16'384, 'd')) +
                             Frame(6, 0, 0, "12345678");
   for (const size_t in_part : {1, 2, 3, 7, 100, 8192, 100'000}) {
-    HeaderGuard guard(budget_);
+    HeaderGuard guard(budgets_);
     for (size_t i = 0; i < bytes.size(); i += in_part) {
       ASSERT_TRUE(guard.Receive(std::string_view(bytes).substr(i, in_part))) << in_part;
     }
@@ -122,20 +123,20 @@ TEST_F(HeaderGuardTest, LetsCallsAndTheirMessagesThroughInPartsOfAnySize) {
     guard.Send(Frame(4, 0, 0, "") + Frame(kHeaders, kEndHeaders, 1, "\x88") +
                Frame(kData, 0, 1, "answer") + EndOf(1));
     EXPECT_EQ(guard.open_calls(), 1U);
-    EXPECT_GT(budget_.taken(), 60'000 - HeaderGuard::kUsualBytes);
+    EXPECT_GT(budgets_.headers.taken(), 60'000 - HeaderGuard::kUsualBytes);
     guard.Send(Frame(kReset, 0, 3, tls::Number(8, 4)));
     EXPECT_EQ(guard.open_calls(), 0U);
-    EXPECT_EQ(budget_.taken(), 0);
+    EXPECT_EQ(budgets_.headers.taken(), 0);
   }
 }
 
 TEST_F(HeaderGuardTest, RefusesABlockThatIsTooLong) {
-  Connection within(budget_);
+  Connection within(budgets_);
   EXPECT_TRUE(within.Receive(Block(1, Large(65'536))));
-  Connection beyond(budget_);
+  Connection beyond(budgets_);
   EXPECT_FALSE(beyond.Receive(Block(1, Large(69'632))));
   // As soon as it is announced.
-  Connection endless(budget_);
+  Connection endless(budgets_);
   const std::string more = Frame(kContinuation, 0, 1, std::string(16'384, kIndexed)).substr(0, 9);
   EXPECT_TRUE(endless.Receive(Block(1, Large(60'000)).substr(0, 9 + 16'384)));
   EXPECT_TRUE(endless.Receive(Frame(kContinuation, 0, 1, std::string(16'384, 'b'))));
@@ -147,7 +148,7 @@ TEST_F(HeaderGuardTest, RefusesABlockThatIsTooLong) {
 TEST_F(HeaderGuardTest, RefusesABlockOfTooManyFieldsWhateverItsFrames) {
   const std::string most(HeaderGuard::kMaxFields, kIndexed);
   for (const size_t in_frame : {10, 16'384}) {
-    Connection connection(budget_);
+    Connection connection(budgets_);
     EXPECT_TRUE(connection.Receive(Block(1, most, in_frame)));
     EXPECT_FALSE(connection.Receive(Block(3, most + kIndexed, in_frame)));
     // And nothing after it.
@@ -156,10 +157,10 @@ TEST_F(HeaderGuardTest, RefusesABlockOfTooManyFieldsWhateverItsFrames) {
 }
 
 TEST_F(HeaderGuardTest, RefusesABlockOfTooManyFrames) {
-  Connection connection(budget_);
+  Connection connection(budgets_);
   EXPECT_TRUE(connection.Receive(Block(1, std::string(HeaderGuard::kMaxFrames, kIndexed), 1)));
   EXPECT_FALSE(connection.Receive(Block(3, std::string(HeaderGuard::kMaxFrames + 1, kIndexed), 1)));
-  Connection empty(budget_);
+  Connection empty(budgets_);
   std::string frames = Frame(kHeaders, 0, 1, "");
   for (int i = 0; i < HeaderGuard::kMaxFrames; ++i) frames += Frame(kContinuation, 0, 1, "");
   EXPECT_FALSE(empty.Receive(frames));
@@ -167,7 +168,7 @@ TEST_F(HeaderGuardTest, RefusesABlockOfTooManyFrames) {
 
 TEST_F(HeaderGuardTest, CountsAPriorityNotAmongTheFields) {
   const std::string priority("\0\0\0\0\x10", 5);
-  Connection connection(budget_);
+  Connection connection(budgets_);
   EXPECT_TRUE(connection.Receive(
       Frame(kHeaders, kEndHeaders | kHasPriority, 1, priority + FieldsOfCall())));
   EXPECT_FALSE(connection.Receive(Frame(kHeaders, kHasPriority, 3, priority.substr(1))));
@@ -183,20 +184,20 @@ TEST_F(HeaderGuardTest, RefusesWhatGrpcWouldTakeForAnother) {
       Frame(kHeaders, 0, 1, FieldsOfCall()) + Frame(kData, 0, 1, ""),
   };
   for (const std::string& frames : cases) {
-    Connection connection(budget_);
+    Connection connection(budgets_);
     EXPECT_FALSE(connection.Receive(frames));
   }
 }
 
 TEST_F(HeaderGuardTest, LeavesAnotherProtocolToGrpcOnce) {
-  HeaderGuard guard(budget_);
+  HeaderGuard guard(budgets_);
   EXPECT_TRUE(guard.Receive("PRI * HT"));
   EXPECT_TRUE(guard.Receive("ML or what"));
   EXPECT_FALSE(guard.Receive("more"));
 }
 
 TEST_F(HeaderGuardTest, BoundsCallsWhoseEndWasNotSent) {
-  Connection connection(budget_);
+  Connection connection(budgets_);
   uint32_t stream = 1;
   for (size_t i = 0; i < HeaderGuard::kMaxOpenCalls; ++i, stream += 2) {
     EXPECT_TRUE(connection.Receive(Call(stream)));
@@ -207,9 +208,49 @@ TEST_F(HeaderGuardTest, BoundsCallsWhoseEndWasNotSent) {
   EXPECT_FALSE(connection.Receive(Call(stream + 4)));
 }
 
+TEST_F(HeaderGuardTest, BoundsTheCallsOfAllConnectionsAndLeavesEachAFew) {
+  CallBudgets budgets(CallBudgets::kHeaders, {.most = 100 * HeaderGuard::kBytesOfCall,
+                                              .little = 8 * HeaderGuard::kBytesOfCall});
+  std::vector<std::unique_ptr<Connection>> hostile;
+  for (int i = 0; i < 50; ++i) {
+    hostile.push_back(std::make_unique<Connection>(budgets));
+    uint32_t stream = 1;
+    while (stream < 200 && hostile.back()->Receive(Call(stream))) stream += 2;
+  }
+  // What is left for all, by halves, and the few of each.
+  EXPECT_LE(budgets.all.taken(), (100 + 8 * 50) * HeaderGuard::kBytesOfCall);
+  Connection honest(budgets);
+  for (uint32_t stream = 1; stream < 2000; stream += 16) {
+    for (uint32_t i = 0; i < 16; i += 2) ASSERT_TRUE(honest.Receive(Call(stream + i)));
+    for (uint32_t i = 0; i < 16; i += 2) honest.Send(EndOf(stream + i));
+  }
+  hostile.clear();
+  EXPECT_EQ(budgets.all.taken(), 0);
+}
+
+// gRPC keeps them until it gets round to them.
+TEST_F(HeaderGuardTest, CountsResetCallsAsOpenForAWholeTurn) {
+  CallBudgets budgets(CallBudgets::kHeaders, {.most = 100 * HeaderGuard::kBytesOfCall,
+                                              .little = 8 * HeaderGuard::kBytesOfCall});
+  const auto reset = [](uint32_t stream) {
+    return Call(stream) + Frame(kReset, 0, stream, tls::Number(8, 4));
+  };
+  Connection honest(budgets);
+  Connection hostile(budgets);
+  uint32_t stream = 1;
+  while (stream < 10'000 && hostile.Receive(reset(stream))) stream += 2;
+  EXPECT_LT(stream, 2 * 100U);
+  for (stream = 1; stream < 2000; stream += 4) {
+    ASSERT_TRUE(honest.Receive(reset(stream) + reset(stream + 2)));
+    EXPECT_EQ(honest.open_calls(), 0U);
+    budgets.NextTurn();
+    budgets.NextTurn();
+  }
+}
+
 // Calls come and go by the million on one connection.
 TEST_F(HeaderGuardTest, ForgetsCallsThatEnded) {
-  Connection connection(budget_);
+  Connection connection(budgets_);
   for (uint32_t i = 0; i < 10'000; ++i) {
     const uint32_t stream = 2 * i + 1;
     ASSERT_TRUE(connection.Receive(Block(stream, FieldsOfCall() + Large(5000))));
@@ -220,45 +261,49 @@ TEST_F(HeaderGuardTest, ForgetsCallsThatEnded) {
     if (i % 3 == 2) {
       ASSERT_TRUE(connection.Receive(Frame(kReset, 0, stream, tls::Number(8, 4))));
     }
+    budgets_.NextTurn();
   }
+  budgets_.NextTurn();
+  EXPECT_TRUE(connection.Receive(Frame(6, 0, 0, "12345678")));
   EXPECT_EQ(connection.open_calls(), 0U);
-  EXPECT_EQ(budget_.taken(), 0);
+  EXPECT_EQ(budgets_.headers.taken(), 0);
+  EXPECT_EQ(budgets_.all.taken(), 0);
 }
 
 TEST_F(HeaderGuardTest, OneConnectionCannotHaveTheWholeBudgetAndOthersHaveALittle) {
-  Connection large(budget_);
+  Connection large(budgets_);
   uint32_t stream = 1;
   while (large.Receive(Block(stream, FieldsOfCall() + Large(50'000)))) stream += 2;
   // Half of it: so much as is left for all others.
-  EXPECT_GT(budget_.taken(), (1 << 19) - 70'000);
-  EXPECT_LE(budget_.taken(), 1 << 19);
+  EXPECT_GT(budgets_.headers.taken(), (1 << 19) - 70'000);
+  EXPECT_LE(budgets_.headers.taken(), 1 << 19);
   {
-    Connection second(budget_);
+    Connection second(budgets_);
     for (stream = 1; second.Receive(Block(stream, FieldsOfCall() + Large(50'000))); stream += 2) {
     }
-    Connection third(budget_);
+    Connection third(budgets_);
     for (stream = 1; third.Receive(Block(stream, FieldsOfCall() + Large(50'000))); stream += 2) {
     }
-    EXPECT_LE(budget_.taken(), 1 << 20);
+    EXPECT_LE(budgets_.headers.taken(), 1 << 20);
     std::vector<std::unique_ptr<Connection>> others;
     for (int i = 0; i < 40; ++i) {
-      others.push_back(std::make_unique<Connection>(budget_));
+      others.push_back(std::make_unique<Connection>(budgets_));
       EXPECT_TRUE(others.back()->Receive(Block(1, FieldsOfCall() + Large(30'000))));
     }
-    EXPECT_GT(budget_.taken(), 1 << 20);
+    EXPECT_GT(budgets_.headers.taken(), 1 << 20);
   }
-  EXPECT_LE(budget_.taken(), 1 << 19);
+  EXPECT_LE(budgets_.headers.taken(), 1 << 19);
 }
 
 // What has not ended, too.
 TEST_F(HeaderGuardTest, TakesBlocksUnderWayFromTheBudget) {
   {
-    Connection connection(budget_);
+    Connection connection(budgets_);
     EXPECT_TRUE(connection.Receive(Block(1, Large(60'000)).substr(0, 20'000)));
-    EXPECT_GT(budget_.taken(), 15'000);
-    EXPECT_LT(budget_.taken(), 20'000);
+    EXPECT_GT(budgets_.headers.taken(), 15'000);
+    EXPECT_LT(budgets_.headers.taken(), 20'000);
   }
-  EXPECT_EQ(budget_.taken(), 0);
+  EXPECT_EQ(budgets_.headers.taken(), 0);
 }
 
 }  // namespace
