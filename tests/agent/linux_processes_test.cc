@@ -13,11 +13,13 @@
 #include <fstream>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "client/agent/cpu_group.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/subprocess.h"
 #include "tests/testing/temp_folder.h"
+#include "tests/testing/wait_until.h"
 
 namespace headgate::agent {
 namespace {
@@ -28,6 +30,12 @@ bool IsRoot() { return geteuid() == 0; }
 
 class LinuxProcessesTest : public ::testing::Test {
  protected:
+  // Once the child is what it is to be: until then it is in this program's own scheduling group.
+  void SetUp() override {
+    const std::string name = absl::StrCat("/proc/", child_.pid(), "/comm");
+    ASSERT_TRUE(WaitUntil([&] { return ReadSmallFile(name) == "sleep\n"; }));
+  }
+
   // All that one of the means may change.
   Before StateOf(int pid) {
     Before all;
