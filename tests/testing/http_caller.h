@@ -62,6 +62,7 @@ class HttpCaller final : public OtherWay {
     if (!authorization.empty()) headers.emplace("Authorization", authorization);
     client_->set_keep_alive(true);
     client_->set_read_timeout(60);
+    client_->set_tcp_nodelay(true);  // headers and body are sent one after the other
     return client_->Post(path, headers, body, "application/json");
   }
   httplib::ClientImpl& client() { return *client_; }

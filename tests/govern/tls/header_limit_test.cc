@@ -54,11 +54,16 @@ class Careful {
   bool IsClosed() const { return raw_.IsClosed(); }
 
  private:
-  // Whether such a frame is the next one.
+  // Whether such a frame has come; those before it are passed over.
   bool Next(char type, uint32_t stream) {
-    is_over_ = is_over_ || !raw_.Receive(absl::Milliseconds(10), received_);
-    const auto frame = TakeFrame(received_);
-    return frame.has_value() && frame->type == type && frame->stream == stream;
+    for (;;) {
+      while (const auto frame = TakeFrame(received_)) {
+        if (frame->type == type && frame->stream == stream) return true;
+      }
+      const size_t before = received_.size();
+      is_over_ = is_over_ || !raw_.Receive(absl::Milliseconds(10), received_);
+      if (is_over_ || received_.size() == before) return false;
+    }
   }
 
   const Raw raw_;
