@@ -155,7 +155,7 @@ absl::Status Journal::Append(std::string_view line) {
   if (write(file_.number(), line.data(), line.size()) == static_cast<ssize_t>(line.size())) {
     return absl::OkStatus();
   }
-  const absl::Status status = WithErrno(absl::StrCat("cannot write ", File()));
+  absl::Status status = WithErrno(absl::StrCat("cannot write ", File()));
   lines_ = kTorn;  // what is written next must not stand behind half a line
   return status;
 }

@@ -95,8 +95,7 @@ void SetIoPriorities(int pid, int priority) {
 }
 
 absl::Status MoveInto(int pid, const std::string& group) {
-  const absl::Status status =
-      WriteSmallFile(absl::StrCat(group, "/cgroup.procs"), absl::StrCat(pid));
+  absl::Status status = WriteSmallFile(absl::StrCat(group, "/cgroup.procs"), absl::StrCat(pid));
   // What is not there may be the group.
   if (absl::IsNotFound(status) && sched_getscheduler(pid) >= 0) {
     return absl::FailedPreconditionError(status.message());
