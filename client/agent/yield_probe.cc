@@ -45,7 +45,7 @@ absl::Status PinToOne(int backend, int other) {
 absl::Status Insist(absl::FunctionRef<absl::Status()> act) {
   constexpr int kTries = 20, kPauseMs = 60;
   for (int i = 0; i < kTries; ++i) {
-    const absl::Status status = act();
+    absl::Status status = act();
     if (!absl::IsUnavailable(status)) return status;
     poll(nullptr, 0, kPauseMs);
   }
@@ -143,7 +143,7 @@ absl::StatusOr<YieldProbe::Outcome> Measure(const Spinners& spinners, const Mean
 
 std::string WithHint(const absl::Status& status) {
   constexpr int kSysNice = 23;  // CAP_SYS_NICE
-  const std::string said(status.message());
+  std::string said(status.message());
   if (!absl::IsPermissionDenied(status)) return said;
   const bool has_it = HasCapability(ReadSmallFile("/proc/self/status").value_or(""), kSysNice);
   return absl::StrCat(said, has_it ? "" : " (CAP_SYS_NICE is missing)");

@@ -25,7 +25,8 @@ constexpr size_t kMostFiles = size_t{1} << 20;
 
 constinit CallBudgets budgets;
 // release and acquire: who finds a guard finds it made.
-constinit std::array<std::atomic<ConnectionGuard*>, kMostFiles> guards = {};
+constinit std::array<ConnectionGuard*, kMostFiles> guards = {};
+std::atomic_ref<ConnectionGuard*> PlaceOf(size_t file) { return std::atomic_ref(guards[file]); }
 // relaxed, both: they order nothing.
 constinit std::atomic<bool> read_plaintext = false;
 constinit std::atomic<bool> read_tls = false;
@@ -60,17 +61,17 @@ constinit Next<int(SSL*, const void*, int)> next_ssl_write("SSL_write");
 
 ConnectionGuard* GuardOf(int fd) {
   const auto place = static_cast<size_t>(fd);
-  return place < kMostFiles ? guards[place].load(std::memory_order_acquire) : nullptr;
+  return place < kMostFiles ? PlaceOf(place).load(std::memory_order_acquire) : nullptr;
 }
 
 // Nobody uses a file that is being closed, nor its guard.
 void Forget(int fd) {
-  if (GuardOf(fd) != nullptr) delete guards[static_cast<size_t>(fd)].exchange(nullptr);
+  if (GuardOf(fd) != nullptr) delete PlaceOf(static_cast<size_t>(fd)).exchange(nullptr);
 }
 
 bool Guard(int fd, std::unique_ptr<ConnectionGuard> guard) {
   if (fd < 0 || static_cast<size_t>(fd) >= kMostFiles) return false;
-  delete guards[static_cast<size_t>(fd)].exchange(guard.release());
+  delete PlaceOf(static_cast<size_t>(fd)).exchange(guard.release());
   return true;
 }
 
