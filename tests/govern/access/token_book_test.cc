@@ -27,6 +27,12 @@ TEST(Digest, IsSha256) {
   EXPECT_EQ(HashOf(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
+TEST(TokenBook, TakesNamesUpToTheirLongest) {
+  EXPECT_TRUE(TokenBook::IsName(std::string(TokenBook::kMaxNameBytes, 'a')));
+  EXPECT_FALSE(TokenBook::IsName(std::string(TokenBook::kMaxNameBytes + 1, 'a')));
+  EXPECT_FALSE(TokenBook::IsName(""));
+}
+
 TEST(TokenBook, FindsTheNameOfAToken) {
   const auto book = TokenBook::Parse(
       absl::StrCat("# who may call\n\n  sre\t sha256:", HashOf(kToken), "  # on call\r\n"),

@@ -189,6 +189,16 @@ TEST_F(HeaderGuardTest, RefusesWhatGrpcWouldTakeForAnother) {
   }
 }
 
+// The highest bit of a stream's number is reserved, and gRPC passes over it.
+TEST_F(HeaderGuardTest, KnowsACallWhateverItsReservedBit) {
+  Connection connection(budgets_);
+  std::string call = Call(1);
+  call[5] = static_cast<char>(call[5] | 0x80);
+  EXPECT_TRUE(connection.Receive(call));
+  connection.Send(EndOf(1));
+  EXPECT_EQ(connection.open_calls(), 0U);
+}
+
 TEST_F(HeaderGuardTest, LeavesAnotherProtocolToGrpcOnce) {
   HeaderGuard guard(budgets_);
   EXPECT_TRUE(guard.Receive("PRI * HT"));
