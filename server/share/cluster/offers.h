@@ -46,6 +46,7 @@ using Offers = std::map<std::string, Offer, std::less<>>;
 class SharedOffers {
  public:
   SharedOffers() = default;  // it says nothing, as earlier releases do
+  // NOLINTNEXTLINE(google-explicit-constructor): as std::optional has it.
   SharedOffers(Offers offers) : offers_(std::make_shared<const Offers>(std::move(offers))) {}
 
   bool has_value() const { return offers_ != nullptr; }

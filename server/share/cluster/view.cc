@@ -120,6 +120,7 @@ std::map<std::string, std::string> Differences(const ClusterView& view) {
     }
     if (servers.size() < 2) continue;
     std::vector<std::string> kinds;
+    kinds.reserve(servers.size());
     for (const auto& [configuration, names] : servers) {
       kinds.push_back(absl::StrCat(absl::StrJoin(names, ", "), ": ", configuration));
     }

@@ -188,6 +188,7 @@ void StateMover::Copy(const std::vector<Held>& served) {
   }
   if (owners.empty()) return;
   std::vector<std::string> healths;
+  healths.reserve(owners.size());
   for (const Held* const held : owners) healths.push_back(states_.Health(held->target));
   std::vector<StateWrite> writes;
   for (size_t i = 0; i < owners.size(); ++i) {
