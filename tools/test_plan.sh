@@ -31,7 +31,7 @@ agent               short:25      rotating:40   -
 app                 short:2       rotating:2    -
 cli                 short:70      rotating:180  -
 client              short:18      rotating:16   -
-cluster             short:30      rotating:50   rotating:5
+cluster             short:65      rotating:50   rotating:5
 common              short:35      rotating:65   -
 config              short:9       rotating:25   -
 control             short:55      rotating:5    -
@@ -52,14 +52,14 @@ postgres            short:110     rotating:145  -
 restart             short:50      long:110      -
 rpc                 short:14      rotating:50   -
 sdk                 short:14      long:60       -
-security            short:65      rotating:75   -
-servers             short:125     long:100      -
+security            short:30      rotating:75   -
+servers             short:250     long:100      -
 snapshot            short:2       rotating:2    -
 soak                short:2       long:10       -
 sqlite              short:2       rotating:2    -
 store               short:20      rotating:19   -
 throttle_log        short:35      rotating:100  rotating:70
-tls                 short:105     rotating:165  -
+tls                 short:95      rotating:165  -
 transport           short:13      rotating:12   -
 web                 short:30      rotating:50   -
 postgres@*          rotating:30   -             -

@@ -11,6 +11,8 @@ class ConnectionGuard {
  public:
   virtual ~ConnectionGuard() = default;
 
+  // Whether it looks at frames of HTTP/2, and not at what comes before them.
+  virtual bool SeesFrames() const = 0;
   // What the caller sent. False: nobody must have it, nor anything after it.
   virtual bool Receive(std::string_view bytes) = 0;
   // What the server sent.

@@ -158,7 +158,7 @@ extern "C" ssize_t recvmsg(int fd, msghdr* message, int flags) {
   const ssize_t bytes = next_recvmsg(fd, message, flags);
   ConnectionGuard* const guard = GuardOf(fd);
   if (guard == nullptr || bytes <= 0 || (flags & (MSG_ERRQUEUE | MSG_PEEK)) != 0) return bytes;
-  NoteRead(read_plaintext);
+  if (guard->SeesFrames()) NoteRead(read_plaintext);
   if (ForEachPart(*message, bytes, [&](std::string_view part) { return guard->Receive(part); })) {
     return bytes;
   }

@@ -121,6 +121,7 @@ class HeaderGuard final : public ConnectionGuard {
   HeaderGuard(const HeaderGuard&) = delete;
   HeaderGuard& operator=(const HeaderGuard&) = delete;
 
+  bool SeesFrames() const override { return true; }
   bool Receive(std::string_view bytes) override ABSL_LOCKS_EXCLUDED(mutex_);
   void Send(std::string_view bytes) override ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -34,6 +34,7 @@ class TlsGreeting final : public ConnectionGuard {
   TlsGreeting(const TlsGreeting&) = delete;
   TlsGreeting& operator=(const TlsGreeting&) = delete;
 
+  bool SeesFrames() const override { return false; }
   // It refuses nothing.
   bool Receive(std::string_view bytes) override;
 

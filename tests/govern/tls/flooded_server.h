@@ -69,19 +69,29 @@ class JobBeside {
  private:
   void Run() {
     while (!ended_) {
-      v1::BatchCheckRequest batch;
-      for (int i = 0; i < checks_; ++i) {
-        batch.add_checks()->set_identity(absl::StrCat("honest-", i, ":backfill-of-orders"));
-      }
-      v1::BatchCheckResponse checked;
-      Note([&](auto& context) { return stub_->BatchCheck(&context, batch, &checked); });
       v1::ReportRequest report;
       v1::ReportResponse reported;
-      for (const v1::CheckResult& result : checked.results()) {
-        report.add_reports()->set_permit_id(result.decision().permit_id());
-      }
+      checks_ == 1 ? AskOnce(report) : AskMany(report);
       Note([&](auto& context) { return stub_->Report(&context, report, &reported); });
       poll(nullptr, 0, 20);
+    }
+  }
+  void AskOnce(v1::ReportRequest& report) {
+    v1::CheckRequest check;
+    check.set_identity("honest:backfill");
+    v1::CheckResponse checked;
+    Note([&](auto& context) { return stub_->Check(&context, check, &checked); });
+    report.add_reports()->set_permit_id(checked.decision().permit_id());
+  }
+  void AskMany(v1::ReportRequest& report) {
+    v1::BatchCheckRequest batch;
+    for (int i = 0; i < checks_; ++i) {
+      batch.add_checks()->set_identity(absl::StrCat("honest-", i, ":backfill-of-orders"));
+    }
+    v1::BatchCheckResponse checked;
+    Note([&](auto& context) { return stub_->BatchCheck(&context, batch, &checked); });
+    for (const v1::CheckResult& result : checked.results()) {
+      report.add_reports()->set_permit_id(result.decision().permit_id());
     }
   }
   void Note(const std::function<grpc::Status(grpc::ClientContext&)>& call) {

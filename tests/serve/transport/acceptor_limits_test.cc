@@ -174,5 +174,51 @@ TEST(Acceptor, ClosesWhatMakesCallersHoldMoreThanIsExplained) {
   EXPECT_EQ(releases, 1);
 }
 
+// Its next message is on its way when memory grows by what somebody else does.
+TEST(Acceptor, LetsWhoeverIsServedBeWhereMemoryGrows) {
+  constexpr int64_t kMiB = 1 << 20;
+  std::atomic<int64_t> held = 0;
+  TakenBytes taken;
+  RunningAcceptor running({.memory = {.growth = kMiB, .least_brought = 1000},
+                           .callers =
+                               [&] {
+                                 return ProcessMemory::Callers{held.load(), 0};
+                               },
+                           .taken = &taken});
+  const FileDescriptor served = Caller();
+  const FileDescriptor flood = Caller();
+  for (const FileDescriptor* caller : {&served, &flood}) {
+    Connect(*caller, running.acceptor().port());
+  }
+  ASSERT_TRUE(WaitUntil([&] { return running.kept() == 2; }));
+  const std::string message(8000, 'x');
+  EXPECT_EQ(send(flood.number(), message.data(), 2000, MSG_NOSIGNAL), 2000);
+  EXPECT_EQ(send(served.number(), message.data(), message.size(), MSG_NOSIGNAL), 8000);
+  // What came before is taken, and the next one is there.
+  const auto ask = [&] {
+    taken.Add(PeerNameOf(served), message.size());
+    EXPECT_EQ(send(served.number(), message.data(), message.size(), MSG_NOSIGNAL), 8000);
+    running.ReadAll();
+  };
+  EXPECT_FALSE(WaitUntil(
+      [&] {
+        ask();
+        return IsClosed(served);
+      },
+      absl::Milliseconds(300)));
+  EXPECT_TRUE(WaitUntil([&] {
+    ask();
+    held += kMiB;
+    return IsClosed(flood);
+  }));
+  EXPECT_FALSE(WaitUntil(
+      [&] {
+        ask();
+        held += kMiB;
+        return IsClosed(served);
+      },
+      absl::Milliseconds(300)));
+}
+
 }  // namespace
 }  // namespace headgate::transport
