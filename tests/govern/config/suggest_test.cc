@@ -12,6 +12,7 @@ TEST(Suggest, NearestIsFewLettersAway) {
   EXPECT_EQ(Nearest("RATE", {"name", "rate"}), "rate");
   EXPECT_EQ(Nearest("max_concurency", {"max_cost", "max_concurrency"}), "max_concurrency");
   EXPECT_EQ(Nearest("rulse", {"rules"}), "rules");
+  EXPECT_EQ(Nearest("arte", {"rate"}), "rate");
   EXPECT_EQ(Nearest("colour", {"name", "rate"}), "");
   EXPECT_EQ(Nearest("c", {"b"}), "");
   EXPECT_EQ(Nearest("", {"b"}), "");
