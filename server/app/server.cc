@@ -142,6 +142,7 @@ Server::Server(const ServerOptions& options, Clock& clock, Base base)
             }),
       access_(state_->seed(), clock),
       targets_(state_->engine(), clock, state_->seed()),
+      agents_(clock),
       unmatched_names_(clock),
       log_({.settings = std::move(base.throttle_log),
             .state_dir = state_->path(),
@@ -168,6 +169,12 @@ Server::Server(const ServerOptions& options, Clock& clock, Base base)
       cluster_service_({.control = cluster_.get(),
                         .registry = state_->overrides(),
                         .access = access_.control()}),
+      agent_service_({.registry = agents_.registry(),
+                      .engine = state_->engine(),
+                      .clock = clock,
+                      .access = access_.control(),
+                      .calls = calls_,
+                      .in_force = [this] { return config_->current(); }}),
       web_(std::move(base.web)) {
   state_->engine().AttachLine(&line_);
   targets_.SetAwaited([this](std::string_view target) { return line_.AnybodyWaitsFor(target); });
@@ -179,6 +186,7 @@ Server::Server(const ServerOptions& options, Clock& clock, Base base)
                       .overrides = *state_->overrides()});
     override_service_.Tell(cluster_->fleet_client());
     cost_service_.Tell(cluster_->fleet_client());
+    agent_service_.Use(cluster_->forwarder());
   }
   override_service_.Observe(calls_);
   cost_service_.Observe(calls_);
@@ -306,6 +314,7 @@ rpc::RpcServerOptions Server::RpcOptions(const config::ServerSettings& settings)
                            {"log_reads", [this] { return log_service_.held_bytes(); }},
                            {"sqlite", sqlite::MemoryBytes}};
   options.guarded_services = {&override_service_, &cost_service_, &log_service_, &cluster_service_};
+  options.more_async_services = {&agent_service_};
   if (cluster_ != nullptr) {
     options.peers = &cluster_->peers();
     options.questions = &cluster_->questions();
@@ -386,6 +395,7 @@ void Server::Stop() {
   web_->EndApi();
   rpc_->Shutdown(options_.grace);
   if (cluster_ != nullptr) cluster_->Stop();
+  agents_.Stop();
   access_.Stop();
   targets_.Stop();
   state_->Stop();  // first: the log may have to wait for its store
