@@ -53,5 +53,24 @@ TEST(AgentOptions, CheckAndRestoreAreOneOrTheOther) {
   EXPECT_THAT(RefusalOfAgent({"--restore", "--state-dir", ""}), HasSubstr("--state-dir"));
 }
 
+TEST(AgentOptions, WithAnAddressBatchWorkMayBeLeftToTheServer) {
+  const AgentArguments agent = ParseAgent({"--address", "headgate:8081", "--target", "orders"});
+  EXPECT_TRUE(agent.tells_server);
+  EXPECT_TRUE(agent.roles.empty() && agent.application_names.empty());
+  EXPECT_FALSE(ParseAgent({"--batch", "role=a"}).tells_server);
+  // These ask no server.
+  EXPECT_FALSE(ParseAgent({"--restore", "--address", "headgate"}).tells_server);
+  EXPECT_THAT(RefusalOfAgent({"--check", "--address", "headgate"}),
+              HasSubstr("--batch: is missing"));
+}
+
+TEST(AgentOptions, TheAddressMayBeInTheEnvironment) {
+  // NOLINTBEGIN(concurrency-mt-unsafe): a test has one thread.
+  setenv("HEADGATE_ADDRESS", "headgate:8081", 1);
+  EXPECT_TRUE(ParseAgent({}).tells_server);
+  unsetenv("HEADGATE_ADDRESS");
+  // NOLINTEND(concurrency-mt-unsafe)
+}
+
 }  // namespace
 }  // namespace headgate::cli
