@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/host_port.h"
 #include "common/random_seed.h"
+#include "server/app/exposed.h"
 #include "server/app/port_file.h"
 #include "server/app/server_log.h"
 #include "server/remember/sqlite/database.h"
@@ -18,30 +18,6 @@ http::HttpLimits HttpLimitsOf(const config::ServerSettings& settings) {
   return {.max_connections = static_cast<size_t>(settings.max_connections),
           .max_body_bytes = static_cast<size_t>(settings.max_message_bytes),
           .max_age = settings.max_connection_age};
-}
-
-// Where whoever reaches the network may do everything, by neither tls nor access; empty: nowhere.
-std::string ExposedAt(const std::string& http_address, const std::string& grpc_address) {
-  std::string exposed_at;
-  for (const std::string& address : {http_address, grpc_address}) {
-    const std::optional<HostPort> place = ParseHostPort(address);
-    if (place.has_value() && !IsLoopback(place->host)) exposed_at = address;
-  }
-  return exposed_at;
-}
-
-absl::Status RefuseExposed(const ServerOptions& options, const config::Config& config,
-                           const std::string& grpc_address) {
-  if (options.if_exposed == IfExposed::kWarn || config.tls.has_value() ||
-      config.access.has_value()) {
-    return absl::OkStatus();
-  }
-  const std::string exposed_at = ExposedAt(options.web.address, grpc_address);
-  if (exposed_at.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "refused to start: ", access::ExposedText(exposed_at),
-      "; or start it with --if-exposed=warn (HEADGATE_IF_EXPOSED=warn), where something else keeps "
-      "strangers away"));
 }
 
 void LogCertificates(const tls::TlsSnapshot& state) {
@@ -74,8 +50,10 @@ absl::StatusOr<Server::Base> Server::MakeBase(const ServerOptions& options, Cloc
   const absl::StatusOr<const config::Config*> config = base.config->Load();
   if (!config.ok()) return config.status();
   base.grpc_address = options.grpc_address.value_or((*config)->server.grpc_address);
-  absl::Status refused = RefuseExposed(options, **config, base.grpc_address);
-  if (!refused.ok()) return refused;
+  if (options.if_exposed == IfExposed::kRefuse) {
+    absl::Status refused = RefuseExposed(**config, options.web.address, base.grpc_address);
+    if (!refused.ok()) return refused;
+  }
   const absl::StatusOr<uint64_t> seed = RandomSeed();
   const absl::StatusOr<uint64_t> id_seed = RandomSeed();
   if (!seed.ok() || !id_seed.ok()) return seed.ok() ? id_seed.status() : seed.status();
