@@ -34,6 +34,10 @@ void Agents::Stop() {
 
 void Agents::OnEvent(const agents::AgentEvent& event) {
   using Kind = agents::AgentEvent::Kind;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (stopping_) return;  // that a server which stops has no agents any more is no news
+  }
   const std::string& means = event.yielding.means;
   const bool works = event.yielding.works;
   switch (event.kind) {

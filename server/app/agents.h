@@ -29,7 +29,7 @@ class Agents {
 
   agents::AgentRegistry& registry() { return registry_; }
   std::vector<agents::AgentView> Views() const { return registry_.Views(clock_.Read()); }
-  // Nobody is told of leases that end any more. May be called again.
+  // No lease ends by itself any more, and nothing is logged. May be called again.
   void Stop();
 
  private:

@@ -371,9 +371,9 @@ void Server::Stop() {
   watcher_ = nullptr;  // no configuration is loaded any more
   if (cluster_ != nullptr) cluster_->Leave(options_.grace);
   web_->EndApi();
+  agents_.Stop();
   rpc_->Shutdown(options_.grace);
   if (cluster_ != nullptr) cluster_->Stop();
-  agents_.Stop();
   access_.Stop();
   targets_.Stop();
   state_->Stop();  // first: the log may have to wait for its store

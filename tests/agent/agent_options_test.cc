@@ -64,11 +64,17 @@ TEST(AgentOptions, WithAnAddressBatchWorkMayBeLeftToTheServer) {
               HasSubstr("--batch: is missing"));
 }
 
-TEST(AgentOptions, TheAddressMayBeInTheEnvironment) {
+TEST(AgentOptions, AddressAndTargetMayBeInTheEnvironment) {
   // NOLINTBEGIN(concurrency-mt-unsafe): a test has one thread.
   setenv("HEADGATE_ADDRESS", "headgate:8081", 1);
-  EXPECT_TRUE(ParseAgent({}).tells_server);
+  setenv("HEADGATE_AGENT_TARGET", "orders", 1);
+  const Parsed parsed = ParseArguments({"agent"});
+  const Parsed named = ParseArguments({"agent", "--target", "billing"});
   unsetenv("HEADGATE_ADDRESS");
+  unsetenv("HEADGATE_AGENT_TARGET");
+  EXPECT_TRUE(std::get<AgentArguments>(std::get<Arguments>(parsed).command).tells_server);
+  EXPECT_EQ(std::get<Arguments>(parsed).globals.target, "orders");
+  EXPECT_EQ(std::get<Arguments>(named).globals.target, "billing");
   // NOLINTEND(concurrency-mt-unsafe)
 }
 

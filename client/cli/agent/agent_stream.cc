@@ -16,12 +16,15 @@ AgentStream::AgentStream(const std::shared_ptr<grpc::Channel>& channel, absl::Du
       stub_(v1::AgentService::NewStub(channel)),
       stream_(stub_->PrepareAsyncWatch(&context_, &queue_)) {}
 
+void AgentStream::Close() {
+  if (!is_open_) return;
+  stream_->WritesDone(this);
+  Await();
+  End();
+}
+
 AgentStream::~AgentStream() {
-  if (is_open_) {
-    stream_->WritesDone(this);
-    Await();
-    End();
-  }
+  Close();
   queue_.Shutdown();
   void* tag = nullptr;
   bool ok = false;

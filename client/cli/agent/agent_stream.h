@@ -25,13 +25,15 @@ class AgentStream {
  public:
   // Nothing is sent yet.
   AgentStream(const std::shared_ptr<grpc::Channel>& channel, absl::Duration limit);
-  // Ends it, within the limit.
+  // Closes it.
   ~AgentStream();
   AgentStream(const AgentStream&) = delete;
   AgentStream& operator=(const AgentStream&) = delete;
 
   // Sends a message and waits for its answer. Any error is the end of the stream.
   grpc::Status Tell(const v1::WatchRequest& request, v1::WatchResponse& response);
+  // Ends it in good order, within the limit. Harmless for one that has ended.
+  void Close();
   // Where the server is that decides for the target, as the end of the stream has said; empty: it
   // has not.
   std::string owner_address() const;

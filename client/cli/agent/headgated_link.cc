@@ -132,6 +132,7 @@ grpc::Status HeadgatedLink::TellAll(const std::string& address, bool& answered) 
                                          response.batch_application_names().end()}};
   }
   if (!status.ok()) owner_ = stream.owner_address();
+  stream.Close();
   show(nullptr);
   return status;
 }

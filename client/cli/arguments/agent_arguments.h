@@ -20,6 +20,7 @@ struct AgentArguments {
   std::string metrics_file = {};  // empty: none
   // Whether it tells the server what it does: where an address is given.
   bool tells_server = false;
+  std::string target = {};  // where --target names none
 };
 
 }  // namespace headgate::cli

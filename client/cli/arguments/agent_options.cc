@@ -67,6 +67,10 @@ CLI::App* AddAgent(CLI::App& app, AgentArguments& agent) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes the environment.
   const char* const folder = std::getenv("RUNTIME_DIRECTORY");
   agent.state_folder = folder == nullptr ? "/run/headgate-agent" : folder;
+  // For units, whose environment says all the rest.
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes the environment.
+  const char* const target = std::getenv("HEADGATE_AGENT_TARGET");
+  if (target != nullptr) agent.target = target;
   command
       ->add_option("--state-dir", agent.state_folder,
                    "where what yields is written down; gone with the machine's next start")

@@ -198,6 +198,7 @@ Parsed Finish(Grammar& grammar) {
   if (grammar.agent_command->parsed()) {
     grammar.agent.tells_server =
         grammar.agent.action == AgentArguments::Action::kRun && grammar.app.count("--address") > 0;
+    if (grammar.globals.target.empty()) grammar.globals.target = grammar.agent.target;
     if (std::string missing = MissingIn(grammar.agent); !missing.empty()) {
       return Ended{ExitStatus::kUsage, std::move(missing)};
     }
