@@ -19,8 +19,8 @@
 namespace headgate::rpc {
 namespace {
 
-// One agent has one stream; there are as many as targets.
-constexpr transport::StreamLimits kStreams = {.all = 1024, .of_one_caller = 512};
+// One agent has one stream; there are as many as targets, on as many machines.
+constexpr transport::StreamLimits kStreams = {.all = 1024, .of_one_caller = 32};
 
 grpc::Status RefusalOf(const absl::Status& status) {
   if (!absl::IsAlreadyExists(status)) return ToGrpcStatus(status, {});
@@ -43,7 +43,7 @@ void AgentService::Open(transport::ServingLoop& loop) {
           .loop = loop,
           .count = streams_,
           .admission = [this](size_t /*thread*/, auto& context,
-                              auto& /*name*/) { return MayWatch(context); },
+                              auto& name) { return Admit(context, name); },
           .calls = on_.calls,
           .name = "Watch",
           .on_end = [this](const grpc::ServerContext& context) { End(context); }},
@@ -52,7 +52,14 @@ void AgentService::Open(transport::ServingLoop& loop) {
       }));
 }
 
-grpc::Status AgentService::MayWatch(grpc::ServerContext& context) {
+// Agents on several machines may have one name, so that each address is counted by itself.
+grpc::Status AgentService::Admit(grpc::ServerContext& context, std::string& name) const {
+  const std::string peer = context.peer();
+  name = peer.substr(0, peer.rfind(':'));
+  return MayWatch(context);
+}
+
+grpc::Status AgentService::MayWatch(grpc::ServerContext& context) const {
   const CallEvidence call(context);
   access::Asker asker;
   grpc::Status known = Identify(on_.access, call, asker);

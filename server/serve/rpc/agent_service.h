@@ -59,7 +59,9 @@ class AgentService final : public transport::AsyncService {
  private:
   using Stream = agents::AgentRegistry::Stream;
 
-  grpc::Status MayWatch(grpc::ServerContext& context);
+  // Whether it may have a stream, and whose that is: its address's.
+  grpc::Status Admit(grpc::ServerContext& context, std::string& name) const;
+  grpc::Status MayWatch(grpc::ServerContext& context) const;
   grpc::Status Watch(grpc::ServerContext& context, const v1::WatchRequest& request,
                      v1::WatchResponse& response);
   // This server does not decide for the target.
