@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kOrders[] = "targets: [{name: orders, batch_work: {roles: [batch]}}]\n";
 
@@ -153,6 +154,23 @@ TEST_F(ToldTest, ASecondAgentIsRefusedUntilTheFirstIsGone) {
   agent_->Kill();
   ASSERT_TRUE(second.AwaitOut("is told which sessions yield")) << second.Out();
   EXPECT_TRUE(ComesToYield(0));
+}
+
+TEST_F(ToldTest, AConnectionThatHasGrownOldIsLeftWithoutAGap) {
+  HEADGATE_SKIP_WITHOUT_YIELD();
+  SqlSession batch = Connect("batch");
+  const RunningHeadgated restless(
+      {.yaml = absl::StrCat("server: {max_connection_age: 1s}\n", kOrders)});
+  Subprocess agent({HEADGATE_PROGRAM, "agent", "--dsn", Dsn(), "--state-dir", folder_.File("state"),
+                    "--address", restless.address()});
+  ASSERT_TRUE(agent.AwaitOut("is told which sessions yield")) << agent.Out();
+  const int64_t before = restless.Status().connections().accepted();
+  // The test's own is as restless.
+  EXPECT_TRUE(restless.AwaitStatus([&](const v1::GetStatusResponse& status) {
+    return status.connections().accepted() >= before + 8;
+  }));
+  EXPECT_THAT(restless.Log(), Not(HasSubstr("the agent has gone")));
+  EXPECT_THAT(agent.Out(), Not(HasSubstr("is not told")));
 }
 
 TEST_F(ToldTest, AConfigurationThatChangesIsFollowed) {

@@ -6,10 +6,12 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/arguments/server_address.h"
 #include "client/cli/connection/connection.h"
 #include "client/cli/output/terminal_text.h"
+#include "common/random_seed.h"
 
 namespace headgate::cli {
 namespace {
@@ -20,15 +22,23 @@ constexpr int64_t kLongestPauseMs = 5000;
 constexpr int64_t kStopMs = 300;
 constexpr absl::Duration kAnswerLimit = absl::Seconds(2);
 
+// None where the system has no randomness: each stream is an agent of its own then.
+std::string DrawName() {
+  const absl::StatusOr<uint64_t> drawn = RandomSeed();
+  return drawn.ok() ? absl::StrCat(absl::Hex(*drawn, absl::kZeroPad16)) : "";
+}
+
 void Fill(const agent::NamedSession& from, v1::AgentSession& to) {
   to.set_pid(from.pid);
   to.set_role(from.role);
   to.set_application_name(from.application_name);
 }
 
-v1::WatchRequest RequestOf(const agent::AgentReport& report, const std::string& target) {
+v1::WatchRequest RequestOf(const agent::AgentReport& report, const std::string& target,
+                           const std::string& agent) {
   v1::WatchRequest request;
   request.set_target(target);
+  request.set_agent(agent);
   v1::AgentState& state = *request.mutable_state();
   state.set_yields(report.yields);
   state.set_means(report.means);
@@ -50,7 +60,7 @@ v1::WatchRequest RequestOf(const agent::AgentReport& report, const std::string& 
 }  // namespace
 
 HeadgatedLink::HeadgatedLink(const Globals& globals, Clock& clock)
-    : globals_(globals), clock_(clock) {}
+    : globals_(globals), clock_(clock), agent_(DrawName()) {}
 
 HeadgatedLink::~HeadgatedLink() {
   {
@@ -106,35 +116,46 @@ void HeadgatedLink::Run() {
 }
 
 grpc::Status HeadgatedLink::TellAll(const std::string& address, bool& answered) {
-  AgentStream stream(ChannelTo(address), kAnswerLimit);
-  const auto show = [this](AgentStream* shown) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    stream_ = shown;
-  };
-  show(&stream);
+  std::shared_ptr<grpc::Channel> channel = ChannelTo(address);
+  auto stream = std::make_unique<AgentStream>(channel, kAnswerLimit);
+  Show(stream.get());
   owner_.clear();
   grpc::Status status;
-  uint64_t sent = 0;
   v1::WatchResponse response;
-  while (status.ok()) {
+  for (uint64_t sent = 0; status.ok();) {
     const std::optional<News> news = Next(sent);
     if (!news.has_value()) break;
     sent = news->number;
-    status = stream.Tell(RequestOf(news->report, globals_.target), response);
-    if (!status.ok()) break;
-    if (!std::exchange(answered, true)) {
-      trouble_.clear();
-      Say(absl::StrCat("headgated at ", address, " is told which sessions yield"));
+    // A server that wants a connection to end takes no new calls on it.
+    std::unique_ptr<AgentStream> before;
+    const std::shared_ptr<grpc::Channel> newest = ChannelTo(address);
+    if (answered && (newest != channel || channel->GetState(false) != GRPC_CHANNEL_READY)) {
+      before = std::exchange(stream, std::make_unique<AgentStream>(newest, kAnswerLimit));
+      channel = newest;
+      Show(stream.get());
     }
-    const std::lock_guard<std::mutex> lock(mutex_);
-    batch_work_ = {.roles = {response.batch_roles().begin(), response.batch_roles().end()},
-                   .application_names = {response.batch_application_names().begin(),
-                                         response.batch_application_names().end()}};
+    status = stream->Tell(RequestOf(news->report, globals_.target, agent_), response);
+    if (status.ok()) TakeOrders(response);
+    if (!status.ok() || std::exchange(answered, true)) continue;
+    trouble_.clear();
+    Say(absl::StrCat("headgated at ", address, " is told which sessions yield"));
   }
-  if (!status.ok()) owner_ = stream.owner_address();
-  stream.Close();
-  show(nullptr);
+  if (!status.ok()) owner_ = stream->owner_address();
+  stream->Close();
+  Show(nullptr);
   return status;
+}
+
+void HeadgatedLink::Show(AgentStream* stream) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  stream_ = stream;
+}
+
+void HeadgatedLink::TakeOrders(const v1::WatchResponse& response) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  batch_work_ = {.roles = {response.batch_roles().begin(), response.batch_roles().end()},
+                 .application_names = {response.batch_application_names().begin(),
+                                       response.batch_application_names().end()}};
 }
 
 std::optional<HeadgatedLink::News> HeadgatedLink::Next(uint64_t sent) {

@@ -2,8 +2,9 @@
 //
 // A thread of its own sends what holds: at once where it has changed, and again each half second.
 // It is as old as that then, and what is older than Headgated::kToldAgainWithin is not sent where
-// it says that sessions yield. A stream that ends, or is not answered for two seconds, is opened
-// anew, after 0.25 s at first and 5 s at most; where another server decides for the target, there.
+// it says that sessions yield. A connection that has grown old is left for another one, without a
+// gap. A stream that ends, or is not answered for two seconds, is opened anew, after 0.25 s at
+// first and 5 s at most; where another server decides for the target, there.
 //
 // Functions of Headgated are for one thread, and never wait. The thread begins with the first Tell.
 //
@@ -58,6 +59,8 @@ class HeadgatedLink final : public agent::Headgated {
   // Nothing: the link ends.
   std::optional<News> Next(uint64_t sent);
   std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address);
+  void Show(AgentStream* stream);
+  void TakeOrders(const v1::WatchResponse& response);
   void SayTrouble(const std::string& address, const grpc::Status& status);
   void Say(const std::string& line);
   // Whether the link ends meanwhile.
@@ -65,6 +68,7 @@ class HeadgatedLink final : public agent::Headgated {
 
   const Globals globals_;
   Clock& clock_;
+  const std::string agent_;  // which one this is
   std::thread thread_;
   // Of that thread.
   std::string owner_;    // where another server decides; empty: not known

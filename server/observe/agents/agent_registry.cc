@@ -34,16 +34,23 @@ absl::Status AgentRegistry::Tell(Stream stream, const About& about, const AgentS
   Agent& agent = agents_.try_emplace(std::string(about.target)).first->second;
   agent.view.target = about.target;
   if (agent.holder != stream && agent.holder != 0) {
-    if (now.monotonic_ns < LeaseEndNs(agent)) {
+    const bool is_same = !agent.id.empty() && agent.id == about.agent;
+    if (is_same) {
+      Take(agent, stream, about);
+    } else if (now.monotonic_ns < LeaseEndNs(agent)) {
       return absl::AlreadyExistsError(absl::StrCat("an agent at ", agent.view.peer,
                                                    " tells of target '", Sv(about.target),
                                                    "' already, and one target has one agent"));
+    } else {
+      Drop(agent, kSilent, now);
     }
-    Drop(agent, kSilent, now);
   }
   const bool comes = agent.holder == 0;
   const bool worked = agent.view.state.yielding.works;
-  if (comes) Take(agent, stream, about.peer, now);
+  if (comes) {
+    Take(agent, stream, about);
+    agent.view.since_ns = now.monotonic_ns;
+  }
   agent.view.state = state;
   agent.view.told_ns = now.monotonic_ns;
   if (comes) {
@@ -56,11 +63,11 @@ absl::Status AgentRegistry::Tell(Stream stream, const About& about, const AgentS
   return absl::OkStatus();
 }
 
-void AgentRegistry::Take(Agent& agent, Stream stream, std::string_view peer, Now now) {
+void AgentRegistry::Take(Agent& agent, Stream stream, const About& about) {
   agent.holder = stream;
+  agent.id = about.agent;
   agent.view.is_here = true;
-  agent.view.peer = peer;
-  agent.view.since_ns = now.monotonic_ns;
+  agent.view.peer = about.peer;
 }
 
 void AgentRegistry::Drop(Agent& agent, std::string_view why, Now now) {

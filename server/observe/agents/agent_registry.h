@@ -67,6 +67,7 @@ class AgentRegistry {
   struct About {
     std::string_view target;  // its name in the configuration
     std::string_view peer;
+    std::string_view agent = {};  // which one it is; empty: each stream is one
   };
 
   AgentRegistry() = default;
@@ -75,8 +76,8 @@ class AgentRegistry {
   AgentRegistry& operator=(const AgentRegistry&) = delete;
 
   Stream Open() ABSL_LOCKS_EXCLUDED(mutex_);
-  // AlreadyExists: another one tells of the target. InvalidArgument: this one tells of another
-  // target.
+  // Another stream of the same agent takes the place of its first one. AlreadyExists: another one
+  // tells of the target. InvalidArgument: this one tells of another target.
   absl::Status Tell(Stream stream, const About& about, const AgentState& state, Now now)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Nothing that it said is believed any more. Harmless for one that has said nothing.
@@ -91,12 +92,12 @@ class AgentRegistry {
  private:
   struct Agent {
     Stream holder = 0;  // 0: none
+    std::string id;     // of the holder; empty: it has none
     AgentView view;     // whose is_here is whether there is a holder
   };
 
   static int64_t LeaseEndNs(const Agent& agent);
-  void Take(Agent& agent, Stream stream, std::string_view peer, Now now)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Take(Agent& agent, Stream stream, const About& about) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Drop(Agent& agent, std::string_view why, Now now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TellEvent(AgentEvent::Kind kind, const Agent& agent, std::string_view why = {})
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -22,6 +22,8 @@ namespace {
 // One agent has one stream; there are as many as targets, on as many machines.
 constexpr transport::StreamLimits kStreams = {.all = 1024, .of_one_caller = 32};
 
+constexpr size_t kMaxAgentBytes = 64;
+
 grpc::Status RefusalOf(const absl::Status& status) {
   if (!absl::IsAlreadyExists(status)) return ToGrpcStatus(status, {});
   return transport::Failure(absl::StatusCode::kAlreadyExists, "OTHER_AGENT",
@@ -73,6 +75,10 @@ grpc::Status AgentService::Watch(grpc::ServerContext& context, const v1::WatchRe
   // Each message is judged, as grants may have changed.
   if (grpc::Status may = MayWatch(context); !may.ok()) return may;
   if (!request.has_state()) return transport::FieldError("state", "is missing");
+  if (request.agent().size() > kMaxAgentBytes) {
+    return transport::FieldError(
+        "agent", absl::StrCat("has ", request.agent().size(), " bytes; at most ", kMaxAgentBytes));
+  }
   absl::StatusOr<agents::AgentState> state = AgentStateOf(request.state());
   if (!state.ok()) return ToGrpcStatus(state.status(), {});
   if (remote_decider_ != nullptr && !remote_decider_->DecidesHere(request.target())) {
@@ -85,7 +91,9 @@ grpc::Status AgentService::Watch(grpc::ServerContext& context, const v1::WatchRe
                             : policy->ResolveTarget(request.target(), place);
   if (!status.ok()) return ToGrpcStatus(status, {});
   const std::string& target = policy->targets[place].name;
-  status = on_.registry.Tell(StreamOf(context), {.target = target, .peer = context.peer()}, *state,
+  const std::string peer = context.peer();
+  status = on_.registry.Tell(StreamOf(context),
+                             {.target = target, .peer = peer, .agent = request.agent()}, *state,
                              on_.clock.Read());
   if (!status.ok()) return RefusalOf(status);
   response.Clear();

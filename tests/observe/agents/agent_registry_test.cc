@@ -123,6 +123,26 @@ TEST_F(AgentRegistryTest, ASecondAgentIsTakenOnceTheFirstOnesLeaseHasEnded) {
                                    "came orders ipv4:10.0.0.2:99 "));
 }
 
+TEST_F(AgentRegistryTest, AnotherStreamOfTheSameAgentTakesThePlaceOfItsFirst) {
+  const auto tell = [&](AgentRegistry::Stream stream, const char* agent, int64_t sessions) {
+    return registry_.Tell(stream, {.target = "orders", .peer = "p", .agent = agent},
+                          Yielding(sessions), clock_.Read());
+  };
+  const AgentRegistry::Stream first = registry_.Open();
+  const AgentRegistry::Stream second = registry_.Open();
+  const AgentRegistry::Stream other = registry_.Open();
+  EXPECT_TRUE(tell(first, "a", 2).ok());
+  EXPECT_EQ(tell(other, "b", 9).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(tell(other, "", 9).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_TRUE(tell(second, "a", 3).ok());
+  registry_.End(first, clock_.Read());
+  EXPECT_TRUE(IsHere());
+  EXPECT_THAT(yields_, ElementsAre("orders 2", "orders 3"));
+  EXPECT_THAT(events_, ElementsAre("came orders p "));
+  registry_.End(second, clock_.Read());
+  EXPECT_FALSE(IsHere());
+}
+
 TEST_F(AgentRegistryTest, AStreamIsAboutOneTarget) {
   const AgentRegistry::Stream stream = registry_.Open();
   EXPECT_TRUE(Tell(stream, Yielding(2)).ok());

@@ -142,6 +142,19 @@ TEST_F(AgentServiceTest, ASecondAgentOfATargetIsRefusedUntilTheFirstOneIsSilent)
   EXPECT_EQ(server_.agents.Views(server_.clock.Read())[0].state.yielding.sessions, 9);
 }
 
+TEST_F(AgentServiceTest, AnAgentMayGoOnByAnotherStream) {
+  v1::WatchRequest request = Telling("orders");
+  request.set_agent("a1b2");
+  AgentStream first(server_.channel), second(server_.Connect());
+  ASSERT_TRUE(first.Tell(request).ok());
+  EXPECT_TRUE(second.Tell(request).ok());
+  EXPECT_TRUE(first.Close().ok());
+  EXPECT_TRUE(second.Tell(request).ok());
+  EXPECT_THAT(Targets(), ElementsAre("orders"));
+  request.set_agent(std::string(65, 'a'));
+  EXPECT_EQ(FieldAtFault(second.Tell(request)), "agent");
+}
+
 TEST_F(AgentServiceTest, TargetsHaveAgentsOfTheirOwn) {
   AgentStream orders(server_.channel);
   AgentStream billing(server_.channel);
