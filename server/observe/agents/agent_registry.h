@@ -23,6 +23,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -70,8 +71,7 @@ class AgentRegistry {
     std::string_view agent = {};  // which one it is; empty: each stream is one
   };
 
-  AgentRegistry() = default;
-  explicit AgentRegistry(Listeners listeners) : listeners_(std::move(listeners)) {}
+  explicit AgentRegistry(Listeners listeners = {}) : listeners_(std::move(listeners)) {}
   AgentRegistry(const AgentRegistry&) = delete;
   AgentRegistry& operator=(const AgentRegistry&) = delete;
 
