@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kEachMs = 500;
 constexpr int64_t kFirstPauseMs = 250;
-constexpr int64_t kLongestPauseMs = 5000;
+constexpr int64_t kLongestPauseMs = 2000;
 constexpr int64_t kStopMs = 300;
 constexpr absl::Duration kAnswerLimit = absl::Seconds(2);
 

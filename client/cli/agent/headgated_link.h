@@ -4,7 +4,7 @@
 // It is as old as that then, and what is older than Headgated::kToldAgainWithin is not sent where
 // it says that sessions yield. A connection that has grown old is left for another one, without a
 // gap. A stream that ends, or is not answered for two seconds, is opened anew, after 0.25 s at
-// first and 5 s at most; where another server decides for the target, there.
+// first and 2 s at most; where another server decides for the target, there.
 //
 // Functions of Headgated are for one thread, and never wait. The thread begins with the first Tell.
 //

@@ -16,7 +16,7 @@ using engine::RateBudget;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-engine::PolicySpec TwoTargets() {
+engine::PolicySpec OrdersAndBilling() {
   engine::PolicySpec policy = OneBudget(RateBudget("b", 10, 100));
   policy.targets.resize(2);
   policy.targets[0].name = "orders";
@@ -72,7 +72,7 @@ class AgentServiceTest : public testing::Test {
     return targets;
   }
 
-  InProcessServer server_{TwoTargets()};
+  InProcessServer server_{OrdersAndBilling()};
 };
 
 TEST_F(AgentServiceTest, WhatIsToldIsKept) {
