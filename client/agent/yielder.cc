@@ -62,7 +62,7 @@ void Yielder::Lower(Session& session, int postmaster, std::vector<Change>& chang
     session.is_lowered = true;
     session.told = false;
     session.ran_ns = processes_.ProcessorNs(session.assignment.pid).value_or(0);
-    session.round = round_;
+    session.round = 0;  // to be counted next
     changes.push_back({.kind = Change::Kind::kYields, .assignment = session.assignment});
   } else if (!absl::IsUnavailable(status) && !absl::IsNotFound(status)) {
     session.is_refused = true;
