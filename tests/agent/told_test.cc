@@ -8,6 +8,7 @@
 #include "tests/agent/agent_fixture.h"
 #include "tests/govern/access/literal_evidence.h"
 #include "tests/testing/certificates.h"
+#include "tests/testing/rpc_call.h"
 #include "tests/testing/running_headgated.h"
 
 namespace headgate::agent {
@@ -133,6 +134,9 @@ TEST_F(ToldTest, WhatBecomesOfHeadgatedChangesNothingForSessions) {
   WaitForYield(later);
   EXPECT_TRUE(Yields(batch.backend_pid()));
   server_.Restart();
+  // The test's own connection finds out by a call that fails.
+  EXPECT_TRUE(WaitUntil(
+      [&] { return CallRpc(server_.channel(), &v1::StatusService::Stub::GetStatus).ok(); }));
   EXPECT_TRUE(ComesToYield(2));
   Says("is told which sessions yield", 2);
   // One that hangs is no other.
