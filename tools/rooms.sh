@@ -27,6 +27,7 @@ remember/overrides  common engine sqlite
 remember/snapshot   common engine
 observe/health      common engine
 observe/control     common engine health
+observe/agents      common control
 observe/dsn         common
 observe/postgres    common health throttle_log dsn
 share/cluster       common
@@ -36,12 +37,12 @@ govern/access       common engine
 govern/config       common engine health access dsn proto
 govern/tls          common config
 serve/transport     common proto
-serve/rpc           common engine line health access cluster config throttle_log overrides snapshot tls transport proto
+serve/rpc           common engine line health agents access cluster config throttle_log overrides snapshot tls transport proto
 serve/peers         common proto engine access cluster transport rpc
 serve/json          common proto
 serve/http          common access transport
 serve/gateway       common proto access transport rpc json http
-serve/web           common engine line health access config throttle_log overrides snapshot tls transport http
+serve/web           common engine line health agents access config throttle_log overrides snapshot tls transport http
 server/app          common server
 server/main.cc      common server
 client/agent        common

@@ -28,6 +28,7 @@ PLAN='
 # unit              release       asan          tsan
 access              short:2       rotating:2    -
 agent               short:25      rotating:40   -
+agents              short:2       rotating:2    -
 app                 short:2       rotating:2    -
 cli                 short:70      rotating:180  -
 client              short:18      rotating:16   -

@@ -5,14 +5,17 @@
 
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/agent/change_text.h"
 #include "client/agent/journal.h"
 #include "client/agent/linux_processes.h"
 #include "client/agent/metrics.h"
+#include "client/agent/reporting.h"
 #include "client/agent/restore.h"
 #include "client/agent/watchdog.h"
 #include "client/agent/yield_plan.h"
@@ -32,9 +35,20 @@ constexpr absl::Duration kLockLimit = absl::Seconds(3);
 constexpr int64_t kProcessorTimeEachNs = 450'000'000;
 constexpr int64_t kMetricsEachNs = 1'000'000'000;
 
+std::string TextOf(const BatchWork& batch) {
+  std::vector<std::string> names;
+  for (const std::string& role : batch.roles) names.push_back(absl::StrCat("role=", role));
+  for (const std::string& name : batch.application_names) {
+    names.push_back(absl::StrCat("application_name=", name));
+  }
+  if (names.empty()) return "headgated has no batch_work for the target: no session yields";
+  return absl::StrCat("batch work, as headgated has it: ", absl::StrJoin(names, ","));
+}
+
 class Agent {
  public:
-  explicit Agent(const AgentOptions& options) : options_(options) {}
+  explicit Agent(const AgentOptions& options)
+      : options_(options), batch_(options.batch), reporting_(options.headgated) {}
 
   absl::Status Run();
   absl::StatusOr<bool> Check();
@@ -59,14 +73,21 @@ class Agent {
   // What a connection is for, until it is lost or the agent is asked to end.
   absl::Status Watch(Database& database);
   absl::Status WaitToProbeAgain(Database& database, absl::Duration time);
-  absl::Status Look(Database& database, YieldPlan& plan, Yielder& yielder);
+  // Whether some session's rank has changed.
+  absl::StatusOr<bool> Look(Database& database, YieldPlan& plan, Yielder& yielder);
   void LookAtProcessorTimes(const YieldPlan& plan, std::vector<BatchSession>& sessions);
   void Tell(const std::vector<Yielder::Change>& changes);
   void TellFigures(const Yielder* yielder);
   // Says it once, until it has changed.
   void TellTrouble(const std::string& what);
+  // What headgated has to say.
+  void HearHeadgated();
+  uint64_t raises() const { return figures_.raised_for_waiters + figures_.raised_for_starving; }
 
   const AgentOptions& options_;
+  BatchWork batch_;
+  bool is_told_batch_ = false;  // by headgated
+  Reporting reporting_;
   LinuxProcesses processes_;
   std::unique_ptr<Journal> journal_;
   std::unique_ptr<Watchdog> watchdog_;
@@ -134,7 +155,10 @@ absl::Status Agent::Run() {
     const absl::Status status = database.ok() ? Watch(**database) : database.status();
     if (absl::IsCancelled(status)) break;
     if (status.ok()) continue;  // yielding is tried again
-    TellTrouble(absl::StrCat("PostgreSQL can't be watched: ", status.message()));
+    const std::string trouble = absl::StrCat("PostgreSQL can't be watched: ", status.message());
+    TellTrouble(trouble);
+    reporting_.TellTrouble(trouble, raises());
+    HearHeadgated();
     TellFigures(nullptr);
     KeepWatchdog();
     if (Pause(kConnectAgain)) break;
@@ -159,6 +183,7 @@ absl::Status Agent::Watch(Database& database) {
   figures_.probe_share = found->share;
   if (!found->means.has_value()) {
     TellTrouble(absl::StrCat("yields: ", found->Words(), "; no session is touched"));
+    reporting_.TellTrouble(found->MeansOrReasons(), raises());
     TellFigures(nullptr);
     return WaitToProbeAgain(database, found->is_undecided ? kProbeAgainSoon : kProbeAgain);
   }
@@ -169,7 +194,16 @@ absl::Status Agent::Watch(Database& database) {
   Yielder yielder(processes_, *journal_, *found->means);
   absl::Status status;
   while (status.ok()) {
-    status = Look(database, plan, yielder);
+    HearHeadgated();
+    const absl::StatusOr<bool> changed = Look(database, plan, yielder);
+    status = changed.status();
+    if (status.ok()) {
+      status = reporting_.Watch(database, yielder,
+                                {.changed = *changed,
+                                 .means = found->MeansOrReasons(),
+                                 .raises = raises(),
+                                 .now_ns = NowNs()});
+    }
     if (!status.ok()) break;
     KeepWatchdog();
     TellFigures(&yielder);
@@ -183,14 +217,15 @@ absl::Status Agent::Watch(Database& database) {
 absl::Status Agent::WaitToProbeAgain(Database& database, absl::Duration time) {
   for (absl::Duration left = time; left > absl::ZeroDuration(); left -= kConnectAgain) {
     if (Pause(kConnectAgain)) return absl::CancelledError("asked to end");
+    HearHeadgated();
     // After a restart PostgreSQL may be elsewhere.
-    if (absl::Status status = database.Look(options_.batch).status(); !status.ok()) return status;
+    if (absl::Status status = database.Look(batch_).status(); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
-absl::Status Agent::Look(Database& database, YieldPlan& plan, Yielder& yielder) {
-  absl::StatusOr<Database::Sight> sight = database.Look(options_.batch);
+absl::StatusOr<bool> Agent::Look(Database& database, YieldPlan& plan, Yielder& yielder) {
+  absl::StatusOr<Database::Sight> sight = database.Look(batch_);
   if (!sight.ok()) return sight.status();
   ++figures_.looks;
   std::vector<LockWait> waits;
@@ -200,8 +235,10 @@ absl::Status Agent::Look(Database& database, YieldPlan& plan, Yielder& yielder) 
     waits = *std::move(asked);
   }
   LookAtProcessorTimes(plan, sight->sessions);
-  Tell(yielder.Apply(plan.Decide(sight->sessions, waits, NowNs()), database.server().postmaster));
-  return absl::OkStatus();
+  const std::vector<Yielder::Change> changes =
+      yielder.Apply(plan.Decide(sight->sessions, waits, NowNs()), database.server().postmaster);
+  Tell(changes);
+  return !changes.empty();
 }
 
 void Agent::LookAtProcessorTimes(const YieldPlan& plan, std::vector<BatchSession>& sessions) {
@@ -242,6 +279,18 @@ void Agent::TellTrouble(const std::string& what) {
   if (what == trouble_) return;
   trouble_ = what;
   Log(what);
+}
+
+void Agent::HearHeadgated() {
+  if (options_.headgated == nullptr) return;
+  for (const std::string& line : options_.headgated->TakeLines()) Log(line);
+  if (!options_.batch.roles.empty() || !options_.batch.application_names.empty()) return;
+  const std::optional<BatchWork> told = options_.headgated->batch_work();
+  // What it said last holds on where it says nothing any more.
+  if (!told.has_value() || (is_told_batch_ && *told == batch_)) return;
+  is_told_batch_ = true;
+  batch_ = *told;
+  Log(TextOf(batch_));
 }
 
 absl::Status Agent::RestoreNow() {

@@ -7,6 +7,8 @@
 // when PostgreSQL does not answer for 2 s, when the agent is asked to end, when it is killed
 // (Watchdog), and at the next start at the latest (Journal).
 //
+// It may tell headgated what it does, which changes nothing of it.
+//
 // Nothing is touched before a probe has shown, with PostgreSQL's own backends, that yielding works
 // here, and by which means (YieldProbe); where it does not, that is tried again each ten minutes,
 // and with each new connection.
@@ -23,16 +25,18 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/agent/database.h"
+#include "client/agent/headgated.h"
 
 namespace headgate::agent {
 
 struct AgentOptions {
   std::string dsn = {};  // empty: as libpq finds it
-  BatchWork batch = {};
+  BatchWork batch = {};  // of nothing: as headgated says
   std::string state_folder = {};
   std::string metrics_file = {};  // empty: none
   Clock* clock = nullptr;
-  int stop_fd = -1;  // readable: end
+  int stop_fd = -1;                // readable: end
+  Headgated* headgated = nullptr;  // null: it works alone
   std::function<void(const std::string&)> log = {};
 };
 

@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/agent/database_sql.h"
@@ -301,6 +302,18 @@ absl::StatusOr<std::vector<LockWait>> Database::LockWaits() {
     }
   }
   return waits;
+}
+
+absl::StatusOr<std::vector<NamedSession>> Database::Names(const std::vector<int>& pids) {
+  absl::StatusOr<Result> rows = Run(kNamesSql, {absl::StrCat("{", absl::StrJoin(pids, ","), "}")});
+  if (!rows.ok()) return rows.status();
+  std::vector<NamedSession> named;
+  for (int i = 0; i < PQntuples(rows->get()); ++i) {
+    named.push_back({.pid = NumberAt<int>(rows->get(), i, 0),
+                     .role = PQgetvalue(rows->get(), i, 1),
+                     .application_name = PQgetvalue(rows->get(), i, 2)});
+  }
+  return named;
 }
 
 absl::Status Database::StartSpinning(absl::Duration time) {

@@ -27,6 +27,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "client/agent/agent_report.h"
 #include "client/agent/processes.h"
 #include "client/agent/yield_plan.h"
 #include "common/clock.h"
@@ -41,6 +42,8 @@ namespace headgate::agent {
 struct BatchWork {
   std::vector<std::string> roles = {};
   std::vector<std::string> application_names = {};
+
+  friend bool operator==(const BatchWork&, const BatchWork&) = default;
 };
 
 class Database {
@@ -81,6 +84,9 @@ class Database {
   // Who has waited for a lock for longer than 20 ms, and for whom. It takes the lock table's locks,
   // so it is to be asked only where somebody waits.
   absl::StatusOr<std::vector<LockWait>> LockWaits();
+
+  // Of those of these sessions that are there: their roles and application names.
+  absl::StatusOr<std::vector<NamedSession>> Names(const std::vector<int>& pids);
 
   // Has the server spin for so long, by its wall clock, and returns without waiting for it.
   absl::Status StartSpinning(absl::Duration time);

@@ -30,6 +30,11 @@ FROM (SELECT DISTINCT l.pid, min(l.waitstart) OVER (PARTITION BY l.pid) AS since
 WHERE a.backend_type <> 'autovacuum worker'
 ORDER BY w.since LIMIT 64)sql";
 
+// $1: processes.
+inline constexpr char kNamesSql[] = R"sql(
+SELECT pid, coalesce(usename, ''), coalesce(application_name, '')
+FROM pg_stat_activity WHERE pid = ANY ($1::int[]))sql";
+
 // Without pg_read_all_stats, or more, neither the kind nor the state of other sessions is seen.
 inline constexpr char kRoleSql[] = R"sql(
 SELECT current_setting('server_version'), current_user,

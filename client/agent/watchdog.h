@@ -4,7 +4,9 @@
 // has everything be as it was, again and again for a minute where the kernel takes no more at once.
 // Signals that would end it politely it leaves out: a service manager sends them to both.
 //
-// Start it while the process has one thread.
+// Start the first one while the process has one thread. One that takes the place of another may be
+// started beside threads of other libraries: the child uses nothing that they could have been
+// holding but memory, which the C library sees to.
 //
 //   absl::StatusOr<std::unique_ptr<Watchdog>> watchdog = Watchdog::Start(*journal, log);
 #pragma once

@@ -189,12 +189,16 @@ absl::StatusOr<YieldProbe::Outcome> YieldProbe::TryFor(const Means& means, absl:
 }
 
 std::string YieldFindings::Words() const {
-  if (means.has_value()) return absl::StrCat("yes, by ", NameOf(means->kind));
+  return absl::StrCat(means.has_value() ? "yes, by " : "no, because ", MeansOrReasons());
+}
+
+std::string YieldFindings::MeansOrReasons() const {
+  if (means.has_value()) return NameOf(means->kind);
   std::vector<std::string> reasons;
   for (const Finding& finding : findings) {
     reasons.push_back(absl::StrCat(NameOf(finding.kind), ": ", finding.said));
   }
-  return absl::StrCat("no, because ", absl::StrJoin(reasons, "; "));
+  return absl::StrJoin(reasons, "; ");
 }
 
 absl::StatusOr<YieldFindings> FindMeans(const Database::Options& options, int postmaster,

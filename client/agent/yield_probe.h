@@ -72,6 +72,8 @@ struct YieldFindings {
 
   // "yes, by a cgroup with cpu.idle", or "no, because ..."
   std::string Words() const;
+  // "a cgroup with cpu.idle", or "a cgroup with cpu.idle: ...; SCHED_IDLE: ..."
+  std::string MeansOrReasons() const;
 };
 
 enum class FindYield : uint8_t { kFirst, kAll };

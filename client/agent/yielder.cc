@@ -1,5 +1,7 @@
 #include "client/agent/yielder.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <utility>
 
@@ -59,6 +61,8 @@ void Yielder::Lower(Session& session, int postmaster, std::vector<Change>& chang
   if (status.ok()) {
     session.is_lowered = true;
     session.told = false;
+    session.ran_ns = processes_.ProcessorNs(session.assignment.pid).value_or(0);
+    session.round = 0;  // to be counted next
     changes.push_back({.kind = Change::Kind::kYields, .assignment = session.assignment});
   } else if (!absl::IsUnavailable(status) && !absl::IsNotFound(status)) {
     session.is_refused = true;
@@ -101,6 +105,7 @@ absl::Status Yielder::TryToLower(Session& session, int postmaster) {
 
 bool Yielder::Restore(Session& session, Change::Kind kind, std::vector<Change>& changes) {
   if (!session.is_lowered) return true;
+  AddProcessorTime(session);
   const absl::Status status = RestoreOne(session.record, journal_, processes_);
   if (!status.ok() && !absl::IsNotFound(status)) {
     if (!absl::IsUnavailable(status)) Tell(session, status, changes);
@@ -116,6 +121,37 @@ void Yielder::Tell(Session& session, absl::Status why, std::vector<Change>& chan
   if (std::exchange(session.told, true)) return;
   changes.push_back(
       {.kind = Change::Kind::kFailed, .assignment = session.assignment, .why = std::move(why)});
+}
+
+void Yielder::CountProcessorTime() {
+  size_t counted = 0;
+  for (auto& [pid, session] : sessions_) {
+    if (!session.is_lowered || session.round == round_) continue;
+    if (counted++ == kMostCounted) return;
+    session.round = round_;
+    AddProcessorTime(session);
+  }
+  ++round_;
+}
+
+void Yielder::AddProcessorTime(Session& session) {
+  const std::optional<int64_t> ran_ns = processes_.ProcessorNs(session.assignment.pid);
+  if (!ran_ns.has_value()) return;
+  ran_ns_ += std::max<int64_t>(*ran_ns - session.ran_ns, 0);
+  session.ran_ns = *ran_ns;
+}
+
+std::vector<Assignment> Yielder::Some(Which which, size_t most) const {
+  std::vector<Assignment> some;
+  for (const auto& [pid, session] : sessions_) {
+    const bool is_raised = session.assignment.rank != Rank::kYields;
+    if (which == Which::kYield ? session.is_lowered : is_raised) some.push_back(session.assignment);
+  }
+  const size_t kept = std::min(most, some.size());
+  std::partial_sort(some.begin(), some.begin() + static_cast<std::ptrdiff_t>(kept), some.end(),
+                    [](const Assignment& a, const Assignment& b) { return a.pid < b.pid; });
+  some.resize(kept);
+  return some;
 }
 
 void Yielder::Count() {

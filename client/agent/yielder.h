@@ -51,6 +51,16 @@ class Yielder {
 
   size_t yielding() const { return yielding_; }
   size_t raised() const { return raised_; }
+  // Some of them, those with the lowest numbers first.
+  enum class Which : uint8_t { kYield, kRaised };
+  std::vector<Assignment> Some(Which which, size_t most) const;
+
+  // Adds what those that yield have run since the last time: of kMostCounted sessions at most, the
+  // others being next.
+  static constexpr size_t kMostCounted = 64;
+  void CountProcessorTime();
+  // Of sessions while they yielded, as far as it was counted; grows.
+  double processor_seconds() const { return static_cast<double>(ran_ns_) * 1e-9; }
 
  private:
   struct Session {
@@ -59,6 +69,8 @@ class Yielder {
     bool is_lowered = false;
     bool is_refused = false;  // nothing is tried again
     bool told = false;        // that something failed
+    int64_t ran_ns = 0;       // as far as it was counted
+    uint64_t round = 0;       // in which that was
   };
 
   void Lower(Session& session, int postmaster, std::vector<Change>& changes);
@@ -66,6 +78,7 @@ class Yielder {
   // Whether it is as it was.
   bool Restore(Session& session, Change::Kind kind, std::vector<Change>& changes);
   void Tell(Session& session, absl::Status why, std::vector<Change>& changes);
+  void AddProcessorTime(Session& session);
   void Count();
 
   Processes& processes_;
@@ -74,6 +87,8 @@ class Yielder {
   absl::flat_hash_map<int, Session> sessions_;  // by pid
   size_t yielding_ = 0;
   size_t raised_ = 0;
+  int64_t ran_ns_ = 0;
+  uint64_t round_ = 1;
 };
 
 }  // namespace headgate::agent

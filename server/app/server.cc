@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/host_port.h"
 #include "common/random_seed.h"
+#include "server/app/exposed.h"
 #include "server/app/port_file.h"
 #include "server/app/server_log.h"
 #include "server/remember/sqlite/database.h"
@@ -18,30 +18,6 @@ http::HttpLimits HttpLimitsOf(const config::ServerSettings& settings) {
   return {.max_connections = static_cast<size_t>(settings.max_connections),
           .max_body_bytes = static_cast<size_t>(settings.max_message_bytes),
           .max_age = settings.max_connection_age};
-}
-
-// Where whoever reaches the network may do everything, by neither tls nor access; empty: nowhere.
-std::string ExposedAt(const std::string& http_address, const std::string& grpc_address) {
-  std::string exposed_at;
-  for (const std::string& address : {http_address, grpc_address}) {
-    const std::optional<HostPort> place = ParseHostPort(address);
-    if (place.has_value() && !IsLoopback(place->host)) exposed_at = address;
-  }
-  return exposed_at;
-}
-
-absl::Status RefuseExposed(const ServerOptions& options, const config::Config& config,
-                           const std::string& grpc_address) {
-  if (options.if_exposed == IfExposed::kWarn || config.tls.has_value() ||
-      config.access.has_value()) {
-    return absl::OkStatus();
-  }
-  const std::string exposed_at = ExposedAt(options.web.address, grpc_address);
-  if (exposed_at.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "refused to start: ", access::ExposedText(exposed_at),
-      "; or start it with --if-exposed=warn (HEADGATE_IF_EXPOSED=warn), where something else keeps "
-      "strangers away"));
 }
 
 void LogCertificates(const tls::TlsSnapshot& state) {
@@ -74,8 +50,10 @@ absl::StatusOr<Server::Base> Server::MakeBase(const ServerOptions& options, Cloc
   const absl::StatusOr<const config::Config*> config = base.config->Load();
   if (!config.ok()) return config.status();
   base.grpc_address = options.grpc_address.value_or((*config)->server.grpc_address);
-  absl::Status refused = RefuseExposed(options, **config, base.grpc_address);
-  if (!refused.ok()) return refused;
+  if (options.if_exposed == IfExposed::kRefuse) {
+    absl::Status refused = RefuseExposed(**config, options.web.address, base.grpc_address);
+    if (!refused.ok()) return refused;
+  }
   const absl::StatusOr<uint64_t> seed = RandomSeed();
   const absl::StatusOr<uint64_t> id_seed = RandomSeed();
   if (!seed.ok() || !id_seed.ok()) return seed.ok() ? id_seed.status() : seed.status();
@@ -142,6 +120,7 @@ Server::Server(const ServerOptions& options, Clock& clock, Base base)
             }),
       access_(state_->seed(), clock),
       targets_(state_->engine(), clock, state_->seed()),
+      agents_(clock),
       unmatched_names_(clock),
       log_({.settings = std::move(base.throttle_log),
             .state_dir = state_->path(),
@@ -168,6 +147,12 @@ Server::Server(const ServerOptions& options, Clock& clock, Base base)
       cluster_service_({.control = cluster_.get(),
                         .registry = state_->overrides(),
                         .access = access_.control()}),
+      agent_service_({.registry = agents_.registry(),
+                      .engine = state_->engine(),
+                      .clock = clock,
+                      .access = access_.control(),
+                      .calls = calls_,
+                      .in_force = [this] { return config_->current(); }}),
       web_(std::move(base.web)) {
   state_->engine().AttachLine(&line_);
   targets_.SetAwaited([this](std::string_view target) { return line_.AnybodyWaitsFor(target); });
@@ -179,6 +164,7 @@ Server::Server(const ServerOptions& options, Clock& clock, Base base)
                       .overrides = *state_->overrides()});
     override_service_.Tell(cluster_->fleet_client());
     cost_service_.Tell(cluster_->fleet_client());
+    agent_service_.Use(cluster_->forwarder());
   }
   override_service_.Observe(calls_);
   cost_service_.Observe(calls_);
@@ -306,6 +292,7 @@ rpc::RpcServerOptions Server::RpcOptions(const config::ServerSettings& settings)
                            {"log_reads", [this] { return log_service_.held_bytes(); }},
                            {"sqlite", sqlite::MemoryBytes}};
   options.guarded_services = {&override_service_, &cost_service_, &log_service_, &cluster_service_};
+  options.more_async_services = {&agent_service_};
   if (cluster_ != nullptr) {
     options.peers = &cluster_->peers();
     options.questions = &cluster_->questions();
@@ -384,6 +371,7 @@ void Server::Stop() {
   watcher_ = nullptr;  // no configuration is loaded any more
   if (cluster_ != nullptr) cluster_->Leave(options_.grace);
   web_->EndApi();
+  agents_.Stop();
   rpc_->Shutdown(options_.grace);
   if (cluster_ != nullptr) cluster_->Stop();
   access_.Stop();

@@ -24,6 +24,7 @@
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "common/file_watcher.h"
+#include "server/app/agents.h"
 #include "server/app/call_log.h"
 #include "server/app/cluster.h"
 #include "server/app/configured_access.h"
@@ -36,6 +37,7 @@
 #include "server/govern/config/config.h"
 #include "server/govern/config/reloader.h"
 #include "server/govern/tls/server_tls.h"
+#include "server/serve/rpc/agent_service.h"
 #include "server/serve/rpc/cluster_service.h"
 #include "server/serve/rpc/cost_service.h"
 #include "server/serve/rpc/override_service.h"
@@ -129,6 +131,7 @@ class Server final : private rpc::StatusSource {
   config::LoadStatus Config() const override { return config_->status(); }
   std::shared_ptr<const config::Config> InForce() const override { return config_->current(); }
   std::vector<health::TargetSnapshot> Targets() const override { return targets_.Snapshots(); }
+  std::vector<agents::AgentView> Agents() const override { return agents_.Views(); }
   throttle_log::ThrottleLogSnapshot ThrottleLog() const override { return log_.Snapshot(); }
   overrides::OverridesSnapshot Overrides() const override { return state_->OverridesView(); }
   tls::TlsSnapshot Tls() const override;
@@ -146,6 +149,7 @@ class Server final : private rpc::StatusSource {
   line::WaitingLines line_;
   ConfiguredAccess access_;
   app::Targets targets_;
+  app::Agents agents_;
   UnmatchedNames unmatched_names_;
   app::ThrottleLog log_;
   CallLog call_log_;
@@ -154,6 +158,7 @@ class Server final : private rpc::StatusSource {
   rpc::CostService cost_service_;
   rpc::ThrottleLogService log_service_;
   rpc::ClusterService cluster_service_;
+  rpc::AgentService agent_service_;
   std::unique_ptr<tls::ServerTls> tls_;  // null: plaintext
   std::unique_ptr<rpc::RpcServer> rpc_;  // null: not listening yet, or stopped
   int port_ = 0;

@@ -65,6 +65,7 @@ void Web::Serve(const Sources& from) {
     web::AddChecks(from.recorder.Totals(), *policy, out);
     web::AddCalls(from.calls, out);
     web::AddHealth(from.status.Targets(), *policy, now, out);
+    web::AddAgents(from.status.Agents(), *policy, out);
     web::AddEngine(from.engine, now, out);
     web::AddWaiting(from.lines.ReadStats(now), out);
     if (from.cluster != nullptr) web::AddSharing(SharingOf(from.cluster->View()), out);

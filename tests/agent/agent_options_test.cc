@@ -53,5 +53,30 @@ TEST(AgentOptions, CheckAndRestoreAreOneOrTheOther) {
   EXPECT_THAT(RefusalOfAgent({"--restore", "--state-dir", ""}), HasSubstr("--state-dir"));
 }
 
+TEST(AgentOptions, WithAnAddressBatchWorkMayBeLeftToTheServer) {
+  const AgentArguments agent = ParseAgent({"--address", "headgate:8081", "--target", "orders"});
+  EXPECT_TRUE(agent.tells_server);
+  EXPECT_TRUE(agent.roles.empty() && agent.application_names.empty());
+  EXPECT_FALSE(ParseAgent({"--batch", "role=a"}).tells_server);
+  // These ask no server.
+  EXPECT_FALSE(ParseAgent({"--restore", "--address", "headgate"}).tells_server);
+  EXPECT_THAT(RefusalOfAgent({"--check", "--address", "headgate"}),
+              HasSubstr("--batch: is missing"));
+}
+
+TEST(AgentOptions, AddressAndTargetMayBeInTheEnvironment) {
+  // NOLINTBEGIN(concurrency-mt-unsafe): a test has one thread.
+  setenv("HEADGATE_ADDRESS", "headgate:8081", 1);
+  setenv("HEADGATE_AGENT_TARGET", "orders", 1);
+  const Parsed parsed = ParseArguments({"agent"});
+  const Parsed named = ParseArguments({"agent", "--target", "billing"});
+  unsetenv("HEADGATE_ADDRESS");
+  unsetenv("HEADGATE_AGENT_TARGET");
+  EXPECT_TRUE(std::get<AgentArguments>(std::get<Arguments>(parsed).command).tells_server);
+  EXPECT_EQ(std::get<Arguments>(parsed).globals.target, "orders");
+  EXPECT_EQ(std::get<Arguments>(named).globals.target, "billing");
+  // NOLINTEND(concurrency-mt-unsafe)
+}
+
 }  // namespace
 }  // namespace headgate::cli

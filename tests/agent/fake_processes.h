@@ -19,6 +19,7 @@ class FakeProcesses final : public Processes {
     uint64_t started_ticks = 0;
     std::string group = "/cg";
     bool is_lowered = false;
+    int64_t ran_ns = 0;
   };
 
   void Start(int pid, Process process) {
@@ -50,7 +51,12 @@ class FakeProcesses final : public Processes {
     ++raises;
     return Change(pid, false);
   }
-  std::optional<int64_t> ProcessorNs(int) override { return std::nullopt; }
+  std::optional<int64_t> ProcessorNs(int pid) override {
+    const auto found = processes_.find(pid);
+    if (found == processes_.end()) return std::nullopt;
+    return found->second.ran_ns;
+  }
+  void Run(int pid, int64_t ns) { processes_.at(pid).ran_ns += ns; }
 
  private:
   absl::Status Change(int pid, bool is_lowered) {

@@ -166,5 +166,50 @@ TEST_F(YielderTest, ManyChangesAreOneLine) {
   EXPECT_THAT(TextOf(changes_), ElementsAre("5 sessions yield"));
 }
 
+TEST_F(YielderTest, CountsWhatSessionsRunWhileTheyYield) {
+  processes_.Run(7, 5'000'000'000);  // before
+  Apply({Session(7), Session(8)});
+  processes_.Run(7, 250'000'000);
+  yielder_.CountProcessorTime();
+  EXPECT_DOUBLE_EQ(yielder_.processor_seconds(), 0.25);
+  // What it ran until it was raised counts, and what it runs while it is raised does not.
+  processes_.Run(7, 500'000'000);
+  Apply({Session(7, Rank::kRaisedForWaiter), Session(8)});
+  EXPECT_DOUBLE_EQ(yielder_.processor_seconds(), 0.75);
+  processes_.Run(7, 9'000'000'000);
+  yielder_.CountProcessorTime();
+  Apply({Session(7), Session(8)});
+  yielder_.CountProcessorTime();
+  EXPECT_DOUBLE_EQ(yielder_.processor_seconds(), 0.75);
+  processes_.Run(8, 250'000'000);
+  processes_.End(7);
+  Apply({});
+  EXPECT_DOUBLE_EQ(yielder_.processor_seconds(), 1.0);
+}
+
+TEST_F(YielderTest, OfManySessionsSomeAreCountedAtATimeAndAllInTurn) {
+  std::vector<Assignment> all;
+  for (int pid = 100; pid < 250; ++pid) {
+    processes_.Start(pid, {});
+    all.push_back(Session(pid));
+  }
+  Apply(all);
+  for (int pid = 100; pid < 250; ++pid) processes_.Run(pid, 1'000'000'000);
+  yielder_.CountProcessorTime();
+  EXPECT_DOUBLE_EQ(yielder_.processor_seconds(), Yielder::kMostCounted);
+  yielder_.CountProcessorTime();
+  yielder_.CountProcessorTime();
+  EXPECT_DOUBLE_EQ(yielder_.processor_seconds(), 150);
+}
+
+TEST_F(YielderTest, NamesThoseWithTheLowestNumbers) {
+  Apply({Session(8), Session(7, Rank::kRaisedForWaiter)});
+  EXPECT_THAT(yielder_.Some(Yielder::Which::kYield, 5), ElementsAre(Session(8)));
+  EXPECT_THAT(yielder_.Some(Yielder::Which::kRaised, 5),
+              ElementsAre(Session(7, Rank::kRaisedForWaiter)));
+  Apply({Session(8), Session(7)});
+  EXPECT_THAT(yielder_.Some(Yielder::Which::kYield, 1), ElementsAre(Session(7)));
+}
+
 }  // namespace
 }  // namespace headgate::agent

@@ -148,6 +148,7 @@ std::vector<Row> Rows() {
        Call(&v1::ClusterService::Stub::DrainMember, Draining())},
       {"ClusterService.UndrainMember", "", "PPPP+PPPUUU",
        Call(&v1::ClusterService::Stub::UndrainMember, Undraining())},
+      {"AgentService.Watch", "", "PPPP+PPPUUU", WatchAsAgent},
       {"grpc.reflection.v1alpha.ServerReflection.ServerReflectionInfo", "", "++++++++UUU", Reflect},
       {"grpc.health.v1.Health.Check", "", "+++++++++++",
        Call(&grpc::health::v1::Health::Stub::Check)},
@@ -181,7 +182,8 @@ std::vector<Peer> Peers(GuardedServer& server, Way way = Way::kGrpc) {
 // Whether HTTP has it as well.
 bool IsOfTheApi(const Row& row) {
   const std::string_view method = row.method;
-  return !method.starts_with("grpc.") && method != "ThrottlerService.CheckStream";
+  return !method.starts_with("grpc.") && method != "ThrottlerService.CheckStream" &&
+         method != "AgentService.Watch";
 }
 
 void ExpectOutcomes(Way way) {

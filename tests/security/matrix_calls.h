@@ -5,6 +5,7 @@
 #pragma once
 
 #include <grpc/reflection/v1alpha/reflection.grpc.pb.h>
+#include <headgate/v1/agent_service.grpc.pb.h>
 #include <headgate/v1/cluster_service.grpc.pb.h>
 
 #include <cstdint>
@@ -70,6 +71,21 @@ inline MatrixCall CheckStream(const v1::CheckRequest& check) {
     EXPECT_TRUE(open.Close().ok());
     return GuardedServer::OutcomeOf(response.results(0).error());
   };
+}
+
+inline char WatchAsAgent(GuardedServer&, const Peer& peer) {
+  Context context;
+  peer.Fill(context);
+  const auto stream = v1::AgentService::Stub(peer.channel).Watch(&context);
+  v1::WatchRequest request;
+  request.mutable_state()->set_yields(true);
+  stream->Write(request);
+  stream->WritesDone();
+  v1::WatchResponse response;
+  const bool answered = stream->Read(&response);
+  const grpc::Status status = stream->Finish();
+  EXPECT_EQ(answered, status.ok());
+  return Outcome(status);
 }
 
 // Of a permit that the first caller was given.

@@ -42,6 +42,7 @@ class FakeStatus final : public rpc::StatusSource {
   config::LoadStatus Config() const override { return config.Get(); }
   std::shared_ptr<const config::Config> InForce() const override { return in_force.Get(); }
   std::vector<health::TargetSnapshot> Targets() const override { return targets.Get(); }
+  std::vector<agents::AgentView> Agents() const override { return agents.Get(); }
   throttle_log::ThrottleLogSnapshot ThrottleLog() const override { return throttle_log.Get(); }
   overrides::OverridesSnapshot Overrides() const override { return overrides.Get(); }
   snapshot::SnapshotView Snapshot() const override { return snapshot.Get(); }
@@ -52,6 +53,7 @@ class FakeStatus final : public rpc::StatusSource {
   Settable<config::LoadStatus> config;
   Settable<std::shared_ptr<const config::Config>> in_force;
   Settable<std::vector<health::TargetSnapshot>> targets;
+  Settable<std::vector<agents::AgentView>> agents;
   Settable<throttle_log::ThrottleLogSnapshot> throttle_log;
   Settable<overrides::OverridesSnapshot> overrides;
   Settable<snapshot::SnapshotView> snapshot;

@@ -53,11 +53,19 @@ InProcessServer::InProcessServer(engine::PolicySpec policy, const InProcessOptio
                                                       .seed = 7,
                                                       .access = access}));
   }
+  rpc_options.more_async_services.push_back(&agent_service_.emplace(
+      rpc::AgentService::Sources{.registry = agents,
+                                 .engine = engine,
+                                 .clock = clock,
+                                 .access = access,
+                                 .calls = calls_,
+                                 .in_force = [this] { return status.InForce(); }}));
   cluster::Control* control = options.control;
   if (options.join) {
     const PeerParts parts = options.join(*this);
     remote_decider_ = parts.remote_decider;
     fleet_ = parts.fleet;
+    if (remote_decider_ != nullptr) agent_service_->Use(*remote_decider_);
     rpc_options.peers = parts.service;
     rpc_options.questions = parts.questions;
     if (fleet_ != nullptr && override_service_.has_value()) {

@@ -27,10 +27,12 @@
 
 #include "common/fake_clock.h"
 #include "common/mutex.h"
+#include "server/observe/agents/agent_registry.h"
 #include "server/remember/overrides/registry.h"
 #include "server/remember/throttle_log/writer.h"
 #include "server/serve/gateway/gateway.h"
 #include "server/serve/http/http_server.h"
+#include "server/serve/rpc/agent_service.h"
 #include "server/serve/rpc/cluster_service.h"
 #include "server/serve/rpc/cost_service.h"
 #include "server/serve/rpc/override_service.h"
@@ -147,6 +149,7 @@ class InProcessServer {
   line::WaitingLines lines;  // a server that stops closes them for good
   FakeStatus status;
   RecordedActivity activity;
+  agents::AgentRegistry agents;
   throttle_log::Recorder recorder{{.seed = 7}};
   std::optional<throttle_log::Writer> log_writer;  // has no threads
   access::AccessControl access;
@@ -161,6 +164,7 @@ class InProcessServer {
   std::optional<rpc::CostService> cost_service_;
   std::optional<rpc::ThrottleLogService> log_service_;
   std::optional<rpc::ClusterService> cluster_service_;
+  std::optional<rpc::AgentService> agent_service_;
   std::unique_ptr<rpc::RpcServer> server_;
   rpc::RemoteDecider* remote_decider_ = nullptr;  // null: the server is alone
   rpc::Fleet* fleet_ = nullptr;                   // likewise

@@ -2,15 +2,17 @@
 
 #include "client/agent/agent.h"
 #include "client/agent/stop_signals.h"
+#include "client/cli/agent/headgated_link.h"
 #include "client/cli/commands.h"
 #include "client/cli/output/terminal_text.h"
 #include "common/system_clock.h"
 
 namespace headgate::cli {
 
-int RunAgent(const Globals&, const AgentArguments& arguments, const Console& console) {
+int RunAgent(const Globals& globals, const AgentArguments& arguments, const Console& console) {
   const agent::StopSignals stop;
   SystemClock clock;
+  HeadgatedLink headgated(globals, clock);
   const agent::AgentOptions options{
       .dsn = arguments.dsn,
       .batch = {.roles = arguments.roles, .application_names = arguments.application_names},
@@ -18,6 +20,7 @@ int RunAgent(const Globals&, const AgentArguments& arguments, const Console& con
       .metrics_file = arguments.metrics_file,
       .clock = &clock,
       .stop_fd = stop.fd(),
+      .headgated = arguments.tells_server ? &headgated : nullptr,
       .log = [&](const std::string& line) { console.out << Escaped(line) << std::endl; }};
   absl::Status status;
   switch (arguments.action) {

@@ -18,6 +18,9 @@ struct AgentArguments {
   std::vector<std::string> application_names = {};
   std::string state_folder = {};
   std::string metrics_file = {};  // empty: none
+  // Whether it tells the server what it does: where an address is given.
+  bool tells_server = false;
+  std::string target = {};  // where --target names none
 };
 
 }  // namespace headgate::cli

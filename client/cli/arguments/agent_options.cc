@@ -38,6 +38,12 @@ void AddOne(AgentArguments& agent, const std::string& text) {
 
 }  // namespace
 
+std::string MissingIn(const AgentArguments& agent) {
+  const bool needs_batch = agent.action != AgentArguments::Action::kRestore && !agent.tells_server;
+  if (!needs_batch || !agent.roles.empty() || !agent.application_names.empty()) return "";
+  return absl::StrCat(kBatch, ": is missing: which sessions are batch work, such as role=etl");
+}
+
 CLI::App* AddAgent(CLI::App& app, AgentArguments& agent) {
   CLI::App* command = app.add_subcommand(
       "agent", "Have batch sessions of this machine's PostgreSQL yield the processor");
@@ -49,7 +55,8 @@ CLI::App* AddAgent(CLI::App& app, AgentArguments& agent) {
               for (const auto& one : absl::StrSplit(text, ',')) AddOne(agent, std::string(one));
             }
           },
-          "which sessions: role=NAME and application_name=NAME, by commas; '*' ends a name's start")
+          "which sessions: role=NAME and application_name=NAME, by commas; '*' ends a name's "
+          "start [with --address, as headgated has it]")
       ->envname("HEADGATE_AGENT_BATCH")
       ->type_name("PATTERNS")
       ->take_all();
@@ -60,6 +67,10 @@ CLI::App* AddAgent(CLI::App& app, AgentArguments& agent) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes the environment.
   const char* const folder = std::getenv("RUNTIME_DIRECTORY");
   agent.state_folder = folder == nullptr ? "/run/headgate-agent" : folder;
+  // For units, whose environment says all the rest.
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes the environment.
+  const char* const target = std::getenv("HEADGATE_AGENT_TARGET");
+  if (target != nullptr) agent.target = target;
   command
       ->add_option("--state-dir", agent.state_folder,
                    "where what yields is written down; gone with the machine's next start")
@@ -79,10 +90,6 @@ CLI::App* AddAgent(CLI::App& app, AgentArguments& agent) {
           "have what a killed agent left be as it was, and end")
       ->excludes(check);
   command->callback([&agent] {
-    const bool needs_batch = agent.action != AgentArguments::Action::kRestore;
-    if (needs_batch && agent.roles.empty() && agent.application_names.empty()) {
-      Refuse(kBatch, "is missing: which sessions are batch work, such as role=etl");
-    }
     if (agent.state_folder.empty()) Refuse("--state-dir", "it is empty");
   });
   return command;

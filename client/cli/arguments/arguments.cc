@@ -85,6 +85,7 @@ struct Grammar {
   CLI::App* run_command = nullptr;
   CLI::App* log_command = nullptr;
   CLI::App* replay_command = nullptr;
+  CLI::App* agent_command = nullptr;
   std::vector<std::pair<CLI::App*, std::function<decltype(Arguments::command)()>>> commands;
 
   Grammar() {
@@ -133,7 +134,8 @@ struct Grammar {
     commands.emplace_back(AddDrain(app, drain), [this] { return drain; });
     commands.emplace_back(AddDrain(app, undrain), [this] { return undrain; });
     commands.emplace_back(AddStore(app, store), [this] { return store; });
-    commands.emplace_back(AddAgent(app, agent), [this] { return agent; });
+    agent_command = AddAgent(app, agent);
+    commands.emplace_back(agent_command, [this] { return agent; });
   }
 };
 
@@ -192,6 +194,14 @@ Parsed Finish(Grammar& grammar) {
     return Ended{ExitStatus::kUsage,
                  absl::StrCat(has_certificate ? "--tls-cert" : "--tls-key", ": it takes ",
                               has_certificate ? "--tls-key" : "--tls-cert", " too")};
+  }
+  if (grammar.agent_command->parsed()) {
+    grammar.agent.tells_server =
+        grammar.agent.action == AgentArguments::Action::kRun && grammar.app.count("--address") > 0;
+    if (grammar.globals.target.empty()) grammar.globals.target = grammar.agent.target;
+    if (std::string missing = MissingIn(grammar.agent); !missing.empty()) {
+      return Ended{ExitStatus::kUsage, std::move(missing)};
+    }
   }
   for (const auto& [command, arguments] : grammar.commands) {
     if (command->parsed()) return Arguments{grammar.globals, arguments()};

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/output/agent_text.h"
 #include "client/cli/output/line_text.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/value_text.h"
@@ -237,6 +238,41 @@ void AddDerived(const v1::TargetStatus& target, Table& table) {
   }
 }
 
+void AddAgent(const v1::TargetStatus& target, Table& table) {
+  if (!target.has_agent()) return;
+  const v1::AgentState& state = target.agent().state();
+  Add({.kind = "agent",
+       .target = target.name(),
+       .name = target.agent().peer(),
+       .state = state.yields() ? "yields" : "does not yield",
+       .value = absl::StrCat(state.yielding()),
+       .age_s = Seconds(target.agent().has_told_ago(), target.agent().told_ago()),
+       .detail = state.means()},
+      table);
+  const auto number = [&](const char* kind, const std::string& value) {
+    Add({.kind = kind, .target = target.name(), .value = value}, table);
+  };
+  number("raised_sessions", absl::StrCat(state.raised()));
+  number("session_raises", absl::StrCat(state.raises()));
+  number("yielding_processor_s", ExactNumber(state.processor_seconds()));
+  for (const v1::AgentSession& session : state.yielding_sessions()) {
+    Add({.kind = "session",
+         .target = target.name(),
+         .name = absl::StrCat(session.pid()),
+         .state = "yields",
+         .detail = SessionText(session)},
+        table);
+  }
+  for (const v1::RaisedSession& raised : state.raised_sessions()) {
+    Add({.kind = "session",
+         .target = target.name(),
+         .name = absl::StrCat(raised.session().pid()),
+         .state = "raised",
+         .detail = absl::StrCat(SessionText(raised.session()), ", ", RaisedForText(raised))},
+        table);
+  }
+}
+
 void AddServers(const v1::ClusterStatus& cluster, Table& table) {
   for (const v1::MemberStatus& member : cluster.members()) {
     Add({.kind = "server",
@@ -285,6 +321,7 @@ Table StatusCsv(const v1::GetStatusResponse& status) {
   for (const v1::TargetStatus& target : status.targets()) {
     AddMeasured(target, table);
     AddDerived(target, table);
+    AddAgent(target, table);
   }
   return table;
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "client/cli/output/agent_text.h"
 #include "client/cli/output/line_text.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/server_text.h"
@@ -231,6 +232,7 @@ std::string StatusText(const v1::GetStatusResponse& status, const std::string& a
          {Servers(target), Signals(target), Profiles(target), Controllers(target)}) {
       if (!table.empty()) absl::StrAppend(&text, table.Text(colours, "  "));
     }
+    absl::StrAppend(&text, AgentText(target, colours, "  "));
   }
   return text;
 }

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/output/agent_text.h"
 #include "client/cli/output/console.h"
 #include "client/cli/output/line_text.h"
 #include "client/cli/output/proto_text.h"
@@ -96,6 +97,7 @@ std::string TargetText(const v1::TargetStatus& target, Colours colours) {
   for (const Table& table : {Profiles(target), Controllers(target)}) {
     if (!table.empty()) absl::StrAppend(&text, table.Text(colours));
   }
+  absl::StrAppend(&text, AgentText(target, colours, ""));
   if (text.empty()) return text;
   return absl::StrCat(
       Painted(Escaped(absl::StrCat("target ", target.name())), Paint::kBold, colours), "\n", text,

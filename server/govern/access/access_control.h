@@ -156,6 +156,8 @@ class AccessControl {
   [[nodiscard]] Refused MayReadStatus(const Asker& asker);
   // To say which server decides for which target.
   [[nodiscard]] Refused MayArrangeServers(const Asker& asker);
+  // To say, as an agent, which sessions of a target yield.
+  [[nodiscard]] Refused MayBeAgent(const Asker& asker);
   // Counts a Report of a permit that was never given to this caller.
   void NoteForeignPermit(const Asker& asker);
 

@@ -162,6 +162,11 @@ AccessControl::Refused AccessControl::MayArrangeServers(const Asker& asker) {
                 Lacks(*asker.caller, RefusalReason::kServers, "SERVERS_NOT_GRANTED", "servers"));
 }
 
+AccessControl::Refused AccessControl::MayBeAgent(const Asker& asker) {
+  if (asker.caller == nullptr || asker.caller->agent()) return std::nullopt;
+  return Refuse(asker, Lacks(*asker.caller, RefusalReason::kAgent, "AGENT_NOT_GRANTED", "agent"));
+}
+
 void AccessControl::NoteForeignPermit(const Asker& asker) {
   if (asker.caller == nullptr) return;
   Refuse(asker, {.reason = RefusalReason::kPermit,

@@ -34,7 +34,7 @@ std::string RightsOf(CallerSpec spec) {
   for (const std::string& segment : spec.segments) add(segment);
   rights += ';';
   for (const bool grant : {spec.overrides, spec.exempt_overrides, spec.everything, spec.costs,
-                           spec.forgive, spec.logs, spec.status, spec.servers}) {
+                           spec.forgive, spec.logs, spec.status, spec.servers, spec.agent}) {
     rights += grant ? '1' : '0';
   }
   return rights;
@@ -64,6 +64,7 @@ Caller::Caller(const CallerSpec& spec, uint64_t seed, const AccessPolicy& policy
       logs_(spec.logs),
       status_(spec.status),
       servers_(spec.servers),
+      agent_(spec.agent),
       rights_(RightsOf(spec)),
       seal_(seed, spec.name) {
   for (const std::string& selector : spec.identities) {

@@ -77,6 +77,7 @@ class Caller {
   bool logs() const { return logs_; }
   bool status() const { return status_; }
   bool servers() const { return servers_; }
+  bool agent() const { return agent_; }
   // All that is granted, as one text: callers with the same one may do the same.
   const std::string& rights() const { return rights_; }
   // Whoever has no name of their own.
@@ -100,6 +101,7 @@ class Caller {
   const bool logs_;
   const bool status_;
   const bool servers_;
+  const bool agent_;
   const std::string rights_;
   const PermitSeal seal_;
 };

@@ -33,6 +33,7 @@ struct CallerSpec {
   bool logs = false;     // may read the throttle log of its identities
   bool status = false;   // may read status, budgets, buckets and overrides
   bool servers = false;  // may move targets between servers, and drain those
+  bool agent = false;    // may say which sessions of a target yield
 
   friend bool operator==(const CallerSpec&, const CallerSpec&) = default;
 };

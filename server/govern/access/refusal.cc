@@ -28,6 +28,8 @@ std::string_view ReasonLabel(RefusalReason reason) {
       return "forgive";
     case RefusalReason::kServers:
       return "servers";
+    case RefusalReason::kAgent:
+      return "agent";
   }
   return "unknown";
 }

@@ -24,13 +24,14 @@ enum class RefusalReason : uint8_t {
   kCosts,
   kForgive,
   kServers,
+  kAgent,
 };
-inline constexpr size_t kRefusalReasons = 10;
+inline constexpr size_t kRefusalReasons = 11;
 
 using RefusalCounts = std::array<uint64_t, kRefusalReasons>;  // by reason
 
 // "unauthenticated", "identity", "tag", "overrides", "logs", "status", "permit", "costs",
-// "forgive" or "servers".
+// "forgive", "servers" or "agent".
 std::string_view ReasonLabel(RefusalReason reason);
 
 struct Refusal {

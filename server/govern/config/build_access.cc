@@ -103,6 +103,7 @@ class AccessBuilder {
     to.logs = from.logs();
     to.status = from.status();
     to.servers = from.servers();
+    to.agent = from.agent();
     Something(from, to);
   }
 
@@ -235,7 +236,7 @@ class AccessBuilder {
     if (!to.tags.empty() || !to.segments.empty() || for_identities) {
       findings_.Say(from, absl::StrCat("caller ", Quoted(to.name),
                                        " is granted something for its identities, and has none"));
-    } else if (!to.status && !to.everything && !to.servers) {
+    } else if (!to.status && !to.everything && !to.servers && !to.agent) {
       findings_.Say(from, absl::StrCat("caller ", Quoted(to.name),
                                        " is granted nothing; give it identities or status"));
     }

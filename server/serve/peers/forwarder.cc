@@ -156,6 +156,11 @@ bool Forwarder::DecidesHere(std::string_view target) {
          cluster::Owner::Kind::kSelf;
 }
 
+std::string Forwarder::OwnerHint(std::string_view target) {
+  const std::optional<std::string> name = NameOf(target);
+  return name.has_value() ? HintFor(*name, target) : "";
+}
+
 grpc::Status Forwarder::Check(const headgate::v1::CheckRequest& check, const Caller& caller,
                               transport::Parking<headgate::v1::CheckResponse>& parking) {
   std::optional<std::string> name = NameOf(check.target());

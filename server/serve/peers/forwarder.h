@@ -44,7 +44,7 @@
 
 namespace headgate::peers {
 
-inline constexpr char kOwnerKey[] = "headgate-owner";
+using rpc::kOwnerKey;
 
 // What all that is held or under way may take.
 inline constexpr int64_t kMaxForwardedBytes = int64_t{64} << 20;
@@ -74,6 +74,7 @@ class Forwarder final : public rpc::RemoteDecider, private ForwardStreamListener
 
   cluster::Decisions& decisions() override { return options_.owners.decisions(); }
   bool DecidesHere(std::string_view target) override;
+  std::string OwnerHint(std::string_view target) override;
   grpc::Status Check(const v1::CheckRequest& check, const Caller& caller,
                      transport::Parking<v1::CheckResponse>& parking) override;
   grpc::Status BatchCheck(const v1::BatchCheckRequest& batch, const Caller& caller,

@@ -24,6 +24,10 @@
 
 namespace headgate::rpc {
 
+// The metadata by which a caller is told who decides: "ADDRESS TARGET", the target as the request
+// had it.
+inline constexpr char kOwnerKey[] = "headgate-owner";
+
 class RemoteDecider {
  public:
   // Who makes a call, as this server has found, and from where.
@@ -39,6 +43,8 @@ class RemoteDecider {
   // Whether this server decides for a target, as requests have it: empty where they name none. Of
   // what is no target it does, and refuses it. Tens of nanoseconds.
   virtual bool DecidesHere(std::string_view target) = 0;
+  // The value of kOwnerKey for a target that another server decides for; empty: nobody does now.
+  virtual std::string OwnerHint(std::string_view target) = 0;
 
   // Each parks the call, or returns why it cannot. What is asked is copied. `check` is about a
   // target that another server decides for, and so are all of a batch, about the same one.

@@ -13,6 +13,7 @@
 #include "server/govern/config/config.h"
 #include "server/govern/config/load_status.h"
 #include "server/govern/tls/status.h"
+#include "server/observe/agents/agent_state.h"
 #include "server/observe/health/snapshot.h"
 #include "server/remember/overrides/status.h"
 #include "server/remember/snapshot/status.h"
@@ -30,6 +31,8 @@ class StatusSource {
   // The configuration itself; null: there is none.
   virtual std::shared_ptr<const config::Config> InForce() const { return nullptr; }
   virtual std::vector<health::TargetSnapshot> Targets() const = 0;
+  // Of targets that an agent has told of.
+  virtual std::vector<agents::AgentView> Agents() const { return {}; }
   virtual throttle_log::ThrottleLogSnapshot ThrottleLog() const = 0;
   virtual overrides::OverridesSnapshot Overrides() const = 0;
   virtual snapshot::SnapshotView Snapshot() const { return {}; }

@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/serve/rpc/access_status.h"
+#include "server/serve/rpc/agent_proto.h"
 #include "server/serve/rpc/errors.h"
 #include "server/serve/rpc/fleet_answers.h"
 #include "server/serve/rpc/line_proto.h"
@@ -118,6 +119,7 @@ grpc::Status StatusService::GetStatus(const Asked& asked, const v1::GetStatusReq
   FillConfig(source_.Config(), *response.mutable_config());
   std::vector<engine::BudgetView> budgets = engine_.ReadBudgets(now);
   const std::shared_ptr<const engine::Policy> policy = engine_.policy();
+  const std::vector<agents::AgentView> agents = source_.Agents();
   for (health::TargetSnapshot& target : source_.Targets()) {
     if (!request.target().empty() && target.name != request.target()) continue;
     std::erase_if(target.controllers, [&](const auto& controller) {
@@ -126,7 +128,11 @@ grpc::Status StatusService::GetStatus(const Asked& asked, const v1::GetStatusReq
                budget.budget == controller.budget;
       });
     });
-    FillTarget(target, policy.get(), now, *response.add_targets());
+    v1::TargetStatus& to = *response.add_targets();
+    FillTarget(target, policy.get(), now, to);
+    const auto agent = std::ranges::find_if(
+        agents, [&](const auto& view) { return view.is_here && view.target == target.name; });
+    if (agent != agents.end()) FillAgent(*agent, now, *to.mutable_agent());
   }
   if (!request.target().empty() && response.targets().empty()) {
     return ToGrpcStatus(absl::NotFoundError(absl::StrCat("target: no target '", request.target(),

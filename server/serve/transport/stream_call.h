@@ -66,6 +66,7 @@ class StreamCall final : public Event {
       return Settle(&StreamCall::accepting_, thread);
     }
     const grpc::Status admitted = route_.Accept(thread, context_, caller_, counted_);
+    opened_ = admitted.ok();
     if (!admitted.ok()) {
       const MutexLock lock(&mutex_);
       End(admitted);
@@ -89,6 +90,9 @@ class StreamCall final : public Event {
 
   const std::string& caller() const { return caller_; }
   bool counted() const { return counted_; }
+  // Whether it was admitted, and its context: for the end of it.
+  bool opened() const { return opened_; }
+  grpc::ServerContext& context() { return context_; }
 
  private:
   using Bytes = grpc::ByteBuffer;
@@ -339,6 +343,7 @@ class StreamCall final : public Event {
   std::shared_ptr<Message> written_;  // of whoever has the write; null: it was not parked
   std::string caller_;
   bool counted_ = false;
+  bool opened_ = false;  // set once, before anything is read
   Mutex mutex_;
   // What is outstanding; the first and the last two from the beginning.
   bool accepting_ ABSL_GUARDED_BY(mutex_) = true;

@@ -63,6 +63,9 @@ struct StreamRouteOptions {
   Calls& calls;           // outlive the route
   std::string_view name;  // that messages are timed and ends are counted by
   size_t max_parked = kMaxParkedMessages;
+  // Told of each stream that had been admitted, once nothing of it is handled any more, on a thread
+  // of the loop. Null: nobody is.
+  std::function<void(grpc::ServerContext&)> on_end = nullptr;
 };
 
 template <typename Request, typename Response>
@@ -93,6 +96,7 @@ class StreamRoute final : public Route {
         admission_(options.admission),
         handler_(std::move(handler)),
         max_parked_(options.max_parked),
+        on_end_(options.on_end),
         parked_counts_(options.calls.Shared(options.name)) {
     for (Thread& thread : threads_) thread.counts = &options.calls.AddThread(options.name);
     for (int i = 0; i < kWaitingCalls; ++i) Post();
@@ -168,11 +172,14 @@ class StreamRoute final : public Route {
 
   void Remove(Call* call) ABSL_LOCKS_EXCLUDED(mutex_) {
     std::unique_ptr<Call> removed;  // destroyed without the lock
-    const MutexLock lock(&mutex_);
-    const auto found = calls_.find(call);
-    removed = std::move(found->second);
-    calls_.erase(found);
-    if (call->counted()) Close(call->caller());
+    {
+      const MutexLock lock(&mutex_);
+      const auto found = calls_.find(call);
+      removed = std::move(found->second);
+      calls_.erase(found);
+      if (call->counted()) Close(call->caller());
+    }
+    if (on_end_ && removed->opened()) on_end_(removed->context());
   }
 
   Service& service_;
@@ -181,8 +188,9 @@ class StreamRoute final : public Route {
   StreamCount& count_;
   const StreamAdmission admission_;
   const ParkingHandler handler_;
-  const size_t max_parked_;     // of one stream
-  MethodCalls& parked_counts_;  // of threads that are not the loop's
+  const size_t max_parked_;                                 // of one stream
+  const std::function<void(grpc::ServerContext&)> on_end_;  // null: nobody is told
+  MethodCalls& parked_counts_;                              // of threads that are not the loop's
   std::array<Thread, ServingLoop::kThreads> threads_;
   Mutex mutex_;
   absl::flat_hash_map<Call*, std::unique_ptr<Call>> calls_ ABSL_GUARDED_BY(mutex_);

@@ -23,6 +23,7 @@
 #include "server/govern/access/status.h"
 #include "server/govern/config/load_status.h"
 #include "server/govern/tls/status.h"
+#include "server/observe/agents/agent_state.h"
 #include "server/observe/health/snapshot.h"
 #include "server/remember/overrides/status.h"
 #include "server/remember/snapshot/status.h"
@@ -50,6 +51,10 @@ void AddCalls(const transport::Calls& calls, Exposition& out);
 // Signals, profiles, servers. Thresholds are the policy's.
 void AddHealth(absl::Span<const health::TargetSnapshot> targets, const engine::Policy& policy,
                Now now, Exposition& out);
+
+// Agents beside PostgreSQL, of the policy's targets that have had one.
+void AddAgents(absl::Span<const agents::AgentView> agents, const engine::Policy& policy,
+               Exposition& out);
 
 // Budgets, buckets and permits.
 void AddEngine(const engine::Engine& engine, Now now, Exposition& out);

@@ -104,6 +104,21 @@ TEST_F(GrantsTest, DebtsAreForgivenForOnesOwnIdentities) {
   EXPECT_EQ(Counted(RefusalReason::kForgive), 2U);
 }
 
+TEST_F(GrantsTest, ToBeAnAgentIsAGrantOfItsOwn) {
+  Is({.name = "beside", .agent = true});
+  EXPECT_EQ(Text(access_.MayBeAgent(asker_)), "");
+  EXPECT_EQ(Text(access_.MayReadStatus(asker_)), "STATUS_NOT_GRANTED status: true");
+  EXPECT_EQ(Text(access_.MayArrangeServers(asker_)), "SERVERS_NOT_GRANTED servers: true");
+  Is({.name = "ann",
+      .identities = {"*"},
+      .overrides = true,
+      .everything = true,
+      .status = true,
+      .servers = true});
+  EXPECT_EQ(Text(access_.MayBeAgent(asker_)), "AGENT_NOT_GRANTED agent: true");
+  EXPECT_EQ(Counted(RefusalReason::kAgent), 1U);
+}
+
 TEST_F(GrantsTest, WhereAccessIsOffNothingIsKeptFromAnybody) {
   access_.SetPolicy(std::nullopt);
   EXPECT_FALSE(access_.Identify(call_, asker_).has_value());
@@ -111,6 +126,7 @@ TEST_F(GrantsTest, WhereAccessIsOffNothingIsKeptFromAnybody) {
   EXPECT_EQ(Override(OverrideGrant::kExempt, ""), "");
   EXPECT_EQ(Text(access_.MayUseCosts(asker_, "", "")), "");
   EXPECT_EQ(Text(access_.MayForgive(asker_, "", "")), "");
+  EXPECT_EQ(Text(access_.MayBeAgent(asker_)), "");
 }
 
 }  // namespace

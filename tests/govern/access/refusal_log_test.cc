@@ -40,7 +40,7 @@ TEST(RefusalLog, EveryReasonHasALabelOfItsOwn) {
     labels.emplace_back(ReasonLabel(static_cast<RefusalReason>(i)));
   }
   EXPECT_THAT(labels, ElementsAre("unauthenticated", "identity", "tag", "overrides", "logs",
-                                  "status", "permit", "costs", "forgive", "servers"));
+                                  "status", "permit", "costs", "forgive", "servers", "agent"));
 }
 
 TEST(Quoted, IsOneLineOfBoundedLength) {

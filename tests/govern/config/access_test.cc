@@ -64,6 +64,7 @@ access:
     - {name: sre, token: sre, identities: ["*"], overrides: true, logs: true, status: true}
     - {name: dashboards, anybody: true, status: true}
     - {name: emergency, certificate: "DNS:pager.example", everything: true}
+    - {name: beside, certificate: "DNS:agent.example", agent: true}
     - name: dba
       certificate: "DNS:dba.example"
       identities: [etl]
@@ -77,7 +78,7 @@ TEST(AccessConfig, IsReadAsItIsWritten) {
   ASSERT_TRUE(loaded.config.has_value()) << loaded.status();
   const access::PolicySpec& spec = *loaded.config->access;
   EXPECT_EQ(spec.token_file, "FILE");
-  ASSERT_EQ(spec.callers.size(), 5U);
+  ASSERT_EQ(spec.callers.size(), 6U);
   EXPECT_EQ(spec.callers[0].certificate, "URI:spiffe://prod/backfill");
   EXPECT_THAT(spec.callers[0].identities, ElementsAre("backfill", "vreplication:online-ddl"));
   EXPECT_THAT(spec.callers[0].tags, ElementsAre(Pair("urgent", "true"), Pair("eq", "a=b")));
@@ -96,7 +97,9 @@ TEST(AccessConfig, EachRightOfAnOperatorIsAGrantOfItsOwn) {
   EXPECT_FALSE(sre.exempt_overrides || sre.everything || sre.costs || sre.forgive);
   EXPECT_TRUE(callers[3].everything);
   EXPECT_FALSE(callers[3].overrides || callers[3].exempt_overrides || callers[3].status);
-  const access::CallerSpec& dba = callers[4];
+  EXPECT_TRUE(callers[4].agent);
+  EXPECT_FALSE(sre.agent || callers[4].status || callers[4].servers);
+  const access::CallerSpec& dba = callers[5];
   EXPECT_TRUE(dba.exempt_overrides && dba.costs && dba.forgive);
   EXPECT_FALSE(dba.overrides || dba.everything);
 }

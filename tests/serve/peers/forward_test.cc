@@ -1,6 +1,7 @@
 #include <google/protobuf/message.h>
 #include <google/protobuf/unknown_field_set.h>
 #include <grpcpp/client_context.h>
+#include <headgate/v1/agent_service.grpc.pb.h>
 
 #include <string>
 
@@ -190,6 +191,33 @@ TEST(Forward, AnswerSaysWhoTheOwnerIs) {
   };
   EXPECT_EQ(hint_of(CheckAt("t1", "job:etl", 1)), servers[1].address() + " t1");
   EXPECT_EQ(hint_of(CheckAt("t0", "job:etl", 1)), "");
+}
+
+// What it tells is no call that is handed on: it asks the owner.
+TEST(Forward, AnAgentIsToldWhoTheOwnerIs) {
+  Servers servers(2);
+  const auto end_of = [](OneOfSeveral& server, v1::WatchRequest request) {
+    Context context;
+    const auto stream = v1::AgentService::Stub(server.caller.channel).Watch(&context);
+    request.mutable_state()->set_yields(true);
+    stream->Write(request);
+    stream->WritesDone();
+    const grpc::Status status = stream->Finish();
+    const auto& metadata = context.GetServerTrailingMetadata();
+    const auto found = metadata.find(kOwnerKey);
+    return std::make_pair(status, found == metadata.end()
+                                      ? ""
+                                      : std::string(found->second.data(), found->second.size()));
+  };
+  v1::WatchRequest request;
+  request.set_target("t1");
+  const auto [elsewhere, hint] = end_of(servers[0], request);
+  EXPECT_EQ(elsewhere.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(DetailsOf(elsewhere).reason, "OTHER_OWNER");
+  EXPECT_EQ(hint, servers[1].address() + " t1");
+  const auto [here, no_hint] = end_of(servers[1], request);
+  EXPECT_TRUE(here.ok()) << here.error_message();
+  EXPECT_EQ(no_hint, "");
 }
 
 TEST(Forward, ManyAtOnceAreAllAnswered) {

@@ -3,6 +3,7 @@
 
 #include "server/serve/transport/stream_route.h"
 
+#include <atomic>
 #include <list>
 #include <memory>
 #include <string>
@@ -34,12 +35,16 @@ class CountingService final : public AsyncService {
   void Open(ServingLoop& loop) override {
     loop.Own(std::make_unique<StreamRoute<v1::CheckStreamRequest, v1::CheckStreamResponse>>(
         *this,
-        StreamRouteOptions{.method = method_,
-                           .loop = loop,
-                           .count = count_,
-                           .admission = Admit,
-                           .calls = calls_,
-                           .name = "CheckStream"},
+        StreamRouteOptions{
+            .method = method_,
+            .loop = loop,
+            .count = count_,
+            .admission = Admit,
+            .calls = calls_,
+            .name = "CheckStream",
+            // relaxed: a number that orders nothing
+            .on_end =
+                [this](grpc::ServerContext&) { ended_.fetch_add(1, std::memory_order_relaxed); }},
         [](size_t, grpc::ServerContext&, const v1::CheckStreamRequest& request,
            v1::CheckStreamResponse& response) {
           if (request.checks_size() == 13) return FieldError("checks", "not thirteen");
@@ -50,6 +55,7 @@ class CountingService final : public AsyncService {
   }
 
   int open() const { return count_.open(); }
+  int ended() const { return ended_.load(std::memory_order_relaxed); }
 
  private:
   static grpc::Status Admit(size_t, grpc::ServerContext& context, std::string& caller) {
@@ -63,6 +69,7 @@ class CountingService final : public AsyncService {
   Calls& calls_;
   StreamCount count_;
   const int method_;
+  std::atomic<int> ended_ = 0;
 };
 
 class StreamRouteTest : public ::testing::Test {
@@ -99,6 +106,27 @@ TEST_F(StreamRouteTest, AHalfCloseWithoutAnyMessageEndsItWell) {
   OpenStream open(channel_);
   EXPECT_TRUE(open.Close().ok());
   EXPECT_EQ(Ended(StatusCode::OK), 1);
+}
+
+TEST_F(StreamRouteTest, TheEndOfEachThatWasAdmittedIsToldOnce) {
+  {
+    OpenStream closed(channel_), wrong(channel_), cancelled(channel_);
+    ASSERT_TRUE(closed.Exchange(3) && wrong.Exchange(3) && cancelled.Exchange(3));
+    EXPECT_EQ(service_.ended(), 0);
+    EXPECT_TRUE(closed.Close().ok());
+    EXPECT_TRUE(WaitUntil([&] { return service_.ended() == 1; }));
+    ASSERT_TRUE(wrong.stream->Write(MessageOf(13, 0)));
+    EXPECT_EQ(EndOf(wrong).error_code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_TRUE(WaitUntil([&] { return service_.ended() == 2; }));
+    cancelled.context.TryCancel();
+    EXPECT_TRUE(WaitUntil([&] { return service_.ended() == 3; }));
+  }
+  OpenStream refused(Peer(channel_, "nobody"));
+  EXPECT_EQ(EndOf(refused).error_code(), StatusCode::UNAUTHENTICATED);
+  OpenStream left(channel_);
+  ASSERT_TRUE(left.Exchange(3));
+  server_.Shutdown(absl::ZeroDuration());
+  EXPECT_EQ(service_.ended(), 4);
 }
 
 TEST_F(StreamRouteTest, AnswersWhatCameBeforeTheHalfCloseInOrder) {

@@ -1,6 +1,7 @@
 // What the alerts, the dashboard and the operations guide say of metrics, against a server that
 // really exports them.
 
+#include <headgate/v1/agent_service.grpc.pb.h>
 #include <headgate/v1/override_service.grpc.pb.h>
 #include <yaml-cpp/yaml.h>
 
@@ -19,6 +20,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "client/agent/metrics.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/serve/web/promql_names.h"
@@ -140,14 +142,29 @@ class MetricNames : public testing::Test {
     for (const char* identity : {"plain", "watched", "each", "found", "strict", "denied"}) {
       for (int i = 0; i < 4; ++i) server_->Check(identity);
     }
+    TellOfSessions();
     scrape_ = server_->AwaitScrape([](const Scrape& seen) {
       return seen.HasSeries("headgate_health_refused_checks_total") &&
              seen.HasSeries("headgate_budget_refused_checks_total") &&
              seen.HasSeries("headgate_health_sample_age_seconds") &&
              seen.HasSeries("headgate_snapshot_age_seconds") &&
+             seen.HasSeries("headgate_agent_up") &&
              seen.Value("headgate_http_requests_total", {{"path", "/metrics"}}).has_value();
     });
+    // Those that are in a file beside the database.
+    scrape_.Include(Scrape::Parse(agent::MetricsText({})), "headgate_agent_");
     IncludeEncrypted();
+  }
+
+  // As the target's agent.
+  void TellOfSessions() {
+    grpc::ClientContext context;
+    const auto stream = v1::AgentService::Stub(server_->channel()).Watch(&context);
+    v1::WatchRequest request;
+    request.mutable_state()->set_yields(true);
+    stream->Write(request);
+    stream->WritesDone();
+    EXPECT_TRUE(stream->Finish().ok());
   }
 
   // Plaintext has no certificate to tell of, and no tokens.

@@ -13,6 +13,7 @@ import { Lines } from "./lines";
 import { DecidedBy, Members } from "./members";
 import { Signals } from "./signals";
 import { Stops } from "./stops";
+import { Yielding } from "./yielding";
 
 export function Target({ name }: { name: string }) {
   const status = useLive("get_status", name ? { target: name } : {});
@@ -47,6 +48,7 @@ export function Target({ name }: { name: string }) {
                 <Lines waiting={data.waiting} of={target.name} />
                 <Budgets target={name} />
                 <Controllers controllers={target.controllers ?? []} />
+                <Yielding agent={target.agent} />
                 <Buckets target={name} owing={Number(data.buckets_owing ?? 0)} />
               </div>
             </div>

@@ -1,0 +1,53 @@
+// What an agent tells of one target: which sessions of batch work yield the processor there, and
+// which do not, and for whom.
+//
+// Values. Thread-compatible.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/observe/control/yielding.h"
+
+namespace headgate::agents {
+
+// A session, as PostgreSQL shows it. What is not known is empty.
+struct Session {
+  int32_t pid = 0;
+  std::string role = {};
+  std::string application_name = {};
+
+  bool operator==(const Session&) const = default;
+};
+
+struct RaisedSession {
+  Session session = {};
+  // One of those that wait for it. Absent: it got no processor while it held a transaction.
+  std::optional<Session> waiter = {};
+
+  bool operator==(const RaisedSession&) const = default;
+};
+
+struct AgentState {
+  control::Yielding yielding = {};
+  // Some of them; the numbers above are of all.
+  std::vector<Session> yielding_sessions = {};
+  std::vector<RaisedSession> raised_sessions = {};
+
+  bool operator==(const AgentState&) const = default;
+};
+
+// What is known of a target's agent.
+struct AgentView {
+  std::string target;
+  std::string peer = {};  // where it calls from, as gRPC has it
+  bool is_here = false;   // its lease holds; else all below is what it said last
+  AgentState state = {};
+  int64_t since_ns = 0;  // when it came, monotonic
+  int64_t told_ns = 0;   // when it said so
+};
+
+}  // namespace headgate::agents
