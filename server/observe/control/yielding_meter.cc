@@ -44,7 +44,7 @@ bool YieldingMeter::Yields(int64_t now_ns) const {
 }
 
 double YieldingMeter::processor_share() const {
-  if (busy_ < kLeastBusy) return 1;
+  if (busy_ < kLeastBusy || processor_ <= 0) return 1;
   return std::clamp(processor_ / busy_, kLeastProcessorShare, 1.0);
 }
 

@@ -5,7 +5,7 @@
 // agent looks for others than those that jobs log in with.
 //
 // The share of the processor is what sessions that yield have had of it by the busy time that
-// Reports tell, both over the last kSmoothed seconds or so. Until enough is known it is 1, and
+// Reports tell, both over the last kSmoothed seconds or so. Until something is known it is 1, and
 // never above: of sessions that Reports do not tell of, or of parallel workers, there may be more.
 //
 // Pure and thread-compatible. Times are monotonic.
