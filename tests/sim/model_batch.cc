@@ -51,7 +51,9 @@ void ModelDatabase::BeginChunk(int who) {
   worker.left_then = worker.work;
   worker.raised_until_left = 0;
   ++at_work_;
-  cores_.Start(kFirstWorker + who, worker.work, Yields() ? Rank::kIdle : Rank::kNormal);
+  worker.rank = Yields() ? Rank::kIdle : Rank::kNormal;
+  idle_at_work_ += worker.rank == Rank::kIdle ? 1 : 0;
+  cores_.Start(kFirstWorker + who, worker.work, worker.rank);
 }
 
 void ModelDatabase::EndCpuOfChunk(int who) {
@@ -64,6 +66,7 @@ void ModelDatabase::EndChunk(int who) {
   const double busy = now_ - worker.began_at;
   worker.active = false;
   --at_work_;
+  idle_at_work_ -= worker.rank == Rank::kIdle ? 1 : 0;
   next_id_ += static_cast<int64_t>(spec_.batch.transactions_each);
   to_be_written_ += busy;
   if (!spec_.told_apart) {
@@ -90,15 +93,19 @@ void ModelDatabase::Look() {
 
 void ModelDatabase::LookAt(int who) {
   Worker& worker = workers_[static_cast<size_t>(who)];
-  const int job = kFirstWorker + who;
-  if (!Yields()) {
-    (void)cores_.SetRank(job, Rank::kNormal);
-    return;
-  }
+  if (!Yields()) return SetRank(who, Rank::kNormal);
   const bool raise = spec_.yielding.raises && IsToBeRaised(who);
   if (raise && !worker.is_raised) ++raises_;
   worker.is_raised = raise;
-  (void)cores_.SetRank(job, raise ? Rank::kNormal : Rank::kIdle);
+  SetRank(who, raise ? Rank::kNormal : Rank::kIdle);
+}
+
+// What waits for its commit keeps its rank.
+void ModelDatabase::SetRank(int who, Rank rank) {
+  Worker& worker = workers_[static_cast<size_t>(who)];
+  if (!cores_.SetRank(kFirstWorker + who, rank)) return;
+  worker.rank = rank;
+  idle_at_work_ += rank == Rank::kIdle ? 1 : -1;
 }
 
 bool ModelDatabase::IsToBeRaised(int who) {

@@ -153,7 +153,7 @@ void ModelDatabase::Begin(int who, double arrived_at) {
   }
   clients_[static_cast<size_t>(who)] = {.active = true, .arrived_at = arrived_at, .began_at = now_};
   const double phase = 2 * std::numbers::pi * now_ / foreground.period;
-  cores_.Start(who, Exponential(foreground.cpu) * spec_.batch.on_cpu.Of(at_work_) *
+  cores_.Start(who, Exponential(foreground.cpu) * spec_.batch.on_cpu.Of(at_work_ - idle_at_work_) *
                         (1 + foreground.swing * std::sin(phase)));
 }
 

@@ -109,6 +109,7 @@ class ModelDatabase {
     double rows = 0, next_rows = 0;  // of its chunk, of its next one; 0: not known
     std::vector<int> waiting = {};   // clients that want its rows
     double awaited_since = 0;        // by the first of those
+    Rank rank = Rank::kNormal;
     // While it has idle rank: since when it is watched, and what it still needed of a core then.
     bool is_raised = false;
     double watched_since = 0, left_then = 0;
@@ -149,6 +150,7 @@ class ModelDatabase {
   bool Yields() const { return spec_.yielding.works && now_ < spec_.yielding.until; }
   void Look();
   void LookAt(int worker);
+  void SetRank(int worker, Rank rank);
   // Whether it is to have normal rank though it yields.
   bool IsToBeRaised(int worker);
 
@@ -179,7 +181,7 @@ class ModelDatabase {
   double to_write_ = 0;                             // s
   std::vector<double> asked_at_;                    // of analysts
   double to_be_written_ = 0;                        // busy seconds
-  int at_work_ = 0;                                 // chunks
+  int at_work_ = 0, idle_at_work_ = 0;              // chunks, and those of idle rank
   std::vector<Client> clients_;
   std::vector<Worker> workers_;
   std::deque<double> queue_;  // arrivals that no client was free for
