@@ -47,8 +47,8 @@ struct BatchModel {
   // core.
   double log_share = 0.1;
   // Chunks of any length. 0: they are as `cpu` says, whatever is advised.
-  double rows = 0;      // of the first one; from then on as is advised
-  double row = 3.5e-6;  // of a core
+  double rows = 0;    // of the first one; from then on as is advised
+  double row = 3e-6;  // of a core
   // Of a core, for each chunk: what the job itself does beside the database. Of normal rank.
   double client = 0;
 };
@@ -57,7 +57,7 @@ struct BatchModel {
 struct YieldingModel {
   bool works = false;
   double until = 1e9;  // when the agent goes, and all have normal rank again
-  Switching switching = {.preempts = 4e-5, .resumes = 4e-5};
+  Switching switching = {.preempts = 6e-5, .resumes = 4e-5};
   double looks = 0.1;  // s between two looks
   bool raises = true;  // whom others wait for, and who starves
 };

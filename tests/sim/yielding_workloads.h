@@ -1,9 +1,9 @@
 // Models of a database beside which sessions of batch work yield the processor, as measured on two
 // cores with pgbench as the foreground: docs/control.md.
 //
-// A transaction's need of a core has pgbench's own in it, and a job takes a millisecond or so of a
-// core beside the database for each chunk, whatever its rank there. `YieldingAs` makes the same of
-// any other model.
+// A transaction's need of a core has pgbench's own in it, and a job takes two milliseconds or so of
+// a core beside the database for each chunk, whatever its rank there. `YieldingAs` makes the same
+// of any other model.
 
 #pragma once
 
@@ -16,15 +16,17 @@ inline ModelSpec YieldingAs(ModelSpec model, double rows = 1000) {
   model.yielding.works = true;
   model.batch.workers = 4;
   model.batch.rows = rows;
-  model.batch.client = 1.2e-3;
+  model.batch.row = 3e-6;
+  model.batch.client = 2.5e-3;
   model.batch.log_share = 0.02;
+  model.batch.on_cpu = {.each = 0.2};
   return model;
 }
 
 // Eight clients, each as fast as it can.
 inline ModelSpec YieldingClosed(double rows = 1000) {
   ModelSpec model = YieldingAs(ClosedLoop(), rows);
-  model.foreground.cpu = 3e-4;
+  model.foreground.cpu = 4.5e-4;
   model.foreground.outside = 3e-4;
   model.log.flush = 1e-3;
   return model;
@@ -79,6 +81,7 @@ inline ModelSpec YieldingRamp(double from, double until) {
 inline ModelSpec YieldingSameRows(double rows = 20'000) {
   ModelSpec model = YieldingClosed(rows);
   model.foreground.clients = 32;
+  model.foreground.outside = 6.5e-3;
   model.batch.lock_share = 0.01;
   return model;
 }
