@@ -300,6 +300,7 @@ void Controller::StepWork(const News& news) {
 void Controller::JudgeUse() {
   if (speed_ < 1) return;
   used_share_ += kNewestUse * (used_ / (Allowed() * age_) - used_share_);
+  drained_share_ += kNewestUse * (used_ / (drain_ * age_) - drained_share_);
   held_back_ = WasHeldBack();
 }
 

@@ -171,6 +171,7 @@ class Controller {
   double used_ = 0;                          // busy seconds in this phase
   double transactions_ = 0;                  // a second, smoothed
   double used_share_ = 1;                    // of what was allowed, smoothed
+  double drained_share_ = 1;                 // of what drained, likewise: what was used of it
   bool pays_for_idle_ = false;               // the pause follows a time without a foreground
   bool is_draining_ = true;                  // a pause has begun, and chunks are under way
   bool begins_with_flow_ = false;            // a flow ended where the pause, or the draining, began

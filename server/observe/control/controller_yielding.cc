@@ -26,7 +26,7 @@ ControlSetting Controller::SetYields(bool yields) {
   other_since_ns_ = sampled_at_ns_;
   rate_ = yields ? FindRate() : std::min(rate_, FindRate());
   held_back_ = true;
-  used_share_ = 1;
+  used_share_ = drained_share_ = 1;
   estimate_.Clear();
   glances_.Clear();
   if (phase_ == ControlPhase::kWork || phase_ == ControlPhase::kPause) {
@@ -44,8 +44,8 @@ double Controller::DrainOfWork() const {
     // Long chunks go on through the pause.
     return ChunksAreLong() ? rate_ : rate_ * (1 + pause_for_ / work_for_);
   }
-  const bool is_used = kMostUnused * used_share_ > 1;
-  return is_used ? rate_ * std::max(1.0, 1 / used_share_) : rate_;
+  const bool is_used = kMostUnused * drained_share_ > 1;
+  return is_used ? rate_ * std::max(1.0, 1 / drained_share_) : rate_;
 }
 
 // s by which time has not blurred the limits that do not count now.

@@ -147,7 +147,7 @@ TEST(EngineAuto, AMistakeOfUnitsChargesTenTimesTheTimeOrABurst) {
 }
 
 TEST(EngineAuto, NoMorePermitsAreOutThanItsControllerAllows) {
-  TestEngine engine(Auto(/*max_concurrency=*/100));
+  TestEngine engine(Auto(/*max_concurrency=*/100, /*default_cost=*/0.01));
   ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 1000, .most_permits = 2}, At()).ok());
   const CheckAnswer first = engine.Check("etl", 1, At());
   EXPECT_TRUE(engine.Admits("etl", 1));
@@ -162,7 +162,7 @@ TEST(EngineAuto, NoMorePermitsAreOutThanItsControllerAllows) {
 }
 
 TEST(EngineAuto, ExplainsThatItsControllerLimitsPermits) {
-  TestEngine engine(Auto(/*max_concurrency=*/100));
+  TestEngine engine(Auto(/*max_concurrency=*/100, /*default_cost=*/0.01));
   ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 1000, .most_permits = 1}, At()).ok());
   ASSERT_TRUE(engine.Admits("etl", 1));
   const Explanation explanation = engine.Explain({.identity = "etl", .estimated_cost = 1}, At());

@@ -35,16 +35,6 @@ TEST(ProcessorShare, WhatIsPredictedIsTheTimeThatChunksTakeAndIsChargedItsShare)
   EXPECT_NEAR(engine.Debt("etl", "busy") - before, 1, 0.01);
 }
 
-TEST(ProcessorShare, WhatIsWithinTheBurstByItsShareIsAdmitted) {
-  TestEngine engine(BusyTime(/*burst=*/2));
-  const CheckAnswer answer = engine.Check("etl", 5000);
-  engine.Settle(answer.permit, {.cost = 5000, .busy_time = absl::Seconds(4)});
-  const Now later = At(absl::Hours(1));
-  EXPECT_FALSE(engine.Admits("etl", 5000, later));
-  ASSERT_TRUE(engine->SetProcessorShare("", 0.25).ok());
-  EXPECT_TRUE(engine.Admits("etl", 5000, later));
-}
-
 TEST(ProcessorShare, BudgetsOfCostAndAutoBudgetsAreChargedInFull) {
   PolicySpec policy = OneBudget(RateBudget("rows", 1, 10'000));
   BudgetSpec& found = policy.budgets.emplace_back(RateBudget("found", 0, 10));
