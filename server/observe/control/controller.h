@@ -140,6 +140,7 @@ class Controller {
   double Jitter();
   double Allowed() const;
   double Drain() const;
+  double Chunk() const;
   double StartLevel() const;
   ControlSetting Setting(absl::Duration next) const;
   health::StatementsWish Wish() const;

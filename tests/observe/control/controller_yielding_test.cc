@@ -35,6 +35,17 @@ TEST(ControllerYielding, ChunksAreLongAndOnlySoManySessionsRunAtOnce) {
   EXPECT_EQ(setting.most_sessions, std::ceil(setting.rate));
 }
 
+// What is waited for where so few are borne is likely to be locks.
+TEST(ControllerYielding, ChunksAreShorterWhereFewSessionsAreBorne) {
+  Controller controller({});
+  Database database(1000);
+  database.each_ = 0.5;  // a limit of 0.1 sessions
+  (void)controller.SetYields(true);
+  const ControlSetting setting = database.ObeyFor(controller, 120);
+  EXPECT_NEAR(setting.chunk, 0.15 * setting.rate, 1e-9);
+  EXPECT_EQ(setting.start_level, setting.chunk / 2);
+}
+
 TEST(ControllerYielding, WithoutItAsManyMayRunAsTheRateBears) {
   Controller controller({});
   Database database(1000);
