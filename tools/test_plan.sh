@@ -127,7 +127,7 @@ dev/demo     .  18
 # Of a unit's tests those that a sanitizer runs where the run is not long, as gtest's filter has it. Simulations calculate
 # for minutes, and what they call is called by other tests too; without a second thread there is no race to be found.
 SANITIZED_TESTS='
-asan control       -ControlSimulation.*
+asan control       -ControlSimulation.*:YieldingSimulation.*
 tsan cluster       Decisions.*
 tsan engine        *Threads.*:*Restart.*:EngineRegression.*:PermitHoldersTest.*:PermitTableTest.*:*Schedule*.*:VirtualClock*.*
 tsan throttle_log  RecorderThreads.*:SqliteStore*.*:Writer*.*

@@ -80,6 +80,11 @@ class Driver final : public health::WorkListener, public health::HealthSink {
     return wish;
   }
   void OnHealth(std::string_view, std::string_view, const engine::Health&, Now) override {}
+  // As the agent beside the database would have it told.
+  void Tell(const control::Yielding& told) {
+    std::lock_guard lock(mutex_);
+    loop_->OnYielding(told, clock_.Read());
+  }
 
   // Waits in line, as SDKs do.
   absl::StatusOr<load::Turn> Ask(int worker, int64_t rows, const std::stop_token& stop) {

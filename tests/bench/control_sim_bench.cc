@@ -2,12 +2,16 @@
 //
 //   ./dev bench control_sim [--seeds=4] [--seconds=60] [--noise=1] [--only=closed]
 //     [--law=pulses]
+//   ./dev bench control_sim --only=chunks
 //
 // Each figure is a mean over seeds: the foreground's throughput as a ratio to the same seed without
 // batch work, the worst of them; mean, deviation and 99th percentile of its latency as multiples;
 // and the batch work as a share of the best fixed rate's that keeps all three tolerances (of greedy
-// work where there is no foreground, or none half of the time). Prints the table; nothing is
-// measured in real time, and the same command prints the same figures.
+// work where there is no foreground, or none half of the time). Then the same where sessions of
+// batch work may yield the processor, with rows a second in place of shares; the second and the
+// third of the laws there are the one in force where nothing yields, and where nobody tells it.
+// `chunks` is how the length of chunks counts. Prints the tables; nothing is measured in real time,
+// and the same command prints the same figures.
 
 #include <algorithm>
 #include <cstdio>
@@ -19,6 +23,7 @@
 #include "absl/strings/strip.h"
 #include "tests/sim/simulation.h"
 #include "tests/sim/workloads.h"
+#include "tests/sim/yielding_workloads.h"
 
 namespace headgate::sim {
 namespace {
@@ -40,6 +45,7 @@ struct Options {
 
 struct Row {
   double ratio = 0, worst = 1e9, mean = 0, deviation = 0, p99 = 0, work = 0;
+  double rows = 0, chunk = 0, p999 = 0, longest = 0, busy = 0;
 };
 
 Row Measure(const ModelSpec& model, Law law, const Options& options) {
@@ -52,6 +58,9 @@ Row Measure(const ModelSpec& model, Law law, const Options& options) {
     scenario.law = Law::kAlone;
     const Outcome alone = Simulate(scenario);
     row.work += outcome.work / seeds;
+    row.rows += outcome.rows / seeds;
+    row.chunk += outcome.chunk / seeds;
+    row.busy += outcome.busy / seeds;
     if (alone.foreground == 0) continue;
     const double ratio = outcome.foreground / alone.foreground;
     row.ratio += ratio / seeds;
@@ -59,6 +68,8 @@ Row Measure(const ModelSpec& model, Law law, const Options& options) {
     row.mean += outcome.mean_ms / alone.mean_ms / seeds;
     row.deviation += outcome.deviation_ms / alone.deviation_ms / seeds;
     row.p99 += outcome.p99_ms / alone.p99_ms / seeds;
+    row.p999 += outcome.p999_ms / alone.p999_ms / seeds;
+    row.longest += outcome.longest_ms / seeds;
   }
   return row;
 }
@@ -96,6 +107,65 @@ void Print(const Workload& workload, const Options& options) {
     }
     std::printf(" %8.4f %6.2f\n", row.work, row.work / full);
     std::fflush(stdout);
+  }
+}
+
+void PrintYielding(const char* name, const char* law, const Row& row) {
+  std::printf("%-9s %-15s %6.3f %6.3f %6.2f %6.2f %6.2f %6.2f %8.0f %8.0f %6.1f %6.2f\n", name, law,
+              row.ratio, row.worst, row.mean, row.deviation, row.p99, row.p999, row.longest,
+              row.rows, 1000 * row.chunk, row.busy);
+  std::fflush(stdout);
+}
+
+void PrintYieldingHead() {
+  std::printf("\n%-9s %-15s %6s %6s %6s %6s %6s %6s %8s %8s %6s %6s\n", "yielding", "law", "ratio",
+              "worst", "mean", "dev", "p99", "p99.9", "longest", "rows/s", "chunk", "W");
+}
+
+void PrintYielding(const Workload& workload, const Options& options) {
+  struct Case {
+    const char* name;
+    Law law;
+    bool yields;
+  };
+  constexpr Case kCases[] = {{"no throttle", Law::kGreedy, false},
+                             {"lowest rank", Law::kGreedy, true},
+                             {"nothing yields", Law::kController, false},
+                             {"untold", Law::kUntold, true},
+                             {"law in force", Law::kController, true}};
+  ModelSpec model = workload.model;
+  model.wobble *= options.noise;
+  model.flicker *= options.noise;
+  for (const Case& one : kCases) {
+    if (!options.law.empty() && options.law != one.name) continue;
+    model.yielding.works = one.yields;
+    PrintYielding(workload.name, one.name, Measure(model, one.law, options));
+  }
+}
+
+// One worker that never waits, in a closed loop, by the rows of its chunks; and where others wait
+// for rows that it has locked.
+void PrintChunks(const Options& options) {
+  PrintYieldingHead();
+  for (const double rows : {100.0, 400.0, 2000.0, 10'000.0}) {
+    ModelSpec model = YieldingClosed(rows);
+    model.batch.workers = 1;
+    PrintYielding(std::to_string(static_cast<int>(rows)).c_str(), "lowest rank",
+                  Measure(model, Law::kGreedy, options));
+  }
+  for (const bool yields : {false, true}) {
+    for (const bool raises : {false, true}) {
+      if (raises && !yields) continue;
+      ModelSpec model = YieldingSameRows();
+      model.batch.workers = 1;
+      model.yielding.works = yields;
+      model.yielding.raises = raises;
+      PrintYielding("same rows",
+                    raises   ? "lowest, raised"
+                    : yields ? "lowest rank"
+                             : "no throttle",
+                    Measure(model, Law::kGreedy, options));
+    }
   }
 }
 
@@ -147,6 +217,20 @@ int Main(int argc, char** argv) {
                                 {"entries", ManyStatements()}};
   for (const Workload& workload : workloads) {
     if (options.only.empty() || options.only == workload.name) Print(workload, options);
+  }
+  if (options.only == "chunks") PrintChunks(options);
+  const Workload yielding[] = {{"y-closed", YieldingClosed()},    {"y-open", YieldingOpen()},
+                               {"y-reads", YieldingReads()},      {"y-one", YieldingOneClient()},
+                               {"y-3s", YieldingPeriodic(3)},     {"y-10s", YieldingPeriodic(10)},
+                               {"y-analyt", YieldingAnalytics()}, {"y-ramp", YieldingRamp(25, 45)},
+                               {"y-rows", YieldingSameRows(1000)}};
+  if (options.only.empty() || options.only == "yielding" || options.only.starts_with("y-")) {
+    PrintYieldingHead();
+  }
+  for (const Workload& workload : yielding) {
+    if (options.only.empty() || options.only == "yielding" || options.only == workload.name) {
+      PrintYielding(workload, options);
+    }
   }
   return 0;
 }

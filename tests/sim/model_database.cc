@@ -12,20 +12,24 @@ constexpr double kMoment = 0.05;        // s
 constexpr double kWobbleSeconds = 2;    // memory of the machine's speed
 constexpr double kNeighboursStay = 15;  // s on average
 constexpr double kTideSeconds = 60;     // memory of the machine's drift
-constexpr int kFirstAnalyst = 1 << 19;  // jobs of analysts, above those of clients
-constexpr int kFirstWorker = 1 << 20;   // jobs of workers, above those
-constexpr double kLongestWait = 1;      // s until a worker asks again, whatever it was told
 
 }  // namespace
 
 ModelDatabase::ModelDatabase(const ModelSpec& spec, BatchGate& gate, uint64_t seed)
-    : spec_(spec), gate_(gate), dice_(seed), machine_dice_(~seed), cores_(spec.cores) {
+    : spec_(spec),
+      gate_(gate),
+      dice_(seed),
+      machine_dice_(~seed),
+      cores_(spec.cores, spec.yielding.switching) {
   const ForegroundModel& foreground = spec_.foreground;
-  clients_.resize(static_cast<size_t>(foreground.clients));
+  const int clients = foreground.clients + foreground.more_clients;
+  clients_.resize(static_cast<size_t>(clients));
   if (foreground.pace > 0) {
     Schedule(foreground.from, What::kArrival, 0);
   } else {
-    for (int i = 0; i < foreground.clients; ++i) Schedule(foreground.from, What::kNext, i);
+    for (int i = 0; i < clients; ++i) {
+      Schedule(i < foreground.clients ? foreground.from : foreground.more_from, What::kNext, i);
+    }
   }
   asked_at_.resize(static_cast<size_t>(foreground.analysts));
   for (int i = 0; i < foreground.analysts; ++i) Schedule(foreground.from, What::kAnalyst, i);
@@ -33,9 +37,11 @@ ModelDatabase::ModelDatabase(const ModelSpec& spec, BatchGate& gate, uint64_t se
   workers_.resize(static_cast<size_t>(workers));
   for (size_t i = 0; i < workers_.size(); ++i) {
     workers_[i].asks = i < static_cast<size_t>(spec_.batch.workers);
+    workers_[i].rows = workers_[i].next_rows = spec_.batch.rows;
     Schedule(0.001 * static_cast<double>(i + 1), What::kWorker, static_cast<int>(i));
   }
   Schedule(0, What::kMoment, 0);
+  if (spec_.yielding.works) Schedule(spec_.yielding.looks, What::kLook, 0);
 }
 
 double ModelDatabase::Uniform(Dice& dice) { return static_cast<double>(dice() >> 11) * 0x1p-53; }
@@ -57,12 +63,7 @@ void ModelDatabase::RunUntil(double time) {
     now_ = next;
     cores_.Advance(now_);
     if (job_ends <= events_.top().at) {
-      const int job = cores_.TakeDone();
-      if (job >= kFirstWorker) {
-        EndCpuOfChunk(job - kFirstWorker);
-      } else {
-        job >= kFirstAnalyst ? Answer(job - kFirstAnalyst) : EndCpu(job);
-      }
+      EndJob(cores_.TakeDone());
       continue;
     }
     const Event event = events_.top();
@@ -71,6 +72,13 @@ void ModelDatabase::RunUntil(double time) {
   }
   now_ = time;
   cores_.Advance(now_);
+}
+
+void ModelDatabase::EndJob(int job) {
+  if (job >= kFirstBeside) return BeginChunk(job - kFirstBeside);
+  if (job >= kFirstWorker) return EndCpuOfChunk(job - kFirstWorker);
+  if (job >= kFirstAnalyst) return Answer(job - kFirstAnalyst);
+  EndCpu(job);
 }
 
 void ModelDatabase::Handle(const Event& event) {
@@ -89,6 +97,8 @@ void ModelDatabase::Handle(const Event& event) {
       return Wake(event.who);
     case What::kMoment:
       return Moment();
+    case What::kLook:
+      return Look();
   }
 }
 
@@ -116,6 +126,11 @@ bool ModelDatabase::Present() const {
          foreground.present;
 }
 
+bool ModelDatabase::IsAway(int client) const {
+  const ForegroundModel& foreground = spec_.foreground;
+  return client >= foreground.clients && now_ >= foreground.more_until;
+}
+
 void ModelDatabase::Arrive() {
   Schedule(now_ + Exponential(1 / spec_.foreground.pace), What::kArrival, 0);
   if (!Present()) return;
@@ -130,6 +145,7 @@ void ModelDatabase::Arrive() {
 
 void ModelDatabase::Begin(int who, double arrived_at) {
   const ForegroundModel& foreground = spec_.foreground;
+  if (IsAway(who)) return;
   if (foreground.pace <= 0 && !Present()) {
     const double round = foreground.present + foreground.absent;
     const double into = std::fmod(now_ - foreground.from, round);
@@ -137,7 +153,7 @@ void ModelDatabase::Begin(int who, double arrived_at) {
   }
   clients_[static_cast<size_t>(who)] = {.active = true, .arrived_at = arrived_at, .began_at = now_};
   const double phase = 2 * std::numbers::pi * now_ / foreground.period;
-  cores_.Start(who, Exponential(foreground.cpu) * spec_.batch.on_cpu.Of(at_work_) *
+  cores_.Start(who, Exponential(foreground.cpu) * spec_.batch.on_cpu.Of(at_work_ - idle_at_work_) *
                         (1 + foreground.swing * std::sin(phase)));
 }
 
@@ -152,7 +168,9 @@ int ModelDatabase::LockedBy() {
 void ModelDatabase::EndCpu(int who) {
   const int holder = LockedBy();
   if (holder < 0) return Commit(who);
-  workers_[static_cast<size_t>(holder)].waiting.push_back(who);
+  Worker& worker = workers_[static_cast<size_t>(holder)];
+  if (worker.waiting.empty()) worker.awaited_since = now_;
+  worker.waiting.push_back(who);
 }
 
 void ModelDatabase::Commit(int who) {
@@ -223,52 +241,6 @@ void ModelDatabase::End(int who) {
   const double arrived_at = queue_.front();
   queue_.pop_front();
   Begin(who, arrived_at);
-}
-
-void ModelDatabase::Wake(int who) {
-  Worker& worker = workers_[static_cast<size_t>(who)];
-  if (!worker.asks) return BeginChunk(who);
-  const BatchGate::Leave leave = gate_.Ask(who, now_);
-  if (!leave.granted) {
-    // Spread, as the client library does it.
-    const double wait = std::min(leave.retry_after, kLongestWait) * (1 + 0.1 * Uniform());
-    return Schedule(now_ + wait + 0.001, What::kWorker, who);
-  }
-  worker.permit = leave.permit;
-  BeginChunk(who);
-}
-
-void ModelDatabase::BeginChunk(int who) {
-  Worker& worker = workers_[static_cast<size_t>(who)];
-  const double spread = spec_.batch.spread;
-  worker.active = true;
-  worker.began_at = now_;
-  worker.work = spec_.batch.cpu * std::exp(spread * Normal() - spread * spread / 2);
-  ++at_work_;
-  cores_.Start(kFirstWorker + who, worker.work);
-}
-
-void ModelDatabase::EndCpuOfChunk(int who) {
-  if (spec_.log.flush <= 0 || spec_.batch.log_share <= 0) return EndChunk(who);
-  Write(kFirstWorker + who, workers_[static_cast<size_t>(who)].work * spec_.batch.log_share);
-}
-
-void ModelDatabase::EndChunk(int who) {
-  Worker& worker = workers_[static_cast<size_t>(who)];
-  const double busy = now_ - worker.began_at;
-  worker.active = false;
-  --at_work_;
-  next_id_ += static_cast<int64_t>(spec_.batch.transactions_each);
-  to_be_written_ += busy;
-  if (!spec_.told_apart) {
-    Count(chunk_, 1, busy);
-  }
-  for (const int client : std::exchange(worker.waiting, {})) Commit(client);
-  if (!worker.asks) return Schedule(now_ + Exponential(busy), What::kWorker, who);
-  tally_.work += worker.work;
-  tally_.busy += busy;
-  gate_.Report(worker.permit, busy, now_);
-  Wake(who);
 }
 
 health::WorkCounters ModelDatabase::Counters() const {

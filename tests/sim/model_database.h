@@ -23,6 +23,7 @@
 #include <tuple>
 #include <vector>
 
+#include "server/observe/control/yielding.h"
 #include "server/observe/health/probe.h"
 #include "tests/sim/model_spec.h"
 #include "tests/sim/processors.h"
@@ -38,9 +39,11 @@ class BatchGate {
     bool granted = true;
     uint64_t permit = 0;
     double retry_after = 0;  // s
+    double chunk_scale = 0;  // 0: chunks are right as they are
   };
-  virtual Leave Ask(int worker, double now) = 0;
-  virtual void Report(uint64_t permit, double busy_seconds, double now) = 0;
+  // `rows`: of the chunk; 0: the worker does not know.
+  virtual Leave Ask(int worker, double rows, double now) = 0;
+  virtual void Report(uint64_t permit, double rows, double busy_seconds, double now) = 0;
 };
 
 // What happened in a while.
@@ -51,6 +54,8 @@ struct Tally {
   std::vector<float> latencies = {};  // s, of those
   double work = 0;                    // s of a core that chunks which asked were done with
   double busy = 0;                    // s that those took
+  double chunks = 0;                  // those
+  double rows = 0;                    // that they moved, where chunks have rows
 };
 
 class ModelDatabase {
@@ -65,11 +70,22 @@ class ModelDatabase {
   health::WorkCounters Counters() const;
   // pg_stat_statements starts from zero.
   void ResetStatements();
+  // As the agent beside it would tell.
+  control::Yielding Told() const;
   // Since the last call.
   Tally TakeTally();
 
  private:
-  enum class What : uint8_t { kArrival, kNext, kCommitted, kFlushed, kAnalyst, kWorker, kMoment };
+  enum class What : uint8_t {
+    kArrival,
+    kNext,
+    kCommitted,
+    kFlushed,
+    kAnalyst,
+    kWorker,
+    kMoment,
+    kLook,
+  };
   struct Event {
     double at = 0;
     uint64_t order = 0;
@@ -90,13 +106,27 @@ class ModelDatabase {
     uint64_t permit = 0;
     double began_at = 0;
     double work = 0;
-    std::vector<int> waiting = {};  // clients that want its rows
+    double rows = 0, next_rows = 0;  // of its chunk, of its next one; 0: not known
+    std::vector<int> waiting = {};   // clients that want its rows
+    double awaited_since = 0;        // by the first of those
+    Rank rank = Rank::kNormal;
+    // While it has idle rank: since when it is watched, and what it still needed of a core then.
+    bool is_raised = false;
+    double watched_since = 0, left_then = 0;
+    double raised_until_left = 0;  // of what it needs, where it was raised since it starved
   };
 
+  // Jobs of cores: those of clients are below, those of analysts, of chunks, and of what the job
+  // itself does beside the database for a chunk from there on.
+  static constexpr int kFirstAnalyst = 1 << 19, kFirstWorker = 1 << 20, kFirstBeside = 1 << 21;
+
   void Schedule(double at, What what, int who);
+  void EndJob(int job);
   void Handle(const Event& event);
   void Moment();
   bool Present() const;
+  // Whether this client is there only for a while, and not now.
+  bool IsAway(int client) const;
 
   void Arrive();
   void Begin(int client, double arrived_at);
@@ -116,6 +146,13 @@ class ModelDatabase {
   void Count(Statement& statement, double calls, double busy);
   void End(int client);
   int LockedBy();  // a worker; -1: none
+
+  bool Yields() const { return spec_.yielding.works && now_ < spec_.yielding.until; }
+  void Look();
+  void LookAt(int worker);
+  void SetRank(int worker, Rank rank);
+  // Whether it is to have normal rank though it yields.
+  bool IsToBeRaised(int worker);
 
   void Wake(int worker);
   void BeginChunk(int worker);
@@ -144,7 +181,7 @@ class ModelDatabase {
   double to_write_ = 0;                             // s
   std::vector<double> asked_at_;                    // of analysts
   double to_be_written_ = 0;                        // busy seconds
-  int at_work_ = 0;                                 // chunks
+  int at_work_ = 0, idle_at_work_ = 0;              // chunks, and those of idle rank
   std::vector<Client> clients_;
   std::vector<Worker> workers_;
   std::deque<double> queue_;  // arrivals that no client was free for
@@ -154,6 +191,7 @@ class ModelDatabase {
   Statement slow_, quick_, chunk_;  // a transaction's slowest, all its others, batch work's
   Tally tally_;
   double tally_from_ = 0;
+  uint64_t raises_ = 0;
 };
 
 }  // namespace headgate::sim

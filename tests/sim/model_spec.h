@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include "tests/sim/processors.h"
+
 namespace headgate::sim {
 
 struct ForegroundModel {
@@ -15,7 +17,10 @@ struct ForegroundModel {
   double statements = 7;           // of a transaction
   double present = 0, absent = 0;  // in turn; 0: always there
   double from = 0;                 // when it comes first
-  double swing = 0, period = 1;    // how its need of a core rises and falls, and in how long
+  // More clients, that are there for a while, as at noon.
+  int more_clients = 0;
+  double more_from = 0, more_until = 0;
+  double swing = 0, period = 1;  // how its need of a core rises and falls, and in how long
   // Sessions beside it that run long queries one after another, of the same role.
   int analysts = 0;
   double query = 0.5, thought = 2;  // of a core; between two queries
@@ -41,6 +46,20 @@ struct BatchModel {
   // Where there is a log: what a chunk has written to it when it ends, as a share of its need of a
   // core.
   double log_share = 0.1;
+  // Chunks of any length. 0: they are as `cpu` says, whatever is advised.
+  double rows = 0;    // of the first one; from then on as is advised
+  double row = 3e-6;  // of a core
+  // Of a core, for each chunk: what the job itself does beside the database. Of normal rank.
+  double client = 0;
+};
+
+// Sessions of batch work that have idle rank, and the agent that sees to it.
+struct YieldingModel {
+  bool works = false;
+  double until = 1e9;  // when the agent goes, and all have normal rank again
+  Switching switching = {.preempts = 6e-5, .resumes = 4e-5};
+  double looks = 0.1;  // s between two looks
+  bool raises = true;  // whom others wait for, and who starves
 };
 
 // The write-ahead log. It is flushed for all who wait at once; who comes meanwhile waits for the
@@ -61,6 +80,7 @@ struct ModelSpec {
   LogModel log = {};
   ForegroundModel foreground = {};
   BatchModel batch = {};
+  YieldingModel yielding = {};
 };
 
 }  // namespace headgate::sim

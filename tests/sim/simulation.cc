@@ -21,6 +21,7 @@ constexpr double kRatesEvery = 0.1;  // s
 constexpr double kNever = 1e9;
 constexpr double kAskAgain = 0.05;  // s, where no server answers
 constexpr double kBurst = 0.1;      // busy seconds, as the configuration's default
+constexpr double kToldEvery = 0.5;  // s, by the agent
 
 Now At(double seconds) {
   const auto ns = static_cast<int64_t>((seconds + 1000) * 1e9);
@@ -41,6 +42,13 @@ engine::PolicySpec Policy() {
   return spec;
 }
 
+double Percentile(std::vector<float>& values, double share) {
+  const auto count = static_cast<double>(values.size());
+  const auto place = static_cast<std::ptrdiff_t>(std::min(share * count, count - 1));
+  std::nth_element(values.begin(), values.begin() + place, values.end());
+  return static_cast<double>(values[static_cast<size_t>(place)]);
+}
+
 std::unique_ptr<ReferenceLaw> ReferenceFor(const Scenario& scenario) {
   switch (scenario.law) {
     case Law::kFixedRate:
@@ -56,6 +64,7 @@ std::unique_ptr<ReferenceLaw> ReferenceFor(const Scenario& scenario) {
     case Law::kAlone:
     case Law::kGreedy:
     case Law::kController:
+    case Law::kUntold:
       break;
   }
   return nullptr;
@@ -69,7 +78,8 @@ class Run final : private BatchGate {
         loop_(MakeLoop()),
         reference_(ReferenceFor(scenario)),
         database_(scenario.model, *this, scenario.seed),
-        restart_at_(scenario.restart_at > 0 ? scenario.restart_at : kNever) {
+        restart_at_(scenario.restart_at > 0 ? scenario.restart_at : kNever),
+        told_at_(scenario.model.yielding.works && scenario.law == Law::kController ? 0 : kNever) {
     (void)engine_->Install(Policy(), At(0));
     for (int i = 0; i < scenario.model.batch.workers; ++i) {
       identities_.push_back(absl::StrCat("worker-", i, ":batch"));
@@ -84,6 +94,8 @@ class Run final : private BatchGate {
     outcome_.foreground = tally.present > 0 ? tally.transactions / tally.present : 0;
     outcome_.work = tally.work / tally.seconds;
     outcome_.busy = tally.busy / tally.seconds;
+    outcome_.rows = tally.rows / tally.seconds;
+    outcome_.chunk = tally.chunks > 0 ? tally.busy / tally.chunks : 0;
     if (tally.latencies.empty()) return outcome_;
     const auto count = static_cast<double>(tally.latencies.size());
     outcome_.mean_ms =
@@ -94,9 +106,9 @@ class Run final : private BatchGate {
       squares += off * off;
     }
     outcome_.deviation_ms = std::sqrt(squares / count);
-    const auto place = tally.latencies.begin() + static_cast<std::ptrdiff_t>(0.99 * count);
-    std::nth_element(tally.latencies.begin(), place, tally.latencies.end());
-    outcome_.p99_ms = 1000 * static_cast<double>(*place);
+    outcome_.p99_ms = 1000 * Percentile(tally.latencies, 0.99);
+    outcome_.p999_ms = 1000 * Percentile(tally.latencies, 0.999);
+    outcome_.longest_ms = 1000 * Percentile(tally.latencies, 1);
     return outcome_;
   }
 
@@ -126,8 +138,8 @@ class Run final : private BatchGate {
     engine_ = MakeEngine();
     (void)engine_->Restore(saved_, now, now.monotonic_ns - saved_.saved_at.monotonic_ns);
     (void)engine_->Install(Policy(), now);
-    for (const auto& [permit, busy_seconds] : std::exchange(unreported_, {})) {
-      Report(permit, busy_seconds, database_.now());
+    for (const Unreported& report : std::exchange(unreported_, {})) {
+      Report(report.permit, report.rows, report.busy_seconds, database_.now());
     }
     loop_ = MakeLoop();
     wish_ = health::StatementsWish::kNow;
@@ -136,16 +148,25 @@ class Run final : private BatchGate {
 
   void RunUntil(double time) {
     while (database_.now() < time) {
-      const double next = std::min({time, control_at_, rates_at_, restart_at_});
+      const double next = std::min({time, control_at_, rates_at_, restart_at_, told_at_});
       database_.RunUntil(next);
       if (next == restart_at_ && engine_ != nullptr) Stop();
       if (next == restart_at_ && engine_ == nullptr) StartAgain();
+      if (next == told_at_) Tell();
       if (next == control_at_) Control();
       if (next == rates_at_) {
         outcome_.rates.push_back(rate_);
         rates_at_ += kRatesEvery;
       }
     }
+  }
+
+  void Tell() {
+    const double now = database_.now();
+    if (loop_ != nullptr && now < scenario_.model.yielding.until) {
+      loop_->OnYielding(database_.Told(), At(now));
+    }
+    told_at_ = now + kToldEvery;
   }
 
   void Control() {
@@ -187,31 +208,40 @@ class Run final : private BatchGate {
             .outstanding = activity->outstanding};
   }
 
-  Leave Ask(int worker, double now) override {
+  Leave Ask(int worker, double rows, double now) override {
     if (scenario_.law == Law::kGreedy) return {};
     if (scenario_.law == Law::kAlone) return {.granted = false, .retry_after = 1};
     if (engine_ == nullptr) return {.granted = false, .retry_after = kAskAgain};
-    (void)engine_->Check({.identity = identities_[static_cast<size_t>(worker)], .pattern = "chunk"},
-                         At(now), answer_);
+    engine::CheckRequest request{.identity = identities_[static_cast<size_t>(worker)],
+                                 .pattern = "chunk"};
+    if (rows > 0) request.estimated_cost = rows;
+    (void)engine_->Check(request, At(now), answer_);
     return {.granted = answer_.verdict == engine::Verdict::kAllowed,
             .permit = answer_.permit,
-            .retry_after = absl::ToDoubleSeconds(answer_.retry_after)};
+            .retry_after = absl::ToDoubleSeconds(answer_.retry_after),
+            .chunk_scale = answer_.chunk_scale};
   }
 
-  void Report(uint64_t permit, double busy_seconds, double now) override {
+  void Report(uint64_t permit, double rows, double busy_seconds, double now) override {
     if (permit == 0) return;
     if (engine_ == nullptr) {
-      unreported_.push_back({permit, busy_seconds});
+      unreported_.push_back({permit, rows, busy_seconds});
       return;
     }
-    (void)engine_->Report(permit, {.busy_time = absl::Seconds(busy_seconds)}, At(now));
+    engine::ActualCost actual{.busy_time = absl::Seconds(busy_seconds)};
+    if (rows > 0) actual.cost = rows;
+    (void)engine_->Report(permit, actual, At(now));
   }
 
   const Scenario& scenario_;
   std::unique_ptr<engine::Engine> engine_;  // null: the server is down
   std::unique_ptr<control::ControlLoop> loop_;
-  engine::SavedState saved_;                             // while it is down,
-  std::vector<std::pair<uint64_t, double>> unreported_;  // and what its callers will say
+  struct Unreported {
+    uint64_t permit = 0;
+    double rows = 0, busy_seconds = 0;
+  };
+  engine::SavedState saved_;            // while it is down,
+  std::vector<Unreported> unreported_;  // and what its callers will say
   const std::unique_ptr<ReferenceLaw> reference_;
   postgres::ReadingBudget reading_;
   health::StatementsWish wish_ = health::StatementsWish::kNow;
@@ -221,6 +251,7 @@ class Run final : private BatchGate {
   double control_at_ = 0.0005;  // before anybody asks
   double rates_at_ = kRatesEvery;
   double restart_at_;  // where it stops, or begins again
+  double told_at_;     // by the agent
   double rate_ = 0;
   Outcome outcome_;
 };

@@ -30,6 +30,7 @@ enum class Law : uint8_t {
   kPairedProbing,
   kPulses,  // the law that was in force before
   kController,
+  kUntold,  // the same, but nobody tells it that sessions yield
 };
 
 struct Scenario {
@@ -50,9 +51,11 @@ struct Scenario {
 
 struct Outcome {
   double foreground = 0;  // transactions a second, while there is one
-  double mean_ms = 0, deviation_ms = 0, p99_ms = 0;
-  double work = 0;  // of the batch, seconds of a core a second
-  double busy = 0;  // of the batch, busy seconds a second
+  double mean_ms = 0, deviation_ms = 0, p99_ms = 0, p999_ms = 0, longest_ms = 0;
+  double work = 0;   // of the batch, seconds of a core a second
+  double busy = 0;   // of the batch, busy seconds a second
+  double rows = 0;   // of the batch, a second, where its chunks have rows
+  double chunk = 0;  // busy seconds that one took, on average
   // The rate that was found, ten times a second, warm-up included.
   std::vector<double> rates = {};
 };

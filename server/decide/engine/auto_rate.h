@@ -30,6 +30,8 @@ struct AutoRateSetting {
   // Busy seconds that may be owed where a Check begins. Below the burst it makes chunks start one
   // after another, at the rate, also after a pause in which all has drained.
   double start_level = std::numeric_limits<double>::infinity();
+  // Permits that may be out at once, where that is less than max_concurrency: at least 1.
+  int64_t most_permits = std::numeric_limits<int64_t>::max();
   // What the rate comes to over time, for those who look; absent: as it is now.
   std::optional<double> shown_rate = {};
   // Reports say less than what is seen at work: busy time is the time since the permit was

@@ -21,6 +21,8 @@ void PredictBusyTime(Decision& decision) {
     if (!is_busy(candidate)) continue;
     candidate.cost = predicted >= 0 ? predicted : candidate.budget->default_cost;
     largest = std::max(largest, candidate.cost);
+    const Ledger* const ledger = candidate.budget->ledger;
+    if (ledger != nullptr && predicted >= 0) candidate.cost *= ledger->charged_share();
   }
   decision.answer.predicted_busy_time = absl::Seconds(largest);
 }

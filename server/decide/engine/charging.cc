@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "server/decide/engine/limits.h"
 #include "server/decide/engine/line_order.h"
 #include "server/decide/engine/prediction_probe.h"
 #include "server/decide/engine/violations.h"
@@ -25,7 +26,7 @@ Charged ChargeDebt(Decision& decision, Candidate& candidate) {
 
 Charged AcquireConcurrency(Decision& decision, Candidate& candidate) {
   const Tables& tables = decision.tables;
-  const int64_t limit = candidate.budget->max_concurrency;
+  const int64_t limit = MostPermitsOf(*candidate.budget);
   switch (tables.concurrency.Acquire(ConcurrencyKeyOf(*candidate.budget, candidate.tag), limit,
                                      decision.now.monotonic_ns + tables.permit_ttl_ns,
                                      candidate.concurrency)) {

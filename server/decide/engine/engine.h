@@ -137,6 +137,9 @@ class Engine {
                            const AutoRateSetting& setting, Now now) {
     return EngineControls(core_).SetAutoRate(target, budget, setting, now);
   }
+  absl::Status SetProcessorShare(std::string_view target, double share) {
+    return EngineControls(core_).SetProcessorShare(target, share);
+  }
   LearntControlBytes ReadLearntControl(std::string_view target) {
     return EngineControls(core_).ReadLearntControl(target);
   }

@@ -39,6 +39,10 @@ absl::Status EngineControls::SetAutoRate(std::string_view target, std::string_vi
     return absl::InvalidArgumentError(
         absl::StrCat("start_level: must not be below 0; it is ", setting.start_level));
   }
+  if (setting.most_permits < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("most_permits: must be 1 or more; it is ", setting.most_permits));
+  }
   absl::StatusOr<const Budget*> found = FindAutoBudget(*policy, target, budget);
   if (!found.ok()) return found.status();
   VirtualClock& clock = *(*found)->ledger->axis().clock;
@@ -51,13 +55,33 @@ absl::Status EngineControls::SetAutoRate(std::string_view target, std::string_vi
             now.monotonic_ns);
   Ledger& ledger = *(*found)->ledger;
   const int64_t level_before_ns = ledger.start_level_ns();
+  const int64_t permits_before = ledger.most_permits();
   ledger.AdviseChunk(setting.chunk_seconds);
   ledger.SetStartLevel(setting.start_level);
+  ledger.LimitPermits(setting.most_permits);
   ledger.ShowRate(setting.shown_rate.value_or(setting.rate));
   ledger.DistrustReports(setting.distrusts_reports);
   if (before.speed != speed || before.gate_shut != setting.shut ||
-      ledger.start_level_ns() != level_before_ns) {
+      ledger.start_level_ns() != level_before_ns || setting.most_permits != permits_before) {
     core_.TellChanged();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EngineControls::SetProcessorShare(std::string_view target, double share) {
+  const std::shared_ptr<const Policy> policy = core_.policies.Get();
+  if (policy == nullptr) return EngineCore::NotInstalled();
+  if (!(share > 0 && share <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("share: must be above 0, up to 1; it is ", share));
+  }
+  uint32_t place = 0;
+  if (absl::Status found = policy->ResolveTarget(target, place); !found.ok()) return found;
+  for (size_t i = 0; i < policy->budget_specs.size(); ++i) {
+    const Budget& budget = policy->BudgetsOf(place)[i];
+    if (budget.ledger == nullptr || budget.is_auto || budget.unit != BudgetUnit::kBusyTime)
+      continue;
+    budget.ledger->ChargeShare(share);
   }
   return absl::OkStatus();
 }

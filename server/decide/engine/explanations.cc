@@ -77,7 +77,7 @@ BucketView ViewBucket(Decision& decision, Candidate& candidate) {
     view.room_in = room.in;
     view.ask_again |= !room.known;
   }
-  if (view.outstanding >= budget.max_concurrency) {
+  if (budget.limits_concurrency && view.outstanding >= MostPermitsOf(budget)) {
     view.room_in = std::max(view.room_in, kAskAgainForPermit);
     view.ask_again = true;
   }

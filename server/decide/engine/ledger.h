@@ -170,6 +170,9 @@ class Ledger {
     start_level_ns_.store(ToNs(units), std::memory_order_relaxed);
   }
   int64_t start_level_ns() const { return start_level_ns_.load(std::memory_order_relaxed); }
+  // Permits of an auto budget that may be out at once. relaxed: likewise.
+  void LimitPermits(int64_t most) { most_permits_.store(most, std::memory_order_relaxed); }
+  int64_t most_permits() const { return most_permits_.load(std::memory_order_relaxed); }
 
   // Of an auto budget, busy seconds a second that its controller lets it have over time, whatever
   // its clock does just now, below 0: not known; and whether Reports that say too little are
@@ -178,6 +181,11 @@ class Ledger {
   double shown_rate() const { return shown_rate_.load(std::memory_order_relaxed); }
   void DistrustReports(bool does) { distrusts_reports_.store(does, std::memory_order_relaxed); }
   bool distrusts_reports() const { return distrusts_reports_.load(std::memory_order_relaxed); }
+
+  // Of a budget of busy time with a rate of its own: the share of what is reported or predicted
+  // that it is charged, where sessions wait for a processor that others have. relaxed: likewise.
+  void ChargeShare(double share) { charged_share_.store(share, std::memory_order_relaxed); }
+  double charged_share() const { return charged_share_.load(std::memory_order_relaxed); }
 
   // What an auto budget's controller wants to know. relaxed: counts that order nothing.
   void CountCheck() { checks_.fetch_add(1, std::memory_order_relaxed); }
@@ -248,8 +256,10 @@ class Ledger {
   std::atomic<uint64_t> reports_{0};
   std::atomic<double> chunk_seconds_{0};
   std::atomic<int64_t> start_level_ns_{kMaxSpanNs};
+  std::atomic<int64_t> most_permits_{std::numeric_limits<int64_t>::max()};
   std::atomic<double> shown_rate_{-1};
   std::atomic<bool> distrusts_reports_{false};
+  std::atomic<double> charged_share_{1};
   std::atomic<int64_t> reported_ns_{0};
   std::atomic<uint64_t> overruns_{0};
   std::atomic<double> overrun_sum_{0};

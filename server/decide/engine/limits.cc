@@ -87,9 +87,10 @@ void ExamineConcurrency(Decision& decision, Candidate& candidate) {
   const Budget& budget = *candidate.budget;
   const Tables& tables = decision.tables;
   const uint64_t key = ConcurrencyKeyOf(budget, candidate.tag);
-  if (tables.concurrency.Count(key) < budget.max_concurrency) return;
+  const int64_t most = MostPermitsOf(budget);
+  if (tables.concurrency.Count(key) < most) return;
   const int64_t count = CountOutstanding(tables, budget, candidate.tag, decision.now.monotonic_ns);
-  if (count >= budget.max_concurrency) ViolateConcurrency(decision, candidate, count);
+  if (count >= most) ViolateConcurrency(decision, candidate, count);
 }
 
 // False: its controller has shut it for a moment.

@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "server/decide/engine/decision.h"
@@ -17,6 +18,13 @@ namespace headgate::engine {
 
 // `dice` in [0, 1): the Check is rejected where it is below a rule's ratio; 1 never rejects.
 Outcome ExamineLimits(Decision& decision, double dice);
+
+// How many permits of a budget may be out at once: what its configuration says, or less where its
+// controller says so. The budget limits them.
+inline int64_t MostPermitsOf(const Budget& budget) {
+  return budget.is_auto ? std::min(budget.max_concurrency, budget.ledger->most_permits())
+                        : budget.max_concurrency;
+}
 
 // Permits of a bucket that are out and have not expired; the budget limits them.
 int64_t CountOutstanding(const Tables& tables, const Budget& budget, uint64_t tag, int64_t now_ns);

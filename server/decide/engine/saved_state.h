@@ -159,7 +159,7 @@ struct SavedControl {
   std::string target;
   std::string bytes;  // at most kMaxControlBytes, which the engine does not read
 };
-inline constexpr size_t kMaxControlBytes = 4096;
+inline constexpr size_t kMaxControlBytes = 8192;
 
 struct SavedState {
   uint64_t seed = 0;

@@ -118,13 +118,14 @@ void Settlements::SettleCharge(const ChargeOf& of, const ActualAmounts& amounts,
   const PermitCharge& charge = permit.charges[place];
   const BudgetUnit unit = permit.UnitOf(place);
   if (unit == BudgetUnit::kCost && !amounts.cost.has_value()) return;
-  const double actual = unit == BudgetUnit::kCost ? *amounts.cost : amounts.busy_seconds;
+  const double reported = unit == BudgetUnit::kCost ? *amounts.cost : amounts.busy_seconds;
   bool counted = false;
   // Null: restored, and reported before there is a policy again.
   for (const PolicyRef& policy = core_.policies.Get(); policy != nullptr;
        core_.AwaitNewer(policy->version)) {
     Ledger* const ledger = LedgerOf(*policy, permit, place);
-    if (ledger == nullptr) return NoteUnsettled(policy, of, actual, settlement);
+    if (ledger == nullptr) return NoteUnsettled(policy, of, reported, settlement);
+    const double actual = unit == BudgetUnit::kCost ? reported : reported * ledger->charged_share();
     // A budget that has gone, and still owes, has no burst any more.
     const Budget* const budget = policy->BudgetOfSlot(charge.ledger);
     const double expected = ExpectedOf(charge, *ledger, amounts.seconds_since);

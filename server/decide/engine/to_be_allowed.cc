@@ -137,6 +137,19 @@ std::string AboutConcurrency(const Violation& violation, const std::string& budg
                       Number(violation.observed));
 }
 
+// Fewer permits than its configuration allows.
+bool IsHeldByController(const Violation& violation, const Explanation& explanation) {
+  const BudgetSpec& spec = explanation.answer.policy->budget_specs[violation.budget];
+  return IsAuto(spec) && (!spec.max_concurrency.has_value() ||
+                          violation.limit_value < static_cast<double>(*spec.max_concurrency));
+}
+
+std::string AboutPermitsAtOnce(const Violation& violation, const std::string& budget) {
+  return absl::StrCat("one of the ", Number(violation.observed), " permits of ", budget,
+                      " has to be reported or to expire: its controller lets ",
+                      Number(violation.limit_value), " be out at once");
+}
+
 std::string AboutPermits(const Violation& violation) {
   return absl::StrCat("some of the ", Number(violation.observed),
                       " permits of its caller, or of its root identity where no caller is named, "
@@ -172,7 +185,8 @@ std::string About(const Violation& violation, const Explanation& explanation) {
     case Limit::kMaxCost:
       return AboutMaxCost(violation, budget);
     case Limit::kMaxConcurrency:
-      return AboutConcurrency(violation, budget);
+      return IsHeldByController(violation, explanation) ? AboutPermitsAtOnce(violation, budget)
+                                                        : AboutConcurrency(violation, budget);
     case Limit::kProbe:
       return absl::StrCat("the foreground is being measured without the work of ", budget,
                           ": ask again in ", ForAPerson(violation.retry_after));

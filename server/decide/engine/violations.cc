@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "server/decide/engine/limits.h"
 #include "server/decide/engine/line_order.h"
 #include "server/decide/engine/retry_after.h"
 
@@ -101,7 +102,7 @@ std::optional<ReportedDebt> ReportedDebtOf(const Decision& decision, const Candi
 }
 
 void ViolateConcurrency(Decision& decision, Candidate& candidate, int64_t count) {
-  const int64_t limit = candidate.budget->max_concurrency;
+  const int64_t limit = MostPermitsOf(*candidate.budget);
   ViolateLimit(decision, candidate, Limit::kMaxConcurrency,
                {static_cast<double>(count), static_cast<double>(limit)},
                limit == 0 ? absl::InfiniteDuration() : kAskAgainForPermit);

@@ -50,7 +50,9 @@ std::string WhatBinds(const ControlSetting& setting) {
       break;
   }
   if (setting.foreground == Foreground::kSparse) {
-    return "the foreground is too sparse to be measured, and half a core is left to it";
+    return setting.yields ? "the foreground is too sparse to be measured, and they yield to it"
+                          : "the foreground is too sparse to be measured, and half a core is left "
+                            "to it";
   }
   const HarmView& view = setting.harms[static_cast<size_t>(setting.binding)];
   if (!setting.held_back) return absl::StrCat("less is used than it allows; ", Nearest(setting));
@@ -138,7 +140,11 @@ std::vector<health::EffectSnapshot> EffectsOf(const ControlSetting& setting) {
 
 std::string Explain(const ControlSetting& setting, std::string_view missing,
                     std::string_view note) {
-  std::string text = WhatBinds(setting);
+  // Where there is a foreground, to whom they yield.
+  std::string text = setting.yields && HasForeground(setting)
+                         ? "sessions yield the processor, and it is how many of them run at once; "
+                         : "";
+  text += WhatBinds(setting);
   if (!missing.empty()) {
     absl::StrAppend(&text, "; times of statements and the work of readers are not seen: ",
                     std::string(missing));

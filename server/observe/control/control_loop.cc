@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,8 +25,16 @@ health::WorkWish ControlLoop::OnWork(const absl::StatusOr<health::WorkCounters>&
   sampled_ = now;
   // Of a database that cannot be seen yet the rate would fall, and have to grow again.
   if (sample.ok()) Restore(now);
-  setting_ =
-      sample.ok() ? controller_.Step(Read(*sample, now)) : controller_.Miss(now.monotonic_ns);
+  if (sample.ok()) {
+    const ControlSample read = Read(*sample, now);
+    yielding_.Note({.outstanding = read.outstanding, .busy_seconds = read.busy_seconds},
+                   now.monotonic_ns);
+    (void)controller_.SetYields(yielding_.Yields(now.monotonic_ns));
+    setting_ = controller_.Step(read);
+  } else {
+    (void)controller_.SetYields(yielding_.Yields(now.monotonic_ns));
+    setting_ = controller_.Miss(now.monotonic_ns);
+  }
   asked_budgets_.resize(spec_.budgets.size());
   if (sample.ok()) {
     missing_ = sample->statements_missing;
@@ -130,6 +139,7 @@ double ControlLoop::SpeedOf(std::string_view profile) const {
 
 void ControlLoop::Apply(Now now) {
   is_divided_anew_ = false;
+  (void)engine_.SetProcessorShare(spec_.target, setting_.yields ? yielding_.processor_share() : 1);
   for (size_t i = 0; i < spec_.budgets.size(); ++i) {
     const ControlledBudget& budget = spec_.budgets[i];
     const bool is_new = i < asked_budgets_.size() && asked_budgets_[i].is_new;
@@ -140,10 +150,27 @@ void ControlLoop::Apply(Now now) {
                                .next_change_at_ns = next_ns_,
                                .chunk_seconds = setting_.chunk,
                                .start_level = setting_.start_level,
+                               .most_permits = MostPermits(ShareOf(i)),
                                .shown_rate = is_new ? 0 : RateOf(i),
                                .distrusts_reports = setting_.understated},
                               now);
   }
+}
+
+// One at least, so that all shares together may be a few more: what drains bounds them as well.
+int64_t ControlLoop::MostPermits(double share) const {
+  constexpr auto kMost = std::numeric_limits<int64_t>::max();
+  if (!std::isfinite(setting_.most_sessions)) return kMost;
+  return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(setting_.most_sessions * share)));
+}
+
+void ControlLoop::OnYielding(const Yielding& told, Now now) {
+  MutexLock lock(&mutex_);
+  yielding_.Tell(told, now.monotonic_ns);
+  const bool stops = controller_.yields() && !yielding_.Yields(now.monotonic_ns);
+  if (!stops || next_ns_ == 0 || spec_.budgets.empty()) return;
+  setting_ = controller_.SetYields(false);
+  Apply(now);
 }
 
 void ControlLoop::OnHealth(std::string_view profile, const engine::Health& health, Now now) {

@@ -39,6 +39,7 @@
 #include "common/mutex.h"
 #include "server/decide/engine/engine.h"
 #include "server/observe/control/controller.h"
+#include "server/observe/control/yielding_meter.h"
 #include "server/observe/health/probe.h"
 #include "server/observe/health/snapshot.h"
 #include "server/observe/health/work_listener.h"
@@ -68,6 +69,9 @@ class ControlLoop final : public health::WorkListener {
   // From the target's monitor.
   void OnHealth(std::string_view profile, const engine::Health& health, Now now)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // From the agent beside the database, about twice a second; at once where nothing yields any
+  // more. Where it says nothing for 2 s it is taken to have gone.
+  void OnYielding(const Yielding& told, Now now) ABSL_LOCKS_EXCLUDED(mutex_);
   // Of the same target, after the engine has the budgets. What was found stays, unless the options
   // are others: then what is kept is taken up where it was learnt with those. In force from the
   // next sample or health on, whichever comes first.
@@ -112,6 +116,8 @@ class ControlLoop final : public health::WorkListener {
   // Of all budgets, by their shares.
   double Speed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   double SpeedOf(std::string_view profile) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Permits that may be out at once of a budget with this share of what was found.
+  int64_t MostPermits(double share) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(Now now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Where another owner has decided since, or this one begins, or has other options.
   void Restore(Now now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -121,6 +127,7 @@ class ControlLoop final : public health::WorkListener {
   ControlSpec spec_ ABSL_GUARDED_BY(mutex_);
   engine::Engine& engine_;
   Controller controller_ ABSL_GUARDED_BY(mutex_);
+  YieldingMeter yielding_ ABSL_GUARDED_BY(mutex_);
   ControlSetting setting_ ABSL_GUARDED_BY(mutex_);
   Now sampled_ ABSL_GUARDED_BY(mutex_);             // when the last sample came
   int64_t next_ns_ ABSL_GUARDED_BY(mutex_) = 0;     // of the next one

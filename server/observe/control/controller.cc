@@ -8,7 +8,7 @@ namespace {
 
 // So that something is learnt, and nobody starves; beside a database that cannot be seen, the
 // latter.
-constexpr double kLeastRate = 0.03, kBlindRate = 0.02;
+constexpr double kLeastRate = 0.03, kLeastSessions = 0.1, kBlindRate = 0.02;
 constexpr double kMaxGrowth = 1.25;     // from one time of work to the next
 constexpr double kIdleGrowth = 16;      // a second
 constexpr double kIdleSmooth = 1.5;     // s over which it is seen what is used meanwhile
@@ -18,6 +18,8 @@ constexpr double kSpareCore = 0.5;      // cores that are left to a foreground t
 // Machines have better and worse moments of all lengths. The shorter the times that are compared,
 // the more of them there are, and each says as much.
 constexpr double kWork = 1, kPause = 0.3;  // s
+// A pause loses what nobody else wants, and so is rarer where sessions yield.
+constexpr double kYieldingWork = 2;  // s
 // A reading of statements that had to be waited for is worth a longer pause: this share of the time
 // since the one before.
 constexpr double kPauseShare = 0.15, kMostPause = 1.5;  // s
@@ -50,6 +52,7 @@ Controller::Controller(const ControlOptions& options)
     : options_(options),
       dice_(options.seed),
       limits_(options),
+      other_limits_(options, WorkLimits::kFirstSessions),
       rate_(FindRate()),
       pause_for_(kPause) {}
 
@@ -57,7 +60,13 @@ LearntControl Controller::Learnt() const {
   LearntControl learnt;
   learnt.options = options_;
   learnt.foreground = met_;
-  learnt.indicators = limits_.Learnt();
+  (yields_ ? learnt.yielding.emplace() : learnt.indicators) = limits_.Learnt();
+  if (!yields_ && !learnt_yielding_) return learnt;
+  // As of the same moment.
+  WorkLimits others = other_limits_;
+  const double apart = OtherAge() - since_learnt_;
+  others.Age(std::max(0.0, apart), FirstPrior(!yields_));
+  (yields_ ? learnt.indicators : learnt.yielding.emplace()) = others.Learnt();
   return learnt;
 }
 
@@ -65,8 +74,17 @@ LearntControl Controller::Learnt() const {
 // the most careful prior, since nothing is known yet of what the foreground leaves. Of what was
 // seen here until now nothing is compared: the batch of another owner was at work, unseen.
 void Controller::Restore(const LearntControl& learnt, double seconds) {
-  limits_.Restore(learnt.indicators);
-  limits_.Age(seconds, WorkLimits::kFirstLimit * options_.cores);
+  WorkLimits& without = yields_ ? other_limits_ : limits_;
+  without.Restore(learnt.indicators);
+  without.Age(seconds, FirstPrior(false));
+  WorkLimits& with = yields_ ? limits_ : other_limits_;
+  with = WorkLimits(options_, WorkLimits::kFirstSessions);
+  if (learnt.yielding.has_value()) {
+    with.Restore(*learnt.yielding);
+    with.Age(seconds, FirstPrior(true));
+  }
+  learnt_yielding_ = learnt.yielding.has_value();
+  other_since_ns_ = sampled_at_ns_;
   since_learnt_ = 0;
   ++lessons_;
   met_ = learnt.foreground;
@@ -88,6 +106,7 @@ double Controller::Jitter() {
 
 ControlSetting Controller::Step(const ControlSample& sample) {
   sampled_at_ns_ = sample.work.sampled_at_ns;
+  if (other_since_ns_ == 0) other_since_ns_ = sampled_at_ns_;
   speed_ = sample.speed;
   Flow flow, glance;
   const FlowMeter::Outcome outcome = meter_.Take(sample, flow, glance);
@@ -184,20 +203,31 @@ void Controller::Meet() {
   Enter(ControlPhase::kPause);
 }
 
+double Controller::FirstPrior(bool yields) const {
+  return yields ? WorkLimits::kFirstSessions : WorkLimits::kFirstLimit * options_.cores;
+}
+
 // Where nothing is known: what the foreground leaves of the cores, halved, or the first rate.
+// Sessions that yield take what it leaves, however many they are.
 double Controller::Prior() const {
   if (met_ == Foreground::kSparse) return Ceiling();
-  return std::max(WorkLimits::kFirstLimit * options_.cores,
-                  (options_.cores - presence_.active()) / 2);
+  if (yields_) return FirstPrior(true);
+  return std::max(FirstPrior(false), (options_.cores - presence_.active()) / 2);
 }
 
 double Controller::Ceiling() const {
+  if (yields_) return options_.max_rate;
   const double sparse =
       std::max(WorkLimits::kFirstLimit * options_.cores, options_.cores - kSpareCore);
   return met_ == Foreground::kSparse ? std::min(options_.max_rate, sparse) : options_.max_rate;
 }
 
-double Controller::LeastRate() const { return std::min(kLeastRate, options_.max_rate); }
+double Controller::LeastRate() const {
+  return std::min(yields_ ? kLeastSessions : kLeastRate, options_.max_rate);
+}
+double Controller::FirstRate() const {
+  return yields_ ? kLeastSessions : WorkLimits::kFirstLimit * options_.cores;
+}
 
 double Controller::FindRate() const {
   return std::clamp(limits_.CarefulLimit(), LeastRate(), std::max(LeastRate(), Ceiling()));
@@ -234,13 +264,11 @@ void Controller::BeginReference(const News& news) {
 
 void Controller::Open() {
   // Nobody needs more than what is not used up.
-  const double most =
-      held_back_ ? kMaxGrowth * std::max(rate_, WorkLimits::kFirstLimit * options_.cores) : rate_;
+  const double most = held_back_ ? kMaxGrowth * std::max(rate_, FirstRate()) : rate_;
   rate_ = std::min(FindRate(), std::max(most, LeastRate()));
-  work_for_ = kWork * Jitter();
+  work_for_ = (yields_ ? kYieldingWork : kWork) * Jitter();
   pause_for_ = kPause * Jitter();
-  // Long chunks go on through the pause.
-  drain_ = ChunksAreLong() ? rate_ : rate_ * (1 + pause_for_ / work_for_);
+  drain_ = DrainOfWork();
   Enter(ControlPhase::kWork);
 }
 
@@ -271,7 +299,8 @@ void Controller::StepWork(const News& news) {
 // What health slows, or a gate keeps out, is not for want of work.
 void Controller::JudgeUse() {
   if (speed_ < 1) return;
-  used_share_ += kNewestUse * (used_ / (drain_ * age_) - used_share_);
+  used_share_ += kNewestUse * (used_ / (Allowed() * age_) - used_share_);
+  drained_share_ += kNewestUse * (used_ / (drain_ * age_) - drained_share_);
   held_back_ = WasHeldBack();
 }
 
@@ -292,6 +321,7 @@ void Controller::Conclude() {
     if (Writes()) {
       limits_.Learn(glances_, Source::kGlances, Prior());
       ++lessons_;
+      learnt_yielding_ |= yields_;
     }
     glances_.KeepQuietEnd();
   }
@@ -299,6 +329,7 @@ void Controller::Conclude() {
   if (estimate_.QuietEnd() <= 0 || estimate_.Seconds(Kind::kWorked) <= 0) return;
   limits_.Learn(estimate_, Source::kFlows, Prior());
   ++lessons_;
+  learnt_yielding_ |= yields_;
   Remember();
   estimate_.KeepQuietEnd();
 }

@@ -12,6 +12,10 @@
 // It is raised only while work waits for it. Harm beyond doubt begins a pause at once. What it
 // weighs, and against which other laws it was chosen, is in docs/control.md.
 //
+// Where sessions of batch work yield the processor, W is how many of them run at once while work
+// runs: one at first, and a fraction is one for a part of the time. What is learnt then is another
+// thing, and kept apart.
+//
 // A pure function of what it is given: no I/O, no clock, and chance from its seed alone.
 // Thread-compatible.
 //
@@ -23,6 +27,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 
 #include "absl/time/time.h"
 #include "server/observe/control/effect_estimate.h"
@@ -59,7 +64,9 @@ struct ControlSetting {
   bool understated = false;   // Reports of busy time are not to be believed
   double chunk = 0;           // busy seconds that a chunk should take
   double start_level = 0;     // that may be owed where one starts
-  absl::Duration next;        // when to sample again
+  bool yields = false;        // W is how many sessions run at once
+  double most_sessions = std::numeric_limits<double>::infinity();      // at once, just now
+  absl::Duration next;                                                 // when to sample again
   health::StatementsWish statements = health::StatementsWish::kSpare;  // and whether with those
 };
 
@@ -71,6 +78,10 @@ class Controller {
   // The database could not be sampled at `now_ns`. What was found is kept for a while; after it
   // batch work is all but stopped.
   ControlSetting Miss(int64_t now_ns);
+  // Whether sessions of batch work yield from now on. What is under way ends first, and then the
+  // foreground is seen alone. Where they do not any more, W is what was known without, or less.
+  ControlSetting SetYields(bool yields);
+  bool yields() const { return yields_; }
 
   // What another one needs to know to go on from here; its time is the caller's, since_learnt()
   // ago.
@@ -104,14 +115,19 @@ class Controller {
   void Enter(ControlPhase phase);
   // Begins a time of work.
   void Open();
+  double DrainOfWork() const;
+  double OtherAge() const;
   // Learns from the work and the pauses round it.
   void Conclude();
   void Remember();
   void JudgeBatch();
   void JudgeUse();
+  // Where little is known, and where nothing is.
   double LeastRate() const;
+  double FirstRate() const;
   double FindRate() const;
   double Prior() const;
+  double FirstPrior(bool yields) const;
   double Ceiling() const;
   double Next(int64_t outstanding);
   double RestOfWork() const;
@@ -122,7 +138,10 @@ class Controller {
   bool Writes() const;
   bool WasHeldBack() const;
   double Jitter();
+  double Allowed() const;
   double Drain() const;
+  double Chunk() const;
+  double StartLevel() const;
   ControlSetting Setting(absl::Duration next) const;
   health::StatementsWish Wish() const;
 
@@ -133,6 +152,11 @@ class Controller {
   EffectEstimate estimate_;  // of whole flows
   EffectEstimate glances_;
   WorkLimits limits_;
+  // The same for when sessions yield, where they do not now, or the other way round.
+  WorkLimits other_limits_;
+  bool yields_ = false;
+  bool learnt_yielding_ = false;  // something is known of it
+  int64_t other_since_ns_ = 0;    // since when time has not blurred the others; 0: no sample yet
 
   int64_t sampled_at_ns_ = 0;
   Foreground met_ = Foreground::kNone;
@@ -148,6 +172,7 @@ class Controller {
   double used_ = 0;                          // busy seconds in this phase
   double transactions_ = 0;                  // a second, smoothed
   double used_share_ = 1;                    // of what was allowed, smoothed
+  double drained_share_ = 1;                 // of what drained, likewise: what was used of it
   bool pays_for_idle_ = false;               // the pause follows a time without a foreground
   bool is_draining_ = true;                  // a pause has begun, and chunks are under way
   bool begins_with_flow_ = false;            // a flow ended where the pause, or the draining, began

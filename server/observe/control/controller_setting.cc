@@ -15,8 +15,13 @@ constexpr double kDrain = 0.03;                      // s in which chunks under 
 constexpr double kChunksEnd = 2;                     // times as long as a chunk
 
 constexpr double kAtLimit = 0.9;
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 constexpr double kBusyChunk = 0.0075, kIdleChunk = 0.07;  // s
+// Where sessions yield, what harms is no longer what a chunk does but that it begins and ends; how
+// long it may hold its locks is what bounds it. Where few sessions are borne locks are likely what
+// is waited for, and chunks become shorter with them.
+constexpr double kYieldingChunk = 0.075, kWholeChunksFrom = 0.5;  // s; at once
 // Beside a foreground chunks start one after another, each when the one before has drained but for
 // this: jobs come back later than they are told, and nothing else makes up for that.
 constexpr double kStartEarly = kBusyChunk / 2, kLate = 0.01;  // busy seconds; s at the rate
@@ -66,6 +71,16 @@ double Controller::Drain() const {
   return rate_;
 }
 
+double Controller::Chunk() const {
+  if (presence_.foreground() == Foreground::kNone) return kIdleChunk;
+  if (!yields_) return kBusyChunk;
+  return std::clamp(kYieldingChunk * rate_ / kWholeChunksFrom, kBusyChunk, kYieldingChunk);
+}
+
+double Controller::StartLevel() const {
+  return yields_ ? Chunk() / 2 : std::max(kStartEarly, rate_ * kLate);
+}
+
 ControlSetting Controller::Setting(absl::Duration next) const {
   // At rest too: the first chunks come then, from all workers at once.
   const bool is_alone = presence_.foreground() == Foreground::kNone;
@@ -83,9 +98,10 @@ ControlSetting Controller::Setting(absl::Duration next) const {
                          .long_chunk = ChunksAreLong() ? meter_.chunk() : 0,
                          .misses_batch = meter_.misses_batch(),
                          .understated = meter_.is_understated(),
-                         .chunk = is_alone ? kIdleChunk : kBusyChunk,
-                         .start_level = is_alone ? std::numeric_limits<double>::infinity()
-                                                 : std::max(kStartEarly, rate_ * kLate),
+                         .chunk = Chunk(),
+                         .start_level = is_alone ? kNoLimit : StartLevel(),
+                         .yields = yields_,
+                         .most_sessions = is_alone || !yields_ ? kNoLimit : std::ceil(rate_),
                          .next = next,
                          .statements = Wish()};
   for (size_t i = 0; i < kHarms; ++i) {

@@ -17,7 +17,7 @@
 namespace headgate::control {
 namespace {
 
-constexpr absl::string_view kTitle = "headgate control 1";
+constexpr absl::string_view kTitle = "headgate control 1", kYieldingTitle = "headgate control 2";
 constexpr double kMillion = 1e6;
 // Each share is rounded by itself.
 constexpr double kRounding = LimitBelief::kCells;
@@ -118,11 +118,13 @@ double LearntControl::SecondsUntil(int64_t wall_ns) const {
 std::string ToText(const LearntControl& learnt) {
   const ControlOptions& options = learnt.options;
   std::string text =
-      absl::StrCat(kTitle, "\n", learnt.at_wall_ns, " ", Exactly(options.tolerance), " ",
-                   Exactly(options.latency_tolerance), " ", Exactly(options.tail_tolerance), " ",
-                   Exactly(options.cores), " ", Exactly(options.max_rate), "\n",
-                   static_cast<int>(learnt.foreground), "\n");
+      absl::StrCat(learnt.yielding.has_value() ? kYieldingTitle : kTitle, "\n", learnt.at_wall_ns,
+                   " ", Exactly(options.tolerance), " ", Exactly(options.latency_tolerance), " ",
+                   Exactly(options.tail_tolerance), " ", Exactly(options.cores), " ",
+                   Exactly(options.max_rate), "\n", static_cast<int>(learnt.foreground), "\n");
   for (const LearntIndicator& indicator : learnt.indicators) AddIndicator(indicator, text);
+  if (!learnt.yielding.has_value()) return text;
+  for (const LearntIndicator& indicator : *learnt.yielding) AddIndicator(indicator, text);
   return text;
 }
 
@@ -131,15 +133,20 @@ absl::StatusOr<LearntControl> ParseLearntControl(std::string_view text) {
   // Of a view of nothing at all there would not even be one line.
   if (text.empty()) return Unsound("it is empty");
   const std::vector<absl::string_view> lines = absl::StrSplit(Sv(text), '\n');
-  if (lines[0] != kTitle) return Unsound("it is of another version");
+  const bool yields = lines[0] == kYieldingTitle;
+  if (!yields && lines[0] != kTitle) return Unsound("it is of another version");
   // Title, head, foreground, indicators, and nothing behind the last newline.
-  if (lines.size() != 3 + WorkLimits::kIndicators + 1) return Unsound("it has not as many lines");
+  const size_t indicators = WorkLimits::kIndicators * (yields ? 2 : 1);
+  if (lines.size() != 3 + indicators + 1) return Unsound("it has not as many lines");
   LearntControl learnt;
+  if (yields) learnt.yielding.emplace();
   if (!ReadHead(lines[1], learnt)) return Unsound("its time and options");
   if (!ReadForeground(lines[2], learnt)) return Unsound("its foreground");
-  for (size_t i = 0; i < WorkLimits::kIndicators; ++i) {
-    if (!ReadIndicator(lines[3 + i], learnt.indicators[i]))
-      return Unsound(absl::StrCat("indicator ", i));
+  for (size_t i = 0; i < indicators; ++i) {
+    LearntIndicator& indicator = i < WorkLimits::kIndicators
+                                     ? learnt.indicators[i]
+                                     : (*learnt.yielding)[i - WorkLimits::kIndicators];
+    if (!ReadIndicator(lines[3 + i], indicator)) return Unsound(absl::StrCat("indicator ", i));
   }
   // Signs, spaces and digits that say nothing.
   if (ToText(learnt) != text) return Unsound("it is not as it would be written");

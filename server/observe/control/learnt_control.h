@@ -1,25 +1,29 @@
 // LearntControl: what a controller learnt, for the one that comes after it: in the next process, or
 // on the server that owns the target next.
 //
-// It is text of one version: a line for each thing, numbers between single spaces, the last line a
-// newline too. What is read comes from a disk or from another server, and is never believed: a
-// number that is out of range or not written as ToText writes it, or one number too few or too
-// many, and all of it is refused. Then a controller begins with nothing, as at the first start.
+// It is text: a line for each thing, numbers between single spaces, the last line a newline too.
+// What was learnt while sessions yielded stands for itself, behind the rest; where there is nothing
+// of it, it is as before there was such a thing. What is read comes from a disk or from another
+// server, and is never believed: a number that is out of range or not written as ToText writes it,
+// or one number too few or too many, and all of it is refused. Then a controller begins with
+// nothing, as at the first start.
 //
 //   headgate control 1
 //   <wall time, ns> <tolerance> <latency> <tail> <cores> <max rate>
 //   <foreground>
 //   <ever> <usual> <noise> <unseen for> <64 shares, in millionths>  for each indicator
+//   <the same>  for each indicator, with yielding; then the first line says 2
 //
 // The whole histogram of a belief is kept and not its middle and spread, since it is none of a
 // known shape: most of it is narrow, on a broad prior that it never quite leaves. It takes 1.8 kB,
-// 2.6 at most.
+// 2.6 at most, and as much again with yielding.
 //
 // Pure functions.
 
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,6 +39,8 @@ struct LearntControl {
   ControlOptions options;
   Foreground foreground = Foreground::kNone;
   WorkLimits::LearntIndicators indicators = {};
+  // While sessions of batch work yielded; absent: nothing was learnt then.
+  std::optional<WorkLimits::LearntIndicators> yielding = {};
 
   // Whether it was learnt with these, whatever their seed.
   bool IsWith(ControlOptions others) const;

@@ -41,6 +41,8 @@ void ControlLoop::Reconfigure(ControlSpec spec) {
   // Before the first sample nothing is known of any, and all are read with it.
   if (read_at_ns_ != 0) asked_budgets_ = Carried(spec);
   spec_ = std::move(spec);
+  // Nothing tells of a share any more.
+  if (spec_.budgets.empty()) (void)engine_.SetProcessorShare(spec_.target, 1);
   if (read_at_ns_ == 0) return;
   Divide();
   is_divided_anew_ = true;

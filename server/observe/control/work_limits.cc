@@ -97,7 +97,7 @@ WorkLimits::Indicator WorkLimits::MakeIndicator(Harm harm, Source source, double
   return indicator;
 }
 
-WorkLimits::WorkLimits(const ControlOptions& options)
+WorkLimits::WorkLimits(const ControlOptions& options, double first)
     : options_(options),
       indicators_{MakeIndicator(Harm::kThroughput, Source::kFlows, &Flow::throughput, options),
                   MakeIndicator(Harm::kLatency, Source::kFlows, &Flow::mean, options),
@@ -105,7 +105,7 @@ WorkLimits::WorkLimits(const ControlOptions& options)
                   MakeIndicator(Harm::kLatency, Source::kFlows, &Flow::residence, options),
                   MakeIndicator(Harm::kThroughput, Source::kGlances, &Flow::throughput, options)} {
   for (Indicator& indicator : indicators_) {
-    indicator.belief.Believe(UnknownOf(indicator, kFirstLimit * options.cores), kVague);
+    indicator.belief.Believe(UnknownOf(indicator, first), kVague);
   }
 }
 

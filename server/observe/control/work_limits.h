@@ -69,7 +69,10 @@ class WorkLimits {
   static constexpr size_t kIndicators = 5;
   using LearntIndicators = std::array<LearntIndicator, kIndicators>;
 
-  explicit WorkLimits(const ControlOptions& options);
+  // `first`: a limit that suits a foreground of which nothing is known.
+  WorkLimits(const ControlOptions& options, double first);
+  explicit WorkLimits(const ControlOptions& options)
+      : WorkLimits(options, kFirstLimit * options.cores) {}
 
   // Limits with the same options go on from there. All of it is within LearntIndicator's bounds.
   LearntIndicators Learnt() const;
@@ -95,6 +98,8 @@ class WorkLimits {
   static constexpr double kConfidence = 0.6;
   // Of a foreground of which nothing is known, for each core.
   static constexpr double kFirstLimit = 0.04;
+  // The same of sessions that yield, however many cores there are: by kConfidence it begins as one.
+  static constexpr double kFirstSessions = 1.36;
 
  private:
   struct Indicator {

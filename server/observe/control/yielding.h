@@ -16,7 +16,7 @@ namespace headgate::control {
 
 struct Yielding {
   bool works = false;            // it was proved there, and an agent sees to it now
-  std::string means;             // by which it works, or why it does not: a whole sentence
+  std::string means = {};        // by which it works, or why it does not: a whole sentence
   int64_t sessions = 0;          // that yield now
   int64_t raised = 0;            // of batch work that do not, as others wait for them
   double processor_seconds = 0;  // of all that have yielded since the agent began; it grows

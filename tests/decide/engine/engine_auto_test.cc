@@ -146,6 +146,38 @@ TEST(EngineAuto, AMistakeOfUnitsChargesTenTimesTheTimeOrABurst) {
   }
 }
 
+TEST(EngineAuto, NoMorePermitsAreOutThanItsControllerAllows) {
+  TestEngine engine(Auto(/*max_concurrency=*/100, /*default_cost=*/0.01));
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 1000, .most_permits = 2}, At()).ok());
+  const CheckAnswer first = engine.Check("etl", 1, At());
+  EXPECT_TRUE(engine.Admits("etl", 1));
+  const CheckAnswer third = engine.Check("etl", 1, At());
+  EXPECT_EQ(third.verdict, Verdict::kDenied);
+  EXPECT_EQ(third.reason, Reason::kMaxConcurrency);
+  engine.Settle(first.permit, {.busy_time = absl::Milliseconds(1)});
+  EXPECT_TRUE(engine.Admits("etl", 1));
+  EXPECT_FALSE(engine.Admits("etl", 1));
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 1000}, At()).ok());
+  EXPECT_TRUE(engine.Admits("etl", 1));
+}
+
+TEST(EngineAuto, ExplainsThatItsControllerLimitsPermits) {
+  TestEngine engine(Auto(/*max_concurrency=*/100, /*default_cost=*/0.01));
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 1000, .most_permits = 1}, At()).ok());
+  ASSERT_TRUE(engine.Admits("etl", 1));
+  const Explanation explanation = engine.Explain({.identity = "etl", .estimated_cost = 1}, At());
+  EXPECT_THAT(WhatWouldHelp(explanation),
+              testing::ElementsAre(testing::HasSubstr(
+                  "one of the 1 permits of budget 'b' has to be reported or to expire: its "
+                  "controller lets 1 be out at once")));
+}
+
+TEST(EngineAuto, AControllerMustLeaveOnePermit) {
+  TestEngine engine(Auto());
+  EXPECT_EQ(engine->SetAutoRate("", "b", {.rate = 1, .most_permits = 0}, At()).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 TEST(EngineAuto, WhereReportsAreNotBelievedTheTimeSinceTheAnswerStands) {
   TestEngine engine(Auto());
   const auto tells = [&](absl::Duration busy_time, Now now) {

@@ -40,10 +40,10 @@ TEST_F(EngineControl, EachTargetHasItsOwn) {
 }
 
 TEST_F(EngineControl, WhatIsTooLongOrOfNoTargetIsRefused) {
-  EXPECT_TRUE(engine_->SetLearntControl("orders", std::string(4096, 'x'), 0).ok());
-  const std::string longer(4097, 'y');
+  EXPECT_TRUE(engine_->SetLearntControl("orders", std::string(8192, 'x'), 0).ok());
+  const std::string longer(8193, 'y');
   EXPECT_TRUE(absl::IsInvalidArgument(engine_->SetLearntControl("orders", longer, 0)));
-  EXPECT_EQ(Kept("orders"), std::string(4096, 'x'));
+  EXPECT_EQ(Kept("orders"), std::string(8192, 'x'));
   EXPECT_TRUE(absl::IsNotFound(engine_->SetLearntControl("stock", "fast", 0)));
 }
 
@@ -83,7 +83,7 @@ TEST_F(EngineControl, ARestartRefusesWhatNoEngineHasSaved) {
   SavedState twice = state;
   twice.controls[1].target = twice.controls[0].target;
   EXPECT_TRUE(absl::IsInvalidArgument(Validate(twice)));
-  state.controls[0].bytes.assign(4097, 'x');
+  state.controls[0].bytes.assign(8193, 'x');
   EXPECT_TRUE(absl::IsInvalidArgument(Validate(state)));
 }
 
@@ -122,7 +122,7 @@ TEST_F(EngineControl, AnAdoptionIsSeenAndNotWrittenOver) {
 
 TEST_F(EngineControl, WhatIsTooLongIsNotAdopted) {
   SavedTarget saved = engine_->SaveTargets({"orders"}, At()).front().value();
-  saved.control.assign(4097, 'x');
+  saved.control.assign(8193, 'x');
   EXPECT_TRUE(
       absl::IsInvalidArgument(engine_->AdoptTarget("orders", &saved, Unsaved::kNothing, At())));
 }

@@ -40,6 +40,19 @@ TEST(ControlExplanation, SaysThatALimitIsNotReached) {
   EXPECT_EQ(Explain(setting, "", "").find("less is used than it allows; latency is the near"), 0U);
 }
 
+TEST(ControlExplanation, SaysThatSessionsYield) {
+  ControlSetting setting = Working();
+  setting.yields = true;
+  EXPECT_EQ(Explain(setting, "", "")
+                .find("sessions yield the processor, and it is how many of them run at once; "
+                      "latency binds: "),
+            0U);
+  setting.foreground = Foreground::kSparse;
+  EXPECT_NE(Explain(setting, "", "").find("and they yield to it"), std::string::npos);
+  setting.phase = ControlPhase::kIdle;
+  EXPECT_EQ(Explain(setting, "", "").find("there is no foreground"), 0U);
+}
+
 TEST(ControlExplanation, SaysWhatJobsDoWrong) {
   const auto says = [](void (*make)(ControlSetting&), const char* what) {
     ControlSetting setting = Working();

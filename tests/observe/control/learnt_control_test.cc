@@ -58,8 +58,30 @@ TEST(LearntControl, FitsIntoWhatTheEngineCarries) {
     indicator.usual = 1e-8 / 3;
     indicator.limits.fill(1.0 / LimitBelief::kCells);
   }
+  learnt.yielding = learnt.indicators;
   EXPECT_LT(ToText(learnt).size(), engine::kMaxControlBytes * 2 / 3);
   EXPECT_TRUE(ParseLearntControl(ToText(learnt)).ok());
+}
+
+// It is as it was before there was such a thing, so that a server of before reads it.
+TEST(LearntControl, WithoutYieldingItIsOfTheFirstVersion) {
+  EXPECT_TRUE(absl::StartsWith(ToText(Some()), "headgate control 1\n"));
+}
+
+TEST(LearntControl, ReadsWhatItWroteOfYielding) {
+  LearntControl learnt = Some();
+  learnt.yielding = learnt.indicators;
+  (*learnt.yielding)[3].ever = true;
+  (*learnt.yielding)[3].usual = 17;
+  const std::string text = ToText(learnt);
+  EXPECT_TRUE(absl::StartsWith(text, "headgate control 2\n"));
+  const absl::StatusOr<LearntControl> read = ParseLearntControl(text);
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_TRUE(read->yielding.has_value());
+  EXPECT_EQ((*read->yielding)[3].usual, 17);
+  EXPECT_EQ(read->indicators[3].usual, 0);
+  EXPECT_EQ(read->indicators[2].usual, learnt.indicators[2].usual);
+  EXPECT_FALSE(ParseLearntControl(absl::StrReplaceAll(text, {{"control 2", "control 1"}})).ok());
 }
 
 TEST(LearntControl, IsOfUseWithTheSameOptionsAlone) {
