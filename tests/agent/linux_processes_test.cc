@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "client/agent/cpu_group.h"
+#include "client/scheduling/kernel_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/subprocess.h"
@@ -22,6 +23,8 @@
 namespace headgate::agent {
 namespace {
 
+using scheduling::CpuGroupPlace;
+using scheduling::ReadSmallFile;
 using ::testing::HasSubstr;
 
 bool IsRoot() { return geteuid() == 0; }
