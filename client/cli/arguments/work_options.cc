@@ -1,5 +1,6 @@
 #include "client/cli/arguments/work_options.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -106,6 +107,14 @@ CLI::App* AddRun(CLI::App& app, RunArguments& run) {
                          "what to do without a server [fail]");
   AddParsed<double>(*command, "--report-cost", "COST", run.report_cost, CostFromText,
                     "report this cost as well, in the unit of --cost");
+  command
+      ->add_flag_function(
+          "--nice",
+          [&run](int64_t count) {
+            run.priority = count > 0 ? Priority::kIdle : Priority::kInherited;
+          },
+          "run it at idle priority: when nobody else wants the processor")
+      ->envname("HEADGATE_RUN_NICE");
   return command;
 }
 
