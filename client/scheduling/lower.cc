@@ -3,6 +3,7 @@
 #ifdef __linux__
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #endif
 
@@ -26,17 +27,24 @@ constexpr int kPasses = 16;
 constexpr absl::Duration kUntilNextChange = absl::Milliseconds(110);
 constexpr int kTries = 20;
 
+// By the kernel's own calls, since some C libraries refuse theirs for threads' sake.
+int PolicyOf(int tid) { return static_cast<int>(syscall(SYS_sched_getscheduler, tid)); }
+
+bool SetPolicy(int tid, int policy) {
+  const sched_param none = {};
+  return syscall(SYS_sched_setscheduler, tid, policy, &none) == 0;
+}
+
 // 0: the calling thread.
 absl::StatusOr<Rank> LowerOne(int tid) {
-  const int policy = sched_getscheduler(tid);
+  const int policy = PolicyOf(tid);
   if (policy < 0) return StatusOfErrno(errno, "sched_getscheduler");
   const int plain = policy & ~SCHED_RESET_ON_FORK;
   if (plain != SCHED_OTHER && plain != SCHED_BATCH && plain != SCHED_IDLE) {
     return absl::FailedPreconditionError("it has a real-time policy, which is left as it is");
   }
   Rank rank;
-  const sched_param none = {};
-  if (sched_setscheduler(tid, SCHED_IDLE | (policy & SCHED_RESET_ON_FORK), &none) != 0) {
+  if (!SetPolicy(tid, SCHED_IDLE | (policy & SCHED_RESET_ON_FORK))) {
     const absl::Status refusal = StatusOfErrno(errno, "SCHED_IDLE");
     if (absl::IsNotFound(refusal)) return refusal;
     // On Linux this is a thread's own.

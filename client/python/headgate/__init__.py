@@ -19,10 +19,12 @@ from headgate._errors import (
     InvalidArgumentError,
     NotFoundError,
     NotInTimeError,
+    NotLoweredError,
     UnreachableError,
 )
 from headgate._options import OnUnreachable, TlsOptions
 from headgate._permit import Permit
+from headgate._priority import lower_priority
 from headgate._settings import ClientOptions
 from headgate._transport import AsyncTransport, Transport
 from headgate._types import (
@@ -69,6 +71,7 @@ __all__ = [
     "LimitKind",
     "NotFoundError",
     "NotInTimeError",
+    "NotLoweredError",
     "OnUnreachable",
     "Overrun",
     "Permit",
@@ -84,4 +87,5 @@ __all__ = [
     "Verdict",
     "Violation",
     "Work",
+    "lower_priority",
 ]
