@@ -55,6 +55,7 @@ absl::StatusOr<Rank> LowerOne(int tid) {
     rank.is_idle_class = false;
   }
   rank.is_idle_io = SetIoPriority(tid, kIdleIo);
+  if (!rank.is_idle_io && errno == ESRCH) return StatusOfErrno(errno, "ioprio_set");
   return rank;
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import struct
@@ -122,7 +123,11 @@ def _lower_io(thread: int) -> bool:
     number = _SET_IO_PRIORITY.get((platform.machine(), struct.calcsize("P") * 8))
     if number is None:
         return False
-    return bool(ctypes.CDLL(None).syscall(number, _IO_OF_PROCESS, thread, _IDLE_IO) == 0)
+    if ctypes.CDLL(None, use_errno=True).syscall(number, _IO_OF_PROCESS, thread, _IDLE_IO) == 0:
+        return True
+    if ctypes.get_errno() == errno.ESRCH:
+        raise ProcessLookupError
+    return False
 
 
 def _lower_autogroup(group: SchedulingGroup, done: str) -> None:
