@@ -8,7 +8,7 @@ docs/python.md begins with a job that is throttled in five minutes; `headgate.te
 """
 
 from headgate._async_client import AsyncClient
-from headgate._chunks import Chunk
+from headgate._chunks import Chunk, ChunkSize
 from headgate._client import Client
 from headgate._clock import Cancellation, Clock
 from headgate._errors import (
@@ -59,6 +59,7 @@ __all__ = [
     "CheckRequest",
     "CheckWork",
     "Chunk",
+    "ChunkSize",
     "Client",
     "ClientOptions",
     "Clock",

@@ -18,7 +18,7 @@ import headgate
 
 over = threading.Event()
 def work():
-    while not over.is_set():
+    while not over.wait(0.001):
         other = threading.Thread(target=int)
         other.start()
         other.join()
