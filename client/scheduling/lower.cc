@@ -37,15 +37,16 @@ bool SetPolicy(int tid, int policy) {
 
 // 0: the calling thread.
 absl::StatusOr<Rank> LowerOne(int tid) {
-  const int policy = PolicyOf(tid);
-  if (policy < 0) return StatusOfErrno(errno, "sched_getscheduler");
+  int policy = PolicyOf(tid);
+  if (policy < 0 && errno == ESRCH) return StatusOfErrno(errno, "sched_getscheduler");
+  if (policy < 0) policy = SCHED_OTHER;  // a filter of system calls; nice may still be allowed
   const int plain = policy & ~SCHED_RESET_ON_FORK;
   if (plain != SCHED_OTHER && plain != SCHED_BATCH && plain != SCHED_IDLE) {
     return absl::FailedPreconditionError("it has a real-time policy, which is left as it is");
   }
   Rank rank;
   if (!SetPolicy(tid, SCHED_IDLE | (policy & SCHED_RESET_ON_FORK))) {
-    const absl::Status refusal = StatusOfErrno(errno, "SCHED_IDLE");
+    absl::Status refusal = StatusOfErrno(errno, "SCHED_IDLE");
     if (absl::IsNotFound(refusal)) return refusal;
     // On Linux this is a thread's own.
     if (setpriority(PRIO_PROCESS, static_cast<id_t>(tid), kLowestNice) != 0) {
@@ -88,7 +89,7 @@ absl::StatusOr<Rank> LowerProcess() {
 absl::Status LowerAutogroup(int pid, absl::FunctionRef<void(absl::Duration)> wait) {
   const std::string file = absl::StrCat("/proc/", pid, "/autogroup");
   for (int tries = 1;; ++tries) {
-    const absl::Status status = WriteSmallFile(file, absl::StrCat(kLowestNice));
+    absl::Status status = WriteSmallFile(file, absl::StrCat(kLowestNice));
     if (!absl::IsUnavailable(status) || tries == kTries) return status;
     wait(kUntilNextChange);
   }

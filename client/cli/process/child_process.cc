@@ -91,7 +91,7 @@ absl::StatusOr<int> RunInForegroundIdle(const std::vector<std::string>& command,
                                         absl::FunctionRef<void(const std::string&)> say) {
   SignalRelay relay;
   const absl::StatusOr<IdleChild> child = StartIdle([&](Session session) {
-    const absl::StatusOr<pid_t> spawned = Spawn(command, nullptr, session);
+    absl::StatusOr<pid_t> spawned = Spawn(command, nullptr, session);
     if (spawned.ok()) relay.PassOnTo(*spawned);
     return spawned;
   });
