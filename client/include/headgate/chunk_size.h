@@ -33,7 +33,8 @@ namespace headgate::client {
 struct ChunkSizeOptions {
   int64_t start = 500;  // rows of the first chunk
   int64_t smallest = 1;
-  // A bound of the job's own, where one is needed: what advice makes of a chunk is bounded by time.
+  // A bound of the job's own, where it has one: its memory, or what another budget admits at most.
+  // Advice bounds a chunk by time.
   int64_t largest = std::numeric_limits<int64_t>::max();
 };
 
