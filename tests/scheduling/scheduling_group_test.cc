@@ -7,17 +7,16 @@
 namespace headgate::scheduling {
 namespace {
 
-constexpr char kVersion1[] =
-    "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
-    "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
-constexpr char kVersion2[] = "30 23 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n";
-constexpr char kAutogroup[] = "/autogroup-11 nice 5\n";
-
 SchedulingGroup Cgroup(const std::string& folder) {
   return {.kind = SchedulingGroup::Kind::kCgroup, .cgroup = folder};
 }
 
 TEST(SchedulingGroup, IsTheCgroupElseTheAutogroupElseTheMachine) {
+  constexpr char kVersion1[] =
+      "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
+      "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
+  constexpr char kVersion2[] = "30 23 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n";
+  constexpr char kAutogroup[] = "/autogroup-11 nice 5\n";
   const SchedulingGroup autogroup{.kind = SchedulingGroup::Kind::kAutogroup, .autogroup_nice = 5};
   struct Case {
     const char* what;
