@@ -19,6 +19,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/subprocess.h"
 #include "tests/testing/temp_folder.h"
+#include "tests/testing/wait_until.h"
 
 namespace headgate::agent {
 namespace {
@@ -31,6 +32,10 @@ bool IsRoot() { return geteuid() == 0; }
 
 class LinuxProcessesTest : public ::testing::Test {
  protected:
+  // The child begins a session of its own; until then its autogroup is this program's.
+  void SetUp() override {
+    ASSERT_TRUE(WaitUntil([&] { return getsid(child_.pid()) == child_.pid(); }));
+  }
   // All that one of the means may change.
   Before StateOf(int pid) {
     Before all;
