@@ -15,6 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/agent/linux_processes.h"
 #include "client/scheduling/kernel_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
