@@ -45,7 +45,8 @@ serve/gateway       common proto access transport rpc json http
 serve/web           common engine line health agents access config throttle_log overrides snapshot tls transport http
 server/app          common server
 server/main.cc      common server
-client/agent        common
+client/scheduling   common
+client/agent        common scheduling
 client              common proto
 '
 

@@ -11,6 +11,7 @@ integration  server/ client/
 restart      server/app/ server/remember/ server/decide/engine/
 servers      server/app/ server/share/ server/serve/peers/
 security     server/serve/ server/govern/
+scheduling   client/scheduling/ client/priority.cc common/
 sdk          client/ proto/ server/serve/rpc/ server/serve/peers/ tests/sdk/scenarios/
 demo         tests/demo/
 load         tests/load/

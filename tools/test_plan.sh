@@ -53,6 +53,7 @@ postgres            short:110     rotating:145  -
 restart             short:50      long:110      -
 rpc                 short:14      rotating:50   -
 sdk                 short:14      long:60       -
+scheduling          short:2       rotating:2    -
 security            short:30      rotating:75   -
 servers             short:250     long:100      -
 snapshot            short:2       rotating:2    -

@@ -8,10 +8,16 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "client/agent/linux_processes.h"
+#include "client/scheduling/group_text.h"
+#include "client/scheduling/kernel_file.h"
 
 namespace headgate::agent {
 namespace {
+
+using scheduling::CpuGroupPlace;
+using scheduling::FindCpuGroup;
+using scheduling::ReadSmallFile;
+using scheduling::WriteSmallFile;
 
 bool IsFile(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 

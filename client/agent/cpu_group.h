@@ -18,7 +18,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "client/agent/proc_text.h"
+#include "client/scheduling/group_text.h"
 
 namespace headgate::agent {
 
@@ -29,7 +29,8 @@ class CpuGroup {
   // Below the cgroup of this process. FailedPrecondition or PermissionDenied say why it can't be.
   static absl::StatusOr<std::unique_ptr<CpuGroup>> MakeBelow(int pid);
   // The same, where that is known.
-  static absl::StatusOr<std::unique_ptr<CpuGroup>> MakeBelow(const CpuGroupPlace& place);
+  static absl::StatusOr<std::unique_ptr<CpuGroup>> MakeBelow(
+      const scheduling::CpuGroupPlace& place);
   ~CpuGroup();
   CpuGroup(const CpuGroup&) = delete;
   CpuGroup& operator=(const CpuGroup&) = delete;

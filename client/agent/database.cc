@@ -20,7 +20,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/agent/database_sql.h"
-#include "client/agent/linux_processes.h"
+#include "client/scheduling/kernel_file.h"
 #include "common/sql_text.h"
 
 namespace headgate::agent {
@@ -203,7 +203,7 @@ absl::Status Database::Prove() {
   }
   // The title of a backend begins so, and has the client's port in brackets.
   const std::string title =
-      ReadSmallFile(absl::StrCat("/proc/", server_.backend, "/cmdline")).value_or("");
+      scheduling::ReadSmallFile(absl::StrCat("/proc/", server_.backend, "/cmdline")).value_or("");
   const bool is_proved = listener.has_value()
                              ? *listener == backend->parent
                              : absl::StartsWith(title, "postgres: ") &&

@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "client/agent/linux_processes.h"
+#include "client/scheduling/kernel_file.h"
 #include "common/strings.h"
 
 namespace headgate::agent {
@@ -30,7 +30,8 @@ constexpr size_t kTorn = std::numeric_limits<size_t>::max() / 2;
 
 // Process numbers mean nothing after another start of the machine, or in another namespace.
 std::string LifeOfMachine() {
-  std::string boot = ReadSmallFile("/proc/sys/kernel/random/boot_id").value_or("unknown");
+  std::string boot =
+      scheduling::ReadSmallFile("/proc/sys/kernel/random/boot_id").value_or("unknown");
   boot.resize(boot.find_last_not_of('\n') + 1);
   std::array<char, 64> space = {};
   const ssize_t length = readlink("/proc/self/ns/pid", space.data(), space.size() - 1);
@@ -112,7 +113,7 @@ absl::Status Journal::ReadAgain() {
 
 void Journal::Read() {
   records_.clear();
-  const std::string text = ReadSmallFile(File()).value_or("");
+  const std::string text = scheduling::ReadSmallFile(File()).value_or("");
   if (!text.starts_with(life_)) return;
   std::vector<absl::string_view> lines = absl::StrSplit(Sv(text).substr(life_.size()), '\n');
   lines.pop_back();  // what follows the last end of a line

@@ -1,72 +1,32 @@
 #include "client/agent/linux_processes.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <cstring>
-#include <memory>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/agent/proc_text.h"
-#include "common/file_descriptor.h"
+#include "client/scheduling/group_text.h"
+#include "client/scheduling/kernel_file.h"
+#include "client/scheduling/threads.h"
 
 namespace headgate::agent {
 namespace {
 
-// Of ioprio_set(2), which glibc has no header for.
-constexpr int kIoWhoProcess = 1;
-constexpr int kIoClassShift = 13;
-constexpr int kIoIdle = 3 << kIoClassShift;
+using scheduling::FindCpuGroup;
+using scheduling::IoPriorityOf;
+using scheduling::kIdleIo;
+using scheduling::ParseAutogroupNice;
+using scheduling::ReadSmallFile;
+using scheduling::StatusOfErrno;
+using scheduling::ThreadsOf;
+using scheduling::WriteSmallFile;
 
 constexpr int kLowestAutogroupNice = 19;
 
 std::string ProcFile(int pid, const char* name) { return absl::StrCat("/proc/", pid, "/", name); }
-
-int IoPriorityOf(int tid) { return static_cast<int>(syscall(SYS_ioprio_get, kIoWhoProcess, tid)); }
-
-void SetIoPriority(int tid, int priority) {
-  // Of the class "none" there is one priority, whatever ioprio_get says.
-  const int known = priority >> kIoClassShift == 0 ? 0 : priority;
-  syscall(SYS_ioprio_set, kIoWhoProcess, tid, known);
-}
-
-absl::Status StatusOfErrno(int error, const std::string& what) {
-  const std::string text = absl::StrCat(what, ": ", std::strerror(error));
-  switch (error) {
-    case ESRCH:
-    case ENOENT:
-      return absl::NotFoundError(text);
-    case EPERM:
-    case EACCES:
-    case EROFS:
-      return absl::PermissionDeniedError(text);
-    case EAGAIN:
-      return absl::UnavailableError(text);
-    default:
-      return absl::FailedPreconditionError(text);
-  }
-}
-
-std::vector<int> ThreadsOf(int pid) {
-  std::vector<int> threads;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(ProcFile(pid, "task").c_str()),
-                                                   closedir);
-  if (folder == nullptr) return threads;
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this function's own.
-  while (const dirent* const entry = readdir(folder.get())) {
-    int tid = 0;
-    if (absl::SimpleAtoi(entry->d_name, &tid)) threads.push_back(tid);
-  }
-  return threads;
-}
 
 // A thread that has just ended is no error, as long as there is another.
 absl::Status ForEachThread(int pid, absl::FunctionRef<int(int tid)> act, const std::string& what) {
@@ -91,7 +51,7 @@ absl::Status SetPolicy(int pid, int policy, const std::string& what) {
 }
 
 void SetIoPriorities(int pid, int priority) {
-  for (const int tid : ThreadsOf(pid)) SetIoPriority(tid, priority);
+  for (const int tid : ThreadsOf(pid)) scheduling::SetIoPriority(tid, priority);
 }
 
 absl::Status MoveInto(int pid, const std::string& group) {
@@ -115,31 +75,6 @@ std::string NameOf(Means::Kind kind) {
       return "autogroup nice 19";
   }
   return "";
-}
-
-bool IsIdleIo(int io_priority) { return io_priority >> kIoClassShift == kIoIdle >> kIoClassShift; }
-
-std::optional<std::string> ReadSmallFile(const std::string& path) {
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.ok()) return std::nullopt;
-  std::string text;
-  std::array<char, 4096> piece;
-  for (;;) {
-    const ssize_t got = read(file.number(), piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return std::nullopt;
-    if (got == 0) return text;
-    text.append(piece.data(), static_cast<size_t>(got));
-  }
-}
-
-absl::Status WriteSmallFile(const std::string& path, const std::string& text) {
-  const FileDescriptor file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!file.ok()) return StatusOfErrno(errno, path);
-  if (write(file.number(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) {
-    return absl::OkStatus();
-  }
-  return StatusOfErrno(errno, path);
 }
 
 std::optional<Processes::Found> LinuxProcesses::Find(int pid) {
@@ -193,7 +128,7 @@ absl::Status LinuxProcesses::Lower(int pid, const Means& means) {
       status = WriteSmallFile(ProcFile(pid, "autogroup"), absl::StrCat(kLowestAutogroupNice));
       break;
   }
-  if (status.ok()) SetIoPriorities(pid, kIoIdle);
+  if (status.ok()) SetIoPriorities(pid, kIdleIo);
   return status;
 }
 

@@ -27,12 +27,4 @@ class LinuxProcesses final : public Processes {
   std::optional<int64_t> ProcessorNs(int pid) override;
 };
 
-// Whether an I/O priority is that of the idle class.
-bool IsIdleIo(int io_priority);
-
-// A small file, such as those of /proc; absent: it can't be read.
-std::optional<std::string> ReadSmallFile(const std::string& path);
-// Writes to a file of the kernel's in one piece.
-absl::Status WriteSmallFile(const std::string& path, const std::string& text);
-
 }  // namespace headgate::agent

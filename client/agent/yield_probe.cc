@@ -11,8 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/agent/linux_processes.h"
 #include "client/agent/proc_text.h"
+#include "client/scheduling/kernel_file.h"
+#include "client/scheduling/threads.h"
 
 namespace headgate::agent {
 namespace {
@@ -127,7 +128,7 @@ absl::StatusOr<YieldProbe::Outcome> Measure(const Spinners& spinners, const Mean
   if (!status.ok()) return status;
   YieldProbe::Outcome outcome;
   const absl::StatusOr<Before> meanwhile = processes.Read(lowered, means);
-  outcome.sets_io_priority = meanwhile.ok() && IsIdleIo(meanwhile->io_priority);
+  outcome.sets_io_priority = meanwhile.ok() && scheduling::IsIdleIo(meanwhile->io_priority);
   const int64_t begin_lowered = spinners.RanNs(lowered), begin_other = spinners.RanNs(other);
   status = spinners.WaitUntil(
       [&] { return spinners.RanNs(other) - begin_other >= YieldProbe::kMeasureNs; });
@@ -145,12 +146,13 @@ std::string WithHint(const absl::Status& status) {
   constexpr int kSysNice = 23;  // CAP_SYS_NICE
   std::string said(status.message());
   if (!absl::IsPermissionDenied(status)) return said;
-  const bool has_it = HasCapability(ReadSmallFile("/proc/self/status").value_or(""), kSysNice);
+  const bool has_it =
+      HasCapability(scheduling::ReadSmallFile("/proc/self/status").value_or(""), kSysNice);
   return absl::StrCat(said, has_it ? "" : " (CAP_SYS_NICE is missing)");
 }
 
 bool IsAutogroupOn() {
-  const auto text = ReadSmallFile("/proc/sys/kernel/sched_autogroup_enabled");
+  const auto text = scheduling::ReadSmallFile("/proc/sys/kernel/sched_autogroup_enabled");
   return text.has_value() && text->starts_with('1');
 }
 

@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/agent/linux_processes.h"
+#include "client/scheduling/kernel_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/postgres_process.h"
@@ -29,7 +30,7 @@ namespace headgate::agent {
 // All that decides how a process is scheduled, as text.
 inline std::string ClassOf(int pid) {
   const auto read = [&](const char* name) {
-    return ReadSmallFile(absl::StrCat("/proc/", pid, "/", name)).value_or("-");
+    return scheduling::ReadSmallFile(absl::StrCat("/proc/", pid, "/", name)).value_or("-");
   };
   constexpr int kWhoProcess = 1;
   return absl::StrCat(sched_getscheduler(pid), " ", syscall(SYS_ioprio_get, kWhoProcess, pid), " ",

@@ -58,7 +58,9 @@ TEST_F(AgentTest, WhoOthersWaitForIsRaisedUntilNobodyDoes) {
   Says(absl::StrCat("session ", batch.backend_pid(), " is raised: session ", web.backend_pid(),
                     " waits for it"));
   WaitForYield(batch, false);
-  const auto metrics = [&] { return ReadSmallFile(folder_.File("agent.prom")).value_or(""); };
+  const auto metrics = [&] {
+    return scheduling::ReadSmallFile(folder_.File("agent.prom")).value_or("");
+  };
   EXPECT_TRUE(WaitUntil([&] {
     return absl::StrContains(metrics(), "headgate_agent_sessions{rank=\"raised\"} 1\n");
   })) << metrics();
@@ -209,8 +211,10 @@ TEST_F(AgentTest, WithoutPrivilegesItSaysSoAndTouchesNothing) {
 
 TEST_F(AgentTest, TheProbeKnowsWhatDoesNotYield) {
   HEADGATE_SKIP_WITHOUT_YIELD();
-  const auto autogroups = ReadSmallFile("/proc/sys/kernel/sched_autogroup_enabled").value_or("0");
-  const auto group = ReadSmallFile(absl::StrCat("/proc/", SharedPostgres().pid(), "/cgroup"));
+  const auto autogroups =
+      scheduling::ReadSmallFile("/proc/sys/kernel/sched_autogroup_enabled").value_or("0");
+  const auto group =
+      scheduling::ReadSmallFile(absl::StrCat("/proc/", SharedPostgres().pid(), "/cgroup"));
   if (!autogroups.starts_with('1') || !absl::StrContains(group.value_or(""), ":cpu:/\n")) {
     GTEST_SKIP() << "PostgreSQL's backends are no autogroups here";
   }

@@ -2,6 +2,7 @@
 
 #include "client/agent/database.h"
 
+#include "client/agent/linux_processes.h"
 #include "common/system_clock.h"
 #include "tests/agent/agent_fixture.h"
 

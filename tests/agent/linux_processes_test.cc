@@ -13,8 +13,8 @@
 #include <fstream>
 #include <thread>
 
-#include "absl/strings/str_cat.h"
 #include "client/agent/cpu_group.h"
+#include "client/scheduling/kernel_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/subprocess.h"
@@ -24,18 +24,18 @@
 namespace headgate::agent {
 namespace {
 
+using scheduling::CpuGroupPlace;
+using scheduling::ReadSmallFile;
 using ::testing::HasSubstr;
 
 bool IsRoot() { return geteuid() == 0; }
 
 class LinuxProcessesTest : public ::testing::Test {
  protected:
-  // Once the child is what it is to be: until then it is in this program's own scheduling group.
+  // The child begins a session of its own; until then its autogroup is this program's.
   void SetUp() override {
-    const std::string name = absl::StrCat("/proc/", child_.pid(), "/comm");
-    ASSERT_TRUE(WaitUntil([&] { return ReadSmallFile(name) == "sleep\n"; }));
+    ASSERT_TRUE(WaitUntil([&] { return getsid(child_.pid()) == child_.pid(); }));
   }
-
   // All that one of the means may change.
   Before StateOf(int pid) {
     Before all;

@@ -132,7 +132,7 @@ guide_snippet() {
 
 # All C++ of docs/client.md, around rows and a database of the reader's own.
 write_guide_snippets() {
-  [[ $(guide_snippet 1) == *chunk_scale* ]] || fail "docs/client.md does not begin with a backfill"
+  [[ $(guide_snippet 1) == *ChunkSize* ]] || fail "docs/client.md does not begin with a backfill"
   [[ $(guide_snippet 2) == *actual_cost* ]] || fail "the second example of docs/client.md is no Report"
   [[ $(guide_snippet 3) == *TlsOptions* ]] || fail "the third example of docs/client.md is not TLS"
   [[ $(guide_snippet 4) == *'TEST(Backfill'* ]] ||

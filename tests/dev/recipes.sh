@@ -173,13 +173,44 @@ recipe_airflow() {
 }
 
 recipe_shell() {
+  follows_advice shell_rows_after
   fill_orders
   run bash backfill.sh
   totals_are_there orders
   was_throttled curl:fill-total:backfill 4
 }
 
+# What it makes of advice, which the server here has none of: this much after 100 rows, for each scale.
+follows_advice() { # follows_advice COMMAND...: prints the rows after a scale
+  local scale expected rows
+  while read -r scale expected; do
+    rows=$(cd "$WORK/app" && "$@" "$scale") || fail "$*: $rows"
+    [[ $rows == "$expected" ]] || fail "$* $scale: $rows rows after 100, and not $expected"
+  done <<'ADVICE'
+none 100
+1.5 150
+16 200
+0.0625 6
+6.25e-05 1
+ADVICE
+}
+
+shell_rows_after() {
+  local answer='{"decision":{"permit_id":"1"}}'
+  if [[ $1 != none ]]; then answer='{"decision":{"permit_id":"1","chunk_scale":'$1'}}'; fi
+  eval "$(sed -n '/^next_size() {/,/^}/p' backfill.sh)"
+  next_size 100 "$answer"
+}
+
+ruby_rows_after() {
+  local decision='{}'
+  if [[ $1 != none ]]; then decision='{"chunk_scale":'$1'}'; fi
+  ruby -r./headgate.rb -e 'job = Headgate.new("job", rows: 100, url: ""); job.rows; job.take(JSON.parse(ARGV[0])); puts job.rows' \
+    "$decision"
+}
+
 recipe_ruby() {
+  follows_advice ruby_rows_after
   fill_orders
   cp "$FIXTURES/ruby/run_task.rb" "$WORK/app"
   run ruby run_task.rb

@@ -72,12 +72,14 @@ struct ExplainArguments {
 };
 
 enum class OnUnreachable { kWait, kProceed, kFail };
+enum class Priority { kInherited, kIdle };
 
 struct RunArguments {
   WorkArguments work;
   absl::Duration wait = absl::InfiniteDuration();
   OnUnreachable on_unreachable = OnUnreachable::kFail;
   std::optional<double> report_cost;  // beside the time that the command took; absent: none
+  Priority priority = Priority::kInherited;
   std::vector<std::string> command;
 };
 

@@ -21,6 +21,11 @@ void AddTls(CLI::App& app, Globals& globals) {
            if (count > 0) tls();
          },
          "speak TLS; so does any option below")
+      // CLI11 itself ends the program over a variable that is no number.
+      ->check([](const std::string& text) {
+        const absl::StatusOr<bool> is_on = SwitchFromText(text);
+        return is_on.ok() ? "" : std::string(is_on.status().message());
+      })
       ->envname("HEADGATE_TLS");
   const auto add = [&](const char* name, const char* variable, const char* type,
                        std::string client::TlsOptions::*member, const char* help) {

@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/output/terminal_text.h"
@@ -98,6 +99,18 @@ absl::StatusOr<double> CostFromText(std::string_view text) {
         absl::StrCat("'", Escaped(text), "' is not a number from 0 to ", client::kMaxCost));
   }
   return cost;
+}
+
+absl::StatusOr<bool> SwitchFromText(std::string_view text) {
+  const std::string lower = absl::AsciiStrToLower(Sv(text));
+  for (const char* word : {"true", "yes", "on", "1"}) {
+    if (lower == word) return true;
+  }
+  for (const char* word : {"false", "no", "off", "0"}) {
+    if (lower == word) return false;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", Escaped(std::string(text)), "' is neither true nor false"));
 }
 
 }  // namespace headgate::cli

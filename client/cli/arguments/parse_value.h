@@ -1,4 +1,4 @@
-// Times, durations and costs as a person writes them.
+// Times, durations, costs and switches as a person writes them.
 //
 // Pure functions; thread-safe.
 //
@@ -30,5 +30,7 @@ absl::StatusOr<absl::Duration> DurationFromText(std::string_view text);
 absl::StatusOr<absl::Duration> PositiveDurationFromText(std::string_view text);
 // A number from 0 to the most that a Check or report may cost.
 absl::StatusOr<double> CostFromText(std::string_view text);
+// "true", "yes", "on", "1" and their opposites, in capitals or not.
+absl::StatusOr<bool> SwitchFromText(std::string_view text);
 
 }  // namespace headgate::cli

@@ -1,5 +1,6 @@
 #include "client/cli/arguments/work_options.h"
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,17 @@ void AddWork(CLI::App& app, WorkArguments& work) {
       ->type_name("KEY=VALUE");
 }
 
+// By itself, since CLI11 takes the variables of all commands, whichever it is that runs.
+void TakeNiceOfEnvironment(RunArguments& run) {
+  constexpr char kName[] = "HEADGATE_RUN_NICE";
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes the environment.
+  const char* const text = std::getenv(kName);
+  if (text == nullptr || *text == '\0') return;
+  const absl::StatusOr<bool> is_on = SwitchFromText(text);
+  if (!is_on.ok()) Refuse(kName, std::string(is_on.status().message()));
+  if (*is_on) run.priority = Priority::kIdle;
+}
+
 // Costs stood beside permits once; a number that is none is told apart from one that is.
 void ParseReport(const std::vector<std::string>& words, ReportArguments& report) {
   if (words.size() != 1) {
@@ -106,6 +118,10 @@ CLI::App* AddRun(CLI::App& app, RunArguments& run) {
                          "what to do without a server [fail]");
   AddParsed<double>(*command, "--report-cost", "COST", run.report_cost, CostFromText,
                     "report this cost as well, in the unit of --cost");
+  command->add_flag_callback(
+      "--nice", [&run] { run.priority = Priority::kIdle; },
+      "run it at idle priority, when nobody else wants the processor [HEADGATE_RUN_NICE]");
+  command->callback([&run] { TakeNiceOfEnvironment(run); });
   return command;
 }
 

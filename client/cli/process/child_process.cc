@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/process/idle_child.h"
 #include "client/cli/process/signal_relay.h"
 
 namespace headgate::cli {
@@ -19,7 +20,8 @@ namespace {
 
 // Without actions the child inherits all streams.
 absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& command,
-                            const posix_spawn_file_actions_t* actions) {
+                            const posix_spawn_file_actions_t* actions,
+                            Session session = Session::kInherited) {
   // Where it is ignored, as some supervisors leave it, the kernel reaps children and their statuses
   // are lost. The child, too, begins with the default: POSIX promises it nothing else.
   std::signal(SIGCHLD, SIG_DFL);
@@ -28,8 +30,12 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& command,
   // exec never writes to its arguments; its type is older than const.
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  if (session == Session::kOwn) posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
   pid_t child = 0;
-  const int error = posix_spawnp(&child, argv[0], actions, nullptr, argv.data(), environ);
+  const int error = posix_spawnp(&child, argv[0], actions, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   if (error == 0) return child;
   const std::string what =
       absl::StrCat("cannot run '", command[0], "': ", std::generic_category().message(error));
@@ -53,6 +59,13 @@ void WaitWithoutReaping(pid_t child) {
   }
 }
 
+// How the child of this relay ends.
+absl::StatusOr<int> StatusOfAttended(pid_t child, SignalRelay& relay) {
+  WaitWithoutReaping(child);
+  relay.Stop();
+  return ExitStatusOfChild(child);
+}
+
 std::string ReadAll(int fd) {
   std::string text;
   std::array<char, 4096> buffer;
@@ -71,9 +84,20 @@ absl::StatusOr<int> RunInForeground(const std::vector<std::string>& command) {
   const absl::StatusOr<pid_t> child = Spawn(command, nullptr);
   if (!child.ok()) return child.status();
   relay.PassOnTo(*child);
-  WaitWithoutReaping(*child);
-  relay.Stop();
-  return ExitStatusOfChild(*child);
+  return StatusOfAttended(*child, relay);
+}
+
+absl::StatusOr<int> RunInForegroundIdle(const std::vector<std::string>& command,
+                                        absl::FunctionRef<void(const std::string&)> say) {
+  SignalRelay relay;
+  const absl::StatusOr<IdleChild> child = StartIdle([&](Session session) {
+    absl::StatusOr<pid_t> spawned = Spawn(command, nullptr, session);
+    if (spawned.ok()) relay.PassOnTo(*spawned);
+    return spawned;
+  });
+  if (!child.ok()) return child.status();
+  say(child->said);
+  return StatusOfAttended(child->pid, relay);
 }
 
 absl::StatusOr<Captured> RunAndCapture(const std::vector<std::string>& command) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 
 namespace headgate::cli {
@@ -21,6 +22,9 @@ namespace headgate::cli {
 // signals that ask a program to end or to act (HUP, INT, QUIT, TERM, USR1, USR2) are passed on to
 // it instead of ending this program; those that the terminal sends to both arrive only once.
 absl::StatusOr<int> RunInForeground(const std::vector<std::string>& command);
+// The same at idle priority (idle_child.h); what was done for that is said once it has begun.
+absl::StatusOr<int> RunInForegroundIdle(const std::vector<std::string>& command,
+                                        absl::FunctionRef<void(const std::string&)> say);
 
 struct Captured {
   int status = 0;

@@ -16,7 +16,11 @@ constexpr int kNotFound = 127;
 
 // The command's exit status.
 int RunCommand(const RunArguments& arguments, client::Permit& permit, const Console& console) {
-  const absl::StatusOr<int> status = RunInForeground(arguments.command);
+  const absl::StatusOr<int> status =
+      arguments.priority == Priority::kIdle
+          ? RunInForegroundIdle(arguments.command,
+                                [&console](const std::string& said) { console.Complain(said); })
+          : RunInForeground(arguments.command);
   if (!status.ok()) console.Complain(std::string(status.status().message()));
   if (!status.ok() && !absl::IsInternal(status.status())) {
     // The command did not run. Report refuses only what is no cost or no busy time, and 0 is both.

@@ -33,12 +33,12 @@ type Chunk struct {
 	Permit *Permit
 }
 
-// DoChunks does a job chunk by chunk, each under a permit, and each as large as Headgate advises: for
-// an auto budget, so that it takes 5 to 10 ms beside a foreground. A chunk is reported when work
+// DoChunks does a job chunk by chunk, each under a permit, and each as large as Headgate advises; see
+// ChunkSize. A chunk is reported when work
 // returns, after a panic as well; work may report it before, and better. It ends with the first
 // error, of CheckOrWait or of work.
 //
-//	err := client.DoChunks(ctx, headgate.Chunks{Total: last, Start: 500, Largest: 50_000},
+//	err := client.DoChunks(ctx, headgate.Chunks{Total: last, Start: 500},
 //		func(ctx context.Context, chunk headgate.Chunk) error {
 //			return copyRows(ctx, chunk.First, chunk.Rows)
 //		})
@@ -46,9 +46,9 @@ func (c *Client) DoChunks(ctx context.Context, job Chunks, work func(context.Con
 	if err := job.complete(); err != nil {
 		return err
 	}
-	rows := job.Start
+	size := ChunkSize{Rows: job.Start, Smallest: job.Smallest, Largest: job.Largest}
 	for first := 0; first < job.Total; {
-		chunk := Chunk{First: first, Rows: min(rows, job.Total-first)}
+		chunk := Chunk{First: first, Rows: min(size.Rows, job.Total-first)}
 		request := job.Request
 		statesRows := !job.NoEstimate && request.EstimatedCost == nil
 		if statesRows {
@@ -63,7 +63,7 @@ func (c *Client) DoChunks(ctx context.Context, job Chunks, work func(context.Con
 		}
 		first += chunk.Rows
 		if statesRows {
-			rows = job.next(rows, chunk.Permit.answer.ChunkScale)
+			size.Follow(chunk.Permit.Answer())
 		}
 	}
 	return nil
@@ -83,16 +83,4 @@ func (j *Chunks) complete() error {
 		return invalid("chunks: of %d rows, from %d to %d, %d at first", j.Total, j.Smallest, j.Largest, j.Start)
 	}
 	return nil
-}
-
-// next is the size after a chunk of this size; a scale of zero is no advice.
-func (j *Chunks) next(rows int, scale float64) int {
-	if scale == 0 {
-		return rows
-	}
-	advised := float64(rows) * scale
-	if advised >= float64(j.Largest) {
-		return j.Largest
-	}
-	return max(int(math.Round(advised)), j.Smallest)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func backfill(ctx context.Context, client *headgate.Client, copyRows func(first, rows int) error) error {
-	job := headgate.Chunks{Total: 1_000_000, Start: 500, Smallest: 50, Largest: 50_000,
+	job := headgate.Chunks{Total: 1_000_000, Start: 500,
 		Request: headgate.Request{Pattern: "copy-orders"}, MaxWait: time.Hour}
 	return client.DoChunks(ctx, job, func(_ context.Context, chunk headgate.Chunk) error {
 		return copyRows(chunk.First, chunk.Rows)

@@ -8,7 +8,7 @@ docs/python.md begins with a job that is throttled in five minutes; `headgate.te
 """
 
 from headgate._async_client import AsyncClient
-from headgate._chunks import Chunk
+from headgate._chunks import Chunk, ChunkSize
 from headgate._client import Client
 from headgate._clock import Cancellation, Clock
 from headgate._errors import (
@@ -19,10 +19,12 @@ from headgate._errors import (
     InvalidArgumentError,
     NotFoundError,
     NotInTimeError,
+    NotLoweredError,
     UnreachableError,
 )
 from headgate._options import OnUnreachable, TlsOptions
 from headgate._permit import Permit
+from headgate._priority import lower_priority
 from headgate._settings import ClientOptions
 from headgate._transport import AsyncTransport, Transport
 from headgate._types import (
@@ -57,6 +59,7 @@ __all__ = [
     "CheckRequest",
     "CheckWork",
     "Chunk",
+    "ChunkSize",
     "Client",
     "ClientOptions",
     "Clock",
@@ -69,6 +72,7 @@ __all__ = [
     "LimitKind",
     "NotFoundError",
     "NotInTimeError",
+    "NotLoweredError",
     "OnUnreachable",
     "Overrun",
     "Permit",
@@ -84,4 +88,5 @@ __all__ = [
     "Verdict",
     "Violation",
     "Work",
+    "lower_priority",
 ]

@@ -60,6 +60,10 @@ class DeniedForGoodError(Error):
     """Denied, and waiting will not change that."""
 
 
+class NotLoweredError(Error):
+    """The process could not be lowered, or it counts for nothing; `lower_priority` says why."""
+
+
 class UnreachableError(Error, ConnectionError):
     """There is no connection, and on_unreachable does not say what to do instead."""
 

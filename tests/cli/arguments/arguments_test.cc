@@ -72,6 +72,17 @@ TEST(Arguments, AddressComesFromTheEnvironmentUnlessItIsGiven) {
   EXPECT_EQ(Parse({"status"}).globals.address, "127.0.0.1:8081");
 }
 
+TEST(Arguments, ASwitchOfTheEnvironmentIsTrueOrFalse) {
+  for (const auto& [text, is_on] : {std::pair("true", true), std::pair("ON", true),
+                                    std::pair("1", true), std::pair("no", false)}) {
+    ::setenv("HEADGATE_TLS", text, 1);
+    EXPECT_EQ(Parse({"status"}).globals.tls.has_value(), is_on) << text;
+  }
+  ::setenv("HEADGATE_TLS", "very", 1);
+  EXPECT_THAT(Refusal({"status"}), HasSubstr("--tls: 'very' is neither true nor false"));
+  ::unsetenv("HEADGATE_TLS");
+}
+
 TEST(Arguments, CheckTakesEverythingThatDescribesTheWork) {
   const auto check = ParseAs<CheckArguments>(
       {"check", "job-7:etl", "--cost", "2.5", "--tag", "tenant=a=b", "--tag", "zone=", "--pattern",

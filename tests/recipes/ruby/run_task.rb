@@ -1,5 +1,5 @@
 # Runs the task as maintenance_tasks does: its blocks are asked before each element of the collection, and
-# where one says true, the rest comes after the backoff.
+# where one says true, the job ends and comes back after the backoff.
 
 class Integer
   def second = self
@@ -12,13 +12,20 @@ module MaintenanceTasks
     end
 
     def self.run
-      task = new
+      while (backoff = interruption(new))
+        sleep backoff
+      end
+    end
+
+    # After how long the job comes back, with a collection that is made anew; nil: it is done.
+    def self.interruption(task)
       task.collection.each do |element|
-        while (_, backoff = @throttles.find { |condition, _| condition.call })
-          sleep backoff
-        end
+        _, backoff = @throttles.find { |condition, _| condition.call }
+        return backoff if backoff
+
         task.process(element)
       end
+      nil
     end
   end
 end

@@ -72,6 +72,7 @@ class Comparison {
   void HealthOf(const YAML::Node& want);
   void Overruns(const YAML::Node& want);
   void RequestIds(const std::string& want);
+  void Sizes(const YAML::Node& want);
   void Reported(const YAML::Node& want);
 
   const Outcome& got_;
@@ -333,6 +334,11 @@ bool Comparison::OfSeen(const std::string& key, const YAML::Node& want) {
   return true;
 }
 
+void Comparison::Sizes(const YAML::Node& want) {
+  if (want.as<std::vector<int64_t>>() == *got_.sizes) return;
+  Say(absl::StrCat("chunks have ", absl::StrJoin(*got_.sizes, ", "), " rows"));
+}
+
 Complaints Comparison::Run(const YAML::Node& want) {
   if (!want.IsDefined()) {
     Error("none");
@@ -350,6 +356,8 @@ Complaints Comparison::Run(const YAML::Node& want) {
       Time(key, value, got_.took);
     } else if (key == "asked") {
       Same(key, value, got_.asked);
+    } else if (key == "sizes" && got_.sizes.has_value()) {
+      Sizes(value);
     } else if (key == "retry_delay") {
       Value(key, value, Seconds(RetryDelay(got_.status)));
     } else if (!OfAnswer(key, value) && !OfTimes(key, value) && !OfReports(key, value) &&

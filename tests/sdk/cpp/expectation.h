@@ -36,7 +36,8 @@ struct Outcome {
   std::optional<ReportStats> stats;
   std::optional<ReportResult> report;
   std::optional<Seen> seen;
-  std::string asked;  // "first" or "second"; empty: nobody wants to know
+  std::optional<std::vector<int64_t>> sizes;  // of chunks
+  std::string asked;                          // "first" or "second"; empty: nobody wants to know
 };
 
 using Complaints = std::vector<std::string>;

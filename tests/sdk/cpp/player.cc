@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tests/sdk/cpp/chunk_loop.h"
 #include "tests/sdk/cpp/enum_words.h"
 #include "tests/sdk/cpp/fields.h"
 #include "tests/testing/subprocess.h"
@@ -16,9 +17,10 @@ constexpr absl::Duration kBetweenLooks = absl::Milliseconds(50);
 
 const std::set<std::string>& Verbs() {
   static const auto* const kVerbs = new std::set<std::string>{
-      "check", "check_or_wait", "report", "end",  "dismiss",    "report_id", "report_now",
-      "flush", "stats",         "close",  "join", "new_client", "cancel",    "pass",
-      "file",  "server",        "config", "fake", "headgate",   "seen",      "servers"};
+      "check",      "check_or_wait", "report", "end",    "dismiss", "report_id",
+      "report_now", "flush",         "stats",  "close",  "join",    "new_client",
+      "cancel",     "pass",          "chunks", "file",   "server",  "config",
+      "fake",       "headgate",      "seen",   "servers"};
   return *kVerbs;
 }
 
@@ -250,6 +252,10 @@ bool Player::DoAsJob(const YAML::Node& step, const std::string& verb, const std:
   std::unique_ptr<Client>& client = world_.Named(TextOr(step["client"], "default"));
   if (verb == "close") {
     client = nullptr;
+    return true;
+  }
+  if (verb == "chunks") {
+    outcome.status = DoChunks(*client, what, stop, outcome.sizes.emplace());
     return true;
   }
   if (verb != "check" && verb != "check_or_wait") {
