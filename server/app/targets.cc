@@ -92,6 +92,12 @@ void Targets::Adopt(std::string_view target, const health::HandedSample& handed)
   }
 }
 
+void Targets::OnYielding(std::string_view target, const control::Yielding& told, Now now) {
+  if (const std::shared_ptr<WatchedTarget> found = Find(target); found != nullptr) {
+    found->OnYielding(told, now);
+  }
+}
+
 config::Config Targets::OfMeasured() {
   config::Config config = *shared_;
   const MutexLock lock(&measured_mutex_);

@@ -64,6 +64,9 @@ class Targets final : public rpc::CheckListener {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   void OnCheck(std::string_view target) override { activity_.OnCheck(target); }
+  // What the agent beside the target's database tells, for its auto budgets.
+  void OnYielding(std::string_view target, const control::Yielding& told, Now now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // One for each target of the configuration, in its order.
   std::vector<health::TargetSnapshot> Snapshots() const ABSL_LOCKS_EXCLUDED(mutex_);

@@ -75,6 +75,10 @@ void WatchedTarget::Adopt(const health::HandedSample& handed) {
   if (monitor_ != nullptr) monitor_->Adopt(handed);
 }
 
+void WatchedTarget::OnYielding(const control::Yielding& told, Now now) {
+  if (control_ != nullptr) control_->OnYielding(told, now);
+}
+
 WatchedTarget::Connections WatchedTarget::ConnectionsOf(const config::TargetSettings& settings) {
   return {.primary = settings.primary,
           .standbys = settings.standby_sources,

@@ -63,6 +63,8 @@ class WatchedTarget final : public health::HealthSink {
   // For the target's next owner, and of its owner before.
   health::HandedSample Hand() const;
   void Adopt(const health::HandedSample& handed);
+  // What the agent beside its database tells.
+  void OnYielding(const control::Yielding& told, Now now);
 
   // Says how measuring goes, if that is known.
   void TellMeasured() ABSL_LOCKS_EXCLUDED(measured_mutex_);
