@@ -4,7 +4,9 @@
 #include <headgate/v1/status_service.grpc.pb.h>
 
 #include <optional>
+#include <thread>
 
+#include "absl/strings/str_format.h"
 #include "tests/agent/agent_fixture.h"
 #include "tests/govern/access/literal_evidence.h"
 #include "tests/testing/certificates.h"
@@ -19,6 +21,12 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr char kOrders[] = "targets: [{name: orders, batch_work: {roles: [batch]}}]\n";
+// The same with a rate that is found.
+constexpr char kFoundRate[] = R"yaml(
+targets: [{name: orders, batch_work: {roles: [batch]}, primary: {dsn: "%s"}}]
+budgets: [{name: found, rate: auto}]
+rules: [{name: all, charge: [found]}]
+)yaml";
 
 class ToldTest : public AgentTest {
  protected:
@@ -98,6 +106,32 @@ TEST_F(ToldTest, StatusShowsWhoYieldsAndWhoWasRaisedForWhom) {
   EXPECT_TRUE(ComesToHaveNoAgent());
   EXPECT_TRUE(server_.AwaitLog("the agent has gone"));
   EverythingIsAs(before);
+}
+
+TEST_F(ToldTest, RateAutoFollowsWhetherSessionsYield) {
+  HEADGATE_SKIP_WITHOUT_YIELD();
+  const SqlSession batch = Connect("batch");
+  const std::jthread foreground([](const std::stop_token& stop) {
+    SqlSession web = Connect("web");
+    while (!stop.stop_requested()) EXPECT_TRUE(web.Run("SELECT count(*) FROM t").ok());
+  });
+  server_.Rewrite(absl::StrFormat(kFoundRate, Dsn()));
+  const auto controls_sessions = [](const v1::TargetStatus& target) {
+    return target.controllers_size() == 1 &&
+           absl::StrContains(target.controllers(0).explanation(), "sessions yield the processor");
+  };
+  // A job asks meanwhile.
+  const auto comes_to = [&](bool yields) {
+    return Comes([&](const v1::TargetStatus& target) {
+      server_.Check("job", 0.01, "orders");
+      return target.controllers_size() == 1 && controls_sessions(target) == yields;
+    });
+  };
+  EXPECT_TRUE(comes_to(false)) << server_.Status().DebugString();
+  StartTelling();
+  EXPECT_TRUE(comes_to(true)) << server_.Status().DebugString();
+  agent_->Kill();
+  EXPECT_TRUE(comes_to(false)) << server_.Status().DebugString();
 }
 
 TEST_F(ToldTest, AnAgentThatIsKilledHasNothingYieldAnyMore) {

@@ -189,6 +189,22 @@ void ExamineInLine(Decision& decision, Candidate& candidate) {
   }
 }
 
+// A chunk that is advised has to pass the other limits as well, and twice, so that a job which
+// follows the advice is not denied for it. Where they leave no room to grow, nothing is advised.
+void BoundAdvice(Decision& decision) {
+  double& scale = decision.answer.chunk_scale;
+  for (const Candidate& candidate : decision.Candidates()) {
+    const Budget& budget = *candidate.budget;
+    if (budget.is_auto || budget.warn || candidate.cost <= 0) continue;
+    double most = budget.max_cost;
+    if (budget.ledger != nullptr) {
+      most = std::min(most, static_cast<double>(budget.burst_ns) / budget.ns_per_unit);
+    }
+    scale = std::min(scale, most / 2 / candidate.cost);
+  }
+  if (scale <= 1) scale = 0;
+}
+
 // The decision is made, but for what others charge meanwhile.
 void Conclude(Decision& decision) {
   if (decision.denied) {
@@ -230,6 +246,8 @@ Outcome ExamineLimits(Decision& decision, double dice) {
       ExamineFull(decision, candidate);
     }
   }
+  if (decision.answer.chunk_scale > 1) [[unlikely]]
+    BoundAdvice(decision);
   if (decision.denied || decision.HasProbe()) [[unlikely]]
     Conclude(decision);
   return Outcome::kDecided;
