@@ -18,6 +18,7 @@
 #include "client/agent/reporting.h"
 #include "client/agent/restore.h"
 #include "client/agent/watchdog.h"
+#include "client/agent/work_times.h"
 #include "client/agent/yield_plan.h"
 #include "client/agent/yield_probe.h"
 #include "client/agent/yielder.h"
@@ -82,7 +83,12 @@ class Agent {
   void TellTrouble(const std::string& what);
   // What headgated has to say.
   void HearHeadgated();
-  uint64_t raises() const { return figures_.raised_for_waiters + figures_.raised_for_starving; }
+  void NoteWork(const std::vector<BatchSession>& sessions, const Yielder& yielder);
+  Counted counted() const {
+    return {.raises = figures_.raised_for_waiters + figures_.raised_for_starving,
+            .work = work_times_.all(),
+            .recent_work = work_times_.recent()};
+  }
 
   const AgentOptions& options_;
   BatchWork batch_;
@@ -92,6 +98,7 @@ class Agent {
   std::unique_ptr<Journal> journal_;
   std::unique_ptr<Watchdog> watchdog_;
   Figures figures_;
+  WorkTimes work_times_;
   std::string trouble_;
   int64_t processor_times_at_ns_ = 0;
   int64_t metrics_at_ns_ = 0;
@@ -157,7 +164,7 @@ absl::Status Agent::Run() {
     if (status.ok()) continue;  // yielding is tried again
     const std::string trouble = absl::StrCat("PostgreSQL can't be watched: ", status.message());
     TellTrouble(trouble);
-    reporting_.TellTrouble(trouble, raises());
+    reporting_.TellTrouble(trouble, counted());
     HearHeadgated();
     TellFigures(nullptr);
     KeepWatchdog();
@@ -183,7 +190,7 @@ absl::Status Agent::Watch(Database& database) {
   figures_.probe_share = found->share;
   if (!found->means.has_value()) {
     TellTrouble(absl::StrCat("yields: ", found->Words(), "; no session is touched"));
-    reporting_.TellTrouble(found->MeansOrReasons(), raises());
+    reporting_.TellTrouble(found->MeansOrReasons(), counted());
     TellFigures(nullptr);
     return WaitToProbeAgain(database, found->is_undecided ? kProbeAgainSoon : kProbeAgain);
   }
@@ -201,7 +208,7 @@ absl::Status Agent::Watch(Database& database) {
       status = reporting_.Watch(database, yielder,
                                 {.changed = *changed,
                                  .means = found->MeansOrReasons(),
-                                 .raises = raises(),
+                                 .counted = counted(),
                                  .now_ns = NowNs()});
     }
     if (!status.ok()) break;
@@ -238,7 +245,16 @@ absl::StatusOr<bool> Agent::Look(Database& database, YieldPlan& plan, Yielder& y
   const std::vector<Yielder::Change> changes =
       yielder.Apply(plan.Decide(sight->sessions, waits, NowNs()), database.server().postmaster);
   Tell(changes);
+  NoteWork(sight->sessions, yielder);
   return !changes.empty();
+}
+
+void Agent::NoteWork(const std::vector<BatchSession>& sessions, const Yielder& yielder) {
+  std::vector<Work> at_work;
+  for (const BatchSession& session : sessions) {
+    if (yielder.Yields(session.pid)) at_work.push_back(session.work);
+  }
+  work_times_.Note(at_work, NowNs());
 }
 
 void Agent::LookAtProcessorTimes(const YieldPlan& plan, std::vector<BatchSession>& sessions) {

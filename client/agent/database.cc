@@ -282,7 +282,7 @@ absl::StatusOr<Database::Sight> Database::Look(const BatchWork& batch) {
                               .began_us = NumberAt<int64_t>(table, i, 1),
                               .leader = NumberAt<int>(table, i, 2),
                               .holds = IsTrueAt(table, i, 3),
-                              .wants = IsTrueAt(table, i, 4)});
+                              .work = static_cast<Work>(NumberAt<int>(table, i, 4))});
     sight.waiting = NumberAt<size_t>(table, i, 5);
   }
   return sight;

@@ -43,7 +43,7 @@ absl::Status Reporting::Watch(Database& database, Yielder& yielder, const Look& 
                      .means = look.means,
                      .yielding = yielder.yielding(),
                      .raised = yielder.raised(),
-                     .raises = look.raises,
+                     .counted = look.counted,
                      .processor_seconds = processor_seconds_before_ + processor_seconds_};
   for (const Assignment& one : yielding) report.yielding_sessions.push_back(NamedOf(one.pid));
   for (const Assignment& one : raised) {
@@ -85,11 +85,11 @@ NamedSession Reporting::NamedOf(int pid) const {
   return found == names_.end() ? NamedSession{.pid = pid} : found->second;
 }
 
-void Reporting::TellTrouble(const std::string& why, uint64_t raises) {
+void Reporting::TellTrouble(const std::string& why, const Counted& counted) {
   if (headgated_ == nullptr) return;
   headgated_->Tell({.yields = false,
                     .means = Shown(why, kMostMeansBytes),
-                    .raises = raises,
+                    .counted = counted,
                     .processor_seconds = processor_seconds_before_ + processor_seconds_});
 }
 

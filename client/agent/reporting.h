@@ -7,7 +7,7 @@
 // Thread-compatible.
 //
 //   absl::Status status = reporting.Watch(database, yielder, {.changed = !changes.empty(), ...});
-//   reporting.TellTrouble("PostgreSQL can't be watched: ...", raises);
+//   reporting.TellTrouble("PostgreSQL can't be watched: ...", counted);
 #pragma once
 
 #include <cstdint>
@@ -34,13 +34,13 @@ class Reporting {
   struct Look {
     bool changed = false;    // some session's rank
     std::string means = {};  // by which sessions yield
-    uint64_t raises = 0;     // so far
+    Counted counted = {};
     int64_t now_ns = 0;      // monotonic
   };
   // After each look at the sessions. Errors: the database's.
   absl::Status Watch(Database& database, Yielder& yielder, const Look& look);
   // No session yields, and why.
-  void TellTrouble(const std::string& why, uint64_t raises);
+  void TellTrouble(const std::string& why, const Counted& counted);
 
  private:
   absl::Status RefreshNames(Database& database, const std::vector<Assignment>& yielding,

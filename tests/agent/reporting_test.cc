@@ -41,7 +41,7 @@ class ReportingTest : public AgentTest {
     EXPECT_TRUE(
         reporting_
             .Watch(*database_, yielder_,
-                   {.changed = changed, .means = "SCHED_IDLE", .raises = 3, .now_ns = now_ns_})
+                   {.changed = changed, .means = "SCHED_IDLE", .counted = {.raises = 3}, .now_ns = now_ns_})
             .ok());
   }
   const AgentReport& last() const { return headgated_.reports.back(); }
@@ -81,7 +81,7 @@ TEST_F(ReportingTest, NamesSessionsAndForWhomTheyWereRaised) {
   EXPECT_EQ(last().means, "SCHED_IDLE");
   EXPECT_EQ(last().yielding, 1U);
   EXPECT_EQ(last().raised, 1U);
-  EXPECT_EQ(last().raises, 3U);
+  EXPECT_EQ(last().counted.raises, 3U);
   EXPECT_DOUBLE_EQ(last().processor_seconds, 0.5);
   EXPECT_THAT(last().yielding_sessions,
               ElementsAre(NamedSession{
@@ -105,7 +105,7 @@ TEST_F(ReportingTest, NamesAreCutAndPrintable) {
   Apply({{.pid = job.backend_pid()}});
   Watch(true);
   EXPECT_EQ(last().yielding_sessions[0].application_name.size(), 63U);
-  reporting_.TellTrouble(name + std::string(2000, 'x'), 4);
+  reporting_.TellTrouble(name + std::string(2000, 'x'), {.raises = 4});
   EXPECT_FALSE(last().yields);
   EXPECT_EQ(last().means.size(), 1024U);
   EXPECT_EQ(last().means.substr(0, 9), "a\\x1b[31m");
@@ -118,9 +118,9 @@ TEST_F(ReportingTest, WhatWasCountedBeforeAnotherConnectionIsKept) {
   Watch(true);
   EXPECT_DOUBLE_EQ(last().processor_seconds, 2);
   yielder_.RestoreAll();
-  reporting_.TellTrouble("PostgreSQL can't be watched", 5);
+  reporting_.TellTrouble("PostgreSQL can't be watched", {.raises = 5});
   EXPECT_DOUBLE_EQ(last().processor_seconds, 2);
-  EXPECT_EQ(last().raises, 5U);
+  EXPECT_EQ(last().counted.raises, 5U);
   Yielder next(processes_, *journal_, {.kind = Means::Kind::kIdleClass});
   EXPECT_TRUE(reporting_.Watch(*database_, next, {.changed = true, .now_ns = now_ns_}).ok());
   next.Apply(std::vector<Assignment>{{.pid = job.backend_pid()}}, 1);

@@ -34,6 +34,14 @@ void Fill(const agent::NamedSession& from, v1::AgentSession& to) {
   to.set_application_name(from.application_name);
 }
 
+void Fill(const agent::WorkSeconds& from, v1::WorkSeconds& to) {
+  to.set_processor(from.processor);
+  to.set_disk(from.disk);
+  to.set_locks(from.locks);
+  to.set_standbys(from.standbys);
+  to.set_other(from.other);
+}
+
 v1::WatchRequest RequestOf(const agent::AgentReport& report, const std::string& target,
                            const std::string& agent) {
   v1::WatchRequest request;
@@ -44,7 +52,9 @@ v1::WatchRequest RequestOf(const agent::AgentReport& report, const std::string& 
   state.set_means(report.means);
   state.set_yielding(static_cast<int64_t>(report.yielding));
   state.set_raised(static_cast<int64_t>(report.raised));
-  state.set_raises(report.raises);
+  state.set_raises(report.counted.raises);
+  Fill(report.counted.work, *state.mutable_work());
+  Fill(report.counted.recent_work, *state.mutable_recent_work());
   state.set_processor_seconds(report.processor_seconds);
   for (const agent::NamedSession& session : report.yielding_sessions) {
     Fill(session, *state.add_yielding_sessions());

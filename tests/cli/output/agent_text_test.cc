@@ -42,6 +42,19 @@ TEST(AgentText, NamesFourAndCountsTheRest) {
             "  yielding they have had 812 s of processor time; raised 7 times\n");
 }
 
+TEST(AgentText, SaysWhatBoundsThem) {
+  v1::TargetStatus target = WithAgent(1, 0);
+  v1::WorkSeconds& work = *target.mutable_agent()->mutable_state()->mutable_recent_work();
+  work.set_processor(1.5);
+  work.set_disk(8);
+  work.set_locks(0.5);
+  work.set_other(0.01);
+  EXPECT_EQ(Text(target),
+            "  1 session yields the processor (a cgroup with cpu.idle)\n"
+            "  of late at work: 80 % disk, 15 % processor, 5 % locks\n"
+            "  yielding they have had 812 s of processor time; raised 7 times\n");
+}
+
 TEST(AgentText, SaysWhoWasRaisedAndForWhom) {
   v1::TargetStatus target = WithAgent(0, 0);
   v1::AgentState& state = *target.mutable_agent()->mutable_state();
