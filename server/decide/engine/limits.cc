@@ -197,8 +197,8 @@ void BoundAdvice(Decision& decision) {
     const Budget& budget = *candidate.budget;
     if (budget.is_auto || budget.warn || candidate.cost <= 0) continue;
     double most = budget.max_cost;
-    if (budget.ledger != nullptr) {
-      most = std::min(most, static_cast<double>(budget.burst_ns) / budget.ns_per_unit);
+    if (budget.ledger != nullptr && !budget.blocked.has_value()) {
+      most = std::min(most, budget.ledger->ToUnits(budget.burst_ns));
     }
     scale = std::min(scale, most / 2 / candidate.cost);
   }

@@ -12,7 +12,7 @@ v1::TargetStatus WithAgent(int64_t yielding, int named) {
   state.set_yields(true);
   state.set_means("a cgroup with cpu.idle");
   state.set_yielding(yielding);
-  state.set_processor_seconds(812.25);
+  state.set_processor_seconds(812);
   state.set_raises(7);
   for (int i = 0; i < named; ++i) {
     v1::AgentSession& session = *state.add_yielding_sessions();

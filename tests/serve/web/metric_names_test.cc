@@ -162,7 +162,8 @@ class MetricNames : public testing::Test {
     const auto stream = v1::AgentService::Stub(server_->channel()).Watch(&context);
     v1::WatchRequest request;
     request.mutable_state()->set_yields(true);
-    stream->Write(request);
+    v1::WatchResponse response;
+    EXPECT_TRUE(stream->Write(request) && stream->Read(&response));
     stream->WritesDone();
     EXPECT_TRUE(stream->Finish().ok());
   }
