@@ -35,7 +35,7 @@ class Reporting {
     bool changed = false;    // some session's rank
     std::string means = {};  // by which sessions yield
     Counted counted = {};
-    int64_t now_ns = 0;      // monotonic
+    int64_t now_ns = 0;  // monotonic
   };
   // After each look at the sessions. Errors: the database's.
   absl::Status Watch(Database& database, Yielder& yielder, const Look& look);

@@ -33,8 +33,8 @@ void WorkTimes::Note(absl::Span<const Work> sessions, int64_t now_ns) {
   if (before_ns == 0) return;
   const double passed = static_cast<double>(now_ns - before_ns) * 1e-9;
   const double kept = std::exp(-passed / kMemoryS);
-  for (double* seconds : {&recent_.processor, &recent_.disk, &recent_.locks, &recent_.standbys,
-                          &recent_.other}) {
+  for (double* seconds :
+       {&recent_.processor, &recent_.disk, &recent_.locks, &recent_.standbys, &recent_.other}) {
     *seconds *= kept;
   }
   for (const Work work : sessions) {

@@ -28,9 +28,9 @@ namespace headgate::agent {
 // A session of batch work, as PostgreSQL shows it.
 struct BatchSession {
   int pid = 0;
-  int64_t began_us = 0;  // of the session, by the server's wall clock; with the pid it is unique
-  int leader = 0;        // of a parallel worker; 0: it is none
-  bool holds = false;    // a transaction id, or a snapshot
+  int64_t began_us = 0;     // of the session, by the server's wall clock; with the pid it is unique
+  int leader = 0;           // of a parallel worker; 0: it is none
+  bool holds = false;       // a transaction id, or a snapshot
   Work work = Work::kNone;  // what it is at
   std::optional<int64_t> ran_ns = {};  // processor time so far; absent: it was not looked at
 

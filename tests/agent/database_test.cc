@@ -114,9 +114,8 @@ TEST_F(DatabaseTest, SeesWhatASessionIsAt) {
   ASSERT_TRUE(database.ok()) << database.status();
   SqlSession batch = Connect("batch"), web = Connect("web");
   const auto comes_to = [&](Work work) {
-    return WaitUntil([&] {
-      return (*database)->Look({.roles = {"batch"}})->sessions.at(0).work == work;
-    });
+    return WaitUntil(
+        [&] { return (*database)->Look({.roles = {"batch"}})->sessions.at(0).work == work; });
   };
   EXPECT_TRUE(comes_to(Work::kNone));
   ASSERT_TRUE(batch.Start("SELECT pg_sleep(0.5)").ok());

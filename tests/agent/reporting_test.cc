@@ -38,11 +38,13 @@ class ReportingTest : public AgentTest {
     yielder_.Apply(assignments, 1);
   }
   void Watch(bool changed) {
-    EXPECT_TRUE(
-        reporting_
-            .Watch(*database_, yielder_,
-                   {.changed = changed, .means = "SCHED_IDLE", .counted = {.raises = 3}, .now_ns = now_ns_})
-            .ok());
+    EXPECT_TRUE(reporting_
+                    .Watch(*database_, yielder_,
+                           {.changed = changed,
+                            .means = "SCHED_IDLE",
+                            .counted = {.raises = 3},
+                            .now_ns = now_ns_})
+                    .ok());
   }
   const AgentReport& last() const { return headgated_.reports.back(); }
 

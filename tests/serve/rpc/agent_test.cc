@@ -97,9 +97,9 @@ TEST_F(AgentServiceTest, WhatIsToldIsKept) {
                                       .processor_seconds = 12.5,
                                       .raises = 7};
   EXPECT_EQ(views[0].state.yielding, expected);
-  EXPECT_EQ(views[0].state.work,
-            (agents::WorkSeconds{
-                .processor = 20, .disk = 1, .locks = 2, .standbys = 3, .other = 4}));
+  EXPECT_EQ(
+      views[0].state.work,
+      (agents::WorkSeconds{.processor = 20, .disk = 1, .locks = 2, .standbys = 3, .other = 4}));
   EXPECT_EQ(views[0].state.recent_work, agents::WorkSeconds{.disk = 0.5});
   EXPECT_THAT(views[0].state.yielding_sessions, ElementsAre(agents::Session{.pid = 4711}));
   EXPECT_THAT(views[0].state.raised_sessions,
