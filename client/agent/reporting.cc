@@ -58,6 +58,7 @@ absl::Status Reporting::Watch(Database& database, Yielder& yielder, const Look& 
 absl::Status Reporting::RefreshNames(Database& database, const std::vector<Assignment>& yielding,
                                      const std::vector<Assignment>& raised, int64_t now_ns) {
   std::vector<int> pids;
+  pids.reserve(yielding.size() + 2 * raised.size());
   for (const Assignment& one : yielding) pids.push_back(one.pid);
   for (const Assignment& one : raised) {
     pids.push_back(one.pid);
