@@ -78,7 +78,7 @@ class Agent {
   absl::StatusOr<bool> Look(Database& database, YieldPlan& plan, Yielder& yielder);
   void LookAtProcessorTimes(const YieldPlan& plan, std::vector<BatchSession>& sessions);
   void Tell(const std::vector<Yielder::Change>& changes);
-  void TellFigures(const Yielder* yielder);
+  void TellFigures(Yielder* yielder);
   // Says it once, until it has changed.
   void TellTrouble(const std::string& what);
   // What headgated has to say.
@@ -99,6 +99,7 @@ class Agent {
   std::unique_ptr<Watchdog> watchdog_;
   Figures figures_;
   WorkTimes work_times_;
+  double processor_seconds_before_ = 0;  // of yielders before the one that there is
   std::string trouble_;
   int64_t processor_times_at_ns_ = 0;
   int64_t metrics_at_ns_ = 0;
@@ -218,6 +219,7 @@ absl::Status Agent::Watch(Database& database) {
     if (Pause(at_rest ? kLookEachAtRest : kLookEach)) status = absl::CancelledError("asked to end");
   }
   Tell(yielder.RestoreAll());
+  processor_seconds_before_ += yielder.processor_seconds();
   return status;
 }
 
@@ -276,7 +278,7 @@ void Agent::Tell(const std::vector<Yielder::Change>& changes) {
   for (const std::string& line : TextOf(changes)) Log(line);
 }
 
-void Agent::TellFigures(const Yielder* yielder) {
+void Agent::TellFigures(Yielder* yielder) {
   figures_.is_connected = yielder != nullptr;
   figures_.yielding = yielder == nullptr ? 0 : yielder->yielding();
   figures_.raised = yielder == nullptr ? 0 : yielder->raised();
@@ -286,6 +288,10 @@ void Agent::TellFigures(const Yielder* yielder) {
     return;
   }
   metrics_at_ns_ = now_ns;
+  if (yielder != nullptr) {
+    yielder->CountProcessorTime();
+    figures_.processor_seconds = processor_seconds_before_ + yielder->processor_seconds();
+  }
   const absl::Status status = WriteMetrics(options_.metrics_file, figures_);
   if (!status.ok() && !metrics_fail_) Log(std::string(status.message()));
   metrics_fail_ = !status.ok();

@@ -234,6 +234,7 @@ class YieldStage {
       double value = 0;
       if (words.size() != 2 || !absl::SimpleAtod(words[1], &value)) continue;
       if (words[0] == "headgate_agent_yields" && value != 1) told.works = false;
+      if (words[0] == "headgate_agent_processor_seconds_total") told.processor_seconds = value;
       if (absl::StrContains(words[0], "rank=\"yielding\"")) told.sessions = std::llround(value);
       if (absl::StrContains(words[0], "rank=\"raised\"")) told.raised = std::llround(value);
     }

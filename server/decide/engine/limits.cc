@@ -99,7 +99,8 @@ bool ExamineAuto(Decision& decision, Candidate& candidate) {
   budget.ledger->CountCheck();
   // A mean says nothing of a chunk of another size: its advice would be followed again and again.
   if (decision.busy_time.by_ratio) {
-    decision.answer.chunk_scale = ChunkScaleFor(candidate.cost, budget.ledger->chunk_seconds());
+    decision.answer.chunk_scale =
+        ChunkScaleFor(decision.busy_time.value, budget.ledger->chunk_seconds());
   }
   candidate.cost = std::min(candidate.cost, budget.max_charged);
   candidate.cost_ns = budget.FittedNs(Ledger::ToNs(candidate.cost, budget.ns_per_unit));
