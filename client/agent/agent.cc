@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/agent/change_text.h"
+#include "client/agent/cpu_limit.h"
 #include "client/agent/journal.h"
 #include "client/agent/linux_processes.h"
 #include "client/agent/metrics.h"
@@ -77,6 +78,8 @@ class Agent {
   absl::StatusOr<bool> Look(Database& database, YieldPlan& plan, Yielder& yielder);
   void LookAtProcessorTimes(const YieldPlan& plan, std::vector<BatchSession>& sessions);
   void Tell(const std::vector<Yielder::Change>& changes);
+  // What the proof does not see.
+  void TellRange(int postmaster) const;
   void TellFigures(const Yielder* yielder);
   // Says it once, until it has changed.
   void TellTrouble(const std::string& what);
@@ -189,6 +192,7 @@ absl::Status Agent::Watch(Database& database) {
   }
   Log(absl::StrCat("PostgreSQL ", server.version, ", process ", server.postmaster,
                    ", is watched as role ", server.role, "; yields: ", found->Words()));
+  TellRange(server.postmaster);
   trouble_.clear();
   YieldPlan plan;
   Yielder yielder(processes_, *journal_, *found->means);
@@ -293,6 +297,12 @@ void Agent::HearHeadgated() {
   Log(TextOf(batch_));
 }
 
+void Agent::TellRange(int postmaster) const {
+  const Range range = RangeOf(postmaster);
+  if (!range.within.empty()) Log(absl::StrCat("the rank counts ", range.within));
+  if (!range.limit.empty()) Log(range.limit);
+}
+
 absl::Status Agent::RestoreNow() {
   absl::Status status = OpenJournal();
   return status.ok() ? RestoreLeft() : status;
@@ -316,6 +326,7 @@ absl::StatusOr<bool> Agent::Check() {
   }
   Log(absl::StrCat("yields: ",
                    found->means.has_value() ? found->Words() : "no, for these reasons"));
+  if (found->means.has_value()) TellRange(server.postmaster);
   return found->means.has_value();
 }
 
