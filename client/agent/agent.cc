@@ -78,6 +78,7 @@ class Agent {
   absl::StatusOr<bool> Look(Database& database, YieldPlan& plan, Yielder& yielder);
   void LookAtProcessorTimes(const YieldPlan& plan, std::vector<BatchSession>& sessions);
   void Tell(const std::vector<Yielder::Change>& changes);
+  void LookWhetherStandby(const Database& database);
   // What the proof does not see.
   void TellRange(int postmaster) const;
   void TellFigures(const Yielder* yielder);
@@ -179,6 +180,7 @@ absl::Status Agent::Run() {
 
 absl::Status Agent::Watch(Database& database) {
   const Database::Server& server = database.server();
+  LookWhetherStandby(database);
   const absl::StatusOr<YieldFindings> found =
       FindMeans(DatabaseOptions(), server.postmaster, FindYield::kFirst);
   if (!found.ok()) return found.status();
@@ -201,6 +203,7 @@ absl::Status Agent::Watch(Database& database) {
     HearHeadgated();
     const absl::StatusOr<bool> changed = Look(database, plan, yielder);
     status = changed.status();
+    LookWhetherStandby(database);
     if (status.ok()) {
       status = reporting_.Watch(database, yielder,
                                 {.changed = *changed,
@@ -295,6 +298,13 @@ void Agent::HearHeadgated() {
   is_told_batch_ = true;
   batch_ = *told;
   Log(TextOf(batch_));
+}
+
+void Agent::LookWhetherStandby(const Database& database) {
+  if (!reporting_.SetStandby(database.is_standby())) return;
+  Log(database.is_standby()
+          ? "PostgreSQL is a standby: headgated is told by the agent of the primary"
+          : "PostgreSQL is a primary: headgated is told");
 }
 
 void Agent::TellRange(int postmaster) const {
