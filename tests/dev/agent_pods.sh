@@ -17,6 +17,7 @@ source tools/chart.sh
 
 WORK=
 PAUSE=      # The first process in the pod's namespace of processes, by its number here.
+USERS=()    # --user: the pod has accounts of its own.
 GROUP=      # The pod's cgroup.
 CASES=0
 NOT_TRIED=
@@ -53,25 +54,51 @@ set -euo pipefail
 ip link set lo up
 mount -t tmpfs -o mode=755 run /run
 mkdir --mode=777 /run/headgate-agent
-mount --bind /sys/fs/cgroup /sys/fs/cgroup
 for folder in /sys/fs/cgroup /sys/fs/cgroup/*/; do
-  if mountpoint --quiet "$folder"; then mount --bind "$folder" "$folder"; mount -o remount,bind,ro "$folder"; fi
+  if mountpoint --quiet "$folder" && [[ $(stat --file-system --format=%T "$folder") == cgroup* ]]; then
+    mount --bind "$folder" "$folder"
+    mount -o remount,bind,ro "$folder"
+  fi
 done
 touch "$1"
 exec sleep infinity
 '
 
+# The same with accounts of its own, as with hostUsers: false, once they are known.
+# shellcheck disable=SC2016
+ENTER_USERS='
+set -euo pipefail
+until grep --quiet . /proc/self/uid_map; do sleep 0.1; done
+exec setpriv --reuid=0 --regid=0 --clear-groups bash -euc "
+  mount -t proc proc /proc
+  ip link set lo up
+  mount -t tmpfs -o mode=755 run /run
+  mkdir --mode=777 /run/headgate-agent
+  touch \"\$1\"
+  exec sleep infinity" pod "$1"
+'
+FIRST_ACCOUNT=200000
+
 first_child() {
   PAUSE=$(cut --delimiter=' ' --fields=1 "/proc/$1/task/$1/children" 2>/dev/null) && [[ -n $PAUSE ]]
 }
 
-# make_pod [ARGUMENT OF unshare...]
 make_pod() {
-  local outer
-  rm -f "$WORK/ready"
-  unshare "$@" --pid --fork --mount --mount-proc --net bash -c "$ENTER_POD" pod "$WORK/ready" 2>"$WORK/pod.log" &
-  outer=$!
-  await "the pod's first process" first_child "$outer"
+  unshare --pid --fork --mount --mount-proc --net bash -c "$ENTER_POD" pod "$WORK/ready" 2>"$WORK/pod.log" &
+  await "the pod's first process" first_child $!
+  await "the pod" test -e "$WORK/ready"
+}
+
+# Whether the machine makes such ones.
+make_pod_with_users() {
+  rm -rf "$WORK/ready" "$WORK/postgres"
+  chmod 777 "$WORK"
+  unshare --user --keep-caps --pid --fork --mount --net bash -c "$ENTER_USERS" pod "$WORK/ready" 2>"$WORK/pod.log" &
+  await "the pod's first process" first_child $!
+  USERS=(--user)
+  { echo "0 $FIRST_ACCOUNT 65536" >"/proc/$PAUSE/uid_map" && echo "0 $FIRST_ACCOUNT 65536" >"/proc/$PAUSE/gid_map"; } \
+    2>/dev/null || return 1
+  await "the pod" test -e "$WORK/ready"
 }
 
 end_pod() {
@@ -80,7 +107,7 @@ end_pod() {
   wait
   PAUSE=
   if [[ -n $GROUP ]]; then await "the end of all in $GROUP" rmdir "$GROUP" 2>/dev/null; fi
-  GROUP=
+  GROUP='' USERS=()
 }
 
 end_all() {
@@ -89,21 +116,23 @@ end_all() {
 }
 
 # in_pod COMMAND...: as a container with shareProcessNamespace is.
-in_pod() { nsenter --target "$PAUSE" --pid --mount --net -- "$@"; }
+in_pod() { nsenter --target "$PAUSE" ${USERS[@]+"${USERS[@]}"} --pid --mount --net -- "$@"; }
 
-in_database() { in_pod runuser -u postgres -- psql --quiet --no-psqlrc --host "$WORK/postgres" --username postgres "$@"; }
+as_postgres_in_pod() { in_pod setpriv --reuid=postgres --regid=postgres --clear-groups --inh-caps=-all -- "$@"; }
+
+in_database() { as_postgres_in_pod psql --quiet --no-psqlrc --host "$WORK/postgres" --username postgres "$@"; }
 
 # As the image postgres does it, with the script that the example has for the agent's role.
 start_database() {
   local script
-  mkdir "$WORK/postgres" && chown postgres "$WORK/postgres"
-  as_postgres "$(postgres_bin)/initdb" --pgdata "$WORK/postgres/data" --username postgres --auth-local=trust \
+  in_pod install --directory --owner=postgres --group=postgres "$WORK/postgres"
+  as_postgres_in_pod "$(postgres_bin)/initdb" --pgdata "$WORK/postgres/data" --username postgres --auth-local=trust \
     --auth-host=scram-sha-256 --no-sync >"$WORK/initdb.log" 2>&1 || fail "initdb: $(<"$WORK/initdb.log")"
-  in_pod runuser -u postgres -- "$(postgres_bin)/pg_ctl" start --wait --silent --pgdata "$WORK/postgres/data" \
+  as_postgres_in_pod "$(postgres_bin)/pg_ctl" start --wait --silent --pgdata "$WORK/postgres/data" \
     --log "$WORK/postgres/log" --options "-c listen_addresses=127.0.0.1 -c port=5432 -c fsync=off \
       -c unix_socket_directories=$WORK/postgres" || fail "PostgreSQL: $(<"$WORK/postgres/log")"
   script=$(jq --raw-output '.[] | select(.kind == "ConfigMap").data["headgate-agent.sh"]' "$WORK/statefulset.objects.json")
-  in_pod runuser -u postgres -- env PGHOST="$WORK/postgres" HEADGATE_AGENT_PASSWORD=secret bash -euc "$script" >/dev/null ||
+  as_postgres_in_pod env PGHOST="$WORK/postgres" HEADGATE_AGENT_PASSWORD=secret bash -euc "$script" >/dev/null ||
     fail "the example's script does not make the agent's role"
   in_database --command "CREATE ROLE etl LOGIN" --command "CREATE ROLE web LOGIN"
 }
@@ -169,9 +198,20 @@ without_a_group() {
   says 4 "; each backend is an autogroup of its own" agent .
 }
 
-as_the_example_says() { says 0 "yields: yes, by SCHED_IDLE" agent .; }
+as_the_example_says() {
+  says 0 "Read-only file system" agent .
+  says 0 "yields: yes, by SCHED_IDLE" agent .
+}
 
 process_in_pod() { pgrep --ns "$PAUSE" --nslist pid --exact "$1"; }
+
+# Where the agent sees PostgreSQL's cgroup it says what a proof on one processor can't.
+says_a_limit() {
+  if [[ -e $GROUP/cpu.max ]]; then echo "350000 100000" >"$GROUP/cpu.max"; else echo 350000 >"$GROUP/cpu.cfs_quota_us"; fi
+  says 0 "PostgreSQL may use 3.50 processors there, and what yields uses them up too" agent .
+  if [[ -e $GROUP/cpu.max ]]; then echo "max 100000" >"$GROUP/cpu.max"; else echo -1 >"$GROUP/cpu.cfs_quota_us"; fi
+  says 0 "the rank counts within the cgroup $GROUP" agent .
+}
 
 class_is() { # class_is PID CLASS
   [[ $(in_pod ps --no-headers -o cls --pid "$1") =~ ^\ *$2$ ]]
@@ -179,7 +219,7 @@ class_is() { # class_is PID CLASS
 
 # session ROLE: runs beside this; its number in SESSION.
 session() {
-  in_pod runuser -u postgres -- psql --no-psqlrc --host "$WORK/postgres" --username "$1" --command "SELECT pg_sleep(600)" \
+  as_postgres_in_pod psql --no-psqlrc --host "$WORK/postgres" --username "$1" --command "SELECT pg_sleep(600)" \
     postgres >/dev/null 2>&1 &
   await "the session of $1" session_of "$1"
 }
@@ -256,11 +296,11 @@ example_pod "$WORK/statefulset.objects.json" >"$WORK/statefulset.pod.json"
 read_agent
 
 make_pod
-await "the pod" test -e "$WORK/ready"
 start_database
 without_a_group
 if make_group; then
   as_the_example_says
+  says_a_limit
   lowers_and_restores
   from_the_node
   as_postgres_itself
@@ -269,4 +309,11 @@ else
 fi
 without_the_processes
 without_the_capability
+end_pod
+if make_pod_with_users; then
+  start_database
+  says 4 "(CAP_SYS_NICE does not count in a user namespace)" agent .
+else
+  not_tried "a user namespace, for which accounts cannot be mapped here"
+fi
 echo "the agent of $CHART_EXAMPLES in a pod's namespaces: $CASES cases$NOT_TRIED"
