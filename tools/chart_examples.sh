@@ -88,6 +88,8 @@ check_example_objects() {
     | select(all($bound[]; . != $name) or (.spec.matchConstraints
         | .objectSelector.matchLabels["cluster-name"] != $database.name
         or .namespaceSelector.matchLabels["kubernetes.io/metadata.name"] != $database.namespace)) | $name'
+  none "$1" "$2" "the operator would set a limit of the processor" '
+    .[] | select(.kind == "postgresql" and .spec.resources.limits.cpu == null).metadata.name'
   # Lists such as a container's arguments are no part of an ApplyConfiguration, and a patch is made as often as it is asked for.
   none "$1" "$2" "a policy that the API server would not carry out once" '
     .[] | select(.kind == "MutatingAdmissionPolicy") | select(.spec

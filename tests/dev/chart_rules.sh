@@ -275,6 +275,7 @@ examples() {
   example zalando.yaml 's/^    headgate-agent: \[\]/    headgate: []/' "the agent has no password"
   example statefulset.yaml 's/^  headgate-agent: change-me-too/  agent: change-me-too/' "the agent has no password"
   example cloudnativepg.yaml 's/inRoles:/inRole:/' "inRole"
+  example zalando.yaml 's/cpu: "16", //' "the operator would set a limit"
   example zalando.yaml 's/numberOfInstances:/numberOfInstance:/' "numberOfInstance"
   example zalando.yaml 's/patchType: JSONPatch/patchtype: JSONPatch/' "patchtype"
   example zalando.yaml 's/patchType: JSONPatch/patchType: ApplyConfiguration/' "would not carry out once"
