@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/agent/change_text.h"
+#include "client/agent/cpu_limit.h"
 #include "client/agent/journal.h"
 #include "client/agent/linux_processes.h"
 #include "client/agent/metrics.h"
@@ -78,6 +79,9 @@ class Agent {
   absl::StatusOr<bool> Look(Database& database, YieldPlan& plan, Yielder& yielder);
   void LookAtProcessorTimes(const YieldPlan& plan, std::vector<BatchSession>& sessions);
   void Tell(const std::vector<Yielder::Change>& changes);
+  void LookWhetherStandby(const Database& database);
+  // What the proof does not see.
+  void TellRange(int postmaster) const;
   void TellFigures(Yielder* yielder);
   // Says it once, until it has changed.
   void TellTrouble(const std::string& what);
@@ -184,6 +188,7 @@ absl::Status Agent::Run() {
 
 absl::Status Agent::Watch(Database& database) {
   const Database::Server& server = database.server();
+  LookWhetherStandby(database);
   const absl::StatusOr<YieldFindings> found =
       FindMeans(DatabaseOptions(), server.postmaster, FindYield::kFirst);
   if (!found.ok()) return found.status();
@@ -197,6 +202,7 @@ absl::Status Agent::Watch(Database& database) {
   }
   Log(absl::StrCat("PostgreSQL ", server.version, ", process ", server.postmaster,
                    ", is watched as role ", server.role, "; yields: ", found->Words()));
+  TellRange(server.postmaster);
   trouble_.clear();
   YieldPlan plan;
   Yielder yielder(processes_, *journal_, *found->means);
@@ -205,6 +211,7 @@ absl::Status Agent::Watch(Database& database) {
     HearHeadgated();
     const absl::StatusOr<bool> changed = Look(database, plan, yielder);
     status = changed.status();
+    LookWhetherStandby(database);
     if (status.ok()) {
       status = reporting_.Watch(database, yielder,
                                 {.changed = *changed,
@@ -315,6 +322,19 @@ void Agent::HearHeadgated() {
   Log(TextOf(batch_));
 }
 
+void Agent::LookWhetherStandby(const Database& database) {
+  if (!reporting_.SetStandby(database.is_standby())) return;
+  Log(database.is_standby()
+          ? "PostgreSQL is a standby: headgated is told by the agent of the primary"
+          : "PostgreSQL is a primary: headgated is told");
+}
+
+void Agent::TellRange(int postmaster) const {
+  const Range range = RangeOf(postmaster);
+  if (!range.within.empty()) Log(absl::StrCat("the rank counts ", range.within));
+  if (!range.limit.empty()) Log(range.limit);
+}
+
 absl::Status Agent::RestoreNow() {
   absl::Status status = OpenJournal();
   return status.ok() ? RestoreLeft() : status;
@@ -338,6 +358,7 @@ absl::StatusOr<bool> Agent::Check() {
   }
   Log(absl::StrCat("yields: ",
                    found->means.has_value() ? found->Words() : "no, for these reasons"));
+  if (found->means.has_value()) TellRange(server.postmaster);
   return found->means.has_value();
 }
 

@@ -25,7 +25,7 @@ std::string Shown(const std::string& text, size_t most) {
 }  // namespace
 
 absl::Status Reporting::Watch(Database& database, Yielder& yielder, const Look& look) {
-  if (headgated_ == nullptr) return absl::OkStatus();
+  if (headgated_ == nullptr || is_standby_) return absl::OkStatus();
   if (!look.changed && look.now_ns - told_at_ns_ < kEachNs) return absl::OkStatus();
   told_at_ns_ = look.now_ns;
   yielder.CountProcessorTime();
@@ -86,8 +86,15 @@ NamedSession Reporting::NamedOf(int pid) const {
   return found == names_.end() ? NamedSession{.pid = pid} : found->second;
 }
 
+bool Reporting::SetStandby(bool is_standby) {
+  if (headgated_ == nullptr || is_standby == is_standby_) return false;
+  is_standby_ = is_standby;
+  if (is_standby) headgated_->FallSilent();
+  return true;
+}
+
 void Reporting::TellTrouble(const std::string& why, const Counted& counted) {
-  if (headgated_ == nullptr) return;
+  if (headgated_ == nullptr || is_standby_) return;
   headgated_->Tell({.yields = false,
                     .means = Shown(why, kMostMeansBytes),
                     .counted = counted,

@@ -17,10 +17,12 @@ constexpr int64_t kSecondNs = 1'000'000'000;
 class ToldHeadgated final : public Headgated {
  public:
   void Tell(const AgentReport& report) override { reports.push_back(report); }
+  void FallSilent() override { ++silences; }
   std::vector<std::string> TakeLines() override { return {}; }
   std::optional<BatchWork> batch_work() override { return std::nullopt; }
 
   std::vector<AgentReport> reports;
+  int silences = 0;
 };
 
 class ReportingTest : public AgentTest {
@@ -129,6 +131,21 @@ TEST_F(ReportingTest, WhatWasCountedBeforeAnotherConnectionIsKept) {
   processes_.Run(job.backend_pid(), kSecondNs);
   EXPECT_TRUE(reporting_.Watch(*database_, next, {.changed = true, .now_ns = now_ns_}).ok());
   EXPECT_DOUBLE_EQ(last().processor_seconds, 3);
+}
+
+// Its primary's agent tells of the target, whatever becomes of the standby.
+TEST_F(ReportingTest, OfAStandbyNothingIsTold) {
+  EXPECT_FALSE(reporting_.SetStandby(false));
+  EXPECT_TRUE(reporting_.SetStandby(true));
+  EXPECT_FALSE(reporting_.SetStandby(true));
+  EXPECT_EQ(headgated_.silences, 1);
+  Watch(true);
+  reporting_.TellTrouble("PostgreSQL can't be watched", 0);
+  EXPECT_THAT(headgated_.reports, SizeIs(0));
+  EXPECT_TRUE(reporting_.SetStandby(false));
+  Watch(true);
+  EXPECT_THAT(headgated_.reports, SizeIs(1));
+  EXPECT_EQ(headgated_.silences, 1);
 }
 
 }  // namespace

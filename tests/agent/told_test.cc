@@ -3,6 +3,7 @@
 
 #include <headgate/v1/status_service.grpc.pb.h>
 
+#include <algorithm>
 #include <optional>
 #include <thread>
 
@@ -238,6 +239,47 @@ TEST_F(ToldTest, APostgresThatCannotBeWatchedIsTold) {
   SharedPostgres().Resume();
   EXPECT_TRUE(ComesToYield(1));
   EXPECT_TRUE(server_.AwaitLog("batch work yields the processor"));
+}
+
+// One of two servers of a cluster, each with its agent, and both for one target.
+TEST_F(ToldTest, ThePrimarysAgentTellsAndTheStandbysOnceItIsPromoted) {
+  HEADGATE_SKIP_WITHOUT_YIELD();
+  auto cluster = PostgresCluster::Start({.standbys = 1});
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  PostgresServer& primary = (*cluster)->primary();
+  PostgresServer& standby = (*cluster)->standby();
+  for (const char* sql :
+       {"CREATE ROLE batch LOGIN", "CREATE ROLE agent LOGIN IN ROLE pg_read_all_stats"}) {
+    ASSERT_TRUE(primary.RunSql(sql).ok()) << sql;
+  }
+  ASSERT_TRUE((*cluster)->WaitForStandbys().ok());
+  const auto beside = [&](const PostgresServer& server) {
+    std::vector<std::string> words = Telling(server.name(), {"--batch", "role=batch"});
+    std::replace(words.begin(), words.end(), Dsn(), server.SocketDsn("agent"));
+    return words;
+  };
+  // The standby's is there first, and does not stand in the way.
+  Subprocess second(beside(standby));
+  ASSERT_TRUE(
+      second.AwaitOut("PostgreSQL is a standby: headgated is told by the agent of the primary"))
+      << second.Out() << second.Err();
+  ASSERT_TRUE(second.AwaitOut("is watched as role agent; yields: yes")) << second.Out();
+  // Reading batch work on the standby yields as well.
+  auto reads = SqlSession::Open(standby.SocketDsn("batch"));
+  ASSERT_TRUE(reads.ok()) << reads.status();
+  {
+    Subprocess first(beside(primary));
+    ASSERT_TRUE(first.AwaitOut("is told which sessions yield")) << first.Out() << first.Err();
+    EXPECT_TRUE(ComesToYield(0));
+    EXPECT_THAT(second.Out(), Not(HasSubstr("headgated at ")));
+    WaitForYield(*reads);
+    primary.Kill();
+    ASSERT_TRUE(standby.Promote().ok());
+    ASSERT_TRUE(second.AwaitOut("PostgreSQL is a primary: headgated is told")) << second.Out();
+    // The first goes on to say that it can't watch PostgreSQL.
+    EXPECT_TRUE(second.AwaitOut("tells of target 'orders' already")) << second.Out();
+  }
+  EXPECT_TRUE(ComesToYield(1)) << server_.Status().DebugString();
 }
 
 TEST_F(ToldTest, TakesTheGrantByTlsAndTokenAsAllCommandsDo) {
