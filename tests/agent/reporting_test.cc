@@ -140,7 +140,7 @@ TEST_F(ReportingTest, OfAStandbyNothingIsTold) {
   EXPECT_FALSE(reporting_.SetStandby(true));
   EXPECT_EQ(headgated_.silences, 1);
   Watch(true);
-  reporting_.TellTrouble("PostgreSQL can't be watched", 0);
+  reporting_.TellTrouble("PostgreSQL can't be watched", {});
   EXPECT_THAT(headgated_.reports, SizeIs(0));
   EXPECT_TRUE(reporting_.SetStandby(false));
   Watch(true);
