@@ -314,6 +314,7 @@ absl::StatusOr<std::vector<NamedSession>> Database::Names(const std::vector<int>
   absl::StatusOr<Result> rows = Run(kNamesSql, {absl::StrCat("{", absl::StrJoin(pids, ","), "}")});
   if (!rows.ok()) return rows.status();
   std::vector<NamedSession> named;
+  named.reserve(static_cast<size_t>(PQntuples(rows->get())));
   for (int i = 0; i < PQntuples(rows->get()); ++i) {
     named.push_back({.pid = NumberAt<int>(rows->get(), i, 0),
                      .role = PQgetvalue(rows->get(), i, 1),
