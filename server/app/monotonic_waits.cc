@@ -67,6 +67,7 @@ extern "C" long syscall(long number, ...) noexcept {  // NOLINT: the C library's
   va_end(list);
   timespec end = {};
   if (headgate::app::IsWallWait(number, words)) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a system call's words are what they are.
     end = headgate::app::EndOf(*reinterpret_cast<const timespec*>(words[3]));
     words[1] &= ~static_cast<long>(FUTEX_CLOCK_REALTIME);  // NOLINT: likewise
     words[3] = reinterpret_cast<long>(&end);               // NOLINT: likewise
