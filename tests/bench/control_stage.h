@@ -21,8 +21,8 @@
 #include "common/system_clock.h"
 #include "server/decide/engine/engine.h"
 #include "server/observe/health/monitor.h"
-#include "server/observe/postgres/postgres_probe.h"
 #include "tests/bench/control_driver.h"
+#include "tests/bench/control_watch.h"
 #include "tests/bench/cpu_time.h"
 #include "tests/demo/results.h"
 #include "tests/load/batch_workers.h"
@@ -135,8 +135,8 @@ class ControlStage {
         "ALTER TABLE other ADD PRIMARY KEY (id); ANALYZE"));
     Must(cluster_->primary().FillWal(kWalSegments));
     (void)Must(cluster_->primary().RunSql("CHECKPOINT"));
-    Must(engine_.Install(Policy(), clock_.Read()));
-    Watch();
+    Must(engine_.Install(AutoBatchPolicy(), clock_.Read()));
+    monitor_ = WatchFor(driver_, clock_, cluster_->primary().SocketDsn("headgate"), {"batch"});
   }
 
   // The controller alone for `settle`, then by turns the controller and each fixed rate, with the
@@ -337,37 +337,6 @@ class ControlStage {
   };
 
  private:
-  static engine::PolicySpec Policy() {
-    engine::PolicySpec policy;
-    engine::BudgetSpec& budget = policy.budgets.emplace_back();
-    budget.name = "batch";
-    budget.rate = engine::AutoRate{};
-    budget.burst = 0.1;
-    budget.default_cost = 0.1;
-    budget.max_concurrency = 10'000;
-    engine::RuleSpec& rule = policy.rules.emplace_back();
-    rule.name = "batch";
-    rule.action = engine::ChargeAction{{"batch"}};
-    return policy;
-  }
-
-  void Watch() {
-    health::MonitorSpec spec;
-    spec.polling.timeout = absl::Seconds(2);
-    health::MonitorProbes probes;
-    probes.primary = std::make_unique<postgres::PostgresProbe>(
-        postgres::PostgresProbeOptions{.dsn = [dsn = cluster_->primary().SocketDsn("headgate")]()
-                                           -> absl::StatusOr<std::string> { return dsn; },
-                                       .timeout = spec.polling.timeout,
-                                       .batch_work = {.roles = {"batch"}, .application_names = {}}},
-        clock_);
-    monitor_ = std::make_unique<health::TargetMonitor>(
-        spec, std::move(probes),
-        health::MonitorOptions{.clock = &clock_, .sink = &driver_, .work = &driver_, .seed = 1});
-    driver_.Watch(monitor_->activity());
-    monitor_->Start();
-  }
-
   load::BatchOptions Batch(const Workload& workload) const {
     load::BatchOptions options;
     options.dsn = cluster_->primary().SocketDsn("batch");

@@ -36,8 +36,8 @@
 #include "common/system_clock.h"
 #include "server/decide/engine/engine.h"
 #include "server/observe/health/monitor.h"
-#include "server/observe/postgres/postgres_probe.h"
 #include "tests/bench/control_driver.h"
+#include "tests/bench/control_watch.h"
 #include "tests/bench/cpu_time.h"
 #include "tests/demo/results.h"
 #include "tests/load/batch_workers.h"
@@ -104,8 +104,8 @@ class YieldStage {
         "ANALYZE"));
     Require(cluster_->primary().FillWal(kWalSegments));
     (void)Require(server.RunSql("CHECKPOINT"));
-    Require(engine_.Install(Policy(), clock_.Read()));
-    Watch();
+    Require(engine_.Install(AutoBatchPolicy(), clock_.Read()));
+    monitor_ = WatchFor(driver_, clock_, server.SocketDsn("headgate"), {"yielding", "plain"});
     StartAgent();
   }
   ~YieldStage() { std::filesystem::remove_all(state_); }
@@ -166,39 +166,6 @@ class YieldStage {
     std::ifstream file(absl::StrCat("/proc/", pid, "/cgroup"));
     const std::string cgroups(std::istreambuf_iterator<char>(file), {});
     return sched_getscheduler(pid) == SCHED_OTHER && !absl::StrContains(cgroups, "/headgate-yield");
-  }
-
-  static engine::PolicySpec Policy() {
-    engine::PolicySpec policy;
-    engine::BudgetSpec& budget = policy.budgets.emplace_back();
-    budget.name = "batch";
-    budget.rate = engine::AutoRate{};
-    budget.burst = 0.1;
-    budget.default_cost = 0.1;
-    budget.max_concurrency = 10'000;
-    engine::RuleSpec& rule = policy.rules.emplace_back();
-    rule.name = "batch";
-    rule.action = engine::ChargeAction{{"batch"}};
-    return policy;
-  }
-
-  void Watch() {
-    health::MonitorSpec spec;
-    spec.polling.timeout = absl::Seconds(2);
-    health::MonitorProbes probes;
-    probes.primary = std::make_unique<postgres::PostgresProbe>(
-        postgres::PostgresProbeOptions{
-            .dsn = [dsn = server().SocketDsn("headgate")]() -> absl::StatusOr<std::string> {
-              return dsn;
-            },
-            .timeout = spec.polling.timeout,
-            .batch_work = {.roles = {"yielding", "plain"}, .application_names = {}}},
-        clock_);
-    monitor_ = std::make_unique<health::TargetMonitor>(
-        spec, std::move(probes),
-        health::MonitorOptions{.clock = &clock_, .sink = &driver_, .work = &driver_, .seed = 1});
-    driver_.Watch(monitor_->activity());
-    monitor_->Start();
   }
 
   void StartAgent() {
