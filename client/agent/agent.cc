@@ -103,7 +103,6 @@ class Agent {
   std::unique_ptr<Watchdog> watchdog_;
   Figures figures_;
   WorkTimes work_times_;
-  double processor_seconds_before_ = 0;  // of yielders before the one that there is
   std::string trouble_;
   int64_t processor_times_at_ns_ = 0;
   int64_t metrics_at_ns_ = 0;
@@ -226,7 +225,7 @@ absl::Status Agent::Watch(Database& database) {
     if (Pause(at_rest ? kLookEachAtRest : kLookEach)) status = absl::CancelledError("asked to end");
   }
   Tell(yielder.RestoreAll());
-  processor_seconds_before_ += yielder.processor_seconds();
+  reporting_.CountProcessorTime(yielder);  // the last of it
   return status;
 }
 
@@ -295,10 +294,7 @@ void Agent::TellFigures(Yielder* yielder) {
     return;
   }
   metrics_at_ns_ = now_ns;
-  if (yielder != nullptr) {
-    yielder->CountProcessorTime();
-    figures_.processor_seconds = processor_seconds_before_ + yielder->processor_seconds();
-  }
+  if (yielder != nullptr) figures_.processor_seconds = reporting_.CountProcessorTime(*yielder);
   const absl::Status status = WriteMetrics(options_.metrics_file, figures_);
   if (!status.ok() && !metrics_fail_) Log(std::string(status.message()));
   metrics_fail_ = !status.ok();

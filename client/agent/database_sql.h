@@ -4,8 +4,7 @@
 namespace headgate::agent {
 
 // $1: roles of batch work, $2: patterns of its application names. One row for each batch session;
-// the number behind `holds` is
-// Work's (work_times.h), and `waiting` is the same in all of them.
+// the number behind `holds` is Work's (work_times.h), and `waiting` is the same in all of them.
 inline constexpr char kLookSql[] = R"sql(
 SELECT pid, (extract(epoch FROM backend_start) * 1000000)::bigint, coalesce(leader_pid, 0), holds,
        CASE WHEN state IS DISTINCT FROM 'active' OR wait_event_type = 'Client' THEN 0

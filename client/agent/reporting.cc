@@ -28,11 +28,7 @@ absl::Status Reporting::Watch(Database& database, Yielder& yielder, const Look& 
   if (headgated_ == nullptr || is_standby_) return absl::OkStatus();
   if (!look.changed && look.now_ns - told_at_ns_ < kEachNs) return absl::OkStatus();
   told_at_ns_ = look.now_ns;
-  yielder.CountProcessorTime();
-  if (yielder.processor_seconds() < processor_seconds_) {  // another one
-    processor_seconds_before_ += processor_seconds_;
-  }
-  processor_seconds_ = yielder.processor_seconds();
+  const double processor_seconds = CountProcessorTime(yielder);
   const std::vector<Assignment> yielding =
       yielder.Some(Yielder::Which::kYield, AgentReport::kMostNamed);
   const std::vector<Assignment> raised =
@@ -44,7 +40,7 @@ absl::Status Reporting::Watch(Database& database, Yielder& yielder, const Look& 
                      .yielding = yielder.yielding(),
                      .raised = yielder.raised(),
                      .counted = look.counted,
-                     .processor_seconds = processor_seconds_before_ + processor_seconds_};
+                     .processor_seconds = processor_seconds};
   for (const Assignment& one : yielding) report.yielding_sessions.push_back(NamedOf(one.pid));
   for (const Assignment& one : raised) {
     AgentReport::Raised& shown = report.raised_sessions.emplace_back();
@@ -53,6 +49,15 @@ absl::Status Reporting::Watch(Database& database, Yielder& yielder, const Look& 
   }
   headgated_->Tell(report);
   return absl::OkStatus();
+}
+
+double Reporting::CountProcessorTime(Yielder& yielder) {
+  yielder.CountProcessorTime();
+  if (yielder.processor_seconds() < processor_seconds_) {  // another one
+    processor_seconds_before_ += processor_seconds_;
+  }
+  processor_seconds_ = yielder.processor_seconds();
+  return processor_seconds_before_ + processor_seconds_;
 }
 
 absl::Status Reporting::RefreshNames(Database& database, const std::vector<Assignment>& yielding,

@@ -42,6 +42,9 @@ class Reporting {
   };
   // After each look at the sessions. Errors: the database's.
   absl::Status Watch(Database& database, Yielder& yielder, const Look& look);
+  // Counts anew what sessions have run while they yielded, and returns it, in seconds: of all
+  // yielders so far.
+  double CountProcessorTime(Yielder& yielder);
   // No session yields, and why.
   void TellTrouble(const std::string& why, const Counted& counted);
   // What is told from now on is of a standby, or is not. Whether that is news.

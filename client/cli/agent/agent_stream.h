@@ -3,7 +3,7 @@
 // For one thread, but for Cancel, which is any's.
 //
 //   AgentStream stream(channel, absl::Seconds(2));
-//   absl::StatusOr<v1::WatchResponse> answer = stream.Tell(request);
+//   grpc::Status status = stream.Tell(request, response);
 
 #pragma once
 

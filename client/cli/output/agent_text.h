@@ -20,7 +20,7 @@ std::string AgentText(const v1::TargetStatus& target, Colours colours, std::stri
 // "pid 4711 backfill-7 (role etl)".
 std::string SessionText(const v1::AgentSession& session);
 
-// ", for pid 99 orders-api (role web)", or why else.
+// "for pid 99 orders-api (role web)", or why else.
 std::string RaisedForText(const v1::RaisedSession& raised);
 
 }  // namespace headgate::cli
