@@ -13,7 +13,7 @@ namespace headgate::transport {
 namespace {
 
 // Less is not worth the time that giving memory back takes, in which nobody can allocate.
-constexpr int64_t kMuch = int64_t{48} << 20;
+constexpr int64_t kMuch = int64_t{24} << 20;
 // Nor is this, where some was freed for certain.
 constexpr int64_t kLittle = int64_t{8} << 20;
 // Owners that let go of so much have left memory that can be given back.
@@ -92,7 +92,9 @@ bool ProcessMemory::IsTimeToGiveBack(int64_t bytes, int64_t owned) {
   if (IsReleaseExpected() && bytes > std::min(least_now_, least_before_) + kLittle) return true;
   // What owners let go of is no caller's, and must not be taken for it even for a moment.
   const bool released = owned < most_owned_ - kReleased;
-  return bytes - others_ > kMuch && (released || looks_since_return_ >= looks_between_returns_);
+  if (!released && looks_since_return_ < looks_between_returns_) return false;
+  // What is in the place of tables that are untouched yet is seen by what there was lately alone.
+  return bytes - std::min({others_, least_now_, least_before_}) > kMuch;
 }
 
 bool ProcessMemory::IsReleaseExpected() {

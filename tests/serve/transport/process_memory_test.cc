@@ -55,6 +55,21 @@ TEST_F(ProcessMemoryTest, WhatWasFreedInSmallPiecesIsGivenBack) {
   EXPECT_LT(held, kNoise);
 }
 
+// A flood that is refused leaves no more, and no other occasion to give it back.
+TEST_F(ProcessMemoryTest, WhatIsNotMuchIsGivenBackTooAlsoInThePlaceOfUntouchedTables) {
+  for (const int64_t untouched : {int64_t{0}, 16 * kMiB}) {
+    memory_.Allow(untouched);
+    const int64_t before = memory_.LookAtCallers().grown_lately;
+    auto pieces = SmallPieces(40 * kMiB);
+    EXPECT_GE(memory_.LookAtCallers().grown_lately, before + 36 * kMiB);
+    std::unique_ptr<char[]> last = std::move(pieces.back());
+    pieces.clear();
+    int64_t grown = before;
+    for (int look = 0; look < 1000; ++look) grown = memory_.LookAtCallers().grown_lately;
+    EXPECT_LT(grown, before + 8 * kMiB) << untouched;
+  }
+}
+
 // A third of a second later, and not only when it is time anyway.
 TEST_F(ProcessMemoryTest, WhatClosedConnectionsHeldIsGivenBackSoon) {
   auto pieces = SmallPieces(kMuch);
