@@ -6,6 +6,8 @@
 source tools/chart_docs.sh
 # shellcheck source=tools/chart_config.sh
 source tools/chart_config.sh
+# shellcheck source=tools/chart_examples.sh
+source tools/chart_examples.sh
 # shellcheck source=tools/chart_metadata.sh
 source tools/chart_metadata.sh
 # shellcheck source=tools/chart_refusals.sh
@@ -270,6 +272,7 @@ check_chart() {
     files=$((files + 1))
   done
   check_docs
+  check_examples
   check_dashboard
   check_no_restart
   check_refusals
@@ -282,7 +285,7 @@ check_chart() {
     echo "chart: $CHART_BAD wrong"
     return 1
   fi
-  echo "chart: $files files of values, $CHART_DOCS_TRIED of the documentation, $CHART_OBJECTS valid objects," \
+  echo "chart: $files files of values, $CHART_DOCS_TRIED of the documentation, $CHART_EXAMPLES_TRIED examples, $CHART_OBJECTS valid objects," \
     "$CHART_ASKED servers asked, $CHART_REFUSED wrong values and $CHART_PLANTED wrong configurations refused," \
     "$CHART_TAKEN of the server's taken"
 }

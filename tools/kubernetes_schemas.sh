@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # JSON schemas of Kubernetes' objects, for kubeconform, without a cluster and without a network.
 #
-#   tools/kubernetes_schemas.sh KUBERNETES_VERSION OPERATOR_VERSION CERT_MANAGER_VERSION FOLDER
+#   tools/kubernetes_schemas.sh FOLDER KUBERNETES KUBERNETES_WITH_POLICIES PROMETHEUS_OPERATOR CERT_MANAGER CLOUDNATIVE_PG ZALANDO
 #
-# They are made of what the projects publish in their Go modules: the OpenAPI documents of Kubernetes'
-# API server, and the CRDs of the Prometheus operator and of cert-manager. Where properties are listed, no
+# They are made of what the projects publish in their Go modules, of these versions: the OpenAPI documents of Kubernetes'
+# API server, and the CRDs of operators. Where properties are listed, no
 # others are allowed: a misspelt field is what a chart gets wrong, and the API server would drop it.
 # shellcheck disable=SC2016  # jq's variables, not the shell's
 set -euo pipefail
 
-KUBERNETES=$1 OPERATOR=$2 CERT_MANAGER=$3 FOLDER=$4
+FOLDER=$1 KUBERNETES=$2 KUBERNETES_WITH_POLICIES=$3 OPERATOR=$4 CERT_MANAGER=$5 CLOUDNATIVE_PG=$6 ZALANDO=$7
 
 module_folder() { # module_folder MODULE@VERSION
   local answer
@@ -40,10 +40,11 @@ KINDS='
 | @tsv
 '
 
+# Every object has these, whether its CRD says so or not.
 CRD='
 .spec as $spec | $spec.versions[]
 | [([$spec.names.kind, ($spec.group | split(".")[0]), .name] | join("-") | ascii_downcase),
-   (.schema.openAPIV3Schema | strict | tojson)]
+   (.schema.openAPIV3Schema | strict | .properties |= {apiVersion: {}, kind: {}, metadata: {}} + . | tojson)]
 | @tsv
 '
 
@@ -55,14 +56,30 @@ write_schemas() {
   done
 }
 
+# kinds_of MODULE@VERSION API...: those of Kubernetes' APIs.
+kinds_of() {
+  local folder api
+  folder=$(module_folder "$1") || return
+  for api in "${@:2}"; do
+    jq --raw-output "$STRICT $KINDS" "$folder/api/openapi-spec/v3/${api}_openapi.json"
+  done
+}
+
+# crds_of MODULE@VERSION FILE...: JSON is YAML.
+crds_of() {
+  local folder file
+  folder=$(module_folder "$1") || return
+  for file in "${@:2}"; do yq --raw-output "$STRICT $CRD" "$folder/$file"; done
+}
+
 mkdir -p "$FOLDER"
-kubernetes=$(module_folder "k8s.io/kubernetes@$KUBERNETES")
-for api in api__v1 apis__apps__v1 apis__batch__v1 apis__networking.k8s.io__v1 apis__policy__v1; do
-  jq --raw-output "$STRICT $KINDS" "$kubernetes/api/openapi-spec/v3/${api}_openapi.json"
-done | write_schemas
-operator=$(module_folder "github.com/prometheus-operator/prometheus-operator@$OPERATOR")
-for crd in servicemonitors prometheusrules; do
-  jq --raw-output "$STRICT $CRD" "$operator/jsonnet/prometheus-operator/$crd-crd.json"
-done | write_schemas
-cert_manager=$(module_folder "github.com/cert-manager/cert-manager@$CERT_MANAGER")
-yq --raw-output "$STRICT $CRD" "$cert_manager/deploy/crds/cert-manager.io_certificates.yaml" | write_schemas
+{
+  kinds_of "k8s.io/kubernetes@$KUBERNETES" \
+    api__v1 apis__apps__v1 apis__batch__v1 apis__networking.k8s.io__v1 apis__policy__v1
+  kinds_of "k8s.io/kubernetes@$KUBERNETES_WITH_POLICIES" apis__admissionregistration.k8s.io__v1
+  crds_of "github.com/prometheus-operator/prometheus-operator@$OPERATOR" \
+    jsonnet/prometheus-operator/{servicemonitors,prometheusrules}-crd.json
+  crds_of "github.com/cert-manager/cert-manager@$CERT_MANAGER" deploy/crds/cert-manager.io_certificates.yaml
+  crds_of "github.com/cloudnative-pg/cloudnative-pg@$CLOUDNATIVE_PG" config/crd/bases/postgresql.cnpg.io_clusters.yaml
+  crds_of "github.com/zalando/postgres-operator@$ZALANDO" manifests/postgresql.crd.yaml
+} | write_schemas

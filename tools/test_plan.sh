@@ -69,11 +69,12 @@ client@*            long:20       -             -
 integration@*       rotating:25   -             -
 store@*             rotating:5    -             -
 dev/demo@18         long:90       -             -
+dev/agent_pods      rotating:25   -             -
 dev/build_all       rotating:150  -             -
 dev/alerts          rotating:25   -             -
-dev/chart           rotating:280  -             -
+dev/chart           rotating:285  -             -
 dev/chart_release   rotating:35   -             -
-dev/chart_rules     rotating:220  -             -
+dev/chart_rules     rotating:245  -             -
 dev/client_install  rotating:65   long:120      -
 dev/demo            rotating:60   -             -
 dev/docs            short:45      -             -

@@ -8,10 +8,15 @@ KUBECONFORM_VERSION=v0.8.0
 ORAS_VERSION=v1.3.6
 # Only for a registry that ./dev release is tried with.
 CRANE_VERSION=v0.20.7
-# Kubernetes' own description of its API, the Prometheus operator's and cert-manager's.
+# Kubernetes' own description of its API, and those of operators: the Prometheus operator, cert-manager, CloudNativePG, and
+# Zalando's postgres-operator, whose version 2 is no Go module.
 KUBERNETES_VERSION=v1.34.4
 PROMETHEUS_OPERATOR_VERSION=v0.85.0
 CERT_MANAGER_VERSION=v1.21.2
+CLOUDNATIVE_PG_VERSION=v1.30.0
+ZALANDO_VERSION=v1.15.1
+# The first that has a MutatingAdmissionPolicy for everybody.
+KUBERNETES_POLICY_VERSION=v1.36.3
 # What generates and runs Python, and upstream's copies of the schemas that proto/ has too.
 PYTHON_GRPC_VERSION=1.85.1
 # Before upstream's health checks had a List, and for any protobuf since.
@@ -119,8 +124,8 @@ install_staticcheck() {
 
 install_schemas() {
   rm -rf "$TOOLS/schemas"
-  tools/kubernetes_schemas.sh "$KUBERNETES_VERSION" "$PROMETHEUS_OPERATOR_VERSION" "$CERT_MANAGER_VERSION" \
-    "$TOOLS/schemas"
+  tools/kubernetes_schemas.sh "$TOOLS/schemas" "$KUBERNETES_VERSION" "$KUBERNETES_POLICY_VERSION" \
+    "$PROMETHEUS_OPERATOR_VERSION" "$CERT_MANAGER_VERSION" "$CLOUDNATIVE_PG_VERSION" "$ZALANDO_VERSION"
 }
 
 install_python() {
@@ -227,7 +232,8 @@ tool_version() {
     postgresql-18) echo "$POSTGRESQL_18_VERSION" ;;
     postgresql-*) postgresql_npm 2 "${1#*-}" ;;
     web) cksum <"$WEB_LOCK" | cut --delimiter=' ' --fields=1 ;;
-    schemas) echo "$KUBERNETES_VERSION-$PROMETHEUS_OPERATOR_VERSION-$CERT_MANAGER_VERSION" ;;
+    schemas) cksum <<<"$KUBERNETES_VERSION $KUBERNETES_POLICY_VERSION $PROMETHEUS_OPERATOR_VERSION \
+      $CERT_MANAGER_VERSION $CLOUDNATIVE_PG_VERSION $ZALANDO_VERSION" | cut --delimiter=' ' --fields=1 ;;
     recipes) cksum <"$RECIPES_PINS" | cut --delimiter=' ' --fields=1 ;;
     python_sdk) cksum <<<"$PYTHON_SDK_PINS" | cut --delimiter=' ' --fields=1 ;;
     python) echo "$PYTHON_GRPC_VERSION-$PYTHON_HEALTH_VERSION-$PYTHON_PROTOBUF_VERSION-$PYTHON_GOOGLEAPIS_VERSION" ;;

@@ -12,12 +12,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/agent/change_text.h"
+#include "client/agent/cpu_limit.h"
 #include "client/agent/journal.h"
 #include "client/agent/linux_processes.h"
 #include "client/agent/metrics.h"
 #include "client/agent/reporting.h"
 #include "client/agent/restore.h"
 #include "client/agent/watchdog.h"
+#include "client/agent/work_times.h"
 #include "client/agent/yield_plan.h"
 #include "client/agent/yield_probe.h"
 #include "client/agent/yielder.h"
@@ -77,12 +79,20 @@ class Agent {
   absl::StatusOr<bool> Look(Database& database, YieldPlan& plan, Yielder& yielder);
   void LookAtProcessorTimes(const YieldPlan& plan, std::vector<BatchSession>& sessions);
   void Tell(const std::vector<Yielder::Change>& changes);
-  void TellFigures(const Yielder* yielder);
+  void LookWhetherStandby(const Database& database);
+  // What the proof does not see.
+  void TellRange(int postmaster) const;
+  void TellFigures(Yielder* yielder);
   // Says it once, until it has changed.
   void TellTrouble(const std::string& what);
   // What headgated has to say.
   void HearHeadgated();
-  uint64_t raises() const { return figures_.raised_for_waiters + figures_.raised_for_starving; }
+  void NoteWork(const std::vector<BatchSession>& sessions, const Yielder& yielder);
+  Counted counted() const {
+    return {.raises = figures_.raised_for_waiters + figures_.raised_for_starving,
+            .work = work_times_.all(),
+            .recent_work = work_times_.recent()};
+  }
 
   const AgentOptions& options_;
   BatchWork batch_;
@@ -92,6 +102,8 @@ class Agent {
   std::unique_ptr<Journal> journal_;
   std::unique_ptr<Watchdog> watchdog_;
   Figures figures_;
+  WorkTimes work_times_;
+  double processor_seconds_before_ = 0;  // of yielders before the one that there is
   std::string trouble_;
   int64_t processor_times_at_ns_ = 0;
   int64_t metrics_at_ns_ = 0;
@@ -157,7 +169,7 @@ absl::Status Agent::Run() {
     if (status.ok()) continue;  // yielding is tried again
     const std::string trouble = absl::StrCat("PostgreSQL can't be watched: ", status.message());
     TellTrouble(trouble);
-    reporting_.TellTrouble(trouble, raises());
+    reporting_.TellTrouble(trouble, counted());
     HearHeadgated();
     TellFigures(nullptr);
     KeepWatchdog();
@@ -176,6 +188,7 @@ absl::Status Agent::Run() {
 
 absl::Status Agent::Watch(Database& database) {
   const Database::Server& server = database.server();
+  LookWhetherStandby(database);
   const absl::StatusOr<YieldFindings> found =
       FindMeans(DatabaseOptions(), server.postmaster, FindYield::kFirst);
   if (!found.ok()) return found.status();
@@ -183,12 +196,13 @@ absl::Status Agent::Watch(Database& database) {
   figures_.probe_share = found->share;
   if (!found->means.has_value()) {
     TellTrouble(absl::StrCat("yields: ", found->Words(), "; no session is touched"));
-    reporting_.TellTrouble(found->MeansOrReasons(), raises());
+    reporting_.TellTrouble(found->MeansOrReasons(), counted());
     TellFigures(nullptr);
     return WaitToProbeAgain(database, found->is_undecided ? kProbeAgainSoon : kProbeAgain);
   }
   Log(absl::StrCat("PostgreSQL ", server.version, ", process ", server.postmaster,
                    ", is watched as role ", server.role, "; yields: ", found->Words()));
+  TellRange(server.postmaster);
   trouble_.clear();
   YieldPlan plan;
   Yielder yielder(processes_, *journal_, *found->means);
@@ -197,11 +211,12 @@ absl::Status Agent::Watch(Database& database) {
     HearHeadgated();
     const absl::StatusOr<bool> changed = Look(database, plan, yielder);
     status = changed.status();
+    LookWhetherStandby(database);
     if (status.ok()) {
       status = reporting_.Watch(database, yielder,
                                 {.changed = *changed,
                                  .means = found->MeansOrReasons(),
-                                 .raises = raises(),
+                                 .counted = counted(),
                                  .now_ns = NowNs()});
     }
     if (!status.ok()) break;
@@ -211,6 +226,7 @@ absl::Status Agent::Watch(Database& database) {
     if (Pause(at_rest ? kLookEachAtRest : kLookEach)) status = absl::CancelledError("asked to end");
   }
   Tell(yielder.RestoreAll());
+  processor_seconds_before_ += yielder.processor_seconds();
   return status;
 }
 
@@ -238,7 +254,16 @@ absl::StatusOr<bool> Agent::Look(Database& database, YieldPlan& plan, Yielder& y
   const std::vector<Yielder::Change> changes =
       yielder.Apply(plan.Decide(sight->sessions, waits, NowNs()), database.server().postmaster);
   Tell(changes);
+  NoteWork(sight->sessions, yielder);
   return !changes.empty();
+}
+
+void Agent::NoteWork(const std::vector<BatchSession>& sessions, const Yielder& yielder) {
+  std::vector<Work> at_work;
+  for (const BatchSession& session : sessions) {
+    if (yielder.Yields(session.pid)) at_work.push_back(session.work);
+  }
+  work_times_.Note(at_work, NowNs());
 }
 
 void Agent::LookAtProcessorTimes(const YieldPlan& plan, std::vector<BatchSession>& sessions) {
@@ -260,7 +285,7 @@ void Agent::Tell(const std::vector<Yielder::Change>& changes) {
   for (const std::string& line : TextOf(changes)) Log(line);
 }
 
-void Agent::TellFigures(const Yielder* yielder) {
+void Agent::TellFigures(Yielder* yielder) {
   figures_.is_connected = yielder != nullptr;
   figures_.yielding = yielder == nullptr ? 0 : yielder->yielding();
   figures_.raised = yielder == nullptr ? 0 : yielder->raised();
@@ -270,6 +295,10 @@ void Agent::TellFigures(const Yielder* yielder) {
     return;
   }
   metrics_at_ns_ = now_ns;
+  if (yielder != nullptr) {
+    yielder->CountProcessorTime();
+    figures_.processor_seconds = processor_seconds_before_ + yielder->processor_seconds();
+  }
   const absl::Status status = WriteMetrics(options_.metrics_file, figures_);
   if (!status.ok() && !metrics_fail_) Log(std::string(status.message()));
   metrics_fail_ = !status.ok();
@@ -291,6 +320,19 @@ void Agent::HearHeadgated() {
   is_told_batch_ = true;
   batch_ = *told;
   Log(TextOf(batch_));
+}
+
+void Agent::LookWhetherStandby(const Database& database) {
+  if (!reporting_.SetStandby(database.is_standby())) return;
+  Log(database.is_standby()
+          ? "PostgreSQL is a standby: headgated is told by the agent of the primary"
+          : "PostgreSQL is a primary: headgated is told");
+}
+
+void Agent::TellRange(int postmaster) const {
+  const Range range = RangeOf(postmaster);
+  if (!range.within.empty()) Log(absl::StrCat("the rank counts ", range.within));
+  if (!range.limit.empty()) Log(range.limit);
 }
 
 absl::Status Agent::RestoreNow() {
@@ -316,6 +358,7 @@ absl::StatusOr<bool> Agent::Check() {
   }
   Log(absl::StrCat("yields: ",
                    found->means.has_value() ? found->Words() : "no, for these reasons"));
+  if (found->means.has_value()) TellRange(server.postmaster);
   return found->means.has_value();
 }
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "client/agent/work_times.h"
+
 namespace headgate::agent {
 
 // A session, as PostgreSQL shows it. What is not known is empty.
@@ -18,6 +20,13 @@ struct NamedSession {
   std::string application_name = {};
 
   friend bool operator==(const NamedSession&, const NamedSession&) = default;
+};
+
+// What an agent has counted so far.
+struct Counted {
+  uint64_t raises = 0;
+  WorkSeconds work = {};         // of sessions while they yielded
+  WorkSeconds recent_work = {};  // the same, of late
 };
 
 struct AgentReport {
@@ -33,7 +42,7 @@ struct AgentReport {
   std::string means = {};  // by which it works, or why it does not
   size_t yielding = 0;
   size_t raised = 0;
-  uint64_t raises = 0;                               // so far
+  Counted counted = {};
   double processor_seconds = 0;                      // of sessions while they yielded, so far
   std::vector<NamedSession> yielding_sessions = {};  // some
   std::vector<Raised> raised_sessions = {};          // some

@@ -109,6 +109,12 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const Options& options)
   return database;
 }
 
+bool Database::is_standby() const {
+  // Since 14 the server reports it by itself, and whenever it changes.
+  const char* const reported = PQparameterStatus(connection_.get(), "in_hot_standby");
+  return reported != nullptr && std::string_view(reported) == "on";
+}
+
 int64_t Database::EndNs() const {
   return options_.clock->Read().monotonic_ns + absl::ToInt64Nanoseconds(options_.limit);
 }
@@ -282,7 +288,7 @@ absl::StatusOr<Database::Sight> Database::Look(const BatchWork& batch) {
                               .began_us = NumberAt<int64_t>(table, i, 1),
                               .leader = NumberAt<int>(table, i, 2),
                               .holds = IsTrueAt(table, i, 3),
-                              .wants = IsTrueAt(table, i, 4)});
+                              .work = static_cast<Work>(NumberAt<int>(table, i, 4))});
     sight.waiting = NumberAt<size_t>(table, i, 5);
   }
   return sight;

@@ -72,6 +72,8 @@ class Database {
   ~Database();
 
   const Server& server() const { return server_; }
+  // Whether it is a standby now, as it said with its last answer.
+  bool is_standby() const;
 
   // What there is of batch work; superusers' sessions, replication and the server's own workers
   // never are. `waiting` is how many others wait for a lock at the moment, where there is any.

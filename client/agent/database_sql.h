@@ -4,12 +4,18 @@
 namespace headgate::agent {
 
 // $1: roles of batch work, $2: patterns of its application names. One row for each batch session;
-// `waiting` is the same in all of them.
+// the number behind `holds` is
+// Work's (work_times.h), and `waiting` is the same in all of them.
 inline constexpr char kLookSql[] = R"sql(
 SELECT pid, (extract(epoch FROM backend_start) * 1000000)::bigint, coalesce(leader_pid, 0), holds,
-       holds AND state = 'active' AND wait_event_type IS NULL, waiting
+       CASE WHEN state IS DISTINCT FROM 'active' OR wait_event_type = 'Client' THEN 0
+            WHEN wait_event_type IS NULL THEN 1
+            WHEN wait_event_type = 'IO' OR wait_event = 'WALWrite' THEN 2
+            WHEN wait_event_type = 'Lock' THEN 3
+            WHEN wait_event = 'SyncRep' THEN 4
+            ELSE 5 END, waiting
 FROM (
-  SELECT a.pid, a.backend_start, a.leader_pid, a.state, a.wait_event_type, s.is_batch,
+  SELECT a.pid, a.backend_start, a.leader_pid, a.state, a.wait_event_type, a.wait_event, s.is_batch,
          a.backend_xid IS NOT NULL OR a.backend_xmin IS NOT NULL AS holds,
          count(*) FILTER (WHERE NOT s.is_batch AND a.wait_event_type = 'Lock') OVER () AS waiting
   FROM pg_stat_activity AS a LEFT JOIN pg_roles AS r ON r.oid = a.usesysid,

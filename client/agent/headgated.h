@@ -24,6 +24,8 @@ class Headgated {
   // as an agent that says nothing any more may do nothing any more either.
   static constexpr absl::Duration kToldAgainWithin = absl::Seconds(3);
   virtual void Tell(const AgentReport& report) = 0;
+  // Nothing holds any more, until the next Tell: another agent may tell of the target.
+  virtual void FallSilent() = 0;
 
   // What there is to say of it since the last time, for people.
   virtual std::vector<std::string> TakeLines() = 0;

@@ -46,6 +46,8 @@ std::string MetricsText(const Figures& figures) {
       static_cast<double>(figures.looks));
   add("headgate_agent_failures_total", "counter", "Sessions that could not be changed.",
       static_cast<double>(figures.failures));
+  add("headgate_agent_processor_seconds_total", "counter",
+      "Processor time of batch sessions while they yielded.", figures.processor_seconds);
   return text;
 }
 

@@ -23,7 +23,8 @@ struct Figures {
   uint64_t looks = 0;
   uint64_t raised_for_waiters = 0;
   uint64_t raised_for_starving = 0;
-  uint64_t failures = 0;  // sessions that could not be changed
+  uint64_t failures = 0;         // sessions that could not be changed
+  double processor_seconds = 0;  // of sessions while they yielded
 };
 
 std::string MetricsText(const Figures& figures);

@@ -43,4 +43,9 @@ bool HasCapability(std::string_view status, int capability) {
          (bits >> capability & 1) != 0;
 }
 
+bool IsMapOfUserNamespace(std::string_view uid_map) {
+  const Words words = absl::StrSplit(Sv(uid_map), absl::ByAnyChar(" \n"), absl::SkipEmpty());
+  return !words.empty() && words != Words{"0", "0", "4294967295"};
+}
+
 }  // namespace headgate::agent

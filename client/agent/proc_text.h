@@ -24,4 +24,7 @@ std::optional<int64_t> ParseSchedstat(std::string_view text);
 // Whether bit `capability` is in CapEff of /proc/PID/status.
 bool HasCapability(std::string_view status, int capability);
 
+// Whether /proc/PID/uid_map is that of a user namespace, and not the machine's own.
+bool IsMapOfUserNamespace(std::string_view uid_map);
+
 }  // namespace headgate::agent

@@ -25,7 +25,7 @@ std::string Shown(const std::string& text, size_t most) {
 }  // namespace
 
 absl::Status Reporting::Watch(Database& database, Yielder& yielder, const Look& look) {
-  if (headgated_ == nullptr) return absl::OkStatus();
+  if (headgated_ == nullptr || is_standby_) return absl::OkStatus();
   if (!look.changed && look.now_ns - told_at_ns_ < kEachNs) return absl::OkStatus();
   told_at_ns_ = look.now_ns;
   yielder.CountProcessorTime();
@@ -43,7 +43,7 @@ absl::Status Reporting::Watch(Database& database, Yielder& yielder, const Look& 
                      .means = look.means,
                      .yielding = yielder.yielding(),
                      .raised = yielder.raised(),
-                     .raises = look.raises,
+                     .counted = look.counted,
                      .processor_seconds = processor_seconds_before_ + processor_seconds_};
   for (const Assignment& one : yielding) report.yielding_sessions.push_back(NamedOf(one.pid));
   for (const Assignment& one : raised) {
@@ -58,6 +58,7 @@ absl::Status Reporting::Watch(Database& database, Yielder& yielder, const Look& 
 absl::Status Reporting::RefreshNames(Database& database, const std::vector<Assignment>& yielding,
                                      const std::vector<Assignment>& raised, int64_t now_ns) {
   std::vector<int> pids;
+  pids.reserve(yielding.size() + 2 * raised.size());
   for (const Assignment& one : yielding) pids.push_back(one.pid);
   for (const Assignment& one : raised) {
     pids.push_back(one.pid);
@@ -85,11 +86,18 @@ NamedSession Reporting::NamedOf(int pid) const {
   return found == names_.end() ? NamedSession{.pid = pid} : found->second;
 }
 
-void Reporting::TellTrouble(const std::string& why, uint64_t raises) {
-  if (headgated_ == nullptr) return;
+bool Reporting::SetStandby(bool is_standby) {
+  if (headgated_ == nullptr || is_standby == is_standby_) return false;
+  is_standby_ = is_standby;
+  if (is_standby) headgated_->FallSilent();
+  return true;
+}
+
+void Reporting::TellTrouble(const std::string& why, const Counted& counted) {
+  if (headgated_ == nullptr || is_standby_) return;
   headgated_->Tell({.yields = false,
                     .means = Shown(why, kMostMeansBytes),
-                    .raises = raises,
+                    .counted = counted,
                     .processor_seconds = processor_seconds_before_ + processor_seconds_});
 }
 

@@ -41,7 +41,7 @@ absl::flat_hash_map<int, int> AwaitedBy(absl::Span<const LockWait> waits, const 
 }  // namespace
 
 bool YieldPlan::AsksProcessorTime(const BatchSession& session) const {
-  if (session.holds && session.wants) return true;
+  if (session.holds && session.wants()) return true;
   const auto found = hungers_.find(session.pid);
   return session.holds && found != hungers_.end() && found->second.is_raised;
 }
@@ -52,7 +52,7 @@ bool YieldPlan::Starves(const BatchSession& session, int64_t now_ns) {
       found != hungers_.end() && found->second.began_us == session.began_us && session.holds;
   const bool is_raised = is_known && found->second.is_raised;
   // It has to want a processor all the time, as far as is seen.
-  if (!session.holds || (!is_raised && !session.wants)) {
+  if (!session.holds || (!is_raised && !session.wants())) {
     hungers_.erase(session.pid);
     return false;
   }

@@ -21,17 +21,20 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
+#include "client/agent/work_times.h"
 
 namespace headgate::agent {
 
 // A session of batch work, as PostgreSQL shows it.
 struct BatchSession {
   int pid = 0;
-  int64_t began_us = 0;  // of the session, by the server's wall clock; with the pid it is unique
-  int leader = 0;        // of a parallel worker; 0: it is none
-  bool holds = false;    // a transaction id, or a snapshot
-  bool wants = false;    // is at work, and does not wait for anything but a processor
+  int64_t began_us = 0;     // of the session, by the server's wall clock; with the pid it is unique
+  int leader = 0;           // of a parallel worker; 0: it is none
+  bool holds = false;       // a transaction id, or a snapshot
+  Work work = Work::kNone;  // what it is at
   std::optional<int64_t> ran_ns = {};  // processor time so far; absent: it was not looked at
+
+  bool wants() const { return work == Work::kProcessor; }
 };
 
 // A session that waits for a lock, and who stands before it.

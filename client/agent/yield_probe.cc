@@ -146,9 +146,14 @@ std::string WithHint(const absl::Status& status) {
   constexpr int kSysNice = 23;  // CAP_SYS_NICE
   std::string said(status.message());
   if (!absl::IsPermissionDenied(status)) return said;
-  const bool has_it =
-      HasCapability(scheduling::ReadSmallFile("/proc/self/status").value_or(""), kSysNice);
-  return absl::StrCat(said, has_it ? "" : " (CAP_SYS_NICE is missing)");
+  const auto own = [](const char* file) {
+    return scheduling::ReadSmallFile(absl::StrCat("/proc/self/", file)).value_or("");
+  };
+  if (IsMapOfUserNamespace(own("uid_map"))) {
+    return absl::StrCat(said, " (CAP_SYS_NICE does not count in a user namespace)");
+  }
+  return absl::StrCat(said,
+                      HasCapability(own("status"), kSysNice) ? "" : " (CAP_SYS_NICE is missing)");
 }
 
 bool IsAutogroupOn() {

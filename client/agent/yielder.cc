@@ -141,6 +141,11 @@ void Yielder::AddProcessorTime(Session& session) {
   session.ran_ns = *ran_ns;
 }
 
+bool Yielder::Yields(int pid) const {
+  const auto found = sessions_.find(pid);
+  return found != sessions_.end() && found->second.is_lowered;
+}
+
 std::vector<Assignment> Yielder::Some(Which which, size_t most) const {
   std::vector<Assignment> some;
   for (const auto& [pid, session] : sessions_) {

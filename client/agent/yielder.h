@@ -49,6 +49,7 @@ class Yielder {
   // All of them are as they were, or `why` says what is left.
   std::vector<Change> RestoreAll();
 
+  bool Yields(int pid) const;
   size_t yielding() const { return yielding_; }
   size_t raised() const { return raised_; }
   // Some of them, those with the lowest numbers first.

@@ -101,12 +101,34 @@ TEST_F(DatabaseTest, SeesWhoHoldsATransactionAndWhoWants) {
   EXPECT_FALSE(look().holds);
   ASSERT_TRUE(batch.Run("BEGIN; UPDATE t SET i = i WHERE i = 3").ok());
   EXPECT_TRUE(look().holds);
-  EXPECT_FALSE(look().wants);  // it waits for its client
+  EXPECT_FALSE(look().wants());  // it waits for its client
   ASSERT_TRUE(batch.Start("SELECT count(*) FROM generate_series(1, 300000000)").ok());
-  EXPECT_TRUE(WaitUntil([&] { return look().wants; }));
+  EXPECT_TRUE(WaitUntil([&] { return look().wants(); }));
   ASSERT_TRUE(SharedPostgres()
                   .RunSql(absl::StrCat("SELECT pg_terminate_backend(", batch.backend_pid(), ")"))
                   .ok());
+}
+
+TEST_F(DatabaseTest, SeesWhatASessionIsAt) {
+  const auto database = Open(Dsn());
+  ASSERT_TRUE(database.ok()) << database.status();
+  SqlSession batch = Connect("batch"), web = Connect("web");
+  const auto comes_to = [&](Work work) {
+    return WaitUntil(
+        [&] { return (*database)->Look({.roles = {"batch"}})->sessions.at(0).work == work; });
+  };
+  EXPECT_TRUE(comes_to(Work::kNone));
+  ASSERT_TRUE(batch.Start("SELECT pg_sleep(0.5)").ok());
+  EXPECT_TRUE(comes_to(Work::kOther));
+  ASSERT_TRUE(batch.Finish().ok());
+  ASSERT_TRUE(web.Run("BEGIN; UPDATE t SET i = i WHERE i = 4").ok());
+  ASSERT_TRUE(batch.Start("UPDATE t SET i = i WHERE i = 4").ok());
+  EXPECT_TRUE(comes_to(Work::kLocks));
+  ASSERT_TRUE(web.Run("COMMIT").ok());
+  ASSERT_TRUE(batch.Finish().ok());
+  ASSERT_TRUE(batch.Start("SELECT count(*) FROM generate_series(1, 3000000)").ok());
+  EXPECT_TRUE(comes_to(Work::kProcessor));
+  ASSERT_TRUE(batch.Finish().ok());
 }
 
 TEST_F(DatabaseTest, AParallelWorkerHasItsLeader) {

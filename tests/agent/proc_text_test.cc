@@ -32,5 +32,12 @@ TEST(ProcText, ReadsCapabilitiesThatAreInForce) {
   EXPECT_FALSE(HasCapability("", 23));
 }
 
+TEST(ProcText, TellsAUserNamespaceFromTheMachine) {
+  EXPECT_FALSE(IsMapOfUserNamespace("         0          0 4294967295\n"));
+  EXPECT_TRUE(IsMapOfUserNamespace("         0     200000      65536\n"));
+  EXPECT_TRUE(IsMapOfUserNamespace("         0          0          1\n         1 5 7\n"));
+  EXPECT_FALSE(IsMapOfUserNamespace(""));  // a kernel without them
+}
+
 }  // namespace
 }  // namespace headgate::agent

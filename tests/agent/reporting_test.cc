@@ -17,10 +17,12 @@ constexpr int64_t kSecondNs = 1'000'000'000;
 class ToldHeadgated final : public Headgated {
  public:
   void Tell(const AgentReport& report) override { reports.push_back(report); }
+  void FallSilent() override { ++silences; }
   std::vector<std::string> TakeLines() override { return {}; }
   std::optional<BatchWork> batch_work() override { return std::nullopt; }
 
   std::vector<AgentReport> reports;
+  int silences = 0;
 };
 
 class ReportingTest : public AgentTest {
@@ -38,11 +40,13 @@ class ReportingTest : public AgentTest {
     yielder_.Apply(assignments, 1);
   }
   void Watch(bool changed) {
-    EXPECT_TRUE(
-        reporting_
-            .Watch(*database_, yielder_,
-                   {.changed = changed, .means = "SCHED_IDLE", .raises = 3, .now_ns = now_ns_})
-            .ok());
+    EXPECT_TRUE(reporting_
+                    .Watch(*database_, yielder_,
+                           {.changed = changed,
+                            .means = "SCHED_IDLE",
+                            .counted = {.raises = 3},
+                            .now_ns = now_ns_})
+                    .ok());
   }
   const AgentReport& last() const { return headgated_.reports.back(); }
 
@@ -81,7 +85,7 @@ TEST_F(ReportingTest, NamesSessionsAndForWhomTheyWereRaised) {
   EXPECT_EQ(last().means, "SCHED_IDLE");
   EXPECT_EQ(last().yielding, 1U);
   EXPECT_EQ(last().raised, 1U);
-  EXPECT_EQ(last().raises, 3U);
+  EXPECT_EQ(last().counted.raises, 3U);
   EXPECT_DOUBLE_EQ(last().processor_seconds, 0.5);
   EXPECT_THAT(last().yielding_sessions,
               ElementsAre(NamedSession{
@@ -105,7 +109,7 @@ TEST_F(ReportingTest, NamesAreCutAndPrintable) {
   Apply({{.pid = job.backend_pid()}});
   Watch(true);
   EXPECT_EQ(last().yielding_sessions[0].application_name.size(), 63U);
-  reporting_.TellTrouble(name + std::string(2000, 'x'), 4);
+  reporting_.TellTrouble(name + std::string(2000, 'x'), {.raises = 4});
   EXPECT_FALSE(last().yields);
   EXPECT_EQ(last().means.size(), 1024U);
   EXPECT_EQ(last().means.substr(0, 9), "a\\x1b[31m");
@@ -118,15 +122,30 @@ TEST_F(ReportingTest, WhatWasCountedBeforeAnotherConnectionIsKept) {
   Watch(true);
   EXPECT_DOUBLE_EQ(last().processor_seconds, 2);
   yielder_.RestoreAll();
-  reporting_.TellTrouble("PostgreSQL can't be watched", 5);
+  reporting_.TellTrouble("PostgreSQL can't be watched", {.raises = 5});
   EXPECT_DOUBLE_EQ(last().processor_seconds, 2);
-  EXPECT_EQ(last().raises, 5U);
+  EXPECT_EQ(last().counted.raises, 5U);
   Yielder next(processes_, *journal_, {.kind = Means::Kind::kIdleClass});
   EXPECT_TRUE(reporting_.Watch(*database_, next, {.changed = true, .now_ns = now_ns_}).ok());
   next.Apply(std::vector<Assignment>{{.pid = job.backend_pid()}}, 1);
   processes_.Run(job.backend_pid(), kSecondNs);
   EXPECT_TRUE(reporting_.Watch(*database_, next, {.changed = true, .now_ns = now_ns_}).ok());
   EXPECT_DOUBLE_EQ(last().processor_seconds, 3);
+}
+
+// Its primary's agent tells of the target, whatever becomes of the standby.
+TEST_F(ReportingTest, OfAStandbyNothingIsTold) {
+  EXPECT_FALSE(reporting_.SetStandby(false));
+  EXPECT_TRUE(reporting_.SetStandby(true));
+  EXPECT_FALSE(reporting_.SetStandby(true));
+  EXPECT_EQ(headgated_.silences, 1);
+  Watch(true);
+  reporting_.TellTrouble("PostgreSQL can't be watched", {});
+  EXPECT_THAT(headgated_.reports, SizeIs(0));
+  EXPECT_TRUE(reporting_.SetStandby(false));
+  Watch(true);
+  EXPECT_THAT(headgated_.reports, SizeIs(1));
+  EXPECT_EQ(headgated_.silences, 1);
 }
 
 }  // namespace

@@ -3,8 +3,11 @@
 
 #include <headgate/v1/status_service.grpc.pb.h>
 
+#include <algorithm>
 #include <optional>
+#include <thread>
 
+#include "absl/strings/str_format.h"
 #include "tests/agent/agent_fixture.h"
 #include "tests/govern/access/literal_evidence.h"
 #include "tests/testing/certificates.h"
@@ -19,6 +22,12 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr char kOrders[] = "targets: [{name: orders, batch_work: {roles: [batch]}}]\n";
+// The same with a rate that is found.
+constexpr char kFoundRate[] = R"yaml(
+targets: [{name: orders, batch_work: {roles: [batch]}, primary: {dsn: "%s"}}]
+budgets: [{name: found, rate: auto}]
+rules: [{name: all, charge: [found]}]
+)yaml";
 
 class ToldTest : public AgentTest {
  protected:
@@ -98,6 +107,32 @@ TEST_F(ToldTest, StatusShowsWhoYieldsAndWhoWasRaisedForWhom) {
   EXPECT_TRUE(ComesToHaveNoAgent());
   EXPECT_TRUE(server_.AwaitLog("the agent has gone"));
   EverythingIsAs(before);
+}
+
+TEST_F(ToldTest, RateAutoFollowsWhetherSessionsYield) {
+  HEADGATE_SKIP_WITHOUT_YIELD();
+  const SqlSession batch = Connect("batch");
+  const std::jthread foreground([](const std::stop_token& stop) {
+    SqlSession web = Connect("web");
+    while (!stop.stop_requested()) EXPECT_TRUE(web.Run("SELECT count(*) FROM t").ok());
+  });
+  server_.Rewrite(absl::StrFormat(kFoundRate, Dsn()));
+  const auto controls_sessions = [](const v1::TargetStatus& target) {
+    return target.controllers_size() == 1 &&
+           absl::StrContains(target.controllers(0).explanation(), "sessions yield the processor");
+  };
+  // A job asks meanwhile.
+  const auto comes_to = [&](bool yields) {
+    return Comes([&](const v1::TargetStatus& target) {
+      server_.Check("job", 0.01, "orders");
+      return target.controllers_size() == 1 && controls_sessions(target) == yields;
+    });
+  };
+  EXPECT_TRUE(comes_to(false)) << server_.Status().DebugString();
+  StartTelling();
+  EXPECT_TRUE(comes_to(true)) << server_.Status().DebugString();
+  agent_->Kill();
+  EXPECT_TRUE(comes_to(false)) << server_.Status().DebugString();
 }
 
 TEST_F(ToldTest, AnAgentThatIsKilledHasNothingYieldAnyMore) {
@@ -204,6 +239,47 @@ TEST_F(ToldTest, APostgresThatCannotBeWatchedIsTold) {
   SharedPostgres().Resume();
   EXPECT_TRUE(ComesToYield(1));
   EXPECT_TRUE(server_.AwaitLog("batch work yields the processor"));
+}
+
+// One of two servers of a cluster, each with its agent, and both for one target.
+TEST_F(ToldTest, ThePrimarysAgentTellsAndTheStandbysOnceItIsPromoted) {
+  HEADGATE_SKIP_WITHOUT_YIELD();
+  auto cluster = PostgresCluster::Start({.standbys = 1});
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  PostgresServer& primary = (*cluster)->primary();
+  PostgresServer& standby = (*cluster)->standby();
+  for (const char* sql :
+       {"CREATE ROLE batch LOGIN", "CREATE ROLE agent LOGIN IN ROLE pg_read_all_stats"}) {
+    ASSERT_TRUE(primary.RunSql(sql).ok()) << sql;
+  }
+  ASSERT_TRUE((*cluster)->WaitForStandbys().ok());
+  const auto beside = [&](const PostgresServer& server) {
+    std::vector<std::string> words = Telling(server.name(), {"--batch", "role=batch"});
+    std::replace(words.begin(), words.end(), Dsn(), server.SocketDsn("agent"));
+    return words;
+  };
+  // The standby's is there first, and does not stand in the way.
+  Subprocess second(beside(standby));
+  ASSERT_TRUE(
+      second.AwaitOut("PostgreSQL is a standby: headgated is told by the agent of the primary"))
+      << second.Out() << second.Err();
+  ASSERT_TRUE(second.AwaitOut("is watched as role agent; yields: yes")) << second.Out();
+  // Reading batch work on the standby yields as well.
+  auto reads = SqlSession::Open(standby.SocketDsn("batch"));
+  ASSERT_TRUE(reads.ok()) << reads.status();
+  {
+    Subprocess first(beside(primary));
+    ASSERT_TRUE(first.AwaitOut("is told which sessions yield")) << first.Out() << first.Err();
+    EXPECT_TRUE(ComesToYield(0));
+    EXPECT_THAT(second.Out(), Not(HasSubstr("headgated at ")));
+    WaitForYield(*reads);
+    primary.Kill();
+    ASSERT_TRUE(standby.Promote().ok());
+    ASSERT_TRUE(second.AwaitOut("PostgreSQL is a primary: headgated is told")) << second.Out();
+    // The first goes on to say that it can't watch PostgreSQL.
+    EXPECT_TRUE(second.AwaitOut("tells of target 'orders' already")) << second.Out();
+  }
+  EXPECT_TRUE(ComesToYield(1)) << server_.Status().DebugString();
 }
 
 TEST_F(ToldTest, TakesTheGrantByTlsAndTokenAsAllCommandsDo) {

@@ -68,7 +68,7 @@ TEST(YieldPlan, AParallelQueryHasOneRank) {
 class Starvation : public ::testing::Test {
  protected:
   BatchSession Session(int64_t ran_ns) const {
-    return {.pid = 1, .began_us = 5, .holds = true, .wants = true, .ran_ns = ran_ns};
+    return {.pid = 1, .began_us = 5, .holds = true, .work = Work::kProcessor, .ran_ns = ran_ns};
   }
   Rank At(int64_t now_ns, const BatchSession& session) {
     return plan_.Decide({session}, {}, now_ns)[0].rank;
@@ -94,7 +94,7 @@ TEST_F(Starvation, DoesNotRaiseWhoRunsNowAndThen) {
 
 TEST_F(Starvation, DoesNotRaiseWhoWaitsForSomethingElse) {
   BatchSession waits = Session(0);
-  waits.wants = false;
+  waits.work = Work::kLocks;
   EXPECT_EQ(At(0, Session(0)), kYields);
   EXPECT_EQ(At(kSecond / 2, waits), kYields);
   EXPECT_EQ(At(kSecond, Session(0)), kYields);
@@ -104,7 +104,7 @@ TEST_F(Starvation, DoesNotRaiseWhoWaitsForSomethingElse) {
 
 TEST_F(Starvation, AsksForProcessorTimesOnlyWhereTheySaySomething) {
   BatchSession waits = Session(0);
-  waits.wants = false;
+  waits.work = Work::kLocks;
   EXPECT_TRUE(plan_.AsksProcessorTime(Session(0)));
   EXPECT_FALSE(plan_.AsksProcessorTime(waits));
   At(0, Session(0));

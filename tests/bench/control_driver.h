@@ -87,14 +87,15 @@ class Driver final : public health::WorkListener, public health::HealthSink {
   }
 
   // Waits in line, as SDKs do.
-  absl::StatusOr<load::Turn> Ask(int worker, int64_t rows, const std::stop_token& stop) {
+  absl::StatusOr<load::Turn> Ask(int worker, int64_t rows, const std::stop_token& stop,
+                                 const std::string& pattern = "chunk") {
     const std::string identity = absl::StrCat("worker-", worker, ":batch");
     while (!stop.stop_requested()) {
       if (!WaitToBeSeen(stop)) break;
       const Now now = clock_.Read();
       const engine::CheckRequest request = {.identity = identity,
                                             .estimated_cost = static_cast<double>(rows),
-                                            .pattern = "chunk",
+                                            .pattern = pattern,
                                             .waits = true};
       engine::CheckAnswer answer;
       if (absl::Status asked = engine_.Check(request, now, answer); !asked.ok()) return asked;

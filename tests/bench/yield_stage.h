@@ -131,7 +131,9 @@ class YieldStage {
                                .chunk_rows = next_rows_[yields ? 1 : 0],
                                .statement = workload.statement};
     options.ask = [this, yields](int worker, int64_t rows, const std::stop_token& stop) {
-      absl::StatusOr<load::Turn> turn = driver_.Ask(worker, rows, stop);
+      // How long a chunk takes is another thing where it waits for a processor.
+      absl::StatusOr<load::Turn> turn =
+          driver_.Ask(worker, rows, stop, yields ? "yielding" : "plain");
       if (turn.ok() && turn->next_rows > 0) next_rows_[yields ? 1 : 0] = turn->next_rows;
       return turn;
     };
@@ -232,6 +234,7 @@ class YieldStage {
       double value = 0;
       if (words.size() != 2 || !absl::SimpleAtod(words[1], &value)) continue;
       if (words[0] == "headgate_agent_yields" && value != 1) told.works = false;
+      if (words[0] == "headgate_agent_processor_seconds_total") told.processor_seconds = value;
       if (absl::StrContains(words[0], "rank=\"yielding\"")) told.sessions = std::llround(value);
       if (absl::StrContains(words[0], "rank=\"raised\"")) told.raised = std::llround(value);
     }
@@ -245,8 +248,8 @@ class YieldStage {
   engine::Engine engine_{engine::EngineOptions{.seed = 1}};
   Driver driver_{engine_, clock_};
   std::unique_ptr<health::TargetMonitor> monitor_;
-  std::atomic<int64_t> next_rows_[2] = {1000, 10'000};  // of a chunk, plain and yielding
-  std::atomic<bool> yields_{false};                     // those that are at work now
+  std::atomic<int64_t> next_rows_[2] = {1000, 1000};  // of a chunk, plain and yielding
+  std::atomic<bool> yields_{false};                   // those that are at work now
   std::string state_, metrics_;
   std::unique_ptr<Subprocess> agent_;
   absl::Time agent_began_;

@@ -241,7 +241,50 @@ documentation() {
   CAUGHT=$((CAUGHT + 1))
 }
 
+# example FILE SED TEXT [OTHER FILE]: with this change of an example, the check of it, and the other, says the text.
+example() {
+  local output=$CHART_WORK/output CHART_EXAMPLES=$CHART_WORK/examples
+  rm -rf "$CHART_EXAMPLES" "$CHART_WORK"/*.pod.json
+  mkdir "$CHART_EXAMPLES"
+  cp "helm/examples/agent/$1" ${4:+"helm/examples/agent/$4"} "$CHART_EXAMPLES"
+  sed --in-place --regexp-extended "$2" "$CHART_EXAMPLES/$1"
+  if cmp --silent "$CHART_EXAMPLES/$1" "helm/examples/agent/$1"; then fail "nothing is planted in $1 by $2"; fi
+  check_examples >"$output" 2>&1 || true
+  grep --quiet --fixed-strings -e "$3" "$output" || fail "no '$3' for $2 in $1: $(<"$output")"
+  CAUGHT=$((CAUGHT + 1))
+}
+
+examples() {
+  example statefulset.yaml 's/^( *)shareProcessNamespace:/\1shareProcesNamespace:/' "shareProcesNamespace"
+  example statefulset.yaml '/shareProcessNamespace:/d' "would not see PostgreSQL's processes"
+  example cloudnativepg.yaml '/shareProcessNamespace", "value"/d' "would not see PostgreSQL's processes"
+  example zalando.yaml '/shareProcessNamespace", value/d' "would not see PostgreSQL's processes"
+  example statefulset.yaml 's/\[SYS_NICE\]/[CAP_SYS_NICE]/' "not the rights that the agent takes"
+  example cloudnativepg.yaml 's/"runAsUser": 0/"runAsUser": 65532/' "not the rights that the agent takes"
+  example zalando.yaml 's/add: \["SYS_NICE"\]/add: ["SYS_NICE", "SYS_PTRACE"]/' "not the rights that the agent takes"
+  example zalando.yaml '/seccompProfile: Object/d' "not the rights that the agent takes"
+  example statefulset.yaml '0,/drop: \[ALL\]/s//add: [SYS_NICE]/' "others than the agent are given rights"
+  example statefulset.yaml 's/limits: \{memory: 4Gi\}/limits: {cpu: "2", memory: 4Gi}/' "would use up a limit of the processor"
+  example cloudnativepg.yaml 's/, "sizeLimit": "8Mi"//' "is the agent's --state-dir"
+  example cloudnativepg.yaml 's#"mountPath": "/run/headgate-agent"#"mountPath": "/run/agent"#' "is the agent's --state-dir"
+  example zalando.yaml 's/host=127.0.0.1/host=orders-db/' "not asked over the loopback address"
+  example cloudnativepg.yaml 's#/spec/containers/-#/spec/containers/1#' "no pod comes out of it"
+  example statefulset.yaml 's/enforce: privileged/enforce: baseline/' "the namespace takes no CAP_SYS_NICE"
+  example zalando.yaml 's/policyName: .*/policyName: other/' "a policy that nothing binds"
+  example zalando.yaml 's/cluster-name: orders-db/cluster-name: other-db/' "acts on other pods"
+  example zalando.yaml 's/^    headgate-agent: \[\]/    headgate: []/' "the agent has no password"
+  example statefulset.yaml 's/^  headgate-agent: change-me-too/  agent: change-me-too/' "the agent has no password"
+  example cloudnativepg.yaml 's/inRoles:/inRole:/' "inRole"
+  example zalando.yaml 's/cpu: "16", //' "the operator would set a limit"
+  example zalando.yaml 's/numberOfInstances:/numberOfInstance:/' "numberOfInstance"
+  example zalando.yaml 's/patchType: JSONPatch/patchtype: JSONPatch/' "patchtype"
+  example zalando.yaml 's/patchType: JSONPatch/patchType: ApplyConfiguration/' "would not carry out once"
+  example zalando.yaml '/has-no-agent/,+1d; s/matchConditions:/matchConditions: []/' "would not carry out once"
+  example zalando.yaml 's/application_name=backfill/application_name=nightly/' "different agents" statefulset.yaml
+}
+
 confinement
+examples
 reload
 references
 replacement

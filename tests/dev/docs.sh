@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 THIRD_PARTY='--build-arg|apt-get|buildah|cmake|curl|dbt|docker|gh-ost|git|go|grep|grpcurl|helm|jq|kubectl'
-THIRD_PARTY+='|kubeconform|ninja|npm|openssl|pg_dump|pgbench|podman|promtool|psql|python|sed|systemctl'
+THIRD_PARTY+='|kubeconform|ninja|npm|nsenter|openssl|pg_dump|pgbench|podman|promtool|psql|python|sed|setpriv|systemctl'
 
 WORK=$(mktemp --directory)
 trap 'rm -rf "$WORK"' EXIT

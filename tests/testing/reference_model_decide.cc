@@ -53,6 +53,7 @@ class ReferenceModel::Examination {
     }
     ExamineGates();
     for (ExpectedBucket& bucket : decision_.buckets) ExamineBudget(bucket);
+    BoundAdvice();
     Conclude();
     for (ExpectedBucket& bucket : decision_.buckets) ViewRoom(bucket);
   }
@@ -416,6 +417,23 @@ class ReferenceModel::Examination {
     if (!advised_.has_value() || *advised_ == 0) return;
     if (*advised_ >= 0.005 && *advised_ <= 0.05) return;
     answer_.chunk_scale = std::clamp(0.02 / *advised_, 1.0 / 16, 16.0);
+  }
+
+  // So that two of them pass the limits of the other budgets; unless those leave no room to grow.
+  void BoundAdvice() {
+    if (answer_.chunk_scale <= 1) return;
+    for (const ExpectedBucket& bucket : decision_.buckets) {
+      const BudgetSpec& spec = Spec(bucket);
+      if (IsAuto(bucket) || spec.mode == engine::Mode::kWarn || bucket.cost <= 0) continue;
+      double most = spec.max_cost.value_or(std::numeric_limits<double>::infinity());
+      if (spec.rate.has_value() && !ZeroOfDebt(bucket).has_value()) {
+        const ModelLedger& ledger = *Ledger(bucket);
+        most = std::min(most,
+                        ledger.ToUnits(ledger.BurstToNs(policy_.BurstOf(target_, bucket.budget))));
+      }
+      answer_.chunk_scale = std::min(answer_.chunk_scale, most / 2 / bucket.cost);
+    }
+    if (answer_.chunk_scale <= 1) answer_.chunk_scale = 0;
   }
 
   void Conclude() {

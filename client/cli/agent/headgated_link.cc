@@ -34,6 +34,14 @@ void Fill(const agent::NamedSession& from, v1::AgentSession& to) {
   to.set_application_name(from.application_name);
 }
 
+void Fill(const agent::WorkSeconds& from, v1::WorkSeconds& to) {
+  to.set_processor(from.processor);
+  to.set_disk(from.disk);
+  to.set_locks(from.locks);
+  to.set_standbys(from.standbys);
+  to.set_other(from.other);
+}
+
 v1::WatchRequest RequestOf(const agent::AgentReport& report, const std::string& target,
                            const std::string& agent) {
   v1::WatchRequest request;
@@ -44,7 +52,9 @@ v1::WatchRequest RequestOf(const agent::AgentReport& report, const std::string& 
   state.set_means(report.means);
   state.set_yielding(static_cast<int64_t>(report.yielding));
   state.set_raised(static_cast<int64_t>(report.raised));
-  state.set_raises(report.raises);
+  state.set_raises(report.counted.raises);
+  Fill(report.counted.work, *state.mutable_work());
+  Fill(report.counted.recent_work, *state.mutable_recent_work());
   state.set_processor_seconds(report.processor_seconds);
   for (const agent::NamedSession& session : report.yielding_sessions) {
     Fill(session, *state.add_yielding_sessions());
@@ -80,9 +90,16 @@ void HeadgatedLink::Tell(const agent::AgentReport& report) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     news_ = {.report = report, .told_ns = clock_.Read().monotonic_ns, .number = news_.number + 1};
+    silent_ = false;
   }
   changed_.notify_all();
   if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+}
+
+void HeadgatedLink::FallSilent() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  silent_ = true;
+  changed_.notify_all();
 }
 
 std::vector<std::string> HeadgatedLink::TakeLines() {
@@ -102,7 +119,10 @@ void HeadgatedLink::Run() {
     const std::string address = is_owner ? owner_ : WithPort(globals_.address);
     bool answered = false;
     const grpc::Status ended = TellAll(address, answered);
-    if (ended.ok()) break;
+    if (ended.ok()) {
+      if (!AwaitNews()) break;
+      continue;
+    }
     if (answered) pause_ms = kFirstPauseMs;
     // Whoever was named just now is asked at once.
     if (!is_owner && !owner_.empty()) continue;
@@ -162,8 +182,8 @@ std::optional<HeadgatedLink::News> HeadgatedLink::Next(uint64_t sent) {
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
     changed_.wait_for(lock, std::chrono::milliseconds(kEachMs),
-                      [&] { return stopping_ || news_.number != sent; });
-    if (stopping_) return std::nullopt;
+                      [&] { return stopping_ || silent_ || news_.number != sent; });
+    if (stopping_ || silent_) return std::nullopt;
     const int64_t age_ns = clock_.Read().monotonic_ns - news_.told_ns;
     const bool is_old = age_ns > absl::ToInt64Nanoseconds(kToldAgainWithin);
     if (news_.number != 0 && !(news_.report.yields && is_old)) return news_;
@@ -193,6 +213,12 @@ void HeadgatedLink::Say(const std::string& line) {
   constexpr size_t kMostLines = 100;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (lines_.size() < kMostLines) lines_.push_back(line);
+}
+
+bool HeadgatedLink::AwaitNews() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [this] { return stopping_ || !silent_; });
+  return !stopping_;
 }
 
 bool HeadgatedLink::Pause(int64_t ms) {

@@ -6,6 +6,8 @@
 // gap. A stream that ends, or is not answered for two seconds, is opened anew, after 0.25 s at
 // first and 2 s at most; where another server decides for the target, there.
 //
+// Once there is nothing to tell any more the stream is ended.
+//
 // Functions of Headgated are for one thread, and never wait. The thread begins with the first Tell.
 //
 //   HeadgatedLink link(globals, clock);
@@ -41,6 +43,7 @@ class HeadgatedLink final : public agent::Headgated {
   ~HeadgatedLink() override;
 
   void Tell(const agent::AgentReport& report) override;
+  void FallSilent() override;
   std::vector<std::string> TakeLines() override;
   std::optional<agent::BatchWork> batch_work() override;
 
@@ -53,10 +56,10 @@ class HeadgatedLink final : public agent::Headgated {
   };
 
   void Run();
-  // Until the stream ends; how it did. Ok: the link ends.
+  // Until the stream ends; how it did. Ok: the link ends, or is silent.
   grpc::Status TellAll(const std::string& address, bool& answered);
   // What holds, once there is something else than that number, or it is time to say it again.
-  // Nothing: the link ends.
+  // Nothing: the link ends, or is silent.
   std::optional<News> Next(uint64_t sent);
   std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address);
   void Show(AgentStream* stream);
@@ -65,6 +68,8 @@ class HeadgatedLink final : public agent::Headgated {
   void Say(const std::string& line);
   // Whether the link ends meanwhile.
   bool Pause(int64_t ms);
+  // Until there is something to tell; false: the link ends.
+  bool AwaitNews();
 
   const Globals globals_;
   Clock& clock_;
@@ -80,6 +85,7 @@ class HeadgatedLink final : public agent::Headgated {
   std::condition_variable changed_;
   bool stopping_ = false;
   bool stopped_ = false;
+  bool silent_ = false;
   News news_;
   AgentStream* stream_ = nullptr;  // that is open
   std::vector<std::string> lines_;

@@ -255,6 +255,18 @@ void AddAgent(const v1::TargetStatus& target, Table& table) {
   number("raised_sessions", absl::StrCat(state.raised()));
   number("session_raises", absl::StrCat(state.raises()));
   number("yielding_processor_s", ExactNumber(state.processor_seconds()));
+  const auto work = [&](const char* what, double seconds) {
+    Add({.kind = "yielding_work_s",
+         .target = target.name(),
+         .name = what,
+         .value = ExactNumber(seconds)},
+        table);
+  };
+  work("processor", state.work().processor());
+  work("disk", state.work().disk());
+  work("locks", state.work().locks());
+  work("standbys", state.work().standbys());
+  work("other", state.work().other());
   for (const v1::AgentSession& session : state.yielding_sessions()) {
     Add({.kind = "session",
          .target = target.name(),

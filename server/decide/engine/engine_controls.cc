@@ -79,8 +79,7 @@ absl::Status EngineControls::SetProcessorShare(std::string_view target, double s
   if (absl::Status found = policy->ResolveTarget(target, place); !found.ok()) return found;
   for (size_t i = 0; i < policy->budget_specs.size(); ++i) {
     const Budget& budget = policy->BudgetsOf(place)[i];
-    if (budget.ledger == nullptr || budget.is_auto || budget.unit != BudgetUnit::kBusyTime)
-      continue;
+    if (budget.ledger == nullptr || budget.unit != BudgetUnit::kBusyTime) continue;
     budget.ledger->ChargeShare(share);
   }
   return absl::OkStatus();

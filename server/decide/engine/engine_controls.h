@@ -31,8 +31,9 @@ class EngineControls {
   absl::Status SetAutoRate(std::string_view target, std::string_view budget,
                            const AutoRateSetting& setting, Now now);
 
-  // Charges a target's budgets of busy time, but for auto ones, this share of what is predicted and
-  // reported from now on: above 0, up to 1. InvalidArgument: any other; NotFound: the target.
+  // Charges a target's budgets of busy time this share of what is predicted and reported from now
+  // on: above 0, up to 1. What ReadAutoActivity tells is not charged, and all of it. Errors:
+  // InvalidArgument: any other; NotFound: the target.
   absl::Status SetProcessorShare(std::string_view target, double share);
 
   // What the controller of a target's auto budgets learnt, for its successor: in another process or

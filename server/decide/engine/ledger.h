@@ -182,8 +182,8 @@ class Ledger {
   void DistrustReports(bool does) { distrusts_reports_.store(does, std::memory_order_relaxed); }
   bool distrusts_reports() const { return distrusts_reports_.load(std::memory_order_relaxed); }
 
-  // Of a budget of busy time with a rate of its own: the share of what is reported or predicted
-  // that it is charged, where sessions wait for a processor that others have. relaxed: likewise.
+  // Of a budget of busy time: the share of what is reported or predicted that it is charged, where
+  // sessions wait for a processor that others have. relaxed: likewise.
   void ChargeShare(double share) { charged_share_.store(share, std::memory_order_relaxed); }
   double charged_share() const { return charged_share_.load(std::memory_order_relaxed); }
 

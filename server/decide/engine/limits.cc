@@ -99,7 +99,8 @@ bool ExamineAuto(Decision& decision, Candidate& candidate) {
   budget.ledger->CountCheck();
   // A mean says nothing of a chunk of another size: its advice would be followed again and again.
   if (decision.busy_time.by_ratio) {
-    decision.answer.chunk_scale = ChunkScaleFor(candidate.cost, budget.ledger->chunk_seconds());
+    decision.answer.chunk_scale =
+        ChunkScaleFor(decision.busy_time.value, budget.ledger->chunk_seconds());
   }
   candidate.cost = std::min(candidate.cost, budget.max_charged);
   candidate.cost_ns = budget.FittedNs(Ledger::ToNs(candidate.cost, budget.ns_per_unit));
@@ -189,6 +190,22 @@ void ExamineInLine(Decision& decision, Candidate& candidate) {
   }
 }
 
+// A chunk that is advised has to pass the other limits as well, and twice, so that a job which
+// follows the advice is not denied for it. Where they leave no room to grow, nothing is advised.
+void BoundAdvice(Decision& decision) {
+  double& scale = decision.answer.chunk_scale;
+  for (const Candidate& candidate : decision.Candidates()) {
+    const Budget& budget = *candidate.budget;
+    if (budget.is_auto || budget.warn || candidate.cost <= 0) continue;
+    double most = budget.max_cost;
+    if (budget.ledger != nullptr && !budget.blocked.has_value()) {
+      most = std::min(most, budget.ledger->ToUnits(budget.burst_ns));
+    }
+    scale = std::min(scale, most / 2 / candidate.cost);
+  }
+  if (scale <= 1) scale = 0;
+}
+
 // The decision is made, but for what others charge meanwhile.
 void Conclude(Decision& decision) {
   if (decision.denied) {
@@ -230,6 +247,8 @@ Outcome ExamineLimits(Decision& decision, double dice) {
       ExamineFull(decision, candidate);
     }
   }
+  if (decision.answer.chunk_scale > 1) [[unlikely]]
+    BoundAdvice(decision);
   if (decision.denied || decision.HasProbe()) [[unlikely]]
     Conclude(decision);
   return Outcome::kDecided;

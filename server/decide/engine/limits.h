@@ -22,8 +22,9 @@ Outcome ExamineLimits(Decision& decision, double dice);
 // How many permits of a budget may be out at once: what its configuration says, or less where its
 // controller says so. The budget limits them.
 inline int64_t MostPermitsOf(const Budget& budget) {
-  return budget.is_auto ? std::min(budget.max_concurrency, budget.ledger->most_permits())
-                        : budget.max_concurrency;
+  const Ledger* const ledger = budget.is_auto ? budget.ledger : nullptr;
+  return ledger == nullptr ? budget.max_concurrency
+                           : std::min(budget.max_concurrency, ledger->most_permits());
 }
 
 // Permits of a bucket that are out and have not expired; the budget limits them.

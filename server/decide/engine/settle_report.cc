@@ -131,7 +131,7 @@ void Settlements::SettleCharge(const ChargeOf& of, const ActualAmounts& amounts,
     const double expected = ExpectedOf(charge, *ledger, amounts.seconds_since);
     const double most =
         budget == nullptr ? kDefaultMaxOverrun * expected : MostCharged(*budget, expected);
-    if (ledger->axis().is_auto && !counted) ledger->CountReport(std::min(actual, most));
+    if (ledger->axis().is_auto && !counted) ledger->CountReport(std::min(reported, most));
     counted = true;
     const std::optional<SettledTo> settled =
         SettleTo(std::min(actual, most), {ledger, budget, actual}, of);

@@ -31,8 +31,18 @@ struct RaisedSession {
   bool operator==(const RaisedSession&) const = default;
 };
 
+// What sessions that yield were at while they were at work, in seconds.
+struct WorkSeconds {
+  double processor = 0;  // they ran, or waited for a processor
+  double disk = 0, locks = 0, standbys = 0, other = 0;
+
+  bool operator==(const WorkSeconds&) const = default;
+};
+
 struct AgentState {
   control::Yielding yielding = {};
+  WorkSeconds work = {};         // since the agent began; it grows
+  WorkSeconds recent_work = {};  // with a memory of 10 s
   // Some of them; the numbers above are of all.
   std::vector<Session> yielding_sessions = {};
   std::vector<RaisedSession> raised_sessions = {};

@@ -26,10 +26,11 @@ health::WorkWish ControlLoop::OnWork(const absl::StatusOr<health::WorkCounters>&
   // Of a database that cannot be seen yet the rate would fall, and have to grow again.
   if (sample.ok()) Restore(now);
   if (sample.ok()) {
-    const ControlSample read = Read(*sample, now);
+    ControlSample read = Read(*sample, now);
     yielding_.Note({.outstanding = read.outstanding, .busy_seconds = read.busy_seconds},
                    now.monotonic_ns);
     (void)controller_.SetYields(yielding_.Yields(now.monotonic_ns));
+    read.processor_share = yielding_.processor_share();
     setting_ = controller_.Step(read);
   } else {
     (void)controller_.SetYields(yielding_.Yields(now.monotonic_ns));

@@ -110,6 +110,9 @@ ControlSetting Controller::Step(const ControlSample& sample) {
   speed_ = sample.speed;
   Flow flow, glance;
   const FlowMeter::Outcome outcome = meter_.Take(sample, flow, glance);
+  if (yields_) {
+    for (Flow* const seen : {&flow, &glance}) seen->in_flight *= sample.processor_share;
+  }
   if (outcome == FlowMeter::Outcome::kBroken) {
     presence_.Begin(meter_.active());
     estimate_.Clear();

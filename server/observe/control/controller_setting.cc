@@ -21,7 +21,7 @@ constexpr double kBusyChunk = 0.0075, kIdleChunk = 0.07;  // s
 // Where sessions yield, what harms is no longer what a chunk does but that it begins and ends; how
 // long it may hold its locks is what bounds it. Where few sessions are borne locks are likely what
 // is waited for, and chunks become shorter with them.
-constexpr double kYieldingChunk = 0.075, kWholeChunksFrom = 0.5;  // s; at once
+constexpr double kYieldingChunk = 0.075, kWholeChunksFrom = 0.2;  // s; processor seconds a second
 // Beside a foreground chunks start one after another, each when the one before has drained but for
 // this: jobs come back later than they are told, and nothing else makes up for that.
 constexpr double kStartEarly = kBusyChunk / 2, kLate = 0.01;  // busy seconds; s at the rate

@@ -32,6 +32,8 @@ struct ControlSample {
   double busy_seconds = 0;    // that those took
   int64_t outstanding = 0;    // permits
   double speed = 1;           // of their health: the share of what was found that drains
+  // For how much of their busy time sessions that yield have a processor; 1 where none does.
+  double processor_share = 1;
 };
 
 struct Flow {

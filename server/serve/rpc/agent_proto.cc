@@ -67,6 +67,34 @@ absl::Status ReadSessions(const v1::AgentState& from, agents::AgentState& to) {
   return status;
 }
 
+absl::Status CheckSeconds(const std::string& field, double seconds) {
+  if (std::isfinite(seconds) && seconds >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, ": must be a finite number, 0 or above"));
+}
+
+absl::Status ReadWork(const std::string& field, const v1::WorkSeconds& from,
+                      agents::WorkSeconds& to) {
+  to = {.processor = from.processor(),
+        .disk = from.disk(),
+        .locks = from.locks(),
+        .standbys = from.standbys(),
+        .other = from.other()};
+  absl::Status status = CheckSeconds(field + ".processor", to.processor);
+  status.Update(CheckSeconds(field + ".disk", to.disk));
+  status.Update(CheckSeconds(field + ".locks", to.locks));
+  status.Update(CheckSeconds(field + ".standbys", to.standbys));
+  status.Update(CheckSeconds(field + ".other", to.other));
+  return status;
+}
+
+void FillWork(const agents::WorkSeconds& from, v1::WorkSeconds& to) {
+  to.set_processor(from.processor);
+  to.set_disk(from.disk);
+  to.set_locks(from.locks);
+  to.set_standbys(from.standbys);
+  to.set_other(from.other);
+}
+
 void FillSession(const agents::Session& from, v1::AgentSession& to) {
   to.set_pid(from.pid);
   to.set_role(from.role);
@@ -80,6 +108,8 @@ void FillState(const agents::AgentState& from, v1::AgentState& to) {
   to.set_raised(from.yielding.raised);
   to.set_raises(from.yielding.raises);
   to.set_processor_seconds(from.yielding.processor_seconds);
+  FillWork(from.work, *to.mutable_work());
+  FillWork(from.recent_work, *to.mutable_recent_work());
   for (const agents::Session& session : from.yielding_sessions) {
     FillSession(session, *to.add_yielding_sessions());
   }
@@ -105,10 +135,9 @@ absl::StatusOr<agents::AgentState> AgentStateOf(const v1::AgentState& from) {
   }
   status.Update(CountIn("state.yielding", from.yielding()));
   status.Update(CountIn("state.raised", from.raised()));
-  if (!std::isfinite(from.processor_seconds()) || from.processor_seconds() < 0) {
-    status.Update(
-        absl::InvalidArgumentError("state.processor_seconds: must be a finite number, 0 or above"));
-  }
+  status.Update(CheckSeconds("state.processor_seconds", from.processor_seconds()));
+  status.Update(ReadWork("state.work", from.work(), to.work));
+  status.Update(ReadWork("state.recent_work", from.recent_work(), to.recent_work));
   status.Update(ReadSessions(from, to));
   if (!status.ok()) return status;
   return to;

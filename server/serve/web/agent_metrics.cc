@@ -19,6 +19,9 @@ void AddAgents(absl::Span<const agents::AgentView> agents, const engine::Policy&
   auto processor = out.Counter("headgate_yielding_processor_seconds_total",
                                "Processor time of sessions while they yielded, since the agent "
                                "began.");
+  auto work = out.Counter("headgate_yielding_work_seconds_total",
+                          "Time for which sessions were at work while they yielded, by what they "
+                          "were at, since the agent began.");
   for (const agents::AgentView& agent : agents) {
     if (!policy.target_by_name.contains(agent.target)) continue;
     const auto set = [&](auto& family, auto number) {
@@ -31,6 +34,14 @@ void AddAgents(absl::Span<const agents::AgentView> agents, const engine::Policy&
     set(raised, static_cast<double>(agent.is_here ? yielding.raised : 0));
     set(raises, static_cast<double>(yielding.raises));
     set(processor, yielding.processor_seconds);
+    const auto at = [&](const char* what, double seconds) {
+      work.Set({{"target", agent.target}, {"at", what}}, seconds);
+    };
+    at("processor", agent.state.work.processor);
+    at("disk", agent.state.work.disk);
+    at("locks", agent.state.work.locks);
+    at("standbys", agent.state.work.standbys);
+    at("other", agent.state.work.other);
   }
 }
 

@@ -12,7 +12,7 @@ v1::TargetStatus WithAgent(int64_t yielding, int named) {
   state.set_yields(true);
   state.set_means("a cgroup with cpu.idle");
   state.set_yielding(yielding);
-  state.set_processor_seconds(812.25);
+  state.set_processor_seconds(812);
   state.set_raises(7);
   for (int i = 0; i < named; ++i) {
     v1::AgentSession& session = *state.add_yielding_sessions();
@@ -39,6 +39,19 @@ TEST(AgentText, NamesFourAndCountsTheRest) {
             "  500 sessions yield the processor (a cgroup with cpu.idle): pid 4711 backfill-0 "
             "(role etl), pid 4712 backfill-1 (role etl), pid 4713 backfill-2 (role etl), pid 4714 "
             "backfill-3 (role etl) and 496 more\n"
+            "  yielding they have had 812 s of processor time; raised 7 times\n");
+}
+
+TEST(AgentText, SaysWhatBoundsThem) {
+  v1::TargetStatus target = WithAgent(1, 0);
+  v1::WorkSeconds& work = *target.mutable_agent()->mutable_state()->mutable_recent_work();
+  work.set_processor(1.5);
+  work.set_disk(8);
+  work.set_locks(0.5);
+  work.set_other(0.01);
+  EXPECT_EQ(Text(target),
+            "  1 session yields the processor (a cgroup with cpu.idle)\n"
+            "  of late at work: 80 % disk, 15 % processor, 5 % locks\n"
             "  yielding they have had 812 s of processor time; raised 7 times\n");
 }
 

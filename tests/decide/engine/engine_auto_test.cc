@@ -240,6 +240,26 @@ TEST(EngineAuto, AdvisesTheChunkThatItsControllerWants) {
   EXPECT_NEAR(engine.Check("etl", 70, At()).chunk_scale, 5, 1e-5);  // 7 ms
 }
 
+TEST(EngineAuto, AdvisesNoChunkThatAnotherBudgetDenies) {
+  BudgetSpec found = RateBudget("b", 0, 10);
+  found.rate = AutoRate{};
+  BudgetSpec largest = RateBudget("largest", 1e6, 1e6);
+  largest.max_cost = 600;
+  BudgetSpec warns = RateBudget("warns", 1, 10);
+  warns.mode = Mode::kWarn;
+  TestEngine engine(Budgets({found, RateBudget("rows", 1e6, 1000), largest, warns}));
+  ASSERT_TRUE(engine->SetAutoRate("", "b", {.rate = 1000, .chunk_seconds = 0.075}, At()).ok());
+  const CheckAnswer first = engine.Check("etl", 500, At());
+  ASSERT_TRUE(engine->Report(first.permit, {.busy_time = absl::Seconds(0.05)}, At()).ok());
+  // Half of 600 at most; 16 times without those.
+  EXPECT_NEAR(engine.Check("etl", 40, At(absl::Seconds(1))).chunk_scale, 7.5, 1e-5);
+  EXPECT_EQ(engine.Check("etl", 300, At(absl::Seconds(2))).chunk_scale, 0);
+  EXPECT_NEAR(engine.Check("etl", 200, At(absl::Seconds(3))).chunk_scale, 1.5, 1e-5);
+  largest.max_cost.reset();
+  engine.Install(Budgets({found, RateBudget("rows", 1e6, 1000), largest, warns}));
+  EXPECT_NEAR(engine.Check("etl", 40, At(absl::Seconds(4))).chunk_scale, 12.5, 1e-5);
+}
+
 // When each of eight that wait is let through, asking again when it is told to, from `from` on.
 std::vector<absl::Duration> StartsOfEight(TestEngine& engine, double cost, absl::Duration from) {
   std::vector<absl::Duration> starts;

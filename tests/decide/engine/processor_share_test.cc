@@ -35,7 +35,7 @@ TEST(ProcessorShare, WhatIsPredictedIsTheTimeThatChunksTakeAndIsChargedItsShare)
   EXPECT_NEAR(engine.Debt("etl", "busy") - before, 1, 0.01);
 }
 
-TEST(ProcessorShare, BudgetsOfCostAndAutoBudgetsAreChargedInFull) {
+TEST(ProcessorShare, IsNoneOfBudgetsOfCostNorOfWhatAControllerIsTold) {
   PolicySpec policy = OneBudget(RateBudget("rows", 1, 10'000));
   BudgetSpec& found = policy.budgets.emplace_back(RateBudget("found", 0, 10));
   found.rate = AutoRate{};
@@ -46,7 +46,19 @@ TEST(ProcessorShare, BudgetsOfCostAndAutoBudgetsAreChargedInFull) {
   const CheckAnswer answer = engine.Check("etl", 5000);
   engine.Settle(answer.permit, {.cost = 5000, .busy_time = absl::Seconds(6)});
   EXPECT_EQ(engine.Debt("etl", "rows"), 5000);
-  EXPECT_EQ(engine.Debt("etl", "found"), 6);
+  EXPECT_EQ(engine.Debt("etl", "found"), 1.5);
+  EXPECT_EQ(engine->ReadAutoActivity("", "found", At())->reported_cost, 6);
+}
+
+TEST(ProcessorShare, HowLongAChunkShouldBeIsByTheTimeThatItTakes) {
+  BudgetSpec found = RateBudget("found", 0, 10);
+  found.rate = AutoRate{};
+  TestEngine engine(OneBudget(found));
+  ASSERT_TRUE(engine->SetAutoRate("", "found", {.rate = 4, .chunk_seconds = 0.075}, At()).ok());
+  ASSERT_TRUE(engine->SetProcessorShare("", 0.25).ok());
+  const CheckAnswer answer = engine.Check("etl", 1000);
+  engine.Settle(answer.permit, {.busy_time = absl::Seconds(0.3)});
+  EXPECT_NEAR(engine.Check("etl", 1000, At(absl::Seconds(1))).chunk_scale, 0.25, 1e-6);
 }
 
 TEST(ProcessorShare, MustBeAShareOfAKnownTarget) {

@@ -42,7 +42,7 @@ TEST(ControllerYielding, ChunksAreShorterWhereFewSessionsAreBorne) {
   database.each_ = 0.5;  // a limit of 0.1 sessions
   (void)controller.SetYields(true);
   const ControlSetting setting = database.ObeyFor(controller, 120);
-  EXPECT_NEAR(setting.chunk, 0.15 * setting.rate, 1e-9);
+  EXPECT_NEAR(setting.chunk, 0.375 * setting.rate, 1e-9);
   EXPECT_EQ(setting.start_level, setting.chunk / 2);
 }
 

@@ -191,7 +191,10 @@ TEST(YieldingSimulation, NobodyStarves) {
 TEST(YieldingSimulation, ARestartInTheMiddleCostsLittle) {
   const std::vector<double> rates =
       Simulate({.model = YieldingClosed(), .seconds = 60, .restart_at = 40, .down_for = 1}).rates;
-  EXPECT_NEAR(MeanRate(rates, 42, 45) / MeanRate(rates, 35, 40), 1, 0.35);
+  // The share of the processor has to be seen anew, which may make it more for a while.
+  const double kept = MeanRate(rates, 42, 45) / MeanRate(rates, 35, 40);
+  EXPECT_GE(kept, 0.65);
+  EXPECT_LE(kept, 1.5);
 }
 
 }  // namespace

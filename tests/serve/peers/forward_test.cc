@@ -202,6 +202,9 @@ TEST(Forward, AnAgentIsToldWhoTheOwnerIs) {
     request.mutable_state()->set_yields(true);
     stream->Write(request);
     stream->WritesDone();
+    v1::WatchResponse response;
+    while (stream->Read(&response)) {
+    }
     const grpc::Status status = stream->Finish();
     const auto& metadata = context.GetServerTrailingMetadata();
     const auto found = metadata.find(kOwnerKey);

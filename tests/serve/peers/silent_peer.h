@@ -13,11 +13,15 @@
 #include <grpcpp/server_builder.h>
 #include <headgate/peer/v1/peer_service.grpc.pb.h>
 
+#include <algorithm>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "common/mutex.h"
 #include "tests/serve/peers/peers_fixture.h"
 
 namespace headgate::peers {
@@ -39,11 +43,16 @@ class SilentPeer final : public peer::v1::PeerService::Service {
   int calls() const { return calls_.load(); }
   // From now on.
   void FallSilent() { is_silent_ = true; }
-  // Messages that it did not answer.
-  int ignored() const { return ignored_.load(); }
+  // Messages that it did not answer, of whichever of so many peers it ignored least.
+  int IgnoredOfEach(size_t peers) const {
+    const MutexLock lock(&mutex_);
+    if (ignored_.size() < peers) return 0;
+    const auto by_count = [](const auto& a, const auto& b) { return a.second < b.second; };
+    return std::min_element(ignored_.begin(), ignored_.end(), by_count)->second;
+  }
 
  private:
-  grpc::Status Forward(grpc::ServerContext* /*context*/,
+  grpc::Status Forward(grpc::ServerContext* context,
                        grpc::ServerReaderWriter<peer::v1::ForwardResponse,
                                                 peer::v1::ForwardRequest>* stream) override {
     peer::v1::ForwardRequest request;
@@ -52,7 +61,8 @@ class SilentPeer final : public peer::v1::PeerService::Service {
       if (request.calls_size() > 0) is_silent_ = true;
       calls_ += request.calls_size();
       if (is_silent_) {
-        ++ignored_;
+        const MutexLock lock(&mutex_);
+        ++ignored_[context->peer()];
         continue;
       }
       peer::v1::ForwardResponse response;
@@ -64,8 +74,9 @@ class SilentPeer final : public peer::v1::PeerService::Service {
 
   int port_ = 0;
   std::atomic<int> calls_ = 0;
-  std::atomic<int> ignored_ = 0;
   std::atomic<bool> is_silent_ = false;
+  mutable Mutex mutex_;
+  std::map<std::string, int> ignored_ ABSL_GUARDED_BY(mutex_);  // by connection
   std::unique_ptr<grpc::Server> server_;
 };
 

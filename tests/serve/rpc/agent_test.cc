@@ -34,6 +34,12 @@ v1::WatchRequest Telling(const std::string& target, int64_t yielding = 3) {
   state.set_raised(1);
   state.set_raises(7);
   state.set_processor_seconds(12.5);
+  state.mutable_work()->set_processor(20);
+  state.mutable_work()->set_disk(1);
+  state.mutable_work()->set_locks(2);
+  state.mutable_work()->set_standbys(3);
+  state.mutable_work()->set_other(4);
+  state.mutable_recent_work()->set_disk(0.5);
   state.add_yielding_sessions()->set_pid(4711);
   v1::RaisedSession& raised = *state.add_raised_sessions();
   raised.mutable_session()->set_pid(4712);
@@ -91,6 +97,10 @@ TEST_F(AgentServiceTest, WhatIsToldIsKept) {
                                       .processor_seconds = 12.5,
                                       .raises = 7};
   EXPECT_EQ(views[0].state.yielding, expected);
+  EXPECT_EQ(
+      views[0].state.work,
+      (agents::WorkSeconds{.processor = 20, .disk = 1, .locks = 2, .standbys = 3, .other = 4}));
+  EXPECT_EQ(views[0].state.recent_work, agents::WorkSeconds{.disk = 0.5});
   EXPECT_THAT(views[0].state.yielding_sessions, ElementsAre(agents::Session{.pid = 4711}));
   EXPECT_THAT(views[0].state.raised_sessions,
               ElementsAre(agents::RaisedSession{
@@ -180,6 +190,9 @@ TEST_F(AgentServiceTest, WhatIsWrongIsNamed) {
     request = Telling("orders");
     request.mutable_state()->set_processor_seconds(seconds);
     EXPECT_EQ(FieldAtFault(AgentStream(server_.channel).Tell(request)), "state.processor_seconds");
+    request = Telling("orders");
+    request.mutable_state()->mutable_recent_work()->set_other(seconds);
+    EXPECT_EQ(FieldAtFault(AgentStream(server_.channel).Tell(request)), "state.recent_work.other");
   }
   request = Telling("orders");
   for (int i = 0; i < 16; ++i) request.mutable_state()->add_yielding_sessions();

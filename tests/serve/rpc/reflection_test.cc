@@ -50,8 +50,9 @@ TEST_F(ReflectionAnswers, SendsAFileBehindAllThatItImports) {
   EXPECT_THAT(
       Files(Ask(request)),
       ElementsAre("google/protobuf/duration.proto", "google/protobuf/timestamp.proto",
-                  "headgate/v1/cluster_service.proto", "headgate/v1/override_service.proto",
-                  "headgate/v1/throttler_service.proto", "headgate/v1/status_service.proto"));
+                  "headgate/v1/agent_service.proto", "headgate/v1/cluster_service.proto",
+                  "headgate/v1/override_service.proto", "headgate/v1/throttler_service.proto",
+                  "headgate/v1/status_service.proto"));
   request.set_file_by_filename("google/protobuf/duration.proto");
   EXPECT_THAT(Files(Ask(request)), ElementsAre("google/protobuf/duration.proto"));
 }

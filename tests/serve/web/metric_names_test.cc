@@ -20,7 +20,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/agent/metrics.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/serve/web/promql_names.h"
@@ -151,8 +150,6 @@ class MetricNames : public testing::Test {
              seen.HasSeries("headgate_agent_up") &&
              seen.Value("headgate_http_requests_total", {{"path", "/metrics"}}).has_value();
     });
-    // Those that are in a file beside the database.
-    scrape_.Include(Scrape::Parse(agent::MetricsText({})), "headgate_agent_");
     IncludeEncrypted();
   }
 
@@ -162,7 +159,8 @@ class MetricNames : public testing::Test {
     const auto stream = v1::AgentService::Stub(server_->channel()).Watch(&context);
     v1::WatchRequest request;
     request.mutable_state()->set_yields(true);
-    stream->Write(request);
+    v1::WatchResponse response;
+    EXPECT_TRUE(stream->Write(request) && stream->Read(&response));
     stream->WritesDone();
     EXPECT_TRUE(stream->Finish().ok());
   }

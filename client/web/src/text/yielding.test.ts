@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { raisedTexts, yieldingText } from "./yielding";
+import { raisedTexts, workText, yieldingText } from "./yielding";
 
 const session = (pid: number) => ({ pid, role: "etl", application_name: `backfill-${pid}` });
 
@@ -31,4 +31,12 @@ test("who was raised is told with whom it is for", () => {
     "Raised: 1 more",
   ]);
   expect(raisedTexts({})).toEqual([]);
+});
+
+test("what bounds them is told, the most first", () => {
+  expect(workText({ recent_work: { processor: 1.5, disk: 8, locks: 0.5, other: 0.01 } })).toBe(
+    "Of late at work: 80 % disk, 15 % processor, 5 % locks",
+  );
+  expect(workText({ recent_work: { disk: 0.01 } })).toBe("");
+  expect(workText({})).toBe("");
 });

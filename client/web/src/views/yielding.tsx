@@ -2,7 +2,7 @@
 import type { Schemas } from "../api/client";
 import { number } from "../text/format";
 import { numberOf } from "../text/health";
-import { raisedTexts, yieldingText } from "../text/yielding";
+import { raisedTexts, workText, yieldingText } from "../text/yielding";
 import { Badge, Card, Name } from "../ui/parts";
 
 export function Yielding({ agent }: { agent?: Schemas["AgentStatus"] }) {
@@ -22,6 +22,7 @@ export function Yielding({ agent }: { agent?: Schemas["AgentStatus"] }) {
           <Name>{text}</Name>
         </p>
       ))}
+      {state.yields && workText(state) !== "" && <p>{workText(state)}</p>}
       {state.yields && (
         <p class="muted">
           {number(numberOf(state.processor_seconds))} s of processor time while they yielded; raised {Number(state.raises ?? 0)} times
