@@ -23,13 +23,23 @@ std::vector<load::Window> Bars(const Moment& moment) {
   return windows;
 }
 
+std::string Found(const ServerView& server) {
+  if (!server.agent || !server.agent->yields) return absl::StrFormat("%.3f busy s/s", server.rate);
+  return absl::StrFormat("%.2f sessions at once, %d yield", server.rate, server.agent->sessions);
+}
+
+bool Asks(Phase phase) {
+  return phase == Phase::kSettling || phase == Phase::kThrottled ||
+         phase == Phase::kYieldSettling || phase == Phase::kYielding;
+}
+
 std::string Controller(const ServerView& server) {
   if (server.phase.empty()) return absl::StrCat("database ", server.health);
   const char* what = server.phase == "rest"    ? "nobody asks"
                      : server.phase == "idle"  ? "no foreground to look after"
                      : server.phase == "pause" ? "measuring the foreground without the backfill"
                                                : "measuring the foreground with the backfill";
-  std::string line = absl::StrFormat("%.3f busy s/s, %s", server.rate, what);
+  std::string line = absl::StrCat(Found(server), ", ", what);
   if (server.speed < 1 && !server.signal.empty()) {
     absl::StrAppendFormat(&line, "; slowed to %.2f by %s", server.speed, server.signal);
   }
@@ -44,8 +54,8 @@ std::string Now(const Moment& moment, const load::ForegroundStats& foreground,
   if (batch.rows_per_second > 0) {
     absl::StrAppend(&line, "  backfill ", Whole(batch.rows_per_second), " rows/s");
   }
-  if (moment.slice.phase == Phase::kSettling || moment.slice.phase == Phase::kThrottled) {
-    absl::StrAppendFormat(&line, "  rate %.3f (%s)", moment.server.rate, moment.server.phase);
+  if (Asks(moment.slice.phase)) {
+    absl::StrAppend(&line, "  ", Found(moment.server), " (", moment.server.phase, ")");
   }
   return line;
 }
@@ -72,9 +82,13 @@ std::string NameOf(const Slice& slice) {
     case Phase::kAlone:
       return "foreground alone";
     case Phase::kSettling:
-      return "Headgate finds its rate";
+      return "rate alone, to be found";
     case Phase::kThrottled:
-      return "backfill asks Headgate";
+      return "rate alone";
+    case Phase::kYieldSettling:
+      return "yield and rate, to be found";
+    case Phase::kYielding:
+      return "yield and rate";
     case Phase::kFixed:
       return absl::StrCat("backfill, ", Whole(slice.fixed_rate), " rows/s");
     case Phase::kGreedy:

@@ -1,8 +1,11 @@
 #include "tests/demo/experiment.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/system_clock.h"
+#include "tests/demo/report.h"
 #include "tests/demo/results.h"
 
 namespace headgate::demo {
@@ -27,13 +30,8 @@ absl::Status Experiment::Run() {
   record_.began = WallTime();
   absl::Status status = Hold({.phase = Phase::kPause}, timing_.warm_up);
   if (status.ok()) status = Hold({.phase = Phase::kAlone}, timing_.alone);
-  const PhaseLength throttled[] = {{Phase::kSettling, timing_.settling},
-                                   {Phase::kThrottled, timing_.throttled}};
-  for (int i = 0; i < timing_.throttled_phases; ++i) {
-    if (status.ok())
-      status = Throttled(**throttle, absl::MakeConstSpan(throttled).subspan(i == 0 ? 0 : 1));
-    if (status.ok()) status = Hold({.phase = Phase::kAlone}, timing_.alone);
-  }
+  if (status.ok()) status = Throttled(**throttle, rate_alone_);
+  if (status.ok()) status = Yielding(**throttle);
   if (status.ok()) status = Fixed();
   if (status.ok()) status = Backfill({{Phase::kGreedy, timing_.greedy}}, GreedyBatch());
   if (absl::Status stopped = foreground_->Stop(); status.ok()) status = stopped;
@@ -47,12 +45,38 @@ load::BatchOptions Experiment::GreedyBatch() const {
 }
 
 // Small chunks at first, as SDKs begin: what is better it is told.
-absl::Status Experiment::Throttled(Throttle& throttle, absl::Span<const PhaseLength> phases) {
-  load::BatchOptions options = GreedyBatch();
-  options.chunk_rows = advised_rows_ > 0 ? advised_rows_ : kFirstRows;
-  options.ask = throttle.Asker();
-  absl::Status status = Backfill(phases, options);
-  advised_rows_ = throttle.chunk_rows();
+absl::Status Experiment::Throttled(Throttle& throttle, Way& way) {
+  const PhaseLength phases[] = {{way.settling, timing_.settling}, {way.settled, timing_.throttled}};
+  absl::Status status;
+  for (int i = 0; i < timing_.throttled_phases && status.ok(); ++i) {
+    load::BatchOptions options = GreedyBatch();
+    options.chunk_rows = way.chunk_rows > 0 ? way.chunk_rows : kFirstRows;
+    options.ask = throttle.Asker();
+    status = Backfill(absl::MakeConstSpan(phases).subspan(i == 0 ? 0 : 1), options);
+    way.chunk_rows = throttle.chunk_rows();
+    if (status.ok()) status = Hold({.phase = Phase::kAlone}, timing_.alone);
+  }
+  return status;
+}
+
+absl::Status Experiment::Yielding(Throttle& throttle) {
+  absl::StatusOr<Agent::Started> started =
+      Agent::Start(stage_, headgated_, [this] { return Hold({.phase = Phase::kPause}, kTick); });
+  if (!started.ok()) return started.status();
+  record_.yields_by = started->means;
+  record_.yields_not = started->why_not;
+  agent_ = std::move(started->agent);
+  if (agent_ == nullptr) {
+    display_.Say(NothingYields(record_.yields_not));
+    return absl::OkStatus();
+  }
+  display_.Say(absl::StrCat("sessions of the backfill yield from now on, by ", record_.yields_by));
+  absl::Status status = Throttled(throttle, yielding_);
+  if (absl::Status stopped = agent_->Stop(); status.ok()) status = stopped;
+  agent_ = nullptr;
+  if (status.ok() && Evaluate(record_).yielding_sessions == 0) {
+    status = absl::InternalError("no session of the backfill yielded, though the agent was there");
+  }
   return status;
 }
 
@@ -63,7 +87,7 @@ absl::Status Experiment::Fixed() {
   const double unit = std::max(Evaluate(record_).throttled.batch.rows_per_second, kLeastFixed);
   load::Pace pace(0);
   load::BatchOptions options = GreedyBatch();
-  if (advised_rows_ > 0) options.chunk_rows = advised_rows_;
+  if (rate_alone_.chunk_rows > 0) options.chunk_rows = rate_alone_.chunk_rows;
   options.ask = pace.Asker();
   absl::StatusOr<std::unique_ptr<load::BatchWorkers>> batch =
       load::BatchWorkers::Start(options, &record_.chunks);
@@ -135,10 +159,16 @@ absl::Status Experiment::Watch(const Slice& slice) {
   if (batch_ != nullptr) {
     if (absl::Status status = batch_->Health(); !status.ok()) return status;
   }
+  if (agent_ != nullptr) {
+    if (absl::Status status = agent_->Health(); !status.ok()) return status;
+  }
   absl::StatusOr<ServerView> view = headgated_.View();
   if (absl::IsDeadlineExceeded(view.status())) return absl::OkStatus();  // there is a next time
   if (!view.ok()) return view.status();
-  record_.controller.push_back({.at = WallTime(), .rate = view->rate, .phase = view->phase});
+  record_.controller.push_back({.at = WallTime(),
+                                .rate = view->rate,
+                                .phase = view->phase,
+                                .yielding = view->agent ? view->agent->sessions : 0});
   display_.Show({.now = WallTime(),
                  .elapsed = WallTime() - record_.began,
                  .total = timing_.total(),

@@ -40,8 +40,8 @@ rules:
     charge: [backfill]
 )yaml";
   return absl::StrCat(
-      "server:\n  grpc_address: 127.0.0.1:0\n",
-      "targets:\n  - name: shop\n    default_health: database\n",
+      "server:\n  grpc_address: 127.0.0.1:0\n", "targets:\n  - name: ", Headgated::kTarget,
+      "\n    default_health: database\n",
       "    primary:\n      dsn: ", stage.cluster().primary().Dsn("headgate"),
       "\n    standbys:\n      - name: standby-1\n        connection:\n          dsn: ",
       stage.cluster().standby().Dsn("headgate"), "\n", kRest);
@@ -68,6 +68,12 @@ ServerView ViewOf(const v1::GetStatusResponse& response) {
     for (const v1::ControllerStatus& controller : target.controllers()) {
       view.phase = controller.phase();
       view.rate = controller.rate();
+    }
+    if (target.has_agent()) {
+      const v1::AgentState& state = target.agent().state();
+      view.agent = {.yields = state.yields(),
+                    .means = state.means(),
+                    .sessions = state.yielding() + state.raised()};
     }
   }
   return view;

@@ -1,6 +1,7 @@
-// headgate-demo: what a greedy backfill does to a busy PostgreSQL, and what it does when it asks
-// Headgate; or what becomes of jobs when servers that share databases die and come. Everything runs
-// here, in a temporary folder, and is gone afterwards.
+// headgate-demo: what a greedy backfill does to a busy PostgreSQL, what it does when it asks
+// Headgate, and what when its sessions yield as well; or what becomes of jobs when servers that
+// share databases die and come. Everything runs here, in a temporary folder, and is gone
+// afterwards.
 
 #include <grpc/support/log.h>
 
@@ -136,7 +137,7 @@ void SilenceGrpc() {
 
 int Main(int argc, char** argv) {
   SilenceGrpc();
-  CLI::App cli("A greedy backfill on a busy PostgreSQL, with and without Headgate.",
+  CLI::App cli("One backfill on a busy PostgreSQL: by a rate alone, yielding as well, and greedy.",
                "headgate-demo");
   Flags flags;
   cli.add_flag("--servers", flags.servers,

@@ -14,29 +14,43 @@ namespace {
 constexpr double kWidth = 1040, kHeight = 820;
 constexpr double kLeft = 78, kRight = 20, kTop = 92;
 constexpr double kPanelHeight = 150, kGap = 22;
+constexpr double kLetter = 6;  // a letter's width, at most
 constexpr absl::Duration kStep = absl::Milliseconds(500);
 
-struct Look {
-  std::string shade;
-  std::string name;
-};
-
-Look LookOf(Phase phase) {
+std::string ShadeOf(Phase phase) {
   switch (phase) {
     case Phase::kAlone:
-      return {"#f1f1f1", "alone"};
+      return "#f1f1f1";
     case Phase::kSettling:
-      return {"#edf8ee", "it finds its rate"};
+      return "#edf8ee";
     case Phase::kThrottled:
-      return {"#d9f0dd", "backfill asks Headgate"};
+      return "#d3edd7";
+    case Phase::kYieldSettling:
+      return "#fdf6e0";
+    case Phase::kYielding:
+      return "#fae8b4";
     case Phase::kFixed:
-      return {"#dbe7f8", "fixed rates, one by one"};
+      return "#dbe7f8";
     case Phase::kGreedy:
-      return {"#f9dcd8", "greedy backfill"};
+      return "#f9dcd8";
     case Phase::kPause:
       break;
   }
-  return {"#ffffff", ""};
+  return "#ffffff";
+}
+
+// Turns of the same kind, with what is between them.
+struct Group {
+  Phase first = Phase::kPause;  // either of the two
+  Phase second = Phase::kPause;
+  std::string name;
+};
+
+std::vector<Group> Groups() {
+  return {{Phase::kSettling, Phase::kThrottled, "rate alone"},
+          {Phase::kYieldSettling, Phase::kYielding, "yield and rate"},
+          {Phase::kFixed, Phase::kFixed, "fixed rates"},
+          {Phase::kGreedy, Phase::kGreedy, "greedy"}};
 }
 
 double SecondsIn(const Record& record, absl::Time at) {
@@ -69,7 +83,8 @@ std::vector<Panel> Panels(const Record& record) {
                 .series = {},
                 .scale = Axis::Scale::kLogarithmic,
                 .least = 100};
-  Panel rate = {.title = "rate Headgate found, busy s/s",
+  // Busy seconds a second are sessions on average.
+  Panel rate = {.title = "sessions at work, found",
                 .colour = "#6b3fa0",
                 .series = {},
                 .scale = Axis::Scale::kLogarithmic,
@@ -97,11 +112,12 @@ class Plot {
             .pixel_to = kWidth - kRight}) {}
 
   std::string Draw() {
-    svg_.Text({.x = kLeft,
-               .y = 30,
-               .text = "A backfill on a busy PostgreSQL, with and without Headgate",
-               .size = 18,
-               .bold = true});
+    svg_.Text(
+        {.x = kLeft,
+         .y = 30,
+         .text = "One backfill on a busy PostgreSQL: by a rate alone, yielding as well, and greedy",
+         .size = 18,
+         .bold = true});
     Legend();
     const std::vector<Panel> panels = Panels(record_);
     double top = kTop;
@@ -123,41 +139,36 @@ class Plot {
       svg_.Text({.x = x + 19, .y = 53, .text = text});
       x += width;
     };
-    entry(LookOf(Phase::kAlone).shade, "foreground alone", 140);
-    entry(LookOf(Phase::kThrottled).shade, "throttled by Headgate", 165);
-    entry(LookOf(Phase::kFixed).shade, "held to a fixed rate", 150);
-    entry(LookOf(Phase::kGreedy).shade, "not throttled", 115);
+    entry(ShadeOf(Phase::kAlone), "foreground alone", 130);
+    entry(ShadeOf(Phase::kThrottled), "rate alone", 95);
+    entry(ShadeOf(Phase::kYielding), "yield and rate", 115);
+    entry(ShadeOf(Phase::kYieldSettling), "paler: to be found", 145);
+    entry(ShadeOf(Phase::kFixed), "fixed rates", 95);
+    entry(ShadeOf(Phase::kGreedy), "greedy", 75);
     svg_.Line({{x, 48}, {x + 24, 48}}, {.colour = "#777", .dashes = "5 4"});
-    svg_.Text({.x = x + 29, .y = 53, .text = "mean of the foreground alone"});
+    svg_.Text({.x = x + 29, .y = 53, .text = "foreground alone, mean"});
   }
 
   void Phases(double bottom) {
     for (const Slice& slice : record_.slices) {
       const load::Window& window = slice.window;
-      svg_.Rectangle({At(window.from), kTop}, {At(window.to), bottom}, LookOf(slice.phase).shade);
-      if (slice.phase != Phase::kFixed) NamePhase(window, LookOf(slice.phase).name);
+      svg_.Rectangle({At(window.from), kTop}, {At(window.to), bottom}, ShadeOf(slice.phase));
     }
-    if (const auto fixed = AllFixed()) NamePhase(*fixed, LookOf(Phase::kFixed).name);
+    for (const Group& group : Groups()) Name(group);
   }
 
-  void NamePhase(const load::Window& window, const std::string& name) {
-    const double width = At(window.to) - At(window.from);
-    if (width < 6.5 * static_cast<double>(name.size())) return;
-    svg_.Text({.x = (At(window.from) + At(window.to)) / 2,
-               .y = kTop - 8,
-               .text = name,
-               .size = 11,
-               .anchor = "middle"});
-  }
-
-  // From the first to the last.
-  std::optional<load::Window> AllFixed() const {
+  // From its first turn to its last.
+  void Name(const Group& group) {
     std::optional<load::Window> all;
     for (const Slice& slice : record_.slices) {
-      if (slice.phase != Phase::kFixed) continue;
+      if (slice.phase != group.first && slice.phase != group.second) continue;
       all = {.from = all ? all->from : slice.window.from, .to = slice.window.to};
     }
-    return all;
+    if (!all) return;
+    const double left = At(all->from), right = At(all->to);
+    svg_.Line({{left, kTop - 4}, {right, kTop - 4}}, {.colour = "#999"});
+    if (right - left < kLetter * static_cast<double>(group.name.size())) return;
+    svg_.Text({.x = (left + right) / 2, .y = kTop - 9, .text = group.name, .anchor = "middle"});
   }
 
   double At(absl::Time time) const { return x_.At(SecondsIn(record_, time)); }

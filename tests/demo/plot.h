@@ -1,5 +1,5 @@
 // The experiment as a picture: throughput and latency of the foreground, speed of the backfill, and
-// the rate that Headgate's controller found, over time, with the phases shaded.
+// how much of it Headgate's controller found to be borne, over time, with the phases shaded.
 //
 // A pure function of the record.
 //

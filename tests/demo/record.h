@@ -16,12 +16,14 @@ namespace headgate::demo {
 
 // What runs beside the foreground, which never stops.
 enum class Phase {
-  kPause,      // nothing; not measured, while the database settles
-  kAlone,      // nothing
-  kSettling,   // the backfill, which asks Headgate, that does not know its rate yet
-  kThrottled,  // the same from then on
-  kFixed,      // the backfill at a fixed rate
-  kGreedy,     // the backfill as fast as it can
+  kPause,          // nothing; not measured, while the database settles
+  kAlone,          // nothing
+  kSettling,       // the backfill, which asks Headgate, that does not know its rate yet
+  kThrottled,      // the same from then on
+  kYieldSettling,  // the same backfill, whose sessions yield the processor; likewise at first
+  kYielding,       // the same from then on
+  kFixed,          // the backfill at a fixed rate
+  kGreedy,         // the backfill as fast as it can
 };
 
 // One stretch of one phase.
@@ -34,8 +36,9 @@ struct Slice {
 // What Headgate's controller held to be right.
 struct ControllerSample {
   absl::Time at;
-  double rate = 0;         // busy seconds a second
+  double rate = 0;         // busy seconds a second; where sessions yield, sessions at once
   std::string phase = {};  // "idle", "work", "pause"
+  int64_t yielding = 0;    // sessions that yield, or were raised, as the agent told
 };
 
 struct CheckCounts {
@@ -50,6 +53,8 @@ struct Record {
   load::ChunkLog chunks;
   std::vector<ControllerSample> controller;
   CheckCounts checks;
+  std::string yields_by = {};   // a means of the agent's; empty: nothing was to yield
+  std::string yields_not = {};  // why the phases that yield were left out, in the agent's words
 };
 
 }  // namespace headgate::demo

@@ -43,6 +43,27 @@ std::string Checks(const CheckCounts& checks) {
   return text;
 }
 
+bool HasYielded(const Results& results) { return results.yielding.foreground.count > 0; }
+
+std::string WithSettling(const std::string& name, const PhaseResult& result,
+                         const PhaseResult& settling) {
+  std::string rows = Row(name, result);
+  if (settling.foreground.count > 0) {
+    absl::StrAppend(&rows, Row("  before, knowing nothing", settling));
+  }
+  return rows;
+}
+
+// A paragraph, where there is something to say.
+std::string Yielding(const Results& results) {
+  if (!results.yields_not.empty()) return NothingYields(results.yields_not) + "\n\n";
+  if (!HasYielded(results)) return "";
+  return absl::StrFormat(
+      "With sessions that yield, %.0f of them by %s, the backfill did %.1f times the rows of the "
+      "rate alone.\n\n",
+      results.yielding_sessions, results.yields_by, results.yield_gain);
+}
+
 double BatchShare(const Results& results) {
   if (results.best_fixed <= 0) return 0;
   return results.throttled.batch.rows_per_second / results.best_fixed;
@@ -56,9 +77,12 @@ std::string Table(const Results& results, const CheckCounts& checks) {
   alone.tps_ratio = alone.p99_ratio = 1;
   std::string text = kHead;
   absl::StrAppend(&text, Row("foreground alone", alone), Row("greedy backfill", results.greedy),
-                  Row("backfill asks Headgate", results.throttled));
-  if (results.settling.foreground.count > 0) {
-    absl::StrAppend(&text, Row("  before, knowing nothing", results.settling));
+                  WithSettling("rate alone", results.throttled, results.settling));
+  if (HasYielded(results)) {
+    absl::StrAppend(&text,
+                    WithSettling("yield and rate", results.yielding, results.yield_settling));
+  } else if (!results.yields_not.empty()) {
+    absl::StrAppendFormat(&text, "%-27s left out: nothing yields here\n", "yield and rate");
   }
   for (const PhaseResult& fixed : results.fixed) {
     absl::StrAppend(&text,
@@ -66,20 +90,33 @@ std::string Table(const Results& results, const CheckCounts& checks) {
   }
   absl::StrAppendFormat(&text,
                         "Ratios are to the foreground alone before and after each phase.\n\n"
-                        "Best fixed rate, leaving the foreground %.2f: %s%s rows/s. Nobody told "
+                        "%sBest fixed rate, leaving the foreground %.2f: %s%s rows/s. Nobody told "
                         "Headgate, and the backfill went at %.2f of that.\n\n",
-                        kToleratedRatio, results.best_fixed_is_higher ? "above " : "",
-                        Whole(results.best_fixed), BatchShare(results));
+                        Yielding(results), kToleratedRatio,
+                        results.best_fixed_is_higher ? "above " : "", Whole(results.best_fixed),
+                        BatchShare(results));
   return absl::StrCat(text, Checks(checks));
 }
 
+std::string NothingYields(const std::string& reason) {
+  return absl::StrCat("Nothing yields here, so that part is left out; the agent says: ", reason);
+}
+
 std::string LastLine(const Results& results) {
-  return absl::StrFormat(
+  std::string line = absl::StrFormat(
       "demo: alone_tps=%.0f greedy_ratio=%.3f throttled_ratio=%.3f throttled_p99_ratio=%.2f "
       "backfill_rows_per_s=%.0f best_fixed_rows_per_s=%.0f batch_share=%.2f",
       results.alone.per_second, results.greedy.tps_ratio, results.throttled.tps_ratio,
       results.throttled.p99_ratio, results.throttled.batch.rows_per_second, results.best_fixed,
       BatchShare(results));
+  if (!HasYielded(results)) {
+    return line + " yield_ratio=n/a yield_p99_ratio=n/a yield_rows_per_s=n/a yield_gain=n/a";
+  }
+  absl::StrAppendFormat(
+      &line, " yield_ratio=%.3f yield_p99_ratio=%.2f yield_rows_per_s=%.0f yield_gain=%.1f",
+      results.yielding.tps_ratio, results.yielding.p99_ratio,
+      results.yielding.batch.rows_per_second, results.yield_gain);
+  return line;
 }
 
 }  // namespace headgate::demo

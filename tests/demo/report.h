@@ -12,7 +12,10 @@ namespace headgate::demo {
 
 std::string Table(const Results& results, const CheckCounts& checks);
 
-// "demo: alone_tps=... greedy_ratio=... ..."
+// Why the phases with sessions that yield are left out: a sentence, by the agent's reason.
+std::string NothingYields(const std::string& reason);
+
+// "demo: alone_tps=... greedy_ratio=... ..."; of what was left out, "n/a".
 std::string LastLine(const Results& results);
 
 }  // namespace headgate::demo

@@ -14,12 +14,24 @@ using Windows = std::vector<load::Window>;
 
 double Ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-Windows Alone(const Record& record) {
+Windows WindowsOf(const Record& record, Phase phase) {
   Windows windows;
   for (const Slice& slice : record.slices) {
-    if (slice.phase == Phase::kAlone) windows.push_back(slice.window);
+    if (slice.phase == phase) windows.push_back(slice.window);
   }
   return windows;
+}
+
+// In the middle of the samples, so that those at the edges of a phase do not count.
+double YieldingSessions(const Record& record) {
+  std::vector<double> sessions;
+  for (const load::Window& window : WindowsOf(record, Phase::kYielding)) {
+    for (const ControllerSample& sample : record.controller) {
+      if (sample.at < window.from || sample.at >= window.to) continue;
+      sessions.push_back(static_cast<double>(sample.yielding));
+    }
+  }
+  return Median(sessions);
 }
 
 // The last before and the first after.
@@ -154,21 +166,27 @@ void FitBestFixed(Results& results) {
 }  // namespace
 
 Results Evaluate(const Record& record) {
-  Windows greedy, settling, throttled;
   std::map<double, Windows> fixed;
   for (const Slice& slice : record.slices) {
-    if (slice.phase == Phase::kGreedy) greedy.push_back(slice.window);
-    if (slice.phase == Phase::kSettling) settling.push_back(slice.window);
-    if (slice.phase == Phase::kThrottled) throttled.push_back(slice.window);
     if (slice.phase == Phase::kFixed) fixed[slice.fixed_rate].push_back(slice.window);
   }
-  const Windows alone = Alone(record);
+  const Windows alone = WindowsOf(record, Phase::kAlone);
+  const auto compare = [&](Phase phase) {
+    return Compare(record, WindowsOf(record, phase), alone);
+  };
   Results results;
   results.alone = record.transactions.Over(alone);
   results.itself = CompareWithItself(record, alone);
-  results.greedy = Compare(record, greedy, alone);
-  results.settling = Compare(record, settling, alone);
-  results.throttled = Compare(record, throttled, alone);
+  results.greedy = compare(Phase::kGreedy);
+  results.settling = compare(Phase::kSettling);
+  results.throttled = compare(Phase::kThrottled);
+  results.yield_settling = compare(Phase::kYieldSettling);
+  results.yielding = compare(Phase::kYielding);
+  results.yield_gain =
+      Ratio(results.yielding.batch.rows_per_second, results.throttled.batch.rows_per_second);
+  results.yielding_sessions = YieldingSessions(record);
+  results.yields_by = record.yields_by;
+  results.yields_not = record.yields_not;
   for (const auto& [rate, windows] : fixed) {
     results.fixed.push_back(Compare(record, windows, alone));
     results.fixed.back().fixed_rate = rate;

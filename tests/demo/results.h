@@ -9,6 +9,7 @@
 //   const Results results = Evaluate(record);
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "tests/demo/record.h"
@@ -36,6 +37,13 @@ struct Results {
   PhaseResult greedy;
   PhaseResult settling;
   PhaseResult throttled;
+  // Likewise with sessions that yield; no transactions, where those phases were left out.
+  PhaseResult yield_settling;
+  PhaseResult yielding;
+  double yield_gain = 0;         // rows a second, in those of `throttled`
+  double yielding_sessions = 0;  // how many did, on average
+  std::string yields_by = {};    // of the record
+  std::string yields_not = {};
   std::vector<PhaseResult> fixed;  // one for each rate
   // Rows a second that leave the foreground kToleratedRatio of its throughput, and its latency
   // within kToleratedMean and kToleratedDeviation, each on the straight line through the rates that

@@ -9,11 +9,15 @@
 #include "gmock/gmock.h"
 #include "tests/demo/plot.h"
 #include "tests/demo/report.h"
+#include "tests/demo/series.h"
 
 namespace headgate::demo {
 namespace {
 
+using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::Not;
 
 // A record that is written phase by phase, each of 10 s.
 class Script {
@@ -34,6 +38,22 @@ class Script {
     record_->slices.push_back({.phase = phase,
                                .window = {.from = from, .to = at_},
                                .fixed_rate = static_cast<double>(rows_per_second)});
+    return std::move(*this);
+  }
+
+  // The agent tells of so many sessions, from the last phase's beginning to its end.
+  Script&& Tells(int64_t yielding) && {
+    for (absl::Time at = record_->slices.back().window.from; at < at_; at += absl::Seconds(1)) {
+      record_->controller.push_back({.at = at, .rate = 2, .phase = "work", .yielding = yielding});
+    }
+    return std::move(*this);
+  }
+  Script&& YieldsBy(const std::string& means) && {
+    record_->yields_by = means;
+    return std::move(*this);
+  }
+  Script&& YieldsNot(const std::string& why) && {
+    record_->yields_not = why;
     return std::move(*this);
   }
 
@@ -141,6 +161,32 @@ TEST(DemoResults, WhileARateIsFoundIsToldApart) {
   EXPECT_THAT(Table(results, {}), HasSubstr("knowing nothing"));
 }
 
+TEST(DemoResults, WhatYieldsIsComparedWithARateAlone) {
+  const Script script = Script()
+                            .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kThrottled, 950, 100)
+                            .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kYieldSettling, 700, 3000)
+                            .Tells(0)
+                            .Add(Phase::kYielding, 980, 900, 1100)
+                            .Tells(8)
+                            .Add(Phase::kAlone, 1000)
+                            .Tells(0);
+  const Results results = Evaluate(script.record());
+  EXPECT_DOUBLE_EQ(results.throttled.tps_ratio, 0.95);
+  EXPECT_DOUBLE_EQ(results.yield_settling.tps_ratio, 0.7);
+  EXPECT_DOUBLE_EQ(results.yielding.tps_ratio, 0.98);
+  EXPECT_DOUBLE_EQ(results.yielding.p99_ratio, 1.1);
+  EXPECT_DOUBLE_EQ(results.yield_gain, 9);
+  EXPECT_DOUBLE_EQ(results.yielding_sessions, 8);
+}
+
+TEST(DemoResults, SessionsOfOtherPhasesDoNotYieldForThoseThatShould) {
+  const Script script =
+      Script().Add(Phase::kThrottled, 950, 100).Tells(8).Add(Phase::kYielding, 980, 900).Tells(0);
+  EXPECT_DOUBLE_EQ(Evaluate(script.record()).yielding_sessions, 0);
+}
+
 TEST(DemoResults, SaysSoWhereEvenTheHighestRateWasHarmless) {
   const Script script = Script().Add(Phase::kAlone, 1000).Add(Phase::kFixed, 990, 3000);
   const Results results = Evaluate(script.record());
@@ -153,13 +199,53 @@ TEST(DemoReport, LastLineHasWhatProgramsLookFor) {
                             .Add(Phase::kAlone, 1000)
                             .Add(Phase::kThrottled, 960, 1200)
                             .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kYielding, 970, 9000, 1200)
+                            .Add(Phase::kAlone, 1000)
                             .Add(Phase::kFixed, 950, 1500)
                             .Add(Phase::kAlone, 1000)
                             .Add(Phase::kGreedy, 100, 9000);
   EXPECT_EQ(LastLine(Evaluate(script.record())),
             "demo: alone_tps=1000 greedy_ratio=0.100 throttled_ratio=0.960 "
             "throttled_p99_ratio=1.00 backfill_rows_per_s=1200 best_fixed_rows_per_s=1500 "
-            "batch_share=0.80");
+            "batch_share=0.80 yield_ratio=0.970 yield_p99_ratio=1.20 yield_rows_per_s=9000 "
+            "yield_gain=7.5");
+}
+
+TEST(DemoReport, TableHasTheThreeWaysInTheirOrder) {
+  const Script script = Script()
+                            .YieldsBy("the tides")
+                            .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kSettling, 800, 50)
+                            .Add(Phase::kThrottled, 960, 100)
+                            .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kYieldSettling, 900, 300)
+                            .Add(Phase::kYielding, 970, 400)
+                            .Tells(8)
+                            .Add(Phase::kAlone, 1000)
+                            .Add(Phase::kGreedy, 100, 9000);
+  const std::string table = Table(Evaluate(script.record()), {});
+  EXPECT_THAT(table, ContainsRegex("foreground alone +1,000 .*\n"
+                                   "greedy backfill +100 +0\\.10 .*\n"
+                                   "rate alone +960 +0\\.96 .*\n"
+                                   "  before, knowing nothing +800 +0\\.80 .*\n"
+                                   "yield and rate +970 +0\\.97 .*\n"
+                                   "  before, knowing nothing +900 +0\\.90 .*\n"));
+  EXPECT_THAT(table, HasSubstr("With sessions that yield, 8 of them by the tides, the backfill did "
+                               "4.0 times the rows of the rate alone.\n"));
+}
+
+TEST(DemoReport, WhatWasLeftOutIsSaidAndHasNoFigures) {
+  const Script script =
+      Script().YieldsNot("it has no tides").Add(Phase::kAlone, 1000).Add(Phase::kThrottled, 960, 9);
+  const Results results = Evaluate(script.record());
+  EXPECT_THAT(
+      Table(results, {}),
+      AllOf(HasSubstr("yield and rate              left out: nothing yields here\n"),
+            HasSubstr("Nothing yields here, so that part is left out; the agent says: it has no "
+                      "tides\n"),
+            Not(HasSubstr("With sessions that yield"))));
+  EXPECT_TRUE(LastLine(results).ends_with(
+      " yield_ratio=n/a yield_p99_ratio=n/a yield_rows_per_s=n/a yield_gain=n/a"));
 }
 
 TEST(DemoReport, TableSaysWhatRefusedHowOften) {
@@ -169,6 +255,20 @@ TEST(DemoReport, TableSaysWhatRefusedHowOften) {
   EXPECT_THAT(table, HasSubstr("Checks: 1,234 allowed, 1,005 denied and asked again:\n"
                                "    1,000  the tide\n"
                                "        5  the moon\n"));
+}
+
+TEST(DemoSeries, TellsHowManySessionsYielded) {
+  const Script script = Script().Add(Phase::kYielding, 1000).Tells(8);
+  const std::string csv = SeriesCsv(script.record());
+  EXPECT_THAT(csv, HasSubstr(",sessions_yielding\n"));
+  EXPECT_THAT(csv, HasSubstr("\n1.000,yielding,1000,1.0,0,0.000,work,2.0000,8\n"));
+}
+
+TEST(DemoPlot, NamesTheWaysThatWerePlayed) {
+  const Script all =
+      Script().Add(Phase::kAlone, 1000).Add(Phase::kThrottled, 960, 100).Add(Phase::kYielding, 970);
+  EXPECT_THAT(PlotSvg(all.record()), AllOf(HasSubstr(">rate alone<"), HasSubstr(">yield and rate<"),
+                                           Not(HasSubstr(">greedy<"))));
 }
 
 TEST(DemoPlot, IsDrawnEvenIfThereWasNoBackfill) {

@@ -30,6 +30,7 @@ constexpr char kRoles[] = R"sql(
 CREATE ROLE app LOGIN;
 CREATE ROLE batch LOGIN;
 CREATE ROLE headgate LOGIN IN ROLE pg_monitor;
+CREATE ROLE "headgate-agent" LOGIN IN ROLE pg_read_all_stats;
 GRANT ALL ON ALL TABLES IN SCHEMA public TO app;
 GRANT SELECT, UPDATE ON pgbench_accounts TO batch;
 CREATE EXTENSION pg_stat_statements;

@@ -2,7 +2,8 @@
 //
 // A PostgreSQL primary and its streaming standby with pgbench's tables, all in shared memory so
 // that every phase finds them warm, and a role each for the foreground ("app"), the backfill
-// ("batch") and Headgate ("headgate", which has pg_monitor and nothing else). Thread-compatible.
+// ("batch"), Headgate ("headgate", which has pg_monitor and nothing else) and the agent
+// ("headgate-agent", which has pg_read_all_stats and nothing else). Thread-compatible.
 //
 //   absl::StatusOr<std::unique_ptr<Stage>> stage = Stage::Build(interrupt, say);
 #pragma once
@@ -34,6 +35,7 @@ class Stage {
 
   load::PgbenchOptions foreground() const;
   std::string batch_dsn() const { return cluster_->primary().SocketDsn("batch"); }
+  std::string agent_dsn() const { return cluster_->primary().SocketDsn("headgate-agent"); }
 
   static constexpr int kScale = 20;
   static constexpr int64_t kRows = kScale * load::kAccountsPerScale;

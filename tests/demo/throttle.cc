@@ -1,6 +1,7 @@
 #include "tests/demo/throttle.h"
 
-#include <algorithm>
+#include <headgate/chunk_size.h>
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,8 @@ std::string Text(const client::Violation& violation) {
       return absl::StrCat(budget, ": the foreground is measured without the backfill");
     case client::LimitKind::kBurst:
       return absl::StrCat(budget, ": the rate that was found is used up");
+    case client::LimitKind::kMaxConcurrency:
+      return absl::StrCat(budget, ": as many sessions are at work as were found to be borne");
     case client::LimitKind::kHealth:
       return absl::StrCat("health: ", violation.signal.empty() ? "no sample" : violation.signal);
     default:
@@ -93,11 +96,9 @@ absl::StatusOr<load::Turn> Throttle::Ask(int worker, int64_t rows, const std::st
                             .pattern = "accounts-filler"},
                            absl::InfiniteDuration(), stop);
   if (!granted.ok()) return granted.status();
-  load::Turn turn;
-  if (const auto& scale = granted->answer().chunk_scale) {
-    turn.next_rows =
-        std::max(static_cast<int64_t>(static_cast<double>(rows) * *scale), kSmallestChunk);
-  }
+  client::ChunkSize size({.start = rows, .smallest = kSmallestChunk});
+  size.Follow(granted->answer());
+  load::Turn turn{.next_rows = size.rows()};
   // relaxed: only the number itself is shared.
   chunk_rows_.store(rows, std::memory_order_relaxed);
   auto permit = std::make_shared<client::Permit>(*std::move(granted));
