@@ -84,7 +84,8 @@ class YieldStage {
                                              {"min_wal_size", "6GB"},
                                              {"max_wal_size", "8GB"},
                                              {"max_connections", "200"},
-                                             {"shared_preload_libraries", "pg_stat_statements"}}}));
+                                             {"shared_preload_libraries", "pg_stat_statements"}},
+                                .fsync = true}));
     PostgresServer& server = cluster_->primary();
     foreground_ = {.bin = cluster_->bin(), .folder = cluster_->folder()};
     foreground_.dsn = server.SocketDsn("app");

@@ -231,7 +231,8 @@ double Controller::FirstRate() const {
 }
 
 double Controller::FindRate() const {
-  return std::clamp(limits_.CarefulLimit(), LeastRate(), std::max(LeastRate(), Ceiling()));
+  const double found = yields_ ? FindSessions() : limits_.CarefulLimit();
+  return std::clamp(found, LeastRate(), std::max(LeastRate(), Ceiling()));
 }
 
 double Controller::LongestPause() const {

@@ -126,6 +126,7 @@ class Controller {
   double LeastRate() const;
   double FirstRate() const;
   double FindRate() const;
+  double FindSessions() const;
   double Prior() const;
   double FirstPrior(bool yields) const;
   double Ceiling() const;

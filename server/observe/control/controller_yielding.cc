@@ -10,6 +10,7 @@ namespace {
 
 // Where less than one in so many is used nobody waits for it.
 constexpr double kMostUnused = 2;
+constexpr double kOneSession = 1;
 constexpr absl::Duration kSoon = absl::Milliseconds(200);
 
 }  // namespace
@@ -34,6 +35,13 @@ ControlSetting Controller::SetYields(bool yields) {
     pays_for_idle_ = !yields;
   }
   return Setting(kSoon);
+}
+
+// Beside a session that yields hardly anything differs from what chance makes, and beside a part of
+// one nothing at all: nobody would find out how much it had been held back for nothing. So one runs
+// until it is all but certain that it harms.
+double Controller::FindSessions() const {
+  return std::max(limits_.CarefulLimit(), std::min(kOneSession, limits_.HopefulLimit()));
 }
 
 // Sessions at once are counted while work runs, and W is not above it to make up for pauses. A

@@ -194,18 +194,27 @@ void WorkLimits::LearnIndicator(const EffectEstimate& estimate, Indicator& indic
 }
 
 // What was never seen does not hold work back as long as throughput speaks.
-const WorkLimits::Indicator& WorkLimits::Smallest() const {
-  const auto limit = [](const Indicator& indicator) {
-    return indicator.ever || Speaks(indicator) ? indicator.belief.Quantile(1 - kConfidence)
-                                               : std::numeric_limits<double>::infinity();
-  };
-  return *std::min_element(
-      indicators_.begin(), indicators_.end(),
-      [&](const Indicator& a, const Indicator& b) { return limit(a) < limit(b); });
+double WorkLimits::QuantileOf(const Indicator& indicator, double share) {
+  if (!indicator.ever && !Speaks(indicator)) return std::numeric_limits<double>::infinity();
+  return indicator.belief.Quantile(share);
 }
 
-Harm WorkLimits::binding() const { return Smallest().harm; }
-double WorkLimits::CarefulLimit() const { return Smallest().belief.Quantile(1 - kConfidence); }
+const WorkLimits::Indicator& WorkLimits::Smallest(double share) const {
+  return *std::min_element(indicators_.begin(), indicators_.end(),
+                           [share](const Indicator& a, const Indicator& b) {
+                             return QuantileOf(a, share) < QuantileOf(b, share);
+                           });
+}
+
+Harm WorkLimits::binding() const { return Smallest(1 - kConfidence).harm; }
+
+double WorkLimits::CarefulLimit() const {
+  return QuantileOf(Smallest(1 - kConfidence), 1 - kConfidence);
+}
+
+double WorkLimits::HopefulLimit() const {
+  return QuantileOf(Smallest(kNearCertainty), kNearCertainty);
+}
 
 // Of two indicators of the same harm the one that is known shows it, and the worse if both are.
 HarmView WorkLimits::View(Harm harm, double rate) const {

@@ -89,6 +89,8 @@ class WorkLimits {
 
   // With a probability of kConfidence each of the limits is above this.
   double CarefulLimit() const;
+  // With one of kNearCertainty one of them is below this.
+  double HopefulLimit() const;
   Harm binding() const;
   HarmView View(Harm harm, double rate) const;
 
@@ -96,6 +98,7 @@ class WorkLimits {
   bool HurtsBadly(const EffectEstimate& estimate, Source source) const;
 
   static constexpr double kConfidence = 0.6;
+  static constexpr double kNearCertainty = 0.9;
   // Of a foreground of which nothing is known, for each core.
   static constexpr double kFirstLimit = 0.04;
   // The same of sessions that yield, however many cores there are: by kConfidence it begins as one.
@@ -118,7 +121,8 @@ class WorkLimits {
                                  const ControlOptions& options);
   // Throughput of whole flows, which there always is.
   static bool Speaks(const Indicator& indicator);
-  const Indicator& Smallest() const;
+  static double QuantileOf(const Indicator& indicator, double share);
+  const Indicator& Smallest(double share) const;
   static void Note(double quiet, Indicator& indicator);
   void LearnIndicator(const EffectEstimate& estimate, Indicator& indicator);
   double UnknownOf(const Indicator& indicator, double prior) const;

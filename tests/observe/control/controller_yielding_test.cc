@@ -81,8 +81,20 @@ TEST(ControllerYielding, FindsHowManySessionsAreBorne) {
     database.each_ = 0.05 / limit;
     (void)controller.SetYields(true);
     const ControlSetting setting = database.ObeyFor(controller, 180);
-    EXPECT_LT(setting.rate, 1.15 * limit) << limit;
+    EXPECT_LT(setting.rate, 1.25 * limit) << limit;
     EXPECT_GT(setting.rate, 0.55 * limit) << limit;
+  }
+}
+
+// Of so few transactions next to nothing follows, and of a part of a session nothing at all.
+TEST(ControllerYielding, OneRunsUntilItIsAllButCertainThatItHarms) {
+  for (const double alone : {10'000.0, 30.0}) {
+    Controller controller({});
+    Database database(alone);
+    database.each_ = 0.1;  // a limit of half a session
+    (void)controller.SetYields(true);
+    const ControlSetting setting = database.ObeyFor(controller, 180);
+    EXPECT_NEAR(setting.rate, alone > 1000 ? 0.5 : 1, 0.15) << alone;
   }
 }
 
