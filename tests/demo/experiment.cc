@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/system_clock.h"
+#include "tests/demo/foreground.h"
 #include "tests/demo/report.h"
 #include "tests/demo/results.h"
 
@@ -22,13 +23,13 @@ absl::Time WallTime() { return SystemClock::ReadKernel().wall(); }
 
 absl::Status Experiment::Run() {
   absl::StatusOr<std::unique_ptr<load::Pgbench>> foreground =
-      load::Pgbench::Start(stage_.foreground());
+      StartForeground(stage_, interrupt_, timing_.warm_up);
   if (!foreground.ok()) return foreground.status();
   foreground_ = *std::move(foreground);
   absl::StatusOr<std::unique_ptr<Throttle>> throttle = Throttle::Create(headgated_.address());
   if (!throttle.ok()) return throttle.status();
   record_.began = WallTime();
-  absl::Status status = Hold({.phase = Phase::kPause}, timing_.warm_up);
+  absl::Status status = Hold({.phase = Phase::kPause}, timing_.pause);
   if (status.ok()) status = Hold({.phase = Phase::kAlone}, timing_.alone);
   if (status.ok()) status = Throttled(**throttle, rate_alone_);
   if (status.ok()) status = Yielding(**throttle);

@@ -25,7 +25,7 @@ namespace headgate::tls {
 inline constexpr int kCallsOnConnection = 128;
 
 // The `bytes` low bytes of a number, highest first.
-inline std::string Number(uint32_t number, int bytes) {
+inline std::string Number(uint64_t number, int bytes) {
   std::string text;
   for (int i = bytes - 1; i >= 0; --i) text += static_cast<char>(number >> (8 * i) & 0xff);
   return text;
