@@ -264,11 +264,14 @@ TEST(DemoSeries, TellsHowManySessionsYielded) {
   EXPECT_THAT(csv, HasSubstr("\n1.000,yielding,1000,1.0,0,0.000,work,2.0000,8\n"));
 }
 
+// Over the phases; the legend names them all.
 TEST(DemoPlot, NamesTheWaysThatWerePlayed) {
+  const std::string over = "text-anchor=\"middle\" fill=\"#333\">";
   const Script all =
       Script().Add(Phase::kAlone, 1000).Add(Phase::kThrottled, 960, 100).Add(Phase::kYielding, 970);
-  EXPECT_THAT(PlotSvg(all.record()), AllOf(HasSubstr(">rate alone<"), HasSubstr(">yield and rate<"),
-                                           Not(HasSubstr(">greedy<"))));
+  EXPECT_THAT(PlotSvg(all.record()),
+              AllOf(HasSubstr(over + "rate alone<"), HasSubstr(over + "yield and rate<"),
+                    Not(HasSubstr(over + "greedy<"))));
 }
 
 TEST(DemoPlot, IsDrawnEvenIfThereWasNoBackfill) {
