@@ -154,8 +154,8 @@ TEST_F(RunNice, WhatCannotBeLoweredRunsAndSaysWhyNot) {
             "left as it is\n");
 }
 
-// Where headgate did not begin its session, as in a script of several steps. Where autogroups decide
-// nothing, sessions are left as they are.
+// Where headgate did not begin its session, as in a script of several steps. Where autogroups
+// decide nothing, sessions are left as they are.
 class RunNiceInAScript : public RunNice {
  protected:
   std::vector<std::string> Script() {
