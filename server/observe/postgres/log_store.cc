@@ -131,7 +131,9 @@ absl::Status PostgresLogStore::MaintainOnce(absl::Time now) {
 
 absl::Status PostgresLogStore::Measure() {
   throttle_log::StoreState state;
-  absl::Status status = Write([&](pqxx::work& work) { state = MeasureLog(work, oldest_); });
+  // Clang does not see that what is called here and now has the lock.
+  KnownOldestStep* const oldest = &oldest_;
+  absl::Status status = Write([&](pqxx::work& work) { state = MeasureLog(work, *oldest); });
   if (!status.ok()) return status;
   MutexLock lock(&mutex_);
   state.note = state_.note;

@@ -152,8 +152,9 @@ std::vector<StandbyRows> RowsOfStandbys(absl::Span<const StandbySpec> standbys, 
       is_taken[i] = true;
       group.rows.push_back(&table[i]);
     }
-    std::ranges::stable_partition(
-        group.rows, [](const SenderRow* row) { return (*row)[kReplicationState] == "streaming"; });
+    std::stable_partition(group.rows.begin(), group.rows.end(), [](const SenderRow* row) {
+      return (*row)[kReplicationState] == "streaming";
+    });
     Share(group, standbys, table, found);
   }
   return found;
