@@ -52,6 +52,8 @@ class Networks {
     const std::string link = absl::StrCat("server-", server);
     const std::string gateway = absl::StrFormat("10.77.%d.1", server);
     const std::string inside = absl::StrFormat("--net=/proc/%d/ns/net", pid);
+    // Of a server that ended a moment ago: the kernel takes its namespace apart when it has time.
+    (void)Subprocess({"ip", "link", "delete", link}).Wait();
     Run({"ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns",
          absl::StrCat(pid)});
     Run({"ip", "address", "add", gateway + "/24", "dev", link});
