@@ -76,7 +76,7 @@ dev/chart           rotating:285  -             -
 dev/chart_release   rotating:35   -             -
 dev/chart_rules     rotating:245  -             -
 dev/client_install  rotating:65   long:120      -
-dev/demo            rotating:105  -             -
+dev/demo            rotating:75   -             -
 dev/docs            short:45      -             -
 dev/docs_example    short:5       -             -
 dev/entry_script    rotating:2    -             -

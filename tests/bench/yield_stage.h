@@ -1,5 +1,5 @@
-// The stage of the yield bench: a PostgreSQL of its own, `headgate agent` beside it, and the
-// engine, monitor, probe and controller of the server itself, in this process.
+// The stage of the yield bench: a PostgreSQL of its own, with fsync as any is run, `headgate agent`
+// beside it, and the engine, monitor, probe and controller of the server itself, in this process.
 //
 // Jobs log in as one of two roles. Both are batch work, and the agent lowers one of them: so the
 // same controller is tried with sessions that yield and with such as do not, by turns, and what it

@@ -60,6 +60,9 @@ TEST(LowerPriority, LeavesASessionThatIsSharedAndSaysThatItDoesNotCount) {
                                        "within this session alone"
                                      : "SCHED_IDLE, idle I/O"));
   EXPECT_THAT(looked, AllOf(HasSubstr(kIsLowered), Not(HasSubstr("nice 19"))));
+  if (AutogroupsDecide()) {
+    EXPECT_THAT(looked, HasSubstr(" nice 0\n"));
+  }
 }
 
 // Such as a child of one that was lowered by `headgate run --nice`.

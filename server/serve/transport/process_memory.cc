@@ -69,7 +69,7 @@ ProcessMemory::Callers ProcessMemory::LookAtCallers() {
   const int64_t owned = HeldByOwners();
   int64_t bytes = AnonymousBytes() - owned;
   if (IsTimeToGiveBack(bytes, owned)) {
-    GiveBack(bytes - others_);
+    GiveBack(Unaccounted(bytes));
     most_owned_ = owned;
     bytes = AnonymousBytes() - owned;
   }
@@ -83,18 +83,21 @@ int64_t ProcessMemory::GrownLately(int64_t bytes) {
     least_before_ = std::exchange(least_now_, bytes);
     looks_in_half_ = 0;
   }
-  return bytes - std::min(least_now_, least_before_);
+  return bytes - LeastLately();
+}
+
+// What is in the place of tables that are untouched yet is seen by what there was lately alone.
+int64_t ProcessMemory::Unaccounted(int64_t bytes) const {
+  return bytes - std::min(others_, LeastLately());
 }
 
 bool ProcessMemory::IsTimeToGiveBack(int64_t bytes, int64_t owned) {
   ++looks_since_return_;
   most_owned_ = std::max(most_owned_, owned);
-  if (IsReleaseExpected() && bytes > std::min(least_now_, least_before_) + kLittle) return true;
+  if (IsReleaseExpected() && bytes > LeastLately() + kLittle) return true;
   // What owners let go of is no caller's, and must not be taken for it even for a moment.
   const bool released = owned < most_owned_ - kReleased;
-  if (!released && looks_since_return_ < looks_between_returns_) return false;
-  // What is in the place of tables that are untouched yet is seen by what there was lately alone.
-  return bytes - std::min({others_, least_now_, least_before_}) > kMuch;
+  return Unaccounted(bytes) > kMuch && (released || looks_since_return_ >= looks_between_returns_);
 }
 
 bool ProcessMemory::IsReleaseExpected() {
@@ -110,10 +113,10 @@ void ProcessMemory::ExpectRelease() {
   looks_in_half_ = 0;
 }
 
-void ProcessMemory::GiveBack(int64_t held) {
+void ProcessMemory::GiveBack(int64_t unaccounted) {
   const int64_t before = AnonymousBytes();
   malloc_trim(0);
-  const bool helped = before - AnonymousBytes() > held / 8;
+  const bool helped = before - AnonymousBytes() > unaccounted / 8;
   looks_between_returns_ =
       helped ? kLeastBetweenReturns : std::min(2 * looks_between_returns_, kMostBetweenReturns);
   looks_since_return_ = 0;

@@ -18,6 +18,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -77,7 +78,11 @@ class ProcessMemory {
   // At each look.
   bool IsTimeToGiveBack(int64_t held, int64_t owned) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsReleaseExpected() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void GiveBack(int64_t held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t LeastLately() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return std::min(least_now_, least_before_);
+  }
+  int64_t Unaccounted(int64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveBack(int64_t unaccounted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const FileDescriptor statm_;
   const std::vector<MemoryOwner> owners_;

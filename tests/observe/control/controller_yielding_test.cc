@@ -81,7 +81,8 @@ TEST(ControllerYielding, FindsHowManySessionsAreBorne) {
     database.each_ = 0.05 / limit;
     (void)controller.SetYields(true);
     const ControlSetting setting = database.ObeyFor(controller, 180);
-    EXPECT_LT(setting.rate, 1.25 * limit) << limit;
+    // Less than one session is held back by what is all but certain, which is a little more.
+    EXPECT_LT(setting.rate, (limit < 1 ? 1.25 : 1.15) * limit) << limit;
     EXPECT_GT(setting.rate, 0.55 * limit) << limit;
   }
 }
