@@ -72,13 +72,11 @@ inline access::PolicySpec MatrixPolicy() {
   return spec;
 }
 
-// '+' for OK, and for a stream that another one has already, 'U' for UNAUTHENTICATED, 'P' for
-// PERMISSION_DENIED, 'N' for NOT_FOUND. A refusal says who lacks what.
+// '+' for OK, 'U' for UNAUTHENTICATED, 'P' for PERMISSION_DENIED, 'N' for NOT_FOUND. A refusal
+// says who lacks what.
 inline char Outcome(const grpc::Status& status) {
   switch (status.error_code()) {
     case grpc::StatusCode::OK:
-    // Let in, while the server has not seen yet that the stream of the one before is gone.
-    case grpc::StatusCode::ALREADY_EXISTS:
       return '+';
     case grpc::StatusCode::NOT_FOUND:
       return 'N';
