@@ -8,10 +8,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/scheduling/kernel_file.h"
-#include "client/scheduling/scheduling_group.h"
 #include "client/scheduling/threads.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/scheduling/autogroups.h"
 #include "tests/scheduling/in_child.h"
 
 namespace headgate::scheduling {
@@ -21,8 +21,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-bool AutogroupsDecide() { return OwnSchedulingGroup().kind == SchedulingGroup::Kind::kAutogroup; }
 
 std::string LowerAndLook() {
   const absl::StatusOr<std::string> how = client::LowerPriority();

@@ -11,7 +11,10 @@ import (
 )
 
 // The tests begin this program anew as a job that lowers itself, since that can't be taken back.
-func init() { jobsOfTests["lower"] = lowerAndLook }
+func init() {
+	jobsOfTests["lower"] = lowerAndLook
+	jobsOfTests["ask"] = func() { fmt.Println(ownSchedulingGroup().isAutogroup) }
+}
 
 // lowerAndLook prints what LowerPriority says, and then what the kernel says of this process's threads.
 func lowerAndLook() {
@@ -49,8 +52,13 @@ func lowerAndLook() {
 
 func runJobOfPriority(t *testing.T, command ...string) []string {
 	t.Helper()
+	return runInSession(t, "lower", command...)
+}
+
+func runInSession(t *testing.T, name string, command ...string) []string {
+	t.Helper()
 	job := exec.Command(command[0], command[1:]...)
-	job.Env = append(os.Environ(), jobOfTest+"=lower")
+	job.Env = append(os.Environ(), jobOfTest+"="+name)
 	job.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	out, err := job.CombinedOutput()
 	if err != nil {
@@ -65,21 +73,25 @@ func lockAndEnd(done chan<- struct{}) {
 	close(done)
 }
 
-func autogroupsDecide() bool { return ownSchedulingGroup().isAutogroup }
+// autogroupsDecide asks in a session of its own: the first one of a machine has no autogroup.
+func autogroupsDecide(t *testing.T) bool {
+	t.Helper()
+	return runInSession(t, "ask", os.Args[0])[0] == "true"
+}
 
 func TestAllThreadsAndTheProcessesOwnSessionAreLowered(t *testing.T) {
 	said := runJobOfPriority(t, os.Args[0])
 	if !strings.HasPrefix(said[0], "SCHED_IDLE, idle I/O") || said[1] != "map[5:true] idle" {
 		t.Errorf("%q", said)
 	}
-	if autogroupsDecide() &&
+	if autogroupsDecide(t) &&
 		(said[0] != "SCHED_IDLE, idle I/O, autogroup nice 19" || !strings.HasSuffix(said[2], " nice 19")) {
 		t.Errorf("%q", said)
 	}
 }
 
 func TestASessionThatIsSharedIsLeftAndThatIsAnError(t *testing.T) {
-	if !autogroupsDecide() {
+	if !autogroupsDecide(t) {
 		t.Skip("autogroups decide nothing here")
 	}
 	said := runJobOfPriority(t, "sh", "-c", `"$0"; exit $?`, os.Args[0])

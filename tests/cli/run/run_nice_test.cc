@@ -14,12 +14,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/scheduling/kernel_file.h"
-#include "client/scheduling/scheduling_group.h"
 #include "client/scheduling/threads.h"
 #include "common/file_descriptor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cli/test_server.h"
+#include "tests/scheduling/autogroups.h"
 #include "tests/testing/temp_folder.h"
 
 namespace headgate::cli {
@@ -27,13 +27,10 @@ namespace {
 
 using engine::OneBudget;
 using engine::RateBudget;
-using scheduling::OwnSchedulingGroup;
-using scheduling::SchedulingGroup;
+using scheduling::AutogroupsDecide;
 using ::testing::HasSubstr;
 
 constexpr char kSays[] = "headgate: the command runs at idle priority: SCHED_IDLE, idle I/O";
-
-bool AutogroupsDecide() { return OwnSchedulingGroup().kind == SchedulingGroup::Kind::kAutogroup; }
 
 int NiceOfAutogroup(int pid) {
   const std::string text =
