@@ -27,7 +27,7 @@ source tools/test_changed.sh
 PLAN='
 # unit              release       asan          tsan
 access              short:2       rotating:2    -
-agent               short:25      rotating:40   -
+agent               short:65      rotating:75   -
 agents              short:2       rotating:2    -
 app                 short:2       rotating:2    -
 cli                 short:70      rotating:180  -

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "client/agent/journal.h"
 #include "client/agent/linux_processes.h"
 #include "client/agent/metrics.h"
+#include "client/agent/processor_floor.h"
 #include "client/agent/reporting.h"
 #include "client/agent/restore.h"
 #include "client/agent/watchdog.h"
@@ -36,6 +38,7 @@ constexpr absl::Duration kProbeAgainSoon = absl::Seconds(10);  // where the mach
 constexpr absl::Duration kLockLimit = absl::Seconds(3);
 constexpr int64_t kProcessorTimeEachNs = 450'000'000;
 constexpr int64_t kMetricsEachNs = 1'000'000'000;
+constexpr int64_t kFloorAgainNs = 60'000'000'000;
 
 std::string TextOf(const BatchWork& batch) {
   std::vector<std::string> names;
@@ -72,13 +75,23 @@ class Agent {
   absl::Status RestoreLeft();
   void KeepWatchdog();
 
+  // Of the sessions of one connection's server.
+  struct Law {
+    YieldPlan plan = {};
+    ProcessorFloor floor;
+    Yielder yielder;
+  };
+
   // What a connection is for, until it is lost or the agent is asked to end.
   absl::Status Watch(Database& database);
   absl::Status WaitToProbeAgain(Database& database, absl::Duration time);
   // Whether some session's rank has changed.
-  absl::StatusOr<bool> Look(Database& database, YieldPlan& plan, Yielder& yielder);
+  absl::StatusOr<bool> Look(Database& database, Law& law);
+  bool Relieves(const std::vector<BatchSession>& sessions, Law& law) const;
   void LookAtProcessorTimes(const YieldPlan& plan, std::vector<BatchSession>& sessions);
   void Tell(const std::vector<Yielder::Change>& changes);
+  // Once, until the floor was not needed for a while.
+  void TellFloor();
   void LookWhetherStandby(const Database& database);
   // What the proof does not see.
   void TellRange(int postmaster) const;
@@ -106,6 +119,7 @@ class Agent {
   std::string trouble_;
   int64_t processor_times_at_ns_ = 0;
   int64_t metrics_at_ns_ = 0;
+  int64_t relieved_at_ns_ = 0;  // 0: never
   bool metrics_fail_ = false;
 };
 
@@ -203,12 +217,13 @@ absl::Status Agent::Watch(Database& database) {
                    ", is watched as role ", server.role, "; yields: ", found->Words()));
   TellRange(server.postmaster);
   trouble_.clear();
-  YieldPlan plan;
-  Yielder yielder(processes_, *journal_, *found->means);
+  Law law{.floor = ProcessorFloor(options_.floor * ProcessorsOf(server.postmaster)),
+          .yielder = Yielder(processes_, *journal_, *found->means)};
+  Yielder& yielder = law.yielder;
   absl::Status status;
   while (status.ok()) {
     HearHeadgated();
-    const absl::StatusOr<bool> changed = Look(database, plan, yielder);
+    const absl::StatusOr<bool> changed = Look(database, law);
     status = changed.status();
     LookWhetherStandby(database);
     if (status.ok()) {
@@ -239,7 +254,7 @@ absl::Status Agent::WaitToProbeAgain(Database& database, absl::Duration time) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> Agent::Look(Database& database, YieldPlan& plan, Yielder& yielder) {
+absl::StatusOr<bool> Agent::Look(Database& database, Law& law) {
   absl::StatusOr<Database::Sight> sight = database.Look(batch_);
   if (!sight.ok()) return sight.status();
   ++figures_.looks;
@@ -249,12 +264,24 @@ absl::StatusOr<bool> Agent::Look(Database& database, YieldPlan& plan, Yielder& y
     if (!asked.ok()) return asked.status();
     waits = *std::move(asked);
   }
-  LookAtProcessorTimes(plan, sight->sessions);
+  LookAtProcessorTimes(law.plan, sight->sessions);
+  const YieldPlan::Now now{.monotonic_ns = NowNs(), .relieves = Relieves(sight->sessions, law)};
   const std::vector<Yielder::Change> changes =
-      yielder.Apply(plan.Decide(sight->sessions, waits, NowNs()), database.server().postmaster);
+      law.yielder.Apply(law.plan.Decide(sight->sessions, waits, now), database.server().postmaster);
   Tell(changes);
-  NoteWork(sight->sessions, yielder);
+  NoteWork(sight->sessions, law.yielder);
   return !changes.empty();
+}
+
+bool Agent::Relieves(const std::vector<BatchSession>& sessions, Law& law) const {
+  ProcessorFloor::Look look{.now_ns = NowNs()};
+  look.wants = std::any_of(sessions.begin(), sessions.end(),
+                           [](const BatchSession& session) { return session.wants(); });
+  if (law.floor.AsksProcessorTime(look)) {
+    law.yielder.CountProcessorTime();
+    look.ran_ns = law.yielder.processor_ns();
+  }
+  return law.floor.Decide(look);
 }
 
 void Agent::NoteWork(const std::vector<BatchSession>& sessions, const Yielder& yielder) {
@@ -278,10 +305,29 @@ void Agent::Tell(const std::vector<Yielder::Change>& changes) {
   for (const Yielder::Change& change : changes) {
     if (change.kind == Yielder::Change::Kind::kFailed) ++figures_.failures;
     if (change.kind != Yielder::Change::Kind::kRaised) continue;
-    const bool for_waiter = change.assignment.rank == Rank::kRaisedForWaiter;
-    ++(for_waiter ? figures_.raised_for_waiters : figures_.raised_for_starving);
+    switch (change.assignment.rank) {
+      case Rank::kRaisedForWaiter:
+        ++figures_.raised_for_waiters;
+        break;
+      case Rank::kRaisedForStarving:
+        ++figures_.raised_for_starving;
+        break;
+      case Rank::kRaisedForFloor:
+        ++figures_.raised_for_floor;
+        TellFloor();
+        break;
+      case Rank::kYields:
+        break;
+    }
   }
   for (const std::string& line : TextOf(changes)) Log(line);
+}
+
+void Agent::TellFloor() {
+  const int64_t now_ns = NowNs();
+  const int64_t before_ns = std::exchange(relieved_at_ns_, now_ns);
+  if (before_ns != 0 && now_ns - before_ns < kFloorAgainNs) return;
+  Log("batch work gets less of the processors than its floor: sessions are raised for moments");
 }
 
 void Agent::TellFigures(Yielder* yielder) {

@@ -34,6 +34,8 @@ struct AgentOptions {
   BatchWork batch = {};  // of nothing: as headgated says
   std::string state_folder = {};
   std::string metrics_file = {};  // empty: none
+  // What batch work has at least of PostgreSQL's processors, as a share of them; 0: nothing.
+  double floor = 0;
   Clock* clock = nullptr;
   int stop_fd = -1;                // readable: end
   Headgated* headgated = nullptr;  // null: it works alone

@@ -35,7 +35,7 @@ struct AgentReport {
 
   struct Raised {
     NamedSession session = {};
-    std::optional<NamedSession> waiter = {};  // absent: it got no processor
+    std::optional<NamedSession> waiter = {};  // absent: it got next to no processor
   };
 
   bool yields = false;
@@ -43,7 +43,7 @@ struct AgentReport {
   size_t yielding = 0;
   size_t raised = 0;
   Counted counted = {};
-  double processor_seconds = 0;                      // of sessions while they yielded, so far
+  double processor_seconds = 0;                      // of sessions since they first yielded
   std::vector<NamedSession> yielding_sessions = {};  // some
   std::vector<Raised> raised_sessions = {};          // some
 };

@@ -1,5 +1,6 @@
 #include "client/agent/cpu_limit.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +32,15 @@ std::optional<double> Processors(absl::string_view quota, absl::string_view peri
   return static_cast<double>(quota_us) / static_cast<double>(period_us);
 }
 
+std::string CgroupsOf(int pid) {
+  return ReadSmallFile(absl::StrCat("/proc/", pid, "/cgroup")).value_or("");
+}
+std::string Mounts() { return ReadSmallFile("/proc/self/mountinfo").value_or(""); }
+
+std::optional<CpuGroupPlace> PlaceIn(const std::string& cgroups) {
+  return FindCpuGroup(cgroups, Mounts());
+}
+
 }  // namespace
 
 std::optional<double> ProcessorLimit(
@@ -56,10 +66,20 @@ std::optional<double> ProcessorLimit(
   }
 }
 
+double ProcessorsOf(int pid) {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  const bool is_known = sched_getaffinity(pid, sizeof(allowed), &allowed) == 0;
+  const double processors = is_known ? std::max(CPU_COUNT(&allowed), 1) : 1;
+  const std::optional<CpuGroupPlace> place = PlaceIn(CgroupsOf(pid));
+  const std::optional<double> limit =
+      place.has_value() ? ProcessorLimit(*place, ReadSmallFile) : std::nullopt;
+  return std::min(processors, limit.value_or(processors));
+}
+
 Range RangeOf(int pid) {
-  const auto groups = ReadSmallFile(absl::StrCat("/proc/", pid, "/cgroup"));
-  const auto mounts = ReadSmallFile("/proc/self/mountinfo");
-  const std::optional<CpuGroupPlace> place = FindCpuGroup(groups.value_or(""), mounts.value_or(""));
+  const std::string groups = CgroupsOf(pid);
+  const std::optional<CpuGroupPlace> place = PlaceIn(groups);
   if (!place.has_value()) {
     return {
         .within = "within PostgreSQL's cgroup, which is not seen from here",
@@ -67,10 +87,7 @@ Range RangeOf(int pid) {
   }
   Range range;
   const scheduling::SchedulingGroup group = scheduling::FindSchedulingGroup(
-      {.cgroups = groups.value_or(""),
-       .mounts = mounts.value_or(""),
-       .autogroups_enabled = "",
-       .autogroup = ""},
+      {.cgroups = groups, .mounts = Mounts(), .autogroups_enabled = "", .autogroup = ""},
       [](const std::string& path) { return access(path.c_str(), F_OK) == 0; });
   if (!group.cgroup.empty()) range.within = absl::StrCat("within the cgroup ", group.cgroup);
   if (const std::optional<double> limit = ProcessorLimit(*place, ReadSmallFile)) {

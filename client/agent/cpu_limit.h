@@ -1,5 +1,5 @@
 // What a proof on one processor does not see of PostgreSQL's cgroup: against whom a rank counts,
-// and a limit of the processor, which what yields uses up too.
+// and a limit of the processor, which what yields uses up too; and how much there is of it.
 //
 // Thread-safe.
 //
@@ -19,6 +19,10 @@ namespace headgate::agent {
 std::optional<double> ProcessorLimit(
     const scheduling::CpuGroupPlace& place,
     absl::FunctionRef<std::optional<std::string>(const std::string& path)> read);
+
+// How many processors a process may use at once: of those that it may run on, as its cgroup lets
+// it. One where that is not known.
+double ProcessorsOf(int pid);
 
 // Of a process that yields there.
 struct Range {

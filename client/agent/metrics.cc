@@ -41,13 +41,14 @@ std::string MetricsText(const Figures& figures) {
           "Batch sessions that were raised, by the reason.");
   absl::StrAppend(
       &text, "headgate_agent_raises_total{reason=\"lock_wait\"} ", figures.raised_for_waiters, "\n",
-      "headgate_agent_raises_total{reason=\"starved\"} ", figures.raised_for_starving, "\n");
+      "headgate_agent_raises_total{reason=\"starved\"} ", figures.raised_for_starving, "\n",
+      "headgate_agent_raises_total{reason=\"floor\"} ", figures.raised_for_floor, "\n");
   add("headgate_agent_looks_total", "counter", "Times that sessions were looked at.",
       static_cast<double>(figures.looks));
   add("headgate_agent_failures_total", "counter", "Sessions that could not be changed.",
       static_cast<double>(figures.failures));
   add("headgate_agent_processor_seconds_total", "counter",
-      "Processor time of batch sessions while they yielded.", figures.processor_seconds);
+      "Processor time of batch sessions since they first yielded.", figures.processor_seconds);
   return text;
 }
 

@@ -1,11 +1,12 @@
 #include "client/agent/yield_plan.h"
 
-#include "absl/container/flat_hash_set.h"
+#include <algorithm>
+#include <tuple>
 
 namespace headgate::agent {
 namespace {
 
-using Leaders = absl::flat_hash_map<int, int>;  // of each batch session; itself where it has none
+using Leaders = YieldPlan::Leaders;
 
 Leaders LeadersOf(absl::Span<const BatchSession> sessions) {
   Leaders leaders;
@@ -74,8 +75,26 @@ bool YieldPlan::Starves(const BatchSession& session, int64_t now_ns) {
   return true;
 }
 
+// Those that want to run, and then others, which may want to before the next look; of each the ones
+// after who was relieved last.
+void YieldPlan::Relieve(absl::Span<const BatchSession> sessions, const Leaders& leaders) {
+  std::vector<const BatchSession*> order;
+  for (const BatchSession& session : sessions) {
+    if (leaders.at(session.pid) == session.pid) order.push_back(&session);
+  }
+  const auto key = [this](const BatchSession* session) {
+    return std::make_tuple(!session->wants(), session->pid <= last_relieved_, session->pid);
+  };
+  const size_t count = std::min(kMostRelieved, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](const auto* a, const auto* b) { return key(a) < key(b); });
+  order.resize(count);
+  for (const BatchSession* session : order) relieved_.insert(session->pid);
+  if (count > 0) last_relieved_ = order.back()->pid;
+}
+
 std::vector<Assignment> YieldPlan::Decide(absl::Span<const BatchSession> sessions,
-                                          absl::Span<const LockWait> waits, int64_t now_ns) {
+                                          absl::Span<const LockWait> waits, const Now& now) {
   const Leaders leaders = LeadersOf(sessions);
   const absl::flat_hash_map<int, int> awaited = AwaitedBy(waits, leaders);
   // By leader.
@@ -86,9 +105,14 @@ std::vector<Assignment> YieldPlan::Decide(absl::Span<const BatchSession> session
     if (const auto found = awaited.find(session.pid); found != awaited.end()) {
       waiters.try_emplace(leader, found->second);
     }
-    if (Starves(session, now_ns)) starving.insert(leader);
+    if (Starves(session, now.monotonic_ns)) starving.insert(leader);
   }
   absl::erase_if(hungers_, [&](const auto& hunger) { return !leaders.contains(hunger.first); });
+  if (!now.relieves) {
+    relieved_.clear();
+  } else if (relieved_.empty()) {
+    Relieve(sessions, leaders);
+  }
   std::vector<Assignment> assignments;
   assignments.reserve(sessions.size());
   for (const BatchSession& session : sessions) {
@@ -100,6 +124,8 @@ std::vector<Assignment> YieldPlan::Decide(absl::Span<const BatchSession> session
       made.waiter = found->second;
     } else if (starving.contains(leader)) {
       made.rank = Rank::kRaisedForStarving;
+    } else if (relieved_.contains(leader)) {
+      made.rank = Rank::kRaisedForFloor;
     }
   }
   return assignments;

@@ -6,7 +6,9 @@
 //     wait in turn: it is raised until nobody does;
 //   - it holds a transaction's locks or snapshot, wants to run, and has run for less than kLeastRun
 //     in kStarvedAfter: others would wait for it, or vacuum would. It is raised until it has run
-//     for kRelief, or the transaction has ended.
+//     for kRelief, or the transaction has ended;
+//   - batch work as a whole gets less than its floor (ProcessorFloor): some of its sessions are
+//     raised for a moment, by turns, those that want to run first.
 // A parallel worker has the rank of its leader, and its leader that of all its workers. Whoever is
 // not given any more is no batch session any more: the caller has it be as it was.
 //
@@ -15,11 +17,13 @@
 //   for (const Assignment& one : plan.Decide(sessions, waits, now_ns)) ...
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
 #include "client/agent/work_times.h"
 
@@ -47,6 +51,7 @@ enum class Rank : uint8_t {
   kYields,
   kRaisedForWaiter,
   kRaisedForStarving,
+  kRaisedForFloor,
 };
 
 struct Assignment {
@@ -60,13 +65,19 @@ struct Assignment {
 
 class YieldPlan {
  public:
+  using Leaders = absl::flat_hash_map<int, int>;  // of each batch session; itself where it has none
   static constexpr int64_t kStarvedAfterNs = 1'000'000'000;
   static constexpr int64_t kLeastRunNs = 20'000'000;
   static constexpr int64_t kReliefNs = 200'000'000;
+  static constexpr size_t kMostRelieved = 4;
 
-  // In the order of `sessions`. `now_ns` is monotonic.
+  struct Now {
+    int64_t monotonic_ns = 0;
+    bool relieves = false;  // as the floor says
+  };
+  // In the order of `sessions`.
   std::vector<Assignment> Decide(absl::Span<const BatchSession> sessions,
-                                 absl::Span<const LockWait> waits, int64_t now_ns);
+                                 absl::Span<const LockWait> waits, const Now& now);
 
   // Whether its processor time would say something at this look.
   bool AsksProcessorTime(const BatchSession& session) const;
@@ -80,8 +91,11 @@ class YieldPlan {
   };
 
   bool Starves(const BatchSession& session, int64_t now_ns);
+  void Relieve(absl::Span<const BatchSession> sessions, const Leaders& leaders);
 
   absl::flat_hash_map<int, Hunger> hungers_;  // by pid
+  absl::flat_hash_set<int> relieved_;         // leaders
+  int last_relieved_ = 0;                     // whom the next ones come after
 };
 
 }  // namespace headgate::agent

@@ -36,6 +36,7 @@ std::vector<Yielder::Change> Yielder::Apply(absl::Span<const Assignment> assignm
     // Of a session before it with the same number, which could not be restored yet.
     if (session.is_lowered && !IsSameSession(session.assignment, assignment)) continue;
     if (!IsSameSession(session.assignment, assignment)) session = {};
+    session.before = session.assignment.rank;
     session.assignment = assignment;
     if (assignment.rank == Rank::kYields) {
       if (!session.is_lowered && !session.is_refused) Lower(session, postmaster, changes);
@@ -61,9 +62,13 @@ void Yielder::Lower(Session& session, int postmaster, std::vector<Change>& chang
   if (status.ok()) {
     session.is_lowered = true;
     session.told = false;
-    session.ran_ns = processes_.ProcessorNs(session.assignment.pid).value_or(0);
-    session.round = 0;  // to be counted next
-    changes.push_back({.kind = Change::Kind::kYields, .assignment = session.assignment});
+    if (!std::exchange(session.is_counted, true)) {
+      session.ran_ns = processes_.ProcessorNs(session.assignment.pid).value_or(0);
+      session.round = 0;  // to be counted next
+    }
+    changes.push_back({.kind = Change::Kind::kYields,
+                       .assignment = session.assignment,
+                       .before = session.before});
   } else if (!absl::IsUnavailable(status) && !absl::IsNotFound(status)) {
     session.is_refused = true;
     Tell(session, status, changes);
@@ -112,21 +117,24 @@ bool Yielder::Restore(Session& session, Change::Kind kind, std::vector<Change>& 
     return false;
   }
   session.is_lowered = false;
-  changes.push_back(
-      {.kind = status.ok() ? kind : Change::Kind::kEnded, .assignment = session.assignment});
+  changes.push_back({.kind = status.ok() ? kind : Change::Kind::kEnded,
+                     .assignment = session.assignment,
+                     .before = session.before});
   return true;
 }
 
 void Yielder::Tell(Session& session, absl::Status why, std::vector<Change>& changes) {
   if (std::exchange(session.told, true)) return;
-  changes.push_back(
-      {.kind = Change::Kind::kFailed, .assignment = session.assignment, .why = std::move(why)});
+  changes.push_back({.kind = Change::Kind::kFailed,
+                     .assignment = session.assignment,
+                     .before = session.before,
+                     .why = std::move(why)});
 }
 
 void Yielder::CountProcessorTime() {
   size_t counted = 0;
   for (auto& [pid, session] : sessions_) {
-    if (!session.is_lowered || session.round == round_) continue;
+    if (!session.is_counted || session.round == round_) continue;
     if (counted++ == kMostCounted) return;
     session.round = round_;
     AddProcessorTime(session);

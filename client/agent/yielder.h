@@ -37,7 +37,13 @@ class Yielder {
     };
     Kind kind = Kind::kYields;
     Assignment assignment = {};
+    Rank before = Rank::kYields;
     absl::Status why = {};  // kFailed
+
+    // What comes and goes once or twice a second is no news.
+    bool IsOfFloor() const {
+      return before == Rank::kRaisedForFloor || assignment.rank == Rank::kRaisedForFloor;
+    }
   };
 
   Yielder(Processes& processes, Journal& journal, Means means)
@@ -56,18 +62,21 @@ class Yielder {
   enum class Which : uint8_t { kYield, kRaised };
   std::vector<Assignment> Some(Which which, size_t most) const;
 
-  // Adds what those that yield have run since the last time: of kMostCounted sessions at most, the
-  // others being next.
+  // Adds what those that yield, or have yielded and are raised, have run since the last time: of
+  // kMostCounted sessions at most, the others being next.
   static constexpr size_t kMostCounted = 64;
   void CountProcessorTime();
-  // Of sessions while they yielded, as far as it was counted; grows.
+  // Of sessions since they first yielded, as far as it was counted; grows.
+  int64_t processor_ns() const { return ran_ns_; }
   double processor_seconds() const { return static_cast<double>(ran_ns_) * 1e-9; }
 
  private:
   struct Session {
     Assignment assignment;
+    Rank before = Rank::kYields;  // at the look before
     Record record;
     bool is_lowered = false;
+    bool is_counted = false;  // it has yielded
     bool is_refused = false;  // nothing is tried again
     bool told = false;        // that something failed
     int64_t ran_ns = 0;       // as far as it was counted

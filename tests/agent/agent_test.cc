@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <thread>
 
 #include "tests/agent/agent_fixture.h"
 
@@ -81,6 +82,30 @@ TEST_F(AgentTest, WhoOthersWaitForIsRaisedUntilNobodyDoes) {
   agent_->Signal(SIGTERM);
   EXPECT_EQ(agent_->Wait().status, 0);
   EXPECT_FALSE(std::filesystem::exists(folder_.File("agent.prom")));
+}
+
+// Beside a session that spins on each processor.
+TEST_F(AgentTest, WhoGetsNextToNothingIsRaisedForMomentsUpToTheFloor) {
+  HEADGATE_SKIP_WITHOUT_YIELD();
+  constexpr char kSpin[] = "DO 'BEGIN LOOP EXIT WHEN false; END LOOP; END'";
+  SqlSession batch = Connect("batch");
+  std::vector<SqlSession> webs;
+  for (unsigned i = 0; i < std::thread::hardware_concurrency(); ++i) webs.push_back(Connect("web"));
+  StartAgent({"--floor=0.5", "--metrics-file", folder_.File("agent.prom")});
+  WaitForYield(batch);
+  for (SqlSession& web : webs) ASSERT_TRUE(web.Start(kSpin).ok());
+  ASSERT_TRUE(batch.Start(kSpin).ok());
+  Says("batch work gets less of the processors than its floor");
+  EXPECT_TRUE(WaitUntil([&] {
+    const auto metrics = scheduling::ReadSmallFile(folder_.File("agent.prom")).value_or("");
+    return absl::StrContains(metrics, "headgate_agent_raises_total{reason=\"floor\"} ") &&
+           !absl::StrContains(metrics, "{reason=\"floor\"} 0\n");
+  }));
+  WaitForYield(batch);  // again
+  ASSERT_TRUE(SharedPostgres()
+                  .RunSql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename IN "
+                          "('web', 'batch')")
+                  .ok());
 }
 
 TEST_F(AgentTest, AKilledAgentLeavesNothingBehind) {

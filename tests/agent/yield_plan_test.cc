@@ -1,5 +1,8 @@
 #include "client/agent/yield_plan.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -15,13 +18,14 @@ constexpr int64_t kSecond = 1000 * kMs;
 std::vector<Rank> RanksOf(std::vector<BatchSession> sessions, std::vector<LockWait> waits) {
   YieldPlan plan;
   std::vector<Rank> ranks;
-  for (const Assignment& one : plan.Decide(sessions, waits, 0)) ranks.push_back(one.rank);
+  for (const Assignment& one : plan.Decide(sessions, waits, {})) ranks.push_back(one.rank);
   return ranks;
 }
 
 constexpr Rank kYields = Rank::kYields;
 constexpr Rank kAwaited = Rank::kRaisedForWaiter;
 constexpr Rank kStarves = Rank::kRaisedForStarving;
+constexpr Rank kFloor = Rank::kRaisedForFloor;
 
 TEST(YieldPlan, BatchSessionsYieldWhileNobodyElseWaitsForThem) {
   struct Case {
@@ -52,7 +56,7 @@ TEST(YieldPlan, BatchSessionsYieldWhileNobodyElseWaitsForThem) {
 
 TEST(YieldPlan, NamesWhoWaits) {
   YieldPlan plan;
-  EXPECT_THAT(plan.Decide({{{.pid = 1, .began_us = 5}}}, {{{.pid = 10, .blockers = {1}}}}, 0),
+  EXPECT_THAT(plan.Decide({{{.pid = 1, .began_us = 5}}}, {{{.pid = 10, .blockers = {1}}}}, {}),
               ElementsAre(Assignment{.pid = 1, .began_us = 5, .rank = kAwaited, .waiter = 10}));
 }
 
@@ -71,7 +75,7 @@ class Starvation : public ::testing::Test {
     return {.pid = 1, .began_us = 5, .holds = true, .work = Work::kProcessor, .ran_ns = ran_ns};
   }
   Rank At(int64_t now_ns, const BatchSession& session) {
-    return plan_.Decide({session}, {}, now_ns)[0].rank;
+    return plan_.Decide({session}, {}, {.monotonic_ns = now_ns})[0].rank;
   }
 
   YieldPlan plan_;
@@ -135,10 +139,55 @@ TEST_F(Starvation, RaisesTheLeaderWithItsWorker) {
   const BatchSession leader = {.pid = 2};
   BatchSession worker = Session(0);
   worker.leader = 2;
-  plan_.Decide({leader, worker}, {}, 0);
-  const std::vector<Assignment> made = plan_.Decide({leader, worker}, {}, kSecond);
+  plan_.Decide({leader, worker}, {}, {});
+  const std::vector<Assignment> made =
+      plan_.Decide({leader, worker}, {}, {.monotonic_ns = kSecond});
   EXPECT_EQ(made[0].rank, kStarves);
   EXPECT_EQ(made[1].rank, kStarves);
+}
+
+// Sessions 1 to 6, of which those want to run that are named.
+std::vector<Rank> RelievedOf(YieldPlan& plan, std::vector<int> wanting, bool relieves = true) {
+  std::vector<BatchSession> sessions;
+  for (int pid = 1; pid <= 6; ++pid) {
+    const bool wants = std::find(wanting.begin(), wanting.end(), pid) != wanting.end();
+    sessions.push_back({.pid = pid, .work = wants ? Work::kProcessor : Work::kNone});
+  }
+  std::vector<Rank> ranks;
+  for (const Assignment& one : plan.Decide(sessions, {}, {.relieves = relieves})) {
+    ranks.push_back(one.rank);
+  }
+  return ranks;
+}
+
+TEST(Relief, IsForThoseThatWantToRunFirstAndGoesOnUntilItEnds) {
+  YieldPlan plan;
+  const auto all_yield = testing::Each(kYields);
+  EXPECT_THAT(RelievedOf(plan, {5, 6}, false), all_yield);
+  const auto two_and_others = ElementsAre(kFloor, kFloor, kYields, kYields, kFloor, kFloor);
+  EXPECT_THAT(RelievedOf(plan, {5, 6}), two_and_others);
+  EXPECT_THAT(RelievedOf(plan, {3}), two_and_others);
+  EXPECT_THAT(RelievedOf(plan, {3}, false), all_yield);
+}
+
+TEST(Relief, GoesRound) {
+  YieldPlan plan;
+  const std::vector<int> all = {1, 2, 3, 4, 5, 6};
+  EXPECT_THAT(RelievedOf(plan, all), ElementsAre(kFloor, kFloor, kFloor, kFloor, kYields, kYields));
+  RelievedOf(plan, all, false);
+  EXPECT_THAT(RelievedOf(plan, all), ElementsAre(kFloor, kFloor, kYields, kYields, kFloor, kFloor));
+}
+
+TEST(Relief, IsOfAWholeParallelQueryAndAWaitIsTheBetterReason) {
+  YieldPlan plan;
+  const std::vector<BatchSession> query = {{.pid = 1, .work = Work::kProcessor},
+                                           {.pid = 2, .leader = 1, .work = Work::kProcessor},
+                                           {.pid = 3}};
+  const std::vector<Assignment> made =
+      plan.Decide(query, {{{.pid = 10, .blockers = {3}}}}, {.relieves = true});
+  EXPECT_EQ(made[0].rank, kFloor);
+  EXPECT_EQ(made[1].rank, kFloor);
+  EXPECT_EQ(made[2].rank, kAwaited);
 }
 
 }  // namespace

@@ -166,18 +166,32 @@ TEST_F(YielderTest, ManyChangesAreOneLine) {
   EXPECT_THAT(TextOf(changes_), ElementsAre("5 sessions yield"));
 }
 
-TEST_F(YielderTest, CountsWhatSessionsRunWhileTheyYield) {
+TEST_F(YielderTest, WhoIsRaisedForTheFloorAndYieldsAgainIsNoNews) {
+  Apply({Session(7)});
+  Apply({Session(7, Rank::kRaisedForFloor)});
+  EXPECT_THAT(changes_, SizeIs(1));
+  EXPECT_THAT(TextOf(changes_), IsEmpty());
+  Apply({Session(7)});
+  EXPECT_THAT(changes_, SizeIs(1));
+  EXPECT_THAT(TextOf(changes_), IsEmpty());
+  Apply({Session(7, Rank::kRaisedForFloor)});
+  Apply({});
+  EXPECT_FALSE(processes_.IsLowered(7));
+}
+
+TEST_F(YielderTest, CountsWhatSessionsRunSinceTheyFirstYielded) {
   processes_.Run(7, 5'000'000'000);  // before
   Apply({Session(7), Session(8)});
   processes_.Run(7, 250'000'000);
   yielder_.CountProcessorTime();
   EXPECT_DOUBLE_EQ(yielder_.processor_seconds(), 0.25);
-  // What it ran until it was raised counts, and what it runs while it is raised does not.
-  processes_.Run(7, 500'000'000);
+  // While it is raised too: it is batch work's all the same.
+  processes_.Run(7, 250'000'000);
   Apply({Session(7, Rank::kRaisedForWaiter), Session(8)});
-  EXPECT_DOUBLE_EQ(yielder_.processor_seconds(), 0.75);
-  processes_.Run(7, 9'000'000'000);
+  processes_.Run(7, 125'000'000);
   yielder_.CountProcessorTime();
+  EXPECT_DOUBLE_EQ(yielder_.processor_seconds(), 0.625);
+  processes_.Run(7, 125'000'000);
   Apply({Session(7), Session(8)});
   yielder_.CountProcessorTime();
   EXPECT_DOUBLE_EQ(yielder_.processor_seconds(), 0.75);

@@ -1,7 +1,8 @@
-// Whether the kernel shares the processor among sessions here, which decides what lowering one does.
+// Whether the kernel shares the processor among sessions here, which decides what lowering one
+// does.
 //
-// It is asked of a session that has just begun, as those of the tests do, and not of the tests' own:
-// the first session of a machine, in which they may run as well, has no autogroup.
+// It is asked of a session that has just begun, as those of the tests do, and not of the tests'
+// own: the first session of a machine, in which they may run as well, has no autogroup.
 //
 //   EXPECT_EQ(getsid(command), AutogroupsDecide() ? command : script.pid());
 #pragma once

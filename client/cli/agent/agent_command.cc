@@ -18,6 +18,7 @@ int RunAgent(const Globals& globals, const AgentArguments& arguments, const Cons
       .batch = {.roles = arguments.roles, .application_names = arguments.application_names},
       .state_folder = arguments.state_folder,
       .metrics_file = arguments.metrics_file,
+      .floor = arguments.floor,
       .clock = &clock,
       .stop_fd = stop.fd(),
       .headgated = arguments.tells_server ? &headgated : nullptr,

@@ -18,6 +18,7 @@ struct AgentArguments {
   std::vector<std::string> application_names = {};
   std::string state_folder = {};
   std::string metrics_file = {};  // empty: none
+  double floor = 0.05;            // a share of PostgreSQL's processors; 0: none
   // Whether it tells the server what it does: where an address is given.
   bool tells_server = false;
   std::string target = {};  // where --target names none

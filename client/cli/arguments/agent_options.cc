@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/arguments/parsed_option.h"
@@ -34,6 +35,17 @@ void AddOne(AgentArguments& agent, const std::string& text) {
     Refuse(kBatch, "application name '*' is every session's: nobody would be left to yield to");
   }
   (is_role ? agent.roles : agent.application_names).push_back(name);
+}
+
+// Above half of the processors nobody would yield to anybody.
+absl::StatusOr<double> FloorFromText(const std::string& text) {
+  constexpr double kMost = 0.5;
+  double floor = 0;
+  if (!absl::SimpleAtod(text, &floor) || !(floor >= 0 && floor <= kMost)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", Escaped(text), "' is no share from 0 to 0.5, such as 0.05"));
+  }
+  return floor;
 }
 
 }  // namespace
@@ -81,6 +93,9 @@ CLI::App* AddAgent(CLI::App& app, AgentArguments& agent) {
                    "for node_exporter's textfile collector, each second")
       ->envname("HEADGATE_AGENT_METRICS_FILE")
       ->type_name("FILE");
+  AddParsed<double>(*command, "--floor", "SHARE", agent.floor, FloorFromText,
+                    "of PostgreSQL's processors, that batch work has at least; 0: nothing [0.05]")
+      ->envname("HEADGATE_AGENT_FLOOR");
   CLI::Option* check = command->add_flag_callback(
       "--check", [&agent] { agent.action = AgentArguments::Action::kCheck; },
       "say whether yielding works here, and why not, and end");

@@ -74,7 +74,7 @@ std::string SessionText(const v1::AgentSession& session) {
 
 std::string RaisedForText(const v1::RaisedSession& raised) {
   return raised.has_waiter() ? absl::StrCat("for ", SessionText(raised.waiter()))
-                             : "as it held a transaction and got no processor";
+                             : "as it got next to no processor";
 }
 
 std::string AgentText(const v1::TargetStatus& target, Colours colours, std::string_view indent) {

@@ -25,7 +25,7 @@ struct Session {
 
 struct RaisedSession {
   Session session = {};
-  // One of those that wait for it. Absent: it got no processor while it held a transaction.
+  // One of those that wait for it. Absent: it got next to no processor.
   std::optional<Session> waiter = {};
 
   bool operator==(const RaisedSession&) const = default;

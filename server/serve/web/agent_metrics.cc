@@ -13,12 +13,12 @@ void AddAgents(absl::Span<const agents::AgentView> agents, const engine::Policy&
   auto sessions = out.Gauge("headgate_yielding_sessions", "Sessions that yield the processor.");
   auto raised =
       out.Gauge("headgate_raised_sessions",
-                "Sessions of batch work that do not yield: others wait for what they hold.");
+                "Sessions of batch work that do not yield: others wait for what they hold, or they "
+                "got next to no processor.");
   auto raises = out.Counter("headgate_session_raises_total",
                             "Sessions that ceased to yield for a while, since the agent began.");
   auto processor = out.Counter("headgate_yielding_processor_seconds_total",
-                               "Processor time of sessions while they yielded, since the agent "
-                               "began.");
+                               "Processor time of sessions that yield, since the agent began.");
   auto work = out.Counter("headgate_yielding_work_seconds_total",
                           "Time for which sessions were at work while they yielded, by what they "
                           "were at, since the agent began.");

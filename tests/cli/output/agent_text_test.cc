@@ -67,7 +67,7 @@ TEST(AgentText, SaysWhoWasRaisedAndForWhom) {
   EXPECT_EQ(Text(target),
             "  no session yields the processor now (a cgroup with cpu.idle)\n"
             "  raised: pid 4713, for pid 99 orders-api\n"
-            "  raised: pid 4714, as it held a transaction and got no processor\n"
+            "  raised: pid 4714, as it got next to no processor\n"
             "  raised: 1 more\n"
             "  yielding they have had 812 s of processor time; raised 7 times\n");
 }

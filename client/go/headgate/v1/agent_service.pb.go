@@ -162,17 +162,17 @@ type AgentState struct {
 	Means string `protobuf:"bytes,2,opt,name=means,proto3" json:"means,omitempty"`
 	// How many sessions yield now.
 	Yielding int64 `protobuf:"varint,3,opt,name=yielding,proto3" json:"yielding,omitempty"`
-	// How many sessions of batch work do not, because somebody waits for what they hold, or because they were about to
-	// hold it for too long.
+	// How many sessions of batch work do not, because somebody waits for what they hold, or because they got next to no
+	// processor.
 	Raised int64 `protobuf:"varint,4,opt,name=raised,proto3" json:"raised,omitempty"`
 	// Some of those that yield; at most 16.
 	YieldingSessions []*AgentSession `protobuf:"bytes,5,rep,name=yielding_sessions,json=yieldingSessions,proto3" json:"yielding_sessions,omitempty"`
 	// Some of those that do not, and for whom; at most 16.
 	RaisedSessions []*RaisedSession `protobuf:"bytes,6,rep,name=raised_sessions,json=raisedSessions,proto3" json:"raised_sessions,omitempty"`
-	// How often a session was raised so far.
+	// How often a session was raised so far, the moments aside in which batch work gets what it has at least.
 	Raises uint64 `protobuf:"varint,7,opt,name=raises,proto3" json:"raises,omitempty"`
-	// Processor time that sessions have had while they yielded so far, in seconds. Of a session that ends what it had
-	// last, about half a second, is missing.
+	// Processor time that sessions have had since they first yielded, while they were raised too, in seconds. Of a session
+	// that ends what it had last, about half a second, is missing.
 	ProcessorSeconds float64 `protobuf:"fixed64,8,opt,name=processor_seconds,json=processorSeconds,proto3" json:"processor_seconds,omitempty"`
 	// What sessions that yielded were at so far.
 	Work *WorkSeconds `protobuf:"bytes,9,opt,name=work,proto3" json:"work,omitempty"`
@@ -434,7 +434,7 @@ type RaisedSession struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session.
 	Session *AgentSession `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
-	// One of those that wait for it. Absent: nobody does; it held a transaction or a snapshot, and got no processor.
+	// One of those that wait for it. Absent: nobody does; it got next to no processor.
 	Waiter        *AgentSession `protobuf:"bytes,2,opt,name=waiter,proto3" json:"waiter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

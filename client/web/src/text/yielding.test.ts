@@ -27,7 +27,7 @@ test("who was raised is told with whom it is for", () => {
     }),
   ).toEqual([
     "Raised: pid 1 backfill-1 (role etl), for pid 99 orders-api",
-    "Raised: pid 2 backfill-2 (role etl), as it held a transaction and got no processor",
+    "Raised: pid 2 backfill-2 (role etl), as it got next to no processor",
     "Raised: 1 more",
   ]);
   expect(raisedTexts({})).toEqual([]);

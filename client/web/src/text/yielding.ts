@@ -53,7 +53,7 @@ export function raisedTexts(state: State): string[] {
   const named = (state.raised_sessions ?? []).slice(0, SHOWN);
   const more = Number(state.raised ?? 0) - named.length;
   const texts = named.map(({ session, waiter }) => {
-    const why = waiter ? `for ${sessionText(waiter)}` : "as it held a transaction and got no processor";
+    const why = waiter ? `for ${sessionText(waiter)}` : "as it got next to no processor";
     return `Raised: ${sessionText(session ?? {})}, ${why}`;
   });
   return more > 0 ? [...texts, `Raised: ${more} more`] : texts;
