@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/agent/change_text.h"
 #include "client/agent/cpu_limit.h"
@@ -77,7 +78,7 @@ class Agent {
 
   // Of the sessions of one connection's server.
   struct Law {
-    YieldPlan plan = {};
+    YieldPlan plan;
     ProcessorFloor floor;
     Yielder yielder;
   };
@@ -87,7 +88,7 @@ class Agent {
   absl::Status WaitToProbeAgain(Database& database, absl::Duration time);
   // Whether some session's rank has changed.
   absl::StatusOr<bool> Look(Database& database, Law& law);
-  bool Relieves(const std::vector<BatchSession>& sessions, Law& law) const;
+  bool Relieves(std::vector<BatchSession>& sessions, Law& law);
   void LookAtProcessorTimes(const YieldPlan& plan, std::vector<BatchSession>& sessions);
   void Tell(const std::vector<Yielder::Change>& changes);
   // Once, until the floor was not needed for a while.
@@ -217,9 +218,15 @@ absl::Status Agent::Watch(Database& database) {
                    ", is watched as role ", server.role, "; yields: ", found->Words()));
   TellRange(server.postmaster);
   trouble_.clear();
-  Law law{.floor = ProcessorFloor(options_.floor * ProcessorsOf(server.postmaster)),
+  // An account without privileges may change autogroups ten times a second.
+  const bool is_slow = found->means->kind == Means::Kind::kAutogroup;
+  Law law{.plan = YieldPlan(is_slow ? 1 : YieldPlan::kMostRelieved),
+          .floor = ProcessorFloor(options_.floor * ProcessorsOf(server.postmaster)),
           .yielder = Yielder(processes_, *journal_, *found->means)};
   Yielder& yielder = law.yielder;
+  if (law.floor.processors() > 0) {
+    Log(absl::StrFormat("batch work has %.2f processors at least", law.floor.processors()));
+  }
   absl::Status status;
   while (status.ok()) {
     HearHeadgated();
@@ -273,15 +280,21 @@ absl::StatusOr<bool> Agent::Look(Database& database, Law& law) {
   return !changes.empty();
 }
 
-bool Agent::Relieves(const std::vector<BatchSession>& sessions, Law& law) const {
-  ProcessorFloor::Look look{.now_ns = NowNs()};
-  look.wants = std::any_of(sessions.begin(), sessions.end(),
-                           [](const BatchSession& session) { return session.wants(); });
-  if (law.floor.AsksProcessorTime(look)) {
-    law.yielder.CountProcessorTime();
-    look.ran_ns = law.yielder.processor_ns();
+bool Agent::Relieves(std::vector<BatchSession>& sessions, Law& law) {
+  const int64_t now_ns = NowNs();
+  const auto wanting = std::count_if(sessions.begin(), sessions.end(),
+                                     [](const BatchSession& session) { return session.wants(); });
+  if (law.floor.AsksProcessorTime(now_ns, static_cast<size_t>(wanting))) {
+    size_t counted = 0;
+    for (const bool is_at_work : {true, false}) {
+      for (BatchSession& session : sessions) {
+        if ((session.work != Work::kNone) != is_at_work) continue;
+        if (counted++ == ProcessorFloor::kMostCounted) break;
+        session.ran_ns = processes_.ProcessorNs(session.pid);
+      }
+    }
   }
-  return law.floor.Decide(look);
+  return law.floor.Decide(sessions, now_ns);
 }
 
 void Agent::NoteWork(const std::vector<BatchSession>& sessions, const Yielder& yielder) {

@@ -43,7 +43,7 @@ struct AgentReport {
   size_t yielding = 0;
   size_t raised = 0;
   Counted counted = {};
-  double processor_seconds = 0;                      // of sessions since they first yielded
+  double processor_seconds = 0;                      // of sessions since they were first seen
   std::vector<NamedSession> yielding_sessions = {};  // some
   std::vector<Raised> raised_sessions = {};          // some
 };

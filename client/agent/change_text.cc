@@ -53,8 +53,7 @@ std::string LineOfMany(const std::vector<const Yielder::Change*>& changes) {
 std::vector<std::string> TextOf(const std::vector<Yielder::Change>& changes) {
   std::map<Kind, std::vector<const Yielder::Change*>> kinds;
   for (const Yielder::Change& change : changes) {
-    const bool is_turn = change.kind == Kind::kYields || change.kind == Kind::kRaised;
-    if (!is_turn || !change.IsOfFloor()) kinds[change.kind].push_back(&change);
+    if (change.is_news) kinds[change.kind].push_back(&change);
   }
   std::vector<std::string> lines;
   for (const auto& [kind, some] : kinds) {

@@ -72,9 +72,8 @@ double ProcessorsOf(int pid) {
   const bool is_known = sched_getaffinity(pid, sizeof(allowed), &allowed) == 0;
   const double processors = is_known ? std::max(CPU_COUNT(&allowed), 1) : 1;
   const std::optional<CpuGroupPlace> place = PlaceIn(CgroupsOf(pid));
-  const std::optional<double> limit =
-      place.has_value() ? ProcessorLimit(*place, ReadSmallFile) : std::nullopt;
-  return std::min(processors, limit.value_or(processors));
+  if (!place.has_value()) return 1;
+  return std::min(processors, ProcessorLimit(*place, ReadSmallFile).value_or(processors));
 }
 
 Range RangeOf(int pid) {

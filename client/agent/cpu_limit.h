@@ -21,7 +21,7 @@ std::optional<double> ProcessorLimit(
     absl::FunctionRef<std::optional<std::string>(const std::string& path)> read);
 
 // How many processors a process may use at once: of those that it may run on, as its cgroup lets
-// it. One where that is not known.
+// it. One where that is not known, as where its cgroup is not seen from here.
 double ProcessorsOf(int pid);
 
 // Of a process that yields there.

@@ -48,7 +48,7 @@ std::string MetricsText(const Figures& figures) {
   add("headgate_agent_failures_total", "counter", "Sessions that could not be changed.",
       static_cast<double>(figures.failures));
   add("headgate_agent_processor_seconds_total", "counter",
-      "Processor time of batch sessions since they first yielded.", figures.processor_seconds);
+      "Processor time of batch sessions since they were first seen.", figures.processor_seconds);
   return text;
 }
 

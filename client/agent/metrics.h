@@ -25,7 +25,7 @@ struct Figures {
   uint64_t raised_for_starving = 0;
   uint64_t raised_for_floor = 0;
   uint64_t failures = 0;         // sessions that could not be changed
-  double processor_seconds = 0;  // of sessions since they first yielded
+  double processor_seconds = 0;  // of sessions since they were first seen
 };
 
 std::string MetricsText(const Figures& figures);

@@ -64,7 +64,8 @@ bool YieldPlan::Starves(const BatchSession& session, int64_t now_ns) {
   if (!is_known) hunger = fresh;
   const int64_t ran_ns = *session.ran_ns - hunger.ran_ns;
   if (is_raised) {
-    if (ran_ns < kReliefNs) return true;
+    // Who leads workers, and runs nothing itself, would never have had it.
+    if (ran_ns < kReliefNs && now_ns - hunger.since_ns < kLongestReliefNs) return true;
     hunger = fresh;
     return false;
   }
@@ -75,22 +76,32 @@ bool YieldPlan::Starves(const BatchSession& session, int64_t now_ns) {
   return true;
 }
 
-// Those that want to run, and then others, which may want to before the next look; of each the ones
-// after who was relieved last.
-void YieldPlan::Relieve(absl::Span<const BatchSession> sessions, const Leaders& leaders) {
-  std::vector<const BatchSession*> order;
+void YieldPlan::NoteWanting(absl::Span<const BatchSession> sessions, const Leaders& leaders,
+                            int64_t now_ns) {
   for (const BatchSession& session : sessions) {
-    if (leaders.at(session.pid) == session.pid) order.push_back(&session);
+    if (session.wants()) wanted_at_ns_[leaders.at(session.pid)] = now_ns;
   }
-  const auto key = [this](const BatchSession* session) {
-    return std::make_tuple(!session->wants(), session->pid <= last_relieved_, session->pid);
-  };
-  const size_t count = std::min(kMostRelieved, order.size());
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
-                    [&](const auto* a, const auto* b) { return key(a) < key(b); });
-  order.resize(count);
-  for (const BatchSession* session : order) relieved_.insert(session->pid);
-  if (count > 0) last_relieved_ = order.back()->pid;
+  absl::erase_if(wanted_at_ns_, [&](const auto& one) {
+    return now_ns - one.second > kWantedLatelyNs || !leaders.contains(one.first);
+  });
+}
+
+// Whoever is relieved is so until it wants nothing any more; who comes in its place wants to run
+// now, if there is such a one, and comes after who was relieved last.
+void YieldPlan::Relieve(const Now& now) {
+  if (!now.relieves) return relieved_.clear();
+  absl::erase_if(relieved_, [this](int leader) { return !wanted_at_ns_.contains(leader); });
+  std::vector<std::tuple<bool, bool, int>> order;
+  for (const auto& [leader, wanted_at_ns] : wanted_at_ns_) {
+    if (relieved_.contains(leader)) continue;
+    order.emplace_back(wanted_at_ns < now.monotonic_ns, leader <= last_relieved_, leader);
+  }
+  std::sort(order.begin(), order.end());
+  for (const auto& [is_past, is_before, leader] : order) {
+    if (relieved_.size() >= most_relieved_) return;
+    relieved_.insert(leader);
+    last_relieved_ = leader;
+  }
 }
 
 std::vector<Assignment> YieldPlan::Decide(absl::Span<const BatchSession> sessions,
@@ -108,11 +119,8 @@ std::vector<Assignment> YieldPlan::Decide(absl::Span<const BatchSession> session
     if (Starves(session, now.monotonic_ns)) starving.insert(leader);
   }
   absl::erase_if(hungers_, [&](const auto& hunger) { return !leaders.contains(hunger.first); });
-  if (!now.relieves) {
-    relieved_.clear();
-  } else if (relieved_.empty()) {
-    Relieve(sessions, leaders);
-  }
+  NoteWanting(sessions, leaders, now.monotonic_ns);
+  Relieve(now);
   std::vector<Assignment> assignments;
   assignments.reserve(sessions.size());
   for (const BatchSession& session : sessions) {

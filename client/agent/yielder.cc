@@ -31,21 +31,42 @@ std::vector<Yielder::Change> Yielder::Apply(absl::Span<const Assignment> assignm
     }
     return Restore(entry.second, Change::Kind::kRestored, changes);
   });
-  for (const Assignment& assignment : assignments) {
-    Session& session = sessions_[assignment.pid];
-    // Of a session before it with the same number, which could not be restored yet.
-    if (session.is_lowered && !IsSameSession(session.assignment, assignment)) continue;
-    if (!IsSameSession(session.assignment, assignment)) session = {};
-    session.before = session.assignment.rank;
-    session.assignment = assignment;
-    if (assignment.rank == Rank::kYields) {
-      if (!session.is_lowered && !session.is_refused) Lower(session, postmaster, changes);
-    } else if (session.is_lowered) {
-      Restore(session, Change::Kind::kRaised, changes);
+  // Whom others wait for first: where the kernel takes few changes a second, the rest can wait.
+  for (const bool is_awaited : {true, false}) {
+    for (const Assignment& assignment : assignments) {
+      if ((assignment.rank == Rank::kRaisedForWaiter) == is_awaited) {
+        Assign(assignment, postmaster, changes);
+      }
     }
   }
   Count();
   return changes;
+}
+
+void Yielder::Assign(const Assignment& assignment, int postmaster, std::vector<Change>& changes) {
+  Session& session = sessions_[assignment.pid];
+  // Of a session before it with the same number, which could not be restored yet.
+  if (session.is_lowered && !IsSameSession(session.assignment, assignment)) return;
+  if (!IsSameSession(session.assignment, assignment)) {
+    session = {};
+    session.ran_ns = processes_.ProcessorNs(assignment.pid).value_or(0);
+  }
+  session.assignment = assignment;
+  if (assignment.rank == Rank::kYields) {
+    if (!session.is_lowered && !session.is_refused) Lower(session, postmaster, changes);
+  } else if (session.is_lowered) {
+    Restore(session, Change::Kind::kRaised, changes);
+  } else {
+    TellRaised(session, changes);
+  }
+}
+
+// One that was raised for the floor and is raised for a better reason now.
+void Yielder::TellRaised(Session& session, std::vector<Change>& changes) {
+  const bool is_of_floor = session.assignment.rank == Rank::kRaisedForFloor;
+  if (is_of_floor || session.is_told_raised || !session.is_told_yielding) return;
+  session.is_told_raised = true;
+  changes.push_back({.kind = Change::Kind::kRaised, .assignment = session.assignment});
 }
 
 std::vector<Yielder::Change> Yielder::RestoreAll() {
@@ -62,13 +83,11 @@ void Yielder::Lower(Session& session, int postmaster, std::vector<Change>& chang
   if (status.ok()) {
     session.is_lowered = true;
     session.told = false;
-    if (!std::exchange(session.is_counted, true)) {
-      session.ran_ns = processes_.ProcessorNs(session.assignment.pid).value_or(0);
-      session.round = 0;  // to be counted next
-    }
-    changes.push_back({.kind = Change::Kind::kYields,
-                       .assignment = session.assignment,
-                       .before = session.before});
+    const bool is_news = session.is_told_raised || !session.is_told_yielding;
+    session.is_told_raised = false;
+    session.is_told_yielding = true;
+    changes.push_back(
+        {.kind = Change::Kind::kYields, .assignment = session.assignment, .is_news = is_news});
   } else if (!absl::IsUnavailable(status) && !absl::IsNotFound(status)) {
     session.is_refused = true;
     Tell(session, status, changes);
@@ -117,24 +136,25 @@ bool Yielder::Restore(Session& session, Change::Kind kind, std::vector<Change>& 
     return false;
   }
   session.is_lowered = false;
+  const bool is_of_floor = kind == Change::Kind::kRaised && status.ok() &&
+                           session.assignment.rank == Rank::kRaisedForFloor;
+  session.is_told_raised = kind == Change::Kind::kRaised && !is_of_floor;
   changes.push_back({.kind = status.ok() ? kind : Change::Kind::kEnded,
                      .assignment = session.assignment,
-                     .before = session.before});
+                     .is_news = !is_of_floor});
   return true;
 }
 
 void Yielder::Tell(Session& session, absl::Status why, std::vector<Change>& changes) {
   if (std::exchange(session.told, true)) return;
-  changes.push_back({.kind = Change::Kind::kFailed,
-                     .assignment = session.assignment,
-                     .before = session.before,
-                     .why = std::move(why)});
+  changes.push_back(
+      {.kind = Change::Kind::kFailed, .assignment = session.assignment, .why = std::move(why)});
 }
 
 void Yielder::CountProcessorTime() {
   size_t counted = 0;
   for (auto& [pid, session] : sessions_) {
-    if (!session.is_counted || session.round == round_) continue;
+    if (session.round == round_) continue;
     if (counted++ == kMostCounted) return;
     session.round = round_;
     AddProcessorTime(session);

@@ -37,13 +37,8 @@ class Yielder {
     };
     Kind kind = Kind::kYields;
     Assignment assignment = {};
-    Rank before = Rank::kYields;
     absl::Status why = {};  // kFailed
-
-    // What comes and goes once or twice a second is no news.
-    bool IsOfFloor() const {
-      return before == Rank::kRaisedForFloor || assignment.rank == Rank::kRaisedForFloor;
-    }
+    bool is_news = true;    // else it comes and goes with the floor, once or twice a second
   };
 
   Yielder(Processes& processes, Journal& journal, Means means)
@@ -62,28 +57,29 @@ class Yielder {
   enum class Which : uint8_t { kYield, kRaised };
   std::vector<Assignment> Some(Which which, size_t most) const;
 
-  // Adds what those that yield, or have yielded and are raised, have run since the last time: of
-  // kMostCounted sessions at most, the others being next.
+  // Adds what sessions have run since the last time, whatever their rank: of kMostCounted of them
+  // at most, the others being next.
   static constexpr size_t kMostCounted = 64;
   void CountProcessorTime();
-  // Of sessions since they first yielded, as far as it was counted; grows.
-  int64_t processor_ns() const { return ran_ns_; }
+  // Of sessions since they were first seen, as far as it was counted; grows.
   double processor_seconds() const { return static_cast<double>(ran_ns_) * 1e-9; }
 
  private:
   struct Session {
     Assignment assignment;
-    Rank before = Rank::kYields;  // at the look before
     Record record;
     bool is_lowered = false;
-    bool is_counted = false;  // it has yielded
+    bool is_told_raised = false;
+    bool is_told_yielding = false;
     bool is_refused = false;  // nothing is tried again
     bool told = false;        // that something failed
     int64_t ran_ns = 0;       // as far as it was counted
     uint64_t round = 0;       // in which that was
   };
 
+  void Assign(const Assignment& assignment, int postmaster, std::vector<Change>& changes);
   void Lower(Session& session, int postmaster, std::vector<Change>& changes);
+  void TellRaised(Session& session, std::vector<Change>& changes);
   absl::Status TryToLower(Session& session, int postmaster);
   // Whether it is as it was.
   bool Restore(Session& session, Change::Kind kind, std::vector<Change>& changes);

@@ -53,6 +53,17 @@ TEST(AgentOptions, CheckAndRestoreAreOneOrTheOther) {
   EXPECT_THAT(RefusalOfAgent({"--restore", "--state-dir", ""}), HasSubstr("--state-dir"));
 }
 
+TEST(AgentOptions, TheFloorIsAShareUpToHalf) {
+  EXPECT_EQ(ParseAgent({"--batch", "role=a"}).floor, 0.05);
+  EXPECT_EQ(ParseAgent({"--batch", "role=a", "--floor", "0"}).floor, 0);
+  EXPECT_EQ(ParseAgent({"--batch", "role=a", "--floor=0.5"}).floor, 0.5);
+  for (const char* text : {"0.51", "-1", "nan", "5%"}) {
+    EXPECT_THAT(RefusalOfAgent({"--batch", "role=a", std::string("--floor=") + text}),
+                HasSubstr("--floor: '"))
+        << text;
+  }
+}
+
 TEST(AgentOptions, WithAnAddressBatchWorkMayBeLeftToTheServer) {
   const AgentArguments agent = ParseAgent({"--address", "headgate:8081", "--target", "orders"});
   EXPECT_TRUE(agent.tells_server);

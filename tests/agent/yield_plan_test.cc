@@ -117,6 +117,15 @@ TEST_F(Starvation, AsksForProcessorTimesOnlyWhereTheySaySomething) {
   EXPECT_EQ(At(kSecond + 1, waits), kStarves);
 }
 
+// Such as one that leads workers, and runs nothing itself.
+TEST_F(Starvation, RaisesWhoRunsNothingForTwoSecondsAtMost) {
+  EXPECT_EQ(At(0, Session(0)), kYields);
+  EXPECT_EQ(At(kSecond, Session(0)), kStarves);
+  EXPECT_EQ(At(3 * kSecond - 1, Session(0)), kStarves);
+  EXPECT_EQ(At(3 * kSecond, Session(0)), kYields);
+  EXPECT_EQ(At(4 * kSecond, Session(0)), kStarves);
+}
+
 TEST_F(Starvation, EndsWithTheTransaction) {
   At(0, Session(0));
   EXPECT_EQ(At(kSecond, Session(0)), kStarves);
@@ -146,41 +155,60 @@ TEST_F(Starvation, RaisesTheLeaderWithItsWorker) {
   EXPECT_EQ(made[1].rank, kStarves);
 }
 
-// Sessions 1 to 6, of which those want to run that are named.
-std::vector<Rank> RelievedOf(YieldPlan& plan, std::vector<int> wanting, bool relieves = true) {
-  std::vector<BatchSession> sessions;
-  for (int pid = 1; pid <= 6; ++pid) {
-    const bool wants = std::find(wanting.begin(), wanting.end(), pid) != wanting.end();
-    sessions.push_back({.pid = pid, .work = wants ? Work::kProcessor : Work::kNone});
+// Sessions 1 to 6, of which those want to run that are named, at looks 0.1 s apart.
+class ReliefTest : public ::testing::Test {
+ protected:
+  std::vector<Rank> Look(const std::vector<int>& wanting, bool relieves = true) {
+    std::vector<BatchSession> sessions;
+    for (int pid = 1; pid <= 6; ++pid) {
+      const bool wants = std::find(wanting.begin(), wanting.end(), pid) != wanting.end();
+      sessions.push_back({.pid = pid, .work = wants ? Work::kProcessor : Work::kNone});
+    }
+    std::vector<Rank> ranks;
+    now_ns_ += 100 * kMs;
+    const YieldPlan::Now now{.monotonic_ns = now_ns_, .relieves = relieves};
+    for (const Assignment& one : plan_.Decide(sessions, {}, now)) ranks.push_back(one.rank);
+    return ranks;
   }
-  std::vector<Rank> ranks;
-  for (const Assignment& one : plan.Decide(sessions, {}, {.relieves = relieves})) {
-    ranks.push_back(one.rank);
-  }
-  return ranks;
+
+  const ::testing::Matcher<std::vector<Rank>> all_yield_ = ::testing::Each(kYields);
+  YieldPlan plan_;
+  int64_t now_ns_ = kSecond;
+};
+
+TEST_F(ReliefTest, IsForThoseThatWantToRunAndForThoseThatDidASecondAgo) {
+  EXPECT_THAT(Look({2}, false), all_yield_);
+  EXPECT_THAT(Look({5, 6}), ElementsAre(kYields, kFloor, kYields, kYields, kFloor, kFloor));
+  // There is room for one more.
+  EXPECT_THAT(Look({3}), ElementsAre(kYields, kFloor, kFloor, kYields, kFloor, kFloor));
+  for (int i = 0; i < 8; ++i) Look({3});
+  EXPECT_THAT(Look({3}), ElementsAre(kYields, kYields, kFloor, kYields, kFloor, kFloor));
+  EXPECT_THAT(Look({3}), ElementsAre(kYields, kYields, kFloor, kYields, kYields, kYields));
+  EXPECT_THAT(Look({3}, false), all_yield_);
 }
 
-TEST(Relief, IsForThoseThatWantToRunFirstAndGoesOnUntilItEnds) {
-  YieldPlan plan;
-  const auto all_yield = testing::Each(kYields);
-  EXPECT_THAT(RelievedOf(plan, {5, 6}, false), all_yield);
-  const auto two_and_others = ElementsAre(kFloor, kFloor, kYields, kYields, kFloor, kFloor);
-  EXPECT_THAT(RelievedOf(plan, {5, 6}), two_and_others);
-  EXPECT_THAT(RelievedOf(plan, {3}), two_and_others);
-  EXPECT_THAT(RelievedOf(plan, {3}, false), all_yield);
-}
+TEST_F(ReliefTest, WhoWantsNothingHasNone) { EXPECT_THAT(Look({}), all_yield_); }
 
-TEST(Relief, GoesRound) {
-  YieldPlan plan;
+TEST_F(ReliefTest, GoesRound) {
   const std::vector<int> all = {1, 2, 3, 4, 5, 6};
-  EXPECT_THAT(RelievedOf(plan, all), ElementsAre(kFloor, kFloor, kFloor, kFloor, kYields, kYields));
-  RelievedOf(plan, all, false);
-  EXPECT_THAT(RelievedOf(plan, all), ElementsAre(kFloor, kFloor, kYields, kYields, kFloor, kFloor));
+  EXPECT_THAT(Look(all), ElementsAre(kFloor, kFloor, kFloor, kFloor, kYields, kYields));
+  Look(all, false);
+  EXPECT_THAT(Look(all), ElementsAre(kFloor, kFloor, kYields, kYields, kFloor, kFloor));
 }
 
+TEST(Relief, IsOfAsManyAsIsSaid) {
+  YieldPlan plan(1);
+  const std::vector<Assignment> made =
+      plan.Decide({{{.pid = 1, .work = Work::kProcessor}, {.pid = 2, .work = Work::kProcessor}}},
+                  {}, {.relieves = true});
+  EXPECT_EQ(made[0].rank, kFloor);
+  EXPECT_EQ(made[1].rank, kYields);
+}
+
+// A leader that waits for its workers wants to run as much as they do.
 TEST(Relief, IsOfAWholeParallelQueryAndAWaitIsTheBetterReason) {
   YieldPlan plan;
-  const std::vector<BatchSession> query = {{.pid = 1, .work = Work::kProcessor},
+  const std::vector<BatchSession> query = {{.pid = 1, .work = Work::kOther},
                                            {.pid = 2, .leader = 1, .work = Work::kProcessor},
                                            {.pid = 3}};
   const std::vector<Assignment> made =

@@ -168,18 +168,40 @@ TEST_F(YielderTest, ManyChangesAreOneLine) {
 
 TEST_F(YielderTest, WhoIsRaisedForTheFloorAndYieldsAgainIsNoNews) {
   Apply({Session(7)});
-  Apply({Session(7, Rank::kRaisedForFloor)});
-  EXPECT_THAT(changes_, SizeIs(1));
+  EXPECT_THAT(Apply({Session(7, Rank::kRaisedForFloor)}), ElementsAre(Kind::kRaised));
+  EXPECT_FALSE(processes_.IsLowered(7));
   EXPECT_THAT(TextOf(changes_), IsEmpty());
-  Apply({Session(7)});
-  EXPECT_THAT(changes_, SizeIs(1));
+  EXPECT_THAT(Apply({Session(7)}), ElementsAre(Kind::kYields));
   EXPECT_THAT(TextOf(changes_), IsEmpty());
   Apply({Session(7, Rank::kRaisedForFloor)});
   Apply({});
   EXPECT_FALSE(processes_.IsLowered(7));
 }
 
-TEST_F(YielderTest, CountsWhatSessionsRunSinceTheyFirstYielded) {
+TEST_F(YielderTest, WhoIsRaisedForAnotherReasonMeanwhileIs) {
+  Apply({Session(7)});
+  Apply({Session(7, Rank::kRaisedForFloor)});
+  EXPECT_THAT(Apply({Session(7, Rank::kRaisedForWaiter)}), ElementsAre(Kind::kRaised));
+  EXPECT_THAT(TextOf(changes_), ElementsAre("session 7 is raised: session 40 waits for it"));
+  EXPECT_THAT(Apply({Session(7, Rank::kRaisedForWaiter)}), IsEmpty());
+  EXPECT_THAT(Apply({Session(7, Rank::kRaisedForFloor)}), IsEmpty());
+  Apply({Session(7)});
+  EXPECT_THAT(TextOf(changes_), ElementsAre("session 7 yields"));
+  // One that is relieved when it is seen first yields later.
+  Apply({Session(7), Session(8, Rank::kRaisedForFloor)});
+  EXPECT_THAT(changes_, IsEmpty());
+  Apply({Session(7), Session(8)});
+  EXPECT_THAT(TextOf(changes_), ElementsAre("session 8 yields"));
+}
+
+TEST_F(YielderTest, WhomOthersWaitForIsRaisedFirst) {
+  Apply({Session(7), Session(8)});
+  Apply({Session(7, Rank::kRaisedForFloor), Session(8, Rank::kRaisedForWaiter)});
+  ASSERT_THAT(changes_, SizeIs(2));
+  EXPECT_EQ(changes_[0].assignment.pid, 8);
+}
+
+TEST_F(YielderTest, CountsWhatSessionsRunWhateverTheirRank) {
   processes_.Run(7, 5'000'000'000);  // before
   Apply({Session(7), Session(8)});
   processes_.Run(7, 250'000'000);

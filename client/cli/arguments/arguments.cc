@@ -17,6 +17,7 @@
 #include "client/cli/arguments/server_address.h"
 #include "client/cli/arguments/work_options.h"
 #include "client/cli/output/terminal_text.h"
+#include "common/nearest_word.h"
 
 namespace headgate::cli {
 namespace {
@@ -169,6 +170,14 @@ void RefuseNoUtf8(const CLI::App& app) {
   }
 }
 
+std::string NoCommand(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> known;
+  for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
+  const std::optional<std::string> nearest = NearestWord(word, known);
+  return absl::StrCat("there is no command ", word,
+                      nearest.has_value() ? absl::StrCat("; did you mean ", *nearest, "?") : "");
+}
+
 Parsed Finish(Grammar& grammar) {
   if (grammar.app.count("--timeout") == 0) {
     if (grammar.log_command->parsed()) grammar.globals.timeout = kLogTimeout;
@@ -178,6 +187,11 @@ Parsed Finish(Grammar& grammar) {
     RefuseNoUtf8(*app);
     const std::vector<CLI::App*> parsed = app->get_subcommands();
     app = parsed.empty() ? nullptr : parsed[0];
+  }
+  if (!IsUtf8(grammar.globals.target)) {
+    return Ended{
+        ExitStatus::kUsage,
+        absl::StrCat("HEADGATE_TARGET: '", Escaped(grammar.globals.target), "' is not UTF-8")};
   }
   const std::string& address = grammar.globals.address;
   if (address.empty()) return Ended{ExitStatus::kUsage, "--address: it is empty"};
@@ -198,7 +212,8 @@ Parsed Finish(Grammar& grammar) {
   if (grammar.agent_command->parsed()) {
     grammar.agent.tells_server =
         grammar.agent.action == AgentArguments::Action::kRun && grammar.app.count("--address") > 0;
-    if (grammar.globals.target.empty()) grammar.globals.target = grammar.agent.target;
+    const bool is_named = grammar.app.count("--target") > 0;
+    if (!is_named && !grammar.agent.target.empty()) grammar.globals.target = grammar.agent.target;
     if (std::string missing = MissingIn(grammar.agent); !missing.empty()) {
       return Ended{ExitStatus::kUsage, std::move(missing)};
     }
@@ -236,10 +251,9 @@ Parsed ParseArguments(const std::vector<std::string>& arguments) {
     }
     const std::vector<std::string> unknown = grammar.app.remaining();
     const bool no_command = grammar.app.get_subcommands().empty() && !unknown.empty();
-    return Ended{
-        ExitStatus::kUsage,
-        absl::StrCat(no_command ? absl::StrCat("there is no command ", unknown[0]) : error.what(),
-                     "; see headgate --help")};
+    return Ended{ExitStatus::kUsage,
+                 absl::StrCat(no_command ? NoCommand(grammar.app, unknown[0]) : error.what(),
+                              "; see headgate --help")};
   }
 }
 

@@ -1,6 +1,7 @@
 #include "client/cli/arguments/global_options.h"
 
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 #include "absl/time/time.h"
@@ -62,12 +63,17 @@ void AddGlobals(CLI::App& app, Globals& globals) {
   AddParsed<absl::Duration>(app, "--timeout", "DURATION", globals.timeout, PositiveDurationFromText,
                             "how long one answer may take [2s; log 30s, replay 5m]");
   // An unset variable of a shell must not mean all targets.
+  // Not by CLI11, for which a variable is as good as the option: an agent's own comes between them.
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes the environment.
+  const char* const target = std::getenv("HEADGATE_TARGET");
+  if (target != nullptr) globals.target = target;
   const auto set_target = [&globals](const std::string& name) {
     if (name.empty()) Refuse("--target", "it is empty");
     globals.target = name;
   };
   app.add_option_function<std::string>("--target", set_target,
-                                       "the PostgreSQL cluster, where there are several")
+                                       "the PostgreSQL cluster, where there are several "
+                                       "[$HEADGATE_TARGET]")
       ->type_name("NAME");
   AddWord<Format>(app, "-o,--output", globals.format,
                   {{"table", Format::kTable}, {"json", Format::kJson}, {"csv", Format::kCsv}},

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/output/terminal_text.h"
+#include "common/strings.h"
 
 namespace headgate::cli {
 namespace {
@@ -23,6 +24,18 @@ std::string Print(const google::protobuf::Message& message,
   // Only a Duration or Timestamp outside of what JSON can hold gets here.
   if (!status.ok()) return absl::StrCat("{\"error\": ", JsonString(status.ToString()), "}\n");
   return text;
+}
+
+// The server names the field of its API that is wrong, such as "check.target". Here it is named as
+// it was given: by the option, or by the part of the field's name that tells what it is.
+std::string InTheWordsOfOptions(std::string_view message) {
+  const size_t end = message.find(": ");
+  if (end == message.npos) return std::string(message);
+  std::string_view field = message.substr(0, end);
+  for (const std::string_view prefix : {"check.", "selector."}) {
+    if (field.starts_with(prefix)) field.remove_prefix(prefix.size());
+  }
+  return absl::StrCat(field == "target" ? "--" : "", Sv(field), Sv(message.substr(end)));
 }
 
 }  // namespace
@@ -50,7 +63,10 @@ ExitStatus ExitStatusOf(const absl::Status& status) {
 
 ExitStatus Console::Fail(const absl::Status& status) const {
   const ExitStatus exit = ExitStatusOf(status);
-  const std::string message(status.message());
+  const absl::string_view words = status.message();
+  const std::string message = exit == ExitStatus::kUsage
+                                  ? InTheWordsOfOptions({words.data(), words.size()})
+                                  : std::string(words);
   // An Aborted error is made by Connection, as a whole sentence. Other codes are the server's.
   Complain(exit == ExitStatus::kFailed && !absl::IsAborted(status)
                ? absl::StrCat(absl::StatusCodeToString(status.code()), ": ", message)

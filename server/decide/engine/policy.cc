@@ -4,16 +4,23 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/strings.h"
+#include "server/decide/engine/target_text.h"
 
 namespace headgate::engine {
 
+std::vector<std::string> Policy::TargetNames() const {
+  std::vector<std::string> names;
+  for (const Target& target : targets) names.push_back(target.name);
+  return names;
+}
+
 absl::Status Policy::FindTarget(std::string_view name, uint32_t& target) const {
   if (name.empty()) {
-    return absl::InvalidArgumentError("target: must be named, since several are configured");
+    return absl::InvalidArgumentError(absl::StrCat("target: ", UnnamedTargetText(TargetNames())));
   }
   const auto it = target_by_name.find(Sv(name));
   if (it == target_by_name.end()) {
-    return absl::NotFoundError(absl::StrCat("target: no target '", Sv(name), "' is configured"));
+    return absl::NotFoundError(absl::StrCat("target: ", NoTargetText(name, TargetNames())));
   }
   target = it->second;
   return absl::OkStatus();

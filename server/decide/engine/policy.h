@@ -108,6 +108,9 @@ struct Policy {
   // The same, where it takes more than to say that there is but one.
   absl::Status FindTarget(std::string_view name, uint32_t& target) const;
 
+  // In the order of the configuration.
+  std::vector<std::string> TargetNames() const;
+
   // The budget of a ledger; null: the policy has none.
   const Budget* BudgetOfSlot(uint32_t slot) const {
     if (slot >= budget_by_slot.size() || budget_by_slot[slot] == kNoRule) return nullptr;

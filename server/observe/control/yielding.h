@@ -19,7 +19,7 @@ struct Yielding {
   std::string means = {};        // by which it works, or why it does not: a whole sentence
   int64_t sessions = 0;          // that yield now
   int64_t raised = 0;            // of batch work that do not for now
-  double processor_seconds = 0;  // of all that have yielded since the agent began; it grows
+  double processor_seconds = 0;  // of batch work since the agent began; it grows
   uint64_t raises = 0;           // how often one was raised since then; it grows
   bool operator==(const Yielding&) const = default;
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/decide/engine/target_text.h"
 #include "server/remember/overrides/override_file.h"
 #include "server/remember/overrides/rules.h"
 
@@ -244,8 +245,10 @@ absl::StatusOr<Override> Registry::TryToCreate(const CreateRequest& request, con
   if (!made.ok()) return made;
   if (base_ == nullptr) return absl::FailedPreconditionError("no policy is installed yet");
   if (!KnowsTarget(*base_, made->selector)) {
+    std::vector<std::string> known;
+    for (const engine::TargetSpec& target : base_->targets) known.push_back(target.name);
     return absl::InvalidArgumentError(
-        absl::StrCat("selector.target: no target '", made->selector.target, "' is configured"));
+        absl::StrCat("selector.target: ", engine::NoTargetText(made->selector.target, known)));
   }
   EndExpired(now);
   if (absl::Status stands = LiftsNoStop(request, now); !stands.ok()) return stands;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/decide/engine/target_text.h"
 #include "server/serve/rpc/access_status.h"
 #include "server/serve/rpc/errors.h"
 #include "server/serve/rpc/fleet_answers.h"
@@ -28,7 +29,9 @@ absl::Status HasMember(const cluster::ClusterView& view, const std::string& name
 absl::Status HasTarget(const cluster::ClusterView& view, const std::string& name) {
   const auto is_it = [&](const auto& target) { return target.target == name; };
   if (std::any_of(view.targets.begin(), view.targets.end(), is_it)) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat("target: no target '", name, "' is configured"));
+  std::vector<std::string> known;
+  for (const auto& target : view.targets) known.push_back(target.target);
+  return absl::NotFoundError(absl::StrCat("target: ", engine::NoTargetText(name, known)));
 }
 
 }  // namespace

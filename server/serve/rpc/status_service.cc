@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "server/decide/engine/target_text.h"
 #include "server/serve/rpc/access_status.h"
 #include "server/serve/rpc/agent_proto.h"
 #include "server/serve/rpc/errors.h"
@@ -135,9 +136,8 @@ grpc::Status StatusService::GetStatus(const Asked& asked, const v1::GetStatusReq
     if (agent != agents.end()) FillAgent(*agent, now, *to.mutable_agent());
   }
   if (!request.target().empty() && response.targets().empty()) {
-    return ToGrpcStatus(absl::NotFoundError(absl::StrCat("target: no target '", request.target(),
-                                                         "' is configured")),
-                        {});
+    const std::string text = engine::NoTargetText(request.target(), policy->TargetNames());
+    return ToGrpcStatus(absl::NotFoundError(absl::StrCat("target: ", text)), {});
   }
   const engine::Engine::Stats stats = engine_.ReadStats(now);
   response.set_permits_outstanding(static_cast<int64_t>(stats.permits_live));

@@ -18,7 +18,7 @@ void AddAgents(absl::Span<const agents::AgentView> agents, const engine::Policy&
   auto raises = out.Counter("headgate_session_raises_total",
                             "Sessions that ceased to yield for a while, since the agent began.");
   auto processor = out.Counter("headgate_yielding_processor_seconds_total",
-                               "Processor time of sessions that yield, since the agent began.");
+                               "Processor time of batch sessions, since the agent began.");
   auto work = out.Counter("headgate_yielding_work_seconds_total",
                           "Time for which sessions were at work while they yielded, by what they "
                           "were at, since the agent began.");

@@ -197,7 +197,9 @@ TEST(Arguments, ConfigCheckTakesAFile) {
 
 TEST(Arguments, WrongUsageSaysWhatIsWrong) {
   EXPECT_THAT(Refusal({}), HasSubstr("subcommand"));
-  EXPECT_THAT(Refusal({"frobnicate"}), HasSubstr("there is no command frobnicate"));
+  EXPECT_EQ(Refusal({"frobnicate"}), "there is no command frobnicate; see headgate --help");
+  EXPECT_EQ(Refusal({"stauts"}),
+            "there is no command stauts; did you mean status?; see headgate --help");
   EXPECT_THAT(Refusal({"check"}), HasSubstr("identity"));
   EXPECT_THAT(Refusal({"check", "a", "b"}), HasSubstr("b"));
   EXPECT_THAT(Refusal({"check", "a", "--cost", "nan"}), HasSubstr("--cost: 'nan'"));

@@ -111,7 +111,7 @@ TEST_F(OverrideCommands, WhatIsWrongIsSaid) {
   EXPECT_THAT(Refusal({"pause", "a b", "--for", "1h", "--reason", "r"}),
               HasSubstr("identity has the byte ' ' at position 1"));
   EXPECT_THAT(Refusal({"pause", "etl", "--target", "nowhere", "--for", "1h", "--reason", "r"}),
-              HasSubstr("selector.target: no target 'nowhere'"));
+              HasSubstr("--target: no target 'nowhere' is configured; there are: main"));
   EXPECT_THAT(Refusal({"overrides", "delete", "7", "--reason", "r"}),
               HasSubstr("override 7 is not in force"));
 }

@@ -53,6 +53,29 @@ TEST_F(RulesCommand, LeavesOutWhatIsForOtherTargets) {
   EXPECT_EQ(server_.Headgate({"rules", "--target", "nowhere"}).status, 2);
 }
 
+TEST_F(RulesCommand, TheTargetIsThatOfTheOptionElseOfTheEnvironment) {
+  SubprocessOptions options = server_.Options();
+  options.environment["HEADGATE_TARGET"] = "other";
+  EXPECT_THAT(RunHeadgate({"rules"}, options).out, Not(HasSubstr("freeze")));
+  EXPECT_THAT(RunHeadgate({"rules", "--target", "main"}, options).out, HasSubstr("freeze"));
+  options.environment["HEADGATE_TARGET"] = "";
+  EXPECT_THAT(RunHeadgate({"rules"}, options).out, HasSubstr("freeze"));
+  options.environment["HEADGATE_TARGET"] = "\xff";
+  const Finished refused = RunHeadgate({"rules"}, options);
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_EQ(refused.err, "headgate: HEADGATE_TARGET: '\\xff' is not UTF-8\n");
+}
+
+// By the option's name, whatever the field is called in the API.
+TEST_F(RulesCommand, AMissingTargetIsToldWithThoseThatThereAre) {
+  for (const char* command : {"check", "explain"}) {
+    EXPECT_EQ(server_.Headgate({command, "job:etl"}).err,
+              "headgate: --target: must be named, since several are configured: main, other\n");
+    EXPECT_EQ(server_.Headgate({command, "job:etl", "--target", "mian"}).err,
+              "headgate: --target: no target 'mian' is configured; did you mean 'main'?\n");
+  }
+}
+
 TEST_F(RulesCommand, SaysThatNothingIsLimitedWithoutAny) {
   server_.status.in_force = std::make_shared<const config::Config>();
   EXPECT_EQ(server_.Headgate({"rules"}).out, "no rules are configured: nothing is limited\n");

@@ -171,8 +171,8 @@ type AgentState struct {
 	RaisedSessions []*RaisedSession `protobuf:"bytes,6,rep,name=raised_sessions,json=raisedSessions,proto3" json:"raised_sessions,omitempty"`
 	// How often a session was raised so far, the moments aside in which batch work gets what it has at least.
 	Raises uint64 `protobuf:"varint,7,opt,name=raises,proto3" json:"raises,omitempty"`
-	// Processor time that sessions have had since they first yielded, while they were raised too, in seconds. Of a session
-	// that ends what it had last, about half a second, is missing.
+	// Processor time that sessions of batch work have had since they were first seen, while they were raised too, in
+	// seconds. Of a session that ends what it had last, about half a second, is missing.
 	ProcessorSeconds float64 `protobuf:"fixed64,8,opt,name=processor_seconds,json=processorSeconds,proto3" json:"processor_seconds,omitempty"`
 	// What sessions that yielded were at so far.
 	Work *WorkSeconds `protobuf:"bytes,9,opt,name=work,proto3" json:"work,omitempty"`
