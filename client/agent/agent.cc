@@ -162,11 +162,12 @@ absl::Status Agent::RestoreLeft() {
 
 void Agent::KeepWatchdog() {
   if (watchdog_ != nullptr && watchdog_->IsAlive()) return;
-  if (watchdog_ != nullptr) Log("the watchdog has ended; another one is started");
+  const bool is_another = watchdog_ != nullptr;
   absl::StatusOr<std::unique_ptr<Watchdog>> started =
       Watchdog::Start(*journal_, [this](const std::string& line) { Log(line); });
   if (started.ok()) {
     watchdog_ = *std::move(started);
+    if (is_another) Log("the watchdog had ended; there is another one");
   } else {
     TellTrouble(absl::StrCat("there is no watchdog: ", started.status().message()));
   }

@@ -125,7 +125,7 @@ TEST_F(AgentTest, AKilledAgentLeavesNothingBehind) {
   // A watchdog that is killed is replaced.
   const pid_t watchdog = WatchdogOf(agent_->pid());
   kill(watchdog, SIGKILL);
-  Says("the watchdog has ended; another one is started");
+  Says("the watchdog had ended; there is another one");
   agent_->Kill();
   EverythingIsAs(before);
 }

@@ -35,6 +35,18 @@ std::string Ranks(const absl::StatusOr<Rank>& rank) {
                       rank->is_idle_io ? "idle" : "as before");
 }
 
+// A thread that is ending has no I/O priority any more, and is still listed for a moment.
+bool IsLoweredOrEnds(int tid) {
+  constexpr int kMostLooks = 10'000;
+  for (int i = 0; i < kMostLooks; ++i) {
+    const int policy = sched_getscheduler(tid);
+    const int io = IoPriorityOf(tid);
+    if (policy < 0 || io < 0 || (policy == SCHED_IDLE && IsIdleIo(io))) return true;
+    std::this_thread::yield();
+  }
+  return false;
+}
+
 void NeverWaits(absl::Duration) { FAIL() << "it waits"; }
 
 // Whether this thread's system call of that number is refused from here on, by a filter as
@@ -86,10 +98,7 @@ TEST(Lower, AProcessIsAllOfItsThreads) {
               threads.pop_back();
               int others = 0;
               for (const int tid : ThreadsOf(getpid())) {
-                const int policy = sched_getscheduler(tid);
-                const int io = IoPriorityOf(tid);
-                if (policy >= 0 && policy != SCHED_IDLE) ++others;
-                if (io >= 0 && !IsIdleIo(io)) ++others;
+                if (!IsLoweredOrEnds(tid)) ++others;
               }
               is_over = true;
               for (std::thread& thread : threads) thread.join();
