@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <optional>
@@ -18,12 +17,11 @@
 #include "client/agent/journal.h"
 #include "client/agent/linux_processes.h"
 #include "client/agent/metrics.h"
-#include "client/agent/processor_floor.h"
 #include "client/agent/reporting.h"
 #include "client/agent/restore.h"
+#include "client/agent/session_ranks.h"
 #include "client/agent/watchdog.h"
 #include "client/agent/work_times.h"
-#include "client/agent/yield_plan.h"
 #include "client/agent/yield_probe.h"
 #include "client/agent/yielder.h"
 
@@ -37,7 +35,6 @@ constexpr absl::Duration kProbeAgain = absl::Minutes(10);
 constexpr absl::Duration kProbeAgainSoon = absl::Seconds(10);  // where the machine was too busy
 // Longer than a watchdog restores where nothing hinders it.
 constexpr absl::Duration kLockLimit = absl::Seconds(3);
-constexpr int64_t kProcessorTimeEachNs = 450'000'000;
 constexpr int64_t kMetricsEachNs = 1'000'000'000;
 constexpr int64_t kFloorAgainNs = 60'000'000'000;
 
@@ -76,20 +73,11 @@ class Agent {
   absl::Status RestoreLeft();
   void KeepWatchdog();
 
-  // Of the sessions of one connection's server.
-  struct Law {
-    YieldPlan plan;
-    ProcessorFloor floor;
-    Yielder yielder;
-  };
-
   // What a connection is for, until it is lost or the agent is asked to end.
   absl::Status Watch(Database& database);
   absl::Status WaitToProbeAgain(Database& database, absl::Duration time);
   // Whether some session's rank has changed.
-  absl::StatusOr<bool> Look(Database& database, Law& law);
-  bool Relieves(std::vector<BatchSession>& sessions, Law& law);
-  void LookAtProcessorTimes(const YieldPlan& plan, std::vector<BatchSession>& sessions);
+  absl::StatusOr<bool> Look(Database& database, SessionRanks& ranks);
   void Tell(const std::vector<Yielder::Change>& changes);
   // Once, until the floor was not needed for a while.
   void TellFloor();
@@ -118,7 +106,6 @@ class Agent {
   Figures figures_;
   WorkTimes work_times_;
   std::string trouble_;
-  int64_t processor_times_at_ns_ = 0;
   int64_t metrics_at_ns_ = 0;
   int64_t relieved_at_ns_ = 0;  // 0: never
   bool metrics_fail_ = false;
@@ -219,19 +206,18 @@ absl::Status Agent::Watch(Database& database) {
                    ", is watched as role ", server.role, "; yields: ", found->Words()));
   TellRange(server.postmaster);
   trouble_.clear();
-  // An account without privileges may change autogroups ten times a second.
-  const bool is_slow = found->means->kind == Means::Kind::kAutogroup;
-  Law law{.plan = YieldPlan(is_slow ? 1 : YieldPlan::kMostRelieved),
-          .floor = ProcessorFloor(options_.floor * ProcessorsOf(server.postmaster)),
-          .yielder = Yielder(processes_, *journal_, *found->means)};
-  Yielder& yielder = law.yielder;
-  if (law.floor.processors() > 0) {
-    Log(absl::StrFormat("batch work has %.2f processors at least", law.floor.processors()));
+  const double processors = options_.floor * ProcessorsOf(server.postmaster);
+  SessionRanks ranks(
+      processes_, *journal_,
+      {.means = *found->means, .processors = processors, .postmaster = server.postmaster});
+  Yielder& yielder = ranks.yielder();
+  if (processors > 0) {
+    Log(absl::StrFormat("batch work has %.2f processors at least", processors));
   }
   absl::Status status;
   while (status.ok()) {
     HearHeadgated();
-    const absl::StatusOr<bool> changed = Look(database, law);
+    const absl::StatusOr<bool> changed = Look(database, ranks);
     status = changed.status();
     LookWhetherStandby(database);
     if (status.ok()) {
@@ -262,7 +248,7 @@ absl::Status Agent::WaitToProbeAgain(Database& database, absl::Duration time) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> Agent::Look(Database& database, Law& law) {
+absl::StatusOr<bool> Agent::Look(Database& database, SessionRanks& ranks) {
   absl::StatusOr<Database::Sight> sight = database.Look(batch_);
   if (!sight.ok()) return sight.status();
   ++figures_.looks;
@@ -272,30 +258,11 @@ absl::StatusOr<bool> Agent::Look(Database& database, Law& law) {
     if (!asked.ok()) return asked.status();
     waits = *std::move(asked);
   }
-  LookAtProcessorTimes(law.plan, sight->sessions);
-  const YieldPlan::Now now{.monotonic_ns = NowNs(), .relieves = Relieves(sight->sessions, law)};
   const std::vector<Yielder::Change> changes =
-      law.yielder.Apply(law.plan.Decide(sight->sessions, waits, now), database.server().postmaster);
+      ranks.Look({.sessions = sight->sessions, .waits = std::move(waits)}, NowNs());
   Tell(changes);
-  NoteWork(sight->sessions, law.yielder);
+  NoteWork(sight->sessions, ranks.yielder());
   return !changes.empty();
-}
-
-bool Agent::Relieves(std::vector<BatchSession>& sessions, Law& law) {
-  const int64_t now_ns = NowNs();
-  const auto wanting = std::count_if(sessions.begin(), sessions.end(),
-                                     [](const BatchSession& session) { return session.wants(); });
-  if (law.floor.AsksProcessorTime(now_ns, static_cast<size_t>(wanting))) {
-    size_t counted = 0;
-    for (const bool is_at_work : {true, false}) {
-      for (BatchSession& session : sessions) {
-        if ((session.work != Work::kNone) != is_at_work) continue;
-        if (counted++ == ProcessorFloor::kMostCounted) break;
-        session.ran_ns = processes_.ProcessorNs(session.pid);
-      }
-    }
-  }
-  return law.floor.Decide(sessions, now_ns);
 }
 
 void Agent::NoteWork(const std::vector<BatchSession>& sessions, const Yielder& yielder) {
@@ -304,15 +271,6 @@ void Agent::NoteWork(const std::vector<BatchSession>& sessions, const Yielder& y
     if (yielder.Yields(session.pid)) at_work.push_back(session.work);
   }
   work_times_.Note(at_work, NowNs());
-}
-
-void Agent::LookAtProcessorTimes(const YieldPlan& plan, std::vector<BatchSession>& sessions) {
-  const int64_t now_ns = NowNs();
-  if (now_ns - processor_times_at_ns_ < kProcessorTimeEachNs) return;
-  processor_times_at_ns_ = now_ns;
-  for (BatchSession& session : sessions) {
-    if (plan.AsksProcessorTime(session)) session.ran_ns = processes_.ProcessorNs(session.pid);
-  }
 }
 
 void Agent::Tell(const std::vector<Yielder::Change>& changes) {

@@ -1,7 +1,7 @@
 // Agent: has the batch sessions of a PostgreSQL on this machine yield the processor to all others,
 // for as long as it runs.
 //
-//   look at the sessions -> YieldPlan decides -> Yielder acts -> a line for each change
+//   look at the sessions -> SessionRanks decides and acts -> a line for each change
 //
 // each 0.1 s while there is batch work, each 0.25 s where there is none. What yields is as it was
 // when PostgreSQL does not answer for 2 s, when the agent is asked to end, when it is killed
