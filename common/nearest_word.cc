@@ -2,46 +2,54 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <vector>
+
+#include "absl/strings/ascii.h"
+#include "common/strings.h"
 
 namespace headgate {
 namespace {
 
-constexpr size_t kLongestWord = 64;
-constexpr size_t kLettersForAMistake = 3;
+// Longer words are not compared: the work is the product of both lengths.
+constexpr size_t kMaxCompared = 64;
 
+// How many letters to replace, add, drop or swap with their neighbour: optimal string alignment, of
+// whose table only the last three rows are kept.
 size_t Distance(std::string_view a, std::string_view b) {
-  // By how many letters of `a` are read: of two rows before, of the row before, and of this one.
-  std::vector<size_t> earlier(b.size() + 1), before(b.size() + 1), now(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) now[j] = j;
+  std::vector<size_t> before(b.size() + 1);
+  std::vector<size_t> above(b.size() + 1);
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
-    earlier.swap(before);
-    before.swap(now);
-    now[0] = i;
+    before.swap(above);
+    above.swap(row);
+    row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const bool is_same = a[i - 1] == b[j - 1];
-      now[j] = std::min({before[j] + 1, now[j - 1] + 1, before[j - 1] + (is_same ? 0 : 1)});
+      const size_t replaced = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, replaced});
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        now[j] = std::min(now[j], earlier[j - 2] + 1);
+        row[j] = std::min(row[j], before[j - 2] + 1);
       }
     }
   }
-  return now[b.size()];
+  return row[b.size()];
 }
 
 }  // namespace
 
-std::optional<std::string> NearestWord(std::string_view word, absl::Span<const std::string> known) {
-  if (word.size() > kLongestWord) return std::nullopt;
-  const size_t most = (word.size() + kLettersForAMistake - 1) / kLettersForAMistake;
-  std::optional<std::string> nearest;
-  size_t least = most + 1;
-  for (const std::string& one : known) {
-    const size_t distance = Distance(word, one);
-    if (distance < least) {
-      least = distance;
-      nearest = one;
-    }
+std::string NearestWord(std::string_view word, absl::Span<const std::string> known) {
+  if (word.empty() || word.size() > kMaxCompared) return "";
+  const std::string lower = absl::AsciiStrToLower(Sv(word));
+  // A word of two letters resembles too many others.
+  size_t least = 1 + (word.size() < 3 ? 0 : word.size() / 3);
+  std::string nearest;
+  for (const std::string& candidate : known) {
+    if (candidate.size() > kMaxCompared) continue;
+    const size_t distance = Distance(lower, absl::AsciiStrToLower(candidate));
+    if (distance >= least) continue;
+    least = distance;
+    nearest = candidate;
   }
   return nearest;
 }

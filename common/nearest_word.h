@@ -1,11 +1,10 @@
-// NearestWord: which known word was meant where one was mistyped.
+// NearestWord: which known word somebody may have meant who wrote another one.
 //
 // Pure; thread-safe.
 //
 //   NearestWord("stauts", {"status", "store"})  // "status"
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,8 +12,8 @@
 
 namespace headgate {
 
-// By how many letters have to be put in, left out, changed or swapped with the next one (optimal
-// string alignment, Damerau 1964). Absent where that is more than a third of the word.
-std::optional<std::string> NearestWord(std::string_view word, absl::Span<const std::string> known);
+// Few letters away, capitals not counted: a third of the word's at most (optimal string alignment,
+// Damerau 1964). Empty if none resembles it; words of more than 64 bytes resemble nothing.
+std::string NearestWord(std::string_view word, absl::Span<const std::string> known);
 
 }  // namespace headgate

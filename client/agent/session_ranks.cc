@@ -48,7 +48,7 @@ bool SessionRanks::Relieves(std::vector<BatchSession>& sessions, int64_t now_ns)
       for (BatchSession& session : sessions) {
         if ((session.work != Work::kNone) != is_at_work) continue;
         if (counted++ == ProcessorFloor::kMostCounted) break;
-        session.ran_ns = processes_.ProcessorNs(session.pid);
+        if (!session.ran_ns.has_value()) session.ran_ns = processes_.ProcessorNs(session.pid);
       }
     }
   }

@@ -64,8 +64,8 @@ void Yielder::Assign(const Assignment& assignment, int postmaster, std::vector<C
 // One that was raised for the floor and is raised for a better reason now.
 void Yielder::TellRaised(Session& session, std::vector<Change>& changes) {
   const bool is_of_floor = session.assignment.rank == Rank::kRaisedForFloor;
-  if (is_of_floor || session.is_told_raised || !session.is_told_yielding) return;
-  session.is_told_raised = true;
+  if (is_of_floor || session.last_told != Session::Told::kYields) return;
+  session.last_told = Session::Told::kRaised;
   changes.push_back({.kind = Change::Kind::kRaised, .assignment = session.assignment});
 }
 
@@ -83,9 +83,8 @@ void Yielder::Lower(Session& session, int postmaster, std::vector<Change>& chang
   if (status.ok()) {
     session.is_lowered = true;
     session.told = false;
-    const bool is_news = session.is_told_raised || !session.is_told_yielding;
-    session.is_told_raised = false;
-    session.is_told_yielding = true;
+    const bool is_news =
+        std::exchange(session.last_told, Session::Told::kYields) != Session::Told::kYields;
     changes.push_back(
         {.kind = Change::Kind::kYields, .assignment = session.assignment, .is_news = is_news});
   } else if (!absl::IsUnavailable(status) && !absl::IsNotFound(status)) {
@@ -138,7 +137,7 @@ bool Yielder::Restore(Session& session, Change::Kind kind, std::vector<Change>& 
   session.is_lowered = false;
   const bool is_of_floor = kind == Change::Kind::kRaised && status.ok() &&
                            session.assignment.rank == Rank::kRaisedForFloor;
-  session.is_told_raised = kind == Change::Kind::kRaised && !is_of_floor;
+  if (!is_of_floor) session.last_told = Session::Told::kRaised;
   changes.push_back({.kind = status.ok() ? kind : Change::Kind::kEnded,
                      .assignment = session.assignment,
                      .is_news = !is_of_floor});

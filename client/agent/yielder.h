@@ -69,8 +69,7 @@ class Yielder {
     Assignment assignment;
     Record record;
     bool is_lowered = false;
-    bool is_told_raised = false;
-    bool is_told_yielding = false;
+    enum class Told : uint8_t { kNothing, kYields, kRaised } last_told = Told::kNothing;
     bool is_refused = false;  // nothing is tried again
     bool told = false;        // that something failed
     int64_t ran_ns = 0;       // as far as it was counted

@@ -16,7 +16,7 @@ class FloorTest : public ::testing::Test {
     int sessions = 1;
     double yielding = 0;     // processors, of each session
     double relieved = 0;     // the same while there is relief
-    int64_t wants_each = 1;  // the how manieth look finds that it wants to run
+    int64_t wants_each = 1;  // so many looks: at the first of them it wants to run
     int64_t look_ms = 100;
   };
   struct Outcome {

@@ -173,9 +173,9 @@ void RefuseNoUtf8(const CLI::App& app) {
 std::string NoCommand(const CLI::App& app, const std::string& word) {
   std::vector<std::string> known;
   for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
-  const std::optional<std::string> nearest = NearestWord(word, known);
+  const std::string nearest = NearestWord(word, known);
   return absl::StrCat("there is no command ", word,
-                      nearest.has_value() ? absl::StrCat("; did you mean ", *nearest, "?") : "");
+                      nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"));
 }
 
 Parsed Finish(Grammar& grammar) {

@@ -62,11 +62,11 @@ void AddGlobals(CLI::App& app, Globals& globals) {
   AddTls(app, globals);
   AddParsed<absl::Duration>(app, "--timeout", "DURATION", globals.timeout, PositiveDurationFromText,
                             "how long one answer may take [2s; log 30s, replay 5m]");
-  // An unset variable of a shell must not mean all targets.
   // Not by CLI11, for which a variable is as good as the option: an agent's own comes between them.
   // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes the environment.
   const char* const target = std::getenv("HEADGATE_TARGET");
   if (target != nullptr) globals.target = target;
+  // An unset variable of a shell must not mean all targets.
   const auto set_target = [&globals](const std::string& name) {
     if (name.empty()) Refuse("--target", "it is empty");
     globals.target = name;

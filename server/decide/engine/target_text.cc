@@ -1,8 +1,6 @@
 #include "server/decide/engine/target_text.h"
 
-#include <algorithm>
 #include <cstddef>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -27,8 +25,8 @@ std::string SomeOf(absl::Span<const std::string> known) {
 
 std::string NoTargetText(std::string_view name, absl::Span<const std::string> known) {
   const std::string no_target = absl::StrCat("no target '", Sv(name), "' is configured");
-  const std::optional<std::string> nearest = NearestWord(name, known);
-  if (nearest.has_value()) return absl::StrCat(no_target, "; did you mean '", *nearest, "'?");
+  const std::string nearest = NearestWord(name, known);
+  if (!nearest.empty()) return absl::StrCat(no_target, "; did you mean '", nearest, "'?");
   return known.empty() ? no_target : absl::StrCat(no_target, "; there are: ", SomeOf(known));
 }
 

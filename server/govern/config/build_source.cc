@@ -10,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/file_text.h"
+#include "common/nearest_word.h"
 #include "server/govern/config/builder.h"
 #include "server/govern/config/suggest.h"
 #include "server/observe/dsn/dsn.h"
@@ -30,7 +31,7 @@ std::string UnknownKeyword(const std::string& text) {
   const std::vector<std::string> known = dsn::KnownKeywords();
   for (const std::string& keyword : dsn::KeywordsIn(text)) {
     if (std::find(known.begin(), known.end(), keyword) != known.end()) continue;
-    const std::string nearest = Nearest(keyword, known);
+    const std::string nearest = NearestWord(keyword, known);
     return absl::StrCat("has a keyword that libpq does not know",
                         nearest.empty() ? "" : "; did you mean ", nearest,
                         nearest.empty() ? "" : "?");

@@ -10,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/nearest_word.h"
 #include "common/strings.h"
 #include "common/utf8.h"
 #include "server/govern/config/suggest.h"
@@ -193,7 +194,7 @@ absl::StatusOr<int> ReadEnum(const YamlNode& node,
   }
   std::string_view text = node.text;
   if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
-  const std::string nearest = Nearest(text, names);
+  const std::string nearest = NearestWord(text, names);
   if (nearest.empty()) return wrong;
   return absl::InvalidArgumentError(absl::StrCat(wrong.message(), "; did you mean ", nearest, "?"));
 }

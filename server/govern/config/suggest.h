@@ -1,4 +1,4 @@
-// Which of the known names somebody may have meant. Pure functions.
+// What is said of a name in a file that is not known. Pure functions.
 
 #pragma once
 
@@ -8,11 +8,8 @@
 
 namespace headgate::config {
 
-// The known name that is nearest to `name`: few letters away, capitals not counted. Empty if none
-// resembles it.
-std::string Nearest(std::string_view name, const std::vector<std::string>& known);
-
-// "; did you mean 'rate'?", else "; known are a, b and c", else, if nothing is known, empty.
+// By NearestWord: "; did you mean 'rate'?", else "; known are a, b and c", else, if nothing is
+// known, empty.
 std::string Suggestion(std::string_view name, const std::vector<std::string>& known);
 
 // "a, b or c".

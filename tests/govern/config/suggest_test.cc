@@ -7,21 +7,6 @@
 namespace headgate::config {
 namespace {
 
-TEST(Suggest, NearestIsFewLettersAway) {
-  EXPECT_EQ(Nearest("rte", {"name", "rate", "burst"}), "rate");
-  EXPECT_EQ(Nearest("RATE", {"name", "rate"}), "rate");
-  EXPECT_EQ(Nearest("max_concurency", {"max_cost", "max_concurrency"}), "max_concurrency");
-  EXPECT_EQ(Nearest("rulse", {"rules"}), "rules");
-  EXPECT_EQ(Nearest("arte", {"rate"}), "rate");
-  EXPECT_EQ(Nearest("colour", {"name", "rate"}), "");
-  EXPECT_EQ(Nearest("c", {"b"}), "");
-  EXPECT_EQ(Nearest("", {"b"}), "");
-}
-
-TEST(Suggest, VeryLongNamesAreNotCompared) {
-  EXPECT_EQ(Nearest(std::string(100'000, 'a'), {std::string(100'000, 'a')}), "");
-}
-
 TEST(Suggest, ListsWhatIsKnownWhereNothingIsNear) {
   EXPECT_EQ(Suggestion("x", {"rate", "burst"}), "; known: 'rate', 'burst'");
   EXPECT_EQ(Suggestion("x", {}), "");
