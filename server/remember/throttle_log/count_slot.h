@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "server/remember/throttle_log/cause.h"
+#include "server/decide/engine/cause.h"
 
 namespace headgate::throttle_log {
 

@@ -95,6 +95,8 @@ class Summing {
         return static_cast<double>(sum.allowed + sum.would_be_denied + sum.denied);
       case SumOrder::kMaxCostDenied:
         return sum.denied_cost;
+      case SumOrder::kMaxWaited:
+        return sum.waits.get() == nullptr ? 0 : static_cast<double>(sum.waits.get()->waited_ns);
       case SumOrder::kMaxDenied:
       case SumOrder::kName:
         break;
@@ -164,7 +166,10 @@ void Sum::Add(const Row& row) {
     case Outcome::kDenied:
       denied += checks;
       break;
+    case Outcome::kWaited:
+      break;
   }
+  waits.Add(row.counts.waits);
   if (row.key.folded) folded += checks;
   (row.key.outcome == Outcome::kDenied ? denied_cost : allowed_cost) += row.counts.cost;
 }

@@ -9,7 +9,7 @@
 //
 //   Recorder recorder({.seed = seed});
 //   ThreadCounts& counts = recorder.AddThread();  // one for each thread
-//   recorder.Collect([](const RowKey& key, const Counts& counts) {...});
+//   recorder.Collect(now, [](const RowKey& key, const Counts& counts) {...});
 
 #pragma once
 
@@ -23,13 +23,17 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
+#include "common/clock.h"
 #include "common/held_bytes.h"
 #include "common/mutex.h"
+#include "server/decide/line/wait_accounts.h"
 #include "server/remember/throttle_log/check_totals.h"
 #include "server/remember/throttle_log/row.h"
 #include "server/remember/throttle_log/store.h"
 #include "server/remember/throttle_log/thread_counts.h"
+#include "server/remember/throttle_log/wait_totals.h"
 
 namespace headgate::throttle_log {
 
@@ -76,9 +80,16 @@ class Recorder {
 
   ThreadCounts& AddThread();
 
-  // Hands over all counts since the call before. A key may come several times. Call it about once
-  // a second: a slot is free for another identity after so many calls without a count.
-  void Collect(Take take);
+  // Where waits are counted: called at each collection, until it is null. From the return on nobody
+  // is in the one before.
+  using WaitSource =
+      std::function<void(Now now, absl::FunctionRef<void(const line::CountedWaits&)> take)>;
+  void SetWaitSource(WaitSource source);
+
+  // Hands over all counts since the call before, and what was waited until now. A key may come
+  // several times. Call it about once a second: a slot is free for another identity after so many
+  // calls without a count.
+  void Collect(Now now, Take take);
 
   // The newest denials of the filter's identity, segment and target that are numbered higher than
   // `after`, the newest first, at most `max_count`. Nothing else of the filter is looked at.
@@ -88,12 +99,14 @@ class Recorder {
 
   // Sums of all that was collected since the start.
   CheckTotals::All Totals() const;
+  WaitTotals::All WaitedInAll() const;
 
   // The tables of all threads, the denials that are kept, and what a writer adds for the rows that
   // wait in it.
   HeldBytes& held() { return held_; }
 
  private:
+  void CollectWaits(Now now, Take take) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Numbers and keeps what came in from the threads.
   void TakeDenials() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -104,6 +117,8 @@ class Recorder {
   std::deque<Denial> denials_ ABSL_GUARDED_BY(mutex_);  // the oldest first
   int64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   CheckTotals totals_ ABSL_GUARDED_BY(mutex_);
+  WaitTotals wait_totals_ ABSL_GUARDED_BY(mutex_);
+  WaitSource wait_source_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace headgate::throttle_log

@@ -30,7 +30,7 @@
 #include "common/clock.h"
 #include "common/held_bytes.h"
 #include "server/decide/engine/answer.h"
-#include "server/remember/throttle_log/cause.h"
+#include "server/decide/engine/cause.h"
 #include "server/remember/throttle_log/count_slot.h"
 #include "server/remember/throttle_log/denial_ring.h"
 #include "server/remember/throttle_log/label.h"

@@ -145,6 +145,8 @@ absl::StatusOr<throttle_log::SumOrder> OrderOf(int order) {
       return throttle_log::SumOrder::kMaxCostDenied;
     case v1::LOG_ORDER_MOST_CHECKS:
       return throttle_log::SumOrder::kMaxChecks;
+    case v1::LOG_ORDER_MOST_WAITED:
+      return throttle_log::SumOrder::kMaxWaited;
     default:
       return Wrong("order", "is no order");
   }
@@ -254,6 +256,7 @@ absl::StatusOr<throttle_log::IntervalQuery> ToIntervalQuery(
   if (!status.ok()) return status;
   query.filter = *std::move(filter);
   query.level = from.level();
+  query.now_s = absl::ToUnixSeconds(now) + 1;
   query.newest_first = from.newest_first();
   query.page_size = *page_size;
   if (from.page_token().empty()) return query;

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "server/remember/throttle_log/cause.h"
+#include "server/decide/engine/cause.h"
 #include "server/remember/throttle_log/row_filter.h"
 #include "server/remember/throttle_log/sqlite_store.h"
 #include "tests/remember/throttle_log/fake_store.h"
