@@ -69,6 +69,12 @@ WaitingSubject& WaitAccounts::SubjectOf(const WaitingCheck& waiting, const Line&
   return subject;
 }
 
+void WaitAccounts::NoteCause(WaitAccount& account, const Line& line) {
+  account.cause = line.cause;
+  account.observed = line.observed;
+  account.limit_value = line.limit_value;
+}
+
 void WaitAccounts::Join(WaitingCheck& waiting, const Line& line, int64_t now_ns) {
   WaitingSubject& subject = *waiting.subject;
   CountHeld(subject, now_ns);
@@ -76,7 +82,7 @@ void WaitAccounts::Join(WaitingCheck& waiting, const Line& line, int64_t now_ns)
   if (account == nullptr) {
     account = &subject.accounts.emplace_back();
     account->line_key = line.key;
-    account->cause = line.cause;
+    NoteCause(*account, line);
   }
   account->tickets.insert(waiting.ticket);
   account->since_sum += static_cast<uint64_t>(now_ns);
@@ -125,16 +131,12 @@ bool WaitAccounts::Take(Round& round, const Tables& tables, std::vector<CountedW
     CountHeld(subject, round.now_ns);
     for (WaitAccount& account : subject.accounts) {
       Waits waits = TakeWaits(account, tables.tickets, round.now_ns);
-      const Line* const line = tables.lines.Find(account.line_key);
       if (!waits.empty()) {
-        CountedWaits& added = counted.emplace_back(subject.subject, account.cause);
-        added.waits = waits;
-        if (line != nullptr && line->cause == account.cause) {
-          added.observed = line->observed;
-          added.limit_value = line->limit_value;
-        }
+        counted.push_back(
+            {subject.subject, account.cause, account.observed, account.limit_value, waits});
       }
-      if (line != nullptr) account.cause = line->cause;
+      const Line* const line = tables.lines.Find(account.line_key);
+      if (line != nullptr) NoteCause(account, *line);
     }
     const auto is_over = [&](const WaitAccount& account) {
       return account.tickets.empty() && account.WaitedBy(round.now_ns) == account.taken_ns;

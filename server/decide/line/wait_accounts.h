@@ -63,6 +63,8 @@ struct CountedWaits {
 struct WaitAccount {
   uint64_t line_key = 0;
   std::shared_ptr<const engine::Cause> cause;
+  double observed = 0;  // as in CountedWaits, when this was looked at last
+  double limit_value = 0;
   absl::btree_set<uint64_t> tickets;  // of those who wait: the first has waited for longest
   // The sum of when each of them came to this line. It wraps, and so does what is computed with it;
   // the result is right, as it is small.
@@ -120,6 +122,8 @@ class WaitAccounts {
   WaitingSubject& SubjectOf(const WaitingCheck& waiting, const Line& line, uint64_t key);
   // Leaves the account that it is in.
   static WaitAccount& Part(WaitingCheck& waiting, int64_t now_ns);
+  // What the line is at now, and what was compared there.
+  static void NoteCause(WaitAccount& account, const Line& line);
   static void Join(WaitingCheck& waiting, const Line& line, int64_t now_ns);
   // Shares the time since the last event among its accounts.
   static void CountHeld(WaitingSubject& subject, int64_t now_ns);

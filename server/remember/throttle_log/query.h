@@ -83,7 +83,7 @@ struct Sum {
   size_t bytes() const;
 };
 
-enum class SumOrder : uint8_t { kName, kMaxDenied, kMaxCostDenied, kMaxChecks, kMaxWaited };
+enum class SumOrder : uint8_t { kName, kMaxDenied, kMaxCostDenied, kMaxChecks, kMaxHeldBack };
 
 struct SumQuery {
   ScanFilter filter = {};  // sum_over_s is chosen by QuerySums

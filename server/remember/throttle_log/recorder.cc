@@ -44,7 +44,8 @@ ThreadCounts& Recorder::AddThread() {
                           .ring_denials = std::min(options_.max_denials, kMaxInRing),
                           .quiet_rounds = options_.quiet_rounds,
                           .held = &held_,
-                          .server = options_.server});
+                          .server = options_.server,
+                          .last = &last_});
   MutexLock lock(&mutex_);
   return *threads_.emplace_back(std::move(counts));
 }

@@ -3,7 +3,8 @@
 //
 // Each deciding thread records into counts of its own (thread_counts.h), so that recording costs a
 // Check nanoseconds. Memory is fixed: for each thread, 600 bytes for each of max_identities and of
-// max_denials, up to 4,096 of those: so many can wait for the next collection.
+// max_denials, up to 4,096 of those: so many can wait for the next collection. And 8 MiB at most
+// for what the newest Checks asked for.
 //
 // Thread-safe; a ThreadCounts' Record is for its thread alone. They live as long as the recorder.
 //
@@ -76,7 +77,7 @@ class Recorder {
 
   static constexpr int kMaxTold = 1000;
 
-  explicit Recorder(const RecorderOptions& options) : options_(options) {}
+  explicit Recorder(const RecorderOptions& options) : options_(options), last_(&held_) {}
 
   ThreadCounts& AddThread();
 
@@ -95,6 +96,9 @@ class Recorder {
   // `after`, the newest first, at most `max_count`. Nothing else of the filter is looked at.
   std::vector<Denial> RecentDenials(const ScanFilter& whose, int64_t after, size_t max_count);
 
+  // What the newest Checks asked for; see last_checks.h.
+  std::vector<LastCheck> LastChecksOf(uint64_t subject_key) const { return last_.Of(subject_key); }
+
   RecorderState State() const;
 
   // Sums of all that was collected since the start.
@@ -112,6 +116,7 @@ class Recorder {
 
   const RecorderOptions options_;
   HeldBytes held_;
+  LastChecks last_;
   mutable Mutex mutex_;
   std::vector<std::unique_ptr<ThreadCounts>> threads_ ABSL_GUARDED_BY(mutex_);
   std::deque<Denial> denials_ ABSL_GUARDED_BY(mutex_);  // the oldest first
