@@ -214,7 +214,7 @@ std::string HeatText(const v1::QueryThrottleLogResponse& sums, const HeatOptions
   const std::string waiting = WaitingText(sums.waiting_checks());
   if (sums.sums().empty()) return absl::StrCat(span, ": no such Check is in the log.\n", waiting);
   const std::string what = absl::StrCat(span, ", ", ShortDuration(options.step), " a cell:");
-  constexpr char kLegend[] = "held back: · never, ░ up to 25 %, ▒ 50 %, ▓ 75 %, █ more";
+  constexpr char kLegend[] = "· not held back, ░ up to 25 %, ▒ 50 %, ▓ 75 %, █ more";
   const bool fits = DisplayWidth(what) + 1 + DisplayWidth(kLegend) <= options.columns;
   return absl::StrCat(Fitted(what, options.columns), fits ? " " : "\n",
                       Fitted(kLegend, options.columns), "\n\n", Strips(sums, options).Text(colours),

@@ -164,9 +164,11 @@ std::string Summary(const Intervals& intervals, const LogTotals& totals, const L
                                                       " of the time; "),
                         counts, ".");
   }
-  return absl::StrCat("at no time were ", share, " of the Checks of ", subject, " denied",
-                      IsNarrowed(log) ? " like that" : "", ", or did one wait for ", share,
-                      " of the time; ", counts, ".");
+  return absl::StrCat(
+      "at no time were ", share, " of the Checks of ", subject, " denied",
+      IsNarrowed(log) ? " like that" : "",
+      waited.empty() ? "; " : absl::StrCat(", nor did one wait for ", share, " of the time; "),
+      counts, ".");
 }
 
 Cell Denied(const v1::ThrottledInterval& interval) {

@@ -103,7 +103,7 @@ TEST_F(PermitFlood, IsInTheLogWithACauseOfItsOwn) {
   }
   int64_t denied = 0;
   server_.recorder.Collect(
-      [&](const throttle_log::RowKey& key, const throttle_log::Counts& counts) {
+      {}, [&](const throttle_log::RowKey& key, const throttle_log::Counts& counts) {
         if (key.outcome != throttle_log::Outcome::kDenied) return;
         EXPECT_EQ(key.cause.reason, engine::Reason::kPermits);
         EXPECT_EQ(key.cause.limit, engine::Limit::kPermits);

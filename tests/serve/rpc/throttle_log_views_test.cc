@@ -76,7 +76,7 @@ class Views {
         engine::Request(identity, static_cast<double>(Roll(12)) / 2);
     ASSERT_TRUE(server_.engine.Check(request, now, answer).ok());
     threads_[Roll(2)]->Record(request, answer, now);
-    const throttle_log::CauseView cause = throttle_log::CauseOf(answer);
+    const throttle_log::CauseView cause = engine::CauseOf(answer);
     counted_.push_back({{.target = "",
                          .identity = identity,
                          .folded = false,
