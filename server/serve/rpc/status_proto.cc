@@ -227,6 +227,18 @@ void FillAccess(const access::AccessSnapshot& from, v1::AccessStatus& to) {
   to.set_error(std::string(from.status.message()));
 }
 
+void FillCaller(const access::Caller& from, v1::CallerStatus& to) {
+  to.set_name(from.name());
+  to.set_overrides(from.overrides());
+  to.set_exempt_overrides(from.exempt_overrides());
+  to.set_everything(from.everything());
+  to.set_logs(from.logs());
+  to.set_costs(from.costs());
+  to.set_forgive(from.forgive());
+  to.set_servers(from.servers());
+  to.set_any_identity(from.MaySpeakForAll());
+}
+
 void FillConnections(const transport::ConnectionCounts& from, v1::ConnectionStatus& to) {
   to.set_open(from.open);
   to.set_most(from.max_open);
