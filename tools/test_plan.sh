@@ -89,7 +89,7 @@ dev/http_grpcurl    rotating:12   -             -
 dev/isolation       rotating:14   -             -
 dev/python          rotating:100  -             -
 dev/python_protos   rotating:7    -             -
-dev/readme_tour     short:5       long:40       -
+dev/readme_tour     short:6       long:40       -
 dev/recipes         rotating:35   -             -
 dev/sizing          rotating:4    long:60       -
 dev/soak            rotating:35   long:200      -
