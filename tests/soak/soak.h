@@ -8,9 +8,8 @@
 // It fails if
 //
 // - memory, open files or threads have grown between two windows of the same whole number of
-// cycles,
-//   one after the first two fifths, one at the end: memory's lower quartile by more than 3 % + 6
-//   MiB, the medians of the others by more than 5 % + 3 and by 3;
+//   cycles, one after the first two fifths, one at the end: memory's lower quartile by more than
+//   3 % + 6 MiB, the medians of the others by more than 5 % + 3 and by 3;
 // - a caller got an error, or an answer, that it should not have got;
 // - a budget admitted more than burst + rate * time + refunds, in any second, any 10 s, or in all;
 // - left alone, the server does not recover descriptors, permits, health or log, or ends badly.
