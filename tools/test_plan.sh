@@ -78,6 +78,7 @@ dev/chart_rules     rotating:245  -             -
 dev/client_install  rotating:65   long:120      -
 dev/demo            rotating:75   -             -
 dev/docs            short:45      -             -
+dev/docs_commands   short:6       -             -
 dev/docs_example    short:5       -             -
 dev/entry_script    rotating:2    -             -
 dev/flood           rotating:17   -             -
