@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 THIRD_PARTY='--build-arg|apt-get|buildah|cmake|curl|dbt|docker|gh-ost|git|go|grep|grpcurl|helm|jq|kubectl'
-THIRD_PARTY+='|kubeconform|ninja|npm|nsenter|openssl|pg_dump|pgbench|podman|promtool|psql|python|sed|setpriv|systemctl'
+THIRD_PARTY+='|kubeconform|ninja|npm|nsenter|openssl|pg_dump|pgbench|podman|podman-compose|promtool|psql|python|sed|setpriv|systemctl'
 
 # shellcheck source=tools/test_docs.sh
 source tools/test_docs.sh
