@@ -78,6 +78,7 @@ dev/chart_rules     rotating:245  -             -
 dev/client_install  rotating:65   long:120      -
 dev/demo            rotating:75   -             -
 dev/docs            short:45      -             -
+dev/docs_commands   short:6       -             -
 dev/docs_example    short:5       -             -
 dev/entry_script    rotating:2    -             -
 dev/flood           rotating:17   -             -
@@ -89,7 +90,7 @@ dev/http_grpcurl    rotating:12   -             -
 dev/isolation       rotating:14   -             -
 dev/python          rotating:100  -             -
 dev/python_protos   rotating:7    -             -
-dev/readme_tour     short:5       long:40       -
+dev/readme_tour     short:6       long:40       -
 dev/recipes         rotating:35   -             -
 dev/sizing          rotating:4    long:60       -
 dev/soak            rotating:35   long:200      -
