@@ -86,6 +86,8 @@ TEST_P(WhoWasHeldBack, IsInTheLogAsTheJobsSawIt) {
   Pass(absl::Seconds(3));
   Press(0);
   Pass(absl::Seconds(1));
+  EXPECT_TRUE(server_->AwaitLog("the gate is shut"));
+  EXPECT_THAT(server_->Log(), HasSubstr("by=press"));
   const auto paused =
       AnswerOf(server_->channel(), &v1::OverrideService::Stub::CreateOverride, Pause("job-2:etl"));
   Pass(absl::Seconds(2));
