@@ -218,6 +218,8 @@ Parsed Finish(Grammar& grammar) {
       return Ended{ExitStatus::kUsage, std::move(missing)};
     }
   }
+  grammar.globals.connection = ConnectionOf(grammar.app);
+  grammar.log.past.zone = grammar.replay.past.zone = grammar.globals.zone;
   for (const auto& [command, arguments] : grammar.commands) {
     if (command->parsed()) return Arguments{grammar.globals, arguments()};
   }

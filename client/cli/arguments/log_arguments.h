@@ -14,15 +14,13 @@
 
 namespace headgate::cli {
 
-enum class Zone { kUtc, kLocal };
-
 // Whose past, and how much of it.
 struct PastArguments {
   std::string identity;
   std::string segment;
   std::string since;  // as TimeFromText takes it; empty: as the server has it
   std::string until;  // likewise; empty: now
-  Zone zone = Zone::kUtc;
+  absl::TimeZone zone = absl::UTCTimeZone();  // of these, and of what is shown
   std::optional<int> limit;  // of what is shown; absent: everything
 };
 

@@ -24,7 +24,7 @@ struct Words {
 Words WordsOf(v1::OverrideKind kind) {
   switch (kind) {
     case v1::OVERRIDE_KIND_THROTTLE:
-      return {"throttle", "Deny a share of an identity's Checks, for a time", " --ratio 0.8"};
+      return {"throttle", "Deny a share of an identity's Checks, for a time", " --ratio 80%"};
     case v1::OVERRIDE_KIND_EXEMPT:
       return {"exempt", "Let an identity pass, charged to nothing, for a time", ""};
     case v1::OVERRIDE_KIND_RESUME:
@@ -51,13 +51,6 @@ absl::StatusOr<Expiry> ParseUntil(const std::string& text) {
   const auto time = ComingTimeFromText(text, absl::UnixEpoch(), absl::UTCTimeZone());
   if (!time.ok()) return time.status();
   return Until{text};
-}
-
-absl::StatusOr<double> ParseRatio(const std::string& text) {
-  double ratio = 0;
-  if (absl::SimpleAtod(text, &ratio) && ratio > 0 && ratio <= 1) return ratio;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", Escaped(text), "' is not a number above 0 and at most 1, such as 0.8 for 80 %"));
 }
 
 // People who forget an option here are in a hurry, so the error shows a complete command.
@@ -111,8 +104,8 @@ CLI::App* AddOverride(CLI::App& app, v1::OverrideKind kind, OverrideArguments& o
                                                     "whoever asks, on all targets or on --target");
   if (kind == v1::OVERRIDE_KIND_EXEMPT) everything->group("");
   if (kind == v1::OVERRIDE_KIND_THROTTLE) {
-    AddParsed<double>(*command, "--ratio", "SHARE", override.ratio, ParseRatio,
-                      "the share of Checks to deny, above 0 and at most 1");
+    AddParsed<double>(*command, "--ratio", "SHARE", override.ratio, ShareFromText,
+                      "the share of Checks to deny, such as 80% or 0.8");
   }
   CLI::Option* until = AddParsed<Expiry>(*command, "--until", "TIME", override.expiry, ParseUntil,
                                          "until then, such as 18:00 or '2026-01-31 18:00'");

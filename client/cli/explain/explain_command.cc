@@ -14,6 +14,7 @@
 #include "client/cli/output/table.h"
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/output/value_text.h"
+#include "client/cli/output/zone_text.h"
 #include "common/share_text.h"
 
 namespace headgate::cli {
@@ -45,7 +46,7 @@ Cell RoomIn(const v1::BucketState& bucket) {
           Paint::kWarn};
 }
 
-Table Buckets(const v1::ExplainResponse& explanation) {
+Table Buckets(const v1::ExplainResponse& explanation, absl::TimeZone zone) {
   constexpr char kTitles[] =
       "BUDGET,BUCKET,RULE,>COST,>DEBT,>BURST,>RATE/s,>SPEED,>MAX COST,>PERMITS,ROOM IN";
   Table table(Titles(absl::StrCat(kTitles, OwesSinceAReport(explanation) ? ",OWED SINCE" : ",")));
@@ -61,7 +62,7 @@ Table Buckets(const v1::ExplainResponse& explanation) {
                {bucket.has_max_cost() ? Amount(bucket.max_cost(), bucket.unit()) : ""},
                {Permits(bucket)},
                RoomIn(bucket),
-               {bucket.has_reported_debt() ? Sentence(bucket.reported_debt(), bucket.unit()) : "",
+               {bucket.has_reported_debt() ? Sentence(bucket.reported_debt(), bucket.unit(), zone) : "",
                 Paint::kWarn}});
   }
   return table;
@@ -90,12 +91,12 @@ Cell Effect(const v1::MatchedRule& rule) {
           Paint::kDim};
 }
 
-Table Rules(const v1::ExplainResponse& explanation) {
+Table Rules(const v1::ExplainResponse& explanation, absl::TimeZone zone) {
   Table table(Titles("RULE,WHAT IT DOES,EXPIRES,WHAT CAME OF IT"));
   for (const v1::MatchedRule& rule : explanation.matched_rules()) {
     table.Add({{rule.name()},
                {rule.action()},
-               {rule.has_expires_at() ? LocalTimeText(FromProto(rule.expires_at())) : "never"},
+               {rule.has_expires_at() ? ZonedTimeText(FromProto(rule.expires_at()), zone) : "never"},
                Effect(rule)});
   }
   return table;
@@ -109,9 +110,10 @@ std::string ByChance(const v1::ExplainResponse& explanation) {
                       " of such Checks are rejected by chance");
 }
 
-std::string ExplanationText(const v1::ExplainResponse& explanation, Colours colours) {
-  std::string text = DecisionText(explanation.decision(), colours, ByChance(explanation));
-  const Table rules = Rules(explanation);
+std::string ExplanationText(const v1::ExplainResponse& explanation, absl::TimeZone zone,
+                            Colours colours) {
+  std::string text = DecisionText(explanation.decision(), zone, colours, ByChance(explanation));
+  const Table rules = Rules(explanation, zone);
   absl::StrAppend(&text, "\n", rules.empty() ? "no rule matches\n" : rules.Text(colours));
   if (explanation.reject_ratio() > 0) {
     absl::StrAppend(&text, "rejected by chance: ", ShareText(explanation.reject_ratio()),
@@ -120,7 +122,7 @@ std::string ExplanationText(const v1::ExplainResponse& explanation, Colours colo
   if (explanation.buckets().empty()) {
     absl::StrAppend(&text, "it would be charged to no budget\n");
   } else {
-    absl::StrAppend(&text, "\n", Buckets(explanation).Text(colours));
+    absl::StrAppend(&text, "\n", Buckets(explanation, zone).Text(colours));
   }
   for (const v1::BucketState& bucket : explanation.buckets()) {
     if (bucket.found().empty()) continue;
@@ -145,7 +147,7 @@ int RunExplain(const Globals& globals, const ExplainArguments& arguments, const 
       Connection(globals).Call(&v1::ThrottlerService::Stub::Explain, request);
   if (!explanation.ok()) return ToInt(console.Fail(explanation.status()));
   console.Print(
-      *explanation, [&] { return ExplanationText(*explanation, console.colours); },
+      *explanation, [&] { return ExplanationText(*explanation, console.zone, console.colours); },
       [&] { return ExplanationCsv(*explanation); });
   const bool allowed = explanation->decision().verdict() == v1::VERDICT_ALLOWED;
   return ToInt(allowed ? ExitStatus::kOk : ExitStatus::kDenied);

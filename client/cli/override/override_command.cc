@@ -11,6 +11,7 @@
 #include "client/cli/arguments/parse_value.h"
 #include "client/cli/commands.h"
 #include "client/cli/connection/connection.h"
+#include "client/cli/output/override_words.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/override/override_fetch.h"
@@ -31,14 +32,15 @@ v1::Selector SelectorOf(const Globals& globals, const OverrideArguments& argumen
   return selector;
 }
 
-absl::Status SetExpiry(const Expiry& expiry, v1::CreateOverrideRequest& request) {
+absl::Status SetExpiry(const Expiry& expiry, absl::TimeZone zone,
+                       v1::CreateOverrideRequest& request) {
   absl::Duration rest;
   if (const auto* in = std::get_if<absl::Duration>(&expiry)) {
     request.mutable_expires_in()->set_seconds(absl::IDivDuration(*in, absl::Seconds(1), &rest));
     request.mutable_expires_in()->set_nanos(static_cast<int32_t>(rest / absl::Nanoseconds(1)));
   } else if (const auto* until = std::get_if<Until>(&expiry)) {
     const auto at =
-        ComingTimeFromText(until->text, SystemClock::ReadKernel().wall(), absl::LocalTimeZone());
+        ComingTimeFromText(until->text, SystemClock::ReadKernel().wall(), zone);
     if (!at.ok()) return at.status();
     SetTimestamp(*at, *request.mutable_expires_at());
   } else {
@@ -137,7 +139,7 @@ int EndHolders(const Globals& globals, const OverrideArguments& arguments, const
     console.Print(
         ended,
         [&] {
-          return ChangesText(ended, Change::kEnded) +
+          return EndedText(ended) +
                  (arguments.everything ? StopsThatStay(connection) : "");
         },
         [&] { return OverridesCsv(ended); });
@@ -158,7 +160,7 @@ int RunOverride(const Globals& globals, const OverrideArguments& arguments,
   if (arguments.ratio.has_value()) request.set_ratio(*arguments.ratio);
   request.set_actor(*actor);
   request.set_reason(arguments.who.reason);
-  const absl::Status expiry = SetExpiry(*arguments.expiry, request);
+  const absl::Status expiry = SetExpiry(*arguments.expiry, globals.zone, request);
   if (!expiry.ok()) return ToInt(console.Fail(expiry));
   const absl::StatusOr<v1::CreateOverrideResponse> made =
       Connection(globals).Call(&OverrideStub::CreateOverride, request);
@@ -168,7 +170,7 @@ int RunOverride(const Globals& globals, const OverrideArguments& arguments,
   return console.Print(
       *made,
       [&] {
-        return ChangesText(one, Change::kMade) + StopText(*made) +
+        return MadeText(*made, console.zone, globals.connection) +
                NotReachedText(made->servers_not_reached());
       },
       [&] { return OverridesCsv(one); });
