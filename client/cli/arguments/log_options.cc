@@ -84,7 +84,7 @@ CLI::Option* AddCount(CLI::App& app, const std::string& name, std::function<void
 
 void AddPast(CLI::App& app, PastArguments& past) {
   CLI::Option* identity =
-      app.add_option("selector", past.identity, "an identity, and everything below it");
+      app.add_option("identity,--identity", past.identity, "an identity, and everything below it");
   app.add_option("--segment", past.segment, "any identity that has this segment")
       ->excludes(identity)
       ->type_name("SEGMENT");

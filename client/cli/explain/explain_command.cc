@@ -8,6 +8,7 @@
 #include "client/cli/arguments/check_request.h"
 #include "client/cli/commands.h"
 #include "client/cli/connection/connection.h"
+#include "client/cli/connection/selector_use.h"
 #include "client/cli/explain/explain_csv.h"
 #include "client/cli/output/decision_text.h"
 #include "client/cli/output/proto_text.h"
@@ -16,6 +17,7 @@
 #include "client/cli/output/value_text.h"
 #include "client/cli/output/zone_text.h"
 #include "common/share_text.h"
+#include "common/system_clock.h"
 
 namespace headgate::cli {
 namespace {
@@ -138,17 +140,29 @@ std::string ExplanationText(const v1::ExplainResponse& explanation, absl::TimeZo
   return text;
 }
 
+// Of a mistyped identity there is an answer too, and a friendly one.
+void TellOfNearest(Connection& connection, const v1::CheckRequest& check, const Console& console) {
+  v1::Selector selector;
+  selector.set_identity(check.identity());
+  selector.set_target(check.target());
+  const SelectorUse use =
+      FindUse(connection, selector, {.now = SystemClock::ReadKernel().wall()});
+  if (!use.nearest.empty()) console.Complain(use.Sentence());
+}
+
 }  // namespace
 
 int RunExplain(const Globals& globals, const ExplainArguments& arguments, const Console& console) {
   v1::ExplainRequest request;
   *request.mutable_check() = ToProto(globals, arguments.work);
+  Connection connection(globals);
   const absl::StatusOr<v1::ExplainResponse> explanation =
-      Connection(globals).Call(&v1::ThrottlerService::Stub::Explain, request);
+      connection.Call(&v1::ThrottlerService::Stub::Explain, request);
   if (!explanation.ok()) return ToInt(console.Fail(explanation.status()));
   console.Print(
       *explanation, [&] { return ExplanationText(*explanation, console.zone, console.colours); },
       [&] { return ExplanationCsv(*explanation); });
+  if (console.format == Format::kTable) TellOfNearest(connection, request.check(), console);
   const bool allowed = explanation->decision().verdict() == v1::VERDICT_ALLOWED;
   return ToInt(allowed ? ExitStatus::kOk : ExitStatus::kDenied);
 }

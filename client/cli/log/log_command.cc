@@ -10,6 +10,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/connection/connection.h"
 #include "client/cli/connection/fetch_pages.h"
+#include "client/cli/connection/selector_use.h"
 #include "client/cli/log/denial_text.h"
 #include "client/cli/log/heat_strip.h"
 #include "client/cli/log/intervals_text.h"
@@ -206,6 +207,19 @@ int Follow(const Globals& globals, const LogArguments& arguments, const v1::LogF
   return LogFollow(connection, signals, console, options).Run();
 }
 
+// Of a mistyped identity the log is empty, as if nothing had held it back.
+void TellOfNearest(Connection& connection, const v1::LogFilter& filter, absl::Time now,
+                   const Console& console) {
+  v1::Selector selector;
+  if (!filter.segment().empty()) selector.set_segment(filter.segment());
+  if (!filter.identity().empty()) selector.set_identity(filter.identity());
+  selector.set_target(filter.target());
+  absl::Duration within = absl::Hours(24);
+  if (filter.has_from()) within = std::max(within, now - FromProto(filter.from()));
+  const SelectorUse use = FindUse(connection, selector, {.now = now, .within = within});
+  if (!use.nearest.empty()) console.Complain(use.Sentence());
+}
+
 }  // namespace
 
 int RunLog(const Globals& globals, const LogArguments& arguments, const Console& console) {
@@ -216,12 +230,16 @@ int RunLog(const Globals& globals, const LogArguments& arguments, const Console&
     return Follow(globals, arguments, *filter, console);
   }
   Connection connection(globals);
-  return Answer({.log = arguments,
-                 .globals = globals,
-                 .filter = *filter,
-                 .now = now,
-                 .connection = connection,
-                 .console = console});
+  const int status = Answer({.log = arguments,
+                             .globals = globals,
+                             .filter = *filter,
+                             .now = now,
+                             .connection = connection,
+                             .console = console});
+  if (status == ToInt(ExitStatus::kOk) && console.format == Format::kTable) {
+    TellOfNearest(connection, *filter, now, console);
+  }
+  return status;
 }
 
 }  // namespace headgate::cli

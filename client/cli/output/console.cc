@@ -4,8 +4,8 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/output/field_words.h"
 #include "client/cli/output/terminal_text.h"
-#include "common/strings.h"
 
 namespace headgate::cli {
 namespace {
@@ -24,18 +24,6 @@ std::string Print(const google::protobuf::Message& message,
   // Only a Duration or Timestamp outside of what JSON can hold gets here.
   if (!status.ok()) return absl::StrCat("{\"error\": ", JsonString(status.ToString()), "}\n");
   return text;
-}
-
-// The server names the field of its API that is wrong, such as "check.target". Here it is named as
-// it was given: by the option, or by the part of the field's name that tells what it is.
-std::string InTheWordsOfOptions(std::string_view message) {
-  const size_t end = message.find(": ");
-  if (end == message.npos) return std::string(message);
-  std::string_view field = message.substr(0, end);
-  for (const std::string_view prefix : {"check.", "selector."}) {
-    if (field.starts_with(prefix)) field.remove_prefix(prefix.size());
-  }
-  return absl::StrCat(field == "target" ? "--" : "", Sv(field), Sv(message.substr(end)));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/output/shell_words.h"
 #include "common/share_text.h"
@@ -11,6 +12,8 @@ namespace headgate::cli {
 std::string KindText(v1::OverrideKind kind) {
   return v1::OverrideKind_Name(kind).substr(std::strlen("OVERRIDE_KIND_"));
 }
+
+std::string VerbText(v1::OverrideKind kind) { return absl::AsciiStrToLower(KindText(kind)); }
 
 bool Throttles(const v1::Override& override) {
   return override.kind() == v1::OVERRIDE_KIND_THROTTLE;

@@ -15,6 +15,8 @@ std::string KindText(v1::OverrideKind kind);
 bool Throttles(const v1::Override& override);
 // "paused", "throttled by 80 %".
 std::string DoneText(const v1::Override& override);
+// "pause", "throttle": the command.
+std::string VerbText(v1::OverrideKind kind);
 // "PAUSE", "THROTTLE 80 %".
 std::string What(const v1::Override& override);
 // Whether it is an emergency stop.

@@ -16,6 +16,8 @@
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/override/override_fetch.h"
 #include "client/cli/override/override_text.h"
+#include "client/cli/override/override_use.h"
+#include "common/nearest_word.h"
 #include "common/system_clock.h"
 
 namespace headgate::cli {
@@ -49,6 +51,13 @@ absl::Status SetExpiry(const Expiry& expiry, absl::TimeZone zone,
   return absl::OkStatus();
 }
 
+// To let somebody pass whom nobody knows does no harm.
+Asking AskingOf(const OverrideArguments& arguments) {
+  const bool stops = arguments.kind == v1::OVERRIDE_KIND_PAUSE ||
+                     arguments.kind == v1::OVERRIDE_KIND_THROTTLE;
+  return stops ? Asking::kOnTerminal : Asking::kNever;
+}
+
 bool Holds(const v1::Override& override) {
   return override.kind() == v1::OVERRIDE_KIND_PAUSE ||
          override.kind() == v1::OVERRIDE_KIND_THROTTLE;
@@ -79,15 +88,20 @@ int ExplainNothingToEnd(const v1::Selector& selector, Connection& connection,
   const absl::StatusOr<v1::ListOverridesResponse> all = ListOverrides(connection, {});
   if (!all.ok()) return ToInt(console.Fail(all.status()));
   std::vector<std::string> holders;
+  std::vector<std::string> held;
   for (const v1::Override& override : all->overrides()) {
-    if (Holds(override) && Covers(override.selector(), selector)) {
+    if (!Holds(override)) continue;
+    held.push_back(SelectorText(override.selector()));
+    if (Covers(override.selector(), selector)) {
       holders.push_back(Mention(override));
     }
   }
   const std::string whom = SelectorText(selector);
+  const std::string nearest = NearestWord(whom, held);
   console.Complain(
       holders.empty()
           ? absl::StrCat("no override pauses or throttles ", whom,
+                         nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),
                          "; `headgate explain` says what a rule of the configuration does")
           : absl::StrCat("no override is on exactly ", whom, ", but it is held by ",
                          absl::StrJoin(holders, " and "),
@@ -162,8 +176,12 @@ int RunOverride(const Globals& globals, const OverrideArguments& arguments,
   request.set_reason(arguments.who.reason);
   const absl::Status expiry = SetExpiry(*arguments.expiry, globals.zone, request);
   if (!expiry.ok()) return ToInt(console.Fail(expiry));
+  Connection connection(globals);
+  if (!arguments.is_sure && !GoesOnIfUnused(connection, request, AskingOf(arguments), console)) {
+    return ToInt(ExitStatus::kUsage);
+  }
   const absl::StatusOr<v1::CreateOverrideResponse> made =
-      Connection(globals).Call(&OverrideStub::CreateOverride, request);
+      connection.Call(&OverrideStub::CreateOverride, request);
   if (!made.ok()) return ToInt(console.Fail(WithActorHelp(made.status())));
   v1::ListOverridesResponse one;
   *one.add_overrides() = made->override();

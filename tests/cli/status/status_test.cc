@@ -269,13 +269,13 @@ v1::GetStatusResponse WithPermits() {
 
 TEST(StatusPermits, AreToldByHolderWithWhoWasTurnedAway) {
   v1::GetStatusResponse status = WithPermits();
-  EXPECT_THAT(StatusText(status, "a:1", Colours::kOff),
+  EXPECT_THAT(StatusText(status, "a:1", absl::UTCTimeZone(), Colours::kOff),
               AllOf(HasSubstr("\nmost permits: caller backfill 16384, et\\x1bl 3, many others "
                               "together 1; another could come to 7022 of 32768\n"),
                     Not(HasSubstr("turned away")), Not(HasSubstr("without a permit"))));
   status.mutable_permits()->set_turned_away(122);
   status.mutable_permits()->set_without_permit(7);
-  EXPECT_THAT(StatusText(status, "a:1", Colours::kOff),
+  EXPECT_THAT(StatusText(status, "a:1", absl::UTCTimeZone(), Colours::kOff),
               AllOf(HasSubstr("\nturned away for want of a permit: 122 Checks, of caller backfill "
                               "120, many others together 2\n"),
                     HasSubstr("\ncharged without a permit: 7 Checks, whose holders had their "
