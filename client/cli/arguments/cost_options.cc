@@ -11,7 +11,8 @@ namespace headgate::cli {
 namespace {
 
 void RequireForget(const ForgetCostsArguments& forget) {
-  constexpr char kWhose[] = "takes an identity, whose root's costs are forgotten, or --pattern PATTERN";
+  constexpr char kWhose[] =
+      "takes an identity, whose root's costs are forgotten, or --pattern PATTERN";
   if (!forget.identity.empty() && !forget.pattern.empty()) Refuse("costs forget", kWhose);
   std::vector<std::string> missing;
   if (forget.identity.empty() && forget.pattern.empty()) missing.emplace_back("job-7:etl");
@@ -27,9 +28,10 @@ void RequireForgive(const ForgiveArguments& forgive) {
   const bool no_budget = !missing.empty();
   AddReason(forgive.who, "reported bytes as rows", missing);
   if (no_budget) {
-    RefuseMissing("forgive",
-                  "needs --budget, the one to which the debt is owed; `headgate explain` shows them",
-                  missing);
+    RefuseMissing(
+        "forgive",
+        "needs --budget, the one to which the debt is owed; `headgate explain` shows them",
+        missing);
   }
   if (!missing.empty()) RefuseMissing("forgive", kNeedsReason, missing);
 }

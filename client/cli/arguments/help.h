@@ -1,5 +1,5 @@
-// How --help reads: lines of 80 columns, examples of each command, and the options that every command
-// takes.
+// How --help reads: lines of 80 columns, examples of each command, and the options that every
+// command takes.
 //
 // For arguments.cc alone, as parsed_option.h is.
 

@@ -21,7 +21,7 @@ struct PastArguments {
   std::string since;  // as TimeFromText takes it; empty: as the server has it
   std::string until;  // likewise; empty: now
   absl::TimeZone zone = absl::UTCTimeZone();  // of these, and of what is shown
-  std::optional<int> limit;  // of what is shown; absent: everything
+  std::optional<int> limit;                   // of what is shown; absent: everything
 };
 
 struct LogArguments {

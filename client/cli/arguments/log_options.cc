@@ -88,7 +88,8 @@ void AddPast(CLI::App& app, PastArguments& past) {
   app.add_option("--segment", past.segment, "any identity that has this segment")
       ->excludes(identity)
       ->type_name("SEGMENT");
-  AddTime(app, "--since", past.since, "from then on: 1h (ago), 7d, 07:00, yesterday, '2026-01-31 07:00' [1h]");
+  AddTime(app, "--since", past.since,
+          "from then on: 1h (ago), 7d, 07:00, yesterday, '2026-01-31 07:00' [1h]");
   AddTime(app, "--until", past.until, "before then; 07:25 is the first one after --since [now]");
   // What it asked for once is what everybody gets.
   app.add_flag("--local")->group("");

@@ -46,8 +46,8 @@ absl::StatusOr<int64_t> NumberFromText(const std::string& text) {
 absl::StatusOr<int> CountFromText(const std::string& text) {
   int count = 0;
   if (absl::SimpleAtoi(text, &count) && count >= 1 && count <= kMaxEvents) return count;
-  return absl::InvalidArgumentError(absl::StrCat("'", Escaped(text),
-                                                 "' is not a whole number from 1 to ", kMaxEvents));
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", Escaped(text), "' is not a whole number from 1 to ", kMaxEvents));
 }
 
 // "6h", "2d" or `never`.
@@ -125,7 +125,8 @@ CLI::App* AddOverride(CLI::App& app, v1::OverrideKind kind, OverrideArguments& o
   override.kind = kind;
   const Words words = WordsOf(kind);
   CLI::App* command = app.add_subcommand(words.command, words.help);
-  command->add_option("identity,--identity", override.identity, "an identity, and everything below it");
+  command->add_option("identity,--identity", override.identity,
+                      "an identity, and everything below it");
   command->add_option("--segment", override.segment, "any identity that has this segment")
       ->type_name("SEGMENT");
   // To exempt it is refused with a reason.
@@ -158,8 +159,7 @@ OverridesCommands AddOverrides(CLI::App& app, OverridesArguments& list,
   commands.list->add_flag_callback(
       "--events", [&list] { list.view = OverridesArguments::View::kEvents; },
       "who did what when instead, the newest first");
-  AddParsed<int>(*commands.list, "--limit", "N", list.limit, CountFromText,
-                 "events to show [100]");
+  AddParsed<int>(*commands.list, "--limit", "N", list.limit, CountFromText, "events to show [100]");
   AddTime(*commands.list, "--since", list.since, "events from then on: 1h (ago), 06:00");
   AddTime(*commands.list, "--until", list.until, "events before then");
   commands.list->callback([command = commands.list, &list] {

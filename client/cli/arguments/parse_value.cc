@@ -61,8 +61,7 @@ bool IsTimeOfDay(const std::string& text) {
 bool ParseDay(const std::string& text, absl::CivilDay today, absl::TimeZone zone,
               absl::Time& time) {
   if (ParseOneOf({"%Y-%m-%d"}, text, zone, time)) return true;
-  for (const auto& [word, day] :
-       {std::pair("today", today), std::pair("yesterday", today - 1)}) {
+  for (const auto& [word, day] : {std::pair("today", today), std::pair("yesterday", today - 1)}) {
     absl::string_view rest = text;
     if (!absl::ConsumePrefix(&rest, word)) continue;
     if (!rest.empty()) {
@@ -116,9 +115,10 @@ absl::StatusOr<absl::Time> TimeFromText(const std::string& text, absl::Time now,
   std::string ignored;
   if (absl::ParseTime(absl::RFC3339_full, text, &time, &ignored) && IsFinite(time)) return time;
   if (ParseCivil(text, now, zone, time)) return time;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", Escaped(text), "' is not a time such as 1h (ago), 7d, 06:00, yesterday, "
-      "'2026-01-31 06:00' or 2026-01-31T06:00:00Z"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", Escaped(text),
+                   "' is not a time such as 1h (ago), 7d, 06:00, yesterday, "
+                   "'2026-01-31 06:00' or 2026-01-31T06:00:00Z"));
 }
 
 absl::StatusOr<TimeSpan> SpanFromText(const std::string& since, const std::string& until,

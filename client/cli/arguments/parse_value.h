@@ -14,10 +14,10 @@
 
 namespace headgate::cli {
 
-// "7d" and durations are so long before `now`; "06:00" and "06:00:30" are the last ones in the zone,
-// today's or yesterday's; "today" and "yesterday" begin at midnight, or have a time behind them;
-// then there are "2026-01-31", "2026-01-31 06:00[:30]" and RFC 3339. InvalidArgument says what is
-// wrong. Where clocks have an hour twice the first is meant; where they skip one, its end.
+// "7d" and durations are so long before `now`; "06:00" and "06:00:30" are the last ones in the
+// zone, today's or yesterday's; "today" and "yesterday" begin at midnight, or have a time behind
+// them; then there are "2026-01-31", "2026-01-31 06:00[:30]" and RFC 3339. InvalidArgument says
+// what is wrong. Where clocks have an hour twice the first is meant; where they skip one, its end.
 absl::StatusOr<absl::Time> TimeFromText(const std::string& text, absl::Time now,
                                         absl::TimeZone zone);
 
@@ -27,8 +27,8 @@ struct TimeSpan {
   absl::Time to = absl::InfiniteFuture();
 };
 // What --since and --until say, each as TimeFromText takes it; empty: from the beginning, to the
-// end. A time of day alone in `until` is the first one after `since`; where clocks have it twice, the
-// second. InvalidArgument where the span would be empty.
+// end. A time of day alone in `until` is the first one after `since`; where clocks have it twice,
+// the second. InvalidArgument where the span would be empty.
 absl::StatusOr<TimeSpan> SpanFromText(const std::string& since, const std::string& until,
                                       absl::Time now, absl::TimeZone zone);
 

@@ -88,8 +88,7 @@ std::string NoOption(const CLI::App& program, const CLI::App& command, const std
                       " has no option ", name, DidYouMean(name, known));
 }
 
-std::string UnknownWord(const CLI::App& program, const CLI::App& command,
-                        const std::string& word) {
+std::string UnknownWord(const CLI::App& program, const CLI::App& command, const std::string& word) {
   if (word.starts_with('-')) return NoOption(program, command, word);
   const std::vector<std::string> below = NamesBelow(command);
   const std::string name = CommandName(command);
@@ -103,8 +102,7 @@ std::string UnknownWord(const CLI::App& program, const CLI::App& command,
 std::string NoCommand(const CLI::App& command) {
   const std::string name = CommandName(command);
   if (name.empty()) return "a command is needed, such as headgate status or headgate top";
-  return absl::StrCat(name, ": takes a command: ",
-                      absl::StrJoin(NamesBelow(command), ", "));
+  return absl::StrCat(name, ": takes a command: ", absl::StrJoin(NamesBelow(command), ", "));
 }
 
 // "--cost: 1 required COST missing".
@@ -146,7 +144,8 @@ std::string UsageErrorText(const CLI::App& app, const CLI::Error& error,
   const std::string see = Seen(command);
   // What is not known may be why another thing is missing.
   for (const std::string& word : app.remaining(true)) {
-    const bool is_unknown = word.starts_with('-') || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
+    const bool is_unknown = word.starts_with('-') ||
+                            dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
                             CommandName(command).empty();
     if (is_unknown && word != "--") return UnknownWord(app, command, word) + see;
   }

@@ -1,5 +1,5 @@
-// What is said of wrong usage: which part of which command is wrong, and the command as it was typed
-// with what is missing, to be copied.
+// What is said of wrong usage: which part of which command is wrong, and the command as it was
+// typed with what is missing, to be copied.
 //
 // For arguments.cc and its *_options.cc alone, as parsed_option.h is.
 

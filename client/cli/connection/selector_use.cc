@@ -52,8 +52,7 @@ absl::StatusOr<bool> IsLogged(Connection& connection, const v1::Selector& select
   v1::QueryThrottleLogRequest request = Request(selector, from);
   request.mutable_filter()->set_identity(selector.identity());
   request.mutable_filter()->set_segment(selector.segment());
-  const auto sums =
-      connection.Call(&v1::ThrottleLogService::Stub::QueryThrottleLog, request);
+  const auto sums = connection.Call(&v1::ThrottleLogService::Stub::QueryThrottleLog, request);
   if (!sums.ok()) return sums.status();
   return sums->waiting_checks() > 0 ||
          std::any_of(sums->sums().begin(), sums->sums().end(),
@@ -83,8 +82,7 @@ std::string NearestUsed(Connection& connection, const v1::Selector& selector, ab
   request.add_group_by(v1::LOG_GROUP_IDENTITY);
   request.set_order(v1::LOG_ORDER_MOST_CHECKS);
   request.set_page_size(kMostIdentities);
-  const auto sums =
-      connection.Call(&v1::ThrottleLogService::Stub::QueryThrottleLog, request);
+  const auto sums = connection.Call(&v1::ThrottleLogService::Stub::QueryThrottleLog, request);
   if (!sums.ok()) return "";
   std::set<std::string> names;
   for (const v1::LogSum& sum : sums->sums()) {
@@ -100,7 +98,9 @@ std::string NearestUsed(Connection& connection, const v1::Selector& selector, ab
 std::string SelectorUse::Sentence() const {
   const int64_t days = absl::ToInt64Hours(absl::Ceil(within, kDay)) / 24;
   return absl::StrCat("nobody has used ", selector, " in the last ",
-                      within < kDay ? "hour" : days == 1 ? "day" : absl::StrCat(days, " days"),
+                      within < kDay ? "hour"
+                      : days == 1   ? "day"
+                                    : absl::StrCat(days, " days"),
                       nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"));
 }
 
@@ -110,8 +110,7 @@ SelectorUse FindUse(Connection& connection, const v1::Selector& selector,
   use.selector = SelectorText(selector);
   use.within = options.within;
   if (NameOf(selector).empty()) return use;
-  const absl::StatusOr<bool> logged =
-      IsLogged(connection, selector, options.now - options.within);
+  const absl::StatusOr<bool> logged = IsLogged(connection, selector, options.now - options.within);
   use.is_used = !logged.ok() || *logged || Waits(connection, selector);
   if (!use.is_used) use.nearest = NearestUsed(connection, selector, options.now);
   return use;

@@ -1,5 +1,5 @@
-// Whether anybody has used an identity of late, and which one may have been meant if nobody has. The
-// throttle log knows, and the lines of those who wait.
+// Whether anybody has used an identity of late, and which one may have been meant if nobody has.
+// The throttle log knows, and the lines of those who wait.
 //
 // Thread-safe.
 //

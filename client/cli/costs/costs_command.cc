@@ -55,7 +55,8 @@ int RunForgetCosts(const Globals& globals, const ForgetCostsArguments& arguments
                         forgotten->count() > forgotten->forgotten_size()
                             ? absl::StrCat(", of which ", forgotten->forgotten_size(), " are shown")
                             : "",
-                        "\n", CostsText(forgotten->forgotten(), console.zone, console.colours, "  "));
+                        "\n",
+                        CostsText(forgotten->forgotten(), console.zone, console.colours, "  "));
   };
   return console.Print(*forgotten, text, [&] { return CostsCsv(forgotten->forgotten()); });
 }

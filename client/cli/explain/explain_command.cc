@@ -53,19 +53,20 @@ Table Buckets(const v1::ExplainResponse& explanation, absl::TimeZone zone) {
       "BUDGET,BUCKET,RULE,>COST,>DEBT,>BURST,>RATE/s,>SPEED,>MAX COST,>PERMITS,ROOM IN";
   Table table(Titles(absl::StrCat(kTitles, OwesSinceAReport(explanation) ? ",OWED SINCE" : ",")));
   for (const v1::BucketState& bucket : explanation.buckets()) {
-    table.Add({{bucket.budget()},
-               {bucket.bucket()},
-               {bucket.rule()},
-               {Amount(bucket.cost(), bucket.unit())},
-               {Amount(bucket.debt(), bucket.unit())},
-               {OrUnlimited(bucket.has_burst(), bucket.burst(), bucket.unit())},
-               {OrUnlimited(bucket.has_rate(), bucket.rate(), bucket.unit())},
-               {ShortNumber(bucket.speed())},
-               {bucket.has_max_cost() ? Amount(bucket.max_cost(), bucket.unit()) : ""},
-               {Permits(bucket)},
-               RoomIn(bucket),
-               {bucket.has_reported_debt() ? Sentence(bucket.reported_debt(), bucket.unit(), zone) : "",
-                Paint::kWarn}});
+    table.Add(
+        {{bucket.budget()},
+         {bucket.bucket()},
+         {bucket.rule()},
+         {Amount(bucket.cost(), bucket.unit())},
+         {Amount(bucket.debt(), bucket.unit())},
+         {OrUnlimited(bucket.has_burst(), bucket.burst(), bucket.unit())},
+         {OrUnlimited(bucket.has_rate(), bucket.rate(), bucket.unit())},
+         {ShortNumber(bucket.speed())},
+         {bucket.has_max_cost() ? Amount(bucket.max_cost(), bucket.unit()) : ""},
+         {Permits(bucket)},
+         RoomIn(bucket),
+         {bucket.has_reported_debt() ? Sentence(bucket.reported_debt(), bucket.unit(), zone) : "",
+          Paint::kWarn}});
   }
   return table;
 }
@@ -96,10 +97,11 @@ Cell Effect(const v1::MatchedRule& rule) {
 Table Rules(const v1::ExplainResponse& explanation, absl::TimeZone zone) {
   Table table(Titles("RULE,WHAT IT DOES,EXPIRES,WHAT CAME OF IT"));
   for (const v1::MatchedRule& rule : explanation.matched_rules()) {
-    table.Add({{rule.name()},
-               {rule.action()},
-               {rule.has_expires_at() ? ZonedTimeText(FromProto(rule.expires_at()), zone) : "never"},
-               Effect(rule)});
+    table.Add(
+        {{rule.name()},
+         {rule.action()},
+         {rule.has_expires_at() ? ZonedTimeText(FromProto(rule.expires_at()), zone) : "never"},
+         Effect(rule)});
   }
   return table;
 }
@@ -145,8 +147,7 @@ void TellOfNearest(Connection& connection, const v1::CheckRequest& check, const 
   v1::Selector selector;
   selector.set_identity(check.identity());
   selector.set_target(check.target());
-  const SelectorUse use =
-      FindUse(connection, selector, {.now = SystemClock::ReadKernel().wall()});
+  const SelectorUse use = FindUse(connection, selector, {.now = SystemClock::ReadKernel().wall()});
   if (!use.nearest.empty()) console.Complain(use.Sentence());
 }
 

@@ -86,14 +86,15 @@ std::string DenialLine(const v1::Denial& denial, absl::TimeZone zone, Colours co
   std::string why = CauseText(denial.cause());
   const std::string observed = PeakText(denial.cause());
   if (!observed.empty()) absl::StrAppend(&why, ", ", observed);
-  return absl::StrCat(
-      At(denial, zone), "  ", Painted(Word(denial.outcome()), PaintOfOutcome(denial.outcome()), colours),
-      "  ", Escaped(denial.identity()),
-      denial.target().empty() ? "" : absl::StrCat(" on ", Escaped(denial.target())), "  by ",
-      Escaped(why), "; cost ", ShortNumber(denial.predicted_cost()),
-      denial.outcome() != v1::OUTCOME_DENIED ? ""
-      : denial.has_retry_after()             ? absl::StrCat(", retry after ", RetryAfter(denial))
-                                             : ", waiting will not help");
+  return absl::StrCat(At(denial, zone), "  ",
+                      Painted(Word(denial.outcome()), PaintOfOutcome(denial.outcome()), colours),
+                      "  ", Escaped(denial.identity()),
+                      denial.target().empty() ? "" : absl::StrCat(" on ", Escaped(denial.target())),
+                      "  by ", Escaped(why), "; cost ", ShortNumber(denial.predicted_cost()),
+                      denial.outcome() != v1::OUTCOME_DENIED ? ""
+                      : denial.has_retry_after()
+                          ? absl::StrCat(", retry after ", RetryAfter(denial))
+                          : ", waiting will not help");
 }
 
 }  // namespace headgate::cli

@@ -55,8 +55,10 @@ ExitStatus Console::Fail(const absl::Status& status) const {
   const std::string message = exit == ExitStatus::kUsage
                                   ? InTheWordsOfOptions({words.data(), words.size()})
                                   : std::string(words);
-  // An Aborted error is made by Connection, as a whole sentence. Other codes are the server's.
-  Complain(exit == ExitStatus::kFailed && !absl::IsAborted(status)
+  // An Aborted error is made by Connection, as a whole sentence, and what a server cannot do as it
+  // is set up is one as well. Other codes are the server's.
+  const bool is_sentence = absl::IsAborted(status) || absl::IsFailedPrecondition(status);
+  Complain(exit == ExitStatus::kFailed && !is_sentence
                ? absl::StrCat(absl::StatusCodeToString(status.code()), ": ", message)
                : message);
   return exit;

@@ -1,18 +1,19 @@
 #include "client/cli/output/field_words.h"
 
 #include <array>
-#include <cctype>
 #include <cstddef>
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/strings.h"
 
 namespace headgate::cli {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 30> kOptions = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 31> kOptions = {{
     {"target", "--target"},
     {"estimated_cost", "--cost"},
     {"actual_cost", "--actual-cost"},
@@ -39,6 +40,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 30> kOptions
     {"signals", "--signal"},
     {"group_by", "--by"},
     {"step", "--by step"},
+    {"level", "--level"},
     {"min_denied_ratio", "--min-denied"},
     {"budget", "--budget"},
     {"tag_value", "--tag-value"},
@@ -75,7 +77,11 @@ std::string InTheWordsOfOptions(std::string_view message) {
   if (name == "--target" && what.starts_with(kUnnamed)) {
     return absl::StrCat("--target is needed: ", Sv(what.substr(kUnnamed.size())));
   }
-  return absl::StrCat(Sv(name), ": ", Sv(what));
+  const std::string said =
+      absl::StrReplaceAll(Sv(what), {{"filter.to", "--until"}, {"filter.from", "--since"}});
+  // "override: override 7 is not in force".
+  if (absl::StartsWith(said, Sv(name))) return said;
+  return absl::StrCat(Sv(name), ": ", said);
 }
 
 }  // namespace headgate::cli

@@ -10,8 +10,8 @@
 
 namespace headgate::cli {
 
-// "check.target: no target 'x' is configured" becomes "--target: no target ...". What begins with no
-// field stays as it is.
+// "check.target: no target 'x' is configured" becomes "--target: no target ...". What begins with
+// no field stays as it is.
 std::string InTheWordsOfOptions(std::string_view message);
 
 }  // namespace headgate::cli

@@ -37,7 +37,8 @@ class Screen {
   // Gives the terminal back, stops this process as the terminal's stop key does, and takes the
   // terminal again when it is continued.
   void Suspend();
-  // What was typed, at least a byte. Only where stdin is a terminal is there any. Absent: it is gone.
+  // What was typed, at least a byte. Only where stdin is a terminal is there any. Absent: it is
+  // gone.
   static std::optional<std::string> TakeTyped();
 
  private:

@@ -78,7 +78,9 @@ size_t DisplayWidth(std::string_view text) { return Measure(text, std::string::n
 std::string Shortened(std::string_view name, size_t columns) {
   if (DisplayWidth(name) <= columns) return std::string(name);
   if (columns == 0) return "";
-  const size_t colon = name.rfind(':');
+  // A sentence has no root.
+  const bool is_sentence = name.find(' ') != std::string_view::npos;
+  const size_t colon = is_sentence ? std::string_view::npos : name.rfind(':');
   const std::string root(colon == std::string_view::npos ? "" : name.substr(colon));
   const size_t root_columns = DisplayWidth(root);
   constexpr size_t kLeast = 4;  // of the beginning, with the sign

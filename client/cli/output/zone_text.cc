@@ -56,9 +56,7 @@ std::string FormatIn(absl::TimeZone zone, const char* format, absl::Time time) {
                       IsTwice(time, zone) ? absl::FormatTime(" %Z", time, zone) : "");
 }
 
-std::string TimeText(absl::Time time, absl::TimeZone zone) {
-  return FormatIn(zone, kSecond, time);
-}
+std::string TimeText(absl::Time time, absl::TimeZone zone) { return FormatIn(zone, kSecond, time); }
 
 std::string ZonedTimeText(absl::Time time, absl::TimeZone zone) {
   return absl::FormatTime(absl::StrCat(kSecond, " %Z"), time, zone);

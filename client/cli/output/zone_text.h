@@ -20,7 +20,8 @@ std::string ZoneText(absl::TimeZone zone, const std::vector<absl::Time>& shown);
 // A line that says the zone. Empty where no time is shown.
 std::string TimesAre(absl::TimeZone zone, const std::vector<absl::Time>& shown);
 
-// As absl::FormatTime. A time in the hour that clocks have twice says which one it is: "02:30 CEST".
+// As absl::FormatTime. A time in the hour that clocks have twice says which one it is: "02:30
+// CEST".
 std::string FormatIn(absl::TimeZone zone, const char* format, absl::Time time);
 // "2026-01-01 12:00:00".
 std::string TimeText(absl::Time time, absl::TimeZone zone);

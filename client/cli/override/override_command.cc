@@ -41,8 +41,7 @@ absl::Status SetExpiry(const Expiry& expiry, absl::TimeZone zone,
     request.mutable_expires_in()->set_seconds(absl::IDivDuration(*in, absl::Seconds(1), &rest));
     request.mutable_expires_in()->set_nanos(static_cast<int32_t>(rest / absl::Nanoseconds(1)));
   } else if (const auto* until = std::get_if<Until>(&expiry)) {
-    const auto at =
-        ComingTimeFromText(until->text, SystemClock::ReadKernel().wall(), zone);
+    const auto at = ComingTimeFromText(until->text, SystemClock::ReadKernel().wall(), zone);
     if (!at.ok()) return at.status();
     SetTimestamp(*at, *request.mutable_expires_at());
   } else {
@@ -53,8 +52,8 @@ absl::Status SetExpiry(const Expiry& expiry, absl::TimeZone zone,
 
 // To let somebody pass whom nobody knows does no harm.
 Asking AskingOf(const OverrideArguments& arguments) {
-  const bool stops = arguments.kind == v1::OVERRIDE_KIND_PAUSE ||
-                     arguments.kind == v1::OVERRIDE_KIND_THROTTLE;
+  const bool stops =
+      arguments.kind == v1::OVERRIDE_KIND_PAUSE || arguments.kind == v1::OVERRIDE_KIND_THROTTLE;
   return stops ? Asking::kOnTerminal : Asking::kNever;
 }
 
@@ -89,9 +88,15 @@ int ExplainNothingToEnd(const v1::Selector& selector, Connection& connection,
   if (!all.ok()) return ToInt(console.Fail(all.status()));
   std::vector<std::string> holders;
   std::vector<std::string> held;
+  std::string other_target;  // where exactly this is held
   for (const v1::Override& override : all->overrides()) {
     if (!Holds(override)) continue;
     held.push_back(SelectorText(override.selector()));
+    v1::Selector anywhere = override.selector();
+    anywhere.set_target(selector.target());
+    if (SelectorText(anywhere) == SelectorText(selector)) {
+      other_target = override.selector().target();
+    }
     if (Covers(override.selector(), selector)) {
       holders.push_back(Mention(override));
     }
@@ -105,8 +110,9 @@ int ExplainNothingToEnd(const v1::Selector& selector, Connection& connection,
                          "; `headgate explain` says what a rule of the configuration does")
           : absl::StrCat("no override is on exactly ", whom, ", but it is held by ",
                          absl::StrJoin(holders, " and "),
-                         selector.everything() ? "; say --target as well"
-                                               : "; to make an exception, add --for DURATION"));
+                         !other_target.empty()
+                             ? absl::StrCat("; add --target ", other_target, " to end that")
+                             : "; to make an exception, add --for DURATION"));
   return ToInt(ExitStatus::kUsage);
 }
 
@@ -152,10 +158,7 @@ int EndHolders(const Globals& globals, const OverrideArguments& arguments, const
   if (!ended.overrides().empty()) {
     console.Print(
         ended,
-        [&] {
-          return EndedText(ended) +
-                 (arguments.everything ? StopsThatStay(connection) : "");
-        },
+        [&] { return EndedText(ended) + (arguments.everything ? StopsThatStay(connection) : ""); },
         [&] { return OverridesCsv(ended); });
   }
   return ToInt(failure.ok() ? ExitStatus::kOk : console.Fail(WithActorHelp(failure)));

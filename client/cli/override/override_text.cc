@@ -91,14 +91,14 @@ std::string OverridesText(const v1::ListOverridesResponse& overrides, absl::Time
   Table table(Titles(">ID,WHAT,WHOM,UNTIL,BY,REASON,MADE"));
   std::vector<absl::Time> times;
   for (const v1::Override& override : overrides.overrides()) {
-    table.Add({{absl::StrCat(override.id())},
-               {What(override)},
-               {SelectorText(override.selector()), IsStop(override) ? Paint::kBad : Paint::kPlain},
-               {override.has_expires_at() ? TimeText(FromProto(override.expires_at()), zone)
-                                          : "never"},
-               {override.actor()},
-               {override.reason()},
-               {TimeText(FromProto(override.created_at()), zone)}});
+    table.Add(
+        {{absl::StrCat(override.id())},
+         {What(override)},
+         {SelectorText(override.selector()), IsStop(override) ? Paint::kBad : Paint::kPlain},
+         {override.has_expires_at() ? TimeText(FromProto(override.expires_at()), zone) : "never"},
+         {override.actor()},
+         {override.reason()},
+         {TimeText(FromProto(override.created_at()), zone)}});
     times.push_back(FromProto(override.created_at()));
     if (override.has_expires_at()) times.push_back(FromProto(override.expires_at()));
   }

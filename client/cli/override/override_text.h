@@ -13,8 +13,8 @@
 
 namespace headgate::cli {
 
-// What was made, whom an emergency stop does not stop, and the command that ends it, in a line each.
-// `connection` is as Globals::connection has it.
+// What was made, whom an emergency stop does not stop, and the command that ends it, in a line
+// each. `connection` is as Globals::connection has it.
 std::string MadeText(const v1::CreateOverrideResponse& made, absl::TimeZone zone,
                      const std::string& connection);
 // A line for each.

@@ -30,9 +30,9 @@ bool SaysYes(const std::string& question, const Console& console) {
 
 bool GoesOnIfUnused(Connection& connection, const v1::CreateOverrideRequest& request, Asking asking,
                     const Console& console) {
-  const SelectorUse use = FindUse(
-      connection, request.selector(),
-      {.now = SystemClock::ReadKernel().wall(), .within = absl::Hours(1)});
+  const SelectorUse use =
+      FindUse(connection, request.selector(),
+              {.now = SystemClock::ReadKernel().wall(), .within = absl::Hours(1)});
   if (use.is_used) return true;
   const std::string verb = VerbText(request.kind());
   if (asking == Asking::kNever || !IsThereSomebody()) {

@@ -14,8 +14,8 @@ namespace headgate::cli {
 
 enum class Asking { kOnTerminal, kNever };
 
-// Says so where nobody has used the selector in the last hour, and asks if there is somebody to ask.
-// Returns whether to go on: a script is told, and not stopped.
+// Says so where nobody has used the selector in the last hour, and asks if there is somebody to
+// ask. Returns whether to go on: a script is told, and not stopped.
 bool GoesOnIfUnused(Connection& connection, const v1::CreateOverrideRequest& request, Asking asking,
                     const Console& console);
 

@@ -58,10 +58,7 @@ int RunDeleteOverride(const Globals& globals, const DeleteOverrideArguments& arg
   v1::ListOverridesResponse one;
   *one.add_overrides() = ended->override();
   return console.Print(
-      *ended,
-      [&] {
-        return EndedText(one) + NotReachedText(ended->servers_not_reached());
-      },
+      *ended, [&] { return EndedText(one) + NotReachedText(ended->servers_not_reached()); },
       [&] { return OverridesCsv(one); });
 }
 
@@ -70,7 +67,8 @@ int RunOverrides(const Globals& globals, const OverridesArguments& arguments,
   Connection connection(globals);
   if (arguments.view == OverridesArguments::View::kInForce)
     return List(globals, connection, console);
-  const absl::StatusOr<v1::ListOverrideEventsRequest> request = EventsRequest(arguments, globals.zone);
+  const absl::StatusOr<v1::ListOverrideEventsRequest> request =
+      EventsRequest(arguments, globals.zone);
   if (!request.ok()) return ToInt(console.Fail(request.status()));
   const absl::StatusOr<v1::ListOverrideEventsResponse> events =
       ListEvents(connection, *request, globals.target, arguments.limit);

@@ -21,10 +21,11 @@ std::string RulesText(const v1::ListRulesResponse& rules, const Console& console
   for (const v1::RuleStatus& rule : rules.rules()) {
     const bool all = rule.match().empty();
     if (rule.has_expires_at()) times.push_back(FromProto(rule.expires_at()));
-    table.Add({{rule.name()},
-               {all ? "(all)" : rule.match(), all ? Paint::kDim : Paint::kPlain},
-               {rule.action()},
-               {rule.has_expires_at() ? TimeText(FromProto(rule.expires_at()), console.zone) : ""}});
+    table.Add(
+        {{rule.name()},
+         {all ? "(all)" : rule.match(), all ? Paint::kDim : Paint::kPlain},
+         {rule.action()},
+         {rule.has_expires_at() ? TimeText(FromProto(rule.expires_at()), console.zone) : ""}});
   }
   return TimesAre(console.zone, times) + table.Text(console.colours);
 }

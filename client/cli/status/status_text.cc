@@ -118,7 +118,8 @@ std::string OverridesText(const v1::GetStatusResponse& status, Colours colours) 
   return text;
 }
 
-std::string SnapshotText(const v1::GetStatusResponse& status, absl::TimeZone zone, Colours colours) {
+std::string SnapshotText(const v1::GetStatusResponse& status, absl::TimeZone zone,
+                         Colours colours) {
   if (!status.has_snapshot()) return "";
   const v1::SnapshotStatus& snapshot = status.snapshot();
   std::string text = absl::StrCat(
@@ -223,8 +224,9 @@ std::string StatusText(const v1::GetStatusResponse& status, const std::string& a
                   status.permits_outstanding(), "; buckets owing ", status.buckets_owing(), " of ",
                   status.buckets_capacity(), ", evicted while owing ", status.live_evictions(),
                   "\n", PermitsText(status.permits(), colours), WaitingText(status, colours),
-                  ThrottleLogText(status.throttle_log(), zone, colours), OverridesText(status, colours),
-                  SnapshotText(status, zone, colours), TransportText(status, zone, colours));
+                  ThrottleLogText(status.throttle_log(), zone, colours),
+                  OverridesText(status, colours), SnapshotText(status, zone, colours),
+                  TransportText(status, zone, colours));
   if (status.has_cluster()) absl::StrAppend(&text, "\n", ServersText(status.cluster(), colours));
   const Table lines = Lines(status.waiting().longest());
   if (!lines.empty()) absl::StrAppend(&text, "\n", lines.Text(colours));

@@ -80,9 +80,8 @@ std::vector<HeldBack> WhoIsHeldBack(const TopAnswers& answers, TopOrder order) {
     sorted.push_back(std::move(held));
   }
   // The map has sorted them by name.
-  std::stable_sort(sorted.begin(), sorted.end(), [order](const HeldBack& a, const HeldBack& b) {
-    return IsWorse(a, b, order);
-  });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [order](const HeldBack& a, const HeldBack& b) { return IsWorse(a, b, order); });
   return sorted;
 }
 

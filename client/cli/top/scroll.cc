@@ -35,8 +35,6 @@ bool Scroll::Take(Key key) {
 
 size_t Scroll::end() const { return std::min(first_ + rows_, lines_); }
 
-void Scroll::MoveTo(size_t first) {
-  first_ = std::min(first, lines_ - std::min(lines_, rows_));
-}
+void Scroll::MoveTo(size_t first) { first_ = std::min(first, lines_ - std::min(lines_, rows_)); }
 
 }  // namespace headgate::cli

@@ -134,8 +134,8 @@ void TopFetch::AskForLog(Round& round) {
   round.checks_request.set_page_size(kMaxIdentities);
   round.checks_request.set_order(v1::LOG_ORDER_MOST_DENIED);
   denied.mutable_filter()->add_outcomes(v1::OUTCOME_DENIED);
-  for (const v1::LogGroup cause : {v1::LOG_GROUP_REASON, v1::LOG_GROUP_BUDGET, v1::LOG_GROUP_RULE,
-                                   v1::LOG_GROUP_SIGNAL}) {
+  for (const v1::LogGroup cause :
+       {v1::LOG_GROUP_REASON, v1::LOG_GROUP_BUDGET, v1::LOG_GROUP_RULE, v1::LOG_GROUP_SIGNAL}) {
     denied.add_group_by(cause);
   }
   denied.set_order(v1::LOG_ORDER_MOST_DENIED);

@@ -33,7 +33,8 @@ struct TopAnswers {
   v1::ListBucketsResponse buckets;
   v1::ListLinesResponse lines;  // none from a server that is older
   v1::ListOverridesResponse overrides;
-  // Of the last TopFetch::kRecent: what was denied by identity and cause, and all Checks by identity.
+  // Of the last TopFetch::kRecent: what was denied by identity and cause, and all Checks by
+  // identity.
   v1::QueryThrottleLogResponse denied;
   v1::QueryThrottleLogResponse checks;
   std::vector<std::string> missing;  // "who was denied: permission denied": what could not be read
@@ -56,8 +57,8 @@ class TopFetch {
   void Start(absl::Time now);
   // Readable from when the fetch is done until it is taken.
   int ready_fd() const { return ready_.number(); }
-  // Waits until the fetch that was started is done. The error is the first that any call met without
-  // which there is nothing to show.
+  // Waits until the fetch that was started is done. The error is the first that any call met
+  // without which there is nothing to show.
   absl::StatusOr<TopAnswers> Take();
 
  private:

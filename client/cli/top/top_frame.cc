@@ -41,11 +41,10 @@ const char* NameOf(TopOrder order) {
 std::string Header(const TopFrame& frame) {
   const TopAnswers& answers = frame.answers;
   const std::string waiting =
-      answers.lines.waiting() == 0 ? "" : absl::StrCat("  waiting ", answers.lines.waiting());
-  const std::string zone = ZoneText(frame.look.zone, {answers.at});
+      answers.lines.waiting() == 0 ? "" : absl::StrCat(answers.lines.waiting(), " wait  ");
   return absl::StrCat("headgated ", Escaped(answers.status.version()), " at ", frame.look.address,
-                      "  ", absl::FormatTime("%H:%M:%S ", answers.at, frame.look.zone), zone,
-                      waiting);
+                      "  ", waiting, absl::FormatTime("%H:%M:%S ", answers.at, frame.look.zone),
+                      ZoneText(frame.look.zone, {answers.at}));
 }
 
 std::string Footer(const TopFrame& frame, size_t lines, const Scroll& scroll) {
@@ -54,8 +53,7 @@ std::string Footer(const TopFrame& frame, size_t lines, const Scroll& scroll) {
       scroll.end() - scroll.first() == lines
           ? ""
           : absl::StrCat("lines ", scroll.first() + 1, "-", scroll.end(), " of ", lines, "  ");
-  return absl::StrCat(place, "sorted by ", NameOf(frame.look.order),
-                      "  d denied  w waiting  n name  ? help  q quit");
+  return absl::StrCat(place, "by ", NameOf(frame.look.order), "  d w n sort  ? help  q quit");
 }
 
 }  // namespace

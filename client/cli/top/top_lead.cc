@@ -24,26 +24,29 @@ std::string Reading(const v1::TargetStatus& target, const v1::Health& health) {
     if (signal.name() != health.signal() || !signal.has_value()) continue;
     for (const v1::SignalThresholds& limits : signal.thresholds()) {
       if (limits.profile() != health.profile()) continue;
-      const std::string value =
-          std::isinf(signal.value()) ? "absent" : ShortNumber(signal.value());
+      const std::string value = std::isinf(signal.value()) ? "absent" : ShortNumber(signal.value());
       return absl::StrCat(", ", value, " over hard ", ShortNumber(limits.hard()));
     }
   }
   return "";
 }
 
+// What binds comes first: a narrow window cuts off the end.
 std::string GateText(const v1::TargetStatus& target, const v1::Health& health) {
-  std::string text = absl::StrCat("GATE SHUT", OnTarget(target.name()), ", health profile ",
-                                  health.profile());
-  if (health.state() != v1::HEALTH_STATE_HEALTHY) {
-    absl::StrAppend(&text, ": ", Word(health.state()),
-                    health.has_sample_age()
-                        ? absl::StrCat(", sampled ", ShortDuration(FromProto(health.sample_age())),
-                                       " ago")
-                        : ", never sampled");
+  std::string text = absl::StrCat("GATE SHUT", OnTarget(target.name()));
+  if (!health.signal().empty()) {
+    absl::StrAppend(&text, ": ", health.signal(), Reading(target, health));
   }
-  if (health.signal().empty()) return text;
-  return absl::StrCat(text, ": ", health.signal(), Reading(target, health));
+  const bool has_no_sample =
+      health.state() == v1::HEALTH_STATE_STALE || health.state() == v1::HEALTH_STATE_WARMING;
+  if (has_no_sample) {
+    absl::StrAppend(
+        &text, ": ", Word(health.state()),
+        health.has_sample_age()
+            ? absl::StrCat(", sampled ", ShortDuration(FromProto(health.sample_age())), " ago")
+            : ", never sampled");
+  }
+  return absl::StrCat(text, " (profile ", health.profile(), ")");
 }
 
 // A shell takes a command of several lines. Options of connecting begin with two dashes.
@@ -110,14 +113,14 @@ std::vector<std::string> TroubleLines(const TopAnswers& answers, const TopLook& 
 
 std::vector<std::string> HeldBackLines(const TopAnswers& answers, const TopLook& look) {
   const std::vector<HeldBack> all = WhoIsHeldBack(answers, look.order);
-  const std::string since =
-      absl::StrCat(absl::ToInt64Minutes(TopFetch::kRecent), " minutes");
+  const std::string since = absl::StrCat(absl::ToInt64Minutes(TopFetch::kRecent), " minutes");
   if (all.empty()) {
     return {absl::StrCat("nobody waits, and nobody was denied in the last ", since)};
   }
   bool targets = false;
   for (const HeldBack& held : all) targets = targets || held.target != all[0].target;
-  Table table(Titles(absl::StrCat("HELD BACK,BY,>WAIT,>LONGEST,>DENIED,>OF", targets ? ",TARGET" : "")));
+  Table table(
+      Titles(absl::StrCat("HELD BACK,BY,>WAIT,>LONGEST,>DENIED,>OF", targets ? ",TARGET" : "")));
   int64_t named = 0;
   for (const HeldBack& held : all) {
     named += held.waiting;

@@ -26,7 +26,8 @@ struct TopLook {
   TopOrder order = TopOrder::kDenied;
 };
 
-// A line for each gate that is shut, the servers that cannot be reached, and what could not be read.
+// A line for each gate that is shut, the servers that cannot be reached, and what could not be
+// read.
 std::vector<std::string> TroubleLines(const TopAnswers& answers, const TopLook& look);
 // A table with its title.
 std::vector<std::string> HeldBackLines(const TopAnswers& answers, const TopLook& look);

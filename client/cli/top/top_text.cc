@@ -52,9 +52,7 @@ std::string Permits(const v1::BudgetStatus& budget) {
              : absl::StrCat(budget.outstanding());
 }
 
-Cell Speed(double speed) {
-  return {ShortNumber(speed), speed < 1 ? Paint::kWarn : Paint::kPlain};
-}
+Cell Speed(double speed) { return {ShortNumber(speed), speed < 1 ? Paint::kWarn : Paint::kPlain}; }
 
 Table Budgets(const TopAnswers& answers) {
   Table table(
@@ -110,12 +108,12 @@ std::vector<v1::BudgetStatus> Sorted(const TopAnswers& answers, TopOrder order) 
   const auto fill = [](const v1::BudgetStatus& budget) {
     return budget.burst() > 0 ? budget.debt() / budget.burst() : budget.has_burst() ? 1.0 : 0.0;
   };
-  std::stable_sort(budgets.begin(), budgets.end(),
-                   [&](const v1::BudgetStatus& a, const v1::BudgetStatus& b) {
-                     return order == TopOrder::kName
-                                ? std::tie(a.budget(), a.target()) < std::tie(b.budget(), b.target())
-                                : fill(a) > fill(b);
-                   });
+  std::stable_sort(
+      budgets.begin(), budgets.end(), [&](const v1::BudgetStatus& a, const v1::BudgetStatus& b) {
+        return order == TopOrder::kName
+                   ? std::tie(a.budget(), a.target()) < std::tie(b.budget(), b.target())
+                   : fill(a) > fill(b);
+      });
   return budgets;
 }
 
@@ -144,6 +142,21 @@ Table NarrowHealth(const TopAnswers& answers) {
                  {ShortNumber(health.speed()), paint},
                  {ShortNumber(health.pressure()), paint},
                  {health.signal()}});
+    }
+  }
+  return table;
+}
+
+Table NarrowLines(const TopAnswers& answers) {
+  Table table(Titles("NEXT IN LINE,WAITS FOR,TARGET,>WAITED,>TURN IN,>GIVES UP IN"));
+  for (const v1::LineStatus& line : answers.lines.lines()) {
+    for (const v1::LineWaiter& waiter : line.next()) {
+      table.Add({{waiter.identity()},
+                 {WaitsFor(line)},
+                 {line.target()},
+                 {ShortDuration(FromProto(waiter.waited()))},
+                 {TurnIn(waiter.has_expected_turn(), waiter.expected_turn())},
+                 {ShortDuration(FromProto(waiter.max_wait_left()))}});
     }
   }
   return table;
@@ -223,8 +236,8 @@ std::string TopText(const TopAnswers& answers, const TopLook& look) {
       status.buckets_capacity(), "; times are ", ZoneText(look.zone, {answers.at}), "\n",
       WaitingText(status, colours), StopsText(status.overrides(), look.zone, colours),
       ConfigText(status.config(), look.zone, colours), "\n");
-  for (const auto& lines : {TroubleLines(answers, look), HeldBackLines(answers, look),
-                            InForceLines(answers, look)}) {
+  for (const auto& lines :
+       {TroubleLines(answers, look), HeldBackLines(answers, look), InForceLines(answers, look)}) {
     if (!lines.empty()) absl::StrAppend(&text, absl::StrJoin(lines, "\n"), "\n\n");
   }
   if (status.has_cluster()) absl::StrAppend(&text, ServersText(status.cluster(), colours), "\n");
@@ -253,8 +266,9 @@ std::vector<std::string> TopBody(const TopAnswers& answers, const TopLook& look)
   add(TroubleLines(answers, look));
   add(HeldBackLines(answers, look));
   add(InForceLines(answers, look));
-  for (const Table& table : {NarrowHealth(answers), NarrowBudgets(answers, look.order),
-                             NarrowAuto(answers), Buckets(answers, kNarrowBar), Lines(answers.lines.lines())}) {
+  for (const Table& table :
+       {NarrowHealth(answers), NarrowBudgets(answers, look.order), NarrowAuto(answers),
+        Buckets(answers, kNarrowBar), NarrowLines(answers)}) {
     if (!table.empty()) add(LinesOf(table.TextWithin(look.columns, look.colours)));
   }
   for (const v1::TargetStatus& target : answers.status.targets()) {
