@@ -166,6 +166,16 @@ void RefuseNoUtf8(const CLI::App& app) {
   }
 }
 
+// What is missing of an agent's options; empty: nothing is.
+std::string SettleAgent(Grammar& grammar) {
+  if (!grammar.agent_command->parsed()) return "";
+  grammar.agent.tells_server =
+      grammar.agent.action == AgentArguments::Action::kRun && grammar.app.count("--address") > 0;
+  const bool is_named = grammar.app.count("--target") > 0;
+  if (!is_named && !grammar.agent.target.empty()) grammar.globals.target = grammar.agent.target;
+  return MissingIn(grammar.agent);
+}
+
 Parsed Finish(Grammar& grammar) {
   if (grammar.app.count("--timeout") == 0) {
     if (grammar.log_command->parsed()) grammar.globals.timeout = kLogTimeout;
@@ -197,14 +207,8 @@ Parsed Finish(Grammar& grammar) {
                  absl::StrCat(has_certificate ? "--tls-cert" : "--tls-key", ": it takes ",
                               has_certificate ? "--tls-key" : "--tls-cert", " too")};
   }
-  if (grammar.agent_command->parsed()) {
-    grammar.agent.tells_server =
-        grammar.agent.action == AgentArguments::Action::kRun && grammar.app.count("--address") > 0;
-    const bool is_named = grammar.app.count("--target") > 0;
-    if (!is_named && !grammar.agent.target.empty()) grammar.globals.target = grammar.agent.target;
-    if (std::string missing = MissingIn(grammar.agent); !missing.empty()) {
-      return Ended{ExitStatus::kUsage, std::move(missing)};
-    }
+  if (std::string missing = SettleAgent(grammar); !missing.empty()) {
+    return Ended{ExitStatus::kUsage, std::move(missing)};
   }
   grammar.globals.connection = ConnectionOf(grammar.app);
   grammar.log.past.zone = grammar.replay.past.zone = grammar.globals.zone;

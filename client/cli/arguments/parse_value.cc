@@ -37,7 +37,7 @@ bool ParseOneOf(std::initializer_list<const char*> formats, const std::string& t
   for (const char* format : formats) {
     if (!absl::ParseTime(format, text, &time, &ignored) || !IsFinite(time)) continue;
     time = InZone(absl::ToCivilSecond(time, absl::UTCTimeZone()), zone);
-    return true;
+    if (IsFinite(time)) return true;
   }
   return false;
 }

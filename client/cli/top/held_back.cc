@@ -14,13 +14,17 @@ namespace {
 
 using Who = std::pair<std::string, std::string>;  // identity and target
 
-std::string CauseOf(const v1::LogSum& sum) {
-  if (sum.reason() == v1::REASON_HEALTH) return sum.signal().empty() ? "health" : sum.signal();
-  if (!sum.rule().empty() && sum.budget().empty()) return absl::StrCat("rule ", sum.rule());
-  std::string text = absl::StrCat("budget ", sum.budget());
-  if (sum.reason() == v1::REASON_MAX_COST) absl::StrAppend(&text, ": max cost");
-  if (sum.reason() == v1::REASON_MAX_CONCURRENCY) absl::StrAppend(&text, ": permits");
-  if (!sum.signal().empty()) absl::StrAppend(&text, ", slowed by ", sum.signal());
+// Of a sum, and of a cause in full.
+template <typename Cause>
+std::string CauseOf(const Cause& cause) {
+  if (cause.reason() == v1::REASON_HEALTH) {
+    return cause.signal().empty() ? "health" : cause.signal();
+  }
+  if (!cause.rule().empty() && cause.budget().empty()) return absl::StrCat("rule ", cause.rule());
+  std::string text = absl::StrCat("budget ", cause.budget());
+  if (cause.reason() == v1::REASON_MAX_COST) absl::StrAppend(&text, ": max cost");
+  if (cause.reason() == v1::REASON_MAX_CONCURRENCY) absl::StrAppend(&text, ": permits");
+  if (!cause.signal().empty()) absl::StrAppend(&text, ", slowed by ", cause.signal());
   return text;
 }
 
@@ -38,8 +42,13 @@ void AddWaiters(const TopAnswers& answers, std::map<Who, HeldBack>& all) {
   }
 }
 
-// The sums of denials come with their causes, the most denied first.
+// What denied last leads: a pause that was made just now, not what denied most before it.
 void AddDenied(const TopAnswers& answers, std::map<Who, HeldBack>& all) {
+  std::map<Who, std::string> last;
+  for (const v1::Denial& denial : answers.newest.denials()) {
+    if (denial.outcome() != v1::OUTCOME_DENIED) continue;
+    last.try_emplace({denial.identity(), denial.target()}, CauseOf(denial.cause()));
+  }
   std::map<Who, int64_t> most;
   for (const v1::LogSum& sum : answers.denied.sums()) {
     if (sum.denied() == 0) continue;
@@ -48,7 +57,8 @@ void AddDenied(const TopAnswers& answers, std::map<Who, HeldBack>& all) {
     held.denied += sum.denied();
     if (sum.denied() <= most[who]) continue;
     most[who] = sum.denied();
-    if (held.waiting == 0) held.by = CauseOf(sum);
+    const auto newest = last.find(who);
+    if (held.waiting == 0) held.by = newest != last.end() ? newest->second : CauseOf(sum);
   }
   for (const v1::LogSum& sum : answers.checks.sums()) {
     const auto held = all.find({sum.identity(), sum.target()});

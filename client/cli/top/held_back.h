@@ -16,7 +16,7 @@ namespace headgate::cli {
 struct HeldBack {
   std::string identity;
   std::string target;
-  std::string by;  // what it waits for, or else what denied it most
+  std::string by;  // what it waits for, or else what denied it last
   int64_t waiting = 0;
   absl::Duration longest;  // of those who wait
   int64_t denied = 0;      // in TopFetch::kRecent

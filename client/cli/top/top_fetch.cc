@@ -24,15 +24,32 @@ constexpr int kMaxBudgets = 1000;  // as many as a page holds
 constexpr int kMaxOverrides = 1000;
 constexpr int kMaxDenied = 1000;
 constexpr int kMaxIdentities = 10'000;
+constexpr int kNewestDenials = 200;
 constexpr int kFullestBuckets = 20;
 constexpr int kLongestLines = 10;
 constexpr int kWaiters = 20;  // of each line
 constexpr absl::Duration kBetweenLogs = absl::Seconds(5);
 
 // The calls, in this order. Without the first ones there is nothing to show.
-enum TopCall : size_t { kStatus, kBudgets, kBuckets, kLines, kOverrides, kDenied, kChecks, kCalls };
-constexpr std::array<const char*, kCalls> kMeant = {
-    "", "", "", "who waits", "what is in force", "who was denied", "how many Checks there were"};
+enum TopCall : size_t {
+  kStatus,
+  kBudgets,
+  kBuckets,
+  kLines,
+  kOverrides,
+  kDenied,
+  kChecks,
+  kNewest,
+  kCalls
+};
+constexpr std::array<const char*, kCalls> kMeant = {"",
+                                                    "",
+                                                    "",
+                                                    "who waits",
+                                                    "what is in force",
+                                                    "who was denied",
+                                                    "how many Checks there were",
+                                                    "who was denied last"};
 
 }  // namespace
 
@@ -65,6 +82,7 @@ struct TopFetch::Round {
   v1::ListOverridesRequest overrides_request;
   v1::QueryThrottleLogRequest denied_request;
   v1::QueryThrottleLogRequest checks_request;
+  v1::ListDenialsRequest newest_request;
   TopAnswers answers;
 };
 
@@ -119,6 +137,11 @@ void TopFetch::AskForOverrides(Round& round) {
 }
 
 void TopFetch::AskForLog(Round& round) {
+  const auto stub = v1::ThrottleLogService::NewStub(connection_.channel());
+  round.newest_request.set_target(target_);
+  round.newest_request.set_page_size(kNewestDenials);
+  stub->async()->ListDenials(&round.contexts[kNewest], &round.newest_request, &round.answers.newest,
+                             round.Finish(kNewest));
   if (!round.reads_log) {
     round.Finish(kDenied)(grpc::Status::OK);
     round.Finish(kChecks)(grpc::Status::OK);
@@ -140,7 +163,6 @@ void TopFetch::AskForLog(Round& round) {
   }
   denied.set_order(v1::LOG_ORDER_MOST_DENIED);
   denied.set_page_size(kMaxDenied);
-  const auto stub = v1::ThrottleLogService::NewStub(connection_.channel());
   stub->async()->QueryThrottleLog(&round.contexts[kDenied], &round.denied_request,
                                   &round.answers.denied, round.Finish(kDenied));
   stub->async()->QueryThrottleLog(&round.contexts[kChecks], &round.checks_request,
@@ -157,7 +179,7 @@ absl::StatusOr<TopAnswers> TopFetch::Take() {
   for (size_t i = 0; i < kCalls; ++i) {
     const grpc::Status& result = round->results[i];
     if (i < kLines && !result.ok()) return connection_.ToStatus(result);
-    if (i >= kDenied && !round->reads_log) continue;
+    if ((i == kDenied || i == kChecks) && !round->reads_log) continue;
     // A server that is older, or that keeps no overrides, has nothing to show.
     const bool is_said = !result.ok() && result.error_code() != grpc::StatusCode::UNIMPLEMENTED;
     missing_[kMeant[i]] = is_said ? Squeezed(result.error_message()) : "";

@@ -37,6 +37,7 @@ struct TopAnswers {
   // identity.
   v1::QueryThrottleLogResponse denied;
   v1::QueryThrottleLogResponse checks;
+  v1::ListDenialsResponse newest;    // denials, the newest first
   std::vector<std::string> missing;  // "who was denied: permission denied": what could not be read
   absl::Time at;                     // when it was asked for
 };

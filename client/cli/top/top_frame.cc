@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kHelp[] =
     "HELD BACK   who waits in line, for how long and for what; who was denied, in the\n"
-    "            last 5 minutes, of how many Checks, and by what most\n"
+    "            last 5 minutes, of how many Checks, and by what last\n"
     "and below   what is in force, each with the command that ends it;\n"
     "            HEALTH, BUDGETS, FULLEST BUCKETS, and the lines of those who wait\n"
     "\n"

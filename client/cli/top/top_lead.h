@@ -17,9 +17,9 @@ namespace headgate::cli {
 
 // How a frame looks.
 struct TopLook {
-  std::string address;     // of the server, to show
-  std::string connection;  // as Globals::connection
-  std::string target;      // of overrides; empty: of all
+  std::string address = {};     // of the server, to show
+  std::string connection = {};  // as Globals::connection
+  std::string target = {};      // of overrides; empty: of all
   absl::TimeZone zone = absl::UTCTimeZone();
   Colours colours = Colours::kOff;
   size_t columns = std::string::npos;  // tables and commands are broken or shortened to fit

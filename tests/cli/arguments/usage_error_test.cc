@@ -22,7 +22,7 @@ struct Wrong {
   std::string said;  // without where to read on
 };
 
-std::string Refusal(const std::vector<std::string>& words) {
+std::string SaidOf(const std::vector<std::string>& words) {
   const Parsed parsed = ParseArguments(words);
   const auto* ended = std::get_if<Ended>(&parsed);
   return ended == nullptr ? "taken" : ended->text.substr(0, ended->text.rfind("; see headgate "));
@@ -69,7 +69,7 @@ TEST(UsageError, ShowsWhatWasTypedWithWhatIsMissing) {
        "--config new.yaml"},
       {{"store"}, "store: takes a command: init, upgrade, check"},
   };
-  for (const auto& [words, said] : wrong) EXPECT_EQ(Refusal(words), said);
+  for (const auto& [words, said] : wrong) EXPECT_EQ(SaidOf(words), said);
 }
 
 TEST(UsageError, SaysWhatIsWrongInPlainWords) {
@@ -93,7 +93,7 @@ TEST(UsageError, SaysWhatIsWrongInPlainWords) {
       {{"agent", "--batch", "role=etl", "--floor", "60%"},
        "--floor: '60%' is no share from 0 to 0.5, such as 0.05 or 5%"},
   };
-  for (const auto& [words, said] : wrong) EXPECT_EQ(Refusal(words), said);
+  for (const auto& [words, said] : wrong) EXPECT_EQ(SaidOf(words), said);
 }
 
 TEST(UsageError, NamesTheHelpOfTheCommandThatWasTyped) {
@@ -144,7 +144,7 @@ TEST(Help, HasExamplesThatWorkAndTheOptionsOfAllCommands) {
           word += c;
         }
       }
-      EXPECT_EQ(Refusal(words), "taken") << example;
+      EXPECT_EQ(SaidOf(words), "taken") << example;
     }
   }
 }

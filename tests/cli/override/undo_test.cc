@@ -15,14 +15,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
-engine::PolicySpec TwoTargets() {
+engine::PolicySpec MainAndOther() {
   return engine::OnTwoTargets(engine::OneBudget(engine::RateBudget("rows", 10, 100)), "main",
                               "other", "nightly vacuum", "vacuum");
 }
 
 // The command of the line that begins so; empty: there is no such line.
 std::string CommandOf(const std::string& out) {
-  for (const std::string line : absl::StrSplit(out, '\n')) {
+  const std::vector<std::string> lines = absl::StrSplit(out, '\n');
+  for (const std::string& line : lines) {
     constexpr std::string_view kBegins = "to end it: ";
     if (line.starts_with(kBegins)) return line.substr(kBegins.size());
   }
@@ -32,7 +33,7 @@ std::string CommandOf(const std::string& out) {
 class Undo : public OperatorCommands,
              public ::testing::WithParamInterface<std::vector<std::string>> {
  protected:
-  Undo() : OperatorCommands(TwoTargets(), "ann") {}
+  Undo() : OperatorCommands(MainAndOther(), "ann") {}
 
   // In a shell whose PATH leads to the program.
   Finished Shell(const std::string& line, bool tells_address = true) {

@@ -258,6 +258,19 @@ TEST(WhoIsHeldBack, IsToldByWhatDeniedMost) {
   }
 }
 
+TEST(WhoIsHeldBack, IsToldByWhatDeniedLastWhereThatIsKnown) {
+  TopAnswers answers;
+  *answers.denied.add_sums() = Denied("job", 100, "etl");
+  v1::Denial& newest = *answers.newest.add_denials();
+  newest.set_identity("job");
+  newest.set_target("orders");
+  newest.set_outcome(v1::OUTCOME_DENIED);
+  newest.mutable_cause()->set_reason(v1::REASON_DENY_RULE);
+  newest.mutable_cause()->set_rule("override 4: paused by ann (stuck)");
+  EXPECT_EQ(WhoIsHeldBack(answers, TopOrder::kName).at(0).by,
+            "rule override 4: paused by ann (stuck)");
+}
+
 TEST(Scroll, MovesByLinesAndPagesAndStaysWithinTheList) {
   Scroll scroll;
   scroll.Fit(100, 20);
