@@ -10,6 +10,7 @@
 #include "client/cli/connection/connection.h"
 #include "client/cli/connection/selector_use.h"
 #include "client/cli/explain/explain_csv.h"
+#include "client/cli/explain/job_text.h"
 #include "client/cli/output/decision_text.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/table.h"
@@ -160,8 +161,14 @@ int RunExplain(const Globals& globals, const ExplainArguments& arguments, const 
   const absl::StatusOr<v1::ExplainResponse> explanation =
       connection.Call(&v1::ThrottlerService::Stub::Explain, request);
   if (!explanation.ok()) return ToInt(console.Fail(explanation.status()));
+  const absl::Time now = SystemClock::ReadKernel().wall();
+  const auto text = [&] {
+    const auto last_hour = FetchLastHour(connection, request.check(), now);
+    return absl::StrCat(ExplanationText(*explanation, console.zone, console.colours),
+                        JobText({*explanation, request.check(), last_hour, now}, console.colours));
+  };
   console.Print(
-      *explanation, [&] { return ExplanationText(*explanation, console.zone, console.colours); },
+      *explanation, text,
       [&] { return ExplanationCsv(*explanation); });
   if (console.format == Format::kTable) TellOfNearest(connection, request.check(), console);
   const bool allowed = explanation->decision().verdict() == v1::VERDICT_ALLOWED;

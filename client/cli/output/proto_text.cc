@@ -71,11 +71,31 @@ Paint PaintOf(v1::Verdict verdict) {
   return verdict == v1::VERDICT_ALLOWED ? Paint::kGood : Paint::kBad;
 }
 
-Paint PaintOf(const v1::Health& health) {
-  if (health.pressure() >= 1 || health.speed() <= 0) return Paint::kBad;
-  const bool measured =
-      health.state() == v1::HEALTH_STATE_HEALTHY || health.state() == v1::HEALTH_STATE_UNMONITORED;
-  return measured && health.speed() >= 1 ? Paint::kGood : Paint::kWarn;
+Paint PaintOf(v1::ConditionKind condition) {
+  switch (condition) {
+    case v1::CONDITION_KIND_HEALTHY:
+    case v1::CONDITION_KIND_UNMEASURED:
+      return Paint::kGood;
+    case v1::CONDITION_KIND_SHUT:
+      return Paint::kBad;
+    default:
+      return Paint::kWarn;
+  }
+}
+
+std::string Word(v1::ConditionKind condition) {
+  std::string word = Short(v1::ConditionKind_Name(condition), "CONDITION_KIND_", condition);
+  std::replace(word.begin(), word.end(), '_', ' ');
+  return word;
+}
+
+std::string ConditionText(const v1::Condition& condition, Colours colours) {
+  const std::string since =
+      condition.has_since()
+          ? absl::StrCat(", for ", ShortDuration(FromProto(condition.since())))
+          : "";
+  return absl::StrCat(Painted(Word(condition.kind()), PaintOf(condition.kind()), colours), ": ",
+                      Escaped(condition.message()), since);
 }
 
 Paint PaintOfShare(double share) {
@@ -89,7 +109,7 @@ Paint PaintOfDenied(int64_t denied, int64_t whole) {
 
 std::string Sentence(const v1::Health& health) {
   std::string text =
-      absl::StrCat(health.profile(), ": ", Word(health.state()), ", speed ",
+      absl::StrCat(health.profile(), ": ", Word(health.condition()), ", speed ",
                    ShortNumber(health.speed()), ", pressure ", ShortNumber(health.pressure()));
   if (!health.signal().empty()) absl::StrAppend(&text, " (", health.signal(), ")");
   absl::StrAppend(

@@ -32,7 +32,10 @@ std::string Word(v1::LimitKind kind);
 
 Paint PaintOf(v1::Verdict verdict);
 // Good while work is let through at full speed, bad where it is not let through.
-Paint PaintOf(const v1::Health& health);
+Paint PaintOf(v1::ConditionKind condition);
+std::string Word(v1::ConditionKind condition);
+// "SHUT: profile 'strict': the gate is shut by active_backends, for 12s".
+std::string ConditionText(const v1::Condition& condition, Colours colours);
 // Bad where half or more was denied.
 // Of how much was held back: 0 is good.
 Paint PaintOfShare(double share);

@@ -62,9 +62,9 @@ Cell Ago(bool present, const google::protobuf::Duration& age) {
 Table Profiles(const v1::TargetStatus& target) {
   Table table(Titles("HEALTH,STATE,>SPEED,>PRESSURE,SAMPLED,BINDING SIGNAL"));
   for (const v1::Health& health : target.profiles()) {
-    const Paint paint = PaintOf(health);
+    const Paint paint = PaintOf(health.condition());
     table.Add({{health.profile()},
-               {Word(health.state()), paint},
+               {Word(health.condition()), paint},
                {ShortNumber(health.speed()), paint},
                {ShortNumber(health.pressure()), paint},
                Ago(health.has_sample_age(), health.sample_age()),

@@ -234,6 +234,9 @@ std::string StatusText(const v1::GetStatusResponse& status, const std::string& a
     const std::string name =
         target.name().empty() ? "target without a name" : absl::StrCat("target ", target.name());
     absl::StrAppend(&text, "\n", Painted(Escaped(name), Paint::kBold, colours), "\n");
+    if (target.has_condition()) {
+      absl::StrAppend(&text, "  ", ConditionText(target.condition(), colours), "\n");
+    }
     if (target.servers().empty()) absl::StrAppend(&text, "  nothing is measured\n");
     for (const Table& table :
          {Servers(target, zone), Signals(target), Profiles(target), Controllers(target)}) {

@@ -95,7 +95,7 @@ std::vector<std::string> TroubleLines(const TopAnswers& answers, const TopLook& 
   };
   for (const v1::TargetStatus& target : answers.status.targets()) {
     for (const v1::Health& health : target.profiles()) {
-      if (PaintOf(health) == Paint::kBad) add(Paint::kBad, GateText(target, health));
+      if (health.condition() == v1::CONDITION_KIND_SHUT) add(Paint::kBad, GateText(target, health));
     }
   }
   for (const v1::TargetStatus& target : answers.status.targets()) {

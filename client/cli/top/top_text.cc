@@ -135,10 +135,10 @@ Table NarrowHealth(const TopAnswers& answers) {
   Table table(Titles("HEALTH,TARGET,STATE,>SPEED,>PRESSURE,BINDING SIGNAL"));
   for (const v1::TargetStatus& target : answers.status.targets()) {
     for (const v1::Health& health : target.profiles()) {
-      const Paint paint = PaintOf(health);
+      const Paint paint = PaintOf(health.condition());
       table.Add({{health.profile()},
                  {target.name()},
-                 {paint == Paint::kBad ? "GATE SHUT" : Word(health.state()), paint},
+                 {Word(health.condition()), paint},
                  {ShortNumber(health.speed()), paint},
                  {ShortNumber(health.pressure()), paint},
                  {health.signal()}});

@@ -9,6 +9,7 @@
 #include "common/share_text.h"
 #include "server/decide/engine/policy.h"
 #include "server/decide/engine/to_be_allowed.h"
+#include "server/observe/health/condition.h"
 #include "server/serve/rpc/matched_rules.h"
 #include "server/serve/rpc/proto_time.h"
 
@@ -175,6 +176,7 @@ void FillHealth(const engine::Health& from, v1::Health& to) {
   to.set_state(static_cast<v1::HealthState>(static_cast<int>(from.status) + kFromState));
   to.set_speed(from.speed);
   to.set_pressure(static_cast<double>(from.pressure));
+  to.set_condition(static_cast<v1::ConditionKind>(health::KindOf(from)));
 }
 
 void FillDecision(const engine::CheckAnswer& answer, std::string_view identity,

@@ -25,83 +25,6 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ConditionKind says what a target's health comes to, the best first.
-type ConditionKind int32
-
-const (
-	// Never sent.
-	ConditionKind_CONDITION_KIND_UNSPECIFIED ConditionKind = 0
-	// Nothing is measured: budgets run in real time.
-	ConditionKind_CONDITION_KIND_UNMEASURED ConditionKind = 1
-	// No signal is above its soft threshold, and budgets run at full speed.
-	ConditionKind_CONDITION_KIND_HEALTHY ConditionKind = 2
-	// No signal is above its soft threshold any more, and speed recovers.
-	ConditionKind_CONDITION_KIND_RECOVERING ConditionKind = 3
-	// A standby that is expected is not there. Nothing is slowed for it.
-	ConditionKind_CONDITION_KIND_STANDBY_MISSING ConditionKind = 4
-	// A signal is above its soft threshold, and budgets drain more slowly.
-	ConditionKind_CONDITION_KIND_SLOWED ConditionKind = 5
-	// There has been no sample yet.
-	ConditionKind_CONDITION_KIND_WARMING ConditionKind = 6
-	// What is known is too old, or a signal cannot be read. Budgets drain at the speed that on_stale says.
-	ConditionKind_CONDITION_KIND_STALE ConditionKind = 7
-	// The gate is shut, or the speed is 0: nobody is admitted.
-	ConditionKind_CONDITION_KIND_SHUT ConditionKind = 8
-)
-
-// Enum value maps for ConditionKind.
-var (
-	ConditionKind_name = map[int32]string{
-		0: "CONDITION_KIND_UNSPECIFIED",
-		1: "CONDITION_KIND_UNMEASURED",
-		2: "CONDITION_KIND_HEALTHY",
-		3: "CONDITION_KIND_RECOVERING",
-		4: "CONDITION_KIND_STANDBY_MISSING",
-		5: "CONDITION_KIND_SLOWED",
-		6: "CONDITION_KIND_WARMING",
-		7: "CONDITION_KIND_STALE",
-		8: "CONDITION_KIND_SHUT",
-	}
-	ConditionKind_value = map[string]int32{
-		"CONDITION_KIND_UNSPECIFIED":     0,
-		"CONDITION_KIND_UNMEASURED":      1,
-		"CONDITION_KIND_HEALTHY":         2,
-		"CONDITION_KIND_RECOVERING":      3,
-		"CONDITION_KIND_STANDBY_MISSING": 4,
-		"CONDITION_KIND_SLOWED":          5,
-		"CONDITION_KIND_WARMING":         6,
-		"CONDITION_KIND_STALE":           7,
-		"CONDITION_KIND_SHUT":            8,
-	}
-)
-
-func (x ConditionKind) Enum() *ConditionKind {
-	p := new(ConditionKind)
-	*p = x
-	return p
-}
-
-func (x ConditionKind) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (ConditionKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_headgate_v1_status_service_proto_enumTypes[0].Descriptor()
-}
-
-func (ConditionKind) Type() protoreflect.EnumType {
-	return &file_headgate_v1_status_service_proto_enumTypes[0]
-}
-
-func (x ConditionKind) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use ConditionKind.Descriptor instead.
-func (ConditionKind) EnumDescriptor() ([]byte, []int) {
-	return file_headgate_v1_status_service_proto_rawDescGZIP(), []int{0}
-}
-
 // GetStatusRequest asks for the state of the server.
 type GetStatusRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3926,61 +3849,44 @@ var file_headgate_v1_status_service_proto_rawDesc = string([]byte{
 	0x12, 0x39, 0x0a, 0x0a, 0x65, 0x78, 0x70, 0x69, 0x72, 0x65, 0x73, 0x5f, 0x61, 0x74, 0x18, 0x04,
 	0x20, 0x01, 0x28, 0x0b, 0x32, 0x1a, 0x2e, 0x67, 0x6f, 0x6f, 0x67, 0x6c, 0x65, 0x2e, 0x70, 0x72,
 	0x6f, 0x74, 0x6f, 0x62, 0x75, 0x66, 0x2e, 0x54, 0x69, 0x6d, 0x65, 0x73, 0x74, 0x61, 0x6d, 0x70,
-	0x52, 0x09, 0x65, 0x78, 0x70, 0x69, 0x72, 0x65, 0x73, 0x41, 0x74, 0x2a, 0x97, 0x02, 0x0a, 0x0d,
-	0x43, 0x6f, 0x6e, 0x64, 0x69, 0x74, 0x69, 0x6f, 0x6e, 0x4b, 0x69, 0x6e, 0x64, 0x12, 0x1e, 0x0a,
-	0x1a, 0x43, 0x4f, 0x4e, 0x44, 0x49, 0x54, 0x49, 0x4f, 0x4e, 0x5f, 0x4b, 0x49, 0x4e, 0x44, 0x5f,
-	0x55, 0x4e, 0x53, 0x50, 0x45, 0x43, 0x49, 0x46, 0x49, 0x45, 0x44, 0x10, 0x00, 0x12, 0x1d, 0x0a,
-	0x19, 0x43, 0x4f, 0x4e, 0x44, 0x49, 0x54, 0x49, 0x4f, 0x4e, 0x5f, 0x4b, 0x49, 0x4e, 0x44, 0x5f,
-	0x55, 0x4e, 0x4d, 0x45, 0x41, 0x53, 0x55, 0x52, 0x45, 0x44, 0x10, 0x01, 0x12, 0x1a, 0x0a, 0x16,
-	0x43, 0x4f, 0x4e, 0x44, 0x49, 0x54, 0x49, 0x4f, 0x4e, 0x5f, 0x4b, 0x49, 0x4e, 0x44, 0x5f, 0x48,
-	0x45, 0x41, 0x4c, 0x54, 0x48, 0x59, 0x10, 0x02, 0x12, 0x1d, 0x0a, 0x19, 0x43, 0x4f, 0x4e, 0x44,
-	0x49, 0x54, 0x49, 0x4f, 0x4e, 0x5f, 0x4b, 0x49, 0x4e, 0x44, 0x5f, 0x52, 0x45, 0x43, 0x4f, 0x56,
-	0x45, 0x52, 0x49, 0x4e, 0x47, 0x10, 0x03, 0x12, 0x22, 0x0a, 0x1e, 0x43, 0x4f, 0x4e, 0x44, 0x49,
-	0x54, 0x49, 0x4f, 0x4e, 0x5f, 0x4b, 0x49, 0x4e, 0x44, 0x5f, 0x53, 0x54, 0x41, 0x4e, 0x44, 0x42,
-	0x59, 0x5f, 0x4d, 0x49, 0x53, 0x53, 0x49, 0x4e, 0x47, 0x10, 0x04, 0x12, 0x19, 0x0a, 0x15, 0x43,
-	0x4f, 0x4e, 0x44, 0x49, 0x54, 0x49, 0x4f, 0x4e, 0x5f, 0x4b, 0x49, 0x4e, 0x44, 0x5f, 0x53, 0x4c,
-	0x4f, 0x57, 0x45, 0x44, 0x10, 0x05, 0x12, 0x1a, 0x0a, 0x16, 0x43, 0x4f, 0x4e, 0x44, 0x49, 0x54,
-	0x49, 0x4f, 0x4e, 0x5f, 0x4b, 0x49, 0x4e, 0x44, 0x5f, 0x57, 0x41, 0x52, 0x4d, 0x49, 0x4e, 0x47,
-	0x10, 0x06, 0x12, 0x18, 0x0a, 0x14, 0x43, 0x4f, 0x4e, 0x44, 0x49, 0x54, 0x49, 0x4f, 0x4e, 0x5f,
-	0x4b, 0x49, 0x4e, 0x44, 0x5f, 0x53, 0x54, 0x41, 0x4c, 0x45, 0x10, 0x07, 0x12, 0x17, 0x0a, 0x13,
-	0x43, 0x4f, 0x4e, 0x44, 0x49, 0x54, 0x49, 0x4f, 0x4e, 0x5f, 0x4b, 0x49, 0x4e, 0x44, 0x5f, 0x53,
-	0x48, 0x55, 0x54, 0x10, 0x08, 0x32, 0xf8, 0x03, 0x0a, 0x0d, 0x53, 0x74, 0x61, 0x74, 0x75, 0x73,
-	0x53, 0x65, 0x72, 0x76, 0x69, 0x63, 0x65, 0x12, 0x4a, 0x0a, 0x09, 0x47, 0x65, 0x74, 0x53, 0x74,
-	0x61, 0x74, 0x75, 0x73, 0x12, 0x1d, 0x2e, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2e,
-	0x76, 0x31, 0x2e, 0x47, 0x65, 0x74, 0x53, 0x74, 0x61, 0x74, 0x75, 0x73, 0x52, 0x65, 0x71, 0x75,
-	0x65, 0x73, 0x74, 0x1a, 0x1e, 0x2e, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2e, 0x76,
-	0x31, 0x2e, 0x47, 0x65, 0x74, 0x53, 0x74, 0x61, 0x74, 0x75, 0x73, 0x52, 0x65, 0x73, 0x70, 0x6f,
-	0x6e, 0x73, 0x65, 0x12, 0x50, 0x0a, 0x0b, 0x4c, 0x69, 0x73, 0x74, 0x42, 0x75, 0x64, 0x67, 0x65,
-	0x74, 0x73, 0x12, 0x1f, 0x2e, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2e, 0x76, 0x31,
-	0x2e, 0x4c, 0x69, 0x73, 0x74, 0x42, 0x75, 0x64, 0x67, 0x65, 0x74, 0x73, 0x52, 0x65, 0x71, 0x75,
-	0x65, 0x73, 0x74, 0x1a, 0x20, 0x2e, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2e, 0x76,
-	0x31, 0x2e, 0x4c, 0x69, 0x73, 0x74, 0x42, 0x75, 0x64, 0x67, 0x65, 0x74, 0x73, 0x52, 0x65, 0x73,
-	0x70, 0x6f, 0x6e, 0x73, 0x65, 0x12, 0x50, 0x0a, 0x0b, 0x4c, 0x69, 0x73, 0x74, 0x42, 0x75, 0x63,
-	0x6b, 0x65, 0x74, 0x73, 0x12, 0x1f, 0x2e, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2e,
-	0x76, 0x31, 0x2e, 0x4c, 0x69, 0x73, 0x74, 0x42, 0x75, 0x63, 0x6b, 0x65, 0x74, 0x73, 0x52, 0x65,
-	0x71, 0x75, 0x65, 0x73, 0x74, 0x1a, 0x20, 0x2e, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65,
-	0x2e, 0x76, 0x31, 0x2e, 0x4c, 0x69, 0x73, 0x74, 0x42, 0x75, 0x63, 0x6b, 0x65, 0x74, 0x73, 0x52,
-	0x65, 0x73, 0x70, 0x6f, 0x6e, 0x73, 0x65, 0x12, 0x4a, 0x0a, 0x09, 0x4c, 0x69, 0x73, 0x74, 0x4c,
-	0x69, 0x6e, 0x65, 0x73, 0x12, 0x1d, 0x2e, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2e,
-	0x76, 0x31, 0x2e, 0x4c, 0x69, 0x73, 0x74, 0x4c, 0x69, 0x6e, 0x65, 0x73, 0x52, 0x65, 0x71, 0x75,
-	0x65, 0x73, 0x74, 0x1a, 0x1e, 0x2e, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2e, 0x76,
-	0x31, 0x2e, 0x4c, 0x69, 0x73, 0x74, 0x4c, 0x69, 0x6e, 0x65, 0x73, 0x52, 0x65, 0x73, 0x70, 0x6f,
-	0x6e, 0x73, 0x65, 0x12, 0x4a, 0x0a, 0x09, 0x4c, 0x69, 0x73, 0x74, 0x52, 0x75, 0x6c, 0x65, 0x73,
-	0x12, 0x1d, 0x2e, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2e, 0x76, 0x31, 0x2e, 0x4c,
-	0x69, 0x73, 0x74, 0x52, 0x75, 0x6c, 0x65, 0x73, 0x52, 0x65, 0x71, 0x75, 0x65, 0x73, 0x74, 0x1a,
-	0x1e, 0x2e, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2e, 0x76, 0x31, 0x2e, 0x4c, 0x69,
-	0x73, 0x74, 0x52, 0x75, 0x6c, 0x65, 0x73, 0x52, 0x65, 0x73, 0x70, 0x6f, 0x6e, 0x73, 0x65, 0x12,
-	0x5f, 0x0a, 0x10, 0x47, 0x65, 0x74, 0x43, 0x6f, 0x6e, 0x66, 0x69, 0x67, 0x75, 0x72, 0x61, 0x74,
-	0x69, 0x6f, 0x6e, 0x12, 0x24, 0x2e, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2e, 0x76,
-	0x31, 0x2e, 0x47, 0x65, 0x74, 0x43, 0x6f, 0x6e, 0x66, 0x69, 0x67, 0x75, 0x72, 0x61, 0x74, 0x69,
-	0x6f, 0x6e, 0x52, 0x65, 0x71, 0x75, 0x65, 0x73, 0x74, 0x1a, 0x25, 0x2e, 0x68, 0x65, 0x61, 0x64,
+	0x52, 0x09, 0x65, 0x78, 0x70, 0x69, 0x72, 0x65, 0x73, 0x41, 0x74, 0x32, 0xf8, 0x03, 0x0a, 0x0d,
+	0x53, 0x74, 0x61, 0x74, 0x75, 0x73, 0x53, 0x65, 0x72, 0x76, 0x69, 0x63, 0x65, 0x12, 0x4a, 0x0a,
+	0x09, 0x47, 0x65, 0x74, 0x53, 0x74, 0x61, 0x74, 0x75, 0x73, 0x12, 0x1d, 0x2e, 0x68, 0x65, 0x61,
+	0x64, 0x67, 0x61, 0x74, 0x65, 0x2e, 0x76, 0x31, 0x2e, 0x47, 0x65, 0x74, 0x53, 0x74, 0x61, 0x74,
+	0x75, 0x73, 0x52, 0x65, 0x71, 0x75, 0x65, 0x73, 0x74, 0x1a, 0x1e, 0x2e, 0x68, 0x65, 0x61, 0x64,
+	0x67, 0x61, 0x74, 0x65, 0x2e, 0x76, 0x31, 0x2e, 0x47, 0x65, 0x74, 0x53, 0x74, 0x61, 0x74, 0x75,
+	0x73, 0x52, 0x65, 0x73, 0x70, 0x6f, 0x6e, 0x73, 0x65, 0x12, 0x50, 0x0a, 0x0b, 0x4c, 0x69, 0x73,
+	0x74, 0x42, 0x75, 0x64, 0x67, 0x65, 0x74, 0x73, 0x12, 0x1f, 0x2e, 0x68, 0x65, 0x61, 0x64, 0x67,
+	0x61, 0x74, 0x65, 0x2e, 0x76, 0x31, 0x2e, 0x4c, 0x69, 0x73, 0x74, 0x42, 0x75, 0x64, 0x67, 0x65,
+	0x74, 0x73, 0x52, 0x65, 0x71, 0x75, 0x65, 0x73, 0x74, 0x1a, 0x20, 0x2e, 0x68, 0x65, 0x61, 0x64,
+	0x67, 0x61, 0x74, 0x65, 0x2e, 0x76, 0x31, 0x2e, 0x4c, 0x69, 0x73, 0x74, 0x42, 0x75, 0x64, 0x67,
+	0x65, 0x74, 0x73, 0x52, 0x65, 0x73, 0x70, 0x6f, 0x6e, 0x73, 0x65, 0x12, 0x50, 0x0a, 0x0b, 0x4c,
+	0x69, 0x73, 0x74, 0x42, 0x75, 0x63, 0x6b, 0x65, 0x74, 0x73, 0x12, 0x1f, 0x2e, 0x68, 0x65, 0x61,
+	0x64, 0x67, 0x61, 0x74, 0x65, 0x2e, 0x76, 0x31, 0x2e, 0x4c, 0x69, 0x73, 0x74, 0x42, 0x75, 0x63,
+	0x6b, 0x65, 0x74, 0x73, 0x52, 0x65, 0x71, 0x75, 0x65, 0x73, 0x74, 0x1a, 0x20, 0x2e, 0x68, 0x65,
+	0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2e, 0x76, 0x31, 0x2e, 0x4c, 0x69, 0x73, 0x74, 0x42, 0x75,
+	0x63, 0x6b, 0x65, 0x74, 0x73, 0x52, 0x65, 0x73, 0x70, 0x6f, 0x6e, 0x73, 0x65, 0x12, 0x4a, 0x0a,
+	0x09, 0x4c, 0x69, 0x73, 0x74, 0x4c, 0x69, 0x6e, 0x65, 0x73, 0x12, 0x1d, 0x2e, 0x68, 0x65, 0x61,
+	0x64, 0x67, 0x61, 0x74, 0x65, 0x2e, 0x76, 0x31, 0x2e, 0x4c, 0x69, 0x73, 0x74, 0x4c, 0x69, 0x6e,
+	0x65, 0x73, 0x52, 0x65, 0x71, 0x75, 0x65, 0x73, 0x74, 0x1a, 0x1e, 0x2e, 0x68, 0x65, 0x61, 0x64,
+	0x67, 0x61, 0x74, 0x65, 0x2e, 0x76, 0x31, 0x2e, 0x4c, 0x69, 0x73, 0x74, 0x4c, 0x69, 0x6e, 0x65,
+	0x73, 0x52, 0x65, 0x73, 0x70, 0x6f, 0x6e, 0x73, 0x65, 0x12, 0x4a, 0x0a, 0x09, 0x4c, 0x69, 0x73,
+	0x74, 0x52, 0x75, 0x6c, 0x65, 0x73, 0x12, 0x1d, 0x2e, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74,
+	0x65, 0x2e, 0x76, 0x31, 0x2e, 0x4c, 0x69, 0x73, 0x74, 0x52, 0x75, 0x6c, 0x65, 0x73, 0x52, 0x65,
+	0x71, 0x75, 0x65, 0x73, 0x74, 0x1a, 0x1e, 0x2e, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65,
+	0x2e, 0x76, 0x31, 0x2e, 0x4c, 0x69, 0x73, 0x74, 0x52, 0x75, 0x6c, 0x65, 0x73, 0x52, 0x65, 0x73,
+	0x70, 0x6f, 0x6e, 0x73, 0x65, 0x12, 0x5f, 0x0a, 0x10, 0x47, 0x65, 0x74, 0x43, 0x6f, 0x6e, 0x66,
+	0x69, 0x67, 0x75, 0x72, 0x61, 0x74, 0x69, 0x6f, 0x6e, 0x12, 0x24, 0x2e, 0x68, 0x65, 0x61, 0x64,
 	0x67, 0x61, 0x74, 0x65, 0x2e, 0x76, 0x31, 0x2e, 0x47, 0x65, 0x74, 0x43, 0x6f, 0x6e, 0x66, 0x69,
-	0x67, 0x75, 0x72, 0x61, 0x74, 0x69, 0x6f, 0x6e, 0x52, 0x65, 0x73, 0x70, 0x6f, 0x6e, 0x73, 0x65,
-	0x42, 0x42, 0x5a, 0x3d, 0x67, 0x69, 0x74, 0x68, 0x75, 0x62, 0x2e, 0x63, 0x6f, 0x6d, 0x2f, 0x68,
-	0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2f, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65,
-	0x2f, 0x63, 0x6c, 0x69, 0x65, 0x6e, 0x74, 0x2f, 0x67, 0x6f, 0x2f, 0x68, 0x65, 0x61, 0x64, 0x67,
-	0x61, 0x74, 0x65, 0x2f, 0x76, 0x31, 0x3b, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x76,
-	0x31, 0xf8, 0x01, 0x01, 0x62, 0x06, 0x70, 0x72, 0x6f, 0x74, 0x6f, 0x33,
+	0x67, 0x75, 0x72, 0x61, 0x74, 0x69, 0x6f, 0x6e, 0x52, 0x65, 0x71, 0x75, 0x65, 0x73, 0x74, 0x1a,
+	0x25, 0x2e, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2e, 0x76, 0x31, 0x2e, 0x47, 0x65,
+	0x74, 0x43, 0x6f, 0x6e, 0x66, 0x69, 0x67, 0x75, 0x72, 0x61, 0x74, 0x69, 0x6f, 0x6e, 0x52, 0x65,
+	0x73, 0x70, 0x6f, 0x6e, 0x73, 0x65, 0x42, 0x42, 0x5a, 0x3d, 0x67, 0x69, 0x74, 0x68, 0x75, 0x62,
+	0x2e, 0x63, 0x6f, 0x6d, 0x2f, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2f, 0x68, 0x65,
+	0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2f, 0x63, 0x6c, 0x69, 0x65, 0x6e, 0x74, 0x2f, 0x67, 0x6f,
+	0x2f, 0x68, 0x65, 0x61, 0x64, 0x67, 0x61, 0x74, 0x65, 0x2f, 0x76, 0x31, 0x3b, 0x68, 0x65, 0x61,
+	0x64, 0x67, 0x61, 0x74, 0x65, 0x76, 0x31, 0xf8, 0x01, 0x01, 0x62, 0x06, 0x70, 0x72, 0x6f, 0x74,
+	0x6f, 0x33,
 })
 
 var (
@@ -3995,126 +3901,125 @@ func file_headgate_v1_status_service_proto_rawDescGZIP() []byte {
 	return file_headgate_v1_status_service_proto_rawDescData
 }
 
-var file_headgate_v1_status_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_headgate_v1_status_service_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_headgate_v1_status_service_proto_goTypes = []any{
-	(ConditionKind)(0),               // 0: headgate.v1.ConditionKind
-	(*GetStatusRequest)(nil),         // 1: headgate.v1.GetStatusRequest
-	(*GetStatusResponse)(nil),        // 2: headgate.v1.GetStatusResponse
-	(*CallerStatus)(nil),             // 3: headgate.v1.CallerStatus
-	(*GetConfigurationRequest)(nil),  // 4: headgate.v1.GetConfigurationRequest
-	(*GetConfigurationResponse)(nil), // 5: headgate.v1.GetConfigurationResponse
-	(*WaitingStatus)(nil),            // 6: headgate.v1.WaitingStatus
-	(*PermitsStatus)(nil),            // 7: headgate.v1.PermitsStatus
-	(*PermitHolder)(nil),             // 8: headgate.v1.PermitHolder
-	(*SnapshotStatus)(nil),           // 9: headgate.v1.SnapshotStatus
-	(*OverridesStatus)(nil),          // 10: headgate.v1.OverridesStatus
-	(*TlsStatus)(nil),                // 11: headgate.v1.TlsStatus
-	(*AccessStatus)(nil),             // 12: headgate.v1.AccessStatus
-	(*ConnectionStatus)(nil),         // 13: headgate.v1.ConnectionStatus
-	(*ThrottleLogStatus)(nil),        // 14: headgate.v1.ThrottleLogStatus
-	(*ConfigStatus)(nil),             // 15: headgate.v1.ConfigStatus
-	(*TargetStatus)(nil),             // 16: headgate.v1.TargetStatus
-	(*Condition)(nil),                // 17: headgate.v1.Condition
-	(*AgentStatus)(nil),              // 18: headgate.v1.AgentStatus
-	(*ServerStatus)(nil),             // 19: headgate.v1.ServerStatus
-	(*SignalStatus)(nil),             // 20: headgate.v1.SignalStatus
-	(*SignalThresholds)(nil),         // 21: headgate.v1.SignalThresholds
-	(*ControllerStatus)(nil),         // 22: headgate.v1.ControllerStatus
-	(*ForegroundEffect)(nil),         // 23: headgate.v1.ForegroundEffect
-	(*ListBudgetsRequest)(nil),       // 24: headgate.v1.ListBudgetsRequest
-	(*ListBudgetsResponse)(nil),      // 25: headgate.v1.ListBudgetsResponse
-	(*BudgetStatus)(nil),             // 26: headgate.v1.BudgetStatus
-	(*ListBucketsRequest)(nil),       // 27: headgate.v1.ListBucketsRequest
-	(*ListBucketsResponse)(nil),      // 28: headgate.v1.ListBucketsResponse
-	(*BucketStatus)(nil),             // 29: headgate.v1.BucketStatus
-	(*ListLinesRequest)(nil),         // 30: headgate.v1.ListLinesRequest
-	(*ListLinesResponse)(nil),        // 31: headgate.v1.ListLinesResponse
-	(*LineStatus)(nil),               // 32: headgate.v1.LineStatus
-	(*LineWaiter)(nil),               // 33: headgate.v1.LineWaiter
-	(*ListRulesRequest)(nil),         // 34: headgate.v1.ListRulesRequest
-	(*ListRulesResponse)(nil),        // 35: headgate.v1.ListRulesResponse
-	(*RuleStatus)(nil),               // 36: headgate.v1.RuleStatus
-	(*timestamppb.Timestamp)(nil),    // 37: google.protobuf.Timestamp
-	(*ClusterStatus)(nil),            // 38: headgate.v1.ClusterStatus
-	(*durationpb.Duration)(nil),      // 39: google.protobuf.Duration
-	(*Override)(nil),                 // 40: headgate.v1.Override
-	(*Health)(nil),                   // 41: headgate.v1.Health
+	(*GetStatusRequest)(nil),         // 0: headgate.v1.GetStatusRequest
+	(*GetStatusResponse)(nil),        // 1: headgate.v1.GetStatusResponse
+	(*CallerStatus)(nil),             // 2: headgate.v1.CallerStatus
+	(*GetConfigurationRequest)(nil),  // 3: headgate.v1.GetConfigurationRequest
+	(*GetConfigurationResponse)(nil), // 4: headgate.v1.GetConfigurationResponse
+	(*WaitingStatus)(nil),            // 5: headgate.v1.WaitingStatus
+	(*PermitsStatus)(nil),            // 6: headgate.v1.PermitsStatus
+	(*PermitHolder)(nil),             // 7: headgate.v1.PermitHolder
+	(*SnapshotStatus)(nil),           // 8: headgate.v1.SnapshotStatus
+	(*OverridesStatus)(nil),          // 9: headgate.v1.OverridesStatus
+	(*TlsStatus)(nil),                // 10: headgate.v1.TlsStatus
+	(*AccessStatus)(nil),             // 11: headgate.v1.AccessStatus
+	(*ConnectionStatus)(nil),         // 12: headgate.v1.ConnectionStatus
+	(*ThrottleLogStatus)(nil),        // 13: headgate.v1.ThrottleLogStatus
+	(*ConfigStatus)(nil),             // 14: headgate.v1.ConfigStatus
+	(*TargetStatus)(nil),             // 15: headgate.v1.TargetStatus
+	(*Condition)(nil),                // 16: headgate.v1.Condition
+	(*AgentStatus)(nil),              // 17: headgate.v1.AgentStatus
+	(*ServerStatus)(nil),             // 18: headgate.v1.ServerStatus
+	(*SignalStatus)(nil),             // 19: headgate.v1.SignalStatus
+	(*SignalThresholds)(nil),         // 20: headgate.v1.SignalThresholds
+	(*ControllerStatus)(nil),         // 21: headgate.v1.ControllerStatus
+	(*ForegroundEffect)(nil),         // 22: headgate.v1.ForegroundEffect
+	(*ListBudgetsRequest)(nil),       // 23: headgate.v1.ListBudgetsRequest
+	(*ListBudgetsResponse)(nil),      // 24: headgate.v1.ListBudgetsResponse
+	(*BudgetStatus)(nil),             // 25: headgate.v1.BudgetStatus
+	(*ListBucketsRequest)(nil),       // 26: headgate.v1.ListBucketsRequest
+	(*ListBucketsResponse)(nil),      // 27: headgate.v1.ListBucketsResponse
+	(*BucketStatus)(nil),             // 28: headgate.v1.BucketStatus
+	(*ListLinesRequest)(nil),         // 29: headgate.v1.ListLinesRequest
+	(*ListLinesResponse)(nil),        // 30: headgate.v1.ListLinesResponse
+	(*LineStatus)(nil),               // 31: headgate.v1.LineStatus
+	(*LineWaiter)(nil),               // 32: headgate.v1.LineWaiter
+	(*ListRulesRequest)(nil),         // 33: headgate.v1.ListRulesRequest
+	(*ListRulesResponse)(nil),        // 34: headgate.v1.ListRulesResponse
+	(*RuleStatus)(nil),               // 35: headgate.v1.RuleStatus
+	(*timestamppb.Timestamp)(nil),    // 36: google.protobuf.Timestamp
+	(*ClusterStatus)(nil),            // 37: headgate.v1.ClusterStatus
+	(*durationpb.Duration)(nil),      // 38: google.protobuf.Duration
+	(*Override)(nil),                 // 39: headgate.v1.Override
+	(*Health)(nil),                   // 40: headgate.v1.Health
+	(ConditionKind)(0),               // 41: headgate.v1.ConditionKind
 	(*AgentState)(nil),               // 42: headgate.v1.AgentState
 	(BudgetUnit)(0),                  // 43: headgate.v1.BudgetUnit
 }
 var file_headgate_v1_status_service_proto_depIdxs = []int32{
-	37, // 0: headgate.v1.GetStatusResponse.started_at:type_name -> google.protobuf.Timestamp
-	15, // 1: headgate.v1.GetStatusResponse.config:type_name -> headgate.v1.ConfigStatus
-	16, // 2: headgate.v1.GetStatusResponse.targets:type_name -> headgate.v1.TargetStatus
-	14, // 3: headgate.v1.GetStatusResponse.throttle_log:type_name -> headgate.v1.ThrottleLogStatus
-	10, // 4: headgate.v1.GetStatusResponse.overrides:type_name -> headgate.v1.OverridesStatus
-	9,  // 5: headgate.v1.GetStatusResponse.snapshot:type_name -> headgate.v1.SnapshotStatus
-	11, // 6: headgate.v1.GetStatusResponse.tls:type_name -> headgate.v1.TlsStatus
-	13, // 7: headgate.v1.GetStatusResponse.connections:type_name -> headgate.v1.ConnectionStatus
-	12, // 8: headgate.v1.GetStatusResponse.access:type_name -> headgate.v1.AccessStatus
-	7,  // 9: headgate.v1.GetStatusResponse.permits:type_name -> headgate.v1.PermitsStatus
-	6,  // 10: headgate.v1.GetStatusResponse.waiting:type_name -> headgate.v1.WaitingStatus
-	38, // 11: headgate.v1.GetStatusResponse.cluster:type_name -> headgate.v1.ClusterStatus
-	3,  // 12: headgate.v1.GetStatusResponse.caller:type_name -> headgate.v1.CallerStatus
-	39, // 13: headgate.v1.WaitingStatus.longest_waited:type_name -> google.protobuf.Duration
-	32, // 14: headgate.v1.WaitingStatus.longest:type_name -> headgate.v1.LineStatus
-	8,  // 15: headgate.v1.PermitsStatus.holders:type_name -> headgate.v1.PermitHolder
-	37, // 16: headgate.v1.SnapshotStatus.as_of:type_name -> google.protobuf.Timestamp
-	39, // 17: headgate.v1.SnapshotStatus.age:type_name -> google.protobuf.Duration
-	37, // 18: headgate.v1.SnapshotStatus.restored_from:type_name -> google.protobuf.Timestamp
-	40, // 19: headgate.v1.OverridesStatus.stops:type_name -> headgate.v1.Override
-	37, // 20: headgate.v1.TlsStatus.certificate_expires_at:type_name -> google.protobuf.Timestamp
-	37, // 21: headgate.v1.TlsStatus.loaded_at:type_name -> google.protobuf.Timestamp
-	37, // 22: headgate.v1.ThrottleLogStatus.oldest:type_name -> google.protobuf.Timestamp
-	37, // 23: headgate.v1.ConfigStatus.loaded_at:type_name -> google.protobuf.Timestamp
-	37, // 24: headgate.v1.ConfigStatus.refused_at:type_name -> google.protobuf.Timestamp
-	19, // 25: headgate.v1.TargetStatus.servers:type_name -> headgate.v1.ServerStatus
-	20, // 26: headgate.v1.TargetStatus.signals:type_name -> headgate.v1.SignalStatus
-	41, // 27: headgate.v1.TargetStatus.profiles:type_name -> headgate.v1.Health
-	22, // 28: headgate.v1.TargetStatus.controllers:type_name -> headgate.v1.ControllerStatus
-	18, // 29: headgate.v1.TargetStatus.agent:type_name -> headgate.v1.AgentStatus
-	17, // 30: headgate.v1.TargetStatus.condition:type_name -> headgate.v1.Condition
-	17, // 31: headgate.v1.TargetStatus.conditions:type_name -> headgate.v1.Condition
-	0,  // 32: headgate.v1.Condition.kind:type_name -> headgate.v1.ConditionKind
-	39, // 33: headgate.v1.Condition.since:type_name -> google.protobuf.Duration
-	39, // 34: headgate.v1.AgentStatus.since:type_name -> google.protobuf.Duration
+	36, // 0: headgate.v1.GetStatusResponse.started_at:type_name -> google.protobuf.Timestamp
+	14, // 1: headgate.v1.GetStatusResponse.config:type_name -> headgate.v1.ConfigStatus
+	15, // 2: headgate.v1.GetStatusResponse.targets:type_name -> headgate.v1.TargetStatus
+	13, // 3: headgate.v1.GetStatusResponse.throttle_log:type_name -> headgate.v1.ThrottleLogStatus
+	9,  // 4: headgate.v1.GetStatusResponse.overrides:type_name -> headgate.v1.OverridesStatus
+	8,  // 5: headgate.v1.GetStatusResponse.snapshot:type_name -> headgate.v1.SnapshotStatus
+	10, // 6: headgate.v1.GetStatusResponse.tls:type_name -> headgate.v1.TlsStatus
+	12, // 7: headgate.v1.GetStatusResponse.connections:type_name -> headgate.v1.ConnectionStatus
+	11, // 8: headgate.v1.GetStatusResponse.access:type_name -> headgate.v1.AccessStatus
+	6,  // 9: headgate.v1.GetStatusResponse.permits:type_name -> headgate.v1.PermitsStatus
+	5,  // 10: headgate.v1.GetStatusResponse.waiting:type_name -> headgate.v1.WaitingStatus
+	37, // 11: headgate.v1.GetStatusResponse.cluster:type_name -> headgate.v1.ClusterStatus
+	2,  // 12: headgate.v1.GetStatusResponse.caller:type_name -> headgate.v1.CallerStatus
+	38, // 13: headgate.v1.WaitingStatus.longest_waited:type_name -> google.protobuf.Duration
+	31, // 14: headgate.v1.WaitingStatus.longest:type_name -> headgate.v1.LineStatus
+	7,  // 15: headgate.v1.PermitsStatus.holders:type_name -> headgate.v1.PermitHolder
+	36, // 16: headgate.v1.SnapshotStatus.as_of:type_name -> google.protobuf.Timestamp
+	38, // 17: headgate.v1.SnapshotStatus.age:type_name -> google.protobuf.Duration
+	36, // 18: headgate.v1.SnapshotStatus.restored_from:type_name -> google.protobuf.Timestamp
+	39, // 19: headgate.v1.OverridesStatus.stops:type_name -> headgate.v1.Override
+	36, // 20: headgate.v1.TlsStatus.certificate_expires_at:type_name -> google.protobuf.Timestamp
+	36, // 21: headgate.v1.TlsStatus.loaded_at:type_name -> google.protobuf.Timestamp
+	36, // 22: headgate.v1.ThrottleLogStatus.oldest:type_name -> google.protobuf.Timestamp
+	36, // 23: headgate.v1.ConfigStatus.loaded_at:type_name -> google.protobuf.Timestamp
+	36, // 24: headgate.v1.ConfigStatus.refused_at:type_name -> google.protobuf.Timestamp
+	18, // 25: headgate.v1.TargetStatus.servers:type_name -> headgate.v1.ServerStatus
+	19, // 26: headgate.v1.TargetStatus.signals:type_name -> headgate.v1.SignalStatus
+	40, // 27: headgate.v1.TargetStatus.profiles:type_name -> headgate.v1.Health
+	21, // 28: headgate.v1.TargetStatus.controllers:type_name -> headgate.v1.ControllerStatus
+	17, // 29: headgate.v1.TargetStatus.agent:type_name -> headgate.v1.AgentStatus
+	16, // 30: headgate.v1.TargetStatus.condition:type_name -> headgate.v1.Condition
+	16, // 31: headgate.v1.TargetStatus.conditions:type_name -> headgate.v1.Condition
+	41, // 32: headgate.v1.Condition.kind:type_name -> headgate.v1.ConditionKind
+	38, // 33: headgate.v1.Condition.since:type_name -> google.protobuf.Duration
+	38, // 34: headgate.v1.AgentStatus.since:type_name -> google.protobuf.Duration
 	42, // 35: headgate.v1.AgentStatus.state:type_name -> headgate.v1.AgentState
-	39, // 36: headgate.v1.AgentStatus.told_ago:type_name -> google.protobuf.Duration
-	39, // 37: headgate.v1.ServerStatus.sample_age:type_name -> google.protobuf.Duration
-	39, // 38: headgate.v1.ServerStatus.poll_time:type_name -> google.protobuf.Duration
-	39, // 39: headgate.v1.ServerStatus.poll_interval:type_name -> google.protobuf.Duration
-	37, // 40: headgate.v1.ServerStatus.set_aside_until:type_name -> google.protobuf.Timestamp
-	39, // 41: headgate.v1.SignalStatus.age:type_name -> google.protobuf.Duration
-	21, // 42: headgate.v1.SignalStatus.thresholds:type_name -> headgate.v1.SignalThresholds
-	23, // 43: headgate.v1.ControllerStatus.effects:type_name -> headgate.v1.ForegroundEffect
-	26, // 44: headgate.v1.ListBudgetsResponse.budgets:type_name -> headgate.v1.BudgetStatus
+	38, // 36: headgate.v1.AgentStatus.told_ago:type_name -> google.protobuf.Duration
+	38, // 37: headgate.v1.ServerStatus.sample_age:type_name -> google.protobuf.Duration
+	38, // 38: headgate.v1.ServerStatus.poll_time:type_name -> google.protobuf.Duration
+	38, // 39: headgate.v1.ServerStatus.poll_interval:type_name -> google.protobuf.Duration
+	36, // 40: headgate.v1.ServerStatus.set_aside_until:type_name -> google.protobuf.Timestamp
+	38, // 41: headgate.v1.SignalStatus.age:type_name -> google.protobuf.Duration
+	20, // 42: headgate.v1.SignalStatus.thresholds:type_name -> headgate.v1.SignalThresholds
+	22, // 43: headgate.v1.ControllerStatus.effects:type_name -> headgate.v1.ForegroundEffect
+	25, // 44: headgate.v1.ListBudgetsResponse.budgets:type_name -> headgate.v1.BudgetStatus
 	43, // 45: headgate.v1.BudgetStatus.unit:type_name -> headgate.v1.BudgetUnit
-	29, // 46: headgate.v1.ListBucketsResponse.buckets:type_name -> headgate.v1.BucketStatus
-	39, // 47: headgate.v1.BucketStatus.empty_in:type_name -> google.protobuf.Duration
+	28, // 46: headgate.v1.ListBucketsResponse.buckets:type_name -> headgate.v1.BucketStatus
+	38, // 47: headgate.v1.BucketStatus.empty_in:type_name -> google.protobuf.Duration
 	43, // 48: headgate.v1.BucketStatus.unit:type_name -> headgate.v1.BudgetUnit
-	32, // 49: headgate.v1.ListLinesResponse.lines:type_name -> headgate.v1.LineStatus
-	39, // 50: headgate.v1.LineStatus.longest_waited:type_name -> google.protobuf.Duration
-	39, // 51: headgate.v1.LineStatus.expected_turn:type_name -> google.protobuf.Duration
+	31, // 49: headgate.v1.ListLinesResponse.lines:type_name -> headgate.v1.LineStatus
+	38, // 50: headgate.v1.LineStatus.longest_waited:type_name -> google.protobuf.Duration
+	38, // 51: headgate.v1.LineStatus.expected_turn:type_name -> google.protobuf.Duration
 	43, // 52: headgate.v1.LineStatus.unit:type_name -> headgate.v1.BudgetUnit
-	33, // 53: headgate.v1.LineStatus.next:type_name -> headgate.v1.LineWaiter
-	39, // 54: headgate.v1.LineWaiter.waited:type_name -> google.protobuf.Duration
-	39, // 55: headgate.v1.LineWaiter.expected_turn:type_name -> google.protobuf.Duration
-	39, // 56: headgate.v1.LineWaiter.max_wait_left:type_name -> google.protobuf.Duration
-	36, // 57: headgate.v1.ListRulesResponse.rules:type_name -> headgate.v1.RuleStatus
-	37, // 58: headgate.v1.RuleStatus.expires_at:type_name -> google.protobuf.Timestamp
-	1,  // 59: headgate.v1.StatusService.GetStatus:input_type -> headgate.v1.GetStatusRequest
-	24, // 60: headgate.v1.StatusService.ListBudgets:input_type -> headgate.v1.ListBudgetsRequest
-	27, // 61: headgate.v1.StatusService.ListBuckets:input_type -> headgate.v1.ListBucketsRequest
-	30, // 62: headgate.v1.StatusService.ListLines:input_type -> headgate.v1.ListLinesRequest
-	34, // 63: headgate.v1.StatusService.ListRules:input_type -> headgate.v1.ListRulesRequest
-	4,  // 64: headgate.v1.StatusService.GetConfiguration:input_type -> headgate.v1.GetConfigurationRequest
-	2,  // 65: headgate.v1.StatusService.GetStatus:output_type -> headgate.v1.GetStatusResponse
-	25, // 66: headgate.v1.StatusService.ListBudgets:output_type -> headgate.v1.ListBudgetsResponse
-	28, // 67: headgate.v1.StatusService.ListBuckets:output_type -> headgate.v1.ListBucketsResponse
-	31, // 68: headgate.v1.StatusService.ListLines:output_type -> headgate.v1.ListLinesResponse
-	35, // 69: headgate.v1.StatusService.ListRules:output_type -> headgate.v1.ListRulesResponse
-	5,  // 70: headgate.v1.StatusService.GetConfiguration:output_type -> headgate.v1.GetConfigurationResponse
+	32, // 53: headgate.v1.LineStatus.next:type_name -> headgate.v1.LineWaiter
+	38, // 54: headgate.v1.LineWaiter.waited:type_name -> google.protobuf.Duration
+	38, // 55: headgate.v1.LineWaiter.expected_turn:type_name -> google.protobuf.Duration
+	38, // 56: headgate.v1.LineWaiter.max_wait_left:type_name -> google.protobuf.Duration
+	35, // 57: headgate.v1.ListRulesResponse.rules:type_name -> headgate.v1.RuleStatus
+	36, // 58: headgate.v1.RuleStatus.expires_at:type_name -> google.protobuf.Timestamp
+	0,  // 59: headgate.v1.StatusService.GetStatus:input_type -> headgate.v1.GetStatusRequest
+	23, // 60: headgate.v1.StatusService.ListBudgets:input_type -> headgate.v1.ListBudgetsRequest
+	26, // 61: headgate.v1.StatusService.ListBuckets:input_type -> headgate.v1.ListBucketsRequest
+	29, // 62: headgate.v1.StatusService.ListLines:input_type -> headgate.v1.ListLinesRequest
+	33, // 63: headgate.v1.StatusService.ListRules:input_type -> headgate.v1.ListRulesRequest
+	3,  // 64: headgate.v1.StatusService.GetConfiguration:input_type -> headgate.v1.GetConfigurationRequest
+	1,  // 65: headgate.v1.StatusService.GetStatus:output_type -> headgate.v1.GetStatusResponse
+	24, // 66: headgate.v1.StatusService.ListBudgets:output_type -> headgate.v1.ListBudgetsResponse
+	27, // 67: headgate.v1.StatusService.ListBuckets:output_type -> headgate.v1.ListBucketsResponse
+	30, // 68: headgate.v1.StatusService.ListLines:output_type -> headgate.v1.ListLinesResponse
+	34, // 69: headgate.v1.StatusService.ListRules:output_type -> headgate.v1.ListRulesResponse
+	4,  // 70: headgate.v1.StatusService.GetConfiguration:output_type -> headgate.v1.GetConfigurationResponse
 	65, // [65:71] is the sub-list for method output_type
 	59, // [59:65] is the sub-list for method input_type
 	59, // [59:59] is the sub-list for extension type_name
@@ -4143,14 +4048,13 @@ func file_headgate_v1_status_service_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_headgate_v1_status_service_proto_rawDesc), len(file_headgate_v1_status_service_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      0,
 			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_headgate_v1_status_service_proto_goTypes,
 		DependencyIndexes: file_headgate_v1_status_service_proto_depIdxs,
-		EnumInfos:         file_headgate_v1_status_service_proto_enumTypes,
 		MessageInfos:      file_headgate_v1_status_service_proto_msgTypes,
 	}.Build()
 	File_headgate_v1_status_service_proto = out.File
