@@ -13,6 +13,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source tools/packages.sh
 # shellcheck source=tools/build.sh
 source tools/build.sh
+# shellcheck source=tools/linked.sh
+source tools/linked.sh
 
 packages() {
   export DEBIAN_FRONTEND=noninteractive
@@ -31,14 +33,6 @@ compile() {
   install -D --target-directory="$out/usr/bin" build/release/bin/headgated build/release/bin/headgate
 }
 
-# libraries PROGRAM...: everything that they are linked with, loader included.
-libraries() {
-  local found
-  found=$(ldd "$@")
-  if grep 'not found' <<<"$found" >&2; then return 1; fi
-  sed -n 's#^.*[[:space:]]\(/[^ ]*\) (0x[0-9a-f]*)$#\1#p' <<<"$found" | sort --unique
-}
-
 # add RUNTIME FILE: at its place, /lib being /usr/lib as on Debian itself.
 add() {
   local target=$2
@@ -51,16 +45,6 @@ add_package() {
   mkdir -p "$1/var/lib/dpkg/status.d"
   dpkg-query --status "$2" >"$1/var/lib/dpkg/status.d/${2%%:*}"
   add "$1" "/usr/share/doc/${2%%:*}/copyright"
-}
-
-# packages_of FILE...: dpkg knows a file by the name that it was packed under, with or without /usr.
-packages_of() {
-  local file owner
-  for file in "$@"; do
-    file=$(readlink --canonicalize-existing "$file")
-    owner=$(dpkg --search "$file" 2>/dev/null) || owner=$(dpkg --search "${file#/usr}")
-    echo "${owner%%: *}"
-  done | sort --unique
 }
 
 add_accounts() {

@@ -344,8 +344,16 @@ checks_can_fail() {
   passes "$fence"$'yaml\nbudgets: [{name: b}]\n'"$fence"
 }
 
+# The reference of docs/cli.md is the program's own, and another would be noticed.
+reference_is_fresh() {
+  tools/reference.sh check || fail "the reference is stale"
+  sed 's/`--dry-run`/`--wet-run`/' docs/cli.md >"$WORK/stale.md"
+  ! tools/reference.sh check "$WORK/stale.md" >/dev/null || fail "nobody notices a stale reference"
+}
+
 write_what_exists
 checks_can_fail
+reference_is_fresh
 mapfile -t DOCS < <(find . -path ./build -prune -o -name '*.md' -printf '%P\n' | sort)
 check_all
 if [[ -s $COMPLAINTS ]]; then

@@ -14,6 +14,7 @@
 #include "client/cli/arguments/override_options.h"
 #include "client/cli/arguments/parse_value.h"
 #include "client/cli/arguments/parsed_option.h"
+#include "client/cli/arguments/reference_options.h"
 #include "client/cli/arguments/server_address.h"
 #include "client/cli/arguments/work_options.h"
 #include "client/cli/output/terminal_text.h"
@@ -21,12 +22,6 @@
 
 namespace headgate::cli {
 namespace {
-
-constexpr char kFooter[] =
-    "Exit status: 0 done, or allowed; 1 denied; 2 wrong usage or input; 3 Headgate is "
-    "unreachable;\n"
-    "4 another failure. `run` ends with its command's status: 126 not executable, 127 not found,\n"
-    "128+n ended by signal n.";
 
 // Weeks of the log may have to be read; in a replay a day of demand is decided again.
 constexpr absl::Duration kLogTimeout = absl::Seconds(30);
@@ -47,8 +42,10 @@ CLI::App* AddStore(CLI::App& app, StoreArguments& store) {
   command->require_subcommand(1);
   command->add_option("--dsn", store.dsn,
                       "connection string of the store's database [$HEADGATE_STORE_DSN]");
-  command->add_option("--config", store.config,
-                      "the servers' configuration: none of its targets may be the store");
+  command
+      ->add_option("--config", store.config,
+                   "the servers' configuration: none of its targets may be the store")
+      ->type_name("FILE");
   for (const auto& [action, what] :
        {std::pair("init", "Make the tables"), std::pair("upgrade", "Bring them to this version"),
         std::pair("check", "Say whether a server could use them")}) {
@@ -83,6 +80,7 @@ struct Grammar {
   DrainArguments drain;
   DrainArguments undrain{.action = DrainArguments::Action::kUndrain};
   AgentArguments agent;
+  std::string reference;  // empty: it is not asked for
   CLI::App* run_command = nullptr;
   CLI::App* log_command = nullptr;
   CLI::App* replay_command = nullptr;
@@ -93,7 +91,7 @@ struct Grammar {
     app.fallthrough();
     app.require_subcommand(1);
     app.set_version_flag("--version", "headgate " HEADGATE_VERSION);
-    app.footer(kFooter);
+    app.footer(ExitStatusText());
     AddGlobals(app, globals);
     commands.emplace_back(AddCheck(app, check), [this] { return check; });
     commands.emplace_back(AddReport(app, report), [this] { return report; });
@@ -109,7 +107,7 @@ struct Grammar {
     config->require_subcommand(1);
     CLI::App* command =
         config->add_subcommand("check", "Say what the server would say about a file");
-    command->add_option("file", config_check.file, "the YAML file")->required();
+    command->add_option("file", config_check.file, "the YAML file")->required()->type_name("FILE");
     command->add_flag("--offline", config_check.is_offline,
                       "do not ask the databases that the file names");
     commands.emplace_back(config, [this] { return config_check; });
@@ -137,6 +135,7 @@ struct Grammar {
     commands.emplace_back(AddStore(app, store), [this] { return store; });
     agent_command = AddAgent(app, agent);
     commands.emplace_back(agent_command, [this] { return agent; });
+    AddReference(app, reference);
   }
 };
 
@@ -179,6 +178,9 @@ std::string NoCommand(const CLI::App& app, const std::string& word) {
 }
 
 Parsed Finish(Grammar& grammar) {
+  if (!grammar.reference.empty()) {
+    return Ended{ExitStatus::kOk, ReferenceText(grammar.app, grammar.reference)};
+  }
   if (grammar.app.count("--timeout") == 0) {
     if (grammar.log_command->parsed()) grammar.globals.timeout = kLogTimeout;
     if (grammar.replay_command->parsed()) grammar.globals.timeout = kReplayTimeout;

@@ -77,12 +77,12 @@ void AddGlobals(CLI::App& app, Globals& globals) {
       ->type_name("NAME");
   AddWord<Format>(app, "-o,--output", globals.format,
                   {{"table", Format::kTable}, {"json", Format::kJson}, {"csv", Format::kCsv}},
-                  "[table]");
+                  "the form of answers [table]");
   AddWord<ColourChoice>(app, "--color", globals.colours,
                         {{"auto", ColourChoice::kAuto},
                          {"always", ColourChoice::kAlways},
                          {"never", ColourChoice::kNever}},
-                        "[auto]");
+                        "whether answers have colours [auto]");
 }
 
 }  // namespace headgate::cli
