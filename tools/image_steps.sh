@@ -21,7 +21,7 @@ packages() {
   apt-get update
   apt-get upgrade --yes
   apt-get install --yes --no-install-recommends \
-    "${COMPILE_PACKAGES[@]}" binutils ca-certificates ccache tzdata
+    "${COMPILE_PACKAGES[@]}" binutils ca-certificates ccache jq tzdata
 }
 
 # With a volume at CCACHE_DIR, building again is quick.
@@ -77,6 +77,8 @@ collect() {
     add_package "$runtime" "$package"
   done
   add_accounts "$runtime"
+  mkdir -p "$runtime/usr/share/doc/headgate"
+  tools/sbom.sh release "$out/usr/bin/headgated" "$out/usr/bin/headgate" >"$runtime/usr/share/doc/headgate/headgate.cdx.json"
 }
 
 case ${1:-} in

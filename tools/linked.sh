@@ -9,12 +9,10 @@ libraries() {
   sed -n 's#^.*[[:space:]]\(/[^ ]*\) (0x[0-9a-f]*)$#\1#p' <<<"$found" | sort --unique
 }
 
-# packages_of FILE...: dpkg knows a file by the name that it was packed under, with or without /usr.
+# packages_of FILE...: by dpkg's own lists, which know a file by the name that it was packed under, with or without /usr.
 packages_of() {
-  local file owner
-  for file in "$@"; do
-    file=$(readlink --canonicalize-existing "$file")
-    owner=$(dpkg --search "$file" 2>/dev/null) || owner=$(dpkg --search "${file#/usr}")
-    echo "${owner%%: *}"
-  done | sort --unique
+  local lists=(/var/lib/dpkg/info/*.list)
+  realpath --canonicalize-existing -- "$@" | sed 'p; s#^/usr/lib#/lib#' | sort --unique |
+    grep --files-with-matches --line-regexp --fixed-strings --file=- "${lists[@]}" |
+    sed 's#.*/##; s#\.list$##' | sort --unique
 }

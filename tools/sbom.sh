@@ -19,31 +19,30 @@ headers_of() { # headers_of PRESET
     awk '/^[^ ]/ { ours = /^(common|proto|server|client)\// } /^ / && ours && $1 ~ /^\/usr\// { print $1 }' | sort --unique
 }
 
-# packages_listing FILE...: the packages that have them, as packages_of, by one look at dpkg's lists.
-packages_listing() {
-  printf '%s\n' "$@" | grep --files-with-matches --line-regexp --fixed-strings --file=- /var/lib/dpkg/info/*.list |
-    sed 's#.*/##; s#\.list$##' | sort --unique
+# The short names that the copyright files of packages have, as "PACKAGE NAME;NAME" by tabs; without names where a file is none
+# that machines read.
+licences_of() { # licences_of PACKAGE...
+  local package
+  for package in "${@%%:*}"; do
+    awk -v package="$package" '
+      NR == 1 { readable = /^Format: / }
+      readable && /^License: *[^ ]/ { sub(/^License: */, ""); if (!($0 in seen)) { seen[$0] = 1; names = names (names ? ";" : "") $0 } }
+      END { print package "\t" names }' "/usr/share/doc/$package/copyright"
+  done
 }
 
-# The short names that a copyright file of Debian's has; nothing where it is none that machines read.
-licences_of() { # licences_of PACKAGE
-  local file=/usr/share/doc/$1/copyright
-  head --lines=5 "$file" 2>/dev/null | grep --quiet '^Format: ' || return 0
-  sed -n 's/^License: *\([^ ].*\)$/\1/p' "$file" | sort --unique
-}
-
-# PACKAGE USE: a component.
-component() {
-  local package=${1%%:*} use=$2 version architecture
-  read -r version architecture < <(dpkg-query --show --showformat '${Version} ${Architecture}\n' "$1")
-  licences_of "$package" | jq --raw-input --null-input --arg package "$package" --arg version "$version" \
-    --arg architecture "$architecture" --arg use "$use" '
-    [inputs] as $licences
-    | "pkg:deb/debian/\($package | @uri)@\($version | @uri)?arch=\($architecture)&distro=debian-12" as $purl
-    | {type: "library", "bom-ref": $purl, name: $package, version: $version, purl: $purl,
-       licenses: (if $licences == [] then [{license: {name: "see /usr/share/doc/\($package)/copyright"}}]
-                  else [$licences[] | {license: {name: .}}] end),
-       properties: [{name: "headgate:use", value: $use}]}'
+# A component for each package, with what it is used for.
+components_of() { # components_of USE PACKAGE...
+  local use=$1
+  shift
+  join -t $'\t' <(dpkg-query --show --showformat '${Package}\t${Version}\t${Architecture}\n' "$@" | sort --unique) \
+    <(licences_of "$@" | sort --unique) |
+    jq --raw-input --arg use "$use" 'split("\t") as [$package, $version, $architecture, $licences]
+      | "pkg:deb/debian/\($package | @uri)@\($version | @uri)?arch=\($architecture)&distro=debian-12" as $purl
+      | {type: "library", "bom-ref": $purl, name: $package, version: $version, purl: $purl,
+         licenses: [(if $licences == "" then "see /usr/share/doc/\($package)/copyright" else $licences / ";" | .[] end)
+           | {license: {name: .}}],
+         properties: [{name: "headgate:use", value: $use}]}'
 }
 
 # What the page is bundled from.
@@ -57,15 +56,15 @@ page_components() {
 }
 
 components() { # components PRESET PROGRAM...
-  local preset=$1 linked headers package
+  local preset=$1 linked headers
   shift
   mapfile -t linked < <(libraries "$@")
   mapfile -t linked < <(packages_of "${linked[@]}")
   mapfile -t headers < <(headers_of "$preset")
   ((${#headers[@]} > 100)) || { echo "only these headers: ${headers[*]}" >&2 && return 1; }
-  mapfile -t headers < <(packages_listing "${headers[@]}")
-  for package in "${linked[@]}"; do component "$package" linked; done
-  for package in "${headers[@]}"; do component "$package" headers; done
+  mapfile -t headers < <(packages_of "${headers[@]}")
+  components_of linked "${linked[@]}"
+  components_of headers "${headers[@]}"
   page_components
 }
 
