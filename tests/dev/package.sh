@@ -68,7 +68,7 @@ make_packages() {
   quietly lintian package_check "$PACKAGE_FOLDER/headgate_${VERSION}_$arch.deb"
   quietly tarball package_tarball "$files" "$VERSION" "$arch"
   mv "$PACKAGE_FOLDER/headgate_${VERSION}_$arch.deb" "$WORK/new.deb"
-  echo '# An older version.' >>"$files$CONFIG"
+  sed --in-place '1i # An older version.' "$files$CONFIG"
   quietly old package_deb "$files" "$OLD_VERSION"
   mv "$PACKAGE_FOLDER/headgate_${OLD_VERSION}_$arch.deb" "$WORK/old.deb"
 }
@@ -276,7 +276,7 @@ calls_are_let_through() {
 calls_of() {
   local group
   for group in "$@"; do
-    systemd-analyze syscall-filter --no-pager "$group" | sed -n -E 's/^ +([@a-z0-9_]+)$/\1/p'
+    systemd-analyze syscall-filter --no-pager "$group" | sed -n -E 's/^ +([@a-z0-9_-]+)$/\1/p'
   done | while read -r name; do
     if [[ $name == @* ]]; then calls_of "$name"; else echo "$name"; fi
   done
