@@ -54,6 +54,7 @@ add_accounts() {
   echo 'hosts: files dns' >"$1/etc/nsswitch.conf"
   cat >"$1/etc/headgate/headgate.yaml" <<'YAML'
 # Without targets, budgets and rules everything is allowed. Mount a configuration over this folder.
+{}
 YAML
 }
 
