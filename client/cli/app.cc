@@ -84,7 +84,8 @@ int Main(const std::vector<std::string>& words) {
   const Console console{.out = std::cout,
                         .err = std::cerr,
                         .format = arguments.globals.format,
-                        .colours = ColoursFor(arguments.globals.colours)};
+                        .colours = ColoursFor(arguments.globals.colours),
+                        .zone = arguments.globals.zone};
   if (absl::Status files = client::internal::CheckFiles(OptionsOf(arguments.globals));
       !files.ok()) {
     return ToInt(console.Fail(files));

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "client/cli/arguments/parse_value.h"
 #include "client/cli/arguments/parsed_option.h"
 
 namespace headgate::cli {
@@ -41,11 +42,11 @@ void AddOne(AgentArguments& agent, const std::string& text) {
 absl::StatusOr<double> FloorFromText(const std::string& text) {
   constexpr double kMost = 0.5;
   double floor = 0;
-  if (!absl::SimpleAtod(text, &floor) || !(floor >= 0 && floor <= kMost)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", Escaped(text), "' is no share from 0 to 0.5, such as 0.05"));
-  }
-  return floor;
+  if (absl::SimpleAtod(text, &floor) && floor == 0) return floor;
+  const absl::StatusOr<double> share = ShareFromText(text);
+  if (share.ok() && *share <= kMost) return share;
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", Escaped(text), "' is no share from 0 to 0.5, such as 0.05 or 5%"));
 }
 
 }  // namespace

@@ -10,15 +10,16 @@
 #include "client/cli/arguments/cluster_options.h"
 #include "client/cli/arguments/cost_options.h"
 #include "client/cli/arguments/global_options.h"
+#include "client/cli/arguments/help.h"
 #include "client/cli/arguments/log_options.h"
 #include "client/cli/arguments/override_options.h"
 #include "client/cli/arguments/parse_value.h"
 #include "client/cli/arguments/parsed_option.h"
 #include "client/cli/arguments/reference_options.h"
 #include "client/cli/arguments/server_address.h"
+#include "client/cli/arguments/usage_error.h"
 #include "client/cli/arguments/work_options.h"
 #include "client/cli/output/terminal_text.h"
-#include "common/nearest_word.h"
 
 namespace headgate::cli {
 namespace {
@@ -91,7 +92,7 @@ struct Grammar {
     app.fallthrough();
     app.require_subcommand(1);
     app.set_version_flag("--version", "headgate " HEADGATE_VERSION);
-    app.footer(ExitStatusText());
+    FormatHelp(app);
     AddGlobals(app, globals);
     commands.emplace_back(AddCheck(app, check), [this] { return check; });
     commands.emplace_back(AddReport(app, report), [this] { return report; });
@@ -136,6 +137,7 @@ struct Grammar {
     agent_command = AddAgent(app, agent);
     commands.emplace_back(agent_command, [this] { return agent; });
     AddReference(app, reference);
+    AddExamples(app);
   }
 };
 
@@ -169,12 +171,14 @@ void RefuseNoUtf8(const CLI::App& app) {
   }
 }
 
-std::string NoCommand(const CLI::App& app, const std::string& word) {
-  std::vector<std::string> known;
-  for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
-  const std::string nearest = NearestWord(word, known);
-  return absl::StrCat("there is no command ", word,
-                      nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"));
+// What is missing of an agent's options; empty: nothing is.
+std::string SettleAgent(Grammar& grammar) {
+  if (!grammar.agent_command->parsed()) return "";
+  grammar.agent.tells_server =
+      grammar.agent.action == AgentArguments::Action::kRun && grammar.app.count("--address") > 0;
+  const bool is_named = grammar.app.count("--target") > 0;
+  if (!is_named && !grammar.agent.target.empty()) grammar.globals.target = grammar.agent.target;
+  return MissingIn(grammar.agent);
 }
 
 Parsed Finish(Grammar& grammar) {
@@ -211,15 +215,11 @@ Parsed Finish(Grammar& grammar) {
                  absl::StrCat(has_certificate ? "--tls-cert" : "--tls-key", ": it takes ",
                               has_certificate ? "--tls-key" : "--tls-cert", " too")};
   }
-  if (grammar.agent_command->parsed()) {
-    grammar.agent.tells_server =
-        grammar.agent.action == AgentArguments::Action::kRun && grammar.app.count("--address") > 0;
-    const bool is_named = grammar.app.count("--target") > 0;
-    if (!is_named && !grammar.agent.target.empty()) grammar.globals.target = grammar.agent.target;
-    if (std::string missing = MissingIn(grammar.agent); !missing.empty()) {
-      return Ended{ExitStatus::kUsage, std::move(missing)};
-    }
+  if (std::string missing = SettleAgent(grammar); !missing.empty()) {
+    return Ended{ExitStatus::kUsage, std::move(missing)};
   }
+  grammar.globals.connection = ConnectionOf(grammar.app);
+  grammar.log.past.zone = grammar.replay.past.zone = grammar.globals.zone;
   for (const auto& [command, arguments] : grammar.commands) {
     if (command->parsed()) return Arguments{grammar.globals, arguments()};
   }
@@ -251,11 +251,7 @@ Parsed ParseArguments(const std::vector<std::string>& arguments) {
     if (run && dashes == arguments.end()) {
       return Ended{ExitStatus::kUsage, absl::StrCat(kRunTakesACommand, " (", error.what(), ")")};
     }
-    const std::vector<std::string> unknown = grammar.app.remaining();
-    const bool no_command = grammar.app.get_subcommands().empty() && !unknown.empty();
-    return Ended{ExitStatus::kUsage,
-                 absl::StrCat(no_command ? NoCommand(grammar.app, unknown[0]) : error.what(),
-                              "; see headgate --help")};
+    return Ended{ExitStatus::kUsage, UsageErrorText(grammar.app, error, arguments)};
   }
 }
 

@@ -3,7 +3,8 @@
 // CLI11 and its exceptions stay in arguments.cc and the *_options.cc beside it. Options may stand
 // before or after the command.
 //
-// Pure but for the environment variables HEADGATE_ADDRESS, HEADGATE_TLS... and HEADGATE_TOKEN_FILE.
+// Pure but for the environment: TZ, HEADGATE_ADDRESS, HEADGATE_TARGET, HEADGATE_TLS... and
+// HEADGATE_TOKEN_FILE.
 //
 //   const Parsed parsed = ParseArguments({"check", "job-7:etl", "--cost", "250"});
 //   if (const auto* ended = std::get_if<Ended>(&parsed)) ...
@@ -39,6 +40,9 @@ struct Globals {
   std::string target;
   Format format = Format::kTable;
   ColourChoice colours = ColourChoice::kAuto;
+  absl::TimeZone zone;  // of times that are read and shown
+  // " --address gate:1": how the server is reached, as far as the environment does not say it.
+  std::string connection;
 };
 
 // One Check, as check, explain and run describe it.

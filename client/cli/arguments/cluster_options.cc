@@ -1,20 +1,13 @@
 #include "client/cli/arguments/cluster_options.h"
 
-#include "absl/strings/str_cat.h"
+#include <string>
+#include <vector>
+
 #include "client/cli/arguments/override_options.h"
 #include "client/cli/arguments/parsed_option.h"
+#include "client/cli/arguments/usage_error.h"
 
 namespace headgate::cli {
-namespace {
-
-void RequireReason(const char* command, const ActorArguments& who, const char* example) {
-  if (!who.reason.empty()) return;
-  Refuse(command,
-         absl::StrCat("needs --reason, for whoever asks later; for example: headgate ", example));
-}
-
-}  // namespace
-
 CLI::App* AddMembers(CLI::App& app) {
   return app.add_subcommand("members", "Show the servers, and which decides for which target");
 }
@@ -30,13 +23,13 @@ CLI::App* AddMove(CLI::App& app, MoveArguments& move) {
   to->excludes(anywhere);
   AddWho(*command, move.who);
   command->callback([&move, to, anywhere] {
-    constexpr char kExample[] = "move orders --to headgate-1 --reason 'next to the database'";
-    if (to->count() + anywhere->count() == 0) {
-      Refuse("move",
-             absl::StrCat("takes --to MEMBER or --anywhere; for example: headgate ", kExample));
-    }
     if (to->count() > 0 && move.member.empty()) Refuse("--to", "it is empty");
-    RequireReason("move", move.who, kExample);
+    std::vector<std::string> missing;
+    if (to->count() + anywhere->count() == 0) missing = {"--to", "headgate-1"};
+    const bool no_server = !missing.empty();
+    AddReason(move.who, "next to the database", missing);
+    if (no_server) RefuseMissing("move", "takes --to MEMBER or --anywhere", missing);
+    if (!missing.empty()) RefuseMissing("move", kNeedsReason, missing);
   });
   return command;
 }
@@ -50,7 +43,9 @@ CLI::App* AddDrain(CLI::App& app, DrainArguments& drain) {
   command->add_option("member", drain.member, "the server's name")->required();
   AddWho(*command, drain.who);
   command->callback([&drain, name] {
-    RequireReason(name, drain.who, "drain headgate-1 --reason 'its node is replaced'");
+    std::vector<std::string> missing;
+    AddReason(drain.who, "its node is replaced", missing);
+    if (!missing.empty()) RefuseMissing(name, kNeedsReason, missing);
   });
   return command;
 }

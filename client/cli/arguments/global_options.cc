@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "client/cli/arguments/parse_value.h"
 #include "client/cli/arguments/parsed_option.h"
+#include "client/cli/output/shell_words.h"
 
 namespace headgate::cli {
 namespace {
@@ -55,6 +56,7 @@ void AddTls(CLI::App& app, Globals& globals) {
 }  // namespace
 
 void AddGlobals(CLI::App& app, Globals& globals) {
+  globals.zone = absl::LocalTimeZone();
   app.add_option("--address", globals.address, "the server")
       ->envname("HEADGATE_ADDRESS")
       ->capture_default_str()
@@ -78,11 +80,29 @@ void AddGlobals(CLI::App& app, Globals& globals) {
   AddWord<Format>(app, "-o,--output", globals.format,
                   {{"table", Format::kTable}, {"json", Format::kJson}, {"csv", Format::kCsv}},
                   "the form of answers [table]");
+  app.add_flag_callback(
+      "--utc", [&globals] { globals.zone = absl::UTCTimeZone(); },
+      "times in UTC, read and shown [local time; json and csv are in UTC]");
   AddWord<ColourChoice>(app, "--color", globals.colours,
                         {{"auto", ColourChoice::kAuto},
                          {"always", ColourChoice::kAlways},
                          {"never", ColourChoice::kNever}},
                         "whether answers have colours [auto]");
+}
+
+std::string ConnectionOf(const CLI::App& app) {
+  std::string words;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    const bool reaches = name == "--address" || name == "--token-file" || name.starts_with("--tls");
+    if (!reaches || option->count() == 0) continue;
+    const std::string value = option->results().back();
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes the environment.
+    const char* const set = std::getenv(option->get_envname().c_str());
+    if (set != nullptr && value == set) continue;
+    absl::StrAppend(&words, " ", name, name == "--tls" ? "" : " " + ShellWord(value));
+  }
+  return words;
 }
 
 }  // namespace headgate::cli

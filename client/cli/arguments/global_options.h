@@ -6,11 +6,14 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
 
 #include "client/cli/arguments/arguments.h"
 
 namespace headgate::cli {
 
 void AddGlobals(CLI::App& app, Globals& globals);
+// Globals::connection, once the options are parsed.
+std::string ConnectionOf(const CLI::App& app);
 
 }  // namespace headgate::cli

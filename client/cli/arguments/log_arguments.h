@@ -14,16 +14,14 @@
 
 namespace headgate::cli {
 
-enum class Zone { kUtc, kLocal };
-
 // Whose past, and how much of it.
 struct PastArguments {
   std::string identity;
   std::string segment;
   std::string since;  // as TimeFromText takes it; empty: as the server has it
   std::string until;  // likewise; empty: now
-  Zone zone = Zone::kUtc;
-  std::optional<int> limit;  // of what is shown; absent: everything
+  absl::TimeZone zone = absl::UTCTimeZone();  // of these, and of what is shown
+  std::optional<int> limit;                   // of what is shown; absent: everything
 };
 
 struct LogArguments {

@@ -1,37 +1,22 @@
 #include "client/cli/arguments/log_filter.h"
 
-#include "absl/strings/str_cat.h"
 #include "client/cli/arguments/parse_value.h"
 #include "client/cli/output/proto_text.h"
 
 namespace headgate::cli {
 
-absl::TimeZone ZoneOf(const PastArguments& past) {
-  return past.zone == Zone::kLocal ? absl::LocalTimeZone() : absl::UTCTimeZone();
-}
+absl::TimeZone ZoneOf(const PastArguments& past) { return past.zone; }
 
 absl::StatusOr<v1::LogFilter> ToFilter(const PastArguments& past, const std::string& target,
                                        absl::Time now) {
+  const absl::StatusOr<TimeSpan> span = SpanFromText(past.since, past.until, now, past.zone);
+  if (!span.ok()) return span.status();
   v1::LogFilter filter;
   filter.set_identity(past.identity);
   filter.set_segment(past.segment);
   filter.set_target(target);
-  absl::Time to = now;
-  if (!past.until.empty()) {
-    const absl::StatusOr<absl::Time> until = TimeFromText(past.until, now, ZoneOf(past));
-    if (!until.ok()) return until.status();
-    SetTimestamp(to = *until, *filter.mutable_to());
-  }
-  if (past.since.empty()) return filter;
-  const absl::StatusOr<absl::Time> since = TimeFromText(past.since, now, ZoneOf(past));
-  if (!since.ok()) return since.status();
-  if (*since >= to) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--since: ", absl::FormatTime("%Y-%m-%d %H:%M:%S %Z", *since, ZoneOf(past)),
-                     " is not before ", absl::FormatTime("%Y-%m-%d %H:%M:%S %Z", to, ZoneOf(past)),
-                     past.zone == Zone::kUtc ? "; --local takes times in the local zone" : ""));
-  }
-  SetTimestamp(*since, *filter.mutable_from());
+  if (!past.since.empty()) SetTimestamp(span->from, *filter.mutable_from());
+  if (!past.until.empty()) SetTimestamp(span->to, *filter.mutable_to());
   return filter;
 }
 

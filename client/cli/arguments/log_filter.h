@@ -1,6 +1,6 @@
 // Which part of the throttle log the arguments mean, as the API takes it.
 //
-// Pure functions, but for the zone of the environment; thread-safe.
+// Pure functions; thread-safe.
 //
 //   const auto filter = ToFilter(arguments.past, globals.target, now);
 

@@ -84,14 +84,15 @@ CLI::Option* AddCount(CLI::App& app, const std::string& name, std::function<void
 
 void AddPast(CLI::App& app, PastArguments& past) {
   CLI::Option* identity =
-      app.add_option("selector", past.identity, "an identity, and everything below it");
+      app.add_option("identity,--identity", past.identity, "an identity, and everything below it");
   app.add_option("--segment", past.segment, "any identity that has this segment")
       ->excludes(identity)
       ->type_name("SEGMENT");
-  AddTime(app, "--since", past.since, "from then on: 1h (ago), 06:00, RFC 3339 [1h]");
-  AddTime(app, "--until", past.until, "before then [now]");
-  app.add_flag_callback(
-      "--local", [&past] { past.zone = Zone::kLocal; }, "times in the local zone instead of UTC");
+  AddTime(app, "--since", past.since,
+          "from then on: 1h (ago), 7d, 07:00, yesterday, '2026-01-31 07:00' [1h]");
+  AddTime(app, "--until", past.until, "before then; 07:25 is the first one after --since [now]");
+  // What it asked for once is what everybody gets.
+  app.add_flag("--local")->group("");
   AddCount(
       app, "--limit", [&past](int limit) { past.limit = limit; }, "show at most so many");
 }
@@ -185,13 +186,6 @@ void Settle(const CLI::App& app, LogArguments& log) {
   if (given("--top") && log.by.empty() && !given("--heat")) log.by = {v1::LOG_GROUP_IDENTITY};
 }
 
-absl::StatusOr<double> ShareFromText(const std::string& text) {
-  double share = 0;
-  if (absl::SimpleAtod(text, &share) && share > 0 && share <= 1) return share;
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", Escaped(text), "' is not a share above 0 and at most 1"));
-}
-
 }  // namespace
 
 void AddTime(CLI::App& app, const std::string& name, std::string& value, const std::string& help) {
@@ -230,7 +224,7 @@ CLI::App* AddLog(CLI::App& app, LogArguments& log) {
   command->add_flag("--heat")->description("a strip for each identity over time");
   AddParsed<double>(*command, "--min-denied", "SHARE", log.min_denied, ShareFromText,
                     "a time is held back where this share of Checks is denied, or this share of "
-                    "the time waited [0.5]");
+                    "the time waited [50%]");
   AddParsed<absl::Duration>(*command, "--interval", "DURATION", log.interval,
                             PositiveDurationFromText, "how often --follow asks [1s]");
   command->callback([command, &log] { Settle(*command, log); });

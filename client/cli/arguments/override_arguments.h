@@ -35,6 +35,7 @@ struct OverrideArguments {
   bool everything = false;
   std::optional<double> ratio;   // of throttle
   std::optional<Expiry> expiry;  // absent, of resume only: end what holds it
+  bool is_sure = false;          // nobody is asked, whoever has used it
   ActorArguments who;
 };
 

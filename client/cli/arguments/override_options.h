@@ -5,6 +5,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
 
 #include "client/cli/arguments/override_arguments.h"
 
@@ -19,6 +21,10 @@ struct OverridesCommands {
 };
 OverridesCommands AddOverrides(CLI::App& app, OverridesArguments& list,
                                DeleteOverrideArguments& remove);
+
+// That a reason is missing, and an example of one.
+inline constexpr char kNeedsReason[] = "needs --reason, for whoever asks later";
+void AddReason(const ActorArguments& who, const char* example, std::vector<std::string>& missing);
 
 // --reason and --actor, for every command that changes something.
 void AddWho(CLI::App& command, ActorArguments& who);

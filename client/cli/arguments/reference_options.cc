@@ -1,9 +1,15 @@
 #include "client/cli/arguments/reference_options.h"
 
+#include <cstddef>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "client/cli/arguments/help.h"
 #include "common/reference/describe.h"
 #include "common/reference/reference.h"
 
@@ -11,6 +17,8 @@ namespace headgate::cli {
 namespace {
 
 using reference::Term;
+
+constexpr size_t kHelpColumns = 80;
 
 const std::vector<Term>& ExitStatuses() {
   static const auto* const statuses = new std::vector<Term>{
@@ -26,21 +34,19 @@ const std::vector<Term>& ExitStatusesOfRun() {
   return *statuses;
 }
 
-std::vector<Term> Examples() {
-  return {
-      {"headgate check job-7:etl --cost 250", "Ask whether a chunk of 250 rows may be done now:"},
-      {"headgate report 6772207337114437633 --actual-cost 180",
-       "Say what it cost, with the permit that check printed:"},
-      {"headgate run --identity nightly-vacuum:etl --wait 2h -- psql -c 'VACUUM orders'",
-       "Wait for a permit, run a command, and report the time that it took:"},
-      {"headgate explain job-7:etl --cost 250", "Why a job is held back, and what would help:"},
-      {"headgate log --since 07:00 --top", "Who was held back most since 07:00:"},
-      {"headgate pause backfill --for 2h --reason 'failover drill'",
-       "Stop all backfills for two hours:"},
-      {"headgate overrides delete 3 --reason 'the drill is over'", "End that before its time:"},
-      {"headgate completion bash > ~/.local/share/bash-completion/completions/headgate",
-       "Have bash complete commands and options, where no package has done it:"},
-  };
+// Those of --help, each once, below what their command does.
+void AppendExamples(const reference::Command& command, const std::string& path,
+                    std::set<std::string>& known, std::vector<Term>& examples) {
+  std::vector<std::string> lines;
+  for (const std::string& line : ExamplesOf(path)) {
+    if (known.insert(line).second) lines.push_back(line);
+  }
+  if (!lines.empty() && !path.empty()) {
+    examples.push_back({absl::StrJoin(lines, "\n"), absl::StrCat(command.help, ":")});
+  }
+  for (const reference::Command& below : command.commands) {
+    AppendExamples(below, absl::StrCat(path, path.empty() ? "" : " ", below.name), known, examples);
+  }
 }
 
 std::string Listed(const std::vector<Term>& terms, const char* between) {
@@ -72,7 +78,7 @@ std::string ReferenceText(const CLI::App& app, const std::string& form) {
       .section = 1,
       .summary = "ask a throttler for PostgreSQL, and operate it",
       .exit_statuses = ExitStatuses(),
-      .examples = Examples(),
+      .examples = {},
       .variables = {{"HEADGATE_AGENT_TARGET", "stands in for `--target` of `agent`"},
                     {"NO_COLOR",
                      "where it is not empty, output has no colours unless "
@@ -83,14 +89,24 @@ std::string ReferenceText(const CLI::App& app, const std::string& form) {
     program.exit_statuses.push_back(
         {status.word, absl::StrCat("of `run`: its command is ", status.meaning)});
   }
+  std::set<std::string> known;
+  AppendExamples(program.root, "", known, program.examples);
   program.exit_statuses.back().meaning = "of `run`: signal n ended its command";
   return reference::ReferenceIn(form, program);
 }
 
 std::string ExitStatusText() {
-  return absl::StrCat(
+  const std::string text = absl::StrCat(
       "Exit status: ", Listed(ExitStatuses(), "; "),
-      ".\n`run` ends with its command's status: ", Listed(ExitStatusesOfRun(), ", "), ".");
+      ". `run` ends with its command's status: ", Listed(ExitStatusesOfRun(), ", "), ".");
+  std::string lines;
+  size_t columns = 0;
+  for (const absl::string_view word : absl::StrSplit(text, ' ')) {
+    const bool fits = columns + 1 + word.size() <= kHelpColumns;
+    absl::StrAppend(&lines, lines.empty() ? "" : fits ? " " : "\n", word);
+    columns = fits ? columns + 1 + word.size() : word.size();
+  }
+  return lines;
 }
 
 }  // namespace headgate::cli

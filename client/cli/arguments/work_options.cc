@@ -82,7 +82,8 @@ void ParseReport(const std::vector<std::string>& words, ReportArguments& report)
 
 CLI::App* AddCheck(CLI::App& app, CheckArguments& check) {
   CLI::App* command = app.add_subcommand("check", "Ask whether one chunk of work may be done now");
-  command->add_option("identity", check.work.identity, "who asks, such as job-7:etl")->required();
+  command->add_option("identity,--identity", check.work.identity, "who asks, such as job-7:etl")
+      ->required();
   AddWork(*command, check.work);
   command->add_option("--request-id", check.request_id, "makes a repeated Check count once");
   CLI::Option* const dry_run = command->add_flag_callback(
@@ -99,7 +100,7 @@ CLI::App* AddCheck(CLI::App& app, CheckArguments& check) {
 
 CLI::App* AddExplain(CLI::App& app, ExplainArguments& explain) {
   CLI::App* command = app.add_subcommand("explain", "Say what a Check would answer now, and why");
-  command->add_option("identity", explain.work.identity, "who asks")->required();
+  command->add_option("identity,--identity", explain.work.identity, "who asks")->required();
   AddWork(*command, explain.work);
   return command;
 }

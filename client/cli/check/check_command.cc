@@ -47,7 +47,7 @@ int RunCheck(const Globals& globals, const CheckArguments& arguments, const Cons
   if (!response.ok()) return ToInt(console.Fail(response.status()));
   const v1::Decision& decision = response->decision();
   console.Print(
-      *response, [&] { return DecisionText(decision, console.colours); },
+      *response, [&] { return DecisionText(decision, console.zone, console.colours); },
       [&] { return DecisionCsv(decision); });
   return ToInt(decision.verdict() == v1::VERDICT_ALLOWED ? ExitStatus::kOk : ExitStatus::kDenied);
 }

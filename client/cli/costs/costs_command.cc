@@ -31,7 +31,7 @@ int RunCosts(const Globals& globals, const CostsArguments& arguments, const Cons
   if (!costs.ok()) return ToInt(console.Fail(costs.status()));
   const auto text = [&] {
     return costs->costs().empty() ? "nothing was learnt\n"
-                                  : CostsTable(costs->costs()).Text(console.colours);
+                                  : CostsText(costs->costs(), console.zone, console.colours);
   };
   return console.Print(*costs, text, [&] { return CostsCsv(costs->costs()); });
 }
@@ -55,7 +55,8 @@ int RunForgetCosts(const Globals& globals, const ForgetCostsArguments& arguments
                         forgotten->count() > forgotten->forgotten_size()
                             ? absl::StrCat(", of which ", forgotten->forgotten_size(), " are shown")
                             : "",
-                        "\n", CostsTable(forgotten->forgotten()).Text(console.colours, "  "));
+                        "\n",
+                        CostsText(forgotten->forgotten(), console.zone, console.colours, "  "));
   };
   return console.Print(*forgotten, text, [&] { return CostsCsv(forgotten->forgotten()); });
 }

@@ -1,10 +1,12 @@
 #include "client/cli/costs/costs_text.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/value_text.h"
+#include "client/cli/output/zone_text.h"
 
 namespace headgate::cli {
 namespace {
@@ -13,9 +15,7 @@ std::string Short(bool known, double value) { return known ? ShortNumber(value) 
 
 std::string Exact(bool known, double value) { return known ? ExactNumber(value) : ""; }
 
-}  // namespace
-
-Table CostsTable(const LearntCosts& costs) {
+Table CostsTable(const LearntCosts& costs, absl::TimeZone zone) {
   Table table(
       Titles("TARGET,ROOT,CALLER,PATTERN,>COST PER ESTIMATE,>MEAN COST,>BUSY s PER UNIT,"
              ">MEAN BUSY TIME,>REPORTS,LAST"));
@@ -30,9 +30,18 @@ Table CostsTable(const LearntCosts& costs) {
                {Short(cost.has_busy_ratio(), cost.busy_ratio())},
                {cost.has_mean_busy_time() ? ShortDuration(FromProto(cost.mean_busy_time())) : ""},
                {absl::StrCat(cost.reports())},
-               {LocalTimeText(FromProto(cost.last_reported_at()))}});
+               {TimeText(FromProto(cost.last_reported_at()), zone)}});
   }
   return table;
+}
+
+}  // namespace
+
+std::string CostsText(const LearntCosts& costs, absl::TimeZone zone, Colours colours,
+                      std::string_view indent) {
+  std::vector<absl::Time> times;
+  for (const v1::LearntCost& cost : costs) times.push_back(FromProto(cost.last_reported_at()));
+  return TimesAre(zone, times) + CostsTable(costs, zone).Text(colours, indent);
 }
 
 Table CostsCsv(const LearntCosts& costs) {

@@ -8,13 +8,16 @@
 #include "client/cli/arguments/check_request.h"
 #include "client/cli/commands.h"
 #include "client/cli/connection/connection.h"
+#include "client/cli/connection/selector_use.h"
 #include "client/cli/explain/explain_csv.h"
 #include "client/cli/output/decision_text.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/table.h"
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/output/value_text.h"
+#include "client/cli/output/zone_text.h"
 #include "common/share_text.h"
+#include "common/system_clock.h"
 
 namespace headgate::cli {
 namespace {
@@ -45,24 +48,25 @@ Cell RoomIn(const v1::BucketState& bucket) {
           Paint::kWarn};
 }
 
-Table Buckets(const v1::ExplainResponse& explanation) {
+Table Buckets(const v1::ExplainResponse& explanation, absl::TimeZone zone) {
   constexpr char kTitles[] =
       "BUDGET,BUCKET,RULE,>COST,>DEBT,>BURST,>RATE/s,>SPEED,>MAX COST,>PERMITS,ROOM IN";
   Table table(Titles(absl::StrCat(kTitles, OwesSinceAReport(explanation) ? ",OWED SINCE" : ",")));
   for (const v1::BucketState& bucket : explanation.buckets()) {
-    table.Add({{bucket.budget()},
-               {bucket.bucket()},
-               {bucket.rule()},
-               {Amount(bucket.cost(), bucket.unit())},
-               {Amount(bucket.debt(), bucket.unit())},
-               {OrUnlimited(bucket.has_burst(), bucket.burst(), bucket.unit())},
-               {OrUnlimited(bucket.has_rate(), bucket.rate(), bucket.unit())},
-               {ShortNumber(bucket.speed())},
-               {bucket.has_max_cost() ? Amount(bucket.max_cost(), bucket.unit()) : ""},
-               {Permits(bucket)},
-               RoomIn(bucket),
-               {bucket.has_reported_debt() ? Sentence(bucket.reported_debt(), bucket.unit()) : "",
-                Paint::kWarn}});
+    table.Add(
+        {{bucket.budget()},
+         {bucket.bucket()},
+         {bucket.rule()},
+         {Amount(bucket.cost(), bucket.unit())},
+         {Amount(bucket.debt(), bucket.unit())},
+         {OrUnlimited(bucket.has_burst(), bucket.burst(), bucket.unit())},
+         {OrUnlimited(bucket.has_rate(), bucket.rate(), bucket.unit())},
+         {ShortNumber(bucket.speed())},
+         {bucket.has_max_cost() ? Amount(bucket.max_cost(), bucket.unit()) : ""},
+         {Permits(bucket)},
+         RoomIn(bucket),
+         {bucket.has_reported_debt() ? Sentence(bucket.reported_debt(), bucket.unit(), zone) : "",
+          Paint::kWarn}});
   }
   return table;
 }
@@ -90,13 +94,14 @@ Cell Effect(const v1::MatchedRule& rule) {
           Paint::kDim};
 }
 
-Table Rules(const v1::ExplainResponse& explanation) {
+Table Rules(const v1::ExplainResponse& explanation, absl::TimeZone zone) {
   Table table(Titles("RULE,WHAT IT DOES,EXPIRES,WHAT CAME OF IT"));
   for (const v1::MatchedRule& rule : explanation.matched_rules()) {
-    table.Add({{rule.name()},
-               {rule.action()},
-               {rule.has_expires_at() ? LocalTimeText(FromProto(rule.expires_at())) : "never"},
-               Effect(rule)});
+    table.Add(
+        {{rule.name()},
+         {rule.action()},
+         {rule.has_expires_at() ? ZonedTimeText(FromProto(rule.expires_at()), zone) : "never"},
+         Effect(rule)});
   }
   return table;
 }
@@ -109,9 +114,10 @@ std::string ByChance(const v1::ExplainResponse& explanation) {
                       " of such Checks are rejected by chance");
 }
 
-std::string ExplanationText(const v1::ExplainResponse& explanation, Colours colours) {
-  std::string text = DecisionText(explanation.decision(), colours, ByChance(explanation));
-  const Table rules = Rules(explanation);
+std::string ExplanationText(const v1::ExplainResponse& explanation, absl::TimeZone zone,
+                            Colours colours) {
+  std::string text = DecisionText(explanation.decision(), zone, colours, ByChance(explanation));
+  const Table rules = Rules(explanation, zone);
   absl::StrAppend(&text, "\n", rules.empty() ? "no rule matches\n" : rules.Text(colours));
   if (explanation.reject_ratio() > 0) {
     absl::StrAppend(&text, "rejected by chance: ", ShareText(explanation.reject_ratio()),
@@ -120,7 +126,7 @@ std::string ExplanationText(const v1::ExplainResponse& explanation, Colours colo
   if (explanation.buckets().empty()) {
     absl::StrAppend(&text, "it would be charged to no budget\n");
   } else {
-    absl::StrAppend(&text, "\n", Buckets(explanation).Text(colours));
+    absl::StrAppend(&text, "\n", Buckets(explanation, zone).Text(colours));
   }
   for (const v1::BucketState& bucket : explanation.buckets()) {
     if (bucket.found().empty()) continue;
@@ -136,17 +142,28 @@ std::string ExplanationText(const v1::ExplainResponse& explanation, Colours colo
   return text;
 }
 
+// Of a mistyped identity there is an answer too, and a friendly one.
+void TellOfNearest(Connection& connection, const v1::CheckRequest& check, const Console& console) {
+  v1::Selector selector;
+  selector.set_identity(check.identity());
+  selector.set_target(check.target());
+  const SelectorUse use = FindUse(connection, selector, {.now = SystemClock::ReadKernel().wall()});
+  if (!use.nearest.empty()) console.Complain(use.Sentence());
+}
+
 }  // namespace
 
 int RunExplain(const Globals& globals, const ExplainArguments& arguments, const Console& console) {
   v1::ExplainRequest request;
   *request.mutable_check() = ToProto(globals, arguments.work);
+  Connection connection(globals);
   const absl::StatusOr<v1::ExplainResponse> explanation =
-      Connection(globals).Call(&v1::ThrottlerService::Stub::Explain, request);
+      connection.Call(&v1::ThrottlerService::Stub::Explain, request);
   if (!explanation.ok()) return ToInt(console.Fail(explanation.status()));
   console.Print(
-      *explanation, [&] { return ExplanationText(*explanation, console.colours); },
+      *explanation, [&] { return ExplanationText(*explanation, console.zone, console.colours); },
       [&] { return ExplanationCsv(*explanation); });
+  if (console.format == Format::kTable) TellOfNearest(connection, request.check(), console);
   const bool allowed = explanation->decision().verdict() == v1::VERDICT_ALLOWED;
   return ToInt(allowed ? ExitStatus::kOk : ExitStatus::kDenied);
 }

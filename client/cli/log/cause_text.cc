@@ -20,7 +20,7 @@ std::string Bytes(double bytes) {
 }
 
 // The value in the unit that the signal's name ends with.
-std::string Amount(double value, std::string_view signal) {
+std::string SignalAmount(double value, std::string_view signal) {
   const std::string_view name = signal.substr(0, signal.find(' '));
   if (name.ends_with("_seconds")) return absl::StrCat(ShortNumber(value), " s");
   if (name.ends_with("_bytes")) return Bytes(value);
@@ -33,9 +33,9 @@ std::string Amount(double value, std::string_view signal) {
 std::string Reading(const v1::DenialCause& cause) {
   if (cause.limit() == 0) return "";
   if (std::isinf(cause.peak())) return "absent";
-  return absl::StrCat(Amount(cause.peak(), cause.signal()),
+  return absl::StrCat(SignalAmount(cause.peak(), cause.signal()),
                       cause.peak() >= cause.limit() ? " over hard " : " below hard ",
-                      Amount(cause.limit(), cause.signal()));
+                      SignalAmount(cause.limit(), cause.signal()));
 }
 
 std::string OfBudget(const v1::DenialCause& cause) {

@@ -23,7 +23,7 @@ std::string RetryAfter(const v1::Denial& denial) {
   return denial.has_retry_after() ? ShortDuration(FromProto(denial.retry_after())) : "never";
 }
 
-Paint PaintOf(v1::Outcome outcome) {
+Paint PaintOfOutcome(v1::Outcome outcome) {
   return outcome == v1::OUTCOME_DENIED ? Paint::kBad : Paint::kWarn;
 }
 
@@ -72,7 +72,7 @@ std::string DenialsText(const v1::ListDenialsResponse& response, absl::TimeZone 
   for (const v1::Denial& denial : response.denials()) {
     table.Add({{At(denial, zone)},
                {denial.identity()},
-               {Word(denial.outcome()), PaintOf(denial.outcome())},
+               {Word(denial.outcome()), PaintOfOutcome(denial.outcome())},
                {ShortNumber(denial.predicted_cost())},
                {CauseText(denial.cause())},
                {PeakText(denial.cause())},
@@ -86,14 +86,15 @@ std::string DenialLine(const v1::Denial& denial, absl::TimeZone zone, Colours co
   std::string why = CauseText(denial.cause());
   const std::string observed = PeakText(denial.cause());
   if (!observed.empty()) absl::StrAppend(&why, ", ", observed);
-  return absl::StrCat(
-      At(denial, zone), "  ", Painted(Word(denial.outcome()), PaintOf(denial.outcome()), colours),
-      "  ", Escaped(denial.identity()),
-      denial.target().empty() ? "" : absl::StrCat(" on ", Escaped(denial.target())), "  by ",
-      Escaped(why), "; cost ", ShortNumber(denial.predicted_cost()),
-      denial.outcome() != v1::OUTCOME_DENIED ? ""
-      : denial.has_retry_after()             ? absl::StrCat(", retry after ", RetryAfter(denial))
-                                             : ", waiting will not help");
+  return absl::StrCat(At(denial, zone), "  ",
+                      Painted(Word(denial.outcome()), PaintOfOutcome(denial.outcome()), colours),
+                      "  ", Escaped(denial.identity()),
+                      denial.target().empty() ? "" : absl::StrCat(" on ", Escaped(denial.target())),
+                      "  by ", Escaped(why), "; cost ", ShortNumber(denial.predicted_cost()),
+                      denial.outcome() != v1::OUTCOME_DENIED ? ""
+                      : denial.has_retry_after()
+                          ? absl::StrCat(", retry after ", RetryAfter(denial))
+                          : ", waiting will not help");
 }
 
 }  // namespace headgate::cli

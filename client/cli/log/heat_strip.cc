@@ -76,20 +76,6 @@ struct Line {
   std::vector<Count> cells;
 };
 
-// Cuts in the middle: the beginning of an identity says which one it is, and its root whose.
-std::string Label(const std::string& who, size_t columns) {
-  if (DisplayWidth(who) <= columns) return who;
-  const size_t colon = who.rfind(':');
-  const std::string root = colon == std::string::npos ? "" : who.substr(colon);
-  const size_t root_columns = DisplayWidth(root);
-  constexpr size_t kLeast = 4;  // of the beginning, with the sign
-  if (root.empty()) return absl::StrCat(Fitted(who, columns - 1), "…");
-  if (root_columns + kLeast <= columns) {
-    return absl::StrCat(Fitted(who, columns - root_columns - 1), "…", root);
-  }
-  return absl::StrCat("…", Fitted(root, columns - 2), "…");
-}
-
 class Strips {
  public:
   Strips(const v1::QueryThrottleLogResponse& sums, const HeatOptions& options)
@@ -162,7 +148,7 @@ class Strips {
   }
 
   std::string Strip(const Line& line, Colours colours) const {
-    const std::string label = Label(line.who, label_);
+    const std::string label = Shortened(line.who, label_);
     std::string text =
         absl::StrCat(label, std::string(label_ - DisplayWidth(label) + kStripGap, ' '));
     std::string run;

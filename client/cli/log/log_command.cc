@@ -1,5 +1,6 @@
 // headgate log: what was held back, when, and by what.
 
+#include <headgate/v1/status_service.grpc.pb.h>
 #include <headgate/v1/throttle_log_service.grpc.pb.h>
 
 #include <algorithm>
@@ -10,14 +11,17 @@
 #include "client/cli/commands.h"
 #include "client/cli/connection/connection.h"
 #include "client/cli/connection/fetch_pages.h"
+#include "client/cli/connection/selector_use.h"
 #include "client/cli/log/denial_text.h"
 #include "client/cli/log/heat_strip.h"
 #include "client/cli/log/intervals_text.h"
 #include "client/cli/log/log_csv.h"
 #include "client/cli/log/log_follow.h"
 #include "client/cli/log/sums_text.h"
+#include "client/cli/output/field_words.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/terminal.h"
+#include "client/cli/output/zone_text.h"
 #include "client/cli/process/signal_inbox.h"
 #include "common/system_clock.h"
 
@@ -38,6 +42,7 @@ struct Question {
   const absl::Time now;
   Connection& connection;
   const Console& console;
+  bool& found_nothing;
 };
 
 // Everything that was asked for by these identities, whatever became of it.
@@ -88,6 +93,7 @@ int ShowIntervals(const Question& question) {
   absl::StatusOr<LogTotals> totals = LogTotals{};
   if (table) totals = FetchTotals(question);
   if (!totals.ok()) return ToInt(question.console.Fail(totals.status()));
+  question.found_nothing = table && Checks(totals->sum) + totals->denied_else == 0;
   const auto text = [&] {
     return IntervalsText(*intervals, *totals, question.log, question.globals.target,
                          question.console.colours);
@@ -114,6 +120,7 @@ int ShowSums(const Question& question) {
   request.set_order(question.log.order);
   const auto sums = FetchSums(question, request, question.log.past.limit);
   if (!sums.ok()) return ToInt(question.console.Fail(sums.status()));
+  question.found_nothing = sums->sums().empty();
   const auto text = [&] { return SumsText(*sums, question.log, question.console.colours); };
   return question.console.Print(*sums, text, [&] { return SumsCsv(*sums); });
 }
@@ -146,6 +153,7 @@ int ShowHeat(const Question& question) {
   request.mutable_step()->set_seconds(absl::ToInt64Seconds(options->step));
   const auto sums = FetchSums(question, request, std::nullopt);
   if (!sums.ok()) return ToInt(question.console.Fail(sums.status()));
+  question.found_nothing = sums->sums().empty();
   const auto text = [&] { return HeatText(*sums, *options, question.console.colours); };
   return question.console.Print(*sums, text, [&] { return SumsCsv(*sums); });
 }
@@ -178,6 +186,7 @@ int ShowDenials(const Question& question) {
     }
   }
   const auto text = [&] {
+    question.found_nothing = newest->denials().empty();
     if (denials.denials().empty()) return NoDenialsText(*newest, question.log, question.globals);
     return DenialsText(denials, ZoneOf(question.log.past), question.console.colours);
   };
@@ -206,7 +215,33 @@ int Follow(const Globals& globals, const LogArguments& arguments, const v1::LogF
   LogFollow::Options options{
       .filter = filter, .interval = arguments.interval, .zone = ZoneOf(arguments.past)};
   if (arguments.past.limit) options.first = *arguments.past.limit;
+  if (console.format == Format::kTable) {
+    console.out << TimesAre(options.zone, {SystemClock::ReadKernel().wall()});
+  }
   return LogFollow(connection, signals, console, options).Run();
+}
+
+// Of a mistyped identity the log is empty, as if nothing had held it back.
+void TellOfNearest(Connection& connection, const v1::LogFilter& filter, absl::Time now,
+                   const Console& console) {
+  v1::Selector selector;
+  if (!filter.segment().empty()) selector.set_segment(filter.segment());
+  if (!filter.identity().empty()) selector.set_identity(filter.identity());
+  selector.set_target(filter.target());
+  absl::Duration within = absl::Hours(24);
+  if (filter.has_from()) within = std::max(within, now - FromProto(filter.from()));
+  if (!filter.target().empty()) {
+    // The log has targets of the past as well, and takes any name.
+    v1::GetStatusRequest request;
+    request.set_target(filter.target());
+    const auto known = connection.Call(&v1::StatusService::Stub::GetStatus, request);
+    if (absl::IsNotFound(known.status())) {
+      console.Complain(InTheWordsOfOptions(std::string(known.status().message())));
+      return;
+    }
+  }
+  const SelectorUse use = FindUse(connection, selector, {.now = now, .within = within});
+  if (!use.nearest.empty()) console.Complain(use.Sentence());
 }
 
 }  // namespace
@@ -219,12 +254,18 @@ int RunLog(const Globals& globals, const LogArguments& arguments, const Console&
     return Follow(globals, arguments, *filter, console);
   }
   Connection connection(globals);
-  return Answer({.log = arguments,
-                 .globals = globals,
-                 .filter = *filter,
-                 .now = now,
-                 .connection = connection,
-                 .console = console});
+  bool found_nothing = false;
+  const int status = Answer({.log = arguments,
+                             .globals = globals,
+                             .filter = *filter,
+                             .now = now,
+                             .connection = connection,
+                             .console = console,
+                             .found_nothing = found_nothing});
+  if (found_nothing && console.format == Format::kTable) {
+    TellOfNearest(connection, *filter, now, console);
+  }
+  return status;
 }
 
 }  // namespace headgate::cli

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/connection/connection.h"
 #include "client/cli/output/servers_text.h"
+#include "client/cli/output/shell_words.h"
 #include "client/cli/output/table.h"
 #include "client/cli/output/terminal_text.h"
 
@@ -20,9 +22,14 @@ namespace {
 using MemberStub = v1::ClusterService::Stub;
 
 // What was ordered is done by the servers themselves, as `members` shows.
+struct Said {
+  std::string ordered;
+  std::vector<std::string> undo;  // the words of the command, but for the program and the reason
+};
+
 template <typename Request, typename Method>
 int Order(const Globals& globals, const Console& console, const ActorArguments& who,
-          Request request, Method method, const std::string& said) {
+          Request request, Method method, const Said& said) {
   const absl::StatusOr<std::string> actor = ActorOf(who);
   if (!actor.ok()) return ToInt(console.Fail(actor.status()));
   request.set_actor(*actor);
@@ -31,12 +38,16 @@ int Order(const Globals& globals, const Console& console, const ActorArguments& 
   if (!ordered.ok()) return ToInt(console.Fail(WithActorHelp(ordered.status())));
   const auto csv = [&] {
     Table table(Titles("ordered"));
-    table.Add({{said}});
+    table.Add({{said.ordered}});
     return table;
   };
   return console.Print(
       *ordered,
-      [&] { return absl::StrCat("ordered: ", Escaped(said), "; headgate members shows it\n"); },
+      [&] {
+        return absl::StrCat("ordered: ", Escaped(said.ordered), "; headgate members shows it\n",
+                            "to end it: headgate ", Escaped(ShellLine(said.undo)),
+                            " --reason 'what has changed'", globals.connection, "\n");
+      },
       csv);
 }
 
@@ -60,20 +71,23 @@ int RunMove(const Globals& globals, const MoveArguments& arguments, const Consol
       arguments.member.empty()
           ? absl::StrCat("target ", arguments.target, " goes wherever it would be")
           : absl::StrCat("target ", arguments.target, " goes to ", arguments.member);
-  return Order(globals, console, arguments.who, request, &MemberStub::MoveTarget, said);
+  return Order(globals, console, arguments.who, request, &MemberStub::MoveTarget,
+               {said, {"move", arguments.target, "--anywhere"}});
 }
 
 int RunDrain(const Globals& globals, const DrainArguments& arguments, const Console& console) {
   if (arguments.action == DrainArguments::Action::kUndrain) {
     v1::UndrainMemberRequest request;
     request.set_member(arguments.member);
-    return Order(globals, console, arguments.who, request, &MemberStub::UndrainMember,
-                 absl::StrCat("server ", arguments.member, " decides again"));
+    return Order(
+        globals, console, arguments.who, request, &MemberStub::UndrainMember,
+        {absl::StrCat("server ", arguments.member, " decides again"), {"drain", arguments.member}});
   }
   v1::DrainMemberRequest request;
   request.set_member(arguments.member);
   return Order(globals, console, arguments.who, request, &MemberStub::DrainMember,
-               absl::StrCat("server ", arguments.member, " gives away what it decides for"));
+               {absl::StrCat("server ", arguments.member, " gives away what it decides for"),
+                {"undrain", arguments.member}});
 }
 
 }  // namespace headgate::cli

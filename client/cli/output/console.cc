@@ -4,8 +4,8 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/output/field_words.h"
 #include "client/cli/output/terminal_text.h"
-#include "common/strings.h"
 
 namespace headgate::cli {
 namespace {
@@ -24,18 +24,6 @@ std::string Print(const google::protobuf::Message& message,
   // Only a Duration or Timestamp outside of what JSON can hold gets here.
   if (!status.ok()) return absl::StrCat("{\"error\": ", JsonString(status.ToString()), "}\n");
   return text;
-}
-
-// The server names the field of its API that is wrong, such as "check.target". Here it is named as
-// it was given: by the option, or by the part of the field's name that tells what it is.
-std::string InTheWordsOfOptions(std::string_view message) {
-  const size_t end = message.find(": ");
-  if (end == message.npos) return std::string(message);
-  std::string_view field = message.substr(0, end);
-  for (const std::string_view prefix : {"check.", "selector."}) {
-    if (field.starts_with(prefix)) field.remove_prefix(prefix.size());
-  }
-  return absl::StrCat(field == "target" ? "--" : "", Sv(field), Sv(message.substr(end)));
 }
 
 }  // namespace
@@ -67,8 +55,10 @@ ExitStatus Console::Fail(const absl::Status& status) const {
   const std::string message = exit == ExitStatus::kUsage
                                   ? InTheWordsOfOptions({words.data(), words.size()})
                                   : std::string(words);
-  // An Aborted error is made by Connection, as a whole sentence. Other codes are the server's.
-  Complain(exit == ExitStatus::kFailed && !absl::IsAborted(status)
+  // An Aborted error is made by Connection, as a whole sentence, and what a server cannot do as it
+  // is set up is one as well. Other codes are the server's.
+  const bool is_sentence = absl::IsAborted(status) || absl::IsFailedPrecondition(status);
+  Complain(exit == ExitStatus::kFailed && !is_sentence
                ? absl::StrCat(absl::StatusCodeToString(status.code()), ": ", message)
                : message);
   return exit;

@@ -18,6 +18,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "client/cli/output/table.h"
 
 namespace headgate::cli {
@@ -39,6 +40,7 @@ struct Console {
   std::ostream& err;
   Format format = Format::kTable;
   Colours colours = Colours::kOff;
+  absl::TimeZone zone = absl::UTCTimeZone();  // of the times that people read
 
   // One line on `err`, escaped.
   void Complain(std::string_view what) const;

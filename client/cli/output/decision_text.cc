@@ -40,9 +40,9 @@ std::string AmountOf(const v1::Violation& violation, double value) {
   return of_budget ? Amount(value, violation.unit()) : ShortNumber(value);
 }
 
-std::string OwedSince(const v1::Violation& violation) {
+std::string OwedSince(const v1::Violation& violation, absl::TimeZone zone) {
   if (!violation.has_reported_debt()) return "";
-  return Sentence(violation.reported_debt(), violation.unit());
+  return Sentence(violation.reported_debt(), violation.unit(), zone);
 }
 
 bool OwesSinceAReport(const v1::Decision& decision) {
@@ -78,7 +78,7 @@ Table Facts(const v1::Decision& decision) {
   return facts;
 }
 
-Table Violations(const v1::Decision& decision) {
+Table Violations(const v1::Decision& decision, absl::TimeZone zone) {
   constexpr char kTitles[] = "REFUSED BY,RULE,LIMIT,LEVEL,>OBSERVED,>AT MOST,SIGNAL,RETRY AFTER,";
   Table table(Titles(absl::StrCat(kTitles, OwesSinceAReport(decision) ? ",OWED SINCE" : ",")));
   for (const v1::Violation& violation : decision.violations()) {
@@ -91,7 +91,7 @@ Table Violations(const v1::Decision& decision) {
                {violation.signal()},
                {RetryAfter(violation.has_retry_after(), violation.retry_after())},
                {violation.warn() ? "only a warning" : "", Paint::kWarn},
-               {OwedSince(violation), Paint::kWarn}});
+               {OwedSince(violation, zone), Paint::kWarn}});
   }
   return table;
 }
@@ -108,14 +108,14 @@ std::string ViolationsField(const v1::Decision& decision) {
 
 }  // namespace
 
-std::string DecisionText(const v1::Decision& decision, Colours colours,
+std::string DecisionText(const v1::Decision& decision, absl::TimeZone zone, Colours colours,
                          const std::string& qualified) {
   const Paint paint = PaintOf(decision.verdict());
   std::string text = Painted(Word(decision.verdict()), paint, colours);
   const std::string reason = Word(decision.reason());
   absl::StrAppend(&text, reason.empty() ? "" : absl::StrCat(" by ", reason), qualified, "\n",
                   Facts(decision).Text(colours, "  "));
-  const Table violations = Violations(decision);
+  const Table violations = Violations(decision, zone);
   if (!violations.empty()) absl::StrAppend(&text, "\n", violations.Text(colours));
   return text;
 }

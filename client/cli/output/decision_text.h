@@ -14,7 +14,7 @@ namespace headgate::cli {
 
 // The verdict, what belongs to it, and a table of the limits that refused or would have.
 // `qualified` ends the headline.
-std::string DecisionText(const v1::Decision& decision, Colours colours,
+std::string DecisionText(const v1::Decision& decision, absl::TimeZone zone, Colours colours,
                          const std::string& qualified = "");
 
 // One row that holds everything; violations are "budget/limit kind", with " (warn)", between ';'.

@@ -11,19 +11,19 @@
 namespace headgate::cli {
 namespace {
 
-// Nobody can know while a permit has to be reported, health to recover, or a pause to end.
-std::string TurnIn(bool known, const google::protobuf::Duration& turn) {
-  if (!known) return "unknown";
-  const absl::Duration in = FromProto(turn);
-  return in <= absl::ZeroDuration() ? "now" : ShortDuration(in);
-}
-
 std::string Who(const v1::LineWaiter& waiter) {
   if (waiter.caller().empty()) return waiter.identity();
   return absl::StrCat(waiter.identity(), " (", waiter.caller(), ")");
 }
 
 }  // namespace
+
+// Nobody can know while a permit has to be reported, health to recover, or a pause to end.
+std::string TurnIn(bool known, const google::protobuf::Duration& turn) {
+  if (!known) return "unknown";
+  const absl::Duration in = FromProto(turn);
+  return in <= absl::ZeroDuration() ? "now" : ShortDuration(in);
+}
 
 std::string WaitsFor(const v1::LineStatus& line) {
   switch (line.limit_case()) {

@@ -20,6 +20,9 @@ std::string WaitsFor(const v1::LineStatus& line);
 // server that lets nobody wait.
 std::string WaitingText(const v1::GetStatusResponse& status, Colours colours);
 
+// When the turn comes: "3s", "now", "unknown".
+std::string TurnIn(bool known, const google::protobuf::Duration& turn);
+
 // Each line with those who are next in it.
 Table Lines(const google::protobuf::RepeatedPtrField<v1::LineStatus>& lines);
 

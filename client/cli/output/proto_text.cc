@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/output/value_text.h"
+#include "client/cli/output/zone_text.h"
 
 namespace headgate::cli {
 namespace {
@@ -107,8 +108,8 @@ std::string Word(v1::BudgetUnit unit) {
   return Short(v1::BudgetUnit_Name(unit), "BUDGET_UNIT_", unit);
 }
 
-std::string Sentence(const v1::ReportedDebt& debt, v1::BudgetUnit unit) {
-  return absl::StrCat(LocalTimeText(FromProto(debt.reported_at())), ", a Report of ",
+std::string Sentence(const v1::ReportedDebt& debt, v1::BudgetUnit unit, absl::TimeZone zone) {
+  return absl::StrCat(ZonedTimeText(FromProto(debt.reported_at()), zone), ", a Report of ",
                       Amount(debt.reported(), unit), ", for ",
                       ShortDuration(FromProto(debt.owed_for())));
 }

@@ -46,7 +46,7 @@ std::string Amount(double value, v1::BudgetUnit unit);
 // "COST", "BUSY_TIME"; empty from a server that is older.
 std::string Word(v1::BudgetUnit unit);
 // "2026-01-01 12:00:00 UTC, a Report of 1000 s, for 909s".
-std::string Sentence(const v1::ReportedDebt& debt, v1::BudgetUnit unit);
+std::string Sentence(const v1::ReportedDebt& debt, v1::BudgetUnit unit, absl::TimeZone zone);
 
 // Whatever became of them.
 int64_t Checks(const v1::LogSum& sum);

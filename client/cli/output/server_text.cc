@@ -8,21 +8,22 @@
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/output/value_text.h"
+#include "client/cli/output/zone_text.h"
 
 namespace headgate::cli {
 
-std::string ConfigText(const v1::ConfigStatus& config, Colours colours) {
+std::string ConfigText(const v1::ConfigStatus& config, absl::TimeZone zone, Colours colours) {
   std::string text =
       absl::StrCat("configuration ", config.path().empty() ? "none" : Escaped(config.path()),
                    ", version ", config.version());
   if (config.has_loaded_at()) {
-    absl::StrAppend(&text, ", loaded ", LocalTimeText(FromProto(config.loaded_at())));
+    absl::StrAppend(&text, ", loaded ", TimeText(FromProto(config.loaded_at()), zone));
   }
   absl::StrAppend(&text, "\n");
   if (!config.errors().empty()) {
     absl::StrAppend(&text, Painted("newest file REFUSED", Paint::kBad, colours),
                     config.has_refused_at()
-                        ? absl::StrCat(" ", LocalTimeText(FromProto(config.refused_at())))
+                        ? absl::StrCat(" ", TimeText(FromProto(config.refused_at()), zone))
                         : "",
                     ":\n");
   }
@@ -36,7 +37,7 @@ std::string ConfigText(const v1::ConfigStatus& config, Colours colours) {
   return text;
 }
 
-std::string StopsText(const v1::OverridesStatus& overrides, Colours colours) {
+std::string StopsText(const v1::OverridesStatus& overrides, absl::TimeZone zone, Colours colours) {
   std::string text;
   for (const v1::Override& stop : overrides.stops()) {
     const std::string& target = stop.selector().target();
@@ -45,7 +46,7 @@ std::string StopsText(const v1::OverridesStatus& overrides, Colours colours) {
         stop.kind() == v1::OVERRIDE_KIND_THROTTLE
             ? absl::StrCat(" IS THROTTLED by ", ShortNumber(100 * stop.ratio()), " % ")
             : " IS PAUSED ",
-        stop.has_expires_at() ? absl::StrCat("until ", LocalTimeText(FromProto(stop.expires_at())))
+        stop.has_expires_at() ? absl::StrCat("until ", TimeText(FromProto(stop.expires_at()), zone))
                               : "until it is ended",
         " by ", stop.actor(), ": ", stop.reason(), " (override ", stop.id(), ")");
     absl::StrAppend(&text, Painted(Escaped(line), Paint::kBad, colours), "\n");

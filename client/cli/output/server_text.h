@@ -1,6 +1,6 @@
 // What both `status` and `top` show of a server: its configuration, and the health of its targets.
 //
-// Pure functions, but for the zone of the environment; thread-safe.
+// Pure functions; thread-safe.
 
 #pragma once
 
@@ -13,11 +13,11 @@
 namespace headgate::cli {
 
 // The configuration in force and why a newer file is not.
-std::string ConfigText(const v1::ConfigStatus& config, Colours colours);
+std::string ConfigText(const v1::ConfigStatus& config, absl::TimeZone zone, Colours colours);
 
 // "EVERYTHING on main IS PAUSED until ... by ann: disk full (override 7)", a line for each
 // emergency stop in force.
-std::string StopsText(const v1::OverridesStatus& overrides, Colours colours);
+std::string StopsText(const v1::OverridesStatus& overrides, absl::TimeZone zone, Colours colours);
 
 // "2.5s ago", "never".
 Cell Ago(bool present, const google::protobuf::Duration& age);

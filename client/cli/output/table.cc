@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -70,15 +71,44 @@ void Table::Add(std::vector<Cell> row) {
   rows_.push_back(std::move(row));
 }
 
-std::string Table::Text(Colours colours, std::string_view indent) const {
+std::vector<size_t> Table::Widths() const {
   std::vector<size_t> widths;
-  std::vector<Cell> titles;
-  bool titled = false;
   for (size_t i = 0; i < columns_.size(); ++i) {
-    titled = titled || !columns_[i].title.empty();
-    titles.push_back({columns_[i].title, Paint::kBold});
     widths.push_back(DisplayWidth(columns_[i].title));
     for (const auto& row : rows_) widths[i] = std::max(widths[i], DisplayWidth(row[i].text));
+  }
+  return widths;
+}
+
+std::string Table::Text(Colours colours, std::string_view indent) const {
+  return Lines(Widths(), colours, indent);
+}
+
+std::string Table::TextWithin(size_t columns, Colours colours, std::string_view indent) const {
+  constexpr size_t kLeast = 10;  // of a name, before the line's end is cut off instead
+  std::vector<size_t> widths = Widths();
+  const size_t taken = indent.size() + kGap.size() * (widths.size() - 1);
+  size_t all = std::accumulate(widths.begin(), widths.end(), taken);
+  while (all > columns) {
+    size_t widest = widths.size();
+    for (size_t i = 0; i < widths.size(); ++i) {
+      if (columns_[i].align == Align::kRight || widths[i] <= kLeast) continue;
+      if (widest == widths.size() || widths[i] > widths[widest]) widest = i;
+    }
+    if (widest == widths.size()) break;
+    --widths[widest];
+    --all;
+  }
+  return Lines(widths, colours, indent);
+}
+
+std::string Table::Lines(const std::vector<size_t>& widths, Colours colours,
+                         std::string_view indent) const {
+  std::vector<Cell> titles;
+  bool titled = false;
+  for (const Column& column : columns_) {
+    titled = titled || !column.title.empty();
+    titles.push_back({column.title, Paint::kBold});
   }
   std::string text;
   const auto append = [&](const std::vector<Cell>& row) {
@@ -88,7 +118,8 @@ std::string Table::Text(Colours colours, std::string_view indent) const {
     text += indent;
     for (size_t i = 0; i < cells; ++i) {
       if (i > 0) text += kGap;
-      AppendAligned(row[i], columns_[i].align, widths[i], i + 1 == cells, colours, text);
+      const Cell cell = {Shortened(row[i].text, widths[i]), row[i].paint};
+      AppendAligned(cell, columns_[i].align, widths[i], i + 1 == cells, colours, text);
     }
     text += '\n';
   };

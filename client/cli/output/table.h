@@ -11,6 +11,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,10 +50,16 @@ class Table {
 
   // Lines that each begin with `indent`. No line of titles where all titles are empty.
   std::string Text(Colours colours, std::string_view indent = "") const;
+  // The same in lines of so many columns at most, as far as names can be shortened for it.
+  std::string TextWithin(size_t columns, Colours colours, std::string_view indent = "") const;
   // As RFC 4180 has it, titles first, lines ended by CR LF.
   std::string Csv() const;
 
  private:
+  std::vector<size_t> Widths() const;
+  std::string Lines(const std::vector<size_t>& widths, Colours colours,
+                    std::string_view indent) const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;
 };

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
@@ -22,19 +23,6 @@ constexpr std::string_view kHome = "\x1b[H";
 constexpr std::string_view kEraseRestOfLine = "\x1b[K";
 constexpr std::string_view kEraseBelow = "\x1b[J";
 
-struct Size {
-  size_t rows = 24;
-  size_t columns = 80;
-};
-
-Size WindowSize() {
-  winsize window = {};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) != 0 || window.ws_row == 0 || window.ws_col == 0) {
-    return {};
-  }
-  return {.rows = window.ws_row, .columns = window.ws_col};
-}
-
 bool WriteAll(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(STDOUT_FILENO, text.data(), text.size());
@@ -47,13 +35,21 @@ bool WriteAll(std::string_view text) {
 
 }  // namespace
 
+Screen::Size Screen::WindowSize() {
+  winsize window = {};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) != 0 || window.ws_row == 0 || window.ws_col == 0) {
+    return {};
+  }
+  return {.rows = window.ws_row, .columns = window.ws_col};
+}
+
 size_t TerminalColumns() {
   constexpr size_t kFewest = 40;
   constexpr size_t kMax = 1000;
-  size_t columns = WindowSize().columns;
+  size_t columns = Screen::WindowSize().columns;
   const char* set = std::getenv("COLUMNS");
   if (isatty(STDOUT_FILENO) != 1 && set != nullptr) {
-    if (!absl::SimpleAtoi(set, &columns)) columns = Size().columns;
+    if (!absl::SimpleAtoi(set, &columns)) columns = Screen::Size().columns;
   }
   return std::clamp(columns, kFewest, kMax);
 }
@@ -101,10 +97,11 @@ bool Screen::Draw(std::string_view text) {
   return WriteAll(frame);
 }
 
-std::optional<char> Screen::TakeKey() {
-  char key = 0;
-  if (read(STDIN_FILENO, &key, 1) != 1) return std::nullopt;
-  return key;
+std::optional<std::string> Screen::TakeTyped() {
+  std::array<char, 256> typed;
+  const ssize_t bytes = read(STDIN_FILENO, typed.data(), typed.size());
+  if (bytes <= 0) return std::nullopt;
+  return std::string(typed.data(), static_cast<size_t>(bytes));
 }
 
 }  // namespace headgate::cli

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace headgate::cli {
@@ -26,13 +27,19 @@ class Screen {
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
 
+  struct Size {
+    size_t rows = 24;
+    size_t columns = 80;
+  };
+  static Size WindowSize();
   // Shows the lines of the text, cut to the size of the window. False: the terminal is gone.
   bool Draw(std::string_view text);
   // Gives the terminal back, stops this process as the terminal's stop key does, and takes the
   // terminal again when it is continued.
   void Suspend();
-  // A key that was typed. Only where stdin is a terminal is there any.
-  static std::optional<char> TakeKey();
+  // What was typed, at least a byte. Only where stdin is a terminal is there any. Absent: it is
+  // gone.
+  static std::optional<std::string> TakeTyped();
 
  private:
   void Enter();

@@ -75,6 +75,22 @@ std::string Squeezed(std::string_view text) {
 
 size_t DisplayWidth(std::string_view text) { return Measure(text, std::string::npos).columns; }
 
+std::string Shortened(std::string_view name, size_t columns) {
+  if (DisplayWidth(name) <= columns) return std::string(name);
+  if (columns == 0) return "";
+  // A sentence has no root.
+  const bool is_sentence = name.find(' ') != std::string_view::npos;
+  const size_t colon = is_sentence ? std::string_view::npos : name.rfind(':');
+  const std::string root(colon == std::string_view::npos ? "" : name.substr(colon));
+  const size_t root_columns = DisplayWidth(root);
+  constexpr size_t kLeast = 4;  // of the beginning, with the sign
+  if (root.empty() || columns < kLeast) return Fitted(name, columns - 1) + "…";
+  if (root_columns + kLeast <= columns) {
+    return Fitted(name, columns - root_columns - 1) + "…" + root;
+  }
+  return "…" + Fitted(root, columns - 2) + "…";
+}
+
 std::string Fitted(std::string_view line, size_t columns) { return Measure(line, columns).kept; }
 
 }  // namespace headgate::cli

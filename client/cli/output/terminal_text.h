@@ -30,6 +30,10 @@ std::string Squeezed(std::string_view text);
 // sequences (ESC [ ... m) have no width.
 size_t DisplayWidth(std::string_view text);
 
+// A name cut to so many columns, in the middle: the beginning of an identity says which one it is,
+// and its root whose.
+std::string Shortened(std::string_view name, size_t columns);
+
 // The line cut to so many columns; colour sequences are kept.
 std::string Fitted(std::string_view line, size_t columns);
 

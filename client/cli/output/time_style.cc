@@ -1,6 +1,7 @@
 #include "client/cli/output/time_style.h"
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/output/zone_text.h"
 
 namespace headgate::cli {
 namespace {
@@ -27,7 +28,7 @@ std::string TimeStyle::Date(absl::Time time) const {
 }
 
 std::string TimeStyle::TimeOfDay(absl::Time time) const {
-  return absl::FormatTime(seconds_ ? "%H:%M:%S" : "%H:%M", time, zone_);
+  return FormatIn(zone_, seconds_ ? "%H:%M:%S" : "%H:%M", time);
 }
 
 std::string TimeStyle::Text(absl::Time time) const {
@@ -48,7 +49,7 @@ std::string SpanText(absl::Time from, absl::Time to, absl::TimeZone zone) {
   // A range of several days already has its dates.
   const std::string date =
       range.find('-') == std::string::npos ? absl::FormatTime("%Y-%m-%d ", from, zone) : "";
-  return absl::StrCat(date, range, absl::FormatTime(" %Z", to, zone));
+  return absl::StrCat(date, range, " ", ZoneText(zone, {from, to}));
 }
 
 }  // namespace headgate::cli

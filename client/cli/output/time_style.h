@@ -33,7 +33,7 @@ class TimeStyle {
   bool seconds_ = false;
 };
 
-// "2026-11-20 06:00–14:03 UTC".
+// "2026-11-20 06:00–14:03 UTC", "... Europe/Berlin (UTC+01:00)".
 std::string SpanText(absl::Time from, absl::Time to, absl::TimeZone zone);
 
 }  // namespace headgate::cli

@@ -42,8 +42,4 @@ std::string ShortDuration(absl::Duration duration) {
   return absl::FormatDuration(absl::Ceil(duration, unit));
 }
 
-std::string LocalTimeText(absl::Time time) {
-  return absl::FormatTime("%Y-%m-%d %H:%M:%S %Z", time, absl::LocalTimeZone());
-}
-
 }  // namespace headgate::cli

@@ -1,6 +1,6 @@
-// Numbers and times as a person reads them.
+// Numbers and durations as a person reads them.
 //
-// Pure functions, but for the zone of the environment; thread-safe.
+// Pure functions; thread-safe.
 //
 //   console.out << ShortNumber(budget.debt()) << ' ' << ShortDuration(absl::Milliseconds(2500));
 
@@ -23,7 +23,5 @@ std::string Percent(int64_t part, int64_t whole);
 
 // "250ms", "2.35s", "1h30m", rounded up to what a person cares for.
 std::string ShortDuration(absl::Duration duration);
-// "2026-01-01 12:00:00 UTC", in the zone of the environment.
-std::string LocalTimeText(absl::Time time);
 
 }  // namespace headgate::cli

@@ -11,10 +11,13 @@
 #include "client/cli/arguments/parse_value.h"
 #include "client/cli/commands.h"
 #include "client/cli/connection/connection.h"
+#include "client/cli/output/override_words.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/override/override_fetch.h"
 #include "client/cli/override/override_text.h"
+#include "client/cli/override/override_use.h"
+#include "common/nearest_word.h"
 #include "common/system_clock.h"
 
 namespace headgate::cli {
@@ -31,20 +34,27 @@ v1::Selector SelectorOf(const Globals& globals, const OverrideArguments& argumen
   return selector;
 }
 
-absl::Status SetExpiry(const Expiry& expiry, v1::CreateOverrideRequest& request) {
+absl::Status SetExpiry(const Expiry& expiry, absl::TimeZone zone,
+                       v1::CreateOverrideRequest& request) {
   absl::Duration rest;
   if (const auto* in = std::get_if<absl::Duration>(&expiry)) {
     request.mutable_expires_in()->set_seconds(absl::IDivDuration(*in, absl::Seconds(1), &rest));
     request.mutable_expires_in()->set_nanos(static_cast<int32_t>(rest / absl::Nanoseconds(1)));
   } else if (const auto* until = std::get_if<Until>(&expiry)) {
-    const auto at =
-        ComingTimeFromText(until->text, SystemClock::ReadKernel().wall(), absl::LocalTimeZone());
+    const auto at = ComingTimeFromText(until->text, SystemClock::ReadKernel().wall(), zone);
     if (!at.ok()) return at.status();
     SetTimestamp(*at, *request.mutable_expires_at());
   } else {
     request.set_never_expires(true);
   }
   return absl::OkStatus();
+}
+
+// To let somebody pass whom nobody knows does no harm.
+Asking AskingOf(const OverrideArguments& arguments) {
+  const bool stops =
+      arguments.kind == v1::OVERRIDE_KIND_PAUSE || arguments.kind == v1::OVERRIDE_KIND_THROTTLE;
+  return stops ? Asking::kOnTerminal : Asking::kNever;
 }
 
 bool Holds(const v1::Override& override) {
@@ -77,20 +87,32 @@ int ExplainNothingToEnd(const v1::Selector& selector, Connection& connection,
   const absl::StatusOr<v1::ListOverridesResponse> all = ListOverrides(connection, {});
   if (!all.ok()) return ToInt(console.Fail(all.status()));
   std::vector<std::string> holders;
+  std::vector<std::string> held;
+  std::string other_target;  // where exactly this is held
   for (const v1::Override& override : all->overrides()) {
-    if (Holds(override) && Covers(override.selector(), selector)) {
+    if (!Holds(override)) continue;
+    held.push_back(SelectorText(override.selector()));
+    v1::Selector anywhere = override.selector();
+    anywhere.set_target(selector.target());
+    if (SelectorText(anywhere) == SelectorText(selector)) {
+      other_target = override.selector().target();
+    }
+    if (Covers(override.selector(), selector)) {
       holders.push_back(Mention(override));
     }
   }
   const std::string whom = SelectorText(selector);
+  const std::string nearest = NearestWord(whom, held);
   console.Complain(
       holders.empty()
           ? absl::StrCat("no override pauses or throttles ", whom,
+                         nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),
                          "; `headgate explain` says what a rule of the configuration does")
           : absl::StrCat("no override is on exactly ", whom, ", but it is held by ",
                          absl::StrJoin(holders, " and "),
-                         selector.everything() ? "; say --target as well"
-                                               : "; to make an exception, add --for DURATION"));
+                         !other_target.empty()
+                             ? absl::StrCat("; add --target ", other_target, " to end that")
+                             : "; to make an exception, add --for DURATION"));
   return ToInt(ExitStatus::kUsage);
 }
 
@@ -136,10 +158,7 @@ int EndHolders(const Globals& globals, const OverrideArguments& arguments, const
   if (!ended.overrides().empty()) {
     console.Print(
         ended,
-        [&] {
-          return ChangesText(ended, Change::kEnded) +
-                 (arguments.everything ? StopsThatStay(connection) : "");
-        },
+        [&] { return EndedText(ended) + (arguments.everything ? StopsThatStay(connection) : ""); },
         [&] { return OverridesCsv(ended); });
   }
   return ToInt(failure.ok() ? ExitStatus::kOk : console.Fail(WithActorHelp(failure)));
@@ -158,17 +177,21 @@ int RunOverride(const Globals& globals, const OverrideArguments& arguments,
   if (arguments.ratio.has_value()) request.set_ratio(*arguments.ratio);
   request.set_actor(*actor);
   request.set_reason(arguments.who.reason);
-  const absl::Status expiry = SetExpiry(*arguments.expiry, request);
+  const absl::Status expiry = SetExpiry(*arguments.expiry, globals.zone, request);
   if (!expiry.ok()) return ToInt(console.Fail(expiry));
+  Connection connection(globals);
+  if (!arguments.is_sure && !GoesOnIfUnused(connection, request, AskingOf(arguments), console)) {
+    return ToInt(ExitStatus::kUsage);
+  }
   const absl::StatusOr<v1::CreateOverrideResponse> made =
-      Connection(globals).Call(&OverrideStub::CreateOverride, request);
+      connection.Call(&OverrideStub::CreateOverride, request);
   if (!made.ok()) return ToInt(console.Fail(WithActorHelp(made.status())));
   v1::ListOverridesResponse one;
   *one.add_overrides() = made->override();
   return console.Print(
       *made,
       [&] {
-        return ChangesText(one, Change::kMade) + StopText(*made) +
+        return MadeText(*made, console.zone, globals.connection) +
                NotReachedText(made->servers_not_reached());
       },
       [&] { return OverridesCsv(one); });

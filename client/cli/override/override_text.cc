@@ -7,33 +7,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/output/override_words.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/output/value_text.h"
-#include "common/share_text.h"
+#include "client/cli/output/zone_text.h"
 
 namespace headgate::cli {
 namespace {
 
-std::string KindText(v1::OverrideKind kind) {
-  return v1::OverrideKind_Name(kind).substr(std::strlen("OVERRIDE_KIND_"));
-}
-
-std::string KindText(v1::OverrideEventKind kind) {
+std::string EventText(v1::OverrideEventKind kind) {
   return v1::OverrideEventKind_Name(kind).substr(std::strlen("OVERRIDE_EVENT_KIND_"));
-}
-
-bool Throttles(const v1::Override& override) {
-  return override.kind() == v1::OVERRIDE_KIND_THROTTLE;
-}
-
-std::string What(const v1::Override& override) {
-  return absl::StrCat(KindText(override.kind()), Throttles(override) ? " " : "",
-                      Throttles(override) ? ShareText(override.ratio()) : "");
-}
-
-std::string ExpiryText(const v1::Override& override) {
-  return override.has_expires_at() ? LocalTimeText(FromProto(override.expires_at())) : "never";
 }
 
 constexpr char kTitles[] =
@@ -55,63 +39,15 @@ std::vector<Cell> CsvCells(const v1::Override& override) {
 }
 
 // "until 2026-01-01 02:00:00 UTC", "until it is deleted".
-std::string UntilText(const v1::Override& override) {
-  return override.has_expires_at() ? absl::StrCat("until ", ExpiryText(override))
-                                   : "until it is deleted";
+std::string UntilText(const v1::Override& override, absl::TimeZone zone) {
+  if (!override.has_expires_at()) return "until it is deleted";
+  return absl::StrCat("until ", ZonedTimeText(FromProto(override.expires_at()), zone));
 }
 
-// "paused", "throttled by 80 %", ...
-std::string DoneText(const v1::Override& override) {
-  switch (override.kind()) {
-    case v1::OVERRIDE_KIND_PAUSE:
-      return "paused";
-    case v1::OVERRIDE_KIND_THROTTLE:
-      return absl::StrCat("throttled by ", ShareText(override.ratio()));
-    case v1::OVERRIDE_KIND_EXEMPT:
-      return "exempted";
-    default:
-      return "resumed";
-  }
-}
-
-bool IsStop(const v1::Override& override) {
-  return override.selector().everything() &&
-         (override.kind() == v1::OVERRIDE_KIND_PAUSE || Throttles(override));
-}
-
-}  // namespace
-
-std::string SelectorText(const v1::Selector& selector) {
-  if (selector.everything()) {
-    return absl::StrCat("everything", selector.target().empty() ? "" : " on ", selector.target());
-  }
-  return absl::StrCat(selector.has_segment() ? "segment " : "",
-                      selector.has_segment() ? selector.segment() : selector.identity(),
-                      selector.target().empty() ? "" : " on ", selector.target());
-}
-
-std::string Mention(const v1::Override& override) {
-  return absl::StrCat("override ", override.id(), " on ", SelectorText(override.selector()), " (",
-                      DoneText(override), " by ", override.actor(), ": ", override.reason(), ")");
-}
-
-std::string ChangesText(const v1::ListOverridesResponse& overrides, Change change) {
-  std::string text;
-  for (const v1::Override& override : overrides.overrides()) {
-    const std::string line =
-        change == Change::kEnded
-            ? absl::StrCat("ended ", Mention(override))
-            : absl::StrCat("override ", override.id(), ": ", DoneText(override), " ",
-                           SelectorText(override.selector()), " ", UntilText(override));
-    absl::StrAppend(&text, Escaped(line), "\n");
-  }
-  return text;
-}
-
+// Whom an emergency stop does not stop, in a line. Empty: it is no stop.
 std::string StopText(const v1::CreateOverrideResponse& made) {
   const v1::Override& override = made.override();
   if (!IsStop(override)) return "";
-  const std::string& target = override.selector().target();
   std::string text = "not stopped: what was let in before, until it asks again; ";
   if (made.exempt_rule_count() == 0) {
     absl::StrAppend(&text, "no rule exempts anybody");
@@ -121,9 +57,26 @@ std::string StopText(const v1::CreateOverrideResponse& made) {
                     absl::StrJoin(made.exempt_rules(), "; "),
                     made.exempt_rule_count() > made.exempt_rules_size() ? "; ..." : "");
   }
-  return absl::StrCat(Escaped(text), "\n", "to end it: headgate resume --everything",
-                      target.empty() ? "" : " --target ", Escaped(target),
-                      " --reason 'what has changed'\n");
+  return absl::StrCat(Escaped(text), "\n");
+}
+
+}  // namespace
+
+std::string EndedText(const v1::ListOverridesResponse& overrides) {
+  std::string text;
+  for (const v1::Override& override : overrides.overrides()) {
+    absl::StrAppend(&text, Escaped(absl::StrCat("ended ", Mention(override))), "\n");
+  }
+  return text;
+}
+
+std::string MadeText(const v1::CreateOverrideResponse& made, absl::TimeZone zone,
+                     const std::string& connection) {
+  const v1::Override& override = made.override();
+  return absl::StrCat(
+      Escaped(absl::StrCat("override ", override.id(), ": ", DoneText(override), " ",
+                           SelectorText(override.selector()), " ", UntilText(override, zone))),
+      "\n", StopText(made), "to end it: ", Escaped(UndoText(override, connection)), "\n");
 }
 
 std::string NotReachedText(const google::protobuf::RepeatedPtrField<std::string>& servers) {
@@ -133,18 +86,23 @@ std::string NotReachedText(const google::protobuf::RepeatedPtrField<std::string>
                       "for nothing without it\n");
 }
 
-Table OverridesTable(const v1::ListOverridesResponse& overrides) {
+std::string OverridesText(const v1::ListOverridesResponse& overrides, absl::TimeZone zone,
+                          Colours colours) {
   Table table(Titles(">ID,WHAT,WHOM,UNTIL,BY,REASON,MADE"));
+  std::vector<absl::Time> times;
   for (const v1::Override& override : overrides.overrides()) {
-    table.Add({{absl::StrCat(override.id())},
-               {What(override)},
-               {SelectorText(override.selector()), IsStop(override) ? Paint::kBad : Paint::kPlain},
-               {ExpiryText(override)},
-               {override.actor()},
-               {override.reason()},
-               {LocalTimeText(FromProto(override.created_at()))}});
+    table.Add(
+        {{absl::StrCat(override.id())},
+         {What(override)},
+         {SelectorText(override.selector()), IsStop(override) ? Paint::kBad : Paint::kPlain},
+         {override.has_expires_at() ? TimeText(FromProto(override.expires_at()), zone) : "never"},
+         {override.actor()},
+         {override.reason()},
+         {TimeText(FromProto(override.created_at()), zone)}});
+    times.push_back(FromProto(override.created_at()));
+    if (override.has_expires_at()) times.push_back(FromProto(override.expires_at()));
   }
-  return table;
+  return TimesAre(zone, times) + table.Text(colours);
 }
 
 Table OverridesCsv(const v1::ListOverridesResponse& overrides) {
@@ -153,19 +111,22 @@ Table OverridesCsv(const v1::ListOverridesResponse& overrides) {
   return table;
 }
 
-Table EventsTable(const v1::ListOverrideEventsResponse& events) {
+std::string EventsText(const v1::ListOverrideEventsResponse& events, absl::TimeZone zone,
+                       Colours colours) {
   Table table(Titles("WHEN,EVENT,>ID,WHAT,WHOM,BY,REASON"));
+  std::vector<absl::Time> times;
   for (const v1::OverrideEvent& event : events.events()) {
     const bool of_override = event.has_override();
-    table.Add({{LocalTimeText(FromProto(event.happened_at()))},
-               {KindText(event.kind())},
+    times.push_back(FromProto(event.happened_at()));
+    table.Add({{TimeText(times.back(), zone)},
+               {EventText(event.kind())},
                {of_override ? absl::StrCat(event.override().id()) : ""},
                {of_override ? What(event.override()) : event.change()},
                {of_override ? SelectorText(event.override().selector()) : ""},
                {event.actor()},
                {event.reason()}});
   }
-  return table;
+  return TimesAre(zone, times) + table.Text(colours);
 }
 
 Table EventsCsv(const v1::ListOverrideEventsResponse& events) {
@@ -173,7 +134,7 @@ Table EventsCsv(const v1::ListOverrideEventsResponse& events) {
   for (const v1::OverrideEvent& event : events.events()) {
     std::vector<Cell> row = {{absl::StrCat(event.id())},
                              {Rfc3339(event.has_happened_at(), event.happened_at())},
-                             {KindText(event.kind())},
+                             {EventText(event.kind())},
                              {event.actor()},
                              {event.reason()}};
     std::vector<Cell> cells = CsvCells(event.override());

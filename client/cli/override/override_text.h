@@ -1,6 +1,6 @@
 // How overrides read, for a person and in CSV.
 //
-// Pure functions, but for the zone of the environment; thread-safe.
+// Pure functions; thread-safe.
 
 #pragma once
 
@@ -8,28 +8,26 @@
 
 #include <string>
 
+#include "absl/time/time.h"
 #include "client/cli/output/table.h"
 
 namespace headgate::cli {
 
-// "job:etl", "segment vcopier", "etl on main", "everything".
-std::string SelectorText(const v1::Selector& selector);
-// "override 3 on etl (paused by bob: freeze)".
-std::string Mention(const v1::Override& override);
-
-// What was done to these, in one line each.
-enum class Change { kMade, kEnded };
-std::string ChangesText(const v1::ListOverridesResponse& overrides, Change change);
-
-// Whom an emergency stop does not stop, and how it is ended, in a line each. Empty: it is no stop.
-std::string StopText(const v1::CreateOverrideResponse& made);
+// What was made, whom an emergency stop does not stop, and the command that ends it, in a line
+// each. `connection` is as Globals::connection has it.
+std::string MadeText(const v1::CreateOverrideResponse& made, absl::TimeZone zone,
+                     const std::string& connection);
+// A line for each.
+std::string EndedText(const v1::ListOverridesResponse& overrides);
 
 // Which of several servers do not know of it yet, in a line. Empty: all do.
 std::string NotReachedText(const google::protobuf::RepeatedPtrField<std::string>& servers);
 
-Table OverridesTable(const v1::ListOverridesResponse& overrides);
+std::string OverridesText(const v1::ListOverridesResponse& overrides, absl::TimeZone zone,
+                          Colours colours);
 Table OverridesCsv(const v1::ListOverridesResponse& overrides);
-Table EventsTable(const v1::ListOverrideEventsResponse& events);
+std::string EventsText(const v1::ListOverrideEventsResponse& events, absl::TimeZone zone,
+                       Colours colours);
 Table EventsCsv(const v1::ListOverrideEventsResponse& events);
 
 }  // namespace headgate::cli

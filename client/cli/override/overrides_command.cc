@@ -9,7 +9,6 @@
 #include "client/cli/commands.h"
 #include "client/cli/connection/connection.h"
 #include "client/cli/output/proto_text.h"
-#include "client/cli/output/value_text.h"
 #include "client/cli/override/override_fetch.h"
 #include "client/cli/override/override_text.h"
 #include "common/system_clock.h"
@@ -27,29 +26,20 @@ int List(const Globals& globals, Connection& connection, const Console& console)
   }
   const auto text = [&] {
     return shown.overrides().empty() ? "no override is in force\n"
-                                     : OverridesTable(shown).Text(console.colours);
+                                     : OverridesText(shown, console.zone, console.colours);
   };
   return console.Print(shown, text, [&] { return OverridesCsv(shown); });
 }
 
-absl::StatusOr<v1::ListOverrideEventsRequest> EventsRequest(const OverridesArguments& arguments) {
+absl::StatusOr<v1::ListOverrideEventsRequest> EventsRequest(const OverridesArguments& arguments,
+                                                            absl::TimeZone zone) {
+  const absl::StatusOr<TimeSpan> span =
+      SpanFromText(arguments.since, arguments.until, SystemClock::ReadKernel().wall(), zone);
+  if (!span.ok()) return span.status();
   v1::ListOverrideEventsRequest request;
-  const absl::Time now = SystemClock::ReadKernel().wall();
-  absl::Time from = absl::InfinitePast();
-  absl::Time to = absl::InfiniteFuture();
-  if (!arguments.since.empty()) {
-    const auto since = TimeFromText(arguments.since, now, absl::LocalTimeZone());
-    if (!since.ok()) return since.status();
-    SetTimestamp(from = *since, *request.mutable_from());
-  }
-  if (!arguments.until.empty()) {
-    const auto until = TimeFromText(arguments.until, now, absl::LocalTimeZone());
-    if (!until.ok()) return until.status();
-    SetTimestamp(to = *until, *request.mutable_to());
-  }
-  if (from < to) return request;
-  return absl::InvalidArgumentError(absl::StrCat("--since: ", LocalTimeText(from),
-                                                 " is not before --until, ", LocalTimeText(to)));
+  if (!arguments.since.empty()) SetTimestamp(span->from, *request.mutable_from());
+  if (!arguments.until.empty()) SetTimestamp(span->to, *request.mutable_to());
+  return request;
 }
 
 }  // namespace
@@ -68,10 +58,7 @@ int RunDeleteOverride(const Globals& globals, const DeleteOverrideArguments& arg
   v1::ListOverridesResponse one;
   *one.add_overrides() = ended->override();
   return console.Print(
-      *ended,
-      [&] {
-        return ChangesText(one, Change::kEnded) + NotReachedText(ended->servers_not_reached());
-      },
+      *ended, [&] { return EndedText(one) + NotReachedText(ended->servers_not_reached()); },
       [&] { return OverridesCsv(one); });
 }
 
@@ -80,14 +67,15 @@ int RunOverrides(const Globals& globals, const OverridesArguments& arguments,
   Connection connection(globals);
   if (arguments.view == OverridesArguments::View::kInForce)
     return List(globals, connection, console);
-  const absl::StatusOr<v1::ListOverrideEventsRequest> request = EventsRequest(arguments);
+  const absl::StatusOr<v1::ListOverrideEventsRequest> request =
+      EventsRequest(arguments, globals.zone);
   if (!request.ok()) return ToInt(console.Fail(request.status()));
   const absl::StatusOr<v1::ListOverrideEventsResponse> events =
       ListEvents(connection, *request, globals.target, arguments.limit);
   if (!events.ok()) return ToInt(console.Fail(events.status()));
   const auto text = [&] {
     return events->events().empty() ? "no such event\n"
-                                    : EventsTable(*events).Text(console.colours);
+                                    : EventsText(*events, console.zone, console.colours);
   };
   return console.Print(*events, text, [&] { return EventsCsv(*events); });
 }

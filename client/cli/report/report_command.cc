@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands.h"
 #include "client/cli/connection/connection.h"
+#include "client/cli/output/field_words.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/table.h"
 #include "client/cli/output/value_text.h"
@@ -34,7 +35,7 @@ Table Outcome(const ReportArguments& arguments, const v1::ReportResult& result,
   const bool failed = result.has_error();
   table.Add({{absl::StrCat(arguments.permit)},
              {failed ? "REFUSED" : Word(result.outcome()), failed ? Paint::kBad : Paint::kPlain},
-             {result.error().message()},
+             {InTheWordsOfOptions(result.error().message())},
              {ChargedOnly(result), Paint::kWarn}});
   return table;
 }

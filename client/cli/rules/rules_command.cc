@@ -8,23 +8,26 @@
 #include "client/cli/connection/fetch_pages.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/table.h"
-#include "client/cli/output/value_text.h"
+#include "client/cli/output/zone_text.h"
 
 namespace headgate::cli {
 namespace {
 
 constexpr int kRulesInPage = 1000;
 
-Table RulesTable(const v1::ListRulesResponse& rules) {
+std::string RulesText(const v1::ListRulesResponse& rules, const Console& console) {
   Table table(Titles("RULE,WHICH CHECKS,WHAT IT DOES,UNTIL"));
+  std::vector<absl::Time> times;
   for (const v1::RuleStatus& rule : rules.rules()) {
     const bool all = rule.match().empty();
-    table.Add({{rule.name()},
-               {all ? "(all)" : rule.match(), all ? Paint::kDim : Paint::kPlain},
-               {rule.action()},
-               {rule.has_expires_at() ? LocalTimeText(FromProto(rule.expires_at())) : ""}});
+    if (rule.has_expires_at()) times.push_back(FromProto(rule.expires_at()));
+    table.Add(
+        {{rule.name()},
+         {all ? "(all)" : rule.match(), all ? Paint::kDim : Paint::kPlain},
+         {rule.action()},
+         {rule.has_expires_at() ? TimeText(FromProto(rule.expires_at()), console.zone) : ""}});
   }
-  return table;
+  return TimesAre(console.zone, times) + table.Text(console.colours);
 }
 
 Table RulesCsv(const v1::ListRulesResponse& rules) {
@@ -50,7 +53,7 @@ int RunRules(const Globals& globals, const RulesArguments&, const Console& conso
   if (!rules.ok()) return ToInt(console.Fail(rules.status()));
   const auto text = [&] {
     return rules->rules().empty() ? "no rules are configured: nothing is limited\n"
-                                  : RulesTable(*rules).Text(console.colours);
+                                  : RulesText(*rules, console);
   };
   return console.Print(*rules, text, [&] { return RulesCsv(*rules); });
 }

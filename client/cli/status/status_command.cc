@@ -16,7 +16,8 @@ int RunStatus(const Globals& globals, const StatusArguments&, const Console& con
       connection.Call(&v1::StatusService::Stub::GetStatus, request);
   if (!status.ok()) return ToInt(console.Fail(status.status()));
   return console.Print(
-      *status, [&] { return StatusText(*status, connection.address(), console.colours); },
+      *status,
+      [&] { return StatusText(*status, connection.address(), console.zone, console.colours); },
       [&] { return StatusCsv(*status); });
 }
 

@@ -14,6 +14,7 @@
 #include "client/cli/output/servers_text.h"
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/output/value_text.h"
+#include "client/cli/output/zone_text.h"
 
 namespace headgate::cli {
 namespace {
@@ -24,11 +25,11 @@ std::string DurationOrNothing(bool present, const google::protobuf::Duration& du
   return present ? ShortDuration(FromProto(duration)) : "";
 }
 
-std::string ServerNote(const v1::ServerStatus& server) {
+std::string ServerNote(const v1::ServerStatus& server, absl::TimeZone zone) {
   std::vector<std::string> notes;
   if (server.has_set_aside_until()) {
     notes.push_back(
-        absl::StrCat("set aside until ", LocalTimeText(FromProto(server.set_aside_until()))));
+        absl::StrCat("set aside until ", TimeText(FromProto(server.set_aside_until()), zone)));
   }
   for (const std::string& text : {server.error(), server.note()}) {
     if (!text.empty()) notes.push_back(text);
@@ -37,12 +38,13 @@ std::string ServerNote(const v1::ServerStatus& server) {
 }
 
 // Where the throttle log is kept, and what keeps it from being complete.
-std::string ThrottleLogText(const v1::ThrottleLogStatus& log, Colours colours) {
+std::string ThrottleLogText(const v1::ThrottleLogStatus& log, absl::TimeZone zone,
+                            Colours colours) {
   if (log.store().empty()) return "";
   std::string text = absl::StrCat(
       "throttle log in ", Escaped(log.store()), ", ",
       ShortNumber(static_cast<double>(log.bytes()) / kBytesInMb), " MB",
-      log.has_oldest() ? absl::StrCat(" since ", LocalTimeText(FromProto(log.oldest()))) : "",
+      log.has_oldest() ? absl::StrCat(" since ", TimeText(FromProto(log.oldest()), zone)) : "",
       "; counts written ", log.rows_written(), ", waiting ", log.rows_buffered(), "\n");
   if (!log.error().empty()) {
     absl::StrAppend(&text, Painted("throttle log CANNOT BE WRITTEN:", Paint::kBad, colours), " ",
@@ -116,7 +118,8 @@ std::string OverridesText(const v1::GetStatusResponse& status, Colours colours) 
   return text;
 }
 
-std::string SnapshotText(const v1::GetStatusResponse& status, Colours colours) {
+std::string SnapshotText(const v1::GetStatusResponse& status, absl::TimeZone zone,
+                         Colours colours) {
   if (!status.has_snapshot()) return "";
   const v1::SnapshotStatus& snapshot = status.snapshot();
   std::string text = absl::StrCat(
@@ -127,7 +130,7 @@ std::string SnapshotText(const v1::GetStatusResponse& status, Colours colours) {
   if (snapshot.has_restored_from()) {
     absl::StrAppend(&text, "restored at start: permits ", snapshot.restored_permits(),
                     ", buckets that owe ", snapshot.restored_buckets(), ", as of ",
-                    LocalTimeText(FromProto(snapshot.restored_from())), "\n");
+                    TimeText(FromProto(snapshot.restored_from()), zone), "\n");
   }
   if (!snapshot.error().empty()) {
     absl::StrAppend(&text, Painted("a restart would lose what is owed:", Paint::kBad, colours), " ",
@@ -146,12 +149,13 @@ std::string SnapshotText(const v1::GetStatusResponse& status, Colours colours) {
 
 // Until when the server's certificate is good, why newer tokens are not in force, and callers that
 // found no room.
-std::string TransportText(const v1::GetStatusResponse& status, Colours colours) {
+std::string TransportText(const v1::GetStatusResponse& status, absl::TimeZone zone,
+                          Colours colours) {
   std::string text;
   if (status.has_tls()) {
     const v1::TlsStatus& tls = status.tls();
     absl::StrAppend(&text, "certificate ends ",
-                    LocalTimeText(FromProto(tls.certificate_expires_at())), "\n");
+                    TimeText(FromProto(tls.certificate_expires_at()), zone), "\n");
     if (!tls.error().empty()) {
       absl::StrAppend(&text, Painted("newest certificates REFUSED:", Paint::kBad, colours), " ",
                       Escaped(tls.error()), "\n");
@@ -179,7 +183,7 @@ std::string TransportText(const v1::GetStatusResponse& status, Colours colours) 
   return text;
 }
 
-Table Servers(const v1::TargetStatus& target) {
+Table Servers(const v1::TargetStatus& target, absl::TimeZone zone) {
   Table table(Titles("SERVER,STATE,SAMPLED,>POLL TOOK,>EVERY,NOTE"));
   for (const v1::ServerStatus& server : target.servers()) {
     table.Add({{server.name()},
@@ -188,7 +192,7 @@ Table Servers(const v1::TargetStatus& target) {
                Ago(server.has_sample_age(), server.sample_age()),
                {DurationOrNothing(server.has_poll_time(), server.poll_time())},
                {DurationOrNothing(server.has_poll_interval(), server.poll_interval())},
-               {ServerNote(server)}});
+               {ServerNote(server, zone)}});
   }
   return table;
 }
@@ -208,18 +212,21 @@ Table Signals(const v1::TargetStatus& target) {
 }  // namespace
 
 std::string StatusText(const v1::GetStatusResponse& status, const std::string& address,
-                       Colours colours) {
+                       absl::TimeZone zone, Colours colours) {
   std::string text = absl::StrCat("headgated ", Escaped(status.version()), " at ", address);
   if (status.has_started_at()) {
-    absl::StrAppend(&text, ", started ", LocalTimeText(FromProto(status.started_at())));
+    const absl::Time started = FromProto(status.started_at());
+    absl::StrAppend(&text, ", started ", TimeText(started, zone), "; times are ",
+                    ZoneText(zone, {started}));
   }
-  absl::StrAppend(&text, "\n", StopsText(status.overrides(), colours),
-                  ConfigText(status.config(), colours), "permits outstanding ",
+  absl::StrAppend(&text, "\n", StopsText(status.overrides(), zone, colours),
+                  ConfigText(status.config(), zone, colours), "permits outstanding ",
                   status.permits_outstanding(), "; buckets owing ", status.buckets_owing(), " of ",
                   status.buckets_capacity(), ", evicted while owing ", status.live_evictions(),
                   "\n", PermitsText(status.permits(), colours), WaitingText(status, colours),
-                  ThrottleLogText(status.throttle_log(), colours), OverridesText(status, colours),
-                  SnapshotText(status, colours), TransportText(status, colours));
+                  ThrottleLogText(status.throttle_log(), zone, colours),
+                  OverridesText(status, colours), SnapshotText(status, zone, colours),
+                  TransportText(status, zone, colours));
   if (status.has_cluster()) absl::StrAppend(&text, "\n", ServersText(status.cluster(), colours));
   const Table lines = Lines(status.waiting().longest());
   if (!lines.empty()) absl::StrAppend(&text, "\n", lines.Text(colours));
@@ -229,7 +236,7 @@ std::string StatusText(const v1::GetStatusResponse& status, const std::string& a
     absl::StrAppend(&text, "\n", Painted(Escaped(name), Paint::kBold, colours), "\n");
     if (target.servers().empty()) absl::StrAppend(&text, "  nothing is measured\n");
     for (const Table& table :
-         {Servers(target), Signals(target), Profiles(target), Controllers(target)}) {
+         {Servers(target, zone), Signals(target), Profiles(target), Controllers(target)}) {
       if (!table.empty()) absl::StrAppend(&text, table.Text(colours, "  "));
     }
     absl::StrAppend(&text, AgentText(target, colours, "  "));

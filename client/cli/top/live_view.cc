@@ -10,10 +10,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "client/cli/output/console.h"
-#include "client/cli/output/terminal_text.h"
-#include "client/cli/top/top_text.h"
 
 namespace headgate::cli {
 
@@ -44,14 +41,14 @@ void LiveView::HandleNext() {
   if (events[0].revents != 0) HandleSignal(signals_.Take());
   if (events[1].revents != 0) HandleTick();
   if (events[2].revents != 0) TakeAnswers();
-  if (events[3].revents != 0) HandleKey();
+  if (events[3].revents != 0) HandleTyped();
 }
 
 void LiveView::HandleTick() {
   uint64_t ticks = 0;
   while (read(timer_.number(), &ticks, sizeof(ticks)) < 0 && errno == EINTR) {
   }
-  fetch_.Start();
+  fetch_.Start(options_.now());
 }
 
 void LiveView::HandleSignal(int signal) {
@@ -66,27 +63,46 @@ void LiveView::HandleSignal(int signal) {
   }
 }
 
-void LiveView::HandleKey() {
+void LiveView::HandleTyped() {
+  const std::optional<std::string> typed = Screen::TakeTyped();
+  if (!typed) exit_status_ = 0;
+  if (typed) {
+    for (const Key key : keys_.Take(*typed)) HandleKey(key);
+  }
+  if (!exit_status_) Draw();
+}
+
+void LiveView::HandleKey(Key key) {
   constexpr char kEndOfInput = 4;  // Ctrl-D
-  const std::optional<char> key = Screen::TakeKey();
-  if (!key || *key == 'q' || *key == kEndOfInput) exit_status_ = 0;
+  if (key == CharacterKey('q') || key == CharacterKey(kEndOfInput)) {
+    exit_status_ = 0;
+  } else if (page_ == TopPage::kHelp) {
+    page_ = TopPage::kAnswers;
+  } else if (key == CharacterKey('?') || key == CharacterKey('h')) {
+    page_ = TopPage::kHelp;
+  } else if (key == CharacterKey('d')) {
+    order_ = TopOrder::kDenied;
+  } else if (key == CharacterKey('w')) {
+    order_ = TopOrder::kWaited;
+  } else if (key == CharacterKey('n')) {
+    order_ = TopOrder::kName;
+  } else {
+    scroll_.Take(key);
+  }
 }
 
 // What was known stays on the screen while the server is away.
 void LiveView::TakeAnswers() {
   absl::StatusOr<TopAnswers> answers = fetch_.Take();
-  trouble_ = answers.ok() ? "" : Escaped(std::string(answers.status().message()));
+  trouble_ = answers.ok() ? "" : std::string(answers.status().message());
   if (answers.ok()) answers_ = *std::move(answers);
   Draw();
 }
 
 void LiveView::Draw() {
-  std::string text;
-  if (!trouble_.empty()) {
-    text =
-        absl::StrCat(Painted(trouble_, Paint::kBad, options_.colours), "; what follows is old\n");
-  }
-  absl::StrAppend(&text, TopText(answers_, options_.address, options_.colours));
+  TopFrame frame = {.answers = answers_, .look = options_.look, .page = page_, .trouble = trouble_};
+  frame.look.order = order_;
+  const std::string text = FrameText(frame, Screen::WindowSize(), scroll_);
   if (!screen_.Draw(text)) exit_status_ = ToInt(ExitStatus::kFailed);
 }
 

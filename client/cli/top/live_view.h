@@ -2,18 +2,21 @@
 //
 // The terminal is its own while it exists, and is given back when it is destroyed. For one thread.
 //
-//   return LiveView(fetch, signals, {.address = "127.0.0.1:8081"}).Run(first);
+//   return LiveView(fetch, signals, {.look = look, .now = now}).Run(first);
 
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "absl/time/time.h"
-#include "client/cli/output/table.h"
+#include "client/cli/output/keys.h"
 #include "client/cli/output/terminal.h"
 #include "client/cli/process/signal_inbox.h"
+#include "client/cli/top/scroll.h"
 #include "client/cli/top/top_fetch.h"
+#include "client/cli/top/top_frame.h"
 #include "common/file_descriptor.h"
 
 namespace headgate::cli {
@@ -21,9 +24,9 @@ namespace headgate::cli {
 class LiveView {
  public:
   struct Options {
-    std::string address;  // to show
+    TopLook look;
     absl::Duration interval = absl::Seconds(1);
-    Colours colours = Colours::kOff;
+    std::function<absl::Time()> now;
   };
 
   // Fetch and signals outlive it.
@@ -38,7 +41,8 @@ class LiveView {
   void HandleNext();
   void HandleTick();
   void HandleSignal(int signal);
-  void HandleKey();
+  void HandleTyped();
+  void HandleKey(Key key);
   void TakeAnswers();
   void Draw();
 
@@ -48,6 +52,10 @@ class LiveView {
   const FileDescriptor timer_;  // a timerfd
   TopAnswers answers_;
   std::string trouble_;  // why the newest answers are missing
+  TopPage page_ = TopPage::kAnswers;
+  TopOrder order_ = TopOrder::kDenied;
+  Scroll scroll_;
+  KeyReader keys_;
   std::optional<int> exit_status_;
   Screen screen_;
 };

@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/output/agent_text.h"
 #include "client/cli/output/console.h"
 #include "client/cli/output/line_text.h"
@@ -18,23 +20,24 @@
 #include "client/cli/output/servers_text.h"
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/output/value_text.h"
+#include "client/cli/output/zone_text.h"
 #include "common/share_text.h"
 
 namespace headgate::cli {
 namespace {
 
-constexpr int kBarColumns = 20;
+constexpr int kNarrowBar = 10;  // columns, for a window of 80
 
 Paint PaintOfFill(double share) {
   if (share >= 1) return Paint::kBad;
   return share >= 0.7 ? Paint::kWarn : Paint::kGood;
 }
 
-Cell Fill(const v1::BudgetStatus& budget) {
+Cell Fill(const v1::BudgetStatus& budget, int columns = kWideBar) {
   if (!budget.has_burst()) return {""};
   if (budget.burst() <= 0) return {"blocked", Paint::kBad};
   const double share = budget.debt() / budget.burst();
-  return {Bar(share), PaintOfFill(share)};
+  return {Bar(share, columns), PaintOfFill(share)};
 }
 
 std::string Rate(const v1::BudgetStatus& budget) {
@@ -49,6 +52,8 @@ std::string Permits(const v1::BudgetStatus& budget) {
              : absl::StrCat(budget.outstanding());
 }
 
+Cell Speed(double speed) { return {ShortNumber(speed), speed < 1 ? Paint::kWarn : Paint::kPlain}; }
+
 Table Budgets(const TopAnswers& answers) {
   Table table(
       Titles("BUDGET,TARGET,MODE,DEBT OF BURST,>DEBT,>BURST,>RATE/s,>SPEED,>PERMITS,SPLIT,>OWING,"
@@ -62,7 +67,7 @@ Table Budgets(const TopAnswers& answers) {
                {Amount(budget.debt(), budget.unit())},
                {budget.has_burst() ? Amount(budget.burst(), budget.unit()) : "unlimited"},
                {Rate(budget)},
-               {ShortNumber(budget.speed()), budget.speed() < 1 ? Paint::kWarn : Paint::kPlain},
+               Speed(budget.speed()),
                {Permits(budget)},
                {budget.split()},
                {absl::StrCat(budget.buckets_owing())},
@@ -71,13 +76,13 @@ Table Budgets(const TopAnswers& answers) {
   return table;
 }
 
-Table Buckets(const TopAnswers& answers) {
+Table Buckets(const TopAnswers& answers, int columns = kWideBar) {
   Table table(Titles("FULLEST BUCKETS,BUDGET,TARGET,DEBT OF BURST,>DEBT,>EMPTY IN"));
   for (const v1::BucketStatus& bucket : answers.buckets.buckets()) {
     table.Add({{bucket.bucket().empty() ? "?" : bucket.bucket()},
                {bucket.budget()},
                {bucket.target()},
-               {Bar(bucket.fill()), PaintOfFill(bucket.fill())},
+               {Bar(bucket.fill(), columns), PaintOfFill(bucket.fill())},
                {Amount(bucket.debt(), bucket.unit())},
                {bucket.has_empty_in() ? ShortDuration(FromProto(bucket.empty_in())) : "never"}});
   }
@@ -86,14 +91,6 @@ Table Buckets(const TopAnswers& answers) {
 
 std::string TargetText(const v1::TargetStatus& target, Colours colours) {
   std::string text;
-  for (const v1::ServerStatus& server : target.servers()) {
-    if (server.reachable() || server.has_set_aside_until()) continue;
-    absl::StrAppend(&text,
-                    Painted(Escaped(absl::StrCat(server.name(), " of ", target.name(),
-                                                 " is UNREACHABLE: ", server.error())),
-                            Paint::kBad, colours),
-                    "\n");
-  }
   for (const Table& table : {Profiles(target), Controllers(target)}) {
     if (!table.empty()) absl::StrAppend(&text, table.Text(colours));
   }
@@ -102,6 +99,81 @@ std::string TargetText(const v1::TargetStatus& target, Colours colours) {
   return absl::StrCat(
       Painted(Escaped(absl::StrCat("target ", target.name())), Paint::kBold, colours), "\n", text,
       "\n");
+}
+
+// The budgets that are fullest first, unless they come by name.
+std::vector<v1::BudgetStatus> Sorted(const TopAnswers& answers, TopOrder order) {
+  std::vector<v1::BudgetStatus> budgets(answers.budgets.budgets().begin(),
+                                        answers.budgets.budgets().end());
+  const auto fill = [](const v1::BudgetStatus& budget) {
+    return budget.burst() > 0 ? budget.debt() / budget.burst() : budget.has_burst() ? 1.0 : 0.0;
+  };
+  std::stable_sort(
+      budgets.begin(), budgets.end(), [&](const v1::BudgetStatus& a, const v1::BudgetStatus& b) {
+        return order == TopOrder::kName
+                   ? std::tie(a.budget(), a.target()) < std::tie(b.budget(), b.target())
+                   : fill(a) > fill(b);
+      });
+  return budgets;
+}
+
+Table NarrowBudgets(const TopAnswers& answers, TopOrder order) {
+  Table table(Titles("BUDGET,TARGET,DEBT OF BURST,>DEBT,>RATE/s,>SPEED,>PERMITS"));
+  for (const v1::BudgetStatus& budget : Sorted(answers, order)) {
+    table.Add({{budget.budget()},
+               {budget.target()},
+               Fill(budget, kNarrowBar),
+               {Amount(budget.debt(), budget.unit())},
+               {Rate(budget)},
+               Speed(budget.speed()),
+               {Permits(budget)}});
+  }
+  return table;
+}
+
+Table NarrowHealth(const TopAnswers& answers) {
+  Table table(Titles("HEALTH,TARGET,STATE,>SPEED,>PRESSURE,BINDING SIGNAL"));
+  for (const v1::TargetStatus& target : answers.status.targets()) {
+    for (const v1::Health& health : target.profiles()) {
+      const Paint paint = PaintOf(health);
+      table.Add({{health.profile()},
+                 {target.name()},
+                 {paint == Paint::kBad ? "GATE SHUT" : Word(health.state()), paint},
+                 {ShortNumber(health.speed()), paint},
+                 {ShortNumber(health.pressure()), paint},
+                 {health.signal()}});
+    }
+  }
+  return table;
+}
+
+Table NarrowLines(const TopAnswers& answers) {
+  Table table(Titles("NEXT IN LINE,WAITS FOR,TARGET,>WAITED,>TURN IN,>GIVES UP IN"));
+  for (const v1::LineStatus& line : answers.lines.lines()) {
+    for (const v1::LineWaiter& waiter : line.next()) {
+      table.Add({{waiter.identity()},
+                 {WaitsFor(line)},
+                 {line.target()},
+                 {ShortDuration(FromProto(waiter.waited()))},
+                 {TurnIn(waiter.has_expected_turn(), waiter.expected_turn())},
+                 {ShortDuration(FromProto(waiter.max_wait_left()))}});
+    }
+  }
+  return table;
+}
+
+Table NarrowAuto(const TopAnswers& answers) {
+  Table table(Titles("AUTO BUDGET,TARGET,PHASE,>RATE/s,BECAUSE"));
+  for (const v1::TargetStatus& target : answers.status.targets()) {
+    for (const v1::ControllerStatus& controller : target.controllers()) {
+      table.Add({{controller.budget()},
+                 {target.name()},
+                 {controller.phase()},
+                 {Amount(controller.rate(), v1::BUDGET_UNIT_BUSY_TIME)},
+                 {controller.explanation()}});
+    }
+  }
+  return table;
 }
 
 // The columns of a line come after those that budgets and buckets have.
@@ -144,24 +216,30 @@ void AddLine(const v1::LineStatus& line, Table& table) {
 
 }  // namespace
 
-std::string Bar(double share) {
+std::string Bar(double share, int columns) {
   const double within = std::clamp(share, 0.0, 1.0);
   // Any debt shows at least one sign, and only a full bucket looks full.
   const auto filled = static_cast<size_t>(
-      share >= 1 ? kBarColumns : std::min(std::ceil(within * kBarColumns), kBarColumns - 1.0));
+      share >= 1 ? columns : std::min(std::ceil(within * columns), columns - 1.0));
   std::string percent = RoundShareText(std::max(share, 0.0));
   std::erase(percent, ' ');  // there is no room
   return absl::StrFormat("%s%s %4s", std::string(filled, '#'),
-                         std::string(kBarColumns - filled, '.'), percent);
+                         std::string(static_cast<size_t>(columns) - filled, '.'), percent);
 }
 
-std::string TopText(const TopAnswers& answers, const std::string& address, Colours colours) {
+std::string TopText(const TopAnswers& answers, const TopLook& look) {
   const v1::GetStatusResponse& status = answers.status;
+  const Colours colours = look.colours;
   std::string text = absl::StrCat(
-      "headgated ", Escaped(status.version()), " at ", address, "; permits outstanding ",
+      "headgated ", Escaped(status.version()), " at ", look.address, "; permits outstanding ",
       status.permits_outstanding(), "; buckets owing ", status.buckets_owing(), " of ",
-      status.buckets_capacity(), "\n", WaitingText(status, colours),
-      StopsText(status.overrides(), colours), ConfigText(status.config(), colours), "\n");
+      status.buckets_capacity(), "; times are ", ZoneText(look.zone, {answers.at}), "\n",
+      WaitingText(status, colours), StopsText(status.overrides(), look.zone, colours),
+      ConfigText(status.config(), look.zone, colours), "\n");
+  for (const auto& lines :
+       {TroubleLines(answers, look), HeldBackLines(answers, look), InForceLines(answers, look)}) {
+    if (!lines.empty()) absl::StrAppend(&text, absl::StrJoin(lines, "\n"), "\n\n");
+  }
   if (status.has_cluster()) absl::StrAppend(&text, ServersText(status.cluster(), colours), "\n");
   for (const v1::TargetStatus& target : status.targets()) {
     absl::StrAppend(&text, TargetText(target, colours));
@@ -176,6 +254,31 @@ std::string TopText(const TopAnswers& answers, const std::string& address, Colou
   const Table buckets = Buckets(answers);
   if (!buckets.empty()) absl::StrAppend(&text, "\n", buckets.Text(colours));
   return text;
+}
+
+std::vector<std::string> TopBody(const TopAnswers& answers, const TopLook& look) {
+  std::vector<std::string> body;
+  const auto add = [&body](const std::vector<std::string>& lines) {
+    if (lines.empty()) return;
+    if (!body.empty()) body.emplace_back();
+    body.insert(body.end(), lines.begin(), lines.end());
+  };
+  add(TroubleLines(answers, look));
+  add(HeldBackLines(answers, look));
+  add(InForceLines(answers, look));
+  for (const Table& table :
+       {NarrowHealth(answers), NarrowBudgets(answers, look.order), NarrowAuto(answers),
+        Buckets(answers, kNarrowBar), NarrowLines(answers)}) {
+    if (!table.empty()) add(LinesOf(table.TextWithin(look.columns, look.colours)));
+  }
+  for (const v1::TargetStatus& target : answers.status.targets()) {
+    add(LinesOf(AgentText(target, look.colours, "")));
+  }
+  if (answers.status.has_cluster()) {
+    add(LinesOf(ServersText(answers.status.cluster(), look.colours)));
+  }
+  add(LinesOf(ConfigText(answers.status.config(), look.zone, look.colours)));
+  return body;
 }
 
 Table TopCsv(const TopAnswers& answers) {
@@ -221,7 +324,8 @@ Table TopCsv(const TopAnswers& answers) {
 std::string TopJson(const TopAnswers& answers) {
   return absl::StrCat(
       "{\"status\": ", Json(answers.status), ", \"budgets\": ", Json(answers.budgets),
-      ", \"buckets\": ", Json(answers.buckets), ", \"lines\": ", Json(answers.lines), "}\n");
+      ", \"buckets\": ", Json(answers.buckets), ", \"lines\": ", Json(answers.lines),
+      ", \"overrides\": ", Json(answers.overrides), ", \"denied\": ", Json(answers.denied), "}\n");
 }
 
 }  // namespace headgate::cli

@@ -5,14 +5,20 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "client/cli/output/table.h"
 #include "client/cli/top/top_fetch.h"
+#include "client/cli/top/top_lead.h"
 
 namespace headgate::cli {
 
-// Health, budgets with bars of debt, who waits, the fullest buckets. Not cut to any width.
-std::string TopText(const TopAnswers& answers, const std::string& address, Colours colours);
+// All of it: what is wrong, who is held back, what is in force, health, budgets with bars of debt,
+// who waits, the fullest buckets. Not cut to any width.
+std::string TopText(const TopAnswers& answers, const TopLook& look);
+
+// The same for a window of look.columns, as lines to scroll through.
+std::vector<std::string> TopBody(const TopAnswers& answers, const TopLook& look);
 
 // Budgets, buckets, lines and who waits in them; the first column tells them apart.
 Table TopCsv(const TopAnswers& answers);
@@ -21,6 +27,7 @@ Table TopCsv(const TopAnswers& answers);
 std::string TopJson(const TopAnswers& answers);
 
 // "##########..........  50%" of a share, which may be above 1.
-std::string Bar(double share);
+inline constexpr int kWideBar = 20;  // columns
+std::string Bar(double share, int columns = kWideBar);
 
 }  // namespace headgate::cli

@@ -42,7 +42,8 @@ TEST_F(LogFollowing, BeginsWithTheNewestAndGoesOnUntilInterrupted) {
   for (int i = 1; i <= 12; ++i) log().AddDenial(DenialOf(i, "job-7:etl", Today(7, 0, i)));
   Subprocess follower = Follow();
   ASSERT_TRUE(follower.AwaitOut("07:00:12.000"));
-  EXPECT_THAT(follower.Out(), StartsWith("2020-11-20 07:00:03.000  DENIED  job-7:etl  by "));
+  EXPECT_THAT(follower.Out(),
+              StartsWith("times are UTC\n2020-11-20 07:00:03.000  DENIED  job-7:etl  by "));
   log().AddDenial(DenialOf(13, "job-8:etl", Today(7, 1)));
   ASSERT_TRUE(follower.AwaitOut("job-8"));
   ASSERT_TRUE(WaitForCalls());

@@ -190,15 +190,21 @@ TEST_F(LogCommand, ShowsTimesOfSeveralDaysWithTheirDates) {
   EXPECT_THAT(Headgate({"log"}).out, HasSubstr("2020-11-19 07:00–2020-11-20 07:25  24h25m  a"));
 }
 
-TEST_F(LogCommand, ShowsTheLocalZoneOnDemand) {
+TEST_F(LogCommand, ReadsAndShowsTheLocalZoneOrUtcOnDemand) {
   SubprocessOptions options = server_.Options();
   options.environment["TZ"] = "Europe/Berlin";
-  const Finished shown = RunHeadgate({"log", "--local"}, options);
-  EXPECT_THAT(shown.out,
-              AllOf(StartsWith("2020-11-20 07:00–15:03 CET: "), HasSubstr("\n08:00–08:25 ")));
-  RunHeadgate({"log", "--local", "--since", "2020-11-20 06:00"}, options);
-  EXPECT_EQ(log().interval_queries().at(1).filter().from().seconds(),
+  const std::vector<std::string> since = {"log", "--since", "2020-11-20 06:00"};
+  EXPECT_THAT(RunHeadgate(since, options).out,
+              AllOf(StartsWith("2020-11-20 07:00–15:03 Europe/Berlin (UTC+01:00): "),
+                    HasSubstr("\n08:00–08:25 ")));
+  std::vector<std::string> in_utc = since;
+  in_utc.emplace_back("--utc");
+  EXPECT_THAT(RunHeadgate(in_utc, options).out,
+              AllOf(StartsWith("2020-11-20 06:00–14:03 UTC: "), HasSubstr("\n07:00–07:25 ")));
+  EXPECT_EQ(log().interval_queries().at(0).filter().from().seconds(),
             absl::ToUnixSeconds(Today(5, 0)));
+  EXPECT_EQ(log().interval_queries().at(1).filter().from().seconds(),
+            absl::ToUnixSeconds(Today(6, 0)));
 }
 
 TEST_F(LogCommand, FetchesAllPagesOrAsManyRowsAsItMay) {
@@ -426,14 +432,14 @@ TEST_F(LogCommand, WrongUsageSaysWhatIsWrong) {
       {{"--follow", "--outcome", "allowed"}, "what was allowed is no denial"},
       {{"--top", "-3"}, "'-3' is not a whole number above 0"},
       {{"--denials", "-1"}, "'-1' is not a whole number above 0"},
-      {{"\xff\xfe"}, "selector: '\\xff\\xfe' is not UTF-8"},
+      {{"\xff\xfe"}, "--identity: '\\xff\\xfe' is not UTF-8"},
       {{"--budget", "\xc3"}, "--budget: '\\xc3' is not UTF-8"},
       {{"--target", "\xc3"}, "--target: '\\xc3' is not UTF-8"},
       {{"--follow", "--top"}, "single denials are not summed up"},
       {{"--heat", "--by", "signal"}, "--heat takes step=DURATION alone"},
       {{"--min-denied", "2"}, "is not a share above 0 and at most 1"},
       {{"--heat", "--min-denied", "0.2"}, "--min-denied"},
-      {{"etl", "--segment", "a"}, "excludes"}};
+      {{"etl", "--segment", "a"}, "does not go with"}};
   for (auto [words, message] : wrong) {
     words.insert(words.begin(), "log");
     const Finished refused = Headgate(words);

@@ -60,7 +60,7 @@ TEST_F(EmergencyStop, OnOneTargetLeavesTheOtherAloneAndIsEndedThere) {
   EXPECT_TRUE(Admits("etl", "main"));
   EXPECT_EQ(Refusal({"resume", "--everything", "--reason", "over"}),
             "headgate: no override is on exactly everything, but it is held by override 1 on "
-            "everything on other (paused by ann: disk full); say --target as well\n");
+            "everything on other (paused by ann: disk full); add --target other to end that\n");
   EXPECT_EQ(Out({"resume", "--everything", "--target", "other", "--reason", "over"}),
             "ended override 1 on everything on other (paused by ann: disk full)\n");
   EXPECT_TRUE(Admits("etl", "other"));
@@ -130,7 +130,7 @@ TEST_F(EmergencyStop, IsNeverMeantByAccident) {
 
 TEST_F(EmergencyStop, IsInTheListsAndTheStory) {
   Stop();
-  EXPECT_THAT(Out({"overrides"}), HasSubstr("1  PAUSE  everything  2026-01-01 01:00:00 UTC  ann"));
+  EXPECT_THAT(Out({"overrides"}), HasSubstr("1  PAUSE  everything  2026-01-01 01:00:00  ann"));
   EXPECT_THAT(Out({"overrides", "-o", "csv"}), HasSubstr("1,PAUSE,,,,,ann,disk full,"));
   EXPECT_THAT(Out({"overrides", "-o", "csv"}), EndsWith(",true\r\n"));
   EXPECT_THAT(Out({"overrides", "--events"}), HasSubstr("CREATED   1  PAUSE  everything  ann"));
@@ -158,7 +158,7 @@ TEST_F(EmergencyStop, IsTheFirstThingThatStatusAndTopShow) {
                                               .expires_at = end}}};
   const std::string all =
       "EVERYTHING on main IS THROTTLED by 90 % until it is ended by bob: slow (override 8)\n"
-      "EVERYTHING IS PAUSED until 2026-01-01 01:00:00 UTC by ann: disk full (override 7)\n"
+      "EVERYTHING IS PAUSED until 2026-01-01 01:00:00 by ann: disk full (override 7)\n"
       "configuration";
   EXPECT_THAT(Out({"status"}), HasSubstr(all));
   EXPECT_THAT(Out({"top", "--once"}), HasSubstr(all));

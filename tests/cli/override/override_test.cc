@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cli/json.h"
@@ -33,6 +34,11 @@ class OverrideCommands : public OperatorCommands {
  protected:
   OverrideCommands() : OperatorCommands(Policy(), "alice") {}
 
+  // What is said of an order, and of its end.
+  static std::string Made(int id, const std::string& what) {
+    return absl::StrCat("override ", id, ": ", what, "\nto end it: headgate overrides delete ", id,
+                        " --reason 'what has changed'\n");
+  }
   void Pause(const std::string& identity) {
     Out({"pause", identity, "--for", "1h", "--reason", "freeze"});
   }
@@ -40,7 +46,7 @@ class OverrideCommands : public OperatorCommands {
 
 TEST_F(OverrideCommands, PauseSaysWhatItDidInOneLineAndIsInForce) {
   EXPECT_EQ(Out({"pause", "etl", "--for", "2h", "--reason", "stuck shard"}),
-            "override 1: paused etl until 2026-01-01 02:00:00 UTC\n");
+            Made(1, "paused etl until 2026-01-01 02:00:00 UTC"));
   const Finished check = Run({"check", "job:etl"});
   EXPECT_EQ(check.status, 1);
   EXPECT_THAT(check.out, HasSubstr("override 1: paused by alice (stuck shard)"));
@@ -48,18 +54,18 @@ TEST_F(OverrideCommands, PauseSaysWhatItDidInOneLineAndIsInForce) {
 
 TEST_F(OverrideCommands, EachCommandSaysWhatItDid) {
   EXPECT_EQ(Out({"throttle", "etl", "--ratio", "0.8", "--for", "3d", "--reason", "r"}),
-            "override 1: throttled by 80 % etl until 2026-01-04 00:00:00 UTC\n");
+            Made(1, "throttled by 80 % etl until 2026-01-04 00:00:00 UTC"));
   EXPECT_EQ(
       Out({"exempt", "--segment", "vip", "--target", "main", "--for", "never", "--reason", "r"}),
-      "override 2: exempted segment vip on main until it is deleted\n");
+      Made(2, "exempted segment vip on main until it is deleted"));
   EXPECT_EQ(Out({"resume", "job:etl", "--until", "2026-01-01T06:00:00.5Z", "--reason", "r"}),
-            "override 3: resumed job:etl until 2026-01-01 06:00:00 UTC\n");
+            Made(3, "resumed job:etl until 2026-01-01 06:00:00 UTC"));
 }
 
 // One in a million gets through: whoever made it so wants to see that.
 TEST_F(OverrideCommands, AThrottleOfNearlyAllIsNotSaidToBeOfAll) {
   EXPECT_EQ(Out({"throttle", "etl", "--ratio", "0.999999", "--for", "3d", "--reason", "r"}),
-            "override 1: throttled by 99.9999 % etl until 2026-01-04 00:00:00 UTC\n");
+            Made(1, "throttled by 99.9999 % etl until 2026-01-04 00:00:00 UTC"));
   EXPECT_THAT(Out({"overrides"}), HasSubstr("THROTTLE 99.9999 %"));
   EXPECT_THAT(Out({"explain", "job:etl"}),
               AllOf(HasSubstr("99.9999 % of such Checks are rejected by chance"),
@@ -72,7 +78,7 @@ TEST_F(OverrideCommands, WhatIsMissingComesWithAnExample) {
   EXPECT_THAT(
       Refusal({"pause", "etl", "--reason", "r"}),
       AllOf(StartsWith("headgate: pause: needs --for DURATION, --until TIME or --for never"),
-            HasSubstr("headgate pause job-7:etl --for 2h --reason 'stuck shard'")));
+            HasSubstr("pause etl --reason r --for 2h; see")));
   EXPECT_THAT(Refusal({"pause", "etl", "--for", "2h"}), HasSubstr("needs --reason"));
   EXPECT_THAT(Refusal({"resume", "etl"}), HasSubstr("needs --reason"));
   EXPECT_THAT(Refusal({"exempt", "--for", "2h", "--reason", "r"}),
@@ -80,16 +86,17 @@ TEST_F(OverrideCommands, WhatIsMissingComesWithAnExample) {
   EXPECT_THAT(Refusal({"pause", "etl", "--segment", "x", "--for", "2h", "--reason", "r"}),
               HasSubstr("takes only one of an identity, --segment SEGMENT, or --everything"));
   EXPECT_THAT(Refusal({"throttle", "etl", "--for", "2h", "--reason", "r"}),
-              AllOf(HasSubstr("needs --ratio"), HasSubstr("job-7:etl --ratio 0.8 --for 2h")));
+              AllOf(HasSubstr("needs --ratio"),
+                    HasSubstr("throttle etl --for 2h --reason r --ratio 80%; see")));
   EXPECT_THAT(Refusal({"overrides", "delete", "7"}),
-              HasSubstr("headgate overrides delete 7 --reason"));
+              HasSubstr("overrides delete 7 --reason 'shard is back'; see"));
 }
 
 TEST_F(OverrideCommands, WhatIsWrongIsSaid) {
   const auto throttle = [&](const char* ratio) {
     return Refusal({"throttle", "etl", "--ratio", ratio, "--for", "2h", "--reason", "r"});
   };
-  EXPECT_THAT(throttle("80"), HasSubstr("above 0 and at most 1, such as 0.8 for 80 %"));
+  EXPECT_THAT(throttle("80"), HasSubstr("above 0 and at most 1, such as 0.8 or 80%"));
   EXPECT_THAT(throttle("0"), HasSubstr("--ratio: '0' is not"));
   EXPECT_THAT(Refusal({"pause", "etl", "--for", "soon", "--reason", "r"}), HasSubstr("--for: "));
   EXPECT_THAT(Refusal({"pause", "etl", "--until", "26:00", "--reason", "r"}),
@@ -104,7 +111,7 @@ TEST_F(OverrideCommands, WhatIsWrongIsSaid) {
               AllOf(HasSubstr("actor: must be one line"), HasSubstr("--actor or HEADGATE_ACTOR")));
   EXPECT_THAT(Refusal({"overrides", "--since", "1h"}), HasSubstr("--since: goes with --events"));
   EXPECT_THAT(Refusal({"overrides", "--events", "--since", "2026-01-02", "--until", "2026-01-01"}),
-              HasSubstr("is not before --until"));
+              HasSubstr("--since: 2026-01-02 00:00:00 UTC is not before 2026-01-01 00:00:00 UTC"));
   EXPECT_THAT(
       Refusal({"pause", "etl", "--for", "1h", "--until", "2026-01-31T18:00:00Z", "--reason", "r"}),
       HasSubstr("--for"));
@@ -121,7 +128,7 @@ TEST_F(OverrideCommands, UntilIsTheNextSuchTimeInTheLocalZone) {
               HasSubstr("until 2026-01-01 06:30:00 UTC"));
   // The program's clock is the machine's, and far ahead of this server's: too far, it says.
   EXPECT_THAT(Refusal({"pause", "etl", "--until", "2036-01-01 06:30", "--reason", "r"}),
-              HasSubstr("expires_at: must be in the future, by 366 days at most"));
+              HasSubstr("--until: must be in the future, by 366 days at most"));
 }
 
 TEST_F(OverrideCommands, ActorIsTheUserOfTheProcessWhereTheEnvironmentNamesNone) {
@@ -191,13 +198,13 @@ TEST_F(OverrideCommands, ListShowsWhatIsInForceTheNewestFirst) {
   Pause("etl");
   Out({"throttle", "--segment", "vcopier", "--ratio", "0.3", "--for", "never", "--actor", "bob",
        "--reason", "disk is slow"});
-  EXPECT_EQ(
-      Out({"overrides"}),
-      "ID  WHAT           WHOM             UNTIL                    BY     REASON        MADE\n"
-      " 2  THROTTLE 30 %  segment vcopier  never                    bob    disk is slow  "
-      "2026-01-01 00:00:00 UTC\n"
-      " 1  PAUSE          etl              2026-01-01 01:00:00 UTC  alice  freeze        "
-      "2026-01-01 00:00:00 UTC\n");
+  EXPECT_EQ(Out({"overrides"}),
+            "times are UTC\n"
+            "ID  WHAT           WHOM             UNTIL                BY     REASON        MADE\n"
+            " 2  THROTTLE 30 %  segment vcopier  never                bob    disk is slow  "
+            "2026-01-01 00:00:00\n"
+            " 1  PAUSE          etl              2026-01-01 01:00:00  alice  freeze        "
+            "2026-01-01 00:00:00\n");
 }
 
 TEST_F(OverrideCommands, DeleteEndsOneAndEventsTellTheStory) {
@@ -206,9 +213,10 @@ TEST_F(OverrideCommands, DeleteEndsOneAndEventsTellTheStory) {
             "ended override 1 on etl (paused by alice: freeze)\n");
   EXPECT_TRUE(Admits("etl"));
   EXPECT_EQ(Out({"overrides", "--events"}),
-            "WHEN                     EVENT    ID  WHAT   WHOM  BY     REASON\n"
-            "2026-01-01 00:00:00 UTC  DELETED   1  PAUSE  etl   alice  it is over\n"
-            "2026-01-01 00:00:00 UTC  CREATED   1  PAUSE  etl   alice  freeze\n");
+            "times are UTC\n"
+            "WHEN                 EVENT    ID  WHAT   WHOM  BY     REASON\n"
+            "2026-01-01 00:00:00  DELETED   1  PAUSE  etl   alice  it is over\n"
+            "2026-01-01 00:00:00  CREATED   1  PAUSE  etl   alice  freeze\n");
   EXPECT_THAT(Out({"overrides", "--events", "--limit", "1"}), Not(HasSubstr("CREATED")));
 }
 

@@ -138,7 +138,7 @@ TEST_F(ReplayCommand, ARefusedConfigurationIsTwoWithEachFindingUnderItsName) {
 TEST_F(ReplayCommand, OtherRefusalsAreNotTheFiles) {
   log().replay_status =
       grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "filter.from: too long ago");
-  EXPECT_EQ(Replay().err, "headgate: filter.from: too long ago\n");
+  EXPECT_EQ(Replay().err, "headgate: --since: too long ago\n");
   log().replay_status = grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "a replay is running");
   const Finished busy = Replay();
   EXPECT_EQ(busy.status, 4);

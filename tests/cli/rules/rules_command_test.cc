@@ -70,7 +70,7 @@ TEST_F(RulesCommand, TheTargetIsThatOfTheOptionElseOfTheEnvironment) {
 TEST_F(RulesCommand, AMissingTargetIsToldWithThoseThatThereAre) {
   for (const char* command : {"check", "explain"}) {
     EXPECT_EQ(server_.Headgate({command, "job:etl"}).err,
-              "headgate: --target: must be named, since several are configured: main, other\n");
+              "headgate: --target is needed: main, other\n");
     EXPECT_EQ(server_.Headgate({command, "job:etl", "--target", "mian"}).err,
               "headgate: --target: no target 'mian' is configured; did you mean 'main'?\n");
   }

@@ -122,8 +122,9 @@ TEST_F(RunNice, TheEnvironmentAsksForItToo) {
   options.environment["HEADGATE_RUN_NICE"] = "very";
   const Finished refused = RunHeadgate(Waiting({}), options);
   EXPECT_EQ(refused.status, 2);
-  EXPECT_EQ(refused.err,
-            "headgate: HEADGATE_RUN_NICE: 'very' is neither true nor false; see headgate --help\n");
+  EXPECT_EQ(
+      refused.err,
+      "headgate: HEADGATE_RUN_NICE: 'very' is neither true nor false; see headgate run --help\n");
   // It is nobody else's.
   EXPECT_EQ(RunHeadgate({"check", "job:etl"}, options).status, 0);
 }

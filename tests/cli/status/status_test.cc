@@ -88,10 +88,10 @@ TEST_F(StatusCommand, ShowsConfigurationTargetsAndHealth) {
   EXPECT_EQ(status.err, "");
   EXPECT_THAT(status.out,
               AllOf(StartsWith("headgated 1.2.3 at " + server_.address() +
-                               ", started 2026-01-01 00:00:00 UTC\n"
+                               ", started 2026-01-01 00:00:00; times are UTC\n"
                                "configuration /etc/headgate.yaml, version 3, loaded 2026-01-01 "
                                "00:00:00 UTC\n"
-                               "newest file REFUSED 2026-01-01 01:00:00 UTC:\n"
+                               "newest file REFUSED 2026-01-01 01:00:00:\n"
                                "  headgate.yaml:7:3: unknown key 'rat'\n"
                                "takes a restart: server.grpc_address\n"),
                     HasSubstr("\ntarget main\n")));
@@ -145,7 +145,7 @@ TEST_F(StatusCommand, SaysWhatKeepsTheThrottleLogFromBeingComplete) {
                                  .oldest = absl::FromUnixSeconds(1'767'225'600),
                                  .set_aside = "/state/log.db.corrupt-1"};
   EXPECT_THAT(server_.Headgate({"status"}).out,
-              HasSubstr("throttle log in sqlite, 2.5 MB since 2026-01-01 00:00:00 UTC; counts "
+              HasSubstr("throttle log in sqlite, 2.5 MB since 2026-01-01 00:00:00; counts "
                         "written 1200, waiting 34\n"
                         "throttle log CANNOT BE WRITTEN: disk is full\\x1b[2J\n"
                         "throttle log was damaged, and begun anew; the old one is "
@@ -269,13 +269,13 @@ v1::GetStatusResponse WithPermits() {
 
 TEST(StatusPermits, AreToldByHolderWithWhoWasTurnedAway) {
   v1::GetStatusResponse status = WithPermits();
-  EXPECT_THAT(StatusText(status, "a:1", Colours::kOff),
+  EXPECT_THAT(StatusText(status, "a:1", absl::UTCTimeZone(), Colours::kOff),
               AllOf(HasSubstr("\nmost permits: caller backfill 16384, et\\x1bl 3, many others "
                               "together 1; another could come to 7022 of 32768\n"),
                     Not(HasSubstr("turned away")), Not(HasSubstr("without a permit"))));
   status.mutable_permits()->set_turned_away(122);
   status.mutable_permits()->set_without_permit(7);
-  EXPECT_THAT(StatusText(status, "a:1", Colours::kOff),
+  EXPECT_THAT(StatusText(status, "a:1", absl::UTCTimeZone(), Colours::kOff),
               AllOf(HasSubstr("\nturned away for want of a permit: 122 Checks, of caller backfill "
                               "120, many others together 2\n"),
                     HasSubstr("\ncharged without a permit: 7 Checks, whose holders had their "
