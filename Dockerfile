@@ -7,16 +7,19 @@ ARG BASE=docker.io/library/debian:12.11-slim@sha256:b1a741487078b369e78119849663
 
 FROM ${BASE} AS build
 WORKDIR /src
-COPY tools/packages.sh tools/build.sh tools/image_steps.sh tools/
+COPY tools/packages.sh tools/build.sh tools/linked.sh tools/image_steps.sh tools/
 RUN tools/image_steps.sh packages
 COPY . .
 RUN tools/image_steps.sh compile /out
+ARG REVISION=unknown
 RUN tools/image_steps.sh collect /out /runtime
 
 FROM scratch
 # The project's version, and the commit that is built: `./dev image` gives both.
 ARG VERSION=0.1.0
 ARG REVISION=unknown
+# When that commit was made.
+ARG CREATED=
 LABEL org.opencontainers.image.title="Headgate" \
       org.opencontainers.image.description="A throttler for PostgreSQL: server and command line, with libraries of Debian 12" \
       org.opencontainers.image.vendor="Headgate" \
@@ -24,6 +27,7 @@ LABEL org.opencontainers.image.title="Headgate" \
       org.opencontainers.image.source="https://github.com/headgate/headgate" \
       org.opencontainers.image.documentation="https://github.com/headgate/headgate/blob/main/docs/kubernetes.md" \
       org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.created="${CREATED}" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=build /runtime/ /
 # The one place that can be written.

@@ -5,9 +5,10 @@
 source tools/image_run.sh
 # shellcheck source=tools/version.sh
 source tools/version.sh
+# shellcheck source=tools/debian_root.sh
+source tools/debian_root.sh
 
-IMAGE_SUITE=bookworm
-IMAGE_BASE=localhost/headgate-base:$IMAGE_SUITE
+IMAGE_BASE=localhost/headgate-base:$DEBIAN_SUITE
 IMAGE_NAME=localhost/headgate:latest
 IMAGE_FOLDER=$PWD/build/image  # Everything but the compiler's cache goes again.
 
@@ -31,22 +32,10 @@ image_logged() {
   say "$(basename "$log" .log): $((SECONDS - began)) s"
 }
 
-# Debian's repositories of the suite, with its updates and security, as apt has them: a URI, a release
-# and a component on each line.
-image_repositories() {
-  apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' \
-    'Origin: Debian' | awk -v suite="$IMAGE_SUITE" '$2 == suite || index($2, suite "-") == 1'
-}
-
-# The smallest system that debootstrap makes, with apt as it is set up here.
+# The smallest system that debootstrap makes, as an image to build on.
 image_make_base() {
-  local mirror root=$IMAGE_FOLDER/base container
-  mirror=$(image_repositories | awk -v suite="$IMAGE_SUITE" '$2 == suite { print $1; exit }')
-  [[ -n $mirror ]] || { echo "apt knows no repository of $IMAGE_SUITE" && return 1; }
-  debootstrap --variant=minbase "$IMAGE_SUITE" "$root" "$mirror" || return
-  image_repositories | sed 's/^/deb /' >"$root/etc/apt/sources.list"
-  apt-config dump Acquire::http::Proxy Acquire::https::Proxy Acquire::Check-Valid-Until \
-    >"$root/etc/apt/apt.conf.d/90host"
+  local root=$IMAGE_FOLDER/base container
+  make_debian_root "$root" || return
   container=$(image_buildah from scratch) &&
     image_buildah add "$container" "$root" / &&
     image_buildah commit --rm "$container" "$IMAGE_BASE" &&
@@ -57,6 +46,7 @@ image_build() {
   mkdir -p "$IMAGE_FOLDER/ccache"
   image_buildah build --isolation chroot --format oci --build-arg "BASE=$IMAGE_BASE" \
     --build-arg "VERSION=$(project_version)" --build-arg "REVISION=$(project_revision)" \
+    --build-arg "CREATED=$(project_date)" \
     --volume "$IMAGE_FOLDER/ccache:/ccache" --tag "$IMAGE_NAME" --file "${1:-Dockerfile}" .
 }
 

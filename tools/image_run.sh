@@ -139,9 +139,19 @@ image_check_refusal() {
 # What registries and scanners show of it.
 image_check_labels() {
   local label
-  for label in title description vendor url source documentation version revision; do
+  for label in title description vendor url source documentation version created revision; do
     [[ $(image_inspect ".Labels[\"org.opencontainers.image.$label\"] // empty") ]] || image_fail "no label $label"
   done
+}
+
+# What it is made of: every package that has a file in it, and the page.
+image_check_contents() {
+  local list=$IMAGE_ROOT/usr/share/doc/headgate/headgate.cdx.json missing
+  missing=$(comm -23 <(find "$IMAGE_ROOT/var/lib/dpkg/status.d" -type f ! -name ca-certificates ! -name tzdata -printf '%f\n' | sort) \
+    <(jq --raw-output '.components[].name' "$list" | sort))
+  [[ -z $missing ]] || image_fail "$list lacks $missing"
+  jq --exit-status '.bomFormat == "CycloneDX" and ([.components[].name] | contains(["preact"]))' "$list" >/dev/null ||
+    image_fail "$list lacks the page"
 }
 
 image_check_size() {
@@ -167,6 +177,7 @@ try_image() {
   chmod 755 "$IMAGE_MOUNT"
   image_check_size
   image_check_labels
+  image_check_contents
   image_check_refusal
   image_start HEADGATE_IF_EXPOSED=warn
   image_wait

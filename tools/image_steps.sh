@@ -13,13 +13,15 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source tools/packages.sh
 # shellcheck source=tools/build.sh
 source tools/build.sh
+# shellcheck source=tools/linked.sh
+source tools/linked.sh
 
 packages() {
   export DEBIAN_FRONTEND=noninteractive
   apt-get update
   apt-get upgrade --yes
   apt-get install --yes --no-install-recommends \
-    "${COMPILE_PACKAGES[@]}" binutils ca-certificates ccache tzdata
+    "${COMPILE_PACKAGES[@]}" binutils ca-certificates ccache jq tzdata
 }
 
 # With a volume at CCACHE_DIR, building again is quick.
@@ -29,14 +31,6 @@ compile() {
   cmake --preset release
   cmake --build --preset release --parallel "$(build_jobs)" --target headgated headgate
   install -D --target-directory="$out/usr/bin" build/release/bin/headgated build/release/bin/headgate
-}
-
-# libraries PROGRAM...: everything that they are linked with, loader included.
-libraries() {
-  local found
-  found=$(ldd "$@")
-  if grep 'not found' <<<"$found" >&2; then return 1; fi
-  sed -n 's#^.*[[:space:]]\(/[^ ]*\) (0x[0-9a-f]*)$#\1#p' <<<"$found" | sort --unique
 }
 
 # add RUNTIME FILE: at its place, /lib being /usr/lib as on Debian itself.
@@ -53,16 +47,6 @@ add_package() {
   add "$1" "/usr/share/doc/${2%%:*}/copyright"
 }
 
-# packages_of FILE...: dpkg knows a file by the name that it was packed under, with or without /usr.
-packages_of() {
-  local file owner
-  for file in "$@"; do
-    file=$(readlink --canonicalize-existing "$file")
-    owner=$(dpkg --search "$file" 2>/dev/null) || owner=$(dpkg --search "${file#/usr}")
-    echo "${owner%%: *}"
-  done | sort --unique
-}
-
 add_accounts() {
   mkdir -p "$1/etc/headgate"
   echo 'headgate:x:65532:65532:Headgate:/var/lib/headgate:/usr/sbin/nologin' >"$1/etc/passwd"
@@ -70,6 +54,7 @@ add_accounts() {
   echo 'hosts: files dns' >"$1/etc/nsswitch.conf"
   cat >"$1/etc/headgate/headgate.yaml" <<'YAML'
 # Without targets, budgets and rules everything is allowed. Mount a configuration over this folder.
+{}
 YAML
 }
 
@@ -93,6 +78,8 @@ collect() {
     add_package "$runtime" "$package"
   done
   add_accounts "$runtime"
+  mkdir -p "$runtime/usr/share/doc/headgate"
+  tools/sbom.sh release "$out/usr/bin/headgated" "$out/usr/bin/headgate" >"$runtime/usr/share/doc/headgate/headgate.cdx.json"
 }
 
 case ${1:-} in

@@ -12,7 +12,8 @@ DEMO_PACKAGES=("${COMPILE_PACKAGES[@]}" postgresql-15)
 BENCH_PACKAGES=("${DEMO_PACKAGES[@]}" openssl tzdata)
 # What it takes to build and to test. `./dev test` on a bare machine installs these alone. Of
 # prometheus only promtool is used, but Debian starts its service with it, as it does PgBouncer's: hence for tests alone.
-TEST_PACKAGES=("${BENCH_PACKAGES[@]}" curl faketime iproute2 pgbouncer prometheus ruby)
+# Completion is asked of its shells.
+TEST_PACKAGES=("${BENCH_PACKAGES[@]}" curl faketime fish iproute2 pgbouncer prometheus ruby zsh)
 CHECK_PACKAGES=(clang-14 clang-format-14 clang-tidy-14 jq shellcheck)
 # Not needed, but welcome: faster rebuilds, and libFuzzer.
 COMFORT_PACKAGES=(ccache libclang-rt-14-dev)
@@ -22,6 +23,9 @@ CHART_PACKAGES=(jq openssl postgresql-15 tzdata yq)
 WEB_PACKAGES=(chromium fonts-dejavu-core openssl)
 # What `./dev image` builds with, and looks at the result with.
 IMAGE_PACKAGES=(buildah curl debootstrap iproute2 jq util-linux)
+
+# What `./dev package` makes a Debian package with, and looks at it with.
+PACKAGE_PACKAGES=(binutils debhelper dpkg-dev jq lintian man-db ninja-build)
 
 as_root() {
   if ((EUID == 0)); then

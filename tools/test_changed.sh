@@ -5,7 +5,7 @@
 # and ends in an asterisk. A shell test says so of itself, in lines "# Watches: PATH..." at its top; without any it is about
 # all that runs.
 WATCHED='
-cli          client/ proto/
+cli          client/ proto/ common/reference/
 client       client/ common/ proto/
 integration  server/ client/
 restart      server/app/ server/remember/ server/decide/engine/

@@ -76,6 +76,7 @@ dev/chart           rotating:285  -             -
 dev/chart_release   rotating:35   -             -
 dev/chart_rules     rotating:245  -             -
 dev/client_install  rotating:65   long:120      -
+dev/compose         rotating:30   -             -
 dev/demo            rotating:75   -             -
 dev/docs            short:45      -             -
 dev/docs_commands   short:6       -             -
@@ -88,6 +89,7 @@ dev/house_rules     rotating:25   -             -
 dev/http_docs       short:8       -             -
 dev/http_grpcurl    rotating:12   -             -
 dev/isolation       rotating:14   -             -
+dev/package         rotating:180  -             -
 dev/python          rotating:100  -             -
 dev/python_protos   rotating:7    -             -
 dev/readme_tour     short:6       long:40       -

@@ -8,6 +8,8 @@ KUBECONFORM_VERSION=v0.8.0
 ORAS_VERSION=v1.3.6
 # Only for a registry that ./dev release is tried with.
 CRANE_VERSION=v0.20.7
+# What reads and judges a compose file as Docker Compose does.
+COMPOSE_SPEC_VERSION=v2.9.0
 # Kubernetes' own description of its API, and those of operators: the Prometheus operator, cert-manager, CloudNativePG, and
 # Zalando's postgres-operator, whose version 2 is no Go module.
 KUBERNETES_VERSION=v1.34.4
@@ -48,7 +50,7 @@ TOOLS=$PWD/build/tools
 # Which of Go, Node and Python a tool takes.
 tool_runtime() {
   case $1 in
-    grpcurl | helm | kubeconform | oras | crane | schemas) echo go ;;
+    grpcurl | helm | kubeconform | oras | crane | compose-spec | schemas) echo go ;;
     protoc-gen-go | protoc-gen-go-grpc | staticcheck) echo go ;;
     buf) echo npm ;;
     web | postgresql-14 | postgresql-16 | postgresql-17) echo node ;;
@@ -67,7 +69,7 @@ tool_runtime_text() {
 
 tool_path() {
   case $1 in
-    grpcurl | helm | kubeconform | oras | crane) echo "$TOOLS/bin/$1" ;;
+    grpcurl | helm | kubeconform | oras | crane | compose-spec) echo "$TOOLS/bin/$1" ;;
     protoc-gen-go | protoc-gen-go-grpc | staticcheck) echo "$TOOLS/bin/$1" ;;
     schemas) echo "$TOOLS/schemas" ;;
     buf) echo "$TOOLS/node_modules/.bin/buf" ;;
@@ -106,6 +108,13 @@ install_oras() {
 install_crane() {
   GOBIN=$TOOLS/bin GOFLAGS=-modcacherw \
     go install "github.com/google/go-containerregistry/cmd/crane@$CRANE_VERSION"
+}
+
+# Its folder, and so its program, is called cmd.
+install_compose-spec() {
+  GOBIN=$TOOLS/compose-spec GOFLAGS=-modcacherw \
+    go install "github.com/compose-spec/compose-go/v2/cmd@$COMPOSE_SPEC_VERSION" &&
+    mv "$TOOLS/compose-spec/cmd" "$TOOLS/bin/compose-spec" && rmdir "$TOOLS/compose-spec"
 }
 
 install_protoc-gen-go() {
@@ -226,6 +235,7 @@ tool_version() {
     kubeconform) echo "$KUBECONFORM_VERSION" ;;
     oras) echo "$ORAS_VERSION" ;;
     crane) echo "$CRANE_VERSION" ;;
+    compose-spec) echo "$COMPOSE_SPEC_VERSION" ;;
     protoc-gen-go) echo "$PROTOC_GEN_GO_VERSION" ;;
     protoc-gen-go-grpc) echo "$PROTOC_GEN_GO_GRPC_VERSION" ;;
     staticcheck) echo "$STATICCHECK_VERSION" ;;

@@ -296,8 +296,17 @@ checks_can_fail() {
   passes "$fence"$'yaml\nbudgets: [{name: b}]\n'"$fence"
 }
 
+# The reference of docs/cli.md is the program's own, and another would be noticed.
+reference_is_fresh() {
+  tools/reference.sh check || fail "the reference is stale"
+  # shellcheck disable=SC2016
+  sed 's/`--dry-run`/`--wet-run`/' docs/cli.md >"$WORK/stale.md"
+  ! tools/reference.sh check "$WORK/stale.md" >/dev/null || fail "nobody notices a stale reference"
+}
+
 write_what_exists
 checks_can_fail
+reference_is_fresh
 all_docs
 check_all
 if [[ -s $COMPLAINTS ]]; then

@@ -15,6 +15,7 @@
 #include "client/cli/arguments/override_options.h"
 #include "client/cli/arguments/parse_value.h"
 #include "client/cli/arguments/parsed_option.h"
+#include "client/cli/arguments/reference_options.h"
 #include "client/cli/arguments/server_address.h"
 #include "client/cli/arguments/usage_error.h"
 #include "client/cli/arguments/work_options.h"
@@ -42,8 +43,10 @@ CLI::App* AddStore(CLI::App& app, StoreArguments& store) {
   command->require_subcommand(1);
   command->add_option("--dsn", store.dsn,
                       "connection string of the store's database [$HEADGATE_STORE_DSN]");
-  command->add_option("--config", store.config,
-                      "the servers' configuration: none of its targets may be the store");
+  command
+      ->add_option("--config", store.config,
+                   "the servers' configuration: none of its targets may be the store")
+      ->type_name("FILE");
   for (const auto& [action, what] :
        {std::pair("init", "Make the tables"), std::pair("upgrade", "Bring them to this version"),
         std::pair("check", "Say whether a server could use them")}) {
@@ -78,6 +81,7 @@ struct Grammar {
   DrainArguments drain;
   DrainArguments undrain{.action = DrainArguments::Action::kUndrain};
   AgentArguments agent;
+  std::string reference;  // empty: it is not asked for
   CLI::App* run_command = nullptr;
   CLI::App* log_command = nullptr;
   CLI::App* replay_command = nullptr;
@@ -104,7 +108,7 @@ struct Grammar {
     config->require_subcommand(1);
     CLI::App* command =
         config->add_subcommand("check", "Say what the server would say about a file");
-    command->add_option("file", config_check.file, "the YAML file")->required();
+    command->add_option("file", config_check.file, "the YAML file")->required()->type_name("FILE");
     command->add_flag("--offline", config_check.is_offline,
                       "do not ask the databases that the file names");
     commands.emplace_back(config, [this] { return config_check; });
@@ -132,6 +136,7 @@ struct Grammar {
     commands.emplace_back(AddStore(app, store), [this] { return store; });
     agent_command = AddAgent(app, agent);
     commands.emplace_back(agent_command, [this] { return agent; });
+    AddReference(app, reference);
     AddExamples(app);
   }
 };
@@ -177,6 +182,9 @@ std::string SettleAgent(Grammar& grammar) {
 }
 
 Parsed Finish(Grammar& grammar) {
+  if (!grammar.reference.empty()) {
+    return Ended{ExitStatus::kOk, ReferenceText(grammar.app, grammar.reference)};
+  }
   if (grammar.app.count("--timeout") == 0) {
     if (grammar.log_command->parsed()) grammar.globals.timeout = kLogTimeout;
     if (grammar.replay_command->parsed()) grammar.globals.timeout = kReplayTimeout;

@@ -79,7 +79,7 @@ void AddGlobals(CLI::App& app, Globals& globals) {
       ->type_name("NAME");
   AddWord<Format>(app, "-o,--output", globals.format,
                   {{"table", Format::kTable}, {"json", Format::kJson}, {"csv", Format::kCsv}},
-                  "[table]");
+                  "the form of answers [table]");
   app.add_flag_callback(
       "--utc", [&globals] { globals.zone = absl::UTCTimeZone(); },
       "times in UTC, read and shown [local time; json and csv are in UTC]");
@@ -87,7 +87,7 @@ void AddGlobals(CLI::App& app, Globals& globals) {
                         {{"auto", ColourChoice::kAuto},
                          {"always", ColourChoice::kAlways},
                          {"never", ColourChoice::kNever}},
-                        "[auto]");
+                        "whether answers have colours [auto]");
 }
 
 std::string ConnectionOf(const CLI::App& app) {

@@ -7,17 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/arguments/reference_options.h"
 
 namespace headgate::cli {
 namespace {
 
 constexpr size_t kNameColumns = 30;
 constexpr size_t kTextColumns = 50;
-
-constexpr char kFooter[] =
-    "Exit status: 0 done, or allowed; 1 denied; 2 wrong usage or input; 3 Headgate is\n"
-    "unreachable; 4 another failure. `run` ends with its command's status: 126 not\n"
-    "executable, 127 not found, 128+n ended by signal n.";
 
 const std::map<std::string, std::vector<std::string>>& Examples() {
   static const auto* const all = new std::map<std::string, std::vector<std::string>>{
@@ -57,6 +53,7 @@ const std::map<std::string, std::vector<std::string>>& Examples() {
       {"drain", {"headgate drain headgate-1 --reason 'its node is replaced'"}},
       {"undrain", {"headgate undrain headgate-1 --reason 'it is back'"}},
       {"store", {"headgate store check --dsn 'host=db dbname=headgate'"}},
+      {"completion", {"headgate completion bash"}},
       {"agent", {"headgate agent --batch role=etl,application_name=backfill*"}},
   };
   return *all;
@@ -113,7 +110,7 @@ void AddExamplesBelow(CLI::App& app) {
   if (const std::vector<std::string> examples = ExamplesOf(CommandName(app)); !examples.empty()) {
     footer = absl::StrCat("Examples:\n  ", absl::StrJoin(examples, "\n  "), "\n\n");
   }
-  app.footer(absl::StrCat(footer, kFooter));
+  app.footer(absl::StrCat(footer, ExitStatusText()));
   for (CLI::App* command : app.get_subcommands({})) AddExamplesBelow(*command);
 }
 

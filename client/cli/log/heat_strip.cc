@@ -19,7 +19,7 @@ namespace headgate::cli {
 namespace {
 
 constexpr size_t kShareColumns = 8;  // "  >99 %" and one to spare
-constexpr size_t kGap = 2;
+constexpr size_t kStripGap = 2;
 constexpr size_t kTickColumns = 7;  // "07:00" and blanks
 constexpr size_t kLongTickColumns = 10;
 constexpr int64_t kMaxCells = 1000;
@@ -130,26 +130,27 @@ class Strips {
     const char* format = tick < absl::Minutes(1) ? "%H:%M:%S" : "%H:%M";
     const auto day_of = [this](absl::Time at) { return absl::ToCivilDay(at, options_.zone); };
     const bool dates = day_of(from_) != day_of(from_ + options_.step * (cells_ - 1));
-    std::string axis(label_ + kGap, ' ');
+    std::string axis(label_ + kStripGap, ' ');
     size_t free_from = 0;
     for (size_t i = 0; i < cells_; ++i) {
       const absl::Time at = from_ + options_.step * i;
       const absl::Duration local =
           at - absl::UnixEpoch() + absl::Seconds(options_.zone.At(at).offset);
       if (local % tick >= options_.step || i < free_from) continue;
-      axis.resize(label_ + kGap + i, ' ');
+      axis.resize(label_ + kStripGap + i, ' ');
       // Where there are several days, each begins with its date. The heading has the first day's
       // date.
       const bool begins_day = dates && local % absl::Hours(24) < options_.step;
       absl::StrAppend(&axis, absl::FormatTime(begins_day ? "%m-%d" : format, at, options_.zone));
       free_from = i + kTickColumns;
     }
-    return axis.size() > label_ + kGap ? axis + "\n" : "";
+    return axis.size() > label_ + kStripGap ? axis + "\n" : "";
   }
 
   std::string Strip(const Line& line, Colours colours) const {
     const std::string label = Shortened(line.who, label_);
-    std::string text = absl::StrCat(label, std::string(label_ - DisplayWidth(label) + kGap, ' '));
+    std::string text =
+        absl::StrCat(label, std::string(label_ - DisplayWidth(label) + kStripGap, ' '));
     std::string run;
     Paint paint = Paint::kPlain;
     for (const Count& cell : line.cells) {
@@ -179,7 +180,7 @@ class Strips {
 }  // namespace
 
 absl::Duration HeatStep(absl::Duration span, LogAge age, size_t columns) {
-  const size_t cells = columns - MaxLabelColumns(columns) - kGap - kShareColumns;
+  const size_t cells = columns - MaxLabelColumns(columns) - kStripGap - kShareColumns;
   // One cell is kept free, because the first and the last step are seldom whole.
   return RoundAtLeast(span / static_cast<int64_t>(cells - 1),
                       age == LogAge::kCoarse ? absl::Minutes(5) : absl::Seconds(10));
