@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The reference of commands and options that docs/cli.md has between two lines, as `headgate` itself prints it.
+# The reference of commands and options that docs/reference/commands.md has between two lines, as `headgate` itself prints it.
 #
 #   tools/reference.sh write [FILE]   puts it there
 #   tools/reference.sh check [FILE]   says whether it is another
@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-FILE=${2:-docs/cli.md}
+FILE=${2:-docs/reference/commands.md}
 BEGIN='<!-- reference: begin -->'
 END='<!-- reference: end -->'
 MOST_BYTES=14000

@@ -296,11 +296,11 @@ checks_can_fail() {
   passes "$fence"$'yaml\nbudgets: [{name: b}]\n'"$fence"
 }
 
-# The reference of docs/cli.md is the program's own, and another would be noticed.
+# The reference of docs/reference/commands.md is the program's own, and another would be noticed.
 reference_is_fresh() {
   tools/reference.sh check || fail "the reference is stale"
   # shellcheck disable=SC2016
-  sed 's/`--dry-run`/`--wet-run`/' docs/cli.md >"$WORK/stale.md"
+  sed 's/`--dry-run`/`--wet-run`/' docs/reference/commands.md >"$WORK/stale.md"
   ! tools/reference.sh check "$WORK/stale.md" >/dev/null || fail "nobody notices a stale reference"
 }
 

@@ -64,7 +64,7 @@ void AddReference(CLI::App& app, std::string& form) {
   completion->add_option_function<std::string>("shell", take, "whose script")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  // For packages, and for docs/cli.md.
+  // For packages, and for docs/reference.
   CLI::App* hidden = app.add_subcommand("reference", "Print the reference in a form")->group("");
   hidden->add_option_function<std::string>("form", take, "which form")
       ->required()
