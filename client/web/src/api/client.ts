@@ -22,6 +22,7 @@ export interface Methods {
   list_denials: [Schemas["ListDenialsRequest"], Schemas["ListDenialsResponse"]];
   replay_throttle_log: [Schemas["ReplayThrottleLogRequest"], Schemas["ReplayThrottleLogResponse"]];
   explain: [Schemas["ExplainRequest"], Schemas["ExplainResponse"]];
+  forgive_debt: [Schemas["ForgiveDebtRequest"], Schemas["ForgiveDebtResponse"]];
 }
 export type Method = keyof Methods;
 export type RequestOf<M extends Method> = Methods[M][0];

@@ -10,13 +10,15 @@ test("what is left out of an answer is 0: a gate without speed is not healthy", 
   expect(verdictOf({ state: "HEALTH_STATE_STALE", speed: 1 }).tone).toBe("bad");
 });
 
-test("a target is what its default profile is, else what its worst is", () => {
+test("a target is what its worst profile is, which is named where it is not the default", () => {
   const profiles = [
     { profile: "calm", state: "HEALTH_STATE_HEALTHY" as const, speed: 1 },
     { profile: "strict", state: "HEALTH_STATE_STALE" as const },
   ];
-  expect(targetVerdict({ profiles, default_health: "calm" }).word).toBe("healthy");
-  expect(targetVerdict({ profiles }).word).toBe("stale");
+  expect(targetVerdict({ profiles, default_health: "calm" }).word).toBe("stale");
+  expect(targetVerdict({ profiles, default_health: "calm" }).sentence).toMatch(/^Health profile strict: What is known is too old/);
+  expect(targetVerdict({ profiles, default_health: "strict" }).sentence).toMatch(/^What is known is too old/);
+  expect(targetVerdict({ profiles: [profiles[0]!], default_health: "calm" }).word).toBe("healthy");
   expect(targetVerdict({}).word).toBe("not measured");
 });
 

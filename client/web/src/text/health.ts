@@ -52,13 +52,20 @@ export function verdictOf(health: Health): Verdict {
   return { ...of, word: "healthy", tone: "good", rank: 1, sentence: "No signal is above its soft threshold." };
 }
 
-// A target is what its default profile is, which most of its work lives by; without one, what the worst is.
+// A target is what its worst profile is, which is named where it is not the default one: that its gate is shut is not
+// hidden by another that is open.
 export function targetVerdict(target: TargetStatus): Verdict {
-  const all = target.profiles ?? [];
-  const own = all.filter((health) => health.profile === target.default_health);
-  const verdicts = (own.length > 0 ? own : all).map(verdictOf).sort((a, b) => b.rank - a.rank);
+  const isDefault = (health: Health) => Number(health.profile === target.default_health);
+  const verdicts = [...(target.profiles ?? [])]
+    .sort((a, b) => isDefault(b) - isDefault(a))
+    .map((health) => ({ ...verdictOf(health), health }))
+    .sort((a, b) => b.rank - a.rank);
+  const [worst] = verdicts;
+  if (worst && verdicts.length > 1 && worst.rank > 1 && !isDefault(worst.health)) {
+    return { ...worst, sentence: `Health profile ${worst.health.profile}: ${worst.sentence}` };
+  }
   return (
-    verdicts[0] ?? {
+    worst ?? {
       word: "not measured",
       tone: "quiet",
       rank: 0,

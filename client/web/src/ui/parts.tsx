@@ -3,6 +3,8 @@ import type { ComponentChildren } from "preact";
 import type { ApiError } from "../api/client";
 import type { Live } from "../state/live";
 import { visible } from "../text/format";
+import { HELP } from "../text/help";
+import { useHelp } from "./help";
 
 export type Tone = "good" | "warn" | "bad" | "quiet";
 
@@ -24,12 +26,18 @@ export function Card(props: {
   id?: string;
   element?: (element: Element | null) => void;
 }) {
+  // Of several of a kind each has a number: "health-0".
+  const help = useHelp(HELP[props.id?.replace(/-\d+$/, "") ?? ""]);
   return (
     <section class={props.wide ? "card wide" : "card"} aria-labelledby={props.id} ref={props.element}>
       <header class="card-head">
-        <h2 id={props.id}>{props.title}</h2>
+        <div class="title">
+          <h2 id={props.id}>{props.title}</h2>
+          {help.button}
+        </div>
         {props.aside && <div class="aside">{props.aside}</div>}
       </header>
+      {help.text}
       {props.children}
     </section>
   );
@@ -72,8 +80,10 @@ export function Loaded<T>({ live, children }: { live: Live<T>; children: (data: 
   return <p class="empty">Loading…</p>;
 }
 
-// How much of something is used: 0 to 1, with marks where it matters.
+// How much of something is used: 0 to 1, with marks where it matters. What is unknown or infinite has no bar: an empty
+// or a full one would say something else.
 export function Meter(props: { value: number; tone: Tone; label: string; marks?: readonly number[] }) {
+  if (!Number.isFinite(props.value)) return null;
   const share = Math.min(Math.max(props.value, 0), 1);
   return (
     <div

@@ -3,9 +3,11 @@ import type { Schemas } from "../api/client";
 import { duration, number, percent } from "../text/format";
 import { targetVerdict, type TargetStatus, type Verdict } from "../text/health";
 import { Link } from "../ui/link";
-import { HeldBack } from "./held_back";
+import { StopEverything } from "./act/actions";
+import { HeldBack } from "./held/held_back";
 import { Lines } from "./lines";
 import { Members, ownerOf } from "./members";
+import { OrdersHere } from "./orders_here";
 import { Stops } from "./stops";
 import { Badge, Card, Meter, Name, type Tone } from "../ui/parts";
 import { Table, type Column } from "../ui/table";
@@ -95,17 +97,18 @@ export function Fleet({ status }: { status: Schemas["GetStatusResponse"] }) {
           ))}
       </ul>
       <div class="column">
-        <Card title="Targets" id="fleet">
+        <Card title="Targets" id="fleet" aside={<StopEverything target="" of=" on all targets" />}>
           <Table
             caption="All targets, the worst first"
             rows={rows}
             columns={status.cluster ? [...COLUMNS, OWNER] : COLUMNS}
             id={(row) => row.name}
             text={(row) => `${row.name} ${row.word} ${row.signal} ${row.down.join(" ")} ${row.owner}`}
-            empty="No target is configured."
+            empty="No target is configured. Each database cluster would be listed here, the worst first."
           />
         </Card>
-        <HeldBack target="" />
+        <HeldBack target="" waiting={status.waiting} />
+        <OrdersHere target="" />
         {Number(status.waiting?.waiting ?? 0) > 0 && <Lines waiting={status.waiting} of="" />}
         {status.cluster && <Members cluster={status.cluster} />}
       </div>

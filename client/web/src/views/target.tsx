@@ -8,9 +8,11 @@ import { Link } from "../ui/link";
 import { Badge, Card, Empty, Loaded, Name, Trouble } from "../ui/parts";
 import { Budgets, Buckets } from "./budgets";
 import { Controllers } from "./controllers";
-import { HeldBack } from "./held_back";
+import { StopEverything } from "./act/actions";
+import { HeldBack } from "./held/held_back";
 import { Lines } from "./lines";
 import { DecidedBy, Members } from "./members";
+import { OrdersHere } from "./orders_here";
 import { Signals } from "./signals";
 import { Stops } from "./stops";
 import { Yielding } from "./yielding";
@@ -39,6 +41,7 @@ export function Target({ name }: { name: string }) {
             <Headline target={target} status={data} />
             <div class="cards">
               <HeldBack target={name} waiting={data.waiting} />
+              <OrdersHere target={name} />
               <div class="column">
                 <Profiles target={target} />
                 {(target.servers?.length ?? 0) > 0 && <Servers target={target} />}
@@ -73,9 +76,12 @@ function Headline({ target, status }: { target: TargetStatus; status: Schemas["G
   const stops = (status.overrides?.stops ?? []).filter(({ selector }) => !selector?.target || selector.target === target.name);
   return (
     <div class={`headline ${stops.length > 0 ? "bad" : verdict.tone}`}>
-      <h2>
-        <Name>{target.name || "This server"}</Name> <span class="verdict">{verdict.word}</span>
-      </h2>
+      <div class="card-head">
+        <h2>
+          <Name>{target.name || "This server"}</Name> <span class="verdict">{verdict.word}</span>
+        </h2>
+        <StopEverything target={target.name ?? ""} of={target.name ? ` on ${target.name}` : ""} />
+      </div>
       <p>{verdict.sentence}</p>
       <DecidedBy cluster={status.cluster} target={target.name} />
       <Stops stops={stops} />
@@ -89,7 +95,7 @@ function Profiles({ target }: { target: TargetStatus }) {
   if (profiles.length === 0) {
     return (
       <Card title="Health" id="health">
-        <Empty>No health profile applies to this target: budgets run in real time.</Empty>
+        <Empty>No health profile applies to this target: budgets run in real time. Its signals would be shown here.</Empty>
       </Card>
     );
   }
@@ -122,6 +128,15 @@ function Profiles({ target }: { target: TargetStatus }) {
   );
 }
 
+// " · polled in 4 ms every 10 s"; what was not polled yet took no time.
+function pollText({ poll_time, poll_interval }: Schemas["ServerStatus"]): string {
+  const took = seconds(poll_time) ?? 0;
+  const every = seconds(poll_interval) ?? 0;
+  if (took === 0 && every === 0) return "";
+  const text = took === 0 ? "polled" : `polled in ${took < 0.001 ? "less than 1 ms" : span(took)}`;
+  return ` · ${text}${every > 0 ? ` every ${span(every)}` : ""}`;
+}
+
 function Servers({ target }: { target: TargetStatus }) {
   return (
     <Card title="Database servers" id="servers">
@@ -136,8 +151,8 @@ function Servers({ target }: { target: TargetStatus }) {
                 <Badge tone={server.reachable ? "good" : "bad"}>{server.reachable ? "reached" : "out of reach"}</Badge>
               )}
               <span class="muted end">
-                {server.sample_age ? `sample ${span(seconds(server.sample_age)!)} old` : "no sample"} · polled in{" "}
-                {duration(server.poll_time)} every {duration(server.poll_interval)}
+                {server.sample_age ? `sample ${span(seconds(server.sample_age)!)} old` : "no sample"}
+                {pollText(server)}
               </span>
             </div>
             {server.error && (

@@ -1,14 +1,15 @@
 // Identities of one level, with counts and a strip of how much was denied when.
-import type { Schemas } from "../api/client";
-import { useLive } from "../state/live";
-import { usePlace, type Place } from "../state/url";
-import { number, percent } from "../text/format";
-import { numberOf } from "../text/health";
-import { Link } from "../ui/link";
-import { Badge, Card, Loaded, Name } from "../ui/parts";
-import { Table, type Column } from "../ui/table";
+import type { Schemas } from "../../api/client";
+import { useLive } from "../../state/live";
+import { usePlace, type Place } from "../../state/url";
+import { number, percent } from "../../text/format";
+import { numberOf } from "../../text/health";
+import { Link } from "../../ui/link";
+import { Badge, Card, Loaded, Name } from "../../ui/parts";
+import { Table, type Column } from "../../ui/table";
+import { Actions } from "../act/actions";
 import { HeatStrip, stripsOf } from "./heat_strip";
-import type { Filter } from "./log_filter";
+import type { Filter } from "../log_filter";
 
 // Of more identities than this there are no strips: each has sixty sums.
 const STRIPS = 100;
@@ -48,7 +49,7 @@ function rowOf(sum: Sum, strips: Map<string, number[]> | undefined): Row {
   };
 }
 
-function columns(current: string): Column<Row>[] {
+function columns(current: string, target: string): Column<Row>[] {
   return [
     {
       key: "identity",
@@ -78,6 +79,7 @@ function columns(current: string): Column<Row>[] {
     { key: "allowed", title: "Allowed", by: (row) => row.allowed, number: true, cell: (row) => number(row.allowed) },
     { key: "cost", title: "Cost allowed", by: (row) => row.allowedCost, number: true, cell: (row) => number(row.allowedCost) },
     { key: "lost", title: "Cost denied", by: (row) => row.deniedCost, number: true, cell: (row) => number(row.deniedCost) },
+    { key: "act", title: "Act", cell: (row) => <Actions whom={{ identity: row.identity, target }} short /> },
   ];
 }
 
@@ -108,13 +110,13 @@ export function Identities(props: { filter: Filter; step: number; toMs: number; 
             <Table
               caption="Identities of this level"
               rows={(data.sums ?? []).map((sum) => rowOf(sum, heat))}
-              columns={few ? columns(place.identity) : columns(place.identity).filter((column) => column.key !== "strip")}
+              columns={columns(place.identity, place.target).filter((column) => few || column.key !== "strip")}
               id={(row) => row.identity}
               text={(row) => row.identity}
               sort={SORT}
               pageSize={PAGE}
               isCut={Boolean(data.next_page_token)}
-              empty="Nobody was answered in this time."
+              empty="Nobody was answered in this time. Whoever asks would be listed here, with what was allowed and denied."
             />
             {data.next_page_token && (
               <p class="muted">

@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { countsOf, groupsOf } from "./grouping";
+
+const at = (s: number) => new Date(1000 * s).toISOString();
+const rows = { reason: "REASON_CAPACITY" as const, budget: "rows" };
+const gate = { reason: "REASON_HEALTH" as const, signal: "lock_waiters" };
+const interval = (identity: string, cause: object, from: number, to: number, denied: string) => ({ identity, target: "orders", from: at(from), to: at(to), denied, causes: [cause] });
+
+test("five thousand tenants are one group, by root and cause", () => {
+  const intervals = Array.from({ length: 5000 }, (_, i) => interval(`tenant-${i}:etl`, rows, 100 + i, 9000, "2"));
+  const groups = groupsOf([...intervals, interval("nightly:etl", gate, 50, 60, "3"), interval("x:report", rows, 10, 9000, "1"), interval("tenant-0:etl", rows, 20, 40, "1")]);
+  expect(groups.map(({ root, identities, denied, from, to }) => [root, identities, denied, from, to])).toEqual([
+    ["etl", 5000, 10_001, at(20), at(9000)],
+    ["report", 1, 1, at(10), at(9000)],
+    ["etl", 1, 3, at(50), at(60)],
+  ]);
+});
+
+test("what the log counts belongs to the group of its root and cause", () => {
+  const sum = (identity: string, denied: string) => ({ identity, target: "orders", ...rows, denied });
+  const counts = countsOf([sum("a:etl", "5"), sum("b:etl", "7"), sum("b:report", "1")]);
+  const [group] = groupsOf([interval("a:etl", rows, 1, 2, "1")]);
+  expect(counts.get(group!.key)).toEqual({ identities: 2, denied: 12 });
+  expect(counts.size).toBe(2);
+});
