@@ -75,18 +75,20 @@ function BudgetRow({ budget }: { budget: Budget }) {
   );
 }
 
+const NoBuckets = () => <Empty>No bucket of a split budget owes anything. The fullest would be listed here.</Empty>;
+
 export function Buckets({ target, owing }: { target: string; owing: number }) {
   const [element, seen] = useOnScreen();
   const live = useLive("list_buckets", seen && owing > 0 ? { target, page_size: 12 } : undefined);
   return (
-    <Card title="Fullest buckets" id="buckets" element={element} aside={<span class="muted">{number(owing)} owe{target && " on all targets"}</span>}>
+    <Card title="Fullest buckets" id="buckets" element={element} aside={!target && <span class="muted">{number(owing)} owe</span>}>
       {owing === 0 ? (
-        <Empty>No bucket of a split budget owes anything. The fullest would be listed here.</Empty>
+        <NoBuckets />
       ) : (
         <Loaded live={live}>
-          {(data) => (
+          {(data) => !data.buckets?.length ? <NoBuckets /> : (
             <ul class="rows">
-              {(data.buckets ?? []).map((bucket, i) => (
+              {data.buckets.map((bucket, i) => (
                 <li class="row" key={i}>
                   <div class="row-head">
                     {bucket.bucket ? <Name mono>{bucket.bucket}</Name> : <span class="muted">not refused lately, so its name is not kept</span>}

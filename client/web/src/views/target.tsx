@@ -133,7 +133,7 @@ function pollText({ poll_time, poll_interval }: Schemas["ServerStatus"]): string
   const took = seconds(poll_time) ?? 0;
   const every = seconds(poll_interval) ?? 0;
   if (took === 0 && every === 0) return "";
-  const text = took === 0 ? "polled" : `polled in ${took < 0.001 ? "less than 1 ms" : span(took)}`;
+  const text = took === 0 ? "polled" : `polled in ${took < 0.001 ? "less than 1 ms" : took < 1 ? `${Math.round(took * 1000)} ms` : span(took)}`;
   return ` · ${text}${every > 0 ? ` every ${span(every)}` : ""}`;
 }
 

@@ -4,7 +4,7 @@ import { number, plural } from "../../text/format";
 import { Link } from "../../ui/link";
 import { Name } from "../../ui/parts";
 import { Actions } from "../act/actions";
-import type { Count, Group } from "./grouping";
+import { mostOf, type Count, type Group } from "./grouping";
 import { WhenBadge } from "./when_badge";
 
 const SHOWN = 10;
@@ -21,6 +21,7 @@ export function GroupRow({ group, count, isAtLeast, asOf, showsTarget }: Props) 
   const { root, target } = group;
   const identities = Math.max(count?.identities ?? 0, group.identities);
   const [only] = group.intervals;
+  const most = mostOf(group);
   const identity = identities === 1 ? (only?.identity ?? root) : root;
   const rest = identities - SHOWN;
   const to = { view: "who" as const, segment: "", ...(target && showsTarget && { target }) };
@@ -46,6 +47,15 @@ export function GroupRow({ group, count, isAtLeast, asOf, showsTarget }: Props) 
       </div>
       <p>
         By <Name>{causeText(group.cause)}</Name>
+        {most && (
+          <>
+            , most of all{" "}
+            <Link to={{ ...to, identity: most.identity, range: "15m" }}>
+              <Name mono>{most.identity}</Name>
+            </Link>{" "}
+            ({number(most.denied)})
+          </>
+        )}
       </p>
       <Actions whom={{ identity, target, budget: group.cause.budget }} />
       {group.intervals.length > 1 && (

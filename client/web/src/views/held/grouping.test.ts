@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { countsOf, groupsOf } from "./grouping";
+import { countsOf, groupsOf, mostOf, newestOf } from "./grouping";
 
 const at = (s: number) => new Date(1000 * s).toISOString();
 const rows = { reason: "REASON_CAPACITY" as const, budget: "rows" };
@@ -14,6 +14,17 @@ test("five thousand tenants are one group, by root and cause", () => {
     ["report", 1, 1, at(10), at(9000)],
     ["etl", 1, 3, at(50), at(60)],
   ]);
+});
+
+test("of each the newest interval is shown, and who was denied most of a group is named", () => {
+  const intervals = [interval("a:etl", rows, 50, 90, "9"), interval("b:etl", rows, 40, 80, "1"), interval("a:etl", rows, 1, 20, "2")];
+  expect(newestOf(intervals).map(({ interval: { identity, to }, earlier }) => [identity, to, earlier])).toEqual([
+    ["a:etl", at(90), 1],
+    ["b:etl", at(80), 0],
+  ]);
+  expect(mostOf(groupsOf(intervals)[0]!)).toEqual({ identity: "a:etl", denied: 11 });
+  expect(mostOf(groupsOf(intervals.slice(1))[0]!)).toEqual({ identity: "a:etl", denied: 2 });
+  expect(mostOf(groupsOf(intervals.slice(1, 2))[0]!)).toBeUndefined();
 });
 
 test("what the log counts belongs to the group of its root and cause", () => {

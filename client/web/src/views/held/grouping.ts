@@ -37,6 +37,26 @@ export function groupsOf(intervals: readonly Interval[]): Group[] {
   return [...groups.values()].sort((a, b) => Date.parse(b.to) - Date.parse(a.to) || b.denied - a.denied);
 }
 
+// The newest interval of each that is held back, and how many came before it. In the order of what is given.
+export function newestOf(intervals: readonly Interval[]): { interval: Interval; earlier: number }[] {
+  const all = new Map<string, { interval: Interval; earlier: number }>();
+  for (const interval of intervals) {
+    const key = `${interval.target}\n${interval.identity}`;
+    const known = all.get(key);
+    if (!known) all.set(key, { interval, earlier: 0 });
+    else ++known.earlier;
+  }
+  return [...all.values()];
+}
+
+// Who of a group was denied more than half of what all of it was; empty: nobody.
+export function mostOf(group: Group): { identity: string; denied: number } | undefined {
+  const denied = new Map<string, number>();
+  for (const { identity = "", denied: count } of group.intervals) denied.set(identity, (denied.get(identity) ?? 0) + Number(count ?? 0));
+  const [identity, most] = [...denied].reduce((before, one) => (one[1] > before[1] ? one : before), ["", 0]);
+  return denied.size > 1 && most > group.denied / 2 ? { identity, denied: most } : undefined;
+}
+
 export interface Count {
   identities: number;
   denied: number;

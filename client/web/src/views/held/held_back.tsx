@@ -7,9 +7,10 @@ import { periodOf } from "../../state/url";
 import { plural } from "../../text/format";
 import { Link } from "../../ui/link";
 import { Card, Empty, Loaded } from "../../ui/parts";
+import { inLines } from "../lines";
 import { LogOf } from "../log_of";
 import { GroupRow } from "./group_row";
-import { countsOf, groupsOf, type Interval } from "./grouping";
+import { countsOf, groupsOf, newestOf, type Interval } from "./grouping";
 import { IntervalRow } from "./interval_row";
 
 const MOST = 100;
@@ -47,15 +48,17 @@ export function HeldBack({ target, waiting }: { target: string; waiting?: Schema
             (a, b) => Date.parse(b.to ?? "") - Date.parse(a.to ?? "") || Number(b.denied ?? 0) - Number(a.denied ?? 0),
           );
           if (intervals.length === 0) return <Nobody waiting={waiting} />;
-          if (intervals.length > SHOWN) {
+          const newest = newestOf(intervals);
+          if (newest.length > SHOWN) {
             return <Groups target={target} intervals={intervals} isCut={isCut} filter={filter} asOf={asOf} />;
           }
           return (
             <ul class="rows">
-              {intervals.map((interval) => (
+              {newest.map(({ interval, earlier }) => (
                 <IntervalRow
-                  key={`${interval.target} ${interval.identity} ${interval.from}`}
+                  key={`${interval.target} ${interval.identity}`}
                   interval={interval}
+                  earlier={earlier}
                   denials={denials.data?.denials ?? []}
                   asOf={asOf}
                   showsTarget={!target}
@@ -71,7 +74,7 @@ export function HeldBack({ target, waiting }: { target: string; waiting?: Schema
 
 // Whoever only waits is held back as well, and is in no interval: nobody is said to be free here.
 function Nobody({ waiting }: { waiting: Schemas["WaitingStatus"] | undefined }) {
-  const inLine = Number(waiting?.waiting ?? 0);
+  const inLine = inLines(waiting);
   return (
     <Empty>
       Nobody was denied for long in the last 15 minutes

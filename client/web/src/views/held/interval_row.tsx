@@ -21,12 +21,13 @@ export function causeNow(interval: Interval, denials: readonly Denial[], asOf: n
 
 interface Props {
   interval: Interval;
+  earlier: number; // intervals of it that are not shown
   denials: readonly Denial[];
   asOf: number;
   showsTarget: boolean;
 }
 
-export function IntervalRow({ interval, denials, asOf, showsTarget }: Props) {
+export function IntervalRow({ interval, earlier, denials, asOf, showsTarget }: Props) {
   const now = causeNow(interval, denials, asOf);
   const { identity = "", target = "" } = interval;
   return (
@@ -52,6 +53,15 @@ export function IntervalRow({ interval, denials, asOf, showsTarget }: Props) {
       )}
       <p class={now ? "muted" : ""}>
         <Name>{interval.message}</Name>
+        {earlier > 0 && (
+          <span class="muted">
+            {" "}
+            ·{" "}
+            <Link to={{ view: "who", identity, segment: "", range: "15m", ...(target && showsTarget && { target }) }}>
+              {plural(earlier, "earlier time")}
+            </Link>
+          </span>
+        )}
       </p>
       <Actions whom={{ identity, target, budget: interval.causes?.[0]?.budget }} />
     </li>
