@@ -81,7 +81,11 @@ test("who may see a part sees that, and is told what else there is and whose lea
   await page.getByLabel("Reason").fill("because");
   await page.getByRole("button", { name: "Preview" }).click();
   await page.getByRole("button", { name: "Pause etl" }).click();
-  await page.locator("section", { hasText: "Step in" }).getByText(/onlooker/).first().waitFor();
+  const card = page.locator("section", { hasText: "Step in" });
+  await card.getByText("onlooker may not do this: overrides: true is not granted.").waitFor();
+  // What was refused once is not offered again, there and elsewhere.
+  expect(await card.getByLabel("Exempt").count()).toBe(1);
+  expect(await card.getByLabel("Pause").count()).toBe(0);
   await page.context().close();
 });
 

@@ -46,13 +46,13 @@ export function Card(props: {
 export const Empty = ({ children }: { children: ComponentChildren }) => <p class="empty">{children}</p>;
 
 // What may not be seen, or went wrong, and why.
-export function Trouble({ error }: { error: ApiError }) {
+export function Trouble({ error, doing }: { error: ApiError; doing?: boolean }) {
   if (error.isRefusal) {
     return (
       <p class="refusal">
         {error.caller ? (
           <>
-            <Name>{error.caller}</Name> may not see this
+            <Name>{error.caller}</Name> may not {doing ? "do" : "see"} this
             {error.missing && (
               <>
                 : <code>{error.missing}</code> is not granted

@@ -7,7 +7,7 @@ import { StopEverything } from "./act/actions";
 import { HeldBack } from "./held/held_back";
 import { Lines } from "./lines";
 import { Members, ownerOf } from "./members";
-import { OrdersHere } from "./orders_here";
+import { OrdersHere, useOverrides } from "./orders_here";
 import { Stops } from "./stops";
 import { Badge, Card, Meter, Name, type Tone } from "../ui/parts";
 import { Table, type Column } from "../ui/table";
@@ -82,6 +82,7 @@ const GROUPS: readonly [string, Tone, (row: Row) => boolean][] = [
 ];
 
 export function Fleet({ status }: { status: Schemas["GetStatusResponse"] }) {
+  const overrides = useOverrides();
   const rows = (status.targets ?? []).map((target) => rowOf(target, status.cluster));
   rows.sort((a, b) => b.rank - a.rank || b.pressure - a.pressure || a.name.localeCompare(b.name));
   return (
@@ -107,8 +108,8 @@ export function Fleet({ status }: { status: Schemas["GetStatusResponse"] }) {
             empty="No target is configured. Each database cluster would be listed here, the worst first."
           />
         </Card>
-        <HeldBack target="" waiting={status.waiting} />
-        <OrdersHere target="" />
+        <HeldBack target="" waiting={status.waiting} overrides={overrides.data?.overrides} />
+        <OrdersHere target="" overrides={overrides} />
         {Number(status.waiting?.waiting ?? 0) > 0 && <Lines waiting={status.waiting} of="" />}
         {status.cluster && <Members cluster={status.cluster} />}
       </div>

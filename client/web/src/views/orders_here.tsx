@@ -1,5 +1,6 @@
 // What operators have set on the target that is looked at, on Now: by whom, until when, and a button that ends it.
-import { useLive } from "../state/live";
+import type { ResponseOf } from "../api/client";
+import { useLive, type Live } from "../state/live";
 import { Link } from "../ui/link";
 import { Card, Empty, Loaded } from "../ui/parts";
 import { isOn } from "./act/draft";
@@ -8,11 +9,13 @@ import { OrderRow } from "./act/orders";
 const MOST = 1000;
 const SHOWN = 6;
 
-export function OrdersHere({ target }: { target: string }) {
-  const live = useLive("list_overrides", { page_size: MOST });
+export type Overrides = Live<ResponseOf<"list_overrides">>;
+export const useOverrides = (): Overrides => useLive("list_overrides", { page_size: MOST });
+
+export function OrdersHere({ target, overrides }: { target: string; overrides: Overrides }) {
   return (
     <Card title="In force" id="orders" wide>
-      <Loaded live={live}>
+      <Loaded live={overrides}>
         {(data) => {
           // What is on everything stands above, as a banner.
           const here = (data.overrides ?? []).filter((override) => isOn(override, target) && !override.selector?.everything);

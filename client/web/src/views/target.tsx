@@ -12,13 +12,14 @@ import { StopEverything } from "./act/actions";
 import { HeldBack } from "./held/held_back";
 import { Lines } from "./lines";
 import { DecidedBy, Members } from "./members";
-import { OrdersHere } from "./orders_here";
+import { OrdersHere, useOverrides } from "./orders_here";
 import { Signals } from "./signals";
 import { Stops } from "./stops";
 import { Yielding } from "./yielding";
 
 export function Target({ name }: { name: string }) {
   const status = useLive("get_status", name ? { target: name } : {});
+  const overrides = useOverrides();
   if (name && status.error?.status === 404) return <Gone name={name} />;
   // What the log has is granted by itself.
   if (status.error?.isRefusal) {
@@ -27,7 +28,7 @@ export function Target({ name }: { name: string }) {
         <Card title="Status" id="status" wide>
           <Trouble error={status.error} />
         </Card>
-        <HeldBack target={name} />
+        <HeldBack target={name} overrides={overrides.data?.overrides} />
       </div>
     );
   }
@@ -40,8 +41,8 @@ export function Target({ name }: { name: string }) {
           <>
             <Headline target={target} status={data} />
             <div class="cards">
-              <HeldBack target={name} waiting={data.waiting} />
-              <OrdersHere target={name} />
+              <HeldBack target={name} waiting={data.waiting} overrides={overrides.data?.overrides} />
+              <OrdersHere target={name} overrides={overrides} />
               <div class="column">
                 <Profiles target={target} />
                 {(target.servers?.length ?? 0) > 0 && <Servers target={target} />}
@@ -74,11 +75,12 @@ function Gone({ name }: { name: string }) {
 function Headline({ target, status }: { target: TargetStatus; status: Schemas["GetStatusResponse"] }) {
   const verdict = targetVerdict(target);
   const stops = (status.overrides?.stops ?? []).filter(({ selector }) => !selector?.target || selector.target === target.name);
+  const isPaused = stops.some(({ kind }) => kind === "OVERRIDE_KIND_PAUSE");
   return (
     <div class={`headline ${stops.length > 0 ? "bad" : verdict.tone}`}>
       <div class="card-head">
         <h2>
-          <Name>{target.name || "This server"}</Name> <span class="verdict">{verdict.word}</span>
+          <Name>{target.name || "This server"}</Name> <span class="verdict">{isPaused ? `paused, ${verdict.word}` : verdict.word}</span>
         </h2>
         <StopEverything target={target.name ?? ""} of={target.name ? ` on ${target.name}` : ""} />
       </div>

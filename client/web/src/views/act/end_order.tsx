@@ -25,7 +25,7 @@ export function EndOrder({ override, onClose }: { override: Override; onClose: (
     return (
       <>
         <WhatWasDone done={done} busy={busy} run={run} />
-        {error && <Trouble error={error} />}
+        {error && <Trouble error={error} doing />}
         <div class="actions">
           <button type="button" onClick={onClose}>
             Close
@@ -54,7 +54,7 @@ export function EndOrder({ override, onClose }: { override: Override; onClose: (
           Leave it
         </button>
       </div>
-      {error && <Trouble error={error} />}
+      {error && <Trouble error={error} doing />}
     </form>
   );
 }

@@ -23,7 +23,7 @@ export function Order({ what: first, whom, isSingle, onClose }: { what: What; wh
     return (
       <>
         <WhatWasDone done={done} busy={busy} run={run} />
-        {error && <Trouble error={error} />}
+        {error && <Trouble error={error} doing />}
         <div class="actions">
           <button type="button" onClick={onClose}>
             Close
@@ -39,7 +39,7 @@ export function Order({ what: first, whom, isSingle, onClose }: { what: What; wh
       {chosen === undefined && <p class="refusal">You are granted none of these orders.</p>}
       {chosen === "forgive" && <Forgive whom={whom} change={change} onDone={() => setDone(true)} />}
       {chosen !== undefined && chosen !== "forgive" && <Override kind={chosen} whom={whom} isSingle={isSingle} change={change} onDone={() => setDone(true)} />}
-      {error && <Trouble error={error} />}
+      {error && <Trouble error={error} doing />}
     </div>
   );
 }

@@ -34,7 +34,7 @@ export function StepIn({ targets }: { targets: readonly string[] }) {
     return (
       <Card title="Step in" id="step-in">
         {done && <WhatWasDone done={done} busy={busy} run={run} />}
-        {error ? <Trouble error={error} /> : <p class="refusal">You are granted no overrides: what is in force is shown, and cannot be changed by you.</p>}
+        {error ? <Trouble error={error} doing /> : <p class="refusal">You are granted no overrides: what is in force is shown, and cannot be changed by you.</p>}
       </Card>
     );
   }
@@ -80,7 +80,7 @@ export function StepIn({ targets }: { targets: readonly string[] }) {
           <OrderText draft={draft} isOnly={targets.length === 1} />
         </Confirm>
       )}
-      {error && <Trouble error={error} />}
+      {error && <Trouble error={error} doing />}
     </Card>
   );
 }

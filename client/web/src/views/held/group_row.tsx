@@ -22,15 +22,17 @@ export function GroupRow({ group, count, isAtLeast, asOf, showsTarget }: Props) 
   const identities = Math.max(count?.identities ?? 0, group.identities);
   const [only] = group.intervals;
   const most = mostOf(group);
-  const identity = identities === 1 ? (only?.identity ?? root) : root;
+  const identity = identities === 1 ? (only?.identity ?? root) : root; // empty: they have no root in common
   const rest = identities - SHOWN;
   const to = { view: "who" as const, segment: "", ...(target && showsTarget && { target }) };
   return (
     <li class="row">
       <div class="row-head">
-        <Link to={{ ...to, identity, range: "15m" }}>
-          <Name mono>{identity}</Name>
-        </Link>
+        {identity && (
+          <Link to={{ ...to, identity, range: "15m" }}>
+            <Name mono>{identity}</Name>
+          </Link>
+        )}
         {showsTarget && target && (
           <span class="muted">
             on <Name>{target}</Name>
@@ -57,7 +59,7 @@ export function GroupRow({ group, count, isAtLeast, asOf, showsTarget }: Props) 
           </>
         )}
       </p>
-      <Actions whom={{ identity, target, budget: group.cause.budget }} />
+      {identity && <Actions whom={{ identity, target, budget: group.cause.budget }} />}
       {group.intervals.length > 1 && (
         <details>
           <summary>Each by itself</summary>

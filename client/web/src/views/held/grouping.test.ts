@@ -16,6 +16,15 @@ test("five thousand tenants are one group, by root and cause", () => {
   ]);
 });
 
+test("identities without a common root are a group by their cause", () => {
+  const alone = Array.from({ length: 300 }, (_, i) => interval(`job-${i}`, rows, 100 + i, 900, "2"));
+  const groups = groupsOf([...alone, interval("held:now", gate, 50, 960, "3")]);
+  expect(groups.map(({ root, identities, denied, from }) => [root, identities, denied, from])).toEqual([
+    ["now", 1, 3, at(50)],
+    ["", 300, 600, at(100)],
+  ]);
+});
+
 test("of each the newest interval is shown, and who was denied most of a group is named", () => {
   const intervals = [interval("a:etl", rows, 50, 90, "9"), interval("b:etl", rows, 40, 80, "1"), interval("a:etl", rows, 1, 20, "2")];
   expect(newestOf(intervals).map(({ interval: { identity, to }, earlier }) => [identity, to, earlier])).toEqual([

@@ -7,7 +7,7 @@ export type Interval = Schemas["ThrottledInterval"];
 export interface Group {
   key: string;
   target: string;
-  root: string;
+  root: string; // empty: each of its identities has a root of its own
   cause: Cause; // the one of most denials
   intervals: Interval[]; // in the order that they came in
   identities: number;
@@ -34,7 +34,29 @@ export function groupsOf(intervals: readonly Interval[]): Group[] {
     if (Date.parse(to) > Date.parse(group.to)) group.to = to;
   }
   for (const group of groups.values()) group.identities = new Set(group.intervals.map(({ identity }) => identity)).size;
-  return [...groups.values()].sort((a, b) => Date.parse(b.to) - Date.parse(a.to) || b.denied - a.denied);
+  return merged([...groups.values()]).sort((a, b) => Date.parse(b.to) - Date.parse(a.to) || b.denied - a.denied);
+}
+
+// Roots of one identity each, as where identities have one segment, are a group where there are many of one cause.
+const MANY_ROOTS = 8;
+function merged(groups: readonly Group[]): Group[] {
+  const keyOf = (group: Group) => [group.target, "", causeKey(group.cause)].join("\n");
+  const single = groups.filter(({ identities }) => identities === 1);
+  const counts = new Map<string, number>();
+  for (const group of single) counts.set(keyOf(group), (counts.get(keyOf(group)) ?? 0) + 1);
+  const isMerged = (group: Group) => group.identities === 1 && counts.get(keyOf(group))! > MANY_ROOTS;
+  const all = new Map<string, Group>();
+  for (const group of groups.filter(isMerged)) {
+    const key = keyOf(group);
+    const into = all.get(key) ?? { ...group, key, root: "", intervals: [], identities: 0, denied: 0 };
+    all.set(key, into);
+    into.intervals.push(...group.intervals);
+    into.identities += group.identities;
+    into.denied += group.denied;
+    if (Date.parse(group.from) < Date.parse(into.from)) into.from = group.from;
+    if (Date.parse(group.to) > Date.parse(into.to)) into.to = group.to;
+  }
+  return [...groups.filter((group) => !isMerged(group)), ...all.values()];
 }
 
 // The newest interval of each that is held back, and how many came before it. In the order of what is given.

@@ -4,9 +4,10 @@ import type { Schemas } from "../../api/client";
 import { clock } from "../../state/clock";
 import { useLive, useNow } from "../../state/live";
 import { periodOf } from "../../state/url";
-import { plural } from "../../text/format";
+import { number, plural } from "../../text/format";
 import { Link } from "../../ui/link";
 import { Card, Empty, Loaded } from "../../ui/parts";
+import type { Override } from "../act/draft";
 import { inLines } from "../lines";
 import { LogOf } from "../log_of";
 import { GroupRow } from "./group_row";
@@ -20,7 +21,13 @@ const ALL = 1000;
 const ALL_EVERY_MS = 10_000;
 const MOST_COUNTED = 10_000;
 
-export function HeldBack({ target, waiting }: { target: string; waiting?: Schemas["WaitingStatus"] | undefined }) {
+interface Props {
+  target: string;
+  waiting?: Schemas["WaitingStatus"] | undefined;
+  overrides: readonly Override[] | undefined; // in force
+}
+
+export function HeldBack({ target, waiting, overrides }: Props) {
   const now = useNow(10_000);
   const on = target && { target };
   const filter = { ...on, ...periodOf("15m", now) };
@@ -50,7 +57,7 @@ export function HeldBack({ target, waiting }: { target: string; waiting?: Schema
           if (intervals.length === 0) return <Nobody waiting={waiting} />;
           const newest = newestOf(intervals);
           if (newest.length > SHOWN) {
-            return <Groups target={target} intervals={intervals} isCut={isCut} filter={filter} asOf={asOf} />;
+            return <Groups target={target} intervals={intervals} isCut={all.data ? Boolean(all.data.next_page_token) : isCut} filter={filter} asOf={asOf} />;
           }
           return (
             <ul class="rows">
@@ -60,6 +67,7 @@ export function HeldBack({ target, waiting }: { target: string; waiting?: Schema
                   interval={interval}
                   earlier={earlier}
                   denials={denials.data?.denials ?? []}
+                  overrides={overrides ?? []}
                   asOf={asOf}
                   showsTarget={!target}
                 />
@@ -103,7 +111,7 @@ function Groups(props: { target: string; intervals: readonly Interval[]; isCut: 
   const more = groups.length - SHOWN;
   return (
     <>
-      <p class="muted">{isCut ? "Many" : plural(intervals.length, "interval")}, by root and by what denied most.</p>
+      <p class="muted">Grouped by root and by what denied most{isCut && `; of the newest ${number(intervals.length)} times, with counts of all`}.</p>
       <ul class="rows">
         {groups.slice(0, SHOWN).map((group) => (
           <GroupRow

@@ -9,11 +9,16 @@ const denial = (cause: object, s: number, target = "orders") => ({ identity: "a:
 
 test("after a pause the pause is named, though something else denied most", () => {
   const denials = [denial(rows, 201, "billing"), denial(pause, 200), denial(rows, 150)];
-  expect(causeNow(interval, denials, 205_000)).toBe("override 7: paused by ann (disk)");
+  expect(causeNow(interval, denials, 205_000)?.rule).toBe("override 7: paused by ann (disk)");
 });
 
 test("nothing is said twice, and nothing of what is over", () => {
-  expect(causeNow(interval, [denial(rows, 200)], 205_000)).toBe("");
-  expect(causeNow(interval, [denial(pause, 200)], 260_000)).toBe("");
-  expect(causeNow(interval, [denial(pause, 100)], 205_000)).toBe("");
+  expect(causeNow(interval, [denial(rows, 200)], 205_000)).toBeUndefined();
+  expect(causeNow(interval, [denial(pause, 200)], 260_000)).toBeUndefined();
+  expect(causeNow(interval, [denial(pause, 100)], 205_000)).toBeUndefined();
+});
+
+test("an order is named with the way back, though nothing else has denied", () => {
+  const only = { ...interval, causes: [pause] };
+  expect(causeNow(only, [denial(pause, 200)], 205_000)?.rule).toBe("override 7: paused by ann (disk)");
 });

@@ -1,34 +1,40 @@
 // One interval, with what denies now, and what can be done about it.
 import type { Schemas } from "../../api/client";
-import { causeKey, causeText } from "../../text/cause";
+import { causeKey, causeText, overrideOf, type Cause } from "../../text/cause";
 import { plural } from "../../text/format";
 import { Link } from "../../ui/link";
 import { Name } from "../../ui/parts";
 import { Actions } from "../act/actions";
+import type { Override } from "../act/draft";
+import { EndButton } from "../act/orders";
 import type { Interval } from "./grouping";
 import { isRecent, WhenBadge } from "./when_badge";
 
 type Denial = Schemas["Denial"];
 
 // What denied the newest Check of those that are denied now, where something else denied most.
-export function causeNow(interval: Interval, denials: readonly Denial[], asOf: number): string {
-  if (!isRecent(interval.to, asOf)) return "";
+export function causeNow(interval: Interval, denials: readonly Denial[], asOf: number): Cause | undefined {
+  if (!isRecent(interval.to, asOf)) return undefined;
   const newest = denials.find(({ identity, target, outcome }) => identity === interval.identity && target === interval.target && outcome === "OUTCOME_DENIED");
-  if (!newest?.cause || !isRecent(newest.at, asOf)) return "";
+  if (!newest?.cause || !isRecent(newest.at, asOf)) return undefined;
   const most = interval.causes?.[0];
-  return most && causeKey(most) === causeKey(newest.cause) ? "" : causeText(newest.cause);
+  // An order is named in any case, with the way back.
+  const isSaid = most && causeKey(most) === causeKey(newest.cause) && !overrideOf(newest.cause.rule);
+  return isSaid ? undefined : newest.cause;
 }
 
 interface Props {
   interval: Interval;
   earlier: number; // intervals of it that are not shown
   denials: readonly Denial[];
+  overrides: readonly Override[];
   asOf: number;
   showsTarget: boolean;
 }
 
-export function IntervalRow({ interval, earlier, denials, asOf, showsTarget }: Props) {
+export function IntervalRow({ interval, earlier, denials, overrides, asOf, showsTarget }: Props) {
   const now = causeNow(interval, denials, asOf);
+  const order = now && overrides.find(({ id }) => id === overrideOf(now.rule));
   const { identity = "", target = "" } = interval;
   return (
     <li class="row">
@@ -47,8 +53,9 @@ export function IntervalRow({ interval, earlier, denials, asOf, showsTarget }: P
       {now && (
         <p>
           <strong>
-            Now by <Name>{now}</Name>
-          </strong>
+            Now by <Name>{causeText(now)}</Name>
+          </strong>{" "}
+          {order && <EndButton override={order} name="Undo" />}
         </p>
       )}
       <p class={now ? "muted" : ""}>
