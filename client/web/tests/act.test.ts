@@ -171,8 +171,8 @@ test("a name that nobody has used is asked about, and the one that was meant is 
   await page.getByRole("button", { name: "Preview" }).click();
   await page.getByText(/In the last hour this would have hit/).waitFor();
   // Who looks at another target now acts on that one.
-  await page.getByLabel("Target", { exact: true }).first().fill("billing");
-  await page.getByLabel("Target", { exact: true }).first().press("Enter");
+  await page.locator(".picker input").fill("billing");
+  await page.locator(".picker input").press("Enter");
   await expect.poll(() => page.getByLabel("Target", { exact: true }).last().inputValue()).toBe("billing");
   expect(await page.getByRole("button", { name: /^Pause nightly:etl/ }).count()).toBe(0);
   await page.context().close();

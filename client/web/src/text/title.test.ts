@@ -3,7 +3,7 @@ import { HOME } from "../state/url";
 import { titleOf } from "./title";
 
 test("a title says what is looked at, before where", () => {
-  expect(titleOf(HOME)).toBe("All targets · Now · Headgate");
+  expect(titleOf(HOME)).toBe("Now · Headgate");
   expect(titleOf({ ...HOME, target: "orders" })).toBe("orders · Now · Headgate");
   const who = { ...HOME, view: "who" as const, target: "orders", identity: "nightly:etl" };
   expect(titleOf({ ...who, range: "15m" })).toBe("nightly:etl on orders, last 15m · Who · Headgate");
@@ -13,5 +13,6 @@ test("a title says what is looked at, before where", () => {
   );
   expect(titleOf({ ...who, view: "explain" })).toBe("nightly:etl on orders · Explain · Headgate");
   expect(titleOf({ ...HOME, view: "explain" })).toBe("Explain · Headgate");
+  expect(titleOf({ ...HOME, view: "whatif", target: "orders" })).toBe("orders, last 1h · What if · Headgate");
   expect(titleOf({ ...HOME, view: "force" })).toBe("In force · Headgate");
 });

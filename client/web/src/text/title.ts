@@ -19,11 +19,11 @@ export function titleOf(place: Place): string {
   const on = target && ` on ${target}`;
   const whose = identity || (segment && `segment ${segment}`);
   const what = {
-    now: target || "All targets",
+    now: target,
     who: `${whose || "Everybody"}${on}, ${rangeText(range)}`,
     explain: identity && `${identity}${on}`,
     force: target,
-    whatif: `${whose ? `${whose}${on}` : target || "All targets"}, ${rangeText(range)}`,
+    whatif: [whose ? `${whose}${on}` : target, rangeText(range)].filter(Boolean).join(", "),
   }[view];
   return visible([what, nameOf(view), "Headgate"].filter(Boolean).join(" · "));
 }
