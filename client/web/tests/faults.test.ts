@@ -117,7 +117,7 @@ for (const minutes of [20, 1, -5]) {
     await page.getByRole("link", { name: "Who", exact: true }).click();
     await page.locator("table").getByRole("link", { name: "now", exact: true }).waitFor();
     await page.getByRole("link", { name: "In force" }).click();
-    await page.getByText(/ends in (1 h|59 min)/).waitFor();
+    await page.getByText(/until .* UTC, in (1 h|59 min)/).waitFor();
     await server.call("delete_override", { id: override.id, reason: "done", actor: "kim" });
     expect(faults).toEqual([]);
     await leave(page);

@@ -74,10 +74,10 @@ export function Trouble({ error, doing }: { error: ApiError; doing?: boolean }) 
 }
 
 // What is asked for, once it is there; until then why it is not.
-export function Loaded<T>({ live, children }: { live: Live<T>; children: (data: T) => ComponentChildren }) {
+export function Loaded<T>({ live, isAsked = true, children }: { live: Live<T>; isAsked?: boolean; children: (data: T) => ComponentChildren }) {
   if (live.data !== undefined) return <>{children(live.data)}</>;
   if (live.error) return <Trouble error={live.error} />;
-  return <p class="empty">Loading…</p>;
+  return <p class="empty">{isAsked ? "Loading…" : "Asked for once it is on the screen."}</p>;
 }
 
 // How much of something is used: 0 to 1, with marks where it matters. What is unknown or infinite has no bar: an empty

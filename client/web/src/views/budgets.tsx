@@ -16,7 +16,7 @@ export function Budgets({ target }: { target: string }) {
   const live = useLive("list_budgets", seen ? { target, page_size: 200 } : undefined);
   return (
     <Card title="Budgets" id="budgets" element={element}>
-      <Loaded live={live}>
+      <Loaded live={live} isAsked={seen}>
         {(data) =>
           data.budgets?.length ? (
             <Paged
@@ -85,7 +85,7 @@ export function Buckets({ target, owing }: { target: string; owing: number }) {
       {owing === 0 ? (
         <NoBuckets />
       ) : (
-        <Loaded live={live}>
+        <Loaded live={live} isAsked={seen}>
           {(data) => !data.buckets?.length ? <NoBuckets /> : (
             <ul class="rows">
               {data.buckets.map((bucket, i) => (

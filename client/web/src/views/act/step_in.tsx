@@ -5,7 +5,7 @@ import { useRights } from "../../state/rights";
 import { usePlace } from "../../state/url";
 import { Card, Name, Trouble } from "../../ui/parts";
 import { make, takeFocus, useChange, WhatWasDone } from "./changes";
-import { changed, draftAt, EMPTY, grantFor, kindOf, requestOf, type Create, type Draft, type Kind } from "./draft";
+import { changed, draftAt, EMPTY, kindOf, requestOf, type Create, type Draft, type Kind } from "./draft";
 import { Actor, Choice, Ends, kindsFor, Reason, Share } from "./fields";
 import { Preview, useHits } from "./preview";
 import { isUnused, Unused } from "./unused";
@@ -17,10 +17,8 @@ export function StepIn({ targets }: { targets: readonly string[] }) {
   const [actor, setActor] = useKept("actor", "");
   const [previewed, setPreviewed] = useState<{ request: Create; at: string }>();
   const { busy, error, done, run } = useChange();
-  const kinds = [...new Set([...kindsFor(rights, false), ...kindsFor(rights, true)])];
-  const here = draftAt(kinds.includes(kept.kind) ? kept : changed(kept, { kind: kinds[0] ?? kept.kind }), place);
-  const mayOne = rights.may(grantFor(here.kind, false));
-  const draft = mayOne ? here : changed(here, { whom: "everything" });
+  const kinds = kindsFor(rights, false);
+  const draft = draftAt(kinds.includes(kept.kind) ? kept : changed(kept, { kind: kinds[0] ?? kept.kind }), place);
   const set = (change: Partial<Draft>) => {
     setKept(changed(draft, change));
     setPreviewed(undefined);
@@ -34,7 +32,7 @@ export function StepIn({ targets }: { targets: readonly string[] }) {
     return (
       <Card title="Step in" id="step-in">
         {done && <WhatWasDone done={done} busy={busy} run={run} />}
-        {error ? <Trouble error={error} doing /> : <p class="refusal">You are granted no overrides: what is in force is shown, and cannot be changed by you.</p>}
+        {error ? <Trouble error={error} doing /> : <p class="refusal">You are granted no overrides of identities: what is in force is shown, and cannot be changed by you.</p>}
       </Card>
     );
   }
@@ -50,7 +48,7 @@ export function StepIn({ targets }: { targets: readonly string[] }) {
       >
         <Choice choices={kinds.map((kind) => [kind, kindOf(kind).verb] as const)} chosen={draft.kind} onChoose={(kind) => set({ kind: kind as Kind })} />
         <Share draft={draft} set={set} />
-        <Whom draft={draft} set={set} mayAll={rights.may("everything")} mayOne={mayOne} />
+        <Whom draft={draft} set={set} mayAll={rights.may("everything")} />
         {targets.length !== 1 && (
           <label>
             Target
@@ -103,16 +101,15 @@ export function OrderText({ draft, isOnly }: { draft: Draft; isOnly: boolean }) 
   );
 }
 
-function Whom(props: { draft: Draft; set: (change: Partial<Draft>) => void; mayAll: boolean; mayOne: boolean }) {
-  const { draft, set } = props;
-  const canBeAll = props.mayAll && draft.kind !== "OVERRIDE_KIND_EXEMPT";
+function Whom({ draft, set, mayAll }: { draft: Draft; set: (change: Partial<Draft>) => void; mayAll: boolean }) {
+  const canBeAll = mayAll && draft.kind !== "OVERRIDE_KIND_EXEMPT";
   return (
     <div class="pair">
       <label>
         Whom
         <select value={draft.whom} onChange={(event) => set({ whom: event.currentTarget.value as Draft["whom"] })}>
-          {props.mayOne && <option value="identity">an identity and all below it</option>}
-          {props.mayOne && <option value="segment">a segment, wherever it stands</option>}
+          <option value="identity">an identity and all below it</option>
+          <option value="segment">a segment, wherever it stands</option>
           {canBeAll && <option value="everything">everything</option>}
         </select>
       </label>

@@ -16,10 +16,13 @@ export interface Group {
   to: string;
 }
 
+const RECENT_MS = 30_000;
+export const isRecent = (to: string | undefined, asOf: number) => asOf - Date.parse(to ?? "") < RECENT_MS;
+
 const rootOf = (identity: string) => identity.split(":").at(-1)!;
 
 // Those that are held back now come first, then those with most denials.
-export function groupsOf(intervals: readonly Interval[]): Group[] {
+export function groupsOf(intervals: readonly Interval[], asOf: number): Group[] {
   const groups = new Map<string, Group>();
   for (const interval of intervals) {
     const { identity = "", target = "", from = "", to = "" } = interval;
@@ -34,13 +37,14 @@ export function groupsOf(intervals: readonly Interval[]): Group[] {
     if (Date.parse(to) > Date.parse(group.to)) group.to = to;
   }
   for (const group of groups.values()) group.identities = new Set(group.intervals.map(({ identity }) => identity)).size;
-  return merged([...groups.values()]).sort((a, b) => Date.parse(b.to) - Date.parse(a.to) || b.denied - a.denied);
+  return merged([...groups.values()], asOf).sort((a, b) => Date.parse(b.to) - Date.parse(a.to) || b.denied - a.denied);
 }
 
-// Roots of one identity each, as where identities have one segment, are a group where there are many of one cause.
+// Roots of one identity each, as where identities have one segment, are a group where there are many of one cause. Those
+// that are held back now are another one than those that were.
 const MANY_ROOTS = 8;
-function merged(groups: readonly Group[]): Group[] {
-  const keyOf = (group: Group) => [group.target, "", causeKey(group.cause)].join("\n");
+function merged(groups: readonly Group[], asOf: number): Group[] {
+  const keyOf = (group: Group) => [group.target, "", causeKey(group.cause), isRecent(group.to, asOf)].join("\n");
   const single = groups.filter(({ identities }) => identities === 1);
   const counts = new Map<string, number>();
   for (const group of single) counts.set(keyOf(group), (counts.get(keyOf(group)) ?? 0) + 1);

@@ -107,7 +107,7 @@ function Groups(props: { target: string; intervals: readonly Interval[]; isCut: 
     ALL_EVERY_MS,
   );
   const counts = countsOf(counted.data?.sums ?? []);
-  const groups = groupsOf(intervals);
+  const groups = groupsOf(intervals, asOf);
   const more = groups.length - SHOWN;
   return (
     <>

@@ -7,8 +7,8 @@ import { Name } from "../../ui/parts";
 import { Actions } from "../act/actions";
 import type { Override } from "../act/draft";
 import { EndButton } from "../act/orders";
-import type { Interval } from "./grouping";
-import { isRecent, WhenBadge } from "./when_badge";
+import { isRecent, type Interval } from "./grouping";
+import { WhenBadge } from "./when_badge";
 
 type Denial = Schemas["Denial"];
 

@@ -25,7 +25,7 @@ export function Intervals({ filter, now, everyMs }: { filter: Filter; now: numbe
           return (
             <ul class="rows tall" tabIndex={0}>
               {isMany
-                ? groupsOf(intervals).map((group) => <GroupRow key={group.key} group={group} count={undefined} isAtLeast={isCut} asOf={asOf} showsTarget={!filter.target} />)
+                ? groupsOf(intervals, asOf).map((group) => <GroupRow key={group.key} group={group} count={undefined} isAtLeast={isCut} asOf={asOf} showsTarget={!filter.target} />)
                 : intervals.map((interval, i) => <Row key={i} interval={interval} now={now} showsTarget={!filter.target} />)}
             </ul>
           );
