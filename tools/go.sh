@@ -44,7 +44,7 @@ in_go_folders() {
   done
 }
 
-# Each block of Go in docs/go.md stands in the tests, but for the program, which this prints.
+# Each block of Go in docs/clients.md stands in the tests, but for the program, which this prints.
 go_program_of_docs() {
   EXAMPLES=$(<"$GO_SDK/headgate/example_test.go") awk '
     /^```go$/ { block = ""; inside = 1; began = FNR + 1; next }
@@ -52,16 +52,16 @@ go_program_of_docs() {
       inside = 0
       if (block ~ /^package main\n/) program = block
       else if (!index(ENVIRON["EXAMPLES"] "\n", block)) {
-        print "docs/go.md:" began ": is not in the examples as it stands here" >"/dev/stderr"
+        print "docs/clients.md:" began ": is not in the examples as it stands here" >"/dev/stderr"
         wrong = 1
       }
       next
     }
     inside { block = block $0 "\n" }
-    END { printf "%s", program; exit wrong || program == "" }' docs/go.md
+    END { printf "%s", program; exit wrong || program == "" }' docs/clients.md
 }
 
-# run_go_program FOLDER: the program of docs/go.md, in a module of its own, as its readers make it.
+# run_go_program FOLDER: the program of docs/clients.md, in a module of its own, as its readers make it.
 run_go_program() {
   local sources=$PWD
   go_program_of_docs >"$1/main.go" || return

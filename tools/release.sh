@@ -53,8 +53,8 @@ $changes"
   [[ $(yq --raw-output '"\(.version) \(.appVersion)"' "$RELEASE_CHART/Chart.yaml") == \
     "$RELEASE_VERSION $RELEASE_VERSION" ]] ||
     release_fail "$RELEASE_CHART/Chart.yaml has another version or appVersion than CMakeLists.txt, $RELEASE_VERSION"
-  grep --quiet --line-regexp --fixed-strings "## $RELEASE_VERSION" docs/release-notes.md ||
-    release_fail "docs/release-notes.md has no section '## $RELEASE_VERSION'"
+  grep --quiet --line-regexp --fixed-strings "## $RELEASE_VERSION" docs/upgrading.md ||
+    release_fail "docs/upgrading.md has no section '## $RELEASE_VERSION'"
 }
 
 # release_check_image LAYOUT: an image of this version, made from this commit.

@@ -22,7 +22,7 @@ common
 decide/engine       common
 decide/line         common engine
 remember/sqlite     common
-remember/throttle_log common engine sqlite
+remember/throttle_log common engine line sqlite
 remember/overrides  common engine sqlite
 remember/snapshot   common engine
 observe/health      common engine

@@ -42,7 +42,7 @@ engine              short:18      rotating:85   rotating:115
 gateway             short:4       rotating:8    -
 health              short:2       rotating:2    -
 http                short:2       rotating:2    -
-integration         short:110     long:200      -
+integration         short:130     long:200      -
 json                short:2       rotating:3    -
 line                short:15      rotating:115  -
 load                short:2       long:10       -
@@ -55,7 +55,7 @@ rpc                 short:14      rotating:50   -
 sdk                 short:14      long:60       -
 scheduling          short:2       rotating:2    -
 security            short:30      rotating:75   -
-servers             short:250     long:100      -
+servers             short:260     long:100      -
 snapshot            short:2       rotating:2    -
 soak                short:2       long:10       -
 sqlite              short:2       rotating:2    -
@@ -78,6 +78,7 @@ dev/chart_rules     rotating:245  -             -
 dev/client_install  rotating:65   long:120      -
 dev/demo            rotating:75   -             -
 dev/docs            short:45      -             -
+dev/docs_commands   short:6       -             -
 dev/docs_example    short:5       -             -
 dev/entry_script    rotating:2    -             -
 dev/flood           rotating:17   -             -
@@ -89,7 +90,7 @@ dev/http_grpcurl    rotating:12   -             -
 dev/isolation       rotating:14   -             -
 dev/python          rotating:100  -             -
 dev/python_protos   rotating:7    -             -
-dev/readme_tour     short:5       long:40       -
+dev/readme_tour     short:6       long:40       -
 dev/recipes         rotating:35   -             -
 dev/sizing          rotating:4    long:60       -
 dev/soak            rotating:35   long:200      -

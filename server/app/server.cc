@@ -156,6 +156,7 @@ Server::Server(const ServerOptions& options, Clock& clock, Base base)
                       .in_force = [this] { return config_->current(); }}),
       web_(std::move(base.web)) {
   state_->engine().AttachLine(&line_);
+  log_.recorder().SetWaitSource([this](Now now, auto take) { line_.CollectWaits(now, take); });
   targets_.SetAwaited([this](std::string_view target) { return line_.AnybodyWaitsFor(target); });
   if (cluster_ != nullptr) {
     cluster_->Attach({.engine = state_->engine(),

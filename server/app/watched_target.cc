@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "server/app/connection_string.h"
 #include "server/app/server_log.h"
+#include "server/decide/engine/policy.h"
 #include "server/observe/postgres/postgres_probe.h"
 
 namespace headgate::app {
@@ -227,6 +229,7 @@ void WatchedTarget::OnHealth(std::string_view target, std::string_view profile,
     }
   }
   TellMeasured();
+  TellGate(profile, health, now);
   const auto before = changes_.OfProfile(profile, health.status, now);
   if (!before.has_value()) return;
   const LogField fields[] = {{"target", target},
@@ -239,6 +242,24 @@ void WatchedTarget::OnHealth(std::string_view target, std::string_view profile,
     LogWarning("health changed", fields);
   } else {
     LogInfo("health changed", fields);
+  }
+}
+
+void WatchedTarget::TellGate(std::string_view profile, const engine::Health& health, Now now) {
+  std::string signal;
+  const std::shared_ptr<const engine::Policy> policy = engine_.policy();
+  for (uint32_t i = 0; health.gate_shut && i < policy->profiles.size(); ++i) {
+    if (policy->profiles[i].name == profile) signal = engine::SignalOf(*policy, i, health.signal);
+  }
+  if (!changes_.OfGate(profile, {health.gate_shut, signal}, now).has_value()) return;
+  const LogField target{"target", name()};
+  if (!health.gate_shut) {
+    LogInfo("the gate is open again", {target, {"profile", profile}});
+  } else {
+    LogWarning("the gate is shut", {target,
+                                    {"profile", profile},
+                                    {"by", signal.empty() ? "want of a recent sample" : signal},
+                                    {"pressure", absl::StrFormat("%.3g", health.pressure)}});
   }
 }
 

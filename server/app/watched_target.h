@@ -104,6 +104,8 @@ class WatchedTarget final : public health::HealthSink {
 
   void OnHealth(std::string_view target, std::string_view profile, const engine::Health& health,
                 Now now) override;
+  // That a gate has shut or opened, or is shut by something else.
+  void TellGate(std::string_view profile, const engine::Health& health, Now now);
   void OnServer(std::string_view target, std::string_view server, const absl::Status& newest,
                 Now now) override;
   void OnNotes(std::string_view target, const std::vector<std::string>& notes, Now now) override;

@@ -63,6 +63,7 @@ void Web::Serve(const Sources& from) {
     const Now now = clock.Read();
     web::AddBuild(kVersion, out);
     web::AddChecks(from.recorder.Totals(), *policy, out);
+    web::AddWaits(from.recorder.WaitedInAll(), *policy, out);
     web::AddCalls(from.calls, out);
     web::AddHealth(from.status.Targets(), *policy, now, out);
     web::AddAgents(from.status.Agents(), *policy, out);

@@ -1,5 +1,5 @@
 // How well `rate: auto` protects a foreground, and what it leaves to the batch, against a real
-// PostgreSQL: the workloads of docs/control.md.
+// PostgreSQL: the workloads of docs/health.md.
 //
 //   ./dev bench control [--rounds=5] [--runs=3] [--only=w1,open,chunks,neighbour,sampling]
 //   ./dev bench control --only=w1 --record=tests/observe/control/recorded/w1.txt

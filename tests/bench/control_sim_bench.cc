@@ -1,4 +1,4 @@
-// The laws of docs/control.md against each other, on models of databases.
+// The laws of docs/health.md against each other, on models of databases.
 //
 //   ./dev bench control_sim [--seeds=4] [--seconds=60] [--noise=1] [--only=closed]
 //     [--law=pulses]

@@ -11,7 +11,9 @@
 // The goals: no Check of the honest jobs fails or is denied, the 99th percentile of each one's
 // latency is at most three times what it is alone, the server has at most 600 MiB, and the
 // predicted cost moves by 1 % at most. A line for each neighbour says which it misses; then the
-// program fails.
+// program fails. The last line has the worst of all: honest_p99_ratio, honest_denied (failed calls
+// too), peak_mib and learnt_shift. --list names the neighbours. A new one is a function in
+// tests/bench/isolation/ and a line in the table at the end of its file.
 //
 //   headgate-bench-isolation [--neighbours=NAME,...] [--rounds=N] [--phase-ms=N] [--list]
 

@@ -8,7 +8,12 @@
 // kernel counts them; what gRPC takes for a call that waits is measured at a server that does
 // nothing else, and taken off.
 //
-// The goals are in the table; the program fails where one is missed.
+// The goals are in the table; the program fails where one is missed. They are about shares (Jain's
+// index of eight workers beside one, and of small chunks beside large ones), weights, the lowest
+// priority's floor, a poller's part of its share, how much of a budget was used, how late answers
+// come, the bytes of a waiting Check, and what 100,000 of them cost while nothing happens. The last
+// line has all figures. It goes before others on the machine where it may (CAP_SYS_NICE), and says
+// so where it may not.
 //
 //   headgate-bench-line [--seconds=N] [--parked=N]
 

@@ -193,7 +193,7 @@ void RequireNoAllocations(Rig& rig) {
 
 void CompareCounts(Rig& rig) {
   int64_t counted = 0;
-  rig.recorder.Collect([&](const RowKey&, const Counts& counts) { counted += counts.checks; });
+  rig.recorder.Collect({}, [&](const RowKey&, const Counts& counts) { counted += counts.checks; });
   if (counted != rig.recorded) Fail(absl::StrCat(counted, " of ", rig.recorded, " are counted"));
 }
 

@@ -117,7 +117,7 @@ refuses_what_is_no_release() {
   refused "another version or appVersion than CMakeLists.txt, 7.0.0" --to "oci:$WORK/out" --image "$image"
   sed --in-place -E 's/^(version|appVersion): .*/\1: 7.0.0/' "$WORK/tree/helm/headgate/Chart.yaml"
   commit "and in the other"
-  refused "docs/release-notes.md has no section '## 7.0.0'" --to "oci:$WORK/out" --image "$image"
+  refused "docs/upgrading.md has no section '## 7.0.0'" --to "oci:$WORK/out" --image "$image"
   in_tree git reset --quiet --hard "$HEAD"
 }
 

@@ -10,12 +10,14 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 THIRD_PARTY='--build-arg|apt-get|buildah|cmake|curl|dbt|docker|gh-ost|git|go|grep|grpcurl|helm|jq|kubectl'
-THIRD_PARTY+='|kubeconform|ninja|npm|nsenter|openssl|pg_dump|pgbench|podman|promtool|psql|python|sed|setpriv|systemctl'
+THIRD_PARTY+='|kubeconform|ninja|npm|nsenter|openssl|pg_dump|pgbench|podman|podman-compose|promtool|psql|python|sed|setpriv|systemctl'
+
+# shellcheck source=tools/test_docs.sh
+source tools/test_docs.sh
 
 WORK=$(mktemp --directory)
 trap 'rm -rf "$WORK"' EXIT
 COMPLAINTS=$WORK/complaints
-DOCS=()
 OPERATIONS=docs/operations.md
 ALERTS=helm/headgate/rules/headgate.yaml
 SERVER=server  # where lines of the log come from
@@ -26,56 +28,6 @@ fail() {
 }
 
 complain() { echo "$*" >>"$COMPLAINTS"; }
-
-# --- reading ---
-
-# Markdown as records of file, line, kind (text or code), info string, content, by tabs. A text is a
-# paragraph, a list's item or a table; a code is one line, with those that a backslash continues.
-records() {
-  awk '
-    function out(kind, info, content) {
-      gsub(/\t/, " ", content)
-      printf "%s\t%d\t%s\t%s\t%s\n", file, line, kind, info, content
-    }
-    function flush() { if (text != "") out("text", "", text); text = "" }
-    function code(info) {
-      if (!continued) { joined = ""; line = FNR }
-      continued = sub(/\\$/, "")
-      joined = joined $0
-      if (!continued) out("code", info, joined)
-    }
-    FNR == 1 { flush(); file = FILENAME; fenced = indented = continued = 0; blank = 1 }
-    /^ *```/ {
-      flush()
-      if (fenced) fenced = 0
-      else { fenced = 1; info = $0; sub(/^ *```/, "", info) }
-      continued = 0; blank = 0; next
-    }
-    fenced { code(info == "" ? "none" : info); next }
-    /^ *$/ { flush(); blank = 1; next }
-    /^    / && (blank || indented) { indented = 1; blank = 0; code("indented"); next }
-    { indented = blank = 0 }
-    /^(#|[-*|] |\||[0-9]+\. )/ { flush() }
-    { if (text == "") line = FNR; text = text (text == "" ? "" : " ") $0 }
-    END { flush() }' "${DOCS[@]}"
-}
-
-# What stands between backticks in texts: file, line, span.
-spans() {
-  awk -F '\t' -v OFS='\t' '$3 == "text" {
-    count = split($5, parts, "`")
-    for (i = 2; i <= count; i += 2) print $1, $2, parts[i]
-  }' "$WORK/records"
-}
-
-# Commands as they would be typed, in code or between backticks: file, line, command.
-commands() {
-  spans
-  awk -F '\t' -v OFS='\t' '
-    $3 == "code" && $4 ~ /^(sh|bash|console|shell|none|indented)$/ {
-      sub(/^ *\$ /, "", $5); sub(/^ +/, "", $5); print $1, $2, $5
-    }' "$WORK/records"
-}
 
 # --- checks: each complains of what it misses ---
 
@@ -245,7 +197,7 @@ check_no_private_paths() {
 
 check_all() {
   : >"$COMPLAINTS"
-  records >"$WORK/records"
+  read_docs
   check_links
   check_dev_commands
   check_flags
@@ -346,7 +298,7 @@ checks_can_fail() {
 
 write_what_exists
 checks_can_fail
-mapfile -t DOCS < <(find . -path ./build -prune -o -name '*.md' -printf '%P\n' | sort)
+all_docs
 check_all
 if [[ -s $COMPLAINTS ]]; then
   sort --unique "$COMPLAINTS"

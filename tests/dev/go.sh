@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The Go SDK: vet, staticcheck, its own tests, and every scenario of tests/sdk against a real server and
 # against its fake, all of it under the race detector.
-# Watches: client/go/ tests/sdk/go/ tests/sdk/scenarios/ proto/ docs/go.md tools/go.sh
+# Watches: client/go/ tests/sdk/go/ tests/sdk/scenarios/ proto/ docs/clients.md tools/go.sh
 # Needs: headgated headgate headgate-two-servers
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -25,8 +25,8 @@ printf '%s\n' 'budgets: [{name: rows, rate: 100, burst: 100}]' 'rules: [{name: a
 start_server
 mkdir "$WORK/copy-orders"
 HEADGATE_ADDRESS=$ADDRESS run_go_program "$WORK/copy-orders" >"$WORK/said" 2>&1 ||
-  fail "the program of docs/go.md: $(<"$WORK/said")"
-grep --quiet '^rows 250 to 299$' "$WORK/said" || fail "the program of docs/go.md says: $(<"$WORK/said")"
+  fail "the program of docs/clients.md: $(<"$WORK/said")"
+grep --quiet '^rows 250 to 299$' "$WORK/said" || fail "the program of docs/clients.md says: $(<"$WORK/said")"
 stop_server
 
 test_go "$WORK/go.log"

@@ -2,7 +2,7 @@
 # The SDK for Python: its generated code is fresh, wheel and sdist are built, style and types are good, and
 # its tests pass: the scenarios of all SDKs against a real headgated and against its fake, and its own. The
 # wheel works with the oldest protobuf that it takes, with which it is tested, and with the next one.
-# Watches: client/python/ tests/sdk/python/ tests/sdk/scenarios/ proto/ docs/python.md tools/python.sh
+# Watches: client/python/ tests/sdk/python/ tests/sdk/scenarios/ proto/ docs/clients.md README.md tools/python.sh
 # Needs: headgated headgate headgate-two-servers
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tour in README.md does what it says: its commands run as they stand, in order, against a real
-# server, and print what it shows.
+# The tour in README.md and the first steps with a database do what they say: their commands run as they stand,
+# in order, against a real server and a real PostgreSQL, and print what is shown.
 #
 # In what it shows, `…` stands for some text within a line, and a line of nothing but `…` for any
 # lines. Everything else has to be there, which the test makes sure of: each line that is shown, once
@@ -15,6 +15,8 @@ say() { echo "$*"; }
 source tools/tools.sh
 # shellcheck source=tools/test_shown.sh
 source tools/test_shown.sh
+# shellcheck source=tools/test_postgres.sh
+source tools/test_postgres.sh
 
 fail() {
   echo "FAILED: $*"
@@ -22,25 +24,25 @@ fail() {
 }
 
 skip_without require_tool grpcurl
-if ! command -v curl >/dev/null; then
-  echo "SKIPPED: curl is not installed"
-  exit 77
-fi
+for program in curl psql; do
+  command -v "$program" >/dev/null || { echo "SKIPPED: $program is not installed" && exit 77; }
+done
 
 WORK=$(mktemp --directory)
 SHOWN=0
 cleanup() {
   if [[ -s $WORK/pid ]]; then kill -KILL "$(<"$WORK/pid")" 2>/dev/null || true; fi
+  stop_postgres
   rm -rf "$WORK"
 }
 trap cleanup EXIT
 
 # --- what the README says ---
 
-# The fenced blocks of the tour, each line behind the language of its block.
+# The fenced blocks of both parts, each line behind the language of its block.
 tour_lines() {
   awk '
-    /^## / { tour = ($0 == "## A tour in five minutes") }
+    /^## / { tour = ($0 == "## A tour in five minutes" || $0 == "## With your database") }
     !tour { next }
     /^```/ { language = language == "" ? substr($0, 4) : ""; next }
     language != "" { print language "\t" $0 }' "$REPOSITORY/README.md"
@@ -63,8 +65,8 @@ write_steps() {
 
 # --- a server of its own ---
 
-# README names the ports 8081 and 8080. Here they may be taken, so that the programs that it calls
-# stand behind others of the same names, which put the real ports in.
+# README names the ports 8081 and 8080, and a database of the reader's. The programs that it calls stand behind
+# others of the same names, which put the real ports and the real database in.
 write_program() { # write_program FILE, the script on stdin
   mkdir -p "$(dirname "$1")"
   { echo '#!/usr/bin/env bash' && cat; } >"$1"
@@ -76,10 +78,15 @@ write_programs() {
   waits="until [[ -s $WORK/http && -s $WORK/grpc ]] || ((SECONDS > 120)); do sleep 0.05; done"
   write_program "$bin/headgated" <<SCRIPT
 echo \$\$ >"$WORK/pid"
+sed --in-place "s#host=orders-1#host=$PGHOST#" "\$2"
 exec "$HEADGATE_BIN/headgated" "\$@" --grpc-address 127.0.0.1:0 --port-file "$WORK/grpc" \
   --http-address 127.0.0.1:0 --http-port-file "$WORK/http"
 SCRIPT
   write_program "$bin/headgate" <<SCRIPT
+if [[ \$1 == config ]]; then
+  sed --in-place "s#host=orders-1#host=$PGHOST#" "\$3"
+  exec "$HEADGATE_BIN/headgate" "\$@"
+fi
 $waits
 export HEADGATE_ADDRESS=127.0.0.1:\$(<"$WORK/grpc")
 # The README sleeps for as long as it takes on a machine that is idle: until the last Check is collected.
@@ -105,12 +112,16 @@ run_steps() {
   local command step
   for command in "$WORK"/steps/*.command; do
     step=${command%.command}
+    # The ports of a server that has ended are not those of the next one.
+    if grep --quiet 'headgated --config' "$command"; then echo "rm -f '$WORK/grpc' '$WORK/http'"; fi
     echo "{"
     cat "$command"
     echo "} >'$step.printed' 2>&1"
     [[ -e $step.shown ]] || echo "(exit \$?) || { cat '$step.printed' && exit 1; }"
   done >"$WORK/walk"
   echo wait >>"$WORK/walk"
+  mkdir -p "$WORK/server/observe"
+  ln -s "$REPOSITORY/server/observe/postgres" "$WORK/server/observe/postgres"
   (cd "$WORK" && bash "$WORK/walk")
 }
 
@@ -147,8 +158,9 @@ $(<"$printed")"
 # A tour that lost its stops would pass.
 tour_visits() {
   local stop
-  for stop in ThrottlerService/Check ThrottlerService/Report ThrottlerService/Explain \
-    VERDICT_DENIED 'headgate pause' 'headgate log' 'headgate status' /metrics; do
+  for stop in 'headgate check' 'headgate report' 'headgate explain' 'DENIED by' 'headgate pause' 'headgate resume' \
+    'headgate log' 'headgate status' /metrics ThrottlerService/Check setup.sql 'EXTENSION IF NOT EXISTS pg_stat_statements' \
+    'headgate config check' 'rate: auto' 'standard: HEALTHY'; do
     grep --quiet --fixed-strings -e "$stop" "$WORK"/steps/* ||
       fail "the tour does not come to $stop any more"
   done
@@ -157,6 +169,8 @@ tour_visits() {
 mkdir "$WORK/steps"
 write_steps
 tour_visits
+start_postgres -c shared_preload_libraries=pg_stat_statements
+psql --no-psqlrc --quiet --command 'CREATE DATABASE app'
 write_programs
 run_steps || { cat "$WORK/tour/log" || true; fail "the tour cannot be walked"; }
 compare_steps

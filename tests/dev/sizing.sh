@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What docs/sizing.md says of memory is what the server takes: for each table in it, the server is
+# What docs/security.md says of memory is what the server takes: for each table in it, the server is
 # started with that one small and large, and the difference is compared with the formula. What the
 # throttle log has for identities is touched as they come: there it is the address space that counts.
-# Watches: docs/sizing.md server/decide/ server/remember/ server/serve/transport/
+# Watches: docs/security.md server/decide/ server/remember/ server/serve/transport/
 # Needs: headgated headgate
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -22,8 +22,8 @@ surplus() {
 # documented THING: the bytes for each, from the page's table.
 documented() {
   local bytes
-  bytes=$(sed -n -E "s/^\| $1 \| ([0-9]+) \|.*/\1/p" docs/sizing.md)
-  [[ $bytes =~ ^[0-9]+$ ]] || fail "docs/sizing.md has no bytes for '$1'"
+  bytes=$(sed -n -E "s/^\| $1 \| ([0-9]+) \|.*/\1/p" docs/security.md)
+  [[ $bytes =~ ^[0-9]+$ ]] || fail "docs/security.md has no bytes for '$1'"
   echo "$bytes"
 }
 
@@ -45,18 +45,18 @@ costs() {
   more=$(((KIB - small) * 1024)) all=$((bytes * $3))
   echo "$3 of $2: documented $all bytes, measured $more"
   ((more * 100 >= all * (100 - SHORTFALL) && more * 100 <= all * (100 + SURPLUS))) ||
-    fail "docs/sizing.md says $bytes bytes for each $2, the server takes $((more / $3))"
+    fail "docs/security.md says $bytes bytes for each $2, the server takes $((more / $3))"
 }
 
 # The formula's first summand is what a server with its defaults takes besides permits and patterns.
 # It has the program in it, so it is only about so much.
 costs_by_itself() {
   local said rest
-  said=$(sed -n 's/^    memory = \([0-9]*\) MB + .*/\1/p' docs/sizing.md)
+  said=$(sed -n 's/^    memory = \([0-9]*\) MB + .*/\1/p' docs/security.md)
   memory VmRSS '{}'
   rest=$((KIB * 1024 - 32768 * $(documented permit) - 16384 * $(documented pattern)))
   echo "a server with its defaults has $((KIB * 1024 / 1000000)) MB, $((rest / 1000000)) of them besides its tables"
-  ((rest <= said * 1250000)) || fail "docs/sizing.md says $said MB besides the tables"
+  ((rest <= said * 1250000)) || fail "docs/security.md says $said MB besides the tables"
 }
 
 split_budget() { # split_budget MAX_BUCKETS
@@ -78,4 +78,4 @@ if ((SURPLUS == 5)); then
     $'server: {threads: 1}\nthrottle_log: {max_identities: 16384}' \
     $'server: {threads: 1}\nthrottle_log: {max_identities: 1048576}'
 fi
-echo "the server takes what docs/sizing.md says"
+echo "the server takes what docs/security.md says"

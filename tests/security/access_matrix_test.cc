@@ -136,6 +136,7 @@ std::vector<Row> Rows() {
       {"ThrottleLogService.ReplayThrottleLog", "etl", "PP+P+PPPUUU", Replay("etl")},
       {"ThrottleLogService.ReplayThrottleLog", "all", "PPPP+PPPUUU", Replay("")},
       {"StatusService.GetStatus", "", "PPP++PPPUUU", Call(&Status::Stub::GetStatus)},
+      {"StatusService.GetConfiguration", "", "PPP++PPPUUU", Call(&Status::Stub::GetConfiguration)},
       {"StatusService.ListBudgets", "", "PPP++PPPUUU", Call(&Status::Stub::ListBudgets)},
       {"StatusService.ListBuckets", "", "PPP++PPPUUU", Call(&Status::Stub::ListBuckets)},
       {"StatusService.ListLines", "", "PPP++PPPUUU", Call(&Status::Stub::ListLines)},
@@ -233,7 +234,22 @@ TEST(AccessMatrix, HasEveryMethodOfTheServer) {
   std::set<std::string> tested;
   for (const Row& row : Rows()) tested.insert(row.method);
   EXPECT_EQ(tested, served);
-  EXPECT_EQ(served.size(), 29U);
+  EXPECT_EQ(served.size(), 30U);
+}
+
+TEST(AccessMatrix, StatusTellsWhoAskedWhatElseItMayDo) {
+  GuardedServer server;
+  const auto caller_of = [&](const Peer& peer) {
+    return AnswerOf(peer, &v1::StatusService::Stub::GetStatus).caller();
+  };
+  const std::vector<Peer> peers = Peers(server);
+  const v1::CallerStatus dashboard = caller_of(peers[3]);
+  EXPECT_EQ(dashboard.name(), "dashboard");
+  EXPECT_FALSE(dashboard.overrides() || dashboard.everything() || dashboard.logs());
+  const v1::CallerStatus sre = caller_of(peers[4]);
+  EXPECT_EQ(sre.name(), "sre");
+  EXPECT_TRUE(sre.overrides() && sre.exempt_overrides() && sre.everything() && sre.logs());
+  EXPECT_TRUE(sre.costs() && sre.forgive() && sre.servers() && sre.any_identity());
 }
 
 TEST(AccessMatrix, WithoutAPolicyEverybodyMayDoEverything) {

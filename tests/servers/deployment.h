@@ -63,6 +63,7 @@ struct DeploymentOptions {
   std::map<int, Otherwise> otherwise = {};
   // Targets are measured, in a database beside the store, by a connection string of each server.
   bool is_measured = false;
+  bool logs_to_store = false;  // all servers keep one throttle log, beside the store
   // The store is reached through a connection pooler in this mode; empty: directly.
   std::string pooler_mode = {};
 };
@@ -268,7 +269,12 @@ class Deployment {
         "\n  peer_certificates: [\"DNS:headgate-peer\"]\n  lease: ", options_.lease, "\n",
         options_.cluster_more, "tls: {certificate_file: ", folder_.File("peer.crt"),
         ", key_file: ", folder_.File("peer.key"), ", client_ca_file: ", folder_.File("ca.crt"),
-        "}\ntargets: [", absl::StrJoin(targets, ", "),
+        "}\n",
+        options_.logs_to_store
+            ? absl::StrCat("throttle_log: {step: 1s, coarse_step: 60s, postgres: {dsn: \"",
+                           StoreDsn(), "\"}}\n")
+            : "",
+        "targets: [", absl::StrJoin(targets, ", "),
         "]\nbudgets: [{name: b, rate: ", otherwise.rate.empty() ? options_.rate : otherwise.rate,
         ", burst: ", options_.burst, options_.budget_more, "}]\nrules: [{name: r, charge: [b]}]\n");
   }

@@ -5,7 +5,7 @@
 // random, and the machine has better and worse moments, as shared ones do. What it shows to
 // Headgate is what PostgreSQL would: counters, and who is active at the moment.
 //
-// It is calibrated to resemble the measurements in docs/control.md, not to predict them.
+// It is calibrated to resemble the measurements in docs/health.md, not to predict them.
 //
 // Deterministic: the same seed gives the same run. Thread-compatible.
 //

@@ -10,8 +10,8 @@
 //     +----> idle <-----+            (no foreground; W grows to the most, and nothing is probed)
 //
 // A small W comes in short pulses of several times W: a drop of a fifth in a third of the time is
-// measured in seconds, the same work spread evenly would take minutes. What it weighs, and against
-// which other laws it was chosen, is in docs/control.md.
+// measured in seconds, the same work spread evenly would take minutes. It was in force
+// before the law of docs/health.md, which `./dev bench control_sim` holds against it.
 //
 // A pure function of what it is given: no I/O, no clock, and chance from its seed alone.
 // Thread-compatible.

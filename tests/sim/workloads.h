@@ -1,4 +1,4 @@
-// The seven workloads of docs/control.md, as models.
+// The seven workloads of docs/health.md, as models.
 
 #pragma once
 

@@ -1,5 +1,5 @@
 // Models of a database beside which sessions of batch work yield the processor, as measured on two
-// cores with pgbench as the foreground: docs/control.md.
+// cores with pgbench as the foreground: docs/health.md.
 //
 // A transaction's need of a core has pgbench's own in it, and a job takes two milliseconds or so of
 // a core beside the database for each chunk, whatever its rank there. `YieldingAs` makes the same

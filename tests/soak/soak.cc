@@ -23,7 +23,7 @@ namespace {
 
 // Why so much: memory. The floor counts, since the heap is a sawtooth: what a full disk makes the
 // log hold back, or a reload needs twice, is given back, but not at once and not to the page. In
-// two minutes that moved the floor by up to 6 MiB either way (docs: CONTRIBUTING.md). A leak of 200
+// two minutes that moved the floor by up to 6 MiB either way (see soak.h). A leak of 200
 // bytes in each of some thousand calls a second is as much between the windows of two minutes, and
 // one of ten bytes in half an hour.
 constexpr FlatnessOptions kMemory = {

@@ -23,6 +23,7 @@
 #include "gmock/gmock.h"
 #include "server/remember/throttle_log/row.h"
 #include "server/remember/throttle_log/store.h"
+#include "server/remember/throttle_log/waits_text.h"
 
 namespace headgate::throttle_log {
 
@@ -33,14 +34,16 @@ inline void PrintTo(const Row& row, std::ostream* out) {
        << static_cast<int>(row.key.cause.limit) << " '" << row.key.cause.budget << "' '"
        << row.key.cause.rule << "' '" << row.key.cause.signal << "': " << row.counts.checks << ", "
        << row.counts.cost << ", " << row.counts.peak << " of " << row.counts.limit;
+  if (row.counts.waits.get() != nullptr) *out << ", waits " << WaitsText(*row.counts.waits.get());
 }
 
 inline bool operator==(const Row& a, const Row& b) {
   const auto all = [](const Row& row) {
     return std::tuple(row.step_s, row.length_s, row.key, row.counts.checks, row.counts.cost,
-                      row.counts.peak, row.counts.limit);
+                      row.counts.peak, row.counts.limit, row.counts.waits.get() != nullptr);
   };
-  return all(a) == all(b);
+  if (all(a) != all(b)) return false;
+  return a.counts.waits.get() == nullptr || *a.counts.waits.get() == *b.counts.waits.get();
 }
 
 }  // namespace headgate::throttle_log
@@ -76,6 +79,15 @@ inline Row DeniedRow(int64_t step_s, const std::string& identity, int64_t checks
                    .signal = signal};
   row.counts.peak = peak;
   row.counts.limit = limit;
+  return row;
+}
+
+// Of whole microseconds, as stores keep them.
+inline Row WaitedRow(int64_t step_s, const std::string& identity, const std::string& signal,
+                     const throttle_log::Waits& waits) {
+  Row row = DeniedRow(step_s, identity, 0, signal, 7, 5);
+  row.key.outcome = Outcome::kWaited;
+  row.counts.waits.Add(waits);
   return row;
 }
 
@@ -465,9 +477,19 @@ TYPED_TEST_P(LogStoreContract, RandomRowsAddUpAsInAModel) {
     for (int i = 0; i < 100; ++i) {
       const int64_t step_s = kLogBegin + pick(3 * 8640) * 10;
       const std::string identity = absl::StrCat("i", pick(5), ":j", pick(2));
-      Row row = pick(2) == 0 ? AllowedRow(step_s, identity, pick(5), pick(100) * 0.25)
-                             : DeniedRow(step_s, identity, pick(5), absl::StrCat("s", pick(2)),
-                                         1 + pick(50), 5);
+      const std::string signal = absl::StrCat("s", pick(2));
+      const int kind = pick(3);
+      Row row = kind == 0   ? AllowedRow(step_s, identity, pick(5), pick(100) * 0.25)
+                : kind == 1 ? DeniedRow(step_s, identity, pick(5), signal, 1 + pick(50), 5)
+                            : WaitedRow(step_s, identity, signal,
+                                        {.began = pick(3),
+                                         .admitted = pick(3),
+                                         .denied = pick(3),
+                                         .left = pick(3),
+                                         .waited_ns = pick(1'000'000) * 1000,
+                                         .held_ns = pick(1'000'000) * 1000,
+                                         .longest_ns = pick(1'000'000) * 1000,
+                                         .ended_within = {pick(3), 0, pick(3), 0, 1, pick(3)}});
       row.key.folded = pick(4) == 0;
       rows.push_back(row);
       model[{step_s / 3600 * 3600, row.key}].Add(row.counts);

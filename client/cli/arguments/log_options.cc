@@ -102,7 +102,7 @@ void AddFilter(CLI::App& app, LogArguments& log) {
       [&log](const std::string& word) {
         log.outcomes.push_back(ParseEnum<v1::Outcome>("--outcome", "OUTCOME_", word));
       },
-      "allowed|would-be-denied|denied; may be repeated, as those below");
+      "allowed|would-be-denied|denied|waited; may be repeated, as those below");
   AddEach(
       app, "--reason", "REASON",
       [&log](const std::string& word) {
@@ -205,7 +205,7 @@ void AddTime(CLI::App& app, const std::string& name, std::string& value, const s
 }
 
 CLI::App* AddLog(CLI::App& app, LogArguments& log) {
-  CLI::App* command = app.add_subcommand("log", "Show who was denied, when, and by what");
+  CLI::App* command = app.add_subcommand("log", "Show who was held back, when, and by what");
   AddPast(*command, log.past);
   AddFilter(*command, log);
   AddEach(
@@ -220,16 +220,17 @@ CLI::App* AddLog(CLI::App& app, LogArguments& log) {
       *command, "--top",
       [&log](int count) {
         log.past.limit = count;
-        log.order = v1::LOG_ORDER_MOST_DENIED;
+        log.order = v1::LOG_ORDER_MOST_HELD_BACK;
       },
-      "sums, most denied first; by identity, and 10, unless told");
+      "sums, most held back first; by identity, and 10, unless told");
   AddCount(*command, "--denials", newest, "the newest single denials [20]");
   command->add_flag("-f,--follow")->description("go on with new denials until Ctrl-C");
   command->add_flag("--unmatched")
       ->description("whom no rule matches, so that nothing limits them: a mistyped identity?");
   command->add_flag("--heat")->description("a strip for each identity over time");
   AddParsed<double>(*command, "--min-denied", "SHARE", log.min_denied, ShareFromText,
-                    "a time is held back where this share of Checks is denied [0.5]");
+                    "a time is held back where this share of Checks is denied, or this share of "
+                    "the time waited [0.5]");
   AddParsed<absl::Duration>(*command, "--interval", "DURATION", log.interval,
                             PositiveDurationFromText, "how often --follow asks [1s]");
   command->callback([command, &log] { Settle(*command, log); });

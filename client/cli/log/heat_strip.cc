@@ -13,6 +13,7 @@
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/output/time_style.h"
 #include "client/cli/output/value_text.h"
+#include "common/share_text.h"
 
 namespace headgate::cli {
 namespace {
@@ -42,18 +43,31 @@ struct Heat {
   const char* sign;
   Paint paint;
 };
-Heat HeatOf(int64_t checks, int64_t denied) {
-  if (checks == 0) return {" ", Paint::kPlain};
-  if (denied == 0) return {"·", Paint::kGood};
-  if (4 * denied <= checks) return {"░", Paint::kWarn};
-  if (2 * denied <= checks) return {"▒", Paint::kWarn};
-  if (4 * denied <= 3 * checks) return {"▓", Paint::kBad};
+Heat HeatOf(double share) {
+  if (share <= 0) return {"·", Paint::kGood};
+  if (share <= 0.25) return {"░", Paint::kWarn};
+  if (share <= 0.5) return {"▒", Paint::kWarn};
+  if (share <= 0.75) return {"▓", Paint::kBad};
   return {"█", Paint::kBad};
 }
 
 struct Count {
   int64_t checks = 0;
   int64_t denied = 0;
+  absl::Duration held;  // in which at least one Check waited
+
+  bool empty() const { return checks == 0 && held <= absl::ZeroDuration(); }
+  void Add(const v1::LogSum& sum) {
+    checks += Checks(sum);
+    denied += sum.denied();
+    held += FromProto(sum.waiting().held());
+  }
+  // Of its Checks that were denied, or of the time that was waited, whichever is more.
+  double Share(absl::Duration time) const {
+    const double denials =
+        checks == 0 ? 0 : static_cast<double>(denied) / static_cast<double>(checks);
+    return std::max(denials, std::min(absl::FDivDuration(held, time), 1.0));
+  }
 };
 
 struct Line {
@@ -93,8 +107,10 @@ class Strips {
       line.who = Escaped(who);
       lines_.push_back(std::move(line));
     }
-    std::stable_sort(lines_.begin(), lines_.end(),
-                     [](const Line& a, const Line& b) { return a.all.denied > b.all.denied; });
+    std::stable_sort(lines_.begin(), lines_.end(), [](const Line& a, const Line& b) {
+      // As the server has it, a denial counts as a second.
+      return a.all.held + absl::Seconds(a.all.denied) > b.all.held + absl::Seconds(b.all.denied);
+    });
     hidden_ = lines_.size() - std::min(lines_.size(), static_cast<size_t>(options.most));
     lines_.resize(lines_.size() - hidden_);
     for (const Line& line : lines_) label_ = std::max(label_, DisplayWidth(line.who));
@@ -113,13 +129,9 @@ class Strips {
     line.cells.resize(cells_);
     absl::Duration rest = FromProto(sum.from()) - from_;
     const int64_t place = absl::IDivDuration(rest, options_.step, &rest);
-    const int64_t checks = Checks(sum);
-    line.all.checks += checks;
-    line.all.denied += sum.denied();
+    line.all.Add(sum);
     if (place < 0 || place >= static_cast<int64_t>(cells_)) return;
-    Count& cell = line.cells[static_cast<size_t>(place)];
-    cell.checks += checks;
-    cell.denied += sum.denied();
+    line.cells[static_cast<size_t>(place)].Add(sum);
   }
 
   // A line of times, each above the cell in which it begins. They are as round as there is room
@@ -155,7 +167,7 @@ class Strips {
     std::string run;
     Paint paint = Paint::kPlain;
     for (const Count& cell : line.cells) {
-      const Heat heat = HeatOf(cell.checks, cell.denied);
+      const Heat heat = cell.empty() ? Heat{" ", Paint::kPlain} : HeatOf(cell.Share(options_.step));
       if (heat.paint != paint) {
         absl::StrAppend(&text, Painted(std::exchange(run, ""), paint, colours));
         paint = heat.paint;
@@ -163,10 +175,11 @@ class Strips {
       run += heat.sign;
     }
     absl::StrAppend(&text, Painted(run, paint, colours));
-    if (line.all.checks == 0) return text;
-    const std::string share = Percent(line.all.denied, line.all.checks);
-    return absl::StrCat(text, std::string(kShareColumns - share.size(), ' '),
-                        Painted(share, PaintOfDenied(line.all.denied, line.all.checks), colours));
+    if (line.all.empty()) return text;
+    const double share = line.all.Share(options_.step * cells_);
+    const std::string percent = RoundShareText(share);
+    return absl::StrCat(text, std::string(kShareColumns - percent.size(), ' '),
+                        Painted(percent, PaintOfShare(share), colours));
   }
 
   const HeatOptions options_;
@@ -201,7 +214,7 @@ std::string HeatText(const v1::QueryThrottleLogResponse& sums, const HeatOptions
   const std::string waiting = WaitingText(sums.waiting_checks());
   if (sums.sums().empty()) return absl::StrCat(span, ": no such Check is in the log.\n", waiting);
   const std::string what = absl::StrCat(span, ", ", ShortDuration(options.step), " a cell:");
-  constexpr char kLegend[] = "· none denied, ░ up to 25 %, ▒ 50 %, ▓ 75 %, █ more";
+  constexpr char kLegend[] = "· not held back, ░ up to 25 %, ▒ 50 %, ▓ 75 %, █ more";
   const bool fits = DisplayWidth(what) + 1 + DisplayWidth(kLegend) <= options.columns;
   return absl::StrCat(Fitted(what, options.columns), fits ? " " : "\n",
                       Fitted(kLegend, options.columns), "\n\n", Strips(sums, options).Text(colours),

@@ -46,10 +46,11 @@ absl::Duration Covered(const Intervals& intervals) {
 struct CauseSum {
   std::string text;
   int64_t denied = 0;
+  absl::Duration waited;
   v1::DenialCause worst;
 };
 
-// Sorted by denials; the cause that denied the most comes first.
+// What was waited for longest comes first, then what denied the most.
 std::vector<CauseSum> Causes(const Intervals& intervals) {
   std::vector<CauseSum> all;
   for (const v1::ThrottledInterval& interval : intervals) {
@@ -57,25 +58,50 @@ std::vector<CauseSum> Causes(const Intervals& intervals) {
       const std::string text = CauseText(cause);
       auto same = std::find_if(all.begin(), all.end(),
                                [&text](const CauseSum& known) { return known.text == text; });
-      if (same == all.end()) same = all.insert(all.end(), {text, 0, cause});
+      if (same == all.end()) same = all.insert(all.end(), {text, 0, {}, cause});
       same->denied += cause.denied();
+      same->waited += FromProto(cause.waiting().waited());
       if (cause.peak() > same->worst.peak()) same->worst = cause;
     }
   }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const CauseSum& a, const CauseSum& b) { return a.denied > b.denied; });
+  std::stable_sort(all.begin(), all.end(), [](const CauseSum& a, const CauseSum& b) {
+    return std::pair(a.waited, a.denied) > std::pair(b.waited, b.denied);
+  });
   return all;
+}
+
+// How much of it the first cause did: of the time that was waited, else of the denials.
+double ShareOfFirst(const std::vector<CauseSum>& causes) {
+  absl::Duration waited;
+  int64_t denied = 0;
+  for (const CauseSum& cause : causes) {
+    waited += cause.waited;
+    denied += cause.denied;
+  }
+  if (waited > absl::ZeroDuration()) return absl::FDivDuration(causes[0].waited, waited);
+  return denied == 0 ? 1 : static_cast<double>(causes[0].denied) / static_cast<double>(denied);
 }
 
 std::string MainCause(const Intervals& intervals) {
   const std::vector<CauseSum> causes = Causes(intervals);
   if (causes.empty()) return "";
   if (causes.size() == 1) return absl::StrCat(", by ", causes[0].text);
-  int64_t denied = 0;
-  for (const CauseSum& cause : causes) denied += cause.denied;
-  if (2 * causes[0].denied > denied) return absl::StrCat(", mostly by ", causes[0].text);
+  const double share = ShareOfFirst(causes);
+  if (share > 0.5) return absl::StrCat(", mostly by ", causes[0].text);
   return absl::StrCat(", by several causes, most often by ", causes[0].text, " (",
-                      Percent(causes[0].denied, denied), ")");
+                      RoundShareText(share), ")");
+}
+
+// "; 12 Checks waited 5m in all (25s each, 1m at most)"; nothing where none did.
+std::string WaitedText(const v1::LogSum& sum) {
+  const v1::Waiting& waiting = sum.waiting();
+  const absl::Duration waited = FromProto(waiting.waited());
+  if (waited <= absl::ZeroDuration()) return "";
+  const int64_t checks = ChecksThatWaited(waiting);
+  return absl::StrCat("; ", checks, checks == 1 ? " Check waited " : " Checks waited ",
+                      ShortDuration(waited), checks == 1 ? "" : " in all", " (",
+                      ShortDuration(waited / checks), " each, ",
+                      ShortDuration(FromProto(waiting.longest())), " at most)");
 }
 
 // "1422 of 2980 Checks were denied (48 %)", and those that a WARN budget would have.
@@ -113,67 +139,93 @@ std::string SubjectText(const PastArguments& past, const std::string& target) {
   return text;
 }
 
-// A job that only waited was held back as well, and what made it wait is not counted.
-constexpr char kWaits[] = "; how long Checks waited is not in this log.";
-
 std::string Summary(const Intervals& intervals, const LogTotals& totals, const LogArguments& log,
                     const std::string& target) {
   const v1::LogSum& sum = totals.sum;
   const std::string subject = SubjectText(log.past, target);
-  if (Checks(sum) + totals.denied_else == 0) {
-    return absl::StrCat("nothing of ", subject,
-                        " is in the log; a Check that waits is counted once it is decided.");
+  const std::string waited = WaitedText(sum);
+  if (Checks(sum) + totals.denied_else == 0 && waited.empty()) {
+    return absl::StrCat("nothing of ", subject, " is in the log.");
   }
-  const std::string counts = IsNarrowed(log) ? TotalsOfSome(totals) : Totals(sum);
+  const bool none = Checks(sum) == 0 && !IsNarrowed(log);
+  const std::string counts = absl::StrCat(none              ? "no Check was decided"
+                                          : IsNarrowed(log) ? TotalsOfSome(totals)
+                                                            : Totals(sum),
+                                          waited);
   if (!intervals.empty()) {
     return absl::StrCat(subject, " was held back for ", ShortDuration(Covered(intervals)),
                         MainCause(intervals), "; ", counts, ".");
   }
   const std::string share = ShareText(log.min_denied.value_or(kMinDenied));
   if (sum.denied() == 0 && !IsNarrowed(log)) {
-    return absl::StrCat("no Check of ", subject, " was denied; ", counts, kWaits);
+    return absl::StrCat("no Check of ", subject, " was denied",
+                        waited.empty() ? ", and none waited; "
+                                       : absl::StrCat(", and at no time did one wait for ", share,
+                                                      " of the time; "),
+                        counts, ".");
   }
-  return absl::StrCat("at no time were ", share, " of the Checks of ", subject, " denied",
-                      IsNarrowed(log) ? " like that; " : "; ", counts, kWaits);
+  return absl::StrCat(
+      "at no time were ", share, " of the Checks of ", subject, " denied",
+      IsNarrowed(log) ? " like that" : "",
+      waited.empty() ? "; " : absl::StrCat(", nor did one wait for ", share, " of the time; "),
+      counts, ".");
 }
 
 Cell Denied(const v1::ThrottledInterval& interval) {
+  if (ChecksIn(interval) == 0) return {""};
   return {Percent(interval.denied(), ChecksIn(interval)),
           PaintOfDenied(interval.denied(), ChecksIn(interval))};
 }
 
-std::string By(const std::vector<CauseSum>& causes, int64_t denied) {
+std::string By(const std::vector<CauseSum>& causes) {
   if (causes.empty()) return "";
   if (causes.size() == 1) return causes[0].text;
-  return absl::StrCat(causes[0].text, " (", Percent(causes[0].denied, denied), "), ",
+  return absl::StrCat(causes[0].text, " (", RoundShareText(ShareOfFirst(causes)), "), ",
                       causes.size() - 1, " more");
+}
+
+// "82 %" of the time, and how long each of its Checks waited in the mean.
+Cell Waited(const v1::ThrottledInterval& interval) {
+  if (!interval.has_waiting()) return {""};
+  return {RoundShareText(interval.waited_ratio()), PaintOfShare(interval.waited_ratio())};
+}
+Cell WaitedEach(const v1::ThrottledInterval& interval) {
+  if (!interval.has_waiting()) return {""};
+  return {
+      ShortDuration(FromProto(interval.waiting().waited()) / ChecksThatWaited(interval.waiting()))};
 }
 
 Table IntervalsTable(const Intervals& intervals, absl::TimeZone zone) {
   std::vector<absl::Time> times;
   bool targets = false;
+  bool waited = false;
   for (const v1::ThrottledInterval& interval : intervals) {
+    waited = waited || interval.has_waiting();
     times.push_back(FromProto(interval.from()));
     times.push_back(FromProto(interval.to()));
     targets = targets || interval.target() != intervals[0].target();
   }
   const TimeStyle style(times, zone);
-  Table table(Titles(
-      absl::StrCat("WHEN,>FOR,WHO,>DENIED,>OF CHECKS,BY,AT WORST,", targets ? "TARGET" : "")));
+  Table table(Titles(absl::StrCat("WHEN,>FOR,WHO,", waited ? ">WAITED,>EACH," : "",
+                                  ">DENIED,>OF CHECKS,BY,AT WORST,", targets ? "TARGET" : "")));
   for (const v1::ThrottledInterval& interval : intervals) {
     const absl::Time from = FromProto(interval.from());
     const absl::Time to = FromProto(interval.to());
     Intervals alone;
     *alone.Add() = interval;
     const std::vector<CauseSum> causes = Causes(alone);
-    table.Add({{style.Range(from, to)},
-               {ShortDuration(to - from)},
-               {interval.identity()},
-               Denied(interval),
-               {absl::StrCat(ChecksIn(interval))},
-               {By(causes, interval.denied())},
-               {causes.empty() ? "" : PeakText(causes[0].worst)},
-               {targets ? interval.target() : ""}});
+    std::vector<Cell> row = {
+        {style.Range(from, to)}, {ShortDuration(to - from)}, {interval.identity()}};
+    if (waited) {
+      row.push_back(Waited(interval));
+      row.push_back(WaitedEach(interval));
+    }
+    row.push_back(Denied(interval));
+    row.push_back({absl::StrCat(ChecksIn(interval))});
+    row.push_back({By(causes)});
+    row.push_back({causes.empty() ? "" : PeakText(causes[0].worst)});
+    row.push_back({targets ? interval.target() : ""});
+    table.Add(std::move(row));
   }
   return table;
 }

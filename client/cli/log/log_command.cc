@@ -61,9 +61,12 @@ absl::StatusOr<LogTotals> FetchTotals(const Question& question) {
   v1::QueryThrottleLogRequest request;
   *request.mutable_filter() = question.filter;
   request.mutable_filter()->add_outcomes(v1::OUTCOME_DENIED);
+  request.mutable_filter()->add_outcomes(v1::OUTCOME_WAITED);
   const auto denied = question.connection.Call(&LogStub::QueryThrottleLog, request);
   if (!denied.ok()) return denied.status();
   const int64_t by_it = denied->sums().empty() ? 0 : denied->sums(0).denied();
+  totals.sum.clear_waiting();
+  if (!denied->sums().empty()) *totals.sum.mutable_waiting() = denied->sums(0).waiting();
   // Between the two calls the log may have grown, so the difference may be negative.
   totals.denied_else = std::max<int64_t>(totals.sum.denied() - by_it, 0);
   totals.sum.set_denied(by_it);

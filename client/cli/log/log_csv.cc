@@ -9,7 +9,8 @@ namespace headgate::cli {
 Table IntervalsCsv(const v1::ListThrottledIntervalsResponse& response) {
   Table table(
       Titles("from,to,identity,target,allowed,denied,denied_cost,reason,limit_kind,budget,rule,"
-             "signal,denied_by_it,peak,limit,message,causes"));
+             "signal,denied_by_it,peak,limit,message,causes,waited_ratio,waits_began,waited_s,"
+             "longest_wait_s,waited_for_it_s"));
   for (const v1::ThrottledInterval& interval : response.intervals()) {
     const bool known = !interval.causes().empty();
     const v1::DenialCause cause = known ? interval.causes(0) : v1::DenialCause();
@@ -29,15 +30,21 @@ Table IntervalsCsv(const v1::ListThrottledIntervalsResponse& response) {
                {known ? ExactNumber(cause.peak()) : ""},
                {known ? ExactNumber(cause.limit()) : ""},
                {interval.message()},
-               {absl::StrCat(interval.causes_size())}});
+               {absl::StrCat(interval.causes_size())},
+               {ExactNumber(interval.waited_ratio())},
+               {absl::StrCat(interval.waiting().began())},
+               {Seconds(interval.has_waiting(), interval.waiting().waited())},
+               {Seconds(interval.has_waiting(), interval.waiting().longest())},
+               {Seconds(cause.has_waiting(), cause.waiting().waited())}});
   }
   return table;
 }
 
 Table SumsCsv(const v1::QueryThrottleLogResponse& sums) {
-  Table table(
-      Titles("from,identity,target,outcome,reason,budget,rule,signal,allowed,would_be_denied,"
-             "denied,allowed_cost,denied_cost,folded,server,did_you_mean"));
+  Table table(Titles(
+      "from,identity,target,outcome,reason,budget,rule,signal,allowed,would_be_denied,"
+      "denied,allowed_cost,denied_cost,folded,server,did_you_mean,waits_began,waits_admitted,"
+      "waits_denied,waits_left,waited_s,held_s,longest_wait_s"));
   for (const v1::LogSum& sum : sums.sums()) {
     table.Add({{Rfc3339(sum.has_from(), sum.from())},
                {sum.identity()},
@@ -54,7 +61,14 @@ Table SumsCsv(const v1::QueryThrottleLogResponse& sums) {
                {ExactNumber(sum.denied_cost())},
                {absl::StrCat(sum.folded())},
                {sum.server()},
-               {sum.did_you_mean()}});
+               {sum.did_you_mean()},
+               {absl::StrCat(sum.waiting().began())},
+               {absl::StrCat(sum.waiting().admitted())},
+               {absl::StrCat(sum.waiting().denied())},
+               {absl::StrCat(sum.waiting().left())},
+               {Seconds(sum.has_waiting(), sum.waiting().waited())},
+               {Seconds(sum.has_waiting(), sum.waiting().held())},
+               {Seconds(sum.has_waiting(), sum.waiting().longest())}});
   }
   return table;
 }

@@ -1,5 +1,6 @@
 #include "client/cli/log/sums_text.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -50,13 +51,25 @@ std::string Value(const v1::LogSum& sum, v1::LogGroup group, const TimeStyle& st
 // An empty value is shown too; it stands, for instance, for Checks that no signal was behind.
 std::string OrDash(const std::string& value) { return value.empty() ? "-" : value; }
 
+// How long its Checks waited: all together, each in the mean, and the longest.
+void AddWaited(const v1::LogSum& sum, std::vector<Cell>& row) {
+  const v1::Waiting& waiting = sum.waiting();
+  const absl::Duration waited = FromProto(waiting.waited());
+  for (const absl::Duration time :
+       {waited, waited / ChecksThatWaited(waiting), FromProto(waiting.longest())}) {
+    row.push_back({sum.has_waiting() ? ShortDuration(time) : ""});
+  }
+}
+
 Table SumsTable(const v1::QueryThrottleLogResponse& sums, const LogArguments& log) {
   std::vector<absl::Time> times;
   bool warned = false;
+  bool waited = false;
   bool meant = false;
   for (const v1::LogSum& sum : sums.sums()) {
     if (sum.has_from()) times.push_back(FromProto(sum.from()));
     warned = warned || sum.would_be_denied() > 0;
+    waited = waited || sum.has_waiting();
     meant = meant || !sum.did_you_mean().empty();
   }
   const TimeStyle style(times, ZoneOf(log.past));
@@ -64,6 +77,11 @@ Table SumsTable(const v1::QueryThrottleLogResponse& sums, const LogArguments& lo
   for (const v1::LogGroup group : log.by) columns.push_back({Title(group)});
   for (const char* title : {"CHECKS", "DENIED", "", "WOULD BE", "COST ALLOWED", "COST DENIED"}) {
     if (warned || std::string_view(title) != "WOULD BE") columns.push_back({title, Align::kRight});
+  }
+  if (waited) {
+    for (const char* title : {"WAITED", "EACH", "AT MOST"}) {
+      columns.push_back({title, Align::kRight});
+    }
   }
   if (meant) columns.push_back({"DID YOU MEAN"});
   Table table(std::move(columns));
@@ -77,6 +95,7 @@ Table SumsTable(const v1::QueryThrottleLogResponse& sums, const LogArguments& lo
     if (warned) row.push_back({absl::StrCat(sum.would_be_denied())});
     row.push_back({ShortNumber(sum.allowed_cost())});
     row.push_back({ShortNumber(sum.denied_cost())});
+    if (waited) AddWaited(sum, row);
     if (meant) row.push_back({sum.did_you_mean(), Paint::kWarn});
     table.Add(std::move(row));
   }
@@ -84,6 +103,11 @@ Table SumsTable(const v1::QueryThrottleLogResponse& sums, const LogArguments& lo
 }
 
 }  // namespace
+
+int64_t ChecksThatWaited(const v1::Waiting& waiting) {
+  return std::max<int64_t>(
+      {waiting.began(), waiting.admitted() + waiting.denied() + waiting.left(), 1});
+}
 
 std::string FoldedText(int64_t checks) {
   if (checks == 0) return "";

@@ -77,9 +77,13 @@ Paint PaintOf(const v1::Health& health) {
   return measured && health.speed() >= 1 ? Paint::kGood : Paint::kWarn;
 }
 
+Paint PaintOfShare(double share) {
+  if (share <= 0) return Paint::kGood;
+  return share < 0.5 ? Paint::kWarn : Paint::kBad;
+}
+
 Paint PaintOfDenied(int64_t denied, int64_t whole) {
-  if (denied == 0) return Paint::kGood;
-  return 2 * denied < whole ? Paint::kWarn : Paint::kBad;
+  return PaintOfShare(whole == 0 ? 0 : static_cast<double>(denied) / static_cast<double>(whole));
 }
 
 std::string Sentence(const v1::Health& health) {

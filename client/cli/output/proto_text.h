@@ -34,6 +34,8 @@ Paint PaintOf(v1::Verdict verdict);
 // Good while work is let through at full speed, bad where it is not let through.
 Paint PaintOf(const v1::Health& health);
 // Bad where half or more was denied.
+// Of how much was held back: 0 is good.
+Paint PaintOfShare(double share);
 Paint PaintOfDenied(int64_t denied, int64_t whole);
 
 // "default: HEALTHY, speed 0.5, pressure 0.5 (replication_lag_seconds), sampled 300ms ago".

@@ -1,6 +1,6 @@
 package headgate_test
 
-// The code of docs/go.md, as it stands there.
+// Jobs in Go as a reader would write them. What docs/clients.md shows of them stands there as it does here.
 
 import (
 	"context"

@@ -51,7 +51,7 @@ class Client:
     - Reports are sent in batches within 50 ms, tried again while the server cannot be reached or is
       overloaded, and flushed by `close`, by the end of `with`, and at the end of the process. Those that
       are lost are counted.
-    - A process may fork at any time; see docs/python.md.
+    - A process may fork at any time; see docs/clients.md.
 
     Thread-safe; one for each process is enough.
 

@@ -294,7 +294,7 @@ have not heard of it.
 {{- end -}}
 
 {{/*
-Beside the throttle log, docs/sizing.md: a snapshot and the next one, 300 bytes for each permit, and
+Beside the throttle log, docs/security.md: a snapshot and the next one, 300 bytes for each permit, and
 64 MiB for overrides, buckets and the log's write-ahead log. What the configuration says wrong the
 server refuses.
 */}}

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "server/decide/engine/cause.h"
 #include "server/decide/engine/limits.h"
 #include "server/decide/engine/line_order.h"
 #include "server/decide/engine/retry_after.h"
@@ -14,15 +15,6 @@ void Deny(Decision& decision, Reason reason, absl::Duration retry_after) {
   decision.answer.reason = reason;
   decision.answer.retry_after = retry_after;
   decision.denied = true;
-}
-
-Reason StageOf(Limit limit) {
-  if (limit == Limit::kHealth) return Reason::kHealth;
-  if (limit == Limit::kMaxCost) return Reason::kMaxCost;
-  if (limit == Limit::kMaxConcurrency) return Reason::kMaxConcurrency;
-  if (limit == Limit::kPermits) return Reason::kPermits;
-  if (limit == Limit::kLine) return Reason::kLine;
-  return Reason::kCapacity;
 }
 
 }  // namespace

@@ -122,6 +122,7 @@ void StayInLine(RefusedAgain& its) {
   }
   DistrustWrongInstants(its);
   if (its.binding.limit != engine::Limit::kLine) line.limit = its.binding.limit;
+  LineTable::NoteCause(line, its.binding, its.answer);
   if (!line.look_at_all) {
     return lines.SetDue(line, its.circles ? its.due_ns : std::min(line.due_ns, its.due_ns));
   }
@@ -138,6 +139,7 @@ void MoveToItsLimit(const RefusedAgain& its) {
   if (!its.line.is_bucket) its.line.queue.Charge(its.line.FlowOf(waiting), waiting.cost);
   lines.Part(waiting, its.state.now_ns);
   Line& next = lines.Join(waiting, its.binding, its.answer);
+  its.state.waits.Move(waiting, next, its.now_ns);
   lines.SetDue(its.line, kAtOnce);
   const bool is_head = next.queue.Head() == waiting.ticket;
   if (!is_head) return;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_set.h"
 #include "server/decide/engine/answer.h"
+#include "server/decide/engine/cause.h"
 #include "server/decide/engine/line_interface.h"
 #include "server/decide/line/bucket_state.h"
 #include "server/decide/line/fair_queue.h"
@@ -51,6 +53,17 @@ struct LineNames {
   std::string target, budget, bucket, rule, profile;
 };
 
+// By what somebody was refused, in numbers that are compared quickly.
+struct RefusedBy {
+  engine::Limit limit = engine::Limit::kLine;
+  int16_t signal = engine::Violation::kNoSignal;
+  uint32_t budget = engine::Violation::kNoBudget;
+  uint32_t rule = engine::kNoRule;
+  uint64_t policy = 0;  // its version: the numbers are its places
+
+  friend bool operator==(const RefusedBy&, const RefusedBy&) = default;
+};
+
 // What somebody takes in a queue. Nothing is free there: else it would not count for shares.
 inline double QueueCost(int64_t cost_ns) {
   return static_cast<double>(std::max<int64_t>(cost_ns, 1));
@@ -82,6 +95,11 @@ struct Line {
   int64_t admitted_at_ns = 0;
   engine::Limit limit = engine::Limit::kBurst;  // that refused whoever came last
   LineNames names;
+  // What those in it wait for, and what was compared at the last refusal. Set from the first on.
+  std::shared_ptr<const engine::Cause> cause;
+  RefusedBy refused_by;
+  double observed = 0;
+  double limit_value = 0;
 
   // Of one in this line.
   engine::LineFlow FlowOf(const WaitingCheck& its) const {

@@ -16,7 +16,9 @@ LineState::LineState(const LineOptions& options, std::atomic<int64_t>& count, He
     : lines(options.priority_floor, count),
       tickets(options, held),
       places(std::min(options.max_waiting, kMostPlaces), lines),
-      tasks(lines, tickets, places) {}
+      tasks(lines, tickets, places),
+      // Of those whose wait has ended, some are kept until the next round.
+      waits(3 * options.max_waiting) {}
 
 std::vector<WaitingCheck*> WaitingIn(const LineState& state, const Line& line) {
   std::vector<WaitingCheck*> its;
@@ -36,6 +38,8 @@ std::vector<WaitingCheck*> WaitingIn(const LineState& state, const Line& line) {
 }
 
 Departure Depart(LineState& state, WaitingCheck& waiting, Ending ending) {
+  const bool answered = ending.status.ok() && ending.end != WaitEnd::kLeft;
+  state.waits.Finish(waiting, {ending.end, answered, ending.at_ns});
   state.stats.waits[static_cast<size_t>(ending.end)].Add(
       absl::Nanoseconds(ending.at_ns - waiting.since_ns));
   state.lines.ReleaseTurns(waiting);

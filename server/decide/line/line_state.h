@@ -7,6 +7,7 @@
 //   line_tasks.h           what is done next, and when
 //   place_in_line.h        whether a Check that comes to a bucket may pass before others
 //   examination_outcome.h  what becomes of a Check that was examined again
+//   wait_accounts.h        how long they wait, for the throttle log
 //   read_lines.h           what is shown of it
 //
 // Guarded by its owner.
@@ -25,6 +26,7 @@
 #include "server/decide/line/line_view.h"
 #include "server/decide/line/place_table.h"
 #include "server/decide/line/ticket_table.h"
+#include "server/decide/line/wait_accounts.h"
 
 namespace headgate::line {
 
@@ -37,6 +39,7 @@ struct LineState {
   TicketTable tickets;
   PlaceTable places;
   LineTasks tasks;
+  WaitAccounts waits;
   LineStats stats;
   int64_t now_ns = 0;  // as it was told last
 };

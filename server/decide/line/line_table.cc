@@ -11,6 +11,22 @@ Line* LineTable::Find(uint64_t key) const {
   return found == by_key_.end() ? nullptr : found->second.get();
 }
 
+void LineTable::NoteCause(Line& line, const engine::Violation& violation,
+                          const engine::CheckAnswer& answer) {
+  if (violation.limit == engine::Limit::kLine && line.cause != nullptr) return;
+  const RefusedBy by = {.limit = violation.limit,
+                        .signal = violation.signal,
+                        .budget = violation.budget,
+                        .rule = violation.rule,
+                        .policy = answer.policy == nullptr ? 0 : answer.policy->version};
+  const engine::CauseView cause = engine::WaitCauseOf(answer, violation);
+  line.observed = cause.observed;
+  line.limit_value = cause.limit_value;
+  if (line.cause != nullptr && line.refused_by == by) return;
+  line.refused_by = by;
+  line.cause = std::make_shared<const engine::Cause>(cause.ToCause());
+}
+
 Line& LineTable::LineOf(const engine::Violation& violation, const engine::CheckAnswer& answer,
                         const engine::CheckRequest& request) {
   std::unique_ptr<Line>& line = by_key_[violation.line_key];
@@ -25,6 +41,7 @@ Line& LineTable::LineOf(const engine::Violation& violation, const engine::CheckA
   }
   // Those who are behind others say nothing about what the others wait for.
   if (violation.limit != engine::Limit::kLine) line->limit = violation.limit;
+  NoteCause(*line, violation, answer);
   return *line;
 }
 

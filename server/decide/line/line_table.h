@@ -51,6 +51,10 @@ class LineTable {
   // Into the line of what refuses it, which is made if need be.
   Line& Join(WaitingCheck& waiting, const engine::Violation& binding,
              const engine::CheckAnswer& answer);
+  // One of the line was refused by the line's own limit: what its Checks wait for may be told
+  // otherwise than before, as where another signal binds.
+  static void NoteCause(Line& line, const engine::Violation& violation,
+                        const engine::CheckAnswer& answer);
   // Out of its line.
   void Part(WaitingCheck& waiting, int64_t now_ns);
   // Lets go of what is held for it where it has had its turn: here, or everywhere.

@@ -22,9 +22,9 @@ void CountOut(Counts& counts, const Key& key) {
   if (counted != counts.end() && --counted->second == 0) counts.erase(counted);
 }
 
-// What one who waits takes, with its places in the queue and among the deadlines.
+// What one who waits takes, with its places in the queue, among the deadlines and in an account.
 int64_t BytesOf(const WaitingCheck& waiting) {
-  constexpr size_t kPlaces = 160;
+  constexpr size_t kPlaces = 190;
   return static_cast<int64_t>(sizeof(WaitingCheck) + waiting.asked.size() + kPlaces);
 }
 

@@ -22,6 +22,8 @@ struct Turn {
   int64_t held_ns = 0;
 };
 
+struct WaitingSubject;
+
 // It stands in the queue of the line `key`, or, while all of that line are examined one after
 // another, among those that are put back into the queue at the end.
 struct WaitingCheck {
@@ -32,8 +34,10 @@ struct WaitingCheck {
   uint64_t caller = 0;
   double cost = 0;  // at its line
   int64_t since_ns = 0;
-  int64_t looked_at_ns = -1;     // the last time; `looks` says how often at that time
-  int64_t expected_ns = kNever;  // when its line has room for it, as the engine told
+  int64_t in_line_since_ns = 0;       // the one that it is in now
+  WaitingSubject* subject = nullptr;  // whose waits it counts among
+  int64_t looked_at_ns = -1;          // the last time; `looks` says how often at that time
+  int64_t expected_ns = kNever;       // when its line has room for it, as the engine told
   int looks = 0;
   int refused_again = 0;        // at such an instant, in a row
   bool in_examination = false;  // by a thread that does not hold the mutex

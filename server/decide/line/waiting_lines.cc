@@ -67,7 +67,9 @@ Entered WaitingLines::Enter(const Refused& refused, Wait wait, uint64_t* ticket)
     WaitingCheck& its = state_.tickets.Add(std::move(waiting));
     ++state_.stats.entered;
     // Room may have come since it was refused: then nobody knew that there is a line to be told.
-    state_.lines.Touch(state_.lines.Join(its, *binding, refused.denial));
+    Line& line = state_.lines.Join(its, *binding, refused.denial);
+    state_.waits.Begin(its, line, refused.denial.subject_key);
+    state_.lines.Touch(line);
     wake = TakeWake();
   }
   WakeIf(wake);
@@ -216,6 +218,18 @@ LinesView WaitingLines::ReadLines(const LineQuery& query, Now now) const {
 PlaceView WaitingLines::ReadPlace(const Newcomer& newcomer, Now now) {
   MutexLock lock(&mutex_);
   return line::ReadPlace(state_, newcomer, now.monotonic_ns);
+}
+
+void WaitingLines::CollectWaits(Now now, absl::FunctionRef<void(const CountedWaits&)> take) {
+  std::vector<CountedWaits> counted;
+  WaitAccounts::Round round(now.monotonic_ns);
+  for (bool more = true; more; counted.clear()) {
+    {
+      MutexLock lock(&mutex_);
+      more = state_.waits.Take(round, {state_.lines, state_.tickets}, counted);
+    }
+    for (const CountedWaits& each : counted) take(each);
+  }
 }
 
 engine::PlaceInLine WaitingLines::Arrive(const engine::LineArrival& arrival) {

@@ -18,7 +18,7 @@
 // - All who do not come back, together, leave a budget idle while others wait for half a second and
 //   a twentieth of the time at most, however many they are and whatever they asked for.
 // - A line remembers shares for 10 s after its last Check.
-// - Memory is bounded by the options: below 450 bytes for a Check with a short identity.
+// - Memory is bounded by the options: below 500 bytes for a Check with a short identity.
 // - A look at a head that changes nothing sets a later instant: no work is done twice at one time.
 //
 // This class is the door: it locks, wakes and answers. What it guards is in parts, each for one
@@ -44,6 +44,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "common/clock.h"
 #include "common/held_bytes.h"
@@ -53,6 +54,7 @@
 #include "server/decide/line/line_options.h"
 #include "server/decide/line/line_state.h"
 #include "server/decide/line/line_view.h"
+#include "server/decide/line/wait_accounts.h"
 #include "server/decide/line/waiter.h"
 
 namespace headgate::line {
@@ -111,6 +113,11 @@ class WaitingLines final : public engine::LineInterface {
   // Where a Check would stand if it came now and waited; where its subject stands, if it polls and
   // has a place. Nobody's is changed.
   PlaceView ReadPlace(const Newcomer& newcomer, Now now) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // What was waited since the call before, also by those who wait on; a subject may come several
+  // times. The mutex is held for some of them at a time. For one thread at a time.
+  void CollectWaits(Now now, absl::FunctionRef<void(const CountedWaits&)> take)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   engine::PlaceInLine Arrive(const engine::LineArrival& arrival) override
       ABSL_LOCKS_EXCLUDED(mutex_);

@@ -133,6 +133,7 @@ struct Config {
   std::optional<access::PolicySpec> access;  // absent: everybody may do everything
   std::optional<ClusterSettings> cluster;    // absent: this server decides for all targets
   std::shared_ptr<const IdentityNames> identity_names;  // of the rules; null: as with none
+  std::string text;                                     // that it was read from
 };
 
 }  // namespace headgate::config

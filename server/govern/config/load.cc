@@ -53,6 +53,7 @@ LoadResult Parse(std::string_view text, const std::string& filename, OtherFiles 
     ReadMessage(*tree, proto, positions, problems);
     Findings findings(positions, problems, warnings);
     Config config = BuildConfig(proto, findings, {.other_files = other_files, .now = now});
+    config.text = std::string(text);
     if (problems.empty()) result.config = std::move(config);
   }
   result.problems = std::move(problems).Take();

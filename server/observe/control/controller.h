@@ -10,7 +10,7 @@
 //     +----> idle <---+               (no foreground; W grows to the most, and nothing is probed)
 //
 // It is raised only while work waits for it. Harm beyond doubt begins a pause at once. What it
-// weighs, and against which other laws it was chosen, is in docs/control.md.
+// weighs, and how good it is, is in docs/health.md.
 //
 // Where sessions of batch work yield the processor, W is how many of them run at once while work
 // runs: one at first, and a fraction is one for a part of the time. What is learnt then is another

@@ -1,4 +1,4 @@
-// What is different where sessions of batch work yield the processor: see docs/control.md.
+// What is different where sessions of batch work yield the processor: see docs/health.md.
 
 #include <algorithm>
 #include <utility>

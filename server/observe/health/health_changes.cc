@@ -27,6 +27,11 @@ std::optional<HealthStatus> HealthChanges::OfProfile(std::string_view profile, H
   return Tell(profiles_, profile, status, status, now);
 }
 
+std::optional<HealthChanges::Gate> HealthChanges::OfGate(std::string_view profile, const Gate& gate,
+                                                         Now now) {
+  return Tell(gates_, profile, {}, gate, now);
+}
+
 bool HealthChanges::OfServer(std::string_view server, bool answers, Now now) {
   return Tell(servers_, server, true, answers, now).has_value();
 }

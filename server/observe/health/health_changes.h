@@ -34,6 +34,15 @@ class HealthChanges {
   // The state that was told last, if this one is to be told.
   std::optional<engine::HealthStatus> OfProfile(std::string_view profile,
                                                 engine::HealthStatus status, Now now);
+  // Whether a profile's gate is shut, and by which signal; of one that is open, none.
+  struct Gate {
+    bool shut = false;
+    std::string signal = {};
+    friend bool operator==(const Gate&, const Gate&) = default;
+  };
+  // How the gate was told to be last, if this is to be told: that it has shut, or by what else it
+  // is shut than before, or that it is open again. One that is shut from the start is told.
+  std::optional<Gate> OfGate(std::string_view profile, const Gate& gate, Now now);
   // Whether it is to be told that the server answers, or that it does not.
   bool OfServer(std::string_view server, bool answers, Now now);
   // Of what operators should mend, which is to be told: what is new, or came back.
@@ -54,6 +63,7 @@ class HealthChanges {
                                    State state, Now now);
 
   ByName<engine::HealthStatus> profiles_;
+  ByName<Gate> gates_;
   ByName<bool> servers_;
   ByName<bool> notes_;  // whether it is there
 };

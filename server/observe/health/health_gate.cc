@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "server/observe/health/condition.h"
 #include "server/observe/health/signal_catalog.h"
 
 namespace headgate::health {
@@ -120,6 +121,7 @@ const HealthGate::Verdict& HealthGate::Update(const TargetSample& sample, Now no
   MoveSpeed(found, now.monotonic_ns);
   NameSignal(found);
   engine::Health& health = verdict_.health;
+  const ConditionKind before = KindOf(health);
   health.status = found.status();
   health.speed = speed_;
   health.pressure = static_cast<float>(found.pressure);
@@ -130,6 +132,7 @@ const HealthGate::Verdict& HealthGate::Update(const TargetSample& sample, Now no
                              : any            ? found.next_sample_ns
                                               : 0;
   verdict_.valid_until_ns = found.valid_until_ns;
+  if (KindOf(health) != before || verdict_.since_ns == 0) verdict_.since_ns = now.monotonic_ns;
   return verdict_;
 }
 

@@ -75,6 +75,7 @@ class HealthGate {
     std::string signal;  // the binding instance; empty for none
     // From then on the verdict is another one, if there is no new sample before.
     int64_t valid_until_ns = kNever;
+    int64_t since_ns = 0;  // that its condition (condition.h) is of the same kind; 0: never judged
   };
 
   HealthGate(const WatchedProfile& profile, absl::Span<const StandbySpec> standbys);

@@ -35,7 +35,8 @@ struct SignalSnapshot {
 struct ProfileSnapshot {
   std::string profile;
   engine::Health health;
-  std::string signal;  // the binding one's instance; empty for none
+  std::string signal;    // the binding one's instance; empty for none
+  int64_t since_ns = 0;  // that its condition is of the same kind
 };
 
 // What batch work does to the foreground in one respect, as shares.

@@ -289,7 +289,8 @@ TargetSnapshot TargetWatch::Snapshot() const {
   for (const HealthGate& gate : gates_) {
     snapshot.profiles.push_back({.profile = gate.profile(),
                                  .health = gate.verdict().health,
-                                 .signal = gate.verdict().signal});
+                                 .signal = gate.verdict().signal,
+                                 .since_ns = gate.verdict().since_ns});
   }
   return snapshot;
 }

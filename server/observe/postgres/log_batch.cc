@@ -1,7 +1,9 @@
 #include "server/observe/postgres/log_batch.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <pqxx/except>
 #include <pqxx/result>
 #include <pqxx/stream_to>
@@ -14,6 +16,7 @@
 #include "absl/strings/substitute.h"
 #include "server/observe/postgres/encoding.h"
 #include "server/observe/postgres/log_schema.h"
+#include "server/observe/postgres/log_waits.h"
 #include "server/remember/throttle_log/row_filter.h"
 
 namespace headgate::postgres {
@@ -23,14 +26,14 @@ using throttle_log::Row;
 
 // One that another client of a pooler left, maybe of another version, is not taken.
 constexpr char kForget[] = "DROP TABLE IF EXISTS pg_temp.headgate_batch";
-// $0: what becomes of it
+// $0: what becomes of it; $1: the columns of waits
 constexpr char kStage[] = R"sql(
 CREATE TEMPORARY TABLE IF NOT EXISTS headgate_batch (
   at_s bigint, step_s int, path text COLLATE "C", target text COLLATE "C", folded boolean,
   identity text COLLATE "C", server text COLLATE "C",
   outcome smallint, reason smallint, limit_kind smallint,
   budget text COLLATE "C", rule text COLLATE "C", signal text COLLATE "C",
-  checks bigint, cost float8, peak float8, threshold float8
+  checks bigint, cost float8, peak float8, threshold float8, $1
 ) ON COMMIT $0
 )sql";
 
@@ -65,10 +68,10 @@ WHERE (w.step_s, w.outcome, w.reason, w.limit_kind, w.budget, w.rule, w.signal) 
   AND w.seen < b.day
 )sql";
 
-// As Counts::Add has it.
+// As Counts::Add has it. $0: the columns of waits; $1: how they add up.
 constexpr char kCounts[] = R"sql(
-INSERT INTO headgate_log.fine AS f (at, who, what, checks, cost, peak, threshold)
-SELECT to_timestamp(at_s), w.id, x.id, checks, cost, peak, threshold
+INSERT INTO headgate_log.fine AS f (at, who, what, checks, cost, peak, threshold, $0)
+SELECT to_timestamp(at_s), w.id, x.id, checks, cost, peak, threshold, $0
 FROM headgate_batch
   JOIN headgate_log.whos AS w USING (path, target, folded, server)
   JOIN headgate_log.whats AS x
@@ -78,7 +81,7 @@ ON CONFLICT (who, at, what) DO UPDATE SET
   checks = f.checks + excluded.checks, cost = f.cost + excluded.cost,
   peak = CASE WHEN excluded.peak > f.peak OR f.threshold = 0 THEN excluded.peak ELSE f.peak END,
   threshold = CASE WHEN excluded.peak > f.peak OR f.threshold = 0 THEN excluded.threshold
-    ELSE f.threshold END
+    ELSE f.threshold END, $1
 )sql";
 
 // One for each key, as a statement may touch a row once.
@@ -100,16 +103,27 @@ std::vector<Row> AddedUp(absl::Span<const Row> rows) {
 
 std::string Number(double value) { return absl::StrFormat("%.17g", value); }
 
+// NULL in all columns where there are none.
+std::array<std::optional<int64_t>, kWaitColumns.size()> WaitFields(
+    const throttle_log::OptionalWaits& waits) {
+  std::array<std::optional<int64_t>, kWaitColumns.size()> fields;
+  if (waits.get() == nullptr) return fields;
+  const WaitNumbers numbers = NumbersOf(*waits.get());
+  std::copy(numbers.begin(), numbers.end(), fields.begin());
+  return fields;
+}
+
 void Copy(pqxx::transaction_base& work, const std::vector<Row>& rows) {
   pqxx::stream_to stream(work, "headgate_batch");
   for (const Row& row : rows) {
     const throttle_log::Cause& cause = row.key.cause;
-    stream << std::make_tuple(
+    const auto counts = std::make_tuple(
         row.step_s, row.length_s, throttle_log::PathOf(row.key.identity), row.key.target,
         std::string(row.key.folded ? "t" : "f"), row.key.identity, row.key.server,
         static_cast<int>(row.key.outcome), static_cast<int>(cause.reason),
         static_cast<int>(cause.limit), cause.budget, cause.rule, cause.signal, row.counts.checks,
         Number(row.counts.cost), Number(row.counts.peak), Number(row.counts.limit));
+    stream << std::tuple_cat(counts, WaitFields(row.counts.waits));
   }
   stream.complete();
 }
@@ -133,12 +147,14 @@ void WriteLogBatch(pqxx::transaction_base& work, absl::Span<const Row> rows, Bat
   for (const Row& row : rows) days.insert(row.step_s / kSecondsInDay);
   for (const int64_t day : days) EnsureLogPartition(work, {.table = "fine", .day = day});
   if (table == BatchTable::kDropped) work.exec(kForget);
-  work.exec(absl::Substitute(kStage, table == BatchTable::kDropped ? "DROP" : "DELETE ROWS"));
+  work.exec(absl::Substitute(kStage, table == BatchTable::kDropped ? "DROP" : "DELETE ROWS",
+                             WaitColumnTypes()));
   const std::vector<Row> sums = AddedUp(rows);
   Copy(work, sums);
   work.exec(kNames);
   // Another headgated may just have dropped a name that nobody used for long.
-  if (work.exec(kCounts).affected_rows() != sums.size()) {
+  const std::string counts = absl::Substitute(kCounts, WaitColumns(), WaitsAddedUp());
+  if (work.exec(counts).affected_rows() != sums.size()) {
     throw pqxx::failure("a name of the throttle log went away meanwhile; once more");
   }
 }

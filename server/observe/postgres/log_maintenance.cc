@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "server/observe/postgres/log_schema.h"
+#include "server/observe/postgres/log_waits.h"
 
 namespace headgate::postgres {
 namespace {
@@ -88,15 +89,16 @@ ORDER BY 1, 2, 3, 4, 5, 6, 7 ON CONFLICT DO NOTHING;
 UPDATE headgate_log.whats SET seen = $2 WHERE step_s = $1 AND seen < $2
 )sql";
 
-// Moves rows of the first identities. A peak and its threshold stay together in their array.
+// Moves rows of the first identities. A peak and its threshold stay together in their array. $4 to
+// $6: the columns of waits, their sums, and how they add up.
 constexpr char kMove[] = R"sql(
 WITH last AS (
   SELECT coalesce((SELECT who FROM $0 ORDER BY who LIMIT 1 OFFSET $3), 2147483647) AS who),
 gone AS (DELETE FROM $0 WHERE who <= (SELECT who FROM last) RETURNING *),
 moved AS (
-  INSERT INTO headgate_log.coarse AS f (at, who, what, checks, cost, peak, threshold)
+  INSERT INTO headgate_log.coarse AS f (at, who, what, checks, cost, peak, threshold, $4)
   SELECT to_timestamp(extract(epoch FROM at)::bigint / c.step_s * c.step_s), who, c.id,
-    sum(checks), sum(cost), (max(ARRAY[peak, threshold]))[1], (max(ARRAY[peak, threshold]))[2]
+    sum(checks), sum(cost), (max(ARRAY[peak, threshold]))[1], (max(ARRAY[peak, threshold]))[2], $5
   FROM gone JOIN headgate_log.whats AS w ON w.id = what
     JOIN headgate_log.whats AS c ON
       (c.step_s, c.outcome, c.reason, c.limit_kind, c.budget, c.rule, c.signal) =
@@ -106,7 +108,7 @@ moved AS (
     checks = f.checks + excluded.checks, cost = f.cost + excluded.cost,
     peak = greatest(f.peak, excluded.peak),
     threshold = CASE WHEN excluded.peak > f.peak OR f.threshold = 0 THEN excluded.threshold
-      ELSE f.threshold END)
+      ELSE f.threshold END, $6)
 SELECT count(*) FROM gone
 )sql";
 
@@ -146,7 +148,8 @@ void CoarsenLogDays(pqxx::transaction_base& work, const Retention& retention, ab
     // Nobody adds to it before it is dropped.
     work.exec(absl::StrCat("LOCK TABLE ", partition.Name(), " IN SHARE ROW EXCLUSIVE MODE"));
     const int64_t moved =
-        work.exec1(absl::Substitute(kMove, partition.Name(), coarse_s, "", kRowsAtOnce))[0]
+        work.exec1(absl::Substitute(kMove, partition.Name(), coarse_s, "", kRowsAtOnce,
+                                    WaitColumns(), WaitSums(), WaitsAddedUp()))[0]
             .as<int64_t>();
     if (moved <= kRowsAtOnce) Drop(work, partition);
     return;

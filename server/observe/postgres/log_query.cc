@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/observe/postgres/log_waits.h"
 #include "server/remember/throttle_log/row_filter.h"
 
 namespace headgate::postgres {
@@ -114,12 +115,12 @@ std::string Sql(const pqxx::work& work, const ScanFilter& filter) {
   const auto numbers = [&](const char* table) {
     return absl::StrCat("SELECT ", BucketSql(filter),
                         " AS bucket, who, what, sum(checks) AS checks, sum(cost) AS cost,"
-                        " max(ARRAY[peak, threshold]) AS peak FROM headgate_log.",
-                        table, where, " GROUP BY 1, 2, 3");
+                        " max(ARRAY[peak, threshold]) AS peak, ",
+                        WaitSums(), " FROM headgate_log.", table, where, " GROUP BY 1, 2, 3");
   };
   return absl::StrCat("SELECT bucket, ", LengthSql(filter), " AS length, ", kNameColumns,
-                      ", sum(checks)::bigint, sum(cost), (max(peak))[1], (max(peak))[2] FROM (",
-                      numbers("fine"), " UNION ALL ", numbers("coarse"),
+                      ", sum(checks)::bigint, sum(cost), (max(peak))[1], (max(peak))[2], ",
+                      WaitSums(), " FROM (", numbers("fine"), " UNION ALL ", numbers("coarse"),
                       ") AS counts JOIN headgate_log.whos ON whos.id = who"
                       " JOIN headgate_log.whats ON whats.id = what GROUP BY bucket, length, ",
                       kNameColumns,
@@ -152,6 +153,10 @@ Row RowOf(const pqxx::row& columns) {
   row.counts.cost = Number(next());
   row.counts.peak = Number(next());
   row.counts.limit = Number(next());
+  if (columns[i].is_null()) return row;
+  WaitNumbers numbers;
+  for (int64_t& number : numbers) number = next().as<int64_t>();
+  row.counts.waits.Add(WaitsOf(numbers));
   return row;
 }
 

@@ -6,16 +6,19 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
 #include "server/observe/postgres/encoding.h"
+#include "server/observe/postgres/log_waits.h"
 
 namespace headgate::postgres {
 namespace {
 
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 // Any number: of the lock that headgated holds while it changes the schema.
 constexpr char kLock[] = "SELECT pg_advisory_xact_lock(4712650293)";
 
-// Words are those of the configuration and the API, in the order of their enumerators.
+// Words are those of the configuration and the API, in the order of their enumerators. $0: the
+// columns of waits.
 constexpr char kSchema[] = R"sql(
 COMMENT ON SCHEMA headgate_log IS 'Headgate''s throttle log: who was held back, when, by what';
 
@@ -43,7 +46,7 @@ COMMENT ON TABLE headgate_log.whats IS 'What became of a Check, and why, by the 
 
 CREATE TABLE headgate_log.fine (
   at timestamptz NOT NULL, who int NOT NULL, what int NOT NULL, checks bigint NOT NULL,
-  cost float8 NOT NULL, peak float8 NOT NULL, threshold float8 NOT NULL,
+  cost float8 NOT NULL, peak float8 NOT NULL, threshold float8 NOT NULL, $0,
   PRIMARY KEY (who, at, what)
 ) PARTITION BY RANGE (at);
 COMMENT ON TABLE headgate_log.fine IS 'Counts of Checks, in steps of the length of their whats';
@@ -61,33 +64,48 @@ COMMENT ON TABLE headgate_log.writers IS 'Which batch each run of headgated wrot
 constexpr char kView[] = R"sql(
 CREATE OR REPLACE VIEW headgate_log.log AS
 SELECT at, make_interval(secs => step_s) AS step, identity, target, folded,
-  (ARRAY['allowed', 'would_be_denied', 'denied'])[outcome + 1] AS outcome,
+  (ARRAY['allowed', 'would_be_denied', 'denied', 'waited'])[outcome + 1] AS outcome,
   (ARRAY['none', 'exempt', 'deny_rule', 'reject_ratio', 'health', 'max_cost', 'max_concurrency',
          'capacity', 'permits', 'unmatched', 'line', 'line_full'])[reason + 1] AS reason,
   (ARRAY['rule', 'health', 'rate', 'burst', 'max_cost', 'max_concurrency',
          'probe', 'permits', 'line', 'line_full'])[limit_kind + 1] AS limit_kind,
-  budget, rule, signal, checks, cost, peak, threshold, server
+  budget, rule, signal, checks, cost, peak, threshold, server,
+  began, admitted, denied, gone, make_interval(secs => waited_us / 1e6) AS waited,
+  make_interval(secs => held_us / 1e6) AS held, make_interval(secs => longest_us / 1e6) AS longest,
+  within_100ms, within_1s, within_10s, within_1min, within_10min, longer
 FROM (SELECT * FROM headgate_log.fine UNION ALL SELECT * FROM headgate_log.coarse) AS counts
   JOIN headgate_log.whos ON whos.id = who JOIN headgate_log.whats ON whats.id = what;
 COMMENT ON VIEW headgate_log.log IS
-  'Checks by time and identity. cost: predicted, cost units; peak: the highest observed, and the threshold it was compared with'
+  'Checks by time and identity. cost: predicted, cost units; peak: the highest observed, and the threshold it was compared with. Of rows whose outcome is waited, from began on: Checks that began to wait, how their waits ended, and for how long'
 )sql";
 
 // Whether the view is of a Headgate that knew fewer words, and this role may replace it. Its
 // columns are the same, so that this is no other version of the schema.
 constexpr char kViewIsOld[] = R"sql(
 SELECT FROM pg_class WHERE oid = to_regclass('headgate_log.log') AND pg_has_role(relowner, 'USAGE')
-  AND pg_get_viewdef(oid) NOT LIKE '%''unmatched''%')sql";
+  AND pg_get_viewdef(oid) NOT LIKE '%''waited''%')sql";
 
-// Of version 1, which knew no servers. The view is replaced by itself, so that who may read it
-// still may.
+// From version 1, which knew no servers.
 constexpr char kToVersion2[] = R"sql(
 ALTER TABLE headgate_log.whos ADD COLUMN server text COLLATE "C" NOT NULL DEFAULT '';
 ALTER TABLE headgate_log.whos DROP CONSTRAINT whos_path_target_folded_key,
   ADD UNIQUE (path, target, folded, server);
-COMMENT ON COLUMN headgate_log.whos.server IS 'which of several decided; or empty';
-UPDATE headgate_log.version SET version = 2
+COMMENT ON COLUMN headgate_log.whos.server IS 'which of several decided; or empty'
 )sql";
+
+// From version 2, which knew no waits. Partitions follow their tables.
+constexpr char kToVersion3[] = R"sql(
+ALTER TABLE headgate_log.fine $0;
+ALTER TABLE headgate_log.coarse $0
+)sql";
+
+// The view is replaced by itself, so that who may read it still may.
+void Upgrade(pqxx::transaction_base& work, int version) {
+  if (version < 2) work.exec(kToVersion2);
+  work.exec(absl::Substitute(kToVersion3, WaitColumnsAdded()));
+  work.exec(kView);
+  work.exec(absl::StrCat("UPDATE headgate_log.version SET version = ", kVersion));
+}
 
 // Not by to_regclass(), which may remember from before a lock was taken.
 bool Exists(pqxx::transaction_base& work, const std::string& table) {
@@ -115,17 +133,13 @@ void EnsureLogSchema(pqxx::transaction_base& work) {
       work.exec("CREATE SCHEMA headgate_log");
     }
     RefuseEncoding(work);
-    work.exec(kSchema);
+    work.exec(absl::Substitute(kSchema, WaitColumnTypes()));
     work.exec(kView);
     work.exec(absl::StrCat("INSERT INTO headgate_log.version VALUES (", kVersion, ")"));
     return;
   }
   const int version = work.exec1("SELECT version FROM headgate_log.version")[0].as<int>();
-  if (version == 1) {
-    work.exec(kToVersion2);
-    work.exec(kView);
-    return;
-  }
+  if (version < kVersion) return Upgrade(work, version);
   if (version != kVersion) {
     throw pqxx::failure(absl::StrCat("the schema headgate_log is of a newer Headgate (version ",
                                      version, "; this one knows ", kVersion, ")"));

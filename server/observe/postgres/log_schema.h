@@ -1,8 +1,9 @@
 // The throttle log's tables in a PostgreSQL database, schema "headgate_log".
 //
 //   log      a view for people: at, step, identity, target, folded, outcome, reason, limit_kind,
-//            budget, rule, signal, checks, cost, peak, threshold, server
-//   fine     at, who, what, checks, cost, peak, threshold; a partition for each UTC day
+//            budget, rule, signal, checks, cost, peak, threshold, server, and how Checks waited
+//   fine     at, who, what, checks, cost, peak, threshold, and the columns of log_waits.h; a
+//            partition for each UTC day
 //   coarse   the same, in longer steps
 //   whos     id, identity, target, folded, server; path is the identity with its root first
 //   whats    id, step_s, outcome, reason, limit_kind, budget, rule, signal

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "server/remember/throttle_log/cause.h"
+#include "server/remember/throttle_log/row.h"
 
 namespace headgate::throttle_log {
 

@@ -10,20 +10,14 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "common/share_text.h"
+#include "server/decide/engine/sentence_text.h"
 
 namespace headgate::throttle_log {
 namespace {
 
 constexpr size_t kMaxCauses = 3;  // that are told; the others are counted
 
-std::string WithCommas(int64_t count) {
-  std::string text = absl::StrCat(count);
-  for (size_t left = text.size(); left > 3;) {
-    left -= 3;
-    text.insert(left, 1, ',');
-  }
-  return text;
-}
+std::string WithCommas(int64_t count) { return engine::Grouped(static_cast<double>(count)); }
 
 // Three digits that count, and all before the point.
 std::string Number(double value) {
@@ -136,6 +130,48 @@ std::string TimesOf(const Tally& tally) {
                       " UTC");
 }
 
+// "0.3 s", "31 s", "25 min", "3.2 h".
+std::string TimeText(int64_t ns) {
+  const double s = static_cast<double>(ns) / 1e9;
+  if (s < 10) return absl::StrFormat("%.2g s", s);
+  if (s < 120) return absl::StrFormat("%.0f s", s);
+  if (s < 7200) return absl::StrFormat("%.0f min", s / 60);
+  return absl::StrFormat("%.1f h", s / 3600);
+}
+
+// "waited 82 % of the time (31 s a chunk)": of each Check that waited, in the mean.
+std::string WaitedText(const Interval& interval) {
+  const Waits& waits = *interval.tally.waits.get();
+  const int64_t checks = std::max<int64_t>({waits.began, waits.ended(), 1});
+  return absl::StrCat("waited ", absl::StrFormat("%.0f %%", 100 * interval.held_share),
+                      " of the time (", TimeText(waits.waited_ns / checks), " a chunk)");
+}
+
+// What was more of it first; and only that, where the other is hardly anything.
+std::string HowMuch(const Interval& interval) {
+  const Tally& tally = interval.tally;
+  const int64_t all = tally.allowed + tally.denied;
+  std::string denied;
+  double denied_share = 0;
+  if (tally.denied > 0) {
+    denied_share = static_cast<double>(tally.denied) / static_cast<double>(all);
+    denied = absl::StrCat(Percent(tally.denied, all), " denied (", WithCommas(tally.denied), " of ",
+                          WithCommas(all), ")");
+  }
+  constexpr double kHardly = 0.005;
+  if (denied.empty()) return WaitedText(interval);
+  if (interval.held_share < kHardly) return denied;
+  if (denied_share < interval.held_share) return absl::StrCat(WaitedText(interval), ", ", denied);
+  return absl::StrCat(denied, ", ", WaitedText(interval));
+}
+
+// How much of it was one cause's.
+std::string PartOf(const Counts& counts) {
+  std::string text = counts.checks > 0 ? WithCommas(counts.checks) : "";
+  if (counts.waits.get() == nullptr) return text;
+  return absl::StrCat(text, text.empty() ? "" : ", ", TimeText(counts.waits.get()->waited_ns));
+}
+
 }  // namespace
 
 std::string Describe(const CauseCount& count) {
@@ -143,7 +179,7 @@ std::string Describe(const CauseCount& count) {
   switch (cause.reason) {
     case engine::Reason::kHealth:
       if (cause.signal.empty()) return "health: there was no recent sample";
-      return absl::StrCat("health: ", cause.signal, Reading(cause.signal, counts));
+      return absl::StrCat(cause.signal, Reading(cause.signal, counts));
     case engine::Reason::kRejectRatio:
       return absl::StrCat("rule '", cause.rule, "', which rejects ", ShareText(counts.limit));
     case engine::Reason::kDenyRule:
@@ -169,16 +205,12 @@ std::string Describe(const CauseCount& count) {
 
 std::string Sentence(const Interval& interval) {
   const Tally& tally = interval.tally;
-  const int64_t all = tally.allowed + tally.denied;
-  std::string text = absl::StrCat(TimesOf(tally), ", ", Percent(tally.denied, all), " denied (",
-                                  WithCommas(tally.denied), " of ", WithCommas(all), ")");
+  std::string text = absl::StrCat(TimesOf(tally), ", ", HowMuch(interval));
   const std::vector<CauseCount> causes = ForAPerson(tally.causes);
   const size_t told = std::min(causes.size(), kMaxCauses);
   for (size_t i = 0; i < told; ++i) {
     absl::StrAppend(&text, i == 0 ? ", by " : "; by ", Describe(causes[i]));
-    if (causes.size() > 1) {
-      absl::StrAppend(&text, " (", WithCommas(causes[i].counts.checks), ")");
-    }
+    if (causes.size() > 1) absl::StrAppend(&text, " (", PartOf(causes[i].counts), ")");
   }
   if (causes.size() > told) {
     absl::StrAppend(&text, "; and by ", causes.size() - told, " other causes");

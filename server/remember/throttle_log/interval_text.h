@@ -1,7 +1,8 @@
 // An interval in one sentence, for a person:
 //
-//   07:00–07:25 UTC, 94 % denied (1,410 of 1,500), by health: replication_lag_seconds on standby-2,
-//   7.1 s over hard 5 s
+//   07:00–07:25 UTC, waited 82 % of the time (31 s a chunk), by replication_lag_seconds on s1
+//   07:00–07:25 UTC, 94 % denied (1,410 of 1,500), by replication_lag_seconds on standby-2, 7.1 s
+//   over hard 5 s
 //
 // Pure functions.
 
@@ -15,7 +16,7 @@ namespace headgate::throttle_log {
 
 std::string Sentence(const Interval& interval);
 
-// What one cause was: "health: replication_lag_seconds on standby-2, 7.1 s over hard 5 s".
+// What one cause was: "replication_lag_seconds on standby-2, 7.1 s over hard 5 s".
 std::string Describe(const CauseCount& cause);
 
 }  // namespace headgate::throttle_log

@@ -17,6 +17,16 @@
 namespace headgate::throttle_log {
 namespace {
 
+constexpr int64_t kNsPerSecond = 1'000'000'000;
+
+bool HoldsBack(Outcome outcome) {
+  return outcome == Outcome::kDenied || outcome == Outcome::kWaited;
+}
+
+int64_t WaitedFor(const CauseCount& cause) {
+  return cause.counts.waits.get() == nullptr ? 0 : cause.counts.waits.get()->waited_ns;
+}
+
 using RowPlace = std::tuple<int64_t, std::string, std::string>;  // time, identity, target
 
 RowPlace PlaceOf(const Interval& interval, bool newest_first) {
@@ -34,8 +44,8 @@ class Finder {
 
   // False: too many identities.
   bool Add(const Row& row) {
-    const bool denied = row.key.outcome == Outcome::kDenied;
-    if (denied && !TakesWhat(denials_, row.key.outcome, row.key.cause)) return true;
+    const bool held_back = HoldsBack(row.key.outcome);
+    if (held_back && !TakesWhat(denials_, row.key.outcome, row.key.cause)) return true;
     const std::string_view identity = LevelOf(row.key.identity, query_.level);
     const auto [place, made] =
         tracks_.try_emplace(std::pair(std::string(identity), row.key.target));
@@ -47,6 +57,7 @@ class Finder {
     Track& track = place->second;
     if (!track.step.empty() && track.step.from_s != row.step_s) Settle(place->first, track);
     track.step.Add(row);
+    if (row.key.outcome == Outcome::kWaited) track.AddHeld(row);
     return true;
   }
 
@@ -72,17 +83,33 @@ class Finder {
     Tally step;   // that rows are being added to
     Tally since;  // the last throttled step: the interval's only if another one follows
     Tally open;   // the interval
+    // Of the step: whose rows come now, as those of one identity come together.
+    std::string identity;
+    int64_t held_ns = 0;
+
+    void AddHeld(const Row& row) {
+      if (identity != row.key.identity) {
+        identity = row.key.identity;
+        held_ns = 0;
+      }
+      held_ns += row.counts.waits.get() == nullptr ? 0 : row.counts.waits.get()->held_ns;
+      const int64_t length_ns = row.length_s * kNsPerSecond;
+      step.held_ns = std::min(std::max(step.held_ns, held_ns), length_ns);
+    }
   };
 
   bool IsThrottled(const Tally& step) const {
     constexpr double kRounding = 1e-9;  // of a ratio such as 0.1, which is not one in binary
+    const double least = query_.min_denied_ratio - kRounding;
     const auto all = static_cast<double>(step.allowed + step.denied);
-    return step.denied > 0 &&
-           static_cast<double>(step.denied) >= (query_.min_denied_ratio - kRounding) * all;
+    return (step.denied > 0 && static_cast<double>(step.denied) >= least * all) ||
+           (step.held_ns > 0 && step.HeldShare(query_.now_s) >= least);
   }
 
   void Settle(const Who& who, Track& track) {
     Tally step = std::exchange(track.step, {});
+    track.identity.clear();
+    track.held_ns = 0;
     const bool apart = !track.open.empty() && step.from_s - track.open.to_s > query_.max_gap_s;
     if (apart) Close(who, track);
     if (IsThrottled(step)) {
@@ -97,13 +124,15 @@ class Finder {
     Tally tally = std::exchange(track.open, {});
     track.since = {};
     if (tally.empty()) return;
-    Interval interval{who.first, who.second, std::move(tally)};
+    const double held_share = tally.HeldShare(query_.now_s);
+    Interval interval{who.first, who.second, std::move(tally), held_share};
     RowPlace place = PlaceOf(interval, query_.newest_first);
     if (after_.has_value() && place <= *after_) return;
     if (found_.size() > query_.page_size && place > found_.rbegin()->first) return;
     auto& causes = interval.tally.causes;
     std::sort(causes.begin(), causes.end(), [](const CauseCount& a, const CauseCount& b) {
-      return std::tie(b.counts.checks, a.cause) < std::tie(a.counts.checks, b.cause);
+      return std::tuple(WaitedFor(b), b.counts.checks, a.cause) <
+             std::tuple(WaitedFor(a), a.counts.checks, b.cause);
     });
     found_.emplace(std::move(place), std::move(interval));
     if (found_.size() > query_.page_size + 1) found_.erase(--found_.end());
@@ -132,12 +161,13 @@ void AddCause(const Cause& cause, const Counts& counts, std::vector<CauseCount>&
 void Tally::Add(const Row& row) {
   if (empty()) from_s = row.step_s;
   to_s = std::max(to_s, row.step_s + row.length_s);
-  if (row.key.outcome != Outcome::kDenied) {
+  if (!HoldsBack(row.key.outcome)) {
     allowed += row.counts.checks;
     return;
   }
   denied += row.counts.checks;
   denied_cost += row.counts.cost;
+  waits.Add(row.counts.waits);
   AddCause(row.key.cause, row.counts, causes);
 }
 
@@ -148,7 +178,14 @@ void Tally::Add(const Tally& later) {
   allowed += later.allowed;
   denied += later.denied;
   denied_cost += later.denied_cost;
+  waits.Add(later.waits);
+  held_ns += later.held_ns;
   for (const CauseCount& cause : later.causes) AddCause(cause.cause, cause.counts, causes);
+}
+
+double Tally::HeldShare(int64_t now_s) const {
+  const int64_t passed_s = std::max<int64_t>(std::min(to_s, now_s) - from_s, 1);
+  return std::min(static_cast<double>(held_ns) / static_cast<double>(passed_s * kNsPerSecond), 1.0);
 }
 
 absl::StatusOr<IntervalPage> FindIntervals(const Store& store, const IntervalQuery& query) {

@@ -1,9 +1,13 @@
 // Throttled intervals: when an identity was held back, and by what.
 //
-// A step in which at least `min_denied_ratio` of the Checks were denied is throttled. Throttled
-// steps that lie no further apart than `max_gap_s` make one interval, and what happened between
-// them belongs to it. Where the filter names reasons, budgets or signals, only denials by those
-// count as denials, and others are left out; what was allowed always counts.
+// A step in which at least `min_denied_ratio` of the Checks were denied, or in which at least one
+// Check waited for that share of the time, is throttled. Throttled steps that lie no further apart
+// than `max_gap_s` make one interval, and what happened between them belongs to it. Where the
+// filter names reasons, budgets or signals, only denials by those and waits for those count, and
+// others are left out; what was allowed always counts.
+//
+// Of a level with several identities, the one that waited most says for how much of a step it was
+// held.
 //
 // Memory: what is open for each identity (kMaxTracked at most), and one page. Thread-safe.
 //
@@ -14,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,7 +35,7 @@ inline constexpr size_t kMaxTracked = 200'000;
 
 struct CauseCount {
   Cause cause;
-  Counts counts;  // denied Checks, their cost, and the peak
+  Counts counts;  // denied Checks, their cost, the peak, and how Checks waited for it
 };
 
 // What was decided in some time.
@@ -40,9 +45,14 @@ struct Tally {
   int64_t allowed = 0;
   int64_t denied = 0;
   double denied_cost = 0;
+  OptionalWaits waits = {};
+  int64_t held_ns = 0;  // in which at least one Check waited
   std::vector<CauseCount> causes = {};
 
-  bool empty() const { return allowed + denied == 0; }
+  bool empty() const { return to_s == 0; }
+  int64_t waited_ns() const { return waits.get() == nullptr ? 0 : waits.get()->waited_ns; }
+  // Of the time that has passed when it is `now_s`.
+  double HeldShare(int64_t now_s) const;
   void Add(const Row& row);
   void Add(const Tally& later);
 };
@@ -50,7 +60,8 @@ struct Tally {
 struct Interval {
   std::string identity;
   std::string target;
-  Tally tally;  // the cause of the most denials first
+  Tally tally;  // the cause that was waited for longest first, then that of the most denials
+  double held_share = 0;
 };
 
 struct IntervalQuery {
@@ -58,6 +69,8 @@ struct IntervalQuery {
   int level = 0;           // of identities: see LevelOf
   double min_denied_ratio = 0.5;
   int64_t max_gap_s = 60;
+  // Of a step that is not over yet, only what has passed counts.
+  int64_t now_s = std::numeric_limits<int64_t>::max();
   bool newest_first = false;  // by their end, the latest first
   size_t page_size = 100;
   std::optional<Interval> after = {};  // the last of the page before

@@ -20,7 +20,7 @@
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
-#include "server/remember/throttle_log/cause.h"
+#include "server/decide/engine/cause.h"
 #include "server/remember/throttle_log/row.h"
 
 namespace headgate::throttle_log {

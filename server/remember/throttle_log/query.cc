@@ -95,6 +95,10 @@ class Summing {
         return static_cast<double>(sum.allowed + sum.would_be_denied + sum.denied);
       case SumOrder::kMaxCostDenied:
         return sum.denied_cost;
+      case SumOrder::kMaxHeldBack: {
+        const int64_t waited_ns = sum.waits.get() == nullptr ? 0 : sum.waits.get()->waited_ns;
+        return static_cast<double>(waited_ns) / 1e9 + static_cast<double>(sum.denied);
+      }
       case SumOrder::kMaxDenied:
       case SumOrder::kName:
         break;
@@ -164,7 +168,10 @@ void Sum::Add(const Row& row) {
     case Outcome::kDenied:
       denied += checks;
       break;
+    case Outcome::kWaited:
+      break;
   }
+  waits.Add(row.counts.waits);
   if (row.key.folded) folded += checks;
   (row.key.outcome == Outcome::kDenied ? denied_cost : allowed_cost) += row.counts.cost;
 }

@@ -76,13 +76,14 @@ struct Sum {
   int64_t folded = 0;  // of all these, those counted under a level above the identity that asked
   double allowed_cost = 0;  // cost units; would_be_denied included
   double denied_cost = 0;
+  OptionalWaits waits = {};
 
   void Add(const Row& row);
   // Of memory.
   size_t bytes() const;
 };
 
-enum class SumOrder : uint8_t { kName, kMaxDenied, kMaxCostDenied, kMaxChecks };
+enum class SumOrder : uint8_t { kName, kMaxDenied, kMaxCostDenied, kMaxChecks, kMaxHeldBack };
 
 struct SumQuery {
   ScanFilter filter = {};  // sum_over_s is chosen by QuerySums

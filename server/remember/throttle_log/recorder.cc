@@ -44,12 +44,33 @@ ThreadCounts& Recorder::AddThread() {
                           .ring_denials = std::min(options_.max_denials, kMaxInRing),
                           .quiet_rounds = options_.quiet_rounds,
                           .held = &held_,
-                          .server = options_.server});
+                          .server = options_.server,
+                          .last = &last_});
   MutexLock lock(&mutex_);
   return *threads_.emplace_back(std::move(counts));
 }
 
-void Recorder::Collect(Take take) {
+void Recorder::SetWaitSource(WaitSource source) {
+  MutexLock lock(&mutex_);
+  wait_source_ = std::move(source);
+}
+
+void Recorder::CollectWaits(Now now, Take take) {
+  if (wait_source_ == nullptr) return;
+  RowKey key{.server = options_.server, .outcome = Outcome::kWaited};
+  wait_source_(now, [&](const line::CountedWaits& waited) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    key.target = waited.subject->target;
+    key.identity = waited.subject->identity;
+    key.folded = waited.subject->folded;
+    key.cause = *waited.cause;
+    Counts counts{.peak = waited.observed, .limit = waited.limit_value};
+    counts.waits.Add(waited.waits);
+    wait_totals_.Add(key, waited.waits);
+    take(key, counts);
+  });
+}
+
+void Recorder::Collect(Now now, Take take) {
   MutexLock lock(&mutex_);
   TakeDenials();  // often, so that few are overwritten before anybody asks
   int told = 0;
@@ -65,6 +86,7 @@ void Recorder::Collect(Take take) {
                           take(key, counts);
                         });
   }
+  CollectWaits(now, take);
 }
 
 void Recorder::TakeDenials() {
@@ -104,6 +126,11 @@ std::vector<Denial> Recorder::RecentDenials(const ScanFilter& whose, int64_t aft
 CheckTotals::All Recorder::Totals() const {
   MutexLock lock(&mutex_);
   return totals_.all();
+}
+
+WaitTotals::All Recorder::WaitedInAll() const {
+  MutexLock lock(&mutex_);
+  return wait_totals_.all();
 }
 
 RecorderState Recorder::State() const {

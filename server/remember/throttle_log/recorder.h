@@ -3,13 +3,14 @@
 //
 // Each deciding thread records into counts of its own (thread_counts.h), so that recording costs a
 // Check nanoseconds. Memory is fixed: for each thread, 600 bytes for each of max_identities and of
-// max_denials, up to 4,096 of those: so many can wait for the next collection.
+// max_denials, up to 4,096 of those: so many can wait for the next collection. And 8 MiB at most
+// for what the newest Checks asked for.
 //
 // Thread-safe; a ThreadCounts' Record is for its thread alone. They live as long as the recorder.
 //
 //   Recorder recorder({.seed = seed});
 //   ThreadCounts& counts = recorder.AddThread();  // one for each thread
-//   recorder.Collect([](const RowKey& key, const Counts& counts) {...});
+//   recorder.Collect(now, [](const RowKey& key, const Counts& counts) {...});
 
 #pragma once
 
@@ -23,13 +24,17 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
+#include "common/clock.h"
 #include "common/held_bytes.h"
 #include "common/mutex.h"
+#include "server/decide/line/wait_accounts.h"
 #include "server/remember/throttle_log/check_totals.h"
 #include "server/remember/throttle_log/row.h"
 #include "server/remember/throttle_log/store.h"
 #include "server/remember/throttle_log/thread_counts.h"
+#include "server/remember/throttle_log/wait_totals.h"
 
 namespace headgate::throttle_log {
 
@@ -72,38 +77,53 @@ class Recorder {
 
   static constexpr int kMaxTold = 1000;
 
-  explicit Recorder(const RecorderOptions& options) : options_(options) {}
+  explicit Recorder(const RecorderOptions& options) : options_(options), last_(&held_) {}
 
   ThreadCounts& AddThread();
 
-  // Hands over all counts since the call before. A key may come several times. Call it about once
-  // a second: a slot is free for another identity after so many calls without a count.
-  void Collect(Take take);
+  // Where waits are counted: called at each collection, until it is null. From the return on nobody
+  // is in the one before.
+  using WaitSource =
+      std::function<void(Now now, absl::FunctionRef<void(const line::CountedWaits&)> take)>;
+  void SetWaitSource(WaitSource source);
+
+  // Hands over all counts since the call before, and what was waited until now. A key may come
+  // several times. Call it about once a second: a slot is free for another identity after so many
+  // calls without a count.
+  void Collect(Now now, Take take);
 
   // The newest denials of the filter's identity, segment and target that are numbered higher than
   // `after`, the newest first, at most `max_count`. Nothing else of the filter is looked at.
   std::vector<Denial> RecentDenials(const ScanFilter& whose, int64_t after, size_t max_count);
 
+  // What the newest Checks asked for; see last_checks.h.
+  std::vector<LastCheck> LastChecksOf(uint64_t subject_key) const { return last_.Of(subject_key); }
+
   RecorderState State() const;
 
   // Sums of all that was collected since the start.
   CheckTotals::All Totals() const;
+  WaitTotals::All WaitedInAll() const;
 
   // The tables of all threads, the denials that are kept, and what a writer adds for the rows that
   // wait in it.
   HeldBytes& held() { return held_; }
 
  private:
+  void CollectWaits(Now now, Take take) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Numbers and keeps what came in from the threads.
   void TakeDenials() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const RecorderOptions options_;
   HeldBytes held_;
+  LastChecks last_;
   mutable Mutex mutex_;
   std::vector<std::unique_ptr<ThreadCounts>> threads_ ABSL_GUARDED_BY(mutex_);
   std::deque<Denial> denials_ ABSL_GUARDED_BY(mutex_);  // the oldest first
   int64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   CheckTotals totals_ ABSL_GUARDED_BY(mutex_);
+  WaitTotals wait_totals_ ABSL_GUARDED_BY(mutex_);
+  WaitSource wait_source_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace headgate::throttle_log

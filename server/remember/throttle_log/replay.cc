@@ -113,6 +113,7 @@ class Replaying {
   // Replays some steps from `at_s` on, and moves it behind them.
   absl::Status ReplaySome(const Store& store, int64_t& at_s) {
     ScanFilter filter = options_.filter;
+    filter.outcomes = {Outcome::kAllowed, Outcome::kWouldBeDenied, Outcome::kDenied};
     filter.from_s = std::exchange(at_s, filter.to_s);
     std::vector<Row> rows;
     HeldBytes::Share held(options_.held);

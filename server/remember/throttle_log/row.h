@@ -1,4 +1,5 @@
-// What the throttle log counts: Checks, by who asked, what became of it and what did it.
+// What the throttle log counts: Checks, by who asked, what became of it and what did it; and how
+// long they waited, by what they waited for.
 //
 // Names, not places: a row outlives the policy that it was counted under. Plain data,
 // thread-compatible.
@@ -6,33 +7,20 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
 
-#include "server/decide/engine/answer.h"
+#include "server/decide/engine/cause.h"
+#include "server/decide/line/waits.h"
 
 namespace headgate::throttle_log {
 
-// Every Check is counted under exactly one.
-enum class Outcome : uint8_t {
-  kAllowed,
-  kWouldBeDenied,  // allowed, but a WARN budget would have denied it
-  kDenied,
-};
-
-// What denied a Check, or would have. Of several limits the one that asks for the longest wait
-// counts, of equals the first. An allowed Check has only a reason.
-struct Cause {
-  engine::Reason reason = engine::Reason::kNone;
-  engine::Limit limit = engine::Limit::kRule;  // says nothing where nothing objected
-  std::string budget = {};                     // empty: not a budget's limit
-  std::string rule = {};                       // empty: not a rule
-  std::string signal = {};  // instance, such as "replication_lag_seconds on standby-2"; empty: none
-
-  // NOLINTNEXTLINE(modernize-use-nullptr): it takes the comparison's 0 for a pointer.
-  friend auto operator<=>(const Cause&, const Cause&) = default;
-};
+using engine::Cause;
+using engine::CauseView;
+using Outcome = engine::CheckOutcome;
+using line::Waits;
 
 struct RowKey {
   std::string target = {};  // empty: the nameless one
@@ -48,6 +36,35 @@ struct RowKey {
   friend auto operator<=>(const RowKey&, const RowKey&) = default;
 };
 
+// Absent in most rows, and then of a pointer's size.
+class OptionalWaits {
+ public:
+  OptionalWaits() = default;
+  OptionalWaits(const OptionalWaits& other) { *this = other; }
+  OptionalWaits(OptionalWaits&&) = default;
+  ~OptionalWaits() = default;
+  OptionalWaits& operator=(OptionalWaits&&) = default;
+  OptionalWaits& operator=(const OptionalWaits& other) {
+    if (this != &other) waits_ = other.waits_ ? std::make_unique<Waits>(*other.waits_) : nullptr;
+    return *this;
+  }
+
+  // Null: there are none.
+  const Waits* get() const { return waits_.get(); }
+  void Add(const Waits& more) {
+    if (waits_ == nullptr) waits_ = std::make_unique<Waits>();
+    waits_->Add(more);
+  }
+  void Add(const OptionalWaits& more) {
+    if (more.waits_ != nullptr) Add(*more.waits_);
+  }
+
+ private:
+  std::unique_ptr<Waits> waits_;
+};
+
+// Of rows whose outcome is kWaited `waits` alone, with the peak and the limit of what was waited
+// for; of all others, all but that.
 struct Counts {
   int64_t checks = 0;
   double cost = 0;  // predicted, cost units
@@ -56,10 +73,12 @@ struct Counts {
   // What the peak was compared with: the signal's hard threshold, or the limit. 0, as the peak:
   // nothing can be told, for want of a sample or of thresholds.
   double limit = 0;
+  OptionalWaits waits = {};
 
   void Add(const Counts& other) {
     checks += other.checks;
     cost += other.cost;
+    waits.Add(other.waits);
     if (other.peak > peak || limit == 0) std::tie(peak, limit) = std::pair(other.peak, other.limit);
   }
 };

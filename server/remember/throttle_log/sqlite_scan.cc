@@ -40,8 +40,7 @@ absl::StatusOr<SqliteScan::Source> SqliteScan::Open(sqlite::Database& database,
   Source source;
   source.spec = spec;
   const auto name = Sv(spec.name);
-  const std::string columns =
-      absl::StrCat("SELECT block, who, step, what, checks, cost, peak, lim FROM ", name);
+  const std::string columns = absl::StrCat("SELECT ", Sv(kColumns), " FROM ", name);
   absl::Status status =
       database.PrepareAll({{&source.next, absl::StrCat("SELECT block FROM ", name,
                                                        " WHERE block >= ? ORDER BY block LIMIT 1")},

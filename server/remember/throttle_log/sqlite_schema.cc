@@ -7,7 +7,7 @@ namespace headgate::throttle_log {
 namespace {
 
 constexpr int64_t kApplication = 0x48674c67;  // "HgLg", in the file's header
-constexpr int64_t kVersion = 2;
+constexpr int64_t kVersion = 3;
 
 constexpr std::string_view kWhos = R"sql(
 CREATE TABLE whos (
@@ -32,18 +32,23 @@ CREATE TABLE total (rows INTEGER NOT NULL);
 INSERT INTO total VALUES (0);
 )sql";
 
-// Of version 1, which knew no servers.
+// To version 2, which knows servers.
 constexpr std::string_view kSetAside = "ALTER TABLE whos RENAME TO whos_of_version_1;";
 constexpr std::string_view kTakeOver = R"sql(
 INSERT INTO whos SELECT id, path, target, folded, '', seen FROM whos_of_version_1;
 DROP TABLE whos_of_version_1;
-PRAGMA user_version = 2;
+)sql";
+
+// To version 3, which knows waits.
+constexpr std::string_view kAddWaits = R"sql(
+ALTER TABLE fine ADD COLUMN waits TEXT;
+ALTER TABLE coarse ADD COLUMN waits TEXT;
 )sql";
 
 std::string RowsSql(const TableSpec& table) {
   return absl::StrCat("CREATE TABLE ", Sv(table.name),
                       " (block INTEGER, who INTEGER, step INTEGER, what INTEGER,"
-                      " checks INTEGER, cost REAL, peak REAL, lim REAL,"
+                      " checks INTEGER, cost REAL, peak REAL, lim REAL, waits TEXT,"
                       " PRIMARY KEY (block, who, step, what)) WITHOUT ROWID;");
 }
 
@@ -61,8 +66,11 @@ absl::Status Make(sqlite::Database& database) {
                                          "; PRAGMA user_version = ", kVersion));
 }
 
-absl::Status Upgrade(sqlite::Database& database) {
-  return RunWhole(database, absl::StrCat(Sv(kSetAside), Sv(kWhos), Sv(kTakeOver)));
+absl::Status Upgrade(sqlite::Database& database, int64_t from) {
+  std::string sql;
+  if (from < 2) absl::StrAppend(&sql, Sv(kSetAside), Sv(kWhos), Sv(kTakeOver));
+  absl::StrAppend(&sql, Sv(kAddWaits), "PRAGMA user_version = ", kVersion);
+  return RunWhole(database, sql);
 }
 
 // Makes the schema in an empty file; refuses one that this program did not make.
@@ -79,7 +87,7 @@ absl::Status EnsureSchema(sqlite::Database& database) {
   absl::StatusOr<int64_t> version = database.QueryInt("PRAGMA user_version");
   if (!version.ok()) return version.status();
   if (*version == kVersion) return absl::OkStatus();
-  if (*version == 1) return Upgrade(database);
+  if (*version >= 1 && *version < kVersion) return Upgrade(database, *version);
   return absl::FailedPreconditionError(
       absl::StrCat(database.path(), ": written by a newer Headgate (version ", *version,
                    " of the throttle log; this one knows ", kVersion,

@@ -2,7 +2,7 @@
 //
 //   whos    id, path (the identity with its root first), target, folded, server, seen
 //   whats   id, length of the step in s, outcome, reason, limit kind, budget, rule, signal, seen
-//   fine    block, who, step, what -> checks, cost, peak, lim
+//   fine    block, who, step, what -> checks, cost, peak, lim, waits (waits_text.h)
 //   coarse  the same
 //   total   the number of rows in fine and coarse
 //

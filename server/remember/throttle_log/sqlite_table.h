@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -78,10 +80,15 @@ class SqliteTable {
 
   sqlite::Database* database_;
   TableSpec spec_;
-  sqlite::Statement insert_, add_, oldest_, first_step_, find_end_, read_, delete_;
+  // What stands there, and more.
+  absl::StatusOr<std::string> AddedUp(const Place& place, const Waits& more);
+
+  sqlite::Statement insert_, add_, waits_, oldest_, first_step_, find_end_, read_, delete_;
 };
 
-// Columns of "SELECT block, who, step, what, checks, cost, peak, lim".
+// Columns of "SELECT " kColumns.
+inline constexpr std::string_view kColumns =
+    "block, who, step, what, checks, cost, peak, lim, waits";
 Place PlaceIn(const sqlite::Statement& row);
 Counts CountsIn(const sqlite::Statement& row);
 

@@ -44,7 +44,11 @@ void ThreadCounts::RecordOther(const engine::CheckRequest& request,
   const uint64_t key =
       common ? answer.subject_key : CombineHash(answer.subject_key, cause.Hash(options_.seed)) | 1;
   Slot& slot = SlotFor(key, cause, request, answer);
-  if (cause.outcome != Outcome::kAllowed) {
+  if (cause.outcome == Outcome::kAllowed) {
+    NoteLast(slot, request, answer, now);
+  } else {
+    const bool is_first = slot.peak_round != round_.load(std::memory_order_relaxed);
+    if (is_first && options_.last != nullptr) options_.last->Note(request, answer, now);
     slot.NoteLimit(cause, round_.load(std::memory_order_relaxed));
     denials_.Push({.at_ns = now.wall_ns,
                    .retry_after_ns = answer.retry_after == absl::InfiniteDuration()

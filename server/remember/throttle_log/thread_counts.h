@@ -30,10 +30,11 @@
 #include "common/clock.h"
 #include "common/held_bytes.h"
 #include "server/decide/engine/answer.h"
-#include "server/remember/throttle_log/cause.h"
+#include "server/decide/engine/cause.h"
 #include "server/remember/throttle_log/count_slot.h"
 #include "server/remember/throttle_log/denial_ring.h"
 #include "server/remember/throttle_log/label.h"
+#include "server/remember/throttle_log/last_checks.h"
 #include "server/remember/throttle_log/row.h"
 
 namespace headgate::throttle_log {
@@ -46,6 +47,7 @@ struct ThreadCountsOptions {
   int quiet_rounds = 10;       // collections without a count until a slot may be given away
   HeldBytes* held = nullptr;   // counts what this takes; null: nobody does. It outlives this
   std::string server = {};     // of all rows
+  LastChecks* last = nullptr;  // notes the newest of each identity; null: nobody does. It outlives
 };
 
 class ThreadCounts {
@@ -61,6 +63,7 @@ class ThreadCounts {
         answer.violations.empty() && !answer.repeated && !answer.unmatched) [[likely]] {
       Slot& slot = slots_[Home(answer.subject_key)];
       if (slot.key == answer.subject_key) [[likely]] {
+        NoteLast(slot, request, answer, now);
         slot.Add(answer.predicted_cost);
         return;
       }
@@ -96,6 +99,17 @@ class ThreadCounts {
 
   size_t Home(uint64_t key) const { return (key >> 1) & mask_; }
 
+  // Once between two collections. Of what nothing objected to a slot has no peak, so that it knows
+  // by the peak's round.
+  void NoteLast(Slot& slot, const engine::CheckRequest& request, const engine::CheckAnswer& answer,
+                Now now) {
+    // relaxed: at worst one more is noted.
+    const uint32_t round = round_.load(std::memory_order_relaxed);
+    if (slot.peak_round == round) [[likely]]
+      return;
+    slot.peak_round = round;
+    if (options_.last != nullptr) options_.last->Note(request, answer, now);
+  }
   void RecordOther(const engine::CheckRequest& request, const engine::CheckAnswer& answer, Now now);
   // The slot to count under; `key` is that of the whole identity.
   Slot& SlotFor(uint64_t key, const CauseView& cause, const engine::CheckRequest& request,

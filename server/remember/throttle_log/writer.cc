@@ -90,7 +90,7 @@ int64_t Writer::ChecksWaiting(const ScanFilter& filter) const {
 
 void Writer::Collect(Now now) {
   const int64_t now_s = FloorSeconds(now.wall_ns);
-  recorder_.Collect([&](const RowKey& key, const Counts& counts) {
+  recorder_.Collect(now, [&](const RowKey& key, const Counts& counts) {
     MutexLock lock(&mutex_);
     const size_t waiting = std::min(batch_rows_, options_.max_buffered_rows);
     if (buffer_.Add(now_s, key, counts, options_.max_buffered_rows - waiting)) return;

@@ -6,12 +6,16 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "server/decide/engine/profiles_in_use.h"
+#include "server/observe/health/condition.h"
 #include "server/serve/rpc/decision_proto.h"
 #include "server/serve/rpc/override_proto.h"
 #include "server/serve/rpc/proto_time.h"
 
 namespace headgate::rpc {
 namespace {
+
+using health::ConditionKind;
 
 // `message` has an age field, which stays absent where there never was a sample.
 template <typename Message>
@@ -73,6 +77,27 @@ void FillController(const health::ControllerSnapshot& from, v1::ControllerStatus
   to.set_explanation(from.explanation);
 }
 
+static_assert(v1::CONDITION_KIND_UNMEASURED == static_cast<int>(ConditionKind::kUnmeasured));
+static_assert(v1::CONDITION_KIND_SHUT == static_cast<int>(ConditionKind::kShut));
+
+void FillCondition(const health::Condition& from, const Now& now, v1::Condition& to) {
+  to.set_kind(static_cast<v1::ConditionKind>(from.kind));
+  to.set_profile(from.profile);
+  to.set_signal(from.signal);
+  to.set_message(from.message);
+  FillAge(from.since_ns, now, to, &v1::Condition::mutable_since);
+}
+
+void FillConditions(const health::TargetSnapshot& from, const engine::Policy* policy,
+                    const Now& now, v1::TargetStatus& to) {
+  std::vector<std::string> in_use;
+  if (policy != nullptr) in_use = engine::ProfilesInUse(*policy, from.name, now.wall());
+  FillCondition(health::ConditionOf(from, in_use, now.wall()), now, *to.mutable_condition());
+  for (const health::ProfileSnapshot& profile : from.profiles) {
+    FillCondition(health::ConditionOf(profile), now, *to.add_conditions());
+  }
+}
+
 const char* ModeName(engine::Mode mode) {
   switch (mode) {
     case engine::Mode::kEnforce:
@@ -130,6 +155,7 @@ void FillTarget(const health::TargetSnapshot& from, const engine::Policy* policy
     FillHealth(profile.health, health);
     FillAge(profile.health.sampled_at_ns, now, health, &v1::Health::mutable_sample_age);
   }
+  FillConditions(from, policy, now, to);
   for (const auto& controller : from.controllers) FillController(controller, *to.add_controllers());
   for (const std::string& note : from.notes) to.add_warnings(note);
 }
@@ -199,6 +225,18 @@ void FillAccess(const access::AccessSnapshot& from, v1::AccessStatus& to) {
   to.set_token_file(from.token_file);
   to.set_tokens(from.tokens);
   to.set_error(std::string(from.status.message()));
+}
+
+void FillCaller(const access::Caller& from, v1::CallerStatus& to) {
+  to.set_name(from.name());
+  to.set_overrides(from.overrides());
+  to.set_exempt_overrides(from.exempt_overrides());
+  to.set_everything(from.everything());
+  to.set_logs(from.logs());
+  to.set_costs(from.costs());
+  to.set_forgive(from.forgive());
+  to.set_servers(from.servers());
+  to.set_any_identity(from.MaySpeakForAll());
 }
 
 void FillConnections(const transport::ConnectionCounts& from, v1::ConnectionStatus& to) {

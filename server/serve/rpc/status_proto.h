@@ -27,6 +27,7 @@ void FillOverrides(const overrides::OverridesSnapshot& from, v1::OverridesStatus
 void FillSnapshot(const snapshot::SnapshotView& from, const Now& now, v1::SnapshotStatus& to);
 void FillTls(const tls::TlsSnapshot& from, v1::TlsStatus& to);
 void FillAccess(const access::AccessSnapshot& from, v1::AccessStatus& to);
+void FillCaller(const access::Caller& from, v1::CallerStatus& to);
 void FillConnections(const transport::ConnectionCounts& from, v1::ConnectionStatus& to);
 void FillBudget(const engine::BudgetView& from, v1::BudgetStatus& to);
 void FillBucketStatus(const engine::FullBucket& from, v1::BucketStatus& to);

@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/decide/engine/target_text.h"
+#include "server/govern/config/shown_text.h"
 #include "server/serve/rpc/access_status.h"
 #include "server/serve/rpc/agent_proto.h"
 #include "server/serve/rpc/errors.h"
@@ -110,6 +111,7 @@ StatusService::StatusService(std::string version, const Dependencies& on,
   AddForReaders(kListBuckets, &StatusService::ListBuckets);
   AddForReaders(kListLines, &StatusService::ListLines);
   AddForReaders("/headgate.v1.StatusService/ListRules", &StatusService::ListRules);
+  AddForReaders("/headgate.v1.StatusService/GetConfiguration", &StatusService::GetConfiguration);
 }
 
 grpc::Status StatusService::GetStatus(const Asked& asked, const v1::GetStatusRequest& request,
@@ -160,6 +162,7 @@ grpc::Status StatusService::GetStatus(const Asked& asked, const v1::GetStatusReq
   if (!access.exposed_at.empty()) response.add_warnings(access::ExposedText(access.exposed_at));
   for (const std::string& warning : source_.Warnings()) response.add_warnings(warning);
   FillConnections(connections_(), *response.mutable_connections());
+  if (asked.who.caller != nullptr) FillCaller(*asked.who.caller, *response.mutable_caller());
   FillLines(request.target(), now, response);
   auto others = AskOthers<v1::GetStatusResponse>(fleet_, asked.who, kGetStatus, request);
   if (others.has_value()) Merge(*std::move(others), response);
@@ -169,6 +172,18 @@ grpc::Status StatusService::GetStatus(const Asked& asked, const v1::GetStatusReq
       response.add_warnings(absl::StrCat("target '", target.name(), "': ", warning));
     }
   }
+  return grpc::Status();
+}
+
+grpc::Status StatusService::GetConfiguration(const Asked& /*asked*/,
+                                             const v1::GetConfigurationRequest& /*request*/,
+                                             v1::GetConfigurationResponse& response) {
+  const std::shared_ptr<const config::Config> in_force = source_.InForce();
+  absl::StatusOr<std::string> shown =
+      config::ShownText(in_force == nullptr ? std::string() : in_force->text);
+  if (!shown.ok()) return ToGrpcStatus(shown.status(), {});
+  response.set_yaml(*std::move(shown));
+  response.set_version(source_.Config().version);
   return grpc::Status();
 }
 

@@ -14,6 +14,7 @@ static_assert(v1::OUTCOME_ALLOWED == static_cast<int>(Outcome::kAllowed) + kFrom
 static_assert(v1::OUTCOME_WOULD_BE_DENIED ==
               static_cast<int>(Outcome::kWouldBeDenied) + kFromOutcome);
 static_assert(v1::OUTCOME_DENIED == static_cast<int>(Outcome::kDenied) + kFromOutcome);
+static_assert(v1::OUTCOME_WAITED == static_cast<int>(Outcome::kWaited) + kFromOutcome);
 // As decision_proto.cc makes sure.
 constexpr int kFromLimit = 1;
 
@@ -23,6 +24,22 @@ void FillCause(const throttle_log::Cause& from, v1::DenialCause& to) {
   to.set_budget(from.budget);
   to.set_rule(from.rule);
   to.set_signal(from.signal);
+}
+
+// Absent where there are none.
+template <typename Message>
+void FillWaiting(const throttle_log::OptionalWaits& waits, Message& to) {
+  if (waits.get() == nullptr) return;
+  const throttle_log::Waits& from = *waits.get();
+  v1::Waiting& waiting = *to.mutable_waiting();
+  waiting.set_began(from.began);
+  waiting.set_admitted(from.admitted);
+  waiting.set_denied(from.denied);
+  waiting.set_left(from.left);
+  SetDuration(from.waited_ns, *waiting.mutable_waited());
+  SetDuration(from.held_ns, *waiting.mutable_held());
+  SetDuration(from.longest_ns, *waiting.mutable_longest());
+  for (const int64_t count : from.ended_within) waiting.add_ended_within(count);
 }
 
 }  // namespace
@@ -47,6 +64,7 @@ void FillSum(const throttle_log::Sum& from, const throttle_log::Grouping& by, v1
   to.set_allowed_cost(from.allowed_cost);
   to.set_denied_cost(from.denied_cost);
   to.set_folded(from.folded);
+  FillWaiting(from.waits, to);
 }
 
 void FillInterval(const throttle_log::Interval& from, v1::ThrottledInterval& to) {
@@ -63,7 +81,10 @@ void FillInterval(const throttle_log::Interval& from, v1::ThrottledInterval& to)
     added.set_denied(cause.counts.checks);
     added.set_peak(cause.counts.peak);
     added.set_limit(cause.counts.limit);
+    FillWaiting(cause.counts.waits, added);
   }
+  FillWaiting(from.tally.waits, to);
+  to.set_waited_ratio(from.held_share);
   to.set_message(throttle_log::Sentence(from));
 }
 

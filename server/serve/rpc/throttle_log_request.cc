@@ -24,7 +24,7 @@ constexpr int kSumsOnPage = 1000;
 constexpr int kMaxSumsOnPage = 10'000;
 constexpr int kIntervalsOnPage = 100;
 constexpr int kMaxIntervalsOnPage = 1000;
-constexpr int32_t kNanosPerSecond = 1'000'000'000;
+constexpr int32_t kNanosInSecond = 1'000'000'000;
 
 absl::Status Wrong(const std::string& field, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat(field, ": ", what));
@@ -32,7 +32,7 @@ absl::Status Wrong(const std::string& field, const std::string& what) {
 
 absl::Status ValidateTime(const char* field, const google::protobuf::Timestamp& time) {
   if (time.seconds() >= 0 && time.seconds() <= kLastUnixSecond && time.nanos() >= 0 &&
-      time.nanos() < kNanosPerSecond) {
+      time.nanos() < kNanosInSecond) {
     return absl::OkStatus();
   }
   return Wrong(field, "is no time between 1970 and 9999");
@@ -145,6 +145,8 @@ absl::StatusOr<throttle_log::SumOrder> OrderOf(int order) {
       return throttle_log::SumOrder::kMaxCostDenied;
     case v1::LOG_ORDER_MOST_CHECKS:
       return throttle_log::SumOrder::kMaxChecks;
+    case v1::LOG_ORDER_MOST_HELD_BACK:
+      return throttle_log::SumOrder::kMaxHeldBack;
     default:
       return Wrong("order", "is no order");
   }
@@ -254,6 +256,7 @@ absl::StatusOr<throttle_log::IntervalQuery> ToIntervalQuery(
   if (!status.ok()) return status;
   query.filter = *std::move(filter);
   query.level = from.level();
+  query.now_s = absl::ToUnixSeconds(now) + 1;
   query.newest_first = from.newest_first();
   query.page_size = *page_size;
   if (from.page_token().empty()) return query;

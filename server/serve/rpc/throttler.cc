@@ -11,6 +11,7 @@
 #include "server/serve/rpc/access_status.h"
 #include "server/serve/rpc/decision_proto.h"
 #include "server/serve/rpc/errors.h"
+#include "server/serve/rpc/explain_hints.h"
 #include "server/serve/rpc/line_proto.h"
 #include "server/serve/rpc/report_proto.h"
 #include "server/serve/transport/error_status.h"
@@ -366,6 +367,8 @@ grpc::Status Throttler::Explain(const Dependencies& on, const v1::ExplainRequest
   if (explanation->answer.unmatched) SuggestIdentity(on.status, response, check.identity);
   FillPlaces(*explanation, on.lines, now, response);
   FillFound(on.status.Targets(), check.target, response);
+  FillHints(*explanation, check, on.recorder.LastChecksOf(explanation->answer.subject_key),
+            response);
   return grpc::Status();
 }
 

@@ -21,6 +21,8 @@ std::string_view NameOf(Outcome outcome) {
       return "WOULD_BE_DENIED";
     case Outcome::kDenied:
       return "DENIED";
+    case Outcome::kWaited:
+      return "WAITED";
   }
   return "";
 }
@@ -127,6 +129,28 @@ void AddChecks(const throttle_log::CheckTotals::All& totals, const engine::Polic
     const auto& [target, signal, outcome] = key;
     by_health.Set({{"target", target}, {"signal", signal}, {"verdict", NameOf(outcome)}},
                   sum.checks);
+  }
+}
+
+void AddWaits(const throttle_log::WaitTotals::All& totals, const engine::Policy& policy,
+              Exposition& out) {
+  std::map<std::pair<std::string_view, engine::Reason>, int64_t> waited_ns;
+  const Known known(policy);
+  // A rate needs a series that was there before the first wait.
+  for (const engine::Target& target : policy.targets) {
+    waited_ns[{target.name, engine::Reason::kCapacity}];
+    waited_ns[{target.name, engine::Reason::kHealth}];
+    waited_ns[{target.name, engine::Reason::kDenyRule}];
+  }
+  for (const auto& [kind, waits] : totals) {
+    if (known.Target(kind.target)) waited_ns[{kind.target, kind.reason}] += waits.waited_ns;
+  }
+  auto waited = out.Counter("headgate_waited_seconds_total",
+                            "How long Checks waited in line, all added up, by what they waited "
+                            "for, also while they wait: its rate is how many wait in the mean.");
+  for (const auto& [key, ns] : waited_ns) {
+    waited.Set({{"target", key.first}, {"reason", NameOf(key.second)}},
+               absl::ToDoubleSeconds(absl::Nanoseconds(ns)));
   }
 }
 

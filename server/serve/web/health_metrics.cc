@@ -3,6 +3,8 @@
 #include <cstdint>
 
 #include "server/decide/engine/policy.h"
+#include "server/decide/engine/profiles_in_use.h"
+#include "server/observe/health/condition.h"
 #include "server/observe/health/health_changes.h"
 #include "server/serve/web/metrics.h"
 
@@ -11,8 +13,14 @@ namespace {
 
 using engine::HealthStatus;
 
-constexpr HealthStatus kStates[] = {HealthStatus::kUnmonitored, HealthStatus::kWarming,
-                                    HealthStatus::kHealthy, HealthStatus::kStale};
+constexpr std::string_view kStates[] = {"unmonitored", "warming", "stale", "healthy",
+                                        "recovering",  "slowed",  "shut"};
+
+// Of a recent sample, what it comes to: a gate that is shut is not healthy.
+std::string_view StateOf(const engine::Health& health) {
+  if (health.status != HealthStatus::kHealthy) return health::NameOf(health.status);
+  return health::NameOf(health::KindOf(health));
+}
 
 // `at_ns` is not 0.
 double AgeSeconds(int64_t at_ns, Now now) {
@@ -74,8 +82,8 @@ void AddProfiles(const health::TargetSnapshot& target, Now now, Exposition& out)
   auto age = out.Gauge("headgate_health_sample_age_seconds",
                        "Age of a profile's sample: of the oldest server that it needs.");
   auto state = out.Gauge("headgate_health_state",
-                         "1 for the state that a profile is in: healthy, stale, warming or "
-                         "unmonitored.");
+                         "1 for the state that a profile is in: healthy, recovering, slowed, "
+                         "shut, stale, warming or unmonitored.");
   for (const health::ProfileSnapshot& profile : target.profiles) {
     const auto set = [&](auto& family, double number) {
       family.Set({{"target", target.name}, {"profile", profile.profile}}, number);
@@ -84,11 +92,9 @@ void AddProfiles(const health::TargetSnapshot& target, Now now, Exposition& out)
     set(speed, profile.health.speed);
     set(shut, profile.health.gate_shut ? 1 : 0);
     if (profile.health.sampled_at_ns != 0) set(age, AgeSeconds(profile.health.sampled_at_ns, now));
-    for (const HealthStatus status : kStates) {
-      state.Set({{"target", target.name},
-                 {"profile", profile.profile},
-                 {"state", health::NameOf(status)}},
-                profile.health.status == status ? 1 : 0);
+    for (const std::string_view each : kStates) {
+      state.Set({{"target", target.name}, {"profile", profile.profile}, {"state", each}},
+                each == StateOf(profile.health) ? 1 : 0);
     }
   }
 }
@@ -113,6 +119,23 @@ void AddServers(const health::TargetSnapshot& target, Now now, Exposition& out) 
   }
 }
 
+// The same as in status, on the page and in the command.
+void AddCondition(const health::TargetSnapshot& target, const engine::Policy& policy, Now now,
+                  Exposition& out) {
+  auto condition =
+      out.Gauge("headgate_target_condition",
+                "1 for what the health of a target comes to: that of the worst profile "
+                "in use. healthy, recovering, standby_missing, slowed, warming, stale, "
+                "shut or unmeasured.");
+  const std::vector<std::string> in_use = engine::ProfilesInUse(policy, target.name, now.wall());
+  const health::ConditionKind kind = health::ConditionOf(target, in_use, now.wall()).kind;
+  for (auto each = health::ConditionKind::kUnmeasured; each <= health::ConditionKind::kShut;
+       each = static_cast<health::ConditionKind>(static_cast<int>(each) + 1)) {
+    condition.Set({{"target", target.name}, {"condition", health::NameOf(each)}},
+                  each == kind ? 1 : 0);
+  }
+}
+
 }  // namespace
 
 void AddHealth(absl::Span<const health::TargetSnapshot> targets, const engine::Policy& policy,
@@ -124,6 +147,7 @@ void AddHealth(absl::Span<const health::TargetSnapshot> targets, const engine::P
     }
     AddProfiles(target, now, out);
     AddServers(target, now, out);
+    AddCondition(target, policy, now, out);
   }
 }
 

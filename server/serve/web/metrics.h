@@ -45,6 +45,10 @@ inline double UnixSeconds(absl::Time time) {
 void AddChecks(const throttle_log::CheckTotals::All& totals, const engine::Policy& policy,
                Exposition& out);
 
+// How long Checks waited. Of the policy's targets.
+void AddWaits(const throttle_log::WaitTotals::All& totals, const engine::Policy& policy,
+              Exposition& out);
+
 // RPCs and decisions.
 void AddCalls(const transport::Calls& calls, Exposition& out);
 

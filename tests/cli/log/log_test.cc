@@ -82,7 +82,8 @@ TEST_F(LogCommand, AsksWhetherARuleOfOtherCapitalsWasMeant) {
                                    "job-7:etl\n"));
   EXPECT_THAT(shown.out, EndsWith("\nidentities are case-sensitive: rules are for what is under "
                                   "DID YOU MEAN, and limit nothing of what is under WHO\n"));
-  EXPECT_THAT(Headgate({"log", "--unmatched", "-o", "csv"}).out, HasSubstr(",job-7:etl\r\n"));
+  EXPECT_THAT(Headgate({"log", "--unmatched", "-o", "csv"}).out,
+              HasSubstr(",job-7:etl,0,0,0,0,,,\r\n"));
 }
 
 TEST_F(LogCommand, SaysHowManyChecksAreMissingWhileTheStoreIsBehind) {
@@ -121,7 +122,8 @@ TEST_F(LogCommand, AsksForWhatItWasTold) {
   EXPECT_EQ(log().queries()[0].filter().reasons_size(), 0);
   EXPECT_EQ(log().queries()[0].filter().identity(), "online-ddl");
   EXPECT_EQ(log().queries()[1].filter().reasons_size(), 2);
-  EXPECT_THAT(log().queries()[1].filter().outcomes(), ElementsAre(v1::OUTCOME_DENIED));
+  EXPECT_THAT(log().queries()[1].filter().outcomes(),
+              ElementsAre(v1::OUTCOME_DENIED, v1::OUTCOME_WAITED));
 }
 
 TEST_F(LogCommand, LeavesToTheServerWhatIsNotTold) {
@@ -132,25 +134,55 @@ TEST_F(LogCommand, LeavesToTheServerWhatIsNotTold) {
   EXPECT_FALSE(query.has_min_denied_ratio());
 }
 
-// A job that waited for its turn is held back too, and none of that is in the log.
-TEST_F(LogCommand, SaysThatNothingWasDeniedAndNotThatNobodyWasHeldBack) {
+TEST_F(LogCommand, SaysThatNothingWasDeniedAndThatNobodyWaited) {
   log().intervals.clear();
   EXPECT_EQ(Headgate({"log", "online-ddl"}).out,
             "2020-11-20 06:00–14:03 UTC: at no time were 50 % of the Checks of online-ddl denied; "
-            "1422 of 2980 Checks were denied (48 %); how long Checks waited is not in this log.\n");
+            "1422 of 2980 Checks were denied (48 %).\n");
   log().total = Sum("", 1558, 0);
   EXPECT_EQ(Headgate({"log", "--segment", "vcopier", "--target", "main"}).out,
-            "2020-11-20 06:00–14:03 UTC: no Check of segment vcopier on main was denied; all 1558 "
-            "Checks were allowed; how long Checks waited is not in this log.\n");
+            "2020-11-20 06:00–14:03 UTC: no Check of segment vcopier on main was denied, and none "
+            "waited; all 1558 Checks were allowed.\n");
   log().total.set_would_be_denied(3);
-  EXPECT_THAT(Headgate({"log"}).out, HasSubstr("no Check of work was denied; all 1561 Checks were "
-                                               "allowed, and budgets that only WARN would have "
-                                               "denied 3; how long"));
+  EXPECT_THAT(Headgate({"log"}).out, HasSubstr("no Check of work was denied, and none waited; all "
+                                               "1561 Checks were allowed, and budgets that only "
+                                               "WARN would have denied 3.\n"));
   log().total = v1::LogSum();
   const Finished nobody = Headgate({"log", "online-ddl"});
   EXPECT_EQ(nobody.status, 0);
-  EXPECT_THAT(nobody.out, EndsWith(": nothing of online-ddl is in the log; a Check that waits is "
-                                   "counted once it is decided.\n"));
+  EXPECT_THAT(nobody.out, EndsWith(": nothing of online-ddl is in the log.\n"));
+}
+
+// Of 1,558 Checks that were all allowed, 50 waited, for the most part in one interval.
+TEST_F(LogCommand, SaysWhoWaitedForHowLongAndForWhat) {
+  v1::ThrottledInterval interval = log().intervals.at(0);
+  interval.set_allowed(48);
+  interval.set_denied(0);
+  interval.set_waited_ratio(0.82);
+  interval.mutable_causes(0)->set_denied(0);
+  interval.mutable_causes(0)->mutable_waiting()->mutable_waited()->set_seconds(1488);
+  interval.mutable_waiting()->set_began(48);
+  interval.mutable_waiting()->mutable_waited()->set_seconds(1488);
+  log().intervals = {interval};
+  log().total = Sum("", 1558, 0);
+  log().total.mutable_waiting()->set_began(50);
+  log().total.mutable_waiting()->mutable_waited()->set_seconds(1500);
+  log().total.mutable_waiting()->mutable_longest()->set_seconds(70);
+  const std::string shown = Headgate({"log", "online-ddl"}).out;
+  EXPECT_THAT(shown, HasSubstr("online-ddl was held back for 25m, by replication_lag_seconds on "
+                               "standby-2; all 1558 Checks were allowed; 50 Checks waited 25m in "
+                               "all (30s each, 1m10s at most).\n"));
+  EXPECT_THAT(shown, HasSubstr("WAITED  EACH  DENIED"));
+  EXPECT_THAT(shown, HasSubstr("82 %   31s     0 %         48  replication_lag_seconds on "));
+  log().intervals.clear();
+  EXPECT_THAT(Headgate({"log", "online-ddl"}).out,
+              HasSubstr(": no Check of online-ddl was denied, and at no time did one wait for 50 % "
+                        "of the time; all 1558 Checks were allowed; 50 Checks waited 25m in all"));
+  v1::LogSum waited = Sum("job-7:etl", 40, 0);
+  *waited.mutable_waiting() = log().total.waiting();
+  SetSums({waited});
+  EXPECT_THAT(Headgate({"log", "--top"}).out,
+              AllOf(HasSubstr("WAITED  EACH  AT MOST"), HasSubstr("25m   30s    1m10s")));
 }
 
 TEST_F(LogCommand, ShowsTimesOfSeveralDaysWithTheirDates) {
@@ -237,7 +269,7 @@ TEST_F(LogCommand, SumsByWhatItIsTold) {
   EXPECT_EQ(query.order(), v1::LOG_ORDER_UNSPECIFIED);
 }
 
-TEST_F(LogCommand, TopIsByIdentityMostDeniedFirst) {
+TEST_F(LogCommand, TopIsByIdentityMostHeldBackFirst) {
   SetSums({Sum("job-7:etl", 90, 1410), Sum("job-8:etl", 900, 1), Sum("job-9:etl", 900, 0)});
   const Finished two = Headgate({"log", "--top", "2", "etl"});
   EXPECT_EQ(two.status, 0);
@@ -245,7 +277,7 @@ TEST_F(LogCommand, TopIsByIdentityMostDeniedFirst) {
                              HasSubstr("job-8:etl     901       1  <1 %"), EndsWith("and more\n")));
   const v1::QueryThrottleLogRequest query = log().queries().at(0);
   EXPECT_THAT(query.group_by(), ElementsAre(v1::LOG_GROUP_IDENTITY));
-  EXPECT_EQ(query.order(), v1::LOG_ORDER_MOST_DENIED);
+  EXPECT_EQ(query.order(), v1::LOG_ORDER_MOST_HELD_BACK);
   EXPECT_EQ(query.filter().identity(), "etl");
   // The number may be left out, and a selector is none.
   Headgate({"log", "--top", "etl"});
@@ -267,14 +299,15 @@ TEST_F(LogCommand, CsvHasTheSameColumnsWhateverIsAsked) {
   SetSums({Sum("job-7:etl", 90, 1410)});
   EXPECT_EQ(Headgate({"log", "--top", "-o", "csv"}).out,
             "from,identity,target,outcome,reason,budget,rule,signal,allowed,would_be_denied,denied,"
-            "allowed_cost,denied_cost,folded,server,did_you_mean\r\n"
-            ",job-7:etl,,,,,,,90,0,1410,900,14100,0,,\r\n");
+            "allowed_cost,denied_cost,folded,server,did_you_mean,waits_began,waits_admitted,"
+            "waits_denied,waits_left,waited_s,held_s,longest_wait_s\r\n"
+            ",job-7:etl,,,,,,,90,0,1410,900,14100,0,,,0,0,0,0,,,\r\n");
   EXPECT_THAT(Headgate({"log", "-o", "csv"}).out,
               AllOf(StartsWith("from,to,identity,target,allowed,denied,denied_cost,reason,"),
                     HasSubstr("\r\n2020-11-20T07:00:00+00:00,2020-11-20T07:25:00+00:00,"
                               "d666bbfc_169e:vcopier:vreplication:online-ddl,main,90,1410,0,HEALTH,"
                               "health,,,replication_lag_seconds on standby-2,1410,7.1,5,\"A "
-                              "sentence, of the server's.\",1\r\n")));
+                              "sentence, of the server's.\",1,0,0,,,\r\n")));
 }
 
 TEST_F(LogCommand, ShowsTheNewestDenialsInFull) {
@@ -367,7 +400,7 @@ TEST_F(LogCommand, StripsShowTheShareThatWasDenied) {
   const std::vector<std::string> words = {"log", "--heat", "--by", "step=1h"};
   EXPECT_EQ(Headgate(words).out,
             "2020-11-20 06:00–14:03 UTC, 1h a cell:\n"
-            "· none denied, ░ up to 25 %, ▒ 50 %, ▓ 75 %, █ more\n"
+            "· not held back, ░ up to 25 %, ▒ 50 %, ▓ 75 %, █ more\n"
             "\n"
             "             08:00\n"
             "job-7:etl  ·░▒▒▓▓██     49 %\n"

@@ -165,7 +165,7 @@ TEST(Heat, HeadingIsNoWiderThanTheWindow) {
   }
   options.columns = 100;
   EXPECT_THAT(HeatText(SumAt(Today(7, 0), Today(6, 0), Today(8, 0)), options, Colours::kOff),
-              HasSubstr("1h a cell: · none denied, "));
+              HasSubstr("1h a cell: · not held back, "));
 }
 
 TEST(Heat, ShowsTheMostDeniedAndCountsTheRest) {

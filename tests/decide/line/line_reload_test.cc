@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <ctime>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -115,6 +116,42 @@ TEST_F(LineReload, ThatChangesTheUnitHoldsNothingAgainstWhoHasUsedMuchInTheOther
   admitted_.clear();
   RunFor(absl::Seconds(3));
   EXPECT_GE(std::count(admitted_.begin(), admitted_.end(), "used:a"), 2);
+}
+
+// All in the line, though only its head is examined again.
+TEST_F(LineReload, WhatSlowsTheBudgetFromNowOnIsWhatAllInItsLineWaitFor) {
+  engine::PolicySpec spec;
+  engine::BudgetSpec& budget = spec.budgets.emplace_back(engine::RateBudget("b", 5, 50));
+  budget.health = "p";
+  spec.profiles = {{.name = "p", .signals = {"lag", "locks"}, .thresholds = {{1, 3}, {10, 20}}}};
+  spec.rules.push_back(engine::ChargeRule("charge", "", {"b"}));
+  ASSERT_TRUE(engine_.Install(spec, now_).ok());
+  const auto slow = [&](int16_t signal, double speed) {
+    const engine::Health health = {.speed = speed,
+                                   .status = engine::HealthStatus::kHealthy,
+                                   .pressure = 0.5,
+                                   .signal = signal};
+    ASSERT_TRUE(engine_.SetHealth("", "p", health, now_).ok());
+  };
+  const auto seconds_by_signal = [&] {
+    std::map<std::string, int64_t> by_signal;
+    lines_.CollectWaits(now_, [&](const CountedWaits& counted) {
+      EXPECT_EQ(counted.cause->budget, "b");
+      by_signal[counted.cause->signal] += counted.waits.waited_ns / 1'000'000'000;
+    });
+    return by_signal;
+  };
+  for (int i = 0; i < 4; ++i) Ask(absl::StrCat("w", i, ":etl"), 40, now_);
+  RunFor(absl::Seconds(1));
+  slow(0, 0.5);
+  RunFor(absl::Seconds(1));
+  EXPECT_THAT(seconds_by_signal(), ElementsAre(testing::Pair("", 8)));
+  RunFor(absl::Seconds(1));
+  slow(1, 0.25);
+  RunFor(absl::Seconds(1));
+  EXPECT_THAT(seconds_by_signal(), ElementsAre(testing::Pair("lag", 8)));
+  RunFor(absl::Seconds(1));
+  EXPECT_THAT(seconds_by_signal(), ElementsAre(testing::Pair("locks", 4)));
 }
 
 // Processor time that it takes to price all who wait after a change of the unit, where each of

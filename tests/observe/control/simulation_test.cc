@@ -1,5 +1,5 @@
 // The real controller in its real loop, on a model database: the seven workloads of
-// docs/control.md, and the cases that are hard for it.
+// docs/health.md, and the cases that are hard for it.
 //
 // Ratios are to the same seed without batch work, shares to the best fixed rate that leaves the
 // foreground 0.95. Both are means over several seeds. `./dev bench control_sim` prints more of

@@ -1,5 +1,5 @@
 // The real controller in its real loop, on model databases beside which sessions of batch work
-// yield the processor. Models resemble what was measured (docs/control.md); `./dev bench
+// yield the processor. Models resemble what was measured (docs/health.md); `./dev bench
 // control_sim
 // --only=yielding` prints more of them.
 

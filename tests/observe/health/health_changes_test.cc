@@ -32,6 +32,21 @@ TEST_F(HealthChangesTest, AProfileIsToldWhenItsStateIsAnother) {
   EXPECT_EQ(changes_.OfProfile("other", HealthStatus::kStale, clock_.Read()), std::nullopt);
 }
 
+TEST_F(HealthChangesTest, AGateIsToldWhenItShutsByWhatElseItIsShutAndWhenItOpens) {
+  using Gate = HealthChanges::Gate;
+  const auto tell = [&](const Gate& gate) {
+    clock_.Advance(absl::Minutes(1));
+    return changes_.OfGate("lag", gate, clock_.Read());
+  };
+  EXPECT_EQ(tell({}), std::nullopt);
+  EXPECT_EQ(tell({true, "lag"}), Gate{});
+  EXPECT_EQ(tell({true, "lag"}), std::nullopt);
+  EXPECT_EQ(tell({true, "locks"}), (Gate{true, "lag"}));
+  EXPECT_EQ(tell({}), (Gate{true, "locks"}));
+  // One that is shut from the start.
+  EXPECT_EQ(changes_.OfGate("other", {true, "lag"}, clock_.Read()), Gate{});
+}
+
 TEST_F(HealthChangesTest, AServerIsToldWhenItIsDownAtTheStartAndNotWhenItIsUp) {
   EXPECT_FALSE(changes_.OfServer("standby", true, clock_.Read()));
   EXPECT_TRUE(Server(false));

@@ -10,7 +10,10 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
+#include "server/observe/postgres/log_waits.h"
 #include "tests/observe/postgres/log_store_fixture.h"
 #include "tests/testing/log_store_contract.h"
 #include "tests/testing/wait_until.h"
@@ -107,8 +110,10 @@ TEST_F(LogStoreTest, AnOlderHeadgatesViewIsGivenTheWordsItLacks) {
       "CREATE OR REPLACE VIEW headgate_log.log AS SELECT at, make_interval(secs => step_s) AS step,"
       " identity, target, folded, NULL::text AS outcome,"
       " (ARRAY['none', 'permits'])[reason + 1] AS reason, NULL::text AS limit_kind, budget, rule,"
-      " signal, checks, cost, peak, threshold, server"
-      " FROM headgate_log.fine JOIN headgate_log.whos ON whos.id = who"
+      " signal, checks, cost, peak, threshold, server, began, admitted, denied, gone,"
+      " NULL::interval AS waited, NULL::interval AS held, NULL::interval AS longest,"
+      " within_100ms, within_1s, within_10s, within_1min, within_10min, longer FROM "
+      "headgate_log.fine JOIN headgate_log.whos ON whos.id = who"
       " JOIN headgate_log.whats ON whats.id = what");
   store_ = database_.Open({});
   ASSERT_TRUE(store_->Append(RowsOfAllCauses(), 100).ok());
@@ -117,7 +122,7 @@ TEST_F(LogStoreTest, AnOlderHeadgatesViewIsGivenTheWordsItLacks) {
               ElementsAre(ElementsAre("0")));
   EXPECT_THAT(database_.RunSql("SELECT has_table_privilege('reader', 'headgate_log.log', 'SELECT'),"
                                " version FROM headgate_log.version"),
-              ElementsAre(ElementsAre("t", "2")));
+              ElementsAre(ElementsAre("t", "3")));
 }
 
 // Names are of any language, and a batch with one that has no place would never be written.
@@ -229,11 +234,14 @@ TEST_F(LogStoreTest, AConnectionStringThatCannotBeReadIsNotShown) {
   EXPECT_THAT(std::string(status.message()), testing::Not(HasSubstr("secret")));
 }
 
-// Version 1 knew no servers.
+// Version 1 knew no servers, and neither it nor version 2 knew waits.
 TEST_F(LogStoreTest, AnOlderSchemaIsBroughtUpToDate) {
   ASSERT_TRUE(Append(1).ok());
+  const std::string no_waits =
+      absl::StrReplaceAll(WaitColumnsAdded(), {{"ADD COLUMN", "DROP COLUMN"}, {" bigint", ""}});
+  database_.RunSql(absl::StrCat("DROP VIEW headgate_log.log; ALTER TABLE headgate_log.fine ",
+                                no_waits, "; ALTER TABLE headgate_log.coarse ", no_waits));
   database_.RunSql(R"sql(
-DROP VIEW headgate_log.log;
 ALTER TABLE headgate_log.whos DROP COLUMN server,
   ADD CONSTRAINT whos_path_target_folded_key UNIQUE (path, target, folded);
 CREATE VIEW headgate_log.log AS
@@ -250,15 +258,20 @@ UPDATE headgate_log.version SET version = 1)sql");
   const std::unique_ptr<PostgresLogStore> store = database_.Open({});
   Row row = AllowedRow(kLogBegin, "a", 2);
   row.key.server = "headgate-1";
-  ASSERT_TRUE(store->Append(std::vector<Row>{AllowedRow(kLogBegin, "a", 4), row}, 1).ok());
-  EXPECT_THAT(database_.RunSql("SELECT server, checks FROM headgate_log.log ORDER BY server"),
+  const Row waited = WaitedRow(kLogBegin, "a", "lag", {.began = 2, .waited_ns = 5'000'000});
+  ASSERT_TRUE(store->Append(std::vector<Row>{AllowedRow(kLogBegin, "a", 4), row, waited}, 1).ok());
+  EXPECT_THAT(database_.RunSql("SELECT server, checks FROM headgate_log.log"
+                               " WHERE outcome = 'allowed' ORDER BY server"),
               ElementsAre(ElementsAre("", "5"), ElementsAre("headgate-1", "2")));
-  EXPECT_EQ(database_.RunSql("SELECT version FROM headgate_log.version")[0][0], "2");
+  EXPECT_THAT(database_.RunSql("SELECT began, waited FROM headgate_log.log"
+                               " WHERE outcome = 'waited'"),
+              ElementsAre(ElementsAre("2", "00:00:00.005")));
+  EXPECT_EQ(database_.RunSql("SELECT version FROM headgate_log.version")[0][0], "3");
 }
 
 TEST_F(LogStoreTest, ANewerSchemaIsRefused) {
   ASSERT_TRUE(Append(1).ok());
-  database_.RunSql("UPDATE headgate_log.version SET version = 3");
+  database_.RunSql("UPDATE headgate_log.version SET version = 4");
   const absl::Status status =
       database_.Open({})->Append(std::vector<Row>{AllowedRow(kLogBegin, "a", 1)}, 1);
   EXPECT_THAT(std::string(status.message()), HasSubstr("newer Headgate"));

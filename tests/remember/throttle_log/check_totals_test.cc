@@ -7,7 +7,7 @@
 namespace headgate::throttle_log {
 namespace {
 
-RowKey Denied(const std::string& identity, const std::string& budget) {
+RowKey DeniedKey(const std::string& identity, const std::string& budget) {
   RowKey key;
   key.target = "t";
   key.identity = identity;
@@ -19,10 +19,10 @@ RowKey Denied(const std::string& identity, const std::string& budget) {
 
 TEST(CheckTotals, AddsUpOverIdentitiesAndRounds) {
   CheckTotals totals;
-  totals.Add(Denied("a", "x"), {.checks = 2, .cost = 5});
-  totals.Add(Denied("b", "x"), {.checks = 3, .cost = 1});
-  totals.Add(Denied("a", "y"), {.checks = 1, .cost = 1});
-  totals.Add(Denied("a", "x"), {.checks = 4, .cost = 0.5});
+  totals.Add(DeniedKey("a", "x"), {.checks = 2, .cost = 5});
+  totals.Add(DeniedKey("b", "x"), {.checks = 3, .cost = 1});
+  totals.Add(DeniedKey("a", "y"), {.checks = 1, .cost = 1});
+  totals.Add(DeniedKey("a", "x"), {.checks = 4, .cost = 0.5});
   ASSERT_EQ(totals.all().size(), 2);
   const auto& [kind, sum] = *totals.all().begin();
   EXPECT_EQ(kind.budget, "x");
@@ -34,7 +34,7 @@ TEST(CheckTotals, AddsUpOverIdentitiesAndRounds) {
 TEST(CheckTotals, CountsWithoutNamesBeyondItsBound) {
   CheckTotals totals(3);
   for (int i = 0; i < 100; ++i) {
-    totals.Add(Denied("a", std::to_string(i)), {.checks = 1, .cost = 1});
+    totals.Add(DeniedKey("a", std::to_string(i)), {.checks = 1, .cost = 1});
   }
   EXPECT_EQ(totals.all().size(), 4);
   int64_t checks = 0;

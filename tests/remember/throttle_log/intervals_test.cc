@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
+constexpr int64_t kSecond = 1'000'000'000;
 constexpr char kLag[] = "replication_lag_seconds on standby-2";
 
 IntervalQuery OfTheDay() {
@@ -69,7 +70,7 @@ TEST(FindIntervals, FindsAnEtlThatLagHeldBackAmongTwoHundredOthers) {
   EXPECT_EQ(interval.tally.causes[0].cause, ByHealth(kLag));
   EXPECT_EQ(interval.tally.causes[0].counts.peak, 7.1);
   EXPECT_EQ(Sentence(interval),
-            "07:00–07:25 UTC, 94 % denied (1,410 of 1,500), by health: replication_lag_seconds on "
+            "07:00–07:25 UTC, 94 % denied (1,410 of 1,500), by replication_lag_seconds on "
             "standby-2, 7.1 s over hard 5 s");
 }
 
@@ -227,13 +228,13 @@ std::string CauseOf(const Interval& interval) {
 
 TEST(IntervalSentence, SaysTheUnitOfTheSignal) {
   EXPECT_EQ(CauseOf(Example(ByHealth("slot_retained_bytes"), 13.56e9, 1e10)),
-            "health: slot_retained_bytes, 13.6 GB over hard 10 GB");
+            "slot_retained_bytes, 13.6 GB over hard 10 GB");
   EXPECT_EQ(CauseOf(Example(ByHealth("wal_bytes_per_second"), 6.1e7, 6e7)),
-            "health: wal_bytes_per_second, 61 MB/s over hard 60 MB/s");
+            "wal_bytes_per_second, 61 MB/s over hard 60 MB/s");
   EXPECT_EQ(CauseOf(Example(ByHealth("active_backends"), 32, 20)),
-            "health: active_backends, 32 over hard 20");
+            "active_backends, 32 over hard 20");
   EXPECT_EQ(CauseOf(Example(ByHealth("lag_seconds on s"), INFINITY, 5)),
-            "health: lag_seconds on s, which was absent");
+            "lag_seconds on s, which was absent");
   EXPECT_EQ(CauseOf(Example(ByHealth(""), 0, 0)), "health: there was no recent sample");
 }
 
@@ -276,10 +277,9 @@ TEST(IntervalSentence, CountsSeveralCausesAndTakesHealthForOne) {
   also_by_budget.reason = engine::Reason::kHealth;
   interval.tally.Add(Measured(Denied(TimeOfDay(7, 0, 10), "etl", 5, also_by_budget), 8, 5));
   interval.tally.Add(Measured(Denied(TimeOfDay(7, 0, 20), "etl", 2, ByBurst("rows")), 120, 100));
-  EXPECT_EQ(
-      CauseOf(interval),
-      "health: lag_seconds, 8 s over hard 5 s (15); by budget 'rows': debt would be 120, over "
-      "its burst of 100 (2)");
+  EXPECT_EQ(CauseOf(interval),
+            "lag_seconds, 8 s over hard 5 s (15); by budget 'rows': debt would be 120, over "
+            "its burst of 100 (2)");
 }
 
 TEST(IntervalSentence, SaysTheDateWhereItIsNotOneDay) {
@@ -289,6 +289,88 @@ TEST(IntervalSentence, SaysTheDateWhereItIsNotOneDay) {
   EXPECT_THAT(Sentence(interval),
               ::testing::StartsWith(
                   "2026-01-01 23:59:50–2026-01-02 00:00:10 UTC, 100 % denied (2 of 2), by "));
+}
+
+// A step of `length_s` in which Checks of the identity waited for so long in all, and at least one
+// for so long.
+Row WaitedStep(int64_t step_s, const std::string& identity, int64_t waited_s, int64_t held_s,
+               const Cause& cause = ByHealth(kLag)) {
+  Row row = Denied(step_s, identity, 0, cause);
+  row.key.outcome = Outcome::kWaited;
+  row.counts.waits.Add(
+      {.began = 1, .admitted = 1, .waited_ns = waited_s * kSecond, .held_ns = held_s * kSecond});
+  return row;
+}
+
+TEST(FindIntervals, ATimeInWhichAnIdentityWaitedIsOne) {
+  FakeStore store;
+  for (int64_t step_s = TimeOfDay(7, 0); step_s < TimeOfDay(7, 25); step_s += 10) {
+    store.Add(Allowed(step_s, "daily:etl", 1));
+    const int64_t held_s = step_s % 50 == 0 ? 9 : 8;
+    store.Add(Measured(WaitedStep(step_s, "daily:etl", 31, held_s), 7.1, 5));
+  }
+  store.Add(WaitedStep(TimeOfDay(8, 0), "daily:etl", 4, 4));  // not for half of it
+  const IntervalPage page = Find(store, OfTheDay());
+  ASSERT_EQ(page.intervals.size(), 1);
+  EXPECT_EQ(
+      Sentence(page.intervals[0]),
+      "07:00–07:25 UTC, waited 82 % of the time (31 s a chunk), by replication_lag_seconds on "
+      "standby-2, 7.1 s over hard 5 s");
+  EXPECT_EQ(page.intervals[0].tally.denied, 0);
+  EXPECT_EQ(page.intervals[0].tally.waited_ns(), 150 * 31 * kSecond);
+}
+
+TEST(FindIntervals, OfALevelTheOneThatWaitedMostSaysForHowLong) {
+  FakeStore store;
+  for (const char* const tenant : {"a:etl", "b:etl", "c:etl"}) {
+    store.Add(WaitedStep(TimeOfDay(7, 0), tenant, 4, 4));
+    store.Add(WaitedStep(TimeOfDay(8, 0), tenant, 4, 4));
+  }
+  // Of one identity several causes, and several servers one after the other, add up.
+  Row more = WaitedStep(TimeOfDay(7, 0), "b:etl", 3, 3, ByBurst("rows"));
+  more.key.server = "headgate-2";
+  store.Add(more);
+  IntervalQuery query = OfTheDay();
+  query.level = 1;
+  const IntervalPage page = Find(store, query);
+  ASSERT_EQ(page.intervals.size(), 1);
+  EXPECT_EQ(page.intervals[0].identity, "etl");
+  EXPECT_NEAR(page.intervals[0].held_share, 0.7, 1e-9);
+}
+
+TEST(FindIntervals, OfAStepThatIsNotOverOnlyWhatHasPassedCounts) {
+  FakeStore store;
+  store.Add(WaitedStep(TimeOfDay(7, 0), "etl", 4, 4));
+  IntervalQuery query = OfTheDay();
+  EXPECT_EQ(Find(store, query).intervals.size(), 0);
+  query.now_s = TimeOfDay(7, 0) + 4;
+  const IntervalPage page = Find(store, query);
+  ASSERT_EQ(page.intervals.size(), 1);
+  EXPECT_EQ(page.intervals[0].held_share, 1);
+}
+
+TEST(FindIntervals, WaitsForOthersThanTheFilterNamesAreLeftOut) {
+  FakeStore store;
+  store.Add(WaitedStep(TimeOfDay(7, 0), "etl", 9, 9, ByBurst("rows")));
+  store.Add(WaitedStep(TimeOfDay(8, 0), "etl", 9, 9));
+  IntervalQuery query = OfTheDay();
+  query.filter.reasons = {engine::Reason::kHealth};
+  const IntervalPage page = Find(store, query);
+  ASSERT_EQ(page.intervals.size(), 1);
+  EXPECT_EQ(page.intervals[0].tally.from_s, TimeOfDay(8, 0));
+}
+
+TEST(IntervalSentence, SaysWhatWasMoreOfItFirst) {
+  Interval interval = Example(ByHealth("lag_seconds"), 7, 5);
+  interval.held_share = 0.2;
+  interval.tally.waits.Add({.began = 2, .admitted = 2, .waited_ns = 5 * kSecond});
+  EXPECT_THAT(
+      Sentence(interval),
+      ::testing::HasSubstr(" denied (10 of 10), waited 20 % of the time (2.5 s a chunk), by"));
+  interval.tally.Add(Allowed(TimeOfDay(7, 0), "etl", 90));
+  EXPECT_THAT(Sentence(interval),
+              ::testing::HasSubstr(
+                  "UTC, waited 20 % of the time (2.5 s a chunk), 10 % denied (10 of 100), by"));
 }
 
 TEST(IntervalSentence, NeverRoundsToAll) {

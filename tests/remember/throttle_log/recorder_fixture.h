@@ -20,7 +20,8 @@ namespace headgate::throttle_log {
 using Sums = std::map<RowKey, Counts>;
 
 inline void AddTo(Sums& sums, Recorder& recorder) {
-  recorder.Collect([&](const RowKey& key, const Counts& counts) { sums[key].Add(counts); });
+  recorder.Collect(engine::At(),
+                   [&](const RowKey& key, const Counts& counts) { sums[key].Add(counts); });
 }
 
 inline int64_t ChecksOf(const Sums& sums) {

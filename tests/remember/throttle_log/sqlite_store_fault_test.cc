@@ -104,7 +104,7 @@ TEST_F(SqliteStoreFault, AFileWhoseFirstPagesAreOverwrittenIsSetAside) {
   ExpectSetAside();
 }
 
-// Version 1 knew no servers.
+// Version 1 knew no servers, and neither it nor version 2 knew waits.
 TEST_F(SqliteStoreFault, AnOlderVersionIsBroughtUpToDate) {
   FillAndClose(1);
   ASSERT_TRUE(sqlite::Database::Open(path_, {})
@@ -113,6 +113,7 @@ TEST_F(SqliteStoreFault, AnOlderVersionIsBroughtUpToDate) {
                         " UNIQUE (path, target, folded));"
                         "INSERT INTO old SELECT id, path, target, folded, seen FROM whos;"
                         "DROP TABLE whos; ALTER TABLE old RENAME TO whos;"
+                        "ALTER TABLE fine DROP COLUMN waits; ALTER TABLE coarse DROP COLUMN waits;"
                         "PRAGMA user_version = 1")
                   .ok());
   const std::unique_ptr<SqliteStore> store = OpenOrDie(path_);
@@ -120,13 +121,15 @@ TEST_F(SqliteStoreFault, AnOlderVersionIsBroughtUpToDate) {
   EXPECT_GT(before, 0);
   Row row = AllowedRow(kLogBegin, "a", 100);
   row.key.server = "headgate-1";
-  ASSERT_TRUE(store->Append(std::vector<Row>{row}, 1).ok());
+  const Row waited = WaitedRow(kLogBegin, "a", "lag", {.began = 2, .waited_ns = 5'000'000});
+  ASSERT_TRUE(store->Append(std::vector<Row>{row, waited}, 1).ok());
   EXPECT_EQ(ChecksIn(*store), before + 100);
+  EXPECT_THAT(ScanAll(*store, Everything()), testing::Contains(waited));
 }
 
 TEST_F(SqliteStoreFault, ANewerVersionIsLeftAloneAndSaidSo) {
   FillAndClose(1);
-  ASSERT_TRUE(sqlite::Database::Open(path_, {})->Run("PRAGMA user_version = 3").ok());
+  ASSERT_TRUE(sqlite::Database::Open(path_, {})->Run("PRAGMA user_version = 4").ok());
   const absl::Status status = OpenAnyway().why;
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("newer Headgate"));

@@ -1,4 +1,4 @@
-// A job that goes through its rows in chunks, as docs/client.md has it.
+// A job that goes through its rows in chunks, as docs/clients.md has it.
 //
 // Thread-safe, as the client is.
 //

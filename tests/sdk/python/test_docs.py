@@ -1,4 +1,4 @@
-"""The examples of docs/python.md, as they stand there."""
+"""The examples of docs/clients.md and README.md, as they stand there."""
 
 from __future__ import annotations
 
@@ -14,8 +14,15 @@ import headgate
 
 from headgated import Headgated
 
-_GUIDE = Path(__file__).parents[3] / "docs" / "python.md"
-_EXAMPLES = re.findall(r"^```python\n(.*?)^```", _GUIDE.read_text(), re.MULTILINE | re.DOTALL)
+_PROJECT = Path(__file__).parents[3]
+
+
+def _examples(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+_GUIDE = _PROJECT / "docs" / "clients.md"
+_EXAMPLES = _examples(_GUIDE)
 
 
 @pytest.mark.parametrize("example", _EXAMPLES)
@@ -44,6 +51,22 @@ def test_the_first_job_is_throttled(tmp_path: Path) -> None:
         "rows 75 to 100",
     ]
     assert float(lines[3][0]) >= 4.5
+
+
+def test_the_job_of_the_readme_copies_every_row(tmp_path: Path) -> None:
+    config = {
+        "budgets": [{"name": "rows", "rate": 1000, "burst": 5000}],
+        "rules": [{"name": "all work", "charge": ["rows"]}],
+    }
+    (job,) = _examples(_PROJECT / "README.md")
+    copied: list[tuple[int, int]] = []
+    server = Headgated(tmp_path, config)
+    try:
+        job = job.replace("headgate:8081", server.address).replace("1_000_000", "2_000")
+        exec(job, {"copy_rows": lambda first, end: copied.append((first, end))})
+    finally:
+        server.kill()
+    assert copied == [(0, 500), (500, 1000), (1000, 1500), (1500, 2000)]
 
 
 def test_the_example_of_a_test_passes() -> None:

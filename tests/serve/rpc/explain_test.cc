@@ -53,6 +53,37 @@ TEST(Explain, ShowsEveryBucketAndRuleAndChargesNothing) {
   }
 }
 
+TEST(Explain, OffersHowTheJobAskedAndWarnsOfATagThatIsNotGiven) {
+  engine::BudgetSpec split = RateBudget("by-tenant", 10, 100);
+  split.split = engine::SplitByTag{"tenant"};
+  InProcessServer server(OneBudget(split));
+  v1::CheckRequest job = CheckOf("job:etl", 60);
+  job.set_pattern("copy");
+  (*job.mutable_tags())["tenant"] = "acme";
+  v1::ExplainResponse response = Explain(server, CheckOf("job:etl", 1));
+  EXPECT_EQ(response.last_checks_size(), 0);
+  ASSERT_EQ(response.warnings_size(), 1);
+  EXPECT_EQ(response.warnings(0),
+            "budget 'by-tenant' has a bucket for each value of the tag 'tenant', which is not "
+            "given: this answer is about Checks without it");
+  AnswerOf(server.channel, &v1::ThrottlerService::Stub::Check, job);
+  server.clock.Advance(absl::Seconds(1));
+  job.set_estimated_cost(90);
+  AnswerOf(server.channel, &v1::ThrottlerService::Stub::Check, job);
+  response = Explain(server, CheckOf("job:etl", 1));
+  ASSERT_EQ(response.last_checks_size(), 2);
+  const v1::LastCheck& denied = response.last_checks(0);
+  EXPECT_EQ(denied.verdict(), v1::VERDICT_DENIED);
+  EXPECT_EQ(denied.estimated_cost(), 90);
+  EXPECT_EQ(denied.pattern(), "copy");
+  EXPECT_EQ(denied.tags().at("tenant"), "acme");
+  EXPECT_EQ(response.last_checks(1).verdict(), v1::VERDICT_ALLOWED);
+  EXPECT_EQ(response.last_checks(1).estimated_cost(), 60);
+  ASSERT_EQ(response.warnings_size(), 1);
+  EXPECT_THAT(response.warnings(0), testing::EndsWith("the job's newest Check has tenant=acme"));
+  EXPECT_EQ(Explain(server, job).warnings_size(), 0);
+}
+
 TEST(Explain, AsksWhetherARuleOfOtherCapitalsWasMeant) {
   InProcessServer server(OneBudget(RateBudget("b", 10, 100)));
   EXPECT_EQ(Explain(server, CheckOf("job:ETL", 1)).decision().message(),

@@ -103,7 +103,7 @@ TEST_F(PermitFlood, IsInTheLogWithACauseOfItsOwn) {
   }
   int64_t denied = 0;
   server_.recorder.Collect(
-      [&](const throttle_log::RowKey& key, const throttle_log::Counts& counts) {
+      {}, [&](const throttle_log::RowKey& key, const throttle_log::Counts& counts) {
         if (key.outcome != throttle_log::Outcome::kDenied) return;
         EXPECT_EQ(key.cause.reason, engine::Reason::kPermits);
         EXPECT_EQ(key.cause.limit, engine::Limit::kPermits);
@@ -176,9 +176,11 @@ TEST(PermitFloodOfAll, IsAnErrorThatTheLogHasToo) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_TRUE(DetailsOf(status).retry);
   int64_t denied = 0;
-  server.recorder.Collect([&](const throttle_log::RowKey& key, const throttle_log::Counts& counts) {
-    if (key.cause.reason == engine::Reason::kPermits) denied += counts.checks;
-  });
+  server.recorder.Collect({},
+                          [&](const throttle_log::RowKey& key, const throttle_log::Counts& counts) {
+                            if (key.cause.reason == engine::Reason::kPermits)
+                              denied += counts.checks;
+                          });
   EXPECT_EQ(denied, 37);
   EXPECT_EQ(server.Check("job:nobodys", 1).verdict(), v1::VERDICT_ALLOWED);
 }

@@ -21,7 +21,7 @@ class RecordTest : public testing::Test {
 
   // Checks of one outcome.
   int64_t Counted(Outcome outcome) {
-    server_.recorder.Collect([this](const RowKey& key, const Counts& counts) {
+    server_.recorder.Collect({}, [this](const RowKey& key, const Counts& counts) {
       EXPECT_EQ(key.identity, "job:etl");
       sums_[key.outcome].Add(counts);
     });

@@ -143,6 +143,13 @@ TEST(GetStatus, ShowsWhatIsMeasured) {
   EXPECT_EQ(target.profiles(0).profile(), "default");
   EXPECT_EQ(target.profiles(0).state(), v1::HEALTH_STATE_HEALTHY);
   EXPECT_EQ(target.profiles(0).signal(), "lag");
+  ASSERT_EQ(target.conditions_size(), 1);
+  EXPECT_EQ(target.conditions(0).kind(), v1::CONDITION_KIND_SLOWED);
+  EXPECT_EQ(target.conditions(0).message(),
+            "profile 'default': budgets drain at 50 %, slowed by lag");
+  // No rule and no budget goes by it.
+  EXPECT_EQ(target.condition().kind(), v1::CONDITION_KIND_UNMEASURED);
+  EXPECT_FALSE(response.has_caller());
   EXPECT_EQ(target.profiles(0).sample_age().seconds(), 1);
   EXPECT_EQ(target.controllers(0).phase(), "work");
   ASSERT_EQ(target.controllers(0).effects_size(), 1);

@@ -211,7 +211,7 @@ TEST_F(ThrottleLog, ListsIntervalsWithTheirCausesAndASentence) {
   EXPECT_EQ(interval.causes(0).peak(), 7.1);
   EXPECT_EQ(interval.causes(0).limit(), 5);
   EXPECT_EQ(interval.message(),
-            "07:00–07:25 UTC, 95 % denied (2,850 of 3,000), by health: replication_lag_seconds on "
+            "07:00–07:25 UTC, 95 % denied (2,850 of 3,000), by replication_lag_seconds on "
             "standby-2, 7.1 s over hard 5 s");
 }
 

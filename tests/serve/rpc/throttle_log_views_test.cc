@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "server/remember/throttle_log/cause.h"
+#include "server/decide/engine/cause.h"
 #include "server/remember/throttle_log/row_filter.h"
 #include "server/remember/throttle_log/sqlite_store.h"
 #include "tests/remember/throttle_log/fake_store.h"
@@ -76,7 +76,7 @@ class Views {
         engine::Request(identity, static_cast<double>(Roll(12)) / 2);
     ASSERT_TRUE(server_.engine.Check(request, now, answer).ok());
     threads_[Roll(2)]->Record(request, answer, now);
-    const throttle_log::CauseView cause = throttle_log::CauseOf(answer);
+    const throttle_log::CauseView cause = engine::CauseOf(answer);
     counted_.push_back({{.target = "",
                          .identity = identity,
                          .folded = false,

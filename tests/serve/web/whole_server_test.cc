@@ -208,7 +208,7 @@ TEST(WholeServer, TellsHealthOfARealDatabase) {
                       {{"target", "t"}, {"profile", "h"}, {"state", "healthy"}}) == 1 &&
            seen.Value("headgate_health_sample_age_seconds", profile).value_or(5) < 5;
   });
-  EXPECT_EQ(healthy.Value("headgate_health_state", profile), 1);  // one of four
+  EXPECT_EQ(healthy.Value("headgate_health_state", profile), 1);  // one of seven
   EXPECT_EQ(healthy.Value("headgate_health_speed", profile), 1);
   EXPECT_EQ(healthy.Value("headgate_health_gate_shut", profile), 0);
   EXPECT_EQ(healthy.Value("headgate_health_signal_hard_threshold", profile), 100);

@@ -21,11 +21,12 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	StatusService_GetStatus_FullMethodName   = "/headgate.v1.StatusService/GetStatus"
-	StatusService_ListBudgets_FullMethodName = "/headgate.v1.StatusService/ListBudgets"
-	StatusService_ListBuckets_FullMethodName = "/headgate.v1.StatusService/ListBuckets"
-	StatusService_ListLines_FullMethodName   = "/headgate.v1.StatusService/ListLines"
-	StatusService_ListRules_FullMethodName   = "/headgate.v1.StatusService/ListRules"
+	StatusService_GetStatus_FullMethodName        = "/headgate.v1.StatusService/GetStatus"
+	StatusService_ListBudgets_FullMethodName      = "/headgate.v1.StatusService/ListBudgets"
+	StatusService_ListBuckets_FullMethodName      = "/headgate.v1.StatusService/ListBuckets"
+	StatusService_ListLines_FullMethodName        = "/headgate.v1.StatusService/ListLines"
+	StatusService_ListRules_FullMethodName        = "/headgate.v1.StatusService/ListRules"
+	StatusService_GetConfiguration_FullMethodName = "/headgate.v1.StatusService/GetConfiguration"
 )
 
 // StatusServiceClient is the client API for StatusService service.
@@ -51,6 +52,9 @@ type StatusServiceClient interface {
 	// ListRules shows the rules of the configuration in force, in its order. What operators set besides
 	// is in ListOverrides, and what a rule does to one job in Explain. Errors: INVALID_ARGUMENT (page), NOT_FOUND (target).
 	ListRules(ctx context.Context, in *ListRulesRequest, opts ...grpc.CallOption) (*ListRulesResponse, error)
+	// GetConfiguration shows the configuration in force, to change it and ask what the change would have done
+	// (ReplayThrottleLog). What says how to reach servers, and who may call, is left out.
+	GetConfiguration(ctx context.Context, in *GetConfigurationRequest, opts ...grpc.CallOption) (*GetConfigurationResponse, error)
 }
 
 type statusServiceClient struct {
@@ -111,6 +115,16 @@ func (c *statusServiceClient) ListRules(ctx context.Context, in *ListRulesReques
 	return out, nil
 }
 
+func (c *statusServiceClient) GetConfiguration(ctx context.Context, in *GetConfigurationRequest, opts ...grpc.CallOption) (*GetConfigurationResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetConfigurationResponse)
+	err := c.cc.Invoke(ctx, StatusService_GetConfiguration_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // StatusServiceServer is the server API for StatusService service.
 // All implementations must embed UnimplementedStatusServiceServer
 // for forward compatibility.
@@ -134,6 +148,9 @@ type StatusServiceServer interface {
 	// ListRules shows the rules of the configuration in force, in its order. What operators set besides
 	// is in ListOverrides, and what a rule does to one job in Explain. Errors: INVALID_ARGUMENT (page), NOT_FOUND (target).
 	ListRules(context.Context, *ListRulesRequest) (*ListRulesResponse, error)
+	// GetConfiguration shows the configuration in force, to change it and ask what the change would have done
+	// (ReplayThrottleLog). What says how to reach servers, and who may call, is left out.
+	GetConfiguration(context.Context, *GetConfigurationRequest) (*GetConfigurationResponse, error)
 	mustEmbedUnimplementedStatusServiceServer()
 }
 
@@ -158,6 +175,9 @@ func (UnimplementedStatusServiceServer) ListLines(context.Context, *ListLinesReq
 }
 func (UnimplementedStatusServiceServer) ListRules(context.Context, *ListRulesRequest) (*ListRulesResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method ListRules not implemented")
+}
+func (UnimplementedStatusServiceServer) GetConfiguration(context.Context, *GetConfigurationRequest) (*GetConfigurationResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method GetConfiguration not implemented")
 }
 func (UnimplementedStatusServiceServer) mustEmbedUnimplementedStatusServiceServer() {}
 func (UnimplementedStatusServiceServer) testEmbeddedByValue()                       {}
@@ -270,6 +290,24 @@ func _StatusService_ListRules_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _StatusService_GetConfiguration_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetConfigurationRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StatusServiceServer).GetConfiguration(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: StatusService_GetConfiguration_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StatusServiceServer).GetConfiguration(ctx, req.(*GetConfigurationRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // StatusService_ServiceDesc is the grpc.ServiceDesc for StatusService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -296,6 +334,10 @@ var StatusService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListRules",
 			Handler:    _StatusService_ListRules_Handler,
+		},
+		{
+			MethodName: "GetConfiguration",
+			Handler:    _StatusService_GetConfiguration_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -1,4 +1,4 @@
-#include "server/remember/throttle_log/cause.h"
+#include "server/decide/engine/cause.h"
 
 #include <cmath>
 #include <string>
@@ -6,18 +6,13 @@
 #include "common/hash.h"
 #include "server/decide/engine/policy.h"
 
-namespace headgate::throttle_log {
+namespace headgate::engine {
 namespace {
-
-using engine::CheckAnswer;
-using engine::Limit;
-using engine::Reason;
-using engine::Violation;
 
 // The one that asks for the longest wait; of equals the first. Null: nothing objected.
 const Violation* Decisive(const CheckAnswer& answer) {
   const Violation* decisive = nullptr;
-  const bool denied = answer.verdict == engine::Verdict::kDenied;
+  const bool denied = answer.verdict == Verdict::kDenied;
   // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a reference's address is not null.
   for (const Violation& violation : answer.violations) {
     if (denied && violation.warn) continue;
@@ -28,26 +23,6 @@ const Violation* Decisive(const CheckAnswer& answer) {
   return decisive;
 }
 
-// The stage that would have denied. Rules have no WARN.
-Reason StageOf(Limit limit) {
-  switch (limit) {
-    case Limit::kHealth:
-      return Reason::kHealth;
-    case Limit::kMaxCost:
-      return Reason::kMaxCost;
-    case Limit::kMaxConcurrency:
-      return Reason::kMaxConcurrency;
-    case Limit::kPermits:
-      return Reason::kPermits;
-    case Limit::kLine:
-      return Reason::kLine;
-    case Limit::kLineFull:
-      return Reason::kLineFull;
-    default:
-      return Reason::kCapacity;
-  }
-}
-
 // Pressure is a float: what follows its seventh digit is noise.
 double SevenDigits(double value) {
   if (value == 0 || !std::isfinite(value)) return value;
@@ -56,22 +31,35 @@ double SevenDigits(double value) {
 }
 
 // In the signal's unit where there is a signal. {0, 0}: where that stands is not known.
-engine::Measured Measure(const CheckAnswer& answer, const Violation& violation) {
-  const engine::Policy& policy = *answer.policy;
-  if (engine::SignalOf(policy, violation).empty()) return engine::MeasuredBy(policy, violation);
+Measured Measure(const CheckAnswer& answer, const Violation& violation) {
+  const Policy& policy = *answer.policy;
+  if (SignalOf(policy, violation).empty()) return MeasuredBy(policy, violation);
   if (violation.limit == Limit::kHealth) {
     if (violation.observed < 1) return {};  // shut for want of a sample
-    return engine::MeasuredBy(policy, violation);
+    return MeasuredBy(policy, violation);
   }
   // A budget that the signal slows. The answer has the health of its slowest clock.
-  const engine::HealthView& view = answer.health;
+  const HealthView& view = answer.health;
   const auto pressure = static_cast<double>(view.health.pressure);
   if (view.profile != violation.profile || view.health.signal != violation.signal ||
-      view.health.status != engine::HealthStatus::kHealthy || pressure <= 0) {
+      view.health.status != HealthStatus::kHealthy || pressure <= 0) {
     return {};
   }
-  return engine::SignalAt(policy, violation.profile, violation.signal, pressure)
-      .value_or(engine::Measured{});
+  return SignalAt(policy, violation.profile, violation.signal, pressure).value_or(Measured{});
+}
+
+// Names the limit, and what it compared.
+void Describe(const CheckAnswer& answer, const Violation& violation, CauseView& cause) {
+  const Policy& policy = *answer.policy;
+  cause.limit = violation.limit;
+  if (violation.budget < policy.budget_specs.size()) {
+    cause.budget = policy.budget_specs[violation.budget].name;
+  }
+  if (violation.rule < policy.rules.size()) cause.rule = policy.rules.name(violation.rule);
+  cause.signal = SignalOf(policy, violation);
+  const Measured measured = Measure(answer, violation);
+  cause.observed = cause.signal.empty() ? measured.observed : SevenDigits(measured.observed);
+  cause.limit_value = measured.limit;
 }
 
 }  // namespace
@@ -94,30 +82,58 @@ Cause CauseView::ToCause() const {
           .signal = std::string(signal)};
 }
 
+Reason StageOf(Limit limit) {
+  switch (limit) {
+    case Limit::kRule:
+      return Reason::kDenyRule;
+    case Limit::kHealth:
+      return Reason::kHealth;
+    case Limit::kMaxCost:
+      return Reason::kMaxCost;
+    case Limit::kMaxConcurrency:
+      return Reason::kMaxConcurrency;
+    case Limit::kPermits:
+      return Reason::kPermits;
+    case Limit::kLine:
+      return Reason::kLine;
+    case Limit::kLineFull:
+      return Reason::kLineFull;
+    case Limit::kRate:
+    case Limit::kBurst:
+    case Limit::kProbe:
+      break;
+  }
+  return Reason::kCapacity;
+}
+
 CauseView CauseOf(const CheckAnswer& answer) {
   CauseView cause;
   cause.reason = answer.reason;
-  const bool denied = answer.verdict == engine::Verdict::kDenied;
+  const bool denied = answer.verdict == Verdict::kDenied;
   // A Check that no rule matches may still be denied: by the health of the target.
   if (answer.unmatched && answer.reason == Reason::kNone) cause.reason = Reason::kUnmatched;
-  if (denied) cause.outcome = Outcome::kDenied;
+  if (denied) cause.outcome = CheckOutcome::kDenied;
   const Violation* const decisive = Decisive(answer);
   if (decisive == nullptr) return cause;
-  const engine::Policy& policy = *answer.policy;
-  cause.limit = decisive->limit;
   if (!denied) {
-    cause.outcome = Outcome::kWouldBeDenied;
+    cause.outcome = CheckOutcome::kWouldBeDenied;
     cause.reason = StageOf(decisive->limit);
   }
-  if (decisive->budget < policy.budget_specs.size()) {
-    cause.budget = policy.budget_specs[decisive->budget].name;
-  }
-  if (decisive->rule < policy.rules.size()) cause.rule = policy.rules.name(decisive->rule);
-  cause.signal = engine::SignalOf(policy, *decisive);
-  const engine::Measured measured = Measure(answer, *decisive);
-  cause.observed = cause.signal.empty() ? measured.observed : SevenDigits(measured.observed);
-  cause.limit_value = measured.limit;
+  Describe(answer, *decisive, cause);
   return cause;
 }
 
-}  // namespace headgate::throttle_log
+CauseView WaitCauseOf(const CheckAnswer& answer, const Violation& violation) {
+  CauseView cause;
+  cause.outcome = CheckOutcome::kWaited;
+  cause.reason = StageOf(violation.limit);
+  cause.limit = violation.limit;
+  if (answer.policy != nullptr) Describe(answer, violation, cause);
+  if (cause.limit == Limit::kLine) {
+    cause.limit = Limit::kBurst;
+    cause.reason = Reason::kCapacity;
+  }
+  return cause;
+}
+
+}  // namespace headgate::engine

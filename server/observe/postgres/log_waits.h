@@ -1,0 +1,38 @@
+// The columns of the throttle log in which waits stand: all are numbers, and NULL in other rows.
+//
+// Lists of them for the statements that write, add up and read rows, so that there is one place
+// that knows their names. Pure functions.
+//
+//   absl::StrCat("SELECT ", WaitSums(), " FROM headgate_log.fine")
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "server/remember/throttle_log/row.h"
+
+namespace headgate::postgres {
+
+// `left` is a word of SQL, so those who left are gone.
+inline constexpr std::array kWaitColumns = {
+    "began",       "admitted",     "denied",       "gone",      "waited_us",
+    "held_us",     "longest_us",   "within_100ms", "within_1s", "within_10s",
+    "within_1min", "within_10min", "longer"};
+using WaitNumbers = std::array<int64_t, kWaitColumns.size()>;
+
+// In the order of the columns; times in microseconds.
+WaitNumbers NumbersOf(const throttle_log::Waits& waits);
+throttle_log::Waits WaitsOf(const WaitNumbers& numbers);
+
+std::string WaitColumns();       // "began, admitted, ..."
+std::string WaitColumnsAdded();  // "ADD COLUMN began bigint, ..."
+std::string WaitColumnTypes();   // "began bigint, ..."
+// "sum(began)::bigint AS began, ...", but for the longest, of which it is the longest.
+std::string WaitSums();
+// "began = f.began + excluded.began, ...", likewise.
+std::string WaitsAddedUp();
+
+}  // namespace headgate::postgres
