@@ -101,7 +101,7 @@ function Frame() {
         ) : (
           <Boundary at={writePlace(place)}>
             <ServerStatus.Provider value={status.data}>
-              <RightsProvider knowsCallers={knowsCallers} caller={signedIn}>
+              <RightsProvider knowsCallers={knowsCallers} caller={status.data?.caller} signedIn={signedIn}>
                 <ActProvider isSingle={targets?.length === 1}>
                   <Warnings errors={status.data?.config?.errors} warnings={status.data?.warnings} />
                   {place.q && <StraySearch q={place.q} />}

@@ -227,7 +227,7 @@ test("each panel says what it is for, and leads to its documentation", async () 
   const { page } = await open(browser, `${scene.server.url}/?target=orders`);
   const held = page.locator("[aria-labelledby=held-back]");
   await held.getByRole("button", { name: "What is this?" }).click();
-  await held.getByText(/half of the Checks or more were denied/).waitFor();
+  await held.getByText(/half of the Checks were denied in the last 15 minutes/).waitFor();
   expect(await held.getByRole("link", { name: "More in docs/throttle-log.md" }).getAttribute("href")).toMatch(/\/docs\/throttle-log\.md$/);
   await page.context().close();
 });

@@ -24,7 +24,9 @@ test("a change stands beside what is in force, and a file that is refused leaves
   const { page, faults } = await open(browser, `${server.url}/?view=whatif&range=15m`);
   await page.getByText(/in force: .*headgate\.yaml/).waitFor();
   const file = page.getByLabel("The changed headgate.yaml");
-  await file.fill(config(100));
+  // What is in force is there, to be changed.
+  await expect.poll(() => file.inputValue()).toMatch(/burst: 50/);
+  await file.fill((await file.inputValue()).replace("burst: 50", "burst: 100"));
   await page.getByRole("button", { name: "Replay" }).click();
   const result = page.locator("[aria-labelledby=result]");
   const side = (name: string) => result.locator(".tile", { hasText: name });
@@ -41,6 +43,8 @@ test("a change stands beside what is in force, and a file that is refused leaves
   await page.getByRole("button", { name: "Replay" }).click();
   await page.getByRole("alert").getByText(/rte/).waitFor();
   expect(await result.count()).toBe(0);
+  await page.getByRole("button", { name: "Begin again with the one in force" }).click();
+  await expect.poll(() => file.inputValue()).toMatch(/burst: 50/);
   expect(faults).toEqual([]);
   await page.context().close();
 });

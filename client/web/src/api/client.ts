@@ -7,6 +7,7 @@ export type Schemas = components["schemas"];
 // What each method that the page calls takes and gives.
 export interface Methods {
   get_status: [Schemas["GetStatusRequest"], Schemas["GetStatusResponse"]];
+  get_configuration: [Schemas["GetConfigurationRequest"], Schemas["GetConfigurationResponse"]];
   list_budgets: [Schemas["ListBudgetsRequest"], Schemas["ListBudgetsResponse"]];
   list_buckets: [Schemas["ListBucketsRequest"], Schemas["ListBucketsResponse"]];
   list_rules: [Schemas["ListRulesRequest"], Schemas["ListRulesResponse"]];

@@ -1,8 +1,9 @@
 // What this reader may change, so that nothing else is offered. Whether a page may change anything the server says when
-// it is asked. Of grants it says so when it refuses one: what was refused is not offered again.
+// it is asked, and what its reader is granted with its status. Who may not see that learns it by being refused: what was
+// refused is not offered again.
 import { createContext, type ComponentChildren } from "preact";
 import { useContext, useEffect, useMemo, useState } from "preact/hooks";
-import type { ApiError } from "../api/client";
+import type { ApiError, Schemas } from "../api/client";
 import { useSession } from "./live";
 
 export type Grant = "overrides" | "exempt_overrides" | "everything" | "forgive";
@@ -24,9 +25,15 @@ export const useRights = () => useContext(RightsContext);
 // "exempt_overrides: true", as a refusal has it.
 const grantOf = (missing: string) => GRANTS.find((grant) => missing === `${grant}: true`);
 
-// `knowsCallers`: undefined until the server has said so. `caller` changes with whoever signs in.
-export function RightsProvider(props: { knowsCallers: boolean | undefined; caller: unknown; children: ComponentChildren }) {
-  const { knowsCallers, caller } = props;
+interface Props {
+  knowsCallers: boolean | undefined; // undefined until the server has said so
+  caller: Schemas["CallerStatus"] | undefined; // absent where it is not told
+  signedIn: unknown; // changes with whoever signs in
+  children: ComponentChildren;
+}
+
+export function RightsProvider(props: Props) {
+  const { knowsCallers, caller, signedIn } = props;
   const { api } = useSession();
   const [page, setPage] = useState<{ refusal?: ApiError }>();
   const [lacks, setLacks] = useState<readonly Grant[]>([]);
@@ -40,18 +47,18 @@ export function RightsProvider(props: { knowsCallers: boolean | undefined; calle
     return () => {
       gone = true;
     };
-  }, [api, caller]);
+  }, [api, signedIn]);
   const rights = useMemo<Rights>(
     () => ({
       knowsCallers: knowsCallers ?? false,
       refusal: page?.refusal,
-      may: (grant) => knowsCallers !== undefined && page !== undefined && !page.refusal && !lacks.includes(grant),
+      may: (grant) => knowsCallers !== undefined && page !== undefined && !page.refusal && !lacks.includes(grant) && (!caller || caller[grant] === true),
       learn: (error) => {
         const grant = grantOf(error.missing);
         if (grant) setLacks((before) => [...before, grant]);
       },
     }),
-    [knowsCallers, page, lacks],
+    [knowsCallers, caller, page, lacks],
   );
   return <RightsContext.Provider value={rights}>{props.children}</RightsContext.Provider>;
 }

@@ -13,7 +13,7 @@ const help = (page: string, says: string): Help => ({ page, says });
 export const HELP: Readonly<Record<string, Help>> = {
   fleet: help("health", "Each database cluster, the worst first; pressure 1 shuts its gate, and speed scales all its budgets."),
   orders: help("overrides", "What operators have set here: who did it, why, until when, and a button that ends it."),
-  "held-back": help("throttle-log", "Jobs of which half of the Checks or more were denied in the last 15 minutes, and what denied them."),
+  "held-back": help("throttle-log", "Jobs of which half of the Checks were denied in the last 15 minutes, or that waited half of the time, and what held them back."),
   lines: help("waiting", "Checks that wait in the server for their turn, what they wait for, and who is next."),
   health: help("health", "What was measured, against soft, where work slows down, and hard, where the gate shuts."),
   servers: help("health", "The database servers that are measured, and how fresh the newest sample of each is."),
@@ -25,7 +25,7 @@ export const HELP: Readonly<Record<string, Help>> = {
   history: help("throttle-log", "How many Checks were allowed and denied in each step of time."),
   causes: help("throttle-log", "What denied Checks in this time, the cause of most denials first."),
   identities: help("throttle-log", "Who asked in this time; a click goes one level down, from a root to its jobs."),
-  intervals: help("throttle-log", "Times in which half of a job's Checks or more were denied, and by what, the newest first."),
+  intervals: help("throttle-log", "Times in which half of a job's Checks were denied, or half of the time was waited, and by what, the newest first."),
   denials: help("throttle-log", "The newest denials one by one; the server keeps only these in memory."),
   explain: help("page", "What a Check with these values would be answered now, and why; nothing is charged."),
   answer: help("page", "The answer, what would have to change for another one, the rules that match, and the budgets that are charged."),

@@ -13,5 +13,11 @@ export function tagsOf(text: string): Tags | undefined {
   return tags;
 }
 
+// As it is typed: what tagsOf takes.
+export const tagText = (tags: Tags) =>
+  Object.entries(tags)
+    .map((pair) => pair.join("="))
+    .join(", ");
+
 // The key of "tag tenant", as a budget says by what it is split; empty: it is not split by a tag.
 export const tagOfSplit = (split: string | undefined) => (split?.startsWith("tag ") ? split.slice(4) : "");

@@ -1,7 +1,7 @@
 // All targets, the worst first.
 import type { Schemas } from "../api/client";
 import { duration, number, percent } from "../text/format";
-import { targetVerdict, type TargetStatus, type Verdict } from "../text/health";
+import { RANK, targetVerdict, type TargetStatus, type Verdict } from "../text/health";
 import { Link } from "../ui/link";
 import { StopEverything } from "./act/actions";
 import { HeldBack } from "./held/held_back";
@@ -72,13 +72,14 @@ const COLUMNS: readonly Column<Row>[] = [
 const OWNER: Column<Row> = { key: "owner", title: "Decided by", cell: (row) => <Name>{row.owner}</Name>, by: (row) => row.owner };
 
 // How many are how: what is wrong is seen before it is looked for.
-const GROUPS: readonly [string, Tone, (row: Row) => boolean][] = [
-  ["shut", "bad", (row) => row.rank === 6],
-  ["stale", "bad", (row) => row.rank === 5],
-  ["slowed or recovering", "warn", (row) => row.rank === 4 || row.rank === 2],
-  ["warming", "warn", (row) => row.rank === 3],
-  ["healthy", "good", (row) => row.rank === 1],
-  ["not measured", "quiet", (row) => row.rank === 0],
+const GROUPS: readonly [string, Tone, readonly string[]][] = [
+  ["shut", "bad", ["SHUT"]],
+  ["stale", "bad", ["STALE"]],
+  ["slowed or recovering", "warn", ["SLOWED", "RECOVERING"]],
+  ["standby missing", "warn", ["STANDBY_MISSING"]],
+  ["warming", "warn", ["WARMING"]],
+  ["healthy", "good", ["HEALTHY"]],
+  ["not measured", "quiet", ["UNMEASURED"]],
 ];
 
 export function Fleet({ status }: { status: Schemas["GetStatusResponse"] }) {
@@ -89,7 +90,7 @@ export function Fleet({ status }: { status: Schemas["GetStatusResponse"] }) {
     <>
       <Stops stops={status.overrides?.stops} />
       <ul class="tiles">
-        {GROUPS.map(([name, tone, is]) => [name, tone, rows.filter(is).length] as const)
+        {GROUPS.map(([name, tone, kinds]) => [name, tone, rows.filter(({ rank }) => kinds.some((kind) => RANK[kind] === rank)).length] as const)
           .filter(([, , count]) => count > 0)
           .map(([name, tone, count]) => (
             <li key={name} class={`tile ${tone}`}>

@@ -2,7 +2,7 @@
 import type { Schemas } from "../api/client";
 import { serverNow } from "../state/clock";
 import { useLive } from "../state/live";
-import { targetVerdict, verdictOf, type TargetStatus } from "../text/health";
+import { RANK, targetVerdict, verdictOf, type TargetStatus } from "../text/health";
 import { duration, span, seconds, time } from "../text/format";
 import { Link } from "../ui/link";
 import { Badge, Card, Empty, Loaded, Name, Trouble } from "../ui/parts";
@@ -84,7 +84,10 @@ function Headline({ target, status }: { target: TargetStatus; status: Schemas["G
         </h2>
         <StopEverything target={target.name ?? ""} of={target.name ? ` on ${target.name}` : ""} />
       </div>
-      <p>{verdict.sentence}</p>
+      <p>
+        <Name>{verdict.sentence}</Name>
+        {verdict.rank > RANK["HEALTHY"]! && verdict.forS !== undefined && <span class="muted"> So for {span(verdict.forS)}.</span>}
+      </p>
       <DecidedBy cluster={status.cluster} target={target.name} />
       <Stops stops={stops} />
     </div>
@@ -93,7 +96,9 @@ function Headline({ target, status }: { target: TargetStatus; status: Schemas["G
 
 function Profiles({ target }: { target: TargetStatus }) {
   const isDefault = (profile: { profile?: string }) => Number(profile.profile === target.default_health);
-  const profiles = [...(target.profiles ?? [])].sort((a, b) => isDefault(b) - isDefault(a));
+  const profiles = (target.profiles ?? [])
+    .map((profile, i) => ({ profile, condition: target.conditions?.[i] }))
+    .sort((a, b) => isDefault(b.profile) - isDefault(a.profile));
   if (profiles.length === 0) {
     return (
       <Card title="Health" id="health">
@@ -103,8 +108,8 @@ function Profiles({ target }: { target: TargetStatus }) {
   }
   return (
     <>
-      {profiles.map((profile, i) => {
-        const verdict = verdictOf(profile);
+      {profiles.map(({ profile, condition }, i) => {
+        const verdict = verdictOf(condition, profile);
         return (
           <Card
             key={profile.profile}

@@ -3,7 +3,7 @@ import { useContext, useState } from "preact/hooks";
 import { ApiError, type ResponseOf, type Schemas } from "../api/client";
 import { serverNow } from "../state/clock";
 import { useKept } from "../state/kept";
-import { useSession } from "../state/live";
+import { useLive, useSession } from "../state/live";
 import { ServerStatus } from "../state/server_status";
 import { periodOf, usePlace } from "../state/url";
 import { number, percent, plural, time } from "../text/format";
@@ -14,10 +14,18 @@ import { Range } from "./who/range";
 
 type Replay = ResponseOf<"replay_throttle_log">;
 
+const CONFIG_EVERY_MS = 10_000;
+// As the server says that it runs without one.
+const NO_FILE = "{}\n";
+
 export function WhatIf() {
   const place = usePlace();
   const session = useSession();
-  const [yaml, setYaml] = useKept("another configuration", "");
+  // What is in force is there to begin with, and again where all was deleted that was typed.
+  const inForce = useLive("get_configuration", {}, CONFIG_EVERY_MS);
+  const [typed, setYaml] = useKept<string | undefined>("another configuration", undefined);
+  const own = inForce.data?.yaml === NO_FILE ? "" : (inForce.data?.yaml ?? "");
+  const yaml = typed ?? own;
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<ApiError>();
   const [result, setResult] = useState<{ replay: Replay; of: string }>();
@@ -55,16 +63,22 @@ export function WhatIf() {
               or a file
               <input type="file" accept=".yaml,.yml" onChange={async (event) => setYaml((await event.currentTarget.files?.[0]?.text()) ?? yaml)} />
             </label>
+            {typed !== undefined && own !== "" && (
+              <button type="button" onClick={() => setYaml(undefined)}>
+                Begin again with the one in force
+              </button>
+            )}
             <Range />
             <button type="submit" class="primary" disabled={busy}>
               {busy ? "Replaying…" : "Replay"}
             </button>
           </div>
           <p class="muted">
-            The whole file is needed: what it does not name is not limited. Decides what was asked{place.identity && <> by <Name mono>{place.identity}</Name></>}
+            It begins as what is in force, without what says how to reach servers and who may call. What it does not name is not limited. Decides what was asked{place.identity && <> by <Name mono>{place.identity}</Name></>}
             {place.target && <> on <Name>{place.target}</Name></>} in that time again. Nothing is changed; seven days at most.
           </p>
         </form>
+        {inForce.error && !inForce.error.isUnknownCaller && <Trouble error={inForce.error} />}
         {error && (
           <>
             <p class="trouble">This configuration is refused, so there is nothing to compare:</p>

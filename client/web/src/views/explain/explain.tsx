@@ -6,6 +6,7 @@ import { Card, Empty, Loaded, Name } from "../../ui/parts";
 import { Actions } from "../act/actions";
 import { Answer } from "./answer";
 import { Fields, type Asked } from "./fields";
+import { LastChecks } from "./last_checks";
 import { LastHour } from "./last_hour";
 import { MissingTags } from "./missing_tags";
 
@@ -46,6 +47,11 @@ export function Explain({ targets }: { targets: readonly string[] }) {
               <Loaded live={live}>
                 {(data) => (
                   <>
+                    {(data.warnings ?? []).map((warning) => (
+                      <p key={warning} class="ask" role="status">
+                        <Name>{warning}</Name>
+                      </p>
+                    ))}
                     <MissingTags target={target} tags={check.tags ?? {}} buckets={data.buckets ?? []} take={(tags) => ask({ ...place, tags })} />
                     <Answer data={data} />
                   </>
@@ -56,6 +62,7 @@ export function Explain({ targets }: { targets: readonly string[] }) {
           <div class="column">
             <Card title={<>The last hour of <Name mono>{identity}</Name></>} id="last-hour">
               <LastHour identity={identity} target={target} isAllowedNow={live.data?.decision?.verdict === "VERDICT_ALLOWED"} />
+              <LastChecks checks={live.data?.last_checks ?? []} take={(values) => ask({ identity, target, ...values })} />
             </Card>
           </div>
         </>

@@ -1,10 +1,10 @@
-// A budget that is split by a tag has a bucket for each value of it. Without the tag the answer is about another bucket
-// than that of the job: that is said, with the values that are known.
+// A budget that is split by a tag has a bucket for each value of it. Where the tag is not given, which the server warns
+// of, these are the values that are known: a click explains the Check with one.
 import type { Schemas } from "../../api/client";
 import { useLive } from "../../state/live";
 import { percent } from "../../text/format";
 import { numberOf } from "../../text/health";
-import { tagOfSplit, type Tags } from "../../text/tags";
+import { tagOfSplit, tagText, type Tags } from "../../text/tags";
 import { Name } from "../../ui/parts";
 
 const EVERY_MS = 5000;
@@ -36,23 +36,14 @@ export function MissingTags({ target, tags, buckets, take }: Props) {
 function Missing({ budget, tag, target, tags, take }: Pick<Props, "target" | "tags" | "take"> & { budget: string; tag: string }) {
   const live = useLive("list_buckets", { target, budget, page_size: 20 }, EVERY_MS);
   const known = (live.data?.buckets ?? []).filter(({ bucket }) => bucket).slice(0, SHOWN);
+  if (known.length === 0) return null;
   return (
-    <div class="ask" role="status">
-      <p>
-        <strong>
-          The tag <Name mono>{tag}</Name> is not given.
-        </strong>{" "}
-        Budget <Name>{budget}</Name> has a bucket for each value of it, so the job's own answer may be another one.
-      </p>
-      {known.length > 0 && (
-        <p class="actions">
-          {known.map(({ bucket, fill }) => (
-            <button key={bucket} type="button" class="small" onClick={() => take([...Object.entries({ ...tags, [tag]: bucket! })].map((pair) => pair.join("=")).join(", "))}>
-              <Name mono>{`${tag}=${bucket}`}</Name>, {percent(numberOf(fill))} full
-            </button>
-          ))}
-        </p>
-      )}
-    </div>
+    <p class="actions">
+      {known.map(({ bucket, fill }) => (
+        <button key={bucket} type="button" class="small" onClick={() => take(tagText({ ...tags, [tag]: bucket! }))}>
+          <Name mono>{`${tag}=${bucket}`}</Name>, {percent(numberOf(fill))} full
+        </button>
+      ))}
+    </p>
   );
 }

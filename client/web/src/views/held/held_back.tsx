@@ -1,4 +1,4 @@
-// Who is denied, by what and since when: the intervals of the last quarter of an hour, in sentences. What denies now comes
+// Who is held back, by what and since when: the intervals of the last quarter of an hour, in sentences. What denies now comes
 // first: after a pause that is the pause, whatever denied most before. Many are shown as groups.
 import type { Schemas } from "../../api/client";
 import { clock } from "../../state/clock";
@@ -80,14 +80,13 @@ export function HeldBack({ target, waiting, overrides }: Props) {
   );
 }
 
-// Whoever only waits is held back as well, and is in no interval: nobody is said to be free here.
+// Who has waited for a short time is in no interval: nobody is said to be free here.
 function Nobody({ waiting }: { waiting: Schemas["WaitingStatus"] | undefined }) {
   const inLine = inLines(waiting);
   return (
     <Empty>
-      Nobody was denied for long in the last 15 minutes
-      {inLine > 0 ? `; ${plural(inLine, "Check waits", "Checks wait")} in line now.` : ". How long Checks waited is not counted here."} A job of which half of the
-      Checks are denied would be listed here, with what denies them.
+      Nobody was held back for long in the last 15 minutes{inLine > 0 && `; ${plural(inLine, "Check waits", "Checks wait")} in line now`}. A job of which half
+      of the Checks are denied, or that waits half of the time, would be listed here, with what holds it back.
     </Empty>
   );
 }
@@ -111,7 +110,7 @@ function Groups(props: { target: string; intervals: readonly Interval[]; isCut: 
   const more = groups.length - SHOWN;
   return (
     <>
-      <p class="muted">Grouped by root and by what denied most{isCut && `; of the newest ${number(intervals.length)} times, with counts of all`}.</p>
+      <p class="muted">Grouped by root and by what held back most{isCut && `; of the newest ${number(intervals.length)} times, with counts of all`}.</p>
       <ul class="rows">
         {groups.slice(0, SHOWN).map((group) => (
           <GroupRow

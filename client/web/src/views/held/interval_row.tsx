@@ -1,7 +1,7 @@
 // One interval, with what denies now, and what can be done about it.
 import type { Schemas } from "../../api/client";
 import { causeKey, causeText, overrideOf, type Cause } from "../../text/cause";
-import { plural } from "../../text/format";
+import { percent, plural } from "../../text/format";
 import { Link } from "../../ui/link";
 import { Name } from "../../ui/parts";
 import { Actions } from "../act/actions";
@@ -21,6 +21,13 @@ export function causeNow(interval: Interval, denials: readonly Denial[], asOf: n
   // An order is named in any case, with the way back.
   const isSaid = most && causeKey(most) === causeKey(newest.cause) && !overrideOf(newest.cause.rule);
   return isSaid ? undefined : newest.cause;
+}
+
+// "waited 82 % of the time, 12 denials".
+export function heldText({ waited_ratio, denied }: Interval): string {
+  const waited = Number(waited_ratio ?? 0);
+  const count = Number(denied ?? 0);
+  return [...(waited > 0 ? [`waited ${percent(waited)} of the time`] : []), ...(count > 0 || waited === 0 ? [plural(count, "denial")] : [])].join(", ");
 }
 
 interface Props {
@@ -48,7 +55,7 @@ export function IntervalRow({ interval, earlier, denials, overrides, asOf, shows
           </span>
         )}
         <WhenBadge from={interval.from} to={interval.to} asOf={asOf} />
-        <strong class="end">{plural(Number(interval.denied ?? 0), "denial")}</strong>
+        <strong class="end">{heldText(interval)}</strong>
       </div>
       {now && (
         <p>

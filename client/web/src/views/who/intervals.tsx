@@ -20,7 +20,7 @@ export function Intervals({ filter, now, everyMs }: { filter: Filter; now: numbe
     <Card title="When, and by what" id="intervals" aside={isCut && <span class="muted">the newest {MOST} of more</span>}>
       <Loaded live={live}>
         {({ intervals = [] }) => {
-          if (intervals.length === 0) return <Empty>At no time was half of the Checks denied, or more. How long Checks waited is not counted here.</Empty>;
+          if (intervals.length === 0) return <Empty>At no time was half of the Checks denied, or half of the time waited. When, and by what, would be said here.</Empty>;
           const isMany = new Set(intervals.map(({ identity }) => identity)).size > SHOWN;
           return (
             <ul class="rows tall" tabIndex={0}>
