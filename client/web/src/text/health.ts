@@ -1,7 +1,7 @@
 // What a target's health comes to, in one word and one sentence.
 import type { Schemas } from "../api/client";
 import type { Tone } from "../ui/parts";
-import { percent, seconds } from "./format";
+import { percent, seconds, sentence } from "./format";
 
 export type TargetStatus = Schemas["TargetStatus"];
 export type Health = Schemas["Health"];
@@ -44,7 +44,7 @@ export function verdictOf(condition: Condition | undefined, health: Health | und
     word: kind === "SLOWED" ? `slowed to ${percent(speed)}` : kind === "RECOVERING" ? `recovering, ${percent(speed)}` : name,
     tone,
     rank,
-    sentence: condition?.message ? `${condition.message[0]!.toUpperCase()}${condition.message.slice(1)}.` : "",
+    sentence: sentence(condition?.message ?? ""),
     signal: condition?.signal ?? "",
     pressure: numberOf(health?.pressure),
     speed,

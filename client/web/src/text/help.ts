@@ -29,7 +29,7 @@ export const HELP: Readonly<Record<string, Help>> = {
   denials: help("throttle-log", "The newest denials one by one; the server keeps only these in memory."),
   explain: help("page", "What a Check with these values would be answered now, and why; nothing is charged."),
   answer: help("page", "The answer, what would have to change for another one, the rules that match, and the budgets that are charged."),
-  "last-hour": help("throttle-log", "What became of the Checks of this job, and of all below it, whatever their cost and tags."),
+  "last-hour": help("throttle-log", "What became of the Checks of this job, and of all below it, whatever their cost and tags; and how long they waited."),
   overrides: help("overrides", "All that operators have set, on every target; each can be undone here."),
   "step-in": help("overrides", "Pause, throttle, exempt or resume somebody for a while; first it says whom that would hit."),
   rules: help("overrides", "The rules of the configuration in force, in its order."),

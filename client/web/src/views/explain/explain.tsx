@@ -1,6 +1,7 @@
 // Explain: what one Check would be answered now and why, beside what became of the job's Checks in the last hour.
 import { useLive } from "../../state/live";
 import { go, usePlace, type Place } from "../../state/url";
+import { sentence } from "../../text/format";
 import { tagsOf } from "../../text/tags";
 import { Card, Empty, Loaded, Name } from "../../ui/parts";
 import { Actions } from "../act/actions";
@@ -49,7 +50,7 @@ export function Explain({ targets }: { targets: readonly string[] }) {
                   <>
                     {(data.warnings ?? []).map((warning) => (
                       <p key={warning} class="ask" role="status">
-                        <Name>{warning}</Name>
+                        <Name>{sentence(warning)}</Name>
                       </p>
                     ))}
                     <MissingTags target={target} tags={check.tags ?? {}} buckets={data.buckets ?? []} take={(tags) => ask({ ...place, tags })} />
