@@ -2,7 +2,9 @@
 
 #include <headgate/v1/throttle_log_service.grpc.pb.h>
 
+#include <algorithm>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

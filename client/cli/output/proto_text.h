@@ -6,6 +6,7 @@
 
 #include <google/protobuf/duration.pb.h>
 #include <google/protobuf/timestamp.pb.h>
+#include <headgate/v1/status_service.pb.h>
 #include <headgate/v1/throttle_log_service.pb.h>
 #include <headgate/v1/throttler_service.pb.h>
 

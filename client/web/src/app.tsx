@@ -2,25 +2,23 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { ApiError } from "./api/client";
 import { Session, SessionContext, useLive, useSession } from "./state/live";
+import { RightsProvider } from "./state/rights";
 import { ServerStatus } from "./state/server_status";
 import { go, usePlace, writePlace, type View } from "./state/url";
-import { visible } from "./text/format";
+import { nameOf, titleOf } from "./text/title";
 import { Age } from "./ui/age";
 import { Boundary } from "./ui/boundary";
 import { Link } from "./ui/link";
 import { Name } from "./ui/parts";
 import { SignIn } from "./ui/sign_in";
+import { ActProvider } from "./views/act/dialog";
+import { Explain } from "./views/explain/explain";
 import { Force } from "./views/force";
 import { Now } from "./views/now";
 import { WhatIf } from "./views/whatif";
-import { Who } from "./views/who";
+import { Who } from "./views/who/who";
 
-const VIEWS: readonly [View, string][] = [
-  ["now", "Now"],
-  ["who", "Who"],
-  ["force", "In force"],
-  ["whatif", "What if"],
-];
+const VIEWS: readonly View[] = ["now", "who", "explain", "force", "whatif"];
 
 export function App() {
   const session = useMemo(() => new Session(), []);
@@ -36,6 +34,7 @@ function Frame() {
   const session = useSession();
   const [unknown, setUnknown] = useState<ApiError>();
   session.onUnknownCaller = setUnknown;
+  const [signedIn, setSignedIn] = useState(0);
   // For the names of targets and the server's own state; the views ask for what they show.
   const status = useLive("get_status", unknown ? undefined : {}, 10_000);
   const [targets, setTargets] = useState<readonly string[]>();
@@ -44,11 +43,12 @@ function Frame() {
     else if (status.error?.isRefusal) setTargets([]);
     else if (unknown) setTargets(undefined);
   }, [status.data, status.error, unknown]);
+  // Who may not see status is somebody.
+  const knowsCallers = status.data ? status.data.access !== undefined : status.error?.isRefusal ? true : undefined;
   useSearchKey();
   useEffect(() => {
-    const name = VIEWS.find(([view]) => view === place.view)![1];
-    document.title = `${place.target ? `${visible(place.target)} · ` : ""}${name} · Headgate`;
-  }, [place.view, place.target]);
+    document.title = titleOf(place);
+  }, [place]);
 
   return (
     <>
@@ -64,9 +64,9 @@ function Frame() {
           <h1>Headgate</h1>
         </div>
         <nav class="views" aria-label="Views">
-          {VIEWS.map(([view, name]) => (
+          {VIEWS.map((view) => (
             <Link key={view} to={{ view }} current={place.view === view}>
-              {name}
+              {nameOf(view)}
             </Link>
           ))}
         </nav>
@@ -78,6 +78,7 @@ function Frame() {
             class="small"
             onClick={() => {
               session.api.setToken("");
+              setSignedIn((times) => times + 1);
               session.rounds.askAgain();
             }}
           >
@@ -92,6 +93,7 @@ function Frame() {
             had={session.api.hasToken}
             onToken={(token) => {
               session.api.setToken(token);
+              setSignedIn((times) => times + 1);
               setUnknown(undefined);
               session.rounds.askAgain();
             }}
@@ -99,12 +101,18 @@ function Frame() {
         ) : (
           <Boundary at={writePlace(place)}>
             <ServerStatus.Provider value={status.data}>
-              <Warnings errors={status.data?.config?.errors} warnings={status.data?.warnings} />
-              {place.view === "now" && targets !== undefined && <Now targets={targets} />}
-              {place.view === "now" && targets === undefined && <p class="empty">{status.error ? status.error.message : "Loading…"}</p>}
-              {place.view === "who" && <Who />}
-              {place.view === "force" && <Force targets={targets ?? []} />}
-              {place.view === "whatif" && <WhatIf />}
+              <RightsProvider knowsCallers={knowsCallers} caller={status.data?.caller} signedIn={signedIn}>
+                <ActProvider isSingle={targets?.length === 1}>
+                  <Warnings errors={status.data?.config?.errors} warnings={status.data?.warnings} />
+                  {place.q && <StraySearch q={place.q} />}
+                  {place.view === "now" && targets !== undefined && <Now targets={targets} />}
+                  {place.view === "now" && targets === undefined && <p class="empty">{status.error ? status.error.message : "Loading…"}</p>}
+                  {place.view === "who" && <Who />}
+                  {place.view === "explain" && targets !== undefined && <Explain targets={targets} />}
+                  {place.view === "force" && <Force targets={targets ?? []} />}
+                  {place.view === "whatif" && <WhatIf />}
+                </ActProvider>
+              </RightsProvider>
             </ServerStatus.Provider>
           </Boundary>
         )}
@@ -137,16 +145,27 @@ function TargetPicker({ targets }: { targets: readonly string[] }) {
           const name = input.value.trim();
           const isKnown = name === "" || targets.includes(name);
           input.setCustomValidity(isKnown ? "" : "There is no such target.");
-          if (isKnown) go({ target: name, page: 0 });
+          if (isKnown) go({ target: name, page: 0, q: "" });
           else input.reportValidity();
         }}
       />
       {place.target && (
-        <button type="button" class="small" aria-label="All targets" onClick={() => go({ target: "", page: 0 })}>
+        <button type="button" class="small" aria-label="All targets" onClick={() => go({ target: "", page: 0, q: "" })}>
           ✕
         </button>
       )}
     </label>
+  );
+}
+
+// A search that is in the address is seen, also where nothing is searched; where there is a search, it is there.
+function StraySearch({ q }: { q: string }) {
+  return (
+    <p class="stray">
+      <button type="button" class="chip" onClick={() => go({ q: "" })}>
+        search <Name>{q}</Name> ✕
+      </button>
+    </p>
   );
 }
 

@@ -61,6 +61,8 @@ const PLACES = [
   ["who", `?view=who&identity=${LONG}:job`],
   ["who-html", `?view=who&identity=${encodeURIComponent(HOSTILE[0]!)}&segment=${encodeURIComponent(HOSTILE[1]!)}`],
   ["force", `?view=force&identity=s0:${LONG}`],
+  ["explain", `?view=explain&identity=s0:${LONG}&tags=${encodeURIComponent("a=<b>x</b>")}`],
+  ["explain-html", `?view=explain&identity=${encodeURIComponent(HOSTILE[0]!)}&tags=${encodeURIComponent(HOSTILE[1]!)}&cost=${encodeURIComponent(HOSTILE[0]!)}&pattern=${encodeURIComponent(HOSTILE[3]!)}`],
   ["force-html", `?view=force&identity=${encodeURIComponent(HOSTILE[0]!)}&target=${encodeURIComponent(HOSTILE[1]!)}`],
   ["whatif", `?view=whatif&identity=${encodeURIComponent(HOSTILE[2]!)}`],
   ["search", `?q=${encodeURIComponent(HOSTILE[0]!)}&sort=${encodeURIComponent(HOSTILE[0]!)}&range=${encodeURIComponent(HOSTILE[1]!)}`],

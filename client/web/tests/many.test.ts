@@ -61,15 +61,67 @@ test("500 targets: the worst come first, and one is found by a word of its name"
 test("10,000 identities: sorted by what was denied, searched, and in pages", async () => {
   const { page, faults } = await open(browser, `${server.url}/?view=who&identity=mass`);
   await page.getByText("500, and the server has more").waitFor();
-  await page.getByRole("button", { name: "Identity" }).click();
+  await page.getByRole("button", { name: "Identity", exact: true }).click();
   await page.getByText("1 of 200").waitFor();
   await page.locator("tbody tr").first().getByText("job-0:mass").waitFor();
   await page.keyboard.press("/");
   await page.keyboard.type("job-9999");
   await page.getByText("1 of 10,000").waitFor();
-  await page.getByRole("link", { name: "job-9999:mass" }).click();
+  await page.getByRole("link", { name: "job-9999:mass", exact: true }).click();
   await page.getByText("itself").waitFor();
   await shoot(page, "who-10000");
   expect(faults).toEqual([]);
+  await page.context().close();
+});
+
+test("5,000 tenants that are held back are two rows, by root and cause, with counts of all", async () => {
+  const crowd = new Headgated(`
+targets: [{name: orders}]
+budgets: [{name: rows, rate: 1, burst: 1}, {name: bytes, rate: 1, burst: 1}]
+rules:
+  - {name: etl, match: {identity: etl}, charge: [rows]}
+  - {name: export, match: {identity: export}, charge: [bytes]}
+throttle_log: {max_identities: 65536}
+`);
+  await crowd.start();
+  const ask = (root: string, count: number) => {
+    for (let first = 0; first < count; first += 1000) {
+      const checks = Array.from({ length: Math.min(1000, count - first) }, (_, i) => ({ identity: `tenant-${first + i}:${root}`, target: "orders", estimated_cost: 1000 }));
+      asked.push(crowd.call("batch_check", { checks }));
+    }
+  };
+  const asked: Promise<unknown>[] = [];
+  ask("etl", 4000);
+  ask("export", 1000);
+  await Promise.all(asked);
+  const { page, faults } = await open(browser, crowd.url);
+  const held = page.locator("[aria-labelledby=held-back]");
+  await held.getByText("4,000 identities", { exact: true }).waitFor();
+  await held.getByText("4,000 denials").waitFor();
+  await held.getByText("1,000 identities", { exact: true }).waitFor();
+  await held.getByText("By budget rows").waitFor();
+  await held.getByText("By budget bytes").waitFor();
+  expect(await held.locator("ul.rows").first().locator("> li").count()).toBe(2);
+  await held.getByText("Each by itself").first().click();
+  await held.getByText("3,990 more under Who").waitFor();
+  await shoot(page, "held-5000");
+  await page.setViewportSize({ width: 360, height: 740 });
+  await expect.poll(() => overflow(page)).toBeLessThanOrEqual(0);
+  await page.goto(`${crowd.url}/?view=who`);
+  await page.locator("[aria-labelledby=causes]").getByText("budget rows").waitFor();
+  expect(faults).toEqual([]);
+  await page.context().close();
+  await crowd.remove();
+});
+
+test("a search that is in the address is seen, however few there are, and where nothing is searched", async () => {
+  const { page } = await open(browser, `${server.url}/?view=who&q=nobody`);
+  await expect.poll(() => page.getByLabel("Search this table").inputValue()).toBe("nobody");
+  await page.getByText(/Nothing fits the search; without it there/).waitFor();
+  await page.getByLabel("Search this table").fill("");
+  await page.locator("tbody").getByText("mass").waitFor();
+  await page.goto(`${server.url}/?view=force&q=nobody`);
+  await page.getByRole("button", { name: "search nobody" }).click();
+  await expect.poll(() => page.url()).not.toContain("q=");
   await page.context().close();
 });

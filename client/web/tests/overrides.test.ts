@@ -1,5 +1,5 @@
 // Stepping in from the page: first whom it would have hit, then doing it, then undoing it; and what is in its way.
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Headgated } from "./headgated";
 import { open, openBrowser, type Look } from "./look";
@@ -20,6 +20,8 @@ afterAll(async () => {
   await browser.close();
   await Promise.all([changing.remove(), readOnly.remove(), off.remove()]);
 });
+
+const undo = (page: Page) => page.locator(".done").getByRole("button", { name: "Undo", exact: true });
 
 async function fill({ page }: Look, whom: string, reason: string) {
   await page.getByLabel("Identity", { exact: true }).fill(whom);
@@ -47,29 +49,31 @@ test("a pause says whom it would have hit, is made, undone, and made again; all 
   await page.getByRole("link", { name: "Now" }).click();
   await page.getByRole("link", { name: "In force" }).click();
 
-  await page.getByRole("button", { name: "Undo" }).click();
+  await undo(page).click();
   await page.locator(".done").getByText(/has ended/).waitFor();
   expect(await verdict(changing, "job-1:etl")).toBe("VERDICT_ALLOWED");
 
-  await page.getByRole("button", { name: "Undo" }).click();
+  await undo(page).click();
   await page.locator(".done").getByText(/^Override \d+ is in force/).waitFor();
   expect(await verdict(changing, "job-1:etl")).toBe("VERDICT_DENIED");
 
-  await page.getByRole("button", { name: /End override/ }).click();
+  await page.getByRole("button", { name: /Undo override/ }).click();
   const end = page.getByRole("form", { name: /End override/ });
   await end.getByLabel("Reason").fill("there is room again");
   await end.getByLabel("Your name").fill("bob");
   await end.getByRole("button", { name: "End it" }).click();
+  await page.getByRole("dialog").locator(".done").getByText(/has ended/).waitFor();
+  await page.keyboard.press("Escape");
   await page.getByText("No override is in force.").waitFor();
   expect(await verdict(changing, "job-1:etl")).toBe("VERDICT_ALLOWED");
   const audit = page.locator("section", { hasText: "Who did what" });
   await audit.getByText("there is room again").waitFor();
   await audit.getByText("disk is full").first().waitFor();
   // Ending it, too.
-  await page.getByRole("button", { name: "Undo" }).click();
+  await undo(page).click();
   await page.locator(".done").getByText(/is in force/).waitFor();
   expect(await verdict(changing, "job-1:etl")).toBe("VERDICT_DENIED");
-  await page.getByRole("button", { name: "Undo" }).click();
+  await undo(page).click();
   await page.locator(".done").getByText(/has ended/).waitFor();
   expect(look.faults).toEqual([]);
   await page.context().close();
@@ -97,8 +101,8 @@ test("with several targets the one that is looked at is meant, and said; what al
   await fill(look, "etl", "late");
   await page.getByRole("button", { name: "Pause etl on orders" }).click();
   await page.locator(".done").getByText(/is in force/).waitFor();
-  await page.getByLabel("Target", { exact: true }).last().fill("");
   await page.getByLabel("Whom").selectOption("everything");
+  await page.getByLabel("Target", { exact: true }).last().fill("");
   await page.getByLabel("Reason").fill("corruption");
   await page.getByRole("button", { name: "Preview" }).click();
   await page.getByRole("button", { name: "Pause everything on all targets" }).click();
@@ -136,10 +140,12 @@ test("many overrides are searched, in pages, and ended where they stand", async 
   await card.getByText("1 of 3").waitFor();
   await card.getByLabel("Search these overrides").fill("job-77:etl");
   await card.getByText("1 of 120").waitFor();
-  await card.getByRole("button", { name: /End override/ }).click();
-  await page.keyboard.type("it is over"); // the form has the focus
-  await card.getByLabel("Your name").fill("bob");
-  await card.getByRole("button", { name: "End it" }).click();
+  await card.getByRole("button", { name: /Undo override/ }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Reason").and(page.locator(":focus")).waitFor();
+  await page.keyboard.type("it is over");
+  await dialog.getByLabel("Your name").fill("bob");
+  await dialog.getByRole("button", { name: "End it" }).click();
   await card.getByText("Nothing fits the search.").waitFor();
   expect(await verdict(server, "job-77:etl")).toBe("VERDICT_ALLOWED");
   await page.context().close();

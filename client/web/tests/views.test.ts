@@ -80,18 +80,26 @@ const VIEWS: readonly View[] = [
     ready: async (page) => {
       await text(page, "backfill", "table");
       await page.locator(".strip").first().waitFor();
-      await text(page, /by budget 'per-job'/);
+      await text(page, /budget per-job/, "[aria-labelledby=causes]");
       await text(page, /where the limit is/);
     },
   },
   {
     name: "force",
-    query: "?view=force&target=orders&identity=orders-1:copy:backfill",
+    query: "?view=force&target=orders",
     ready: async (page) => {
       await text(page, "failover drill");
-      await text(page, /charges backfills/, "[aria-labelledby=applies]");
       await text(page, "with the segment urgent", "[aria-labelledby=rules]");
       await text(page, "Preview");
+    },
+  },
+  {
+    name: "explain",
+    query: "?view=explain&target=orders&identity=orders-1:copy:backfill&cost=20",
+    ready: async (page) => {
+      await text(page, /charges backfills/, "[aria-labelledby=answer]");
+      await text(page, /this Check adds 20/, "[aria-labelledby=answer]");
+      await text(page, /of [\d,]+ Checks/, "[aria-labelledby=last-hour]");
     },
   },
   { name: "whatif", query: "?view=whatif", ready: replay },
@@ -149,8 +157,8 @@ test("all that the page loads is at most 100 kB, and its reader sees something u
 
 test("what is looked at is in the address, and the way back leads back", async () => {
   const { page } = await open(browser, `${scene.server.url}/?view=who&range=15m`);
-  await page.locator("table").getByRole("link", { name: "backfill" }).click();
-  await page.locator("table").getByRole("link", { name: "copy:backfill" }).click();
+  await page.locator("table").getByRole("link", { name: "backfill", exact: true }).click();
+  await page.locator("table").getByRole("link", { name: "copy:backfill", exact: true }).click();
   await expect.poll(() => page.url()).toContain("identity=copy%3Abackfill");
   const other = await open(browser, page.url());
   await text(other.page, "orders-1:copy:backfill", "table");
@@ -196,5 +204,38 @@ test("everything is reached by the keyboard alone", async () => {
   await tabTo("Undo");
   await page.keyboard.press("Enter");
   await text(page, /has ended/, ".done");
+  await page.context().close();
+});
+
+test("a chart says what each step has, under the mouse and by the keyboard", async () => {
+  const { page } = await open(browser, `${scene.server.url}/?view=who&range=15m&target=orders`);
+  const box = (await page.locator(".u-over").boundingBox())!;
+  await page.mouse.move(box.x + box.width - 40, box.y + 50);
+  const tip = page.locator(".tip");
+  await tip.getByText(/^\d\d:\d\d:\d0–\d\d:\d\d:\d0 UTC: [\d,]+ allowed, [\d,]+ denied/).waitFor();
+  await page.mouse.move(0, 0);
+  await tip.waitFor({ state: "hidden" });
+  await page.locator(".plot").focus();
+  await page.keyboard.press("Home");
+  const first = await tip.innerText();
+  await page.keyboard.press("ArrowRight");
+  await expect.poll(() => tip.innerText()).not.toBe(first);
+  await page.context().close();
+});
+
+test("each panel says what it is for, and leads to its documentation", async () => {
+  const { page } = await open(browser, `${scene.server.url}/?target=orders`);
+  const held = page.locator("[aria-labelledby=held-back]");
+  await held.getByRole("button", { name: "What is this?" }).click();
+  await held.getByText(/half of the Checks were denied in the last 15 minutes/).waitFor();
+  expect(await held.getByRole("link", { name: "More in docs/throttle-log.md" }).getAttribute("href")).toMatch(/\/docs\/throttle-log\.md$/);
+  await page.context().close();
+});
+
+test("a link to the last minutes can be made one to the time itself", async () => {
+  const { page } = await open(browser, `${scene.server.url}/?view=who&range=15m&target=orders`);
+  await page.getByRole("button", { name: "Fix this time in the link" }).click();
+  await expect.poll(() => new URL(page.url()).searchParams.get("range")).toMatch(/^[\d-]+T[\d:.]+Z\/[\d-]+T[\d:.]+Z$/);
+  await expect.poll(() => page.title()).toMatch(/^Everybody on orders, \d{4}-\d\d-\d\d \d\d:\d\d to .*UTC · Who · Headgate$/);
   await page.context().close();
 });

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import { questionOf } from "../state/live";
-import { again, changed, EMPTY, requestOf } from "../views/draft";
 import { Api, ApiError, errorOf } from "./client";
 
 test("an error says who lacks what, and one that is not the API's is said as it is", () => {
@@ -56,32 +55,4 @@ test("a question stays the same while its period moves along", () => {
   const ask = (from: string, identity: string) => questionOf(JSON.stringify({ filter: { from, identity }, page_size: 1 }));
   expect(ask("2026-03-01T06:00:00Z", "etl")).toBe(ask("2026-03-01T06:00:10Z", "etl"));
   expect(ask("2026-03-01T06:00:00Z", "etl")).not.toBe(ask("2026-03-01T06:00:00Z", "job"));
-});
-
-test("an override is asked for as it was drafted, and once more as it was", () => {
-  const draft = {
-    kind: "OVERRIDE_KIND_THROTTLE" as const,
-    whom: "segment" as const,
-    name: " copier ",
-    target: "main",
-    percent: 25,
-    actor: "ann ",
-    reason: " busy ",
-    ends: "600s",
-  };
-  const request = { kind: draft.kind, selector: { segment: "copier", target: "main" }, ratio: 0.25, actor: "ann", reason: "busy", expires_in: "600s" };
-  expect(requestOf(draft, "another")).toEqual(request);
-  // What nobody has typed is what is looked at; what was emptied is all.
-  expect(requestOf({ ...EMPTY, name: "etl" }, "orders").selector).toEqual({ identity: "etl", target: "orders" });
-  expect(requestOf({ ...EMPTY, name: "etl", target: "" }, "orders").selector).toEqual({ identity: "etl" });
-  expect(changed({ ...EMPTY, whom: "everything" }, { kind: "OVERRIDE_KIND_EXEMPT" }).whom).toBe("identity");
-  expect(requestOf({ ...draft, kind: "OVERRIDE_KIND_PAUSE", whom: "everything", ends: "never" }, "")).toEqual({
-    kind: "OVERRIDE_KIND_PAUSE",
-    selector: { everything: true, target: "main" },
-    actor: "ann",
-    reason: "busy",
-    never_expires: true,
-  });
-  const made = { id: "3", kind: "OVERRIDE_KIND_PAUSE" as const, selector: { identity: "etl" }, reason: "r", expires_at: "2026-03-01T00:00:00Z" };
-  expect(again(made, "")).toEqual({ kind: made.kind, selector: made.selector, reason: "undone: r", expires_at: made.expires_at });
 });

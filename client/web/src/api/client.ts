@@ -7,6 +7,7 @@ export type Schemas = components["schemas"];
 // What each method that the page calls takes and gives.
 export interface Methods {
   get_status: [Schemas["GetStatusRequest"], Schemas["GetStatusResponse"]];
+  get_configuration: [Schemas["GetConfigurationRequest"], Schemas["GetConfigurationResponse"]];
   list_budgets: [Schemas["ListBudgetsRequest"], Schemas["ListBudgetsResponse"]];
   list_buckets: [Schemas["ListBucketsRequest"], Schemas["ListBucketsResponse"]];
   list_rules: [Schemas["ListRulesRequest"], Schemas["ListRulesResponse"]];
@@ -22,6 +23,7 @@ export interface Methods {
   list_denials: [Schemas["ListDenialsRequest"], Schemas["ListDenialsResponse"]];
   replay_throttle_log: [Schemas["ReplayThrottleLogRequest"], Schemas["ReplayThrottleLogResponse"]];
   explain: [Schemas["ExplainRequest"], Schemas["ExplainResponse"]];
+  forgive_debt: [Schemas["ForgiveDebtRequest"], Schemas["ForgiveDebtResponse"]];
 }
 export type Method = keyof Methods;
 export type RequestOf<M extends Method> = Methods[M][0];

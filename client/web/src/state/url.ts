@@ -1,8 +1,8 @@
 // What is looked at is in the address, so that it can be sent to somebody: ?view=who&identity=etl&range=6h.
 import { useSyncExternalStore } from "preact/compat";
 
-export type View = "now" | "who" | "force" | "whatif";
-const VIEWS: readonly View[] = ["now", "who", "force", "whatif"];
+export type View = "now" | "who" | "explain" | "force" | "whatif";
+const VIEWS: readonly View[] = ["now", "who", "explain", "force", "whatif"];
 
 export interface Place {
   view: View;
@@ -13,6 +13,10 @@ export interface Place {
   q: string; // what a table is searched for
   sort: string; // "denied" or "-denied"
   page: number; // from 0
+  // Of the Check that is explained, as they were typed: a number, and "tenant=acme, region=eu".
+  cost: string;
+  pattern: string;
+  tags: string;
 }
 
 export const HOME: Place = {
@@ -24,6 +28,9 @@ export const HOME: Place = {
   q: "",
   sort: "",
   page: 0,
+  cost: "",
+  pattern: "",
+  tags: "",
 };
 
 export function readPlace(search: string): Place {
@@ -40,12 +47,15 @@ export function readPlace(search: string): Place {
     q: text("q"),
     sort: text("sort"),
     page: Number.isInteger(page) && page > 0 ? page - 1 : 0,
+    cost: text("cost"),
+    pattern: text("pattern"),
+    tags: text("tags"),
   };
 }
 
 export function writePlace(place: Place): string {
   const params = new URLSearchParams();
-  for (const name of ["view", "target", "identity", "segment", "range", "q", "sort"] as const) {
+  for (const name of ["view", "target", "identity", "segment", "range", "q", "sort", "cost", "pattern", "tags"] as const) {
     if (place[name] !== HOME[name]) params.set(name, place[name]);
   }
   if (place.page > 0) params.set("page", String(place.page + 1));

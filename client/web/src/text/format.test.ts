@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bytes, duration, number, percent, reading, span, time, visible, word } from "./format";
+import { bytes, duration, number, percent, reading, sentence, span, time, visible, word } from "./format";
 
 test("numbers have three to four digits that matter", () => {
   expect([0, 7, 0.01234, 4.567, 812, 812.4, 12345, 1234567, -3e9].map(number)).toEqual(
@@ -37,6 +37,10 @@ test("what is not seen, or turns others round, is shown as its number", () => {
   expect(visible("a\u{e0041}\u034f\u3164")).toBe("a\\u{e0041}\\u034f\\u3164");
   expect(visible("Z\u0301\u0302\u0303\u0304")).toBe("Z\u0301\u0302\\u0303\\u0304");
   expect(visible("שלום مرحبا <b> ñ 漢字 नमस्ते Việt")).toBe("שלום مرحبا <b> ñ 漢字 नमस्ते Việt");
+});
+
+test("a sentence begins with a capital and ends with one full stop", () => {
+  expect(["the gate is shut", "It is.", ""].map(sentence)).toEqual(["The gate is shut.", "It is.", ""]);
 });
 
 test("words are words", () => {

@@ -99,4 +99,7 @@ export const visible = (text: string) =>
     return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, "0")}`;
   });
 
+// What the server says in the middle of a line, as a sentence of its own.
+export const sentence = (text: string) => (text ? `${text[0]!.toUpperCase()}${text.slice(1).replace(/\.$/, "")}.` : "");
+
 export const plural = (n: number, one: string, many = `${one}s`) => `${number(n)} ${n === 1 ? one : many}`;

@@ -1,23 +1,23 @@
 import { expect, test } from "vitest";
 import { placeOnBar, targetVerdict, verdictOf } from "./health";
 
-test("what is left out of an answer is 0: a gate without speed is not healthy", () => {
-  expect(verdictOf({ state: "HEALTH_STATE_HEALTHY", pressure: 1.5, signal: "lag" }).word).toBe("shut");
-  expect(verdictOf({ state: "HEALTH_STATE_HEALTHY", speed: 1 }).word).toBe("healthy");
-  expect(verdictOf({ state: "HEALTH_STATE_HEALTHY", speed: 0.62, pressure: 0.38 }).word).toBe("slowed to 62 %");
-  expect(verdictOf({ state: "HEALTH_STATE_HEALTHY", speed: 0.5 }).word).toBe("recovering, 50 %");
-  expect(verdictOf({ state: "HEALTH_STATE_HEALTHY", pressure: "Infinity", signal: "standby" }).word).toBe("shut");
-  expect(verdictOf({ state: "HEALTH_STATE_STALE", speed: 1 }).tone).toBe("bad");
+test("a word says how bad it is, as the server has it", () => {
+  const verdict = (kind: string, more = {}) => verdictOf({ kind: `CONDITION_KIND_${kind}` as "CONDITION_KIND_SHUT", ...more }, { speed: 0.62, pressure: "Infinity" });
+  expect(["UNMEASURED", "HEALTHY", "RECOVERING", "STANDBY_MISSING", "SLOWED", "WARMING", "STALE", "SHUT"].map((kind) => verdict(kind).word)).toEqual(
+    ["not measured", "healthy", "recovering, 62 %", "standby missing", "slowed to 62 %", "warming", "stale", "shut"]);
+  expect(verdict("SHUT", { message: "profile 'strict': the gate is shut by lag", signal: "lag", since: "65s" })).toMatchObject(
+    { tone: "bad", sentence: "Profile 'strict': the gate is shut by lag.", signal: "lag", pressure: Infinity, forS: 65 });
+  expect(verdictOf(undefined, undefined)).toMatchObject({ word: "unknown", tone: "warn" });
 });
 
-test("a target is what its default profile is, else what its worst is", () => {
+test("a target's figures are those of the profile that its condition is of", () => {
   const profiles = [
-    { profile: "calm", state: "HEALTH_STATE_HEALTHY" as const, speed: 1 },
-    { profile: "strict", state: "HEALTH_STATE_STALE" as const },
+    { profile: "calm", speed: 1 },
+    { profile: "strict", speed: 0.4, pressure: 0.6 },
   ];
-  expect(targetVerdict({ profiles, default_health: "calm" }).word).toBe("healthy");
-  expect(targetVerdict({ profiles }).word).toBe("stale");
-  expect(targetVerdict({}).word).toBe("not measured");
+  const condition = { kind: "CONDITION_KIND_SLOWED" as const, profile: "strict" };
+  expect(targetVerdict({ profiles, default_health: "calm", condition })).toMatchObject({ word: "slowed to 40 %", pressure: 0.6 });
+  expect(targetVerdict({ profiles, default_health: "calm", condition: { kind: "CONDITION_KIND_STANDBY_MISSING" } })).toMatchObject({ word: "standby missing", speed: 1 });
 });
 
 test("soft and hard are at the same place on each bar", () => {

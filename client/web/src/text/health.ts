@@ -1,10 +1,12 @@
 // What a target's health comes to, in one word and one sentence.
 import type { Schemas } from "../api/client";
 import type { Tone } from "../ui/parts";
-import { percent, span, seconds } from "./format";
+import { percent, seconds, sentence } from "./format";
 
 export type TargetStatus = Schemas["TargetStatus"];
 export type Health = Schemas["Health"];
+
+export type Condition = Schemas["Condition"];
 
 export interface Verdict {
   word: string;
@@ -14,60 +16,46 @@ export interface Verdict {
   signal: string; // the binding one
   pressure: number;
   speed: number;
+  forS: number | undefined; // for how long it has been so
 }
 
 // The API leaves out what is 0, and writes Infinity as a text.
 export const numberOf = (value: unknown) => Number(value ?? 0);
 
-export function verdictOf(health: Health): Verdict {
-  const speed = numberOf(health.speed);
-  const pressure = numberOf(health.pressure);
-  const signal = health.signal ?? "";
-  const age = health.sample_age ? `the newest sample is ${span(seconds(health.sample_age)!)} old` : "there is no sample";
-  const of = { signal, pressure, speed };
-  switch (health.state) {
-    case "HEALTH_STATE_UNMONITORED":
-      return { ...of, word: "not measured", tone: "quiet", rank: 0, sentence: "Nothing measures this profile." };
-    case "HEALTH_STATE_WARMING":
-      return { ...of, word: "warming", tone: "warn", rank: 3, sentence: "There has been no sample yet." };
-    case "HEALTH_STATE_STALE":
-      return { ...of, word: "stale", tone: "bad", rank: 5, sentence: `${signal ? `${signal} cannot be read, or its reading is too old` : "What is known is too old"}: ${age}.` };
-  }
-  if (pressure >= 1) {
-    return { ...of, word: "shut", tone: "bad", rank: 6, sentence: `The gate is shut by ${signal}.` };
-  }
-  if (pressure > 0 && speed < 1) {
-    return {
-      ...of,
-      word: `slowed to ${percent(speed)}`,
-      tone: "warn",
-      rank: 4,
-      sentence: `Budgets drain at ${percent(speed)}, because of ${signal}.`,
-    };
-  }
-  if (speed < 1) {
-    const sentence = `Budgets drain at ${percent(speed)}: the pressure is gone, and speed recovers.`;
-    return { ...of, word: `recovering, ${percent(speed)}`, tone: "warn", rank: 2, sentence };
-  }
-  return { ...of, word: "healthy", tone: "good", rank: 1, sentence: "No signal is above its soft threshold." };
+// By the name that the API has for it: a word for it, and how bad it is. What is not known is nothing to rely on.
+const KINDS: Record<string, [string, Tone, number]> = {
+  UNMEASURED: ["not measured", "quiet", 0],
+  HEALTHY: ["healthy", "good", 1],
+  RECOVERING: ["recovering", "warn", 2],
+  STANDBY_MISSING: ["standby missing", "warn", 3],
+  SLOWED: ["slowed", "warn", 4],
+  WARMING: ["warming", "warn", 5],
+  STALE: ["stale", "bad", 6],
+  SHUT: ["shut", "bad", 7],
+};
+export const RANK = Object.fromEntries(Object.entries(KINDS).map(([kind, [, , rank]]) => [kind, rank]));
+
+// What the server says a profile or a target comes to; `health` is that of its profile.
+export function verdictOf(condition: Condition | undefined, health: Health | undefined): Verdict {
+  const kind = (condition?.kind ?? "").replace("CONDITION_KIND_", "");
+  const [name, tone, rank] = KINDS[kind] ?? ["unknown", "warn", 5];
+  const speed = health ? numberOf(health.speed) : 1;
+  return {
+    word: kind === "SLOWED" ? `slowed to ${percent(speed)}` : kind === "RECOVERING" ? `recovering, ${percent(speed)}` : name,
+    tone,
+    rank,
+    sentence: sentence(condition?.message ?? ""),
+    signal: condition?.signal ?? "",
+    pressure: numberOf(health?.pressure),
+    speed,
+    forS: seconds(condition?.since),
+  };
 }
 
-// A target is what its default profile is, which most of its work lives by; without one, what the worst is.
-export function targetVerdict(target: TargetStatus): Verdict {
-  const all = target.profiles ?? [];
-  const own = all.filter((health) => health.profile === target.default_health);
-  const verdicts = (own.length > 0 ? own : all).map(verdictOf).sort((a, b) => b.rank - a.rank);
-  return (
-    verdicts[0] ?? {
-      word: "not measured",
-      tone: "quiet",
-      rank: 0,
-      sentence: "No health profile applies here: budgets run in real time.",
-      signal: "",
-      pressure: 0,
-      speed: 1,
-    }
-  );
+// A target is what the server says that it comes to: the worst of the profiles in use.
+export function targetVerdict({ condition, profiles = [], default_health }: TargetStatus): Verdict {
+  const named = condition?.profile || default_health;
+  return verdictOf(condition, profiles.find(({ profile }) => profile === named) ?? profiles[0]);
 }
 
 // Where a reading stands on a bar on which soft and hard are always at the same places.

@@ -2,13 +2,15 @@
 import type { ComponentChildren } from "preact";
 import { go, HOME, usePlace, writePlace, type Place } from "../state/url";
 
-export function Link(props: { to: Partial<Place>; class?: string; current?: boolean; children: ComponentChildren }) {
+export function Link(props: { to: Partial<Place>; class?: string; current?: boolean; label?: string; children: ComponentChildren }) {
   const place = usePlace();
-  const to = { ...place, q: HOME.q, sort: HOME.sort, page: HOME.page, ...props.to };
+  const { q, sort, page, cost, pattern, tags } = HOME;
+  const to = { ...place, q, sort, page, cost, pattern, tags, ...props.to };
   return (
     <a
       href={writePlace(to)}
       class={props.class}
+      aria-label={props.label}
       aria-current={props.current ? "page" : undefined}
       onClick={(event) => {
         if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;

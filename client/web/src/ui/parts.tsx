@@ -3,6 +3,8 @@ import type { ComponentChildren } from "preact";
 import type { ApiError } from "../api/client";
 import type { Live } from "../state/live";
 import { visible } from "../text/format";
+import { HELP } from "../text/help";
+import { useHelp } from "./help";
 
 export type Tone = "good" | "warn" | "bad" | "quiet";
 
@@ -24,12 +26,18 @@ export function Card(props: {
   id?: string;
   element?: (element: Element | null) => void;
 }) {
+  // Of several of a kind each has a number: "health-0".
+  const help = useHelp(HELP[props.id?.replace(/-\d+$/, "") ?? ""]);
   return (
     <section class={props.wide ? "card wide" : "card"} aria-labelledby={props.id} ref={props.element}>
       <header class="card-head">
-        <h2 id={props.id}>{props.title}</h2>
+        <div class="title">
+          <h2 id={props.id}>{props.title}</h2>
+          {help.button}
+        </div>
         {props.aside && <div class="aside">{props.aside}</div>}
       </header>
+      {help.text}
       {props.children}
     </section>
   );
@@ -38,13 +46,13 @@ export function Card(props: {
 export const Empty = ({ children }: { children: ComponentChildren }) => <p class="empty">{children}</p>;
 
 // What may not be seen, or went wrong, and why.
-export function Trouble({ error }: { error: ApiError }) {
+export function Trouble({ error, doing }: { error: ApiError; doing?: boolean }) {
   if (error.isRefusal) {
     return (
       <p class="refusal">
         {error.caller ? (
           <>
-            <Name>{error.caller}</Name> may not see this
+            <Name>{error.caller}</Name> may not {doing ? "do" : "see"} this
             {error.missing && (
               <>
                 : <code>{error.missing}</code> is not granted
@@ -66,14 +74,16 @@ export function Trouble({ error }: { error: ApiError }) {
 }
 
 // What is asked for, once it is there; until then why it is not.
-export function Loaded<T>({ live, children }: { live: Live<T>; children: (data: T) => ComponentChildren }) {
+export function Loaded<T>({ live, isAsked = true, children }: { live: Live<T>; isAsked?: boolean; children: (data: T) => ComponentChildren }) {
   if (live.data !== undefined) return <>{children(live.data)}</>;
   if (live.error) return <Trouble error={live.error} />;
-  return <p class="empty">Loading…</p>;
+  return <p class="empty">{isAsked ? "Loading…" : "Asked for once it is on the screen."}</p>;
 }
 
-// How much of something is used: 0 to 1, with marks where it matters.
+// How much of something is used: 0 to 1, with marks where it matters. What is unknown or infinite has no bar: an empty
+// or a full one would say something else.
 export function Meter(props: { value: number; tone: Tone; label: string; marks?: readonly number[] }) {
+  if (!Number.isFinite(props.value)) return null;
   const share = Math.min(Math.max(props.value, 0), 1);
   return (
     <div

@@ -89,9 +89,9 @@ export function Table<Row>(props: Props<Row>) {
 
   return (
     <>
-      {isMain && props.rows.length > 8 && <Search count={rows.length} of={props.rows.length} isCut={props.isCut ?? false} />}
+      {isMain && (props.rows.length > 8 || place.q !== "") && <Search count={rows.length} of={props.rows.length} isCut={props.isCut ?? false} />}
       {rows.length === 0 ? (
-        <p class="empty">{place.q && isMain && props.rows.length > 0 ? "Nothing fits the search." : props.empty}</p>
+        <p class="empty">{place.q && isMain && props.rows.length > 0 ? `Nothing fits the search; without it there are ${number(props.rows.length)}.` : props.empty}</p>
       ) : (
         <div class="scroll" tabIndex={0} role="region" aria-label={props.caption}>
           <table>

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { useLive, useNow } from "../state/live";
 import { time, word } from "../text/format";
 import { Badge, Card, Empty, Loaded, Name } from "../ui/parts";
-import { WhatItDoes, Whom } from "./override";
+import { WhatItDoes, WhomOf } from "./act/override";
 
 export function Audit() {
   // The token of each page up to the one that is shown.
@@ -25,7 +25,7 @@ export function Audit() {
                       {event.override && (
                         <>
                           <WhatItDoes override={event.override} />
-                          <Whom selector={event.override.selector} />
+                          <WhomOf selector={event.override.selector} />
                         </>
                       )}
                       {event.override && <span class="muted end">override {event.override.id}</span>}
@@ -55,7 +55,7 @@ export function Audit() {
               )}
             </>
           ) : (
-            <Empty>Nobody has made an override yet.</Empty>
+            <Empty>Nobody has made an override yet. Whatever is made, ended or forgiven would be listed here, with who did it and why.</Empty>
           )
         }
       </Loaded>

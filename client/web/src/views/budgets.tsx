@@ -16,7 +16,7 @@ export function Budgets({ target }: { target: string }) {
   const live = useLive("list_budgets", seen ? { target, page_size: 200 } : undefined);
   return (
     <Card title="Budgets" id="budgets" element={element}>
-      <Loaded live={live}>
+      <Loaded live={live} isAsked={seen}>
         {(data) =>
           data.budgets?.length ? (
             <Paged
@@ -27,7 +27,7 @@ export function Budgets({ target }: { target: string }) {
               row={(budget) => <BudgetRow key={`${budget.target} ${budget.budget}`} budget={budget} />}
             />
           ) : (
-            <Empty>No rule charges a budget here: nothing is limited.</Empty>
+            <Empty>No rule charges a budget here: nothing is limited. What each budget owes would be shown here.</Empty>
           )
         }
       </Loaded>
@@ -40,7 +40,7 @@ function BudgetRow({ budget }: { budget: Budget }) {
   const debt = numberOf(budget.debt);
   const burst = budget.burst === undefined ? undefined : numberOf(budget.burst);
   const speed = numberOf(budget.speed);
-  const fill = burst === undefined ? 0 : burst === 0 ? 1 : debt / burst;
+  const fill = burst === undefined || burst === Infinity ? NaN : burst === 0 ? 1 : debt / burst;
   const split = budget.split && budget.split !== "none";
   return (
     <li class="row">
@@ -51,7 +51,7 @@ function BudgetRow({ budget }: { budget: Budget }) {
         {speed < 1 && !budget.auto_rate && <Badge tone="warn">at {percent(speed)}</Badge>}
         <strong class="end">{budget.rate === undefined ? "no rate" : `${number(numberOf(budget.rate) * (budget.auto_rate ? 1 : speed))}${unit} / s`}</strong>
       </div>
-      {burst !== undefined && <Meter value={fill} tone={toneOf(fill)} label={`Debt of ${budget.budget}`} />}
+      <Meter value={fill} tone={toneOf(fill)} label={`Debt of ${budget.budget}`} />
       <p class="muted">
         {burst === undefined ? (
           "no burst"
@@ -75,18 +75,20 @@ function BudgetRow({ budget }: { budget: Budget }) {
   );
 }
 
+const NoBuckets = () => <Empty>No bucket of a split budget owes anything. The fullest would be listed here.</Empty>;
+
 export function Buckets({ target, owing }: { target: string; owing: number }) {
   const [element, seen] = useOnScreen();
   const live = useLive("list_buckets", seen && owing > 0 ? { target, page_size: 12 } : undefined);
   return (
-    <Card title="Fullest buckets" id="buckets" element={element} aside={<span class="muted">{number(owing)} owe{target && " on all targets"}</span>}>
+    <Card title="Fullest buckets" id="buckets" element={element} aside={!target && <span class="muted">{number(owing)} owe</span>}>
       {owing === 0 ? (
-        <Empty>No bucket of a split budget owes anything.</Empty>
+        <NoBuckets />
       ) : (
-        <Loaded live={live}>
-          {(data) => (
+        <Loaded live={live} isAsked={seen}>
+          {(data) => !data.buckets?.length ? <NoBuckets /> : (
             <ul class="rows">
-              {(data.buckets ?? []).map((bucket, i) => (
+              {data.buckets.map((bucket, i) => (
                 <li class="row" key={i}>
                   <div class="row-head">
                     {bucket.bucket ? <Name mono>{bucket.bucket}</Name> : <span class="muted">not refused lately, so its name is not kept</span>}

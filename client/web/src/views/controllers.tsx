@@ -44,7 +44,7 @@ export function Controllers({ controllers }: { controllers: readonly Schemas["Co
 function Effect({ effect }: { effect: Schemas["ForegroundEffect"] }) {
   const share = numberOf(effect.effect);
   const tolerated = numberOf(effect.tolerance);
-  const fill = tolerated > 0 ? Math.max(0, share / tolerated) : 0;
+  const fill = effect.known && tolerated > 0 ? Math.max(0, share / tolerated) : NaN;
   const tone: Tone = fill > 1 ? "bad" : effect.binds ? "warn" : "good";
   return (
     <div class="effect">

@@ -1,11 +1,13 @@
 // All targets, the worst first.
 import type { Schemas } from "../api/client";
 import { duration, number, percent } from "../text/format";
-import { targetVerdict, type TargetStatus, type Verdict } from "../text/health";
+import { RANK, targetVerdict, type TargetStatus, type Verdict } from "../text/health";
 import { Link } from "../ui/link";
-import { HeldBack } from "./held_back";
+import { StopEverything } from "./act/actions";
+import { HeldBack } from "./held/held_back";
 import { Lines } from "./lines";
 import { Members, ownerOf } from "./members";
+import { OrdersHere, useOverrides } from "./orders_here";
 import { Stops } from "./stops";
 import { Badge, Card, Meter, Name, type Tone } from "../ui/parts";
 import { Table, type Column } from "../ui/table";
@@ -70,23 +72,25 @@ const COLUMNS: readonly Column<Row>[] = [
 const OWNER: Column<Row> = { key: "owner", title: "Decided by", cell: (row) => <Name>{row.owner}</Name>, by: (row) => row.owner };
 
 // How many are how: what is wrong is seen before it is looked for.
-const GROUPS: readonly [string, Tone, (row: Row) => boolean][] = [
-  ["shut", "bad", (row) => row.rank === 6],
-  ["stale", "bad", (row) => row.rank === 5],
-  ["slowed or recovering", "warn", (row) => row.rank === 4 || row.rank === 2],
-  ["warming", "warn", (row) => row.rank === 3],
-  ["healthy", "good", (row) => row.rank === 1],
-  ["not measured", "quiet", (row) => row.rank === 0],
+const GROUPS: readonly [string, Tone, readonly string[]][] = [
+  ["shut", "bad", ["SHUT"]],
+  ["stale", "bad", ["STALE"]],
+  ["slowed or recovering", "warn", ["SLOWED", "RECOVERING"]],
+  ["standby missing", "warn", ["STANDBY_MISSING"]],
+  ["warming", "warn", ["WARMING"]],
+  ["healthy", "good", ["HEALTHY"]],
+  ["not measured", "quiet", ["UNMEASURED"]],
 ];
 
 export function Fleet({ status }: { status: Schemas["GetStatusResponse"] }) {
+  const overrides = useOverrides();
   const rows = (status.targets ?? []).map((target) => rowOf(target, status.cluster));
   rows.sort((a, b) => b.rank - a.rank || b.pressure - a.pressure || a.name.localeCompare(b.name));
   return (
     <>
       <Stops stops={status.overrides?.stops} />
       <ul class="tiles">
-        {GROUPS.map(([name, tone, is]) => [name, tone, rows.filter(is).length] as const)
+        {GROUPS.map(([name, tone, kinds]) => [name, tone, rows.filter(({ rank }) => kinds.some((kind) => RANK[kind] === rank)).length] as const)
           .filter(([, , count]) => count > 0)
           .map(([name, tone, count]) => (
             <li key={name} class={`tile ${tone}`}>
@@ -95,17 +99,18 @@ export function Fleet({ status }: { status: Schemas["GetStatusResponse"] }) {
           ))}
       </ul>
       <div class="column">
-        <Card title="Targets" id="fleet">
+        <Card title="Targets" id="fleet" aside={<StopEverything target="" of=" on all targets" />}>
           <Table
             caption="All targets, the worst first"
             rows={rows}
             columns={status.cluster ? [...COLUMNS, OWNER] : COLUMNS}
             id={(row) => row.name}
             text={(row) => `${row.name} ${row.word} ${row.signal} ${row.down.join(" ")} ${row.owner}`}
-            empty="No target is configured."
+            empty="No target is configured. Each database cluster would be listed here, the worst first."
           />
         </Card>
-        <HeldBack target="" />
+        <HeldBack target="" waiting={status.waiting} overrides={overrides.data?.overrides} />
+        <OrdersHere target="" overrides={overrides} />
         {Number(status.waiting?.waiting ?? 0) > 0 && <Lines waiting={status.waiting} of="" />}
         {status.cluster && <Members cluster={status.cluster} />}
       </div>

@@ -49,7 +49,7 @@ export function Rules() {
               )}
             </>
           ) : (
-            <Empty>No rules are configured: nothing is limited.</Empty>
+            <Empty>No rules are configured: nothing is limited. Each rule would be listed here, with whom it is for and what it does.</Empty>
           )
         }
       </Loaded>

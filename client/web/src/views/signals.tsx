@@ -35,7 +35,7 @@ function rowsOf(target: TargetStatus, profile: Health): Row[] {
 
 export function Signals({ target, profile }: { target: TargetStatus; profile: Health }) {
   const rows = rowsOf(target, profile);
-  if (rows.length === 0) return <Empty>No signal of this profile has been read here.</Empty>;
+  if (rows.length === 0) return <Empty>No signal of this profile has been read here. Each would be shown against its soft and hard threshold.</Empty>;
   return (
     <ul class="rows signals">
       {rows.map((row) => (
@@ -47,6 +47,9 @@ export function Signals({ target, profile }: { target: TargetStatus; profile: He
 
 function SignalRow({ row }: { row: Row }) {
   const { value, soft, hard } = row;
+  // What could not be read, or is infinite, has no place on a bar.
+  const isKnown = value !== undefined && Number.isFinite(placeOnBar(value, soft, hard)) && Number.isFinite(value);
+  const age = row.age ? `${duration(row.age)} old` : "no reading";
   const tone: Tone = value === undefined || value >= hard ? "bad" : value > soft ? "warn" : "good";
   return (
     <li class="row">
@@ -55,17 +58,25 @@ function SignalRow({ row }: { row: Row }) {
         {row.binds && <Badge tone={tone === "good" ? "warn" : tone}>binding</Badge>}
         <strong class="end">{reading(row.name, value)}</strong>
       </div>
-      <Meter
-        value={value === undefined ? 0 : placeOnBar(value, soft, hard)}
-        tone={tone}
-        label={`${row.name}, soft ${reading(row.name, soft)}, hard ${reading(row.name, hard)}`}
-        marks={[SOFT_AT, HARD_AT]}
-      />
-      <div class="scale muted" aria-hidden="true">
-        <span>{row.age ? `${duration(row.age)} old` : "no reading"}</span>
-        <span style={{ left: `${SOFT_AT * 100}%` }}>soft {reading(row.name, soft)}</span>
-        <span style={{ left: `${HARD_AT * 100}%` }}>hard {reading(row.name, hard)}</span>
-      </div>
+      {isKnown ? (
+        <>
+          <Meter
+            value={placeOnBar(value, soft, hard)}
+            tone={tone}
+            label={`${row.name}, soft ${reading(row.name, soft)}, hard ${reading(row.name, hard)}`}
+            marks={[SOFT_AT, HARD_AT]}
+          />
+          <div class="scale muted" aria-hidden="true">
+            <span>{age}</span>
+            <span style={{ left: `${SOFT_AT * 100}%` }}>soft {reading(row.name, soft)}</span>
+            <span style={{ left: `${HARD_AT * 100}%` }}>hard {reading(row.name, hard)}</span>
+          </div>
+        </>
+      ) : (
+        <p class="muted">
+          {age} · soft {reading(row.name, soft)} · hard {reading(row.name, hard)}
+        </p>
+      )}
       {row.error && (
         <p class="trouble">
           <Name>{row.error}</Name>

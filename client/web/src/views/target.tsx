@@ -2,21 +2,24 @@
 import type { Schemas } from "../api/client";
 import { serverNow } from "../state/clock";
 import { useLive } from "../state/live";
-import { targetVerdict, verdictOf, type TargetStatus } from "../text/health";
+import { RANK, targetVerdict, verdictOf, type TargetStatus } from "../text/health";
 import { duration, span, seconds, time } from "../text/format";
 import { Link } from "../ui/link";
 import { Badge, Card, Empty, Loaded, Name, Trouble } from "../ui/parts";
 import { Budgets, Buckets } from "./budgets";
 import { Controllers } from "./controllers";
-import { HeldBack } from "./held_back";
+import { StopEverything } from "./act/actions";
+import { HeldBack } from "./held/held_back";
 import { Lines } from "./lines";
 import { DecidedBy, Members } from "./members";
+import { OrdersHere, useOverrides } from "./orders_here";
 import { Signals } from "./signals";
 import { Stops } from "./stops";
 import { Yielding } from "./yielding";
 
 export function Target({ name }: { name: string }) {
   const status = useLive("get_status", name ? { target: name } : {});
+  const overrides = useOverrides();
   if (name && status.error?.status === 404) return <Gone name={name} />;
   // What the log has is granted by itself.
   if (status.error?.isRefusal) {
@@ -25,7 +28,7 @@ export function Target({ name }: { name: string }) {
         <Card title="Status" id="status" wide>
           <Trouble error={status.error} />
         </Card>
-        <HeldBack target={name} />
+        <HeldBack target={name} overrides={overrides.data?.overrides} />
       </div>
     );
   }
@@ -38,7 +41,8 @@ export function Target({ name }: { name: string }) {
           <>
             <Headline target={target} status={data} />
             <div class="cards">
-              <HeldBack target={name} waiting={data.waiting} />
+              <HeldBack target={name} waiting={data.waiting} overrides={overrides.data?.overrides} />
+              <OrdersHere target={name} overrides={overrides} />
               <div class="column">
                 <Profiles target={target} />
                 {(target.servers?.length ?? 0) > 0 && <Servers target={target} />}
@@ -71,12 +75,19 @@ function Gone({ name }: { name: string }) {
 function Headline({ target, status }: { target: TargetStatus; status: Schemas["GetStatusResponse"] }) {
   const verdict = targetVerdict(target);
   const stops = (status.overrides?.stops ?? []).filter(({ selector }) => !selector?.target || selector.target === target.name);
+  const isPaused = stops.some(({ kind }) => kind === "OVERRIDE_KIND_PAUSE");
   return (
     <div class={`headline ${stops.length > 0 ? "bad" : verdict.tone}`}>
-      <h2>
-        <Name>{target.name || "This server"}</Name> <span class="verdict">{verdict.word}</span>
-      </h2>
-      <p>{verdict.sentence}</p>
+      <div class="card-head">
+        <h2>
+          <Name>{target.name || "This server"}</Name> <span class="verdict">{isPaused ? `paused, ${verdict.word}` : verdict.word}</span>
+        </h2>
+        <StopEverything target={target.name ?? ""} of={target.name ? ` on ${target.name}` : ""} />
+      </div>
+      <p>
+        <Name>{verdict.sentence}</Name>
+        {verdict.rank > RANK["HEALTHY"]! && verdict.forS !== undefined && <span class="muted"> So for {span(verdict.forS)}.</span>}
+      </p>
       <DecidedBy cluster={status.cluster} target={target.name} />
       <Stops stops={stops} />
     </div>
@@ -85,18 +96,20 @@ function Headline({ target, status }: { target: TargetStatus; status: Schemas["G
 
 function Profiles({ target }: { target: TargetStatus }) {
   const isDefault = (profile: { profile?: string }) => Number(profile.profile === target.default_health);
-  const profiles = [...(target.profiles ?? [])].sort((a, b) => isDefault(b) - isDefault(a));
+  const profiles = (target.profiles ?? [])
+    .map((profile, i) => ({ profile, condition: target.conditions?.[i] }))
+    .sort((a, b) => isDefault(b.profile) - isDefault(a.profile));
   if (profiles.length === 0) {
     return (
       <Card title="Health" id="health">
-        <Empty>No health profile applies to this target: budgets run in real time.</Empty>
+        <Empty>No health profile applies to this target: budgets run in real time. Its signals would be shown here.</Empty>
       </Card>
     );
   }
   return (
     <>
-      {profiles.map((profile, i) => {
-        const verdict = verdictOf(profile);
+      {profiles.map(({ profile, condition }, i) => {
+        const verdict = verdictOf(condition, profile);
         return (
           <Card
             key={profile.profile}
@@ -122,6 +135,15 @@ function Profiles({ target }: { target: TargetStatus }) {
   );
 }
 
+// " · polled in 4 ms every 10 s"; what was not polled yet took no time.
+function pollText({ poll_time, poll_interval }: Schemas["ServerStatus"]): string {
+  const took = seconds(poll_time) ?? 0;
+  const every = seconds(poll_interval) ?? 0;
+  if (took === 0 && every === 0) return "";
+  const text = took === 0 ? "polled" : `polled in ${took < 0.001 ? "less than 1 ms" : took < 1 ? `${Math.round(took * 1000)} ms` : span(took)}`;
+  return ` · ${text}${every > 0 ? ` every ${span(every)}` : ""}`;
+}
+
 function Servers({ target }: { target: TargetStatus }) {
   return (
     <Card title="Database servers" id="servers">
@@ -136,8 +158,8 @@ function Servers({ target }: { target: TargetStatus }) {
                 <Badge tone={server.reachable ? "good" : "bad"}>{server.reachable ? "reached" : "out of reach"}</Badge>
               )}
               <span class="muted end">
-                {server.sample_age ? `sample ${span(seconds(server.sample_age)!)} old` : "no sample"} · polled in{" "}
-                {duration(server.poll_time)} every {duration(server.poll_interval)}
+                {server.sample_age ? `sample ${span(seconds(server.sample_age)!)} old` : "no sample"}
+                {pollText(server)}
               </span>
             </div>
             {server.error && (

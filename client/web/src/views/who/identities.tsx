@@ -1,14 +1,15 @@
 // Identities of one level, with counts and a strip of how much was denied when.
-import type { Schemas } from "../api/client";
-import { useLive } from "../state/live";
-import { usePlace, type Place } from "../state/url";
-import { number, percent } from "../text/format";
-import { numberOf } from "../text/health";
-import { Link } from "../ui/link";
-import { Badge, Card, Loaded, Name } from "../ui/parts";
-import { Table, type Column } from "../ui/table";
+import type { Schemas } from "../../api/client";
+import { useLive } from "../../state/live";
+import { usePlace, type Place } from "../../state/url";
+import { number, percent, seconds, span } from "../../text/format";
+import { numberOf } from "../../text/health";
+import { Link } from "../../ui/link";
+import { Badge, Card, Loaded, Name } from "../../ui/parts";
+import { Table, type Column } from "../../ui/table";
+import { Actions } from "../act/actions";
 import { HeatStrip, stripsOf } from "./heat_strip";
-import type { Filter } from "./log_filter";
+import type { Filter } from "../log_filter";
 
 // Of more identities than this there are no strips: each has sixty sums.
 const STRIPS = 100;
@@ -28,6 +29,7 @@ interface Row {
   share: number;
   allowedCost: number;
   deniedCost: number;
+  waited: number; // seconds, of all its Checks together
   strip: number[] | undefined;
 }
 
@@ -44,11 +46,12 @@ function rowOf(sum: Sum, strips: Map<string, number[]> | undefined): Row {
     share: allowed + denied > 0 ? denied / (allowed + denied) : 0,
     allowedCost: numberOf(sum.allowed_cost),
     deniedCost: numberOf(sum.denied_cost),
+    waited: seconds(sum.waiting?.waited) ?? 0,
     strip: strips?.get(identity),
   };
 }
 
-function columns(current: string): Column<Row>[] {
+function columns(current: string, target: string): Column<Row>[] {
   return [
     {
       key: "identity",
@@ -75,9 +78,11 @@ function columns(current: string): Column<Row>[] {
       cell: (row) =>
         row.denied === 0 ? <span class="muted">0 %</span> : <Badge tone={row.share >= 0.5 ? "bad" : "warn"}>{percent(row.share)}</Badge>,
     },
+    { key: "waited", title: "Waited", by: (row) => row.waited, number: true, cell: (row) => (row.waited > 0 ? span(row.waited) : <span class="muted">0 s</span>) },
     { key: "allowed", title: "Allowed", by: (row) => row.allowed, number: true, cell: (row) => number(row.allowed) },
     { key: "cost", title: "Cost allowed", by: (row) => row.allowedCost, number: true, cell: (row) => number(row.allowedCost) },
     { key: "lost", title: "Cost denied", by: (row) => row.deniedCost, number: true, cell: (row) => number(row.deniedCost) },
+    { key: "act", title: "Act", cell: (row) => <Actions whom={{ identity: row.identity, target }} short /> },
   ];
 }
 
@@ -88,7 +93,7 @@ export const needsAll = (place: Pick<Place, "q" | "sort" | "page">) =>
 export function Identities(props: { filter: Filter; step: number; toMs: number; level: number; everyMs: number }) {
   const { filter, step, toMs, level, everyMs } = props;
   const place = usePlace();
-  const question = { filter, group_by: ["LOG_GROUP_IDENTITY" as const], level, order: "LOG_ORDER_MOST_DENIED" as const };
+  const question = { filter, group_by: ["LOG_GROUP_IDENTITY" as const], level, order: "LOG_ORDER_MOST_HELD_BACK" as const };
   const first = useLive("query_throttle_log", { ...question, page_size: FIRST }, everyMs);
   const isCut = Boolean(first.data?.next_page_token);
   const all = useLive("query_throttle_log", isCut && needsAll(place) ? { ...question, page_size: MOST } : undefined, ALL_EVERY_MS);
@@ -108,17 +113,17 @@ export function Identities(props: { filter: Filter; step: number; toMs: number; 
             <Table
               caption="Identities of this level"
               rows={(data.sums ?? []).map((sum) => rowOf(sum, heat))}
-              columns={few ? columns(place.identity) : columns(place.identity).filter((column) => column.key !== "strip")}
+              columns={columns(place.identity, place.target).filter((column) => few || column.key !== "strip")}
               id={(row) => row.identity}
               text={(row) => row.identity}
               sort={SORT}
               pageSize={PAGE}
               isCut={Boolean(data.next_page_token)}
-              empty="Nobody was answered in this time."
+              empty="Nobody was answered in this time. Whoever asks would be listed here, with what was allowed and denied."
             />
             {data.next_page_token && (
               <p class="muted">
-                These are the {number(data.sums?.length)} that were denied most; {live === all ? "narrow it down" : "search, sort or go on"} to see others.
+                These are the {number(data.sums?.length)} that were held back most; {live === all ? "narrow it down" : "search, sort or go on"} to see others.
               </p>
             )}
           </>

@@ -1,8 +1,9 @@
 // One override in a row of a list: what it does, and to whom.
-import type { Schemas } from "../api/client";
-import { percent } from "../text/format";
-import { numberOf } from "../text/health";
-import { Badge, Name, type Tone } from "../ui/parts";
+import type { Schemas } from "../../api/client";
+import { percent } from "../../text/format";
+import { numberOf } from "../../text/health";
+import { Link } from "../../ui/link";
+import { Badge, Name, type Tone } from "../../ui/parts";
 
 export type Override = Schemas["Override"];
 
@@ -23,17 +24,19 @@ export function WhatItDoes({ override }: { override: Override }) {
   );
 }
 
-export function Whom({ selector }: { selector: Override["selector"] }) {
+export function WhomOf({ selector }: { selector: Override["selector"] }) {
   return (
     <>
       {selector?.everything ? (
         <strong>everything</strong>
       ) : selector?.segment ? (
-        <>
+        <Link to={{ view: "who", identity: "", segment: selector.segment, ...(selector.target && { target: selector.target }) }}>
           segment <Name mono>{selector.segment}</Name>
-        </>
+        </Link>
       ) : (
-        <Name mono>{selector?.identity}</Name>
+        <Link to={{ view: "who", identity: selector?.identity ?? "", segment: "", ...(selector?.target && { target: selector.target }) }}>
+          <Name mono>{selector?.identity}</Name>
+        </Link>
       )}
       {selector?.target && (
         <span class="muted">

@@ -1,15 +1,15 @@
 // Whom an override would have hit in the last hour, before it is made.
-import type { RequestOf, ResponseOf } from "../api/client";
-import { useLive, type Live } from "../state/live";
-import { number, plural } from "../text/format";
-import { numberOf } from "../text/health";
-import { Name, Trouble } from "../ui/parts";
-import { useLogOf } from "./log_of";
+import type { RequestOf, ResponseOf } from "../../api/client";
+import { useLive, type Live } from "../../state/live";
+import { number, plural } from "../../text/format";
+import { numberOf } from "../../text/health";
+import { Name, Trouble } from "../../ui/parts";
+import { useLogOf } from "../log_of";
 
 const SHOWN = 6;
 const MOST = 10_000;
 
-type Hits = Live<ResponseOf<"query_throttle_log">>;
+export type Hits = Live<ResponseOf<"query_throttle_log">>;
 
 export function useHits({ selector }: RequestOf<"create_override">): Hits {
   return useLive(
@@ -53,7 +53,9 @@ export function Preview({ hits }: { hits: Hits }) {
   if (rows.length === 0) {
     return (
       <>
-        <p>{where ? "In the last hour this server decided no such Check." : "In the last hour no such Check was decided."}</p>
+        <p>
+          {where ? "In the last hour this server decided no such Check" : "In the last hour no such Check was decided"}: it would have hit nobody.
+        </p>
         {source}
       </>
     );

@@ -1,7 +1,7 @@
 // The heat strip: how much of what an identity asked was denied, over time.
-import type { Schemas } from "../api/client";
-import { percent } from "../text/format";
-import { numberOf } from "../text/health";
+import type { Schemas } from "../../api/client";
+import { percent } from "../../text/format";
+import { numberOf } from "../../text/health";
 
 type Sum = Schemas["LogSum"];
 

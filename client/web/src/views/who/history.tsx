@@ -1,0 +1,66 @@
+// What was allowed and denied over time. Dragging over a stretch narrows the range down to it, and so does typing
+// where it begins and ends.
+import type { Schemas } from "../../api/client";
+import { useLive } from "../../state/live";
+import { number } from "../../text/format";
+import { numberOf } from "../../text/health";
+import { Card, Loaded } from "../../ui/parts";
+import type { Filter } from "../log_filter";
+import { Plot } from "./plot";
+import { Stretch } from "./stretch";
+
+type Sums = readonly Schemas["LogSum"][];
+
+// One point for each step: what there is no sum of is 0. Denied is drawn below allowed.
+export function seriesOf(sums: Sums, fromMs: number, toMs: number, stepS: number): [number[], number[], number[]] {
+  const byStep = new Map(sums.map((sum) => [Date.parse(sum.from ?? "") / 1000, sum]));
+  const first = Math.floor(fromMs / 1000 / stepS) * stepS;
+  const at: number[] = [];
+  for (let s = first; s < toMs / 1000; s += stepS) at.push(s);
+  const denied = at.map((s) => numberOf(byStep.get(s)?.denied));
+  const all = at.map((s, i) => {
+    const sum = byStep.get(s);
+    return numberOf(sum?.allowed) + numberOf(sum?.would_be_denied) + denied[i]!;
+  });
+  return [at, all, denied];
+}
+
+export function History({ filter, step, toMs, everyMs }: { filter: Filter; step: number; toMs: number; everyMs: number }) {
+  const live = useLive("query_throttle_log", {
+    filter,
+    group_by: ["LOG_GROUP_STEP"],
+    step: `${step}s`,
+    page_size: 1000,
+  }, everyMs);
+  return (
+    <Card
+      title="Checks"
+      id="history"
+      wide
+      aside={
+        <span class="legend">
+          <i class="key allowed" /> allowed <i class="key denied" /> denied
+        </span>
+      }
+    >
+      <Loaded live={live}>
+        {(data) => {
+          const sums = data.sums ?? [];
+          const total = (name: "allowed" | "would_be_denied" | "denied") => sums.reduce((all, sum) => all + numberOf(sum[name]), 0);
+          const allowed = total("allowed") + total("would_be_denied");
+          const fromMs = Date.parse(data.from ?? filter.from ?? "");
+          return (
+            <>
+              <Plot data={seriesOf(sums, fromMs, toMs, step)} step={step} />
+              <p class="muted">
+                {number(allowed)} allowed, {number(total("denied"))} denied in steps of {step} s. Drag over the chart to narrow the time down, or type it in.
+                {numberOf(data.waiting_checks) > 0 && ` ${number(data.waiting_checks)} Checks are not in the log's store yet.`}
+              </p>
+              <Stretch fromMs={fromMs} toMs={toMs} />
+            </>
+          );
+        }}
+      </Loaded>
+    </Card>
+  );
+}
