@@ -252,7 +252,7 @@ TEST_F(TopOfLines, ShowsWhoIsNextInEachLine) {
             HasSubstr("2  job-8:etl (etl-service\\x1b[2J)         0   200     12s       3s"
                       "          48s\n"),
             HasSubstr("the gate of health profile strict  main          1       4s      1  "
-                      "backfill                               0     5     12s  unknown"
+                      "backfill                               0           12s  unknown"
                       "          48s\n"),
             HasSubstr("and 3 more lines\n")));
 }

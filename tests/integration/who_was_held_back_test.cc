@@ -13,11 +13,11 @@
 #include "absl/strings/substitute.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/serve/web/scraped_headgated.h"
 #include "tests/testing/counting_job.h"
 #include "tests/testing/override_requests.h"
 #include "tests/testing/postgres_cluster.h"
 #include "tests/testing/rpc_call.h"
-#include "tests/testing/running_headgated.h"
 #include "tests/testing/test_scale.h"
 #include "tests/testing/wait_until.h"
 
@@ -49,8 +49,8 @@ class WhoWasHeldBack : public testing::TestWithParam<const char*> {
                                   ? absl::StrCat(", postgres: {dsn: \"",
                                                  cluster_->primary().Dsn("postgres", "log"), "\"}")
                                   : "";
-    server_ = std::make_unique<RunningHeadgated>(
-        HeadgatedOptions{.yaml = absl::Substitute(kIncident, cluster_->primary().Dsn(), store)});
+    server_ = std::make_unique<web::ScrapedHeadgated>(
+        absl::Substitute(kIncident, cluster_->primary().Dsn(), store));
     ASSERT_TRUE(server_->AwaitHealth(v1::HEALTH_STATE_HEALTHY, "probe"));
   }
   void Run(const std::string& sql) const {
@@ -63,6 +63,14 @@ class WhoWasHeldBack : public testing::TestWithParam<const char*> {
     poll(nullptr, 0, static_cast<int>(absl::ToInt64Milliseconds(time * (IsLong() ? 5 : 1))));
   }
   static bool IsLong() { return TestScale() >= 1; }
+  double WaitedByMetrics() const {
+    const web::Scrape scrape = server_->Scraped();
+    double waited_s = 0;
+    for (const char* const reason : {"HEALTH", "CAPACITY", "DENY_RULE"}) {
+      waited_s += scrape.Value("headgate_waited_seconds_total", {{"reason", reason}}).value_or(0);
+    }
+    return waited_s;
+  }
   v1::QueryThrottleLogResponse Sums(const std::vector<v1::LogGroup>& by) const {
     v1::QueryThrottleLogRequest request;
     for (const v1::LogGroup group : by) request.add_group_by(group);
@@ -70,7 +78,7 @@ class WhoWasHeldBack : public testing::TestWithParam<const char*> {
   }
 
   std::unique_ptr<PostgresCluster> cluster_;
-  std::unique_ptr<RunningHeadgated> server_;
+  std::unique_ptr<web::ScrapedHeadgated> server_;
 };
 
 TEST_P(WhoWasHeldBack, IsInTheLogAsTheJobsSawIt) {
@@ -93,6 +101,16 @@ TEST_P(WhoWasHeldBack, IsInTheLogAsTheJobsSawIt) {
   Pass(absl::Seconds(2));
   AnswerOf(server_->channel(), &v1::OverrideService::Stub::DeleteOverride,
            Ending(paused.override().id()));
+  // Monitoring has what the log has: what came in between is in the later of the two.
+  const double before_s = WaitedByMetrics();
+  double logged_s = 0;
+  const auto until_now = Sums({});
+  for (const v1::LogSum& sum : until_now.sums()) {
+    logged_s += absl::ToDoubleSeconds(DurationOf(sum.waiting().waited()));
+  }
+  EXPECT_LE(before_s, logged_s + 0.01);
+  EXPECT_GE(WaitedByMetrics(), logged_s - 0.01);
+  EXPECT_GT(before_s, 5);
   server_->Terminate();
   server_->Restart();
   Pass(absl::Seconds(1));

@@ -167,9 +167,7 @@ int RunExplain(const Globals& globals, const ExplainArguments& arguments, const 
     return absl::StrCat(ExplanationText(*explanation, console.zone, console.colours),
                         JobText({*explanation, request.check(), last_hour, now}, console.colours));
   };
-  console.Print(
-      *explanation, text,
-      [&] { return ExplanationCsv(*explanation); });
+  console.Print(*explanation, text, [&] { return ExplanationCsv(*explanation); });
   if (console.format == Format::kTable) TellOfNearest(connection, request.check(), console);
   const bool allowed = explanation->decision().verdict() == v1::VERDICT_ALLOWED;
   return ToInt(allowed ? ExitStatus::kOk : ExitStatus::kDenied);

@@ -29,7 +29,8 @@ Table LastChecks(const JobOfExplain& job) {
   Table table(Titles("ITS NEWEST CHECKS,>AGO,>COST,>PREDICTED,PATTERN,TAGS"));
   for (const v1::LastCheck& check : job.explanation.last_checks()) {
     std::string tags;
-    for (const std::string& tag : TagsOf(check)) absl::StrAppend(&tags, tags.empty() ? "" : " ", tag);
+    for (const std::string& tag : TagsOf(check))
+      absl::StrAppend(&tags, tags.empty() ? "" : " ", tag);
     table.Add({{Word(check.verdict()), PaintOf(check.verdict())},
                {ShortDuration(std::max(job.now - FromProto(check.at()), absl::ZeroDuration()))},
                {check.has_estimated_cost() ? ShortNumber(check.estimated_cost()) : "none given"},
@@ -68,7 +69,8 @@ std::string AsItAsks(const JobOfExplain& job) {
 
 std::string LastHourText(const v1::LogSum& sum, Colours colours) {
   const int64_t checks = Checks(sum);
-  std::string text = absl::StrCat("in the last hour ", checks, checks == 1 ? " Check, " : " Checks, ");
+  std::string text =
+      absl::StrCat("in the last hour ", checks, checks == 1 ? " Check, " : " Checks, ");
   const std::string denied = absl::StrCat(sum.denied(), " denied");
   absl::StrAppend(&text, Painted(denied, PaintOfDenied(sum.denied(), checks), colours));
   if (checks > 0) absl::StrAppend(&text, " (", Percent(sum.denied(), checks), ")");
@@ -88,8 +90,7 @@ std::optional<v1::LogSum> FetchLastHour(Connection& connection, const v1::CheckR
   request.mutable_filter()->set_identity(check.identity());
   request.mutable_filter()->set_target(check.target());
   request.mutable_filter()->mutable_from()->set_seconds(absl::ToUnixSeconds(now - absl::Hours(1)));
-  const auto sums =
-      connection.Call(&v1::ThrottleLogService::Stub::QueryThrottleLog, request);
+  const auto sums = connection.Call(&v1::ThrottleLogService::Stub::QueryThrottleLog, request);
   if (!sums.ok() || sums->sums().empty()) return std::nullopt;
   return sums->sums(0);
 }

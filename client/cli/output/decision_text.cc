@@ -72,7 +72,7 @@ Table Facts(const v1::Decision& decision) {
   }
   if (decision.priority() != 0) facts.Add({{"priority"}, {absl::StrCat(decision.priority())}});
   if (decision.has_health()) {
-    facts.Add({{"health"}, {Sentence(decision.health()), PaintOf(decision.health())}});
+    facts.Add({{"health"}, {Sentence(decision.health()), PaintOf(decision.health().condition())}});
   }
   facts.Add({{"message"}, {decision.message()}});
   return facts;

@@ -71,7 +71,9 @@ Table Lines(const google::protobuf::RepeatedPtrField<v1::LineStatus>& lines) {
       row.push_back({absl::StrCat(waiter.position())});
       row.push_back({Who(waiter)});
       row.push_back({absl::StrCat(waiter.priority())});
-      row.push_back({Amount(waiter.cost(), line.unit())});
+      // At a gate or a pause nobody takes room.
+      const bool takes_room = line.unit() != v1::BUDGET_UNIT_UNSPECIFIED;
+      row.push_back({takes_room ? Amount(waiter.cost(), line.unit()) : ""});
       row.push_back({ShortDuration(FromProto(waiter.waited()))});
       row.push_back({TurnIn(waiter.has_expected_turn(), waiter.expected_turn())});
       row.push_back({ShortDuration(FromProto(waiter.max_wait_left()))});

@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/output/terminal_text.h"
 #include "client/cli/output/value_text.h"
 #include "client/cli/output/zone_text.h"
 
@@ -91,9 +92,8 @@ std::string Word(v1::ConditionKind condition) {
 
 std::string ConditionText(const v1::Condition& condition, Colours colours) {
   const std::string since =
-      condition.has_since()
-          ? absl::StrCat(", for ", ShortDuration(FromProto(condition.since())))
-          : "";
+      condition.has_since() ? absl::StrCat(", for ", ShortDuration(FromProto(condition.since())))
+                            : "";
   return absl::StrCat(Painted(Word(condition.kind()), PaintOf(condition.kind()), colours), ": ",
                       Escaped(condition.message()), since);
 }

@@ -220,7 +220,7 @@ void AddDerived(const v1::TargetStatus& target, Table& table) {
     Add({.kind = "health",
          .target = target.name(),
          .name = health.profile(),
-         .state = Word(health.state()),
+         .state = Word(health.condition()),
          .speed = ExactNumber(health.speed()),
          .pressure = ExactNumber(health.pressure()),
          .age_s = Seconds(health.has_sample_age(), health.sample_age()),

@@ -17,6 +17,7 @@ namespace {
 using engine::OneBudget;
 using engine::RateBudget;
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
@@ -293,9 +294,32 @@ TEST(ExplainCommand, ShowsTheHealthItWasMadeUnder) {
   EXPECT_EQ(explain.status, 1);
   EXPECT_THAT(explain.out,
               AllOf(StartsWith("DENIED by HEALTH\n"),
-                    HasSubstr("careful: HEALTHY, speed 0, pressure 1.5 (replication_lag_seconds), "
+                    HasSubstr("careful: SHUT, speed 0, pressure 1.5 (replication_lag_seconds), "
                               "sampled 300ms ago"),
                     HasSubstr("replication_lag_seconds has to fall below its hard threshold")));
+}
+
+TEST(ExplainCommand, ShowsHowTheJobItselfAsks) {
+  engine::BudgetSpec split = RateBudget("rows", 10, 100);
+  split.split = engine::SplitByTag{"tenant"};
+  TestServer server(OneBudget(split));
+  EXPECT_THAT(
+      server.Headgate({"explain", "job:etl"}).out,
+      AllOf(HasSubstr("not as the job asks: budget 'rows' has a bucket for each value of the "
+                      "tag 'tenant', which is not given"),
+            Not(HasSubstr("ITS NEWEST CHECKS"))));
+  server.Headgate({"check", "job:etl", "--cost", "90", "--pattern", "copy", "--tag", "tenant=a b"});
+  const std::string out = server.Headgate({"explain", "job:etl", "--cost", "1"}).out;
+  EXPECT_THAT(out, ContainsRegex("ITS NEWEST CHECKS +AGO +COST +PREDICTED +PATTERN +TAGS\n"
+                                 "ALLOWED +.* +90 +90 +copy +tenant=a b\n"));
+  EXPECT_THAT(out,
+              HasSubstr("\nas it asks: headgate explain job:etl --cost 90 --pattern copy --tag "
+                        "'tenant=a b'\n"));
+  EXPECT_THAT(server
+                  .Headgate({"explain", "job:etl", "--cost", "90", "--pattern", "copy", "--tag",
+                             "tenant=a b"})
+                  .out,
+              Not(HasSubstr("as it asks")));
 }
 
 TEST(ExplainCommand, SaysWhichRuleWonAndWhyTheOthersLost) {

@@ -86,21 +86,22 @@ TEST_F(StatusCommand, ShowsConfigurationTargetsAndHealth) {
   const Finished status = server_.Headgate({"status"});
   EXPECT_EQ(status.status, 0);
   EXPECT_EQ(status.err, "");
-  EXPECT_THAT(status.out,
-              AllOf(StartsWith("headgated 1.2.3 at " + server_.address() +
-                               ", started 2026-01-01 00:00:00; times are UTC\n"
-                               "configuration /etc/headgate.yaml, version 3, loaded 2026-01-01 "
-                               "00:00:00\n"
-                               "newest file REFUSED 2026-01-01 01:00:00:\n"
-                               "  headgate.yaml:7:3: unknown key 'rat'\n"
-                               "takes a restart: server.grpc_address\n"),
-                    HasSubstr("\ntarget main\n")));
+  EXPECT_THAT(
+      status.out,
+      AllOf(StartsWith("headgated 1.2.3 at " + server_.address() +
+                       ", started 2026-01-01 00:00:00; times are UTC\n"
+                       "configuration /etc/headgate.yaml, version 3, loaded 2026-01-01 "
+                       "00:00:00\n"
+                       "newest file REFUSED 2026-01-01 01:00:00:\n"
+                       "  headgate.yaml:7:3: unknown key 'rat'\n"
+                       "takes a restart: server.grpc_address\n"),
+            HasSubstr("\ntarget main\n  STANDBY MISSING: standby 'standby-2' is missing: ")));
   EXPECT_THAT(
       status.out,
       AllOf(HasSubstr("  primary    reachable    300ms ago        4ms  500ms\n"),
             HasSubstr("  active_sessions                          12.5  300ms ago\n"),
             HasSubstr("unknown  never      permission denied, ask for pg_monitor\n"),
-            HasSubstr("  careful  HEALTHY   0.25      0.75  300ms ago  active_sessions\n"),
+            HasSubstr("  careful  SLOWED   0.25      0.75  300ms ago  active_sessions\n"),
             ContainsRegex("  busy  +pause +1.5 s +900 +880 .*\\+8.0 \\+-2.0 %.*latency binds\n")));
 }
 
@@ -128,7 +129,7 @@ TEST_F(StatusCommand, CsvHasARowForEachThing) {
   EXPECT_THAT(status.out,
               AllOf(StartsWith("kind,target,name,state,value,speed,pressure,age_s,detail\r\n"),
                     HasSubstr("\r\npostgres,main,primary,reachable,,,,0.3,\r\n"),
-                    HasSubstr("\r\nhealth,main,careful,HEALTHY,,0.25,0.75,0.3,active_sessions\r\n"),
+                    HasSubstr("\r\nhealth,main,careful,SLOWED,,0.25,0.75,0.3,active_sessions\r\n"),
                     HasSubstr("\r\nsignal,main,replication_lag_seconds on standby-2,,,,,,"
                               "\"permission denied, ask for pg_monitor\"\r\n")));
 }

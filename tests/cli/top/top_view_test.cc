@@ -68,6 +68,7 @@ TopAnswers Incident() {
   v1::Health& health = *target.add_profiles();
   health.set_profile("standard");
   health.set_state(v1::HEALTH_STATE_HEALTHY);
+  health.set_condition(v1::CONDITION_KIND_SHUT);
   health.set_signal(lag.name());
   health.set_pressure(3.1);
   v1::LineStatus& gate = *answers.lines.add_lines();
