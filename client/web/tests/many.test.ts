@@ -40,7 +40,7 @@ test("500 targets: the worst come first, and one is found by a word of its name"
   const rows = page.locator("tbody tr");
   await page.getByText("1 of 10").waitFor();
   expect(await rows.count()).toBe(50);
-  await rows.first().getByText(/stale|warming/).waitFor();
+  await rows.first().getByText(/shut|stale|warming/).waitFor();
   await shoot(page, "fleet-500");
   expect(await seriousFaults(page)).toEqual([]);
   await page.getByRole("button", { name: "Next" }).click();
@@ -67,7 +67,7 @@ test("10,000 identities: sorted by what was denied, searched, and in pages", asy
   await page.keyboard.press("/");
   await page.keyboard.type("job-9999");
   await page.getByText("1 of 10,000").waitFor();
-  await page.getByRole("link", { name: "job-9999:mass", exact: true }).click();
+  await page.locator("table").getByRole("link", { name: "job-9999:mass", exact: true }).click();
   await page.getByText("itself").waitFor();
   await shoot(page, "who-10000");
   expect(faults).toEqual([]);
