@@ -1,5 +1,5 @@
 # For shell tests that need a PostgreSQL, with a folder $WORK and a function `fail`, as tools/test_server.sh has:
-# start_postgres makes one that listens in $WORK/postgres, to which PGHOST, PGUSER and PGDATABASE lead. Its arguments
+# start_postgres makes one that listens in $WORK/postgres, to which PGHOST, PGUSER and PGDATABASE lead. POSTGRES_OPTIONS
 # are the server's, such as `-c max_connections=10`. A test that starts it stops it.
 # shellcheck shell=bash
 
@@ -27,7 +27,7 @@ start_postgres() {
     >"$WORK/initdb.log" 2>&1 || fail "initdb: $(<"$WORK/initdb.log")"
   POSTGRES=$bin/pg_ctl
   as_postgres "$POSTGRES" start --wait --silent --pgdata "$WORK/postgres/data" --log "$WORK/postgres/log" \
-    --options "-c listen_addresses= -c unix_socket_directories=$WORK/postgres -c fsync=off $*" ||
+    --options "-c listen_addresses= -c unix_socket_directories=$WORK/postgres -c fsync=off ${POSTGRES_OPTIONS:-}" ||
     fail "PostgreSQL: $(<"$WORK/postgres/log")"
   export PGHOST=$WORK/postgres PGUSER=postgres PGDATABASE=postgres
 }

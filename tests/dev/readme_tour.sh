@@ -169,7 +169,8 @@ tour_visits() {
 mkdir "$WORK/steps"
 write_steps
 tour_visits
-start_postgres -c shared_preload_libraries=pg_stat_statements
+POSTGRES_OPTIONS="-c shared_preload_libraries=pg_stat_statements"
+start_postgres
 psql --no-psqlrc --quiet --command 'CREATE DATABASE app'
 write_programs
 run_steps || { cat "$WORK/tour/log" || true; fail "the tour cannot be walked"; }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/log/sums_text.h"
 #include "client/cli/output/proto_text.h"
 #include "client/cli/output/shell_words.h"
 #include "client/cli/output/terminal_text.h"

@@ -104,11 +104,6 @@ Table SumsTable(const v1::QueryThrottleLogResponse& sums, const LogArguments& lo
 
 }  // namespace
 
-int64_t ChecksThatWaited(const v1::Waiting& waiting) {
-  return std::max<int64_t>(
-      {waiting.began(), waiting.admitted() + waiting.denied() + waiting.left(), 1});
-}
-
 std::string FoldedText(int64_t checks) {
   if (checks == 0) return "";
   return absl::StrCat(checks, " Checks of too many identities at a time are counted under a level ",

@@ -15,10 +15,6 @@
 namespace headgate::cli {
 
 // A line about Checks that are not counted under their own identity; empty where there are none.
-// How many Checks the time was waited by: those that began to wait, or that ended if there were
-// more; at least 1.
-int64_t ChecksThatWaited(const v1::Waiting& waiting);
-
 std::string FoldedText(int64_t checks);
 // Of Checks that the answer lacks; empty where there are none.
 std::string WaitingText(int64_t checks);

@@ -138,6 +138,11 @@ int64_t Checks(const v1::LogSum& sum) {
   return sum.allowed() + sum.would_be_denied() + sum.denied();
 }
 
+int64_t ChecksThatWaited(const v1::Waiting& waiting) {
+  return std::max<int64_t>(
+      {waiting.began(), waiting.admitted() + waiting.denied() + waiting.left(), 1});
+}
+
 std::string Seconds(bool present, const google::protobuf::Duration& duration) {
   return present ? ExactNumber(absl::ToDoubleSeconds(FromProto(duration))) : "";
 }

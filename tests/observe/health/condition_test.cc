@@ -8,6 +8,8 @@ namespace {
 
 using engine::HealthStatus;
 
+const absl::Time kNow = absl::FromUnixSeconds(1'767'225'600);
+
 ProfileSnapshot Judged(const std::string& name, const engine::Health& health,
                        const std::string& signal = "") {
   return {.profile = name, .health = health, .signal = signal};
@@ -65,16 +67,15 @@ TEST(Condition, OfATargetIsThatOfTheWorstProfileInUse) {
   TargetSnapshot target;
   target.profiles = {Judged("standard", kWell), Judged("strict", kShut, "active_backends"),
                      Judged("unused", kShut, "lag")};
-  const Condition worst = ConditionOf(target, {"standard", "strict"}, absl::Now());
+  const Condition worst = ConditionOf(target, {"standard", "strict"}, kNow);
   EXPECT_EQ(worst.kind, ConditionKind::kShut);
   EXPECT_EQ(worst.profile, "strict");
   EXPECT_EQ(worst.message, "profile 'strict': the gate is shut by active_backends");
-  EXPECT_EQ(ConditionOf(target, {"standard"}, absl::Now()).kind, ConditionKind::kHealthy);
-  EXPECT_EQ(ConditionOf(target, {}, absl::Now()).kind, ConditionKind::kUnmeasured);
+  EXPECT_EQ(ConditionOf(target, {"standard"}, kNow).kind, ConditionKind::kHealthy);
+  EXPECT_EQ(ConditionOf(target, {}, kNow).kind, ConditionKind::kUnmeasured);
 }
 
 TEST(Condition, AStandbyThatIsMissingIsNotHealthyUnlessItIsSetAside) {
-  const absl::Time now = absl::FromUnixSeconds(1'767'225'600);
   TargetSnapshot target;
   target.profiles = {Judged("standard", kWell)};
   target.servers.resize(2);
@@ -82,15 +83,15 @@ TEST(Condition, AStandbyThatIsMissingIsNotHealthyUnlessItIsSetAside) {
   target.servers[0].sampled_at_ns = 1;
   target.servers[1].name = "s1";
   target.servers[1].error = "is not connected";
-  const Condition condition = ConditionOf(target, {"standard"}, now);
+  const Condition condition = ConditionOf(target, {"standard"}, kNow);
   EXPECT_EQ(condition.kind, ConditionKind::kStandbyMissing);
   EXPECT_EQ(condition.message, "standby 's1' is missing: is not connected");
-  target.servers[1].set_aside_until = now + absl::Hours(1);
-  EXPECT_EQ(ConditionOf(target, {"standard"}, now).kind, ConditionKind::kHealthy);
+  target.servers[1].set_aside_until = kNow + absl::Hours(1);
+  EXPECT_EQ(ConditionOf(target, {"standard"}, kNow).kind, ConditionKind::kHealthy);
   // What is worse is told instead.
   target.servers[1].set_aside_until = absl::InfinitePast();
   target.profiles[0].health = kShut;
-  EXPECT_EQ(ConditionOf(target, {"standard"}, now).kind, ConditionKind::kShut);
+  EXPECT_EQ(ConditionOf(target, {"standard"}, kNow).kind, ConditionKind::kShut);
 }
 
 }  // namespace
