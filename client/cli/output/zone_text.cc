@@ -18,11 +18,12 @@ std::string OffsetText(int seconds) {
   return absl::StrFormat("UTC%c%02d:%02d", seconds < 0 ? '-' : '+', minutes / 60, minutes % 60);
 }
 
-// The system's own zone has no name that says where it is, but a short one for the time.
+// The system's own zone is named by its file, which does not say where it is.
 std::string NameOf(absl::TimeZone zone, absl::Time at) {
   const std::string name = zone.name();
   if (name == "Etc/UTC" || name == "UTC") return "UTC";
-  return name.find('/') == std::string::npos ? zone.At(at).zone_abbr : name;
+  const bool is_place = name.find('/') != std::string::npos && name[0] != '/';
+  return is_place ? name : zone.At(at).zone_abbr;
 }
 
 bool IsTwice(absl::Time time, absl::TimeZone zone) {

@@ -62,7 +62,7 @@ TEST_F(LogFollowing, BeginsWithAsManyAsItIsTold) {
   for (int i = 1; i <= 12; ++i) log().AddDenial(DenialOf(i, "job-7:etl", Today(7, 0, i)));
   Subprocess follower = Follow({"--denials", "2"});
   ASSERT_TRUE(follower.AwaitOut("07:00:12.000"));
-  EXPECT_THAT(follower.Out(), StartsWith("2020-11-20 07:00:11.000 "));
+  EXPECT_THAT(follower.Out(), StartsWith("times are UTC\n2020-11-20 07:00:11.000 "));
 }
 
 TEST_F(LogFollowing, JsonIsAnObjectALine) {

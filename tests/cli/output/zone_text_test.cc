@@ -24,6 +24,7 @@ TEST(ZoneText, NamesTheZoneAndItsOffsetAsOfWhatIsShown) {
   EXPECT_EQ(ZoneText(absl::UTCTimeZone(), {Utc(1, 1, 0)}), "UTC");
   EXPECT_EQ(ZoneText(Zone("Etc/UTC"), {Utc(1, 1, 0)}), "UTC");
   EXPECT_EQ(ZoneText(Berlin(), {Utc(1, 1, 0)}), "Europe/Berlin (UTC+01:00)");
+  EXPECT_EQ(ZoneText(Zone("/usr/share/zoneinfo/Europe/Berlin"), {Utc(1, 1, 0)}), "CET (UTC+01:00)");
   EXPECT_EQ(ZoneText(Berlin(), {Utc(7, 1, 0)}), "Europe/Berlin (UTC+02:00)");
   EXPECT_EQ(ZoneText(Zone("America/St_Johns"), {Utc(1, 1, 0)}), "America/St_Johns (UTC-03:30)");
 }

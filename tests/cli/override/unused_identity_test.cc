@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/cli/run_headgate.h"
 #include "tests/testing/running_headgated.h"
+#include "tests/testing/wait_until.h"
 
 namespace headgate::cli {
 namespace {
@@ -37,7 +38,7 @@ class UnusedIdentity : public ::testing::Test {
     Subprocess pause(
         HeadgateCommand(Words({"pause", "nightly-exprt:etl", "--for", "1h", "--reason", "r"})),
         {.terminal = true});
-    EXPECT_TRUE(pause.AwaitOut("[y/N]") || pause.Out().find("[y/N]") != std::string::npos);
+    EXPECT_TRUE(WaitUntil([&] { return pause.Out().find("[y/N]") != std::string::npos; }));
     pause.Type(answer);
     return pause.Wait();
   }
@@ -94,6 +95,8 @@ TEST_F(UnusedIdentity, IsToldToWhoeverExemptsExplainsOrReads) {
   EXPECT_THAT(Headgate({"log", "nightly-exprt:etl"}).err, HasSubstr(kMeant));
   EXPECT_THAT(Headgate({"log", "--identity", "nightly-exprt:etl", "--top"}).err, HasSubstr(kMeant));
   EXPECT_THAT(Headgate({"log", "nightly-export:etl"}).err, IsEmpty());
+  EXPECT_THAT(Headgate({"log", "--target", "nowhere"}).err,
+              HasSubstr("--target: no target 'nowhere' is configured"));
 }
 
 TEST_F(UnusedIdentity, ResumeNamesTheNearestThatIsHeld) {

@@ -90,7 +90,7 @@ TEST_F(StatusCommand, ShowsConfigurationTargetsAndHealth) {
               AllOf(StartsWith("headgated 1.2.3 at " + server_.address() +
                                ", started 2026-01-01 00:00:00; times are UTC\n"
                                "configuration /etc/headgate.yaml, version 3, loaded 2026-01-01 "
-                               "00:00:00 UTC\n"
+                               "00:00:00\n"
                                "newest file REFUSED 2026-01-01 01:00:00:\n"
                                "  headgate.yaml:7:3: unknown key 'rat'\n"
                                "takes a restart: server.grpc_address\n"),

@@ -111,6 +111,32 @@ TEST_F(TopCommand, RefreshesUntilAKeyEndsItAndGivesTheTerminalBack) {
   EXPECT_EQ(after.c_lflag & (ICANON | ECHO), static_cast<tcflag_t>(ICANON | ECHO));
 }
 
+TEST_F(TopCommand, KeysAskForHelpSortAndScroll) {
+  Subprocess top(HeadgateCommand({"top", "--interval", "1h"}), OnTerminal());
+  const auto shows = [&](const char* text) {
+    return WaitUntil([&] {
+      const std::string shown = top.Out();
+      return shown.find(text, shown.rfind(kHome)) != std::string::npos;
+    });
+  };
+  ASSERT_TRUE(shows("by most denied"));
+  top.Type("?");
+  EXPECT_TRUE(shows("any key goes back"));
+  top.Type("x");
+  EXPECT_TRUE(shows("by most denied"));
+  top.Type("w");
+  EXPECT_TRUE(shows("by longest waiting"));
+  winsize size = {};
+  size.ws_row = 4;
+  size.ws_col = 80;
+  ASSERT_EQ(ioctl(top.terminal(), TIOCSWINSZ, &size), 0);
+  EXPECT_TRUE(shows("lines 1-2 of "));
+  top.Type("j\x1b[B");
+  EXPECT_TRUE(shows("lines 3-4 of "));
+  top.Type("q");
+  EXPECT_EQ(top.Wait().status, 0);
+}
+
 TEST_F(TopCommand, InterruptGivesTheTerminalBack) {
   Subprocess top(HeadgateCommand({"top"}), OnTerminal());
   ASSERT_TRUE(WaitUntil([&] { return Count(top.Out(), kHome) >= 1; }));

@@ -117,11 +117,12 @@ TEST(TopFrame, LeadsWithTheGateThatIsShutAndWhoIsHeldBackByWhat) {
   EXPECT_EQ(frame[1],
             "GATE SHUT on orders: replication_lag_seconds on s1, 31 over hard 10 (profile sta");
   EXPECT_EQ(frame[3],
-            "HELD BACK           BY                              WAIT  LONGEST  DENIED   OF");
+            "HELD BACK           BY                                WAIT  LONGEST  DENIED   OF");
   EXPECT_EQ(frame[4],
-            "nightly-export:etl  budget etl                                         100  101");
-  EXPECT_EQ(frame[5], "invoices:etl        the gate of health profile s…      1       3s       2");
-  EXPECT_EQ(frame[6], "aggregation:etl     the gate of health profile s…      2      12s");
+            "nightly-export:etl  budget etl                                          100  101");
+  EXPECT_EQ(frame[5],
+            "invoices:etl        the gate of health profile stan…     1       3s       2");
+  EXPECT_EQ(frame[6], "aggregation:etl     the gate of health profile stan…     2      12s");
   EXPECT_EQ(frame[7], "and 2 more wait");
 }
 
@@ -210,7 +211,7 @@ TEST(TopFrame, FollowsAWindowThatGrowsAndShrinks) {
   Frame(answers, scroll, {}, {.rows = 5, .columns = 80});
   scroll.Take(Key::kEnd);
   EXPECT_THAT(Frame(answers, scroll, {}, {.rows = 5, .columns = 80}).back(),
-              StartsWith("lines 14-16 of 16  by most denied  d w n sort  ? help  q quit"));
+              StartsWith("lines 18-20 of 20  by most denied  d w n sort  ? help  q quit"));
   const std::vector<std::string> grown = Frame(answers, scroll, {}, {.rows = 40, .columns = 80});
   EXPECT_EQ(scroll.first(), 0u);
   EXPECT_THAT(grown.back(), StartsWith("by most denied"));
