@@ -118,7 +118,7 @@ TEST_F(ReferenceTest, HiddenCommandsAreInNoForm) {
   ASSERT_THAT(ReferenceForms(), ElementsAre("man", "markdown", "bash", "zsh", "fish"));
   for (const std::string& form : ReferenceForms()) {
     const std::string text = ReferenceIn(form, program_);
-    EXPECT_THAT(text, HasSubstr("plank")) << form;
+    EXPECT_THAT(text, HasSubstr("wide")) << form;
     EXPECT_THAT(text, Not(HasSubstr("ecret"))) << form;
   }
   EXPECT_EQ(ReferenceIn("smoke", program_), "");
