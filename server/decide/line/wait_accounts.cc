@@ -138,8 +138,10 @@ bool WaitAccounts::Take(Round& round, const Tables& tables, std::vector<CountedW
       const Line* const line = tables.lines.Find(account.line_key);
       if (line != nullptr) NoteCause(account, *line);
     }
+    // Whoever left at an instant before this round's may have been taken for a little too long.
     const auto is_over = [&](const WaitAccount& account) {
-      return account.tickets.empty() && account.WaitedBy(round.now_ns) == account.taken_ns;
+      const auto more_ns = static_cast<int64_t>(account.WaitedBy(round.now_ns) - account.taken_ns);
+      return account.tickets.empty() && more_ns <= 0;
     };
     subject.accounts.erase(
         std::remove_if(subject.accounts.begin(), subject.accounts.end(), is_over),

@@ -226,6 +226,8 @@ void WaitingLines::CollectWaits(Now now, absl::FunctionRef<void(const CountedWai
   for (bool more = true; more; counted.clear()) {
     {
       MutexLock lock(&mutex_);
+      // So that who leaves from now on has waited until now at least.
+      state_.now_ns = std::max(state_.now_ns, now.monotonic_ns);
       more = state_.waits.Take(round, {state_.lines, state_.tickets}, counted);
     }
     for (const CountedWaits& each : counted) take(each);

@@ -106,6 +106,22 @@ TEST_F(WaitCountsTest, HeldIsTheTimeInWhichAtLeastOneWaits) {
   EXPECT_EQ(waits.longest_ns, 30 * kMs);
 }
 
+// Nothing has happened in the line for long, so that nobody has told it what time it is.
+TEST_F(WaitCountsTest, WhoLeavesAfterARoundHasWaitedUntilItAndLeavesNothingBehind) {
+  const uint64_t ticket = world_.Ask("job:etl", "a", 90, kVeryLong);
+  world_.RunTo(absl::ZeroDuration());
+  world_.now_ns += 50 * kMs;
+  EXPECT_EQ(CollectOne().waited_ns, 50 * kMs);
+  world_.lines.Leave(ticket);
+  const Waits left = CollectOne();
+  EXPECT_EQ(left.left, 1);
+  EXPECT_EQ(left.waited_ns, 0);
+  EXPECT_EQ(left.longest_ns, 50 * kMs);
+  world_.Ask("job:etl", "a", 90, kVeryLong);
+  world_.now_ns += 10 * kMs;
+  EXPECT_EQ(CollectOne().waited_ns, 10 * kMs);
+}
+
 TEST_F(WaitCountsTest, HistogramHasItsBounds) {
   Waits waits;
   for (const int64_t ms : {99, 100, 999, 1000, 9999, 10'000, 59'999, 60'000, 600'000}) {
