@@ -49,7 +49,7 @@ TEST(AgentOptions, WhatTheServerRefusesOfBatchWorkIsRefused) {
 TEST(AgentOptions, CheckAndRestoreAreOneOrTheOther) {
   EXPECT_EQ(ParseAgent({"--batch", "role=a", "--check"}).action, AgentArguments::Action::kCheck);
   EXPECT_EQ(ParseAgent({"--restore"}).action, AgentArguments::Action::kRestore);
-  EXPECT_THAT(RefusalOfAgent({"--restore", "--check"}), HasSubstr("excludes"));
+  EXPECT_THAT(RefusalOfAgent({"--restore", "--check"}), HasSubstr("does not go with"));
   EXPECT_THAT(RefusalOfAgent({"--restore", "--state-dir", ""}), HasSubstr("--state-dir"));
 }
 
@@ -57,7 +57,8 @@ TEST(AgentOptions, TheFloorIsAShareUpToHalf) {
   EXPECT_EQ(ParseAgent({"--batch", "role=a"}).floor, 0.05);
   EXPECT_EQ(ParseAgent({"--batch", "role=a", "--floor", "0"}).floor, 0);
   EXPECT_EQ(ParseAgent({"--batch", "role=a", "--floor=0.5"}).floor, 0.5);
-  for (const char* text : {"0.51", "-1", "nan", "5%"}) {
+  EXPECT_EQ(ParseAgent({"--batch", "role=a", "--floor=5%"}).floor, 0.05);
+  for (const char* text : {"0.51", "-1", "nan", "51%"}) {
     EXPECT_THAT(RefusalOfAgent({"--batch", "role=a", std::string("--floor=") + text}),
                 HasSubstr("--floor: '"))
         << text;
