@@ -262,7 +262,8 @@ calls_are_let_through() {
     ((SECONDS < end)) || fail "the target is not watched: $(ask headgate status)"
     sleep 0.2
   done
-  nsenter --target "$SERVER" --net curl --silent --fail http://127.0.0.1:8080/metrics | grep --quiet '^headgate_' || fail "no metrics"
+  [[ $(nsenter --target "$SERVER" --net curl --silent --fail http://127.0.0.1:8080/metrics) == *$'\n'headgate_* ]] ||
+    fail "no metrics"
   stop_server
   # From where it is the server.
   awk '/ execve\("\/usr\/bin\/headgated"/ { is_server = 1 } is_server' "$WORK/calls" |
