@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { causeNow, heldText } from "./interval_row";
+import { causeNow, shareText } from "./interval_row";
 
 test("who waited was held back as who was denied", () => {
-  expect([heldText({ denied: "3" }), heldText({ waited_ratio: 0.82 }), heldText({ waited_ratio: 0.5, denied: "1" }), heldText({})]).toEqual(
+  expect([shareText({ denied: "3" }), shareText({ waited_ratio: 0.82 }), shareText({ waited_ratio: 0.5, denied: "1" }), shareText({})]).toEqual(
     ["3 denials", "waited 82 % of the time", "waited 50 % of the time, 1 denial", "0 denials"]);
 });
 

@@ -48,7 +48,7 @@ export function Denials({ now }: { now: number }) {
               ))}
             </ul>
           ) : (
-            <Empty>The server has denied nothing of this since it started. Each denial would be listed here, with its cost, its cause and when to ask again.</Empty>
+            <Empty>The server has denied nothing of this since it started; who waits is not denied yet. Each denial would be listed here, with its cost, its cause and when to ask again.</Empty>
           )
         }
       </Loaded>
