@@ -46,7 +46,7 @@ const pixelsOf = (page: Page, name: string) =>
 
 test("where nobody was denied and three wait, the chart, the strips and the causes have them", async () => {
   const { page, faults } = await open(browser, `${server.url}/${WHO}`);
-  await card(page, "history").getByText(/^1 allowed, 0 denied, .* waited in all, .* at most, in steps of 10 s/).waitFor();
+  await card(page, "history").getByText(/^1 allowed, 0 denied, .* waited in all, one Check for .*, in steps of [13]0 s/).waitFor();
   const plot = page.locator(".plot");
   await expect.poll(() => plot.getAttribute("aria-label"), { timeout: 60_000 }).toMatch(/at most 0 were denied; at most [23](\.\d)? waiting in the mean/);
   await expect.poll(() => pixelsOf(page, "--waiting"), { timeout: 60_000 }).toBeGreaterThan(0);
@@ -81,7 +81,7 @@ test("who waits for long comes before who was denied a few times, until it is so
   await expect.poll(first).toBe("etl");
   await card(page, "causes").locator("li", { hasText: "budget rows" }).getByText("3 denials").waitFor();
   await expect.poll(() => card(page, "causes").locator("li").first().innerText()).toMatch(/budget slots/);
-  await identities.getByRole("button", { name: "Denied" }).click();
+  await identities.getByRole("button", { name: "Denied", exact: true }).click();
   await expect.poll(first).toBe("export");
   await identities.getByRole("button", { name: "Held back most first" }).click();
   await expect.poll(first).toBe("etl");

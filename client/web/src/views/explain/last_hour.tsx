@@ -34,7 +34,7 @@ export function LastHour({ identity, target, isAllowedNow }: { identity: string;
         return (
           <>
             <p>
-              <Badge tone={share >= MOST ? "bad" : denied > 0 ? "warn" : "good"}>{percent(share)} denied</Badge> {number(denied)} of {plural(all, "Check")}
+              <Badge tone={share >= MOST ? "bad" : denied > 0 || waited > 0 ? "warn" : "good"}>{percent(share)} denied</Badge> {number(denied)} of {plural(all, "Check")}
             </p>
             {waited > 0 && (
               <p>

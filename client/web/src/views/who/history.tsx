@@ -58,7 +58,7 @@ export function History({ filter, step, toMs, everyMs }: { filter: Filter; step:
               <Plot data={seriesOf(sums, fromMs, untilMs(filter, live.at, toMs), step)} step={step} />
               <p class="muted">
                 {number(allowed)} allowed, {number(total("denied"))} denied
-                {waited > 0 && `, ${span(waited)} waited in all, ${span(longest)} at most`}, in steps of {span(step)}. Drag over the chart to narrow the time down, or type it in.
+                {waited > 0 && `, ${span(waited)} waited in all, one Check for ${span(longest)}`}, in steps of {span(step)}. Drag over the chart to narrow the time down, or type it in.
                 {numberOf(data.waiting_checks) > 0 && ` ${number(data.waiting_checks)} Checks are not in the log's store yet.`}
               </p>
               <Stretch fromMs={fromMs} toMs={toMs} />
