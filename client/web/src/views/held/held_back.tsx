@@ -81,13 +81,13 @@ export function HeldBack({ target, waiting, overrides }: Props) {
   );
 }
 
-// Who has waited for a short time is in no interval: nobody is said to be free here.
+// Who has waited for a short time is in no interval: that nobody was held back is not said here.
 function Nobody({ waiting }: { waiting: Schemas["WaitingStatus"] | undefined }) {
   const inLine = inLines(waiting);
   return (
     <Empty>
-      Nobody was held back for long in the last 15 minutes{inLine > 0 && `; ${plural(inLine, "Check waits", "Checks wait")} in line now`}. A job of which half
-      of the Checks are denied, or that waits half of the time, would be listed here, with what holds it back.
+      In the last 15 minutes no job waited half of the time, and of none half of the Checks were denied
+      {inLine > 0 && `; ${plural(inLine, "Check waits", "Checks wait")} in line now`}. Such a job would be listed here, with what holds it back.
     </Empty>
   );
 }
