@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { causeNow, shareText } from "./interval_row";
 
 test("who waited was held back as who was denied", () => {
-  expect([shareText({ denied: "3" }), shareText({ waited_ratio: 0.82 }), shareText({ waited_ratio: 0.5, denied: "1" }), shareText({})]).toEqual(
-    ["3 denials", "waited 82 % of the time", "waited 50 % of the time, 1 denial", "0 denials"]);
+  expect([shareText({ denied: "3" }), shareText({ waited_ratio: 0.8231 }), shareText({ waited_ratio: 0.9999 }), shareText({ waited_ratio: 0.5, denied: "1" }), shareText({})]).toEqual(
+    ["3 denials", "waited 82 % of the time", "waited 100 % of the time", "waited 50 % of the time, 1 denial", "0 denials"]);
 });
 
 const at = (s: number) => new Date(1000 * s).toISOString();

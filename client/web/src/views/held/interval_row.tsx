@@ -27,7 +27,9 @@ export function causeNow(interval: Interval, denials: readonly Denial[], asOf: n
 export function shareText({ waited_ratio, denied }: Interval): string {
   const waited = Number(waited_ratio ?? 0);
   const count = Number(denied ?? 0);
-  return [...(waited > 0 ? [`waited ${percent(waited)} of the time`] : []), ...(count > 0 || waited === 0 ? [plural(count, "denial")] : [])].join(", ");
+  // As the server's sentence has it, which stands below.
+  const rounded = waited < 0.01 ? waited : Math.round(waited * 100) / 100;
+  return [...(waited > 0 ? [`waited ${percent(rounded)} of the time`] : []), ...(count > 0 || waited === 0 ? [plural(count, "denial")] : [])].join(", ");
 }
 
 interface Props {

@@ -42,7 +42,7 @@ export function Denials({ now }: { now: number }) {
                         ),
                     )}
                     {denial.cause?.limit !== undefined && ` · ${number(denial.cause.peak)} where the limit is ${number(denial.cause.limit)}`}
-                    <span class="muted"> · {denial.retry_after ? `again in ${duration(denial.retry_after)}` : "waiting cannot help"}</span>
+                    <span class="muted whole"> · {denial.retry_after ? `again in ${duration(denial.retry_after)}` : "waiting cannot help"}</span>
                   </p>
                 </li>
               ))}
