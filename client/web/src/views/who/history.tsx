@@ -41,7 +41,11 @@ export function History({ filter, step, toMs, everyMs }: { filter: Filter; step:
       wide
       aside={
         <span class="legend">
-          <i class="key allowed" /> allowed <i class="key denied" /> denied <i class="key waiting" /> waiting, in the mean
+          {[["allowed", "allowed"], ["denied", "denied"], ["waiting", "waiting, in the mean"]].map(([key, name]) => (
+            <span key={key} class="whole">
+              <i class={`key ${key}`} /> {name}
+            </span>
+          ))}
         </span>
       }
     >
