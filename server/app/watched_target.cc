@@ -229,7 +229,8 @@ void WatchedTarget::OnHealth(std::string_view target, std::string_view profile,
     }
   }
   TellMeasured();
-  TellGate(profile, health, now);
+  // Until there is a sample it is shut for want of one, at each start.
+  if (health.status != engine::HealthStatus::kWarming) TellGate(profile, health, now);
   const auto before = changes_.OfProfile(profile, health.status, now);
   if (!before.has_value()) return;
   const LogField fields[] = {{"target", target},

@@ -108,7 +108,7 @@ class Driver final : public health::WorkListener, public health::HealthSink {
       if (lines_.Enter({request, answer, now}, wait, &ticket) != line::Entered::kWaits) {
         return absl::InternalError("control: no place in the line");
       }
-      if (!turn->WaitFor(stop) && lines_.Leave(ticket)) break;
+      if (!turn->WaitFor(stop) && lines_.Leave(ticket, clock_.Read())) break;
       turn->Wait();
       if (turn->answer.verdict == engine::Verdict::kAllowed) return Granted(turn->answer, rows);
     }

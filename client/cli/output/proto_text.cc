@@ -139,8 +139,15 @@ int64_t Checks(const v1::LogSum& sum) {
 }
 
 int64_t ChecksThatWaited(const v1::Waiting& waiting) {
+  const absl::Duration longest = FromProto(waiting.longest());
+  absl::Duration rest;
+  const int64_t least =
+      longest > absl::ZeroDuration()
+          ? absl::IDivDuration(FromProto(waiting.waited()) + longest - absl::Nanoseconds(1),
+                               longest, &rest)
+          : 0;
   return std::max<int64_t>(
-      {waiting.began(), waiting.admitted() + waiting.denied() + waiting.left(), 1});
+      {waiting.began(), waiting.admitted() + waiting.denied() + waiting.left(), least, 1});
 }
 
 std::string Seconds(bool present, const google::protobuf::Duration& duration) {

@@ -138,6 +138,29 @@ test("a category is throttled from Who, and a job of it from the row of who wait
   await page.context().close();
 });
 
+test("what is paused already is not offered to be paused: it is said, with its Undo", async () => {
+  await server.call("create_override", {
+    ...{ kind: "OVERRIDE_KIND_PAUSE", selector: { identity: "etl", target: "orders" }, actor: "kim", reason: "vacuum", expires_in: "600s" },
+  });
+  const { page } = await open(browser, `${server.url}/?view=who&target=orders&identity=nightly:etl&range=15m`);
+  const openDialog = () => page.locator(".bar").getByRole("button", { name: "Pause nightly:etl" }).click();
+  const pause = dialog(page).getByRole("button", { name: "Pause nightly:etl on orders" });
+  await openDialog();
+  const already = dialog(page).locator(".ask");
+  await already.getByText(/paused etl on orders by kim, until [\d:]+ UTC, in .*: vacuum/).waitFor();
+  expect([await pause.count(), await dialog(page).getByLabel("Reason").count()]).toEqual([0, 0]);
+  await dialog(page).getByLabel("Exempt").check();
+  await dialog(page).getByRole("button", { name: "Exempt nightly:etl on orders" }).waitFor();
+  await dialog(page).getByLabel("Pause").check();
+  expect(await seriousFaults(page)).toEqual([]);
+  await shoot(page, "already-light");
+  await already.getByRole("button", { name: /Undo override/ }).click();
+  await endIt(page);
+  await openDialog();
+  await pause.waitFor();
+  await page.context().close();
+});
+
 test("at a gate or a pause nobody is said to wait at a cost of 0", async () => {
   const { override } = (await server.call("create_override", {
     ...{ kind: "OVERRIDE_KIND_PAUSE", selector: { identity: "slow:etl", target: "orders" }, actor: "kim", reason: "slow", expires_in: "600s" },

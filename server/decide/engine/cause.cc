@@ -126,12 +126,17 @@ CauseView CauseOf(const CheckAnswer& answer) {
 CauseView WaitCauseOf(const CheckAnswer& answer, const Violation& violation) {
   CauseView cause;
   cause.outcome = CheckOutcome::kWaited;
-  cause.reason = StageOf(violation.limit);
+  // The first stage that refuses, as of a denial: behind a shut gate a budget has no room either.
+  cause.reason = answer.reason == Reason::kNone ? StageOf(violation.limit) : answer.reason;
   cause.limit = violation.limit;
   if (answer.policy != nullptr) Describe(answer, violation, cause);
+  // All who wait in one line wait for the same, whichever rule and budget brought each of them
+  // there.
+  if (cause.limit != Limit::kRule) cause.rule = {};
+  if (cause.limit == Limit::kHealth) cause.budget = {};
   if (cause.limit == Limit::kLine) {
     cause.limit = Limit::kBurst;
-    cause.reason = Reason::kCapacity;
+    if (cause.reason == Reason::kLine) cause.reason = Reason::kCapacity;
   }
   return cause;
 }

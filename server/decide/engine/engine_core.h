@@ -78,6 +78,9 @@ struct EngineCore {
   LineInterface* LineIfAnybodyIsHere() const {
     return line != nullptr && line->IsAnybodyHere() ? line : nullptr;
   }
+  void TellPolicyChanged() const {
+    if (LineInterface* const here = LineIfAnybodyIsHere(); here != nullptr) here->PolicyChanged();
+  }
   void TellChanged() const {
     if (LineInterface* const here = LineIfAnybodyIsHere(); here != nullptr) here->Changed();
   }

@@ -103,6 +103,8 @@ class LineInterface {
   virtual void RoomFreed(uint64_t key) = 0;
   // Policy, health or an auto rate: what is known of each line may be wrong now.
   virtual void Changed() = 0;
+  // The same of rules, overrides and budgets: of each who waits another limit may refuse it now.
+  virtual void PolicyChanged() { Changed(); }
 
  protected:
   LineInterface() = default;

@@ -92,7 +92,7 @@ absl::Status PolicyInstall::Install(PolicySpec spec, Now now) {
   core_.learnt_controls.KeepOnly(targets);
   // Last, because a Check that waits for the new policy holds a stripe of the index.
   core_.requests.DropEnded(now.monotonic_ns);
-  core_.TellChanged();
+  core_.TellPolicyChanged();
   return absl::OkStatus();
 }
 

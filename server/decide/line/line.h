@@ -55,6 +55,7 @@ struct LineNames {
 
 // By what somebody was refused, in numbers that are compared quickly.
 struct RefusedBy {
+  engine::Reason reason = engine::Reason::kNone;
   engine::Limit limit = engine::Limit::kLine;
   int16_t signal = engine::Violation::kNoSignal;
   uint32_t budget = engine::Violation::kNoBudget;

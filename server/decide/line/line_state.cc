@@ -18,7 +18,7 @@ LineState::LineState(const LineOptions& options, std::atomic<int64_t>& count, He
       places(std::min(options.max_waiting, kMostPlaces), lines),
       tasks(lines, tickets, places),
       // Of those whose wait has ended, some are kept until the next round.
-      waits(3 * options.max_waiting) {}
+      waits(3 * options.max_waiting, held) {}
 
 std::vector<WaitingCheck*> WaitingIn(const LineState& state, const Line& line) {
   std::vector<WaitingCheck*> its;

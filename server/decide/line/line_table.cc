@@ -14,12 +14,14 @@ Line* LineTable::Find(uint64_t key) const {
 void LineTable::NoteCause(Line& line, const engine::Violation& violation,
                           const engine::CheckAnswer& answer) {
   if (violation.limit == engine::Limit::kLine && line.cause != nullptr) return;
-  const RefusedBy by = {.limit = violation.limit,
-                        .signal = violation.signal,
-                        .budget = violation.budget,
-                        .rule = violation.rule,
-                        .policy = answer.policy == nullptr ? 0 : answer.policy->version};
   const engine::CauseView cause = engine::WaitCauseOf(answer, violation);
+  const RefusedBy by = {
+      .reason = answer.reason,
+      .limit = violation.limit,
+      .signal = violation.signal,
+      .budget = cause.budget.empty() ? engine::Violation::kNoBudget : violation.budget,
+      .rule = cause.rule.empty() ? engine::kNoRule : violation.rule,
+      .policy = answer.policy == nullptr ? 0 : answer.policy->version};
   line.observed = cause.observed;
   line.limit_value = cause.limit_value;
   if (line.cause != nullptr && line.refused_by == by) return;

@@ -28,6 +28,11 @@ void LineTasks::AskAllWaiters() {
   for (const auto& [ticket, waiting] : tickets_.all()) to_ask_.push_back(ticket);
 }
 
+void LineTasks::ExamineAll() {
+  to_price_.clear();
+  for (const auto& [ticket, waiting] : tickets_.all()) to_price_.push_back(ticket);
+}
+
 void LineTasks::Price(const std::vector<WaitingCheck*>& waiting) {
   for (const WaitingCheck* each : waiting) to_price_.push_back(each->ticket);
 }

@@ -54,6 +54,8 @@ class LineTasks {
   void ChangeAll() { changed_ = true; }
   // Each waiter is asked whether it may still wait.
   void AskAllWaiters();
+  // Each who waits, wherever it stands in its line.
+  void ExamineAll();
   // These are examined, the last one first, to learn what they cost now.
   void Price(const std::vector<WaitingCheck*>& waiting);
 

@@ -24,6 +24,14 @@ WaitAccount* AccountAt(WaitingSubject& subject, uint64_t line_key) {
   return nullptr;
 }
 
+// With its place in the table, and an account or so.
+int64_t BytesOf(const WaitingSubject& subject) {
+  constexpr size_t kAround = 96;
+  const WaitSubject& names = *subject.subject;
+  return static_cast<int64_t>(sizeof(WaitingSubject) + sizeof(WaitSubject) + names.identity.size() +
+                              names.target.size() + kAround);
+}
+
 // What it has counted since the last round, and what is waited in it now.
 Waits TakeWaits(WaitAccount& account, const TicketTable& tickets, int64_t now_ns) {
   Waits waits = std::exchange(account.waits, {});
@@ -66,6 +74,7 @@ WaitingSubject& WaitAccounts::SubjectOf(const WaitingCheck& waiting, const Line&
       WaitSubject{.identity = is_one_of_many ? "*" : std::string(waiting.asked.request().identity),
                   .target = line.names.target,
                   .folded = is_one_of_many});
+  held_.Add(BytesOf(subject));
   return subject;
 }
 
@@ -148,6 +157,7 @@ bool WaitAccounts::Take(Round& round, const Tables& tables, std::vector<CountedW
         subject.accounts.end());
     if (!subject.accounts.empty()) continue;
     by_key_.erase(subject.key);
+    held_.Add(-BytesOf(subject));
     place = std::move(subjects_.back());
     subjects_.pop_back();
   }

@@ -31,6 +31,7 @@
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "common/held_bytes.h"
 #include "server/decide/engine/cause.h"
 #include "server/decide/line/line_view.h"
 #include "server/decide/line/waits.h"
@@ -101,7 +102,8 @@ class WaitAccounts {
     size_t left = SIZE_MAX;  // subjects that have not been looked at
   };
 
-  explicit WaitAccounts(size_t most) : most_(most) {}
+  // `held` counts what subjects take, and outlives this.
+  WaitAccounts(size_t most, HeldBytes& held) : most_(most), held_(held) {}
 
   // It has come to wait in this line. The key is its subject's, as the engine has it.
   void Begin(WaitingCheck& waiting, const Line& line, uint64_t subject_key);
@@ -129,6 +131,7 @@ class WaitAccounts {
   static void CountHeld(WaitingSubject& subject, int64_t now_ns);
 
   const size_t most_;
+  HeldBytes& held_;
   absl::flat_hash_map<uint64_t, WaitingSubject*> by_key_;
   std::vector<std::unique_ptr<WaitingSubject>> subjects_;
 };

@@ -94,7 +94,7 @@ void WaitingLines::RefuseUnparked(size_t most, CheckAnswer& denial) {
   CountRefused(Entered::kFull, state_.stats);
 }
 
-bool WaitingLines::Leave(uint64_t ticket) {
+bool WaitingLines::Leave(uint64_t ticket, Now now) {
   Departure departure;
   bool wake = false;
   {
@@ -105,7 +105,8 @@ bool WaitingLines::Leave(uint64_t ticket) {
       waiting->left = true;
       return false;
     }
-    const int64_t at_ns = std::max(state_.now_ns, waiting->since_ns);
+    state_.now_ns = std::max(state_.now_ns, now.monotonic_ns);
+    const int64_t at_ns = std::max(now.monotonic_ns, waiting->since_ns);
     departure = Depart(state_, *waiting, {absl::OkStatus(), WaitEnd::kLeft, at_ns});
     wake = TakeWake();
   }
@@ -226,8 +227,6 @@ void WaitingLines::CollectWaits(Now now, absl::FunctionRef<void(const CountedWai
   for (bool more = true; more; counted.clear()) {
     {
       MutexLock lock(&mutex_);
-      // So that who leaves from now on has waited until now at least.
-      state_.now_ns = std::max(state_.now_ns, now.monotonic_ns);
       more = state_.waits.Take(round, {state_.lines, state_.tickets}, counted);
     }
     for (const CountedWaits& each : counted) take(each);
@@ -293,12 +292,17 @@ void WaitingLines::RoomFreed(uint64_t key) {
   WakeIf(wake);
 }
 
-void WaitingLines::Changed() {
+void WaitingLines::Changed() { Change(false); }
+
+void WaitingLines::PolicyChanged() { Change(true); }
+
+void WaitingLines::Change(bool examines_all) {
   bool wake = false;
   {
     MutexLock lock(&mutex_);
     if (state_.lines.size() == 0) return;
     state_.tasks.ChangeAll();
+    if (examines_all) state_.tasks.ExamineAll();
     wake = TakeWake();
   }
   WakeIf(wake);

@@ -91,9 +91,9 @@ class WaitingLines final : public engine::LineInterface {
   // Likewise of a Check that does not come to a line, because `most` calls are parked already,
   // which is as many as may be.
   void RefuseUnparked(size_t most, engine::CheckAnswer& denial) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Its caller is gone. True: its waiter is let go of, unanswered. False: it has been answered, or
-  // will be in a moment.
-  bool Leave(uint64_t ticket) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Its caller is gone, as of now. True: its waiter is let go of, unanswered. False: it has been
+  // answered, or will be in a moment.
+  bool Leave(uint64_t ticket, Now now) ABSL_LOCKS_EXCLUDED(mutex_);
   // Answers those whose turn or time has come: some of them. Returns when to call again, in
   // monotonic nanoseconds: `now` where there is more to do.
   int64_t Advance(Now now) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -126,8 +126,12 @@ class WaitingLines final : public engine::LineInterface {
       ABSL_LOCKS_EXCLUDED(mutex_);
   void RoomFreed(uint64_t key) override ABSL_LOCKS_EXCLUDED(mutex_);
   void Changed() override ABSL_LOCKS_EXCLUDED(mutex_);
+  void PolicyChanged() override ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  // Where each who waits may wait for something else than before, all are examined, and not the
+  // first of each line alone.
+  void Change(bool examines_all) ABSL_LOCKS_EXCLUDED(mutex_);
   // Does what is due next. False: there is nothing.
   bool Step(const Now& now) ABSL_LOCKS_EXCLUDED(mutex_);
   // Answers one that has left the lines; `answer_` has what the engine said of it.

@@ -142,9 +142,8 @@ std::string TimeText(int64_t ns) {
 // "waited 82 % of the time (31 s a chunk)": of each Check that waited, in the mean.
 std::string WaitedText(const Interval& interval) {
   const Waits& waits = *interval.tally.waits.get();
-  const int64_t checks = std::max<int64_t>({waits.began, waits.ended(), 1});
   return absl::StrCat("waited ", absl::StrFormat("%.0f %%", 100 * interval.held_share),
-                      " of the time (", TimeText(waits.waited_ns / checks), " a chunk)");
+                      " of the time (", TimeText(waits.waited_ns / waits.checks()), " a chunk)");
 }
 
 // What was more of it first; and only that, where the other is hardly anything.

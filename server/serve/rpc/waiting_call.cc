@@ -51,7 +51,7 @@ line::Entered WaitingCall::Enter(const engine::CheckRequest& request,
     tickets_.push_back(ticket);
     gone = gone_;
   }
-  if (gone) on_.lines.Leave(ticket);
+  if (gone) on_.lines.Leave(ticket, on_.clock.Read());
   return entered;
 }
 
@@ -146,7 +146,7 @@ void WaitingCall::OnGone() {
     gone_ = true;
     tickets.swap(tickets_);
   }
-  for (const uint64_t ticket : tickets) on_.lines.Leave(ticket);
+  for (const uint64_t ticket : tickets) on_.lines.Leave(ticket, on_.clock.Read());
   WithdrawAll();
 }
 

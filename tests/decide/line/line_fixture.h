@@ -80,6 +80,7 @@ class TestLines {
     now_ns = end_ns;
   }
 
+  bool Leave(uint64_t ticket) { return lines.Leave(ticket, now()); }
   Now now() const { return AtNs(now_ns); }
   void Log(const std::string& identity, const std::string& what) {
     log.push_back({(now_ns - kStartNs) / kMs, identity, what});

@@ -185,7 +185,7 @@ class World {
   void Leave(size_t b, size_t place) {
     ModelBucket& model = model_[b];
     if (place >= model.waiting.size()) return;
-    ASSERT_TRUE(lines_.Leave(tickets_.at(model.waiting[place].number)));
+    ASSERT_TRUE(lines_.Leave(tickets_.at(model.waiting[place].number), now()));
     model.waiting.erase(model.waiting.begin() + static_cast<std::ptrdiff_t>(place));
     RunFor(0);
   }

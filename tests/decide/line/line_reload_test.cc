@@ -154,6 +154,60 @@ TEST_F(LineReload, WhatSlowsTheBudgetFromNowOnIsWhatAllInItsLineWaitFor) {
   EXPECT_THAT(seconds_by_signal(), ElementsAre(testing::Pair("locks", 4)));
 }
 
+// While it is shut nothing drains either, and the budget is what takes longest.
+TEST_F(LineReload, WhoWaitsForABudgetBehindAShutGateWaitsForHealth) {
+  engine::PolicySpec spec;
+  engine::BudgetSpec& budget = spec.budgets.emplace_back(engine::RateBudget("b", 5, 50));
+  budget.health = "p";
+  spec.profiles = {{.name = "p", .signals = {"lag"}, .thresholds = {{1, 3}}}};
+  spec.rules.push_back(engine::ChargeRule("charge", "", {"b"}));
+  ASSERT_TRUE(engine_.Install(spec, now_).ok());
+  std::map<std::pair<engine::Reason, std::string>, int64_t> seconds;
+  const auto collect = [&] {
+    lines_.CollectWaits(now_, [&](const CountedWaits& counted) {
+      seconds[{counted.cause->reason, counted.cause->signal}] +=
+          counted.waits.waited_ns / 1'000'000'000;
+    });
+  };
+  for (int i = 0; i < 4; ++i) Ask(absl::StrCat("w", i, ":etl"), 40, now_);
+  RunFor(absl::Seconds(1));
+  collect();
+  const engine::Health shut = {.speed = 0,
+                               .status = engine::HealthStatus::kHealthy,
+                               .gate_shut = true,
+                               .pressure = 2,
+                               .signal = 0};
+  ASSERT_TRUE(engine_.SetHealth("", "p", shut, now_).ok());
+  RunFor(absl::Milliseconds(1));
+  collect();
+  RunFor(absl::Seconds(10));
+  collect();
+  EXPECT_EQ((seconds[{engine::Reason::kCapacity, ""}]), 4);
+  EXPECT_EQ((seconds[{engine::Reason::kHealth, "lag"}]), 40);
+}
+
+// And not only once it is first in the line of the budget.
+TEST_F(LineReload, WhoIsPausedFurtherBackInALineWaitsForThePauseFromThenOn) {
+  Ask("first-in-line:etl", 40, now_);
+  Ask("paused:etl", 40, now_);
+  RunFor(absl::Seconds(1));
+  engine::PolicySpec spec;
+  spec.budgets.push_back(engine::RateBudget("b", 5, 50));
+  spec.rules.push_back(engine::ChargeRule("charge", "", {"b"}));
+  engine::RuleSpec pause = engine::RuleOn("pause", "paused:etl", engine::DenyAction{});
+  pause.expires_at = now_.wall() + absl::Hours(1);
+  spec.rules.push_back(pause);
+  ASSERT_TRUE(engine_.Install(spec, now_).ok());
+  RunFor(absl::Seconds(2));
+  std::map<std::pair<std::string, engine::Reason>, int64_t> seconds;
+  lines_.CollectWaits(now_, [&](const CountedWaits& counted) {
+    seconds[{counted.subject->identity, counted.cause->reason}] +=
+        counted.waits.waited_ns / 1'000'000'000;
+  });
+  EXPECT_EQ((seconds[{"paused:etl", engine::Reason::kDenyRule}]), 2);
+  EXPECT_EQ((seconds[{"first-in-line:etl", engine::Reason::kCapacity}]), 3);
+}
+
 // Processor time that it takes to price all who wait after a change of the unit, where each of
 // `lines` identities waits in a line of its own.
 double SecondsToPrice(int lines) {

@@ -60,7 +60,7 @@ TEST(LineThreads, EachWhoEntersIsAnsweredOnceOrHasLeft) {
         continue;
       }
       ++entered;
-      if (i % 7 == 0 && lines.Leave(ticket)) ++left;
+      if (i % 7 == 0 && lines.Leave(ticket, now())) ++left;
     }
     --at_work;
   };

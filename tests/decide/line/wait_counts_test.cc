@@ -67,7 +67,7 @@ TEST_F(WaitCountsTest, HowAWaitEndedIsCountedWhereItEnded) {
   const uint64_t gone = world_.Ask("gone:etl", "a", 100, kVeryLong);
   world_.Ask("stopped:etl", "a", 100, kVeryLong);
   world_.RunTo(absl::Milliseconds(50));
-  world_.lines.Leave(gone);
+  world_.Leave(gone);
   world_.lines.Close(absl::UnavailableError("stops"), world_.now());
   const Sums sums = Collect();
   const auto ends = [&](const std::string& identity) {
@@ -106,20 +106,42 @@ TEST_F(WaitCountsTest, HeldIsTheTimeInWhichAtLeastOneWaits) {
   EXPECT_EQ(waits.longest_ns, 30 * kMs);
 }
 
-// Nothing has happened in the line for long, so that nobody has told it what time it is.
-TEST_F(WaitCountsTest, WhoLeavesAfterARoundHasWaitedUntilItAndLeavesNothingBehind) {
+// Nothing has happened in the line for long, so that nobody else has told it what time it is.
+TEST_F(WaitCountsTest, WhoLeavesHasWaitedUntilThenAndLeavesNothingBehind) {
+  const int64_t of_nobody = world_.lines.held_bytes();
   const uint64_t ticket = world_.Ask("job:etl", "a", 90, kVeryLong);
   world_.RunTo(absl::ZeroDuration());
   world_.now_ns += 50 * kMs;
   EXPECT_EQ(CollectOne().waited_ns, 50 * kMs);
-  world_.lines.Leave(ticket);
+  world_.now_ns += 7 * kMs;
+  world_.Leave(ticket);
   const Waits left = CollectOne();
   EXPECT_EQ(left.left, 1);
-  EXPECT_EQ(left.waited_ns, 0);
-  EXPECT_EQ(left.longest_ns, 50 * kMs);
+  EXPECT_EQ(left.waited_ns, 7 * kMs);
+  EXPECT_EQ(left.longest_ns, 57 * kMs);
+  EXPECT_EQ(world_.lines.held_bytes(), of_nobody);
   world_.Ask("job:etl", "a", 90, kVeryLong);
   world_.now_ns += 10 * kMs;
   EXPECT_EQ(CollectOne().waited_ns, 10 * kMs);
+}
+
+// As its caller's clock may be read before a round and be told after it.
+TEST_F(WaitCountsTest, WhoLeftBeforeTheLastRoundIsForgottenToo) {
+  const uint64_t ticket = world_.Ask("job:etl", "a", 90, kVeryLong);
+  const Now before = world_.now();
+  world_.now_ns += 50 * kMs;
+  EXPECT_EQ(CollectOne().waited_ns, 50 * kMs);
+  world_.lines.Leave(ticket, before);
+  EXPECT_EQ(CollectOne().left, 1);
+  world_.Ask("job:etl", "a", 90, kVeryLong);
+  world_.now_ns += 10 * kMs;
+  EXPECT_EQ(CollectOne().waited_ns, 10 * kMs);
+}
+
+TEST_F(WaitCountsTest, ByAsManyChecksAsItTakesAtLeast) {
+  EXPECT_EQ(Waits{}.checks(), 1);
+  EXPECT_EQ((Waits{.began = 2, .waited_ns = 76, .longest_ns = 21}).checks(), 4);
+  EXPECT_EQ((Waits{.began = 2, .admitted = 5, .waited_ns = 76, .longest_ns = 21}).checks(), 5);
 }
 
 TEST_F(WaitCountsTest, HistogramHasItsBounds) {
@@ -138,7 +160,7 @@ class FewWaitCountsTest : public WaitCountsTest {
 // As many are told apart as may wait three times over.
 TEST_F(FewWaitCountsTest, BeyondTheMostSubjectsOthersAreCountedTogether) {
   for (int i = 0; i < 60; ++i) {
-    world_.lines.Leave(world_.Ask(absl::StrCat("job", i, ":etl"), "a", 50, kVeryLong));
+    world_.Leave(world_.Ask(absl::StrCat("job", i, ":etl"), "a", 50, kVeryLong));
   }
   const Sums sums = Collect();
   EXPECT_EQ(sums.size(), 49u);
@@ -159,7 +181,7 @@ TEST_F(WaitCountsTest, AllRoundsAddUpToWhatWasWaited) {
     const auto cost = static_cast<double>(1 + below(20));
     tickets.push_back(world_.Ask(identity, buckets, cost, absl::Milliseconds(below(300))));
     if (tickets.back() != 0) ++entered;
-    if (below(10) == 0) world_.lines.Leave(tickets[below(tickets.size())]);
+    if (below(10) == 0) world_.Leave(tickets[below(tickets.size())]);
     if (below(50) == 0) {
       world_.limits.SetShut(below(2) == 0);
       world_.lines.Changed();

@@ -82,8 +82,8 @@ TEST_F(WaitingLinesTest, WhoLeavesOwesNothingAndHoldsUpNobody) {
   const uint64_t ticket = world_.Ask("large:etl", "a", 90, kLong);
   world_.Ask("small:etl", "a", 20, kLong);
   world_.RunTo(absl::Milliseconds(10));
-  EXPECT_TRUE(world_.lines.Leave(ticket));
-  EXPECT_FALSE(world_.lines.Leave(ticket));
+  EXPECT_TRUE(world_.Leave(ticket));
+  EXPECT_FALSE(world_.Leave(ticket));
   world_.RunTo(absl::Milliseconds(100));
   EXPECT_THAT(world_.log, ElementsAre(Answered{20, "small:etl", "admitted"}));
   EXPECT_EQ(world_.limits.bucket("a").admitted_ns, 120 * kMs);
@@ -95,8 +95,10 @@ TEST_F(WaitingLinesTest, MemoryIsHeldForWhoWaitsAndForNobodyElse) {
   EXPECT_GT(of_one, 200);
   world_.Ask("small:etl", "a", 20, kLong);
   EXPECT_LT(world_.lines.held_bytes(), 2 * of_one);
-  EXPECT_TRUE(world_.lines.Leave(ticket));
+  EXPECT_TRUE(world_.Leave(ticket));
   world_.RunTo(absl::Milliseconds(100));
+  // What was counted of their waits, until it is collected.
+  world_.lines.CollectWaits(world_.now(), [](const CountedWaits&) {});
   EXPECT_EQ(world_.lines.held_bytes(), 0);
 }
 
@@ -385,9 +387,9 @@ TEST_F(WaitingLinesTest, KnowsForWhichTargetSomebodyWaits) {
   const uint64_t third = world_.Ask("job:etl", "a", 90, kLong);
   EXPECT_TRUE(world_.lines.AnybodyWaitsFor("orders"));
   EXPECT_FALSE(world_.lines.AnybodyWaitsFor("users"));
-  EXPECT_TRUE(world_.lines.Leave(second));
+  EXPECT_TRUE(world_.Leave(second));
   EXPECT_TRUE(world_.lines.AnybodyWaitsFor("orders"));
-  EXPECT_TRUE(world_.lines.Leave(third));
+  EXPECT_TRUE(world_.Leave(third));
   world_.RunTo(absl::Seconds(1));  // the first is admitted
   EXPECT_FALSE(world_.lines.AnybodyWaitsFor("orders"));
 }

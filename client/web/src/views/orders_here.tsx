@@ -1,16 +1,11 @@
 // What operators have set on the target that is looked at, on Now: by whom, until when, and a button that ends it.
-import type { ResponseOf } from "../api/client";
-import { useLive, type Live } from "../state/live";
 import { Link } from "../ui/link";
 import { Card, Empty, Loaded } from "../ui/parts";
 import { isOn } from "./act/draft";
 import { OrderRow } from "./act/orders";
+import type { Overrides } from "./act/use_overrides";
 
-const MOST = 1000;
 const SHOWN = 6;
-
-export type Overrides = Live<ResponseOf<"list_overrides">>;
-export const useOverrides = (): Overrides => useLive("list_overrides", { page_size: MOST });
 
 export function OrdersHere({ target, overrides }: { target: string; overrides: Overrides }) {
   return (

@@ -1,7 +1,7 @@
 // What can be done about somebody, beside where they are seen: only what this reader may do.
 import { useRights } from "../../state/rights";
 import { Link } from "../../ui/link";
-import { useAct } from "./dialog";
+import { useAct } from "./acting";
 import { grantFor, type What, type Whom } from "./draft";
 
 const ALL: readonly [What, string][] = [

@@ -1,16 +1,12 @@
 // The dialog in which somebody acts on what is seen in a list. The list goes on beneath it, and may lose the row.
-import { createContext, type ComponentChildren } from "preact";
-import { useContext, useEffect, useRef, useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { usePlace, writePlace } from "../../state/url";
 import { Name } from "../../ui/parts";
-import type { Override, What, Whom } from "./draft";
+import { ActContext, type Acting } from "./acting";
+import type { Whom } from "./draft";
 import { EndOrder } from "./end_order";
 import { Order } from "./order";
-
-export type Acting = { what: What; whom: Whom } | { end: Override };
-
-const ActContext = createContext<(acting: Acting) => void>(() => {});
-export const useAct = () => useContext(ActContext);
 
 export function ActProvider({ isSingle, children }: { isSingle: boolean; children: ComponentChildren }) {
   const [acting, setActing] = useState<Acting>();

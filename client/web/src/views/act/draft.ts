@@ -99,3 +99,22 @@ export function again(override: Override, actor: string): Create {
 
 // Whether an override is about this target: one of all targets is.
 export const isOn = ({ selector }: Override, target: string) => !target || !selector?.target || selector.target === target;
+
+// Whether what one override is about has all that the other would be about.
+function covers(made: Override["selector"], asked: Create["selector"]): boolean {
+  if (made?.target && made.target !== asked?.target) return false;
+  if (made?.everything) return true;
+  const { identity = "", segment = "" } = asked ?? {};
+  if (made?.segment) return made.segment === segment || identity.split(":").includes(made.segment);
+  return Boolean(made?.identity) && (identity === made!.identity || identity.endsWith(`:${made!.identity}`));
+}
+
+// The order in force that does already what is asked for. Throttling anew changes by how much, and a pause that a resume
+// lifts is none; one of everything is lifted by a later resume only.
+export function inForce(overrides: readonly Override[], { kind, selector }: Create): Override | undefined {
+  if (kind === "OVERRIDE_KIND_THROTTLE") return undefined;
+  const over = overrides.filter((made) => covers(made.selector, selector));
+  const resumes = over.filter((made) => made.kind === "OVERRIDE_KIND_RESUME");
+  const isLifted = ({ selector: of, created_at: at }: Override) => resumes.some((resume) => !of?.everything || Date.parse(resume.created_at ?? "") > Date.parse(at ?? ""));
+  return over.find((made) => made.kind === kind && !(kind === "OVERRIDE_KIND_PAUSE" && isLifted(made)));
+}

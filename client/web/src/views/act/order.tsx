@@ -4,13 +4,15 @@ import { useKept } from "../../state/kept";
 import { useRights } from "../../state/rights";
 import { levelsOf } from "../../text/nearest";
 import { Trouble } from "../../ui/parts";
+import { Already } from "./already";
 import { make, useChange, WhatWasDone, type Change } from "./changes";
-import { changed, EMPTY, kindOf, requestOf, type Draft, type Kind, type What, type Whom } from "./draft";
+import { changed, EMPTY, inForce, kindOf, requestOf, type Draft, type Kind, type What, type Whom } from "./draft";
 import { Actor, Choice, Ends, kindsFor, Reason, Share } from "./fields";
 import { Forgive } from "./forgive";
 import { Preview, useHits } from "./preview";
 import { OrderText } from "./step_in";
 import { isUnused, Unused } from "./unused";
+import { useOverrides } from "./use_overrides";
 
 export function Order({ what: first, whom, isSingle, onClose }: { what: What; whom: Whom; isSingle: boolean; onClose: () => void }) {
   const rights = useRights();
@@ -53,6 +55,7 @@ function Override(props: { kind: Kind; whom: Whom; isSingle: boolean; change: Ch
   const draft = { ...typed, kind: props.kind };
   const set = (part: Partial<Draft>) => setTyped(changed(draft, part));
   const request = requestOf(draft, actor);
+  const already = inForce(useOverrides().data?.overrides ?? [], request);
   const hits = useHits(request);
   const unused = isUnused(request, hits);
   const isKnown = hits.data !== undefined || hits.error !== undefined;
@@ -63,7 +66,7 @@ function Override(props: { kind: Kind; whom: Whom; isSingle: boolean; change: Ch
   };
   return (
     <form class="form" onSubmit={(event) => void submit(event)}>
-      <Share draft={draft} set={set} />
+      {!already && <Share draft={draft} set={set} />}
       {levels.length > 1 && (
         <label>
           Whom
@@ -77,20 +80,26 @@ function Override(props: { kind: Kind; whom: Whom; isSingle: boolean; change: Ch
           </select>
         </label>
       )}
-      <Reason reason={draft.reason} onInput={(reason) => set({ reason })} autofocus />
-      <div class="pair">
-        <Ends draft={draft} set={set} />
-        <Actor rights={rights} actor={actor} onInput={setActor} />
-      </div>
-      <div class="confirm" aria-live="polite" role="group" aria-label="Whom it would have hit">
-        <Preview hits={hits} />
-        {unused && <Unused draft={draft} meant={meant} onMeant={setMeant} />}
-      </div>
-      <div class="actions">
-        <button type="submit" class={draft.kind === "OVERRIDE_KIND_PAUSE" ? "danger" : "primary"} disabled={change.busy || !isKnown || (unused && !meant)}>
-          <OrderText draft={draft} isOnly={isSingle} />
-        </button>
-      </div>
+      {already ? (
+        <Already order={already} />
+      ) : (
+        <>
+          <Reason reason={draft.reason} onInput={(reason) => set({ reason })} autofocus />
+          <div class="pair">
+            <Ends draft={draft} set={set} />
+            <Actor rights={rights} actor={actor} onInput={setActor} />
+          </div>
+          <div class="confirm" aria-live="polite" role="group" aria-label="Whom it would have hit">
+            <Preview hits={hits} />
+            {unused && <Unused draft={draft} meant={meant} onMeant={setMeant} />}
+          </div>
+          <div class="actions">
+            <button type="submit" class={draft.kind === "OVERRIDE_KIND_PAUSE" ? "danger" : "primary"} disabled={change.busy || !isKnown || (unused && !meant)}>
+              <OrderText draft={draft} isOnly={isSingle} />
+            </button>
+          </div>
+        </>
+      )}
     </form>
   );
 }

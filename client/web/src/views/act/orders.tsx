@@ -3,7 +3,7 @@ import { useNow } from "../../state/live";
 import { useRights } from "../../state/rights";
 import { span, time } from "../../text/format";
 import { Name } from "../../ui/parts";
-import { useAct } from "./dialog";
+import { useAct } from "./acting";
 import { grantFor, type Override } from "./draft";
 import { WhatItDoes, WhomOf } from "./override";
 

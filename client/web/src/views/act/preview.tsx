@@ -1,8 +1,9 @@
 // Whom an override would have hit in the last hour, before it is made.
 import type { RequestOf, ResponseOf } from "../../api/client";
 import { useLive, type Live } from "../../state/live";
-import { number, plural } from "../../text/format";
+import { number, plural, span } from "../../text/format";
 import { numberOf } from "../../text/health";
+import { heldOf } from "../../text/held";
 import { Name, Trouble } from "../../ui/parts";
 import { useLogOf } from "../log_of";
 
@@ -42,9 +43,9 @@ export function Preview({ hits }: { hits: Hits }) {
   }
   const rows = (data.sums ?? []).map((sum) => {
     const passed = numberOf(sum.allowed) + numberOf(sum.would_be_denied);
-    return { identity: sum.identity, passed, checks: passed + numberOf(sum.denied), cost: numberOf(sum.allowed_cost) };
+    return { identity: sum.identity, passed, checks: passed + numberOf(sum.denied), cost: numberOf(sum.allowed_cost), waited: heldOf(sum).waitedS };
   });
-  const total = (name: "passed" | "checks" | "cost") => rows.reduce((all, row) => all + row[name], 0);
+  const total = (name: "passed" | "checks" | "cost" | "waited") => rows.reduce((all, row) => all + row[name], 0);
   const source = where && (
     <p class="muted">
       By the log of server <Name>{where}</Name>; what the others decided is in theirs.
@@ -68,7 +69,8 @@ export function Preview({ hits }: { hits: Hits }) {
           {plural(rows.length, "identity", "identities")}
           {data.next_page_token && " or more"}, {plural(total("checks"), "Check")}
         </strong>
-        , of which {number(total("passed"))} were allowed at a cost of {number(total("cost"))}:
+        , of which {number(total("passed"))} were allowed at a cost of {number(total("cost"))}
+        {total("waited") > 0 && `; they waited ${span(total("waited"))} in all`}:
       </p>
       <ul class="hit">
         {rows.slice(0, SHOWN).map((row) => (

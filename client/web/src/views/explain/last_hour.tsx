@@ -3,6 +3,7 @@ import type { Schemas } from "../../api/client";
 import { useLive } from "../../state/live";
 import { causeKey, causeText, type Cause } from "../../text/cause";
 import { number, percent, plural, seconds, span } from "../../text/format";
+import { heldOf, heldText, NOTHING, plus, weightOf } from "../../text/held";
 import { numberOf } from "../../text/health";
 import { Link } from "../../ui/link";
 import { Badge, Empty, Loaded, Name } from "../../ui/parts";
@@ -26,16 +27,14 @@ export function LastHour({ identity, target, isAllowedNow }: { identity: string;
         const all = sums.reduce((before, sum) => before + numberOf(sum.allowed) + numberOf(sum.would_be_denied), denied);
         if (all === 0 && !sums.some((sum) => sum.waiting)) return <Empty>No Check of it was decided in the last hour. How many were denied, and by what, would be said here.</Empty>;
         const share = all > 0 ? denied / all : 0;
-        const waitedOf = (sum: Schemas["LogSum"]) => seconds(sum.waiting?.waited) ?? 0;
-        const waited = sums.reduce((before, sum) => before + waitedOf(sum), 0);
+        const waited = sums.map(heldOf).reduce(plus, NOTHING).waitedS;
         const longest = sums.reduce((most, sum) => Math.max(most, seconds(sum.waiting?.longest) ?? 0), 0);
-        // A denial counts as a second: whoever is denied has to come back.
-        const weightOf = (sum: Schemas["LogSum"]) => numberOf(sum.denied) + waitedOf(sum);
-        const causes = sums.filter((sum) => weightOf(sum) > 0).sort((a, b) => weightOf(b) - weightOf(a));
+        const weight = (sum: Schemas["LogSum"]) => weightOf(heldOf(sum));
+        const causes = sums.filter((sum) => weight(sum) > 0).sort((a, b) => weight(b) - weight(a));
         return (
           <>
             <p>
-              <Badge tone={share >= MOST ? "bad" : denied > 0 ? "warn" : "good"}>{percent(share)} denied</Badge> {number(denied)} of {plural(all, "Check")}
+              <Badge tone={share >= MOST ? "bad" : denied > 0 || waited > 0 ? "warn" : "good"}>{percent(share)} denied</Badge> {number(denied)} of {plural(all, "Check")}
             </p>
             {waited > 0 && (
               <p>
@@ -54,9 +53,7 @@ export function LastHour({ identity, target, isAllowedNow }: { identity: string;
                     <span>
                       by <Name>{causeText(sum)}</Name>
                     </span>
-                    <strong class="end">
-                      {[...(waitedOf(sum) > 0 ? [`waited ${span(waitedOf(sum))}`] : []), ...(numberOf(sum.denied) > 0 ? [plural(numberOf(sum.denied), "denial")] : [])].join(", ")}
-                    </strong>
+                    <strong class="end">{heldText(heldOf(sum))}</strong>
                   </div>
                 </li>
               ))}

@@ -1,6 +1,7 @@
 // Jobs of one root that the same thing holds back, in one row; each by itself behind a click.
 import { causeText } from "../../text/cause";
 import { number, plural } from "../../text/format";
+import { heldText, weightOf } from "../../text/held";
 import { Link } from "../../ui/link";
 import { Name } from "../../ui/parts";
 import { Actions } from "../act/actions";
@@ -24,6 +25,7 @@ export function GroupRow({ group, count, isAtLeast, asOf, showsTarget }: Props) 
   const most = mostOf(group);
   const identity = identities === 1 ? (only?.identity ?? root) : root; // empty: they have no root in common
   const rest = identities - SHOWN;
+  const held = count && weightOf(count.held) > weightOf(group.held) ? count.held : group.held;
   const to = { view: "who" as const, segment: "", ...(target && showsTarget && { target }) };
   return (
     <li class="row">
@@ -45,7 +47,7 @@ export function GroupRow({ group, count, isAtLeast, asOf, showsTarget }: Props) 
           </span>
         )}
         <WhenBadge from={group.from} to={group.to} asOf={asOf} />
-        <strong class="end">{plural(Math.max(count?.denied ?? 0, group.denied), "denial")}</strong>
+        <strong class="end">{heldText(held)}</strong>
       </div>
       <p>
         By <Name>{causeText(group.cause)}</Name>
@@ -55,7 +57,7 @@ export function GroupRow({ group, count, isAtLeast, asOf, showsTarget }: Props) 
             <Link to={{ ...to, identity: most.identity, range: "15m" }}>
               <Name mono>{most.identity}</Name>
             </Link>{" "}
-            ({number(most.denied)})
+            ({heldText(most.held)})
           </>
         )}
       </p>

@@ -1,6 +1,7 @@
 // Thousands that are held back are a few: by target, root and cause.
 import type { Schemas } from "../../api/client";
 import { causeKey, type Cause } from "../../text/cause";
+import { heldOf, NOTHING, plus, weightOf, type Held } from "../../text/held";
 
 export type Interval = Schemas["ThrottledInterval"];
 
@@ -8,10 +9,10 @@ export interface Group {
   key: string;
   target: string;
   root: string; // empty: each of its identities has a root of its own
-  cause: Cause; // the one of most denials
+  cause: Cause; // the one that held back most
   intervals: Interval[]; // in the order that they came in
   identities: number;
-  denied: number;
+  held: Held;
   from: string;
   to: string;
 }
@@ -21,7 +22,7 @@ export const isRecent = (to: string | undefined, asOf: number) => asOf - Date.pa
 
 const rootOf = (identity: string) => identity.split(":").at(-1)!;
 
-// Those that are held back now come first, then those with most denials.
+// Those that are held back now come first, then those that were held back most.
 export function groupsOf(intervals: readonly Interval[], asOf: number): Group[] {
   const groups = new Map<string, Group>();
   for (const interval of intervals) {
@@ -29,15 +30,15 @@ export function groupsOf(intervals: readonly Interval[], asOf: number): Group[] 
     const cause: Cause = interval.causes?.[0] ?? {};
     const root = rootOf(identity);
     const key = [target, root, causeKey(cause)].join("\n");
-    const group = groups.get(key) ?? { key, target, root, cause, intervals: [], identities: 0, denied: 0, from, to };
+    const group = groups.get(key) ?? { key, target, root, cause, intervals: [], identities: 0, held: NOTHING, from, to };
     groups.set(key, group);
     group.intervals.push(interval);
-    group.denied += Number(interval.denied ?? 0);
+    group.held = plus(group.held, heldOf(interval));
     if (Date.parse(from) < Date.parse(group.from)) group.from = from;
     if (Date.parse(to) > Date.parse(group.to)) group.to = to;
   }
   for (const group of groups.values()) group.identities = new Set(group.intervals.map(({ identity }) => identity)).size;
-  return merged([...groups.values()], asOf).sort((a, b) => Date.parse(b.to) - Date.parse(a.to) || b.denied - a.denied);
+  return merged([...groups.values()], asOf).sort((a, b) => Date.parse(b.to) - Date.parse(a.to) || weightOf(b.held) - weightOf(a.held));
 }
 
 // Roots of one identity each, as where identities have one segment, are a group where there are many of one cause. Those
@@ -52,11 +53,11 @@ function merged(groups: readonly Group[], asOf: number): Group[] {
   const all = new Map<string, Group>();
   for (const group of groups.filter(isMerged)) {
     const key = keyOf(group);
-    const into = all.get(key) ?? { ...group, key, root: "", intervals: [], identities: 0, denied: 0 };
+    const into = all.get(key) ?? { ...group, key, root: "", intervals: [], identities: 0, held: NOTHING };
     all.set(key, into);
     into.intervals.push(...group.intervals);
     into.identities += group.identities;
-    into.denied += group.denied;
+    into.held = plus(into.held, group.held);
     if (Date.parse(group.from) < Date.parse(into.from)) into.from = group.from;
     if (Date.parse(group.to) > Date.parse(into.to)) into.to = group.to;
   }
@@ -75,28 +76,29 @@ export function newestOf(intervals: readonly Interval[]): { interval: Interval; 
   return [...all.values()];
 }
 
-// Who of a group was denied more than half of what all of it was; empty: nobody.
-export function mostOf(group: Group): { identity: string; denied: number } | undefined {
-  const denied = new Map<string, number>();
-  for (const { identity = "", denied: count } of group.intervals) denied.set(identity, (denied.get(identity) ?? 0) + Number(count ?? 0));
-  const [identity, most] = [...denied].reduce((before, one) => (one[1] > before[1] ? one : before), ["", 0]);
-  return denied.size > 1 && most > group.denied / 2 ? { identity, denied: most } : undefined;
+// Who of a group was held back more than half of what all of it was; undefined: nobody.
+export function mostOf(group: Group): { identity: string; held: Held } | undefined {
+  const all = new Map<string, Held>();
+  for (const interval of group.intervals) {
+    const identity = interval.identity ?? "";
+    all.set(identity, plus(all.get(identity) ?? NOTHING, heldOf(interval)));
+  }
+  const [identity, held] = [...all].reduce((before, one) => (weightOf(one[1]) > weightOf(before[1]) ? one : before), ["", NOTHING]);
+  return all.size > 1 && weightOf(held) > weightOf(group.held) / 2 ? { identity, held } : undefined;
 }
 
 export interface Count {
   identities: number;
-  denied: number;
+  held: Held;
 }
 
-// How many were denied in all, of each group, as the log has it by identity and cause. Empty where it was not asked.
+// How much was held back in all, of each group, as the log has it by identity and cause. Empty where it was not asked.
 export function countsOf(sums: readonly Schemas["LogSum"][]): Map<string, Count> {
   const counts = new Map<string, Count>();
   for (const sum of sums) {
     const key = [sum.target ?? "", rootOf(sum.identity ?? ""), causeKey(sum)].join("\n");
-    const count = counts.get(key) ?? { identities: 0, denied: 0 };
-    counts.set(key, count);
-    ++count.identities;
-    count.denied += Number(sum.denied ?? 0);
+    const count = counts.get(key) ?? { identities: 0, held: NOTHING };
+    counts.set(key, { identities: count.identities + 1, held: plus(count.held, heldOf(sum)) });
   }
   return counts;
 }

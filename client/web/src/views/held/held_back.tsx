@@ -1,10 +1,11 @@
-// Who is held back, by what and since when: the intervals of the last quarter of an hour, in sentences. What denies now comes
-// first: after a pause that is the pause, whatever denied most before. Many are shown as groups.
+// Who is held back, by what and since when: the intervals of the last quarter of an hour, in sentences. What holds back now comes
+// first: after a pause that is the pause, whatever held back most before. Many are shown as groups.
 import type { Schemas } from "../../api/client";
 import { clock } from "../../state/clock";
 import { useLive, useNow } from "../../state/live";
 import { periodOf } from "../../state/url";
 import { number, plural } from "../../text/format";
+import { heldOf, weightOf } from "../../text/held";
 import { Link } from "../../ui/link";
 import { Card, Empty, Loaded } from "../../ui/parts";
 import type { Override } from "../act/draft";
@@ -52,7 +53,7 @@ export function HeldBack({ target, waiting, overrides }: Props) {
       <Loaded live={live}>
         {(data) => {
           const intervals = [...((isCut && all.data?.intervals) || data.intervals || [])].sort(
-            (a, b) => Date.parse(b.to ?? "") - Date.parse(a.to ?? "") || Number(b.denied ?? 0) - Number(a.denied ?? 0),
+            (a, b) => Date.parse(b.to ?? "") - Date.parse(a.to ?? "") || weightOf(heldOf(b)) - weightOf(heldOf(a)),
           );
           if (intervals.length === 0) return <Nobody waiting={waiting} />;
           const newest = newestOf(intervals);
@@ -80,13 +81,13 @@ export function HeldBack({ target, waiting, overrides }: Props) {
   );
 }
 
-// Who has waited for a short time is in no interval: nobody is said to be free here.
+// Who has waited for a short time is in no interval: that nobody was held back is not said here.
 function Nobody({ waiting }: { waiting: Schemas["WaitingStatus"] | undefined }) {
   const inLine = inLines(waiting);
   return (
     <Empty>
-      Nobody was held back for long in the last 15 minutes{inLine > 0 && `; ${plural(inLine, "Check waits", "Checks wait")} in line now`}. A job of which half
-      of the Checks are denied, or that waits half of the time, would be listed here, with what holds it back.
+      In the last 15 minutes no job waited half of the time, and of none half of the Checks were denied
+      {inLine > 0 && `; ${plural(inLine, "Check waits", "Checks wait")} in line now`}. Such a job would be listed here, with what holds it back.
     </Empty>
   );
 }
@@ -97,9 +98,9 @@ function Groups(props: { target: string; intervals: readonly Interval[]; isCut: 
     "query_throttle_log",
     isCut
       ? {
-          filter: { ...filter, outcomes: ["OUTCOME_DENIED"] },
+          filter: { ...filter, outcomes: ["OUTCOME_DENIED", "OUTCOME_WAITED"] },
           group_by: ["LOG_GROUP_IDENTITY", "LOG_GROUP_TARGET", "LOG_GROUP_REASON", "LOG_GROUP_BUDGET", "LOG_GROUP_RULE", "LOG_GROUP_SIGNAL"],
-          order: "LOG_ORDER_MOST_DENIED",
+          order: "LOG_ORDER_MOST_HELD_BACK",
           page_size: MOST_COUNTED,
         }
       : undefined,

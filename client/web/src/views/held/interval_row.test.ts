@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { causeNow, heldText } from "./interval_row";
+import { causeNow, shareText } from "./interval_row";
 
 test("who waited was held back as who was denied", () => {
-  expect([heldText({ denied: "3" }), heldText({ waited_ratio: 0.82 }), heldText({ waited_ratio: 0.5, denied: "1" }), heldText({})]).toEqual(
-    ["3 denials", "waited 82 % of the time", "waited 50 % of the time, 1 denial", "0 denials"]);
+  expect([shareText({ denied: "3" }), shareText({ waited_ratio: 0.8231 }), shareText({ waited_ratio: 0.9999 }), shareText({ waited_ratio: 0.5, denied: "1" }), shareText({})]).toEqual(
+    ["3 denials", "waited 82 % of the time", "waited 100 % of the time", "waited 50 % of the time, 1 denial", "0 denials"]);
 });
 
 const at = (s: number) => new Date(1000 * s).toISOString();

@@ -24,10 +24,12 @@ export function causeNow(interval: Interval, denials: readonly Denial[], asOf: n
 }
 
 // "waited 82 % of the time, 12 denials".
-export function heldText({ waited_ratio, denied }: Interval): string {
+export function shareText({ waited_ratio, denied }: Interval): string {
   const waited = Number(waited_ratio ?? 0);
   const count = Number(denied ?? 0);
-  return [...(waited > 0 ? [`waited ${percent(waited)} of the time`] : []), ...(count > 0 || waited === 0 ? [plural(count, "denial")] : [])].join(", ");
+  // As the server's sentence has it, which stands below.
+  const rounded = waited < 0.01 ? waited : Math.round(waited * 100) / 100;
+  return [...(waited > 0 ? [`waited ${percent(rounded)} of the time`] : []), ...(count > 0 || waited === 0 ? [plural(count, "denial")] : [])].join(", ");
 }
 
 interface Props {
@@ -55,7 +57,7 @@ export function IntervalRow({ interval, earlier, denials, overrides, asOf, shows
           </span>
         )}
         <WhenBadge from={interval.from} to={interval.to} asOf={asOf} />
-        <strong class="end">{heldText(interval)}</strong>
+        <strong class="end">{shareText(interval)}</strong>
       </div>
       {now && (
         <p>

@@ -1,8 +1,8 @@
-// What denied Checks in a time, the cause of most denials first.
+// What Checks were denied by, or waited for, in a time: what held back most first.
 import { useLive } from "../../state/live";
 import { causeKey, causeText } from "../../text/cause";
 import { number, percent } from "../../text/format";
-import { numberOf } from "../../text/health";
+import { heldOf, heldText, weightOf } from "../../text/held";
 import { Card, Empty, Loaded, Meter, Name } from "../../ui/parts";
 import type { Filter } from "../log_filter";
 
@@ -12,9 +12,9 @@ export function Causes({ filter, everyMs }: { filter: Filter; everyMs: number })
   const live = useLive(
     "query_throttle_log",
     {
-      filter: { ...filter, outcomes: ["OUTCOME_DENIED"] },
+      filter: { ...filter, outcomes: ["OUTCOME_DENIED", "OUTCOME_WAITED"] },
       group_by: ["LOG_GROUP_REASON", "LOG_GROUP_BUDGET", "LOG_GROUP_RULE", "LOG_GROUP_SIGNAL"],
-      order: "LOG_ORDER_MOST_DENIED",
+      order: "LOG_ORDER_MOST_HELD_BACK",
       page_size: 1000,
     },
     everyMs,
@@ -23,22 +23,23 @@ export function Causes({ filter, everyMs }: { filter: Filter; everyMs: number })
     <Card title="By what" id="causes" wide>
       <Loaded live={live}>
         {({ sums = [] }) => {
-          const all = sums.reduce((before, sum) => before + numberOf(sum.denied), 0);
-          if (all === 0) return <Empty>Nothing was denied in this time. Budgets, gates, rules and orders that deny would be listed here.</Empty>;
+          const causes = sums.map((sum) => ({ sum, held: heldOf(sum) })).filter(({ held }) => weightOf(held) > 0);
+          const all = causes.reduce((before, { held }) => before + weightOf(held), 0);
+          if (all === 0) return <Empty>Nothing was denied in this time, and nobody waited. Budgets, gates, rules and orders that hold back would be listed here.</Empty>;
           return (
             <ul class="rows causes">
-              {sums.slice(0, SHOWN).map((sum) => (
+              {causes.slice(0, SHOWN).map(({ sum, held }) => (
                 <li class="row" key={causeKey(sum)}>
                   <div class="row-head">
                     <Name>{causeText(sum)}</Name>
                     <span class="end">
-                      <strong>{number(sum.denied)}</strong> <span class="muted">denied, {percent(numberOf(sum.denied) / all)}</span>
+                      <strong>{heldText(held)}</strong> <span class="muted">{percent(weightOf(held) / all)}</span>
                     </span>
                   </div>
-                  <Meter value={numberOf(sum.denied) / all} tone="bad" label={`Share of ${causeText(sum)}`} />
+                  <Meter value={weightOf(held) / all} tone="bad" label={`Share of ${causeText(sum)}`} />
                 </li>
               ))}
-              {sums.length > SHOWN && <li class="row muted">{number(sums.length - SHOWN)} more causes</li>}
+              {causes.length > SHOWN && <li class="row muted">{number(causes.length - SHOWN)} more causes</li>}
             </ul>
           );
         }}

@@ -42,13 +42,13 @@ export function Denials({ now }: { now: number }) {
                         ),
                     )}
                     {denial.cause?.limit !== undefined && ` · ${number(denial.cause.peak)} where the limit is ${number(denial.cause.limit)}`}
-                    <span class="muted"> · {denial.retry_after ? `again in ${duration(denial.retry_after)}` : "waiting cannot help"}</span>
+                    <span class="muted whole"> · {denial.retry_after ? `again in ${duration(denial.retry_after)}` : "waiting cannot help"}</span>
                   </p>
                 </li>
               ))}
             </ul>
           ) : (
-            <Empty>The server has denied nothing of this since it started. Each denial would be listed here, with its cost, its cause and when to ask again.</Empty>
+            <Empty>The server has denied nothing of this since it started; who waits is not denied yet. Each denial would be listed here, with its cost, its cause and when to ask again.</Empty>
           )
         }
       </Loaded>

@@ -1,23 +1,22 @@
-// The heat strip: how much of what an identity asked was denied, over time.
+// The heat strip: how much an identity was held back, over time.
 import type { Schemas } from "../../api/client";
 import { percent } from "../../text/format";
-import { numberOf } from "../../text/health";
+import { heldShare } from "../../text/held";
+import { coveredS, stepsOf } from "./steps";
 
 type Sum = Schemas["LogSum"];
 
-// For each identity the share that was denied in each step; -1 where it asked nothing.
+// For each identity the share of each step in which it was held back; -1 where it asked nothing.
 export function stripsOf(sums: readonly Sum[], fromMs: number, toMs: number, stepS: number): Map<string, number[]> {
-  const first = Math.floor(fromMs / 1000 / stepS) * stepS;
-  const steps = Math.max(1, Math.ceil((toMs / 1000 - first) / stepS));
+  const steps = stepsOf(fromMs, toMs, stepS);
   const strips = new Map<string, number[]>();
   for (const sum of sums) {
     const identity = sum.identity ?? "";
-    const strip = strips.get(identity) ?? Array<number>(steps).fill(-1);
+    const strip = strips.get(identity) ?? Array<number>(steps.length).fill(-1);
     strips.set(identity, strip);
-    const place = Math.round((Date.parse(sum.from ?? "") / 1000 - first) / stepS);
-    const denied = numberOf(sum.denied);
-    const all = denied + numberOf(sum.allowed) + numberOf(sum.would_be_denied);
-    if (place >= 0 && place < steps && all > 0) strip[place] = denied / all;
+    const at = Date.parse(sum.from ?? "") / 1000;
+    const place = Math.round((at - steps[0]!) / stepS);
+    if (place >= 0 && place < steps.length) strip[place] = heldShare(sum, coveredS(at, fromMs, toMs, stepS)) ?? -1;
   }
   return strips;
 }
@@ -40,7 +39,7 @@ export function HeatStrip({ shares }: { shares: readonly number[] | undefined })
   const steps = shares.length;
   const worst = shares.reduce((most, share) => Math.max(most, share), 0);
   return (
-    <div class="strip" role="img" aria-label={`Over time: at most ${percent(worst)} denied`}>
+    <div class="strip" role="img" aria-label={`Over time: at most ${percent(worst)} held back`}>
       {runsOf(shares).map((run) => (
         <i
           key={run.start}

@@ -1,32 +1,33 @@
-// Identities of one level, with counts and a strip of how much was denied when.
+// Identities of one level, with counts and a strip of how much was held back when.
 import type { Schemas } from "../../api/client";
 import { useLive } from "../../state/live";
-import { usePlace, type Place } from "../../state/url";
-import { number, percent, seconds, span } from "../../text/format";
+import { go, usePlace, type Place } from "../../state/url";
+import { number, percent, span } from "../../text/format";
 import { numberOf } from "../../text/health";
+import { heldOf, heldShare } from "../../text/held";
 import { Link } from "../../ui/link";
 import { Badge, Card, Loaded, Name } from "../../ui/parts";
 import { Table, type Column } from "../../ui/table";
 import { Actions } from "../act/actions";
 import { HeatStrip, stripsOf } from "./heat_strip";
+import { untilMs } from "./steps";
 import type { Filter } from "../log_filter";
 
 // Of more identities than this there are no strips: each has sixty sums.
 const STRIPS = 100;
-// So many of those that were denied most are asked for, and all of them, which are megabytes, where they are needed.
+// So many of those that were held back most are asked for, and all of them, which are megabytes, where they are needed.
 const FIRST = 500;
 const MOST = 10_000;
 const ALL_EVERY_MS = 10_000;
 const STRIPS_EVERY_MS = 10_000;
 
-const SORT = "-denied";
 const PAGE = 50;
 
 interface Row {
   identity: string;
   allowed: number;
   denied: number;
-  share: number;
+  share: number; // of its Checks that were denied, or of the time that they waited
   allowedCost: number;
   deniedCost: number;
   waited: number; // seconds, of all its Checks together
@@ -35,18 +36,18 @@ interface Row {
 
 type Sum = Schemas["LogSum"];
 
-function rowOf(sum: Sum, strips: Map<string, number[]> | undefined): Row {
+function rowOf(sum: Sum, timeS: number, strips: Map<string, number[]> | undefined): Row {
   const allowed = numberOf(sum.allowed) + numberOf(sum.would_be_denied);
-  const denied = numberOf(sum.denied);
+  const { denied, waitedS } = heldOf(sum);
   const identity = sum.identity ?? "";
   return {
     identity,
     allowed,
     denied,
-    share: allowed + denied > 0 ? denied / (allowed + denied) : 0,
+    share: heldShare(sum, timeS) ?? 0,
     allowedCost: numberOf(sum.allowed_cost),
     deniedCost: numberOf(sum.denied_cost),
-    waited: seconds(sum.waiting?.waited) ?? 0,
+    waited: waitedS,
     strip: strips?.get(identity),
   };
 }
@@ -69,15 +70,14 @@ function columns(current: string, target: string): Column<Row>[] {
         ),
     },
     { key: "strip", title: "Over time", cell: (row) => <HeatStrip shares={row.strip} /> },
-    { key: "denied", title: "Denied", by: (row) => row.denied, number: true, cell: (row) => number(row.denied) },
     {
       key: "share",
-      title: "Share",
+      title: "Held back",
       by: (row) => row.share,
       number: true,
-      cell: (row) =>
-        row.denied === 0 ? <span class="muted">0 %</span> : <Badge tone={row.share >= 0.5 ? "bad" : "warn"}>{percent(row.share)}</Badge>,
+      cell: (row) => (row.share === 0 ? <span class="muted">0 %</span> : <Badge tone={row.share >= 0.5 ? "bad" : "warn"}>{percent(row.share)}</Badge>),
     },
+    { key: "denied", title: "Denied", by: (row) => row.denied, number: true, cell: (row) => number(row.denied) },
     { key: "waited", title: "Waited", by: (row) => row.waited, number: true, cell: (row) => (row.waited > 0 ? span(row.waited) : <span class="muted">0 s</span>) },
     { key: "allowed", title: "Allowed", by: (row) => row.allowed, number: true, cell: (row) => number(row.allowed) },
     { key: "cost", title: "Cost allowed", by: (row) => row.allowedCost, number: true, cell: (row) => number(row.allowedCost) },
@@ -86,9 +86,9 @@ function columns(current: string, target: string): Column<Row>[] {
   ];
 }
 
-// To search through all, to sort them by something else, and to go to the end of the first ones takes all.
+// The server has them by how much they were held back. To search through all, to sort them by something else, and to go to the end of the first ones takes all.
 export const needsAll = (place: Pick<Place, "q" | "sort" | "page">) =>
-  place.q.trim() !== "" || (place.sort !== "" && place.sort !== SORT) || (place.page + 1) * PAGE >= FIRST;
+  place.q.trim() !== "" || place.sort !== "" || (place.page + 1) * PAGE >= FIRST;
 
 export function Identities(props: { filter: Filter; step: number; toMs: number; level: number; everyMs: number }) {
   const { filter, step, toMs, level, everyMs } = props;
@@ -104,22 +104,36 @@ export function Identities(props: { filter: Filter; step: number; toMs: number; 
     few ? { filter, group_by: ["LOG_GROUP_IDENTITY", "LOG_GROUP_STEP"], level, step: `${step}s`, page_size: MOST } : undefined,
     Math.max(everyMs, STRIPS_EVERY_MS),
   );
-  const heat = strips.data && stripsOf(strips.data.sums ?? [], Date.parse(strips.data.from ?? ""), toMs, step);
+  const heat = strips.data && stripsOf(strips.data.sums ?? [], Date.parse(strips.data.from ?? ""), untilMs(filter, strips.at, toMs), step);
+  const timeS = (untilMs(filter, live.at, toMs) - Date.parse(live.data?.from ?? filter.from ?? "")) / 1000;
   return (
-    <Card title="Identities" id="identities" wide aside={<span class="muted">level {level}</span>}>
+    <Card
+      title="Identities"
+      id="identities"
+      wide
+      aside={
+        <>
+          <span class="muted">level {level}{place.sort === "" && ", held back most first"}</span>
+          {place.sort !== "" && (
+            <button type="button" class="small" onClick={() => go({ sort: "", page: 0 }, true)}>
+              Held back most first
+            </button>
+          )}
+        </>
+      }
+    >
       <Loaded live={live}>
         {(data) => (
           <>
             <Table
               caption="Identities of this level"
-              rows={(data.sums ?? []).map((sum) => rowOf(sum, heat))}
+              rows={(data.sums ?? []).map((sum) => rowOf(sum, timeS, heat))}
               columns={columns(place.identity, place.target).filter((column) => few || column.key !== "strip")}
               id={(row) => row.identity}
               text={(row) => row.identity}
-              sort={SORT}
               pageSize={PAGE}
               isCut={Boolean(data.next_page_token)}
-              empty="Nobody was answered in this time. Whoever asks would be listed here, with what was allowed and denied."
+              empty="Nobody was answered in this time. Whoever asks would be listed here, with what was allowed, what was denied and how long it waited."
             />
             {data.next_page_token && (
               <p class="muted">

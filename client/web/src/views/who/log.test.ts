@@ -2,30 +2,44 @@
 import { expect, test } from "vitest";
 import { seriesOf } from "./history";
 import { runsOf, stripsOf } from "./heat_strip";
+import { tipText } from "./plot";
 import { needsAll } from "./identities";
 import { stepSeconds } from "./who";
 
 const at = (s: number) => new Date(s * 1000).toISOString();
 
-test("each step has a point, and what was denied lies within what was asked", () => {
+test("each step has a point, what was denied lies within what was asked, and who waited is a mean", () => {
   const sums = [
-    { from: at(100), allowed: "5", denied: "2" },
-    { from: at(120), would_be_denied: "1" },
+    { from: at(100), allowed: "5", denied: "2", waiting: { waited: "25s" } },
+    { from: at(120), would_be_denied: "1", waiting: { waited: "10s" } },
   ];
-  expect(seriesOf(sums, 95_000, 130_000, 10)).toEqual([
+  // The first and the last step are cut: five seconds of each are looked at.
+  expect(seriesOf(sums, 95_000, 125_000, 10)).toEqual([
     [90, 100, 110, 120],
     [0, 7, 0, 1],
     [0, 2, 0, 0],
+    [0, 2.5, 0, 2],
   ]);
 });
 
-test("a strip has the share that was denied, and tells silence from calm", () => {
+test("a step says what it has, and how many waited only where somebody did", () => {
+  const series = seriesOf([{ from: at(100), allowed: "1", denied: "3", waiting: { waited: "32.1s" } }], 100_000, 120_000, 10);
+  expect([tipText(series, 0, 10), tipText(series, 1, 10)]).toEqual([
+    "00:01:40–00:01:50 UTC: 1 allowed, 3 denied (75 %), 3.2 waiting",
+    "00:01:50–00:02:00 UTC: 0 allowed, 0 denied",
+  ]);
+});
+
+test("a strip has the share that was held back, denied or waiting, and tells silence from calm", () => {
   const sums = [
-    { identity: "etl", from: at(10), allowed: "1", denied: "3" },
+    { identity: "etl", from: at(10), allowed: "1", denied: "3", waiting: { held: "2s" } },
     { identity: "etl", from: at(20), allowed: "9" },
+    { identity: "etl", from: at(30), allowed: "9", denied: "1", waiting: { held: "4s" } },
     { identity: "etl", from: at(500), allowed: "9" },
+    { identity: "copy", from: at(20), waiting: { held: "10s" } },
   ];
-  expect(stripsOf(sums, 0, 40_000, 10).get("etl")).toEqual([-1, 0.75, 0, -1]);
+  const strips = stripsOf(sums, 0, 45_000, 10);
+  expect([strips.get("etl"), strips.get("copy")]).toEqual([[-1, 0.75, 0, 0.4, -1], [-1, -1, 1, -1, -1]]);
 });
 
 test("steps that are alike are one box", () => {
@@ -38,8 +52,8 @@ test("steps that are alike are one box", () => {
 
 test("all identities are asked for where the first ones will not do", () => {
   const place = { q: "", sort: "", page: 0 };
-  expect([place, { ...place, sort: "-denied" }, { ...place, page: 8 }].map(needsAll)).toEqual([false, false, false]);
-  expect([{ ...place, q: "etl" }, { ...place, sort: "denied" }, { ...place, page: 9 }].map(needsAll)).toEqual([true, true, true]);
+  expect([place, { ...place, page: 8 }].map(needsAll)).toEqual([false, false]);
+  expect([{ ...place, q: "etl" }, { ...place, sort: "denied" }, { ...place, sort: "-denied" }, { ...place, page: 9 }].map(needsAll)).toEqual([true, true, true, true]);
 });
 
 test("a range has at most ninety steps", () => {

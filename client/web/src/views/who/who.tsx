@@ -1,4 +1,4 @@
-// Who: the tree of identities with what was allowed and denied, over a range; a click narrows it down.
+// Who: the tree of identities with what was allowed and held back, over a range; a click narrows it down.
 import { useState } from "preact/hooks";
 import { useNow } from "../../state/live";
 import { go, isPast, periodOf, usePlace } from "../../state/url";
