@@ -126,6 +126,9 @@ TEST_P(WhoWasHeldBack, IsInTheLogAsTheJobsSawIt) {
     SCOPED_TRACE(identity);
     ExpectLogged(logged[identity], seen);
   }
+  int64_t left = 0;
+  for (const auto& [identity, sum] : logged) left += sum.waiting().left();
+  EXPECT_GE(left, 3);
   EXPECT_GT(truth["greedy:etl"].denied, 10);
   EXPECT_FALSE(logged["greedy:etl"].has_waiting());
 

@@ -122,7 +122,6 @@ void StayInLine(RefusedAgain& its) {
   }
   DistrustWrongInstants(its);
   if (its.binding.limit != engine::Limit::kLine) line.limit = its.binding.limit;
-  LineTable::NoteCause(line, its.binding, its.answer);
   if (!line.look_at_all) {
     return lines.SetDue(line, its.circles ? its.due_ns : std::min(line.due_ns, its.due_ns));
   }
@@ -156,8 +155,13 @@ void KeepWaiting(RefusedAgain its, bool had_turn) {
     // At a gate all wait, and nobody takes the room.
     const bool takes_room = its.line.is_bucket && IsOfBucket(its.binding.limit);
     if (had_turn && takes_room) its.line.HoldFor(its.waiting);
+    // What shuts a gate keeps those behind it in its line as well.
+    if (its.binding.limit == engine::Limit::kHealth) {
+      LineTable::NoteCause(its.line, its.binding, its.answer);
+    }
     return MoveToItsLimit(its);
   }
+  LineTable::NoteCause(its.line, its.binding, its.answer);
   if (its.line.is_bucket) PriceAgain(its);
   // Else it was only to be priced.
   if (had_turn) StayInLine(its);

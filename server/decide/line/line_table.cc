@@ -13,7 +13,9 @@ Line* LineTable::Find(uint64_t key) const {
 
 void LineTable::NoteCause(Line& line, const engine::Violation& violation,
                           const engine::CheckAnswer& answer) {
-  if (violation.limit == engine::Limit::kLine && line.cause != nullptr) return;
+  // Of those behind others it is known that the gate before them is open.
+  const bool is_behind = violation.limit == engine::Limit::kLine && line.cause != nullptr;
+  if (is_behind && line.cause->reason != engine::Reason::kHealth) return;
   const engine::CauseView cause = engine::WaitCauseOf(answer, violation);
   const RefusedBy by = {
       .reason = answer.reason,

@@ -73,9 +73,20 @@ void LineTasks::MarkChanged() {
     changed_lines_.pop_back();
     if (line == nullptr) continue;
     line->look_at_all = !line->is_bucket;
+    if (line->is_bucket) ExamineFirstBehindPlace(*line);
     // Gates first: who waits there may be before those at the bucket behind it.
     lines_.SetDue(*line, line->is_bucket ? kAtOnce + 1 : kAtOnce);
   }
+}
+
+void LineTasks::ExamineFirstBehindPlace(const Line& line) {
+  const std::optional<uint64_t> head = line.queue.Head();
+  if (line.waiting == 0 || !head.has_value() || places_.Get(*head) == nullptr) return;
+  uint64_t first = 0;
+  for (const uint64_t id : line.queue.Ids()) {
+    if (tickets_.Find(id) != nullptr && (first == 0 || id < first)) first = id;
+  }
+  if (first != 0) to_price_.push_back(first);
 }
 
 Task LineTasks::LookAtLine(Line& line, const Now& now) {

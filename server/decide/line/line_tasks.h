@@ -61,6 +61,8 @@ class LineTasks {
 
  private:
   void MarkChanged();
+  // Where the head is somebody who polls: so that what the others wait for is known as things are.
+  void ExamineFirstBehindPlace(const Line& line);
   Task LookAtLine(Line& line, const Now& now);
   // The queue is empty: those in to_requeue are put back, or the line is forgotten in time.
   void LookAtEmptyLine(Line& line, const Now& now);

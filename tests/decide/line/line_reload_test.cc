@@ -186,6 +186,48 @@ TEST_F(LineReload, WhoWaitsForABudgetBehindAShutGateWaitsForHealth) {
   EXPECT_EQ((seconds[{engine::Reason::kHealth, "lag"}]), 40);
 }
 
+// Though the head of the line is somebody who polls, whom nobody examines.
+TEST_F(LineReload, WhoWaitsBehindSomebodyWhoPollsWaitsForHealthWhileTheGateIsShut) {
+  engine::PolicySpec spec;
+  engine::BudgetSpec& budget = spec.budgets.emplace_back(engine::RateBudget("b", 5, 50));
+  budget.health = "p";
+  spec.profiles = {{.name = "p", .signals = {"lag"}, .thresholds = {{1, 3}}}};
+  spec.rules.push_back(engine::ChargeRule("charge", "", {"b"}));
+  ASSERT_TRUE(engine_.Install(spec, now_).ok());
+  Ask("waits:etl", 40, now_);
+  RunFor(absl::Milliseconds(1));
+  engine::CheckAnswer polled;
+  const engine::CheckRequest poll{.identity = "polls:b", .estimated_cost = 1.0};
+  ASSERT_TRUE(engine_.Check(poll, now_, polled).ok());
+  ASSERT_EQ(polled.verdict, engine::Verdict::kDenied);
+  const auto set = [&](bool shut) {
+    const engine::Health health = {.speed = shut ? 0.0 : 1.0,
+                                   .status = engine::HealthStatus::kHealthy,
+                                   .gate_shut = shut,
+                                   .pressure = shut ? 2.0F : 0.0F,
+                                   .signal = static_cast<int16_t>(shut ? 0 : -1)};
+    ASSERT_TRUE(engine_.SetHealth("", "p", health, now_).ok());
+    RunFor(absl::Milliseconds(1));
+  };
+  std::map<engine::Reason, int64_t> seconds;
+  const auto collect = [&] {
+    lines_.CollectWaits(now_, [&](const CountedWaits& counted) {
+      seconds[counted.cause->reason] += counted.waits.waited_ns / 1'000'000'000;
+    });
+  };
+  set(true);
+  collect();
+  RunFor(absl::Seconds(5));
+  collect();
+  EXPECT_EQ(seconds[engine::Reason::kHealth], 5);
+  set(false);
+  collect();
+  RunFor(absl::Seconds(2));
+  collect();
+  EXPECT_EQ(seconds[engine::Reason::kHealth], 5);
+  EXPECT_EQ(seconds[engine::Reason::kCapacity], 2);
+}
+
 // And not only once it is first in the line of the budget.
 TEST_F(LineReload, WhoIsPausedFurtherBackInALineWaitsForThePauseFromThenOn) {
   Ask("first-in-line:etl", 40, now_);
