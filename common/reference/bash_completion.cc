@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/reference/completion_table.h"
 #include "common/reference/reference.h"
+#include "common/shell_words.h"
 
 namespace headgate::reference {
 namespace {
@@ -55,7 +56,7 @@ complete -F _FUNCTION PROGRAM
 
 std::string BashProposal(const std::vector<std::string>& words, Files files) {
   if (files != Files::kNone) return files == Files::kFile ? "files=-f" : "files=-d";
-  return absl::StrCat("words=", Quoted(absl::StrJoin(words, " ")));
+  return absl::StrCat("words=", ShellQuoted(absl::StrJoin(words, " ")));
 }
 
 std::string Arm(const std::string& patterns, const std::string& what) {
@@ -95,10 +96,11 @@ std::string BashCompletion(const Program& program) {
   for (const Place& place : table.places) {
     const std::string names = OptionNames(place.options);
     if (!place.path.empty() && !names.empty()) {
-      absl::StrAppend(&options, Arm(Quoted(place.path), absl::StrCat("words+=", Quoted(names))));
+      absl::StrAppend(&options,
+                      Arm(ShellQuoted(place.path), absl::StrCat("words+=", ShellQuoted(names))));
     }
     if (const std::string known = ArgumentsOf(*place.command); !known.empty()) {
-      absl::StrAppend(&arguments, Arm(Quoted(place.path), known));
+      absl::StrAppend(&arguments, Arm(ShellQuoted(place.path), known));
     }
   }
   return absl::StrReplaceAll(kBashScript, {{"PROGRAM", program.root.name},

@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
+#include "common/shell_words.h"
 
 namespace headgate::reference {
 namespace {
@@ -46,13 +46,9 @@ std::string CasePatterns(const std::vector<std::string>& patterns) {
   std::string text;
   for (const std::string& pattern : patterns) {
     absl::StrAppend(&text, text.empty() ? "" : "|",
-                    absl::StrContains(pattern, ' ') ? Quoted(pattern) : pattern);
+                    absl::StrContains(pattern, ' ') ? ShellQuoted(pattern) : pattern);
   }
   return text.empty() ? "' '" : text;
-}
-
-std::string Quoted(const std::string& text) {
-  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
 }  // namespace headgate::reference

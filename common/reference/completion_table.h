@@ -37,7 +37,4 @@ CompletionTable TableOf(const Command& root);
 // is none.
 std::string CasePatterns(const std::vector<std::string>& patterns);
 
-// Between single quotes, for bash and zsh.
-std::string Quoted(const std::string& text);
-
 }  // namespace headgate::reference

@@ -4,6 +4,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/reference/completion_table.h"
 #include "common/reference/reference.h"
+#include "common/shell_words.h"
 
 namespace headgate::reference {
 namespace {
@@ -54,13 +55,13 @@ if [[ $funcstack[1] == _FUNCTION ]]; then _FUNCTION "$@"; else compdef _FUNCTION
 // "name:what it does", as _describe has it.
 std::string ZshDescribed(const std::string& name, const std::string& help) {
   const std::string plain = absl::StrReplaceAll(help, {{"`", ""}});
-  return Quoted(absl::StrCat(absl::StrReplaceAll(name, {{":", "\\:"}}), ":", plain));
+  return ShellQuoted(absl::StrCat(absl::StrReplaceAll(name, {{":", "\\:"}}), ":", plain));
 }
 
 std::string ZshProposal(const std::vector<std::string>& words, Files files) {
   if (files != Files::kNone) return files == Files::kFile ? "files=all" : "files=folders";
   std::string text = "values=(";
-  for (const std::string& word : words) absl::StrAppend(&text, Quoted(word), " ");
+  for (const std::string& word : words) absl::StrAppend(&text, ShellQuoted(word), " ");
   text.back() = ')';
   return text;
 }
@@ -76,7 +77,7 @@ std::string DescribedOptions(const std::vector<const Option*>& options) {
 }
 
 std::string ArmOf(const Place& place) {
-  std::string text = absl::StrCat("      ", Quoted(place.path), ")\n");
+  std::string text = absl::StrCat("      ", ShellQuoted(place.path), ")\n");
   if (!place.path.empty() && !place.options.empty()) {
     absl::StrAppend(&text, "        options+=(\n", DescribedOptions(place.options), "        )\n");
   }

@@ -43,7 +43,7 @@ absl::StatusOr<double> FloorFromText(const std::string& text) {
   constexpr double kMost = 0.5;
   double floor = 0;
   if (absl::SimpleAtod(text, &floor) && floor == 0) return floor;
-  const absl::StatusOr<double> share = ShareFromText(text);
+  absl::StatusOr<double> share = ShareFromText(text);
   if (share.ok() && *share <= kMost) return share;
   return absl::InvalidArgumentError(
       absl::StrCat("'", Escaped(text), "' is no share from 0 to 0.5, such as 0.05 or 5%"));

@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "client/cli/arguments/parse_value.h"
 #include "client/cli/arguments/parsed_option.h"
-#include "client/cli/output/shell_words.h"
+#include "common/shell_words.h"
 
 namespace headgate::cli {
 namespace {

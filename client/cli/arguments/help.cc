@@ -59,22 +59,6 @@ const std::map<std::string, std::vector<std::string>>& Examples() {
   return *all;
 }
 
-// Broken at blanks, and where there is none behind a '|' or a ','.
-std::string Wrapped(std::string_view text) {
-  std::string lines;
-  while (text.size() > kTextColumns) {
-    size_t end = text.rfind(' ', kTextColumns);
-    if (end == std::string_view::npos || end == 0) {
-      end = text.find_last_of("|,", kTextColumns - 1);
-      if (end == std::string_view::npos) break;
-      ++end;
-    }
-    absl::StrAppend(&lines, std::string(text.substr(0, end)), "\n");
-    text.remove_prefix(text[end] == ' ' ? end + 1 : end);
-  }
-  return absl::StrCat(lines, std::string(text));
-}
-
 const CLI::App& ProgramOf(const CLI::App& command) {
   const CLI::App* app = &command;
   while (app->get_parent() != nullptr) app = app->get_parent();
@@ -86,7 +70,7 @@ class HelpFormatter final : public CLI::Formatter {
   HelpFormatter() { column_width(kNameColumns); }
 
   std::string make_option_desc(const CLI::Option* option) const override {
-    return Wrapped(Formatter::make_option_desc(option));
+    return Wrapped(Formatter::make_option_desc(option), kTextColumns);
   }
   // Which options exclude each other is said where both are given.
   std::string make_option_opts(const CLI::Option* option) const override {
@@ -115,6 +99,21 @@ void AddExamplesBelow(CLI::App& app) {
 }
 
 }  // namespace
+
+std::string Wrapped(std::string_view text, size_t columns) {
+  std::string lines;
+  while (text.size() > columns) {
+    size_t end = text.rfind(' ', columns);
+    if (end == std::string_view::npos || end == 0) {
+      end = text.find_last_of("|,", columns - 1);
+      if (end == std::string_view::npos) break;
+      ++end;
+    }
+    absl::StrAppend(&lines, std::string(text.substr(0, end)), "\n");
+    text.remove_prefix(text[end] == ' ' ? end + 1 : end);
+  }
+  return absl::StrCat(lines, std::string(text));
+}
 
 void FormatHelp(CLI::App& app) { app.formatter(std::make_shared<HelpFormatter>()); }
 

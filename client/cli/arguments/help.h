@@ -6,10 +6,15 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace headgate::cli {
+
+// Broken into lines at blanks, and where there is none behind a '|' or a ','.
+std::string Wrapped(std::string_view text, size_t columns);
 
 // Before the commands are added, which take it over.
 void FormatHelp(CLI::App& app);

@@ -7,8 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/string_view.h"
 #include "client/cli/arguments/help.h"
 #include "common/reference/describe.h"
 #include "common/reference/reference.h"
@@ -96,17 +94,10 @@ std::string ReferenceText(const CLI::App& app, const std::string& form) {
 }
 
 std::string ExitStatusText() {
-  const std::string text = absl::StrCat(
-      "Exit status: ", Listed(ExitStatuses(), "; "),
-      ". `run` ends with its command's status: ", Listed(ExitStatusesOfRun(), ", "), ".");
-  std::string lines;
-  size_t columns = 0;
-  for (const absl::string_view word : absl::StrSplit(text, ' ')) {
-    const bool fits = columns + 1 + word.size() <= kHelpColumns;
-    absl::StrAppend(&lines, lines.empty() ? "" : fits ? " " : "\n", word);
-    columns = fits ? columns + 1 + word.size() : word.size();
-  }
-  return lines;
+  return Wrapped(absl::StrCat("Exit status: ", Listed(ExitStatuses(), "; "),
+                              ". `run` ends with its command's status: ",
+                              Listed(ExitStatusesOfRun(), ", "), "."),
+                 kHelpColumns);
 }
 
 }  // namespace headgate::cli

@@ -8,8 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/cli/arguments/help.h"
-#include "client/cli/output/shell_words.h"
 #include "common/nearest_word.h"
+#include "common/shell_words.h"
 
 namespace headgate::cli {
 namespace {
@@ -114,7 +114,7 @@ std::string NoValue(const CLI::Error& error) {
 
 std::string Required(const CLI::App& command, const CLI::Error& error,
                      const std::vector<std::string>& words) {
-  const std::string text = error.what();
+  std::string text = error.what();
   const std::string option = text.substr(0, text.find(" is required"));
   // It may be a positional argument that has a long name as well.
   std::string argument = option;

@@ -24,7 +24,7 @@ constexpr int kMostWaiters = 100;
 
 // The levels of an identity, or its segments.
 std::vector<std::string> NamesIn(const std::string& identity, const v1::Selector& selector) {
-  const std::vector<std::string> segments = absl::StrSplit(identity, ':');
+  std::vector<std::string> segments = absl::StrSplit(identity, ':');
   if (selector.has_segment()) return segments;
   std::vector<std::string> levels;
   for (size_t at = 0; at != std::string::npos;) {

@@ -9,15 +9,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/output/proto_text.h"
-#include "client/cli/output/shell_words.h"
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/output/value_text.h"
+#include "common/shell_words.h"
 
 namespace headgate::cli {
 namespace {
 
 std::vector<std::string> TagsOf(const v1::LastCheck& check) {
   std::vector<std::string> tags;
+  tags.reserve(check.tags().size());
   // In the order of their names, whatever the message's is.
   const std::map<std::string, std::string> sorted(check.tags().begin(), check.tags().end());
   for (const auto& [key, value] : sorted) tags.push_back(absl::StrCat(key, "=", value));

@@ -12,9 +12,9 @@
 #include "client/cli/commands.h"
 #include "client/cli/connection/connection.h"
 #include "client/cli/output/servers_text.h"
-#include "client/cli/output/shell_words.h"
 #include "client/cli/output/table.h"
 #include "client/cli/output/terminal_text.h"
+#include "common/shell_words.h"
 
 namespace headgate::cli {
 namespace {

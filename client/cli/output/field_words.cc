@@ -77,7 +77,7 @@ std::string InTheWordsOfOptions(std::string_view message) {
   if (name == "--target" && what.starts_with(kUnnamed)) {
     return absl::StrCat("--target is needed: ", Sv(what.substr(kUnnamed.size())));
   }
-  const std::string said =
+  std::string said =
       absl::StrReplaceAll(Sv(what), {{"filter.to", "--until"}, {"filter.from", "--since"}});
   // "override: override 7 is not in force".
   if (absl::StartsWith(said, Sv(name))) return said;

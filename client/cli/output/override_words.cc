@@ -4,8 +4,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "client/cli/output/shell_words.h"
 #include "common/share_text.h"
+#include "common/shell_words.h"
 
 namespace headgate::cli {
 

@@ -1,6 +1,5 @@
 #include "client/cli/output/proto_text.h"
 
-#include <algorithm>
 #include <string_view>
 
 #include "absl/strings/ascii.h"
@@ -8,6 +7,7 @@
 #include "client/cli/output/terminal_text.h"
 #include "client/cli/output/value_text.h"
 #include "client/cli/output/zone_text.h"
+#include "common/waited_checks.h"
 
 namespace headgate::cli {
 namespace {
@@ -139,15 +139,10 @@ int64_t Checks(const v1::LogSum& sum) {
 }
 
 int64_t ChecksThatWaited(const v1::Waiting& waiting) {
-  const absl::Duration longest = FromProto(waiting.longest());
-  absl::Duration rest;
-  const int64_t least =
-      longest > absl::ZeroDuration()
-          ? absl::IDivDuration(FromProto(waiting.waited()) + longest - absl::Nanoseconds(1),
-                               longest, &rest)
-          : 0;
-  return std::max<int64_t>(
-      {waiting.began(), waiting.admitted() + waiting.denied() + waiting.left(), least, 1});
+  return WaitedChecks({.began = waiting.began(),
+                       .ended = waiting.admitted() + waiting.denied() + waiting.left(),
+                       .waited_ns = absl::ToInt64Nanoseconds(FromProto(waiting.waited())),
+                       .longest_ns = absl::ToInt64Nanoseconds(FromProto(waiting.longest()))});
 }
 
 std::string Seconds(bool present, const google::protobuf::Duration& duration) {

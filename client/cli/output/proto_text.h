@@ -54,8 +54,7 @@ std::string Sentence(const v1::ReportedDebt& debt, v1::BudgetUnit unit, absl::Ti
 
 // Whatever became of them.
 int64_t Checks(const v1::LogSum& sum);
-// By how many Checks the time was waited, at least: those that began to wait, or that ended if
-// there were more, or as many as it takes where none waited for longer than the longest.
+// By how many Checks the time was waited, at least: see waited_checks.h.
 int64_t ChecksThatWaited(const v1::Waiting& waiting);
 
 // Of a duration or time that may be absent. CSV: seconds, and RFC 3339 in UTC.

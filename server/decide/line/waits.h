@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/waited_checks.h"
 #include "server/decide/line/line_view.h"
 
 namespace headgate::line {
@@ -32,12 +33,8 @@ struct Waits {
   std::array<int64_t, kPlaces> ended_within{};
 
   int64_t ended() const { return admitted + denied + left; }
-  // By how many Checks the time was waited, at least: also where they began before it, or waited
-  // for something else first. None waits for longer than the longest.
-  int64_t checks() const {
-    const int64_t least = longest_ns > 0 ? (waited_ns + longest_ns - 1) / longest_ns : 0;
-    return std::max({began, ended(), least, int64_t{1}});
-  }
+  // By how many Checks the time was waited, at least.
+  int64_t checks() const { return WaitedChecks({began, ended(), waited_ns, longest_ns}); }
   bool empty() const { return began == 0 && ended() == 0 && waited_ns == 0 && held_ns == 0; }
 
   void CountEnd(WaitEnd end, bool answered, int64_t waited_in_all_ns) {

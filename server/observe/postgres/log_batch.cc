@@ -108,7 +108,7 @@ std::array<std::optional<int64_t>, kWaitColumns.size()> WaitFields(
     const throttle_log::OptionalWaits& waits) {
   std::array<std::optional<int64_t>, kWaitColumns.size()> fields;
   if (waits.get() == nullptr) return fields;
-  const WaitNumbers numbers = NumbersOf(*waits.get());
+  const throttle_log::WaitNumbers numbers = throttle_log::NumbersOf(*waits.get());
   std::copy(numbers.begin(), numbers.end(), fields.begin());
   return fields;
 }

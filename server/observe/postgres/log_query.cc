@@ -154,9 +154,9 @@ Row RowOf(const pqxx::row& columns) {
   row.counts.peak = Number(next());
   row.counts.limit = Number(next());
   if (columns[i].is_null()) return row;
-  WaitNumbers numbers;
+  throttle_log::WaitNumbers numbers;
   for (int64_t& number : numbers) number = next().as<int64_t>();
-  row.counts.waits.Add(WaitsOf(numbers));
+  row.counts.waits.Add(throttle_log::WaitsOf(numbers));
   return row;
 }
 

@@ -1,4 +1,5 @@
-// The columns of the throttle log in which waits stand: all are numbers, and NULL in other rows.
+// The columns of the throttle log in which waits stand: all are numbers, in the order of
+// wait_numbers.h, and NULL in other rows.
 //
 // Lists of them for the statements that write, add up and read rows, so that there is one place
 // that knows their names. Pure functions.
@@ -8,11 +9,9 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <string>
 
-#include "server/remember/throttle_log/row.h"
+#include "server/remember/throttle_log/wait_numbers.h"
 
 namespace headgate::postgres {
 
@@ -21,11 +20,7 @@ inline constexpr std::array kWaitColumns = {
     "began",       "admitted",     "denied",       "gone",      "waited_us",
     "held_us",     "longest_us",   "within_100ms", "within_1s", "within_10s",
     "within_1min", "within_10min", "longer"};
-using WaitNumbers = std::array<int64_t, kWaitColumns.size()>;
-
-// In the order of the columns; times in microseconds.
-WaitNumbers NumbersOf(const throttle_log::Waits& waits);
-throttle_log::Waits WaitsOf(const WaitNumbers& numbers);
+static_assert(kWaitColumns.size() == throttle_log::WaitNumbers{}.size());
 
 std::string WaitColumns();       // "began, admitted, ..."
 std::string WaitColumnsAdded();  // "ADD COLUMN began bigint, ..."

@@ -141,7 +141,7 @@ std::string TimeText(int64_t ns) {
 
 // "waited 82 % of the time (31 s a chunk)": of each Check that waited, in the mean.
 std::string WaitedText(const Interval& interval) {
-  const Waits& waits = *interval.tally.waits.get();
+  const Waits& waits = interval.tally.waits.value();
   return absl::StrCat("waited ", absl::StrFormat("%.0f %%", 100 * interval.held_share),
                       " of the time (", TimeText(waits.waited_ns / waits.checks()), " a chunk)");
 }

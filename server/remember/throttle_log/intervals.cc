@@ -23,9 +23,7 @@ bool HoldsBack(Outcome outcome) {
   return outcome == Outcome::kDenied || outcome == Outcome::kWaited;
 }
 
-int64_t WaitedFor(const CauseCount& cause) {
-  return cause.counts.waits.get() == nullptr ? 0 : cause.counts.waits.get()->waited_ns;
-}
+int64_t WaitedFor(const CauseCount& cause) { return cause.counts.waits.value().waited_ns; }
 
 using RowPlace = std::tuple<int64_t, std::string, std::string>;  // time, identity, target
 
@@ -92,7 +90,7 @@ class Finder {
         identity = row.key.identity;
         held_ns = 0;
       }
-      held_ns += row.counts.waits.get() == nullptr ? 0 : row.counts.waits.get()->held_ns;
+      held_ns += row.counts.waits.value().held_ns;
       const int64_t length_ns = row.length_s * kNsPerSecond;
       step.held_ns = std::min(std::max(step.held_ns, held_ns), length_ns);
     }

@@ -50,7 +50,6 @@ struct Tally {
   std::vector<CauseCount> causes = {};
 
   bool empty() const { return to_s == 0; }
-  int64_t waited_ns() const { return waits.get() == nullptr ? 0 : waits.get()->waited_ns; }
   // Of the time that has passed when it is `now_s`.
   double HeldShare(int64_t now_s) const;
   void Add(const Row& row);

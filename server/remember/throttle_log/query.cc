@@ -95,10 +95,9 @@ class Summing {
         return static_cast<double>(sum.allowed + sum.would_be_denied + sum.denied);
       case SumOrder::kMaxCostDenied:
         return sum.denied_cost;
-      case SumOrder::kMaxHeldBack: {
-        const int64_t waited_ns = sum.waits.get() == nullptr ? 0 : sum.waits.get()->waited_ns;
-        return static_cast<double>(waited_ns) / 1e9 + static_cast<double>(sum.denied);
-      }
+      case SumOrder::kMaxHeldBack:
+        return static_cast<double>(sum.waits.value().waited_ns) / 1e9 +
+               static_cast<double>(sum.denied);
       case SumOrder::kMaxDenied:
       case SumOrder::kName:
         break;

@@ -51,6 +51,11 @@ class OptionalWaits {
 
   // Null: there are none.
   const Waits* get() const { return waits_.get(); }
+  // As of none where there are none.
+  const Waits& value() const {
+    static constexpr Waits kNone;
+    return waits_ == nullptr ? kNone : *waits_;
+  }
   void Add(const Waits& more) {
     if (waits_ == nullptr) waits_ = std::make_unique<Waits>();
     waits_->Add(more);

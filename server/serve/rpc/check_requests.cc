@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/hash.h"
+#include "server/serve/rpc/proto_time.h"
 
 namespace headgate::rpc {
 namespace {
@@ -30,15 +31,14 @@ absl::StatusOr<absl::Duration> MaxWaitOf(const v1::CheckRequest& check) {
   if (!check.has_max_wait()) [[likely]]
     return absl::ZeroDuration();
   const google::protobuf::Duration& wait = check.max_wait();
-  constexpr int32_t kNanosInSecond = 1'000'000'000;
-  if (wait.nanos() <= -kNanosInSecond || wait.nanos() >= kNanosInSecond ||
+  if (wait.nanos() <= -kNanosPerSecond || wait.nanos() >= kNanosPerSecond ||
       (wait.seconds() > 0 && wait.nanos() < 0) || (wait.seconds() < 0 && wait.nanos() > 0)) {
     return absl::InvalidArgumentError("max_wait: is no duration: its parts do not go together");
   }
   if (wait.seconds() < 0 || wait.nanos() < 0) {
     return absl::InvalidArgumentError("max_wait: must not be negative");
   }
-  const absl::Duration span = absl::Seconds(wait.seconds()) + absl::Nanoseconds(wait.nanos());
+  const absl::Duration span = DurationOf(wait);
   if (span > kLongestMaxWait) {
     return absl::InvalidArgumentError(absl::StrCat("max_wait: is ", absl::FormatDuration(span),
                                                    "; at most ",

@@ -11,7 +11,6 @@ namespace {
 using overrides::EventKind;
 using overrides::Kind;
 
-constexpr int32_t kNanosPerSecond = 1'000'000'000;
 constexpr int64_t kFirstUnixSecond = -62'135'596'800;  // of the year 1
 
 absl::StatusOr<Kind> KindOf(v1::OverrideKind kind) {
@@ -71,7 +70,7 @@ absl::StatusOr<overrides::Expiry> ExpiryOf(const v1::CreateOverrideRequest& requ
         in.seconds() < -kMaxSeconds || in.seconds() > kMaxSeconds) {
       return absl::InvalidArgumentError("expires_in: is no valid Duration");
     }
-    return absl::Seconds(in.seconds()) + absl::Nanoseconds(in.nanos());
+    return DurationOf(in);
   }
   if (request.has_expires_at()) {
     const absl::StatusOr<absl::Time> at = FromProto("expires_at", request.expires_at());

@@ -83,10 +83,8 @@ absl::StatusOr<PageStart> ReadPageToken(const std::string& token) {
   start.after.denied = sum.denied();
   start.after.denied_cost = sum.denied_cost();
   if (sum.has_waiting()) {
-    const google::protobuf::Duration& waited = sum.waiting().waited();
-    const absl::Duration in_all =
-        absl::Seconds(waited.seconds()) + absl::Nanoseconds(waited.nanos());
-    start.after.waits.Add({.waited_ns = absl::ToInt64Nanoseconds(in_all)});
+    const absl::Duration waited = DurationOf(sum.waiting().waited());
+    start.after.waits.Add({.waited_ns = absl::ToInt64Nanoseconds(waited)});
   }
   return start;
 }

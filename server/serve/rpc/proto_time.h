@@ -18,6 +18,7 @@ namespace headgate::rpc {
 inline constexpr int64_t kMaxSeconds = 315'576'000'000;
 // The last second of the year 9999.
 inline constexpr int64_t kLastUnixSecond = 253'402'300'799;
+inline constexpr int32_t kNanosPerSecond = 1'000'000'000;
 
 // Must be finite and >= 0; beyond 10,000 years it is 10,000 years.
 inline void SetDuration(absl::Duration from, google::protobuf::Duration& to) {
@@ -29,9 +30,8 @@ inline void SetDuration(absl::Duration from, google::protobuf::Duration& to) {
 
 // Same, from a time of less than 292 years.
 inline void SetDuration(int64_t from_ns, google::protobuf::Duration& to) {
-  constexpr int64_t kNsPerSecond = 1'000'000'000;
-  to.set_seconds(from_ns / kNsPerSecond);
-  to.set_nanos(static_cast<int32_t>(from_ns % kNsPerSecond));
+  to.set_seconds(from_ns / kNanosPerSecond);
+  to.set_nanos(static_cast<int32_t>(from_ns % kNanosPerSecond));
 }
 
 // From 1970 on; what comes after the year 9999 is its last second.
@@ -46,6 +46,11 @@ inline void SetTimestamp(absl::Time from, google::protobuf::Timestamp& to) {
 // Of one that is valid.
 inline absl::Time TimeOf(const google::protobuf::Timestamp& at) {
   return absl::FromUnixSeconds(at.seconds()) + absl::Nanoseconds(at.nanos());
+}
+
+// Likewise.
+inline absl::Duration DurationOf(const google::protobuf::Duration& span) {
+  return absl::Seconds(span.seconds()) + absl::Nanoseconds(span.nanos());
 }
 
 }  // namespace headgate::rpc

@@ -19,12 +19,11 @@ absl::StatusOr<engine::ActualCost> ToActualCost(const v1::PermitReport& report) 
   engine::ActualCost actual;
   if (report.has_actual_cost()) actual.cost = report.actual_cost();
   if (!report.has_busy_time()) return actual;
-  constexpr int32_t kNanos = 1'000'000'000;
   const google::protobuf::Duration& busy = report.busy_time();
   const bool is_one = busy.seconds() >= -kMaxSeconds && busy.seconds() <= kMaxSeconds &&
-                      busy.nanos() > -kNanos && busy.nanos() < kNanos;
+                      busy.nanos() > -kNanosPerSecond && busy.nanos() < kNanosPerSecond;
   if (!is_one) return absl::InvalidArgumentError("busy_time: is no duration that protobuf has");
-  actual.busy_time = absl::Seconds(busy.seconds()) + absl::Nanoseconds(busy.nanos());
+  actual.busy_time = DurationOf(busy);
   return actual;
 }
 

@@ -24,7 +24,6 @@ constexpr int kSumsOnPage = 1000;
 constexpr int kMaxSumsOnPage = 10'000;
 constexpr int kIntervalsOnPage = 100;
 constexpr int kMaxIntervalsOnPage = 1000;
-constexpr int32_t kNanosInSecond = 1'000'000'000;
 
 absl::Status Wrong(const std::string& field, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat(field, ": ", what));
@@ -32,7 +31,7 @@ absl::Status Wrong(const std::string& field, const std::string& what) {
 
 absl::Status ValidateTime(const char* field, const google::protobuf::Timestamp& time) {
   if (time.seconds() >= 0 && time.seconds() <= kLastUnixSecond && time.nanos() >= 0 &&
-      time.nanos() < kNanosInSecond) {
+      time.nanos() < kNanosPerSecond) {
     return absl::OkStatus();
   }
   return Wrong(field, "is no time between 1970 and 9999");

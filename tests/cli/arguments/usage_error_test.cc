@@ -7,8 +7,8 @@
 #include "client/cli/arguments/arguments.h"
 #include "client/cli/arguments/help.h"
 #include "client/cli/output/field_words.h"
-#include "client/cli/output/shell_words.h"
 #include "client/cli/output/terminal_text.h"
+#include "common/shell_words.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

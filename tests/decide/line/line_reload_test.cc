@@ -34,6 +34,16 @@ class Silent final : public Waiter {
   std::vector<std::string>& admitted_;
 };
 
+// A budget of 5 rows a second, which the health of "lag" slows.
+engine::PolicySpec PolicyOfABudgetWithHealth() {
+  engine::PolicySpec spec;
+  engine::BudgetSpec& budget = spec.budgets.emplace_back(engine::RateBudget("b", 5, 50));
+  budget.health = "p";
+  spec.profiles = {{.name = "p", .signals = {"lag"}, .thresholds = {{1, 3}}}};
+  spec.rules.push_back(engine::ChargeRule("charge", "", {"b"}));
+  return spec;
+}
+
 // A budget of 5 rows a second with a line, which then becomes one of busy seconds.
 class LineReload : public ::testing::Test {
  protected:
@@ -156,12 +166,7 @@ TEST_F(LineReload, WhatSlowsTheBudgetFromNowOnIsWhatAllInItsLineWaitFor) {
 
 // While it is shut nothing drains either, and the budget is what takes longest.
 TEST_F(LineReload, WhoWaitsForABudgetBehindAShutGateWaitsForHealth) {
-  engine::PolicySpec spec;
-  engine::BudgetSpec& budget = spec.budgets.emplace_back(engine::RateBudget("b", 5, 50));
-  budget.health = "p";
-  spec.profiles = {{.name = "p", .signals = {"lag"}, .thresholds = {{1, 3}}}};
-  spec.rules.push_back(engine::ChargeRule("charge", "", {"b"}));
-  ASSERT_TRUE(engine_.Install(spec, now_).ok());
+  ASSERT_TRUE(engine_.Install(PolicyOfABudgetWithHealth(), now_).ok());
   std::map<std::pair<engine::Reason, std::string>, int64_t> seconds;
   const auto collect = [&] {
     lines_.CollectWaits(now_, [&](const CountedWaits& counted) {
@@ -188,12 +193,7 @@ TEST_F(LineReload, WhoWaitsForABudgetBehindAShutGateWaitsForHealth) {
 
 // Though the head of the line is somebody who polls, whom nobody examines.
 TEST_F(LineReload, WhoWaitsBehindSomebodyWhoPollsWaitsForHealthWhileTheGateIsShut) {
-  engine::PolicySpec spec;
-  engine::BudgetSpec& budget = spec.budgets.emplace_back(engine::RateBudget("b", 5, 50));
-  budget.health = "p";
-  spec.profiles = {{.name = "p", .signals = {"lag"}, .thresholds = {{1, 3}}}};
-  spec.rules.push_back(engine::ChargeRule("charge", "", {"b"}));
-  ASSERT_TRUE(engine_.Install(spec, now_).ok());
+  ASSERT_TRUE(engine_.Install(PolicyOfABudgetWithHealth(), now_).ok());
   Ask("waits:etl", 40, now_);
   RunFor(absl::Milliseconds(1));
   engine::CheckAnswer polled;

@@ -317,7 +317,7 @@ TEST(FindIntervals, ATimeInWhichAnIdentityWaitedIsOne) {
       "07:00–07:25 UTC, waited 82 % of the time (31 s a chunk), by replication_lag_seconds on "
       "standby-2, 7.1 s over hard 5 s");
   EXPECT_EQ(page.intervals[0].tally.denied, 0);
-  EXPECT_EQ(page.intervals[0].tally.waited_ns(), 150 * 31 * kSecond);
+  EXPECT_EQ(page.intervals[0].tally.waits.value().waited_ns, 150 * 31 * kSecond);
 }
 
 TEST(FindIntervals, OfALevelTheOneThatWaitedMostSaysForHowLong) {

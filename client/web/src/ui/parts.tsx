@@ -14,6 +14,17 @@ export function Name({ children, mono }: { children: string | undefined; mono?: 
   return <bdi class={mono ? "name mono" : "name"}>{children ? visible(children) : "–"}</bdi>;
 }
 
+// " on orders": nothing where there is only one, and without a name all of them.
+export function OnTarget({ target, isOnly }: { target: string; isOnly?: boolean }) {
+  if (!target) return <>{!isOnly && " on all targets"}</>;
+  return (
+    <>
+      {" "}
+      on <Name>{target}</Name>
+    </>
+  );
+}
+
 export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
   return <span class={`badge ${tone}`}>{children}</span>;
 }

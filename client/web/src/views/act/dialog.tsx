@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { usePlace, writePlace } from "../../state/url";
-import { Name } from "../../ui/parts";
+import { Name, OnTarget } from "../../ui/parts";
 import { ActContext, type Acting } from "./acting";
 import type { Whom } from "./draft";
 import { EndOrder } from "./end_order";
@@ -48,14 +48,7 @@ function WhomText({ whom, isSingle }: { whom: Whom; isSingle: boolean }) {
   return (
     <>
       {whom.identity ? <Name mono>{whom.identity}</Name> : "Everything"}
-      {whom.target ? (
-        <>
-          {" "}
-          on <Name>{whom.target}</Name>
-        </>
-      ) : (
-        !isSingle && " on all targets"
-      )}
+      <OnTarget target={whom.target} isOnly={isSingle} />
     </>
   );
 }

@@ -5,7 +5,8 @@ import { useNow } from "../../state/live";
 import { useRights } from "../../state/rights";
 import { time } from "../../text/format";
 import { Name, Trouble } from "../../ui/parts";
-import { end, useChange, WhatWasDone } from "./changes";
+import { end, useChange } from "./changes";
+import { DoneAndClose } from "./done_and_close";
 import type { Override } from "./draft";
 import { Actor, Reason } from "./fields";
 import { WhatItDoes, WhomOf } from "./override";
@@ -16,24 +17,13 @@ export function EndOrder({ override, onClose }: { override: Override; onClose: (
   const [reason, setReason] = useState("");
   const [actor, setActor] = useKept("actor", "");
   const [isDone, setDone] = useState(false);
-  const { busy, error, done, run } = useChange();
+  const change = useChange();
+  const { busy, error, run } = change;
   const submit = async (event: Event) => {
     event.preventDefault();
     if (await run((api) => end(api, override, reason.trim(), actor.trim()))) setDone(true);
   };
-  if (isDone && done) {
-    return (
-      <>
-        <WhatWasDone done={done} busy={busy} run={run} />
-        {error && <Trouble error={error} doing />}
-        <div class="actions">
-          <button type="button" onClick={onClose}>
-            Close
-          </button>
-        </div>
-      </>
-    );
-  }
+  if (isDone) return <DoneAndClose change={change} onClose={onClose} />;
   return (
     <form class="form" onSubmit={(event) => void submit(event)} aria-label={`End override ${override.id}`}>
       <p>

@@ -5,7 +5,8 @@ import { useRights } from "../../state/rights";
 import { levelsOf } from "../../text/nearest";
 import { Trouble } from "../../ui/parts";
 import { Already } from "./already";
-import { make, useChange, WhatWasDone, type Change } from "./changes";
+import { make, useChange, type Change } from "./changes";
+import { DoneAndClose } from "./done_and_close";
 import { changed, EMPTY, inForce, kindOf, requestOf, type Draft, type Kind, type What, type Whom } from "./draft";
 import { Actor, Choice, Ends, kindsFor, Reason, Share } from "./fields";
 import { Forgive } from "./forgive";
@@ -19,21 +20,9 @@ export function Order({ what: first, whom, isSingle, onClose }: { what: What; wh
   const [what, setWhat] = useState(first);
   const [isDone, setDone] = useState(false);
   const change = useChange();
-  const { busy, error, done, run } = change;
+  const { error } = change;
   const kinds: readonly What[] = [...kindsFor(rights, !whom.identity), ...(whom.identity && rights.may("forgive") ? ["forgive" as const] : [])];
-  if (isDone && done) {
-    return (
-      <>
-        <WhatWasDone done={done} busy={busy} run={run} />
-        {error && <Trouble error={error} doing />}
-        <div class="actions">
-          <button type="button" onClick={onClose}>
-            Close
-          </button>
-        </div>
-      </>
-    );
-  }
+  if (isDone) return <DoneAndClose change={change} onClose={onClose} />;
   const chosen = kinds.includes(what) ? what : kinds[0];
   return (
     <div class="form">

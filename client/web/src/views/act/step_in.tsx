@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { useKept } from "../../state/kept";
 import { useRights } from "../../state/rights";
 import { usePlace } from "../../state/url";
-import { Card, Name, Trouble } from "../../ui/parts";
+import { Card, Name, OnTarget, Trouble } from "../../ui/parts";
 import { make, takeFocus, useChange, WhatWasDone } from "./changes";
 import { changed, draftAt, EMPTY, kindOf, requestOf, type Create, type Draft, type Kind } from "./draft";
 import { Actor, Choice, Ends, kindsFor, Reason, Share } from "./fields";
@@ -89,14 +89,7 @@ export function OrderText({ draft, isOnly }: { draft: Draft; isOnly: boolean }) 
   return (
     <>
       {kindOf(draft.kind).verb} {draft.whom === "everything" ? "everything" : <Name mono>{draft.name}</Name>}
-      {target ? (
-        <>
-          {" "}
-          on <Name>{target}</Name>
-        </>
-      ) : (
-        !isOnly && " on all targets"
-      )}
+      <OnTarget target={target} isOnly={isOnly} />
     </>
   );
 }

@@ -3,7 +3,7 @@ import { causeText } from "../../text/cause";
 import { number, plural } from "../../text/format";
 import { heldText, weightOf } from "../../text/held";
 import { Link } from "../../ui/link";
-import { Name } from "../../ui/parts";
+import { Name, OnTarget } from "../../ui/parts";
 import { Actions } from "../act/actions";
 import { mostOf, type Count, type Group } from "./grouping";
 import { WhenBadge } from "./when_badge";
@@ -37,7 +37,7 @@ export function GroupRow({ group, count, isAtLeast, asOf, showsTarget }: Props) 
         )}
         {showsTarget && target && (
           <span class="muted">
-            on <Name>{target}</Name>
+            <OnTarget target={target} />
           </span>
         )}
         {identities > 1 && (

@@ -3,7 +3,7 @@ import type { Schemas } from "../../api/client";
 import { causeKey, causeText, overrideOf, type Cause } from "../../text/cause";
 import { percent, plural } from "../../text/format";
 import { Link } from "../../ui/link";
-import { Name } from "../../ui/parts";
+import { Name, OnTarget } from "../../ui/parts";
 import { Actions } from "../act/actions";
 import type { Override } from "../act/draft";
 import { EndButton } from "../act/orders";
@@ -53,7 +53,7 @@ export function IntervalRow({ interval, earlier, denials, overrides, asOf, shows
         </Link>
         {showsTarget && target && (
           <span class="muted">
-            on <Name>{target}</Name>
+            <OnTarget target={target} />
           </span>
         )}
         <WhenBadge from={interval.from} to={interval.to} asOf={asOf} />

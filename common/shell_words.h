@@ -11,10 +11,12 @@
 #include <string_view>
 #include <vector>
 
-namespace headgate::cli {
+namespace headgate {
 
 // The word, in quotes where a shell would read it as something else.
 std::string ShellWord(std::string_view word);
+// In quotes in any case.
+std::string ShellQuoted(std::string_view word);
 std::string ShellLine(const std::vector<std::string>& words);
 
-}  // namespace headgate::cli
+}  // namespace headgate

@@ -1,4 +1,4 @@
-#include "client/cli/output/shell_words.h"
+#include "common/shell_words.h"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/strings.h"
 
-namespace headgate::cli {
+namespace headgate {
 namespace {
 
 bool IsPlain(char c) {
@@ -20,6 +20,10 @@ bool IsPlain(char c) {
 
 std::string ShellWord(std::string_view word) {
   if (!word.empty() && std::all_of(word.begin(), word.end(), IsPlain)) return std::string(word);
+  return ShellQuoted(word);
+}
+
+std::string ShellQuoted(std::string_view word) {
   return absl::StrCat("'", absl::StrReplaceAll(Sv(word), {{"'", "'\\''"}}), "'");
 }
 
@@ -29,4 +33,4 @@ std::string ShellLine(const std::vector<std::string>& words) {
   });
 }
 
-}  // namespace headgate::cli
+}  // namespace headgate
