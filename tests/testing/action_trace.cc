@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -140,7 +141,7 @@ class TraceRunner {
   }
 
   void Check(const CheckRequest& request) {
-    words_ = absl::StrCat("check ", Describe(request));
+    words_ = absl::StrCat(request.lease == nullptr ? "check " : "lease ", Describe(request));
     const Decision expected = model_.Decide(request, now_, Purpose::kCheck);
     const absl::Status status = engine_->Check(request, now_, answer_);
     Judge(request, expected, status, answer_);
@@ -179,7 +180,14 @@ class TraceRunner {
     }
     model_.Admit(expected, answer.permit, now_);
     permits_.push_back(answer.permit);
-    costs_.push_back(request.estimated_cost.value_or(answer.predicted_cost));
+    if (request.lease == nullptr) {
+      costs_.push_back(request.estimated_cost.value_or(answer.predicted_cost));
+    } else {
+      const bool is_whole = answer.grant.amount == *request.estimated_cost;
+      Count(is_whole ? "leased" : "leased in part");
+      costs_.push_back(answer.grant.amount);
+      leases_.insert(answer.permit);
+    }
   }
 
   void Batch() {
@@ -198,7 +206,8 @@ class TraceRunner {
     }
   }
 
-  void Explain(const CheckRequest& request) {
+  void Explain(CheckRequest request) {
+    request.lease = nullptr;  // it explains one piece
     words_ = absl::StrCat("explain ", Describe(request));
     const Decision expected = model_.Decide(request, now_, Purpose::kExplain);
     const absl::StatusOr<engine::Explanation> once = engine_->Explain(request, now_);
@@ -213,6 +222,12 @@ class TraceRunner {
   void Report(PermitId permit, double cost) {
     engine::ActualCost actual{.busy_time = bytes_.From(BusyTimes())};
     if (!bytes_.Bit(3)) actual.cost = cost;
+    if (leases_.contains(permit)) {
+      static constexpr std::array<int64_t, 4> kPieces = {1, 3, 1000, 1};
+      actual.spent = {.estimate = cost, .pieces = cost == 0 ? 0 : bytes_.From(kPieces)};
+      if (bytes_.Bit(1)) actual.cost.reset();
+      Count("returned a lease");
+    }
     Report(permit, actual);
   }
 
@@ -220,6 +235,9 @@ class TraceRunner {
     words_ = absl::StrCat(
         "report ", actual.cost.has_value() ? absl::StrCat(*actual.cost) : "no cost", " and ",
         actual.busy_time.has_value() ? absl::FormatDuration(*actual.busy_time) : "no busy time",
+        actual.spent.has_value() ? absl::StrCat(", ", actual.spent->estimate, " spent in ",
+                                                actual.spent->pieces, " pieces,")
+                                 : "",
         " for permit ", std::find(permits_.begin(), permits_.end(), permit) - permits_.begin());
     const Reported expected = model_.Report(permit, actual, now_);
     const absl::StatusOr<engine::Settlement> settled = engine_->Report(permit, actual, now_);
@@ -423,7 +441,8 @@ class TraceRunner {
 
   CheckAnswer answer_;
   std::vector<PermitId> permits_;
-  std::vector<double> costs_;  // of the permits' Checks, as they were estimated
+  std::vector<double> costs_;  // of the permits' Checks, as they were estimated or granted
+  std::set<PermitId> leases_;
   std::optional<CheckRequest> denied_;
   absl::Duration wait_;
   std::string words_;

@@ -35,6 +35,21 @@ bool AreTagsValid(absl::Span<const engine::Tag> tags) {
   return tags.size() <= engine::kMaxTags;
 }
 
+bool IsLeaseValid(const CheckRequest& request) {
+  if (request.lease == nullptr) return true;
+  const engine::LeaseTerms& lease = *request.lease;
+  return request.estimated_cost.has_value() && IsAmount(lease.least) && lease.least > 0 &&
+         lease.least <= *request.estimated_cost && lease.life >= absl::Milliseconds(100) &&
+         lease.life <= absl::Seconds(10);
+}
+
+bool IsSpentValid(const engine::ActualCost& actual) {
+  if (!actual.spent.has_value()) return true;
+  const auto& [estimate, pieces] = *actual.spent;
+  return IsAmount(estimate) && pieces >= 0 && pieces <= 10'000'000'000 &&
+         (pieces > 0 || estimate == 0);
+}
+
 std::string SplitLabel(const engine::SplitSpec& split) {
   if (const auto* by_depth = std::get_if<engine::SplitByDepth>(&split)) {
     return "depth " + std::to_string(by_depth->depth);
@@ -200,7 +215,7 @@ std::set<StatusCode> ReferenceModel::Faults(const CheckRequest& request, Purpose
                    request.pattern.size() > 1024 ||
                    (purpose == Purpose::kCheck && request.request_id.size() > 128) ||
                    (request.estimated_cost.has_value() && !IsAmount(*request.estimated_cost));
-  if (bad) faults.insert(StatusCode::kInvalidArgument);
+  if (bad || !IsLeaseValid(request)) faults.insert(StatusCode::kInvalidArgument);
   uint32_t target = 0;
   const StatusCode found = policy_->FindTarget(request.target, target);
   if (found != StatusCode::kOk) faults.insert(found);
@@ -217,6 +232,10 @@ void ReferenceModel::Admit(const Decision& decision, PermitId id, Now now) {
                 .version = policy_->version(),
                 .issued_at_ns = now.monotonic_ns,
                 .expires_at_ns = now.monotonic_ns + permit_ttl_ns_};
+  if (decision.is_lease) {
+    permit.estimate = decision.answer.granted;
+    permit.expires_at_ns = now.monotonic_ns + absl::ToInt64Nanoseconds(decision.answer.lasts);
+  }
   for (const ExpectedBucket& bucket : decision.buckets) {
     permit.teaches.insert(bucket.unit);
     if (bucket.skip) continue;
@@ -270,7 +289,7 @@ Reported ReferenceModel::Report(PermitId id, const engine::ActualCost& actual, N
   const absl::Duration longest = 64 * absl::Nanoseconds(permit_ttl_ns_);
   const bool is_time = !actual.busy_time.has_value() ||
                        (*actual.busy_time >= absl::ZeroDuration() && *actual.busy_time <= longest);
-  if (!is_time || (actual.cost.has_value() && !IsAmount(*actual.cost))) {
+  if (!is_time || (actual.cost.has_value() && !IsAmount(*actual.cost)) || !IsSpentValid(actual)) {
     reported.code = StatusCode::kInvalidArgument;
   } else if (found == permits_.end()) {
     reported.code = StatusCode::kNotFound;
@@ -285,25 +304,35 @@ Reported ReferenceModel::Report(PermitId id, const engine::ActualCost& actual, N
     const auto seconds = [&](absl::Duration time) {
       return absl::ToDoubleSeconds(std::clamp(time, absl::ZeroDuration(), longest));
     };
-    const double waited = seconds(since), busy = seconds(actual.busy_time.value_or(since));
+    const double waited = seconds(since);
+    const bool is_sum = actual.spent.has_value() && permit.estimate.value_or(0) > 0;
+    const double share = is_sum ? actual.spent->estimate / *permit.estimate : 1;
+    const double pieces = is_sum ? static_cast<double>(actual.spent->pieces) : 1;
+    std::optional<double> busy = seconds(actual.busy_time.value_or(since));
+    if (is_sum && !actual.busy_time.has_value()) busy.reset();
     ModelCosts::Lesson lesson{.estimate = permit.estimate};
+    if (is_sum) lesson.estimate = actual.spent->estimate / pieces;
     for (const Charge& charge : permit.charges) {
       const bool is_busy = charge.unit == engine::BudgetUnit::kBusyTime;
       std::optional<double>& charged = is_busy ? lesson.charged_busy : lesson.charged_cost;
-      charged = std::max(charged.value_or(0), charge.cost);
+      charged = std::max(charged.value_or(0), charge.cost * share / pieces);
       const auto ledger = ledgers_.find(charge.budget);
       if (ledger == ledgers_.end()) continue;  // gone, and owed nothing any more
-      if (!is_busy && !actual.cost.has_value()) continue;
-      const double all = is_busy ? busy : *actual.cost;
+      const std::optional<double>& told = is_busy ? busy : actual.cost;
+      if (!told.has_value() && share == 1) continue;
+      const double all = told.value_or(charge.cost * share);
       const Most most = MostCharged(charge, ledger->second, waited);
       reported.charges.push_back(ledger->second.Settle(charge.bucket, *charge.place, permit.version,
                                                        charge.cost, std::min(all, most.cost),
                                                        most.debt_ns, now.monotonic_ns));
       reported.charges.back().overrun = all > most.cost;
     }
-    if (permit.teaches.contains(engine::BudgetUnit::kCost)) lesson.cost = actual.cost;
-    if (permit.teaches.contains(engine::BudgetUnit::kBusyTime)) lesson.busy = busy;
-    costs_.Learn(permit.pattern, lesson);
+    const auto of_one = [&](std::optional<double> sum) {
+      return sum.has_value() ? std::optional(*sum / pieces) : std::nullopt;
+    };
+    if (permit.teaches.contains(engine::BudgetUnit::kCost)) lesson.cost = of_one(actual.cost);
+    if (permit.teaches.contains(engine::BudgetUnit::kBusyTime)) lesson.busy = of_one(busy);
+    if (pieces > 0) costs_.Learn(permit.pattern, lesson);
   }
   return reported;
 }

@@ -64,6 +64,8 @@ struct ExpectedAnswer {
   std::optional<absl::Duration> predicted_busy_time;
   bool probe = false;
   double chunk_scale = 0;
+  double granted = 0;    // of a lease
+  absl::Duration lasts;  // likewise
   std::vector<ExpectedViolation> violations;
   std::set<uint32_t> slowest_profiles = {engine::kNoRule};  // any of these
   double speed = 1;
@@ -109,6 +111,7 @@ struct Decision {
   std::set<CostKey> probed;  // whose turns it takes
   std::string request_key;
   std::optional<double> estimate;
+  bool is_lease = false;
 };
 
 struct Reported {

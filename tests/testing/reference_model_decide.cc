@@ -24,6 +24,7 @@ class ReferenceModel::Examination {
         target_(target),
         on_(policy_.spec().targets[target].name),
         request_(request),
+        estimate_(request.lease == nullptr ? request.estimated_cost : request.lease->least),
         segments_(ParseIdentity(request.identity)),
         now_(now),
         match_(policy_.Find(request, target, now)),
@@ -48,6 +49,7 @@ class ReferenceModel::Examination {
     answer_.any_budgets = TooManyBudgets();
     Price();
     if (RulesDecide()) {
+      Enlarge();
       for (ExpectedBucket& bucket : decision_.buckets) ViewRoom(bucket);
       return;
     }
@@ -55,6 +57,7 @@ class ReferenceModel::Examination {
     for (ExpectedBucket& bucket : decision_.buckets) ExamineBudget(bucket);
     BoundAdvice();
     Conclude();
+    Enlarge();
     for (ExpectedBucket& bucket : decision_.buckets) ViewRoom(bucket);
   }
 
@@ -76,8 +79,8 @@ class ReferenceModel::Examination {
 
   void Price() {
     decision_.pattern = {on_, segments_.back(), CallerOf(), std::string(request_.pattern)};
-    cost_ = model_.costs_.PredictCost(decision_.pattern, request_.estimated_cost);
-    busy_ = model_.costs_.PredictBusyTime(decision_.pattern, request_.estimated_cost);
+    cost_ = model_.costs_.PredictCost(decision_.pattern, estimate_);
+    busy_ = model_.costs_.PredictBusyTime(decision_.pattern, estimate_);
     std::optional<double> cost;
     std::optional<double> busy;
     for (const auto& [budget, rules] : match_.charges) {
@@ -116,7 +119,7 @@ class ReferenceModel::Examination {
     const BudgetSpec& spec = Spec(bucket);
     if (!Predicted(bucket).by.has_value() || ZeroOfDebt(bucket).has_value()) return false;
     const bool in_its_unit = bucket.unit == engine::BudgetUnit::kCost;
-    const double asked = in_its_unit ? request_.estimated_cost.value_or(-1) : -1;
+    const double asked = in_its_unit ? estimate_.value_or(-1) : -1;
     if (limit == Limit::kBurst) {
       const ModelLedger& ledger = *Ledger(bucket);
       const int64_t burst_ns = ledger.BurstToNs(policy_.BurstOf(target_, bucket.budget));
@@ -265,7 +268,7 @@ class ReferenceModel::Examination {
         if (wait >= *violation.retry_after) violation.rules.insert(rule);
         violation.retry_after = std::max(wait, *violation.retry_after);
       }
-    } else if (match_.reject_ratio >= 1) {
+    } else if (match_.reject_ratio >= 1 && request_.lease == nullptr) {
       answer_.reason = Reason::kRejectRatio;
       violation.rules = match_.reject;
       violation.limit_value = match_.reject_ratio;
@@ -453,11 +456,67 @@ class ReferenceModel::Examination {
     }
   }
 
+  // As much of a lease as there is room for in all buckets, in pieces of what was examined.
+  void Enlarge() {
+    if (request_.lease == nullptr || answer_.verdict == Verdict::kDenied) return;
+    const double most = *request_.estimated_cost;
+    answer_.granted = most;
+    answer_.lasts = request_.lease->life;
+    if (answer_.reason == Reason::kExempt) return;
+    double pieces = most / *estimate_;
+    bool probes = false;
+    for (const ExpectedBucket& bucket : decision_.buckets) {
+      const ModelLedger* ledger = Ledger(bucket);
+      if (Spec(bucket).mode == engine::Mode::kWarn || ledger == nullptr) continue;
+      const int64_t changes_in =
+          ledger->shape().clock->health().next_sample_at_ns - now_.monotonic_ns;
+      if (IsAuto(bucket) && changes_in > 0) {
+        answer_.lasts = std::min(answer_.lasts, absl::Nanoseconds(changes_in));
+      }
+      if (bucket.cost_ns == 0) continue;
+      probes |= bucket.probes;
+      const int64_t room_ns = RoomNs(bucket);
+      pieces = std::min(pieces, std::max(1.0, static_cast<double>(room_ns) /
+                                                  static_cast<double>(bucket.cost_ns)));
+    }
+    if (probes) pieces = 1;
+    answer_.granted = *estimate_ * pieces;
+    answer_.predicted_cost *= pieces;
+    if (answer_.predicted_busy_time.has_value()) *answer_.predicted_busy_time *= pieces;
+    for (ExpectedBucket& bucket : decision_.buckets) {
+      bucket.cost *= pieces;
+      if (Ledger(bucket) != nullptr) EnlargeDebt(bucket);
+    }
+  }
+
+  int64_t RoomNs(const ExpectedBucket& bucket) const {
+    const ModelLedger& ledger = *Ledger(bucket);
+    return ledger.BurstToNs(policy_.BurstOf(target_, bucket.budget)) -
+           ledger.Debt(bucket.key, now_.monotonic_ns);
+  }
+
+  // A budget that only warns is left alone where it has no room for all of it.
+  void EnlargeDebt(ExpectedBucket& bucket) {
+    const ModelLedger& ledger = *Ledger(bucket);
+    const int64_t burst_ns = ledger.BurstToNs(policy_.BurstOf(target_, bucket.budget));
+    const int64_t whole_ns = ledger.FittedToNs(bucket.cost, burst_ns);
+    const int64_t room_ns = RoomNs(bucket);
+    if (Spec(bucket).mode != engine::Mode::kWarn) {
+      bucket.cost_ns = std::min(whole_ns, std::max(room_ns, bucket.cost_ns));
+      return;
+    }
+    bucket.cost_ns = whole_ns;
+    if (bucket.skip || whole_ns <= room_ns) return;
+    Violate(bucket, Limit::kBurst, bucket.debt + bucket.cost, ledger.ToUnits(burst_ns),
+            TimeToRoom(bucket, whole_ns, burst_ns).time);
+  }
+
   const ReferenceModel& model_;
   const ModelPolicy& policy_;
   const uint32_t target_;
   const std::string& on_;
   const CheckRequest& request_;
+  const std::optional<double> estimate_;  // of a lease: one piece's
   const std::vector<std::string> segments_;
   const Now now_;
   const ModelPolicy::Match match_;
@@ -489,6 +548,7 @@ Decision ReferenceModel::Decide(const CheckRequest& request, Now now, Purpose pu
 
   decision.target = policy_->spec().targets[target].name;
   decision.estimate = request.estimated_cost;
+  decision.is_lease = request.lease != nullptr;
   if (purpose == Purpose::kCheck && !request.request_id.empty()) {
     decision.request_key = decision.target + "|" + std::string(request.identity) + "|" +
                            std::string(request.request_id);
@@ -496,6 +556,7 @@ Decision ReferenceModel::Decide(const CheckRequest& request, Now now, Purpose pu
     if (known != requests_.end() && IsLive(known->second.permit, now)) {
       decision.repeats = known->second.permit;
       decision.answer = known->second.answer;
+      decision.answer.granted = permits_.at(decision.repeats).estimate.value_or(0);
       return decision;
     }
   }

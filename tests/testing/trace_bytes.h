@@ -48,10 +48,24 @@ class TraceBytes {
     request.pattern = Mostly(Patterns(), Patterns().size() - 1);
     request.caller = From(Callers());
     request.request_id = Mostly(RequestIds(), RequestIds().size() - 1);
+    if (Bit(3)) request.lease = &Mostly(LeasesOfPool(), 5);
     return request;
   }
 
  private:
+  // Those at the end mean nothing.
+  static const std::array<engine::LeaseTerms, 9>& LeasesOfPool() {
+    static const std::array<engine::LeaseTerms, 9> kLeases = {{{0.5, absl::Seconds(1)},
+                                                               {1, absl::Milliseconds(100)},
+                                                               {3, absl::Seconds(10)},
+                                                               {10, absl::Seconds(2)},
+                                                               {1e-9, absl::Seconds(1)},
+                                                               {0, absl::Seconds(1)},
+                                                               {-1, absl::Seconds(1)},
+                                                               {2e15, absl::Seconds(1)},
+                                                               {1, absl::Milliseconds(99)}}};
+    return kLeases;
+  }
   double OddCost() {
     constexpr double kInf = std::numeric_limits<double>::infinity();
     static constexpr std::array<double, 6> kCosts = {

@@ -146,7 +146,8 @@ std::string Describe(const engine::CheckAnswer& answer) {
       kReasons[static_cast<size_t>(answer.reason)], ", priority ", answer.priority, ", predicted ",
       Exact(answer.predicted_cost), " and ", Busy(answer.predicted_busy_time),
       answer.probe ? ", a probe" : "", ", profile ", answer.health.profile, " at speed ",
-      Exact(answer.health.health.speed), ", retry ", Exact(answer.retry_after));
+      Exact(answer.health.health.speed), ", granted ", Exact(answer.grant.amount), " for ",
+      Exact(answer.grant.time), ", retry ", Exact(answer.retry_after));
   for (const Violation& violation : answer.violations) {
     absl::StrAppend(&text, "\n      ", Describe(violation));
   }
@@ -154,12 +155,12 @@ std::string Describe(const engine::CheckAnswer& answer) {
 }
 
 std::string Describe(const ExpectedAnswer& answer) {
-  std::string text =
-      absl::StrCat(answer.verdict == engine::Verdict::kAllowed ? "allowed" : "denied", ", reason ",
-                   kReasons[static_cast<size_t>(answer.reason)], ", priority ", answer.priority,
-                   ", predicted ", Exact(answer.predicted_cost), " and ",
-                   Busy(answer.predicted_busy_time), answer.probe ? ", a probe" : "", ", profile ",
-                   AnyOf(answer.slowest_profiles), " at speed ", Exact(answer.speed));
+  std::string text = absl::StrCat(
+      answer.verdict == engine::Verdict::kAllowed ? "allowed" : "denied", ", reason ",
+      kReasons[static_cast<size_t>(answer.reason)], ", priority ", answer.priority, ", predicted ",
+      Exact(answer.predicted_cost), " and ", Busy(answer.predicted_busy_time),
+      answer.probe ? ", a probe" : "", ", profile ", AnyOf(answer.slowest_profiles), " at speed ",
+      Exact(answer.speed), ", granted ", Exact(answer.granted), " for ", Exact(answer.lasts));
   for (const ExpectedViolation& violation : answer.violations) {
     absl::StrAppend(&text, "\n      ", Describe(violation));
   }
@@ -188,6 +189,10 @@ std::string CompareAnswers(const Decision& expected, const absl::Status& status,
   }
   if (answer.probe != static_cast<bool>(actual.probe)) differs += " probe";
   if (answer.chunk_scale != actual.chunk_scale) differs += " chunk_scale";
+  if (expected.is_lease && answer.granted != actual.grant.amount) differs += " granted";
+  if (expected.is_lease && expected.repeats == 0 && answer.lasts != actual.grant.time) {
+    differs += " time of the lease";
+  }
   if (!AreViolationsRight(answer, actual)) differs += " violations";
   if (!IsHealthRight(answer, actual.health)) differs += " health";
   if (LongestWait(actual) != actual.retry_after) differs += " retry_after";

@@ -32,6 +32,14 @@ namespace headgate::engine {
 
 struct Policy;
 
+// What makes a Check one for a lease: see lease_grant.h. The estimate is the most of it.
+struct LeaseTerms {
+  double least = 0;     // the smallest part of it that is of use: what one piece costs
+  absl::Duration life;  // for which it is spent
+};
+inline constexpr absl::Duration kShortestLease = absl::Milliseconds(100);
+inline constexpr absl::Duration kLongestLease = absl::Seconds(10);
+
 struct CheckRequest {
   std::string_view identity = {};
   std::string_view target = {};  // may be empty where one target is configured
@@ -43,6 +51,7 @@ struct CheckRequest {
   std::string_view caller = {};      // the name of an authenticated caller; empty: nobody is named
   bool waits = false;   // in line if it is refused by what time cures; else it is told its turn
   uint64_t ticket = 0;  // of one that waits and is examined again; 0: it is new
+  const LeaseTerms* lease = nullptr;  // null: all of the estimate is admitted or nothing
 };
 
 enum class Verdict : uint8_t { kAllowed, kDenied };
@@ -160,6 +169,16 @@ struct Probe {
   explicit operator bool() const { return budget != Violation::kNoBudget; }
 };
 
+// What a lease is of.
+struct Grant {
+  double amount = 0;  // in the unit of the estimate; 0: it is none
+  // The largest estimate of one piece; a larger one would be refused for good.
+  double largest_piece = kMaxAmount;
+  double reject_ratio = 0;     // of the pieces the holder denies so many, for a rule says so
+  bool one_at_a_time = false;  // it holds one place of a budget with max_concurrency
+  absl::Duration time;         // from when it was asked for; the permit ends with it
+};
+
 // What Check says; `policy` is set whenever its status is ok.
 struct CheckAnswer {
   Verdict verdict = Verdict::kDenied;
@@ -174,6 +193,7 @@ struct CheckAnswer {
   // Likewise, in busy time; absent: no budget of busy time is charged.
   std::optional<absl::Duration> predicted_busy_time;
   Probe probe;
+  Grant grant;  // of a lease that is allowed; not reset where none was asked for
   // Advice where an auto budget was charged: the factor by which the next chunk should be larger to
   // take what a chunk should. 0: not known, or it is right.
   double chunk_scale = 0;
@@ -197,6 +217,7 @@ struct CheckAnswer {
     predicted_cost = 0;
     predicted_busy_time.reset();
     probe.budget = Violation::kNoBudget;
+    grant = Grant{};
     chunk_scale = 0;
     retry_after = absl::ZeroDuration();
     violations.clear();

@@ -28,7 +28,7 @@ Charged AcquireConcurrency(Decision& decision, Candidate& candidate) {
   const Tables& tables = decision.tables;
   const int64_t limit = MostPermitsOf(*candidate.budget);
   switch (tables.concurrency.Acquire(ConcurrencyKeyOf(*candidate.budget, candidate.tag), limit,
-                                     decision.now.monotonic_ns + tables.permit_ttl_ns,
+                                     decision.now.monotonic_ns + decision.life_ns,
                                      candidate.concurrency)) {
     case ConcurrencyTable::Outcome::kAcquired:
       return Charged::kYes;
@@ -136,7 +136,7 @@ inline PermitId Issue(Decision& decision, uint32_t slot) {
   permit.caller_key = subject.caller;
   permit.pattern_key = subject.pattern;
   permit.policy_version = decision.policy.version;
-  permit.estimate = decision.estimate;
+  permit.estimate = decision.lease == nullptr ? decision.estimate : decision.answer.grant.amount;
   permit.issued_at_ns = decision.now.monotonic_ns;
   bool holds_concurrency = false;
   PermitCharge* next = permit.charges.data();
@@ -157,9 +157,10 @@ inline PermitId Issue(Decision& decision, uint32_t slot) {
   permit.teaches = teaches_cost ? kTeachesCost : uint8_t{0};
   permit.busy_charges = 0;
   if (decision.resolved.charges_busy_time) NoteUnits(decision, permit);
+  const bool keeps_subject = decision.line != nullptr || decision.lease != nullptr;
   permit.KeepCharges(static_cast<size_t>(next - permit.charges.data()),
-                     decision.line == nullptr ? 0 : decision.resolved.subject_key);
-  return tables.permits.Publish(slot, decision.now.monotonic_ns + tables.permit_ttl_ns);
+                     keeps_subject ? decision.resolved.subject_key : 0);
+  return tables.permits.Publish(slot, decision.now.monotonic_ns + decision.life_ns);
 }
 
 // 0 where there is no slot.
@@ -222,7 +223,9 @@ Outcome Admit(Decision& decision) {
   if (decision.resolved.candidates_used == 0) return Outcome::kDecided;
   PermitTable& permits = decision.tables.permits;
   const uint32_t slot = permits.Claim(decision.resolved.holder, decision.now.monotonic_ns);
-  if (slot == PermitTable::kNone && NeedsPermit(decision)) [[unlikely]] {
+  // What is left of a lease is given back by its permit.
+  if (slot == PermitTable::kNone && (NeedsPermit(decision) || decision.lease != nullptr))
+      [[unlikely]] {
     ReturnProbes(decision);
     return DenyForWantOfPermit(decision);
   }

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/decide/engine/charging.h"
+#include "server/decide/engine/lease_grant.h"
 #include "server/decide/engine/limits.h"
 #include "server/decide/engine/line_order.h"
 
@@ -13,13 +14,15 @@ constexpr double kNoDice = 1;
 
 // An optional is two stores and, copied, one load that has to wait for both.
 double EstimateOf(const CheckRequest& request) {
+  if (request.lease != nullptr) [[unlikely]]
+    return request.lease->least;
   return request.estimated_cost.has_value() ? *request.estimated_cost : CostModel::kNone;
 }
 
 // Whether two Checks could be charged together: alike, and neither has an id to remember.
 bool SameCheck(const CheckRequest& a, const CheckRequest& b) {
   return a.request_id.empty() && b.request_id.empty() && a.estimated_cost == b.estimated_cost &&
-         SameSubject(a, b);
+         a.lease == nullptr && b.lease == nullptr && SameSubject(a, b);
 }
 
 // A Check that found the table full has an answer of its own: it says so.
@@ -53,6 +56,9 @@ inline absl::Status Checks::TryCheck(const CheckRequest& request, Subject& subje
     absl::Status valid = ValidateCost("estimated_cost", *request.estimated_cost);
     if (!valid.ok()) return valid;
   }
+  if (request.lease != nullptr) [[unlikely]] {
+    if (absl::Status valid = ValidateLease(request); !valid.ok()) return valid;
+  }
   if (!request.request_id.empty()) return CheckOnce(request, subject, answer);
   return Decide(request, subject, answer);
 }
@@ -67,14 +73,19 @@ absl::Status Checks::CheckOnce(const CheckRequest& request, Subject& subject, Ch
                                             [&] { return Decide(request, subject, answer); });
   answer.subject_key = subject.resolved.subject_key;
   answer.unmatched = !subject.resolved.match.matched;
+  if (request.lease != nullptr && answer.repeated) {
+    TellGrantAgain(subject.resolved, core_.permits.Look(answer.permit, subject.now.monotonic_ns),
+                   subject.now, answer);
+  }
   return status;
 }
 
 absl::Status Checks::Decide(const CheckRequest& request, Subject& subject, CheckAnswer& answer) {
-  const double dice =
-      subject.resolved.match.reject == kNoRule ? kNoDice : core_.Roll(subject.resolved.match);
+  const bool rolls = subject.resolved.match.reject != kNoRule && request.lease == nullptr;
+  const double dice = rolls ? core_.Roll(subject.resolved.match) : kNoDice;
   const double estimate = EstimateOf(request);
   const PolicyRef& policy = subject.policy;
+  int grants = 0;  // of a lease, that were tried
   for (;;) {
     Decision decision(policy, core_.tables, subject.resolved, subject.now, answer, estimate);
     decision.line = core_.LineIfAnybodyIsHere();
@@ -84,17 +95,23 @@ absl::Status Checks::Decide(const CheckRequest& request, Subject& subject, Check
     }
     Outcome outcome = ExamineLimits(decision, dice);
     if (outcome == Outcome::kDecided && answer.verdict == Verdict::kAllowed) {
+      if (request.lease != nullptr) [[unlikely]]
+        EnlargeGrant(decision, *request.lease, ++grants == 1 ? *request.estimated_cost : estimate);
       outcome = Admit(decision);
       if (decision.IsUnnamed()) NoteCostNames(request, subject.resolved);
     }
-    if (outcome == Outcome::kDecided) [[likely]]
+    // Others were charged since a lease was examined: one piece of it may still fit.
+    const bool is_overtaken = grants == 1 && answer.verdict == Verdict::kDenied;
+    if (outcome == Outcome::kDecided && !is_overtaken) [[likely]]
       break;
     if (outcome == Outcome::kNoPermit) return TableFull();
+    if (is_overtaken) continue;
     core_.AwaitNewer(policy->version);
     if (absl::Status status = Refresh(request, subject); !status.ok()) return status;
   }
   if (!answer.violations.empty()) {
     NoteNames(request, subject.resolved, answer);
+    if (answer.verdict == Verdict::kDenied && request.lease != nullptr) answer.grant = Grant{};
     if (request.waits) answer.flow = LineFlowOf(*policy, subject.resolved, request, subject.now);
   }
   return absl::OkStatus();

@@ -73,7 +73,8 @@ struct Decision {
         resolved(resolved),
         now(now),
         answer(answer),
-        estimate(estimate) {
+        estimate(estimate),
+        life_ns(tables.permit_ttl_ns) {
     if (answer.policy != under) answer.policy = under;
   }
 
@@ -114,12 +115,14 @@ struct Decision {
   Resolved& resolved;
   const Now& now;
   CheckAnswer& answer;
-  const double estimate;  // CostModel::kNone: there is none
+  const double estimate;  // CostModel::kNone: there is none; of a lease: one piece's
+  const LeaseTerms* lease = nullptr;
+  int64_t life_ns;  // of its permit
   bool denied = false;
   bool explains = false;  // and charges nothing
-  // Where others wait, and only there: whom to ask, and for what. See line_order.h.
+  // Where others wait, and only there: whom to ask. See line_order.h.
   LineInterface* line = nullptr;
-  const CheckRequest* request = nullptr;
+  const CheckRequest* request = nullptr;  // null where nobody waits and it is no lease
   CostModel::Prediction cost;
   CostModel::Prediction busy_time;       // where budgets of it are charged
   std::array<ProbeTurn, 2> probe_turns;  // by unit

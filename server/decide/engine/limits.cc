@@ -179,6 +179,7 @@ void ExamineFull(Decision& decision, Candidate& candidate) {
 
 // Others wait somewhere, and may be before it here.
 void ExamineInLine(Decision& decision, Candidate& candidate) {
+  candidate.others_waiting = 0;
   const int64_t burst_ns = candidate.budget->burst_ns;
   if (candidate.cost_ns > burst_ns && MayProbe(decision, candidate, Limit::kBurst) &&
       !TakeProbe(decision, candidate, Limit::kBurst)) {

@@ -73,6 +73,7 @@ struct PlaceInLine {
   bool behind = false;     // others are before it: refuse it, whether it fits or not
   int64_t held_ns = 0;     // of the burst, for others
   absl::Duration turn_in;  // where it is behind: when its turn is expected, above zero
+  int64_t others = 0;      // that wait there besides
 };
 
 // A Check that was charged at one limit, from the line there or past it.

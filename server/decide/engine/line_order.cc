@@ -86,6 +86,7 @@ bool IsBehindOthers(Decision& decision, Candidate& candidate) {
   const PlaceInLine standing = decision.line->Arrive(arrival);
   candidate.held_ns =
       std::clamp<int64_t>(candidate.held_ns + standing.held_ns, 0, arrival.burst_ns);
+  candidate.others_waiting = standing.others;
   if (!standing.behind) return false;
   Measured measured;
   if (owes) {

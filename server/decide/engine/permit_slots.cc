@@ -77,9 +77,8 @@ void PermitSlots::End(uint32_t slot, State state) {
 }
 
 bool PermitSlots::IsLive(PermitId id, int64_t now_ns) const {
-  const uint64_t index = id & ((uint64_t{1} << kIndexBits) - 1);
-  if (id == 0 || index >= slots_) return false;
-  const auto slot = static_cast<uint32_t>(index);
+  const uint32_t slot = SlotOf(id);
+  if (id == 0 || slot >= slots_) return false;
   const uint64_t word = Word(slot);
   return GenerationOf(word) == id >> kIndexBits && StateOf(word) == State::kLive &&
          ExpiresAt(slot) > now_ns;

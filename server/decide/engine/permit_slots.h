@@ -122,6 +122,10 @@ class PermitSlots {
   void Expire(uint32_t slot) { End(slot, State::kExpired); }
   void Free(uint32_t slot) { End(slot, State::kFree); }
 
+  // Of an id that may never have been issued: it may be beyond the last slot.
+  static uint32_t SlotOf(PermitId id) {
+    return static_cast<uint32_t>(id & ((uint64_t{1} << kIndexBits) - 1));
+  }
   // Neither reported nor expired.
   bool IsLive(PermitId id, int64_t now_ns) const;
   size_t CountLive(int64_t now_ns) const;

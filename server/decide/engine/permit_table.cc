@@ -27,6 +27,16 @@ PermitTable::Found PermitTable::Settle(PermitId id, uint32_t& slot) {
   return found;
 }
 
+std::optional<LivePermit> PermitTable::Look(PermitId id, int64_t now_ns) const {
+  if (!IsLive(id, now_ns)) return std::nullopt;
+  const uint32_t slot = PermitSlots::SlotOf(id);
+  const LivePermit live{.estimate = slots_.body(slot).estimate,
+                        .expires_at_ns = slots_.ExpiresAt(slot)};
+  // The same permit still: what was read is its own.
+  if (!IsLive(id, now_ns)) return std::nullopt;
+  return live;
+}
+
 void PermitTable::ForgetTarget(uint64_t target_key) {
   for (uint32_t slot = 0; slot < slots_.size(); ++slot) {
     const uint64_t word = slots_.Word(slot);

@@ -22,6 +22,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/base/attributes.h"
@@ -45,6 +46,12 @@ struct PermitTableOptions {
   // A refused Claim looks for what has expired, in as many slots as are looked at in microseconds,
   // at most once in this time.
   int64_t least_between_looks_ns = 0;
+};
+
+// Of a permit that has neither been reported nor expired.
+struct LivePermit {
+  double estimate = 0;
+  int64_t expires_at_ns = 0;
 };
 
 class PermitTable {
@@ -82,6 +89,7 @@ class PermitTable {
 
   // Neither reported nor expired.
   bool IsLive(PermitId id, int64_t now_ns) const { return slots_.IsLive(id, now_ns); }
+  std::optional<LivePermit> Look(PermitId id, int64_t now_ns) const;
 
   // See PermitExpiry.
   void Sweep(uint32_t cell, int64_t now_ns, int64_t latest_ns) {

@@ -34,11 +34,12 @@ struct Candidate {
   Bucket* bucket;  // null: not there yet
   double cost;     // in the unit of the budget
   int64_t cost_ns;
-  int64_t held_ns;        // of the burst: unused, or for those who are before it in line
-  int64_t now_ns;         // on the budget's clock
-  int64_t empties_at_ns;  // before the charge, and after it
-  int64_t refunded_ns;    // see Ledger::Charged
-  uint32_t concurrency;   // cell to release; kNone
+  int64_t held_ns;         // of the burst: unused, or for those who are before it in line
+  int64_t others_waiting;  // for it; unset where nobody is in any line
+  int64_t now_ns;          // on the budget's clock
+  int64_t empties_at_ns;   // before the charge, and after it
+  int64_t refunded_ns;     // see Ledger::Charged
+  uint32_t concurrency;    // cell to release; kNone
 
   int64_t debt_ns() const { return std::max<int64_t>(empties_at_ns - now_ns, 0); }
   // As this Check sees it.

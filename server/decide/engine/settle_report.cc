@@ -6,6 +6,9 @@
 // forgiven. Work that cost less gets back what has not drained yet, which
 // Ledger::Refund knows. A charge whose budget has since gone, or is split or measured differently,
 // is left as it is, which the settlement says where the budget is there.
+//
+// A Report on a lease says what was spent of it, as a sum. What it does not say of the actual cost
+// is predicted of that sum, so that the rest is given back.
 
 #include <algorithm>
 #include <limits>
@@ -19,6 +22,25 @@
 
 namespace headgate::engine {
 
+namespace {
+
+absl::Status ValidateSpent(const ActualCost::Spent& spent) {
+  if (absl::Status valid = ValidateCost("spent.estimate", spent.estimate); !valid.ok())
+    return valid;
+  // One in each nanosecond, all the time.
+  static const int64_t kMostPieces = absl::ToInt64Nanoseconds(kLongestLease);
+  if (spent.pieces < 0 || spent.pieces > kMostPieces) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("spent.pieces: are ", spent.pieces, "; at least 0, at most ", kMostPieces));
+  }
+  if (spent.pieces == 0 && spent.estimate > 0) {
+    return absl::InvalidArgumentError("spent.pieces: are 0, and yet an estimate was spent");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<Settlement> Settlements::Report(PermitId id, const ActualCost& actual, Now now) {
   now = EngineCore::Bounded(now);
   if (actual.cost.has_value()) {
@@ -27,6 +49,9 @@ absl::StatusOr<Settlement> Settlements::Report(PermitId id, const ActualCost& ac
   if (actual.busy_time.has_value()) {
     absl::Status valid = ValidateBusyTime(*actual.busy_time, core_.options.permit_ttl);
     if (!valid.ok()) return valid;
+  }
+  if (actual.spent.has_value()) {
+    if (absl::Status valid = ValidateSpent(*actual.spent); !valid.ok()) return valid;
   }
   Settlement settlement;
   if (!core_.adopted.IsEmpty()) {
@@ -59,39 +84,61 @@ absl::StatusOr<Settlement> Settlements::Report(PermitId id, const ActualCost& ac
   return settlement;
 }
 
-Settlement Settlements::SettlePermit(const Permit& permit, const ActualCost& actual,
-                                     const Now& now) {
+Settlement Settlements::SettlePermit(const Permit& permit, const ActualCost& told, const Now& now) {
   Settlement settlement;
-  const double since = BusySecondsOf({}, permit, now, core_.options.permit_ttl);
-  const double told = BusySecondsOf(actual, permit, now, core_.options.permit_ttl);
-  const ActualAmounts amounts{
-      .cost = actual.cost,
-      .busy_seconds = told < since && DistrustsReports(permit) ? since : told,
-      .seconds_since = since};
+  ActualCost actual = told;
+  // No part of it is known.
+  if (permit.estimate <= 0) actual.spent.reset();
+  const ActualAmounts amounts = AmountsOf(permit, actual, now);
   for (uint32_t i = 0; i < permit.charges_used; ++i) {
     SettleCharge({permit, i, now}, amounts, settlement);
   }
-  LearnFrom(permit, amounts, now);
+  LearnFrom(permit, amounts, actual, now);
   return settlement;
 }
 
-void Settlements::LearnFrom(const Permit& permit, const ActualAmounts& actual, Now now) {
+Settlements::ActualAmounts Settlements::AmountsOf(const Permit& permit, const ActualCost& actual,
+                                                  const Now& now) const {
+  const double since = BusySecondsOf({}, permit, now, core_.options.permit_ttl);
+  ActualAmounts amounts{.cost = actual.cost, .busy_seconds = {}, .seconds_since = since};
+  if (actual.spent.has_value()) {
+    amounts.spent_share = actual.spent->estimate / permit.estimate;
+    // A lease lasts whether work is done under it or not: its time says nothing, neither here nor
+    // where Reports are not believed.
+    if (actual.busy_time.has_value() && !DistrustsReports(permit)) {
+      amounts.busy_seconds = absl::ToDoubleSeconds(*actual.busy_time);
+    }
+    return amounts;
+  }
+  const double told = BusySecondsOf(actual, permit, now, core_.options.permit_ttl);
+  amounts.busy_seconds = told < since && DistrustsReports(permit) ? since : told;
+  return amounts;
+}
+
+void Settlements::LearnFrom(const Permit& permit, const ActualAmounts& actual,
+                            const ActualCost& told, const Now& now) {
+  const double pieces = told.spent.has_value() ? static_cast<double>(told.spent->pieces) : 1;
+  if (pieces == 0) return;
   CostModel::Lesson lesson;
   lesson.subject = {.target = permit.target_key,
                     .root = permit.root_key,
                     .caller = permit.caller_key,
                     .pattern = permit.pattern_key};
   lesson.estimate = permit.estimate;
+  if (told.spent.has_value()) lesson.estimate = told.spent->estimate / pieces;
   lesson.wall_ns = now.wall_ns;
   const uint8_t teaches = permit.teaches;
-  if ((teaches & kTeachesCost) != 0) lesson.cost = actual.cost;
-  if ((teaches & kTeachesBusyTime) != 0) lesson.busy_seconds = actual.busy_seconds;
+  const auto of_one = [&](std::optional<double> sum) {
+    return sum.has_value() ? std::optional(*sum / pieces) : std::nullopt;
+  };
+  if ((teaches & kTeachesCost) != 0) lesson.cost = of_one(actual.cost);
+  if ((teaches & kTeachesBusyTime) != 0) lesson.busy_seconds = of_one(actual.busy_seconds);
   for (uint32_t i = 0; i < permit.charges_used; ++i) {
     const PermitCharge& charge = permit.charges[i];
     if (charge.tag == 0) continue;
     std::optional<double>& charged =
         permit.UnitOf(i) == BudgetUnit::kCost ? lesson.charged_cost : lesson.charged_busy_seconds;
-    charged = std::max(charged.value_or(0), double{charge.cost});
+    charged = std::max(charged.value_or(0), charge.cost * actual.spent_share / pieces);
   }
   core_.costs.Learn(lesson);
 }
@@ -117,15 +164,18 @@ void Settlements::SettleCharge(const ChargeOf& of, const ActualAmounts& amounts,
   const uint32_t place = of.place;
   const PermitCharge& charge = permit.charges[place];
   const BudgetUnit unit = permit.UnitOf(place);
-  if (unit == BudgetUnit::kCost && !amounts.cost.has_value()) return;
-  const double reported = unit == BudgetUnit::kCost ? *amounts.cost : amounts.busy_seconds;
+  const std::optional<double> told = amounts.Of(unit);
+  if (!told.has_value() && amounts.spent_share == 1) return;
+  const double reported = told.value_or(charge.cost * amounts.spent_share);
   bool counted = false;
   // Null: restored, and reported before there is a policy again.
   for (const PolicyRef& policy = core_.policies.Get(); policy != nullptr;
        core_.AwaitNewer(policy->version)) {
     Ledger* const ledger = LedgerOf(*policy, permit, place);
     if (ledger == nullptr) return NoteUnsettled(policy, of, reported, settlement);
-    const double actual = unit == BudgetUnit::kCost ? reported : reported * ledger->charged_share();
+    // What is predicted has had its share taken.
+    const bool is_shared = told.has_value() && unit == BudgetUnit::kBusyTime;
+    const double actual = is_shared ? reported * ledger->charged_share() : reported;
     // A budget that has gone, and still owes, has no burst any more.
     const Budget* const budget = policy->BudgetOfSlot(charge.ledger);
     const double expected = ExpectedOf(charge, *ledger, amounts.seconds_since);

@@ -30,7 +30,15 @@ inline constexpr int kMaxBusyLives = 64;
 
 struct ActualCost {
   std::optional<double> cost = {};  // in the unit of the estimate; absent: the prediction stands
-  std::optional<absl::Duration> busy_time = {};  // absent: the time since the permit was issued
+  // Absent: the time since the permit was issued; of a lease the prediction stands.
+  std::optional<absl::Duration> busy_time = {};
+  // Of a lease: what was spent of it, as its pieces were estimated, and how many they were. What is
+  // predicted is predicted of these. Absent: it is no lease's, or all of it was spent.
+  struct Spent {
+    double estimate = 0;
+    int64_t pieces = 0;
+  };
+  std::optional<Spent> spent = {};
 };
 
 enum class ReportOutcome : uint8_t {

@@ -36,11 +36,15 @@ class Settlements {
   void Withdraw(const CheckRequest& request, const CheckAnswer& answer, Now now);
 
  private:
-  // What the work cost, in each unit; none: the prediction stands.
+  // What the work cost, in each unit; none: the prediction stands, of what was spent.
   struct ActualAmounts {
     std::optional<double> cost;
-    double busy_seconds = 0;
+    std::optional<double> busy_seconds;
     double seconds_since = 0;  // the permit was issued
+    double spent_share = 1;    // of what was granted
+    std::optional<double> Of(BudgetUnit unit) const {
+      return unit == BudgetUnit::kCost ? cost : busy_seconds;
+    }
   };
   // One charge of a permit that ends, and when.
   struct ChargeOf {
@@ -55,7 +59,8 @@ class Settlements {
     double reported;
   };
 
-  Settlement SettlePermit(const Permit& permit, const ActualCost& actual, const Now& now);
+  Settlement SettlePermit(const Permit& permit, const ActualCost& told, const Now& now);
+  ActualAmounts AmountsOf(const Permit& permit, const ActualCost& actual, const Now& now) const;
   void SettleCharge(const ChargeOf& of, const ActualAmounts& actual, Settlement& settlement);
   struct SettledTo {
     double charged = 0;    // of the amount
@@ -70,7 +75,9 @@ class Settlements {
   static double ExpectedOf(const PermitCharge& charge, const Ledger& ledger, double since);
   // Whether Reports of busy time are not believed for one of its budgets.
   bool DistrustsReports(const Permit& permit) const;
-  void LearnFrom(const Permit& permit, const ActualAmounts& actual, Now now);
+  // The sums of a lease teach what one of its pieces does, the mean.
+  void LearnFrom(const Permit& permit, const ActualAmounts& actual, const ActualCost& told,
+                 const Now& now);
   // All of it that has not drained.
   void RefundCharge(const ChargeOf& of);
   // Where the permit's charge at a place stands; null: it is to be left as it is.

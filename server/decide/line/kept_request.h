@@ -33,7 +33,12 @@ class KeptRequest {
     head.estimated_cost = request.estimated_cost;
     head.tags = static_cast<uint16_t>(request.tags.size());
     head.has_address = request.remote_address != nullptr;
+    head.has_lease = request.lease != nullptr;
     std::byte* at = bytes_.get() + sizeof(Head);
+    if (head.has_lease) {
+      new (at) engine::LeaseTerms(*request.lease);
+      at += sizeof(engine::LeaseTerms);
+    }
     if (head.has_address) {
       new (at) engine::IpAddress(*request.remote_address);
       at += sizeof(engine::IpAddress);
@@ -55,6 +60,10 @@ class KeptRequest {
     const Head& head = *std::launder(reinterpret_cast<const Head*>(bytes_.get()));
     engine::CheckRequest request{.estimated_cost = head.estimated_cost};
     const std::byte* at = bytes_.get() + sizeof(Head);
+    if (head.has_lease) {
+      request.lease = std::launder(reinterpret_cast<const engine::LeaseTerms*>(at));
+      at += sizeof(engine::LeaseTerms);
+    }
     if (head.has_address) {
       request.remote_address = std::launder(reinterpret_cast<const engine::IpAddress*>(at));
       at += sizeof(engine::IpAddress);
@@ -77,19 +86,23 @@ class KeptRequest {
   // In the order in which they are kept, behind the tags' own.
   static constexpr std::array kTexts = {&Request::identity, &Request::target, &Request::pattern,
                                         &Request::request_id, &Request::caller};
-  // What stands before the address, the tags and all texts.
+  // What stands before the lease's terms, the address, the tags and all texts.
   struct Head {
     std::optional<double> estimated_cost;
     uint16_t tags = 0;
     bool has_address = false;
+    bool has_lease = false;
     std::array<uint32_t, kTexts.size()> text_sizes = {};
   };
   static_assert(alignof(engine::Tag) <= alignof(Head) &&
                 alignof(engine::IpAddress) <= alignof(Head) &&
+                alignof(engine::LeaseTerms) <= alignof(Head) &&
+                sizeof(engine::LeaseTerms) % alignof(engine::Tag) == 0 &&
                 alignof(Head) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 
   static size_t SizeOf(const engine::CheckRequest& request) {
     size_t size = sizeof(Head) + request.tags.size() * sizeof(engine::Tag);
+    if (request.lease != nullptr) size += sizeof(engine::LeaseTerms);
     if (request.remote_address != nullptr) size += sizeof(engine::IpAddress);
     for (const engine::Tag& tag : request.tags) size += tag.key.size() + tag.value.size();
     for (const auto text : kTexts) size += (request.*text).size();

@@ -21,13 +21,22 @@ absl::Duration Until(int64_t at_ns, int64_t now_ns) {
   return absl::Nanoseconds(std::max<int64_t>(at_ns - now_ns, 1));
 }
 
+// How many wait, without the one that asks.
+int64_t OthersIn(const Line& line, bool is_in_it) {
+  const auto all = static_cast<int64_t>(line.queue.size());
+  return is_in_it ? std::max<int64_t>(all - 1, 0) : all;
+}
+
 // It will join the line, if it is refused.
 PlaceInLine PlaceOfNewcomer(const Line& line, const LineArrival& arrival) {
   const int64_t now_ns = arrival.now.monotonic_ns;
   const bool behind = line.queue.size() > 0;
   const TurnQuery query{.id = 0, .cost_ns = QueueCost(arrival.cost_ns), .now_ns = now_ns};
   const int64_t turn_ns = behind ? ExpectedTurnAt(line, query) : now_ns;
-  return {.behind = behind, .held_ns = line.HeldByOthers(0), .turn_in = Until(turn_ns, now_ns)};
+  return {.behind = behind,
+          .held_ns = line.HeldByOthers(0),
+          .turn_in = Until(turn_ns, now_ns),
+          .others = OthersIn(line, false)};
 }
 
 // It waits, in this line or in another one, and is being examined.
@@ -36,6 +45,7 @@ PlaceInLine PlaceOfWaiting(const Line& line, WaitingCheck& waiting, const LineAr
   const Turn* const turn = waiting.TurnAt(line.key);
   PlaceInLine standing;
   standing.held_ns = line.HeldByOthers(turn == nullptr ? 0 : turn->held_ns);
+  standing.others = OthersIn(line, waiting.key == line.key);
   const bool has_turn = waiting.key == line.key && waiting.has_turn;
   const std::optional<uint64_t> head = line.queue.Head();
   if (has_turn || turn != nullptr || !head.has_value() || *head == arrival.ticket) return standing;
@@ -102,7 +112,12 @@ PlaceInLine PlaceIfItPolled(LineState& state, Line& line, const LineArrival& arr
 
 PlaceInLine PlaceInLineOf(LineState& state, Line& line, const LineArrival& arrival) {
   if (arrival.explains) return PlaceIfItPolled(state, line, arrival);
-  if (arrival.ticket == 0 && !arrival.waits) return PlaceOfPoller(state.places, line, arrival);
+  if (arrival.ticket == 0 && !arrival.waits) {
+    PlaceInLine standing = PlaceOfPoller(state.places, line, arrival);
+    const bool has_place = state.places.Find(line.key, arrival.subject_key) != nullptr;
+    standing.others = OthersIn(line, has_place);
+    return standing;
+  }
   WaitingCheck* const waiting = state.tickets.Find(arrival.ticket);
   return waiting == nullptr ? PlaceOfNewcomer(line, arrival)
                             : PlaceOfWaiting(line, *waiting, arrival);
