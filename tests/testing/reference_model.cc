@@ -45,7 +45,8 @@ bool IsLeaseValid(const CheckRequest& request) {
 
 bool IsSpentValid(const engine::ActualCost& actual) {
   if (!actual.spent.has_value()) return true;
-  const auto& [estimate, pieces] = *actual.spent;
+  const double estimate = actual.spent->estimate;
+  const int64_t pieces = actual.spent->pieces;
   return IsAmount(estimate) && pieces >= 0 && pieces <= 10'000'000'000 &&
          (pieces > 0 || estimate == 0);
 }

@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "absl/time/time.h"
 #include "client/cli/output/table.h"
 
 namespace headgate::cli {

@@ -55,6 +55,7 @@
 #include "server/decide/engine/forgive_debt.h"
 #include "server/decide/engine/learnt_cost.h"
 #include "server/decide/engine/learnt_costs.h"
+#include "server/decide/engine/lease_pieces.h"
 #include "server/decide/engine/line_interface.h"
 #include "server/decide/engine/policy.h"
 #include "server/decide/engine/policy_install.h"
@@ -110,6 +111,11 @@ class Engine {
   }
   void Withdraw(const CheckRequest& request, const CheckAnswer& answer, Now now) {
     settlements_.Withdraw(request, answer, now);
+  }
+
+  // Whose pieces a holder of a lease tells of: lease_pieces.h.
+  absl::StatusOr<PieceSubject> FindPieceSubject(const CheckRequest& request, Now now) const {
+    return engine::FindPieceSubject(core_, request, now);
   }
 
   // What an operator looks up and forgets: learnt_costs.h, forgive_debt.h.

@@ -31,7 +31,8 @@ std::optional<LivePermit> PermitTable::Look(PermitId id, int64_t now_ns) const {
   if (!IsLive(id, now_ns)) return std::nullopt;
   const uint32_t slot = PermitSlots::SlotOf(id);
   const LivePermit live{.estimate = slots_.body(slot).estimate,
-                        .expires_at_ns = slots_.ExpiresAt(slot)};
+                        .expires_at_ns = slots_.ExpiresAt(slot),
+                        .subject_key = slots_.body(slot).LeafKey()};
   // The same permit still: what was read is its own.
   if (!IsLive(id, now_ns)) return std::nullopt;
   return live;

@@ -52,6 +52,7 @@ struct PermitTableOptions {
 struct LivePermit {
   double estimate = 0;
   int64_t expires_at_ns = 0;
+  uint64_t subject_key = 0;  // 0: not known
 };
 
 class PermitTable {

@@ -25,16 +25,16 @@ namespace headgate::engine {
 namespace {
 
 absl::Status ValidateSpent(const ActualCost::Spent& spent) {
-  if (absl::Status valid = ValidateCost("spent.estimate", spent.estimate); !valid.ok())
+  if (absl::Status valid = ValidateCost("lease_use.spent", spent.estimate); !valid.ok())
     return valid;
   // One in each nanosecond, all the time.
   static const int64_t kMostPieces = absl::ToInt64Nanoseconds(kLongestLease);
   if (spent.pieces < 0 || spent.pieces > kMostPieces) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("spent.pieces: are ", spent.pieces, "; at least 0, at most ", kMostPieces));
+    return absl::InvalidArgumentError(absl::StrCat("lease_use.pieces: are ", spent.pieces,
+                                                   "; at least 0, at most ", kMostPieces));
   }
   if (spent.pieces == 0 && spent.estimate > 0) {
-    return absl::InvalidArgumentError("spent.pieces: are 0, and yet an estimate was spent");
+    return absl::InvalidArgumentError("lease_use.pieces: are 0, and yet an estimate was spent");
   }
   return absl::OkStatus();
 }
@@ -52,6 +52,13 @@ absl::StatusOr<Settlement> Settlements::Report(PermitId id, const ActualCost& ac
   }
   if (actual.spent.has_value()) {
     if (absl::Status valid = ValidateSpent(*actual.spent); !valid.ok()) return valid;
+  }
+  if (actual.spent.has_value() && actual.spent->subject_key != 0) {
+    const std::optional<LivePermit> lease = core_.permits.Look(id, now.monotonic_ns);
+    if (lease.has_value() && lease->subject_key != 0 &&
+        lease->subject_key != actual.spent->subject_key) {
+      return absl::InvalidArgumentError("lease_use.identity: is not the one that the lease is of");
+    }
   }
   Settlement settlement;
   if (!core_.adopted.IsEmpty()) {

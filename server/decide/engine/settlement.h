@@ -37,6 +37,7 @@ struct ActualCost {
   struct Spent {
     double estimate = 0;
     int64_t pieces = 0;
+    uint64_t subject_key = 0;  // of whom they were, as in CheckAnswer; 0: of whose lease it is
   };
   std::optional<Spent> spent = {};
 };

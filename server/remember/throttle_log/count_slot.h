@@ -30,12 +30,12 @@ struct alignas(64) Slot {
   // none came for a while.
   std::atomic<uint64_t> released{0};
 
-  void Add(double more_cost) {
+  void Add(double more_cost, uint64_t more_checks = 1) {
     // relaxed: this thread alone writes both.
     cost.store(cost.load(std::memory_order_relaxed) + more_cost, std::memory_order_relaxed);
     // release: whoever sees this count sees its cost, its peak, and whose it is. All of a slot's
     // Checks taken, then, means all of its cost.
-    checks.store(checks.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    checks.store(checks.load(std::memory_order_relaxed) + more_checks, std::memory_order_release);
   }
 
   // Before Add. A collector may see one of the two numbers a denial ahead of the other.

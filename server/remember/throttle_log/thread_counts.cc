@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "common/hash.h"
+#include "server/decide/engine/policy.h"
 
 namespace headgate::throttle_log {
 namespace {
@@ -11,6 +12,12 @@ namespace {
 size_t TableSize(size_t max_identities) {
   constexpr size_t kLeast = 16, kMax = size_t{1} << 22;
   return std::bit_ceil(std::clamp(max_identities, kLeast, kMax));
+}
+
+// As the request has it; where it names none, there was only one.
+std::string_view TargetOf(const engine::CheckRequest& request, const engine::Policy& policy) {
+  if (!request.target.empty() || policy.targets.size() != 1) return request.target;
+  return policy.targets[0].name;
 }
 
 }  // namespace
@@ -36,14 +43,29 @@ ThreadCounts::ThreadCounts(const ThreadCountsOptions& options)
   }
 }
 
+uint64_t ThreadCounts::KeyOf(uint64_t subject_key, const CauseView& cause) const {
+  const bool common = cause.outcome == Outcome::kAllowed && cause.reason == engine::Reason::kNone;
+  return common ? subject_key : CombineHash(subject_key, cause.Hash(options_.seed)) | 1;
+}
+
+void ThreadCounts::RecordPieces(const Pieces& pieces) {
+  if (pieces.pieces == 0) return;
+  const engine::PieceSubject& subject = pieces.subject;
+  Slot& slot = SlotFor({.key = KeyOf(subject.key, pieces.cause),
+                        .cause = pieces.cause,
+                        .identity = pieces.identity,
+                        .target = subject.target});
+  slot.Add(pieces.cost, static_cast<uint64_t>(pieces.pieces));
+}
+
 void ThreadCounts::RecordOther(const engine::CheckRequest& request,
                                const engine::CheckAnswer& answer, Now now) {
   if (answer.repeated) return;
   const CauseView cause = CauseOf(answer);
-  const bool common = cause.outcome == Outcome::kAllowed && cause.reason == engine::Reason::kNone;
-  const uint64_t key =
-      common ? answer.subject_key : CombineHash(answer.subject_key, cause.Hash(options_.seed)) | 1;
-  Slot& slot = SlotFor(key, cause, request, answer);
+  Slot& slot = SlotFor({.key = KeyOf(answer.subject_key, cause),
+                        .cause = cause,
+                        .identity = request.identity,
+                        .target = TargetOf(request, *answer.policy)});
   if (cause.outcome == Outcome::kAllowed) {
     NoteLast(slot, request, answer, now);
   } else {

@@ -31,6 +31,7 @@
 #include "common/held_bytes.h"
 #include "server/decide/engine/answer.h"
 #include "server/decide/engine/cause.h"
+#include "server/decide/engine/lease_pieces.h"
 #include "server/remember/throttle_log/count_slot.h"
 #include "server/remember/throttle_log/denial_ring.h"
 #include "server/remember/throttle_log/label.h"
@@ -70,6 +71,16 @@ class ThreadCounts {
     }
     RecordOther(request, answer, now);
   }
+
+  // Counts pieces of a lease as so many Checks that were asked and had this cause.
+  struct Pieces {
+    const engine::PieceSubject& subject;
+    std::string_view identity;
+    CauseView cause;
+    int64_t pieces = 0;
+    double cost = 0;  // predicted, of all
+  };
+  void RecordPieces(const Pieces& pieces);
 
   // Takes all counts since the call before.
   void Collect(Take take);
@@ -111,9 +122,17 @@ class ThreadCounts {
     if (options_.last != nullptr) options_.last->Note(request, answer, now);
   }
   void RecordOther(const engine::CheckRequest& request, const engine::CheckAnswer& answer, Now now);
-  // The slot to count under; `key` is that of the whole identity.
-  Slot& SlotFor(uint64_t key, const CauseView& cause, const engine::CheckRequest& request,
-                const engine::CheckAnswer& answer);
+  // What is counted: the key of the whole identity with the cause, and what both are.
+  struct Counted {
+    uint64_t key;
+    const CauseView& cause;
+    std::string_view identity;
+    std::string_view target;
+  };
+  // The slot to count under.
+  Slot& SlotFor(const Counted& counted);
+  // The key of such counts of a subject.
+  uint64_t KeyOf(uint64_t subject_key, const CauseView& cause) const;
   Slot* Find(uint64_t key);
   // Null: there is no room.
   Slot* Claim(uint64_t key, uint32_t label, std::string_view identity, bool folded);

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "common/hash.h"
-#include "server/decide/engine/policy.h"
 #include "server/remember/throttle_log/thread_counts.h"
 
 namespace headgate::throttle_log {
@@ -13,12 +12,6 @@ namespace {
 
 // So that a level that is counted by itself and one that others are folded into have two keys.
 constexpr uint64_t kFolded = 0x666f6c6465643a2a;
-
-// As the request has it; where it names none, there was only one.
-std::string_view TargetOf(const engine::CheckRequest& request, const engine::Policy& policy) {
-  if (!request.target.empty() || policy.targets.size() != 1) return request.target;
-  return policy.targets[0].name;
-}
 
 }  // namespace
 
@@ -32,18 +25,14 @@ Slot* ThreadCounts::Find(uint64_t key) {
   return nullptr;
 }
 
-Slot& ThreadCounts::SlotFor(uint64_t key, const CauseView& cause,
-                            const engine::CheckRequest& request,
-                            const engine::CheckAnswer& answer) {
-  if (Slot* const found = Find(key); found != nullptr) return *found;
-  const std::string_view target = TargetOf(request, *answer.policy);
-  const uint32_t label = labels_.NumberOf(target, cause, options_.seed);
-  if (Slot* const claimed = Claim(key, label, request.identity, false); claimed != nullptr) {
-    return *claimed;
-  }
+Slot& ThreadCounts::SlotFor(const Counted& counted) {
+  if (Slot* const found = Find(counted.key); found != nullptr) return *found;
+  const uint32_t label = labels_.NumberOf(counted.target, counted.cause, options_.seed);
+  Slot* const claimed = Claim(counted.key, label, counted.identity, false);
+  if (claimed != nullptr) return *claimed;
   // relaxed: this thread alone writes it.
   folded_.store(folded_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  return FoldedSlot(label, request.identity);
+  return FoldedSlot(label, counted.identity);
 }
 
 Slot& ThreadCounts::FoldedSlot(uint32_t label, std::string_view identity) {

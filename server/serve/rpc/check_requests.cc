@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/hash.h"
+#include "server/serve/rpc/lease_proto.h"
 #include "server/serve/rpc/proto_time.h"
 
 namespace headgate::rpc {
@@ -60,6 +61,7 @@ void CheckRequests::Start(size_t requests, size_t tags, const From& from) {
   requests_.reserve(requests);
   tags_.clear();
   tags_.reserve(tags);  // requests point there: it must not move
+  leases_.clear();
 }
 
 absl::Span<const engine::Tag> CheckRequests::AddTags(const v1::CheckRequest& check) {
@@ -99,6 +101,10 @@ void CheckRequests::Add(const v1::CheckRequest& check, const engine::IpAddress* 
   request.request_id = ScopedId(check.request_id());
   // One of no length is none: who does not wait may have a poller's place.
   request.waits = check.max_wait().seconds() > 0 || check.max_wait().nanos() > 0;
+  if (check.has_lease()) [[unlikely]] {
+    leases_.reserve(requests_.capacity());  // once: it must not move
+    request.lease = &leases_.emplace_back(ToLeaseTerms(check.lease()));
+  }
   requests_.push_back(request);
 }
 

@@ -62,8 +62,9 @@ class CheckRequests {
   std::string_view ScopedId(const std::string& request_id);
 
   std::vector<engine::CheckRequest> requests_;
-  std::vector<engine::Tag> tags_;     // of all requests; requests_ points into it
-  std::vector<uint64_t> scoped_ids_;  // likewise
+  std::vector<engine::Tag> tags_;           // of all requests; requests_ points into it
+  std::vector<engine::LeaseTerms> leases_;  // likewise
+  std::vector<uint64_t> scoped_ids_;        // likewise
   uint64_t scope_ = 0;
   std::string_view caller_;
 };

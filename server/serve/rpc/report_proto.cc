@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "server/decide/engine/policy.h"
+#include "server/serve/rpc/lease_proto.h"
 #include "server/serve/rpc/proto_time.h"
 
 namespace headgate::rpc {
@@ -18,6 +19,10 @@ static_assert(v1::REPORT_OUTCOME_FORGOTTEN ==
 absl::StatusOr<engine::ActualCost> ToActualCost(const v1::PermitReport& report) {
   engine::ActualCost actual;
   if (report.has_actual_cost()) actual.cost = report.actual_cost();
+  if (report.has_lease_use()) [[unlikely]] {
+    if (absl::Status valid = ValidateCounts(report.lease_use()); !valid.ok()) return valid;
+    actual.spent = ToSpent(report.lease_use());
+  }
   if (!report.has_busy_time()) return actual;
   const google::protobuf::Duration& busy = report.busy_time();
   const bool is_one = busy.seconds() >= -kMaxSeconds && busy.seconds() <= kMaxSeconds &&

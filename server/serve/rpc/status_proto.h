@@ -10,6 +10,7 @@
 #include "server/decide/engine/budget_view.h"
 #include "server/decide/engine/engine.h"
 #include "server/decide/engine/policy.h"
+#include "server/govern/access/access_policy.h"
 #include "server/govern/config/load_status.h"
 #include "server/observe/health/snapshot.h"
 #include "server/serve/rpc/sources.h"

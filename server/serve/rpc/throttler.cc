@@ -12,8 +12,8 @@
 #include "server/serve/rpc/decision_proto.h"
 #include "server/serve/rpc/errors.h"
 #include "server/serve/rpc/explain_hints.h"
+#include "server/serve/rpc/lease_proto.h"
 #include "server/serve/rpc/line_proto.h"
-#include "server/serve/rpc/report_proto.h"
 #include "server/serve/transport/error_status.h"
 
 namespace headgate::rpc {
@@ -38,11 +38,6 @@ void SuggestIdentity(const StatusSource& source, v1::ExplainResponse& response,
       decision.message(), " Identities are case-sensitive: did you mean '", meaning->meant, "'?"));
 }
 
-grpc::Status TooMany(const char* field, int count) {
-  return transport::FieldError(field,
-                               absl::StrCat("has ", count, " entries; at most ", kMaxInBatch));
-}
-
 // What the caller is given for a permit nobody else can use.
 void SealFor(const access::Caller* caller, v1::Decision& decision) {
   if (caller != nullptr && decision.has_permit_id()) {
@@ -60,21 +55,34 @@ std::string_view NameOf(const access::Caller* caller) {
   return caller == nullptr || caller->is_anybody() ? std::string_view() : caller->name();
 }
 
+// Whether it is a Check of its own: the pieces of a lease are counted, and not what asks for it.
+bool IsCounted(const v1::CheckRequest& check) {
+  return !check.validate_only() && !check.has_lease();
+}
+
 // Whether an answer says what became of the Check: that the table of permits was full is an error,
 // and a denial all the same.
 bool IsDecided(const absl::Status& status, const engine::CheckAnswer& answer) {
   return status.ok() || answer.reason == engine::Reason::kPermits;
 }
 
-// As many as there are items: those that stay keep their memory.
-template <typename Message>
-void Resize(google::protobuf::RepeatedPtrField<Message>& list, int size) {
-  if (list.size() > size) list.DeleteSubrange(size, list.size() - size);
-  list.Reserve(size);
-  while (list.size() < size) list.Add();
+// The decision about a Check, which may be one for a lease.
+void FillAnswer(const engine::CheckAnswer& answer, const v1::CheckRequest& check,
+                v1::Decision& decision) {
+  FillDecision(answer, check.identity(), decision);
+  if (check.has_lease()) [[unlikely]] {
+    FillLease(answer, *decision.mutable_lease());
+  } else if (decision.has_lease()) [[unlikely]] {
+    decision.clear_lease();
+  }
 }
 
 }  // namespace
+
+grpc::Status TooMany(const char* field, int count) {
+  return transport::FieldError(field,
+                               absl::StrCat("has ", count, " entries; at most ", kMaxInBatch));
+}
 
 grpc::Status Throttler::Check(const v1::CheckRequest& check, const Asker& asker,
                               v1::Decision& decision, CallToWait& call) {
@@ -94,6 +102,8 @@ grpc::Status Throttler::Check(const v1::CheckRequest& check, const Asker& asker,
   const engine::CheckRequest& request = requests_.all()[0];
   engine::CheckAnswer& answer = answers_[0];
   const Now now = clock_.Read();
+  if (check.has_lease()) [[unlikely]]
+    ReturnLease(check, {.asker = asker, .now = now, .check = &request}, decision);
   if (check.validate_only()) {
     ExplainInstead(0, now);
   } else {
@@ -106,14 +116,14 @@ grpc::Status Throttler::Check(const v1::CheckRequest& check, const Asker& asker,
     answers_.resize(1);
   if (*max_wait > absl::ZeroDuration() && statuses_[0].ok() &&
       line::BindingViolation(answer) != nullptr &&
-      Wait({.at = 0, .place = 0, .max_wait = *max_wait}, {asker, now, call})) {
+      Wait({.at = 0, .place = 0, .max_wait = *max_wait, .decided = decision}, {asker, now, call})) {
     return grpc::Status();
   }
-  if (!check.validate_only() && IsDecided(statuses_[0], answer)) {
+  if (IsCounted(check) && IsDecided(statuses_[0], answer)) {
     thread_counts_.Record(request, answer, now);
   }
   if (!statuses_[0].ok()) return ToGrpcStatus(statuses_[0], {.tags = request.tags});
-  FillDecision(answer, check.identity(), decision);
+  FillAnswer(answer, check, decision);
   SealFor(asker.caller, decision);
   return grpc::Status();
 }
@@ -180,6 +190,7 @@ void Throttler::DecideChunk(const Chunk& chunk, Results& results) {
       {.address = asker.address, .scope = ScopeOf(asker.caller), .caller = NameOf(asker.caller)});
   if (answers_.size() < size) answers_.resize(size);
   if (statuses_.size() < size) statuses_.resize(size);
+  ReturnLeases(chunk, results);
   for (int begin = 0; begin < count;) {
     int end = begin;
     const auto is_plain = [&](int place) {
@@ -196,7 +207,7 @@ void Throttler::DecideChunk(const Chunk& chunk, Results& results) {
   }
   in_line_.clear();
   if (!waits_.empty()) [[unlikely]]
-    WaitWithChunk(chunk);
+    WaitWithChunk(chunk, results);
   RecordChunk(chunk);
   FillResults(chunk, results);
   // Answers beyond these may be of an older policy, and would keep it alive.
@@ -224,7 +235,7 @@ void Throttler::ReadWaits(const Checks& checks) {
   }
 }
 
-void Throttler::WaitWithChunk(const Chunk& chunk) {
+void Throttler::WaitWithChunk(const Chunk& chunk, const Results& results) {
   in_line_.resize(static_cast<size_t>(chunk.count));
   for (int i = 0; i < chunk.count; ++i) {
     const auto at = static_cast<size_t>(i);
@@ -233,7 +244,9 @@ void Throttler::WaitWithChunk(const Chunk& chunk) {
     if (statuses_[at].ok()) AddAdmitted(requests_.all()[at], answers_[at], admitted_);
     if (!statuses_[at].ok() || !wait.ok() || *wait <= absl::ZeroDuration()) continue;
     if (line::BindingViolation(answers_[at]) == nullptr) continue;
-    in_line_[at] = Wait({.at = at, .place = place, .max_wait = *wait}, chunk.asked);
+    in_line_[at] =
+        Wait({.at = at, .place = place, .max_wait = *wait, .decided = results[place].decision()},
+             chunk.asked);
   }
 }
 
@@ -245,6 +258,8 @@ bool Throttler::Wait(const MayWait& check, const Asked& asked) {
     return false;
   }
   waiting_ = waiting;
+  if (check.decided.lease().has_returned()) [[unlikely]]
+    waiting->NoteReturned(check.place, check.decided.lease().returned());
   const absl::Duration most = std::min(check.max_wait, asked.call.TimeLeft());
   const int64_t until_ns = asked.now.monotonic_ns + absl::ToInt64Nanoseconds(most);
   const line::Entered entered =
@@ -263,7 +278,7 @@ void Throttler::FillResults(const Chunk& chunk, Results& results) {
     const engine::CheckAnswer& answer = answers_[place];
     v1::CheckResult& result = *results.Mutable(first + i);
     if (statuses_[place].ok()) [[likely]] {
-      FillDecision(answer, checks[first + i].identity(), *result.mutable_decision());
+      FillAnswer(answer, checks[first + i], *result.mutable_decision());
       SealFor(caller, *result.mutable_decision());
     } else if (const access::Refusal* const refusal = RefusalOf(first + i); refusal != nullptr) {
       FillError(*refusal, Path("checks", first + i), *result.mutable_error());
@@ -279,64 +294,22 @@ void Throttler::RecordChunk(const Chunk& chunk) {
   for (int i = 0; i < chunk.count; ++i) {
     const auto place = static_cast<size_t>(i);
     if (!IsDecided(statuses_[place], answers_[place])) continue;
-    if (chunk.checks[chunk.first + i].validate_only()) continue;
+    if (!IsCounted(chunk.checks[chunk.first + i])) continue;
     if (!in_line_.empty() && in_line_[place]) continue;
     thread_counts_.Record(requests_.all()[place], answers_[place], chunk.asked.now);
   }
 }
 
 void Throttler::ExplainInstead(size_t at, Now now) {
+  if (requests_.all()[at].lease != nullptr) {
+    statuses_[at] = absl::InvalidArgumentError("lease: cannot be had with validate_only");
+    answers_[at].Clear();
+    return;
+  }
   absl::StatusOr<engine::Explanation> explained =
       engine_.Explain(requests_.all()[at], now, engine::Engine::Dice::kRolled);
   statuses_[at] = explained.status();
   if (explained.ok()) answers_[at] = std::move(explained->answer);
-}
-
-grpc::Status Throttler::Report(const v1::ReportRequest& request, const access::Asker& asker,
-                               v1::ReportResponse& response) {
-  const auto& reports = request.reports();
-  if (reports.size() > kMaxInBatch) return TooMany("reports", reports.size());
-  Resize(*response.mutable_results(), reports.size());
-  const Now now = clock_.Read();
-  for (int i = 0; i < reports.size(); ++i) {
-    ReportOne({reports[i], i, asker, now}, *response.mutable_results(i));
-  }
-  return grpc::Status();
-}
-
-void Throttler::ReportOne(const OneReport& one, v1::ReportResult& result) {
-  const v1::PermitReport& report = one.report;
-  const access::Asker& asker = one.asker;
-  absl::Status status;
-  const absl::StatusOr<engine::ActualCost> actual = ToActualCost(report);
-  if (report.permit_id() == 0) {
-    status = absl::InvalidArgumentError("permit_id: is required");
-  } else if (!actual.ok()) {
-    status = actual.status();
-  } else {
-    const engine::PermitId permit = asker.caller == nullptr
-                                        ? report.permit_id()
-                                        : asker.caller->seal().Open(report.permit_id());
-    const auto settled = engine_.Report(permit, *actual, one.now);
-    if (settled.ok()) {
-      FillReportResult(*settled, result);
-      result.clear_error();
-      return;
-    }
-    status = settled.status();
-    if (absl::IsNotFound(status)) {
-      // Where others may have issued it, who asks them knows in the end.
-      if (asker.caller != nullptr && !has_peers_ && asker.evidence->NameFromPeer() == nullptr) {
-        access_.NoteForeignPermit(asker);
-      }
-      status = absl::NotFoundError(
-          absl::StrCat("permit_id: ", report.permit_id(), " was not issued by this server"));
-    }
-  }
-  result.set_outcome(v1::REPORT_OUTCOME_UNSPECIFIED);
-  result.clear_overruns();
-  result.clear_unsettled();
-  FillError(status, {.path = Path("reports", one.place)}, *result.mutable_error());
 }
 
 // What keeps the rate of auto budgets from being higher. An empty target is the only one.
@@ -356,7 +329,8 @@ grpc::Status Throttler::Explain(const Dependencies& on, const v1::ExplainRequest
                                 const Asker& asker, v1::ExplainResponse& response) {
   CheckRequests requests;
   requests.Assign(request.check(), {.address = asker.address, .caller = NameOf(asker.caller)});
-  const engine::CheckRequest& check = requests.all()[0];
+  engine::CheckRequest check = requests.all()[0];
+  check.lease = nullptr;
   on.activity.OnCheck(check.target);
   const Now now = on.clock.Read();
   const absl::StatusOr<engine::Explanation> explanation = on.engine.Explain(check, now);

@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,17 @@
 namespace headgate::rpc {
 
 constexpr int kMaxInBatch = 1000;  // Checks, or Reports, of one request
+
+// The error of one that has more.
+grpc::Status TooMany(const char* field, int count);
+
+// As many as there are items: those that stay keep their memory.
+template <typename Message>
+void Resize(google::protobuf::RepeatedPtrField<Message>& list, int size) {
+  if (list.size() > size) list.DeleteSubrange(size, list.size() - size);
+  list.Reserve(size);
+  while (list.size() < size) list.Add();
+}
 
 // Who asks, and from where.
 struct Asker : access::Asker {
@@ -96,6 +108,7 @@ class Throttler {
     size_t at;
     int place;
     absl::Duration max_wait;
+    const v1::Decision& decided;  // of which what was returned is said already
   };
   void DecideChunk(const Chunk& chunk, Results& results);
   // Counts the Checks that were decided, and do not wait.
@@ -108,19 +121,30 @@ class Throttler {
     return waits_.empty() || waits_[static_cast<size_t>(place)].ok();
   }
   // Lets those wait that were refused and may.
-  void WaitWithChunk(const Chunk& chunk);
+  void WaitWithChunk(const Chunk& chunk, const Results& results);
   // One that time cures. False: it does not wait, and its answer says why.
   bool Wait(const MayWait& check, const Asked& asked);
   void FillResults(const Chunk& chunk, Results& results);
   // Answers a Check that is only to be validated.
   void ExplainInstead(size_t place, Now now);
-  struct OneReport {
-    const v1::PermitReport& report;
-    int place;  // in the request
+  // Who reports, when, and where it stands in the request.
+  struct Reporting {
     const access::Asker& asker;
     const Now now;
+    const engine::CheckRequest* check = nullptr;  // with which a lease is returned; null: alone
+    int place = -1;                               // -1: there is only one
+
+    std::string Path() const;
   };
-  void ReportOne(const OneReport& one, v1::ReportResult& result);
+  void ReportOne(const v1::PermitReport& report, const Reporting& by, v1::ReportResult& result);
+  // `subject_key`: whose lease it has to be; 0: anybody's.
+  absl::Status Settle(const v1::PermitReport& report, const Reporting& by, uint64_t subject_key,
+                      v1::ReportResult& result);
+  absl::Status SettleLease(const v1::PermitReport& report, const Reporting& by,
+                           v1::ReportResult& result);
+  // What comes back with Checks for other leases, which then say so.
+  void ReturnLease(const v1::CheckRequest& check, const Reporting& by, v1::Decision& decision);
+  void ReturnLeases(const Chunk& chunk, Results& results);
 
   engine::Engine& engine_;
   Clock& clock_;

@@ -7,6 +7,7 @@
 #include "server/serve/rpc/access_status.h"
 #include "server/serve/rpc/decision_proto.h"
 #include "server/serve/rpc/errors.h"
+#include "server/serve/rpc/lease_proto.h"
 #include "server/serve/rpc/proto_time.h"
 #include "server/serve/transport/error_status.h"
 
@@ -63,6 +64,11 @@ void AddAdmitted(const engine::CheckRequest& request, const engine::CheckAnswer&
                       .request_id = std::string(request.request_id)});
 }
 
+void WaitingCall::NoteReturned(int place, const v1::ReportResult& returned) {
+  const MutexLock lock(&mutex_);
+  OutcomeNow().returned[place] = returned;
+}
+
 void WaitingCall::NoteAdmitted(std::vector<AdmittedCheck> admitted) {
   const MutexLock lock(&mutex_);
   if (admitted.empty()) return;
@@ -102,7 +108,8 @@ void WaitingCall::Answer(int place, const line::Decided& decided) {
     const MutexLock lock(&mutex_);
     // A Check that waits counts once, by what became of it: not by the refusal that made it wait,
     // nor where its caller hears of no decision.
-    if (status.ok() && !refused.has_value() && !gone_) on_.counts.Record(request, answer, now);
+    const bool counts = status.ok() && !refused.has_value() && request.lease == nullptr;
+    if (counts && !gone_) on_.counts.Record(request, answer, now);
     if (admitted && !refused.has_value()) AddAdmitted(request, answer, OutcomeNow().admitted);
     if (refused.has_value()) {
       error = SetError(place, ToGrpcStatus(*refused));
@@ -111,6 +118,7 @@ void WaitingCall::Answer(int place, const line::Decided& decided) {
     } else {
       v1::Decision& decision = DecisionAt(place);
       FillDecision(answer, request.identity, decision);
+      if (request.lease != nullptr) FillLeaseOf(answer, place, decision);
       SetDuration(absl::Nanoseconds(now.monotonic_ns - since_.monotonic_ns),
                   *decision.mutable_waited());
       if (asker.caller != nullptr && decision.has_permit_id()) {
@@ -121,6 +129,15 @@ void WaitingCall::Answer(int place, const line::Decided& decided) {
   // Who may not ask any more gets nothing of it.
   if (refused.has_value() && admitted) on_.engine.Withdraw(request, answer, now);
   OneIsDecided(error);
+}
+
+void WaitingCall::FillLeaseOf(const engine::CheckAnswer& answer, int place,
+                              v1::Decision& decision) {
+  v1::Lease& lease = *decision.mutable_lease();
+  FillLease(answer, lease);
+  if (outcome_ == nullptr) return;
+  const auto returned = outcome_->returned.find(place);
+  if (returned != outcome_->returned.end()) *lease.mutable_returned() = returned->second;
 }
 
 void WaitingCall::OneIsDecided(const grpc::Status& error) {

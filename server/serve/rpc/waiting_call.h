@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -80,6 +81,8 @@ class WaitingCall : public transport::ParkListener,
                       int place, int64_t until_ns) ABSL_LOCKS_EXCLUDED(mutex_);
   // Checks of this call that did not wait were admitted. Before AllHaveEntered.
   void NoteAdmitted(std::vector<AdmittedCheck> admitted) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The Check at `place` gave a lease back, which its decision says. Before it enters.
+  void NoteReturned(int place, const v1::ReportResult& returned);
   // Of `parked_bytes` it has so many until it is gone. Once.
   void CountBytes(int64_t bytes);
   // Whether any of its Checks has entered.
@@ -111,6 +114,7 @@ class WaitingCall : public transport::ParkListener,
   struct Outcome {
     grpc::Status error;
     std::vector<AdmittedCheck> admitted;
+    absl::flat_hash_map<int, v1::ReportResult> returned;  // by place
   };
   Outcome& OutcomeNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (outcome_ == nullptr) outcome_ = std::make_unique<Outcome>();
@@ -120,6 +124,8 @@ class WaitingCall : public transport::ParkListener,
   access::AccessControl::Refused Judge(const engine::CheckRequest& request,
                                        access::Asker& asker) const;
   static grpc::Status ErrorOf(const absl::Status& status, const engine::CheckRequest& request);
+  void FillLeaseOf(const engine::CheckAnswer& answer, int place, v1::Decision& decision)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OneIsDecided(const grpc::Status& error) ABSL_LOCKS_EXCLUDED(mutex_);
   void WithdrawAll() ABSL_LOCKS_EXCLUDED(mutex_);
 

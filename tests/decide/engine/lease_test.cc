@@ -371,12 +371,13 @@ TEST(EngineLease, RefusesAReturnOfWhatCannotHaveBeenSpent) {
   TestEngine engine(OneBudget(RateBudget("b", 10, 100)));
   const CheckAnswer answer = Ask(engine, 5, 50);
   const std::vector<std::pair<ActualCost, const char*>> wrong = {
-      {Spent(-1, 1), "spent.estimate: "},
-      {Spent(1e300, 1), "spent.estimate: "},
-      {Spent(std::numeric_limits<double>::quiet_NaN(), 1), "spent.estimate: "},
-      {Spent(10, -1), "spent.pieces: are -1"},
-      {Spent(10, 10'000'000'001), "spent.pieces: are 10000000001; at least 0, at most 10000000000"},
-      {Spent(10, 0), "spent.pieces: are 0"},
+      {Spent(-1, 1), "lease_use.spent: "},
+      {Spent(1e300, 1), "lease_use.spent: "},
+      {Spent(std::numeric_limits<double>::quiet_NaN(), 1), "lease_use.spent: "},
+      {Spent(10, -1), "lease_use.pieces: are -1"},
+      {Spent(10, 10'000'000'001),
+       "lease_use.pieces: are 10000000001; at least 0, at most 10000000000"},
+      {Spent(10, 0), "lease_use.pieces: are 0"},
   };
   for (const auto& [actual, error] : wrong) {
     EXPECT_THAT(Message(engine->Report(answer.permit, actual, At()).status()), StartsWith(error));

@@ -60,6 +60,18 @@ class HealthState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     HEALTH_STATE_HEALTHY: _ClassVar[HealthState]
     HEALTH_STATE_STALE: _ClassVar[HealthState]
 
+class ConditionKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CONDITION_KIND_UNSPECIFIED: _ClassVar[ConditionKind]
+    CONDITION_KIND_UNMEASURED: _ClassVar[ConditionKind]
+    CONDITION_KIND_HEALTHY: _ClassVar[ConditionKind]
+    CONDITION_KIND_RECOVERING: _ClassVar[ConditionKind]
+    CONDITION_KIND_STANDBY_MISSING: _ClassVar[ConditionKind]
+    CONDITION_KIND_SLOWED: _ClassVar[ConditionKind]
+    CONDITION_KIND_WARMING: _ClassVar[ConditionKind]
+    CONDITION_KIND_STALE: _ClassVar[ConditionKind]
+    CONDITION_KIND_SHUT: _ClassVar[ConditionKind]
+
 class ReportOutcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     REPORT_OUTCOME_UNSPECIFIED: _ClassVar[ReportOutcome]
@@ -106,6 +118,15 @@ HEALTH_STATE_UNMONITORED: HealthState
 HEALTH_STATE_WARMING: HealthState
 HEALTH_STATE_HEALTHY: HealthState
 HEALTH_STATE_STALE: HealthState
+CONDITION_KIND_UNSPECIFIED: ConditionKind
+CONDITION_KIND_UNMEASURED: ConditionKind
+CONDITION_KIND_HEALTHY: ConditionKind
+CONDITION_KIND_RECOVERING: ConditionKind
+CONDITION_KIND_STANDBY_MISSING: ConditionKind
+CONDITION_KIND_SLOWED: ConditionKind
+CONDITION_KIND_WARMING: ConditionKind
+CONDITION_KIND_STALE: ConditionKind
+CONDITION_KIND_SHUT: ConditionKind
 REPORT_OUTCOME_UNSPECIFIED: ReportOutcome
 REPORT_OUTCOME_SETTLED: ReportOutcome
 REPORT_OUTCOME_ALREADY_SETTLED: ReportOutcome
@@ -115,7 +136,7 @@ RULE_EFFECT_APPLIED: RuleEffect
 RULE_EFFECT_OVERRULED: RuleEffect
 
 class CheckRequest(_message.Message):
-    __slots__ = ("identity", "target", "estimated_cost", "pattern", "tags", "request_id", "validate_only", "max_wait")
+    __slots__ = ("identity", "target", "estimated_cost", "pattern", "tags", "request_id", "validate_only", "max_wait", "lease")
     class TagsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -131,6 +152,7 @@ class CheckRequest(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     VALIDATE_ONLY_FIELD_NUMBER: _ClassVar[int]
     MAX_WAIT_FIELD_NUMBER: _ClassVar[int]
+    LEASE_FIELD_NUMBER: _ClassVar[int]
     identity: str
     target: str
     estimated_cost: float
@@ -139,7 +161,18 @@ class CheckRequest(_message.Message):
     request_id: str
     validate_only: bool
     max_wait: _duration_pb2.Duration
-    def __init__(self, identity: _Optional[str] = ..., target: _Optional[str] = ..., estimated_cost: _Optional[float] = ..., pattern: _Optional[str] = ..., tags: _Optional[_Mapping[str, str]] = ..., request_id: _Optional[str] = ..., validate_only: bool = ..., max_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    lease: LeaseTerms
+    def __init__(self, identity: _Optional[str] = ..., target: _Optional[str] = ..., estimated_cost: _Optional[float] = ..., pattern: _Optional[str] = ..., tags: _Optional[_Mapping[str, str]] = ..., request_id: _Optional[str] = ..., validate_only: bool = ..., max_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., lease: _Optional[_Union[LeaseTerms, _Mapping]] = ...) -> None: ...
+
+class LeaseTerms(_message.Message):
+    __slots__ = ("least", "time", "returned")
+    LEAST_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    RETURNED_FIELD_NUMBER: _ClassVar[int]
+    least: float
+    time: _duration_pb2.Duration
+    returned: PermitReport
+    def __init__(self, least: _Optional[float] = ..., time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., returned: _Optional[_Union[PermitReport, _Mapping]] = ...) -> None: ...
 
 class CheckResponse(_message.Message):
     __slots__ = ("decision",)
@@ -194,7 +227,7 @@ class Error(_message.Message):
     def __init__(self, code: _Optional[int] = ..., message: _Optional[str] = ..., field: _Optional[str] = ...) -> None: ...
 
 class Decision(_message.Message):
-    __slots__ = ("verdict", "reason", "permit_id", "predicted_cost", "retry_after", "violations", "health", "message", "priority", "chunk_scale", "predicted_busy_time", "probe", "waited")
+    __slots__ = ("verdict", "reason", "permit_id", "predicted_cost", "retry_after", "violations", "health", "message", "priority", "chunk_scale", "predicted_busy_time", "probe", "waited", "lease")
     VERDICT_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     PERMIT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -208,6 +241,7 @@ class Decision(_message.Message):
     PREDICTED_BUSY_TIME_FIELD_NUMBER: _ClassVar[int]
     PROBE_FIELD_NUMBER: _ClassVar[int]
     WAITED_FIELD_NUMBER: _ClassVar[int]
+    LEASE_FIELD_NUMBER: _ClassVar[int]
     verdict: Verdict
     reason: Reason
     permit_id: int
@@ -221,7 +255,24 @@ class Decision(_message.Message):
     predicted_busy_time: _duration_pb2.Duration
     probe: bool
     waited: _duration_pb2.Duration
-    def __init__(self, verdict: _Optional[_Union[Verdict, str]] = ..., reason: _Optional[_Union[Reason, str]] = ..., permit_id: _Optional[int] = ..., predicted_cost: _Optional[float] = ..., retry_after: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., violations: _Optional[_Iterable[_Union[Violation, _Mapping]]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., message: _Optional[str] = ..., priority: _Optional[int] = ..., chunk_scale: _Optional[float] = ..., predicted_busy_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., probe: bool = ..., waited: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    lease: Lease
+    def __init__(self, verdict: _Optional[_Union[Verdict, str]] = ..., reason: _Optional[_Union[Reason, str]] = ..., permit_id: _Optional[int] = ..., predicted_cost: _Optional[float] = ..., retry_after: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., violations: _Optional[_Iterable[_Union[Violation, _Mapping]]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., message: _Optional[str] = ..., priority: _Optional[int] = ..., chunk_scale: _Optional[float] = ..., predicted_busy_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., probe: bool = ..., waited: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., lease: _Optional[_Union[Lease, _Mapping]] = ...) -> None: ...
+
+class Lease(_message.Message):
+    __slots__ = ("amount", "time", "largest_piece", "reject_ratio", "one_at_a_time", "returned")
+    AMOUNT_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    LARGEST_PIECE_FIELD_NUMBER: _ClassVar[int]
+    REJECT_RATIO_FIELD_NUMBER: _ClassVar[int]
+    ONE_AT_A_TIME_FIELD_NUMBER: _ClassVar[int]
+    RETURNED_FIELD_NUMBER: _ClassVar[int]
+    amount: float
+    time: _duration_pb2.Duration
+    largest_piece: float
+    reject_ratio: float
+    one_at_a_time: bool
+    returned: ReportResult
+    def __init__(self, amount: _Optional[float] = ..., time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., largest_piece: _Optional[float] = ..., reject_ratio: _Optional[float] = ..., one_at_a_time: bool = ..., returned: _Optional[_Union[ReportResult, _Mapping]] = ...) -> None: ...
 
 class Violation(_message.Message):
     __slots__ = ("budget", "rule", "limit_kind", "level", "observed", "limit", "signal", "warn", "retry_after", "unit", "reported_debt")
@@ -260,20 +311,22 @@ class ReportedDebt(_message.Message):
     def __init__(self, reported_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., reported: _Optional[float] = ..., owed_for: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class Health(_message.Message):
-    __slots__ = ("profile", "state", "speed", "pressure", "signal", "sample_age")
+    __slots__ = ("profile", "state", "speed", "pressure", "signal", "sample_age", "condition")
     PROFILE_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     SPEED_FIELD_NUMBER: _ClassVar[int]
     PRESSURE_FIELD_NUMBER: _ClassVar[int]
     SIGNAL_FIELD_NUMBER: _ClassVar[int]
     SAMPLE_AGE_FIELD_NUMBER: _ClassVar[int]
+    CONDITION_FIELD_NUMBER: _ClassVar[int]
     profile: str
     state: HealthState
     speed: float
     pressure: float
     signal: str
     sample_age: _duration_pb2.Duration
-    def __init__(self, profile: _Optional[str] = ..., state: _Optional[_Union[HealthState, str]] = ..., speed: _Optional[float] = ..., pressure: _Optional[float] = ..., signal: _Optional[str] = ..., sample_age: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    condition: ConditionKind
+    def __init__(self, profile: _Optional[str] = ..., state: _Optional[_Union[HealthState, str]] = ..., speed: _Optional[float] = ..., pressure: _Optional[float] = ..., signal: _Optional[str] = ..., sample_age: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., condition: _Optional[_Union[ConditionKind, str]] = ...) -> None: ...
 
 class ReportRequest(_message.Message):
     __slots__ = ("reports",)
@@ -282,14 +335,50 @@ class ReportRequest(_message.Message):
     def __init__(self, reports: _Optional[_Iterable[_Union[PermitReport, _Mapping]]] = ...) -> None: ...
 
 class PermitReport(_message.Message):
-    __slots__ = ("permit_id", "actual_cost", "busy_time")
+    __slots__ = ("permit_id", "actual_cost", "busy_time", "lease_use")
     PERMIT_ID_FIELD_NUMBER: _ClassVar[int]
     ACTUAL_COST_FIELD_NUMBER: _ClassVar[int]
     BUSY_TIME_FIELD_NUMBER: _ClassVar[int]
+    LEASE_USE_FIELD_NUMBER: _ClassVar[int]
     permit_id: int
     actual_cost: float
     busy_time: _duration_pb2.Duration
-    def __init__(self, permit_id: _Optional[int] = ..., actual_cost: _Optional[float] = ..., busy_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    lease_use: LeaseUse
+    def __init__(self, permit_id: _Optional[int] = ..., actual_cost: _Optional[float] = ..., busy_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., lease_use: _Optional[_Union[LeaseUse, _Mapping]] = ...) -> None: ...
+
+class LeaseUse(_message.Message):
+    __slots__ = ("spent", "pieces", "counts", "identity", "target")
+    SPENT_FIELD_NUMBER: _ClassVar[int]
+    PIECES_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    IDENTITY_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    spent: float
+    pieces: int
+    counts: _containers.RepeatedCompositeFieldContainer[PieceCount]
+    identity: str
+    target: str
+    def __init__(self, spent: _Optional[float] = ..., pieces: _Optional[int] = ..., counts: _Optional[_Iterable[_Union[PieceCount, _Mapping]]] = ..., identity: _Optional[str] = ..., target: _Optional[str] = ...) -> None: ...
+
+class PieceCount(_message.Message):
+    __slots__ = ("verdict", "reason", "limit_kind", "budget", "rule", "signal", "pieces", "cost")
+    VERDICT_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_KIND_FIELD_NUMBER: _ClassVar[int]
+    BUDGET_FIELD_NUMBER: _ClassVar[int]
+    RULE_FIELD_NUMBER: _ClassVar[int]
+    SIGNAL_FIELD_NUMBER: _ClassVar[int]
+    PIECES_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
+    verdict: Verdict
+    reason: Reason
+    limit_kind: LimitKind
+    budget: str
+    rule: str
+    signal: str
+    pieces: int
+    cost: float
+    def __init__(self, verdict: _Optional[_Union[Verdict, str]] = ..., reason: _Optional[_Union[Reason, str]] = ..., limit_kind: _Optional[_Union[LimitKind, str]] = ..., budget: _Optional[str] = ..., rule: _Optional[str] = ..., signal: _Optional[str] = ..., pieces: _Optional[int] = ..., cost: _Optional[float] = ...) -> None: ...
 
 class ReportResponse(_message.Message):
     __slots__ = ("results",)
@@ -326,7 +415,7 @@ class ExplainRequest(_message.Message):
     def __init__(self, check: _Optional[_Union[CheckRequest, _Mapping]] = ...) -> None: ...
 
 class ExplainResponse(_message.Message):
-    __slots__ = ("decision", "reject_ratio", "rules", "buckets", "matched_rules", "to_be_allowed", "lines")
+    __slots__ = ("decision", "reject_ratio", "rules", "buckets", "matched_rules", "to_be_allowed", "lines", "warnings", "last_checks")
     DECISION_FIELD_NUMBER: _ClassVar[int]
     REJECT_RATIO_FIELD_NUMBER: _ClassVar[int]
     RULES_FIELD_NUMBER: _ClassVar[int]
@@ -334,6 +423,8 @@ class ExplainResponse(_message.Message):
     MATCHED_RULES_FIELD_NUMBER: _ClassVar[int]
     TO_BE_ALLOWED_FIELD_NUMBER: _ClassVar[int]
     LINES_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    LAST_CHECKS_FIELD_NUMBER: _ClassVar[int]
     decision: Decision
     reject_ratio: float
     rules: _containers.RepeatedScalarFieldContainer[str]
@@ -341,7 +432,32 @@ class ExplainResponse(_message.Message):
     matched_rules: _containers.RepeatedCompositeFieldContainer[MatchedRule]
     to_be_allowed: _containers.RepeatedScalarFieldContainer[str]
     lines: _containers.RepeatedCompositeFieldContainer[LineState]
-    def __init__(self, decision: _Optional[_Union[Decision, _Mapping]] = ..., reject_ratio: _Optional[float] = ..., rules: _Optional[_Iterable[str]] = ..., buckets: _Optional[_Iterable[_Union[BucketState, _Mapping]]] = ..., matched_rules: _Optional[_Iterable[_Union[MatchedRule, _Mapping]]] = ..., to_be_allowed: _Optional[_Iterable[str]] = ..., lines: _Optional[_Iterable[_Union[LineState, _Mapping]]] = ...) -> None: ...
+    warnings: _containers.RepeatedScalarFieldContainer[str]
+    last_checks: _containers.RepeatedCompositeFieldContainer[LastCheck]
+    def __init__(self, decision: _Optional[_Union[Decision, _Mapping]] = ..., reject_ratio: _Optional[float] = ..., rules: _Optional[_Iterable[str]] = ..., buckets: _Optional[_Iterable[_Union[BucketState, _Mapping]]] = ..., matched_rules: _Optional[_Iterable[_Union[MatchedRule, _Mapping]]] = ..., to_be_allowed: _Optional[_Iterable[str]] = ..., lines: _Optional[_Iterable[_Union[LineState, _Mapping]]] = ..., warnings: _Optional[_Iterable[str]] = ..., last_checks: _Optional[_Iterable[_Union[LastCheck, _Mapping]]] = ...) -> None: ...
+
+class LastCheck(_message.Message):
+    __slots__ = ("at", "verdict", "estimated_cost", "predicted_cost", "pattern", "tags")
+    class TagsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    AT_FIELD_NUMBER: _ClassVar[int]
+    VERDICT_FIELD_NUMBER: _ClassVar[int]
+    ESTIMATED_COST_FIELD_NUMBER: _ClassVar[int]
+    PREDICTED_COST_FIELD_NUMBER: _ClassVar[int]
+    PATTERN_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
+    at: _timestamp_pb2.Timestamp
+    verdict: Verdict
+    estimated_cost: float
+    predicted_cost: float
+    pattern: str
+    tags: _containers.ScalarMap[str, str]
+    def __init__(self, at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., verdict: _Optional[_Union[Verdict, str]] = ..., estimated_cost: _Optional[float] = ..., predicted_cost: _Optional[float] = ..., pattern: _Optional[str] = ..., tags: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class LineState(_message.Message):
     __slots__ = ("waits_for", "waiting", "longest_waited", "position", "expected_turn", "cost_ahead", "priority", "unit")
